@@ -53,6 +53,7 @@ Action DefineRm(Command* command);
 Action DefineLogs(Command* command);
 Action DefineMetrics(Command* command);
 Action DefineCompare(Command* command);
+Action DefineDiff(Command* command);
 Action DefineTable(Command* command);
 Action DefineFigure(Command* command);
 Action DefineReport(Command* command);

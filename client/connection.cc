@@ -223,6 +223,11 @@ absl::StatusOr<v1::ListExperimentsResponse> Connection::ListExperiments(
   return caller_->Call(&v1::Experiments::Stub::ListExperiments, request);
 }
 
+absl::StatusOr<v1::DiffExperimentsResponse> Connection::DiffExperiments(
+    const v1::DiffExperimentsRequest& request) {
+  return caller_->Call(&v1::Experiments::Stub::DiffExperiments, request, kLong);
+}
+
 absl::StatusOr<v1::Experiment> Connection::CancelExperiment(
     const v1::CancelExperimentRequest& request) {
   return caller_->Call(&v1::Experiments::Stub::CancelExperiment, request);

@@ -61,6 +61,8 @@ class Connection {
   absl::StatusOr<v1::Experiment> GetExperiment(const v1::GetExperimentRequest& request);
   absl::StatusOr<v1::ListExperimentsResponse> ListExperiments(
       const v1::ListExperimentsRequest& request);
+  absl::StatusOr<v1::DiffExperimentsResponse> DiffExperiments(
+      const v1::DiffExperimentsRequest& request);
   absl::StatusOr<v1::Experiment> CancelExperiment(const v1::CancelExperimentRequest& request);
   absl::Status DeleteExperiment(const v1::DeleteExperimentRequest& request);
   absl::Status WatchExperiment(const v1::WatchExperimentRequest& request,

@@ -1,4 +1,5 @@
-// `ablate compare EXP`: what the settings of an experiment came to against their baseline.
+// `ablate compare EXP`: what the settings of an experiment, or of several, came to against their
+// baseline.
 #include "client/commands/compare.h"
 
 #include <memory>
@@ -61,12 +62,15 @@ void AddComparisonChoices(Command* command, ComparisonOptions* options) {
 void AddComparisonOptions(Command* command, ComparisonOptions* options) {
   command->Argument(&options->experiment, "EXP", "experiment");
   AddComparisonChoices(command, options);
+  command->Options(&options->others, "--with", "EXP[/PART]",
+                   "also settings of this experiment, as in ablate compare; repeatable");
 }
 
 absl::StatusOr<v1::CompareRequest> MakeCompareRequest(const ComparisonOptions& options) {
   v1::CompareRequest request;
   request.set_experiment(ExperimentName(options.experiment));
   request.set_key(options.key);
+  for (const std::string& other : options.others) request.add_others(ExperimentName(other));
   request.set_by(options.by);
   for (const std::string& baseline : options.baseline) {
     if (absl::Status added = AddBaseline(baseline, &request); !added.ok()) return added;
@@ -83,12 +87,20 @@ absl::StatusOr<v1::CompareRequest> MakeCompareRequest(const ComparisonOptions& o
 
 Action DefineCompare(Command* command) {
   auto options = std::make_shared<Options>();
-  AddComparisonOptions(command, &options->comparison);
+  command->Argument(&options->comparison.experiment, "EXP[/PART]",
+                    "experiment, or a part of it: EXP/CELL, or EXP/SETTING with all its seeds");
+  command->OptionalArguments(&options->comparison.others, "MORE",
+                             "other experiments or parts, compared with it as settings of one");
+  AddComparisonChoices(command, &options->comparison);
   command->Flag(&options->json, "--json", "print the server's message: every number, in full");
   command->Footer(
       "Runs of equal seed are paired. Tuned axes are chosen for each setting on its other seeds;\n"
-      "a diverged run counts and loses, and is in no mean. docs/comparison.md has the formulas.\n\n"
+      "a diverged run counts and loses, and is in no mean. docs/comparison.md has the formulas.\n"
+      "Of several experiments the first setting named is the baseline, unless\n"
+      "--baseline setting=EXP/SETTING names another; what their specs differ in is printed, "
+      "too.\n\n"
       "Example:\n  ablate compare names-norm\n"
+      "  ablate compare names-norm/pre names-longer/pre names-longer/post\n"
       "  ablate compare names-norm --by placement --baseline placement=none --at 100\n"
       "  ablate compare names-norm --json | jq '.rows[] | {label, n, mean, difference}'");
   return WithServer(*command, options, MakeRequest, Compare);

@@ -13,13 +13,15 @@ namespace ablate::client {
 
 struct ComparisonOptions {
   std::string experiment;
+  std::vector<std::string> others;  // experiments, or parts of them, that it is compared with
   std::string key;
   std::string by;
   std::string at;
   std::vector<std::string> baseline;
 };
 
-// --key, --by, --baseline and --at of `command`; with AddComparisonOptions EXP before them.
+// --key, --by, --baseline and --at of `command`; with AddComparisonOptions EXP before them, and
+// --with.
 void AddComparisonChoices(Command* command, ComparisonOptions* options);
 void AddComparisonOptions(Command* command, ComparisonOptions* options);
 

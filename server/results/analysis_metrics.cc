@@ -59,6 +59,10 @@ absl::Status AnalysisMetrics::Add(const std::vector<storage::LabelledAnalysis>& 
   return absl::OkStatus();
 }
 
+void AnalysisMetrics::Merge(const AnalysisMetrics& other) {
+  for (const auto& [key, runs] : other.points_) points_[key].insert(runs.begin(), runs.end());
+}
+
 std::vector<std::pair<std::string, uint64_t>> AnalysisMetrics::Keys() const {
   std::vector<std::pair<std::string, uint64_t>> keys;
   for (const auto& [key, runs] : points_) {

@@ -39,6 +39,9 @@ class AnalysisMetrics {
                                               const std::vector<std::string>& keys = {});
   AnalysisMetrics() = default;
 
+  // Adds those of another experiment; of a key that a run has in both, these stay.
+  void Merge(const AnalysisMetrics& other);
+
   // Ascending, with their points over all runs.
   std::vector<std::pair<std::string, uint64_t>> Keys() const;
   bool Has(const std::string& key) const { return points_.count(key) > 0; }

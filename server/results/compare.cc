@@ -4,6 +4,9 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "proto/reflect/text.h"
+#include "server/results/merged_grid.h"
+#include "server/results/operand.h"
 #include "server/rpc/errors.h"
 #include "server/rpc/names.h"
 
@@ -131,17 +134,56 @@ absl::StatusOr<report::RowWindows> ReadRowWindows(storage::Store* store, const T
   return result;
 }
 
-absl::StatusOr<ComparedGrid> Compare(storage::Store* store, StoredExperiment experiment,
-                                     const GridQuery& query,
+absl::StatusOr<ComparedGrid> Compare(TrainedGrid grid, std::optional<uint32_t> at,
                                      const report::CompareOptions& options) {
-  auto grid = LoadGrid(store, std::move(experiment), query, options.cancelled);
-  if (!grid.ok()) return grid.status();
-  auto comparison = report::Compare(grid->input, options);
+  auto comparison = report::Compare(grid.input, options);
   if (!comparison.ok()) return comparison.status();
-  ComparedGrid compared{*std::move(grid), *std::move(comparison), {}, {}, {}, {}, query.at};
+  ComparedGrid compared{std::move(grid), *std::move(comparison), {}, {}, {}, {}, at, {}};
   compared.rows = CellsOfRows(compared.grid, compared.comparison);
   compared.chosen = ChosenRuns(compared.grid, compared.comparison);
   compared.first_cells = FirstCells(compared.grid, compared.comparison);
+  return compared;
+}
+
+absl::StatusOr<ComparedGrid> CompareOne(storage::Store* store, StoredExperiment experiment,
+                                        const GridQuery& query,
+                                        const report::CompareOptions& options) {
+  auto grid = LoadGrid(store, std::move(experiment), query, options.cancelled);
+  if (!grid.ok()) return grid.status();
+  return Compare(*std::move(grid), query.at, options);
+}
+
+// What the request names, the first one first.
+absl::StatusOr<std::vector<Operand>> ReadOperands(const rpc::View& view,
+                                                  const v1::CompareRequest& request) {
+  if (request.others_size() + 1 > kMaxOperands) {
+    return rpc::TooMany("others", request.others_size(), kMaxOperands - 1);
+  }
+  std::vector<Operand> operands;
+  for (int i = -1; i < request.others_size(); ++i) {
+    auto operand = i < 0 ? FindOperand(view, request.experiment(), "experiment")
+                         : FindOperand(view, request.others(i), absl::StrCat("others[", i, "]"));
+    if (!operand.ok()) return operand.status();
+    operands.push_back(*std::move(operand));
+  }
+  return operands;
+}
+
+absl::StatusOr<ComparedGrid> CompareMerged(const rpc::View& view,
+                                           const std::vector<Operand>& operands, GridQuery query,
+                                           const report::CompareOptions& options) {
+  for (auto& [axis, label] : query.baseline) {
+    const auto named = FindOperand(view, label, absl::StrCat("baseline", reflect::Subscript(axis)));
+    if (!named.ok()) return named.status();
+    label = OperandName(named->experiment, named->part);
+  }
+  auto merged = MergeGrids(view.store, operands, query, options.cancelled);
+  if (!merged.ok()) return merged.status();
+  auto compared = Compare(*std::move(merged), query.at, options);
+  if (!compared.ok()) return compared.status();
+  for (const Operand& operand : operands) {
+    compared->operands.push_back(OperandName(operand.experiment, operand.part));
+  }
   return compared;
 }
 
@@ -153,19 +195,22 @@ absl::StatusOr<ComparedGrid> CompareGrid(storage::Store* store, StoredExperiment
                                          AnalysisNumbers analyses) {
   const auto query = ReadQuery(request, analyses);
   if (!query.ok()) return query.status();
-  return Compare(store, std::move(experiment), *query, options);
+  return CompareOne(store, std::move(experiment), *query, options);
 }
 
 absl::StatusOr<ComparedGrid> CompareGrid(const rpc::View& view, const v1::CompareRequest& request,
                                          const report::CompareOptions& options,
                                          AnalysisNumbers analyses) {
-  const auto id = rpc::FindExperiment(view, request.experiment(), "experiment");
-  if (!id.ok()) return id.status();
+  const auto operands = ReadOperands(view, request);
+  if (!operands.ok()) return operands.status();
   const auto query = ReadQuery(request, analyses);
   if (!query.ok()) return query.status();
-  auto experiment = LoadExperiment(view.store, *id);
+  if (operands->size() > 1 || !operands->front().part.empty()) {
+    return CompareMerged(view, *operands, *query, options);
+  }
+  auto experiment = LoadExperiment(view.store, operands->front().experiment);
   if (!experiment.ok()) return experiment.status();
-  return Compare(view.store, *std::move(experiment), *query, options);
+  return CompareOne(view.store, *std::move(experiment), *query, options);
 }
 
 absl::Status AddWindows(storage::Store* store, const Cancelled& cancelled, ComparedGrid* compared) {

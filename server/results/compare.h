@@ -1,5 +1,5 @@
-// Compares a stored experiment's settings: what Compare answers, and what tables and reports are
-// made of.
+// Compares the settings of stored experiments: what Compare answers, and what tables and reports
+// are made of.
 #ifndef ABLATE_SERVER_RESULTS_COMPARE_H_
 #define ABLATE_SERVER_RESULTS_COMPARE_H_
 
@@ -25,7 +25,12 @@ struct ComparedGrid {
   std::vector<size_t> first_cells;  // of each row: what its labels mean, whatever is tuned
   report::RowWindows windows;       // none before AddWindows
   std::optional<uint32_t> at;       // as asked for
+  // Of a comparison of several experiments, or of parts of them: what is compared, each an
+  // experiment's id with /PART behind it or not. Empty: all of one experiment.
+  std::vector<std::string> operands;
 };
+
+inline constexpr int kMaxOperands = 20;
 
 // Errors as LoadExperiment's and LoadGrid's, and INVALID_ARGUMENT for an experiment or a step that
 // is none. Blocks on the store.

@@ -3,11 +3,14 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "server/report/compare/verdict.h"
+#include "server/report/compare/wording.h"
 #include "server/report/table/comparison_tables.h"
 #include "server/results/compare.h"
 #include "server/rpc/limits.h"
 #include "server/rpc/names.h"
+#include "text/clean.h"
 
 namespace ablate::results {
 namespace {
@@ -220,8 +223,9 @@ void PutWarnings(const report::Comparison& comparison, v1::Comparison* message) 
       W::SCORED_DIFFERENTLY, W::MISSING_CELLS,    W::FAILED_CELLS,         W::NON_FINITE_VALUES,
       W::UNBALANCED_SEEDS,   W::TOO_FEW_SEEDS,    W::NO_BASELINE,          W::UNEQUAL_PARAMETERS,
       W::SEVERAL_CHANGES,    W::MIXED_PROVENANCE, W::CONTENDED_THROUGHPUT, W::GRID_EDGE,
-      W::TUNED_ON_SAME_SEED, W::MISSING_CELLS};
-  static_assert(std::size(kKinds) == static_cast<size_t>(report::WarningKind::kDamagedRuns) + 1);
+      W::TUNED_ON_SAME_SEED, W::MISSING_CELLS,    W::SEVERAL_EXPERIMENTS};
+  static_assert(std::size(kKinds) ==
+                static_cast<size_t>(report::WarningKind::kSeveralExperiments) + 1);
   for (const report::Warning& warning : comparison.warnings) {
     v1::ComparisonWarning* added = message->add_warnings();
     added->set_kind(kKinds[static_cast<size_t>(warning.kind)]);
@@ -256,12 +260,37 @@ void PutMatched(const report::Comparison& comparison, v1::Comparison* message) {
   message->mutable_matched(0)->set_is_reference(true);
 }
 
+// What the settings of several experiments differ in, a line each; of one experiment its axes say
+// it.
+std::string SpecsText(const ComparedGrid& compared) {
+  if (compared.operands.empty()) return "";
+  std::string lines;
+  for (size_t row = 0; row < compared.comparison.rows.size(); ++row) {
+    std::vector<std::string> fields;
+    for (const ChangedField& field : ChangedFields(compared, row)) {
+      const auto shown = [](const std::string& value) {
+        return value.empty() ? std::string("unset") : report::ShownValue(value);
+      };
+      fields.push_back(
+          absl::StrCat(field.path, " ", shown(field.value), " (", shown(field.baseline), ")"));
+    }
+    if (fields.empty()) continue;
+    const std::string line = absl::StrCat(report::Quoted(compared.comparison.rows[row].label), "  ",
+                                          absl::StrJoin(fields, ", "));
+    absl::StrAppend(&lines, lines.empty() ? "\nspecs, in brackets the baseline's:\n" : "", "  ",
+                    text::CleanText(line), "\n");
+  }
+  return lines;
+}
+
 }  // namespace
 
 absl::StatusOr<v1::Comparison> ToMessage(const ComparedGrid& compared) {
   const report::Comparison& comparison = compared.comparison;
   v1::Comparison message;
-  message.set_experiment(rpc::ExperimentName(compared.grid.record.id));
+  message.set_experiment(rpc::ExperimentName(compared.operands.empty() ? compared.grid.record.id
+                                                                       : compared.operands[0]));
+  for (size_t i = 1; i < compared.operands.size(); ++i) message.add_others(compared.operands[i]);
   message.set_key(comparison.key);
   message.set_at(compared.at.has_value() ? static_cast<int32_t>(*compared.at) : -1);
   message.set_better(ToMessage(comparison.better));
@@ -285,7 +314,8 @@ absl::StatusOr<v1::Comparison> ToMessage(const ComparedGrid& compared) {
   *message.mutable_verdict() = ToMessage(report::OverallVerdict(comparison));
   PutWarnings(comparison, &message);
   message.set_matched_note(report::MatchedNote(comparison));
-  message.set_text(report::ComparisonText(comparison, compared.windows, compared.at));
+  message.set_text(absl::StrCat(report::ComparisonText(comparison, compared.windows, compared.at),
+                                SpecsText(compared)));
   PutMatched(comparison, &message);
   if (message.ByteSizeLong() > rpc::kPageBytes) {
     return absl::ResourceExhaustedError(absl::StrCat(

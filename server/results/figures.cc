@@ -304,6 +304,13 @@ absl::StatusOr<figure::Drawing> DrawFigure(storage::Store* store, const Compared
   input.width = options.width;
   // Of kinds without a key of their own it is the compared metric.
   if (!kind.key.empty() && !options.key.empty()) input.key = options.key;
+  const bool of_one =
+      kind.reads == figure::Reads::kBlocks || kind.reads == figure::Reads::kAnalysis;
+  if (of_one && !compared.operands.empty()) {
+    return rpc::InvalidField("comparison.others",
+                             absl::StrCat("the kind ", kind.name, " is of one experiment"),
+                             "none, and no part of an experiment");
+  }
   if (DrawsCurves(kind)) {
     const absl::Status read = ReadSettings(store, compared, kind, cancelled, &input);
     if (!read.ok()) return read;

@@ -19,6 +19,7 @@
 #include "server/spec/axes.h"
 #include "server/spec/field_values.h"
 #include "server/spec/fields.h"
+#include "server/spec/fingerprint.h"
 #include "text/utf8.h"
 
 namespace ablate::results {
@@ -245,7 +246,9 @@ class Loader {
     grid_.spec = std::move(experiment.spec);
     spec::Problems problems;
     plans_ = spec::ReadAxes(grid_.spec, &problems);
-    written_base_ = spec::ValuesOf(grid_.spec.base());
+    const v1::ExperimentSpec& reference =
+        query.reference == nullptr ? grid_.spec : query.reference->spec;
+    written_base_ = spec::ValuesOf(reference.base());
   }
 
   absl::StatusOr<TrainedGrid> Run() {
@@ -288,10 +291,13 @@ class Loader {
     input.exploratory = WhyExploratory(grid_.spec, value_);
     const v1::ReportSpec& report = grid_.spec.report();
     if (input.exploratory.empty() && report.has_margin()) input.margin = report.margin();
-    const bool tuned = std::any_of(
-        input.axes.begin(), input.axes.end(),
-        [this](const report::Axis& axis) { return axis.tuned && axis.name != query_.by; });
-    const std::string choice = ChoiceMetric(grid_.spec);
+    const bool tuned =
+        !query_.choice_key.empty() ||
+        std::any_of(input.axes.begin(), input.axes.end(), [this](const report::Axis& axis) {
+          return axis.tuned && axis.name != query_.by;
+        });
+    const std::string choice =
+        query_.choice_key.empty() ? ChoiceMetric(grid_.spec) : query_.choice_key;
     if (tuned && (choice != value_.key || value_.at.has_value())) {
       input.choice_key = choice;
       input.choice_better = BetterOf(grid_.spec, choice);
@@ -345,6 +351,7 @@ class Loader {
     Describe(*run, &cell);
     grid_.input.cells.push_back(std::move(cell));
     grid_.cells.push_back(record);
+    grid_.spec_hashes.push_back(spec_hash_);
     return absl::OkStatus();
   }
 
@@ -397,6 +404,7 @@ class Loader {
     const std::string& data = run.dataset_blob.empty() ? name : run.dataset_blob;
     const auto longest = LongestDocument(task.documents().dataset(), run_spec.model().context());
     if (!longest.ok()) return longest.status();
+    spec_hash_ = spec::ShortHash(spec::Canonical(run_spec, run.dataset_blob).RunText(0));
     scored_ = spec::ScoredData(run_spec, data, *longest);
     // How many batches an evaluation has is no matter to a metric of training.
     if (!report::IsOfHeldOutData(value_.key)) scored_.erase("evaluation.batches");
@@ -423,13 +431,17 @@ class Loader {
   // kind, and with its trainer.
   void FillBase(const v1::TrainingSpec& first) {
     const bool cuda = first.device() == v1::Device::cuda;
+    if (cuda) grid_.input.axes = AxesOf(grid_.spec, true);
+    if (query_.reference != nullptr) {
+      grid_.base = query_.reference->base;
+      return;
+    }
     v1::BaseSpec base = grid_.spec.base();
     v1::TrainingSpec* training = base.mutable_training();
     const bool resolved =
         training->trainer() == v1::Trainer::torch || training->trainer() == v1::Trainer::native;
     if (!resolved) training->set_trainer(first.trainer());
     grid_.base = spec::FilledValues(base, {}, cuda);
-    if (cuda) grid_.input.axes = AxesOf(grid_.spec, true);
   }
 
   void Describe(const storage::RunRecord& run, report::Cell* cell) const {
@@ -463,7 +475,7 @@ class Loader {
   const Cancelled& cancelled_;
   TrainedGrid grid_;
   std::vector<spec::AxisPlan> plans_;  // of the spec's axes
-  spec::FieldValues written_base_;     // of the spec's base, without defaults
+  spec::FieldValues written_base_;     // of the base that cells differ from, without defaults
   ValueQuery value_;
   std::string done_;  // some run that is DONE
   bool any_value_ = false;
@@ -471,6 +483,7 @@ class Loader {
   // Of the combination read last:
   std::vector<std::string> labels_;
   spec::FieldValues changed_, scored_;
+  std::string spec_hash_;
   std::set<std::string> follows_;
   struct Documents {
     absl::StatusOr<DocumentLengths> lengths = DocumentLengths();

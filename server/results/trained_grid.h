@@ -33,6 +33,8 @@ absl::StatusOr<StoredExperiment> LoadExperiment(storage::Store* store, const std
 // that the spec reports, or of all, for who goes on to other curves.
 enum class AnalysisNumbers { kOfComparison, kAll };
 
+struct TrainedGrid;
+
 // What of an experiment is compared.
 struct GridQuery {
   std::string key;                              // "": the spec's primary metric
@@ -40,6 +42,11 @@ struct GridQuery {
   std::map<std::string, std::string> baseline;  // as report::ComparisonInput's
   std::string by;                               // likewise
   AnalysisNumbers analyses = AnalysisNumbers::kAll;
+  // Of experiments that are compared with each other: the metric by which tuned values are chosen
+  // in any of them ("": the spec's, if something is tuned), and the one whose base `changed` of the
+  // cells differs from (null: their own).
+  std::string choice_key;
+  const TrainedGrid* reference = nullptr;
 };
 
 struct TrainedGrid {
@@ -50,6 +57,8 @@ struct TrainedGrid {
   AnalysisMetrics metrics;                 // of the experiment, as asked for
   // The base spec with its defaults: what `changed` of the cells differs from.
   spec::FieldValues base;
+  // Of each cell a hash of its resolved spec without the seed, and of its data.
+  std::vector<std::string> spec_hashes;
 };
 
 // Only runs that are DONE have a value: without `at` it is read from summaries, so no curve is

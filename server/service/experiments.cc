@@ -4,9 +4,11 @@
 #include "ablate/v1/experiment.grpc.pb.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/strip.h"
+#include "server/results/diff.h"
 #include "server/rpc/call.h"
 #include "server/rpc/errors.h"
 #include "server/rpc/identity.h"
+#include "server/rpc/live_streams.h"
 #include "server/rpc/names.h"
 #include "server/rpc/page.h"
 #include "server/service/changes.h"
@@ -66,6 +68,14 @@ absl::Status List(const Backend& backend, const rpc::View& view,
     }
     if (records->size() < kExperimentsAtOnce) return absl::OkStatus();
   }
+}
+
+absl::Status Diff(const rpc::View& view, const v1::DiffExperimentsRequest& request,
+                  const results::Cancelled& cancelled, v1::DiffExperimentsResponse* response) {
+  auto diff = results::Diff(view, request, cancelled);
+  if (!diff.ok()) return diff.status();
+  *response = *std::move(diff);
+  return absl::OkStatus();
 }
 
 // The experiment of this name, if the caller may change it; `resource` is then its full name.
@@ -135,6 +145,17 @@ class ExperimentsService final : public Base {
                                             v1::ListExperimentsResponse* response) override {
     return backend_->Answer(context, [this, request, response](const rpc::View& view) {
       return List(*backend_, view, *request, response);
+    });
+  }
+
+  grpc::ServerUnaryReactor* DiffExperiments(grpc::CallbackServerContext* context,
+                                            const v1::DiffExperimentsRequest* request,
+                                            v1::DiffExperimentsResponse* response) override {
+    return backend_->Answer(context, [this, context, request, response](const rpc::View& view) {
+      rpc::LiveCall call(&backend_->comparisons, context);
+      if (!call.accepted().ok()) return call.accepted();
+      return Diff(
+          view, *request, [&call] { return call.ended(); }, response);
     });
   }
 

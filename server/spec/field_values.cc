@@ -42,9 +42,9 @@ void Collect(const Message& message, const std::string& above, FieldValues* valu
 
 }  // namespace
 
-FieldValues ValuesOf(const v1::BaseSpec& base) {
+FieldValues ValuesOf(const Message& spec) {
   FieldValues values;
-  Collect(base, "", &values);
+  Collect(spec, "", &values);
   return values;
 }
 

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "ablate/v1/spec.pb.h"
+#include "google/protobuf/message.h"
 #include "server/spec/writes.h"
 
 namespace ablate::spec {
@@ -15,7 +16,7 @@ namespace ablate::spec {
 // Every scalar and every list that is set, by dotted path: model.norm.placement → pre,
 // training.betas → [0.9, 0.999]. Numbers are shortest decimals.
 using FieldValues = std::map<std::string, std::string>;
-FieldValues ValuesOf(const v1::BaseSpec& base);
+FieldValues ValuesOf(const google::protobuf::Message& spec);
 
 // Those of `base` with `writes` applied and its defaults filled in; `cuda` as FillDefaults'. Empty
 // if a write can't be applied.

@@ -59,6 +59,10 @@ struct ExperimentsService : v1::Experiments::Service {
                          v1::ListExperimentsResponse* response) override {
     return Run(answers->list, request, response);
   }
+  Status DiffExperiments(ServerContext*, const v1::DiffExperimentsRequest* request,
+                         v1::DiffExperimentsResponse* response) override {
+    return Run(answers->diff, request, response);
+  }
   Status CancelExperiment(ServerContext*, const v1::CancelExperimentRequest* request,
                           v1::Experiment* response) override {
     return Run(answers->cancel, request, response);

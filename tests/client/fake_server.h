@@ -42,6 +42,7 @@ struct Answers {
   Answer<v1::CreateExperimentRequest, v1::CreateExperimentResponse> create;
   Answer<v1::GetExperimentRequest, v1::Experiment> get;
   Answer<v1::ListExperimentsRequest, v1::ListExperimentsResponse> list;
+  Answer<v1::DiffExperimentsRequest, v1::DiffExperimentsResponse> diff;
   Answer<v1::CancelExperimentRequest, v1::Experiment> cancel;
   Answer<v1::DeleteExperimentRequest, google::protobuf::Empty> remove;
   StreamAnswer<v1::WatchExperimentRequest, v1::ExperimentEvent> watch;

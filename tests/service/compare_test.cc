@@ -264,6 +264,36 @@ TEST_F(CompareTest, NamesTheFieldOfABadRequest) {
   EXPECT_EQ(FieldOf(status), "by");
 }
 
+TEST_F(CompareTest, ComparesPartsOfSeveralExperiments) {
+  const std::string first = Train(SmallSpec(4));
+  v1::ExperimentSpec longer = SmallSpec(4);
+  longer.mutable_base()->mutable_model()->set_layers(2);
+  const std::string second = Train(longer);
+  v1::CompareRequest request;
+  request.set_experiment(first + "/pre");
+  request.add_others(second + "/post");
+  v1::Comparison comparison;
+  grpc::Status status = TryCompare(request, &comparison);
+  ASSERT_TRUE(status.ok()) << status.error_message();
+  EXPECT_EQ(comparison.experiment(), first + "/pre");
+  const std::string id = second.substr(second.find('/') + 1);
+  EXPECT_THAT(comparison.others(), ElementsAre(id + "/post"));
+  ASSERT_EQ(comparison.rows_size(), 2);
+  EXPECT_EQ(comparison.rows(1).label(), id + "/post");
+  EXPECT_EQ(comparison.rows(1).runs(0).cell(), id + "/post-s0");
+  EXPECT_THAT(comparison.text(), HasSubstr("specs, in brackets the baseline's:\n  “" + id +
+                                           "/post”  model.layers 2 (1)"));
+  EXPECT_EQ(comparison.warnings(comparison.warnings_size() - 1).kind(),
+            v1::ComparisonWarning::SEVERAL_EXPERIMENTS);
+
+  (*request.mutable_baseline())["setting"] = second + "/post";
+  ASSERT_TRUE(TryCompare(request, &comparison).ok());
+  EXPECT_TRUE(comparison.rows(1).is_baseline());
+  for (int i = 0; i < 19; ++i) request.add_others(second);
+  status = TryCompare(request, &comparison);
+  EXPECT_EQ(FieldOf(status), "others");
+}
+
 TEST_F(CompareTest, RendersTheTable) {
   const std::string name = Train(SmallSpec(8));
   EXPECT_THAT(Table(name, v1::TableFormat::text), HasSubstr("Δ vs pre [95 % CI]"));

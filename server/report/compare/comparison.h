@@ -77,6 +77,8 @@ struct ComparisonInput {
   // Why this comparison was not planned, as what a sentence puts in brackets: "report.primary is
   // eval/loss". Its rows are described and not judged. Empty: it was.
   std::string exploratory;
+  // Of cells that come from several experiments what to know of that, without a full stop; else "".
+  std::string origins;
   // Differences within it either way do not matter; above 0. None: nothing is equivalent.
   std::optional<double> margin;
   std::vector<Axis> axes;

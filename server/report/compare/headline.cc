@@ -92,8 +92,8 @@ void PutDirection(const Comparison& comparison, const ComparisonRow& row, Headli
 
 // Of a row without a verdict: why, and what is known all the same.
 void PutWithheld(const Comparison& comparison, const ComparisonRow& row, Headline* headline) {
-  const std::string seen = row.difference.mean.defined() ? DifferenceText(comparison, row)
-                                                         : std::string("no pair of runs");
+  const std::string seen =
+      row.difference.mean.defined() ? DifferenceText(comparison, row) : SeenText(comparison, row);
   switch (row.withheld) {
     case Withheld::kScoredDifferently:
       headline->lead = "Not comparable";

@@ -89,7 +89,10 @@ std::string MeasuredText(const Comparison& comparison, const ComparisonRow& row)
 }
 
 std::string SeenText(const Comparison& comparison, const ComparisonRow& row) {
-  if (row.pairs.all == 0) return "no seed has a result of both";
+  if (row.pairs.all == 0) {
+    const bool both_ran = row.n > 0 && comparison.rows[*row.baseline].n > 0;
+    return both_ran ? "they have no seed in common" : "no seed has a result of both";
+  }
   if (row.difference.mean.defined()) return MeasuredText(comparison, row);
   return absl::StrCat(DivergedText(row, BaselineLabel(comparison, row)), TunedText(comparison));
 }

@@ -89,6 +89,11 @@ Warnings FailedCells(const Facts& facts) {
                 }));
 }
 
+Warnings SeveralExperiments(const Facts& facts) {
+  if (facts.input.origins.empty()) return {};
+  return {{WarningKind::kSeveralExperiments, facts.input.origins}};
+}
+
 // A disk changed what was stored: whoever repairs it has to know where.
 Warnings DamagedRuns(const Facts& facts) {
   Parts parts;
@@ -294,6 +299,7 @@ constexpr Check kChecks[] = {
     {WarningKind::kMissingCells, "missing results", MissingCells},
     {WarningKind::kFailedCells, "failed runs", FailedCells},
     {WarningKind::kDamagedRuns, "damaged runs", DamagedRuns},
+    {WarningKind::kSeveralExperiments, "several experiments", SeveralExperiments},
     {WarningKind::kNonFiniteValues, "values that are not finite", NonFiniteValues},
     {WarningKind::kUnbalancedSeeds, "unequal seeds", UnbalancedSeeds},
     {WarningKind::kTooFewSeeds, "too few seeds", TooFewSeeds},

@@ -7,6 +7,7 @@
 namespace ablate::client {
 namespace {
 
+using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::Not;
 using ::testing::Pair;
@@ -68,6 +69,15 @@ TEST_F(CompareTest, PassesOptionsOn) {
   EXPECT_EQ(request_.at(), 100);
   Run({"compare", "small", "--at", "-1"});
   EXPECT_EQ(request_.at(), -1);
+}
+
+TEST_F(CompareTest, NamesSeveralExperiments) {
+  Run({"compare", "small/pre", "other", "third/post-s1", "--baseline", "setting=other/pre"});
+  EXPECT_EQ(request_.experiment(), "experiments/small/pre");
+  EXPECT_THAT(request_.others(), ElementsAre("experiments/other", "experiments/third/post-s1"));
+  Run({"table", "small", "--with", "other", "--with", "third/post"});
+  EXPECT_THAT(table_request_.comparison().others(),
+              ElementsAre("experiments/other", "experiments/third/post"));
 }
 
 TEST_F(CompareTest, PrintsJsonWithSnakeCaseFieldsAndDefaults) {

@@ -1,0 +1,170 @@
+#include "server/results/diff.h"
+
+#include <algorithm>
+#include <cstddef>
+#include <map>
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/string_view.h"
+#include "server/results/operand.h"
+#include "server/results/subjects.h"
+#include "server/results/trained_grid.h"
+#include "server/rpc/errors.h"
+#include "server/rpc/page.h"
+#include "server/spec/axes.h"
+#include "server/spec/field_values.h"
+
+namespace ablate::results {
+namespace {
+
+// What occurs at a path, in the order in which it was met.
+class Occurring {
+ public:
+  void Add(const std::string& path, const std::string& value) {
+    if (seen_.emplace(path, value).second) values_[path].push_back(value);
+  }
+  void Add(const spec::FieldValues& values) {
+    for (const auto& [path, value] : values) Add(path, value);
+  }
+  const std::map<std::string, std::vector<std::string>>& values() const { return values_; }
+
+ private:
+  std::map<std::string, std::vector<std::string>> values_;
+  std::set<std::pair<std::string, std::string>> seen_;
+};
+
+// One side of a diff.
+struct Side {
+  std::string name;  // with whole ids
+  Occurring fields;
+};
+
+absl::Status AddRun(const storage::RunRecord& run, Occurring* fields) {
+  const auto stored = SpecOf(run);
+  if (!stored.ok()) return stored.status();
+  fields->Add(spec::ValuesOf(stored->spec()));
+  return absl::OkStatus();
+}
+
+// What it was trained by, once it was.
+void AddProvenance(const storage::RunRecord& run, Occurring* fields) {
+  if (run.worker.empty()) return;
+  fields->Add("version", run.build);
+  fields->Add("device", run.device);
+  if (!run.environment.empty()) fields->Add("environment", run.environment);
+}
+
+// What a spec says beside its base.
+void AddSpec(const v1::ExperimentSpec& spec, Occurring* fields) {
+  v1::ExperimentSpec rest = spec;
+  for (const char* elsewhere : {"name", "base", "axes", "seeds"}) {
+    rest.GetReflection()->ClearField(&rest, rest.GetDescriptor()->FindFieldByName(elsewhere));
+  }
+  fields->Add(spec::ValuesOf(rest));
+  spec::Problems problems;  // none, or it would not be stored
+  for (const spec::AxisPlan& axis : spec::ReadAxes(spec, &problems)) {
+    const std::string path = absl::StrCat("axes.", axis.name, axis.tuned ? " (tuned)" : "");
+    for (const spec::Point& point : axis.points) fields->Add(path, point.label);
+  }
+}
+
+absl::StatusOr<std::vector<storage::CellRecord>> AllCells(storage::Store* store,
+                                                          const std::string& experiment) {
+  std::vector<storage::CellRecord> cells;
+  while (true) {
+    auto page =
+        store->ListCells(experiment, static_cast<uint32_t>(cells.size()), rpc::kCellsAtOnce);
+    if (!page.ok()) return page.status();
+    cells.insert(cells.end(), page->begin(), page->end());
+    if (page->size() < rpc::kCellsAtOnce) return cells;
+  }
+}
+
+absl::StatusOr<Side> ReadRun(const rpc::View& view, absl::string_view name,
+                             absl::string_view field) {
+  const auto id = rpc::FindRun(view, name, field);
+  if (!id.ok()) return id.status();
+  const auto run = view.store->GetRun(*id);
+  if (!run.ok()) return run.status();
+  Side side{rpc::RunName(*id), {}};
+  side.fields.Add("seeds", absl::StrCat(run->seed));
+  AddProvenance(*run, &side.fields);
+  if (absl::Status added = AddRun(*run, &side.fields); !added.ok()) return added;
+  return side;
+}
+
+absl::StatusOr<Side> ReadOperand(const rpc::View& view, absl::string_view name,
+                                 absl::string_view field, const Cancelled& cancelled) {
+  const auto operand = FindOperand(view, name, field);
+  if (!operand.ok()) return operand.status();
+  const auto experiment = LoadExperiment(view.store, operand->experiment);
+  if (!experiment.ok()) return experiment.status();
+  const auto cells = AllCells(view.store, operand->experiment);
+  if (!cells.ok()) return cells.status();
+  const auto selected = PartNames(experiment->spec).Select(*cells, *operand, field);
+  if (!selected.ok()) return selected.status();
+  Side side{rpc::ExperimentName(OperandName(operand->experiment, operand->part)), {}};
+  if (operand->part.empty()) AddSpec(experiment->spec, &side.fields);
+  const storage::CellRecord* before = nullptr;
+  for (const size_t i : *selected) {
+    if (cancelled()) return rpc::CallCancelled();
+    const storage::CellRecord& cell = (*cells)[i];
+    side.fields.Add("seeds", absl::StrCat(cell.seed));
+    const auto run = view.store->GetRun(cell.run);
+    if (!run.ok()) return run.status();
+    AddProvenance(*run, &side.fields);
+    // Seeds of one combination follow each other and differ in nothing else.
+    const bool same = before != nullptr && before->labels == cell.labels;
+    before = &cell;
+    if (same) continue;
+    if (absl::Status added = AddRun(*run, &side.fields); !added.ok()) return added;
+  }
+  return side;
+}
+
+absl::StatusOr<Side> ReadSide(const rpc::View& view, absl::string_view name,
+                              absl::string_view field, const Cancelled& cancelled) {
+  return absl::StartsWith(name, "runs/") ? ReadRun(view, name, field)
+                                         : ReadOperand(view, name, field, cancelled);
+}
+
+void AddField(const std::string& path, const std::vector<std::string>& left,
+              const std::vector<std::string>& right, v1::DiffExperimentsResponse* response) {
+  if (left == right) return;
+  v1::FieldDifference* field = response->add_fields();
+  field->set_path(path);
+  *field->mutable_left() = {left.begin(), left.end()};
+  *field->mutable_right() = {right.begin(), right.end()};
+}
+
+}  // namespace
+
+absl::StatusOr<v1::DiffExperimentsResponse> Diff(const rpc::View& view,
+                                                 const v1::DiffExperimentsRequest& request,
+                                                 const Cancelled& cancelled) {
+  const auto left = ReadSide(view, request.left(), "left", cancelled);
+  if (!left.ok()) return left.status();
+  const auto right = ReadSide(view, request.right(), "right", cancelled);
+  if (!right.ok()) return right.status();
+  v1::DiffExperimentsResponse response;
+  response.set_left(left->name);
+  response.set_right(right->name);
+  std::set<std::string> paths;
+  for (const auto* values : {&left->fields.values(), &right->fields.values()}) {
+    for (const auto& [path, value] : *values) paths.insert(path);
+  }
+  const auto at = [](const Side& side, const std::string& path) {
+    const auto found = side.fields.values().find(path);
+    return found == side.fields.values().end() ? std::vector<std::string>() : found->second;
+  };
+  for (const std::string& path : paths)
+    AddField(path, at(*left, path), at(*right, path), &response);
+  return response;
+}
+
+}  // namespace ablate::results

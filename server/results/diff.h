@@ -1,0 +1,19 @@
+// What two experiments, parts of them or runs differ in.
+#ifndef ABLATE_SERVER_RESULTS_DIFF_H_
+#define ABLATE_SERVER_RESULTS_DIFF_H_
+
+#include "ablate/v1/experiment.pb.h"
+#include "absl/status/statusor.h"
+#include "server/results/series.h"
+#include "server/rpc/names.h"
+
+namespace ablate::results {
+
+// Errors as FindOperand's and PartNames::Select's, in `left` and `right`. Blocks on the store.
+absl::StatusOr<v1::DiffExperimentsResponse> Diff(const rpc::View& view,
+                                                 const v1::DiffExperimentsRequest& request,
+                                                 const Cancelled& cancelled);
+
+}  // namespace ablate::results
+
+#endif  // ABLATE_SERVER_RESULTS_DIFF_H_

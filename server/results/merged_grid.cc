@@ -1,0 +1,297 @@
+#include "server/results/merged_grid.h"
+
+#include <algorithm>
+#include <cstddef>
+#include <map>
+#include <optional>
+#include <set>
+#include <utility>
+
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "proto/reflect/text.h"
+#include "server/report/compare/wording.h"
+#include "server/rpc/errors.h"
+
+namespace ablate::results {
+namespace {
+
+// A tuned axis of any of the experiments.
+struct TunedAxis {
+  std::string path;  // the field that it varies; "" where settings of an axis write several
+  report::Axis axis;
+};
+
+// The cells of one setting of one experiment.
+struct Setting {
+  std::string label;
+  const TrainedGrid* grid = nullptr;
+  std::vector<size_t> cells;  // of the grid
+};
+
+// What makes two settings the same: the specs of their cells, tuned values included.
+std::set<std::string> SpecsOf(const Setting& setting) {
+  std::set<std::string> specs;
+  for (const size_t cell : setting.cells) specs.insert(setting.grid->spec_hashes[cell]);
+  return specs;
+}
+
+std::string LabelOf(const storage::CellRecord& cell, const std::string& axis) {
+  for (const auto& [name, label] : cell.labels) {
+    if (name == axis) return label;
+  }
+  return "";
+}
+
+// The value that a cell has at a path; "" where the path means nothing to it.
+std::string ValueAt(const TrainedGrid& grid, size_t cell, const std::string& path) {
+  const auto& changed = grid.input.cells[cell].changed;
+  if (const auto own = changed.find(path); own != changed.end()) return own->second;
+  const auto base = grid.base.find(path);
+  return base == grid.base.end() ? std::string() : base->second;
+}
+
+class Merger {
+ public:
+  Merger(storage::Store* store, const GridQuery& query, const Cancelled& cancelled)
+      : store_(store), query_(query), cancelled_(cancelled) {}
+
+  absl::StatusOr<TrainedGrid> Run(const std::vector<Operand>& operands) {
+    if (!query_.by.empty()) {
+      return rpc::InvalidField("by", absl::StrCat(reflect::Quoted(query_.by), " is no axis of all"),
+                               "none: settings of several experiments have one baseline");
+    }
+    if (absl::Status loaded = LoadAll(operands); !loaded.ok()) return loaded;
+    for (size_t i = 0; i < operands.size(); ++i) {
+      const std::string field = i == 0 ? "experiment" : absl::StrCat("others[", i - 1, "]");
+      if (absl::Status added = AddSettings(operands[i], field); !added.ok()) return added;
+    }
+    FindTunedAxes();
+    PutInput();
+    for (const auto& [label, settings] : settings_) PutCells(label, settings);
+    if (absl::Status known = CheckBaseline(); !known.ok()) return known;
+    return std::move(merged_);
+  }
+
+ private:
+  // Each experiment once, the first one first.
+  absl::Status LoadAll(const std::vector<Operand>& operands) {
+    std::vector<StoredExperiment> experiments;
+    bool tuned = false;
+    for (const Operand& operand : operands) {
+      if (!ids_.insert(operand.experiment).second) continue;
+      auto experiment = LoadExperiment(store_, operand.experiment);
+      if (!experiment.ok()) return experiment.status();
+      for (const v1::Axis& axis : experiment->spec.axes()) tuned = tuned || axis.tune();
+      experiments.push_back(*std::move(experiment));
+    }
+    GridQuery query = query_;
+    query.analyses = AnalysisNumbers::kAll;
+    query.baseline.clear();
+    if (query.key.empty()) query.key = PrimaryMetric(experiments[0].spec);
+    if (tuned) query.choice_key = ChoiceMetric(experiments[0].spec);
+    for (StoredExperiment& experiment : experiments) {
+      const std::string id = experiment.record.id;
+      auto grid = LoadGrid(store_, std::move(experiment), query, cancelled_);
+      if (!grid.ok()) return grid.status();
+      const TrainedGrid& added = grids_.emplace(id, *std::move(grid)).first->second;
+      if (query.reference == nullptr) query.reference = first_ = &added;
+      merged_.metrics.Merge(added.metrics);
+    }
+    return absl::OkStatus();
+  }
+
+  // The settings that an operand names, in their order.
+  absl::Status AddSettings(const Operand& operand, const std::string& field) {
+    const TrainedGrid& grid = grids_.at(operand.experiment);
+    const PartNames names(grid.spec);
+    const auto selected = names.Select(grid.cells, operand, field);
+    if (!selected.ok()) return selected.status();
+    std::vector<Setting> settings;
+    std::map<std::string, size_t> places;
+    for (const size_t cell : *selected) {
+      const std::string part =
+          operand.part.empty() ? names.Setting(grid.cells[cell]) : operand.part;
+      const auto [place, added] = places.emplace(part, settings.size());
+      if (added) settings.push_back({OperandName(operand.experiment, part), &grid, {}});
+      settings[place->second].cells.push_back(cell);
+    }
+    for (Setting& setting : settings) AddSetting(std::move(setting));
+    return absl::OkStatus();
+  }
+
+  // As a setting of its own, or to the one of equal specs.
+  void AddSetting(Setting setting) {
+    const auto [place, added] = by_specs_.emplace(SpecsOf(setting), settings_.size());
+    if (added) {
+      settings_.push_back({setting.label, {}});
+    } else if (settings_[place->second].first != setting.label) {
+      same_.push_back(absl::StrCat(report::Quoted(setting.label), " is the same setting as ",
+                                   report::Quoted(settings_[place->second].first)));
+    }
+    settings_[place->second].second.push_back(std::move(setting));
+  }
+
+  // Those of which some setting has more than one value: of others nothing is chosen.
+  void FindTunedAxes() {
+    for (const auto& [label, settings] : settings_) {
+      for (const Setting& setting : settings) {
+        for (const report::Axis& axis : setting.grid->input.axes) {
+          std::set<std::string> labels;
+          for (const size_t cell : setting.cells) {
+            labels.insert(LabelOf(setting.grid->cells[cell], axis.name));
+          }
+          if (axis.tuned && labels.size() > 1) AddTunedAxis(setting, axis);
+        }
+      }
+    }
+  }
+
+  void AddTunedAxis(const Setting& setting, const report::Axis& axis) {
+    for (const TunedAxis& known : tuned_) {
+      if (known.axis.name == axis.name) return;
+    }
+    TunedAxis added;
+    for (const v1::Axis& of_spec : setting.grid->spec.axes()) {
+      if (of_spec.name() == axis.name) added.path = of_spec.field();
+    }
+    added.axis.name = axis.name;
+    added.axis.tuned = true;
+    added.axis.base = axis.base;
+    tuned_.push_back(std::move(added));
+  }
+
+  // A cell's label of a tuned axis: where its experiment has no such axis, its value there.
+  static std::string TunedLabel(const Setting& setting, size_t cell, const TunedAxis& tuned) {
+    std::string label = LabelOf(setting.grid->cells[cell], tuned.axis.name);
+    if (label.empty() && !tuned.path.empty()) label = ValueAt(*setting.grid, cell, tuned.path);
+    return label.empty() ? "untuned" : label;
+  }
+
+  void PutInput() {
+    TrainedGrid& grid = merged_;
+    grid.record = first_->record;
+    grid.spec = first_->spec;
+    grid.base = first_->base;
+    report::ComparisonInput& input = grid.input;
+    const report::ComparisonInput& first = first_->input;
+    input.key = first.key;
+    input.better = first.better;
+    input.choice_better = first.choice_better;
+    input.margin = first.margin;
+    input.baseline = query_.baseline;
+    input.exploratory = first.exploratory;
+    for (const auto& [id, other] : grids_) {
+      if (other.input.margin != input.margin) input.margin.reset();
+      if (!input.exploratory.empty() || other.input.exploratory.empty()) continue;
+      input.exploratory = absl::StrCat(other.input.exploratory, " in ", id);
+    }
+    if (!tuned_.empty()) input.choice_key = first.choice_key;
+    PutAxes();
+    PutOrigins();
+  }
+
+  void PutAxes() {
+    std::vector<report::Axis>& axes = merged_.input.axes;
+    axes.emplace_back().name = kSettingAxis;
+    for (const auto& [label, settings] : settings_) axes[0].labels.push_back(label);
+    for (TunedAxis& tuned : tuned_) {
+      for (const auto& [label, settings] : settings_) {
+        for (const Setting& setting : settings) {
+          for (const size_t cell : setting.cells)
+            AddLabel(TunedLabel(setting, cell, tuned), &tuned);
+        }
+      }
+      for (const std::string& label : tuned.axis.labels) {
+        double value = 0;
+        if (absl::SimpleAtod(label, &value)) tuned.axis.values.push_back(value);
+      }
+      if (tuned.axis.values.size() != tuned.axis.labels.size()) tuned.axis.values.clear();
+      axes.push_back(tuned.axis);
+    }
+  }
+
+  static void AddLabel(std::string label, TunedAxis* tuned) {
+    std::vector<std::string>& labels = tuned->axis.labels;
+    if (std::find(labels.begin(), labels.end(), label) == labels.end()) {
+      labels.push_back(std::move(label));
+    }
+  }
+
+  void PutOrigins() {
+    std::vector<std::string> notes;
+    if (ids_.size() > 1) {
+      notes.push_back(absl::StrCat(
+          "settings of ", ids_.size(),
+          " experiments: tests hold for what was chosen to be compared before it was seen"));
+    }
+    if (!same_.empty()) {
+      notes.push_back(
+          absl::StrCat(report::Enumerated(same_), ", so the seeds of both are taken together"));
+    }
+    merged_.input.origins = absl::StrJoin(notes, "; ");
+  }
+
+  // Of two cells of one spec and seed the first: they share a run, or one trained it again.
+  void PutCells(const std::string& label, const std::vector<Setting>& settings) {
+    TrainedGrid& to = merged_;
+    std::set<std::pair<std::string, uint32_t>> known;
+    for (const Setting& setting : settings) {
+      const TrainedGrid& from = *setting.grid;
+      for (const size_t i : setting.cells) {
+        if (!known.emplace(from.spec_hashes[i], from.cells[i].seed).second) continue;
+        report::Cell cell = from.input.cells[i];
+        storage::CellRecord record = from.cells[i];
+        record.name = OperandName(from.record.id, record.name);
+        record.labels = {{kSettingAxis, label}};
+        for (const TunedAxis& tuned : tuned_) {
+          record.labels.emplace_back(tuned.axis.name, TunedLabel(setting, i, tuned));
+        }
+        cell.labels.clear();
+        for (const auto& [axis, value] : record.labels) cell.labels.push_back(value);
+        to.input.cells.push_back(std::move(cell));
+        to.cells.push_back(std::move(record));
+        to.spec_hashes.push_back(from.spec_hashes[i]);
+      }
+    }
+  }
+
+  absl::Status CheckBaseline() const {
+    const std::vector<std::string>& labels = merged_.input.axes[0].labels;
+    for (const auto& [axis, label] : query_.baseline) {
+      if (axis != kSettingAxis) {
+        return rpc::InvalidField("baseline",
+                                 absl::StrCat(reflect::Quoted(axis), " is no axis here"),
+                                 absl::StrCat(kSettingAxis, "=EXP/SETTING"));
+      }
+      if (std::find(labels.begin(), labels.end(), label) != labels.end()) continue;
+      return rpc::InvalidField("baseline[setting]",
+                               absl::StrCat(reflect::Quoted(label), " is not compared here"),
+                               report::Enumerated(labels, 12));
+    }
+    return absl::OkStatus();
+  }
+
+  storage::Store* const store_;
+  const GridQuery& query_;
+  const Cancelled& cancelled_;
+  std::set<std::string> ids_;
+  std::map<std::string, TrainedGrid> grids_;  // by id; they stay where they are
+  const TrainedGrid* first_ = nullptr;
+  // By label, in the operands' order: the settings that are the same.
+  std::vector<std::pair<std::string, std::vector<Setting>>> settings_;
+  std::map<std::set<std::string>, size_t> by_specs_;
+  std::vector<std::string> same_;
+  std::vector<TunedAxis> tuned_;
+  TrainedGrid merged_;
+};
+
+}  // namespace
+
+absl::StatusOr<TrainedGrid> MergeGrids(storage::Store* store, const std::vector<Operand>& operands,
+                                       const GridQuery& query, const Cancelled& cancelled) {
+  return Merger(store, query, cancelled).Run(operands);
+}
+
+}  // namespace ablate::results
