@@ -255,7 +255,7 @@ class Flipped {
 
 Interval Flipped::KeptShifts(Better better) const {
   const SignedSums& seen = differences_[0];
-  // Centered, they are their deviations.
+  // Centered at their mean, differences are deviations.
   if (seen.squares <= seen.n * kTie * kTie) return NoInterval(Undefined::kZeroVariance);
   const auto rejected = static_cast<size_t>(
       std::floor(kAlpha * static_cast<double>(differences_.size()) * (1 + kTie)));
