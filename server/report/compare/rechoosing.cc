@@ -5,6 +5,7 @@
 #include <limits>
 
 #include "server/report/compare/paired.h"
+#include "server/report/compare/studentized.h"
 
 namespace ablate::report {
 namespace {
@@ -13,12 +14,16 @@ constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
 using Flips = std::vector<char>;  // per seed, whether its columns change hands
 
+// Of which differences are summed, so that squares neither overflow nor cancel.
+struct Scale {
+  double center = 0, unit = 1;  // of the shifted setting's values, in losses
+};
+
 // What both settings' choices under one pattern come to.
 struct Outcome {
-  size_t pairs = 0, converged = 0;  // seeds with two results, and with two that converged
-  double difference = 0;            // mean over the converged, in losses
-  double share = 0;     // by how much of a shift of the setting's values that would change
-  double net_wins = 0;  // of the setting
+  size_t pairs = 0;        // seeds with two results
+  SignedSums differences;  // over the seeds on which both converged, in losses, scaled
+  double net_wins = 0;     // of the setting
 };
 
 // Results of both settings as losses, seed by seed, so that a pattern is a matter of which of the
@@ -46,7 +51,7 @@ class Columns {
   // alike.
   bool has_idle() const { return idle_; }
   double LargestDifference() const;
-  Outcome Under(const Flips& flips) const;
+  Outcome Under(const Flips& flips, const Scale& scale) const;
 
  private:
   static std::vector<Trial> Losses(std::vector<Trial> trials, Better better) {
@@ -150,10 +155,9 @@ const Trial* Columns::ChooseHere(size_t side, const Flips& flips, size_t seed) c
   return chosen;
 }
 
-Outcome Columns::Under(const Flips& flips) const {
+Outcome Columns::Under(const Flips& flips, const Scale& scale) const {
   const std::vector<const Trial*> own = Choose(0, flips), other = Choose(1, flips);
   Outcome outcome;
-  double sum = 0, unflipped = 0;
   for (size_t seed = 0; seed < seeds_; ++seed) {
     if (own[seed] == nullptr || other[seed] == nullptr) continue;
     const Trial &a = *own[seed], &b = *other[seed];
@@ -164,14 +168,11 @@ Outcome Columns::Under(const Flips& flips) const {
                           static_cast<double>(a.state == Trial::State::kDiverged);
       continue;
     }
-    ++outcome.converged;
     outcome.net_wins += a.value < b.value ? 1 : a.value > b.value ? -1 : 0;
-    sum += a.value - b.value;
-    unflipped += flips[seed] != 0 ? -1 : 1;
+    const bool flipped = flips[seed] != 0;
+    const double center = flipped ? -scale.center : scale.center;
+    outcome.differences.Add((a.value - b.value - center) / scale.unit, flipped);
   }
-  const auto n = static_cast<double>(outcome.converged);
-  outcome.difference = outcome.converged > 0 ? sum / n : 0;
-  outcome.share = outcome.converged > 0 ? unflipped / n : 0;
   return outcome;
 }
 
@@ -211,70 +212,73 @@ class Patterns {
   Flips flips_;
 };
 
-// Of one pattern: the shifts δ under which it is as far from 0 as what was seen. |M − rδ| >= |m −
-// δ| with |r| <= 1 holds between the two δ where the sides are equal, and m lies between them; with
-// |r| = 1 one of the two is infinite.
-struct Accepted {
-  double low = -kInfinity, high = kInfinity;
+// What all patterns come to, the one that was seen first.
+class Flipped {
+ public:
+  Flipped(const TunedPair& pair, const Columns& columns, const Scale& scale, Patterns* patterns)
+      : scale_(scale) {
+    Add(columns.Under(Flips(pair.seeds, 0), scale));
+    for (size_t i = 0; i < patterns->count(); ++i) Add(columns.Under(patterns->Next(), scale));
+  }
+
+  // Of patterns that are as far from 0 as what was seen after the setting's values are shifted; one
+  // without a pair is, for there is no telling.
+  Number ShareAsFar(double shift) const {
+    const double at = (shift - scale_.center) / scale_.unit;
+    const double seen = Studentized(differences_[0], at);
+    return Share(differences_, [&](const SignedSums& sums) {
+      return sums.n == 0 || Studentized(sums, at) >= seen - kTie * std::max(seen, 1.0);
+    });
+  }
+  Number ShareAsFarByWins() const {
+    const double seen = std::abs(net_wins_[0]);
+    return Share(net_wins_, [&](double net_wins) { return std::abs(net_wins) >= seen; });
+  }
+  // A shift is kept while more than kAlpha of the patterns are as far.
+  Interval KeptShifts(Better better) const;
+
+ private:
+  void Add(const Outcome& outcome) {
+    differences_.push_back(outcome.differences);
+    net_wins_.push_back(outcome.net_wins);
+  }
+  template <typename T, typename Far>
+  static Number Share(const std::vector<T>& values, const Far& far) {
+    return Defined(static_cast<double>(std::count_if(values.begin(), values.end(), far)) /
+                   static_cast<double>(values.size()));
+  }
+
+  const Scale scale_;
+  std::vector<SignedSums> differences_;
+  std::vector<double> net_wins_;
 };
 
-Accepted AcceptedShifts(double seen, const Outcome& outcome) {
-  if (outcome.converged == 0) return {};
-  const double one = (seen - outcome.difference) / (1 - outcome.share);
-  const double two = (seen + outcome.difference) / (1 + outcome.share);
-  if (std::isnan(one) || std::isnan(two)) return {};  // 0 / 0: equal whatever the shift
-  return {std::min(one, two), std::max(one, two)};
-}
-
-// `accepted` of all patterns but the one seen, which accepts every shift. A shift is kept while
-// more than kAlpha of all patterns accept it.
-Interval KeptShifts(const std::vector<Accepted>& accepted, Better better) {
-  const size_t rejected = static_cast<size_t>(
-      std::floor(kAlpha * static_cast<double>(accepted.size() + 1) * (1 + kTie)));
-  if (rejected == 0 || accepted.size() < rejected) return NoInterval(Undefined::kTooFewPairs);
-  std::vector<double> lows, highs;
-  for (const Accepted& shifts : accepted) {
-    lows.push_back(shifts.low);
-    highs.push_back(-shifts.high);
+Interval Flipped::KeptShifts(Better better) const {
+  const SignedSums& seen = differences_[0];
+  // Centered at their mean, differences are deviations.
+  if (seen.squares <= seen.n * kTie * kTie) return NoInterval(Undefined::kZeroVariance);
+  const auto rejected = static_cast<size_t>(
+      std::floor(kAlpha * static_cast<double>(differences_.size()) * (1 + kTie)));
+  if (rejected == 0) return NoInterval(Undefined::kTooFewPairs);
+  // Of the other patterns so many must be as far, for what was seen always is.
+  std::vector<Shifts> far, mirrored;
+  for (size_t i = 1; i < differences_.size(); ++i) {
+    for (const Shifts& shifts : AtLeastAsFar(differences_[i], seen)) {
+      far.push_back(shifts);
+      mirrored.push_back({-shifts.high, -shifts.low});
+    }
   }
-  // One of those that are as far is the pattern seen.
-  const auto end = [rejected](std::vector<double>* ends) {
-    std::nth_element(ends->begin(), ends->begin() + static_cast<std::ptrdiff_t>(rejected - 1),
-                     ends->end());
-    return (*ends)[rejected - 1];
-  };
-  const double low = end(&lows), high = -end(&highs);
+  const double high = scale_.center + scale_.unit * LargestShared(far, rejected);
+  const double low = scale_.center - scale_.unit * LargestShared(mirrored, rejected);
   if (std::isinf(low) || std::isinf(high)) return NoInterval(Undefined::kTooFewPairs);
   return better == Better::kHigher ? DefinedInterval(-high, -low) : DefinedInterval(low, high);
 }
 
 // Of the two shifts by ±margin the one that is less far from what was seen is accepted by more.
-Number Equivalence(const std::vector<Accepted>& accepted, double seen, double margin) {
-  if (std::abs(seen) >= margin) return Defined(1);
-  size_t most = 0;
-  for (const double shift : {-margin, margin}) {
-    const auto count = std::count_if(
-        accepted.begin(), accepted.end(),
-        [shift](const Accepted& shifts) { return shifts.low <= shift && shift <= shifts.high; });
-    most = std::max(most, static_cast<size_t>(count));
-  }
-  return Defined(static_cast<double>(most + 1) / static_cast<double>(accepted.size() + 1) / 2);
+Number Equivalence(const Flipped& flipped, double mean, double margin) {
+  if (std::abs(mean) >= margin) return Defined(1);
+  return Defined(std::max(flipped.ShareAsFar(-margin).value, flipped.ShareAsFar(margin).value) / 2);
 }
-
-// A count of patterns that are as far from 0 as what was seen.
-class AsFar {
- public:
-  AsFar(double seen, double tie) : threshold_(std::abs(seen) - tie) {}
-
-  void Add(double distance) { count_ += static_cast<size_t>(std::abs(distance) >= threshold_); }
-  Number Share(size_t patterns) const {
-    return Defined(static_cast<double>(count_) / static_cast<double>(patterns));
-  }
-
- private:
-  const double threshold_;
-  size_t count_ = 1;  // what was seen
-};
 
 RechoosingResult NoTest(Undefined reason) {
   return {NoNumber(reason), NoNumber(reason), false, NoNumber(reason), NoInterval(reason)};
@@ -285,35 +289,24 @@ RechoosingResult NoTest(Undefined reason) {
 RechoosingResult TestByRechoosing(const TunedPair& pair, Better better,
                                   const RechoosingOptions& options) {
   const Columns columns(pair, better);
-  const Outcome seen = columns.Under(Flips(pair.seeds, 0));
+  const Outcome seen = columns.Under(Flips(pair.seeds, 0), {});
   if (seen.pairs < 2) return NoTest(Undefined::kTooFewPairs);
   const double largest = columns.LargestDifference();
   if (!std::isfinite(largest * static_cast<double>(pair.seeds))) {
     return NoTest(Undefined::kNonFinite);
   }
-  AsFar by_difference(seen.difference, kTie * std::max(std::abs(seen.difference), largest));
-  AsFar by_wins(seen.net_wins, 0);
-  std::vector<Accepted> accepted;
+  const bool paired = seen.differences.n >= 2;
+  const double mean = paired ? seen.differences.sum / seen.differences.n : 0;
   Patterns patterns(columns, pair.candidates, pair.seeds, options);
-  accepted.reserve(patterns.count());
-  for (size_t i = 0; i < patterns.count(); ++i) {
-    const Outcome outcome = columns.Under(patterns.Next());
-    // Without a pair there is no telling: it counts as far.
-    by_difference.Add(outcome.converged > 0 ? outcome.difference : kInfinity);
-    by_wins.Add(outcome.net_wins);
-    accepted.push_back(AcceptedShifts(seen.difference, outcome));
-  }
-  RechoosingResult result;
+  const Flipped flipped(pair, columns, {mean, largest > 0 ? largest : 1}, &patterns);
+  RechoosingResult result = NoTest(Undefined::kTooFewPairs);
   result.exact = patterns.exact();
-  result.p_wins = by_wins.Share(patterns.count() + 1);
-  const bool paired = seen.converged >= 2;
-  result.p_difference =
-      paired ? by_difference.Share(patterns.count() + 1) : NoNumber(Undefined::kTooFewPairs);
-  result.p_equivalence = !paired ? NoNumber(Undefined::kTooFewPairs)
-                         : options.margin.has_value()
-                             ? Equivalence(accepted, seen.difference, *options.margin)
-                             : NoNumber(Undefined::kNotRecorded);
-  result.interval = paired ? KeptShifts(accepted, better) : NoInterval(Undefined::kTooFewPairs);
+  result.p_wins = flipped.ShareAsFarByWins();
+  if (!paired) return result;
+  result.p_difference = flipped.ShareAsFar(0);
+  result.p_equivalence = options.margin.has_value() ? Equivalence(flipped, mean, *options.margin)
+                                                    : NoNumber(Undefined::kNotRecorded);
+  result.interval = flipped.KeptShifts(better);
   return result;
 }
 

@@ -1,7 +1,9 @@
 // Two settings compared by flipping signs where each is given its own value of tuned axes: under
 // every pattern of signs the columns of the flipped seeds change hands and both settings choose
 // again. A test that flips the differences at the values once chosen forgets that choosing lowered
-// them, and rejects up to four times too often. Pure functions, safe from any thread.
+// them, and rejects up to four times too often. Patterns are compared by Student's |t|: where best
+// values differ, mixed patterns lead to values at which the settings are far apart in both
+// directions, which makes for large means and small t. Pure functions, safe from any thread.
 #ifndef ABLATE_SERVER_REPORT_COMPARE_RECHOOSING_H_
 #define ABLATE_SERVER_REPORT_COMPARE_RECHOOSING_H_
 
@@ -35,16 +37,17 @@ struct RechoosingOptions {
 struct RechoosingResult {
   // Two-sided: the share of patterns that are at least as far from 0 as what was seen. Undefined:
   // kTooFewPairs (below 2), kNonFinite.
-  Number p_difference;  // by the mean difference where both converged
+  Number p_difference;  // by Studentized differences where both converged
   Number p_wins;        // by wins less losses; a diverged run loses against one that converged
   bool exact = false;   // all patterns counted; else (c+1)/(draws+1)
   // Half the larger p of the same test of the difference shifted by ±margin; 1 where it is beyond.
   // kNotRecorded without a margin, and p_difference's reasons.
   Number p_equivalence;
-  // Every δ by which the setting's values may be shifted before the test of the difference rejects
-  // it at kAlpha; the choices under a pattern are those of δ = 0, which a shift can change only
-  // where a candidate's runs diverged or are missing. Undefined: kTooFewPairs where no δ is ever
-  // rejected (below 6 pairs), and p_difference's reasons.
+  // From the least to the largest δ by which the setting's values may be shifted before the test of
+  // the difference rejects it at kAlpha; some between may be rejected. The choices under a pattern
+  // are those of δ = 0, which a shift can change only where a candidate's runs diverged or are
+  // missing. Undefined: kTooFewPairs where no δ is ever rejected (below 6 pairs), kZeroVariance
+  // where all differences are equal, and p_difference's reasons.
   Interval interval;
 };
 

@@ -26,8 +26,8 @@ std::string PairsText(const Comparison& comparison, bool shared_weights) {
       report::NameOfMetric(comparison.key).text,
       " minus its baseline's, and a setting's mean in the main table is over the same seeds. "
       "The interval of Δ ",
-      rechosen ? "is made of every shift of the setting's values that the test below does not "
-                 "reject at 5 %"
+      rechosen ? "reaches from the least to the largest shift of the setting's values that the "
+                 "test below does not reject at 5 %"
                : "is Student's t with n − 1 degrees of freedom at 95 %; it treats the seeds as a "
                  "sample of all seeds and the differences as roughly normal",
       ". Effect d_z is the mean of the "
@@ -45,7 +45,7 @@ std::string TestsText(const Comparison& comparison) {
   return absl::StrCat(
       "The p value does not need normality: it is the share of all patterns of signs, given to the "
       "differences, "
-      "whose mean is at least as far from 0 as the one observed (two-sided",
+      "whose Student's t is at least as far from 0 as the one observed (two-sided",
       sampled ? "; of so many pairs patterns are drawn" : "; every pattern is counted",
       "). It takes the differences to be as likely one way as the other around their mean. With ",
       comparison.family == 1 ? "one comparison" : absl::StrCat(comparison.family, " comparisons"),

@@ -56,13 +56,15 @@ TunedPair DrawPair(const Shape& shape, double effect, Noise* noise) {
 struct Read {
   size_t pairs = 0, converged = 0;
   double mean = 0, wins = 0;
+  double distance = 0;  // √u with t² = (n−1)u/(n−u)
 };
 
-// The mean difference and the wins at the values that LeaveOneSeedOut picks.
+// The differences and the wins at the values that LeaveOneSeedOut picks.
 Read ReadAloud(const TunedPair& pair, Better better) {
   const auto own = LeaveOneSeedOut(pair.setting, pair.candidates, pair.seeds, better).picks;
   const auto other = LeaveOneSeedOut(pair.baseline, pair.candidates, pair.seeds, better).picks;
   Read read;
+  double squares = 0;
   for (size_t seed = 0; seed < pair.seeds; ++seed) {
     if (!own[seed].has_value() || !other[seed].has_value()) continue;
     const Trial a = pair.setting[*own[seed] * pair.seeds + seed];
@@ -77,7 +79,9 @@ Read ReadAloud(const TunedPair& pair, Better better) {
     if (std::isinf(x) || std::isinf(y)) continue;
     ++read.converged;
     read.mean += a.value - b.value;
+    squares += (a.value - b.value) * (a.value - b.value);
   }
+  if (squares > 0) read.distance = std::abs(read.mean) / std::sqrt(squares);
   if (read.converged > 0) read.mean /= static_cast<double>(read.converged);
   return read;
 }
@@ -112,7 +116,7 @@ RechoosingResult BruteForce(TunedPair pair, Better better, double shift = 0) {
       }
     }
     const Read read = ReadAloud(flipped, better);
-    far += read.converged == 0 || std::abs(read.mean) >= std::abs(seen.mean) - 1e-11;
+    far += read.converged == 0 || read.distance >= seen.distance - 1e-11;
     far_wins += std::abs(read.wins) >= std::abs(seen.wins);
   }
   RechoosingResult result;
@@ -158,6 +162,37 @@ TEST(RechoosingTest, IsTheSignFlipTestWhereThereIsOneCandidate) {
   }
 }
 
+TEST(RechoosingTest, TakesEqualDifferencesForTheFarthest) {
+  TunedPair pair{2, 6, {}, {}};
+  for (const double value : {1., 2.}) {
+    for (int seed = 0; seed < 6; ++seed) {
+      pair.setting.push_back(Converged(value + seed));
+      pair.baseline.push_back(Converged(value + seed + .5));
+    }
+  }
+  const RechoosingResult equal = TestByRechoosing(pair, Better::kLower);
+  EXPECT_EQ(equal.p_difference.value, 1. / 32);
+  EXPECT_EQ(equal.interval.undefined, Undefined::kZeroVariance);
+  pair.baseline = pair.setting;
+  EXPECT_EQ(TestByRechoosing(pair, Better::kLower).p_difference.value, 1);
+}
+
+TEST(RechoosingTest, IsAsSureInAnyUnit) {
+  Noise noise(17);
+  const TunedPair pair = DrawPair({3, 8, .8, .5}, 1, &noise);
+  const RechoosingResult result = TestByRechoosing(pair, Better::kLower);
+  for (const double unit : {0x1p-500, 0x1p500}) {
+    TunedPair scaled = pair;
+    for (auto* trials : {&scaled.setting, &scaled.baseline}) {
+      for (Trial& trial : *trials) trial.value *= unit;
+    }
+    const RechoosingResult same = TestByRechoosing(scaled, Better::kLower);
+    EXPECT_EQ(same.p_difference.value, result.p_difference.value);
+    EXPECT_DOUBLE_EQ(same.interval.low, result.interval.low * unit);
+    EXPECT_DOUBLE_EQ(same.interval.high, result.interval.high * unit);
+  }
+}
+
 TEST(RechoosingTest, KeepsEveryShiftThatTheTestDoesNotReject) {
   Noise noise(7);
   for (const Better better : {Better::kLower, Better::kHigher}) {
@@ -166,7 +201,8 @@ TEST(RechoosingTest, KeepsEveryShiftThatTheTestDoesNotReject) {
       const RechoosingResult result = TestByRechoosing(pair, better);
       ASSERT_TRUE(result.interval.defined());
       const double width = result.interval.high - result.interval.low;
-      for (const double at : {-.5, -.01, .01, .3, .7, .99, 1.01, 1.5}) {
+      // Between the ends some may be rejected, but not next to them.
+      for (const double at : {-2., -.5, -.1, -1e-6, 1e-6, .5, 1 - 1e-6, 1 + 1e-6, 1.1, 1.5, 3.}) {
         const double shift = result.interval.low + at * width;
         const double p = BruteForce(pair, better, shift).p_difference.value;
         EXPECT_EQ(p > kAlpha, at > 0 && at < 1) << "at " << at << " of it p = " << p;

@@ -64,7 +64,7 @@ def picked_runs(results, candidates, seeds, sign):
 
 
 def score(own, other, sign):
-    """Mean difference over the pairs that both converged (none: infinite), their number, wins less losses, pairs."""
+    """|sum| over the root of squares of the differences that both converged (none: infinite), their number, wins less losses, pairs."""
     differences, wins, pairs = [], 0, 0
     for seed in sorted(set(own) & set(other)):
         a, b = own[seed][1], other[seed][1]
@@ -73,7 +73,9 @@ def score(own, other, sign):
         wins += int(a_loss < b_loss) - int(a_loss > b_loss)
         if math.isfinite(a) and math.isfinite(b):
             differences.append(a - b)
-    return (math.fsum(differences) / len(differences) if differences else INFINITY), len(differences), wins, pairs
+    squares = math.fsum(d * d for d in differences)
+    far = abs(math.fsum(differences)) / math.sqrt(squares) if squares > 0 else 0.0
+    return (far if differences else INFINITY), len(differences), wins, pairs
 
 
 def flip(results, others, flipped):
@@ -90,9 +92,8 @@ def rechosen_p(own, other, candidates, seeds, sign):
         flipped = {s for i, s in enumerate(columns) if pattern >> i & 1}
         scores.append(score(picked_runs(flip(own, other, flipped), candidates, seeds, sign),
                             picked_runs(flip(other, own, flipped), candidates, seeds, sign), sign))
-    mean, converged, wins, pairs = scores[0]
-    tie = 1e-12 * max(abs(r) for r in [*own.values(), *other.values(), 1.0] if math.isfinite(r))
-    return (np.mean([abs(s[0]) >= abs(mean) - tie for s in scores]) if converged >= 2 else None,
+    far, converged, wins, pairs = scores[0]
+    return (np.mean([s[0] >= far - 1e-12 for s in scores]) if converged >= 2 else None,
             np.mean([abs(s[2]) >= abs(wins) for s in scores]) if pairs >= 2 else None)
 
 
@@ -105,24 +106,32 @@ def pick_all(values, sign):
 
 
 def rechosen(own, other, candidates, seeds, sign):
-    """p and the kept shifts of whole grids, by all patterns at once; the shifts by bisection."""
+    """p and the least and largest kept shift of whole grids, by Student's t of all patterns at once."""
     a, b = (np.array([[results[c, s] for s in seeds] for c in candidates]) for results in (own, other))
-    patterns = (np.arange(2 ** (len(seeds) - 1))[:, None, None] >> np.arange(len(seeds))) & 1
+    n = len(seeds)
+    flips = (np.arange(2 ** (n - 1))[:, None] >> np.arange(n)) & 1
+    mixed = flips[:, None, :]
+    differences = pick_all(np.where(mixed, b, a), sign) - pick_all(np.where(mixed, a, b), sign)
 
     def p_at(shift):
-        x, y = np.where(patterns, b, a - shift), np.where(patterns, a - shift, b)
-        means = np.abs((pick_all(x, sign) - pick_all(y, sign)).mean(-1))
-        return (means >= means[0] - 1e-12).mean()
-    center = (pick_all(a, sign) - pick_all(b, sign)).mean()
-    ends = []
-    for step in (-1.0, 1.0):
-        kept, rejected = center, center + step
-        assert p_at(rejected) <= 0.05
-        for _ in range(45):
-            middle = (kept + rejected) / 2
-            kept, rejected = (middle, rejected) if p_at(middle) > 0.05 else (kept, middle)
-        ends.append(kept)
-    return p_at(0.0), ends
+        d = differences - shift * (1 - 2 * flips)
+        t = np.abs(d.mean(-1)) / (d.std(-1, ddof=1) / math.sqrt(n))
+        return (t >= t[0] * (1 - 1e-9)).mean()
+
+    def by_shift(signs, d):  # squares of the sum, and the sum of squares, of d - shift * signs
+        return np.polynomial.Polynomial([d.sum(), -signs.sum()]) ** 2, np.polynomial.Polynomial([d @ d, -2 * (signs @ d), n])
+    seen_squared, seen_squares = by_shift(np.ones(n), differences[0])
+    turns = []
+    for flip, d in zip(flips[1:], differences[1:]):
+        squared, squares = by_shift(1 - 2 * flip, d)
+        roots = (squared * seen_squares - seen_squared * squares).roots()
+        turns.extend(roots.real[np.abs(roots.imag) <= 1e-9 * np.abs(roots)])
+    turns = np.unique(turns)
+    middles = (turns[1:] + turns[:-1]) / 2
+    assert p_at(turns[0] - 1) <= 0.05 and p_at(turns[-1] + 1) <= 0.05
+    low = next(i for i in range(len(middles)) if p_at(middles[i]) > 0.05)
+    high = next(i for i in reversed(range(len(middles))) if p_at(middles[i]) > 0.05)
+    return p_at(0.0), [turns[low], turns[high + 1]]
 
 
 def check_rechoosing(checks, name, row, own, other, candidates, seeds, sign):

@@ -1,0 +1,106 @@
+#include "server/report/compare/studentized.h"
+
+#include <algorithm>
+#include <boost/math/tools/toms748_solve.hpp>
+#include <cmath>
+#include <cstdint>
+#include <functional>
+
+namespace ablate::report {
+namespace {
+
+using Polynomial = std::vector<double>;  // by ascending powers, at most the fourth
+
+double Value(const Polynomial& polynomial, double x) {
+  double value = 0;
+  for (size_t i = polynomial.size(); i > 0; --i) value = value * x + polynomial[i - 1];
+  return value;
+}
+
+// `to` += factor × a × b.
+void AddProduct(double factor, const Polynomial& a, const Polynomial& b, Polynomial* to) {
+  for (size_t i = 0; i < a.size(); ++i) {
+    for (size_t j = 0; j < b.size(); ++j) (*to)[i + j] += factor * a[i] * b[j];
+  }
+}
+
+// (Σd)² and Σd² by the shift.
+Polynomial SquaredSum(const SignedSums& sums) {
+  return {sums.sum * sums.sum, -2 * sums.sum * sums.signs, sums.signs * sums.signs};
+}
+Polynomial Squares(const SignedSums& sums) { return {sums.squares, -2 * sums.signed_sum, sums.n}; }
+
+// Between two ends of which only one has a value below 0.
+double Root(const Polynomial& polynomial, double low, double high) {
+  const boost::math::tools::eps_tolerance<double> to_the_last_bits(50);
+  std::uintmax_t most = 200;  // halving alone takes about 60
+  const auto [left, right] = boost::math::tools::toms748_solve(
+      [&](double x) { return Value(polynomial, x); }, low, high, to_the_last_bits, most);
+  return left + (right - left) / 2;
+}
+
+// Where a polynomial, its highest power present, goes below 0 or comes back: at most once between
+// two neighbouring such places of its derivative, and nowhere beyond Cauchy's bound of roots.
+std::vector<double> SignChanges(const Polynomial& polynomial) {
+  if (polynomial.size() < 2) return {};
+  Polynomial derivative;
+  double bound = 0;
+  for (size_t i = 0; i + 1 < polynomial.size(); ++i) {
+    derivative.push_back(static_cast<double>(i + 1) * polynomial[i + 1]);
+    bound = std::max(bound, std::abs(polynomial[i] / polynomial.back()));
+  }
+  std::vector<double> ends = SignChanges(derivative);
+  ends.push_back(1 + bound);
+  std::vector<double> changes;
+  double low = -(1 + bound);
+  for (const double high : ends) {
+    if ((Value(polynomial, low) < 0) != (Value(polynomial, high) < 0)) {
+      changes.push_back(Root(polynomial, low, high));
+    }
+    low = high;
+  }
+  return changes;
+}
+
+}  // namespace
+
+double Studentized(const SignedSums& sums, double shift) {
+  const double squares = Value(Squares(sums), shift);
+  return squares > 0 ? std::abs(sums.sum - shift * sums.signs) / std::sqrt(squares) : 0;
+}
+
+std::vector<Shifts> AtLeastAsFar(const SignedSums& pattern, const SignedSums& seen) {
+  Polynomial ahead(5, 0.0);
+  AddProduct(1, SquaredSum(pattern), Squares(seen), &ahead);
+  AddProduct(-1, SquaredSum(seen), Squares(pattern), &ahead);
+  if (ahead.back() == 0) return {{}};
+  // At −∞ the fourth power decides; from there on every change opens or closes a stretch.
+  bool far = ahead.back() > 0;
+  std::vector<Shifts> stretches;
+  if (far) stretches.emplace_back();
+  for (const double change : SignChanges(ahead)) {
+    if (far) stretches.back().high = change;
+    if (!far) stretches.push_back({change, Shifts::kInfinity});
+    far = !far;
+  }
+  return stretches;
+}
+
+double LargestShared(const std::vector<Shifts>& stretches, size_t least) {
+  std::vector<double> lows, highs;
+  for (const Shifts& shifts : stretches) {
+    lows.push_back(shifts.low);
+    highs.push_back(shifts.high);
+  }
+  std::sort(lows.begin(), lows.end(), std::greater<>());
+  std::sort(highs.begin(), highs.end(), std::greater<>());
+  size_t left = 0;  // stretches that lie above altogether
+  for (size_t entered = 1; entered <= highs.size(); ++entered) {
+    const double shift = highs[entered - 1];
+    while (left < lows.size() && lows[left] > shift) ++left;
+    if (entered - left >= least) return shift;
+  }
+  return -Shifts::kInfinity;
+}
+
+}  // namespace ablate::report
