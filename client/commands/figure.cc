@@ -23,9 +23,8 @@ namespace {
 
 constexpr double kColumn = 3.25, kDouble = 6.75, kNarrowest = 2, kWidest = 12;  // inches
 constexpr absl::string_view kKinds =
-    "loss, windows, curves, forest, difference, sensitivity, summary, depth, landscape, "
-    "eigenvalues, matrix or "
-    "trajectory";
+    "loss, windows, curves, forest, difference, axis, sensitivity, summary, depth, landscape, "
+    "eigenvalues, matrix or trajectory";
 
 struct Options {
   ComparisonOptions comparison;

@@ -15,7 +15,6 @@ namespace {
 using testing::HasSubstr;
 using testing::StartsWith;
 
-
 class RenderFigureTest : public testing::Test {
  protected:
   RenderFigureTest() {
@@ -141,8 +140,35 @@ TEST_F(RenderFigureTest, SaysWhatThereIsNothingOf) {
   EXPECT_EQ(status_of("loss").code(), absl::StatusCode::kFailedPrecondition);
   TrainAll();
   EXPECT_EQ(status_of("sensitivity").code(), absl::StatusCode::kFailedPrecondition);
+  EXPECT_EQ(status_of("axis").code(), absl::StatusCode::kFailedPrecondition);
   request_.set_key("no/such");
   EXPECT_THAT(std::string(status_of("loss").message()), HasSubstr("no/such"));
+}
+
+TEST(RenderFigureOverAnAxisTest, DrawsTheNumbersThatTheSpecGives) {
+  results::StoredGrid stored(absl::StrCat(results::SmallGrid(2), results::kPlacementAxis, R"(
+    axes { name: "width" field: "model.width"
+           values { number_value: 32 } values { number_value: 8 } values { number_value: 16 } })"));
+  for (const char* placement : {"pre", "post"}) {
+    for (const int width : {8, 16, 32}) {
+      for (const int seed : {1, 2}) {
+        stored.Finish(absl::StrCat(placement, "-width", width, "-s", seed),
+                      {{"eval/loss", {{0, 3.}, {10, 2. + 1. / width + seed}}}});
+      }
+    }
+  }
+  Backend backend;
+  backend.store = stored.store();
+  v1::RenderFigureRequest request;
+  request.mutable_comparison()->set_experiment("experiments/" + stored.experiment());
+  request.set_kind("axis");
+  request.set_format(v1::FigureFormat::svg);
+  v1::RenderFigureResponse response;
+  ASSERT_EQ(RenderFigure(&backend, {backend.store, storage::kServer}, nullptr, request, &response),
+            absl::OkStatus());
+  EXPECT_THAT(response.csv(), StartsWith("axis,setting,value,seed,metric,low,high,n,diverged\n"
+                                         "width,pre,8,,3.625,"));
+  EXPECT_THAT(response.csv(), HasSubstr("\nwidth,post,32,2,4.03125,,,,\n"));
 }
 
 }  // namespace

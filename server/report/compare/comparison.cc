@@ -137,7 +137,12 @@ ComparisonRow DescribeRow(const ComparisonInput& input, const CellGrid& grid, co
   ComparisonRow result;
   result.labels = LabelsAt(input, grid.row_axes, row.labels);
   std::vector<std::string> axes;
-  for (const size_t axis : grid.row_axes) axes.push_back(input.axes[axis].name);
+  for (size_t i = 0; i < grid.row_axes.size(); ++i) {
+    const Axis& axis = input.axes[grid.row_axes[i]];
+    axes.push_back(axis.name);
+    result.numbers.push_back(axis.values.empty() ? std::numeric_limits<double>::quiet_NaN()
+                                                 : axis.values[row.labels[i]]);
+  }
   result.label = SettingName(axes, result.labels);
   result.mark = SettingMark(axes, result.labels);
   std::vector<double> values;

@@ -131,6 +131,7 @@ inline constexpr size_t kLeastPairs = 3;  // for a verdict
 
 struct ComparisonRow {
   std::vector<std::string> labels;  // one a row axis
+  std::vector<double> numbers;      // the labels' values; NaN of an axis that is not numeric
   std::string label;                // the same as one text, by SettingName
   std::string mark;                 // the same where there is little room: pre/true/16
   std::optional<size_t> baseline;   // index of the row it is compared with; its own for a baseline

@@ -15,9 +15,9 @@
 namespace ablate::figure {
 namespace {
 
-constexpr const Kind* kKinds[] = {&kLoss,       &kWindows,     &kCurves,  &kForest,
-                                  &kDifference, &kSensitivity, &kSummary, &kDepth,
-                                  &kLandscape,  &kEigenvalues, &kMatrix,  &kTrajectory};
+constexpr const Kind* kKinds[] = {&kLoss,        &kWindows,     &kCurves,    &kForest, &kDifference,
+                                  &kAxis,        &kSensitivity, &kSummary,   &kDepth,  &kLandscape,
+                                  &kEigenvalues, &kMatrix,      &kTrajectory};
 
 }  // namespace
 

@@ -83,8 +83,8 @@ struct Kind {
 
 // To add a kind: a constant like these in a file of its own, and its place in the table of
 // kinds.cc.
-extern const Kind kLoss, kWindows, kCurves, kForest, kDifference, kSensitivity, kSummary, kDepth,
-    kLandscape, kEigenvalues, kMatrix, kTrajectory;
+extern const Kind kLoss, kWindows, kCurves, kForest, kDifference, kAxis, kSensitivity, kSummary,
+    kDepth, kLandscape, kEigenvalues, kMatrix, kTrajectory;
 
 // All kinds; none is null.
 absl::Span<const Kind* const> Kinds();

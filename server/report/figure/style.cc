@@ -94,17 +94,20 @@ Color MapColor(double share) {
   return color;
 }
 
+std::vector<size_t> StyleIndices(size_t settings, size_t baseline) {
+  std::vector<size_t> indices(settings);
+  // Those before the baseline make room for it.
+  for (size_t i = 0; i < settings; ++i)
+    indices[i] = baseline < settings && i < baseline ? i + 1 : i;
+  if (baseline < settings) indices[baseline] = 0;
+  return indices;
+}
+
 std::vector<size_t> StyleIndices(const report::Comparison& comparison) {
   const size_t rows = comparison.rows.size();
   size_t baseline = 0;
   while (baseline < rows && !comparison.rows[baseline].is_baseline) ++baseline;
-  std::vector<size_t> indices(rows);
-  // Those before the baseline make room for it.
-  for (size_t row = 0; row < rows; ++row) {
-    indices[row] = baseline < rows && row < baseline ? row + 1 : row;
-  }
-  if (baseline < rows) indices[baseline] = 0;
-  return indices;
+  return StyleIndices(rows, baseline);
 }
 
 bool HasOneBaseline(const report::Comparison& comparison) {

@@ -51,7 +51,11 @@ std::vector<DarkColor> DarkPalette();
 // light. Invisible for NaN.
 Color MapColor(double share);
 
-// Of each of the comparison's rows: the index of its colour, the first baseline being 0.
+// Of each of so many settings: the index of its colour, that of `baseline` being 0, if it is one of
+// them.
+std::vector<size_t> StyleIndices(size_t settings, size_t baseline);
+
+// The same of each of the comparison's rows, the first baseline being 0.
 std::vector<size_t> StyleIndices(const report::Comparison& comparison);
 
 // Whether the setting of index 0 is what all others are compared with, and can be called so.

@@ -150,13 +150,11 @@ TEST_F(FigureTest, RefusesAKindOrAWidthAsItDoesAnEnding) {
   const std::string path = folder_ + "/a.svg";
   const std::pair<std::vector<std::string>, std::string> cases[] = {
       {{"forst"},
-       "KIND: \"forst\" is none of loss, windows, curves, forest, difference, sensitivity, "
-       "summary, depth, "
-       "landscape, eigenvalues, matrix or trajectory; did you mean forest?"},
+       "KIND: \"forst\" is none of loss, windows, curves, forest, difference, axis, sensitivity, "
+       "summary, depth, landscape, eigenvalues, matrix or trajectory; did you mean forest?"},
       {{"loss or depth"},
-       "KIND: \"loss or depth\" is none of loss, windows, curves, forest, difference, sensitivity, "
-       "summary, "
-       "depth, landscape, eigenvalues, matrix or trajectory"},
+       "KIND: \"loss or depth\" is none of loss, windows, curves, forest, difference, axis, "
+       "sensitivity, summary, depth, landscape, eigenvalues, matrix or trajectory"},
       {{"loss", "--width", "1.99"},
        "--width: \"1.99\" is none of column, double or a number of inches from 2 to 12"},
       {{"loss", "--width", "12.1"},

@@ -49,6 +49,18 @@ TEST(CompareTest, CountsDivergenceAndNeverAveragesIt) {
   EXPECT_TRUE(post.runs[1].diverged);
 }
 
+TEST(CompareTest, RowsHaveTheNumbersOfTheirLabels) {
+  ComparisonInput input;
+  input.key = "eval/loss";
+  input.axes = {MakeAxis("norm", {"layer", "rms"}),
+                MakeAxis("width", {"32", "16"}, false, {32, 16})};
+  input.cells = {MakeCell({"rms", "16"}, 1, 2.), MakeCell({"rms", "32"}, 1, 3.)};
+  const Comparison comparison = *Compare(input);
+  ASSERT_THAT(comparison.rows, SizeIs(2));
+  EXPECT_THAT(comparison.rows[0].numbers, ElementsAre(testing::IsNan(), 32));
+  EXPECT_THAT(comparison.rows[1].numbers, ElementsAre(testing::IsNan(), 16));
+}
+
 TEST(CompareTest, HigherTurnsWinsAroundAndNothingElse) {
   ComparisonInput input = OneAxis({{"pre", {1, 2, 3, kDivergedRun}}, {"post", {2, 1, 3, 1}}});
   const ComparisonRow lower = Compare(input)->rows[1];

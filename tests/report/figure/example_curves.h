@@ -10,6 +10,7 @@
 #include <utility>
 #include <vector>
 
+#include "absl/strings/str_cat.h"
 #include "server/report/compare/comparison.h"
 #include "server/report/compare/paired.h"
 #include "server/report/figure/kinds.h"
@@ -114,6 +115,54 @@ inline report::ComparisonInput Settings(
     }
   }
   return input;
+}
+
+// Widths × norms n0, n1, … × seeds from 0, or widths alone: losses that fall with the width and lie
+// further apart where it is small.
+inline report::ComparisonInput WidthsGrid(const std::vector<double>& widths, size_t norms,
+                                          uint32_t seeds = 3) {
+  report::ComparisonInput input;
+  input.key = "eval/loss";
+  input.axes.resize(norms > 1 ? 2 : 1);
+  input.axes[0].name = "width";
+  input.axes[0].values = widths;
+  for (const double width : widths) input.axes[0].labels.push_back(absl::StrCat(width));
+  if (norms > 1) input.axes[1].name = "norm";
+  for (size_t norm = 0; norm < norms; ++norm) {
+    if (norms > 1) input.axes[1].labels.push_back(absl::StrCat("n", norm));
+    for (size_t width = 0; width < widths.size(); ++width) {
+      for (uint32_t seed = 0; seed < seeds; ++seed) {
+        Noise own(seed * 97 + norm * 11 + width);
+        report::Cell cell;
+        cell.labels = {input.axes[0].labels[width]};
+        if (norms > 1) cell.labels.push_back(input.axes[1].labels[norm]);
+        cell.seed = seed;
+        cell.outcome = report::RunOutcome::kDone;
+        const double share = 1 / (1 + static_cast<double>(width));
+        cell.value = 2 + (.5 + .1 * static_cast<double>(norm)) * share + .02 * own();
+        input.cells.push_back(std::move(cell));
+      }
+    }
+  }
+  return input;
+}
+
+// The runs at a combination of labels, all or the first so many, end as diverged.
+inline void Diverge(const std::vector<std::string>& labels, report::ComparisonInput* input,
+                    uint32_t seeds = std::numeric_limits<uint32_t>::max()) {
+  for (report::Cell& cell : input->cells) {
+    if (cell.labels != labels || cell.seed >= seeds) continue;
+    cell.outcome = report::RunOutcome::kDiverged;
+    cell.value.reset();
+  }
+}
+
+// Takes the cells at a combination of labels out of the grid.
+inline void Exclude(const std::vector<std::string>& labels, report::ComparisonInput* input) {
+  auto& cells = input->cells;
+  cells.erase(std::remove_if(cells.begin(), cells.end(),
+                             [&](const report::Cell& cell) { return cell.labels == labels; }),
+              cells.end());
 }
 
 // A setting's metrics by block: `at_input` at the embedding, times `factor` at each of `blocks`,

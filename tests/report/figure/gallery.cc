@@ -68,6 +68,33 @@ std::vector<Example> Examples() {
   return examples;
 }
 
+// Few and many lines, values and divergences over a numeric axis.
+std::vector<Example> AxisExamples() {
+  std::vector<Example> examples = {{"line", WidthsGrid({16, 32, 64, 128, 256}, 1, 5), {}},
+                                   {"two-values", WidthsGrid({16, 32}, 3, 5), {}},
+                                   {"linear", WidthsGrid({2, 4, 6, 12}, 2, 1), {}},
+                                   {"six-lines", WidthsGrid({16, 32, 64, 128, 256}, 6, 5), {}},
+                                   {"twelve-lines", WidthsGrid({16, 32, 64, 128}, 12, 5), {}}};
+  std::vector<double> depths;
+  for (int i = 1; i <= 20; ++i) depths.push_back(i);
+  for (const size_t lines : {size_t{3}, size_t{8}}) {
+    examples.push_back({absl::StrCat("depths", lines), WidthsGrid(depths, lines, 12), {}});
+    examples.push_back(
+        {absl::StrCat("diverged", lines), WidthsGrid({16, 32, 64, 128, 256}, lines, 12), {}});
+    for (size_t i = examples.size() - 2; i < examples.size(); ++i) {
+      report::ComparisonInput& grid = examples[i].grid;
+      const std::vector<std::string>& labels = grid.axes[0].labels;
+      Diverge({labels[1], "n1"}, &grid);
+      Diverge({labels[3], "n1"}, &grid, 2);
+      Diverge({labels[4], "n2"}, &grid, 11);
+      Exclude({labels[2], "n2"}, &grid);
+    }
+  }
+  examples.push_back({"contexts", WidthsGrid({16, 32, 64, 128}, 2, 5), {}});
+  for (report::Cell& cell : examples.back().grid.cells) cell.scored["context"] = cell.labels[0];
+  return examples;
+}
+
 // Draws `text` in an SVG on stdout.
 int DrawText(const std::string& text) {
   Figure figure;
@@ -144,6 +171,19 @@ int DrawDepths(const std::string& folder) {
   return 0;
 }
 
+int DrawAxes(const std::string& folder) {
+  for (const Example& example : AxisExamples()) {
+    const auto comparison = report::Compare(example.grid);
+    for (const auto& [suffix, width] : {std::pair{"column", 3.25}, std::pair{"double", 6.75}}) {
+      const auto drawing = Draw(kAxis, MakeInput(kAxis, example.grid, *comparison, {}, width));
+      if (!drawing.ok()) return 1;
+      const std::string path = absl::StrCat(folder, "/axis-", example.name, "-", suffix, ".png");
+      if (!WritePng(path, drawing->figure).ok()) return 1;
+    }
+  }
+  return 0;
+}
+
 // The forms of analyses that DrawAll does not draw: all but each kind's first.
 int DrawForms(const std::string& folder) {
   const std::vector<CurveShape> shapes = {{"pre"}, {"post"}, {"none", 3, 2, 1000, 12, 2}};
@@ -180,6 +220,7 @@ int DrawAll(const std::string& folder) {
     }
   }
   if (const int failed = DrawForms(folder); failed != 0) return failed;
+  if (const int failed = DrawAxes(folder); failed != 0) return failed;
   return DrawDepths(folder);
 }
 

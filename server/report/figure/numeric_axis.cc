@@ -1,0 +1,223 @@
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+#include <map>
+#include <optional>
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "absl/strings/ascii.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "server/report/compare/comparison.h"
+#include "server/report/compare/wording.h"
+#include "server/report/figure/axes.h"
+#include "server/report/figure/kinds.h"
+#include "server/report/figure/responses.h"
+#include "server/report/figure/style.h"
+
+namespace ablate::figure {
+namespace {
+
+using report::Comparison;
+using report::ComparisonRow;
+
+constexpr size_t kLeastValues = 2;    // of a line
+constexpr size_t kLeastInReport = 3;  // of two values `forest` says as much
+
+// How many different numbers a row axis has; 0 if it is not numeric.
+size_t ValuesOf(const Comparison& comparison, size_t axis) {
+  std::set<double> values;
+  for (const ComparisonRow& row : comparison.rows) {
+    if (!std::isnan(row.numbers[axis])) values.insert(row.numbers[axis]);
+  }
+  return values.size();
+}
+
+// The row axis that has the most values, of equally many the first; none if no one has `least`.
+std::optional<size_t> LongestAxis(const Comparison& comparison, size_t least) {
+  std::optional<size_t> longest;
+  size_t most = least - 1;
+  for (size_t axis = 0; axis < comparison.row_axes.size(); ++axis) {
+    if (const size_t values = ValuesOf(comparison, axis); values > most) {
+      longest = axis;
+      most = values;
+    }
+  }
+  return longest;
+}
+
+template <typename T>
+std::vector<T> Without(std::vector<T> list, size_t index) {
+  list.erase(list.begin() + static_cast<std::ptrdiff_t>(index));
+  return list;
+}
+
+// What of the picture can't be compared, for it is scored on different data.
+std::vector<std::string> ScoredRemarks(const Comparison& comparison) {
+  constexpr size_t kNamed = 3;
+  const std::string data(report::ScoredText(comparison.key));
+  std::vector<std::string> remarks, others;
+  if (!comparison.within_axes.empty()) {
+    remarks.push_back(absl::StrCat("settings of ", report::Enumerated(comparison.within_axes),
+                                   " are scored on different ", data, ", so not comparable"));
+  }
+  for (const ComparisonRow& row : comparison.rows) {
+    if (!row.scored_differently.empty()) others.push_back(row.label);
+  }
+  if (!others.empty()) {
+    remarks.push_back(absl::StrCat(
+        "scored on other ", data,
+        " than the baseline, so not comparable: ", report::Enumerated(others, kNamed)));
+  }
+  return remarks;
+}
+
+// Each combination of the other row axes as a setting, in the rows' order.
+class Lines {
+ public:
+  Lines(const Comparison& comparison, size_t axis) : comparison_(comparison), axis_(axis) {
+    std::map<double, std::string> values;
+    for (const ComparisonRow& row : comparison.rows) {
+      values.emplace(row.numbers[axis], row.labels[axis]);
+    }
+    for (const auto& [value, label] : values) {
+      responses_.values.push_back(value);
+      responses_.labels.push_back(label);
+    }
+    responses_.axis = comparison.row_axes[axis];
+  }
+
+  void Add(const ComparisonRow& row) {
+    const auto [place, added] =
+        places_.emplace(Without(row.labels, axis_), responses_.settings.size());
+    if (added) {
+      Response& line = responses_.settings.emplace_back();
+      if (comparison_.row_axes.size() > 1) {
+        line.label = report::SettingMark(Without(comparison_.row_axes, axis_), place->first);
+      }
+      line.points.resize(responses_.values.size());
+    }
+    if (row.is_baseline) baselines_.insert(place->second);
+    Response& line = responses_.settings[place->second];
+    const auto value =
+        std::lower_bound(responses_.values.begin(), responses_.values.end(), row.numbers[axis_]);
+    ResponsePoint& point = line.points[static_cast<size_t>(value - responses_.values.begin())];
+    point = PointOf(row);
+    point.baseline = row.is_baseline && HasOneBaseline(comparison_);
+    line.diverged += row.diverged;
+  }
+
+  // The line of the first baseline has the colour that baselines have.
+  Responses Take() {
+    const size_t lines = responses_.settings.size();
+    const std::vector<size_t> styles =
+        StyleIndices(lines, baselines_.empty() ? lines : *baselines_.begin());
+    for (size_t i = 0; i < lines; ++i) responses_.settings[i].style = styles[i];
+    responses_.one_baseline = baselines_.size() == 1;
+    responses_.colours = absl::StrCat(responses_.one_baseline ? "black: the baseline's line; " : "",
+                                      "grey: the other lines; ");
+    return std::move(responses_);
+  }
+
+ private:
+  const Comparison& comparison_;
+  const size_t axis_;
+  std::map<std::vector<std::string>, size_t> places_;  // of lines, by their labels
+  std::set<size_t> baselines_;                         // lines with one
+  Responses responses_;
+};
+
+// FAILED_PRECONDITION if no row axis has enough numbers.
+absl::StatusOr<Responses> DataOf(const Comparison& comparison) {
+  const std::optional<size_t> axis = LongestAxis(comparison, kLeastValues);
+  if (!axis.has_value()) {
+    return absl::FailedPreconditionError(
+        "kind: axis is drawn over an axis that is not tuned and whose `values` are numbers, two "
+        "or more, and the comparison has none; sensitivity is drawn over a tuned axis");
+  }
+  Lines lines(comparison, *axis);
+  for (const ComparisonRow& row : comparison.rows) lines.Add(row);
+  Responses responses = lines.Take();
+  responses.log_from = 8;
+  responses.remarks = ScoredRemarks(comparison);
+  return responses;
+}
+
+absl::StatusOr<Drawing> DrawAxis(const Input& input) {
+  const Comparison& comparison = *input.comparison;
+  const absl::StatusOr<Responses> responses = DataOf(comparison);
+  if (!responses.ok()) return responses.status();
+  auto figure = DrawResponses(*responses, comparison.key, input.width);
+  if (!figure.ok()) return figure.status();
+  Drawing drawing;
+  drawing.figure = *std::move(figure);
+  drawing.figure.title = absl::StrCat(input.title, ": ", report::NameOfMetric(comparison.key).text,
+                                      " over ", responses->axis);
+  drawing.csv = ResponsesCsv(*responses);
+  return drawing;
+}
+
+// " Lines are norm/placement."; "" of one line.
+std::string LinesText(const Comparison& comparison, const std::string& axis) {
+  std::vector<std::string> others = comparison.row_axes;
+  others.erase(std::remove(others.begin(), others.end(), axis), others.end());
+  return others.empty() ? "" : absl::StrCat(" Lines are ", absl::StrJoin(others, "/"), ".");
+}
+
+std::string AxisCaption(const Input& input) {
+  const Comparison& comparison = *input.comparison;
+  const std::string metric = SentenceName(report::NameOfMetric(comparison.key));
+  const auto responses = DataOf(comparison);
+  if (!responses.ok()) return absl::StrCat(metric, " over a numeric axis.");
+  std::string text = absl::StrCat(metric, " over ", responses->axis, ": ",
+                                  ResponsesCaption(*responses, input.width),
+                                  LinesText(comparison, responses->axis));
+  if (!comparison.tuned_axes.empty()) {
+    absl::StrAppend(&text, " Each point's runs are those at its chosen ",
+                    absl::StrJoin(comparison.tuned_axes, " and "), ".");
+  }
+  if (HasOneBaseline(comparison)) absl::StrAppend(&text, " A ring marks the baseline.");
+  for (std::string remark : responses->remarks) {
+    remark[0] = absl::ascii_toupper(remark[0]);
+    absl::StrAppend(&text, " ", remark, ".");
+  }
+  return text;
+}
+
+std::string AxisDescription(const Input& input) {
+  const std::string metric = report::NameOfMetric(input.comparison->key).text;
+  const auto responses = DataOf(*input.comparison);
+  if (!responses.ok()) return absl::StrCat("Means of ", metric, " over a numeric axis.");
+  return absl::StrCat("Means of ", metric, " over ", responses->axis, ": ", MeansText(*responses),
+                      ".");
+}
+
+}  // namespace
+
+// The metric over the numbers of an axis that is compared, a line a setting of the others.
+constexpr Kind kAxis = {
+    .name = "axis",
+    .title = "Along the numeric axis",
+    .help =
+        "the compared metric over the values of a numeric axis that is not tuned, one line a "
+        "setting of the other axes; divergences as in `sensitivity`",
+    .key = "",
+    .wide = false,
+    .folded = false,
+    .reads = Reads::kComparison,
+    .forms = {},
+    .wanted =
+        [](const Comparison& comparison) {
+          return LongestAxis(comparison, kLeastInReport).has_value();
+        },
+    .reduce = nullptr,
+    .draw = DrawAxis,
+    .caption = AxisCaption,
+    .description = AxisDescription,
+};
+
+}  // namespace ablate::figure
