@@ -118,7 +118,6 @@ void AddResponse(const Response& setting, const std::vector<double>& places, con
   line.color = full.color = bars.color = style.line;
   line.dash = style.dash;
   full.marker = style.marker;
-  full.open = style.open;
   ring.color = style.line;
   ring.open = true;
   ring.radius = kRing;
