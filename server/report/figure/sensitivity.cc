@@ -14,6 +14,7 @@
 #include "server/report/figure/axes.h"
 #include "server/report/figure/kinds.h"
 #include "server/report/figure/layout.h"
+#include "server/report/figure/sensitivity_data.h"
 #include "server/report/figure/small_multiples.h"
 #include "server/report/figure/style.h"
 
@@ -21,128 +22,6 @@ namespace ablate::figure {
 namespace {
 
 using report::Comparison;
-using report::MatchedBlock;
-
-// One setting at one value of the axis.
-struct ResponsePoint {
-  bool present = false;
-  report::Summary own;                 // over the seeds that converged
-  std::vector<report::SeedRun> seeds;  // that converged
-  size_t n = 0, diverged = 0;
-};
-
-struct Response {
-  std::string label;
-  size_t style = 0;
-  std::vector<ResponsePoint> points;  // one a label of the axis
-  size_t diverged = 0;                // in all
-};
-
-struct SensitivityData {
-  std::string axis;
-  std::vector<std::string> labels;
-  std::vector<double> values;  // numbers of the labels; empty if they are not numbers
-  std::vector<Response> settings;
-  // At which values of the other tuned axes: "warmup 100"; empty if there are none.
-  std::string others;
-};
-
-// Values of the tuned axes but the first that all points share: the base spec's.
-std::vector<std::string> SharedLabels(const Comparison& comparison) {
-  const MatchedBlock& block = comparison.matched[comparison.reference.value_or(0)];
-  return {block.labels.begin() + 1, block.labels.end()};
-}
-
-ResponsePoint PointOf(const report::ComparisonRow& row) {
-  ResponsePoint point;
-  point.present = row.n > 0;
-  point.own = row.own;
-  point.n = row.n;
-  point.diverged = row.diverged;
-  for (const report::SeedRun& run : row.runs) {
-    if (!run.diverged) point.seeds.push_back(run);
-  }
-  return point;
-}
-
-void AddBlock(const MatchedBlock& block, size_t position, SensitivityData* sensitivity) {
-  for (const report::ComparisonRow& row : block.rows) {
-    for (Response& setting : sensitivity->settings) {
-      if (setting.label != row.mark) continue;
-      setting.points[position] = PointOf(row);
-      setting.diverged += row.diverged;
-    }
-  }
-}
-
-std::string OthersText(const Comparison& comparison, const std::vector<std::string>& labels) {
-  std::vector<std::string> parts;
-  for (size_t i = 0; i < labels.size(); ++i) {
-    parts.push_back(absl::StrCat(comparison.tuned_axes[i + 1], " ", labels[i]));
-  }
-  return absl::StrJoin(parts, ", ");
-}
-
-// FAILED_PRECONDITION if no axis is tuned, or its values are chosen by something else than what is
-// compared.
-absl::StatusOr<SensitivityData> DataOf(const Input& input) {
-  const Comparison& comparison = *input.comparison;
-  if (!comparison.choice_key.empty()) {
-    return absl::FailedPreconditionError(
-        absl::StrCat("kind: sensitivity draws metrics of training and evaluations, and ",
-                     report::NameOfMetric(comparison.key).text, " is a number of an analysis"));
-  }
-  const auto axis =
-      std::find_if(input.axes.begin(), input.axes.end(), [&](const report::Axis& one) {
-        return !comparison.tuned_axes.empty() && one.name == comparison.tuned_axes[0];
-      });
-  if (axis == input.axes.end() || comparison.matched.empty()) {
-    return absl::FailedPreconditionError(
-        "kind: sensitivity is drawn over a tuned axis, and the experiment has none; an axis is "
-        "tuned with `tune: true`");
-  }
-  SensitivityData sensitivity;
-  sensitivity.axis = axis->name;
-  sensitivity.labels = axis->labels;
-  sensitivity.values = axis->values;
-  const std::vector<size_t> styles = StyleIndices(comparison);
-  for (size_t i = 0; i < comparison.rows.size(); ++i) {
-    sensitivity.settings.push_back(
-        {comparison.rows[i].mark, styles[i], std::vector<ResponsePoint>(axis->labels.size()), 0});
-  }
-  const std::vector<std::string> shared = SharedLabels(comparison);
-  for (const MatchedBlock& block : comparison.matched) {
-    if (!std::equal(shared.begin(), shared.end(), block.labels.begin() + 1)) continue;
-    const auto label = std::find(axis->labels.begin(), axis->labels.end(), block.labels[0]);
-    if (label == axis->labels.end()) continue;
-    AddBlock(block, static_cast<size_t>(label - axis->labels.begin()), &sensitivity);
-  }
-  sensitivity.others = OthersText(comparison, shared);
-  return sensitivity;
-}
-
-// axis,setting,value,seed,metric,low,high,n,diverged
-std::string SensitivityCsv(const SensitivityData& sensitivity) {
-  std::string csv = "axis,setting,value,seed,metric,low,high,n,diverged\n";
-  const std::string axis = CsvText(sensitivity.axis);
-  for (const Response& setting : sensitivity.settings) {
-    for (size_t i = 0; i < setting.points.size(); ++i) {
-      const ResponsePoint& point = setting.points[i];
-      if (!point.present) continue;
-      const std::string label = CsvText(setting.label), value = CsvText(sensitivity.labels[i]);
-      AddCsvRow({axis, label, value, "", CsvNumber(point.own.mean.value),
-                 CsvNumber(point.own.interval.low), CsvNumber(point.own.interval.high),
-                 absl::StrCat(point.n), absl::StrCat(point.diverged)},
-                &csv);
-      for (const report::SeedRun& run : point.seeds) {
-        AddCsvRow(
-            {axis, label, value, absl::StrCat(run.seed), CsvNumber(run.value), "", "", "", ""},
-            &csv);
-      }
-    }
-  }
-  return csv;
-}
 
 constexpr double kCountLine = 0.115;   // inches, of a line of counts
 constexpr double kMaxTickLabel = 0.6;  // inches
@@ -219,6 +98,12 @@ double Shifted(const Panel& panel, double value, double inches) {
   return value + share * (panel.x.high - panel.x.low);
 }
 
+// Where a line of a setting's means stands at a value: interrupted where runs diverged, for what
+// the others came to there is not how the setting does.
+double LineMean(const ResponsePoint& point) {
+  return point.diverged > 0 ? std::numeric_limits<double>::quiet_NaN() : point.own.mean.value;
+}
+
 // Line, intervals and markers; a hollow marker without an interval where a seed diverged.
 void AddResponse(const Response& setting, const std::vector<double>& places, const Style& style,
                  double dodge, Panel* panel) {
@@ -230,7 +115,6 @@ void AddResponse(const Response& setting, const std::vector<double>& places, con
   line.color = full.color = bars.color = style.line;
   line.dash = style.dash;
   full.marker = style.marker;
-  full.open = style.open;
   hollow.color = kWhite;
   hollow.radius = 0.95;
   for (size_t i = 0; i < setting.points.size(); ++i) {
@@ -242,7 +126,7 @@ void AddResponse(const Response& setting, const std::vector<double>& places, con
     }
     const double mean = point.own.mean.value;
     line.x.push_back(x);
-    line.y.push_back(mean);
+    line.y.push_back(LineMean(point));
     if (!std::isfinite(mean)) continue;
     full.x.push_back(x);
     full.y.push_back(mean);
@@ -315,8 +199,12 @@ void AddLabels(const SensitivityData& sensitivity, const std::vector<double>& pl
   for (const Response& setting : sensitivity.settings) {
     const Style style = StyleOf(setting.style);
     // The point furthest to the right, whatever the order of the axis's values.
-    EndLabel label{setting.label, -std::numeric_limits<double>::infinity(), 0, style.line,
-                   style.text};
+    EndLabel label{setting.label,
+                   -std::numeric_limits<double>::infinity(),
+                   0,
+                   style.line,
+                   style.text,
+                   LeaderDash(setting.style)};
     for (size_t i = 0; i < places.size(); ++i) {
       const report::Number& mean = setting.points[i].own.mean;
       if (!mean.defined() || places[i] <= label.x) continue;
@@ -365,14 +253,27 @@ absl::StatusOr<Figure> DrawTogether(const Input& input, const SensitivityData& s
   return figure;
 }
 
+// Of another setting: its line, and dots at the means that no line goes through.
 void AddMeanLine(const Response& setting, const std::vector<double>& places, Color color,
                  Panel* panel) {
+  constexpr double kDot = 0.7;  // points
   Line line;
-  line.x = places;
   line.color = color;
   line.width = 0.5;
-  for (const ResponsePoint& point : setting.points) line.y.push_back(point.own.mean.value);
+  for (const ResponsePoint& point : setting.points) line.y.push_back(LineMean(point));
+  line.x = places;
+  Points alone;
+  alone.color = color;
+  alone.radius = kDot;
+  const auto joined = [&](size_t i) { return i < line.y.size() && std::isfinite(line.y[i]); };
+  for (size_t i = 0; i < places.size(); ++i) {
+    // Before the first one is no place either: i - 1 is then beyond the last.
+    if (joined(i) && (joined(i - 1) || joined(i + 1))) continue;
+    alone.x.push_back(places[i]);
+    alone.y.push_back(setting.points[i].own.mean.value);
+  }
   panel->layers.push_back(std::move(line));
+  if (!alone.x.empty()) panel->layers.push_back(std::move(alone));
 }
 
 absl::StatusOr<Figure> DrawMultiples(const Input& input, const SensitivityData& sensitivity) {
@@ -407,7 +308,7 @@ absl::StatusOr<Figure> DrawMultiples(const Input& input, const SensitivityData& 
 }
 
 absl::StatusOr<Drawing> DrawSensitivity(const Input& input) {
-  const absl::StatusOr<SensitivityData> sensitivity = DataOf(input);
+  const absl::StatusOr<SensitivityData> sensitivity = SensitivityOf(input);
   if (!sensitivity.ok()) return sensitivity.status();
   const bool many = sensitivity->settings.size() > kMaxInOnePanel;
   Drawing drawing;
@@ -429,7 +330,7 @@ std::string FirstTuned(const Comparison& comparison) {
 std::string SensitivityCaption(const Input& input) {
   std::string text = absl::StrCat(SentenceName(report::NameOfMetric(input.comparison->key)),
                                   " over ", FirstTuned(*input.comparison));
-  const auto sensitivity = DataOf(input);
+  const auto sensitivity = SensitivityOf(input);
   if (!sensitivity.ok()) return absl::StrCat(text, ".");
   if (!sensitivity->others.empty()) absl::StrAppend(&text, " at ", sensitivity->others);
   absl::StrAppend(&text, ": mean and 95 % interval at each value tried");
@@ -443,15 +344,16 @@ std::string SensitivityCaption(const Input& input) {
   if (diverged && sensitivity->settings.size() <= kMaxInOnePanel) {
     absl::StrAppend(&text, "; the numbers above count runs that diverged");
   }
-  return absl::StrCat(
-      text, hollow ? ". A hollow point has no interval because a run there diverged." : ".");
+  return absl::StrCat(text, hollow ? ". A hollow point has no interval, and no line goes to it, "
+                                     "because a run there diverged."
+                                   : ".");
 }
 
 // "pre 2.40 at .004, 2.45 at .01".
 std::string SensitivityDescription(const Input& input) {
   std::string text = absl::StrCat("Means of ", report::NameOfMetric(input.comparison->key).text,
                                   " over ", FirstTuned(*input.comparison));
-  const auto sensitivity = DataOf(input);
+  const auto sensitivity = SensitivityOf(input);
   if (!sensitivity.ok()) return absl::StrCat(text, ".");
   std::vector<std::string> settings;
   for (const Response& setting : sensitivity->settings) {
