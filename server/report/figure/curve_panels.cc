@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <limits>
 #include <string>
 #include <utility>
 #include <vector>
@@ -13,6 +12,7 @@
 #include "server/report/compare/statistics.h"
 #include "server/report/compare/wording.h"
 #include "server/report/figure/axes.h"
+#include "server/report/figure/curve_layers.h"
 #include "server/report/figure/curves.h"
 #include "server/report/figure/kinds.h"
 #include "server/report/figure/layout.h"
@@ -22,20 +22,8 @@
 namespace ablate::figure {
 namespace {
 
-constexpr double kBreak = std::numeric_limits<double>::quiet_NaN();
-constexpr double kSeedWidth = 0.35, kMean = 1.2, kOwnMean = 1;  // of lines, in points
-constexpr size_t kOwnPoints = 200, kOtherPoints = 80;           // of a line in small multiples
-
-// The last finite point of a line; false if there is none.
-bool LastPoint(const std::vector<double>& xs, const std::vector<double>& ys, double* x, double* y) {
-  for (size_t i = ys.size(); i-- > 0;) {
-    if (!std::isfinite(ys[i])) continue;
-    *x = xs[i];
-    *y = ys[i];
-    return true;
-  }
-  return false;
-}
+constexpr double kMean = 1.2, kOwnMean = 1;            // of lines, in points
+constexpr size_t kOwnPoints = 200, kOtherPoints = 80;  // of a line in small multiples
 
 // Adds the middle of the seeds' values, `tail` of them left out at each end.
 void AddQuantiles(const std::vector<const ReducedCurve*>& curves, bool diverged, double tail,
@@ -52,50 +40,6 @@ void AddQuantiles(const std::vector<const ReducedCurve*>& curves, bool diverged,
   std::sort(values.begin(), values.end());
   extent->Add(report::SortedQuantile(values, tail));
   extent->Add(report::SortedQuantile(values, 1 - tail));
-}
-
-// Behind everything: thin lines of the seeds.
-void AddSeedLines(const ReducedCurve& curve, Color color, Panel* panel) {
-  Line lines;
-  lines.color = SeedLineOf(color);
-  lines.width = kSeedWidth;
-  for (const ThinLine& line : curve.seeds) {
-    lines.x.insert(lines.x.end(), line.x.begin(), line.x.end());
-    lines.y.insert(lines.y.end(), line.y.begin(), line.y.end());
-    lines.x.push_back(kBreak);
-    lines.y.push_back(kBreak);
-  }
-  if (!lines.x.empty()) panel->layers.push_back(std::move(lines));
-}
-
-void AddBand(const ReducedCurve& curve, Color color, Panel* panel) {
-  if (curve.x.size() < 2 || curve.converged < 2) return;
-  panel->layers.push_back(Band{curve.x, curve.low, curve.high, BandOf(color)});
-}
-
-// A curve of a single point is a dot.
-void AddMean(const ReducedCurve& curve, Color color, const Dash& dash, double width, Panel* panel) {
-  if (curve.x.size() == 1) {
-    panel->layers.push_back(Points{curve.x, curve.mean, color});
-  } else if (!curve.x.empty()) {
-    panel->layers.push_back(Line{curve.x, curve.mean, color, width, dash});
-  }
-}
-
-// In front: a cross at the last point of each diverged seed.
-void AddDivergences(const ReducedCurve& curve, Color color, Panel* panel) {
-  Points crosses;
-  crosses.color = color;
-  crosses.marker = Marker::kCross;
-  crosses.radius = 1.5;
-  for (const ThinLine& line : curve.seeds) {
-    double x = 0, y = 0;
-    if (!line.diverged || line.cut || !LastPoint(line.x, line.y, &x, &y)) continue;
-    crosses.x.push_back(x);
-    // What left the panel is marked at its edge.
-    crosses.y.push_back(std::clamp(y, panel->y.low, panel->y.high));
-  }
-  if (!crosses.x.empty()) panel->layers.push_back(std::move(crosses));
 }
 
 // The range of values to show. Seeds may leave it: one that explodes must not flatten the others.
@@ -127,21 +71,6 @@ Extent DifferencesOf(const std::vector<const ReducedCurve*>& curves) {
   }
   extent.Add(0);
   return extent;
-}
-
-// Where the setting's label points to: the mean's last point, else a diverged seed's.
-bool EndOf(const ReducedCurve& curve, double* x, double* y) {
-  if (LastPoint(curve.x, curve.mean, x, y)) return true;
-  // The longest of the others.
-  bool found = false;
-  for (const ThinLine& line : curve.seeds) {
-    double end_x = 0, end_y = 0;
-    if (!LastPoint(line.x, line.y, &end_x, &end_y) || (found && end_x <= *x)) continue;
-    found = true;
-    *x = end_x;
-    *y = end_y;
-  }
-  return found;
 }
 
 std::vector<const ReducedCurve*> CurvesOf(const Input& input, size_t index) {
@@ -229,10 +158,15 @@ void AddAllSettings(const Input& input, size_t index, Panel* panel) {
     });
   }
   each([&](const ReducedCurve& curve, const Style& style) { AddBand(curve, style.line, panel); });
+  // In grey hues of crossed axes look alike, and the dash does not tell them apart.
+  const bool crossed =
+      std::any_of(input.settings.begin(), input.settings.end(),
+                  [](const ReducedSetting& setting) { return IsCrossedStyle(setting.style); });
   // The baseline last: it is what the others are compared with.
   for (size_t s = curves.size(); s-- > 0;) {
     const Style style = StyleOf(input.settings[s].style);
-    AddMean(*curves[s], style.line, style.dash, kMean, panel);
+    AddMeanLine(*curves[s], style.line, style.dash, kMean, panel);
+    if (crossed) AddEndMarker(*curves[s], style, panel);
   }
   each([&](const ReducedCurve& curve, const Style& style) {
     AddDivergences(curve, style.line, panel);
@@ -256,7 +190,7 @@ void AddLabels(const Input& input, size_t index, const Panel& panel, double room
   std::vector<EndLabel> labels;
   for (const ReducedSetting& setting : input.settings) {
     const Style style = StyleOf(setting.style);
-    EndLabel label{setting.label, 0, 0, style.line, style.text};
+    EndLabel label{setting.label, 0, 0, style.line, style.text, LeaderDash(setting.style)};
     const bool ends = EndOf(setting.panels[index], &label.x, &label.y);
     if (ends && label.x >= panel.x.low) labels.push_back(std::move(label));
   }
@@ -317,16 +251,16 @@ void AddOneSetting(const Input& input, size_t index, size_t own, Panel* panel) {
   while (baseline < input.settings.size() && !IsBlack(input, baseline)) ++baseline;
   for (size_t s = 0; s < input.settings.size(); ++s) {
     if (s == own || s == baseline) continue;
-    AddMean(Thinned(input.settings[s].panels[index], kOtherPoints), kOthers, {}, 0.4, panel);
+    AddMeanLine(Thinned(input.settings[s].panels[index], kOtherPoints), kOthers, {}, 0.4, panel);
   }
   const ReducedCurve curve = Thinned(input.settings[own].panels[index], kOwnPoints);
   const Color color = own == baseline ? kInk : kOwn;
   if (ShowSeeds({&curve})) AddSeedLines(curve, color, panel);
   AddBand(curve, color, panel);
   if (baseline < input.settings.size()) {
-    AddMean(Thinned(input.settings[baseline].panels[index], kOwnPoints), kInk, {}, 0.9, panel);
+    AddMeanLine(Thinned(input.settings[baseline].panels[index], kOwnPoints), kInk, {}, 0.9, panel);
   }
-  AddMean(curve, color, {}, kOwnMean, panel);
+  AddMeanLine(curve, color, {}, kOwnMean, panel);
   AddDivergences(curve, color, panel);
 }
 
@@ -347,8 +281,28 @@ Figure DrawMultiples(const Input& input, const std::vector<CurvePanel>& panels,
   return grid.Finish();
 }
 
+// "× diverged", "× diverged (▲ above the panel)", "▲ diverged, above the panel": by which marks
+// there are.
+std::string DivergedMarks(const Input& input, const std::vector<CurvePanel>& panels) {
+  DivergenceMarks marks;
+  for (size_t i = 0; i < panels.size(); ++i) {
+    const std::vector<const ReducedCurve*> curves = CurvesOf(input, i);
+    Panel panel;
+    SetAxes(curves, panels[i], 5, &panel);
+    for (const ReducedCurve* curve : curves) FindDivergences(*curve, panel, &marks);
+  }
+  if (!marks.crosses && marks.above != marks.below) {
+    return marks.above ? "▲ diverged, above the panel" : "▼ diverged, below the panel";
+  }
+  std::vector<std::string> beyond;
+  if (marks.above) beyond.emplace_back("▲ above the panel");
+  if (marks.below) beyond.emplace_back("▼ below it");
+  return absl::StrCat("× diverged",
+                      beyond.empty() ? "" : absl::StrCat(" (", absl::StrJoin(beyond, ", "), ")"));
+}
+
 // "× diverged, not in the mean: none 2 of 12"; empty if none did.
-std::string DivergedText(const Input& input) {
+std::string DivergedText(const Input& input, const std::vector<CurvePanel>& panels) {
   std::vector<std::string> settings;
   for (const ReducedSetting& setting : input.settings) {
     const ReducedCurve& curve = setting.panels[0];
@@ -357,20 +311,22 @@ std::string DivergedText(const Input& input) {
                                     curve.diverged, " of ", curve.diverged + curve.converged));
   }
   if (settings.empty()) return "";
-  return absl::StrCat("× diverged, not in the mean: ", report::Enumerated(settings, 6));
+  return absl::StrCat(DivergedMarks(input, panels),
+                      ", not in the mean: ", report::Enumerated(settings, 6));
 }
 
 // What is drawn: means of how many seeds, the average (unless it is said in the panels), the band,
-// who diverged; with `multiples`, what the colours mean.
-std::string CurveFootnote(const Input& input, bool average_in_titles, bool multiples) {
+// who diverged; of small multiples, what the colours mean.
+std::string CurveFootnote(const Input& input, const std::vector<CurvePanel>& panels) {
+  const bool average_in_titles = !panels[0].title.empty();
   std::vector<std::string> parts;
   parts.push_back(SeedsText(input));
   const std::string average = average_in_titles ? "" : SmoothingText(input, 0);
   if (!average.empty()) parts.push_back(average);
   if (AnyInterval(input)) parts.push_back("band: 95 % interval of the mean");
-  const std::string diverged = DivergedText(input);
-  return absl::StrCat(multiples ? MultiplesText(*input.comparison) : "", absl::StrJoin(parts, ", "),
-                      diverged.empty() ? "" : "; ", diverged);
+  const std::string diverged = DivergedText(input, panels);
+  return absl::StrCat(InSmallMultiples(input) ? MultiplesText(*input.comparison) : "",
+                      absl::StrJoin(parts, ", "), diverged.empty() ? "" : "; ", diverged);
 }
 
 std::string CurveTitle(const Input& input) {
@@ -387,7 +343,7 @@ struct ShownSeeds {
 
 ShownSeeds SeedsShown(const Input& input) {
   ShownSeeds shown;
-  const bool many = input.settings.size() > kMaxInOnePanel;
+  const bool many = InSmallMultiples(input);
   const size_t panels = input.settings.empty() ? 0 : input.settings[0].panels.size();
   for (size_t panel = 0; panel < panels; ++panel) {
     const std::vector<const ReducedCurve*> curves = CurvesOf(input, panel);
@@ -434,6 +390,12 @@ std::string CurveCsv(const Input& input, const std::vector<CurvePanel>& panels) 
   return csv;
 }
 
+bool InSmallMultiples(const Input& input) {
+  const auto plain = [](const ReducedSetting& setting) { return setting.style == kPlainStyle; };
+  return input.settings.size() > kMaxInOnePanel ||
+         std::any_of(input.settings.begin(), input.settings.end(), plain);
+}
+
 std::string SmoothingText(const Input& input, size_t panel) {
   uint32_t most = 1;
   for (const ReducedSetting& setting : input.settings) {
@@ -464,7 +426,7 @@ std::string AnalysedFootnote(const Input& input, std::vector<std::string> senten
   for (std::string& text : LeftOutTexts(LeftOutOf(input.analysed))) {
     sentences.push_back(std::move(text));
   }
-  const bool many = input.settings.size() > kMaxInOnePanel;
+  const bool many = InSmallMultiples(input);
   return absl::StrCat(many ? MultiplesText(*input.comparison) : "", absl::StrJoin(sentences, "; "));
 }
 
@@ -480,7 +442,7 @@ void AddMeanRows(const std::string& label, const std::string& setting, const Red
 absl::StatusOr<Figure> DrawPanels(const Input& input, const std::vector<CurvePanel>& panels,
                                   const CurveWords& words) {
   const std::vector<std::string> footnote = FootnoteLines(words.footnote, input.width);
-  if (input.settings.size() <= kMaxInOnePanel) return DrawTogether(input, panels, words, footnote);
+  if (!InSmallMultiples(input)) return DrawTogether(input, panels, words, footnote);
   const bool titled = !panels[0].title.empty();
   const absl::Status fits = SmallMultiples::Check(input.width, input.settings.size(), panels.size(),
                                                   titled, footnote.size());
@@ -489,10 +451,9 @@ absl::StatusOr<Figure> DrawPanels(const Input& input, const std::vector<CurvePan
 }
 
 absl::StatusOr<Drawing> DrawCurves(const Input& input, const std::vector<CurvePanel>& panels) {
-  const bool many = input.settings.size() > kMaxInOnePanel;
-  auto figure = DrawPanels(input, panels,
-                           {"Step", AxisTitle(report::NameOfMetric(input.key)),
-                            CurveFootnote(input, !panels[0].title.empty(), many)});
+  auto figure = DrawPanels(
+      input, panels,
+      {"Step", AxisTitle(report::NameOfMetric(input.key)), CurveFootnote(input, panels)});
   if (!figure.ok()) return figure.status();
   Drawing drawing;
   drawing.figure = *std::move(figure);

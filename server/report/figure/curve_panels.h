@@ -35,6 +35,10 @@ struct CurveWords {
   std::string x, y, footnote;
 };
 
+// Whether each of the settings has a panel of its own: where there are more than fit into one, or
+// styles do not tell them apart.
+bool InSmallMultiples(const Input& input);
+
 // "20-step average"; empty where nothing was averaged.
 std::string SmoothingText(const Input& input, size_t panel);
 

@@ -118,16 +118,17 @@ std::vector<size_t> ThinIndices(const std::vector<double>& values, size_t max_po
   for (size_t b = 0; b < buckets; ++b) {
     const size_t first = b * values.size() / buckets, end = (b + 1) * values.size() / buckets;
     std::vector<size_t> picks = {first, end - 1};
-    size_t low = first, high = first, broken = end;
+    size_t low = first, high = first, broken = end, finite = first;
     for (size_t i = first; i < end; ++i) {
       if (!std::isfinite(values[i])) {
         broken = i;
         continue;
       }
+      finite = i;
       if (!(values[i] >= values[low])) low = i;
       if (!(values[i] <= values[high])) high = i;
     }
-    picks.insert(picks.end(), {low, high});
+    picks.insert(picks.end(), {low, high, finite});
     if (broken < end) picks.push_back(broken);
     std::sort(picks.begin(), picks.end());
     picks.erase(std::unique(picks.begin(), picks.end()), picks.end());

@@ -57,8 +57,8 @@ inline constexpr size_t kMaxSeedLines = 48;    // in one panel; above, none is d
 inline constexpr size_t kMaxPoints = 1000;     // of a mean
 inline constexpr size_t kMaxSeedPoints = 300;  // of a thin line
 
-// Indices of at most about `max_points` points: each bucket keeps its first, smallest, largest and
-// last, and a break if it has one.
+// Indices of at most about `max_points` points: each bucket keeps its first, smallest, largest,
+// last and last finite, where a run that diverged ends, and a break if it has one.
 std::vector<size_t> ThinIndices(const std::vector<double>& values, size_t max_points);
 
 // Points of a trailing mean over `smooth` steps on this curve: at most a fifth of the curve.

@@ -137,7 +137,7 @@ std::string FootnoteOf(const Input& input, const DepthData& data) {
   for (std::string& text : LeftOutTexts(LeftOutOf(input.depth))) {
     sentences.push_back(std::move(text));
   }
-  const bool many = input.settings.size() > kMaxInOnePanel;
+  const bool many = InSmallMultiples(input);
   return absl::StrCat(many ? MultiplesText(*input.comparison) : "", absl::StrJoin(sentences, "; "));
 }
 

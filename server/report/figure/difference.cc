@@ -52,7 +52,7 @@ CurvePanel PanelOf(const Comparison& comparison) {
 
 absl::StatusOr<Drawing> DrawDifference(const Input& input) {
   const Comparison& comparison = *input.comparison;
-  const bool many = input.settings.size() > kMaxInOnePanel;
+  const bool many = InSmallMultiples(input);
   const report::MetricName name = report::NameOfMetric(input.key);
   const std::string baseline = OneBaseline(comparison);
   const std::string unit = name.unit.empty() ? "" : absl::StrCat(" (", name.unit, ")");

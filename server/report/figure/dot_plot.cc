@@ -5,11 +5,13 @@
 #include <limits>
 #include <utility>
 
-#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "server/report/compare/decision.h"
 #include "server/report/compare/wording.h"
 #include "server/report/figure/axes.h"
+#include "server/report/figure/dot_marks.h"
 #include "server/report/figure/layout.h"
+#include "text/clean.h"
 
 namespace ablate::figure {
 namespace {
@@ -46,20 +48,33 @@ std::string ShortValueText(const report::Number& mean, const report::Interval& i
                       NumberText((interval.high - interval.low) / 2, decimals, false));
 }
 
+MeanMark MarkOf(const report::Comparison& comparison, const report::ComparisonRow& row) {
+  const bool decided = report::Decide(comparison, row).grade >= report::Grade::kProbable;
+  return decided ? MeanMark::kFilled : MeanMark::kHollow;
+}
+
+void SortRows(report::Better better, std::vector<DotRow>* rows) {
+  const double sign = better == report::Better::kHigher ? -1 : 1;
+  std::stable_sort(rows->begin(), rows->end(), [sign](const DotRow& a, const DotRow& b) {
+    if (!a.mean.defined() || !b.mean.defined()) return a.mean.defined() && !b.mean.defined();
+    return sign * a.mean.value < sign * b.mean.value;
+  });
+}
+
 namespace {
 
 constexpr double kRow = 0.29, kDenseRow = 0.235;  // a row's height, and where there are many
 constexpr size_t kRoomy = 8;                      // rows in all
 constexpr double kMaxHeight = 9.5;                // of a page
 constexpr double kHeader = 0.15, kNumbers = 0.2, kGroupGap = 0.1, kAxisTitle = 0.16;
-constexpr double kMarkerRadius = 2.5;           // of a mean: points
-constexpr double kDotRadius = 1, kDot = 0.042;  // of a seed: points, and its room in inches
-constexpr int kDotLevels = 3;
+constexpr double kMaxColumn = 0.9;    // of texts at the right: more would leave the axis no room
+constexpr double kLabelLine = 0.145;  // of a label that has one of its own
 constexpr double kValueSize = 7.5, kHeadSize = 6.5;
 
 // Distances across the figure, in inches.
 struct Columns {
   bool wide = false;
+  double longest = 1;           // label beside its marks; a longer one has a line of its own
   double label = 1;             // width of the labels
   double left = 1, right = 2;   // of the axes
   double value = 2;             // left edge of the values, or right edge of the short ones
@@ -73,15 +88,29 @@ void ForEachRow(const DotPlot& dots, Visit visit) {
   }
 }
 
-Columns Arrange(const DotPlot& dots, double width) {
+double LabelWidth(const DotRow& row) { return TextWidth(text::CleanText(row.label), kTitleSize); }
+
+bool HasLabelLine(const Columns& columns, const DotRow& row) {
+  return LabelWidth(row) > columns.longest;
+}
+
+const std::string& RemarkOf(const Columns& columns, const DotRow& row) {
+  return columns.wide ? row.remark : row.narrow_remark;
+}
+
+// With `lines`, labels that are too long for the column have lines of their own; else they are
+// elided.
+Columns Arrange(const DotPlot& dots, double width, bool lines) {
   Columns columns;
   columns.wide = width >= 5;
+  const double most = width * (columns.wide ? 0.22 : 0.25);
+  columns.longest = lines ? most : std::numeric_limits<double>::infinity();
   double label = 0, value = TextWidth(dots.value_title, kHeadSize), narrow = 0;
   std::vector<double> widths;
   for (const std::string& title : dots.column_titles) widths.push_back(TextWidth(title, kHeadSize));
   ForEachRow(dots, [&](const DotRow& row) {
-    label = std::max(label, TextWidth(row.label, kTitleSize));
-    if (columns.wide) label = std::max(label, TextWidth(row.remark, kSmallSize));
+    if (!HasLabelLine(columns, row)) label = std::max(label, LabelWidth(row));
+    label = std::max(label, TextWidth(RemarkOf(columns, row), kSmallSize));
     value = std::max(value, TextWidth(row.value, kValueSize));
     narrow = std::max(
         {narrow, TextWidth(row.short_value, kLabelSize), TextWidth(row.short_remark, kSmallSize)});
@@ -89,7 +118,7 @@ Columns Arrange(const DotPlot& dots, double width) {
       widths[i] = std::max(widths[i], TextWidth(row.columns[i], kValueSize));
     }
   });
-  columns.label = std::min(label, width * (columns.wide ? 0.22 : 0.25)) + 0.01;
+  columns.label = std::min(label, most) + 0.01;
   columns.left = kEdge + columns.label + 0.14;
   double edge = width - kEdge;
   if (!columns.wide) {
@@ -99,6 +128,7 @@ Columns Arrange(const DotPlot& dots, double width) {
   }
   columns.centers.resize(widths.size());
   for (size_t i = widths.size(); i-- > 0;) {
+    widths[i] = std::min(widths[i], kMaxColumn);
     columns.centers[i] = edge - widths[i] / 2;
     edge -= widths[i] + 0.16;
   }
@@ -108,13 +138,7 @@ Columns Arrange(const DotPlot& dots, double width) {
 }
 
 Axis AxisOf(const DotGroup& group, bool zero, double inches) {
-  Extent extent;
-  for (const DotRow& row : group.rows) {
-    for (const DotSeed& seed : row.seeds) extent.Add(seed.value);
-    extent.Add(row.mean.value);
-    extent.Add(row.interval.low);
-    extent.Add(row.interval.high);
-  }
+  Extent extent = ShownMarks(group, zero);
   const bool nothing = extent.empty();
   if (zero) extent.Add(0);
   Axis axis = LinearAxis(extent, 0.06, static_cast<size_t>(std::max(inches / 0.42, 2.0)));
@@ -123,61 +147,29 @@ Axis AxisOf(const DotGroup& group, bool zero, double inches) {
   return axis;
 }
 
-// Seeds below the interval, stacked where they would overlap.
-void AddSeeds(const DotRow& row, double base, double row_height, Panel* panel) {
-  std::vector<DotSeed> seeds = row.seeds;
-  std::sort(seeds.begin(), seeds.end(),
-            [](const DotSeed& a, const DotSeed& b) { return a.value < b.value; });
-  const double apart = kDot / (panel->right - panel->left) * (panel->x.high - panel->x.low);
-  std::vector<double> last(kDotLevels, -std::numeric_limits<double>::infinity());
-  Points points;
-  points.color = Tint(row.style.line);
-  points.radius = kDotRadius;
-  for (const DotSeed& seed : seeds) {
-    int level = 0;
-    while (level + 1 < kDotLevels && seed.value - last[level] < apart) ++level;
-    last[level] = seed.value;
-    points.x.push_back(seed.value);
-    points.y.push_back(base + (0.115 - 0.037 * level) / row_height);
-    if (!seed.seed.has_value()) continue;
-    points.titles.push_back(absl::StrCat(
-        "seed ", *seed.seed, ": ", report::Plain(seed.value, report::DecimalsFor(seed.value))));
+// A label on a line of its own: what stands behind it in the panel is left out there.
+void AddLabelLine(const DotRow& row, double y, Panel* panel, Figure* figure) {
+  const std::string label = ElideMiddle(row.label, figure->width - 2 * kEdge, kTitleSize);
+  const double end = kEdge + TextWidth(label, kTitleSize) + 0.03;
+  constexpr double kPaper = kTitleSize * 1.1;  // points
+  if (end > panel->left) {
+    panel->rules.push_back({panel->left - 0.02, y, end, y, kWhite, kPaper});
   }
-  if (!points.x.empty()) panel->layers.push_back(std::move(points));
-}
-
-// Mean and interval; `base` is the row's lower border in the panel's data, a row being 1 high. The
-// mean is a stroke, but an open marker for a setting whose hue another one has, too.
-void AddDot(const DotRow& row, double base, Panel* panel) {
-  if (!row.mean.defined()) return;
-  const double y = base + 0.64;
-  Strokes strokes;
-  strokes.color = row.style.line;
-  strokes.width = 1.6;
-  if (row.interval.defined()) {
-    strokes.x = {row.interval.low};
-    strokes.y = {y};
-    strokes.dx = {row.interval.high - row.interval.low};
-    strokes.dy = {0};
-    panel->layers.push_back(strokes);
-  }
-  if (row.style.open) {
-    panel->layers.push_back(
-        Points{{row.mean.value}, {y}, row.style.line, row.style.marker, true, kMarkerRadius});
-  } else {
-    panel->layers.push_back(
-        Strokes{{row.mean.value}, {y - 0.17}, {0}, {0.34}, row.style.line, 1.8});
-  }
+  figure->texts.push_back({kEdge, y, label, kTitleSize, row.style.text});
 }
 
 void AddRowTexts(const DotRow& row, const Columns& columns, double y, Figure* figure) {
-  const bool two_lines = columns.wide && !row.remark.empty();
-  figure->texts.push_back({kEdge, two_lines ? y + 0.055 : y,
-                           ElideMiddle(row.label, columns.label, kTitleSize), kTitleSize,
-                           row.style.text});
-  if (two_lines) {
-    figure->texts.push_back({kEdge, y - 0.055, ElideMiddle(row.remark, columns.label, kSmallSize),
-                             kSmallSize, kSecondary});
+  const std::string& remark = RemarkOf(columns, row);
+  const bool label = !HasLabelLine(columns, row), two_lines = label && !remark.empty();
+  if (label) {
+    figure->texts.push_back({kEdge, two_lines ? y + 0.055 : y,
+                             ElideMiddle(row.label, columns.label, kTitleSize), kTitleSize,
+                             row.style.text});
+  }
+  if (!remark.empty()) {
+    figure->texts.push_back({kEdge, two_lines ? y - 0.055 : y,
+                             ElideMiddle(remark, columns.label, kSmallSize), kSmallSize,
+                             kSecondary});
   }
   if (!columns.wide) {
     figure->texts.push_back(
@@ -188,8 +180,9 @@ void AddRowTexts(const DotRow& row, const Columns& columns, double y, Figure* fi
   }
   figure->texts.push_back({columns.value, y, row.value, kValueSize, kInk});
   for (size_t i = 0; i < columns.centers.size(); ++i) {
-    figure->texts.push_back(
-        {columns.centers[i], y, row.columns[i], kValueSize, kInk, Align::kCenter});
+    figure->texts.push_back({columns.centers[i], y,
+                             ElideMiddle(row.columns[i], kMaxColumn, kValueSize), kValueSize, kInk,
+                             Align::kCenter});
   }
 }
 
@@ -211,33 +204,10 @@ void AddColumnTitles(const DotPlot& dots, const Columns& columns, double y, Figu
   if (!columns.wide) return;
   figure->texts.push_back({columns.value, y, dots.value_title, kHeadSize, kSecondary});
   for (size_t i = 0; i < columns.centers.size(); ++i) {
-    figure->texts.push_back(
-        {columns.centers[i], y, dots.column_titles[i], kHeadSize, kSecondary, Align::kCenter});
+    figure->texts.push_back({columns.centers[i], y,
+                             ElideMiddle(dots.column_titles[i], kMaxColumn, kHeadSize), kHeadSize,
+                             kSecondary, Align::kCenter});
   }
-}
-
-void AddGroup(const DotPlot& dots, const DotGroup& group, const Columns& columns, double row_height,
-              double bottom, Figure* figure) {
-  const auto rows = static_cast<double>(group.rows.size());
-  Panel panel;
-  panel.left = columns.left;
-  panel.right = columns.right;
-  panel.bottom = bottom;
-  panel.top = bottom + rows * row_height;
-  panel.x = AxisOf(group, dots.zero, columns.right - columns.left);
-  panel.y.high = rows;
-  panel.y.line = false;
-  if (dots.zero) {
-    const double zero = XInches(panel, 0);
-    panel.rules.push_back({zero, panel.bottom, zero, panel.top + 0.03, kInk, 0.7, {}});
-  }
-  for (size_t i = 0; i < group.rows.size(); ++i) {
-    const double base = rows - 1 - static_cast<double>(i);
-    AddSeeds(group.rows[i], base, row_height, &panel);
-    AddDot(group.rows[i], base, &panel);
-    AddRowTexts(group.rows[i], columns, bottom + (base + 0.5) * row_height, figure);
-  }
-  figure->panels.push_back(std::move(panel));
 }
 
 // Heights, in inches.
@@ -245,37 +215,75 @@ struct Heights {
   double row = kRow, header = kHeader, all = 0;
 };
 
+double RowsHeight(const DotGroup& group, const Columns& columns, const Heights& heights) {
+  double height = 0;
+  for (const DotRow& row : group.rows) {
+    height += heights.row + (HasLabelLine(columns, row) ? kLabelLine : 0);
+  }
+  return height;
+}
+
+void AddGroup(const DotPlot& dots, const DotGroup& group, const Axis& axis, const Columns& columns,
+              const Heights& heights, double bottom, Figure* figure) {
+  Panel panel;
+  panel.left = columns.left;
+  panel.right = columns.right;
+  panel.bottom = bottom;
+  panel.top = bottom + RowsHeight(group, columns, heights);
+  panel.x = axis;
+  panel.y.high = panel.top - bottom;
+  panel.y.line = false;
+  if (dots.zero) {
+    const double zero = XInches(panel, 0);
+    panel.rules.push_back({zero, panel.bottom, zero, panel.top + 0.03, kInk, 0.7, {}});
+  }
+  double top = panel.top;
+  for (const DotRow& row : group.rows) {
+    if (HasLabelLine(columns, row)) {
+      AddLabelLine(row, top - kLabelLine / 2 - 0.02, &panel, figure);
+      top -= kLabelLine;
+    }
+    top -= heights.row;
+    AddRowMarks(row, dots.zero, {top - bottom, heights.row}, &panel, figure);
+    AddRowTexts(row, columns, top + heights.row / 2, figure);
+  }
+  figure->panels.push_back(std::move(panel));
+}
+
 bool EndsAxisTitle(const DotPlot& dots, size_t g) {
   return g + 1 == dots.groups.size() || dots.groups[g + 1].axis_title != dots.groups[g].axis_title;
 }
 
-Heights HeightsOf(const DotPlot& dots, bool wide, size_t footnote_lines) {
+Heights HeightsOf(const DotPlot& dots, const Columns& columns, size_t footnote_lines) {
   Heights heights;
   size_t rows = 0;
   for (const DotGroup& group : dots.groups) rows += group.rows.size();
   heights.row = rows <= kRoomy ? kRow : kDenseRow;
-  heights.header = wide || dots.zero ? kHeader : 0.06;
+  heights.header = columns.wide || dots.zero ? kHeader : 0.06;
   heights.all = 0.02 + heights.header + kEdge + kFootnoteLine * static_cast<double>(footnote_lines);
   for (size_t g = 0; g < dots.groups.size(); ++g) {
-    const auto own = static_cast<double>(dots.groups[g].rows.size());
-    heights.all += own * heights.row + kNumbers + (g > 0 ? kGroupGap : 0) +
-                   (dots.groups[g].title.empty() ? 0 : kTitleLine) +
+    heights.all += RowsHeight(dots.groups[g], columns, heights) + kNumbers +
+                   (g > 0 ? kGroupGap : 0) + (dots.groups[g].title.empty() ? 0 : kTitleLine) +
                    (EndsAxisTitle(dots, g) ? kAxisTitle : 0);
   }
   return heights;
 }
 
-}  // namespace
-
-absl::StatusOr<Figure> DrawDotPlot(const DotPlot& dots, double width) {
-  const auto footnote = FootnoteLines(dots.footnote, width);
-  const Columns columns = Arrange(dots, width);
-  const Heights heights = HeightsOf(dots, columns.wide, footnote.size());
-  if (heights.all > kMaxHeight) {
-    return absl::InvalidArgumentError(absl::StrCat(
-        "kind: the rows of ", dots.groups.size(), " groups do not fit into this figure; allowed: ",
-        "what fits into ", kMaxHeight, " inches, about 35 rows"));
+// The groups' axes, and what is said below of what lies beyond them.
+std::vector<Axis> AxesOf(const DotPlot& dots, const Columns& columns, std::string* footnote) {
+  std::vector<Axis> axes;
+  OffScale off;
+  for (const DotGroup& group : dots.groups) {
+    axes.push_back(AxisOf(group, dots.zero, columns.right - columns.left));
+    off.Add(group, axes.back());
   }
+  if (const std::string text = off.Text(); !text.empty()) absl::StrAppend(footnote, "; ", text);
+  return axes;
+}
+
+// Everything that is drawn but the footnote.
+Figure DrawGroups(const DotPlot& dots, const std::vector<Axis>& axes, const Columns& columns,
+                  const Heights& heights, double width) {
   Figure figure;
   figure.width = width;
   figure.height = heights.all;
@@ -284,11 +292,11 @@ absl::StatusOr<Figure> DrawDotPlot(const DotPlot& dots, double width) {
     const DotGroup& group = dots.groups[g];
     if (!group.title.empty()) {
       top -= kTitleLine;
-      AddPanelTitle(kEdge, width - kEdge, top, group.title, "", &figure);
+      AddPanelTitle(kEdge, width - kEdge, top, group.title, group.remark, &figure);
     }
     if (g == 0) top -= heights.header;
-    const double bottom = top - heights.row * static_cast<double>(group.rows.size());
-    AddGroup(dots, group, columns, heights.row, bottom, &figure);
+    const double bottom = top - RowsHeight(group, columns, heights);
+    AddGroup(dots, group, axes[g], columns, heights, bottom, &figure);
     if (g == 0) {
       AddColumnTitles(dots, columns, top + 0.06, &figure);
       if (dots.zero) AddSides(dots, figure.panels.back(), top + 0.07, columns, &figure);
@@ -300,8 +308,27 @@ absl::StatusOr<Figure> DrawDotPlot(const DotPlot& dots, double width) {
     }
     top -= kGroupGap;
   }
-  AddFootnote(footnote, &figure);
   return figure;
+}
+
+}  // namespace
+
+absl::StatusOr<Figure> DrawDotPlot(const DotPlot& dots, double width) {
+  // Labels have lines of their own where the page has room for these.
+  for (const bool lines : {true, false}) {
+    const Columns columns = Arrange(dots, width, lines);
+    std::string footnote = dots.footnote;
+    const std::vector<Axis> axes = AxesOf(dots, columns, &footnote);
+    const std::vector<std::string> footnote_lines = FootnoteLines(footnote, width);
+    const Heights heights = HeightsOf(dots, columns, footnote_lines.size());
+    if (heights.all > kMaxHeight) continue;
+    Figure figure = DrawGroups(dots, axes, columns, heights, width);
+    AddFootnote(footnote_lines, &figure);
+    return figure;
+  }
+  return absl::InvalidArgumentError(absl::StrCat(
+      "kind: the rows of ", dots.groups.size(), " groups do not fit into this figure; allowed: ",
+      "what fits into ", kMaxHeight, " inches, about 35 rows"));
 }
 
 }  // namespace ablate::figure

@@ -9,6 +9,8 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "server/report/compare/comparison.h"
 #include "server/report/compare/statistics.h"
 #include "server/report/figure/figure.h"
 #include "server/report/figure/style.h"
@@ -26,10 +28,20 @@ struct DotSeed {
   std::optional<uint32_t> seed;  // which, where that is known: a viewer shows it
 };
 
+// Of the mean: a stroke; of rows that are all of one colour a marker, filled where the row is
+// decided, else hollow.
+enum class MeanMark { kStroke, kFilled, kHollow };
+
+// Of a row that is compared, and what a footnote says of it.
+MeanMark MarkOf(const report::Comparison& comparison, const report::ComparisonRow& row);
+inline constexpr absl::string_view kMarkText = "filled: established or probable";
+
 struct DotRow {
   std::string label;
-  std::string remark;  // below the label of a wide figure; may be empty
+  // Below the label, of a wide and of a narrow figure; may be empty.
+  std::string remark, narrow_remark;
   Style style;
+  MeanMark mark = MeanMark::kStroke;
   std::vector<DotSeed> seeds;
   report::Number mean;
   report::Interval interval;
@@ -41,7 +53,8 @@ struct DotRow {
 };
 
 struct DotGroup {
-  std::string title;  // may be empty
+  std::string title;   // may be empty
+  std::string remark;  // behind the title, in grey
   std::vector<DotRow> rows;
   std::string axis_title;
 };
@@ -54,6 +67,10 @@ struct DotPlot {
   std::string below, above;                // words for the sides of 0; may be empty
   std::string footnote;
 };
+
+// Rows by their means, the best first and those without one last; the lowest where `better` is not
+// the higher.
+void SortRows(report::Better better, std::vector<DotRow>* rows);
 
 // INVALID_ARGUMENT if there are more rows than fit on a page.
 absl::StatusOr<Figure> DrawDotPlot(const DotPlot& dots, double width);

@@ -18,7 +18,16 @@ struct Color {
 // Lengths of dash, gap, dash, … in points; empty is solid.
 using Dash = std::vector<double>;
 
-enum class Marker { kCircle, kSquare, kTriangle, kTriangleDown, kDiamond, kCross };
+enum class Marker {
+  kCircle,
+  kSquare,
+  kTriangle,
+  kTriangleDown,
+  kTriangleLeft,
+  kTriangleRight,
+  kDiamond,
+  kCross
+};
 
 // Layers are in the panel's data coordinates; what lies outside its ranges is cut off. A NaN breaks
 // lines and bands. Widths are in points.

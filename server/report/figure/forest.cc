@@ -38,11 +38,43 @@ std::vector<DotSeed> Differences(const ComparisonRow& row, const ComparisonRow& 
   return differences;
 }
 
-// `wins` are said only where one direction is better.
-DotRow RowOf(const ComparisonRow& row, const ComparisonRow& baseline, size_t style, bool wins) {
+// ".004", or the value that most seeds chose: ".002 6/12 …". "" where nothing was chosen.
+std::string ShortChoice(const ComparisonRow& row) {
+  if (row.chosen.empty()) return "";
+  const auto fewer = [](const report::Choice& a, const report::Choice& b) {
+    return a.seeds < b.seeds;
+  };
+  const report::Choice& most = *std::max_element(row.chosen.begin(), row.chosen.end(), fewer);
+  const std::string values = report::ShownValues(most.labels);
+  if (row.chosen.size() == 1) return values;
+  size_t seeds = 0;
+  for (const report::Choice& choice : row.chosen) seeds += choice.seeds;
+  return absl::StrCat(values, " ", most.seeds, "/", seeds, " …");
+}
+
+// What a figure's rows share.
+struct RowLook {
+  std::map<std::string, size_t> styles;  // by mark
+  bool many = false;                     // in one ink
+  bool wins = false;                     // said only where one direction is better
+  std::string tuned;                     // "lr"; "" where nothing is
+};
+
+RowLook LookOf(const Comparison& comparison) {
+  RowLook look;
+  const std::vector<size_t> indices = StyleIndices(comparison);
+  for (size_t i = 0; i < indices.size(); ++i) look.styles[comparison.rows[i].mark] = indices[i];
+  look.many = HasManySettings(comparison);
+  look.wins = comparison.better != report::Better::kNeither;
+  look.tuned = absl::StrJoin(comparison.tuned_axes, ", ");
+  return look;
+}
+
+DotRow RowOf(const ComparisonRow& row, const ComparisonRow& baseline, const RowLook& look,
+             bool judged) {
   DotRow dots;
   dots.label = row.mark;
-  dots.style = StyleOf(style);
+  dots.style = StyleOf(look.many ? kPlainStyle : look.styles.at(row.mark));
   dots.seeds = Differences(row, baseline);
   dots.mean = row.difference.mean;
   dots.interval = row.difference.interval;
@@ -52,9 +84,14 @@ DotRow RowOf(const ComparisonRow& row, const ComparisonRow& baseline, size_t sty
   const std::string n = pairs.converged == pairs.all
                             ? absl::StrCat(pairs.all)
                             : absl::StrCat(pairs.converged, " of ", pairs.all);
-  dots.columns = {n};
+  if (!look.tuned.empty()) {
+    const std::string choice = judged ? ShortChoice(row) : "";
+    dots.columns.push_back(choice);
+    if (!choice.empty()) dots.narrow_remark = absl::StrCat(look.tuned, " ", choice);
+  }
+  dots.columns.push_back(n);
   dots.short_remark = absl::StrCat("n = ", n);
-  if (wins) {
+  if (look.wins) {
     dots.columns.push_back(absl::StrCat(pairs.wins, "/", pairs.all));
     absl::StrAppend(&dots.short_remark, ", wins ", pairs.wins);
   }
@@ -97,25 +134,35 @@ std::vector<Source> SourcesOf(const Comparison& comparison) {
   return sources;
 }
 
+// Rows at one choice of the tuned axes are not judged, and have none of their own.
+bool IsJudged(const Comparison& comparison, const Source& source) {
+  return source.rows == &comparison.rows;
+}
+
 // Rows of a source compared with the baseline at `index`.
-DotGroup GroupOf(const Source& source, size_t index, bool several,
-                 const std::map<std::string, size_t>& styles, bool wins) {
+DotGroup GroupOf(const Comparison& comparison, const Source& source, size_t index, bool several,
+                 const RowLook& look) {
   const ComparisonRow& baseline = (*source.rows)[index];
+  const bool judged = IsJudged(comparison, source);
   DotGroup group;
   group.title = TitleOf(source.tuning, baseline.mark, several);
+  if (judged && !look.tuned.empty()) {
+    group.remark = absl::StrCat(baseline.mark, ": ", look.tuned, " ", ShortChoice(baseline));
+  }
   for (const ComparisonRow& row : *source.rows) {
     if (!row.compared() || *row.baseline != index) continue;
-    group.rows.push_back(RowOf(row, baseline, styles.at(row.mark), wins));
+    DotRow dots = RowOf(row, baseline, look, judged);
+    if (look.many && judged) dots.mark = MarkOf(comparison, row);
+    group.rows.push_back(std::move(dots));
   }
+  if (look.many) SortRows(comparison.better, &group.rows);
   return group;
 }
 
-// As in the comparison's table. Rows at one choice of the tuned axes are not judged: of them it is
-// only said why they could not be.
+// As in the comparison's table. Of rows that are not judged it is only said why they could not be.
 std::string VerdictName(const Comparison& comparison, const Source& source,
                         const ComparisonRow& row) {
-  const bool judged = source.rows == &comparison.rows;
-  if (!judged && row.withheld == report::Withheld::kNo) return "";
+  if (!IsJudged(comparison, source) && row.withheld == report::Withheld::kNo) return "";
   return std::string(report::OutcomeName(report::Decide(comparison, row).outcome));
 }
 
@@ -145,14 +192,16 @@ void AddCsv(const Comparison& comparison, const Source& source, std::string* csv
   }
 }
 
-void AddWords(const Comparison& comparison, const std::set<std::string>& baselines, DotPlot* dots) {
+void AddWords(const Comparison& comparison, const std::set<std::string>& baselines,
+              const RowLook& look, DotPlot* dots) {
   const bool lower = comparison.better == report::Better::kLower;
   const bool neither = comparison.better == report::Better::kNeither;
   dots->zero = true;
   dots->below = neither ? "← lower" : lower ? "← better" : "← worse";
   dots->above = neither ? "higher →" : lower ? "worse →" : "better →";
   dots->value_title = "mean [95 % interval]";
-  dots->column_titles = {"n"};
+  if (!look.tuned.empty()) dots->column_titles.push_back(look.tuned);
+  dots->column_titles.emplace_back("n");
   if (!neither) dots->column_titles.emplace_back("wins");
   const report::MetricName name = report::NameOfMetric(comparison.key);
   const std::string against = baselines.size() == 1 ? absl::StrCat(" vs ", *baselines.begin()) : "";
@@ -161,6 +210,7 @@ void AddWords(const Comparison& comparison, const std::set<std::string>& baselin
     group.axis_title = absl::StrCat("Δ ", name.text, against, unit);
   }
   dots->footnote = "difference to the baseline by seed; bar: 95 % interval of the mean";
+  if (look.many) absl::StrAppend(&dots->footnote, "; ", kMarkText);
   if (const std::string preliminary = report::PreliminaryText(comparison); !preliminary.empty()) {
     dots->footnote = absl::StrCat(preliminary, "; ", dots->footnote);
   }
@@ -168,21 +218,18 @@ void AddWords(const Comparison& comparison, const std::set<std::string>& baselin
 
 absl::StatusOr<Drawing> DrawForest(const Input& input) {
   const Comparison& comparison = *input.comparison;
-  std::map<std::string, size_t> styles;
-  const std::vector<size_t> indices = StyleIndices(comparison);
-  for (size_t i = 0; i < indices.size(); ++i) styles[comparison.rows[i].mark] = indices[i];
+  const RowLook look = LookOf(comparison);
   std::set<std::string> baselines;
   for (const ComparisonRow& row : comparison.rows) {
     if (row.compared()) baselines.insert(comparison.rows[*row.baseline].mark);
   }
-  const bool wins = comparison.better != report::Better::kNeither;
   DotPlot dots;
   Drawing drawing;
   drawing.csv =
       "group,setting,baseline,seed,difference,low,high,n,pairs,wins,ended,planned,verdict\n";
   for (const Source& source : SourcesOf(comparison)) {
     for (size_t i = 0; i < source.rows->size(); ++i) {
-      DotGroup group = GroupOf(source, i, baselines.size() > 1, styles, wins);
+      DotGroup group = GroupOf(comparison, source, i, baselines.size() > 1, look);
       if (!group.rows.empty()) dots.groups.push_back(std::move(group));
     }
     AddCsv(comparison, source, &drawing.csv);
@@ -191,7 +238,7 @@ absl::StatusOr<Drawing> DrawForest(const Input& input) {
     return absl::FailedPreconditionError(
         "kind: forest compares settings with a baseline, and here nothing is compared");
   }
-  AddWords(comparison, baselines, &dots);
+  AddWords(comparison, baselines, look, &dots);
   absl::StatusOr<Figure> figure = DrawDotPlot(dots, input.width);
   if (!figure.ok()) return figure.status();
   drawing.figure = *std::move(figure);

@@ -5,6 +5,7 @@
 #include <cmath>
 #include <cstdint>
 #include <numeric>
+#include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
@@ -84,8 +85,9 @@ std::vector<std::string> Wrap(absl::string_view text, double max_width, double s
 
 namespace {
 
-constexpr double kLeader = 0.11;      // from the panel to a label
-constexpr double kLineHeight = 1.12;  // of a text's size: labels nearer than that would touch
+constexpr double kLeader = 0.11;       // from the panel to a label
+constexpr double kDashedLeader = 0.9;  // points, of one whose dash is to be seen
+constexpr double kLineHeight = 1.12;   // of a text's size: labels nearer than that would touch
 
 double Share(const Axis& axis, double value) {
   if (!axis.log) return (value - axis.low) / (axis.high - axis.low);
@@ -172,13 +174,11 @@ void AddEndLabels(const Panel& panel, const std::vector<EndLabel>& labels, doubl
       figure->rules.push_back(
           {end + 0.06, wanted[i], panel.right, wanted[i], labels[i].line, 0.4, {0.6, 0.6}});
     }
-    figure->rules.push_back({panel.right + 0.02,
-                             wanted[i],
-                             panel.right + kLeader - 0.025,
-                             places[i],
-                             labels[i].line,
-                             0.4,
-                             {}});
+    Rule leader{panel.right + 0.02, wanted[i], panel.right + kLeader - 0.025, places[i],
+                labels[i].line};
+    leader.dash = labels[i].dash;
+    if (!leader.dash.empty()) leader.width = kDashedLeader;
+    figure->rules.push_back(std::move(leader));
     figure->texts.push_back({panel.right + kLeader, places[i],
                              ElideMiddle(labels[i].text, room - kLeader - kEdge / 2, kLabelSize),
                              kLabelSize, labels[i].color});

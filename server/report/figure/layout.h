@@ -48,6 +48,7 @@ struct EndLabel {
   std::string text;
   double x = 0, y = 0;  // where the line ends, in the panel's data
   Color line, color;
+  Dash dash{};  // of the leader: not solid where it says what the colour does not
 };
 
 // Room that the labels need at the right of a panel in a figure of that width.

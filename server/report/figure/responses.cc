@@ -106,6 +106,12 @@ double Shifted(const Panel& panel, double value, double inches) {
   return value + share * (panel.x.high - panel.x.low);
 }
 
+// Where a line of a setting's means stands at a value: interrupted where runs diverged, for what
+// the others came to there is not how the setting does.
+double LineMean(const ResponsePoint& point) {
+  return point.diverged > 0 ? std::numeric_limits<double>::quiet_NaN() : point.own.mean.value;
+}
+
 // Line, intervals and markers; a hollow marker without an interval where a seed diverged, a ring
 // around the baseline's.
 void AddResponse(const Response& setting, const std::vector<double>& places, const Style& style,
@@ -132,7 +138,7 @@ void AddResponse(const Response& setting, const std::vector<double>& places, con
     }
     const double mean = point.own.mean.value;
     line.x.push_back(x);
-    line.y.push_back(mean);
+    line.y.push_back(LineMean(point));
     if (!std::isfinite(mean)) continue;
     full.x.push_back(x);
     full.y.push_back(mean);
@@ -259,8 +265,12 @@ void AddLabels(const Responses& responses, const std::vector<double>& places, co
   for (const Response& setting : responses.settings) {
     const Style style = StyleOf(setting.style);
     // The point furthest to the right, whatever the order of the axis's values.
-    EndLabel label{setting.label, -std::numeric_limits<double>::infinity(), 0, style.line,
-                   style.text};
+    EndLabel label{setting.label,
+                   -std::numeric_limits<double>::infinity(),
+                   0,
+                   style.line,
+                   style.text,
+                   LeaderDash(setting.style)};
     for (size_t i = 0; i < places.size(); ++i) {
       const report::Number& mean = setting.points[i].own.mean;
       if (!mean.defined() || places[i] <= label.x) continue;
@@ -304,14 +314,27 @@ Figure DrawTogether(const Responses& responses, const std::string& key, double w
   return figure;
 }
 
+// Of another setting: its line, and dots at the means that no line goes through.
 void AddMeanLine(const Response& setting, const std::vector<double>& places, Color color,
                  Panel* panel) {
+  constexpr double kDot = 0.7;  // points
   Line line;
-  line.x = places;
   line.color = color;
   line.width = 0.5;
-  for (const ResponsePoint& point : setting.points) line.y.push_back(point.own.mean.value);
+  for (const ResponsePoint& point : setting.points) line.y.push_back(LineMean(point));
+  line.x = places;
+  Points alone;
+  alone.color = color;
+  alone.radius = kDot;
+  const auto joined = [&](size_t i) { return i < line.y.size() && std::isfinite(line.y[i]); };
+  for (size_t i = 0; i < places.size(); ++i) {
+    // Before the first one is no place either: i - 1 is then beyond the last.
+    if (joined(i) && (joined(i - 1) || joined(i + 1))) continue;
+    alone.x.push_back(places[i]);
+    alone.y.push_back(setting.points[i].own.mean.value);
+  }
   panel->layers.push_back(std::move(line));
+  if (!alone.x.empty()) panel->layers.push_back(std::move(alone));
 }
 
 absl::StatusOr<Figure> DrawMultiples(const Responses& responses, const std::string& key,
@@ -403,8 +426,9 @@ std::string ResponsesCaption(const Responses& responses, double width) {
       hollow = hollow || (point.diverged > 0 && point.own.mean.defined());
     }
   }
-  return absl::StrCat(
-      text, hollow ? ". A hollow point has no interval because a run there diverged." : ".");
+  return absl::StrCat(text, hollow ? ". A hollow point has no interval, and no line goes to it, "
+                                     "because a run there diverged."
+                                   : ".");
 }
 
 std::string MeansText(const Responses& responses) {

@@ -3,29 +3,38 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <map>
+#include <optional>
+#include <string>
+#include <utility>
 #include <vector>
 
 namespace ablate::figure {
 
 Style StyleOf(size_t index) {
   static const std::vector<Style> kStyles = {
-      {{0x222222}, {0x222222}, {}, Marker::kCircle, false},
-      {{0x0072B2}, {0x0072B2}, {7.2, 1.8}, Marker::kSquare, false},
-      {{0xD55E00}, {0xC25600}, {2.4, 1.2}, Marker::kTriangle, false},
-      {{0x009E73}, {0x008662}, {7.2, 1.5, 1.2, 1.5}, Marker::kDiamond, false},
-      {{0xCC79A7}, {0xA36186}, {1.2, 1}, Marker::kTriangleDown, false},
-      {{0xE69F00}, {0x9C6C00}, {10.8, 1.8}, Marker::kCircle, false},
-      {{0x56B4E9}, {0x3B7CA1}, {3.6, 1.2, 1.2, 1.2, 1.2, 1.2}, Marker::kSquare, false},
+      {{0x222222}, {0x222222}, {}, Marker::kCircle},
+      {{0x0072B2}, {0x0072B2}, {7.2, 1.8}, Marker::kSquare},
+      {{0xD55E00}, {0xC25600}, {2.4, 1.2}, Marker::kTriangle},
+      {{0x009E73}, {0x008662}, {7.2, 1.5, 1.2, 1.5}, Marker::kDiamond},
+      {{0xCC79A7}, {0xA36186}, {1.2, 1}, Marker::kTriangleDown},
+      {{0xE69F00}, {0x9C6C00}, {10.8, 1.8}, Marker::kCircle},
+      {{0x56B4E9}, {0x3B7CA1}, {3.6, 1.2, 1.2, 1.2, 1.2, 1.2}, Marker::kSquare},
   };
-  const size_t round = index / kStyles.size();
-  Style style = kStyles[index % kStyles.size()];
-  if (round > 0) {
-    style.dash = kStyles[(index + 3 * round) % kStyles.size()].dash;
-    style.marker = kStyles[(index + 3 * (round - 1)) % kStyles.size()].marker;
-    style.open = true;
-  }
+  // Whose dashes those of crossed axes are: first those that the short leader of a label shows.
+  static constexpr std::array<size_t, kHues> kDashes = {0, 2, 4, 6, 3, 1, 5};
+  Style style = kStyles[index % kHues];
+  if (index >= kHues) style.dash = kStyles[kDashes[(index / kHues - 1) % kHues]].dash;
   return style;
 }
+
+size_t CrossedStyle(size_t hue, size_t dash) {
+  return hue == 0 && dash == 0 ? 0 : kHues * (dash + 1) + hue;
+}
+
+bool IsCrossedStyle(size_t index) { return index > kPlainStyle; }
+
+Dash LeaderDash(size_t index) { return IsCrossedStyle(index) ? StyleOf(index).dash : Dash(); }
 
 Color Tint(Color color, double share) {
   Color tint;
@@ -94,12 +103,52 @@ Color MapColor(double share) {
   return color;
 }
 
+namespace {
+
+// Numbers what it is asked for in the order in which it is.
+class Numbers {
+ public:
+  size_t Of(const std::vector<std::string>& labels) {
+    return numbers_.try_emplace(labels, numbers_.size()).first->second;
+  }
+  size_t size() const { return numbers_.size(); }
+
+ private:
+  std::map<std::vector<std::string>, size_t> numbers_;
+};
+
+// `first` is whose hue and dash are 0. Nothing where the axes are not crossed, or have more
+// settings than there are hues or dashes.
+std::optional<std::vector<size_t>> CrossedIndices(const std::vector<report::ComparisonRow>& rows,
+                                                  size_t first) {
+  Numbers hues, dashes;
+  const auto number = [&](const report::ComparisonRow& row) {
+    if (row.labels.empty()) return size_t{0};
+    const size_t hue = hues.Of({row.labels[0]});
+    return CrossedStyle(hue, dashes.Of({row.labels.begin() + 1, row.labels.end()}));
+  };
+  number(rows[first]);
+  std::vector<size_t> indices;
+  for (const report::ComparisonRow& row : rows) indices.push_back(number(row));
+  const bool crossed = hues.size() > 1 && dashes.size() > 1;
+  if (!crossed || hues.size() > kHues || dashes.size() > kHues) return std::nullopt;
+  return indices;
+}
+
+}  // namespace
+
+bool HasManySettings(const report::Comparison& comparison) {
+  return comparison.rows.size() > kHues;
+}
+
 std::vector<size_t> StyleIndices(size_t settings, size_t baseline) {
-  std::vector<size_t> indices(settings);
+  std::vector<size_t> indices(settings, kPlainStyle);
+  const size_t first = baseline < settings ? baseline : settings;
   // Those before the baseline make room for it.
-  for (size_t i = 0; i < settings; ++i)
-    indices[i] = baseline < settings && i < baseline ? i + 1 : i;
-  if (baseline < settings) indices[baseline] = 0;
+  for (size_t i = 0; i < settings && settings <= kHues; ++i) {
+    indices[i] = first < settings && i < first ? i + 1 : i;
+  }
+  if (first < settings) indices[first] = 0;
   return indices;
 }
 
@@ -107,7 +156,11 @@ std::vector<size_t> StyleIndices(const report::Comparison& comparison) {
   const size_t rows = comparison.rows.size();
   size_t baseline = 0;
   while (baseline < rows && !comparison.rows[baseline].is_baseline) ++baseline;
-  return StyleIndices(rows, baseline);
+  const size_t first = baseline < rows ? baseline : 0;
+  if (rows > 0) {
+    if (auto crossed = CrossedIndices(comparison.rows, first)) return *std::move(crossed);
+  }
+  return StyleIndices(rows, first);
 }
 
 bool HasOneBaseline(const report::Comparison& comparison) {

@@ -25,13 +25,24 @@ struct Style {
   Color text;  // the line's hue at a contrast of 4.5:1 on white
   Dash dash;
   Marker marker = Marker::kCircle;
-  bool open = false;
 };
 
-// Of the index-th setting, the baseline being the first. Hues return from the eighth on, each time
-// with another dash and another marker, which is open. In grey two hues look alike: dashes and
-// labels carry identity.
+// 0 is the baseline's, and the first kHues have a hue, a dash and a marker each: in grey two hues
+// look alike, and dashes and labels carry identity. Behind them are kPlainStyle and those of
+// crossed axes. The remainder by kHues is the hue.
 Style StyleOf(size_t index);
+
+// Ink: of settings that are more than there are hues, which no colour can tell apart.
+inline constexpr size_t kPlainStyle = kHues;
+
+// Of crossed axes: hue and marker go by the setting of the one, the dash by that of the other, each
+// below kHues. 0 is the baseline's, as everywhere.
+size_t CrossedStyle(size_t hue, size_t dash);
+bool IsCrossedStyle(size_t index);
+
+// The dash of the leader to a setting's label: its line's where that tells it from others of its
+// hue, else none.
+Dash LeaderDash(size_t index);
 
 // `share` of the way to white, opaque: what seeds are drawn with.
 Color Tint(Color color, double share = 0.45);
@@ -51,12 +62,16 @@ std::vector<DarkColor> DarkPalette();
 // light. Invisible for NaN.
 Color MapColor(double share);
 
-// Of each of so many settings: the index of its colour, that of `baseline` being 0, if it is one of
-// them.
+// Of each of so many settings: the index of its style, that of `baseline` being 0, if it is one of
+// them; kPlainStyle where there are more of them than hues.
 std::vector<size_t> StyleIndices(size_t settings, size_t baseline);
 
-// The same of each of the comparison's rows, the first baseline being 0.
+// The same of each of the comparison's rows, by its first baseline; of crossed axes the hue goes by
+// the first one and the dash by the others.
 std::vector<size_t> StyleIndices(const report::Comparison& comparison);
+
+// Whether it has more rows than there are hues.
+bool HasManySettings(const report::Comparison& comparison);
 
 // Whether the setting of index 0 is what all others are compared with, and can be called so.
 bool HasOneBaseline(const report::Comparison& comparison);

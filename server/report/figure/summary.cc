@@ -36,8 +36,14 @@ DotRow RowOf(const std::string& label, size_t style, std::vector<DotSeed> values
 // One group of rows: a window, or the compared metric.
 class Group {
  public:
-  Group(const Comparison& comparison, const std::string& title, const std::string& key)
-      : comparison_(comparison), styles_(StyleIndices(comparison)), csv_title_(CsvText(title)) {
+  // `compared`: the rows have what the comparison judges.
+  Group(const Comparison& comparison, const std::string& title, const std::string& key,
+        bool compared)
+      : comparison_(comparison),
+        styles_(StyleIndices(comparison)),
+        many_(HasManySettings(comparison)),
+        compared_(compared),
+        csv_title_(CsvText(title)) {
     group_.title = title;
     group_.axis_title = AxisTitle(report::NameOfMetric(key));
   }
@@ -53,20 +59,27 @@ class Group {
         {csv_title_, CsvText(of.mark), CsvNumber(own.mean.value), CsvNumber(own.interval.low),
          CsvNumber(own.interval.high), absl::StrCat(values.size()), absl::StrCat(of.diverged)},
         csv);
-    group_.rows.push_back(RowOf(of.mark, styles_[row], values, own, of.diverged + left_out));
+    const size_t style = many_ ? kPlainStyle : styles_[row];
+    group_.rows.push_back(RowOf(of.mark, style, values, own, of.diverged + left_out));
+    // What is judged is the compared metric.
+    if (many_ && compared_ && of.compared()) group_.rows.back().mark = MarkOf(comparison_, of);
   }
 
-  DotGroup Take() { return std::move(group_); }
+  DotGroup Take() {
+    if (many_) SortRows(compared_ ? comparison_.better : report::Better::kLower, &group_.rows);
+    return std::move(group_);
+  }
 
  private:
   const Comparison& comparison_;
   const std::vector<size_t> styles_;
+  const bool many_, compared_;
   const std::string csv_title_;
   DotGroup group_;
 };
 
 DotGroup MetricGroup(const Comparison& comparison, std::string* csv) {
-  Group group(comparison, "", comparison.key);
+  Group group(comparison, "", comparison.key, true);
   for (size_t row = 0; row < comparison.rows.size(); ++row) {
     std::vector<DotSeed> values;
     for (const report::SeedRun& run : comparison.rows[row].runs) {
@@ -79,7 +92,7 @@ DotGroup MetricGroup(const Comparison& comparison, std::string* csv) {
 
 DotGroup WindowGroup(const Input& input, size_t window, std::string* csv) {
   const report::MetricWindow& of = input.windows->windows[window];
-  Group group(*input.comparison, report::WindowName(of), of.key);
+  Group group(*input.comparison, report::WindowName(of), of.key, false);
   for (size_t row = 0; row < input.windows->rows.size(); ++row) {
     const report::WindowSummary& summary = input.windows->rows[row][window];
     std::vector<DotSeed> values;
@@ -106,6 +119,9 @@ absl::StatusOr<Drawing> DrawSummary(const Input& input) {
   dots.value_title = "mean [95 % interval]";
   dots.column_titles = {"n"};
   dots.footnote = "small dots: seeds; bar: 95 % t interval of the mean of those that converged";
+  if (windows == 0 && HasManySettings(*input.comparison)) {
+    absl::StrAppend(&dots.footnote, "; ", kMarkText, ", stroke: baseline");
+  }
   absl::StatusOr<Figure> figure = DrawDotPlot(dots, input.width);
   if (!figure.ok()) return figure.status();
   drawing.figure = *std::move(figure);

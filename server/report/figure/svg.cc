@@ -118,11 +118,13 @@ class Path {
 using Corners = std::vector<std::pair<double, double>>;
 
 const Corners& CornersOf(Marker marker) {
-  static const auto* const kCorners = new std::array<Corners, 6>{{
+  static const auto* const kCorners = new std::array<Corners, 8>{{
       {},                                        // kCircle
       {{-1, -1}, {1, -1}, {1, 1}, {-1, 1}},      // kSquare
       {{0, -1.33}, {-1.33, .67}, {1.33, .67}},   // kTriangle
       {{0, 1.33}, {1.33, -.67}, {-1.33, -.67}},  // kTriangleDown
+      {{-1.33, 0}, {.67, -1.33}, {.67, 1.33}},   // kTriangleLeft
+      {{1.33, 0}, {-.67, 1.33}, {-.67, -1.33}},  // kTriangleRight
       {{0, -1.41}, {1.41, 0}, {0, 1.41}, {-1.41, 0}},
       {{-1, -1}, {1, 1}, {-1, 1}, {1, -1}},  // kCross: two strokes
   }};

@@ -14,6 +14,7 @@
 #include "server/report/compare/comparison.h"
 #include "server/report/compare/paired.h"
 #include "server/report/figure/kinds.h"
+#include "server/report/figure/style.h"
 
 namespace ablate::figure {
 
@@ -36,7 +37,8 @@ struct CurveShape {
   std::string label;
   double start = 3.4, end = 2.35;
   uint32_t steps = 1000, seeds = 12;
-  uint32_t diverging = 0;  // seeds that blow up half way
+  uint32_t diverging = 0;   // seeds that blow up half way
+  double explosion = 0.02;  // of their loss, a step
 };
 
 inline SettingCurves MakeCurves(const CurveShape& shape, size_t style) {
@@ -49,7 +51,8 @@ inline SettingCurves MakeCurves(const CurveShape& shape, size_t style) {
       const double decay = std::exp(-static_cast<double>(step) / 60);
       double value = shape.end + offset + (shape.start - shape.end) * decay + 0.25 * shared() +
                      0.2 * own() - 0.0001 * step;
-      if (curve.diverged && step > shape.steps / 2) value += 0.02 * (step - shape.steps / 2);
+      if (curve.diverged && step > shape.steps / 2)
+        value += shape.explosion * (step - shape.steps / 2);
       curve.steps.push_back(step);
       curve.values.push_back(value);
       if (curve.diverged && step > shape.steps / 2 + 100) break;
@@ -279,15 +282,23 @@ inline Input MakeInput(const Kind& kind, const report::ComparisonInput& grid,
   input.title = "norm placement";
   input.key = kind.key.empty() ? comparison.key : std::string(kind.key);
   input.width = width;
+  // Shapes are in the order of the comparison's rows.
+  const std::vector<size_t> indices = StyleIndices(comparison);
+  const auto style = [&indices](size_t i) { return i < indices.size() ? indices[i] : i; };
   if (kind.reads == Reads::kAnalysis) input.analysed = MakeAnalysed(kind.forms[0], shapes);
+  for (size_t i = 0; i < input.analysed.settings.size(); ++i) {
+    input.analysed.settings[i].style = style(i);
+  }
   for (size_t i = 0; kind.reads == Reads::kBlocks && i < shapes.size(); ++i) {
     const uint32_t converged = shapes[i].seeds - shapes[i].diverging;
     input.depth.push_back(MakeDepth({shapes[i].label, 20, converged, shapes[i].diverging}, i));
+    input.depth.back().style = style(i);
   }
   if (kind.reduce == nullptr) return input;
   const bool paired = kind.reads == Reads::kPairs;
   for (size_t i = paired ? 1 : 0; i < shapes.size(); ++i) {
-    const SettingCurves curves = MakeCurves(shapes[i], i);
+    SettingCurves curves = MakeCurves(shapes[i], i);
+    curves.style = style(i);
     input.settings.push_back(ReduceSetting(
         kind, paired ? PairedCurves(curves, MakeCurves(shapes[0], 0)) : curves, input.curves));
   }

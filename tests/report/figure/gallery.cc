@@ -10,15 +10,10 @@
 #include "absl/strings/str_cat.h"
 #include "server/report/figure/render.h"
 #include "tests/report/figure/example_curves.h"
+#include "tests/report/figure/example_grids.h"
 
 namespace ablate::figure {
 namespace {
-
-struct Example {
-  std::string name;
-  report::ComparisonInput grid;
-  std::vector<CurveShape> shapes;
-};
 
 std::vector<Example> Examples() {
   const double none = std::nan("");
@@ -65,6 +60,22 @@ std::vector<Example> Examples() {
   Example two{"short", Settings({{"a", {2.4, 2.5}}, {"b", {2.6, 2.7}}}), {}};
   two.shapes = {{"a", 3.4, 2.4, 60, 2}, {"b", 3.4, 2.6, 60, 2}};
   examples.push_back(two);
+  examples.push_back(Outlier());
+  examples.push_back(LongLabels());
+  examples.push_back(Crossed("crossed32", {"pre", "post", "none"}, {"on", "off"}, true));
+  examples.push_back(Crossed("crossed23", {"pre", "post"}, {"on", "half", "off"}, false));
+  examples.push_back(
+      Crossed("crossed34", {"pre", "post", "none"}, {"on", "half", "third", "off"}, true));
+  // Of three settings one is far away; a run explodes within a few steps.
+  examples.push_back({"three",
+                      Settings({{"pre", {2.4, 2.41, 2.42}},
+                                {"post", {2.43, 2.41, 2.44}},
+                                {"none", {2.38, 2.4, 2.39}},
+                                {"far", {4.4, 4.6, 5.2}}}),
+                      {{"pre", 3.4, 2.4, 500, 3},
+                       {"post", 3.4, 2.43, 500, 3, 1, 40},
+                       {"none", 3.4, 2.39, 500, 3},
+                       {"far", 3.4, 2.5, 500, 3, 2}}});
   return examples;
 }
 

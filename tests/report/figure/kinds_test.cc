@@ -16,6 +16,7 @@
 #include "absl/strings/str_split.h"
 #include "server/report/figure/render.h"
 #include "tests/report/figure/example_curves.h"
+#include "tests/report/figure/example_grids.h"
 #include "tests/report/figure/text_boxes.h"
 
 namespace ablate::figure {
@@ -28,12 +29,6 @@ using testing::Not;
 using testing::StartsWith;
 
 constexpr double kWidths[] = {3.25, 6.75};
-
-struct Example {
-  std::string name;
-  report::ComparisonInput grid;
-  std::vector<CurveShape> shapes;
-};
 
 std::vector<Example> Examples() {
   const double none = std::nan("");
@@ -66,6 +61,11 @@ std::vector<Example> Examples() {
   examples.push_back({"hostile",
                       Settings({{hostile, {2, 2.1}}, {longest, {2.2, none}}}),
                       {{hostile, 3, 2, 300, 2}, {longest, 3, 2, 300, 2, 1}}});
+  examples.push_back(Outlier());
+  examples.push_back(LongLabels());
+  examples.push_back(Crossed("crossed", {"pre", "post", "none"}, {"on", "off"}, true));
+  examples.push_back(
+      Crossed("many crossed", {"pre", "post", "none"}, {"on", "half", "off"}, false));
   return examples;
 }
 
@@ -226,7 +226,7 @@ std::string ExampleName(const testing::TestParamInfo<size_t>& info) {
   return name;
 }
 
-INSTANTIATE_TEST_SUITE_P(Examples, KindsTest, testing::Range<size_t>(0, 9), ExampleName);
+INSTANTIATE_TEST_SUITE_P(Examples, KindsTest, testing::Range<size_t>(0, 13), ExampleName);
 
 // The line of a CSV that begins so.
 std::string LineOf(const std::string& csv, const std::string& begin) {
@@ -393,21 +393,6 @@ TEST(WindowsTest, TitleWhatIsThere) {
   EXPECT_THAT(titles(100), ElementsAre("All steps"));
   EXPECT_THAT(titles(150), ElementsAre("First 100 steps", "All steps"));
   EXPECT_THAT(titles(201), ElementsAre("First 100 steps", "Last 200 steps"));
-}
-
-TEST(SummaryTest, MarksSettingsWhoseColoursReturn) {
-  std::vector<std::pair<std::string, std::vector<double>>> rows;
-  for (int i = 0; i < 10; ++i) rows.push_back({absl::StrCat("n", i), {2, 2.1}});
-  const report::ComparisonInput grid = Settings(rows);
-  const auto comparison = report::Compare(grid);
-  const Kind& kind = *FindKind("summary");
-  const auto drawing = Draw(kind, MakeInput(kind, grid, *comparison, {}, 6.75));
-  std::vector<Marker> open;
-  for (const Layer& layer : drawing->figure.panels.at(0).layers) {
-    const auto* points = std::get_if<Points>(&layer);
-    if (points != nullptr && points->open) open.push_back(points->marker);
-  }
-  EXPECT_THAT(open, ElementsAre(Marker::kCircle, Marker::kSquare, Marker::kTriangle));
 }
 
 TEST(KindTest, GivesTheSameBytesTwice) {

@@ -79,17 +79,6 @@ TEST(TicksTest, SurviveDegenerateRanges) {
   EXPECT_THAT(LabelsOf(StepAxis(Of({0}), 5)), ElementsAre("0"));
 }
 
-TEST(PaletteTest, GivesEverySettingAnotherLook) {
-  for (size_t a = 0; a < 28; ++a) {
-    for (size_t b = a + 1; b < 28; ++b) {
-      const Style x = StyleOf(a), y = StyleOf(b);
-      const bool same_marker = x.marker == y.marker && x.open == y.open;
-      EXPECT_FALSE(x.line.rgb == y.line.rgb && x.dash == y.dash) << a << b;
-      EXPECT_FALSE(x.line.rgb == y.line.rgb && same_marker) << a << b;
-    }
-  }
-}
-
 SeedCurve CurveOf(uint32_t seed, std::vector<double> values, bool diverged = false) {
   SeedCurve curve{seed, {}, std::move(values), diverged, false};
   for (uint32_t i = 0; i < curve.values.size(); ++i) curve.steps.push_back(i);
@@ -123,6 +112,13 @@ TEST(ReducedCurveTest, ThinsButKeepsExtremesAndBreaks) {
   EXPECT_LE(kept.size(), 1100u);
   EXPECT_THAT(kept, testing::IsSupersetOf({0, 12345, 54321, 77777, 99999}));
   EXPECT_TRUE(std::is_sorted(kept.begin(), kept.end()));
+}
+
+TEST(ReducedCurveTest, KeepsTheLastFinitePointOfARunThatDiverged) {
+  std::vector<double> values(1000, 1.0);
+  values[900] = 9;
+  for (size_t i = 902; i < 1000; ++i) values[i] = std::nan("");
+  EXPECT_THAT(ThinIndices(values, 100), testing::Contains(901));
 }
 
 TEST(ReducedCurveTest, ThinsATrackWithItsIntervalAndSeeds) {
