@@ -29,6 +29,7 @@ enum class WarningKind {
   kGridEdge,
   kTunedOnSameSeed,
   kDamagedRuns,
+  kNotPositive,
 };
 
 struct Warning {

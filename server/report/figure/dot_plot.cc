@@ -7,6 +7,7 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "server/report/compare/scale.h"
 #include "server/report/compare/wording.h"
 #include "server/report/figure/axes.h"
 #include "server/report/figure/layout.h"
@@ -107,7 +108,7 @@ Columns Arrange(const DotPlot& dots, double width) {
   return columns;
 }
 
-Axis AxisOf(const DotGroup& group, bool zero, double inches) {
+Axis AxisOf(const DotPlot& dots, const DotGroup& group, double inches) {
   Extent extent;
   for (const DotRow& row : group.rows) {
     for (const DotSeed& seed : row.seeds) extent.Add(seed.value);
@@ -116,15 +117,16 @@ Axis AxisOf(const DotGroup& group, bool zero, double inches) {
     extent.Add(row.interval.high);
   }
   const bool nothing = extent.empty();
-  if (zero) extent.Add(0);
-  Axis axis = LinearAxis(extent, 0.06, static_cast<size_t>(std::max(inches / 0.42, 2.0)));
+  if (dots.zero) extent.Add(0);
+  const auto ticks = static_cast<size_t>(std::max(inches / 0.42, 2.0));
+  Axis axis = dots.ratios ? RatioAxis(extent, 0.06, ticks) : LinearAxis(extent, 0.06, ticks);
   if (nothing) axis.ticks.clear();
   axis.grid = true;
   return axis;
 }
 
 // Seeds below the interval, stacked where they would overlap.
-void AddSeeds(const DotRow& row, double base, double row_height, Panel* panel) {
+void AddSeeds(const DotRow& row, bool ratios, double base, double row_height, Panel* panel) {
   std::vector<DotSeed> seeds = row.seeds;
   std::sort(seeds.begin(), seeds.end(),
             [](const DotSeed& a, const DotSeed& b) { return a.value < b.value; });
@@ -140,8 +142,9 @@ void AddSeeds(const DotRow& row, double base, double row_height, Panel* panel) {
     points.x.push_back(seed.value);
     points.y.push_back(base + (0.115 - 0.037 * level) / row_height);
     if (!seed.seed.has_value()) continue;
-    points.titles.push_back(absl::StrCat(
-        "seed ", *seed.seed, ": ", report::Plain(seed.value, report::DecimalsFor(seed.value))));
+    const std::string value = ratios ? report::ShownRatio(std::exp(seed.value))
+                                     : report::Plain(seed.value, report::DecimalsFor(seed.value));
+    points.titles.push_back(absl::StrCat("seed ", *seed.seed, ": ", value));
   }
   if (!points.x.empty()) panel->layers.push_back(std::move(points));
 }
@@ -224,7 +227,7 @@ void AddGroup(const DotPlot& dots, const DotGroup& group, const Columns& columns
   panel.right = columns.right;
   panel.bottom = bottom;
   panel.top = bottom + rows * row_height;
-  panel.x = AxisOf(group, dots.zero, columns.right - columns.left);
+  panel.x = AxisOf(dots, group, columns.right - columns.left);
   panel.y.high = rows;
   panel.y.line = false;
   if (dots.zero) {
@@ -233,7 +236,7 @@ void AddGroup(const DotPlot& dots, const DotGroup& group, const Columns& columns
   }
   for (size_t i = 0; i < group.rows.size(); ++i) {
     const double base = rows - 1 - static_cast<double>(i);
-    AddSeeds(group.rows[i], base, row_height, &panel);
+    AddSeeds(group.rows[i], dots.ratios, base, row_height, &panel);
     AddDot(group.rows[i], base, &panel);
     AddRowTexts(group.rows[i], columns, bottom + (base + 0.5) * row_height, figure);
   }

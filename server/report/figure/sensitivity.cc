@@ -432,7 +432,8 @@ std::string SensitivityCaption(const Input& input) {
   const auto sensitivity = DataOf(input);
   if (!sensitivity.ok()) return absl::StrCat(text, ".");
   if (!sensitivity->others.empty()) absl::StrAppend(&text, " at ", sensitivity->others);
-  absl::StrAppend(&text, ": mean and 95 % interval at each value tried");
+  absl::StrAppend(&text, ": ", report::MeanName(input.comparison->scale),
+                  " and 95 % interval at each value tried");
   bool diverged = false, hollow = false;
   for (const Response& setting : sensitivity->settings) {
     for (const ResponsePoint& point : setting.points) {

@@ -240,7 +240,8 @@ inline Input MakeInput(const Kind& kind, const report::ComparisonInput& grid,
   for (size_t i = paired ? 1 : 0; i < shapes.size(); ++i) {
     const SettingCurves curves = MakeCurves(shapes[i], i);
     input.settings.push_back(ReduceSetting(
-        kind, paired ? PairedCurves(curves, MakeCurves(shapes[0], 0)) : curves, input.curves));
+        kind, paired ? PairedCurves(comparison.scale, curves, MakeCurves(shapes[0], 0)) : curves,
+        input.curves));
   }
   return input;
 }

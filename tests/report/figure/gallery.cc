@@ -65,6 +65,19 @@ std::vector<Example> Examples() {
   Example two{"short", Settings({{"a", {2.4, 2.5}}, {"b", {2.6, 2.7}}}), {}};
   two.shapes = {{"a", 3.4, 2.4, 60, 2}, {"b", 3.4, 2.6, 60, 2}};
   examples.push_back(two);
+  // Norms over decades, compared as ratios.
+  Example ratios{"ratios", {}, {{"pre", 40, 20}, {"post", 90, 34}, {"none", 30, 4}}};
+  rows = {{"pre", {}}, {"post", {}}, {"none", {}}};
+  for (int s = 0; s < 12; ++s) {
+    rows[0].second.push_back(std::exp(s % 7));
+    rows[1].second.push_back(1.6 * std::exp(s % 7 + .1 * (s % 3)));
+    rows[2].second.push_back(.2 * std::exp(s % 7 + .2 * (s % 2)));
+  }
+  ratios.grid = Settings(rows);
+  ratios.grid.key = "train/gradient_norm";
+  ratios.grid.better = report::Better::kNeither;
+  ratios.grid.scale = report::Scale::kRatio;
+  examples.push_back(ratios);
   return examples;
 }
 
