@@ -50,7 +50,8 @@ void PutLabels(const std::vector<std::string>& axes, const std::vector<std::stri
   for (size_t i = 0; i < labels.size(); ++i) (*map)[axes[i]] = labels[i];
 }
 
-v1::Difference ToMessage(const report::PairedStatistics& statistics, bool bootstrap) {
+v1::Difference ToMessage(report::Scale scale, const report::PairedStatistics& statistics,
+                         bool bootstrap) {
   using D = v1::Difference;
   D message;
   Put(statistics.mean, &D::set_mean, "mean", &message);
@@ -60,6 +61,11 @@ v1::Difference ToMessage(const report::PairedStatistics& statistics, bool bootst
   message.set_by_rechoosing(statistics.by_rechoosing);
   if (bootstrap) {
     Put(statistics.bca, &D::set_bca_low, &D::set_bca_high, "bca_low", "bca_high", &message);
+  }
+  if (scale == report::Scale::kRatio) {
+    Put(OffScale(scale, statistics.mean), &D::set_ratio, "ratio", &message);
+    Put(OffScale(scale, statistics.interval), &D::set_ratio_low, &D::set_ratio_high, "ratio_low",
+        "ratio_high", &message);
   }
   return message;
 }
@@ -117,7 +123,7 @@ v1::ComparisonRow ToMessage(const report::Comparison& comparison, const report::
   message.set_failed(static_cast<uint32_t>(row.failed));
   message.set_unfinished(static_cast<uint32_t>(row.unfinished));
   for (const std::string& path : row.scored_differently) message.add_scored_differently(path);
-  *message.mutable_difference() = ToMessage(row.difference, bootstrap);
+  *message.mutable_difference() = ToMessage(comparison.scale, row.difference, bootstrap);
   PutStatistics(row, &message);
   PutCosts(row, &message);
   return message;
@@ -169,7 +175,7 @@ v1::WindowSummary ToMessage(const v1::Window& window, const report::WindowSummar
   return message;
 }
 
-v1::FactorialEffect ToMessage(const report::Effect& effect) {
+v1::FactorialEffect ToMessage(report::Scale scale, const report::Effect& effect) {
   using F = v1::FactorialEffect;
   F message;
   for (const report::Level& level : effect.levels) {
@@ -180,7 +186,7 @@ v1::FactorialEffect ToMessage(const report::Effect& effect) {
   }
   message.set_combinations(static_cast<uint32_t>(effect.combinations));
   message.set_pairs(static_cast<uint32_t>(effect.difference.n));
-  *message.mutable_difference() = ToMessage(effect.difference, false);
+  *message.mutable_difference() = ToMessage(scale, effect.difference, false);
   Put(effect.difference.p_sign_flip, &F::set_p_sign_flip, "p_sign_flip", &message);
   Put(effect.p_holm, &F::set_p_holm, "p_holm", &message);
   return message;
@@ -223,9 +229,8 @@ void PutWarnings(const report::Comparison& comparison, v1::Comparison* message) 
       W::SCORED_DIFFERENTLY, W::MISSING_CELLS,    W::FAILED_CELLS,         W::NON_FINITE_VALUES,
       W::UNBALANCED_SEEDS,   W::TOO_FEW_SEEDS,    W::NO_BASELINE,          W::UNEQUAL_PARAMETERS,
       W::SEVERAL_CHANGES,    W::MIXED_PROVENANCE, W::CONTENDED_THROUGHPUT, W::GRID_EDGE,
-      W::TUNED_ON_SAME_SEED, W::MISSING_CELLS,    W::SEVERAL_EXPERIMENTS};
-  static_assert(std::size(kKinds) ==
-                static_cast<size_t>(report::WarningKind::kSeveralExperiments) + 1);
+      W::TUNED_ON_SAME_SEED, W::MISSING_CELLS,    W::SEVERAL_EXPERIMENTS,  W::NOT_POSITIVE};
+  static_assert(std::size(kKinds) == static_cast<size_t>(report::WarningKind::kNotPositive) + 1);
   for (const report::Warning& warning : comparison.warnings) {
     v1::ComparisonWarning* added = message->add_warnings();
     added->set_kind(kKinds[static_cast<size_t>(warning.kind)]);
@@ -294,6 +299,8 @@ absl::StatusOr<v1::Comparison> ToMessage(const ComparedGrid& compared) {
   message.set_key(comparison.key);
   message.set_at(compared.at.has_value() ? static_cast<int32_t>(*compared.at) : -1);
   message.set_better(ToMessage(comparison.better));
+  message.set_scale(comparison.scale == report::Scale::kRatio ? v1::Scale::ratio
+                                                              : v1::Scale::difference);
   for (const std::string& axis : comparison.row_axes) message.add_row_axes(axis);
   for (const std::string& axis : comparison.tuned_axes) message.add_tuned_axes(axis);
   for (size_t i = 0; i < comparison.rows.size(); ++i) {
@@ -306,10 +313,10 @@ absl::StatusOr<v1::Comparison> ToMessage(const ComparedGrid& compared) {
   message.set_ended(static_cast<uint32_t>(comparison.ended));
   for (const std::string& axis : comparison.within_axes) message.add_within_axes(axis);
   for (const report::Effect& effect : comparison.factorial.main) {
-    *message.add_main_effects() = ToMessage(effect);
+    *message.add_main_effects() = ToMessage(comparison.scale, effect);
   }
   for (const report::Effect& effect : comparison.factorial.interactions) {
-    *message.add_interactions() = ToMessage(effect);
+    *message.add_interactions() = ToMessage(comparison.scale, effect);
   }
   *message.mutable_verdict() = ToMessage(report::OverallVerdict(comparison));
   PutWarnings(comparison, &message);

@@ -105,7 +105,8 @@ class RowCurves {
       baseline_ = *std::move(baseline);
       baseline_row_ = of.baseline;
     }
-    return figure::ReduceSetting(kind, figure::PairedCurves(curves, baseline_), options);
+    return figure::ReduceSetting(
+        kind, figure::PairedCurves(compared_.comparison.scale, curves, baseline_), options);
   }
 
  private:

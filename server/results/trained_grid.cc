@@ -9,6 +9,7 @@
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
 #include "proto/reflect/text.h"
+#include "server/report/compare/metric_names.h"
 #include "server/report/compare/wording.h"
 #include "server/results/document_facts.h"
 #include "server/results/subjects.h"
@@ -285,6 +286,7 @@ class Loader {
     report::ComparisonInput& input = grid_.input;
     input.key = value_.key;
     input.better = BetterOf(grid_.spec, value_.key);
+    input.scale = ScaleOf(grid_.spec, value_.key);
     input.axes = AxesOf(grid_.spec, false);
     input.baseline = query_.baseline;
     input.by = query_.by;
@@ -566,6 +568,12 @@ report::Better BetterOf(const v1::ExperimentSpec& spec, const std::string& key) 
   if (parts.size() != 2) return report::Better::kNeither;
   if (parts[1] == "loss" || parts[1] == "ema_loss") return report::Better::kLower;
   return parts[1] == "accuracy" ? report::Better::kHigher : report::Better::kNeither;
+}
+
+report::Scale ScaleOf(const v1::ExperimentSpec& spec, const std::string& key) {
+  if (!spec.report().has_scale() || key != PrimaryMetric(spec)) return report::ScaleOfMetric(key);
+  return spec.report().scale() == v1::Scale::ratio ? report::Scale::kRatio
+                                                   : report::Scale::kDifference;
 }
 
 absl::StatusOr<StoredExperiment> LoadExperiment(storage::Store* store, const std::string& id) {

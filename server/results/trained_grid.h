@@ -91,6 +91,8 @@ std::string PrimaryMetric(const v1::ExperimentSpec& spec);
 // a number of an analysis: the primary one, or where that is such a number, too, eval/loss.
 std::string ChoiceMetric(const v1::ExperimentSpec& spec);
 report::Better BetterOf(const v1::ExperimentSpec& spec, const std::string& key);
+// How values of a key are compared: by the metric, and of the primary one as the spec says.
+report::Scale ScaleOf(const v1::ExperimentSpec& spec, const std::string& key);
 
 // Hands over the curve of `key` of each cell in `cells` (indexes, any order) that has points of it,
 // whatever its run's state: one at a time, so memory is bounded by the longest. Stops at the first

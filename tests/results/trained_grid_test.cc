@@ -13,6 +13,8 @@
 #include "ablate/v1/analysis.pb.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "server/report/compare/metric_names.h"
+#include "server/spec/analysis_numbers.h"
 #include "tests/results/stored_grid.h"
 
 namespace ablate::results {
@@ -308,6 +310,46 @@ TEST(TrainedGridTest, ChoosesByTheHeldOutLossWhereThePrimaryMetricIsNoEvaluation
   EXPECT_EQ(grid.input.choice_key, "eval/loss");
   EXPECT_EQ(grid.input.exploratory, "");
   EXPECT_THAT(grid.input.cells[0].choice, Optional(2.));
+}
+
+TEST(TrainedGridTest, ComparesByTheMetricUnlessTheSpecSaysHowOfThePrimaryOne) {
+  const auto scale = [](const std::string& report, const std::string& key) {
+    StoredGrid stored(absl::StrCat(SmallGrid(3), kPlacementAxis, "report { ", report, " }"));
+    stored.Finish("pre-s1", {{"eval/loss", {{10, 2.}}}, {"train/gradient_norm", {{9, 4.}}}});
+    GridQuery query;
+    query.key = key;
+    return Loaded(stored, query).input.scale;
+  };
+  const std::string norm = "train/gradient_norm";
+  EXPECT_EQ(scale("", ""), report::Scale::kDifference);
+  EXPECT_EQ(scale("", norm), report::Scale::kRatio);
+  EXPECT_EQ(scale("scale: ratio", ""), report::Scale::kRatio);
+  EXPECT_EQ(scale("primary: 'train/gradient_norm' scale: difference", ""),
+            report::Scale::kDifference);
+  EXPECT_EQ(scale("scale: difference", norm), report::Scale::kRatio) << "it is not the primary one";
+}
+
+// The table has keys of its own, which kinds of analyses may change: these are all that they have.
+TEST(TrainedGridTest, ComparesNormsAndSizesThatAnalysesGiveAsRatios) {
+  std::set<std::string> ratios;
+  const auto* kinds = v1::AnalysisKind::descriptor();
+  for (int i = 0; i < kinds->field_count(); ++i) {
+    v1::AnalysisKind analysis;
+    analysis.GetReflection()->MutableMessage(&analysis, kinds->field(i));
+    for (const std::string& form : spec::NumberForms(analysis)) {
+      if (report::ScaleOfMetric(absl::StrCat("label/", form)) == report::Scale::kRatio) {
+        ratios.insert(form.substr(0, form.find('/')));
+      }
+    }
+  }
+  EXPECT_THAT(ratios, UnorderedElementsAre(
+                          "deviation", "displacement", "gradient", "gradient_norm",
+                          "gradient_ratio", "input_deviation", "input_largest", "input_rms",
+                          "l2_norm", "largest_singular_value", "length", "norm_ratio",
+                          "norm_ratio_center_scale", "norm_ratio_identity", "norm_ratio_projected",
+                          "output_deviation", "output_largest", "output_rms", "parameter_gradient",
+                          "relative_gradient", "sigma_mean", "unbiased_deviation",
+                          "uncentred_largest_singular_value", "variance"));
 }
 
 TEST(TrainedGridTest, ReadsNumbersOfAnalyses) {

@@ -1,6 +1,8 @@
 // Compare and RenderTable: from stored runs to numbers, sentences and files.
 #include <algorithm>
+#include <cmath>
 #include <filesystem>
+#include <optional>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
@@ -31,7 +33,8 @@ class CompareTest : public ServiceTest {
     const v1::RunSpec& resolved = run.run.spec();
     const bool post = resolved.spec().model().norm().placement() == v1::NormPlacement::post;
     const uint32_t seed = resolved.seed();
-    const double end = 2 + .01 * seed + (post ? .1 + .001 * (seed % 3) : 0);
+    const bool none = post && seed == zero_;
+    const double end = none ? 0 : 2 + .01 * seed + (post ? .1 + .001 * (seed % 3) : 0);
     worker_->Started(run);
     worker_->Points(run, {{"eval/loss", {0, 10}, {3., end}}, {"train/loss", {0, 1, 2}, {9, 6, 3}}},
                     10);
@@ -65,6 +68,7 @@ class CompareTest : public ServiceTest {
   }
 
   std::unique_ptr<FakeWorker> worker_;
+  std::optional<uint32_t> zero_;  // the seed of post whose eval/loss ends at 0
 };
 
 TEST_F(CompareTest, GivesRowsWithEveryNumber) {
@@ -145,7 +149,8 @@ TEST_F(CompareTest, GivesNoVerdictWhileRunsGoOn) {
     EXPECT_EQ(comparison.warnings_size(), 0) << comparison.warnings(0).text();
     if (trained < 16) TrainNext({});
   }
-  EXPECT_THAT(Table(name, v1::TableFormat::csv), HasSubstr(",16,16,worse,established\r\n"));
+  EXPECT_THAT(Table(name, v1::TableFormat::csv),
+              HasSubstr(",16,16,worse,established,difference,,,\r\n"));
 }
 
 // Documents of 3 to 7 characters; settings of a context that cuts some, and of one that cuts none.
@@ -292,6 +297,36 @@ TEST_F(CompareTest, ComparesPartsOfSeveralExperiments) {
   for (int i = 0; i < 19; ++i) request.add_others(second);
   status = TryCompare(request, &comparison);
   EXPECT_EQ(FieldOf(status), "others");
+}
+
+TEST_F(CompareTest, HasRatiosBesideTheDifferencesOfLogarithms) {
+  v1::ExperimentSpec spec = SmallSpec(8);
+  spec.mutable_report()->set_scale(v1::Scale::ratio);
+  const v1::Comparison comparison = Compare(Train(spec));
+  EXPECT_EQ(comparison.scale(), v1::Scale::ratio);
+  const v1::Difference& difference = comparison.rows(1).difference();
+  double sum = 0;
+  for (int seed = 0; seed < 8; ++seed) {
+    sum += std::log(comparison.rows(1).runs(seed).value() / comparison.rows(0).runs(seed).value());
+  }
+  EXPECT_NEAR(difference.mean(), sum / 8, 1e-12);
+  EXPECT_EQ(difference.ratio(), std::exp(difference.mean()));
+  EXPECT_EQ(difference.ratio_low(), std::exp(difference.low()));
+  EXPECT_EQ(difference.ratio_high(), std::exp(difference.high()));
+  EXPECT_THAT(comparison.text(), HasSubstr("held-out loss higher by a factor of 1.0"));
+  const v1::Difference& of_baseline = comparison.rows(0).difference();
+  EXPECT_EQ(of_baseline.undefined().at("ratio"), v1::Undefined::IS_BASELINE);
+}
+
+TEST_F(CompareTest, WarnsWhereNoRatioIsThere) {
+  v1::ExperimentSpec spec = SmallSpec(8);
+  spec.mutable_report()->set_scale(v1::Scale::ratio);
+  spec.mutable_report()->set_margin(.1);
+  zero_ = 1;
+  const v1::Comparison comparison = Compare(Train(spec));
+  EXPECT_EQ(comparison.scale(), v1::Scale::difference);
+  EXPECT_FALSE(comparison.rows(1).difference().has_ratio());
+  EXPECT_EQ(comparison.warnings(0).kind(), v1::ComparisonWarning::NOT_POSITIVE);
 }
 
 TEST_F(CompareTest, RendersTheTable) {

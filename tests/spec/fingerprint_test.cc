@@ -121,6 +121,7 @@ TEST(FingerprintTest, WhatIsSaidAboutAnExperimentChangesNothing) {
   spec.set_question("What else?");
   spec.mutable_report()->set_primary("train/loss");
   spec.mutable_report()->set_better(v1::Better::higher);
+  spec.mutable_report()->set_scale(v1::Scale::ratio);
   spec.mutable_limits()->set_priority(v1::Priority::background);
   spec.mutable_axes(0)->set_name("norm");
   spec.mutable_axes(0)->mutable_settings(0)->set_label("before");

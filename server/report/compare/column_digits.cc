@@ -37,6 +37,7 @@ int ColumnDecimals(const std::vector<const PairedStatistics*>& column) {
 
 int MeanDecimals(const Comparison& comparison) {
   int decimals = -1;
+  if (comparison.scale == Scale::kRatio) return decimals;
   for (const ComparisonRow& row : comparison.rows) {
     if (row.mean.defined()) {
       decimals = std::max(decimals, DecimalsFor(row.mean.value, row.interval));

@@ -7,7 +7,8 @@
 
 namespace ablate::report {
 
-// Of the rows' means: what the most precise difference of them takes, at most six.
+// Of the rows' means: what the most precise difference of them takes, at most six. -1 where ratios
+// are compared, for then means span decades and have decimals of their own.
 int MeanDecimals(const Comparison& comparison);
 
 // Of the rows' differences, and of the effects of crossed axes: what the most precise one takes,

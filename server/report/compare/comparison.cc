@@ -131,8 +131,8 @@ std::vector<SeedRun> WithoutValue(const ComparisonInput& input, const CellGrid& 
 
 // What the runs say on their own: fields up to `own`, `mean` and `interval` equal to it, and costs.
 // `labels` of the candidates' tuned axes are filled into runs and `chosen`.
-ComparisonRow DescribeRow(const ComparisonInput& input, const CellGrid& grid, const GridRow& row,
-                          const std::vector<std::optional<size_t>>& picks,
+ComparisonRow DescribeRow(const ComparisonInput& input, Scale scale, const CellGrid& grid,
+                          const GridRow& row, const std::vector<std::optional<size_t>>& picks,
                           const std::vector<PickedRun>& runs) {
   ComparisonRow result;
   result.labels = LabelsAt(input, grid.row_axes, row.labels);
@@ -151,12 +151,12 @@ ComparisonRow DescribeRow(const ComparisonInput& input, const CellGrid& grid, co
     result.runs.push_back(
         {run.seed, diverged ? std::numeric_limits<double>::quiet_NaN() : run.trial.value, diverged,
          LabelsAt(input, grid.tuned_axes, row.candidates[run.candidate])});
-    if (!diverged) values.push_back(run.trial.value);
+    if (!diverged) values.push_back(OnScale(scale, run.trial.value));
   }
   result.without_value = WithoutValue(input, grid, row, picks);
   result.n = runs.size();
   result.diverged = runs.size() - values.size();
-  result.own = Summarize(values);
+  result.own = OffScale(scale, Summarize(values));
   if (values.empty() && result.diverged > 0) {
     result.own.mean = NoNumber(Undefined::kAllDiverged);
     result.own.interval = NoInterval(Undefined::kAllDiverged);
@@ -177,7 +177,7 @@ ComparisonRow DescribeRow(const ComparisonInput& input, const CellGrid& grid, co
 // Adds the comparison with the baseline's runs to `row`: pairs, difference, and the mean and
 // interval over the pairs where both converged, if there are any.
 void CompareRow(const std::vector<PickedRun>& runs, const std::vector<PickedRun>& baseline,
-                Better better, size_t resamples, ComparisonRow* row) {
+                const Measure& measure, size_t resamples, ComparisonRow* row) {
   std::vector<double> values, baseline_values;
   row->pairs = Pairs();
   auto other = baseline.begin();
@@ -185,16 +185,16 @@ void CompareRow(const std::vector<PickedRun>& runs, const std::vector<PickedRun>
     while (other != baseline.end() && other->seed < run.seed) ++other;
     if (other == baseline.end()) break;
     if (other->seed != run.seed) continue;
-    CountPair(run, *other, better, &row->pairs);
+    CountPair(run, *other, measure.better, &row->pairs);
     if (Diverged(run) || Diverged(*other)) continue;
-    values.push_back(run.trial.value);
-    baseline_values.push_back(other->trial.value);
+    values.push_back(OnScale(measure.scale, run.trial.value));
+    baseline_values.push_back(OnScale(measure.scale, other->trial.value));
   }
   const bool all_diverged = values.empty() && row->pairs.all > 0;
   row->difference = all_diverged ? NoPairs(Undefined::kAllDiverged)
                                  : ComparePairs(values, baseline_values, resamples);
   if (values.empty()) return;  // mean and interval stay its own
-  const Summary paired = Summarize(values);
+  const Summary paired = OffScale(measure.scale, Summarize(values));
   row->mean = paired.mean;
   row->interval = paired.interval;
 }
@@ -291,7 +291,7 @@ void Withhold(const std::vector<GridRow>& grid_rows, bool exploratory,
 }
 
 // Compares each row with its baseline; `runs` are by row. Leaves off where it is cancelled.
-void CompareRows(const ComparisonInput& input, const std::vector<std::vector<PickedRun>>& runs,
+void CompareRows(const Measure& measure, const std::vector<std::vector<PickedRun>>& runs,
                  const CompareOptions& options, std::vector<ComparisonRow>* rows) {
   for (size_t i = 0; i < rows->size() && !Stops(options); ++i) {
     ComparisonRow& row = (*rows)[i];
@@ -301,8 +301,8 @@ void CompareRows(const ComparisonInput& input, const std::vector<std::vector<Pic
       row.p = NoNumber(Undefined::kIsBaseline);
       row.p_holm = NoNumber(Undefined::kIsBaseline);
     } else if (row.baseline.has_value()) {
-      CompareRow(runs[i], runs[*row.baseline], input.better, options.resamples, &row);
-      Judge(input, &row);
+      CompareRow(runs[i], runs[*row.baseline], measure, options.resamples, &row);
+      Judge(measure, &row);
     }
   }
 }
@@ -315,11 +315,11 @@ bool HaveValues(const ComparisonInput& input) {
          });
 }
 
-void JudgeTunedRows(const ComparisonInput& input, const CellGrid& grid,
+void JudgeTunedRows(const ComparisonInput& input, const Measure& measure, const CellGrid& grid,
                     const CompareOptions& options, std::vector<ComparisonRow>* rows) {
   for (size_t i = 0; i < rows->size() && !Stops(options); ++i) {
     ComparisonRow& row = (*rows)[i];
-    if (row.compared()) JudgeTuned(input, grid.rows[i], grid.rows[*row.baseline], &row);
+    if (row.compared()) JudgeTuned(input, measure, grid.rows[i], grid.rows[*row.baseline], &row);
   }
 }
 
@@ -337,7 +337,7 @@ GridRow OnlyCandidate(const GridRow& row, size_t candidate) {
   return only;
 }
 
-MatchedBlock MatchAt(const ComparisonInput& input, const CellGrid& grid,
+MatchedBlock MatchAt(const ComparisonInput& input, const Measure& measure, const CellGrid& grid,
                      const std::vector<size_t>& candidate, const CompareOptions& options) {
   MatchedBlock block;
   block.labels = LabelsAt(input, grid.tuned_axes, candidate);
@@ -356,7 +356,7 @@ MatchedBlock MatchAt(const ComparisonInput& input, const CellGrid& grid,
   for (size_t i = 0; i < rows.size(); ++i) {
     const std::vector<std::optional<size_t>> picks(rows[i].seeds.size(), 0);
     runs.push_back(RunsOf(rows[i], picks));
-    block.rows.push_back(DescribeRow(input, grid, rows[i], picks, runs[i]));
+    block.rows.push_back(DescribeRow(input, measure.scale, grid, rows[i], picks, runs[i]));
     if (!baselines[i].has_value() || position.count(*baselines[i]) == 0) continue;
     block.rows[i].baseline = position[*baselines[i]];
   }
@@ -364,13 +364,13 @@ MatchedBlock MatchAt(const ComparisonInput& input, const CellGrid& grid,
     const std::optional<size_t> baseline = block.rows[i].baseline;
     if (baseline.has_value()) FindChanges(rows[i], rows[*baseline], &block.rows[i]);
   }
-  CompareRows(input, runs, {options.cancelled, 0}, &block.rows);
+  CompareRows(measure, runs, {options.cancelled, 0}, &block.rows);
   Withhold(rows, !input.exploratory.empty(), &block.rows);
   return block;
 }
 
-std::vector<MatchedBlock> MatchAll(const ComparisonInput& input, const CellGrid& grid,
-                                   const CompareOptions& options) {
+std::vector<MatchedBlock> MatchAll(const ComparisonInput& input, const Measure& measure,
+                                   const CellGrid& grid, const CompareOptions& options) {
   std::vector<std::vector<size_t>> candidates;
   for (const GridRow& row : grid.rows) {
     candidates.insert(candidates.end(), row.candidates.begin(), row.candidates.end());
@@ -381,7 +381,7 @@ std::vector<MatchedBlock> MatchAll(const ComparisonInput& input, const CellGrid&
   blocks.reserve(candidates.size());
   for (const auto& candidate : candidates) {
     if (Stops(options)) break;
-    blocks.push_back(MatchAt(input, grid, candidate, options));
+    blocks.push_back(MatchAt(input, measure, grid, candidate, options));
   }
   std::vector<ComparisonRow*> rows;
   for (MatchedBlock& block : blocks) {
@@ -420,10 +420,12 @@ absl::StatusOr<Comparison> Compare(const ComparisonInput& input, const CompareOp
   if (!grid.ok()) return grid.status();
   Comparison comparison;
   comparison.key = input.key;
-  comparison.better = input.better;
+  const Measure measure = MeasureOf(input);
+  comparison.better = measure.better;
+  comparison.scale = measure.scale;
   comparison.choice_key = input.choice_key;
   comparison.exploratory = input.exploratory;
-  comparison.margin = input.margin;
+  if (measure.margin.has_value()) comparison.margin = input.margin;
   for (const size_t axis : grid->row_axes) comparison.row_axes.push_back(input.axes[axis].name);
   for (const size_t axis : grid->tuned_axes) comparison.tuned_axes.push_back(input.axes[axis].name);
   comparison.edges_known =
@@ -442,16 +444,19 @@ absl::StatusOr<Comparison> Compare(const ComparisonInput& input, const CompareOp
   for (const GridRow& row : grid->rows) {
     selections.push_back(SelectRow(input, row));
     runs.push_back(RunsOf(row, selections.back().picks));
-    comparison.rows.push_back(DescribeRow(input, *grid, row, selections.back().picks, runs.back()));
+    comparison.rows.push_back(
+        DescribeRow(input, measure.scale, *grid, row, selections.back().picks, runs.back()));
     comparison.rows.back().baseline = row.baseline;
     if (row.baseline.has_value()) {
       FindChanges(row, grid->rows[*row.baseline], &comparison.rows.back());
     }
   }
-  CompareRows(input, runs, options, &comparison.rows);
+  CompareRows(measure, runs, options, &comparison.rows);
   // What only chosen runs have can't be read where something else is chosen.
   const bool whole = HaveValues(input);
-  if (!grid->tuned_axes.empty() && whole) JudgeTunedRows(input, *grid, options, &comparison.rows);
+  if (!grid->tuned_axes.empty() && whole) {
+    JudgeTunedRows(input, measure, *grid, options, &comparison.rows);
+  }
   Withhold(grid->rows, !input.exploratory.empty(), &comparison.rows);
   std::vector<ComparisonRow*> rows;
   comparison.ended = comparison.planned;
@@ -462,7 +467,7 @@ absl::StatusOr<Comparison> Compare(const ComparisonInput& input, const CompareOp
   comparison.family = AdjustFamily(rows);
   FindPower(comparison.family, &comparison.rows);
   if (!grid->tuned_axes.empty() && whole) {
-    comparison.matched = MatchAll(input, *grid, options);
+    comparison.matched = MatchAll(input, measure, *grid, options);
     comparison.reference = ReferenceBlock(input, *grid, comparison);
   }
   if (Stops(options)) return absl::CancelledError("the call was cancelled");

@@ -16,6 +16,7 @@
 #include "server/report/compare/factorial.h"
 #include "server/report/compare/paired.h"
 #include "server/report/compare/power.h"
+#include "server/report/compare/scale.h"
 #include "server/report/compare/selection.h"
 #include "server/report/compare/statistics.h"
 #include "server/report/compare/warnings.h"
@@ -70,6 +71,9 @@ struct Cell {
 struct ComparisonInput {
   std::string key;  // of the metric, e.g. "eval/loss"
   Better better = Better::kLower;
+  // How values are compared. Ratios need values above 0: if a converged run has another one,
+  // differences are compared all the same, without a margin, and a warning says so.
+  Scale scale = Scale::kDifference;
   // The metric by which tuned values are chosen, where it is not `key`: the cells have its values
   // as `choice`, and those that are not chosen need no value. Empty: they are chosen by `key`.
   std::string choice_key;
@@ -79,7 +83,8 @@ struct ComparisonInput {
   std::string exploratory;
   // Of cells that come from several experiments what to know of that, without a full stop; else "".
   std::string origins;
-  // Differences within it either way do not matter; above 0. None: nothing is equivalent.
+  // Differences within it either way do not matter, or ratios within a factor of 1 + margin; above
+  // 0. None: nothing is equivalent.
   std::optional<double> margin;
   std::vector<Axis> axes;
   std::vector<Cell> cells;  // in any order; each combination and seed at most once
@@ -151,12 +156,16 @@ struct ComparisonRow {
   // Dotted paths at which what is scored differs between the runs of this row and its baseline.
   std::vector<std::string> scored_differently;
 
-  Summary own;  // over its own converged runs
+  // Over its own converged runs, in the metric's unit. Where ratios are compared means are
+  // geometric, and `own.deviation` is that of natural logarithms.
+  Summary own;
   // Over the pairs where both converged; own without such a pair, and of a baseline.
   Number mean;
   Interval interval;  // of that mean
   Pairs pairs;
-  PairedStatistics difference;  // row minus baseline over the pairs where both converged
+  // Row minus baseline over the pairs where both converged; where ratios are compared, of natural
+  // logarithms.
+  PairedStatistics difference;
   // Of the test that judges the row: of the difference, or of the wins where on some pair only one
   // of the two diverged. Undefined: difference.p_sign_flip's reasons.
   Number p;
@@ -167,7 +176,7 @@ struct ComparisonRow {
   // one-sided tests (Schuirmann 1987), over the family. kNotRecorded without a margin.
   Number p_equivalence = {std::numeric_limits<double>::quiet_NaN(), Undefined::kNotRecorded};
   // Of the main rows: what the difference would take, and the least that the pairs are likely to
-  // find (kPower), in the metric's unit.
+  // find (kPower), in the unit of `difference`.
   SeedsNeeded needed;
   Number least_detectable;
 
@@ -197,8 +206,9 @@ struct MatchedBlock {
 struct Comparison {
   std::string key;
   Better better = Better::kLower;
+  Scale scale = Scale::kDifference;     // that its rows are compared on
   std::string choice_key, exploratory;  // as ComparisonInput's
-  std::optional<double> margin;         // likewise
+  std::optional<double> margin;         // likewise; none where ratios were to be compared in vain
   std::vector<std::string> row_axes, tuned_axes;
   // Row axes whose settings are scored on different data, so that rows are compared within each of
   // them only.

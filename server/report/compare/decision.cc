@@ -39,9 +39,9 @@ bool IsConstant(const PairedStatistics& difference) {
 }
 
 // Whether a constant difference is nothing but the rounding of the values.
-bool IsIdentical(const ComparisonRow& row) {
-  return IsConstant(row.difference) &&
-         std::abs(row.difference.mean.value) <= kTie * std::abs(row.mean.value);
+bool IsIdentical(const ComparisonRow& row, Scale scale) {
+  const double size = scale == Scale::kRatio ? 1 : std::abs(row.mean.value);
+  return IsConstant(row.difference) && std::abs(row.difference.mean.value) <= kTie * size;
 }
 
 bool AtMostAlpha(const Number& p) { return p.defined() && p.value <= kAlpha; }
@@ -62,11 +62,11 @@ bool Conflicts(const ComparisonRow& row, Better better, int wins) {
   return wins != stability || !AtMostAlpha(row.p);
 }
 
-Ground GroundOf(const ComparisonRow& row, Better better, int toward) {
+Ground GroundOf(const Comparison& comparison, const ComparisonRow& row, int toward) {
   if (row.by_wins) {
-    return Conflicts(row, better, toward) ? Ground::kConflict : Ground::kDivergence;
+    return Conflicts(row, comparison.better, toward) ? Ground::kConflict : Ground::kDivergence;
   }
-  if (IsIdentical(row)) return Ground::kIdentical;
+  if (IsIdentical(row, comparison.scale)) return Ground::kIdentical;
   if (IsConstant(row.difference)) return Ground::kConstant;
   return row.p.undefined == Undefined::kNonFinite ? Ground::kNonFinite : Ground::kDifference;
 }
@@ -104,7 +104,7 @@ Decision Decide(const Comparison& comparison, const ComparisonRow& row) {
     decision.grade = Grade::kNoVerdict;
     return decision;
   }
-  decision.ground = GroundOf(row, comparison.better, decision.toward);
+  decision.ground = GroundOf(comparison, row, decision.toward);
   decision.equivalent = AtMostAlpha(row.p_equivalence) && decision.ground != Ground::kIdentical;
   decision.grade = GradeOf(comparison, row, decision);
   if (decision.grade == Grade::kEquivalent) decision.outcome = VerdictOutcome::kEquivalent;

@@ -17,7 +17,8 @@ namespace ablate::report {
 namespace {
 
 using Labels = std::vector<std::string>;
-using Values = std::map<uint32_t, double>;  // by seed, of runs that converged
+// By seed, of runs that converged, on the comparison's scale.
+using Values = std::map<uint32_t, double>;
 
 // The rows of a comparison by their labels.
 class Rows {
@@ -26,7 +27,7 @@ class Rows {
     for (const ComparisonRow& row : comparison.rows) {
       Values& values = values_[row.labels];
       for (const SeedRun& run : row.runs) {
-        if (!run.diverged) values[run.seed] = run.value;
+        if (!run.diverged) values[run.seed] = OnScale(comparison.scale, run.value);
       }
     }
   }

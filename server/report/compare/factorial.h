@@ -19,6 +19,7 @@ struct Level {
   std::string axis, label, baseline;
 };
 
+// Where ratios are compared, an effect is of natural logarithms: an interaction a ratio of ratios.
 struct Effect {
   // One: a main effect, the mean over the other axes' combinations of the value at the setting less
   // that at the baseline. Two: an interaction, the first one's effect at the second one's setting

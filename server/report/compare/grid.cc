@@ -236,7 +236,17 @@ Trial TrialOf(const Cell* cell) { return TrialBy(cell, &Cell::value); }
 
 Trial ChoiceOf(const Cell* cell) { return TrialBy(cell, &Cell::choice); }
 
-TunedPair PairTrials(const ComparisonInput& input, const GridRow& row, const GridRow& baseline) {
+bool IsNotPositive(const Cell& cell) {
+  const Trial trial = TrialOf(&cell);
+  return trial.state == Trial::State::kConverged && !(trial.value > 0);
+}
+
+bool HasNotPositive(const ComparisonInput& input) {
+  return std::any_of(input.cells.begin(), input.cells.end(), IsNotPositive);
+}
+
+TunedPair PairTrials(const ComparisonInput& input, Scale scale, const GridRow& row,
+                     const GridRow& baseline) {
   std::map<std::vector<size_t>, size_t> candidates;  // their places, in the grid's order
   std::map<uint32_t, size_t> seeds;
   for (const GridRow* of : {&row, &baseline}) {
@@ -258,10 +268,16 @@ TunedPair PairTrials(const ComparisonInput& input, const GridRow& row, const Gri
     return all;
   };
   TunedPair pair{candidates.size(), seeds.size(), trials(row, TrialOf), trials(baseline, TrialOf)};
-  pair.choice_better = input.choice_better;
-  if (!input.choice_key.empty()) {
-    pair.setting_choices = trials(row, ChoiceOf);
-    pair.baseline_choices = trials(baseline, ChoiceOf);
+  const bool by_other = !input.choice_key.empty();
+  pair.choice_better = by_other ? input.choice_better : input.better;
+  if (by_other || scale == Scale::kRatio) {
+    pair.setting_choices = trials(row, by_other ? ChoiceOf : TrialOf);
+    pair.baseline_choices = trials(baseline, by_other ? ChoiceOf : TrialOf);
+  }
+  for (std::vector<Trial>* values : {&pair.setting, &pair.baseline}) {
+    for (Trial& trial : *values) {
+      if (trial.state == Trial::State::kConverged) trial.value = OnScale(scale, trial.value);
+    }
   }
   return pair;
 }

@@ -40,8 +40,14 @@ Trial TrialOf(const Cell* cell);
 // Likewise about what it is chosen by.
 Trial ChoiceOf(const Cell* cell);
 
-// What two rows gave, over all candidates and seeds that one of them has.
-TunedPair PairTrials(const ComparisonInput& input, const GridRow& row, const GridRow& baseline);
+// Whether a converged run has a value that no ratio is made of: 0, or below.
+bool IsNotPositive(const Cell& cell);
+bool HasNotPositive(const ComparisonInput& input);
+
+// What two rows gave, over all candidates and seeds that one of them has: values on the scale,
+// choices by those that were chosen by.
+TunedPair PairTrials(const ComparisonInput& input, Scale scale, const GridRow& row,
+                     const GridRow& baseline);
 
 // Whether the row's cell at `index` of its cells needs a value: not where tuned values are chosen
 // by another metric, which it has, and on its seed another one is picked.

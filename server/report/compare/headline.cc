@@ -32,8 +32,10 @@ std::pair<std::string, std::string> InTwo(const std::string& difference) {
   return {difference.substr(0, bracket), difference.substr(bracket + 1)};
 }
 
-// "1.7 % of “pre”": of what the baseline has on average; "" where that says nothing.
+// "1.7 % of “pre”": of what the baseline has on average; "" where that says nothing, as of a ratio,
+// which is a share already.
 std::string ShareText(const Comparison& comparison, const ComparisonRow& row) {
+  if (comparison.scale == Scale::kRatio) return "";
   const ComparisonRow& baseline = comparison.rows[*row.baseline];
   if (!baseline.own.mean.defined() || !row.difference.mean.defined()) return "";
   if (!(baseline.own.mean.value > 0)) return "";
@@ -74,14 +76,10 @@ void PutDirection(const Comparison& comparison, const ComparisonRow& row, Headli
                  "; ");
     return;
   }
-  const bool directed = LeavesOutZero(row.difference.interval);
-  const std::string direction(row.difference.mean.value > 0 ? "higher" : "lower");
   const std::string size =
-      directed
+      LeavesOutZero(row.difference.interval)
           ? by
-          : absl::StrCat(direction, " by ",
-                         Plain(std::abs(row.difference.mean.value),
-                               DecimalsFor(row.difference.mean.value, row.difference.interval)));
+          : DirectedSize(comparison.scale, row.difference.mean.value, row.difference.interval);
   headline->lead = Capitalized(absl::StrCat(hedge, size));
   const std::string constant = headline->decision.ground == Ground::kConstant
                                    ? "the same on every seed, so without an interval"
@@ -151,7 +149,7 @@ void PutInconclusive(const Comparison& comparison, const ComparisonRow& row, Hea
        WinsText(comparison, row)},
       "; ");
   if (row.p.defined()) headline->facts.push_back(PText(row.p.value));
-  headline->facts.push_back(PowerText(row, comparison.family));
+  headline->facts.push_back(PowerText(comparison, row));
 }
 
 // "at the shared lr .01 it is higher by .317: most of that is the lr"; "" where nothing is
@@ -201,7 +199,7 @@ Headline HeadlineOf(const Comparison& comparison, size_t index) {
       headline.facts.push_back(absl::StrCat(PText(row.p.value), " alone, but ",
                                             PText(row.p_holm.value),
                                             FamilyText(comparison.family)));
-      headline.facts.push_back(PowerText(row, comparison.family));
+      headline.facts.push_back(PowerText(comparison, row));
       break;
     case Grade::kEquivalent:
       headline.lead = "Equivalent";
@@ -228,6 +226,7 @@ std::string MeasuredIn(const Comparison& comparison) {
   const MetricName name = NameOfMetric(comparison.key);
   std::vector<std::string> remarks;
   if (!name.unit.empty()) remarks.push_back(name.unit);
+  if (comparison.scale == Scale::kRatio) remarks.emplace_back("compared as ratios");
   remarks.emplace_back(comparison.better == Better::kLower    ? "lower is better"
                        : comparison.better == Better::kHigher ? "higher is better"
                                                               : "neither direction is better");

@@ -25,7 +25,8 @@ struct Headline {
 // Of `comparison.rows[row]`, which is compared with a baseline.
 Headline HeadlineOf(const Comparison& comparison, size_t row);
 
-// "Held-out loss (nats, lower is better)": what is measured.
+// "Held-out loss (nats, lower is better)", "Gradient norm (compared as ratios, neither direction is
+// better)": what is measured.
 std::string MeasuredIn(const Comparison& comparison);
 
 }  // namespace ablate::report

@@ -10,22 +10,30 @@
 
 namespace ablate::report {
 
-void Judge(const ComparisonInput& input, ComparisonRow* row) {
+Measure MeasureOf(const ComparisonInput& input) {
+  if (input.scale == Scale::kDifference) return {input.better, input.scale, input.margin};
+  if (HasNotPositive(input)) return {input.better, Scale::kDifference, std::nullopt};
+  Measure measure{input.better, input.scale, std::nullopt};
+  if (input.margin.has_value()) measure.margin = std::log1p(*input.margin);
+  return measure;
+}
+
+void Judge(const Measure& measure, ComparisonRow* row) {
   const Pairs& pairs = row->pairs;
-  row->by_wins = input.better != Better::kNeither &&
+  row->by_wins = measure.better != Better::kNeither &&
                  pairs.only_row_diverged + pairs.only_baseline_diverged > 0;
   row->p = row->by_wins ? SignTest(pairs.wins, pairs.losses) : row->difference.p_sign_flip;
-  if (input.margin.has_value()) {
-    row->p_equivalence = EquivalenceTest(row->difference, *input.margin);
+  if (measure.margin.has_value()) {
+    row->p_equivalence = EquivalenceTest(row->difference, *measure.margin);
   }
 }
 
-void JudgeTuned(const ComparisonInput& input, const GridRow& grid_row, const GridRow& baseline,
-                ComparisonRow* row) {
+void JudgeTuned(const ComparisonInput& input, const Measure& measure, const GridRow& grid_row,
+                const GridRow& baseline, ComparisonRow* row) {
   RechoosingOptions options;
-  options.margin = input.margin;
-  const RechoosingResult test =
-      TestByRechoosing(PairTrials(input, grid_row, baseline), input.better, options);
+  options.margin = measure.margin;
+  const TunedPair pair = PairTrials(input, measure.scale, grid_row, baseline);
+  const RechoosingResult test = TestByRechoosing(pair, measure.better, options);
   PairedStatistics& difference = row->difference;
   if (difference.p_sign_flip.defined()) {
     difference.p_sign_flip = test.p_difference;
@@ -35,7 +43,7 @@ void JudgeTuned(const ComparisonInput& input, const GridRow& grid_row, const Gri
     difference.interval = test.interval;
     difference.by_rechoosing = true;
   }
-  if (input.margin.has_value()) row->p_equivalence = test.p_equivalence;
+  if (measure.margin.has_value()) row->p_equivalence = test.p_equivalence;
   if (row->p.defined()) row->p = row->by_wins ? test.p_wins : difference.p_sign_flip;
 }
 

@@ -10,11 +10,12 @@ namespace {
 
 struct Known {
   absl::string_view key, text, unit;
+  Scale scale = Scale::kDifference;
 };
 
 constexpr Known kKnown[] = {
     {"train/loss", "training loss", "nats"},
-    {"train/gradient_norm", "gradient norm", ""},
+    {"train/gradient_norm", "gradient norm", "", Scale::kRatio},
     {"eval/loss", "held-out loss", "nats"},
     {"eval/accuracy", "held-out accuracy", ""},
     {"eval/ema_loss", "held-out loss of averaged weights", "nats"},
@@ -22,22 +23,41 @@ constexpr Known kKnown[] = {
 
 // Metrics by block, without what stands behind the /.
 constexpr Known kFamilies[] = {
-    {"gradient", "gradient norm", ""},
-    {"parameter_gradient", "parameter gradient norm", ""},
+    {"gradient", "gradient norm", "", Scale::kRatio},
+    {"parameter_gradient", "parameter gradient norm", "", Scale::kRatio},
     {"alignment", "alignment with backprop", "cosine"},
-    {"alignment_ratio", "norm ratio to backprop", ""},
+    {"alignment_ratio", "norm ratio to backprop", "", Scale::kRatio},
 };
 
-// Numbers by block of analyses.
+// Numbers of analyses; one without a text is called by its key.
 constexpr Known kNumbers[] = {
-    {"gradient", "gradient norm", ""},
-    {"gradient_ratio", "gradient norm by the last block's", ""},
-    {"parameter_gradient", "parameter gradient norm", ""},
-    {"relative_gradient", "gradient by parameter norm", ""},
+    {"gradient", "gradient norm", "", Scale::kRatio},
+    {"gradient_ratio", "gradient norm by the last block's", "", Scale::kRatio},
+    {"parameter_gradient", "parameter gradient norm", "", Scale::kRatio},
+    {"relative_gradient", "gradient by parameter norm", "", Scale::kRatio},
     {"cosine", "alignment with backprop", "cosine"},
-    {"norm_ratio", "norm ratio to backprop", ""},
+    {"norm_ratio", "norm ratio to backprop", "", Scale::kRatio},
     {"r_mean", "share of the mean", ""},
     {"r_radial", "radial share", ""},
+    {"gradient_norm", "", "", Scale::kRatio},
+    {"l2_norm", "", "", Scale::kRatio},
+    {"variance", "", "", Scale::kRatio},
+    {"deviation", "", "", Scale::kRatio},
+    {"unbiased_deviation", "", "", Scale::kRatio},
+    {"largest_singular_value", "", "", Scale::kRatio},
+    {"uncentred_largest_singular_value", "", "", Scale::kRatio},
+    {"norm_ratio_center_scale", "", "", Scale::kRatio},
+    {"norm_ratio_projected", "", "", Scale::kRatio},
+    {"norm_ratio_identity", "", "", Scale::kRatio},
+    {"sigma_mean", "", "", Scale::kRatio},
+    {"input_deviation", "", "", Scale::kRatio},
+    {"input_rms", "", "", Scale::kRatio},
+    {"input_largest", "", "", Scale::kRatio},
+    {"output_deviation", "", "", Scale::kRatio},
+    {"output_rms", "", "", Scale::kRatio},
+    {"output_largest", "", "", Scale::kRatio},
+    {"length", "", "", Scale::kRatio},
+    {"displacement", "", "", Scale::kRatio},
 };
 
 const Known* Find(absl::Span<const Known> table, absl::string_view key) {
@@ -73,12 +93,22 @@ MetricName NameOfFamily(absl::string_view family) {
   const absl::string_view number = family.substr(label + 1);
   const size_t place = number.find("/block.*.");
   const Known* known = Find(kNumbers, number.substr(0, place));
-  if (known == nullptr) return {std::string(family), ""};
+  if (known == nullptr || known->text.empty()) return {std::string(family), ""};
   MetricName name{std::string(known->text), std::string(known->unit)};
   if (place != absl::string_view::npos) {
     absl::StrAppend(&name.text, " at ", number.substr(place + std::strlen("/block.*.")));
   }
   return name;
+}
+
+Scale ScaleOfMetric(absl::string_view key) {
+  if (const Known* known = Find(kKnown, key); known != nullptr) return known->scale;
+  const size_t slash = key.find('/');
+  if (slash == absl::string_view::npos) return Scale::kDifference;
+  const absl::string_view behind = key.substr(slash + 1);
+  const Known* known = Find(kFamilies, key.substr(0, slash));
+  if (known == nullptr) known = Find(kNumbers, behind.substr(0, behind.find('/')));
+  return known == nullptr ? Scale::kDifference : known->scale;
 }
 
 }  // namespace ablate::report

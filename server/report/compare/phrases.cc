@@ -50,8 +50,8 @@ std::string DifferenceText(const Comparison& comparison, const ComparisonRow& ro
   const bool described = row.withheld == Withheld::kExploratory;
   const Number& mean = row.difference.mean;
   const Interval& interval = row.difference.interval;
-  return decided || described ? DirectedWithInterval(mean, interval)
-                              : SignedWithInterval(mean, interval);
+  return decided || described ? DirectedDifference(comparison.scale, mean, interval)
+                              : ShownDifference(comparison.scale, mean, interval);
 }
 
 std::string DivergedText(const ComparisonRow& row, const std::string& baseline) {
@@ -118,32 +118,51 @@ std::string EstablishedText(const Comparison& comparison, const ComparisonRow& r
 }
 
 std::string EquivalentText(const Comparison& comparison, const ComparisonRow& row) {
-  return absl::StrCat("smaller than ", ShownValue(text::ShortestDecimal(*comparison.margin)),
-                      " either way (", PText(row.p_equivalence.value),
+  const std::string within =
+      comparison.scale == Scale::kRatio
+          ? absl::StrCat("within a factor of ", 1 + *comparison.margin)
+          : absl::StrCat("smaller than ", ShownValue(text::ShortestDecimal(*comparison.margin)));
+  return absl::StrCat(within, " either way (", PText(row.p_equivalence.value),
                       FamilyText(comparison.family), ")");
 }
 
 std::string ProbableText(const Comparison& comparison, const ComparisonRow& row) {
-  return absl::StrCat(Counted(row.difference.n, "pair"),
-                      " cannot reach p < .05 in a sign-flip test", FamilyText(comparison.family),
-                      ", so this rests on roughly normal differences (t-test, ",
-                      PText(row.p_t_holm.value), "); ", LeastSeedsForSignFlip(comparison.family),
-                      " seeds would let the sign-flip test decide");
+  return absl::StrCat(
+      Counted(row.difference.n, "pair"), " cannot reach p < .05 in a sign-flip test",
+      FamilyText(comparison.family), ", so this rests on roughly ",
+      comparison.scale == Scale::kRatio ? "log-normal ratios" : "normal differences", " (t-test, ",
+      PText(row.p_t_holm.value), "); ", LeastSeedsForSignFlip(comparison.family),
+      " seeds would let the sign-flip test decide");
 }
 
-std::string PowerText(const ComparisonRow& row, size_t family) {
+namespace {
+
+// "the least difference that 12 seeds would find with 80 % power is .009", "the least ratio … is a
+// factor of 1.08".
+std::string DetectableText(Scale scale, const ComparisonRow& row) {
+  const Number least = OffScale(scale, row.least_detectable);
+  if (!least.defined()) return "";
+  const bool ratio = scale == Scale::kRatio;
+  return absl::StrCat("the least ", ratio ? "ratio" : "difference", " that ",
+                      Counted(row.difference.n, "seed"), " would find with 80 % power is ",
+                      ratio ? absl::StrCat("a factor of ", ShownFactor(least.value))
+                            : Plain(least.value, DecimalsFor(least.value)));
+}
+
+}  // namespace
+
+std::string PowerText(const Comparison& comparison, const ComparisonRow& row) {
+  const size_t family = comparison.family;
   const size_t least = LeastSeedsForSignFlip(family);
   if (!row.needed.known()) {
     if (row.pairs.all >= least) return "how many seeds would decide cannot be foretold";
     return absl::StrCat("at least ", Counted(least, "seed"), " are needed");
   }
-  const std::string detectable =
-      row.least_detectable.defined()
-          ? absl::StrCat("the least difference that ", Counted(row.difference.n, "seed"),
-                         " would find with 80 % power is ",
-                         Plain(row.least_detectable.value, DecimalsFor(row.least_detectable.value)))
-          : absl::StrCat(Counted(row.difference.n, "pair"),
-                         " cannot reach p < .05 in a sign-flip test", FamilyText(family));
+  std::string detectable = DetectableText(comparison.scale, row);
+  if (detectable.empty()) {
+    detectable = absl::StrCat(Counted(row.difference.n, "pair"),
+                              " cannot reach p < .05 in a sign-flip test", FamilyText(family));
+  }
   const std::string low = SeedsText(row.needed.low), high = SeedsText(row.needed.high);
   if (!row.needed.estimate.defined()) {
     return absl::StrCat(detectable, "; the one seen takes more than ", text::Grouped(kMaxSeeds),

@@ -20,7 +20,8 @@ std::string BaselineLabel(const Comparison& comparison, const ComparisonRow& row
 // "held-out loss".
 std::string MetricText(const Comparison& comparison);
 
-// "higher by .031 [.024, .038]" of a row that is decided, leans, or is exploratory; else signed.
+// "higher by .031 [.024, .038]" of a row that is decided, leans, or is exploratory; else signed, or
+// a ratio: "×1.02 [.97, 1.07]".
 // Also of a matched row.
 std::string DifferenceText(const Comparison& comparison, const ComparisonRow& row);
 
@@ -53,7 +54,8 @@ std::string EvidenceText(const Comparison& comparison, const ComparisonRow& row,
 // "p = .016 with Holm over 2 rows, the least that 8 pairs allow".
 std::string EstablishedText(const Comparison& comparison, const ComparisonRow& row);
 
-// "smaller than .01 either way (p = .003 with Holm over 2 rows)"; the comparison has a margin.
+// "smaller than .01 either way (p = .003 with Holm over 2 rows)", "within a factor of 1.1 either
+// way …"; the comparison has a margin.
 std::string EquivalentText(const Comparison& comparison, const ComparisonRow& row);
 
 // "5 pairs cannot reach p < .05 in a sign-flip test, so this rests on roughly normal differences
@@ -63,7 +65,7 @@ std::string ProbableText(const Comparison& comparison, const ComparisonRow& row)
 // What more seeds would do for a row that is not decided: "the least difference that 12 seeds would
 // find with 80 % power is .009; the one seen takes about 105 seeds (40 to 1,000)". A test that
 // chooses tuned values again has less power than that of the differences, which is what is known.
-std::string PowerText(const ComparisonRow& row, size_t family);
+std::string PowerText(const Comparison& comparison, const ComparisonRow& row);
 
 // A number of seeds to two digits: no more of it is known.
 size_t RoundedSeeds(size_t seeds);

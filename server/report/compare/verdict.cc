@@ -26,7 +26,7 @@ std::string LeansText(const Comparison& comparison, const ComparisonRow& row,
                       const Decision& decision) {
   return absl::StrCat(EvidenceText(comparison, row, decision), "; ", PText(row.p.value),
                       " alone, but ", PText(row.p_holm.value), FamilyText(comparison.family), "; ",
-                      PowerText(row, comparison.family));
+                      PowerText(comparison, row));
 }
 
 // What follows "A against B is inconclusive: ".
@@ -50,7 +50,7 @@ std::string UndecidedText(const Comparison& comparison, const ComparisonRow& row
                           " are too large to compute with");
     default:
       return absl::StrCat(evidence, row.p.defined() ? absl::StrCat(", ", PText(row.p.value)) : "",
-                          "; ", PowerText(row, comparison.family));
+                          "; ", PowerText(comparison, row));
   }
 }
 

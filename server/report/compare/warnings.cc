@@ -103,21 +103,38 @@ Warnings DamagedRuns(const Facts& facts) {
   return Spoken(WarningKind::kDamagedRuns, "without a result because of damage: ", parts);
 }
 
-Warnings NonFiniteValues(const Facts& facts) {
+// "“post” 2": how many cells of each row there are of which `holds`.
+Parts CountedValues(const Facts& facts, bool (*holds)(const Cell& cell)) {
   Parts parts;
   for (size_t i = 0; i < facts.comparison.rows.size(); ++i) {
     const auto& cells = facts.grid.rows[i].cells;
-    const auto count = std::count_if(cells.begin(), cells.end(), [](const Cell* cell) {
-      return cell != nullptr && cell->outcome == RunOutcome::kDone && cell->value.has_value() &&
-             !std::isfinite(*cell->value);
+    const auto count = std::count_if(cells.begin(), cells.end(), [holds](const Cell* cell) {
+      return cell != nullptr && holds(*cell);
     });
     if (count > 0)
       parts.push_back(absl::StrCat(Quoted(facts.comparison.rows[i].label), " ", count));
   }
+  return parts;
+}
+
+Warnings NonFiniteValues(const Facts& facts) {
   return Spoken(WarningKind::kNonFiniteValues,
                 absl::StrCat("runs that ended without a finite ",
                              NameOfMetric(facts.comparison.key).text, ", counted as diverged: "),
-                parts);
+                CountedValues(facts, [](const Cell& cell) {
+                  return cell.outcome == RunOutcome::kDone && cell.value.has_value() &&
+                         !std::isfinite(*cell.value);
+                }));
+}
+
+Warnings NotPositive(const Facts& facts) {
+  if (facts.comparison.scale == facts.input.scale) return {};
+  return Spoken(WarningKind::kNotPositive,
+                absl::StrCat("differences are compared",
+                             facts.input.margin.has_value() ? ", without the margin," : "",
+                             " where ratios were to be, for runs ended with a ",
+                             NameOfMetric(facts.comparison.key).text, " that is not above 0: "),
+                CountedValues(facts, IsNotPositive));
 }
 
 Warnings UnbalancedSeeds(const Facts& facts) {
@@ -301,6 +318,7 @@ constexpr Check kChecks[] = {
     {WarningKind::kDamagedRuns, "damaged runs", DamagedRuns},
     {WarningKind::kSeveralExperiments, "several experiments", SeveralExperiments},
     {WarningKind::kNonFiniteValues, "values that are not finite", NonFiniteValues},
+    {WarningKind::kNotPositive, "differences in place of ratios", NotPositive},
     {WarningKind::kUnbalancedSeeds, "unequal seeds", UnbalancedSeeds},
     {WarningKind::kTooFewSeeds, "too few seeds", TooFewSeeds},
     {WarningKind::kNoBaseline, "no baseline", NoBaseline},

@@ -30,6 +30,7 @@ enum class WarningKind {
   kTunedOnSameSeed,
   kDamagedRuns,
   kSeveralExperiments,
+  kNotPositive,
 };
 
 struct Warning {

@@ -155,6 +155,56 @@ Axis LogAxis(const Extent& extent, double pad, size_t max_ticks) {
   return axis;
 }
 
+namespace {
+
+// Round ratios within the axis, as few as fit: 1, 2, 3 and 5 times powers of ten, or some of them,
+// or every so many powers, 1 always among them.
+std::vector<Tick> RatioTicks(const Axis& axis, size_t max_ticks) {
+  const double decade = std::log(10);
+  const int first = static_cast<int>(std::floor(axis.low / decade));
+  const int last = static_cast<int>(std::ceil(axis.high / decade));
+  const auto ticks = [&](const std::vector<int>& digits, int stride) {
+    std::vector<Tick> found;
+    for (int exponent = first; exponent <= last; ++exponent) {
+      if (exponent % stride != 0) continue;
+      for (const int digit : digits) {
+        const double at = std::log(digit) + exponent * decade;
+        if (at < axis.low - kSlack || at > axis.high + kSlack) continue;
+        found.push_back({at, absl::StrCat("×", LogLabel(std::exp(at), exponent))});
+      }
+    }
+    return found;
+  };
+  const std::vector<int> kDigits[] = {{1, 2, 3, 5}, {1, 2, 5}, {1, 3}};
+  for (const std::vector<int>& digits : kDigits) {
+    std::vector<Tick> found = ticks(digits, 1);
+    if (found.size() <= max_ticks) return found;
+  }
+  int stride = 1;
+  while (ticks({1}, stride).size() > std::max<size_t>(max_ticks, 2)) ++stride;
+  return ticks({1}, stride);
+}
+
+}  // namespace
+
+Axis RatioAxis(const Extent& logarithms, double pad, size_t max_ticks) {
+  constexpr double kNarrow = 3;  // a factor below which ratios are nearly as far apart as steps
+  Axis axis = LinearAxis(logarithms, pad, max_ticks);
+  if (logarithms.empty()) return axis;
+  if (axis.high - axis.low > std::log(kNarrow)) {
+    axis.ticks = RatioTicks(axis, max_ticks);
+    return axis;
+  }
+  Extent ratios;
+  ratios.Add(std::exp(axis.low));
+  ratios.Add(std::exp(axis.high));
+  axis.ticks.clear();
+  for (const Tick& tick : LinearAxis(ratios, 0, max_ticks).ticks) {
+    axis.ticks.push_back({std::log(tick.at), absl::StrCat("×", tick.label)});
+  }
+  return axis;
+}
+
 Axis ValueAxis(const Extent& extent, double pad, size_t max_ticks) {
   const bool log = !extent.empty() && extent.low() > 0 && extent.high() / extent.low() >= 100;
   if (log) return LogAxis(extent, pad, max_ticks);
@@ -173,6 +223,19 @@ std::string SentenceName(const report::MetricName& name) {
 std::string AxisTitle(const report::MetricName& name) {
   const std::string title = SentenceName(name);
   return name.unit.empty() || title.empty() ? title : absl::StrCat(title, " (", name.unit, ")");
+}
+
+std::string DifferenceTitle(report::Scale scale, const report::MetricName& name,
+                            const std::string& baseline) {
+  if (scale == report::Scale::kRatio) {
+    return absl::StrCat(name.text, ", ratio to ", baseline.empty() ? "its baseline" : baseline);
+  }
+  return absl::StrCat("Δ ", name.text, baseline.empty() ? "" : absl::StrCat(" vs ", baseline),
+                      name.unit.empty() ? "" : absl::StrCat(" (", name.unit, ")"));
+}
+
+std::string DifferenceName(report::Scale scale, const report::MetricName& name) {
+  return absl::StrCat(scale == report::Scale::kRatio ? "Ratio of " : "Difference in ", name.text);
 }
 
 }  // namespace ablate::figure

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "server/report/compare/metric_names.h"
+#include "server/report/compare/scale.h"
 #include "server/report/figure/figure.h"
 
 namespace ablate::figure {
@@ -39,6 +40,9 @@ std::string PowerOfTen(int exponent);
 // it.
 Axis LinearAxis(const Extent& extent, double pad, size_t max_ticks, bool whole_numbers = false);
 
+// A linear axis over logarithms of ratios, at whose ticks the ratios stand: "×.5", "×1", "×2".
+Axis RatioAxis(const Extent& logarithms, double pad, size_t max_ticks);
+
 // Steps: whole numbers, and up to the next tick where that is near (999 of 1000).
 Axis StepAxis(const Extent& extent, size_t max_ticks);
 
@@ -56,6 +60,14 @@ std::string SentenceName(const report::MetricName& name);
 
 // "Held-out loss (nats)": an axis's title.
 std::string AxisTitle(const report::MetricName& name);
+
+// "Δ held-out loss vs pre (nats)", "gradient norm, ratio to pre": the title of an axis of
+// differences on the scale. "" for several baselines.
+std::string DifferenceTitle(report::Scale scale, const report::MetricName& name,
+                            const std::string& baseline);
+
+// "Difference in held-out loss", "Ratio of gradient norm".
+std::string DifferenceName(report::Scale scale, const report::MetricName& name);
 
 }  // namespace ablate::figure
 

@@ -82,6 +82,7 @@ std::vector<const ReducedCurve*> CurvesOf(const Input& input, size_t index) {
 Axis ValuesAxis(const Extent& values, ValueScale scale, size_t ticks) {
   constexpr double kPad = 0.04;
   if (scale == ValueScale::kByValues) return ValueAxis(values, kPad, ticks);
+  if (scale == ValueScale::kRatios) return RatioAxis(values, kPad, ticks);
   const bool log = scale == ValueScale::kLogarithmic && !values.empty();
   return log ? LogAxis(values, kPad, ticks) : LinearAxis(values, kPad, ticks);
 }
@@ -373,15 +374,18 @@ std::string CurveCsv(const Input& input, const std::vector<CurvePanel>& panels) 
     for (const ReducedSetting& setting : input.settings) {
       const std::string label = CsvText(setting.label);
       const ReducedCurve& curve = setting.panels[p];
+      const auto number = [ratios = panels[p].scale == ValueScale::kRatios](double value) {
+        return CsvNumber(ratios ? std::exp(value) : value);
+      };
       for (size_t i = 0; i < curve.x.size(); ++i) {
-        AddCsvRow({panel, label, "", CsvNumber(curve.x[i]), CsvNumber(curve.mean[i]),
-                   CsvNumber(curve.low[i]), CsvNumber(curve.high[i])},
+        AddCsvRow({panel, label, "", CsvNumber(curve.x[i]), number(curve.mean[i]),
+                   number(curve.low[i]), number(curve.high[i])},
                   &csv);
       }
       for (const ThinLine& line : curve.seeds) {
         for (size_t i = 0; i < line.x.size(); ++i) {
-          AddCsvRow({panel, label, absl::StrCat(line.seed), CsvNumber(line.x[i]),
-                     CsvNumber(line.y[i]), "", ""},
+          AddCsvRow({panel, label, absl::StrCat(line.seed), CsvNumber(line.x[i]), number(line.y[i]),
+                     "", ""},
                     &csv);
         }
       }

@@ -13,8 +13,10 @@
 
 namespace ablate::figure {
 
-enum class ValueScale { kByValues, kLinear, kLogarithmic };  // the first: as ValueAxis chooses
-enum class PlaceScale { kSteps, kLinear, kLogarithmic };     // of what the curves are over
+// The first: as ValueAxis chooses. The last: values are logarithms of ratios, which stand at the
+// axis and in the CSV.
+enum class ValueScale { kByValues, kLinear, kLogarithmic, kRatios };
+enum class PlaceScale { kSteps, kLinear, kLogarithmic };  // of what the curves are over
 
 struct CurvePanel {
   std::string title;   // may be empty if it is the only panel

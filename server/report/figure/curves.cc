@@ -91,7 +91,8 @@ SeedCurve WithCurve(const SeedCurve& of, report::Curve curve) {
 
 }  // namespace
 
-SettingCurves PairedCurves(const SettingCurves& row, const SettingCurves& baseline) {
+SettingCurves PairedCurves(report::Scale scale, const SettingCurves& row,
+                           const SettingCurves& baseline) {
   SettingCurves paired{row.label, row.style, {}};
   for (const SeedCurve& curve : row.seeds) {
     const auto partner =
@@ -106,7 +107,8 @@ SettingCurves PairedCurves(const SettingCurves& row, const SettingCurves& baseli
       if (at == partner->steps.size()) break;
       if (partner->steps[at] != curve.steps[i]) continue;
       difference.steps.push_back(curve.steps[i]);
-      difference.values.push_back(curve.values[i] - partner->values[at]);
+      difference.values.push_back(report::OnScale(scale, curve.values[i]) -
+                                  report::OnScale(scale, partner->values[at]));
     }
   }
   return paired;

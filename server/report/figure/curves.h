@@ -8,6 +8,8 @@
 #include <string>
 #include <vector>
 
+#include "server/report/compare/scale.h"
+
 namespace ablate::figure {
 
 // One run's points of one metric, as stored.
@@ -26,9 +28,10 @@ struct SettingCurves {
   std::vector<SeedCurve> seeds;
 };
 
-// Seed by seed `row` minus `baseline`, at the steps that both have, of the seeds on which both
-// converged: label and style are the row's.
-SettingCurves PairedCurves(const SettingCurves& row, const SettingCurves& baseline);
+// Seed by seed `row` minus `baseline` on the scale, at the steps that both have, of the seeds on
+// which both converged: label and style are the row's. Not finite where a value has no logarithm.
+SettingCurves PairedCurves(report::Scale scale, const SettingCurves& row,
+                           const SettingCurves& baseline);
 
 // A curve thin enough to draw.
 struct ThinLine {

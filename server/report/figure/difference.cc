@@ -10,6 +10,7 @@
 #include "absl/strings/str_join.h"
 #include "server/report/compare/decision.h"
 #include "server/report/compare/metric_names.h"
+#include "server/report/compare/scale.h"
 #include "server/report/compare/wording.h"
 #include "server/report/figure/axes.h"
 #include "server/report/figure/curve_panels.h"
@@ -39,7 +40,8 @@ std::string OneBaseline(const Comparison& comparison) {
 
 CurvePanel PanelOf(const Comparison& comparison) {
   CurvePanel panel;
-  panel.scale = ValueScale::kLinear;
+  panel.scale =
+      comparison.scale == report::Scale::kRatio ? ValueScale::kRatios : ValueScale::kLinear;
   panel.zero = true;
   if (comparison.better == Better::kNeither) return panel;
   const std::string name = OneBaseline(comparison);
@@ -55,33 +57,38 @@ absl::StatusOr<Drawing> DrawDifference(const Input& input) {
   const bool many = InSmallMultiples(input);
   const report::MetricName name = report::NameOfMetric(input.key);
   const std::string baseline = OneBaseline(comparison);
-  const std::string unit = name.unit.empty() ? "" : absl::StrCat(" (", name.unit, ")");
-  const std::string against = baseline.empty() ? "" : absl::StrCat(" vs ", baseline);
+  const bool ratio = comparison.scale == report::Scale::kRatio;
   std::vector<std::string> parts = {SeedsText(input)};
   if (const std::string average = SmoothingText(input, 0); !average.empty()) {
     parts.push_back(average);
   }
-  if (AnyInterval(input)) parts.push_back("band: 95 % interval of the mean");
+  if (AnyInterval(input)) {
+    parts.push_back(
+        absl::StrCat("band: 95 % interval of the ", report::MeanName(comparison.scale)));
+  }
   std::string footnote = absl::StrCat("paired by seed: ", absl::StrJoin(parts, ", "));
   if (many) absl::StrAppend(&footnote, "; orange: the panel's own setting, grey: the others");
   const std::vector<CurvePanel> panels = {PanelOf(comparison)};
   auto figure = DrawPanels(
       input, panels,
-      {"Step", ElideMiddle(absl::StrCat("Δ ", name.text, against, unit), 1.7, kTitleSize),
+      {"Step", ElideMiddle(DifferenceTitle(comparison.scale, name, baseline), 1.7, kTitleSize),
        footnote});
   if (!figure.ok()) return figure.status();
   Drawing drawing;
   drawing.figure = *std::move(figure);
-  drawing.figure.title =
-      absl::StrCat(input.title, ": difference in ", name.text, against, " over steps");
+  drawing.figure.title = absl::StrCat(
+      input.title, ": ", ratio ? "ratio of " : "difference in ", name.text,
+      baseline.empty() ? "" : absl::StrCat(ratio ? " to " : " vs ", baseline), " over steps");
   drawing.csv = CurveCsv(input, panels);
   return drawing;
 }
 
 std::string DifferenceCaption(const Input& input) {
   return absl::StrCat(
-      "Difference in ", report::NameOfMetric(input.key).text,
-      " to the baseline over training, paired by seed: the line is the mean over the seeds on "
+      DifferenceName(input.comparison->scale, report::NameOfMetric(input.key)),
+      " to the baseline over training, paired by seed: the line is the ",
+      report::MeanName(input.comparison->scale),
+      " over the seeds on "
       "which both converged, the band its 95 % interval at each step by itself, thin lines are "
       "single seeds. The first steps may leave the panel.",
       ChosenText(*input.comparison));
@@ -95,12 +102,12 @@ std::optional<size_t> LastOf(const ReducedCurve& curve) {
   return std::nullopt;
 }
 
-std::string AtText(const ReducedCurve& curve, size_t place) {
+std::string AtText(report::Scale scale, const ReducedCurve& curve, size_t place) {
   const bool interval = std::isfinite(curve.low[place]) && curve.low[place] < curve.high[place];
-  return report::SignedWithInterval(
-      report::Defined(curve.mean[place]),
-      interval ? report::DefinedInterval(curve.low[place], curve.high[place])
-               : report::NoInterval(report::Undefined::kTooFewPairs));
+  return report::ShownDifference(scale, report::Defined(curve.mean[place]),
+                                 interval
+                                     ? report::DefinedInterval(curve.low[place], curve.high[place])
+                                     : report::NoInterval(report::Undefined::kTooFewPairs));
 }
 
 // From which place on the difference has the sign that it ends with, and the place nearest to the
@@ -142,11 +149,14 @@ std::string DifferenceDescription(const Input& input) {
   std::vector<std::string> ends;
   for (const ReducedSetting& setting : input.settings) {
     const std::optional<size_t> last = LastOf(setting.panels[0]);
-    ends.push_back(absl::StrCat(setting.label, last.has_value() ? " " : " without a mean",
-                                last.has_value() ? AtText(setting.panels[0], *last) : ""));
+    ends.push_back(absl::StrCat(
+        setting.label, last.has_value() ? " " : " without a mean",
+        last.has_value() ? AtText(input.comparison->scale, setting.panels[0], *last) : ""));
   }
-  std::string text = absl::StrCat("Differences in ", report::NameOfMetric(input.key).text,
-                                  " over steps. They end: ", report::Enumerated(ends, 12), ".");
+  const bool ratio = input.comparison->scale == report::Scale::kRatio;
+  std::string text =
+      absl::StrCat(ratio ? "Ratios of " : "Differences in ", report::NameOfMetric(input.key).text,
+                   " over steps. They end: ", report::Enumerated(ends, 12), ".");
   for (const std::string& reversal : ReversalTexts(input))
     absl::StrAppend(&text, " ", reversal, ".");
   return text;
@@ -168,11 +178,12 @@ std::vector<std::string> ReversalTexts(const Input& input) {
       // A mean that ends elsewhere than the verdict is of other runs, or smoothed.
       const std::optional<size_t> last = LastOf(curve);
       if (!reversal.has_value() || curve.mean[*last] * row.difference.mean.value <= 0) continue;
-      texts.push_back(absl::StrCat(report::Quoted(row.label), " ",
-                                   StandsText(decision.toward, comparison.better), " only from ",
-                                   StepText(curve.x[reversal->from]), " on: at ",
-                                   StepText(curve.x[reversal->before]), " the difference is ",
-                                   AtText(curve, reversal->before)));
+      texts.push_back(absl::StrCat(
+          report::Quoted(row.label), " ", StandsText(decision.toward, comparison.better),
+          " only from ", StepText(curve.x[reversal->from]), " on: at ",
+          StepText(curve.x[reversal->before]), " the ",
+          comparison.scale == report::Scale::kRatio ? "ratio" : "difference", " is ",
+          AtText(comparison.scale, curve, reversal->before)));
     }
   }
   return texts;

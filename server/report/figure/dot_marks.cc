@@ -7,6 +7,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "server/report/compare/scale.h"
 #include "server/report/compare/wording.h"
 #include "server/report/figure/layout.h"
 
@@ -67,14 +68,22 @@ int SideOf(const Axis& axis, double value) {
   return value > axis.high ? 1 : value < axis.low ? -1 : 0;
 }
 
-std::string NumberText(double value, int decimals, bool sign) {
-  return sign ? report::Signed(value, decimals) : report::Plain(value, decimals);
+std::string NumberText(double value, int decimals, DotNumbers numbers) {
+  switch (numbers) {
+    case DotNumbers::kRatios:
+      return report::ShownRatio(std::exp(value));
+    case DotNumbers::kDifferences:
+      return report::Signed(value, decimals);
+    case DotNumbers::kValues:
+      break;
+  }
+  return report::Plain(value, decimals);
 }
 
 // One row while its marks are added.
 struct Adding {
   const DotRow& row;
-  bool sign;
+  DotNumbers numbers;
   RowPlace place;
   Panel* panel;
   Figure* figure;
@@ -114,7 +123,7 @@ Stretch BesideArrow(const Adding& adding, int side, double width) {
   stretch.left = side > 0 ? panel.right - kArrowRoom - width : panel.left + kArrowRoom;
   stretch.right = stretch.left + width;
   const double zero = XInches(panel, 0);
-  if (!adding.sign || !stretch.Meets(zero, zero)) return stretch;
+  if (adding.numbers == DotNumbers::kValues || !stretch.Meets(zero, zero)) return stretch;
   stretch.left = side > 0 ? zero - kTextGap - width : zero + kTextGap;
   stretch.right = stretch.left + width;
   return stretch;
@@ -147,8 +156,10 @@ void AddArrowText(const Adding& adding, int side, const std::string& text, bool 
   adding.figure->texts.push_back({stretch.left, panel.bottom + y, text, kSmallSize, kSecondary});
 }
 
-std::string SeedTitle(const DotSeed& seed) {
-  const std::string value = report::Plain(seed.value, report::DecimalsFor(seed.value));
+std::string SeedTitle(const Adding& adding, const DotSeed& seed) {
+  const bool ratio = adding.numbers == DotNumbers::kRatios;
+  const std::string value = NumberText(seed.value, report::DecimalsFor(seed.value),
+                                       ratio ? adding.numbers : DotNumbers::kValues);
   return seed.seed.has_value() ? absl::StrCat("seed ", *seed.seed, ": ", value) : "";
 }
 
@@ -163,13 +174,13 @@ void AddSeedArrow(const Adding& adding, int side) {
     if (SideOf(adding.panel->x, seed.value) != side) continue;
     furthest = beyond == 0 || side * (seed.value - furthest) > 0 ? seed.value : furthest;
     ++beyond;
-    if (seed.seed.has_value()) titles.push_back(SeedTitle(seed));
+    if (seed.seed.has_value()) titles.push_back(SeedTitle(adding, seed));
   }
   if (beyond == 0) return;
   AddArrow(side, adding.place.base + kSeedText, kDotArrow, Tint(row.style.line), false,
            absl::StrJoin(titles, ", "), adding.panel);
   if (row.mean.defined() && SideOf(adding.panel->x, row.mean.value) == side) return;
-  const std::string text = NumberText(furthest, report::DecimalsFor(furthest), adding.sign);
+  const std::string text = NumberText(furthest, report::DecimalsFor(furthest), adding.numbers);
   AddArrowText(adding, side, beyond == 1 ? text : absl::StrCat(beyond, " to ", text), false);
 }
 
@@ -191,7 +202,7 @@ void AddSeeds(const Adding& adding) {
     last[level] = seed.value;
     points.x.push_back(seed.value);
     points.y.push_back(adding.place.base + kSeeds - kSeedLevel * level);
-    if (seed.seed.has_value()) points.titles.push_back(SeedTitle(seed));
+    if (seed.seed.has_value()) points.titles.push_back(SeedTitle(adding, seed));
   }
   if (!points.x.empty()) adding.panel->layers.push_back(std::move(points));
   for (const int side : {-1, 1}) AddSeedArrow(adding, side);
@@ -224,7 +235,7 @@ void AddMean(const Adding& adding) {
     AddArrow(side, adding.mean_y(), kArrowRadius, color, hollow, "", adding.panel);
     // As in the column of values.
     const int decimals = report::DecimalsFor(row.mean.value, row.interval);
-    AddArrowText(adding, side, NumberText(row.mean.value, decimals, adding.sign), true);
+    AddArrowText(adding, side, NumberText(row.mean.value, decimals, adding.numbers), true);
     return;
   }
   if (row.mark != MeanMark::kStroke) {
@@ -253,7 +264,7 @@ Extent ShownMarks(const DotGroup& group, bool zero) {
   return shown;
 }
 
-void OffScale::Add(const DotGroup& group, const Axis& axis) {
+void BeyondAxis::Add(const DotGroup& group, const Axis& axis) {
   for (const DotRow& row : group.rows) {
     const bool mean = row.mean.defined() && !Within(axis, row.mean.value);
     const report::Interval& interval = row.interval;
@@ -267,7 +278,7 @@ void OffScale::Add(const DotGroup& group, const Axis& axis) {
   }
 }
 
-std::string OffScale::Text() const {
+std::string BeyondAxis::Text() const {
   std::vector<std::string> parts;
   if (means > 0) parts.push_back(report::Counted(means, "mean"));
   if (intervals > 0) parts.push_back(report::Counted(intervals, "interval"));
@@ -276,9 +287,9 @@ std::string OffScale::Text() const {
   return absl::StrCat("arrows: beyond the axis, ", report::Enumerated(parts));
 }
 
-void AddRowMarks(const DotRow& row, bool sign, const RowPlace& place, Panel* panel,
+void AddRowMarks(const DotRow& row, DotNumbers numbers, const RowPlace& place, Panel* panel,
                  Figure* figure) {
-  const Adding adding{row, sign, place, panel, figure};
+  const Adding adding{row, numbers, place, panel, figure};
   AddSeeds(adding);
   if (!row.mean.defined()) return;
   AddInterval(adding);

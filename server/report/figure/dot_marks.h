@@ -19,7 +19,7 @@ namespace ablate::figure {
 Extent ShownMarks(const DotGroup& group, bool zero);
 
 // How many marks lie beyond their axes, for a footnote.
-struct OffScale {
+struct BeyondAxis {
   size_t means = 0, intervals = 0, seeds = 0;  // `intervals` of rows whose mean is shown
 
   void Add(const DotGroup& group, const Axis& axis);
@@ -32,9 +32,13 @@ struct RowPlace {
   double base = 0, height = 0.3;  // inches
 };
 
-// Mean, interval and seeds, what is off scale as arrows at the panel's edges with the value beside
-// them where nothing else of the row stands. `sign`: values are differences.
-void AddRowMarks(const DotRow& row, bool sign, const RowPlace& place, Panel* panel, Figure* figure);
+// What a row's numbers are, which says how they are written; of ratios marks are the logarithms.
+enum class DotNumbers { kValues, kDifferences, kRatios };
+
+// Mean, interval and seeds, what is beyond the axis as arrows at the panel's edges with the value
+// beside them where nothing else of the row stands.
+void AddRowMarks(const DotRow& row, DotNumbers numbers, const RowPlace& place, Panel* panel,
+                 Figure* figure);
 
 }  // namespace ablate::figure
 

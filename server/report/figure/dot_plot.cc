@@ -7,6 +7,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "server/report/compare/decision.h"
+#include "server/report/compare/scale.h"
 #include "server/report/compare/wording.h"
 #include "server/report/figure/axes.h"
 #include "server/report/figure/dot_marks.h"
@@ -137,11 +138,12 @@ Columns Arrange(const DotPlot& dots, double width, bool lines) {
   return columns;
 }
 
-Axis AxisOf(const DotGroup& group, bool zero, double inches) {
-  Extent extent = ShownMarks(group, zero);
+Axis AxisOf(const DotPlot& dots, const DotGroup& group, double inches) {
+  Extent extent = ShownMarks(group, dots.zero);
   const bool nothing = extent.empty();
-  if (zero) extent.Add(0);
-  Axis axis = LinearAxis(extent, 0.06, static_cast<size_t>(std::max(inches / 0.42, 2.0)));
+  if (dots.zero) extent.Add(0);
+  const auto ticks = static_cast<size_t>(std::max(inches / 0.42, 2.0));
+  Axis axis = dots.ratios ? RatioAxis(extent, 0.06, ticks) : LinearAxis(extent, 0.06, ticks);
   if (nothing) axis.ticks.clear();
   axis.grid = true;
   return axis;
@@ -223,6 +225,11 @@ double RowsHeight(const DotGroup& group, const Columns& columns, const Heights& 
   return height;
 }
 
+DotNumbers NumbersOf(const DotPlot& dots) {
+  if (dots.ratios) return DotNumbers::kRatios;
+  return dots.zero ? DotNumbers::kDifferences : DotNumbers::kValues;
+}
+
 void AddGroup(const DotPlot& dots, const DotGroup& group, const Axis& axis, const Columns& columns,
               const Heights& heights, double bottom, Figure* figure) {
   Panel panel;
@@ -244,7 +251,7 @@ void AddGroup(const DotPlot& dots, const DotGroup& group, const Axis& axis, cons
       top -= kLabelLine;
     }
     top -= heights.row;
-    AddRowMarks(row, dots.zero, {top - bottom, heights.row}, &panel, figure);
+    AddRowMarks(row, NumbersOf(dots), {top - bottom, heights.row}, &panel, figure);
     AddRowTexts(row, columns, top + heights.row / 2, figure);
   }
   figure->panels.push_back(std::move(panel));
@@ -272,12 +279,12 @@ Heights HeightsOf(const DotPlot& dots, const Columns& columns, size_t footnote_l
 // The groups' axes, and what is said below of what lies beyond them.
 std::vector<Axis> AxesOf(const DotPlot& dots, const Columns& columns, std::string* footnote) {
   std::vector<Axis> axes;
-  OffScale off;
+  BeyondAxis beyond;
   for (const DotGroup& group : dots.groups) {
-    axes.push_back(AxisOf(group, dots.zero, columns.right - columns.left));
-    off.Add(group, axes.back());
+    axes.push_back(AxisOf(dots, group, columns.right - columns.left));
+    beyond.Add(group, axes.back());
   }
-  if (const std::string text = off.Text(); !text.empty()) absl::StrAppend(footnote, "; ", text);
+  if (const std::string text = beyond.Text(); !text.empty()) absl::StrAppend(footnote, "; ", text);
   return axes;
 }
 

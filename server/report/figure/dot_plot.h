@@ -64,6 +64,7 @@ struct DotPlot {
   std::string value_title;                 // above the values
   std::vector<std::string> column_titles;  // as many as a row's columns
   bool zero = false;                       // a rule at 0, which is then within the axes
+  bool ratios = false;                     // values are their logarithms, and shown as ratios
   std::string below, above;                // words for the sides of 0; may be empty
   std::string footnote;
 };

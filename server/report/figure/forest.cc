@@ -8,6 +8,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "server/report/compare/scale.h"
 #include "server/report/compare/verdict.h"
 #include "server/report/compare/wording.h"
 #include "server/report/figure/axes.h"
@@ -22,17 +23,18 @@ using report::ComparisonRow;
 
 constexpr absl::string_view kScoredOnOtherData = "scored on other data";
 
-// Differences seed by seed, where both converged.
-std::vector<DotSeed> Differences(const ComparisonRow& row, const ComparisonRow& baseline) {
+// Differences on the scale seed by seed, where both converged.
+std::vector<DotSeed> Differences(report::Scale scale, const ComparisonRow& row,
+                                 const ComparisonRow& baseline) {
   std::map<uint32_t, double> of_baseline;
   for (const report::SeedRun& run : baseline.runs) {
-    if (!run.diverged) of_baseline[run.seed] = run.value;
+    if (!run.diverged) of_baseline[run.seed] = report::OnScale(scale, run.value);
   }
   std::vector<DotSeed> differences;
   for (const report::SeedRun& run : row.runs) {
     const auto pair = of_baseline.find(run.seed);
     if (!run.diverged && pair != of_baseline.end()) {
-      differences.push_back({run.value - pair->second, run.seed});
+      differences.push_back({report::OnScale(scale, run.value) - pair->second, run.seed});
     }
   }
   return differences;
@@ -52,12 +54,15 @@ std::string ShortChoice(const ComparisonRow& row) {
   return absl::StrCat(values, " ", most.seeds, "/", seeds, " …");
 }
 
+bool HasWins(const Comparison& comparison) { return comparison.better != report::Better::kNeither; }
+
 // What a figure's rows share.
 struct RowLook {
   std::map<std::string, size_t> styles;  // by mark
   bool many = false;                     // in one ink
   bool wins = false;                     // said only where one direction is better
   std::string tuned;                     // "lr"; "" where nothing is
+  report::Scale scale = report::Scale::kDifference;
 };
 
 RowLook LookOf(const Comparison& comparison) {
@@ -65,21 +70,32 @@ RowLook LookOf(const Comparison& comparison) {
   const std::vector<size_t> indices = StyleIndices(comparison);
   for (size_t i = 0; i < indices.size(); ++i) look.styles[comparison.rows[i].mark] = indices[i];
   look.many = HasManySettings(comparison);
-  look.wins = comparison.better != report::Better::kNeither;
+  look.wins = HasWins(comparison);
+  look.scale = comparison.scale;
   look.tuned = absl::StrJoin(comparison.tuned_axes, ", ");
   return look;
 }
 
+// "×1.42 [1.31, 1.55]", "×1.42, no interval"; why there is none.
+std::string RatioText(const report::PairedStatistics& difference) {
+  const report::Number& mean = difference.mean;
+  if (!mean.defined()) return std::string(report::PairReasonText(mean.undefined));
+  return absl::StrCat(report::ShownDifference(report::Scale::kRatio, mean, difference.interval),
+                      difference.interval.defined() ? "" : ", no interval");
+}
+
 DotRow RowOf(const ComparisonRow& row, const ComparisonRow& baseline, const RowLook& look,
              bool judged) {
+  const bool ratio = look.scale == report::Scale::kRatio;
   DotRow dots;
   dots.label = row.mark;
   dots.style = StyleOf(look.many ? kPlainStyle : look.styles.at(row.mark));
-  dots.seeds = Differences(row, baseline);
+  dots.seeds = Differences(look.scale, row, baseline);
   dots.mean = row.difference.mean;
   dots.interval = row.difference.interval;
-  dots.value = ValueText(dots.mean, dots.interval, true);
-  dots.short_value = ShortValueText(dots.mean, dots.interval, true);
+  dots.value = ratio ? RatioText(row.difference) : ValueText(dots.mean, dots.interval, true);
+  dots.short_value =
+      ratio ? RatioText(row.difference) : ShortValueText(dots.mean, dots.interval, true);
   const report::Pairs& pairs = row.pairs;
   const std::string n = pairs.converged == pairs.all
                             ? absl::StrCat(pairs.all)
@@ -169,25 +185,23 @@ std::string VerdictName(const Comparison& comparison, const Source& source,
 void AddCsv(const Comparison& comparison, const Source& source, std::string* csv) {
   const std::string ended = absl::StrCat(comparison.ended);
   const std::string planned = absl::StrCat(comparison.planned);
-  const bool neither = comparison.better == report::Better::kNeither;
   const std::string group = CsvText(source.tuning);
   for (const ComparisonRow& row : *source.rows) {
     if (!row.compared()) continue;
     const ComparisonRow& baseline = (*source.rows)[*row.baseline];
     const std::string verdict = VerdictName(comparison, source, row);
-    const report::PairedStatistics& d = row.difference;
-    AddCsvRow({group, CsvText(row.mark), CsvText(baseline.mark), "", CsvNumber(d.mean.value),
-               CsvNumber(d.interval.low), CsvNumber(d.interval.high),
-               absl::StrCat(row.pairs.converged), absl::StrCat(row.pairs.all),
-               neither ? "" : absl::StrCat(row.pairs.wins), ended, planned, verdict},
+    const report::Number mean = OffScale(comparison.scale, row.difference.mean);
+    const report::Interval interval = OffScale(comparison.scale, row.difference.interval);
+    AddCsvRow({group, CsvText(row.mark), CsvText(baseline.mark), "", CsvNumber(mean.value),
+               CsvNumber(interval.low), CsvNumber(interval.high), absl::StrCat(row.pairs.converged),
+               absl::StrCat(row.pairs.all), HasWins(comparison) ? absl::StrCat(row.pairs.wins) : "",
+               ended, planned, verdict},
               csv);
-    for (const report::SeedRun& run : row.runs) {
-      for (const report::SeedRun& other : baseline.runs) {
-        if (other.seed != run.seed || run.diverged || other.diverged) continue;
-        AddCsvRow({group, CsvText(row.mark), CsvText(baseline.mark), absl::StrCat(run.seed),
-                   CsvNumber(run.value - other.value), "", "", "", "", "", ended, planned, verdict},
-                  csv);
-      }
+    for (const DotSeed& seed : Differences(comparison.scale, row, baseline)) {
+      const report::Number value = OffScale(comparison.scale, report::Defined(seed.value));
+      AddCsvRow({group, CsvText(row.mark), CsvText(baseline.mark), absl::StrCat(*seed.seed),
+                 CsvNumber(value.value), "", "", "", "", "", ended, planned, verdict},
+                csv);
     }
   }
 }
@@ -195,21 +209,24 @@ void AddCsv(const Comparison& comparison, const Source& source, std::string* csv
 void AddWords(const Comparison& comparison, const std::set<std::string>& baselines,
               const RowLook& look, DotPlot* dots) {
   const bool lower = comparison.better == report::Better::kLower;
-  const bool neither = comparison.better == report::Better::kNeither;
+  const bool neither = !HasWins(comparison);
+  const bool ratio = comparison.scale == report::Scale::kRatio;
   dots->zero = true;
+  dots->ratios = ratio;
   dots->below = neither ? "← lower" : lower ? "← better" : "← worse";
   dots->above = neither ? "higher →" : lower ? "worse →" : "better →";
-  dots->value_title = "mean [95 % interval]";
+  dots->value_title = ratio ? "ratio [95 % interval]" : "mean [95 % interval]";
   if (!look.tuned.empty()) dots->column_titles.push_back(look.tuned);
   dots->column_titles.emplace_back("n");
   if (!neither) dots->column_titles.emplace_back("wins");
   const report::MetricName name = report::NameOfMetric(comparison.key);
-  const std::string against = baselines.size() == 1 ? absl::StrCat(" vs ", *baselines.begin()) : "";
-  const std::string unit = name.unit.empty() ? "" : absl::StrCat(" (", name.unit, ")");
+  const std::string baseline = baselines.size() == 1 ? *baselines.begin() : "";
   for (DotGroup& group : dots->groups) {
-    group.axis_title = absl::StrCat("Δ ", name.text, against, unit);
+    group.axis_title = DifferenceTitle(comparison.scale, name, baseline);
   }
-  dots->footnote = "difference to the baseline by seed; bar: 95 % interval of the mean";
+  dots->footnote = absl::StrCat(ratio ? "ratio" : "difference",
+                                " to the baseline by seed; bar: 95 % interval of the ",
+                                report::MeanName(comparison.scale));
   if (look.many) absl::StrAppend(&dots->footnote, "; ", kMarkText);
   if (const std::string preliminary = report::PreliminaryText(comparison); !preliminary.empty()) {
     dots->footnote = absl::StrCat(preliminary, "; ", dots->footnote);
@@ -223,10 +240,11 @@ absl::StatusOr<Drawing> DrawForest(const Input& input) {
   for (const ComparisonRow& row : comparison.rows) {
     if (row.compared()) baselines.insert(comparison.rows[*row.baseline].mark);
   }
+  const bool ratio = comparison.scale == report::Scale::kRatio;
   DotPlot dots;
   Drawing drawing;
-  drawing.csv =
-      "group,setting,baseline,seed,difference,low,high,n,pairs,wins,ended,planned,verdict\n";
+  drawing.csv = absl::StrCat("group,setting,baseline,seed,", ratio ? "ratio" : "difference",
+                             ",low,high,n,pairs,wins,ended,planned,verdict\n");
   for (const Source& source : SourcesOf(comparison)) {
     for (size_t i = 0; i < source.rows->size(); ++i) {
       DotGroup group = GroupOf(comparison, source, i, baselines.size() > 1, look);
@@ -251,8 +269,9 @@ std::string ForestCaption(const Input& input) {
   const Comparison& comparison = *input.comparison;
   const bool groups = comparison.reference.has_value() && !comparison.tuned_axes.empty();
   return absl::StrCat(
-      "Difference in ", report::NameOfMetric(comparison.key).text,
-      " to the baseline: mean and 95 % interval over the seeds on which both converged; dots are "
+      DifferenceName(comparison.scale, report::NameOfMetric(comparison.key)),
+      " to the baseline: ", report::MeanName(comparison.scale),
+      " and 95 % interval over the seeds on which both converged; dots are "
       "single seeds. The intervals are each row's own; the verdict's tests are of all rows "
       "together.",
       groups ? absl::StrCat(" First each setting at its own best ",
@@ -263,25 +282,28 @@ std::string ForestCaption(const Input& input) {
       SettingsText(comparison));
 }
 
-std::string DifferencesText(const std::vector<ComparisonRow>& rows) {
+std::string DifferencesText(report::Scale scale, const std::vector<ComparisonRow>& rows) {
   std::vector<std::string> differences;
   for (const ComparisonRow& row : rows) {
     if (!row.compared()) continue;
-    differences.push_back(absl::StrCat(
-        row.label, " ", report::SignedWithInterval(row.difference.mean, row.difference.interval),
-        row.in_family() ? "" : " (scored on other data)"));
+    differences.push_back(
+        absl::StrCat(row.label, " ",
+                     report::ShownDifference(scale, row.difference.mean, row.difference.interval),
+                     row.in_family() ? "" : " (scored on other data)"));
   }
   return report::Enumerated(differences, 12);
 }
 
 std::string ForestDescription(const Input& input) {
   const Comparison& comparison = *input.comparison;
-  std::string text = absl::StrCat("Differences in ", report::NameOfMetric(comparison.key).text,
-                                  ": ", DifferencesText(comparison.rows), ".");
+  const bool ratio = comparison.scale == report::Scale::kRatio;
+  std::string text = absl::StrCat(ratio ? "Ratios of " : "Differences in ",
+                                  report::NameOfMetric(comparison.key).text, ": ",
+                                  DifferencesText(comparison.scale, comparison.rows), ".");
   if (!comparison.reference.has_value()) return text;
   const report::MatchedBlock& block = comparison.matched[*comparison.reference];
   return absl::StrCat(text, " All at ", report::ShownValues(block.labels), ": ",
-                      DifferencesText(block.rows), ".");
+                      DifferencesText(comparison.scale, block.rows), ".");
 }
 
 }  // namespace

@@ -143,6 +143,7 @@ absl::StatusOr<Responses> DataOf(const Comparison& comparison) {
   for (const ComparisonRow& row : comparison.rows) lines.Add(row);
   Responses responses = lines.Take();
   responses.log_from = 8;
+  responses.scale = comparison.scale;
   responses.remarks = ScoredRemarks(comparison);
   return responses;
 }

@@ -247,9 +247,10 @@ std::string FootnoteOf(const Responses& responses, bool counted) {
     }
   }
   const bool multiples = responses.settings.size() > kMaxInOnePanel;
-  std::string text =
-      absl::StrCat(multiples ? responses.colours : "",
-                   n == 1 ? "one seed, no interval" : "mean, 95 % interval and seeds");
+  std::string text = absl::StrCat(
+      multiples ? responses.colours : "",
+      n == 1 ? "one seed, no interval"
+             : absl::StrCat(report::MeanName(responses.scale), ", 95 % interval and seeds"));
   if (ringed) absl::StrAppend(&text, "; ring: baseline");
   if (hollow) absl::StrAppend(&text, "; hollow: some seeds diverged, mean of the others");
   if (!counted && diverged > 0) {
@@ -416,7 +417,8 @@ absl::StatusOr<Figure> DrawResponses(const Responses& responses, const std::stri
 }
 
 std::string ResponsesCaption(const Responses& responses, double width) {
-  std::string text = "mean and 95 % interval at each value tried";
+  std::string text =
+      absl::StrCat(report::MeanName(responses.scale), " and 95 % interval at each value tried");
   if (CountsAbove(responses, width)) {
     absl::StrAppend(&text, "; the numbers above count runs that diverged");
   }

@@ -10,6 +10,7 @@
 
 #include "absl/status/statusor.h"
 #include "server/report/compare/comparison.h"
+#include "server/report/compare/scale.h"
 #include "server/report/figure/figure.h"
 
 namespace ablate::figure {
@@ -42,7 +43,8 @@ struct Responses {
   // Of small multiples: whether style 0 is the baseline's alone, and what the colours mean.
   bool one_baseline = false;
   std::string colours{};
-  std::vector<std::string> remarks{};  // said last in the footnote
+  std::vector<std::string> remarks{};                // said last in the footnote
+  report::Scale scale = report::Scale::kDifference;  // of which the means are
 };
 
 // Puts the values, where they are numbers, into ascending order, so that no line runs back.

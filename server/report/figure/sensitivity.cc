@@ -64,6 +64,7 @@ absl::StatusOr<Responses> DataOf(const Input& input) {
         "tuned with `tune: true`");
   }
   Responses sensitivity;
+  sensitivity.scale = comparison.scale;
   sensitivity.axis = axis->name;
   sensitivity.labels = axis->labels;
   sensitivity.values = axis->values;

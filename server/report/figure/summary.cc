@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "server/report/compare/scale.h"
 #include "server/report/compare/statistics.h"
 #include "server/report/compare/wording.h"
 #include "server/report/figure/axes.h"
@@ -116,9 +117,13 @@ absl::StatusOr<Drawing> DrawSummary(const Input& input) {
   const bool empty = std::all_of(dots.groups.begin(), dots.groups.end(),
                                  [](const DotGroup& group) { return group.rows.empty(); });
   if (empty) return absl::FailedPreconditionError("kind: summary has no run to show yet");
-  dots.value_title = "mean [95 % interval]";
+  // Windows are of other metrics and not compared: their means are arithmetic.
+  const std::string mean(
+      report::MeanName(windows == 0 ? input.comparison->scale : report::Scale::kDifference));
+  dots.value_title = absl::StrCat(mean, " [95 % interval]");
   dots.column_titles = {"n"};
-  dots.footnote = "small dots: seeds; bar: 95 % t interval of the mean of those that converged";
+  dots.footnote = absl::StrCat("small dots: seeds; bar: 95 % t interval of the ", mean,
+                               " of those that converged");
   if (windows == 0 && HasManySettings(*input.comparison)) {
     absl::StrAppend(&dots.footnote, "; ", kMarkText, ", stroke: baseline");
   }
@@ -130,11 +135,13 @@ absl::StatusOr<Drawing> DrawSummary(const Input& input) {
 }
 
 std::string SummaryCaption(const Input& input) {
-  return absl::StrCat(HasWindows(input) ? "Windows of curves"
-                                        : SentenceName(report::NameOfMetric(input.comparison->key)),
-                      " of each setting: mean and 95 % interval over its own converged runs; dots "
-                      "are single runs.",
-                      ChosenText(*input.comparison));
+  return absl::StrCat(
+      HasWindows(input) ? "Windows of curves"
+                        : SentenceName(report::NameOfMetric(input.comparison->key)),
+      " of each setting: ",
+      report::MeanName(HasWindows(input) ? report::Scale::kDifference : input.comparison->scale),
+      " and 95 % interval over its own converged runs; dots are single runs.",
+      ChosenText(*input.comparison));
 }
 
 // "pre 2.40, post 2.43".

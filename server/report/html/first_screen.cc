@@ -136,8 +136,10 @@ void Measured(const Experiment& experiment, Markup* out) {
     const ComparisonRow& baseline = comparison.rows[*baselines.begin()];
     out->Text(", against ").Element("strong", report::Quoted(baseline.label));
     if (baseline.own.mean.defined()) {
-      const int decimals = report::DecimalsFor(baseline.own.mean.value, baseline.own.interval);
-      out->Text(absl::StrCat(" = ", report::Plain(baseline.own.mean.value, decimals)));
+      const report::Summary& own = baseline.own;
+      const std::string mean = report::ShownMean(comparison.scale, own.mean.value, own.interval,
+                                                 report::DecimalsFor(own.mean.value, own.interval));
+      out->Text(absl::StrCat(" = ", mean.substr(0, mean.find(" ["))));
     }
     if (const std::string chosen = report::ChosenText(baseline, comparison.tuned_axes);
         !chosen.empty()) {
@@ -146,7 +148,10 @@ void Measured(const Experiment& experiment, Markup* out) {
   } else {
     out->Text(", each against the baseline of its own group");
   }
-  out->Text(". Brackets: 95 % interval over seeds.").Close();
+  const bool ratio = comparison.scale == report::Scale::kRatio;
+  out->Text(absl::StrCat(". Brackets: 95 % interval over seeds",
+                         ratio ? "; means are geometric." : "."))
+      .Close();
 }
 
 bool Has(const Comparison& comparison, WarningKind kind) {

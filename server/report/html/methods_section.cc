@@ -16,16 +16,25 @@ std::string PairsText(const Comparison& comparison, bool shared_weights) {
   const bool rechosen =
       std::any_of(comparison.rows.begin(), comparison.rows.end(),
                   [](const report::ComparisonRow& row) { return row.difference.by_rechoosing; });
+  const bool ratio = comparison.scale == report::Scale::kRatio;
+  const std::string metric = report::NameOfMetric(comparison.key).text;
   return absl::StrCat(
       "Runs with the same seed share ",
       shared_weights ? "the initial weights that their settings have in common and " : "",
-      "the order of their data. So settings are compared seed by seed: Δ is the mean, over the "
-      "seeds on which "
-      "both runs "
-      "converged, of the setting's ",
-      report::NameOfMetric(comparison.key).text,
-      " minus its baseline's, and a setting's mean in the main table is over the same seeds. "
-      "The interval of Δ ",
+      "the order of their data. So settings are compared seed by seed: ",
+      ratio ? absl::StrCat("the ratio is the geometric mean, over the seeds on which both runs "
+                           "converged, of the setting's ",
+                           metric,
+                           " by its baseline's, for what is positive and spans decades is "
+                           "compared by factors. Everything is computed on natural logarithms: "
+                           "the differences below are of them, and a setting's own mean, over the "
+                           "same seeds, is geometric, too. ")
+            : absl::StrCat("Δ is the mean, over the seeds on which both runs converged, of the "
+                           "setting's ",
+                           metric,
+                           " minus its baseline's, and a setting's mean in the main table "
+                           "is over the same seeds. "),
+      "The interval of ", ratio ? "the ratio " : "Δ ",
       rechosen ? "reaches from the least to the largest shift of the setting's values that the "
                  "test below does not reject at 5 %"
                : "is Student's t with n − 1 degrees of freedom at 95 %; it treats the seeds as a "

@@ -47,8 +47,8 @@ TableCell RunsCell(const ComparisonRow& row) {
   return cell;
 }
 
-TableCell PairedMeanCell(const ComparisonRow& row, int decimals) {
-  TableCell cell = MeanCell(row.mean, row.interval, decimals);
+TableCell PairedMeanCell(const ComparisonRow& row, report::Scale scale, int decimals) {
+  TableCell cell = MeanCell(row.mean, row.interval, decimals, scale);
   // Without any such pair the mean is the row's own.
   if (row.pairs.converged > 0 && row.pairs.converged < row.pairs.all) {
     absl::StrAppend(&cell.below, cell.below.empty() ? "" : "; ", row.pairs.converged, " of ",
@@ -89,33 +89,44 @@ std::vector<Column> RunColumns(const Comparison& comparison) {
   return columns;
 }
 
+absl::string_view DifferenceTitle(const Comparison& comparison) {
+  return comparison.scale == report::Scale::kRatio ? "ratio" : "Δ";
+}
+
 // Setting, runs, metric, paired difference, costs: everything of DESIGN's table.
 std::vector<Column> MainColumns(const Comparison& comparison) {
   std::vector<Column> columns = RunColumns(comparison);
   const int means = report::MeanDecimals(comparison);
   const int differences = report::DifferenceDecimals(comparison);
+  const bool ratio = comparison.scale == report::Scale::kRatio;
+  const std::string paired =
+      absl::StrCat("Paired ", ratio ? "ratio" : "difference", " to the baseline");
   const std::vector<Column> more = {
-      {report::NameOfMetric(comparison.key).text, "mean [95 % CI]",
-       [means](const ComparisonRow& row) { return PairedMeanCell(row, means); }, false},
-      {"Paired difference to the baseline", "Δ [95 % CI]",
-       [differences](const ComparisonRow& row) {
+      {report::NameOfMetric(comparison.key).text,
+       absl::StrCat(report::MeanName(comparison.scale), " [95 % CI]"),
+       [means, scale = comparison.scale](const ComparisonRow& row) {
+         return PairedMeanCell(row, scale, means);
+       },
+       false},
+      {paired, absl::StrCat(DifferenceTitle(comparison), " [95 % CI]"),
+       [differences, scale = comparison.scale](const ComparisonRow& row) {
          if (!row.compared()) return TableCell();
-         return DifferenceCell(row.difference.mean, row.difference.interval, differences);
+         return DifferenceCell(scale, row.difference, differences);
        },
        false, true},
-      {"Paired difference to the baseline", "p, sign flips", OfPairs([](const ComparisonRow& row) {
+      {paired, "p, sign flips", OfPairs([](const ComparisonRow& row) {
          TableCell cell = PCell(row.difference.p_sign_flip);
          if (row.difference.p_sign_flip.defined() && !row.difference.exact) cell.below = "sampled";
          return cell;
        }),
        false},
-      {"Paired difference to the baseline", "p, Holm",
-       OfPairs([](const ComparisonRow& row) { return PCell(row.p_holm); }), false},
-      {"Paired difference to the baseline", "effect d_z",
+      {paired, "p, Holm", OfPairs([](const ComparisonRow& row) { return PCell(row.p_holm); }),
+       false},
+      {paired, "effect d_z",
        OfPairs([](const ComparisonRow& row) { return PairNumberCell(row.difference.effect); }),
        false},
-      {"Paired difference to the baseline", "wins", WinsCell, false},
-      {"Paired difference to the baseline", "r of pairs",
+      {paired, "wins", WinsCell, false},
+      {paired, "r of pairs",
        OfPairs([](const ComparisonRow& row) { return PairNumberCell(row.difference.correlation); }),
        false},
       {"Cost of a run", "device-s",
@@ -211,12 +222,12 @@ std::vector<size_t> ShownBlocks(const Comparison& comparison) {
 }
 
 // What a row is in a block: a baseline's mean, another's difference, each with its interval.
-TableCell MatchedCell(const MatchedBlock& block, const std::string& label) {
+TableCell MatchedCell(report::Scale scale, const MatchedBlock& block, const std::string& label) {
   const auto row = std::find_if(block.rows.begin(), block.rows.end(),
                                 [&label](const ComparisonRow& one) { return one.label == label; });
   if (row == block.rows.end()) return {"", "not in the grid"};
-  TableCell cell = row->compared() ? DifferenceCell(row->difference.mean, row->difference.interval)
-                                   : MeanCell(row->mean, row->interval);
+  TableCell cell = row->compared() ? DifferenceCell(scale, row->difference)
+                                   : MeanCell(row->mean, row->interval, -1, scale);
   const auto add = [&cell](size_t count, size_t of, absl::string_view what) {
     absl::StrAppend(&cell.below, cell.below.empty() ? "" : "; ", count, " of ", of, " ", what);
   };
@@ -246,7 +257,7 @@ void MatchedRows(const Comparison& comparison, const std::vector<size_t>& blocks
     if (row.is_baseline) out->Element("small", "baseline: its mean");
     out->Close();
     for (const size_t block : blocks) {
-      WriteCell(MatchedCell(comparison.matched[block], row.label), out);
+      WriteCell(MatchedCell(comparison.scale, comparison.matched[block], row.label), out);
     }
     out->Close();
   }
@@ -257,21 +268,23 @@ void MatchedRows(const Comparison& comparison, const std::vector<size_t>& blocks
 void MatchedTable(const Place& place, const Experiment& experiment, Markup* out) {
   const Comparison& comparison = experiment.comparison;
   const std::vector<size_t> blocks = ShownBlocks(comparison);
+  const bool ratio = comparison.scale == report::Scale::kRatio;
   if (blocks.empty()) return;
   const std::string axes = absl::StrJoin(comparison.tuned_axes, " and ");
   Subheading(place, absl::StrCat("At one shared ", axes), out);
   OpenScroll(absl::StrCat("Comparison at one shared ", axes), out);
   out->Open("table");
-  Caption(absl::StrCat(
-              "Paired difference to the baseline and its 95 % interval where both have the same ",
-              axes, ", one column a value; of a baseline the mean.",
-              comparison.reference.has_value()
-                  ? " The reference is the base spec's own value, or else the baseline's "
-                    "usual choice."
-                  : "",
-              blocks.size() < comparison.matched.size()
-                  ? " Only the reference is shown: the table is long."
-                  : ""),
+  Caption(absl::StrCat("Paired ", ratio ? "ratio" : "difference",
+                       " to the baseline and its 95 % interval where both have the same ", axes,
+                       ", one column a value; of a baseline the ",
+                       report::MeanName(comparison.scale), ".",
+                       comparison.reference.has_value()
+                           ? " The reference is the base spec's own value, or else the baseline's "
+                             "usual choice."
+                           : "",
+                       blocks.size() < comparison.matched.size()
+                           ? " Only the reference is shown: the table is long."
+                           : ""),
           out);
   out->Open("thead");
   HeadRow(MatchedTitles(comparison, blocks), out);
@@ -327,13 +340,17 @@ void FactorialTable(const Place& place, const Experiment& experiment, Markup* ou
   Caption(absl::StrCat(
               "What each setting of an axis does on average over the other axes (main effect), and "
               "by how much that changes where a second axis leaves its baseline (interaction, "
-              "×), by seed. ",
+              "×), by seed",
+              comparison.scale == report::Scale::kRatio
+                  ? ": geometric means of ratios, and of ratios of ratios. "
+                  : ". ",
               tuned ? "Values are tuned, so that a test would have to choose them again: "
-                      "differences are described and not tested."
+                      "effects are described and not tested."
                     : "Holm over the main effects, and over the interactions."),
           out);
   out->Open("thead");
-  std::vector<std::string> titles = {"effect", "combinations", "n", "Δ [95 % CI]"};
+  std::vector<std::string> titles = {"effect", "combinations", "n",
+                                     absl::StrCat(DifferenceTitle(comparison), " [95 % CI]")};
   if (!tuned) titles.insert(titles.end(), {"p, sign flips", "p, Holm"});
   HeadRow(titles, out);
   out->Close().Open("tbody");
@@ -342,7 +359,7 @@ void FactorialTable(const Place& place, const Experiment& experiment, Markup* ou
       out->Open("tr").Element("th", {{"scope", "row"}}, report::EffectText(effect));
       WriteCell({absl::StrCat(effect.combinations), ""}, out);
       WriteCell({absl::StrCat(effect.difference.n), ""}, out);
-      WriteCell(DifferenceCell(effect.difference.mean, effect.difference.interval, decimals), out);
+      WriteCell(DifferenceCell(comparison.scale, effect.difference, decimals), out);
       if (!tuned) {
         WriteCell(PCell(effect.difference.p_sign_flip), out);
         WriteCell(PCell(effect.p_holm), out);

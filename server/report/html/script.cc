@@ -27,7 +27,7 @@ absl::string_view PageScript() {
   }
 
   const number = (cell) => {
-    const text = cell.textContent.replace(/\u2212/g, '-').replace(/[+,<\u2248]/g, '');
+    const text = cell.textContent.replace(/\u2212/g, '-').replace(/[+,<\u00d7\u2248]/g, '');
     return parseFloat(text);
   };
   for (const table of all('table.main')) {

@@ -60,15 +60,12 @@ using report::Undefined;
 TableCell None(Undefined reason) { return {"", std::string(report::ReasonText(reason))}; }
 TableCell NoPair(Undefined reason) { return {"", std::string(report::PairReasonText(reason))}; }
 
-using Formatter = std::string (*)(double value, int decimals);
-
-// Of a mean that exists.
-TableCell WithInterval(const Number& mean, const Interval& interval, Formatter format, int column) {
-  const int decimals = report::DecimalsIn(column, mean, interval);
-  const std::string text = format(mean.value, decimals);
+// "2.44 [2.42, 2.46]" as a cell; without an interval its reason stands below.
+TableCell InTwo(const std::string& text, const Interval& interval) {
   if (!interval.defined()) return {text, std::string(report::ReasonText(interval.undefined))};
-  return {text, absl::StrCat("[", format(interval.low, decimals), ", ",
-                             format(interval.high, decimals), "]")};
+  const size_t bracket = text.find(" [");
+  if (bracket == std::string::npos) return {text, ""};  // no ratio is so large
+  return {text.substr(0, bracket), text.substr(bracket + 1)};
 }
 
 }  // namespace
@@ -83,14 +80,22 @@ TableCell PairNumberCell(const Number& number) {
   return {report::Plain(number.value, 2), ""};
 }
 
-TableCell MeanCell(const Number& mean, const Interval& interval, int decimals) {
+TableCell MeanCell(const Number& mean, const Interval& interval, int decimals,
+                   report::Scale scale) {
   if (!mean.defined()) return None(mean.undefined);
-  return WithInterval(mean, interval, report::Plain, decimals);
+  return InTwo(
+      report::ShownMean(scale, mean.value, interval, report::DecimalsIn(decimals, mean, interval)),
+      interval);
 }
 
-TableCell DifferenceCell(const Number& mean, const Interval& interval, int decimals) {
+TableCell DifferenceCell(report::Scale scale, const report::PairedStatistics& difference,
+                         int decimals) {
+  const Number& mean = difference.mean;
+  const Interval& interval = difference.interval;
   if (!mean.defined()) return NoPair(mean.undefined);
-  return WithInterval(mean, interval, report::Signed, decimals);
+  return InTwo(
+      report::ShownDifference(scale, mean, interval, report::DecimalsIn(decimals, mean, interval)),
+      interval);
 }
 
 TableCell PCell(const Number& p) {

@@ -42,9 +42,11 @@ struct TableCell {
 TableCell NumberCell(const report::Number& number);
 // About pairs, with two decimals.
 TableCell PairNumberCell(const report::Number& number);
-// A mean above its interval; with a sign for differences. `decimals`: those of its column.
-TableCell MeanCell(const report::Number& mean, const report::Interval& interval, int decimals = -1);
-TableCell DifferenceCell(const report::Number& mean, const report::Interval& interval,
+// A mean above its interval; with a sign for differences, or a ratio. `decimals`: those of its
+// column.
+TableCell MeanCell(const report::Number& mean, const report::Interval& interval, int decimals = -1,
+                   report::Scale scale = report::Scale::kDifference);
+TableCell DifferenceCell(report::Scale scale, const report::PairedStatistics& difference,
                          int decimals = -1);
 // ".031", "< .001".
 TableCell PCell(const report::Number& p);

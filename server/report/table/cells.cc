@@ -12,21 +12,19 @@
 
 namespace ablate::report {
 
-std::string MeanCell(const ComparisonRow& row, int decimals, bool interval) {
+std::string MeanCell(const ComparisonRow& row, Scale scale, int decimals, bool interval) {
   if (!row.mean.defined()) return std::string(ReasonText(row.mean.undefined));
-  decimals = DecimalsIn(decimals, row.mean, row.interval);
-  const std::string mean = Plain(row.mean.value, decimals);
-  if (!interval || !row.interval.defined()) return mean;
-  return absl::StrCat(mean, " [", Plain(row.interval.low, decimals), ", ",
-                      Plain(row.interval.high, decimals), "]");
+  const std::string text =
+      ShownMean(scale, row.mean.value, row.interval, DecimalsIn(decimals, row.mean, row.interval));
+  return interval ? text : text.substr(0, text.find(" ["));
 }
 
-std::string DifferenceCell(const ComparisonRow& row, int decimals) {
+std::string DifferenceCell(const ComparisonRow& row, Scale scale, int decimals) {
   if (row.is_baseline) return "\u2014";
   const PairedStatistics& difference = row.difference;
   if (!difference.mean.defined()) return std::string(PairReasonText(difference.mean.undefined));
-  std::string text = SignedWithInterval(difference.mean, difference.interval,
-                                        DecimalsIn(decimals, difference.mean, difference.interval));
+  std::string text = ShownDifference(scale, difference.mean, difference.interval,
+                                     DecimalsIn(decimals, difference.mean, difference.interval));
   if (!difference.interval.defined()) {
     absl::StrAppend(&text, " (no interval: ", ReasonText(difference.interval.undefined), ")");
   }
@@ -64,7 +62,7 @@ std::string ParametersCell(const ComparisonRow& row) {
   return absl::StrCat(low, " to ", text::Grouped(row.parameters->high));
 }
 
-std::string RatioCell(const ComparisonRow& row, const Number& number, bool sign) {
+std::string PureNumberCell(const ComparisonRow& row, const Number& number, bool sign) {
   if (row.is_baseline) return "";
   if (!number.defined()) return std::string(PairReasonText(number.undefined));
   return sign ? Signed(number.value, 2) : Plain(number.value, 2);

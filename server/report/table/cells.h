@@ -10,10 +10,11 @@ namespace ablate::report {
 
 // "2.437", with "[2.42, 2.45]" if `interval`; with decimals of its own, or scientific, where
 // `decimals` would print it as 0; the reason where there is none.
-std::string MeanCell(const ComparisonRow& row, int decimals, bool interval);
+std::string MeanCell(const ComparisonRow& row, Scale scale, int decimals, bool interval);
 
-// "+.031 [+.024, +.038] (10 of 12)": the count where pairs did not converge. "—" for a baseline.
-std::string DifferenceCell(const ComparisonRow& row, int decimals = -1);  // those of its column
+// "+.031 [+.024, +.038] (10 of 12)", "×1.42 [1.31, 1.55]": the count where pairs did not converge.
+// "—" for a baseline. `decimals` are those of its column.
+std::string DifferenceCell(const ComparisonRow& row, Scale scale, int decimals = -1);
 
 // ".031", "<.001", "≈.012" if not `exact`; "" for a baseline.
 std::string PCell(const ComparisonRow& row, const Number& p, bool exact = true);
@@ -28,7 +29,7 @@ std::string DivergedCell(const ComparisonRow& row);
 std::string ParametersCell(const ComparisonRow& row);
 
 // Of a compared row, with two decimals and a sign where asked for; the reason where it has none.
-std::string RatioCell(const ComparisonRow& row, const Number& number, bool sign);
+std::string PureNumberCell(const ComparisonRow& row, const Number& number, bool sign);
 
 // Three significant digits, whole from a hundred on; "" where undefined.
 std::string CostCell(const Number& number);

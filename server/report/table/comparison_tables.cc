@@ -50,10 +50,11 @@ class Builder {
   }
 
   void AddDifference() {
-    Add(absl::StrCat("\u0394 vs ", BaselineName(comparison_), " [95 % CI]"), false,
-        [decimals = DifferenceDecimals(comparison_)](const ComparisonRow& row) {
-          return DifferenceCell(row, decimals);
-        });
+    const bool ratio = comparison_.scale == Scale::kRatio;
+    Add(absl::StrCat(ratio ? "ratio to " : "\u0394 vs ", BaselineName(comparison_), " [95 % CI]"),
+        false,
+        [scale = comparison_.scale, decimals = DifferenceDecimals(comparison_)](
+            const ComparisonRow& row) { return DifferenceCell(row, scale, decimals); });
   }
 
   Table Take() {
@@ -90,8 +91,12 @@ Table MainTable(const Comparison& comparison) {
                    [](const ComparisonRow& row) { return ChosenText(row); });
   builder.Add("n", true, [](const ComparisonRow& row) { return absl::StrCat(row.n); });
   builder.Add("diverged", true, DivergedCell);
-  builder.Add(absl::StrCat(NameOfMetric(comparison.key).text, " [95 % CI]"), false,
-              [decimals](const ComparisonRow& row) { return MeanCell(row, decimals, true); });
+  const bool ratio = comparison.scale == Scale::kRatio;
+  builder.Add(absl::StrCat(NameOfMetric(comparison.key).text, ratio ? ", geometric mean" : "",
+                           " [95 % CI]"),
+              false, [scale = comparison.scale, decimals](const ComparisonRow& row) {
+                return MeanCell(row, scale, decimals, true);
+              });
   builder.AddDifference();
   builder.AddIfAny("p (sign flip)", true, [](const ComparisonRow& row) {
     return PCell(row, row.difference.p_sign_flip, row.difference.exact);
@@ -100,11 +105,11 @@ Table MainTable(const Comparison& comparison) {
     return PCell(row, row.p_holm, row.difference.exact);
   });
   builder.AddIfAny("d_z", true, [](const ComparisonRow& row) {
-    return RatioCell(row, row.difference.effect, true);
+    return PureNumberCell(row, row.difference.effect, true);
   });
   if (HasWins(comparison)) builder.AddIfAny("wins", true, WinsCell);
   builder.AddIfAny("r", true, [](const ComparisonRow& row) {
-    return RatioCell(row, row.difference.correlation, false);
+    return PureNumberCell(row, row.difference.correlation, false);
   });
   builder.AddIfAny("device s", true,
                    [](const ComparisonRow& row) { return CostCell(row.device_seconds); });
@@ -123,8 +128,10 @@ Table BriefTable(const Comparison& comparison, std::optional<uint32_t> at) {
     const std::string space(widest - text::CountCharacters(row.label), ' ');
     return absl::StrCat(row.label, space, "  ", ChosenText(row, comparison.tuned_axes));
   });
-  builder.Add("mean", false,
-              [decimals](const ComparisonRow& row) { return MeanCell(row, decimals, false); });
+  builder.Add(std::string(MeanName(comparison.scale)), false,
+              [scale = comparison.scale, decimals](const ComparisonRow& row) {
+                return MeanCell(row, scale, decimals, false);
+              });
   builder.AddDifference();
   builder.AddIfAny("p (Holm)", false, [](const ComparisonRow& row) {
     return PCell(row, row.p_holm, row.difference.exact);
@@ -179,12 +186,14 @@ Table FactorialTable(const Comparison& comparison) {
   };
   add("crossed axes", EffectText);
   add("over", [](const Effect& effect) { return Counted(effect.combinations, "combination"); });
-  add("\u0394 [95 % CI]", [column = EffectDecimals(factorial)](const Effect& effect) {
-    const PairedStatistics& difference = effect.difference;
-    if (!difference.mean.defined()) return std::string(PairReasonText(difference.mean.undefined));
-    return SignedWithInterval(difference.mean, difference.interval,
-                              DecimalsIn(column, difference.mean, difference.interval));
-  });
+  const bool ratio = comparison.scale == Scale::kRatio;
+  add(ratio ? "ratio [95 % CI]" : "\u0394 [95 % CI]",
+      [scale = comparison.scale, column = EffectDecimals(factorial)](const Effect& effect) {
+        const PairedStatistics& of = effect.difference;
+        if (!of.mean.defined()) return std::string(PairReasonText(of.mean.undefined));
+        return ShownDifference(scale, of.mean, of.interval,
+                               DecimalsIn(column, of.mean, of.interval));
+      });
   if (comparison.tuned_axes.empty()) {
     add("p (Holm)", [](const Effect& effect) {
       if (!effect.p_holm.defined()) return std::string(PairReasonText(effect.p_holm.undefined));
@@ -314,12 +323,16 @@ constexpr Field kFields[] = {
     {"unfinished", [](Row row) { return absl::StrCat(row.unfinished); }},
 };
 
-// An axis's name, unless a field has it.
+// Of columns that the whole comparison says.
+constexpr absl::string_view kOtherTitles[] = {"key",   "label", "ended", "planned",   "verdict",
+                                              "grade", "scale", "ratio", "ratio_low", "ratio_high"};
+
+// An axis's name, unless a column has it.
 std::string AxisTitle(const std::string& axis) {
-  const bool taken = axis == "label" || axis == "key" || axis == "ended" || axis == "planned" ||
-                     axis == "verdict" ||
-                     std::any_of(std::begin(kFields), std::end(kFields),
-                                 [&axis](const Field& field) { return axis == field.title; });
+  const bool taken =
+      std::find(std::begin(kOtherTitles), std::end(kOtherTitles), axis) != std::end(kOtherTitles) ||
+      std::any_of(std::begin(kFields), std::end(kFields),
+                  [&axis](const Field& field) { return axis == field.title; });
   return taken ? absl::StrCat("axis_", axis) : axis;
 }
 
@@ -346,6 +359,17 @@ Table DataTable(const Comparison& comparison) {
   });
   add("grade", [&comparison](Row row) {
     return row.compared() ? std::string(GradeName(Decide(comparison, row).grade)) : "";
+  });
+  const bool ratio = comparison.scale == Scale::kRatio;
+  add("scale", [ratio](Row) { return ratio ? "ratio" : "difference"; });
+  add("ratio", [ratio](Row row) {
+    return ratio ? Exact(OffScale(Scale::kRatio, row.difference.mean)) : "";
+  });
+  add("ratio_low", [ratio](Row row) {
+    return ratio ? Low(OffScale(Scale::kRatio, row.difference.interval)) : "";
+  });
+  add("ratio_high", [ratio](Row row) {
+    return ratio ? High(OffScale(Scale::kRatio, row.difference.interval)) : "";
   });
   return table;
 }

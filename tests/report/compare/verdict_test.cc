@@ -309,7 +309,7 @@ TEST(RowVerdictTest, NoSeedInCommonIsNoComparison) {
   for (Cell& cell : input.cells) cell.seed += cell.labels[0] == "post" ? 10 : 0;
   EXPECT_EQ(
       RowVerdict(*Compare(input), 1).text,
-      "“post” against “pre”: no verdict below 3 pairs; no seed has a result of both; at least 6 "
+      "“post” against “pre”: no verdict below 3 pairs; they have no seed in common; at least 6 "
       "seeds are needed to establish anything.");
 }
 

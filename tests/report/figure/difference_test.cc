@@ -4,6 +4,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 
 #include "tests/report/figure/example_curves.h"
@@ -24,13 +25,52 @@ TEST(PairedCurvesTest, SubtractsAtTheStepsThatBothHave) {
                               {7, {0, 5, 20, 30}, {4, 9, 1.5, 9}},  // without a point at 10
                               {8, {10}, {1}, true},                 // diverged
                               {9, {0}, {2}}}};                      // its partner diverged
-  const SettingCurves paired = PairedCurves(row, baseline);
+  const SettingCurves paired = PairedCurves(report::Scale::kDifference, row, baseline);
   EXPECT_EQ(paired.label, "post");
   EXPECT_EQ(paired.style, 2u);
   ASSERT_EQ(paired.seeds.size(), 1u);
   EXPECT_EQ(paired.seeds[0].seed, 7u);
   EXPECT_THAT(paired.seeds[0].steps, ElementsAre(0, 20));
   EXPECT_THAT(paired.seeds[0].values, ElementsAre(1, .5));
+}
+
+TEST(PairedCurvesTest, SubtractsLogarithmsWhereThereAreSome) {
+  const SettingCurves baseline = {"pre", 0, {{7, {0, 10, 20}, {3, 2, 0}}}};
+  const SettingCurves row = {"post", 2, {{7, {0, 10, 20}, {6, -1, 1}}}};
+  const SettingCurves paired = PairedCurves(report::Scale::kRatio, row, baseline);
+  ASSERT_EQ(paired.seeds.size(), 1u);
+  EXPECT_NEAR(paired.seeds[0].values[0], std::log(2), 1e-12);
+  EXPECT_TRUE(std::isnan(paired.seeds[0].values[1]));
+  EXPECT_TRUE(std::isnan(paired.seeds[0].values[2]));
+}
+
+TEST(DifferenceFigureTest, HasRatiosAtItsAxisAndInItsNumbers) {
+  report::ComparisonInput grid = Settings({{"pre", {1, 2, 4, 8}}, {"post", {2.1, 3.9, 8.2, 15.8}}});
+  grid.key = "train/gradient_norm";
+  grid.scale = report::Scale::kRatio;
+  const report::Comparison comparison = *report::Compare(grid);
+  SettingCurves pre{"pre", 0, {}}, post{"post", 1, {}};
+  for (uint32_t seed = 0; seed < 4; ++seed) {
+    const double norm = std::exp(seed);
+    pre.seeds.push_back({seed, {0, 10, 20}, {norm, norm, norm}});
+    post.seeds.push_back({seed, {0, 10, 20}, {norm, 3 * norm, 2 * norm}});
+  }
+  Input input;
+  input.comparison = &comparison;
+  input.key = grid.key;
+  input.title = "norms";
+  input.settings = {
+      ReduceSetting(kDifference, PairedCurves(comparison.scale, post, pre), input.curves)};
+  const auto drawing = Draw(kDifference, input);
+  ASSERT_TRUE(drawing.ok()) << drawing.status();
+  EXPECT_EQ(drawing->figure.title, "norms: ratio of gradient norm to pre over steps");
+  const Axis& axis = drawing->figure.panels[0].y;
+  const auto tick = std::find_if(axis.ticks.begin(), axis.ticks.end(),
+                                 [](const Tick& one) { return one.label == "×2"; });
+  ASSERT_NE(tick, axis.ticks.end());
+  EXPECT_NEAR(tick->at, std::log(2), 1e-12);
+  EXPECT_THAT(drawing->csv, HasSubstr("post,0,20,2,,\n"));
+  EXPECT_THAT(drawing->figure.description, HasSubstr("They end: post ×2.0 ["));
 }
 
 // Settings whose paired difference to "pre" is at each step what is given, a hundredth more or less
@@ -58,7 +98,8 @@ class ReversalTest : public testing::Test {
     Input input;
     input.comparison = &comparison_;
     input.key = "eval/loss";
-    input.settings = {ReduceSetting(kDifference, PairedCurves(of_none, of_pre), input.curves)};
+    input.settings = {
+        ReduceSetting(kDifference, PairedCurves(comparison_.scale, of_none, of_pre), input.curves)};
     const auto drawing = Draw(kDifference, input);
     EXPECT_TRUE(drawing.ok()) << drawing.status();
     if (drawing.ok()) description_ = drawing->figure.description;

@@ -300,7 +300,8 @@ inline Input MakeInput(const Kind& kind, const report::ComparisonInput& grid,
     SettingCurves curves = MakeCurves(shapes[i], i);
     curves.style = style(i);
     input.settings.push_back(ReduceSetting(
-        kind, paired ? PairedCurves(curves, MakeCurves(shapes[0], 0)) : curves, input.curves));
+        kind, paired ? PairedCurves(comparison.scale, curves, MakeCurves(shapes[0], 0)) : curves,
+        input.curves));
   }
   return input;
 }

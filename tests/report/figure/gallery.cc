@@ -66,6 +66,19 @@ std::vector<Example> Examples() {
   examples.push_back(Crossed("crossed23", {"pre", "post"}, {"on", "half", "off"}, false));
   examples.push_back(
       Crossed("crossed34", {"pre", "post", "none"}, {"on", "half", "third", "off"}, true));
+  // Norms over decades, compared as ratios.
+  Example ratios{"ratios", {}, {{"pre", 40, 20}, {"post", 90, 34}, {"none", 30, 4}}};
+  rows = {{"pre", {}}, {"post", {}}, {"none", {}}};
+  for (int s = 0; s < 12; ++s) {
+    rows[0].second.push_back(std::exp(s % 7));
+    rows[1].second.push_back(1.6 * std::exp(s % 7 + .1 * (s % 3)));
+    rows[2].second.push_back(.2 * std::exp(s % 7 + .2 * (s % 2)));
+  }
+  ratios.grid = Settings(rows);
+  ratios.grid.key = "train/gradient_norm";
+  ratios.grid.better = report::Better::kNeither;
+  ratios.grid.scale = report::Scale::kRatio;
+  examples.push_back(ratios);
   // Of three settings one is far away; a run explodes within a few steps.
   examples.push_back({"three",
                       Settings({{"pre", {2.4, 2.41, 2.42}},

@@ -8,6 +8,8 @@
 #include <cmath>
 #include <fstream>
 #include <iterator>
+#include <map>
+#include <set>
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
@@ -294,6 +296,36 @@ TEST(ForestTest, PointsToNothingBetterWhereNeitherIs) {
     }
     EXPECT_EQ(texts.count("3/3") + texts.count("0/3"), 0u);
     EXPECT_THAT(drawing->csv, HasSubstr(",3,3,,6,6,"));
+  }
+}
+
+TEST(ForestTest, HasRatiosWhereTheyAreCompared) {
+  report::ComparisonInput grid =
+      Settings({{"a", {1, 10, 100, 1000}}, {"b", {2.1, 19, 210, 1900}}, {"c", {.5, 5, 51, 490}}});
+  grid.key = "train/gradient_norm";
+  grid.scale = report::Scale::kRatio;
+  const auto comparison = report::Compare(grid);
+  const Kind& kind = *FindKind("forest");
+  for (const double width : kWidths) {
+    const auto drawing = Draw(kind, MakeInput(kind, grid, *comparison, {}, width));
+    ASSERT_TRUE(drawing.ok()) << drawing.status();
+    EXPECT_THAT(Outside(drawing->figure), ElementsAre());
+    EXPECT_THAT(Overlapping(drawing->figure), ElementsAre());
+    const Panel& panel = drawing->figure.panels[0];
+    std::map<std::string, double> ticks;
+    for (const Tick& tick : panel.x.ticks) ticks[tick.label] = tick.at;
+    ASSERT_EQ(ticks.count("×1") + ticks.count("×2"), 2u);
+    EXPECT_EQ(ticks["×1"], 0);
+    EXPECT_NEAR(ticks["×2"], std::log(2), 1e-12);
+    ASSERT_EQ(panel.rules.size(), 1u);
+    EXPECT_NEAR(panel.rules[0].x0, XInches(panel, 0), 1e-12) << "the rule stands at ×1";
+    std::set<std::string> texts;
+    for (const Text& text : drawing->figure.texts) texts.insert(text.text);
+    EXPECT_EQ(texts.count("gradient norm, ratio to a"), 1u);
+    EXPECT_EQ(texts.count("×2.00 [1.82, 2.19]"), 1u);
+    EXPECT_THAT(drawing->csv, StartsWith("group,setting,baseline,seed,ratio,low,high,"));
+    EXPECT_THAT(LineOf(drawing->csv, ",b,a,0,"), StartsWith(",b,a,0,2.1,,"));
+    EXPECT_THAT(drawing->figure.description, HasSubstr("Ratios of gradient norm: b ×2.00 ["));
   }
 }
 

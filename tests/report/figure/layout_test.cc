@@ -68,6 +68,22 @@ TEST(TicksTest, AreRoundWithTheDecimalsOfTheirStep) {
   EXPECT_THAT(LabelsOf(LogAxis(Of({2, 9}), 0, 5)), ElementsAre("2", "3", "5"));
 }
 
+TEST(AxesTest, HaveRatiosAtLogarithms) {
+  const auto ratios = [](double low, double high, size_t ticks) {
+    return RatioAxis(Of({std::log(low), std::log(high)}), 0, ticks);
+  };
+  EXPECT_THAT(LabelsOf(ratios(.97, 1.11, 4)), ElementsAre("×1.00", "×1.05", "×1.10"));
+  EXPECT_THAT(LabelsOf(ratios(.4, 4, 5)), ElementsAre("×.5", "×1", "×2", "×3"));
+  EXPECT_THAT(LabelsOf(ratios(.01, 40, 4)), ElementsAre("×.01", "×.1", "×1", "×10"));
+  EXPECT_THAT(LabelsOf(ratios(1e-9, 1e5, 4)), ElementsAre("×10⁻⁸", "×10⁻⁴", "×1", "×10⁴"));
+  const Axis axis = ratios(.4, 4, 5);
+  ASSERT_EQ(axis.ticks.size(), 4u);
+  EXPECT_EQ(axis.ticks[1].at, 0);
+  EXPECT_NEAR(axis.ticks[2].at, std::log(2), 1e-12);
+  EXPECT_FALSE(axis.log) << "what it shows are logarithms already";
+  EXPECT_THAT(RatioAxis(Of({}), .1, 5).ticks, testing::IsEmpty());
+}
+
 TEST(TicksTest, SurviveDegenerateRanges) {
   for (const Axis& axis : {LinearAxis(Of({}), 0.1, 5), LinearAxis(Of({0}), 0.1, 5),
                            LinearAxis(Of({-3, -3}), 0.1, 5), StepAxis(Of({7}), 5),

@@ -39,10 +39,17 @@ TEST(DataUriTest, EncodesWhatAnAddressMayNotHold) {
 }
 
 TEST(CellTest, ShowsIntervalsBelowTheirMean) {
-  const TableCell cell =
-      DifferenceCell(report::Defined(.0312), report::DefinedInterval(.0241, .0383));
+  report::PairedStatistics difference;
+  difference.mean = report::Defined(.0312);
+  difference.interval = report::DefinedInterval(.0241, .0383);
+  const TableCell cell = DifferenceCell(report::Scale::kDifference, difference);
   EXPECT_EQ(cell.text, "+.031");
   EXPECT_EQ(cell.below, "[+.024, +.038]");
+  const TableCell ratio = DifferenceCell(report::Scale::kRatio, difference);
+  EXPECT_EQ(ratio.text, "×1.032");
+  EXPECT_EQ(ratio.below, "[1.024, 1.039]");
+  difference.interval = report::DefinedInterval(-800, 800);
+  EXPECT_EQ(DifferenceCell(report::Scale::kRatio, difference).below, "") << "no number is so large";
 }
 
 TEST(CellTest, SaysWhyThereIsNoNumber) {

@@ -1,4 +1,6 @@
 // What a page says: the order of its sections, the answer, figures that are missing, contents.
+#include <cmath>
+
 #include "absl/strings/str_cat.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
@@ -80,6 +82,31 @@ TEST(PageTest, CallsNothingBetterWhereNeitherIs) {
   EXPECT_THAT(page, Not(HasSubstr("better or worse")));
   EXPECT_THAT(page, Not(HasSubstr(">wins<")));
   EXPECT_THAT(PageOf({Example()}), HasSubstr(">wins<"));
+}
+
+TEST(PageTest, SaysRatiosEverywhereWhereTheyAreCompared) {
+  Experiment experiment = Example();
+  report::ComparisonInput input = report::OneAxis({{"pre", {}}, {"post", {}}});
+  input.key = "train/gradient_norm";
+  input.scale = report::Scale::kRatio;
+  for (uint32_t seed = 0; seed < 8; ++seed) {
+    const double norm = std::exp(seed), times = 1.42 * std::exp(seed % 2 == 0 ? .1 : -.1);
+    input.cells.push_back(report::MakeCell({"pre"}, seed, norm));
+    input.cells.push_back(report::MakeCell({"post"}, seed, norm * times));
+  }
+  experiment.comparison = *report::Compare(input);
+  experiment.changes.assign(2, {});
+  experiment.windows.clear();
+  const std::string page = PageOf({experiment});
+  for (const char* text :
+       {"<strong>Higher by a factor of 1.42</strong> [1.30, 1.55]; better on 0 of 8 seeds",
+        "Gradient norm (compared as ratios, lower is better)", "; means are geometric.",
+        ">geometric mean [95 % CI]<", ">Paired ratio to the baseline<", ">ratio [95 % CI]<",
+        "×1.42<small>[1.30, 1.55]</small>", "the ratio is the geometric mean, over the seeds"}) {
+    EXPECT_THAT(page, HasSubstr(text));
+  }
+  EXPECT_THAT(page, Not(HasSubstr("Δ is the mean")));
+  EXPECT_THAT(page, Not(HasSubstr("Paired difference to")));
 }
 
 TEST(PageTest, CountsDivergedRunsInTheTable) {

@@ -1,6 +1,9 @@
 // Tables of a comparison: what columns there are and what their cells say.
 #include "server/report/table/comparison_tables.h"
 
+#include <cmath>
+
+#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
@@ -69,7 +72,7 @@ TEST(BriefTableTest, SaysMetricChoiceDifferenceAndWins) {
   EXPECT_THAT(table.columns[0].cells,
               ElementsAre("pre   lr .004", "post  lr .002", "none  lr .004"));
   EXPECT_EQ(table.columns[2].cells[0], "—");
-  EXPECT_EQ(table.columns[2].cells[1], "+.0300 [+.0161, +.0494]");
+  EXPECT_EQ(table.columns[2].cells[1], "+.0300 [+.0218, +.0360]");
   EXPECT_EQ(table.columns[2].cells[2], "−.0400 [−.0427, −.0373]");
   EXPECT_THAT(table.columns[3].cells, ElementsAre("", ".001", ".001"));
   EXPECT_THAT(table.columns[4].cells, ElementsAre("", "0/12", "12/12"));
@@ -103,7 +106,7 @@ TEST(CellsTest, CountConvergedPairsAndTies) {
   Diverge(&post, 0, 2);
   post[2] = Base(8)[2];
   const Comparison comparison = Compared(OneAxis({{"pre", Base(8)}, {"post", post}}));
-  EXPECT_THAT(DifferenceCell(comparison.rows[1]), HasSubstr(" (6 of 8)"));
+  EXPECT_THAT(DifferenceCell(comparison.rows[1], Scale::kDifference), HasSubstr(" (6 of 8)"));
   EXPECT_EQ(WinsCell(comparison.rows[1]), "0/8, 1 tie");
   EXPECT_EQ(DivergedCell(comparison.rows[1]), "2/8");
   EXPECT_EQ(DivergedCell(comparison.rows[0]), "0");
@@ -111,11 +114,11 @@ TEST(CellsTest, CountConvergedPairsAndTies) {
 
 TEST(CellsTest, GiveTheReasonOfWhatDoesNotExist) {
   const Comparison one = Compared(OneAxis({{"pre", {2.4}}, {"post", {2.5}}}));
-  EXPECT_EQ(DifferenceCell(one.rows[1]), "+.100 (no interval: too few pairs)");
-  EXPECT_EQ(RatioCell(one.rows[1], one.rows[1].difference.effect, true), "too few pairs");
+  EXPECT_EQ(DifferenceCell(one.rows[1], Scale::kDifference), "+.100 (no interval: too few pairs)");
+  EXPECT_EQ(PureNumberCell(one.rows[1], one.rows[1].difference.effect, true), "too few pairs");
   const Comparison none = Compared(OneAxis({{"pre", {2.4}}, {"post", {kDivergedRun}}}));
-  EXPECT_EQ(DifferenceCell(none.rows[1]), "no pair converged");
-  EXPECT_EQ(MeanCell(none.rows[1], 3, true), "all diverged");
+  EXPECT_EQ(DifferenceCell(none.rows[1], Scale::kDifference), "no pair converged");
+  EXPECT_EQ(MeanCell(none.rows[1], Scale::kDifference, 3, true), "all diverged");
 }
 
 // Rows of two runs around a mean: the interval is wide, but of the mean's size.
@@ -124,7 +127,7 @@ TEST(CellsTest, NeverPrintASmallMeanAsZero) {
     const Comparison comparison = Compared(OneAxis(settings));
     std::vector<std::string> cells;
     for (const ComparisonRow& row : comparison.rows) {
-      cells.push_back(MeanCell(row, MeanDecimals(comparison), false));
+      cells.push_back(MeanCell(row, Scale::kDifference, MeanDecimals(comparison), false));
     }
     return cells;
   };
@@ -172,9 +175,59 @@ TEST(DataTableTest, HasExactNumbersAndNothingForWhatIsUndefined) {
 
 TEST(DataTableTest, RenamesAnAxisThatIsCalledLikeANumber) {
   ComparisonInput input = OneAxis({{"a", Base(3)}, {"b", Base(3)}});
-  input.axes[0].name = "mean";
-  const Table table = DataTable(Compared(input));
-  EXPECT_THAT(Cells(table, "axis_mean"), ElementsAre("a", "b"));
+  for (const char* name : {"mean", "grade", "scale"}) {
+    input.axes[0].name = name;
+    const Table table = DataTable(Compared(input));
+    EXPECT_THAT(Cells(table, absl::StrCat("axis_", name)), ElementsAre("a", "b"));
+  }
+}
+
+// Two settings of which the second is 1.42 times the first, give or take a tenth.
+ComparisonInput RatioGrid() {
+  std::vector<double> pre, post;
+  for (int seed = 0; seed < 8; ++seed) {
+    pre.push_back(std::exp(seed - 4));
+    post.push_back(1.42 * pre.back() * std::exp(seed % 2 == 0 ? .1 : -.1));
+  }
+  ComparisonInput input = OneAxis({{"pre", pre}, {"post", post}});
+  input.key = "train/gradient_norm";
+  input.better = Better::kNeither;
+  input.scale = Scale::kRatio;
+  return input;
+}
+
+TEST(RatioTablesTest, SayRatiosAndGeometricMeans) {
+  const Comparison comparison = Compared(RatioGrid());
+  const Table brief = BriefTable(comparison, std::nullopt);
+  EXPECT_THAT(Titles(brief), ElementsAre("gradient norm", "geometric mean",
+                                         "ratio to pre [95 % CI]", "p (Holm)", "diverged"));
+  EXPECT_THAT(Cells(brief, "ratio to pre [95 % CI]"), ElementsAre("—", "×1.42 [1.30, 1.55]"));
+  const Table table = MainTable(comparison);
+  EXPECT_THAT(Titles(table), Contains("gradient norm, geometric mean [95 % CI]"));
+  EXPECT_THAT(RenderLatex(table), HasSubstr("$\\times$1.42 {[}1.30, 1.55{]}"));
+  EXPECT_THAT(ComparisonText(comparison, {}, std::nullopt),
+              HasSubstr("gradient norm higher by a factor of 1.42 [1.30, 1.55] over 8 seeds"));
+}
+
+TEST(RatioTablesTest, HaveTheLogarithmsDifferenceAndTheRatioAsData) {
+  const Comparison comparison = Compared(RatioGrid());
+  const Table table = DataTable(comparison);
+  const PairedStatistics& of = comparison.rows[1].difference;
+  const auto number = [&](const std::string& title) {
+    double value = 0;
+    EXPECT_TRUE(absl::SimpleAtod(Cells(table, title)[1], &value)) << title;
+    return value;
+  };
+  EXPECT_THAT(Cells(table, "scale"), ElementsAre("ratio", "ratio"));
+  EXPECT_EQ(number("difference"), of.mean.value);
+  EXPECT_EQ(number("difference_low"), of.interval.low);
+  EXPECT_EQ(number("ratio"), std::exp(of.mean.value));
+  EXPECT_EQ(number("ratio_low"), std::exp(of.interval.low));
+  EXPECT_EQ(number("ratio_high"), std::exp(of.interval.high));
+  EXPECT_EQ(Cells(table, "ratio")[0], "") << "a baseline";
+  const Table plain = DataTable(Compared(TunedGrid()));
+  EXPECT_THAT(Cells(plain, "scale"), ElementsAre("difference", "difference", "difference"));
+  EXPECT_THAT(Cells(plain, "ratio"), ElementsAre("", "", ""));
 }
 
 TEST(ComparisonTextTest, PutsTableNoteVerdictAndWindowsOnLines) {
