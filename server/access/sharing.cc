@@ -66,8 +66,8 @@ absl::Status Sharing::Initialize(const std::string& address, const std::vector<s
   if (has_users) {
     const auto user = store_->GetUser(admin);
     if (!user.ok() || user->role != storage::Role::kAdmin) {
-      return absl::FailedPreconditionError(
-          absl::StrCat(admin, " is no admin: this server has users, and needs one of its admins: --user NAME"));
+      return absl::FailedPreconditionError(absl::StrCat(
+          admin, " is no admin: this server has users, and needs one of its admins: --user NAME"));
     }
   }
   const std::vector<std::string> names = NamesOf(reached_at->host.text, hosts);

@@ -172,12 +172,14 @@ absl::StatusOr<std::vector<Operand>> ReadOperands(const rpc::View& view,
 absl::StatusOr<ComparedGrid> CompareMerged(const rpc::View& view,
                                            const std::vector<Operand>& operands, GridQuery query,
                                            const report::CompareOptions& options) {
-  for (auto& [axis, label] : query.baseline) {
-    const auto named = FindOperand(view, label, absl::StrCat("baseline", reflect::Subscript(axis)));
+  std::map<std::string, Operand> baseline;
+  for (const auto& [axis, label] : query.baseline) {
+    auto named = FindOperand(view, label, absl::StrCat("baseline", reflect::Subscript(axis)));
     if (!named.ok()) return named.status();
-    label = OperandName(named->experiment, named->part);
+    baseline[axis] = *std::move(named);
   }
-  auto merged = MergeGrids(view.store, operands, query, options.cancelled);
+  query.baseline.clear();
+  auto merged = MergeGrids(view.store, operands, baseline, query, options.cancelled);
   if (!merged.ok()) return merged.status();
   auto compared = Compare(*std::move(merged), query.at, options);
   if (!compared.ok()) return compared.status();

@@ -37,7 +37,7 @@ std::set<std::string> SpecsOf(const Setting& setting) {
   return specs;
 }
 
-std::string LabelOf(const storage::CellRecord& cell, const std::string& axis) {
+std::string LabelAt(const storage::CellRecord& cell, const std::string& axis) {
   for (const auto& [name, label] : cell.labels) {
     if (name == axis) return label;
   }
@@ -54,8 +54,9 @@ std::string ValueAt(const TrainedGrid& grid, size_t cell, const std::string& pat
 
 class Merger {
  public:
-  Merger(storage::Store* store, const GridQuery& query, const Cancelled& cancelled)
-      : store_(store), query_(query), cancelled_(cancelled) {}
+  Merger(storage::Store* store, const GridQuery& query,
+         const std::map<std::string, Operand>& baseline, const Cancelled& cancelled)
+      : store_(store), query_(query), baseline_(baseline), cancelled_(cancelled) {}
 
   absl::StatusOr<TrainedGrid> Run(const std::vector<Operand>& operands) {
     if (!query_.by.empty()) {
@@ -88,7 +89,6 @@ class Merger {
     }
     GridQuery query = query_;
     query.analyses = AnalysisNumbers::kAll;
-    query.baseline.clear();
     if (query.key.empty()) query.key = PrimaryMetric(experiments[0].spec);
     if (tuned) query.choice_key = ChoiceMetric(experiments[0].spec);
     for (StoredExperiment& experiment : experiments) {
@@ -100,6 +100,11 @@ class Merger {
       merged_.metrics.Merge(added.metrics);
     }
     return absl::OkStatus();
+  }
+
+  // With its experiment before it, unless there is only that one.
+  std::string LabelOf(const std::string& experiment, const std::string& part) const {
+    return ids_.size() == 1 && !part.empty() ? part : OperandName(experiment, part);
   }
 
   // The settings that an operand names, in their order.
@@ -114,7 +119,7 @@ class Merger {
       const std::string part =
           operand.part.empty() ? names.Setting(grid.cells[cell]) : operand.part;
       const auto [place, added] = places.emplace(part, settings.size());
-      if (added) settings.push_back({OperandName(operand.experiment, part), &grid, {}});
+      if (added) settings.push_back({LabelOf(operand.experiment, part), &grid, {}});
       settings[place->second].cells.push_back(cell);
     }
     for (Setting& setting : settings) AddSetting(std::move(setting));
@@ -140,7 +145,7 @@ class Merger {
         for (const report::Axis& axis : setting.grid->input.axes) {
           std::set<std::string> labels;
           for (const size_t cell : setting.cells) {
-            labels.insert(LabelOf(setting.grid->cells[cell], axis.name));
+            labels.insert(LabelAt(setting.grid->cells[cell], axis.name));
           }
           if (axis.tuned && labels.size() > 1) AddTunedAxis(setting, axis);
         }
@@ -164,7 +169,7 @@ class Merger {
 
   // A cell's label of a tuned axis: where its experiment has no such axis, its value there.
   static std::string TunedLabel(const Setting& setting, size_t cell, const TunedAxis& tuned) {
-    std::string label = LabelOf(setting.grid->cells[cell], tuned.axis.name);
+    std::string label = LabelAt(setting.grid->cells[cell], tuned.axis.name);
     if (label.empty() && !tuned.path.empty()) label = ValueAt(*setting.grid, cell, tuned.path);
     return label.empty() ? "untuned" : label;
   }
@@ -180,7 +185,9 @@ class Merger {
     input.better = first.better;
     input.choice_better = first.choice_better;
     input.margin = first.margin;
-    input.baseline = query_.baseline;
+    for (const auto& [axis, operand] : baseline_) {
+      input.baseline[axis] = LabelOf(operand.experiment, operand.part);
+    }
     input.exploratory = first.exploratory;
     for (const auto& [id, other] : grids_) {
       if (other.input.margin != input.margin) input.margin.reset();
@@ -259,7 +266,7 @@ class Merger {
 
   absl::Status CheckBaseline() const {
     const std::vector<std::string>& labels = merged_.input.axes[0].labels;
-    for (const auto& [axis, label] : query_.baseline) {
+    for (const auto& [axis, label] : merged_.input.baseline) {
       if (axis != kSettingAxis) {
         return rpc::InvalidField("baseline",
                                  absl::StrCat(reflect::Quoted(axis), " is no axis here"),
@@ -275,6 +282,7 @@ class Merger {
 
   storage::Store* const store_;
   const GridQuery& query_;
+  const std::map<std::string, Operand>& baseline_;
   const Cancelled& cancelled_;
   std::set<std::string> ids_;
   std::map<std::string, TrainedGrid> grids_;  // by id; they stay where they are
@@ -290,8 +298,9 @@ class Merger {
 }  // namespace
 
 absl::StatusOr<TrainedGrid> MergeGrids(storage::Store* store, const std::vector<Operand>& operands,
+                                       const std::map<std::string, Operand>& baseline,
                                        const GridQuery& query, const Cancelled& cancelled) {
-  return Merger(store, query, cancelled).Run(operands);
+  return Merger(store, query, baseline, cancelled).Run(operands);
 }
 
 }  // namespace ablate::results

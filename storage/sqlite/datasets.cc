@@ -174,8 +174,8 @@ absl::Status Store::DeleteDataset(absl::string_view id) {
     if (user.Row()) {
       const std::string run =
           user.View(1).empty() ? absl::StrCat("run ", user.View(0)) : std::string("a private run");
-      return absl::FailedPreconditionError(
-          absl::StrCat("data set '", id, "' is used by ", run, ": delete its experiments first (ablate rm)"));
+      return absl::FailedPreconditionError(absl::StrCat(
+          "data set '", id, "' is used by ", run, ": delete its experiments first (ablate rm)"));
     }
     DropReference(t, found.View(1), OnSweep::kTrash);
     Statement(t.db, "DELETE FROM datasets WHERE id = ?1", found.Int(0)).Run();

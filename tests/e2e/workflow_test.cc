@@ -117,6 +117,23 @@ TEST_F(WorkflowTest, ComparesSettingsSeedBySeed) {
   EXPECT_EQ(Lines(table.out).size(), 3u) << table.err;
 }
 
+TEST_F(WorkflowTest, ComparesExperimentsAndSaysWhatTheyDifferIn) {
+  const std::string shorter = Submit(SmallNames("shorter", 20, kTwoNorms));
+  const std::string longer = Submit(SmallNames("longer", 40, kTwoNorms));
+  const Output compared = server_.Ablate({"compare", shorter + "/pre", longer});
+  EXPECT_EQ(compared.exit_code, 0) << compared.err;
+  EXPECT_THAT(compared.out, AllOf(HasSubstr("Δ vs " + shorter + "/pre"),
+                                  HasSubstr("“" + longer + "/pre”  training.steps 40 (20)")));
+  const Output diff = server_.Ablate({"diff", shorter, longer});
+  EXPECT_EQ(diff.exit_code, 0) << diff.err;
+  EXPECT_EQ(Lines(diff.out).size(), 2u) << diff.out;
+  EXPECT_THAT(diff.out, HasSubstr("training.steps"));
+  const std::string file = server_.home() + "/../both.svg";
+  const Output drawn = server_.Ablate(
+      {"figure", shorter + "/pre", "difference", "--with", longer + "/none", "-o", file});
+  EXPECT_EQ(drawn.exit_code, 0) << drawn.err;
+}
+
 TEST_F(WorkflowTest, HandsOutCheckpointsThatPythonReads) {
   const std::string experiment = Submit(SmallNames("saved", 20, kTwoNorms));
   const std::string file = server_.home() + "/../pre.safetensors";

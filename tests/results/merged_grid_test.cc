@@ -63,14 +63,15 @@ class MergedGridTest : public testing::Test {
   }
   // Of operands such as {0, "post"}.
   absl::StatusOr<TrainedGrid> Merge(const std::vector<std::pair<size_t, std::string>>& parts,
+                                    const std::map<std::string, Operand>& baseline = {},
                                     const GridQuery& query = {}) {
     std::vector<Operand> operands;
     for (const auto& [experiment, part] : parts) operands.push_back({ids_[experiment], part});
-    return MergeGrids(stored_->store(), operands, query, kNever);
+    return MergeGrids(stored_->store(), operands, baseline, query, kNever);
   }
   TrainedGrid Merged(const std::vector<std::pair<size_t, std::string>>& parts,
-                     const GridQuery& query = {}) {
-    auto grid = Merge(parts, query);
+                     const std::map<std::string, Operand>& baseline = {}) {
+    auto grid = Merge(parts, baseline);
     EXPECT_TRUE(grid.ok()) << grid.status();
     return grid.ok() ? *std::move(grid) : TrainedGrid();
   }
@@ -156,8 +157,8 @@ TEST_F(MergedGridTest, ChoosesNothingWhereEachSettingHasOneTunedValue) {
   Submit({absl::StrCat(SmallGrid(2), kPlacementAxis, kRates)});
   const TrainedGrid grid = Merged({{0, "pre-lr0.01"}, {0, "post-lr0.001"}});
   ASSERT_EQ(grid.input.axes.size(), 1u);
-  EXPECT_THAT(grid.input.axes[0].labels,
-              ElementsAre(Label(0, "pre-lr0.01"), Label(0, "post-lr0.001")));
+  EXPECT_THAT(grid.input.axes[0].labels, ElementsAre("pre-lr0.01", "post-lr0.001"))
+      << "all of one experiment";
   EXPECT_EQ(grid.cells.size(), 4u);
   EXPECT_EQ(Merged({{0, "pre-lr0.01-s2"}, {0, "post"}}).cells.size(), 1u + 4u);
 }
@@ -175,10 +176,12 @@ TEST_F(MergedGridTest, IsExploratoryWhereOneWasPlannedByAnotherMetric) {
 
 TEST_F(MergedGridTest, ComparesWithTheBaselineThatIsNamed) {
   Submit({absl::StrCat(SmallGrid(2), kPlacementAxis), OtherGrid(2)});
-  GridQuery query;
-  query.baseline["setting"] = Label(1, "post");
-  const report::Comparison comparison = *report::Compare(Merged({{0, ""}, {1, ""}}, query).input);
+  const report::Comparison comparison =
+      *report::Compare(Merged({{0, ""}, {1, ""}}, {{"setting", {ids_[1], "post"}}}).input);
   EXPECT_EQ(comparison.rows[*comparison.rows[0].baseline].label, Label(1, "post"));
+  const report::Comparison of_one =
+      *report::Compare(Merged({{0, "pre"}, {0, "post"}}, {{"setting", {ids_[0], "post"}}}).input);
+  EXPECT_EQ(of_one.rows[*of_one.rows[0].baseline].label, "post");
 }
 
 TEST_F(MergedGridTest, NamesTheFieldOfWhatThereIsNot) {
@@ -189,11 +192,10 @@ TEST_F(MergedGridTest, NamesTheFieldOfWhatThereIsNot) {
   EXPECT_THAT(std::string(Merge({{0, "x"}}).status().message()), HasSubstr("experiment: \"x\""));
   GridQuery query;
   query.by = "placement";
-  EXPECT_THAT(std::string(Merge({{0, ""}, {1, ""}}, query).status().message()),
+  EXPECT_THAT(std::string(Merge({{0, ""}, {1, ""}}, {}, query).status().message()),
               HasSubstr("by: \"placement\" is no axis of all"));
-  query.by = "";
-  query.baseline["setting"] = "elsewhere/pre";
-  EXPECT_THAT(std::string(Merge({{0, ""}, {1, ""}}, query).status().message()),
+  const auto status = Merge({{0, ""}, {1, ""}}, {{"setting", {"elsewhere", "pre"}}}).status();
+  EXPECT_THAT(std::string(status.message()),
               HasSubstr("baseline[setting]: \"elsewhere/pre\" is not compared here"));
 }
 
