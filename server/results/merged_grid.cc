@@ -183,6 +183,7 @@ class Merger {
     const report::ComparisonInput& first = first_->input;
     input.key = first.key;
     input.better = first.better;
+    input.scale = first.scale;
     input.choice_better = first.choice_better;
     input.margin = first.margin;
     for (const auto& [axis, operand] : baseline_) {

@@ -174,6 +174,12 @@ TEST_F(MergedGridTest, IsExploratoryWhereOneWasPlannedByAnotherMetric) {
   EXPECT_EQ(grid.input.margin, std::nullopt) << "not all have it";
 }
 
+TEST_F(MergedGridTest, ComparesRatiosWhereTheFirstDoes) {
+  Submit({OtherGrid(2, "report { scale: ratio }"), absl::StrCat(SmallGrid(2), kPlacementAxis)});
+  EXPECT_EQ(Merged({{0, ""}, {1, "post"}}).input.scale, report::Scale::kRatio);
+  EXPECT_EQ(Merged({{1, "post"}, {0, ""}}).input.scale, report::Scale::kDifference);
+}
+
 TEST_F(MergedGridTest, ComparesWithTheBaselineThatIsNamed) {
   Submit({absl::StrCat(SmallGrid(2), kPlacementAxis), OtherGrid(2)});
   const report::Comparison comparison =
