@@ -1,8 +1,10 @@
 #include "server/results/compare.h"
 
+#include <algorithm>
 #include <set>
 #include <utility>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "proto/reflect/text.h"
 #include "server/results/merged_grid.h"
@@ -172,8 +174,17 @@ absl::StatusOr<std::vector<Operand>> ReadOperands(const rpc::View& view,
 absl::StatusOr<ComparedGrid> CompareMerged(const rpc::View& view,
                                            const std::vector<Operand>& operands, GridQuery query,
                                            const report::CompareOptions& options) {
+  const std::string& first = operands.front().experiment;
+  const bool of_one = std::all_of(operands.begin(), operands.end(), [&](const Operand& operand) {
+    return operand.experiment == first;
+  });
   std::map<std::string, Operand> baseline;
   for (const auto& [axis, label] : query.baseline) {
+    // As rows are called where all are of one experiment.
+    if (of_one && !absl::StrContains(label, '/')) {
+      baseline[axis] = {first, label};
+      continue;
+    }
     auto named = FindOperand(view, label, absl::StrCat("baseline", reflect::Subscript(axis)));
     if (!named.ok()) return named.status();
     baseline[axis] = *std::move(named);

@@ -42,6 +42,8 @@ class Occurring {
 struct Side {
   std::string name;  // with whole ids
   Occurring fields;
+  bool whole = false;  // an experiment
+  Occurring of_spec;   // what its spec says beside its base
 };
 
 absl::Status AddRun(const storage::RunRecord& run, Occurring* fields) {
@@ -91,7 +93,8 @@ absl::StatusOr<Side> ReadRun(const rpc::View& view, absl::string_view name,
   if (!id.ok()) return id.status();
   const auto run = view.store->GetRun(*id);
   if (!run.ok()) return run.status();
-  Side side{rpc::RunName(*id), {}};
+  Side side;
+  side.name = rpc::RunName(*id);
   side.fields.Add("seeds", absl::StrCat(run->seed));
   AddProvenance(*run, &side.fields);
   if (absl::Status added = AddRun(*run, &side.fields); !added.ok()) return added;
@@ -108,8 +111,10 @@ absl::StatusOr<Side> ReadOperand(const rpc::View& view, absl::string_view name,
   if (!cells.ok()) return cells.status();
   const auto selected = PartNames(experiment->spec).Select(*cells, *operand, field);
   if (!selected.ok()) return selected.status();
-  Side side{rpc::ExperimentName(OperandName(operand->experiment, operand->part)), {}};
-  if (operand->part.empty()) AddSpec(experiment->spec, &side.fields);
+  Side side;
+  side.name = rpc::ExperimentName(OperandName(operand->experiment, operand->part));
+  side.whole = operand->part.empty();
+  AddSpec(experiment->spec, &side.of_spec);
   const storage::CellRecord* before = nullptr;
   for (const size_t i : *selected) {
     if (cancelled()) return rpc::CallCancelled();
@@ -133,13 +138,25 @@ absl::StatusOr<Side> ReadSide(const rpc::View& view, absl::string_view name,
                                          : ReadOperand(view, name, field, cancelled);
 }
 
-void AddField(const std::string& path, const std::vector<std::string>& left,
-              const std::vector<std::string>& right, v1::DiffExperimentsResponse* response) {
-  if (left == right) return;
-  v1::FieldDifference* field = response->add_fields();
-  field->set_path(path);
-  *field->mutable_left() = {left.begin(), left.end()};
-  *field->mutable_right() = {right.begin(), right.end()};
+// At every path at which the two are not the same, ascending.
+void AddFields(const Occurring& left, const Occurring& right,
+               v1::DiffExperimentsResponse* response) {
+  std::set<std::string> paths;
+  for (const Occurring* side : {&left, &right}) {
+    for (const auto& [path, values] : side->values()) paths.insert(path);
+  }
+  const auto at = [](const Occurring& side, const std::string& path) {
+    const auto found = side.values().find(path);
+    return found == side.values().end() ? std::vector<std::string>() : found->second;
+  };
+  for (const std::string& path : paths) {
+    const std::vector<std::string> own = at(left, path), other = at(right, path);
+    if (own == other) continue;
+    v1::FieldDifference* field = response->add_fields();
+    field->set_path(path);
+    *field->mutable_left() = {own.begin(), own.end()};
+    *field->mutable_right() = {other.begin(), other.end()};
+  }
 }
 
 }  // namespace
@@ -154,16 +171,8 @@ absl::StatusOr<v1::DiffExperimentsResponse> Diff(const rpc::View& view,
   v1::DiffExperimentsResponse response;
   response.set_left(left->name);
   response.set_right(right->name);
-  std::set<std::string> paths;
-  for (const auto* values : {&left->fields.values(), &right->fields.values()}) {
-    for (const auto& [path, value] : *values) paths.insert(path);
-  }
-  const auto at = [](const Side& side, const std::string& path) {
-    const auto found = side.fields.values().find(path);
-    return found == side.fields.values().end() ? std::vector<std::string>() : found->second;
-  };
-  for (const std::string& path : paths)
-    AddField(path, at(*left, path), at(*right, path), &response);
+  AddFields(left->fields, right->fields, &response);
+  if (left->whole && right->whole) AddFields(left->of_spec, right->of_spec, &response);
   return response;
 }
 

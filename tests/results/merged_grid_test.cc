@@ -235,6 +235,12 @@ TEST_F(DiffTest, TellsWhatSpecsDifferInWithTheirDefaults) {
                                    Pair("seeds", Pair("1,2", "1,2,3")),
                                    Pair("training.learning_rate", Pair("0.001", "0.01,0.001"))));
   EXPECT_THAT(Diff(ids_[0], ids_[0]), IsEmpty());
+  EXPECT_THAT(Diff(ids_[0], absl::StrCat(ids_[1], "/lr0.01-s1")),
+              UnorderedElementsAre(Pair("model.layers", Pair("1", "2")),
+                                   Pair("model.norm.placement", Pair("pre,post", "pre")),
+                                   Pair("seeds", Pair("1,2", "1")),
+                                   Pair("training.learning_rate", Pair("0.001", "0.01"))))
+      << "axes are of whole experiments";
 }
 
 TEST_F(DiffTest, TellsWhatCellsAndRunsDifferIn) {

@@ -20,20 +20,20 @@ bool Hides(double mean, const Interval& interval, int decimals) {
   return interval.defined() ? hidden(interval.low) || hidden(interval.high) : hidden(mean);
 }
 
-int ColumnDecimals(const std::vector<const PairedStatistics*>& column) {
+}  // namespace
+
+int ColumnDecimals(const std::vector<ColumnNumber>& column) {
   constexpr int kMore = 2;
   std::optional<int> least, most;
-  for (const PairedStatistics* difference : column) {
-    if (!difference->interval.defined()) continue;
-    const int decimals = DecimalsFor(difference->mean.value, difference->interval);
+  for (const auto& [mean, interval] : column) {
+    if (!interval.defined()) continue;
+    const int decimals = DecimalsFor(mean.value, interval);
     if (decimals < 0) continue;
     least = std::min(least.value_or(decimals), decimals);
     most = std::max(most.value_or(decimals), decimals);
   }
   return most.has_value() ? std::min({*most, *least + kMore, kMaxDecimals}) : -1;
 }
-
-}  // namespace
 
 int MeanDecimals(const Comparison& comparison) {
   int decimals = -1;
@@ -51,17 +51,19 @@ int MeanDecimals(const Comparison& comparison) {
 }
 
 int DifferenceDecimals(const Comparison& comparison) {
-  std::vector<const PairedStatistics*> column;
+  std::vector<ColumnNumber> column;
   for (const ComparisonRow& row : comparison.rows) {
-    if (row.compared()) column.push_back(&row.difference);
+    if (row.compared()) column.push_back({row.difference.mean, row.difference.interval});
   }
   return ColumnDecimals(column);
 }
 
 int EffectDecimals(const Factorial& factorial) {
-  std::vector<const PairedStatistics*> column;
+  std::vector<ColumnNumber> column;
   for (const std::vector<Effect>* effects : {&factorial.main, &factorial.interactions}) {
-    for (const Effect& effect : *effects) column.push_back(&effect.difference);
+    for (const Effect& effect : *effects) {
+      column.push_back({effect.difference.mean, effect.difference.interval});
+    }
   }
   return ColumnDecimals(column);
 }

@@ -3,16 +3,28 @@
 #ifndef ABLATE_SERVER_REPORT_COMPARE_COLUMN_DIGITS_H_
 #define ABLATE_SERVER_REPORT_COMPARE_COLUMN_DIGITS_H_
 
+#include <vector>
+
 #include "server/report/compare/comparison.h"
+#include "server/report/compare/statistics.h"
 
 namespace ablate::report {
+
+// A number of a column with its interval.
+struct ColumnNumber {
+  Number mean;
+  Interval interval;
+};
+
+// What the most precise one takes, but at most two more than the least precise. -1 where none has
+// an interval.
+int ColumnDecimals(const std::vector<ColumnNumber>& column);
 
 // Of the rows' means: what the most precise difference of them takes, at most six. -1 where ratios
 // are compared, for then means span decades and have decimals of their own.
 int MeanDecimals(const Comparison& comparison);
 
-// Of the rows' differences, and of the effects of crossed axes: what the most precise one takes,
-// but at most two more than the least precise. -1 where none has an interval.
+// Of the columns of the rows' differences, and of the effects of crossed axes.
 int DifferenceDecimals(const Comparison& comparison);
 int EffectDecimals(const Factorial& factorial);
 

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "server/report/compare/column_digits.h"
 #include "server/report/compare/decision.h"
 #include "server/report/compare/scale.h"
 #include "server/report/compare/wording.h"
@@ -27,26 +28,22 @@ std::string ReasonText(report::Undefined reason, bool sign) {
 
 }  // namespace
 
-std::string ValueText(const report::Number& mean, const report::Interval& interval, bool sign) {
-  if (!mean.defined()) return ReasonText(mean.undefined, sign);
-  const int decimals = report::DecimalsFor(mean.value, interval);
-  const std::string value = NumberText(mean.value, decimals, sign);
-  if (!interval.defined()) return absl::StrCat(value, ", no interval");
-  return absl::StrCat(value, " [", NumberText(interval.low, decimals, sign), ", ",
-                      NumberText(interval.high, decimals, sign), "]");
-}
-
-std::string ShortValueText(const report::Number& mean, const report::Interval& interval,
-                           bool sign) {
-  if (!mean.defined()) return ReasonText(mean.undefined, sign);
-  const int decimals = report::DecimalsFor(mean.value, interval);
-  const std::string value = NumberText(mean.value, decimals, sign);
-  if (!interval.defined()) return value;
-  // An interval of a test need not lie evenly around the mean.
-  const double middle = (interval.low + interval.high) / 2, width = interval.high - interval.low;
-  if (std::abs(mean.value - middle) > .05 * width) return ValueText(mean, interval, sign);
-  return absl::StrCat(value, " ± ",
-                      NumberText((interval.high - interval.low) / 2, decimals, false));
+void WriteValues(bool sign, DotGroup* group) {
+  std::vector<report::ColumnNumber> column;
+  for (const DotRow& row : group->rows) column.push_back({row.mean, row.interval});
+  const int digits = report::ColumnDecimals(column);
+  for (DotRow& row : group->rows) {
+    if (!row.mean.defined()) {
+      row.value = ReasonText(row.mean.undefined, sign);
+      continue;
+    }
+    const int decimals = report::DecimalsIn(digits, row.mean, row.interval);
+    const auto text = [&](double value) { return NumberText(value, decimals, sign); };
+    row.value = row.interval.defined()
+                    ? absl::StrCat(text(row.mean.value), " [", text(row.interval.low), ", ",
+                                   text(row.interval.high), "]")
+                    : absl::StrCat(text(row.mean.value), ", no interval");
+  }
 }
 
 MeanMark MarkOf(const report::Comparison& comparison, const report::ComparisonRow& row) {
@@ -114,7 +111,7 @@ Columns Arrange(const DotPlot& dots, double width, bool lines) {
     label = std::max(label, TextWidth(RemarkOf(columns, row), kSmallSize));
     value = std::max(value, TextWidth(row.value, kValueSize));
     narrow = std::max(
-        {narrow, TextWidth(row.short_value, kLabelSize), TextWidth(row.short_remark, kSmallSize)});
+        {narrow, TextWidth(row.value, kLabelSize), TextWidth(row.short_remark, kSmallSize)});
     for (size_t i = 0; i < widths.size(); ++i) {
       widths[i] = std::max(widths[i], TextWidth(row.columns[i], kValueSize));
     }
@@ -174,8 +171,7 @@ void AddRowTexts(const DotRow& row, const Columns& columns, double y, Figure* fi
                              kSecondary});
   }
   if (!columns.wide) {
-    figure->texts.push_back(
-        {columns.value, y + 0.055, row.short_value, kLabelSize, kInk, Align::kRight});
+    figure->texts.push_back({columns.value, y + 0.055, row.value, kLabelSize, kInk, Align::kRight});
     figure->texts.push_back(
         {columns.value, y - 0.055, row.short_remark, kSmallSize, kSecondary, Align::kRight});
     return;

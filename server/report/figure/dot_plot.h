@@ -17,12 +17,6 @@
 
 namespace ablate::figure {
 
-// "+.031 [+.024, +.038]", with `sign` for differences; "−.021, no interval"; why there is none.
-std::string ValueText(const report::Number& mean, const report::Interval& interval, bool sign);
-
-// "+.031 ± .007" for a narrow figure; as ValueText where the interval lies unevenly.
-std::string ShortValueText(const report::Number& mean, const report::Interval& interval, bool sign);
-
 struct DotSeed {
   double value = 0;
   std::optional<uint32_t> seed;  // which, where that is known: a viewer shows it
@@ -45,11 +39,11 @@ struct DotRow {
   std::vector<DotSeed> seeds;
   report::Number mean;
   report::Interval interval;
-  // At the right of a wide figure: value, then one text a column; of a narrow one the two short
-  // lines.
+  // At the right: the value, then of a wide figure one text a column, of a narrow one the remark
+  // below.
   std::string value;
   std::vector<std::string> columns;
-  std::string short_value, short_remark;
+  std::string short_remark;
 };
 
 struct DotGroup {
@@ -58,6 +52,10 @@ struct DotGroup {
   std::vector<DotRow> rows;
   std::string axis_title;
 };
+
+// Fills in the values of all rows, with the decimals of one column: "+.031 [+.024, +.038]", with
+// `sign` for differences; "−.021, no interval"; why there is none.
+void WriteValues(bool sign, DotGroup* group);
 
 struct DotPlot {
   std::vector<DotGroup> groups;

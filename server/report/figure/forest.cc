@@ -86,16 +86,13 @@ std::string RatioText(const report::PairedStatistics& difference) {
 
 DotRow RowOf(const ComparisonRow& row, const ComparisonRow& baseline, const RowLook& look,
              bool judged) {
-  const bool ratio = look.scale == report::Scale::kRatio;
   DotRow dots;
   dots.label = row.mark;
   dots.style = StyleOf(look.many ? kPlainStyle : look.styles.at(row.mark));
   dots.seeds = Differences(look.scale, row, baseline);
   dots.mean = row.difference.mean;
   dots.interval = row.difference.interval;
-  dots.value = ratio ? RatioText(row.difference) : ValueText(dots.mean, dots.interval, true);
-  dots.short_value =
-      ratio ? RatioText(row.difference) : ShortValueText(dots.mean, dots.interval, true);
+  if (look.scale == report::Scale::kRatio) dots.value = RatioText(row.difference);
   const report::Pairs& pairs = row.pairs;
   const std::string n = pairs.converged == pairs.all
                             ? absl::StrCat(pairs.all)
@@ -171,6 +168,7 @@ DotGroup GroupOf(const Comparison& comparison, const Source& source, size_t inde
     if (look.many && judged) dots.mark = MarkOf(comparison, row);
     group.rows.push_back(std::move(dots));
   }
+  if (look.scale == report::Scale::kDifference) WriteValues(true, &group);
   if (look.many) SortRows(comparison.better, &group.rows);
   return group;
 }

@@ -24,8 +24,6 @@ DotRow RowOf(const std::string& label, size_t style, std::vector<DotSeed> values
   row.style = StyleOf(style);
   row.mean = own.mean;
   row.interval = own.interval;
-  row.value = ValueText(own.mean, own.interval, false);
-  row.short_value = ShortValueText(own.mean, own.interval, false);
   const size_t all = values.size() + without;
   const std::string n = without == 0 ? absl::StrCat(all) : absl::StrCat(values.size(), " of ", all);
   row.columns = {n};
@@ -67,6 +65,7 @@ class Group {
   }
 
   DotGroup Take() {
+    WriteValues(false, &group_);
     if (many_) SortRows(compared_ ? comparison_.better : report::Better::kLower, &group_.rows);
     return std::move(group_);
   }

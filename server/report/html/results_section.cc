@@ -293,8 +293,8 @@ void MatchedTable(const Place& place, const Experiment& experiment, Markup* out)
   out->Close().Close();
 }
 
-TableCell WindowCell(const WindowColumn::Entry& entry) {
-  TableCell cell = MeanCell(entry.mean, entry.interval);
+TableCell WindowCell(const WindowColumn::Entry& entry, int decimals) {
+  TableCell cell = MeanCell(entry.mean, entry.interval, decimals);
   if (entry.left_out > 0) {
     absl::StrAppend(&cell.below, cell.below.empty() ? "" : "; ", entry.n, " of ",
                     entry.n + entry.left_out);
@@ -313,14 +313,20 @@ void WindowTable(const Place& place, const Experiment& experiment, Markup* out) 
       "have no such window. Exploratory: the verdict is about the main table.",
       out);
   std::vector<std::string> titles = {"setting"};
-  for (const WindowColumn& window : experiment.windows) titles.push_back(window.title);
+  std::vector<int> digits;
+  for (const WindowColumn& window : experiment.windows) {
+    titles.push_back(window.title);
+    std::vector<report::ColumnNumber> column;
+    for (const auto& entry : window.entries) column.push_back({entry.mean, entry.interval});
+    digits.push_back(report::ColumnDecimals(column));
+  }
   out->Open("thead");
   HeadRow(titles, out);
   out->Close().Open("tbody");
   for (size_t row = 0; row < experiment.comparison.rows.size(); ++row) {
     out->Open("tr").Element("th", {{"scope", "row"}}, experiment.comparison.rows[row].label);
-    for (const WindowColumn& window : experiment.windows) {
-      WriteCell(WindowCell(window.entries[row]), out);
+    for (size_t i = 0; i < experiment.windows.size(); ++i) {
+      WriteCell(WindowCell(experiment.windows[i].entries[row], digits[i]), out);
     }
     out->Close();
   }

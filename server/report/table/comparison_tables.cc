@@ -149,11 +149,15 @@ Table WindowTable(const Comparison& comparison, const RowWindows& windows) {
   table.note.clear();  // it stands above the comparison that this one goes with
   for (size_t i = 0; i < windows.windows.size(); ++i) {
     Column column{WindowName(windows.windows[i]), false, {}};
+    std::vector<ColumnNumber> numbers;
+    for (const auto& row : windows.rows)
+      numbers.push_back({row[i].over.mean, row[i].over.interval});
+    const int digits = ColumnDecimals(numbers);
     for (const auto& row : windows.rows) {
       const Summary& over = row[i].over;
       std::string cell(ReasonText(over.mean.undefined));
       if (over.mean.defined()) {
-        const int decimals = DecimalsFor(over.mean.value, over.interval);
+        const int decimals = DecimalsIn(digits, over.mean, over.interval);
         cell = Plain(over.mean.value, decimals);
         if (over.interval.defined()) {
           absl::StrAppend(&cell, " [", Plain(over.interval.low, decimals), ", ",
