@@ -122,8 +122,9 @@ TEST_F(WorkflowTest, ComparesExperimentsAndSaysWhatTheyDifferIn) {
   const std::string longer = Submit(SmallNames("longer", 40, kTwoNorms));
   const Output compared = server_.Ablate({"compare", shorter + "/pre", longer});
   EXPECT_EQ(compared.exit_code, 0) << compared.err;
-  EXPECT_THAT(compared.out, AllOf(HasSubstr("Δ vs " + shorter + "/pre"),
-                                  HasSubstr("“" + longer + "/pre”  training.steps 40 (20)")));
+  const auto id = [](const std::string& name) { return name.substr(name.find('/') + 1); };
+  EXPECT_THAT(compared.out, AllOf(HasSubstr("Δ vs " + id(shorter) + "/pre"),
+                                  HasSubstr("“" + id(longer) + "/pre”  training.steps 40 (20)")));
   const Output diff = server_.Ablate({"diff", shorter, longer});
   EXPECT_EQ(diff.exit_code, 0) << diff.err;
   EXPECT_EQ(Lines(diff.out).size(), 2u) << diff.out;

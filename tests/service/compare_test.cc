@@ -288,8 +288,7 @@ TEST_F(CompareTest, ComparesPartsOfSeveralExperiments) {
   EXPECT_EQ(comparison.rows(1).runs(0).cell(), id + "/post-s0");
   EXPECT_THAT(comparison.text(), HasSubstr("specs, in brackets the baseline's:\n  “" + id +
                                            "/post”  model.layers 2 (1)"));
-  EXPECT_EQ(comparison.warnings(comparison.warnings_size() - 1).kind(),
-            v1::ComparisonWarning::SEVERAL_EXPERIMENTS);
+  EXPECT_EQ(comparison.warnings(0).kind(), v1::ComparisonWarning::SEVERAL_EXPERIMENTS);
 
   (*request.mutable_baseline())["setting"] = second + "/post";
   ASSERT_TRUE(TryCompare(request, &comparison).ok());

@@ -56,10 +56,10 @@ TEST(AccessRulesTest, LetReadersOnlyRead) {
       "GetAnalysis",   "ListAnalyses",    "WatchAnalysis",   "ReadAnalysisArrays",
       "ListArtifacts", "ReadArtifact",    "GetDataset",      "ListDatasets",
       "GetExperiment", "ListExperiments", "WatchExperiment", "ListMetrics",
-      "QueryMetrics",  "Compare",         "RenderTable",     "RenderFigure",
-      "RenderReport",  "Export",          "GetRun",          "ListRuns",
-      "ListRunEvents", "ListWorkers",     "WhoAmI",          "ListUsers",
-      "ListTokens",    "RevokeToken"};
+      "QueryMetrics",  "Compare",         "DiffExperiments", "RenderTable",
+      "RenderFigure",  "RenderReport",    "Export",          "GetRun",
+      "ListRuns",      "ListRunEvents",   "ListWorkers",     "WhoAmI",
+      "ListUsers",     "ListTokens",      "RevokeToken"};
   EXPECT_EQ(for_readers, expected);
 }
 

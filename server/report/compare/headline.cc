@@ -207,7 +207,8 @@ Headline HeadlineOf(const Comparison& comparison, size_t index) {
       break;
     case Grade::kProbable:
       PutDirection(comparison, row, &headline);
-      headline.facts.push_back(ProbableText(comparison, row));
+      headline.facts.push_back(absl::StrCat(PText(row.p_t_holm.value),
+                                            FamilyText(comparison.family), ", by the t-test"));
       break;
     case Grade::kEstablished:
       PutDirection(comparison, row, &headline);

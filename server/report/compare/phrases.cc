@@ -126,13 +126,38 @@ std::string EquivalentText(const Comparison& comparison, const ComparisonRow& ro
                       FamilyText(comparison.family), ")");
 }
 
-std::string ProbableText(const Comparison& comparison, const ComparisonRow& row) {
+namespace {
+
+// "cannot reach p < .05 in a sign-flip test with Holm over 2 rows, so this rests on roughly normal
+// differences".
+std::string TooCoarseText(const Comparison& comparison) {
   return absl::StrCat(
-      Counted(row.difference.n, "pair"), " cannot reach p < .05 in a sign-flip test",
-      FamilyText(comparison.family), ", so this rests on roughly ",
-      comparison.scale == Scale::kRatio ? "log-normal ratios" : "normal differences", " (t-test, ",
-      PText(row.p_t_holm.value), "); ", LeastSeedsForSignFlip(comparison.family),
-      " seeds would let the sign-flip test decide");
+      "cannot reach p < .05 in a sign-flip test", FamilyText(comparison.family),
+      ", so this rests on roughly ",
+      comparison.scale == Scale::kRatio ? "log-normal ratios" : "normal differences");
+}
+
+std::string DecidingSeedsText(const Comparison& comparison) {
+  return absl::StrCat(LeastSeedsForSignFlip(comparison.family),
+                      " seeds would let the sign-flip test decide");
+}
+
+}  // namespace
+
+std::string ProbableText(const Comparison& comparison, const ComparisonRow& row) {
+  return absl::StrCat(Counted(row.difference.n, "pair"), " ", TooCoarseText(comparison),
+                      " (t-test, ", PText(row.p_t_holm.value), "); ",
+                      DecidingSeedsText(comparison));
+}
+
+std::string ProbableNote(const Comparison& comparison) {
+  const bool any =
+      std::any_of(comparison.rows.begin(), comparison.rows.end(), [&](const ComparisonRow& row) {
+        return row.compared() && Decide(comparison, row).grade == Grade::kProbable;
+      });
+  if (!any) return "";
+  return absl::StrCat("probably: so few pairs ", TooCoarseText(comparison), "; ",
+                      DecidingSeedsText(comparison));
 }
 
 namespace {

@@ -62,6 +62,10 @@ std::string EquivalentText(const Comparison& comparison, const ComparisonRow& ro
 // (t-test, p = .003); 6 seeds would let the sign-flip test decide".
 std::string ProbableText(const Comparison& comparison, const ComparisonRow& row);
 
+// The same of all such rows together, for where each has its p beside it: "probably: so few pairs
+// cannot reach …". "" where there is none.
+std::string ProbableNote(const Comparison& comparison);
+
 // What more seeds would do for a row that is not decided: "the least difference that 12 seeds would
 // find with 80 % power is .009; the one seen takes about 105 seeds (40 to 1,000)". A test that
 // chooses tuned values again has less power than that of the differences, which is what is known.

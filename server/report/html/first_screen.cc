@@ -48,6 +48,11 @@ std::string ToneOf(const Headline& headline) {
              : "open";
 }
 
+std::string Sentence(std::string text) {
+  if (!text.empty() && text[0] >= 'a' && text[0] <= 'z') text[0] += 'A' - 'a';
+  return text;
+}
+
 void Card(const ComparisonRow& row, const Headline& headline, size_t colour, Markup* out) {
   out->Open("li", {{"class", absl::StrCat("card ", ToneOf(headline))}});
   out->Open("p", {{"class", "who"}});
@@ -108,7 +113,7 @@ std::string CountsText(const Comparison& comparison, const std::vector<size_t>& 
                       kMaxCards, " clearest; all are in the table below.");
 }
 
-void Cards(const Experiment& experiment, Markup* out) {
+void Cards(const Place& place, const Experiment& experiment, Markup* out) {
   const Comparison& comparison = experiment.comparison;
   std::vector<size_t> rows = CardRows(comparison);
   if (rows.size() > kMaxCards) {
@@ -120,6 +125,15 @@ void Cards(const Experiment& experiment, Markup* out) {
     const size_t colour = row < experiment.colours.size() ? experiment.colours[row] : row;
     Card(comparison.rows[row], report::HeadlineOf(comparison, row), colour, out);
   }
+  out->Close();
+  if (const std::string note = report::ProbableNote(comparison); !note.empty()) {
+    out->Element("p", {{"class", "facts"}}, absl::StrCat(Sentence(note), "."));
+  }
+  if (comparison.factorial.main.empty()) return;
+  out->Open("p", {{"class", "facts"}});
+  out->Text("What each axis does on average, and whether that depends on another one: ");
+  out->Element("a", {{"href", absl::StrCat("#", place.prefix, "results")}},
+               "main effects and interactions");
   out->Close();
 }
 
@@ -192,11 +206,6 @@ std::vector<std::string> PassedChecks(const Comparison& comparison) {
   return passed;
 }
 
-std::string Sentence(std::string text) {
-  if (!text.empty() && text[0] >= 'a' && text[0] <= 'z') text[0] += 'A' - 'a';
-  return text;
-}
-
 void Checks(const Place& place, const Experiment& experiment, Markup* out) {
   const Comparison& comparison = experiment.comparison;
   out->Open("ul", {{"class", "checks"}});
@@ -262,7 +271,7 @@ void FirstScreen(const Place& place, const Experiment& experiment, Markup* out) 
         "p", {{"class", "answer exploratory"}},
         absl::StrCat("Exploratory (", comparison.exploratory, "): described, without a verdict."));
   }
-  if (compared) Cards(experiment, out);
+  if (compared) Cards(place, experiment, out);
   Checks(place, experiment, out);
   if (!experiment.scope.empty()) {
     out->Element("p", {{"class", "scope"}},

@@ -41,8 +41,8 @@ ul.cards, ul.checks { list-style: none; padding: 0; margin: 0; max-width: none; 
 .card { display: grid; grid-template-columns: minmax(5.5rem, 22%) minmax(0, 1fr); gap: 0 1rem; padding: .75rem 0; margin: 0;
   border-bottom: 1px solid var(--line); }
 .card p { margin: 0; max-width: none; }
-.card .who { font-weight: 600; overflow-wrap: anywhere; }
-.card .facts { color: var(--muted); font-size: .9rem; margin-top: .15rem; }
+.card .who { font-weight: 600; overflow-wrap: anywhere; padding-left: 1.35em; text-indent: -1.35em; }
+.card .facts, .answers > .facts { color: var(--muted); font-size: .9rem; margin-top: .15rem; }
 .card strong { font-size: 1.05em; }
 .card.better strong { color: var(--good); }
 .card.worse strong { color: var(--bad); }

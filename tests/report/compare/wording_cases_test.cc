@@ -9,6 +9,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "server/report/compare/headline.h"
+#include "server/report/compare/phrases.h"
 #include "server/report/compare/verdict.h"
 #include "tests/report/compare/example_grid.h"
 
@@ -145,9 +146,12 @@ TEST(HeadlineTest, SaysNoWinsAndNoShareWhereNeitherIsBetter) {
 TEST(HeadlineTest, SaysWhatIsOnlyProbable) {
   const Comparison comparison =
       *Compare(OneAxis({{"pre", Base(5)}, {"post", Shifted(Base(5), .03, .001)}}));
-  EXPECT_THAT(CardOf(comparison, 1),
-              AllOf(StartsWith("Probably higher by .0302 [.0288, .0316], "),
-                    HasSubstr("6 seeds would let the sign-flip test decide")));
+  EXPECT_THAT(CardOf(comparison, 1), AllOf(StartsWith("Probably higher by .0302 [.0288, .0316], "),
+                                           HasSubstr(" | p < .001, by the t-test")));
+  EXPECT_EQ(ProbableNote(comparison),
+            "probably: so few pairs cannot reach p < .05 in a sign-flip test, so this rests on "
+            "roughly normal differences; 6 seeds would let the sign-flip test decide");
+  EXPECT_EQ(ProbableNote(*Compare(Worse())), "");
 }
 
 TEST(HeadlineTest, SaysWhatIsEquivalent) {
