@@ -51,7 +51,7 @@ std::shared_ptr<grpc::Channel> MakeChannel(const ServerAddress& server) {
   // machine takes its time.
   arguments.SetInt(GRPC_ARG_INITIAL_RECONNECT_BACKOFF_MS, 50);
   arguments.SetInt(GRPC_ARG_MAX_RECONNECT_BACKOFF_MS, 500);
-  return join::OpenChannel(server, std::move(arguments));
+  return join::OpenChannel(server, arguments);
 }
 
 // The server's message and, if they say more, the descriptions of its field violations.
@@ -202,9 +202,9 @@ class Connection::Caller {
   Stubs stubs_;
 };
 
-Connection::Connection(ServerAddress server, Sleep sleep)
+Connection::Connection(const ServerAddress& server, Sleep sleep)
     : is_elsewhere_(!server.login.empty()),
-      caller_(std::make_unique<Caller>(std::move(server), std::move(sleep))) {}
+      caller_(std::make_unique<Caller>(server, std::move(sleep))) {}
 
 Connection::~Connection() = default;
 

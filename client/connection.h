@@ -50,7 +50,7 @@ std::string ReasonOf(const absl::Status& status);
 class Connection {
  public:
   // Connects with the first call.
-  Connection(ServerAddress server, Sleep sleep);
+  Connection(const ServerAddress& server, Sleep sleep);
   ~Connection();
 
   // Whether a login leads there: others may have it, too.

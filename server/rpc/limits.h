@@ -14,6 +14,7 @@ namespace ablate::rpc {
 struct Most {
   constexpr Most(size_t most_of_all, size_t most_of_user)
       : all(most_of_all), of_user(most_of_user) {}
+  // NOLINTNEXTLINE(google-explicit-constructor): a number alone is one for all.
   constexpr Most(size_t most_of_all) : Most(most_of_all, most_of_all) {}
   size_t all;
   size_t of_user;

@@ -1,7 +1,9 @@
 #include "server/report/compare/column_digits.h"
 
 #include <algorithm>
+#include <limits>
 #include <optional>
+#include <utility>
 #include <vector>
 
 #include "server/report/compare/wording.h"
@@ -35,6 +37,20 @@ int ColumnDecimals(const std::vector<ColumnNumber>& column) {
   return most.has_value() ? std::min({*most, *least + kMore, kMaxDecimals}) : -1;
 }
 
+int ColumnDecimals(Scale scale, std::vector<ColumnNumber> column) {
+  constexpr double kFarApart = 10;
+  if (scale == Scale::kDifference) return ColumnDecimals(column);
+  double least = std::numeric_limits<double>::infinity(), most = 0;
+  for (auto& [mean, interval] : column) {
+    mean = OffScale(scale, mean);
+    interval = OffScale(scale, interval);
+    if (!mean.defined()) continue;
+    least = std::min(least, mean.value);
+    most = std::max(most, mean.value);
+  }
+  return most > kFarApart * least ? -1 : ColumnDecimals(column);
+}
+
 int MeanDecimals(const Comparison& comparison) {
   int decimals = -1;
   if (comparison.scale == Scale::kRatio) return decimals;
@@ -55,17 +71,17 @@ int DifferenceDecimals(const Comparison& comparison) {
   for (const ComparisonRow& row : comparison.rows) {
     if (row.compared()) column.push_back({row.difference.mean, row.difference.interval});
   }
-  return ColumnDecimals(column);
+  return ColumnDecimals(comparison.scale, std::move(column));
 }
 
-int EffectDecimals(const Factorial& factorial) {
+int EffectDecimals(Scale scale, const Factorial& factorial) {
   std::vector<ColumnNumber> column;
   for (const std::vector<Effect>* effects : {&factorial.main, &factorial.interactions}) {
     for (const Effect& effect : *effects) {
       column.push_back({effect.difference.mean, effect.difference.interval});
     }
   }
-  return ColumnDecimals(column);
+  return ColumnDecimals(scale, std::move(column));
 }
 
 int DecimalsIn(int column, const Number& mean, const Interval& interval) {

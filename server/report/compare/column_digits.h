@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "server/report/compare/comparison.h"
+#include "server/report/compare/scale.h"
 #include "server/report/compare/statistics.h"
 
 namespace ablate::report {
@@ -19,6 +20,9 @@ struct ColumnNumber {
 // What the most precise one takes, but at most two more than the least precise. -1 where none has
 // an interval.
 int ColumnDecimals(const std::vector<ColumnNumber>& column);
+// The same of differences on a scale. Of ratios -1 where some are more than ten times as large as
+// others: then each has decimals of its own.
+int ColumnDecimals(Scale scale, std::vector<ColumnNumber> column);
 
 // Of the rows' means: what the most precise difference of them takes, at most six. -1 where ratios
 // are compared, for then means span decades and have decimals of their own.
@@ -26,7 +30,7 @@ int MeanDecimals(const Comparison& comparison);
 
 // Of the columns of the rows' differences, and of the effects of crossed axes.
 int DifferenceDecimals(const Comparison& comparison);
-int EffectDecimals(const Factorial& factorial);
+int EffectDecimals(Scale scale, const Factorial& factorial);
 
 // Those of a column, or where something that is not 0 would read as 0 those of the number itself;
 // -1 for scientific notation.

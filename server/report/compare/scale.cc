@@ -4,6 +4,7 @@
 #include <limits>
 
 #include "absl/strings/str_cat.h"
+#include "server/report/compare/column_digits.h"
 #include "server/report/compare/wording.h"
 
 namespace ablate::report {
@@ -85,17 +86,17 @@ std::string ShownMean(Scale scale, double mean, const Interval& interval, int de
   return WithInterval({text, Plain(interval.low, decimals), Plain(interval.high, decimals)});
 }
 
-std::string ShownDifference(Scale scale, const Number& mean, const Interval& interval) {
-  const int decimals = mean.defined() ? DecimalsFor(mean.value, interval) : 0;
-  return ShownDifference(scale, mean, interval, decimals);
-}
-
-std::string ShownDifference(Scale scale, const Number& mean, const Interval& interval,
-                            int decimals) {
-  if (scale == Scale::kDifference) return SignedWithInterval(mean, interval, decimals);
+std::string ShownDifference(Scale scale, const Number& mean, const Interval& interval, int column) {
+  if (scale == Scale::kDifference) {
+    const int decimals = mean.defined() ? DecimalsIn(column, mean, interval) : 0;
+    return SignedWithInterval(mean, interval, decimals);
+  }
   const Number ratio = OffScale(scale, mean);
-  if (!ratio.defined()) return SignedWithInterval(ratio, interval, decimals);
-  return absl::StrCat(kTimes, WithInterval(TextsOf(ratio.value, OffScale(scale, interval))));
+  if (!ratio.defined()) return SignedWithInterval(ratio, interval);
+  const Interval ends = OffScale(scale, interval);
+  if (column < 0) return absl::StrCat(kTimes, WithInterval(TextsOf(ratio.value, ends)));
+  return absl::StrCat(
+      kTimes, ShownMean(Scale::kDifference, ratio.value, ends, DecimalsIn(column, ratio, ends)));
 }
 
 std::string DirectedDifference(Scale scale, const Number& mean, const Interval& interval) {

@@ -32,11 +32,10 @@ std::string ShownMean(Scale scale, double mean, const Interval& interval, int de
 // What follows takes differences on the scale.
 
 // "+.031 [+.024, +.038]", "×1.42 [1.31, 1.55]"; the mean alone where there is no interval,
-// "undefined (REASON)" where there is no mean. Differences have so many decimals where they are
-// given; ratios always have digits of their own.
-std::string ShownDifference(Scale scale, const Number& mean, const Interval& interval);
+// "undefined (REASON)" where there is no mean; in a column with its decimals, by DecimalsIn, unless
+// these are -1.
 std::string ShownDifference(Scale scale, const Number& mean, const Interval& interval,
-                            int decimals);
+                            int column = -1);
 
 // "higher by .031 [.024, .038]", "lower by a factor of 2.1 [1.8, 2.4]" where the interval leaves
 // out 0; else as ShownDifference.

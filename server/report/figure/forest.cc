@@ -8,6 +8,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "server/report/compare/column_digits.h"
 #include "server/report/compare/scale.h"
 #include "server/report/compare/verdict.h"
 #include "server/report/compare/wording.h"
@@ -77,11 +78,18 @@ RowLook LookOf(const Comparison& comparison) {
 }
 
 // "×1.42 [1.31, 1.55]", "×1.42, no interval"; why there is none.
-std::string RatioText(const report::PairedStatistics& difference) {
-  const report::Number& mean = difference.mean;
-  if (!mean.defined()) return std::string(report::PairReasonText(mean.undefined));
-  return absl::StrCat(report::ShownDifference(report::Scale::kRatio, mean, difference.interval),
-                      difference.interval.defined() ? "" : ", no interval");
+std::string RatioText(const DotRow& row, int column) {
+  if (!row.mean.defined()) return std::string(report::PairReasonText(row.mean.undefined));
+  return absl::StrCat(
+      report::ShownDifference(report::Scale::kRatio, row.mean, row.interval, column),
+      row.interval.defined() ? "" : ", no interval");
+}
+
+void WriteRatios(DotGroup* group) {
+  std::vector<report::ColumnNumber> column;
+  for (const DotRow& row : group->rows) column.push_back({row.mean, row.interval});
+  const int decimals = report::ColumnDecimals(report::Scale::kRatio, std::move(column));
+  for (DotRow& row : group->rows) row.value = RatioText(row, decimals);
 }
 
 DotRow RowOf(const ComparisonRow& row, const ComparisonRow& baseline, const RowLook& look,
@@ -92,7 +100,6 @@ DotRow RowOf(const ComparisonRow& row, const ComparisonRow& baseline, const RowL
   dots.seeds = Differences(look.scale, row, baseline);
   dots.mean = row.difference.mean;
   dots.interval = row.difference.interval;
-  if (look.scale == report::Scale::kRatio) dots.value = RatioText(row.difference);
   const report::Pairs& pairs = row.pairs;
   const std::string n = pairs.converged == pairs.all
                             ? absl::StrCat(pairs.all)
@@ -168,7 +175,11 @@ DotGroup GroupOf(const Comparison& comparison, const Source& source, size_t inde
     if (look.many && judged) dots.mark = MarkOf(comparison, row);
     group.rows.push_back(std::move(dots));
   }
-  if (look.scale == report::Scale::kDifference) WriteValues(true, &group);
+  if (look.scale == report::Scale::kRatio) {
+    WriteRatios(&group);
+  } else {
+    WriteValues(true, &group);
+  }
   if (look.many) SortRows(comparison.better, &group.rows);
   return group;
 }

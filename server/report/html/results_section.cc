@@ -339,7 +339,7 @@ void FactorialTable(const Place& place, const Experiment& experiment, Markup* ou
   const report::Factorial& factorial = comparison.factorial;
   if (factorial.main.empty()) return;
   const bool tuned = !comparison.tuned_axes.empty();
-  const int decimals = report::EffectDecimals(factorial);
+  const int decimals = report::EffectDecimals(comparison.scale, factorial);
   Subheading(place, "Crossed axes", out);
   OpenScroll("Main effects and interactions", out);
   out->Open("table");

@@ -93,9 +93,7 @@ TableCell DifferenceCell(report::Scale scale, const report::PairedStatistics& di
   const Number& mean = difference.mean;
   const Interval& interval = difference.interval;
   if (!mean.defined()) return NoPair(mean.undefined);
-  return InTwo(
-      report::ShownDifference(scale, mean, interval, report::DecimalsIn(decimals, mean, interval)),
-      interval);
+  return InTwo(report::ShownDifference(scale, mean, interval, decimals), interval);
 }
 
 TableCell PCell(const Number& p) {

@@ -23,8 +23,7 @@ std::string DifferenceCell(const ComparisonRow& row, Scale scale, int decimals) 
   if (row.is_baseline) return "\u2014";
   const PairedStatistics& difference = row.difference;
   if (!difference.mean.defined()) return std::string(PairReasonText(difference.mean.undefined));
-  std::string text = ShownDifference(scale, difference.mean, difference.interval,
-                                     DecimalsIn(decimals, difference.mean, difference.interval));
+  std::string text = ShownDifference(scale, difference.mean, difference.interval, decimals);
   if (!difference.interval.defined()) {
     absl::StrAppend(&text, " (no interval: ", ReasonText(difference.interval.undefined), ")");
   }

@@ -192,11 +192,11 @@ Table FactorialTable(const Comparison& comparison) {
   add("over", [](const Effect& effect) { return Counted(effect.combinations, "combination"); });
   const bool ratio = comparison.scale == Scale::kRatio;
   add(ratio ? "ratio [95 % CI]" : "\u0394 [95 % CI]",
-      [scale = comparison.scale, column = EffectDecimals(factorial)](const Effect& effect) {
+      [scale = comparison.scale,
+       column = EffectDecimals(comparison.scale, factorial)](const Effect& effect) {
         const PairedStatistics& of = effect.difference;
         if (!of.mean.defined()) return std::string(PairReasonText(of.mean.undefined));
-        return ShownDifference(scale, of.mean, of.interval,
-                               DecimalsIn(column, of.mean, of.interval));
+        return ShownDifference(scale, of.mean, of.interval, column);
       });
   if (comparison.tuned_axes.empty()) {
     add("p (Holm)", [](const Effect& effect) {

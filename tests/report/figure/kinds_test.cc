@@ -322,7 +322,7 @@ TEST(ForestTest, HasRatiosWhereTheyAreCompared) {
     std::set<std::string> texts;
     for (const Text& text : drawing->figure.texts) texts.insert(text.text);
     EXPECT_EQ(texts.count("gradient norm, ratio to a"), 1u);
-    EXPECT_EQ(texts.count("×2.00 [1.82, 2.19]"), 1u);
+    EXPECT_EQ(texts.count("×1.997 [1.822, 2.190]"), 1u);
     EXPECT_THAT(drawing->csv, StartsWith("group,setting,baseline,seed,ratio,low,high,"));
     EXPECT_THAT(LineOf(drawing->csv, ",b,a,0,"), StartsWith(",b,a,0,2.1,,"));
     EXPECT_THAT(drawing->figure.description, HasSubstr("Ratios of gradient norm: b ×2.00 ["));
