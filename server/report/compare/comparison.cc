@@ -415,6 +415,12 @@ std::optional<size_t> ReferenceBlock(const ComparisonInput& input, const CellGri
 
 }  // namespace
 
+bool IsRechosen(const Comparison& comparison) {
+  return std::any_of(comparison.rows.begin(), comparison.rows.end(), [](const ComparisonRow& row) {
+    return row.compared() && row.difference.by_rechoosing;
+  });
+}
+
 absl::StatusOr<Comparison> Compare(const ComparisonInput& input, const CompareOptions& options) {
   const absl::StatusOr<CellGrid> grid = ArrangeCells(input);
   if (!grid.ok()) return grid.status();

@@ -226,6 +226,9 @@ struct Comparison {
   std::vector<Warning> warnings;
 };
 
+// Whether tuned values are chosen again under every pattern of signs, for some row.
+bool IsRechosen(const Comparison& comparison);
+
 struct CompareOptions {
   std::function<bool()> cancelled;  // asked a row at a time; may be empty
   size_t resamples = 10000;         // of the bootstrap; 0: none, `bca` is then undefined

@@ -180,7 +180,7 @@ std::vector<std::string> ReversalTexts(const Input& input) {
       if (!reversal.has_value() || curve.mean[*last] * row.difference.mean.value <= 0) continue;
       texts.push_back(absl::StrCat(
           report::Quoted(row.label), " ", StandsText(decision.toward, comparison.better),
-          " only from ", StepText(curve.x[reversal->from]), " on: at ",
+          " on average only from ", StepText(curve.x[reversal->from]), " on: at ",
           StepText(curve.x[reversal->before]), " the ",
           comparison.scale == report::Scale::kRatio ? "ratio" : "difference", " is ",
           AtText(comparison.scale, curve, reversal->before)));

@@ -10,8 +10,9 @@
 namespace ablate::figure {
 
 // Of settings whose difference at the end speaks for something (grade leans or better) and that
-// stood the other way round after the first tenth of training: "“none” leads only from step 700 on:
-// at step 500 the difference is +.016 [−.009, +.041]". `input` is one of kDifference. Pure.
+// stood the other way round after the first tenth of training: "“none” leads on average only from
+// step 700 on: at step 500 the difference is +.016 [−.009, +.041]". `input` is one of kDifference.
+// Pure.
 std::vector<std::string> ReversalTexts(const Input& input);
 
 }  // namespace ablate::figure

@@ -163,14 +163,25 @@ void Measured(const Experiment& experiment, Markup* out) {
     out->Text(", each against the baseline of its own group");
   }
   const bool ratio = comparison.scale == report::Scale::kRatio;
-  out->Text(absl::StrCat(". Brackets: 95 % interval over seeds",
-                         ratio ? "; means are geometric." : "."))
+  out->Text(
+         absl::StrCat(". Brackets: 95 % interval over seeds",
+                      IsRechosen(comparison) ? " by the test; bands in figures are Student's" : "",
+                      ratio ? "; means are geometric." : "."))
       .Close();
 }
 
 bool Has(const Comparison& comparison, WarningKind kind) {
   return std::any_of(comparison.warnings.begin(), comparison.warnings.end(),
                      [kind](const report::Warning& warning) { return warning.kind == kind; });
+}
+
+// Runs at shared tuned values that diverged, whether or not they are chosen by any row.
+size_t DivergedInAll(const Comparison& comparison) {
+  size_t diverged = 0;
+  for (const report::MatchedBlock& block : comparison.matched) {
+    for (const ComparisonRow& row : block.rows) diverged += row.diverged;
+  }
+  return diverged;
 }
 
 // What was looked at and found in order.
@@ -183,10 +194,13 @@ std::vector<std::string> PassedChecks(const Comparison& comparison) {
                      !Has(comparison, WarningKind::kMissingCells) &&
                      !Has(comparison, WarningKind::kFailedCells);
   if (whole) {
-    const bool tuned = !comparison.tuned_axes.empty();
-    passed.push_back(absl::StrCat("Every run finished", diverged > 0 ? ""
-                                                        : tuned      ? "; no chosen run diverged"
-                                                                     : ", none diverged"));
+    const size_t others = DivergedInAll(comparison);
+    passed.push_back(absl::StrCat(
+        "Every run finished", diverged > 0 ? ""
+                              : others > 0 ? absl::StrCat("; no chosen run diverged, but ", others,
+                                                          " at other values did")
+                              : comparison.tuned_axes.empty() ? ", none diverged"
+                                                              : "; no chosen run diverged"));
   }
   const bool ordered = std::any_of(comparison.rows.begin(), comparison.rows.end(),
                                    [](const ComparisonRow& row) { return !row.chosen.empty(); });
@@ -244,6 +258,9 @@ void Again(const Experiment& experiment, Markup* out) {
   const Provenance& provenance = experiment.provenance;
   out->Open("p", {{"class", "again"}}).Text("Again: ");
   out->Element("code", {{"class", "copy"}}, provenance.submit_command);
+  if (!experiment.comparison.exploratory.empty()) {
+    out->Text(", then ").Element("code", {{"class", "copy"}}, provenance.report_command);
+  }
   if (provenance.device_seconds >= .5) {
     out->Text(absl::StrCat(" · ", text::Grouped(std::llround(provenance.device_seconds)),
                            " device-seconds"));

@@ -78,9 +78,11 @@ std::string TunedText(const Comparison& comparison) {
       "the value with the best mean there, so that no run is judged by a choice "
       "that it took part in. A value at "
       "which a run diverged counts as the worst. ",
-      comparison.choice_key.empty()
+      IsRechosen(comparison)
           ? "Choosing lowers what is chosen, so the choice is made again under every pattern of "
-            "signs, with the flipped seeds' runs of the two settings exchanged at all values."
+            "signs, with the flipped seeds' runs of the two settings exchanged at all values. That "
+            "is exact where the two settings are alike at all values; where they are so at their "
+            "own best ones alone, simulations tell them apart in up to 13 % of experiments."
           : "",
       comparison.matched.empty()
           ? ""

@@ -89,6 +89,11 @@ std::vector<Column> RunColumns(const Comparison& comparison) {
   return columns;
 }
 
+// What was not planned is described and not tested.
+TableCell JudgedPCell(const ComparisonRow& row, const report::Number& p) {
+  return row.withheld == report::Withheld::kExploratory ? TableCell{"", "exploratory"} : PCell(p);
+}
+
 absl::string_view DifferenceTitle(const Comparison& comparison) {
   return comparison.scale == report::Scale::kRatio ? "ratio" : "Δ";
 }
@@ -115,13 +120,14 @@ std::vector<Column> MainColumns(const Comparison& comparison) {
        },
        false, true},
       {paired, "p, sign flips", OfPairs([](const ComparisonRow& row) {
-         TableCell cell = PCell(row.difference.p_sign_flip);
+         TableCell cell = JudgedPCell(row, row.difference.p_sign_flip);
+         if (cell.text.empty()) return cell;
          if (row.difference.p_sign_flip.defined() && !row.difference.exact) cell.below = "sampled";
          return cell;
        }),
        false},
-      {paired, "p, Holm", OfPairs([](const ComparisonRow& row) { return PCell(row.p_holm); }),
-       false},
+      {paired, "p, Holm",
+       OfPairs([](const ComparisonRow& row) { return JudgedPCell(row, row.p_holm); }), false},
       {paired, "effect d_z",
        OfPairs([](const ComparisonRow& row) { return PairNumberCell(row.difference.effect); }),
        false},

@@ -25,13 +25,14 @@ void OpenSection(const Place& place, Literal name, absl::string_view title, Mark
 }
 
 void OpenFolded(const Place& place, Literal name, absl::string_view title, Markup* out) {
-  out->Open("section", {{"id", absl::StrCat(place.prefix, name.text())}, {"class", name.text()}});
-  out->Open("details").Open("summary");
+  out->Open("section", {{"class", name.text()}}).Open("details").Open("summary");
   Heading(place.level, "part", title, out);
   out->Close();
+  // Behind the fold, so that a link to it opens it.
+  out->Open("div", {{"id", absl::StrCat(place.prefix, name.text())}});
 }
 
-void CloseFolded(Markup* out) { out->Close().Close(); }
+void CloseFolded(Markup* out) { out->Close().Close().Close(); }
 
 void Unseen(const Place& place, absl::string_view title, Markup* out) {
   Heading(place.level, "unseen", title, out);

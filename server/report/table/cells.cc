@@ -34,7 +34,8 @@ std::string DifferenceCell(const ComparisonRow& row, Scale scale, int decimals) 
 }
 
 std::string PCell(const ComparisonRow& row, const Number& p, bool exact) {
-  if (row.is_baseline) return "";
+  // What was not planned is described and not tested.
+  if (row.is_baseline || row.withheld == Withheld::kExploratory) return "";
   if (!p.defined()) return std::string(PairReasonText(p.undefined));
   const std::string text = PText(p.value);
   absl::string_view number = text;

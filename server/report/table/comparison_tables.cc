@@ -228,8 +228,9 @@ std::string ComparisonText(const Comparison& comparison, const RowWindows& windo
          absl::StrCat("each ", absl::StrJoin(comparison.tuned_axes, " and "),
                       " is chosen on the other seeds",
                       comparison.choice_key.empty()
-                          ? ", again under every pattern of signs"
-                          : absl::StrCat(", by ", NameOfMetric(comparison.choice_key).text)));
+                          ? ""
+                          : absl::StrCat(", by ", NameOfMetric(comparison.choice_key).text),
+                      IsRechosen(comparison) ? ", again under every pattern of signs" : ""));
   }
   if (const Table effects = FactorialTable(comparison); !effects.columns.empty()) {
     absl::StrAppend(&out, "\n", RenderText(effects));

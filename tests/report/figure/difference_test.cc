@@ -113,15 +113,18 @@ class ReversalTest : public testing::Test {
 TEST_F(ReversalTest, SaysFromWhichStepOnASettingLeads) {
   const std::vector<std::string> texts =
       Texts({.9, .3, .2, .1, .05, .04, -.02, .01, -.03, -.04, -.05});
-  EXPECT_THAT(texts, ElementsAre("“none” leads only from step 800 on: at step 500 the difference "
-                                 "is +.040 [+.031, +.049]"));
+  EXPECT_THAT(
+      texts,
+      ElementsAre("“none” leads on average only from step 800 on: at step 500 the difference "
+                  "is +.040 [+.031, +.049]"));
   EXPECT_THAT(description_,
-              HasSubstr("They end: none −.050 [−.059, −.041]. “none” leads only from"));
+              HasSubstr("They end: none −.050 [−.059, −.041]. “none” leads on average only from"));
 }
 
 TEST_F(ReversalTest, SaysWhatFallsBehind) {
-  EXPECT_THAT(Texts({0, -.1, -.1, .05, .05, .05}),
-              ElementsAre(HasSubstr("“none” falls behind only from step 300 on: at step 200")));
+  EXPECT_THAT(
+      Texts({0, -.1, -.1, .05, .05, .05}),
+      ElementsAre(HasSubstr("“none” falls behind on average only from step 300 on: at step 200")));
 }
 
 TEST_F(ReversalTest, IsSilentWhereOnlyTheFirstTenthWasOtherwise) {
