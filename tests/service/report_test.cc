@@ -39,7 +39,7 @@ TEST_F(ReportTest, MakesOnePageOfSeveralExperiments) {
   EXPECT_TRUE(absl::EndsWith(page, "</html>\n"));
   EXPECT_THAT(page, HasSubstr("Does it &lt;matter&gt;?</h2>"));
   EXPECT_THAT(page, HasSubstr("<section id=\"e1-verdict\""));
-  EXPECT_THAT(page, HasSubstr("<section id=\"e2-provenance\""));
+  EXPECT_THAT(page, HasSubstr("<div id=\"e2-provenance\""));
   EXPECT_THAT(page, HasSubstr("class=\"answer preliminary\">Preliminary, "));
 }
 
