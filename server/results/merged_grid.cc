@@ -7,6 +7,7 @@
 #include <set>
 #include <utility>
 
+#include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
@@ -131,7 +132,10 @@ class Merger {
     const auto [place, added] = by_specs_.emplace(SpecsOf(setting), settings_.size());
     if (added) {
       settings_.push_back({setting.label, {}});
-    } else if (settings_[place->second].first != setting.label) {
+    } else if (absl::StartsWith(settings_[place->second].first, setting.label)) {
+      // A cell of the setting that is named now, or that itself.
+      settings_[place->second].first = setting.label;
+    } else if (!absl::StartsWith(setting.label, settings_[place->second].first)) {
       same_.push_back(absl::StrCat(report::Quoted(setting.label), " is the same setting as ",
                                    report::Quoted(settings_[place->second].first)));
     }

@@ -2,6 +2,7 @@
 
 #include <functional>
 #include <set>
+#include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
@@ -70,17 +71,25 @@ std::string PartNames::Setting(const storage::CellRecord& cell) const {
 absl::StatusOr<std::vector<size_t>> PartNames::Select(const std::vector<storage::CellRecord>& cells,
                                                       const Operand& operand,
                                                       absl::string_view field) const {
-  // The narrowest reading that there is.
   const std::function<std::string(const storage::CellRecord&)> readings[] = {
       [](const storage::CellRecord& cell) { return cell.name; }, Combination,
       [this](const storage::CellRecord& cell) { return Setting(cell); }};
   std::vector<size_t> selected;
   for (const auto& reading : readings) {
+    std::vector<size_t> read;
     for (size_t i = 0; i < cells.size(); ++i) {
-      if (operand.part.empty() || reading(cells[i]) == operand.part) selected.push_back(i);
+      if (operand.part.empty() || reading(cells[i]) == operand.part) read.push_back(i);
     }
-    if (!selected.empty()) return selected;
+    if (!read.empty() && !selected.empty() && read != selected) {
+      return rpc::InvalidField(
+          field,
+          absl::StrCat(reflect::Quoted(operand.part), " is the name of a cell and of a setting of ",
+                       operand.experiment),
+          "a name that means one of them");
+    }
+    if (selected.empty()) selected = std::move(read);
   }
+  if (!selected.empty()) return selected;
   std::set<std::string> seen;
   std::vector<std::string> settings;  // in the grid's order
   for (const storage::CellRecord& cell : cells) {

@@ -132,6 +132,22 @@ TEST_F(MergedGridTest, TakesTheSeedsOfEqualSettingsTogether) {
                                      Label(0, "pre"), "”")));
 }
 
+TEST_F(MergedGridTest, CallsACellAndItsSettingByTheSetting) {
+  Submit({absl::StrCat(SmallGrid(3), kPlacementAxis)});
+  const TrainedGrid grid = Merged({{0, "pre-s2"}, {0, ""}});
+  EXPECT_THAT(grid.input.axes[0].labels, ElementsAre("pre", "post"));
+  EXPECT_EQ(grid.cells.size(), 6u);
+}
+
+TEST_F(MergedGridTest, RefusesANameOfACellAndOfASetting) {
+  Submit({absl::StrCat(SmallGrid(2), R"(axes { name: "part"
+    settings { label: "a" }
+    settings { label: "a-s1" set { key: "model.norm.placement" value { string_value: "post" } } }
+  })")});
+  EXPECT_THAT(std::string(Merge({{0, "a-s1"}}).status().message()),
+              HasSubstr("experiment: \"a-s1\" is the name of a cell and of a setting of"));
+}
+
 TEST_F(MergedGridTest, TunesAnAxisThatOneOfThemLacks) {
   Submit({absl::StrCat(SmallGrid(2), kRates)});
   stored_->Finish("lr0.01-s1", EndsAt(2));
