@@ -244,10 +244,7 @@ std::vector<ChangedField> ChangedFields(const ComparedGrid& compared, size_t row
   std::vector<ChangedField> fields;
   if (!changed.baseline.has_value()) return fields;
   const auto value_at = [&compared](size_t of_row, const std::string& path) {
-    const auto& values = compared.grid.input.cells[compared.first_cells[of_row]].changed;
-    if (const auto own = values.find(path); own != values.end()) return own->second;
-    const auto base = compared.grid.base.find(path);
-    return base == compared.grid.base.end() ? std::string() : base->second;
+    return FieldOf(compared.grid, compared.first_cells[of_row], path);
   };
   for (const std::string& path : changed.changed) {
     fields.push_back({path, value_at(row, path), value_at(*changed.baseline, path)});

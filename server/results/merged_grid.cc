@@ -45,14 +45,6 @@ std::string LabelAt(const storage::CellRecord& cell, const std::string& axis) {
   return "";
 }
 
-// The value that a cell has at a path; "" where the path means nothing to it.
-std::string ValueAt(const TrainedGrid& grid, size_t cell, const std::string& path) {
-  const auto& changed = grid.input.cells[cell].changed;
-  if (const auto own = changed.find(path); own != changed.end()) return own->second;
-  const auto base = grid.base.find(path);
-  return base == grid.base.end() ? std::string() : base->second;
-}
-
 class Merger {
  public:
   Merger(storage::Store* store, const GridQuery& query,
@@ -174,7 +166,7 @@ class Merger {
   // A cell's label of a tuned axis: where its experiment has no such axis, its value there.
   static std::string TunedLabel(const Setting& setting, size_t cell, const TunedAxis& tuned) {
     std::string label = LabelAt(setting.grid->cells[cell], tuned.axis.name);
-    if (label.empty() && !tuned.path.empty()) label = ValueAt(*setting.grid, cell, tuned.path);
+    if (label.empty() && !tuned.path.empty()) label = FieldOf(*setting.grid, cell, tuned.path);
     return label.empty() ? "untuned" : label;
   }
 

@@ -144,10 +144,8 @@ constexpr char kStepsPath[] = "training.steps";
 // The value that all cells have at a path; none if they differ or have none.
 std::optional<std::string> SharedValue(const TrainedGrid& grid, const std::string& path) {
   std::optional<std::string> shared;
-  for (const report::Cell& cell : grid.input.cells) {
-    const auto own = cell.changed.find(path), base = grid.base.find(path);
-    const bool has = own != cell.changed.end() || base != grid.base.end();
-    const std::string value = own != cell.changed.end() ? own->second : has ? base->second : "";
+  for (size_t cell = 0; cell < grid.input.cells.size(); ++cell) {
+    const std::string value = FieldOf(grid, cell, path);
     if (value.empty() || (shared.has_value() && *shared != value)) return std::nullopt;
     shared = value;
   }

@@ -521,6 +521,13 @@ class CellPlaces {
 
 }  // namespace
 
+std::string FieldOf(const TrainedGrid& grid, size_t cell, const std::string& path) {
+  const auto& changed = grid.input.cells[cell].changed;
+  if (const auto own = changed.find(path); own != changed.end()) return own->second;
+  const auto base = grid.base.find(path);
+  return base == grid.base.end() ? std::string() : base->second;
+}
+
 std::vector<std::vector<size_t>> CellsOfRows(const TrainedGrid& grid,
                                              const report::Comparison& comparison) {
   const CellPlaces places(grid);

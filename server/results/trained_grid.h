@@ -69,6 +69,9 @@ struct TrainedGrid {
 absl::StatusOr<TrainedGrid> LoadGrid(storage::Store* store, StoredExperiment experiment,
                                      const GridQuery& query, const Cancelled& cancelled);
 
+// What the resolved spec of a cell has at a dotted path; "" where the path means nothing to it.
+std::string FieldOf(const TrainedGrid& grid, size_t cell, const std::string& path);
+
 // For each row of `comparison`, which was made of `grid`, the cells of its runs: as many, in their
 // order.
 std::vector<std::vector<size_t>> CellsOfRows(const TrainedGrid& grid,

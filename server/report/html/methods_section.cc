@@ -13,9 +13,6 @@ namespace {
 using report::Comparison;
 
 std::string PairsText(const Comparison& comparison, bool shared_weights) {
-  const bool rechosen =
-      std::any_of(comparison.rows.begin(), comparison.rows.end(),
-                  [](const report::ComparisonRow& row) { return row.difference.by_rechoosing; });
   const bool ratio = comparison.scale == report::Scale::kRatio;
   const std::string metric = report::NameOfMetric(comparison.key).text;
   return absl::StrCat(
@@ -35,10 +32,11 @@ std::string PairsText(const Comparison& comparison, bool shared_weights) {
                            " minus its baseline's, and a setting's mean in the main table "
                            "is over the same seeds. "),
       "The interval of ", ratio ? "the ratio " : "Δ ",
-      rechosen ? "reaches from the least to the largest shift of the setting's values that the "
-                 "test below does not reject at 5 %"
-               : "is Student's t with n − 1 degrees of freedom at 95 %; it treats the seeds as a "
-                 "sample of all seeds and the differences as roughly normal",
+      IsRechosen(comparison)
+          ? "reaches from the least to the largest shift of the setting's values that the "
+            "test below does not reject at 5 %"
+          : "is Student's t with n − 1 degrees of freedom at 95 %; it treats the seeds as a "
+            "sample of all seeds and the differences as roughly normal",
       ". Effect d_z is the mean of the "
       "differences over their "
       "standard deviation. r of pairs is the correlation of the two settings over the seeds: where "
