@@ -71,6 +71,7 @@ v1::Difference ToMessage(report::Scale scale, const report::PairedStatistics& st
 }
 
 void PutPairs(const report::ComparisonRow& row, v1::ComparisonRow* message) {
+  if (!row.compared()) return;
   message->set_wins(static_cast<uint32_t>(row.pairs.wins));
   message->set_losses(static_cast<uint32_t>(row.pairs.losses));
   message->set_ties(static_cast<uint32_t>(row.pairs.ties));

@@ -67,7 +67,7 @@ void PutDirection(const Comparison& comparison, const ComparisonRow& row, Headli
   const absl::string_view hedge = probable ? "probably " : leans ? "leans " : "";
   if (row.by_wins) {
     headline->lead = Capitalized(
-        absl::StrCat(hedge, DirectionName(headline->decision.toward, comparison.better)));
+        absl::StrCat(hedge, DirectionName(headline->decision.toward, comparison.better), ":"));
     headline->rest =
         Together({DivergedText(row, BaselineLabel(comparison, row)), wins,
                   row.difference.mean.defined()
@@ -94,27 +94,27 @@ void PutWithheld(const Comparison& comparison, const ComparisonRow& row, Headlin
       row.difference.mean.defined() ? DifferenceText(comparison, row) : SeenText(comparison, row);
   switch (row.withheld) {
     case Withheld::kScoredDifferently:
-      headline->lead = "Not comparable";
+      headline->lead = "Not comparable:";
       headline->rest = absl::StrCat("scored on other ", ScoredText(comparison.key), " (",
                                     Enumerated(row.scored_differently), ")");
       return;
     case Withheld::kUnfinished: {
       const ComparisonRow& baseline = comparison.rows[*row.baseline];
       const size_t planned = row.cells + baseline.cells;
-      headline->lead = "No verdict yet";
+      headline->lead = "No verdict yet:";
       headline->rest = absl::StrCat(OfRuns(planned - row.unfinished - baseline.unfinished, planned),
                                     "; ", seen, " so far");
       return;
     }
     case Withheld::kExploratory:
-      headline->lead = "Exploratory";
+      headline->lead = "Exploratory:";
       headline->rest = seen;
       return;
     case Withheld::kTooFewPairs:
     case Withheld::kNo:
       break;
   }
-  headline->lead = "No verdict";
+  headline->lead = "No verdict:";
   headline->rest = absl::StrCat("fewer than ", kLeastPairs, " pairs; ", seen);
   headline->facts.push_back(absl::StrCat("at least ",
                                          Counted(LeastSeedsForSignFlip(comparison.family), "seed"),
@@ -122,7 +122,7 @@ void PutWithheld(const Comparison& comparison, const ComparisonRow& row, Headlin
 }
 
 void PutInconclusive(const Comparison& comparison, const ComparisonRow& row, Headline* headline) {
-  headline->lead = "Inconclusive";
+  headline->lead = "Inconclusive:";
   switch (headline->decision.ground) {
     case Ground::kConflict: {
       const bool more = row.pairs.only_row_diverged > row.pairs.only_baseline_diverged;
@@ -202,7 +202,7 @@ Headline HeadlineOf(const Comparison& comparison, size_t index) {
       headline.facts.push_back(PowerText(comparison, row));
       break;
     case Grade::kEquivalent:
-      headline.lead = "Equivalent";
+      headline.lead = "Equivalent:";
       headline.rest = Together({DifferenceText(comparison, row), WinsText(comparison, row)}, "; ");
       break;
     case Grade::kProbable:
@@ -226,7 +226,9 @@ Headline HeadlineOf(const Comparison& comparison, size_t index) {
 std::string MeasuredIn(const Comparison& comparison) {
   const MetricName name = NameOfMetric(comparison.key);
   std::vector<std::string> remarks;
-  if (!name.unit.empty()) remarks.push_back(name.unit);
+  if (!name.unit.empty()) {
+    remarks.push_back(name.per.empty() ? name.unit : absl::StrCat(name.unit, " per ", name.per));
+  }
   if (comparison.scale == Scale::kRatio) remarks.emplace_back("compared as ratios");
   remarks.emplace_back(comparison.better == Better::kLower    ? "lower is better"
                        : comparison.better == Better::kHigher ? "higher is better"

@@ -14,7 +14,7 @@ namespace ablate::report {
 
 struct Headline {
   Decision decision;
-  std::string lead;  // "Lower by .042", "Inconclusive", "No verdict yet"
+  std::string lead;  // "Lower by .042", "Inconclusive:", "No verdict yet:"
   // What it rests on: "[.037, .046], 1.7 % of “pre”; better on 8 of 8 seeds".
   std::string rest;
   // "at lr .004", "p = .016 with Holm over 2 rows, the least that 8 pairs allow", what one shared
@@ -25,8 +25,8 @@ struct Headline {
 // Of `comparison.rows[row]`, which is compared with a baseline.
 Headline HeadlineOf(const Comparison& comparison, size_t row);
 
-// "Held-out loss (nats, lower is better)", "Gradient norm (compared as ratios, neither direction is
-// better)": what is measured.
+// "Held-out loss (nats per token, lower is better)", "Gradient norm (compared as ratios, neither
+// direction is better)": what is measured.
 std::string MeasuredIn(const Comparison& comparison);
 
 }  // namespace ablate::report

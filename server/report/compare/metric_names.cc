@@ -11,14 +11,15 @@ namespace {
 struct Known {
   absl::string_view key, text, unit;
   Scale scale = Scale::kDifference;
+  absl::string_view per = "";
 };
 
 constexpr Known kKnown[] = {
-    {"train/loss", "training loss", "nats"},
+    {"train/loss", "training loss", "nats", Scale::kDifference, "token"},
     {"train/gradient_norm", "gradient norm", "", Scale::kRatio},
-    {"eval/loss", "held-out loss", "nats"},
+    {"eval/loss", "held-out loss", "nats", Scale::kDifference, "token"},
     {"eval/accuracy", "held-out accuracy", ""},
-    {"eval/ema_loss", "held-out loss of averaged weights", "nats"},
+    {"eval/ema_loss", "held-out loss of averaged weights", "nats", Scale::kDifference, "token"},
 };
 
 // Metrics by block, without what stands behind the /.
@@ -69,8 +70,8 @@ const Known* Find(absl::Span<const Known> table, absl::string_view key) {
 
 MetricName NameIn(absl::Span<const Known> table, absl::string_view key) {
   const Known* known = Find(table, key);
-  if (known == nullptr) return {std::string(key), ""};
-  return {std::string(known->text), std::string(known->unit)};
+  if (known == nullptr) return {std::string(key), "", ""};
+  return {std::string(known->text), std::string(known->unit), std::string(known->per)};
 }
 
 }  // namespace
@@ -93,8 +94,8 @@ MetricName NameOfFamily(absl::string_view family) {
   const absl::string_view number = family.substr(label + 1);
   const size_t place = number.find("/block.*.");
   const Known* known = Find(kNumbers, number.substr(0, place));
-  if (known == nullptr || known->text.empty()) return {std::string(family), ""};
-  MetricName name{std::string(known->text), std::string(known->unit)};
+  if (known == nullptr || known->text.empty()) return {std::string(family), "", ""};
+  MetricName name{std::string(known->text), std::string(known->unit), ""};
   if (place != absl::string_view::npos) {
     absl::StrAppend(&name.text, " at ", number.substr(place + std::strlen("/block.*.")));
   }

@@ -13,6 +13,7 @@ namespace ablate::report {
 struct MetricName {
   std::string text;  // in the middle of a sentence: "held-out loss"
   std::string unit;  // "nats"; may be empty
+  std::string per;   // what the metric is a mean over: "token"; may be empty
 };
 
 // A key that is not known is its own name; "gradient norm at block.3" of `gradient/block.3`.

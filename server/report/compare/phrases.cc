@@ -74,7 +74,7 @@ std::string OverText(const ComparisonRow& row, const std::string& baseline) {
 std::string TunedText(const Comparison& comparison) {
   if (comparison.tuned_axes.empty()) return "";
   const std::string axes = absl::StrJoin(comparison.tuned_axes, " and ");
-  if (comparison.choice_key.empty()) return absl::StrCat(", each at its own best ", axes);
+  if (comparison.choice_key.empty()) return absl::StrCat(", each at its chosen ", axes);
   return absl::StrCat(", each at the ", axes, " that is best by ",
                       NameOfMetric(comparison.choice_key).text);
 }

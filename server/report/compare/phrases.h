@@ -31,7 +31,7 @@ std::string DivergedText(const ComparisonRow& row, const std::string& baseline);
 // "over 12 seeds", or which of them could be subtracted.
 std::string OverText(const ComparisonRow& row, const std::string& baseline);
 
-// ", each at its own best lr", or whose choice that was; "" where nothing is tuned.
+// ", each at its chosen lr", or whose choice that was; "" where nothing is tuned.
 std::string TunedText(const Comparison& comparison);
 
 // "lr .004", or how many of a row's seeds chose which: "lr .002 (6/12), .004 (6/12)". Without
@@ -41,7 +41,7 @@ std::string ChosenText(const ComparisonRow& row, const std::vector<std::string>&
 // " with Holm over 2 rows"; "" of one row.
 std::string FamilyText(size_t family);
 
-// "held-out loss higher by .031 [.024, .038] over 12 seeds, each at its own best lr".
+// "held-out loss higher by .031 [.024, .038] over 12 seeds, each at its chosen lr".
 std::string MeasuredText(const Comparison& comparison, const ComparisonRow& row);
 
 // The same, or where there is no difference who diverged.

@@ -326,6 +326,19 @@ std::string WithinNote(const Comparison& comparison) {
                       absl::StrJoin(comparison.within_axes, " and "));
 }
 
+std::string MeansNote(const Comparison& comparison) {
+  const bool differ = std::any_of(comparison.rows.begin(), comparison.rows.end(),
+                                  [&comparison](const ComparisonRow& row) {
+                                    return row.compared() && row.difference.mean.defined() &&
+                                           row.difference.n < comparison.rows[*row.baseline].own.n;
+                                  });
+  if (!differ) return "";
+  return absl::StrCat(
+      "a setting's mean is over the seeds of its pairs, a baseline's over all of "
+      "its own, so they need not ",
+      comparison.scale == Scale::kRatio ? "divide to the ratio" : "subtract to \u0394");
+}
+
 std::string MatchedNote(const Comparison& comparison) {
   if (!comparison.reference.has_value()) return "";
   const MatchedBlock& block = comparison.matched[*comparison.reference];

@@ -38,6 +38,9 @@ std::string PreliminaryText(const Comparison& comparison);
 // setting of some axes. "" where there are none.
 std::string WithinNote(const Comparison& comparison);
 
+// What to know of means where a baseline has more converged runs than a row has pairs; else "".
+std::string MeansNote(const Comparison& comparison);
+
 // What the same rows would have said at one shared combination of tuned values (the reference
 // block), and whose difference is mostly due to it, of rows that have a verdict; "" where nothing
 // is tuned.

@@ -136,7 +136,7 @@ std::string SettingMark(absl::Span<const std::string> axes, absl::Span<const std
 std::string Quoted(absl::string_view name) { return absl::StrCat("\u201c", name, "\u201d"); }
 
 std::string PText(double p) {
-  if (p < 0.0005) return "p < .001";
+  if (p < 0.001) return "p < .001";
   const std::string alpha = Plain(kAlpha, 3);
   for (int decimals = 3; decimals <= kMaxDecimals; ++decimals) {
     const std::string text = Plain(p, decimals);

@@ -20,7 +20,7 @@ std::string MeanCell(const ComparisonRow& row, Scale scale, int decimals, bool i
 }
 
 std::string DifferenceCell(const ComparisonRow& row, Scale scale, int decimals) {
-  if (row.is_baseline) return "\u2014";
+  if (row.is_baseline) return std::string(kNone);
   const PairedStatistics& difference = row.difference;
   if (!difference.mean.defined()) return std::string(PairReasonText(difference.mean.undefined));
   std::string text = ShownDifference(scale, difference.mean, difference.interval, decimals);
@@ -34,8 +34,9 @@ std::string DifferenceCell(const ComparisonRow& row, Scale scale, int decimals) 
 }
 
 std::string PCell(const ComparisonRow& row, const Number& p, bool exact) {
-  // What was not planned is described and not tested.
-  if (row.is_baseline || row.withheld == Withheld::kExploratory) return "";
+  if (row.is_baseline) return std::string(kNone);
+  // What was not planned is described and not tested; a p of some of the runs is none.
+  if (row.withheld == Withheld::kExploratory || row.withheld == Withheld::kUnfinished) return "";
   if (!p.defined()) return std::string(PairReasonText(p.undefined));
   const std::string text = PText(p.value);
   absl::string_view number = text;
@@ -45,7 +46,7 @@ std::string PCell(const ComparisonRow& row, const Number& p, bool exact) {
 }
 
 std::string WinsCell(const ComparisonRow& row) {
-  if (!row.compared()) return "";
+  if (!row.compared()) return std::string(kNone);
   std::string text = absl::StrCat(row.pairs.wins, "/", row.pairs.all);
   if (row.pairs.ties > 0) absl::StrAppend(&text, ", ", Counted(row.pairs.ties, "tie"));
   return text;
@@ -63,7 +64,7 @@ std::string ParametersCell(const ComparisonRow& row) {
 }
 
 std::string PureNumberCell(const ComparisonRow& row, const Number& number, bool sign) {
-  if (row.is_baseline) return "";
+  if (row.is_baseline) return std::string(kNone);
   if (!number.defined()) return std::string(PairReasonText(number.undefined));
   return sign ? Signed(number.value, 2) : Plain(number.value, 2);
 }

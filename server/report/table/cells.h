@@ -4,22 +4,27 @@
 
 #include <string>
 
+#include "absl/strings/string_view.h"
 #include "server/report/compare/comparison.h"
 
 namespace ablate::report {
+
+// Of a baseline, which is not compared.
+inline constexpr absl::string_view kNone = "\u2014";
 
 // "2.437", with "[2.42, 2.45]" if `interval`; with decimals of its own, or scientific, where
 // `decimals` would print it as 0; the reason where there is none.
 std::string MeanCell(const ComparisonRow& row, Scale scale, int decimals, bool interval);
 
 // "+.031 [+.024, +.038] (10 of 12)", "×1.42 [1.31, 1.55]": the count where pairs did not converge.
-// "—" for a baseline. `decimals` are those of its column.
+// kNone of a baseline. `decimals` are those of its column.
 std::string DifferenceCell(const ComparisonRow& row, Scale scale, int decimals = -1);
 
-// ".031", "<.001", "≈.012" if not `exact`; "" for a baseline.
+// ".031", "<.001", "≈.012" if not `exact`; "" of what is exploratory or has not ended,
+// kNone of a baseline.
 std::string PCell(const ComparisonRow& row, const Number& p, bool exact = true);
 
-// "10/12", "10/12, 1 tie"; "" unless it is compared.
+// "10/12", "10/12, 1 tie"; kNone unless it is compared.
 std::string WinsCell(const ComparisonRow& row);
 
 // "0", "2/12".
@@ -28,7 +33,8 @@ std::string DivergedCell(const ComparisonRow& row);
 // "25,968", "25,696 to 25,968", "".
 std::string ParametersCell(const ComparisonRow& row);
 
-// Of a compared row, with two decimals and a sign where asked for; the reason where it has none.
+// With two decimals and a sign where asked for; the reason where there is none, kNone of a
+// baseline.
 std::string PureNumberCell(const ComparisonRow& row, const Number& number, bool sign);
 
 // Three significant digits, whole from a hundred on; "" where undefined.

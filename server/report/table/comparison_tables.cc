@@ -30,13 +30,14 @@ class Builder {
     table_.columns.push_back(std::move(column));
   }
 
-  // Leaves it out if it would be empty.
+  // Leaves it out if no cell would say anything.
   void AddIfAny(std::string title, bool number,
                 const std::function<std::string(const ComparisonRow&)>& cell) {
     Add(std::move(title), number, cell);
     const auto& cells = table_.columns.back().cells;
-    const bool empty = std::all_of(cells.begin(), cells.end(),
-                                   [](const std::string& text) { return text.empty(); });
+    const bool empty = std::all_of(cells.begin(), cells.end(), [](const std::string& text) {
+      return text.empty() || text == kNone;
+    });
     if (empty) table_.columns.pop_back();
   }
 
@@ -70,13 +71,19 @@ class Builder {
 // Where neither is better nobody wins.
 bool HasWins(const Comparison& comparison) { return comparison.better != Better::kNeither; }
 
-// "held-out loss at step 100, higher is better, each at its own best lr".
+// Whether all rows have as many runs with a result.
+bool SameCounts(const Comparison& comparison) {
+  return std::all_of(comparison.rows.begin(), comparison.rows.end(),
+                     [&](const ComparisonRow& row) { return row.n == comparison.rows[0].n; });
+}
+
+// "held-out loss at step 100, higher is better, each at its chosen lr".
 std::string Heading(const Comparison& comparison, std::optional<uint32_t> at) {
   std::string heading = NameOfMetric(comparison.key).text;
   if (at.has_value()) absl::StrAppend(&heading, " at step ", *at);
   if (comparison.better == Better::kHigher) absl::StrAppend(&heading, ", higher is better");
   if (comparison.tuned_axes.empty()) return heading;
-  return absl::StrCat(heading, ", each at its own best ",
+  return absl::StrCat(heading, ", each at its chosen ",
                       absl::StrJoin(comparison.tuned_axes, " and "));
 }
 
@@ -87,7 +94,7 @@ Table MainTable(const Comparison& comparison) {
   const int decimals = MeanDecimals(comparison);
   builder.AddSettings();
   builder.AddIfAny("parameters", true, ParametersCell);
-  builder.AddIfAny(absl::StrCat("best ", absl::StrJoin(comparison.tuned_axes, "/")), false,
+  builder.AddIfAny(absl::StrCat("chosen ", absl::StrJoin(comparison.tuned_axes, "/")), false,
                    [](const ComparisonRow& row) { return ChosenText(row); });
   builder.Add("n", true, [](const ComparisonRow& row) { return absl::StrCat(row.n); });
   builder.Add("diverged", true, DivergedCell);
@@ -111,7 +118,7 @@ Table MainTable(const Comparison& comparison) {
   builder.AddIfAny("r", true, [](const ComparisonRow& row) {
     return PureNumberCell(row, row.difference.correlation, false);
   });
-  builder.AddIfAny("device s", true,
+  builder.AddIfAny("device-s", true,
                    [](const ComparisonRow& row) { return CostCell(row.device_seconds); });
   builder.AddIfAny("tokens/s", true,
                    [](const ComparisonRow& row) { return CostCell(row.tokens_per_second); });
@@ -128,6 +135,9 @@ Table BriefTable(const Comparison& comparison, std::optional<uint32_t> at) {
     const std::string space(widest - text::CountCharacters(row.label), ' ');
     return absl::StrCat(row.label, space, "  ", ChosenText(row, comparison.tuned_axes));
   });
+  if (!SameCounts(comparison)) {
+    builder.Add("n", false, [](const ComparisonRow& row) { return absl::StrCat(row.n); });
+  }
   builder.Add(std::string(MeanName(comparison.scale)), false,
               [scale = comparison.scale, decimals](const ComparisonRow& row) {
                 return MeanCell(row, scale, decimals, false);
@@ -222,7 +232,8 @@ std::string ComparisonText(const Comparison& comparison, const RowWindows& windo
   out.push_back('\n');
   line("", OverallVerdict(comparison).text);
   for (const Warning& warning : comparison.warnings) line("warning: ", warning.text);
-  if (!comparison.within_axes.empty()) line("note: ", WithinNote(comparison));
+  line("note: ", WithinNote(comparison));
+  line("note: ", MeansNote(comparison));
   if (!comparison.tuned_axes.empty() && comparison.family > 0) {
     line("note: ",
          absl::StrCat("each ", absl::StrJoin(comparison.tuned_axes, " and "),
@@ -273,6 +284,11 @@ std::string Chosen(const ComparisonRow& row) {
   return absl::StrJoin(parts, ";");
 }
 
+// A count of pairs, which a baseline has none of.
+std::string OfPairs(const ComparisonRow& row, size_t count) {
+  return row.compared() ? absl::StrCat(count) : "";
+}
+
 std::string Least(const ComparisonRow& row) {
   return row.parameters.has_value() ? absl::StrCat(row.parameters->low) : std::string();
 }
@@ -315,11 +331,11 @@ constexpr Field kFields[] = {
     {"effect", [](Row row) { return Exact(row.difference.effect); }},
     {"effect_unbiased", [](Row row) { return Exact(row.difference.effect_unbiased); }},
     {"correlation", [](Row row) { return Exact(row.difference.correlation); }},
-    {"wins", [](Row row) { return absl::StrCat(row.pairs.wins); }},
-    {"losses", [](Row row) { return absl::StrCat(row.pairs.losses); }},
-    {"ties", [](Row row) { return absl::StrCat(row.pairs.ties); }},
-    {"pairs", [](Row row) { return absl::StrCat(row.pairs.all); }},
-    {"pairs_converged", [](Row row) { return absl::StrCat(row.pairs.converged); }},
+    {"wins", [](Row row) { return OfPairs(row, row.pairs.wins); }},
+    {"losses", [](Row row) { return OfPairs(row, row.pairs.losses); }},
+    {"ties", [](Row row) { return OfPairs(row, row.pairs.ties); }},
+    {"pairs", [](Row row) { return OfPairs(row, row.pairs.all); }},
+    {"pairs_converged", [](Row row) { return OfPairs(row, row.pairs.converged); }},
     {"parameters", [](Row row) { return Least(row); }},
     {"most_parameters", [](Row row) { return Most(row); }},
     {"device_seconds", [](Row row) { return Exact(row.device_seconds); }},

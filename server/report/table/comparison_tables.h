@@ -18,9 +18,10 @@ namespace ablate::report {
 // While runs have not ended its note says how many, and so does the brief table's.
 Table MainTable(const Comparison& comparison);
 
-// What fits a terminal: settings with what was chosen, mean, difference, Holm's p, wins, diverged.
+// What fits a terminal: settings with what was chosen, n where it is not the same for all, mean,
+// difference, Holm's p, wins, diverged.
 // The first title says the metric (at step `at`; at the end without it) and that each setting has
-// its own best values.
+// the values chosen for it.
 Table BriefTable(const Comparison& comparison, std::optional<uint32_t> at);
 
 // Settings and their windows, mean and interval; no columns without windows.

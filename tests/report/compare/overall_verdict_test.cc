@@ -35,8 +35,8 @@ TEST(OverallVerdictTest, SaysHigherAndLowerWhereNeitherIsBetter) {
   input.better = Better::kNeither;
   EXPECT_EQ(OverallVerdict(*Compare(input)).text,
             "spectrum/participation_ratio against “pre”: “post” is higher (higher by .030 [.023, "
-            ".037], p = "
-            ".001) and “none” is lower (lower by .040 [.033, .047], p = .001).");
+            ".037], p < "
+            ".001) and “none” is lower (lower by .040 [.033, .047], p < .001).");
 }
 
 TEST(OverallVerdictTest, NamesEachRowWhileTheyAreFew) {
@@ -44,9 +44,9 @@ TEST(OverallVerdictTest, NamesEachRowWhileTheyAreFew) {
   const Verdict verdict = OverallVerdict(*Compare(input));
   EXPECT_EQ(verdict.outcome, VerdictOutcome::kMixed);
   EXPECT_EQ(verdict.text,
-            "held-out loss against “pre”: “post” is worse (higher by .030 [.023, .037], p = .001) "
+            "held-out loss against “pre”: “post” is worse (higher by .030 [.023, .037], p < .001) "
             "and “none” is "
-            "better (lower by .040 [.033, .047], p = .001).");
+            "better (lower by .040 [.033, .047], p < .001).");
 }
 
 TEST(OverallVerdictTest, IsPreliminaryUntilTheLastRunHasEnded) {
@@ -190,13 +190,13 @@ ComparisonInput TunedPlacements() {
 TEST(VerdictTest, SaysThatValuesWereTuned) {
   const Comparison comparison = *Compare(TunedPlacements());
   EXPECT_EQ(OverallVerdict(comparison).text,
-            "held-out loss against “pre”, each at its own best lr: “post” is worse (higher by "
+            "held-out loss against “pre”, each at its chosen lr: “post” is worse (higher by "
             ".0300 [.0273, .0327], p "
-            "= .001) and “none” is better (lower by .0400 [.0373, .0427], p = .001).");
+            "< .001) and “none” is better (lower by .0400 [.0373, .0427], p < .001).");
   EXPECT_EQ(RowVerdict(comparison, 2).text,
             "“none” is better than “pre”: held-out loss lower by .0400 [.0373, .0427] over 12 "
-            "seeds, each at its own "
-            "best lr; p = .001 with Holm over 2 rows, the least that 12 pairs allow.");
+            "seeds, each at its "
+            "chosen lr; p < .001 with Holm over 2 rows, the least that 12 pairs allow.");
 }
 
 TEST(MatchedNoteTest, NamesTheDifferenceThatIsTheTunedValues) {

@@ -216,7 +216,7 @@ TEST(RowVerdictTest, NamesThePairsThatConverged) {
   EXPECT_THAT(
       verdict.text,
       HasSubstr("over the 9 of 12 seeds on which both converged (“post” diverged on 3 of 12 "
-                "seeds, “pre” on 1); “post” won 0 and lost 11; p = .001."));
+                "seeds, “pre” on 1); “post” won 0 and lost 11; p < .001."));
 }
 
 TEST(RowVerdictTest, SeedsToDecideCountThoseThatDiverge) {

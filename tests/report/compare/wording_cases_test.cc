@@ -40,7 +40,7 @@ TEST(WordingCasesTest, AnUnfinishedGridIsNotJudged) {
   input.cells.back().outcome = RunOutcome::kUnfinished;
   input.cells.back().value.reset();
   const Comparison comparison = *Compare(input);
-  EXPECT_THAT(CardOf(comparison, 1), StartsWith("No verdict yet 23 of 24 runs; +.0"));
+  EXPECT_THAT(CardOf(comparison, 1), StartsWith("No verdict yet: 23 of 24 runs; +.0"));
   EXPECT_THAT(CardOf(comparison, 1), HasSubstr(" so far"));
   EXPECT_EQ(OverallVerdict(comparison).text,
             "preliminary, 23 of 24 runs: there is no verdict before all of them have ended.");
@@ -52,7 +52,7 @@ TEST(WordingCasesTest, AnotherMetricIsExploratory) {
   input.key = "train/loss";
   input.exploratory = "report.primary is eval/loss";
   const Comparison comparison = *Compare(input);
-  EXPECT_EQ(CardOf(comparison, 1), "Exploratory higher by .030 [.023, .037] | ");
+  EXPECT_EQ(CardOf(comparison, 1), "Exploratory: higher by .030 [.023, .037] | ");
   EXPECT_THAT(RowVerdict(comparison, 1).text,
               AllOf(HasSubstr("exploratory (report.primary is eval/loss), so no verdict; training "
                               "loss higher by .030"),
@@ -61,7 +61,7 @@ TEST(WordingCasesTest, AnotherMetricIsExploratory) {
 
 TEST(WordingCasesTest, TwoSeedsAreTooFew) {
   const Comparison comparison = *Compare(Worse(2));
-  EXPECT_THAT(CardOf(comparison, 1), AllOf(StartsWith("No verdict fewer than 3 pairs; +.0"),
+  EXPECT_THAT(CardOf(comparison, 1), AllOf(StartsWith("No verdict: fewer than 3 pairs; +.0"),
                                            HasSubstr("| at least 6 seeds are needed")));
   EXPECT_THAT(RowVerdict(comparison, 1).text,
               AllOf(HasSubstr("no verdict below 3 pairs"), kNoVerdict));
@@ -99,7 +99,7 @@ TEST(WordingCasesTest, WhatAllDivergedIsWorseByItsLosses) {
 TEST(WordingCasesTest, IdenticalSettingsAreNotCalledEqual) {
   const Comparison comparison = *Compare(OneAxis({{"pre", Base(8)}, {"post", Base(8)}}));
   EXPECT_EQ(CardOf(comparison, 1),
-            "Inconclusive identical on 8 seeds | see whether the setting takes effect");
+            "Inconclusive: identical on 8 seeds | see whether the setting takes effect");
   EXPECT_THAT(RowVerdict(comparison, 1).text, Not(HasSubstr("equivalent")));
 }
 
@@ -108,7 +108,7 @@ TEST(WordingCasesTest, OtherHeldOutDataIsNotComparable) {
   for (Cell& cell : input.cells) cell.scored["task.documents.dataset"] = cell.labels[0];
   const Comparison comparison = *Compare(input);
   EXPECT_EQ(CardOf(comparison, 1),
-            "Not comparable scored on other held-out data (task.documents.dataset) | ");
+            "Not comparable: scored on other held-out data (task.documents.dataset) | ");
   EXPECT_THAT(RowVerdict(comparison, 1).text, kNoVerdict);
 }
 
@@ -118,7 +118,7 @@ TEST(WordingCasesTest, NeitherIsALongerContext) {
   for (Cell& cell : input.cells) cell.scored["model.context"] = cell.labels[0];
   const Comparison comparison = *Compare(input);
   EXPECT_EQ(CardOf(comparison, 1),
-            "Not comparable scored on other held-out data (model.context) | ");
+            "Not comparable: scored on other held-out data (model.context) | ");
   EXPECT_THAT(RowVerdict(comparison, 1).text,
               AllOf(StartsWith("“context 32” against “context 16”: no verdict"), kNoVerdict));
 }
@@ -133,7 +133,7 @@ TEST(HeadlineTest, SaysDirectionSizeShareAndWins) {
   EXPECT_EQ(CardOf(*Compare(Worse()), 1),
             "Higher by .030 [.023, .037], 1.3 % of “pre”; better on 0 of 12 seeds | p < .001, the "
             "least that 12 pairs allow");
-  EXPECT_EQ(MeasuredIn(*Compare(Worse())), "Held-out loss (nats, lower is better)");
+  EXPECT_EQ(MeasuredIn(*Compare(Worse())), "Held-out loss (nats per token, lower is better)");
 }
 
 TEST(HeadlineTest, SaysNoWinsAndNoShareWhereNeitherIsBetter) {
@@ -158,14 +158,14 @@ TEST(HeadlineTest, SaysWhatIsEquivalent) {
   ComparisonInput input = OneAxis({{"pre", Base(12)}, {"post", Shifted(Base(12), .001, .01)}});
   input.margin = .02;
   EXPECT_THAT(CardOf(*Compare(input), 1),
-              AllOf(StartsWith("Equivalent +.001 [−.006, +.008]; better on "),
+              AllOf(StartsWith("Equivalent: +.001 [−.006, +.008]; better on "),
                     HasSubstr(" | smaller than .02 either way (p < .001)")));
 }
 
 TEST(HeadlineTest, SaysWhatMoreSeedsWouldDo) {
   EXPECT_THAT(
       CardOf(*Compare(OneAxis({{"pre", Base(12)}, {"post", Shifted(Base(12), .003, .01)}})), 1),
-      AllOf(StartsWith("Inconclusive +.003 [−.004, +.010]; better on "),
+      AllOf(StartsWith("Inconclusive: +.003 [−.004, +.010]; better on "),
             HasSubstr("| p = .369 | the least difference that 12 seeds would find")));
 }
 

@@ -83,7 +83,8 @@ TEST(PlainTest, HasNoLeadingZeroAndNoSignOnZero) {
 
 TEST(PTextTest, NeverRoundsOntoTheThreshold) {
   EXPECT_EQ(PText(.031), "p = .031");
-  EXPECT_EQ(PText(.00098), "p = .001");
+  EXPECT_EQ(PText(.001), "p = .001");
+  EXPECT_EQ(PText(.00098), "p < .001");
   EXPECT_EQ(PText(.0004), "p < .001");
   EXPECT_EQ(PText(.0499), "p = .0499");
   EXPECT_EQ(PText(.050001), "p = .050001");

@@ -67,15 +67,15 @@ ComparisonInput TunedGrid() {
 
 TEST(BriefTableTest, SaysMetricChoiceDifferenceAndWins) {
   const Table table = BriefTable(Compared(TunedGrid()), std::nullopt);
-  EXPECT_THAT(Titles(table), ElementsAre("held-out loss, each at its own best lr", "mean",
+  EXPECT_THAT(Titles(table), ElementsAre("held-out loss, each at its chosen lr", "mean",
                                          "Δ vs pre [95 % CI]", "p (Holm)", "wins", "diverged"));
   EXPECT_THAT(table.columns[0].cells,
               ElementsAre("pre   lr .004", "post  lr .002", "none  lr .004"));
   EXPECT_EQ(table.columns[2].cells[0], "—");
   EXPECT_EQ(table.columns[2].cells[1], "+.0300 [+.0218, +.0360]");
   EXPECT_EQ(table.columns[2].cells[2], "−.0400 [−.0427, −.0373]");
-  EXPECT_THAT(table.columns[3].cells, ElementsAre("", ".001", ".001"));
-  EXPECT_THAT(table.columns[4].cells, ElementsAre("", "0/12", "12/12"));
+  EXPECT_THAT(table.columns[3].cells, ElementsAre("—", "<.001", "<.001"));
+  EXPECT_THAT(table.columns[4].cells, ElementsAre("—", "0/12", "12/12"));
 }
 
 TEST(BriefTableTest, SaysStepAndDirection) {
@@ -140,9 +140,9 @@ TEST(CellsTest, NeverPrintASmallMeanAsZero) {
 
 TEST(MainTableTest, LeavesOutColumnsWithoutACell) {
   const std::vector<std::string> titles = Titles(MainTable(Compared(TunedGrid())));
-  EXPECT_THAT(titles, ElementsAre("placement", "parameters", "best lr", "n", "diverged",
+  EXPECT_THAT(titles, ElementsAre("placement", "parameters", "chosen lr", "n", "diverged",
                                   "held-out loss [95 % CI]", "Δ vs pre [95 % CI]", "p (sign flip)",
-                                  "p (Holm)", "d_z", "wins", "r", "device s"));
+                                  "p (Holm)", "d_z", "wins", "r", "device-s"));
   const Table plain = MainTable(Compared(OneAxis({{"pre", Base(6)}, {"post", Base(6)}})));
   EXPECT_THAT(Titles(plain), Not(testing::Contains("parameters")));
   EXPECT_THAT(Cells(MainTable(Compared(TunedGrid())), "parameters"),
@@ -171,6 +171,14 @@ TEST(DataTableTest, HasExactNumbersAndNothingForWhatIsUndefined) {
   const Table tuned = DataTable(Compared(TunedGrid()));
   EXPECT_THAT(Cells(tuned, "parameters"), ElementsAre("25968", "25952", "25936"));
   EXPECT_THAT(Cells(tuned, "most_parameters"), ElementsAre("", "", ""));
+}
+
+TEST(DataTableTest, CountsNoPairsOfABaseline) {
+  const Table table = DataTable(Compared(TunedGrid()));
+  for (const char* title : {"wins", "losses", "ties", "pairs", "pairs_converged"}) {
+    EXPECT_EQ(Cells(table, title)[0], "") << title;
+    EXPECT_NE(Cells(table, title)[1], "") << title;
+  }
 }
 
 TEST(DataTableTest, RenamesAnAxisThatIsCalledLikeANumber) {
@@ -250,6 +258,20 @@ TEST(ComparisonTextTest, PutsTableNoteVerdictAndWindowsOnLines) {
   EXPECT_THAT(text, HasSubstr("2.6 [1.3, 3.9] (2 of 3)"));
 }
 
+TEST(ComparisonTextTest, SaysWhereMeansAreOfOtherSeeds) {
+  ComparisonInput input = OneAxis({{"pre", Base(8)}, {"post", Shifted(Base(8), .1, .01)}});
+  const std::string even = ComparisonText(Compared(input), {}, std::nullopt);
+  EXPECT_THAT(even, Not(HasSubstr("need not subtract")));
+  EXPECT_THAT(Titles(BriefTable(Compared(input), std::nullopt)), Not(Contains("n")));
+  input.cells.resize(14);  // without the last two seeds of “post”
+  const Comparison uneven = Compared(input);
+  EXPECT_THAT(
+      ComparisonText(uneven, {}, std::nullopt),
+      HasSubstr("\nnote: a setting's mean is over the seeds of its pairs, a baseline's over "
+                "all of its own, so they need not subtract to Δ\n"));
+  EXPECT_THAT(Cells(BriefTable(uneven, std::nullopt), "n"), ElementsAre("8", "6"));
+}
+
 TEST(ComparisonTextTest, TellsEffectsOfCrossedAxes) {
   ComparisonInput input;
   input.key = "eval/loss";
@@ -296,6 +318,8 @@ TEST(ComparisonTextTest, SaysFirstThatRunsHaveNotEnded) {
   for (const char* word : {"better", "worse", "inconclusive", "most of", "the sign of"}) {
     EXPECT_THAT(text, Not(HasSubstr(word)));
   }
+  EXPECT_THAT(Titles(BriefTable(comparison, std::nullopt)), Not(Contains("p (Holm)")))
+      << "of rows of which none has ended";
   EXPECT_THAT(RenderText(MainTable(comparison)), StartsWith(absl::StrCat(preliminary, "\n")));
   EXPECT_THAT(RenderLatex(MainTable(comparison)),
               HasSubstr(absl::StrCat("{l}{", preliminary, "} \\\\\n\\midrule\n")));
