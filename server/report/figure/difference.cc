@@ -24,6 +24,8 @@ using report::Better;
 using report::Comparison;
 using report::ComparisonRow;
 
+constexpr double kYTitle = 1.7;  // inches
+
 std::vector<ReducedCurve> ReduceDifference(const SettingCurves& curves,
                                            const CurveOptions& options) {
   return {ReduceSmoothed(curves.seeds, options.smooth, 0, UINT32_MAX, true)};
@@ -52,26 +54,36 @@ CurvePanel PanelOf(const Comparison& comparison) {
   return panel;
 }
 
+// Whether some row and its baseline are trained for different numbers of steps.
+bool DifferInLength(const Comparison& comparison) {
+  return std::any_of(comparison.rows.begin(), comparison.rows.end(), [](const ComparisonRow& row) {
+    const auto& changed = row.changed;
+    return row.compared() &&
+           std::find(changed.begin(), changed.end(), "training.steps") != changed.end();
+  });
+}
+
 absl::StatusOr<Drawing> DrawDifference(const Input& input) {
   const Comparison& comparison = *input.comparison;
   const bool many = InSmallMultiples(input);
   const report::MetricName name = report::NameOfMetric(input.key);
-  const std::string baseline = OneBaseline(comparison);
+  const std::string baseline = ElideMiddle(OneBaseline(comparison), 0.7, kTitleSize);
   const bool ratio = comparison.scale == report::Scale::kRatio;
   std::vector<std::string> parts = {SeedsText(input)};
   if (const std::string average = SmoothingText(input, 0); !average.empty()) {
     parts.push_back(average);
   }
   if (AnyInterval(input)) {
-    parts.push_back(
-        absl::StrCat("band: 95 % interval of the ", report::MeanName(comparison.scale)));
+    parts.push_back(absl::StrCat("band: ", IsRechosen(comparison) ? "Student's " : "",
+                                 "95 % interval of the ", report::MeanName(comparison.scale)));
   }
+  if (DifferInLength(comparison)) parts.emplace_back("only steps that both have");
   std::string footnote = absl::StrCat("paired by seed: ", absl::StrJoin(parts, ", "));
   if (many) absl::StrAppend(&footnote, "; orange: the panel's own setting, grey: the others");
   const std::vector<CurvePanel> panels = {PanelOf(comparison)};
   auto figure = DrawPanels(
       input, panels,
-      {"Step", ElideMiddle(DifferenceTitle(comparison.scale, name, baseline), 1.7, kTitleSize),
+      {"Step", ElideMiddle(DifferenceTitle(comparison.scale, name, baseline), kYTitle, kTitleSize),
        footnote});
   if (!figure.ok()) return figure.status();
   Drawing drawing;
@@ -84,14 +96,14 @@ absl::StatusOr<Drawing> DrawDifference(const Input& input) {
 }
 
 std::string DifferenceCaption(const Input& input) {
-  return absl::StrCat(
-      DifferenceName(input.comparison->scale, report::NameOfMetric(input.key)),
-      " to the baseline over training, paired by seed: the line is the ",
-      report::MeanName(input.comparison->scale),
-      " over the seeds on "
-      "which both converged, the band its 95 % interval at each step by itself, thin lines are "
-      "single seeds. The first steps may leave the panel.",
-      ChosenText(*input.comparison));
+  return absl::StrCat(DifferenceName(input.comparison->scale, report::NameOfMetric(input.key)),
+                      " to the baseline over training, paired by seed: the line is the ",
+                      report::MeanName(input.comparison->scale),
+                      " over the seeds on "
+                      "which both converged, the band Student's 95 % interval at each step by "
+                      "itself, thin lines are "
+                      "single seeds. The first steps may leave the panel.",
+                      ChosenText(*input.comparison));
 }
 
 // The last place of a mean that is finite.

@@ -136,14 +136,14 @@ std::string TitleOf(const std::string& tuning, const std::string& baseline, bool
 
 struct Source {
   const std::vector<ComparisonRow>* rows;
-  std::string tuning;  // "each at its own best lr", "all at lr .01"; empty where nothing is tuned
+  std::string tuning;  // "each at its chosen lr", "all at lr .01"; empty where nothing is tuned
 };
 
 std::vector<Source> SourcesOf(const Comparison& comparison) {
   if (comparison.tuned_axes.empty()) return {{&comparison.rows, ""}};
   std::vector<Source> sources = {
       {&comparison.rows,
-       absl::StrCat("each at its own best ", absl::StrJoin(comparison.tuned_axes, ", "))}};
+       absl::StrCat("each at its chosen ", absl::StrJoin(comparison.tuned_axes, ", "))}};
   if (!comparison.reference) return sources;
   const report::MatchedBlock& block = comparison.matched[*comparison.reference];
   std::vector<std::string> at;
@@ -215,6 +215,17 @@ void AddCsv(const Comparison& comparison, const Source& source, std::string* csv
   }
 }
 
+// Of which kind the intervals are where there are two: ", by the test at the chosen lr, Student's
+// at .01".
+std::string IntervalsText(const Comparison& comparison) {
+  if (!IsRechosen(comparison)) return "";
+  const std::string tuned = absl::StrJoin(comparison.tuned_axes, " and ");
+  const std::string chosen = absl::StrCat(", by the test at the chosen ", tuned);
+  if (!comparison.reference) return chosen;
+  return absl::StrCat(chosen, ", Student's at ",
+                      report::ShownValues(comparison.matched[*comparison.reference].labels));
+}
+
 void AddWords(const Comparison& comparison, const std::set<std::string>& baselines,
               const RowLook& look, DotPlot* dots) {
   const bool lower = comparison.better == report::Better::kLower;
@@ -235,7 +246,7 @@ void AddWords(const Comparison& comparison, const std::set<std::string>& baselin
   }
   dots->footnote = absl::StrCat(ratio ? "ratio" : "difference",
                                 " to the baseline by seed; bar: 95 % interval of the ",
-                                report::MeanName(comparison.scale));
+                                report::MeanName(comparison.scale), IntervalsText(comparison));
   if (look.many) absl::StrAppend(&dots->footnote, "; ", kMarkText);
   if (const std::string preliminary = report::PreliminaryText(comparison); !preliminary.empty()) {
     dots->footnote = absl::StrCat(preliminary, "; ", dots->footnote);
@@ -281,9 +292,9 @@ std::string ForestCaption(const Input& input) {
       DifferenceName(comparison.scale, report::NameOfMetric(comparison.key)),
       " to the baseline: ", report::MeanName(comparison.scale),
       " and 95 % interval over the seeds on which both converged; dots are "
-      "single seeds. The intervals are each row's own; the verdict's tests are of all rows "
-      "together.",
-      groups ? absl::StrCat(" First each setting at its own best ",
+      "single seeds. The intervals are each row's own",
+      IntervalsText(comparison), "; the verdict's tests are of all rows together.",
+      groups ? absl::StrCat(" First each setting at its chosen ",
                             absl::StrJoin(comparison.tuned_axes, " and "), ", then all at ",
                             report::ShownValues(comparison.matched[*comparison.reference].labels),
                             ": each group has a scale of its own.")
@@ -291,14 +302,15 @@ std::string ForestCaption(const Input& input) {
       SettingsText(comparison));
 }
 
-std::string DifferencesText(report::Scale scale, const std::vector<ComparisonRow>& rows) {
+std::string DifferencesText(report::Scale scale, const std::vector<ComparisonRow>& rows,
+                            int decimals) {
   std::vector<std::string> differences;
   for (const ComparisonRow& row : rows) {
     if (!row.compared()) continue;
-    differences.push_back(
-        absl::StrCat(row.label, " ",
-                     report::ShownDifference(scale, row.difference.mean, row.difference.interval),
-                     row.in_family() ? "" : " (scored on other data)"));
+    differences.push_back(absl::StrCat(
+        row.label, " ",
+        report::ShownDifference(scale, row.difference.mean, row.difference.interval, decimals),
+        row.in_family() ? "" : " (scored on other data)"));
   }
   return report::Enumerated(differences, 12);
 }
@@ -306,13 +318,14 @@ std::string DifferencesText(report::Scale scale, const std::vector<ComparisonRow
 std::string ForestDescription(const Input& input) {
   const Comparison& comparison = *input.comparison;
   const bool ratio = comparison.scale == report::Scale::kRatio;
-  std::string text = absl::StrCat(ratio ? "Ratios of " : "Differences in ",
-                                  report::NameOfMetric(comparison.key).text, ": ",
-                                  DifferencesText(comparison.scale, comparison.rows), ".");
+  std::string text = absl::StrCat(
+      ratio ? "Ratios of " : "Differences in ", report::NameOfMetric(comparison.key).text, ": ",
+      DifferencesText(comparison.scale, comparison.rows, report::DifferenceDecimals(comparison)),
+      ".");
   if (!comparison.reference.has_value()) return text;
   const report::MatchedBlock& block = comparison.matched[*comparison.reference];
   return absl::StrCat(text, " All at ", report::ShownValues(block.labels), ": ",
-                      DifferencesText(comparison.scale, block.rows), ".");
+                      DifferencesText(comparison.scale, block.rows, -1), ".");
 }
 
 }  // namespace

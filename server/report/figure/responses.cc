@@ -84,13 +84,20 @@ void ThinTickLabels(Panel* panel) {
   }
 }
 
+// Whether an interval is drawn: not where runs diverged, for the others are no sample of all.
+bool HasBar(const ResponsePoint& point) {
+  return point.diverged == 0 && point.own.interval.defined();
+}
+
 Axis MetricAxis(const Responses& responses, size_t ticks) {
   Extent extent;
   for (const Response& setting : responses.settings) {
     for (const ResponsePoint& point : setting.points) {
       extent.Add(point.own.mean.value);
-      extent.Add(point.own.interval.low);
-      extent.Add(point.own.interval.high);
+      if (HasBar(point)) {
+        extent.Add(point.own.interval.low);
+        extent.Add(point.own.interval.high);
+      }
       for (const report::SeedRun& run : point.seeds) extent.Add(run.value);
     }
   }
@@ -149,7 +156,8 @@ void AddResponse(const Response& setting, const std::vector<double>& places, con
     if (point.diverged > 0) {
       hollow.x.push_back(x);
       hollow.y.push_back(mean);
-    } else if (point.own.interval.defined()) {
+    }
+    if (HasBar(point)) {
       bars.x.push_back(x);
       bars.y.push_back(point.own.interval.low);
       bars.dx.push_back(0);

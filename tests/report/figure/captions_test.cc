@@ -93,9 +93,12 @@ TEST(CaptionsTest, DescribeEachGroupOfDifferences) {
 
   EXPECT_THAT(words.Caption("forest"),
               HasSubstr("then all at .01: each group has a scale of its own."));
+  EXPECT_THAT(words.Caption("forest"),
+              HasSubstr(", by the test at the chosen lr, Student's at .01;"));
   EXPECT_THAT(words.Description("forest"), HasSubstr(". All at .01: post +"));
   const Words plain(Settings({{"a", {2, 3}}, {"b", {3, 4}}}));
-  EXPECT_THAT(plain.Caption("forest"), Not(HasSubstr("scale of its own")));
+  EXPECT_THAT(plain.Caption("forest"),
+              AllOf(Not(HasSubstr("scale of its own")), Not(HasSubstr("Student"))));
 }
 
 TEST(CaptionsTest, MarkDifferencesOfRowsThatAreScoredOnOtherData) {

@@ -169,6 +169,12 @@ TEST(SensitivityTest, InterruptsTheLineWhereRunsDiverged) {
     if (points.color.rgb == kWhite.rgb) hollow += points.x.size();
   }
   EXPECT_EQ(hollow, 1u) << "the mean of the other two stays";
+  double highest = 0;
+  for (const report::Cell& cell : NormsGrid().cells) {
+    highest = std::max(highest, cell.value.value_or(0));
+  }
+  EXPECT_LT(figure.panels[0].y.high, highest + .2 * (highest - 2))
+      << "the interval of those two, which is not drawn, takes no room";
   for (const double y : LineOf(figure, StyleOf(0).line).y) EXPECT_TRUE(std::isfinite(y));
 }
 

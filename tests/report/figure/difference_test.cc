@@ -6,7 +6,10 @@
 
 #include <algorithm>
 #include <cmath>
+#include <string>
 
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
 #include "tests/report/figure/example_curves.h"
 
 namespace ablate::figure {
@@ -71,6 +74,31 @@ TEST(DifferenceFigureTest, HasRatiosAtItsAxisAndInItsNumbers) {
   EXPECT_NEAR(tick->at, std::log(2), 1e-12);
   EXPECT_THAT(drawing->csv, HasSubstr("post,0,20,2,,\n"));
   EXPECT_THAT(drawing->figure.description, HasSubstr("They end: post ×2.0 ["));
+}
+
+TEST(DifferenceFigureTest, SaysThatOneGoesOnWhereLengthsDiffer) {
+  for (const bool longer : {false, true}) {
+    report::ComparisonInput grid = Settings({{"pre", {1, 2, 4}}, {"post", {2, 3.1, 5}}});
+    for (report::Cell& cell : grid.cells) {
+      if (longer && cell.labels[0] == "post") cell.changed["training.steps"] = "40";
+    }
+    const report::Comparison comparison = *report::Compare(grid);
+    SettingCurves pre{"pre", 0, {}}, post{"post", 1, {}};
+    for (uint32_t seed = 0; seed < 3; ++seed) {
+      pre.seeds.push_back({seed, {0, 10}, {3, 2}});
+      post.seeds.push_back({seed, {0, 10, 40}, {4, 3, 2}});
+    }
+    Input input;
+    input.comparison = &comparison;
+    input.key = "eval/loss";
+    input.settings = {
+        ReduceSetting(kDifference, PairedCurves(comparison.scale, post, pre), input.curves)};
+    const auto drawing = Draw(kDifference, input);
+    ASSERT_TRUE(drawing.ok()) << drawing.status();
+    std::string texts;
+    for (const Text& text : drawing->figure.texts) absl::StrAppend(&texts, text.text, " ");
+    EXPECT_EQ(absl::StrContains(texts, "only steps that both have"), longer) << texts;
+  }
 }
 
 // Settings whose paired difference to "pre" is at each step what is given, a hundredth more or less

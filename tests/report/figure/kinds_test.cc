@@ -120,8 +120,8 @@ TEST_P(KindsTest, DrawsWithinTheFigureWithoutOverlaps) {
       EXPECT_GT(std::count(drawing->csv.begin(), drawing->csv.end(), '\n'), 1);
       const std::string svg = Svg(drawing->figure);
       const std::string name(kind.name);
-      EXPECT_THAT(svg,
-                  HasSubstr(absl::StrCat("aria-labelledby=\"", name, "-title ", name, "-desc")));
+      EXPECT_THAT(svg, HasSubstr(absl::StrCat("aria-labelledby=\"", name,
+                                              "-title\" aria-describedby=\"", name, "-desc\"")));
       EXPECT_THAT(svg, testing::Not(testing::ContainsRegex("nan|inf[^o]")));
       EXPECT_TRUE(Render(drawing->figure, Format::kPng).ok());
     }
@@ -256,10 +256,10 @@ TEST(ForestTest, MarksRowsThatAreScoredOnOtherData) {
     const std::string& csv = drawing->csv;
     EXPECT_THAT(csv, StartsWith("group,setting,baseline,seed,difference,low,high,n,pairs,wins,"
                                 "ended,planned,verdict\n"));
-    EXPECT_THAT(LineOf(csv, "each at its own best lr,post,pre,,"), EndsWith(",216,216,worse"));
-    EXPECT_THAT(LineOf(csv, "each at its own best lr,none,pre,,"),
+    EXPECT_THAT(LineOf(csv, "each at its chosen lr,post,pre,,"), EndsWith(",216,216,worse"));
+    EXPECT_THAT(LineOf(csv, "each at its chosen lr,none,pre,,"),
                 EndsWith(",216,216,scored-differently"));
-    EXPECT_THAT(LineOf(csv, "each at its own best lr,none,pre,42,"),
+    EXPECT_THAT(LineOf(csv, "each at its chosen lr,none,pre,42,"),
                 EndsWith(",216,216,scored-differently"));
     EXPECT_THAT(LineOf(csv, "all at lr .01,post,pre,,"), EndsWith(",216,216,"));
     EXPECT_THAT(LineOf(csv, "all at lr .01,none,pre,,"), EndsWith(",216,216,scored-differently"));
@@ -325,7 +325,7 @@ TEST(ForestTest, HasRatiosWhereTheyAreCompared) {
     EXPECT_EQ(texts.count("×1.997 [1.822, 2.190]"), 1u);
     EXPECT_THAT(drawing->csv, StartsWith("group,setting,baseline,seed,ratio,low,high,"));
     EXPECT_THAT(LineOf(drawing->csv, ",b,a,0,"), StartsWith(",b,a,0,2.1,,"));
-    EXPECT_THAT(drawing->figure.description, HasSubstr("Ratios of gradient norm: b ×2.00 ["));
+    EXPECT_THAT(drawing->figure.description, HasSubstr("Ratios of gradient norm: b ×1.997 ["));
   }
 }
 

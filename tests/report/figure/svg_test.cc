@@ -154,7 +154,8 @@ TEST(SvgTest, TellsItsTitleAndDescriptionUnderIdsOfItsOwn) {
   EXPECT_THAT(Svg(figure),
               HasSubstr("<title id=\"e1-loss-title\">loss &amp; &lt;more&gt;</title>"));
   figure.description = "It falls.";
-  EXPECT_THAT(Svg(figure), HasSubstr("aria-labelledby=\"e1-loss-title e1-loss-desc\""));
+  EXPECT_THAT(Svg(figure),
+              HasSubstr("aria-labelledby=\"e1-loss-title\" aria-describedby=\"e1-loss-desc\""));
   EXPECT_THAT(Svg(figure), HasSubstr("<desc id=\"e1-loss-desc\">It falls.</desc>"));
   EXPECT_THAT(Svg(figure), HasSubstr("<clipPath id=\"e1-loss-panel0\">"));
 }
