@@ -23,10 +23,12 @@ void Picture(const Figure& figure, Markup* out) {
 
 void OneFigure(const Figure& figure, const std::string& prefix, size_t number, Markup* out) {
   const std::string id = absl::StrCat(prefix, "figure-", figure.name);
-  out->Open("figure", {{"id", id}, {"class", figure.wide ? "wide" : "narrow"}});
+  const std::string title = absl::StrCat(id, "-title");
+  out->Open("figure",
+            {{"id", id}, {"class", figure.wide ? "wide" : "narrow"}, {"aria-labelledby", title}});
   Picture(figure, out);
   out->Open("figcaption");
-  out->Element("strong", absl::StrCat("Figure ", number, ". ", figure.title, "."));
+  out->Element("strong", {{"id", title}}, absl::StrCat("Figure ", number, ". ", figure.title, "."));
   out->Text(absl::StrCat(" ", figure.caption));
   if (!figure.csv.empty()) {
     out->Text(" ").Element("a",

@@ -8,6 +8,7 @@
 #include "server/report/compare/column_digits.h"
 #include "server/report/compare/metric_names.h"
 #include "server/report/compare/phrases.h"
+#include "server/report/compare/verdict.h"
 #include "server/report/compare/wording.h"
 #include "server/report/html/sections.h"
 #include "text/decimal.h"
@@ -89,9 +90,17 @@ std::vector<Column> RunColumns(const Comparison& comparison) {
   return columns;
 }
 
-// What was not planned is described and not tested.
+// With a sign, as the difference that it is of.
+TableCell EffectCell(const report::Number& effect) {
+  if (!effect.defined()) return PairNumberCell(effect);
+  return {report::Signed(effect.value, 2), ""};
+}
+
+// What was not planned is described and not tested; a p of some of the runs is none.
 TableCell JudgedPCell(const ComparisonRow& row, const report::Number& p) {
-  return row.withheld == report::Withheld::kExploratory ? TableCell{"", "exploratory"} : PCell(p);
+  if (row.withheld == report::Withheld::kExploratory) return {"", "exploratory"};
+  if (row.withheld == report::Withheld::kUnfinished) return {"", "preliminary"};
+  return PCell(p);
 }
 
 absl::string_view DifferenceTitle(const Comparison& comparison) {
@@ -119,18 +128,17 @@ std::vector<Column> MainColumns(const Comparison& comparison) {
          return DifferenceCell(scale, row.difference, differences);
        },
        false, true},
-      {paired, "p, sign flips", OfPairs([](const ComparisonRow& row) {
+      {paired, "p (sign flip)", OfPairs([](const ComparisonRow& row) {
          TableCell cell = JudgedPCell(row, row.difference.p_sign_flip);
          if (cell.text.empty()) return cell;
          if (row.difference.p_sign_flip.defined() && !row.difference.exact) cell.below = "sampled";
          return cell;
        }),
        false},
-      {paired, "p, Holm",
+      {paired, "p (Holm)",
        OfPairs([](const ComparisonRow& row) { return JudgedPCell(row, row.p_holm); }), false},
       {paired, "effect d_z",
-       OfPairs([](const ComparisonRow& row) { return PairNumberCell(row.difference.effect); }),
-       false},
+       OfPairs([](const ComparisonRow& row) { return EffectCell(row.difference.effect); }), false},
       {paired, "wins", WinsCell, false},
       {paired, "r of pairs",
        OfPairs([](const ComparisonRow& row) { return PairNumberCell(row.difference.correlation); }),
@@ -206,8 +214,9 @@ void MainTable(const Experiment& experiment, Markup* out) {
           ? ""
           : absl::StrCat(", each setting at the ", absl::StrJoin(comparison.tuned_axes, ", "),
                          " chosen on its other seeds");
+  const std::string means = report::MeansNote(comparison);
   Caption(absl::StrCat(report::NameOfMetric(comparison.key).text, ", read ", experiment.read_at,
-                       chosen, "."),
+                       chosen, means.empty() ? "" : "; ", means, "."),
           out);
   WriteColumnGroups(columns, out);
   WriteHeads(columns, out);
@@ -363,7 +372,7 @@ void FactorialTable(const Place& place, const Experiment& experiment, Markup* ou
   out->Open("thead");
   std::vector<std::string> titles = {"effect", "combinations", "n",
                                      absl::StrCat(DifferenceTitle(comparison), " [95 % CI]")};
-  if (!tuned) titles.insert(titles.end(), {"p, sign flips", "p, Holm"});
+  if (!tuned) titles.insert(titles.end(), {"p (sign flip)", "p (Holm)"});
   HeadRow(titles, out);
   out->Close().Open("tbody");
   for (const std::vector<report::Effect>* effects : {&factorial.main, &factorial.interactions}) {

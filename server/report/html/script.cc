@@ -64,18 +64,31 @@ absl::string_view PageScript() {
     }
     const out = document.createElement('p');
     out.className = 'readout';
-    out.textContent = 'Point at the figure to read values.';
+    out.role = 'status';
+    out.textContent = 'Point at the figure, or go through it with \u2190 and \u2192, to read values.';
     figure.querySelector('.picture').after(out);
-    svg.onpointermove = (event) => {
-      const box = svg.getBoundingClientRect();
-      const x = (event.clientX - box.left) / box.width * svg.viewBox.baseVal.width;
-      const step = low + (x - left) / (right - left) * (high - low);
+    const steps = [...new Set([...curves.values()].flat().map(([at]) => at))].sort((a, b) => a - b);
+    let step = high;
+    const show = () => {
       const near = (points) => points.reduce((best, point) =>
         Math.abs(point[0] - step) < Math.abs(best[0] - step) ? point : best);
       out.textContent = [...curves].map(([name, points]) => {
         const [at, value] = near(points);
         return `${name} ${value.toPrecision(3).replace('-', '\u2212').replace('0.', '.')} at ${at}`;
       }).join(' \u00b7 ');
+    };
+    svg.onpointermove = (event) => {
+      const box = svg.getBoundingClientRect();
+      const x = (event.clientX - box.left) / box.width * svg.viewBox.baseVal.width;
+      step = low + (x - left) / (right - left) * (high - low);
+      show();
+    };
+    svg.tabIndex = 0;
+    svg.onfocus = show;
+    svg.onkeydown = ({key}) => {
+      const before = steps.filter((at) => at < step), after = steps.filter((at) => at > step);
+      step = key === 'ArrowLeft' ? before.pop() ?? step : key === 'ArrowRight' ? after[0] ?? step : step;
+      show();
     };
   }
 

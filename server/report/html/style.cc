@@ -23,7 +23,7 @@ a { color: var(--link); }
 a:focus-visible, [tabindex]:focus-visible, summary:focus-visible { outline: 2px solid var(--link); outline-offset: 2px; }
 header { border-bottom: 1px solid var(--rule); margin-bottom: 1.5rem; }
 h1, h2, h3, h4 { line-height: 1.2; }
-h1 { font-size: 1.9rem; max-width: 60ch; margin: .15rem 0 1.1rem; }
+h1 { font-size: 1.9rem; max-width: 60ch; text-wrap: balance; margin: .15rem 0 1.1rem; }
 .part { font-size: 1.35rem; margin: 2.4rem 0 .7rem; }
 .subpart { font-size: 1.05rem; margin: 1.5rem 0 .5rem; }
 article > h2 { font-size: 1.6rem; margin: .2rem 0 1.2rem; max-width: 40ch; }
@@ -50,8 +50,8 @@ ul.cards, ul.checks { list-style: none; padding: 0; margin: 0; max-width: none; 
 ul.checks { margin-top: .9rem; }
 .checks li { padding-left: 1.3rem; position: relative; margin: .3rem 0; max-width: 75ch; }
 .checks li::before { position: absolute; left: 0; }
-.checks .passed::before { content: '\25cf'; color: var(--good); }
-.checks .caution::before { content: '\25b2'; color: var(--bad); }
+.checks .passed::before { content: '\25cf'; content: '\25cf' / ''; color: var(--good); }
+.checks .caution::before { content: '\25b2'; content: '\25b2' / ''; color: var(--bad); }
 .scope, .again { color: var(--muted); font-size: .9rem; margin: .7rem 0 0; max-width: 75ch; }
 .again code { background: var(--tint); padding: .1rem .3rem; overflow-wrap: anywhere; }
 .first figcaption { font-size: .85rem; }
@@ -90,7 +90,7 @@ td.text code { white-space: nowrap; }
 figure { margin: 0; }
 .picture svg { display: block; width: 100%; height: auto; max-width: 34rem; }
 .wide .picture { overflow-x: auto; }
-.wide .picture svg { max-width: 70rem; min-width: 34rem; }
+.wide .picture svg { max-width: 70rem; min-width: 46rem; }
 figcaption { font-size: .875rem; line-height: 1.4; color: var(--muted); max-width: 70ch; margin-top: .4rem; }
 figcaption strong { color: var(--ink); }
 .missing { border: 1px dashed var(--muted); padding: .7rem .9rem; color: var(--muted); }
@@ -141,9 +141,9 @@ footer { border-top: 1px solid var(--rule); margin-top: 3rem; color: var(--muted
   .part { font-size: 13pt; margin-top: 1.2rem; }
   .subpart { font-size: 10.5pt; margin-top: .8rem; }
   .answer { font-size: 11pt; }
-  h1, h2, h3, h4, caption { break-after: avoid; }
+  h1, h2, h3, h4, summary, caption { break-after: avoid; }
   a { color: inherit; text-decoration: none; }
-  .csv { display: none; }
+  .csv, .checks a { display: none; }
   .scroll { overflow: visible; }
   tbody th:first-child, thead tr:first-child th:first-child { position: static; }
   caption span { position: static; width: auto; }
@@ -156,6 +156,7 @@ footer { border-top: 1px solid var(--rule); margin-top: 3rem; color: var(--muted
   .gallery { grid-template-columns: repeat(2, minmax(0, 1fr)); gap: 1rem; }
   figure.wide { grid-column: 1 / -1; }
   .wide .picture { overflow: visible; }
+  .narrow .picture svg { max-width: 2.9in; }
   .wide .picture svg { min-width: 0; }
   figcaption { font-size: 7.5pt; }
   pre { white-space: pre-wrap; overflow-wrap: anywhere; font-size: 7.5pt; }

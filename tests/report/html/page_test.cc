@@ -64,8 +64,10 @@ TEST(PageTest, GivesACardASettingAndEveryWarning) {
   EXPECT_THAT(
       page,
       HasSubstr("<rect class=\"c1\" width=\"10\" height=\"10\" rx=\"2\"></rect></svg>“post”</p>"));
-  EXPECT_THAT(page, HasSubstr("Held-out loss (nats, lower is better) where each run ended, against "
-                              "<strong>“pre”</strong> = "));
+  EXPECT_THAT(
+      page,
+      HasSubstr("Held-out loss (nats per token, lower is better) where each run ended, against "
+                "<strong>“pre”</strong> = "));
   ASSERT_FALSE(experiment.comparison.warnings.empty());
   for (const report::Warning& warning : experiment.comparison.warnings) {
     EXPECT_THAT(page, HasSubstr(text::EscapeMarkup(warning.text)));
@@ -76,7 +78,7 @@ TEST(PageTest, CallsNothingBetterWhereNeitherIs) {
   Experiment experiment = Example();
   experiment.comparison.better = report::Better::kNeither;
   const std::string page = PageOf({experiment});
-  EXPECT_THAT(page, HasSubstr("(nats, neither direction is better)"));
+  EXPECT_THAT(page, HasSubstr("(nats per token, neither direction is better)"));
   EXPECT_THAT(page, Not(HasSubstr("; better on ")));
   EXPECT_THAT(page, HasSubstr("A setting is called higher or lower where the adjusted p"));
   EXPECT_THAT(page, Not(HasSubstr("better or worse")));
@@ -237,8 +239,8 @@ TEST(PageTest, ChecksOnlyWhatWasLookedAt) {
   Experiment experiment = Example();
   const std::string page = PageOf({experiment});
   EXPECT_THAT(page,
-              HasSubstr("<li class=\"passed\">Every run finished; no chosen run diverged, but 2 at "
-                        "other values did</li>"));
+              HasSubstr("<li class=\"passed\"><span class=\"unseen\">Passed: </span>Every run "
+                        "finished; no chosen run diverged, but 2 at other values did</li>"));
   EXPECT_THAT(page, Not(HasSubstr("at the edge of its grid"))) << "two values have no inside";
   EXPECT_THAT(page, Not(HasSubstr("Equal numbers of parameters")));
   experiment.comparison.edges_known = true;
@@ -249,7 +251,8 @@ TEST(PageTest, TellsWhatTheDecisiveFigureCautions) {
   Experiment experiment = Example();
   experiment.figures[0].cautions = {"“none” leads only from step 700 on"};
   EXPECT_THAT(PageOf({experiment}),
-              HasSubstr("<li class=\"caution\">“none” leads only from step 700 on</li>"));
+              HasSubstr("<li class=\"caution\"><span class=\"unseen\">Caution: </span>“none” leads "
+                        "only from step 700 on</li>"));
 }
 
 TEST(PageTest, AllowsItsOwnStyleAndScriptAndNothingElse) {
@@ -308,7 +311,7 @@ TEST(PageTest, SaysThatAnExperimentHasNotEnded) {
   const std::string page = PageOf({experiment});
   EXPECT_THAT(page, HasSubstr("<p class=\"answer preliminary\">Preliminary, 15 of 16 runs: there "
                               "is no verdict before all of them have ended.</p>"));
-  EXPECT_THAT(page, HasSubstr("<strong>No verdict yet</strong> 15 of 16 runs; "));
+  EXPECT_THAT(page, HasSubstr("<strong>No verdict yet:</strong> 15 of 16 runs; "));
   EXPECT_THAT(page, Not(HasSubstr("Every run finished")));
   EXPECT_LT(page.find("Preliminary, 15 of 16 runs"), page.find("<table"));
 }
