@@ -13,9 +13,9 @@
 #include "server/report/compare/wording.h"
 #include "server/results/document_facts.h"
 #include "server/results/subjects.h"
+#include "server/rpc/cells.h"
 #include "server/rpc/errors.h"
 #include "server/rpc/names.h"
-#include "server/rpc/page.h"
 #include "server/spec/analysis.h"
 #include "server/spec/axes.h"
 #include "server/spec/field_values.h"
@@ -257,13 +257,13 @@ class Loader {
     auto metrics = AnalysisMetrics::Load(store_, grid_.record.id, MetricKeys());
     if (!metrics.ok()) return metrics.status();
     grid_.metrics = *std::move(metrics);
-    while (true) {
-      const auto first = static_cast<uint32_t>(grid_.cells.size());
-      auto page = store_->ListCells(grid_.record.id, first, rpc::kCellsAtOnce);
-      if (!page.ok()) return page.status();
-      if (absl::Status added = AddCells(*page); !added.ok()) return added;
-      if (page->size() < rpc::kCellsAtOnce) break;
-    }
+    const absl::Status read = rpc::VisitCells(
+        store_, grid_.record.id,
+        [this](const std::vector<storage::CellRecord>& page) -> absl::StatusOr<bool> {
+          if (absl::Status added = AddCells(page); !added.ok()) return added;
+          return true;
+        });
+    if (!read.ok()) return read;
     if (absl::Status present = CheckPresence(); !present.ok()) return present;
     return std::move(grid_);
   }
@@ -596,7 +596,12 @@ absl::StatusOr<StoredExperiment> LoadExperiment(storage::Store* store, const std
 
 absl::StatusOr<TrainedGrid> LoadGrid(storage::Store* store, StoredExperiment experiment,
                                      const GridQuery& query, const Cancelled& cancelled) {
-  return Loader(store, std::move(experiment), query, cancelled).Run();
+  const std::string id = experiment.record.id;
+  auto grid = Loader(store, std::move(experiment), query, cancelled).Run();
+  if (!absl::IsNotFound(grid.status())) return grid;
+  // A run that is gone went with its experiment, which is what was named.
+  const auto there = store->GetExperiment(id);
+  return there.ok() ? grid : there.status();
 }
 
 absl::Status VisitCurves(storage::Store* store, const TrainedGrid& grid, const std::string& key,

@@ -11,9 +11,9 @@
 #include "absl/strings/str_split.h"
 #include "absl/strings/strip.h"
 #include "proto/reflect/text.h"
+#include "server/rpc/cells.h"
 #include "server/rpc/errors.h"
 #include "server/rpc/limits.h"
-#include "server/rpc/page.h"
 #include "text/utf8.h"
 
 namespace ablate::rpc {
@@ -205,16 +205,17 @@ absl::StatusOr<std::string> FindCellRun(storage::Store* store, const std::string
         "a cell of the experiment, such as pre-lr0.01-s42");
   }
   std::vector<std::string> names;
-  while (true) {
-    const auto page =
-        store->ListCells(experiment, static_cast<uint32_t>(names.size()), kCellsAtOnce);
-    if (!page.ok()) return page.status();
-    for (const storage::CellRecord& record : *page) {
-      if (record.name == cell) return record.run;
-      names.push_back(record.name);
-    }
-    if (page->size() < kCellsAtOnce) break;
-  }
+  std::string run;
+  const absl::Status read =
+      VisitCells(store, experiment, [&](const std::vector<storage::CellRecord>& page) {
+        for (const storage::CellRecord& record : page) {
+          if (record.name == cell) run = record.run;
+          names.push_back(record.name);
+        }
+        return run.empty();
+      });
+  if (!read.ok()) return read;
+  if (!run.empty()) return run;
   const std::string nearest = reflect::Nearest(cell, names);
   return WithReason(absl::NotFoundError(absl::StrCat(
                         "experiment ", experiment, " has no cell ", Quoted(cell),

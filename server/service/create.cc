@@ -1,6 +1,5 @@
 // CreateExperiment: from a request to queued runs, or to everything that is wrong with it.
 #include <algorithm>
-#include <functional>
 #include <map>
 #include <memory>
 #include <optional>
@@ -15,6 +14,7 @@
 #include "grpcpp/impl/codegen/proto_utils.h"
 #include "proto/reflect/text.h"
 #include "server/rpc/call.h"
+#include "server/rpc/cells.h"
 #include "server/rpc/errors.h"
 #include "server/rpc/limits.h"
 #include "server/rpc/names.h"
@@ -228,29 +228,13 @@ v1::CreateExperimentResponse Preview(const Submission& submission, Plan&& plan) 
   return response;
 }
 
-// Calls `visit` with every cell of an experiment, as it is stored, until that returns false.
-absl::Status ForEachCell(
-    storage::Store* store, const std::string& id,
-    const std::function<absl::StatusOr<bool>(const storage::CellRecord&)>& visit) {
-  uint32_t next = 0;
-  while (true) {
-    const auto page = store->ListCells(id, next, rpc::kCellsAtOnce);
-    if (!page.ok()) return page.status();
-    for (const storage::CellRecord& cell : *page) {
-      const absl::StatusOr<bool> more = visit(cell);
-      if (!more.ok()) return more.status();
-      if (!*more) return absl::OkStatus();
-    }
-    if (page->empty()) return absl::OkStatus();
-    next += static_cast<uint32_t>(page->size());
-  }
-}
-
 // The cells of an experiment while they fit.
 absl::Status AddStoredCells(storage::Store* store, const std::string& id, size_t count,
                             rpc::Room* room, v1::CreateExperimentResponse* response) {
-  return ForEachCell(store, id, [&](const storage::CellRecord& cell) {
-    return AddCell(ToProto(cell), count, "cells; ListRuns has all", room, response);
+  return rpc::VisitCells(store, id, [&](const std::vector<storage::CellRecord>& page) {
+    return std::all_of(page.begin(), page.end(), [&](const storage::CellRecord& cell) {
+      return AddCell(ToProto(cell), count, "cells; ListRuns has all", room, response);
+    });
   });
 }
 
@@ -259,16 +243,18 @@ absl::Status AddStoredParameters(storage::Store* store, const std::string& id, r
                                  v1::CreateExperimentResponse* response) {
   std::vector<v1::SettingParameters> settings;
   std::vector<std::pair<std::string, std::string>> labels;
-  const absl::Status visited =
-      ForEachCell(store, id, [&](const storage::CellRecord& cell) -> absl::StatusOr<bool> {
-        if (!settings.empty() && cell.labels == labels) return true;
-        labels = cell.labels;
-        const auto run = store->GetRun(cell.run);
-        if (!run.ok()) return run.status();
-        SetLabels(labels, settings.emplace_back().mutable_labels());
-        settings.back().set_parameters(run->parameters);
-        return true;
-      });
+  const auto add = [&](const std::vector<storage::CellRecord>& page) -> absl::StatusOr<bool> {
+    for (const storage::CellRecord& cell : page) {
+      if (!settings.empty() && cell.labels == labels) continue;
+      labels = cell.labels;
+      const auto run = store->GetRun(cell.run);
+      if (!run.ok()) return run.status();
+      SetLabels(labels, settings.emplace_back().mutable_labels());
+      settings.back().set_parameters(run->parameters);
+    }
+    return true;
+  };
+  const absl::Status visited = rpc::VisitCells(store, id, add);
   if (!visited.ok()) return visited;
   AddRows(settings, "settings' parameters", room, response->mutable_parameters(), response);
   return absl::OkStatus();

@@ -16,6 +16,7 @@
 #include "server/results/compare.h"
 #include "server/results/series.h"
 #include "server/rpc/call.h"
+#include "server/rpc/cells.h"
 #include "server/rpc/errors.h"
 #include "server/rpc/limits.h"
 #include "server/rpc/names.h"
@@ -150,16 +151,13 @@ absl::Status QueryMetricsReactor::CollectCells(const std::string& experiment) {
   metrics_ = *std::move(metrics);
   series_.Add(&metrics_);
   if (!request_->cell().empty()) return CollectCell(experiment);
-  while (!ended()) {
-    const auto first = static_cast<uint32_t>(subjects_.size());
-    const auto page = backend_->store->ListCells(experiment, first, rpc::kCellsAtOnce);
-    if (!page.ok()) return page.status();
-    for (const storage::CellRecord& cell : *page) {
-      subjects_.push_back({cell.name, cell.run, cell.step});
-    }
-    if (page->size() < rpc::kCellsAtOnce) break;
-  }
-  return absl::OkStatus();
+  return rpc::VisitCells(backend_->store, experiment,
+                         [this](const std::vector<storage::CellRecord>& page) {
+                           for (const storage::CellRecord& cell : page) {
+                             subjects_.push_back({cell.name, cell.run, cell.step});
+                           }
+                           return !ended();
+                         });
 }
 
 absl::Status QueryMetricsReactor::CollectCell(const std::string& experiment) {
