@@ -186,6 +186,8 @@ absl::StatusOr<ComparedGrid> CompareMerged(const rpc::View& view,
       continue;
     }
     auto named = FindOperand(view, label, absl::StrCat("baseline", reflect::Subscript(axis)));
+    // What is compared is known only later: then it says what could be named.
+    if (absl::IsNotFound(named.status())) named = Operand{label, ""};
     if (!named.ok()) return named.status();
     baseline[axis] = *std::move(named);
   }

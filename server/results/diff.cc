@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <iterator>
 #include <map>
 #include <set>
 #include <string>
@@ -12,10 +13,11 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
 #include "server/results/operand.h"
+#include "server/results/spec_yaml.h"
 #include "server/results/subjects.h"
 #include "server/results/trained_grid.h"
+#include "server/rpc/cells.h"
 #include "server/rpc/errors.h"
-#include "server/rpc/page.h"
 #include "server/spec/axes.h"
 #include "server/spec/field_values.h"
 
@@ -67,6 +69,14 @@ void AddSpec(const v1::ExperimentSpec& spec, Occurring* fields) {
   for (const char* elsewhere : {"name", "base", "axes", "seeds"}) {
     rest.GetReflection()->ClearField(&rest, rest.GetDescriptor()->FindFieldByName(elsewhere));
   }
+  for (const v1::Window& window : spec.report().summaries()) {
+    fields->Add("report.summaries", FlowYaml(window));
+  }
+  for (const v1::AnalysisSpec& analysis : spec.analyses()) {
+    fields->Add("analyses", FlowYaml(analysis));
+  }
+  rest.mutable_report()->clear_summaries();
+  rest.clear_analyses();
   fields->Add(spec::ValuesOf(rest));
   spec::Problems problems;  // none, or it would not be stored
   for (const spec::AxisPlan& axis : spec::ReadAxes(spec, &problems)) {
@@ -78,13 +88,12 @@ void AddSpec(const v1::ExperimentSpec& spec, Occurring* fields) {
 absl::StatusOr<std::vector<storage::CellRecord>> AllCells(storage::Store* store,
                                                           const std::string& experiment) {
   std::vector<storage::CellRecord> cells;
-  while (true) {
-    auto page =
-        store->ListCells(experiment, static_cast<uint32_t>(cells.size()), rpc::kCellsAtOnce);
-    if (!page.ok()) return page.status();
-    cells.insert(cells.end(), page->begin(), page->end());
-    if (page->size() < rpc::kCellsAtOnce) return cells;
-  }
+  const absl::Status read = rpc::VisitCells(store, experiment, [&](auto page) {
+    std::move(page.begin(), page.end(), std::back_inserter(cells));
+    return true;
+  });
+  if (!read.ok()) return read;
+  return cells;
 }
 
 absl::StatusOr<Side> ReadRun(const rpc::View& view, absl::string_view name,

@@ -53,8 +53,8 @@ class Merger {
 
   absl::StatusOr<TrainedGrid> Run(const std::vector<Operand>& operands) {
     if (!query_.by.empty()) {
-      return rpc::InvalidField("by", absl::StrCat(reflect::Quoted(query_.by), " is no axis of all"),
-                               "none: settings of several experiments have one baseline");
+      return rpc::InvalidField("by", absl::StrCat(reflect::Quoted(query_.by), " is no axis here"),
+                               "none: settings that are named one by one have one baseline");
     }
     if (absl::Status loaded = LoadAll(operands); !loaded.ok()) return loaded;
     for (size_t i = 0; i < operands.size(); ++i) {
@@ -122,6 +122,7 @@ class Merger {
   // As a setting of its own, or to the one of equal specs.
   void AddSetting(Setting setting) {
     const auto [place, added] = by_specs_.emplace(SpecsOf(setting), settings_.size());
+    by_label_.emplace(setting.label, place->second);
     if (added) {
       settings_.push_back({setting.label, {}});
     } else if (absl::StartsWith(settings_[place->second].first, setting.label)) {
@@ -183,14 +184,18 @@ class Merger {
     input.choice_better = first.choice_better;
     input.margin = first.margin;
     for (const auto& [axis, operand] : baseline_) {
-      input.baseline[axis] = LabelOf(operand.experiment, operand.part);
+      // A setting that is the same as another is called by the other's name.
+      std::string label = LabelOf(operand.experiment, operand.part);
+      const auto place = by_label_.find(label);
+      input.baseline[axis] = place == by_label_.end() ? label : settings_[place->second].first;
     }
     input.exploratory = first.exploratory;
     for (const auto& [id, other] : grids_) {
-      if (other.input.margin != input.margin) input.margin.reset();
+      if (other.input.margin != input.margin) margins_differ_ = true;
       if (!input.exploratory.empty() || other.input.exploratory.empty()) continue;
       input.exploratory = absl::StrCat(other.input.exploratory, " in ", id);
     }
+    if (margins_differ_) input.margin.reset();
     if (!tuned_.empty()) input.choice_key = first.choice_key;
     PutAxes();
     PutOrigins();
@@ -233,6 +238,9 @@ class Merger {
     if (!same_.empty()) {
       notes.push_back(
           absl::StrCat(report::Enumerated(same_), ", so the seeds of both are taken together"));
+    }
+    if (margins_differ_) {
+      notes.emplace_back("their report.margin differs, so nothing is called equivalent");
     }
     merged_.input.origins = absl::StrJoin(notes, "; ");
   }
@@ -287,6 +295,8 @@ class Merger {
   // By label, in the operands' order: the settings that are the same.
   std::vector<std::pair<std::string, std::vector<Setting>>> settings_;
   std::map<std::set<std::string>, size_t> by_specs_;
+  std::map<std::string, size_t> by_label_;  // those that are merged included
+  bool margins_differ_ = false;
   std::vector<std::string> same_;
   std::vector<TunedAxis> tuned_;
   TrainedGrid merged_;

@@ -4,6 +4,7 @@
 #include <set>
 #include <utility>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/strip.h"
@@ -17,6 +18,8 @@ namespace ablate::results {
 namespace {
 
 constexpr size_t kMaxPartBytes = 1024;
+constexpr absl::string_view kAllowed =
+    "EXP, EXP/CELL such as names-norm/pre-lr0.01-s42, or EXP/SETTING such as names-norm/pre";
 
 }  // namespace
 
@@ -24,6 +27,9 @@ absl::StatusOr<Operand> FindOperand(const rpc::View& view, absl::string_view nam
                                     absl::string_view field) {
   absl::string_view rest = name;
   absl::ConsumePrefix(&rest, "experiments/");
+  if (absl::StartsWith(rest, "runs/")) {
+    return rpc::InvalidField(field, absl::StrCat(reflect::Quoted(name), " is a run"), kAllowed);
+  }
   const size_t slash = rest.find('/');
   Operand operand;
   if (slash != absl::string_view::npos) {
@@ -31,8 +37,7 @@ absl::StatusOr<Operand> FindOperand(const rpc::View& view, absl::string_view nam
     rest = rest.substr(0, slash);
     if (!text::IsPrintable(operand.part, kMaxPartBytes)) {
       return rpc::InvalidField(
-          field, absl::StrCat(reflect::Quoted(name), " names no part of an experiment"),
-          "EXP, EXP/CELL such as names-norm/pre-lr0.01-s42, or EXP/SETTING such as names-norm/pre");
+          field, absl::StrCat(reflect::Quoted(name), " names no part of an experiment"), kAllowed);
     }
   }
   auto id = rpc::FindExperiment(view, rest, field);

@@ -209,4 +209,6 @@ std::string SpecYaml(const v1::ExperimentSpec& spec) {
   return yaml;
 }
 
+std::string FlowYaml(const Message& part) { return Flow(OfMessage(part)); }
+
 }  // namespace ablate::results

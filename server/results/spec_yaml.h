@@ -5,12 +5,16 @@
 #include <string>
 
 #include "ablate/v1/spec.pb.h"
+#include "google/protobuf/message.h"
 
 namespace ablate::results {
 
 // YAML 1.2 that the command line reads back as an equal message: fields that are set, in the
 // order of their numbers, short messages on one line.
 std::string SpecYaml(const v1::ExperimentSpec& spec);
+
+// A part of one on one line: "{key: train/loss, last: 100}".
+std::string FlowYaml(const google::protobuf::Message& part);
 
 }  // namespace ablate::results
 

@@ -21,6 +21,7 @@ namespace {
 using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::IsEmpty;
+using testing::Not;
 using testing::Pair;
 using testing::UnorderedElementsAre;
 
@@ -127,6 +128,10 @@ TEST_F(MergedGridTest, TakesTheSeedsOfEqualSettingsTogether) {
   EXPECT_EQ(comparison.rows[1].label, Label(0, "post"));
   EXPECT_EQ(comparison.rows[1].n, 4u);
   EXPECT_EQ(grid.cells.size(), 8u) << "shared runs count once";
+  EXPECT_EQ(
+      Merged({{0, ""}, {1, ""}}, {{"setting", {ids_[1], "post"}}}).input.baseline.at("setting"),
+      Label(0, "post"))
+      << "either name means it";
   EXPECT_THAT(grid.input.origins,
               HasSubstr(absl::StrCat("“", Label(1, "pre"), "” is the same setting as “",
                                      Label(0, "pre"), "”")));
@@ -190,6 +195,17 @@ TEST_F(MergedGridTest, IsExploratoryWhereOneWasPlannedByAnotherMetric) {
   EXPECT_EQ(grid.input.margin, std::nullopt) << "not all have it";
 }
 
+TEST_F(MergedGridTest, CallsNothingEquivalentWhereMarginsDiffer) {
+  Submit({OtherGrid(2, "report { margin: .1 }"), OtherGrid(2, "report { margin: .2 }"),
+          OtherGrid(3, "report { margin: .1 }")});
+  const TrainedGrid grid = Merged({{0, ""}, {1, ""}});
+  EXPECT_EQ(grid.input.margin, std::nullopt);
+  EXPECT_THAT(grid.input.origins, HasSubstr("their report.margin differs, so nothing is called"));
+  const TrainedGrid equal = Merged({{0, ""}, {2, ""}});
+  EXPECT_EQ(equal.input.margin, .1);
+  EXPECT_THAT(equal.input.origins, Not(HasSubstr("margin")));
+}
+
 TEST_F(MergedGridTest, ComparesRatiosWhereTheFirstDoes) {
   Submit({OtherGrid(2, "report { scale: ratio }"), absl::StrCat(SmallGrid(2), kPlacementAxis)});
   EXPECT_EQ(Merged({{0, ""}, {1, "post"}}).input.scale, report::Scale::kRatio);
@@ -215,7 +231,7 @@ TEST_F(MergedGridTest, NamesTheFieldOfWhatThereIsNot) {
   GridQuery query;
   query.by = "placement";
   EXPECT_THAT(std::string(Merge({{0, ""}, {1, ""}}, {}, query).status().message()),
-              HasSubstr("by: \"placement\" is no axis of all"));
+              HasSubstr("by: \"placement\" is no axis here"));
   const auto status = Merge({{0, ""}, {1, ""}}, {{"setting", {"elsewhere", "pre"}}}).status();
   EXPECT_THAT(std::string(status.message()),
               HasSubstr("baseline[setting]: \"elsewhere/pre\" is not compared here"));
@@ -257,6 +273,15 @@ TEST_F(DiffTest, TellsWhatSpecsDifferInWithTheirDefaults) {
                                    Pair("seeds", Pair("1,2", "1")),
                                    Pair("training.learning_rate", Pair("0.001", "0.01"))))
       << "axes are of whole experiments";
+}
+
+TEST_F(DiffTest, WritesPartsOfTheReportAsAFileHasThem) {
+  Submit({OtherGrid(2, "report { summaries { key: \"train/loss\" last: 100 } }"),
+          OtherGrid(2, "analyses { gradient_flow { } at: -1 }")});
+  EXPECT_THAT(
+      Diff(ids_[0], ids_[1]),
+      UnorderedElementsAre(Pair("report.summaries", Pair("{key: train/loss, last: 100}", "")),
+                           Pair("analyses", Pair("", "{at: [-1], gradient_flow: {}}"))));
 }
 
 TEST_F(DiffTest, TellsWhatCellsAndRunsDifferIn) {

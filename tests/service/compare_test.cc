@@ -293,6 +293,21 @@ TEST_F(CompareTest, ComparesPartsOfSeveralExperiments) {
   (*request.mutable_baseline())["setting"] = second + "/post";
   ASSERT_TRUE(TryCompare(request, &comparison).ok());
   EXPECT_TRUE(comparison.rows(1).is_baseline());
+  const std::pair<const char*, const char*> wrong[] = {
+      {"setting", "baseline[setting]: \"poost\" is not compared here; allowed: "},
+      {"norm", "baseline: \"norm\" is no axis here; allowed: setting=EXP/SETTING"}};
+  for (const auto& [axis, message] : wrong) {
+    request.mutable_baseline()->clear();
+    (*request.mutable_baseline())[axis] = "poost";
+    status = TryCompare(request, &comparison);
+    EXPECT_EQ(status.error_code(), grpc::StatusCode::INVALID_ARGUMENT);
+    EXPECT_THAT(status.error_message(), HasSubstr(message));
+  }
+  request.mutable_baseline()->clear();
+  request.set_others(0, "runs/1");
+  status = TryCompare(request, &comparison);
+  EXPECT_EQ(FieldOf(status), "others[0]");
+  EXPECT_THAT(status.error_message(), HasSubstr("\"runs/1\" is a run; allowed: EXP, EXP/CELL"));
   for (int i = 0; i < 19; ++i) request.add_others(second);
   status = TryCompare(request, &comparison);
   EXPECT_EQ(FieldOf(status), "others");
