@@ -90,12 +90,12 @@ Command Command::Add(const std::string& name, const std::string& help) {
 }
 
 void Command::Argument(std::string* value, const std::string& name, const std::string& help) {
-  app_->add_option(name, *value, help)->required()->type_name("");
+  app_->add_option(name, *value, help)->required()->check(RefuseEmpty)->type_name("");
 }
 
 void Command::Arguments(std::vector<std::string>* values, const std::string& name,
                         const std::string& help) {
-  app_->add_option(name, *values, help)->required()->type_name("");
+  app_->add_option(name, *values, help)->required()->check(RefuseEmpty)->type_name("");
 }
 
 void Command::OptionalArgument(std::string* value, const std::string& name,

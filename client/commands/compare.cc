@@ -60,7 +60,8 @@ void AddComparisonChoices(Command* command, ComparisonOptions* options) {
 }
 
 void AddComparisonOptions(Command* command, ComparisonOptions* options) {
-  command->Argument(&options->experiment, "EXP", "experiment");
+  command->Argument(&options->experiment, "EXP[/PART]",
+                    "experiment, or a part of it as in ablate compare");
   AddComparisonChoices(command, options);
   command->Options(&options->others, "--with", "EXP[/PART]",
                    "also settings of this experiment, as in ablate compare; repeatable");

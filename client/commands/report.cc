@@ -1,4 +1,5 @@
 // `ablate report EXP…`: one HTML page that needs no network.
+#include <filesystem>
 #include <functional>
 #include <memory>
 #include <optional>
@@ -6,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "client/command_table.h"
 #include "client/commands/compare.h"
@@ -15,6 +17,7 @@
 #include "client/output/own_file.h"
 #include "client/output/part_file.h"
 #include "google/protobuf/struct.pb.h"
+#include "proto/reflect/text.h"
 
 namespace ablate::client {
 namespace {
@@ -30,7 +33,19 @@ struct Options {
 
 constexpr absl::Duration kLookEvery = absl::Seconds(5);  // for runs that have ended
 
+// INVALID_ARGUMENT if the output's name says that it is something else than a page.
+absl::Status CheckEnding(const std::string& output) {
+  const std::string ending =
+      absl::AsciiStrToLower(std::filesystem::path(output).extension().string());
+  if (ending.empty() || ending == ".html" || ending == ".htm") return absl::OkStatus();
+  return absl::InvalidArgumentError(
+      absl::StrCat("--output: ", reflect::Quoted(output),
+                   " does not fit a page, which ends in .html or .htm or has no ending; a browser "
+                   "prints it as PDF"));
+}
+
 absl::StatusOr<v1::RenderReportRequest> MakeRequest(const Options& options) {
+  if (absl::Status ending = CheckEnding(options.output); !ending.ok()) return ending;
   const auto comparison = MakeCompareRequest(options.comparison);
   if (!comparison.ok()) return comparison.status();
   if (options.watch && options.experiments.size() > 1) {

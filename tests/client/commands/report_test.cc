@@ -89,6 +89,18 @@ TEST_F(ReportTest, WatchingEndsWhereThePageCannotBeWritten) {
   EXPECT_EQ(refused.err, "error: " + target_ + " exists already: --force replaces it\n");
 }
 
+TEST_F(ReportTest, WritesNothingThatIsCalledOtherwiseThanAPage) {
+  for (const char* name : {"report.pdf", "names.PNG", "report.md"}) {
+    const Outcome refused = Run({"report", "a", "-o", folder_ + "/" + name});
+    EXPECT_EQ(refused.code, kUsage);
+    EXPECT_THAT(refused.err, HasSubstr("does not fit a page, which ends in .html or .htm"));
+    EXPECT_FALSE(std::filesystem::exists(folder_ + "/" + name));
+  }
+  EXPECT_EQ(request_, "");
+  EXPECT_EQ(Run({"report", "a", "-o", folder_ + "/REPORT.HTM"}).code, kSuccess);
+  EXPECT_EQ(Run({"report", "a", "-o", folder_ + "/report"}).code, kSuccess);
+}
+
 TEST_F(ReportTest, ReplacesAnEarlierPage) {
   Write("report.html",
         "<!DOCTYPE html>\n<html lang=\"en\"><head><meta charset=\"utf-8\"><meta "
