@@ -199,13 +199,20 @@ Warnings UnequalParameters(const Facts& facts) {
   return Spoken(WarningKind::kUnequalParameters, "unequal numbers of parameters: ", parts);
 }
 
+// Whether a field says what is recorded or kept of a run, and changes nothing else in it.
+bool OnlyLooks(const std::string& path) {
+  constexpr absl::string_view kFields[] = {"evaluation.every", "evaluation.record",
+                                           "training.checkpoints"};
+  return std::find(std::begin(kFields), std::end(kFields), path) != std::end(kFields);
+}
+
 Warnings SeveralChanges(const Facts& facts) {
   Parts parts;
   for (const ComparisonRow& row : facts.comparison.rows) {
     if (!row.compared()) continue;
     Parts written;
     for (const std::string& path : row.changed) {
-      if (row.follows.count(path) == 0) written.push_back(path);
+      if (row.follows.count(path) == 0 && !OnlyLooks(path)) written.push_back(path);
     }
     if (written.size() < 2) continue;
     parts.push_back(absl::StrCat(Quoted(row.label), " (", absl::StrJoin(written, ", "), ")"));

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <numeric>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -314,6 +315,11 @@ Figure DrawGroups(const DotPlot& dots, const std::vector<Axis>& axes, const Colu
   return figure;
 }
 
+size_t RowsIn(const DotPlot& dots) {
+  return std::accumulate(dots.groups.begin(), dots.groups.end(), size_t{0},
+                         [](size_t sum, const DotGroup& group) { return sum + group.rows.size(); });
+}
+
 }  // namespace
 
 absl::StatusOr<Figure> DrawDotPlot(const DotPlot& dots, double width) {
@@ -330,8 +336,9 @@ absl::StatusOr<Figure> DrawDotPlot(const DotPlot& dots, double width) {
     return figure;
   }
   return absl::InvalidArgumentError(absl::StrCat(
-      "kind: the rows of ", dots.groups.size(), " groups do not fit into this figure; allowed: ",
-      "what fits into ", kMaxHeight, " inches, about 35 rows"));
+      "kind: the ", RowsIn(dots), " rows of ", report::Counted(dots.groups.size(), "group"),
+      " do not fit into this figure; allowed: ", "what fits into ", kMaxHeight,
+      " inches, about 35 rows"));
 }
 
 }  // namespace ablate::figure

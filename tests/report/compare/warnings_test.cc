@@ -154,6 +154,18 @@ TEST(FindWarningsTest, WhatFollowsFromAChangeIsNoSecondOne) {
                           "model.norm.kind)"));
 }
 
+TEST(FindWarningsTest, HowOftenOneLooksIsNoChange) {
+  ComparisonInput input = Sound();
+  for (Cell& cell : input.cells) {
+    if (cell.labels[0] == "pre") continue;
+    cell.changed = {{"training.steps", "200"}, {"evaluation.every", "20"}};
+    if (cell.labels[0] == "post") cell.changed["evaluation.batches"] = "3";
+  }
+  EXPECT_THAT(Texts(input, WarningKind::kSeveralChanges),
+              ElementsAre("more than one thing differs from the baseline: “post” "
+                          "(evaluation.batches, training.steps)"));
+}
+
 TEST(FindWarningsTest, NamesMixedProvenance) {
   ComparisonInput input = Sound();
   for (Cell& cell : input.cells) {
