@@ -25,13 +25,6 @@ bool LeavesOutZero(const Interval& interval) {
   return interval.defined() && (interval.low > 0 || interval.high < 0);
 }
 
-// A difference in two parts: "higher by .031" and "[.024, .038]".
-std::pair<std::string, std::string> InTwo(const std::string& difference) {
-  const size_t bracket = difference.find(" [");
-  if (bracket == std::string::npos) return {difference, ""};
-  return {difference.substr(0, bracket), difference.substr(bracket + 1)};
-}
-
 // "1.7 % of “pre”": of what the baseline has on average; "" where that says nothing, as of a ratio,
 // which is a share already.
 std::string ShareText(const Comparison& comparison, const ComparisonRow& row) {
@@ -60,7 +53,7 @@ std::string Together(const std::vector<std::string>& parts, absl::string_view be
 
 // Of a row that is decided or leans: which way, by how much.
 void PutDirection(const Comparison& comparison, const ComparisonRow& row, Headline* headline) {
-  const auto [by, interval] = InTwo(DifferenceText(comparison, row));
+  const auto [by, interval] = BeforeInterval(DifferenceText(comparison, row));
   const std::string wins = WinsText(comparison, row);
   const bool probable = headline->decision.grade == Grade::kProbable;
   const bool leans = headline->decision.grade == Grade::kLeans;
@@ -164,7 +157,7 @@ std::string SharedText(const Comparison& comparison, const ComparisonRow& row) {
   const std::string axes = absl::StrJoin(comparison.tuned_axes, " and ");
   const Interval& there = matched->difference.interval;
   std::string text = absl::StrCat("at the shared ", axes, " ", ShownValues(block.labels), " it is ",
-                                  InTwo(DifferenceText(comparison, *matched)).first);
+                                  BeforeInterval(DifferenceText(comparison, *matched)).first);
   if (!LeavesOutZero(there) || !row.difference.mean.defined()) return text;
   const double share = row.difference.mean.value / matched->difference.mean.value;
   if (share < 0 && LeavesOutZero(row.difference.interval)) {

@@ -135,6 +135,12 @@ std::string SettingMark(absl::Span<const std::string> axes, absl::Span<const std
 
 std::string Quoted(absl::string_view name) { return absl::StrCat("\u201c", name, "\u201d"); }
 
+std::pair<std::string, std::string> BeforeInterval(const std::string& text) {
+  const size_t bracket = text.find(" [");
+  if (bracket == std::string::npos) return {text, ""};
+  return {text.substr(0, bracket), text.substr(bracket + 1)};
+}
+
 std::string PText(double p) {
   if (p < 0.001) return "p < .001";
   const std::string alpha = Plain(kAlpha, 3);

@@ -4,6 +4,7 @@
 
 #include <cstddef>
 #include <string>
+#include <utility>
 
 #include "absl/strings/string_view.h"
 #include "absl/types/span.h"
@@ -37,6 +38,10 @@ std::string SignedWithInterval(const Number& mean, const Interval& interval, int
 
 // "higher by .031 [.024, .038]" where the interval leaves out 0; else as SignedWithInterval.
 std::string DirectedWithInterval(const Number& mean, const Interval& interval);
+
+// Such a text in two, the interval without its space: {"+.031", "[+.024, +.038]"}; the second part
+// is empty where there is none.
+std::pair<std::string, std::string> BeforeInterval(const std::string& text);
 
 // A value as an experiment file writes it, with the zero in front of its point left out as in every
 // other number: ".004" of "0.004". Other texts stay as they are.

@@ -149,17 +149,7 @@ absl::StatusOr<Responses> DataOf(const Comparison& comparison) {
 }
 
 absl::StatusOr<Drawing> DrawAxis(const Input& input) {
-  const Comparison& comparison = *input.comparison;
-  const absl::StatusOr<Responses> responses = DataOf(comparison);
-  if (!responses.ok()) return responses.status();
-  auto figure = DrawResponses(*responses, comparison.key, input.width);
-  if (!figure.ok()) return figure.status();
-  Drawing drawing;
-  drawing.figure = *std::move(figure);
-  drawing.figure.title = absl::StrCat(input.title, ": ", report::NameOfMetric(comparison.key).text,
-                                      " over ", responses->axis);
-  drawing.csv = ResponsesCsv(*responses);
-  return drawing;
+  return DrawResponses(DataOf(*input.comparison), input);
 }
 
 // " Lines are norm/placement."; "" of one line.

@@ -10,7 +10,6 @@
 #include "absl/strings/str_join.h"
 #include "server/report/compare/wording.h"
 #include "server/report/figure/axes.h"
-#include "server/report/figure/kinds.h"
 #include "server/report/figure/layout.h"
 #include "server/report/figure/small_multiples.h"
 #include "server/report/figure/style.h"
@@ -291,7 +290,8 @@ void AddLabels(const Responses& responses, const std::vector<double>& places, co
   AddEndLabels(panel, labels, room, figure);
 }
 
-Figure DrawTogether(const Responses& responses, const std::string& key, double width) {
+absl::StatusOr<Figure> DrawTogether(const Responses& responses, const std::string& key,
+                                    double width) {
   Figure figure;
   figure.width = width;
   const bool counted = CountsAbove(responses, width);
@@ -377,8 +377,6 @@ absl::StatusOr<Figure> DrawMultiples(const Responses& responses, const std::stri
   return grid.Finish();
 }
 
-}  // namespace
-
 std::string ResponsesCsv(const Responses& responses) {
   std::string csv = "axis,setting,value,seed,metric,low,high,n,diverged\n";
   const std::string axis = CsvText(responses.axis);
@@ -401,6 +399,8 @@ std::string ResponsesCsv(const Responses& responses) {
   return csv;
 }
 
+}  // namespace
+
 void SortByValue(Responses* responses) {
   std::vector<size_t> order(responses->values.size());
   std::iota(order.begin(), order.end(), size_t{0});
@@ -418,10 +418,20 @@ void SortByValue(Responses* responses) {
   for (Response& setting : responses->settings) sort(&setting.points);
 }
 
-absl::StatusOr<Figure> DrawResponses(const Responses& responses, const std::string& key,
-                                     double width) {
-  if (responses.settings.size() > kMaxInOnePanel) return DrawMultiples(responses, key, width);
-  return DrawTogether(responses, key, width);
+absl::StatusOr<Drawing> DrawResponses(const absl::StatusOr<Responses>& responses,
+                                      const Input& input) {
+  if (!responses.ok()) return responses.status();
+  const std::string& key = input.comparison->key;
+  auto figure = responses->settings.size() > kMaxInOnePanel
+                    ? DrawMultiples(*responses, key, input.width)
+                    : DrawTogether(*responses, key, input.width);
+  if (!figure.ok()) return figure.status();
+  Drawing drawing;
+  drawing.figure = *std::move(figure);
+  drawing.figure.title =
+      absl::StrCat(input.title, ": ", report::NameOfMetric(key).text, " over ", responses->axis);
+  drawing.csv = ResponsesCsv(*responses);
+  return drawing;
 }
 
 std::string ResponsesCaption(const Responses& responses, double width) {

@@ -11,7 +11,7 @@
 #include "absl/status/statusor.h"
 #include "server/report/compare/comparison.h"
 #include "server/report/compare/scale.h"
-#include "server/report/figure/figure.h"
+#include "server/report/figure/kinds.h"
 
 namespace ablate::figure {
 
@@ -50,13 +50,11 @@ struct Responses {
 // Puts the values, where they are numbers, into ascending order, so that no line runs back.
 void SortByValue(Responses* responses);
 
-// The picture, without a title. INVALID_ARGUMENT if there are more settings than fit on a page.
-absl::StatusOr<Figure> DrawResponses(const Responses& responses, const std::string& key,
-                                     double width);
-
-// axis,setting,value,seed,metric,low,high,n,diverged: means without a seed, seeds without an
-// interval.
-std::string ResponsesCsv(const Responses& responses);
+// The figure of the compared metric, and its numbers as axis,setting,value,seed,metric,low,high,n,
+// diverged: means without a seed, seeds without an interval. The error of `responses`;
+// INVALID_ARGUMENT if there are more settings than fit on a page.
+absl::StatusOr<Drawing> DrawResponses(const absl::StatusOr<Responses>& responses,
+                                      const Input& input);
 
 // The end of a caption: "mean and 95 % interval at each value tried", and what stands for runs that
 // diverged in a figure of that width.

@@ -90,17 +90,7 @@ absl::StatusOr<Responses> DataOf(const Input& input) {
 }
 
 absl::StatusOr<Drawing> DrawSensitivity(const Input& input) {
-  const absl::StatusOr<Responses> sensitivity = DataOf(input);
-  if (!sensitivity.ok()) return sensitivity.status();
-  auto figure = DrawResponses(*sensitivity, input.comparison->key, input.width);
-  if (!figure.ok()) return figure.status();
-  Drawing drawing;
-  drawing.figure = *std::move(figure);
-  drawing.figure.title =
-      absl::StrCat(input.title, ": ", report::NameOfMetric(input.comparison->key).text, " over ",
-                   sensitivity->axis);
-  drawing.csv = ResponsesCsv(*sensitivity);
-  return drawing;
+  return DrawResponses(DataOf(input), input);
 }
 
 // The axis that a sensitivity figure is over; it is drawn only where there is one.

@@ -1,6 +1,7 @@
 #include "server/report/html/sections.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/strip.h"
@@ -64,9 +65,8 @@ TableCell NoPair(Undefined reason) { return {"", std::string(report::PairReasonT
 // "2.44 [2.42, 2.46]" as a cell; without an interval its reason stands below.
 TableCell InTwo(const std::string& text, const Interval& interval) {
   if (!interval.defined()) return {text, std::string(report::ReasonText(interval.undefined))};
-  const size_t bracket = text.find(" [");
-  if (bracket == std::string::npos) return {text, ""};  // no ratio is so large
-  return {text.substr(0, bracket), text.substr(bracket + 1)};
+  auto [mean, below] = report::BeforeInterval(text);
+  return {std::move(mean), std::move(below)};
 }
 
 }  // namespace

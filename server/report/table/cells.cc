@@ -16,7 +16,7 @@ std::string MeanCell(const ComparisonRow& row, Scale scale, int decimals, bool i
   if (!row.mean.defined()) return std::string(ReasonText(row.mean.undefined));
   const std::string text =
       ShownMean(scale, row.mean.value, row.interval, DecimalsIn(decimals, row.mean, row.interval));
-  return interval ? text : text.substr(0, text.find(" ["));
+  return interval ? text : BeforeInterval(text).first;
 }
 
 std::string DifferenceCell(const ComparisonRow& row, Scale scale, int decimals) {
