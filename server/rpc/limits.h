@@ -72,6 +72,9 @@ inline constexpr absl::Duration kMaxAnswerTime = absl::Hours(1);  // of what is 
 // Threads that answer, which mostly wait for commits, and how many of them one user's calls may
 // hold: the rest are others', however long each call takes.
 inline constexpr Most kAnsweringThreads = {8, 6};
+// That compare, which takes a core for seconds where an experiment is large: what only reads is not
+// kept waiting by it.
+inline constexpr Most kComparingThreads = {4, 3};
 // That expand experiments, each up to 100,000 cells: what they hold is bounded by their number.
 inline constexpr Most kExpandingThreads = {4, 3};
 inline constexpr uint32_t kMaxOpenAnalyses = 10'000;  // that run or wait

@@ -33,6 +33,18 @@ grpc::ServerUnaryReactor* Backend::Answer(
   });
 }
 
+grpc::ServerUnaryReactor* Backend::AnswerByComparing(
+    grpc::CallbackServerContext* context,
+    std::function<absl::Status(const rpc::View&, const results::Cancelled& cancelled)> work) {
+  return rpc::Answer(comparing, context, [this, context, work = std::move(work)] {
+    const auto view = FindView(*context);
+    if (!view.ok()) return view.status();
+    rpc::LiveCall call(&comparisons, context);
+    if (!call.accepted().ok()) return call.accepted();
+    return work(*view, [&call] { return call.ended(); });
+  });
+}
+
 absl::Status MakeChange(const Backend& backend, const grpc::ServerContextBase& context,
                         absl::string_view method, Change change) {
   const auto caller = backend.FindCaller(context);

@@ -151,12 +151,10 @@ class ExperimentsService final : public Base {
   grpc::ServerUnaryReactor* DiffExperiments(grpc::CallbackServerContext* context,
                                             const v1::DiffExperimentsRequest* request,
                                             v1::DiffExperimentsResponse* response) override {
-    return backend_->Answer(context, [this, context, request, response](const rpc::View& view) {
-      rpc::LiveCall call(&backend_->comparisons, context);
-      if (!call.accepted().ok()) return call.accepted();
-      return Diff(
-          view, *request, [&call] { return call.ended(); }, response);
-    });
+    return backend_->AnswerByComparing(
+        context, [request, response](const rpc::View& view, const results::Cancelled& cancelled) {
+          return Diff(view, *request, cancelled, response);
+        });
   }
 
   grpc::ServerUnaryReactor* CancelExperiment(grpc::CallbackServerContext* context,

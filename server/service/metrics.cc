@@ -364,12 +364,10 @@ class MetricsService final : public v1::Metrics::CallbackService {
   grpc::ServerUnaryReactor* Compare(grpc::CallbackServerContext* context,
                                     const v1::CompareRequest* request,
                                     v1::Comparison* response) override {
-    return backend_->Answer(context, [this, context, request, response](const rpc::View& view) {
-      rpc::LiveCall call(&backend_->comparisons, context);
-      if (!call.accepted().ok()) return call.accepted();
-      return CompareSettings(
-          view, *request, [&call] { return call.ended(); }, response);
-    });
+    return backend_->AnswerByComparing(
+        context, [request, response](const rpc::View& view, const results::Cancelled& cancelled) {
+          return CompareSettings(view, *request, cancelled, response);
+        });
   }
 
  private:

@@ -289,12 +289,10 @@ class ReportsService final : public v1::Reports::CallbackService {
   grpc::ServerUnaryReactor* RenderTable(grpc::CallbackServerContext* context,
                                         const v1::RenderTableRequest* request,
                                         v1::RenderTableResponse* response) override {
-    return backend_->Answer(context, [this, context, request, response](const rpc::View& view) {
-      rpc::LiveCall call(&backend_->comparisons, context);
-      if (!call.accepted().ok()) return call.accepted();
-      return service::RenderTable(
-          view, *request, [&call] { return call.ended(); }, response);
-    });
+    return backend_->AnswerByComparing(
+        context, [request, response](const rpc::View& view, const results::Cancelled& cancelled) {
+          return service::RenderTable(view, *request, cancelled, response);
+        });
   }
 
   grpc::ServerUnaryReactor* RenderFigure(grpc::CallbackServerContext* context,

@@ -165,11 +165,13 @@ Server::Server(const ServerOptions& options, storage::Store* store,
           std::clamp(options.pace.timeout / 60, absl::Milliseconds(1), absl::Seconds(1))),
       pool_(rpc::kAnsweringThreads, rpc::kMaxWaitingCalls),
       worker_pool_(kWorkerThreads, kMaxWaitingTransfers),
+      comparing_(rpc::kComparingThreads, rpc::kMaxWaitingCalls),
       submissions_(rpc::kExpandingThreads, rpc::kMaxWaitingCalls) {
   backend_.store = workers_.store = store;
   backend_.scheduler = workers_.scheduler = scheduler;
   backend_.pool = &pool_;
   workers_.pool = &worker_pool_;
+  backend_.comparing = &comparing_;
   backend_.submissions = &submissions_;
   backend_.owner = options.owner;
   backend_.sharing = options.sharing;
@@ -227,7 +229,7 @@ void Server::KnowUsers() {
     return backend_.FindCaller(context);
   };
   for (rpc::LiveStreams* streams : StreamsWithTokens()) streams->set_find_caller(find_caller);
-  for (rpc::WorkPool* pool : {&pool_, &submissions_}) {
+  for (rpc::WorkPool* pool : {&pool_, &comparing_, &submissions_}) {
     pool->set_find_user([find_caller](const grpc::ServerContextBase& context) {
       // Whose token has ended meanwhile is nobody, for the little that is left of the call.
       auto caller = find_caller(context);
@@ -357,6 +359,7 @@ void Server::StopClients() {
   const auto deadline = std::chrono::steady_clock::now() + kShutdownTimeout;
   for (rpc::LiveStreams* each : streams) each->WaitUntilGone(deadline);
   pool_.WaitUntilIdle(deadline);
+  comparing_.WaitUntilIdle(deadline);
   submissions_.WaitUntilIdle(deadline);
   ShutDown(client_server_.get(), std::chrono::seconds(0));
   if (public_server_ != nullptr) ShutDown(public_server_.get(), std::chrono::seconds(0));

@@ -99,6 +99,7 @@ class Server {
   std::unique_ptr<access::CertificateKeeper> certificate_;
   rpc::WorkPool pool_;
   rpc::WorkPool worker_pool_;
+  rpc::WorkPool comparing_;
   rpc::WorkPool submissions_;
   std::vector<std::unique_ptr<grpc::Service>> services_;
   std::vector<std::unique_ptr<grpc::Service>> public_services_;

@@ -39,6 +39,7 @@ struct Backend {
   storage::Store* store = nullptr;
   schedule::SchedulerThread* scheduler = nullptr;
   rpc::WorkPool* pool = nullptr;
+  rpc::WorkPool* comparing = nullptr;    // for what computes for seconds
   rpc::WorkPool* submissions = nullptr;  // few, for each may need much memory
   std::string owner;                     // who calls through the unix socket
   access::Sharing* sharing = nullptr;    // with whom else it is shared
@@ -67,6 +68,10 @@ struct Backend {
   // As rpc::Answer, with what who calls sees. `this` must outlive the call.
   grpc::ServerUnaryReactor* Answer(grpc::CallbackServerContext* context,
                                    std::function<absl::Status(const rpc::View&)> work) const;
+  // The same for a comparison, which asks `cancelled` now and then whether to go on.
+  grpc::ServerUnaryReactor* AnswerByComparing(
+      grpc::CallbackServerContext* context,
+      std::function<absl::Status(const rpc::View&, const results::Cancelled& cancelled)> work);
   // What a new stream of one of these kinds runs on.
   rpc::StreamCall Stream(grpc::CallbackServerContext* context, rpc::LiveStreams* kind) const {
     return {context, pool, kind, pace, pool->UserOf(*context)};
