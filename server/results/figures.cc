@@ -33,6 +33,7 @@ figure::Input InputOf(const ComparedGrid& compared, const figure::Kind& kind) {
   input.windows = &compared.windows;
   input.key = kind.key.empty() ? compared.comparison.key : std::string(kind.key);
   input.title = compared.grid.spec.name();
+  input.at = compared.at;
   const v1::ReportSpec& report = compared.grid.spec.report();
   if (report.has_smooth()) input.curves.smooth = report.smooth();
   return input;

@@ -63,6 +63,15 @@ bool DifferInLength(const Comparison& comparison) {
   });
 }
 
+// A rule at the step that rows are compared at, in every panel.
+void AddStepRule(uint32_t step, Figure* figure) {
+  for (Panel& panel : figure->panels) {
+    const double x = XInches(panel, step);
+    if (x < panel.left || x > panel.right) continue;
+    panel.rules.push_back({x, panel.bottom, x, panel.top, kSecondary, 0.6, {1.5, 1.5}});
+  }
+}
+
 absl::StatusOr<Drawing> DrawDifference(const Input& input) {
   const Comparison& comparison = *input.comparison;
   const bool many = InSmallMultiples(input);
@@ -78,6 +87,9 @@ absl::StatusOr<Drawing> DrawDifference(const Input& input) {
                                  "95 % interval of the ", report::MeanName(comparison.scale)));
   }
   if (DifferInLength(comparison)) parts.emplace_back("only steps that both have");
+  if (input.at.has_value()) {
+    parts.push_back(absl::StrCat("dotted: step ", *input.at, ", which is compared"));
+  }
   std::string footnote = absl::StrCat("paired by seed: ", absl::StrJoin(parts, ", "));
   if (many) absl::StrAppend(&footnote, "; orange: the panel's own setting, grey: the others");
   const std::vector<CurvePanel> panels = {PanelOf(comparison)};
@@ -88,6 +100,7 @@ absl::StatusOr<Drawing> DrawDifference(const Input& input) {
   if (!figure.ok()) return figure.status();
   Drawing drawing;
   drawing.figure = *std::move(figure);
+  if (input.at.has_value()) AddStepRule(*input.at, &drawing.figure);
   drawing.figure.title = absl::StrCat(
       input.title, ": ", ratio ? "ratio of " : "difference in ", name.text,
       baseline.empty() ? "" : absl::StrCat(ratio ? " to " : " vs ", baseline), " over steps");

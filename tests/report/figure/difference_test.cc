@@ -10,6 +10,7 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "server/report/figure/layout.h"
 #include "tests/report/figure/example_curves.h"
 
 namespace ablate::figure {
@@ -98,6 +99,15 @@ TEST(DifferenceFigureTest, SaysThatOneGoesOnWhereLengthsDiffer) {
     std::string texts;
     for (const Text& text : drawing->figure.texts) absl::StrAppend(&texts, text.text, " ");
     EXPECT_EQ(absl::StrContains(texts, "only steps that both have"), longer) << texts;
+    EXPECT_THAT(drawing->figure.panels[0].rules, IsEmpty());
+
+    input.at = 10;
+    const auto marked = Draw(kDifference, input);
+    ASSERT_TRUE(marked.ok()) << marked.status();
+    const Panel& panel = marked->figure.panels[0];
+    ASSERT_EQ(panel.rules.size(), 1u) << "at the step that is compared";
+    EXPECT_DOUBLE_EQ(panel.rules[0].x0, XInches(panel, 10));
+    EXPECT_DOUBLE_EQ(panel.rules[0].x1, panel.rules[0].x0);
   }
 }
 
