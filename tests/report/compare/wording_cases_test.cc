@@ -92,7 +92,7 @@ TEST(WordingCasesTest, WhatAllDivergedIsWorseByItsLosses) {
   const Comparison comparison =
       *Compare(OneAxis({{"pre", Base(8)}, {"post", std::vector<double>(8, kDivergedRun)}}));
   EXPECT_EQ(CardOf(comparison, 1),
-            "Worse “post” diverged on 8 of 8 seeds, “pre” on 0; better on 0 of 8 seeds | p = .008, "
+            "Worse: “post” diverged on 8 of 8 seeds, “pre” on 0; better on 0 of 8 seeds | p = .008, "
             "the least that 8 pairs allow");
 }
 

@@ -18,10 +18,10 @@ except ImportError as error:
 HTML, SVG = "{http://www.w3.org/1999/xhtml}", "{http://www.w3.org/2000/svg}"
 ELEMENTS = set("""html head meta title style body header main nav article section footer h1 h2 h3 h4 p ul ol li dl dt dd
     div small span strong a code pre details summary script table caption colgroup thead tbody tr th td figure figcaption""".split())
-ATTRIBUTES = set("""lang charset name content id class role tabindex aria-label scope colspan rowspan span href download
+ATTRIBUTES = set("""lang charset name content id class role tabindex aria-label aria-labelledby scope colspan rowspan span href download
     dir open data-title http-equiv""".split())
 SVG_ELEMENTS = {"svg", "title", "desc", "clipPath", "rect", "path", "text"}
-SVG_ATTRIBUTES = set("""class aria-hidden rx data-steps width height viewBox role aria-labelledby id d x y fill stroke stroke-width stroke-linejoin
+SVG_ATTRIBUTES = set("""class aria-hidden rx data-steps width height viewBox role aria-labelledby aria-describedby id d x y fill stroke stroke-width stroke-linejoin
 clip-path font-family font-size text-anchor {http://www.w3.org/XML/1998/namespace}space""".split())
 CONTROL = re.compile("[\x00-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ufeff\ufdd0-\ufdef\ufffe\uffff]")
 
@@ -55,8 +55,10 @@ def check_structure(document):
     assert len(ids) == len(set(ids)), "ids repeat"
     targets = [e.get("href")[1:] for e in document.iter(HTML + "a") if e.get("href").startswith("#")]
     assert set(targets) <= set(ids), set(targets) - set(ids)
-    labels = [part for e in document.iter() for part in e.get("aria-labelledby", "").split()]
-    assert labels and set(labels) <= set(ids)
+    for attribute in ("aria-labelledby", "aria-describedby"):
+        labels = [part for e in document.iter() for part in e.get(attribute, "").split()]
+        assert labels and set(labels) <= set(ids)
+    assert all(e.get("aria-labelledby") for e in document.iter(HTML + "figure"))
     scrolls = [e for e in document.iter(HTML + "pre")]
     scrolls += [d for f in document.iter(HTML + "figure") if f.get("class") == "wide"
                 for d in f.iter(HTML + "div") if d.get("class") == "picture"]
