@@ -103,7 +103,8 @@ Action DefineCompare(Command* command) {
       "Example:\n  ablate compare names-norm\n"
       "  ablate compare names-norm/pre names-longer/pre names-longer/post\n"
       "  ablate compare names-norm --by placement --baseline placement=none --at 100\n"
-      "  ablate compare names-norm --json | jq '.rows[] | {label, n, mean, difference}'");
+      "  ablate compare names-norm --json | jq '.rows[] | {\"label\": .label, n, mean, "
+      "difference}'");
   return WithServer(*command, options, MakeRequest, Compare);
 }
 

@@ -136,11 +136,10 @@ absl::StatusOr<report::RowWindows> ReadRowWindows(storage::Store* store, const T
   return result;
 }
 
-absl::StatusOr<ComparedGrid> Compare(TrainedGrid grid, std::optional<uint32_t> at,
-                                     const report::CompareOptions& options) {
+absl::StatusOr<ComparedGrid> Compare(TrainedGrid grid, const report::CompareOptions& options) {
   auto comparison = report::Compare(grid.input, options);
   if (!comparison.ok()) return comparison.status();
-  ComparedGrid compared{std::move(grid), *std::move(comparison), {}, {}, {}, {}, at, {}};
+  ComparedGrid compared{std::move(grid), *std::move(comparison), {}, {}, {}, {}, {}};
   compared.rows = CellsOfRows(compared.grid, compared.comparison);
   compared.chosen = ChosenRuns(compared.grid, compared.comparison);
   compared.first_cells = FirstCells(compared.grid, compared.comparison);
@@ -152,7 +151,7 @@ absl::StatusOr<ComparedGrid> CompareOne(storage::Store* store, StoredExperiment 
                                         const report::CompareOptions& options) {
   auto grid = LoadGrid(store, std::move(experiment), query, options.cancelled);
   if (!grid.ok()) return grid.status();
-  return Compare(*std::move(grid), query.at, options);
+  return Compare(*std::move(grid), options);
 }
 
 // What the request names, the first one first.
@@ -194,7 +193,7 @@ absl::StatusOr<ComparedGrid> CompareMerged(const rpc::View& view,
   query.baseline.clear();
   auto merged = MergeGrids(view.store, operands, baseline, query, options.cancelled);
   if (!merged.ok()) return merged.status();
-  auto compared = Compare(*std::move(merged), query.at, options);
+  auto compared = Compare(*std::move(merged), options);
   if (!compared.ok()) return compared.status();
   for (const Operand& operand : operands) {
     compared->operands.push_back(OperandName(operand.experiment, operand.part));

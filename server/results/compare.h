@@ -24,7 +24,6 @@ struct ComparedGrid {
   std::vector<std::vector<ChosenRun>> chosen;
   std::vector<size_t> first_cells;  // of each row: what its labels mean, whatever is tuned
   report::RowWindows windows;       // none before AddWindows
-  std::optional<uint32_t> at;       // as asked for
   // Of a comparison of several experiments, or of parts of them: what is compared, each an
   // experiment's id with /PART behind it or not. Empty: all of one experiment.
   std::vector<std::string> operands;

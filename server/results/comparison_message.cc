@@ -89,8 +89,12 @@ void PutStatistics(const report::ComparisonRow& row, v1::ComparisonRow* message)
   message->set_by_wins(row.by_wins);
   Put(row.p_holm, &R::set_p_holm, "p_holm", message);
   Put(difference.p_t, &R::set_p_t, "p_t", message);
-  if (row.p_equivalence.defined()) message->set_p_equivalence(row.p_equivalence.value);
-  message->set_exact(difference.exact);
+  if (row.compared()) Put(row.p_t_holm, &R::set_p_t_holm, "p_t_holm", message);
+  // Without a margin nobody asked for it.
+  if (row.p_equivalence.undefined != report::Undefined::kNotRecorded) {
+    Put(row.p_equivalence, &R::set_p_equivalence, "p_equivalence", message);
+  }
+  message->set_exact(row.exact);
   Put(difference.effect, &R::set_effect, "effect", message);
   Put(difference.effect_unbiased, &R::set_effect_unbiased, "effect_unbiased", message);
   Put(difference.correlation, &R::set_correlation, "correlation", message);
@@ -230,8 +234,10 @@ void PutWarnings(const report::Comparison& comparison, v1::Comparison* message) 
       W::SCORED_DIFFERENTLY, W::MISSING_CELLS,    W::FAILED_CELLS,         W::NON_FINITE_VALUES,
       W::UNBALANCED_SEEDS,   W::TOO_FEW_SEEDS,    W::NO_BASELINE,          W::UNEQUAL_PARAMETERS,
       W::SEVERAL_CHANGES,    W::MIXED_PROVENANCE, W::CONTENDED_THROUGHPUT, W::GRID_EDGE,
-      W::TUNED_ON_SAME_SEED, W::MISSING_CELLS,    W::SEVERAL_EXPERIMENTS,  W::NOT_POSITIVE};
-  static_assert(std::size(kKinds) == static_cast<size_t>(report::WarningKind::kNotPositive) + 1);
+      W::TUNED_ON_SAME_SEED, W::MISSING_CELLS,    W::SEVERAL_EXPERIMENTS,  W::NOT_POSITIVE,
+      W::OTHER_CANDIDATES};
+  static_assert(std::size(kKinds) ==
+                static_cast<size_t>(report::WarningKind::kOtherCandidates) + 1);
   for (const report::Warning& warning : comparison.warnings) {
     v1::ComparisonWarning* added = message->add_warnings();
     added->set_kind(kKinds[static_cast<size_t>(warning.kind)]);
@@ -298,7 +304,7 @@ absl::StatusOr<v1::Comparison> ToMessage(const ComparedGrid& compared) {
                                                                        : compared.operands[0]));
   for (size_t i = 1; i < compared.operands.size(); ++i) message.add_others(compared.operands[i]);
   message.set_key(comparison.key);
-  message.set_at(compared.at.has_value() ? static_cast<int32_t>(*compared.at) : -1);
+  message.set_at(comparison.at.has_value() ? static_cast<int32_t>(*comparison.at) : -1);
   message.set_better(ToMessage(comparison.better));
   message.set_scale(comparison.scale == report::Scale::kRatio ? v1::Scale::ratio
                                                               : v1::Scale::difference);
@@ -322,8 +328,8 @@ absl::StatusOr<v1::Comparison> ToMessage(const ComparedGrid& compared) {
   *message.mutable_verdict() = ToMessage(report::OverallVerdict(comparison));
   PutWarnings(comparison, &message);
   message.set_matched_note(report::MatchedNote(comparison));
-  message.set_text(absl::StrCat(report::ComparisonText(comparison, compared.windows, compared.at),
-                                SpecsText(compared)));
+  message.set_text(
+      absl::StrCat(report::ComparisonText(comparison, compared.windows), SpecsText(compared)));
   PutMatched(comparison, &message);
   if (message.ByteSizeLong() > rpc::kPageBytes) {
     return absl::ResourceExhaustedError(absl::StrCat(

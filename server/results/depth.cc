@@ -55,14 +55,18 @@ class DepthReader {
  public:
   DepthReader(storage::Store* store, const ComparedGrid& compared, const std::string& family,
               const Cancelled& cancelled)
-      : store_(store), compared_(compared), family_(family), cancelled_(cancelled) {}
+      : store_(store),
+        compared_(compared),
+        styles_(figure::StyleIndices(compared.comparison)),
+        family_(family),
+        cancelled_(cancelled) {}
 
   absl::StatusOr<figure::DepthSetting> Read(size_t row, std::optional<uint32_t> step) {
     const report::ComparisonRow& of = compared_.comparison.rows[row];
     const RowCells converged = ConvergedCells(compared_, row);
     figure::DepthSetting setting;
     setting.label = of.mark;
-    setting.style = figure::StyleIndices(compared_.comparison)[row];
+    setting.style = styles_[row];
     setting.converged = converged.cells.size();
     setting.diverged = compared_.chosen[row].size() - setting.converged;
     auto common = CommonSteps(converged.cells, step);
@@ -140,6 +144,7 @@ class DepthReader {
 
   storage::Store* const store_;
   const ComparedGrid& compared_;
+  const std::vector<size_t> styles_;  // of all rows
   const std::string& family_;
   const Cancelled& cancelled_;
   Steps some_steps_;

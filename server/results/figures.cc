@@ -33,7 +33,6 @@ figure::Input InputOf(const ComparedGrid& compared, const figure::Kind& kind) {
   input.windows = &compared.windows;
   input.key = kind.key.empty() ? compared.comparison.key : std::string(kind.key);
   input.title = compared.grid.spec.name();
-  input.at = compared.at;
   const v1::ReportSpec& report = compared.grid.spec.report();
   if (report.has_smooth()) input.curves.smooth = report.smooth();
   return input;
@@ -49,10 +48,10 @@ absl::Status TooManyPoints(const std::string& setting, const std::string& key) {
 // if they have more than kMaxCurvePoints.
 absl::StatusOr<figure::SettingCurves> ReadSetting(storage::Store* store,
                                                   const ComparedGrid& compared, size_t row,
-                                                  const std::string& key,
+                                                  size_t style, const std::string& key,
                                                   const Cancelled& cancelled) {
   const report::ComparisonRow& of = compared.comparison.rows[row];
-  figure::SettingCurves setting{of.mark, figure::StyleIndices(compared.comparison)[row], {}};
+  figure::SettingCurves setting{of.mark, style, {}};
   std::vector<size_t> cells;
   for (const ChosenRun& run : compared.chosen[row]) {
     cells.push_back(run.cell);
@@ -85,11 +84,12 @@ class RowCurves {
             Cancelled cancelled)
       : store_(store),
         compared_(compared),
+        styles_(figure::StyleIndices(compared.comparison)),
         key_(std::move(key)),
         cancelled_(std::move(cancelled)) {}
 
   absl::StatusOr<figure::SettingCurves> Read(size_t row) const {
-    return ReadSetting(store_, compared_, row, key_, cancelled_);
+    return ReadSetting(store_, compared_, row, styles_[row], key_, cancelled_);
   }
 
   // What a kind draws of `curves`, which are the row's: these, or their differences to the
@@ -113,6 +113,7 @@ class RowCurves {
  private:
   storage::Store* const store_;
   const ComparedGrid& compared_;
+  const std::vector<size_t> styles_;  // of all rows
   const std::string key_;
   const Cancelled cancelled_;
   std::optional<size_t> baseline_row_;
@@ -365,7 +366,8 @@ absl::StatusOr<std::vector<html::Figure>> ReportFigures(storage::Store* store,
     const absl::Status read = ReadAtLastStep(store, compared, *results, cancelled, &plan);
     if (!read.ok()) return read;
     // A metric without a curve, such as a number of an analysis, has no difference over training.
-    if (plan.kind->reads == figure::Reads::kPairs && !HasCurves(plan.input)) continue;
+    const bool of_pairs = plan.kind->reads == figure::Reads::kPairs;
+    if (of_pairs && plan.unread.ok() && !HasCurves(plan.input)) continue;
     figures.push_back(DrawPlan(plan, prefix));
     plan.input.analysed = {};  // one at a time is in memory
   }

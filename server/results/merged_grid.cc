@@ -179,6 +179,7 @@ class Merger {
     report::ComparisonInput& input = grid.input;
     const report::ComparisonInput& first = first_->input;
     input.key = first.key;
+    input.at = first.at;
     input.better = first.better;
     input.scale = first.scale;
     input.choice_better = first.choice_better;

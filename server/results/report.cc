@@ -161,7 +161,9 @@ std::string StepsText(const TrainedGrid& grid) {
 }
 
 std::string ReadAtText(const ComparedGrid& compared) {
-  if (compared.at.has_value()) return absl::StrCat("at step ", *compared.at);
+  if (compared.comparison.at.has_value()) {
+    return absl::StrCat("at step ", *compared.comparison.at);
+  }
   const std::string steps = StepsText(compared.grid);
   return steps.empty() ? "where each run ended" : absl::StrCat("after ", steps);
 }

@@ -285,6 +285,7 @@ class Loader {
     value_ = {query_.key.empty() ? PrimaryMetric(grid_.spec) : query_.key, query_.at};
     report::ComparisonInput& input = grid_.input;
     input.key = value_.key;
+    input.at = value_.at;
     input.better = BetterOf(grid_.spec, value_.key);
     input.scale = ScaleOf(grid_.spec, value_.key);
     input.axes = AxesOf(grid_.spec, false);

@@ -150,7 +150,7 @@ TEST_F(CompareTest, GivesNoVerdictWhileRunsGoOn) {
     if (trained < 16) TrainNext({});
   }
   EXPECT_THAT(Table(name, v1::TableFormat::csv),
-              HasSubstr(",16,16,worse,established,difference,,,\r\n"));
+              HasSubstr(",16,16,worse,established,difference,,,,"));
 }
 
 // Documents of 3 to 7 characters; settings of a context that cuts some, and of one that cuts none.

@@ -415,6 +415,16 @@ std::optional<size_t> ReferenceBlock(const ComparisonInput& input, const CellGri
 
 }  // namespace
 
+std::optional<size_t> SharedBaseline(const Comparison& comparison) {
+  std::optional<size_t> shared;
+  for (const ComparisonRow& row : comparison.rows) {
+    if (!row.compared()) continue;
+    if (shared.has_value() && shared != row.baseline) return std::nullopt;
+    shared = row.baseline;
+  }
+  return shared;
+}
+
 bool IsRechosen(const Comparison& comparison) {
   return std::any_of(comparison.rows.begin(), comparison.rows.end(), [](const ComparisonRow& row) {
     return row.compared() && row.difference.by_rechoosing;
@@ -426,6 +436,7 @@ absl::StatusOr<Comparison> Compare(const ComparisonInput& input, const CompareOp
   if (!grid.ok()) return grid.status();
   Comparison comparison;
   comparison.key = input.key;
+  comparison.at = input.at;
   const Measure measure = MeasureOf(input);
   comparison.better = measure.better;
   comparison.scale = measure.scale;

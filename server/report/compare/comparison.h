@@ -71,6 +71,8 @@ struct Cell {
 struct ComparisonInput {
   std::string key;  // of the metric, e.g. "eval/loss"
   Better better = Better::kLower;
+  // The step at which the metric is read; without it where each run ended.
+  std::optional<uint32_t> at{};
   // How values are compared. Ratios need values above 0: if a converged run has another one,
   // differences are compared all the same, without a margin, and a warning says so.
   Scale scale = Scale::kDifference;
@@ -169,6 +171,7 @@ struct ComparisonRow {
   // Of the test that judges the row: of the difference, or of the wins where on some pair only one
   // of the two diverged. Undefined: difference.p_sign_flip's reasons.
   Number p;
+  bool exact = false;  // p counts all patterns of signs
   bool by_wins = false;
   Number p_holm;    // of p, over all rows that can be judged
   Number p_t_holm;  // of difference.p_t likewise; a row by_wins counts in the family and has none
@@ -206,6 +209,7 @@ struct MatchedBlock {
 struct Comparison {
   std::string key;
   Better better = Better::kLower;
+  std::optional<uint32_t> at;           // as ComparisonInput's
   Scale scale = Scale::kDifference;     // that its rows are compared on
   std::string choice_key, exploratory;  // as ComparisonInput's
   std::optional<double> margin;         // likewise; none where ratios were to be compared in vain
@@ -228,6 +232,10 @@ struct Comparison {
 
 // Whether tuned values are chosen again under every pattern of signs, for some row.
 bool IsRechosen(const Comparison& comparison);
+
+// The baseline of all rows that are compared: an index of `rows`; none where they have several, or
+// nothing is compared.
+std::optional<size_t> SharedBaseline(const Comparison& comparison);
 
 struct CompareOptions {
   std::function<bool()> cancelled;  // asked a row at a time; may be empty

@@ -55,10 +55,10 @@ int StabilityOf(const Pairs& pairs) {
 // Whether the row is better where both converge but diverges more often, or the reverse, and the
 // wins do not say that diverging outweighs it.
 bool Conflicts(const ComparisonRow& row, Better better, int wins) {
-  const Interval& interval = row.difference.interval;
-  const bool leaves_out_zero = interval.defined() && (interval.low > 0 || interval.high < 0);
   const int stability = StabilityOf(row.pairs);
-  if (!leaves_out_zero || stability != -GainOf(row.difference.mean.value, better)) return false;
+  if (!LeavesOutZero(row.difference.interval) ||
+      stability != -GainOf(row.difference.mean.value, better))
+    return false;
   return wins != stability || !AtMostAlpha(row.p);
 }
 

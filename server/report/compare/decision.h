@@ -62,7 +62,8 @@ struct Decision {
   bool equivalent = false;  // also of one that is established or probable
 };
 
-// `row` is one of `comparison`'s, or of a matched block, and is compared with a baseline.
+// `row` is one of `comparison`'s and is compared with a baseline; of a matched block it is only
+// whether and why there is no verdict.
 Decision Decide(const Comparison& comparison, const ComparisonRow& row);
 
 }  // namespace ablate::report

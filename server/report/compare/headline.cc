@@ -4,7 +4,6 @@
 #include <cmath>
 #include <utility>
 
-#include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
@@ -15,15 +14,6 @@
 
 namespace ablate::report {
 namespace {
-
-std::string Capitalized(std::string text) {
-  if (!text.empty()) text[0] = absl::ascii_toupper(text[0]);
-  return text;
-}
-
-bool LeavesOutZero(const Interval& interval) {
-  return interval.defined() && (interval.low > 0 || interval.high < 0);
-}
 
 // "1.7 % of “pre”": of what the baseline has on average; "" where that says nothing, as of a ratio,
 // which is a share already.
@@ -91,14 +81,10 @@ void PutWithheld(const Comparison& comparison, const ComparisonRow& row, Headlin
       headline->rest = absl::StrCat("scored on other ", ScoredText(comparison.key), " (",
                                     Enumerated(row.scored_differently), ")");
       return;
-    case Withheld::kUnfinished: {
-      const ComparisonRow& baseline = comparison.rows[*row.baseline];
-      const size_t planned = row.cells + baseline.cells;
+    case Withheld::kUnfinished:
       headline->lead = "No verdict yet:";
-      headline->rest = absl::StrCat(OfRuns(planned - row.unfinished - baseline.unfinished, planned),
-                                    "; ", seen, " so far");
+      headline->rest = absl::StrCat(ProgressText(comparison, row), "; ", seen, " so far");
       return;
-    }
     case Withheld::kExploratory:
       headline->lead = "Exploratory:";
       headline->rest = seen;
@@ -127,7 +113,7 @@ void PutInconclusive(const Comparison& comparison, const ComparisonRow& row, Hea
       return;
     }
     case Ground::kIdentical:
-      headline->rest = absl::StrCat("identical on ", Counted(row.pairs.all, "seed"));
+      headline->rest = absl::StrCat("identical ", OverText(row, BaselineLabel(comparison, row)));
       headline->facts.emplace_back("see whether the setting takes effect");
       return;
     case Ground::kNonFinite:
@@ -141,8 +127,10 @@ void PutInconclusive(const Comparison& comparison, const ComparisonRow& row, Hea
       {seen ? DifferenceText(comparison, row) : DivergedText(row, BaselineLabel(comparison, row)),
        WinsText(comparison, row)},
       "; ");
-  if (row.p.defined()) headline->facts.push_back(PText(row.p.value));
-  headline->facts.push_back(PowerText(comparison, row));
+  for (std::string text : {AdjustedText(comparison, row), NotEquivalentText(comparison, row),
+                           PowerText(comparison, row)}) {
+    if (!text.empty()) headline->facts.push_back(std::move(text));
+  }
 }
 
 // "at the shared lr .01 it is higher by .317: most of that is the lr"; "" where nothing is
@@ -157,7 +145,7 @@ std::string SharedText(const Comparison& comparison, const ComparisonRow& row) {
   const std::string axes = absl::StrJoin(comparison.tuned_axes, " and ");
   const Interval& there = matched->difference.interval;
   std::string text = absl::StrCat("at the shared ", axes, " ", ShownValues(block.labels), " it is ",
-                                  BeforeInterval(DifferenceText(comparison, *matched)).first);
+                                  BeforeInterval(MatchedText(comparison.scale, *matched)).first);
   if (!LeavesOutZero(there) || !row.difference.mean.defined()) return text;
   const double share = row.difference.mean.value / matched->difference.mean.value;
   if (share < 0 && LeavesOutZero(row.difference.interval)) {
@@ -166,7 +154,7 @@ std::string SharedText(const Comparison& comparison, const ComparisonRow& row) {
     const absl::string_view part = share > 0 && share < .05   ? "nearly all"
                                    : share > 0 && share < .15 ? "nine tenths"
                                                               : "most";
-    absl::StrAppend(&text, ": ", part, " of that is the ", axes);
+    absl::StrAppend(&text, ": ", part, " of that is due to the ", axes);
   }
   return text;
 }

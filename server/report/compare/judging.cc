@@ -23,6 +23,7 @@ void Judge(const Measure& measure, ComparisonRow* row) {
   row->by_wins = measure.better != Better::kNeither &&
                  pairs.only_row_diverged + pairs.only_baseline_diverged > 0;
   row->p = row->by_wins ? SignTest(pairs.wins, pairs.losses) : row->difference.p_sign_flip;
+  row->exact = row->by_wins || row->difference.exact;
   if (measure.margin.has_value()) {
     row->p_equivalence = EquivalenceTest(row->difference, *measure.margin);
   }
@@ -43,8 +44,11 @@ void JudgeTuned(const ComparisonInput& input, const Measure& measure, const Grid
     difference.interval = test.interval;
     difference.by_rechoosing = true;
   }
-  if (measure.margin.has_value()) row->p_equivalence = test.p_equivalence;
-  if (row->p.defined()) row->p = row->by_wins ? test.p_wins : difference.p_sign_flip;
+  if (row->p_equivalence.defined()) row->p_equivalence = test.p_equivalence;
+  if (row->p.defined()) {
+    row->p = row->by_wins ? test.p_wins : difference.p_sign_flip;
+    row->exact = test.exact;
+  }
 }
 
 size_t AdjustFamily(const std::vector<ComparisonRow*>& rows) {
@@ -66,7 +70,7 @@ size_t AdjustFamily(const std::vector<ComparisonRow*>& rows) {
   }
   for (ComparisonRow* row : rows) {
     if (row->compared() && !row->in_family()) {
-      row->p_holm = NoNumber(Undefined::kScoredDifferently);
+      row->p_holm = row->p_t_holm = row->p_equivalence = NoNumber(Undefined::kScoredDifferently);
     }
   }
   return family.size();

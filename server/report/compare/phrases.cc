@@ -54,6 +54,10 @@ std::string DifferenceText(const Comparison& comparison, const ComparisonRow& ro
                               : ShownDifference(comparison.scale, mean, interval);
 }
 
+std::string MatchedText(Scale scale, const ComparisonRow& matched) {
+  return DirectedDifference(scale, matched.difference.mean, matched.difference.interval);
+}
+
 std::string DivergedText(const ComparisonRow& row, const std::string& baseline) {
   const Pairs& pairs = row.pairs;
   const size_t both =
@@ -126,6 +130,22 @@ std::string EquivalentText(const Comparison& comparison, const ComparisonRow& ro
                       FamilyText(comparison.family), ")");
 }
 
+std::string NotEquivalentText(const Comparison& comparison, const ComparisonRow& row) {
+  if (!comparison.margin.has_value() || !row.p_equivalence.defined()) return "";
+  return absl::StrCat("not shown to be ", EquivalentText(comparison, row));
+}
+
+std::string ProgressText(const Comparison& comparison, const ComparisonRow& row) {
+  const ComparisonRow& baseline = comparison.rows[*row.baseline];
+  return absl::StrCat(OfRuns(row.cells - row.unfinished, row.cells), ", ", Quoted(baseline.label),
+                      " ", baseline.cells - baseline.unfinished, " of ", baseline.cells);
+}
+
+std::string AdjustedText(const Comparison& comparison, const ComparisonRow& row) {
+  if (!row.p_holm.defined()) return "";
+  return absl::StrCat(PText(row.p_holm.value), FamilyText(comparison.family));
+}
+
 namespace {
 
 // "cannot reach p < .05 in a sign-flip test with Holm over 2 rows, so this rests on roughly normal
@@ -162,6 +182,8 @@ std::string ProbableNote(const Comparison& comparison) {
 
 namespace {
 
+absl::string_view SeenName(Scale scale) { return scale == Scale::kRatio ? "ratio" : "difference"; }
+
 // "the least difference that 12 seeds would find with 80 % power is .009", "the least ratio … is a
 // factor of 1.08".
 std::string DetectableText(Scale scale, const ComparisonRow& row) {
@@ -190,11 +212,13 @@ std::string PowerText(const Comparison& comparison, const ComparisonRow& row) {
   }
   const std::string low = SeedsText(row.needed.low), high = SeedsText(row.needed.high);
   if (!row.needed.estimate.defined()) {
-    return absl::StrCat(detectable, "; the one seen takes more than ", text::Grouped(kMaxSeeds),
-                        " seeds", row.needed.low.defined() ? absl::StrCat(", at best ", low) : "");
+    return absl::StrCat(detectable, "; the ", SeenName(comparison.scale), " seen takes more than ",
+                        text::Grouped(kMaxSeeds), " seeds",
+                        row.needed.low.defined() ? absl::StrCat(", at best ", low) : "");
   }
-  return absl::StrCat(detectable, "; the one seen takes about ", SeedsText(row.needed.estimate),
-                      row.chosen.empty() ? "" : " or more", " seeds (", low, " to ", high, ")");
+  return absl::StrCat(detectable, "; the ", SeenName(comparison.scale), " seen takes about ",
+                      SeedsText(row.needed.estimate), row.chosen.empty() ? "" : " or more",
+                      " seeds (", low, " to ", high, ")");
 }
 
 std::string ChosenText(const ComparisonRow& row, const std::vector<std::string>& axes) {

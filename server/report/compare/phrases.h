@@ -22,8 +22,11 @@ std::string MetricText(const Comparison& comparison);
 
 // "higher by .031 [.024, .038]" of a row that is decided, leans, or is exploratory; else signed, or
 // a ratio: "×1.02 [.97, 1.07]".
-// Also of a matched row.
 std::string DifferenceText(const Comparison& comparison, const ComparisonRow& row);
+
+// The same of a row at shared tuned values, which is not judged: with a direction where its
+// interval leaves out 0. Its difference has a mean.
+std::string MatchedText(Scale scale, const ComparisonRow& matched);
 
 // "“post” diverged on 3 of 12 seeds, “pre” on 0".
 std::string DivergedText(const ComparisonRow& row, const std::string& baseline);
@@ -66,9 +69,20 @@ std::string ProbableText(const Comparison& comparison, const ComparisonRow& row)
 // cannot reach …". "" where there is none.
 std::string ProbableNote(const Comparison& comparison);
 
+// "24 of 60 runs, “pre” 60 of 60": how many runs of a row and of its baseline have ended.
+std::string ProgressText(const Comparison& comparison, const ComparisonRow& row);
+
+// "p = .078 with Holm over 2 rows", "p = .188"; "" without one.
+std::string AdjustedText(const Comparison& comparison, const ComparisonRow& row);
+
+// "not shown to be smaller than .01 either way (p = .3 with Holm over 2 rows)", of a row that is
+// not equivalent; "" without a margin or such a p.
+std::string NotEquivalentText(const Comparison& comparison, const ComparisonRow& row);
+
 // What more seeds would do for a row that is not decided: "the least difference that 12 seeds would
-// find with 80 % power is .009; the one seen takes about 105 seeds (40 to 1,000)". A test that
-// chooses tuned values again has less power than that of the differences, which is what is known.
+// find with 80 % power is .009; the difference seen takes about 105 seeds (40 to 1,000)". A test
+// that chooses tuned values again has less power than that of the differences, which is what is
+// known.
 std::string PowerText(const Comparison& comparison, const ComparisonRow& row);
 
 // A number of seeds to two digits: no more of it is known.

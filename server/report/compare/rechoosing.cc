@@ -37,6 +37,12 @@ class Columns {
         choices_{Losses(pair.setting_choices, pair.choice_better),
                  Losses(pair.baseline_choices, pair.choice_better)},
         chosen_by_(pair.setting_choices.empty() ? trials_ : choices_) {
+    for (const size_t side : {0, 1}) {
+      tried_[side].assign(candidates_, 0);
+      for (size_t i = 0; i < chosen_by_[side].size(); ++i) {
+        if (chosen_by_[side][i].state != Trial::State::kNone) tried_[side][i / seeds_] = 1;
+      }
+    }
     for (size_t seed = 0; seed < seeds_; ++seed) {
       if (HasResult(0, seed) && HasResult(1, seed)) {
         flippable_.push_back(seed);
@@ -66,6 +72,11 @@ class Columns {
   const Trial* At(size_t side, const Flips& flips, size_t candidate, size_t seed) const {
     return &trials_[side ^ static_cast<size_t>(flips[seed])][candidate * seeds_ + seed];
   }
+  // Whether the setting whose columns a side has on a seed was tried at a candidate at all: where
+  // the two were tried at other values, what changes hands brings its own.
+  bool IsTried(size_t side, const Flips& flips, size_t candidate, size_t seed) const {
+    return tried_[side ^ static_cast<size_t>(flips[seed])][candidate] != 0;
+  }
   bool HasResult(size_t side, size_t seed) const {
     for (size_t candidate = 0; candidate < candidates_; ++candidate) {
       if (chosen_by_[side][candidate * seeds_ + seed].state != Trial::State::kNone) return true;
@@ -78,6 +89,7 @@ class Columns {
   const size_t candidates_, seeds_;
   const std::vector<Trial> trials_[2], choices_[2];
   const std::vector<Trial>* const chosen_by_;  // one of the two
+  std::vector<char> tried_[2];                 // [candidates], by whose trials
   std::vector<size_t> flippable_;
   bool idle_ = false;
 };
@@ -131,6 +143,7 @@ std::vector<const Trial*> Columns::Choose(size_t side, const Flips& flips) const
   for (size_t seed = 0; seed < seeds_; ++seed) {
     Standing best;
     for (size_t candidate = 0; candidate < candidates_; ++candidate) {
+      if (!IsTried(side, flips, candidate, seed)) continue;
       const Standing standing = totals[candidate].Without(ChoiceAt(side, flips, candidate, seed));
       if (!Beats(standing, best)) continue;
       best = standing;

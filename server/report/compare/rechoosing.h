@@ -17,8 +17,10 @@
 
 namespace ablate::report {
 
-// The trials of two settings over the same candidates, in the grid's order, and the same seeds:
-// [candidates, seeds], row-major. Where one of the two was not tried there is no result.
+// The trials of two settings over all candidates of either, in the grid's order, and the same
+// seeds: [candidates, seeds], row-major. Where one of the two was not tried there is no result; on
+// no seed if it was not to be tried there, and then its columns are never given that candidate,
+// whoever has them.
 struct TunedPair {
   size_t candidates = 0, seeds = 0;
   std::vector<Trial> setting, baseline;

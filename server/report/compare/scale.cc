@@ -101,8 +101,8 @@ std::string ShownDifference(Scale scale, const Number& mean, const Interval& int
 
 std::string DirectedDifference(Scale scale, const Number& mean, const Interval& interval) {
   if (scale == Scale::kDifference) return DirectedWithInterval(mean, interval);
-  const bool directed = interval.defined() && (interval.low > 0 || interval.high < 0);
-  if (!OffScale(scale, mean).defined() || !directed) return ShownDifference(scale, mean, interval);
+  if (!OffScale(scale, mean).defined() || !LeavesOutZero(interval))
+    return ShownDifference(scale, mean, interval);
   return absl::StrCat(mean.value > 0 ? "higher" : "lower", " by a factor of ",
                       WithInterval(FactorOf(mean.value, interval)));
 }

@@ -60,6 +60,10 @@ Interval DefinedInterval(double low, double high) {
   return {low, high, Undefined::kNo};
 }
 
+bool LeavesOutZero(const Interval& interval) {
+  return interval.defined() && (interval.low > 0 || interval.high < 0);
+}
+
 Number NoNumber(Undefined reason) {
   Number none;
   none.undefined = reason;
@@ -223,22 +227,6 @@ Number SignTest(size_t wins, size_t losses) {
   if (wins + losses == 0) return NoNumber(Undefined::kTooFewPairs);
   const Binomial coin(static_cast<double>(wins + losses), 0.5);
   return Defined(std::min(1.0, 2 * cdf(coin, static_cast<double>(std::min(wins, losses)))));
-}
-
-Number SeedsToDecide(const Number& effect) {
-  if (!effect.defined()) return effect;
-  const auto decides = [&](size_t n) {
-    const auto count = static_cast<double>(n);
-    return StudentQuantile((1 + kConfidence) / 2, count - 1) / std::sqrt(count) <=
-           std::abs(effect.value);
-  };
-  if (!decides(kMaxSeeds)) return NoNumber(Undefined::kBeyondLimit);
-  size_t too_few = 1, enough = kMaxSeeds;  // the half width falls with n: bisection
-  while (enough - too_few > 1) {
-    const size_t middle = too_few + (enough - too_few) / 2;
-    (decides(middle) ? enough : too_few) = middle;
-  }
-  return Defined(static_cast<double>(enough));
 }
 
 size_t LeastSeedsForSignFlip(size_t family) {

@@ -1,5 +1,5 @@
 // Numbers that may not exist, and the statistics of one sample and of p values. Pure functions,
-// safe from any thread; formulas as in analyses.md.
+// safe from any thread; docs/comparison.md has the formulas.
 #ifndef ABLATE_SERVER_REPORT_COMPARE_STATISTICS_H_
 #define ABLATE_SERVER_REPORT_COMPARE_STATISTICS_H_
 
@@ -58,6 +58,9 @@ Number Defined(double value);
 
 // [low, high]; kNonFinite if an end is not finite.
 Interval DefinedInterval(double low, double high);
+
+// Of an interval of a difference: whether it says which way.
+bool LeavesOutZero(const Interval& interval);
 
 // No number, for `reason`, which is not kNo.
 Number NoNumber(Undefined reason);
@@ -137,11 +140,6 @@ std::vector<Number> HolmAdjust(absl::Span<const Number> p);
 Number SignTest(size_t wins, size_t losses);
 
 inline constexpr size_t kMaxSeeds = 10000;  // that a spec can ask for
-
-// The least n at which the t interval of a mean leaves out 0, were mean/s to stay `effect`:
-// t(.975, n-1)/√n <= |effect|. Undefined: `effect`'s reason; kBeyondLimit above kMaxSeeds (and for
-// 0).
-Number SeedsToDecide(const Number& effect);
 
 // The least n at which a two-sided sign-flip test can reach kAlpha in a Holm family of `family` >=
 // 1 tests.

@@ -21,7 +21,12 @@ namespace {
 
 constexpr size_t kRowsInFull = 4;  // of an overall verdict; more are counted by outcome
 
-// What follows "A against B leans better: ".
+// A text with what parts it from the one before; "" of none.
+std::string Behind(absl::string_view between, const std::string& text) {
+  return text.empty() ? "" : absl::StrCat(between, text);
+}
+
+// What follows "“a” against “b” leans better: ".
 std::string LeansText(const Comparison& comparison, const ComparisonRow& row,
                       const Decision& decision) {
   return absl::StrCat(EvidenceText(comparison, row, decision), "; ", PText(row.p.value),
@@ -49,8 +54,9 @@ std::string UndecidedText(const Comparison& comparison, const ComparisonRow& row
       return absl::StrCat("the differences in ", MetricText(comparison),
                           " are too large to compute with");
     default:
-      return absl::StrCat(evidence, row.p.defined() ? absl::StrCat(", ", PText(row.p.value)) : "",
-                          "; ", PowerText(comparison, row));
+      return absl::StrCat(evidence, Behind(", ", AdjustedText(comparison, row)),
+                          Behind("; ", NotEquivalentText(comparison, row)), "; ",
+                          PowerText(comparison, row));
   }
 }
 
@@ -64,13 +70,8 @@ std::string WithheldText(const Comparison& comparison, const ComparisonRow& row)
                           "); ", so_far);
     case Withheld::kExploratory:
       return absl::StrCat("exploratory (", comparison.exploratory, "), so no verdict; ", so_far);
-    case Withheld::kUnfinished: {
-      const ComparisonRow& baseline = comparison.rows[*row.baseline];
-      const size_t planned = row.cells + baseline.cells;
-      return absl::StrCat("preliminary, ",
-                          OfRuns(planned - row.unfinished - baseline.unfinished, planned), "; ",
-                          so_far, " so far");
-    }
+    case Withheld::kUnfinished:
+      return absl::StrCat("preliminary, ", ProgressText(comparison, row), "; ", so_far, " so far");
     case Withheld::kTooFewPairs:
     case Withheld::kNo:
       break;
@@ -191,13 +192,16 @@ std::string ShortText(const Comparison& comparison, const ComparisonRow& row,
   if (row.withheld == Withheld::kScoredDifferently) {
     return absl::StrCat(Quoted(row.label), " is without a verdict (", facts[0], ")");
   }
-  if (row.difference.mean.defined()) facts.push_back(DifferenceText(comparison, row));
+  if (decision.ground == Ground::kIdentical) {
+    facts.emplace_back("identical values");
+  } else if (row.difference.mean.defined()) {
+    facts.push_back(DifferenceText(comparison, row));
+  }
   if (row.pairs.all == 0) facts.push_back("no pairs");
   if (row.pairs.converged < row.pairs.all) {
     facts.push_back(
         absl::StrCat(row.pairs.converged, " of ", Counted(row.pairs.all, "pair"), " converged"));
   }
-  if (decision.ground == Ground::kIdentical) facts = {"identical values"};
   const bool tested = decision.grade > Grade::kInconclusive && row.p_holm.defined();
   const bool by_other = decision.grade == Grade::kProbable || decision.grade == Grade::kEquivalent;
   if (tested && !by_other) facts.push_back(PText(row.p_holm.value));
@@ -229,7 +233,9 @@ std::string CountsText(const Comparison& comparison, const std::vector<Decided>&
   std::map<Standing, std::vector<std::string>> labels;
   for (const Decided& one : all) {
     const bool withheld = one.decision.grade == Grade::kNoVerdict;
-    const int toward = one.decision.grade > Grade::kInconclusive ? one.decision.toward : 0;
+    const bool sided =
+        one.decision.grade > Grade::kInconclusive && one.decision.grade != Grade::kEquivalent;
+    const int toward = sided ? one.decision.toward : 0;
     labels[{-static_cast<int>(one.decision.grade), -toward,
             absl::StrCat(StandingText(one.decision, comparison.better), withheld ? ", " : "",
                          WhyWithheld(one.row->withheld))}]
@@ -244,10 +250,9 @@ std::string CountsText(const Comparison& comparison, const std::vector<Decided>&
 }
 
 // The baseline that all rows share, or what to call several.
-std::string SharedBaseline(const Comparison& comparison, const std::vector<Decided>& all) {
-  std::set<size_t> baselines;
-  for (const Decided& one : all) baselines.insert(*one.row->baseline);
-  return baselines.size() == 1 ? Quoted(comparison.rows[*baselines.begin()].label) : "its baseline";
+std::string BaselineText(const Comparison& comparison) {
+  const auto shared = SharedBaseline(comparison);
+  return shared.has_value() ? Quoted(comparison.rows[*shared].label) : "its baseline";
 }
 
 Verdict OverallOf(const Comparison& comparison, const std::vector<Decided>& all) {
@@ -271,8 +276,7 @@ Verdict OverallOf(const Comparison& comparison, const std::vector<Decided>& all)
   }
   const bool in_full = all.size() <= kRowsInFull || !comparison.exploratory.empty();
   verdict.text = absl::StrCat(
-      MetricText(comparison), " against ", SharedBaseline(comparison, all), TunedText(comparison),
-      ": ",
+      MetricText(comparison), " against ", BaselineText(comparison), TunedText(comparison), ": ",
       comparison.exploratory.empty()
           ? ""
           : absl::StrCat("exploratory (", comparison.exploratory, "), without a verdict; "),
@@ -305,9 +309,12 @@ Verdict OverallVerdict(const Comparison& comparison) {
                              ": there is no verdict before all of them have ended."));
   }
   if (all.empty()) {
-    return none(VerdictOutcome::kInconclusive, comparison.rows.size() == 1
-                                                   ? "Nothing is compared: there is one setting."
-                                                   : "Nothing is compared: there is no baseline.");
+    const bool alone = std::any_of(comparison.rows.begin(), comparison.rows.end(),
+                                   [](const ComparisonRow& row) { return row.is_baseline; });
+    return none(VerdictOutcome::kInconclusive,
+                comparison.rows.size() == 1 ? "Nothing is compared: there is one setting."
+                : alone ? "Nothing is compared: every setting is its own baseline."
+                        : "Nothing is compared: there is no baseline.");
   }
   if (all.size() == 1) return VerdictOf(comparison, *all[0].row, all[0].decision);
   return OverallOf(comparison, all);
@@ -324,6 +331,17 @@ std::string WithinNote(const Comparison& comparison) {
                       " are scored on different ", ScoredText(comparison.key),
                       ", so each row is compared with the baseline of its own ",
                       absl::StrJoin(comparison.within_axes, " and "));
+}
+
+std::string DivergedNote(const Comparison& comparison) {
+  size_t diverged = 0;
+  for (const MatchedBlock& block : comparison.matched) {
+    for (const ComparisonRow& row : block.rows) diverged += row.diverged;
+  }
+  const bool chosen = std::any_of(comparison.rows.begin(), comparison.rows.end(),
+                                  [](const ComparisonRow& row) { return row.diverged > 0; });
+  if (diverged == 0 || chosen) return "";
+  return absl::StrCat(Counted(diverged, "run"), " at values that are not chosen diverged");
 }
 
 std::string MeansNote(const Comparison& comparison) {
@@ -347,15 +365,13 @@ std::string MatchedNote(const Comparison& comparison) {
   for (const ComparisonRow& matched : block.rows) {
     if (!matched.in_family() || !matched.difference.mean.defined()) continue;
     differences.push_back(
-        absl::StrCat(Quoted(matched.label), " ", DifferenceText(comparison, matched)));
-    const Interval& there = matched.difference.interval;
-    if (!there.defined() || (there.low <= 0 && there.high >= 0)) continue;
+        absl::StrCat(Quoted(matched.label), " ", MatchedText(comparison.scale, matched)));
+    if (!LeavesOutZero(matched.difference.interval)) continue;
     for (const ComparisonRow& row : comparison.rows) {
       if (row.labels != matched.labels || !row.difference.interval.defined()) continue;
       if (row.withheld != Withheld::kNo) continue;
       const double share = row.difference.mean.value / matched.difference.mean.value;
-      const Interval& here = row.difference.interval;
-      if (share < 0 && (here.low > 0 || here.high < 0)) {
+      if (share < 0 && LeavesOutZero(row.difference.interval)) {
         remarks.push_back(
             absl::StrCat("the sign of ", Quoted(row.label), "'s difference depends on ", tuned));
       } else if (std::abs(share) < 0.5) {

@@ -38,6 +38,10 @@ std::string PreliminaryText(const Comparison& comparison);
 // setting of some axes. "" where there are none.
 std::string WithinNote(const Comparison& comparison);
 
+// What diverged at tuned values that no row chose: "9 runs at values that are not chosen diverged";
+// "" where nothing did, or where chosen runs diverged, too, which rows say.
+std::string DivergedNote(const Comparison& comparison);
+
 // What to know of means where a baseline has more converged runs than a row has pairs; else "".
 std::string MeansNote(const Comparison& comparison);
 

@@ -11,6 +11,7 @@
 #include "server/report/compare/comparison.h"
 #include "server/report/compare/grid.h"
 #include "server/report/compare/metric_names.h"
+#include "server/report/compare/phrases.h"
 #include "server/report/compare/selection.h"
 #include "server/report/compare/wording.h"
 #include "text/decimal.h"
@@ -156,19 +157,18 @@ Warnings UnbalancedSeeds(const Facts& facts) {
 
 Warnings TooFewSeeds(const Facts& facts) {
   const size_t family = facts.comparison.family;
-  if (family == 0) return {};
+  if (family == 0 || !facts.comparison.exploratory.empty()) return {};  // nothing is tested
   const size_t least = LeastSeedsForSignFlip(family);
   Parts parts;
   for (const ComparisonRow& row : facts.comparison.rows) {
-    if (!row.in_family() || row.difference.n >= least) continue;
+    const size_t pairs = row.by_wins ? row.pairs.all : row.difference.n;
+    if (!row.in_family() || pairs >= least) continue;
     if (row.withheld == Withheld::kUnfinished) continue;  // more pairs are to come
-    parts.push_back(absl::StrCat(Quoted(row.label), " ", row.difference.n));
+    parts.push_back(absl::StrCat(Quoted(row.label), " ", pairs));
   }
-  const std::string holm =
-      family > 1 ? absl::StrCat(" with Holm over ", family, " rows") : std::string();
   return Spoken(WarningKind::kTooFewSeeds,
-                absl::StrCat("too few pairs for p below .05 in a sign-flip test", holm, ", ", least,
-                             " are needed: "),
+                absl::StrCat("too few pairs for p below .05 in a sign-flip test",
+                             FamilyText(family), ", ", least, " are needed: "),
                 parts);
 }
 
@@ -300,6 +300,32 @@ Warnings GridEdges(const Facts& facts) {
   return warnings;
 }
 
+// ".003, .01 and .03": the values that a row could choose from.
+std::string CandidatesText(const Facts& facts, const GridRow& row) {
+  Parts values;
+  for (const auto& candidate : row.candidates) {
+    values.push_back(ShownValues(LabelsAt(facts.input, facts.grid.tuned_axes, candidate)));
+  }
+  return Enumerated(values);
+}
+
+Warnings OtherCandidates(const Facts& facts) {
+  Parts parts;
+  for (size_t i = 0; i < facts.comparison.rows.size(); ++i) {
+    const ComparisonRow& row = facts.comparison.rows[i];
+    if (!row.compared() || facts.grid.tuned_axes.empty()) continue;
+    const GridRow &own = facts.grid.rows[i], &baseline = facts.grid.rows[*row.baseline];
+    if (own.candidates == baseline.candidates) continue;
+    parts.push_back(absl::StrCat(Quoted(row.label), " (", CandidatesText(facts, own), " against ",
+                                 CandidatesText(facts, baseline), ")"));
+  }
+  return Spoken(WarningKind::kOtherCandidates,
+                absl::StrCat(absl::StrJoin(facts.comparison.tuned_axes, " and "),
+                             " tried at other values than the baseline's, so that its test is "
+                             "approximate: "),
+                parts);
+}
+
 Warnings TunedOnSameSeed(const Facts& facts) {
   Parts parts;
   for (size_t i = 0; i < facts.comparison.rows.size(); ++i) {
@@ -335,6 +361,7 @@ constexpr Check kChecks[] = {
      MixedProvenance},
     {WarningKind::kContendedThroughput, "throughput measured on shared cores", ContendedThroughput},
     {WarningKind::kGridEdge, "a tuned value at the edge of its grid", GridEdges},
+    {WarningKind::kOtherCandidates, "tuned over other values", OtherCandidates},
     {WarningKind::kTunedOnSameSeed, "a choice made on the run it is judged by", TunedOnSameSeed},
 };
 

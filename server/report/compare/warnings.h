@@ -31,6 +31,7 @@ enum class WarningKind {
   kDamagedRuns,
   kSeveralExperiments,
   kNotPositive,
+  kOtherCandidates,
 };
 
 struct Warning {

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <vector>
 
+#include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
@@ -91,10 +92,8 @@ std::string SignedWithInterval(const Number& mean, const Interval& interval, int
 }
 
 std::string DirectedWithInterval(const Number& mean, const Interval& interval) {
-  const bool higher = interval.low > 0, lower = interval.high < 0;
-  if (!mean.defined() || !interval.defined() || (!higher && !lower)) {
-    return SignedWithInterval(mean, interval);
-  }
+  if (!mean.defined() || !LeavesOutZero(interval)) return SignedWithInterval(mean, interval);
+  const bool higher = interval.low > 0;
   const int decimals = DecimalsFor(mean.value, interval);
   const double low = higher ? interval.low : -interval.high;
   const double high = higher ? interval.high : -interval.low;
@@ -139,6 +138,11 @@ std::pair<std::string, std::string> BeforeInterval(const std::string& text) {
   const size_t bracket = text.find(" [");
   if (bracket == std::string::npos) return {text, ""};
   return {text.substr(0, bracket), text.substr(bracket + 1)};
+}
+
+std::string Capitalized(std::string text) {
+  if (!text.empty()) text[0] = absl::ascii_toupper(static_cast<unsigned char>(text[0]));
+  return text;
 }
 
 std::string PText(double p) {

@@ -57,6 +57,9 @@ std::string SettingName(absl::Span<const std::string> axes, absl::Span<const std
 // alone, "pre/true/16".
 std::string SettingMark(absl::Span<const std::string> axes, absl::Span<const std::string> labels);
 
+// As a sentence begins.
+std::string Capitalized(std::string text);
+
 // A setting's name in a sentence: “none”.
 std::string Quoted(absl::string_view name);
 

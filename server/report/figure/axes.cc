@@ -4,12 +4,12 @@
 #include <array>
 #include <cmath>
 
-#include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/string_view.h"
 #include "absl/strings/strip.h"
+#include "server/report/compare/wording.h"
 
 namespace ablate::figure {
 namespace {
@@ -213,11 +213,8 @@ Axis ValueAxis(const Extent& extent, double pad, size_t max_ticks) {
 }
 
 std::string SentenceName(const report::MetricName& name) {
-  std::string text = name.text;
   // Keys stay as they are written.
-  const bool is_key = absl::StrContains(text, '/');
-  if (!text.empty() && !is_key) text[0] = absl::ascii_toupper(text[0]);
-  return text;
+  return absl::StrContains(name.text, '/') ? name.text : report::Capitalized(name.text);
 }
 
 std::string AxisTitle(const report::MetricName& name) {

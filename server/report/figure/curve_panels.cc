@@ -178,12 +178,12 @@ void AddAllSettings(const Input& input, size_t index, Panel* panel) {
 void AddSides(const CurvePanel& shown, const Panel& panel, Figure* figure) {
   const double x = panel.right - 0.04;
   if (!shown.above.empty()) {
-    figure->texts.push_back(
-        {x, panel.top - 0.06, shown.above, kSmallSize, kSecondary, Align::kRight});
+    figure->texts.push_back({x, panel.top - 0.06, shown.above, kSmallSize, kSecondary,
+                             Align::kRight, false, false, true});
   }
   if (!shown.below.empty()) {
-    figure->texts.push_back(
-        {x, panel.bottom + 0.06, shown.below, kSmallSize, kSecondary, Align::kRight});
+    figure->texts.push_back({x, panel.bottom + 0.06, shown.below, kSmallSize, kSecondary,
+                             Align::kRight, false, false, true});
   }
 }
 

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <cmath>
 #include <optional>
-#include <set>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -33,11 +32,8 @@ std::vector<ReducedCurve> ReduceDifference(const SettingCurves& curves,
 
 // The baseline's name where all rows have the same one; else "".
 std::string OneBaseline(const Comparison& comparison) {
-  std::set<std::string> baselines;
-  for (const ComparisonRow& row : comparison.rows) {
-    if (row.compared()) baselines.insert(comparison.rows[*row.baseline].mark);
-  }
-  return baselines.size() == 1 ? *baselines.begin() : "";
+  const auto shared = report::SharedBaseline(comparison);
+  return shared.has_value() ? comparison.rows[*shared].mark : "";
 }
 
 CurvePanel PanelOf(const Comparison& comparison) {
@@ -61,6 +57,30 @@ bool DifferInLength(const Comparison& comparison) {
     return row.compared() &&
            std::find(changed.begin(), changed.end(), "training.steps") != changed.end();
   });
+}
+
+// Whether the lines are averages over steps, which the values that are compared are not.
+bool IsSmoothed(const Input& input) {
+  return std::any_of(input.settings.begin(), input.settings.end(),
+                     [](const ReducedSetting& setting) { return setting.panels[0].smoothed > 1; });
+}
+
+// What is compared, with the interval that goes with it, beside a line that is an average.
+void AddCompared(const Comparison& comparison, const ReducedSetting& setting, Panel* panel) {
+  const ReducedCurve& curve = setting.panels[0];
+  for (const ComparisonRow& row : comparison.rows) {
+    const report::PairedStatistics& difference = row.difference;
+    if (row.mark != setting.label || !difference.mean.defined() || curve.x.empty()) continue;
+    const double x = comparison.at.has_value() ? *comparison.at : curve.x.back();
+    const Color color = StyleOf(setting.style).line;
+    if (difference.interval.defined()) {
+      const double low = difference.interval.low;
+      panel->layers.push_back(
+          Strokes{{x}, {low}, {0}, {difference.interval.high - low}, color, 1.2});
+    }
+    panel->layers.push_back(
+        Points{{x}, {difference.mean.value}, color, Marker::kCircle, true, 1.8});
+  }
 }
 
 // A rule at the step that rows are compared at, in every panel.
@@ -87,8 +107,10 @@ absl::StatusOr<Drawing> DrawDifference(const Input& input) {
                                  "95 % interval of the ", report::MeanName(comparison.scale)));
   }
   if (DifferInLength(comparison)) parts.emplace_back("only steps that both have");
-  if (input.at.has_value()) {
-    parts.push_back(absl::StrCat("dotted: step ", *input.at, ", which is compared"));
+  const bool marked = !many && IsSmoothed(input);
+  if (marked) parts.emplace_back("○ what is compared, of one step, with its interval");
+  if (comparison.at.has_value()) {
+    parts.push_back(absl::StrCat("dotted: step ", *comparison.at, ", which is compared"));
   }
   std::string footnote = absl::StrCat("paired by seed: ", absl::StrJoin(parts, ", "));
   if (many) absl::StrAppend(&footnote, "; orange: the panel's own setting, grey: the others");
@@ -100,7 +122,10 @@ absl::StatusOr<Drawing> DrawDifference(const Input& input) {
   if (!figure.ok()) return figure.status();
   Drawing drawing;
   drawing.figure = *std::move(figure);
-  if (input.at.has_value()) AddStepRule(*input.at, &drawing.figure);
+  for (const ReducedSetting& setting : input.settings) {
+    if (marked) AddCompared(comparison, setting, &drawing.figure.panels[0]);
+  }
+  if (comparison.at.has_value()) AddStepRule(*comparison.at, &drawing.figure);
   drawing.figure.title = absl::StrCat(
       input.title, ": ", ratio ? "ratio of " : "difference in ", name.text,
       baseline.empty() ? "" : absl::StrCat(ratio ? " to " : " vs ", baseline), " over steps");
@@ -179,9 +204,10 @@ std::string DifferenceDescription(const Input& input) {
         last.has_value() ? AtText(input.comparison->scale, setting.panels[0], *last) : ""));
   }
   const bool ratio = input.comparison->scale == report::Scale::kRatio;
-  std::string text =
-      absl::StrCat(ratio ? "Ratios of " : "Differences in ", report::NameOfMetric(input.key).text,
-                   " over steps. They end: ", report::Enumerated(ends, 12), ".");
+  std::string text = absl::StrCat(
+      ratio ? "Ratios of " : "Differences in ", report::NameOfMetric(input.key).text, " over steps",
+      IsSmoothed(input) ? absl::StrCat(", ", SmoothingText(input, 0)) : "",
+      ". They end: ", report::Enumerated(ends, 12), ".");
   for (const std::string& reversal : ReversalTexts(input))
     absl::StrAppend(&text, " ", reversal, ".");
   return text;
@@ -195,7 +221,9 @@ std::vector<std::string> ReversalTexts(const Input& input) {
   for (const ComparisonRow& row : comparison.rows) {
     if (!row.compared()) continue;
     const report::Decision decision = report::Decide(comparison, row);
-    if (decision.grade < report::Grade::kLeans || row.by_wins || decision.toward == 0) continue;
+    const bool sided = decision.grade >= report::Grade::kLeans &&
+                       decision.grade != report::Grade::kEquivalent && decision.toward != 0;
+    if (!sided || row.by_wins) continue;
     for (const ReducedSetting& setting : input.settings) {
       if (setting.label != row.mark) continue;
       const ReducedCurve& curve = setting.panels[0];

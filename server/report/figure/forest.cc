@@ -1,7 +1,6 @@
 #include <algorithm>
 #include <cmath>
 #include <map>
-#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -122,16 +121,11 @@ DotRow RowOf(const ComparisonRow& row, const ComparisonRow& baseline, const RowL
   return dots;
 }
 
-std::string Sentence(std::string text) {
-  if (!text.empty() && text[0] >= 'a' && text[0] <= 'z') text[0] += 'A' - 'a';
-  return text;
-}
-
 // What rows of `labels` are compared with, at which tuned values: a group's title.
 std::string TitleOf(const std::string& tuning, const std::string& baseline, bool several) {
   const std::string against = several ? absl::StrCat("vs ", baseline) : "";
   const bool both = !tuning.empty() && several;
-  return Sentence(absl::StrCat(against, both ? ", " : "", tuning));
+  return report::Capitalized(absl::StrCat(against, both ? ", " : "", tuning));
 }
 
 struct Source {
@@ -159,20 +153,20 @@ bool IsJudged(const Comparison& comparison, const Source& source) {
   return source.rows == &comparison.rows;
 }
 
-// Rows of a source compared with the baseline at `index`.
-DotGroup GroupOf(const Comparison& comparison, const Source& source, size_t index, bool several,
-                 const RowLook& look) {
-  const ComparisonRow& baseline = (*source.rows)[index];
+// Rows of a source that are compared with one baseline, at least one.
+DotGroup GroupOf(const Comparison& comparison, const Source& source,
+                 const std::vector<const ComparisonRow*>& rows, const RowLook& look) {
+  const ComparisonRow& baseline = (*source.rows)[*rows[0]->baseline];
   const bool judged = IsJudged(comparison, source);
+  const bool several = !report::SharedBaseline(comparison).has_value();
   DotGroup group;
   group.title = TitleOf(source.tuning, baseline.mark, several);
-  if (judged && !look.tuned.empty()) {
+  if (judged && !baseline.chosen.empty()) {
     group.remark = absl::StrCat(baseline.mark, ": ", look.tuned, " ", ShortChoice(baseline));
   }
-  for (const ComparisonRow& row : *source.rows) {
-    if (!row.compared() || *row.baseline != index) continue;
-    DotRow dots = RowOf(row, baseline, look, judged);
-    if (look.many && judged) dots.mark = MarkOf(comparison, row);
+  for (const ComparisonRow* row : rows) {
+    DotRow dots = RowOf(*row, baseline, look, judged);
+    if (look.many && judged) dots.mark = MarkOf(comparison, *row);
     group.rows.push_back(std::move(dots));
   }
   if (look.scale == report::Scale::kRatio) {
@@ -182,6 +176,20 @@ DotGroup GroupOf(const Comparison& comparison, const Source& source, size_t inde
   }
   if (look.many) SortRows(comparison.better, &group.rows);
   return group;
+}
+
+// One for each baseline, in their order.
+std::vector<DotGroup> GroupsOf(const Comparison& comparison, const Source& source,
+                               const RowLook& look) {
+  std::map<size_t, std::vector<const ComparisonRow*>> compared;
+  for (const ComparisonRow& row : *source.rows) {
+    if (row.compared()) compared[*row.baseline].push_back(&row);
+  }
+  std::vector<DotGroup> groups;
+  for (const auto& [baseline, rows] : compared) {
+    groups.push_back(GroupOf(comparison, source, rows, look));
+  }
+  return groups;
 }
 
 // As in the comparison's table. Of rows that are not judged it is only said why they could not be.
@@ -226,8 +234,7 @@ std::string IntervalsText(const Comparison& comparison) {
                       report::ShownValues(comparison.matched[*comparison.reference].labels));
 }
 
-void AddWords(const Comparison& comparison, const std::set<std::string>& baselines,
-              const RowLook& look, DotPlot* dots) {
+void AddWords(const Comparison& comparison, const RowLook& look, DotPlot* dots) {
   const bool lower = comparison.better == report::Better::kLower;
   const bool neither = !HasWins(comparison);
   const bool ratio = comparison.scale == report::Scale::kRatio;
@@ -240,7 +247,8 @@ void AddWords(const Comparison& comparison, const std::set<std::string>& baselin
   dots->column_titles.emplace_back("n");
   if (!neither) dots->column_titles.emplace_back("wins");
   const report::MetricName name = report::NameOfMetric(comparison.key);
-  const std::string baseline = baselines.size() == 1 ? *baselines.begin() : "";
+  const auto shared = report::SharedBaseline(comparison);
+  const std::string baseline = shared.has_value() ? comparison.rows[*shared].mark : "";
   for (DotGroup& group : dots->groups) {
     group.axis_title = DifferenceTitle(comparison.scale, name, baseline);
   }
@@ -256,19 +264,14 @@ void AddWords(const Comparison& comparison, const std::set<std::string>& baselin
 absl::StatusOr<Drawing> DrawForest(const Input& input) {
   const Comparison& comparison = *input.comparison;
   const RowLook look = LookOf(comparison);
-  std::set<std::string> baselines;
-  for (const ComparisonRow& row : comparison.rows) {
-    if (row.compared()) baselines.insert(comparison.rows[*row.baseline].mark);
-  }
   const bool ratio = comparison.scale == report::Scale::kRatio;
   DotPlot dots;
   Drawing drawing;
   drawing.csv = absl::StrCat("group,setting,baseline,seed,", ratio ? "ratio" : "difference",
                              ",low,high,n,pairs,wins,ended,planned,verdict\n");
   for (const Source& source : SourcesOf(comparison)) {
-    for (size_t i = 0; i < source.rows->size(); ++i) {
-      DotGroup group = GroupOf(comparison, source, i, baselines.size() > 1, look);
-      if (!group.rows.empty()) dots.groups.push_back(std::move(group));
+    for (DotGroup& group : GroupsOf(comparison, source, look)) {
+      dots.groups.push_back(std::move(group));
     }
     AddCsv(comparison, source, &drawing.csv);
   }
@@ -276,7 +279,7 @@ absl::StatusOr<Drawing> DrawForest(const Input& input) {
     return absl::FailedPreconditionError(
         "kind: forest compares settings with a baseline, and here nothing is compared");
   }
-  AddWords(comparison, baselines, look, &dots);
+  AddWords(comparison, look, &dots);
   absl::StatusOr<Figure> figure = DrawDotPlot(dots, input.width);
   if (!figure.ok()) return figure.status();
   drawing.figure = *std::move(figure);
@@ -307,6 +310,11 @@ std::string DifferencesText(report::Scale scale, const std::vector<ComparisonRow
   std::vector<std::string> differences;
   for (const ComparisonRow& row : rows) {
     if (!row.compared()) continue;
+    if (!row.difference.mean.defined()) {
+      differences.push_back(absl::StrCat(
+          row.label, " (", report::PairReasonText(row.difference.mean.undefined), ")"));
+      continue;
+    }
     differences.push_back(absl::StrCat(
         row.label, " ",
         report::ShownDifference(scale, row.difference.mean, row.difference.interval, decimals),

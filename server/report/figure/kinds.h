@@ -5,7 +5,6 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <optional>
 #include <string>
 #include <vector>
 
@@ -41,8 +40,6 @@ struct Input {
   Analysed analysed;                // of kinds that read an analysis
   double width = 3.25;              // inches
   std::string title;                // of the experiment, for those who can't see the figure
-  // The step at which rows are compared; without it where each run ended.
-  std::optional<uint32_t> at{};
 };
 
 struct Drawing {

@@ -107,7 +107,7 @@ class Lines {
         std::lower_bound(responses_.values.begin(), responses_.values.end(), row.numbers[axis_]);
     ResponsePoint& point = line.points[static_cast<size_t>(value - responses_.values.begin())];
     point = PointOf(row);
-    point.baseline = row.is_baseline && HasOneBaseline(comparison_);
+    point.baseline = row.is_baseline && one_baseline_;
     line.diverged += row.diverged;
   }
 
@@ -128,6 +128,7 @@ class Lines {
   const size_t axis_;
   std::map<std::vector<std::string>, size_t> places_;  // of lines, by their labels
   std::set<size_t> baselines_;                         // lines with one
+  const bool one_baseline_ = HasOneBaseline(comparison_);
   Responses responses_;
 };
 

@@ -52,7 +52,8 @@ void Warnings(const Place& place, const report::Comparison& comparison, Markup* 
   if (comparison.warnings.empty()) {
     out->Element(
         "p", comparison.family > 0
-                 ? "None: parameters are equal, each setting changes one thing, every run has a "
+                 ? "None: no numbers of parameters differ, each setting changes one thing, every "
+                   "run has a "
                    "result, there are enough seeds, and versions, trainers, devices and "
                    "environments are "
                    "the same."

@@ -1,10 +1,8 @@
-// What a hurried reader sees: a card a setting, the figure that decides, what was checked and what
-// to beware of, and the command that makes it again.
+// What a hurried reader sees: a card a setting, the figure that decides, checks and cautions, and
+// the command that makes it again.
 #include <algorithm>
 #include <cmath>
 #include <map>
-#include <numeric>
-#include <set>
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
@@ -14,11 +12,9 @@
 #include "server/report/compare/phrases.h"
 #include "server/report/compare/statistics.h"
 #include "server/report/compare/verdict.h"
-#include "server/report/compare/warnings.h"
 #include "server/report/compare/wording.h"
 #include "server/report/figure/style.h"
 #include "server/report/html/sections.h"
-#include "text/clean.h"
 #include "text/decimal.h"
 
 namespace ablate::html {
@@ -27,10 +23,8 @@ namespace {
 using report::Comparison;
 using report::ComparisonRow;
 using report::Headline;
-using report::WarningKind;
 
-constexpr size_t kMaxCards = 8;            // of more settings those of which most is known
-constexpr size_t kMaxCautionLength = 170;  // characters; of longer ones the subject
+constexpr size_t kMaxCards = 8;  // of more settings those of which most is known
 
 // The colour that the setting has in every figure; the words say the same.
 void Chip(size_t colour, Markup* out) {
@@ -47,11 +41,6 @@ std::string ToneOf(const Headline& headline) {
   return headline.decision.grade >= report::Grade::kEquivalent
              ? std::string(report::OutcomeName(headline.decision.outcome))
              : "open";
-}
-
-std::string Sentence(std::string text) {
-  if (!text.empty() && text[0] >= 'a' && text[0] <= 'z') text[0] += 'A' - 'a';
-  return text;
 }
 
 void Card(const ComparisonRow& row, const Headline& headline, size_t colour, Markup* out) {
@@ -102,7 +91,7 @@ absl::string_view GradeText(report::Grade grade) {
   return "without a verdict";
 }
 
-// "Of 11 settings 3 are established and 8 inconclusive; these are the clearest".
+// "Of 11 settings: 3 established and 8 inconclusive. The 8 clearest; all are in the table below."
 std::string CountsText(const Comparison& comparison, const std::vector<size_t>& rows) {
   std::map<report::Grade, size_t> graded;
   for (const size_t row : rows) ++graded[report::Decide(comparison, comparison.rows[row]).grade];
@@ -114,7 +103,7 @@ std::string CountsText(const Comparison& comparison, const std::vector<size_t>& 
                       kMaxCards, " clearest; all are in the table below.");
 }
 
-void Cards(const Place& place, const Experiment& experiment, Markup* out) {
+void Cards(const Experiment& experiment, Markup* out) {
   const Comparison& comparison = experiment.comparison;
   std::vector<size_t> rows = CardRows(comparison);
   if (rows.size() > kMaxCards) {
@@ -128,28 +117,18 @@ void Cards(const Place& place, const Experiment& experiment, Markup* out) {
   }
   out->Close();
   if (const std::string note = report::ProbableNote(comparison); !note.empty()) {
-    out->Element("p", {{"class", "facts"}}, absl::StrCat(Sentence(note), "."));
+    out->Element("p", {{"class", "facts"}}, absl::StrCat(report::Capitalized(note), "."));
   }
-  if (comparison.factorial.main.empty()) return;
-  out->Open("p", {{"class", "facts"}});
-  out->Text("What each axis does on average, and whether that depends on another one: ");
-  out->Element("a", {{"href", absl::StrCat("#", place.prefix, "results")}},
-               "main effects and interactions");
-  out->Close();
 }
 
 // "Held-out loss (nats per token, lower is better) after 1,000 steps, against “pre” = 2.4406 at lr
 // .004."
 void Measured(const Experiment& experiment, Markup* out) {
   const Comparison& comparison = experiment.comparison;
-  std::set<size_t> baselines;
-  for (const ComparisonRow& row : comparison.rows) {
-    if (row.compared()) baselines.insert(*row.baseline);
-  }
   out->Open("p", {{"class", "measured"}});
   out->Text(absl::StrCat(report::MeasuredIn(comparison), " ", experiment.read_at));
-  if (baselines.size() == 1) {
-    const ComparisonRow& baseline = comparison.rows[*baselines.begin()];
+  if (const auto shared = report::SharedBaseline(comparison); shared.has_value()) {
+    const ComparisonRow& baseline = comparison.rows[*shared];
     out->Text(", against ").Element("strong", report::Quoted(baseline.label));
     if (baseline.own.mean.defined()) {
       // As in the table.
@@ -165,111 +144,28 @@ void Measured(const Experiment& experiment, Markup* out) {
     out->Text(", each against the baseline of its own group");
   }
   const bool ratio = comparison.scale == report::Scale::kRatio;
-  out->Text(
-         absl::StrCat(". Brackets: 95 % interval over seeds",
-                      IsRechosen(comparison) ? " by the test; bands in figures are Student's" : "",
-                      ratio ? "; means are geometric." : "."))
+  out->Text(absl::StrCat(". In brackets: the 95 % interval over seeds",
+                         IsRechosen(comparison)
+                             ? ", from the test that judges; bands in figures are Student's"
+                             : "",
+                         ratio ? "; means are geometric." : "."))
       .Close();
-}
-
-bool Has(const Comparison& comparison, WarningKind kind) {
-  return std::any_of(comparison.warnings.begin(), comparison.warnings.end(),
-                     [kind](const report::Warning& warning) { return warning.kind == kind; });
-}
-
-// Runs at shared tuned values that diverged, whether or not they are chosen by any row.
-size_t DivergedInAll(const Comparison& comparison) {
-  size_t diverged = 0;
-  for (const report::MatchedBlock& block : comparison.matched) {
-    for (const ComparisonRow& row : block.rows) diverged += row.diverged;
-  }
-  return diverged;
-}
-
-// What was looked at and found in order.
-std::vector<std::string> PassedChecks(const Comparison& comparison) {
-  std::vector<std::string> passed;
-  const auto diverged =
-      std::accumulate(comparison.rows.begin(), comparison.rows.end(), size_t{0},
-                      [](size_t sum, const ComparisonRow& row) { return sum + row.diverged; });
-  const bool whole = comparison.ended == comparison.planned &&
-                     !Has(comparison, WarningKind::kMissingCells) &&
-                     !Has(comparison, WarningKind::kFailedCells);
-  if (whole) {
-    const size_t others = DivergedInAll(comparison);
-    passed.push_back(absl::StrCat(
-        "Every run finished", diverged > 0 ? ""
-                              : others > 0 ? absl::StrCat("; no chosen run diverged, but ", others,
-                                                          " at other values did")
-                              : comparison.tuned_axes.empty() ? ", none diverged"
-                                                              : "; no chosen run diverged"));
-  }
-  const bool ordered = std::any_of(comparison.rows.begin(), comparison.rows.end(),
-                                   [](const ComparisonRow& row) { return !row.chosen.empty(); });
-  if (ordered && comparison.edges_known && !Has(comparison, WarningKind::kGridEdge)) {
-    passed.push_back(absl::StrCat("No chosen ", absl::StrJoin(comparison.tuned_axes, " or "),
-                                  " at the edge of its grid"));
-  }
-  const bool counted =
-      std::all_of(comparison.rows.begin(), comparison.rows.end(),
-                  [](const ComparisonRow& row) { return row.parameters.has_value(); });
-  if (counted && !Has(comparison, WarningKind::kUnequalParameters)) {
-    passed.emplace_back("Equal numbers of parameters");
-  }
-  if (whole && !Has(comparison, WarningKind::kMixedProvenance)) {
-    passed.emplace_back("One version, trainer, device and environment");
-  }
-  return passed;
-}
-
-// Opens a line of the list. Its mark is drawn by the style, which says nothing to those who listen.
-Markup& Check(Literal kind, const std::string& text, Markup* out) {
-  out->Open("li", {{"class", kind.text()}});
-  out->Element("span", {{"class", "unseen"}}, absl::StrCat(Sentence(kind.text()), ": "));
-  return out->Text(Sentence(text));
-}
-
-void Checks(const Place& place, const Experiment& experiment, Markup* out) {
-  const Comparison& comparison = experiment.comparison;
-  out->Open("ul", {{"class", "checks"}});
-  for (const std::string& passed : PassedChecks(comparison)) Check("passed", passed, out).Close();
-  std::set<WarningKind> subjects;
-  for (const report::Warning& warning : comparison.warnings) {
-    // That is about what runs cost, and no caution about the answer.
-    if (warning.kind == WarningKind::kContendedThroughput) continue;
-    const absl::string_view subject = report::WarningName(warning.kind);
-    const bool brief = text::CountCharacters(warning.text) <= kMaxCautionLength;
-    if (!brief && !subjects.insert(warning.kind).second) continue;
-    Check("caution", brief ? warning.text : std::string(subject), out).Text(" ");
-    out->Element("a",
-                 {{"href", absl::StrCat("#", place.prefix, "changes")},
-                  {"aria-label", absl::StrCat("details: ", subject)}},
-                 "details");
-    out->Close();
-  }
-  std::vector<std::string> others = {report::WithinNote(comparison)};
-  others.insert(others.end(), experiment.cautions.begin(), experiment.cautions.end());
-  for (const Figure& figure : experiment.figures) {
-    others.insert(others.end(), figure.cautions.begin(), figure.cautions.end());
-  }
-  for (const std::string& text : others) {
-    if (!text.empty()) Check("caution", text, out).Close();
-  }
-  out->Close();
 }
 
 void Again(const Experiment& experiment, Markup* out) {
   const Provenance& provenance = experiment.provenance;
   out->Open("p", {{"class", "again"}}).Text("Again: ");
   out->Element("code", {{"class", "copy"}}, provenance.submit_command);
-  if (!experiment.comparison.exploratory.empty()) {
+  // A page of other options than none is not what the experiment's name alone would give.
+  if (absl::StrContains(provenance.report_command, " --")) {
     out->Text(", then ").Element("code", {{"class", "copy"}}, provenance.report_command);
   }
   if (provenance.device_seconds >= .5) {
     out->Text(absl::StrCat(" · ", text::Grouped(std::llround(provenance.device_seconds)),
                            " device-seconds"));
   }
-  out->Text(absl::StrCat(" · spec ", provenance.spec_sha256.substr(0, 8))).Close();
+  out->Text(absl::StrCat(" · SHA-256 of the spec ", provenance.spec_sha256.substr(0, 8), "…"))
+      .Close();
 }
 
 }  // namespace
@@ -285,14 +181,19 @@ void FirstScreen(const Place& place, const Experiment& experiment, Markup* out) 
   if (!compared || comparison.ended < comparison.planned) {
     const report::Verdict verdict = report::OverallVerdict(comparison);
     out->Element("p", {{"class", absl::StrCat("answer ", report::OutcomeName(verdict.outcome))}},
-                 Sentence(verdict.text));
+                 report::Capitalized(verdict.text));
   }
   if (!comparison.exploratory.empty()) {
     out->Element(
         "p", {{"class", "answer exploratory"}},
-        absl::StrCat("Exploratory (", comparison.exploratory, "): described, without a verdict."));
+        absl::StrCat("Exploratory (", comparison.exploratory,
+                     "): described, without a verdict. The planned comparison is on the page that "
+                     "ablate report writes without options."));
   }
-  if (compared) Cards(place, experiment, out);
+  if (compared) {
+    EffectCards(place, comparison, out);
+    Cards(experiment, out);
+  }
   Checks(place, experiment, out);
   if (!experiment.scope.empty()) {
     out->Element("p", {{"class", "scope"}},

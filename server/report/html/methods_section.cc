@@ -6,6 +6,7 @@
 #include "server/report/compare/statistics.h"
 #include "server/report/compare/wording.h"
 #include "server/report/html/sections.h"
+#include "text/decimal.h"
 
 namespace ablate::html {
 namespace {
@@ -71,7 +72,8 @@ std::string TunedText(const Comparison& comparison) {
   const std::string axes = absl::StrJoin(comparison.tuned_axes, " and ");
   return absl::StrCat(
       "Each setting has its own ", axes, ", chosen ", comparison.choice_key.empty() ? "" : "by ",
-      comparison.choice_key, comparison.choice_key.empty() ? "" : " ",
+      comparison.choice_key.empty() ? "" : report::NameOfMetric(comparison.choice_key).text,
+      comparison.choice_key.empty() ? "" : " ",
       "for each seed on the setting's other seeds (leave one seed out): "
       "the value with the best mean there, so that no run is judged by a choice "
       "that it took part in. A value at "
@@ -112,13 +114,26 @@ std::string ExceptionsText(const Comparison& comparison) {
   return text;
 }
 
+std::string MarginText(const Comparison& comparison) {
+  if (!comparison.margin.has_value()) return "";
+  const bool ratio = comparison.scale == report::Scale::kRatio;
+  return absl::StrCat(
+      "It is equivalent where two one-sided tests, adjusted by Holm, too, reject that the ",
+      ratio ? absl::StrCat("ratio is beyond a factor of ", 1 + *comparison.margin)
+            : absl::StrCat("difference is beyond ",
+                           report::ShownValue(text::ShortestDecimal(*comparison.margin))),
+      " either way, the margin that the spec gave. ");
+}
+
 std::string VerdictText(const Comparison& comparison) {
   return absl::StrCat(
       "A setting is called ",
       comparison.better == report::Better::kNeither ? "higher or lower" : "better or worse",
       " where the adjusted p is at most .05 (established), or, with too few pairs for that test, "
-      "where the adjusted paired t-test is (probable); it leans where only its own p is. All "
-      "else is inconclusive, which is never called equal. There is no verdict before every run has "
+      "where the adjusted paired t-test is (probable); it leans where only its own p is. ",
+      MarginText(comparison),
+      "All else is inconclusive, which is never called equal. There is no verdict before every run "
+      "has "
       "ended, below three pairs, between runs that are scored on different data, and of another "
       "metric or step than the planned one.",
       ExceptionsText(comparison),

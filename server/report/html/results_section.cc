@@ -11,6 +11,7 @@
 #include "server/report/compare/verdict.h"
 #include "server/report/compare/wording.h"
 #include "server/report/html/sections.h"
+#include "server/report/table/cells.h"
 #include "text/decimal.h"
 
 namespace ablate::html {
@@ -84,7 +85,7 @@ std::vector<Column> RunColumns(const Comparison& comparison) {
   columns.push_back({"Runs", "n", RunsCell, false});
   columns.push_back({"Runs", "diverged",
                      [](const ComparisonRow& row) {
-                       return TableCell{absl::StrCat(row.diverged), ""};
+                       return TableCell{report::DivergedCell(row), ""};
                      },
                      false});
   return columns;
@@ -107,7 +108,7 @@ absl::string_view DifferenceTitle(const Comparison& comparison) {
   return comparison.scale == report::Scale::kRatio ? "ratio" : "Δ";
 }
 
-// Setting, runs, metric, paired difference, costs: everything of DESIGN's table.
+// Setting, runs, metric, paired difference, costs.
 std::vector<Column> MainColumns(const Comparison& comparison) {
   std::vector<Column> columns = RunColumns(comparison);
   const int means = report::MeanDecimals(comparison);

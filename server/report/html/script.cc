@@ -74,7 +74,7 @@ absl::string_view PageScript() {
         Math.abs(point[0] - step) < Math.abs(best[0] - step) ? point : best);
       out.textContent = [...curves].map(([name, points]) => {
         const [at, value] = near(points);
-        return `${name} ${value.toPrecision(3).replace('-', '\u2212').replace('0.', '.')} at ${at}`;
+        return `${name} ${value.toPrecision(4).replace('-', '\u2212').replace(/^(\u2212?)0\./, '$1.')} at ${at}`;
       }).join(' \u00b7 ');
     };
     svg.onpointermove = (event) => {
@@ -87,7 +87,7 @@ absl::string_view PageScript() {
     svg.onfocus = show;
     svg.onkeydown = ({key}) => {
       const before = steps.filter((at) => at < step), after = steps.filter((at) => at > step);
-      step = key === 'ArrowLeft' ? before.pop() ?? step : key === 'ArrowRight' ? after[0] ?? step : step;
+      step = {ArrowLeft: before.pop(), ArrowRight: after[0], Home: low, End: high}[key] ?? step;
       show();
     };
   }

@@ -65,6 +65,11 @@ void HeadRow(const std::vector<std::string>& titles, Markup* out);
 // A figure with its caption and its numbers as CSV; `number` counts those of the page.
 void OneFigure(const Figure& figure, const std::string& prefix, size_t number, Markup* out);
 
+// Parts of the first screen: cards of main effects and interactions, nothing where axes are not
+// crossed; and the list of checks and cautions.
+void EffectCards(const Place& place, const report::Comparison& comparison, Markup* out);
+void Checks(const Place& place, const Experiment& experiment, Markup* out);
+
 // In the order of the page; each writes one <section>, or nothing where it has nothing to say.
 // The answer, setting by setting, with the figure that decides it, what was checked and what to
 // beware of.

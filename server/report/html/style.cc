@@ -132,7 +132,7 @@ footer { border-top: 1px solid var(--rule); margin-top: 3rem; color: var(--muted
   .first { grid-template-columns: minmax(0, 7fr) minmax(0, 5fr); gap: 1rem; }
   .card { break-inside: avoid; padding: .25rem 0; }
   .checks li { margin: .15rem 0; padding-left: 1.1rem; }
-  .card .facts, .scope, .again { font-size: 8pt; }
+  .card .facts, .answers > .facts, .scope, .again { font-size: 8pt; }
   .first figcaption { font-size: 7.5pt; }
   details::details-content { content-visibility: visible; height: auto; }
   .copier, .readout { display: none; }

@@ -38,11 +38,16 @@ std::string PCell(const ComparisonRow& row, const Number& p, bool exact) {
   // What was not planned is described and not tested; a p of some of the runs is none.
   if (row.withheld == Withheld::kExploratory || row.withheld == Withheld::kUnfinished) return "";
   if (!p.defined()) return std::string(PairReasonText(p.undefined));
-  const std::string text = PText(p.value);
+  const std::string number = PNumber(p.value);
+  return exact || number[0] == '<' ? number : absl::StrCat("\u2248", number);
+}
+
+std::string PNumber(double p) {
+  const std::string text = PText(p);
   absl::string_view number = text;
   if (absl::ConsumePrefix(&number, "p < ")) return absl::StrCat("<", number);
   absl::ConsumePrefix(&number, "p = ");
-  return absl::StrCat(exact ? "" : "\u2248", number);
+  return std::string(number);
 }
 
 std::string WinsCell(const ComparisonRow& row) {

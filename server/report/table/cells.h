@@ -24,6 +24,9 @@ std::string DifferenceCell(const ComparisonRow& row, Scale scale, int decimals =
 // kNone of a baseline.
 std::string PCell(const ComparisonRow& row, const Number& p, bool exact = true);
 
+// ".031", "<.001".
+std::string PNumber(double p);
+
 // "10/12", "10/12, 1 tie"; kNone unless it is compared.
 std::string WinsCell(const ComparisonRow& row);
 

@@ -60,6 +60,9 @@ class Builder {
 
   Table Take() {
     table_.note = PreliminaryText(comparison_);
+    if (table_.note.empty() && !comparison_.exploratory.empty()) {
+      table_.note = absl::StrCat("exploratory: ", comparison_.exploratory);
+    }
     return std::move(table_);
   }
 
@@ -67,6 +70,12 @@ class Builder {
   const Comparison& comparison_;
   Table table_;
 };
+
+// "held-out loss at step 100".
+std::string MetricAtText(const Comparison& comparison) {
+  return absl::StrCat(NameOfMetric(comparison.key).text,
+                      comparison.at.has_value() ? absl::StrCat(" at step ", *comparison.at) : "");
+}
 
 // Where neither is better nobody wins.
 bool HasWins(const Comparison& comparison) { return comparison.better != Better::kNeither; }
@@ -78,13 +87,10 @@ bool SameCounts(const Comparison& comparison) {
 }
 
 // "held-out loss at step 100, higher is better, each at its chosen lr".
-std::string Heading(const Comparison& comparison, std::optional<uint32_t> at) {
-  std::string heading = NameOfMetric(comparison.key).text;
-  if (at.has_value()) absl::StrAppend(&heading, " at step ", *at);
+std::string Heading(const Comparison& comparison) {
+  std::string heading = MetricAtText(comparison);
   if (comparison.better == Better::kHigher) absl::StrAppend(&heading, ", higher is better");
-  if (comparison.tuned_axes.empty()) return heading;
-  return absl::StrCat(heading, ", each at its chosen ",
-                      absl::StrJoin(comparison.tuned_axes, " and "));
+  return absl::StrCat(heading, TunedText(comparison));
 }
 
 }  // namespace
@@ -99,8 +105,7 @@ Table MainTable(const Comparison& comparison) {
   builder.Add("n", true, [](const ComparisonRow& row) { return absl::StrCat(row.n); });
   builder.Add("diverged", true, DivergedCell);
   const bool ratio = comparison.scale == Scale::kRatio;
-  builder.Add(absl::StrCat(NameOfMetric(comparison.key).text, ratio ? ", geometric mean" : "",
-                           " [95 % CI]"),
+  builder.Add(absl::StrCat(MetricAtText(comparison), ratio ? ", geometric mean" : "", " [95 % CI]"),
               false, [scale = comparison.scale, decimals](const ComparisonRow& row) {
                 return MeanCell(row, scale, decimals, true);
               });
@@ -108,9 +113,8 @@ Table MainTable(const Comparison& comparison) {
   builder.AddIfAny("p (sign flip)", true, [](const ComparisonRow& row) {
     return PCell(row, row.difference.p_sign_flip, row.difference.exact);
   });
-  builder.AddIfAny("p (Holm)", true, [](const ComparisonRow& row) {
-    return PCell(row, row.p_holm, row.difference.exact);
-  });
+  builder.AddIfAny("p (Holm)", true,
+                   [](const ComparisonRow& row) { return PCell(row, row.p_holm, row.exact); });
   builder.AddIfAny("d_z", true, [](const ComparisonRow& row) {
     return PureNumberCell(row, row.difference.effect, true);
   });
@@ -125,13 +129,13 @@ Table MainTable(const Comparison& comparison) {
   return builder.Take();
 }
 
-Table BriefTable(const Comparison& comparison, std::optional<uint32_t> at) {
+Table BriefTable(const Comparison& comparison) {
   Builder builder(comparison);
   const int decimals = MeanDecimals(comparison);
   size_t widest = 0;
   for (const ComparisonRow& row : comparison.rows)
     widest = std::max(widest, text::CountCharacters(row.label));
-  builder.Add(Heading(comparison, at), false, [&](const ComparisonRow& row) {
+  builder.Add(Heading(comparison), false, [&](const ComparisonRow& row) {
     const std::string space(widest - text::CountCharacters(row.label), ' ');
     return absl::StrCat(row.label, space, "  ", ChosenText(row, comparison.tuned_axes));
   });
@@ -143,9 +147,8 @@ Table BriefTable(const Comparison& comparison, std::optional<uint32_t> at) {
                 return MeanCell(row, scale, decimals, false);
               });
   builder.AddDifference();
-  builder.AddIfAny("p (Holm)", false, [](const ComparisonRow& row) {
-    return PCell(row, row.p_holm, row.difference.exact);
-  });
+  builder.AddIfAny("p (Holm)", false,
+                   [](const ComparisonRow& row) { return PCell(row, row.p_holm, row.exact); });
   if (HasWins(comparison)) builder.AddIfAny("wins", false, WinsCell);
   builder.Add("diverged", false, DivergedCell);
   return builder.Take();
@@ -211,8 +214,7 @@ Table FactorialTable(const Comparison& comparison) {
   if (comparison.tuned_axes.empty()) {
     add("p (Holm)", [](const Effect& effect) {
       if (!effect.p_holm.defined()) return std::string(PairReasonText(effect.p_holm.undefined));
-      const std::string text = PText(effect.p_holm.value);
-      return text.substr(text.find_first_of("<.01"));
+      return PNumber(effect.p_holm.value);
     });
   }
   if (left_out > 0) {
@@ -222,9 +224,8 @@ Table FactorialTable(const Comparison& comparison) {
   return table;
 }
 
-std::string ComparisonText(const Comparison& comparison, const RowWindows& windows,
-                           std::optional<uint32_t> at) {
-  std::string out = RenderText(BriefTable(comparison, at));
+std::string ComparisonText(const Comparison& comparison, const RowWindows& windows) {
+  std::string out = RenderText(BriefTable(comparison));
   const auto line = [&out](absl::string_view label, const std::string& sentence) {
     if (!sentence.empty()) absl::StrAppend(&out, label, text::CleanText(sentence), "\n");
   };
@@ -234,6 +235,7 @@ std::string ComparisonText(const Comparison& comparison, const RowWindows& windo
   for (const Warning& warning : comparison.warnings) line("warning: ", warning.text);
   line("note: ", WithinNote(comparison));
   line("note: ", MeansNote(comparison));
+  line("note: ", DivergedNote(comparison));
   if (!comparison.tuned_axes.empty() && comparison.family > 0) {
     line("note: ",
          absl::StrCat("each ", absl::StrJoin(comparison.tuned_axes, " and "),
@@ -327,7 +329,7 @@ constexpr Field kFields[] = {
     {"p_holm", [](Row row) { return Exact(row.p_holm); }},
     {"p_equivalence", [](Row row) { return Exact(row.p_equivalence); }},
     {"p_t", [](Row row) { return Exact(row.difference.p_t); }},
-    {"exact", [](Row row) { return Flag(row.difference.exact); }},
+    {"exact", [](Row row) { return Flag(row.exact); }},
     {"effect", [](Row row) { return Exact(row.difference.effect); }},
     {"effect_unbiased", [](Row row) { return Exact(row.difference.effect_unbiased); }},
     {"correlation", [](Row row) { return Exact(row.difference.correlation); }},
@@ -345,8 +347,9 @@ constexpr Field kFields[] = {
 };
 
 // Of columns that the whole comparison says.
-constexpr absl::string_view kOtherTitles[] = {"key",   "label", "ended", "planned",   "verdict",
-                                              "grade", "scale", "ratio", "ratio_low", "ratio_high"};
+constexpr absl::string_view kOtherTitles[] = {"key",     "step",      "label",     "ended",
+                                              "planned", "verdict",   "grade",     "scale",
+                                              "ratio",   "ratio_low", "ratio_high"};
 
 // An axis's name, unless a column has it.
 std::string AxisTitle(const std::string& axis) {
@@ -392,6 +395,9 @@ Table DataTable(const Comparison& comparison) {
   add("ratio_high", [ratio](Row row) {
     return ratio ? High(OffScale(Scale::kRatio, row.difference.interval)) : "";
   });
+  add("p_t_holm", [](Row row) { return Exact(row.p_t_holm); });
+  add("step",
+      [&comparison](Row) { return comparison.at.has_value() ? absl::StrCat(*comparison.at) : ""; });
   return table;
 }
 

@@ -22,7 +22,7 @@ Table MainTable(const Comparison& comparison);
 // difference, Holm's p, wins, diverged.
 // The first title says the metric (at step `at`; at the end without it) and that each setting has
 // the values chosen for it.
-Table BriefTable(const Comparison& comparison, std::optional<uint32_t> at);
+Table BriefTable(const Comparison& comparison);
 
 // Settings and their windows, mean and interval; no columns without windows.
 Table WindowTable(const Comparison& comparison, const RowWindows& windows);
@@ -37,8 +37,7 @@ Table FactorialTable(const Comparison& comparison);
 // How many runs have ended, where that is not all; the brief table, the note about matched values,
 // the verdict, the warnings and the windows, each on lines of its own. Fit for a terminal. `at` is
 // the step that the metric was read at, if it was not the end.
-std::string ComparisonText(const Comparison& comparison, const RowWindows& windows,
-                           std::optional<uint32_t> at);
+std::string ComparisonText(const Comparison& comparison, const RowWindows& windows);
 
 }  // namespace ablate::report
 

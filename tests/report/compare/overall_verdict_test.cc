@@ -125,6 +125,33 @@ TEST(OverallVerdictTest, CountsManyRows) {
             "inconclusive (“g”).");
 }
 
+TEST(OverallVerdictTest, CountsEquivalentsTogetherWhicheverWayTheyGo) {
+  std::vector<std::pair<std::string, std::vector<double>>> settings = {{"pre", Base(12)}};
+  for (const double shift : {-.002, -.001, .001, .002, .003}) {
+    settings.emplace_back(absl::StrCat("s", settings.size()), Shifted(Base(12), shift, .01));
+  }
+  ComparisonInput input = OneAxis(settings);
+  input.margin = .05;
+  EXPECT_THAT(OverallVerdict(*Compare(input)).text,
+              HasSubstr(": 5 are equivalent (“s1”, “s2”, “s3” and 2 more)."));
+}
+
+TEST(OverallVerdictTest, SaysThatEverySettingIsItsOwnBaseline) {
+  ComparisonInput input = OneAxis({{"pre", Base(4)}});
+  input.axes.push_back(MakeAxis("width", {"a", "b"}));
+  for (const char* width : {"a", "b"}) {
+    for (size_t i = 0; i < 4; ++i) {
+      Cell cell = input.cells[i];
+      cell.labels.emplace_back(width);
+      input.cells.push_back(cell);
+    }
+  }
+  input.cells.erase(input.cells.begin(), input.cells.begin() + 4);
+  input.by = "norm";
+  EXPECT_EQ(OverallVerdict(*Compare(input)).text,
+            "Nothing is compared: every setting is its own baseline.");
+}
+
 TEST(OverallVerdictTest, SaysWhatIsOnlyProbable) {
   const Verdict verdict = OverallVerdict(*Compare(OneAxis(
       {{"pre", Base(5)}, {"a", Shifted(Base(5), .03, .001)}, {"b", Shifted(Base(5), .04, .001)}})));

@@ -154,31 +154,6 @@ TEST(SignTestTest, IsExact) {
   EXPECT_EQ(SignTest(0, 0).undefined, Undefined::kTooFewPairs);
 }
 
-TEST(SeedsToDecideTest, EqualsTheOracle) {
-  EXPECT_EQ(SeedsToDecide(Defined(.5)).value, 18);
-  EXPECT_EQ(SeedsToDecide(Defined(1)).value, 7);
-  EXPECT_EQ(SeedsToDecide(Defined(-2)).value, 4);
-  EXPECT_EQ(SeedsToDecide(Defined(100)).value, 2);
-}
-
-TEST(SeedsToDecideTest, HasALimitAndReasons) {
-  EXPECT_EQ(SeedsToDecide(Defined(.0196)).undefined, Undefined::kBeyondLimit);
-  EXPECT_EQ(SeedsToDecide(Defined(0)).undefined, Undefined::kBeyondLimit);
-  EXPECT_LE(SeedsToDecide(Defined(.01961)).value, 10000);
-  EXPECT_GT(SeedsToDecide(Defined(.01961)).value, 9980);
-  EXPECT_EQ(SeedsToDecide(NoNumber(Undefined::kZeroVariance)).undefined, Undefined::kZeroVariance);
-}
-
-TEST(SeedsToDecideTest, IsWhereTheIntervalFirstLeavesOutZero) {
-  for (const double effect : {.05, .21, .4, .73, 1.1, 1.9, 3.3, 12.}) {
-    const double n = SeedsToDecide(Defined(effect)).value;
-    EXPECT_LE(StudentQuantile(.975, n - 1) / std::sqrt(n), effect);
-    if (n > 2) {
-      EXPECT_GT(StudentQuantile(.975, n - 2) / std::sqrt(n - 1), effect);
-    }
-  }
-}
-
 TEST(LeastSeedsForSignFlipTest, FollowsTheLeastPPossible) {
   EXPECT_EQ(LeastSeedsForSignFlip(1), 6u);
   for (size_t family = 1; family < 300; ++family) {

@@ -154,6 +154,41 @@ TEST(FindWarningsTest, WhatFollowsFromAChangeIsNoSecondOne) {
                           "model.norm.kind)"));
 }
 
+TEST(FindWarningsTest, CountsThePairsThatTheTestIsOf) {
+  std::vector<double> diverged = Base(8);
+  Diverge(&diverged, 0, 8);
+  ComparisonInput input = OneAxis({{"pre", Base(8)}, {"post", diverged}});
+  EXPECT_THAT(Texts(input, WarningKind::kTooFewSeeds), IsEmpty()) << "eight wins, eight losses";
+  EXPECT_TRUE(Compare(input)->rows[1].exact) << "a sign test of the wins";
+  ComparisonInput few = OneAxis({{"pre", Base(4)}, {"post", Shifted(Base(4), .1, .01)}});
+  EXPECT_EQ(Texts(few, WarningKind::kTooFewSeeds).size(), 1u);
+  few.exploratory = "asked for";
+  EXPECT_THAT(Texts(few, WarningKind::kTooFewSeeds), IsEmpty()) << "nothing is tested";
+}
+
+TEST(FindWarningsTest, NamesWhatIsTunedOverOtherValues) {
+  ComparisonInput input;
+  input.key = "eval/loss";
+  input.axes = {MakeAxis("width", {"base", "wide"}),
+                MakeAxis("lr", {"0.003", "0.01", "0.03"}, true, {.003, .01, .03})};
+  for (const char* width : {"base", "wide"}) {
+    for (const std::string lr : {"0.003", "0.01", "0.03"}) {
+      if (width == std::string("base") && lr == "0.003") continue;
+      for (uint32_t seed = 0; seed < 8; ++seed) {
+        const double gain = width == std::string("wide") ? .05 + .001 * (seed % 3) : 0;
+        const double of_rate = lr == "0.01" ? 0 : .2;
+        input.cells.push_back(MakeCell({width, lr}, seed, 2 + .1 * seed + of_rate - gain));
+      }
+    }
+  }
+  EXPECT_THAT(Texts(input, WarningKind::kOtherCandidates),
+              ElementsAre("lr tried at other values than the baseline's, so that its test is "
+                          "approximate: “wide” (.003, .01 and .03 against .01 and .03)"));
+  const ComparisonRow row = Compare(input)->rows[1];
+  EXPECT_LE(row.p.value, .05) << "columns bring their own candidates";
+  EXPECT_TRUE(row.difference.by_rechoosing);
+}
+
 TEST(FindWarningsTest, HowOftenOneLooksIsNoChange) {
   ComparisonInput input = Sound();
   for (Cell& cell : input.cells) {
@@ -247,7 +282,7 @@ TEST(FindWarningsTest, SaysWhenATunedValueWasChosenOnItsOwnRun) {
 
 TEST(WarningNameTest, NamesEachKindOnce) {
   std::set<absl::string_view> names;
-  for (int i = 0; i <= static_cast<int>(WarningKind::kDamagedRuns); ++i) {
+  for (int i = 0; i <= static_cast<int>(WarningKind::kOtherCandidates); ++i) {
     const absl::string_view name = WarningName(static_cast<WarningKind>(i));
     EXPECT_NE(name, "");
     EXPECT_TRUE(names.insert(name).second) << name;

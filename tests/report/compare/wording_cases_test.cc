@@ -40,7 +40,8 @@ TEST(WordingCasesTest, AnUnfinishedGridIsNotJudged) {
   input.cells.back().outcome = RunOutcome::kUnfinished;
   input.cells.back().value.reset();
   const Comparison comparison = *Compare(input);
-  EXPECT_THAT(CardOf(comparison, 1), StartsWith("No verdict yet: 23 of 24 runs; +.0"));
+  EXPECT_THAT(CardOf(comparison, 1),
+              StartsWith("No verdict yet: 11 of 12 runs, “pre” 12 of 12; +.0"));
   EXPECT_THAT(CardOf(comparison, 1), HasSubstr(" so far"));
   EXPECT_EQ(OverallVerdict(comparison).text,
             "preliminary, 23 of 24 runs: there is no verdict before all of them have ended.");
@@ -91,15 +92,16 @@ TEST(WordingCasesTest, WithoutABaselineNothingIsCompared) {
 TEST(WordingCasesTest, WhatAllDivergedIsWorseByItsLosses) {
   const Comparison comparison =
       *Compare(OneAxis({{"pre", Base(8)}, {"post", std::vector<double>(8, kDivergedRun)}}));
-  EXPECT_EQ(CardOf(comparison, 1),
-            "Worse: “post” diverged on 8 of 8 seeds, “pre” on 0; better on 0 of 8 seeds | p = .008, "
-            "the least that 8 pairs allow");
+  EXPECT_EQ(
+      CardOf(comparison, 1),
+      "Worse: “post” diverged on 8 of 8 seeds, “pre” on 0; better on 0 of 8 seeds | p = .008, "
+      "the least that 8 pairs allow");
 }
 
 TEST(WordingCasesTest, IdenticalSettingsAreNotCalledEqual) {
   const Comparison comparison = *Compare(OneAxis({{"pre", Base(8)}, {"post", Base(8)}}));
   EXPECT_EQ(CardOf(comparison, 1),
-            "Inconclusive: identical on 8 seeds | see whether the setting takes effect");
+            "Inconclusive: identical over 8 seeds | see whether the setting takes effect");
   EXPECT_THAT(RowVerdict(comparison, 1).text, Not(HasSubstr("equivalent")));
 }
 
@@ -162,6 +164,23 @@ TEST(HeadlineTest, SaysWhatIsEquivalent) {
                     HasSubstr(" | smaller than .02 either way (p < .001)")));
 }
 
+TEST(HeadlineTest, SaysThatAMarginIsNotShownToHold) {
+  ComparisonInput input = OneAxis({{"pre", Base(12)}, {"post", Shifted(Base(12), .003, .01)}});
+  input.margin = .004;
+  const Comparison comparison = *Compare(input);
+  EXPECT_THAT(CardOf(comparison, 1),
+              HasSubstr("| p = .369 | not shown to be smaller than .004 either way (p = ."));
+  EXPECT_THAT(RowVerdict(comparison, 1).text,
+              HasSubstr(", p = .369; not shown to be smaller than .004 either way (p = ."));
+}
+
+TEST(HeadlineTest, SaysTheAdjustedPOfWhatIsInconclusive) {
+  const Comparison comparison = *Compare(OneAxis({{"pre", Base(12)},
+                                                  {"post", Shifted(Base(12), .003, .01)},
+                                                  {"none", Shifted(Base(12), .002, .01)}}));
+  EXPECT_THAT(CardOf(comparison, 1), HasSubstr("| p = .738 with Holm over 2 rows |"));
+}
+
 TEST(HeadlineTest, SaysWhatMoreSeedsWouldDo) {
   EXPECT_THAT(
       CardOf(*Compare(OneAxis({{"pre", Base(12)}, {"post", Shifted(Base(12), .003, .01)}})), 1),
@@ -192,7 +211,8 @@ ComparisonInput Tuned(double at_base) {
 TEST(HeadlineTest, SaysWhatOneSharedRateWouldHaveSaid) {
   EXPECT_THAT(
       CardOf(*Compare(Tuned(.3)), 1),
-      HasSubstr("| at the shared lr .01 it is higher by .3000: nine tenths of that is the lr"));
+      HasSubstr(
+          "| at the shared lr .01 it is higher by .3000: nine tenths of that is due to the lr"));
 }
 
 }  // namespace

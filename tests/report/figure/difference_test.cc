@@ -77,6 +77,42 @@ TEST(DifferenceFigureTest, HasRatiosAtItsAxisAndInItsNumbers) {
   EXPECT_THAT(drawing->figure.description, HasSubstr("They end: post ×2.0 ["));
 }
 
+TEST(DifferenceFigureTest, MarksWhatIsComparedBesideAnAverage) {
+  report::ComparisonInput grid = Settings({{"pre", {2, 2, 2}}, {"post", {2.5, 2.6, 2.7}}});
+  const report::Comparison comparison = *report::Compare(grid);
+  SettingCurves pre{"pre", 0, {}}, post{"post", 1, {}};
+  for (uint32_t seed = 0; seed < 3; ++seed) {
+    SeedCurve &base = pre.seeds.emplace_back(), &own = post.seeds.emplace_back();
+    base.seed = own.seed = seed;
+    for (uint32_t step = 0; step < 100; ++step) {
+      base.steps.push_back(step);
+      own.steps.push_back(step);
+      base.values.push_back(2);
+      own.values.push_back(step == 99 ? 2.5 + .1 * seed : 1.5);
+    }
+  }
+  Input input;
+  input.comparison = &comparison;
+  input.key = "eval/loss";
+  for (const uint32_t smooth : {1u, 20u}) {
+    input.curves.smooth = smooth;
+    input.settings = {
+        ReduceSetting(kDifference, PairedCurves(comparison.scale, post, pre), input.curves)};
+    const auto drawing = Draw(kDifference, input);
+    ASSERT_TRUE(drawing.ok()) << drawing.status();
+    size_t marks = 0;
+    for (const Layer& layer : drawing->figure.panels[0].layers) {
+      const auto* points = std::get_if<Points>(&layer);
+      if (points == nullptr || !points->open) continue;
+      ++marks;
+      EXPECT_DOUBLE_EQ(points->x[0], 99);
+      EXPECT_DOUBLE_EQ(points->y[0], comparison.rows[1].difference.mean.value);
+    }
+    EXPECT_EQ(marks, smooth > 1 ? 1u : 0u);
+    EXPECT_EQ(absl::StrContains(drawing->figure.description, "20-step average"), smooth > 1);
+  }
+}
+
 TEST(DifferenceFigureTest, SaysThatOneGoesOnWhereLengthsDiffer) {
   for (const bool longer : {false, true}) {
     report::ComparisonInput grid = Settings({{"pre", {1, 2, 4}}, {"post", {2, 3.1, 5}}});
@@ -101,7 +137,9 @@ TEST(DifferenceFigureTest, SaysThatOneGoesOnWhereLengthsDiffer) {
     EXPECT_EQ(absl::StrContains(texts, "only steps that both have"), longer) << texts;
     EXPECT_THAT(drawing->figure.panels[0].rules, IsEmpty());
 
-    input.at = 10;
+    report::Comparison earlier = comparison;
+    earlier.at = 10;
+    input.comparison = &earlier;
     const auto marked = Draw(kDifference, input);
     ASSERT_TRUE(marked.ok()) << marked.status();
     const Panel& panel = marked->figure.panels[0];

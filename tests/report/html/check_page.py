@@ -21,7 +21,7 @@ ELEMENTS = set("""html head meta title style body header main nav article sectio
 ATTRIBUTES = set("""lang charset name content id class role tabindex aria-label aria-labelledby scope colspan rowspan span href download
     dir open data-title http-equiv""".split())
 SVG_ELEMENTS = {"svg", "title", "desc", "clipPath", "rect", "path", "text"}
-SVG_ATTRIBUTES = set("""class aria-hidden rx data-steps width height viewBox role aria-labelledby aria-describedby id d x y fill stroke stroke-width stroke-linejoin
+SVG_ATTRIBUTES = set("""class aria-hidden rx data-steps width height viewBox role aria-labelledby aria-describedby id d x y fill stroke stroke-width stroke-linejoin paint-order
 clip-path font-family font-size text-anchor {http://www.w3.org/XML/1998/namespace}space""".split())
 CONTROL = re.compile("[\x00-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ufeff\ufdd0-\ufdef\ufffe\uffff]")
 

@@ -201,10 +201,10 @@ std::string PageOfPost(const std::vector<double>& post) {
 }
 
 TEST(PageTest, ForetellsSeedsOnlyFromMeanAndSpread) {
-  EXPECT_THAT(PageOfPost({1.1, 2.2, 2.9}), HasSubstr("; the one seen takes "));
+  EXPECT_THAT(PageOfPost({1.1, 2.2, 2.9}), HasSubstr("; the difference seen takes "));
   const std::string constant = PageOfPost({2, 3, 4});
   EXPECT_THAT(constant, HasSubstr("p = .250 · at least 6 seeds are needed"));
-  EXPECT_THAT(constant, Not(HasSubstr("the one seen takes")));
+  EXPECT_THAT(constant, Not(HasSubstr("the difference seen takes")));
 }
 
 TEST(PageTest, SaysWhatDecidesWhereTheDifferenceDoesNot) {
@@ -238,13 +238,58 @@ TEST(PageTest, ShowsTheClearestOfManySettings) {
 TEST(PageTest, ChecksOnlyWhatWasLookedAt) {
   Experiment experiment = Example();
   const std::string page = PageOf({experiment});
-  EXPECT_THAT(page,
-              HasSubstr("<li class=\"passed\"><span class=\"unseen\">Passed: </span>Every run "
-                        "finished; no chosen run diverged, but 2 at other values did</li>"));
+  EXPECT_THAT(
+      page, HasSubstr("<li class=\"passed\"><span class=\"unseen\">Passed: </span>Every run "
+                      "finished; no chosen run diverged, but 2 runs at values that are not chosen "
+                      "diverged</li>"));
   EXPECT_THAT(page, Not(HasSubstr("at the edge of its grid"))) << "two values have no inside";
   EXPECT_THAT(page, Not(HasSubstr("Equal numbers of parameters")));
   experiment.comparison.edges_known = true;
   EXPECT_THAT(PageOf({experiment}), HasSubstr("No chosen lr at the edge of its grid"));
+}
+
+TEST(PageTest, CallsNothingFinishedWellWhereRunsDiverged) {
+  std::vector<double> post = report::Shifted(report::Base(8), .1, .01);
+  report::Diverge(&post, 0, 3);
+  Experiment experiment = Example();
+  experiment.comparison =
+      *report::Compare(report::OneAxis({{"pre", report::Base(8)}, {"post", post}}));
+  experiment.changes.assign(2, {});
+  experiment.windows.clear();
+  const std::string page = PageOf({experiment});
+  EXPECT_THAT(page, Not(HasSubstr("Every run finished")));
+  EXPECT_THAT(page,
+              HasSubstr("</span>3 of 16 runs diverged: they lose their pairs and are in no mean"));
+}
+
+TEST(PageTest, BeginsWithWhatCrossedAxesDo) {
+  report::ComparisonInput input;
+  input.key = "eval/loss";
+  input.axes = {report::MakeAxis("norm", {"pre", "post"}),
+                report::MakeAxis("residual", {"on", "off"})};
+  for (const bool post : {false, true}) {
+    for (const bool off : {false, true}) {
+      const std::vector<double> values = report::Shifted(
+          report::Base(8), (post ? .001 : 0) + (off ? .1 : 0) + (post && off ? .05 : 0),
+          (post ? .02 : 0) + (post && off ? .01 : 0));
+      for (uint32_t seed = 0; seed < 8; ++seed) {
+        input.cells.push_back(
+            report::MakeCell({post ? "post" : "pre", off ? "off" : "on"}, seed, values[seed]));
+      }
+    }
+  }
+  Experiment experiment = Example();
+  experiment.comparison = *report::Compare(input);
+  experiment.changes.assign(4, {});
+  experiment.windows.clear();
+  const std::string page = PageOf({experiment});
+  const size_t main = page.find("<p class=\"who\">off against on</p>");
+  const size_t together = page.find("<p class=\"who\">post × off</p>");
+  EXPECT_LT(main, together);
+  EXPECT_LT(together, page.find("Each combination against the baseline:"));
+  EXPECT_THAT(page, HasSubstr("<strong>Together higher by .050</strong> [.041, .059] "));
+  EXPECT_THAT(page, HasSubstr("than the sum of the two by themselves, over 8 seeds"));
+  EXPECT_THAT(page, HasSubstr("p = .008 with Holm over 1 interaction"));
 }
 
 TEST(PageTest, TellsWhatTheDecisiveFigureCautions) {
@@ -311,7 +356,7 @@ TEST(PageTest, SaysThatAnExperimentHasNotEnded) {
   const std::string page = PageOf({experiment});
   EXPECT_THAT(page, HasSubstr("<p class=\"answer preliminary\">Preliminary, 15 of 16 runs: there "
                               "is no verdict before all of them have ended.</p>"));
-  EXPECT_THAT(page, HasSubstr("<strong>No verdict yet:</strong> 15 of 16 runs; "));
+  EXPECT_THAT(page, HasSubstr("<strong>No verdict yet:</strong> 7 of 8 runs, “pre” 8 of 8; "));
   EXPECT_THAT(page, Not(HasSubstr("Every run finished")));
   EXPECT_LT(page.find("Preliminary, 15 of 16 runs"), page.find("<table"));
 }

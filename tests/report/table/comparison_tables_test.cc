@@ -66,7 +66,7 @@ ComparisonInput TunedGrid() {
 }
 
 TEST(BriefTableTest, SaysMetricChoiceDifferenceAndWins) {
-  const Table table = BriefTable(Compared(TunedGrid()), std::nullopt);
+  const Table table = BriefTable(Compared(TunedGrid()));
   EXPECT_THAT(Titles(table), ElementsAre("held-out loss, each at its chosen lr", "mean",
                                          "Δ vs pre [95 % CI]", "p (Holm)", "wins", "diverged"));
   EXPECT_THAT(table.columns[0].cells,
@@ -81,14 +81,19 @@ TEST(BriefTableTest, SaysMetricChoiceDifferenceAndWins) {
 TEST(BriefTableTest, SaysStepAndDirection) {
   ComparisonInput input = OneAxis({{"pre", Base(6)}, {"post", Shifted(Base(6), .1, .01)}});
   input.better = Better::kHigher;
-  const Table table = BriefTable(Compared(input), 100);
+  input.at = 100;
+  input.exploratory = "planned is where runs end";
+  const Table table = BriefTable(Compared(input));
+  EXPECT_EQ(table.note, "exploratory: planned is where runs end");
+  EXPECT_THAT(Titles(MainTable(Compared(input))), Contains("held-out loss at step 100 [95 % CI]"));
+  EXPECT_THAT(Cells(DataTable(Compared(input)), "step"), ElementsAre("100", "100"));
   EXPECT_EQ(table.columns[0].title, "held-out loss at step 100, higher is better");
 }
 
 TEST(BriefTableTest, HasNoWinsWhereNeitherIsBetter) {
   ComparisonInput input = OneAxis({{"pre", Base(6)}, {"post", Shifted(Base(6), .1, .01)}});
   input.better = Better::kNeither;
-  EXPECT_THAT(Titles(BriefTable(Compared(input), std::nullopt)), Not(Contains("wins")));
+  EXPECT_THAT(Titles(BriefTable(Compared(input))), Not(Contains("wins")));
   EXPECT_THAT(Titles(MainTable(Compared(input))), Not(Contains("wins")));
 }
 
@@ -206,14 +211,14 @@ ComparisonInput RatioGrid() {
 
 TEST(RatioTablesTest, SayRatiosAndGeometricMeans) {
   const Comparison comparison = Compared(RatioGrid());
-  const Table brief = BriefTable(comparison, std::nullopt);
+  const Table brief = BriefTable(comparison);
   EXPECT_THAT(Titles(brief), ElementsAre("gradient norm", "geometric mean",
                                          "ratio to pre [95 % CI]", "p (Holm)", "diverged"));
   EXPECT_THAT(Cells(brief, "ratio to pre [95 % CI]"), ElementsAre("—", "×1.42 [1.30, 1.55]"));
   const Table table = MainTable(comparison);
   EXPECT_THAT(Titles(table), Contains("gradient norm, geometric mean [95 % CI]"));
   EXPECT_THAT(RenderLatex(table), HasSubstr("$\\times$1.42 {[}1.30, 1.55{]}"));
-  EXPECT_THAT(ComparisonText(comparison, {}, std::nullopt),
+  EXPECT_THAT(ComparisonText(comparison, {}),
               HasSubstr("gradient norm higher by a factor of 1.42 [1.30, 1.55] over 8 seeds"));
 }
 
@@ -249,7 +254,7 @@ TEST(ComparisonTextTest, PutsTableNoteVerdictAndWindowsOnLines) {
     EXPECT_EQ(windows.rows[row][0].left_out, 1u);
     EXPECT_EQ(windows.rows[row][0].fewest_points, 90u);
   }
-  const std::string text = ComparisonText(comparison, windows, std::nullopt);
+  const std::string text = ComparisonText(comparison, windows);
   EXPECT_THAT(text, HasSubstr("\nAt one lr (.008): “post” higher by .250"));
   EXPECT_THAT(text, HasSubstr("\n" + OverallVerdict(comparison).text + "\n"));
   EXPECT_THAT(text, HasSubstr("\nwarning: "));
@@ -260,16 +265,16 @@ TEST(ComparisonTextTest, PutsTableNoteVerdictAndWindowsOnLines) {
 
 TEST(ComparisonTextTest, SaysWhereMeansAreOfOtherSeeds) {
   ComparisonInput input = OneAxis({{"pre", Base(8)}, {"post", Shifted(Base(8), .1, .01)}});
-  const std::string even = ComparisonText(Compared(input), {}, std::nullopt);
+  const std::string even = ComparisonText(Compared(input), {});
   EXPECT_THAT(even, Not(HasSubstr("need not subtract")));
-  EXPECT_THAT(Titles(BriefTable(Compared(input), std::nullopt)), Not(Contains("n")));
+  EXPECT_THAT(Titles(BriefTable(Compared(input))), Not(Contains("n")));
   input.cells.resize(14);  // without the last two seeds of “post”
   const Comparison uneven = Compared(input);
   EXPECT_THAT(
-      ComparisonText(uneven, {}, std::nullopt),
+      ComparisonText(uneven, {}),
       HasSubstr("\nnote: a setting's mean is over the seeds of its pairs, a baseline's over "
                 "all of its own, so they need not subtract to Δ\n"));
-  EXPECT_THAT(Cells(BriefTable(uneven, std::nullopt), "n"), ElementsAre("8", "6"));
+  EXPECT_THAT(Cells(BriefTable(uneven), "n"), ElementsAre("8", "6"));
 }
 
 TEST(ComparisonTextTest, TellsEffectsOfCrossedAxes) {
@@ -287,7 +292,7 @@ TEST(ComparisonTextTest, TellsEffectsOfCrossedAxes) {
       }
     }
   }
-  const std::string text = ComparisonText(Compared(input), {}, std::nullopt);
+  const std::string text = ComparisonText(Compared(input), {});
   EXPECT_THAT(
       text,
       HasSubstr(
@@ -301,8 +306,7 @@ TEST(ComparisonTextTest, TellsEffectsOfCrossedAxes) {
   EXPECT_THAT(
       text,
       HasSubstr("\npost × residual false        1 combination   +.0500 [+.0411, +.0589]  .008"));
-  EXPECT_THAT(ComparisonText(Compared(TunedGrid()), {}, std::nullopt),
-              Not(HasSubstr("crossed axes")));
+  EXPECT_THAT(ComparisonText(Compared(TunedGrid()), {}), Not(HasSubstr("crossed axes")));
 }
 
 TEST(ComparisonTextTest, SaysFirstThatRunsHaveNotEnded) {
@@ -313,12 +317,12 @@ TEST(ComparisonTextTest, SaysFirstThatRunsHaveNotEnded) {
   const Comparison comparison = Compared(input);
   const std::string preliminary =
       absl::StrCat("preliminary, ", planned - 1, " of ", planned, " runs");
-  const std::string text = ComparisonText(comparison, {}, std::nullopt);
+  const std::string text = ComparisonText(comparison, {});
   EXPECT_THAT(text, StartsWith(absl::StrCat(preliminary, "\n")));
   for (const char* word : {"better", "worse", "inconclusive", "most of", "the sign of"}) {
     EXPECT_THAT(text, Not(HasSubstr(word)));
   }
-  EXPECT_THAT(Titles(BriefTable(comparison, std::nullopt)), Not(Contains("p (Holm)")))
+  EXPECT_THAT(Titles(BriefTable(comparison)), Not(Contains("p (Holm)")))
       << "of rows of which none has ended";
   EXPECT_THAT(RenderText(MainTable(comparison)), StartsWith(absl::StrCat(preliminary, "\n")));
   EXPECT_THAT(RenderLatex(MainTable(comparison)),
