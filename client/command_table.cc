@@ -86,7 +86,7 @@ Exit codes:
   1   it failed, or a problem was found; for wait and analyze: one FAILED
   2   what was waited for was cancelled
   64  the command line makes no sense
-  69  no server answers, or a part of it is away: try again
+  69  no server answers, or a part of it is away or busy: try again
   70  for wait and analyze: waiting itself failed, whatever it was for came to
 
 Environment:

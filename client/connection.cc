@@ -2,6 +2,7 @@
 
 #include <grpcpp/grpcpp.h>
 
+#include <algorithm>
 #include <chrono>
 #include <tuple>
 #include <utility>
@@ -73,6 +74,17 @@ std::string MessageOf(const grpc::Status& status) {
 // The payload of a status that is the server's reason.
 constexpr absl::string_view kReason = "reason";
 
+// And that of one that may pass.
+constexpr absl::string_view kRetry = "retry";
+
+bool HasRetryInfo(const grpc::Status& status) {
+  google::rpc::Status details;
+  if (!details.ParseFromString(status.error_details())) return false;
+  return std::any_of(
+      details.details().begin(), details.details().end(),
+      [](const google::protobuf::Any& any) { return any.Is<google::rpc::RetryInfo>(); });
+}
+
 std::string ReasonIn(const grpc::Status& status) {
   google::rpc::Status details;
   if (!details.ParseFromString(status.error_details())) return "";
@@ -121,6 +133,7 @@ absl::Status ToStatus(const grpc::Status& status, const ServerAddress& server) {
   if (const std::string reason = ReasonIn(status); !reason.empty()) {
     answer.SetPayload(kReason, absl::Cord(reason));
   }
+  if (HasRetryInfo(status)) answer.SetPayload(kRetry, absl::Cord());
   return answer;
 }
 
@@ -129,6 +142,10 @@ absl::Status ToStatus(const grpc::Status& status, const ServerAddress& server) {
 std::string ReasonOf(const absl::Status& status) {
   const auto reason = status.GetPayload(kReason);
   return reason.has_value() ? std::string(*reason) : "";
+}
+
+bool MayTryAgain(const absl::Status& status) {
+  return absl::IsUnavailable(status) || status.GetPayload(kRetry).has_value();
 }
 
 // The server's stubs, and the two shapes that nearly all its methods have.

@@ -43,6 +43,9 @@ using join::ServerAddress;
 // say.
 std::string ReasonOf(const absl::Status& status);
 
+// Whether the same call may succeed a little later: the server is away, or it says so.
+bool MayTryAgain(const absl::Status& status);
+
 // Unary calls have a deadline of 30 s (5 min where a large grid is expanded or compared); those
 // that may be repeated without harm are tried three times while the answer is UNAVAILABLE. Streams
 // have no deadline and are not repeated. Errors carry the server's message; UNAVAILABLE, if the

@@ -70,7 +70,7 @@ absl::StatusOr<std::unique_ptr<Connection>> Connect(const Context& context) {
 int Fail(const Context& context, const absl::Status& status) {
   context.console.Error(status.message().empty() ? absl::StatusCodeToString(status.code())
                                                  : std::string(status.message()));
-  return absl::IsUnavailable(status) ? kNoServer : kFailure;
+  return MayTryAgain(status) ? kNoServer : kFailure;
 }
 
 int PrintJson(const Context& context, const google::protobuf::Message& message) {

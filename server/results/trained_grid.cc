@@ -91,7 +91,7 @@ absl::Status CheckAgainstAxes(const std::vector<report::Axis>& axes, const std::
   for (const report::Axis& axis : axes) {
     names.push_back(axis.name);
     labels[axis.name] = &axis.labels;
-    if (!axis.tuned || axis.name == by) compared.push_back(axis.name);
+    if (by.empty() ? !axis.tuned : axis.name == by) compared.push_back(axis.name);
   }
   if (!by.empty() && !Contains(names, by)) return NotAnAxis("by", by, names, "axis");
   for (const auto& [name, label] : baseline) {

@@ -444,6 +444,9 @@ TEST(TrainedGridTest, NamesWhatIsNotThere) {
             "baseline: \"lr\" is no axis that is compared; allowed: placement");
   query.by = "lr";
   EXPECT_TRUE(Load(stored, query).ok()) << "then lr is compared";
+  query.baseline = {{"placement", "post"}};
+  EXPECT_EQ(ErrorOf(stored, query),
+            "baseline: \"placement\" is no axis that is compared; allowed: lr");
   query = {};
   query.baseline = {{"placement", "pots"}};
   EXPECT_EQ(ErrorOf(stored, query),

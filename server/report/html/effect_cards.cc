@@ -35,7 +35,7 @@ void EffectCard(const Comparison& comparison, const report::Effect& effect, size
   out->Open("li", {{"class", absl::StrCat("card ", !judged      ? "open"
                                                    : toward > 0 ? "better"
                                                                 : "worse")}});
-  out->Element("p", {{"class", "who"}}, report::EffectText(effect));
+  out->Element("p", {{"class", "who effect"}}, report::EffectText(effect));
   out->Open("div").Open("p");
   const std::string size = report::DirectedSize(comparison.scale, mean.value, interval);
   const auto shown =

@@ -43,6 +43,8 @@ ul.cards, ul.checks { list-style: none; padding: 0; margin: 0; max-width: none; 
 .card p { margin: 0; max-width: none; }
 .card .who { font-weight: 600; overflow-wrap: anywhere; padding-left: 1.35em; text-indent: -1.35em; }
 .card .facts, .answers > .facts { color: var(--muted); font-size: .9rem; margin-top: .15rem; }
+.card .who.effect { padding-left: 0; text-indent: 0; }
+.cards + .measured { margin-top: 1rem; }
 .card strong { font-size: 1.05em; }
 .card.better strong { color: var(--good); }
 .card.worse strong { color: var(--bad); }

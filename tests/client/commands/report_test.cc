@@ -3,6 +3,8 @@
 
 #include "client/context.h"
 #include "gmock/gmock.h"
+#include "google/rpc/error_details.pb.h"
+#include "google/rpc/status.pb.h"
 #include "tests/client/fixture.h"
 
 namespace ablate::client {
@@ -87,6 +89,17 @@ TEST_F(ReportTest, WatchingEndsWhereThePageCannotBeWritten) {
   const Outcome refused = Run({"report", "a", "-o", target_, "--watch"});
   EXPECT_EQ(refused.code, kFailure);
   EXPECT_EQ(refused.err, "error: " + target_ + " exists already: --force replaces it\n");
+}
+
+TEST_F(ReportTest, TellsABusyServerFromAFault) {
+  result_ = absl::ResourceExhaustedError("too many reports and figures at once");
+  EXPECT_EQ(Report().code, kFailure) << "nobody says that it may pass";
+  google::rpc::Status details;
+  details.add_details()->PackFrom(google::rpc::RetryInfo());
+  result_.SetPayload(kDetails, absl::Cord(details.SerializeAsString()));
+  const Outcome busy = Report();
+  EXPECT_EQ(busy.code, kNoServer);
+  EXPECT_EQ(busy.err, "error: too many reports and figures at once\n");
 }
 
 TEST_F(ReportTest, WritesNothingThatIsCalledOtherwiseThanAPage) {

@@ -283,8 +283,8 @@ TEST(PageTest, BeginsWithWhatCrossedAxesDo) {
   experiment.changes.assign(4, {});
   experiment.windows.clear();
   const std::string page = PageOf({experiment});
-  const size_t main = page.find("<p class=\"who\">off against on</p>");
-  const size_t together = page.find("<p class=\"who\">post × off</p>");
+  const size_t main = page.find("<p class=\"who effect\">off against on</p>");
+  const size_t together = page.find("<p class=\"who effect\">post × off</p>");
   EXPECT_LT(main, together);
   EXPECT_LT(together, page.find("Each combination against the baseline:"));
   EXPECT_THAT(page, HasSubstr("<strong>Together higher by .050</strong> [.041, .059] "));
