@@ -13,13 +13,16 @@ namespace {
 
 constexpr int kMaxDecimals = 6;
 
-// Whether something that is not 0 would read as 0: a bound of the interval, or without one the
-// mean.
+// Whether something that is not 0 would read as 0, a bound of the interval or without one the mean;
+// or an interval as a point.
 bool Hides(double mean, const Interval& interval, int decimals) {
   const auto hidden = [decimals](double value) {
     return value != 0 && PrintsAsZero(value, decimals);
   };
-  return interval.defined() ? hidden(interval.low) || hidden(interval.high) : hidden(mean);
+  if (!interval.defined()) return hidden(mean);
+  return hidden(interval.low) || hidden(interval.high) ||
+         (interval.low < interval.high &&
+          Plain(interval.low, decimals) == Plain(interval.high, decimals));
 }
 
 }  // namespace

@@ -32,8 +32,8 @@ int MeanDecimals(const Comparison& comparison);
 int DifferenceDecimals(const Comparison& comparison);
 int EffectDecimals(Scale scale, const Factorial& factorial);
 
-// Those of a column, or where something that is not 0 would read as 0 those of the number itself;
-// -1 for scientific notation.
+// Those of a column, or where something that is not 0 would read as 0, or an interval as a point,
+// those of the number itself; -1 for scientific notation.
 int DecimalsIn(int column, const Number& mean, const Interval& interval);
 
 }  // namespace ablate::report

@@ -126,6 +126,16 @@ TEST(CellsTest, GiveTheReasonOfWhatDoesNotExist) {
   EXPECT_EQ(MeanCell(none.rows[1], Scale::kDifference, 3, true), "all diverged");
 }
 
+TEST(CellsTest, NeverPrintAnIntervalAsAPoint) {
+  const Comparison comparison = Compared(OneAxis({{"pre", Base(8)},
+                                                  {"near", Shifted(Base(8), .0001094, .0000008)},
+                                                  {"far", Shifted(Base(8), .0154, .05)}}));
+  const int decimals = DifferenceDecimals(comparison);
+  EXPECT_THAT(DifferenceCell(comparison.rows[1], Scale::kDifference, decimals),
+              StartsWith("+1.09e−4 [+1.0"));
+  EXPECT_THAT(DifferenceCell(comparison.rows[2], Scale::kDifference, decimals), StartsWith("+.0"));
+}
+
 // Rows of two runs around a mean: the interval is wide, but of the mean's size.
 TEST(CellsTest, NeverPrintASmallMeanAsZero) {
   const auto means = [](const std::vector<std::pair<std::string, std::vector<double>>>& settings) {
