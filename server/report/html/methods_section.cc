@@ -122,7 +122,8 @@ std::string MarginText(const Comparison& comparison) {
       ratio ? absl::StrCat("ratio is beyond a factor of ", 1 + *comparison.margin)
             : absl::StrCat("difference is beyond ",
                            report::ShownValue(text::ShortestDecimal(*comparison.margin))),
-      " either way, the margin that the spec gave. ");
+      " either way, the margin that the spec gave. The 95 % interval that is shown is wider than "
+      "these tests ask for. ");
 }
 
 std::string VerdictText(const Comparison& comparison) {
