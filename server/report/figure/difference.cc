@@ -96,7 +96,8 @@ absl::StatusOr<Drawing> DrawDifference(const Input& input) {
   const Comparison& comparison = *input.comparison;
   const bool many = InSmallMultiples(input);
   const report::MetricName name = report::NameOfMetric(input.key);
-  const std::string baseline = ElideMiddle(OneBaseline(comparison), 0.7, kTitleSize);
+  const std::string baseline = OneBaseline(comparison);
+  const std::string short_baseline = ElideMiddle(baseline, 0.7, kTitleSize);
   const bool ratio = comparison.scale == report::Scale::kRatio;
   std::vector<std::string> parts = {SeedsText(input)};
   if (const std::string average = SmoothingText(input, 0); !average.empty()) {
@@ -117,7 +118,8 @@ absl::StatusOr<Drawing> DrawDifference(const Input& input) {
   const std::vector<CurvePanel> panels = {PanelOf(comparison)};
   auto figure = DrawPanels(
       input, panels,
-      {"Step", ElideMiddle(DifferenceTitle(comparison.scale, name, baseline), kYTitle, kTitleSize),
+      {"Step",
+       ElideMiddle(DifferenceTitle(comparison.scale, name, short_baseline), kYTitle, kTitleSize),
        footnote});
   if (!figure.ok()) return figure.status();
   Drawing drawing;

@@ -92,8 +92,7 @@ std::string OpenAnalysesText(const Experiment& experiment) {
   }
   if (done == asked || failed) return "";
   return absl::StrCat(done, " of ", asked,
-                      " analyses"
-                      " have been made: what is shown of them is preliminary");
+                      " analyses have been made: what is shown of them is preliminary");
 }
 
 // Opens a line of the list. Its mark is drawn by the style, which says nothing to those who listen.

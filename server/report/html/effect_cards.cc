@@ -24,11 +24,27 @@ std::string OverText(const report::Effect& effect) {
   return absl::StrCat("on average over ", effect.combinations, " combinations, ", seeds);
 }
 
+// Its lead and what stands behind it: "Higher by .100", "[.078, .123]".
+std::pair<std::string, std::string> SizeTexts(const Comparison& comparison,
+                                              const report::Effect& effect, bool found) {
+  const report::Number& mean = effect.difference.mean;
+  const report::Interval& interval = effect.difference.interval;
+  if (!mean.defined()) {
+    return {"Inconclusive:", std::string(report::PairReasonText(mean.undefined))};
+  }
+  if (!found) return {"Inconclusive:", report::ShownDifference(comparison.scale, mean, interval)};
+  const std::string size = report::DirectedSize(comparison.scale, mean.value, interval);
+  return {effect.levels.size() > 1 ? absl::StrCat("Together ", size) : report::Capitalized(size),
+          interval.defined()
+              ? report::BeforeInterval(report::DirectedDifference(comparison.scale, mean, interval))
+                    .second
+              : "the same on every seed"};
+}
+
 void EffectCard(const Comparison& comparison, const report::Effect& effect, size_t family,
                 Markup* out) {
   const bool together = effect.levels.size() > 1;
   const report::Number& mean = effect.difference.mean;
-  const report::Interval& interval = effect.difference.interval;
   const bool found = effect.p_holm.defined() && effect.p_holm.value <= report::kAlpha;
   const int toward = (mean.value < 0) == (comparison.better == report::Better::kLower) ? 1 : -1;
   const bool judged = found && comparison.better != report::Better::kNeither && !together;
@@ -37,16 +53,10 @@ void EffectCard(const Comparison& comparison, const report::Effect& effect, size
                                                                 : "worse")}});
   out->Element("p", {{"class", "who effect"}}, report::EffectText(effect));
   out->Open("div").Open("p");
-  const std::string size = report::DirectedSize(comparison.scale, mean.value, interval);
-  const auto shown =
-      report::BeforeInterval(found ? report::DirectedDifference(comparison.scale, mean, interval)
-                                   : report::ShownDifference(comparison.scale, mean, interval));
-  out->Element("strong", !found     ? "Inconclusive:"
-                         : together ? absl::StrCat("Together ", size)
-                                    : report::Capitalized(size));
-  out->Text(absl::StrCat(" ", found ? "" : absl::StrCat(shown.first, " "),
-                         interval.defined() ? shown.second : "on every seed",
-                         !together ? ", "
+  const auto [lead, rest] = SizeTexts(comparison, effect, found);
+  out->Element("strong", lead);
+  out->Text(absl::StrCat(" ", rest,
+                         !together || !found ? ", "
                          : comparison.scale == report::Scale::kRatio
                              ? " than the product of the two by themselves, "
                              : " than the sum of the two by themselves, ",
