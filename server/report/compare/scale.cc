@@ -70,7 +70,6 @@ Interval OffScale(Scale scale, const Interval& interval) {
 
 Summary OffScale(Scale scale, Summary summary) {
   summary.mean = OffScale(scale, summary.mean);
-  summary.interquartile_mean = OffScale(scale, summary.interquartile_mean);
   summary.interval = OffScale(scale, summary.interval);
   return summary;
 }

@@ -95,11 +95,6 @@ double LargestMagnitude(absl::Span<const double> values) {
   return largest;
 }
 
-bool AllFinite(absl::Span<const double> values) {
-  return std::all_of(values.begin(), values.end(),
-                     [](double value) { return std::isfinite(value); });
-}
-
 // Sums over the deviations of a sample from `center`.
 struct Moments {
   double first = 0, second = 0;
@@ -154,14 +149,6 @@ Interval MeanInterval(const Number& mean, const Number& deviation, size_t n, dou
   const double quantile = StudentQuantile((1 + confidence) / 2, count - 1);
   const double half = quantile * deviation.value / std::sqrt(count);
   return DefinedInterval(mean.value - half, mean.value + half);
-}
-
-Number InterquartileMean(absl::Span<const double> values) {
-  if (!AllFinite(values)) return NoNumber(Undefined::kNonFinite);
-  std::vector<double> sorted(values.begin(), values.end());
-  std::sort(sorted.begin(), sorted.end());
-  const size_t cut = sorted.size() / 4;
-  return Mean(absl::MakeConstSpan(sorted).subspan(cut, sorted.size() - 2 * cut));
 }
 
 double SortedQuantile(absl::Span<const double> ascending, double level) {
@@ -244,7 +231,6 @@ Summary Summarize(absl::Span<const double> values) {
   summary.n = values.size();
   summary.mean = Mean(values);
   summary.deviation = StandardDeviation(values);
-  summary.interquartile_mean = InterquartileMean(values);
   summary.interval = MeanInterval(summary.mean, summary.deviation, summary.n);
   return summary;
 }

@@ -107,9 +107,6 @@ Number StandardDeviation(absl::Span<const double> values, double magnitude = 0);
 Interval MeanInterval(const Number& mean, const Number& deviation, size_t n,
                       double confidence = kConfidence);
 
-// Mean of what is left when ⌊n/4⌋ values are cut at each end. Undefined as Mean.
-Number InterquartileMean(absl::Span<const double> values);
-
 // Quantile of values in ascending order by linear interpolation (type 7); `level` in [0, 1], not
 // empty.
 double SortedQuantile(absl::Span<const double> ascending, double level);
@@ -148,7 +145,7 @@ size_t LeastSeedsForSignFlip(size_t family);
 // The sample of one setting, described.
 struct Summary {
   size_t n = 0;
-  Number mean, deviation, interquartile_mean;
+  Number mean, deviation;
   Interval interval;  // of the mean, at kConfidence
 };
 

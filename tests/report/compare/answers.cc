@@ -8,6 +8,7 @@
 #include "server/report/compare/comparison.h"
 #include "server/report/compare/paired.h"
 #include "server/report/compare/statistics.h"
+#include "tests/report/compare/interquartile_mean.h"
 
 namespace ablate::report {
 namespace {
@@ -44,8 +45,7 @@ Json AnswerSample(const Json& question) {
   const Summary summary = Summarize(question["values"].get<Values>());
   return {{"mean", Out(summary.mean)},
           {"deviation", Out(summary.deviation)},
-          {"interval", Out(summary.interval)},
-          {"interquartile_mean", Out(summary.interquartile_mean)}};
+          {"interval", Out(summary.interval)}};
 }
 
 Json AnswerPairs(const Json& question) {

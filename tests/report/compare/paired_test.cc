@@ -8,6 +8,7 @@
 #include <cmath>
 #include <vector>
 
+#include "tests/report/compare/interquartile_mean.h"
 #include "tests/report/compare/oracle_stream.h"
 
 namespace ablate::report {

@@ -53,13 +53,11 @@ TEST(SummarizeTest, EqualsTheOracle) {
   EXPECT_NEAR(summary.deviation.value, .02766999982, kTolerance);
   EXPECT_NEAR(summary.interval.low, .003689493818, kTolerance);
   EXPECT_NEAR(summary.interval.high, .04327734474, kTolerance);
-  EXPECT_NEAR(summary.interquartile_mean.value, .020070789, kTolerance);
 }
 
 TEST(SummarizeTest, SaysWhyANumberIsMissing) {
   const double inf = std::numeric_limits<double>::infinity();
   EXPECT_EQ(Summarize({}).mean.undefined, Undefined::kTooFewRuns);
-  EXPECT_EQ(Summarize({}).interquartile_mean.undefined, Undefined::kTooFewRuns);
   const Summary one = Summarize({2.5});
   EXPECT_EQ(one.mean.value, 2.5);
   EXPECT_EQ(one.deviation.undefined, Undefined::kTooFewRuns);
@@ -73,7 +71,6 @@ TEST(SummarizeTest, SaysWhyANumberIsMissing) {
     EXPECT_TRUE(std::isnan(summary.mean.value));
     EXPECT_EQ(summary.deviation.undefined, Undefined::kNonFinite);
     EXPECT_EQ(summary.interval.undefined, Undefined::kNonFinite);
-    EXPECT_EQ(summary.interquartile_mean.undefined, Undefined::kNonFinite);
   }
   EXPECT_EQ(Summarize({1e308, 1e308}).mean.undefined, Undefined::kNonFinite);
   EXPECT_EQ(Summarize({1e200, -1e200}).deviation.undefined, Undefined::kNonFinite);
