@@ -194,6 +194,8 @@ struct ComparisonRow {
   std::set<std::string> follows;
 
   bool compared() const { return baseline.has_value() && !is_baseline; }
+  // Pairs that the test of `p` is of.
+  size_t tested_pairs() const { return by_wins ? pairs.all : difference.n; }
   // Whether it has a verdict, or will have one when its runs have ended.
   bool in_family() const { return compared() && withheld != Withheld::kScoredDifferently; }
 };

@@ -56,9 +56,8 @@ int StabilityOf(const Pairs& pairs) {
 // wins do not say that diverging outweighs it.
 bool Conflicts(const ComparisonRow& row, Better better, int wins) {
   const int stability = StabilityOf(row.pairs);
-  if (!LeavesOutZero(row.difference.interval) ||
-      stability != -GainOf(row.difference.mean.value, better))
-    return false;
+  const bool opposed = stability == -GainOf(row.difference.mean.value, better);
+  if (!LeavesOutZero(row.difference.interval) || !opposed) return false;
   return wins != stability || !AtMostAlpha(row.p);
 }
 
@@ -113,6 +112,8 @@ Decision Decide(const Comparison& comparison, const ComparisonRow& row) {
   }
   return decision;
 }
+
+bool SaysWhichWay(Grade grade) { return grade >= Grade::kLeans && grade != Grade::kEquivalent; }
 
 absl::string_view DirectionName(int toward, Better better) {
   return OutcomeName(OutcomeOf(toward, better));

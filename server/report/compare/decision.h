@@ -35,6 +35,9 @@ enum class Grade {
   kEstablished,  // p_holm <= kAlpha
 };
 
+// Whether it says which way a row goes: that it leans, or more.
+bool SaysWhichWay(Grade grade);
+
 // "better", "lower": what +1 and -1 of a Decision's `toward` are called.
 absl::string_view DirectionName(int toward, Better better);
 

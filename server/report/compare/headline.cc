@@ -33,14 +33,6 @@ std::string WinsText(const Comparison& comparison, const ComparisonRow& row) {
   return absl::StrCat("better on ", row.pairs.wins, " of ", Counted(row.pairs.all, "seed"));
 }
 
-// "a; b", of those that say something.
-std::string Together(const std::vector<std::string>& parts, absl::string_view between) {
-  std::vector<std::string> said;
-  std::copy_if(parts.begin(), parts.end(), std::back_inserter(said),
-               [](const std::string& part) { return !part.empty(); });
-  return absl::StrJoin(said, between);
-}
-
 // Of a row that is decided or leans: which way, by how much.
 void PutDirection(const Comparison& comparison, const ComparisonRow& row, Headline* headline) {
   const auto [by, interval] = BeforeInterval(DifferenceText(comparison, row));
@@ -177,9 +169,8 @@ Headline HeadlineOf(const Comparison& comparison, size_t index) {
       break;
     case Grade::kLeans:
       PutDirection(comparison, row, &headline);
-      headline.facts.push_back(absl::StrCat(PText(row.p.value), " alone, but ",
-                                            PText(row.p_holm.value),
-                                            FamilyText(comparison.family)));
+      headline.facts.push_back(
+          absl::StrCat(PText(row.p.value), " alone, but ", AdjustedText(comparison, row)));
       headline.facts.push_back(PowerText(comparison, row));
       break;
     case Grade::kEquivalent:

@@ -45,8 +45,7 @@ std::string BaselineLabel(const Comparison& comparison, const ComparisonRow& row
 std::string MetricText(const Comparison& comparison) { return NameOfMetric(comparison.key).text; }
 
 std::string DifferenceText(const Comparison& comparison, const ComparisonRow& row) {
-  const Grade grade = Decide(comparison, row).grade;
-  const bool decided = grade >= Grade::kLeans && grade != Grade::kEquivalent;
+  const bool decided = SaysWhichWay(Decide(comparison, row).grade);
   const bool described = row.withheld == Withheld::kExploratory;
   const Number& mean = row.difference.mean;
   const Interval& interval = row.difference.interval;
@@ -113,12 +112,11 @@ std::string EvidenceText(const Comparison& comparison, const ComparisonRow& row,
 }
 
 std::string EstablishedText(const Comparison& comparison, const ComparisonRow& row) {
-  const double pairs = static_cast<double>(row.by_wins ? row.pairs.all : row.difference.n);
-  const bool least = row.p.value <= std::pow(2.0, 1 - pairs) * (1 + kTie);
-  return absl::StrCat(PText(row.p_holm.value), FamilyText(comparison.family),
-                      least ? absl::StrCat(", the least that ",
-                                           Counted(static_cast<size_t>(pairs), "pair"), " allow")
-                            : "");
+  const size_t pairs = row.tested_pairs();
+  const bool least = row.p.value <= std::pow(2.0, 1 - static_cast<double>(pairs)) * (1 + kTie);
+  return absl::StrCat(
+      AdjustedText(comparison, row),
+      least ? absl::StrCat(", the least that ", Counted(pairs, "pair"), " allow") : "");
 }
 
 std::string EquivalentText(const Comparison& comparison, const ComparisonRow& row) {

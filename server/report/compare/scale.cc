@@ -100,8 +100,8 @@ std::string ShownDifference(Scale scale, const Number& mean, const Interval& int
 
 std::string DirectedDifference(Scale scale, const Number& mean, const Interval& interval) {
   if (scale == Scale::kDifference) return DirectedWithInterval(mean, interval);
-  if (!OffScale(scale, mean).defined() || !LeavesOutZero(interval))
-    return ShownDifference(scale, mean, interval);
+  const bool directed = OffScale(scale, mean).defined() && LeavesOutZero(interval);
+  if (!directed) return ShownDifference(scale, mean, interval);
   return absl::StrCat(mean.value > 0 ? "higher" : "lower", " by a factor of ",
                       WithInterval(FactorOf(mean.value, interval)));
 }

@@ -21,16 +21,11 @@ namespace {
 
 constexpr size_t kRowsInFull = 4;  // of an overall verdict; more are counted by outcome
 
-// A text with what parts it from the one before; "" of none.
-std::string Behind(absl::string_view between, const std::string& text) {
-  return text.empty() ? "" : absl::StrCat(between, text);
-}
-
 // What follows "“a” against “b” leans better: ".
 std::string LeansText(const Comparison& comparison, const ComparisonRow& row,
                       const Decision& decision) {
   return absl::StrCat(EvidenceText(comparison, row, decision), "; ", PText(row.p.value),
-                      " alone, but ", PText(row.p_holm.value), FamilyText(comparison.family), "; ",
+                      " alone, but ", AdjustedText(comparison, row), "; ",
                       PowerText(comparison, row));
 }
 
@@ -54,9 +49,9 @@ std::string UndecidedText(const Comparison& comparison, const ComparisonRow& row
       return absl::StrCat("the differences in ", MetricText(comparison),
                           " are too large to compute with");
     default:
-      return absl::StrCat(evidence, Behind(", ", AdjustedText(comparison, row)),
-                          Behind("; ", NotEquivalentText(comparison, row)), "; ",
-                          PowerText(comparison, row));
+      return Together({Together({evidence, AdjustedText(comparison, row)}, ", "),
+                       NotEquivalentText(comparison, row), PowerText(comparison, row)},
+                      "; ");
   }
 }
 
@@ -233,9 +228,7 @@ std::string CountsText(const Comparison& comparison, const std::vector<Decided>&
   std::map<Standing, std::vector<std::string>> labels;
   for (const Decided& one : all) {
     const bool withheld = one.decision.grade == Grade::kNoVerdict;
-    const bool sided =
-        one.decision.grade > Grade::kInconclusive && one.decision.grade != Grade::kEquivalent;
-    const int toward = sided ? one.decision.toward : 0;
+    const int toward = SaysWhichWay(one.decision.grade) ? one.decision.toward : 0;
     labels[{-static_cast<int>(one.decision.grade), -toward,
             absl::StrCat(StandingText(one.decision, comparison.better), withheld ? ", " : "",
                          WhyWithheld(one.row->withheld))}]

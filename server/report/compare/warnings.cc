@@ -161,10 +161,9 @@ Warnings TooFewSeeds(const Facts& facts) {
   const size_t least = LeastSeedsForSignFlip(family);
   Parts parts;
   for (const ComparisonRow& row : facts.comparison.rows) {
-    const size_t pairs = row.by_wins ? row.pairs.all : row.difference.n;
-    if (!row.in_family() || pairs >= least) continue;
+    if (!row.in_family() || row.tested_pairs() >= least) continue;
     if (row.withheld == Withheld::kUnfinished) continue;  // more pairs are to come
-    parts.push_back(absl::StrCat(Quoted(row.label), " ", pairs));
+    parts.push_back(absl::StrCat(Quoted(row.label), " ", row.tested_pairs()));
   }
   return Spoken(WarningKind::kTooFewSeeds,
                 absl::StrCat("too few pairs for p below .05 in a sign-flip test",

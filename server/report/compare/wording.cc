@@ -140,6 +140,13 @@ std::pair<std::string, std::string> BeforeInterval(const std::string& text) {
   return {text.substr(0, bracket), text.substr(bracket + 1)};
 }
 
+std::string Together(const std::vector<std::string>& parts, absl::string_view between) {
+  std::vector<std::string> said;
+  std::copy_if(parts.begin(), parts.end(), std::back_inserter(said),
+               [](const std::string& part) { return !part.empty(); });
+  return absl::StrJoin(said, between);
+}
+
 std::string Capitalized(std::string text) {
   if (!text.empty()) text[0] = absl::ascii_toupper(static_cast<unsigned char>(text[0]));
   return text;

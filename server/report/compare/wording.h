@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "absl/strings/string_view.h"
 #include "absl/types/span.h"
@@ -56,6 +57,9 @@ std::string SettingName(absl::Span<const std::string> axes, absl::Span<const std
 // The same where there is little room, as in figures: of one axis its name, of several the values
 // alone, "pre/true/16".
 std::string SettingMark(absl::Span<const std::string> axes, absl::Span<const std::string> labels);
+
+// Those of the parts that say something, with `between` between them.
+std::string Together(const std::vector<std::string>& parts, absl::string_view between);
 
 // As a sentence begins.
 std::string Capitalized(std::string text);

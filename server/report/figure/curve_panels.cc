@@ -176,15 +176,14 @@ void AddAllSettings(const Input& input, size_t index, Panel* panel) {
 
 // What the sides of 0 mean, in the panel's right corners: at the left curves come from far away.
 void AddSides(const CurvePanel& shown, const Panel& panel, Figure* figure) {
-  const double x = panel.right - 0.04;
-  if (!shown.above.empty()) {
-    figure->texts.push_back({x, panel.top - 0.06, shown.above, kSmallSize, kSecondary,
-                             Align::kRight, false, false, true});
-  }
-  if (!shown.below.empty()) {
-    figure->texts.push_back({x, panel.bottom + 0.06, shown.below, kSmallSize, kSecondary,
-                             Align::kRight, false, false, true});
-  }
+  const auto add = [&](double y, const std::string& words) {
+    if (words.empty()) return;
+    Text text{panel.right - 0.04, y, words, kSmallSize, kSecondary, Align::kRight};
+    text.halo = true;
+    figure->texts.push_back(std::move(text));
+  };
+  add(panel.top - 0.06, shown.above);
+  add(panel.bottom + 0.06, shown.below);
 }
 
 void AddLabels(const Input& input, size_t index, const Panel& panel, double room, Figure* figure) {

@@ -223,9 +223,7 @@ std::vector<std::string> ReversalTexts(const Input& input) {
   for (const ComparisonRow& row : comparison.rows) {
     if (!row.compared()) continue;
     const report::Decision decision = report::Decide(comparison, row);
-    const bool sided = decision.grade >= report::Grade::kLeans &&
-                       decision.grade != report::Grade::kEquivalent && decision.toward != 0;
-    if (!sided || row.by_wins) continue;
+    if (!report::SaysWhichWay(decision.grade) || row.by_wins || decision.toward == 0) continue;
     for (const ReducedSetting& setting : input.settings) {
       if (setting.label != row.mark) continue;
       const ReducedCurve& curve = setting.panels[0];

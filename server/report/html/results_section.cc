@@ -215,10 +215,9 @@ void MainTable(const Experiment& experiment, Markup* out) {
           ? ""
           : absl::StrCat(", each setting at the ", absl::StrJoin(comparison.tuned_axes, ", "),
                          " chosen on its other seeds");
-  const std::string means = report::MeansNote(comparison);
-  Caption(absl::StrCat(report::NameOfMetric(comparison.key).text, ", read ", experiment.read_at,
-                       chosen, means.empty() ? "" : "; ", means, "."),
-          out);
+  const std::string read = absl::StrCat(report::NameOfMetric(comparison.key).text, ", read ",
+                                        experiment.read_at, chosen);
+  Caption(absl::StrCat(report::Together({read, report::MeansNote(comparison)}, "; "), "."), out);
   WriteColumnGroups(columns, out);
   WriteHeads(columns, out);
   out->Open("tbody");

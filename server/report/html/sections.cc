@@ -1,7 +1,6 @@
 #include "server/report/html/sections.h"
 
 #include <algorithm>
-#include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/strip.h"
@@ -65,8 +64,8 @@ TableCell NoPair(Undefined reason) { return {"", std::string(report::PairReasonT
 // "2.44 [2.42, 2.46]" as a cell; without an interval its reason stands below.
 TableCell InTwo(const std::string& text, const Interval& interval) {
   if (!interval.defined()) return {text, std::string(report::ReasonText(interval.undefined))};
-  auto [mean, below] = report::BeforeInterval(text);
-  return {std::move(mean), std::move(below)};
+  const auto [mean, below] = report::BeforeInterval(text);
+  return {mean, below};
 }
 
 }  // namespace

@@ -48,6 +48,18 @@ TEST(PairedCurvesTest, SubtractsLogarithmsWhereThereAreSome) {
   EXPECT_TRUE(std::isnan(paired.seeds[0].values[2]));
 }
 
+// The figure's input of one setting and its baseline. `comparison` outlives it.
+Input InputOf(const report::Comparison& comparison, const SettingCurves& setting,
+              const SettingCurves& baseline, uint32_t smooth = CurveOptions().smooth) {
+  Input input;
+  input.comparison = &comparison;
+  input.key = comparison.key;
+  input.curves.smooth = smooth;
+  input.settings = {
+      ReduceSetting(kDifference, PairedCurves(comparison.scale, setting, baseline), input.curves)};
+  return input;
+}
+
 TEST(DifferenceFigureTest, HasRatiosAtItsAxisAndInItsNumbers) {
   report::ComparisonInput grid = Settings({{"pre", {1, 2, 4, 8}}, {"post", {2.1, 3.9, 8.2, 15.8}}});
   grid.key = "train/gradient_norm";
@@ -59,12 +71,8 @@ TEST(DifferenceFigureTest, HasRatiosAtItsAxisAndInItsNumbers) {
     pre.seeds.push_back({seed, {0, 10, 20}, {norm, norm, norm}});
     post.seeds.push_back({seed, {0, 10, 20}, {norm, 3 * norm, 2 * norm}});
   }
-  Input input;
-  input.comparison = &comparison;
-  input.key = grid.key;
+  Input input = InputOf(comparison, post, pre);
   input.title = "norms";
-  input.settings = {
-      ReduceSetting(kDifference, PairedCurves(comparison.scale, post, pre), input.curves)};
   const auto drawing = Draw(kDifference, input);
   ASSERT_TRUE(drawing.ok()) << drawing.status();
   EXPECT_EQ(drawing->figure.title, "norms: ratio of gradient norm to pre over steps");
@@ -91,14 +99,8 @@ TEST(DifferenceFigureTest, MarksWhatIsComparedBesideAnAverage) {
       own.values.push_back(step == 99 ? 2.5 + .1 * seed : 1.5);
     }
   }
-  Input input;
-  input.comparison = &comparison;
-  input.key = "eval/loss";
   for (const uint32_t smooth : {1u, 20u}) {
-    input.curves.smooth = smooth;
-    input.settings = {
-        ReduceSetting(kDifference, PairedCurves(comparison.scale, post, pre), input.curves)};
-    const auto drawing = Draw(kDifference, input);
+    const auto drawing = Draw(kDifference, InputOf(comparison, post, pre, smooth));
     ASSERT_TRUE(drawing.ok()) << drawing.status();
     size_t marks = 0;
     for (const Layer& layer : drawing->figure.panels[0].layers) {
@@ -125,12 +127,7 @@ TEST(DifferenceFigureTest, SaysThatOneGoesOnWhereLengthsDiffer) {
       pre.seeds.push_back({seed, {0, 10}, {3, 2}});
       post.seeds.push_back({seed, {0, 10, 40}, {4, 3, 2}});
     }
-    Input input;
-    input.comparison = &comparison;
-    input.key = "eval/loss";
-    input.settings = {
-        ReduceSetting(kDifference, PairedCurves(comparison.scale, post, pre), input.curves)};
-    const auto drawing = Draw(kDifference, input);
+    const auto drawing = Draw(kDifference, InputOf(comparison, post, pre));
     ASSERT_TRUE(drawing.ok()) << drawing.status();
     std::string texts;
     for (const Text& text : drawing->figure.texts) absl::StrAppend(&texts, text.text, " ");
@@ -139,8 +136,7 @@ TEST(DifferenceFigureTest, SaysThatOneGoesOnWhereLengthsDiffer) {
 
     report::Comparison earlier = comparison;
     earlier.at = 10;
-    input.comparison = &earlier;
-    const auto marked = Draw(kDifference, input);
+    const auto marked = Draw(kDifference, InputOf(earlier, post, pre));
     ASSERT_TRUE(marked.ok()) << marked.status();
     const Panel& panel = marked->figure.panels[0];
     ASSERT_EQ(panel.rules.size(), 1u) << "at the step that is compared";
@@ -171,11 +167,7 @@ class ReversalTest : public testing::Test {
       of_none.seeds.push_back(own);
     }
     comparison_ = *report::Compare(Settings({{"pre", pre}, {"none", none}}));
-    Input input;
-    input.comparison = &comparison_;
-    input.key = "eval/loss";
-    input.settings = {
-        ReduceSetting(kDifference, PairedCurves(comparison_.scale, of_none, of_pre), input.curves)};
+    const Input input = InputOf(comparison_, of_none, of_pre);
     const auto drawing = Draw(kDifference, input);
     EXPECT_TRUE(drawing.ok()) << drawing.status();
     if (drawing.ok()) description_ = drawing->figure.description;
