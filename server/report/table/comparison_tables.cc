@@ -346,17 +346,64 @@ constexpr Field kFields[] = {
     {"unfinished", [](Row row) { return absl::StrCat(row.unfinished); }},
 };
 
-// Of columns that the whole comparison says.
-constexpr absl::string_view kOtherTitles[] = {"key",     "step",      "label",     "ended",
-                                              "planned", "verdict",   "grade",     "scale",
-                                              "ratio",   "ratio_low", "ratio_high"};
+// What the whole comparison says, too, before the axes and behind all else.
+struct WholeField {
+  const char* title;
+  std::string (*text)(const Comparison& comparison, const ComparisonRow& row);
+};
+
+std::string VerdictOf(const Comparison& comparison, Row row) {
+  if (!row.compared()) return "";
+  return std::string(OutcomeName(Decide(comparison, row).outcome));
+}
+
+std::string GradeOf(const Comparison& comparison, Row row) {
+  if (!row.compared()) return "";
+  return std::string(GradeName(Decide(comparison, row).grade));
+}
+
+// The difference as a ratio, where ratios are compared.
+Number RatioOf(const Comparison& comparison, Row row) {
+  if (comparison.scale != Scale::kRatio) return NoNumber(Undefined::kNotRecorded);
+  return OffScale(Scale::kRatio, row.difference.mean);
+}
+
+Interval RatioIntervalOf(const Comparison& comparison, Row row) {
+  if (comparison.scale != Scale::kRatio) return NoInterval(Undefined::kNotRecorded);
+  return OffScale(Scale::kRatio, row.difference.interval);
+}
+
+using Whole = const Comparison&;
+
+constexpr WholeField kFirstFields[] = {
+    {"key", [](Whole comparison, Row) { return comparison.key; }},
+    {"label", [](Whole, Row row) { return row.label; }},
+};
+
+constexpr WholeField kLastFields[] = {
+    {"ended", [](Whole comparison, Row) { return absl::StrCat(comparison.ended); }},
+    {"planned", [](Whole comparison, Row) { return absl::StrCat(comparison.planned); }},
+    {"verdict", VerdictOf},
+    {"grade", GradeOf},
+    {"scale",
+     [](Whole comparison, Row) {
+       return std::string(comparison.scale == Scale::kRatio ? "ratio" : "difference");
+     }},
+    {"ratio", [](Whole comparison, Row row) { return Exact(RatioOf(comparison, row)); }},
+    {"ratio_low", [](Whole comparison, Row row) { return Low(RatioIntervalOf(comparison, row)); }},
+    {"ratio_high",
+     [](Whole comparison, Row row) { return High(RatioIntervalOf(comparison, row)); }},
+    {"p_t_holm", [](Whole, Row row) { return Exact(row.p_t_holm); }},
+    {"step", [](Whole comparison,
+                Row) { return comparison.at.has_value() ? absl::StrCat(*comparison.at) : ""; }},
+};
 
 // An axis's name, unless a column has it.
 std::string AxisTitle(const std::string& axis) {
-  const bool taken =
-      std::find(std::begin(kOtherTitles), std::end(kOtherTitles), axis) != std::end(kOtherTitles) ||
-      std::any_of(std::begin(kFields), std::end(kFields),
-                  [&axis](const Field& field) { return axis == field.title; });
+  const auto is_axis = [&axis](const auto& field) { return axis == field.title; };
+  const bool taken = std::any_of(std::begin(kFirstFields), std::end(kFirstFields), is_axis) ||
+                     std::any_of(std::begin(kFields), std::end(kFields), is_axis) ||
+                     std::any_of(std::begin(kLastFields), std::end(kLastFields), is_axis);
   return taken ? absl::StrCat("axis_", axis) : axis;
 }
 
@@ -369,35 +416,17 @@ Table DataTable(const Comparison& comparison) {
     for (const ComparisonRow& row : comparison.rows) column.cells.push_back(text(row));
     table.columns.push_back(std::move(column));
   };
-  add("key", [&comparison](Row) { return comparison.key; });
-  add("label", [](Row row) { return row.label; });
+  const auto add_all = [&](const auto& fields) {
+    for (const WholeField& field : fields) {
+      add(field.title, [&](Row row) { return field.text(comparison, row); });
+    }
+  };
+  add_all(kFirstFields);
   for (size_t i = 0; i < comparison.row_axes.size(); ++i) {
     add(AxisTitle(comparison.row_axes[i]), [i](Row row) { return row.labels[i]; });
   }
   for (const Field& field : kFields) add(field.title, field.text);
-  add("ended", [&comparison](Row) { return absl::StrCat(comparison.ended); });
-  add("planned", [&comparison](Row) { return absl::StrCat(comparison.planned); });
-  add("verdict", [&comparison](Row row) {
-    if (!row.compared()) return std::string();
-    return std::string(OutcomeName(Decide(comparison, row).outcome));
-  });
-  add("grade", [&comparison](Row row) {
-    return row.compared() ? std::string(GradeName(Decide(comparison, row).grade)) : "";
-  });
-  const bool ratio = comparison.scale == Scale::kRatio;
-  add("scale", [ratio](Row) { return ratio ? "ratio" : "difference"; });
-  add("ratio", [ratio](Row row) {
-    return ratio ? Exact(OffScale(Scale::kRatio, row.difference.mean)) : "";
-  });
-  add("ratio_low", [ratio](Row row) {
-    return ratio ? Low(OffScale(Scale::kRatio, row.difference.interval)) : "";
-  });
-  add("ratio_high", [ratio](Row row) {
-    return ratio ? High(OffScale(Scale::kRatio, row.difference.interval)) : "";
-  });
-  add("p_t_holm", [](Row row) { return Exact(row.p_t_holm); });
-  add("step",
-      [&comparison](Row) { return comparison.at.has_value() ? absl::StrCat(*comparison.at) : ""; });
+  add_all(kLastFields);
   return table;
 }
 

@@ -20,8 +20,8 @@ Table MainTable(const Comparison& comparison);
 
 // What fits a terminal: settings with what was chosen, n where it is not the same for all, mean,
 // difference, Holm's p, wins, diverged.
-// The first title says the metric (at step `at`; at the end without it) and that each setting has
-// the values chosen for it.
+// The first title says the metric, at which step, and that each setting has the values chosen for
+// it.
 Table BriefTable(const Comparison& comparison);
 
 // Settings and their windows, mean and interval; no columns without windows.
@@ -35,8 +35,7 @@ Table DataTable(const Comparison& comparison);
 Table FactorialTable(const Comparison& comparison);
 
 // How many runs have ended, where that is not all; the brief table, the note about matched values,
-// the verdict, the warnings and the windows, each on lines of its own. Fit for a terminal. `at` is
-// the step that the metric was read at, if it was not the end.
+// the verdict, the warnings and the windows, each on lines of its own. Fit for a terminal.
 std::string ComparisonText(const Comparison& comparison, const RowWindows& windows);
 
 }  // namespace ablate::report
