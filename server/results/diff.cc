@@ -16,8 +16,8 @@
 #include "server/results/spec_yaml.h"
 #include "server/results/subjects.h"
 #include "server/results/trained_grid.h"
-#include "server/rpc/cells.h"
 #include "server/rpc/errors.h"
+#include "server/rpc/page.h"
 #include "server/spec/axes.h"
 #include "server/spec/field_values.h"
 

@@ -11,9 +11,9 @@
 #include "absl/strings/str_split.h"
 #include "absl/strings/strip.h"
 #include "proto/reflect/text.h"
-#include "server/rpc/cells.h"
 #include "server/rpc/errors.h"
 #include "server/rpc/limits.h"
+#include "server/rpc/page.h"
 #include "text/utf8.h"
 
 namespace ablate::rpc {

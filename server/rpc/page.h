@@ -1,18 +1,30 @@
-// Pages of a list: their size and the token that leads to the next.
+// Pages: of lists that are answered, their size and the token that leads to the next; and of an
+// experiment's cells, as they are read.
 #ifndef ABLATE_SERVER_RPC_PAGE_H_
 #define ABLATE_SERVER_RPC_PAGE_H_
 
 #include <cstddef>
 #include <cstdint>
 #include <string>
+#include <vector>
 
+#include "absl/functional/function_ref.h"
+#include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
+#include "storage/store.h"
 
 namespace ablate::rpc {
 
 // Cells that are read from the store at once.
 inline constexpr uint32_t kCellsAtOnce = 1'000;
+
+// What is done with a page of them: whether to go on.
+using CellVisitor = absl::FunctionRef<absl::StatusOr<bool>(std::vector<storage::CellRecord> page)>;
+
+// Reads the cells of `experiment`, an id that there is, in the grid's order and gives them to
+// `visit`, kCellsAtOnce at a time, until it returns false or an error, which is then the result.
+absl::Status VisitCells(storage::Store* store, absl::string_view experiment, CellVisitor visit);
 
 // `asked`, or `fallback` if it is 0. INVALID_ARGUMENT if it is over kMaxPageSize.
 absl::StatusOr<uint32_t> PageSize(uint32_t asked, uint32_t fallback);

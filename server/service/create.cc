@@ -14,7 +14,6 @@
 #include "grpcpp/impl/codegen/proto_utils.h"
 #include "proto/reflect/text.h"
 #include "server/rpc/call.h"
-#include "server/rpc/cells.h"
 #include "server/rpc/errors.h"
 #include "server/rpc/limits.h"
 #include "server/rpc/names.h"
@@ -232,9 +231,10 @@ v1::CreateExperimentResponse Preview(const Submission& submission, Plan&& plan) 
 absl::Status AddStoredCells(storage::Store* store, const std::string& id, size_t count,
                             rpc::Room* room, v1::CreateExperimentResponse* response) {
   return rpc::VisitCells(store, id, [&](const std::vector<storage::CellRecord>& page) {
-    return std::all_of(page.begin(), page.end(), [&](const storage::CellRecord& cell) {
-      return AddCell(ToProto(cell), count, "cells; ListRuns has all", room, response);
-    });
+    for (const storage::CellRecord& cell : page) {
+      if (!AddCell(ToProto(cell), count, "cells; ListRuns has all", room, response)) return false;
+    }
+    return true;
   });
 }
 

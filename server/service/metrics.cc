@@ -16,7 +16,6 @@
 #include "server/results/compare.h"
 #include "server/results/series.h"
 #include "server/rpc/call.h"
-#include "server/rpc/cells.h"
 #include "server/rpc/errors.h"
 #include "server/rpc/limits.h"
 #include "server/rpc/names.h"
