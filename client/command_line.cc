@@ -83,6 +83,13 @@ CLI::Option* AddNumber(CLI::App* app, std::optional<Number>* value, const std::s
   return app->add_option_function<std::string>(flags, store, help)->check(check);
 }
 
+// A text, or texts, without a name of its own on the line.
+template <typename Value>
+CLI::Option* AddPositional(CLI::App* app, Value* value, const std::string& name,
+                           const std::string& help) {
+  return app->add_option(name, *value, help)->check(RefuseEmpty)->type_name("");
+}
+
 }  // namespace
 
 Command Command::Add(const std::string& name, const std::string& help) {
@@ -90,22 +97,22 @@ Command Command::Add(const std::string& name, const std::string& help) {
 }
 
 void Command::Argument(std::string* value, const std::string& name, const std::string& help) {
-  app_->add_option(name, *value, help)->required()->check(RefuseEmpty)->type_name("");
+  AddPositional(app_, value, name, help)->required();
 }
 
 void Command::Arguments(std::vector<std::string>* values, const std::string& name,
                         const std::string& help) {
-  app_->add_option(name, *values, help)->required()->check(RefuseEmpty)->type_name("");
+  AddPositional(app_, values, name, help)->required();
 }
 
 void Command::OptionalArgument(std::string* value, const std::string& name,
                                const std::string& help) {
-  app_->add_option(name, *value, help)->check(RefuseEmpty)->type_name("");
+  AddPositional(app_, value, name, help);
 }
 
 void Command::OptionalArguments(std::vector<std::string>* values, const std::string& name,
                                 const std::string& help) {
-  app_->add_option(name, *values, help)->check(RefuseEmpty)->type_name("");
+  AddPositional(app_, values, name, help);
 }
 
 void Command::Option(std::string* value, const std::string& flags, const std::string& placeholder,

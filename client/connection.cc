@@ -2,8 +2,8 @@
 
 #include <grpcpp/grpcpp.h>
 
-#include <algorithm>
 #include <chrono>
+#include <optional>
 #include <tuple>
 #include <utility>
 
@@ -55,15 +55,22 @@ std::shared_ptr<grpc::Channel> MakeChannel(const ServerAddress& server) {
   return join::OpenChannel(server, arguments);
 }
 
+// The first of the error's details that is of this type, if there is one.
+template <typename Detail>
+std::optional<Detail> DetailOf(const grpc::Status& status) {
+  google::rpc::Status details;
+  if (!details.ParseFromString(status.error_details())) return std::nullopt;
+  for (const google::protobuf::Any& any : details.details()) {
+    if (Detail detail; any.UnpackTo(&detail)) return detail;
+  }
+  return std::nullopt;
+}
+
 // The server's message and, if they say more, the descriptions of its field violations.
 std::string MessageOf(const grpc::Status& status) {
   std::string message = status.error_message();
-  google::rpc::Status details;
-  if (!details.ParseFromString(status.error_details())) return message;
-  for (const google::protobuf::Any& any : details.details()) {
-    google::rpc::BadRequest bad;
-    if (!any.UnpackTo(&bad)) continue;
-    for (const auto& violation : bad.field_violations()) {
+  if (const auto bad = DetailOf<google::rpc::BadRequest>(status)) {
+    for (const auto& violation : bad->field_violations()) {
       if (absl::StrContains(message, violation.description())) continue;
       absl::StrAppend(&message, message.empty() ? "" : "; ", violation.description());
     }
@@ -76,23 +83,6 @@ constexpr absl::string_view kReason = "reason";
 
 // And that of one that may pass.
 constexpr absl::string_view kRetry = "retry";
-
-bool HasRetryInfo(const grpc::Status& status) {
-  google::rpc::Status details;
-  if (!details.ParseFromString(status.error_details())) return false;
-  return std::any_of(
-      details.details().begin(), details.details().end(),
-      [](const google::protobuf::Any& any) { return any.Is<google::rpc::RetryInfo>(); });
-}
-
-std::string ReasonIn(const grpc::Status& status) {
-  google::rpc::Status details;
-  if (!details.ParseFromString(status.error_details())) return "";
-  for (const google::protobuf::Any& any : details.details()) {
-    if (google::rpc::ErrorInfo info; any.UnpackTo(&info)) return info.reason();
-  }
-  return "";
-}
 
 // What to do about a server that gave no answer, and what the transport says of it.
 absl::Status NoAnswer(const ServerAddress& server, const std::string& why) {
@@ -130,10 +120,12 @@ absl::Status ToStatus(const grpc::Status& status, const ServerAddress& server) {
         absl::StrCat("the server at ", address, " did not answer in time"));
   }
   absl::Status answer(static_cast<absl::StatusCode>(status.error_code()), MessageOf(status));
-  if (const std::string reason = ReasonIn(status); !reason.empty()) {
-    answer.SetPayload(kReason, absl::Cord(reason));
+  if (const auto info = DetailOf<google::rpc::ErrorInfo>(status)) {
+    answer.SetPayload(kReason, absl::Cord(info->reason()));
   }
-  if (HasRetryInfo(status)) answer.SetPayload(kRetry, absl::Cord());
+  if (DetailOf<google::rpc::RetryInfo>(status).has_value()) {
+    answer.SetPayload(kRetry, absl::Cord());
+  }
   return answer;
 }
 

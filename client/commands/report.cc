@@ -1,5 +1,4 @@
 // `ablate report EXP…`: one HTML page that needs no network.
-#include <filesystem>
 #include <functional>
 #include <memory>
 #include <optional>
@@ -7,7 +6,6 @@
 #include <utility>
 #include <vector>
 
-#include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "client/command_table.h"
 #include "client/commands/compare.h"
@@ -35,8 +33,7 @@ constexpr absl::Duration kLookEvery = absl::Seconds(5);  // for runs that have e
 
 // INVALID_ARGUMENT if the output's name says that it is something else than a page.
 absl::Status CheckEnding(const std::string& output) {
-  const std::string ending =
-      absl::AsciiStrToLower(std::filesystem::path(output).extension().string());
+  const std::string ending = EndingOf(output);
   if (ending.empty() || ending == ".html" || ending == ".htm") return absl::OkStatus();
   return absl::InvalidArgumentError(
       absl::StrCat("--output: ", reflect::Quoted(output),

@@ -1,9 +1,7 @@
 // `ablate table EXP`: the main table of a comparison, for a terminal, a program or a paper.
-#include <filesystem>
 #include <memory>
 #include <string>
 
-#include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "client/command_table.h"
 #include "client/commands/compare.h"
@@ -25,8 +23,7 @@ struct Options {
 
 // INVALID_ARGUMENT if the output's name says that it is something else than a table of this format.
 absl::Status CheckEnding(const Options& options, v1::TableFormat::Value format) {
-  const std::string ending =
-      absl::AsciiStrToLower(std::filesystem::path(options.output).extension().string());
+  const std::string ending = EndingOf(options.output);
   const char* wanted = format == v1::TableFormat::csv     ? ".csv"
                        : format == v1::TableFormat::latex ? ".tex"
                                                           : ".txt";

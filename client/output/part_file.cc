@@ -11,6 +11,7 @@
 #include <system_error>
 #include <utility>
 
+#include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "client/output/terminal_text.h"
@@ -95,6 +96,10 @@ absl::Status SyncFileSystemOf(const std::string& folder) {
 }
 
 }  // namespace
+
+std::string EndingOf(const std::string& path) {
+  return absl::AsciiStrToLower(fs::path(path).extension().string());
+}
 
 PartFile::PartFile(std::string path, IfExists if_exists)
     : path_(std::move(path)), if_exists_(if_exists), target_(path_) {}

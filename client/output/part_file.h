@@ -13,6 +13,9 @@
 
 namespace ablate::client {
 
+// ".html" of "Report.HTML"; "" without an ending.
+std::string EndingOf(const std::string& path);
+
 // What may stand at the final name. The error of kRefuse offers --force, which commands that write
 // files have.
 enum class IfExists { kReplace, kRefuse };
