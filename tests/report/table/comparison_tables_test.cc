@@ -198,7 +198,7 @@ TEST(DataTableTest, CountsNoPairsOfABaseline) {
 
 TEST(DataTableTest, RenamesAnAxisThatIsCalledLikeANumber) {
   ComparisonInput input = OneAxis({{"a", Base(3)}, {"b", Base(3)}});
-  for (const char* name : {"mean", "grade", "scale"}) {
+  for (const char* name : {"mean", "grade", "scale", "p_t_holm", "step"}) {
     input.axes[0].name = name;
     const Table table = DataTable(Compared(input));
     EXPECT_THAT(Cells(table, absl::StrCat("axis_", name)), ElementsAre("a", "b"));
