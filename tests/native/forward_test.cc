@@ -16,7 +16,7 @@
 #include "server/engine/native/supports.h"
 #include "server/engine/train/checkpoint.h"
 #include "server/engine/trainer.h"
-#include "tests/native/three_ways.h"
+#include "tests/native/start.h"
 #include "tests/parity/grid.h"
 
 namespace ablate::engine::native {

@@ -1,5 +1,5 @@
-// The native backend beside the reference backend, over the grid of settings: the first gradient
-// and ten updates, each tensor judged by its own norm against float64.
+// The native backend beside the reference backend: evaluations, refusals and whole runs. Its updates
+// are judged by tests/parity/update_test.cc.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -15,73 +15,11 @@
 #include "server/engine/native/supports.h"
 #include "server/engine/trainer.h"
 #include "tests/engine/train_configs.h"
-#include "tests/native/three_ways.h"
+#include "tests/native/start.h"
 #include "tests/parity/grid.h"
 
 namespace ablate::engine {
 namespace {
-
-TEST(NativeParityTest, HasTheGradientsOfTheReferenceBackend) {
-  PrepareLaneThread();
-  Tally all;
-  int cases = 0;
-  for (const GridCase& grid : MakeGrid()) {
-    const RunConfig config = ForGradient(ConfigOf(grid));
-    if (!WhyNotNative(config).empty()) continue;
-    SCOPED_TRACE(Describe(grid, config));
-    const ParameterLayout layout = MakeLayout(config.model, config.training.rule);
-    const auto [exact, reference, native] =
-        TrainThreeWays(config, layout, {grid.batches[grid.compared].front()});
-    EXPECT_NEAR(native.losses[0], exact.losses[0], 2e-6 * std::max(1.0, exact.losses[0]));
-    EXPECT_NEAR(native.evaluation, exact.evaluation, 2e-5 * std::max(1.0, exact.evaluation));
-    // A ReLU's input may be rounded over its kink.
-    EXPECT_NEAR(native.norms[0], exact.norms[0], 1e-3 * exact.norms[0]);
-    const Tally tally =
-        Compare({native.first_slot, reference.first_slot, exact.first_slot}, config, layout, 3e-7);
-    EXPECT_LE(tally.worst, 30) << tally.where;
-    all.Add(tally);
-    ++cases;
-  }
-  RecordProperty("tensors", all.tensors);
-  RecordProperty("beyond_twice", all.beyond);
-  RecordProperty("reference_beyond_twice", all.reference_beyond);
-  EXPECT_GE(cases, 400);
-  // Within a case all tensors share what was rounded upstream, and either backend may have the
-  // better luck: some are beyond twice the other's error, one way and the other. On the whole
-  // neither is worse.
-  EXPECT_LE(all.beyond, all.tensors / 50) << all.reference_beyond << " the other way";
-  EXPECT_LE(all.MeanRatio(), 1.1);
-}
-
-TEST(NativeParityTest, MakesTheUpdatesOfTheReferenceBackend) {
-  PrepareLaneThread();
-  Tally all;
-  const std::vector<GridCase> grid = MakeGrid();
-  for (size_t i = 1; i < grid.size(); i += 4) {
-    const RunConfig config = ConfigOf(grid[i]);
-    if (!WhyNotNative(config).empty()) continue;
-    SCOPED_TRACE(Describe(grid[i], config));
-    const ParameterLayout layout = MakeLayout(config.model, config.training.rule);
-    const auto [exact, reference, native] =
-        TrainThreeWays(config, layout, grid[i].batches[grid[i].compared]);
-    for (size_t step = 0; step < exact.losses.size(); ++step) {
-      EXPECT_NEAR(native.losses[step], exact.losses[step],
-                  1e-4 * std::max(1.0, exact.losses[step]));
-    }
-    EXPECT_NEAR(native.average_evaluation, exact.average_evaluation,
-                1e-4 * std::max(1.0, exact.average_evaluation));
-    if (exact.buffers.defined()) {
-      const auto error = [&](const Trained& trained) {
-        return (trained.buffers - exact.buffers).norm().item<double>();
-      };
-      EXPECT_LE(error(native), 4 * error(reference) + 1e-5 * exact.buffers.norm().item<double>());
-    }
-    all.Add(Compare({native.values, reference.values, exact.values}, config, layout, 1e-6));
-  }
-  EXPECT_GE(all.tensors, 1000);
-  EXPECT_LE(all.beyond, all.tensors / 50) << all.reference_beyond << " the other way";
-  EXPECT_LE(all.MeanRatio(), 1.1);
-}
 
 EvaluationSums Evaluated(Backend& backend, const TokenBatch& batch) {
   EvaluationSums sums;
@@ -143,20 +81,6 @@ TEST(NativeParityTest, RefusesPartsOfOnePositionForBatchNormInTheSameWords) {
   EXPECT_EQ(native,
             "a batch of one position in all has no variance that BatchNorm could divide by");
   EXPECT_EQ(refusal(*TorchOf(run, Precision::kFloat32, start)), "LibTorch: " + native);
-}
-
-TEST(NativeParityTest, TrainsHeadsOfOneFeatureAsTheReferenceBackend) {
-  PrepareLaneThread();
-  RunConfig config = ForGradient(SmallTextRun(3));
-  config.model.heads = config.model.width;
-  const ParameterLayout layout = MakeLayout(config.model);
-  const TokenBatch batch = ShortRows(config.model, 2, 3);
-  const auto [exact, reference, native] = TrainThreeWays(config, layout, {batch});
-  EXPECT_NEAR(native.losses[0], exact.losses[0], 2e-6);
-  EXPECT_NEAR(reference.losses[0], exact.losses[0], 2e-6);
-  const Tally tally =
-      Compare({native.first_slot, reference.first_slot, exact.first_slot}, config, layout, 3e-7);
-  EXPECT_LE(tally.worst, 4) << tally.where;
 }
 
 TEST(NativeParityTest, IsAsItWasAfterAnUpdateThatIsNotMade) {

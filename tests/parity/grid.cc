@@ -85,7 +85,7 @@ ModelConfig DrawModel(Dice& dice) {
   return model;
 }
 
-TrainingConfig DrawTraining(Dice& dice, Precision precision) {
+TrainingConfig DrawTraining(Dice& dice) {
   TrainingConfig training;
   training.steps = 10;
   training.accumulation = dice.Pick({1u, 1u, 2u, 3u});
@@ -95,8 +95,7 @@ TrainingConfig DrawTraining(Dice& dice, Precision precision) {
   optimizer.learning_rate = optimizer.kind == OptimizerKind::kSgd ? 0.02 : 0.002;
   optimizer.beta1 = dice.Pick({0.85, 0.9});
   optimizer.beta2 = dice.Pick({0.99, 0.999});
-  // In float32 a small ε would let the rounding of near-zero gradients decide an update's sign.
-  optimizer.eps = precision == Precision::kFloat64 ? dice.Pick({1e-8, 1e-6}) : 1e-5;
+  optimizer.eps = dice.Pick({1e-8, 1e-6});
   optimizer.momentum = dice.Pick({0.0, 0.9});
   optimizer.weight_decay = dice.Pick({0.0, 0.01, 0.1});
   optimizer.weight_decay_on = dice.Pick({WeightDecayOn::kAll, WeightDecayOn::kMatrices});
@@ -140,8 +139,12 @@ GridCase DrawCase(uint64_t number) {
   GridCase drawn;
   drawn.name = "grid" + std::to_string(number);
   drawn.model = DrawModel(dice);
+  // Rotary positions turn pairs of features: other heads may have one.
+  if (number % 16 == 15 && drawn.model.positions != Positions::kRotary) {
+    drawn.model.heads = drawn.model.width;
+  }
   drawn.precision = number % 2 == 0 ? Precision::kFloat64 : Precision::kFloat32;
-  drawn.training = DrawTraining(dice, drawn.precision);
+  drawn.training = DrawTraining(dice);
   // Where a model is large or learns by feedback that grows through its blocks, a long step would
   // make ten of them diverge, and with them every rounding.
   drawn.training.optimizer.learning_rate *= drawn.model.width >= 64 ? 0.05 : 1;

@@ -165,12 +165,18 @@ class Dropout:
         return x * self.mask(x, site, line * self.context + key)
 
 
+def turns(time, pairs):
+    """Cosines and sines of p * 10000^(-j/pairs), [time, pairs]: constants, so that no Rounding moves them."""
+    angles = [[p * 10000**(-j / pairs) for j in range(pairs)] for p in range(time)]
+    return tuple(
+        torch.tensor([[of(angle) for angle in row] for row in angles], dtype=torch.float64)
+        for of in (math.cos, math.sin))
+
+
 def rotate(x):
     """Features j and j + s/2 of each head turned by p * 10000^(-2j/s) at position p."""
     time, size = x.shape[-2:]
-    pair = torch.arange(size // 2, dtype=torch.float64)
-    angle = torch.arange(time, dtype=torch.float64)[:, None] * 10000**(-2 * pair / size)
-    cos, sin = angle.cos().to(x.dtype), angle.sin().to(x.dtype)
+    cos, sin = (table.to(x.dtype) for table in turns(time, size // 2))
     a, b = x[..., :size // 2], x[..., size // 2:]
     return torch.cat([a * cos - b * sin, a * sin + b * cos], dim=-1)
 
@@ -309,12 +315,8 @@ class Transformer(nn.Module):
         if self.position_embedding is not None:
             x = x + self.position_embedding(torch.arange(time))
         if self.model["positions"] == "sinusoidal":
-            table = torch.zeros(time, width, dtype=torch.float64)
-            position = torch.arange(time, dtype=torch.float64)[:, None]
-            rate = 10000**(-torch.arange(0, width, 2, dtype=torch.float64) / width)
-            table[:, 0::2] = torch.sin(position * rate)
-            table[:, 1::2] = torch.cos(position * rate)[:, :width // 2]
-            x = x + table.to(x.dtype)
+            cos, sin = turns(time, width // 2)
+            x = x + torch.stack([sin, cos], dim=-1).flatten(1).to(x.dtype)
         return self.dropout.stream(x, "embedding")
 
     def forward(self, tokens, lengths):

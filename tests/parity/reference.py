@@ -1,11 +1,12 @@
 """What PyTorch computes for the parity tests: models and training written from their formulas.
 
-    python reference.py grid|names|characters|recall|cycles FOLDER
+    python reference.py runs|updates|names|characters|recall|cycles FOLDER
 
 Reads the cases that the C++ test wrote into FOLDER and writes the answers beside them. Exit code 77: a
 package is missing.
 """
 
+import contextlib
 import copy
 import glob
 import json
@@ -25,6 +26,7 @@ except ImportError as error:
     sys.exit(77)
 
 from model import Transformer
+from rounding import Rounding
 
 
 def cross_entropy(logits, targets, label_smoothing=0.0):
@@ -128,64 +130,141 @@ def scores(model, parts, inputs, lengths):
     return torch.cat(logits)
 
 
-def train(case, tensors):
-    """Every quantity that is compared, in torch's default precision."""
-    training = case["training"]
-    model = Transformer(case["model"], case["seed"], training["rule"])
-    load(model, tensors)
-    optimizer = make_optimizer(model, training)
-    average = copy.deepcopy(model)
-    out, losses, norms = {}, [], []
-    inputs, targets, lengths = (tensors[f"0.{key}"] for key in ("inputs", "targets", "lengths"))
-    with torch.no_grad():
-        out["logits"] = model.eval()(inputs, lengths)
-    for step in range(training["steps"]):
-        inputs, targets, lengths = (
-            tensors[f"{step}.{key}"] for key in ("inputs", "targets", "lengths"))
-        model.train()
-        model.dropout.step = step
-        logits = scores(model, training["accumulation"], inputs, lengths)
-        loss, norm, gradients = update(model, optimizer, training, step, logits, targets)
+class Run:
+    """One run of a case, in torch's default precision."""
+
+    def __init__(self, case, tensors):
+        self.training = case["training"]
+        self.tensors = tensors
+        self.model = Transformer(case["model"], case["seed"], self.training["rule"])
+        load(self.model, tensors)
+        self.optimizer = make_optimizer(self.model, self.training)
+        self.average = copy.deepcopy(self.model)
+
+    def batch(self, step):
+        return (self.tensors[f"{step}.{key}"] for key in ("inputs", "targets", "lengths"))
+
+    def logits(self):
+        """Of the first batch, without dropout."""
+        inputs, _, lengths = self.batch(0)
+        with torch.no_grad():
+            return self.model.eval()(inputs, lengths)
+
+    def step(self, step):
+        """Makes one update; returns its loss, its gradient's norm, and the gradients by name."""
+        inputs, targets, lengths = self.batch(step)
+        self.model.train()
+        self.model.dropout.step = step
+        logits = scores(self.model, self.training["accumulation"], inputs, lengths)
+        result = update(self.model, self.optimizer, self.training, step, logits, targets)
+        with torch.no_grad():
+            for kept, parameter in zip(self.average.parameters(), self.model.parameters()):
+                kept.copy_(self.training["ema"] * kept + (1 - self.training["ema"]) * parameter)
+            for name, value in self.average.statistics().items():
+                value.copy_(self.model.statistics()[name])
+        return result
+
+    def evaluations(self):
+        """Losses on the first batch: of the parameters and, where it is kept, of their average."""
+        inputs, targets, lengths = self.batch(0)
+        evaluated = [self.model, self.average] if self.training["ema"] > 0 else [self.model]
+        with torch.no_grad():
+            return [cross_entropy(m.eval()(inputs, lengths), targets).item() for m in evaluated]
+
+    def slots(self):
+        """What the optimizer keeps of each parameter: names of a checkpoint's tensors and PyTorch's."""
+        if self.training["optimizer"]["kind"] != "sgd":
+            return {"optimizer.first_moment": "exp_avg", "optimizer.second_moment": "exp_avg_sq"}
+        has_momentum = self.training["optimizer"]["momentum"] > 0
+        return {"optimizer.momentum": "momentum_buffer"} if has_momentum else {}
+
+    def state(self):
+        """All that the next update depends on, by the names of a checkpoint's tensors."""
+        state = {"buffer." + name: value for name, value in self.model.statistics().items()}
+        for name, parameter in self.model.named_parameters():
+            state["value." + name] = parameter
+            kept = self.optimizer.state[parameter]
+            for ours, theirs in self.slots().items():
+                state[f"{ours}.{name}"] = kept.get(theirs, torch.zeros_like(parameter))
+        if self.training["ema"] > 0:
+            state.update({"average." + name: p for name, p in self.average.named_parameters()})
+        return {name: tensor.detach().clone() for name, tensor in state.items()}
+
+    def restore(self, state, step):
+        """Sets the state that a run of the case had before `step`."""
+        with torch.no_grad():
+            for name, value in self.model.statistics().items():
+                value.copy_(state["buffer." + name])
+            for name, parameter in self.model.named_parameters():
+                parameter.copy_(state["value." + name])
+                kept = self.optimizer.state[parameter]
+                kept.update({t: state[f"{ours}.{name}"].clone() for ours, t in self.slots().items()})
+                if self.training["optimizer"]["kind"] != "sgd":
+                    kept["step"] = torch.tensor(float(step), dtype=torch.float32)
+            if self.training["ema"] > 0:
+                for name, parameter in self.average.named_parameters():
+                    parameter.copy_(state["average." + name])
+
+
+def run_case(path):
+    """A whole run in float64."""
+    case, tensors = read_case(path)
+    run = Run(case, tensors)
+    out, losses, norms = {"logits": run.logits()}, [], []
+    for step in range(case["training"]["steps"]):
+        loss, norm, gradients = run.step(step)
         if step == 0:
             out.update({"gradient." + name: gradient for name, gradient in gradients.items()})
         losses.append(loss)
         norms.append(norm)
-        with torch.no_grad():
-            for kept, parameter in zip(average.parameters(), model.parameters()):
-                kept.copy_(training["ema"] * kept + (1 - training["ema"]) * parameter)
-    out["losses"] = torch.tensor(losses, dtype=torch.float64)
-    out["norms"] = torch.tensor(norms, dtype=torch.float64)
-    for name, parameter in model.named_parameters():
-        out["final." + name] = parameter
-    for name, value in model.statistics().items():
-        out["buffer." + name] = value
-    inputs, targets, lengths = (tensors[f"0.{key}"] for key in ("inputs", "targets", "lengths"))
-    for name, value in average.statistics().items():
-        value.copy_(model.statistics()[name])
-    evaluated = [model, average] if training["ema"] > 0 else [model]
-    with torch.no_grad():
-        evaluations = [cross_entropy(m.eval()(inputs, lengths), targets).item() for m in evaluated]
-    out["evaluations"] = torch.tensor(evaluations, dtype=torch.float64)
-    if training["ema"] > 0:
-        for name, parameter in average.named_parameters():
-            out["average." + name] = parameter
-    return out
-
-
-def run_grid_case(path):
-    """In the case's precision, and of a float32 case in float64, too: what float32 costs PyTorch."""
-    case, tensors = read_case(path)
-    torch.set_default_dtype(torch.float64)
-    exact = train(case, {n: t.double() if t.is_floating_point() else t for n, t in tensors.items()})
-    out = {"exact." + name: tensor for name, tensor in exact.items()}
-    torch.set_default_dtype(torch.float64 if case["precision"] == "float64" else torch.float32)
-    out.update(exact if case["precision"] == "float64" else train(case, tensors))
+    out["losses"], out["norms"] = torch.tensor(losses), torch.tensor(norms)
+    out["evaluations"] = torch.tensor(run.evaluations())
+    out.update(run.state())
     answer(path, out)
 
 
-def grid(folder):
-    for path in sorted(glob.glob(os.path.join(folder, "*.case.safetensors"))):
-        run_grid_case(path)
+def updated(case, tensors, state, step, rounding=contextlib.nullcontext()):
+    """Every quantity that is compared after one update from a state."""
+    run = Run(case, tensors)
+    run.restore(state, step)
+    with rounding:
+        out = {"logits": run.logits()}
+        loss, norm, gradients = run.step(step)
+        out.update({"gradient." + name: gradient for name, gradient in gradients.items()})
+        evaluations = run.evaluations()
+    out.update(loss=torch.tensor(loss), norm=torch.tensor(norm), evaluations=torch.tensor(evaluations))
+    out.update(run.state())
+    return out
+
+
+def update_case(path, samples=4):
+    """One update of a float32 run in float64, from the run's own state as float32 holds it; beside every
+    quantity its unit: the root mean square over `samples` of what float32's roundings do to it."""
+    case, tensors = read_case(path)
+    tensors = {name: t.double() if t.is_floating_point() else t for name, t in tensors.items()}
+    state = Run(case, tensors).state()
+    for step in range(case["step"]):
+        after = updated(case, tensors, state, step)
+        state = {name: after[name].float().double() for name in state}
+    exact = updated(case, tensors, state, case["step"])
+    squares = dict.fromkeys(exact, 0.0)
+    for seed in range(samples):
+        moved = updated(case, tensors, state, case["step"], Rounding(seed))
+        for name, value in exact.items():
+            squares[name] += (moved[name] - value).square().sum().item()
+    out = {"before." + name: value.float() for name, value in state.items()}
+    out.update({"exact." + name: value for name, value in exact.items()})
+    out.update({"unit." + name: torch.tensor(math.sqrt(s / samples)) for name, s in squares.items()})
+    answer(path, out)
+
+
+def each(judge):
+    """Of every case of a folder, in float64."""
+    def run(folder):
+        torch.set_default_dtype(torch.float64)
+        for path in sorted(glob.glob(os.path.join(folder, "*.case.safetensors"))):
+            judge(path)
+    return run
 
 
 def cycles(folder):
@@ -294,4 +373,6 @@ def recall(folder):
 
 if __name__ == "__main__":
     torch.set_num_threads(1)
-    {"grid": grid, "names": names, "characters": characters, "recall": recall, "cycles": cycles}[sys.argv[1]](sys.argv[2])
+    modes = {"runs": each(run_case), "updates": each(update_case), "names": names, "characters": characters,
+             "recall": recall, "cycles": cycles}
+    modes[sys.argv[1]](sys.argv[2])

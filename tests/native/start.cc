@@ -1,0 +1,72 @@
+#include "tests/native/start.h"
+
+#include <ATen/CPUGeneratorImpl.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "server/engine/model/init.h"
+#include "server/engine/model/parameters.h"
+#include "server/engine/names.h"
+#include "server/engine/native/native_backend.h"
+#include "server/engine/train/checkpoint.h"
+#include "server/engine/train/torch_backend.h"
+
+namespace ablate::engine {
+
+Start StartOf(const RunConfig& config, const ParameterLayout& layout) {
+  ModelConfig model = config.model;
+  model.init = {InitKind::kXavier, InitStreams::kByName};
+  const at::Tensor flat = InitialParameters(model, layout, config.seed);
+  at::Generator generator = at::make_generator<at::CPUGeneratorImpl>(config.seed);
+  const double deviation = 0.1 * std::min(1.0, std::sqrt(24.0 / model.width));
+  const at::Tensor initial = InitialBuffers(layout, config.seed);
+  return {0.5 * flat + at::empty_like(flat).normal_(0, deviation, generator),
+          initial.defined() ? 3 * initial : initial};
+}
+
+std::vector<float> FloatsOf(const at::Tensor& tensor) {
+  if (!tensor.defined()) return {};
+  const at::Tensor host = tensor.to(at::kFloat).contiguous();
+  return {host.const_data_ptr<float>(), host.const_data_ptr<float>() + host.numel()};
+}
+
+namespace {
+
+std::string Bytes(const at::Tensor& tensor) {
+  const at::Tensor whole = tensor.contiguous();
+  return {static_cast<const char*>(whole.const_data_ptr()), whole.nbytes()};
+}
+
+}  // namespace
+
+std::unique_ptr<Backend> TorchOf(RunConfig config, Precision precision, const Start& start) {
+  config.precision = precision;
+  auto backend = MakeTorchBackend({config});
+  EXPECT_TRUE(backend.ok()) << backend.status();
+  const at::TensorOptions options = TensorOptionsOf(Device::kCpu, precision);
+  const std::string values = Bytes(start.values.to(options));
+  const std::string buffers =
+      start.buffers.defined() ? Bytes(start.buffers.to(options)) : std::string();
+  const std::string zeros(values.size(), '\0');
+  RunTensors tensors = {(*backend)->Tensors(0)->type, values, buffers, {}};
+  for (const std::string& name : OptimizerSlots(config.training)) {
+    tensors.slots.push_back({name, name == kAverageSlot ? values : zeros});
+  }
+  EXPECT_TRUE((*backend)->SetTensors(0, tensors).ok());
+  return *std::move(backend);
+}
+
+std::unique_ptr<Backend> NativeOf(const RunConfig& config, const Start& start,
+                                  const native::Kernels& kernels) {
+  return native::MakeNativeBackend(
+      config, {FloatsOf(start.values), FloatsOf(start.buffers), nullptr}, kernels);
+}
+
+std::string Describe(const GridCase& grid, const RunConfig& config) {
+  return grid.name + " " + ModelJson(config.model) + " " +
+         std::string(NameOf(config.training.rule));
+}
+
+}  // namespace ablate::engine

@@ -1,0 +1,85 @@
+#include "tests/parity/grid_run.h"
+
+#include <ATen/CPUGeneratorImpl.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "server/engine/model/init.h"
+#include "server/engine/model/parameters.h"
+#include "server/engine/names.h"
+#include "server/engine/train/checkpoint.h"
+#include "server/engine/train/run_loop.h"
+#include "server/engine/trainer.h"
+
+namespace ablate::engine {
+
+RunConfig ConfigOf(const GridCase& grid, int run) {
+  RunConfig config;
+  config.model = grid.model;
+  config.training = grid.training;
+  config.precision = grid.precision;
+  config.seed = static_cast<uint32_t>(run) + 1;
+  return config;
+}
+
+at::Tensor StartOf(const GridCase& grid, const ParameterLayout& layout, int run) {
+  ModelConfig model = grid.model;
+  model.init = {InitKind::kXavier, InitStreams::kByName};
+  const uint32_t seed = ConfigOf(grid, run).seed;
+  const at::Tensor flat = InitialParameters(model, layout, seed);
+  at::Generator generator = at::make_generator<at::CPUGeneratorImpl>(seed);
+  // In wide models less, or blocks without norms would make more of everything until softmax is
+  // saturated and what is left of its gradient is rounding.
+  const double deviation = 0.1 * std::min(1.0, std::sqrt(24.0 / grid.model.width));
+  return 0.5 * flat + at::empty_like(flat).normal_(0, deviation, generator);
+}
+
+at::Tensor BuffersOf(const ParameterLayout& layout, int run) {
+  const at::Tensor initial = InitialBuffers(layout, static_cast<uint32_t>(run) + 1);
+  return initial.defined() ? 3 * initial : initial;
+}
+
+double RateOf(const GridCase& grid, uint32_t step) {
+  const TrainingConfig& training = grid.training;
+  return LearningRate(training.schedule, training.optimizer.learning_rate, step, training.steps);
+}
+
+void WriteGridCase(const std::string& folder, const GridCase& grid, uint32_t step) {
+  const ParameterLayout layout = MakeLayout(grid.model, grid.training.rule);
+  const at::TensorOptions options = TensorOptionsOf(Device::kCpu, grid.precision);
+  TensorMap tensors =
+      ByName(layout.parameters, StartOf(grid, layout, grid.compared).to(options), "initial.");
+  if (layout.buffer_size > 0) {
+    tensors.merge(ByName(layout.buffers, BuffersOf(layout, grid.compared).to(options), "buffer."));
+  }
+  for (uint32_t i = 0; i < grid.training.steps; ++i) {
+    const TokenBatch& batch = grid.batches[static_cast<size_t>(grid.compared)][i];
+    const std::string prefix = std::to_string(i) + ".";
+    const bool last = grid.model.loss == LossPositions::kLast;
+    tensors[prefix + "inputs"] = at::tensor(batch.inputs, at::kLong).view({batch.rows, -1});
+    tensors[prefix + "targets"] =
+        at::tensor(batch.targets, at::kLong).view({batch.rows, last ? 1 : batch.length});
+    tensors[prefix + "lengths"] = at::tensor(batch.lengths, at::kLong);
+  }
+  WriteCase(folder, grid.name,
+            {{"model", nlohmann::json::parse(ModelJson(grid.model))},
+             {"training", TrainingJson(grid.training)},
+             {"seed", ConfigOf(grid, grid.compared).seed},
+             {"step", step}},
+            tensors);
+}
+
+absl::string_view BytesOf(const at::Tensor& tensor) {
+  return {static_cast<const char*>(tensor.const_data_ptr()), tensor.nbytes()};
+}
+
+at::Tensor RealPositions(const GridCase& grid, const at::Tensor& logits) {
+  const TokenBatch& batch = grid.batches[static_cast<size_t>(grid.compared)].front();
+  if (grid.model.loss == LossPositions::kLast) return logits;
+  const at::Tensor real =
+      at::arange(batch.length).lt(at::tensor(batch.lengths, at::kLong).unsqueeze(1));
+  return logits.index({real});
+}
+
+}  // namespace ablate::engine

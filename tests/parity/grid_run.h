@@ -1,0 +1,54 @@
+// Runs of the grid's cases: the parameters that they begin with, and their files for reference.py.
+#ifndef ABLATE_TESTS_PARITY_GRID_RUN_H_
+#define ABLATE_TESTS_PARITY_GRID_RUN_H_
+
+#include <ATen/ATen.h>
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "absl/strings/string_view.h"
+#include "server/engine/layout.h"
+#include "server/engine/train/backend.h"
+#include "tests/parity/exchange.h"
+#include "tests/parity/grid.h"
+
+namespace ablate::engine {
+
+// A run of a case's stack as the trainers are given it. Its seed is its number + 1.
+RunConfig ConfigOf(const GridCase& grid, int run);
+
+// Random parameters [P] in which no gain is 1 and no shift 0.
+at::Tensor StartOf(const GridCase& grid, const ParameterLayout& layout, int run);
+
+// Feedback three times as large as it is drawn, and running variances that are not 1: all of it is
+// to be seen in gradients and scores. Undefined if the layout has no buffers.
+at::Tensor BuffersOf(const ParameterLayout& layout, int run);
+
+// The learning rate of an update.
+double RateOf(const GridCase& grid, uint32_t step);
+
+// Writes FOLDER/NAME.case.safetensors, of the run that is compared. `step` is the update that is
+// compared where only one is.
+void WriteGridCase(const std::string& folder, const GridCase& grid, uint32_t step);
+
+// The bytes of a contiguous tensor, which must outlive them.
+absl::string_view BytesOf(const at::Tensor& tensor);
+
+// Parameters or buffers of `flat` by PREFIX and their names.
+template <typename Info>
+TensorMap ByName(const std::vector<Info>& infos, const at::Tensor& flat, const std::string& prefix) {
+  TensorMap named;
+  for (const Info& info : infos) {
+    named[prefix + info.name] = flat.narrow(0, info.offset, info.size).view(info.shape).clone();
+  }
+  return named;
+}
+
+// Scores of a batch without those behind a row's end, which hold whatever padding gives.
+at::Tensor RealPositions(const GridCase& grid, const at::Tensor& logits);
+
+}  // namespace ablate::engine
+
+#endif  // ABLATE_TESTS_PARITY_GRID_RUN_H_

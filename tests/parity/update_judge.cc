@@ -1,0 +1,225 @@
+#include "tests/parity/update_judge.h"
+
+#include <ATen/ATen.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <memory>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/strip.h"
+#include "server/engine/layout.h"
+#include "server/engine/model/transformer.h"
+#include "server/engine/names.h"
+#include "server/engine/native/native_backend.h"
+#include "server/engine/native/supports.h"
+#include "server/engine/train/checkpoint.h"
+#include "server/engine/train/torch_backend.h"
+#include "tests/parity/exchange.h"
+#include "tests/parity/grid_run.h"
+
+namespace ablate::engine {
+namespace {
+
+// The update of a case that is judged: over the cases each of a run's ten.
+uint32_t StepOf(const GridCase& grid) {
+  return static_cast<uint32_t>(std::stoul(grid.name.substr(4)) / 2) % grid.training.steps;
+}
+
+// A run's tensors in float32, flat as the layout orders them.
+struct State {
+  at::Tensor values;   // [P]
+  at::Tensor buffers;  // undefined where there are none
+  TensorMap slots;     // by name, [P] each; a missing one is 0
+};
+
+// PyTorch's state before the update.
+State StateOf(const GridCase& grid, const ParameterLayout& layout, const TensorMap& answer) {
+  const auto flat = [&](const std::string& prefix) {
+    at::Tensor whole = at::zeros({layout.size});
+    for (const ParameterInfo& info : layout.parameters) {
+      const auto found = answer.find(absl::StrCat("before.", prefix, info.name));
+      if (found == answer.end()) return whole;  // no optimizer of the case has it
+      whole.narrow(0, info.offset, info.size).copy_(found->second.flatten());
+    }
+    return whole;
+  };
+  State state = {flat("value."), {}, {}};
+  for (const std::string& slot : OptimizerSlots(grid.training)) {
+    state.slots[slot] = flat(slot + ".");
+  }
+  const at::Tensor initial = BuffersOf(layout, grid.compared);
+  if (initial.defined()) state.buffers = initial.to(at::kFloat);
+  for (const BufferInfo& info : layout.buffers) {
+    const auto found = answer.find("before.buffer." + info.name);
+    if (found == answer.end()) continue;  // feedback stays as it is
+    state.buffers.narrow(0, info.offset, info.size).copy_(found->second.flatten());
+  }
+  return state;
+}
+
+std::unique_ptr<Backend> MakeBackend(const std::string& name, const RunConfig& config,
+                                     const State& state) {
+  std::unique_ptr<Backend> backend;
+  if (name == "native") {
+    std::vector<float> values(static_cast<size_t>(state.values.numel()));
+    std::vector<float> buffers(state.buffers.defined() ? state.buffers.numel() : 0);
+    backend = native::MakeNativeBackend(config, {std::move(values), std::move(buffers), nullptr});
+  } else {
+    auto made = MakeTorchBackend({config});
+    EXPECT_TRUE(made.ok()) << made.status();
+    backend = *std::move(made);
+  }
+  const at::Tensor zeros = at::zeros_like(state.values);
+  RunTensors tensors = {TensorType::kF32, BytesOf(state.values), "", {}};
+  if (state.buffers.defined()) tensors.buffers = BytesOf(state.buffers);
+  for (const std::string& slot : OptimizerSlots(config.training)) {
+    const auto found = state.slots.find(slot);
+    tensors.slots.push_back({slot, BytesOf(found == state.slots.end() ? zeros : found->second)});
+  }
+  EXPECT_TRUE(backend->SetTensors(0, tensors).ok());
+  return backend;
+}
+
+// One update by plain SGD leaves the gradient in its momentum's slot.
+RunConfig ForGradient(RunConfig config) {
+  config.training.optimizer.kind = OptimizerKind::kSgd;
+  config.training.optimizer.momentum = 0;
+  config.training.optimizer.weight_decay = 0;
+  config.training.clip = 0;
+  config.training.ema = 0;
+  return config;
+}
+
+at::Tensor FlatOf(const RunTensors& tensors, absl::string_view bytes) {
+  return FlatTensor(tensors.type, {bytes});
+}
+
+// The scores of the first batch before the update.
+at::Tensor LogitsOf(const GridCase& grid, const ParameterLayout& layout, const State& state) {
+  const at::TensorOptions options = TensorOptionsOf(Device::kCpu, Precision::kFloat32);
+  const at::Tensor row = state.values.unsqueeze(0);
+  const at::Tensor buffers = state.buffers.defined() ? state.buffers.unsqueeze(0) : state.buffers;
+  const ModelParameters model =
+      BindParameters(grid.model, layout, ParameterViews(layout, row), buffers);
+  const TokenBatch& batch = grid.batches[static_cast<size_t>(grid.compared)].front();
+  const at::Tensor logits =
+      Logits(grid.model, model, MakeStackBatch({&batch}, grid.model.loss, options), Pass())[0];
+  return grid.model.loss == LossPositions::kLast
+             ? logits
+             : logits.view({batch.rows, batch.length, logits.size(-1)});
+}
+
+// The quantities of reference.py after the update by a backend.
+TensorMap Updated(const std::string& name, const GridCase& grid, const ParameterLayout& layout,
+                  const State& state) {
+  const RunConfig config = ConfigOf(grid, grid.compared);
+  const auto& batches = grid.batches[static_cast<size_t>(grid.compared)];
+  const uint32_t step = StepOf(grid);
+  const UpdateRequest request = {&batches[step], step, RateOf(grid, step)};
+  TensorMap out;
+  const RunConfig plain = ForGradient(config);
+  const auto differentiating = MakeBackend(name, plain, state);
+  EXPECT_TRUE(differentiating->Step({request}).ok());
+  const auto differentiated = differentiating->Tensors(0);
+  out = ByName(layout.parameters, FlatOf(*differentiated, differentiated->slots.front().bytes),
+              "gradient.");
+
+  const auto backend = MakeBackend(name, config, state);
+  const auto result = backend->Step({request});
+  EXPECT_TRUE(result.ok() && result->front().made) << result.status();
+  out["loss"] = at::scalar_tensor(result->front().loss, at::kDouble);
+  out["norm"] = at::scalar_tensor(result->front().gradient_norm, at::kDouble);
+  std::vector<double> evaluations;
+  for (const Evaluated what : {Evaluated::kCurrent, Evaluated::kAverage}) {
+    if (what == Evaluated::kAverage && config.training.ema == 0) continue;
+    EvaluationSums sums;
+    EXPECT_TRUE(backend->Evaluate(0, what, batches.front(), &sums).ok());
+    evaluations.push_back(sums.loss / sums.tokens);
+  }
+  out["evaluations"] = at::tensor(evaluations, at::kDouble);
+  const auto after = backend->Tensors(0);
+  out.merge(ByName(layout.parameters, FlatOf(*after, after->parameters), "value."));
+  if (layout.buffer_size > 0) {
+    out.merge(ByName(layout.buffers, FlatOf(*after, after->buffers), "buffer."));
+  }
+  for (const NamedBytes& slot : after->slots) {
+    out.merge(ByName(layout.parameters, FlatOf(*after, slot.bytes), slot.name + "."));
+  }
+  // The native backend does not show its scores.
+  if (name == "torch") out["logits"] = LogitsOf(grid, layout, state);
+  return out;
+}
+
+// Adds the errors of a backend's quantities; returns a line for each that is beyond rounding.
+std::string Judge(const GridCase& grid, const TensorMap& ours, const TensorMap& answer,
+                  UpdateTally* tally) {
+  std::string failures;
+  for (const auto& [key, whole] : answer) {
+    absl::string_view name = key;
+    if (!absl::ConsumePrefix(&name, "exact.")) continue;
+    const auto found = ours.find(std::string(name));
+    if (found == ours.end()) {
+      if (name != "logits") absl::StrAppend(&failures, grid.name, ": there is no ", name, "\n");
+      continue;
+    }
+    const auto shown = [&](const at::Tensor& tensor) {
+      return (name == "logits" ? RealPositions(grid, tensor) : tensor).to(at::kDouble);
+    };
+    const at::Tensor exact = shown(whole);
+    const double error = (shown(found->second) - exact).norm().item<double>();
+    // Every tensor is rounded when it is stored, and what is below float32's range may become 0.
+    const double unit = answer.at(absl::StrCat("unit.", name)).item<double>() +
+                        0x1p-24 * exact.norm().item<double>() +
+                        0x1p-126 * std::sqrt(static_cast<double>(exact.numel()));
+    const double units = error == 0 ? 0 : error / unit;
+    tally->errors.push_back(units);
+    if (units <= kMostUnits) continue;
+    absl::StrAppend(&failures, grid.name, " update ", StepOf(grid), ": ", name, " of norm ",
+                    exact.norm().item<double>(), " is wrong by ", error, ", ", units, " units; ",
+                    ModelJson(grid.model), " ", TrainingJson(grid.training).dump(), "\n");
+  }
+  ++tally->cases;
+  return failures;
+}
+
+}  // namespace
+
+double UpdateTally::MeanError() const {
+  double squares = 0;
+  for (const double error : errors) squares += error * error;
+  return std::sqrt(squares / static_cast<double>(errors.size()));
+}
+
+double UpdateTally::Beyond(double units) const {
+  const auto beyond = [&](double error) { return error > units; };
+  return static_cast<double>(std::count_if(errors.begin(), errors.end(), beyond)) /
+         static_cast<double>(errors.size());
+}
+
+double UpdateTally::Worst() const { return *std::max_element(errors.begin(), errors.end()); }
+
+UpdateVerdict JudgeUpdates(const std::vector<GridCase>& cases) {
+  UpdateVerdict verdict;
+  const ScratchFolder folder;
+  for (const GridCase& grid : cases) WriteGridCase(folder.path(), grid, StepOf(grid));
+  verdict.missing = RunReference("updates", folder.path());
+  if (!verdict.missing.empty()) return verdict;
+  for (const GridCase& grid : cases) {
+    const TensorMap answer = ReadAnswer(folder.path(), grid.name);
+    const RunConfig config = ConfigOf(grid, grid.compared);
+    const ParameterLayout layout = MakeLayout(config.model, config.training.rule);
+    const State state = StateOf(grid, layout, answer);
+    for (const std::string backend : {"torch", "native"}) {
+      if (backend == "native" && !WhyNotNative(config).empty()) continue;
+      const std::string failures =
+          Judge(grid, Updated(backend, grid, layout, state), answer, &verdict.tallies[backend]);
+      if (!failures.empty()) absl::StrAppend(&verdict.failures, backend, " ", failures);
+    }
+  }
+  return verdict;
+}
+
+}  // namespace ablate::engine

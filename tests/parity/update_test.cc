@@ -1,0 +1,36 @@
+// One update in float32 by either backend beside PyTorch in float64, from PyTorch's own state, over
+// the grid of settings.
+#include "tests/parity/update_judge.h"
+
+#include <gtest/gtest.h>
+
+#include <string>
+#include <vector>
+
+#include "server/engine/trainer.h"
+
+namespace ablate::engine {
+namespace {
+
+TEST(UpdateParityTest, IsWithinRoundingOfPyTorchByEitherBackend) {
+  std::vector<GridCase> cases;
+  for (const GridCase& settings : MakeGrid()) {
+    if (settings.precision == Precision::kFloat32) cases.push_back(settings);
+  }
+  PrepareLaneThread();
+  const UpdateVerdict verdict = JudgeUpdates(cases);
+  if (!verdict.missing.empty()) GTEST_SKIP() << verdict.missing;
+  EXPECT_EQ(verdict.failures, "");
+  for (const auto& [backend, tally] : verdict.tallies) {
+    SCOPED_TRACE(backend);
+    RecordProperty(backend + "_error", std::to_string(tally.MeanError()));
+    RecordProperty(backend + "_beyond_four_units", std::to_string(tally.Beyond(4)));
+    RecordProperty(backend + "_worst", std::to_string(tally.Worst()));
+    EXPECT_GE(tally.cases, 190);
+    EXPECT_LE(tally.MeanError(), 1.0);
+    EXPECT_LE(tally.Beyond(4), 0.01);
+  }
+}
+
+}  // namespace
+}  // namespace ablate::engine
