@@ -1,11 +1,32 @@
 #!/usr/bin/env bash
-# Installs, builds and passes every test. Usage: tests/run.sh [--all|--cuda]
+# Installs, builds and passes every test. Usage: tests/run.sh [--all|--cuda|--cpu [default|avx2|avx512]...]
 #   --all   adds sanitizers, clang and clang-tidy
 #   --cuda  instead: builds the programs with PyPI's own torch wheel, the CUDA build, and trains a short run; a GPU is not needed
+#   --cpu   passes the tests as on lesser processors: once per named instruction set, by default with each that this machine has
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
 run_tests() { ctest --test-dir "$1" --output-on-failure -j "$(nproc)"; }
+
+# Prints the instruction sets that the libraries tell apart and this machine has.
+instruction_sets() {
+  echo default
+  ! grep -qw avx2 /proc/cpuinfo || echo avx2
+  ! grep -qw avx512f /proc/cpuinfo || echo avx512
+}
+
+# run_tests_on SET: with LibTorch, the native kernels, MKL and oneDNN bounded to an instruction set.
+run_tests_on() {
+  local mkl onednn
+  case "$1" in
+    default) mkl=SSE4_2 onednn=SSE41 ;;
+    avx2) mkl=AVX2 onednn=AVX2 ;;
+    avx512) mkl=AVX512 onednn=AVX512_CORE ;;
+    *) echo "--cpu: $1 is not an instruction set; expected default, avx2 or avx512" >&2; exit 64 ;;
+  esac
+  echo "Testing with the instruction set $1"
+  ATEN_CPU_CAPABILITY=$1 MKL_ENABLE_INSTRUCTIONS=$mkl ONEDNN_MAX_CPU_ISA=$onednn run_tests build
+}
 
 # smoke_training FOLDER: a personal server of the programs in FOLDER trains one run, and its loss falls.
 smoke_training() (
@@ -30,6 +51,12 @@ case "${1:-}" in
     deploy/setup.sh --cuda
     smoke_training build/cuda/bin
     ;;
+  --cpu)
+    shift
+    [ $# -gt 0 ] || set -- $(instruction_sets)
+    deploy/setup.sh --tests
+    for instructions in "$@"; do run_tests_on "$instructions"; done
+    ;;
   --all)
     deploy/setup.sh --all
     for preset in asan tsan; do
@@ -41,5 +68,5 @@ case "${1:-}" in
     tests/tidy.sh
     run_tests build
     ;;
-  *) echo "usage: tests/run.sh [--all|--cuda]" >&2; exit 64 ;;
+  *) echo "usage: tests/run.sh [--all|--cuda|--cpu [default|avx2|avx512]...]" >&2; exit 64 ;;
 esac

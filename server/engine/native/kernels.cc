@@ -1,5 +1,8 @@
 #include "server/engine/native/kernels.h"
 
+#include <cstdlib>
+#include <string_view>
+
 // AVX-512, AVX2 with fused multiply-add, and what every machine has: more targets would cost time
 // to compile and gain nothing here.
 #define HWY_DISABLED_TARGETS (HWY_AVX3_DL | HWY_SSE4)
@@ -55,14 +58,28 @@ HWY_AFTER_NAMESPACE();
 #if HWY_ONCE
 namespace ablate::engine::native {
 
+namespace {
+
+// The targets that ATEN_CPU_CAPABILITY leaves: it bounds LibTorch's, and one bound for both keeps
+// the two trainers on the same instructions. LibTorch warns of a name that it doesn't know.
+int64_t AllowedTargets() {
+  const char* variable = std::getenv("ATEN_CPU_CAPABILITY");
+  const std::string_view capability = variable == nullptr ? "" : variable;
+  if (capability == "default") return 0;
+  if (capability == "avx2") return HWY_AVX2;
+  return HWY_AVX2 | HWY_AVX3;
+}
+
+}  // namespace
+
 std::vector<const Kernels*> AllKernels() {
-  const int64_t supported = hwy::SupportedTargets();
+  const int64_t usable = hwy::SupportedTargets() & AllowedTargets();
   std::vector<const Kernels*> all;
 #if HWY_TARGETS & HWY_AVX3
-  if (supported & HWY_AVX3) all.push_back(&N_AVX3::kKernels);
+  if (usable & HWY_AVX3) all.push_back(&N_AVX3::kKernels);
 #endif
 #if HWY_TARGETS & HWY_AVX2
-  if (supported & HWY_AVX2) all.push_back(&N_AVX2::kKernels);
+  if (usable & HWY_AVX2) all.push_back(&N_AVX2::kKernels);
 #endif
   all.push_back(&HWY_NAMESPACE::kKernels);
   return all;
