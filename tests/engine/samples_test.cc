@@ -54,7 +54,7 @@ SampleOptions Count(uint32_t count) {
   return options;
 }
 
-// Models whose parts differ, all causal.
+// Models whose parts differ, none of which looks ahead.
 std::vector<RunConfig> CausalModels() {
   std::vector<RunConfig> models(6, SmallDocumentsRun(3));
   models[1].model.norm.placement = NormPlacement::kPost;
@@ -75,6 +75,7 @@ std::vector<RunConfig> CausalModels() {
   models[4].model.dropout = 0.1;
   models[4].training.rule = LearningRule::kFeedbackAlignment;
   models[5].model.attention.kind = AttentionKind::kNone;
+  models[5].model.attention.causal = false;
   models[5].model.norm.kind = NormKind::kL2;
   models[5].model.positions = Positions::kSinusoidal;
   models[5].model.activation = Activation::kSwiglu;

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 
+#include "server/engine/layout.h"
 #include "server/engine/model/transformer.h"
 
 namespace ablate::engine {
@@ -69,7 +70,7 @@ class PrefixReader : public SequenceReader {
 
 std::unique_ptr<SequenceReader> MakeTorchReader(const ModelConfig& config,
                                                 const ModelParameters& parameters, int sequences) {
-  if (config.attention.causal) {
+  if (!LooksAhead(config)) {
     return std::make_unique<CausalReader>(config, parameters, sequences);
   }
   return std::make_unique<PrefixReader>(config, parameters, sequences);
