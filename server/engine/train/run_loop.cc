@@ -68,13 +68,15 @@ Outcome Verdict(const StackRun& run, std::optional<double> final_loss) {
   return converged ? Outcome::kDone : Outcome::kDiverged;
 }
 
-// The held-out batch with the most tokens, the first of equals: the same at every evaluation. Of at
-// least one.
-TokenBatch LargestHeldOut(const BatchSource& source) {
-  TokenBatch largest = source.HeldOut(0);
-  for (size_t i = 1; i < source.HeldOutBatches(); ++i) {
-    TokenBatch batch = source.HeldOut(i);
-    if (batch.tokens() > largest.tokens()) largest = std::move(batch);
+// Returns the index of the held-out batch with the most tokens, the first of equals; there must be
+// one. Makes every batch: a run asks once.
+size_t LargestHeldOut(const BatchSource& source) {
+  size_t largest = 0;
+  uint64_t most = 0;
+  for (size_t i = 0; i < source.HeldOutBatches(); ++i) {
+    const uint64_t tokens = source.HeldOut(i).tokens();
+    if (tokens > most) largest = i;
+    most = std::max(most, tokens);
   }
   return largest;
 }
@@ -197,8 +199,9 @@ absl::StatusOr<bool> RunLoop::FinishEvaluation(int index, absl::FunctionRef<bool
 
 absl::Status RunLoop::RecordGradients(int index) {
   StackRun& run = runs_[index];
+  if (!run.largest_held_out.has_value()) run.largest_held_out = LargestHeldOut(*run.source);
   absl::StatusOr<std::vector<RecordedValue>> recorded =
-      backend_->RecordGradients(index, LargestHeldOut(*run.source));
+      backend_->RecordGradients(index, run.source->HeldOut(*run.largest_held_out));
   if (!recorded.ok()) return recorded.status();
   run.results.recorded = *std::move(recorded);
   ++run.progress.evaluated;

@@ -49,6 +49,7 @@ struct StackRun {
 
   RunProgress progress;
   std::optional<double> first_evaluation;  // held-out loss at step 0
+  std::optional<size_t> largest_held_out;  // index of the batch that is recorded of, once known
   bool visited = false;                    // evaluation and checkpoint of progress.step are made
   VisitResults results;                    // of progress.step
   // The update of progress.step can't be made: its points, reported when the run's end is visited.
