@@ -8,6 +8,9 @@
 #include <cmath>
 #include <vector>
 
+#include "absl/strings/str_format.h"
+#include "absl/strings/str_join.h"
+#include "tests/docs_page.h"
 #include "tests/report/compare/interquartile_mean.h"
 #include "tests/report/compare/oracle_stream.h"
 
@@ -174,6 +177,23 @@ TEST(RandomStreamTest, DrawsBelowABoundEvenly) {
   for (int i = 0; i < 70000; ++i) ++counts[stream.Below(7)];
   for (const int count : counts) EXPECT_NEAR(count, 10000, 5 * std::sqrt(10000 * 6 / 7.));
   EXPECT_EQ(stream.Below(1), 0u);
+}
+
+TEST(RandomStreamTest, DrawsTheResamplesOfThePage) {
+  RandomStream stream(BootstrapOptions().seed);
+  std::vector<uint32_t> indices;
+  for (int i = 0; i < 12; ++i) indices.push_back(stream.Below(6));
+  ExpectRow("random-streams.md", "indices of the first two resamples of 6 differences",
+            absl::StrJoin(indices, " "));
+}
+
+TEST(SignFlipTest, DrawsTheSignsOfThePage) {
+  std::vector<double> differences;
+  for (int i = 1; i <= 21; ++i) differences.push_back(i % 2 == 1 ? i : -i);
+  const SignFlipResult result = SignFlipTest(differences);
+  EXPECT_FALSE(result.exact);
+  ExpectRow("random-streams.md", "`p_sign_flip` of the 21 differences 1, −2, 3, −4 … 21",
+            absl::StrFormat("%.10f", result.p.value));
 }
 
 TEST(ComparePairsTest, EqualsTheOracle) {
