@@ -8,6 +8,10 @@
 #include <functional>
 #include <string>
 
+#include "absl/strings/str_join.h"
+#include "absl/strings/str_replace.h"
+#include "tests/docs_page.h"
+
 namespace ablate::engine {
 namespace {
 
@@ -120,6 +124,38 @@ TEST(LayoutTest, CountsMatchTheRecallExperiment) {
   EXPECT_EQ(MakeLayout(model).size, 301586);
   model.norm.placement = NormPlacement::kNone;
   EXPECT_EQ(MakeLayout(model).size, 301074);
+}
+
+// Expects what has a name and a shape among the page's rows; the model's extents all differ.
+template <typename Info>
+void ExpectOnPage(const ModelConfig& model, const Info& info) {
+  std::vector<std::string> shape;
+  for (const int64_t extent : info.shape) {
+    shape.push_back(extent == model.vocabulary ? "V"
+                    : extent == model.context  ? "T"
+                    : extent == model.hidden   ? "h"
+                    : extent == model.width    ? "d"
+                                               : "3d");
+  }
+  ExpectRow("model.md",
+            absl::StrCat("`", absl::StrReplaceAll(info.name, {{"block.0.", "block.{i}."}}), "`"),
+            absl::StrCat("[", absl::StrJoin(shape, ", "), "]"));
+}
+
+TEST(LayoutTest, IsThatOfThePage) {
+  ModelConfig model;
+  model.vocabulary = 5;
+  model.layers = 1;
+  model.width = 6;
+  model.context = 7;
+  model.hidden = 8;
+  model.norm.placement = NormPlacement::kSandwich;
+  for (const LearningRule rule : {LearningRule::kBackprop, LearningRule::kFeedbackAlignment,
+                                  LearningRule::kDirectFeedbackAlignment}) {
+    const ParameterLayout layout = MakeLayout(model, rule);
+    for (const ParameterInfo& parameter : layout.parameters) ExpectOnPage(model, parameter);
+    for (const BufferInfo& buffer : layout.buffers) ExpectOnPage(model, buffer);
+  }
 }
 
 TEST(LayoutTest, ListsEveryParameterInOrderWhenAllSwitchesAreOn) {
