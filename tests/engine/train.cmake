@@ -5,6 +5,7 @@ ablate_test(engine_train_test
     samples_test.cc
     train_checks_test.cc
     train_dropout_test.cc
+    train_initial_values_test.cc
     train_lanes_test.cc
     train_model_test.cc
     train_norm_test.cc
@@ -18,4 +19,5 @@ ablate_test(engine_train_test
   LIBS ablate_engine
   TIMEOUT 300)
 target_compile_definitions(engine_train_test PRIVATE
+  ABLATE_DOCS="${PROJECT_SOURCE_DIR}/docs"
   ABLATE_EXAMPLES_DATA="${PROJECT_SOURCE_DIR}/examples/data")
