@@ -217,8 +217,8 @@ def run_case(path):
             out.update({"gradient." + name: gradient for name, gradient in gradients.items()})
         losses.append(loss)
         norms.append(norm)
-    out["losses"], out["norms"] = torch.tensor(losses), torch.tensor(norms)
-    out["evaluations"] = torch.tensor(run.evaluations())
+    out.update(losses=torch.tensor(losses), norms=torch.tensor(norms),
+               evaluations=torch.tensor(run.evaluations()))
     out.update(run.state())
     answer(path, out)
 
