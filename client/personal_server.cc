@@ -20,6 +20,7 @@ extern "C" {
 #include "absl/strings/str_cat.h"
 #include "client/logins.h"
 #include "process/identity.h"
+#include "process/socket_path.h"
 
 namespace ablate::client {
 namespace {
@@ -49,12 +50,20 @@ absl::StatusOr<std::string> ReadAddress(const Home& home) {
   std::ifstream in(home.address_file);
   std::string line;
   std::getline(in, line);
-  const absl::string_view address = absl::StripAsciiWhitespace(line);
-  if (!IsLocal(address)) {
-    return absl::UnavailableError(
-        absl::StrCat("no server runs in ", home.folder, ": run `ablate up`"));
+  const absl::string_view written = absl::StripAsciiWhitespace(line);
+  const absl::Status none =
+      absl::UnavailableError(absl::StrCat("no server runs in ", home.folder, ": run `ablate up`"));
+  if (!IsLocal(written)) return none;
+  // The file may be a copy, or moved with its folder, and then names another folder's server.
+  std::error_code error;
+  const Home real(std::filesystem::canonical(home.folder, error).string());
+  if (error) return none;
+  if (const auto socket = process::SocketInRunFolder(real, process::kClientSocket)) {
+    return process::SocketAddress(*socket);
   }
-  return std::string(address);
+  const std::string name = process::SocketNameElsewhere(real, process::kClientSocket);
+  if (!absl::EndsWith(written, absl::StrCat("/", name))) return none;
+  return std::string(written);
 }
 
 absl::StatusOr<ServerAddress> FindServer(const Environment& environment) {
@@ -87,17 +96,14 @@ absl::StatusOr<ServerAddress> FindServer(const Environment& environment) {
 }
 
 absl::StatusOr<ServerProcess> ServerProcess::Find(const Home& home) {
-  std::ifstream in(home.pid_file);
-  std::string line;
-  std::getline(in, line);
   const absl::Status none = absl::NotFoundError(absl::StrCat("no server runs in ", home.folder));
-  const auto written = process::FromLine(line);
-  if (!written) return none;
-  const int descriptor = pidfd_open(written->pid, 0);
+  const auto named = process::FindByPidFile(home.pid_file);
+  if (!named) return none;
+  const int descriptor = pidfd_open(named->process.pid, 0);
   if (descriptor < 0) return none;
   // Looked at after the descriptor holds on to the process: it can't become another one.
-  ServerProcess process(written->pid, descriptor);
-  if (process::Identify(written->pid) != written) return none;
+  ServerProcess process(named->process.pid, descriptor);
+  if (process::Identify(named->process.pid) != named->process) return none;
   return process;
 }
 

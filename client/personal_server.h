@@ -29,7 +29,8 @@ inline constexpr char kHomeHelp[] =
 // these says where.
 absl::StatusOr<Home> FindHome(const std::string& folder, const Environment& environment);
 
-// The address in the home's file. UNAVAILABLE, with what to do, if there is none.
+// Returns the address of the server that serves this very folder, whatever a copied or moved
+// address file names. UNAVAILABLE, with what to do, if there is none.
 absl::StatusOr<std::string> ReadAddress(const Home& home);
 
 // The server that commands talk to: $ABLATE_SERVER (an address on this machine, "personal", or the
@@ -41,8 +42,8 @@ absl::StatusOr<ServerAddress> FindServer(const Environment& environment);
 // for it.
 class ServerProcess {
  public:
-  // The process that the home's pid file names. NOT_FOUND if it has ended; its number may have
-  // become another's, also another server's.
+  // Finds the process that the home's pid file names. NOT_FOUND if it has ended, for its number may
+  // have become another's, or if the file was copied from another folder.
   static absl::StatusOr<ServerProcess> Find(const Home& home);
   ServerProcess(ServerProcess&& other) noexcept;
   ServerProcess& operator=(ServerProcess&&) = delete;

@@ -1,7 +1,9 @@
 #include "process/identity.h"
 
+#include <sys/stat.h>
 #include <unistd.h>
 
+#include <filesystem>
 #include <vector>
 
 #include "absl/strings/ascii.h"
@@ -11,6 +13,18 @@
 #include "process/file.h"
 
 namespace ablate::process {
+namespace {
+
+// The device and inode of the folder that holds `file`: a copy of it differs, and a moved one
+// doesn't. Empty if there is no such folder.
+std::string FolderOf(const std::string& file) {
+  struct stat info {};
+  const std::string folder = std::filesystem::path(file).parent_path().string();
+  if (stat(folder.c_str(), &info) != 0) return "";
+  return absl::StrCat(info.st_dev, " ", info.st_ino);
+}
+
+}  // namespace
 
 std::string BootId() {
   return std::string(absl::StripAsciiWhitespace(ReadWholeFile("/proc/sys/kernel/random/boot_id")));
@@ -49,16 +63,18 @@ std::optional<ProcessId> FromLine(absl::string_view text) {
 
 std::optional<PidFile> FindByPidFile(const std::string& file) {
   const std::string text = ReadWholeFile(file);
-  const auto written = FromLine(text);
-  if (!written || Identify(written->pid) != written) return std::nullopt;
   const std::vector<absl::string_view> lines = absl::StrSplit(text, '\n');
+  const auto written = FromLine(lines[0]);
+  if (!written || Identify(written->pid) != written) return std::nullopt;
+  // Empty in a file of an earlier version, whose process may still run.
+  const absl::string_view folder = lines.size() > 2 ? lines[2] : "";
+  if (!folder.empty() && folder != FolderOf(file)) return std::nullopt;
   return PidFile{*written, std::string(lines.size() > 1 ? lines[1] : "")};
 }
 
 absl::Status WritePidFile(const std::string& file, const PidFile& content) {
-  std::string text = absl::StrCat(ToLine(content.process), "\n");
-  if (!content.command.empty()) absl::StrAppend(&text, content.command, "\n");
-  return ReplaceFile(file, text);
+  return ReplaceFile(file, absl::StrCat(ToLine(content.process), "\n", content.command, "\n",
+                                        FolderOf(file), "\n"));
 }
 
 void RemovePidFile(const std::string& file, pid_t pid) {

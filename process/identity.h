@@ -39,9 +39,10 @@ struct PidFile {
   ProcessId process;
   std::string command;  // a second line: what it was started with; empty if unknown
 };
-// What a file says of a process that still is that very process; nothing if it names none.
+// Returns what a file says of a process that still is that very process; nothing if it names none,
+// or if the file was written in another folder: a copy of a folder has no processes.
 std::optional<PidFile> FindByPidFile(const std::string& file);
-// Replaces the file.
+// Replaces the file. A third line names the folder that holds it.
 absl::Status WritePidFile(const std::string& file, const PidFile& content);
 // Removes the file if it names process `pid`: it may be a later one's by now.
 void RemovePidFile(const std::string& file, pid_t pid);

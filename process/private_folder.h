@@ -38,7 +38,8 @@ struct HomeFiles {
   std::string folder;
   std::string run_folder;  // sockets, and what says which processes there are
   std::string log_folder;
-  std::string address_file;  // holds the server's address, "unix:PATH", while it serves
+  std::string address_file;  // holds the server's address, "unix:PATH", while it serves; a copy
+                             // of the folder has it, too
   std::string pid_file;      // of the server
   std::string log_file;      // of the server
 };

@@ -19,6 +19,7 @@
 #include "absl/strings/str_cat.h"
 #include "process/log_file.h"
 #include "process/private_folder.h"
+#include "process/socket_path.h"
 #include "server/access/sharing.h"
 #include "server/launch/home.h"
 #include "server/launch/local.h"
@@ -144,7 +145,7 @@ launch::WorkerCommand CpuWorker(const std::string& name, const std::string& role
   launch::WorkerCommand command;
   command.name = name;
   command.program = std::filesystem::absolute(flags.worker).string();
-  command.arguments = {absl::StrCat("--server=", launch::SocketAddress(home.worker_socket)),
+  command.arguments = {absl::StrCat("--server=", process::SocketAddress(home.worker_socket)),
                        absl::StrCat("--role=", role), absl::StrCat("--name=", name),
                        absl::StrCat("--lock=", home.run_folder, "/", name, ".lock"),
                        absl::StrCat("--resume-every=", flags.resume_every)};
@@ -201,8 +202,8 @@ absl::Status Program::Start(const Flags& flags, const launch::Home& home) {
   // The store has locked the folder.
   presence_ = std::make_unique<launch::Presence>(home);
   service::ServerOptions options;
-  options.client_address = launch::SocketAddress(presence_->client_draft());
-  options.worker_address = launch::SocketAddress(presence_->worker_draft());
+  options.client_address = process::SocketAddress(presence_->client_draft());
+  options.worker_address = process::SocketAddress(presence_->worker_draft());
   options.owner = UserName();
   options.sharing = sharing_.get();
   options.public_address = flags.listen;
@@ -306,7 +307,7 @@ absl::Status Serve(const Flags& flags, const sigset_t& signals) {
   if (absl::Status started = program.Start(flags, *home); !started.ok()) return started;
   absl::Status end = program.presence()->Announce();
   if (end.ok()) {
-    spdlog::info("serving {} on {}", home->folder, launch::SocketAddress(home->client_socket));
+    spdlog::info("serving {} on {}", home->folder, process::SocketAddress(home->client_socket));
     if (!flags.listen.empty()) {
       spdlog::info("serving others on {}, port {}", flags.listen, program.public_port());
     }

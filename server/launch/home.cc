@@ -2,27 +2,16 @@
 
 #include <unistd.h>
 
-#include <cstdint>
 #include <cstdlib>
+#include <utility>
 
 #include "absl/status/status.h"
-#include "absl/strings/ascii.h"
-#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_format.h"
 #include "absl/strings/string_view.h"
+#include "process/socket_path.h"
 
 namespace ablate::launch {
 namespace {
-
-constexpr size_t kMaxSocketPath = 107;  // sockaddr_un's 108 bytes hold a terminating zero
-
-// FNV-1a: the same folder gives the same socket after every restart.
-uint64_t Hash(absl::string_view text) {
-  uint64_t hash = 14695981039346656037u;
-  for (const char c : text) hash = (hash ^ static_cast<unsigned char>(c)) * 1099511628211u;
-  return hash;
-}
 
 // A private folder outside `home` for sockets whose path there would be too long.
 absl::StatusOr<std::string> ShortFolder() {
@@ -37,32 +26,19 @@ absl::StatusOr<std::string> ShortFolder() {
 }
 
 absl::StatusOr<std::string> SocketPath(const Home& home, absl::string_view name) {
-  const std::string natural = absl::StrCat(home.run_folder, "/", name);
-  if (natural.size() <= kMaxSocketPath) return natural;
+  if (auto natural = process::SocketInRunFolder(home, name)) return *std::move(natural);
   absl::StatusOr<std::string> folder = ShortFolder();
   if (!folder.ok()) return folder.status();
-  const std::string path = absl::StrFormat("%s/%016x-%s", *folder, Hash(home.folder), name);
-  if (path.size() > kMaxSocketPath) {
+  const std::string path = absl::StrCat(*folder, "/", process::SocketNameElsewhere(home, name));
+  if (path.size() > process::kMaxSocketPath) {
     return absl::FailedPreconditionError(
         absl::StrCat("socket path ", path, " is ", path.size(), " bytes long, at most ",
-                     kMaxSocketPath, " are allowed: choose a shorter XDG_RUNTIME_DIR"));
+                     process::kMaxSocketPath, " are allowed: choose a shorter XDG_RUNTIME_DIR"));
   }
   return path;
 }
 
 }  // namespace
-
-std::string SocketAddress(absl::string_view path) {
-  std::string address = "unix:";
-  for (const char c : path) {
-    if (absl::ascii_isalnum(static_cast<unsigned char>(c)) || absl::StrContains("/-._~", c)) {
-      address += c;
-    } else {
-      absl::StrAppendFormat(&address, "%%%02X", static_cast<unsigned char>(c));
-    }
-  }
-  return address;
-}
 
 absl::StatusOr<Home> PrepareHome(const std::string& folder) {
   const absl::StatusOr<std::string> real = process::MakePrivateHome(folder);
@@ -71,7 +47,7 @@ absl::StatusOr<Home> PrepareHome(const std::string& folder) {
   for (const std::string& part : {home.log_folder, home.run_folder}) {
     if (absl::Status made = process::MakePrivateFolder(part); !made.ok()) return made;
   }
-  absl::StatusOr<std::string> client = SocketPath(home, "ablate.sock");
+  absl::StatusOr<std::string> client = SocketPath(home, process::kClientSocket);
   if (!client.ok()) return client.status();
   absl::StatusOr<std::string> worker = SocketPath(home, "worker.sock");
   if (!worker.ok()) return worker.status();

@@ -5,7 +5,6 @@
 #include <string>
 
 #include "absl/status/statusor.h"
-#include "absl/strings/string_view.h"
 #include "process/private_folder.h"
 
 namespace ablate::launch {
@@ -17,10 +16,6 @@ struct Home : process::HomeFiles {  // `folder` is absolute; folders have mode 0
   std::string client_socket;
   std::string worker_socket;
 };
-
-// The gRPC address of a socket, "unix:PATH": an address is a URI, so that what has a meaning in one
-// (%, ?, #, a space, a line's end, bytes beyond ASCII) is written as %XX.
-std::string SocketAddress(absl::string_view path);
 
 // Creates the folders. FAILED_PRECONDITION if one exists and is not ours alone (owner, mode).
 absl::StatusOr<Home> PrepareHome(const std::string& folder);

@@ -13,6 +13,7 @@
 #include "absl/strings/string_view.h"
 #include "process/file.h"
 #include "process/identity.h"
+#include "process/socket_path.h"
 
 namespace ablate::launch {
 namespace {
@@ -80,8 +81,8 @@ absl::Status Presence::TakeSocketNames() {
 
 absl::Status Presence::Announce() {
   absl::Status written = WritePidFile();
-  written.Update(process::ReplaceFile(home_.address_file,
-                                      absl::StrCat(SocketAddress(home_.client_socket), "\n")));
+  written.Update(process::ReplaceFile(
+      home_.address_file, absl::StrCat(process::SocketAddress(home_.client_socket), "\n")));
   return written;
 }
 

@@ -9,6 +9,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "gtest/gtest.h"
+#include "process/socket_path.h"
 
 namespace ablate::client {
 namespace {
@@ -52,18 +53,50 @@ TEST(FindServerTest, TakesAddressesOnThisMachineAndNamesOfLogins) {
             "no server is known as \"box\"; known: personal; `ablate login --join FILE` adds one");
 }
 
-TEST(FindServerTest, ReadsTheHomesAddress) {
-  const std::filesystem::path parent = ::testing::TempDir();
-  const std::string folder = parent / absl::StrCat("home-", getpid());
-  std::filesystem::create_directories(folder + "/run");
-  const Environment environment = Of({{"ABLATE_HOME", folder}});
-  EXPECT_EQ(FindServer(environment).status(),
-            absl::UnavailableError("no server runs in " + folder + ": run `ablate up`"));
-  std::ofstream(folder + "/run/address") << "unix:/some/socket\n";
-  EXPECT_EQ(FindServer(environment)->address, "unix:/some/socket");
-  std::ofstream(folder + "/run/address") << "elsewhere:1\n";
-  EXPECT_TRUE(absl::IsUnavailable(FindServer(environment).status()));
-  std::filesystem::remove_all(folder);
+class HomesAddressTest : public ::testing::Test {
+ protected:
+  HomesAddressTest() { std::filesystem::create_directories(home_ + "/run"); }
+  ~HomesAddressTest() override { std::filesystem::remove_all(parent_); }
+
+  static void Announce(const std::string& home, const std::string& address) {
+    std::ofstream(home + "/run/address") << address << "\n";
+  }
+  static absl::StatusOr<ServerAddress> Find(const std::string& home) {
+    return FindServer(Of({{"ABLATE_HOME", home}}));
+  }
+
+  const std::string parent_ =
+      std::filesystem::canonical(::testing::TempDir()) / absl::StrCat("homes-", getpid());
+  const std::string home_ = parent_ + "/home";
+};
+
+TEST_F(HomesAddressTest, IsThereWhileAServerServes) {
+  EXPECT_EQ(Find(home_).status(),
+            absl::UnavailableError("no server runs in " + home_ + ": run `ablate up`"));
+  Announce(home_, "unix:" + home_ + "/run/ablate.sock");
+  EXPECT_EQ(Find(home_)->address, "unix:" + home_ + "/run/ablate.sock");
+  Announce(home_, "elsewhere:1");
+  EXPECT_TRUE(absl::IsUnavailable(Find(home_).status()));
+}
+
+TEST_F(HomesAddressTest, IsThatOfTheFolderAskedForInACopy) {
+  Announce(home_, "unix:" + home_ + "/run/ablate.sock");
+  std::filesystem::copy(home_, parent_ + "/copy", std::filesystem::copy_options::recursive);
+  EXPECT_EQ(Find(parent_ + "/copy")->address, "unix:" + parent_ + "/copy/run/ablate.sock");
+  std::filesystem::create_directory_symlink(home_, parent_ + "/link");
+  EXPECT_EQ(Find(parent_ + "/link")->address, "unix:" + home_ + "/run/ablate.sock");
+}
+
+TEST_F(HomesAddressTest, IsTheServersWhereThePathIsTooLongForASocket) {
+  const std::string deep = home_ + "/" + std::string(110, 'd'), copy = deep + "-copy";
+  std::filesystem::create_directories(deep + "/run");
+  const std::string address =
+      "unix:/run/user/1/" + process::SocketNameElsewhere(Home(deep), process::kClientSocket);
+  Announce(deep, address);
+  EXPECT_EQ(Find(deep)->address, address);
+  std::filesystem::copy(deep, copy, std::filesystem::copy_options::recursive);
+  EXPECT_EQ(Find(copy).status(),
+            absl::UnavailableError("no server runs in " + copy + ": run `ablate up`"));
 }
 
 }  // namespace

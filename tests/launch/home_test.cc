@@ -120,11 +120,5 @@ TEST(PrepareHomeTest, RefusesAShortFolderThatOthersCanEnter) {
             absl::StatusCode::kFailedPrecondition);
 }
 
-TEST(SocketAddressTest, WritesWhatIsNoPartOfAPathInAUriAsBytes) {
-  EXPECT_EQ(SocketAddress("/home/a-b_c.d~e/run/ablate.sock"),
-            "unix:/home/a-b_c.d~e/run/ablate.sock");
-  EXPECT_EQ(SocketAddress("/a%20b c?d#e\nf\xc3\xbc"), "unix:/a%2520b%20c%3Fd%23e%0Af%C3%BC");
-}
-
 }  // namespace
 }  // namespace ablate::launch

@@ -10,6 +10,7 @@
 
 #include "process/file.h"
 #include "process/identity.h"
+#include "process/socket_path.h"
 #include "tests/test_folder.h"
 
 namespace ablate::launch {
@@ -51,7 +52,7 @@ class PresenceTest : public testing::Test {
 TEST_F(PresenceTest, RemovesWhatItMade) {
   EXPECT_EQ(ReadWholeFile(home_.client_socket), "c");
   EXPECT_EQ(ReadWholeFile(home_.worker_socket), "w");
-  EXPECT_EQ(ReadWholeFile(home_.address_file), SocketAddress(home_.client_socket) + "\n");
+  EXPECT_EQ(ReadWholeFile(home_.address_file), process::SocketAddress(home_.client_socket) + "\n");
   EXPECT_TRUE(process::FindByPidFile(home_.pid_file).has_value());
   presence_->LeaveClients();
   EXPECT_FALSE(fs::exists(home_.client_socket));

@@ -88,6 +88,26 @@ TEST(PidFileTest, IgnoresAFileWithoutAProcess) {
   EXPECT_FALSE(FindByPidFile(folder.Write("negative", "-1 5 boot")).has_value());
 }
 
+TEST(PidFileTest, NamesNoProcessOnceItsFolderWasCopied) {
+  const TestFolder folder;
+  const std::string home = folder / "home", moved = folder / "moved";
+  std::filesystem::create_directory(home);
+  ASSERT_TRUE(WritePidFile(home + "/pid", {*Identify(getpid()), "abc"}).ok());
+  std::filesystem::copy(home, folder / "copy");
+  EXPECT_FALSE(FindByPidFile(folder / "copy/pid").has_value());
+  std::filesystem::rename(home, moved);
+  const auto found = FindByPidFile(moved + "/pid");
+  ASSERT_TRUE(found.has_value()) << "the process still has the folder that it had";
+  EXPECT_EQ(found->command, "abc");
+}
+
+TEST(PidFileTest, FindsAProcessThatAnEarlierVersionWroteDown) {
+  const TestFolder folder;
+  const std::string line = ToLine(*Identify(getpid())) + "\n";
+  EXPECT_TRUE(FindByPidFile(folder.Write("server", line)).has_value());
+  EXPECT_EQ(FindByPidFile(folder.Write("worker", line + "abc\n"))->command, "abc");
+}
+
 TEST(PidFileTest, IsRemovedOnlyWithItsProcess) {
   const TestFolder folder;
   ASSERT_TRUE(WritePidFile(folder / "pid", {*Identify(getpid()), ""}).ok());

@@ -70,7 +70,7 @@ class UpDownTest : public ClientTest {
 };
 
 TEST_F(UpDownTest, StartsAServerAndWaitsUntilItAnswers) {
-  server_ = std::make_unique<FakeServer>(folder_ + "/socket", &answers_);
+  server_ = std::make_unique<FakeServer>(home_ + "/run/ablate.sock", &answers_);
   PretendServer(absl::StrCat("echo \"$@\" > ", folder_, "/arguments\n", "echo $$ > ", folder_,
                              "/pid\n", "/bin/mkdir -p $2/run; echo hello; echo ",
                              server_->address(), " > $2/run/address\n", "exec /bin/sleep 1000\n"));
@@ -88,7 +88,7 @@ TEST_F(UpDownTest, StartsAServerAndWaitsUntilItAnswers) {
 }
 
 TEST_F(UpDownTest, StartsNothingIfAServerAnswers) {
-  server_ = std::make_unique<FakeServer>(folder_ + "/socket", &answers_);
+  server_ = std::make_unique<FakeServer>(home_ + "/run/ablate.sock", &answers_);
   Write("home/run/address", server_->address() + "\n");
   PretendServer(absl::StrCat("echo started > ", folder_, "/started\n"));
   environment_["ABLATE_SERVER"] = "unix:/elsewhere";
@@ -104,7 +104,7 @@ TEST_F(UpDownTest, StartsNothingIfAServerAnswers) {
 }
 
 TEST_F(UpDownTest, StartsAServerOnceTheOneBeforeHasEnded) {
-  server_ = std::make_unique<FakeServer>(folder_ + "/socket", &answers_);
+  server_ = std::make_unique<FakeServer>(home_ + "/run/ablate.sock", &answers_);
   PretendServer(absl::StrCat("echo $$ > ", folder_, "/pid\n", "echo ", server_->address(),
                              " > $2/run/address\n", "exec /bin/sleep 1000\n"));
   StartSleeper("0.3");
