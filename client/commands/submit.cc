@@ -102,6 +102,9 @@ Action DefineSubmit(Command* command) {
                     "experiment file (.yaml, .json); - is YAML or JSON from stdin");
   command->Options(&options->set, "--set", "PATH=VALUE",
                    "change a field of base, such as training.steps=100; null clears; repeatable");
+  command->Options(&options->data, "--data", "PATH",
+                   "let the file name data sets at PATH, a file or folder outside its own folder; "
+                   "repeatable");
   command->Option(&options->seeds, "--seeds", "SEEDS", "instead of the file's: 0..9 or 1,2,5");
   command->Flag(&options->fresh, "--fresh", "train every cell anew, reuse nothing");
   command->Flag(&options->is_private, "--private",
@@ -110,13 +113,14 @@ Action DefineSubmit(Command* command) {
   command->Flag(
       &options->dry_run, "--dry-run",
       "create nothing: print the grid, what trains it, what is reused, an estimate and all "
-      "problems; data sets are uploaded, for the server checks against them");
+      "problems; data sets that the server lacks are uploaded, because it checks against them");
   command->Flag(&options->wait, "--wait",
                 "wait until every run and analysis has ended, with wait's exit code");
   command->Flag(&options->json, "--json", "print the server's message");
   command->Footer(
-      "Paths of data sets are relative to the file, also those of --set; files that the server "
-      "lacks are uploaded.\n\n"
+      "Paths of data sets are relative to the file, also those of --set; files that the server\n"
+      "lacks are uploaded, each after a note with its size. A path in the file that leads out of\n"
+      "its folder is refused, unless --data or --set names it.\n\n"
       "Example:\n  ablate submit examples/names-norm.yaml --seeds 42..44 --set training.steps=500");
   return [options](const Context& context) { return Submit(*options, context); };
 }

@@ -172,6 +172,33 @@ bool IsOverridden(const Overrides& overrides, const std::string& kind) {
   });
 }
 
+// The path without links, of a file that need not be there.
+fs::path Real(const std::string& path) {
+  std::error_code error;
+  const fs::path real = fs::weakly_canonical(fs::absolute(path.empty() ? "." : path), error);
+  return error ? fs::path() : real;
+}
+
+// Returns true if `path` is `root` or below it, both without links.
+bool IsWithin(const fs::path& path, const fs::path& root) {
+  return !root.empty() &&
+         std::mismatch(root.begin(), root.end(), path.begin(), path.end()).first == root.end();
+}
+
+// PERMISSION_DENIED unless a file that an experiment file names is in that file's folder or in one
+// of `allowed`.
+absl::Status CheckIsAllowed(const std::string& path, const std::string& folder,
+                            const std::vector<std::string>& allowed) {
+  const fs::path real = Real(path);
+  const auto holds = [&real](const std::string& root) { return IsWithin(real, Real(root)); };
+  if (holds(folder) || std::any_of(allowed.begin(), allowed.end(), holds)) return absl::OkStatus();
+  return absl::PermissionDeniedError(
+      absl::StrCat(real.empty() ? path : real.string(),
+                   " is outside the experiment file's folder, and would be uploaded; if that is "
+                   "what you want, add --data ",
+                   path));
+}
+
 // Errors that are about the file and not about the connection.
 bool IsAboutFile(const absl::Status& status) {
   return absl::IsNotFound(status) || absl::IsPermissionDenied(status) ||
@@ -194,7 +221,7 @@ std::string DisplayName(const std::string& path) {
 }
 
 absl::StatusOr<Upload> UploadFile(Connection* connection, const std::string& path,
-                                  Audience audience) {
+                                  Audience audience, const BeforeUpload& before_upload) {
   if (const absl::Status status = CheckFile(path); !status.ok()) return status;
   std::ifstream in(path, std::ios::binary);
   if (!in) return absl::PermissionDeniedError(absl::StrCat(path, " can't be read"));
@@ -211,6 +238,9 @@ absl::StatusOr<Upload> UploadFile(Connection* connection, const std::string& pat
   // One that is damaged is mended.
   first.set_private_(dataset.ok() ? dataset->private_() : audience == Audience::kOurselves);
   in.clear();
+  if (before_upload) {
+    before_upload(static_cast<uint64_t>(in.seekg(0, std::ios::end).tellg()), first.private_());
+  }
   in.seekg(0);
   dataset = connection->UploadDataset(first, [&] { return NextChunk(&in, path); });
   if (!dataset.ok()) {
@@ -245,14 +275,21 @@ std::vector<DatasetPath> FindDatasetPaths(v1::ExperimentSpec* spec, Overrides* o
 }
 
 absl::Status ReplaceDatasetPaths(
-    ExperimentFile* file, Overrides* overrides,
+    ExperimentFile* file, Overrides* overrides, const std::vector<std::string>& allowed,
     const std::function<absl::StatusOr<std::string>(const std::string& path)>& upload) {
   std::map<std::string, absl::StatusOr<std::string>> uploads;
-  for (const DatasetPath& place : FindDatasetPaths(&file->spec, overrides)) {
+  const auto name_of = [&](const DatasetPath& place) -> absl::StatusOr<std::string> {
     const std::string path = Resolve(file->folder, *place.name);
+    if (!place.from_command_line) {
+      const absl::Status checked = CheckIsAllowed(path, file->folder, allowed);
+      if (!checked.ok()) return checked;
+    }
     auto done = uploads.find(path);
     if (done == uploads.end()) done = uploads.emplace(path, upload(path)).first;
-    const absl::StatusOr<std::string>& name = done->second;
+    return done->second;
+  };
+  for (const DatasetPath& place : FindDatasetPaths(&file->spec, overrides)) {
+    const absl::StatusOr<std::string> name = name_of(place);
     if (name.ok()) {
       *place.name = place.is_label ? Id(*name) : *name;
       continue;

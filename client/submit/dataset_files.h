@@ -3,6 +3,7 @@
 #ifndef ABLATE_CLIENT_SUBMIT_DATASET_FILES_H_
 #define ABLATE_CLIENT_SUBMIT_DATASET_FILES_H_
 
+#include <cstdint>
 #include <functional>
 #include <string>
 #include <vector>
@@ -32,8 +33,10 @@ enum class Audience {
 // in a private one of ours, where `audience` does not rule that out. NOT_FOUND with the nearest
 // name beside it, INVALID_ARGUMENT if it is no plain file or too large, PERMISSION_DENIED if it
 // can't be read; else what the server says. Messages name `path`.
+// `before_upload` is called once it is known that the bytes will be sent.
+using BeforeUpload = std::function<void(uint64_t bytes, bool is_private)>;
 absl::StatusOr<Upload> UploadFile(Connection* connection, const std::string& path,
-                                  Audience audience);
+                                  Audience audience, const BeforeUpload& before_upload = nullptr);
 
 // The name that the server shows for a file: letters, digits and . _ -, first a letter or digit, at
 // most 100 characters, of which 33 before the last dot: its end, if it has more.
@@ -55,10 +58,12 @@ bool IsPath(const std::string& dataset);
 std::vector<DatasetPath> FindDatasetPaths(v1::ExperimentSpec* spec, Overrides* overrides);
 
 // Replaces each path, relative to the file's folder, by what `upload` makes of it; files that are
-// named several times are uploaded once. Problems stand at the place that names the file. An error
-// is one that is not about a file, such as UNAVAILABLE.
+// named several times are uploaded once. An experiment file may come from a stranger, so a path in
+// it that leads out of its folder, links followed, is a problem, unless one of `allowed`, files or
+// folders named on the command line, holds it. Problems stand at the place that names the file. An
+// error is one that is not about a file, such as UNAVAILABLE.
 absl::Status ReplaceDatasetPaths(
-    ExperimentFile* file, Overrides* overrides,
+    ExperimentFile* file, Overrides* overrides, const std::vector<std::string>& allowed,
     const std::function<absl::StatusOr<std::string>(const std::string& path)>& upload);
 
 }  // namespace ablate::client

@@ -67,16 +67,16 @@ absl::StatusOr<Submission> ReadSubmission(const SubmitOptions& options, std::ist
 absl::Status UploadDatasets(Connection* connection, const Context& context,
                             const SubmitOptions& options, Submission* submission) {
   return ReplaceDatasetPaths(
-      &submission->file, &submission->overrides,
+      &submission->file, &submission->overrides, options.data,
       [&](const std::string& path) -> absl::StatusOr<std::string> {
         const absl::StatusOr<Upload> upload = UploadFile(
             connection, path,
-            options.is_private ? Audience::kOurselves : Audience::kEverybodyUnlessPrivate);
+            options.is_private ? Audience::kOurselves : Audience::kEverybodyUnlessPrivate,
+            [&](uint64_t bytes, bool is_private) {
+              context.console.Note(absl::StrCat("uploading ", path, " (", Bytes(bytes), ") as a ",
+                                                is_private ? "private" : "public", " data set"));
+            });
         if (!upload.ok()) return upload.status();
-        if (upload->sent) {
-          context.console.Note(absl::StrCat("uploaded ", path, " as ", Id(upload->dataset.name()),
-                                            " (", Bytes(upload->dataset.bytes()), ")"));
-        }
         return upload->dataset.name();
       });
 }

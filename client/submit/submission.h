@@ -17,6 +17,7 @@ namespace ablate::client {
 struct SubmitOptions {
   std::string file;
   std::vector<std::string> set;
+  std::vector<std::string> data;  // files and folders outside the file's, which it may name
   std::string seeds;
   bool fresh = false;
   bool is_private = false;
@@ -35,7 +36,8 @@ struct Submission {
 // if --seeds or --set makes no sense, whatever the file.
 absl::StatusOr<Submission> ReadSubmission(const SubmitOptions& options, std::istream& in);
 
-// Uploads the data sets that the submission names by a path, private ones if it is, and says so.
+// Uploads the data sets that the submission names by a path, private ones if it is, and says which
+// and how large before each.
 // Problems with files are added to `file.problems`; other errors are returned.
 absl::Status UploadDatasets(Connection* connection, const Context& context,
                             const SubmitOptions& options, Submission* submission);

@@ -53,7 +53,7 @@ class PersonalServer {
 // Calls `condition` until it holds or a minute has passed; rests between calls.
 bool Eventually(const std::function<bool()>& condition);
 
-// Runs a program to its end. `environment` is added to ours.
+// Runs a program to its end, in the folder of the sources. `environment` is added to ours.
 Output RunProgram(const std::vector<std::string>& command, const std::string& input,
                   const std::map<std::string, std::string>& environment);
 

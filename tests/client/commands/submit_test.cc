@@ -1,4 +1,5 @@
 // `ablate submit` against a server of the test's own.
+#include <filesystem>
 
 #include "client/context.h"
 #include "gmock/gmock.h"
@@ -202,8 +203,8 @@ TEST_F(SubmitTest, UploadsDataSetsTheServerLacks) {
   const Outcome first = Run({"submit", path});
   EXPECT_EQ(first.code, kSuccess) << first.err;
   EXPECT_EQ(received, text);
-  EXPECT_THAT(first.err, HasSubstr("note: uploaded " + folder_ + "/data/my names.txt as my-names-" +
-                                   sha256.substr(0, 6) + " (600 kB)"));
+  EXPECT_EQ(first.err,
+            "note: uploading " + folder_ + "/data/my names.txt (600 kB) as a public data set\n");
   EXPECT_EQ(requests_[0].spec().base().task().documents().dataset(),
             "datasets/my-names-" + sha256.substr(0, 6));
   EXPECT_THAT(looked_for, ElementsAre(sha256, sha256));
@@ -213,6 +214,47 @@ TEST_F(SubmitTest, UploadsDataSetsTheServerLacks) {
   EXPECT_EQ(second.code, kSuccess);
   EXPECT_EQ(second.err, "");
   EXPECT_EQ(received, "");
+}
+
+TEST_F(SubmitTest, SaysHowLargeDataIsBeforeItIsUploaded) {
+  Write("names.txt", "anna\n");
+  const std::string path =
+      Write("e.yaml", "name: e\nbase: {task: {documents: {dataset: names.txt}}}\n");
+  answers_.dataset = [](const v1::GetDatasetRequest&, v1::Dataset*) {
+    return absl::NotFoundError("no such data set");
+  };
+  answers_.upload = [](const std::vector<v1::UploadDatasetRequest>&, v1::Dataset*) {
+    return absl::ResourceExhaustedError("the disk is full");
+  };
+  const Outcome outcome = Run({"submit", path, "--dry-run"});
+  EXPECT_EQ(outcome.code, kFailure);
+  EXPECT_EQ(outcome.err, "note: uploading " + folder_ + "/names.txt (5 B) as a public data set\n" +
+                             "error: " + folder_ + "/names.txt: the disk is full\n");
+}
+
+TEST_F(SubmitTest, UploadsNoFileOutsideTheExperimentFilesFolder) {
+  const std::string secret = Write("secret.txt", "key\n");
+  std::filesystem::create_directories(folder_ + "/mail");
+  std::filesystem::create_symlink(secret, folder_ + "/mail/link.txt");
+  int asked = 0;
+  answers_.dataset = [&](const v1::GetDatasetRequest&, v1::Dataset* dataset) {
+    ++asked;
+    dataset->set_name("datasets/secret");
+    return absl::OkStatus();
+  };
+  for (const std::string& data : {secret, std::string("../secret.txt"), std::string("link.txt")}) {
+    const std::string path =
+        Write("mail/e.yaml", "name: e\nbase:\n  task: {documents: {dataset: " + data + "}}\n");
+    const Outcome outcome = Run({"submit", path, "--dry-run"});
+    EXPECT_EQ(outcome.code, kFailure) << data;
+    EXPECT_THAT(outcome.err, StartsWith(path + ":3:22: base.task.documents.dataset: " + secret +
+                                        " is outside the experiment file's folder"));
+    EXPECT_EQ(asked, 0) << "not even its hash is sent";
+    EXPECT_EQ(Run({"submit", path, "--data", secret}).code, kSuccess) << data;
+    EXPECT_EQ(Run({"submit", path, "--data", folder_}).code, kSuccess) << data;
+    EXPECT_EQ(Run({"submit", path, "--set", "task.documents.dataset=" + secret}).code, kSuccess);
+    asked = 0;
+  }
 }
 
 TEST_F(SubmitTest, UploadsPrivateDataForAPrivateExperiment) {

@@ -106,7 +106,7 @@ TEST(ReplaceDatasetPathsTest, UploadsEachFileOnceRelativeToTheExperiment) {
   Overrides overrides;
   std::vector<std::string> uploaded;
   const absl::Status status = ReplaceDatasetPaths(
-      &file, &overrides, [&](const std::string& path) -> absl::StatusOr<std::string> {
+      &file, &overrides, {}, [&](const std::string& path) -> absl::StatusOr<std::string> {
         uploaded.push_back(path);
         return absl::StrCat("datasets/", uploaded.size());
       });
@@ -125,7 +125,7 @@ TEST(ReplaceDatasetPathsTest, PutsProblemsWhereTheFileIsNamed) {
   Overrides overrides;
   overrides["task.documents.dataset"].set_string_value("e.txt");
   const absl::Status status = ReplaceDatasetPaths(
-      &file, &overrides, [](const std::string& path) -> absl::StatusOr<std::string> {
+      &file, &overrides, {}, [](const std::string& path) -> absl::StatusOr<std::string> {
         if (path == "folder/b.txt" || path == "folder/e.txt") {
           return absl::NotFoundError(absl::StrCat("no file ", path));
         }
@@ -142,12 +142,30 @@ TEST(ReplaceDatasetPathsTest, PutsProblemsWhereTheFileIsNamed) {
 TEST(ReplaceDatasetPathsTest, ReturnsErrorsThatAreNotAboutFiles) {
   ExperimentFile file = Load(kText);
   Overrides overrides;
-  const absl::Status status =
-      ReplaceDatasetPaths(&file, &overrides, [](const std::string&) -> absl::StatusOr<std::string> {
+  const absl::Status status = ReplaceDatasetPaths(
+      &file, &overrides, {}, [](const std::string&) -> absl::StatusOr<std::string> {
         return absl::UnavailableError("no server");
       });
   EXPECT_TRUE(absl::IsUnavailable(status));
   EXPECT_THAT(file.problems, IsEmpty());
+}
+
+TEST(ReplaceDatasetPathsTest, RefusesPathsInTheFileThatLeadOutOfItsFolder) {
+  ExperimentFile file = Load("name: a\nbase: {task: {documents: {dataset: ../folder-2/a.txt}}}\n");
+  const auto problems = [&](const std::vector<std::string>& allowed, Overrides overrides = {}) {
+    ExperimentFile copy = file;
+    const absl::Status status = ReplaceDatasetPaths(
+        &copy, &overrides, allowed, [](const std::string&) { return std::string("datasets/x"); });
+    EXPECT_TRUE(status.ok()) << status;
+    return copy.problems.size();
+  };
+  EXPECT_EQ(problems({}), 1u);
+  EXPECT_EQ(problems({"folder"}), 1u) << "of which folder-2 only has the beginning";
+  EXPECT_EQ(problems({"folder-2"}), 0u);
+  EXPECT_EQ(problems({"elsewhere", "folder-2/a.txt"}), 0u);
+  Overrides overrides;
+  overrides["task.documents.dataset"].set_string_value("/etc/hostname");
+  EXPECT_EQ(problems({}, overrides), 0u) << "whoever types it means it";
 }
 
 TEST(DisplayNameTest, KeepsWhatServersAllow) {
