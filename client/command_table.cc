@@ -78,8 +78,9 @@ constexpr const char* kFooter = R"(Example:
   ablate submit examples/names-norm.yaml --wait
   ablate show names-norm
 
-EXP is experiments/ID, ID, or the beginning of one that only one experiment has;
-EXP/CELL is one of its cells. --json prints the server's message.
+EXP is experiments/ID, an ID, the name of an experiment (the newest one of that name), or
+the beginning of an ID that only one experiment has; EXP/CELL is one of its cells.
+--json prints the server's message.
 
 Exit codes:
   0   done; for wait: every run is DONE or DIVERGED; for analyze: all are DONE

@@ -4,6 +4,7 @@
 
 #include <chrono>
 #include <optional>
+#include <set>
 #include <tuple>
 #include <utility>
 
@@ -20,10 +21,12 @@
 #include "absl/strings/cord.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
 #include "google/rpc/error_details.pb.h"
 #include "google/rpc/status.pb.h"
 #include "proto/join/channel.h"
 #include "proto/join/tls_trouble.h"
+#include "proto/metadata.h"
 
 namespace ablate::client {
 namespace {
@@ -37,11 +40,24 @@ constexpr int kMaxMessageBytes = 128 << 20;
 struct CallOptions {
   absl::Duration timeout = kDefaultTimeout;
   bool may_repeat = true;
+  bool only = false;  // a name that several experiments have is an error
 };
 // For calls that expand or compare a large grid.
 constexpr CallOptions kLong = {kLongTimeout, true};
 // For calls that change something each time.
 constexpr CallOptions kOnce = {kDefaultTimeout, false};
+
+// A name that several experiments have, and the ID of the newest, as an answer's metadata say.
+std::vector<std::pair<std::string, std::string>> NewestOf(const grpc::ClientContext& context) {
+  std::vector<std::pair<std::string, std::string>> named;
+  const auto& metadata = context.GetServerTrailingMetadata();
+  const auto [first, last] = metadata.equal_range(kNewestOf);
+  for (auto at = first; at != last; ++at) {
+    named.push_back(absl::StrSplit(absl::string_view(at->second.data(), at->second.size()),
+                                   absl::MaxSplits(' ', 1)));
+  }
+  return named;
+}
 
 std::shared_ptr<grpc::Channel> MakeChannel(const ServerAddress& server) {
   grpc::ChannelArguments arguments;
@@ -143,7 +159,8 @@ bool MayTryAgain(const absl::Status& status) {
 // The server's stubs, and the two shapes that nearly all its methods have.
 class Connection::Caller {
  public:
-  Caller(const ServerAddress& server, Sleep sleep) : Caller(MakeChannel(server), server, sleep) {}
+  Caller(const ServerAddress& server, Sleep sleep, OnNewestOf on_newest)
+      : Caller(MakeChannel(server), server, sleep, on_newest) {}
 
   // One unary call with its timeout and, if it may be repeated, its repetitions.
   template <typename Stub, typename Request, typename Response>
@@ -158,7 +175,10 @@ class Connection::Caller {
       Response response;
       Authorize(&context);
       const grpc::Status called = (stub<Stub>().*method)(&context, request, &response);
-      if (called.ok()) return response;
+      if (called.ok()) {
+        if (absl::Status told = Tell(context, options.only); !told.ok()) return told;
+        return response;
+      }
       const bool passes = called.error_code() == grpc::StatusCode::UNAVAILABLE || IsCutOff(called);
       const bool again = options.may_repeat && delay != std::end(kRetryDelays) && passes;
       if (!again) return ToStatus(called, server_);
@@ -182,7 +202,9 @@ class Connection::Caller {
       reader->Finish();
       return status;
     }
-    return ToStatus(reader->Finish(), server_);
+    const grpc::Status finished = reader->Finish();
+    Tell(context, /*only=*/false).IgnoreError();
+    return ToStatus(finished, server_);
   }
 
   template <typename Stub>
@@ -200,20 +222,37 @@ class Connection::Caller {
                  v1::Artifacts::Stub, v1::Reports::Stub, v1::Models::Stub, v1::Analyses::Stub,
                  v1::Workers::Stub, v1::Admin::Stub>;
 
-  Caller(const std::shared_ptr<grpc::Channel>& channel, const ServerAddress& server, Sleep& sleep)
+  Caller(const std::shared_ptr<grpc::Channel>& channel, const ServerAddress& server, Sleep& sleep,
+         OnNewestOf& on_newest)
       : server_(server),
         sleep_(std::move(sleep)),
+        on_newest_(std::move(on_newest)),
         stubs_(channel, channel, channel, channel, channel, channel, channel, channel, channel,
                channel) {}
 
+  // Tells of names in the request that several experiments have; with `only` they are an error.
+  absl::Status Tell(const grpc::ClientContext& context, bool only) {
+    for (const auto& [name, id] : NewestOf(context)) {
+      if (only) {
+        return absl::InvalidArgumentError(
+            absl::StrCat(name, " is the name of several experiments, the newest ", id,
+                         "; give the whole ID of one, which `ablate ls` lists"));
+      }
+      if (told_.insert(name).second && on_newest_ != nullptr) on_newest_(name, id);
+    }
+    return absl::OkStatus();
+  }
+
   const ServerAddress server_;
   const Sleep sleep_;
+  const OnNewestOf on_newest_;
+  std::set<std::string> told_;  // names that on_newest_ was told of
   Stubs stubs_;
 };
 
-Connection::Connection(const ServerAddress& server, Sleep sleep)
+Connection::Connection(const ServerAddress& server, Sleep sleep, OnNewestOf on_newest)
     : is_elsewhere_(!server.login.empty()),
-      caller_(std::make_unique<Caller>(server, std::move(sleep))) {}
+      caller_(std::make_unique<Caller>(server, std::move(sleep), std::move(on_newest))) {}
 
 Connection::~Connection() = default;
 
@@ -225,6 +264,12 @@ absl::StatusOr<v1::CreateExperimentResponse> Connection::CreateExperiment(
 
 absl::StatusOr<v1::Experiment> Connection::GetExperiment(const v1::GetExperimentRequest& request) {
   return caller_->Call(&v1::Experiments::Stub::GetExperiment, request);
+}
+
+absl::StatusOr<v1::Experiment> Connection::GetOnlyExperiment(
+    const v1::GetExperimentRequest& request) {
+  return caller_->Call(&v1::Experiments::Stub::GetExperiment, request,
+                       {kDefaultTimeout, true, /*only=*/true});
 }
 
 absl::StatusOr<v1::ListExperimentsResponse> Connection::ListExperiments(

@@ -46,6 +46,10 @@ std::string ReasonOf(const absl::Status& status);
 // Whether the same call may succeed a little later: the server is away, or it says so.
 bool MayTryAgain(const absl::Status& status);
 
+// Is told, once for each name, that several experiments have it, and the ID of the newest, which
+// the server took it to mean.
+using OnNewestOf = std::function<void(const std::string& name, const std::string& id)>;
+
 // Unary calls have a deadline of 30 s (5 min where a large grid is expanded or compared); those
 // that may be repeated without harm are tried three times while the answer is UNAVAILABLE. Streams
 // have no deadline and are not repeated. Errors carry the server's message; UNAVAILABLE, if the
@@ -53,7 +57,7 @@ bool MayTryAgain(const absl::Status& status);
 class Connection {
  public:
   // Connects with the first call.
-  Connection(const ServerAddress& server, Sleep sleep);
+  Connection(const ServerAddress& server, Sleep sleep, OnNewestOf on_newest = nullptr);
   ~Connection();
 
   // Whether a login leads there: others may have it, too.
@@ -62,6 +66,8 @@ class Connection {
   absl::StatusOr<v1::CreateExperimentResponse> CreateExperiment(
       const v1::CreateExperimentRequest& request);
   absl::StatusOr<v1::Experiment> GetExperiment(const v1::GetExperimentRequest& request);
+  // The same before something is removed: INVALID_ARGUMENT if several experiments have the name.
+  absl::StatusOr<v1::Experiment> GetOnlyExperiment(const v1::GetExperimentRequest& request);
   absl::StatusOr<v1::ListExperimentsResponse> ListExperiments(
       const v1::ListExperimentsRequest& request);
   absl::StatusOr<v1::DiffExperimentsResponse> DiffExperiments(

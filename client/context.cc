@@ -6,6 +6,7 @@
 #include <iostream>
 #include <string>
 
+#include "absl/strings/str_cat.h"
 #include "client/output/format.h"
 #include "client/output/table.h"
 #include "client/output/terminal_text.h"
@@ -64,7 +65,11 @@ Console ProcessConsole(bool no_color) {
 absl::StatusOr<std::unique_ptr<Connection>> Connect(const Context& context) {
   absl::StatusOr<ServerAddress> server = FindServer(context.environment);
   if (!server.ok()) return server.status();
-  return std::make_unique<Connection>(*std::move(server), context.sleep);
+  const auto tell = [console = context.console](const std::string& name, const std::string& id) {
+    console.Note(
+        absl::StrCat("several experiments are named ", name, "; ", id, ", the newest, is meant"));
+  };
+  return std::make_unique<Connection>(*std::move(server), context.sleep, tell);
 }
 
 int Fail(const Context& context, const absl::Status& status) {

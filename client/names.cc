@@ -37,6 +37,19 @@ absl::Status CheckNoCell(absl::string_view text) {
                                                  "` take the cell"));
 }
 
+// The experiment that `text` means, by one of the connection's methods that find one.
+absl::StatusOr<v1::Experiment> Find(
+    Connection* connection, absl::string_view text,
+    absl::StatusOr<v1::Experiment> (Connection::*get)(const v1::GetExperimentRequest&)) {
+  if (absl::Status no_cell = CheckNoCell(text); !no_cell.ok()) return no_cell;
+  v1::GetExperimentRequest request;
+  request.set_name(ExperimentName(text));
+  absl::StatusOr<v1::Experiment> experiment = (connection->*get)(request);
+  if (!absl::IsNotFound(experiment.status())) return experiment;
+  return absl::NotFoundError(
+      absl::StrCat(experiment.status().message(), "; `ablate ls` lists those there are"));
+}
+
 }  // namespace
 
 std::string ExperimentName(absl::string_view text) { return WithPrefix("experiments/", text); }
@@ -57,18 +70,12 @@ std::optional<CellName> ParseCellName(absl::string_view text) {
 }
 
 absl::StatusOr<v1::Experiment> FindExperiment(Connection* connection, absl::string_view text) {
-  if (absl::Status no_cell = CheckNoCell(text); !no_cell.ok()) return no_cell;
-  v1::GetExperimentRequest request;
-  request.set_name(ExperimentName(text));
-  absl::StatusOr<v1::Experiment> experiment = connection->GetExperiment(request);
-  if (!absl::IsNotFound(experiment.status())) return experiment;
-  return absl::NotFoundError(
-      absl::StrCat(experiment.status().message(), "; `ablate ls` lists those there are"));
+  return Find(connection, text, &Connection::GetExperiment);
 }
 
 absl::StatusOr<std::string> ResolveExperimentName(Connection* connection, absl::string_view text) {
   if (absl::StartsWith(text, "experiments/")) return std::string(text);
-  const absl::StatusOr<v1::Experiment> experiment = FindExperiment(connection, text);
+  const auto experiment = Find(connection, text, &Connection::GetOnlyExperiment);
   if (!experiment.ok()) return experiment.status();
   return experiment->name();
 }

@@ -141,7 +141,7 @@ class Store final : public LeaseStore {
                                                                absl::string_view id,
                                                                absl::string_view hash);
   absl::StatusOr<ExperimentRecord> GetExperiment(absl::string_view id);
-  // Ids that begin with `prefix`, at most `limit`.
+  // At most `limit` ids that begin so: the very id, those of this name from the newest, the rest.
   absl::StatusOr<std::vector<std::string>> FindExperiments(const Viewer& viewer,
                                                            absl::string_view prefix,
                                                            uint32_t limit);

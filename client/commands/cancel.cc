@@ -33,7 +33,8 @@ absl::Status Print(const Options& options, const Context& context,
 }
 
 absl::StatusOr<v1::Experiment> CancelExperiment(Connection* connection, const std::string& text) {
-  const absl::StatusOr<std::string> name = ResolveExperimentName(connection, text);
+  const absl::StatusOr<std::string> name =
+      ResolveExperimentName(connection, text);
   if (!name.ok()) return name.status();
   v1::CancelExperimentRequest request;
   request.set_name(*name);
@@ -78,7 +79,8 @@ Action DefineCancel(Command* command) {
   command->Arguments(&options->names, "EXP", "experiments, or analyses/ID");
   command->Flag(&options->json, "--json", "print the server's message, one for each");
   command->Footer(
-      "The beginning of a name will do if it is the only one; experiments/ID is taken as it is.\n\n"
+      "The beginning of an ID will do if it is the only one; a name that several experiments\n"
+      "have is refused, so give the ID then. experiments/ID is taken as it is.\n\n"
       "Examples:\n  ablate cancel names-norm-7f3k\n  ablate cancel analyses/7f3k");
   return WithServer(options, Cancel);
 }

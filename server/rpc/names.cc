@@ -10,6 +10,8 @@
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
 #include "absl/strings/strip.h"
+#include "grpcpp/server_context.h"
+#include "proto/metadata.h"
 #include "proto/reflect/text.h"
 #include "server/rpc/errors.h"
 #include "server/rpc/limits.h"
@@ -32,8 +34,9 @@ struct Collection {
   absl::string_view allowed, allowed_whole;  // names, in words, of FindId and FindWholeId
   absl::string_view reason;                  // ErrorInfo's, where there is none
   absl::string_view partly;                  // how a name that is not a whole ID is a resource's
+  bool by_name;                              // FindId takes a name for the newest that has it
   bool (*is_id)(absl::string_view id);
-  // At most `limit` IDs that `id` means or begins, in order.
+  // At most `limit` IDs that `id` means or begins, the very ID first.
   Ids (*find)(const View& view, absl::string_view id, uint32_t limit);
   // What a wrong `id` may have meant.
   Ids (*near)(const View& view, absl::string_view id);
@@ -71,10 +74,12 @@ Ids DatasetIdsAndNames(const View& view, absl::string_view) {
 constexpr Collection kExperiments = {
     "experiment",
     "experiments",
-    "experiments/ID, an ID or the beginning of one (lower-case letters, digits and hyphens)",
+    "experiments/ID, an ID, a name or the beginning of an ID (lower-case letters, digits and "
+    "hyphens)",
     "experiments/ID or a whole ID (lower-case letters, digits and hyphens)",
     "EXPERIMENT_NOT_FOUND",
     "begins so",
+    true,
     [](absl::string_view id) { return IsMadeOf(id, "-"); },
     [](const View& view, absl::string_view id, uint32_t limit) {
       return view.store->FindExperiments(view.viewer, id, limit);
@@ -90,6 +95,7 @@ constexpr Collection kRuns = {
     "runs/ID or a whole ID (lower-case letters, digits and a dot)",
     "RUN_NOT_FOUND",
     "begins so",
+    false,
     IsRunId,
     [](const View& view, absl::string_view id, uint32_t limit) {
       return view.store->FindRuns(view.viewer, id, limit);
@@ -105,6 +111,7 @@ constexpr Collection kAnalyses = {
     "analyses/ID or a whole ID (lower-case letters and digits)",
     "ANALYSIS_NOT_FOUND",
     "begins so",
+    false,
     [](absl::string_view id) { return IsMadeOf(id, ""); },
     [](const View& view, absl::string_view id, uint32_t limit) {
       return view.store->FindAnalyses(view.viewer, id, limit);
@@ -119,6 +126,7 @@ constexpr Collection kDatasets = {"data set",
                                   "datasets/ID or a whole ID",
                                   "DATASET_NOT_FOUND",
                                   "has that display name",
+                                  false,
                                   [](absl::string_view id) {
                                     return text::IsPrintable(id, kMaxNameBytes) &&
                                            !absl::StrContains(id, '/');
@@ -148,6 +156,23 @@ absl::StatusOr<absl::string_view> IdIn(const Collection& collection, absl::strin
                       allowed);
 }
 
+// Returns true if `id` is an experiment's of this name: four random characters follow it.
+bool IsOfName(absl::string_view id, absl::string_view name) {
+  constexpr size_t kEnd = 5;  // with a hyphen
+  return id.size() == name.size() + kEnd && absl::StartsWith(id, absl::StrCat(name, "-"));
+}
+
+// Returns the id that `id` means of those `found`, which begin with it; empty if it may be several.
+std::string ChooseId(const View& view, const Collection& collection, absl::string_view id,
+                     const std::vector<std::string>& found) {
+  if (found.size() == 1 || found[0] == id) return found[0];
+  if (!collection.by_name || !IsOfName(found[0], id)) return "";
+  if (IsOfName(found[1], id) && view.call != nullptr) {
+    view.call->AddTrailingMetadata(kNewestOf, absl::StrCat(id, " ", found[0]));
+  }
+  return found[0];
+}
+
 absl::StatusOr<std::string> FindId(const View& view, const Collection& collection,
                                    absl::string_view name, absl::string_view field) {
   const auto id = IdIn(collection, name, field, collection.allowed);
@@ -155,9 +180,7 @@ absl::StatusOr<std::string> FindId(const View& view, const Collection& collectio
   Ids found = collection.find(view, *id, kShownCandidates + 1);
   if (!found.ok()) return found.status();
   if (found->empty()) return NotFound(view, collection, *id);
-  if (found->size() == 1 || std::find(found->begin(), found->end(), *id) != found->end()) {
-    return found->size() == 1 ? std::move(found->front()) : std::string(*id);
-  }
+  if (std::string chosen = ChooseId(view, collection, *id, *found); !chosen.empty()) return chosen;
   const bool more = found->size() > kShownCandidates;
   if (more) found->pop_back();
   return InvalidField(field, absl::StrCat(Quoted(name), " begins several ", collection.plural),
@@ -170,7 +193,7 @@ absl::StatusOr<std::string> FindWholeId(const View& view, const Collection& coll
                                         absl::string_view name, absl::string_view field) {
   const auto id = IdIn(collection, name, field, collection.allowed_whole);
   if (!id.ok()) return id.status();
-  const Ids found = collection.find(view, *id, 1);  // in order, so that `id` would be the first
+  const Ids found = collection.find(view, *id, 1);
   if (!found.ok()) return found.status();
   if (found->empty()) return NotFound(view, collection, *id);
   if (found->front() == *id) return found->front();

@@ -1,6 +1,7 @@
-// Resource names as people give them: `experiments/ID`, a bare ID, or, where nothing is changed,
-// the beginning of one. Whatever a request names is found here, by who asks: what is private to
-// others is not there, neither to be found nor as the nearest name or a candidate.
+// Resource names as people give them: `experiments/ID`, a bare ID, or, if nothing is changed, the
+// name of an experiment, which means its newest one, or the beginning of an ID. Whatever a request
+// names is found here, by who asks: what is private to others is not there, neither to be found nor
+// as the nearest name or a candidate.
 #ifndef ABLATE_SERVER_RPC_NAMES_H_
 #define ABLATE_SERVER_RPC_NAMES_H_
 
@@ -12,17 +13,23 @@
 #include "absl/strings/string_view.h"
 #include "storage/store.h"
 
+namespace grpc {
+class ServerContextBase;
+}
+
 namespace ablate::rpc {
 
 // What one caller sees of the store.
 struct View {
   storage::Store* store = nullptr;
   storage::Viewer viewer;
+  // Gets kNewestOf as trailing metadata for each name that several experiments have; null: nothing.
+  grpc::ServerContextBase* call = nullptr;
 };
 
 // The id that `name` means, in field `field` of the request. INVALID_ARGUMENT if it can't be such a
 // name; NOT_FOUND, with the nearest one if there is one; INVALID_ARGUMENT with candidates if it
-// begins several.
+// begins several and is the name of none.
 absl::StatusOr<std::string> FindExperiment(const View& view, absl::string_view name,
                                            absl::string_view field);
 absl::StatusOr<std::string> FindRun(const View& view, absl::string_view name,

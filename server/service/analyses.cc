@@ -352,14 +352,16 @@ class AnalysesService final : public v1::Analyses::CallbackService {
                                            v1::CreateAnalysisResponse* response) override {
     return rpc::Answer(backend_->pool, context, [this, context, request, response] {
       if (request->validate_only()) {
-        const auto view = backend_->FindView(*context);
+        const auto view = backend_->FindView(context);
         if (!view.ok()) return view.status();
         return service::CreateAnalysis(*backend_, *request, *view, "", response);
       }
       return MakeChange(*backend_, *context, "Analyses.CreateAnalysis",
                         [&](const storage::Caller& caller, std::string* resource) {
-                          const absl::Status made = service::CreateAnalysis(
-                              *backend_, *request, backend_->ViewOf(caller), "", response);
+                          rpc::View view = backend_->ViewOf(caller);
+                          view.call = context;
+                          const absl::Status made =
+                              service::CreateAnalysis(*backend_, *request, view, "", response);
                           *resource = response->analysis().name();
                           return made;
                         });

@@ -24,11 +24,17 @@ absl::StatusOr<rpc::View> Backend::FindView(const grpc::ServerContextBase& conte
   return ViewOf(*caller);
 }
 
+absl::StatusOr<rpc::View> Backend::FindView(grpc::ServerContextBase* context) const {
+  absl::StatusOr<rpc::View> view = FindView(*context);
+  if (view.ok()) view->call = context;
+  return view;
+}
+
 grpc::ServerUnaryReactor* Backend::Answer(
     grpc::CallbackServerContext* context,
     std::function<absl::Status(const rpc::View&)> work) const {
   return rpc::Answer(pool, context, [this, context, work = std::move(work)] {
-    const auto view = FindView(*context);
+    const auto view = FindView(context);
     return view.ok() ? work(*view) : view.status();
   });
 }
@@ -37,7 +43,7 @@ grpc::ServerUnaryReactor* Backend::AnswerByComparing(
     grpc::CallbackServerContext* context,
     std::function<absl::Status(const rpc::View&, const results::Cancelled& cancelled)> work) {
   return rpc::Answer(comparing, context, [this, context, work = std::move(work)] {
-    const auto view = FindView(*context);
+    const auto view = FindView(context);
     if (!view.ok()) return view.status();
     rpc::LiveCall call(&comparisons, context);
     if (!call.accepted().ok()) return call.accepted();

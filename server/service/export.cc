@@ -119,7 +119,7 @@ ExportReactor::ExportReactor(Backend* backend, grpc::CallbackServerContext* cont
 
 absl::Status ExportReactor::Open() {
   if (const absl::Status keys = results::CheckKeys(request_->keys()); !keys.ok()) return keys;
-  const auto view = backend_->FindView(*context_);
+  const auto view = backend_->FindView(context_);
   if (!view.ok()) return view.status();
   auto experiment = rpc::FindExperiment(*view, request_->experiment(), "experiment");
   if (!experiment.ok()) return experiment.status();

@@ -125,7 +125,7 @@ absl::Status QueryMetricsReactor::Open() {
 }
 
 absl::Status QueryMetricsReactor::CollectSubjects() {
-  const auto view = backend_->FindView(*context_);
+  const auto view = backend_->FindView(context_);
   if (!view.ok()) return view.status();
   if (!request_->experiment().empty()) {
     const auto experiment = rpc::FindExperiment(*view, request_->experiment(), "experiment");

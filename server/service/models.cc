@@ -139,7 +139,7 @@ GenerateReactor* GenerateReactor::Start(Backend* backend, grpc::CallbackServerCo
   // The constructor is private, so that every reactor owns itself.
   std::shared_ptr<GenerateReactor> reactor(new GenerateReactor(backend, context, request));
   reactor->self_ = reactor;
-  const auto view = backend->FindView(*context);
+  const auto view = backend->FindView(context);
   absl::Status accepted = view.status();
   if (accepted.ok()) {
     reactor->view_ = *view;

@@ -222,7 +222,7 @@ absl::Status RenderReportReactor::Open() {
   if (request_->experiments_size() > rpc::kMaxReportExperiments) {
     return rpc::TooMany("experiments", request_->experiments_size(), rpc::kMaxReportExperiments);
   }
-  const auto view = backend_->FindView(*context_);
+  const auto view = backend_->FindView(context_);
   if (!view.ok()) return view.status();
   std::set<std::string> seen;
   for (int i = 0; i < request_->experiments_size(); ++i) {

@@ -64,6 +64,8 @@ struct Backend {
   absl::StatusOr<storage::Caller> FindCaller(const grpc::ServerContextBase& context) const;
   // What who calls sees: admins all, others what is not private to others.
   absl::StatusOr<rpc::View> FindView(const grpc::ServerContextBase& context) const;
+  // The same for a call whose request names experiments: its caller hears which one a name meant.
+  absl::StatusOr<rpc::View> FindView(grpc::ServerContextBase* context) const;
   rpc::View ViewOf(const storage::Caller& caller) const;
   // As rpc::Answer, with what who calls sees. `this` must outlive the call.
   grpc::ServerUnaryReactor* Answer(grpc::CallbackServerContext* context,

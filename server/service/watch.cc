@@ -70,7 +70,7 @@ class ExperimentWatch final : public WatchStream<v1::ExperimentEvent> {
 
 absl::Status ExperimentWatch::Open() {
   storage::Store* store = backend_->store;
-  const auto view = backend_->FindView(*context_);
+  const auto view = backend_->FindView(context_);
   if (!view.ok()) return view.status();
   const auto experiment = rpc::FindExperiment(*view, request_->name(), "name");
   if (!experiment.ok()) return experiment.status();

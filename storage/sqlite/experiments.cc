@@ -404,7 +404,8 @@ absl::StatusOr<std::vector<std::string>> Store::FindExperiments(const Viewer& vi
     std::vector<std::string> names;
     Statement row(db,
                   "SELECT name FROM experiments WHERE name >= ?1 AND name < ?2 AND deleted = 0 "
-                  "AND (?4 OR private_to IN ('', ?5)) ORDER BY name LIMIT ?3",
+                  "AND (?4 OR private_to IN ('', ?5)) "
+                  "ORDER BY name != ?1, title != ?1, iif(title = ?1, -id, 0), name LIMIT ?3",
                   prefix, PrefixEnd(prefix), limit, viewer.sees_all, viewer.user);
     while (row.Row()) names.push_back(row.Text(0));
     return names;

@@ -16,6 +16,7 @@
 #include "absl/strings/cord.h"
 #include "google/rpc/error_details.pb.h"
 #include "google/rpc/status.pb.h"
+#include "proto/metadata.h"
 
 namespace ablate::client {
 namespace {
@@ -51,8 +52,9 @@ struct ExperimentsService : v1::Experiments::Service {
                           v1::CreateExperimentResponse* response) override {
     return Run(answers->create, request, response);
   }
-  Status GetExperiment(ServerContext*, const v1::GetExperimentRequest* request,
+  Status GetExperiment(ServerContext* context, const v1::GetExperimentRequest* request,
                        v1::Experiment* response) override {
+    if (!answers->newest_of.empty()) context->AddTrailingMetadata(kNewestOf, answers->newest_of);
     return Run(answers->get, request, response);
   }
   Status ListExperiments(ServerContext*, const v1::ListExperimentsRequest* request,

@@ -39,6 +39,8 @@ inline constexpr const char* kDetails = "details";
 absl::Status NotFound(const std::string& message, const std::string& reason);
 
 struct Answers {
+  // What GetExperiment says as kNewestOf; empty: nothing.
+  std::string newest_of;
   Answer<v1::CreateExperimentRequest, v1::CreateExperimentResponse> create;
   Answer<v1::GetExperimentRequest, v1::Experiment> get;
   Answer<v1::ListExperimentsRequest, v1::ListExperimentsResponse> list;

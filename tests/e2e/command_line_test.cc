@@ -122,6 +122,45 @@ TEST(CommandLineTest, TakesUniquePrefixes) {
   EXPECT_THAT(wrong.err, HasSubstr("nothing"));
 }
 
+TEST(CommandLineTest, TakesANameForItsNewestExperiment) {
+  PersonalServer server;
+  server.Up();
+  const auto submit = [&server](const std::string& name) {
+    const std::string yaml =
+        SmallNames(name, 5, "axes: [{field: training.batch, values: [1, 2]}]\nseeds: {count: 2}\n");
+    const std::string full =
+        server.Json({"submit", "-", "--wait", "--json"}, yaml)["experiment"]["name"];
+    return full.substr(std::string("experiments/").size());
+  };
+  submit("same-longer");
+  const std::string first = submit("same");
+  EXPECT_EQ(server.Ablate({"show", "same"}).err, "");
+  const std::string second = submit("same");
+  const std::string note =
+      "note: several experiments are named same; " + second + ", the newest, is meant\n";
+  const std::string csv = server.home() + "/../same.csv";
+  for (const std::vector<std::string>& command :
+       {std::vector<std::string>{"show", "same"},
+        {"compare", "same"},
+        {"logs", "same/batch1-s0"},
+        {"export", "same", "--format", "csv", "-o", csv, "--json"},
+        {"metrics", "same", "--csv"}}) {
+    const Output output = server.Ablate(command);
+    EXPECT_EQ(output.exit_code, 0) << output.err;
+    EXPECT_EQ(output.err, note) << command[0];
+  }
+  for (const char* command : {"rm", "cancel"}) {
+    std::vector<std::string> line = {command, "same"};
+    if (line[0] == "rm") line.push_back("--yes");
+    const Output refused = server.Ablate(line);
+    EXPECT_EQ(refused.exit_code, 1);
+    EXPECT_THAT(refused.err, HasSubstr("same is the name of several experiments"));
+  }
+  EXPECT_EQ(server.Ablate({"rm", first, "--yes"}).exit_code, 0);
+  EXPECT_EQ(server.Ablate({"rm", "same", "--yes"}).exit_code, 0) << "one is left";
+  EXPECT_THAT(server.Json({"ls", "--json"})["experiments"], SizeIs(1));
+}
+
 TEST(CommandLineTest, PrintsJsonInSnakeCaseWithDefaults) {
   PersonalServer server;
   server.Up();

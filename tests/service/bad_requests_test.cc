@@ -30,7 +30,8 @@ using Table = std::vector<BadRequest>;
 constexpr auto kInvalid = grpc::StatusCode::INVALID_ARGUMENT;
 constexpr auto kNotFound = grpc::StatusCode::NOT_FOUND;
 constexpr char kExperimentForm[] =
-    "experiments/ID, an ID or the beginning of one (lower-case letters, digits and hyphens)";
+    "experiments/ID, an ID, a name or the beginning of an ID (lower-case letters, digits and "
+    "hyphens)";
 constexpr char kRunForm[] =
     "runs/ID, an ID or the beginning of one (lower-case letters, digits and a dot)";
 constexpr char kAnalysisForm[] =

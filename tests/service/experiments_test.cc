@@ -1,5 +1,6 @@
 // Getting, listing, cancelling and deleting experiments.
 #include "absl/strings/str_cat.h"
+#include "proto/metadata.h"
 #include "tests/service/service_fixture.h"
 
 namespace ablate::service {
@@ -33,6 +34,19 @@ class ExperimentsTest : public ServiceTest {
     request.set_name(name);
     return experiments_->CancelExperiment(&context, request, experiment);
   }
+  // The name of the experiment that `name` means, and the answer's kNewestOf.
+  std::pair<std::string, std::string> GetWithMetadata(const std::string& name) {
+    Context context;
+    v1::GetExperimentRequest request;
+    request.set_name(name);
+    v1::Experiment found;
+    const grpc::Status status = experiments_->GetExperiment(&context, request, &found);
+    EXPECT_TRUE(status.ok()) << status.error_message();
+    const auto& metadata = context.GetServerTrailingMetadata();
+    const auto said = metadata.find(kNewestOf);
+    return {found.name(),
+            said == metadata.end() ? "" : std::string(said->second.data(), said->second.size())};
+  }
   grpc::Status TryDelete(const std::string& name) {
     Context context;
     v1::DeleteExperimentRequest request;
@@ -56,6 +70,26 @@ TEST_F(ExperimentsTest, PrefersAWholeIdToTheBeginningOfAnother) {
   const std::string longer = first.substr(std::string("experiments/").size());
   Create(SmallSpec(1, longer));
   EXPECT_EQ(Get(first).name(), first);
+}
+
+TEST_F(ExperimentsTest, PrefersAnExactNameToLongerOnes) {
+  const std::string name = Create(SmallSpec(1, "placement")).experiment().name();
+  Create(SmallSpec(1, "placement-b"));
+  const auto [found, newest_of] = GetWithMetadata("placement");
+  EXPECT_EQ(found, name);
+  EXPECT_EQ(newest_of, "") << "no other has the name";
+}
+
+TEST_F(ExperimentsTest, TakesANameForItsNewestExperimentAndSaysSo) {
+  Create(SmallSpec(1, "placement"));
+  const std::string name = Create(SmallSpec(1, "placement")).experiment().name();
+  Create(SmallSpec(1, "placement-b"));
+  const auto [found, newest_of] = GetWithMetadata("placement");
+  EXPECT_EQ(found, name);
+  EXPECT_EQ(newest_of, "placement " + name.substr(std::string("experiments/").size()));
+  EXPECT_EQ(GetWithMetadata(name), std::make_pair(name, std::string()));
+  EXPECT_EQ(TryDelete("placement").error_code(), grpc::StatusCode::NOT_FOUND)
+      << "what is removed is named by its whole ID";
 }
 
 TEST_F(ExperimentsTest, SaysWhichExperimentWasMeant) {

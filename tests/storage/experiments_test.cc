@@ -302,6 +302,17 @@ TEST_P(ListingTest, FindsByPrefix) {
   EXPECT_THAT(Value(store().FindRuns(kServer, "x", 5)), IsEmpty());
 }
 
+TEST_P(ListingTest, FindsTheNewestOfANameBeforeLongerNames) {
+  NewExperiment longer = MakeExperiment({"a"});
+  longer.name = "names-2";
+  const std::string longer_id = Create(longer).id;
+  const std::string first = Submit({"b"}).id, second = Submit({"c"}).id;
+  EXPECT_THAT(Value(store().FindExperiments(kServer, "names", 5)),
+              ElementsAre(second, first, longer_id));
+  EXPECT_THAT(Value(store().FindExperiments(kServer, first, 5)), ElementsAre(first));
+  EXPECT_THAT(Value(store().FindExperiments(kServer, "names-", 1)), SizeIs(1));
+}
+
 TEST_P(ExperimentsTest, ShowsWhatIsPrivateToItsOwner) {
   const std::string open = Create(MakeExperiment({"o"})).id;
   NewExperiment wanted = MakeExperiment({"p"});

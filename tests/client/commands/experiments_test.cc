@@ -25,6 +25,7 @@ class ExperimentsTest : public ClientTest {
       experiment->mutable_create_time()->set_seconds(absl::ToUnixSeconds(now_) - 120);
       experiment->mutable_counts()->set_done(2);
       experiment->mutable_counts()->set_failed(1);
+      experiment->mutable_spec()->set_name(is_small ? "small" : "whole");
       experiment->mutable_spec()->set_question("Is it\nso?\x1b[2J");
       experiment->mutable_spec()->add_axes()->set_name("norm");
       return absl::OkStatus();
@@ -233,6 +234,25 @@ TEST_F(ExperimentsTest, TakesAFullNameAsItIsWhenItCancelsOrRemoves) {
   EXPECT_EQ(Run({"rm", "experiments/small"}).code, kFailure);
   EXPECT_THAT(named, ElementsAre("experiments/small", "experiments/small"));
   EXPECT_THAT(names_, ::testing::IsEmpty());  // nothing was looked up
+}
+
+TEST_F(ExperimentsTest, SaysWhichOfSeveralExperimentsOfANameIsMeant) {
+  answers_.newest_of = "small small-1a2b";
+  const Outcome shown = Run({"show", "small"});
+  EXPECT_EQ(shown.code, kSuccess);
+  EXPECT_EQ(shown.err,
+            "note: several experiments are named small; small-1a2b, the newest, is meant\n");
+}
+
+TEST_F(ExperimentsTest, ChangesNoneOfSeveralExperimentsOfAName) {
+  answers_.newest_of = "small small-1a2b";
+  for (const auto& command : {std::vector<std::string>{"cancel", "small"}, {"rm", "small", "-y"}}) {
+    const Outcome outcome = Run(command);
+    EXPECT_EQ(outcome.code, kFailure);
+    EXPECT_EQ(outcome.err,
+              "error: small is the name of several experiments, the newest small-1a2b; give the "
+              "whole ID of one, which `ablate ls` lists\n");
+  }
 }
 
 TEST_F(ExperimentsTest, RemovesWithoutAskingInScripts) {
