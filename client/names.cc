@@ -73,10 +73,18 @@ absl::StatusOr<v1::Experiment> FindExperiment(Connection* connection, absl::stri
   return Find(connection, text, &Connection::GetExperiment);
 }
 
-absl::StatusOr<std::string> ResolveExperimentName(Connection* connection, absl::string_view text) {
+absl::StatusOr<std::string> ResolveExperimentName(Connection* connection, absl::string_view text,
+                                                  Shortened shortened) {
   if (absl::StartsWith(text, "experiments/")) return std::string(text);
   const auto experiment = Find(connection, text, &Connection::GetOnlyExperiment);
   if (!experiment.ok()) return experiment.status();
+  const std::string id = Id(experiment->name());
+  const bool whole = text == id || text == experiment->spec().name();
+  if (!whole && shortened == Shortened::kRefused) {
+    return absl::InvalidArgumentError(
+        absl::StrCat(text, " is only the beginning of ", id,
+                     "; expected a whole ID or name, because nobody is asked"));
+  }
   return experiment->name();
 }
 

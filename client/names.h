@@ -33,11 +33,14 @@ std::optional<CellName> ParseCellName(absl::string_view text);
 // a cell or a run what takes one.
 absl::StatusOr<v1::Experiment> FindExperiment(Connection* connection, absl::string_view text);
 
+enum class Shortened { kAllowed, kRefused };
+
 // Returns `experiments/ID` for a call that changes or removes, which takes nothing shorter.
 // `experiments/ID` is taken as it is, so that a script that runs twice can't reach another
 // experiment; everything else is looked up. INVALID_ARGUMENT for a name that several experiments
-// have.
-absl::StatusOr<std::string> ResolveExperimentName(Connection* connection, absl::string_view text);
+// have, and with kRefused for the beginning of a name or ID.
+absl::StatusOr<std::string> ResolveExperimentName(Connection* connection, absl::string_view text,
+                                                  Shortened shortened);
 // `datasets/ID` in the same way; `text` may be a display name.
 absl::StatusOr<std::string> ResolveDatasetName(Connection* connection, absl::string_view text);
 

@@ -34,7 +34,7 @@ absl::Status Print(const Options& options, const Context& context,
 
 absl::StatusOr<v1::Experiment> CancelExperiment(Connection* connection, const std::string& text) {
   const absl::StatusOr<std::string> name =
-      ResolveExperimentName(connection, text);
+      ResolveExperimentName(connection, text, Shortened::kAllowed);
   if (!name.ok()) return name.status();
   v1::CancelExperimentRequest request;
   request.set_name(*name);

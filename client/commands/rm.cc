@@ -23,7 +23,7 @@ struct Options {
   bool json = false;
 };
 
-// Asks whoever sits at the terminal; scripts are taken to know what they do.
+// Asks whoever sits at the terminal.
 bool IsConfirmed(const std::vector<std::string>& names, const Context& context) {
   const auto add_id = [](std::string* text, const std::string& name) { text->append(Id(name)); };
   *context.console.err << "remove " << Printable(absl::StrJoin(names, ", ", add_id))
@@ -49,19 +49,24 @@ absl::Status Remove(Connection* connection, const Context& context, const Option
 }
 
 absl::StatusOr<int> Rm(const Options& options, const Context& context, Connection* connection) {
-  // What the beginnings of names stand for is looked up first, so that one sees what goes.
+  if (!context.console.in_is_terminal && !options.yes) {
+    context.console.Error(
+        "ablate rm: standard input is not a terminal, so nobody can be asked; add --yes");
+    return kUsage;
+  }
+  // Names are looked up first, so that one sees what goes.
+  const Shortened shortened = options.yes ? Shortened::kRefused : Shortened::kAllowed;
   std::vector<std::string> names;
   int code = kSuccess;
   for (const std::string& text : options.experiments) {
-    absl::StatusOr<std::string> name = ResolveExperimentName(connection, text);
+    absl::StatusOr<std::string> name = ResolveExperimentName(connection, text, shortened);
     if (name.ok()) {
       names.push_back(*std::move(name));
     } else {
       code = Fail(context, name.status());
     }
   }
-  const bool ask = context.console.in_is_terminal && !options.yes;
-  if (!names.empty() && ask && !IsConfirmed(names, context)) {
+  if (!names.empty() && !options.yes && !IsConfirmed(names, context)) {
     context.console.Info("nothing was removed");
     return kFailure;
   }
@@ -77,11 +82,13 @@ absl::StatusOr<int> Rm(const Options& options, const Context& context, Connectio
 Action DefineRm(Command* command) {
   auto options = std::make_shared<Options>();
   command->Arguments(&options->experiments, "EXP", "experiments");
-  command->Flag(&options->yes, "--yes,-y", "do not ask, also on a terminal");
+  command->Flag(&options->yes, "--yes,-y",
+                "do not ask, and take whole IDs and names alone; required without a terminal");
   command->Flag(&options->json, "--json", "print the server's message");
   command->Footer(
-      "The beginning of a name will do if it is the only one; experiments/ID is taken as it is,\n"
-      "which is what a script should give.\n\n"
+      "Where it asks, the beginning of an ID will do if it is the only one. A name that several\n"
+      "experiments have is refused: give the ID. experiments/ID is taken as it is, which is what\n"
+      "a script should give.\n\n"
       "Example:\n  ablate rm names-norm-7f3k --yes");
   return WithServer(options, Rm);
 }

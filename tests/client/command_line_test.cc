@@ -203,7 +203,7 @@ TEST_F(CommandLineTest, RepeatsCallsOnlyWhileTheServerIsUnavailable) {
   StartServer();
   EXPECT_EQ(Run({"ls"}).code, kSuccess);
   EXPECT_EQ(calls, 3);
-  EXPECT_EQ(Run({"rm", "a"}).code, kNoServer);
+  EXPECT_EQ(Run({"rm", "a", "--yes"}).code, kNoServer);
   EXPECT_EQ(removals, 1);
   calls = 0;
   EXPECT_EQ(Run({"show", "b"}).code, kFailure);

@@ -156,6 +156,8 @@ TEST(CommandLineTest, TakesANameForItsNewestExperiment) {
     EXPECT_EQ(refused.exit_code, 1);
     EXPECT_THAT(refused.err, HasSubstr("same is the name of several experiments"));
   }
+  EXPECT_EQ(server.Ablate({"rm", "sa", "--yes"}).exit_code, 1);
+  EXPECT_EQ(server.Ablate({"rm", first}).exit_code, 64) << "nobody can be asked";
   EXPECT_EQ(server.Ablate({"rm", first, "--yes"}).exit_code, 0);
   EXPECT_EQ(server.Ablate({"rm", "same", "--yes"}).exit_code, 0) << "one is left";
   EXPECT_THAT(server.Json({"ls", "--json"})["experiments"], SizeIs(1));

@@ -168,14 +168,14 @@ TEST_F(WorkflowTest, CancelsRemovesAndReportsByExitCode) {
   const nlohmann::json created =
       server_.Json({"submit", "-", "--json"}, SmallNames("long", 1000000, kTwoNorms));
   const std::string experiment = created["experiment"]["name"];
-  EXPECT_EQ(server_.Ablate({"rm", experiment}).exit_code, 1) << "it is active";
+  EXPECT_EQ(server_.Ablate({"rm", experiment, "--yes"}).exit_code, 1) << "it is active";
   EXPECT_EQ(server_.Ablate({"cancel", experiment}).exit_code, 0);
   EXPECT_EQ(server_.Ablate({"wait", experiment}).exit_code, 2);
   const nlohmann::json runs = server_.Json({"runs", experiment, "--json"});
   for (const nlohmann::json& row : runs["rows"]) {
     EXPECT_EQ(row["state"], "CANCELLED");
   }
-  EXPECT_EQ(server_.Ablate({"rm", experiment}).exit_code, 0);
+  EXPECT_EQ(server_.Ablate({"rm", experiment, "--yes"}).exit_code, 0);
   EXPECT_EQ(server_.Ablate({"show", experiment}).exit_code, 1);
   EXPECT_THAT(server_.Json({"ls", "--json"})["experiments"], SizeIs(0));
 }

@@ -231,7 +231,7 @@ TEST_F(ExperimentsTest, TakesAFullNameAsItIsWhenItCancelsOrRemoves) {
     return absl::NotFoundError("there is no experiment \"small\"");
   };
   EXPECT_EQ(Run({"cancel", "experiments/small"}).code, kSuccess);
-  EXPECT_EQ(Run({"rm", "experiments/small"}).code, kFailure);
+  EXPECT_EQ(Run({"rm", "experiments/small", "--yes"}).code, kFailure);
   EXPECT_THAT(named, ElementsAre("experiments/small", "experiments/small"));
   EXPECT_THAT(names_, ::testing::IsEmpty());  // nothing was looked up
 }
@@ -255,21 +255,50 @@ TEST_F(ExperimentsTest, ChangesNoneOfSeveralExperimentsOfAName) {
   }
 }
 
-TEST_F(ExperimentsTest, RemovesWithoutAskingInScripts) {
+TEST_F(ExperimentsTest, RemovesNothingWithoutATerminalUnlessToldTo) {
+  const Outcome outcome = Run({"rm", "small-1a2b"});
+  EXPECT_EQ(outcome.code, kUsage);
+  EXPECT_EQ(outcome.err,
+            "error: ablate rm: standard input is not a terminal, so nobody can be asked; add "
+            "--yes\n");
+  EXPECT_THAT(names_, ::testing::IsEmpty());
+}
+
+TEST_F(ExperimentsTest, RemovesWholeNamesAloneWhenItDoesNotAsk) {
   std::vector<std::string> removed;
   answers_.remove = [&](const v1::DeleteExperimentRequest& request, google::protobuf::Empty*) {
     removed.push_back(request.name());
     return absl::OkStatus();
   };
-  const Outcome outcome = Run({"rm", "a", "b", "--json"});
+  const Outcome outcome = Run({"rm", "sma", "small", "small-1a2b", "experiments/y", "--yes"});
+  EXPECT_EQ(outcome.code, kFailure);
+  EXPECT_EQ(outcome.err,
+            "error: sma is only the beginning of small-1a2b; expected a whole ID or name, because "
+            "nobody is asked\nremoved small-1a2b\nremoved small-1a2b\nremoved y\n");
+  EXPECT_THAT(removed,
+              ElementsAre("experiments/small-1a2b", "experiments/small-1a2b", "experiments/y"));
+  console_.in_is_terminal = true;
+  EXPECT_EQ(Run({"rm", "sma", "--yes"}).code, kFailure);
+  EXPECT_EQ(Run({"rm", "sma"}, "y\n").code, kSuccess) << "what goes was shown";
+}
+
+TEST_F(ExperimentsTest, RemovesSeveralAndGoesOnAfterAMistake) {
+  std::vector<std::string> removed;
+  answers_.remove = [&](const v1::DeleteExperimentRequest& request, google::protobuf::Empty*) {
+    removed.push_back(request.name());
+    return absl::OkStatus();
+  };
+  console_.in_is_terminal = true;
+  const Outcome outcome = Run({"rm", "a", "b", "--json"}, "y\n");
   EXPECT_EQ(outcome.code, kSuccess);
   EXPECT_EQ(outcome.out, "{}\n{}\n");
   EXPECT_THAT(removed, ElementsAre("experiments/a-full", "experiments/b-full"));
 
-  const Outcome some = Run({"rm", "x", "c"});
+  const Outcome some = Run({"rm", "x", "c"}, "y\n");
   EXPECT_EQ(some.code, kFailure);
   EXPECT_EQ(some.err,
-            "error: no experiment \"x\"; `ablate ls` lists those there are\nremoved c-full\n");
+            "error: no experiment \"x\"; `ablate ls` lists those there are\nremove c-full and the "
+            "runs that no other experiment has? [y/N] removed c-full\n");
 }
 
 TEST_F(ExperimentsTest, AsksBeforeItRemovesOnATerminal) {
@@ -285,8 +314,8 @@ TEST_F(ExperimentsTest, AsksBeforeItRemovesOnATerminal) {
             "remove a-full and the runs that no other experiment has? [y/N] nothing was removed\n");
   EXPECT_TRUE(removed.empty());
   EXPECT_EQ(Run({"rm", "a"}, "Yes\n").code, kSuccess);
-  EXPECT_EQ(Run({"rm", "b", "-y"}).code, kSuccess);
-  EXPECT_THAT(removed, ElementsAre("experiments/a-full", "experiments/b-full"));
+  EXPECT_EQ(Run({"rm", "whole", "-y"}).code, kSuccess);
+  EXPECT_THAT(removed, ElementsAre("experiments/a-full", "experiments/whole-full"));
 }
 
 TEST_F(ExperimentsTest, ShowsTheHistoryOfACellOrRun) {
