@@ -4,6 +4,8 @@
 #include <optional>
 #include <string>
 
+#include "client/output/terminal_stream.h"
+
 namespace ablate::client {
 namespace {
 
@@ -82,6 +84,9 @@ EXP is experiments/ID, an ID, the name of an experiment (the newest one of that 
 the beginning of an ID that only one experiment has; EXP/CELL is one of its cells.
 --json prints the server's message.
 
+On a terminal control characters and marks of direction in texts are shown, such as \x1b;
+a pipe or file gets what --json, --csv, table and generate print as it is.
+
 Exit codes:
   0   done; for wait: every run is DONE or DIVERGED; for analyze: all are DONE
   1   it failed, or a problem was found; for wait and analyze: one FAILED
@@ -133,14 +138,18 @@ int RunProgram(const std::vector<std::string>& arguments, const Context& context
                                "the server that is meant, as ABLATE_SERVER has it");
   line.root().Footer(kFooter);
   Context chosen = context;
+  // Whatever a server or a file says, a terminal must not obey it.
+  TerminalStream out(context.console.out), err(context.console.err);
+  if (context.console.out_is_terminal) chosen.console.out = &out;
+  if (context.console.err_is_terminal) chosen.console.err = &err;
   chosen.environment = [&](const char* name) -> std::optional<std::string> {
     if (!server.empty() && std::string(name) == "ABLATE_SERVER") return server;
     return context.environment(name);
   };
   const int code = line.Run(arguments, chosen);
-  context.console.out->flush();
-  if (*context.console.out) return code;
-  context.console.Error("writing the output failed");
+  chosen.console.out->flush();
+  if (*chosen.console.out) return code;
+  chosen.console.Error("writing the output failed");
   return code == kSuccess ? kFailure : code;
 }
 

@@ -9,6 +9,7 @@
 #include "absl/strings/str_cat.h"
 #include "client/output/format.h"
 #include "client/output/table.h"
+#include "client/output/terminal_stream.h"
 #include "client/output/terminal_text.h"
 
 namespace ablate::client {
@@ -16,9 +17,9 @@ namespace {
 
 constexpr int kMinWidth = 40;
 constexpr int kDefaultWidth = 80;
-constexpr const char* kRed = "\x1b[31m";
-constexpr const char* kYellow = "\x1b[33m";
-constexpr const char* kResetColor = "\x1b[0m";
+constexpr TerminalControl kRed = {"\x1b[31m"};
+constexpr TerminalControl kYellow = {"\x1b[33m"};
+constexpr TerminalControl kResetColor = {"\x1b[0m"};
 
 // Columns of the first terminal among the standard streams.
 int TerminalWidth() {
@@ -29,7 +30,7 @@ int TerminalWidth() {
   return kDefaultWidth;
 }
 
-void PrintLabelled(const Console& console, absl::string_view label, const char* color,
+void PrintLabelled(const Console& console, absl::string_view label, TerminalControl color,
                    absl::string_view message) {
   if (console.color) *console.err << color;
   *console.err << label << ':';

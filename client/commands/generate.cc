@@ -8,7 +8,6 @@
 #include "client/command_table.h"
 #include "client/names.h"
 #include "client/output/format.h"
-#include "client/output/terminal_text.h"
 #include "text/decimal.h"
 
 namespace ablate::client {
@@ -61,15 +60,8 @@ void Print(const v1::GenerateResponse& message, const Options& options, const Co
   if (message.has_summary()) PrintSummary(message.summary(), context);
   if (options.json || !message.has_sample()) return;
   const std::string& text = message.sample().text();
-  const bool several_lines = text.find('\n') != std::string::npos;
-  if (!context.console.out_is_terminal) {
-    *out << text << "\n";
-  } else if (several_lines) {
-    *out << PrintableLines(text);
-  } else {
-    *out << Printable(text) << "\n";
-  }
-  if (several_lines) *out << "\n";
+  *out << text << "\n";
+  if (text.find('\n') != std::string::npos) *out << "\n";
 }
 
 absl::StatusOr<int> Generate(const Options& options, const v1::GenerateRequest& request,

@@ -12,7 +12,6 @@
 #include "absl/strings/str_join.h"
 #include "client/command_table.h"
 #include "client/names.h"
-#include "client/output/terminal_text.h"
 
 namespace ablate::client {
 namespace {
@@ -26,7 +25,7 @@ struct Options {
 // Asks whoever sits at the terminal.
 bool IsConfirmed(const std::vector<std::string>& names, const Context& context) {
   const auto add_id = [](std::string* text, const std::string& name) { text->append(Id(name)); };
-  *context.console.err << "remove " << Printable(absl::StrJoin(names, ", ", add_id))
+  *context.console.err << "remove " << absl::StrJoin(names, ", ", add_id)
                        << " and the runs that no other experiment has? [y/N] " << std::flush;
   std::string answer;
   std::getline(*context.console.in, answer);

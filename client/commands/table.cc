@@ -7,7 +7,6 @@
 #include "client/commands/compare.h"
 #include "client/output/format.h"
 #include "client/output/part_file.h"
-#include "client/output/terminal_text.h"
 #include "proto/reflect/text.h"
 
 namespace ablate::client {
@@ -61,8 +60,7 @@ absl::StatusOr<int> WriteTable(const Options& options, const Context& context,
     context.console.Info(absl::StrCat(options.output, ": ", Bytes(data.size())));
     return kSuccess;
   }
-  // A program gets the texts as they are; a terminal must not obey them.
-  *context.console.out << (context.console.out_is_terminal ? PrintableLines(data) : data);
+  *context.console.out << data;
   return kSuccess;
 }
 

@@ -3,6 +3,7 @@
 #include <string>
 #include <utility>
 
+#include "client/output/terminal_stream.h"
 #include "client/output/terminal_text.h"
 
 namespace ablate::client {
@@ -10,7 +11,7 @@ namespace {
 
 constexpr absl::Duration kLiveInterval = absl::Milliseconds(100);
 constexpr absl::Duration kPlainInterval = absl::Seconds(30);
-constexpr const char* kClearLine = "\r\x1b[K";
+constexpr TerminalControl kClearLine = {"\r\x1b[K"};
 
 }  // namespace
 

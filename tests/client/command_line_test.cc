@@ -152,7 +152,10 @@ TEST_F(CommandLineTest, SaysHowToStartAServerWhenThereIsNone) {
 
 TEST_F(CommandLineTest, ColoursMessagesOnlyWhenAsked) {
   console_.color = true;
-  EXPECT_THAT(Run({"ls"}).err, ::testing::StartsWith("\x1b[31merror:\x1b[0m "));
+  for (const bool terminal : {false, true}) {
+    console_.err_is_terminal = terminal;
+    EXPECT_THAT(Run({"ls"}).err, ::testing::StartsWith("\x1b[31merror:\x1b[0m "));
+  }
 }
 
 TEST_F(CommandLineTest, ShowsTheFieldsThatTheServerComplainsAbout) {

@@ -257,6 +257,16 @@ TEST_F(SubmitTest, UploadsNoFileOutsideTheExperimentFilesFolder) {
   }
 }
 
+TEST_F(SubmitTest, ShowsATerminalWhatItMustNotObey) {
+  answers_.create = [](const v1::CreateExperimentRequest&, v1::CreateExperimentResponse* response) {
+    response->mutable_experiment()->set_name("experiments/small\x1b[2J\u202e");
+    return absl::OkStatus();
+  };
+  EXPECT_THAT(Run({"submit", "-"}, kFile).out, StartsWith("small\x1b[2J\u202e   "));
+  console_.out_is_terminal = true;
+  EXPECT_THAT(Run({"submit", "-"}, kFile).out, StartsWith("small\\x1b[2J\\u202e   "));
+}
+
 TEST_F(SubmitTest, UploadsPrivateDataForAPrivateExperiment) {
   Write("names.txt", "anna\n");
   const std::string path =

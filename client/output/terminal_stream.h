@@ -1,0 +1,46 @@
+// Keeps texts from commanding a terminal: the one place that all output for a terminal goes
+// through.
+#ifndef ABLATE_CLIENT_OUTPUT_TERMINAL_STREAM_H_
+#define ABLATE_CLIENT_OUTPUT_TERMINAL_STREAM_H_
+
+#include <ostream>
+#include <streambuf>
+
+namespace ablate::client {
+
+// A sequence of the program's own, such as a colour: a TerminalStream passes it on as it is.
+struct TerminalControl {
+  const char* sequence;
+};
+std::ostream& operator<<(std::ostream& out, const TerminalControl& control);
+
+// Writes what it is given to another stream, and shows control characters other than line feeds,
+// bidirectional marks and bytes that are not UTF-8 as Printable does. Characters are to be written
+// whole. Fails once the other stream does. Not thread-safe.
+class TerminalStream : public std::ostream {
+ public:
+  // `terminal` must outlive it.
+  explicit TerminalStream(std::ostream* terminal);
+
+ private:
+  class Buffer : public std::streambuf {
+   public:
+    explicit Buffer(std::ostream* terminal) : terminal_(terminal) {}
+    std::ostream* terminal() { return terminal_; }
+
+   protected:
+    int overflow(int c) override;
+    std::streamsize xsputn(const char* text, std::streamsize size) override;
+    int sync() override;
+
+   private:
+    std::ostream* const terminal_;
+  };
+  friend std::ostream& operator<<(std::ostream& out, const TerminalControl& control);
+
+  Buffer buffer_;
+};
+
+}  // namespace ablate::client
+
+#endif  // ABLATE_CLIENT_OUTPUT_TERMINAL_STREAM_H_
