@@ -109,12 +109,10 @@ std::string CsvPath(const std::string& output) {
   return absl::StrCat(output.substr(0, output.size() - Extension(output).size()), "csv");
 }
 
-// Writes the whole of a file that is open, which is called `path`.
-absl::Status Save(const Context& context, const std::string& path, const std::string& data,
-                  PartFile* file) {
-  if (absl::Status written = file->Write(data); !written.ok()) return written;
+// Gives a file that is written, `bytes` long, its name, which is `path`.
+absl::Status Save(const Context& context, const std::string& path, size_t bytes, PartFile* file) {
   if (absl::Status committed = file->Commit(); !committed.ok()) return committed;
-  context.console.Info(absl::StrCat(path, ": ", Bytes(data.size())));
+  context.console.Info(absl::StrCat(path, ": ", Bytes(bytes)));
   return absl::OkStatus();
 }
 
@@ -125,8 +123,9 @@ v1::RenderFigureResponse WithoutPicture(v1::RenderFigureResponse figure) {
 
 absl::StatusOr<int> Figure(const Options& options, const v1::RenderFigureRequest& request,
                            const Context& context, Connection* connection) {
-  PartFile picture(options.output,
-                   ReplaceOwn(options.output, KindOf(request.format()), options.force));
+  PartFile picture(options.output, [&] {
+    return ReplaceOwn(options.output, KindOf(request.format()), options.force);
+  });
   if (absl::Status opened = picture.Open(); !opened.ok()) return opened;
   // Both or none: a CSV has nothing that says whose it is.
   const std::string csv_path = CsvPath(options.output);
@@ -136,17 +135,18 @@ absl::StatusOr<int> Figure(const Options& options, const v1::RenderFigureRequest
   }
   const absl::StatusOr<v1::RenderFigureResponse> figure = connection->RenderFigure(request);
   if (!figure.ok()) return figure.status();
-  absl::Status saved = Save(context, options.output, figure->data(), &picture);
+  if (options.csv && figure->csv().empty()) {
+    return absl::ResourceExhaustedError(
+        "the figure's numbers are too many for an answer, and nothing was written; without --csv "
+        "it is drawn, and `ablate metrics EXP --csv` has all points");
+  }
+  absl::Status saved = picture.Write(figure->data());
+  if (saved.ok() && options.csv) saved = csv.Write(figure->csv());
+  if (saved.ok()) saved = Save(context, options.output, figure->data().size(), &picture);
+  if (saved.ok() && options.csv) saved = Save(context, csv_path, figure->csv().size(), &csv);
   if (!saved.ok()) return saved;
   if (options.json) PrintJson(context, WithoutPicture(*figure));
-  if (!options.csv) return kSuccess;
-  if (figure->csv().empty()) {
-    return absl::ResourceExhaustedError(
-        "the figure's numbers are too many for an answer; `ablate metrics EXP --csv` has all "
-        "points");
-  }
-  saved = Save(context, csv_path, figure->csv(), &csv);
-  return saved.ok() ? absl::StatusOr<int>(kSuccess) : saved;
+  return kSuccess;
 }
 
 }  // namespace

@@ -63,7 +63,8 @@ absl::StatusOr<v1::RenderReportRequest> MakeRequest(const Options& options) {
 // Writes the page as it arrives; the result is how many bytes it has.
 absl::StatusOr<uint64_t> Receive(Connection* connection, const v1::RenderReportRequest& request,
                                  const Options& options) {
-  PartFile file(options.output, ReplaceOwn(options.output, FileKind::kPage, options.force));
+  PartFile file(options.output,
+                [&] { return ReplaceOwn(options.output, FileKind::kPage, options.force); });
   if (const absl::Status opened = file.Open(); !opened.ok()) return opened;
   uint64_t bytes = 0;
   const absl::Status received = connection->RenderReport(request, [&](const v1::FileChunk& chunk) {

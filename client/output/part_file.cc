@@ -86,6 +86,22 @@ absl::Status Rename(const std::string& from, const std::string& to, IfExists if_
   return std::rename(from.c_str(), to.c_str()) == 0 ? absl::OkStatus() : SystemError(to);
 }
 
+// The open file as a path.
+std::string DescriptorPath(int file) { return absl::StrCat("/proc/self/fd/", file); }
+
+// Tries names beside `target` until one is free for `use`, which sets errno; it is then `*name`.
+// Names that were left behind, or laid out by someone else, are passed over.
+bool UseFreeName(const std::string& target, std::string* name,
+                 const std::function<bool(const std::string&)>& use) {
+  for (int attempt = 0; attempt < kMaxAttempts; ++attempt) {
+    *name = absl::StrCat(target, ".", getpid(), ".", attempt, ".part");
+    if (use(*name)) return true;
+    if (errno != EEXIST) break;
+  }
+  name->clear();
+  return false;
+}
+
 // One call for thousands of files.
 absl::Status SyncFileSystemOf(const std::string& folder) {
   const int opened = open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
@@ -101,8 +117,11 @@ std::string EndingOf(const std::string& path) {
   return absl::AsciiStrToLower(fs::path(path).extension().string());
 }
 
+PartFile::PartFile(std::string path, Decide decide)
+    : path_(std::move(path)), decide_(std::move(decide)), target_(path_) {}
+
 PartFile::PartFile(std::string path, IfExists if_exists)
-    : path_(std::move(path)), if_exists_(if_exists), target_(path_) {}
+    : PartFile(std::move(path), [if_exists] { return if_exists; }) {}
 
 PartFile::~PartFile() {
   if (file_ < 0) return;
@@ -119,10 +138,11 @@ absl::Status PartFile::FindTarget() {
     return absl::FailedPreconditionError(absl::StrCat(path_, " is a folder"));
   }
   if (!S_ISREG(status.st_mode)) {
+    is_target_ = true;
     file_ = open(path_.c_str(), O_WRONLY | O_CLOEXEC);
     return file_ < 0 ? SystemError(path_) : absl::OkStatus();
   }
-  if (if_exists_ == IfExists::kRefuse) return AlreadyThere(path_);
+  if (decide_() == IfExists::kRefuse) return AlreadyThere(path_);
   mode_ = status.st_mode & kPermissions;
   if (!link) return absl::OkStatus();
   std::error_code error;
@@ -131,13 +151,23 @@ absl::Status PartFile::FindTarget() {
                : absl::OkStatus();
 }
 
+bool PartFile::CreateWithoutName() {
+  const std::string folder = fs::path(target_).parent_path().string();
+  file_ = open(folder.empty() ? "." : folder.c_str(), O_TMPFILE | O_WRONLY | O_CLOEXEC,
+               mode_.has_value() ? 0600 : 0666);
+  if (file_ < 0) return false;
+  if (access(DescriptorPath(file_).c_str(), F_OK) == 0) return true;
+  close(std::exchange(file_, -1));  // without /proc it would never get a name
+  return false;
+}
+
 absl::Status PartFile::Create() {
-  // Names that were left behind, or laid out by someone else, are passed over.
-  for (int attempt = 0; attempt < kMaxAttempts && file_ < 0; ++attempt) {
-    part_ = absl::StrCat(target_, ".", getpid(), ".", attempt, ".part");
-    file_ = open(part_.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC,
-                 mode_.has_value() ? 0600 : 0666);
-    if (file_ < 0 && errno != EEXIST) break;
+  if (!CreateWithoutName()) {
+    UseFreeName(target_, &part_, [this](const std::string& name) {
+      file_ = open(name.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC,
+                   mode_.has_value() ? 0600 : 0666);
+      return file_ >= 0;
+    });
   }
   if (file_ < 0) return SystemErrorBeside(target_);
   if (!mode_.has_value() || fchmod(file_, *mode_) == 0 || KeepsNoPermissions()) {
@@ -154,11 +184,27 @@ absl::Status PartFile::Open() {
 
 absl::Status PartFile::Write(absl::string_view data) { return WriteAll(file_, path_, data); }
 
+absl::Status PartFile::Publish(IfExists if_exists) {
+  if (part_.empty()) {
+    const auto link_to = [this](const std::string& name) {
+      return linkat(AT_FDCWD, DescriptorPath(file_).c_str(), AT_FDCWD, name.c_str(),
+                    AT_SYMLINK_FOLLOW) == 0;
+    };
+    if (link_to(target_)) return absl::OkStatus();
+    if (errno != EEXIST) return SystemError(path_);
+    if (if_exists == IfExists::kRefuse) return AlreadyThere(path_);
+    if (!UseFreeName(target_, &part_, link_to)) return SystemError(path_);
+  }
+  return Rename(part_, target_, if_exists);
+}
+
 absl::Status PartFile::Commit() {
-  if (!part_.empty()) {
+  if (!is_target_) {
     if (fsync(file_) != 0) return SystemError(path_);
-    const absl::Status renamed = Rename(part_, target_, if_exists_);
-    if (!renamed.ok()) return renamed;
+    absl::Status published = Publish(decide_());
+    // Another program that makes the same file may have been faster by a moment.
+    if (absl::IsAlreadyExists(published)) published = Publish(decide_());
+    if (!published.ok()) return published;
   }
   const int file = std::exchange(file_, -1);
   return close(file) == 0 ? absl::OkStatus() : SystemError(path_);

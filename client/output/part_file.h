@@ -20,11 +20,16 @@ std::string EndingOf(const std::string& path);
 // files have.
 enum class IfExists { kReplace, kRefuse };
 
-// Written beside its final name, and removed again unless it is committed. A symbolic link at that
-// name stays, and what it points to is replaced; a device or a pipe is written to as it is, also
-// with kRefuse, for nothing of it is lost. What is replaced hands its permissions down.
+// Written without a name, or beside its final name on file systems that can't, and gone unless it
+// is committed: also if a signal ends the program, where there was no name. A symbolic link at the
+// final name stays, and what it points to is replaced; a device or a pipe is written to as it is,
+// also with kRefuse, because nothing of it is lost. What is replaced hands its permissions down.
 class PartFile {
  public:
+  // Says what may stand at the final name now; asked again when the file gets its name.
+  using Decide = std::function<IfExists()>;
+
+  PartFile(std::string path, Decide decide);
   explicit PartFile(std::string path, IfExists if_exists = IfExists::kReplace);
   PartFile(const PartFile&) = delete;
   PartFile& operator=(const PartFile&) = delete;
@@ -41,11 +46,15 @@ class PartFile {
   // Looks at what stands at the final name.
   absl::Status FindTarget();
   absl::Status Create();
+  bool CreateWithoutName();
+  // Gives the file its final name.
+  absl::Status Publish(IfExists if_exists);
 
   const std::string path_;
-  const IfExists if_exists_;
+  const Decide decide_;
   std::string target_;          // the path, or what the link there points to
-  std::string part_;            // what is renamed to it; empty: the target itself is written to
+  std::string part_;            // what is renamed to it; empty: none yet, or is_target_
+  bool is_target_ = false;      // a device or a pipe, which is written to as it is
   std::optional<mode_t> mode_;  // permissions of what is replaced; none: the usual ones
   int file_ = -1;
 };

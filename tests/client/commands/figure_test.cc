@@ -59,10 +59,18 @@ TEST_F(FigureTest, WritesTheNumbersBesideIt) {
   EXPECT_EQ(Read(folder_ + "/loss.v2.csv"), csv_);
   EXPECT_EQ(request_.format(), v1::FigureFormat::svg);
   EXPECT_EQ(request_.width(), 6.75);
+}
+
+TEST_F(FigureTest, WritesNothingWhereItsNumbersAreTooMany) {
   csv_.clear();
-  const Outcome without = Run({"figure", "small", "loss", "-o", path, "--csv", "--force"});
-  EXPECT_EQ(without.code, kFailure);
-  EXPECT_THAT(without.err, HasSubstr("too many"));
+  const std::string path = folder_ + "/loss.svg";
+  const Outcome outcome = Run({"figure", "small", "loss", "-o", path, "--csv", "--json"});
+  EXPECT_EQ(outcome.code, kFailure);
+  EXPECT_THAT(outcome.err, HasSubstr("too many"));
+  EXPECT_EQ(outcome.out, "");
+  EXPECT_FALSE(std::filesystem::exists(path));
+  EXPECT_FALSE(std::filesystem::exists(folder_ + "/loss.csv"));
+  EXPECT_EQ(Run({"figure", "small", "loss", "-o", path}).code, kSuccess);
 }
 
 TEST_F(FigureTest, PrintsTheMessageWithoutThePicture) {

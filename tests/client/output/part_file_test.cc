@@ -1,6 +1,7 @@
 // Files that appear when they are whole, and what may stand at their name before.
 #include "client/output/part_file.h"
 
+#include <fcntl.h>
 #include <linux/filter.h>
 #include <linux/seccomp.h>
 #include <sys/prctl.h>
@@ -9,6 +10,7 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <csignal>
 #include <cstddef>
 #include <cstdint>
 #include <filesystem>
@@ -58,6 +60,43 @@ TEST_F(PartFileTest, ReplacesAFileOnceItIsWhole) {
   ASSERT_TRUE(WriteFile(In("page"), "new").ok());
   EXPECT_EQ(Read(In("page")), "new");
   EXPECT_EQ(Names(), 1u);
+}
+
+TEST_F(PartFileTest, LeavesNothingWhenASignalEndsTheProgram) {
+  const int file = open(folder_.c_str(), O_TMPFILE | O_WRONLY, 0600);
+  if (file < 0) GTEST_SKIP() << "this file system has no files without a name";
+  close(file);
+  EXPECT_EXIT(
+      {
+        PartFile page(In("page"));
+        const bool written = page.Open().ok() && page.Write("half").ok();
+        raise(written ? SIGKILL : SIGABRT);
+      },
+      ::testing::KilledBySignal(SIGKILL), "");
+  EXPECT_EQ(Names(), 0u);
+}
+
+TEST_F(PartFileTest, AsksAgainWhatMayBeReplacedWhenItGetsItsName) {
+  PartFile first(In("page")), second(In("page"), [&] {
+    return Read(In("page")) == "first" ? IfExists::kReplace : IfExists::kRefuse;
+  });
+  ASSERT_TRUE(first.Open().ok());
+  ASSERT_TRUE(second.Open().ok());
+  ASSERT_TRUE(first.Write("first").ok());
+  ASSERT_TRUE(second.Write("second").ok());
+  ASSERT_TRUE(first.Commit().ok());
+  EXPECT_TRUE(second.Commit().ok());
+  EXPECT_EQ(Read(In("page")), "second");
+  EXPECT_EQ(Names(), 1u);
+}
+
+TEST_F(PartFileTest, RefusesWhatAppearsMeanwhileAndIsNotOurs) {
+  PartFile page(In("page"), IfExists::kRefuse);
+  ASSERT_TRUE(page.Open().ok());
+  ASSERT_TRUE(page.Write("page").ok());
+  std::ofstream(In("page")) << "precious";
+  EXPECT_TRUE(absl::IsAlreadyExists(page.Commit()));
+  EXPECT_EQ(Read(In("page")), "precious");
 }
 
 TEST_F(PartFileTest, KeepsThePermissionsOfWhatItReplaces) {
