@@ -8,6 +8,7 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "proto/reflect/text.h"
+#include "text/utf8.h"
 
 namespace ablate::client {
 namespace {
@@ -88,6 +89,15 @@ template <typename Value>
 CLI::Option* AddPositional(CLI::App* app, Value* value, const std::string& name,
                            const std::string& help) {
   return app->add_option(name, *value, help)->check(RefuseEmpty)->type_name("");
+}
+
+// Says which argument is not UTF-8, which no message can carry; empty if none is.
+std::string FindNotUtf8(const std::vector<std::string>& arguments) {
+  for (size_t i = 0; i < arguments.size(); ++i) {
+    if (text::IsUtf8(arguments[i])) continue;
+    return absl::StrCat("argument ", i + 1, ": not UTF-8 (", arguments[i], "); expected UTF-8");
+  }
+  return "";
 }
 
 }  // namespace
@@ -188,7 +198,7 @@ CommandLine::~CommandLine() = default;
 Command CommandLine::root() { return Command(app_.get(), &chosen_); }
 
 int CommandLine::Run(const std::vector<std::string>& arguments, const Context& context) {
-  std::string problem;
+  std::string problem = FindNotUtf8(arguments);
   const CLI::App* command = Innermost(app_.get(), arguments, &problem);
   const std::string advice = absl::StrCat("see ", FullName(*command), " --help");
   std::vector<std::string> reversed(arguments.rbegin(), arguments.rend());  // CLI11 wants them so

@@ -150,6 +150,13 @@ TEST_F(CommandLineTest, SaysHowToStartAServerWhenThereIsNone) {
   EXPECT_GT(slept_, absl::ZeroDuration());  // it was tried again first
 }
 
+TEST_F(CommandLineTest, RefusesArgumentsThatAreNotUtf8) {
+  const Outcome outcome = Run({"show", "a\xff"});
+  EXPECT_EQ(outcome.code, kUsage);
+  EXPECT_EQ(outcome.err,
+            "error: argument 2: not UTF-8 (a\\xff); expected UTF-8\nsee ablate show --help\n");
+}
+
 TEST_F(CommandLineTest, ColoursMessagesOnlyWhenAsked) {
   console_.color = true;
   for (const bool terminal : {false, true}) {
