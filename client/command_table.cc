@@ -91,7 +91,7 @@ Exit codes:
   0   done; for wait: every run is DONE or DIVERGED; for analyze: all are DONE
   1   it failed, or a problem was found; for wait and analyze: one FAILED
   2   what was waited for was cancelled
-  64  the command line makes no sense
+  64  the command line or a setting, such as ABLATE_SERVER, makes no sense
   69  no server answers, or a part of it is away or busy: try again
   70  for wait and analyze: waiting itself failed, whatever it was for came to
 
@@ -120,7 +120,7 @@ absl::Span<const CommandRow> CommandTable() { return kCommands; }
 int CallServer(const Context& context,
                absl::FunctionRef<absl::StatusOr<int>(Connection* connection)> run) {
   const auto connection = Connect(context);
-  if (!connection.ok()) return Fail(context, connection.status());
+  if (!connection.ok()) return FailSettings(context, connection.status());
   const absl::StatusOr<int> code = run(connection->get());
   return code.ok() ? *code : Fail(context, code.status());
 }

@@ -79,6 +79,11 @@ int Fail(const Context& context, const absl::Status& status) {
   return MayTryAgain(status) ? kNoServer : kFailure;
 }
 
+int FailSettings(const Context& context, const absl::Status& status) {
+  const int code = Fail(context, status);
+  return code == kFailure ? kUsage : code;
+}
+
 int PrintJson(const Context& context, const google::protobuf::Message& message) {
   *context.console.out << ToJson(message);
   return kSuccess;

@@ -24,7 +24,7 @@ class Table;
 inline constexpr int kSuccess = 0;
 inline constexpr int kFailure = 1;      // a problem with the request, or a run FAILED
 inline constexpr int kCancelled = 2;    // what was waited for was cancelled
-inline constexpr int kUsage = 64;       // EX_USAGE of sysexits.h
+inline constexpr int kUsage = 64;       // EX_USAGE of sysexits.h: arguments or settings
 inline constexpr int kNoServer = 69;    // EX_UNAVAILABLE
 inline constexpr int kWaitFailed = 70;  // EX_SOFTWARE: waiting failed, which says nothing of runs
 
@@ -59,11 +59,15 @@ struct Context {
   Sleep sleep;
 };
 
-// A connection to the server that the environment names.
+// A connection to the server that the environment names. An error that is not UNAVAILABLE is one of
+// the settings, for FailSettings.
 absl::StatusOr<std::unique_ptr<Connection>> Connect(const Context& context);
 
 // Says what went wrong; the result is the exit code for it.
 int Fail(const Context& context, const absl::Status& status);
+
+// The same for what is wrong with the client's own settings, such as ABLATE_SERVER or ABLATE_HOME.
+int FailSettings(const Context& context, const absl::Status& status);
 
 // Prints a result on `out`; the result is kSuccess, with which most commands end.
 int PrintJson(const Context& context, const google::protobuf::Message& message);

@@ -25,7 +25,7 @@ void PrintResult(const Home& home, bool was_up, const Context& context) {
 
 int Down(const Options& options, const Context& context) {
   const absl::StatusOr<Home> home = FindHome(options.home, context.environment);
-  if (!home.ok()) return Fail(context, home.status());
+  if (!home.ok()) return FailSettings(context, home.status());
   absl::StatusOr<ServerProcess> server = ServerProcess::Find(*home);
   if (!server.ok()) {
     context.console.Info(server.status().message());

@@ -66,7 +66,7 @@ int Login(const Options& options, const Context& context) {
     return Refuse(context, absl::StrCat("--name: ", named.message()));
   }
   auto logins = Logins::Of(context.environment);
-  if (!logins.ok()) return Fail(context, logins.status());
+  if (!logins.ok()) return FailSettings(context, logins.status());
   // A server that does not let this user in is not kept.
   Connection connection(
       {join->address(), name, join->server_name(), join->certificate_authority(), join->token()},

@@ -19,7 +19,7 @@ struct Options {
 
 int Logout(const Options& options, const Context& context) {
   auto logins = Logins::Of(context.environment);
-  if (!logins.ok()) return Fail(context, logins.status());
+  if (!logins.ok()) return FailSettings(context, logins.status());
   std::string name = options.name;
   if (name.empty()) {
     const auto server = FindServer(context.environment);

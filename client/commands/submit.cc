@@ -79,7 +79,7 @@ int Submit(const SubmitOptions& options, const Context& context) {
   const ExperimentFile& file = submission->file;
   if (!file.problems.empty()) return ReportProblems(context, file.name, file.problems);
   const auto connection = Connect(context);
-  if (!connection.ok()) return Fail(context, connection.status());
+  if (!connection.ok()) return FailSettings(context, connection.status());
   const absl::Status uploaded = UploadDatasets(connection->get(), context, options, &*submission);
   if (!uploaded.ok()) return Fail(context, uploaded);
   if (!file.problems.empty()) return ReportProblems(context, file.name, file.problems);

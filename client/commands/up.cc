@@ -255,7 +255,7 @@ void NoteSharing(const Home& home, const Options& options, const Context& contex
 
 int Up(const Options& options, const Context& context) {
   const absl::StatusOr<Home> home = FindHome(options.home, context.environment);
-  if (!home.ok()) return Fail(context, home.status());
+  if (!home.ok()) return FailSettings(context, home.status());
   Starter starter(*home, options, context);
   absl::StatusOr<v1::ListWorkersResponse> answer = Ask(*home, context);
   const bool was_up = answer.ok();

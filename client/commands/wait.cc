@@ -17,7 +17,7 @@ struct Options {
 
 int Wait(const Options& options, const Context& context) {
   const auto connection = Connect(context);
-  if (!connection.ok()) return FailToWait(context, connection.status());
+  if (!connection.ok()) return FailSettings(context, connection.status());
   absl::StatusOr<v1::Experiment> experiment = FindExperiment(connection->get(), options.experiment);
   if (experiment.ok() && experiment->state() == v1::ExperimentState::ACTIVE) {
     // On a terminal someone looks; a script wants only the outcome.

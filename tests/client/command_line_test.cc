@@ -150,6 +150,19 @@ TEST_F(CommandLineTest, SaysHowToStartAServerWhenThereIsNone) {
   EXPECT_GT(slept_, absl::ZeroDuration());  // it was tried again first
 }
 
+TEST_F(CommandLineTest, TakesAMistakeInASettingForOneOnTheCommandLine) {
+  for (const char* server : {"example.org:1", "attic"}) {
+    environment_["ABLATE_SERVER"] = server;
+    for (const char* command : {"show", "wait"}) EXPECT_EQ(Run({command, "a"}).code, kUsage);
+  }
+  environment_["ABLATE_SERVER"] = environment_["ABLATE_HOME"] = "";
+  for (const char* command : {"ls", "up", "down"}) {
+    const Outcome outcome = Run({command});
+    EXPECT_EQ(outcome.code, kUsage);
+    EXPECT_EQ(outcome.err, "error: no folder for the personal server: set ABLATE_HOME or HOME\n");
+  }
+}
+
 TEST_F(CommandLineTest, RefusesArgumentsThatAreNotUtf8) {
   const Outcome outcome = Run({"show", "a\xff"});
   EXPECT_EQ(outcome.code, kUsage);

@@ -230,8 +230,9 @@ TEST_F(LoginServerTest, NamesTheArgumentThatMakesNoSense) {
 TEST_F(LoginServerTest, NeedsAFolderToKeepItIn) {
   const std::string file = JoinFile("ada.join");
   environment_.erase("XDG_CONFIG_HOME");
-  EXPECT_EQ(Run({"login", "--join", file}).err,
-            "error: no folder for logins: set HOME or XDG_CONFIG_HOME\n");
+  const Outcome unset = Run({"login", "--join", file});
+  EXPECT_EQ(unset.code, kUsage);
+  EXPECT_EQ(unset.err, "error: no folder for logins: set HOME or XDG_CONFIG_HOME\n");
   environment_["XDG_CONFIG_HOME"] = Write("config", "a file");
   const Outcome refused = Run({"login", "--join", file});
   EXPECT_EQ(refused.code, kFailure);
