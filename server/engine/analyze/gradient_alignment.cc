@@ -85,8 +85,8 @@ class GradientAlignment : public Computation {
 
  private:
   at::Tensor GradientBy(GradientSignal signal, const TokenBatch& batch) const {
-    const Gradients gradients =
-        GradientsOf(material_, subject_, batch, PassOf(signal, subject_.config), {true, {}, {}});
+    const Pass pass = PassOf(GradientAlignmentOptions(), signal, subject_.config);
+    const Gradients gradients = GradientsOf(material_, subject_, batch, pass, {true, {}, {}});
     std::vector<at::Tensor> flat;
     for (const at::Tensor& g : gradients.parameters) flat.push_back(g.flatten());
     return at::cat(flat);

@@ -30,7 +30,7 @@ class GradientFlow : public Computation {
   GradientFlow(const GradientFlowOptions& options, const Material& material)
       : material_(material),
         subject_(material.subjects[0]),
-        pass_(PassOf(options.signal, subject_.config)),
+        pass_(PassOf(options, options.signal, subject_.config)),
         sites_(SitesOr({}, subject_.config.model)),
         squares_(at::zeros({static_cast<int64_t>(sites_.size())}, at::kDouble)),
         gradient_(at::zeros({subject_.layout.size}, at::kDouble)) {}

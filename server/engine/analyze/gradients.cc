@@ -46,9 +46,13 @@ std::vector<at::Tensor> GradientsAt(double factor, const at::Tensor& loss,
 
 }  // namespace
 
-Pass PassOf(GradientSignal signal, const RunConfig& config) {
-  if (signal == GradientSignal::kExact) return {};
-  return {.rule = config.training.rule, .norm_backward = config.model.norm.backward};
+Pass PassOf(const AnalysisOptions& options, GradientSignal signal, const RunConfig& config) {
+  Pass pass;
+  if (ReadsTrainingBatches(options, config.model)) pass.statistics = Statistics::kBatch;
+  if (signal == GradientSignal::kExact) return pass;
+  pass.rule = config.training.rule;
+  pass.norm_backward = config.model.norm.backward;
+  return pass;
 }
 
 Gradients GradientsOf(const Material& material, const SubjectModel& subject,

@@ -12,8 +12,10 @@
 
 namespace ablate::engine {
 
-// A pass whose gradients are exact, or those by which the run learns.
-Pass PassOf(GradientSignal signal, const RunConfig& config);
+// Returns a pass of an analysis, whose gradients are exact or those by which the run learns. A
+// BatchNorm has the statistics of the batch if the analysis reads training batches (inputs.h): by
+// its running ones no backward mode makes a difference.
+Pass PassOf(const AnalysisOptions& options, GradientSignal signal, const RunConfig& config);
 
 struct WantedGradients {
   bool parameters = false;

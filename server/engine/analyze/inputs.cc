@@ -4,6 +4,7 @@
 #include <memory>
 #include <optional>
 #include <utility>
+#include <variant>
 
 #include "absl/strings/str_cat.h"
 #include "server/engine/analyze/sampling.h"
@@ -76,6 +77,23 @@ std::vector<TokenBatch> InParts(const std::vector<TokenBatch>& batches, uint64_t
     }
   }
   return parts;
+}
+
+// All rows in batches of as many as a forward pass of training reads, or nearly so: their numbers
+// differ by one at most. Rows are dealt in the order of their length, so that each batch has short
+// and long ones.
+std::vector<TokenBatch> InTrainingBatches(const std::vector<TokenBatch>& batches,
+                                          const TrainingConfig& training) {
+  const std::vector<TokenBatch> rows = SplitRows(batches);
+  const size_t together = std::max(training.batch / std::max(training.accumulation, 1u), 1u);
+  const size_t count = std::max<size_t>(1, (rows.size() + together / 2) / together);
+  std::vector<std::vector<TokenBatch>> dealt(count);
+  for (size_t i = 0; i < rows.size(); ++i) dealt[i % count].push_back(rows[i]);
+  std::vector<TokenBatch> mixed;
+  for (const std::vector<TokenBatch>& hand : dealt) {
+    if (!hand.empty()) mixed.push_back(JoinRows(hand));
+  }
+  return mixed;
 }
 
 // Whole rows of the held-out batches until there are `tokens` of them.
@@ -210,6 +228,44 @@ SequenceLengths LengthsOf(const std::vector<TokenBatch>& batches) {
 
 }  // namespace
 
+bool ReadsTrainingBatches(const AnalysisOptions& options, const ModelConfig& model) {
+  if (model.norm.kind != NormKind::kBatch) return false;
+  const auto* const flow = std::get_if<GradientFlowOptions>(&options);
+  return (flow != nullptr && flow->signal == GradientSignal::kRule) ||
+         std::holds_alternative<GradientAlignmentOptions>(options) ||
+         std::holds_alternative<NormJacobianOptions>(options);
+}
+
+TokenBatch JoinRows(const std::vector<TokenBatch>& rows) {
+  TokenBatch batch;
+  batch.rows = static_cast<int64_t>(rows.size());
+  for (const TokenBatch& row : rows) {
+    batch.length = std::max(batch.length, row.length);
+    batch.lengths.push_back(row.length);
+  }
+  const auto append = [](const std::vector<int64_t>& from, int64_t padding, int64_t fill,
+                         std::vector<int64_t>* to) {
+    to->insert(to->end(), from.begin(), from.end());
+    to->insert(to->end(), static_cast<size_t>(padding), fill);
+  };
+  for (const TokenBatch& row : rows) {
+    const int64_t padding = batch.length - row.length;
+    append(row.inputs, padding, 0, &batch.inputs);
+    // If the loss reads the last position only, a row has one target.
+    const bool each = row.targets.size() == row.inputs.size();
+    append(row.targets, each ? padding : 0, TokenBatch::kIgnored, &batch.targets);
+  }
+  return batch;
+}
+
+std::vector<TokenBatch> SplitRows(const std::vector<TokenBatch>& batches) {
+  std::vector<TokenBatch> rows;
+  for (const TokenBatch& batch : batches) {
+    for (int64_t row = 0; row < batch.rows; ++row) rows.push_back(batch.Rows(row, 1));
+  }
+  return rows;
+}
+
 absl::StatusOr<SequencesRead> ReadSequences(const AnalysisOptions& options,
                                             const AnalysisInputs& inputs,
                                             const std::vector<const RunConfig*>& subjects) {
@@ -236,8 +292,13 @@ absl::StatusOr<SequencesRead> ReadSequences(const AnalysisOptions& options,
       all.problems.push_back(InRequest(kind, std::move(problem)));
     }
   }
-  all.batches = all.problems.empty() ? InParts(all.batches, PieceTokens(kind, subjects))
-                                     : std::vector<TokenBatch>();
+  if (!all.problems.empty()) {
+    all.batches.clear();
+  } else if (ReadsTrainingBatches(options, subjects[0]->model)) {
+    all.batches = InTrainingBatches(all.batches, subjects[0]->training);
+  } else {
+    all.batches = InParts(all.batches, PieceTokens(kind, subjects));
+  }
   return all;
 }
 

@@ -23,10 +23,20 @@ inline constexpr uint64_t kPieceTokens = 2048;
 inline constexpr double kPieceFlops = 4e9;
 
 struct SequencesRead {
-  // None of it padded, in parts that a piece may take. Empty where there are problems.
+  // In parts that a piece may take, none of them padded; or in batches as training has them, which
+  // are (ReadsTrainingBatches). Empty where there are problems.
   std::vector<TokenBatch> batches;
   std::vector<OptionProblem> problems;  // fields as in requests: inputs.prompt, subjects[1]
 };
+
+// Returns true if a BatchNorm in this analysis standardises by the statistics of a batch, as in
+// training: its gradients are those that the run learns from. Otherwise it has its running ones.
+bool ReadsTrainingBatches(const AnalysisOptions& options, const ModelConfig& model);
+
+// Returns every row of the batches as a batch of its own, in their order.
+std::vector<TokenBatch> SplitRows(const std::vector<TokenBatch>& batches);
+// Returns such rows as one batch, padded to the longest; padded targets are ignored.
+TokenBatch JoinRows(const std::vector<TokenBatch>& rows);
 
 // What all subjects, one at least, read. Errors as MakeBatchSource's and SampledDataOf's.
 absl::StatusOr<SequencesRead> ReadSequences(const AnalysisOptions& options,

@@ -93,6 +93,13 @@ StackBatch BatchOf(const SubjectModel& subject, const TokenBatch& batch) {
   return MakeStackBatch({&batch}, subject.config.model.loss, subject.values.options());
 }
 
+at::Tensor RealRows(const at::Tensor& values, const StackBatch& batch) {
+  if (!batch.lengths.defined()) return values;
+  const at::Tensor position = at::arange(batch.length, batch.lengths.options());
+  const at::Tensor real = position.lt(batch.lengths.unsqueeze(2)).flatten();
+  return values.index_select(0, real.nonzero().squeeze(1));
+}
+
 std::vector<at::Tensor> CaptureSites(const Material& material, const SubjectModel& subject,
                                      const TokenBatch& batch,
                                      const std::vector<std::string>& sites) {

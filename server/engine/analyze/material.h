@@ -66,6 +66,8 @@ double TargetsIn(const std::vector<TokenBatch>& batches);
 
 // The batch as the model takes it.
 StackBatch BatchOf(const SubjectModel& subject, const TokenBatch& batch);
+// The rows [n, …] of values [B·T, …] at positions of the batch that are no padding.
+at::Tensor RealRows(const at::Tensor& values, const StackBatch& batch);
 
 // What comes to each of `sites`, as the model has it (model/sites.h), at all positions also where
 // the loss reads the last ones only. An evaluation, outside autograd.

@@ -95,12 +95,9 @@ class NormJacobian : public Computation {
   NormJacobian(const NormJacobianOptions& options, const Material& material)
       : material_(material),
         subject_(material.subjects[0]),
-        pass_(PassOf(options.signal, subject_.config)),
+        pass_(PassOf(options, options.signal, subject_.config)),
         norms_(NormPlacesOf(subject_.config.model, subject_.parameters)),
-        sums_(at::zeros({static_cast<int64_t>(norms_.size()), kJacobianSums}, at::kDouble)) {
-    // By running statistics BatchNorm's backward is a division and has no parts.
-    if (Kind() == NormKind::kBatch) pass_.statistics = Statistics::kBatch;
-  }
+        sums_(at::zeros({static_cast<int64_t>(norms_.size()), kJacobianSums}, at::kDouble)) {}
 
   int64_t pieces() const override { return static_cast<int64_t>(material_.batches.size()); }
 
@@ -117,13 +114,16 @@ class NormJacobian : public Computation {
                                     }));
     }
     const Gradients gradients = GradientsOf(material_, subject_, batch, pass_, std::move(wanted));
+    const auto vectors_of = [&, stack = BatchOf(subject_, batch)](const at::Tensor& rows) {
+      return VectorsOf(RealRows(rows, stack), Kind());
+    };
     std::vector<at::Tensor> sums;
     for (size_t i = 0; i < norms_.size(); ++i) {
       at::Tensor g = gradients.sites[i];  // of the output; of z with the gain
       const at::Tensor& gain = norms_[i].parameters.gain;
       if (gain.defined()) g = g * gain.to(at::kDouble);
       const NormParts parts =
-          PartsOf(VectorsOf(inputs[i], Kind()), VectorsOf(g, Kind()), subject_.config.model.norm);
+          PartsOf(vectors_of(inputs[i]), vectors_of(g), subject_.config.model.norm);
       sums.push_back(MergedJacobianSums(sums_[static_cast<int64_t>(i)], JacobianSumsOf(parts)));
     }
     sums_.copy_(at::stack(sums));
@@ -197,7 +197,7 @@ class NormJacobian : public Computation {
 
   const Material& material_;
   const SubjectModel& subject_;
-  Pass pass_;
+  const Pass pass_;
   const std::vector<NormPlace> norms_;
   at::Tensor sums_;  // [norms, kJacobianSums]
 };

@@ -39,24 +39,11 @@ StageSums SumsOfVectors(const at::Tensor& x) {
 
 // Rows of all batches in their order, `size` together; none of the last ones where they are fewer.
 std::vector<TokenBatch> InBatchesOf(int64_t size, const std::vector<TokenBatch>& batches) {
-  std::vector<TokenBatch> rows, groups;
-  for (const TokenBatch& batch : batches) {
-    for (int64_t row = 0; row < batch.rows; ++row) rows.push_back(batch.Rows(row, 1));
-  }
-  const auto together = static_cast<size_t>(size);
-  for (size_t first = 0; first + together <= rows.size(); first += together) {
-    TokenBatch group;
-    group.rows = size;
-    for (size_t i = first; i < first + together; ++i) {
-      group.length = std::max(group.length, rows[i].length);
-      group.lengths.push_back(rows[i].length);
-    }
-    for (size_t i = first; i < first + together; ++i) {
-      group.inputs.insert(group.inputs.end(), rows[i].inputs.begin(), rows[i].inputs.end());
-      group.inputs.resize((i - first + 1) * static_cast<size_t>(group.length), 0);
-    }
-    groups.push_back(std::move(group));
-  }
+  const std::vector<TokenBatch> rows = SplitRows(batches);
+  std::vector<TokenBatch> groups;
+  auto first = rows.begin();
+  for (; rows.end() - first >= size; first += size)
+    groups.push_back(JoinRows({first, first + size}));
   return groups;
 }
 
@@ -153,17 +140,11 @@ class NormStatistics : public Computation {
     TokenBatch read = batch;
     read.targets.assign(read.inputs.size(), 0);  // of no matter
     const StackBatch stack = MakeStackBatch({&read}, model_.loss, subject_.values.options());
-    at::Tensor real;  // [n] positions of the batch
-    if (stack.lengths.defined()) {
-      const at::Tensor position = at::arange(stack.length, stack.lengths.options());
-      real = position.lt(stack.lengths.unsqueeze(2)).flatten().nonzero().squeeze(1);
-    }
     std::vector<at::Tensor> values(norms_.size() * kNormStages);
     std::vector<std::pair<std::string, Tap>> observers;
     const auto observe = [&](const std::string& site, size_t to) {
-      observers.emplace_back(site, Observe([&values, &real, to](const at::Tensor& x) {
-                               const at::Tensor rows = x.squeeze(0).to(at::kDouble);
-                               values[to] = real.defined() ? rows.index_select(0, real) : rows;
+      observers.emplace_back(site, Observe([&values, &stack, to](const at::Tensor& x) {
+                               values[to] = RealRows(x.squeeze(0).to(at::kDouble), stack);
                              }));
     };
     for (size_t i = 0; i < norms_.size(); ++i) {

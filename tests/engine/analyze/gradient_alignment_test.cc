@@ -1,5 +1,7 @@
 #include <gtest/gtest.h>
 
+#include "absl/strings/match.h"
+#include "server/engine/train/recorder.h"
 #include "tests/engine/analyze/drawn_subjects.h"
 #include "tests/engine/analyze/pieces.h"
 #include "tests/engine/analyze/plain_gradients.h"
@@ -103,9 +105,12 @@ TEST(GradientAlignmentTest, EqualsTwoBackwardPassesInDrawnSettings) {
     const AnalysisSubject subject = DrawnSubject(number);
     const RunConfig& run = subject.config;
     const AnalysisRequest request = AlignmentRequest(subject);
-    const PlainGradients exact = PlainGradientsOf(request, {}, {});
-    const PlainGradients learned = PlainGradientsOf(
-        request, {.rule = run.training.rule, .norm_backward = run.model.norm.backward}, {});
+    const PlainGradients exact = PlainGradientsOf(request, {.statistics = Statistics::kBatch}, {});
+    const PlainGradients learned = PlainGradientsOf(request,
+                                                    {.rule = run.training.rule,
+                                                     .norm_backward = run.model.norm.backward,
+                                                     .statistics = Statistics::kBatch},
+                                                    {});
     const AnalysisResult result = Analyzed(request);
     const auto flat = [](const PlainGradients& gradients) {
       std::vector<at::Tensor> parts;
@@ -128,6 +133,34 @@ TEST(GradientAlignmentTest, EqualsTwoBackwardPassesInDrawnSettings) {
     }
   }
   EXPECT_GT(aligned, 50);
+}
+
+// Documents of several lengths, in one batch as training has it.
+TEST(GradientAlignmentTest, EqualsWhatTrainingRecordsOfABatchNorm) {
+  for (const NormBackward backward : {NormBackward::kIdentity, NormBackward::kCenterScale}) {
+    RunConfig run = DrawnRun(8);
+    run.model.norm = NormConfig{.kind = NormKind::kBatch, .backward = backward};
+    run.training.rule = LearningRule::kBackprop;
+    run.training.batch = 1000;
+    run.evaluation.record = {Record::kRuleAlignment};
+    const AnalysisSubject subject = SubjectOf(run, 8);
+    const AnalysisRequest request = AlignmentRequest(subject);
+    const Material material = *ReadMaterial(request);
+    ASSERT_EQ(material.batches.size(), 1u);
+    ASSERT_FALSE(material.batches[0].uniform());
+    const SubjectModel& model = material.subjects[0];
+    const AnalysisResult result = Analyzed(request);
+    double least = 1;
+    for (const RecordedValue& recorded : RecordGradients(
+             run, model.layout, model.values, model.buffers, BatchOf(model, material.batches[0]))) {
+      const bool cosine = absl::StartsWith(recorded.key, "alignment/");
+      const std::string block = recorded.key.substr(recorded.key.find('/'));
+      ExpectNearIn(run.precision, NumberIn(result, (cosine ? "cosine" : "norm_ratio") + block),
+                   recorded.value, 1);
+      if (cosine) least = std::min(least, recorded.value);
+    }
+    EXPECT_LT(least, .99) << "a backward mode makes a difference";
+  }
 }
 
 TEST(GradientAlignmentTest, GivesTheSameBitsWhereverItIsCut) {

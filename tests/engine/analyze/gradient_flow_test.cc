@@ -119,8 +119,10 @@ TEST(GradientFlowTest, EqualsOneBackwardPassInDrawnSettings) {
     const AnalysisRequest request =
         FlowRequest(subject, rule ? GradientSignal::kRule : GradientSignal::kExact);
     std::vector<std::string> sites = SitesOr({}, run.model);
-    const Pass pass =
-        rule ? Pass{.rule = run.training.rule, .norm_backward = run.model.norm.backward} : Pass();
+    const Pass pass = rule ? Pass{.rule = run.training.rule,
+                                  .norm_backward = run.model.norm.backward,
+                                  .statistics = Statistics::kBatch}
+                           : Pass();
     const PlainGradients plain = PlainGradientsOf(request, pass, sites);
     const AnalysisResult result = Analyzed(request);
     for (size_t i = 0; i < sites.size(); ++i) {

@@ -168,6 +168,39 @@ TEST(InputsTest, ReadsSmallerPartsWhereAPieceTakesMore) {
   EXPECT_EQ(longest({run}, HessianOptions()), 3) << "a row at least";
 }
 
+TEST(InputsTest, DealsSequencesToTrainingBatchesForTheStatisticsOfABatchNorm) {
+  RunConfig run = Documents();
+  run.model.norm.kind = NormKind::kBatch;
+  const auto lengths = [&](uint32_t batch, uint32_t accumulation, const AnalysisOptions& options) {
+    run.training.batch = batch;
+    run.training.accumulation = accumulation;
+    const auto other = Of("abcd\na\nabcde\nab\nabc\n", First(5));
+    std::vector<std::vector<int64_t>> all;
+    for (const TokenBatch& read : Read({run}, other, options).batches) all.push_back(read.lengths);
+    return all;
+  };
+  const NormJacobianOptions jacobian;
+  EXPECT_THAT(lengths(2, 1, jacobian),
+              ElementsAre(ElementsAre(2, 5), ElementsAre(3, 6), ElementsAre(4)));
+  EXPECT_THAT(lengths(4, 2, jacobian), SizeIs(3)) << "of a part";
+  EXPECT_THAT(lengths(4, 1, jacobian), ElementsAre(ElementsAre(2, 3, 4, 5, 6)));
+  EXPECT_THAT(lengths(32, 1, jacobian), ElementsAre(ElementsAre(2, 3, 4, 5, 6)));
+  EXPECT_EQ(lengths(2, 1, GradientAlignmentOptions{}), lengths(2, 1, jacobian));
+  EXPECT_EQ(lengths(2, 1, GradientFlowOptions{GradientSignal::kRule}), lengths(2, 1, jacobian));
+  EXPECT_THAT(lengths(2, 1, GradientFlowOptions{}), SizeIs(5)) << "by running statistics";
+  run.model.norm.kind = NormKind::kLayer;
+  EXPECT_THAT(lengths(2, 1, jacobian), SizeIs(5)) << "none is padded";
+}
+
+TEST(InputsTest, PadsTargetsOfTrainingBatchesAsIgnored) {
+  RunConfig run = Documents();
+  run.model.norm.kind = NormKind::kBatch;
+  const SequencesRead read = Read({run}, Of("ab\na\n", First(2)), NormJacobianOptions{});
+  ASSERT_THAT(read.batches, SizeIs(1));
+  EXPECT_THAT(read.batches[0].inputs, ElementsAre(5, 0, 0, 5, 0, 1));
+  EXPECT_THAT(read.batches[0].targets, ElementsAre(0, 5, TokenBatch::kIgnored, 0, 1, 5));
+}
+
 TEST(InputsTest, NamesACharacterThatTheRunLacksAndItsPlace) {
   const std::string documents = "ab\n\nabé\n";
   EXPECT_EQ(Refusal({Documents()}, Of(documents, First(2))),

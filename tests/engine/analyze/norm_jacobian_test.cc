@@ -202,6 +202,23 @@ TEST(NormJacobianTest, EqualsAutogradInDrawnSettings) {
   }
 }
 
+// By definition: the deviations of all tokens' embeddings, of documents of several lengths.
+TEST(NormJacobianTest, TakesABatchNormsStatisticsOverSequencesOfAllLengths) {
+  RunConfig run = DrawnRun(8);
+  run.model.norm = NormConfig{.kind = NormKind::kBatch};
+  run.training.batch = 1000;
+  const AnalysisSubject subject = SubjectOf(run, 8);
+  const Material plain = *ReadMaterial({SpectrumOptions{}, {subject}, {40, ""}});
+  ASSERT_GT(plain.batches.size(), 1u);
+  const at::Tensor embeddings = RowsAlone(plain, plain.subjects[0], "embedding");
+  const at::Tensor sigma = (embeddings.var(0, /*unbiased=*/false) + run.model.norm.eps).sqrt();
+  const std::string first = NormPlacesOf(run.model, plain.subjects[0].parameters).front().name;
+  const AnalysisResult result = Analyzed(JacobianRequest(subject));
+  ExpectNearIn(run.precision, NumberIn(result, "sigma_mean/" + first), Mean(sigma), 1);
+  ExpectNearIn(run.precision, NumberIn(result, "sigma_deviation/" + first),
+               sigma.std().item<double>(), 1);
+}
+
 TEST(NormJacobianTest, GivesTheSameBitsWhereverItIsCut) {
   for (const uint64_t number : {2u, 3u}) {
     ExpectSameBitsWhereverItIsCut({NormJacobianOptions{}, {DrawnSubject(number)}, {400, ""}});

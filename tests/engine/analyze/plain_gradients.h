@@ -15,7 +15,7 @@ namespace ablate::engine {
 
 struct PlainGradients {
   std::vector<at::Tensor> parameters;           // one a parameter of the layout, float64
-  std::vector<std::vector<at::Tensor>> sites;   // [site][batch], of [n, features]
+  std::vector<std::vector<at::Tensor>> sites;   // [site][batch], of [n, features], without padding
   std::vector<std::vector<at::Tensor>> values;  // likewise, what came to them
 };
 
@@ -25,23 +25,24 @@ inline PlainGradients PlainGradientsOf(const AnalysisRequest& request, Pass pass
   const SubjectModel& subject = material.subjects[0];
   const Leaves leaves(subject);
   std::vector<std::vector<at::Tensor>> zeros(sites.size());
+  std::vector<StackBatch> stacks;
   PlainGradients plain;
   plain.values.resize(sites.size());
   plain.sites.resize(sites.size());
   at::Tensor loss = at::zeros({}, subject.values.options());
   double targets = 0;
   for (const TokenBatch& batch : material.batches) {
+    const StackBatch& stack = stacks.emplace_back(BatchOf(subject, batch));
     std::vector<std::pair<std::string, Tap>> taps;
     for (size_t i = 0; i < sites.size(); ++i) {
       taps.emplace_back(sites[i], [&, i](const at::Tensor& x) {
-        plain.values[i].push_back(x.detach().squeeze(0).to(at::kDouble));
+        plain.values[i].push_back(RealRows(x.detach().squeeze(0).to(at::kDouble), stack));
         zeros[i].push_back(at::zeros_like(x.detach()).requires_grad_());
         return x + zeros[i].back();
       });
     }
     const Taps made = *Taps::Make(subject.config.model, std::move(taps));
     pass.taps = &made;
-    const StackBatch stack = BatchOf(subject, batch);
     loss = loss +
            TokenLosses(Logits(subject.config.model, leaves.parameters, stack, pass), stack).sum();
     for (const int64_t target : batch.targets) targets += target == TokenBatch::kIgnored ? 0 : 1;
@@ -53,7 +54,9 @@ inline PlainGradients PlainGradientsOf(const AnalysisRequest& request, Pass pass
   };
   for (const at::Tensor& leaf : leaves.all) plain.parameters.push_back(gradient(leaf));
   for (size_t i = 0; i < sites.size(); ++i) {
-    for (const at::Tensor& zero : zeros[i]) plain.sites[i].push_back(gradient(zero));
+    for (size_t batch = 0; batch < stacks.size(); ++batch) {
+      plain.sites[i].push_back(RealRows(gradient(zeros[i][batch]), stacks[batch]));
+    }
   }
   return plain;
 }
