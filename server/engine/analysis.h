@@ -199,6 +199,8 @@ class Analysis {
   virtual absl::Status Advance(const std::atomic<bool>& stop) = 0;
   // What was made so far, to go on from with the same numbers.
   virtual absl::StatusOr<std::string> Save() = 0;
+  // Size of what Save gives now, without its header.
+  virtual uint64_t state_bytes() const = 0;
   // INVALID_ARGUMENT if it is no state of this analysis, which stays as it was.
   virtual absl::Status Restore(absl::string_view state) = 0;
   // Once all pieces are made.

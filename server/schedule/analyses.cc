@@ -1,6 +1,7 @@
 #include "server/schedule/analyses.h"
 
 #include <algorithm>
+#include <iterator>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -113,12 +114,14 @@ void Analyses::Stop() {
   EndAll(absl::UnavailableError("the server is shutting down"));
 }
 
-void Analyses::Attached(Session session, const std::string& worker,
+void Analyses::Attached(Session session, const std::string& worker, uint32_t slots,
                         std::shared_ptr<WorkerStream> stream) {
   MutexLock lock(&mutex_);
   EndOrphansOf(worker, WorkerEnded("lost its connection"));
-  workers_[session].name = worker;
-  workers_[session].stream = std::move(stream);
+  Worker& attached = workers_[session];
+  attached.name = worker;
+  attached.stream = std::move(stream);
+  attached.slots = std::max(slots, 1u);
   Dispatch();
 }
 
@@ -126,7 +129,7 @@ void Analyses::Receive(Session session, const v1::FromWorker& message) {
   MutexLock lock(&mutex_);
   const auto worker = workers_.find(session);
   const std::string id = IdOf(message);
-  if (worker == workers_.end() || worker->second.busy_with != id) return;
+  if (worker == workers_.end() || worker->second.held.count(id) == 0) return;
   Pending* const pending = Find(id);
   if (message.has_analysis_part()) {
     if (pending != nullptr && pending->request.part) {
@@ -137,8 +140,7 @@ void Analyses::Receive(Session session, const v1::FromWorker& message) {
   if (message.has_analysis_saved()) {
     return OnSaved(&worker->second, pending, message.analysis_saved());
   }
-  worker->second.busy_with.clear();
-  worker->second.withdrawn_at = absl::InfiniteDuration();
+  worker->second.held.erase(id);
   if (message.has_analysis_failed()) {
     const absl::Status why = FailureOf(message.analysis_failed());
     // Its device is lost, and it ends: what it were given now would be lost with it.
@@ -183,16 +185,19 @@ void Analyses::Tick() {
 bool Analyses::Busy(Session session) const {
   MutexLock lock(&mutex_);
   const auto worker = workers_.find(session);
-  return worker != workers_.end() && !worker->second.busy_with.empty();
+  return worker != workers_.end() && !worker->second.held.empty();
 }
 
 void Analyses::Dispatch() {
-  while (Pending* const next = NextWaiting()) {
-    Session session = 0;
-    Worker* const worker = FindIdle(&session);
-    if (worker == nullptr) return AskToYield();
-    HandTo(worker, session, next);
+  for (const Class kind : kClasses) {
+    while (Pending* const next = NextWaiting(kind)) {
+      Session session = 0;
+      Worker* const worker = FindIdle(kind, &session);
+      if (worker == nullptr) break;
+      HandTo(worker, session, next);
+    }
   }
+  AskToYield();
 }
 
 void Analyses::HandTo(Worker* worker, Session session, Pending* pending) {
@@ -200,11 +205,16 @@ void Analyses::HandTo(Worker* worker, Session session, Pending* pending) {
   pending->worker = worker->name;
   pending->since = clock_->Now();
   pending->yielding = false;
-  worker->busy_with = pending->id;
+  worker->held[pending->id] = {ClassOf(*pending)};
   v1::ToWorker message;
   *message.mutable_analyze() = pending->request.message;
   worker->stream->Send(message);
   if (pending->request.begun) pending->request.begun();
+}
+
+Analyses::Class Analyses::ClassOf(const Pending& pending) const {
+  if (!pending.request.message.has_computation()) return Class::kSamples;
+  return pending.request.work <= limits_.short_work ? Class::kShort : Class::kLong;
 }
 
 double Analyses::Left(const Pending& pending) {
@@ -213,38 +223,49 @@ double Analyses::Left(const Pending& pending) {
              : -1;  // somebody waits for samples, and they are short
 }
 
-Analyses::Pending* Analyses::NextWaiting() {
+Analyses::Pending* Analyses::NextWaiting(Class kind) {
   Pending* next = nullptr;
   for (Pending& pending : pending_) {
-    if (pending.session != 0 || pending.orphaned) continue;
+    if (pending.session != 0 || pending.orphaned || ClassOf(pending) != kind) continue;
     if (next == nullptr || Left(pending) < Left(*next)) next = &pending;
   }
   return next;
 }
 
-// Less than half: of equal ones each is made to its end, and one is interrupted a few times at
-// most, so that saving it takes a small share of the time.
 void Analyses::AskToYield() {
-  const Pending* const next = NextWaiting();
-  if (next == nullptr) return;
-  for (Pending& pending : pending_) {
-    const auto worker = workers_.find(pending.session);
-    if (worker == workers_.end() || worker->second.drained) continue;
-    if (pending.yielding) return;
-    if (!pending.request.message.has_computation()) continue;
-    const absl::Duration turn = pending.yielded ? limits_.later_turn : limits_.turn;
-    const bool over = clock_->Now() - pending.since >= turn;
-    if (!over || 2 * Left(*next) >= Left(pending)) continue;
-    pending.yielding = true;
+  for (const Class kind : kClasses) {
+    const Pending* const next = NextWaiting(kind);
+    Pending* const yielding = next == nullptr ? nullptr : InTheWayOf(*next);
+    if (yielding == nullptr) continue;
+    yielding->yielding = true;
     v1::ToWorker message;
-    message.mutable_yield_analysis()->set_id(pending.id);
-    worker->second.stream->Send(message);
-    return;
+    message.mutable_yield_analysis()->set_id(yielding->id);
+    workers_[yielding->session].stream->Send(message);
   }
 }
 
+// Less than half: of equal ones each is made to its end, and one is interrupted a few times at
+// most, so that saving it takes a small share of the time.
+Analyses::Pending* Analyses::InTheWayOf(const Pending& waiting) {
+  const Class kind = ClassOf(waiting);
+  Pending* found = nullptr;
+  for (Pending& pending : pending_) {
+    const auto worker = workers_.find(pending.session);
+    if (worker == workers_.end() || worker->second.drained) continue;
+    // With a slot for each class none has the place of another one.
+    const bool shared = worker->second.slots < std::size(kClasses);
+    if (!shared && ClassOf(pending) != kind) continue;
+    if (pending.yielding) return nullptr;  // room is made already
+    if (ClassOf(pending) == Class::kSamples) continue;
+    const absl::Duration turn = pending.yielded ? limits_.later_turn : limits_.turn;
+    const bool over = clock_->Now() - pending.since >= turn;
+    if (found == nullptr && over && 2 * Left(waiting) < Left(pending)) found = &pending;
+  }
+  return found;
+}
+
 void Analyses::OnSaved(Worker* worker, Pending* pending, const v1::AnalysisSaved& saved) {
-  if (saved.yielded()) worker->busy_with.clear();
+  if (saved.yielded()) worker->held.erase(saved.id());
   if (pending != nullptr && pending->request.message.has_computation()) {
     if (!saved.state_blob().empty()) {
       pending->request.message.mutable_computation()->set_state_blob(saved.state_blob());
@@ -258,16 +279,18 @@ void Analyses::OnSaved(Worker* worker, Pending* pending, const v1::AnalysisSaved
     if (pending->request.saved) pending->request.saved(saved);
   }
   if (saved.yielded()) {
-    worker->withdrawn_at = absl::InfiniteDuration();
     Dispatch();
   } else {
     AskToYield();  // reports come more often than ticks
   }
 }
 
-Analyses::Worker* Analyses::FindIdle(Session* session) {
+Analyses::Worker* Analyses::FindIdle(Class kind, Session* session) {
   for (auto& [id, worker] : workers_) {
-    if (!worker.busy_with.empty() || worker.drained) continue;
+    const bool taken = worker.held.size() >= worker.slots ||
+                       std::any_of(worker.held.begin(), worker.held.end(),
+                                   [kind](const auto& held) { return held.second.kind == kind; });
+    if (worker.drained || taken) continue;
     *session = id;
     return &worker;
   }
@@ -284,11 +307,14 @@ void Analyses::End(absl::string_view id, const absl::StatusOr<v1::AnalysisResult
   Pending* const pending = Find(id);
   if (pending == nullptr) return;
   const auto worker = workers_.find(pending->session);
-  if (worker != workers_.end() && worker->second.busy_with == id) {
-    worker->second.withdrawn_at = clock_->Now();
-    v1::ToWorker message;
-    message.mutable_cancel_analysis()->set_id(std::string(id));
-    worker->second.stream->Send(message);
+  if (worker != workers_.end()) {
+    if (const auto held = worker->second.held.find(pending->id);
+        held != worker->second.held.end()) {
+      held->second.withdrawn_at = clock_->Now();
+      v1::ToWorker message;
+      message.mutable_cancel_analysis()->set_id(pending->id);
+      worker->second.stream->Send(message);
+    }
   }
   const Pending ended = std::move(*pending);
   pending_.erase(pending_.begin() + (pending - pending_.data()));
@@ -335,7 +361,9 @@ absl::Status Analyses::Overdue(const Pending& pending) const {
 // A worker that does not let go of what was withdrawn hangs: it has to be replaced.
 void Analyses::DrainStuck() {
   for (auto& [session, worker] : workers_) {
-    const bool stuck = clock_->Now() - worker.withdrawn_at >= limits_.cancel_timeout;
+    const bool stuck = std::any_of(worker.held.begin(), worker.held.end(), [&](const auto& held) {
+      return clock_->Now() - held.second.withdrawn_at >= limits_.cancel_timeout;
+    });
     if (worker.drained || !stuck) continue;
     worker.drained = true;
     v1::ToWorker message;

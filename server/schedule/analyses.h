@@ -1,6 +1,7 @@
-// Analyses on their way: kept in memory, made one at a time by each worker for analyses. Samples
-// are for a call that waits for them; a computation takes the time that it takes, and yields to
-// what takes much less.
+// Analyses on their way: kept in memory, made by workers for analyses. Samples are for a call that
+// waits for them; a computation takes the time that it takes, and yields to what takes much less. A
+// worker makes one of each class at a time, so that nobody's samples, and no short computation,
+// waits for a long one.
 #ifndef ABLATE_SERVER_SCHEDULE_ANALYSES_H_
 #define ABLATE_SERVER_SCHEDULE_ANALYSES_H_
 
@@ -34,14 +35,15 @@ struct AnalysisLimits {
   absl::Duration turn = absl::Seconds(1);
   // The same of one that has made way before: who comes then waits for less than a second.
   absl::Duration later_turn = absl::Milliseconds(250);
+  // A computation of no more work than that, in AnalysisRequest's unit, is short: seconds.
+  double short_work = 2e10;
   absl::Duration exit_timeout = absl::Seconds(1);     // for the reason of a worker's end to arrive
   absl::Duration cancel_timeout = absl::Seconds(10);  // for a worker to let go of one
 };
 
 struct AnalysisRequest {
   worker::v1::Analyze message;  // all but its id
-  // How long a computation takes as a whole, in any unit that is the same for all. Samples take
-  // none.
+  // How long a computation takes as a whole, in multiplications, about. Samples take none.
   double work = 0;
   // What its worker may read; held until the end.
   std::vector<std::shared_ptr<storage::Blobs::Pin>> blobs;
@@ -86,7 +88,9 @@ class Analyses {
 
   // --- For the scheduler
   // `worker` is its name: what an earlier process of that name left behind ends now.
-  void Attached(Session session, const std::string& worker, std::shared_ptr<WorkerStream> stream);
+  // It makes so many requests at a time, at least one.
+  void Attached(Session session, const std::string& worker, uint32_t slots,
+                std::shared_ptr<WorkerStream> stream);
   // A part, a saved state, a result or a failure; what is about no present request of this session
   // is too late, and ignored.
   void Receive(Session session, const worker::v1::FromWorker& message);
@@ -98,6 +102,9 @@ class Analyses {
   bool Busy(Session session) const;
 
  private:
+  // A worker with slots enough makes one of each at a time, another one the first of them first.
+  enum class Class { kSamples, kShort, kLong };
+  static constexpr Class kClasses[] = {Class::kSamples, Class::kShort, Class::kLong};
   struct Pending {
     std::string id;
     AnalysisRequest request;
@@ -109,26 +116,36 @@ class Analyses {
     bool yielded = false;   // it has made way before
     bool orphaned = false;  // its worker's stream ended
   };
+  // What a worker has, also after its end here until the worker has answered.
+  struct Held {
+    Class kind;
+    absl::Duration withdrawn_at = absl::InfiniteDuration();
+  };
   struct Worker {
     std::string name;
     std::shared_ptr<WorkerStream> stream;
-    std::string busy_with;  // id, also after its end here until the worker has answered
-    absl::Duration withdrawn_at = absl::InfiniteDuration();
-    bool drained = false;  // it ends, or was told to: it gets nothing more
+    size_t slots = 1;
+    std::map<std::string, Held> held;  // by id
+    bool drained = false;              // it ends, or was told to: it gets nothing more
   };
 
   void Dispatch() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void HandTo(Worker* worker, Session session, Pending* pending)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  Class ClassOf(const Pending& pending) const;
   // Of its work.
   static double Left(const Pending& pending);
-  // Of what waits that of which least is left, the oldest of equals; null if nothing does.
-  Pending* NextWaiting() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  // Asks a worker for room, if something waits that takes much less than what it makes.
+  // Of what waits of a class that of which least is left, the oldest of equals; null if nothing
+  // does.
+  Pending* NextWaiting(Class kind) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // Asks workers for room for what waits, if it takes much less than what has its place.
   void AskToYield() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // What has the place that this needs, and has to make way for it; null if nothing has.
+  Pending* InTheWayOf(const Pending& waiting) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void OnSaved(Worker* worker, Pending* pending, const worker::v1::AnalysisSaved& saved)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  Worker* FindIdle(Session* session) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // A worker with room for it; null if there is none.
+  Worker* FindIdle(Class kind, Session* session) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   Pending* Find(absl::string_view id) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // Takes the request out and tells who asked; its worker is told to stop.
   void End(absl::string_view id, const absl::StatusOr<worker::v1::AnalysisResult>& result)

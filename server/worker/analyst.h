@@ -19,6 +19,10 @@
 
 namespace ablate::worker {
 
+// Lanes of a worker for analyses, each a thread: it is asked for samples, a short and a long
+// computation, one of each at a time (schedule/analyses.h).
+inline constexpr int kAnalysisLanes = 3;
+
 // engine::GenerateSamples, or a test's.
 using SampleGenerator = std::function<absl::StatusOr<engine::SampleCounts>(
     const engine::RunConfig&, absl::string_view checkpoint, const engine::SampleOptions&,

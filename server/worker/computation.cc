@@ -128,8 +128,9 @@ class Making {
       if (!made.ok()) return made;
       if (analysis_->made() == analysis_->pieces()) return true;
       const absl::Duration now = MonotonicNow();
-      const bool yields = control_.halted();
-      if (yields || now - saved_ >= save_every_) {
+      const absl::Duration unsaved = now - saved_, least = kSavingShare * MovingTakes();
+      const bool yields = control_.halted() && unsaved >= least;
+      if (yields || unsaved >= std::max(save_every_, least)) {
         absl::Status saved = Save(yields);
         if (!saved.ok()) return saved;
         if (yields) return false;
@@ -158,6 +159,12 @@ class Making {
   }
 
  private:
+  // A guess, for what was saved before may have been much less.
+  absl::Duration MovingTakes() const {
+    return absl::Seconds(static_cast<double>(analysis_->state_bytes()) /
+                         hands_.pace.moved_per_second);
+  }
+
   absl::Status Save(bool yields) {
     const absl::Duration begun = MonotonicNow();
     const absl::StatusOr<std::string> state = analysis_->Save();

@@ -25,6 +25,9 @@ struct ComputationPace {
   absl::Duration say_every = absl::Milliseconds(200);  // how far it is
   // How often its state is saved, but so that saving takes a twentieth of the time at most.
   absl::Duration save_every = absl::Seconds(30);
+  // A state's bytes that are written, and read again where it goes on, in a second, about. Between
+  // two saves it computes for twenty times as long as that takes, also if it is asked to yield.
+  double moved_per_second = 5e7;
 };
 
 // What a computation needs of its worker; outlives it.
@@ -37,7 +40,8 @@ struct ComputationHands {
 };
 
 // Blocks its thread, a prepared lane. Nothing once it was halted, saved and let go of, which is
-// said by then: a halted one makes the piece that it is at, and ends instead if that was the last.
+// said by then: a halted one makes the piece that it is at, and more of them while its state is too
+// large to be moved so soon, and ends instead if that was the last.
 // Errors are the engine's, the channel's, and what the request holds that this program does not
 // know; whatever they are once it was abandoned.
 absl::StatusOr<std::optional<v1::ComputationResult>> MakeComputation(const std::string& id,

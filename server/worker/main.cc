@@ -112,7 +112,7 @@ std::string CpuInWords(int lanes) {
 
 v1::Hello HelloOf(const Flags& flags) {
   const bool trains = flags.role == "train";
-  const int lanes = trains ? flags.lanes : 1;
+  const int lanes = trains ? flags.lanes : worker::kAnalysisLanes;
   v1::Hello hello;
   hello.set_worker(flags.name.empty() ? absl::StrCat("cpu-", flags.role) : flags.name);
   hello.set_role(trains ? v1::TRAIN : v1::ANALYSIS);

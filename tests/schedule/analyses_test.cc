@@ -30,13 +30,13 @@ struct Asked {
   absl::Status end() const { return ends.empty() ? absl::OkStatus() : ends.front(); }
 };
 
-worker::v1::FromWorker AnalystsHello(const std::string& name) {
+worker::v1::FromWorker AnalystsHello(const std::string& name, uint32_t lanes = 1) {
   worker::v1::FromWorker message;
   worker::v1::Hello& hello = *message.mutable_hello();
   hello.set_worker(name);
   hello.set_incarnation(name + "#1");
   hello.set_device_kind("cpu");
-  hello.set_lanes(1);
+  hello.set_lanes(lanes);
   hello.set_role(worker::v1::ANALYSIS);
   hello.set_config_version(engine::kConfigVersion);
   return message;
@@ -500,6 +500,48 @@ TEST_F(ComputationsTest, SamplesComeBetweenAndBeforeThoseThatWait) {
   EXPECT_THAT(Given(analyst), ElementsAre(running->id, samples->id, running->id));
   SendResult(analyst, running->id);
   EXPECT_EQ(Given(analyst).back(), waiting->id);
+}
+
+// Of a worker with lanes enough.
+TEST_F(ComputationsTest, SamplesAndAShortOneAndALongOneAreMadeSideBySide) {
+  const Peer analyst = Attach(AnalystsHello("a", 3));
+  const double work = 10 * AnalysisLimits().short_work;
+  const auto long_one = Compute(work), brief = Compute();
+  const auto samples = Ask();
+  EXPECT_THAT(Given(analyst), ElementsAre(long_one->id, brief->id, samples->id));
+  const auto second_long = Compute(work), second_brief = Compute();
+  const auto second_samples = Ask();
+  PassWithHeartbeats(absl::Seconds(5), {analyst});
+  EXPECT_THAT(Given(analyst), SizeIs(3)) << "one of each";
+  EXPECT_THAT(Yielding(analyst), IsEmpty()) << "nobody's state has to be saved for samples";
+  SendResult(analyst, brief->id);
+  SendResult(analyst, samples->id);
+  EXPECT_THAT(Given(analyst), ElementsAre(long_one->id, brief->id, samples->id, second_brief->id,
+                                          second_samples->id));
+  SendResult(analyst, long_one->id);
+  EXPECT_EQ(Given(analyst).back(), second_long->id);
+}
+
+TEST_F(ComputationsTest, ALongOneYieldsToAMuchShorterLongOneThatHasNoLaneOfItsOwn) {
+  const Peer analyst = Attach(AnalystsHello("a", 3));
+  const double work = 10 * AnalysisLimits().short_work;
+  const auto long_one = Compute(work), shorter = Compute(.2 * work);
+  PassWithHeartbeats(absl::Seconds(1), {analyst});
+  ASSERT_THAT(Yielding(analyst), ElementsAre(long_one->id));
+  Yield(analyst, long_one->id);
+  EXPECT_THAT(Given(analyst), ElementsAre(long_one->id, shorter->id));
+  SendResult(analyst, shorter->id);
+  EXPECT_THAT(Given(analyst), ElementsAre(long_one->id, shorter->id, long_one->id));
+}
+
+TEST_F(ComputationsTest, OneThatIsWithdrawnKeepsItsLaneUntilItsWorkerAnswers) {
+  const Peer analyst = Attach(AnalystsHello("a", 3));
+  const auto first = Compute(), second = Compute();
+  analyses().Cancel(first->id);
+  const auto samples = Ask();
+  EXPECT_THAT(Given(analyst), ElementsAre(first->id, samples->id));
+  SendFailure(analyst, first->id, static_cast<uint32_t>(absl::StatusCode::kCancelled), "");
+  EXPECT_THAT(Given(analyst), ElementsAre(first->id, samples->id, second->id));
 }
 
 TEST_F(ComputationsTest, WaitForAWorkerAsLongAsItTakes) {

@@ -26,6 +26,7 @@ constexpr int64_t kPieces = 4;
 // What the fake engine does. The analyst's thread uses it while it has a computation; the test's
 // changes what is atomic, and the rest before it asks.
 struct Engine {
+  std::atomic<uint64_t> state_bytes{0};
   // Pieces of one analysis that may be made; the next one waits.
   std::atomic<int64_t> allowed{kPieces};
   std::atomic<int64_t> waits_at{-1};  // the piece that waits now
@@ -57,6 +58,7 @@ class FakeAnalysis : public engine::Analysis {
     return absl::OkStatus();
   }
   absl::StatusOr<std::string> Save() override { return absl::StrCat("made ", made_); }
+  uint64_t state_bytes() const override { return engine_->state_bytes; }
   absl::Status Restore(absl::string_view state) override {
     engine_->restored.emplace_back(state);
     if (absl::ConsumePrefix(&state, "made ") && absl::SimpleAtoi(state, &made_)) {
@@ -311,6 +313,46 @@ TEST_F(ComputationTest, YieldsAfterThePieceThatItIsAt) {
   EXPECT_EQ(engine_.made, 3);
   ExpectMakesTheNext();
   EXPECT_THAT(MessagesAbout("one", server_->state()), SizeIs(1)) << "nothing more";
+}
+
+// It would take longer than it has computed.
+TEST_F(ComputationTest, GoesOnWhenItIsAskedToYieldAndItsStateIsTooLargeToBeSavedSoSoon) {
+  engine_.state_bytes = 1'000'000'000'000;
+  analysis_options_.analysis.pace.save_every = absl::Nanoseconds(1);
+  engine_.allowed = 2;
+  StartAnalyst();
+  server_->Send(Computation("one"));
+  YieldDuringPiece("one", 2);
+  WaitForPiece(3);
+  engine_.allowed = kPieces;
+  const auto answer = WaitForAnswer("one");
+  ASSERT_THAT(answer, SizeIs(1)) << "nothing was saved";
+  EXPECT_TRUE(answer[0].has_analysis_result());
+}
+
+TEST_F(ComputationTest, SamplesAreDrawnBesideIt) {
+  analysis_options_.attach.hello.set_lanes(kAnalysisLanes);
+  analysis_options_.analysis.generate = [](const auto&, const auto&, const auto&, const auto&,
+                                           const auto&) {
+    return engine::SampleCounts{1, 1};
+  };
+  engine_.allowed = 2;
+  StartAnalyst();
+  server_->Send(Computation("one"));
+  WaitForPiece(2);
+  v1::ToWorker message;
+  v1::Analyze& samples = *message.mutable_analyze();
+  const v1::GrantedRun run = DocumentsRun(4, 10, AddBlob(kText));
+  samples.set_id("samples");
+  samples.set_checkpoint_blob(AddBlob("weights"));
+  samples.set_dataset_blob(run.dataset_blob());
+  *samples.mutable_spec() = run.spec();
+  samples.mutable_samples()->set_count(1);
+  server_->Send(message);
+  EXPECT_TRUE(WaitForAnswer("samples").back().analysis_result().has_samples());
+  EXPECT_EQ(engine_.made, 2) << "it is where it was";
+  engine_.allowed = kPieces;
+  EXPECT_TRUE(WaitForAnswer("one").back().has_analysis_result());
 }
 
 TEST_F(ComputationTest, EndsWhenItIsAskedToYieldInItsLastPiece) {

@@ -23,6 +23,22 @@ absl::Status NoState(absl::string_view why) {
   return absl::InvalidArgumentError(absl::StrCat("no state of this analysis: ", why));
 }
 
+// The part of a state's tensor that is saved.
+at::Tensor SavedPart(const StateTensor& of) {
+  return of.rows < 0 ? of.tensor : of.tensor.narrow(0, 0, of.rows);
+}
+
+// The part of a state's tensor that takes saved values of a shape; undefined if they do not fit.
+at::Tensor PartOfShape(const StateTensor& of, const std::vector<int64_t>& shape) {
+  const at::Tensor& whole = of.tensor;
+  if (of.rows < 0 || shape.empty() || whole.dim() == 0 || shape[0] < 0 ||
+      shape[0] > whole.size(0)) {
+    return whole.sizes() == shape ? whole : at::Tensor();
+  }
+  const at::Tensor part = whole.narrow(0, 0, shape[0]);
+  return part.sizes() == shape ? part : at::Tensor();
+}
+
 class PiecewiseAnalysis : public Analysis {
  public:
   // Makes it of a request that was checked.
@@ -63,14 +79,20 @@ class PiecewiseAnalysis : public Analysis {
       std::vector<at::Tensor> hosts;
       std::vector<TensorView> views;
       for (const StateTensor& of : state) {
-        hosts.push_back(of.tensor.contiguous());
+        hosts.push_back(SavedPart(of).contiguous());
         views.push_back(
-            {of.name, TensorTypeOf(of.tensor), of.tensor.sizes().vec(), BytesOf(hosts.back())});
+            {of.name, TensorTypeOf(of.tensor), hosts.back().sizes().vec(), BytesOf(hosts.back())});
       }
       return WriteSafetensors(views, {{kKind, std::string(KindOf(options_).name)},
                                       {kMade, absl::StrCat(made_)},
                                       {kPieces, absl::StrCat(pieces())}});
     });
+  }
+
+  uint64_t state_bytes() const override {
+    uint64_t bytes = 0;
+    for (const StateTensor& of : computation_->State()) bytes += SavedPart(of).nbytes();
+    return bytes;
   }
 
   absl::Status Restore(absl::string_view bytes) override {
@@ -90,15 +112,17 @@ class PiecewiseAnalysis : public Analysis {
       const std::vector<StateTensor> state = computation_->State();
       for (const StateTensor& to : state) {
         const TensorView* from = file->Find(to.name);
-        const bool fits = from != nullptr && from->shape == to.tensor.sizes().vec() &&
+        const bool fits = from != nullptr && PartOfShape(to, from->shape).defined() &&
                           from->type == TensorTypeOf(to.tensor);
         if (!fits) return NoState(absl::StrCat("it has no ", to.name, " of the same shape"));
       }
       for (const StateTensor& to : state) {
-        const at::Tensor read = at::empty(to.tensor.sizes(), to.tensor.options());
-        const absl::string_view from = file->Find(to.name)->bytes;
-        if (!from.empty()) std::memcpy(read.mutable_data_ptr(), from.data(), from.size());
-        at::Tensor(to.tensor).copy_(read);
+        const TensorView& from = *file->Find(to.name);
+        const at::Tensor read = at::empty(from.shape, to.tensor.options());
+        if (!from.bytes.empty()) {
+          std::memcpy(read.mutable_data_ptr(), from.bytes.data(), from.bytes.size());
+        }
+        PartOfShape(to, from.shape).copy_(read);
       }
       made_ = made;
       return absl::OkStatus();

@@ -21,6 +21,8 @@ namespace ablate::engine {
 struct StateTensor {
   std::string name;
   at::Tensor tensor;
+  // How many of its first rows later pieces need, and are saved; −1: all.
+  int64_t rows = -1;
 };
 
 class Computation {

@@ -68,6 +68,7 @@ class Hessian : public Computation {
         gradient_norm_(at::zeros({1}, at::kDouble)),
         sum_(at::zeros({subject_.layout.size}, at::kDouble)),
         basis_(at::zeros({steps_, subject_.layout.size}, subject_.values.options())),
+        basis_rows_(at::zeros({1}, at::kLong)),
         alphas_(at::zeros({runs_, steps_}, at::kDouble)),
         betas_(at::zeros({runs_, steps_}, at::kDouble)),
         samples_(at::zeros({options.trace_samples}, at::kDouble)) {}
@@ -87,10 +88,10 @@ class Hessian : public Computation {
   }
 
   std::vector<StateTensor> State() override {
-    return {{"loss", loss_},      {"gradient_norm", gradient_norm_},
-            {"sum", sum_},        {"basis", basis_},
-            {"alphas", alphas_},  {"betas", betas_},
-            {"samples", samples_}};
+    return {{"loss", loss_},       {"gradient_norm", gradient_norm_},
+            {"sum", sum_},         {"basis", basis_, basis_rows_.item<int64_t>()},
+            {"alphas", alphas_},   {"betas", betas_},
+            {"samples", samples_}, {"basis_rows", basis_rows_}};
   }
 
   AnalysisResult Finish() override {
@@ -167,6 +168,8 @@ class Hessian : public Computation {
     if (step + 1 < steps_) basis_[step + 1].copy_(made.next);
     alphas[at] = made.alpha;
     betas[at] = invariant ? 0 : made.beta;
+    const bool goes_on = step + 1 < steps_ && !Ended(run, step + 1);
+    basis_rows_.mutable_data_ptr<int64_t>()[0] = goes_on ? step + 2 : 0;
   }
 
   // ±1/√P.
@@ -266,6 +269,7 @@ class Hessian : public Computation {
   at::Tensor gradient_norm_;  // [1]
   at::Tensor sum_;            // [P] float64, over the batches of the vector at hand
   at::Tensor basis_;          // [steps, P] of the run at hand, in the subject's precision
+  at::Tensor basis_rows_;     // [1], of those how many the next steps need
   at::Tensor alphas_;         // [runs, steps]
   at::Tensor betas_;          // [runs, steps]; 0 where the run came to its end
   at::Tensor samples_;        // [trace_samples], vᵀHv

@@ -245,6 +245,24 @@ TEST_F(HessianTest, DoesNotNoticeWhereItIsCut) {
   ExpectSameBitsWhereverItIsCut({HessianOptions{1, 30, 1, 1}, {TinySubject()}, {1000, ""}});
 }
 
+// Of the basis only the vectors made so far are saved, and none for the trace.
+TEST_F(HessianTest, SavesNoMoreOfItsBasisThanIsNeeded) {
+  const HessianOptions options{1, 30, 3, 1};
+  const auto analysis = MakeAnalysis({options, {ModelM()}, {1000, ""}});
+  ASSERT_TRUE(analysis.ok()) << analysis.status();
+  const uint64_t without = (*analysis)->state_bytes(), vector = 440 * sizeof(double);
+  std::vector<uint64_t> vectors;
+  const std::atomic<bool> stop{false};
+  while ((*analysis)->made() < (*analysis)->pieces()) {
+    ASSERT_TRUE((*analysis)->Advance(stop).ok());
+    EXPECT_NEAR((*analysis)->Save()->size(), (*analysis)->state_bytes(), 2000) << "but its header";
+    vectors.push_back(((*analysis)->state_bytes() - without) / vector);
+  }
+  ASSERT_EQ(vectors.size(), 34u) << "the gradient, 30 products for the basis, 3 for the trace";
+  for (size_t i = 0; i < 30; ++i) EXPECT_EQ(vectors[i], i == 0 ? 0 : i + 1) << i;
+  for (size_t i = 30; i < 34; ++i) EXPECT_EQ(vectors[i], 0u) << i;
+}
+
 TEST_F(HessianTest, IsAsBeforeWhereAPieceWasStopped) {
   ExpectNothingOfWhatWasStopped(HessianOptions{1, 3, 2, 2}, DrawnMaterial(2, Precision::kFloat64));
 }
