@@ -151,9 +151,21 @@ absl::Status TakeBackFromTrash(Connection& db, Blobs* blobs,
   return db.error();
 }
 
+// A link would make two folders, each with a lock of its own, share one database. SQLite keeps the
+// log beside the file, not beside the link.
+absl::Status CheckIsFile(const std::string& path) {
+  std::error_code error;
+  const auto target = std::filesystem::read_symlink(path, error);
+  if (error) return absl::OkStatus();
+  return absl::FailedPreconditionError(absl::StrCat(
+      path, ": it is a symbolic link (", target.string(), "); expected the database itself. Move ",
+      "the file here, or put the whole folder elsewhere and link that."));
+}
+
 absl::Status OpenFiles(const StoreOptions& options, OpenedFiles* files) {
   files->db.reset();  // of an earlier try
   const std::string path = absl::StrCat(options.folder, "/ablate.db");
+  if (absl::Status is_file = CheckIsFile(path); !is_file.ok()) return is_file;
   auto db = OpenDatabase(options.folder, path);
   if (!db.ok()) return db.status();
   files->db = *std::move(db);

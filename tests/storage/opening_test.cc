@@ -50,6 +50,20 @@ TEST_F(OpeningTest, MakesAPrivateFolder) {
   EXPECT_EQ(CodeOf(store->Image()), absl::StatusCode::kFailedPrecondition);
 }
 
+TEST_F(OpeningTest, RefusesADatabaseThatIsALink) {
+  Value(Store::Open(Options()));
+  const std::string elsewhere = Options().folder + "/elsewhere.db";
+  std::filesystem::rename(Database(), elsewhere);
+  std::filesystem::create_symlink("elsewhere.db", Database());
+  const absl::Status refused = Store::Open(Options()).status();
+  EXPECT_EQ(CodeOf(refused), absl::StatusCode::kFailedPrecondition);
+  EXPECT_THAT(std::string(refused.message()),
+              HasSubstr("/ablate.db: it is a symbolic link (elsewhere.db); expected the database"));
+  std::filesystem::remove(Database());
+  std::filesystem::rename(elsewhere, Database());
+  EXPECT_TRUE(Store::Open(Options()).ok());
+}
+
 TEST_F(OpeningTest, RefusesASecondServer) {
   auto store = Value(Store::Open(Options()));
   const auto second = Store::Open(Options());
