@@ -102,13 +102,14 @@ struct NewExperiment {
   bool analyses = false;       // its spec asks for analyses, once every run has ended
   std::vector<NewCell> cells;  // grid order, distinct names
   std::vector<NewRun> runs;    // one per distinct fingerprint
-  // The most runs that may be queued or training at the owner's charge, with these.
+  // The most runs that active experiments of the owner may have queued or training, with these.
   std::optional<int64_t> max_open_runs = {};
 };
 
-// What is at a user's charge.
+// What counts for a user's quota.
 struct Holdings {
-  uint64_t open_runs = 0;  // queued or training
+  // Queued or training, and active experiments of the user have them, whoever is charged.
+  uint64_t open_runs = 0;
   // Of checkpoints, resume states, data sets and arrays of analyses, and what open runs are
   // expected to leave. What several users' things name counts for each.
   uint64_t bytes = 0;

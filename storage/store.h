@@ -72,6 +72,8 @@ struct CreatedExperiment {
 struct KnownRun {
   std::string run;  // newest generation; empty if there is none
   RunState state = RunState::kQueued;
+  // Queued or training, and an active experiment of the owner who asks has it.
+  bool counts = false;
   std::vector<std::string> same_trajectory;  // runs that differ only in evaluation or checkpoints
   // Those it could go on from, the longest first; none unless it would be trained from step 0
   // otherwise.
@@ -169,7 +171,9 @@ class Store final : public LeaseStore {
   uint64_t change_number() const;
 
   // --- Runs
-  absl::StatusOr<std::vector<KnownRun>> LookUpRuns(const std::vector<NewRun>& runs);
+  // `owner` is whose experiment would have them.
+  absl::StatusOr<std::vector<KnownRun>> LookUpRuns(const std::vector<NewRun>& runs,
+                                                   absl::string_view owner = "");
   absl::StatusOr<RunRecord> GetRun(absl::string_view id);
   absl::StatusOr<std::vector<std::string>> FindRuns(const Viewer& viewer, absl::string_view prefix,
                                                     uint32_t limit);
@@ -198,7 +202,7 @@ class Store final : public LeaseStore {
                         const std::vector<std::string>& stepping,
                         absl::string_view message) override;
   absl::StatusOr<std::vector<LeaseRecord>> ListLeases() override;
-  // What is at each user's charge, of those who have anything.
+  // What counts for each user's quota, of those who have anything.
   absl::StatusOr<std::map<std::string, Holdings>> GetHoldings();
   absl::StatusOr<Holdings> HoldingsOf(absl::string_view user);
   // Of a lease that has not ended; nothing if it has.

@@ -283,9 +283,21 @@ absl::Status CheckRoom(const storage::Store& store, Plan* plan) {
   return absl::OkStatus();
 }
 
-absl::Status CheckUsersQuota(const Backend& backend, const std::string& user, size_t trained,
-                             Plan* plan) {
-  const absl::Status allowed = CheckQuota(backend, user, {trained, plan->cost.bytes});
+// Runs that would count for the owner's quota and don't yet: new ones, and those that other users
+// have queued or training.
+uint64_t RunsToAdd(const Plan& plan) {
+  uint64_t runs = 0;
+  for (size_t i = 0; i < plan.runs.size(); ++i) {
+    const storage::KnownRun& known = plan.known[i];
+    const bool open =
+        known.state == storage::RunState::kQueued || known.state == storage::RunState::kLeased;
+    if (!plan.reused[i] || (open && !known.counts)) ++runs;
+  }
+  return runs;
+}
+
+absl::Status CheckUsersQuota(const Backend& backend, const std::string& user, Plan* plan) {
+  const absl::Status allowed = CheckQuota(backend, user, {RunsToAdd(*plan), plan->cost.bytes});
   if (!absl::IsResourceExhausted(allowed)) return allowed;
   plan->no_room = std::string(allowed.message());
   return absl::OkStatus();
@@ -407,7 +419,8 @@ absl::StatusOr<Plan> MakePlan(const Backend& backend, const rpc::View& view,
 
   KeepPrivate(private_to, &plan.resolution);
   const std::vector<RunCost> costs = CollectRuns(&plan);
-  absl::StatusOr<std::vector<storage::KnownRun>> known = backend.store->LookUpRuns(plan.runs);
+  absl::StatusOr<std::vector<storage::KnownRun>> known =
+      backend.store->LookUpRuns(plan.runs, view.viewer.user);
   if (!known.ok()) return known.status();
   plan.known = *std::move(known);
   std::vector<RunCost> trained;
@@ -433,7 +446,7 @@ absl::StatusOr<Plan> MakePlan(const Backend& backend, const rpc::View& view,
   AddAnalyses(&plan);
   CheckLimits(trained.size(), &plan);
   absl::Status room = CheckRoom(*backend.store, &plan);
-  if (room.ok()) room = CheckUsersQuota(backend, view.viewer.user, trained.size(), &plan);
+  if (room.ok()) room = CheckUsersQuota(backend, view.viewer.user, &plan);
   if (!room.ok()) return room;
   return plan;
 }

@@ -30,7 +30,7 @@ absl::Status CheckQuota(const Backend& backend, const std::string& user, const D
   if (demand.runs > 0 && quota.queued_runs.has_value() &&
       runs > static_cast<uint64_t>(*quota.queued_runs)) {
     return Beyond(absl::StrCat(user, " has ", has->open_runs,
-                               " runs that are queued or training, and this would queue ",
+                               " runs that are queued or training, and this would add ",
                                demand.runs, ": the quota is ", *quota.queued_runs,
                                ". Wait, cancel some, or make it smaller"));
   }

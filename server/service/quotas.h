@@ -17,7 +17,7 @@ storage::Quota QuotaOf(const Backend& backend, const std::string& user);
 
 // What would be added.
 struct Demand {
-  uint64_t runs = 0;   // to be queued
+  uint64_t runs = 0;   // to be queued, or that others have queued or training
   uint64_t bytes = 0;  // to be stored
 };
 

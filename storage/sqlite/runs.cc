@@ -83,7 +83,17 @@ void ReadProvenance(const RunRow& row, RunRecord* record) {
   record->end_time = row.end_time;
 }
 
-KnownRun LookUpRun(Connection& db, const NewRun& wanted) {
+// Whether it is queued or training and an active experiment of the owner has it.
+bool CountsFor(Connection& db, absl::string_view owner, int64_t run) {
+  return Statement(db,
+                   "SELECT 1 FROM cells JOIN experiments ON experiments.id = cells.experiment "
+                   "JOIN runs ON runs.id = cells.run WHERE cells.run = ?1 AND owner = ?2 "
+                   "AND experiments.state = 0 AND deleted = 0 AND runs.state IN (0, 1) LIMIT 1",
+                   run, owner)
+      .Row();
+}
+
+KnownRun LookUpRun(Connection& db, const NewRun& wanted, absl::string_view owner) {
   KnownRun known;
   Statement newest(db,
                    "SELECT name, state, id FROM runs WHERE fingerprint = ?1 "
@@ -93,6 +103,7 @@ KnownRun LookUpRun(Connection& db, const NewRun& wanted) {
   if (newest.Row()) {
     known.run = newest.Text(0);
     known.state = newest.As<RunState>(1);
+    known.counts = CountsFor(db, owner, newest.Int(2));
     begins = known.state == RunState::kCancelled && !FindResumeState(db, newest.Int(2)).has_value();
   }
   if (begins) known.shorter = FindShorterRuns(db, wanted.growth, wanted.steps);
@@ -233,13 +244,14 @@ void SetClaim(Transaction& t, int64_t run, const Claim& claim) {
       .Run();
 }
 
-absl::StatusOr<std::vector<KnownRun>> Store::LookUpRuns(const std::vector<NewRun>& runs) {
+absl::StatusOr<std::vector<KnownRun>> Store::LookUpRuns(const std::vector<NewRun>& runs,
+                                                        absl::string_view owner) {
   std::vector<KnownRun> known;
   known.reserve(runs.size());
   for (size_t begin = 0; begin < runs.size(); begin += kPageRuns) {
     const size_t end = std::min(begin + kPageRuns, runs.size());
     const absl::Status status = db_->Read([&](Connection& db) {
-      for (size_t i = begin; i < end; ++i) known.push_back(LookUpRun(db, runs[i]));
+      for (size_t i = begin; i < end; ++i) known.push_back(LookUpRun(db, runs[i], owner));
       return absl::OkStatus();
     });
     if (!status.ok()) return status;

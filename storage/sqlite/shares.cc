@@ -26,16 +26,25 @@ void ForEachOf(Connection& db, const char* sql, absl::string_view user, const Ad
   while (row.Row()) add(row.Text(0), row.As<uint64_t>(1));
 }
 
+// By user; of all if `user` is empty. Whoever is charged: that passes to others with a cancel.
+std::map<std::string, uint64_t> ReadOpenRuns(Connection& db, absl::string_view user) {
+  std::map<std::string, uint64_t> open;
+  ForEachOf(db,
+            "SELECT owner, count(DISTINCT run) FROM experiments "
+            "JOIN cells ON cells.experiment = experiments.id JOIN runs ON runs.id = cells.run "
+            "WHERE experiments.state = 0 AND deleted = 0 AND runs.state IN (0, 1) "
+            "AND (?1 OR owner = ?2) GROUP BY owner",
+            user, [&](const std::string& name, uint64_t runs) { open[name] = runs; });
+  return open;
+}
+
 // `user` empty: everybody's.
 std::map<std::string, Holdings> ReadHoldings(Connection& db, absl::string_view user) {
   std::map<std::string, Holdings> holdings;
+  for (const auto& [name, runs] : ReadOpenRuns(db, user)) holdings[name].open_runs = runs;
   const auto add_bytes = [&](const std::string& name, uint64_t bytes) {
     holdings[name].bytes += bytes;
   };
-  ForEachOf(db,
-            "SELECT charged, count(*) FROM runs WHERE state IN (0, 1) AND (?1 OR charged = ?2) "
-            "GROUP BY charged",
-            user, [&](const std::string& name, uint64_t runs) { holdings[name].open_runs = runs; });
   for (const char* bytes :
        {"SELECT charged, sum(expected_bytes) FROM runs WHERE state IN (0, 1) "
         "AND (?1 OR charged = ?2) GROUP BY charged",
@@ -67,8 +76,9 @@ void Charge(Transaction& t, const std::string& user, Micros device_time) {
 }
 
 uint64_t OpenRuns(Connection& db, absl::string_view user) {
-  Statement row(db, "SELECT count(*) FROM runs WHERE charged = ?1 AND state IN (0, 1)", user);
-  return row.Row() ? row.As<uint64_t>(0) : 0;
+  const auto holdings = ReadOpenRuns(db, user);
+  const auto found = holdings.find(std::string(user));
+  return found == holdings.end() ? 0 : found->second;
 }
 
 absl::Status TooManyOpenRuns(absl::string_view user, uint64_t would_be, int64_t most) {

@@ -19,7 +19,8 @@ inline constexpr Micros kShareHalfLife = Micros{3600} * 1'000'000;
 // Adds device time to what a user has had.
 void Charge(Transaction& t, const std::string& user, Micros device_time);
 
-// Runs that are queued or training at a user's charge.
+// Runs that are queued or training and that active experiments of a user have, whoever is charged
+// for them.
 uint64_t OpenRuns(Connection& db, absl::string_view user);
 absl::Status TooManyOpenRuns(absl::string_view user, uint64_t would_be, int64_t most);
 

@@ -74,7 +74,7 @@ TEST_F(QuotasTest, RefuseASubmitThatWouldQueueTooMuch) {
   const grpc::Status refused = create(mia);
   EXPECT_EQ(refused.error_code(), grpc::StatusCode::RESOURCE_EXHAUSTED);
   EXPECT_THAT(refused.error_message(),
-              HasSubstr("mia has 2 runs that are queued or training, and this would queue 4: the "
+              HasSubstr("mia has 2 runs that are queued or training, and this would add 4: the "
                         "quota is 3"));
   more.set_validate_only(true);
   ASSERT_TRUE(create(mia).ok());
@@ -89,6 +89,34 @@ TEST_F(QuotasTest, RefuseASubmitThatWouldQueueTooMuch) {
     const uint64_t runs = one.name() == "users/mia" ? 2 : one.name() == "users/bob" ? 4 : 0;
     EXPECT_EQ(one.usage().queued_runs(), runs) << one.name();
   }
+}
+
+TEST_F(QuotasTest, RefuseASubmitOfAnothersRunsBeyondTheQuota) {
+  const std::string mia = SecretOf("mia", Role::kMember), bob = SecretOf("bob", Role::kMember);
+  v1::Quota quota;
+  quota.set_queued_runs(1);
+  v1::User user;
+  ASSERT_TRUE(Set(root_.token(), quota, &user).ok());
+  const std::string his = CreateAs(bob, "his");  // two runs
+  v1::CreateExperimentRequest same;
+  *same.mutable_spec() = SmallSpec(1, "hers");
+  same.set_request_id("00000000-0000-4000-8000-hers");
+  v1::CreateExperimentResponse response;
+  const auto create = [&] {
+    return CallAs(mia, &v1::Experiments::Stub::CreateExperiment, same, &response);
+  };
+  const grpc::Status refused = create();
+  EXPECT_EQ(refused.error_code(), grpc::StatusCode::RESOURCE_EXHAUSTED);
+  EXPECT_THAT(refused.error_message(),
+              HasSubstr("mia has 0 runs that are queued or training, and this would add 2"));
+  same.set_validate_only(true);
+  ASSERT_TRUE(create().ok());
+  EXPECT_EQ(response.problems_size(), 1) << response.DebugString();
+  same.set_validate_only(false);
+  quota.set_queued_runs(2);
+  ASSERT_TRUE(Set(root_.token(), quota, &user).ok());
+  ASSERT_TRUE(create().ok());
+  EXPECT_TRUE(create().ok()) << "what counts already counts once";
 }
 
 TEST_F(QuotasTest, RefuseDataBeyondTheBytes) {

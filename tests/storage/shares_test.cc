@@ -104,6 +104,7 @@ TEST_P(SharesTest, CountWhatIsAtAUsersCharge) {
   for (NewRun& run : experiment.runs) run.expected_bytes = 1000;
   Create(experiment);
   SubmitAs("bob", {"x", "z"});
+  EXPECT_EQ(Value(store().HoldingsOf("bob")).open_runs, 2u) << "x, too, which ann is charged for";
   Holdings ann = Value(store().HoldingsOf("ann"));
   EXPECT_EQ(ann.open_runs, 2u);
   EXPECT_EQ(ann.bytes, 2000u);
@@ -116,7 +117,7 @@ TEST_P(SharesTest, CountWhatIsAtAUsersCharge) {
   EXPECT_EQ(ann.bytes, 1000u + checkpoint.bytes);
   const auto all = Value(store().GetHoldings());
   EXPECT_EQ(all.at("ann").bytes, ann.bytes);
-  EXPECT_EQ(all.at("bob").open_runs, 1u) << "z alone";
+  EXPECT_EQ(all.at("bob").open_runs, 1u) << "z; x has ended";
   EXPECT_EQ(Value(store().HoldingsOf("carl")).bytes, 0u);
 }
 
@@ -146,6 +147,24 @@ TEST_P(SharesTest, RefuseASubmitBeyondTheRunsThatMayBeOpen) {
   EXPECT_THAT(Queued(), ElementsAre("ann x", "ann y")) << "nothing of it is there";
   more.max_open_runs = 4;
   EXPECT_TRUE(store().CreateExperiment(more).ok());
+}
+
+TEST_P(SharesTest, RefuseASubmitOfOthersRunsBeyondThoseThatMayBeOpen) {
+  const std::string first = SubmitAs("ann", {"x", "y"});
+  NewExperiment same = MakeExperiment({"x", "y"});
+  same.owner = "bob";
+  same.max_open_runs = 1;
+  const absl::Status refused = store().CreateExperiment(same).status();
+  EXPECT_TRUE(absl::IsResourceExhausted(refused)) << refused;
+  const auto wanted = same.runs;
+  EXPECT_FALSE(Value(store().LookUpRuns(wanted, "bob"))[0].counts);
+  EXPECT_TRUE(Value(store().LookUpRuns(wanted, "ann"))[0].counts);
+  same.max_open_runs = 2;
+  ASSERT_TRUE(store().CreateExperiment(same).ok());
+  Value(store().CancelExperiment(first));
+  EXPECT_THAT(Queued(), ElementsAre("bob x", "bob y"));
+  EXPECT_EQ(Value(store().HoldingsOf("ann")).open_runs, 0u);
+  EXPECT_FALSE(Value(store().LookUpRuns(wanted, "ann"))[0].counts);
 }
 
 }  // namespace
