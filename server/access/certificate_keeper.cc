@@ -10,11 +10,13 @@ namespace ablate::access {
 namespace {
 
 constexpr absl::Duration kLookEvery = absl::Hours(24);
+constexpr absl::Duration kDrift = absl::Minutes(10);
 
 // What somebody should do; empty if nothing.
 std::string ToDo(Upkeep upkeep) {
   switch (upkeep) {
     case Upkeep::kFine:
+    case Upkeep::kWaits:
     case Upkeep::kRenewed:
       return "";
     case Upkeep::kNeedsKey:
@@ -35,7 +37,7 @@ CertificateKeeper::CertificateKeeper(Sharing* sharing, CertificateKeeperOptions 
 absl::StatusOr<ServerTls> CertificateKeeper::Load() {
   MutexLock lock(&mutex_);
   const absl::Time now = options_.now();
-  next_ = now + kLookEvery;
+  settled_ = options_.elapsed() + kSettled;
   Renew(now);
   absl::StatusOr<ServerTls> tls = sharing_->LoadTls(now);
   if (tls.ok()) fingerprint_ = tls->facts.fingerprint;
@@ -44,14 +46,15 @@ absl::StatusOr<ServerTls> CertificateKeeper::Load() {
 
 bool CertificateKeeper::due() const {
   MutexLock lock(&mutex_);
-  return options_.now() >= next_;
+  return options_.elapsed() >= next_ || WasSet(options_.now());
 }
 
 void CertificateKeeper::Check() {
   MutexLock lock(&mutex_);
   const absl::Time now = options_.now();
-  if (now < next_) return;
-  next_ = now + kLookEvery;
+  const bool was_set = WasSet(now);
+  if (options_.elapsed() < next_ && !was_set) return;
+  if (was_set) settled_ = options_.elapsed() + kSettled;
   Renew(now);
   Use(now);
 }
@@ -61,8 +64,17 @@ void CertificateKeeper::Reload() {
   Use(options_.now());
 }
 
+bool CertificateKeeper::WasSet(absl::Time now) const {
+  return absl::AbsDuration((now - looked_at_) - (options_.elapsed() - looked_)) > kDrift;
+}
+
 void CertificateKeeper::Renew(absl::Time now) {
-  const absl::StatusOr<Upkeep> upkeep = sharing_->KeepFresh(now);
+  looked_at_ = now;
+  looked_ = options_.elapsed();
+  const Clock clock = looked_ >= settled_ ? Clock::kSettled : Clock::kDoubtful;
+  const absl::StatusOr<Upkeep> upkeep = sharing_->KeepFresh(now, clock);
+  const bool waits = upkeep.ok() && *upkeep == Upkeep::kWaits;
+  next_ = waits ? settled_ : looked_ + kLookEvery;
   if (!upkeep.ok()) {
     options_.warn(
         absl::StrCat("the server's certificate is not looked after: ", upkeep.status().message()));

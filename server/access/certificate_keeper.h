@@ -18,6 +18,9 @@ namespace ablate::access {
 // All are set.
 struct CertificateKeeperOptions {
   std::function<absl::Time()> now;
+  // Time since some fixed moment, which no correction of the clock changes; goes on while the
+  // machine sleeps.
+  std::function<absl::Duration()> elapsed;
   // Has those who connect from now on served with it. Not called by Load.
   std::function<absl::Status(const ServerTls&)> use;
   // Told in a sentence what was done, and what somebody should do.
@@ -25,25 +28,29 @@ struct CertificateKeeperOptions {
   std::function<void(const std::string&)> warn;
 };
 
-// Renews the certificate in time, if that can be, and has what is on disk used. Thread-safe; all
-// methods may wait for the disk.
+// Renews the certificate in time, if that can be, and has what is on disk used. By a clock that was
+// just set, or with which the server has just started, nothing is renewed that is still valid: it
+// has to last for kSettled. Thread-safe; all methods may wait for the disk.
 class CertificateKeeper {
  public:
+  static constexpr absl::Duration kSettled = absl::Hours(6);
   // The sharing must outlive it.
   CertificateKeeper(Sharing* sharing, CertificateKeeperOptions options);
 
-  // Renewed first, if that is due. Errors as Sharing::LoadTls's, also of what has expired and could
-  // not be renewed.
+  // Renewed first, if there is no valid one. Errors as Sharing::LoadTls's, also of what has expired
+  // and could not be renewed.
   absl::StatusOr<ServerTls> Load();
-  // A day has passed since it was looked at.
+  // A day has passed since it was looked at, or the clock was set.
   bool due() const;
-  // Looks at it if that is due: renews it as Load does, and uses what is there then. What can't be
-  // used is warned of, and the server goes on with what it has.
+  // Looks at it if that is due: renews it if little time is left, and uses what is there then. What
+  // can't be used is warned of, and the server goes on with what it has.
   void Check();
   // Uses what is there, for somebody else has changed it.
   void Reload();
 
  private:
+  // Whether the clock was set since it was last looked at, for longer than clocks drift in a day.
+  bool WasSet(absl::Time now) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // Says what became of it.
   void Renew(absl::Time now) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // If it is another.
@@ -53,7 +60,11 @@ class CertificateKeeper {
   const CertificateKeeperOptions options_;
   // Also held while it is loaded and used, so that the newest is used last.
   mutable Mutex mutex_;
-  absl::Time next_ ABSL_GUARDED_BY(mutex_) = absl::InfinitePast();
+  absl::Time looked_at_ ABSL_GUARDED_BY(mutex_);
+  // By `elapsed`:
+  absl::Duration looked_ ABSL_GUARDED_BY(mutex_);
+  absl::Duration next_ ABSL_GUARDED_BY(mutex_) = -absl::InfiniteDuration();
+  absl::Duration settled_ ABSL_GUARDED_BY(mutex_);   // from when on the clock is relied on
   std::string fingerprint_ ABSL_GUARDED_BY(mutex_);  // of the one that is used
 };
 

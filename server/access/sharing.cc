@@ -110,10 +110,10 @@ void Sharing::OnRenewal(std::function<void()> on_renewal) {
   on_renewal_ = std::move(on_renewal);
 }
 
-absl::StatusOr<Upkeep> Sharing::KeepFresh(absl::Time now) {
+absl::StatusOr<Upkeep> Sharing::KeepFresh(absl::Time now, Clock clock) {
   const auto host = ReadHost();
   if (!host.ok()) return host.status();
-  return access::KeepFresh(tls_folder_, {*host}, now);
+  return access::KeepFresh(tls_folder_, {*host}, now, clock);
 }
 
 absl::StatusOr<std::string> Sharing::ReadAddress() const {

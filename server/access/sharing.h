@@ -49,7 +49,7 @@ class Sharing {
   // Called when Renew has made one, until it is replaced; null: nobody is.
   void OnRenewal(std::function<void()> on_renewal);
   // Renews it if that is due (tls_folder.h). FAILED_PRECONDITION before Initialize.
-  absl::StatusOr<Upkeep> KeepFresh(absl::Time now);
+  absl::StatusOr<Upkeep> KeepFresh(absl::Time now, Clock clock);
 
   // FAILED_PRECONDITION before Initialize, or as tls_folder.h's Load.
   absl::StatusOr<Entrance> FindEntrance(absl::Time now) const;

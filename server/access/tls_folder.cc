@@ -98,29 +98,27 @@ absl::Status FinishRenewal(const TlsFiles& files) {
   return process::SyncFolder(files.folder);
 }
 
-// All that is to be right of what the files hold.
+// All that is to be right of what the files hold; `file` and `key_file` are those of `server`.
 absl::StatusOr<ServerTls> Check(const TlsFiles& files, std::string authority, CertifiedKey server,
+                                const std::string& file, const std::string& key_file,
                                 absl::Time now) {
-  if (absl::Status pair = CheckPair(server, files.server_certificate, files.server_key);
-      !pair.ok()) {
-    return pair;
-  }
+  if (absl::Status pair = CheckPair(server, file, key_file); !pair.ok()) return pair;
   const absl::StatusOr<CertificateFacts> authority_facts = ReadFacts(authority);
   if (!authority_facts.ok()) {
     return Annotated(files.authority_certificate, authority_facts.status());
   }
   if (absl::Status issued = CheckIssued(authority, server.certificate); !issued.ok()) {
-    return absl::FailedPreconditionError(
-        absl::StrCat("the certificate in ", files.server_certificate,
-                     " was not made by the authority in ", files.authority_certificate));
+    return absl::FailedPreconditionError(absl::StrCat("the certificate in ", file,
+                                                      " was not made by the authority in ",
+                                                      files.authority_certificate));
   }
   if (absl::Status valid = CheckTimes(*authority_facts, now); !valid.ok()) {
     return Annotated(files.authority_certificate, valid);
   }
   absl::StatusOr<CertificateFacts> facts = ReadFacts(server.certificate);
-  if (!facts.ok()) return Annotated(files.server_certificate, facts.status());
+  if (!facts.ok()) return Annotated(file, facts.status());
   if (absl::Status valid = CheckTimes(*facts, now); !valid.ok()) {
-    return Annotated(files.server_certificate, valid);
+    return Annotated(file, valid);
   }
   return ServerTls{std::move(authority), std::move(server), *std::move(facts)};
 }
@@ -139,7 +137,14 @@ absl::StatusOr<ServerTls> LoadLocked(const TlsFiles& files, absl::Time now) {
   if (!authority_key.ok() && !absl::IsNotFound(authority_key.status())) {
     return authority_key.status();
   }
-  return Check(files, *std::move(authority), *std::move(server), now);
+  auto tls =
+      Check(files, *authority, *std::move(server), files.server_certificate, files.server_key, now);
+  if (tls.ok()) return tls;
+  absl::StatusOr<CertifiedKey> old = ReadPair(files.old_certificate, files.old_key);
+  if (!old.ok()) return tls;
+  auto old_tls =
+      Check(files, *authority, *std::move(old), files.old_certificate, files.old_key, now);
+  return old_tls.ok() ? old_tls : tls;
 }
 
 absl::Status CreatePair(const CertifiedKey& pair, const std::string& certificate_file,
@@ -183,6 +188,20 @@ absl::Status AlreadyThere(const std::string& folder) {
       "or move the folder away to begin with an authority that no join file knows"));
 }
 
+void RemoveOldPair(const TlsFiles& files) {
+  unlink(files.old_certificate.c_str());
+  unlink(files.old_key.c_str());
+}
+
+// Keeps a copy of the pair that a renewal replaces; of one that can't be read there is nothing to
+// keep.
+absl::Status KeepOldPair(const TlsFiles& files) {
+  const absl::StatusOr<CertifiedKey> old = ReadPair(files.server_certificate, files.server_key);
+  if (!old.ok() || !CheckKey(old->certificate, old->key).ok()) return absl::OkStatus();
+  RemoveOldPair(files);
+  return CreatePair(*old, files.old_certificate, files.old_key);
+}
+
 // The server's new pair in the place of its old one. The certificate's rename is the moment from
 // which FinishRenewal is not needed; the key's, the one from which it would go on.
 absl::Status ReplaceServerPair(const TlsFiles& files, const CertifiedKey& server) {
@@ -206,6 +225,15 @@ absl::StatusOr<CertificateFacts> FactsIn(const std::string& certificate_file) {
   absl::StatusOr<CertificateFacts> facts = ReadFacts(*text);
   if (!facts.ok()) return Annotated(certificate_file, facts.status());
   return facts;
+}
+
+// The facts of the certificate that Load takes, as far as their times say: the server's, or the one
+// before if that alone is valid `now`.
+absl::StatusOr<CertificateFacts> ServedFacts(const TlsFiles& files, absl::Time now) {
+  absl::StatusOr<CertificateFacts> facts = FactsIn(files.server_certificate);
+  if (!facts.ok() || CheckTimes(*facts, now).ok()) return facts;
+  absl::StatusOr<CertificateFacts> old = FactsIn(files.old_certificate);
+  return old.ok() && CheckTimes(*old, now).ok() ? old : facts;
 }
 
 // What the certificate was for beside `hosts` and what each one is for; nothing if it can't be
@@ -254,7 +282,9 @@ TlsFiles::TlsFiles(const std::string& tls_folder)
       authority_certificate(absl::StrCat(tls_folder, "/authority.pem")),
       authority_key(absl::StrCat(tls_folder, "/authority.key")),
       server_certificate(absl::StrCat(tls_folder, "/server.pem")),
-      server_key(absl::StrCat(tls_folder, "/server.key")) {}
+      server_key(absl::StrCat(tls_folder, "/server.key")),
+      old_certificate(absl::StrCat(tls_folder, "/server.old.pem")),
+      old_key(absl::StrCat(tls_folder, "/server.old.key")) {}
 
 absl::StatusOr<ServerTls> Initialize(const std::string& tls_folder,
                                      const std::vector<std::string>& hosts, absl::Time now) {
@@ -292,22 +322,30 @@ absl::StatusOr<ServerTls> Renew(const std::string& tls_folder,
                                 OldNames old_names) {
   const absl::StatusOr<process::FileDescriptor> lock = Lock(tls_folder);
   if (!lock.ok()) return lock.status();
-  return RenewLocked(TlsFiles(tls_folder), hosts, now, old_names);
+  const TlsFiles files(tls_folder);
+  absl::StatusOr<ServerTls> renewed = RenewLocked(files, hosts, now, old_names);
+  // Who renews by hand may do so because others have the key.
+  if (renewed.ok()) RemoveOldPair(files);
+  return renewed;
 }
 
 absl::StatusOr<Upkeep> KeepFresh(const std::string& tls_folder,
-                                 const std::vector<std::string>& hosts, absl::Time now) {
+                                 const std::vector<std::string>& hosts, absl::Time now,
+                                 Clock clock) {
   const absl::StatusOr<process::FileDescriptor> lock = Lock(tls_folder);
   if (!lock.ok()) return lock.status();
   const TlsFiles files(tls_folder);
   if (absl::Status done = FinishRenewal(files); !done.ok()) return done;
-  const auto facts = FactsIn(files.server_certificate);
+  const auto facts = ServedFacts(files, now);
   if (!facts.ok()) return facts.status();
-  if (facts->not_after - now >= kRenewBefore) return Upkeep::kFine;
+  const bool valid = CheckTimes(*facts, now).ok();
+  if (valid && facts->not_after - now >= kRenewBefore) return Upkeep::kFine;
   const auto authority = FactsIn(files.authority_certificate);
   if (!authority.ok()) return authority.status();
   if (facts->not_after >= authority->not_after) return Upkeep::kNeedsAuthority;
   if (::access(files.authority_key.c_str(), F_OK) != 0) return Upkeep::kNeedsKey;
+  if (valid && clock == Clock::kDoubtful) return Upkeep::kWaits;
+  if (absl::Status kept = KeepOldPair(files); !kept.ok()) return kept;
   const auto renewed = RenewLocked(files, hosts, now, OldNames::kKeep);
   if (!renewed.ok()) return renewed.status();
   return Upkeep::kRenewed;

@@ -21,6 +21,9 @@ struct TlsFiles {
   std::string authority_key;       // authority.key: for renewals alone, and may be kept elsewhere
   std::string server_certificate;  // server.pem
   std::string server_key;          // server.key
+  // What KeepFresh replaced last: server.old.pem, server.old.key.
+  std::string old_certificate;
+  std::string old_key;
 };
 
 // What a server serves with.
@@ -40,9 +43,12 @@ struct ServerTls {
 absl::StatusOr<ServerTls> Initialize(const std::string& tls_folder,
                                      const std::vector<std::string>& hosts, absl::Time now);
 
-// NOT_FOUND if the folder or a file is missing, FAILED_PRECONDITION if others may enter it or read
-// a key, a file is no PEM, a key is not its certificate's, the server's certificate is not the
-// authority's, or one of them is not valid `now`.
+// Returns what a server serves with: the certificate, or, if that one is not valid `now`, the one
+// that KeepFresh replaced last, if that is: a renewal by a clock that was ahead makes a
+// certificate that is not valid yet once the clock is right. NOT_FOUND if the folder or a file is
+// missing, FAILED_PRECONDITION if others may enter it or read a key, a file is no PEM, a key is not
+// its certificate's, the server's certificate is not the authority's, or one of them is not valid
+// `now`.
 absl::StatusOr<ServerTls> Load(const std::string& tls_folder, absl::Time now);
 
 // Whether a new certificate is for what the old one was for, too.
@@ -50,9 +56,9 @@ enum class OldNames { kKeep, kDrop };
 
 // Gives the server a new key and certificate by the same authority, so that join files stay valid;
 // for `hosts`, LocalHosts() and, as far as it can be read, what the old one was for. A server that
-// runs keeps what it has loaded. The old ones are there, or the new, also after a crash; the old
-// ones may have expired, be damaged or missing, the authority may not. Errors as Load's and
-// MakeServerCertificate's.
+// runs keeps what it has loaded. What KeepFresh replaced before goes. The old ones are there, or
+// the new, also after a crash; the old ones may have expired, be damaged or missing, the authority
+// may not. Errors as Load's and MakeServerCertificate's.
 absl::StatusOr<ServerTls> Renew(const std::string& tls_folder,
                                 const std::vector<std::string>& hosts, absl::Time now,
                                 OldNames old_names = OldNames::kKeep);
@@ -63,15 +69,21 @@ inline constexpr absl::Duration kRenewBefore = absl::Hours(24 * 30);
 
 enum class Upkeep {
   kFine,            // kRenewBefore is left, or more
+  kWaits,           // there is less left, and the clock is not to be relied on
   kRenewed,         // there was less left, or none
   kNeedsKey,        // there is less left, and no authority.key
   kNeedsAuthority,  // there is less left of the authority, and a certificate can't outlive it
 };
 
-// Renews the server's certificate, for `hosts`, too, if that is due and can be. Errors as Renew's
-// and, of a certificate that can't be read, as Load's.
+// Whether `now` may be a mistake of this machine's clock that passes.
+enum class Clock { kSettled, kDoubtful };
+
+// Renews the server's certificate, for `hosts`, too, if that is due and can be; by a doubtful clock
+// only if none is valid `now`. Errors as Renew's and, of a certificate that can't be read, as
+// Load's.
 absl::StatusOr<Upkeep> KeepFresh(const std::string& tls_folder,
-                                 const std::vector<std::string>& hosts, absl::Time now);
+                                 const std::vector<std::string>& hosts, absl::Time now,
+                                 Clock clock = Clock::kSettled);
 
 }  // namespace ablate::access
 

@@ -2,6 +2,7 @@
 
 #include <spdlog/spdlog.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -283,6 +284,11 @@ absl::Status Server::ListenInPublic(const ServerOptions& options) {
 void Server::KeepCertificate() {
   access::CertificateKeeperOptions keeper;
   keeper.now = [] { return absl::Now(); };
+  keeper.elapsed = [] {
+    timespec now{};
+    clock_gettime(CLOCK_BOOTTIME, &now);
+    return absl::DurationFromTimespec(now);
+  };
   keeper.use = [this](const access::ServerTls& tls) {
     return public_port_->UseCertificate(tls.server.certificate, tls.server.key);
   };

@@ -18,6 +18,7 @@ using testing::Contains;
 using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::IsEmpty;
+using testing::SizeIs;
 
 const absl::Time kStart = absl::FromUnixSeconds(1'800'000'000);  // 2027-01-15 08:00:00 UTC
 constexpr absl::Duration kDay = absl::Hours(24);
@@ -33,6 +34,7 @@ class CertificateKeeperTest : public testing::Test {
     ASSERT_TRUE(made.ok()) << made;
     CertificateKeeperOptions options;
     options.now = [this] { return now_; };
+    options.elapsed = [this] { return elapsed_; };
     options.use = [this](const ServerTls& tls) {
       used_.push_back(tls.facts.fingerprint);
       return refusal_;
@@ -42,11 +44,16 @@ class CertificateKeeperTest : public testing::Test {
     keeper_ = std::make_unique<CertificateKeeper>(sharing_.get(), options);
   }
 
+  void Pass(absl::Duration time) {
+    now_ += time;
+    elapsed_ += time;
+  }
+
   // From day to day until another is used; the days that took, or 0.
   int DaysUntilUsed(int most) {
     used_.clear();
     for (int day = 1; day <= most; ++day) {
-      now_ += kDay;
+      Pass(kDay);
       keeper_->Check();
       if (!used_.empty()) return day;
     }
@@ -55,6 +62,7 @@ class CertificateKeeperTest : public testing::Test {
 
   const TestFolder home_;
   absl::Time now_ = kStart;
+  absl::Duration elapsed_ = absl::Hours(100);
   absl::Status refusal_;
   std::vector<std::string> used_;
   std::vector<std::string> warnings_;
@@ -84,14 +92,14 @@ TEST_F(CertificateKeeperTest, LooksOnceADay) {
   EXPECT_FALSE(keeper_->due());
   const auto by_hand = Renew(home_ / "tls", {}, now_);
   ASSERT_TRUE(by_hand.ok()) << by_hand.status();
-  now_ += kDay - absl::Seconds(1);
+  Pass(kDay - absl::Seconds(1));
   keeper_->Check();
   EXPECT_THAT(used_, IsEmpty());
-  now_ += absl::Seconds(1);
+  Pass(absl::Seconds(1));
   EXPECT_TRUE(keeper_->due());
   keeper_->Check();
   EXPECT_FALSE(keeper_->due());
-  now_ += kDay;
+  Pass(kDay);
   keeper_->Check();
   EXPECT_THAT(used_, ElementsAre(by_hand->facts.fingerprint)) << "once, for it is the same";
 }
@@ -104,13 +112,71 @@ TEST_F(CertificateKeeperTest, RenewsWhileTheServerRuns) {
   EXPECT_THAT(warnings_, IsEmpty());
 }
 
+TEST_F(CertificateKeeperTest, RenewsNothingByAClockThatIsAheadForAWhile) {
+  ASSERT_TRUE(keeper_->Load().ok());
+  Pass(kDay);
+  keeper_->Check();
+  now_ += 390 * kDay;
+  EXPECT_TRUE(keeper_->due()) << "the clock was set";
+  keeper_->Check();
+  EXPECT_FALSE(keeper_->due());
+  now_ -= 390 * kDay;
+  Pass(absl::Minutes(5));
+  EXPECT_TRUE(keeper_->due());
+  keeper_->Check();
+  EXPECT_THAT(used_, IsEmpty());
+  EXPECT_EQ(sharing_->LoadTls(now_)->facts.not_after, kStart + kServerLifetime);
+}
+
+TEST_F(CertificateKeeperTest, RenewsByAClockThatStaysAhead) {
+  ASSERT_TRUE(keeper_->Load().ok());
+  Pass(kDay);
+  now_ += 390 * kDay;
+  keeper_->Check();
+  EXPECT_THAT(used_, IsEmpty());
+  Pass(CertificateKeeper::kSettled);
+  EXPECT_TRUE(keeper_->due());
+  keeper_->Check();
+  EXPECT_THAT(used_, SizeIs(1));
+  EXPECT_EQ(sharing_->LoadTls(now_)->facts.not_after, now_ + kServerLifetime);
+}
+
+TEST_F(CertificateKeeperTest, UsesTheOldOneWhenAClockThatWasAheadGoesBack) {
+  const auto first = keeper_->Load();
+  ASSERT_TRUE(first.ok());
+  Pass(kDay);
+  now_ += 390 * kDay;
+  keeper_->Check();
+  Pass(CertificateKeeper::kSettled);
+  keeper_->Check();
+  ASSERT_THAT(used_, SizeIs(1)) << "it was renewed";
+  now_ -= 390 * kDay;
+  keeper_->Check();
+  ASSERT_THAT(used_, SizeIs(2));
+  EXPECT_EQ(used_.back(), first->facts.fingerprint);
+  EXPECT_THAT(warnings_, IsEmpty());
+  EXPECT_GT(DaysUntilUsed(500), 300) << "the old one is renewed in its time";
+  EXPECT_EQ(sharing_->LoadTls(now_)->facts.not_after, now_ + kServerLifetime);
+}
+
+TEST_F(CertificateKeeperTest, RenewsNothingAtAStartWhileItIsValid) {
+  now_ = kStart + 390 * kDay;
+  const auto tls = keeper_->Load();
+  ASSERT_TRUE(tls.ok()) << tls.status();
+  EXPECT_EQ(tls->facts.not_after, kStart + kServerLifetime);
+  EXPECT_FALSE(keeper_->due());
+  Pass(CertificateKeeper::kSettled);
+  keeper_->Check();
+  EXPECT_THAT(used_, SizeIs(1));
+}
+
 TEST_F(CertificateKeeperTest, WarnsWhereTheKeyIsKeptElsewhere) {
   std::filesystem::remove(home_ / "tls/authority.key");
   now_ = kStart + kServerLifetime - kDay;
   EXPECT_TRUE(keeper_->Load().ok());
   EXPECT_THAT(warnings_, ElementsAre(HasSubstr("tls/authority.key is not there")));
   EXPECT_EQ(DaysUntilUsed(1), 0);
-  now_ += kDay;
+  Pass(kDay);
   keeper_->Check();
   EXPECT_THAT(warnings_, Contains(HasSubstr("goes on with the certificate that it has")));
   EXPECT_EQ(keeper_->Load().status().code(), absl::StatusCode::kFailedPrecondition) << "expired";

@@ -221,6 +221,29 @@ TEST_F(TlsFolderTest, RenewsByItselfOnceLittleTimeIsLeft) {
   EXPECT_EQ(*KeepFresh(tls_, {}, due), Upkeep::kFine);
 }
 
+TEST_F(TlsFolderTest, ServesWithTheOldOneWhereTheNewOneIsNotValidYet) {
+  const absl::Time ahead = first_.facts.not_after - absl::Hours(24);
+  EXPECT_EQ(*KeepFresh(tls_, {}, ahead, Clock::kDoubtful), Upkeep::kWaits);
+  EXPECT_EQ(*KeepFresh(tls_, {}, ahead), Upkeep::kRenewed);
+  const std::string renewed = Load(tls_, ahead)->facts.fingerprint;
+  EXPECT_NE(renewed, first_.facts.fingerprint);
+  EXPECT_EQ(Load(tls_, kNow)->facts.fingerprint, first_.facts.fingerprint);
+  EXPECT_EQ(Mode(files_.old_key), 0600u);
+  EXPECT_EQ(*KeepFresh(tls_, {}, kNow), Upkeep::kFine);
+  const auto by_hand = Renew(tls_, {}, kNow);
+  ASSERT_TRUE(by_hand.ok()) << by_hand.status();
+  EXPECT_EQ(Load(tls_, kNow)->facts.fingerprint, by_hand->facts.fingerprint);
+  EXPECT_FALSE(std::filesystem::exists(files_.old_key));
+}
+
+TEST_F(TlsFolderTest, RenewsByItselfWhatIsNotValidYet) {
+  const absl::Time ahead = kNow + kServerLifetime - absl::Hours(24);
+  ASSERT_TRUE(Renew(tls_, {}, ahead).ok());
+  EXPECT_FALSE(Load(tls_, kNow).ok());
+  EXPECT_EQ(*KeepFresh(tls_, {}, kNow, Clock::kDoubtful), Upkeep::kRenewed);
+  EXPECT_TRUE(Loaded(kNow).ok()) << Loaded(kNow);
+}
+
 TEST_F(TlsFolderTest, RenewsByItselfWhatHasExpired) {
   const absl::Time late = kNow + kServerLifetime + absl::Hours(1);
   EXPECT_EQ(*KeepFresh(tls_, {}, late), Upkeep::kRenewed);
