@@ -41,10 +41,11 @@ LeaseEnding Lost(absl::string_view why) { return {storage::LeaseEnd::kLost, {}, 
 
 }  // namespace
 
-void Scheduler::OnEvent(Session id, const v1::Event& message) {
-  absl::StatusOr<storage::LeaseEvent> event = ToLeaseEvent(message);
+void Scheduler::OnEvent(Session id, const v1::FromWorker& message) {
+  const std::string& lease = message.event().lease();
+  absl::StatusOr<storage::LeaseEvent> event = ToLeaseEvent(message.event());
   if (!event.ok()) {
-    Reject(id, message.lease(), Wrong(event.status().message()));
+    Reject(id, lease, Wrong(event.status().message()));
     Close(id, event.status());
     return;
   }
@@ -54,7 +55,7 @@ void Scheduler::OnEvent(Session id, const v1::Event& message) {
     absl::StatusOr<std::shared_ptr<storage::Blobs::Pin>> found = store_->blobs()->Find(blob);
     if (absl::IsNotFound(found.status())) {
       // Published before a restart of the server, and swept since: the worker can't know.
-      Reject(id, message.lease(), Lost(absl::StrCat("its blob ", blob, " is gone")));
+      Reject(id, lease, Lost(absl::StrCat("its blob ", blob, " is gone")));
       return;
     }
     if (!found.ok()) {
@@ -65,14 +66,12 @@ void Scheduler::OnEvent(Session id, const v1::Event& message) {
   }
   Attachment& attachment = sessions_[id];
   NoteProgress(attachment.worker, *event);
-  v1::FromWorker counted;  // as the worker counts it
-  *counted.mutable_event() = message;
   const size_t leases = workers_[attachment.worker].leases.size() + kForgottenLeases;
   const absl::Status status = attachment.events.Add(
-      *std::move(event), counted.ByteSizeLong(),
+      *std::move(event), message.ByteSizeLong(),  // as the worker counts it
       {options_.credit_bytes, options_.credit_bytes * leases}, std::move(pin));
   if (!status.ok()) {
-    Reject(id, message.lease(), Lost(status.message()));
+    Reject(id, lease, Lost(status.message()));
     Close(id, status);
     return;
   }

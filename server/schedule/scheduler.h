@@ -162,7 +162,8 @@ class Scheduler {
   void Close(Session id, const absl::Status& why);
 
   // events.cc
-  void OnEvent(Session id, const worker::v1::Event& event);
+  // `message` holds an event.
+  void OnEvent(Session id, const worker::v1::FromWorker& message);
   void NoteProgress(const std::string& worker, const storage::LeaseEvent& event);
   // The lease that sent this can't go on.
   void Reject(Session id, absl::string_view lease, LeaseEnding ending);

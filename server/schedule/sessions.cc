@@ -49,7 +49,7 @@ void Scheduler::Receive(Session id, const v1::FromWorker& message) {
       OnHello(id, message.hello());
       break;
     case v1::FromWorker::kEvent:
-      OnEvent(id, message.event());
+      OnEvent(id, message);
       break;
     case v1::FromWorker::kHeartbeat:
       OnHeartbeat(id, message.heartbeat());
