@@ -61,7 +61,7 @@ inline constexpr absl::Duration kStreamTimeout = absl::Minutes(1);
 // person does with two windows should not be refused.
 inline constexpr Most kMaxWaitingCalls = {1'024, 256};
 inline constexpr Most kMaxWatches = {64, 16};
-inline constexpr Most kMaxReads = {64, 16};
+inline constexpr Most kMaxReads = {64, 16};  // of each kind: exports, downloads, queries
 // With figures; fewer than the pool's threads, which they hold.
 inline constexpr Most kMaxReports = {4, 2};
 inline constexpr Most kMaxGenerations = {32, 8};  // more than run or wait: slow clients keep theirs

@@ -403,7 +403,7 @@ class AnalysesService final : public v1::Analyses::CallbackService {
   grpc::ServerWriteReactor<v1::AnalysisArraysChunk>* ReadAnalysisArrays(
       grpc::CallbackServerContext* context, const v1::ReadAnalysisArraysRequest* request) override {
     auto* reactor = new rpc::ReadBlobReactor<v1::AnalysisArraysChunk>(
-        backend_->Stream(context, &backend_->reads),
+        backend_->Stream(context, &backend_->downloads),
         [this, context, request] { return OpenArrays(*backend_, *context, *request); });
     return reactor->Begin();
   }

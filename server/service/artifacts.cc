@@ -48,7 +48,7 @@ class ArtifactsService final : public v1::Artifacts::CallbackService {
   grpc::ServerWriteReactor<v1::ArtifactChunk>* ReadArtifact(
       grpc::CallbackServerContext* context, const v1::ReadArtifactRequest* request) override {
     auto* reactor = new rpc::ReadBlobReactor<v1::ArtifactChunk>(
-        backend_->Stream(context, &backend_->reads),
+        backend_->Stream(context, &backend_->downloads),
         [this, context, request] { return Open(*backend_, *context, *request); });
     return reactor->Begin();
   }

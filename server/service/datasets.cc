@@ -240,7 +240,7 @@ absl::Status Get(Backend& backend, const rpc::View& view, grpc::CallbackServerCo
   if (!dataset.ok()) return dataset.status();
   *response = ToProto(*dataset);
   if (!request.verify()) return absl::OkStatus();
-  rpc::LiveCall call(&backend.reads, context);
+  rpc::LiveCall call(&backend.queries, context);
   if (!call.accepted().ok()) return call.accepted();
   const absl::StatusOr<bool> whole =
       rpc::HasWhole(backend.store, dataset->sha256, [&call] { return call.ended(); });

@@ -111,7 +111,7 @@ class ExportReactor final : public rpc::PullStream<v1::FileChunk> {
 
 ExportReactor::ExportReactor(Backend* backend, grpc::CallbackServerContext* context,
                              const v1::ExportRequest* request)
-    : PullStream(backend->Stream(context, &backend->reads)),
+    : PullStream(backend->Stream(context, &backend->exports)),
       backend_(backend),
       context_(context),
       request_(request),

@@ -111,7 +111,7 @@ class QueryMetricsReactor final : public rpc::PullStream<v1::Series> {
 
 QueryMetricsReactor::QueryMetricsReactor(Backend* backend, grpc::CallbackServerContext* context,
                                          const v1::QueryMetricsRequest* request)
-    : PullStream(backend->Stream(context, &backend->reads)),
+    : PullStream(backend->Stream(context, &backend->queries)),
       backend_(backend),
       context_(context),
       request_(request),

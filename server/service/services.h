@@ -49,15 +49,19 @@ struct Backend {
   AnalysisPlanner* planner = nullptr;
   rpc::LiveStreams watches{"watches", rpc::kMaxWatches};
   rpc::LiveStreams analysis_watches{"watches of analyses", rpc::kMaxWatches};
-  rpc::LiveStreams reads{"downloads and queries", rpc::kMaxReads, rpc::kMaxTransferTime};
+  // Apart, so that clients that don't read their exports leave room for what others read.
+  rpc::LiveStreams exports{"exports", rpc::kMaxReads, rpc::kMaxTransferTime};
+  rpc::LiveStreams downloads{"downloads", rpc::kMaxReads, rpc::kMaxTransferTime};
+  rpc::LiveStreams queries{"queries", rpc::kMaxReads, rpc::kMaxTransferTime};
   rpc::LiveStreams comparisons{"comparisons and tables", rpc::kMaxWaitingCalls,
                                rpc::kMaxAnswerTime};
   rpc::LiveStreams reports{"reports and figures", rpc::kMaxReports, rpc::kMaxAnswerTime};
   rpc::LiveStreams generations{"generations", rpc::kMaxGenerations, rpc::kMaxAnswerTime};
   rpc::LiveStreams uploads{"uploads", rpc::kMaxUploads, rpc::kMaxTransferTime};
 
-  std::array<rpc::LiveStreams*, 7> AllStreams() {
-    return {&watches, &analysis_watches, &reads, &comparisons, &reports, &generations, &uploads};
+  std::array<rpc::LiveStreams*, 9> AllStreams() {
+    return {&watches,     &analysis_watches, &exports,     &downloads, &queries,
+            &comparisons, &reports,          &generations, &uploads};
   }
   // Who calls, without blocking. UNAUTHENTICATED where the token has ended since the call was let
   // in.

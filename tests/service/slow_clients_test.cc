@@ -115,6 +115,45 @@ TEST_F(SlowClientsTest, MayWatchAnIdleExperimentForEver) {
   EXPECT_EQ(event.state(), v1::RunState::RUNNING);
 }
 
+TEST_F(SlowClientsTest, LeaveRoomForQueriesHoweverManyExportsAreNotRead) {
+  const std::string experiment = Create(SmallSpec(1, "small", 40'000)).experiment().name();
+  const auto worker = MakeWorker();
+  const FakeWorker::Leased run = worker->NextRun();
+  worker->Started(run);
+  FakeWorker::Series losses = {"train/loss", {}, {}};
+  for (uint32_t step = 0; step < 40'000; ++step) {
+    losses.steps.push_back(step);
+    losses.values.push_back(1);
+  }
+  worker->Points(run, {losses}, 40'000);
+  worker->Settle();
+  grpc::ChannelArguments arguments;
+  arguments.SetInt(GRPC_ARG_HTTP2_BDP_PROBE, 0);
+  arguments.SetInt(GRPC_ARG_HTTP2_STREAM_LOOKAHEAD_BYTES, 64 << 10);
+  const auto reports = v1::Reports::NewStub(grpc::CreateCustomChannel(
+      absl::StrCat("unix:", folder(), "/c"), grpc::InsecureChannelCredentials(), arguments));
+  v1::ExportRequest request;
+  request.set_experiment(experiment);
+  request.set_format(v1::ExportFormat::csv);
+  std::vector<std::unique_ptr<Context>> contexts;
+  std::vector<std::unique_ptr<grpc::ClientReader<v1::FileChunk>>> unread;
+  for (size_t i = 0; i < rpc::kMaxReads.all; ++i) {
+    contexts.push_back(std::make_unique<Context>());
+    unread.push_back(reports->Export(contexts.back().get(), request));
+    unread.back()->WaitForInitialMetadata();
+  }
+  Context context;
+  const auto refused = reports_->Export(&context, request);
+  EXPECT_THAT(refused->Finish().error_message(), HasSubstr("too many exports at once"));
+  v1::QueryMetricsRequest query;
+  query.set_experiment(experiment);
+  query.add_keys("train/loss");
+  query.set_max_points(10);
+  EXPECT_EQ(Query(query).size(), 1u);
+  for (const auto& each : contexts) each->TryCancel();
+  for (const auto& each : unread) each->Finish();
+}
+
 TEST_F(SlowClientsTest, LeaveThreadsToWorkers) {
   Create(SmallSpec());
   const auto worker = MakeWorker();
