@@ -40,7 +40,7 @@ constexpr CommandRow kCommands[] = {
     {nullptr, "wait", "Wait until an experiment has ended", DefineWait},
     {nullptr, "cancel", "Cancel experiments (runs that others share go on) or analyses",
      DefineCancel},
-    {nullptr, "rm", "Remove ended or cancelled experiments and their runs", DefineRm},
+    {nullptr, "rm", "Remove ended or cancelled experiments and their runs, or analyses", DefineRm},
     {nullptr, "logs", "Show a run's history: queued, granted, lost, failed and why", DefineLogs},
     {nullptr, "metrics", "Print an experiment's metrics: summaries, or all points", DefineMetrics},
     {nullptr, "compare", "Compare settings, also of several experiments, with their baseline",

@@ -413,6 +413,10 @@ absl::StatusOr<v1::Analysis> Connection::CancelAnalysis(const v1::CancelAnalysis
   return caller_->Call(&v1::Analyses::Stub::CancelAnalysis, request);
 }
 
+absl::Status Connection::DeleteAnalysis(const v1::DeleteAnalysisRequest& request) {
+  return caller_->Call(&v1::Analyses::Stub::DeleteAnalysis, request, kOnce).status();
+}
+
 absl::Status Connection::WatchAnalysis(const v1::WatchAnalysisRequest& request,
                                        const OnMessage<v1::Analysis>& on_change) {
   return caller_->Stream(&v1::Analyses::Stub::WatchAnalysis, request, on_change);

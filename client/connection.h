@@ -111,6 +111,7 @@ class Connection {
   absl::StatusOr<v1::Analysis> GetAnalysis(const v1::GetAnalysisRequest& request);
   absl::StatusOr<v1::ListAnalysesResponse> ListAnalyses(const v1::ListAnalysesRequest& request);
   absl::StatusOr<v1::Analysis> CancelAnalysis(const v1::CancelAnalysisRequest& request);
+  absl::Status DeleteAnalysis(const v1::DeleteAnalysisRequest& request);
   absl::Status WatchAnalysis(const v1::WatchAnalysisRequest& request,
                              const OnMessage<v1::Analysis>& on_change);
   absl::Status ReadAnalysisArrays(const v1::ReadAnalysisArraysRequest& request,

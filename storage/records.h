@@ -292,6 +292,13 @@ struct AskedAnalysis {
   AnalysisState state = AnalysisState::kQueued;
 };
 
+// An experiment whose spec asks for an analysis.
+struct AnalysisAsker {
+  std::string experiment;
+  std::string owner;
+  bool active = false;
+};
+
 struct CreatedAnalysis {
   AnalysisRecord record;
   bool reused = false;  // it was there, and is not queued again

@@ -227,10 +227,10 @@ class Store final : public LeaseStore {
                           SeriesPosition* position);
 
   // --- Analyses
-  // The analysis of this id: made if there is none, queued again, from its beginning, if it FAILED
-  // or was CANCELLED. NOT_FOUND if a subject's run has no checkpoint of that step, or an experiment
-  // that labels it is gone; ALREADY_EXISTS if that calls those of another signature so;
-  // RESOURCE_EXHAUSTED if `most_open` wait or run already.
+  // The analysis of this id: made if there is none, queued again, from its beginning, if it FAILED,
+  // was CANCELLED or lost its arrays. NOT_FOUND if a subject's run has no checkpoint of that step,
+  // or an experiment that labels it is gone; ALREADY_EXISTS if that calls those of another
+  // signature so; RESOURCE_EXHAUSTED if `most_open` wait or run already.
   absl::StatusOr<CreatedAnalysis> CreateAnalysis(const NewAnalysis& analysis, uint32_t most_open);
   // Whose label it would be already, as CreateAnalysis says it: the first that is taken, or empty.
   absl::Status CheckLabels(const NewAnalysis& analysis);
@@ -273,6 +273,11 @@ class Store final : public LeaseStore {
   absl::Status EndAnalysis(absl::string_view id, const AnalysisEnd& end);
   // As it is then: CANCELLED, unless it had ended.
   absl::StatusOr<AnalysisRecord> CancelAnalysis(absl::string_view id);
+  // Removes its result and arrays, whatever its state: its row, too, or it is CANCELLED if an
+  // experiment's spec asks for it. NOT_FOUND.
+  absl::Status DeleteAnalysis(absl::string_view id);
+  // The experiments, deleted ones left out, whose specs ask for it, in the order of their creation.
+  absl::StatusOr<std::vector<AnalysisAsker>> AnalysisAskers(absl::string_view analysis);
 
   // --- Data sets
   // The record as stored; an equal hash, private to the same, returns the data set that is there.

@@ -4,6 +4,7 @@
 #include <filesystem>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <system_error>
 #include <utility>
@@ -12,6 +13,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
 #include "client/analysis_kinds.h"
 #include "client/command_table.h"
@@ -54,6 +56,18 @@ struct Target {
   std::string label;
   v1::AnalysisSubject subject;
 };
+
+// The experiments of other users that don't get the numbers as metrics, each once.
+void NoteUnlabelled(const Context& context, const std::vector<LabelledResponse>& responses) {
+  std::set<std::string> experiments;
+  for (const LabelledResponse& one : responses) {
+    for (const std::string& name : one.response.unlabelled()) experiments.insert(Id(name));
+  }
+  if (experiments.empty()) return;
+  context.console.Note(absl::StrCat("the numbers don't become metrics of ",
+                                    absl::StrJoin(experiments, ", "),
+                                    ": only the experiment's owner or an admin labels them"));
+}
 
 // What one call asks for.
 struct LabelledRequest {
@@ -479,6 +493,7 @@ absl::StatusOr<int> Analyze(const Options& options, const v1::CreateAnalysisRequ
   }
   if (options.dry_run) return ShowDryRun(context, options, *responses, refusals);
   PrintErrors(context, refusals);
+  NoteUnlabelled(context, *responses);
   if (responses->empty()) return kFailure;
   std::vector<LabelledAnalysis> analyses;
   for (LabelledResponse& one : *responses) {

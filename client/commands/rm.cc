@@ -1,4 +1,4 @@
-// `ablate rm EXP…`: remove experiments and the runs that nothing else has.
+// `ablate rm NAME…`: remove experiments and the runs that nothing else has, or analyses.
 #include <google/protobuf/empty.pb.h>
 
 #include <algorithm>
@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "absl/strings/ascii.h"
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "client/command_table.h"
@@ -17,27 +18,42 @@ namespace ablate::client {
 namespace {
 
 struct Options {
-  std::vector<std::string> experiments;
+  std::vector<std::string> names;
   bool yes = false;
   bool json = false;
 };
 
+bool IsAnalysis(const std::string& name) { return absl::StartsWith(name, "analyses/"); }
+
 // Asks whoever sits at the terminal.
 bool IsConfirmed(const std::vector<std::string>& names, const Context& context) {
   const auto add_id = [](std::string* text, const std::string& name) { text->append(Id(name)); };
+  const bool runs = !std::all_of(names.begin(), names.end(), IsAnalysis);
   *context.console.err << "remove " << absl::StrJoin(names, ", ", add_id)
-                       << " and the runs that no other experiment has? [y/N] " << std::flush;
+                       << (runs ? " and the runs that no other experiment has" : "") << "? [y/N] "
+                       << std::flush;
   std::string answer;
   std::getline(*context.console.in, answer);
   answer = absl::AsciiStrToLower(absl::StripAsciiWhitespace(answer));
   return answer == "y" || answer == "yes";
 }
 
-absl::Status Remove(Connection* connection, const Context& context, const Options& options,
-                    const std::string& name) {
+absl::Status DeleteExperiment(Connection* connection, const std::string& name) {
   v1::DeleteExperimentRequest request;
   request.set_name(name);
-  const absl::Status status = connection->DeleteExperiment(request);
+  return connection->DeleteExperiment(request);
+}
+
+absl::Status DeleteAnalysis(Connection* connection, const std::string& name) {
+  v1::DeleteAnalysisRequest request;
+  request.set_name(name);
+  return connection->DeleteAnalysis(request);
+}
+
+absl::Status Remove(Connection* connection, const Context& context, const Options& options,
+                    const std::string& name) {
+  const absl::Status status =
+      IsAnalysis(name) ? DeleteAnalysis(connection, name) : DeleteExperiment(connection, name);
   if (!status.ok()) return status;
   if (options.json) {
     PrintJson(context, google::protobuf::Empty());
@@ -57,8 +73,9 @@ absl::StatusOr<int> Rm(const Options& options, const Context& context, Connectio
   const Shortened shortened = options.yes ? Shortened::kRefused : Shortened::kAllowed;
   std::vector<std::string> names;
   int code = kSuccess;
-  for (const std::string& text : options.experiments) {
-    absl::StatusOr<std::string> name = ResolveExperimentName(connection, text, shortened);
+  for (const std::string& text : options.names) {
+    absl::StatusOr<std::string> name = text;
+    if (!IsAnalysis(text)) name = ResolveExperimentName(connection, text, shortened);
     if (name.ok()) {
       names.push_back(*std::move(name));
     } else {
@@ -80,7 +97,7 @@ absl::StatusOr<int> Rm(const Options& options, const Context& context, Connectio
 
 Action DefineRm(Command* command) {
   auto options = std::make_shared<Options>();
-  command->Arguments(&options->experiments, "EXP", "experiments");
+  command->Arguments(&options->names, "EXP", "experiments, or analyses/ID");
   command->Flag(&options->yes, "--yes,-y",
                 "do not ask, and take whole IDs and names alone; required without a terminal");
   command->Flag(&options->json, "--json", "print the server's message");
@@ -88,7 +105,9 @@ Action DefineRm(Command* command) {
       "Where it asks, the beginning of an ID will do if it is the only one. A name that several\n"
       "experiments have is refused: give the ID. experiments/ID is taken as it is, which is what\n"
       "a script should give.\n\n"
-      "Example:\n  ablate rm names-norm-7f3k --yes");
+      "Removing analyses/ID, a whole name, removes its numbers and arrays; `ablate analyze` makes\n"
+      "it again. An analysis that an experiment's file asks for stays listed as CANCELLED.\n\n"
+      "Examples:\n  ablate rm names-norm-7f3k --yes\n  ablate rm analyses/7f3kq2mn5xwa --yes");
   return WithServer(options, Rm);
 }
 

@@ -1,3 +1,5 @@
+#include <google/protobuf/empty.pb.h>
+
 #include <algorithm>
 #include <optional>
 #include <set>
@@ -17,6 +19,7 @@
 #include "server/rpc/identity.h"
 #include "server/rpc/names.h"
 #include "server/rpc/page.h"
+#include "server/service/analysis_labels.h"
 #include "server/service/changes.h"
 #include "server/service/convert.h"
 #include "server/service/quotas.h"
@@ -209,24 +212,10 @@ std::string LabelOf(const v1::CreateAnalysisRequest& request) {
   return request.label().empty() ? spec::KindName(request.analysis()) : request.label();
 }
 
-// The experiments whose metrics the numbers become. Not public ones where the analysis is private:
-// what others may call theirs there would say that it exists.
-absl::StatusOr<std::vector<std::string>> LabelledExperiments(storage::Store* store,
-                                                             const Asked& asked) {
-  std::vector<std::string> labelled;
-  if (!spec::HasNumbers(asked.analysis.analysis())) return labelled;
-  for (const std::string& experiment : asked.experiments) {
-    const auto record = store->GetExperiment(experiment);
-    if (!record.ok()) return record.status();
-    if (record->private_to == asked.private_to) labelled.push_back(experiment);
-  }
-  return labelled;
-}
-
 // As it is stored.
-absl::StatusOr<storage::NewAnalysis> ToRecord(const rpc::View& view, const Asked& asked,
-                                              const v1::CreateAnalysisRequest& request,
-                                              const std::string& asked_by) {
+storage::NewAnalysis ToRecord(const rpc::View& view, const Asked& asked, const MetricLabels& labels,
+                              const v1::CreateAnalysisRequest& request,
+                              const std::string& asked_by) {
   storage::NewAnalysis analysis;
   analysis.owner = view.viewer.user;
   analysis.private_to = asked.private_to;
@@ -235,14 +224,21 @@ absl::StatusOr<storage::NewAnalysis> ToRecord(const rpc::View& view, const Asked
   analysis.signature = spec::AnalysisSignature(asked.analysis);
   analysis.request = asked.analysis.SerializeAsString();
   analysis.subjects = asked.subjects;
-  const auto labelled = LabelledExperiments(view.store, asked);
-  if (!labelled.ok()) return labelled.status();
-  for (const std::string& experiment : *labelled) {
+  for (const std::string& experiment : labels.experiments) {
     analysis.labels.push_back({experiment, LabelOf(request)});
   }
   analysis.asked_by = asked_by;
   if (!asked_by.empty()) analysis.asked_as = LabelOf(request);
   return analysis;
+}
+
+// Whether the label is refused, which a dry run says as a problem.
+bool IsOfLabel(const absl::Status& status) {
+  return absl::IsAlreadyExists(status) || absl::IsPermissionDenied(status);
+}
+
+v1::Problem LabelProblem(const v1::CreateAnalysisRequest& request, const absl::Status& refusal) {
+  return ToProto(reflect::MakeProblem("label", LabelOf(request), refusal.message(), "another one"));
 }
 
 absl::Status Get(const Backend& backend, const rpc::View& view,
@@ -298,21 +294,52 @@ absl::Status List(const Backend& backend, const rpc::View& view,
   return absl::OkStatus();
 }
 
+// The analysis that a caller may change: no one's but its owner's, unless they are an admin, and
+// not while an experiment of another user asks for it: any such experiment, or only one that is
+// ACTIVE.
+enum class Askers { kAny, kActive };
+absl::StatusOr<storage::AnalysisRecord> FindToChange(const Backend& backend,
+                                                     const storage::Caller& caller,
+                                                     const std::string& name, Askers askers,
+                                                     std::string* resource) {
+  const auto id = rpc::FindWholeAnalysis(backend.ViewOf(caller), name, "name");
+  if (!id.ok()) return id.status();
+  *resource = rpc::AnalysisName(*id);
+  auto record = backend.store->GetAnalysis(*id);
+  if (!record.ok()) return record.status();
+  const absl::Status allowed = rpc::CheckMayChange(caller, record->owner, *resource);
+  if (!allowed.ok()) return allowed;
+  const auto asking = backend.store->AnalysisAskers(*id);
+  if (!asking.ok()) return asking.status();
+  for (const storage::AnalysisAsker& asker : *asking) {
+    if (askers == Askers::kActive && !asker.active) continue;
+    const std::string wanted =
+        absl::StrCat(rpc::ExperimentName(asker.experiment), ", which asks for ", *resource, ",");
+    const absl::Status unwanted = rpc::CheckMayChange(caller, asker.owner, wanted);
+    if (!unwanted.ok()) return unwanted;
+  }
+  return record;
+}
+
 absl::Status Cancel(const Backend& backend, const storage::Caller& caller,
                     const v1::CancelAnalysisRequest& request, std::string* resource,
                     v1::Analysis* response) {
-  const auto id = rpc::FindWholeAnalysis(backend.ViewOf(caller), request.name(), "name");
-  if (!id.ok()) return id.status();
-  *resource = rpc::AnalysisName(*id);
-  const auto asked = backend.store->GetAnalysis(*id);
+  const auto asked = FindToChange(backend, caller, request.name(), Askers::kActive, resource);
   if (!asked.ok()) return asked.status();
-  const absl::Status allowed = rpc::CheckMayChange(caller, asked->owner, *resource);
-  if (!allowed.ok()) return allowed;
-  const auto record = backend.store->CancelAnalysis(*id);
+  const auto record = backend.store->CancelAnalysis(asked->id);
   if (!record.ok()) return record.status();
-  backend.analyses->Cancel(*id);
+  backend.analyses->Cancel(asked->id);
   *response = ToProto(*record, record->progress);
   return absl::OkStatus();
+}
+
+absl::Status Delete(const Backend& backend, const storage::Caller& caller,
+                    const v1::DeleteAnalysisRequest& request, std::string* resource) {
+  const auto asked = FindToChange(backend, caller, request.name(), Askers::kAny, resource);
+  if (!asked.ok()) return asked.status();
+  const absl::Status deleted = backend.store->DeleteAnalysis(asked->id);
+  if (deleted.ok()) backend.analyses->Cancel(asked->id);
+  return deleted;
 }
 
 absl::StatusOr<rpc::BlobReader> OpenArrays(const Backend& backend,
@@ -395,6 +422,17 @@ class AnalysesService final : public v1::Analyses::CallbackService {
     });
   }
 
+  grpc::ServerUnaryReactor* DeleteAnalysis(grpc::CallbackServerContext* context,
+                                           const v1::DeleteAnalysisRequest* request,
+                                           google::protobuf::Empty*) override {
+    return rpc::Answer(backend_->pool, context, [this, context, request] {
+      return MakeChange(*backend_, *context, "Analyses.DeleteAnalysis",
+                        [&](const storage::Caller& caller, std::string* resource) {
+                          return Delete(*backend_, caller, *request, resource);
+                        });
+    });
+  }
+
   grpc::ServerWriteReactor<v1::Analysis>* WatchAnalysis(
       grpc::CallbackServerContext* context, const v1::WatchAnalysisRequest* request) override {
     return StartWatchAnalysis(backend_, context, request);
@@ -428,20 +466,24 @@ absl::Status CreateAnalysis(const Backend& backend, const v1::CreateAnalysisRequ
   response->mutable_cost()->set_forwards(asked->cost.forwards);
   response->mutable_cost()->set_state_bytes(asked->cost.state_bytes);
   response->mutable_cost()->set_array_bytes(asked->cost.array_bytes);
-  const auto made = ToRecord(view, *asked, request, asked_by);
-  if (!made.ok()) return made.status();
-  const storage::NewAnalysis& analysis = *made;
+  const auto labels = FindLabels(view, {&asked->analysis, &asked->experiments, LabelOf(request),
+                                        !request.label().empty(), asked->private_to, asked_by});
+  if (request.validate_only() && IsOfLabel(labels.status())) {
+    *response->add_problems() = LabelProblem(request, labels.status());
+    return absl::OkStatus();
+  }
+  if (!labels.ok()) return labels.status();
+  for (const std::string& id : labels->unlabelled) {
+    response->add_unlabelled(rpc::ExperimentName(id));
+  }
+  const storage::NewAnalysis analysis = ToRecord(view, *asked, *labels, request, asked_by);
   const std::string& id = analysis.id;
   const absl::Status allowed = CheckQuota(backend, view.viewer.user, {0, asked->cost.array_bytes});
   if (!allowed.ok()) return allowed;
   if (request.validate_only()) {
-    const absl::Status labels = backend.store->CheckLabels(analysis);
-    if (!labels.ok() && !absl::IsAlreadyExists(labels)) return labels;
-    if (!labels.ok()) {
-      *response->add_problems() =
-          ToProto(reflect::MakeProblem("label", LabelOf(request), labels.message(), "another one"));
-      return absl::OkStatus();
-    }
+    const absl::Status taken = backend.store->CheckLabels(analysis);
+    if (IsOfLabel(taken)) *response->add_problems() = LabelProblem(request, taken);
+    if (!taken.ok()) return IsOfLabel(taken) ? absl::OkStatus() : taken;
     const auto stored = backend.store->GetAnalysis(id);
     response->set_reused(stored.ok() && stored->state != storage::AnalysisState::kFailed &&
                          stored->state != storage::AnalysisState::kCancelled);

@@ -29,6 +29,7 @@ struct AnalysisRow {
   int64_t id = 0;
   AnalysisState state = AnalysisState::kQueued;
   std::string state_blob;
+  std::string artifact;
 };
 
 bool IsOpen(const AnalysisRow& analysis) {
@@ -36,9 +37,9 @@ bool IsOpen(const AnalysisRow& analysis) {
 }
 
 std::optional<AnalysisRow> FindAnalysis(Connection& db, absl::string_view name) {
-  Statement row(db, "SELECT id, state, state_blob FROM analyses WHERE name = ?1", name);
+  Statement row(db, "SELECT id, state, state_blob, artifact FROM analyses WHERE name = ?1", name);
   if (!row.Row()) return std::nullopt;
-  return AnalysisRow{row.Int(0), row.As<AnalysisState>(1), row.Text(2)};
+  return AnalysisRow{row.Int(0), row.As<AnalysisState>(1), row.Text(2), row.Text(3)};
 }
 
 std::optional<AnalysisRow> FindOpenAnalysis(Connection& db, absl::string_view name) {
@@ -143,13 +144,31 @@ int64_t InsertAnalysis(Transaction& t, const NewAnalysis& analysis,
   return id;
 }
 
-// From its beginning: one that did not end DONE has no state, result or arrays any more.
-void QueueAgain(Transaction& t, int64_t id) {
+// Removes its result, its arrays and why it failed.
+void DropResult(Transaction& t, const AnalysisRow& analysis) {
+  if (!analysis.artifact.empty()) DropReference(t, analysis.artifact, OnSweep::kTrash);
   Statement(t.db,
-            "UPDATE analyses SET state = 0, progress = 0, device_time = 0, failure = '', "
-            "start_time = 0, end_time = 0, by_hand = 0 WHERE id = ?1",
-            id)
+            "UPDATE analyses SET progress = 0, result = x'', artifact = NULL, artifact_bytes = 0, "
+            "failure = '' WHERE id = ?1",
+            analysis.id)
       .Run();
+}
+
+// Queues it from its beginning: one that has ended has no state any more.
+void QueueAgain(Transaction& t, const AnalysisRow& analysis) {
+  DropResult(t, analysis);
+  Statement(t.db,
+            "UPDATE analyses SET state = 0, device_time = 0, start_time = 0, end_time = 0, "
+            "by_hand = 0 WHERE id = ?1",
+            analysis.id)
+      .Run();
+}
+
+// Whether there is nothing to make: it is on its way, or DONE and its arrays are there.
+bool IsThere(Blobs* blobs, const AnalysisRow& analysis) {
+  if (analysis.state != AnalysisState::kDone) return IsOpen(analysis);
+  return analysis.artifact.empty() || blobs == nullptr ||
+         !absl::IsNotFound(blobs->Size(analysis.artifact).status());
 }
 
 // An analysis of another signature that the experiment calls so, and that is open or DONE; empty if
@@ -168,12 +187,13 @@ std::string LabelHolder(Connection& db, int64_t experiment, const std::string& l
   return holder.Row() ? holder.Text(0) : "";
 }
 
-// The row of the label's experiment.
+// Returns the row of the label's experiment. What that one's own spec asks for has its label,
+// whoever had it before.
 absl::StatusOr<int64_t> CheckLabel(Connection& db, const AnalysisLabel& label,
-                                   const std::string& signature) {
+                                   const NewAnalysis& analysis) {
   auto experiment = FindExperimentRow(db, label.experiment);
-  if (!experiment.ok()) return experiment.status();
-  const std::string holder = LabelHolder(db, *experiment, label.label, signature);
+  if (!experiment.ok() || label.experiment == analysis.asked_by) return experiment;
+  const std::string holder = LabelHolder(db, *experiment, label.label, analysis.signature);
   if (holder.empty()) return *experiment;
   return absl::AlreadyExistsError(absl::StrCat(
       "experiment ", label.experiment, " calls another analysis ", label.label, ", analyses/",
@@ -183,7 +203,7 @@ absl::StatusOr<int64_t> CheckLabel(Connection& db, const AnalysisLabel& label,
 
 absl::Status AddLabels(Transaction& t, const NewAnalysis& analysis) {
   for (const AnalysisLabel& label : analysis.labels) {
-    const auto experiment = CheckLabel(t.db, label, analysis.signature);
+    const auto experiment = CheckLabel(t.db, label, analysis);
     if (!experiment.ok()) return experiment.status();
     Statement(t.db, "INSERT OR REPLACE INTO analysis_labels VALUES (?1, ?2, ?3)", *experiment,
               label.label, analysis.signature)
@@ -206,19 +226,20 @@ absl::StatusOr<CreatedAnalysis> Answer(Transaction& t, const NewAnalysis& analys
 }
 
 // Nothing if too many are open.
-absl::StatusOr<std::optional<CreatedAnalysis>> Create(Transaction& t, const NewAnalysis& analysis,
+absl::StatusOr<std::optional<CreatedAnalysis>> Create(Transaction& t, Blobs* blobs,
+                                                      const NewAnalysis& analysis,
                                                       uint32_t most_open) {
   if (absl::Status labelled = AddLabels(t, analysis); !labelled.ok()) return labelled;
   const std::optional<AnalysisRow> known = FindAnalysis(t.db, analysis.id);
   // What an experiment's spec has asked for once is not made again because it asks again.
   const bool asked = known.has_value() && IsLinked(t.db, analysis, known->id);
-  if (asked || (known.has_value() && (IsOpen(*known) || known->state == AnalysisState::kDone))) {
+  if (asked || (known.has_value() && IsThere(blobs, *known))) {
     return Answer(t, analysis, known->id, /*reused=*/true);
   }
   const auto runs = FindSubjects(t.db, analysis.subjects);
   if (!runs.ok()) return runs.status();
   if (CountOpen(t.db) >= most_open) return std::nullopt;
-  if (known.has_value()) QueueAgain(t, known->id);
+  if (known.has_value()) QueueAgain(t, *known);
   const int64_t id = known.has_value() ? known->id : InsertAnalysis(t, analysis, *runs);
   t.NextChange();
   return Answer(t, analysis, id, /*reused=*/false);
@@ -250,6 +271,19 @@ std::string OwnerOf(Connection& db, int64_t analysis) {
   return row.Row() ? row.Text(0) : "";
 }
 
+// Removes the row of one and all that it names.
+void RemoveAnalysis(Transaction& t, int64_t analysis) {
+  Statement gone(t.db, "DELETE FROM analyses WHERE id = ?1 RETURNING artifact, state_blob",
+                 analysis);
+  while (gone.Row()) {
+    if (!gone.View(0).empty()) DropReference(t, gone.View(0), OnSweep::kTrash);
+    if (!gone.View(1).empty()) DropReference(t, gone.View(1), OnSweep::kRemove);
+  }
+  Statement(t.db, "DELETE FROM analysis_subjects WHERE analysis = ?1", analysis).Run();
+  SettleAskers(t, analysis);
+  Statement(t.db, "DELETE FROM experiment_analyses WHERE analysis = ?1", analysis).Run();
+}
+
 // A share, whatever a worker says.
 double Share(double progress) { return progress > 0 ? std::min(progress, 1.0) : 0; }
 
@@ -260,17 +294,7 @@ int RemoveAnalyses(Transaction& t, int64_t run, int limit) {
   Statement row(t.db, "SELECT DISTINCT analysis FROM analysis_subjects WHERE run = ?1 LIMIT ?2",
                 run, limit);
   while (row.Row()) analyses.push_back(row.Int(0));
-  for (const int64_t analysis : analyses) {
-    Statement gone(t.db, "DELETE FROM analyses WHERE id = ?1 RETURNING artifact, state_blob",
-                   analysis);
-    while (gone.Row()) {
-      if (!gone.View(0).empty()) DropReference(t, gone.View(0), OnSweep::kTrash);
-      if (!gone.View(1).empty()) DropReference(t, gone.View(1), OnSweep::kRemove);
-    }
-    Statement(t.db, "DELETE FROM analysis_subjects WHERE analysis = ?1", analysis).Run();
-    SettleAskers(t, analysis);
-    Statement(t.db, "DELETE FROM experiment_analyses WHERE analysis = ?1", analysis).Run();
-  }
+  for (const int64_t analysis : analyses) RemoveAnalysis(t, analysis);
   if (!analyses.empty()) t.NextChange();
   return static_cast<int>(analyses.size());
 }
@@ -283,7 +307,7 @@ void CancelIfOpen(Transaction& t, absl::string_view name) {
 absl::Status Store::CheckLabels(const NewAnalysis& analysis) {
   return db_->Read([&](Connection& db) -> absl::Status {
     for (const AnalysisLabel& label : analysis.labels) {
-      const auto checked = CheckLabel(db, label, analysis.signature);
+      const auto checked = CheckLabel(db, label, analysis);
       if (!checked.ok()) return checked.status();
     }
     return absl::OkStatus();
@@ -293,7 +317,7 @@ absl::Status Store::CheckLabels(const NewAnalysis& analysis) {
 absl::StatusOr<CreatedAnalysis> Store::CreateAnalysis(const NewAnalysis& analysis,
                                                       uint32_t most_open) {
   auto created = db_->Write([&](Transaction& t) -> absl::StatusOr<std::optional<CreatedAnalysis>> {
-    return Create(t, analysis, most_open);
+    return Create(t, blobs_.get(), analysis, most_open);
   });
   if (!created.ok()) return created.status();
   if (created->has_value()) return **std::move(created);
@@ -497,6 +521,21 @@ absl::StatusOr<AnalysisRecord> Store::CancelAnalysis(absl::string_view id) {
     if (!analysis.has_value()) return NotFound("analysis", id);
     if (IsOpen(*analysis)) Finish(t, *analysis, AnalysisState::kCancelled);
     return ReadAnalysis(t.db, analysis->id);
+  });
+}
+
+absl::Status Store::DeleteAnalysis(absl::string_view id) {
+  return db_->Free([&](Transaction& t) -> absl::Status {
+    const std::optional<AnalysisRow> analysis = FindAnalysis(t.db, id);
+    if (!analysis.has_value()) return NotFound("analysis", id);
+    if (!IsAskedFor(t.db, analysis->id)) {
+      RemoveAnalysis(t, analysis->id);
+      t.NextChange();
+      return absl::OkStatus();
+    }
+    DropResult(t, *analysis);
+    Finish(t, *analysis, AnalysisState::kCancelled);
+    return absl::OkStatus();
   });
 }
 

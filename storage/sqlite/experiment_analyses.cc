@@ -60,6 +60,11 @@ bool IsLinked(Connection& db, const NewAnalysis& asked, int64_t analysis) {
       .Row();
 }
 
+bool IsAskedFor(Connection& db, int64_t analysis) {
+  return Statement(db, "SELECT 1 FROM experiment_analyses WHERE analysis = ?1 LIMIT 1", analysis)
+      .Row();
+}
+
 void SettleAskers(Transaction& t, int64_t analysis) {
   std::vector<int64_t> experiments;
   Statement row(t.db, "SELECT DISTINCT experiment FROM experiment_analyses WHERE analysis = ?1",
@@ -152,6 +157,21 @@ absl::StatusOr<std::vector<AskedAnalysis>> Store::AskedAnalyses(absl::string_vie
                   *id);
     while (row.Row()) asked.push_back({row.Text(0), row.Text(1), row.As<AnalysisState>(2)});
     return asked;
+  });
+}
+
+absl::StatusOr<std::vector<AnalysisAsker>> Store::AnalysisAskers(absl::string_view analysis) {
+  return db_->Read([&](Connection& db) {
+    std::vector<AnalysisAsker> askers;
+    Statement row(db,
+                  "SELECT DISTINCT experiments.name, experiments.owner, experiments.state "
+                  "FROM experiment_analyses AS asked "
+                  "JOIN analyses ON analyses.id = asked.analysis "
+                  "JOIN experiments ON experiments.id = asked.experiment "
+                  "WHERE analyses.name = ?1 AND experiments.deleted = 0 ORDER BY experiments.id",
+                  analysis);
+    while (row.Row()) askers.push_back({row.Text(0), row.Text(1), row.Int(2) == 0});
+    return askers;
   });
 }
 

@@ -195,6 +195,10 @@ struct AnalysesService : v1::Analyses::Service {
                         v1::Analysis* response) override {
     return Run(answers->cancel_analysis, request, response);
   }
+  Status DeleteAnalysis(ServerContext*, const v1::DeleteAnalysisRequest* request,
+                        google::protobuf::Empty* response) override {
+    return Run(answers->remove_analysis, request, response);
+  }
   Status WatchAnalysis(ServerContext*, const v1::WatchAnalysisRequest* request,
                        ServerWriter<v1::Analysis>* writer) override {
     return Stream(answers->watch_analysis, request, writer);

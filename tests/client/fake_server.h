@@ -69,6 +69,7 @@ struct Answers {
   Answer<v1::GetAnalysisRequest, v1::Analysis> analysis;
   Answer<v1::ListAnalysesRequest, v1::ListAnalysesResponse> analyses;
   Answer<v1::CancelAnalysisRequest, v1::Analysis> cancel_analysis;
+  Answer<v1::DeleteAnalysisRequest, google::protobuf::Empty> remove_analysis;
   StreamAnswer<v1::WatchAnalysisRequest, v1::Analysis> watch_analysis;
   StreamAnswer<v1::ReadAnalysisArraysRequest, v1::AnalysisArraysChunk> read_arrays;
   Answer<v1::ListWorkersRequest, v1::ListWorkersResponse> workers;

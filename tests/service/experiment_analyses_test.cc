@@ -384,5 +384,65 @@ TEST_F(ExperimentAnalysesTest, AreRefusedForWhatAnySeedHoldsOut) {
                                    HasSubstr(absl::StrCat(", with seed ", bad[0], ";"))));
 }
 
+TEST_F(ExperimentAnalysesTest, KeepTheirLabelsBeforeTheyAreMade) {
+  const auto analyst = MakeAnalyst();
+  const auto worker = MakeWorker();
+  const std::string experiment = Create(Asking("analyses { spectrum {} }", 20)).experiment().name();
+  Train(worker.get(), {1}, 20);
+  v1::CreateAnalysisRequest request = RequestOf("analysis { spectrum {} } inputs { tokens: 100 }");
+  request.add_subjects()->set_experiment(experiment);
+  request.mutable_subjects(0)->set_cell(Rows(experiment)[0].cell());
+  const grpc::Status refused = Try(request);
+  EXPECT_EQ(refused.error_code(), grpc::StatusCode::ALREADY_EXISTS);
+  EXPECT_THAT(refused.error_message(), HasSubstr("label: spectrum is reserved in experiment"));
+  request.set_validate_only(true);
+  const v1::CreateAnalysisResponse dry = Ask(request);
+  ASSERT_EQ(dry.problems_size(), 1);
+  EXPECT_EQ(dry.problems(0).field(), "label");
+  request.set_validate_only(false);
+  request.set_label("short");
+  Ask(request);
+  request.clear_label();
+  request.clear_inputs();
+  const std::string own = Ask(request).analysis().name();  // the file's own, ahead of time
+  Train(worker.get(), {2}, 20);
+  for (int i = 0; i < 3; ++i) analyst->ComputationResult(analyst->NextAnalysis(), Ranks(i));
+  const v1::Experiment ended = AwaitEnd(experiment);
+  EXPECT_EQ(ended.analyses().failure(), "");
+  EXPECT_EQ(ended.analyses().done(), 2u);
+  EXPECT_THAT(List(experiment), ::testing::Contains(own));
+}
+
+TEST_F(ExperimentAnalysesTest, AreMadeAgainAfterTheyWereRemoved) {
+  const auto analyst = MakeAnalyst();
+  const auto worker = MakeWorker();
+  const std::string experiment = Create(Asking("analyses { spectrum {} }", 20)).experiment().name();
+  Train(worker.get(), {1, 2}, 20);
+  for (int i = 0; i < 2; ++i) analyst->ComputationResult(analyst->NextAnalysis(), Ranks(i));
+  AwaitEnd(experiment);
+  const std::string removed = List(experiment)[0];
+  Context context;
+  v1::DeleteAnalysisRequest request;
+  request.set_name(removed);
+  google::protobuf::Empty empty;
+  const grpc::Status status = analyses_->DeleteAnalysis(&context, request, &empty);
+  ASSERT_TRUE(status.ok()) << status.error_message();
+  EXPECT_EQ(Get(experiment).analyses().cancelled(), 1u);
+  EXPECT_EQ(GetAnalysis(removed).state(), v1::AnalysisState::CANCELLED);
+  EXPECT_TRUE(GetAnalysis(removed).numbers().empty());
+  v1::QueryMetricsRequest query;
+  query.set_experiment(experiment);
+  query.add_keys("spectrum/stable_rank");
+  EXPECT_EQ(Query(query).size(), 1u);
+
+  v1::CreateAnalysisRequest again = RequestOf("analysis { spectrum {} }");
+  again.add_subjects()->set_run(GetAnalysis(removed).subjects(0).run());
+  EXPECT_EQ(Ask(again).analysis().name(), removed);
+  analyst->ComputationResult(analyst->NextAnalysis(), Ranks(3));
+  WaitUntil(removed, v1::AnalysisState::DONE);
+  EXPECT_EQ(Query(query).size(), 2u);
+  EXPECT_EQ(Get(experiment).analyses().done(), 2u);
+}
+
 }  // namespace
 }  // namespace ablate::service

@@ -112,6 +112,7 @@ std::vector<Probes> AllProbes() {
       {"Admin.RevokeToken", {""}},
       {"Admin.ListAudit", {""}},
       {"Analyses.CancelAnalysis", {"name: '$analysis'"}},
+      {"Analyses.DeleteAnalysis", {"name: '$analysis'"}},
       {"Experiments.CancelExperiment", {"name: '$experiment'"}},
       {"Experiments.DeleteExperiment", {"name: '$experiment'"}},
       {"Datasets.DeleteDataset", {"name: '$data'"}},

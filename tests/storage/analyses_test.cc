@@ -715,5 +715,52 @@ TEST_P(AnalysesTest, ForgetsLabelsWithTheirExperiment) {
   EXPECT_THAT(Labelled(store(), second), ElementsAre("ranks a@100 r"));
 }
 
+TEST_P(AnalysesTest, IsGoneOnceItIsDeletedAndMadeAgain) {
+  MakeOne("done");
+  End("done", Done());
+  MakeOne("open");
+  Begin("open");
+  for (const std::string id : {"done", "open"}) {
+    const uint64_t before = store().change_number();
+    EXPECT_TRUE(store().DeleteAnalysis(id).ok());
+    EXPECT_GT(store().change_number(), before);
+    EXPECT_TRUE(absl::IsNotFound(store().GetAnalysis(id).status()));
+    EXPECT_TRUE(absl::IsNotFound(store().DeleteAnalysis(id)));
+  }
+  MakeOne("done");
+  EXPECT_EQ(Get("done").state, AnalysisState::kQueued);
+}
+
+TEST_P(AnalysisBlobsTest, LetsThemGoWhenItIsDeleted) {
+  MakeOne("done");
+  End("done", Done(Publish("arrays")));
+  MakeOne("running");
+  Begin("running");
+  Save("running", SavedIn("state"));
+  Unpin();
+  for (const char* id : {"done", "running"}) EXPECT_TRUE(store().DeleteAnalysis(id).ok());
+  ASSERT_TRUE(store().Maintain().ok());
+  EXPECT_FALSE(Exists("arrays"));
+  EXPECT_TRUE(IsInTrash("arrays"));
+  EXPECT_FALSE(Exists("state"));
+  EXPECT_FALSE(IsInTrash("state"));
+}
+
+TEST_P(AnalysisBlobsTest, MakesAgainWhatLostItsArrays) {
+  MakeOne();
+  End("x", Done(Publish("arrays")));
+  Unpin();
+  EXPECT_TRUE(Make(Ask("x", {{"a", 100}})).reused);
+  ASSERT_TRUE(std::filesystem::remove(folder() + "/blobs/" + Sha256Hex("arrays")));
+  EXPECT_FALSE(Make(Ask("x", {{"a", 100}})).reused);
+  const AnalysisRecord again = Get("x");
+  EXPECT_EQ(again.state, AnalysisState::kQueued);
+  EXPECT_EQ(again.artifact, "");
+  EXPECT_EQ(again.artifact_bytes, 0u);
+  EXPECT_EQ(again.result, "");
+  End("x", Done(Publish("arrays")));
+  EXPECT_TRUE(Make(Ask("x", {{"a", 100}})).reused);
+}
+
 }  // namespace
 }  // namespace ablate::storage

@@ -269,5 +269,46 @@ TEST_P(ExperimentAnalysesTest, LetTheLabelOfWhatFailedGo) {
   EXPECT_EQ(Value(store().LabelledAnalyses(experiment))[0].id, "second");
 }
 
+// A label that somebody took before labels were reserved is the experiment's own again.
+TEST_P(ExperimentAnalysesTest, TakeTheirLabelFromAnother) {
+  const std::string experiment = Submit({"a"});
+  TrainRuns({"a"});
+  NewAnalysis other = Asked("other", "a", experiment);
+  other.signature = "of other options";
+  other.asked_by = other.asked_as = "";
+  Make(other);
+  Make(Asked("own", "a", experiment));
+  EXPECT_TRUE(absl::IsAlreadyExists(store().CreateAnalysis(other, kMostOpen).status()));
+  End("other");
+  End("own");
+  ASSERT_EQ(Value(store().LabelledAnalyses(experiment)).size(), 1u);
+  EXPECT_EQ(Value(store().LabelledAnalyses(experiment))[0].id, "own");
+}
+
+TEST_P(ExperimentAnalysesTest, StayAsCancelledWhenTheyAreDeletedAndAreMadeAgain) {
+  const std::string experiment = Submit({"a", "b"});
+  TrainRuns({"a", "b"});
+  for (const char* run : {"a", "b"}) Make(Asked(std::string("of ") + run, run, experiment));
+  Planned(experiment);
+  End("of a");
+  EXPECT_EQ(Value(store().AnalysisAskers("of a")).size(), 1u);
+  EXPECT_EQ(Value(store().AnalysisAskers("of a"))[0].experiment, experiment);
+  EXPECT_TRUE(Value(store().AnalysisAskers("of a"))[0].active);
+  ASSERT_TRUE(store().DeleteAnalysis("of a").ok());
+  EXPECT_EQ(Get(experiment).state, ExperimentState::kActive) << "b's is open";
+  ASSERT_TRUE(store().DeleteAnalysis("of b").ok());
+  EXPECT_EQ(Get(experiment).state, ExperimentState::kEnded);
+  EXPECT_EQ(Get(experiment).analyses.cancelled, 2u);
+  EXPECT_EQ(Value(store().GetAnalysis("of a")).result, "");
+  EXPECT_FALSE(Value(store().AnalysisAskers("of a"))[0].active);
+
+  NewAnalysis by_hand = Asked("of a", "a", experiment);
+  by_hand.asked_by = by_hand.asked_as = "";
+  EXPECT_FALSE(Make(by_hand).reused);
+  End("of a");
+  EXPECT_EQ(Get(experiment).analyses.done, 1u) << "it counts as one of the experiment's again";
+  EXPECT_EQ(Value(store().LabelledAnalyses(experiment)).size(), 1u);
+}
+
 }  // namespace
 }  // namespace ablate::storage

@@ -1,4 +1,4 @@
-// `ablate analyses` and `ablate cancel analyses/ID`.
+// `ablate analyses`, `ablate cancel analyses/ID` and `ablate rm analyses/ID`.
 #include "client/context.h"
 #include "gmock/gmock.h"
 #include "tests/client/fixture.h"
@@ -6,6 +6,7 @@
 namespace ablate::client {
 namespace {
 
+using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
 class AnalysesTest : public ClientTest {
@@ -119,6 +120,25 @@ TEST_F(AnalysesTest, CancelsOneByTheBeginningOfItsName) {
   EXPECT_EQ(none.code, kFailure);
   EXPECT_EQ(none.err, "error: there is no such analysis\n");
   EXPECT_THAT(cancelled, ::testing::ElementsAre("analyses/a1", "analyses/a1"));
+}
+
+TEST_F(AnalysesTest, RemovesOneByItsWholeName) {
+  std::vector<std::string> removed;
+  answers_.remove_analysis = [&](const v1::DeleteAnalysisRequest& request,
+                                 google::protobuf::Empty*) -> absl::Status {
+    removed.push_back(request.name());
+    return request.name() == "analyses/a1" ? absl::OkStatus()
+                                           : absl::NotFoundError("there is no such analysis");
+  };
+  const Outcome outcome = Run({"rm", "analyses/a1", "--yes"});
+  EXPECT_EQ(outcome.code, kSuccess);
+  EXPECT_EQ(outcome.err, "removed a1\n");
+  const Outcome none = Run({"rm", "analyses/b", "--yes"});
+  EXPECT_EQ(none.code, kFailure);
+  EXPECT_EQ(none.err, "error: there is no such analysis\n");
+  EXPECT_THAT(removed, ElementsAre("analyses/a1", "analyses/b"));
+  console_.in_is_terminal = true;
+  EXPECT_EQ(Run({"rm", "analyses/a1"}, "\n").err, "remove a1? [y/N] nothing was removed\n");
 }
 
 }  // namespace

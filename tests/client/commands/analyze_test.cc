@@ -51,6 +51,7 @@ class AnalyzeTest : public ClientTest {
         analysis->set_name(absl::StrCat("analyses/", ModelOf(request.subjects(0))));
       }
       analysis->set_state(state_);
+      for (const std::string& name : unlabelled_) response->add_unlabelled(name);
       return absl::OkStatus();
     };
     answers_.watch_analysis = [this](const v1::WatchAnalysisRequest& request, const Write& write) {
@@ -115,6 +116,7 @@ class AnalyzeTest : public ClientTest {
   }
 
   std::string arrays_;
+  std::vector<std::string> unlabelled_;
   absl::Duration took_ = absl::Seconds(3);
   v1::AnalysisState::Value state_ = v1::AnalysisState::QUEUED;
   std::map<std::string, v1::AnalysisState::Value> ends_;  // of those that are not DONE
@@ -275,6 +277,14 @@ TEST_F(AnalyzeTest, GathersCellsThatLackTheCheckpoint) {
             "error: pre-s1, post-s1: it has no checkpoint of step 5; it has steps 0, 10\n");
   EXPECT_EQ(Run({"analyze", "spectrum", "small/pre-s1", "--at", "5"}).err,
             "error: run pre-s1x has no checkpoint of step 5; it has steps 0, 10\n");
+}
+
+TEST_F(AnalyzeTest, SaysOnceWhichExperimentGetsNoMetrics) {
+  unlabelled_ = {"experiments/small-1a2b"};
+  const Outcome outcome = Run({"analyze", "spectrum", "small"});
+  EXPECT_EQ(outcome.code, kSuccess);
+  EXPECT_THAT(outcome.err, HasSubstr("the numbers don't become metrics of small-1a2b: only the "
+                                     "experiment's owner or an admin labels them\n"));
 }
 
 TEST_F(AnalyzeTest, TakesNoTargetForNormResponse) {

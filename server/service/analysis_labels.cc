@@ -1,0 +1,80 @@
+#include "server/service/analysis_labels.h"
+
+#include "absl/status/status.h"
+#include "absl/strings/str_cat.h"
+#include "server/results/analysis_inputs.h"
+#include "server/results/trained_grid.h"
+#include "server/rpc/errors.h"
+#include "server/spec/analysis.h"
+#include "server/spec/experiment_analyses.h"
+#include "storage/store.h"
+
+namespace ablate::service {
+namespace {
+
+// Whether an entry of the experiment's file is this analysis, as far as a label tells.
+absl::StatusOr<bool> IsSame(storage::Store* store, const storage::ExperimentRecord& experiment,
+                            spec::AskedAnalysis entry, const v1::Analysis& analysis) {
+  if (!spec::ResolveAsked(&entry).has_value()) return false;
+  spec::Problems problems;
+  // The file names data sets as its owner sees them.
+  const auto found = results::FindInputs({store, {experiment.owner}}, &entry.inputs, &problems);
+  if (!found.ok()) return found.status();
+  if (!problems.empty()) return false;
+  v1::Analysis planned;
+  *planned.mutable_analysis() = entry.analysis;
+  *planned.mutable_inputs() = entry.inputs;
+  planned.set_seed(entry.seed);
+  return spec::AnalysisSignature(planned) == spec::AnalysisSignature(analysis);
+}
+
+// Labels of an experiment's file belong to its own analyses, also before they are made.
+absl::Status CheckReserved(storage::Store* store, const results::StoredExperiment& experiment,
+                           const ToLabel& asked) {
+  for (const spec::AskedAnalysis& entry : spec::AskedAnalyses(experiment.spec)) {
+    if (entry.label != asked.label) continue;
+    const auto same = IsSame(store, experiment.record, entry, *asked.analysis);
+    if (!same.ok()) return same.status();
+    if (*same) continue;
+    return absl::AlreadyExistsError(absl::StrCat(
+        "label: ", asked.label, " is reserved in experiment ", experiment.record.id,
+        " for an analysis of its file, of another kind or with other options, inputs or seed; "
+        "give this one another label"));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status NotYours(const storage::ExperimentRecord& experiment, const std::string& label) {
+  return rpc::WithReason(
+      absl::PermissionDeniedError(absl::StrCat(
+          "label: experiment ", experiment.id, " is ", experiment.owner, "'s (", label, "); only ",
+          experiment.owner, " or an admin may label its metrics. Leave the label out.")),
+      "NOT_YOURS");
+}
+
+}  // namespace
+
+absl::StatusOr<MetricLabels> FindLabels(const rpc::View& view, const ToLabel& asked) {
+  MetricLabels labels;
+  if (!spec::HasNumbers(asked.analysis->analysis())) return labels;
+  for (const std::string& id : *asked.experiments) {
+    const auto experiment = results::LoadExperiment(view.store, id);
+    if (!experiment.ok()) return experiment.status();
+    const storage::ExperimentRecord& record = experiment->record;
+    if (record.private_to != asked.private_to) continue;
+    if (id != asked.asked_by) {
+      const bool may_label = view.viewer.sees_all || view.viewer.user == record.owner;
+      if (!may_label && asked.label_is_given) return NotYours(record, asked.label);
+      if (!may_label) {
+        labels.unlabelled.push_back(id);
+        continue;
+      }
+      const absl::Status reserved = CheckReserved(view.store, *experiment, asked);
+      if (!reserved.ok()) return reserved;
+    }
+    labels.experiments.push_back(id);
+  }
+  return labels;
+}
+
+}  // namespace ablate::service

@@ -1,0 +1,39 @@
+// Decides what the experiments of an analysis's subjects call its numbers.
+#ifndef ABLATE_SERVER_SERVICE_ANALYSIS_LABELS_H_
+#define ABLATE_SERVER_SERVICE_ANALYSIS_LABELS_H_
+
+#include <set>
+#include <string>
+#include <vector>
+
+#include "ablate/v1/analysis.pb.h"
+#include "absl/status/statusor.h"
+#include "server/rpc/names.h"
+
+namespace ablate::service {
+
+// An analysis that may become metrics of experiments.
+struct ToLabel {
+  const v1::Analysis* analysis = nullptr;              // resolved: kind, inputs, seed
+  const std::set<std::string>* experiments = nullptr;  // ids that its subjects name
+  std::string label;
+  bool label_is_given = false;  // by the request; otherwise it is the kind
+  std::string private_to;
+  std::string asked_by;  // the experiment whose file asks for it, or empty
+};
+
+struct MetricLabels {
+  std::vector<std::string> experiments;  // ids: the numbers become their metrics
+  std::vector<std::string> unlabelled;   // ids: they are other users'
+};
+
+// Returns which experiments get the numbers as metrics. A label in an experiment is given by its
+// owner and admins. Public experiments get none of a private analysis, because a taken label would
+// show others that it exists. PERMISSION_DENIED if a label is given for another user's experiment;
+// ALREADY_EXISTS if an experiment's file reserves the label for another analysis. Blocks on the
+// store.
+absl::StatusOr<MetricLabels> FindLabels(const rpc::View& view, const ToLabel& asked);
+
+}  // namespace ablate::service
+
+#endif  // ABLATE_SERVER_SERVICE_ANALYSIS_LABELS_H_
