@@ -153,6 +153,8 @@ class Store final : public LeaseStore {
                                                                 absl::string_view owner,
                                                                 absl::string_view after,
                                                                 uint32_t limit);
+  // The experiment's runs that workers have, and that no other live experiment has. NOT_FOUND.
+  absl::StatusOr<std::vector<Withdrawal>> LeasedOnlyBy(absl::string_view id);
   // Withdraws a live experiment's cells. Runs that no other live experiment has become CANCELLED
   // and leave their leases; those that were leased are returned. Repeating it changes nothing.
   absl::StatusOr<CancelledExperiment> CancelExperiment(absl::string_view id);

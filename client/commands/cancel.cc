@@ -80,7 +80,8 @@ Action DefineCancel(Command* command) {
   command->Flag(&options->json, "--json", "print the server's message, one for each");
   command->Footer(
       "The beginning of an ID will do if it is the only one; a name that several experiments\n"
-      "have is refused, so give the ID then. experiments/ID is taken as it is.\n\n"
+      "have is refused, so give the ID then. experiments/ID is taken as it is. Cancelled runs\n"
+      "keep their training state until `ablate rm`: submitted again, they go on from it.\n\n"
       "Examples:\n  ablate cancel names-norm-7f3k\n  ablate cancel analyses/7f3k");
   return WithServer(options, Cancel);
 }

@@ -124,6 +124,9 @@ void Scheduler::OnApplied(const Batch& batch, const Results& results) {
   for (size_t i = 0; i < results->size(); ++i) {
     const storage::LeaseEvent& event = batch.group->events[i];
     const bool gone = (*results)[i] == Applied::kNoLease;
+    const bool durable = (*results)[i] == Applied::kApplied || (*results)[i] == Applied::kRepeated;
+    const bool saves = std::holds_alternative<storage::ResumeStateEvent>(event.event);
+    if (gone || (durable && (saves || EndsRun(event)))) NoteSaved(event);
     if (!gone && (!EndsRun(event) || (*results)[i] == Applied::kGap)) continue;
     RunLeft(batch, event);
     left = true;

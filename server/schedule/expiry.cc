@@ -79,6 +79,7 @@ void Scheduler::Tick() {
   CheckSteps();
   RetryEnds();
   analyses_.Tick();
+  EndSavings([now](const Saving& saving) { return now >= saving.until; });
   std::vector<Session> ids;
   ids.reserve(sessions_.size());
   for (const auto& [id, session] : sessions_) ids.push_back(id);

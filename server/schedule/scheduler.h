@@ -115,6 +115,10 @@ class Scheduler {
   void Started(const LocalProcess& process);
   // To be called before the next process of that name is started.
   void Exited(const WorkerExit& exit);
+  // Asks the workers that train these runs for their states. Calls `saved` once each of them is
+  // durable, its run has left its lease, or kSaveTimeout has passed; at once if nothing trains.
+  static constexpr absl::Duration kSaveTimeout = absl::Seconds(2);
+  void Save(const std::vector<storage::Withdrawal>& runs, std::function<void()> saved);
   // The store has taken these runs from their leases: their workers are told to stop them.
   void Withdraw(const std::vector<storage::Withdrawal>& withdrawals);
   // Grants what can be granted, each run under a lease of its own: call when runs were queued.
@@ -145,6 +149,17 @@ class Scheduler {
     SharedGroup group;
   };
   using Results = absl::StatusOr<std::vector<storage::Applied>>;
+
+  // Runs whose states somebody waits for.
+  struct Saving {
+    std::set<std::pair<std::string, std::string>> runs;  // lease, run
+    std::function<void()> saved;
+    absl::Duration until;
+  };
+
+  // saving.cc
+  void NoteSaved(const storage::LeaseEvent& event);
+  void EndSavings(const std::function<bool(const Saving&)>& ends);
 
   // sessions.cc
   void OnHello(Session id, const worker::v1::Hello& hello);
@@ -231,6 +246,7 @@ class Scheduler {
     absl::Duration alone_since;  // without a stream
     bool given_up = false;
   };
+  std::vector<Saving> savings_;
   std::map<std::string, Watched> processes_;  // of this machine's workers, by name
   Analyses analyses_;
   Session last_session_ = 0;

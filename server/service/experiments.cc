@@ -1,9 +1,12 @@
+#include <future>
+#include <memory>
 #include <string>
 #include <utility>
 
 #include "ablate/v1/experiment.grpc.pb.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/strip.h"
+#include "absl/time/time.h"
 #include "server/results/diff.h"
 #include "server/rpc/call.h"
 #include "server/rpc/errors.h"
@@ -91,11 +94,27 @@ absl::StatusOr<std::string> FindToChange(const Backend& backend, const storage::
   return id;
 }
 
+// Waits, for a moment, until what workers train of it is saved, so that runs which are queued again
+// go on from where they are now.
+absl::Status SaveRuns(const Backend& backend, const std::string& experiment) {
+  auto runs = backend.store->LeasedOnlyBy(experiment);
+  if (!runs.ok() || runs->empty()) return runs.status();
+  const auto saved = std::make_shared<std::promise<void>>();
+  const std::future<void> done = saved->get_future();
+  backend.scheduler->Post([runs = *std::move(runs), saved](schedule::Scheduler& scheduler) {
+    scheduler.Save(runs, [saved] { saved->set_value(); });
+  });
+  // The scheduler may be at its end.
+  done.wait_for(absl::ToChronoMilliseconds(schedule::Scheduler::kSaveTimeout));
+  return absl::OkStatus();
+}
+
 absl::Status Cancel(const Backend& backend, const storage::Caller& caller,
                     const v1::CancelExperimentRequest& request, std::string* resource,
                     v1::Experiment* response) {
   const auto id = FindToChange(backend, caller, request.name(), resource);
   if (!id.ok()) return id.status();
+  if (absl::Status saved = SaveRuns(backend, *id); !saved.ok()) return saved;
   auto cancelled = backend.store->CancelExperiment(*id);
   if (!cancelled.ok()) return cancelled.status();
   for (const std::string& analysis : cancelled->analyses) backend.analyses->Cancel(analysis);

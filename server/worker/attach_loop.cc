@@ -169,6 +169,9 @@ void AttachLoop::Received(const v1::ToWorker& message) {
     changed_.SignalAll();
   }
   for (const Instructions::RunKey& key : instructions.stop) requests_.abandon(key);
+  for (const Instructions::RunKey& key : instructions.save) {
+    if (requests_.save) requests_.save(key);
+  }
   for (Instructions::LeasedRun& leased : instructions.start) {
     if (requests_.start) requests_.start(std::move(leased));
   }

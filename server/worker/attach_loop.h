@@ -36,6 +36,7 @@ struct AttachOptions {
 struct AttachRequests {
   std::function<void(Instructions::LeasedRun)> start;
   std::function<void(const Instructions::RunKey&)> abandon;
+  std::function<void(const Instructions::RunKey&)> save;  // null where no run is trained
   std::function<void()> drain;
   // The server does not let this worker in, any more: UNAUTHENTICATED or PERMISSION_DENIED, or
   // ALREADY_EXISTS where another process has its name now.

@@ -142,6 +142,7 @@ class Training {
       if (!saved.ok()) return saved;
     }
     if (ended) return Finish(progress);
+    if (step_ != saved_step_ && control_.TakeSave()) return SaveState();
     // What is under way may be left to itself for a while, but checkpoints that follow each other
     // must not keep a state from ever being saved.
     const absl::Duration age = MonotonicNow() - saved_at_;

@@ -130,6 +130,13 @@ void Lanes::Halt(const JobKey& key) {
   }
 }
 
+void Lanes::Save(const JobKey& key) {
+  MutexLock lock(&mutex_);
+  for (Begun* job : running_) {
+    if (job->job.key == key) job->control.Save();
+  }
+}
+
 void Lanes::Drain() {
   std::deque<Job> unstarted;
   {

@@ -64,6 +64,8 @@ class Lanes {
   void AbandonAll();
   // Halts a job that a lane does; nothing happens to one that waits.
   void Halt(const JobKey& key);
+  // Asks a job that a lane does to save its state; nothing happens to one that waits.
+  void Save(const JobKey& key);
   // Drains what waits; what a lane does ends at its next step boundary and saves.
   void Drain();
   // Runs that lanes are training now, or that wait for their rest, by lease.

@@ -47,6 +47,9 @@ Instructions LeaseBook::Receive(const v1::ToWorker& message) {
     case v1::ToWorker::kCancel:
       Apply(message.cancel(), &instructions);
       break;
+    case v1::ToWorker::kSave:
+      Apply(message.save(), &instructions);
+      break;
     case v1::ToWorker::kDrain:
       instructions.drain = true;
       break;
@@ -146,6 +149,14 @@ void LeaseBook::Apply(const v1::Cancel& cancel, Instructions* instructions) {
   RemoveUnsent(&lease, cancel.run());
   TakeSendable(&lease, &instructions->send);
   ForgetIfSettled(found);
+}
+
+void LeaseBook::Apply(const v1::Save& save, Instructions* instructions) {
+  const auto found = leases_.find(save.lease());
+  if (found == leases_.end()) return;
+  const auto run = found->second.ended.find(save.run());
+  if (run == found->second.ended.end() || run->second) return;
+  instructions->save.push_back({save.lease(), save.run()});
 }
 
 void LeaseBook::Drop(Leases::iterator lease, std::vector<Instructions::RunKey>* stop) {

@@ -27,6 +27,7 @@ struct Instructions {
   };
   std::vector<LeasedRun> start;
   std::vector<RunKey> stop;  // within one step; nothing more is reported about them
+  std::vector<RunKey> save;  // soon
   bool drain = false;
   std::vector<v1::FromWorker> send;  // in this order
 };
@@ -78,6 +79,7 @@ class LeaseBook {
   void Apply(const v1::Grant& grant, Instructions* instructions);
   void Apply(const v1::Ack& ack, Instructions* instructions);
   void Apply(const v1::Cancel& cancel, Instructions* instructions);
+  void Apply(const v1::Save& save, Instructions* instructions);
   // Forgets the lease; its runs that have not ended are to be stopped.
   void Drop(Leases::iterator lease, std::vector<Instructions::RunKey>* stop);
   void ForgetIfSettled(Leases::iterator lease);

@@ -1,5 +1,5 @@
-// What others may ask of a run while a lane trains it: end at the next step boundary, or be
-// forgotten.
+// What others may ask of a run while a lane trains it: save its state, end at the next step
+// boundary, or be forgotten.
 #ifndef ABLATE_SERVER_WORKER_RUN_CONTROL_H_
 #define ABLATE_SERVER_WORKER_RUN_CONTROL_H_
 
@@ -25,6 +25,10 @@ class RunControl {
   // The run is not ours any more: training ends, calls to the server are cancelled, nothing more is
   // reported.
   void Abandon();
+  // Asks for the run's state after the piece of training at hand.
+  void Save() { save_ = true; }
+  // Whether Save was called since the last call of this.
+  bool TakeSave() { return save_.exchange(false); }
   // True after Halt or Abandon.
   const std::atomic<bool>& stop() const { return stop_; }
   // True after Abandon.
@@ -57,6 +61,7 @@ class RunControl {
   Progress progress() const;
 
  private:
+  std::atomic<bool> save_{false};
   std::atomic<bool> stop_{false};
   std::atomic<bool> abandoned_{false};  // changes under the lock, with what follows from it
   mutable Mutex mutex_;

@@ -59,6 +59,7 @@ AttachRequests Worker::Requests() {
     lanes_.Abandon({key.lease, key.run});
   };
   if (trains()) {
+    requests.save = [this](const Instructions::RunKey& key) { lanes_.Save({key.lease, key.run}); };
     requests.start = [this](Instructions::LeasedRun leased) {
       lanes_.Start(JobOf(std::move(leased)));
     };

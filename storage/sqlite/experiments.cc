@@ -426,6 +426,25 @@ absl::StatusOr<std::vector<ExperimentRecord>> Store::ListExperiments(const Viewe
   });
 }
 
+absl::StatusOr<std::vector<Withdrawal>> Store::LeasedOnlyBy(absl::string_view id) {
+  return db_->Read([&](Connection& db) -> absl::StatusOr<std::vector<Withdrawal>> {
+    const auto experiment = FindExperimentRow(db, id);
+    if (!experiment.ok()) return experiment.status();
+    std::vector<Withdrawal> runs;
+    Statement row(db,
+                  "SELECT DISTINCT leases.name, runs.name, leases.worker FROM cells "
+                  "JOIN runs ON runs.id = cells.run JOIN leases ON leases.id = runs.lease "
+                  "WHERE cells.experiment = ?1 AND NOT EXISTS "
+                  "(SELECT 1 FROM cells AS other "
+                  " JOIN experiments ON experiments.id = other.experiment "
+                  " WHERE other.run = runs.id AND other.experiment != ?1 "
+                  " AND experiments.state = 0 AND deleted = 0)",
+                  *experiment);
+    while (row.Row()) runs.push_back({row.Text(0), row.Text(1), row.Text(2)});
+    return runs;
+  });
+}
+
 absl::StatusOr<CancelledExperiment> Store::CancelExperiment(absl::string_view id) {
   return db_->Free([&](Transaction& t) -> absl::StatusOr<CancelledExperiment> {
     const std::optional<ExperimentRow> experiment = FindExperiment(t.db, id);

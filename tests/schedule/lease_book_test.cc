@@ -235,6 +235,18 @@ TEST(LeaseBookTest, StopsACancelledRunAndKeepsTheOthers) {
   EXPECT_THAT(book.Receive(Cancel("l", "a")).stop, IsEmpty());
 }
 
+TEST(LeaseBookTest, SavesOnlyRunsThatItHolds) {
+  v1::ToWorker save;
+  save.mutable_save()->set_lease("l");
+  save.mutable_save()->set_run("a");
+  LeaseBook book;
+  EXPECT_THAT(book.Receive(save).save, IsEmpty());
+  book.Receive(Grant("l", {"a", "b"}));
+  EXPECT_THAT(Names(book.Receive(save).save), ElementsAre("l/a"));
+  book.Report(Finished("l", "a"));
+  EXPECT_THAT(book.Receive(save).save, IsEmpty());
+}
+
 TEST(LeaseBookTest, ForgetsTheLeaseWhenItsLastRunIsCancelled) {
   LeaseBook book;
   book.Receive(Grant("l", {"a"}));

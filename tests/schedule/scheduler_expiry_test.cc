@@ -193,6 +193,30 @@ TEST_F(SchedulerExpiryTest, CancelsWithdrawnRunsAndGrantsOthers) {
   EXPECT_THAT(scheduler_->Workers().at(0).runs, ElementsAre("b-0"));
 }
 
+TEST_F(SchedulerExpiryTest, WaitsForTheStatesOfWhatTrains) {
+  const Peer peer = TrainingWorker();
+  const wire::Grant grant = peer.grants().at(0);
+  const std::vector<storage::Withdrawal> runs = {
+      {"l1", "a-0", "w"}, {"l2", "a-1", "w"}, {"l9", "a-0", "w"}, {"l1", "a-0", "nobody"}};
+  int saved = 0;
+  scheduler_->Save({runs[1], runs[2], runs[3]}, [&saved] { ++saved; });
+  EXPECT_EQ(saved, 1) << "none of them trains";
+  scheduler_->Save(runs, [&saved] { ++saved; });
+  EXPECT_EQ(saved, 1);
+  std::vector<std::string> asked;
+  for (const wire::ToWorker& message : peer.stream->received) {
+    if (message.has_save()) asked.push_back(message.save().lease() + "/" + message.save().run());
+  }
+  EXPECT_THAT(asked, ElementsAre("l1/a-0"));
+  SendPoints(peer, grant, 2, 1);
+  EXPECT_EQ(saved, 1);
+  SendResumeState(peer, grant, 3, std::string(64, 'a'));
+  EXPECT_EQ(saved, 2);
+  scheduler_->Save(runs, [&saved] { ++saved; });
+  PassWithHeartbeats(Scheduler::kSaveTimeout, {peer});
+  EXPECT_EQ(saved, 3) << "not for ever";
+}
+
 TEST_F(SchedulerExpiryTest, ADrainCostsNothing) {
   const Peer peer = TrainingWorker();
   scheduler_->DrainAll();

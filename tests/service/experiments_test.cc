@@ -1,4 +1,6 @@
 // Getting, listing, cancelling and deleting experiments.
+#include <future>
+
 #include "absl/strings/str_cat.h"
 #include "proto/metadata.h"
 #include "tests/service/service_fixture.h"
@@ -191,6 +193,30 @@ TEST_F(ExperimentsTest, StopTheirRunsWhenCancelled) {
   v1::Experiment again;
   ASSERT_TRUE(TryCancel(name, &again).ok());
   EXPECT_EQ(again.state(), v1::ExperimentState::CANCELLED);
+}
+
+TEST_F(ExperimentsTest, GoOnFromWhereTheyWereCancelled) {
+  const std::string name = Create(SmallSpec()).experiment().name();
+  const auto worker = MakeWorker("cpu-train", 1);
+  const FakeWorker::Leased run = worker->NextRun();
+  worker->Started(run);
+  worker->Points(run, {{"train/loss", {0, 1, 2}, {3, 2, 1}}}, 3);
+  worker->Settle();
+  auto cancelled = std::async(std::launch::async, [this, &name] {
+    v1::Experiment experiment;
+    return TryCancel(name, &experiment);
+  });
+  worker->WaitForSave(run);
+  const std::string state = worker->State(run, 3, "state after 3 steps");
+  worker->WaitForCancel(run);
+  EXPECT_TRUE(cancelled.get().ok());
+  Create(SmallSpec());
+  FakeWorker::Leased again;
+  do {
+    again = worker->NextRun();
+  } while (again.run.run() != run.run.run() && !again.run.run().empty());
+  EXPECT_EQ(again.run.resume_step(), 3u);
+  EXPECT_EQ(again.run.resume_blob(), state);
 }
 
 TEST_F(ExperimentsTest, LeaveRunsToOthersWhenCancelled) {

@@ -56,6 +56,7 @@ bool FakeWorker::Receive() {
   ToWorker message;
   if (ended_ || !stream_->Read(&message)) return false;
   if (message.has_welcome()) welcome_ = true;
+  if (message.has_save()) saves_.push_back(message.save());
   if (message.has_cancel()) cancels_.push_back(message.cancel());
   if (message.has_analyze()) analyses_.push_back(message.analyze());
   if (message.has_cancel_analysis()) withdrawn_.push_back(message.cancel_analysis().id());
@@ -255,6 +256,17 @@ void FakeWorker::Settle() {
   while (!settled() && Receive()) {
   }
   EXPECT_TRUE(settled()) << "the stream ended: " << WaitForEnd().error_message();
+}
+
+void FakeWorker::WaitForSave(const Leased& run) {
+  const auto asked = [this, &run] {
+    return std::any_of(saves_.begin(), saves_.end(), [&run](const worker::v1::Save& save) {
+      return save.lease() == run.lease && save.run() == run.run.run();
+    });
+  };
+  while (!asked() && Receive()) {
+  }
+  EXPECT_TRUE(asked());
 }
 
 void FakeWorker::WaitForCancel(const Leased& run) {

@@ -69,6 +69,8 @@ class FakeWorker {
   bool Send(const worker::v1::FromWorker& message);
   // Waits until every event is acknowledged.
   void Settle();
+  // Waits until the run's state is asked for.
+  void WaitForSave(const Leased& run);
   // Waits for a Cancel of the run.
   void WaitForCancel(const Leased& run);
   // Waits for the end of the stream; the last call.
@@ -91,6 +93,7 @@ class FakeWorker {
   std::deque<Leased> granted_;
   std::map<std::string, uint64_t> sent_, acknowledged_;  // by lease
   std::vector<worker::v1::Cancel> cancels_;
+  std::vector<worker::v1::Save> saves_;
   std::deque<worker::v1::Analyze> analyses_;
   std::vector<std::string> withdrawn_;  // ids of analyses
   std::vector<std::string> yielding_;   // likewise, of those asked to yield

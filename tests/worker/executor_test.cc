@@ -112,6 +112,24 @@ TEST_F(ExecutorTest, SavesAStateThatCoversExactlyWhatWasReportedBefore) {
   ExpectWholeSeries(state, 3, 0, 200);
 }
 
+TEST_F(ExecutorTest, SavesItsStateWhenTheServerAsks) {
+  trainers_.LimitTo(3, 10);
+  Start();
+  server_->Grant("lease", {RecallRun(3, 200)});
+  trainers_.WaitUntilHeld(3);
+  server_->Save("lease", "nobody");
+  server_->Save("lease", NameOf(3));
+  server_->WaitUntil([](const ServerState& state) {
+    const auto events = EventsOf(state, NameOf(3));
+    return !events.empty() && events.back().resume_state().step() == 10;
+  });
+  trainers_.Unlimit(3);
+  const ServerState state = WaitForRun(3);
+  ExpectStatesToCoverWhatWasReportedBefore(state, 3);
+  EXPECT_EQ(Count(state, 3, v1::Event::kResumeState), 1);
+  ExpectWholeSeries(state, 3, 0, 200);
+}
+
 TEST_F(ExecutorTest, TrainsOnWhileAStateIsPublishedAndHoldsBackWhatFollowsIt) {
   options.executor.resume_every = absl::ZeroDuration();
   trainers_.LimitTo(3, 1);

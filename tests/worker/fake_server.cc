@@ -222,6 +222,13 @@ void FakeServer::Cancel(const std::string& lease, const std::string& run) {
   Send(message);
 }
 
+void FakeServer::Save(const std::string& lease, const std::string& run) {
+  v1::ToWorker message;
+  message.mutable_save()->set_lease(lease);
+  message.mutable_save()->set_run(run);
+  Send(message);
+}
+
 void FakeServer::Drain() {
   v1::ToWorker message;
   message.mutable_drain();

@@ -64,6 +64,7 @@ class FakeServer {
   void Send(const v1::ToWorker& message);
   void Grant(const std::string& lease, const std::vector<v1::GrantedRun>& runs);
   void Cancel(const std::string& lease, const std::string& run);
+  void Save(const std::string& lease, const std::string& run);
   void Drain();
   // Acknowledges what was held back, and from now on everything.
   void ReleaseAcks();

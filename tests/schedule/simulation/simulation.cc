@@ -33,7 +33,7 @@ const std::vector<Simulation::Action>& Simulation::Actions() {
       {&Simulation::LeaveWorker, 2, true},   {&Simulation::KillServer, 5, true},
       {&Simulation::DrainServer, 1, true},   {&Simulation::MakeBackup, 4, true},
       {&Simulation::RestoreBackup, 2, true}, {&Simulation::CancelExperiment, 1, true},
-      {&Simulation::FillDisk, 2, true},
+      {&Simulation::FillDisk, 2, true},      {&Simulation::AskToSave, 3, false},
   };
   return actions;
 }

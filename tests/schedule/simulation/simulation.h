@@ -86,6 +86,7 @@ class Simulation {
   void FreeDisk();
   void Check();
   void Grow();
+  void AskToSave();
 
   // Faults.
   void PassLongTime();

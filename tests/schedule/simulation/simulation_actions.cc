@@ -96,6 +96,21 @@ void Simulation::Grow() {
   runs_.push_back(name);
 }
 
+// States of all that is leased, as before a cancel.
+void Simulation::AskToSave() {
+  if (!server_.up()) return;
+  const auto leases = server_.disk().ListLeases();
+  if (!leases.ok()) return;
+  Trace("states are asked for");
+  std::vector<storage::Withdrawal> runs;
+  for (const storage::LeaseRecord& lease : *leases) {
+    for (const std::string& run : lease.runs) {
+      runs.push_back({lease.lease, run, lease.holder.worker});
+    }
+  }
+  server_.scheduler().Save(runs, [] {});
+}
+
 std::shared_ptr<Link> Simulation::AnyBusyLink(bool up) {
   std::vector<std::shared_ptr<Link>> busy;
   for (const std::shared_ptr<Link>& link : links_) {

@@ -58,6 +58,13 @@ void WorkerProcess::DropAll() {
 void WorkerProcess::Receive(const v1::ToWorker& message, absl::Duration now) {
   worker::Instructions instructions = book_.Receive(message);
   for (const auto& key : instructions.stop) Stop(key.lease, key.run);
+  for (const auto& key : instructions.save) {
+    for (std::optional<Job>& lane : lanes_) {
+      const bool is_it = lane.has_value() && lane->lease == key.lease &&
+                         lane->grant.run() == key.run && !lane->stuck && !lane->ended;
+      if (is_it) SaveState(&*lane);
+    }
+  }
   for (v1::FromWorker& event : instructions.send) outgoing_.push_back(std::move(event));
   for (worker::Instructions::LeasedRun& start : instructions.start) {
     Job job;
