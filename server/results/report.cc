@@ -119,10 +119,12 @@ absl::StatusOr<html::Provenance> ProvenanceOf(storage::Store* store, const Compa
   if (!sets.ok()) return sets.status();
   provenance.data_sets = *std::move(sets);
   CountCells(grid, &provenance);
-  provenance.submit_command = absl::StrCat("ablate submit ", grid.record.name, ".yaml --wait");
-  v1::CompareRequest again = request;
-  again.set_experiment("EXPERIMENT");  // a new submit gets an id of its own
-  provenance.report_command = ReportCommand(again);
+  provenance.spec_file = absl::StrCat(grid.record.name, ".yaml");
+  provenance.submit_command =
+      absl::StrCat("ablate submit ", ShellWord(provenance.spec_file),
+                   grid.record.private_to.empty() ? "" : " --private", " --wait");
+  // A new submit gets an id of its own.
+  provenance.report_command = ReportCommand({"EXPERIMENT"}, request);
   return provenance;
 }
 
@@ -345,8 +347,12 @@ std::optional<size_t> DecisiveOf(const report::Comparison& comparison,
 
 }  // namespace
 
-std::string ReportCommand(const v1::CompareRequest& request) {
-  std::string command = absl::StrCat("ablate report ", ShellWord(request.experiment()));
+std::string ReportCommand(const std::vector<std::string>& experiments,
+                          const v1::CompareRequest& request) {
+  std::string command = "ablate report";
+  for (const std::string& experiment : experiments) {
+    absl::StrAppend(&command, " ", ShellWord(experiment));
+  }
   const auto add = [&command](const char* option, const std::string& value) {
     absl::StrAppend(&command, " ", option, " ", ShellWord(value));
   };

@@ -3,6 +3,7 @@
 #define ABLATE_SERVER_RESULTS_REPORT_H_
 
 #include <string>
+#include <vector>
 
 #include "ablate/v1/comparison.pb.h"
 #include "absl/status/statusor.h"
@@ -28,8 +29,10 @@ absl::StatusOr<html::Experiment> DescribeExperiment(const ReportSources& sources
                                                     const std::string& prefix,
                                                     const Cancelled& cancelled);
 
-// `ablate report …` as a shell would have to be told.
-std::string ReportCommand(const v1::CompareRequest& request);
+// Returns the `ablate report` command that makes the page of these experiments, compared as
+// `request` says, as a shell reads it.
+std::string ReportCommand(const std::vector<std::string>& experiments,
+                          const v1::CompareRequest& request);
 
 }  // namespace ablate::results
 

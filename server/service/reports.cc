@@ -5,6 +5,7 @@
 #include <set>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "ablate/v1/comparison.pb.h"
 #include "ablate/v1/report.grpc.pb.h"
@@ -238,6 +239,9 @@ absl::Status RenderReportReactor::Open() {
     page_.experiments.push_back({*id, experiment->spec.question()});
     if (i == 0) first_ = *std::move(experiment);
   }
+  std::vector<std::string> ids;
+  for (const auto& [id, question] : page_.experiments) ids.push_back(id);
+  page_.command = results::ReportCommand(ids, RequestOf(*request_, ""));
   page_.version = ABLATE_VERSION;
   page_.made = absl::FormatTime("%Y-%m-%d at %H:%M UTC", absl::Now(), absl::UTCTimeZone());
   return absl::OkStatus();

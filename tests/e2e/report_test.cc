@@ -1,5 +1,7 @@
 // From trained runs to pictures, pages and files, with the real programs.
 #include <filesystem>
+#include <iterator>
+#include <regex>
 #include <sstream>
 
 #include "gmock/gmock.h"
@@ -9,14 +11,42 @@
 namespace ablate::e2e {
 namespace {
 
+using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::Not;
+using ::testing::SizeIs;
 using ::testing::StartsWith;
 
 size_t Count(const std::string& text, const std::string& what) {
   size_t count = 0;
   for (size_t at = text.find(what); at != std::string::npos; at = text.find(what, at + 1)) ++count;
   return count;
+}
+
+// What stands between two texts.
+std::string Between(const std::string& text, const std::string& before, const std::string& after) {
+  const size_t begin = text.find(before);
+  EXPECT_NE(begin, std::string::npos) << before;
+  if (begin == std::string::npos) return "";
+  const size_t from = begin + before.size();
+  return text.substr(from, text.find(after, from) - from);
+}
+
+// A page without the minute at which it was made.
+std::string WithoutTimes(const std::string& page) {
+  return std::regex_replace(page, std::regex("[0-9-]{10} at [0-9:]{5} UTC"), "");
+}
+
+// Text of a data URI.
+std::string Decoded(const std::string& uri) {
+  std::string text;
+  for (size_t i = 0; i < uri.size(); ++i) {
+    const bool escaped = uri[i] == '%';
+    text.push_back(escaped ? static_cast<char>(std::stoi(uri.substr(i + 1, 2), nullptr, 16))
+                           : uri[i]);
+    i += escaped ? 2 : 0;
+  }
+  return text;
 }
 
 class ReportTest : public ::testing::Test {
@@ -59,6 +89,32 @@ TEST_F(ReportTest, IsOnePageWithFiguresAndSamples) {
   EXPECT_THAT(page, HasSubstr("figure-difference\""));
   EXPECT_THAT(page, HasSubstr("id=\"samples\""));
   EXPECT_EQ(Count(page, "<li dir=\"auto\">"), 2 * 7u) << "by the worker for analyses";
+}
+
+// Whatever the file was called, and whatever the command line changed of it.
+TEST_F(ReportTest, HasTheCommandThatMakesItAgain) {
+  const std::string file = Path("a file.yaml");
+  WriteFile(file, SmallNames("again", 60,
+                             "axes: [{name: lr, field: training.learning_rate, values: [0.001, "
+                             "0.01]}]\nseeds: {first: 1, count: 3}\n"));
+  const nlohmann::json created = server_.Json(
+      {"submit", file, "--set", "training.steps=20", "--seeds", "1,4", "--wait", "--json"});
+  const std::string page =
+      Written({"report", created["experiment"]["name"], "--at", "20"}, "first.html");
+  std::istringstream words(Between(page, "Again: <code class=\"copy\">", "</code>"));
+  const std::vector<std::string> command{std::istream_iterator<std::string>(words), {}};
+  ASSERT_THAT(command, SizeIs(7));
+  EXPECT_THAT(command, ElementsAre("ablate", "report", StartsWith("again-"), "--at", "20", "-o",
+                                   "report.html"));
+  EXPECT_EQ(WithoutTimes(Written({command.begin() + 1, command.end() - 2}, "second.html")),
+            WithoutTimes(page));
+
+  const std::string spec = Decoded(
+      Between(page, "download=\"again.yaml\" href=\"data:application/yaml;charset=utf-8,", "\""));
+  const nlohmann::json same = server_.Json({"submit", "-", "--wait", "--json"}, spec);
+  EXPECT_EQ(same["reused"], 4) << spec;
+  EXPECT_THAT(Written({"report", same["experiment"]["name"], "--at", "20"}, "third.html"),
+              HasSubstr(Between(page, "SHA-256 of the spec ", "</p>")));
 }
 
 TEST_F(ReportTest, DrawsFiguresInEveryFormat) {

@@ -110,6 +110,7 @@ TEST_F(ReportContentsTest, SaysWhereItComesFrom) {
   EXPECT_EQ(provenance.device_seconds, 6);
   EXPECT_THAT(provenance.spec_yaml, StartsWith("name: small\n"));
   EXPECT_EQ(provenance.spec_sha256, storage::Sha256Hex(provenance.spec_yaml));
+  EXPECT_EQ(provenance.spec_file, "small.yaml");
   EXPECT_EQ(provenance.submit_command, "ablate submit small.yaml --wait");
   EXPECT_EQ(provenance.report_command, "ablate report EXPERIMENT -o report.html");
 }
@@ -119,10 +120,9 @@ TEST_F(ReportContentsTest, QuotesWhatAShellWouldRead) {
   request_.set_by("size");
   (*request_.mutable_baseline())["size"] = "it's";
   request_.set_at(3);
-  request_.set_experiment("e");
-  EXPECT_EQ(ReportCommand(request_),
-            "ablate report e --key 'eval/loss; `id`' --by size --baseline 'size=it'\\''s' --at 3 "
-            "-o report.html");
+  EXPECT_EQ(ReportCommand({"e", "f g"}, request_),
+            "ablate report e 'f g' --key 'eval/loss; `id`' --by size --baseline 'size=it'\\''s' "
+            "--at 3 -o report.html");
 }
 
 TEST_F(ReportContentsTest, DrawsEachFigureWithItsNumbers) {

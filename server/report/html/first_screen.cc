@@ -4,7 +4,6 @@
 #include <cmath>
 #include <map>
 
-#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "server/report/compare/column_digits.h"
@@ -152,14 +151,9 @@ void Measured(const Experiment& experiment, Markup* out) {
       .Close();
 }
 
-void Again(const Experiment& experiment, Markup* out) {
-  const Provenance& provenance = experiment.provenance;
+void Again(const std::string& command, const Provenance& provenance, Markup* out) {
   out->Open("p", {{"class", "again"}}).Text("Again: ");
-  out->Element("code", {{"class", "copy"}}, provenance.submit_command);
-  // A page of other options than none is not what the experiment's name alone would give.
-  if (absl::StrContains(provenance.report_command, " --")) {
-    out->Text(", then ").Element("code", {{"class", "copy"}}, provenance.report_command);
-  }
+  out->Element("code", {{"class", "copy"}}, command);
   if (provenance.device_seconds >= .5) {
     out->Text(absl::StrCat(" · ", text::Grouped(std::llround(provenance.device_seconds)),
                            " device-seconds"));
@@ -170,7 +164,8 @@ void Again(const Experiment& experiment, Markup* out) {
 
 }  // namespace
 
-void FirstScreen(const Place& place, const Experiment& experiment, Markup* out) {
+void FirstScreen(const Place& place, const std::string& command, const Experiment& experiment,
+                 Markup* out) {
   const Comparison& comparison = experiment.comparison;
   out->Open("section", {{"id", absl::StrCat(place.prefix, "verdict")}, {"class", "verdict"}});
   Unseen(place, "Verdict", out);
@@ -199,7 +194,7 @@ void FirstScreen(const Place& place, const Experiment& experiment, Markup* out) 
     out->Element("p", {{"class", "scope"}},
                  absl::StrCat("What this does not show: anything beyond ", experiment.scope));
   }
-  Again(experiment, out);
+  Again(command, experiment.provenance, out);
   out->Close();
   if (experiment.decisive.has_value()) {
     OneFigure(experiment.figures[*experiment.decisive], place.prefix, 1, out);

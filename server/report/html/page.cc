@@ -75,7 +75,7 @@ std::string ExperimentSection(const Page& page, size_t index, const Experiment& 
     out.Element("p", {{"class", "kicker"}}, experiment.id);
     out.Element("h2", QuestionOf(page.experiments[index]));
   }
-  FirstScreen(place, experiment, &out);
+  FirstScreen(place, page.command, experiment, &out);
   FiguresSection(place, experiment, &out);
   ResultsSection(place, experiment, &out);
   ChangesSection(place, experiment, &out);

@@ -100,8 +100,10 @@ struct Provenance {
   // Runs that went on from the last state of a shorter one, by the step of that.
   std::map<uint32_t, size_t> continued;
   double device_seconds = 0;  // of all its cells
+  std::string spec_yaml;      // the experiment file with all that --set and --seeds changed; lines
+  std::string spec_file;      // its name in `submit_command`
+  // What makes the experiment and its page again, elsewhere too, from the spec alone.
   std::string submit_command, report_command;
-  std::string spec_yaml;  // the experiment file; lines
 };
 
 struct Experiment {
@@ -129,6 +131,7 @@ struct Page {
   std::string version;                                           // of this program
   std::string made;                                              // when, as people read it
   std::vector<std::pair<std::string, std::string>> experiments;  // id, question: the contents
+  std::string command = {};  // makes the page again where it was made, as a shell reads it
 };
 
 // The page comes in pieces, so that one experiment at a time is in memory: the head, one section an

@@ -79,17 +79,21 @@ void Facts(const Experiment& experiment, Markup* out) {
 
 void Again(const Place& place, const Provenance& provenance, Markup* out) {
   Subheading(place, "To make it again", out);
-  out->Element("p",
-               absl::StrCat("The spec below, saved as a file, gives the same runs: on a CPU the "
-                            "same numbers bit for bit, given the version, trainer and environment "
-                            "above. Where the server "
-                            "still has the runs, nothing is trained again.",
-                            provenance.data_sets.empty()
-                                ? ""
-                                : " Another server needs the data first: ablate data add FILE with "
-                                  "a file of the SHA-256 above, and the name that it prints in the "
-                                  "spec.",
-                            " EXPERIMENT is the id that submit prints."));
+  out->Open("p").Text("The whole spec, saved as ");
+  out->Element("a",
+               {{"download", provenance.spec_file},
+                {"href", DataUri("application/yaml", provenance.spec_yaml)}},
+               provenance.spec_file);
+  out->Text(absl::StrCat(
+      ", has all that --set and --seeds changed and gives the same runs: on a CPU the same numbers "
+      "bit for bit, given the version, trainer and environment above. Where the server still has "
+      "the runs, nothing is trained again.",
+      provenance.data_sets.empty()
+          ? ""
+          : " Another server needs the data first: ablate data add FILE with a file of the SHA-256 "
+            "above, and the name that it prints in the spec.",
+      " EXPERIMENT is the id that submit prints."));
+  out->Close();
   OpenScroll("pre", "commands", "Commands", out);
   out->Open("code");
   out->Lines(absl::StrCat(provenance.submit_command, "\n", provenance.report_command));

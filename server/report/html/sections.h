@@ -72,8 +72,9 @@ void Checks(const Place& place, const Experiment& experiment, Markup* out);
 
 // In the order of the page; each writes one <section>, or nothing where it has nothing to say.
 // The answer, setting by setting, with the figure that decides it, what was checked and what to
-// beware of.
-void FirstScreen(const Place& place, const Experiment& experiment, Markup* out);
+// beware of, and the command that makes the page again.
+void FirstScreen(const Place& place, const std::string& command, const Experiment& experiment,
+                 Markup* out);
 // The main table, and the tables beside it: settings at shared tuned values, windows of curves.
 void ResultsSection(const Place& place, const Experiment& experiment, Markup* out);
 // What else than its label tells a setting from its baseline, and the warnings.

@@ -106,6 +106,7 @@ Provenance ExampleProvenance(Texts* texts) {
   provenance.cells = provenance.runs = 36;
   provenance.reused = 6;
   provenance.device_seconds = 54;
+  provenance.spec_file = texts->Next("names-norm.yaml");
   provenance.submit_command = texts->Next("ablate submit names-norm.yaml");
   provenance.report_command = texts->Next("ablate report EXPERIMENT -o report.html");
   provenance.spec_yaml = absl::StrCat("name: names-norm\nquestion: ", texts->Next("Why?"), "\n");

@@ -200,6 +200,17 @@ std::string PageOfPost(const std::vector<double>& post) {
   return PageOf({experiment});
 }
 
+TEST(PageTest, HasTheCommandThatMakesItAgainAndTheSpecAsAFile) {
+  Page page = {"0.1.0", "some day", {{"names-norm-7f3k", ""}}, "ablate report names-norm-7f3k"};
+  Experiment experiment = Example();
+  experiment.provenance.spec_yaml = "name: a b\n";
+  const std::string text = WholePage(page, {experiment});
+  EXPECT_THAT(text, HasSubstr("Again: <code class=\"copy\">ablate report names-norm-7f3k</code>"));
+  EXPECT_THAT(text, HasSubstr("<a download=\"names-norm.yaml\" "
+                              "href=\"data:application/yaml;charset=utf-8,name:%20a%20b%0A\">"
+                              "names-norm.yaml</a>"));
+}
+
 TEST(PageTest, ForetellsSeedsOnlyFromMeanAndSpread) {
   EXPECT_THAT(PageOfPost({1.1, 2.2, 2.9}), HasSubstr("; the difference seen takes "));
   const std::string constant = PageOfPost({2, 3, 4});
