@@ -18,6 +18,7 @@
 #include "server/report/figure/render.h"
 #include "server/report/figure/style.h"
 #include "text/clean.h"
+#include "text/decimal.h"
 
 namespace ablate::figure {
 namespace {
@@ -196,8 +197,10 @@ class Writer {
   std::string StepsText() const {
     if (!figure_.steps || figure_.panels.empty()) return "";
     const Panel& panel = figure_.panels[0];
+    // Steps are no places: they have all of their digits.
     return absl::StrCat(" data-steps=\"", Number(X(panel.left)), " ", Number(X(panel.right)), " ",
-                        Number(panel.x.low), " ", Number(panel.x.high), "\"");
+                        text::ShortestDecimal(panel.x.low), " ",
+                        text::ShortestDecimal(panel.x.high), "\"");
   }
 
   void WriteWords(absl::string_view tag, const std::string& words) {

@@ -54,6 +54,14 @@ std::vector<std::string> Paths(const Figure& figure) {
   return paths;
 }
 
+TEST(SvgTest, TellsViewersTheStepsOfALongRun) {
+  Figure figure = WithLayers({});
+  figure.steps = true;
+  figure.panels[0].x.low = 123;
+  figure.panels[0].x.high = 2'500'000;
+  EXPECT_THAT(Svg(figure), HasSubstr(" data-steps=\"72 144 123 2500000\""));
+}
+
 TEST(SvgTest, PutsLinesWhereTheirValuesStandAndBreaksThemAtGaps) {
   const Figure figure = WithLayers(
       {Line{{0, 36, 40, 50, 72}, {0, 72, kNan, 18, 18.255}, {0x0072B2}, 1.2, {7.2, 1.8}}});
