@@ -10,6 +10,7 @@
 #include "absl/strings/string_view.h"
 #include "absl/strings/strip.h"
 #include "server/report/compare/wording.h"
+#include "server/report/figure/layout.h"
 
 namespace ablate::figure {
 namespace {
@@ -222,13 +223,28 @@ std::string AxisTitle(const report::MetricName& name) {
   return name.unit.empty() || title.empty() ? title : absl::StrCat(title, " (", name.unit, ")");
 }
 
-std::string DifferenceTitle(report::Scale scale, const report::MetricName& name,
-                            const std::string& baseline) {
+namespace {
+
+std::string WholeDifferenceTitle(report::Scale scale, const report::MetricName& name,
+                                 const std::string& baseline) {
   if (scale == report::Scale::kRatio) {
     return absl::StrCat(name.text, ", ratio to ", baseline.empty() ? "its baseline" : baseline);
   }
   return absl::StrCat("Δ ", name.text, baseline.empty() ? "" : absl::StrCat(" vs ", baseline),
                       name.unit.empty() ? "" : absl::StrCat(" (", name.unit, ")"));
+}
+
+}  // namespace
+
+std::string DifferenceTitle(report::Scale scale, const report::MetricName& name,
+                            const std::string& baseline, double max_width) {
+  constexpr double kLeast = 0.35;  // inches of a baseline's name
+  std::string title = WholeDifferenceTitle(scale, name, baseline);
+  const double over = TextWidth(title, kTitleSize) - max_width;
+  if (over <= 0 || baseline.empty()) return title;
+  const double room = TextWidth(baseline, kTitleSize) - over;
+  if (room < kLeast) return WholeDifferenceTitle(scale, name, "");
+  return WholeDifferenceTitle(scale, name, ElideMiddle(baseline, room, kTitleSize));
 }
 
 std::string DifferenceName(report::Scale scale, const report::MetricName& name) {

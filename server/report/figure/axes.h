@@ -62,9 +62,10 @@ std::string SentenceName(const report::MetricName& name);
 std::string AxisTitle(const report::MetricName& name);
 
 // "Δ held-out loss vs pre (nats)", "gradient norm, ratio to pre": the title of an axis of
-// differences on the scale. "" for several baselines.
+// differences on the scale. "" for several baselines. If that is wider than `max_width` (inches)
+// the baseline's name is cut, or left out if little of it would remain; metric and unit stay.
 std::string DifferenceTitle(report::Scale scale, const report::MetricName& name,
-                            const std::string& baseline);
+                            const std::string& baseline, double max_width);
 
 // "Difference in held-out loss", "Ratio of gradient norm".
 std::string DifferenceName(report::Scale scale, const report::MetricName& name);

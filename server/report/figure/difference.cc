@@ -97,7 +97,6 @@ absl::StatusOr<Drawing> DrawDifference(const Input& input) {
   const bool many = InSmallMultiples(input);
   const report::MetricName name = report::NameOfMetric(input.key);
   const std::string baseline = OneBaseline(comparison);
-  const std::string short_baseline = ElideMiddle(baseline, 0.7, kTitleSize);
   const bool ratio = comparison.scale == report::Scale::kRatio;
   std::vector<std::string> parts = {SeedsText(input)};
   if (const std::string average = SmoothingText(input, 0); !average.empty()) {
@@ -116,11 +115,9 @@ absl::StatusOr<Drawing> DrawDifference(const Input& input) {
   std::string footnote = absl::StrCat("paired by seed: ", absl::StrJoin(parts, ", "));
   if (many) absl::StrAppend(&footnote, "; orange: the panel's own setting, grey: the others");
   const std::vector<CurvePanel> panels = {PanelOf(comparison)};
-  auto figure = DrawPanels(
-      input, panels,
-      {"Step",
-       ElideMiddle(DifferenceTitle(comparison.scale, name, short_baseline), kYTitle, kTitleSize),
-       footnote});
+  auto figure =
+      DrawPanels(input, panels,
+                 {"Step", DifferenceTitle(comparison.scale, name, baseline, kYTitle), footnote});
   if (!figure.ok()) return figure.status();
   Drawing drawing;
   drawing.figure = *std::move(figure);

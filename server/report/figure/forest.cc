@@ -14,6 +14,7 @@
 #include "server/report/figure/axes.h"
 #include "server/report/figure/dot_plot.h"
 #include "server/report/figure/kinds.h"
+#include "server/report/figure/layout.h"
 
 namespace ablate::figure {
 namespace {
@@ -234,7 +235,7 @@ std::string IntervalsText(const Comparison& comparison) {
                       report::ShownValues(comparison.matched[*comparison.reference].labels));
 }
 
-void AddWords(const Comparison& comparison, const RowLook& look, DotPlot* dots) {
+void AddWords(const Comparison& comparison, const RowLook& look, double width, DotPlot* dots) {
   const bool lower = comparison.better == report::Better::kLower;
   const bool neither = !HasWins(comparison);
   const bool ratio = comparison.scale == report::Scale::kRatio;
@@ -250,7 +251,7 @@ void AddWords(const Comparison& comparison, const RowLook& look, DotPlot* dots) 
   const auto shared = report::SharedBaseline(comparison);
   const std::string baseline = shared.has_value() ? comparison.rows[*shared].mark : "";
   for (DotGroup& group : dots->groups) {
-    group.axis_title = DifferenceTitle(comparison.scale, name, baseline);
+    group.axis_title = DifferenceTitle(comparison.scale, name, baseline, width - 2 * kEdge);
   }
   dots->footnote = absl::StrCat(ratio ? "ratio" : "difference",
                                 " to the baseline by seed; bar: 95 % interval of the ",
@@ -279,7 +280,7 @@ absl::StatusOr<Drawing> DrawForest(const Input& input) {
     return absl::FailedPreconditionError(
         "kind: forest compares settings with a baseline, and here nothing is compared");
   }
-  AddWords(comparison, look, &dots);
+  AddWords(comparison, look, input.width, &dots);
   absl::StatusOr<Figure> figure = DrawDotPlot(dots, input.width);
   if (!figure.ok()) return figure.status();
   drawing.figure = *std::move(figure);

@@ -30,6 +30,20 @@ Extent Of(const std::vector<double>& values) {
   return extent;
 }
 
+TEST(DifferenceTitleTest, CutsNothingButTheBaselinesName) {
+  const report::MetricName loss = report::NameOfMetric("eval/loss");
+  const auto title = [&loss](const std::string& baseline) {
+    return DifferenceTitle(report::Scale::kDifference, loss, baseline, 1.7);
+  };
+  EXPECT_EQ(title("pre"), "Δ held-out loss vs pre (nats)");
+  const std::string cut = title("a-baseline-of-a-long-name");
+  EXPECT_THAT(cut, testing::AllOf(testing::StartsWith("Δ held-out loss vs a-"),
+                                  testing::HasSubstr("…"), testing::EndsWith(" (nats)")));
+  EXPECT_LE(TextWidth(cut, kTitleSize), 1.7);
+  EXPECT_EQ(DifferenceTitle(report::Scale::kDifference, loss, "a-baseline-of-a-long-name", 1.2),
+            "Δ held-out loss (nats)");
+}
+
 TEST(PushApartTest, KeepsWhatIsFarAndSpreadsWhatIsNear) {
   EXPECT_THAT(PushApart({3, 1}, 0.5, 0, 4), ElementsAre(3, 1));
   EXPECT_THAT(PushApart({2, 2.1}, 0.5, 0, 4),
