@@ -110,6 +110,7 @@ class RunChecker {
       ReportUnused({"model.residual_scale", Decimal(model.residual_scale()),
                     "where residual is false", "model.residual", "false", "true"});
     }
+    CheckWithoutAttention(model);
     const auto kind = run_.filled.model().attention().kind();
     const bool biased = model.attention().has_score_bias() && kind != v1::AttentionKind::sigmoid;
     if (biased && !IsMoreParticular("model.attention.kind", "model.attention.score_bias")) {
@@ -264,7 +265,8 @@ class RunChecker {
 
   void CheckDevice(bool cuda) {
     if (cuda || run_.filled.training().device() != v1::Device::cuda) return;
-    Report({{"training.device", "cuda", "cuda needs a GPU worker, and this server has none",
+    Report({{"training.device", "cuda",
+             "cuda can't be trained on: there are no GPU workers yet, ablate-worker trains on CPUs",
              "auto or cpu"}});
   }
 
@@ -289,6 +291,19 @@ class RunChecker {
   }
 
  private:
+  void CheckWithoutAttention(const v1::ModelSpec& model) {
+    if (Attends()) return;
+    const auto report = [this](const char* path, const std::string& value) {
+      if (IsMoreParticular("model.attention.kind", path)) return;
+      ReportUnused(
+          {path, value, "without attention", "model.attention.kind", "none", "softmax or sigmoid"});
+    };
+    if (model.has_heads()) report("model.heads", Text(model.heads()));
+    if (model.attention().has_causal()) {
+      report("model.attention.causal", model.attention().causal() ? "true" : "false");
+    }
+  }
+
   // Whether `path` was written in a setting or an override, and `other` more generally.
   bool IsMoreParticular(const std::string& path, const std::string& other) const {
     return run_.sources.Find(path, run_.merged).rank > run_.sources.Find(other, run_.merged).rank;
