@@ -27,28 +27,34 @@ std::string ShareText(const Comparison& comparison, const ComparisonRow& row) {
   return absl::StrCat(Plain(percent, percent < 10 ? 1 : 0), " % of ", Quoted(baseline.label));
 }
 
-// "better on 8 of 8 seeds"; "" where neither direction is better.
-std::string WinsText(const Comparison& comparison, const ComparisonRow& row) {
-  if (comparison.better == Better::kNeither || row.pairs.all == 0) return "";
-  return absl::StrCat("better on ", row.pairs.wins, " of ", Counted(row.pairs.all, "seed"));
+// "better on 8 of 8 seeds", or of a row that is the worse one "worse on 7 of 8 seeds": how many
+// seeds agree with its direction. "" if none does, or if neither direction is better.
+std::string AgreeingText(const Comparison& comparison, const ComparisonRow& row, int toward) {
+  const bool worse = toward < 0;
+  const size_t agreeing = worse ? row.pairs.losses : row.pairs.wins;
+  if (comparison.better == Better::kNeither || agreeing == 0) return "";
+  return absl::StrCat(worse ? "worse on " : "better on ", agreeing, " of ",
+                      Counted(row.pairs.all, "seed"));
 }
 
 // Of a row that is decided or leans: which way, by how much.
 void PutDirection(const Comparison& comparison, const ComparisonRow& row, Headline* headline) {
   const auto [by, interval] = BeforeInterval(DifferenceText(comparison, row));
-  const std::string wins = WinsText(comparison, row);
+  const std::string agreeing = AgreeingText(comparison, row, headline->decision.toward);
   const bool probable = headline->decision.grade == Grade::kProbable;
   const bool leans = headline->decision.grade == Grade::kLeans;
   const absl::string_view hedge = probable ? "probably " : leans ? "leans " : "";
   if (row.by_wins) {
     headline->lead = Capitalized(
         absl::StrCat(hedge, DirectionName(headline->decision.toward, comparison.better), ":"));
-    headline->rest =
-        Together({DivergedText(row, BaselineLabel(comparison, row)), wins,
-                  row.difference.mean.defined()
-                      ? absl::StrCat(DifferenceText(comparison, row), " where both converged")
-                      : ""},
-                 "; ");
+    headline->rest = DivergedText(row, BaselineLabel(comparison, row));
+    // Where no pair converged the counts of divergences say it all.
+    if (row.difference.mean.defined()) {
+      headline->rest =
+          Together({headline->rest, agreeing,
+                    absl::StrCat(DifferenceText(comparison, row), " where both converged")},
+                   "; ");
+    }
     return;
   }
   const std::string size =
@@ -60,7 +66,7 @@ void PutDirection(const Comparison& comparison, const ComparisonRow& row, Headli
                                    ? "the same on every seed, so without an interval"
                                    : "";
   headline->rest =
-      Together({Together({interval, constant, ShareText(comparison, row)}, ", "), wins}, "; ");
+      Together({Together({interval, constant, ShareText(comparison, row)}, ", "), agreeing}, "; ");
 }
 
 // Of a row without a verdict: why, and what is known all the same.
@@ -117,7 +123,7 @@ void PutInconclusive(const Comparison& comparison, const ComparisonRow& row, Hea
   const bool seen = row.difference.mean.defined() && !row.by_wins;
   headline->rest = Together(
       {seen ? DifferenceText(comparison, row) : DivergedText(row, BaselineLabel(comparison, row)),
-       WinsText(comparison, row)},
+       AgreeingText(comparison, row, headline->decision.toward)},
       "; ");
   for (std::string text : {AdjustedText(comparison, row), NotEquivalentText(comparison, row),
                            PowerText(comparison, row)}) {
@@ -175,7 +181,9 @@ Headline HeadlineOf(const Comparison& comparison, size_t index) {
       break;
     case Grade::kEquivalent:
       headline.lead = "Equivalent:";
-      headline.rest = Together({DifferenceText(comparison, row), WinsText(comparison, row)}, "; ");
+      headline.rest = Together({DifferenceText(comparison, row),
+                                AgreeingText(comparison, row, headline.decision.toward)},
+                               "; ");
       break;
     case Grade::kProbable:
       PutDirection(comparison, row, &headline);
