@@ -61,7 +61,7 @@ uint32_t Masked(uint32_t crc);
 // masked checksum (4); little endian.
 void AppendRecord(absl::string_view data, std::string* bytes);
 
-// The columns' names. An axis that is named like another column is called "axis.NAME".
+// The columns' names. An axis that is named like another column is called "axis_NAME".
 std::vector<std::string> ColumnNames(const std::vector<std::string>& axes);
 
 }  // namespace ablate::report

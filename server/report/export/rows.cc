@@ -6,6 +6,7 @@
 #include "absl/strings/str_join.h"
 #include "nlohmann/json.hpp"
 #include "server/report/export/encoder.h"
+#include "server/report/table/comparison_tables.h"
 #include "text/csv.h"
 #include "text/decimal.h"
 
@@ -109,7 +110,7 @@ std::vector<std::string> ColumnNames(const std::vector<std::string>& axes) {
   taken.insert(std::begin(kLastColumns), std::end(kLastColumns));
   std::vector<std::string> names(std::begin(kFirstColumns), std::end(kFirstColumns));
   for (const std::string& axis : axes) {
-    names.push_back(taken.count(axis) > 0 ? absl::StrCat("axis.", axis) : axis);
+    names.push_back(taken.count(axis) > 0 ? AxisColumn(axis) : axis);
   }
   names.insert(names.end(), std::begin(kLastColumns), std::end(kLastColumns));
   return names;

@@ -404,10 +404,12 @@ std::string AxisTitle(const std::string& axis) {
   const bool taken = std::any_of(std::begin(kFirstFields), std::end(kFirstFields), is_axis) ||
                      std::any_of(std::begin(kFields), std::end(kFields), is_axis) ||
                      std::any_of(std::begin(kLastFields), std::end(kLastFields), is_axis);
-  return taken ? absl::StrCat("axis_", axis) : axis;
+  return taken ? AxisColumn(axis) : axis;
 }
 
 }  // namespace
+
+std::string AxisColumn(const std::string& axis) { return absl::StrCat("axis_", axis); }
 
 Table DataTable(const Comparison& comparison) {
   Table table;

@@ -31,6 +31,9 @@ Table WindowTable(const Comparison& comparison, const RowWindows& windows);
 // names, and an axis of such a name is called axis_NAME. docs/comparison.md lists them.
 Table DataTable(const Comparison& comparison);
 
+// Returns the title of an axis whose own name another column has: axis_NAME.
+std::string AxisColumn(const std::string& axis);
+
 // Main effects, then interactions, of crossed axes; without columns where there are none.
 Table FactorialTable(const Comparison& comparison);
 

@@ -47,7 +47,7 @@ TEST(CsvTest, QuotesWhatWouldBreakALine) {
 
 TEST(CsvTest, NamesAnAxisApartFromTheOtherColumns) {
   EXPECT_THAT(ColumnNames({"seed", "lr"}),
-              ElementsAre("cell", "axis.seed", "lr", "seed", "run", "key", "step", "value"));
+              ElementsAre("cell", "axis_seed", "lr", "seed", "run", "key", "step", "value"));
 }
 
 TEST(CsvTest, NamesValuesThatAreNotFinite) {
@@ -91,7 +91,7 @@ TEST(JsonLinesTest, IsJsonWhateverTheTextsAndValues) {
     const nlohmann::json object = nlohmann::json::parse(line, nullptr, false);
     ASSERT_TRUE(object.is_object()) << line;
     EXPECT_EQ(object.size(), 8u);
-    EXPECT_EQ(object["axis.step"], "b");
+    EXPECT_EQ(object["axis_step"], "b");
     EXPECT_EQ(object["key"], object["a\"}"]);
     values.push_back(object["value"]);
   }
