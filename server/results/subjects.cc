@@ -26,18 +26,6 @@ absl::StatusOr<storage::DatasetRecord> DatasetOf(storage::Store* store, const st
   return std::move(found->front());
 }
 
-// As spec::ShapeOf; of a data set only what is known without reading it, if that
-// is enough.
-absl::StatusOr<engine::TaskShape> ShapeOf(storage::Store* store, const v1::TaskSpec& task,
-                                          const std::string& dataset_blob) {
-  if (spec::DatasetOf(task).name == nullptr) return spec::ShapeOf(task, {});
-  const auto dataset = DatasetOf(store, dataset_blob);
-  if (!dataset.ok()) return dataset.status();
-  const auto facts = FactsOf(store, *dataset, task.has_text());
-  if (!facts.ok()) return facts.status();
-  return spec::ShapeOf(task, *facts);
-}
-
 // The subject as its worker reads it; what it reads is added to `blobs`.
 absl::StatusOr<worker::v1::ComputationSubject> Prepare(
     storage::Store* store, const storage::AnalysisSubject& subject,
@@ -97,6 +85,16 @@ absl::StatusOr<double> WorkOf(storage::Store* store, const v1::Analysis& asked,
 
 }  // namespace
 
+absl::StatusOr<engine::TaskShape> ShapeOfTask(storage::Store* store, const v1::TaskSpec& task,
+                                              const std::string& dataset_blob) {
+  if (spec::DatasetOf(task).name == nullptr) return spec::ShapeOf(task, {});
+  const auto dataset = DatasetOf(store, dataset_blob);
+  if (!dataset.ok()) return dataset.status();
+  const auto facts = FactsOf(store, *dataset, task.has_text());
+  if (!facts.ok()) return facts.status();
+  return spec::ShapeOf(task, *facts);
+}
+
 absl::StatusOr<v1::RunSpec> SpecOf(const storage::RunRecord& run) {
   v1::RunSpec spec;
   if (spec::ReadStoredRun(run.spec, &spec)) return spec;
@@ -108,7 +106,7 @@ absl::StatusOr<AnalyzedModel> ModelOfRun(storage::Store* store, const std::strin
   if (!record.ok()) return record.status();
   const auto spec = SpecOf(*record);
   if (!spec.ok()) return spec.status();
-  const auto shape = ShapeOf(store, spec->spec().task(), record->dataset_blob);
+  const auto shape = ShapeOfTask(store, spec->spec().task(), record->dataset_blob);
   if (!shape.ok()) return shape.status();
   auto config = spec::ToEngineConfig(*spec, *shape);
   if (!config.ok()) return config.status();

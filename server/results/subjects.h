@@ -8,6 +8,7 @@
 #include "ablate/worker/v1/worker.pb.h"
 #include "absl/status/statusor.h"
 #include "server/engine/config.h"
+#include "server/engine/task.h"
 #include "server/schedule/analyses.h"
 #include "storage/records.h"
 #include "storage/store.h"
@@ -16,6 +17,11 @@ namespace ablate::results {
 
 // What a stored run trains. DATA_LOSS if it can't be read.
 absl::StatusOr<v1::RunSpec> SpecOf(const storage::RunRecord& run);
+
+// Returns what a stored run's task fixes of its model; of its data set, whose bytes are
+// `dataset_blob`, reads only what is not known. NOT_FOUND if that is gone. Blocks on the store.
+absl::StatusOr<engine::TaskShape> ShapeOfTask(storage::Store* store, const v1::TaskSpec& task,
+                                              const std::string& dataset_blob);
 
 // A model that is to be analyzed, as it is known before anything of it is read.
 struct AnalyzedModel {

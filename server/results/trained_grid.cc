@@ -1,6 +1,7 @@
 #include "server/results/trained_grid.h"
 
 #include <algorithm>
+#include <cmath>
 #include <set>
 #include <utility>
 
@@ -21,6 +22,7 @@
 #include "server/spec/field_values.h"
 #include "server/spec/fields.h"
 #include "server/spec/fingerprint.h"
+#include "server/spec/notes.h"
 #include "text/utf8.h"
 
 namespace ablate::results {
@@ -351,6 +353,7 @@ class Loader {
     cell.changed = changed_;
     cell.follows = follows_;
     cell.scored = scored_;
+    NoteHighStart(summaries, &cell);
     Describe(*run, &cell);
     grid_.input.cells.push_back(std::move(cell));
     grid_.cells.push_back(record);
@@ -409,9 +412,32 @@ class Loader {
     if (!longest.ok()) return longest.status();
     spec_hash_ = spec::ShortHash(spec::Canonical(run_spec, run.dataset_blob).RunText(0));
     scored_ = spec::ScoredData(run_spec, data, *longest);
+    uniform_ = UniformLoss(task, run.dataset_blob);
     // How many batches an evaluation has is no matter to a metric of training.
     if (!report::IsOfHeldOutData(value_.key)) scored_.erase("evaluation.batches");
     return absl::OkStatus();
+  }
+
+  // The first evaluation is that before the first step.
+  void NoteHighStart(const storage::RunSummaries& summaries, report::Cell* cell) const {
+    const auto loss = std::find_if(summaries.keys.begin(), summaries.keys.end(),
+                                   [](const auto& one) { return one.key == "eval/loss"; });
+    if (!uniform_.has_value() || loss == summaries.keys.end()) return;
+    if (loss->count == loss->nonfinite || loss->first <= *uniform_ + spec::kFarAboveUniform) return;
+    cell->high_start = loss->first;
+    cell->uniform = *uniform_;
+  }
+
+  // The loss of a uniform guess over the vocabulary; nothing if its data set is gone.
+  std::optional<double> UniformLoss(const v1::TaskSpec& task, const std::string& dataset_blob) {
+    const std::string name = absl::StrCat(spec::TaskName(task), " ", dataset_blob);
+    const auto known = vocabularies_.find(name);
+    if (!dataset_blob.empty() && known != vocabularies_.end()) return known->second;
+    const auto shape = ShapeOfTask(store_, task, dataset_blob);
+    std::optional<double> loss;
+    if (shape.ok() && shape->vocabulary > 1) loss = std::log(shape->vocabulary);
+    vocabularies_[name] = loss;
+    return loss;
   }
 
   // Characters of a data set's longest document; 0 if not known. A text that can't be read is an
@@ -488,6 +514,8 @@ class Loader {
   spec::FieldValues changed_, scored_;
   std::string spec_hash_;
   std::set<std::string> follows_;
+  std::optional<double> uniform_;
+  std::map<std::string, std::optional<double>> vocabularies_;  // uniform losses by task and data
   struct Documents {
     absl::StatusOr<DocumentLengths> lengths = DocumentLengths();
     uint32_t context = 0;  // of the first combination that has them

@@ -12,7 +12,9 @@
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_replace.h"
 #include "absl/strings/strip.h"
+#include "server/engine/config.h"
 #include "server/engine/task.h"
+#include "server/spec/experiment_analyses.h"
 #include "server/spec/field_values.h"
 #include "text/decimal.h"
 
@@ -147,6 +149,46 @@ Share ShareOf(uint64_t part, uint64_t all) {
   return {absl::StrCat(std::min(percent, 99L), " % of documents"), "are"};
 }
 
+double EmbeddingVariance(const engine::ModelConfig& model) {
+  return model.init.kind == engine::InitKind::kGpt2 ? 0.02 * 0.02 : 1;
+}
+
+// Of a weight of the head.
+double HeadVariance(const engine::ModelConfig& model) {
+  if (model.tied_head) return EmbeddingVariance(model);
+  switch (model.init.kind) {
+    case engine::InitKind::kGpt2:
+      return 0.02 * 0.02;
+    case engine::InitKind::kXavier:
+      return 2.0 / (model.width + model.vocabulary);
+    case engine::InitKind::kPytorch:
+    case engine::InitKind::kPytorchMha:
+      break;
+  }
+  return 1.0 / (3 * model.width);
+}
+
+// Mean square of what the head reads, or the least that it can be; 0 where that is not known. A
+// BatchNorm's evaluation before the first step leaves the stream as it is.
+double FeatureSquare(const engine::ModelConfig& model) {
+  const engine::NormConfig& norm = model.norm;
+  const bool post = norm.placement == engine::NormPlacement::kPost && norm.feed_forward;
+  const bool normed = norm.final || post;
+  if (normed && norm.kind == engine::NormKind::kL2) return 1.0 / model.width;
+  if (normed && norm.kind != engine::NormKind::kBatch) return 1;
+  if (!model.residual) return 0;
+  switch (model.positions) {
+    case engine::Positions::kLearned:
+      return 2 * EmbeddingVariance(model);
+    case engine::Positions::kSinusoidal:
+      return EmbeddingVariance(model) + 0.5;
+    case engine::Positions::kNone:
+    case engine::Positions::kRotary:
+      break;
+  }
+  return EmbeddingVariance(model);
+}
+
 }  // namespace
 
 std::vector<std::string> ExtraChanges(const std::vector<AxisPlan>& axes, const v1::BaseSpec& base) {
@@ -197,6 +239,30 @@ std::vector<std::string> SharedRuns(const std::vector<ResolvedCell>& cells) {
   const std::string more =
       shared == 1 ? "" : absl::StrCat(", and ", text::Grouped(shared - 1), " more cells likewise");
   return {absl::StrCat(example, " are one run, trained once", more)};
+}
+
+std::vector<std::string> StartNotes(const std::vector<v1::SettingParameters>& parameters,
+                                    const std::vector<engine::RunConfig>& configs) {
+  constexpr size_t kNamed = 4;
+  std::vector<std::string> named;
+  size_t high = 0;
+  for (size_t i = 0; i < configs.size(); ++i) {
+    const engine::ModelConfig& model = configs[i].model;
+    // Scores of variance s² have a loss of about s²/2 above the uniform one, up to s = √(2 ln V).
+    const double variance = model.width * FeatureSquare(model) * HeadVariance(model);
+    if (variance / 2 <= kFarAboveUniform || ++high > kNamed) continue;
+    const std::string name = NameOfSetting(parameters[i]);
+    named.push_back(absl::StrCat(
+        name.empty() ? "" : absl::StrCat(name, " "), "(scores with a deviation of about ",
+        text::ShortestDecimal(std::round(10 * std::sqrt(variance)) / 10), ", ln V = ",
+        text::ShortestDecimal(std::round(100 * std::log(model.vocabulary)) / 100), ")"));
+  }
+  if (high == 0) return {};
+  if (high > kNamed) named.push_back(absl::StrCat(high - kNamed, " more settings"));
+  return {absl::StrCat(
+      "the loss before the first step will be far above ln V, that of a uniform guess, which may "
+      "decide a comparison: ",
+      absl::StrJoin(named, ", "), "; init.kind gpt2 begins near it")};
 }
 
 std::vector<std::string> TextNotes(const std::vector<ResolvedCell>& cells,

@@ -37,6 +37,16 @@ std::vector<std::string> CutNotes(const std::vector<ResolvedCell>& cells, const 
 std::vector<std::string> TextNotes(const std::vector<ResolvedCell>& cells,
                                    const Datasets& datasets);
 
+// A loss before the first step is far above that of a uniform guess, ln of the vocabulary's size,
+// if it is more than so many nats above it.
+inline constexpr double kFarAboveUniform = 1;
+
+// "the loss before the first step will be far above …: head=tied": settings whose initial scores
+// are so large, as far as the model's initial values and its last norm tell. `configs` are one a
+// setting, as `parameters`.
+std::vector<std::string> StartNotes(const std::vector<v1::SettingParameters>& parameters,
+                                    const std::vector<engine::RunConfig>& configs);
+
 }  // namespace ablate::spec
 
 #endif  // ABLATE_SERVER_SPEC_NOTES_H_

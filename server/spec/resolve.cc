@@ -188,6 +188,7 @@ class Resolver {
     add(ExtraChanges(grid_.axes, resolution_.spec.base()));
     add(ParameterMismatches(grid_.axes, resolution_.parameters));
     add(SharedRuns(resolution_.cells));
+    add(StartNotes(resolution_.parameters, resolution_.configs));
     add(CutNotes(resolution_.cells, datasets_));
     add(TextNotes(resolution_.cells, datasets_));
     NameDatasets();

@@ -87,6 +87,17 @@ TEST(TrainedGridTest, TellsWhatEachCellCameTo) {
   EXPECT_EQ(grid.input.cells[3].seed, 1u);
 }
 
+TEST(TrainedGridTest, TellsWhichRunsStartFarAboveAUniformGuess) {
+  StoredGrid stored(absl::StrCat(SmallGrid(1), kPlacementAxis));
+  const double uniform = std::log(22);  // of the vocabulary: 20 keys and two tokens more
+  stored.Finish("pre-s1", Evals(uniform + .9, 2));
+  stored.Finish("post-s1", Evals(uniform + 1.1, 2));
+  const TrainedGrid grid = Loaded(stored);
+  EXPECT_EQ(grid.input.cells[0].high_start, std::nullopt);
+  EXPECT_EQ(grid.input.cells[1].high_start, uniform + 1.1);
+  EXPECT_EQ(grid.input.cells[1].uniform, uniform);
+}
+
 TEST(TrainedGridTest, ACancelledRunHasEnded) {
   StoredGrid stored(absl::StrCat(SmallGrid(3), kPlacementAxis));
   ASSERT_TRUE(stored.store()->CancelExperiment(stored.experiment()).ok());

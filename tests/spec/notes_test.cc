@@ -140,6 +140,29 @@ TEST(NotesTest, ListsOnlyTheFirstOfManySizes) {
   EXPECT_THAT(notes[0], ::testing::EndsWith(", …"));
 }
 
+TEST(NotesTest, SaysWhichSettingsStartFarAboveAUniformGuess) {
+  const auto notes = [](const std::string& model) {
+    v1::ExperimentSpec spec = FromText(absl::StrCat(
+        "name: 'start' base { task { documents { dataset: 'names' } } model { width: 16 ", model,
+        " } }"));
+    AddSettings("head", {{"own", {}}, {"tied", {{"model.tied_head", "true"}}}}, &spec);
+    std::vector<std::string> of_start;
+    for (const std::string& note : Resolved(spec).notes) {
+      if (note.find("before the first step") != std::string::npos) of_start.push_back(note);
+    }
+    return of_start;
+  };
+  EXPECT_THAT(
+      notes(""),
+      ElementsAre("the loss before the first step will be far above ln V, that of a uniform "
+                  "guess, which may decide a comparison: head=tied (scores with a deviation "
+                  "of about 4, ln V = 3.3); init.kind gpt2 begins near it"));
+  EXPECT_THAT(notes("init { kind: gpt2 }"), IsEmpty());
+  EXPECT_THAT(notes("norm { kind: l2 }"), IsEmpty()) << "what the head reads has length 1";
+  EXPECT_THAT(notes("init { kind: xavier } norm { final: false }"),
+              ElementsAre(::testing::HasSubstr("head=tied (scores with a deviation of about 5.7")));
+}
+
 TEST(NotesTest, CountsCellsThatAreOneRun) {
   v1::ExperimentSpec spec = SmallSpec();
   spec.mutable_seeds()->set_count(3);

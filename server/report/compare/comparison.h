@@ -51,6 +51,10 @@ struct Cell {
   std::optional<double> value;
   // Likewise ComparisonInput::choice_key, where that is another metric.
   std::optional<double> choice;
+  // Evaluation loss before the first step, set only if it is far above `uniform`, the loss of a
+  // uniform guess (ln of the vocabulary's size); in nats.
+  std::optional<double> high_start;
+  double uniform = 0;
   std::optional<int64_t> parameters;
   std::optional<double> device_seconds;
   double contended_seconds = 0;  // of device_seconds, while other work had the core

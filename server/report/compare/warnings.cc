@@ -336,6 +336,30 @@ Warnings TunedOnSameSeed(const Facts& facts) {
                 parts);
 }
 
+// A run that begins with confident errors spends its first steps on them: a difference at the end
+// may be what is left of that.
+Warnings HighStarts(const Facts& facts) {
+  Parts parts;
+  for (size_t i = 0; i < facts.comparison.rows.size(); ++i) {
+    size_t count = 0;
+    double sum = 0, uniform = 0;
+    for (const Cell* cell : facts.grid.rows[i].cells) {
+      if (cell == nullptr || !cell->high_start.has_value()) continue;
+      ++count;
+      sum += *cell->high_start;
+      uniform = cell->uniform;
+    }
+    if (count == 0) continue;
+    parts.push_back(absl::StrCat(Quoted(facts.comparison.rows[i].label), " ",
+                                 Plain(sum / static_cast<double>(count), 1), " against ",
+                                 Plain(uniform, 1)));
+  }
+  return Spoken(WarningKind::kHighStart,
+                "the loss before the first step is far above that of a uniform guess, so that a "
+                "difference may be due to initial values (model.init.kind, model.tied_head): ",
+                parts);
+}
+
 struct Check {
   WarningKind kind;
   absl::string_view name;
@@ -362,6 +386,7 @@ constexpr Check kChecks[] = {
     {WarningKind::kGridEdge, "a tuned value at the edge of its grid", GridEdges},
     {WarningKind::kOtherCandidates, "tuned over other values", OtherCandidates},
     {WarningKind::kTunedOnSameSeed, "a choice made on the run it is judged by", TunedOnSameSeed},
+    {WarningKind::kHighStart, "a start far above a uniform guess", HighStarts},
 };
 
 }  // namespace

@@ -32,6 +32,7 @@ enum class WarningKind {
   kSeveralExperiments,
   kNotPositive,
   kOtherCandidates,
+  kHighStart,
 };
 
 struct Warning {

@@ -68,6 +68,19 @@ TEST(FindWarningsTest, NamesDamagedRuns) {
                           "and run r13: its summaries are damaged"));
 }
 
+TEST(FindWarningsTest, SaysWhatStartsFarAboveAUniformGuess) {
+  ComparisonInput input = Sound();
+  for (Cell& cell : input.cells) {
+    if (cell.labels[0] != "post") continue;
+    cell.high_start = cell.seed % 2 == 0 ? 20.5 : 21.5;
+    cell.uniform = 3.296;
+  }
+  EXPECT_THAT(Texts(input, WarningKind::kHighStart),
+              ElementsAre("the loss before the first step is far above that of a uniform guess, so "
+                          "that a difference may be due to initial values (model.init.kind, "
+                          "model.tied_head): “post” 21.0 against 3.3"));
+}
+
 TEST(FindWarningsTest, RunsThatGoOnAreNoFault) {
   ComparisonInput input = Sound();
   for (size_t i = 14; i < 24; ++i) {
@@ -282,7 +295,7 @@ TEST(FindWarningsTest, SaysWhenATunedValueWasChosenOnItsOwnRun) {
 
 TEST(WarningNameTest, NamesEachKindOnce) {
   std::set<absl::string_view> names;
-  for (int i = 0; i <= static_cast<int>(WarningKind::kOtherCandidates); ++i) {
+  for (int i = 0; i <= static_cast<int>(WarningKind::kHighStart); ++i) {
     const absl::string_view name = WarningName(static_cast<WarningKind>(i));
     EXPECT_NE(name, "");
     EXPECT_TRUE(names.insert(name).second) << name;
