@@ -175,7 +175,7 @@ Action DefineFigure(Command* command) {
       "[gradient, of gradient/block.0 and so on]; of an analysis LABEL/NUMBER. In landscape,\n"
       "eigenvalues, matrix and trajectory it is an analysis's label [loss_landscape, spectrum, "
       "cka,\n"
-      "trajectory].\n"
+      "trajectory; if no analysis has that label, every label that the kind can draw].\n"
       "docs/figures.md says what each kind shows.\n\n"
       "Examples:\n  ablate figure names-norm forest -o forest.pdf\n"
       "  ablate figure names-norm loss -o loss.svg --width double --csv\n"

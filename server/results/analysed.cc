@@ -12,11 +12,13 @@
 #include "proto/reflect/read.h"
 #include "proto/reflect/text.h"
 #include "server/engine/safetensors.h"
+#include "server/report/compare/wording.h"
 #include "server/report/figure/style.h"
 #include "server/rpc/blob_streams.h"
 #include "server/rpc/errors.h"
 #include "server/rpc/limits.h"
 #include "server/spec/analysis.h"
+#include "text/clean.h"
 #include "text/decimal.h"
 
 namespace ablate::results {
@@ -43,6 +45,21 @@ std::string DrawnText(const figure::Kind& kind) {
     if (std::find(names.begin(), names.end(), name) == names.end()) names.push_back(name);
   }
   return absl::StrJoin(names, " or ");
+}
+
+// The command that makes what a figure draws, of a run that it shows: for an analysis that lacks
+// it.
+std::string MapsCommand(const ComparedGrid& compared, const std::string& label) {
+  std::string cell = "CELL";
+  for (const std::vector<ChosenRun>& row : compared.chosen) {
+    const auto converged =
+        std::find_if(row.begin(), row.end(), [](const ChosenRun& run) { return !run.diverged; });
+    if (converged == row.end()) continue;
+    cell = compared.grid.cells[converged->cell].name;
+    break;
+  }
+  return absl::StrCat("`ablate analyze attention ", compared.grid.record.id, "/", cell, " ",
+                      kMapOptions, " --label ", label, "-maps`");
 }
 
 }  // namespace
@@ -195,6 +212,18 @@ std::vector<std::string> LabelledResults::LabelsOf(const std::string& analysis) 
   return labels;
 }
 
+std::vector<std::string> LabelledResults::DefaultLabels(const figure::Kind& kind) const {
+  const std::string name(kind.key);
+  if (labels_.count(name) > 0) return {name};
+  std::vector<std::string> labels = LabelsFor(kind);
+  if (!labels.empty()) return labels;
+  // Why one that the kind draws has nothing to draw is told by Read.
+  for (const auto& [label, one] : labels_) {
+    if (Draws(kind, spec::KindName(one.asked.analysis()))) return {label};
+  }
+  return {name};
+}
+
 absl::StatusOr<const LabelledResults::Label*> LabelledResults::Find(
     const figure::Kind& kind, const std::string& label) const {
   std::vector<std::string> drawn;
@@ -203,7 +232,8 @@ absl::StatusOr<const LabelledResults::Label*> LabelledResults::Find(
   }
   const std::string allowed =
       drawn.empty()
-          ? absl::StrCat("none yet: `ablate analyze` makes one of ", DrawnText(kind))
+          ? absl::StrCat("none yet: `ablate analyze` makes one of ", DrawnText(kind),
+                         Draws(kind, "attention") ? absl::StrCat(", that with ", kMapOptions) : "")
           : absl::StrCat("a label of ", DrawnText(kind), ": ", absl::StrJoin(drawn, ", "));
   const auto found = labels_.find(label);
   if (found == labels_.end()) {
@@ -255,6 +285,21 @@ absl::Status LabelledResults::ReadArrays(const One& one, const figure::ArrayForm
   return absl::OkStatus();
 }
 
+absl::Status LabelledResults::NoneDrawn(const ComparedGrid& compared, const Label& results,
+                                        const std::string& label) {
+  std::vector<std::string> cells;
+  for (const storage::CellRecord& cell : compared.grid.cells) {
+    if (results.runs.count(cell.run) > 0) cells.push_back(cell.name);
+  }
+  constexpr size_t kNamed = 4;
+  const std::vector<std::string>& tuned = compared.comparison.tuned_axes;
+  return absl::FailedPreconditionError(absl::StrCat(
+      "key: the analysis ", text::CleanText(label), " is there of ",
+      report::Enumerated(cells, kNamed), " only; drawn are runs that converged",
+      tuned.empty() ? ""
+                    : absl::StrCat(" at their setting's chosen ", absl::StrJoin(tuned, " and "))));
+}
+
 absl::StatusOr<figure::Analysed> LabelledResults::Read(const ComparedGrid& compared,
                                                        const figure::Kind& kind,
                                                        const std::string& label,
@@ -266,13 +311,16 @@ absl::StatusOr<figure::Analysed> LabelledResults::Read(const ComparedGrid& compa
   figure::Analysed analysed;
   analysed.form = FormOf(kind, results);
   if (analysed.form == nullptr) {
-    return absl::FailedPreconditionError(
-        absl::StrCat("key: ", reflect::Quoted(label), " has none of the arrays that the kind ",
-                     kind.name, " draws; those of attention are maps of a prompt, ",
-                     "`--prompt … --set maps=[model]` or layers"));
+    const bool attention = spec::KindName(results.asked.analysis()) == "attention";
+    return absl::FailedPreconditionError(absl::StrCat(
+        "key: ", reflect::Quoted(label), " has none of the arrays that the kind ", kind.name,
+        " draws",
+        attention ? absl::StrCat(": it has no maps; ", MapsCommand(compared, label), " makes some")
+                  : ""));
   }
   analysed.options = OptionsOf(results.asked.analysis());
   analysed.inputs = InputsText(results.asked.inputs());
+  analysed.prompt = results.asked.inputs().prompt();
   const std::vector<size_t> styles = figure::StyleIndices(compared.comparison);
   std::set<uint32_t> steps;
   size_t held = 0;
@@ -304,7 +352,8 @@ absl::StatusOr<figure::Analysed> LabelledResults::Read(const ComparedGrid& compa
     }
     analysed.settings.push_back(std::move(setting));
   }
-  if (any || !step.has_value() || steps.empty()) return analysed;
+  if (any) return analysed;
+  if (!step.has_value() || steps.empty()) return NoneDrawn(compared, results, label);
   return rpc::InvalidField(
       "step",
       absl::StrCat("no run that converged has ", reflect::Quoted(label), " at step ", *step),

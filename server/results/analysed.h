@@ -10,6 +10,7 @@
 
 #include "ablate/v1/analysis.pb.h"
 #include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
 #include "server/report/figure/kinds.h"
 #include "server/results/compare.h"
 #include "server/results/series.h"
@@ -19,6 +20,8 @@ namespace ablate::results {
 
 // The options that are set, by their names, as people write them.
 std::map<std::string, std::vector<std::string>> OptionsOf(const v1::AnalysisKind& kind);
+// Options of `ablate analyze attention` with which it has maps, as a shell reads them.
+inline constexpr absl::string_view kMapOptions = "--prompt TEXT --set 'maps=[model]'";
 // What is read, as people say it: "at most 20,000 held-out tokens". Inputs are resolved.
 std::string InputsText(const v1::AnalysisInputs& inputs);
 
@@ -31,15 +34,19 @@ class LabelledResults {
 
   // Labels of analyses with an array that the kind draws, ascending.
   std::vector<std::string> LabelsFor(const figure::Kind& kind) const;
+  // What a figure of the kind draws if no label is asked for: the label that the kind is called by,
+  // or if no analysis has it LabelsFor; never empty.
+  std::vector<std::string> DefaultLabels(const figure::Kind& kind) const;
   // Labels of analyses of this kind, such as gradient_flow, ascending.
   std::vector<std::string> LabelsOf(const std::string& analysis) const;
 
   // What the kind draws of `label`: of each row's converged runs, or the one of the lowest seed
   // that has it, at the checkpoint of `step`, or without one at each run's last that was analysed.
   // INVALID_ARGUMENT in field `key`, naming labels, if there is no such label, or it is another
-  // kind's; in `step` if no run has it there. FAILED_PRECONDITION if the analysis lacks what is
-  // drawn; DATA_LOSS if its arrays are damaged or not what its kind has; RESOURCE_EXHAUSTED if
-  // there are more than kMaxArrayValues. Blocks on the store.
+  // kind's; in `step` if no run has it there. FAILED_PRECONDITION in `key` if the analysis lacks
+  // what is drawn, or only runs that are not drawn have it; DATA_LOSS if its arrays are damaged or
+  // not what its kind has; RESOURCE_EXHAUSTED if there are more than kMaxArrayValues. Blocks on the
+  // store.
   absl::StatusOr<figure::Analysed> Read(const ComparedGrid& compared, const figure::Kind& kind,
                                         const std::string& label, std::optional<uint32_t> step,
                                         const Cancelled& cancelled) const;
@@ -58,6 +65,9 @@ class LabelledResults {
   explicit LabelledResults(storage::Store* store) : store_(store) {}
   // The first of the kind's forms that an analysis of the label has; null if none has any.
   static const figure::ArrayForm* FormOf(const figure::Kind& kind, const Label& label);
+  // Of a label whose runs with the analysis are none of those that rows show.
+  static absl::Status NoneDrawn(const ComparedGrid& compared, const Label& results,
+                                const std::string& label);
   absl::StatusOr<const Label*> Find(const figure::Kind& kind, const std::string& label) const;
   // Fills in what the form names.
   absl::Status ReadArrays(const One& one, const figure::ArrayForm& form, const Cancelled& cancelled,

@@ -108,7 +108,8 @@ std::vector<std::string> ChosenOptions(const v1::AnalysisKind& written) {
   return chosen;
 }
 
-// "Read: at most 20,000 held-out tokens. Set: site embedding; seed 3."
+// "Read: at most 20,000 held-out tokens. Set: site embedding; seed 3." Of attention without maps
+// also how to have some.
 std::string HowText(const spec::AskedAnalysis& entry) {
   v1::AnalysisInputs inputs = entry.inputs;
   spec::Problems problems;
@@ -121,6 +122,11 @@ std::string HowText(const spec::AskedAnalysis& entry) {
   if (entry.seed != 0) chosen.push_back(absl::StrCat("seed ", entry.seed));
   if (!chosen.empty()) {
     sentences.push_back(absl::StrCat("Set: ", absl::StrJoin(chosen, "; "), "."));
+  }
+  if (entry.analysis.has_attention() && entry.analysis.attention().maps().empty()) {
+    sentences.push_back(absl::StrCat("Its maps are drawn where they are asked for: ablate analyze "
+                                     "attention EXP/CELL ",
+                                     kMapOptions, " --label ", entry.label, "-maps."));
   }
   return absl::StrJoin(sentences, " ");
 }

@@ -8,6 +8,7 @@
 #include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "absl/strings/strip.h"
 #include "proto/reflect/text.h"
 #include "server/report/compare/metric_names.h"
@@ -16,6 +17,7 @@
 #include "server/report/figure/kinds.h"
 #include "server/report/figure/layout.h"
 #include "server/report/figure/render.h"
+#include "server/report/figure/stack.h"
 #include "server/report/figure/style.h"
 #include "server/results/analysed.h"
 #include "server/results/depth.h"
@@ -232,8 +234,9 @@ absl::Status ReadAtLastStep(storage::Store* store, const ComparedGrid& compared,
   if (plan->kind->reads == figure::Reads::kAnalysis) {
     auto analysed = results.Read(compared, *plan->kind, plan->input.key, std::nullopt, cancelled);
     // Arrays that can't be read leave the rest of the page as it is.
-    const bool unread = absl::IsResourceExhausted(analysed.status()) ||
-                        absl::IsDataLoss(analysed.status()) || absl::IsNotFound(analysed.status());
+    const bool unread =
+        absl::IsResourceExhausted(analysed.status()) || absl::IsDataLoss(analysed.status()) ||
+        absl::IsNotFound(analysed.status()) || absl::IsFailedPrecondition(analysed.status());
     if (unread) plan->unread = analysed.status();
     if (!analysed.ok()) return unread ? absl::OkStatus() : analysed.status();
     plan->input.analysed = *std::move(analysed);
@@ -298,6 +301,32 @@ html::Figure DrawPlan(const Plan& plan, const std::string& prefix) {
   return figure;
 }
 
+// The label that is asked for, or all that the kind draws by default below each other.
+absl::StatusOr<figure::Drawing> DrawLabels(storage::Store* store, const ComparedGrid& compared,
+                                           const figure::Kind& kind, const FigureOptions& options,
+                                           const Cancelled& cancelled, figure::Input input) {
+  const auto results = LabelledResults::Load(store, compared.grid.record.id);
+  if (!results.ok()) return results.status();
+  const std::vector<std::string> labels =
+      options.key.empty() ? results->DefaultLabels(kind) : std::vector<std::string>{options.key};
+  if (labels.size() > figure::kMaxStacked) {
+    return rpc::InvalidField(
+        "key", absl::StrCat("it is missing, and ", labels.size(), " analyses can be drawn"),
+        absl::StrCat("one of ", absl::StrJoin(labels, ", ")));
+  }
+  std::vector<figure::LabelledDrawing> drawings;
+  for (const std::string& label : labels) {
+    auto analysed = results->Read(compared, kind, label, options.step, cancelled);
+    if (!analysed.ok()) return analysed.status();
+    input.key = label;
+    input.analysed = *std::move(analysed);
+    auto drawing = figure::Draw(kind, input);
+    if (!drawing.ok()) return drawing.status();
+    drawings.push_back({label, *std::move(drawing)});
+  }
+  return figure::Stack(std::move(drawings));
+}
+
 }  // namespace
 
 absl::StatusOr<figure::Drawing> DrawFigure(storage::Store* store, const ComparedGrid& compared,
@@ -329,11 +358,7 @@ absl::StatusOr<figure::Drawing> DrawFigure(storage::Store* store, const Compared
     input.depth = *std::move(depth);
   }
   if (kind.reads == figure::Reads::kAnalysis) {
-    const auto results = LabelledResults::Load(store, compared.grid.record.id);
-    if (!results.ok()) return results.status();
-    auto analysed = results->Read(compared, kind, input.key, options.step, cancelled);
-    if (!analysed.ok()) return analysed.status();
-    input.analysed = *std::move(analysed);
+    return DrawLabels(store, compared, kind, options, cancelled, std::move(input));
   }
   auto drawing = figure::Draw(kind, input);
   if (absl::IsFailedPrecondition(drawing.status()) && DrawsCurves(kind) && !options.key.empty()) {

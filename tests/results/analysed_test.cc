@@ -199,9 +199,47 @@ TEST_F(LabelledResultsTest, NameTheLabelsThatThereAre) {
 
 TEST_F(LabelledResultsTest, SayWhichMapsAttentionNeeds) {
   Train();
+  EXPECT_THAT(Error("matrix", ""),
+              HasSubstr("one of cka or attention, that with --prompt TEXT --set 'maps=[model]'"));
   Analyse("pre-s1", "attention", "attention {}", {{"entropy", .5}},
           {Array("entropy", {"block", "head"}, {1, 2}, {.5, .5})});
-  EXPECT_THAT(Error("matrix", "attention"), HasSubstr("maps=[model]"));
+  for (const char* key : {"", "attention"}) {
+    EXPECT_THAT(Error("matrix", key),
+                HasSubstr(absl::StrCat("`ablate analyze attention ", grid_.experiment(),
+                                       "/pre-s1 --prompt TEXT --set 'maps=[model]' --label "
+                                       "attention-maps` makes some")));
+  }
+}
+
+TEST_F(LabelledResultsTest, AreDrawnUnderOtherLabelsIfTheKindsOwnIsNotThere) {
+  Train();
+  Landscape("pre-s1", "slice-source", 3);
+  EXPECT_THAT(Draw("landscape", "")->csv, HasSubstr("slice-source,pre,,,1,1,"));
+  Analyse("pre-s1", "slice-filter", "loss_landscape { direction: filter directions: 4 }",
+          {{"loss", 2}},
+          {Array("losses", {"direction", "alpha"}, {1, 3}, {4, 2, 4}),
+           Array("alphas", {"alpha"}, {3}, {-1, 0, 1})});
+  const auto both = Draw("landscape", "");
+  ASSERT_TRUE(both.ok()) << both.status();
+  EXPECT_THAT(both->csv,
+              AllOf(HasSubstr("slice-filter,pre,,,1,2,"), HasSubstr("slice-source,pre,,,1,1,")));
+  Landscape("pre-s1", "loss_landscape", 5);
+  EXPECT_THAT(Draw("landscape", "")->csv, Not(HasSubstr("slice")));
+}
+
+TEST_F(LabelledResultsTest, SayWhichRunsHaveThemIfNoneOfTheseIsDrawn) {
+  Train();
+  Landscape("post-s2", "sharp", 3);
+  constexpr char kWhy[] =
+      "the analysis sharp is there of post-s2 only; drawn are runs that converged";
+  EXPECT_THAT(Error("landscape", "sharp"), HasSubstr(kWhy));
+  const auto figures = ReportFigures(grid_.store(), Compared(), "e1-", kNever);
+  ASSERT_TRUE(figures.ok()) << figures.status();
+  std::vector<std::string> missing;
+  for (const html::Figure& figure : *figures) {
+    if (figure.name.rfind("landscape", 0) == 0) missing.push_back(figure.missing);
+  }
+  EXPECT_THAT(missing, ElementsAre(absl::StrCat("Not drawn: ", kWhy, ".")));
 }
 
 // A worker may write anything.

@@ -52,6 +52,7 @@ struct Analysed {
   const ArrayForm* form = nullptr;  // one of the kind's; null where nothing was read
   std::map<std::string, std::vector<std::string>> options;  // of the analysis, as people write them
   std::string inputs;  // what it read: "at most 2,000 held-out tokens"
+  std::string prompt;  // the text, if it read one: UTF-8
   std::vector<AnalysedSetting> settings;
 };
 

@@ -2,7 +2,10 @@
 
 #include <algorithm>
 #include <cmath>
+#include <functional>
+#include <string>
 #include <utility>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
@@ -98,6 +101,29 @@ void AddFrame(const Panel& panel, Figure* figure) {
   }
 }
 
+// Leaves every second, fifth, tenth, … tick, as few as it takes for labels not to touch.
+// `extent_of` is how many inches a label takes along the axis, which has so many in all.
+void ThinTicks(double inches, const std::function<double(const std::string&)>& extent_of,
+               Axis* axis) {
+  constexpr double kApart = 0.02;  // inches
+  const double unit = inches / (axis->high - axis->low);
+  const std::vector<Tick> all = std::move(axis->ticks);
+  const auto fits = [&](size_t stride) {
+    for (size_t i = stride; i < all.size(); i += stride) {
+      const Tick &one = all[i - stride], &next = all[i];
+      const double room = std::abs(next.at - one.at) * unit;
+      if ((extent_of(one.label) + extent_of(next.label)) / 2 + kApart > room) return false;
+    }
+    return true;
+  };
+  size_t stride = 1;
+  for (const size_t wider : {2, 5, 10, 20, 50, 100, 200}) {
+    if (!fits(stride)) stride = wider;
+  }
+  axis->ticks.clear();
+  for (size_t i = 0; i < all.size(); i += stride) axis->ticks.push_back(all[i]);
+}
+
 void BlankLabels(Axis* axis) {
   for (Tick& tick : axis->ticks) tick.label.clear();
 }
@@ -166,6 +192,12 @@ absl::StatusOr<Figure> DrawMaps(const std::vector<MapPanel>& panels, const Color
     panel.bottom = panel.top - layout.side;
     panel.x = map.x;
     panel.y = map.y;
+    constexpr double kHeight = 0.8 * kLabelSize * kPoint;  // of a label that reaches above its line
+    ThinTicks(
+        layout.side, [](const std::string& label) { return TextWidth(label, kLabelSize); },
+        &panel.x);
+    ThinTicks(
+        layout.side, [](const std::string&) { return kHeight; }, &panel.y);
     // Numbers stand at the left column and below the lowest panels.
     if (i + layout.columns < panels.size()) BlankLabels(&panel.x);
     if (column > 0) BlankLabels(&panel.y);

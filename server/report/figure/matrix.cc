@@ -16,12 +16,13 @@
 #include "server/report/figure/kinds.h"
 #include "server/report/figure/map_panels.h"
 #include "server/report/figure/style.h"
+#include "text/clean.h"
 
 namespace ablate::figure {
 namespace {
 
 constexpr double kNone = std::numeric_limits<double>::quiet_NaN();
-constexpr size_t kMostTicks = 10;
+constexpr char kBoundary[] = "|", kSpace[] = "·", kLineFeed[] = "¶";  // as ticks show them
 
 constexpr ArrayForm kForms[] = {{"cka", "cka", "representation,other", "", "", false},
                                 {"attention", "model_map", "query,key", "", "", false},
@@ -75,19 +76,40 @@ std::vector<std::string> SiteNames(const Input& input, size_t sites) {
 
 bool HasDefaultSites(const Input& input) { return OptionOf(input.analysed, "sites").empty(); }
 
-// A tick in the middle of each cell, or of every second, fifth, … one. `first` is the number of the
-// first; `down` has it at the top.
-Axis CellsAxis(size_t cells, size_t first, bool down) {
+// The characters of the prompt, behind the boundary token if the model reads one. Empty if they are
+// not as many as the tokens, or if there is no prompt.
+std::vector<std::string> CharactersOf(const Input& input, size_t tokens) {
+  std::vector<std::string> characters;
+  for (absl::string_view rest = input.analysed.prompt; !rest.empty();) {
+    const absl::string_view before = rest;
+    const char32_t code = text::TakeCharacter(&rest);
+    characters.push_back(code == U' ' ? kSpace
+                         : code == U'\n'
+                             ? kLineFeed
+                             : text::CleanText(before.substr(0, before.size() - rest.size())));
+  }
+  if (characters.empty()) return {};
+  if (characters.size() + 1 == tokens) characters.insert(characters.begin(), kBoundary);
+  return characters.size() == tokens ? characters : std::vector<std::string>();
+}
+
+// What the cells of an axis are called: characters, or numbers.
+std::vector<std::string> CellNames(const Input& input, size_t cells) {
+  std::vector<std::string> names;
+  if (!IsCka(input)) names = CharactersOf(input, cells);
+  const size_t first = IsCka(input) && HasDefaultSites(input) ? 0 : 1;
+  while (names.size() < cells) names.push_back(absl::StrCat(names.size() + first));
+  return names;
+}
+
+// A tick in the middle of each cell; `down` has the first at the top.
+Axis CellsAxis(const std::vector<std::string>& names, bool down) {
   Axis axis;
   axis.low = 0;
-  axis.high = static_cast<double>(cells);
-  size_t stride = 1;
-  for (const size_t wider : {2, 5, 10, 20, 50, 100, 200}) {
-    if ((cells + stride - 1) / stride > kMostTicks) stride = wider;
-  }
-  for (size_t i = 0; i < cells; i += stride) {
+  axis.high = static_cast<double>(names.size());
+  for (size_t i = 0; i < names.size(); ++i) {
     const double at = static_cast<double>(i) + 0.5;
-    axis.ticks.push_back({down ? axis.high - at : at, absl::StrCat(i + first)});
+    axis.ticks.push_back({down ? axis.high - at : at, names[i]});
   }
   return axis;
 }
@@ -116,10 +138,10 @@ MapPanel PanelOf(const Input& input, const Square& square, Found* found) {
   panel.label = square.setting->label;
   if (square.seed->shape.size() > 2) absl::StrAppend(&panel.label, ", block.", square.block);
   panel.color = StyleOf(square.setting->style).text;
-  const size_t first = cka && HasDefaultSites(input) ? 0 : 1;
-  panel.x = CellsAxis(square.side, first, false);
+  const std::vector<std::string> names = CellNames(input, square.side);
+  panel.x = CellsAxis(names, false);
   // Sites go up as blocks do; queries go down as text does.
-  panel.y = CellsAxis(square.side, first, !cka);
+  panel.y = CellsAxis(names, !cka);
   for (size_t i = 0; i <= square.side; ++i) panel.x_edges.push_back(static_cast<double>(i));
   panel.y_edges = panel.x_edges;
   panel.numbers = cka;
@@ -155,6 +177,23 @@ std::string SitesText(const Input& input, size_t sites) {
   return report::Enumerated(texts, 12);
 }
 
+// "|: the boundary token, ·: a space", as far as they are shown.
+std::string SignsText(const Input& input, const std::vector<Square>& squares) {
+  const std::vector<std::string> names = CharactersOf(input, squares[0].side);
+  std::vector<std::string> texts;
+  if (names.size() == text::CountCharacters(input.analysed.prompt) + 1) {
+    texts.push_back(absl::StrCat(kBoundary, ": the boundary token"));
+  }
+  if (names.empty()) return "";
+  if (absl::StrContains(input.analysed.prompt, ' ')) {
+    texts.push_back(absl::StrCat(kSpace, ": a space"));
+  }
+  if (absl::StrContains(input.analysed.prompt, '\n')) {
+    texts.push_back(absl::StrCat(kLineFeed, ": a line feed"));
+  }
+  return absl::StrJoin(texts, ", ");
+}
+
 std::string FootnoteOf(const Input& input, const std::vector<Square>& squares, const Found& found) {
   std::vector<std::string> sentences = {absl::StrCat(
       StepsText(input.analysed), ", each setting's lowest analysed seed that converged")};
@@ -163,6 +202,9 @@ std::string FootnoteOf(const Input& input, const std::vector<Square>& squares, c
     if (!HasDefaultSites(input)) sentences.push_back(SitesText(input, squares[0].side));
   } else {
     sentences.emplace_back("mean over heads; query tokens from top to bottom");
+    if (const std::string signs = SignsText(input, squares); !signs.empty()) {
+      sentences.push_back(signs);
+    }
   }
   if (found.causal) sentences.emplace_back("white: keys that a query may not look at");
   if (found.below > 0) {

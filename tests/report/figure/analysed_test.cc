@@ -11,6 +11,7 @@
 #include "absl/strings/str_cat.h"
 #include "server/report/figure/layout.h"
 #include "server/report/figure/map_panels.h"
+#include "server/report/figure/stack.h"
 #include "server/report/figure/style.h"
 #include "tests/report/figure/example_curves.h"
 
@@ -348,6 +349,76 @@ TEST_F(AttentionMapTest, GoesDownAndIsWhiteWhereNoQueryMayLook) {
   EXPECT_THAT(Texts(), AllOf(HasSubstr("a, block.0"), HasSubstr("a, block.1"),
                              HasSubstr("white: keys that a query may not look at")));
   EXPECT_THAT(drawing.csv, HasSubstr("label,a,100,0,0,1,0,0.25\n"));
+}
+
+TEST_F(AttentionMapTest, HasTheCharactersOfThePromptAtItsAxes) {
+  const auto ticks = [this](const std::string& prompt, size_t tokens) {
+    input_.analysed.settings.clear();
+    input_.analysed.prompt = prompt;
+    Add("a", {1, tokens, tokens}, {std::vector<double>(tokens * tokens, .5)});
+    const Drawing drawing = Drawn();
+    std::string labels;
+    for (const Tick& tick : drawing.figure.panels[0].x.ticks) labels += tick.label;
+    return labels;
+  };
+  EXPECT_EQ(ticks("an é", 5), "|an·é");
+  EXPECT_THAT(Texts(), HasSubstr("|: the boundary token, ·: a space"));
+  EXPECT_EQ(ticks("a\nb", 3), "a¶b") << "a text has no boundary";
+  EXPECT_THAT(Texts(), AllOf(HasSubstr("¶: a line feed"), Not(HasSubstr("boundary"))));
+  EXPECT_EQ(ticks("abc", 5), "12345") << "not the tokens of this prompt";
+}
+
+TEST_F(AttentionMapTest, LeavesOutTicksThatWouldTouch) {
+  for (const char* label : {"a", "b", "c", "d"}) {
+    Add(label, {1, 120, 120}, {std::vector<double>(120 * 120, .5)});
+  }
+  for (const Panel& panel : Drawn().figure.panels) {
+    for (size_t i = 1; i < panel.x.ticks.size(); ++i) {
+      const Tick &left = panel.x.ticks[i - 1], &right = panel.x.ticks[i];
+      EXPECT_LT(XInches(panel, left.at) + TextWidth(left.label, kLabelSize) / 2,
+                XInches(panel, right.at) - TextWidth(right.label, kLabelSize) / 2);
+    }
+    for (size_t i = 1; i < panel.y.ticks.size(); ++i) {
+      EXPECT_GT(YInches(panel, panel.y.ticks[i - 1].at) - YInches(panel, panel.y.ticks[i].at),
+                0.8 * kLabelSize * kPoint);
+    }
+  }
+}
+
+TEST(StackTest, PutsDrawingsBelowEachOther) {
+  const auto drawing = [](const std::string& title, const std::string& head) {
+    Drawing one;
+    one.figure.title = title;
+    one.figure.height = 2;
+    one.figure.panels.resize(1);
+    one.figure.panels[0].rules.push_back({0, 0, 1, 1, kInk});
+    one.figure.texts.push_back({0, 1, title});
+    one.figure.rules.push_back({0, 0, 1, 1, kInk});
+    one.csv = absl::StrCat(head, "\n", title, ",1\n");
+    return one;
+  };
+  const auto alone = Stack({{"slice-filter", drawing("filter", "label,x")}});
+  ASSERT_TRUE(alone.ok());
+  EXPECT_EQ(alone->figure.height, 2);
+  const auto both = Stack({{"slice-filter", drawing("filter", "label,x")},
+                           {"slice-source", drawing("source", "label,x")}});
+  ASSERT_TRUE(both.ok()) << both.status();
+  EXPECT_EQ(both->csv, "label,x\nfilter,1\nsource,1\n");
+  EXPECT_EQ(both->figure.title, "filter; source");
+  EXPECT_GT(both->figure.height, 4);
+  ASSERT_EQ(both->figure.panels.size(), 2u);
+  const Panel &upper = both->figure.panels[0], &lower = both->figure.panels[1];
+  EXPECT_EQ(lower.bottom, 0);
+  EXPECT_GT(upper.bottom, 2) << "above the lower figure and its heading";
+  EXPECT_EQ(upper.rules[0].y0, upper.bottom);
+  EXPECT_EQ(both->figure.rules[0].y0, upper.bottom);
+  std::vector<std::string> texts;
+  for (const Text& text : both->figure.texts) texts.push_back(text.text);
+  EXPECT_THAT(texts, ElementsAre("filter", "slice-filter", "source", "slice-source"));
+  const auto unlike =
+      Stack({{"line", drawing("a", "label,alpha")}, {"plane", drawing("b", "label,alpha,beta")}});
+  EXPECT_THAT(std::string(unlike.status().message()),
+              HasSubstr("line and plane have different numbers and can't stand in one figure"));
 }
 
 TEST(MapPanelsTest, FitOnAPage) {
