@@ -311,6 +311,7 @@ std::vector<EntryCost> CheckAnalyzed(const v1::ExperimentSpec& spec,
                                      absl::Span<const AnalyzedSetting> settings, Problems* problems,
                                      std::vector<std::string>* notes) {
   std::vector<EntryCost> costs;
+  if (spec.analyses_size() > kMaxAnalyses) return costs;
   for (AskedAnalysis& asked : AskedAnalyses(spec)) {
     costs.push_back(CheckAgainst(std::move(asked), settings, problems, notes));
   }

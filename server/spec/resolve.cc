@@ -37,10 +37,12 @@ class Resolver {
   Resolution Run(const Overrides& overrides) {
     CheckWellFormed(resolution_.spec, &problems_);
     const bool well_formed = problems_.empty();
-    CheckExperiment(resolution_.spec, &problems_);
+    // What is wrong here says nothing of the cells, which are looked at all the same.
+    Problems apart;
+    CheckExperiment(resolution_.spec, &apart);
+    CheckAnalyses(resolution_.spec, &apart);
+    CheckAnalyzedData(&apart);
     ReadOverrides(overrides);
-    CheckAnalyses(resolution_.spec, &problems_);
-    CheckAnalyzedData();
     ReadGrid();
     CheckWriters();
     const bool small = CheckSize(grid_, resolution_.spec.limits(), &problems_);
@@ -48,9 +50,12 @@ class Resolver {
       Expand({resolution_.spec.base(), grid_, overrides_, bad_}, surroundings_, &datasets_,
              &problems_, &resolution_);
     }
+    const bool resolved = problems_.empty();
     CheckRecorded();
     CheckSampled();
-    if (problems_.empty()) CheckAnalyzedSettings();
+    if (resolved) CheckAnalyzedSettings();
+    apart.Add(problems_.Take());
+    problems_ = std::move(apart);
     Finish();
     return std::move(resolution_);
   }
@@ -109,7 +114,7 @@ class Resolver {
   }
 
   // Data sets that analyses read must be there.
-  void CheckAnalyzedData() {
+  void CheckAnalyzedData(Problems* problems) {
     for (int i = 0; i < resolution_.spec.analyses_size(); ++i) {
       const std::string& name = resolution_.spec.analyses(i).inputs().dataset();
       if (name.empty()) continue;
@@ -118,7 +123,7 @@ class Resolver {
       // Of what can't be a name it says the field and what is allowed itself.
       absl::string_view why = facts.status().message();
       absl::ConsumePrefix(&why, "dataset: ");
-      problems_.Add(absl::StrCat("analyses[", i, "].inputs.dataset"), name,
+      problems->Add(absl::StrCat("analyses[", i, "].inputs.dataset"), name,
                     why.substr(0, why.find("; allowed: ")), "a data set of the server");
     }
   }

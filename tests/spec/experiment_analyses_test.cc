@@ -81,6 +81,14 @@ TEST(ExperimentAnalysesTest, AreOneOfAllStepsWhereTheKindReadsThemTogether) {
   EXPECT_THAT(problem("", many), testing::HasSubstr("trajectory reads 65 checkpoints of a run"));
 }
 
+TEST(ExperimentAnalysesTest, AreCheckedAgainstTheModelsBesideWhatIsWrongElsewhere) {
+  v1::ExperimentSpec spec = SmallSpec();
+  spec.MergeFrom(FromText("analyses { spectrum {} at: [7] } report { primary: 'eval/los' }"));
+  EXPECT_THAT(Messages(Resolve(spec, {}, TestSurroundings())),
+              ElementsAre(::testing::StartsWith("report.primary: \"eval/los\" is no metric"),
+                          ::testing::StartsWith("analyses[0].at[0]: no checkpoint of step 7")));
+}
+
 TEST(ExperimentAnalysesTest, MayBePrimary) {
   const v1::ExperimentSpec spec = FromText("analyses { name: 'ranks' spectrum {} }");
   EXPECT_TRUE(EntryWithNumbers(spec, "ranks").has_value());
