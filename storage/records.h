@@ -246,6 +246,18 @@ struct NewAnalysis {
   std::string asked_as = {};
   std::string owner = {};
   std::string private_to = {};
+  // What it is guessed to take, in microseconds, and the group of analyses that a guess is compared
+  // with; empty: nothing is learnt of it.
+  std::string time_group = {};
+  double guessed_time = 0;
+};
+
+// What DONE analyses of a group took.
+struct AnalysisTimes {
+  uint64_t analyses = 0;
+  double device_time = 0;   // microseconds, of all together
+  double guessed_time = 0;  // of the same
+  double largest = 0;       // the largest guess among them
 };
 
 struct AnalysisRecord {

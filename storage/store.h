@@ -273,6 +273,11 @@ class Store final : public LeaseStore {
   // here must be published.
   absl::Status SaveAnalysis(absl::string_view id, const AnalysisProgress& progress);
   absl::Status EndAnalysis(absl::string_view id, const AnalysisEnd& end);
+  // How many are DONE whose first subject is one of these runs, by signature.
+  absl::StatusOr<std::map<std::string, uint64_t>> CountDoneAnalyses(
+      const std::vector<std::string>& runs);
+  // All zeros of a group of which none was made. Its analyses may be gone.
+  absl::StatusOr<AnalysisTimes> MeasuredAnalysisTimes(absl::string_view group);
   // As it is then: CANCELLED, unless it had ended.
   absl::StatusOr<AnalysisRecord> CancelAnalysis(absl::string_view id);
   // Removes its result and arrays, whatever its state: its row, too, or it is CANCELLED if an

@@ -212,11 +212,20 @@ class Analysis {
 // sequences; or a checkpoint of another model. Other errors as MakeTrainer's.
 absl::StatusOr<std::unique_ptr<Analysis>> MakeAnalysis(AnalysisRequest request);
 
+// How the passes of an analysis are computed.
+enum class AnalysisPass {
+  kScored,      // by LibTorch, as far as the run's loss reads
+  kEverywhere,  // by LibTorch, at all positions
+  kMoved,       // forward at other parameters: by the native backend if it supports the run
+};
+
 // What an analysis takes, before it is made: for one subject's model with that many tokens.
 struct AnalysisCost {
   double forwards = 0;       // passes over all tokens, a gradient as three
   uint64_t state_bytes = 0;  // carried from piece to piece
   uint64_t array_bytes = 0;
+  AnalysisPass pass = AnalysisPass::kScored;
+  double others = 0;  // operations in float64 in addition to the passes; a logarithm as ten
 };
 
 // Of all sequences that are read.
@@ -250,6 +259,9 @@ struct AnalysisKind {
   // Whether its subjects are checkpoints of one run, by ascending step.
   bool steps_of_one_run = false;
 };
+
+// Tokens of a piece at most; its models have `parameters` together.
+uint64_t PieceTokens(const AnalysisKind& kind, double parameters);
 
 absl::Span<const AnalysisKind> AnalysisKinds();
 const AnalysisKind& KindOf(const AnalysisOptions& options);

@@ -7,11 +7,11 @@
 #include "ablate/v1/analysis.pb.h"
 #include "absl/strings/str_cat.h"
 #include "server/engine/analysis.h"
-#include "server/engine/layout.h"
 #include "server/results/document_facts.h"
 #include "server/rpc/blob_streams.h"
 #include "server/rpc/names.h"
 #include "server/spec/analysis.h"
+#include "server/spec/analysis_time.h"
 #include "server/spec/engine_config.h"
 #include "server/spec/fields.h"
 
@@ -65,7 +65,7 @@ absl::StatusOr<std::shared_ptr<storage::Blobs::Pin>> PinInputs(storage::Store* s
   return (*blobs)->Find(dataset->sha256);
 }
 
-// Multiplications, about.
+// Microseconds, guessed.
 absl::StatusOr<double> WorkOf(storage::Store* store, const v1::Analysis& asked,
                               const std::vector<storage::AnalysisSubject>& subjects) {
   const auto options = spec::ToEngineOptions(asked.analysis());
@@ -76,11 +76,10 @@ absl::StatusOr<double> WorkOf(storage::Store* store, const v1::Analysis& asked,
     if (!first.ok()) return first.status();
     config = std::move(first->config);
   }
+  const engine::AnalysisKind& kind = engine::KindOf(*options);
   const uint64_t tokens = spec::MostTokens(asked.inputs(), config.model.context);
-  const engine::AnalysisCost cost =
-      engine::KindOf(*options).cost(*options, config, tokens, subjects.size());
-  return cost.forwards * static_cast<double>(tokens) *
-         static_cast<double>(engine::MakeLayout(config.model).size);
+  const engine::AnalysisCost cost = kind.cost(*options, config, tokens, subjects.size());
+  return spec::GuessAnalysisTime(kind, cost, asked.inputs(), config).micros;
 }
 
 }  // namespace

@@ -25,6 +25,7 @@
 #include "server/service/quotas.h"
 #include "server/service/services.h"
 #include "server/spec/analysis.h"
+#include "server/spec/analysis_time.h"
 #include "server/spec/fingerprint.h"
 
 namespace ablate::service {
@@ -41,6 +42,7 @@ struct Asked {
   std::set<std::string> experiments;           // that subjects name
   std::string private_to;                      // as its runs are, or the experiment that asks
   engine::AnalysisCost cost;
+  spec::AnalysisTime time;  // guessed
   spec::Problems problems;
 };
 
@@ -202,6 +204,9 @@ absl::StatusOr<Asked> Resolve(const rpc::View& view, const v1::CreateAnalysisReq
   asked.cost = spec::CheckSubjects(*options, asked.analysis.inputs(), ConfigsOf(asked.models),
                                    "analysis", &asked.problems);
   if (!asked.problems.empty()) return asked;
+  asked.time = spec::GuessAnalysisTime(
+      engine::KindOf(*options), asked.cost, asked.analysis.inputs(),
+      asked.models.empty() ? engine::RunConfig() : asked.models.front().config);
   results::CheckInputs(view.store, *options, asked.analysis.inputs(), asked.models,
                        &asked.problems);
   return asked;
@@ -224,6 +229,8 @@ storage::NewAnalysis ToRecord(const rpc::View& view, const Asked& asked, const M
   analysis.signature = spec::AnalysisSignature(asked.analysis);
   analysis.request = asked.analysis.SerializeAsString();
   analysis.subjects = asked.subjects;
+  analysis.time_group = spec::PrivateTo(asked.private_to, asked.time.group);
+  analysis.guessed_time = asked.time.micros;
   for (const std::string& experiment : labels.experiments) {
     analysis.labels.push_back({experiment, LabelOf(request)});
   }

@@ -20,6 +20,7 @@
 #include "server/rpc/limits.h"
 #include "server/rpc/names.h"
 #include "server/service/quotas.h"
+#include "server/spec/analysis.h"
 #include "server/spec/experiment_analyses.h"
 #include "server/spec/fingerprint.h"
 #include "text/decimal.h"
@@ -192,9 +193,6 @@ absl::Status NoteOtherTrainer(storage::Store* store, const Devices& devices, Pla
   return absl::OkStatus();
 }
 
-// What a core does in passes over small models, forward and backward.
-constexpr double kAnalysisFlopsPerMicro = 5e3;
-
 // Runs of one setting of all axes that are not tuned, on one seed, of which one is chosen.
 size_t ChoicesOf(const spec::Resolution& resolution) {
   std::set<std::vector<std::string>> choices;
@@ -209,34 +207,87 @@ size_t ChoicesOf(const spec::Resolution& resolution) {
   return choices.size();
 }
 
-// Counts them, also those that turn out to be stored, and adds what they take: one worker makes
-// them after the last run.
-void AddAnalyses(Plan* plan) {
+// Those of the runs that are reused and that are DONE, by signature.
+absl::StatusOr<std::map<std::string, uint64_t>> StoredAnalyses(storage::Store* store,
+                                                               const Plan& plan) {
+  std::vector<std::string> runs;
+  for (size_t i = 0; i < plan.runs.size(); ++i) {
+    if (plan.reused[i]) runs.push_back(plan.known[i].run);
+  }
+  return store->CountDoneAnalyses(runs);
+}
+
+// The signature of an entry's analyses.
+absl::StatusOr<std::string> SignatureOf(const rpc::View& view, spec::AskedAnalysis asked) {
+  spec::ResolveAsked(&asked);
+  spec::Problems problems;
+  const auto found = results::FindInputs(view, &asked.inputs, &problems);
+  if (!found.ok()) return found.status();
+  v1::Analysis analysis;
+  *analysis.mutable_analysis() = asked.analysis;
+  *analysis.mutable_inputs() = asked.inputs;
+  analysis.set_seed(asked.seed);
+  return spec::AnalysisSignature(analysis);
+}
+
+// Counts all of them, and adds what those take that are not stored. `private_to` is as PrivateTo's.
+absl::Status AddAnalyses(const rpc::View& view, const std::string& private_to, Plan* plan) {
   const std::vector<spec::AskedAnalysis> asked = spec::AskedAnalyses(plan->resolution.spec);
-  if (asked.empty()) return;
+  if (asked.empty()) return absl::OkStatus();
+  const auto stored = StoredAnalyses(view.store, *plan);
+  if (!stored.ok()) return stored.status();
   const size_t chosen = ChoicesOf(plan->resolution);
-  double micros = 0;
+  const AnalysisTimes times = [&](absl::string_view group) {
+    return view.store->MeasuredAnalysisTimes(spec::PrivateTo(private_to, group));
+  };
   for (size_t i = 0; i < asked.size(); ++i) {
     const size_t runs = asked[i].all ? plan->runs.size() : chosen;
     const size_t count = asked[i].of_runs ? runs * asked[i].analyses_of_a_run() : 1;
-    const spec::EntryCost& cost = plan->resolution.analyses[i];
     plan->analyses += count;
-    plan->cost.bytes += count * cost.array_bytes;
-    micros += static_cast<double>(count) * cost.flops / kAnalysisFlopsPerMicro;
+    const auto signature = SignatureOf(view, asked[i]);
+    if (!signature.ok()) return signature.status();
+    const auto done = stored->find(*signature);
+    const size_t made = done == stored->end() ? 0 : std::min<size_t>(done->second, count);
+    absl::Status added =
+        AddAnalysesCost(count - made, plan->resolution.analyses[i], times, &plan->cost);
+    if (!added.ok()) return added;
   }
-  plan->cost.device_time += absl::Microseconds(micros);
-  plan->cost.wall_time += absl::Microseconds(micros);
-  plan->cost.measured = false;
+  return absl::OkStatus();
+}
+
+// "training 128 runs with 224 analyses".
+std::string WorkOf(size_t runs, uint64_t analyses) {
+  return absl::StrCat("training ", runs, runs == 1 ? " run" : " runs",
+                      analyses > 0 ? absl::StrCat(" with ", analyses, " analyses") : "");
 }
 
 spec::Problem OverLimit(const std::string& field, const std::string& limit,
-                        const std::string& needed, size_t runs, uint64_t analyses) {
-  const std::string work = absl::StrCat("training ", runs, runs == 1 ? " run" : " runs");
-  return reflect::MakeProblem(
-      field, limit,
-      absl::StrCat(work, analyses > 0 ? absl::StrCat(" with ", analyses, " analyses") : "",
-                   " needs about ", needed, ", more than ", limit),
-      absl::StrCat("at least ", needed, ", or a smaller experiment"));
+                        const std::string& needed, const std::string& work) {
+  return reflect::MakeProblem(field, limit,
+                              absl::StrCat(work, " needs about ", needed, ", more than ", limit),
+                              absl::StrCat("at least ", needed, ", or a smaller experiment"));
+}
+
+std::string SecondsText(absl::Duration time) {
+  return absl::StrCat(absl::ToInt64Seconds(absl::Ceil(time, absl::Seconds(1))), "s");
+}
+
+// Times that were measured are held against the limit. A guess may be wrong by several times: it
+// only warns.
+void CheckDeviceTime(const std::string& work, Plan* plan) {
+  constexpr char kField[] = "limits.device_time";
+  const auto& wanted = plan->resolution.spec.limits().device_time();
+  const absl::Duration limit = absl::Seconds(wanted.seconds()) + absl::Nanoseconds(wanted.nanos());
+  const std::string text = google::protobuf::util::TimeUtil::ToString(wanted);
+  const Cost& cost = plan->cost;
+  if (cost.measured_time > limit) {
+    plan->resolution.problems.push_back(
+        OverLimit(kField, text, SecondsText(cost.measured_time), work));
+  } else if (cost.device_time > limit) {
+    plan->resolution.notes.push_back(absl::StrCat(
+        kField, ": ", work, " may take about ", SecondsText(cost.device_time), ", more than ", text,
+        "; this is a guess, because too little of the kind was made here, and doesn't refuse it"));
+  }
 }
 
 void CheckLimits(size_t trained, Plan* plan) {
@@ -246,21 +297,11 @@ void CheckLimits(size_t trained, Plan* plan) {
         absl::StrCat("at most ", text::Grouped(rpc::kMaxOpenAnalyses))));
   }
   const v1::Limits& limits = plan->resolution.spec.limits();
-  const Cost& cost = plan->cost;
-  if (limits.has_device_time()) {
-    const absl::Duration limit = absl::Seconds(limits.device_time().seconds()) +
-                                 absl::Nanoseconds(limits.device_time().nanos());
-    if (cost.device_time > limit) {
-      plan->resolution.problems.push_back(OverLimit(
-          "limits.device_time", google::protobuf::util::TimeUtil::ToString(limits.device_time()),
-          absl::StrCat(absl::ToInt64Seconds(absl::Ceil(cost.device_time, absl::Seconds(1))), "s"),
-          trained, plan->analyses));
-    }
-  }
-  if (limits.has_bytes() && cost.bytes > limits.bytes()) {
+  const std::string work = WorkOf(trained, plan->analyses);
+  if (limits.has_device_time()) CheckDeviceTime(work, plan);
+  if (limits.has_bytes() && plan->cost.bytes > limits.bytes()) {
     plan->resolution.problems.push_back(OverLimit("limits.bytes", absl::StrCat(limits.bytes()),
-                                                  absl::StrCat(cost.bytes), trained,
-                                                  plan->analyses));
+                                                  absl::StrCat(plan->cost.bytes), work));
   }
 }
 
@@ -323,6 +364,11 @@ double GuessedTime(const RunCost& run) {
   return (run.steps * step + EvaluationsOf(run) * evaluation) / run.guessed_speed;
 }
 
+// So many analyses of a group say how long others take, up to so many times as large ones as the
+// largest of them.
+constexpr uint64_t kFewAnalyses = 3;
+constexpr double kFurthest = 10;
+
 // Resume states that a lane has at once: the newest, and the one that it takes the place of or that
 // of the run before.
 constexpr uint64_t kResumeStatesALane = 2;
@@ -347,7 +393,7 @@ absl::StatusOr<Cost> EstimateCost(const std::vector<RunCost>& runs, const StepTi
                                   const Capacity& capacity) {
   std::map<std::string, std::optional<double>> known;
   Cost cost;
-  double total = 0;
+  double total = 0, measured = 0;
   uint64_t largest_state = 0;
   uint64_t kept = 0;
   std::vector<double> seconds;
@@ -363,6 +409,7 @@ absl::StatusOr<Cost> EstimateCost(const std::vector<RunCost>& runs, const StepTi
     const double micros = shape->second.has_value() ? *shape->second * run.steps : GuessedTime(run);
     seconds.push_back(micros / 1e6);
     total += seconds.back();
+    if (shape->second.has_value()) measured += seconds.back();
     cost.bytes += run.bytes;
     largest_state = std::max(largest_state, run.resume_bytes);
     if (run.grows) kept = std::min(kept + run.resume_bytes, capacity.last_states_bytes);
@@ -370,8 +417,30 @@ absl::StatusOr<Cost> EstimateCost(const std::vector<RunCost>& runs, const StepTi
   const uint32_t lanes = std::max<uint32_t>(capacity.lanes, 1);
   cost.bytes += kept + std::min<uint64_t>(runs.size(), kResumeStatesALane * lanes) * largest_state;
   cost.device_time = absl::Seconds(total);
+  cost.measured_time = absl::Seconds(measured);
   cost.wall_time = absl::Seconds(Makespan(seconds, lanes));
   return cost;
+}
+
+absl::Status AddAnalysesCost(size_t count, const spec::EntryCost& entry, const AnalysisTimes& times,
+                             Cost* cost) {
+  if (count == 0) return absl::OkStatus();
+  cost->bytes += count * entry.array_bytes;
+  for (const auto& [group, guess] : entry.times) {
+    const absl::StatusOr<storage::AnalysisTimes> made = times(group);
+    if (!made.ok()) return made.status();
+    const bool few = made->analyses < kFewAnalyses;
+    const double scale = few ? 1 : made->device_time / made->guessed_time;
+    const absl::Duration time = absl::Microseconds(static_cast<double>(count) * guess.mean * scale);
+    cost->device_time += time;
+    cost->wall_time += time;
+    if (few || guess.largest > kFurthest * made->largest) {
+      cost->measured = false;
+    } else {
+      cost->measured_time += time;
+    }
+  }
+  return absl::OkStatus();
 }
 
 storage::NewRun ToRun(const spec::ResolvedCell& cell) {
@@ -443,7 +512,8 @@ absl::StatusOr<Plan> MakePlan(const Backend& backend, const rpc::View& view,
       {devices.lanes, backend.store->last_states_bytes()});
   if (!cost.ok()) return cost.status();
   plan.cost = *cost;
-  AddAnalyses(&plan);
+  absl::Status added = AddAnalyses(view, private_to, &plan);
+  if (!added.ok()) return added;
   CheckLimits(trained.size(), &plan);
   absl::Status room = CheckRoom(*backend.store, &plan);
   if (room.ok()) room = CheckUsersQuota(backend, view.viewer.user, &plan);

@@ -40,7 +40,8 @@ struct Cost {
   // The most that is stored at once: what stays of every run, resume states of those that train at
   // the same time, and the last states that are kept.
   uint64_t bytes = 0;
-  bool measured = true;  // every step time was measured
+  bool measured = true;          // nothing of device_time is guessed
+  absl::Duration measured_time;  // the part of device_time that is not guessed
 };
 
 // Lane microseconds a step of a shape, if known. Called once for each distinct shape.
@@ -55,6 +56,15 @@ struct Capacity {
 absl::StatusOr<Cost> EstimateCost(const std::vector<RunCost>& runs, const StepTime& step_time,
                                   const Capacity& capacity);
 
+// Times of the analyses of a group that were made here. Called once for each entry and group.
+using AnalysisTimes = std::function<absl::StatusOr<storage::AnalysisTimes>(absl::string_view)>;
+
+// Adds `count` new analyses of an entry, which one worker makes after the last run. A group's
+// guesses are scaled by what its analyses took here, if a few were made. If the largest guess is
+// far beyond those, it counts as guessed all the same.
+absl::Status AddAnalysesCost(size_t count, const spec::EntryCost& entry, const AnalysisTimes& times,
+                             Cost* cost);
+
 // If resolution.problems is not empty, the rest may be missing.
 struct Plan {
   spec::Resolution resolution;
@@ -64,7 +74,7 @@ struct Plan {
   std::vector<bool> reused;              // for each of runs: is not trained again
   std::vector<uint32_t> first_step;      // for each of runs: where it goes on from its origin; or 0
   uint64_t analyses = 0;                 // that the spec asks for, also those that are stored
-  Cost cost;                             // of the runs that are not reused, and all analyses
+  Cost cost;                             // of the runs and analyses that are not reused
   std::string no_room;  // that the disk, or the user's quota, has too little; empty if not
 };
 

@@ -139,6 +139,10 @@ double FlopsPerStep(const engine::RunConfig& config, uint64_t parameters) {
   return config.training.batch * FlopsPerSequence(config, parameters);
 }
 
+double ForwardFlops(const engine::RunConfig& config, uint64_t parameters, double tokens) {
+  return tokens / config.model.context * FlopsPerSequence(config, parameters) / 3;
+}
+
 EvaluationCost CostOfEvaluation(const engine::RunConfig& config, uint64_t parameters,
                                 const Sequences& data) {
   const double sequence = FlopsPerSequence(config, parameters);

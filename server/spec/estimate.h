@@ -44,6 +44,9 @@ std::string BytesText(double bytes);
 // Sequences count as long as the model's context.
 double FlopsPerStep(const engine::RunConfig& config, uint64_t parameters);
 
+// The same of a forward pass over `tokens` in sequences, by the trainer that the config names.
+double ForwardFlops(const engine::RunConfig& config, uint64_t parameters, double tokens);
+
 // What an evaluation computes, of the parameters' average and for what is recorded, too.
 struct EvaluationCost {
   double passes = 0;  // through the model, forward or backward: a step makes one of each

@@ -9,9 +9,9 @@
 #include "absl/strings/str_join.h"
 #include "google/protobuf/descriptor.h"
 #include "proto/reflect/text.h"
-#include "server/engine/layout.h"
 #include "server/engine/samples.h"
 #include "server/spec/analysis.h"
+#include "server/spec/analysis_time.h"
 #include "server/spec/engine_config.h"
 #include "server/spec/fields.h"
 #include "text/decimal.h"
@@ -172,17 +172,9 @@ std::vector<uint32_t> StepsTogether(const AskedAnalysis& asked,
   return steps;
 }
 
-// A multiplication and an addition for each parameter and token of a pass.
-EntryCost CostOf(const engine::AnalysisCost& cost, const v1::AnalysisInputs& inputs,
-                 const engine::ModelConfig& model) {
-  const auto tokens = std::max(static_cast<double>(MostTokens(inputs, model.context)), 1.0);
-  return {2 * cost.forwards * tokens * static_cast<double>(engine::MakeLayout(model).size),
-          cost.array_bytes};
-}
-
-// What can't be asked of a setting's model.
+// What can't be asked of a setting's model; if nothing, what it takes.
 Problems ProblemsOf(const AskedAnalysis& asked, const engine::AnalysisOptions& options,
-                    const AnalyzedSetting& setting, EntryCost* most) {
+                    const AnalyzedSetting& setting, engine::AnalysisCost* cost) {
   Problems found;
   std::vector<engine::RunConfig> steps;
   absl::Span<const engine::RunConfig> subjects(setting.config, asked.of_runs ? 1 : 0);
@@ -190,10 +182,7 @@ Problems ProblemsOf(const AskedAnalysis& asked, const engine::AnalysisOptions& o
     steps.assign(StepsTogether(asked, setting.config->training).size(), *setting.config);
     subjects = steps;
   }
-  const auto cost = CheckSubjects(options, asked.inputs, subjects, "", &found);
-  if (!found.empty()) return found;
-  const EntryCost own = CostOf(cost, asked.inputs, setting.config->model);
-  *most = {std::max(most->flops, own.flops), std::max(most->array_bytes, own.array_bytes)};
+  *cost = CheckSubjects(options, asked.inputs, subjects, "", &found);
   return found;
 }
 
@@ -225,29 +214,44 @@ void CheckCheckpoints(const AskedAnalysis& asked, const engine::AnalysisKind& ki
   if (asked.together && problems->empty()) CheckTogether(asked, kind, training, problems);
 }
 
+// Adds one of so many settings.
+void AddCost(const engine::AnalysisCost& cost, const AnalysisTime& time, size_t settings,
+             EntryCost* total) {
+  GroupTime& group = total->times[time.group];
+  group.mean += time.micros / static_cast<double>(settings);
+  group.largest = std::max(group.largest, time.micros);
+  total->array_bytes = std::max(total->array_bytes, cost.array_bytes);
+}
+
 // Where several settings have a problem the first is enough to mend it.
 EntryCost CheckAgainst(AskedAnalysis asked, absl::Span<const AnalyzedSetting> settings,
                        Problems* problems, std::vector<std::string>* notes) {
   const auto options = ResolveAsked(&asked);
-  EntryCost most;
-  if (!options.has_value()) return most;  // it has been told
+  EntryCost total;
+  if (!options.has_value()) return total;  // it has been told
+  const engine::AnalysisKind& kind = engine::KindOf(*options);
   Problems first;
   std::string first_setting;
   size_t without = 0;
   for (const AnalyzedSetting& setting : settings) {
     Problems steps;
-    CheckCheckpoints(asked, engine::KindOf(*options), setting, &steps);
+    CheckCheckpoints(asked, kind, setting, &steps);
     if (!steps.empty()) {
       AddProblemsOf(asked, setting.name, std::move(steps), problems);
-      return most;
+      return total;
     }
-    Problems found = ProblemsOf(asked, *options, setting, &most);
-    if (found.empty()) continue;
+    engine::AnalysisCost cost;
+    Problems found = ProblemsOf(asked, *options, setting, &cost);
+    if (found.empty()) {
+      AddCost(cost, GuessAnalysisTime(kind, cost, asked.inputs, *setting.config), settings.size(),
+              &total);
+      continue;
+    }
     if (++without > 1) continue;
     first = std::move(found);
     first_setting = setting.name;
   }
-  if (without == 0) return most;
+  if (without == 0) return total;
   if (without == settings.size()) {
     AddProblemsOf(asked, first_setting, std::move(first), problems);
   } else {
@@ -255,7 +259,7 @@ EntryCost CheckAgainst(AskedAnalysis asked, absl::Span<const AnalyzedSetting> se
                                   " settings: ", first.Take().front().message,
                                   OfSetting(first_setting)));
   }
-  return most;
+  return total;
 }
 
 }  // namespace
@@ -348,8 +352,8 @@ std::string NameOfSetting(const v1::SettingParameters& setting) {
 
 bool CanBeAskedOf(const AskedAnalysis& resolved, const engine::AnalysisOptions& options,
                   const engine::RunConfig& config) {
-  EntryCost most;
-  return ProblemsOf(resolved, options, {"", &config}, &most).empty();
+  engine::AnalysisCost cost;
+  return ProblemsOf(resolved, options, {"", &config}, &cost).empty();
 }
 
 std::optional<AskedAnalysis> EntryWithNumbers(const v1::ExperimentSpec& spec,

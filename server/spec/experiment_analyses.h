@@ -4,6 +4,7 @@
 #define ABLATE_SERVER_SPEC_EXPERIMENT_ANALYSES_H_
 
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <string>
 #include <vector>
@@ -50,10 +51,16 @@ struct AnalyzedSetting {
   const engine::RunConfig* config = nullptr;
 };
 
-// What one analysis of an entry takes, of the setting where it is most.
+// Guessed microseconds of an entry's analyses of one group.
+struct GroupTime {
+  double mean = 0;     // of an analysis, over all settings: 0 of those in other groups
+  double largest = 0;  // of one
+};
+
+// What one analysis of an entry takes.
 struct EntryCost {
-  double flops = 0;
-  uint64_t array_bytes = 0;
+  std::map<std::string, GroupTime> times;  // by AnalysisTime's group
+  uint64_t array_bytes = 0;                // of the setting where it is most
 };
 
 // Each entry, which has no problem by itself, against what will be trained: steps without a

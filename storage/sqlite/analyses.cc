@@ -130,9 +130,10 @@ int64_t InsertAnalysis(Transaction& t, const NewAnalysis& analysis,
                        const std::vector<int64_t>& runs) {
   Statement insert(t.db,
                    "INSERT INTO analyses (name, signature, request, create_time, owner, "
-                   "private_to) VALUES (?1, ?2, ?3, ?4, ?5, ?6) RETURNING id",
+                   "private_to, time_group, guessed_time) "
+                   "VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8) RETURNING id",
                    analysis.id, analysis.signature, Bytes{analysis.request}, t.now, analysis.owner,
-                   analysis.private_to);
+                   analysis.private_to, analysis.time_group, analysis.guessed_time);
   const int64_t id = insert.Row() ? insert.Int(0) : 0;
   insert.Run();
   for (size_t place = 0; place < runs.size(); ++place) {
@@ -264,6 +265,20 @@ void Finish(Transaction& t, const AnalysisRow& analysis, AnalysisState state) {
       .Run();
   SettleAskers(t, analysis.id);
   t.NextChange();
+}
+
+// Adds the time of one that is DONE to what its group took.
+void LearnTime(Transaction& t, int64_t analysis) {
+  Statement(t.db,
+            "INSERT INTO analysis_times "
+            "SELECT time_group, 1, device_time, guessed_time, guessed_time FROM analyses "
+            "WHERE id = ?1 AND time_group != '' AND device_time > 0 AND guessed_time > 0 "
+            "ON CONFLICT (time_group) DO UPDATE SET analyses = analyses + 1, "
+            "device_time = device_time + excluded.device_time, "
+            "guessed_time = guessed_time + excluded.guessed_time, "
+            "largest = max(largest, excluded.largest)",
+            analysis)
+      .Run();
 }
 
 std::string OwnerOf(Connection& db, int64_t analysis) {
@@ -511,7 +526,37 @@ absl::Status Store::EndAnalysis(absl::string_view id, const AnalysisEnd& end) {
               SizeOf(blobs_.get(), end.artifact, end.artifact_bytes))
         .Run();
     Finish(t, *analysis, AnalysisState::kDone);
+    LearnTime(t, analysis->id);
     return absl::OkStatus();
+  });
+}
+
+absl::StatusOr<std::map<std::string, uint64_t>> Store::CountDoneAnalyses(
+    const std::vector<std::string>& runs) {
+  return db_->Read([&](Connection& db) {
+    std::map<std::string, uint64_t> counts;
+    for (const std::string& run : runs) {
+      Statement row(db,
+                    "SELECT signature, count(*) FROM runs "
+                    "JOIN analysis_subjects AS subjects ON subjects.run = runs.id "
+                    "JOIN analyses ON analyses.id = subjects.analysis "
+                    "WHERE runs.name = ?1 AND subjects.place = 0 AND analyses.state = 2 "
+                    "GROUP BY signature",
+                    run);
+      while (row.Row()) counts[row.Text(0)] += row.As<uint64_t>(1);
+    }
+    return counts;
+  });
+}
+
+absl::StatusOr<AnalysisTimes> Store::MeasuredAnalysisTimes(absl::string_view group) {
+  return db_->Read([&](Connection& db) {
+    Statement row(db,
+                  "SELECT analyses, device_time, guessed_time, largest FROM analysis_times "
+                  "WHERE time_group = ?1",
+                  group);
+    if (!row.Row()) return AnalysisTimes{};
+    return AnalysisTimes{row.As<uint64_t>(0), row.Real(1), row.Real(2), row.Real(3)};
   });
 }
 

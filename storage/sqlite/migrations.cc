@@ -379,9 +379,22 @@ CREATE TABLE shares (
 ) STRICT, WITHOUT ROWID;
 )sql";
 
-constexpr const char* kMigrations[] = {kVersion1,  kVersion2,  kVersion3, kVersion4, kVersion5,
-                                       kVersion6,  kVersion7,  kVersion8, kVersion9, kVersion10,
-                                       kVersion11, kVersion12, kVersion13};
+// What analyses took, by which later ones are estimated.
+constexpr char kVersion14[] = R"sql(
+ALTER TABLE analyses ADD COLUMN time_group TEXT NOT NULL DEFAULT '';
+ALTER TABLE analyses ADD COLUMN guessed_time REAL NOT NULL DEFAULT 0;  -- in microseconds
+CREATE TABLE analysis_times (
+  time_group TEXT PRIMARY KEY,
+  analyses INTEGER NOT NULL,
+  device_time REAL NOT NULL,           -- of all together, in microseconds
+  guessed_time REAL NOT NULL,          -- likewise
+  largest REAL NOT NULL                -- guess
+) STRICT, WITHOUT ROWID;
+)sql";
+
+constexpr const char* kMigrations[] = {kVersion1,  kVersion2,  kVersion3,  kVersion4, kVersion5,
+                                       kVersion6,  kVersion7,  kVersion8,  kVersion9, kVersion10,
+                                       kVersion11, kVersion12, kVersion13, kVersion14};
 
 int64_t ReadNumber(Connection& db, const char* sql) {
   Statement read(db, sql);

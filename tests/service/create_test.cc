@@ -19,17 +19,6 @@ using testing::HasSubstr;
 
 class CreateTest : public ServiceTest {
  protected:
-  // The answer to validate_only.
-  v1::CreateExperimentResponse Preview(const v1::ExperimentSpec& spec) {
-    v1::CreateExperimentRequest request;
-    request.set_validate_only(true);
-    *request.mutable_spec() = spec;
-    v1::CreateExperimentResponse response;
-    const grpc::Status status = TryCreate(request, &response);
-    EXPECT_TRUE(status.ok()) << status.error_message();
-    return response;
-  }
-
   // On a store of its own whose disk has only so much left.
   absl::StatusOr<v1::CreateExperimentResponse> CreateOnDisk(uint64_t free, bool validate_only) {
     free_bytes_ = free;
@@ -295,25 +284,42 @@ TEST_F(CreateTest, SaysWhichCellsDifferOnlyInEvaluation) {
   EXPECT_EQ(preview.reused(), 0u);
 }
 
-TEST_F(CreateTest, HoldsLimitsOfDeviceTimeAndSpace) {
+TEST_F(CreateTest, RefusesByMeasuredTimesAndWarnsByGuesses) {
+  v1::CreateExperimentRequest request;
+  request.set_request_id("one");
+  *request.mutable_spec() = SmallSpec(50, "many");
+  request.mutable_spec()->mutable_limits()->mutable_device_time()->set_nanos(50'000'000);
+  const v1::CreateExperimentResponse guessed = Preview(request.spec());
+  EXPECT_EQ(guessed.problems_size(), 0);
+  EXPECT_THAT(guessed.notes(),
+              testing::Contains(testing::MatchesRegex(
+                  "limits.device_time: training 100 runs may take about [0-9]+s, more than 0.050s; "
+                  "this is a guess.*")));
+
+  const auto worker = MakeWorker();
+  Create(SmallSpec());
+  TrainAll(worker.get(), 2);  // in .1 milliseconds a step
+  const grpc::Status status = TryCreate(request);
+  EXPECT_EQ(status.error_code(), grpc::StatusCode::INVALID_ARGUMENT);
+  EXPECT_EQ(FieldOf(status), "limits.device_time");
+  EXPECT_EQ(status.error_message(),
+            "limits.device_time: training 98 runs needs about 1s, more than 0.050s; allowed: at "
+            "least 1s, or a smaller experiment");
+  EXPECT_EQ(Experiments(), 1u);
+  request.mutable_spec()->mutable_limits()->mutable_device_time()->set_nanos(100'000'000);
+  const v1::CreateExperimentResponse measured = Preview(request.spec());
+  EXPECT_EQ(measured.problems_size(), 0);
+  EXPECT_THAT(measured.notes(), testing::Not(testing::Contains(HasSubstr("device_time"))));
+}
+
+TEST_F(CreateTest, HoldsALimitOfSpace) {
   v1::CreateExperimentRequest request;
   request.set_request_id("one");
   *request.mutable_spec() = SmallSpec(50);
-  v1::Limits* limits = request.mutable_spec()->mutable_limits();
-  limits->mutable_device_time()->set_nanos(500'000'000);
-  grpc::Status status = TryCreate(request);
-  EXPECT_EQ(status.error_code(), grpc::StatusCode::INVALID_ARGUMENT);
-  EXPECT_EQ(FieldOf(status), "limits.device_time");
-  EXPECT_THAT(
-      status.error_message(),
-      testing::MatchesRegex("limits.device_time: training 100 runs needs about [0-9]+s, more "
-                            "than 0.500s; allowed: at least [0-9]+s, or a smaller experiment"));
-  limits->clear_device_time();
-  limits->set_bytes(10);
-  status = TryCreate(request);
-  EXPECT_EQ(FieldOf(status), "limits.bytes");
+  request.mutable_spec()->mutable_limits()->set_bytes(10);
+  EXPECT_EQ(FieldOf(TryCreate(request)), "limits.bytes");
   EXPECT_EQ(Experiments(), 0u);
-  limits->clear_bytes();
+  request.mutable_spec()->mutable_limits()->clear_bytes();
   EXPECT_TRUE(TryCreate(request).ok());
 }
 

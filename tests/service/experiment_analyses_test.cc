@@ -140,6 +140,35 @@ TEST_F(ExperimentAnalysesTest, AreOneOfAllStepsWhereTheKindReadsThemTogether) {
   }
 }
 
+TEST_F(ExperimentAnalysesTest, AreHeldAgainstALimitByWhatOthersTookHere) {
+  v1::ExperimentSpec spec = Asking("analyses { spectrum {} }");
+  spec.mutable_seeds()->set_first(1);  // other runs than those that are done
+  spec.mutable_limits()->mutable_device_time()->set_seconds(60);
+  const auto analyst = MakeAnalyst();
+  constexpr uint64_t kMinute = 60'000'000;
+  for (int i = 0; i < 3; ++i) {
+    EXPECT_EQ(Preview(spec).problems_size(), 0) << i << " were made";
+    v1::CreateAnalysisRequest request = Request("spectrum {}");
+    request.set_seed(static_cast<uint32_t>(i));
+    const std::string name = Ask(request).analysis().name();
+    analyst->ComputationResult(analyst->NextAnalysis(), Ranks(1), "", kMinute);
+    WaitUntil(name, v1::AnalysisState::DONE);
+  }
+  const v1::CreateExperimentResponse refused = Preview(spec);
+  ASSERT_EQ(refused.problems_size(), 1);
+  EXPECT_EQ(refused.problems(0).message(),
+            "limits.device_time: training 2 runs with 2 analyses needs about 121s, more than 60s; "
+            "allowed: at least 121s, or a smaller experiment");
+  spec.mutable_limits()->mutable_device_time()->set_seconds(121);
+  EXPECT_EQ(Preview(spec).problems_size(), 0);
+  EXPECT_TRUE(Preview(spec).estimate().measured());
+
+  v1::ExperimentSpec stored = Asking("analyses { spectrum {} }");  // its runs, and one of two
+  stored.mutable_limits()->mutable_device_time()->set_seconds(61);
+  EXPECT_EQ(Preview(stored).problems_size(), 0);
+  EXPECT_NEAR(static_cast<double>(Preview(stored).estimate().device_time().seconds()), 60, 1);
+}
+
 TEST_F(ExperimentAnalysesTest, TrainNothingWhereAFileAsksForMore) {
   const auto analyst = MakeAnalyst();
   const auto worker = MakeWorker();

@@ -11,17 +11,6 @@ using testing::Not;
 
 class GrowingTest : public ServiceTest {
  protected:
-  v1::CreateExperimentResponse Preview(const v1::ExperimentSpec& spec, bool fresh = false) {
-    v1::CreateExperimentRequest request;
-    request.set_validate_only(true);
-    request.set_fresh(fresh);
-    *request.mutable_spec() = spec;
-    v1::CreateExperimentResponse response;
-    const grpc::Status status = TryCreate(request, &response);
-    EXPECT_TRUE(status.ok()) << status.error_message();
-    return response;
-  }
-
   // Trains one granted run from where it stands; `state`: it sends its last one.
   static void Train(FakeWorker* worker, const FakeWorker::Leased& run, uint32_t steps,
                     bool state = true) {

@@ -101,6 +101,7 @@ TEST(EstimateCostTest, AsksOnceForEachShape) {
   EXPECT_EQ(asked, 2);
   EXPECT_FALSE(cost->measured);
   EXPECT_GT(cost->device_time, absl::Seconds(2));
+  EXPECT_EQ(cost->measured_time, absl::Seconds(2)) << "of a alone";
 }
 
 TEST(EstimateCostTest, PassesErrorsOn) {
@@ -121,6 +122,52 @@ TEST(EstimateCostTest, CountsTheLastStatesThatAreKept) {
   EXPECT_EQ(bytes(true, 50'000), 10 * 100 + 2 * 1'000 + 10 * 1'000u);
   EXPECT_EQ(bytes(true, 4'500), 10 * 100 + 2 * 1'000 + 4'500u);
   EXPECT_EQ(bytes(true, 0), 10 * 100 + 2 * 1'000u);
+}
+
+spec::EntryCost EntryOf(double mean, double largest) {
+  spec::EntryCost entry;
+  entry.times["hessian/torch"] = {mean, largest};
+  return entry;
+}
+// That so many were made, guessed at 1 second each, in so many seconds each.
+AnalysisTimes Made(uint64_t analyses, double seconds) {
+  return [=](absl::string_view) {
+    const auto count = static_cast<double>(analyses);
+    return storage::AnalysisTimes{analyses, count * seconds * 1e6, count * 1e6, 1e6};
+  };
+}
+
+TEST(AnalysesCostTest, IsGuessedUntilAFewWereMade) {
+  Cost cost;
+  ASSERT_TRUE(AddAnalysesCost(4, EntryOf(1e6, 1e6), Made(2, 5), &cost).ok());
+  EXPECT_EQ(cost.device_time, absl::Seconds(4));
+  EXPECT_EQ(cost.wall_time, absl::Seconds(4)) << "one worker makes them";
+  EXPECT_EQ(cost.measured_time, absl::ZeroDuration());
+  EXPECT_FALSE(cost.measured);
+}
+
+TEST(AnalysesCostTest, ScalesTheGuessByWhatItsGroupTook) {
+  Cost cost;
+  ASSERT_TRUE(AddAnalysesCost(4, EntryOf(2e6, 9e6), Made(3, .1), &cost).ok());
+  EXPECT_EQ(cost.device_time, absl::Seconds(.8)) << "twice as large ones as were made";
+  EXPECT_EQ(cost.measured_time, cost.device_time);
+  EXPECT_TRUE(cost.measured);
+}
+
+TEST(AnalysesCostTest, IsGuessedWhereThoseThatWereMadeAreMuchSmaller) {
+  Cost cost;
+  ASSERT_TRUE(AddAnalysesCost(1, EntryOf(2e6, 11e6), Made(100, .1), &cost).ok());
+  EXPECT_EQ(cost.device_time, absl::Seconds(.2));
+  EXPECT_EQ(cost.measured_time, absl::ZeroDuration());
+  EXPECT_FALSE(cost.measured);
+}
+
+TEST(AnalysesCostTest, PassesErrorsOn) {
+  Cost cost;
+  const auto broken = [](absl::string_view) -> absl::StatusOr<storage::AnalysisTimes> {
+    return absl::UnavailableError("no store");
+  };
+  EXPECT_EQ(AddAnalysesCost(1, EntryOf(1, 1), broken, &cost), absl::UnavailableError("no store"));
 }
 
 }  // namespace

@@ -161,6 +161,17 @@ grpc::Status ServiceTest::TryCreate(const v1::CreateExperimentRequest& request,
                                         response == nullptr ? &ignored : response);
 }
 
+v1::CreateExperimentResponse ServiceTest::Preview(const v1::ExperimentSpec& spec, bool fresh) {
+  v1::CreateExperimentRequest request;
+  request.set_validate_only(true);
+  request.set_fresh(fresh);
+  *request.mutable_spec() = spec;
+  v1::CreateExperimentResponse response;
+  const grpc::Status status = TryCreate(request, &response);
+  EXPECT_TRUE(status.ok()) << status.error_message();
+  return response;
+}
+
 v1::Experiment ServiceTest::Get(const std::string& name) {
   Context context;
   v1::GetExperimentRequest request;

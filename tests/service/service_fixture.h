@@ -80,6 +80,8 @@ class ServiceTest : public testing::Test {
   // What came of one attempt.
   grpc::Status TryCreate(const v1::CreateExperimentRequest& request,
                          v1::CreateExperimentResponse* response = nullptr);
+  // The answer to validate_only, which succeeds.
+  v1::CreateExperimentResponse Preview(const v1::ExperimentSpec& spec, bool fresh = false);
   grpc::Status TryUpload(const std::vector<v1::UploadDatasetRequest>& messages,
                          v1::Dataset* dataset = nullptr);
   grpc::Status TryQuery(const v1::QueryMetricsRequest& request);

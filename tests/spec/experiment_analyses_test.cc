@@ -109,9 +109,31 @@ TEST(ExperimentAnalysesTest, TakeMoreWithMoreTokens) {
     spec.MergeFrom(FromText("analyses { spectrum {} inputs { tokens: " + tokens + " } }"));
     return Resolved(spec).analyses.at(0);
   };
-  EXPECT_GT(cost("100").flops, 0);
-  EXPECT_DOUBLE_EQ(cost("1000").flops, 10 * cost("100").flops);
+  const auto time = [&](const std::string& tokens) {
+    const EntryCost of = cost(tokens);
+    EXPECT_EQ(of.times.size(), 1u);
+    return of.times.begin()->second.mean;
+  };
+  EXPECT_GT(time("100"), 0);
+  EXPECT_DOUBLE_EQ(time("20000") - time("10000"), time("30000") - time("20000"));
+  EXPECT_GT(time("20000"), time("10000"));
   EXPECT_GT(cost("100").array_bytes, 0u);
+}
+
+TEST(ExperimentAnalysesTest, CountTheMeanOfAllSettings) {
+  v1::ExperimentSpec spec = SmallSpec();
+  spec.MergeFrom(FromText(R"(
+    axes { name: "depth" field: "model.layers" values { number_value: 1 }
+           values { number_value: 9 } }
+    analyses { spectrum {} })"));
+  const auto time = [](const v1::ExperimentSpec& of) {
+    return Resolved(of).analyses.at(0).times.begin()->second;
+  };
+  const GroupTime both = time(spec);
+  spec.mutable_axes()->Mutable(spec.axes_size() - 1)->mutable_values()->DeleteSubrange(1, 1);
+  const GroupTime shallow = time(spec);
+  EXPECT_DOUBLE_EQ(both.mean, (shallow.largest + both.largest) / 2);
+  EXPECT_GT(both.largest, shallow.largest);
 }
 
 TEST(ExperimentAnalysesTest, AreNotMadeOfModelsThatHaveNoUseForThem) {

@@ -130,6 +130,62 @@ TEST_P(AnalysesTest, NeedsNoSubject) {
   EXPECT_THAT(Value(store().OpenAnalyses()), SizeIs(1));
 }
 
+TEST_P(AnalysesTest, SumsUpTheTimesOfAGroup) {
+  TrainRuns({"a"});
+  const auto make = [&](const std::string& id, const std::string& group, double guess) {
+    NewAnalysis asked = Ask(id, {{"a", 100}});
+    asked.time_group = group;
+    asked.guessed_time = guess;
+    Make(asked);
+  };
+  const auto sums = [&](const std::string& group) {
+    const AnalysisTimes times = Value(store().MeasuredAnalysisTimes(group));
+    return std::make_tuple(times.analyses, times.device_time, times.guessed_time, times.largest);
+  };
+  const auto took = [](Micros device_time) {
+    AnalysisEnd end = Done();
+    end.device_time = device_time;
+    return end;
+  };
+  EXPECT_EQ(sums("hessian"), std::make_tuple(0u, 0., 0., 0.));
+  make("x", "hessian", 300);
+  Save("x", At(.5, 40));
+  EXPECT_EQ(sums("hessian"), std::make_tuple(0u, 0., 0., 0.)) << "it is not done";
+  End("x", took(60));
+  make("y", "hessian", 200);
+  End("y", took(10));
+  EXPECT_EQ(sums("hessian"), std::make_tuple(2u, 110., 500., 300.));
+
+  make("failed", "hessian", 200);
+  Save("failed", At(.5, 40));
+  Fail("failed");
+  make("another", "spectrum", 7);
+  End("another", took(1));
+  make("unknown", "", 0);
+  End("unknown", took(1));
+  EXPECT_EQ(sums("hessian"), std::make_tuple(2u, 110., 500., 300.));
+  EXPECT_EQ(sums("spectrum"), std::make_tuple(1u, 1., 7., 7.));
+}
+
+TEST_P(AnalysesTest, CountsThoseOfRunsThatAreDone) {
+  TrainRuns({"a", "b"});
+  const auto make = [&](const std::string& id, const std::string& signature,
+                        std::vector<AnalysisSubject> subjects) {
+    NewAnalysis asked = Ask(id, std::move(subjects));
+    asked.signature = signature;
+    Make(asked);
+  };
+  make("x", "s", {{"a", 50}});
+  make("y", "s", {{"a", 100}});
+  make("z", "t", {{"b", 50}, {"a", 100}});
+  make("queued", "s", {{"b", 100}});
+  for (const char* id : {"x", "y", "z"}) End(id, Done());
+  using Counts = std::map<std::string, uint64_t>;
+  EXPECT_EQ(Value(store().CountDoneAnalyses({"a", "b"})), (Counts{{"s", 2}, {"t", 1}}));
+  EXPECT_EQ(Value(store().CountDoneAnalyses({"a"})), (Counts{{"s", 2}}));
+  EXPECT_EQ(Value(store().CountDoneAnalyses({"c"})), Counts());
+}
+
 TEST_P(AnalysesTest, FindsIdsByTheirBeginning) {
   TrainRuns({"a"});
   for (const char* id : {"ab2", "b1", "ab1", "a"}) MakeOne(id);

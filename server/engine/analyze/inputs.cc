@@ -55,15 +55,14 @@ Read ReadPrompt(const RunConfig& config, const std::string& prompt) {
   return SequencesRead{{std::move(batch)}, {}};
 }
 
-// Of a piece, for these models together, or for one where a piece is of one checkpoint.
-uint64_t PieceTokens(const AnalysisKind& kind, const std::vector<const RunConfig*>& subjects) {
-  double flops = 0;  // of a token: a multiplication and an addition by each parameter in each pass
+// Parameters of the models that a piece passes through: of one where it is of one checkpoint.
+double ParametersTogether(const AnalysisKind& kind, const std::vector<const RunConfig*>& subjects) {
+  double parameters = 0;
   for (const RunConfig* subject : subjects) {
-    flops += 2 * kind.piece_forwards * static_cast<double>(MakeLayout(subject->model).size);
+    parameters += static_cast<double>(MakeLayout(subject->model).size);
     if (kind.steps_of_one_run) break;
   }
-  const double fitting = kPieceFlops / std::max(flops, 1.0);
-  return static_cast<uint64_t>(std::clamp(fitting, 1.0, static_cast<double>(kPieceTokens)));
+  return parameters;
 }
 
 // Batches that are not padded, in parts of `most` tokens each, or of one row.
@@ -266,6 +265,13 @@ std::vector<TokenBatch> SplitRows(const std::vector<TokenBatch>& batches) {
   return rows;
 }
 
+uint64_t PieceTokens(const AnalysisKind& kind, double parameters) {
+  // Of a token: a multiplication and an addition by each parameter in each pass.
+  const double flops = 2 * kind.piece_forwards * parameters;
+  const double fitting = kPieceFlops / std::max(flops, 1.0);
+  return static_cast<uint64_t>(std::clamp(fitting, 1.0, static_cast<double>(kPieceTokens)));
+}
+
 absl::StatusOr<SequencesRead> ReadSequences(const AnalysisOptions& options,
                                             const AnalysisInputs& inputs,
                                             const std::vector<const RunConfig*>& subjects) {
@@ -297,7 +303,7 @@ absl::StatusOr<SequencesRead> ReadSequences(const AnalysisOptions& options,
   } else if (ReadsTrainingBatches(options, subjects[0]->model)) {
     all.batches = InTrainingBatches(all.batches, subjects[0]->training);
   } else {
-    all.batches = InParts(all.batches, PieceTokens(kind, subjects));
+    all.batches = InParts(all.batches, PieceTokens(kind, ParametersTogether(kind, subjects)));
   }
   return all;
 }

@@ -110,7 +110,7 @@ AnalysisCost SpectrumCost(const AnalysisOptions& options, const RunConfig& confi
                           size_t) {
   const std::string& site = Of<SpectrumOptions>(options).site;
   const uint64_t features = site.empty() ? WidthOf(config) : FeaturesAt(config.model, site);
-  return {1, 8 * Squared(features), 16 * features};
+  return {1, 8 * Squared(features), 16 * features, AnalysisPass::kEverywhere};
 }
 
 // --- cka
@@ -149,7 +149,8 @@ AnalysisCost CkaCost(const AnalysisOptions& options, const RunConfig& config, ui
   }
   const uint64_t count = subjects * features.size(), arrays = 16 * Squared(count);
   const uint64_t sums = 4 * (Squared(columns) + squares);  // 8 times the features of every pair
-  if (sums <= kMostCkaBytes) return {static_cast<double>(subjects), sums, arrays};
+  const auto pass = AnalysisPass::kEverywhere;
+  if (sums <= kMostCkaBytes) return {static_cast<double>(subjects), sums, arrays, pass};
   // By minibatches: the rows of those that are gathered together, and the Gram matrices of one.
   const uint64_t block = std::max<uint64_t>(1, std::min<uint64_t>(tokens, cka.block));
   const uint64_t blocks = std::max<uint64_t>(1, tokens / block);
@@ -157,7 +158,7 @@ AnalysisCost CkaCost(const AnalysisOptions& options, const RunConfig& config, ui
   const uint64_t together = std::clamp<uint64_t>(kMostCkaBytes / block_bytes, 1, blocks);
   const uint64_t passes = (blocks + together - 1) / together;
   return {static_cast<double>(passes * subjects),
-          together * block_bytes + 8 * count * Squared(block), arrays};
+          together * block_bytes + 8 * count * Squared(block), arrays, pass};
 }
 
 // --- activations, weights, capture
@@ -185,7 +186,9 @@ AnalysisCost ActivationsCost(const AnalysisOptions& options, const RunConfig& co
   const auto& activations = Of<ActivationsOptions>(options);
   std::vector<uint64_t> values = FeaturesAtAll(activations.sites, config.model);
   for (uint64_t& of : values) of *= tokens;
-  return ValuesCost(values, activations.histograms, config.precision);
+  AnalysisCost cost = ValuesCost(values, activations.histograms, config.precision);
+  cost.pass = AnalysisPass::kEverywhere;
+  return cost;
 }
 
 AnalysisCost WeightsCost(const AnalysisOptions& options, const RunConfig& config, uint64_t,
@@ -242,7 +245,7 @@ AnalysisCost CaptureCost(const AnalysisOptions& options, const RunConfig& config
     elements += tokens * (features > 0 ? features : per_token);
   }
   const uint64_t bytes = BytesOf(config.precision) * elements;
-  return {1, bytes, bytes + 16 * tokens};
+  return {1, bytes, bytes + 16 * tokens, AnalysisPass::kEverywhere};
 }
 
 // --- loss_landscape, hessian
@@ -258,7 +261,8 @@ AnalysisCost LossLandscapeCost(const AnalysisOptions& options, const RunConfig&,
   const double points = std::pow(landscape.points, landscape.dims) * landscape.directions;
   const auto bytes = static_cast<uint64_t>(8 * points);
   const auto norms = uint64_t{8} * landscape.directions * landscape.dims;
-  return {1 + points, 8 + bytes + norms, bytes + norms + uint64_t{8} * landscape.points};
+  return {1 + points, 8 + bytes + norms, bytes + norms + uint64_t{8} * landscape.points,
+          AnalysisPass::kMoved};
 }
 
 Problems CheckHessian(const AnalysisOptions& options, const ModelConfig&) {
@@ -278,8 +282,11 @@ AnalysisCost HessianCost(const AnalysisOptions& options, const RunConfig& config
   const uint64_t element = config.precision == Precision::kFloat64 ? 8 : 4;
   const uint64_t basis = element * parameters * hessian.iterations;
   const uint64_t sums = 16 * steps + 8 * uint64_t{hessian.trace_samples};
+  // Each step of a run is made orthogonal to all before it, twice.
+  const double orthogonal = 4.0 * static_cast<double>(steps * parameters) * hessian.iterations;
   return {kGradient + kProduct * static_cast<double>(steps + hessian.trace_samples),
-          basis + 8 * parameters + sums, sums + 16 * 1001 + 32 * uint64_t{hessian.top}};
+          basis + 8 * parameters + sums, sums + 16 * 1001 + 32 * uint64_t{hessian.top},
+          AnalysisPass::kScored, orthogonal};
 }
 
 // --- gradients and norms
@@ -357,7 +364,11 @@ AnalysisCost AttentionCost(const AnalysisOptions& options, const RunConfig& conf
   if (!Of<AttentionOptions>(options).maps.empty()) {
     maps = 8 * (layers * (heads + 1) + 1) * Squared(std::min(tokens, kMostMappedTokens));
   }
-  return {1, sums + maps, sums + maps};
+  // A weight's logarithm by head, and three of its share without and three with the first token by
+  // pair of heads.
+  const double logarithms = static_cast<double>(tokens * layers * heads * (3 * heads - 2));
+  return {1, sums + maps, sums + maps, AnalysisPass::kEverywhere,
+          10 * logarithms * config.model.context};
 }
 
 Problems CheckRemove(const AnalysisOptions& options, const ModelConfig& model) {
@@ -397,7 +408,8 @@ AnalysisCost TrajectoryCost(const AnalysisOptions& options, const RunConfig& con
   const uint64_t vectors = (subjects + 2) * BytesOf(config.precision) + 2 * sizeof(double);
   return {static_cast<double>(points + subjects),
           vectors * ParametersOf(config) + 8 * (points + subjects + Squared(subjects)),
-          8 * (points + 2 * uint64_t{Of<TrajectoryOptions>(options).points} + 3 * subjects + 2)};
+          8 * (points + 2 * uint64_t{Of<TrajectoryOptions>(options).points} + 3 * subjects + 2),
+          AnalysisPass::kMoved};
 }
 
 // In the order of AnalysisOptions.

@@ -1,0 +1,65 @@
+#include "server/spec/analysis_time.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "absl/strings/str_cat.h"
+#include "server/engine/layout.h"
+#include "server/engine/names.h"
+#include "server/engine/native/supports.h"
+#include "server/spec/analysis.h"
+#include "server/spec/estimate.h"
+
+namespace ablate::spec {
+namespace {
+
+// Another number once guesses change: stored times are compared with the guesses of their day.
+constexpr int kVersion = 1;
+
+constexpr double kStartMicros = 2'000;
+// LibTorch's calls in a block of a forward pass, whatever they compute.
+constexpr double kBlockMicros = 150;
+
+// Floating-point operations a microsecond.
+constexpr double kNativeSpeed = 60e3;
+constexpr double kOtherSpeed = 2e3;
+double TorchSpeed(int width) { return 100e3 * width / (width + 80.0); }
+
+// Pieces in which the tokens are read.
+double PiecesOf(const engine::AnalysisKind& kind, const engine::RunConfig& config, double tokens,
+                double parameters) {
+  const double pieces =
+      std::ceil(tokens / static_cast<double>(engine::PieceTokens(kind, parameters)));
+  if (!std::holds_alternative<engine::DocumentsTask>(config.task)) return pieces;
+  // Documents of one length are read together.
+  return std::max(pieces, std::min<double>(config.model.context, tokens / config.model.context));
+}
+
+}  // namespace
+
+AnalysisTime GuessAnalysisTime(const engine::AnalysisKind& kind, const engine::AnalysisCost& cost,
+                               const v1::AnalysisInputs& inputs, const engine::RunConfig& config) {
+  const bool native =
+      cost.pass == engine::AnalysisPass::kMoved && engine::WhyNotNative(config).empty();
+  const auto trainer = native ? engine::TrainerKind::kNative : engine::TrainerKind::kTorch;
+  AnalysisTime time{absl::StrCat(kind.name, "/", engine::NameOf(trainer), "/", kVersion),
+                    kStartMicros};
+  if (kind.most_subjects == 0) return time;
+  engine::RunConfig computed = config;
+  computed.training.trainer = trainer;
+  if (cost.pass == engine::AnalysisPass::kEverywhere) {
+    computed.model.loss = engine::LossPositions::kAll;
+  }
+  const auto parameters = static_cast<uint64_t>(engine::MakeLayout(config.model).size);
+  const double speed = native ? kNativeSpeed : TorchSpeed(config.model.width);
+  if (kind.default_tokens > 0) {
+    const auto tokens = std::max<double>(MostTokens(inputs, config.model.context), 1);
+    const double calls = native ? 0 : kBlockMicros * config.model.layers;
+    time.micros += cost.forwards * (ForwardFlops(computed, parameters, tokens) / speed +
+                                    calls * PiecesOf(kind, config, tokens, parameters));
+  }
+  time.micros += cost.others / kOtherSpeed;
+  return time;
+}
+
+}  // namespace ablate::spec

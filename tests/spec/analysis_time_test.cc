@@ -1,0 +1,81 @@
+// Guesses of what analyses take: they follow what is computed, and by what.
+#include "server/spec/analysis_time.h"
+
+#include "gmock/gmock.h"
+#include "server/engine/layout.h"
+#include "server/spec/analysis.h"
+#include "tests/spec/specs.h"
+
+namespace ablate::spec {
+namespace {
+
+using engine::AnalysisOptions;
+using ::testing::StartsWith;
+
+engine::RunConfig ConfigOf(engine::LossPositions loss = engine::LossPositions::kAll) {
+  engine::RunConfig config;
+  config.task = engine::TextTask();
+  config.model.width = 128;
+  config.model.hidden = 512;
+  config.model.layers = 1;
+  config.model.heads = 4;
+  config.model.context = 64;
+  config.model.vocabulary = 65;
+  config.model.loss = loss;
+  return config;
+}
+
+AnalysisTime Guess(const AnalysisOptions& options, const engine::RunConfig& config,
+                   uint64_t tokens = 5'000) {
+  v1::AnalysisInputs inputs;
+  inputs.set_tokens(tokens);
+  Problems problems;
+  const auto cost = CheckSubjects(options, inputs, {config}, "", &problems);
+  EXPECT_TRUE(problems.empty());
+  return GuessAnalysisTime(engine::KindOf(options), cost, inputs, config);
+}
+
+TEST(AnalysisTimeTest, IsGroupedByKindAndWhatComputesIt) {
+  engine::RunConfig config = ConfigOf();
+  EXPECT_THAT(Guess(engine::LossLandscapeOptions(), config).group,
+              StartsWith("loss_landscape/native/"));
+  EXPECT_THAT(Guess(engine::HessianOptions(), config).group, StartsWith("hessian/torch/"));
+  config.precision = engine::Precision::kFloat64;
+  EXPECT_THAT(Guess(engine::LossLandscapeOptions(), config).group,
+              StartsWith("loss_landscape/torch/"));
+}
+
+TEST(AnalysisTimeTest, GrowsWithWhatIsComputed) {
+  const engine::RunConfig config = ConfigOf();
+  engine::LossLandscapeOptions few, many;
+  few.points = 100;
+  many.points = 200;
+  EXPECT_NEAR(Guess(many, config).micros / Guess(few, config).micros, 2, .1);
+  EXPECT_GT(Guess(engine::HessianOptions(), config).micros,
+            1000 * Guess(engine::GradientFlowOptions(), config).micros);
+  EXPECT_GT(Guess(engine::SpectrumOptions(), config, 20'000).micros,
+            Guess(engine::SpectrumOptions(), config, 5'000).micros);
+  engine::RunConfig deep = config;
+  deep.model.layers = 8;
+  EXPECT_GT(Guess(engine::SpectrumOptions(), deep).micros,
+            4 * Guess(engine::SpectrumOptions(), config).micros);
+}
+
+// Where the loss reads the last position alone most of a block is computed there alone; what comes
+// to a site is computed everywhere.
+TEST(AnalysisTimeTest, CountsThePositionsThatArePassed) {
+  const engine::RunConfig all = ConfigOf(), last = ConfigOf(engine::LossPositions::kLast);
+  EXPECT_LT(Guess(engine::LossLandscapeOptions(), last).micros,
+            Guess(engine::LossLandscapeOptions(), all).micros / 10);
+  EXPECT_EQ(Guess(engine::SpectrumOptions(), last).micros,
+            Guess(engine::SpectrumOptions(), all).micros);
+}
+
+TEST(AnalysisTimeTest, NeedsNoModelForAKindThatIsOfNone) {
+  const AnalysisTime time =
+      GuessAnalysisTime(engine::KindOf(engine::NormResponseOptions()), {}, {}, {});
+  EXPECT_GT(time.micros, 0);
+}
+
+}  // namespace
+}  // namespace ablate::spec
