@@ -35,15 +35,15 @@ struct AnalysisLimits {
   absl::Duration turn = absl::Seconds(1);
   // The same of one that has made way before: who comes then waits for less than a second.
   absl::Duration later_turn = absl::Milliseconds(250);
-  // A computation of no more work than that, in AnalysisRequest's unit, is short: seconds.
-  double short_work = 2e10;
+  // A computation of no more work than that, in microseconds, is short.
+  double short_work = 5e6;
   absl::Duration exit_timeout = absl::Seconds(1);     // for the reason of a worker's end to arrive
   absl::Duration cancel_timeout = absl::Seconds(10);  // for a worker to let go of one
 };
 
 struct AnalysisRequest {
   worker::v1::Analyze message;  // all but its id
-  // How long a computation takes as a whole, in multiplications, about. Samples take none.
+  // How long a computation is guessed to take as a whole, in microseconds. Samples take none.
   double work = 0;
   // What its worker may read; held until the end.
   std::vector<std::shared_ptr<storage::Blobs::Pin>> blobs;
