@@ -19,6 +19,7 @@
 #include "server/results/document_facts.h"
 #include "server/rpc/limits.h"
 #include "server/rpc/names.h"
+#include "server/service/decidable.h"
 #include "server/service/quotas.h"
 #include "server/spec/analysis.h"
 #include "server/spec/experiment_analyses.h"
@@ -505,6 +506,9 @@ absl::StatusOr<Plan> MakePlan(const Backend& backend, const rpc::View& view,
   if (!request->fresh()) {
     absl::Status noted = NoteOtherTrainer(backend.store, devices, &plan);
     if (!noted.ok()) return noted;
+  }
+  if (std::string note = UndecidableNote(plan.resolution); !note.empty()) {
+    plan.resolution.notes.push_back(std::move(note));
   }
   const absl::StatusOr<Cost> cost = EstimateCost(
       trained,

@@ -98,8 +98,10 @@ TEST_F(GrowingTest, ContinuesFromTheLongestShorterRun) {
   Train(worker.get(), worker->NextRun(), 20);
   Train(worker.get(), worker->NextRun(), 20, /*state=*/false);
   const v1::CreateExperimentResponse preview = Preview(SmallSpec(1, "longer", 30));
-  EXPECT_THAT(preview.notes(), ElementsAre("1 run continues from step 10 of a shorter run",
-                                           "1 run continues from step 20 of a shorter run"));
+  EXPECT_THAT(preview.notes(),
+              ElementsAre("1 run continues from step 10 of a shorter run",
+                          "1 run continues from step 20 of a shorter run",
+                          testing::HasSubstr("1 seed can't establish a difference")));
 }
 
 TEST_F(GrowingTest, HoldsTheLimitOfDeviceTimeAgainstTheRestAlone) {

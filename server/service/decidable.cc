@@ -1,0 +1,62 @@
+#include "server/service/decidable.h"
+
+#include <algorithm>
+#include <cmath>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "server/report/compare/comparison.h"
+#include "server/report/compare/statistics.h"
+#include "server/report/compare/wording.h"
+#include "server/results/trained_grid.h"
+#include "server/spec/axes.h"
+#include "server/spec/field_values.h"
+
+namespace ablate::service {
+namespace {
+
+// What a comparison will be given, with one seed's cells, none of which has ended.
+report::ComparisonInput InputOf(const spec::Resolution& resolution) {
+  report::ComparisonInput input;
+  input.key = results::PrimaryMetric(resolution.spec);
+  spec::Problems none;
+  for (const spec::AxisPlan& plan : spec::ReadAxes(resolution.spec, &none)) {
+    report::Axis axis;
+    axis.name = plan.name;
+    for (const spec::Point& point : plan.points) axis.labels.push_back(point.label);
+    axis.tuned = plan.tuned;
+    input.axes.push_back(std::move(axis));
+  }
+  for (const spec::ResolvedCell& of : resolution.cells) {
+    if (of.seed != resolution.cells.front().seed) continue;
+    report::Cell cell;
+    for (const auto& [axis, label] : of.labels) cell.labels.push_back(label);
+    cell.outcome = report::RunOutcome::kUnfinished;
+    cell.scored = spec::ScoredData(of.run.spec(), of.dataset_sha256, 0);
+    if (!report::IsOfHeldOutData(input.key)) cell.scored.erase("evaluation.batches");
+    input.cells.push_back(std::move(cell));
+  }
+  return input;
+}
+
+}  // namespace
+
+std::string UndecidableNote(const spec::Resolution& resolution) {
+  if (resolution.cells.empty() || resolution.spec.axes().empty()) return "";
+  const report::ComparisonInput input = InputOf(resolution);
+  const auto comparison = report::Compare(input, {{}, 0});
+  if (!comparison.ok() || comparison->family == 0) return "";
+  const size_t seeds = resolution.cells.size() / input.cells.size();
+  const size_t rows = comparison->family;
+  const size_t needed = report::LeastSeedsForSignFlip(rows);
+  if (seeds >= needed) return "";
+  const double least =
+      std::min(1.0, static_cast<double>(rows) * std::pow(2.0, 1 - static_cast<double>(seeds)));
+  return absl::StrCat(seeds, seeds == 1 ? " seed" : " seeds", " can't establish a difference: ",
+                      rows > 1 ? absl::StrCat("with Holm over ", rows, " rows ") : "",
+                      "a sign-flip test has p of at least ", absl::StrFormat("%.2g", least), "; ",
+                      needed, " seeds are needed");
+}
+
+}  // namespace ablate::service

@@ -1,0 +1,18 @@
+// Says before training what a comparison of an experiment can't decide. Pure.
+#ifndef ABLATE_SERVER_SERVICE_DECIDABLE_H_
+#define ABLATE_SERVER_SERVICE_DECIDABLE_H_
+
+#include <string>
+
+#include "server/spec/resolve.h"
+
+namespace ablate::service {
+
+// "6 seeds can't establish a difference: with Holm over 3 rows a sign-flip test has p of at least
+// 0.094; 7 seeds are needed": if the grid's seeds are too few, however its runs end. "" if they
+// suffice, or if nothing is compared. The resolution has no problems.
+std::string UndecidableNote(const spec::Resolution& resolution);
+
+}  // namespace ablate::service
+
+#endif  // ABLATE_SERVER_SERVICE_DECIDABLE_H_

@@ -1,0 +1,51 @@
+// What seeds are too few for, before anything is trained.
+#include "server/service/decidable.h"
+
+#include <gtest/gtest.h>
+
+#include "absl/strings/str_cat.h"
+#include "google/protobuf/text_format.h"
+
+namespace ablate::service {
+namespace {
+
+// An axis of so many settings, beside a tuned one, with so many seeds.
+std::string Note(int settings, int seeds, const std::string& field = "model.width") {
+  v1::ExperimentSpec spec;
+  std::string text =
+      absl::StrCat("name: 'small' base { task { recall {} } } seeds { count: ", seeds,
+                   " } axes { field: '", field, "' ");
+  for (int i = 0; i < settings; ++i) {
+    absl::StrAppend(&text, "values { number_value: ", 16 * (i + 1), " } ");
+  }
+  absl::StrAppend(&text,
+                  "} axes { field: 'training.learning_rate' tune: true values { "
+                  "number_value: 0.1 } values { number_value: 0.2 } }");
+  EXPECT_TRUE(google::protobuf::TextFormat::ParseFromString(text, &spec)) << text;
+  const spec::Resolution resolution = spec::Resolve(spec, {}, {});
+  for (const spec::Problem& problem : resolution.problems) ADD_FAILURE() << problem.message;
+  return UndecidableNote(resolution);
+}
+
+TEST(UndecidableNoteTest, SaysHowManySeedsItTakes) {
+  EXPECT_EQ(Note(4, 6),
+            "6 seeds can't establish a difference: with Holm over 3 rows a sign-flip test has p of "
+            "at least 0.094; 7 seeds are needed");
+  EXPECT_EQ(Note(4, 7), "");
+  EXPECT_EQ(Note(2, 5),
+            "5 seeds can't establish a difference: a sign-flip test has p of at least 0.062; 6 "
+            "seeds are needed");
+  EXPECT_EQ(Note(2, 1),
+            "1 seed can't establish a difference: a sign-flip test has p of at least 1; 6 seeds "
+            "are needed");
+  EXPECT_EQ(Note(2, 6), "");
+}
+
+TEST(UndecidableNoteTest, SaysNothingWhereNothingIsCompared) {
+  EXPECT_EQ(Note(1, 2), "");
+  // Settings that are scored on other data are not compared.
+  EXPECT_EQ(Note(2, 2, "evaluation.batches"), "");
+}
+
+}  // namespace
+}  // namespace ablate::service
