@@ -4,6 +4,7 @@
 #include <string>
 
 #include "absl/strings/string_view.h"
+#include "absl/strings/strip.h"
 #include "client/output/terminal_text.h"
 
 namespace ablate::client {
@@ -22,8 +23,10 @@ std::streamsize TerminalStream::Buffer::xsputn(const char* text, std::streamsize
   absl::string_view rest(text, static_cast<size_t>(size));
   while (!rest.empty()) {
     const size_t end = std::min(rest.find('\n'), rest.size());
-    *terminal_ << Printable(rest.substr(0, end));
-    if (end < rest.size()) *terminal_ << '\n';
+    absl::string_view line = rest.substr(0, end);
+    const bool whole = end < rest.size();
+    if (whole) absl::ConsumeSuffix(&line, "\r");
+    *terminal_ << Printable(line) << (whole ? "\n" : "");
     rest.remove_prefix(std::min(end + 1, rest.size()));
   }
   return terminal_->good() ? size : 0;

@@ -15,8 +15,8 @@ struct TerminalControl {
 std::ostream& operator<<(std::ostream& out, const TerminalControl& control);
 
 // Writes what it is given to another stream, and shows control characters other than line feeds,
-// bidirectional marks and bytes that are not UTF-8 as Printable does. Characters are to be written
-// whole. Fails once the other stream does. Not thread-safe.
+// bidirectional marks and bytes that are not UTF-8 as Printable does; a CR before a line feed is
+// left out. Characters are to be written whole. Fails once the other stream does. Not thread-safe.
 class TerminalStream : public std::ostream {
  public:
   // `terminal` must outlive it.

@@ -18,8 +18,9 @@ TEST(TerminalStreamTest, ShowsWhatATerminalWouldObey) {
 TEST(TerminalStreamTest, LeavesPlainTextAsItIs) {
   std::ostringstream terminal;
   TerminalStream stream(&terminal);
+  stream << "a,b\r\n";
   stream << "grün 名前 😀 −1 × …\n  indented" << std::endl;
-  EXPECT_EQ(terminal.str(), "grün 名前 😀 −1 × …\n  indented\n");
+  EXPECT_EQ(terminal.str(), "a,b\ngrün 名前 😀 −1 × …\n  indented\n");
 }
 
 TEST(TerminalStreamTest, PassesOnTheProgramsOwnSequences) {
