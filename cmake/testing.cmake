@@ -1,4 +1,5 @@
-# One test program per folder or topic; every TEST in it becomes a ctest entry of its own.
+# One test program per folder or topic; every TEST in it becomes a ctest entry of its own. Entries whose names begin with Long/,
+# as those of an instantiation of this name do, take more than some five seconds of a core: only tests/run.sh --all runs them.
 if(ABLATE_TESTS)
   find_package(GTest REQUIRED)
   include(GoogleTest)

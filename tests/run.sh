@@ -1,12 +1,15 @@
 #!/usr/bin/env bash
 # Installs, builds and passes every test. Usage: tests/run.sh [--all|--cuda|--cpu [default|avx2|avx512]...]
-#   --all   adds sanitizers, clang and clang-tidy
+#   --all   adds sanitizers, clang and clang-tidy, and the instances of tests that are called Long
 #   --cuda  instead: builds the programs with PyPI's own torch wheel, the CUDA build, and trains a short run; a GPU is not needed
 #   --cpu   passes the tests as on lesser processors: once per named instruction set, by default with each that this machine has
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
-run_tests() { ctest --test-dir "$1" --output-on-failure -j "$(nproc)"; }
+# run_tests FOLDER [OPTION...]: options of ctest.
+run_tests() { ctest --test-dir "$1" --output-on-failure -j "$(nproc)" "${@:2}"; }
+
+plain=(--exclude-regex '^Long/')  # the plain command's tests
 
 # Prints the instruction sets that the libraries tell apart and this machine has.
 instruction_sets() {
@@ -25,7 +28,7 @@ run_tests_on() {
     *) echo "--cpu: $1 is not an instruction set; expected default, avx2 or avx512" >&2; exit 64 ;;
   esac
   echo "Testing with the instruction set $1"
-  ATEN_CPU_CAPABILITY=$1 MKL_ENABLE_INSTRUCTIONS=$mkl ONEDNN_MAX_CPU_ISA=$onednn run_tests build
+  ATEN_CPU_CAPABILITY=$1 MKL_ENABLE_INSTRUCTIONS=$mkl ONEDNN_MAX_CPU_ISA=$onednn run_tests build "${plain[@]}"
 }
 
 # smoke_training FOLDER: a personal server of the programs in FOLDER trains one run, and its loss falls.
@@ -45,7 +48,7 @@ smoke_training() (
 case "${1:-}" in
   '')
     deploy/setup.sh --tests
-    run_tests build
+    run_tests build "${plain[@]}"
     ;;
   --cuda)
     deploy/setup.sh --cuda

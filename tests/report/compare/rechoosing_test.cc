@@ -312,19 +312,24 @@ Rates Simulate(const Shape& shape, double effect, int experiments) {
   return rates;
 }
 
+// By how many experiments a rate is found.
+class RechoosingRatesTest : public ::testing::TestWithParam<int> {};
+INSTANTIATE_TEST_SUITE_P(Short, RechoosingRatesTest, ::testing::Values(100));
+INSTANTIATE_TEST_SUITE_P(Long, RechoosingRatesTest, ::testing::Values(1000));
+
 // Near ties among five candidates are where a test that forgets the choice rejects too often.
-TEST(RechoosingTest, RejectsNoMoreThanItsShareUnderNoDifference) {
-  constexpr int kExperiments = 1000;
-  const double most = kAlpha + 2 * std::sqrt(kAlpha * (1 - kAlpha) / kExperiments);
+TEST_P(RechoosingRatesTest, RejectsNoMoreThanItsShareUnderNoDifference) {
+  const int experiments = GetParam();
+  const double most = AtMost(kAlpha, experiments);
   for (const size_t seeds : {6, 8, 10}) {
     for (const Shape& shape :
          {Shape{5, seeds}, Shape{5, seeds, .8}, Shape{5, seeds, .8, 2}, Shape{1, seeds}}) {
-      const Rates rates = Simulate(shape, 0, kExperiments);
+      const Rates rates = Simulate(shape, 0, experiments);
       EXPECT_LE(rates.rejected, most) << seeds << " seeds, " << shape.candidates << " candidates";
       EXPECT_GE(rates.covered, 1 - most) << seeds << " seeds, " << shape.candidates;
     }
   }
-  EXPECT_GT(Simulate({5, 8}, 0, kExperiments).by_t, .1) << "what the choice does to the t-test";
+  EXPECT_GT(Simulate({5, 8}, 0, experiments).by_t, .1) << "what the choice does to the t-test";
 }
 
 TEST(RechoosingTest, CoversATrueDifference) {
