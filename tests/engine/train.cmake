@@ -17,7 +17,7 @@ ablate_test(engine_train_test
     train_trainer_test.cc
     ${PROJECT_SOURCE_DIR}/server/spec/estimate.cc  # its library has protobuf, which a process with LibTorch keeps apart
   LIBS ablate_engine
-  TIMEOUT 300)
+  TIMEOUT 300 SHARDS 4)
 target_compile_definitions(engine_train_test PRIVATE
   ABLATE_DOCS="${PROJECT_SOURCE_DIR}/docs"
   ABLATE_EXAMPLES_DATA="${PROJECT_SOURCE_DIR}/examples/data")

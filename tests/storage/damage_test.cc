@@ -359,6 +359,7 @@ TEST_F(DamagedStoreTest, IsNotSeenInWhatEarlierProgramsWrote) {
     Update("ALTER TABLE datasets DROP COLUMN code_points");
     Update("ALTER TABLE datasets DROP COLUMN line_ends");
     Update("ALTER TABLE datasets DROP COLUMN owner");
+    Update("DROP TABLE analysis_times");
     Update(
         "DROP TABLE analyses; DROP TABLE analysis_subjects; DROP TABLE analysis_labels; "
         "DROP TABLE experiment_analyses; DROP INDEX experiments_to_analyze; "
