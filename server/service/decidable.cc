@@ -55,7 +55,7 @@ std::string UndecidableNote(const spec::Resolution& resolution) {
       std::min(1.0, static_cast<double>(rows) * std::pow(2.0, 1 - static_cast<double>(seeds)));
   return absl::StrCat(seeds, seeds == 1 ? " seed" : " seeds", " can't establish a difference: ",
                       rows > 1 ? absl::StrCat("with Holm over ", rows, " rows ") : "",
-                      "a sign-flip test has p of at least ", absl::StrFormat("%.2g", least), "; ",
+                      "a sign-flip test has p of at least ", absl::StrFormat("%.3g", least), "; ",
                       needed, " seeds are needed");
 }
 

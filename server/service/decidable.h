@@ -9,7 +9,7 @@
 namespace ablate::service {
 
 // "6 seeds can't establish a difference: with Holm over 3 rows a sign-flip test has p of at least
-// 0.094; 7 seeds are needed": if the grid's seeds are too few, however its runs end. "" if they
+// 0.0938; 7 seeds are needed": if the grid's seeds are too few, however its runs end. "" if they
 // suffice, or if nothing is compared. The resolution has no problems.
 std::string UndecidableNote(const spec::Resolution& resolution);
 

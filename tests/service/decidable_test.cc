@@ -30,10 +30,10 @@ std::string Note(int settings, int seeds, const std::string& field = "model.widt
 TEST(UndecidableNoteTest, SaysHowManySeedsItTakes) {
   EXPECT_EQ(Note(4, 6),
             "6 seeds can't establish a difference: with Holm over 3 rows a sign-flip test has p of "
-            "at least 0.094; 7 seeds are needed");
+            "at least 0.0938; 7 seeds are needed");
   EXPECT_EQ(Note(4, 7), "");
   EXPECT_EQ(Note(2, 5),
-            "5 seeds can't establish a difference: a sign-flip test has p of at least 0.062; 6 "
+            "5 seeds can't establish a difference: a sign-flip test has p of at least 0.0625; 6 "
             "seeds are needed");
   EXPECT_EQ(Note(2, 1),
             "1 seed can't establish a difference: a sign-flip test has p of at least 1; 6 seeds "
