@@ -258,6 +258,8 @@ struct AnalysisKind {
   double piece_forwards = 1;
   // Whether its subjects are checkpoints of one run, by ascending step.
   bool steps_of_one_run = false;
+  // Raised when its numbers change: stored ones of before are then not taken for new ones.
+  int revision = 0;
 };
 
 // Tokens of a piece at most; its models have `parameters` together.

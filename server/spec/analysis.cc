@@ -236,6 +236,9 @@ std::string SignatureText(const v1::Analysis& asked) {
                                   "\nnumerics=", engine::kNumericsVersion, "\nseed=", asked.seed(),
                                   "\ntokens=", asked.inputs().tokens(),
                                   "\nprompt=", absl::CHexEscape(asked.inputs().prompt()), "\n");
+  if (const int revision = KindNamed(kind->name()).revision; revision > 0) {
+    absl::StrAppend(&text, "revision=", revision, "\n");
+  }
   // Only where they are given: analyses from before they could be keep their fingerprints.
   if (asked.inputs().has_documents()) {
     absl::StrAppend(&text, "inputs.documents=", asked.inputs().documents(), "\n");

@@ -548,6 +548,13 @@ TEST_F(AnalysisFingerprintTest, IsWhatItWasWhereNoDocumentsOrDataSetIsGiven) {
   EXPECT_EQ(AnalysisSignature(Asked(KindOf("cka {}"))), "5gmgilanaka6");
 }
 
+// An analysis whose numbers changed is not found under what it was.
+TEST_F(AnalysisFingerprintTest, ChangesWithTheRevisionOfItsKind) {
+  ASSERT_EQ(engine::KindOf(engine::GradientAlignmentOptions()).revision, 1);
+  // It was 6tbb3j3oxafj without a revision.
+  EXPECT_EQ(AnalysisFingerprint(Asked(KindOf("gradient_alignment {}"))), "quf7cbxkhpux");
+}
+
 TEST_F(AnalysisFingerprintTest, IsOfADataSetsBytesNotOfItsName) {
   v1::Analysis asked = Asked(KindOf("cka {}"));
   asked.mutable_inputs()->set_dataset("datasets/names-a");
