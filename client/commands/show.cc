@@ -1,5 +1,8 @@
 // `ablate show EXP`: what an experiment asks, how far it is, and what its settings came to.
+#include <cmath>
+#include <map>
 #include <memory>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -25,6 +28,37 @@ std::string FirstCell(const v1::ListRunsResponse& runs, v1::RunState::Value stat
     if (row.state() == state) return row.cell();
   }
   return "";
+}
+
+// Marks runs whose last value of `key` is not finite as diverged, which is how comparisons count
+// them. A summary has the last finite value only, so the curves of runs with others are read.
+absl::Status MarkNonFinite(Connection* connection, const std::string& key,
+                           v1::ListRunsResponse* runs) {
+  constexpr int kMaxRuns = 1'000;  // a request
+  std::set<std::string> asked;
+  for (const v1::RunRow& row : runs->rows()) {
+    const v1::Summary* summary = FindSummary(row, key);
+    const bool done = row.state() == v1::RunState::DONE;
+    if (done && summary != nullptr && summary->nonfinite() > 0) asked.insert(row.run());
+  }
+  std::map<std::string, double> last;
+  for (auto next = asked.begin(); next != asked.end();) {
+    v1::QueryMetricsRequest request;
+    request.add_keys(key);
+    while (next != asked.end() && request.runs_size() < kMaxRuns) request.add_runs(*next++);
+    const absl::Status read = connection->QueryMetrics(request, [&last](const v1::Series& series) {
+      if (!series.values().empty()) last[series.run()] = *series.values().rbegin();
+      return absl::OkStatus();
+    });
+    if (!read.ok()) return read;
+  }
+  for (v1::RunRow& row : *runs->mutable_rows()) {
+    const auto value = last.find(row.run());
+    if (value != last.end() && !std::isfinite(value->second)) {
+      row.set_state(v1::RunState::DIVERGED);
+    }
+  }
+  return absl::OkStatus();
 }
 
 std::vector<std::string> NextSteps(const v1::Experiment& experiment,
@@ -94,8 +128,10 @@ absl::StatusOr<int> Show(const Options& options, const Context& context, Connect
   const absl::StatusOr<v1::Experiment> experiment = FindExperiment(connection, options.experiment);
   if (!experiment.ok()) return experiment.status();
   if (options.json) return PrintJson(context, *experiment);
-  const absl::StatusOr<v1::ListRunsResponse> runs = ListAllRuns(connection, experiment->name());
+  absl::StatusOr<v1::ListRunsResponse> runs = ListAllRuns(connection, experiment->name());
   if (!runs.ok()) return runs.status();
+  const absl::Status marked = MarkNonFinite(connection, PrimaryMetric(experiment->spec()), &*runs);
+  if (!marked.ok()) return marked;
   Print(context, *experiment, *runs, connection->is_elsewhere() || experiment->private_(),
         QuotaText(*experiment, connection));
   return kSuccess;
@@ -108,7 +144,8 @@ Action DefineShow(Command* command) {
   command->Argument(&options->experiment, "EXP", "experiment");
   command->Flag(&options->json, "--json", "print the server's message");
   command->Footer(
-      "The mean is over the DONE cells of a setting, of the last value of report.primary.\n\n"
+      "The mean is over the DONE cells of a setting, of the last value of report.primary. As in\n"
+      "ablate compare, a run whose last value is not finite counts as diverged.\n\n"
       "Example:\n  ablate show names-norm");
   return WithServer(options, Show);
 }

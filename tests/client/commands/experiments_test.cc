@@ -1,4 +1,7 @@
 // `ls`, `show`, `runs`, `cancel`, `rm`, `logs` and `workers` against a server of the test's own.
+#include <cmath>
+#include <utility>
+
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "client/context.h"
@@ -59,6 +62,32 @@ class ExperimentsTest : public ClientTest {
 
   std::vector<std::string> names_;
 };
+
+TEST_F(ExperimentsTest, CountsARunAsDivergedWhoseLastValueIsNotFinite) {
+  answers_.runs = [](const v1::ListRunsRequest&, v1::ListRunsResponse* response) {
+    for (int i = 0; i < 3; ++i) {
+      AddRow(0, response);
+      response->mutable_rows(i)->set_run(absl::StrCat("runs/r", i));
+      if (i > 0) response->mutable_rows(i)->mutable_summaries(0)->set_nonfinite(1);
+    }
+    return absl::OkStatus();
+  };
+  answers_.query = [](const v1::QueryMetricsRequest& request, const auto& send) {
+    EXPECT_THAT(request.runs(), ElementsAre("runs/r1", "runs/r2"));
+    EXPECT_THAT(request.keys(), ElementsAre("eval/loss"));
+    for (const auto& [run, value] : {std::pair{"runs/r1", 3.0}, {"runs/r2", NAN}}) {
+      v1::Series series;
+      series.set_run(run);
+      series.add_values(1 / 0.0);
+      series.add_values(value);
+      send(series);
+    }
+    return absl::OkStatus();
+  };
+  const Outcome outcome = Run({"show", "small"});
+  EXPECT_EQ(outcome.code, kSuccess) << outcome.err;
+  EXPECT_THAT(outcome.out, testing::ContainsRegex("pre +2\\.5 +2 +1"));
+}
 
 TEST_F(ExperimentsTest, SaysWhatTakesACell) {
   for (const char* command : {"show", "runs", "watch"}) {
