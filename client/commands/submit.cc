@@ -1,6 +1,9 @@
 // `ablate submit FILE`: create an experiment, or say what it would be.
+#include <algorithm>
 #include <memory>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "client/command_table.h"
@@ -18,6 +21,27 @@ int ReportProblems(const Context& context, const std::string& file,
   for (const Diagnostic& problem : problems) context.console.Info(ToString(problem, file));
   context.console.Error(absl::StrCat(Count(problems.size(), "problem"), "; nothing was created"));
   return kFailure;
+}
+
+// Data sets that can't be read do not hide what the server finds elsewhere in the file.
+int ReportDataAndTheRest(Connection* connection, const Context& context,
+                         const Submission& submission, v1::CreateExperimentRequest request) {
+  request.set_validate_only(true);
+  request.clear_request_id();
+  std::vector<Diagnostic> problems = submission.file.problems;
+  const auto checked = connection->CreateExperiment(request);
+  if (checked.ok()) {
+    for (Diagnostic& problem : Locate(checked->problems(), submission)) {
+      const bool known =
+          std::any_of(submission.file.problems.begin(), submission.file.problems.end(),
+                      [&problem](const Diagnostic& one) {
+                        return one.position == problem.position && one.where == problem.where;
+                      });
+      if (!known) problems.push_back(std::move(problem));
+    }
+    SortByPosition(&problems);
+  }
+  return ReportProblems(context, submission.file.name, problems);
 }
 
 // A refused request is asked again for all of its problems: an error carries only a few.
@@ -82,9 +106,10 @@ int Submit(const SubmitOptions& options, const Context& context) {
   if (!connection.ok()) return FailSettings(context, connection.status());
   const absl::Status uploaded = UploadDatasets(connection->get(), context, options, &*submission);
   if (!uploaded.ok()) return Fail(context, uploaded);
-  if (!file.problems.empty()) return ReportProblems(context, file.name, file.problems);
-
   const v1::CreateExperimentRequest request = MakeRequest(*submission, options);
+  if (!file.problems.empty()) {
+    return ReportDataAndTheRest(connection->get(), context, *submission, request);
+  }
   const auto response = (*connection)->CreateExperiment(request);
   if (!response.ok()) {
     return Explain(connection->get(), context, *submission, request, response.status());

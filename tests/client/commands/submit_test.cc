@@ -10,9 +10,11 @@
 namespace ablate::client {
 namespace {
 
+using ::testing::AllOf;
 using ::testing::ElementsAre;
 using ::testing::EndsWith;
 using ::testing::HasSubstr;
+using ::testing::Not;
 using ::testing::StartsWith;
 
 constexpr const char* kFile = R"(name: small
@@ -313,7 +315,31 @@ TEST_F(SubmitTest, PutsAMissingDataSetAtItsLine) {
   EXPECT_EQ(outcome.err, path + ":3:22: base.task.documents.dataset: no file " + folder_ +
                              "/nmes.txt; did you mean names.txt?\n"
                              "error: 1 problem; nothing was created\n");
-  EXPECT_TRUE(requests_.empty());
+  ASSERT_EQ(requests_.size(), 1u);
+  EXPECT_TRUE(requests_[0].validate_only());
+}
+
+TEST_F(SubmitTest, PutsWhatTheServerFindsBesideADataSetThatCantBeRead) {
+  answers_.create = [this](const v1::CreateExperimentRequest& request,
+                           v1::CreateExperimentResponse* response) {
+    requests_.push_back(request);
+    for (const char* field : {"base.task.documents.dataset", "report.primary"}) {
+      v1::Problem* problem = response->add_problems();
+      problem->set_field(field);
+      problem->set_message(absl::StrCat(field, ": by the server"));
+    }
+    return absl::OkStatus();
+  };
+  const Outcome outcome = Run({"submit", "-"},
+                              "name: small\nbase:\n  task: {documents: {dataset: ./none.txt}}\n"
+                              "report: {primary: eval/los}\n");
+  EXPECT_EQ(outcome.code, kFailure);
+  EXPECT_THAT(outcome.err, AllOf(HasSubstr("none.txt"), HasSubstr("report.primary: by the server"),
+                                 Not(HasSubstr("dataset: by the server")),
+                                 HasSubstr("2 problems; nothing was created")));
+  ASSERT_EQ(requests_.size(), 1u);
+  EXPECT_TRUE(requests_[0].validate_only());
+  EXPECT_EQ(requests_[0].request_id(), "");
 }
 
 TEST_F(SubmitTest, RefusesAFolderAsADataSet) {
