@@ -554,8 +554,9 @@ Action DefineAnalyze(Command* command) {
                   "write the arrays of the one analysis, in safetensors; earlier arrays there are "
                   "replaced");
   command->Flag(&options->force, "--force", "replace also a file that holds no such arrays");
-  command->Flag(&options->dry_run, "--dry-run",
-                "make nothing: print what it would take, whether it is stored, and all problems");
+  command->Flag(
+      &options->dry_run, "--dry-run",
+      "make nothing: print what each and all would take, what is stored, and all problems");
   command->Flag(&options->no_wait, "--no-wait", "queue it and print its name");
   command->Flag(&options->json, "--json", "print the server's message");
   command->Footer([options] { return Footer(*options); });

@@ -119,6 +119,8 @@ std::string TookText(absl::Duration took) {
 
 std::string CostText(const std::vector<LabelledResponse>& responses, int width) {
   Table table({{"model"}, {"forwards", true}, {"memory", true}, {"arrays", true}, {"stored"}});
+  double forwards = 0;
+  uint64_t arrays = 0, to_make = 0;
   for (const auto& [label, response, models] : responses) {
     const v1::Analysis& analysis = response.analysis();
     const std::string stored =
@@ -127,6 +129,13 @@ std::string CostText(const std::vector<LabelledResponse>& responses, int width) 
             : "no";
     table.Add({label.empty() ? "—" : label, Short(response.cost().forwards()),
                Bytes(response.cost().state_bytes()), Bytes(response.cost().array_bytes()), stored});
+    if (response.reused()) continue;
+    ++to_make;
+    forwards += response.cost().forwards();
+    arrays += response.cost().array_bytes();
+  }
+  if (responses.size() > 1) {
+    table.Add({absl::StrCat("total to make: ", to_make), Short(forwards), "", Bytes(arrays), ""});
   }
   return table.Render(width);
 }

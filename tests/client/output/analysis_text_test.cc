@@ -64,9 +64,10 @@ TEST(CostTextTest, SaysWhatIsStored) {
   missing.response.mutable_cost()->set_forwards(300);
   missing.response.mutable_cost()->set_state_bytes(2'000'000);
   EXPECT_EQ(CostText({missing, made}, 0),
-            "model   forwards  memory  arrays  stored\n"
-            "pre-s1       300  2.0 MB     0 B  no\n"
-            "—              0     0 B     0 B  analyses/a1 DONE\n");
+            "model             forwards  memory  arrays  stored\n"
+            "pre-s1                 300  2.0 MB     0 B  no\n"
+            "—                        0     0 B     0 B  analyses/a1 DONE\n"
+            "total to make: 1       300             0 B\n");
 }
 
 TEST(RemarksTest, SayEachThingOnce) {
