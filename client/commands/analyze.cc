@@ -386,9 +386,7 @@ void PrintSummary(const Context& context, const Options& options, const v1::Anal
     absl::StrAppend(&line, " of ", analysis.subjects_size(), " checkpoints up to step ",
                     text::Grouped(analysis.subjects(analysis.subjects_size() - 1).step()));
   }
-  absl::StrAppend(&line, ", took ",
-                  TookText(absl::Seconds(analysis.device_time().seconds()) +
-                           absl::Nanoseconds(analysis.device_time().nanos())));
+  absl::StrAppend(&line, ", took ", TookText(ToDuration(analysis.device_time())));
   if (options.output.empty() && !analysis.artifact().empty()) {
     absl::StrAppend(&line, "; -o FILE writes ",
                     Count(static_cast<uint64_t>(analysis.arrays_size()), "array"), ", ",

@@ -118,7 +118,17 @@ std::string TookText(absl::Duration took) {
 }
 
 std::string CostText(const std::vector<LabelledResponse>& responses, int width) {
-  Table table({{"model"}, {"forwards", true}, {"memory", true}, {"arrays", true}, {"stored"}});
+  Table table({{"model"},
+               {"time", true},
+               {"forwards", true},
+               {"memory", true},
+               {"arrays", true},
+               {"stored"}});
+  const auto time_text = [](absl::Duration time, bool measured) {
+    return absl::StrCat(TookText(time), measured ? "" : " (a guess)");
+  };
+  absl::Duration time;
+  bool measured = true;
   double forwards = 0;
   uint64_t arrays = 0, to_make = 0;
   for (const auto& [label, response, models] : responses) {
@@ -127,15 +137,20 @@ std::string CostText(const std::vector<LabelledResponse>& responses, int width) 
         response.reused()
             ? absl::StrCat(analysis.name(), " ", v1::AnalysisState::Value_Name(analysis.state()))
             : "no";
-    table.Add({label.empty() ? "—" : label, Short(response.cost().forwards()),
-               Bytes(response.cost().state_bytes()), Bytes(response.cost().array_bytes()), stored});
+    const absl::Duration own = ToDuration(response.cost().device_time());
+    table.Add({label.empty() ? "—" : label, time_text(own, response.cost().measured()),
+               Short(response.cost().forwards()), Bytes(response.cost().state_bytes()),
+               Bytes(response.cost().array_bytes()), stored});
     if (response.reused()) continue;
     ++to_make;
+    time += own;
+    measured = measured && response.cost().measured();
     forwards += response.cost().forwards();
     arrays += response.cost().array_bytes();
   }
   if (responses.size() > 1) {
-    table.Add({absl::StrCat("total to make: ", to_make), Short(forwards), "", Bytes(arrays), ""});
+    table.Add({absl::StrCat("total to make: ", to_make), time_text(time, measured),
+               Short(forwards), "", Bytes(arrays), ""});
   }
   return table.Render(width);
 }

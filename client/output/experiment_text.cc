@@ -149,10 +149,8 @@ std::string RunsText(const v1::CreateExperimentResponse& response) {
 }
 
 std::string EstimateText(const v1::Estimate& estimate) {
-  const absl::Duration wall = absl::Seconds(estimate.wall_time().seconds()) +
-                              absl::Nanoseconds(estimate.wall_time().nanos());
-  return absl::StrCat("about ", Duration(wall), ", ", Bytes(estimate.bytes()),
-                      estimate.measured() ? "" : " (a guess)");
+  return absl::StrCat("about ", Duration(ToDuration(estimate.wall_time())), ", ",
+                      Bytes(estimate.bytes()), estimate.measured() ? "" : " (a guess)");
 }
 
 }  // namespace

@@ -53,6 +53,10 @@ std::string Bytes(uint64_t bytes) {
   return fmt::format("{:.{}f} {}", value, fraction ? 1 : 0, kUnits[unit]);
 }
 
+absl::Duration ToDuration(const google::protobuf::Duration& message) {
+  return absl::Seconds(message.seconds()) + absl::Nanoseconds(message.nanos());
+}
+
 std::string Duration(absl::Duration duration) {
   const double exact = absl::ToDoubleSeconds(duration);
   if (!std::isfinite(exact)) return "forever";

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "absl/time/time.h"
+#include "google/protobuf/duration.pb.h"
 #include "google/protobuf/message.h"
 #include "google/protobuf/timestamp.pb.h"
 
@@ -18,6 +19,7 @@ std::string Exact(double value);
 std::string Short(double value);
 // 40 MB: powers of 1000, two significant digits or whole bytes.
 std::string Bytes(uint64_t bytes);
+absl::Duration ToDuration(const google::protobuf::Duration& message);
 // 6 s, 3 min 20 s, 2 h 5 min, 3 d 4 h.
 std::string Duration(absl::Duration duration);
 // 5 s ago, 3 h ago; of a time in the future: just now.

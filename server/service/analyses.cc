@@ -22,6 +22,7 @@
 #include "server/service/analysis_labels.h"
 #include "server/service/changes.h"
 #include "server/service/convert.h"
+#include "server/service/plan.h"
 #include "server/service/quotas.h"
 #include "server/service/services.h"
 #include "server/spec/analysis.h"
@@ -237,6 +238,24 @@ storage::NewAnalysis ToRecord(const rpc::View& view, const Asked& asked, const M
   analysis.asked_by = asked_by;
   if (!asked_by.empty()) analysis.asked_as = LabelOf(request);
   return analysis;
+}
+
+// What it takes, its time as in the estimates of experiments.
+absl::Status AddCost(const rpc::View& view, const Asked& asked, v1::AnalysisCost* to) {
+  to->set_forwards(asked.cost.forwards);
+  to->set_state_bytes(asked.cost.state_bytes);
+  to->set_array_bytes(asked.cost.array_bytes);
+  const spec::GroupTime time = {asked.time.micros, asked.time.micros};
+  Cost cost;
+  absl::Status added = AddAnalysesCost(
+      1, {{{asked.time.group, time}}, 0},
+      [&](absl::string_view group) {
+        return view.store->MeasuredAnalysisTimes(spec::PrivateTo(asked.private_to, group));
+      },
+      &cost);
+  *to->mutable_device_time() = ToDuration(cost.device_time);
+  to->set_measured(cost.measured);
+  return added;
 }
 
 // Whether the label is refused, which a dry run says as a problem.
@@ -470,9 +489,7 @@ absl::Status CreateAnalysis(const Backend& backend, const v1::CreateAnalysisRequ
   if (!problems.empty() && !request.validate_only()) return rpc::InvalidFields(problems);
   for (const spec::Problem& problem : problems) *response->add_problems() = ToProto(problem);
   if (!problems.empty()) return absl::OkStatus();
-  response->mutable_cost()->set_forwards(asked->cost.forwards);
-  response->mutable_cost()->set_state_bytes(asked->cost.state_bytes);
-  response->mutable_cost()->set_array_bytes(asked->cost.array_bytes);
+  if (absl::Status added = AddCost(view, *asked, response->mutable_cost()); !added.ok()) return added;
   const auto labels = FindLabels(view, {&asked->analysis, &asked->experiments, LabelOf(request),
                                         !request.label().empty(), asked->private_to, asked_by});
   if (request.validate_only() && IsOfLabel(labels.status())) {

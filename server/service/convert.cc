@@ -92,17 +92,19 @@ v1::RunCounts ToProto(const storage::RunCounts& counts) {
   return message;
 }
 
+google::protobuf::Duration ToDuration(absl::Duration time) {
+  google::protobuf::Duration duration;
+  duration.set_seconds(absl::IDivDuration(time, absl::Seconds(1), &time));
+  duration.set_nanos(static_cast<int32_t>(absl::ToInt64Nanoseconds(time)));
+  return duration;
+}
+
 namespace {
 
-// As TimeUtil's, which ends the process at what is out of range: what a worker or a damaged file
-// says must not.
-google::protobuf::Duration ToDuration(storage::Micros time) {
-  constexpr int64_t kSecond = 1'000'000;
-  time = std::clamp<storage::Micros>(time, 0, storage::kMaxDeviceTime);
-  google::protobuf::Duration duration;
-  duration.set_seconds(time / kSecond);
-  duration.set_nanos(static_cast<int32_t>(time % kSecond) * 1'000);
-  return duration;
+// Of what a worker or a damaged file says, which may be out of a message's range.
+google::protobuf::Duration DeviceTime(storage::Micros time) {
+  return ToDuration(
+      absl::Microseconds(std::clamp<storage::Micros>(time, 0, storage::kMaxDeviceTime)));
 }
 
 }  // namespace
@@ -182,8 +184,8 @@ v1::Run ToProto(const storage::RunRecord& record, const storage::RunSummaries& s
   provenance->set_device(record.device);
   provenance->set_build(record.build);
   if (!record.worker.empty()) provenance->set_worker(absl::StrCat("workers/", record.worker));
-  *provenance->mutable_device_time() = ToDuration(record.spent.device_time);
-  *provenance->mutable_contended_time() = ToDuration(record.spent.contended_time);
+  *provenance->mutable_device_time() = DeviceTime(record.spent.device_time);
+  *provenance->mutable_contended_time() = DeviceTime(record.spent.contended_time);
   provenance->set_environment(record.environment);
   provenance->set_tokens(record.spent.tokens);
   SetOrigin(record.origin, record.origin_step, provenance);
@@ -261,7 +263,7 @@ v1::Analysis ToProto(const storage::AnalysisRecord& record, double progress) {
   message.set_failure(record.failure);
   message.set_owner(record.owner);
   message.set_private_(!record.private_to.empty());
-  *message.mutable_device_time() = ToDuration(record.device_time);
+  *message.mutable_device_time() = DeviceTime(record.device_time);
   *message.mutable_create_time() = ToTimestamp(record.create_time);
   if (record.start_time != 0) *message.mutable_start_time() = ToTimestamp(record.start_time);
   if (record.end_time != 0) *message.mutable_end_time() = ToTimestamp(record.end_time);

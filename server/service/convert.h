@@ -12,6 +12,8 @@
 #include "ablate/v1/experiment.pb.h"
 #include "ablate/v1/run.pb.h"
 #include "ablate/v1/worker.pb.h"
+#include "absl/time/time.h"
+#include "google/protobuf/duration.pb.h"
 #include "google/protobuf/map.h"
 #include "google/protobuf/timestamp.pb.h"
 #include "server/rpc/names.h"
@@ -52,6 +54,8 @@ void SetOrigin(const std::string& origin, uint32_t step, Message* message) {
 }
 // Counts one cell whose run is in `state`.
 void CountCell(storage::RunState state, storage::RunCounts* counts);
+// `time` must not be negative.
+google::protobuf::Duration ToDuration(absl::Duration time);
 // `time` must not be 0.
 google::protobuf::Timestamp ToTimestamp(storage::Micros time);
 

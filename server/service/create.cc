@@ -170,12 +170,8 @@ void DescribePlan(const Plan& plan, rpc::Room* room, v1::CreateExperimentRespons
   }
   response->set_analyses(static_cast<uint32_t>(plan.analyses));
   v1::Estimate* estimate = response->mutable_estimate();
-  const auto set = [](absl::Duration from, google::protobuf::Duration* to) {
-    to->set_seconds(absl::IDivDuration(from, absl::Seconds(1), &from));
-    to->set_nanos(static_cast<int32_t>(absl::ToInt64Nanoseconds(from)));
-  };
-  set(plan.cost.device_time, estimate->mutable_device_time());
-  set(plan.cost.wall_time, estimate->mutable_wall_time());
+  *estimate->mutable_device_time() = ToDuration(plan.cost.device_time);
+  *estimate->mutable_wall_time() = ToDuration(plan.cost.wall_time);
   estimate->set_bytes(plan.cost.bytes);
   estimate->set_measured(plan.cost.measured);
 }

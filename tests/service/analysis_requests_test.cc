@@ -49,6 +49,8 @@ TEST_F(AnalysisRequestTest, SaysWhatWouldBeMadeAndWhatItCosts) {
   EXPECT_EQ(response.cost().forwards(), 1);
   EXPECT_EQ(response.cost().state_bytes(), 8u * 8 * 8) << "of width 8";
   EXPECT_EQ(response.cost().array_bytes(), 16u * 8);
+  EXPECT_GT(response.cost().device_time().nanos(), 0);
+  EXPECT_FALSE(response.cost().measured()) << "none was made here";
   EXPECT_EQ(store().change_number(), before);
   EXPECT_THAT(List(""), SizeIs(0));
 }
