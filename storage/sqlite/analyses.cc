@@ -199,7 +199,8 @@ absl::StatusOr<int64_t> CheckLabel(Connection& db, const AnalysisLabel& label,
   return absl::AlreadyExistsError(absl::StrCat(
       "experiment ", label.experiment, " calls another analysis ", label.label, ", analyses/",
       holder,
-      ", of another kind or with other options, inputs or seed: give this one another label"));
+      ", of another kind, with other options, inputs or seed, or made by an earlier version: give ",
+      "this one another label, or remove that one"));
 }
 
 absl::Status AddLabels(Transaction& t, const NewAnalysis& analysis) {

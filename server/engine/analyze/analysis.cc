@@ -17,7 +17,7 @@ namespace ablate::engine {
 namespace {
 
 // Of the metadata of a state: pieces made and in all, which must fit.
-constexpr char kMade[] = "made", kPieces[] = "pieces", kKind[] = "kind";
+constexpr char kMade[] = "made", kPieces[] = "pieces", kKind[] = "kind", kRevision[] = "revision";
 
 absl::Status NoState(absl::string_view why) {
   return absl::InvalidArgumentError(absl::StrCat("no state of this analysis: ", why));
@@ -84,6 +84,7 @@ class PiecewiseAnalysis : public Analysis {
             {of.name, TensorTypeOf(of.tensor), hosts.back().sizes().vec(), BytesOf(hosts.back())});
       }
       return WriteSafetensors(views, {{kKind, std::string(KindOf(options_).name)},
+                                      {kRevision, absl::StrCat(KindOf(options_).revision)},
                                       {kMade, absl::StrCat(made_)},
                                       {kPieces, absl::StrCat(pieces())}});
     });
@@ -105,6 +106,11 @@ class PiecewiseAnalysis : public Analysis {
       };
       int64_t made = 0;
       if (said(kKind) != KindOf(options_).name) return NoState("it is of another kind");
+      // Earlier versions did not say revision 0.
+      const std::string revision = said(kRevision).empty() ? "0" : said(kRevision);
+      if (revision != absl::StrCat(KindOf(options_).revision)) {
+        return NoState("it is of another revision of its kind");
+      }
       if (said(kPieces) != absl::StrCat(pieces()) || !absl::SimpleAtoi(said(kMade), &made) ||
           made < 0 || made > pieces()) {
         return NoState("it is of another number of pieces");
