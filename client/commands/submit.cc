@@ -145,7 +145,7 @@ Action DefineSubmit(Command* command) {
   command->Footer(
       "Paths of data sets are relative to the file, also those of --set; files that the server\n"
       "lacks are uploaded, each after a note with its size. A path in the file that leads out of\n"
-      "its folder is refused, unless --data or --set names it.\n\n"
+      "its folder or to a hidden file is refused, unless --data or --set names it.\n\n"
       "Example:\n  ablate submit examples/names-norm.yaml --seeds 42..44 --set training.steps=500");
   return [options](const Context& context) { return Submit(*options, context); };
 }

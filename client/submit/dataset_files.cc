@@ -185,18 +185,28 @@ bool IsWithin(const fs::path& path, const fs::path& root) {
          std::mismatch(root.begin(), root.end(), path.begin(), path.end()).first == root.end();
 }
 
-// PERMISSION_DENIED unless a file that an experiment file names is in that file's folder or in one
-// of `allowed`.
+// Returns true if `path`, which is below `root`, is hidden or in a hidden folder, such as .ssh.
+bool IsHidden(const fs::path& path, const fs::path& root) {
+  const fs::path below = path.lexically_relative(root);
+  return std::any_of(below.begin(), below.end(), [](const fs::path& part) {
+    return absl::StartsWith(part.string(), ".");
+  });
+}
+
+// PERMISSION_DENIED unless a file that an experiment file names is in that file's folder, and not
+// hidden there, or in one of `allowed`.
 absl::Status CheckIsAllowed(const std::string& path, const std::string& folder,
                             const std::vector<std::string>& allowed) {
-  const fs::path real = Real(path);
-  const auto holds = [&real](const std::string& root) { return IsWithin(real, Real(root)); };
-  if (holds(folder) || std::any_of(allowed.begin(), allowed.end(), holds)) return absl::OkStatus();
+  const fs::path real = Real(path), root = Real(folder);
+  const auto holds = [&real](const std::string& of) { return IsWithin(real, Real(of)); };
+  const bool inside = IsWithin(real, root), hidden = inside && IsHidden(real, root);
+  if ((inside && !hidden) || std::any_of(allowed.begin(), allowed.end(), holds)) {
+    return absl::OkStatus();
+  }
   return absl::PermissionDeniedError(
       absl::StrCat(real.empty() ? path : real.string(),
-                   " is outside the experiment file's folder, and would be uploaded; if that is "
-                   "what you want, add --data ",
-                   path));
+                   hidden ? " is hidden" : " is outside the experiment file's folder",
+                   ", and would be uploaded; if that is what you want, add --data ", path));
 }
 
 // Errors that are about the file and not about the connection.

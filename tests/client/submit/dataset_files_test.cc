@@ -168,6 +168,21 @@ TEST(ReplaceDatasetPathsTest, RefusesPathsInTheFileThatLeadOutOfItsFolder) {
   EXPECT_EQ(problems({}, overrides), 0u) << "whoever types it means it";
 }
 
+TEST(ReplaceDatasetPathsTest, RefusesHiddenFilesBelowTheFilesFolder) {
+  const ExperimentFile file =
+      Load("name: a\nbase: {task: {documents: {dataset: .keys/a.txt}}}\n");
+  const auto problems = [&](const std::vector<std::string>& allowed) {
+    ExperimentFile copy = file;
+    Overrides overrides;
+    const absl::Status status = ReplaceDatasetPaths(
+        &copy, &overrides, allowed, [](const std::string&) { return std::string("datasets/x"); });
+    EXPECT_TRUE(status.ok()) << status;
+    return copy.problems.size();
+  };
+  EXPECT_EQ(problems({}), 1u);
+  EXPECT_EQ(problems({"folder/.keys"}), 0u);
+}
+
 TEST(DisplayNameTest, KeepsWhatServersAllow) {
   EXPECT_EQ(DisplayName("a/b/names.txt"), "names.txt");
   EXPECT_EQ(DisplayName("my names (2).txt"), "my-names--2-.txt");
