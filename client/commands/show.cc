@@ -131,7 +131,10 @@ absl::StatusOr<int> Show(const Options& options, const Context& context, Connect
   absl::StatusOr<v1::ListRunsResponse> runs = ListAllRuns(connection, experiment->name());
   if (!runs.ok()) return runs.status();
   const absl::Status marked = MarkNonFinite(connection, PrimaryMetric(experiment->spec()), &*runs);
-  if (!marked.ok()) return marked;
+  if (!marked.ok()) {
+    context.console.Note(absl::StrCat("which runs diverged at their end can't be read: ",
+                                      marked.message()));
+  }
   Print(context, *experiment, *runs, connection->is_elsewhere() || experiment->private_(),
         QuotaText(*experiment, connection));
   return kSuccess;
