@@ -85,7 +85,7 @@ the beginning of an ID that only one experiment has; EXP/CELL is one of its cell
 --json prints the server's message.
 
 On a terminal control characters and marks of direction in texts are shown, such as \x1b;
-a pipe or file gets what --json, --csv, table and generate print as it is.
+a pipe or file gets what --json, --csv, compare, table and generate print as it is.
 
 Exit codes:
   0   done; for wait: every run is DONE or DIVERGED; for analyze: all are DONE

@@ -83,7 +83,7 @@ absl::StatusOr<std::string> ResolveExperimentName(Connection* connection, absl::
   if (!whole && shortened == Shortened::kRefused) {
     return absl::InvalidArgumentError(
         absl::StrCat(text, " is only the beginning of ", id,
-                     "; expected a whole ID or name, because nobody is asked"));
+                     "; with --yes, expected a whole ID or name"));
   }
   return experiment->name();
 }

@@ -8,7 +8,6 @@
 #include "absl/strings/str_cat.h"
 #include "client/command_table.h"
 #include "client/names.h"
-#include "client/output/terminal_text.h"
 #include "proto/reflect/text.h"
 
 namespace ablate::client {
@@ -44,7 +43,7 @@ absl::StatusOr<int> Compare(const Options& options, const v1::CompareRequest& re
   const absl::StatusOr<v1::Comparison> comparison = connection->Compare(request);
   if (!comparison.ok()) return comparison.status();
   if (options.json) return PrintJson(context, *comparison);
-  *context.console.out << PrintableLines(comparison->text());
+  *context.console.out << comparison->text();
   return kSuccess;
 }
 

@@ -99,7 +99,8 @@ Action DefineRm(Command* command) {
   auto options = std::make_shared<Options>();
   command->Arguments(&options->names, "EXP", "experiments, or analyses/ID");
   command->Flag(&options->yes, "--yes,-y",
-                "do not ask, and take whole IDs and names alone; required without a terminal");
+                "remove without asking; names must be whole; required if standard input isn't a "
+                "terminal");
   command->Flag(&options->json, "--json", "print the server's message");
   command->Footer(
       "Where it asks, the beginning of an ID will do if it is the only one. A name that several\n"

@@ -3,7 +3,6 @@
 #include <algorithm>
 
 #include "absl/strings/str_format.h"
-#include "absl/strings/strip.h"
 #include "text/utf8.h"
 
 namespace ablate::client {
@@ -73,18 +72,6 @@ std::string Printable(absl::string_view text) {
       out.append(text.data(), c.bytes);
     }
     text.remove_prefix(c.bytes);
-  }
-  return out;
-}
-
-std::string PrintableLines(absl::string_view text) {
-  std::string out;
-  while (!text.empty()) {
-    const size_t end = std::min(text.find('\n'), text.size());
-    absl::string_view line = text.substr(0, end);
-    absl::ConsumeSuffix(&line, "\r");
-    out += Printable(line) + '\n';
-    text.remove_prefix(std::min(end + 1, text.size()));
   }
   return out;
 }

@@ -24,9 +24,6 @@ Character FirstCharacter(absl::string_view text);
 // \x1b or \u202e.
 std::string Printable(absl::string_view text);
 
-// The same for each line of `text`; line breaks stay, as line feeds.
-std::string PrintableLines(absl::string_view text);
-
 // Columns that `text` takes on a terminal: 2 for East Asian wide characters and emoji, 0 for
 // combining ones.
 int DisplayWidth(absl::string_view text);

@@ -287,7 +287,8 @@ void CheckDeviceTime(const std::string& work, Plan* plan) {
   } else if (cost.device_time > limit) {
     plan->resolution.notes.push_back(absl::StrCat(
         kField, ": ", work, " may take about ", SecondsText(cost.device_time), ", more than ", text,
-        "; this is a guess, because too little of the kind was made here, and doesn't refuse it"));
+        "; this is a guess (too few similar runs or analyses were made here), so the experiment is "
+        "accepted"));
   }
 }
 

@@ -33,11 +33,6 @@ TEST(PrintableTest, ShowsWhatWouldMoveACursorOrTurnText) {
   EXPECT_EQ(Printable("grün 名前 😀"), "grün 名前 😀");
 }
 
-TEST(PrintableTest, KeepsLines) {
-  EXPECT_EQ(PrintableLines("a\x1b\r\n\nb\tc"), "a\\x1b\n\nb c\n");
-  EXPECT_EQ(PrintableLines(""), "");
-}
-
 TEST(DisplayWidthTest, CountsColumns) {
   EXPECT_EQ(DisplayWidth(""), 0);
   EXPECT_EQ(DisplayWidth("grün"), 4);
