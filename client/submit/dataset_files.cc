@@ -188,6 +188,7 @@ bool IsWithin(const fs::path& path, const fs::path& root) {
 // Returns true if `path`, which is below `root`, is hidden or in a hidden folder, such as .ssh.
 bool IsHidden(const fs::path& path, const fs::path& root) {
   const fs::path below = path.lexically_relative(root);
+  if (below == ".") return false;
   return std::any_of(below.begin(), below.end(), [](const fs::path& part) {
     return absl::StartsWith(part.string(), ".");
   });

@@ -399,8 +399,8 @@ TEST_F(AnalyzeTest, SaysWhatItWouldTake) {
   EXPECT_EQ(outcome.code, kSuccess) << outcome.err;
   EXPECT_TRUE(requests_[0].validate_only());
   EXPECT_EQ(outcome.out,
-            "model         forwards  memory  arrays  stored\n"
-            "small/pre-s1         0     0 B     0 B  no\n");
+            "model                                time  forwards  memory  arrays  stored\n"
+            "small/pre-s1  less than 0.001 s (a guess)         0     0 B     0 B  no\n");
   const auto create = answers_.create_analysis;
   answers_.create_analysis = [&](const v1::CreateAnalysisRequest& request,
                                  v1::CreateAnalysisResponse* response) {

@@ -95,6 +95,7 @@ TEST_F(CompareTest, PrintsJsonWithSnakeCaseFieldsAndDefaults) {
 
 TEST_F(CompareTest, DisarmsWhatAServerSends) {
   comparison_.set_text("a\x1b[2J\r\nb\u202E\n");
+  console_.out_is_terminal = true;
   EXPECT_EQ(Run({"compare", "small"}).out, "a\\x1b[2J\nb\\u202e\n");
 }
 

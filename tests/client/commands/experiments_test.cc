@@ -302,8 +302,8 @@ TEST_F(ExperimentsTest, RemovesWholeNamesAloneWhenItDoesNotAsk) {
   const Outcome outcome = Run({"rm", "sma", "small", "small-1a2b", "experiments/y", "--yes"});
   EXPECT_EQ(outcome.code, kFailure);
   EXPECT_EQ(outcome.err,
-            "error: sma is only the beginning of small-1a2b; expected a whole ID or name, because "
-            "nobody is asked\nremoved small-1a2b\nremoved small-1a2b\nremoved y\n");
+            "error: sma is only the beginning of small-1a2b; with --yes, expected a whole ID or "
+            "name\nremoved small-1a2b\nremoved small-1a2b\nremoved y\n");
   EXPECT_THAT(removed,
               ElementsAre("experiments/small-1a2b", "experiments/small-1a2b", "experiments/y"));
   console_.in_is_terminal = true;

@@ -67,7 +67,7 @@ TEST(CostTextTest, SaysWhatIsStored) {
   made.response.mutable_cost()->mutable_device_time()->set_nanos(110'000'000);
   made.response.mutable_cost()->set_measured(true);
   EXPECT_EQ(CostText({missing, made}, 0),
-            "model                              time  forwards  memory  arrays  stored\n"
+            "model                             time  forwards  memory  arrays  stored\n"
             "pre-s1            1 min 30 s (a guess)       300  2.0 MB     0 B  no\n"
             "—                               0.11 s         0     0 B     0 B  analyses/a1 DONE\n"
             "total to make: 1  1 min 30 s (a guess)       300             0 B\n");
