@@ -104,6 +104,7 @@ class GenerateReactor final : public grpc::ServerWriteReactor<v1::GenerateRespon
   Mutex mutex_;
   std::string analysis_ ABSL_GUARDED_BY(mutex_);  // its id, once it is submitted
   bool cancelled_ ABSL_GUARDED_BY(mutex_) = false;
+  bool stopped_ ABSL_GUARDED_BY(mutex_) = false;
   std::deque<v1::GenerateResponse> outgoing_ ABSL_GUARDED_BY(mutex_);  // the first is being written
   bool ended_ ABSL_GUARDED_BY(mutex_) = false;
   absl::Status end_ ABSL_GUARDED_BY(mutex_);
@@ -179,12 +180,18 @@ absl::Status GenerateReactor::Submit() {
   const auto id = analyses.Submit(std::move(request));
   if (!id.ok()) return id.status();
   bool cancelled = false;
+  bool stopped = false;
   {
     MutexLock lock(&mutex_);
     analysis_ = *id;
     cancelled = cancelled_;
+    stopped = stopped_;
   }
-  if (cancelled) analyses.Cancel(*id);
+  if (stopped) {
+    Stop();
+  } else if (cancelled) {
+    analyses.Cancel(*id);
+  }
   return absl::OkStatus();
 }
 
@@ -253,8 +260,15 @@ void GenerateReactor::OnCancel() {
   if (!analysis.empty()) backend_->scheduler->analyses().Cancel(analysis);
 }
 
-// What is not being written yet is dropped: a slow client would hold the server's end up.
+// Until the analysis is submitted, Begin uses the call, which may be freed once it is finished: Begin
+// ends it then. What is not being written yet is dropped: a slow client would hold the server's end
+// up.
 void GenerateReactor::Stop() {
+  {
+    MutexLock lock(&mutex_);
+    stopped_ = true;
+    if (analysis_.empty()) return;
+  }
   End(rpc::ServerEnds());
   {
     MutexLock lock(&mutex_);
