@@ -12,6 +12,7 @@
 #include "storage/sqlite/experiment_analyses.h"
 #include "storage/sqlite/ids.h"
 #include "storage/sqlite/leases.h"
+#include "storage/sqlite/runs.h"
 #include "storage/sqlite/shares.h"
 #include "storage/store.h"
 
@@ -300,6 +301,18 @@ void RemoveAnalysis(Transaction& t, int64_t analysis) {
   Statement(t.db, "DELETE FROM experiment_analyses WHERE analysis = ?1", analysis).Run();
 }
 
+// Adds how many are DONE whose first subject is this run, by signature.
+void CountDone(Connection& db, const std::string& run, std::map<std::string, uint64_t>* counts) {
+  Statement row(db,
+                "SELECT signature, count(*) FROM runs "
+                "JOIN analysis_subjects AS subjects ON subjects.run = runs.id "
+                "JOIN analyses ON analyses.id = subjects.analysis "
+                "WHERE runs.name = ?1 AND subjects.place = 0 AND analyses.state = 2 "
+                "GROUP BY signature",
+                run);
+  while (row.Row()) (*counts)[row.Text(0)] += row.As<uint64_t>(1);
+}
+
 // A share, whatever a worker says.
 double Share(double progress) { return progress > 0 ? std::min(progress, 1.0) : 0; }
 
@@ -534,20 +547,16 @@ absl::Status Store::EndAnalysis(absl::string_view id, const AnalysisEnd& end) {
 
 absl::StatusOr<std::map<std::string, uint64_t>> Store::CountDoneAnalyses(
     const std::vector<std::string>& runs) {
-  return db_->Read([&](Connection& db) {
-    std::map<std::string, uint64_t> counts;
-    for (const std::string& run : runs) {
-      Statement row(db,
-                    "SELECT signature, count(*) FROM runs "
-                    "JOIN analysis_subjects AS subjects ON subjects.run = runs.id "
-                    "JOIN analyses ON analyses.id = subjects.analysis "
-                    "WHERE runs.name = ?1 AND subjects.place = 0 AND analyses.state = 2 "
-                    "GROUP BY signature",
-                    run);
-      while (row.Row()) counts[row.Text(0)] += row.As<uint64_t>(1);
-    }
-    return counts;
-  });
+  std::map<std::string, uint64_t> counts;
+  for (size_t begin = 0; begin < runs.size(); begin += kPageRuns) {
+    const size_t end = std::min(begin + kPageRuns, runs.size());
+    const absl::Status status = db_->Read([&](Connection& db) {
+      for (size_t i = begin; i < end; ++i) CountDone(db, runs[i], &counts);
+      return absl::OkStatus();
+    });
+    if (!status.ok()) return status;
+  }
+  return counts;
 }
 
 absl::StatusOr<AnalysisTimes> Store::MeasuredAnalysisTimes(absl::string_view group) {

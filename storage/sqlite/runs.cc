@@ -14,7 +14,6 @@
 namespace ablate::storage {
 namespace {
 
-constexpr size_t kPageRuns = 200;  // looked up in one read
 // An edit of evaluation or checkpoints rarely has more relatives worth a note.
 constexpr int kMaxRelatives = 100;
 

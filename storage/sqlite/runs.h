@@ -2,6 +2,7 @@
 #ifndef ABLATE_STORAGE_SQLITE_RUNS_H_
 #define ABLATE_STORAGE_SQLITE_RUNS_H_
 
+#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -13,6 +14,8 @@
 #include "storage/sqlite/writer.h"
 
 namespace ablate::storage {
+
+inline constexpr size_t kPageRuns = 200;  // looked up in one read
 
 // The part of a run's row that changes.
 struct RunRow {

@@ -184,6 +184,10 @@ TEST_P(AnalysesTest, CountsThoseOfRunsThatAreDone) {
   EXPECT_EQ(Value(store().CountDoneAnalyses({"a", "b"})), (Counts{{"s", 2}, {"t", 1}}));
   EXPECT_EQ(Value(store().CountDoneAnalyses({"a"})), (Counts{{"s", 2}}));
   EXPECT_EQ(Value(store().CountDoneAnalyses({"c"})), Counts());
+  std::vector<std::string> many(500, "c");  // more than one read takes
+  many.front() = "b";
+  many.back() = "a";
+  EXPECT_EQ(Value(store().CountDoneAnalyses(many)), (Counts{{"s", 2}, {"t", 1}}));
 }
 
 TEST_P(AnalysesTest, FindsIdsByTheirBeginning) {
