@@ -14,7 +14,7 @@
 #include "server/engine/task.h"
 #include "server/rpc/blob_streams.h"
 #include "server/rpc/names.h"
-#include "server/spec/experiment_analyses.h"
+#include "server/spec/analysis.h"
 
 namespace ablate::results {
 namespace {
@@ -155,6 +155,20 @@ absl::StatusOr<std::string> FindInputs(const rpc::View& view, v1::AnalysisInputs
   inputs->set_dataset(rpc::DatasetName(dataset->id));
   inputs->set_dataset_sha256(dataset->sha256);
   return dataset->private_to;
+}
+
+absl::StatusOr<std::optional<std::string>> SignatureOf(const rpc::View& view,
+                                                       spec::AskedAnalysis asked) {
+  if (!spec::ResolveAsked(&asked).has_value()) return std::nullopt;
+  spec::Problems problems;
+  const auto found = FindInputs(view, &asked.inputs, &problems);
+  if (!found.ok()) return found.status();
+  if (!problems.empty()) return std::nullopt;
+  v1::Analysis analysis;
+  *analysis.mutable_analysis() = asked.analysis;
+  *analysis.mutable_inputs() = asked.inputs;
+  analysis.set_seed(asked.seed);
+  return spec::AnalysisSignature(analysis);
 }
 
 void CheckPrivacy(const std::string& dataset_private_to, const std::string& private_to,

@@ -2,6 +2,7 @@
 #ifndef ABLATE_SERVER_RESULTS_ANALYSIS_INPUTS_H_
 #define ABLATE_SERVER_RESULTS_ANALYSIS_INPUTS_H_
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -12,6 +13,7 @@
 #include "server/engine/analysis.h"
 #include "server/results/subjects.h"
 #include "server/rpc/names.h"
+#include "server/spec/experiment_analyses.h"
 #include "server/spec/problems.h"
 #include "server/spec/resolve.h"
 #include "storage/store.h"
@@ -23,6 +25,11 @@ namespace ablate::results {
 // Blocks on the store.
 absl::StatusOr<std::string> FindInputs(const rpc::View& view, v1::AnalysisInputs* inputs,
                                        spec::Problems* problems);
+
+// Returns the signature of an experiment entry's analyses; nothing if the entry, or the data set
+// that it names, can't be. Blocks on the store.
+absl::StatusOr<std::optional<std::string>> SignatureOf(const rpc::View& view,
+                                                       spec::AskedAnalysis asked);
 
 // The problem in inputs.dataset of one that is private to others than what would read it.
 void CheckPrivacy(const std::string& dataset_private_to, const std::string& private_to,

@@ -14,18 +14,11 @@ namespace {
 
 // Whether an entry of the experiment's file is this analysis, as far as a label tells.
 absl::StatusOr<bool> IsSame(storage::Store* store, const storage::ExperimentRecord& experiment,
-                            spec::AskedAnalysis entry, const v1::Analysis& analysis) {
-  if (!spec::ResolveAsked(&entry).has_value()) return false;
-  spec::Problems problems;
+                            const spec::AskedAnalysis& entry, const v1::Analysis& analysis) {
   // The file names data sets as its owner sees them.
-  const auto found = results::FindInputs({store, {experiment.owner}}, &entry.inputs, &problems);
-  if (!found.ok()) return found.status();
-  if (!problems.empty()) return false;
-  v1::Analysis planned;
-  *planned.mutable_analysis() = entry.analysis;
-  *planned.mutable_inputs() = entry.inputs;
-  planned.set_seed(entry.seed);
-  return spec::AnalysisSignature(planned) == spec::AnalysisSignature(analysis);
+  const auto planned = results::SignatureOf({store, {experiment.owner}}, entry);
+  if (!planned.ok()) return planned.status();
+  return *planned == spec::AnalysisSignature(analysis);
 }
 
 // Labels of an experiment's file belong to its own analyses, also before they are made.

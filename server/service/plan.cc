@@ -21,7 +21,6 @@
 #include "server/rpc/names.h"
 #include "server/service/decidable.h"
 #include "server/service/quotas.h"
-#include "server/spec/analysis.h"
 #include "server/spec/experiment_analyses.h"
 #include "server/spec/fingerprint.h"
 #include "text/decimal.h"
@@ -218,19 +217,6 @@ absl::StatusOr<std::map<std::string, uint64_t>> StoredAnalyses(storage::Store* s
   return store->CountDoneAnalyses(runs);
 }
 
-// The signature of an entry's analyses.
-absl::StatusOr<std::string> SignatureOf(const rpc::View& view, spec::AskedAnalysis asked) {
-  spec::ResolveAsked(&asked);
-  spec::Problems problems;
-  const auto found = results::FindInputs(view, &asked.inputs, &problems);
-  if (!found.ok()) return found.status();
-  v1::Analysis analysis;
-  *analysis.mutable_analysis() = asked.analysis;
-  *analysis.mutable_inputs() = asked.inputs;
-  analysis.set_seed(asked.seed);
-  return spec::AnalysisSignature(analysis);
-}
-
 // Counts all of them, and adds what those take that are not stored. `private_to` is as PrivateTo's.
 absl::Status AddAnalyses(const rpc::View& view, const std::string& private_to, Plan* plan) {
   const std::vector<spec::AskedAnalysis> asked = spec::AskedAnalyses(plan->resolution.spec);
@@ -245,9 +231,9 @@ absl::Status AddAnalyses(const rpc::View& view, const std::string& private_to, P
     const size_t runs = asked[i].all ? plan->runs.size() : chosen;
     const size_t count = asked[i].of_runs ? runs * asked[i].analyses_of_a_run() : 1;
     plan->analyses += count;
-    const auto signature = SignatureOf(view, asked[i]);
+    const auto signature = results::SignatureOf(view, asked[i]);
     if (!signature.ok()) return signature.status();
-    const auto done = stored->find(*signature);
+    const auto done = signature->has_value() ? stored->find(**signature) : stored->end();
     const size_t made = done == stored->end() ? 0 : std::min<size_t>(done->second, count);
     absl::Status added =
         AddAnalysesCost(count - made, plan->resolution.analyses[i], times, &plan->cost);
