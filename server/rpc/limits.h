@@ -66,6 +66,7 @@ inline constexpr Most kMaxReads = {64, 16};  // of each kind: exports, downloads
 inline constexpr Most kMaxReports = {4, 2};
 inline constexpr Most kMaxGenerations = {32, 8};  // more than run or wait: slow clients keep theirs
 inline constexpr Most kMaxUploads = {8, 2};
+inline constexpr Most kMaxSaves = 2;  // that cancels wait for, holding threads as reports do
 // How long each of a user's may take; a watch may take for ever.
 inline constexpr absl::Duration kMaxTransferTime = absl::Hours(24);
 inline constexpr absl::Duration kMaxAnswerTime = absl::Hours(1);  // of what is computed

@@ -95,13 +95,15 @@ absl::StatusOr<std::string> FindToChange(const Backend& backend, const storage::
 }
 
 // Waits, for a moment, until what workers train of it is saved, so that runs which are queued again
-// go on from where they are now.
-absl::Status SaveRuns(const Backend& backend, const std::string& experiment) {
-  auto runs = backend.store->LeasedOnlyBy(experiment);
+// go on from where they are now. Not where too many wait, who hold the threads that answer.
+absl::Status SaveRuns(Backend* backend, const std::string& experiment) {
+  auto runs = backend->store->LeasedOnlyBy(experiment);
   if (!runs.ok() || runs->empty()) return runs.status();
+  const rpc::LiveCall waits(&backend->saves);
+  if (!waits.accepted().ok()) return absl::OkStatus();
   const auto saved = std::make_shared<std::promise<void>>();
   const std::future<void> done = saved->get_future();
-  backend.scheduler->Post([runs = *std::move(runs), saved](schedule::Scheduler& scheduler) {
+  backend->scheduler->Post([runs = *std::move(runs), saved](schedule::Scheduler& scheduler) {
     scheduler.Save(runs, [saved] { saved->set_value(); });
   });
   // The scheduler may be at its end.
@@ -109,22 +111,24 @@ absl::Status SaveRuns(const Backend& backend, const std::string& experiment) {
   return absl::OkStatus();
 }
 
-absl::Status Cancel(const Backend& backend, const storage::Caller& caller,
+absl::Status Cancel(Backend* backend, const storage::Caller& caller,
                     const v1::CancelExperimentRequest& request, std::string* resource,
                     v1::Experiment* response) {
-  const auto id = FindToChange(backend, caller, request.name(), resource);
+  const auto id = FindToChange(*backend, caller, request.name(), resource);
   if (!id.ok()) return id.status();
   if (absl::Status saved = SaveRuns(backend, *id); !saved.ok()) return saved;
-  auto cancelled = backend.store->CancelExperiment(*id);
+  auto cancelled = backend->store->CancelExperiment(*id);
   if (!cancelled.ok()) return cancelled.status();
-  for (const std::string& analysis : cancelled->analyses) backend.analyses->Cancel(analysis);
+  for (const std::string& analysis : cancelled->analyses) backend->analyses->Cancel(analysis);
   if (!cancelled->withdrawals.empty()) {
-    backend.scheduler->Post([withdrawn = std::move(cancelled->withdrawals)](
-                                schedule::Scheduler& scheduler) { scheduler.Withdraw(withdrawn); });
+    backend->scheduler->Post(
+        [withdrawn = std::move(cancelled->withdrawals)](schedule::Scheduler& scheduler) {
+          scheduler.Withdraw(withdrawn);
+        });
   }
-  const auto record = backend.store->GetExperiment(*id);
+  const auto record = backend->store->GetExperiment(*id);
   if (!record.ok()) return record.status();
-  *response = ToProto(*record, backend.store->stalled());
+  *response = ToProto(*record, backend->store->stalled());
   return absl::OkStatus();
 }
 
@@ -182,7 +186,7 @@ class ExperimentsService final : public Base {
     return rpc::Answer(backend_->pool, context, [this, context, request, response] {
       return MakeChange(*backend_, *context, "Experiments.CancelExperiment",
                         [&](const storage::Caller& caller, std::string* resource) {
-                          return Cancel(*backend_, caller, *request, resource, response);
+                          return Cancel(backend_, caller, *request, resource, response);
                         });
     });
   }

@@ -58,10 +58,11 @@ struct Backend {
   rpc::LiveStreams reports{"reports and figures", rpc::kMaxReports, rpc::kMaxAnswerTime};
   rpc::LiveStreams generations{"generations", rpc::kMaxGenerations, rpc::kMaxAnswerTime};
   rpc::LiveStreams uploads{"uploads", rpc::kMaxUploads, rpc::kMaxTransferTime};
+  rpc::LiveStreams saves{"cancels that wait for workers", rpc::kMaxSaves};
 
-  std::array<rpc::LiveStreams*, 9> AllStreams() {
+  std::array<rpc::LiveStreams*, 10> AllStreams() {
     return {&watches,     &analysis_watches, &exports,     &downloads, &queries,
-            &comparisons, &reports,          &generations, &uploads};
+            &comparisons, &reports,          &generations, &uploads,   &saves};
   }
   // Who calls, without blocking. UNAUTHENTICATED where the token has ended since the call was let
   // in.
