@@ -234,6 +234,8 @@ class Store final : public LeaseStore {
   // or an experiment that labels it is gone; ALREADY_EXISTS if that calls those of another
   // signature so; RESOURCE_EXHAUSTED if `most_open` wait or run already.
   absl::StatusOr<CreatedAnalysis> CreateAnalysis(const NewAnalysis& analysis, uint32_t most_open);
+  // Whether it is there and CreateAnalysis would not queue it again.
+  absl::StatusOr<bool> IsAnalysisThere(absl::string_view id);
   // Whose label it would be already, as CreateAnalysis says it: the first that is taken, or empty.
   absl::Status CheckLabels(const NewAnalysis& analysis);
   absl::StatusOr<AnalysisRecord> GetAnalysis(absl::string_view id);

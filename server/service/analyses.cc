@@ -509,8 +509,9 @@ absl::Status CreateAnalysis(const Backend& backend, const v1::CreateAnalysisRequ
     if (IsOfLabel(taken)) *response->add_problems() = LabelProblem(request, taken);
     if (!taken.ok()) return IsOfLabel(taken) ? absl::OkStatus() : taken;
     const auto stored = backend.store->GetAnalysis(id);
-    response->set_reused(stored.ok() && stored->state != storage::AnalysisState::kFailed &&
-                         stored->state != storage::AnalysisState::kCancelled);
+    const auto there = backend.store->IsAnalysisThere(id);
+    if (!there.ok()) return there.status();
+    response->set_reused(*there);
     *response->mutable_analysis() =
         stored.ok() ? ToProto(*stored, backend.analyses->Progress(*stored)) : asked->analysis;
     return absl::IsNotFound(stored.status()) ? absl::OkStatus() : stored.status();

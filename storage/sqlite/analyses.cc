@@ -333,6 +333,13 @@ void CancelIfOpen(Transaction& t, absl::string_view name) {
   if (analysis.has_value()) Finish(t, *analysis, AnalysisState::kCancelled);
 }
 
+absl::StatusOr<bool> Store::IsAnalysisThere(absl::string_view id) {
+  return db_->Read([&](Connection& db) {
+    const std::optional<AnalysisRow> found = FindAnalysis(db, id);
+    return found.has_value() && IsThere(blobs_.get(), *found);
+  });
+}
+
 absl::Status Store::CheckLabels(const NewAnalysis& analysis) {
   return db_->Read([&](Connection& db) -> absl::Status {
     for (const AnalysisLabel& label : analysis.labels) {

@@ -1,5 +1,6 @@
 // Stored analyses over a real connection, with a scripted worker: from the request to the arrays,
 // and everything that may come between: cancels, crashes, restarts, deletes, other requests.
+#include <filesystem>
 #include <memory>
 #include <string>
 #include <thread>
@@ -101,6 +102,18 @@ TEST_F(AnalysesTest, StoresWhatComesOfIt) {
   ASSERT_TRUE(TryReadArrays(name, &read, 2'999'995).ok());
   EXPECT_EQ(read, "aaaaa");
   EXPECT_EQ(TryReadArrays(name, &read, 3'000'001).error_code(), grpc::StatusCode::OUT_OF_RANGE);
+}
+
+TEST_F(AnalysesTest, SaysInADryRunThatLostArraysAreMadeAgain) {
+  const auto analyst = MakeAnalyst();
+  const std::string name = Queue();
+  analyst->ComputationResult(analyst->NextAnalysis(), Result(), "arrays");
+  WaitUntil(name, v1::AnalysisState::DONE);
+  v1::CreateAnalysisRequest request = Request("spectrum {}");
+  request.set_validate_only(true);
+  EXPECT_TRUE(Ask(request).reused());
+  ASSERT_TRUE(std::filesystem::remove(folder() + "/blobs/" + storage::Sha256Hex("arrays")));
+  EXPECT_FALSE(Ask(request).reused());
 }
 
 TEST_F(AnalysesTest, AnswersAnEqualRequestWithWhatIsStored) {

@@ -810,8 +810,11 @@ TEST_P(AnalysisBlobsTest, MakesAgainWhatLostItsArrays) {
   MakeOne();
   End("x", Done(Publish("arrays")));
   Unpin();
+  EXPECT_TRUE(Value(store().IsAnalysisThere("x")));
   EXPECT_TRUE(Make(Ask("x", {{"a", 100}})).reused);
   ASSERT_TRUE(std::filesystem::remove(folder() + "/blobs/" + Sha256Hex("arrays")));
+  EXPECT_FALSE(Value(store().IsAnalysisThere("x")));
+  EXPECT_FALSE(Value(store().IsAnalysisThere("y")));
   EXPECT_FALSE(Make(Ask("x", {{"a", 100}})).reused);
   const AnalysisRecord again = Get("x");
   EXPECT_EQ(again.state, AnalysisState::kQueued);
