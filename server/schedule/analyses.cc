@@ -192,7 +192,9 @@ void Analyses::Dispatch() {
   for (const Class kind : kClasses) {
     while (Pending* const next = NextWaiting(kind)) {
       Session session = 0;
-      Worker* const worker = FindIdle(kind, &session);
+      Worker* const worker = FindIdle(*next, &session);
+      // A longer one that made way for one alone would only be in its way again.
+      if (worker == nullptr && next->request.alone) return AskToYield();
       if (worker == nullptr) break;
       HandTo(worker, session, next);
     }
@@ -205,7 +207,7 @@ void Analyses::HandTo(Worker* worker, Session session, Pending* pending) {
   pending->worker = worker->name;
   pending->since = clock_->Now();
   pending->yielding = false;
-  worker->held[pending->id] = {ClassOf(*pending)};
+  worker->held[pending->id] = {ShareOf(*pending)};
   v1::ToWorker message;
   *message.mutable_analyze() = pending->request.message;
   worker->stream->Send(message);
@@ -215,6 +217,14 @@ void Analyses::HandTo(Worker* worker, Session session, Pending* pending) {
 Analyses::Class Analyses::ClassOf(const Pending& pending) const {
   if (!pending.request.message.has_computation()) return Class::kSamples;
   return pending.request.work <= limits_.short_work ? Class::kShort : Class::kLong;
+}
+
+Analyses::Share Analyses::ShareOf(const Pending& pending) const {
+  return {ClassOf(pending), pending.request.alone};
+}
+
+bool Analyses::FitTogether(const Share& one, const Share& other) {
+  return one.kind != other.kind && !one.alone && !other.alone;
 }
 
 double Analyses::Left(const Pending& pending) {
@@ -247,14 +257,14 @@ void Analyses::AskToYield() {
 // Less than half: of equal ones each is made to its end, and one is interrupted a few times at
 // most, so that saving it takes a small share of the time.
 Analyses::Pending* Analyses::InTheWayOf(const Pending& waiting) {
-  const Class kind = ClassOf(waiting);
+  const Share share = ShareOf(waiting);
   Pending* found = nullptr;
   for (Pending& pending : pending_) {
     const auto worker = workers_.find(pending.session);
     if (worker == workers_.end() || worker->second.drained) continue;
-    // With a slot for each class none has the place of another one.
+    // With a slot for each class few have the place of another one.
     const bool shared = worker->second.slots < std::size(kClasses);
-    if (!shared && ClassOf(pending) != kind) continue;
+    if (!shared && FitTogether(share, ShareOf(pending))) continue;
     if (pending.yielding) return nullptr;  // room is made already
     if (ClassOf(pending) == Class::kSamples) continue;
     const absl::Duration turn = pending.yielded ? limits_.later_turn : limits_.turn;
@@ -269,6 +279,8 @@ void Analyses::OnSaved(Worker* worker, Pending* pending, const v1::AnalysisSaved
   if (pending != nullptr && pending->request.message.has_computation()) {
     if (!saved.state_blob().empty()) {
       pending->request.message.mutable_computation()->set_state_blob(saved.state_blob());
+      pending->request.alone = false;
+      if (!saved.yielded()) worker->held[saved.id()].share.alone = false;
     }
     pending->progress = saved.progress();
     if (saved.yielded()) {
@@ -278,18 +290,16 @@ void Analyses::OnSaved(Worker* worker, Pending* pending, const v1::AnalysisSaved
     }
     if (pending->request.saved) pending->request.saved(saved);
   }
-  if (saved.yielded()) {
-    Dispatch();
-  } else {
-    AskToYield();  // reports come more often than ticks
-  }
+  Dispatch();  // there may be room; and reports come more often than ticks
 }
 
-Analyses::Worker* Analyses::FindIdle(Class kind, Session* session) {
+Analyses::Worker* Analyses::FindIdle(const Pending& next, Session* session) {
+  const Share share = ShareOf(next);
   for (auto& [id, worker] : workers_) {
     const bool taken = worker.held.size() >= worker.slots ||
-                       std::any_of(worker.held.begin(), worker.held.end(),
-                                   [kind](const auto& held) { return held.second.kind == kind; });
+                       std::any_of(worker.held.begin(), worker.held.end(), [&](const auto& held) {
+                         return !FitTogether(share, held.second.share);
+                       });
     if (worker.drained || taken) continue;
     *session = id;
     return &worker;

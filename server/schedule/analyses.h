@@ -45,6 +45,9 @@ struct AnalysisRequest {
   worker::v1::Analyze message;  // all but its id
   // How long a computation is guessed to take as a whole, in microseconds. Samples take none.
   double work = 0;
+  // Its worker makes nothing else until it has saved a state: the last worker that had it may have
+  // ended because of something else.
+  bool alone = false;
   // What its worker may read; held until the end.
   std::vector<std::shared_ptr<storage::Blobs::Pin>> blobs;
   // Called on any thread, one at a time; must neither block nor call back. `done` comes once, and
@@ -116,9 +119,14 @@ class Analyses {
     bool yielded = false;   // it has made way before
     bool orphaned = false;  // its worker's stream ended
   };
+  // What a request takes of a worker.
+  struct Share {
+    Class kind;
+    bool alone;
+  };
   // What a worker has, also after its end here until the worker has answered.
   struct Held {
-    Class kind;
+    Share share;
     absl::Duration withdrawn_at = absl::InfiniteDuration();
   };
   struct Worker {
@@ -133,6 +141,9 @@ class Analyses {
   void HandTo(Worker* worker, Session session, Pending* pending)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   Class ClassOf(const Pending& pending) const;
+  Share ShareOf(const Pending& pending) const;
+  // Returns true if a worker with slots enough may make both at a time.
+  static bool FitTogether(const Share& one, const Share& other);
   // Of its work.
   static double Left(const Pending& pending);
   // Of what waits of a class that of which least is left, the oldest of equals; null if nothing
@@ -145,7 +156,7 @@ class Analyses {
   void OnSaved(Worker* worker, Pending* pending, const worker::v1::AnalysisSaved& saved)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // A worker with room for it; null if there is none.
-  Worker* FindIdle(Class kind, Session* session) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  Worker* FindIdle(const Pending& next, Session* session) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   Pending* Find(absl::string_view id) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // Takes the request out and tells who asked; its worker is told to stop.
   void End(absl::string_view id, const absl::StatusOr<worker::v1::AnalysisResult>& result)

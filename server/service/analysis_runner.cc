@@ -129,6 +129,11 @@ void AnalysisRunner::Make(const std::string& id) {
   if (!open) return Forget(id);
   auto request = results::PrepareComputation(store_, *analysis);
   if (!request.ok()) return Fail(id, request.status());
+  {
+    MutexLock lock(&mutex_);
+    const auto entry = open_.find(id);
+    request->alone = entry != open_.end() && entry->second.failures > 0;
+  }
   // They are called under the lock of the analyses, which must not wait for the store.
   const uint64_t attempt = ++attempts_;
   request->begun = [this, id, attempt] { Post([this, id, attempt] { OnBegun(id, attempt); }); };

@@ -27,6 +27,7 @@ namespace ablate::service {
 class AnalysisRunner {
  public:
   // So many ends of its worker in a row, without a state saved between them, fail an analysis.
+  // After the first one it is made alone, so that the others are its own.
   static constexpr int kMaxFailures = 3;
 
   // `watches` are woken whenever an analysis changed. What is pointed to outlives this.

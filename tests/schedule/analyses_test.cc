@@ -347,11 +347,15 @@ class ComputationsTest : public AnalysesTest {
     std::vector<double> progress;
   };
 
-  std::shared_ptr<Made> Compute(double work = 1) {
+  // More than a short one has.
+  static constexpr double kLongWork = 5e7;
+
+  std::shared_ptr<Made> Compute(double work = 1, bool alone = false) {
     auto made = std::make_shared<Made>();
     AnalysisRequest request;
     request.message.mutable_computation();
     request.work = work;
+    request.alone = alone;
     request.begun = [made] { ++made->begun; };
     request.saved = [made](const wire::AnalysisSaved& saved) {
       made->progress.push_back(saved.progress());
@@ -542,6 +546,45 @@ TEST_F(ComputationsTest, OneThatIsWithdrawnKeepsItsLaneUntilItsWorkerAnswers) {
   EXPECT_THAT(Given(analyst), ElementsAre(first->id, samples->id));
   SendFailure(analyst, first->id, static_cast<uint32_t>(absl::StatusCode::kCancelled), "");
   EXPECT_THAT(Given(analyst), ElementsAre(first->id, samples->id, second->id));
+}
+
+TEST_F(ComputationsTest, OneAloneHasItsWorkerToItselfUntilItHasSavedAState) {
+  const Peer analyst = Attach(AnalystsHello("a", 3));
+  const auto alone = Compute(kLongWork, true);
+  const auto brief = Compute();
+  const auto samples = Ask();
+  EXPECT_THAT(Given(analyst), ElementsAre(alone->id));
+  SendSaved(analyst, alone->id, .1);
+  EXPECT_THAT(Given(analyst), SizeIs(1)) << "it only said how far it is";
+  SendSaved(analyst, alone->id, .2, "state");
+  EXPECT_THAT(Given(analyst), ElementsAre(alone->id, samples->id, brief->id));
+}
+
+TEST_F(ComputationsTest, OneAloneMakesWayForWhatWouldHaveALaneOfItsOwn) {
+  const Peer analyst = Attach(AnalystsHello("a", 3));
+  const auto alone = Compute(kLongWork, true);
+  const auto samples = Ask();
+  PassWithHeartbeats(absl::Seconds(1), {analyst});
+  ASSERT_THAT(Yielding(analyst), ElementsAre(alone->id));
+  Yield(analyst, alone->id);
+  EXPECT_THAT(Given(analyst), ElementsAre(alone->id, samples->id, alone->id))
+      << "it has saved a state, and goes on beside them";
+}
+
+TEST_F(ComputationsTest, OneAloneWaitsUntilNothingElseRunsAndNothingLongerComesBefore) {
+  const Peer analyst = Attach(AnalystsHello("a", 3));
+  const auto long_one = Compute(kLongWork);
+  const auto samples = Ask();
+  const auto alone = Compute(1, true);
+  EXPECT_THAT(Given(analyst), ElementsAre(long_one->id, samples->id));
+  PassWithHeartbeats(absl::Seconds(1), {analyst});
+  ASSERT_THAT(Yielding(analyst), ElementsAre(long_one->id));
+  Yield(analyst, long_one->id);
+  EXPECT_THAT(Given(analyst), SizeIs(2)) << "not the long one again";
+  SendResult(analyst, samples->id);
+  EXPECT_THAT(Given(analyst), ElementsAre(long_one->id, samples->id, alone->id));
+  SendResult(analyst, alone->id);
+  EXPECT_EQ(Given(analyst).back(), long_one->id);
 }
 
 TEST_F(ComputationsTest, WaitForAWorkerAsLongAsItTakes) {

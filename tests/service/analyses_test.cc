@@ -1,7 +1,9 @@
 // Stored analyses over a real connection, with a scripted worker: from the request to the arrays,
 // and everything that may come between: cancels, crashes, restarts, deletes, other requests.
+#include <algorithm>
 #include <filesystem>
 #include <memory>
+#include <set>
 #include <string>
 #include <thread>
 #include <vector>
@@ -374,6 +376,34 @@ TEST_F(AnalysesTest, FailsAfterThreeCrashesInARowWithTheLastWords) {
   const auto analyst = MakeAnalyst();
   const std::string next = Queue("weights {}");
   EXPECT_TRUE(analyst->NextAnalysis().computation().analysis().has_weights());
+}
+
+TEST_F(AnalysesTest, CrashesByWhatRanBesideItDoNotFailIt) {
+  const std::string guilty = Queue();
+  const std::string innocent =
+      Queue("loss_landscape { dims: 2 directions: 50 points: 51 }");  // long
+  std::set<std::string> ended;
+  for (int i = 0; i < 3; ++i) {
+    // Both are handed in again before there is a worker.
+    const auto waiting = [&] {
+      const std::vector<std::string> all = scheduler()->analyses().Computations();
+      return std::count_if(all.begin(), all.end(),
+                           [&](const std::string& request) { return ended.count(request) == 0; });
+    };
+    while (waiting() < 2) std::this_thread::yield();
+    FakeWorker analyst(worker_channel_, "cpu-analysis", 3, worker::v1::ANALYSIS);
+    const Analyze first = analyst.NextAnalysis();
+    EXPECT_TRUE(first.computation().analysis().has_spectrum());
+    ended.insert(first.id());
+    if (i == 0) ended.insert(analyst.NextAnalysis().id());
+    Crash(&analyst);
+  }
+  WaitUntil(guilty, v1::AnalysisState::FAILED);
+  const auto analyst = MakeAnalyst();
+  const Analyze again = analyst->NextAnalysis();
+  ASSERT_TRUE(again.computation().analysis().has_loss_landscape());
+  analyst->ComputationResult(again, Result());
+  WaitUntil(innocent, v1::AnalysisState::DONE);
 }
 
 TEST_F(AnalysesTest, CrashesBetweenWhichItGetsOnAreNotHeldAgainstIt) {
