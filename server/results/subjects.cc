@@ -65,9 +65,10 @@ absl::StatusOr<std::shared_ptr<storage::Blobs::Pin>> PinInputs(storage::Store* s
   return (*blobs)->Find(dataset->sha256);
 }
 
-// Microseconds, guessed.
-absl::StatusOr<double> WorkOf(storage::Store* store, const v1::Analysis& asked,
-                              const std::vector<storage::AnalysisSubject>& subjects) {
+// Sets how much a computation takes, as guessed.
+absl::Status SetCost(storage::Store* store, const v1::Analysis& asked,
+                     const std::vector<storage::AnalysisSubject>& subjects,
+                     schedule::AnalysisRequest* request) {
   const auto options = spec::ToEngineOptions(asked.analysis());
   if (!options.ok()) return options.status();
   engine::RunConfig config;
@@ -79,7 +80,10 @@ absl::StatusOr<double> WorkOf(storage::Store* store, const v1::Analysis& asked,
   const engine::AnalysisKind& kind = engine::KindOf(*options);
   const uint64_t tokens = spec::MostTokens(asked.inputs(), config.model.context);
   const engine::AnalysisCost cost = kind.cost(*options, config, tokens, subjects.size());
-  return spec::GuessAnalysisTime(kind, cost, asked.inputs(), config).micros;
+  request->work = spec::GuessAnalysisTime(kind, cost, asked.inputs(), config).micros;
+  request->state =
+      static_cast<double>(cost.state_bytes) / static_cast<double>(spec::kMaxStateBytes);
+  return absl::OkStatus();
 }
 
 }  // namespace
@@ -130,9 +134,8 @@ absl::StatusOr<schedule::AnalysisRequest> PrepareComputation(
     message.set_dataset_blob(asked.inputs().dataset_sha256());
     request.blobs.push_back(*std::move(dataset));
   }
-  const auto work = WorkOf(store, asked, analysis.subjects);
-  if (!work.ok()) return work.status();
-  request.work = *work;
+  const absl::Status set = SetCost(store, asked, analysis.subjects, &request);
+  if (!set.ok()) return set;
   for (const storage::AnalysisSubject& subject : analysis.subjects) {
     auto prepared = Prepare(store, subject, &request.blobs);
     if (!prepared.ok()) return prepared.status();

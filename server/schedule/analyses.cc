@@ -220,11 +220,12 @@ Analyses::Class Analyses::ClassOf(const Pending& pending) const {
 }
 
 Analyses::Share Analyses::ShareOf(const Pending& pending) const {
-  return {ClassOf(pending), pending.request.alone};
+  return {ClassOf(pending), pending.request.alone, pending.request.state};
 }
 
+// Samples carry no state, so that the sum is that of all that a worker makes.
 bool Analyses::FitTogether(const Share& one, const Share& other) {
-  return one.kind != other.kind && !one.alone && !other.alone;
+  return one.kind != other.kind && !one.alone && !other.alone && one.state + other.state <= 1;
 }
 
 double Analyses::Left(const Pending& pending) {

@@ -48,6 +48,8 @@ struct AnalysisRequest {
   // Its worker makes nothing else until it has saved a state: the last worker that had it may have
   // ended because of something else.
   bool alone = false;
+  // Its state's size as a share of what a worker's computations may carry together.
+  double state = 0;
   // What its worker may read; held until the end.
   std::vector<std::shared_ptr<storage::Blobs::Pin>> blobs;
   // Called on any thread, one at a time; must neither block nor call back. `done` comes once, and
@@ -123,6 +125,7 @@ class Analyses {
   struct Share {
     Class kind;
     bool alone;
+    double state;
   };
   // What a worker has, also after its end here until the worker has answered.
   struct Held {

@@ -36,7 +36,6 @@ constexpr uint64_t kMaxTokens = engine::kMaxReadTokens;
 constexpr uint64_t kMaxDocuments = 1'000'000;
 constexpr size_t kMaxPrompt = 512;  // characters
 constexpr size_t kMaxSiteBytes = 200;
-constexpr uint64_t kMaxStateBytes = 8'000'000'000;
 constexpr uint64_t kMaxArrayBytes = 200'000'000;
 constexpr size_t kMaxLabelBytes = 40;
 // What the keys of recorded metrics begin with.

@@ -18,6 +18,9 @@
 
 namespace ablate::spec {
 
+// The most that the analyses of a worker may carry from piece to piece, one of them or several.
+inline constexpr uint64_t kMaxStateBytes = 8'000'000'000;
+
 // Sets every option that has none to its default, and says what is wrong with the others in fields
 // below `path`. False if no kind is given.
 bool ResolveAnalysis(v1::AnalysisKind* analysis, const std::string& path, Problems* problems);

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <string>
+#include <utility>
 
 #include "ablate/v1/analysis.pb.h"
 #include "server/spec/analysis.h"
@@ -12,8 +13,8 @@
 namespace ablate::results {
 namespace {
 
-// Of a spectrum of the finished run of seed 1.
-double WorkOf(StoredGrid& stored, const std::string& prompt) {
+// A request for the spectrum of the finished run of seed 1.
+schedule::AnalysisRequest RequestFor(StoredGrid& stored, const std::string& prompt) {
   v1::Analysis asked;
   asked.mutable_analysis()->mutable_spectrum();
   spec::Problems problems;
@@ -22,9 +23,12 @@ double WorkOf(StoredGrid& stored, const std::string& prompt) {
   storage::AnalysisRecord record;
   record.request = asked.SerializeAsString();
   record.subjects = {{stored.cell("s1").run, stored.cell("s1").steps}};
-  const auto request = PrepareComputation(stored.store(), record);
+  auto request = PrepareComputation(stored.store(), record);
   EXPECT_TRUE(request.ok()) << request.status();
-  return request.ok() ? request->work : 0;
+  return request.ok() ? *std::move(request) : schedule::AnalysisRequest();
+}
+double WorkOf(StoredGrid& stored, const std::string& prompt) {
+  return RequestFor(stored, prompt).work;
 }
 
 TEST(SubjectsTest, CountsAPromptInCharacters) {
@@ -34,6 +38,14 @@ TEST(SubjectsTest, CountsAPromptInCharacters) {
   EXPECT_GT(WorkOf(stored, "aaaa"), 0);
   EXPECT_EQ(WorkOf(stored, "\u00e4\u00f6\u00fc\u20ac"), WorkOf(stored, "aaaa"));
   EXPECT_GT(WorkOf(stored, "aaaaaaaa"), WorkOf(stored, "aaaa"));
+}
+
+TEST(SubjectsTest, CountsItsStateAsAShareOfTheMost) {
+  const TestFolder folder;
+  StoredGrid stored(SmallGrid(1), folder.path());
+  stored.Finish("s1", {{"eval/loss", {{10, 2}}}});
+  const double width = 8;
+  EXPECT_EQ(RequestFor(stored, "aaaa").state, 8 * width * width / spec::kMaxStateBytes);
 }
 
 }  // namespace

@@ -350,12 +350,13 @@ class ComputationsTest : public AnalysesTest {
   // More than a short one has.
   static constexpr double kLongWork = 5e7;
 
-  std::shared_ptr<Made> Compute(double work = 1, bool alone = false) {
+  std::shared_ptr<Made> Compute(double work = 1, bool alone = false, double state = 0) {
     auto made = std::make_shared<Made>();
     AnalysisRequest request;
     request.message.mutable_computation();
     request.work = work;
     request.alone = alone;
+    request.state = state;
     request.begun = [made] { ++made->begun; };
     request.saved = [made](const wire::AnalysisSaved& saved) {
       made->progress.push_back(saved.progress());
@@ -585,6 +586,32 @@ TEST_F(ComputationsTest, OneAloneWaitsUntilNothingElseRunsAndNothingLongerComesB
   EXPECT_THAT(Given(analyst), ElementsAre(long_one->id, samples->id, alone->id));
   SendResult(analyst, alone->id);
   EXPECT_EQ(Given(analyst).back(), long_one->id);
+}
+
+TEST_F(ComputationsTest, TwoWhoseStatesAWorkerCanNotCarryAreMadeOneAfterTheOther) {
+  const Peer analyst = Attach(AnalystsHello("a", 3));
+  const auto long_one = Compute(kLongWork, false, .6);
+  const auto large = Compute(1, false, .5);
+  const auto samples = Ask();
+  EXPECT_THAT(Given(analyst), ElementsAre(long_one->id, samples->id));
+  PassWithHeartbeats(absl::Seconds(1), {analyst});
+  ASSERT_THAT(Yielding(analyst), ElementsAre(long_one->id));
+  Yield(analyst, long_one->id);
+  EXPECT_THAT(Given(analyst), ElementsAre(long_one->id, samples->id, large->id));
+  SendResult(analyst, large->id);
+  const auto fits = Compute(1, false, .4);
+  EXPECT_THAT(Given(analyst),
+              ElementsAre(long_one->id, samples->id, large->id, long_one->id, fits->id));
+}
+
+TEST_F(ComputationsTest, OneThatIsWithdrawnKeepsItsStateUntilItsWorkerAnswers) {
+  const Peer analyst = Attach(AnalystsHello("a", 3));
+  const auto long_one = Compute(kLongWork, false, .6);
+  analyses().Cancel(long_one->id);
+  const auto large = Compute(1, false, .5);
+  EXPECT_THAT(Given(analyst), ElementsAre(long_one->id));
+  SendFailure(analyst, long_one->id, static_cast<uint32_t>(absl::StatusCode::kCancelled), "");
+  EXPECT_THAT(Given(analyst), ElementsAre(long_one->id, large->id));
 }
 
 TEST_F(ComputationsTest, WaitForAWorkerAsLongAsItTakes) {
