@@ -21,7 +21,7 @@ void Scheduler::Save(const std::vector<storage::Withdrawal>& runs, std::function
     saving.runs.emplace(run.lease, run.run);
   }
   saving.saved = std::move(saved);
-  saving.until = clock_->Now() + kSaveTimeout;
+  saving.until = clock_->Now() + options_.save_timeout;
   savings_.push_back(std::move(saving));
   EndSavings([](const Saving& one) { return one.runs.empty(); });
 }

@@ -43,6 +43,8 @@ struct SchedulerOptions {
   absl::Duration attach_timeout = absl::Minutes(2);
   // No step for so long: the run is taken back as lost.
   absl::Duration step_watchdog = absl::Minutes(10);
+  // Runs that are cancelled are stopped after so long, also if their states aren't saved.
+  absl::Duration save_timeout = absl::Seconds(2);
   uint64_t credit_bytes = 4 << 20;  // unacknowledged event bytes a lease may have
   uint32_t runs_per_lane = 2;       // one that trains and what is granted ahead of it
   // Short runs are granted further ahead, until a lane has about this much to do.
@@ -116,8 +118,7 @@ class Scheduler {
   // To be called before the next process of that name is started.
   void Exited(const WorkerExit& exit);
   // Asks the workers that train these runs for their states. Calls `saved` once each of them is
-  // durable, its run has left its lease, or kSaveTimeout has passed; at once if nothing trains.
-  static constexpr absl::Duration kSaveTimeout = absl::Seconds(2);
+  // durable, its run has left its lease, or save_timeout has passed; at once if nothing trains.
   void Save(const std::vector<storage::Withdrawal>& runs, std::function<void()> saved);
   // The store has taken these runs from their leases: their workers are told to stop them.
   void Withdraw(const std::vector<storage::Withdrawal>& withdrawals);
@@ -130,7 +131,8 @@ class Scheduler {
   void DrainAll();
 
   std::vector<WorkerInfo> Workers() const;
-  // Thread-safe, unlike the rest.
+  // These are thread-safe, unlike the rest.
+  absl::Duration save_timeout() const { return options_.save_timeout; }
   Analyses& analyses() { return analyses_; }
 
  private:

@@ -26,7 +26,8 @@ class SchedulerThread {
   void Post(std::function<void(Scheduler&)> task);
   // Posts and waits; not from the scheduler's own thread.
   void Run(const std::function<void(Scheduler&)>& task);
-  // Needs no thread of its own.
+  // These need no thread of their own.
+  absl::Duration save_timeout() const { return scheduler_->save_timeout(); }
   Analyses& analyses() { return scheduler_->analyses(); }
 
  private:

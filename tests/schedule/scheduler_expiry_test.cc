@@ -213,7 +213,7 @@ TEST_F(SchedulerExpiryTest, WaitsForTheStatesOfWhatTrains) {
   SendResumeState(peer, grant, 3, std::string(64, 'a'));
   EXPECT_EQ(saved, 2);
   scheduler_->Save(runs, [&saved] { ++saved; });
-  PassWithHeartbeats(Scheduler::kSaveTimeout, {peer});
+  PassWithHeartbeats(SchedulerOptions().save_timeout, {peer});
   EXPECT_EQ(saved, 3) << "not for ever";
 }
 

@@ -179,7 +179,9 @@ TEST_F(ExperimentsTest, RefuseATokenWhoseExperimentIsGone) {
   EXPECT_EQ(FieldOf(status), "page_token");
 }
 
-TEST_F(ExperimentsTest, StopTheirRunsWhenCancelled) {
+TEST_F(ExperimentsTest, StopTheirRunsWhenCancelledAlsoIfNoStateIsSaved) {
+  save_timeout_ = absl::Milliseconds(10);
+  Restart();
   const std::string name = Create(SmallSpec()).experiment().name();
   const auto worker = MakeWorker();
   const FakeWorker::Leased run = worker->NextRun();

@@ -102,6 +102,7 @@ void ServiceTest::StartServer() {
     const auto known = sharing_->store().GetUser(user);
     return known.ok() ? known->quota.lanes : std::optional<int64_t>();
   };
+  waits.save_timeout = save_timeout_;
   scheduler_ = std::make_unique<schedule::Scheduler>(store_.get(), &schedule::SteadyClock(), waits,
                                                      schedule::RandomLeaseId);
   ASSERT_TRUE(scheduler_->Start().ok());

@@ -22,6 +22,7 @@
 #include "ablate/v1/report.grpc.pb.h"
 #include "ablate/v1/run.grpc.pb.h"
 #include "ablate/v1/worker.grpc.pb.h"
+#include "absl/time/time.h"
 #include "server/access/sharing.h"
 #include "server/schedule/scheduler_thread.h"
 #include "server/service/server.h"
@@ -101,6 +102,8 @@ class ServiceTest : public testing::Test {
 
   // Of servers that are started from now on.
   rpc::MinPace pace_;
+  // No test is to be overtaken by it; after a change, Restart.
+  absl::Duration save_timeout_ = absl::Seconds(60);
   std::string public_address_;
 
   std::shared_ptr<grpc::Channel> channel_, worker_channel_;
