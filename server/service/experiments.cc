@@ -107,7 +107,7 @@ absl::Status SaveRuns(Backend* backend, const std::string& experiment) {
     scheduler.Save(runs, [saved] { saved->set_value(); });
   });
   // The scheduler may be at its end.
-  done.wait_for(absl::ToChronoMilliseconds(backend.scheduler->save_timeout()));
+  done.wait_for(absl::ToChronoMilliseconds(backend->scheduler->save_timeout()));
   return absl::OkStatus();
 }
 
