@@ -81,9 +81,8 @@ absl::StatusOr<std::string> ResolveExperimentName(Connection* connection, absl::
   const std::string id = Id(experiment->name());
   const bool whole = text == id || text == experiment->spec().name();
   if (!whole && shortened == Shortened::kRefused) {
-    return absl::InvalidArgumentError(
-        absl::StrCat(text, " is only the beginning of ", id,
-                     "; with --yes, expected a whole ID or name"));
+    return absl::InvalidArgumentError(absl::StrCat(text, " is only the beginning of ", id,
+                                                   "; with --yes, expected a whole ID or name"));
   }
   return experiment->name();
 }

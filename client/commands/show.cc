@@ -132,8 +132,8 @@ absl::StatusOr<int> Show(const Options& options, const Context& context, Connect
   if (!runs.ok()) return runs.status();
   const absl::Status marked = MarkNonFinite(connection, PrimaryMetric(experiment->spec()), &*runs);
   if (!marked.ok()) {
-    context.console.Note(absl::StrCat("which runs diverged at their end can't be read: ",
-                                      marked.message()));
+    context.console.Note(
+        absl::StrCat("which runs diverged at their end can't be read: ", marked.message()));
   }
   Print(context, *experiment, *runs, connection->is_elsewhere() || experiment->private_(),
         QuotaText(*experiment, connection));

@@ -149,8 +149,8 @@ std::string CostText(const std::vector<LabelledResponse>& responses, int width) 
     arrays += response.cost().array_bytes();
   }
   if (responses.size() > 1) {
-    table.Add({absl::StrCat("total to make: ", to_make), time_text(time, measured),
-               Short(forwards), "", Bytes(arrays), ""});
+    table.Add({absl::StrCat("total to make: ", to_make), time_text(time, measured), Short(forwards),
+               "", Bytes(arrays), ""});
   }
   return table.Render(width);
 }

@@ -189,9 +189,8 @@ bool IsWithin(const fs::path& path, const fs::path& root) {
 bool IsHidden(const fs::path& path, const fs::path& root) {
   const fs::path below = path.lexically_relative(root);
   if (below == ".") return false;
-  return std::any_of(below.begin(), below.end(), [](const fs::path& part) {
-    return absl::StartsWith(part.string(), ".");
-  });
+  return std::any_of(below.begin(), below.end(),
+                     [](const fs::path& part) { return absl::StartsWith(part.string(), "."); });
 }
 
 // PERMISSION_DENIED unless a file that an experiment file names is in that file's folder, and not

@@ -60,8 +60,8 @@ std::vector<DatasetPath> FindDatasetPaths(v1::ExperimentSpec* spec, Overrides* o
 // Replaces each path, relative to the file's folder, by what `upload` makes of it; files that are
 // named several times are uploaded once. An experiment file may come from a stranger, so a path in
 // it that leads out of its folder, links followed, or to a hidden file is a problem, unless one of
-// `allowed`, files or folders named on the command line, holds it. Problems stand at the place that names the file. An
-// error is one that is not about a file, such as UNAVAILABLE.
+// `allowed`, files or folders named on the command line, holds it. Problems stand at the place that
+// names the file. An error is one that is not about a file, such as UNAVAILABLE.
 absl::Status ReplaceDatasetPaths(
     ExperimentFile* file, Overrides* overrides, const std::vector<std::string>& allowed,
     const std::function<absl::StatusOr<std::string>(const std::string& path)>& upload);

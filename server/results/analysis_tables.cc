@@ -124,9 +124,10 @@ std::string HowText(const spec::AskedAnalysis& entry) {
     sentences.push_back(absl::StrCat("Set: ", absl::StrJoin(chosen, "; "), "."));
   }
   if (entry.analysis.has_attention() && entry.analysis.attention().maps().empty()) {
-    sentences.push_back(absl::StrCat("Its maps are drawn where they are asked for: ablate analyze "
-                                     "attention EXP/CELL ",
-                                     kMapOptions, " --label ", entry.label, "-maps."));
+    sentences.push_back(
+        absl::StrCat("Its maps are drawn where they are asked for: ablate analyze "
+                     "attention EXP/CELL ",
+                     kMapOptions, " --label ", entry.label, "-maps."));
   }
   return absl::StrJoin(sentences, " ");
 }

@@ -489,7 +489,8 @@ absl::Status CreateAnalysis(const Backend& backend, const v1::CreateAnalysisRequ
   if (!problems.empty() && !request.validate_only()) return rpc::InvalidFields(problems);
   for (const spec::Problem& problem : problems) *response->add_problems() = ToProto(problem);
   if (!problems.empty()) return absl::OkStatus();
-  if (absl::Status added = AddCost(view, *asked, response->mutable_cost()); !added.ok()) return added;
+  const absl::Status added = AddCost(view, *asked, response->mutable_cost());
+  if (!added.ok()) return added;
   const auto labels = FindLabels(view, {&asked->analysis, &asked->experiments, LabelOf(request),
                                         !request.label().empty(), asked->private_to, asked_by});
   if (request.validate_only() && IsOfLabel(labels.status())) {

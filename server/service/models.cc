@@ -260,9 +260,9 @@ void GenerateReactor::OnCancel() {
   if (!analysis.empty()) backend_->scheduler->analyses().Cancel(analysis);
 }
 
-// Until the analysis is submitted, Begin uses the call, which may be freed once it is finished: Begin
-// ends it then. What is not being written yet is dropped: a slow client would hold the server's end
-// up.
+// Until the analysis is submitted, Begin uses the call, which may be freed once it is finished:
+// Begin ends it then. What is not being written yet is dropped: a slow client would hold the
+// server's end up.
 void GenerateReactor::Stop() {
   {
     MutexLock lock(&mutex_);

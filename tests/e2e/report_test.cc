@@ -97,9 +97,9 @@ TEST_F(ReportTest, HasTheCommandThatMakesItAgain) {
   WriteFile(file, SmallNames("again", 60,
                              "axes: [{name: lr, field: training.learning_rate, values: [0.001, "
                              "0.01]}]\nseeds: {first: 1, count: 3}\n"));
-  const nlohmann::json created = server_.Json(
-      {"submit", file, "--data", ABLATE_SOURCE "/examples/data", "--set", "training.steps=20",
-       "--seeds", "1,4", "--wait", "--json"});
+  const nlohmann::json created =
+      server_.Json({"submit", file, "--data", ABLATE_SOURCE "/examples/data", "--set",
+                    "training.steps=20", "--seeds", "1,4", "--wait", "--json"});
   const std::string page =
       Written({"report", created["experiment"]["name"], "--at", "20"}, "first.html");
   std::istringstream words(Between(page, "Again: <code class=\"copy\">", "</code>"));

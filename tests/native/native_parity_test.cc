@@ -1,5 +1,5 @@
-// The native backend beside the reference backend: evaluations, refusals and whole runs. Its updates
-// are judged by tests/parity/update_test.cc.
+// The native backend beside the reference backend: evaluations, refusals and whole runs. Its
+// updates are judged by tests/parity/update_test.cc.
 #include <gtest/gtest.h>
 
 #include <algorithm>

@@ -38,7 +38,8 @@ absl::string_view BytesOf(const at::Tensor& tensor);
 
 // Parameters or buffers of `flat` by PREFIX and their names.
 template <typename Info>
-TensorMap ByName(const std::vector<Info>& infos, const at::Tensor& flat, const std::string& prefix) {
+TensorMap ByName(const std::vector<Info>& infos, const at::Tensor& flat,
+                 const std::string& prefix) {
   TensorMap named;
   for (const Info& info : infos) {
     named[prefix + info.name] = flat.narrow(0, info.offset, info.size).view(info.shape).clone();

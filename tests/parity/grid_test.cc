@@ -1,4 +1,7 @@
-// Logits, loss, every gradient and ten updates beside PyTorch, in float64 over the grid of settings.
+// Logits, loss, every gradient and ten updates beside PyTorch, in float64 over the grid of
+// settings.
+#include "tests/parity/grid.h"
+
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -15,7 +18,6 @@
 #include "server/engine/train/torch_backend.h"
 #include "server/engine/trainer.h"
 #include "tests/parity/exchange.h"
-#include "tests/parity/grid.h"
 #include "tests/parity/grid_run.h"
 
 namespace ablate::engine {

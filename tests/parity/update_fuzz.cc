@@ -18,7 +18,8 @@ int Run(double seconds, uint64_t first) {
   PrepareLaneThread();
   const auto begin = std::chrono::steady_clock::now();
   bool failed = false;
-  while (std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count() < seconds) {
+  while (std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count() <
+         seconds) {
     std::vector<GridCase> cases;
     for (uint64_t number = first; number < first + kBatch; ++number) {
       cases.push_back(DrawCase(number));

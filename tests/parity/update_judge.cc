@@ -125,7 +125,7 @@ TensorMap Updated(const std::string& name, const GridCase& grid, const Parameter
   EXPECT_TRUE(differentiating->Step({request}).ok());
   const auto differentiated = differentiating->Tensors(0);
   out = ByName(layout.parameters, FlatOf(*differentiated, differentiated->slots.front().bytes),
-              "gradient.");
+               "gradient.");
 
   const auto backend = MakeBackend(name, config, state);
   const auto result = backend->Step({request});

@@ -34,7 +34,8 @@ struct UpdateTally {
 struct UpdateVerdict {
   std::string missing;   // why nothing could be judged: no Python, no torch
   std::string failures;  // a line each
-  std::map<std::string, UpdateTally> tallies;  // by backend: "native" where it trains the case, "torch"
+  std::map<std::string, UpdateTally>
+      tallies;  // by backend: "native" where it trains the case, "torch"
 };
 
 UpdateVerdict JudgeUpdates(const std::vector<GridCase>& cases);

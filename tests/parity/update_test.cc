@@ -1,13 +1,12 @@
 // One update in float32 by either backend beside PyTorch in float64, from PyTorch's own state, over
 // the grid of settings.
-#include "tests/parity/update_judge.h"
-
 #include <gtest/gtest.h>
 
 #include <string>
 #include <vector>
 
 #include "server/engine/trainer.h"
+#include "tests/parity/update_judge.h"
 
 namespace ablate::engine {
 namespace {

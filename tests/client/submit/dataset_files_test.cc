@@ -169,8 +169,7 @@ TEST(ReplaceDatasetPathsTest, RefusesPathsInTheFileThatLeadOutOfItsFolder) {
 }
 
 TEST(ReplaceDatasetPathsTest, RefusesHiddenFilesBelowTheFilesFolder) {
-  const ExperimentFile file =
-      Load("name: a\nbase: {task: {documents: {dataset: .keys/a.txt}}}\n");
+  const ExperimentFile file = Load("name: a\nbase: {task: {documents: {dataset: .keys/a.txt}}}\n");
   const auto problems = [&](const std::vector<std::string>& allowed) {
     ExperimentFile copy = file;
     Overrides overrides;
