@@ -1,29 +1,18 @@
 #include "tests/native/start.h"
 
-#include <ATen/CPUGeneratorImpl.h>
 #include <gtest/gtest.h>
 
-#include <algorithm>
-#include <cmath>
-
-#include "server/engine/model/init.h"
 #include "server/engine/model/parameters.h"
 #include "server/engine/names.h"
 #include "server/engine/native/native_backend.h"
 #include "server/engine/train/checkpoint.h"
 #include "server/engine/train/torch_backend.h"
+#include "tests/parity/grid_run.h"
 
 namespace ablate::engine {
 
 Start StartOf(const RunConfig& config, const ParameterLayout& layout) {
-  ModelConfig model = config.model;
-  model.init = {InitKind::kXavier, InitStreams::kByName};
-  const at::Tensor flat = InitialParameters(model, layout, config.seed);
-  at::Generator generator = at::make_generator<at::CPUGeneratorImpl>(config.seed);
-  const double deviation = 0.1 * std::min(1.0, std::sqrt(24.0 / model.width));
-  const at::Tensor initial = InitialBuffers(layout, config.seed);
-  return {0.5 * flat + at::empty_like(flat).normal_(0, deviation, generator),
-          initial.defined() ? 3 * initial : initial};
+  return {RandomParameters(config.model, layout, config.seed), RandomBuffers(layout, config.seed)};
 }
 
 std::vector<float> FloatsOf(const at::Tensor& tensor) {

@@ -23,20 +23,18 @@ RunConfig ConfigOf(const GridCase& grid, int run) {
   return config;
 }
 
-at::Tensor StartOf(const GridCase& grid, const ParameterLayout& layout, int run) {
-  ModelConfig model = grid.model;
+at::Tensor RandomParameters(ModelConfig model, const ParameterLayout& layout, uint32_t seed) {
   model.init = {InitKind::kXavier, InitStreams::kByName};
-  const uint32_t seed = ConfigOf(grid, run).seed;
   const at::Tensor flat = InitialParameters(model, layout, seed);
   at::Generator generator = at::make_generator<at::CPUGeneratorImpl>(seed);
   // In wide models less, or blocks without norms would make more of everything until softmax is
   // saturated and what is left of its gradient is rounding.
-  const double deviation = 0.1 * std::min(1.0, std::sqrt(24.0 / grid.model.width));
+  const double deviation = 0.1 * std::min(1.0, std::sqrt(24.0 / model.width));
   return 0.5 * flat + at::empty_like(flat).normal_(0, deviation, generator);
 }
 
-at::Tensor BuffersOf(const ParameterLayout& layout, int run) {
-  const at::Tensor initial = InitialBuffers(layout, static_cast<uint32_t>(run) + 1);
+at::Tensor RandomBuffers(const ParameterLayout& layout, uint32_t seed) {
+  const at::Tensor initial = InitialBuffers(layout, seed);
   return initial.defined() ? 3 * initial : initial;
 }
 
@@ -48,10 +46,11 @@ double RateOf(const GridCase& grid, uint32_t step) {
 void WriteGridCase(const std::string& folder, const GridCase& grid, uint32_t step) {
   const ParameterLayout layout = MakeLayout(grid.model, grid.training.rule);
   const at::TensorOptions options = TensorOptionsOf(Device::kCpu, grid.precision);
+  const uint32_t seed = ConfigOf(grid, grid.compared).seed;
   TensorMap tensors =
-      ByName(layout.parameters, StartOf(grid, layout, grid.compared).to(options), "initial.");
+      ByName(layout.parameters, RandomParameters(grid.model, layout, seed).to(options), "initial.");
   if (layout.buffer_size > 0) {
-    tensors.merge(ByName(layout.buffers, BuffersOf(layout, grid.compared).to(options), "buffer."));
+    tensors.merge(ByName(layout.buffers, RandomBuffers(layout, seed).to(options), "buffer."));
   }
   for (uint32_t i = 0; i < grid.training.steps; ++i) {
     const TokenBatch& batch = grid.batches[static_cast<size_t>(grid.compared)][i];
@@ -65,7 +64,7 @@ void WriteGridCase(const std::string& folder, const GridCase& grid, uint32_t ste
   WriteCase(folder, grid.name,
             {{"model", nlohmann::json::parse(ModelJson(grid.model))},
              {"training", TrainingJson(grid.training)},
-             {"seed", ConfigOf(grid, grid.compared).seed},
+             {"seed", seed},
              {"step", step}},
             tensors);
 }

@@ -20,11 +20,11 @@ namespace ablate::engine {
 RunConfig ConfigOf(const GridCase& grid, int run);
 
 // Random parameters [P] in which no gain is 1 and no shift 0.
-at::Tensor StartOf(const GridCase& grid, const ParameterLayout& layout, int run);
+at::Tensor RandomParameters(ModelConfig model, const ParameterLayout& layout, uint32_t seed);
 
 // Feedback three times as large as it is drawn, and running variances that are not 1: all of it is
 // to be seen in gradients and scores. Undefined if the layout has no buffers.
-at::Tensor BuffersOf(const ParameterLayout& layout, int run);
+at::Tensor RandomBuffers(const ParameterLayout& layout, uint32_t seed);
 
 // The learning rate of an update.
 double RateOf(const GridCase& grid, uint32_t step);

@@ -91,8 +91,9 @@ TensorMap Train(const GridCase& grid) {
   FlatParameters start(grid.model, grid.training.rule, grid.runs, options);
   const ParameterLayout& layout = start.layout();
   for (int run = 0; run < grid.runs; ++run) {
-    start.values()[run].copy_(StartOf(grid, layout, run));
-    if (layout.buffer_size > 0) start.buffers()[run].copy_(BuffersOf(layout, run));
+    const uint32_t seed = ConfigOf(grid, run).seed;
+    start.values()[run].copy_(RandomParameters(grid.model, layout, seed));
+    if (layout.buffer_size > 0) start.buffers()[run].copy_(RandomBuffers(layout, seed));
   }
   TensorMap out = Differentiated(grid, start);
   const std::unique_ptr<Backend> backend = MakeGridBackend(grid, start);

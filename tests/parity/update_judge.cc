@@ -50,7 +50,7 @@ State StateOf(const GridCase& grid, const ParameterLayout& layout, const TensorM
   for (const std::string& slot : OptimizerSlots(grid.training)) {
     state.slots[slot] = flat(slot + ".");
   }
-  const at::Tensor initial = BuffersOf(layout, grid.compared);
+  const at::Tensor initial = RandomBuffers(layout, ConfigOf(grid, grid.compared).seed);
   if (initial.defined()) state.buffers = initial.to(at::kFloat);
   for (const BufferInfo& info : layout.buffers) {
     const auto found = answer.find("before.buffer." + info.name);
