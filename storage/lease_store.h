@@ -69,6 +69,9 @@ struct GrantedRun {
   bool keep_state = false;  // the state at its end is to be sent, for a longer run
 };
 
+// What a transaction granted: for each lease that was wanted its runs, empty if none was made.
+using Grants = std::vector<std::vector<GrantedRun>>;
+
 struct StartedEvent {};
 struct PointsEvent {
   std::vector<Column> columns;
@@ -127,6 +130,12 @@ enum class LeaseEnd {
   kReleased,  // drained, or the server knows the worker gave it up: costs nothing
 };
 
+struct LeaseEnding {
+  LeaseEnd end;
+  std::vector<std::string> stepping;  // runs that a died worker was training; empty: all
+  std::string message;                // kept in the runs' history
+};
+
 struct LeaseRecord {
   std::string lease;
   LeaseHolder holder;
@@ -169,33 +178,30 @@ class LeaseStore {
   virtual absl::StatusOr<DeviceShares> GetShares() = 0;
   // Mean lane microseconds a step of finished runs of this shape; nothing if there is none.
   virtual absl::StatusOr<std::optional<double>> MeasuredStepTime(absl::string_view shape) = 0;
+  // The writes wait for no disk: `done` is called on the writer's thread after the commit; must not
+  // block.
+  template <typename T>
+  using Done = std::function<void(absl::StatusOr<T>)>;
+  using DoneEnding = std::function<void(const absl::Status&)>;
   // New leases, in one transaction, over those of their runs that are still QUEUED, each rewound to
   // its resume state's place (later row groups, checkpoints go; the summaries stored with it
   // return), or to step 0 if the state's blob is gone; one that is to begin from a shorter run's
   // last state is put there at its first grant, or at step 0 if that can't be. One result each;
   // empty: no lease was made.
-  virtual absl::StatusOr<std::vector<std::vector<GrantedRun>>> Grant(
-      const std::vector<NewLease>& leases) = 0;
+  virtual void GrantAsync(std::vector<NewLease> leases, Done<Grants> done) = 0;
   // Applies events in order; one result each. `holder_incarnation` must be the lease's. A blob
-  // named by an event must be published and pinned by the caller until this returns.
-  // INVALID_ARGUMENT or FAILED_PRECONDITION (a blob is not there) for an event that no worker of
-  // ours sends; nothing is applied then.
-  virtual absl::StatusOr<std::vector<Applied>> Apply(absl::string_view holder_incarnation,
-                                                     const std::vector<LeaseEvent>& events) = 0;
-  // The same without waiting: `done` is called on the writer's thread after the commit; must not
-  // block.
+  // named by an event must be published and pinned by the caller until `done`. INVALID_ARGUMENT or
+  // FAILED_PRECONDITION (a blob is not there) for an event that no worker of ours sends; nothing is
+  // applied then.
   virtual void ApplyAsync(std::string holder_incarnation, std::vector<LeaseEvent> events,
-                          std::function<void(absl::StatusOr<std::vector<Applied>>)> done) = 0;
+                          Done<std::vector<Applied>> done) = 0;
+  // Ends a lease. Its runs go back to the queue; by `ending` it counts against them.
+  virtual void EndLeaseAsync(std::string lease, LeaseEnding ending, DoneEnding done) = 0;
   // DROP if the lease is gone, another incarnation's, or the worker lacks events that this file
   // never had (first_unacked > last + 1: a restored backup).
   virtual absl::StatusOr<LeaseVerdict> CheckLease(absl::string_view lease,
                                                   absl::string_view incarnation,
                                                   uint64_t first_unacked) = 0;
-  // Ends a lease. Its runs go back to the queue; by `end` it counts against them (`stepping`: the
-  // runs that a died worker was training; empty: all). `message` is kept in their history.
-  virtual absl::Status EndLease(absl::string_view lease, LeaseEnd end,
-                                const std::vector<std::string>& stepping,
-                                absl::string_view message) = 0;
   // Those under which a run is LEASED, in the order of granting.
   virtual absl::StatusOr<std::vector<LeaseRecord>> ListLeases() = 0;
 };

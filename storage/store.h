@@ -192,17 +192,12 @@ class Store final : public LeaseStore {
                                                uint32_t limit) override;
   absl::StatusOr<DeviceShares> GetShares() override;
   absl::StatusOr<std::optional<double>> MeasuredStepTime(absl::string_view shape) override;
-  absl::StatusOr<std::vector<std::vector<GrantedRun>>> Grant(
-      const std::vector<NewLease>& leases) override;
-  absl::StatusOr<std::vector<Applied>> Apply(absl::string_view holder_incarnation,
-                                             const std::vector<LeaseEvent>& events) override;
+  void GrantAsync(std::vector<NewLease> leases, Done<Grants> done) override;
   void ApplyAsync(std::string holder_incarnation, std::vector<LeaseEvent> events,
-                  std::function<void(absl::StatusOr<std::vector<Applied>>)> done) override;
+                  Done<std::vector<Applied>> done) override;
+  void EndLeaseAsync(std::string lease, LeaseEnding ending, DoneEnding done) override;
   absl::StatusOr<LeaseVerdict> CheckLease(absl::string_view lease, absl::string_view incarnation,
                                           uint64_t first_unacked) override;
-  absl::Status EndLease(absl::string_view lease, LeaseEnd end,
-                        const std::vector<std::string>& stepping,
-                        absl::string_view message) override;
   absl::StatusOr<std::vector<LeaseRecord>> ListLeases() override;
   // What counts for each user's quota, of those who have anything.
   absl::StatusOr<std::map<std::string, Holdings>> GetHoldings();

@@ -21,41 +21,45 @@ constexpr double kUnknownRunMicros = 10e6;  // of a run whose shape nobody has m
 
 // What can't be granted now is tried again at the next tick.
 void Scheduler::Dispatch() {
-  if (draining_) return;
-  for (const char* device_kind : {"cpu", "cuda"}) {
-    if (!DispatchKind(device_kind).ok()) return;
+  if (granting_) {
+    dispatch_again_ = true;
+    return;
   }
+  dispatch_again_ = false;
+  std::vector<storage::NewLease> leases;
+  for (const char* device_kind : {"cpu", "cuda"}) AssignKind(device_kind, &leases);
+  if (!leases.empty()) Grant(std::move(leases));
 }
 
-absl::Status Scheduler::DispatchKind(absl::string_view device_kind) {
-  Takers all;
-  uint32_t lanes = 0;
+Scheduler::Takers Scheduler::TakersOf(absl::string_view device_kind) {
+  Takers takers;
   for (auto& [name, worker] : workers_) {
-    if (worker.device_kind != device_kind || !TakesNewRuns(worker)) continue;
-    all[name] = &worker;
-    lanes += worker.lanes;
+    if (worker.device_kind == device_kind && TakesNewRuns(worker)) takers[name] = &worker;
   }
+  return takers;
+}
+
+void Scheduler::AssignKind(absl::string_view device_kind, std::vector<storage::NewLease>* leases) {
+  Takers takers = TakersOf(device_kind);
+  uint32_t lanes = 0;
+  for (const auto& [name, worker] : takers) lanes += worker->lanes;
   const uint32_t page = std::max(kPage, lanes * options_.runs_per_lane);
-  Takers takers = all;
   while (!takers.empty()) {
     std::set<std::string> trainers;
     for (const auto& [name, worker] : takers) {
       for (const auto& [trainer, environment] : worker->trainers) trainers.insert(trainer);
     }
     absl::StatusOr<FairQueue> queue = WaitingFor(device_kind, trainers, page);
-    if (!queue.ok()) return queue.status();
-    const size_t asked = takers.size();
-    const std::vector<storage::NewLease> leases = Assign(&*queue, &takers);
-    const absl::StatusOr<size_t> granted = leases.empty() ? 0 : Grant(leases);
-    if (!granted.ok()) return granted.status();
-    if (*granted < leases.size()) {
-      // Those that were not handed out have left the queue, and their places are free.
-      takers = all;
-    } else if (leases.size() < page && takers.size() == asked) {
-      break;
-    }
+    if (!queue.ok()) return;
+    const size_t asked = takers.size(), before = leases->size();
+    Assign(&*queue, &takers, leases);
+    const size_t assigned = leases->size() - before;
+    const bool fewer = takers.size() < asked;
+    if (assigned == 0 && fewer) continue;
+    // What this page held back, and what is behind it, is seen when these have left the queue.
+    dispatch_again_ = dispatch_again_ || assigned >= page || (assigned > 0 && fewer);
+    return;
   }
-  return absl::OkStatus();
 }
 
 absl::StatusOr<FairQueue> Scheduler::WaitingFor(absl::string_view device_kind,
@@ -76,14 +80,12 @@ absl::StatusOr<FairQueue> Scheduler::WaitingFor(absl::string_view device_kind,
 
 // A run that has to wait makes all who could train it wait for it, whatever shorter ones they could
 // have in between: or it would never have its turn.
-std::vector<storage::NewLease> Scheduler::Assign(FairQueue* queue, Takers* takers) {
-  std::vector<storage::NewLease> leases;
-  std::map<std::string, uint64_t> assigned;
+void Scheduler::Assign(FairQueue* queue, Takers* takers, std::vector<storage::NewLease>* leases) {
   while (!takers->empty()) {
     const storage::QueuedRun* const next = queue->Next();
     if (next == nullptr) break;
     const storage::QueuedRun& run = *next;
-    const auto taker = LeastLoaded(run, *takers, assigned);
+    const auto taker = LeastLoaded(run, *takers);
     if (taker == takers->end()) {
       for (auto it = takers->begin(); it != takers->end();) {
         it = it->second->trainers.count(run.trainer) > 0 ? takers->erase(it) : std::next(it);
@@ -91,54 +93,76 @@ std::vector<storage::NewLease> Scheduler::Assign(FairQueue* queue, Takers* taker
       continue;
     }
     const auto& [name, worker] = *taker;
-    ++assigned[name];
+    ++worker->granting;
     queue->HandedOut(StepMicros(run.shape).value_or(kUnknownRunMicros / std::max(run.steps, 1u)) *
                      run.steps);
-    leases.push_back({new_lease_id_(),
-                      {name, worker->incarnation, worker->device, worker->build, run.trainer,
-                       worker->trainers.at(run.trainer), worker->numerics_version},
-                      {run.run}});
+    leases->push_back({new_lease_id_(),
+                       {name, worker->incarnation, worker->device, worker->build, run.trainer,
+                        worker->trainers.at(run.trainer), worker->numerics_version},
+                       {run.run}});
   }
-  return leases;
 }
 
-absl::StatusOr<size_t> Scheduler::Grant(const std::vector<storage::NewLease>& leases) {
-  absl::StatusOr<std::vector<std::vector<storage::GrantedRun>>> granted = store_->Grant(leases);
-  if (!granted.ok()) {
-    if (absl::IsResourceExhausted(granted.status())) no_room_at_ = clock_->Now();
-    return granted.status();
-  }
-  size_t handed_out = 0;
-  for (size_t i = 0; i < leases.size(); ++i) {
-    if ((*granted)[i].empty()) continue;  // it left the queue: cancelled, or nobody can train it
-    HandOut(leases[i], std::move((*granted)[i]));
-    ++handed_out;
-  }
-  return handed_out;
+void Scheduler::Grant(std::vector<storage::NewLease> leases) {
+  granting_ = true;
+  auto done = OnThread<absl::StatusOr<storage::Grants>>(
+      [this, leases](const absl::StatusOr<storage::Grants>& granted) {
+        OnGranted(leases, granted);
+      });
+  store_->GrantAsync(std::move(leases), std::move(done));
 }
 
-void Scheduler::HandOut(const storage::NewLease& made, std::vector<storage::GrantedRun> runs) {
+void Scheduler::OnGranted(const std::vector<storage::NewLease>& leases,
+                          const absl::StatusOr<storage::Grants>& granted) {
+  for (auto& [name, worker] : workers_) worker.granting = 0;
+  for (size_t i = 0; granted.ok() && i < leases.size(); ++i) {
+    if ((*granted)[i].empty()) {
+      // It left the queue, cancelled or because nobody can train it: its place is free.
+      dispatch_again_ = true;
+    } else {
+      HandOut(leases[i], (*granted)[i]);
+    }
+  }
+  granting_ = false;
+  withdrawn_.clear();
+  if (absl::IsResourceExhausted(granted.status())) no_room_at_ = clock_->Now();
+  if (granted.ok() && dispatch_again_) Dispatch();
+}
+
+void Scheduler::HandOut(const storage::NewLease& made,
+                        const std::vector<storage::GrantedRun>& runs) {
   WorkerState& worker = workers_[made.holder.worker];
-  if (worker.load() == 0) worker.progress_at = clock_->Now();
+  const bool there = worker.incarnation == made.holder.incarnation && TakesNewRuns(worker);
+  if (there && worker.load() == 0) worker.progress_at = clock_->Now();
   HeldLease& lease = worker.leases[made.lease];
-  lease.incarnation = worker.incarnation;
+  lease.incarnation = made.holder.incarnation;
   lease.order = ++grants_;
   worker::v1::ToWorker message;
   message.mutable_grant()->set_lease(made.lease);
   message.mutable_grant()->set_credit_bytes(options_.credit_bytes);
-  for (storage::GrantedRun& one : runs) {
+  for (const storage::GrantedRun& one : runs) {
+    if (withdrawn_.count({made.lease, one.run}) > 0) continue;
     lease.runs[one.run];
     worker::v1::GrantedRun& entry = *message.mutable_grant()->add_runs();
     if (!spec::ReadStoredRun(one.spec, entry.mutable_spec())) {
-      End(&worker, made.lease,
+      End(made.holder.worker, made.lease,
           {storage::LeaseEnd::kDied, {one.run}, "its stored spec can't be read"});
       return;
     }
-    entry.set_run(std::move(one.run));
-    entry.set_dataset_blob(std::move(one.dataset_blob));
-    entry.set_resume_blob(std::move(one.resume_blob));
+    entry.set_run(one.run);
+    entry.set_dataset_blob(one.dataset_blob);
+    entry.set_resume_blob(one.resume_blob);
     entry.set_resume_step(one.resume_step);
     entry.set_keep_state(one.keep_state);
+  }
+  if (lease.runs.empty()) {
+    worker.leases.erase(made.lease);
+    return;
+  }
+  if (!there) {
+    End(made.holder.worker, made.lease,
+        {storage::LeaseEnd::kReleased, {}, "its worker left before it was handed out"});
+    return;
   }
   worker.granted_up_to = worker.load();
   SendTo(worker.session, message);
@@ -147,20 +171,19 @@ void Scheduler::HandOut(const storage::NewLease& made, std::vector<storage::Gran
 // Runs that are granted one by one, as others end, take a look at the queue and a commit each:
 // those that are granted ahead because they are short come by half of what a worker may have.
 bool Scheduler::HasWork(const WorkerState& worker) const {
-  return worker.load() >= std::max(worker.lanes * options_.runs_per_lane, worker.granted_up_to / 2);
+  return worker.load() + worker.granting >=
+         std::max(worker.lanes * options_.runs_per_lane, worker.granted_up_to / 2);
 }
 
 // Compared by runs per lane.
-Scheduler::Takers::const_iterator Scheduler::LeastLoaded(
-    const storage::QueuedRun& run, const Takers& takers,
-    const std::map<std::string, uint64_t>& assigned) {
+Scheduler::Takers::const_iterator Scheduler::LeastLoaded(const storage::QueuedRun& run,
+                                                         const Takers& takers) {
   auto best = takers.end();
   uint64_t best_load = 0;
   for (auto taker = takers.begin(); taker != takers.end(); ++taker) {
     const WorkerState& worker = *taker->second;
     if (worker.trainers.count(run.trainer) == 0) continue;
-    const auto ahead = assigned.find(taker->first);
-    const uint64_t load = worker.load() + (ahead == assigned.end() ? 0 : ahead->second);
+    const uint64_t load = uint64_t{worker.load()} + worker.granting;
     if (load >= uint64_t{worker.lanes} * RunsPerLane(run)) continue;
     if (best != takers.end() && load * best->second->lanes >= best_load * worker.lanes) continue;
     best = taker;
@@ -170,7 +193,7 @@ Scheduler::Takers::const_iterator Scheduler::LeastLoaded(
 }
 
 bool Scheduler::TakesNewRuns(const WorkerState& worker) const {
-  return worker.session != 0 && !worker.leaving && !worker.analysis &&
+  return !draining_ && worker.session != 0 && !worker.leaving && !worker.analysis &&
          (options_.numerics_version == 0 || worker.numerics_version == options_.numerics_version) &&
          worker.config_version >= options_.config_version;
 }

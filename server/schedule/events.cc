@@ -33,11 +33,13 @@ std::vector<SharedGroup> ByLease(const EventGroup& group) {
 
 // For an event that no worker of ours sends: whatever trains the run would send it again, so that
 // it is a failure of the lease's run.
-LeaseEnding Wrong(absl::string_view why) {
+storage::LeaseEnding Wrong(absl::string_view why) {
   return {storage::LeaseEnd::kDied, {}, absl::StrCat("its worker sent a wrong event: ", why)};
 }
 
-LeaseEnding Lost(absl::string_view why) { return {storage::LeaseEnd::kLost, {}, std::string(why)}; }
+storage::LeaseEnding Lost(absl::string_view why) {
+  return {storage::LeaseEnd::kLost, {}, std::string(why)};
+}
 
 }  // namespace
 
@@ -87,12 +89,11 @@ void Scheduler::NoteProgress(const std::string& name, const storage::LeaseEvent&
   run->ended = run->ended || EndsRun(event);
 }
 
-void Scheduler::Reject(Session id, absl::string_view lease, LeaseEnding ending) {
-  const std::string name(lease);
-  End(&workers_[sessions_[id].worker], name, std::move(ending));
+void Scheduler::Reject(Session id, const std::string& lease, storage::LeaseEnding ending) {
+  End(sessions_[id].worker, lease, std::move(ending));
   // Also of a lease that holds nothing any more: without its answer the worker would send the next
   // event, and that again on each new stream.
-  SendCancel(id, name, "");
+  SendCancel(id, lease, "");
 }
 
 void Scheduler::Pump(Session id) {
@@ -106,12 +107,8 @@ void Scheduler::Pump(Session id) {
 void Scheduler::Submit(Batch batch) {
   std::string incarnation = batch.incarnation;
   std::vector<storage::LeaseEvent> events = batch.group->events;
-  auto done = [this, batch = std::move(batch), post = post_,
-               alive = std::weak_ptr<const bool>(alive_)](Results results) {
-    post([this, batch, alive, results = std::move(results)] {
-      if (!alive.expired()) OnApplied(batch, results);
-    });
-  };
+  auto done = OnThread<Results>(
+      [this, batch = std::move(batch)](const Results& results) { OnApplied(batch, results); });
   store_->ApplyAsync(std::move(incarnation), std::move(events), std::move(done));
 }
 
@@ -157,11 +154,9 @@ void Scheduler::OnRefused(const Batch& batch, const absl::Status& why) {
     Resubmit(batch, parts);
     return;
   }
-  if (const auto worker = workers_.find(batch.worker); worker != workers_.end()) {
-    const bool wrong = absl::IsInvalidArgument(why) || absl::IsFailedPrecondition(why);
-    End(&worker->second, batch.group->events.front().lease,
-        wrong ? Wrong(why.message()) : Lost(why.message()));
-  }
+  const bool wrong = absl::IsInvalidArgument(why) || absl::IsFailedPrecondition(why);
+  End(batch.worker, batch.group->events.front().lease,
+      wrong ? Wrong(why.message()) : Lost(why.message()));
   Close(batch.session, why);
 }
 

@@ -39,9 +39,10 @@ void Scheduler::Exited(const WorkerExit& exit) {
   if (!known) return;
   WorkerState& worker = found->second;
   const std::vector<std::string> stepping = worker.stepping();
-  std::vector<std::pair<std::string, LeaseEnding>> endings;
+  std::vector<std::pair<std::string, storage::LeaseEnding>> endings;
   for (const auto& [id, lease] : worker.leases) {
-    LeaseEnding ending{lease.started() ? LeaseEnd::kLost : LeaseEnd::kReleased, {}, last_words};
+    storage::LeaseEnding ending{
+        lease.started() ? LeaseEnd::kLost : LeaseEnd::kReleased, {}, last_words};
     if (worker.leaving) ending.end = LeaseEnd::kReleased;
     if (exit.by_itself && !worker.leaving) {
       for (const std::string& run : stepping) {
@@ -51,12 +52,13 @@ void Scheduler::Exited(const WorkerExit& exit) {
     }
     endings.emplace_back(id, std::move(ending));
   }
-  for (auto& [id, ending] : endings) End(&worker, id, std::move(ending));
-  Dispatch();
+  for (auto& [id, ending] : endings) End(exit.worker, id, std::move(ending));
 }
 
 void Scheduler::Withdraw(const std::vector<storage::Withdrawal>& withdrawals) {
   for (const storage::Withdrawal& withdrawal : withdrawals) {
+    // Of a grant that is still with the store, too: it is not handed out.
+    if (granting_) withdrawn_.emplace(withdrawal.lease, withdrawal.run);
     const auto worker = workers_.find(withdrawal.worker);
     if (worker == workers_.end()) continue;
     SendCancel(worker->second.session, withdrawal.lease, withdrawal.run);
@@ -87,33 +89,49 @@ void Scheduler::Tick() {
   Dispatch();
 }
 
-void Scheduler::End(WorkerState* worker, absl::string_view lease, LeaseEnding ending) {
-  const auto found = worker->leases.find(lease);
-  if (found == worker->leases.end()) return;
-  found->second.ending = std::move(ending);
-  TryEnd(worker, found);
+HeldLease* Scheduler::FindLease(const std::string& worker, absl::string_view lease) {
+  const auto holder = workers_.find(worker);
+  if (holder == workers_.end()) return nullptr;
+  const auto found = holder->second.leases.find(lease);
+  return found == holder->second.leases.end() ? nullptr : &found->second;
 }
 
-void Scheduler::TryEnd(WorkerState* worker, HeldLeases::iterator lease) {
-  const LeaseEnding& ending = *lease->second.ending;
-  const absl::Status status =
-      store_->EndLease(lease->first, ending.end, ending.stepping, ending.message);
-  if (status.ok()) {
-    worker->leases.erase(lease);
-  } else if (absl::IsResourceExhausted(status)) {
-    no_room_at_ = clock_->Now();
-  }
+// Of two ends the one that is already with the store stands.
+void Scheduler::End(const std::string& worker, const std::string& lease,
+                    storage::LeaseEnding ending) {
+  HeldLease* const held = FindLease(worker, lease);
+  if (held == nullptr || held->end_with_store) return;
+  held->ending = std::move(ending);
+  TryEnd(worker, lease);
 }
 
-void Scheduler::Lose(WorkerState* worker, absl::string_view why) {
-  std::vector<std::string> ids;
-  for (const auto& [id, lease] : worker->leases) {
-    if (!lease.ending.has_value()) ids.push_back(id);
+void Scheduler::TryEnd(const std::string& worker, const std::string& lease) {
+  HeldLease* const held = FindLease(worker, lease);
+  if (held == nullptr || !held->ending.has_value() || held->end_with_store) return;
+  held->end_with_store = true;
+  store_->EndLeaseAsync(lease, *held->ending,
+                        OnThread<absl::Status>([this, worker, lease](const absl::Status& status) {
+                          OnEnded(worker, lease, status);
+                        }));
+}
+
+void Scheduler::OnEnded(const std::string& worker, const std::string& lease,
+                        const absl::Status& status) {
+  if (absl::IsResourceExhausted(status)) no_room_at_ = clock_->Now();
+  if (HeldLease* const held = FindLease(worker, lease); held != nullptr) {
+    held->end_with_store = false;
+    if (status.ok()) workers_.find(worker)->second.leases.erase(lease);
   }
-  for (const std::string& id : ids) {
-    const bool started = worker->leases[id].started();
-    End(worker, id, {started ? LeaseEnd::kLost : LeaseEnd::kReleased, {}, std::string(why)});
+  if (status.ok()) Dispatch();
+}
+
+void Scheduler::Lose(const std::string& worker, absl::string_view why) {
+  std::vector<std::pair<std::string, LeaseEnd>> ends;
+  for (const auto& [id, lease] : workers_[worker].leases) {
+    if (lease.ending.has_value()) continue;
+    ends.emplace_back(id, lease.started() ? LeaseEnd::kLost : LeaseEnd::kReleased);
   }
+  for (const auto& [id, end] : ends) End(worker, id, {end, {}, std::string(why)});
 }
 
 bool Scheduler::MayExpire() const {
@@ -131,7 +149,7 @@ void Scheduler::CheckSilence() {
     if (!name.empty() && !MayExpire()) continue;
     Close(id, absl::DeadlineExceededError("nothing was heard on this stream for too long"));
     if (name.empty()) continue;
-    Lose(&workers_[name], "the worker was silent");
+    Lose(name, "the worker was silent");
     GiveUpProcess(name,
                   absl::StrCat("it sent nothing for ", absl::FormatDuration(options_.silence)));
   }
@@ -162,7 +180,7 @@ void Scheduler::CheckAbsence() {
     WorkerState& worker = current->second;
     const absl::Duration away = clock_->Now() - worker.detached_at;
     if (worker.session != 0 || away < options_.absence) continue;
-    Lose(&worker, "the worker was away for too long");
+    Lose(current->first, "the worker was away for too long");
     if (worker.leases.empty() && away >= kForgetAfter) workers_.erase(current);
   }
 }
@@ -181,35 +199,36 @@ void Scheduler::CheckSteps() {
     if (worker.session == 0) continue;
     std::vector<std::string> stuck;
     for (const auto& [id, lease] : worker.leases) {
+      if (lease.ending.has_value()) continue;
       if (std::any_of(lease.runs.begin(), lease.runs.end(), stalled)) stuck.push_back(id);
     }
     for (const std::string& id : stuck) {
-      End(&worker, id, {LeaseEnd::kLost, {}, "it made no step for too long"});
       SendCancel(worker.session, id, "");
+      End(name, id, {LeaseEnd::kLost, {}, "it made no step for too long"});
     }
-    if (worker.load() > 0 && too_long(worker.progress_at, worker.reported_at)) GiveUpOn(&worker);
+    if (worker.load() > 0 && too_long(worker.progress_at, worker.reported_at)) GiveUpOn(name);
   }
 }
 
 // No lane takes up what was granted: the process has to be replaced.
-void Scheduler::GiveUpOn(WorkerState* worker) {
-  std::vector<std::string> ids;
-  for (const auto& [id, lease] : worker->leases) ids.push_back(id);
-  Lose(worker, "no lane of the worker makes steps");
-  for (const std::string& id : ids) SendCancel(worker->session, id, "");
-  worker->leaving = true;
+void Scheduler::GiveUpOn(const std::string& name) {
+  WorkerState& worker = workers_[name];
+  worker.leaving = true;
+  for (const auto& [id, lease] : worker.leases) SendCancel(worker.session, id, "");
   worker::v1::ToWorker drain;
   drain.mutable_drain();
-  SendTo(worker->session, drain);
+  SendTo(worker.session, drain);
+  Lose(name, "no lane of the worker makes steps");
 }
 
 void Scheduler::RetryEnds() {
-  for (auto& [name, worker] : workers_) {
-    for (auto lease = worker.leases.begin(); lease != worker.leases.end();) {
-      const auto current = lease++;
-      if (current->second.ending.has_value()) TryEnd(&worker, current);
+  std::vector<std::pair<std::string, std::string>> undone;
+  for (const auto& [name, worker] : workers_) {
+    for (const auto& [id, lease] : worker.leases) {
+      if (lease.ending.has_value() && !lease.end_with_store) undone.emplace_back(name, id);
     }
   }
+  for (const auto& [worker, lease] : undone) TryEnd(worker, lease);
 }
 
 }  // namespace ablate::schedule

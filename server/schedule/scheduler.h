@@ -152,6 +152,18 @@ class Scheduler {
   };
   using Results = absl::StatusOr<std::vector<storage::Applied>>;
 
+  // Wraps what is to be done with an answer of the store, so that it is done on the scheduler's
+  // thread; nothing is once the scheduler is gone.
+  template <typename Answer>
+  std::function<void(Answer)> OnThread(std::function<void(const Answer&)> work) const {
+    return [work = std::move(work), post = post_,
+            alive = std::weak_ptr<const bool>(alive_)](Answer answer) {
+      post([work, alive, answer = std::move(answer)] {
+        if (!alive.expired()) work(answer);
+      });
+    };
+  }
+
   // Runs whose states somebody waits for.
   struct Saving {
     std::set<std::pair<std::string, std::string>> runs;  // lease, run
@@ -183,7 +195,7 @@ class Scheduler {
   void OnEvent(Session id, const worker::v1::FromWorker& message);
   void NoteProgress(const std::string& worker, const storage::LeaseEvent& event);
   // The lease that sent this can't go on.
-  void Reject(Session id, absl::string_view lease, LeaseEnding ending);
+  void Reject(Session id, const std::string& lease, storage::LeaseEnding ending);
   void Pump(Session id);
   void Submit(Batch batch);
   void OnApplied(const Batch& batch, const Results& results);
@@ -193,22 +205,25 @@ class Scheduler {
   void RunLeft(const Batch& batch, const storage::LeaseEvent& event);
 
   // dispatch.cc
-  absl::Status DispatchKind(absl::string_view device_kind);
   // Workers by name that are granted runs.
   using Takers = std::map<std::string, WorkerState*>;
-  // A lease for each run at the front of the queue that a worker has a place for. Takes away those
-  // that a run has to wait for.
-  std::vector<storage::NewLease> Assign(FairQueue* queue, Takers* takers);
+  Takers TakersOf(absl::string_view device_kind);
+  // Adds leases for runs of the kind; notes in dispatch_again_ if there may be more.
+  void AssignKind(absl::string_view device_kind, std::vector<storage::NewLease>* leases);
+  // Adds a lease for each run at the front of the queue that a worker has a place for. Takes away
+  // those workers that a run has to wait for.
+  void Assign(FairQueue* queue, Takers* takers, std::vector<storage::NewLease>* leases);
   // At most `page` runs of each user.
   absl::StatusOr<FairQueue> WaitingFor(absl::string_view device_kind,
                                        const std::set<std::string>& trainers, uint32_t page);
-  // Makes them in one transaction, for a commit each is what granting short runs costs. None of
-  // their runs is queued afterwards. How many of them were handed out.
-  absl::StatusOr<size_t> Grant(const std::vector<storage::NewLease>& leases);
-  void HandOut(const storage::NewLease& lease, std::vector<storage::GrantedRun> runs);
-  // The worker for a run; the end if none has a place beside what it has and `assigned`.
-  Takers::const_iterator LeastLoaded(const storage::QueuedRun& run, const Takers& takers,
-                                     const std::map<std::string, uint64_t>& assigned);
+  // Makes them in one transaction, for a commit each is what granting short runs costs.
+  void Grant(std::vector<storage::NewLease> leases);
+  void OnGranted(const std::vector<storage::NewLease>& leases,
+                 const absl::StatusOr<storage::Grants>& granted);
+  // Gives a lease that was made to its worker, or ends it if the worker has gone meanwhile.
+  void HandOut(const storage::NewLease& made, const std::vector<storage::GrantedRun>& runs);
+  // The worker for a run; the end if none has a place.
+  Takers::const_iterator LeastLoaded(const storage::QueuedRun& run, const Takers& takers);
   // Whether it need not be granted the next run at once.
   bool HasWork(const WorkerState& worker) const;
   bool TakesNewRuns(const WorkerState& worker) const;
@@ -216,18 +231,21 @@ class Scheduler {
   std::optional<double> StepMicros(const std::string& shape);
 
   // expiry.cc
-  // Decides the lease's end and commits it, or tries again at later ticks if there is no room.
-  void End(WorkerState* worker, absl::string_view lease, LeaseEnding ending);
-  void TryEnd(WorkerState* worker, HeldLeases::iterator lease);
+  // Null if the worker does not hold it.
+  HeldLease* FindLease(const std::string& worker, absl::string_view lease);
+  // Decides the lease's end and has it committed; if there is no room, again at later ticks.
+  void End(const std::string& worker, const std::string& lease, storage::LeaseEnding ending);
+  void TryEnd(const std::string& worker, const std::string& lease);
+  void OnEnded(const std::string& worker, const std::string& lease, const absl::Status& status);
   // Ends all leases of the worker as lost; those that never began to train cost nothing.
-  void Lose(WorkerState* worker, absl::string_view why);
+  void Lose(const std::string& worker, absl::string_view why);
   void CheckSilence();
   void CheckProcesses();
   // A process hangs: its supervisor is told, once.
   void GiveUpProcess(const std::string& worker, absl::string_view why);
   void CheckAbsence();
   void CheckSteps();
-  void GiveUpOn(WorkerState* worker);
+  void GiveUpOn(const std::string& name);
   void RetryEnds();
   // Neither after a start nor after a pause of this process: what workers sent is still to be read.
   bool MayExpire() const;
@@ -253,6 +271,11 @@ class Scheduler {
   Analyses analyses_;
   Session last_session_ = 0;
   uint64_t grants_ = 0;
+  // A grant is with the store. Until its answer comes the queue is out of date, and nothing else is
+  // granted.
+  bool granting_ = false;
+  bool dispatch_again_ = false;                              // once that answer has come
+  std::set<std::pair<std::string, std::string>> withdrawn_;  // lease, run; meanwhile
   bool draining_ = false;
   // When the store last had no room: what waits for it makes no steps.
   absl::Duration no_room_at_ = -absl::InfiniteDuration();

@@ -171,16 +171,17 @@ absl::Status Scheduler::SendVerdicts(Session id, const v1::Hello& hello) {
     if (!verdict.ok()) return verdict.status();
     v1::ToWorker message;
     message.mutable_verdict()->set_lease(held.lease());
-    message.mutable_verdict()->set_drop(verdict->drop);
     const auto lease = worker.leases.find(held.lease());
-    if (!verdict->drop) {
+    const bool known = lease != worker.leases.end();
+    if (verdict->drop || (known && lease->second.end_with_store)) {
+      message.mutable_verdict()->set_drop(true);
+      End(hello.worker(), held.lease(),
+          {storage::LeaseEnd::kLost, {}, "the worker has events that the server does not know of"});
+    } else {
       message.mutable_verdict()->set_acked(verdict->acked);
       message.mutable_verdict()->set_credit_bytes(options_.credit_bytes);
       // An end that could not be committed in time did not happen.
-      if (lease != worker.leases.end()) lease->second.ending.reset();
-    } else if (lease != worker.leases.end()) {
-      End(&worker, held.lease(),
-          {storage::LeaseEnd::kLost, {}, "the worker has events that the server does not know of"});
+      if (known) lease->second.ending.reset();
     }
     SendTo(id, message);
   }
@@ -191,7 +192,7 @@ void Scheduler::EndAbsentLeases(const v1::Hello& hello) {
   std::set<absl::string_view> held;
   for (const v1::HeldLease& lease : hello.held()) held.insert(lease.lease());
   WorkerState& worker = workers_[hello.worker()];
-  std::vector<std::pair<std::string, LeaseEnding>> endings;
+  std::vector<std::pair<std::string, storage::LeaseEnding>> endings;
   for (const auto& [id, lease] : worker.leases) {
     if (lease.ending.has_value()) continue;
     if (lease.incarnation != hello.incarnation()) {
@@ -204,7 +205,7 @@ void Scheduler::EndAbsentLeases(const v1::Hello& hello) {
       endings.push_back({id, {storage::LeaseEnd::kLost, {}, "the worker does not hold it"}});
     }
   }
-  for (auto& [id, ending] : endings) End(&worker, id, std::move(ending));
+  for (auto& [id, ending] : endings) End(hello.worker(), id, std::move(ending));
 }
 
 void Scheduler::OnHeartbeat(Session id, const v1::Heartbeat& heartbeat) {

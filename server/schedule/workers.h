@@ -40,18 +40,13 @@ struct HeldRun {
   bool stepping() const { return started && !ended; }
 };
 
-// An end that was decided and is not yet committed.
-struct LeaseEnding {
-  storage::LeaseEnd end;
-  std::vector<std::string> stepping;
-  std::string message;
-};
-
 struct HeldLease {
   std::string incarnation;
   uint64_t order = 0;  // of granting
   std::map<std::string, HeldRun> runs;
-  std::optional<LeaseEnding> ending;
+  // An end that was decided and is not yet known to be committed.
+  std::optional<storage::LeaseEnding> ending;
+  bool end_with_store = false;  // the store is committing it
 
   bool started() const;
 };
@@ -77,6 +72,7 @@ struct WorkerState {
   // to do.
   absl::Duration reported_at;
   absl::Duration progress_at;
+  uint32_t granting = 0;       // runs for it in the grant that the store is committing
   uint32_t granted_up_to = 0;  // its load after the last grant
   storage::Micros attach_time = 0;
   HeldLeases leases;

@@ -7,6 +7,7 @@
 #include <memory>
 #include <string>
 #include <type_traits>
+#include <utility>
 #include <vector>
 
 #include "absl/base/thread_annotations.h"
@@ -58,7 +59,22 @@ class Database {
   auto Write(const Work& work) {
     return RunWrite<&Writer::Run>(work);
   }
-  // The same for work that makes room in the end: a full disk's ballast is for it.
+  // The same without waiting: `done` is called with what `work` returned, a StatusOr, on the thread
+  // that commits, after the commit. It must not block.
+  template <typename Work, typename Done>
+  void WriteAsync(Work work, Done done) {
+    using Result = std::invoke_result_t<Work, Transaction&>;
+    auto result = std::make_shared<Result>(absl::InternalError("the request did not run"));
+    writer_.Post(
+        [result, work = std::move(work)](Transaction& transaction) {
+          *result = work(transaction);
+          return result->status();
+        },
+        [result, done = std::move(done)](const absl::Status& status) {
+          done(status.ok() ? std::move(*result) : Result(status));
+        });
+  }
+  // As Write, for work that makes room in the end: a full disk's ballast is for it.
   template <typename Work>
   auto Free(const Work& work) {
     return RunWrite<&Writer::Free>(work);

@@ -269,28 +269,12 @@ absl::StatusOr<std::vector<Applied>> ApplyAll(Transaction& t, const Surroundings
 
 }  // namespace
 
-absl::StatusOr<std::vector<Applied>> Store::Apply(absl::string_view holder_incarnation,
-                                                  const std::vector<LeaseEvent>& events) {
-  const Surroundings surroundings{blobs_.get(), options_.last_states_bytes};
-  return db_->Write(
-      [&](Transaction& t) { return ApplyAll(t, surroundings, holder_incarnation, events); });
-}
-
 void Store::ApplyAsync(std::string holder_incarnation, std::vector<LeaseEvent> events,
-                       std::function<void(absl::StatusOr<std::vector<Applied>>)> done) {
-  auto results = std::make_shared<std::vector<Applied>>();
-  db_->writer().Post(
-      [surroundings = Surroundings{blobs_.get(), options_.last_states_bytes}, results,
-       incarnation = std::move(holder_incarnation), events = std::move(events)](Transaction& t) {
-        auto applied = ApplyAll(t, surroundings, incarnation, events);
-        if (!applied.ok()) return applied.status();
-        *results = *std::move(applied);
-        return absl::OkStatus();
-      },
-      [results, done = std::move(done)](const absl::Status& status) {
-        if (status.ok()) return done(std::move(*results));
-        done(status);
-      });
+                       Done<std::vector<Applied>> done) {
+  db_->WriteAsync([surroundings = Surroundings{blobs_.get(), options_.last_states_bytes},
+                   incarnation = std::move(holder_incarnation), events = std::move(events)](
+                      Transaction& t) { return ApplyAll(t, surroundings, incarnation, events); },
+                  std::move(done));
 }
 
 }  // namespace ablate::storage

@@ -202,6 +202,24 @@ std::string RunName(Connection& db, int64_t run) {
   return row.Row() ? row.Text(0) : "";
 }
 
+// Nothing is to be done for a lease that has ended.
+void EndOne(Transaction& t, absl::string_view lease, const LeaseEnding& ending) {
+  const std::optional<LeaseRow> row = FindLease(t.db, lease);
+  if (!row.has_value()) return;
+  const absl::string_view message = ShortenMessage(ending.message);
+  for (RunRow& run : RunsOfLease(t.db, row->id)) {
+    if (ending.end == LeaseEnd::kLost) {
+      LoseRun(t, &run, message);
+    } else if (ending.end == LeaseEnd::kDied && Names(ending.stepping, RunName(t.db, run.id))) {
+      FailRun(t, &run, message);
+    } else {
+      RecordEvent(t, run, "released", message);
+      Requeue(t, &run);
+    }
+  }
+  Statement(t.db, "DELETE FROM leases WHERE id = ?1", row->id).Run();
+}
+
 // By name; nothing behind the last. The index leads from one to the next.
 std::optional<std::string> NextQueuedUser(Connection& db, absl::string_view device_kind,
                                           const std::optional<std::string>& after) {
@@ -286,19 +304,20 @@ absl::StatusOr<std::optional<double>> Store::MeasuredStepTime(absl::string_view 
   });
 }
 
-absl::StatusOr<std::vector<std::vector<GrantedRun>>> Store::Grant(
-    const std::vector<NewLease>& leases) {
-  using Granted = std::vector<std::vector<GrantedRun>>;
-  return db_->Write([&](Transaction& t) -> absl::StatusOr<Granted> {
-    Granted granted;
-    granted.reserve(leases.size());
-    for (const NewLease& wanted : leases) {
-      auto one = GrantOne(t, blobs_.get(), options_.last_states_bytes > 0, wanted);
-      if (!one.ok()) return one.status();
-      granted.push_back(*std::move(one));
-    }
-    return granted;
-  });
+void Store::GrantAsync(std::vector<NewLease> leases, Done<Grants> done) {
+  db_->WriteAsync(
+      [blobs = blobs_.get(), keeps_states = options_.last_states_bytes > 0,
+       leases = std::move(leases)](Transaction& t) -> absl::StatusOr<Grants> {
+        Grants granted;
+        granted.reserve(leases.size());
+        for (const NewLease& wanted : leases) {
+          auto one = GrantOne(t, blobs, keeps_states, wanted);
+          if (!one.ok()) return one.status();
+          granted.push_back(*std::move(one));
+        }
+        return granted;
+      },
+      std::move(done));
 }
 
 absl::StatusOr<LeaseVerdict> Store::CheckLease(absl::string_view lease,
@@ -314,25 +333,13 @@ absl::StatusOr<LeaseVerdict> Store::CheckLease(absl::string_view lease,
   });
 }
 
-absl::Status Store::EndLease(absl::string_view lease, LeaseEnd end,
-                             const std::vector<std::string>& stepping, absl::string_view message) {
-  message = ShortenMessage(message);
-  return db_->Write([&](Transaction& t) {
-    const std::optional<LeaseRow> row = FindLease(t.db, lease);
-    if (!row.has_value()) return absl::OkStatus();
-    for (RunRow& run : RunsOfLease(t.db, row->id)) {
-      if (end == LeaseEnd::kLost) {
-        LoseRun(t, &run, message);
-      } else if (end == LeaseEnd::kDied && Names(stepping, RunName(t.db, run.id))) {
-        FailRun(t, &run, message);
-      } else {
-        RecordEvent(t, run, "released", message);
-        Requeue(t, &run);
-      }
-    }
-    Statement(t.db, "DELETE FROM leases WHERE id = ?1", row->id).Run();
-    return absl::OkStatus();
-  });
+void Store::EndLeaseAsync(std::string lease, LeaseEnding ending, DoneEnding done) {
+  db_->writer().Post(
+      [lease = std::move(lease), ending = std::move(ending)](Transaction& t) {
+        EndOne(t, lease, ending);
+        return absl::OkStatus();
+      },
+      std::move(done));
 }
 
 absl::StatusOr<std::vector<LeaseRecord>> Store::ListLeases() {

@@ -11,6 +11,7 @@
 #include "server/service/plan.h"
 #include "server/spec/resolve.h"
 #include "storage/sha256.h"
+#include "tests/storage/waiting.h"
 
 namespace ablate::results {
 namespace {
@@ -80,9 +81,10 @@ void StoredGrid::Submit(const std::string& text) {
 std::string StoredGrid::Start(const std::string& cell) {
   EXPECT_EQ(cells_.count(cell), 1u) << cell;
   const std::string& run = cells_[cell].run;
-  const auto granted = store_->Grant({{absl::StrCat("l", ++leases_),
-                                       {"cpu-train", "i1", "2 cores", "0.1", "torch", "e", 0},
-                                       {run}}});
+  const auto granted =
+      GrantAndWait(*store_, {{absl::StrCat("l", ++leases_),
+                              {"cpu-train", "i1", "2 cores", "0.1", "torch", "e", 0},
+                              {run}}});
   EXPECT_TRUE(granted.ok() && granted->front().size() == 1) << cell << " can't be granted";
   return run;
 }
@@ -94,7 +96,7 @@ void StoredGrid::Send(const std::string& run, std::vector<storage::LeaseEvent> e
     events[i].run = run;
     events[i].seq = i + 1;
   }
-  const auto applied = store_->Apply("i1", events);
+  const auto applied = ApplyAndWait(*store_, "i1", events);
   ASSERT_TRUE(applied.ok()) << applied.status();
   for (const storage::Applied one : *applied) ASSERT_EQ(one, storage::Applied::kApplied);
 }

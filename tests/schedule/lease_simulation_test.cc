@@ -53,6 +53,10 @@ TEST(LeaseSimulationMutationTest, NoticesAcknowledgementsBeforeTheCommit) {
   EXPECT_GE(ProblemsFound(Mutation::kAcknowledgesBeforeTheCommit, 200), 5u);
 }
 
+TEST(LeaseSimulationMutationTest, NoticesGrantsBeforeTheCommit) {
+  EXPECT_GE(ProblemsFound(Mutation::kGrantsBeforeTheCommit, 50), 45u);
+}
+
 TEST(LeaseSimulationMutationTest, NoticesEventsTakenByRunAlone) {
   EXPECT_GE(ProblemsFound(Mutation::kTakesEventsByRunAlone, 200), 20u);
 }

@@ -22,7 +22,6 @@ class LeaseStoreProxy : public storage::LeaseStore {
   template <typename T>
   using Or = absl::StatusOr<T>;
   using Text = absl::string_view;
-  using Names = std::vector<std::string>;
 
   explicit LeaseStoreProxy(storage::Store* target) : target_(target) {}
   storage::Store* target() const { return target_; }
@@ -37,25 +36,19 @@ class LeaseStoreProxy : public storage::LeaseStore {
   Or<std::optional<double>> MeasuredStepTime(Text shape) override {
     return target_->MeasuredStepTime(shape);
   }
-  Or<std::vector<std::vector<storage::GrantedRun>>> Grant(
-      const std::vector<storage::NewLease>& leases) override {
-    return target_->Grant(leases);
-  }
-  Or<std::vector<storage::Applied>> Apply(Text incarnation,
-                                          const std::vector<storage::LeaseEvent>& e) override {
-    return target_->Apply(incarnation, e);
+  void GrantAsync(std::vector<storage::NewLease> leases, Done<storage::Grants> done) override {
+    target_->GrantAsync(std::move(leases), std::move(done));
   }
   void ApplyAsync(std::string incarnation, std::vector<storage::LeaseEvent> events,
-                  std::function<void(Or<std::vector<storage::Applied>>)> done) override {
+                  Done<std::vector<storage::Applied>> done) override {
     target_->ApplyAsync(std::move(incarnation), std::move(events), std::move(done));
   }
   Or<storage::LeaseVerdict> CheckLease(Text lease, Text incarnation,
                                        uint64_t first_unacked) override {
     return target_->CheckLease(lease, incarnation, first_unacked);
   }
-  absl::Status EndLease(Text lease, storage::LeaseEnd end, const Names& stepping,
-                        Text message) override {
-    return target_->EndLease(lease, end, stepping, message);
+  void EndLeaseAsync(std::string lease, storage::LeaseEnding ending, DoneEnding done) override {
+    target_->EndLeaseAsync(std::move(lease), std::move(ending), std::move(done));
   }
   Or<std::vector<storage::LeaseRecord>> ListLeases() override { return target_->ListLeases(); }
 

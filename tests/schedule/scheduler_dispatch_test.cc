@@ -299,6 +299,87 @@ TEST_F(SchedulerDispatchTest, GrantsAgainWhenTheDiskHasRoom) {
   EXPECT_THAT(peer.grants(), SizeIs(1));
 }
 
+TEST_F(SchedulerDispatchTest, HandsOutOnceTheLeaseIsCommitted) {
+  const Peer peer = Attach();
+  Queue("a", 1);
+  store_.HoldBack();
+  scheduler_->Dispatch();
+  EXPECT_THAT(peer.grants(), IsEmpty());
+  store_.CommitHeldBack();
+  EXPECT_EQ(Run("a-0").state, RunState::kLeased);
+  EXPECT_THAT(peer.grants(), IsEmpty()) << "its answer is on the way";
+  store_.LetGo();
+  EXPECT_THAT(RunsOf(peer), ElementsAre("a-0"));
+}
+
+TEST_F(SchedulerDispatchTest, HearsItsWorkersWhileTheDiskStalls) {
+  const Peer training = TrainingWorker();
+  const Peer idle = Attach("idle", "i#1");
+  store_.HoldBack();
+  Queue("b", 1);
+  scheduler_->Dispatch();
+  PassWithHeartbeats(absl::Minutes(5), {training, idle});
+  EXPECT_TRUE(training.open());
+  EXPECT_TRUE(idle.open());
+  EXPECT_FALSE(idle.drained()) << "it is not to blame that it has nothing to do";
+  store_.LetGo();
+  EXPECT_THAT(RunsOf(idle), ElementsAre("b-0"));
+}
+
+TEST_F(SchedulerDispatchTest, MakesOneGrantAtATime) {
+  const Peer peer = Attach("w", "w#1", 2);
+  const int before = store_.grants();
+  store_.HoldBack();
+  Queue("a", 3);
+  scheduler_->Dispatch();
+  Queue("b", 2);
+  scheduler_->Dispatch();
+  PassWithHeartbeats(absl::Seconds(3), {peer});
+  EXPECT_EQ(store_.grants(), before + 1);
+  store_.LetGo();
+  EXPECT_THAT(RunsOf(peer), ElementsAre("a-0", "a-1", "a-2", "b-0"));
+}
+
+TEST_F(SchedulerDispatchTest, TakesALeaseBackWhoseWorkerLeftBeforeItWasHandedOut) {
+  const Peer peer = Attach();
+  Queue("a", 1);
+  store_.HoldBack();
+  scheduler_->Dispatch();
+  scheduler_->Closed(peer.session);
+  store_.LetGo();
+  EXPECT_THAT(peer.grants(), IsEmpty());
+  EXPECT_THAT(HistoryOf("a-0"), ElementsAre("queued", "granted", "released"));
+  EXPECT_EQ(Run("a-0").losses, 0u);
+  EXPECT_THAT(RunsOf(Attach("other", "o#1")), ElementsAre("a-0"));
+}
+
+TEST_F(SchedulerDispatchTest, TakesALeaseBackThatWasMadeForAnEarlierProcess) {
+  Attach("w", "w#1");
+  Queue("a", 1);
+  store_.HoldBack();
+  scheduler_->Dispatch();
+  const Peer next = Attach("w", "w#2");
+  store_.LetGo();
+  EXPECT_THAT(HistoryOf("a-0"), ElementsAre("queued", "granted", "released", "granted"));
+  ASSERT_THAT(RunsOf(next), ElementsAre("a-0"));
+  EXPECT_EQ(next.grants()[0].lease(), "l2");
+}
+
+TEST_F(SchedulerDispatchTest, HandsOutNothingThatWasCancelledMeanwhile) {
+  const Peer peer = Attach();
+  const std::string experiment = Queue("a", 2);
+  store_.HoldBack();
+  scheduler_->Dispatch();
+  store_.CommitHeldBack();
+  const auto cancelled = disk_->CancelExperiment(experiment);
+  ASSERT_TRUE(cancelled.ok()) << cancelled.status();
+  ASSERT_THAT(cancelled->withdrawals, SizeIs(2));
+  scheduler_->Withdraw(cancelled->withdrawals);
+  store_.LetGo();
+  EXPECT_THAT(peer.grants(), IsEmpty());
+  EXPECT_THAT(scheduler_->Workers().at(0).runs, IsEmpty());
+}
+
 TEST_F(SchedulerDispatchTest, FailsARunWhoseSpecCannotBeRead) {
   storage::NewExperiment experiment;
   experiment.name = "broken";

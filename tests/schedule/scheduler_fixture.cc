@@ -4,13 +4,18 @@
 #include <algorithm>
 
 #include "absl/strings/str_cat.h"
+#include "tests/storage/waiting.h"
 
 namespace ablate::schedule {
 
 namespace wire = worker::v1;
 
 void FaultyStore::CommitHeldBack() {
-  for (; !held_back_.empty(); held_back_.pop_front()) held_back_.front()();
+  while (!held_back_.empty()) {
+    const auto commit = std::move(held_back_.front());
+    held_back_.pop_front();
+    answers_.push_back(commit());
+  }
 }
 
 void FaultyStore::LetGo() {
@@ -27,35 +32,56 @@ absl::Status FaultyStore::Room() const {
   return full_ ? absl::ResourceExhaustedError("the disk is full") : absl::OkStatus();
 }
 
-LeaseStoreProxy::Or<std::vector<std::vector<storage::GrantedRun>>> FaultyStore::Grant(
-    const std::vector<storage::NewLease>& leases) {
-  if (!Room().ok()) return Room();
-  CommitHeldBack();
-  ++grants_;
-  return target()->Grant(leases);
+void FaultyStore::Write(std::function<std::function<void()>()> commit) {
+  held_back_.push_back(std::move(commit));
+  if (!holds_back_) LetGo();
 }
 
-absl::Status FaultyStore::EndLease(Text lease, storage::LeaseEnd end, const Names& stepping,
-                                   Text message) {
-  if (!Room().ok()) return Room();
-  CommitHeldBack();
-  return target()->EndLease(lease, end, stepping, message);
+void FaultyStore::GrantAsync(std::vector<storage::NewLease> leases, Done<storage::Grants> done) {
+  ++grants_;
+  if (!Room().ok()) return done(Room());
+  Write([this, leases = std::move(leases), done = std::move(done)] {
+    return [done, granted = GrantAndWait(*target(), leases)] { done(granted); };
+  });
 }
 
 void FaultyStore::ApplyAsync(std::string incarnation, std::vector<storage::LeaseEvent> events,
-                             std::function<void(Or<std::vector<storage::Applied>>)> done) {
-  if (!Room().ok()) {
-    done(Room());
-    return;
-  }
-  held_back_.push_back([this, incarnation = std::move(incarnation), events = std::move(events),
-                        done = std::move(done)] {
-    answers_.push_back([this, done, results = target()->Apply(incarnation, events)] {
+                             Done<std::vector<storage::Applied>> done) {
+  if (!Room().ok()) return done(Room());
+  Write([this, incarnation = std::move(incarnation), events = std::move(events),
+         done = std::move(done)] {
+    return [this, done, results = ApplyAndWait(*target(), incarnation, events)] {
       if (!results.ok() && std::exchange(fill_once_refused_, false)) full_ = true;
       done(results);
-    });
+    };
   });
-  if (!holds_back_) LetGo();
+}
+
+void FaultyStore::EndLeaseAsync(std::string lease, storage::LeaseEnding ending, DoneEnding done) {
+  ++ends_;
+  if (!Room().ok()) return done(Room());
+  Write([this, lease = std::move(lease), ending = std::move(ending), done = std::move(done)] {
+    return [done, status = EndLeaseAndWait(*target(), lease, ending)] { done(status); };
+  });
+}
+
+void DrivenScheduler::Reset(std::unique_ptr<Scheduler> scheduler) {
+  scheduler_ = std::move(scheduler);
+  posted_.clear();
+  scheduler_->SetPost([this](std::function<void()> work) {
+    posted_.push_back(std::move(work));
+    if (calls_ == 0) RunPosted();
+  });
+}
+
+void DrivenScheduler::RunPosted() {
+  ++calls_;
+  while (!posted_.empty()) {
+    const std::function<void()> work = std::move(posted_.front());
+    posted_.pop_front();
+    work();
+  }
+  --calls_;
 }
 
 std::vector<wire::Grant> SchedulerTest::Peer::grants() const {
@@ -111,8 +137,8 @@ SchedulerTest::SchedulerTest() : store_(nullptr) {
 void SchedulerTest::Restart() { Restart(SchedulerOptions()); }
 
 void SchedulerTest::Restart(SchedulerOptions options) {
-  scheduler_ = std::make_unique<Scheduler>(&store_, &clock_, std::move(options),
-                                           [this] { return absl::StrCat("l", ++leases_); });
+  scheduler_.Reset(std::make_unique<Scheduler>(&store_, &clock_, std::move(options),
+                                               [this] { return absl::StrCat("l", ++leases_); }));
   EXPECT_TRUE(scheduler_->Start().ok());
 }
 

@@ -22,8 +22,7 @@ namespace ablate::schedule {
 // A run's spec as it is stored, with little in it: a task, the seed and the steps.
 ablate::v1::RunSpec RecallSpec(uint32_t seed, uint32_t steps);
 
-// Runs out of room when told to, and keeps groups back: other writes commit them first, as one
-// queue of writes would, but their answers still wait.
+// Runs out of room when told to, and keeps writes back.
 class FaultyStore : public LeaseStoreProxy {
  public:
   using LeaseStoreProxy::LeaseStoreProxy;
@@ -34,30 +33,62 @@ class FaultyStore : public LeaseStoreProxy {
   // Null: no blobs, as in memory.
   void SetBlobs(storage::Blobs* blobs) { blobs_ = blobs; }
   void HoldBack() { holds_back_ = true; }
-  // Transactions that made leases.
-  int grants() const { return grants_; }
-  // Commits what was held back, in order, and answers.
+  // Commits what was held back, in order; the answers still wait.
+  void CommitHeldBack();
+  // The same, and answers.
   void LetGo();
+  // Transactions that make, or end, leases: those that were asked for.
+  int grants() const { return grants_; }
+  int ends() const { return ends_; }
 
   storage::Blobs* blobs() override { return blobs_; }
-  Or<std::vector<std::vector<storage::GrantedRun>>> Grant(
-      const std::vector<storage::NewLease>& leases) override;
-  absl::Status EndLease(Text lease, storage::LeaseEnd end, const Names& stepping,
-                        Text message) override;
+  void GrantAsync(std::vector<storage::NewLease> leases, Done<storage::Grants> done) override;
   void ApplyAsync(std::string incarnation, std::vector<storage::LeaseEvent> events,
-                  std::function<void(Or<std::vector<storage::Applied>>)> done) override;
+                  Done<std::vector<storage::Applied>> done) override;
+  void EndLeaseAsync(std::string lease, storage::LeaseEnding ending, DoneEnding done) override;
 
  private:
   absl::Status Room() const;
-  void CommitHeldBack();
+  // Holds a write back; `commit` answers in time, by what it returns.
+  void Write(std::function<std::function<void()>()> commit);
 
   storage::Blobs* blobs_ = nullptr;
   bool full_ = false;
   bool fill_once_refused_ = false;
   int grants_ = 0;
+  int ends_ = 0;
   bool holds_back_ = false;
-  std::deque<std::function<void()>> held_back_;
+  std::deque<std::function<std::function<void()>()>> held_back_;
   std::deque<std::function<void()>> answers_;
+};
+
+// A scheduler whose calls are followed by what the store's answers posted meanwhile, as on its
+// thread, where one never runs within another.
+class DrivenScheduler {
+ public:
+  class Call {
+   public:
+    explicit Call(DrivenScheduler* driven) : driven_(driven) { ++driven_->calls_; }
+    ~Call() {
+      if (--driven_->calls_ == 0) driven_->RunPosted();
+    }
+    Call(const Call&) = delete;
+    Scheduler* operator->() const { return driven_->scheduler_.get(); }
+
+   private:
+    DrivenScheduler* const driven_;
+  };
+
+  void Reset(std::unique_ptr<Scheduler> scheduler);
+  // For one call: what was posted runs at the end of the full expression.
+  Call operator->() { return Call(this); }
+
+ private:
+  void RunPosted();
+
+  std::unique_ptr<Scheduler> scheduler_;
+  std::deque<std::function<void()>> posted_;
+  int calls_ = 0;  // under way
 };
 
 class RecordingStream : public WorkerStream {
@@ -132,7 +163,7 @@ class SchedulerTest : public ::testing::Test {
   std::unique_ptr<storage::Store> disk_;
   FaultyStore store_;
   uint64_t leases_ = 0;
-  std::unique_ptr<Scheduler> scheduler_;
+  DrivenScheduler scheduler_;
 };
 
 }  // namespace ablate::schedule

@@ -6,6 +6,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "tests/schedule/scheduler_fixture.h"
+#include "tests/storage/waiting.h"
 
 namespace ablate::schedule {
 namespace {
@@ -135,7 +136,8 @@ TEST_F(SchedulerSessionTest, KeepsWhatArrivedBeforeTheStreamBroke) {
 
 TEST_F(SchedulerSessionTest, RequeuesALeasedRunThatTheWorkerDoesNotHold) {
   Queue("a", 1);
-  scheduler_->Closed(Attach().session);
+  const Peer first = Attach();
+  scheduler_->Closed(first.session);
   const Peer second = Attach();
   EXPECT_THAT(HistoryOf("a-0"), ElementsAre("queued", "granted", "lost", "granted"));
   ASSERT_THAT(second.grants(), SizeIs(1));
@@ -165,11 +167,28 @@ TEST_F(SchedulerSessionTest, DropsALeaseWithEventsThatTheStoreNeverHad) {
   EXPECT_EQ(second.grants()[0].runs(0).run(), "a-0");
 }
 
+TEST_F(SchedulerSessionTest, DropsALeaseWhoseEndIsBeingCommitted) {
+  const Peer first = TrainingWorker();
+  const std::string lease = first.grants().at(0).lease();
+  store_.HoldBack();
+  Pass(absl::Seconds(30));
+  ASSERT_FALSE(first.open()) << "it was silent";
+  const Peer second = Attach(Holding(Hello("w", "w#1"), lease, 2));
+  ASSERT_THAT(second.verdicts(), SizeIs(1));
+  EXPECT_TRUE(second.verdicts()[0].drop());
+  Pass(absl::Seconds(3));
+  EXPECT_EQ(store_.ends(), 2) << "one a lease, however long the disk takes";
+  store_.LetGo();
+  EXPECT_EQ(Run("a-0").losses, 1u);
+  ASSERT_FALSE(second.grants().empty());
+  EXPECT_EQ(second.grants()[0].runs(0).run(), "a-0");
+}
+
 TEST_F(SchedulerSessionTest, CancelsARunWhoseLeaseIsGone) {
   Queue("a", 1);
   const Peer peer = Attach();
   const wire::Grant grant = peer.grants().at(0);
-  ASSERT_TRUE(disk_->EndLease(grant.lease(), storage::LeaseEnd::kReleased, {}, "").ok());
+  ASSERT_TRUE(EndLeaseAndWait(*disk_, grant.lease(), {storage::LeaseEnd::kReleased, {}, ""}).ok());
   SendStarted(peer, grant, 1);
   EXPECT_THAT(peer.cancels(), Contains(grant.lease() + "/a-0"));
   EXPECT_EQ(peer.acked(grant.lease()), 0u);

@@ -170,10 +170,10 @@ class DamagedStoreTest : public FileTest {
     auto writer = Value(store->blobs()->Create());
     ASSERT_TRUE(writer->Append("state").ok());
     const auto pin = Value(writer->Publish(""));
-    ASSERT_TRUE(store
-                    ->Apply("i", {Point(0),
-                                  {"l", 2, "a", ResumeStateEvent{1, pin->sha256(), 5}},
-                                  {"l", 3, "a", ReleasedEvent{}}})
+    ASSERT_TRUE(ApplyAndWait(*store, "i",
+                             {Point(0),
+                              {"l", 2, "a", ResumeStateEvent{1, pin->sha256(), 5}},
+                              {"l", 3, "a", ReleasedEvent{}}})
                     .ok());
   }
   // That run, and its history says why.
@@ -272,7 +272,7 @@ TEST_F(DamagedStoreTest, MissesARowGroupOfALongSeriesThatIsReadInPieces) {
   Begin(store.get());
   std::vector<LeaseEvent> events;
   for (uint32_t step = 0; step < kPoints; ++step) events.push_back(Point(step));
-  ASSERT_TRUE(store->Apply("i", events).ok());
+  ASSERT_TRUE(ApplyAndWait(*store, "i", events).ok());
   const auto read = [&](uint32_t* points) {
     SeriesPosition position;
     absl::Status status = absl::CancelledError("");
@@ -330,10 +330,10 @@ TEST_F(DamagedStoreTest, TakesNoPointsForARunWhoseSummariesAreGone) {
   Update("UPDATE summaries SET run = run + 64 WHERE run = 1");
   auto store = Value(Store::Open(Options()));
   const LeaseEvent next{"l", 3, "a", MakePoints(60, {MakeColumn("y", {60}, {.25})})};
-  const auto refused = store->Apply("i", {next});
+  const auto refused = ApplyAndWait(*store, "i", {next});
   EXPECT_EQ(CodeOf(refused), absl::StatusCode::kDataLoss);
   EXPECT_THAT(refused.status().message(), HasSubstr("run a: its summaries are gone"));
-  ASSERT_TRUE(store->EndLease("l", LeaseEnd::kLost, {}, "refused").ok());
+  ASSERT_TRUE(EndLeaseAndWait(*store, "l", {LeaseEnd::kLost, {}, "refused"}).ok());
   Lease again(store.get(), "l2", {"a"}, "w", "i");  // from its beginning, where it has no points
   EXPECT_THAT(Value(store->Summaries({"a"}))[0].damage, IsEmpty());
   EXPECT_EQ(again.Send("a", MakePoints(60, {MakeColumn("y", {60}, {.25})})), Applied::kApplied);
@@ -374,9 +374,9 @@ TEST_F(DamagedStoreTest, IsNotSeenInWhatEarlierProgramsWrote) {
     EXPECT_THAT(Value(store->Summaries({"a"}))[0].damage, IsEmpty());
     if (!done) {  // it trains on
       const LeaseEvent next{"l", 3, "a", MakePoints(60, {MakeColumn("x", {60}, {.25})})};
-      EXPECT_THAT(Value(store->Apply("i", {next})), ElementsAre(Applied::kApplied));
+      EXPECT_THAT(Value(ApplyAndWait(*store, "i", {next})), ElementsAre(Applied::kApplied));
       const LeaseEvent end{"l", 4, "a", FinishedEvent{false, kSteps}};
-      EXPECT_THAT(Value(store->Apply("i", {end})), ElementsAre(Applied::kApplied));
+      EXPECT_THAT(Value(ApplyAndWait(*store, "i", {end})), ElementsAre(Applied::kApplied));
       ASSERT_TRUE(store->Maintain().ok());
       EXPECT_TRUE(Read(store.get(), "a", "x", &values).ok());
       EXPECT_THAT(values, ElementsAre(.2438, .5, .25));

@@ -39,7 +39,7 @@ TEST_F(DurabilityTest, KeepsWhatWasAcknowledgedWhenKilled) {
       if (!store.ok()) _exit(1);
       if (round == 0) Begin(store->get());
       for (uint32_t step = Count(store->get());; ++step) {
-        if (!(*store)->Apply("i", {Point(step)}).ok()) _exit(2);
+        if (!ApplyAndWait(**store, "i", {Point(step)}).ok()) _exit(2);
         if (write(acks[1], &step, sizeof(step)) != sizeof(step)) _exit(3);
       }
     }
@@ -70,7 +70,7 @@ TEST_F(DurabilityTest, ReadsEveryTornLog) {
   const std::string log = absl::StrCat(Database(), "-wal");
   std::vector<uintmax_t> sizes;  // of the log, after each acknowledgement
   for (uint32_t step = 0; step < 8; ++step) {
-    ASSERT_TRUE(store->Apply("i", {Point(step)}).ok());
+    ASSERT_TRUE(ApplyAndWait(*store, "i", {Point(step)}).ok());
     sizes.push_back(std::filesystem::file_size(log));
   }
   const std::string copy = absl::StrCat(folder_.path(), "/copy");
@@ -93,15 +93,15 @@ TEST_F(DurabilityTest, ReadsEveryTornLog) {
 TEST_P(FullDiskTest, ChangesNothingWhileTheDiskIsFull) {
   auto store = Value(Store::Open(Options()));
   Begin(store.get());
-  ASSERT_TRUE(store->Apply("i", {Point(0)}).ok());
+  ASSERT_TRUE(ApplyAndWait(*store, "i", {Point(0)}).ok());
   const uint64_t change = store->change_number();
   disk_.room = 0;
   for (int i = 0; i < 3; ++i) {
-    const auto refused = store->Apply("i", {Point(1)});
+    const auto refused = ApplyAndWait(*store, "i", {Point(1)});
     EXPECT_EQ(CodeOf(refused), absl::StatusCode::kResourceExhausted) << refused.status();
     EXPECT_EQ(CodeOf(store->CreateExperiment(MakeExperiment({"b"}))),
               absl::StatusCode::kResourceExhausted);
-    EXPECT_EQ(CodeOf(store->EndLease("l", LeaseEnd::kLost, {}, "")),
+    EXPECT_EQ(CodeOf(EndLeaseAndWait(*store, "l", {LeaseEnd::kLost, {}, ""})),
               absl::StatusCode::kResourceExhausted);
   }
   EXPECT_EQ(store->change_number(), change);
@@ -109,7 +109,7 @@ TEST_P(FullDiskTest, ChangesNothingWhileTheDiskIsFull) {
   EXPECT_EQ(CodeOf(store->GetRun("b")), absl::StatusCode::kNotFound);
   EXPECT_EQ(Value(store->GetRun("a")).losses, 0u);
   disk_.room = INT64_MAX;
-  EXPECT_THAT(Value(store->Apply("i", {Point(1)})), ElementsAre(Applied::kApplied));
+  EXPECT_THAT(Value(ApplyAndWait(*store, "i", {Point(1)})), ElementsAre(Applied::kApplied));
   EXPECT_EQ(Count(store.get()), 2u);
   EXPECT_TRUE(fatal_.ok()) << fatal_;
   store.reset();
@@ -127,7 +127,7 @@ TEST_P(FullDiskTest, RecoversFromAFullDiskAtAnyMoment) {
     for (int i = 0; i < 4; ++i) {
       std::vector<LeaseEvent> events;
       for (uint32_t k = 0; k < 60; ++k) events.push_back(Point(steps + k));
-      const auto applied = store->Apply("i", events);
+      const auto applied = ApplyAndWait(*store, "i", events);
       if (applied.ok()) {
         steps += 60;
       } else {
@@ -142,7 +142,7 @@ TEST_P(FullDiskTest, RecoversFromAFullDiskAtAnyMoment) {
   }
   EXPECT_GT(full, 5);
   EXPECT_GT(steps, 0u);
-  EXPECT_TRUE(store->Apply("i", {Point(steps)}).ok());
+  EXPECT_TRUE(ApplyAndWait(*store, "i", {Point(steps)}).ok());
   EXPECT_TRUE(fatal_.ok()) << fatal_;
 }
 
@@ -150,7 +150,7 @@ TEST_P(FullDiskTest, RecoversFromAFullDiskAtAnyMoment) {
 TEST_P(FullDiskTest, SweepsBlobsWhileTheDiskIsFull) {
   auto store = Value(Store::Open(Options()));
   Begin(store.get());
-  ASSERT_TRUE(store->Apply("i", {Point(0)}).ok());
+  ASSERT_TRUE(ApplyAndWait(*store, "i", {Point(0)}).ok());
   store.reset();
   {
     auto db = Value(Connection::OpenFile(Database(), Connection::Access::kReadWrite));
@@ -194,7 +194,7 @@ TEST_P(BallastTest, IsGivenUpForDeletesAndTakenAgain) {
   ASSERT_TRUE(store->Maintain().ok());
   EXPECT_EQ(std::filesystem::file_size(disk_.ballast), uintmax_t{kBallast});
   disk_.room = 0;
-  EXPECT_EQ(CodeOf(store->Apply("i", {Point(0)})), absl::StatusCode::kResourceExhausted);
+  EXPECT_EQ(CodeOf(ApplyAndWait(*store, "i", {Point(0)})), absl::StatusCode::kResourceExhausted);
   EXPECT_TRUE(HasBallast());
   EXPECT_EQ(store->stalled(), "disk full");
   EXPECT_EQ(Value(store->CancelAnalysis("x")).state, AnalysisState::kCancelled);
@@ -207,7 +207,7 @@ TEST_P(BallastTest, IsGivenUpForDeletesAndTakenAgain) {
   ASSERT_TRUE(store->Maintain().ok());
   EXPECT_TRUE(HasBallast());
   EXPECT_EQ(store->stalled(), "");
-  EXPECT_THAT(Value(store->Apply("i", {Point(0)})), ElementsAre(Applied::kApplied));
+  EXPECT_THAT(Value(ApplyAndWait(*store, "i", {Point(0)})), ElementsAre(Applied::kApplied));
   EXPECT_TRUE(fatal_.ok()) << fatal_;
 }
 
@@ -219,7 +219,7 @@ TEST_P(BallastTest, IsTakenAgainByTheFirstWriteThatFindsRoom) {
   disk_.room = 0;
   EXPECT_TRUE(store->CancelExperiment(active).ok());
   disk_.room = INT64_MAX;
-  EXPECT_THAT(Value(store->Apply("i", {Point(0)})), ElementsAre(Applied::kApplied));
+  EXPECT_THAT(Value(ApplyAndWait(*store, "i", {Point(0)})), ElementsAre(Applied::kApplied));
   EXPECT_TRUE(HasBallast());
 }
 
@@ -243,9 +243,9 @@ TEST_F(DurabilityTest, GoesOnWhenTheIndexOfTheLogCannotGrow) {
     large.values.push_back(i / 3.0);
   }
   disk.fail_index = true;
-  const auto refused = store->Apply("i", {{"l", 1, "a", MakePoints(0, {large})}});
+  const auto refused = ApplyAndWait(*store, "i", {{"l", 1, "a", MakePoints(0, {large})}});
   EXPECT_EQ(CodeOf(refused), absl::StatusCode::kResourceExhausted) << refused.status();
-  EXPECT_THAT(Value(store->Apply("i", {Point(0)})), ElementsAre(Applied::kApplied));
+  EXPECT_THAT(Value(ApplyAndWait(*store, "i", {Point(0)})), ElementsAre(Applied::kApplied));
   EXPECT_EQ(Count(store.get()), 1u);
   EXPECT_TRUE(fatal_.ok()) << fatal_;
 }
@@ -254,13 +254,13 @@ TEST_F(DurabilityTest, EndsWhenASyncFails) {
   FailingDisk disk;
   auto store = Value(Store::Open(Options()));
   Begin(store.get());
-  ASSERT_TRUE(store->Apply("i", {Point(0)}).ok());
+  ASSERT_TRUE(ApplyAndWait(*store, "i", {Point(0)}).ok());
   disk.fail_sync = true;
-  EXPECT_EQ(CodeOf(store->Apply("i", {Point(1)})), absl::StatusCode::kDataLoss);
+  EXPECT_EQ(CodeOf(ApplyAndWait(*store, "i", {Point(1)})), absl::StatusCode::kDataLoss);
   EXPECT_EQ(CodeOf(fatal_), absl::StatusCode::kDataLoss);
   disk.fail_sync = false;
   // Whether the pages reached the disk is unknown: only a new process may go on.
-  EXPECT_EQ(CodeOf(store->Apply("i", {Point(1)})), absl::StatusCode::kDataLoss);
+  EXPECT_EQ(CodeOf(ApplyAndWait(*store, "i", {Point(1)})), absl::StatusCode::kDataLoss);
   store.reset();
   fatal_ = absl::OkStatus();
   store = Value(Store::Open(Options()));
@@ -272,7 +272,7 @@ TEST_F(DurabilityTest, EndsWhenACheckpointsSyncFails) {
   auto store = Value(Store::Open(Options()));
   Begin(store.get());
   ASSERT_TRUE(store->Maintain().ok());
-  ASSERT_TRUE(store->Apply("i", {Point(0)}).ok());
+  ASSERT_TRUE(ApplyAndWait(*store, "i", {Point(0)}).ok());
   disk.fail_sync = true;
   EXPECT_FALSE(store->Maintain().ok());
   EXPECT_EQ(CodeOf(fatal_), absl::StatusCode::kDataLoss);
@@ -317,12 +317,12 @@ INSTANTIATE_TEST_SUITE_P(
 TEST_P(MishapTest, EndsAndSavesWhatTheFilesHeld) {
   auto store = Value(Store::Open(Options()));
   Begin(store.get());
-  ASSERT_TRUE(store->Apply("i", {Point(0)}).ok());
+  ASSERT_TRUE(ApplyAndWait(*store, "i", {Point(0)}).ok());
   ASSERT_TRUE(store->Maintain().ok());
-  ASSERT_TRUE(store->Apply("i", {Point(1)}).ok());
+  ASSERT_TRUE(ApplyAndWait(*store, "i", {Point(1)}).ok());
   EXPECT_TRUE(fatal_.ok()) << fatal_;
   GetParam().happen(Database());
-  EXPECT_EQ(CodeOf(store->Apply("i", {Point(2)})), absl::StatusCode::kDataLoss);
+  EXPECT_EQ(CodeOf(ApplyAndWait(*store, "i", {Point(2)})), absl::StatusCode::kDataLoss);
   EXPECT_EQ(CodeOf(fatal_), absl::StatusCode::kDataLoss);
   EXPECT_THAT(fatal_.message(), HasSubstr(GetParam().told));
   store.reset();
@@ -351,13 +351,13 @@ TEST_P(MishapTest, EndsAndSavesWhatTheFilesHeld) {
 TEST_F(DurabilityTest, LeavesNoLogBesideADatabaseThatReplacedItsOwn) {
   auto store = Value(Store::Open(Options()));
   Begin(store.get());
-  ASSERT_TRUE(store->Apply("i", {Point(0)}).ok());
+  ASSERT_TRUE(ApplyAndWait(*store, "i", {Point(0)}).ok());
   ASSERT_TRUE(store->Maintain().ok());
   const std::string older = folder_.path() + "/older.db";
   std::filesystem::copy_file(Database(), older);
-  ASSERT_TRUE(store->Apply("i", {Point(1)}).ok());
+  ASSERT_TRUE(ApplyAndWait(*store, "i", {Point(1)}).ok());
   std::filesystem::rename(older, Database());
-  EXPECT_EQ(CodeOf(store->Apply("i", {Point(2)})), absl::StatusCode::kDataLoss);
+  EXPECT_EQ(CodeOf(ApplyAndWait(*store, "i", {Point(2)})), absl::StatusCode::kDataLoss);
   EXPECT_FALSE(std::filesystem::exists(Database() + "-wal"));
   EXPECT_FALSE(std::filesystem::exists(Database() + "-shm"));
 }
@@ -370,10 +370,10 @@ TEST_P(FullDiskTest, MakesRoomOfTheTrash) {
   const std::string sha256 = Value(writer->Publish(""))->sha256();
   ASSERT_EQ(Value(store->blobs()->Sweep(sha256, /*keep=*/true)), Swept::kTrashed);
   disk_.room = 0;
-  EXPECT_EQ(CodeOf(store->Apply("i", {Point(0)})), absl::StatusCode::kResourceExhausted);
+  EXPECT_EQ(CodeOf(ApplyAndWait(*store, "i", {Point(0)})), absl::StatusCode::kResourceExhausted);
   EXPECT_FALSE(std::filesystem::exists(Options().folder + "/blobs/trash/" + sha256));
   disk_.room = INT64_MAX;
-  EXPECT_TRUE(store->Apply("i", {Point(0)}).ok());
+  EXPECT_TRUE(ApplyAndWait(*store, "i", {Point(0)}).ok());
 }
 
 TEST_F(DurabilityTest, EndsTheProcessByDefault) {
@@ -384,7 +384,7 @@ TEST_F(DurabilityTest, EndsTheProcessByDefault) {
     auto store = Value(Store::Open(options));
     Begin(store.get());
     disk.fail_sync = true;
-    store->Apply("i", {Point(0)}).IgnoreError();
+    ApplyAndWait(*store, "i", {Point(0)}).IgnoreError();
   };
   EXPECT_EXIT(fail(), ::testing::ExitedWithCode(EXIT_FAILURE), "cannot be trusted");
 }

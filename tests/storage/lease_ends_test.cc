@@ -20,7 +20,7 @@ class LeaseEndsTest : public StoreTest {
   void LoseOnce(const std::string& run) {
     Lease lease(&store(), Name(), {run});
     ASSERT_THAT(lease.granted(), SizeIs(1));
-    ASSERT_TRUE(store().EndLease(lease.name(), LeaseEnd::kLost, {}, "silent").ok());
+    ASSERT_TRUE(EndLeaseAndWait(store(), lease.name(), {LeaseEnd::kLost, {}, "silent"}).ok());
   }
 
  private:
@@ -88,7 +88,7 @@ TEST_P(LeaseEndsTest, FailsAtTheTwentiethLossInARow) {
 TEST_P(LeaseEndsTest, ChargesADeathToTheRunsThatWereStepping) {
   Submit({"a", "b"});
   Lease lease(&store(), "l", {"a", "b"});
-  ASSERT_TRUE(store().EndLease("l", LeaseEnd::kDied, {"a"}, "killed by SIGSEGV").ok());
+  ASSERT_TRUE(EndLeaseAndWait(store(), "l", {LeaseEnd::kDied, {"a"}, "killed by SIGSEGV"}).ok());
   EXPECT_EQ(Run("a").failures, 1u);
   EXPECT_EQ(Run("b").failures, 0u);
   EXPECT_EQ(StateOf("b"), RunState::kQueued);
@@ -98,7 +98,7 @@ TEST_P(LeaseEndsTest, ChargesADeathToTheRunsThatWereStepping) {
   EXPECT_TRUE(Value(store().CheckLease("l", "i1", 1)).drop);
 
   Lease all(&store(), "l2", {"a", "b"});
-  ASSERT_TRUE(store().EndLease("l2", LeaseEnd::kDied, {}, "exit code 1").ok());
+  ASSERT_TRUE(EndLeaseAndWait(store(), "l2", {LeaseEnd::kDied, {}, "exit code 1"}).ok());
   EXPECT_EQ(Run("a").failures, 2u);
   EXPECT_EQ(Run("b").failures, 1u);
 }
@@ -116,21 +116,21 @@ TEST_P(LeaseEndsTest, ChargesNothingForReleases) {
     Lease lease(&store(), Name(), {"a", "b"});
     ASSERT_THAT(lease.granted(), SizeIs(2));
     EXPECT_EQ(lease.Send("a", ReleasedEvent{}), Applied::kApplied);
-    ASSERT_TRUE(store().EndLease(lease.name(), LeaseEnd::kReleased, {}, "drained").ok());
+    ASSERT_TRUE(EndLeaseAndWait(store(), lease.name(), {LeaseEnd::kReleased, {}, "drained"}).ok());
   }
   for (const char* run : {"a", "b"}) {
     EXPECT_EQ(StateOf(run), RunState::kQueued);
     EXPECT_EQ(Run(run).failures, 0u);
     EXPECT_EQ(Run(run).losses, 0u);
   }
-  EXPECT_TRUE(store().EndLease("lease-1", LeaseEnd::kReleased, {}, "again").ok());
+  EXPECT_TRUE(EndLeaseAndWait(store(), "lease-1", {LeaseEnd::kReleased, {}, "again"}).ok());
 }
 
 TEST_P(LeaseEndsTest, LeavesEndedRunsAloneWhenALeaseEnds) {
   Submit({"a", "b"});
   Lease lease(&store(), "l", {"a", "b"});
   lease.Send("a", FinishedEvent{false, 100});
-  ASSERT_TRUE(store().EndLease("l", LeaseEnd::kLost, {}, "gone").ok());
+  ASSERT_TRUE(EndLeaseAndWait(store(), "l", {LeaseEnd::kLost, {}, "gone"}).ok());
   EXPECT_EQ(StateOf("a"), RunState::kDone);
   EXPECT_EQ(StateOf("b"), RunState::kQueued);
   EXPECT_EQ(lease.Send("b", MakeLosses(0, 5)), Applied::kNoLease);

@@ -55,7 +55,7 @@ TEST_P(LeasesTest, MakesNoLeaseWhenNothingIsQueued) {
 TEST_P(LeasesTest, RefusesALeaseIdThatIsTaken) {
   Submit({"a", "b"});
   Lease first(&store(), "l1", {"a"});
-  const auto second = store().Grant({{"l1", {"w", "i", "d", "b", "t", "e", 0}, {"b"}}});
+  const auto second = GrantAndWait(store(), {{"l1", {"w", "i", "d", "b", "t", "e", 0}, {"b"}}});
   EXPECT_EQ(CodeOf(second), absl::StatusCode::kAlreadyExists);
   EXPECT_EQ(StateOf("b"), RunState::kQueued);
 }
@@ -63,10 +63,10 @@ TEST_P(LeasesTest, RefusesALeaseIdThatIsTaken) {
 TEST_P(LeasesTest, MakesSeveralLeasesOrNone) {
   Submit({"a", "b", "c"});
   const LeaseHolder holder{"w", "i", "d", "b", "t", "e", 0};
-  EXPECT_FALSE(store().Grant({{"l1", holder, {"a"}}, {"l1", holder, {"b"}}}).ok());
+  EXPECT_FALSE(GrantAndWait(store(), {{"l1", holder, {"a"}}, {"l1", holder, {"b"}}}).ok());
   EXPECT_EQ(StateOf("a"), RunState::kQueued);
-  const auto granted =
-      Value(store().Grant({{"l1", holder, {"a"}}, {"l2", holder, {"a"}}, {"l3", holder, {"b"}}}));
+  const auto granted = Value(
+      GrantAndWait(store(), {{"l1", holder, {"a"}}, {"l2", holder, {"a"}}, {"l3", holder, {"b"}}}));
   ASSERT_THAT(granted, SizeIs(3));
   EXPECT_THAT(granted[0], SizeIs(1));
   EXPECT_THAT(granted[1], IsEmpty());  // the run was taken
@@ -127,7 +127,8 @@ TEST_P(LeasesTest, IsDoneOnlyAtTheLastStep) {
   Lease lease(&store(), "l", {"a"});
   lease.Send("a", MakeLosses(0, 12));
   const auto refuse = [&](FinishedEvent event) {
-    const auto refused = store().Apply("i1", {{lease.name(), lease.sent() + 1, "a", event}});
+    const auto refused =
+        ApplyAndWait(store(), "i1", {{lease.name(), lease.sent() + 1, "a", event}});
     EXPECT_EQ(CodeOf(refused), absl::StatusCode::kInvalidArgument);
     EXPECT_EQ(StateOf("a"), RunState::kLeased);
     return std::string(refused.status().message());
@@ -149,7 +150,7 @@ TEST_P(LeasesTest, AppliesEachEventOnce) {
   EXPECT_EQ(lease.Send(first), Applied::kRepeated);
   EXPECT_EQ(lease.Send(third), Applied::kGap);
   EXPECT_THAT(
-      Value(store().Apply("i1", {first, second, second, third})),
+      Value(ApplyAndWait(store(), "i1", {first, second, second, third})),
       ElementsAre(Applied::kRepeated, Applied::kApplied, Applied::kRepeated, Applied::kApplied));
   EXPECT_THAT(Series("a", "train/loss"), SizeIs(30));
   EXPECT_EQ(Value(store().Summaries({"a"}))[0].keys[0].count, 30u);
@@ -160,10 +161,10 @@ TEST_P(LeasesTest, DropsEventsOfStrangers) {
   Submit({"a"});
   Lease lease(&store(), "l", {"a"});
   const LeaseEvent event = lease.Next("a", MakeLosses(0, 10));
-  EXPECT_THAT(Value(store().Apply("i2", {event})), ElementsAre(Applied::kNoLease));
+  EXPECT_THAT(Value(ApplyAndWait(store(), "i2", {event})), ElementsAre(Applied::kNoLease));
   LeaseEvent unknown = event;
   unknown.lease = "nothing";
-  EXPECT_THAT(Value(store().Apply("i1", {unknown})), ElementsAre(Applied::kNoLease));
+  EXPECT_THAT(Value(ApplyAndWait(store(), "i1", {unknown})), ElementsAre(Applied::kNoLease));
   EXPECT_EQ(Run("a").step, 0u);
   EXPECT_EQ(lease.Send(event), Applied::kApplied);
 }
@@ -198,7 +199,7 @@ TEST_P(LeasesTest, AcknowledgesRepetitionsAfterTheLastRunEnded) {
   const LeaseEvent end = lease.Next("a", FinishedEvent{false, 100});
   EXPECT_EQ(lease.Send(end), Applied::kApplied);
   Reopen();
-  EXPECT_THAT(Value(store().Apply("i1", {end})), ElementsAre(Applied::kRepeated));
+  EXPECT_THAT(Value(ApplyAndWait(store(), "i1", {end})), ElementsAre(Applied::kRepeated));
   const LeaseVerdict verdict = Value(store().CheckLease("l", "i1", 1));
   EXPECT_FALSE(verdict.drop);
   EXPECT_EQ(verdict.acked, 1u);
@@ -226,7 +227,7 @@ TEST_P(LeasesTest, AppliesNothingOfACallWithAnInvalidEvent) {
   const LeaseEvent good = lease.Next("a", MakeLosses(0, 10));
   LeaseEvent bad = lease.Next("a", MakeLosses(10, 20));
   std::get<PointsEvent>(bad.event).step = 101;
-  const auto refused = store().Apply("i1", {good, bad});
+  const auto refused = ApplyAndWait(store(), "i1", {good, bad});
   EXPECT_EQ(CodeOf(refused), absl::StatusCode::kInvalidArgument);
   EXPECT_THAT(refused.status().message(), HasSubstr("run a: step: 101; the run has 100 steps"));
   EXPECT_EQ(Run("a").step, 0u);
@@ -265,7 +266,7 @@ TEST_P(LeasesTest, RefusesCheckpointsFarBeyondWhatTheRunWasToLeave) {
   const std::string large(17 << 20, 'x');
   // Whatever it says of the size: where there are blobs they are looked at.
   const CheckpointEvent beyond{20, Publish(large), store().blobs() == nullptr ? large.size() : 1};
-  const auto refused = store().Apply("i1", {lease.Next("a", beyond)});
+  const auto refused = ApplyAndWait(store(), "i1", {lease.Next("a", beyond)});
   EXPECT_TRUE(absl::IsInvalidArgument(refused.status()));
   EXPECT_THAT(std::string(refused.status().message()),
               HasSubstr("the run was to leave about 1000"));

@@ -83,7 +83,7 @@ TEST_P(MaintenanceTest, DeletesALongRunsRows) {
   for (uint32_t g = 0; g < 500; ++g) {
     events.push_back(lease.Next("a", MakePoints(1, {MakeColumn("x", {g}, {1})})));
   }
-  ASSERT_TRUE(store().Apply("i1", events).ok());
+  ASSERT_TRUE(ApplyAndWait(store(), "i1", events).ok());
   ASSERT_TRUE(store().CancelExperiment(id).ok());
   ASSERT_TRUE(store().DeleteExperiment(id).ok());
   ASSERT_TRUE(store().Maintain().ok());
@@ -337,9 +337,9 @@ TEST_P(BlobSweepTest, RefusesEventsWhoseBlobsAreNotPublished) {
   Submit({"a"});
   Lease lease(&store(), "l", {"a"});
   const std::string missing = Sha256Hex("never published");
-  EXPECT_EQ(CodeOf(store().Apply("i1", {{"l", 1, "a", CheckpointEvent{5, missing, 1}}})),
+  EXPECT_EQ(CodeOf(ApplyAndWait(store(), "i1", {{"l", 1, "a", CheckpointEvent{5, missing, 1}}})),
             absl::StatusCode::kFailedPrecondition);
-  EXPECT_EQ(CodeOf(store().Apply("i1", {{"l", 1, "a", ResumeStateEvent{5, "../lock", 1}}})),
+  EXPECT_EQ(CodeOf(ApplyAndWait(store(), "i1", {{"l", 1, "a", ResumeStateEvent{5, "../lock", 1}}})),
             absl::StatusCode::kFailedPrecondition);
   EXPECT_THAT(Value(store().ListArtifacts("a")), IsEmpty());
 }

@@ -30,7 +30,7 @@ class MetricsTest : public StoreTest {
   std::string Refuse(Lease* lease, std::vector<Column> columns) {
     const uint64_t change = store().change_number();
     const LeaseEvent event{lease->name(), lease->sent() + 1, "a", MakePoints(5, columns)};
-    const auto refused = store().Apply("i1", {event});
+    const auto refused = ApplyAndWait(store(), "i1", {event});
     EXPECT_EQ(CodeOf(refused), absl::StatusCode::kInvalidArgument);
     EXPECT_EQ(store().change_number(), change);
     return std::string(refused.status().message());
@@ -99,7 +99,7 @@ TEST_P(MetricsTest, HandsOverLongSeriesInPieces) {
     }
     events.push_back(lease.Next("a", MakePoints(1, {x})));
   }
-  ASSERT_TRUE(store().Apply("i1", events).ok());
+  ASSERT_TRUE(ApplyAndWait(store(), "i1", events).ok());
   lease.Send("a", MakePoints(1, {MakeColumn("rare", {groups * each}, {1})}));
   const auto count = [&](const char* key) {
     std::pair<size_t, size_t> pieces_points;
@@ -147,7 +147,7 @@ TEST_P(MetricsTest, ReadsOnWhenRowGroupsBecomeChunksMeanwhile) {
   for (uint32_t g = 0; g < 1200; ++g) {
     events.push_back(lease.Next("a", MakePoints(1, {MakeColumn("x", {g}, {0.5 + g})})));
   }
-  ASSERT_TRUE(store().Apply("i1", events).ok());
+  ASSERT_TRUE(ApplyAndWait(store(), "i1", events).ok());
   std::vector<uint32_t> seen;
   const absl::Status status = store().ReadSeries({"a", "x"}, [&](const auto& steps, const auto&) {
     if (seen.empty()) {
@@ -172,7 +172,7 @@ TEST_P(MetricsTest, ReadsOnAfterAPauseWhateverTheRunDoes) {
     for (uint32_t g = first; g <= last; ++g) {
       events.push_back(to->Next(run, MakePoints(g, {MakeColumn("x", {g}, {0.5 + g})})));
     }
-    ASSERT_TRUE(store().Apply("i1", events).ok());
+    ASSERT_TRUE(ApplyAndWait(store(), "i1", events).ok());
   };
   for (const std::string& run : runs) send(&lease, run, 0, 599);  // more groups than a page has
   const auto read = [&](const std::string& run, const std::function<void()>& pause) {
@@ -248,7 +248,7 @@ TEST_P(MetricsTest, SummariesDoNotDependOnFlushes) {
     events.push_back(
         lease.Next("many", MakePoints(1, {MakeColumn("x", {i}, {all.values.back()})})));
   }
-  ASSERT_TRUE(store().Apply("i1", events).ok());
+  ASSERT_TRUE(ApplyAndWait(store(), "i1", events).ok());
   lease.Send("one", MakePoints(1, {all}));
   const auto summaries = Value(store().Summaries({"one", "many"}));
   EXPECT_EQ(Bits(summaries[0].keys[0].mean), Bits(summaries[1].keys[0].mean));
@@ -292,7 +292,8 @@ TEST_P(MetricsTest, RefusesPointsOutsideTheirEventsSteps) {
   ASSERT_EQ(lease.Send("a", PointsEvent{{MakeColumn("x", {0, 9, 10}, {1, 2, 3})}, 10, {}}),
             Applied::kApplied);
   const auto refuse = [&](PointsEvent event) {
-    const auto refused = store().Apply("i1", {{lease.name(), lease.sent() + 1, "a", event}});
+    const auto refused =
+        ApplyAndWait(store(), "i1", {{lease.name(), lease.sent() + 1, "a", event}});
     EXPECT_EQ(CodeOf(refused), absl::StatusCode::kInvalidArgument);
     return std::string(refused.status().message());
   };

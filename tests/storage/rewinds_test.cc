@@ -52,7 +52,7 @@ TEST_P(RewindsTest, RewindsToTheResumeState) {
   first.Send("a", MakePoints(60, {MakeColumn("train/loss", {30, 40}, {-5, NAN}),
                                   MakeColumn("eval/loss", {50}, {1})}));
   first.Send("a", Checkpoint(60));
-  ASSERT_TRUE(store().EndLease("l1", LeaseEnd::kLost, {}, "silent").ok());
+  ASSERT_TRUE(EndLeaseAndWait(store(), "l1", {LeaseEnd::kLost, {}, "silent"}).ok());
   EXPECT_EQ(StateOf("a"), RunState::kQueued);
 
   Lease second(&store(), "l2", {"a"});

@@ -79,7 +79,7 @@ TEST_P(SharesTest, NoRunHasMoreDeviceTimeThanAHundredYears) {
   SubmitAs("ann", {"x"});
   Lease lease(&store(), "l", {"x"});
   EXPECT_EQ(lease.Send("x", Spend(10, kMaxDeviceTime)), Applied::kApplied);
-  const absl::Status more = store().Apply("i1", {lease.Next("x", Spend(20, 1))}).status();
+  const absl::Status more = ApplyAndWait(store(), "i1", {lease.Next("x", Spend(20, 1))}).status();
   EXPECT_TRUE(absl::IsInvalidArgument(more)) << more;
   EXPECT_THAT(std::string(more.message()), HasSubstr("no run may have more than"));
   EXPECT_EQ(Run("x").spent.device_time, kMaxDeviceTime);

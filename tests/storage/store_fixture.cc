@@ -87,12 +87,12 @@ Lease::Lease(Store* store, std::string name, std::vector<std::string> runs, std:
 Lease::Lease(Store* store, std::string name, std::vector<std::string> runs,
              const LeaseHolder& holder)
     : store_(store), name_(std::move(name)), incarnation_(holder.incarnation) {
-  auto granted = Value(store_->Grant({{name_, holder, std::move(runs)}}));
+  auto granted = Value(GrantAndWait(*store_, {{name_, holder, std::move(runs)}}));
   if (!granted.empty()) granted_ = std::move(granted[0]);
 }
 
 Applied Lease::Send(const LeaseEvent& event) {
-  const auto results = Value(store_->Apply(incarnation_, {event}));
+  const auto results = Value(ApplyAndWait(*store_, incarnation_, {event}));
   EXPECT_EQ(results.size(), 1u);
   return results.empty() ? Applied::kNoLease : results[0];
 }

@@ -17,6 +17,7 @@
 #include "absl/strings/str_cat.h"
 #include "storage/store.h"
 #include "sync/mutex.h"
+#include "tests/storage/waiting.h"
 
 namespace ablate::storage {
 
@@ -165,7 +166,7 @@ class FileTest : public ::testing::Test {
   }
   static void Begin(Store* store) {
     ASSERT_TRUE(store->CreateExperiment(MakeExperiment({"a"}, 10'000'000)).ok());
-    ASSERT_TRUE(store->Grant({{"l", {"w", "i", "d", "b", "t", "e", 0}, {"a"}}}).ok());
+    ASSERT_TRUE(GrantAndWait(*store, {{"l", {"w", "i", "d", "b", "t", "e", 0}, {"a"}}}).ok());
   }
   // Steps of run "a"; each must have the value it was sent with.
   static uint32_t Count(Store* store) {

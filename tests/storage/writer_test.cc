@@ -26,7 +26,7 @@ TEST_F(WriterTest, SyncsOnceAGroup) {
       ++applied;
     });
   }
-  EXPECT_EQ(Value(store->Apply("i", {Point(kRequests)}))[0], Applied::kApplied);
+  EXPECT_EQ(Value(ApplyAndWait(*store, "i", {Point(kRequests)}))[0], Applied::kApplied);
   EXPECT_EQ(applied, kRequests);  // in order
   EXPECT_GE(disk.syncs - before, 1);
   EXPECT_LT(disk.syncs - before, kRequests / 4);
@@ -44,7 +44,7 @@ TEST_F(WriterTest, UndoesOnlyTheRequestThatFails) {
     store->ApplyAsync("i", {point, invalid}, [&](auto answer) { bad += answer.ok() ? 0 : 1; });
     store->ApplyAsync("i", {point}, [&](auto answer) { good += answer.ok() ? 1 : 0; });
   }
-  EXPECT_TRUE(store->Apply("i", {Point(300)}).ok());
+  EXPECT_TRUE(ApplyAndWait(*store, "i", {Point(300)}).ok());
   EXPECT_EQ(good, 300);
   EXPECT_EQ(bad, 300);
   EXPECT_EQ(Count(store.get()), 301u);
@@ -57,7 +57,7 @@ TEST_F(WriterTest, ReportsChangesAfterTheyAreVisible) {
   auto store = Value(Store::Open(options));
   Begin(store.get());
   const uint64_t before = store->change_number();
-  ASSERT_TRUE(store->Apply("i", {Point(0)}).ok());
+  ASSERT_TRUE(ApplyAndWait(*store, "i", {Point(0)}).ok());
   EXPECT_GT(store->change_number(), before);
   store.reset();  // the call comes after the answer
   EXPECT_GT(newest, before);

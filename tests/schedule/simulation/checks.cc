@@ -202,6 +202,21 @@ std::string CheckRun(storage::Store& store, const Histories& histories, const st
   return problem.empty() ? "" : absl::StrCat("run ", run, ": ", problem);
 }
 
+std::string CheckHandedOut(storage::Store& store, const worker::v1::Grant& grant) {
+  std::set<std::string> stored;
+  const auto leases = store.ListLeases();
+  if (!leases.ok()) return leases.status().ToString();
+  for (const storage::LeaseRecord& lease : *leases) {
+    if (lease.lease == grant.lease()) stored.insert(lease.runs.begin(), lease.runs.end());
+  }
+  for (const worker::v1::GrantedRun& run : grant.runs()) {
+    if (stored.count(run.run()) > 0) continue;
+    return absl::StrCat("run ", run.run(), " is handed out under ", grant.lease(),
+                        ", under which the store does not have it");
+  }
+  return "";
+}
+
 std::string CheckLeases(storage::Store& store) {
   const auto leases = store.ListLeases();
   if (!leases.ok()) return leases.status().ToString();

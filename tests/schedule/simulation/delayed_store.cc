@@ -3,72 +3,90 @@
 
 #include <utility>
 
+#include "ablate/v1/spec.pb.h"
+#include "tests/storage/waiting.h"
+
 namespace ablate::simulation {
 
 using storage::Applied;
 
 void DelayedStore::Commit() {
-  Waiting group = std::move(waiting_.front());
+  const std::function<void()> write = std::move(waiting_.front());
   waiting_.pop_front();
-  if (full_) {
-    if (group.done) group.done(absl::ResourceExhaustedError("the disk is full"));
-    return;
+  write();
+}
+
+absl::Status DelayedStore::Room() const {
+  return full_ ? absl::ResourceExhaustedError("the disk is full") : absl::OkStatus();
+}
+
+DelayedStore::Or<storage::CancelledExperiment> DelayedStore::CancelExperiment(Text id) {
+  while (!waiting_.empty()) Commit();
+  if (!Room().ok()) return Room();
+  return target()->CancelExperiment(id);
+}
+
+void DelayedStore::GrantAsync(std::vector<storage::NewLease> leases, Done<storage::Grants> done) {
+  if (mutation_ == Mutation::kGrantsBeforeTheCommit) {
+    v1::RunSpec spec;
+    spec.mutable_spec()->mutable_task()->mutable_legacy_recall();
+    storage::Grants granted;
+    for (const storage::NewLease& lease : leases) {
+      storage::GrantedRun& run = granted.emplace_back(1).front();
+      run.run = lease.runs.front();
+      run.spec = spec.SerializeAsString();
+    }
+    done(std::move(granted));
+    done = [](const auto&) {};
   }
-  Or<std::vector<Applied>> results = target()->Apply(group.incarnation, group.events);
+  waiting_.push_back([this, leases = std::move(leases), done = std::move(done)] {
+    if (!Room().ok()) return done(Room());
+    auto granted = GrantAndWait(*target(), leases);
+    for (size_t i = 0; granted.ok() && on_grant_ && i < leases.size(); ++i) {
+      for (const storage::GrantedRun& run : (*granted)[i]) on_grant_(run, leases[i].holder);
+    }
+    done(std::move(granted));
+  });
+}
+
+DelayedStore::Or<std::vector<Applied>> DelayedStore::Apply(
+    const std::string& incarnation, const std::vector<storage::LeaseEvent>& events) {
+  Or<std::vector<Applied>> results = ApplyAndWait(*target(), incarnation, events);
   for (size_t i = 0; results.ok() && i < results->size(); ++i) {
     Applied& result = (*results)[i];
     const bool refused = result == Applied::kGap || result == Applied::kNoLease;
     if (mutation_ == Mutation::kTakesEventsByRunAlone && refused) {
-      TakeByRun(group.events[i]);
+      TakeByRun(events[i]);
       result = Applied::kApplied;
     }
   }
-  if (group.done) group.done(std::move(results));
-}
-
-absl::Status DelayedStore::BeforeWrite() {
-  while (!waiting_.empty()) Commit();
-  return full_ ? absl::ResourceExhaustedError("the disk is full") : absl::OkStatus();
-}
-
-schedule::LeaseStoreProxy::Or<storage::CancelledExperiment> DelayedStore::CancelExperiment(
-    Text id) {
-  if (absl::Status status = BeforeWrite(); !status.ok()) return status;
-  return target()->CancelExperiment(id);
-}
-
-schedule::LeaseStoreProxy::Or<std::vector<std::vector<storage::GrantedRun>>> DelayedStore::Grant(
-    const std::vector<storage::NewLease>& leases) {
-  if (absl::Status status = BeforeWrite(); !status.ok()) return status;
-  Or<std::vector<std::vector<storage::GrantedRun>>> granted = target()->Grant(leases);
-  if (!granted.ok() || !on_grant_) return granted;
-  for (size_t i = 0; i < leases.size(); ++i) {
-    for (const storage::GrantedRun& run : (*granted)[i]) on_grant_(run, leases[i].holder);
-  }
-  return granted;
+  return results;
 }
 
 void DelayedStore::ApplyAsync(std::string incarnation, std::vector<storage::LeaseEvent> events,
-                              std::function<void(Or<std::vector<Applied>>)> done) {
+                              Done<std::vector<Applied>> done) {
   if (mutation_ == Mutation::kAcknowledgesBeforeTheCommit) {
     done(std::vector<Applied>(events.size(), Applied::kApplied));
-    done = nullptr;
+    done = [](const auto&) {};
   }
-  waiting_.push_back({std::move(incarnation), std::move(events), std::move(done)});
+  waiting_.push_back(
+      [this, incarnation = std::move(incarnation), events = std::move(events),
+       done = std::move(done)] { done(Room().ok() ? Apply(incarnation, events) : Room()); });
 }
 
-schedule::LeaseStoreProxy::Or<storage::LeaseVerdict> DelayedStore::CheckLease(
-    Text lease, Text incarnation, uint64_t first_unacked) {
+void DelayedStore::EndLeaseAsync(std::string lease, storage::LeaseEnding ending, DoneEnding done) {
+  waiting_.push_back(
+      [this, lease = std::move(lease), ending = std::move(ending), done = std::move(done)] {
+        done(Room().ok() ? EndLeaseAndWait(*target(), lease, ending) : Room());
+      });
+}
+
+DelayedStore::Or<storage::LeaseVerdict> DelayedStore::CheckLease(Text lease, Text incarnation,
+                                                                 uint64_t first_unacked) {
   if (mutation_ == Mutation::kTakesEventsByRunAlone) {
     return storage::LeaseVerdict{false, first_unacked - 1};
   }
   return target()->CheckLease(lease, incarnation, first_unacked);
-}
-
-absl::Status DelayedStore::EndLease(Text lease, storage::LeaseEnd end, const Names& stepping,
-                                    Text message) {
-  if (absl::Status status = BeforeWrite(); !status.ok()) return status;
-  return target()->EndLease(lease, end, stepping, message);
 }
 
 // As if points were keyed by run and step, so that sending them again were harmless.
@@ -81,7 +99,7 @@ void DelayedStore::TakeByRun(const storage::LeaseEvent& event) {
       storage::LeaseEvent taken = event;
       taken.lease = lease.lease;
       taken.seq = lease.acked + 1;
-      target()->Apply(lease.holder.incarnation, {taken}).IgnoreError();
+      ApplyAndWait(*target(), lease.holder.incarnation, {taken}).IgnoreError();
       return;
     }
   }

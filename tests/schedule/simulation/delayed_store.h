@@ -16,17 +16,18 @@ enum class Mutation {
   kNone,
   kAcknowledgesBeforeTheCommit,
   kTakesEventsByRunAlone,  // whatever the lease and the number
+  kGrantsBeforeTheCommit,
 };
 
-// Asynchronous groups wait until Commit; any other write commits what waits first, as one queue of
-// writes would.
+// The scheduler's writes wait until Commit; any other write commits what waits first, as one queue
+// of writes would.
 class DelayedStore : public schedule::LeaseStoreProxy {
  public:
   DelayedStore(storage::Store* target, Mutation mutation)
       : LeaseStoreProxy(target), mutation_(mutation) {}
 
   size_t waiting() const { return waiting_.size(); }
-  // Commits the oldest group that waits.
+  // Commits the oldest write that waits.
   void Commit();
   // The process ends: what waits was never written, and nobody is told.
   void Crash() { waiting_.clear(); }
@@ -38,28 +39,21 @@ class DelayedStore : public schedule::LeaseStoreProxy {
 
   // As the store's.
   Or<storage::CancelledExperiment> CancelExperiment(Text id);
-  Or<std::vector<std::vector<storage::GrantedRun>>> Grant(
-      const std::vector<storage::NewLease>& leases) override;
+  void GrantAsync(std::vector<storage::NewLease> leases, Done<storage::Grants> done) override;
   void ApplyAsync(std::string incarnation, std::vector<storage::LeaseEvent> events,
-                  std::function<void(Or<std::vector<storage::Applied>>)> done) override;
+                  Done<std::vector<storage::Applied>> done) override;
+  void EndLeaseAsync(std::string lease, storage::LeaseEnding ending, DoneEnding done) override;
   Or<storage::LeaseVerdict> CheckLease(Text lease, Text incarnation,
                                        uint64_t first_unacked) override;
-  absl::Status EndLease(Text lease, storage::LeaseEnd end, const Names& stepping,
-                        Text message) override;
 
  private:
-  struct Waiting {
-    std::string incarnation;
-    std::vector<storage::LeaseEvent> events;
-    std::function<void(Or<std::vector<storage::Applied>>)> done;
-  };
-
-  // Commits what waits; RESOURCE_EXHAUSTED if there is no room.
-  absl::Status BeforeWrite();
+  absl::Status Room() const;
+  Or<std::vector<storage::Applied>> Apply(const std::string& incarnation,
+                                          const std::vector<storage::LeaseEvent>& events);
   void TakeByRun(const storage::LeaseEvent& event);
 
   const Mutation mutation_;
-  std::deque<Waiting> waiting_;
+  std::deque<std::function<void()>> waiting_;
   std::function<void(const storage::GrantedRun&, const storage::LeaseHolder&)> on_grant_;
   bool full_ = false;
 };

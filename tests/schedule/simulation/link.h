@@ -5,6 +5,7 @@
 
 #include <cstddef>
 #include <deque>
+#include <functional>
 #include <memory>
 #include <utility>
 
@@ -40,11 +41,14 @@ struct Link {
 
 class LinkStream : public schedule::WorkerStream {
  public:
-  LinkStream(std::shared_ptr<Link> link, PromiseKeeper* promises)
-      : link_(std::move(link)), promises_(promises) {}
+  // `on_grant` is called with each grant that is handed out.
+  LinkStream(std::shared_ptr<Link> link, PromiseKeeper* promises,
+             std::function<void(const worker::v1::Grant&)> on_grant)
+      : link_(std::move(link)), promises_(promises), on_grant_(std::move(on_grant)) {}
 
   void Send(const worker::v1::ToWorker& message) override {
     if (message.has_ack()) promises_->Acknowledged(message.ack());
+    if (message.has_grant()) on_grant_(message.grant());
     if (!link_->cut) link_->down.push_back(message);
   }
   void Close(const absl::Status&) override {
@@ -56,6 +60,7 @@ class LinkStream : public schedule::WorkerStream {
  private:
   const std::shared_ptr<Link> link_;
   PromiseKeeper* const promises_;
+  const std::function<void(const worker::v1::Grant&)> on_grant_;
 };
 
 }  // namespace ablate::simulation

@@ -167,7 +167,9 @@ void Simulation::ConnectSlot(Slot* slot) {
   if (slot->process == nullptr || slot->link != nullptr || slot->hangs || !server_.up()) return;
   auto link = std::make_shared<Link>();
   link->worker = static_cast<size_t>(slot - slots_.data());
-  link->session = server_.scheduler().Open(std::make_shared<LinkStream>(link, &promises_));
+  link->session = server_.scheduler().Open(std::make_shared<LinkStream>(
+      link, &promises_,
+      [this](const wire::Grant& grant) { Fail(CheckHandedOut(server_.disk(), grant)); }));
   slot->link = link;
   links_.push_back(link);
   Trace(absl::StrCat(slot->name, " opens session ", link->session));
