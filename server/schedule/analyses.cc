@@ -193,7 +193,7 @@ void Analyses::Dispatch() {
     while (Pending* const next = NextWaiting(kind)) {
       Session session = 0;
       Worker* const worker = FindIdle(*next, &session);
-      // A longer one that made way for one alone would only be in its way again.
+      // Requests that yielded to this one, which runs alone, would only delay it again.
       if (worker == nullptr && next->request.alone) return AskToYield();
       if (worker == nullptr) break;
       HandTo(worker, session, next);
@@ -223,7 +223,7 @@ Analyses::Share Analyses::ShareOf(const Pending& pending) const {
   return {ClassOf(pending), pending.request.alone, pending.request.state};
 }
 
-// Samples carry no state, so that the sum is that of all that a worker makes.
+// Samples carry no state, so the sum of two computations is the sum of all that a worker makes.
 bool Analyses::FitTogether(const Share& one, const Share& other) {
   return one.kind != other.kind && !one.alone && !other.alone && one.state + other.state <= 1;
 }
@@ -263,7 +263,7 @@ Analyses::Pending* Analyses::InTheWayOf(const Pending& waiting) {
   for (Pending& pending : pending_) {
     const auto worker = workers_.find(pending.session);
     if (worker == workers_.end() || worker->second.drained) continue;
-    // With a slot for each class few have the place of another one.
+    // With a slot for each class, a request waits only for those that it doesn't fit beside.
     const bool shared = worker->second.slots < std::size(kClasses);
     if (!shared && FitTogether(share, ShareOf(pending))) continue;
     if (pending.yielding) return nullptr;  // room is made already
@@ -369,18 +369,33 @@ absl::Status Analyses::Overdue(const Pending& pending) const {
       last_words_.empty() ? "" : absl::StrCat("; the last one ended: ", last_words_)));
 }
 
-// A worker that does not let go of what was withdrawn hangs: it has to be replaced.
 void Analyses::DrainStuck() {
   for (auto& [session, worker] : workers_) {
-    const bool stuck = std::any_of(worker.held.begin(), worker.held.end(), [&](const auto& held) {
-      return clock_->Now() - held.second.withdrawn_at >= limits_.cancel_timeout;
-    });
-    if (worker.drained || !stuck) continue;
+    if (worker.drained || !IsStuck(worker)) continue;
     worker.drained = true;
     v1::ToWorker message;
     message.mutable_drain();
     worker.stream->Send(message);
   }
+}
+
+bool Analyses::IsStuck(const Worker& worker) const {
+  const absl::Duration now = clock_->Now();
+  const bool makes_others = std::any_of(
+      worker.held.begin(), worker.held.end(),
+      [](const auto& held) { return held.second.withdrawn_at == absl::InfiniteDuration(); });
+  for (const auto& [id, held] : worker.held) {
+    const absl::Duration kept = now - held.withdrawn_at;
+    if (!makes_others && kept >= limits_.cancel_timeout) return true;
+    if (kept >= limits_.held_up_timeout && HoldsUpOthers(held.share)) return true;
+  }
+  return false;
+}
+
+bool Analyses::HoldsUpOthers(const Share& share) const {
+  return std::any_of(pending_.begin(), pending_.end(), [&](const Pending& pending) {
+    return pending.session == 0 && !pending.orphaned && !FitTogether(ShareOf(pending), share);
+  });
 }
 
 }  // namespace ablate::schedule

@@ -37,8 +37,12 @@ struct AnalysisLimits {
   absl::Duration later_turn = absl::Milliseconds(250);
   // A computation of no more work than that, in microseconds, is short.
   double short_work = 5e6;
-  absl::Duration exit_timeout = absl::Seconds(1);     // for the reason of a worker's end to arrive
-  absl::Duration cancel_timeout = absl::Seconds(10);  // for a worker to let go of one
+  absl::Duration exit_timeout = absl::Seconds(1);  // for the reason of a worker's end to arrive
+  // A worker that keeps a cancelled analysis for cancel_timeout is replaced if it makes nothing
+  // else. If it does, that would be thrown back: it is then replaced only after held_up_timeout,
+  // and only while another analysis waits for the cancelled one's place.
+  absl::Duration cancel_timeout = absl::Seconds(10);
+  absl::Duration held_up_timeout = absl::Minutes(1);
 };
 
 struct AnalysisRequest {
@@ -169,7 +173,11 @@ class Analyses {
   void EndAll(const absl::Status& why) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // Why a request that has been as it is for too long ends now; OK if it has not.
   absl::Status Overdue(const Pending& pending) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // Replaces workers that keep a cancelled analysis for too long, by AnalysisLimits.
   void DrainStuck() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  bool IsStuck(const Worker& worker) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // Returns true if an analysis waits that no worker makes beside one with this share.
+  bool HoldsUpOthers(const Share& share) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
   const Clock* const clock_;
   const AnalysisLimits limits_;

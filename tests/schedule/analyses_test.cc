@@ -549,6 +549,43 @@ TEST_F(ComputationsTest, OneThatIsWithdrawnKeepsItsLaneUntilItsWorkerAnswers) {
   EXPECT_THAT(Given(analyst), ElementsAre(first->id, samples->id, second->id));
 }
 
+TEST_F(ComputationsTest, KeepsAStuckWorkerThatMakesOthersWhileNothingWaitsForItsLane) {
+  const Peer analyst = Attach(AnalystsHello("a", 3));
+  const auto long_one = Compute(kLongWork), stuck = Compute();
+  analyses().Cancel(stuck->id);
+  const auto second_long = Compute(kLongWork);
+  PassWithHeartbeats(absl::Seconds(61), {analyst});
+  EXPECT_FALSE(analyst.drained()) << "what waits does so for the other lane";
+  const auto brief = Compute();
+  EXPECT_THAT(Given(analyst), SizeIs(2));
+  PassWithHeartbeats(absl::Seconds(1), {analyst});
+  EXPECT_TRUE(analyst.drained());
+  EXPECT_THAT(long_one->ends, IsEmpty());
+  EXPECT_THAT(Given(AttachAnalyst("b")), ElementsAre(brief->id));
+}
+
+TEST_F(ComputationsTest, DrainsAStuckWorkerForOneThatWaitsOnlyAfterAMinute) {
+  const Peer analyst = Attach(AnalystsHello("a", 3));
+  const auto long_one = Compute(kLongWork), stuck = Compute(), brief = Compute();
+  analyses().Cancel(stuck->id);
+  PassWithHeartbeats(absl::Seconds(59), {analyst});
+  EXPECT_FALSE(analyst.drained());
+  PassWithHeartbeats(absl::Seconds(2), {analyst});
+  EXPECT_TRUE(analyst.drained());
+}
+
+TEST_F(ComputationsTest, DrainsAStuckWorkerOnceItMakesNothingElse) {
+  const Peer analyst = Attach(AnalystsHello("a", 3));
+  const auto long_one = Compute(kLongWork), stuck = Compute();
+  analyses().Cancel(stuck->id);
+  PassWithHeartbeats(absl::Minutes(5), {analyst});
+  EXPECT_FALSE(analyst.drained()) << "nothing waits for its lane";
+  SendResult(analyst, long_one->id);
+  PassWithHeartbeats(absl::Seconds(1), {analyst});
+  EXPECT_TRUE(analyst.drained());
+  EXPECT_THAT(long_one->ends, ElementsAre(absl::OkStatus()));
+}
+
 TEST_F(ComputationsTest, OneAloneHasItsWorkerToItselfUntilItHasSavedAState) {
   const Peer analyst = Attach(AnalystsHello("a", 3));
   const auto alone = Compute(kLongWork, true);
