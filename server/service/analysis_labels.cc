@@ -51,20 +51,23 @@ absl::StatusOr<MetricLabels> FindLabels(const rpc::View& view, const ToLabel& as
   MetricLabels labels;
   if (!spec::HasNumbers(asked.analysis->analysis())) return labels;
   for (const std::string& id : *asked.experiments) {
+    // The experiment that asks is as private as the analysis, and its file reserves the label.
+    if (id == asked.asked_by) {
+      labels.experiments.push_back(id);
+      continue;
+    }
     const auto experiment = results::LoadExperiment(view.store, id);
     if (!experiment.ok()) return experiment.status();
     const storage::ExperimentRecord& record = experiment->record;
     if (record.private_to != asked.private_to) continue;
-    if (id != asked.asked_by) {
-      const bool may_label = view.viewer.sees_all || view.viewer.user == record.owner;
-      if (!may_label && asked.label_is_given) return NotYours(record, asked.label);
-      if (!may_label) {
-        labels.unlabelled.push_back(id);
-        continue;
-      }
-      const absl::Status reserved = CheckReserved(view.store, *experiment, asked);
-      if (!reserved.ok()) return reserved;
+    const bool may_label = view.viewer.sees_all || view.viewer.user == record.owner;
+    if (!may_label && asked.label_is_given) return NotYours(record, asked.label);
+    if (!may_label) {
+      labels.unlabelled.push_back(id);
+      continue;
     }
+    const absl::Status reserved = CheckReserved(view.store, *experiment, asked);
+    if (!reserved.ok()) return reserved;
     labels.experiments.push_back(id);
   }
   return labels;
