@@ -7,6 +7,7 @@
 #include "ablate/v1/analysis.pb.h"
 #include "absl/strings/str_cat.h"
 #include "server/engine/analysis.h"
+#include "server/results/analysis_times.h"
 #include "server/results/document_facts.h"
 #include "server/rpc/blob_streams.h"
 #include "server/rpc/names.h"
@@ -14,6 +15,7 @@
 #include "server/spec/analysis_time.h"
 #include "server/spec/engine_config.h"
 #include "server/spec/fields.h"
+#include "server/spec/fingerprint.h"
 
 namespace ablate::results {
 namespace {
@@ -65,22 +67,25 @@ absl::StatusOr<std::shared_ptr<storage::Blobs::Pin>> PinInputs(storage::Store* s
   return (*blobs)->Find(dataset->sha256);
 }
 
-// Sets how much a computation takes, as guessed.
+// Sets the time that a computation is expected to take, and the share of a worker's states that its
+// own needs.
 absl::Status SetCost(storage::Store* store, const v1::Analysis& asked,
-                     const std::vector<storage::AnalysisSubject>& subjects,
-                     schedule::AnalysisRequest* request) {
+                     const storage::AnalysisRecord& analysis, schedule::AnalysisRequest* request) {
   const auto options = spec::ToEngineOptions(asked.analysis());
   if (!options.ok()) return options.status();
   engine::RunConfig config;
-  if (!subjects.empty()) {
-    auto first = ModelOfRun(store, subjects.front().run);
+  if (!analysis.subjects.empty()) {
+    auto first = ModelOfRun(store, analysis.subjects.front().run);
     if (!first.ok()) return first.status();
     config = std::move(first->config);
   }
   const engine::AnalysisKind& kind = engine::KindOf(*options);
   const uint64_t tokens = spec::MostTokens(asked.inputs(), config.model.context);
-  const engine::AnalysisCost cost = kind.cost(*options, config, tokens, subjects.size());
-  request->work = spec::GuessAnalysisTime(kind, cost, asked.inputs(), config).micros;
+  const engine::AnalysisCost cost = kind.cost(*options, config, tokens, analysis.subjects.size());
+  const spec::AnalysisTime guess = spec::GuessAnalysisTime(kind, cost, asked.inputs(), config);
+  const auto made = store->MeasuredAnalysisTimes(spec::PrivateTo(analysis.private_to, guess.group));
+  if (!made.ok()) return made.status();
+  request->work = ExpectTime({guess.micros, guess.micros}, *made).micros;
   request->state =
       static_cast<double>(cost.state_bytes) / static_cast<double>(spec::kMaxStateBytes);
   return absl::OkStatus();
@@ -134,7 +139,7 @@ absl::StatusOr<schedule::AnalysisRequest> PrepareComputation(
     message.set_dataset_blob(asked.inputs().dataset_sha256());
     request.blobs.push_back(*std::move(dataset));
   }
-  const absl::Status set = SetCost(store, asked, analysis.subjects, &request);
+  const absl::Status set = SetCost(store, asked, analysis, &request);
   if (!set.ok()) return set;
   for (const storage::AnalysisSubject& subject : analysis.subjects) {
     auto prepared = Prepare(store, subject, &request.blobs);

@@ -47,7 +47,7 @@ struct AnalysisLimits {
 
 struct AnalysisRequest {
   worker::v1::Analyze message;  // all but its id
-  // How long a computation is guessed to take as a whole, in microseconds. Samples take none.
+  // How long a computation is expected to take as a whole, in microseconds. Samples take none.
   double work = 0;
   // Its worker makes nothing else until it has saved a state: the last worker that had it may have
   // ended because of something else.

@@ -16,6 +16,7 @@
 #include "server/engine/names.h"
 #include "server/engine/trainer.h"
 #include "server/results/analysis_inputs.h"
+#include "server/results/analysis_times.h"
 #include "server/results/document_facts.h"
 #include "server/rpc/limits.h"
 #include "server/rpc/names.h"
@@ -224,7 +225,7 @@ absl::Status AddAnalyses(const rpc::View& view, const std::string& private_to, P
   const auto stored = StoredAnalyses(view.store, *plan);
   if (!stored.ok()) return stored.status();
   const size_t chosen = ChoicesOf(plan->resolution);
-  const AnalysisTimes times = [&](absl::string_view group) {
+  const FindTimes find = [&](absl::string_view group) {
     return view.store->MeasuredAnalysisTimes(spec::PrivateTo(private_to, group));
   };
   for (size_t i = 0; i < asked.size(); ++i) {
@@ -236,7 +237,7 @@ absl::Status AddAnalyses(const rpc::View& view, const std::string& private_to, P
     const auto done = signature->has_value() ? stored->find(**signature) : stored->end();
     const size_t made = done == stored->end() ? 0 : std::min<size_t>(done->second, count);
     absl::Status added =
-        AddAnalysesCost(count - made, plan->resolution.analyses[i], times, &plan->cost);
+        AddAnalysesCost(count - made, plan->resolution.analyses[i], find, &plan->cost);
     if (!added.ok()) return added;
   }
   return absl::OkStatus();
@@ -352,11 +353,6 @@ double GuessedTime(const RunCost& run) {
   return (run.steps * step + EvaluationsOf(run) * evaluation) / run.guessed_speed;
 }
 
-// So many analyses of a group say how long others take, up to so many times as large ones as the
-// largest of them.
-constexpr uint64_t kFewAnalyses = 3;
-constexpr double kFurthest = 10;
-
 // Resume states that a lane has at once: the newest, and the one that it takes the place of or that
 // of the run before.
 constexpr uint64_t kResumeStatesALane = 2;
@@ -410,23 +406,19 @@ absl::StatusOr<Cost> EstimateCost(const std::vector<RunCost>& runs, const StepTi
   return cost;
 }
 
-absl::Status AddAnalysesCost(size_t count, const spec::EntryCost& entry, const AnalysisTimes& times,
+absl::Status AddAnalysesCost(size_t count, const spec::EntryCost& entry, const FindTimes& find,
                              Cost* cost) {
   if (count == 0) return absl::OkStatus();
   cost->bytes += count * entry.array_bytes;
   for (const auto& [group, guess] : entry.times) {
-    const absl::StatusOr<storage::AnalysisTimes> made = times(group);
+    const absl::StatusOr<storage::AnalysisTimes> made = find(group);
     if (!made.ok()) return made.status();
-    const bool few = made->analyses < kFewAnalyses;
-    const double scale = few ? 1 : made->device_time / made->guessed_time;
-    const absl::Duration time = absl::Microseconds(static_cast<double>(count) * guess.mean * scale);
+    const results::ExpectedTime expected = results::ExpectTime(guess, *made);
+    const absl::Duration time = absl::Microseconds(static_cast<double>(count) * expected.micros);
     cost->device_time += time;
     cost->wall_time += time;
-    if (few || guess.largest > kFurthest * made->largest) {
-      cost->measured = false;
-    } else {
-      cost->measured_time += time;
-    }
+    cost->measured = cost->measured && expected.measured;
+    if (expected.measured) cost->measured_time += time;
   }
   return absl::OkStatus();
 }

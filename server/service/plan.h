@@ -56,13 +56,12 @@ struct Capacity {
 absl::StatusOr<Cost> EstimateCost(const std::vector<RunCost>& runs, const StepTime& step_time,
                                   const Capacity& capacity);
 
-// Times of the analyses of a group that were made here. Called once for each entry and group.
-using AnalysisTimes = std::function<absl::StatusOr<storage::AnalysisTimes>(absl::string_view)>;
+// Reads the times of a group's analyses that were made here. Called once for each entry and group.
+using FindTimes = std::function<absl::StatusOr<storage::AnalysisTimes>(absl::string_view group)>;
 
-// Adds `count` new analyses of an entry, which one worker makes after the last run. A group's
-// guesses are scaled by what its analyses took here, if a few were made. If the largest guess is
-// far beyond those, it counts as guessed all the same.
-absl::Status AddAnalysesCost(size_t count, const spec::EntryCost& entry, const AnalysisTimes& times,
+// Adds `count` new analyses of an entry, which one worker makes after the last run, by
+// results::ExpectTime.
+absl::Status AddAnalysesCost(size_t count, const spec::EntryCost& entry, const FindTimes& find,
                              Cost* cost);
 
 // If resolution.problems is not empty, the rest may be missing.

@@ -6,7 +6,10 @@
 #include <utility>
 
 #include "ablate/v1/analysis.pb.h"
+#include "absl/strings/str_cat.h"
+#include "server/engine/analysis.h"
 #include "server/spec/analysis.h"
+#include "server/spec/analysis_time.h"
 #include "tests/results/stored_grid.h"
 #include "tests/test_folder.h"
 
@@ -14,7 +17,8 @@ namespace ablate::results {
 namespace {
 
 // A request for the spectrum of the finished run of seed 1.
-schedule::AnalysisRequest RequestFor(StoredGrid& stored, const std::string& prompt) {
+schedule::AnalysisRequest RequestFor(StoredGrid& stored, const std::string& prompt,
+                                     const std::string& private_to = "") {
   v1::Analysis asked;
   asked.mutable_analysis()->mutable_spectrum();
   spec::Problems problems;
@@ -23,6 +27,7 @@ schedule::AnalysisRequest RequestFor(StoredGrid& stored, const std::string& prom
   storage::AnalysisRecord record;
   record.request = asked.SerializeAsString();
   record.subjects = {{stored.cell("s1").run, stored.cell("s1").steps}};
+  record.private_to = private_to;
   auto request = PrepareComputation(stored.store(), record);
   EXPECT_TRUE(request.ok()) << request.status();
   return request.ok() ? *std::move(request) : schedule::AnalysisRequest();
@@ -46,6 +51,38 @@ TEST(SubjectsTest, CountsItsStateAsAShareOfTheMost) {
   stored.Finish("s1", {{"eval/loss", {{10, 2}}}});
   const double width = 8;
   EXPECT_EQ(RequestFor(stored, "aaaa").state, 8 * width * width / spec::kMaxStateBytes);
+}
+
+// The group of RequestFor's analysis.
+std::string GroupOf(StoredGrid& stored) {
+  const engine::SpectrumOptions options;
+  const auto model = ModelOfRun(stored.store(), stored.cell("s1").run);
+  EXPECT_TRUE(model.ok()) << model.status();
+  const engine::AnalysisKind& kind = engine::KindOf(options);
+  const engine::AnalysisCost cost = kind.cost(options, model->config, 4, 1);
+  return spec::GuessAnalysisTime(kind, cost, {}, model->config).group;
+}
+
+TEST(SubjectsTest, TakesTheTimeThatItsGroupTookHereOnceAFewWereMade) {
+  const TestFolder folder;
+  StoredGrid stored(SmallGrid(1), folder.path());
+  stored.Finish("s1", {{"eval/loss", {{10, 2}}}});
+  const double guess = WorkOf(stored, "aaaa");
+  for (int i = 0; i < 3; ++i) {
+    EXPECT_EQ(WorkOf(stored, "aaaa"), guess);
+    storage::NewAnalysis analysis;
+    analysis.id = absl::StrCat("x", i);
+    analysis.subjects = {{stored.cell("s1").run, stored.cell("s1").steps}};
+    analysis.time_group = GroupOf(stored);
+    analysis.guessed_time = 1000;
+    ASSERT_TRUE(stored.store()->CreateAnalysis(analysis, 100).ok());
+    storage::AnalysisEnd end;
+    end.result = "{}";
+    end.device_time = 7000;
+    ASSERT_TRUE(stored.store()->EndAnalysis(analysis.id, end).ok());
+  }
+  EXPECT_DOUBLE_EQ(WorkOf(stored, "aaaa"), 7 * guess);
+  EXPECT_EQ(RequestFor(stored, "aaaa", "mia").work, guess) << "a private one learns of its owner's";
 }
 
 }  // namespace

@@ -130,7 +130,7 @@ spec::EntryCost EntryOf(double mean, double largest) {
   return entry;
 }
 // That so many were made, guessed at 1 second each, in so many seconds each.
-AnalysisTimes Made(uint64_t analyses, double seconds) {
+FindTimes Made(uint64_t analyses, double seconds) {
   return [=](absl::string_view) {
     const auto count = static_cast<double>(analyses);
     return storage::AnalysisTimes{analyses, count * seconds * 1e6, count * 1e6, 1e6};
