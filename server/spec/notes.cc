@@ -13,6 +13,8 @@
 #include "absl/strings/str_replace.h"
 #include "absl/strings/strip.h"
 #include "server/engine/config.h"
+#include "server/engine/initial_draw.h"
+#include "server/engine/layout.h"
 #include "server/engine/task.h"
 #include "server/spec/experiment_analyses.h"
 #include "server/spec/field_values.h"
@@ -149,23 +151,17 @@ Share ShareOf(uint64_t part, uint64_t all) {
   return {absl::StrCat(std::min(percent, 99L), " % of documents"), "are"};
 }
 
-double EmbeddingVariance(const engine::ModelConfig& model) {
-  return model.init.kind == engine::InitKind::kGpt2 ? 0.02 * 0.02 : 1;
-}
-
-// Of a weight of the head.
-double HeadVariance(const engine::ModelConfig& model) {
-  if (model.tied_head) return EmbeddingVariance(model);
-  switch (model.init.kind) {
-    case engine::InitKind::kGpt2:
-      return 0.02 * 0.02;
-    case engine::InitKind::kXavier:
-      return 2.0 / (model.width + model.vocabulary);
-    case engine::InitKind::kPytorch:
-    case engine::InitKind::kPytorchMha:
-      break;
+// Returns the variance of an initial value of the model's parameter of this role. A tied head is
+// the embedding of tokens.
+double InitialVariance(const engine::ModelConfig& model, engine::ParameterRole role) {
+  if (role == engine::ParameterRole::kHead && model.tied_head) {
+    role = engine::ParameterRole::kEmbedding;
   }
-  return 1.0 / (3 * model.width);
+  for (const engine::ParameterInfo& parameter : engine::MakeLayout(model).parameters) {
+    if (parameter.role != role) continue;
+    return engine::VarianceOf(engine::DrawOf(parameter, model.init.kind));
+  }
+  return 0;
 }
 
 // Mean square of what the head reads, or the least that it can be; 0 where that is not known. A
@@ -177,16 +173,17 @@ double FeatureSquare(const engine::ModelConfig& model) {
   if (normed && norm.kind == engine::NormKind::kL2) return 1.0 / model.width;
   if (normed && norm.kind != engine::NormKind::kBatch) return 1;
   if (!model.residual) return 0;
+  const double tokens = InitialVariance(model, engine::ParameterRole::kEmbedding);
   switch (model.positions) {
     case engine::Positions::kLearned:
-      return 2 * EmbeddingVariance(model);
+      return tokens + InitialVariance(model, engine::ParameterRole::kPosition);
     case engine::Positions::kSinusoidal:
-      return EmbeddingVariance(model) + 0.5;
+      return tokens + 0.5;
     case engine::Positions::kNone:
     case engine::Positions::kRotary:
       break;
   }
-  return EmbeddingVariance(model);
+  return tokens;
 }
 
 }  // namespace
@@ -249,7 +246,8 @@ std::vector<std::string> StartNotes(const std::vector<v1::SettingParameters>& pa
   for (size_t i = 0; i < configs.size(); ++i) {
     const engine::ModelConfig& model = configs[i].model;
     // Scores of variance s² have a loss of about s²/2 above the uniform one, up to s = √(2 ln V).
-    const double variance = model.width * FeatureSquare(model) * HeadVariance(model);
+    const double variance =
+        model.width * FeatureSquare(model) * InitialVariance(model, engine::ParameterRole::kHead);
     if (variance / 2 <= kFarAboveUniform || ++high > kNamed) continue;
     const std::string name = NameOfSetting(parameters[i]);
     named.push_back(absl::StrCat(

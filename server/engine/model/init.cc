@@ -5,7 +5,6 @@
 #include <ATen/CPUGeneratorImpl.h>
 
 #include <algorithm>
-#include <cmath>
 #include <cstddef>
 #include <map>
 #include <numeric>
@@ -13,80 +12,12 @@
 #include <vector>
 
 #include "server/engine/data/random.h"
+#include "server/engine/initial_draw.h"
 
 namespace ablate::engine {
 namespace {
 
-enum class Distribution { kZero, kOne, kNormal, kUniform };
-
-struct Draw {
-  Distribution distribution = Distribution::kZero;
-  double scale = 0;          // standard deviation, or half the uniform range
-  bool then_zeroed = false;  // drawn, because PyTorch's generator moves on, and set to 0 after
-};
-
-// The bounds are computed operation by operation as torch.nn.init does, to round as it does.
-double KaimingBound(double fan_in) {
-  const double gain = std::sqrt(2.0 / (1 + std::pow(std::sqrt(5.0), 2)));
-  return std::sqrt(3.0) * (gain / std::sqrt(fan_in));
-}
-
-double XavierBound(double fan_in, double fan_out) {
-  return std::sqrt(3.0) * std::sqrt(2.0 / (fan_in + fan_out));
-}
-
-Draw WeightDraw(const ParameterInfo& parameter, InitKind kind) {
-  const double in = static_cast<double>(parameter.fan_in);
-  const double out = static_cast<double>(parameter.fan_out);
-  const Draw kaiming = {Distribution::kUniform, KaimingBound(in)};
-  const Draw xavier = {Distribution::kUniform, XavierBound(in, out)};
-  switch (kind) {
-    case InitKind::kPytorch:
-      return kaiming;
-    case InitKind::kPytorchMha:
-      return parameter.module == Module::kQkv ? xavier : kaiming;
-    case InitKind::kXavier:
-      return xavier;
-    case InitKind::kGpt2:
-      return {Distribution::kNormal, 0.02};
-  }
-  return {};
-}
-
-Draw BiasDraw(const ParameterInfo& parameter, InitKind kind) {
-  if (parameter.fan_in == 0) return {Distribution::kZero};  // a norm's
-  const Draw uniform = {Distribution::kUniform,
-                        1 / std::sqrt(static_cast<double>(parameter.fan_in))};
-  switch (kind) {
-    case InitKind::kPytorch:
-      return uniform;
-    case InitKind::kPytorchMha:
-      if (parameter.module == Module::kQkv) return {Distribution::kZero};
-      return {uniform.distribution, uniform.scale, parameter.module == Module::kProjection};
-    case InitKind::kXavier:
-    case InitKind::kGpt2:
-      return {Distribution::kZero};
-  }
-  return {};
-}
-
-Draw DrawOf(const ParameterInfo& parameter, InitKind kind) {
-  switch (parameter.role) {
-    case ParameterRole::kGain:
-      return {Distribution::kOne};
-    case ParameterRole::kBias:
-      return BiasDraw(parameter, kind);
-    case ParameterRole::kEmbedding:
-    case ParameterRole::kPosition:
-      return {Distribution::kNormal, kind == InitKind::kGpt2 ? 0.02 : 1.0};
-    case ParameterRole::kWeight:
-    case ParameterRole::kHead:
-      return WeightDraw(parameter, kind);
-  }
-  return {};
-}
-
-void Fill(at::Tensor& tensor, const Draw& draw, const at::Generator& generator) {
+void Fill(at::Tensor& tensor, const InitialDraw& draw, const at::Generator& generator) {
   switch (draw.distribution) {
     case Distribution::kZero:
       break;

@@ -1,0 +1,27 @@
+// Says what initial values are drawn from: the table in docs/model.md. Torch-free; the server reads
+// it too.
+#ifndef ABLATE_SERVER_ENGINE_INITIAL_DRAW_H_
+#define ABLATE_SERVER_ENGINE_INITIAL_DRAW_H_
+
+#include "server/engine/config.h"
+#include "server/engine/layout.h"
+
+namespace ablate::engine {
+
+enum class Distribution { kZero, kOne, kNormal, kUniform };
+
+struct InitialDraw {
+  Distribution distribution = Distribution::kZero;
+  double scale = 0;          // standard deviation, or half the uniform range
+  bool then_zeroed = false;  // drawn, because PyTorch's generator moves on, and set to 0 after
+};
+
+// Returns what each element of a parameter is drawn from.
+InitialDraw DrawOf(const ParameterInfo& parameter, InitKind kind);
+
+// Returns the variance of a drawn element.
+double VarianceOf(const InitialDraw& draw);
+
+}  // namespace ablate::engine
+
+#endif  // ABLATE_SERVER_ENGINE_INITIAL_DRAW_H_
