@@ -21,29 +21,13 @@ std::vector<float> FloatsOf(const at::Tensor& tensor) {
   return {host.const_data_ptr<float>(), host.const_data_ptr<float>() + host.numel()};
 }
 
-namespace {
-
-std::string Bytes(const at::Tensor& tensor) {
-  const at::Tensor whole = tensor.contiguous();
-  return {static_cast<const char*>(whole.const_data_ptr()), whole.nbytes()};
-}
-
-}  // namespace
-
 std::unique_ptr<Backend> TorchOf(RunConfig config, Precision precision, const Start& start) {
   config.precision = precision;
   auto backend = MakeTorchBackend({config});
   EXPECT_TRUE(backend.ok()) << backend.status();
   const at::TensorOptions options = TensorOptionsOf(Device::kCpu, precision);
-  const std::string values = Bytes(start.values.to(options));
-  const std::string buffers =
-      start.buffers.defined() ? Bytes(start.buffers.to(options)) : std::string();
-  const std::string zeros(values.size(), '\0');
-  RunTensors tensors = {(*backend)->Tensors(0)->type, values, buffers, {}};
-  for (const std::string& name : OptimizerSlots(config.training)) {
-    tensors.slots.push_back({name, name == kAverageSlot ? values : zeros});
-  }
-  EXPECT_TRUE((*backend)->SetTensors(0, tensors).ok());
+  const at::Tensor buffers = start.buffers.defined() ? start.buffers.to(options) : at::Tensor();
+  SetState(backend->get(), 0, config.training, {start.values.to(options), buffers, {}});
   return *std::move(backend);
 }
 

@@ -1,6 +1,7 @@
 #include "tests/parity/grid_run.h"
 
 #include <ATen/CPUGeneratorImpl.h>
+#include <gtest/gtest.h>
 
 #include <algorithm>
 #include <cmath>
@@ -36,6 +37,19 @@ at::Tensor RandomParameters(ModelConfig model, const ParameterLayout& layout, ui
 at::Tensor RandomBuffers(const ParameterLayout& layout, uint32_t seed) {
   const at::Tensor initial = InitialBuffers(layout, seed);
   return initial.defined() ? 3 * initial : initial;
+}
+
+void SetState(Backend* backend, int run, const TrainingConfig& training, const RunState& state) {
+  const at::Tensor zeros = at::zeros_like(state.values);
+  const TensorType type = backend->Tensors(run)->type;
+  RunTensors tensors = {type, BytesOf(state.values), "", {}};
+  if (state.buffers.defined()) tensors.buffers = BytesOf(state.buffers);
+  for (const std::string& slot : OptimizerSlots(training)) {
+    const auto found = state.slots.find(slot);
+    const at::Tensor& missing = slot == kAverageSlot ? state.values : zeros;
+    tensors.slots.push_back({slot, BytesOf(found == state.slots.end() ? missing : found->second)});
+  }
+  EXPECT_TRUE(backend->SetTensors(run, tensors).ok());
 }
 
 double RateOf(const GridCase& grid, uint32_t step) {

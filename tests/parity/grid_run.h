@@ -1,4 +1,4 @@
-// Runs of the grid's cases: the parameters that they begin with, and their files for reference.py.
+// Makes runs of the grid's cases: their first parameters, and their files for reference.py.
 #ifndef ABLATE_TESTS_PARITY_GRID_RUN_H_
 #define ABLATE_TESTS_PARITY_GRID_RUN_H_
 
@@ -25,6 +25,16 @@ at::Tensor RandomParameters(ModelConfig model, const ParameterLayout& layout, ui
 // Feedback three times as large as it is drawn, and running variances that are not 1: all of it is
 // to be seen in gradients and scores. Undefined if the layout has no buffers.
 at::Tensor RandomBuffers(const ParameterLayout& layout, uint32_t seed);
+
+// A run's tensors on the CPU, flat as the layout orders them, in the type of its backend.
+struct RunState {
+  at::Tensor values;   // [P]
+  at::Tensor buffers;  // undefined if there are none
+  TensorMap slots;     // by name, [P] each; a missing average is the values, others are 0
+};
+
+// Sets the state of a run of the backend.
+void SetState(Backend* backend, int run, const TrainingConfig& training, const RunState& state);
 
 // The learning rate of an update.
 double RateOf(const GridCase& grid, uint32_t step);

@@ -30,16 +30,8 @@ std::unique_ptr<Backend> MakeGridBackend(const GridCase& grid, const FlatParamet
   auto backend = MakeTorchBackend(configs);
   EXPECT_TRUE(backend.ok()) << backend.status();
   for (int run = 0; run < grid.runs; ++run) {
-    const at::Tensor values = start.values()[run];
-    const std::string zeros(values.nbytes(), '\0');
-    RunTensors tensors = {(*backend)->Tensors(run)->type, BytesOf(values), "", {}};
     const at::Tensor buffers = start.buffers().defined() ? start.buffers()[run] : at::Tensor();
-    if (buffers.defined()) tensors.buffers = BytesOf(buffers);
-    for (const std::string& name : OptimizerSlots(grid.training)) {
-      tensors.slots.push_back(
-          {name, name == kAverageSlot ? BytesOf(values) : absl::string_view(zeros)});
-    }
-    EXPECT_TRUE((*backend)->SetTensors(run, tensors).ok());
+    SetState(backend->get(), run, grid.training, {start.values()[run], buffers, {}});
   }
   return *std::move(backend);
 }

@@ -28,15 +28,8 @@ uint32_t StepOf(const GridCase& grid) {
   return static_cast<uint32_t>(std::stoul(grid.name.substr(4)) / 2) % grid.training.steps;
 }
 
-// A run's tensors in float32, flat as the layout orders them.
-struct State {
-  at::Tensor values;   // [P]
-  at::Tensor buffers;  // undefined where there are none
-  TensorMap slots;     // by name, [P] each; a missing one is 0
-};
-
 // PyTorch's state before the update.
-State StateOf(const GridCase& grid, const ParameterLayout& layout, const TensorMap& answer) {
+RunState StateOf(const GridCase& grid, const ParameterLayout& layout, const TensorMap& answer) {
   const auto flat = [&](const std::string& prefix) {
     at::Tensor whole = at::zeros({layout.size});
     for (const ParameterInfo& info : layout.parameters) {
@@ -46,7 +39,7 @@ State StateOf(const GridCase& grid, const ParameterLayout& layout, const TensorM
     }
     return whole;
   };
-  State state = {flat("value."), {}, {}};
+  RunState state = {flat("value."), {}, {}};
   for (const std::string& slot : OptimizerSlots(grid.training)) {
     state.slots[slot] = flat(slot + ".");
   }
@@ -61,7 +54,7 @@ State StateOf(const GridCase& grid, const ParameterLayout& layout, const TensorM
 }
 
 std::unique_ptr<Backend> MakeBackend(const std::string& name, const RunConfig& config,
-                                     const State& state) {
+                                     const RunState& state) {
   std::unique_ptr<Backend> backend;
   if (name == "native") {
     std::vector<float> values(static_cast<size_t>(state.values.numel()));
@@ -72,14 +65,7 @@ std::unique_ptr<Backend> MakeBackend(const std::string& name, const RunConfig& c
     EXPECT_TRUE(made.ok()) << made.status();
     backend = *std::move(made);
   }
-  const at::Tensor zeros = at::zeros_like(state.values);
-  RunTensors tensors = {TensorType::kF32, BytesOf(state.values), "", {}};
-  if (state.buffers.defined()) tensors.buffers = BytesOf(state.buffers);
-  for (const std::string& slot : OptimizerSlots(config.training)) {
-    const auto found = state.slots.find(slot);
-    tensors.slots.push_back({slot, BytesOf(found == state.slots.end() ? zeros : found->second)});
-  }
-  EXPECT_TRUE(backend->SetTensors(0, tensors).ok());
+  SetState(backend.get(), 0, config.training, state);
   return backend;
 }
 
@@ -98,7 +84,7 @@ at::Tensor FlatOf(const RunTensors& tensors, absl::string_view bytes) {
 }
 
 // The scores of the first batch before the update.
-at::Tensor LogitsOf(const GridCase& grid, const ParameterLayout& layout, const State& state) {
+at::Tensor LogitsOf(const GridCase& grid, const ParameterLayout& layout, const RunState& state) {
   const at::TensorOptions options = TensorOptionsOf(Device::kCpu, Precision::kFloat32);
   const at::Tensor row = state.values.unsqueeze(0);
   const at::Tensor buffers = state.buffers.defined() ? state.buffers.unsqueeze(0) : state.buffers;
@@ -114,7 +100,7 @@ at::Tensor LogitsOf(const GridCase& grid, const ParameterLayout& layout, const S
 
 // The quantities of reference.py after the update by a backend.
 TensorMap Updated(const std::string& name, const GridCase& grid, const ParameterLayout& layout,
-                  const State& state) {
+                  const RunState& state) {
   const RunConfig config = ConfigOf(grid, grid.compared);
   const auto& batches = grid.batches[static_cast<size_t>(grid.compared)];
   const uint32_t step = StepOf(grid);
@@ -211,7 +197,7 @@ UpdateVerdict JudgeUpdates(const std::vector<GridCase>& cases) {
     const TensorMap answer = ReadAnswer(folder.path(), grid.name);
     const RunConfig config = ConfigOf(grid, grid.compared);
     const ParameterLayout layout = MakeLayout(config.model, config.training.rule);
-    const State state = StateOf(grid, layout, answer);
+    const RunState state = StateOf(grid, layout, answer);
     for (const std::string backend : {"torch", "native"}) {
       if (backend == "native" && !WhyNotNative(config).empty()) continue;
       const std::string failures =
