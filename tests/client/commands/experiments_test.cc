@@ -89,6 +89,22 @@ TEST_F(ExperimentsTest, CountsARunAsDivergedWhoseLastValueIsNotFinite) {
   EXPECT_THAT(outcome.out, testing::ContainsRegex("pre +2\\.5 +2 +1"));
 }
 
+TEST_F(ExperimentsTest, ShowsAnExperimentWhoseCurveIsDamaged) {
+  answers_.runs = [](const v1::ListRunsRequest&, v1::ListRunsResponse* response) {
+    AddRow(0, response);
+    response->mutable_rows(0)->mutable_summaries(0)->set_nonfinite(1);
+    return absl::OkStatus();
+  };
+  answers_.query = [](const v1::QueryMetricsRequest&, const auto&) {
+    return absl::DataLossError("points of runs/r0 are damaged");
+  };
+  const Outcome outcome = Run({"show", "small"});
+  EXPECT_EQ(outcome.code, kSuccess);
+  EXPECT_THAT(outcome.err, HasSubstr("which runs diverged at their end can't be read: points of "
+                                     "runs/r0 are damaged"));
+  EXPECT_THAT(outcome.out, testing::ContainsRegex("pre +2\\.5 +1"));
+}
+
 TEST_F(ExperimentsTest, SaysWhatTakesACell) {
   for (const char* command : {"show", "runs", "watch"}) {
     const Outcome outcome = Run({command, "small/pre-s2"});
