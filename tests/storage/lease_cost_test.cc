@@ -1,4 +1,4 @@
-// What a grant costs does not grow with the leases that have settled.
+// Costs that must not grow with what has ended: of a grant and of the check of a quota.
 #include <sqlite3.h>
 
 #include <cstdint>
@@ -89,6 +89,19 @@ TEST_F(LeaseCostTest, DoesNotGrowWithSettledLeases) {
   EXPECT_LT(StepsOfARun(), steps_among_few * 1.1);
   EXPECT_GT(steps_among_few, 100);
   EXPECT_TRUE(Value(store_->FindLeaseRights("lease of r2000")).has_value());
+}
+
+TEST_F(LeaseCostTest, ChecksAQuotaWithoutReadingTheCellsOfEndedExperiments) {
+  const auto steps_of_a_submit = [this](const std::string& run) {
+    NewExperiment experiment = MakeExperiment({run});
+    experiment.max_open_runs = 100;
+    return meter_.StepsOf([&] { Value(store_->CreateExperiment(experiment)); });
+  };
+  Settle(10);
+  const int64_t steps_among_few = steps_of_a_submit("a");
+  Settle(2000);
+  EXPECT_LT(steps_of_a_submit("b"), steps_among_few * 1.5);
+  EXPECT_GT(steps_among_few, 100);
 }
 
 }  // namespace
