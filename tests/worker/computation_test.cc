@@ -121,6 +121,17 @@ class ComputationTest : public AnalystTest {
     subject.set_checkpoint_blob(AddBlob(weights));
     subject.set_dataset_blob(run.dataset_blob());
   }
+  v1::ToWorker Samples(const std::string& id) {
+    v1::ToWorker message;
+    v1::Analyze& samples = *message.mutable_analyze();
+    const v1::GrantedRun run = DocumentsRun(4, 10, AddBlob(kText));
+    samples.set_id(id);
+    samples.set_checkpoint_blob(AddBlob("weights"));
+    samples.set_dataset_blob(run.dataset_blob());
+    *samples.mutable_spec() = run.spec();
+    samples.mutable_samples()->set_count(1);
+    return message;
+  }
   void AskToYield(const std::string& id) {
     v1::ToWorker message;
     message.mutable_yield_analysis()->set_id(id);
@@ -340,19 +351,60 @@ TEST_F(ComputationTest, SamplesAreDrawnBesideIt) {
   StartAnalyst();
   server_->Send(Computation("one"));
   WaitForPiece(2);
-  v1::ToWorker message;
-  v1::Analyze& samples = *message.mutable_analyze();
-  const v1::GrantedRun run = DocumentsRun(4, 10, AddBlob(kText));
-  samples.set_id("samples");
-  samples.set_checkpoint_blob(AddBlob("weights"));
-  samples.set_dataset_blob(run.dataset_blob());
-  *samples.mutable_spec() = run.spec();
-  samples.mutable_samples()->set_count(1);
-  server_->Send(message);
+  server_->Send(Samples("samples"));
   EXPECT_TRUE(WaitForAnswer("samples").back().analysis_result().has_samples());
   EXPECT_EQ(engine_.made, 2) << "it is where it was";
   engine_.allowed = kPieces;
   EXPECT_TRUE(WaitForAnswer("one").back().has_analysis_result());
+}
+
+TEST_F(ComputationTest, GoesOnWhenSamplesBesideItAreCancelled) {
+  analysis_options_.attach.hello.set_lanes(kAnalysisLanes);
+  std::atomic<bool> drawing{false};
+  analysis_options_.analysis.generate = [&](const auto&, const auto&, const auto&,
+                                            const std::atomic<bool>& stop,
+                                            const auto&) -> absl::StatusOr<engine::SampleCounts> {
+    drawing = true;
+    while (!stop) std::this_thread::yield();
+    return absl::CancelledError("stopped");
+  };
+  engine_.allowed = 2;
+  StartAnalyst();
+  server_->Send(Computation("one"));
+  WaitForPiece(2);
+  server_->Send(Samples("samples"));
+  while (!drawing) std::this_thread::yield();
+  Cancel("samples");
+  ExpectFailure("samples", absl::StatusCode::kCancelled, "withdrawn");
+  engine_.allowed = kPieces;
+  const auto answer = WaitForAnswer("one");
+  ASSERT_THAT(answer, SizeIs(1));
+  EXPECT_TRUE(answer[0].has_analysis_result());
+  StopAnalyst();
+}
+
+TEST_F(ComputationTest, LeavesSamplesBesideItWhenItIsCancelled) {
+  analysis_options_.attach.hello.set_lanes(kAnalysisLanes);
+  std::atomic<bool> drawing{false}, drawn{false};
+  analysis_options_.analysis.generate = [&](const auto&, const auto&, const auto&,
+                                            const std::atomic<bool>& stop,
+                                            const auto&) -> absl::StatusOr<engine::SampleCounts> {
+    drawing = true;
+    while (!stop && !drawn) std::this_thread::yield();
+    if (stop) return absl::CancelledError("stopped");
+    return engine::SampleCounts{1, 1};
+  };
+  engine_.allowed = 2;
+  StartAnalyst();
+  server_->Send(Computation("one"));
+  WaitForPiece(2);
+  server_->Send(Samples("samples"));
+  while (!drawing) std::this_thread::yield();
+  Cancel("one");
+  ExpectFailure("one", absl::StatusCode::kCancelled, "withdrawn");
+  drawn = true;
+  EXPECT_TRUE(WaitForAnswer("samples").back().analysis_result().has_samples());
+  StopAnalyst();
 }
 
 TEST_F(ComputationTest, EndsWhenItIsAskedToYieldInItsLastPiece) {
