@@ -97,7 +97,7 @@ HWY_NOINLINE void BackNorm(const NormBack& n) {
                          n.dshift != nullptr ? n.dshift + f : nullptr);
     }
   }
-  const auto gradient = [&n](int f, int at) HWY_ATTR {
+  const auto gradient = [&n](int f, ptrdiff_t at) HWY_ATTR {
     return n.gain != nullptr ? Mul(Load(n.dy + at), Set(n.gain[f])) : Load(n.dy + at);
   };
   for (ptrdiff_t c = 0; c < columns; c += kLanes) {
