@@ -106,9 +106,9 @@ struct NewExperiment {
   std::optional<int64_t> max_open_runs = {};
 };
 
-// What counts for a user's quota.
+// Sums that are compared with a user's quota.
 struct Holdings {
-  // Queued or training, and active experiments of the user have them, whoever is charged.
+  // Runs that are queued or training in active experiments of the user, whoever is charged.
   uint64_t open_runs = 0;
   // Of checkpoints, resume states, data sets and arrays of analyses, and what open runs are
   // expected to leave. What several users' things name counts for each.
@@ -228,13 +228,13 @@ struct AnalysisSubject {
   bool operator==(const AnalysisSubject&) const = default;
 };
 
-// What an experiment calls analyses of one signature.
+// An experiment's name for analyses of one signature.
 struct AnalysisLabel {
   std::string experiment;
   std::string label;
 };
 
-// What is computed of stored models. Its id is the fingerprint of all that is asked.
+// A computation on stored models. Its id is the fingerprint of all that is asked.
 struct NewAnalysis {
   std::string id;
   std::string signature;  // fingerprint of all but its subjects
@@ -246,13 +246,13 @@ struct NewAnalysis {
   std::string asked_as = {};
   std::string owner = {};
   std::string private_to = {};
-  // What it is guessed to take, in microseconds, and the group of analyses that a guess is compared
-  // with; empty: nothing is learnt of it.
+  // Its guessed time in microseconds, and the group of analyses that it adds its time to
+  // (AnalysisTimes); empty: to none.
   std::string time_group = {};
   double guessed_time = 0;
 };
 
-// What DONE analyses of a group took.
+// Times of a group's DONE analyses, measured and guessed.
 struct AnalysisTimes {
   uint64_t analyses = 0;
   double device_time = 0;   // microseconds, of all together

@@ -143,7 +143,7 @@ class Store final : public LeaseStore {
                                                                absl::string_view id,
                                                                absl::string_view hash);
   absl::StatusOr<ExperimentRecord> GetExperiment(absl::string_view id);
-  // At most `limit` ids that begin so: the very id, those of this name from the newest, the rest.
+  // Returns up to `limit` ids that begin so: the very id, those of this name, newest first, others.
   absl::StatusOr<std::vector<std::string>> FindExperiments(const Viewer& viewer,
                                                            absl::string_view prefix,
                                                            uint32_t limit);
@@ -153,7 +153,7 @@ class Store final : public LeaseStore {
                                                                 absl::string_view owner,
                                                                 absl::string_view after,
                                                                 uint32_t limit);
-  // The experiment's runs that workers have, and that no other live experiment has. NOT_FOUND.
+  // Returns the runs that workers have and no other live experiment has. NOT_FOUND.
   absl::StatusOr<std::vector<Withdrawal>> LeasedOnlyBy(absl::string_view id);
   // Withdraws a live experiment's cells. Runs that no other live experiment has become CANCELLED
   // and leave their leases; those that were leased are returned. Repeating it changes nothing.
@@ -199,7 +199,7 @@ class Store final : public LeaseStore {
   absl::StatusOr<LeaseVerdict> CheckLease(absl::string_view lease, absl::string_view incarnation,
                                           uint64_t first_unacked) override;
   absl::StatusOr<std::vector<LeaseRecord>> ListLeases() override;
-  // What counts for each user's quota, of those who have anything.
+  // Returns the holdings of each user who has any.
   absl::StatusOr<std::map<std::string, Holdings>> GetHoldings();
   absl::StatusOr<Holdings> HoldingsOf(absl::string_view user);
   // Of a lease that has not ended; nothing if it has.
@@ -224,12 +224,12 @@ class Store final : public LeaseStore {
                           SeriesPosition* position);
 
   // --- Analyses
-  // The analysis of this id: made if there is none, queued again, from its beginning, if it FAILED,
-  // was CANCELLED or lost its arrays. NOT_FOUND if a subject's run has no checkpoint of that step,
-  // or an experiment that labels it is gone; ALREADY_EXISTS if that calls those of another
-  // signature so; RESOURCE_EXHAUSTED if `most_open` wait or run already.
+  // Creates the analysis of this id if there is none; queues it again, from its beginning, if it
+  // FAILED, was CANCELLED or lost its arrays. NOT_FOUND if a subject's run has no checkpoint of
+  // that step, or an experiment that labels it is gone; ALREADY_EXISTS if that calls those of
+  // another signature so; RESOURCE_EXHAUSTED if `most_open` wait or run already.
   absl::StatusOr<CreatedAnalysis> CreateAnalysis(const NewAnalysis& analysis, uint32_t most_open);
-  // Whether it is there and CreateAnalysis would not queue it again.
+  // Returns true if it is there and CreateAnalysis would not queue it again.
   absl::StatusOr<bool> IsAnalysisThere(absl::string_view id);
   // Whose label it would be already, as CreateAnalysis says it: the first that is taken, or empty.
   absl::Status CheckLabels(const NewAnalysis& analysis);
@@ -270,10 +270,10 @@ class Store final : public LeaseStore {
   // here must be published.
   absl::Status SaveAnalysis(absl::string_view id, const AnalysisProgress& progress);
   absl::Status EndAnalysis(absl::string_view id, const AnalysisEnd& end);
-  // How many are DONE whose first subject is one of these runs, by signature.
+  // Counts the DONE analyses whose first subject is one of these runs, by signature.
   absl::StatusOr<std::map<std::string, uint64_t>> CountDoneAnalyses(
       const std::vector<std::string>& runs);
-  // All zeros of a group of which none was made. Its analyses may be gone.
+  // Returns zeros if no analysis of the group was made. Times of removed analyses still count.
   absl::StatusOr<AnalysisTimes> MeasuredAnalysisTimes(absl::string_view group);
   // As it is then: CANCELLED, unless it had ended.
   absl::StatusOr<AnalysisRecord> CancelAnalysis(absl::string_view id);

@@ -1,4 +1,5 @@
-// Pages of docs/ that tests hold to the code. The target defines ABLATE_DOCS, the folder.
+// Reads pages of docs/ that tests compare with the code. The target defines ABLATE_DOCS, the
+// folder.
 #ifndef ABLATE_TESTS_DOCS_PAGE_H_
 #define ABLATE_TESTS_DOCS_PAGE_H_
 

@@ -40,8 +40,8 @@ std::string ModelsText(const LabelledAnalysis& analysis, int width);
 // What it took, in seconds to two digits below a minute: 0.083 s.
 std::string TookText(absl::Duration took);
 
-// A row each: time, passes forward, memory, arrays, and whether it is stored already; of several a
-// last row sums up what is to be made. `width` as Table has it.
+// Returns a table of costs, a row for each analysis: time, forward passes, memory, arrays, and if
+// it is stored already. For several, a last row sums up those that are not. `width` is Table's.
 std::string CostText(const std::vector<LabelledResponse>& responses, int width);
 
 // Things to say about models, each said once for all that it is about, in the order in which they

@@ -20,10 +20,11 @@ std::string EndingOf(const std::string& path);
 // files have.
 enum class IfExists { kReplace, kRefuse };
 
-// Written without a name, or beside its final name on file systems that can't, and gone unless it
-// is committed: also if a signal ends the program, where there was no name. A symbolic link at the
-// final name stays, and what it points to is replaced; a device or a pipe is written to as it is,
-// also with kRefuse, because nothing of it is lost. What is replaced hands its permissions down.
+// Writes a file that gets its final name when it is committed, and is removed otherwise. Until then
+// it has no name, or, on file systems that can't do that, one beside the final name, which stays if
+// a signal ends the program. A symbolic link at the final name stays, and its target is replaced. A
+// device or a pipe is written to directly, also with kRefuse, because nothing of it is lost. The
+// new file has the permissions of the one that it replaces.
 class PartFile {
  public:
   // Says what may stand at the final name now; asked again when the file gets its name.

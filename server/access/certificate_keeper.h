@@ -37,19 +37,19 @@ class CertificateKeeper {
   // The sharing must outlive it.
   CertificateKeeper(Sharing* sharing, CertificateKeeperOptions options);
 
-  // Renewed first, if there is no valid one. Errors as Sharing::LoadTls's, also of what has expired
-  // and could not be renewed.
+  // Returns the certificate; renews it first if it is not valid. Errors as Sharing::LoadTls's, also
+  // for one that has expired and could not be renewed.
   absl::StatusOr<ServerTls> Load();
-  // A day has passed since it was looked at, or the clock was set.
+  // Returns true if a day has passed since the last look at the certificate, or the clock was set.
   bool due() const;
-  // Looks at it if that is due: renews it if little time is left, and uses what is there then. What
-  // can't be used is warned of, and the server goes on with what it has.
+  // Looks at the certificate if that is due, renews it if little time is left, and uses the files'.
+  // If that can't be used, it warns, and the server keeps the certificate that it has.
   void Check();
   // Uses what is there, for somebody else has changed it.
   void Reload();
 
  private:
-  // Whether the clock was set since it was last looked at, for longer than clocks drift in a day.
+  // Returns true if the clock was set since the last look at it, by more than it drifts in a day.
   bool WasSet(absl::Time now) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // Says what became of it.
   void Renew(absl::Time now) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);

@@ -324,7 +324,7 @@ absl::StatusOr<ServerTls> Renew(const std::string& tls_folder,
   if (!lock.ok()) return lock.status();
   const TlsFiles files(tls_folder);
   absl::StatusOr<ServerTls> renewed = RenewLocked(files, hosts, now, old_names);
-  // Who renews by hand may do so because others have the key.
+  // A renewal by hand may follow from a stolen key, so the old pair must go.
   if (renewed.ok()) RemoveOldPair(files);
   return renewed;
 }

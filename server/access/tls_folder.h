@@ -21,7 +21,7 @@ struct TlsFiles {
   std::string authority_key;       // authority.key: for renewals alone, and may be kept elsewhere
   std::string server_certificate;  // server.pem
   std::string server_key;          // server.key
-  // What KeepFresh replaced last: server.old.pem, server.old.key.
+  // server.old.pem and server.old.key: the pair that KeepFresh replaced last.
   std::string old_certificate;
   std::string old_key;
 };
@@ -75,7 +75,7 @@ enum class Upkeep {
   kNeedsAuthority,  // there is less left of the authority, and a certificate can't outlive it
 };
 
-// Whether `now` may be a mistake of this machine's clock that passes.
+// Says if `now` is relied on. A clock that was just set may be set back.
 enum class Clock { kSettled, kDoubtful };
 
 // Renews the server's certificate, for `hosts`, too, if that is due and can be; by a doubtful clock

@@ -258,7 +258,7 @@ struct AnalysisKind {
   double piece_forwards = 1;
   // Whether its subjects are checkpoints of one run, by ascending step.
   bool steps_of_one_run = false;
-  // Raised when its numbers change: stored ones of before are then not taken for new ones.
+  // Raised when its numbers change, so that stored ones from before don't count as the new ones.
   int revision = 0;
 };
 

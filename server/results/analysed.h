@@ -34,8 +34,8 @@ class LabelledResults {
 
   // Labels of analyses with an array that the kind draws, ascending.
   std::vector<std::string> LabelsFor(const figure::Kind& kind) const;
-  // What a figure of the kind draws if no label is asked for: the label that the kind is called by,
-  // or if no analysis has it LabelsFor; never empty.
+  // Returns the labels that a figure of the kind draws if none is asked for: the label that the
+  // kind is called by or, if no analysis has it, LabelsFor. Never empty.
   std::vector<std::string> DefaultLabels(const figure::Kind& kind) const;
   // Labels of analyses of this kind, such as gradient_flow, ascending.
   std::vector<std::string> LabelsOf(const std::string& analysis) const;
@@ -65,7 +65,7 @@ class LabelledResults {
   explicit LabelledResults(storage::Store* store) : store_(store) {}
   // The first of the kind's forms that an analysis of the label has; null if none has any.
   static const figure::ArrayForm* FormOf(const figure::Kind& kind, const Label& label);
-  // Of a label whose runs with the analysis are none of those that rows show.
+  // Returns the error for a label if none of the runs that rows show has its analysis.
   static absl::Status NoneDrawn(const ComparedGrid& compared, const Label& results,
                                 const std::string& label);
   absl::StatusOr<const Label*> Find(const figure::Kind& kind, const std::string& label) const;

@@ -1,7 +1,7 @@
-// Resource names as people give them: `experiments/ID`, a bare ID, or, if nothing is changed, the
-// name of an experiment, which means its newest one, or the beginning of an ID. Whatever a request
-// names is found here, by who asks: what is private to others is not there, neither to be found nor
-// as the nearest name or a candidate.
+// Finds resources by the names that people give: `experiments/ID`, a bare ID, or, if nothing is
+// changed, the beginning of an ID or the name of an experiment, which means the newest of that
+// name. Every name in a request is looked up here, for its caller: what is private to others is not
+// found, nor offered as the nearest name or a candidate.
 #ifndef ABLATE_SERVER_RPC_NAMES_H_
 #define ABLATE_SERVER_RPC_NAMES_H_
 

@@ -1,7 +1,7 @@
-// Analyses on their way: kept in memory, made by workers for analyses. Samples are for a call that
-// waits for them; a computation takes the time that it takes, and yields to what takes much less. A
-// worker makes one of each class at a time, so that nobody's samples, and no short computation,
-// waits for a long one.
+// Hands analyses to the workers for analyses and keeps those that are open, in memory. Samples have
+// a caller that waits for them. A computation takes any time, and yields to one that takes much
+// less. A worker makes one of each class at a time, so that samples and short computations don't
+// wait for a long one.
 #ifndef ABLATE_SERVER_SCHEDULE_ANALYSES_H_
 #define ABLATE_SERVER_SCHEDULE_ANALYSES_H_
 
@@ -35,7 +35,7 @@ struct AnalysisLimits {
   absl::Duration turn = absl::Seconds(1);
   // The same of one that has made way before: who comes then waits for less than a second.
   absl::Duration later_turn = absl::Milliseconds(250);
-  // A computation of no more work than that, in microseconds, is short.
+  // A computation is short if its work is at most this, in microseconds.
   double short_work = 5e6;
   absl::Duration exit_timeout = absl::Seconds(1);  // for the reason of a worker's end to arrive
   // A worker that keeps a cancelled analysis for cancel_timeout is replaced if it makes nothing
@@ -87,10 +87,10 @@ class Analyses {
   // if the blob is not one of its own.
   absl::Status MayRead(const std::string& id, absl::string_view user,
                        absl::string_view sha256) const;
-  // Whether a worker of this user has a computation of this id, which may publish its state and its
-  // arrays.
+  // Returns true if a worker of this user has a computation of this id, which may then publish its
+  // state and its arrays.
   bool MayWrite(const std::string& id, absl::string_view user) const;
-  // Of all computations.
+  // Returns the ids of all computations.
   std::vector<std::string> Computations() const;
   // Ends every request, and from now on each at once: the server goes.
   void Stop();
@@ -111,7 +111,7 @@ class Analyses {
   bool Busy(Session session) const;
 
  private:
-  // A worker with slots enough makes one of each at a time, another one the first of them first.
+  // A worker with three slots makes one of each at a time. One with fewer takes them in this order.
   enum class Class { kSamples, kShort, kLong };
   static constexpr Class kClasses[] = {Class::kSamples, Class::kShort, Class::kLong};
   struct Pending {
@@ -125,16 +125,16 @@ class Analyses {
     bool yielded = false;   // it has made way before
     bool orphaned = false;  // its worker's stream ended
   };
-  // What a request takes of a worker.
+  // A request's claims on a worker.
   struct Share {
     Class kind;
     bool alone;
     double state;
   };
-  // What a worker has, also after its end here until the worker has answered.
+  // A request at a worker. It outlives its Pending until the worker has answered a cancel.
   struct Held {
     Share share;
-    absl::Duration withdrawn_at = absl::InfiniteDuration();
+    absl::Duration withdrawn_at = absl::InfiniteDuration();  // infinite: it is still wanted
   };
   struct Worker {
     std::string name;
@@ -151,18 +151,18 @@ class Analyses {
   Share ShareOf(const Pending& pending) const;
   // Returns true if a worker with slots enough may make both at a time.
   static bool FitTogether(const Share& one, const Share& other);
-  // Of its work.
+  // Returns the work that is left to do, in microseconds.
   static double Left(const Pending& pending);
-  // Of what waits of a class that of which least is left, the oldest of equals; null if nothing
-  // does.
+  // Returns the waiting request of a class with the least work left, the oldest of equals; null if
+  // none waits.
   Pending* NextWaiting(Class kind) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  // Asks workers for room for what waits, if it takes much less than what has its place.
+  // Asks running requests to yield to waiting ones that take much less.
   void AskToYield() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  // What has the place that this needs, and has to make way for it; null if nothing has.
+  // Returns the running request that has to yield to this one; null if none has to.
   Pending* InTheWayOf(const Pending& waiting) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void OnSaved(Worker* worker, Pending* pending, const worker::v1::AnalysisSaved& saved)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  // A worker with room for it; null if there is none.
+  // Returns a worker with room for the request; null if there is none.
   Worker* FindIdle(const Pending& next, Session* session) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   Pending* Find(absl::string_view id) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // Takes the request out and tells who asked; its worker is told to stop.

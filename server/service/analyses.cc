@@ -240,7 +240,7 @@ storage::NewAnalysis ToRecord(const rpc::View& view, const Asked& asked, const M
   return analysis;
 }
 
-// What it takes, its time as in the estimates of experiments.
+// Sets the cost of an analysis; its time is found as in the estimates of experiments.
 absl::Status AddCost(const rpc::View& view, const Asked& asked, v1::AnalysisCost* to) {
   to->set_forwards(asked.cost.forwards);
   to->set_state_bytes(asked.cost.state_bytes);
@@ -258,7 +258,7 @@ absl::Status AddCost(const rpc::View& view, const Asked& asked, v1::AnalysisCost
   return added;
 }
 
-// Whether the label is refused, which a dry run says as a problem.
+// Returns true if the label is refused, which a dry run reports as a problem.
 bool IsOfLabel(const absl::Status& status) {
   return absl::IsAlreadyExists(status) || absl::IsPermissionDenied(status);
 }
@@ -320,9 +320,9 @@ absl::Status List(const Backend& backend, const rpc::View& view,
   return absl::OkStatus();
 }
 
-// The analysis that a caller may change: no one's but its owner's, unless they are an admin, and
-// not while an experiment of another user asks for it: any such experiment, or only one that is
-// ACTIVE.
+// Finds an analysis that the caller may change: the caller must be its owner or an admin. Nobody
+// but an admin may change it while an experiment of another user asks for it: any experiment, or an
+// ACTIVE one only.
 enum class Askers { kAny, kActive };
 absl::StatusOr<storage::AnalysisRecord> FindToChange(const Backend& backend,
                                                      const storage::Caller& caller,

@@ -12,7 +12,7 @@
 namespace ablate::service {
 namespace {
 
-// Whether an entry of the experiment's file is this analysis, as far as a label tells.
+// Returns true if an entry of the experiment's file has this analysis' signature.
 absl::StatusOr<bool> IsSame(storage::Store* store, const storage::ExperimentRecord& experiment,
                             const spec::AskedAnalysis& entry, const v1::Analysis& analysis) {
   // The file names data sets as its owner sees them.

@@ -101,7 +101,7 @@ google::protobuf::Duration ToDuration(absl::Duration time) {
 
 namespace {
 
-// Of what a worker or a damaged file says, which may be out of a message's range.
+// Clamps a time that comes from a worker or a damaged file to the range that a message can have.
 google::protobuf::Duration DeviceTime(storage::Micros time) {
   return ToDuration(
       absl::Microseconds(std::clamp<storage::Micros>(time, 0, storage::kMaxDeviceTime)));

@@ -16,7 +16,7 @@
 namespace ablate::service {
 namespace {
 
-// What a comparison will be given, with one seed's cells, none of which has ended.
+// Makes the input of the experiment's comparison, with the unfinished cells of one seed.
 report::ComparisonInput InputOf(const spec::Resolution& resolution) {
   report::ComparisonInput input;
   input.key = results::PrimaryMetric(resolution.spec);

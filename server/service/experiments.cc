@@ -94,8 +94,8 @@ absl::StatusOr<std::string> FindToChange(const Backend& backend, const storage::
   return id;
 }
 
-// Waits, for a moment, until what workers train of it is saved, so that runs which are queued again
-// go on from where they are now. Not where too many wait, who hold the threads that answer.
+// Waits for a moment until workers have saved the experiment's runs, so that runs which are queued
+// again continue from where they are now. Doesn't wait if too many calls do: they hold the threads.
 absl::Status SaveRuns(Backend* backend, const std::string& experiment) {
   auto runs = backend->store->LeasedOnlyBy(experiment);
   if (!runs.ok() || runs->empty()) return runs.status();

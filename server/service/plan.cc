@@ -208,7 +208,7 @@ size_t ChoicesOf(const spec::Resolution& resolution) {
   return choices.size();
 }
 
-// Those of the runs that are reused and that are DONE, by signature.
+// Counts the DONE analyses of the runs that are reused, by signature.
 absl::StatusOr<std::map<std::string, uint64_t>> StoredAnalyses(storage::Store* store,
                                                                const Plan& plan) {
   std::vector<std::string> runs;
@@ -218,7 +218,7 @@ absl::StatusOr<std::map<std::string, uint64_t>> StoredAnalyses(storage::Store* s
   return store->CountDoneAnalyses(runs);
 }
 
-// Counts all of them, and adds what those take that are not stored. `private_to` is as PrivateTo's.
+// Counts all analyses, and adds the cost of those that are not stored. `private_to` is PrivateTo's.
 absl::Status AddAnalyses(const rpc::View& view, const std::string& private_to, Plan* plan) {
   const std::vector<spec::AskedAnalysis> asked = spec::AskedAnalyses(plan->resolution.spec);
   if (asked.empty()) return absl::OkStatus();

@@ -49,7 +49,7 @@ struct Backend {
   AnalysisPlanner* planner = nullptr;
   rpc::LiveStreams watches{"watches", rpc::kMaxWatches};
   rpc::LiveStreams analysis_watches{"watches of analyses", rpc::kMaxWatches};
-  // Apart, so that clients that don't read their exports leave room for what others read.
+  // Limited apart from each other, so that unread exports leave room for other reads.
   rpc::LiveStreams exports{"exports", rpc::kMaxReads, rpc::kMaxTransferTime};
   rpc::LiveStreams downloads{"downloads", rpc::kMaxReads, rpc::kMaxTransferTime};
   rpc::LiveStreams queries{"queries", rpc::kMaxReads, rpc::kMaxTransferTime};

@@ -1,4 +1,4 @@
-// What an analysis takes before it is made, guessed from what its kind computes.
+// Guesses how long an analysis takes from the operations that its kind computes.
 #ifndef ABLATE_SERVER_SPEC_ANALYSIS_TIME_H_
 #define ABLATE_SERVER_SPEC_ANALYSIS_TIME_H_
 

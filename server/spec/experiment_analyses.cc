@@ -172,7 +172,7 @@ std::vector<uint32_t> StepsTogether(const AskedAnalysis& asked,
   return steps;
 }
 
-// What can't be asked of a setting's model; if nothing, what it takes.
+// Returns why the analysis can't be asked of a setting's model. If it can, sets its cost.
 Problems ProblemsOf(const AskedAnalysis& asked, const engine::AnalysisOptions& options,
                     const AnalyzedSetting& setting, engine::AnalysisCost* cost) {
   Problems found;

@@ -57,7 +57,7 @@ struct GroupTime {
   double largest = 0;  // of one
 };
 
-// What one analysis of an entry takes.
+// The cost of one analysis of an entry.
 struct EntryCost {
   std::map<std::string, GroupTime> times;  // by AnalysisTime's group
   uint64_t array_bytes = 0;                // of the setting where it is most

@@ -37,7 +37,7 @@ class Resolver {
   Resolution Run(const Overrides& overrides) {
     CheckWellFormed(resolution_.spec, &problems_);
     const bool well_formed = problems_.empty();
-    // What is wrong here says nothing of the cells, which are looked at all the same.
+    // These problems are not about cells, so cells are checked whatever is found here.
     Problems apart;
     CheckExperiment(resolution_.spec, &apart);
     CheckAnalyses(resolution_.spec, &apart);

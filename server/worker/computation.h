@@ -25,8 +25,8 @@ struct ComputationPace {
   absl::Duration say_every = absl::Milliseconds(200);  // how far it is
   // How often its state is saved, but so that saving takes a twentieth of the time at most.
   absl::Duration save_every = absl::Seconds(30);
-  // A state's bytes that are written, and read again where it goes on, in a second, about. Between
-  // two saves it computes for twenty times as long as that takes, also if it is asked to yield.
+  // About how many of a state's bytes are written, and later read again, in a second. Between two
+  // saves it computes for twenty times as long as that takes, also if it is asked to yield.
   double moved_per_second = 5e7;
 };
 

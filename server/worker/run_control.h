@@ -1,5 +1,5 @@
-// What others may ask of a run while a lane trains it: save its state, end at the next step
-// boundary, or be forgotten.
+// Passes requests to a run while a lane trains it: to save its state, to end at the next step
+// boundary, or to be forgotten.
 #ifndef ABLATE_SERVER_WORKER_RUN_CONTROL_H_
 #define ABLATE_SERVER_WORKER_RUN_CONTROL_H_
 
@@ -27,7 +27,7 @@ class RunControl {
   void Abandon();
   // Asks for the run's state after the piece of training at hand.
   void Save() { save_ = true; }
-  // Whether Save was called since the last call of this.
+  // Returns true if Save was called since the last call of this.
   bool TakeSave() { return save_.exchange(false); }
   // True after Halt or Abandon.
   const std::atomic<bool>& stop() const { return stop_; }

@@ -166,7 +166,7 @@ void QueueAgain(Transaction& t, const AnalysisRow& analysis) {
       .Run();
 }
 
-// Whether there is nothing to make: it is on its way, or DONE and its arrays are there.
+// Returns true if it is on its way, or is DONE and still has its arrays: nothing is to be made.
 bool IsThere(Blobs* blobs, const AnalysisRow& analysis) {
   if (analysis.state != AnalysisState::kDone) return IsOpen(analysis);
   return analysis.artifact.empty() || blobs == nullptr ||

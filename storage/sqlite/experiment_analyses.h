@@ -17,7 +17,7 @@ namespace ablate::storage {
 absl::Status LinkAnalysis(Transaction& t, const NewAnalysis& asked, int64_t analysis);
 // Whether it has asked for it before.
 bool IsLinked(Connection& db, const NewAnalysis& asked, int64_t analysis);
-// Whether some experiment's spec asks for it.
+// Returns true if some experiment's spec asks for it.
 bool IsAskedFor(Connection& db, int64_t analysis);
 // The analysis has ended, or its row is gone: experiments that waited for nothing else end.
 void SettleAskers(Transaction& t, int64_t analysis);

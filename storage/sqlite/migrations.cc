@@ -379,7 +379,7 @@ CREATE TABLE shares (
 ) STRICT, WITHOUT ROWID;
 )sql";
 
-// What analyses took, by which later ones are estimated.
+// Adds times of analyses, by which later ones are estimated.
 constexpr char kVersion14[] = R"sql(
 ALTER TABLE analyses ADD COLUMN time_group TEXT NOT NULL DEFAULT '';
 ALTER TABLE analyses ADD COLUMN guessed_time REAL NOT NULL DEFAULT 0;  -- in microseconds

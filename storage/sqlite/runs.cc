@@ -82,7 +82,7 @@ void ReadProvenance(const RunRow& row, RunRecord* record) {
   record->end_time = row.end_time;
 }
 
-// Whether it is queued or training and an active experiment of the owner has it.
+// Returns true if it is queued or training and an active experiment of the owner has it.
 bool CountsFor(Connection& db, absl::string_view owner, int64_t run) {
   return Statement(db,
                    "SELECT 1 FROM cells JOIN experiments ON experiments.id = cells.experiment "

@@ -39,7 +39,7 @@ inline constexpr const char* kDetails = "details";
 absl::Status NotFound(const std::string& message, const std::string& reason);
 
 struct Answers {
-  // What GetExperiment says as kNewestOf; empty: nothing.
+  // The value of kNewestOf in GetExperiment's answer; empty: it has none.
   std::string newest_of;
   Answer<v1::CreateExperimentRequest, v1::CreateExperimentResponse> create;
   Answer<v1::GetExperimentRequest, v1::Experiment> get;

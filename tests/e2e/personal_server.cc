@@ -91,7 +91,7 @@ Output RunProgram(const std::vector<std::string>& command, const std::string& in
                                    0600);
   posix_spawn_file_actions_addopen(&actions, 2, (folder + "/err").c_str(), O_WRONLY | O_CREAT,
                                    0600);
-  // Where experiments on standard input find their data sets: files elsewhere would be refused.
+  // Experiments on standard input may read data sets from this folder only.
   posix_spawn_file_actions_addchdir_np(&actions, ABLATE_SOURCE);
   std::vector<std::string> arguments = command;
   std::vector<std::string> variables = Environment(environment);

@@ -23,7 +23,7 @@ size_t Count(const std::string& text, const std::string& what) {
   return count;
 }
 
-// What stands between two texts.
+// Returns the text between two others.
 std::string Between(const std::string& text, const std::string& before, const std::string& after) {
   const size_t begin = text.find(before);
   EXPECT_NE(begin, std::string::npos) << before;

@@ -1,4 +1,4 @@
-// A setting's first parameters, and both backends with them.
+// Makes both backends of a setting, with the same random parameters.
 #ifndef ABLATE_TESTS_NATIVE_START_H_
 #define ABLATE_TESTS_NATIVE_START_H_
 

@@ -1,4 +1,4 @@
-// Where a home's sockets are, and how their addresses are written.
+// SocketInRunFolder and SocketAddress: the paths of a home's sockets, and their addresses.
 #include "process/socket_path.h"
 
 #include <gtest/gtest.h>

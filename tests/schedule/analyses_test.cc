@@ -507,7 +507,7 @@ TEST_F(ComputationsTest, SamplesComeBetweenAndBeforeThoseThatWait) {
   EXPECT_EQ(Given(analyst).back(), waiting->id);
 }
 
-// Of a worker with lanes enough.
+// The following workers have a lane for each class.
 TEST_F(ComputationsTest, SamplesAndAShortOneAndALongOneAreMadeSideBySide) {
   const Peer analyst = Attach(AnalystsHello("a", 3));
   const double work = 10 * AnalysisLimits().short_work;

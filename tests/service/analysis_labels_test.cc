@@ -1,5 +1,5 @@
-// Whose experiments' metrics the numbers of an analysis become on a shared server, and who may
-// cancel or remove it.
+// Labels on a shared server: which experiments get an analysis' numbers as metrics, and who may
+// cancel or remove the analysis.
 #include <google/protobuf/text_format.h>
 
 #include <string>
@@ -29,7 +29,7 @@ class AnalysisLabelsTest : public SharingTest {
     EXPECT_TRUE(made.ok()) << made.error_message();
     return response.experiment().name();
   }
-  // Of the experiment's first cell.
+  // Asks about the experiment's first cell.
   v1::CreateAnalysisRequest Request(const std::string& experiment, const std::string& text) {
     v1::CreateAnalysisRequest request;
     EXPECT_TRUE(google::protobuf::TextFormat::ParseFromString(text, &request)) << text;

@@ -1,4 +1,4 @@
-// What seeds are too few for, before anything is trained.
+// UndecidableNote: comparisons that have too few seeds, found before anything is trained.
 #include "server/service/decidable.h"
 
 #include <gtest/gtest.h>

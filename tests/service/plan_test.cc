@@ -129,7 +129,7 @@ spec::EntryCost EntryOf(double mean, double largest) {
   entry.times["hessian/torch"] = {mean, largest};
   return entry;
 }
-// That so many were made, guessed at 1 second each, in so many seconds each.
+// Pretends that so many were made, each guessed at 1 second, in so many seconds each.
 FindTimes Made(uint64_t analyses, double seconds) {
   return [=](absl::string_view) {
     const auto count = static_cast<double>(analyses);

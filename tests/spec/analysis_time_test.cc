@@ -61,8 +61,8 @@ TEST(AnalysisTimeTest, GrowsWithWhatIsComputed) {
             4 * Guess(engine::SpectrumOptions(), config).micros);
 }
 
-// Where the loss reads the last position alone most of a block is computed there alone; what comes
-// to a site is computed everywhere.
+// If the loss reads the last position only, most of the last block is computed there only. Values
+// at sites are computed everywhere.
 TEST(AnalysisTimeTest, CountsThePositionsThatArePassed) {
   const engine::RunConfig all = ConfigOf(), last = ConfigOf(engine::LossPositions::kLast);
   EXPECT_LT(Guess(engine::LossLandscapeOptions(), last).micros,

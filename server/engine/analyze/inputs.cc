@@ -266,7 +266,7 @@ std::vector<TokenBatch> SplitRows(const std::vector<TokenBatch>& batches) {
 }
 
 uint64_t PieceTokens(const AnalysisKind& kind, double parameters) {
-  // Of a token: a multiplication and an addition by each parameter in each pass.
+  // A pass multiplies and adds once for each token and parameter.
   const double flops = 2 * kind.piece_forwards * parameters;
   const double fitting = kPieceFlops / std::max(flops, 1.0);
   return static_cast<uint64_t>(std::clamp(fitting, 1.0, static_cast<double>(kPieceTokens)));

@@ -23,8 +23,8 @@ inline constexpr uint64_t kPieceTokens = 2048;
 inline constexpr double kPieceFlops = 4e9;
 
 struct SequencesRead {
-  // In parts that a piece may take, none of them padded; or in batches as training has them, which
-  // are (ReadsTrainingBatches). Empty where there are problems.
+  // Unpadded parts that a piece may take or, if ReadsTrainingBatches, padded batches as in
+  // training. Empty if there are problems.
   std::vector<TokenBatch> batches;
   std::vector<OptionProblem> problems;  // fields as in requests: inputs.prompt, subjects[1]
 };

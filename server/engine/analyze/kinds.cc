@@ -285,7 +285,7 @@ AnalysisCost HessianCost(const AnalysisOptions& options, const RunConfig& config
   // Each step of a run is made orthogonal to all before it, twice.
   const double orthogonal = 4.0 * static_cast<double>(steps * parameters) * hessian.iterations;
   return {kGradient + kProduct * static_cast<double>(steps + hessian.trace_samples),
-          basis + 8 * parameters + sums, sums + 16 * 1001 + 32 * uint64_t{hessian.top},
+          basis + 8 * parameters + sums, sums + uint64_t{16} * 1001 + 32 * uint64_t{hessian.top},
           AnalysisPass::kScored, orthogonal};
 }
 
@@ -364,8 +364,8 @@ AnalysisCost AttentionCost(const AnalysisOptions& options, const RunConfig& conf
   if (!Of<AttentionOptions>(options).maps.empty()) {
     maps = 8 * (layers * (heads + 1) + 1) * Squared(std::min(tokens, kMostMappedTokens));
   }
-  // A weight's logarithm by head, and three of its share without and three with the first token by
-  // pair of heads.
+  // Logarithms of a weight: one for each head, and six for each pair of heads, three of its share
+  // with the first token and three without.
   const double logarithms = static_cast<double>(tokens * layers * heads * (3 * heads - 2));
   return {1, sums + maps, sums + maps, AnalysisPass::kEverywhere,
           10 * logarithms * config.model.context};

@@ -60,8 +60,8 @@ namespace ablate::engine::native {
 
 namespace {
 
-// The targets that ATEN_CPU_CAPABILITY leaves: it bounds LibTorch's, and one bound for both keeps
-// the two trainers on the same instructions. LibTorch warns of a name that it doesn't know.
+// Returns the targets that ATEN_CPU_CAPABILITY allows. The variable bounds LibTorch's instructions,
+// and so keeps the two trainers on the same ones. LibTorch warns of a name that it doesn't know.
 int64_t AllowedTargets() {
   const char* variable = std::getenv("ATEN_CPU_CAPABILITY");
   const std::string_view capability = variable == nullptr ? "" : variable;

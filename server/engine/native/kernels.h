@@ -312,11 +312,11 @@ struct Kernels {
   double (*squared_norm)(const float* x, int64_t n);
 };
 
-// For the best instruction set of this machine that the environment variable ATEN_CPU_CAPABILITY
-// (default, avx2, avx512) allows when it is first asked for.
+// Returns the kernels for the best instruction set of this machine that the environment variable
+// ATEN_CPU_CAPABILITY (default, avx2, avx512) allows at the first call.
 const Kernels& BestKernels();
 
-// For every one that this machine has and ATEN_CPU_CAPABILITY allows, best first.
+// Returns those for each set that this machine has and ATEN_CPU_CAPABILITY allows, best first.
 std::vector<const Kernels*> AllKernels();
 
 }  // namespace ablate::engine::native

@@ -48,7 +48,7 @@ void PutDirection(const Comparison& comparison, const ComparisonRow& row, Headli
     headline->lead = Capitalized(
         absl::StrCat(hedge, DirectionName(headline->decision.toward, comparison.better), ":"));
     headline->rest = DivergedText(row, BaselineLabel(comparison, row));
-    // Where no pair converged the counts of divergences say it all.
+    // If no pair converged, there is no difference beside the counts of divergences.
     if (row.difference.mean.defined()) {
       headline->rest =
           Together({headline->rest, agreeing,

@@ -93,7 +93,7 @@ std::vector<std::string> CharactersOf(const Input& input, size_t tokens) {
   return characters.size() == tokens ? characters : std::vector<std::string>();
 }
 
-// What the cells of an axis are called: characters, or numbers.
+// Names the cells of an axis: by characters, or by numbers.
 std::vector<std::string> CellNames(const Input& input, size_t cells) {
   std::vector<std::string> names;
   if (!IsCka(input)) names = CharactersOf(input, cells);

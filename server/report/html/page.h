@@ -102,7 +102,7 @@ struct Provenance {
   double device_seconds = 0;  // of all its cells
   std::string spec_yaml;      // the experiment file with all that --set and --seeds changed; lines
   std::string spec_file;      // its name in `submit_command`
-  // What makes the experiment and its page again, elsewhere too, from the spec alone.
+  // Commands that make the experiment and its page again from the spec alone, on any server.
   std::string submit_command, report_command;
 };
 

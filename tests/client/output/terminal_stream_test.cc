@@ -1,4 +1,4 @@
-// What reaches a terminal of the texts that are written to it.
+// TerminalStream: which characters of a text reach the terminal.
 #include "client/output/terminal_stream.h"
 
 #include <sstream>

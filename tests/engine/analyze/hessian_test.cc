@@ -245,7 +245,7 @@ TEST_F(HessianTest, DoesNotNoticeWhereItIsCut) {
   ExpectSameBitsWhereverItIsCut({HessianOptions{1, 30, 1, 1}, {TinySubject()}, {1000, ""}});
 }
 
-// Of the basis only the vectors made so far are saved, and none for the trace.
+// Only the basis vectors made so far are saved, and none for the trace.
 TEST_F(HessianTest, SavesNoMoreOfItsBasisThanIsNeeded) {
   const HessianOptions options{1, 30, 3, 1};
   const auto analysis = MakeAnalysis({options, {ModelM()}, {1000, ""}});
