@@ -1,5 +1,4 @@
 // `ablate submit FILE`: create an experiment, or say what it would be.
-#include <algorithm>
 #include <memory>
 #include <string>
 #include <utility>
@@ -23,37 +22,46 @@ int ReportProblems(const Context& context, const std::string& file,
   return kFailure;
 }
 
-// Data sets that can't be read do not hide what the server finds elsewhere in the file.
-int ReportDataAndTheRest(Connection* connection, const Context& context,
-                         const Submission& submission, v1::CreateExperimentRequest request) {
+// What a dry run of the request finds.
+absl::StatusOr<v1::CreateExperimentResponse> Check(Connection* connection,
+                                                   v1::CreateExperimentRequest request) {
   request.set_validate_only(true);
   request.clear_request_id();
-  std::vector<Diagnostic> problems = submission.file.problems;
-  const auto checked = connection->CreateExperiment(request);
+  return connection->CreateExperiment(request);
+}
+
+// Own problems do not hide what the server finds elsewhere in the file.
+int ReportAll(const Context& context, const Submission& submission,
+              const absl::StatusOr<v1::CreateExperimentResponse>& checked) {
+  const ExperimentFile& file = submission.file;
   if (checked.ok()) {
-    for (Diagnostic& problem : Locate(checked->problems(), submission)) {
-      const bool known =
-          std::any_of(submission.file.problems.begin(), submission.file.problems.end(),
-                      [&problem](const Diagnostic& one) {
-                        return one.position == problem.position && one.where == problem.where;
-                      });
-      if (!known) problems.push_back(std::move(problem));
-    }
-    SortByPosition(&problems);
+    return ReportProblems(context, file.name, Locate(checked->problems(), submission));
   }
-  return ReportProblems(context, submission.file.name, problems);
+  context.console.Note(absl::StrCat("the server could not be asked for further problems: ",
+                                    checked.status().message()));
+  return ReportProblems(context, file.name, file.problems);
 }
 
 // A refused request is asked again for all of its problems: an error carries only a few.
 int Explain(Connection* connection, const Context& context, const Submission& submission,
-            v1::CreateExperimentRequest request, const absl::Status& refusal) {
+            const v1::CreateExperimentRequest& request, const absl::Status& refusal) {
   if (!absl::IsInvalidArgument(refusal)) return Fail(context, refusal);
-  request.set_validate_only(true);
-  request.clear_request_id();
-  const absl::StatusOr<v1::CreateExperimentResponse> checked =
-      connection->CreateExperiment(request);
+  const auto checked = Check(connection, request);
   if (!checked.ok() || checked->problems().empty()) return Fail(context, refusal);
-  return ReportProblems(context, submission.file.name, Locate(checked->problems(), submission));
+  return ReportAll(context, submission, checked);
+}
+
+// For a file with problems of its own: nothing is uploaded.
+absl::StatusOr<v1::CreateExperimentResponse> AskForTheRest(const Context& context,
+                                                           const SubmitOptions& options,
+                                                           Submission* submission) {
+  const auto connection = Connect(context);
+  if (!connection.ok()) return connection.status();
+  const absl::Status found = FindDatasets(connection->get(), options, submission);
+  if (!found.ok()) return found;
+  v1::CreateExperimentRequest request = MakeRequest(*submission, options);
+  MarkUnread(submission->file, &request);
+  return Check(connection->get(), std::move(request));
 }
 
 int ShowDryRun(const Context& context, const SubmitOptions& options, const Submission& submission,
@@ -80,6 +88,7 @@ int Show(const Context& context, const SubmitOptions& options, const Submission&
   } else {
     *context.console.out << Headline(response) << std::endl;
   }
+  if (code != kSuccess) return code;  // what is noted of a plan with problems may change with them
   for (const std::string& note : response.notes()) context.console.Note(note);
   const std::string evaluation = EvaluationText(response);
   if (!evaluation.empty()) context.console.Note(evaluation);
@@ -101,14 +110,18 @@ int Submit(const SubmitOptions& options, const Context& context) {
     return kUsage;
   }
   const ExperimentFile& file = submission->file;
-  if (!file.problems.empty()) return ReportProblems(context, file.name, file.problems);
+  if (!file.readable) return ReportProblems(context, file.name, file.problems);
+  if (!file.problems.empty()) {
+    const auto checked = AskForTheRest(context, options, &*submission);
+    return ReportAll(context, *submission, checked);
+  }
   const auto connection = Connect(context);
   if (!connection.ok()) return FailSettings(context, connection.status());
   const absl::Status uploaded = UploadDatasets(connection->get(), context, options, &*submission);
   if (!uploaded.ok()) return Fail(context, uploaded);
   const v1::CreateExperimentRequest request = MakeRequest(*submission, options);
   if (!file.problems.empty()) {
-    return ReportDataAndTheRest(connection->get(), context, *submission, request);
+    return ReportAll(context, *submission, Check(connection->get(), request));
   }
   const auto response = (*connection)->CreateExperiment(request);
   if (!response.ok()) {

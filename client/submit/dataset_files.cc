@@ -64,10 +64,13 @@ absl::StatusOr<std::string> NextChunk(std::ifstream* in, const std::string& path
   return chunk;
 }
 
-absl::StatusOr<std::string> Hash(std::ifstream* in, const std::string& path) {
+absl::StatusOr<std::string> Hash(const std::string& path) {
+  if (const absl::Status status = CheckFile(path); !status.ok()) return status;
+  std::ifstream in(path, std::ios::binary);
+  if (!in) return absl::PermissionDeniedError(absl::StrCat(path, " can't be read"));
   storage::Sha256 hash;
   while (true) {
-    const absl::StatusOr<std::string> chunk = NextChunk(in, path);
+    const absl::StatusOr<std::string> chunk = NextChunk(&in, path);
     if (!chunk.ok()) return chunk.status();
     if (chunk->empty()) return hash.Hex();
     hash.Add(*chunk);
@@ -232,12 +235,8 @@ std::string DisplayName(const std::string& path) {
 
 absl::StatusOr<Upload> UploadFile(Connection* connection, const std::string& path,
                                   Audience audience, const BeforeUpload& before_upload) {
-  if (const absl::Status status = CheckFile(path); !status.ok()) return status;
-  std::ifstream in(path, std::ios::binary);
-  if (!in) return absl::PermissionDeniedError(absl::StrCat(path, " can't be read"));
-  const absl::StatusOr<std::string> sha256 = Hash(&in, path);
+  const absl::StatusOr<std::string> sha256 = Hash(path);
   if (!sha256.ok()) return sha256.status();
-
   absl::StatusOr<v1::Dataset> dataset = FindUploaded(connection, *sha256, audience);
   if (dataset.ok() && !dataset->damaged()) return Upload{*std::move(dataset), false};
   if (!dataset.ok() && !absl::IsNotFound(dataset.status())) return dataset.status();
@@ -247,7 +246,7 @@ absl::StatusOr<Upload> UploadFile(Connection* connection, const std::string& pat
   first.set_sha256(*sha256);
   // One that is damaged is mended.
   first.set_private_(dataset.ok() ? dataset->private_() : audience == Audience::kOurselves);
-  in.clear();
+  std::ifstream in(path, std::ios::binary);
   if (before_upload) {
     before_upload(static_cast<uint64_t>(in.seekg(0, std::ios::end).tellg()), first.private_());
   }
@@ -258,6 +257,16 @@ absl::StatusOr<Upload> UploadFile(Connection* connection, const std::string& pat
                         absl::StrCat(path, ": ", dataset.status().message()));
   }
   return Upload{*std::move(dataset), true};
+}
+
+absl::StatusOr<std::string> FindFile(Connection* connection, const std::string& path,
+                                     Audience audience) {
+  const absl::StatusOr<std::string> sha256 = Hash(path);
+  if (!sha256.ok()) return sha256.status();
+  const absl::StatusOr<v1::Dataset> dataset = FindUploaded(connection, *sha256, audience);
+  if (dataset.ok() && !dataset->damaged()) return dataset->name();
+  if (!dataset.ok() && !absl::IsNotFound(dataset.status())) return dataset.status();
+  return std::string();
 }
 
 bool IsPath(const std::string& dataset) {
@@ -300,10 +309,13 @@ absl::Status ReplaceDatasetPaths(
   };
   for (const DatasetPath& place : FindDatasetPaths(&file->spec, overrides)) {
     const absl::StatusOr<std::string> name = name_of(place);
-    if (name.ok()) {
+    if (name.ok() && !name->empty()) {
       *place.name = place.is_label ? Id(*name) : *name;
       continue;
     }
+    file->unread.push_back(ParseFieldPath(
+        place.from_command_line ? absl::StrCat("overrides.", place.field) : place.field));
+    if (name.ok()) continue;
     if (!IsAboutFile(name.status())) return name.status();
     const std::string message(name.status().message());
     if (place.from_command_line) {

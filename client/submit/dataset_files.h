@@ -38,6 +38,11 @@ using BeforeUpload = std::function<void(uint64_t bytes, bool is_private)>;
 absl::StatusOr<Upload> UploadFile(Connection* connection, const std::string& path,
                                   Audience audience, const BeforeUpload& before_upload = nullptr);
 
+// The name of the data set that UploadFile would take as it is; empty if it would send the file.
+// Errors as UploadFile's.
+absl::StatusOr<std::string> FindFile(Connection* connection, const std::string& path,
+                                     Audience audience);
+
 // The name that the server shows for a file: letters, digits and . _ -, first a letter or digit, at
 // most 100 characters, of which 33 before the last dot: its end, if it has more.
 std::string DisplayName(const std::string& path);
@@ -61,7 +66,8 @@ std::vector<DatasetPath> FindDatasetPaths(v1::ExperimentSpec* spec, Overrides* o
 // named several times are uploaded once. An experiment file may come from a stranger, so a path in
 // it that leads out of its folder, links followed, or to a hidden file is a problem, unless one of
 // `allowed`, files or folders named on the command line, holds it. Problems stand at the place that
-// names the file. An error is one that is not about a file, such as UNAVAILABLE.
+// names the file. Where there is one, and where `upload` makes nothing of a path, the place is
+// unread. An error is one that is not about a file, such as UNAVAILABLE.
 absl::Status ReplaceDatasetPaths(
     ExperimentFile* file, Overrides* overrides, const std::vector<std::string>& allowed,
     const std::function<absl::StatusOr<std::string>(const std::string& path)>& upload);

@@ -126,6 +126,7 @@ bool ParseJsonNumber(absl::string_view text, double* number) {
 
 void TreeBuilder::Problem(Position position, std::string message) {
   document_->problems.push_back({position, std::move(message), ""});
+  document_->unread.push_back(path_);
 }
 
 bool TreeBuilder::ExpectsKey() const {

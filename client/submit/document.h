@@ -18,6 +18,7 @@ struct Document {
   google::protobuf::Value root;
   SourceMap positions;
   std::vector<Diagnostic> problems;
+  std::vector<FieldPath> unread;  // fields, or those around them, that the problems are about
   bool syntax_error = false;
 };
 

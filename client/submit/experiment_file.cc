@@ -47,6 +47,7 @@ void Report(std::vector<reflect::FieldProblem> problems, ExperimentFile* file) {
 void Convert(Document document, ExperimentFile* file) {
   file->positions = std::move(document.positions);
   file->problems = std::move(document.problems);
+  file->unread = std::move(document.unread);
   if (document.syntax_error) return;
   if (document.root.kind_case() != Value::kStructValue) {
     const bool empty = document.root.kind_case() == Value::kNullValue ||
@@ -59,7 +60,11 @@ void Convert(Document document, ExperimentFile* file) {
   }
   std::vector<reflect::FieldProblem> problems;
   reflect::FromValue(document.root, "", &file->spec, &problems);
+  for (const reflect::FieldProblem& problem : problems) {
+    file->unread.push_back(ParseFieldPath(problem.field));
+  }
   Report(std::move(problems), file);
+  file->readable = true;
 }
 
 void Parse(const SourceText& source, Format format, ExperimentFile* file) {
@@ -119,9 +124,10 @@ std::vector<reflect::FieldProblem> CheckAxes(const v1::ExperimentSpec& spec) {
 // A message that nests too deeply can be sent but not received.
 void CheckDepth(ExperimentFile* file) {
   v1::ExperimentSpec received;
-  if (!received.ParseFromString(file->spec.SerializeAsString())) {
-    file->problems.push_back({{}, "nested deeper than a request can carry", ""});
-  }
+  if (received.ParseFromString(file->spec.SerializeAsString())) return;
+  file->readable = false;
+  if (!file->problems.empty()) return;
+  file->problems.push_back({{}, "nested deeper than a request can carry", ""});
 }
 
 constexpr uint32_t kMaxSeeds = 10'000;
@@ -192,7 +198,7 @@ ExperimentFile LoadExperimentFile(const std::string& path, std::istream& in) {
   const Format format = FormatOf(path, *text);
   Parse(SourceText(*std::move(text)), format, &file);
   Report(CheckAxes(file.spec), &file);
-  if (file.problems.empty()) CheckDepth(&file);
+  CheckDepth(&file);
   SortByPosition(&file.problems);
   return file;
 }

@@ -17,11 +17,14 @@
 namespace ablate::client {
 
 struct ExperimentFile {
-  std::string name;    // as messages show it: the path as given, or <stdin>
-  std::string folder;  // that data sets are relative to; empty is the working directory
-  v1::ExperimentSpec spec;
+  std::string name;         // as messages show it: the path as given, or <stdin>
+  std::string folder;       // that data sets are relative to; empty is the working directory
+  v1::ExperimentSpec spec;  // what could be read
   SourceMap positions;
-  std::vector<Diagnostic> problems;  // in the file's order; if any, spec is not to be used
+  std::vector<Diagnostic> problems;  // in the file's order
+  // Fields that `spec` lacks, or has in part, because of problems; lists as a whole.
+  std::vector<FieldPath> unread;
+  bool readable = false;  // a server may be asked about `spec`; else problems say why not
 };
 
 // Reads `path` by its ending (.yaml .yml .json), or `in` if `path` is "-": YAML,

@@ -177,6 +177,8 @@ FieldPath ParseFieldPath(absl::string_view text) {
 
 void SourceMap::Add(const FieldPath& path, Position position) { positions_[Key(path)] = position; }
 
+bool SourceMap::Has(const FieldPath& path) const { return positions_.count(Key(path)) > 0; }
+
 Position SourceMap::Find(absl::string_view field) const {
   for (FieldPath path = ParseFieldPath(field); !path.empty(); path.pop_back()) {
     const auto found = positions_.find(Key(path));

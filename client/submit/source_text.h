@@ -88,6 +88,7 @@ FieldPath ParseFieldPath(absl::string_view text);
 class SourceMap {
  public:
   void Add(const FieldPath& path, Position position);
+  bool Has(const FieldPath& path) const;
   // Where the field is written, else the nearest field around it; line 0 if there is none.
   Position Find(absl::string_view field) const;
 

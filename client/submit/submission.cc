@@ -1,15 +1,22 @@
 #include "client/submit/submission.h"
 
+#include <algorithm>
 #include <cstdint>
 #include <random>
 #include <utility>
 
+#include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "absl/strings/str_join.h"
+#include "absl/strings/str_split.h"
 #include "absl/strings/strip.h"
 #include "client/names.h"
 #include "client/output/format.h"
 #include "client/submit/dataset_files.h"
+#include "google/protobuf/descriptor.h"
+#include "google/protobuf/struct.pb.h"
+#include "proto/reflect/text.h"
 
 namespace ablate::client {
 namespace {
@@ -46,6 +53,60 @@ Origin OriginOf(absl::string_view field, const Submission& submission) {
   return {};
 }
 
+Audience AudienceOf(const SubmitOptions& options) {
+  return options.is_private ? Audience::kOurselves : Audience::kEverybodyUnlessPrivate;
+}
+
+// Splits a map's key that is a dotted path into its parts, too.
+FieldPath Parts(const FieldPath& path) {
+  return absl::StrSplit(absl::StrJoin(path, "."), '.', absl::SkipEmpty());
+}
+
+bool IsIndex(const std::string& part) {
+  return std::all_of(part.begin(), part.end(), absl::ascii_isdigit);
+}
+
+// Returns true if the path ends in an item of a list of messages: those that can't be read keep
+// their places, and other items move up.
+bool KeepsItsPlace(const FieldPath& path) {
+  const google::protobuf::Descriptor* type = v1::ExperimentSpec::descriptor();
+  for (const std::string& part : path) {
+    if (IsIndex(part)) continue;
+    const auto* field = type == nullptr ? nullptr : type->FindFieldByName(part);
+    type = field == nullptr ? nullptr : field->message_type();
+  }
+  return type != nullptr && type != google::protobuf::Value::descriptor();
+}
+
+// Returns the unread fields in parts; lists whose items move up as a whole.
+std::vector<FieldPath> Unread(const ExperimentFile& file) {
+  std::vector<FieldPath> unread;
+  for (const FieldPath& path : file.unread) {
+    FieldPath parts = Parts(path);
+    while (!parts.empty() && IsIndex(parts.back()) && !KeepsItsPlace(parts)) parts.pop_back();
+    if (!parts.empty()) unread.push_back(std::move(parts));
+  }
+  return unread;
+}
+
+// Returns true if a problem of `field` may follow from `unread` being unread. A misspelt field may
+// be meant for one that the file does not have.
+bool FollowsFrom(const FieldPath& field, const FieldPath& unread, const SourceMap& written) {
+  if (field.empty()) return false;
+  const size_t last = unread.size() - 1, common = std::min(field.size(), last);
+  if (!std::equal(field.begin(), field.begin() + common, unread.begin())) return false;
+  if (field.size() <= last || field[last] == unread[last]) return true;
+  return !IsIndex(unread[last]) && !reflect::Nearest(unread[last], {field[last]}).empty() &&
+         !written.Has({field.begin(), field.begin() + last + 1});
+}
+
+bool IsKnown(const Diagnostic& problem, const std::vector<Diagnostic>& known) {
+  return std::any_of(known.begin(), known.end(), [&problem](const Diagnostic& one) {
+    return one.position == problem.position && one.where == problem.where &&
+           one.message == problem.message;
+  });
+}
+
 }  // namespace
 
 absl::StatusOr<Submission> ReadSubmission(const SubmitOptions& options, std::istream& in) {
@@ -69,16 +130,21 @@ absl::Status UploadDatasets(Connection* connection, const Context& context,
   return ReplaceDatasetPaths(
       &submission->file, &submission->overrides, options.data,
       [&](const std::string& path) -> absl::StatusOr<std::string> {
-        const absl::StatusOr<Upload> upload = UploadFile(
-            connection, path,
-            options.is_private ? Audience::kOurselves : Audience::kEverybodyUnlessPrivate,
-            [&](uint64_t bytes, bool is_private) {
+        const absl::StatusOr<Upload> upload =
+            UploadFile(connection, path, AudienceOf(options), [&](uint64_t bytes, bool is_private) {
               context.console.Note(absl::StrCat("uploading ", path, " (", Bytes(bytes), ") as a ",
                                                 is_private ? "private" : "public", " data set"));
             });
         if (!upload.ok()) return upload.status();
         return upload->dataset.name();
       });
+}
+
+absl::Status FindDatasets(Connection* connection, const SubmitOptions& options,
+                          Submission* submission) {
+  return ReplaceDatasetPaths(
+      &submission->file, &submission->overrides, options.data,
+      [&](const std::string& path) { return FindFile(connection, path, AudienceOf(options)); });
 }
 
 v1::CreateExperimentRequest MakeRequest(const Submission& submission,
@@ -95,17 +161,36 @@ v1::CreateExperimentRequest MakeRequest(const Submission& submission,
   return request;
 }
 
+void MarkUnread(const ExperimentFile& file, v1::CreateExperimentRequest* request) {
+  constexpr size_t kMaxOverrides = 100;
+  for (const FieldPath& path : Unread(file)) {
+    const bool in_base = path.size() > 1 && path[0] == "base";
+    if (!in_base || request->overrides().size() >= kMaxOverrides) continue;
+    // Nothing there if the command line gives it a value.
+    request->mutable_overrides()->insert(
+        {absl::StrJoin(path.begin() + 1, path.end(), "."), google::protobuf::Value()});
+  }
+}
+
 std::vector<Diagnostic> Locate(const google::protobuf::RepeatedPtrField<v1::Problem>& problems,
                                const Submission& submission) {
-  std::vector<Diagnostic> located;
+  std::vector<Diagnostic> located = submission.file.problems;
+  const std::vector<FieldPath> unread = Unread(submission.file);
   for (const v1::Problem& problem : problems) {
     absl::string_view field = problem.field();
     absl::ConsumePrefix(&field, "spec.");
+    const FieldPath parts = Parts(ParseFieldPath(field));
+    const bool follows = std::any_of(unread.begin(), unread.end(), [&](const FieldPath& path) {
+      return FollowsFrom(parts, path, submission.file.positions);
+    });
     const Origin origin = OriginOf(field, submission);
-    located.push_back(
-        {submission.file.positions.Find(field),
-         origin.option.empty() ? problem.message() : WithoutField(problem.message(), origin.field),
-         origin.option});
+    Diagnostic diagnostic = {
+        submission.file.positions.Find(field),
+        origin.option.empty() ? problem.message() : WithoutField(problem.message(), origin.field),
+        origin.option};
+    const bool marked = origin.option.empty() && IsWithin(field, "overrides");  // by MarkUnread
+    if (follows || marked || IsKnown(diagnostic, submission.file.problems)) continue;
+    located.push_back(std::move(diagnostic));
   }
   SortByPosition(&located);
   return located;

@@ -42,10 +42,20 @@ absl::StatusOr<Submission> ReadSubmission(const SubmitOptions& options, std::ist
 absl::Status UploadDatasets(Connection* connection, const Context& context,
                             const SubmitOptions& options, Submission* submission);
 
+// The same, but uploads nothing: data sets that the server lacks stay unread.
+absl::Status FindDatasets(Connection* connection, const SubmitOptions& options,
+                          Submission* submission);
+
 // With a new request id unless it is a dry run.
 v1::CreateExperimentRequest MakeRequest(const Submission& submission, const SubmitOptions& options);
 
-// The server's problems at their lines, or at the option of the command line that causes them.
+// Overrides unread fields of base by values that no field takes, so that a dry run does not hold
+// other fields against their defaults.
+void MarkUnread(const ExperimentFile& file, v1::CreateExperimentRequest* request);
+
+// The problems of the file and the server's, at their lines or at the option of the command line
+// that causes them, each once. Left out is what the server finds only because a field is unread:
+// problems of that field, of what is below or around it, and of the one that a misspelt one means.
 std::vector<Diagnostic> Locate(const google::protobuf::RepeatedPtrField<v1::Problem>& problems,
                                const Submission& submission);
 

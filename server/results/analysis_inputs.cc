@@ -112,11 +112,13 @@ std::vector<engine::OptionProblem> FindWrongInGrid(const engine::AnalysisOptions
                                                    const spec::AskedAnalysis& asked,
                                                    const spec::Resolution& resolution,
                                                    SmallData* small, std::string* setting) {
+  if (resolution.configs.empty()) return {};
   const bool held_out = asked.inputs.prompt().empty() && asked.inputs.dataset().empty();
   const size_t seeds = resolution.cells.size() / resolution.configs.size();
   std::set<RunInputs> looked_at;
   for (size_t i = 0; i < resolution.configs.size(); ++i) {
     const engine::RunConfig& config = resolution.configs[i];
+    if (spec::AnyBad(resolution.bad[i], {"model", "task"})) continue;
     // Most kinds look at no data, and are done with here.
     if (!DependsOnData(options, asked.inputs, config.model)) continue;
     if (!spec::CanBeAskedOf(asked, options, config)) continue;
@@ -209,13 +211,12 @@ absl::Status CheckAskedInputs(const rpc::View& view, const std::string& private_
     const auto named = FindInputs(view, &asked.inputs, &found);
     if (!named.ok()) return named.status();
     CheckPrivacy(*named, private_to, asked.inputs, &found);
+    if (!found.empty()) continue;  // Resolve has told it
     std::string setting;
-    if (found.empty()) {
-      for (const engine::OptionProblem& problem :
-           FindWrongInGrid(*options, asked, resolution, &small, &setting)) {
-        const absl::string_view field = absl::StripPrefix(problem.field, "analysis.");
-        found.Add(std::string(field), problem.value, problem.complaint, problem.allowed);
-      }
+    for (const engine::OptionProblem& problem :
+         FindWrongInGrid(*options, asked, resolution, &small, &setting)) {
+      const absl::string_view field = absl::StripPrefix(problem.field, "analysis.");
+      found.Add(std::string(field), problem.value, problem.complaint, problem.allowed);
     }
     spec::AddProblemsOf(asked, setting, std::move(found), problems);
   }

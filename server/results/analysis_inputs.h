@@ -46,9 +46,9 @@ void CheckInputs(storage::Store* store, const engine::AnalysisOptions& options,
                  spec::Problems* problems);
 
 // The same of every entry of an experiment's analyses before anything is trained, of the first 100
-// of a grid's runs that read different data, or hold other sequences out. The resolution has no
-// problem; its experiment is `private_to` somebody, or empty. Errors as FindInputs'. Blocks on the
-// store.
+// of a grid's runs that read different data, or hold other sequences out. What an entry has wrong
+// by itself, its data set included, and runs whose model or task have problems are left out. The
+// experiment is `private_to` somebody, or empty. Errors as FindInputs'. Blocks on the store.
 absl::Status CheckAskedInputs(const rpc::View& view, const std::string& private_to,
                               const spec::Resolution& resolution, spec::Problems* problems);
 

@@ -264,6 +264,11 @@ std::string SecondsText(absl::Duration time) {
 // only warns.
 void CheckDeviceTime(const std::string& work, Plan* plan) {
   constexpr char kField[] = "limits.device_time";
+  const auto& problems = plan->resolution.problems;
+  const bool told =
+      std::any_of(problems.begin(), problems.end(),
+                  [&](const spec::Problem& problem) { return problem.field == kField; });
+  if (told) return;  // the limit itself is out of range
   const auto& wanted = plan->resolution.spec.limits().device_time();
   const absl::Duration limit = absl::Seconds(wanted.seconds()) + absl::Nanoseconds(wanted.nanos());
   const std::string text = google::protobuf::util::TimeUtil::ToString(wanted);
@@ -371,6 +376,44 @@ double Makespan(const std::vector<double>& seconds, uint32_t lanes) {
   return last;
 }
 
+// Fills in all but the resolution, which is sound.
+absl::Status PlanRuns(const Backend& backend, const rpc::View& view, const std::string& private_to,
+                      const Devices& devices, bool fresh, Plan* plan) {
+  KeepPrivate(private_to, &plan->resolution);
+  const std::vector<RunCost> costs = CollectRuns(plan);
+  absl::StatusOr<std::vector<storage::KnownRun>> known =
+      backend.store->LookUpRuns(plan->runs, view.viewer.user);
+  if (!known.ok()) return known.status();
+  plan->known = *std::move(known);
+  std::vector<RunCost> trained;
+  for (size_t i = 0; i < plan->runs.size(); ++i) {
+    plan->reused.push_back(!fresh && IsReusable(plan->known[i]));
+    plan->first_step.push_back(fresh ? 0 : ChooseOrigin(devices, plan->known[i], &plan->runs[i]));
+    if (plan->reused.back()) continue;
+    trained.push_back(costs[i]);
+    trained.back().steps -= plan->first_step.back();
+  }
+  NoteOrigins(plan);
+  if (!fresh) {
+    absl::Status noted = NoteOtherTrainer(backend.store, devices, plan);
+    if (!noted.ok()) return noted;
+  }
+  if (std::string note = UndecidableNote(plan->resolution); !note.empty()) {
+    plan->resolution.notes.push_back(std::move(note));
+  }
+  const absl::StatusOr<Cost> cost = EstimateCost(
+      trained,
+      [&backend](absl::string_view shape) { return backend.store->MeasuredStepTime(shape); },
+      {devices.lanes, backend.store->last_states_bytes()});
+  if (!cost.ok()) return cost.status();
+  plan->cost = *cost;
+  absl::Status added = AddAnalyses(view, private_to, plan);
+  if (!added.ok()) return added;
+  CheckLimits(trained.size(), plan);
+  absl::Status room = CheckRoom(*backend.store, plan);
+  return room.ok() ? CheckUsersQuota(backend, view.viewer.user, plan) : room;
+}
+
 }  // namespace
 
 absl::StatusOr<Cost> EstimateCost(const std::vector<RunCost>& runs, const StepTime& step_time,
@@ -458,49 +501,14 @@ absl::StatusOr<Plan> MakePlan(const Backend& backend, const rpc::View& view,
   plan.resolution =
       spec::Resolve(std::move(*request->mutable_spec()),
                     {request->overrides().begin(), request->overrides().end()}, surroundings);
-  if (!plan.resolution.problems.empty()) return plan;
   spec::Problems problems;
-  const absl::Status inputs =
-      results::CheckAskedInputs(view, private_to, plan.resolution, &problems);
-  if (!inputs.ok()) return inputs;
+  problems.Add(std::move(plan.resolution.problems));
+  absl::Status status = results::CheckAskedInputs(view, private_to, plan.resolution, &problems);
   plan.resolution.problems = problems.Take();
-  if (!plan.resolution.problems.empty()) return plan;
-
-  KeepPrivate(private_to, &plan.resolution);
-  const std::vector<RunCost> costs = CollectRuns(&plan);
-  absl::StatusOr<std::vector<storage::KnownRun>> known =
-      backend.store->LookUpRuns(plan.runs, view.viewer.user);
-  if (!known.ok()) return known.status();
-  plan.known = *std::move(known);
-  std::vector<RunCost> trained;
-  for (size_t i = 0; i < plan.runs.size(); ++i) {
-    plan.reused.push_back(!request->fresh() && IsReusable(plan.known[i]));
-    plan.first_step.push_back(
-        request->fresh() ? 0 : ChooseOrigin(devices, plan.known[i], &plan.runs[i]));
-    if (plan.reused.back()) continue;
-    trained.push_back(costs[i]);
-    trained.back().steps -= plan.first_step.back();
+  if (status.ok() && plan.resolution.sound) {
+    status = PlanRuns(backend, view, private_to, devices, request->fresh(), &plan);
   }
-  NoteOrigins(&plan);
-  if (!request->fresh()) {
-    absl::Status noted = NoteOtherTrainer(backend.store, devices, &plan);
-    if (!noted.ok()) return noted;
-  }
-  if (std::string note = UndecidableNote(plan.resolution); !note.empty()) {
-    plan.resolution.notes.push_back(std::move(note));
-  }
-  const absl::StatusOr<Cost> cost = EstimateCost(
-      trained,
-      [&backend](absl::string_view shape) { return backend.store->MeasuredStepTime(shape); },
-      {devices.lanes, backend.store->last_states_bytes()});
-  if (!cost.ok()) return cost.status();
-  plan.cost = *cost;
-  absl::Status added = AddAnalyses(view, private_to, &plan);
-  if (!added.ok()) return added;
-  CheckLimits(trained.size(), &plan);
-  absl::Status room = CheckRoom(*backend.store, &plan);
-  if (room.ok()) room = CheckUsersQuota(backend, view.viewer.user, &plan);
-  if (!room.ok()) return room;
+  if (!status.ok()) return status;
   return plan;
 }
 

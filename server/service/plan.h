@@ -64,7 +64,7 @@ using FindTimes = std::function<absl::StatusOr<storage::AnalysisTimes>(absl::str
 absl::Status AddAnalysesCost(size_t count, const spec::EntryCost& entry, const FindTimes& find,
                              Cost* cost);
 
-// If resolution.problems is not empty, the rest may be missing.
+// Unless the resolution is sound, the rest is missing.
 struct Plan {
   spec::Resolution resolution;
   std::vector<storage::NewRun> runs;     // one per distinct fingerprint

@@ -185,22 +185,23 @@ class AxisReader {
 
   // Each write by itself: path, type, range; and no two to one path.
   void CheckWrites(Point* point) {
-    const size_t before = problems_->found();
     std::vector<Claim> claims;
     for (const Write& write : point->writes) {
       v1::BaseSpec scratch;
       std::vector<Problem> found;
       reflect::SetPath(write.path, write.value, write.source, &scratch, &found);
+      if (!found.empty()) point->bad.insert(write.path);
       problems_->Add(std::move(found));
-      CheckFields(
+      point->bad.merge(CheckFields(
           scratch, [&write](const std::string& path) { return WrittenBy({write}, path); },
-          problems_);
-      if (PathProblems(write.path, write.source).empty()) {
+          problems_));
+      if (NamesField(write.path)) {
         claims.push_back({write.path, write.source, static_cast<int>(claims.size())});
       }
     }
+    const size_t before = problems_->found();
     if (claims.size() > 1) CheckClaims(claims, problems_);
-    point->broken = problems_->found() > before;
+    point->broken = claims.size() < point->writes.size() || problems_->found() > before;
   }
 
   const v1::Axis& axis_;

@@ -9,6 +9,7 @@
 #include "ablate/v1/spec.pb.h"
 #include "absl/strings/string_view.h"
 #include "google/protobuf/struct.pb.h"
+#include "server/spec/bad_paths.h"
 #include "server/spec/problems.h"
 #include "server/spec/writes.h"
 
@@ -29,7 +30,8 @@ struct Point {
   std::string label;
   std::string part;  // of a cell's name: the label, after the axis's name for a field axis
   std::vector<Write> writes;
-  bool broken = false;  // some write is a problem: cells with it are not worth checking
+  BadPaths bad;         // that it writes, and whose values have problems
+  bool broken = false;  // it's not known what it writes: cells with it are not worth checking
 };
 
 struct AxisPlan {

@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <optional>
+#include <utility>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
@@ -255,7 +256,7 @@ class RunChecker {
                "absent, or another task"}});
     }
     const NamedDataset dataset = DatasetOf(task);
-    if (dataset.path.empty() || run_.bad.count(dataset.path) > 0) return;
+    if (dataset.path.empty() || AnyBad(run_.bad, {dataset.path})) return;
     if (dataset.name == nullptr) {
       Report({{dataset.path, "", "there is no data set", "the name of an uploaded data set"}});
       return;
@@ -289,6 +290,8 @@ class RunChecker {
     add("training.batch", run_.filled.training().batch());
     Report(parties);
   }
+
+  BadPaths Take() { return std::move(reported_); }
 
  private:
   void CheckWithoutAttention(const v1::ModelSpec& model) {
@@ -357,7 +360,7 @@ class RunChecker {
   void CheckText(const std::string& path, const std::string& name, uint64_t tokens) {
     const double validation = run_.filled.task().text().validation();
     const uint32_t context = run_.filled.model().context();
-    if (run_.bad.count(kShare) > 0 || run_.bad.count("model.context") > 0) return;
+    if (AnyBad(run_.bad, {kShare, "model.context"})) return;
     const engine::TextSplit split = engine::SplitText(tokens, validation, context);
     if (split.starts == 0 || split.windows == 0) {
       ReportShortParts(path, name, split);
@@ -429,18 +432,20 @@ class RunChecker {
     const Party* best = nullptr;
     Source best_source;
     for (const Party& party : parties) {
-      if (run_.bad.count(party.path.substr(0, party.path.find('['))) > 0) return;
+      if (AnyBad(run_.bad, {party.path})) return;
       Source source = run_.sources.Find(party.path, run_.merged);
       if (best == nullptr || source.rank > best_source.rank) {
         best = &party;
         best_source = std::move(source);
       }
     }
+    reported_.insert(best->path);
     problems_->Add(best_source.reported_as, best->value, best->complaint, best->allowed);
   }
 
   const RunToCheck& run_;
   Problems* problems_;
+  BadPaths reported_;
 };
 
 }  // namespace
@@ -449,8 +454,8 @@ void ReportMemory(const RunToCheck& run, const MemoryNeed& need, Problems* probl
   RunChecker(run, problems).ReportMemory(need);
 }
 
-void CheckRun(const RunToCheck& run, const Surroundings& surroundings, Datasets* datasets,
-              Problems* problems) {
+BadPaths CheckRun(const RunToCheck& run, const Surroundings& surroundings, Datasets* datasets,
+                  Problems* problems) {
   RunChecker checker(run, problems);
   checker.CheckTask(datasets);
   checker.CheckModel();
@@ -461,6 +466,7 @@ void CheckRun(const RunToCheck& run, const Surroundings& surroundings, Datasets*
   checker.CheckTraining();
   checker.CheckOptimizer();
   checker.CheckDevice(surroundings.cuda);
+  return checker.Take();
 }
 
 }  // namespace ablate::spec

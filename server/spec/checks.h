@@ -5,11 +5,9 @@
 #define ABLATE_SERVER_SPEC_CHECKS_H_
 
 #include <cstdint>
-#include <set>
-#include <string>
 
 #include "ablate/v1/spec.pb.h"
-#include "absl/strings/string_view.h"
+#include "server/spec/bad_paths.h"
 #include "server/spec/datasets.h"
 #include "server/spec/problems.h"
 #include "server/spec/writes.h"
@@ -29,14 +27,14 @@ struct RunToCheck {
   const v1::BaseSpec& merged;  // what was written
   const v1::BaseSpec& filled;  // with defaults
   const Sources& sources;
-  const std::set<std::string>& bad;  // paths that have problems of their own
+  const BadPaths& bad;  // paths that have problems of their own
 };
 
 // Fields that must fit each other, the data set, the device. Each problem is reported where one of
 // its fields was written most particularly: in a setting before an override before the base. Fields
-// in `bad` are not compared with others.
-void CheckRun(const RunToCheck& run, const Surroundings& surroundings, Datasets* datasets,
-              Problems* problems);
+// in `bad` are not compared with others. Returns the paths that have problems here.
+BadPaths CheckRun(const RunToCheck& run, const Surroundings& surroundings, Datasets* datasets,
+                  Problems* problems);
 
 // What training a run takes at least, and what there is.
 struct MemoryNeed {

@@ -74,6 +74,9 @@ Sequences SequencesOf(const v1::BaseSpec& spec, const engine::TaskShape& shape,
   return {static_cast<double>(shape.sequence), batch, batch * batches, batches};
 }
 
+// Stands in for that of a task with problems.
+constexpr engine::TaskShape kSomeTask = {64};
+
 class Expander {
  public:
   Expander(const ExpandInput& input, const Surroundings& surroundings, Datasets* datasets,
@@ -83,22 +86,23 @@ class Expander {
         datasets_(datasets),
         problems_(problems),
         resolution_(resolution),
-        labels_are_good_(problems->empty()),
         merged_(input.grid.axes.size() + 1) {
     merged_[0] = input.base;
   }
 
   void Visit(const Indexes& indexes, size_t changed) {
     bool broken = false;
+    BadPaths bad = input_.bad;
     for (size_t axis = 0; axis < indexes.size(); ++axis) {
       const Point& point = PointOf(indexes, axis);
       broken |= point.broken;
+      bad.insert(point.bad.begin(), point.bad.end());
       if (axis < changed) continue;
       merged_[axis + 1] = merged_[axis];
       std::vector<Problem> known;  // reported when the axis was read
       Apply(point.writes, &merged_[axis + 1], &known);
     }
-    if (labels_are_good_) CheckName(indexes);
+    if (input_.labels_are_good) CheckName(indexes);
     if (broken) return;
     v1::BaseSpec filled = merged_.back();
     FillDefaults(surroundings_.cuda, &filled);
@@ -107,10 +111,10 @@ class Expander {
       points.push_back(&PointOf(indexes, axis).writes);
     }
     const Sources sources(input_.overrides, points);
-    const RunToCheck run{merged_.back(), filled, sources, input_.bad};
-    CheckRun(run, surroundings_, datasets_, problems_);
-    // A combination that is too large does not hide that another one is, too.
-    if (problems_->found() == too_large_) AddCombination(indexes, run);
+    const RunToCheck run{merged_.back(), filled, sources, bad};
+    BadPaths found = CheckRun(run, surroundings_, datasets_, problems_);
+    bad.merge(std::move(found));
+    AddCombination(indexes, run);
   }
 
   // Once all combinations were visited: native trains all cells that ask for it, and one trainer
@@ -119,6 +123,7 @@ class Expander {
     std::map<std::string, std::pair<Source, std::vector<NativeCandidate>>> asking;
     std::vector<NativeCandidate> open;
     for (const Combination& combination : combinations_) {
+      if (!combination.bad.empty()) continue;
       const ResolvedCell& pattern = combination.pattern;
       if (combination.open) open.push_back({&pattern.labels, pattern.why_not_native});
       if (!combination.native_by.has_value()) continue;
@@ -126,9 +131,7 @@ class Expander {
       source = *combination.native_by;
       candidates.push_back({&pattern.labels, pattern.why_not_native});
     }
-    const size_t found = problems_->found();
     for (const auto& [path, asked] : asking) CheckNative(asked.first, asked.second, problems_);
-    if (problems_->found() > found) return;
     const std::string why_torch = WhyNotAllNative(open);
     for (Combination& combination : combinations_) {
       if (combination.open) {
@@ -159,6 +162,7 @@ class Expander {
     std::string name;      // of its cells, before the seed
     engine::RunConfig config;
     Canonical canonical;
+    BadPaths bad;
     bool open = false;                // it asks for auto; until that is chosen it is native
     std::optional<Source> native_by;  // where it is told to be native
   };
@@ -195,13 +199,20 @@ class Expander {
     return sizes_.emplace(key, size).first->second;
   }
 
-  // All but what depends on the seed.
-  ResolvedCell MakeCell(const Indexes& indexes, v1::BaseSpec filled, const DatasetFacts** facts) {
+  // All but what depends on the seed. A run without a task gets one, so that the rest of it can be
+  // checked.
+  ResolvedCell MakeCell(const Indexes& indexes, const RunToCheck& run, const DatasetFacts** facts) {
+    v1::BaseSpec filled = run.filled;
+    if (filled.task().kind_case() == v1::TaskSpec::KIND_NOT_SET) {
+      filled.mutable_task()->mutable_recall();
+      FillDefaults(surroundings_.cuda, &filled);
+    }
     ResolvedCell cell;
     for (size_t axis = 0; axis < indexes.size(); ++axis) {
       cell.labels.emplace_back(input_.grid.axes[axis].name, PointOf(indexes, axis).label);
     }
-    if (std::string* name = MutableDatasetOf(filled.mutable_task()); name != nullptr) {
+    std::string* name = MutableDatasetOf(filled.mutable_task());
+    if (name != nullptr && !AnyBad(run.bad, {"task"})) {
       *facts = &*datasets_->Find(*name, filled.task().has_text());
       *name = absl::StrCat("datasets/", (*facts)->id);
     }
@@ -222,24 +233,24 @@ class Expander {
       if (bytes > largest_.bytes) largest_ = {size.parameters, bytes, device};
       return true;
     }
-    const size_t found = problems_->found();
     ReportMemory(run, {size.parameters, bytes, device.bytes}, problems_);
-    too_large_ += problems_->found() - found;
     return false;
   }
 
   // The cell as the engine has it, in both with native for auto, and why native does not train it
-  // where that is open or asked for; nothing, and reported, if the engine knows no such run.
-  std::optional<engine::RunConfig> ReadConfig(const engine::TaskShape& shape, ResolvedCell* cell) {
+  // where that is open or asked for; nothing if the engine knows no such run, which is reported of
+  // one that is good so far.
+  std::optional<engine::RunConfig> ReadConfig(const engine::TaskShape& shape, bool good,
+                                              ResolvedCell* cell) {
     v1::TrainingSpec* training = cell->run.mutable_spec()->mutable_training();
     const auto wanted = training->trainer();
     if (wanted == v1::Trainer::auto_) training->set_trainer(v1::Trainer::native);
     absl::StatusOr<engine::RunConfig> config = ToEngineConfig(cell->run, shape);
     if (!config.ok()) {
-      problems_->Add("base", "", config.status().message(), "what the engine trains");
+      if (good) problems_->Add("base", "", config.status().message(), "what the engine trains");
       return std::nullopt;
     }
-    if (wanted != v1::Trainer::torch) cell->why_not_native = engine::WhyNotNative(*config);
+    if (good && wanted != v1::Trainer::torch) cell->why_not_native = engine::WhyNotNative(*config);
     return *std::move(config);
   }
 
@@ -285,21 +296,27 @@ class Expander {
   void AddCombination(const Indexes& indexes, const RunToCheck& run) {
     const DatasetFacts none;
     const DatasetFacts* facts = &none;
-    ResolvedCell pattern = MakeCell(indexes, run.filled, &facts);
-    CheckTunedAxes(indexes, ScoredData(pattern.run.spec(), facts->sha256, facts->longest));
-    const engine::TaskShape shape = *ShapeOf(pattern.run.spec().task(), facts->document_facts());
-    std::optional<engine::RunConfig> config = ReadConfig(shape, &pattern);
+    ResolvedCell pattern = MakeCell(indexes, run, &facts);
+    const v1::BaseSpec& spec = pattern.run.spec();
+    if (!AnyBad(run.bad, {"task", "model.context", "evaluation.batches"})) {
+      CheckTunedAxes(indexes, ScoredData(spec, facts->sha256, facts->longest));
+    }
+    engine::TaskShape shape = kSomeTask;
+    if (!AnyBad(run.bad, {"task"})) shape = *ShapeOf(spec.task(), facts->document_facts());
+    BadPaths bad = run.bad;
+    std::optional<engine::RunConfig> config = ReadConfig(shape, bad.empty(), &pattern);
     if (!config.has_value()) return;
-    Canonical canonical(pattern.run.spec(), pattern.dataset_sha256);
-    const Sequences sequences = SequencesOf(run.filled, shape, *facts);
-    if (!AddCosts(run, sequences, *config, canonical, &pattern)) return;
+    Canonical canonical(spec, pattern.dataset_sha256);
+    const bool fits = !bad.empty() || AddCosts(run, SequencesOf(run.filled, shape, *facts), *config,
+                                               canonical, &pattern);
+    if (!fits) bad.insert("model");
     const auto trainer = run.filled.training().trainer();
     std::optional<Source> native_by;
     if (trainer == v1::Trainer::native) {
       native_by = run.sources.Find("training.trainer", run.merged);
     }
     combinations_.push_back({std::move(pattern), NameOf(indexes), *std::move(config),
-                             std::move(canonical), trainer == v1::Trainer::auto_,
+                             std::move(canonical), std::move(bad), trainer == v1::Trainer::auto_,
                              std::move(native_by)});
   }
 
@@ -336,6 +353,7 @@ class Expander {
     for (const auto& [axis, label] : pattern.labels) (*row.mutable_labels())[axis] = label;
     row.set_parameters(pattern.parameters);
     resolution_->configs.push_back(std::move(combination->config));
+    resolution_->bad.push_back(std::move(combination->bad));
   }
 
   // Empty if the run can't grow.
@@ -349,11 +367,9 @@ class Expander {
   Datasets* datasets_;
   Problems* problems_;
   Resolution* resolution_;
-  const bool labels_are_good_;        // else names repeat for reasons that are reported already
   std::vector<v1::BaseSpec> merged_;  // after so many axes
   std::unordered_set<std::string> names_;
   std::map<std::string, ModelSize> sizes_;  // by Canonical::ModelText and rule
-  size_t too_large_ = 0;                    // problems found of runs that no device has room for
   struct {
     uint64_t parameters = 0;
     double bytes = 0;

@@ -2,10 +2,9 @@
 #ifndef ABLATE_SERVER_SPEC_EXPAND_H_
 #define ABLATE_SERVER_SPEC_EXPAND_H_
 
-#include <set>
-#include <string>
 #include <vector>
 
+#include "server/spec/bad_paths.h"
 #include "server/spec/datasets.h"
 #include "server/spec/grid.h"
 #include "server/spec/resolve.h"
@@ -16,11 +15,12 @@ struct ExpandInput {
   const v1::BaseSpec& base;  // with overrides applied
   const Grid& grid;
   const std::vector<Write>& overrides;
-  const std::set<std::string>& bad;  // paths of `base` that have problems of their own
+  const BadPaths& bad;          // paths of `base` that have problems of their own
+  bool labels_are_good = true;  // else cells' names repeat for reasons that are reported already
 };
 
-// Checks every combination and, while `problems` is empty, appends its cells and its parameter
-// count to `resolution`.
+// Checks every combination and appends its cells, its config and its bad paths to `resolution`.
+// Cells with bad paths lack what costs are estimated by.
 void Expand(const ExpandInput& input, const Surroundings& surroundings, Datasets* datasets,
             Problems* problems, Resolution* resolution);
 

@@ -1,6 +1,9 @@
 #include "server/spec/experiment_analyses.h"
 
 #include <algorithm>
+#include <cstddef>
+#include <initializer_list>
+#include <iterator>
 #include <map>
 #include <set>
 #include <utility>
@@ -182,7 +185,12 @@ Problems ProblemsOf(const AskedAnalysis& asked, const engine::AnalysisOptions& o
     steps.assign(StepsTogether(asked, setting.config->training).size(), *setting.config);
     subjects = steps;
   }
-  *cost = CheckSubjects(options, asked.inputs, subjects, "", &found);
+  v1::AnalysisInputs inputs = asked.inputs;
+  if (AnyBad(*setting.bad, {"task"})) {  // whose text the model would read is not known
+    inputs.clear_prompt();
+    inputs.clear_dataset();
+  }
+  *cost = CheckSubjects(options, inputs, subjects, "", &found);
   return found;
 }
 
@@ -202,16 +210,19 @@ void CheckTogether(const AskedAnalysis& asked, const engine::AnalysisKind& kind,
   }
 }
 
-void CheckCheckpoints(const AskedAnalysis& asked, const engine::AnalysisKind& kind,
-                      const AnalyzedSetting& setting, Problems* problems) {
-  const engine::TrainingConfig& training = setting.config->training;
+void CheckCheckpoints(const AskedAnalysis& asked, const engine::AnalysisKind* kind,
+                      const engine::TrainingConfig& training, Problems* problems) {
   for (size_t i = 0; i < asked.at.size(); ++i) {
-    if (HasCheckpoint(training, asked.at[i])) continue;
+    const auto here = asked.at.begin() + static_cast<std::ptrdiff_t>(i);
+    const bool told = asked.at[i] < kLast || std::find(asked.at.begin(), here, asked.at[i]) != here;
+    if (told || HasCheckpoint(training, asked.at[i])) continue;
     problems->Add(absl::StrCat("at[", i, "]"), absl::StrCat(asked.at[i]),
                   absl::StrCat("no checkpoint of step ", asked.at[i], " is kept"),
                   absl::StrCat(StepsOf(training), " (training.checkpoints)"));
   }
-  if (asked.together && problems->empty()) CheckTogether(asked, kind, training, problems);
+  if (asked.together && kind != nullptr && problems->empty()) {
+    CheckTogether(asked, *kind, training, problems);
+  }
 }
 
 // Adds one of so many settings.
@@ -223,28 +234,44 @@ void AddCost(const engine::AnalysisCost& cost, const AnalysisTime& time, size_t 
   total->array_bytes = std::max(total->array_bytes, cost.array_bytes);
 }
 
-// Where several settings have a problem the first is enough to mend it.
-EntryCost CheckAgainst(AskedAnalysis asked, absl::Span<const AnalyzedSetting> settings,
-                       Problems* problems, std::vector<std::string>* notes) {
-  const auto options = ResolveAsked(&asked);
+// Returns the settings that have nothing bad at these paths.
+std::vector<AnalyzedSetting> SettingsWithout(std::initializer_list<absl::string_view> bad,
+                                             absl::Span<const AnalyzedSetting> settings) {
+  std::vector<AnalyzedSetting> good;
+  std::copy_if(settings.begin(), settings.end(), std::back_inserter(good),
+               [&](const AnalyzedSetting& setting) { return !AnyBad(*setting.bad, bad); });
+  return good;
+}
+
+// Returns false after a problem. If several settings have one, the first is enough to mend it.
+// `kind` is null if its options are not known.
+bool CheckSteps(const AskedAnalysis& asked, const engine::AnalysisKind* kind,
+                absl::Span<const AnalyzedSetting> settings, Problems* problems) {
+  for (const AnalyzedSetting& setting : settings) {
+    Problems found;
+    CheckCheckpoints(asked, kind, setting.config->training, &found);
+    if (found.empty()) continue;
+    AddProblemsOf(asked, setting.name, std::move(found), problems);
+    return false;
+  }
+  return true;
+}
+
+// Reports problems as CheckSteps does. Returns the cost of one analysis; nothing after a problem.
+EntryCost CheckModels(const AskedAnalysis& asked, const engine::AnalysisOptions& options,
+                      absl::Span<const AnalyzedSetting> settings, Problems* problems,
+                      std::vector<std::string>* notes) {
   EntryCost total;
-  if (!options.has_value()) return total;  // it has been told
-  const engine::AnalysisKind& kind = engine::KindOf(*options);
   Problems first;
   std::string first_setting;
   size_t without = 0;
   for (const AnalyzedSetting& setting : settings) {
-    Problems steps;
-    CheckCheckpoints(asked, kind, setting, &steps);
-    if (!steps.empty()) {
-      AddProblemsOf(asked, setting.name, std::move(steps), problems);
-      return total;
-    }
     engine::AnalysisCost cost;
-    Problems found = ProblemsOf(asked, *options, setting, &cost);
+    Problems found = ProblemsOf(asked, options, setting, &cost);
     if (found.empty()) {
-      AddCost(cost, GuessAnalysisTime(kind, cost, asked.inputs, *setting.config), settings.size(),
-              &total);
+      if (!setting.bad->empty()) continue;
+      AddCost(cost, GuessAnalysisTime(engine::KindOf(options), cost, asked.inputs, *setting.config),
+              settings.size(), &total);
       continue;
     }
     if (++without > 1) continue;
@@ -260,6 +287,21 @@ EntryCost CheckAgainst(AskedAnalysis asked, absl::Span<const AnalyzedSetting> se
                                   OfSetting(first_setting)));
   }
   return total;
+}
+
+EntryCost CheckAgainst(AskedAnalysis asked, absl::Span<const AnalyzedSetting> settings,
+                       Problems* problems, std::vector<std::string>* notes) {
+  auto options = ResolveAsked(&asked);
+  if (!options.has_value()) {  // its inputs may be wrong and its options not
+    asked.inputs.Clear();
+    options = ResolveAsked(&asked);
+  }
+  const auto* kind = options.has_value() ? &engine::KindOf(*options) : nullptr;
+  const auto with_steps = SettingsWithout({"training.steps", "training.checkpoints"}, settings);
+  const bool steps = CheckSteps(asked, kind, with_steps, problems);
+  if (kind == nullptr || (asked.together && !steps)) return {};
+  if (asked.together) settings = with_steps;
+  return CheckModels(asked, *options, SettingsWithout({"model"}, settings), problems, notes);
 }
 
 }  // namespace
@@ -315,9 +357,10 @@ std::vector<EntryCost> CheckAnalyzed(const v1::ExperimentSpec& spec,
                                      absl::Span<const AnalyzedSetting> settings, Problems* problems,
                                      std::vector<std::string>* notes) {
   std::vector<EntryCost> costs;
-  if (spec.analyses_size() > kMaxAnalyses) return costs;
   for (AskedAnalysis& asked : AskedAnalyses(spec)) {
-    costs.push_back(CheckAgainst(std::move(asked), settings, problems, notes));
+    costs.push_back(spec.analyses_size() > kMaxAnalyses
+                        ? EntryCost{}
+                        : CheckAgainst(std::move(asked), settings, problems, notes));
   }
   return costs;
 }
@@ -353,7 +396,8 @@ std::string NameOfSetting(const v1::SettingParameters& setting) {
 bool CanBeAskedOf(const AskedAnalysis& resolved, const engine::AnalysisOptions& options,
                   const engine::RunConfig& config) {
   engine::AnalysisCost cost;
-  return ProblemsOf(resolved, options, {"", &config}, &cost).empty();
+  const BadPaths bad;
+  return ProblemsOf(resolved, options, {"", &config, &bad}, &cost).empty();
 }
 
 std::optional<AskedAnalysis> EntryWithNumbers(const v1::ExperimentSpec& spec,

@@ -16,6 +16,7 @@
 #include "absl/types/span.h"
 #include "server/engine/analysis.h"
 #include "server/engine/config.h"
+#include "server/spec/bad_paths.h"
 #include "server/spec/problems.h"
 
 namespace ablate::spec {
@@ -49,6 +50,7 @@ std::string NameOfSetting(const v1::SettingParameters& setting);
 struct AnalyzedSetting {
   std::string name;  // NameOfSetting's
   const engine::RunConfig* config = nullptr;
+  const BadPaths* bad = nullptr;  // of its spec
 };
 
 // Guessed microseconds of an entry's analyses of one group.
@@ -63,10 +65,10 @@ struct EntryCost {
   uint64_t array_bytes = 0;                // of the setting where it is most
 };
 
-// Each entry, which has no problem by itself, against what will be trained: steps without a
-// checkpoint, and what can be asked of none of these models. What only some have no use for, as
-// those without a norm, is not asked of them: a note says so. What they take, as AskedAnalyses has
-// them.
+// Each entry against what will be trained: steps without a checkpoint, and what can be asked of
+// none of these models. What only some have no use for, as those without a norm, is not asked of
+// them: a note says so. What an entry has wrong by itself, and what a setting has bad, is not
+// looked at. What they take, as AskedAnalyses has them; nothing of those with problems.
 std::vector<EntryCost> CheckAnalyzed(const v1::ExperimentSpec& spec,
                                      absl::Span<const AnalyzedSetting> settings, Problems* problems,
                                      std::vector<std::string>* notes);

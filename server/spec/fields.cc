@@ -247,7 +247,7 @@ class FieldChecker {
     }
   }
 
-  std::set<std::string> Take() { return std::move(bad_); }
+  BadPaths Take() { return std::move(bad_); }
 
  private:
   void Add(const std::string& field, const std::string& path, const std::string& value,
@@ -259,7 +259,7 @@ class FieldChecker {
   const v1::BaseSpec& base_;
   const ReportedAs& reported_as_;
   Problems* problems_;
-  std::set<std::string> bad_;
+  BadPaths bad_;
 };
 
 }  // namespace
@@ -382,8 +382,7 @@ bool ReadStoredRun(const std::string& bytes, v1::RunSpec* run) {
   return read;
 }
 
-std::set<std::string> CheckFields(const v1::BaseSpec& base, const ReportedAs& reported_as,
-                                  Problems* problems) {
+BadPaths CheckFields(const v1::BaseSpec& base, const ReportedAs& reported_as, Problems* problems) {
   FieldChecker checker(base, reported_as, problems);
   checker.CheckRanges();
   checker.CheckDataset();

@@ -6,13 +6,13 @@
 #include <cstdint>
 #include <functional>
 #include <limits>
-#include <set>
 #include <string>
 #include <vector>
 
 #include "ablate/v1/spec.pb.h"
 #include "absl/strings/string_view.h"
 #include "proto/reflect/read.h"
+#include "server/spec/bad_paths.h"
 #include "server/spec/problems.h"
 
 namespace ablate::spec {
@@ -102,8 +102,7 @@ void FillDefaults(bool cuda, v1::BaseSpec* base);
 using ReportedAs = std::function<std::string(const std::string& path)>;
 
 // Checks what is set in `base`, each field by itself. Returns the paths with problems.
-std::set<std::string> CheckFields(const v1::BaseSpec& base, const ReportedAs& reported_as,
-                                  Problems* problems);
+BadPaths CheckFields(const v1::BaseSpec& base, const ReportedAs& reported_as, Problems* problems);
 
 }  // namespace ablate::spec
 

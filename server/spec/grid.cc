@@ -152,19 +152,19 @@ std::vector<Indexes> ReadExclusions(const v1::ExperimentSpec& spec,
   return exclusions;
 }
 
-bool CheckSize(const Grid& grid, const v1::Limits& limits, Problems* problems) {
+bool CheckSize(const v1::Limits& limits, Grid* grid, Problems* problems) {
   uint64_t combinations = 1;
-  for (const AxisPlan& axis : grid.axes) combinations = Times(combinations, axis.points.size());
-  const bool counted = grid.exclusions.empty() || combinations <= kMaxCells;
-  if (!grid.exclusions.empty() && counted) {
+  for (const AxisPlan& axis : grid->axes) combinations = Times(combinations, axis.points.size());
+  const bool counted = grid->exclusions.empty() || combinations <= kMaxCells;
+  if (!grid->exclusions.empty() && counted) {
     combinations = 0;
-    VisitGrid(grid, [&combinations](const Indexes&, size_t) { ++combinations; });
+    VisitGrid(*grid, [&combinations](const Indexes&, size_t) { ++combinations; });
     if (combinations == 0) {
       problems->Add("exclude", "", "no cell is left", "exclusions that leave at least one cell");
       return false;
     }
   }
-  const uint64_t cells = Times(combinations, grid.seeds.size());
+  const uint64_t cells = Times(combinations, grid->seeds.size());
   const uint64_t limit = limits.runs() > 0 ? limits.runs() : kDefaultCells;
   const uint64_t max_cells = std::min(limit, kMaxCells);
   if (cells <= max_cells) return true;
@@ -172,9 +172,11 @@ bool CheckSize(const Grid& grid, const v1::Limits& limits, Problems* problems) {
   const std::string more = max_cells < kMaxCells ? ", or a higher limit up to 100,000" : "";
   const std::string before = counted ? "" : " before exclusions, which are not counted";
   problems->Add("limits.runs", count,
-                absl::StrCat("the grid has ", count, " cells (", Shape(grid), ")", before),
+                absl::StrCat("the grid has ", count, " cells (", Shape(*grid), ")", before),
                 absl::StrCat("at most ", text::Grouped(max_cells), more));
-  return false;
+  if (combinations > kDefaultCells) return false;
+  grid->seeds.resize(1);
+  return true;
 }
 
 void VisitGrid(const Grid& grid,

@@ -28,9 +28,11 @@ std::vector<uint32_t> ReadSeeds(const v1::Seeds& seeds, Problems* problems);
 std::vector<Indexes> ReadExclusions(const v1::ExperimentSpec& spec,
                                     const std::vector<AxisPlan>& axes, Problems* problems);
 
-// Whether the grid may be expanded: it has a cell, and no more than limits.runs allows. Takes time
-// proportional to at most 100,000 combinations, however large the grid.
-bool CheckSize(const Grid& grid, const v1::Limits& limits, Problems* problems);
+// Returns whether the grid may be expanded: it has a cell, and no more than limits.runs allows. One
+// that has more is left its first seed alone and may be, too, if that makes it at most 1,000 cells:
+// whatever else is wrong with them is found at once. Takes time proportional to at most 100,000
+// combinations, however large the grid.
+bool CheckSize(const v1::Limits& limits, Grid* grid, Problems* problems);
 
 // Calls `visit` for every combination that is not excluded, the last axis fastest. `changed` is the
 // first axis whose index differs from the combination before, 0 at first.

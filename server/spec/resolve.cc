@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <optional>
-#include <set>
 #include <utility>
 
 #include "absl/strings/match.h"
@@ -43,17 +42,16 @@ class Resolver {
     CheckAnalyses(resolution_.spec, &apart);
     CheckAnalyzedData(&apart);
     ReadOverrides(overrides);
-    ReadGrid();
+    const bool labels_are_good = ReadGrid();
     CheckWriters();
-    const bool small = CheckSize(grid_, resolution_.spec.limits(), &problems_);
-    if (well_formed && small) {
-      Expand({resolution_.spec.base(), grid_, overrides_, bad_}, surroundings_, &datasets_,
-             &problems_, &resolution_);
+    if (CheckSize(resolution_.spec.limits(), &grid_, &problems_) && well_formed) {
+      Expand({resolution_.spec.base(), grid_, overrides_, bad_, labels_are_good}, surroundings_,
+             &datasets_, &problems_, &resolution_);
     }
-    const bool resolved = problems_.empty();
+    resolution_.sound = problems_.empty();
     CheckRecorded();
     CheckSampled();
-    if (resolved) CheckAnalyzedSettings();
+    CheckAnalyzedSettings();
     apart.Add(problems_.Take());
     problems_ = std::move(apart);
     Finish();
@@ -75,23 +73,30 @@ class Resolver {
       // An override that can't be applied must not be mistaken for a writer later on.
       const size_t before = found.size();
       reflect::SetPath(write.path, write.value, write.source, base, &found);
-      if (found.size() == before) applied_.push_back(write);
+      if (found.size() == before) {
+        applied_.push_back(write);
+      } else if (NamesField(write.path)) {
+        bad_.insert(write.path);
+      }
     }
     problems_.Add(std::move(found));
     overrides_ = std::move(applied_);
-    bad_ = CheckFields(
+    bad_.merge(CheckFields(
         *base,
         [this](const std::string& path) {
           const std::string source = WrittenBy(overrides_, path);
           return source.empty() ? absl::StrCat("base.", path) : source;
         },
-        &problems_);
+        &problems_));
   }
 
-  void ReadGrid() {
+  // Returns whether it found no problem.
+  bool ReadGrid() {
+    const size_t before = problems_.found();
     grid_.axes = ReadAxes(resolution_.spec, &problems_);
     grid_.exclusions = ReadExclusions(resolution_.spec, grid_.axes, &problems_);
     grid_.seeds = ReadSeeds(resolution_.spec.seeds(), &problems_);
+    return problems_.found() == before;
   }
 
   // Axes first, so that an override that meets an axis is what is reported.
@@ -140,9 +145,12 @@ class Resolver {
   void CheckRecorded(const std::string& field, const std::string& key) {
     const std::optional<MetricNeeds> needs = FindMetric(key);
     if (!needs.has_value() || !needs->any()) return;
-    for (const ResolvedCell& cell : resolution_.cells) {
+    for (size_t i = 0; i < resolution_.bad.size(); ++i) {
+      const ResolvedCell& cell = FirstCell(i);
       const std::string setting = SettingLacked(*needs, cell.run.spec());
-      if (setting.empty()) continue;
+      const bool known =
+          !AnyBad(resolution_.bad[i], {"training.ema", "evaluation.record", "model.layers"});
+      if (setting.empty() || !known) continue;
       problems_.Add(field, key, absl::StrCat(key, " is not recorded by ", cell.name),
                     absl::StrCat("eval/loss, or ", setting, " in every cell"));
       return;
@@ -153,7 +161,8 @@ class Resolver {
   void CheckSampled() {
     for (int i = 0; i < resolution_.spec.analyses_size(); ++i) {
       if (!resolution_.spec.analyses(i).has_samples()) continue;
-      for (const ResolvedCell& cell : resolution_.cells) {
+      for (size_t setting = 0; setting < resolution_.bad.size(); ++setting) {
+        const ResolvedCell& cell = FirstCell(setting);
         if (!LacksLineFeed(cell.run.spec().task())) continue;
         problems_.Add(absl::StrCat("analyses[", i, "].samples"), "",
                       absl::StrCat("a sample begins behind a line feed, and the text of ",
@@ -167,10 +176,16 @@ class Resolver {
   void CheckAnalyzedSettings() {
     std::vector<AnalyzedSetting> settings;
     for (size_t i = 0; i < resolution_.configs.size(); ++i) {
-      settings.push_back({NameOfSetting(resolution_.parameters[i]), &resolution_.configs[i]});
+      settings.push_back(
+          {NameOfSetting(resolution_.parameters[i]), &resolution_.configs[i], &resolution_.bad[i]});
     }
     resolution_.analyses =
         CheckAnalyzed(resolution_.spec, settings, &problems_, &resolution_.notes);
+  }
+
+  // Of a setting, each of which has a cell for every seed.
+  const ResolvedCell& FirstCell(size_t setting) const {
+    return resolution_.cells[setting * grid_.seeds.size()];
   }
 
   bool LacksLineFeed(const v1::TaskSpec& task) const {
@@ -183,8 +198,6 @@ class Resolver {
   void Finish() {
     if (!problems_.empty()) {
       resolution_.problems = problems_.Take();
-      resolution_.cells.clear();
-      resolution_.parameters.clear();
       return;
     }
     const auto add = [this](std::vector<std::string> notes) {
@@ -240,7 +253,7 @@ class Resolver {
   Problems problems_;
   std::vector<Write> overrides_;
   std::vector<Write> applied_;
-  std::set<std::string> bad_;
+  BadPaths bad_;
   Grid grid_;
   Resolution resolution_;
 };

@@ -17,6 +17,7 @@
 #include "absl/strings/string_view.h"
 #include "google/protobuf/struct.pb.h"
 #include "server/engine/task.h"
+#include "server/spec/bad_paths.h"
 #include "server/spec/estimate.h"
 #include "server/spec/experiment_analyses.h"
 #include "server/spec/problems.h"
@@ -100,16 +101,20 @@ struct Resolution {
   // What one analysis takes of each entry of the spec's that is none of samples.
   std::vector<EntryCost> analyses;
   std::vector<engine::RunConfig> configs;  // one a setting, as `parameters`, of its first seed
+  std::vector<BadPaths> bad;               // likewise: what has problems in it
   std::vector<std::string> notes;
-  std::vector<Problem> problems;  // if any, cells may be empty
+  std::vector<Problem> problems;
+  // All cells are there and none has a problem. Else those that there are serve to find problems of
+  // what no bad path has a say in.
+  bool sound = false;
 };
 
 inline constexpr size_t kMaxOverrides = 100;
 Problem TooManyOverrides(size_t count);
 
-// Every problem at once, each with its path; limits on runs are checked before anything is
-// expanded. Pure but for find_dataset, which is called once for each distinct name, and as text
-// only where a task reads it so.
+// Every problem at once, each with its path: one leaves out the checks that depend on it, and no
+// others. Limits on runs are checked before anything is expanded. Pure but for find_dataset, which
+// is called once for each distinct name, and as text only where a task reads it so.
 Resolution Resolve(v1::ExperimentSpec spec,
                    const std::map<std::string, google::protobuf::Value>& overrides,
                    const Surroundings& surroundings);

@@ -7,6 +7,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "google/protobuf/descriptor.h"
+#include "google/protobuf/struct.pb.h"
 #include "proto/reflect/read.h"
 
 namespace ablate::spec {
@@ -81,6 +82,15 @@ Source Sources::Find(const std::string& path, const v1::BaseSpec& merged) const 
   // A path may go on with the element of a list.
   const reflect::FieldPath field(merged.GetDescriptor(), path.substr(0, path.find('[')));
   return {field.IsSet(merged) ? Rank::kBase : Rank::kDefault, absl::StrCat("base.", path)};
+}
+
+bool NamesField(const std::string& path) {
+  v1::BaseSpec scratch;
+  google::protobuf::Value null;
+  null.set_null_value(google::protobuf::NULL_VALUE);
+  std::vector<Problem> problems;
+  reflect::SetPath(path, null, path, &scratch, &problems);
+  return problems.empty();
 }
 
 void Apply(const std::vector<Write>& writes, v1::BaseSpec* base, std::vector<Problem>* problems) {

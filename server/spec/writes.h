@@ -46,6 +46,9 @@ class Sources {
   const std::vector<const std::vector<Write>*>& points_;
 };
 
+// Returns true if `path` names a field below BaseSpec.
+bool NamesField(const std::string& path);
+
 // Applies writes in order.
 void Apply(const std::vector<Write>& writes, v1::BaseSpec* base, std::vector<Problem>* problems);
 

@@ -107,6 +107,48 @@ TEST(CommandLineTest, CreatesNothingFromABadFile) {
   EXPECT_THAT(server.Json({"ls", "--json"})["experiments"], SizeIs(0));
 }
 
+// Of reading, an option, fields, the grid's size, a cell, the report, an analysis's step, its model
+// and the data that it reads.
+TEST(CommandLineTest, ReportsProblemsOfEveryStageAtOnce) {
+  PersonalServer server;
+  const std::string yaml = SmallNames("A name", 10,
+                                      "axes: [{field: model.heads, values: [2, 3]}]\n"
+                                      "sedes: {count: 1}\n"
+                                      "limits: {runs: 1}\n"
+                                      "report: {primary: eval/los, smooth: much}\n"
+                                      "analyses:\n"
+                                      "  - {spectrum: {}, at: [77]}\n"
+                                      "  - {name: site, spectrum: {site: block.7.output}}\n"
+                                      "  - {name: prompt, spectrum: {}, inputs: {prompt: '%'}}\n");
+  const auto submit = [&](const std::vector<std::string>& options) {
+    std::vector<std::string> command = {"submit", "-", "--set", "training.clip=often"};
+    command.insert(command.end(), options.begin(), options.end());
+    const Output output = server.Ablate(command, yaml);
+    EXPECT_EQ(output.exit_code, 1);
+    return output.err;
+  };
+  const auto client = AllOf(HasSubstr("<stdin>:8:1: sedes: "), HasSubstr("report.smooth: "),
+                            HasSubstr("--set training.clip: "));
+  EXPECT_THAT(submit({}), AllOf(client, HasSubstr("could not be asked for further problems"),
+                                HasSubstr("3 problems; nothing was created")));
+  server.Up();
+  const auto but_data = AllOf(
+      client, HasSubstr("<stdin>:1:1: name: "), HasSubstr("<stdin>:7:41: axes[0].values[1]: "),
+      HasSubstr("<stdin>:9:10: limits.runs: "), HasSubstr("<stdin>:10:10: report.primary: "),
+      HasSubstr("<stdin>:12:25: analyses[0].at[0]: "),
+      HasSubstr("<stdin>:13:29: analyses[1].spectrum.site: "));
+  EXPECT_THAT(submit({}), AllOf(but_data, HasSubstr("9 problems; nothing was created")));
+  EXPECT_THAT(server.Json({"data", "ls", "--json"})["datasets"], SizeIs(0)) << "none is uploaded";
+  EXPECT_EQ(server.Ablate({"data", "add", ABLATE_SOURCE "/examples/data/names.txt"}).exit_code, 0);
+  for (const std::vector<std::string>& options :
+       {std::vector<std::string>{}, std::vector<std::string>{"--dry-run"}}) {
+    EXPECT_THAT(submit(options),
+                AllOf(but_data, HasSubstr("<stdin>:14:43: analyses[2].inputs.prompt: "),
+                      HasSubstr("10 problems; nothing was created")));
+  }
+  EXPECT_THAT(server.Json({"ls", "--json"})["experiments"], SizeIs(0));
+}
+
 TEST(CommandLineTest, TakesUniquePrefixes) {
   PersonalServer server;
   server.Up();

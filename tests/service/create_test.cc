@@ -222,6 +222,46 @@ TEST_F(CreateTest, ListsEveryProblemInAPreview) {
   EXPECT_EQ(Experiments(), 0u);
 }
 
+// Those of the request, of fields, the grid's size, a cell, the report, an analysis's step, its
+// model and the data that it reads.
+TEST_F(CreateTest, ListsProblemsOfEveryStageAtOnce) {
+  Upload("names.txt", "anna\nbert\ncleo\n");
+  v1::CreateExperimentRequest request;
+  *request.mutable_spec() = SpecOf(R"(
+    base {
+      task { documents { dataset: "names.txt" held_out: 1 } }
+      model { layers: 1 width: 8 heads: 2 context: 8 }
+      training { steps: 10 learning_rate: -1 }
+    }
+    axes { field: "model.heads" values { number_value: 2 } values { number_value: 3 } }
+    limits { runs: 1 }
+    report { primary: "eval/los" }
+    analyses { spectrum {} at: [77] }
+    analyses { name: "site" spectrum { site: "block.7.output" } }
+    analyses { name: "prompt" spectrum {} inputs { prompt: "xyz" } })");
+  request.mutable_spec()->set_name("stages");
+  const std::vector<std::string> fields = {
+      "base.training.learning_rate", "limits.runs",
+      "axes[0].values[1]",           "report.primary",
+      "analyses[0].at[0]",           "analyses[1].spectrum.site",
+      "analyses[2].inputs.prompt"};
+  std::vector<std::string> found;
+  const v1::CreateExperimentResponse preview = Preview(request.spec());
+  for (const v1::Problem& problem : preview.problems()) found.push_back(problem.field());
+  EXPECT_THAT(found, testing::UnorderedElementsAreArray(fields));
+  EXPECT_THAT(TryCreate(request).error_message(), testing::StartsWith("8 problems: request_id: "));
+  EXPECT_EQ(Experiments(), 0u);
+}
+
+TEST_F(CreateTest, HoldsRunsAgainstLimitsBesideProblemsOfAnalyses) {
+  v1::ExperimentSpec spec = SmallSpec();
+  spec.MergeFrom(SpecOf("limits { bytes: 1 } analyses { spectrum {} at: [77] }"));
+  const v1::CreateExperimentResponse preview = Preview(spec);
+  ASSERT_EQ(preview.problems_size(), 2);
+  EXPECT_EQ(preview.problems(0).field(), "analyses[0].at[0]");
+  EXPECT_EQ(preview.problems(1).field(), "limits.bytes");
+}
+
 TEST_F(CreateTest, ListsEveryProblemInAnError) {
   v1::CreateExperimentRequest request;
   *request.mutable_spec() = SmallSpec();

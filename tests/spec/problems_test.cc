@@ -31,15 +31,17 @@ TEST(ProblemsTest, RefusesWhatIsBadBeyondTheLastThatIsKept) {
   const Resolution resolution =
       Resolve(BadBeyondTheEnd(), {{"nonsense", Json("1")}}, TestSurroundings());
   EXPECT_THAT(resolution.problems, SizeIs(Problems::kMaxProblems));
-  EXPECT_THAT(resolution.cells, IsEmpty());
+  EXPECT_FALSE(resolution.sound);
 }
 
-TEST(ProblemsTest, MarksPointsAsBrokenThoughNothingMoreIsKept) {
+TEST(ProblemsTest, MarksPointsThoughNothingMoreIsKept) {
   const v1::ExperimentSpec spec = BadBeyondTheEnd();
   Problems problems;
   const std::vector<AxisPlan> axes = ReadAxes(spec, &problems);
   ASSERT_THAT(axes, SizeIs(2));
-  for (const Point& point : axes[1].points) EXPECT_TRUE(point.broken) << point.label;
+  EXPECT_TRUE(axes[1].points[0].broken);
+  EXPECT_TRUE(axes[1].points[1].broken);
+  EXPECT_THAT(axes[1].points[2].bad, testing::ElementsAre("model.width"));
   EXPECT_THAT(ReadExclusions(spec, axes, &problems), IsEmpty());
 }
 

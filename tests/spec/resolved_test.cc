@@ -394,7 +394,7 @@ TEST(MemoryTest, RefusesWhatNoDeviceHasRoomFor) {
   const Resolution resolution = Resolve(Wide("values { number_value: 16 } values { number_value: "
                                              "4096 } values { number_value: 8192 }"),
                                         {}, surroundings);
-  EXPECT_TRUE(resolution.cells.empty());
+  EXPECT_FALSE(resolution.sound);
   ASSERT_EQ(resolution.problems.size(), 2u) << "both that are too large";
   EXPECT_EQ(resolution.problems[1].field, "axes[0].values[2]");
   EXPECT_EQ(resolution.problems[1].message,

@@ -86,16 +86,97 @@ TEST_F(SubmitTest, PrintsTheResponseAsJson) {
   EXPECT_THAT(outcome.out, HasSubstr("\"differs_only_in_evaluation\": []"));
 }
 
-TEST_F(SubmitTest, ReportsProblemsOfTheFileWithoutAskingTheServer) {
-  const std::string path = Write("bad.yaml", "name: a\nbase: {tsk: {}}\n");
+TEST_F(SubmitTest, ReportsProblemsOfTheFileBesideTheServers) {
+  answers_.create = [this](const v1::CreateExperimentRequest& request,
+                           v1::CreateExperimentResponse* response) {
+    requests_.push_back(request);
+    for (const char* field : {"base.task", "base.training.steps", "overrides[\"training.steps\"]",
+                              "base.training.batch", "overrides[\"model.wdth\"]", "name"}) {
+      v1::Problem* problem = response->add_problems();
+      problem->set_field(field);
+      problem->set_message(absl::StrCat(field, ": by the server"));
+    }
+    return absl::OkStatus();
+  };
+  const std::string path =
+      Write("bad.yaml", "name: a\nbase:\n  tsk: {}\n  training: {steps: many, batch: 0}\n");
   const Outcome outcome = Run({"submit", path, "--set", "model.wdth=1"});
   EXPECT_EQ(outcome.code, kFailure);
   EXPECT_EQ(outcome.out, "");
-  EXPECT_THAT(outcome.err, StartsWith(path + ":2:8: base.tsk: there is no such field (did you mean "
-                                             "task?); allowed: task, "));
-  EXPECT_THAT(outcome.err, HasSubstr("\n--set model.wdth: \"wdth\" is no field (did you mean "
-                                     "width?)"));
-  EXPECT_THAT(outcome.err, EndsWith("error: 2 problems; nothing was created\n"));
+  EXPECT_THAT(
+      outcome.err,
+      AllOf(StartsWith(path + ":1:1: name: by the server\n" + path +
+                       ":3:3: base.tsk: there is no such field (did you mean task?); allowed: "),
+            HasSubstr(path + ":4:14: base.training.steps: \"many\" is not a whole number; "),
+            HasSubstr(path + ":4:27: base.training.batch: by the server\n"),
+            HasSubstr("\n--set model.wdth: \"wdth\" is no field (did you mean width?)"),
+            HasSubstr("\n--set model.wdth: by the server\n"),
+            Not(HasSubstr("steps: by the server")), Not(HasSubstr("base.task: by the server")),
+            EndsWith("error: 6 problems; nothing was created\n")));
+  ASSERT_EQ(requests_.size(), 1u);
+  EXPECT_TRUE(requests_[0].validate_only());
+  EXPECT_EQ(requests_[0].request_id(), "");
+  EXPECT_EQ(requests_[0].spec().name(), "a");
+  EXPECT_TRUE(requests_[0].overrides().contains("training.steps")) << "no default stands in for it";
+  EXPECT_EQ(requests_[0].overrides().at("model.wdth").number_value(), 1);
+}
+
+TEST_F(SubmitTest, SaysOnceWhatTheServerFindsAgain) {
+  answers_.create = [](const v1::CreateExperimentRequest&, v1::CreateExperimentResponse* response) {
+    v1::Problem* problem = response->add_problems();
+    problem->set_field("axes[0].values[1]");
+    problem->set_message("axes[0].values[1]: \"x\" is not a whole number; allowed: a whole number");
+    return absl::OkStatus();
+  };
+  EXPECT_EQ(Run({"submit", "-"}, "name: a\naxes: [{field: model.width, values: [16, x]}]\n").err,
+            "<stdin>:2:42: axes[0].values[1]: \"x\" is not a whole number; allowed: a whole "
+            "number\nerror: 1 problem; nothing was created\n");
+}
+
+TEST_F(SubmitTest, UploadsNothingOfAFileWithProblems) {
+  Write("names.txt", "anna\n");
+  const std::string text = "name: 5\nbase: {task: {documents: {dataset: names.txt}}}\n";
+  bool stored = false;
+  answers_.dataset = [&stored](const v1::GetDatasetRequest&, v1::Dataset* dataset) {
+    dataset->set_name("datasets/names-1a2b3c");
+    return stored ? absl::OkStatus() : absl::NotFoundError("no such data set");
+  };
+  answers_.upload = [](const std::vector<v1::UploadDatasetRequest>&, v1::Dataset*) {
+    ADD_FAILURE();
+    return absl::OkStatus();
+  };
+  const std::string path = Write("e.yaml", text);
+  answers_.create = [this](const v1::CreateExperimentRequest& request,
+                           v1::CreateExperimentResponse* response) {
+    requests_.push_back(request);
+    v1::Problem* problem = response->add_problems();
+    problem->set_field("base.task.documents.dataset");
+    problem->set_message("by the server");
+    return absl::OkStatus();
+  };
+  EXPECT_THAT(Run({"submit", path, "--dry-run"}).err, HasSubstr("error: 1 problem;"));
+  stored = true;
+  EXPECT_THAT(Run({"submit", path}).err, HasSubstr("error: 2 problems;"));
+  ASSERT_EQ(requests_.size(), 2u);
+  EXPECT_EQ(requests_[1].spec().base().task().documents().dataset(), "datasets/names-1a2b3c");
+}
+
+TEST_F(SubmitTest, ReportsProblemsOfTheFileWithoutAServer) {
+  answers_.create = [](const v1::CreateExperimentRequest&, v1::CreateExperimentResponse*) {
+    return absl::PermissionDeniedError("not you");
+  };
+  EXPECT_THAT(Run({"submit", "-"}, "name: a\nsedes: {}\n").err,
+              AllOf(StartsWith("note: the server could not be asked for further problems: not you"),
+                    HasSubstr("<stdin>:2:1: sedes: "),
+                    EndsWith("error: 1 problem; nothing was created\n")));
+  environment_["ABLATE_SERVER"] = "nonsense://x";
+  const Outcome outcome = Run({"submit", "-"}, "name: a\nsedes: {}\n");
+  EXPECT_EQ(outcome.code, kFailure);
+  EXPECT_THAT(outcome.err, HasSubstr("<stdin>:2:1: sedes: "));
+}
+
+TEST_F(SubmitTest, LeavesASyntaxErrorAlone) {
+  EXPECT_THAT(Run({"submit", "-"}, "name: [\n").err, EndsWith("1 problem; nothing was created\n"));
   EXPECT_TRUE(requests_.empty());
 }
 
@@ -163,6 +244,7 @@ TEST_F(SubmitTest, FailsADryRunThatFindsProblems) {
     v1::Problem* problem = response->add_problems();
     problem->set_field("name");
     problem->set_message("name is \"small\"; allowed: larger");
+    response->add_notes("post also changes model.norm.final");
     return absl::OkStatus();
   };
   const Outcome text = Run({"submit", "-", "--dry-run"}, kFile);

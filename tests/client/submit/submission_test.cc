@@ -1,6 +1,7 @@
 // The server's problems, at the line or the option that causes them.
 #include "client/submit/submission.h"
 
+#include <algorithm>
 #include <sstream>
 
 #include "gmock/gmock.h"
@@ -71,7 +72,7 @@ TEST(LocateTest, BlamesTheCommandLineForWhatItSets) {
 
 TEST(LocateTest, NamesThePathOfAnOptionOnce) {
   SubmitOptions options = FromStdin();
-  options.set = {"training.trainer=x", "model.norm={kind: x}", "training.betas=[1]"};
+  options.set = {"training.trainer=torch", "model.norm={kind: rms}", "training.betas=[1]"};
   EXPECT_THAT(
       Located(options, {{"overrides[\"training.trainer\"]", "overrides[\"training.trainer\"]: no"},
                         {"overrides[\"model.norm\"].kind", "overrides[\"model.norm\"].kind: no"},
@@ -80,6 +81,47 @@ TEST(LocateTest, NamesThePathOfAnOptionOnce) {
       ElementsAre("--set model.norm: kind: no", "--set training.betas: [0]: no",
                   "--set training.trainer: no",
                   "--set training.trainer: base.training.trainer is no"));
+}
+
+// Of `fields` that the server finds wrong beside what is wrong in `text`, those that are told.
+std::vector<std::string> Told(const std::string& text, const std::vector<std::string>& fields,
+                              const SubmitOptions& options = FromStdin()) {
+  std::istringstream in(text);
+  const absl::StatusOr<Submission> submission = ReadSubmission(options, in);
+  EXPECT_TRUE(submission.ok());
+  v1::CreateExperimentResponse response;
+  for (const std::string& field : fields) {
+    v1::Problem* problem = response.add_problems();
+    problem->set_field(field);
+    problem->set_message(field);
+  }
+  std::vector<std::string> told;
+  for (const Diagnostic& line : Locate(response.problems(), *submission)) {
+    const bool is_servers = std::count(fields.begin(), fields.end(), line.message) > 0;
+    if (is_servers) told.push_back(line.message);
+  }
+  return told;
+}
+
+TEST(LocateTest, LeavesOutWhatFollowsFromAFieldThatCantBeRead) {
+  EXPECT_THAT(Told("name: a\nbase: {training: {steps: x, batch: 0}}\n",
+                   {"base.training.steps", "base.training", "base.training.batch", "base.task"}),
+              ElementsAre("base.task", "base.training.batch"));
+  EXPECT_THAT(Told("base: {modle: {width: 3}}\n", {"base.model.width", "base.task", "name"}),
+              ElementsAre("name", "base.task"));
+  EXPECT_THAT(Told("base: {modle: {width: 3}, model: {width: 3}}\n", {"base.model.width"}),
+              ElementsAre("base.model.width"));
+  EXPECT_THAT(Told("analyses:\n- spectrum\n- {spectrum: {}, at: [x, 7]}\n- {spectrum: {}}\n",
+                   {"analyses[0]", "analyses[1].at[0]", "analyses[1].name", "analyses[2].name"}),
+              ElementsAre("analyses[1].name", "analyses[2].name"));
+}
+
+TEST(LocateTest, LeavesOutWhatMarksAFieldAsUnread) {
+  SubmitOptions options = FromStdin();
+  options.set = {"training.batch=0"};
+  EXPECT_THAT(Told("base: {training: {steps: x}}\n",
+                   {"overrides[\"training.steps\"]", "overrides[\"training.batch\"]"}, options),
+              ElementsAre("overrides[\"training.batch\"]"));
 }
 
 TEST(MakeRequestTest, CarriesAllThatWasAsked) {
