@@ -264,7 +264,8 @@ bool IsOfLabel(const absl::Status& status) {
 }
 
 v1::Problem LabelProblem(const v1::CreateAnalysisRequest& request, const absl::Status& refusal) {
-  return ToProto(reflect::MakeProblem("label", LabelOf(request), refusal.message(), "another one"));
+  return ToProto(
+      spec::Problem{"label", LabelOf(request), "another one", std::string(refusal.message())});
 }
 
 absl::Status Get(const Backend& backend, const rpc::View& view,

@@ -198,9 +198,8 @@ absl::StatusOr<int64_t> CheckLabel(Connection& db, const AnalysisLabel& label,
   const std::string holder = LabelHolder(db, *experiment, label.label, analysis.signature);
   if (holder.empty()) return *experiment;
   return absl::AlreadyExistsError(absl::StrCat(
-      "experiment ", label.experiment, " calls another analysis ", label.label, ", analyses/",
-      holder,
-      ", of another kind, with other options, inputs or seed, or made by an earlier version: give ",
+      "label: ", label.label, " is taken in experiment ", label.experiment, " by analyses/", holder,
+      ", of another kind, with other options, inputs or seed, or made by an earlier version; give "
       "this one another label, or remove that one"));
 }
 

@@ -428,9 +428,17 @@ TEST_F(ExperimentAnalysesTest, KeepTheirLabelsBeforeTheyAreMade) {
   const v1::CreateAnalysisResponse dry = Ask(request);
   ASSERT_EQ(dry.problems_size(), 1);
   EXPECT_EQ(dry.problems(0).field(), "label");
+  EXPECT_EQ(dry.problems(0).message(), refused.error_message());
   request.set_validate_only(false);
   request.set_label("short");
   Ask(request);
+  request.mutable_inputs()->set_tokens(200);
+  const grpc::Status taken = Try(request);
+  EXPECT_EQ(taken.error_code(), grpc::StatusCode::ALREADY_EXISTS);
+  EXPECT_THAT(taken.error_message(), StartsWith("label: short is taken in experiment "));
+  request.set_validate_only(true);
+  EXPECT_EQ(Ask(request).problems(0).message(), taken.error_message());
+  request.set_validate_only(false);
   request.clear_label();
   request.clear_inputs();
   const std::string own = Ask(request).analysis().name();  // the file's own, ahead of time
