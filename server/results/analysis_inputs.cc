@@ -92,6 +92,19 @@ std::vector<engine::OptionProblem> FindWrong(const engine::AnalysisOptions& opti
   return wrong.ok() ? *std::move(wrong) : std::vector<engine::OptionProblem>();
 }
 
+// Adds what several subjects have wrong alike once, of the first, with how many more there are.
+void AddOnce(const std::vector<engine::OptionProblem>& wrong, spec::Problems* problems) {
+  std::map<std::pair<std::string, std::string>, size_t> alike;
+  for (const engine::OptionProblem& each : wrong) ++alike[{each.complaint, each.allowed}];
+  for (const engine::OptionProblem& each : wrong) {
+    const size_t count = std::exchange(alike[{each.complaint, each.allowed}], 0);
+    if (count == 0) continue;
+    const std::string more =
+        count == 1 ? "" : absl::StrCat(count == 2 ? " (so does " : " (so do ", count - 1, " more)");
+    problems->Add(each.field, each.value, absl::StrCat(each.complaint, more), each.allowed);
+  }
+}
+
 // What a run reads, but for what analyses read in its place: equal ones read the same.
 struct RunInputs {
   std::string task;
@@ -193,9 +206,7 @@ void CheckInputs(storage::Store* store, const engine::AnalysisOptions& options,
   // Several must read the same.
   if (models.size() == 1 && !DependsOnData(options, inputs, models[0].config.model)) return;
   SmallData small(store->blobs());
-  for (const engine::OptionProblem& problem : FindWrong(options, inputs, models, &small)) {
-    problems->Add(problem.field, problem.value, problem.complaint, problem.allowed);
-  }
+  AddOnce(FindWrong(options, inputs, models, &small), problems);
 }
 
 absl::Status CheckAskedInputs(const rpc::View& view, const std::string& private_to,

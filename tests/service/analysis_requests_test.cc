@@ -226,6 +226,10 @@ TEST_F(AnalysisRequestTest, RefusesWhatItsDataShowsToBeImpossible) {
   refused(RequestOn({run, seed}, "cka {}", ""), "subjects[1]",
           "it reads other sequences than the ones before; allowed: models that are held to the "
           "same sequences");
+  refused(
+      RequestOn({run, seed, seed}, "cka {}", ""), "subjects[1]",
+      "it reads other sequences than the ones before (so does 1 more); allowed: models that are "
+      "held to the same sequences");
   v1::CreateAnalysisRequest request =
       RequestOn({run}, "capture { sites: 'block.0.attention.weights' }", "");
   EXPECT_EQ(FieldOf(Try(request)), "analysis.capture.sites[0]");
