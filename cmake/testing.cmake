@@ -8,13 +8,17 @@ endif()
 # LABELS grpc: it makes calls. Debian's gRPC is not built with ThreadSanitizer, which then sees races that are none.
 # SHARDS N: N entries with a share of the tests each, instead of one entry per test. For programs that link LibTorch: each start
 # takes a quarter of a second of a core, and most of their tests much less.
+# COST N: ctest starts tests of a higher cost first, so that no long one is left for the end, when the other cores idle.
 function(ablate_test target)
-  cmake_parse_arguments(ARG "" "TIMEOUT;SHARDS" "SOURCES;LIBS;ENVIRONMENT;LABELS" ${ARGN})
+  cmake_parse_arguments(ARG "" "TIMEOUT;SHARDS;COST" "SOURCES;LIBS;ENVIRONMENT;LABELS" ${ARGN})
   if("grpc" IN_LIST ARG_LABELS AND NOT ABLATE_GRPC_TESTS)
     return()
   endif()
   if(NOT ARG_TIMEOUT)
     set(ARG_TIMEOUT 120)
+  endif()
+  if(NOT ARG_COST)
+    set(ARG_COST 0)
   endif()
   add_executable(${target} ${ARG_SOURCES})
   target_include_directories(${target} PRIVATE "${PROJECT_SOURCE_DIR}")
@@ -29,10 +33,10 @@ function(ablate_test target)
       add_test(NAME ${target}/${shard} COMMAND ${target})
       set(environment ${ARG_ENVIRONMENT} GTEST_TOTAL_SHARDS=${ARG_SHARDS} GTEST_SHARD_INDEX=${index})
       set_tests_properties(${target}/${shard} PROPERTIES
-                           TIMEOUT ${ARG_TIMEOUT} ENVIRONMENT "${environment}" LABELS "${ARG_LABELS}")
+                           TIMEOUT ${ARG_TIMEOUT} COST ${ARG_COST} ENVIRONMENT "${environment}" LABELS "${ARG_LABELS}")
     endforeach()
     return()
   endif()
   gtest_discover_tests(${target} DISCOVERY_MODE PRE_TEST
-                       PROPERTIES TIMEOUT ${ARG_TIMEOUT} ENVIRONMENT "${ARG_ENVIRONMENT}" LABELS "${ARG_LABELS}")
+                       PROPERTIES TIMEOUT ${ARG_TIMEOUT} COST ${ARG_COST} ENVIRONMENT "${ARG_ENVIRONMENT}" LABELS "${ARG_LABELS}")
 endfunction()

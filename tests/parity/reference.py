@@ -223,9 +223,8 @@ def run_case(path):
     answer(path, out)
 
 
-def updated(case, tensors, state, step, rounding=contextlib.nullcontext()):
+def updated(run, state, step, rounding=contextlib.nullcontext()):
     """Every quantity that is compared after one update from a state."""
-    run = Run(case, tensors)
     run.restore(state, step)
     with rounding:
         out = {"logits": run.logits()}
@@ -242,14 +241,16 @@ def update_case(path, samples=4):
     quantity its unit: the root mean square over `samples` of what float32's roundings do to it."""
     case, tensors = read_case(path)
     tensors = {name: t.double() if t.is_floating_point() else t for name, t in tensors.items()}
-    state = Run(case, tensors).state()
+    run = Run(case, tensors)
+    state = run.state()
     for step in range(case["step"]):
-        after = updated(case, tensors, state, step)
-        state = {name: after[name].float().double() for name in state}
-    exact = updated(case, tensors, state, case["step"])
+        run.restore(state, step)
+        run.step(step)
+        state = {name: after.float().double() for name, after in run.state().items()}
+    exact = updated(run, state, case["step"])
     squares = dict.fromkeys(exact, 0.0)
     for seed in range(samples):
-        moved = updated(case, tensors, state, case["step"], Rounding(seed))
+        moved = updated(run, state, case["step"], Rounding(seed))
         for name, value in exact.items():
             squares[name] += (moved[name] - value).square().sum().item()
     out = {"before." + name: value.float() for name, value in state.items()}
