@@ -53,16 +53,18 @@ absl::StatusOr<std::string> ReadAddress(const Home& home) {
   const absl::string_view written = absl::StripAsciiWhitespace(line);
   const absl::Status none =
       absl::UnavailableError(absl::StrCat("no server runs in ", home.folder, ": run `ablate up`"));
-  if (!IsLocal(written)) return none;
-  // The file may be a copy, or moved with its folder, and then names another folder's server.
+  // The file may be a copy, or moved with its folder: it then names another folder's server, or one
+  // that ends as soon as it notices.
   std::error_code error;
   const Home real(std::filesystem::canonical(home.folder, error).string());
   if (error) return none;
-  if (const auto socket = process::SocketInRunFolder(real, process::kClientSocket)) {
-    return process::SocketAddress(*socket);
-  }
-  const std::string name = process::SocketNameElsewhere(real, process::kClientSocket);
-  if (!absl::EndsWith(written, absl::StrCat("/", name))) return none;
+  const auto socket = process::SocketInRunFolder(real, process::kClientSocket);
+  const bool is_ours =
+      socket ? written == process::SocketAddress(*socket)
+             : IsLocal(written) &&
+                   absl::EndsWith(written, absl::StrCat("/", process::SocketNameElsewhere(
+                                                                 real, process::kClientSocket)));
+  if (!is_ours) return none;
   return std::string(written);
 }
 

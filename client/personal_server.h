@@ -29,8 +29,8 @@ inline constexpr char kHomeHelp[] =
 // these says where.
 absl::StatusOr<Home> FindHome(const std::string& folder, const Environment& environment);
 
-// Returns the address of the server that serves this very folder, whatever a copied or moved
-// address file names. UNAVAILABLE, with what to do, if there is none.
+// Returns the address of the server that serves this very folder: the address file of a copied or
+// moved folder names another. UNAVAILABLE, with what to do, if there is none.
 absl::StatusOr<std::string> ReadAddress(const Home& home);
 
 // The server that commands talk to: $ABLATE_SERVER (an address on this machine, "personal", or the

@@ -67,5 +67,16 @@ TEST_F(FoldersTest, AMovedFolderIsNotServedByWhoeverHasItsPlace) {
   EXPECT_THAT(server_.Json({"ls", "--json"})["experiments"], SizeIs(0));
 }
 
+// The server may not have noticed yet.
+TEST_F(FoldersTest, AMovedFolderIsServedAnewAtOnce) {
+  const std::string experiment = Submit();
+  const int before = server_.ServerPid();
+  std::filesystem::rename(server_.home(), other_);
+  EXPECT_EQ(AblateThere({"ls"}).exit_code, 69);
+  EXPECT_EQ(AblateThere({"up", "--lanes", "1"}).err, "up: " + other_ + "\n");
+  EXPECT_FALSE(PersonalServer::Lives(before));
+  EXPECT_EQ(AblateThere({"show", experiment}).exit_code, 0);
+}
+
 }  // namespace
 }  // namespace ablate::e2e
