@@ -30,7 +30,6 @@ namespace {
 
 using google::protobuf::FieldDescriptor;
 using google::protobuf::Message;
-using google::protobuf::Reflection;
 
 constexpr uint64_t kMaxTokens = engine::kMaxReadTokens;
 constexpr uint64_t kMaxDocuments = 1'000'000;

@@ -53,10 +53,12 @@ AnalysisTime GuessAnalysisTime(const engine::AnalysisKind& kind, const engine::A
   const auto parameters = static_cast<uint64_t>(engine::MakeLayout(config.model).size);
   const double speed = native ? kNativeSpeed : TorchSpeed(config.model.width);
   if (kind.default_tokens > 0) {
-    const auto tokens = std::max<double>(MostTokens(inputs, config.model.context), 1);
+    const auto most = static_cast<double>(MostTokens(inputs, config.model.context));
+    const double tokens = std::max(most, 1.0);
     const double calls = native ? 0 : kBlockMicros * config.model.layers;
-    time.micros += cost.forwards * (ForwardFlops(computed, parameters, tokens) / speed +
-                                    calls * PiecesOf(kind, config, tokens, parameters));
+    time.micros +=
+        cost.forwards * (ForwardFlops(computed, parameters, tokens) / speed +
+                         calls * PiecesOf(kind, config, tokens, static_cast<double>(parameters)));
   }
   time.micros += cost.others / kOtherSpeed;
   return time;

@@ -18,7 +18,6 @@ namespace {
 
 namespace fs = std::filesystem;
 using process::ReadWholeFile;
-using testing::StartsWith;
 
 class PresenceTest : public testing::Test {
  protected:

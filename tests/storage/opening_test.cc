@@ -185,7 +185,7 @@ TEST_F(OpeningTest, SettlesTheLeasesOfAFileOfTheSecondVersion) {
       "(3, 'new', 'w', 'i', '', '', '', 8, 86400000000); ";
   MakeDatabase(2, insert_leases + InsertRun("state, lease", "1, 1"));
   StoreOptions options = Options();
-  options.now = [day] { return day + 10; };
+  options.now = [] { return day + 10; };
   const auto store = Value(Store::Open(options));
   const auto leases = Value(store->ListLeases());
   ASSERT_EQ(leases.size(), 1u);
