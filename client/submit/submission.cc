@@ -2,7 +2,9 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <filesystem>
 #include <random>
+#include <system_error>
 #include <utility>
 
 #include "absl/strings/ascii.h"
@@ -33,6 +35,14 @@ std::string RandomId() {
 bool IsWithin(absl::string_view field, absl::string_view path) {
   if (!absl::ConsumePrefix(&field, path)) return false;
   return field.empty() || field[0] == '.' || field[0] == '[';
+}
+
+// The path; of a symbolic link also the file that it leads to.
+std::string WithTarget(const std::string& path) {
+  std::error_code error;
+  if (!std::filesystem::is_symlink(path, error)) return path;
+  const std::filesystem::path target = std::filesystem::canonical(path, error);
+  return error ? path : absl::StrCat(path, " -> ", target.string());
 }
 
 // An option, and the field that it gives a value.
@@ -132,8 +142,9 @@ absl::Status UploadDatasets(Connection* connection, const Context& context,
       [&](const std::string& path) -> absl::StatusOr<std::string> {
         const absl::StatusOr<Upload> upload =
             UploadFile(connection, path, AudienceOf(options), [&](uint64_t bytes, bool is_private) {
-              context.console.Note(absl::StrCat("uploading ", path, " (", Bytes(bytes), ") as a ",
-                                                is_private ? "private" : "public", " data set"));
+              context.console.Note(absl::StrCat("uploading ", WithTarget(path), " (", Bytes(bytes),
+                                                ") as a ", is_private ? "private" : "public",
+                                                " data set"));
             });
         if (!upload.ok()) return upload.status();
         return upload->dataset.name();

@@ -316,6 +316,22 @@ TEST_F(SubmitTest, SaysHowLargeDataIsBeforeItIsUploaded) {
                              "error: " + folder_ + "/names.txt: the disk is full\n");
 }
 
+TEST_F(SubmitTest, SaysWhatALinkUploads) {
+  const std::string names = Write("names.txt", "a\nb\nc\n");
+  std::filesystem::create_symlink(names, folder_ + "/link.txt");
+  answers_.dataset = [](const v1::GetDatasetRequest&, v1::Dataset*) {
+    return absl::NotFoundError("no such data set");
+  };
+  answers_.upload = [](const std::vector<v1::UploadDatasetRequest>&, v1::Dataset*) {
+    return absl::ResourceExhaustedError("the disk is full");
+  };
+  const std::string path =
+      Write("e.yaml", "name: e\nbase: {task: {documents: {dataset: link.txt}}}\n");
+  EXPECT_THAT(Run({"submit", path}).err, StartsWith("note: uploading " + folder_ + "/link.txt -> " +
+                                                    std::filesystem::canonical(names).string() +
+                                                    " (6 B) as a public data set\n"));
+}
+
 TEST_F(SubmitTest, UploadsNoFileOutsideTheExperimentFilesFolder) {
   const std::string secret = Write("secret.txt", "key\n");
   std::filesystem::create_directories(folder_ + "/mail");
