@@ -42,8 +42,9 @@ std::string RunsText(const Provenance& provenance) {
                     runs == 1 ? " of a shorter run" : " of shorter runs");
   }
   if (provenance.device_seconds > 0) {
-    absl::StrAppend(&text, "; ", text::Grouped(std::llround(provenance.device_seconds)),
-                    " device-seconds");
+    const auto seconds = static_cast<size_t>(std::llround(provenance.device_seconds));
+    absl::StrAppend(&text, "; ",
+                    seconds == 0 ? "less than 1 device-second" : Counted(seconds, "device-second"));
   }
   return text;
 }

@@ -373,6 +373,16 @@ TEST(PageTest, SaysThatAnExperimentHasNotEnded) {
   EXPECT_LT(page.find("Preliminary, 15 of 16 runs"), page.find("<table"));
 }
 
+TEST(PageTest, RoundsNoTimeToNothing) {
+  Experiment experiment = Example();
+  experiment.provenance.device_seconds = .2;
+  EXPECT_THAT(PageOf({experiment}), HasSubstr("; less than 1 device-second<"));
+  experiment.provenance.device_seconds = 1.2;
+  EXPECT_THAT(PageOf({experiment}), HasSubstr("; 1 device-second<"));
+  experiment.provenance.device_seconds = 1234;
+  EXPECT_THAT(PageOf({experiment}), HasSubstr("; 1,234 device-seconds<"));
+}
+
 TEST(PageTest, SaysWhichRunsContinued) {
   Experiment experiment = Example();
   EXPECT_THAT(PageOf({experiment}), Not(HasSubstr("continued from")));
