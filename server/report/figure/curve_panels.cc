@@ -174,16 +174,13 @@ void AddAllSettings(const Input& input, size_t index, Panel* panel) {
   });
 }
 
-// What the sides of 0 mean, in the panel's right corners: at the left curves come from far away.
+constexpr double kUntitledLine = 0.14;  // above a panel without a title
+
+// Says above the panel, where no curve runs, what the sides of 0 mean.
 void AddSides(const CurvePanel& shown, const Panel& panel, Figure* figure) {
-  const auto add = [&](double y, const std::string& words) {
-    if (words.empty()) return;
-    Text text{panel.right - 0.04, y, words, kSmallSize, kSecondary, Align::kRight};
-    text.halo = true;
-    figure->texts.push_back(std::move(text));
-  };
-  add(panel.top - 0.06, shown.above);
-  add(panel.bottom + 0.06, shown.below);
+  if (shown.sides.empty()) return;
+  figure->texts.push_back({panel.right, panel.top + kUntitledLine / 2, shown.sides, kSmallSize,
+                           kSecondary, Align::kRight});
 }
 
 void AddLabels(const Input& input, size_t index, const Panel& panel, double room, Figure* figure) {
@@ -205,7 +202,7 @@ Figure DrawTogether(const Input& input, const std::vector<CurvePanel>& panels,
   const bool beside = input.width >= 5;
   const double foot = kBottom + kFootnoteLine * static_cast<double>(footnote.size());
   const bool titled = !panels[0].title.empty();
-  const double title = titled ? kTitleLine : 0.14;
+  const double title = titled ? kTitleLine : kUntitledLine;
   const double tall = panels.size() > 1 ? 1.25 : beside ? 1.75 : 1.6;
   const size_t rows = beside ? 1 : panels.size();
   const double pitch = tall + title + kBottom;

@@ -45,8 +45,8 @@ CurvePanel PanelOf(const Comparison& comparison) {
   const std::string name = OneBaseline(comparison);
   const std::string than = ElideMiddle(name.empty() ? "its baseline" : name, 0.8, kSmallSize);
   const bool lower = comparison.better == Better::kLower;
-  panel.above = absl::StrCat(lower ? "worse" : "better", " than ", than, " ↑");
-  panel.below = absl::StrCat(lower ? "better" : "worse", " ↓");
+  panel.sides = absl::StrCat(lower ? "better" : "worse", " ↓ · ", lower ? "worse" : "better",
+                             " than ", than, " ↑");
   return panel;
 }
 

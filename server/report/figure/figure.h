@@ -94,7 +94,6 @@ struct Text {
   Align align = Align::kLeft;
   bool bold = false;
   bool upright = false;  // written from bottom to top
-  bool halo = false;     // with paper around it, where lines may pass behind
 };
 
 struct Rule {

@@ -30,7 +30,7 @@ constexpr char kFonts[] = "'Liberation Sans', Arial, Helvetica, sans-serif";
 // capitals and digits and half that of small letters.
 constexpr double kBaseLine = 0.326;
 
-constexpr double kAxisWidth = 0.6, kGridWidth = 0.5, kMarkerWidth = 0.8, kHaloWidth = 2;
+constexpr double kAxisWidth = 0.6, kGridWidth = 0.5, kMarkerWidth = 0.8;
 constexpr double kTick = 2.7;                       // length
 constexpr double kXNumbers = 7.7, kYNumbers = 4.4;  // from the axis to the middle, and to the end
 
@@ -385,11 +385,10 @@ class Writer {
         text.upright ? absl::StrCat(" transform=\"translate(", Number(x), " ", Number(y),
                                     ") rotate(-90)\" y=\"", Number(down), "\"")
                      : absl::StrCat(" x=\"", Number(x), "\" y=\"", Number(y + down), "\"");
-    absl::StrAppend(
-        &out_, "<text", place, " font-size=\"", Number(text.size), "\"",
-        text.bold ? " font-weight=\"bold\"" : "", kAnchors[static_cast<size_t>(text.align)],
-        text.halo ? absl::StrCat(" paint-order=\"stroke\"", Stroke(kWhite, kHaloWidth)) : "",
-        Paint("fill", text.color), ">", Escaped(text.text), "</text>\n");
+    absl::StrAppend(&out_, "<text", place, " font-size=\"", Number(text.size), "\"",
+                    text.bold ? " font-weight=\"bold\"" : "",
+                    kAnchors[static_cast<size_t>(text.align)], Paint("fill", text.color), ">",
+                    Escaped(text.text), "</text>\n");
   }
 
   const Figure& figure_;

@@ -12,6 +12,7 @@
 #include "absl/strings/str_cat.h"
 #include "server/report/figure/layout.h"
 #include "tests/report/figure/example_curves.h"
+#include "tests/report/figure/text_boxes.h"
 
 namespace ablate::figure {
 namespace {
@@ -83,6 +84,27 @@ TEST(DifferenceFigureTest, HasRatiosAtItsAxisAndInItsNumbers) {
   EXPECT_NEAR(tick->at, std::log(2), 1e-12);
   EXPECT_THAT(drawing->csv, HasSubstr("post,0,20,2,,\n"));
   EXPECT_THAT(drawing->figure.description, HasSubstr("They end: post ×2.0 ["));
+}
+
+TEST(DifferenceFigureTest, SaysAboveTheCurvesWhichSideIsBetter) {
+  const report::Comparison comparison =
+      *report::Compare(Settings({{"pre", {2, 2, 2}}, {"post", {2.5, 2.6, 2.7}}}));
+  const SettingCurves pre{"pre", 0, {{0, {0, 10}, {2, 2}}}},
+      post{"post", 1, {{0, {0, 10}, {3, 1}}}};
+  for (const double width : {3.25, 6.75}) {
+    Input input = InputOf(comparison, post, pre);
+    input.width = width;
+    const auto drawing = Draw(kDifference, input);
+    ASSERT_TRUE(drawing.ok()) << drawing.status();
+    const std::vector<Text>& texts = drawing->figure.texts;
+    const auto sides = std::find_if(texts.begin(), texts.end(), [](const Text& text) {
+      return text.text == "better ↓ · worse than pre ↑";
+    });
+    ASSERT_NE(sides, texts.end());
+    EXPECT_GT(sides->y - sides->size / 144, drawing->figure.panels[0].top);
+    EXPECT_THAT(Outside(drawing->figure), IsEmpty());
+    EXPECT_THAT(Overlapping(drawing->figure), IsEmpty());
+  }
 }
 
 TEST(DifferenceFigureTest, MarksWhatIsComparedBesideAnAverage) {
