@@ -1,4 +1,5 @@
 // `ablate report EXP…`: one HTML page that needs no network.
+#include <filesystem>
 #include <functional>
 #include <memory>
 #include <optional>
@@ -6,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "client/command_table.h"
 #include "client/commands/compare.h"
@@ -41,6 +43,12 @@ absl::Status CheckEnding(const std::string& output) {
                    "prints it as PDF"));
 }
 
+// The file's name without its folder: a page is passed on, and folders are its maker's own.
+std::string NameInCommands(const std::string& output) {
+  const std::string name = std::filesystem::path(output).filename().string();
+  return absl::StartsWith(name, "-") ? absl::StrCat("./", name) : name;
+}
+
 absl::StatusOr<v1::RenderReportRequest> MakeRequest(const Options& options) {
   if (absl::Status ending = CheckEnding(options.output); !ending.ok()) return ending;
   const auto comparison = MakeCompareRequest(options.comparison);
@@ -57,6 +65,7 @@ absl::StatusOr<v1::RenderReportRequest> MakeRequest(const Options& options) {
   request.set_by(comparison->by());
   *request.mutable_baseline() = comparison->baseline();
   if (comparison->has_at()) request.set_at(comparison->at());
+  request.set_output(NameInCommands(options.output));
   return request;
 }
 

@@ -107,7 +107,8 @@ void CountCells(const TrainedGrid& grid, html::Provenance* provenance) {
 }
 
 absl::StatusOr<html::Provenance> ProvenanceOf(storage::Store* store, const ComparedGrid& compared,
-                                              const v1::CompareRequest& request) {
+                                              const v1::CompareRequest& request,
+                                              const std::string& output) {
   const TrainedGrid& grid = compared.grid;
   html::Provenance provenance;
   provenance.owner = grid.record.owner;
@@ -124,7 +125,7 @@ absl::StatusOr<html::Provenance> ProvenanceOf(storage::Store* store, const Compa
       absl::StrCat("ablate submit ", ShellWord(provenance.spec_file),
                    grid.record.private_to.empty() ? "" : " --private", " --wait");
   // A new submit gets an id of its own.
-  provenance.report_command = ReportCommand({"EXPERIMENT"}, request);
+  provenance.report_command = ReportCommand({"EXPERIMENT"}, request, output);
   return provenance;
 }
 
@@ -225,8 +226,9 @@ std::string GrownText(const ComparedGrid& compared) {
 
 // Everything but figures and samples. `request` is what `compared` answers.
 absl::StatusOr<html::Experiment> ContentsOf(storage::Store* store, const ComparedGrid& compared,
-                                            const v1::CompareRequest& request) {
-  auto provenance = ProvenanceOf(store, compared, request);
+                                            const v1::CompareRequest& request,
+                                            const std::string& output) {
+  auto provenance = ProvenanceOf(store, compared, request, output);
   if (!provenance.ok()) return provenance.status();
   html::Experiment experiment;
   experiment.id = compared.grid.record.id;
@@ -348,7 +350,7 @@ std::optional<size_t> DecisiveOf(const report::Comparison& comparison,
 }  // namespace
 
 std::string ReportCommand(const std::vector<std::string>& experiments,
-                          const v1::CompareRequest& request) {
+                          const v1::CompareRequest& request, const std::string& output) {
   std::string command = "ablate report";
   for (const std::string& experiment : experiments) {
     absl::StrAppend(&command, " ", ShellWord(experiment));
@@ -362,20 +364,19 @@ std::string ReportCommand(const std::vector<std::string>& experiments,
                                                   request.baseline().end());
   for (const auto& [axis, label] : sorted) add("--baseline", absl::StrCat(axis, "=", label));
   if (request.has_at() && request.at() >= 0) add("--at", absl::StrCat(request.at()));
-  return absl::StrCat(command, " -o report.html");
+  add("-o", output.empty() ? "report.html" : output);
+  return command;
 }
 
-absl::StatusOr<html::Experiment> DescribeExperiment(const ReportSources& sources,
-                                                    StoredExperiment stored,
-                                                    const v1::CompareRequest& request,
-                                                    const std::string& prefix,
-                                                    const Cancelled& cancelled) {
+absl::StatusOr<html::Experiment> DescribeExperiment(
+    const ReportSources& sources, StoredExperiment stored, const v1::CompareRequest& request,
+    const std::string& output, const std::string& prefix, const Cancelled& cancelled) {
   auto compared =
       CompareGrid(sources.store, std::move(stored), request, {cancelled, 0}, AnalysisNumbers::kAll);
   if (!compared.ok()) return compared.status();
   const absl::Status windows = AddWindows(sources.store, cancelled, &*compared);
   if (!windows.ok()) return windows;
-  auto experiment = ContentsOf(sources.store, *compared, request);
+  auto experiment = ContentsOf(sources.store, *compared, request, output);
   if (!experiment.ok()) return experiment.status();
   auto figures = ReportFigures(sources.store, *compared, prefix, cancelled);
   if (!figures.ok()) return figures.status();

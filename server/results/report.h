@@ -21,18 +21,18 @@ struct ReportSources {
 };
 
 // Everything that a page says about one experiment, compared as `request` says; its figures' names
-// begin with `prefix`. Errors as CompareGrid's; figures that can't be drawn, or samples that can't
-// be had, are none. Blocks on the store and on the worker for analyses.
-absl::StatusOr<html::Experiment> DescribeExperiment(const ReportSources& sources,
-                                                    StoredExperiment stored,
-                                                    const v1::CompareRequest& request,
-                                                    const std::string& prefix,
-                                                    const Cancelled& cancelled);
+// begin with `prefix`, and its commands write to `output`, as ReportCommand's. Errors as
+// CompareGrid's; figures that can't be drawn, or samples that can't be had, are none. Blocks on the
+// store and on the worker for analyses.
+absl::StatusOr<html::Experiment> DescribeExperiment(
+    const ReportSources& sources, StoredExperiment stored, const v1::CompareRequest& request,
+    const std::string& output, const std::string& prefix, const Cancelled& cancelled);
 
 // Returns the `ablate report` command that makes the page of these experiments, compared as
-// `request` says, as a shell reads it.
+// `request` says, as a shell reads it. It writes to the file `output`; if that is empty, to
+// report.html.
 std::string ReportCommand(const std::vector<std::string>& experiments,
-                          const v1::CompareRequest& request);
+                          const v1::CompareRequest& request, const std::string& output);
 
 }  // namespace ablate::results
 

@@ -241,7 +241,7 @@ absl::Status RenderReportReactor::Open() {
   }
   std::vector<std::string> ids;
   for (const auto& [id, question] : page_.experiments) ids.push_back(id);
-  page_.command = results::ReportCommand(ids, RequestOf(*request_, ""));
+  page_.command = results::ReportCommand(ids, RequestOf(*request_, ""), request_->output());
   page_.version = ABLATE_VERSION;
   page_.made = absl::FormatTime("%Y-%m-%d at %H:%M UTC", absl::Now(), absl::UTCTimeZone());
   return absl::OkStatus();
@@ -263,8 +263,9 @@ absl::StatusOr<std::string> RenderReportReactor::Section(size_t index) {
       index == 0 ? std::move(first_) : LoadAgain(page_.experiments[index].first);
   if (!stored.ok()) return stored.status();
   const results::ReportSources sources{backend_->store, &backend_->scheduler->analyses()};
-  const auto experiment = results::DescribeExperiment(sources, *std::move(stored), request,
-                                                      absl::StrCat("e", index + 1, "-"), cancelled);
+  const auto experiment =
+      results::DescribeExperiment(sources, *std::move(stored), request, request_->output(),
+                                  absl::StrCat("e", index + 1, "-"), cancelled);
   if (!experiment.ok()) return experiment.status();
   return html::ExperimentSection(page_, index, *experiment);
 }

@@ -123,7 +123,7 @@ int Measure(const Size& size, const std::string& folder, const std::string& path
     return 1;
   }
   const auto experiment =
-      DescribeExperiment(sources, *std::move(stored), request, "e1-", [] { return false; });
+      DescribeExperiment(sources, *std::move(stored), request, "", "e1-", [] { return false; });
   if (!experiment.ok()) {
     std::fprintf(stderr, "%s\n", experiment.status().ToString().c_str());
     return 1;

@@ -106,8 +106,8 @@ TEST_F(ReportTest, HasTheCommandThatMakesItAgain) {
   const std::vector<std::string> command{std::istream_iterator<std::string>(words), {}};
   ASSERT_THAT(command, SizeIs(7));
   EXPECT_THAT(command, ElementsAre("ablate", "report", StartsWith("again-"), "--at", "20", "-o",
-                                   "report.html"));
-  EXPECT_EQ(WithoutTimes(Written({command.begin() + 1, command.end() - 2}, "second.html")),
+                                   "first.html"));
+  EXPECT_EQ(WithoutTimes(Written({command.begin() + 1, command.end() - 2}, "first.html")),
             WithoutTimes(page));
 
   const std::string spec = Decoded(

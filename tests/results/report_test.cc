@@ -46,7 +46,7 @@ class ReportContentsTest : public ::testing::Test {
   absl::StatusOr<html::Experiment> TryDescribe(const Cancelled& cancelled) {
     auto stored = LoadExperiment(sources_.store, request_.experiment());
     if (!stored.ok()) return stored.status();
-    return DescribeExperiment(sources_, *std::move(stored), request_, "e1-", cancelled);
+    return DescribeExperiment(sources_, *std::move(stored), request_, "", "e1-", cancelled);
   }
 
   html::Experiment Describe() {
@@ -120,9 +120,9 @@ TEST_F(ReportContentsTest, QuotesWhatAShellWouldRead) {
   request_.set_by("size");
   (*request_.mutable_baseline())["size"] = "it's";
   request_.set_at(3);
-  EXPECT_EQ(ReportCommand({"e", "f g"}, request_),
+  EXPECT_EQ(ReportCommand({"e", "f g"}, request_, "a page.html"),
             "ablate report e 'f g' --key 'eval/loss; `id`' --by size --baseline 'size=it'\\''s' "
-            "--at 3 -o report.html");
+            "--at 3 -o 'a page.html'");
 }
 
 TEST_F(ReportContentsTest, DrawsEachFigureWithItsNumbers) {

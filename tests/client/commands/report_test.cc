@@ -46,7 +46,16 @@ TEST_F(ReportTest, WritesThePage) {
   EXPECT_THAT(outcome.err, HasSubstr("report.html: 22 B"));
   EXPECT_EQ(request_,
             "experiments: \"experiments/a\" experiments: \"experiments/b\" key: \"k\" by: \"lr\" "
-            "baseline { key: \"p\" value: \"x\" } at: 5");
+            "baseline { key: \"p\" value: \"x\" } at: 5 output: \"report.html\"");
+}
+
+TEST_F(ReportTest, NamesItsFileToThePage) {
+  target_ = folder_ + "/my page.html";
+  EXPECT_EQ(Report().code, kSuccess);
+  EXPECT_THAT(request_, HasSubstr("output: \"my page.html\""));
+  target_ = folder_ + "/-.html";
+  EXPECT_EQ(Report().code, kSuccess);
+  EXPECT_THAT(request_, HasSubstr("output: \"./-.html\""));
 }
 
 TEST_F(ReportTest, IsWrittenAgainWhileRunsEnd) {
