@@ -83,6 +83,12 @@ struct ShorterRun {
   std::string environment;  // in which it can; empty if that is not known
 };
 
+// Where a run was when its state was saved.
+struct SavedState {
+  uint32_t step = 0;
+  std::string environment;  // in which it can go on; empty if that is not known
+};
+
 struct NewCell {
   std::string name;
   std::vector<std::pair<std::string, std::string>> labels;  // axis name, label; in axis order
@@ -275,6 +281,7 @@ struct AnalysisRecord {
   Micros create_time = 0, start_time = 0, end_time = 0;
   std::string owner;  // who asked first; empty: from before there were owners
   std::string private_to;
+  std::vector<std::string> labels;  // of ExperimentAnalyses alone: the experiment's, in order
 };
 
 // An analysis of one run that is done, by what an experiment calls it.

@@ -64,21 +64,23 @@ std::string SubjectsText(const v1::Analysis& analysis, const Parent& parent) {
 
 Table MakeTable(const v1::ListAnalysesResponse& list, const Parent& parent, bool owners,
                 absl::Time now) {
-  bool any_failure = false;
-  for (const v1::Analysis& analysis : list.analyses()) any_failure |= !analysis.failure().empty();
-  std::vector<Column> columns = {{"analysis"}, {"kind"},           {"subjects"},
-                                 {"state"},    {"progress", true}, {"created"}};
+  bool any_label = false, any_failure = false;
+  for (const v1::Analysis& analysis : list.analyses()) {
+    any_label |= !analysis.labels().empty();
+    any_failure |= !analysis.failure().empty();
+  }
+  std::vector<Column> columns = {{"analysis"}, {"kind"}};
+  if (any_label) columns.push_back({"label"});
+  columns.insert(columns.end(), {{"subjects"}, {"state"}, {"progress", true}, {"created"}});
   if (owners) columns.push_back({"owner"});
   if (any_failure) columns.push_back({"failure"});
   Table table(std::move(columns));
   for (const v1::Analysis& analysis : list.analyses()) {
-    std::vector<std::string> row = {
-        Id(analysis.name()),
-        AnalysisKindName(analysis.analysis()),
-        SubjectsText(analysis, parent),
-        v1::AnalysisState::Value_Name(analysis.state()),
-        ProgressText(analysis),
-        Ago(absl::FromUnixSeconds(analysis.create_time().seconds()), now)};
+    std::vector<std::string> row = {Id(analysis.name()), AnalysisKindName(analysis.analysis())};
+    if (any_label) row.push_back(absl::StrJoin(analysis.labels(), ", "));
+    row.insert(row.end(), {SubjectsText(analysis, parent),
+                           v1::AnalysisState::Value_Name(analysis.state()), ProgressText(analysis),
+                           Ago(absl::FromUnixSeconds(analysis.create_time().seconds()), now)});
     if (owners) row.push_back(OwnerText(analysis));
     row.push_back(analysis.failure());
     table.Add(std::move(row));
@@ -116,8 +118,10 @@ Action DefineAnalyses(Command* command) {
   command->Option(&options->limit, "--limit,-n", "N", "how many at most, 0 for all [100]");
   command->Flag(&options->json, "--json", "print the server's message");
   command->Footer(
-      "Newest first; behind each model stands the step of its checkpoint. Without EXP models\n"
-      "are called by their runs. `ablate cancel analyses/ID` stops one; the command that made\n"
+      "Newest first; behind each model stands the step of its checkpoint. With EXP a label is "
+      "what\n"
+      "the experiment calls an analysis. Without EXP models are called by their runs. `ablate "
+      "cancel analyses/ID` stops one; the command that made\n"
       "one prints it again.\n\n"
       "Example:\n  ablate analyses names-norm");
   return WithServer(options, Analyses);

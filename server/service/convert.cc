@@ -263,6 +263,7 @@ v1::Analysis ToProto(const storage::AnalysisRecord& record, double progress) {
   message.set_failure(record.failure);
   message.set_owner(record.owner);
   message.set_private_(!record.private_to.empty());
+  message.mutable_labels()->Assign(record.labels.begin(), record.labels.end());
   *message.mutable_device_time() = DeviceTime(record.device_time);
   *message.mutable_create_time() = ToTimestamp(record.create_time);
   if (record.start_time != 0) *message.mutable_start_time() = ToTimestamp(record.start_time);

@@ -94,6 +94,18 @@ std::vector<AnalysisRecord> ReadAnalyses(Connection& db, Statement& ids) {
   return records;
 }
 
+// What an experiment calls an analysis.
+std::vector<std::string> LabelsIn(Connection& db, int64_t experiment, const std::string& analysis) {
+  std::vector<std::string> labels;
+  Statement row(db,
+                "SELECT label FROM analysis_labels JOIN analyses "
+                "ON analyses.signature = analysis_labels.signature "
+                "WHERE experiment = ?1 AND analyses.name = ?2 ORDER BY label",
+                experiment, analysis);
+  while (row.Row()) labels.push_back(row.Text(0));
+  return labels;
+}
+
 // Below which row a page begins. NOT_FOUND.
 absl::StatusOr<int64_t> PageEnd(Connection& db, const Viewer& viewer, absl::string_view after) {
   if (after.empty()) return INT64_MAX;
@@ -436,7 +448,9 @@ absl::StatusOr<std::vector<AnalysisRecord>> Store::ExperimentAnalyses(const View
                   "WHERE experiment = ?3 AND analysis < ?1) "
                   "AND (?4 OR private_to IN ('', ?5)) ORDER BY id DESC LIMIT ?2",
                   *end, limit, *found, viewer.sees_all, viewer.user);
-    return ReadAnalyses(db, row);
+    std::vector<AnalysisRecord> records = ReadAnalyses(db, row);
+    for (AnalysisRecord& record : records) record.labels = LabelsIn(db, *found, record.id);
+    return records;
   });
 }
 

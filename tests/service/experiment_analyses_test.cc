@@ -9,6 +9,7 @@ using ::testing::AllOf;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
+using ::testing::Pair;
 using ::testing::StartsWith;
 using ::testing::UnorderedElementsAre;
 using worker::v1::Analyze;
@@ -83,6 +84,16 @@ TEST_F(ExperimentAnalysesTest, AreMadeOfEveryRunOnceAllHaveEnded) {
   EXPECT_EQ(ended.analyses().done(), 3u);
   EXPECT_EQ(ended.analyses().failure(), "");
   EXPECT_EQ(List(experiment).size(), 3u) << "the one of no run, too";
+  std::map<std::string, int> labels;
+  Context context;
+  v1::ListAnalysesRequest list;
+  list.set_parent(experiment);
+  v1::ListAnalysesResponse listed;
+  ASSERT_TRUE(analyses_->ListAnalyses(&context, list, &listed).ok());
+  for (const v1::Analysis& analysis : listed.analyses()) {
+    for (const std::string& label : analysis.labels()) ++labels[label];
+  }
+  EXPECT_THAT(labels, UnorderedElementsAre(Pair("spectrum", 2)));
   v1::QueryMetricsRequest query;
   query.set_experiment(experiment);
   query.add_keys("spectrum/stable_rank");

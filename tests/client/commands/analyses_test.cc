@@ -41,6 +41,7 @@ class AnalysesTest : public ClientTest {
                                            : v1::AnalysisState::FAILED);
       analysis->set_failure(failure_);
       analysis->set_progress(.429);
+      analysis->mutable_labels()->Assign(labels_.begin(), labels_.end());
       analysis->mutable_create_time()->set_seconds(absl::ToUnixSeconds(now_) - 90);
       response->set_next_page_token(request.page_size() < 1000 ? "more" : "");
       return absl::OkStatus();
@@ -51,6 +52,7 @@ class AnalysesTest : public ClientTest {
   bool empty_ = false;
   size_t subjects_ = 2;
   std::string failure_;
+  std::vector<std::string> labels_;
   v1::ListAnalysesRequest asked_;
 };
 
@@ -61,6 +63,14 @@ TEST_F(AnalysesTest, ListsThoseOfAnExperimentByItsCells) {
             "analysis  kind  subjects                      state    progress  created\n"
             "a1        cka   pre-s1@1000, runs/other@1000  RUNNING      42 %  1 min ago\n");
   EXPECT_EQ(asked_.parent(), "experiments/small-1a2b");
+}
+
+TEST_F(AnalysesTest, SaysWhatTheExperimentCallsThem) {
+  labels_ = {"cka", "late"};
+  EXPECT_EQ(
+      Run({"analyses", "small", "--limit", "0"}).out,
+      "analysis  kind  label      subjects                      state    progress  created\n"
+      "a1        cka   cka, late  pre-s1@1000, runs/other@1000  RUNNING      42 %  1 min ago\n");
 }
 
 TEST_F(AnalysesTest, SaysWhyOneFailed) {
