@@ -78,6 +78,8 @@ struct KnownRun {
   // Those it could go on from, the longest first; none unless it would be trained from step 0
   // otherwise.
   std::vector<ShorterRun> shorter;
+  // The saved state from which a cancelled run goes on.
+  std::optional<SavedState> saved;
 };
 
 struct SeriesQuery {

@@ -139,6 +139,13 @@ uint32_t ChooseOrigin(const Devices& devices, const storage::KnownRun& known,
   return 0;
 }
 
+// The step of the saved state from which a cancelled run goes on; 0 if there is none.
+uint32_t SavedStep(const Devices& devices, const storage::KnownRun& known,
+                   const storage::NewRun& run) {
+  const bool usable = known.saved && MayContinue(devices, run, known.saved->environment);
+  return usable ? known.saved->step : 0;
+}
+
 void NoteOrigins(Plan* plan) {
   std::map<uint32_t, size_t> runs;  // by their first step
   for (const uint32_t step : plan->first_step) {
@@ -150,6 +157,13 @@ void NoteOrigins(Plan* plan) {
                      count == 1 ? " run continues from step " : " runs continue from step ",
                      text::Grouped(step), count == 1 ? " of a shorter run" : " of shorter runs"));
   }
+}
+
+void NoteSaved(size_t runs, Plan* plan) {
+  if (runs == 0) return;
+  plan->resolution.notes.push_back(absl::StrCat(
+      text::Grouped(runs), runs == 1 ? " cancelled run continues from its saved state"
+                                     : " cancelled runs continue from their saved states"));
 }
 
 // The runs of cells that leave the trainer open, by the trainer that they did not get: of those
@@ -386,14 +400,18 @@ absl::Status PlanRuns(const Backend& backend, const rpc::View& view, const std::
   if (!known.ok()) return known.status();
   plan->known = *std::move(known);
   std::vector<RunCost> trained;
+  size_t saved = 0;
   for (size_t i = 0; i < plan->runs.size(); ++i) {
     plan->reused.push_back(!fresh && IsReusable(plan->known[i]));
     plan->first_step.push_back(fresh ? 0 : ChooseOrigin(devices, plan->known[i], &plan->runs[i]));
     if (plan->reused.back()) continue;
+    const uint32_t saved_step = fresh ? 0 : SavedStep(devices, plan->known[i], plan->runs[i]);
+    saved += saved_step > 0 ? 1 : 0;
     trained.push_back(costs[i]);
-    trained.back().steps -= plan->first_step.back();
+    trained.back().steps -= std::max(plan->first_step.back(), saved_step);
   }
   NoteOrigins(plan);
+  NoteSaved(saved, plan);
   if (!fresh) {
     absl::Status noted = NoteOtherTrainer(backend.store, devices, plan);
     if (!noted.ok()) return noted;

@@ -103,7 +103,12 @@ KnownRun LookUpRun(Connection& db, const NewRun& wanted, absl::string_view owner
     known.run = newest.Text(0);
     known.state = newest.As<RunState>(1);
     known.counts = CountsFor(db, owner, newest.Int(2));
-    begins = known.state == RunState::kCancelled && !FindResumeState(db, newest.Int(2)).has_value();
+    begins = known.state == RunState::kCancelled;
+    const auto state = begins ? FindResumeState(db, newest.Int(2)) : std::nullopt;
+    if (state.has_value()) {
+      begins = false;
+      known.saved = {state->step, state->environment};
+    }
   }
   if (begins) known.shorter = FindShorterRuns(db, wanted.growth, wanted.steps);
   Statement relatives(db,

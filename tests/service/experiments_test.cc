@@ -8,7 +8,9 @@
 namespace ablate::service {
 namespace {
 
+using testing::Contains;
 using testing::HasSubstr;
+using testing::Not;
 
 class ExperimentsTest : public ServiceTest {
  protected:
@@ -212,6 +214,15 @@ TEST_F(ExperimentsTest, GoOnFromWhereTheyWereCancelled) {
   const std::string state = worker->State(run, 3, "state after 3 steps");
   worker->WaitForCancel(run);
   EXPECT_TRUE(cancelled.get().ok());
+  const v1::CreateExperimentResponse preview = Preview(SmallSpec()),
+                                     fresh = Preview(SmallSpec(), true);
+  EXPECT_THAT(preview.notes(), Contains("1 cancelled run continues from its saved state"));
+  EXPECT_THAT(fresh.notes(), Not(Contains("1 cancelled run continues from its saved state")));
+  const auto seconds = [](const v1::CreateExperimentResponse& response) {
+    const auto& time = response.estimate().device_time();
+    return static_cast<double>(time.seconds()) + time.nanos() / 1e9;
+  };
+  EXPECT_LT(seconds(preview), seconds(fresh));
   Create(SmallSpec());
   FakeWorker::Leased again;
   do {
