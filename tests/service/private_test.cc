@@ -250,8 +250,8 @@ class PrivateTest : public SharingTest {
 };
 
 // Fields of requests that name nothing that could be private to others.
-const std::set<std::string> kNamesOfNothing = {"request_id",   "key",   "keys",   "by",  "label",
-                                               "display_name", "token", "prompt", "kind"};
+const std::set<std::string> kNamesOfNothing = {"request_id",   "key",   "keys",   "by",   "label",
+                                               "display_name", "token", "prompt", "kind", "output"};
 
 bool IsProbed(const google::protobuf::MethodDescriptor& method, const std::string& field) {
   for (const Probes& probes : AllProbes()) {
