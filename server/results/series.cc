@@ -91,7 +91,7 @@ absl::Status NoSuchKey(storage::Store* store, absl::string_view field, const std
       keys->begin(), keys->end(), std::back_inserter(of_label),
       [&label](const std::string& one) { return absl::StartsWith(one, absl::StrCat(label, "/")); });
   if (kind->has_value() || !of_label.empty()) *keys = std::move(of_label);
-  constexpr size_t kNamed = 50;
+  constexpr size_t kNamed = 20;
   const size_t more = keys->size() - std::min(keys->size(), kNamed);
   if (more > 0) keys->resize(kNamed);
   const std::string none = kind->has_value() ? absl::StrCat("nothing before an analysis of ", label,
