@@ -19,7 +19,6 @@ constexpr double kUnknownRunMicros = 10e6;  // of a run whose shape nobody has m
 
 }  // namespace
 
-// What can't be granted now is tried again at the next tick.
 void Scheduler::Dispatch() {
   if (granting_) {
     dispatch_again_ = true;
@@ -56,8 +55,9 @@ void Scheduler::AssignKind(absl::string_view device_kind, std::vector<storage::N
     const size_t assigned = leases->size() - before;
     const bool fewer = takers.size() < asked;
     if (assigned == 0 && fewer) continue;
-    // What this page held back, and what is behind it, is seen when these have left the queue.
-    dispatch_again_ = dispatch_again_ || assigned >= page || (assigned > 0 && fewer);
+    // Others may have places for runs behind this page, which the queue shows once these left it.
+    const bool more = !takers.empty() && (assigned >= page || (assigned > 0 && fewer));
+    dispatch_again_ = dispatch_again_ || more;
     return;
   }
 }

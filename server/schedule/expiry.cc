@@ -57,7 +57,7 @@ void Scheduler::Exited(const WorkerExit& exit) {
 
 void Scheduler::Withdraw(const std::vector<storage::Withdrawal>& withdrawals) {
   for (const storage::Withdrawal& withdrawal : withdrawals) {
-    // Of a grant that is still with the store, too: it is not handed out.
+    // A run of the grant that is with the store is not handed out.
     if (granting_) withdrawn_.emplace(withdrawal.lease, withdrawal.run);
     const auto worker = workers_.find(withdrawal.worker);
     if (worker == workers_.end()) continue;
@@ -96,7 +96,7 @@ HeldLease* Scheduler::FindLease(const std::string& worker, absl::string_view lea
   return found == holder->second.leases.end() ? nullptr : &found->second;
 }
 
-// Of two ends the one that is already with the store stands.
+// Ignores an end if another one is already with the store.
 void Scheduler::End(const std::string& worker, const std::string& lease,
                     storage::LeaseEnding ending) {
   HeldLease* const held = FindLease(worker, lease);

@@ -123,6 +123,8 @@ class Scheduler {
   // The store has taken these runs from their leases: their workers are told to stop them.
   void Withdraw(const std::vector<storage::Withdrawal>& withdrawals);
   // Grants what can be granted, each run under a lease of its own: call when runs were queued.
+  // While a grant is with the store it is done once that is answered; after a failure at the next
+  // tick.
   void Dispatch();
   // Expires leases; call at least every second.
   void Tick();
@@ -274,8 +276,9 @@ class Scheduler {
   // A grant is with the store. Until its answer comes the queue is out of date, and nothing else is
   // granted.
   bool granting_ = false;
-  bool dispatch_again_ = false;                              // once that answer has come
-  std::set<std::pair<std::string, std::string>> withdrawn_;  // lease, run; meanwhile
+  bool dispatch_again_ = false;  // once that answer has come
+  // Lease and run of what was withdrawn meanwhile: a store in memory may answer a cancel first.
+  std::set<std::pair<std::string, std::string>> withdrawn_;
   bool draining_ = false;
   // When the store last had no room: what waits for it makes no steps.
   absl::Duration no_room_at_ = -absl::InfiniteDuration();

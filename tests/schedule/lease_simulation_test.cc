@@ -53,8 +53,9 @@ TEST(LeaseSimulationMutationTest, NoticesAcknowledgementsBeforeTheCommit) {
   EXPECT_GE(ProblemsFound(Mutation::kAcknowledgesBeforeTheCommit, 200), 5u);
 }
 
+// 41 of them. In the others the commit comes before the answer is looked at.
 TEST(LeaseSimulationMutationTest, NoticesGrantsBeforeTheCommit) {
-  EXPECT_GE(ProblemsFound(Mutation::kGrantsBeforeTheCommit, 50), 30u);
+  EXPECT_GE(ProblemsFound(Mutation::kGrantsBeforeTheCommit, 50), 35u);
 }
 
 TEST(LeaseSimulationMutationTest, NoticesEventsTakenByRunAlone) {

@@ -46,6 +46,12 @@ TEST_F(SchedulerDispatchTest, MakesAllLeasesOfADispatchInOneTransaction) {
   EXPECT_EQ(store_.grants(), 1);
 }
 
+TEST_F(SchedulerDispatchTest, LooksOnceAtAQueueThatFillsItsWorkers) {
+  Queue("a", 8);
+  EXPECT_THAT(Attach("w", "w#1", 2).grants(), SizeIs(4));
+  EXPECT_EQ(store_.looks(), 1);
+}
+
 TEST_F(SchedulerDispatchTest, GrantsTheNextRunWhenOneEnds) {
   Queue("a", 3);
   const Peer peer = Attach();

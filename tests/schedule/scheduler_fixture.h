@@ -37,11 +37,17 @@ class FaultyStore : public LeaseStoreProxy {
   void CommitHeldBack();
   // The same, and answers.
   void LetGo();
-  // Transactions that make, or end, leases: those that were asked for.
+  // Calls of Queue, GrantAsync and EndLeaseAsync.
+  int looks() const { return looks_; }
   int grants() const { return grants_; }
   int ends() const { return ends_; }
 
   storage::Blobs* blobs() override { return blobs_; }
+  Or<std::vector<storage::QueuedRun>> Queue(Text device_kind, const std::set<std::string>& trainers,
+                                            uint32_t limit) override {
+    ++looks_;
+    return target()->Queue(device_kind, trainers, limit);
+  }
   void GrantAsync(std::vector<storage::NewLease> leases, Done<storage::Grants> done) override;
   void ApplyAsync(std::string incarnation, std::vector<storage::LeaseEvent> events,
                   Done<std::vector<storage::Applied>> done) override;
@@ -55,6 +61,7 @@ class FaultyStore : public LeaseStoreProxy {
   storage::Blobs* blobs_ = nullptr;
   bool full_ = false;
   bool fill_once_refused_ = false;
+  int looks_ = 0;
   int grants_ = 0;
   int ends_ = 0;
   bool holds_back_ = false;

@@ -26,8 +26,9 @@ const std::string& EmptyImage() {
 ServerProcess::ServerProcess(const schedule::FakeClock* clock, Mutation mutation, Random* random)
     : clock_(clock), random_(random), store_(Open(EmptyImage())), delayed_(store_.get(), mutation) {
   options_.step_watchdog = absl::Minutes(1);
-  // From one event of a lease at a time (but few are smaller) to all that a run has. A stream may
-  // have a few times as much: two lanes must fit into that.
+  // With 40 bytes nearly every event of a lease waits for the acknowledgement of the one before.
+  // Less would not do: a stream may have about 20 times as much, which the events of two lanes must
+  // fit.
   const uint64_t credits[] = {40, 400, 4 << 20};
   options_.credit_bytes = credits[random->Below(3)];
 }
