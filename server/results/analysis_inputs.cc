@@ -222,7 +222,10 @@ absl::Status CheckAskedInputs(const rpc::View& view, const std::string& private_
     const auto named = FindInputs(view, &asked.inputs, &found);
     if (!named.ok()) return named.status();
     CheckPrivacy(*named, private_to, asked.inputs, &found);
-    if (!found.empty()) continue;  // Resolve has told it
+    if (!found.empty()) {  // Resolve has told it, unless the data set went since then
+      if (problems->empty()) spec::AddProblemsOf(asked, "", std::move(found), problems);
+      continue;
+    }
     std::string setting;
     for (const engine::OptionProblem& problem :
          FindWrongInGrid(*options, asked, resolution, &small, &setting)) {

@@ -168,7 +168,7 @@ void NoteSaved(size_t runs, Plan* plan) {
 
 // The runs of cells that leave the trainer open, by the trainer that they did not get: of those
 // that will be trained from step 0, and that no other cell asks for.
-std::vector<storage::NewRun> RunsByOtherTrainer(const Plan& plan) {
+std::vector<storage::NewRun> RunsByOtherTrainer(const Devices& devices, const Plan& plan) {
   std::set<std::string> planned;
   for (const storage::NewRun& run : plan.runs) planned.insert(run.fingerprint);
   std::vector<storage::NewRun> others;
@@ -176,6 +176,7 @@ std::vector<storage::NewRun> RunsByOtherTrainer(const Plan& plan) {
     const size_t run = plan.run_of_cell[i];
     const spec::OtherRun& by_other = plan.resolution.cells[i].by_other;
     if (by_other.fingerprint.empty() || plan.reused[run] || plan.first_step[run] > 0) continue;
+    if (SavedStep(devices, plan.known[run], plan.runs[run]) > 0) continue;
     if (!planned.insert(by_other.fingerprint).second) continue;
     storage::NewRun& other = others.emplace_back();
     other.fingerprint = by_other.fingerprint;
@@ -190,7 +191,7 @@ std::vector<storage::NewRun> RunsByOtherTrainer(const Plan& plan) {
 // A grid that grows, or shrinks, may get another trainer than its runs had: nothing stored of them
 // is of use then.
 absl::Status NoteOtherTrainer(storage::Store* store, const Devices& devices, Plan* plan) {
-  std::vector<storage::NewRun> others = RunsByOtherTrainer(*plan);
+  std::vector<storage::NewRun> others = RunsByOtherTrainer(devices, *plan);
   const absl::StatusOr<std::vector<storage::KnownRun>> known = store->LookUpRuns(others);
   if (!known.ok()) return known.status();
   size_t stored = 0;

@@ -24,7 +24,6 @@ namespace {
 
 using google::protobuf::FieldDescriptor;
 
-constexpr int kMaxAnalyses = 100;
 constexpr int kMaxSteps = 100;
 constexpr int32_t kLast = -1;
 
@@ -358,9 +357,7 @@ std::vector<EntryCost> CheckAnalyzed(const v1::ExperimentSpec& spec,
                                      std::vector<std::string>* notes) {
   std::vector<EntryCost> costs;
   for (AskedAnalysis& asked : AskedAnalyses(spec)) {
-    costs.push_back(spec.analyses_size() > kMaxAnalyses
-                        ? EntryCost{}
-                        : CheckAgainst(std::move(asked), settings, problems, notes));
+    costs.push_back(CheckAgainst(std::move(asked), settings, problems, notes));
   }
   return costs;
 }

@@ -42,6 +42,7 @@ std::vector<AskedAnalysis> AskedAnalyses(const v1::ExperimentSpec& spec);
 // Each entry by itself: one kind, its options, inputs, steps and name; at most one `samples`, and a
 // base that has text. Overrides are in the base.
 void CheckAnalyses(const v1::ExperimentSpec& spec, Problems* problems);
+inline constexpr int kMaxAnalyses = 100;
 
 // As its labels say it, "norm=post, rate=0.1"; empty for the only one.
 std::string NameOfSetting(const v1::SettingParameters& setting);
@@ -67,8 +68,8 @@ struct EntryCost {
 
 // Each entry against what will be trained: steps without a checkpoint, and what can be asked of
 // none of these models. What only some have no use for, as those without a norm, is not asked of
-// them: a note says so. What an entry has wrong by itself, and what a setting has bad, is not
-// looked at. What they take, as AskedAnalyses has them; nothing of those with problems.
+// them: a note says so. Leaves out entries that are wrong by themselves, and what would read a bad
+// path of a setting. Returns the cost of each entry of AskedAnalyses; an empty one after a problem.
 std::vector<EntryCost> CheckAnalyzed(const v1::ExperimentSpec& spec,
                                      absl::Span<const AnalyzedSetting> settings, Problems* problems,
                                      std::vector<std::string>* notes);

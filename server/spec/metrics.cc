@@ -69,15 +69,16 @@ std::optional<MetricNeeds> FindMetric(absl::string_view key) {
   return std::nullopt;
 }
 
-std::string SettingLacked(const MetricNeeds& needs, const v1::BaseSpec& spec) {
-  if (needs.average && spec.training().ema() == 0) return "training.ema above 0";
-  if (needs.record == v1::Record::unspecified) return "";
+LackedSetting SettingLacked(const MetricNeeds& needs, const v1::BaseSpec& spec) {
+  if (needs.average && spec.training().ema() == 0) return {"training.ema", "training.ema above 0"};
+  if (needs.record == v1::Record::unspecified) return {};
   const auto& records = spec.evaluation().record();
   if (std::find(records.begin(), records.end(), needs.record) == records.end()) {
-    return absl::StrCat("evaluation.record with ", v1::Record::Value_Name(needs.record));
+    return {"evaluation.record",
+            absl::StrCat("evaluation.record with ", v1::Record::Value_Name(needs.record))};
   }
-  if (spec.model().layers() >= needs.blocks) return "";
-  return absl::StrCat("at least ", needs.blocks, " layers");
+  if (spec.model().layers() >= needs.blocks) return {};
+  return {"model.layers", absl::StrCat("at least ", needs.blocks, " layers")};
 }
 
 }  // namespace ablate::spec

@@ -30,9 +30,14 @@ struct MetricNeeds {
 // Absent if `key` is no metric.
 std::optional<MetricNeeds> FindMetric(absl::string_view key);
 
-// What a run of this resolved spec lacks of them, such as "training.ema above 0"; empty if it
-// records the metric.
-std::string SettingLacked(const MetricNeeds& needs, const v1::BaseSpec& spec);
+// The field below BaseSpec without which a run does not record a metric, and what it has to be,
+// such as "training.ema above 0". Empty if it is recorded.
+struct LackedSetting {
+  std::string path;
+  std::string expected;
+};
+
+LackedSetting SettingLacked(const MetricNeeds& needs, const v1::BaseSpec& spec);
 
 }  // namespace ablate::spec
 

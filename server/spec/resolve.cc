@@ -40,6 +40,8 @@ class Resolver {
     Problems apart;
     CheckExperiment(resolution_.spec, &apart);
     CheckAnalyses(resolution_.spec, &apart);
+    // Reported, and too many to look at each.
+    if (resolution_.spec.analyses_size() > kMaxAnalyses) resolution_.spec.clear_analyses();
     CheckAnalyzedData(&apart);
     ReadOverrides(overrides);
     const bool labels_are_good = ReadGrid();
@@ -147,12 +149,10 @@ class Resolver {
     if (!needs.has_value() || !needs->any()) return;
     for (size_t i = 0; i < resolution_.bad.size(); ++i) {
       const ResolvedCell& cell = FirstCell(i);
-      const std::string setting = SettingLacked(*needs, cell.run.spec());
-      const bool known =
-          !AnyBad(resolution_.bad[i], {"training.ema", "evaluation.record", "model.layers"});
-      if (setting.empty() || !known) continue;
+      const LackedSetting lacked = SettingLacked(*needs, cell.run.spec());
+      if (lacked.path.empty() || AnyBad(resolution_.bad[i], {lacked.path})) continue;
       problems_.Add(field, key, absl::StrCat(key, " is not recorded by ", cell.name),
-                    absl::StrCat("eval/loss, or ", setting, " in every cell"));
+                    absl::StrCat("eval/loss, or ", lacked.expected, " in every cell"));
       return;
     }
   }
@@ -183,7 +183,7 @@ class Resolver {
         CheckAnalyzed(resolution_.spec, settings, &problems_, &resolution_.notes);
   }
 
-  // Of a setting, each of which has a cell for every seed.
+  // Each setting has a cell for every seed.
   const ResolvedCell& FirstCell(size_t setting) const {
     return resolution_.cells[setting * grid_.seeds.size()];
   }

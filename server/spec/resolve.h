@@ -104,8 +104,8 @@ struct Resolution {
   std::vector<BadPaths> bad;               // likewise: what has problems in it
   std::vector<std::string> notes;
   std::vector<Problem> problems;
-  // All cells are there and none has a problem. Else those that there are serve to find problems of
-  // what no bad path has a say in.
+  // All cells are there and none has a problem. If false, the cells that there are serve to find
+  // further problems alone: a check skips the settings whose bad paths it would read.
   bool sound = false;
 };
 

@@ -1,6 +1,7 @@
 // Problems of every stage at once: one leaves out what depends on it, and nothing else.
 #include "absl/strings/str_cat.h"
 #include "gmock/gmock.h"
+#include "server/spec/experiment_analyses.h"
 #include "tests/spec/specs.h"
 
 namespace ablate::spec {
@@ -57,6 +58,8 @@ TEST(StagesTest, LeaveOutWhatDependsOnAProblem) {
   EXPECT_THAT(
       Fields(WithBase("training { learning_rate: -1 }")),
       ElementsAre("base.training.learning_rate", "analyses[0].at[0]", "analyses[0].spectrum.site"));
+  EXPECT_THAT(Fields(WithBase("model { layers: 0 }") + "report { primary: 'eval/ema_loss' }"),
+              ElementsAre("base.model.layers", "report.primary", "analyses[0].at[0]"));
   EXPECT_THAT(Fields(WithBase("training { ema: 2 }") + "report { primary: 'eval/ema_loss' }"),
               ElementsAre("base.training.ema", "analyses[0].at[0]", "analyses[0].spectrum.site"));
 }
@@ -82,6 +85,12 @@ TEST(StagesTest, LookAtModelsWithoutATask) {
       << "whether it is a text is not known";
   EXPECT_THAT(Fields(absl::StrCat(lost, "analyses { spectrum { site: 'logits' } }")),
               ElementsAre("base.task.text.dataset"));
+}
+
+TEST(StagesTest, LookAtNoneOfTooManyAnalyses) {
+  std::string many = "name: 'a' base { task { recall {} } model { heads: 3 } } ";
+  for (int i = 0; i <= kMaxAnalyses; ++i) many += kBadEntry;
+  EXPECT_THAT(Fields(many), ElementsAre("analyses", "base.model.heads"));
 }
 
 TEST(StagesTest, LookAtSettingsBesideOneThatIsWrong) {
