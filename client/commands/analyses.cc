@@ -118,11 +118,9 @@ Action DefineAnalyses(Command* command) {
   command->Option(&options->limit, "--limit,-n", "N", "how many at most, 0 for all [100]");
   command->Flag(&options->json, "--json", "print the server's message");
   command->Footer(
-      "Newest first; behind each model stands the step of its checkpoint. With EXP a label is "
-      "what\n"
-      "the experiment calls an analysis. Without EXP models are called by their runs. `ablate "
-      "cancel analyses/ID` stops one; the command that made\n"
-      "one prints it again.\n\n"
+      "Newest first. A subject is a model and the step of its checkpoint; without EXP it is\n"
+      "called by its run. A label is the experiment's name for an analysis. `ablate cancel\n"
+      "analyses/ID` stops one; the command that made one prints it again.\n\n"
       "Example:\n  ablate analyses names-norm");
   return WithServer(options, Analyses);
 }

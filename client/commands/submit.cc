@@ -22,7 +22,7 @@ int ReportProblems(const Context& context, const std::string& file,
   return kFailure;
 }
 
-// What a dry run of the request finds.
+// Asks for a dry run of the request.
 absl::StatusOr<v1::CreateExperimentResponse> Check(Connection* connection,
                                                    v1::CreateExperimentRequest request) {
   request.set_validate_only(true);

@@ -247,6 +247,7 @@ absl::StatusOr<Upload> UploadFile(Connection* connection, const std::string& pat
   // One that is damaged is mended.
   first.set_private_(dataset.ok() ? dataset->private_() : audience == Audience::kOurselves);
   std::ifstream in(path, std::ios::binary);
+  if (!in) return absl::PermissionDeniedError(absl::StrCat(path, " can't be read any more"));
   if (before_upload) {
     before_upload(static_cast<uint64_t>(in.seekg(0, std::ios::end).tellg()), first.private_());
   }

@@ -66,7 +66,7 @@ std::vector<DatasetPath> FindDatasetPaths(v1::ExperimentSpec* spec, Overrides* o
 // named several times are uploaded once. An experiment file may come from a stranger, so a path in
 // it that leads out of its folder, links followed, or to a hidden file is a problem, unless one of
 // `allowed`, files or folders named on the command line, holds it. Problems stand at the place that
-// names the file. Where there is one, and where `upload` makes nothing of a path, the place is
+// names the file. A place with a problem, or for which `upload` returns an empty name, becomes
 // unread. An error is one that is not about a file, such as UNAVAILABLE.
 absl::Status ReplaceDatasetPaths(
     ExperimentFile* file, Overrides* overrides, const std::vector<std::string>& allowed,

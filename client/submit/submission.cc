@@ -110,6 +110,23 @@ bool FollowsFrom(const FieldPath& field, const FieldPath& unread, const SourceMa
          !written.Has({field.begin(), field.begin() + last + 1});
 }
 
+// Returns the fields of base, below it, that may have another value than the file means because
+// `unread` is unread: itself or, if it is misspelt, all of the message that it stands in.
+std::vector<std::string> Marked(const FieldPath& unread) {
+  if (unread.empty() || unread[0] != "base") return {};
+  const google::protobuf::Descriptor* type = v1::BaseSpec::descriptor();
+  std::vector<std::string> known;
+  for (size_t i = 1; i < unread.size() && type != nullptr; ++i) {
+    const auto* field = type->FindFieldByName(unread[i]);
+    if (field == nullptr) break;
+    known.push_back(unread[i]);
+    type = field->is_repeated() ? nullptr : field->message_type();
+  }
+  if (!known.empty()) return {absl::StrJoin(known, ".")};
+  for (int i = 0; i < type->field_count(); ++i) known.push_back(type->field(i)->name());
+  return known;
+}
+
 bool IsKnown(const Diagnostic& problem, const std::vector<Diagnostic>& known) {
   return std::any_of(known.begin(), known.end(), [&problem](const Diagnostic& one) {
     return one.position == problem.position && one.where == problem.where &&
@@ -173,13 +190,13 @@ v1::CreateExperimentRequest MakeRequest(const Submission& submission,
 }
 
 void MarkUnread(const ExperimentFile& file, v1::CreateExperimentRequest* request) {
-  constexpr size_t kMaxOverrides = 100;
+  constexpr size_t kMaxOverrides = 100;  // of the server
   for (const FieldPath& path : Unread(file)) {
-    const bool in_base = path.size() > 1 && path[0] == "base";
-    if (!in_base || request->overrides().size() >= kMaxOverrides) continue;
-    // Nothing there if the command line gives it a value.
-    request->mutable_overrides()->insert(
-        {absl::StrJoin(path.begin() + 1, path.end(), "."), google::protobuf::Value()});
+    for (const std::string& marked : Marked(path)) {
+      if (request->overrides().size() >= kMaxOverrides) return;
+      // Nothing is changed if the command line gives it a value.
+      request->mutable_overrides()->insert({marked, google::protobuf::Value()});
+    }
   }
 }
 
@@ -199,7 +216,8 @@ std::vector<Diagnostic> Locate(const google::protobuf::RepeatedPtrField<v1::Prob
         submission.file.positions.Find(field),
         origin.option.empty() ? problem.message() : WithoutField(problem.message(), origin.field),
         origin.option};
-    const bool marked = origin.option.empty() && IsWithin(field, "overrides");  // by MarkUnread
+    const bool marked =  // by MarkUnread
+        origin.option.empty() && field != "overrides" && IsWithin(field, "overrides");
     if (follows || marked || IsKnown(diagnostic, submission.file.problems)) continue;
     located.push_back(std::move(diagnostic));
   }

@@ -124,6 +124,36 @@ TEST(LocateTest, LeavesOutWhatMarksAFieldAsUnread) {
               ElementsAre("overrides[\"training.batch\"]"));
 }
 
+TEST(LocateTest, TellsOfTooManyOverrides) {
+  EXPECT_THAT(Told("base: {training: {steps: x}}\n", {"overrides"}), ElementsAre("overrides"));
+}
+
+// Paths of base that the server is told to hold nothing against, for a file and its options.
+std::vector<std::string> MarkedIn(const std::string& text,
+                                  const SubmitOptions& options = FromStdin()) {
+  std::istringstream in(text);
+  const absl::StatusOr<Submission> submission = ReadSubmission(options, in);
+  EXPECT_TRUE(submission.ok());
+  v1::CreateExperimentRequest request = MakeRequest(*submission, options);
+  MarkUnread(submission->file, &request);
+  std::vector<std::string> marked;
+  for (const auto& [path, value] : request.overrides()) {
+    if (value.kind_case() == google::protobuf::Value::KIND_NOT_SET) marked.push_back(path);
+  }
+  std::sort(marked.begin(), marked.end());
+  return marked;
+}
+
+TEST(MarkUnreadTest, MarksTheMessageOfAMisspeltField) {
+  EXPECT_THAT(MarkedIn("base: {training: {steps: x, betas: [x, 1]}, model: {norm: {kind: x}}}\n"),
+              ElementsAre("model.norm.kind", "training.betas", "training.steps"));
+  EXPECT_THAT(MarkedIn("base: {training: {checkpoint: [500]}}\n"), ElementsAre("training"));
+  const auto all = ElementsAre("evaluation", "model", "task", "training");
+  EXPECT_THAT(MarkedIn("base: {modle: {layers: 12}}\n"), all);
+  EXPECT_THAT(MarkedIn("base: 3\n"), all);
+  EXPECT_THAT(MarkedIn("analyses: [spectrum]\n"), ElementsAre());
+}
+
 TEST(MakeRequestTest, CarriesAllThatWasAsked) {
   SubmitOptions options = FromStdin();
   options.set = {"model.width=32"};
