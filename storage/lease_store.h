@@ -69,7 +69,7 @@ struct GrantedRun {
   bool keep_state = false;  // the state at its end is to be sent, for a longer run
 };
 
-// What a transaction granted: for each lease that was wanted its runs, empty if none was made.
+// The runs of each lease that was asked for; empty if it was not made.
 using Grants = std::vector<std::vector<GrantedRun>>;
 
 struct StartedEvent {};

@@ -83,7 +83,7 @@ struct ShorterRun {
   std::string environment;  // in which it can; empty if that is not known
 };
 
-// Where a run was when its state was saved.
+// The state that a cancelled run goes on from.
 struct SavedState {
   uint32_t step = 0;
   std::string environment;  // in which it can go on; empty if that is not known

@@ -94,7 +94,7 @@ std::vector<AnalysisRecord> ReadAnalyses(Connection& db, Statement& ids) {
   return records;
 }
 
-// What an experiment calls an analysis.
+// Reads the labels of an analysis in an experiment.
 std::vector<std::string> LabelsIn(Connection& db, int64_t experiment, const std::string& analysis) {
   std::vector<std::string> labels;
   Statement row(db,

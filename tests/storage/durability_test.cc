@@ -14,6 +14,7 @@
 namespace ablate::storage {
 namespace {
 
+using ::testing::AnyOf;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
@@ -345,7 +346,7 @@ TEST_P(MishapTest, EndsAndSavesWhatTheFilesHeld) {
   fatal_ = absl::OkStatus();
   store = Value(Store::Open(Options()));
   // The one that was refused is stored unless a read of the background noticed first.
-  EXPECT_GE(Count(store.get()), 2u);
+  EXPECT_THAT(Count(store.get()), AnyOf(2u, 3u));
 }
 
 // SQLite would apply them to whatever database comes into that place.

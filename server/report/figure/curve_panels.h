@@ -25,7 +25,7 @@ struct CurvePanel {
   uint32_t last_steps = 0;
   ValueScale scale = ValueScale::kByValues;
   PlaceScale places = PlaceScale::kSteps;
-  // Of differences: a line at 0, which is in the range, and what the two sides of it mean, written
+  // Draws differences: a line at 0, which is in the range, and what its two sides mean, written
   // above an untitled panel. The range is that of all but the first tenth of the steps, where
   // differences may be so large that nothing would be seen of the rest.
   bool zero = false;
