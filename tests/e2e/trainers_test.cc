@@ -68,7 +68,7 @@ TEST_F(TrainersTest, AgreeOnTheFirstSteps) {
   const std::string page = server_.home() + "/report.html";
   EXPECT_EQ(server_.Ablate({"report", experiment, "-o", page}).exit_code, 0);
   EXPECT_THAT(ReadFile(page), HasSubstr("native (2 cells); torch (2 cells)"));
-  EXPECT_THAT(ReadFile(page), ContainsRegex("native, [a-z0-9]+ \\(2 cells\\); torch 2"));
+  EXPECT_THAT(ReadFile(page), ContainsRegex("native, [A-Za-z0-9_]+ \\(2 cells\\); torch 2"));
 }
 
 TEST_F(TrainersTest, ReuseTheirOwnRunsOnly) {

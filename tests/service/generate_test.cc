@@ -247,6 +247,7 @@ TEST_F(GenerateTest, SaysWhichCellWasMeant) {
 
 TEST_F(GenerateTest, ListsTheWorkerForAnalysesWithItsRole) {
   const auto trainer = MakeWorker();
+  trainer->NextRun();
   const auto analyst = MakeAnalyst();
   Context context;
   v1::ListWorkersResponse response;
