@@ -107,8 +107,8 @@ TEST(CommandLineTest, CreatesNothingFromABadFile) {
   EXPECT_THAT(server.Json({"ls", "--json"})["experiments"], SizeIs(0));
 }
 
-// Of reading, an option, fields, the grid's size, a cell, the report, an analysis's step, its model
-// and the data that it reads.
+// One of each: reading, an option, fields, the grid, a cell, the report, an analysis's step, its
+// model and the data that it reads.
 TEST(CommandLineTest, ReportsProblemsOfEveryStageAtOnce) {
   PersonalServer server;
   const std::string yaml = SmallNames("A name", 10,

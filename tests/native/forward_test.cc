@@ -71,8 +71,8 @@ Exact ByAutograd(const Case& of, const Pass& pass) {
   return {loss.item<double>(), leaf.grad().squeeze(0)};
 }
 
-// Of a loss, relative to it: scores of random models are some times as large, and a processor
-// without fused products rounds more often.
+// The error of a loss relative to it: scores of random models are some times as large, and a
+// processor without fused products rounds more often.
 constexpr double kLossError = 2e-5;
 
 // ‖gradient − exact‖/‖exact‖.

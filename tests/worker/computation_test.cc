@@ -132,6 +132,25 @@ class ComputationTest : public AnalystTest {
     samples.mutable_samples()->set_count(1);
     return message;
   }
+  // Begins "one", up to its second piece, and "samples" beside it, which end once they are
+  // cancelled or drawn_ is set.
+  void BeginBesideSamples() {
+    analysis_options_.attach.hello.set_lanes(kAnalysisLanes);
+    analysis_options_.analysis.generate =
+        [this](const auto&, const auto&, const auto&, const std::atomic<bool>& stop,
+               const auto&) -> absl::StatusOr<engine::SampleCounts> {
+      drawing_ = true;
+      while (!stop && !drawn_) std::this_thread::yield();
+      if (stop) return absl::CancelledError("stopped");
+      return engine::SampleCounts{1, 1};
+    };
+    engine_.allowed = 2;
+    StartAnalyst();
+    server_->Send(Computation("one"));
+    WaitForPiece(2);
+    server_->Send(Samples("samples"));
+    while (!drawing_) std::this_thread::yield();
+  }
   void AskToYield(const std::string& id) {
     v1::ToWorker message;
     message.mutable_yield_analysis()->set_id(id);
@@ -173,7 +192,8 @@ class ComputationTest : public AnalystTest {
   }
 
   Engine engine_;
-  absl::Status refusal_;  // of the engine
+  std::atomic<bool> drawing_{false}, drawn_{false};  // of samples
+  absl::Status refusal_;                             // of the engine
 };
 
 TEST_F(ComputationTest, FetchesWhatItReadsAndMakesEveryPiece) {
@@ -359,21 +379,7 @@ TEST_F(ComputationTest, SamplesAreDrawnBesideIt) {
 }
 
 TEST_F(ComputationTest, GoesOnWhenSamplesBesideItAreCancelled) {
-  analysis_options_.attach.hello.set_lanes(kAnalysisLanes);
-  std::atomic<bool> drawing{false};
-  analysis_options_.analysis.generate = [&](const auto&, const auto&, const auto&,
-                                            const std::atomic<bool>& stop,
-                                            const auto&) -> absl::StatusOr<engine::SampleCounts> {
-    drawing = true;
-    while (!stop) std::this_thread::yield();
-    return absl::CancelledError("stopped");
-  };
-  engine_.allowed = 2;
-  StartAnalyst();
-  server_->Send(Computation("one"));
-  WaitForPiece(2);
-  server_->Send(Samples("samples"));
-  while (!drawing) std::this_thread::yield();
+  BeginBesideSamples();
   Cancel("samples");
   ExpectFailure("samples", absl::StatusCode::kCancelled, "withdrawn");
   engine_.allowed = kPieces;
@@ -384,25 +390,10 @@ TEST_F(ComputationTest, GoesOnWhenSamplesBesideItAreCancelled) {
 }
 
 TEST_F(ComputationTest, LeavesSamplesBesideItWhenItIsCancelled) {
-  analysis_options_.attach.hello.set_lanes(kAnalysisLanes);
-  std::atomic<bool> drawing{false}, drawn{false};
-  analysis_options_.analysis.generate = [&](const auto&, const auto&, const auto&,
-                                            const std::atomic<bool>& stop,
-                                            const auto&) -> absl::StatusOr<engine::SampleCounts> {
-    drawing = true;
-    while (!stop && !drawn) std::this_thread::yield();
-    if (stop) return absl::CancelledError("stopped");
-    return engine::SampleCounts{1, 1};
-  };
-  engine_.allowed = 2;
-  StartAnalyst();
-  server_->Send(Computation("one"));
-  WaitForPiece(2);
-  server_->Send(Samples("samples"));
-  while (!drawing) std::this_thread::yield();
+  BeginBesideSamples();
   Cancel("one");
   ExpectFailure("one", absl::StatusCode::kCancelled, "withdrawn");
-  drawn = true;
+  drawn_ = true;
   EXPECT_TRUE(WaitForAnswer("samples").back().analysis_result().has_samples());
   StopAnalyst();
 }

@@ -83,7 +83,7 @@ TEST(LocateTest, NamesThePathOfAnOptionOnce) {
                   "--set training.trainer: base.training.trainer is no"));
 }
 
-// Of `fields` that the server finds wrong beside what is wrong in `text`, those that are told.
+// Returns the `fields` that are told if the server finds them wrong beside what is wrong in `text`.
 std::vector<std::string> Told(const std::string& text, const std::vector<std::string>& fields,
                               const SubmitOptions& options = FromStdin()) {
   std::istringstream in(text);
