@@ -57,8 +57,14 @@ absl::StatusOr<v1::CreateExperimentResponse> AskForTheRest(const Context& contex
                                                            Submission* submission) {
   const auto connection = Connect(context);
   if (!connection.ok()) return connection.status();
+  const size_t unread = submission->file.unread.size();
   const absl::Status found = FindDatasets(connection->get(), options, submission);
   if (!found.ok()) return found;
+  if (submission->file.unread.size() > unread) {
+    context.console.Note(
+        "the server lacks data sets of the file, which are uploaded once the problems below are "
+        "mended: what depends on their content is checked then");
+  }
   v1::CreateExperimentRequest request = MakeRequest(*submission, options);
   MarkUnread(submission->file, &request);
   return Check(connection->get(), std::move(request));

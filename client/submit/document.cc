@@ -129,6 +129,12 @@ void TreeBuilder::Problem(Position position, std::string message) {
   document_->unread.push_back(path_);
 }
 
+Value* TreeBuilder::Replace(Value* value) {
+  if (value->kind_case() != Value::KIND_NOT_SET) document_->unread.push_back(path_);
+  value->Clear();
+  return value;
+}
+
 bool TreeBuilder::ExpectsKey() const {
   if (ignored_levels_ > 0 || levels_.empty()) return false;
   return levels_.back().is_map && levels_.back().next == nullptr;
@@ -139,8 +145,11 @@ void TreeBuilder::Key(const std::string& key, Position position) {
   Level& level = levels_.back();
   const auto [first, is_new] = level.keys.emplace(key, position);
   if (!is_new) {
-    Problem(position, absl::StrCat("duplicate key \"", key, "\": it is already at line ",
-                                   first->second.line, ", column ", first->second.column));
+    document_->problems.push_back(
+        {position,
+         absl::StrCat("duplicate key \"", key, "\": it is already at line ", first->second.line,
+                      ", column ", first->second.column),
+         ""});
   }
   level.next = &(*level.value->mutable_struct_value()->mutable_fields())[key];
   path_.push_back(key);
@@ -165,7 +174,7 @@ void TreeBuilder::FinishValue() {
 
 void TreeBuilder::Scalar(Value value, Position position) {
   if (ignored_levels_ > 0) return;
-  *NextSlot(position) = std::move(value);
+  *Replace(NextSlot(position)) = std::move(value);
   FinishValue();
 }
 
@@ -186,11 +195,10 @@ void TreeBuilder::Begin(Position position, bool is_map) {
     return;
   }
   Value* slot = NextSlot(position);
-  slot->Clear();
-  if (is_map) {
-    slot->mutable_struct_value();
-  } else {
-    slot->mutable_list_value();
+  if (is_map && !slot->has_struct_value()) {
+    Replace(slot)->mutable_struct_value();
+  } else if (!is_map) {
+    Replace(slot)->mutable_list_value();
   }
   levels_.push_back({slot, is_map, nullptr, {}});
 }

@@ -40,7 +40,8 @@ google::protobuf::Value StringValue(absl::string_view text);
 bool ParseJsonNumber(absl::string_view text, double* number);
 
 // Builds a Document from a parser's events. Duplicate keys and nesting beyond kMaxDepth become
-// problems; what is nested too deeply is left out.
+// problems: of values with one key, maps are merged, else the last is kept; what is nested too
+// deeply is left out.
 class TreeBuilder {
  public:
   explicit TreeBuilder(Document* document) : document_(document) {}
@@ -70,6 +71,8 @@ class TreeBuilder {
   void Begin(Position position, bool is_map);
   // Where the next value goes; its list item is noted.
   google::protobuf::Value* NextSlot(Position position);
+  // Clears a value; one that a duplicate key had given is unread.
+  google::protobuf::Value* Replace(google::protobuf::Value* value);
   // A value has been put where one was expected.
   void FinishValue();
 

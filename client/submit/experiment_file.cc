@@ -9,6 +9,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
 #include "client/submit/document.h"
 #include "proto/reflect/from_value.h"
@@ -206,12 +207,14 @@ ExperimentFile LoadExperimentFile(const std::string& path, std::istream& in) {
 absl::StatusOr<Overrides> ParseOverrides(const std::vector<std::string>& arguments,
                                          absl::string_view example) {
   Overrides overrides;
+  std::vector<std::string> wrong;
   for (const std::string& argument : arguments) {
     const absl::Status status = ParseOverride(argument, example, &overrides);
     if (status.ok()) continue;
-    return absl::InvalidArgumentError(
+    wrong.push_back(
         absl::StrCat("--set ", argument.substr(0, argument.find('=')), ": ", status.message()));
   }
+  if (!wrong.empty()) return absl::InvalidArgumentError(absl::StrJoin(wrong, "; "));
   return overrides;
 }
 

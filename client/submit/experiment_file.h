@@ -35,7 +35,7 @@ ExperimentFile LoadExperimentFile(const std::string& path, std::istream& in);
 using Overrides = std::map<std::string, google::protobuf::Value>;
 
 // The overrides of `arguments`, each `path=value` with a value as in a YAML file (null clears), no
-// path twice. INVALID_ARGUMENT says which argument is none and why, and shows `example`.
+// path twice. INVALID_ARGUMENT says which arguments are none and why, and shows `example`.
 absl::StatusOr<Overrides> ParseOverrides(const std::vector<std::string>& arguments,
                                          absl::string_view example = "training.steps=100");
 

@@ -140,8 +140,12 @@ absl::StatusOr<Submission> ReadSubmission(const SubmitOptions& options, std::ist
   Submission submission;
   absl::StatusOr<v1::Seeds> seeds = v1::Seeds();
   if (!options.seeds.empty()) seeds = ParseSeeds(options.seeds);
-  if (!seeds.ok()) return seeds.status();
   absl::StatusOr<Overrides> overrides = ParseOverrides(options.set);
+  if (!seeds.ok() && !overrides.ok()) {
+    return absl::InvalidArgumentError(
+        absl::StrCat(overrides.status().message(), "; ", seeds.status().message()));
+  }
+  if (!seeds.ok()) return seeds.status();
   if (!overrides.ok()) return overrides.status();
   submission.overrides = *std::move(overrides);
   submission.file = LoadExperimentFile(options.file, in);

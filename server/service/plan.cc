@@ -309,8 +309,9 @@ void CheckLimits(size_t trained, Plan* plan) {
   const std::string work = WorkOf(trained, plan->analyses);
   if (limits.has_device_time()) CheckDeviceTime(work, plan);
   if (limits.has_bytes() && plan->cost.bytes > limits.bytes()) {
-    plan->resolution.problems.push_back(OverLimit("limits.bytes", absl::StrCat(limits.bytes()),
-                                                  absl::StrCat(plan->cost.bytes), work));
+    const auto words = [](uint64_t bytes) { return absl::StrCat(text::Grouped(bytes), " bytes"); };
+    plan->resolution.problems.push_back(
+        OverLimit("limits.bytes", words(limits.bytes()), words(plan->cost.bytes), work));
   }
 }
 

@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <cmath>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -44,8 +45,22 @@ void CheckQuestion(const std::string& question, Problems* problems) {
   }
 }
 
-void CheckWindow(const v1::Window& window, const std::string& path, Problems* problems) {
-  CheckMetric(absl::StrCat(path, ".key"), window.key(), problems);
+// The analysis that `key`, LABEL/NUMBER, is a number of.
+std::optional<AskedAnalysis> AnalysisOf(const v1::ExperimentSpec& spec, const std::string& key) {
+  return EntryWithNumbers(spec, key.substr(0, key.find('/')));
+}
+
+void CheckWindow(const v1::ExperimentSpec& spec, const v1::Window& window, const std::string& path,
+                 Problems* problems) {
+  const std::string key = absl::StrCat(path, ".key");
+  if (AnalysisOf(spec, window.key()).has_value()) {
+    problems->Add(key, reflect::ShortText(window.key()),
+                  absl::StrCat(reflect::Quoted(window.key()),
+                               " is of an analysis, which has no series to summarize"),
+                  MetricNames());
+  } else {
+    CheckMetric(key, window.key(), problems);
+  }
   if (window.has_first() && window.has_last()) {
     problems->Add(path, "", "first and last are given together", "first, last or neither");
   }
@@ -61,9 +76,9 @@ void CheckWindow(const v1::Window& window, const std::string& path, Problems* pr
 // A metric that training records, or a number of an analysis that the spec asks for.
 void CheckPrimary(const v1::ExperimentSpec& spec, Problems* problems) {
   const std::string& primary = spec.report().primary();
-  const size_t slash = std::min(primary.find('/'), primary.size());
-  const auto entry = EntryWithNumbers(spec, primary.substr(0, slash));
+  const auto entry = AnalysisOf(spec, primary);
   if (!entry.has_value()) return CheckMetric("report.primary", primary, problems);
+  const size_t slash = std::min(primary.find('/'), primary.size());
   const std::string number = primary.substr(std::min(slash + 1, primary.size()));
   const auto complaint = NumberComplaint(entry->analysis, entry->label, number);
   if (complaint.has_value()) {
@@ -89,7 +104,7 @@ void CheckReport(const v1::ExperimentSpec& spec, Problems* problems) {
     return;
   }
   for (int i = 0; i < report.summaries_size(); ++i) {
-    CheckWindow(report.summaries(i), absl::StrCat("report.summaries[", i, "]"), problems);
+    CheckWindow(spec, report.summaries(i), absl::StrCat("report.summaries[", i, "]"), problems);
   }
 }
 

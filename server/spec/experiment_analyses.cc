@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cstddef>
-#include <initializer_list>
 #include <iterator>
 #include <map>
 #include <set>
@@ -233,13 +232,26 @@ void AddCost(const engine::AnalysisCost& cost, const AnalysisTime& time, size_t 
   total->array_bytes = std::max(total->array_bytes, cost.array_bytes);
 }
 
-// Returns the settings that have nothing bad at these paths.
-std::vector<AnalyzedSetting> SettingsWithout(std::initializer_list<absl::string_view> bad,
-                                             absl::Span<const AnalyzedSetting> settings) {
-  std::vector<AnalyzedSetting> good;
-  std::copy_if(settings.begin(), settings.end(), std::back_inserter(good),
-               [&](const AnalyzedSetting& setting) { return !AnyBad(*setting.bad, bad); });
-  return good;
+template <typename Predicate>
+std::vector<AnalyzedSetting> Filter(absl::Span<const AnalyzedSetting> settings, Predicate keeps) {
+  std::vector<AnalyzedSetting> kept;
+  std::copy_if(settings.begin(), settings.end(), std::back_inserter(kept), keeps);
+  return kept;
+}
+
+bool HasGoodSteps(const AnalyzedSetting& setting) {
+  return !AnyBad(*setting.bad, {"training.steps", "training.checkpoints"});
+}
+
+// Returns true if nothing is bad that decides which parts a model has.
+bool HasGoodModel(const AnalyzedSetting& setting) {
+  constexpr absl::string_view kNoParts[] = {"model.dropout", "model.init", "model.residual_scale"};
+  return std::none_of(setting.bad->begin(), setting.bad->end(), [&](const std::string& bad) {
+    const bool of_no_part =
+        std::any_of(std::begin(kNoParts), std::end(kNoParts),
+                    [&bad](absl::string_view field) { return IsAtOrBelow(bad, field); });
+    return !of_no_part && AnyBad({bad}, {"model"});
+  });
 }
 
 // Returns false after a problem. If several settings have one, the first is enough to mend it.
@@ -296,11 +308,11 @@ EntryCost CheckAgainst(AskedAnalysis asked, absl::Span<const AnalyzedSetting> se
     options = ResolveAsked(&asked);
   }
   const auto* kind = options.has_value() ? &engine::KindOf(*options) : nullptr;
-  const auto with_steps = SettingsWithout({"training.steps", "training.checkpoints"}, settings);
+  const auto with_steps = Filter(settings, HasGoodSteps);
   const bool steps = CheckSteps(asked, kind, with_steps, problems);
   if (kind == nullptr || (asked.together && !steps)) return {};
   if (asked.together) settings = with_steps;
-  return CheckModels(asked, *options, SettingsWithout({"model"}, settings), problems, notes);
+  return CheckModels(asked, *options, Filter(settings, HasGoodModel), problems, notes);
 }
 
 }  // namespace

@@ -137,7 +137,8 @@ TEST(CommandLineTest, ReportsProblemsOfEveryStageAtOnce) {
       HasSubstr("<stdin>:9:10: limits.runs: "), HasSubstr("<stdin>:10:10: report.primary: "),
       HasSubstr("<stdin>:12:25: analyses[0].at[0]: "),
       HasSubstr("<stdin>:13:29: analyses[1].spectrum.site: "));
-  EXPECT_THAT(submit({}), AllOf(but_data, HasSubstr("9 problems; nothing was created")));
+  EXPECT_THAT(submit({}), AllOf(but_data, HasSubstr("9 problems; nothing was created"),
+                                HasSubstr("note: the server lacks data sets of the file")));
   EXPECT_THAT(server.Json({"data", "ls", "--json"})["datasets"], SizeIs(0)) << "none is uploaded";
   EXPECT_EQ(server.Ablate({"data", "add", ABLATE_SOURCE "/examples/data/names.txt"}).exit_code, 0);
   for (const std::vector<std::string>& options :

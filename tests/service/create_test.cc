@@ -357,7 +357,10 @@ TEST_F(CreateTest, HoldsALimitOfSpace) {
   request.set_request_id("one");
   *request.mutable_spec() = SmallSpec(50);
   request.mutable_spec()->mutable_limits()->set_bytes(10);
-  EXPECT_EQ(FieldOf(TryCreate(request)), "limits.bytes");
+  const grpc::Status status = TryCreate(request);
+  EXPECT_EQ(FieldOf(status), "limits.bytes");
+  EXPECT_THAT(status.error_message(),
+              testing::ContainsRegex("needs about [0-9,]+ bytes, more than [0-9,]+ bytes"));
   EXPECT_EQ(Experiments(), 0u);
   request.mutable_spec()->mutable_limits()->clear_bytes();
   EXPECT_TRUE(TryCreate(request).ok());

@@ -58,6 +58,8 @@ TEST(StagesTest, LeaveOutWhatDependsOnAProblem) {
   EXPECT_THAT(
       Fields(WithBase("training { learning_rate: -1 }")),
       ElementsAre("base.training.learning_rate", "analyses[0].at[0]", "analyses[0].spectrum.site"));
+  EXPECT_THAT(Fields(WithBase("model { dropout: 2 }")),
+              ElementsAre("base.model.dropout", "analyses[0].at[0]", "analyses[0].spectrum.site"));
   EXPECT_THAT(Fields(WithBase("model { layers: 0 }") + "report { primary: 'eval/ema_loss' }"),
               ElementsAre("base.model.layers", "report.primary", "analyses[0].at[0]"));
   EXPECT_THAT(Fields(WithBase("training { ema: 2 }") + "report { primary: 'eval/ema_loss' }"),

@@ -34,7 +34,9 @@ TEST(ParseOverridesTest, RefusesWhatIsNoPathAndValue) {
        "--set model.heads: no value behind the '=': write null to clear the field"},
       {{"model.norm={kind: rms"},
        "--set model.norm: the file ends, but a '{' or '[' is not closed"},
-      {{"training.clip=1", "training.clip=2"}, "--set training.clip: given twice"}};
+      {{"training.clip=1", "training.clip=2", "model.heads="},
+       "--set training.clip: given twice; "
+       "--set model.heads: no value behind the '=': write null to clear the field"}};
   for (const auto& [arguments, message] : cases) {
     EXPECT_EQ(ParseOverrides(arguments).status().message(), message);
   }

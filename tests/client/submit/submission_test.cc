@@ -111,6 +111,10 @@ TEST(LocateTest, LeavesOutWhatFollowsFromAFieldThatCantBeRead) {
               ElementsAre("name", "base.task"));
   EXPECT_THAT(Told("base: {modle: {width: 3}, model: {width: 3}}\n", {"base.model.width"}),
               ElementsAre("base.model.width"));
+  EXPECT_THAT(Told("base:\n  training: {steps: 5}\n  training: {batch: 0, steps: 9}\n  task: {}\n",
+                   {"base.training.batch", "base.training.steps", "base.task"}),
+              ElementsAre("base.training.batch", "base.task"))
+      << "only of steps are there two values";
   EXPECT_THAT(Told("analyses:\n- spectrum\n- {spectrum: {}, at: [x, 7]}\n- {spectrum: {}}\n",
                    {"analyses[0]", "analyses[1].at[0]", "analyses[1].name", "analyses[2].name"}),
               ElementsAre("analyses[1].name", "analyses[2].name"));
