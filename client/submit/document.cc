@@ -55,20 +55,6 @@ bool IsDecimal(absl::string_view text) {
   return whole + fraction > 0 && IsExponentOrEmpty(text);
 }
 
-// -? ( 0 | [1-9] [0-9]* ) ( \. [0-9]+ )? ( [eE] [-+]? [0-9]+ )?
-bool IsJsonNumber(absl::string_view text) {
-  absl::ConsumePrefix(&text, "-");
-  const size_t whole = Digits(text);
-  if (whole == 0 || (whole > 1 && text[0] == '0')) return false;
-  text.remove_prefix(whole);
-  if (absl::ConsumePrefix(&text, ".")) {
-    const size_t fraction = Digits(text);
-    if (fraction == 0) return false;
-    text.remove_prefix(fraction);
-  }
-  return IsExponentOrEmpty(text);
-}
-
 std::optional<double> InBase(absl::string_view digits, int base) {
   if (digits.empty()) return std::nullopt;
   double number = 0;
@@ -118,10 +104,6 @@ Value StringValue(absl::string_view text) {
   Value value;
   value.set_string_value(std::string(text));
   return value;
-}
-
-bool ParseJsonNumber(absl::string_view text, double* number) {
-  return IsJsonNumber(text) && absl::SimpleAtod(text, number);
 }
 
 void TreeBuilder::Problem(Position position, std::string message) {

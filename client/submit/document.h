@@ -1,5 +1,4 @@
-// YAML and JSON texts → a tree of values with the position of every field, and what their two
-// readers (yaml_document.cc, json_document.cc) share.
+// Reads YAML and JSON texts into a tree of values with the position of every field.
 #ifndef ABLATE_CLIENT_SUBMIT_DOCUMENT_H_
 #define ABLATE_CLIENT_SUBMIT_DOCUMENT_H_
 
@@ -22,22 +21,17 @@ struct Document {
   bool syntax_error = false;
 };
 
-// YAML 1.2, one document. Anchors, aliases, tags and tabs in the indentation are refused: none is
-// needed to say what an experiment is, and each has a way to make a small file mean something
-// unexpected.
+// YAML 1.2, one document, or JSON, which is YAML but for tabs and escapes of surrogates: a text that
+// begins with '{' may have both. Anchors, aliases, tags and tabs in the indentation are refused:
+// none is needed to say what an experiment is, and each has a way to make a small file mean
+// something unexpected.
 Document ParseYaml(const SourceText& source);
-
-// Strict JSON (RFC 8259); the first syntax error ends it.
-Document ParseJson(const SourceText& source);
 
 // What a plain YAML scalar means by the core schema of YAML 1.2, in which `no` and `off` are words:
 // null, a bool, a number (decimal, 0o17, 0x1f, .inf, .nan) or else the text itself.
 google::protobuf::Value PlainScalar(absl::string_view text);
 
 google::protobuf::Value StringValue(absl::string_view text);
-
-// A JSON number, or false if `text` is none.
-bool ParseJsonNumber(absl::string_view text, double* number);
 
 // Builds a Document from a parser's events. Duplicate keys and nesting beyond kMaxDepth become
 // problems: of values with one key, maps are merged, else the last is kept; what is nested too

@@ -19,23 +19,10 @@ namespace {
 
 using google::protobuf::Value;
 
-enum class Format { kYaml, kJson, kUnknown };
-
-// A JSON object's first key is in quotes; YAML's rarely is.
-bool LooksLikeJson(absl::string_view text) {
-  text = absl::StripLeadingAsciiWhitespace(text);
-  if (!absl::StartsWith(text, "{")) return false;
-  text = absl::StripLeadingAsciiWhitespace(text.substr(1));
-  return absl::StartsWith(text, "\"");
-}
-
-Format FormatOf(const std::string& path, absl::string_view text) {
-  if (path == "-") return LooksLikeJson(text) ? Format::kJson : Format::kYaml;
+bool HasKnownEnding(const std::string& path) {
   const std::string ending =
       absl::AsciiStrToLower(std::filesystem::path(path).extension().string());
-  if (ending == ".yaml" || ending == ".yml") return Format::kYaml;
-  if (ending == ".json") return Format::kJson;
-  return Format::kUnknown;
+  return ending == ".yaml" || ending == ".yml" || ending == ".json";
 }
 
 void Report(std::vector<reflect::FieldProblem> problems, ExperimentFile* file) {
@@ -66,20 +53,6 @@ void Convert(Document document, ExperimentFile* file) {
   }
   Report(std::move(problems), file);
   file->readable = true;
-}
-
-void Parse(const SourceText& source, Format format, ExperimentFile* file) {
-  file->problems = source.Check();
-  if (!file->problems.empty()) return;
-  switch (format) {
-    case Format::kYaml:
-      return Convert(ParseYaml(source), file);
-    case Format::kJson:
-      return Convert(ParseJson(source), file);
-    case Format::kUnknown:
-      file->problems = {{{}, "an experiment file ends in .yaml, .yml or .json", ""}};
-      return;
-  }
 }
 
 // Sets `path` on an empty base; problems are about `field`.
@@ -196,8 +169,13 @@ ExperimentFile LoadExperimentFile(const std::string& path, std::istream& in) {
     file.problems = {{{}, std::string(text.status().message()), ""}};
     return file;
   }
-  const Format format = FormatOf(path, *text);
-  Parse(SourceText(*std::move(text)), format, &file);
+  if (path != "-" && !HasKnownEnding(path)) {
+    file.problems = {{{}, "an experiment file ends in .yaml, .yml or .json", ""}};
+    return file;
+  }
+  const SourceText source(*std::move(text));
+  file.problems = source.Check();
+  if (file.problems.empty()) Convert(ParseYaml(source), &file);
   Report(CheckAxes(file.spec), &file);
   CheckDepth(&file);
   SortByPosition(&file.problems);

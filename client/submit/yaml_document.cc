@@ -3,6 +3,7 @@
 #include <yaml-cpp/parser.h>
 
 #include <algorithm>
+#include <cstdint>
 #include <optional>
 #include <sstream>
 #include <string>
@@ -10,7 +11,10 @@
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
+#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "absl/strings/strip.h"
 #include "client/submit/document.h"
 
 namespace ablate::client {
@@ -251,14 +255,42 @@ void RefuseTabs(const SourceText& source, Document* document) {
   }
 }
 
+// The number of the \uXXXX that `text` begins with; 0 if it begins with none.
+uint32_t UnicodeEscape(absl::string_view text) {
+  uint32_t code = 0;
+  const bool escape = absl::ConsumePrefix(&text, "\\u") && text.size() >= 4;
+  return escape && absl::SimpleHexAtoi(text.substr(0, 4), &code) ? code : 0;
+}
+
+// JSON writes a character beyond the first 65,536 as a pair of escapes, YAML as one. Columns behind
+// it on its line are two too small then.
+std::string JoinSurrogates(absl::string_view json) {
+  std::string joined;
+  while (!json.empty()) {
+    const uint32_t high = UnicodeEscape(json);
+    const uint32_t low = high >> 10 == 0x36 ? UnicodeEscape(json.substr(6)) : 0;
+    size_t taken = json[0] == '\\' ? 2 : 1;
+    if (low >> 10 == 0x37) {
+      absl::StrAppendFormat(&joined, "\\U%08x", 0x10000 + ((high & 0x3ff) << 10) + (low & 0x3ff));
+      taken = 12;
+    } else {
+      absl::StrAppend(&joined, json.substr(0, taken));
+    }
+    json.remove_prefix(std::min(taken, json.size()));
+  }
+  return joined;
+}
+
 }  // namespace
 
 Document ParseYaml(const SourceText& source) {
   Document document;
-  RefuseTabs(source, &document);
+  const bool is_json = absl::StartsWith(absl::StripLeadingAsciiWhitespace(source.text()), "{");
+  if (!is_json) RefuseTabs(source, &document);
   if (document.syntax_error) return document;
   // Without a line break at the end the parser misplaces what is wrong there.
-  std::istringstream in(absl::StrCat(source.text(), "\n"));
+  std::istringstream in(
+      absl::StrCat(is_json ? JoinSurrogates(source.text()) : source.text(), "\n"));
   Handler handler(source, &document);
   try {
     YAML::Parser parser(in);

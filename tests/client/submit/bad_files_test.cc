@@ -90,7 +90,7 @@ TEST_F(LargeFileTest, IsRefusedWhenItNestsDeeply) {
   EXPECT_THAT(Messages("name: " + Repeat("[", 51) + Repeat("]", 51)),
               ::testing::Contains("x:1:56: nested deeper than 50 levels"));
   EXPECT_THAT(Messages("{\"name\": " + Repeat("[", 51) + Repeat("]", 51) + "}"),
-              ::testing::ElementsAre("x:1:59: nested deeper than 50 levels"));
+              ::testing::Contains("x:1:59: nested deeper than 50 levels"));
   EXPECT_THAT(Messages(Repeat("{a: ", 49) + "1" + Repeat("}", 49)),
               ::testing::Not(::testing::Contains(::testing::HasSubstr("nested"))));
 }

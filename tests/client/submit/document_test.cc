@@ -1,4 +1,4 @@
-// Plain scalars by YAML 1.2's core schema, and JSON's numbers.
+// Plain scalars by YAML 1.2's core schema.
 #include "client/submit/document.h"
 
 #include <cmath>
@@ -53,17 +53,6 @@ TEST(PlainScalarTest, LeavesTheRestAsText) {
         "1.2.3", "1 2", "nan", "inf", "--1", "7200s", "2001-12-14", ".e1",  "0X1F"}) {
     EXPECT_EQ(PlainScalar(text).kind_case(), Value::kStringValue) << text;
     EXPECT_EQ(PlainScalar(text).string_value(), text);
-  }
-}
-
-TEST(ParseJsonNumberTest, IsStrict) {
-  double number = 0;
-  for (const char* text : {"0", "-0", "10", "-1.5", "1e3", "1E-3", "0.25e+1"}) {
-    EXPECT_TRUE(ParseJsonNumber(text, &number)) << text;
-  }
-  EXPECT_EQ(number, 2.5);
-  for (const char* text : {"", "-", "+1", "01", "1.", ".5", "1e", "0x1", "NaN", "Infinity", "1 "}) {
-    EXPECT_FALSE(ParseJsonNumber(text, &number)) << text;
   }
 }
 

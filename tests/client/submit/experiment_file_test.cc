@@ -138,9 +138,10 @@ TEST_F(ExperimentFileTest, ReadsStdinAsYamlOrJson) {
   EXPECT_EQ(FromStdin("name: a\n").spec.name(), "a");
   EXPECT_EQ(FromStdin("{name: a}\n").spec.name(), "a");
   // A pair of surrogates and tabs are JSON, not YAML.
-  const ExperimentFile json = FromStdin("{\n\t\"question\": \"\\ud83d\\ude00\"}\n");
+  const ExperimentFile json =
+      FromStdin("{\n\t\"question\": \"\\u00e9\\/\\ud83d\\ude00 \\\\ud83d\\\\ude00\\\"\"}\n");
   EXPECT_THAT(Lines(json), ::testing::IsEmpty());
-  EXPECT_EQ(json.spec.question(), "\xF0\x9F\x98\x80");
+  EXPECT_EQ(json.spec.question(), "\u00e9/\U0001F600 \\ud83d\\ude00\"");
   EXPECT_EQ(json.name, "<stdin>");
 }
 
