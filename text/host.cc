@@ -72,7 +72,7 @@ absl::StatusOr<Host> ParseHost(absl::string_view text) {
   return host;
 }
 
-absl::StatusOr<HostPort> ParseHostPort(absl::string_view text) {
+absl::StatusOr<HostPort> ParseHostPort(absl::string_view text, uint16_t least_port) {
   const size_t colon = text.rfind(':');
   if (colon == absl::string_view::npos) {
     return absl::InvalidArgumentError("without a port: HOST:PORT, such as box.example.org:7433");
@@ -85,9 +85,10 @@ absl::StatusOr<HostPort> ParseHostPort(absl::string_view text) {
   absl::StatusOr<Host> host = ParseHost(host_text);
   if (!host.ok()) return host.status();
   uint32_t port = 0;
-  if (digits.empty() || !IsNumber(digits) || !absl::SimpleAtoi(digits, &port) || port == 0 ||
-      port > 65535) {
-    return absl::InvalidArgumentError("the port is a number from 1 to 65535");
+  if (digits.empty() || !IsNumber(digits) || !absl::SimpleAtoi(digits, &port) ||
+      port < least_port || port > 65535) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("the port is a number from ", least_port, " to 65535"));
   }
   return HostPort{*std::move(host), static_cast<uint16_t>(port)};
 }

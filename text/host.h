@@ -26,11 +26,12 @@ absl::StatusOr<Host> ParseHost(absl::string_view text);
 
 struct HostPort {
   Host host;
-  uint16_t port = 0;  // never 0 once parsed
+  uint16_t port = 0;
 };
 
-// "HOST:PORT"; an IPv6 address is in brackets. Errors as ParseHost's.
-absl::StatusOr<HostPort> ParseHostPort(absl::string_view text);
+// "HOST:PORT"; an IPv6 address is in brackets. Only who listens may ask for port 0, any that is
+// free. Errors as ParseHost's.
+absl::StatusOr<HostPort> ParseHostPort(absl::string_view text, uint16_t least_port = 1);
 
 }  // namespace ablate::text
 

@@ -8,10 +8,6 @@
 namespace ablate::tls {
 namespace {
 
-Memory Reader(absl::string_view text) {
-  return Memory(BIO_new_mem_buf(text.data(), static_cast<int>(text.size())));
-}
-
 // Without it OpenSSL would ask for a passphrase at the terminal.
 int NoPassphrase(char*, int, int, void*) { return -1; }
 
@@ -26,6 +22,10 @@ absl::StatusOr<std::string> Written(absl::string_view action, Write write) {
 }
 
 }  // namespace
+
+Memory Reader(absl::string_view text) {
+  return Memory(BIO_new_mem_buf(text.data(), static_cast<int>(text.size())));
+}
 
 absl::Status OpenSslError(absl::string_view action) {
   const char* reason = ERR_reason_error_string(ERR_peek_last_error());

@@ -30,6 +30,9 @@ using Key = Owned<EVP_PKEY, EVP_PKEY_free>;
 using Certificate = Owned<X509, X509_free>;
 using Memory = Owned<BIO, BIO_free_all>;
 
+// Reads `text`, which must outlive it.
+Memory Reader(absl::string_view text);
+
 // INTERNAL: that `action` failed, and what OpenSSL says of it. Empties this thread's errors.
 absl::Status OpenSslError(absl::string_view action);
 

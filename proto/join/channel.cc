@@ -3,21 +3,9 @@
 #include <grpcpp/grpcpp.h>
 
 #include "absl/strings/str_cat.h"
-#include "absl/strings/string_view.h"
-#include "absl/strings/strip.h"
+#include "text/host.h"
 
 namespace ablate::join {
-namespace {
-
-// The host of "HOST:PORT", without brackets.
-std::string HostOf(const std::string& address) {
-  absl::string_view host = absl::string_view(address).substr(0, address.rfind(':'));
-  if (absl::ConsumePrefix(&host, "[")) absl::ConsumeSuffix(&host, "]");
-  return std::string(host);
-}
-
-}  // namespace
-
 ServerAddress AddressOf(const v1::JoinFile& file, const std::string& login) {
   return {file.address(), login, file.server_name(), file.certificate_authority(), file.token()};
 }
@@ -30,7 +18,8 @@ std::shared_ptr<grpc::Channel> OpenChannel(const ServerAddress& server,
   }
   grpc::SslCredentialsOptions options;
   options.pem_root_certs = server.authority;
-  if (server.server_name != HostOf(server.address)) {
+  const auto reached_at = text::ParseHostPort(server.address);
+  if (!reached_at.ok() || server.server_name != reached_at->host.text) {
     arguments.SetSslTargetNameOverride(server.server_name);
   }
   return grpc::CreateCustomChannel(server.address, grpc::SslCredentials(options), arguments);

@@ -8,39 +8,16 @@
 #include <cstring>
 #include <memory>
 
-#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
-#include "absl/strings/strip.h"
+#include "text/host.h"
 
 namespace ablate::rpc {
 namespace {
 
-constexpr int kMaxPort = 65'535;
 constexpr size_t kGroupBytes = 8;  // of an IPv6 address
-
-struct HostPort {
-  std::string host;
-  std::string port;
-};
 
 absl::Status BadAddress(absl::string_view address, absl::string_view why) {
   return absl::InvalidArgumentError(absl::StrCat("can't listen on ", address, ": ", why));
-}
-
-absl::StatusOr<HostPort> Split(absl::string_view address) {
-  const size_t colon = address.rfind(':');
-  if (colon == absl::string_view::npos) return BadAddress(address, "must be HOST:PORT");
-  absl::string_view host = address.substr(0, colon);
-  const absl::string_view port = address.substr(colon + 1);
-  const bool brackets = absl::ConsumePrefix(&host, "[") && absl::ConsumeSuffix(&host, "]");
-  if (host.empty() || (!brackets && host.find(':') != absl::string_view::npos)) {
-    return BadAddress(address, "must be HOST:PORT, and an IPv6 address in brackets");
-  }
-  int number = -1;
-  if (!absl::SimpleAtoi(port, &number) || number < 0 || number > kMaxPort) {
-    return BadAddress(address, absl::StrCat("the port must be 0 to ", kMaxPort));
-  }
-  return HostPort{std::string(host), std::string(port)};
 }
 
 absl::Status CantListen(absl::string_view address) {
@@ -51,13 +28,14 @@ absl::Status CantListen(absl::string_view address) {
 }  // namespace
 
 absl::StatusOr<process::FileDescriptor> ListenTcp(absl::string_view address) {
-  const absl::StatusOr<HostPort> parts = Split(address);
-  if (!parts.ok()) return parts.status();
+  const absl::StatusOr<text::HostPort> parts = text::ParseHostPort(address, /*least_port=*/0);
+  if (!parts.ok()) return BadAddress(address, parts.status().message());
   addrinfo hints = {};
   hints.ai_socktype = SOCK_STREAM;
   hints.ai_flags = AI_NUMERICSERV;
   addrinfo* found = nullptr;
-  const int failed = getaddrinfo(parts->host.c_str(), parts->port.c_str(), &hints, &found);
+  const int failed =
+      getaddrinfo(parts->host.text.c_str(), absl::StrCat(parts->port).c_str(), &hints, &found);
   if (failed != 0) return BadAddress(address, gai_strerror(failed));
   const std::unique_ptr<addrinfo, void (*)(addrinfo*)> owned(found, freeaddrinfo);
   process::FileDescriptor listener(

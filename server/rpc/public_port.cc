@@ -126,9 +126,9 @@ absl::Status PublicPort::UseCertificate(const std::string& certificate_chain,
 }
 
 // It holds its context as long as it needs it.
-std::unique_ptr<SSL, FreeSsl> PublicPort::NewSession() {
+TlsSession PublicPort::NewSession() {
   MutexLock lock(&mutex_);
-  return std::unique_ptr<SSL, FreeSsl>(SSL_new(context_.get()));
+  return TlsSession(SSL_new(context_.get()));
 }
 
 void PublicPort::Run() {
@@ -191,7 +191,7 @@ void PublicPort::Admit(process::FileDescriptor client, const Peer& peer, absl::D
     NoteHangUp(peer.address, "there is no room for more connections, or for more of its address");
     return;
   }
-  std::unique_ptr<SSL, FreeSsl> ssl = NewSession();
+  TlsSession ssl = NewSession();
   if (ssl == nullptr) return;
   SSL_set_accept_state(ssl.get());
   const int on = 1;

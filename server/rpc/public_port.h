@@ -92,7 +92,7 @@ class PublicPort {
   // Waits until something happens or is due; gives those a turn that it is about.
   void Turn();
   void AcceptWaiting(absl::Duration now);
-  std::unique_ptr<SSL, FreeSsl> NewSession();
+  TlsSession NewSession();
   void Admit(process::FileDescriptor client, const Peer& peer, absl::Duration now);
   static Group& GroupOf(const std::string& name, absl::Duration now, Groups* groups);
   // Ends a stranger's connection where one more would be too many. False if there is none to end.

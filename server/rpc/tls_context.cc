@@ -6,21 +6,6 @@
 namespace ablate::rpc {
 namespace {
 
-template <auto Free>
-struct Freeing {
-  template <typename T>
-  void operator()(T* object) const {
-    Free(object);
-  }
-};
-using Bio = std::unique_ptr<BIO, Freeing<BIO_free>>;
-using Certificate = std::unique_ptr<X509, Freeing<X509_free>>;
-using Key = std::unique_ptr<EVP_PKEY, Freeing<EVP_PKEY_free>>;
-
-Bio Reading(const std::string& text) {
-  return Bio(BIO_new_mem_buf(text.data(), static_cast<int>(text.size())));
-}
-
 // Takes h2, or nobody: a client that offers none does not speak gRPC.
 int ChooseH2(SSL*, const unsigned char** chosen, unsigned char* size, const unsigned char* offered,
              unsigned int offered_size, void*) {
@@ -33,19 +18,18 @@ int ChooseH2(SSL*, const unsigned char** chosen, unsigned char* size, const unsi
 
 absl::Status UseCertificate(SSL_CTX* context, const std::string& certificate_chain,
                             const std::string& private_key) {
-  const Bio chain = Reading(certificate_chain);
-  const Certificate own(PEM_read_bio_X509(chain.get(), nullptr, nullptr, nullptr));
+  const tls::Memory chain = tls::Reader(certificate_chain);
+  const tls::Certificate own(PEM_read_bio_X509(chain.get(), nullptr, nullptr, nullptr));
   if (own == nullptr || SSL_CTX_use_certificate(context, own.get()) != 1) {
     return absl::InvalidArgumentError("the server's certificate can't be read as PEM");
   }
-  while (Certificate next{PEM_read_bio_X509(chain.get(), nullptr, nullptr, nullptr)}) {
+  while (tls::Certificate next{PEM_read_bio_X509(chain.get(), nullptr, nullptr, nullptr)}) {
     if (SSL_CTX_add1_chain_cert(context, next.get()) != 1) {
       return absl::InvalidArgumentError("the chain of the server's certificate can't be used");
     }
   }
-  const Bio key_text = Reading(private_key);
-  const Key key(PEM_read_bio_PrivateKey(key_text.get(), nullptr, nullptr, nullptr));
-  if (key == nullptr || SSL_CTX_use_PrivateKey(context, key.get()) != 1) {
+  const auto key = tls::ParseKey(private_key);
+  if (!key.ok() || SSL_CTX_use_PrivateKey(context, key->get()) != 1) {
     return absl::InvalidArgumentError(
         "the server's private key can't be read as PEM, or is not its certificate's");
   }

@@ -4,17 +4,15 @@
 
 #include <openssl/ssl.h>
 
-#include <memory>
 #include <string>
 
 #include "absl/status/statusor.h"
+#include "tls/openssl.h"
 
 namespace ablate::rpc {
 
-struct FreeTlsContext {
-  void operator()(SSL_CTX* context) const { SSL_CTX_free(context); }
-};
-using TlsContext = std::unique_ptr<SSL_CTX, FreeTlsContext>;
+using TlsContext = tls::Owned<SSL_CTX, SSL_CTX_free>;
+using TlsSession = tls::Owned<SSL, SSL_free>;
 
 // For a server: TLS 1.2 or later, HTTP/2 only. Both texts are PEM, the server's own certificate
 // first in its chain. INVALID_ARGUMENT if they can't be read or do not belong together.

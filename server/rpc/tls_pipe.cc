@@ -24,8 +24,8 @@ bool WouldBlock() { return errno == EAGAIN || errno == EWOULDBLOCK || errno == E
 
 }  // namespace
 
-TlsPipe::TlsPipe(std::unique_ptr<SSL, FreeSsl> ssl, process::FileDescriptor client, FrameGate gate,
-                 Connect connect, absl::Duration now)
+TlsPipe::TlsPipe(TlsSession ssl, process::FileDescriptor client, FrameGate gate, Connect connect,
+                 absl::Duration now)
     : ssl_(std::move(ssl)),
       client_(std::move(client)),
       gate_(std::move(gate)),

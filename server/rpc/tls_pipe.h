@@ -12,12 +12,9 @@
 #include "absl/time/time.h"
 #include "process/file.h"
 #include "server/rpc/frame_gate.h"
+#include "server/rpc/tls_context.h"
 
 namespace ablate::rpc {
-
-struct FreeSsl {
-  void operator()(SSL* ssl) const { SSL_free(ssl); }
-};
 
 // Never blocks, holds at most kPipeBytes and a header block in each direction, and reads from
 // neither end what the other end does not take. Not thread-safe; SIGPIPE must be blocked.
@@ -28,8 +25,8 @@ class TlsPipe {
 
   // `client` is a socket that was accepted and does not block, nor does what `connect` returns,
   // which is called when the handshake is done.
-  TlsPipe(std::unique_ptr<SSL, FreeSsl> ssl, process::FileDescriptor client, FrameGate gate,
-          Connect connect, absl::Duration now);
+  TlsPipe(TlsSession ssl, process::FileDescriptor client, FrameGate gate, Connect connect,
+          absl::Duration now);
   ~TlsPipe();
   TlsPipe(const TlsPipe&) = delete;
   TlsPipe& operator=(const TlsPipe&) = delete;
@@ -61,7 +58,7 @@ class TlsPipe {
   void CheckDrain(absl::Duration now);
   void End(absl::Status why);
 
-  const std::unique_ptr<SSL, FreeSsl> ssl_;
+  const TlsSession ssl_;
   const process::FileDescriptor client_;
   FrameGate gate_;
   const Connect connect_;
