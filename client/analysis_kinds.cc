@@ -7,12 +7,12 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "base/decimal.h"
 #include "client/output/format.h"
 #include "client/submit/experiment_file.h"
 #include "google/protobuf/descriptor.h"
 #include "proto/reflect/from_value.h"
 #include "proto/reflect/text.h"
-#include "text/decimal.h"
 
 namespace ablate::client {
 namespace {

@@ -7,8 +7,8 @@
 #include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
+#include "base/utf8.h"
 #include "proto/reflect/text.h"
-#include "text/utf8.h"
 
 namespace ablate::client {
 namespace {

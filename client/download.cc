@@ -1,7 +1,7 @@
 #include "client/download.h"
 
 #include "absl/strings/str_cat.h"
-#include "storage/sha256.h"
+#include "base/sha256.h"
 
 namespace ablate::client {
 namespace {

@@ -9,7 +9,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
-#include "process/file.h"
+#include "base/file.h"
 #include "proto/join/join_file.h"
 #include "proto/reflect/text.h"
 

@@ -10,7 +10,7 @@
 #include "ablate/v1/join.pb.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
-#include "process/private_folder.h"
+#include "base/private_folder.h"
 
 namespace ablate::client {
 

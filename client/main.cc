@@ -4,8 +4,8 @@
 #include <vector>
 
 #include "absl/time/clock.h"
+#include "base/private_folder.h"
 #include "client/command_table.h"
-#include "process/private_folder.h"
 
 int main(int argc, char** argv) {
   // The library prints what its handshakes fail on; commands say it in words.

@@ -18,9 +18,9 @@ extern "C" {
 #include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "base/identity.h"
+#include "base/socket_path.h"
 #include "client/logins.h"
-#include "process/identity.h"
-#include "process/socket_path.h"
 
 namespace ablate::client {
 namespace {

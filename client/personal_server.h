@@ -10,8 +10,8 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
+#include "base/private_folder.h"
 #include "client/connection.h"
-#include "process/private_folder.h"
 
 namespace ablate::client {
 

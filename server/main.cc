@@ -17,9 +17,10 @@
 
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
-#include "process/log_file.h"
-#include "process/private_folder.h"
-#include "process/socket_path.h"
+#include "base/log_file.h"
+#include "base/mutex.h"
+#include "base/private_folder.h"
+#include "base/socket_path.h"
 #include "server/access/sharing.h"
 #include "server/launch/home.h"
 #include "server/launch/local.h"
@@ -27,7 +28,6 @@
 #include "server/schedule/scheduler_thread.h"
 #include "server/service/server.h"
 #include "storage/store.h"
-#include "sync/mutex.h"
 
 namespace ablate {
 namespace {

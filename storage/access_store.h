@@ -18,7 +18,7 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "absl/time/time.h"
-#include "sync/mutex.h"
+#include "base/mutex.h"
 
 namespace ablate::storage {
 

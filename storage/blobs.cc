@@ -21,9 +21,9 @@
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
 #include "absl/time/time.h"
-#include "process/file.h"
-#include "storage/sha256.h"
-#include "sync/mutex.h"
+#include "base/file.h"
+#include "base/mutex.h"
+#include "base/sha256.h"
 
 namespace ablate::storage {
 namespace {

@@ -9,7 +9,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "process/file.h"
+#include "base/file.h"
 
 namespace ablate::storage {
 namespace {

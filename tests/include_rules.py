@@ -4,7 +4,7 @@ import re
 import sys
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
-SOURCES = ("text", "sync", "process", "tls", "proto", "storage", "server", "client")
+SOURCES = ("base", "proto", "storage", "server", "client")
 INCLUDE = re.compile(r'^\s*#\s*include\s*[<"]([^>"]+)[>"]', re.MULTILINE)
 
 TORCH = re.compile(r"^(torch|ATen|c10)/")
@@ -14,12 +14,12 @@ PROTO = re.compile(r"^google/protobuf/|\.pb\.h$")
 GRPC = re.compile(r"^(grpc|grpcpp)/|\.grpc\.pb\.h$")
 OPENSSL = re.compile(r"^openssl/")
 # Certificates made, read and served; and why a server is not reached by them.
-SPEAK_TLS = ("tls/", "server/access/", "server/rpc/tls_", "proto/join/tls_trouble.")
-HASHES = ("storage/sha256.cc", "server/spec/fingerprint.cc")
+SPEAK_TLS = ("base/openssl.", "base/certificate_facts.", "server/access/", "server/rpc/tls_", "proto/join/tls_trouble.")
+HASHES = ("base/sha256.cc", "server/spec/fingerprint.cc")
 SQLITE = re.compile(r"^sqlite3")
-OURS = re.compile(r"^(text|sync|process|tls|proto|storage|server|client)/")
+OURS = re.compile(r"^(base|proto|storage|server|client)/")
 # What the engine may use beside the standard library and its own headers.
-ENGINE_ALLOWED = re.compile(r"^(absl|torch|ATen|c10|hwy|pcre2|nlohmann|text|server/engine)\b")
+ENGINE_ALLOWED = re.compile(r"^(absl|torch|ATen|c10|hwy|pcre2|nlohmann|base|server/engine)\b")
 STANDARD = re.compile(r"^[a-z0-9_]+$|^(sys|linux)/[a-z0-9_]+\.h$|^[a-z0-9_]+\.h$")
 
 
@@ -41,11 +41,10 @@ def problems_of(path: str, include: str):
         yield "nothing outside server/ includes server/"
     if include.startswith("client/") and not inside("client/"):
         yield "nothing outside client/ includes client/"
-    if include.startswith("storage/") and not (inside("storage/") or inside("server/")) and include != "storage/sha256.h":
-        yield "only the server includes storage/, but for the names of blobs"
-    for below in ("text/", "sync/", "process/", "tls/"):
-        if inside(below) and OURS.match(include) and not include.startswith(below):
-            yield f"{below} is below everything else"
+    if include.startswith("storage/") and not inside(("storage/", "server/")):
+        yield "only the server includes storage/"
+    if inside("base/") and OURS.match(include) and not include.startswith("base/"):
+        yield "base/ is below everything else"
     if inside("storage/") and (PROTO.search(include) or GRPC.search(include)):
         yield "storage/ knows no messages"
     if inside("server/report/") and not inside("server/report/export/") and PROTO.search(include):
@@ -53,14 +52,12 @@ def problems_of(path: str, include: str):
     if inside("server/report/compare/") and re.match(r"server/report/(?!compare/)", include):
         yield "server/report/compare/ is below figures, tables and pages"
     if inside("server/engine/") and not (ENGINE_ALLOWED.match(include) or STANDARD.match(include)):
-        yield "engine/ includes the standard library, Abseil, LibTorch, Highway, PCRE2 and nlohmann-json only"
+        yield "engine/ includes the standard library, Abseil, LibTorch, Highway, PCRE2, nlohmann-json and base/ only"
     if inside("server/worker/") and re.match(r"server/engine/.+/", include):
         yield "server/worker/ sees only the headers directly in server/engine/"
     if inside(("server/report/", "server/results/")) and GRPC.search(include):
         yield "what is drawn and told is no matter of calls"
-    # A page names its style and script by their hashes.
-    knows = re.match(r"storage/|server/(rpc|results|service|schedule)/", include) and include != "storage/sha256.h"
-    if inside("server/report/") and knows:
+    if inside("server/report/") and re.match(r"storage/|server/(rpc|results|service|schedule)/", include):
         yield "server/report/ is given what it draws: it knows no store and no calls"
     order = ["server/service/", "server/results/", "server/rpc/", "server/spec/", "server/schedule/", "server/worker/",
              "server/engine/"]
@@ -107,14 +104,14 @@ def check_rules():
            ("server/spec/resolve.cc", "server/rpc/names.h"),
            ("server/schedule/dispatch.cc", "server/spec/resolve.h"), ("server/worker/run_setup.cc", "server/spec/resolve.h"),
            ("storage/blobs.cc", "google/protobuf/message.h"),
-           ("process/log_file.cc", "sync/mutex.h"), ("text/csv.cc", "proto/reflect/text.h"),
+           ("base/csv.cc", "proto/reflect/text.h"), ("client/connection.cc", "storage/store.h"),
            ("server/rpc/names.cc", "server/service/services.h"), ("server/rpc/call.cc", "server/results/series.h"),
            ("server/results/report.cc", "server/service/services.h"), ("server/results/series.cc", "grpcpp/server.h"),
            ("server/report/compare/verdict.cc", "server/results/compare.h"),
            ("server/report/compare/verdict.cc", "storage/store.h"),
            ("server/spec/resolve.cc", "server/results/compare.h"),
            ("client/connection.cc", "openssl/ssl.h"), ("proto/join/channel.cc", "openssl/ssl.h"),
-           ("tls/openssl.cc", "server/access/certificates.h"), ("storage/blobs.cc", "openssl/evp.h"),
+           ("base/openssl.cc", "server/access/certificates.h"), ("storage/blobs.cc", "openssl/evp.h"),
            ("server/access/certificates.cc", "grpcpp/server.h")]
     return [f"rule does not catch {p} including {i}" for p, i in bad if not list(problems_of(p, i))]
 

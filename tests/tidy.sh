@@ -9,5 +9,5 @@ tidy() { xargs -P "$(nproc)" -n 2 clang-tidy --quiet -p build/tidy "$@"; }
 git ls-files '*.cc' '*.h' | xargs clang-format --dry-run --Werror
 cmake --preset tidy >/dev/null
 cmake --build --preset tidy --target ablate_generated
-git ls-files 'text/*.cc' 'process/*.cc' 'tls/*.cc' 'proto/*.cc' 'storage/*.cc' 'server/*.cc' 'client/*.cc' | tidy
+git ls-files 'base/*.cc' 'proto/*.cc' 'storage/*.cc' 'server/*.cc' 'client/*.cc' | tidy
 git ls-files 'tests/*.cc' | tidy --checks='-*,clang-diagnostic-*,misc-unused-using-decls'

@@ -15,6 +15,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
+#include "base/decimal.h"
 #include "client/analysis_kinds.h"
 #include "client/command_table.h"
 #include "client/download.h"
@@ -26,7 +27,6 @@
 #include "client/output/own_file.h"
 #include "client/output/table.h"
 #include "proto/reflect/text.h"
-#include "text/decimal.h"
 
 namespace ablate::client {
 namespace {

@@ -8,13 +8,13 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "base/decimal.h"
 #include "client/command_table.h"
 #include "client/download.h"
 #include "client/names.h"
 #include "client/output/format.h"
 #include "client/output/part_file.h"
 #include "client/output/table.h"
-#include "text/decimal.h"
 
 namespace ablate::client {
 namespace {

@@ -7,13 +7,13 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "base/decimal.h"
 #include "client/command_table.h"
 #include "client/names.h"
 #include "client/output/format.h"
 #include "client/output/owners.h"
 #include "client/output/table.h"
 #include "client/submit/dataset_files.h"
-#include "text/decimal.h"
 
 namespace ablate::client {
 namespace {

@@ -5,10 +5,10 @@
 #include <string>
 
 #include "absl/strings/str_cat.h"
+#include "base/decimal.h"
 #include "client/command_table.h"
 #include "client/names.h"
 #include "client/output/format.h"
-#include "text/decimal.h"
 
 namespace ablate::client {
 namespace {

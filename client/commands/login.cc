@@ -4,11 +4,11 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
+#include "base/host.h"
 #include "client/command_table.h"
 #include "client/logins.h"
 #include "client/output/format.h"
 #include "proto/join/join_file.h"
-#include "text/host.h"
 
 namespace ablate::client {
 namespace {

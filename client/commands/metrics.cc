@@ -13,14 +13,14 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "base/csv.h"
+#include "base/decimal.h"
 #include "client/command_table.h"
 #include "client/names.h"
 #include "client/output/experiment_text.h"
 #include "client/output/format.h"
 #include "client/output/table.h"
 #include "proto/reflect/text.h"
-#include "text/csv.h"
-#include "text/decimal.h"
 
 namespace ablate::client {
 namespace {

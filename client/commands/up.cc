@@ -17,14 +17,14 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "absl/strings/strip.h"
+#include "base/file.h"
+#include "base/host.h"
+#include "base/log_file.h"
+#include "base/private_folder.h"
+#include "base/spawn.h"
 #include "client/command_table.h"
 #include "client/output/format.h"
 #include "client/personal_server.h"
-#include "process/file.h"
-#include "process/log_file.h"
-#include "process/private_folder.h"
-#include "process/spawn.h"
-#include "text/host.h"
 
 namespace ablate::client {
 namespace {

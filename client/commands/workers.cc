@@ -2,11 +2,11 @@
 #include <memory>
 
 #include "absl/strings/str_cat.h"
+#include "base/decimal.h"
 #include "client/command_table.h"
 #include "client/names.h"
 #include "client/output/format.h"
 #include "client/output/table.h"
-#include "text/decimal.h"
 
 namespace ablate::client {
 namespace {

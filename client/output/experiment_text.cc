@@ -10,10 +10,10 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/time/time.h"
+#include "base/decimal.h"
 #include "client/names.h"
 #include "client/output/format.h"
 #include "client/output/table.h"
-#include "text/decimal.h"
 
 namespace ablate::client {
 namespace {

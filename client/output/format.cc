@@ -10,7 +10,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/strip.h"
-#include "text/decimal.h"
+#include "base/decimal.h"
 
 namespace ablate::client {
 namespace {

@@ -3,9 +3,9 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "base/decimal.h"
 #include "client/output/experiment_text.h"
 #include "client/output/format.h"
-#include "text/decimal.h"
 
 namespace ablate::client {
 namespace {

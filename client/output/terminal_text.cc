@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "absl/strings/str_format.h"
-#include "text/utf8.h"
+#include "base/utf8.h"
 
 namespace ablate::client {
 namespace {

@@ -12,9 +12,9 @@
 #include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "base/sha256.h"
 #include "client/names.h"
 #include "proto/reflect/text.h"
-#include "storage/sha256.h"
 
 namespace ablate::client {
 namespace {

@@ -16,8 +16,8 @@
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/strip.h"
+#include "base/utf8.h"
 #include "client/output/terminal_text.h"
-#include "text/utf8.h"
 
 namespace ablate::client {
 namespace {

@@ -3,7 +3,7 @@
 #include <grpcpp/grpcpp.h>
 
 #include "absl/strings/str_cat.h"
-#include "text/host.h"
+#include "base/host.h"
 
 namespace ablate::join {
 ServerAddress AddressOf(const v1::JoinFile& file, const std::string& login) {

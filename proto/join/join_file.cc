@@ -13,8 +13,8 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/strip.h"
-#include "process/private_file.h"
-#include "text/host.h"
+#include "base/host.h"
+#include "base/private_file.h"
 
 namespace ablate::join {
 namespace {

@@ -27,10 +27,10 @@
 #include "absl/strings/str_join.h"
 #include "absl/strings/string_view.h"
 #include "absl/time/clock.h"
-#include "process/file.h"
-#include "text/host.h"
-#include "tls/certificate_facts.h"
-#include "tls/openssl.h"
+#include "base/certificate_facts.h"
+#include "base/file.h"
+#include "base/host.h"
+#include "base/openssl.h"
 
 namespace ablate::join {
 namespace {

@@ -4,7 +4,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
-#include "text/decimal.h"
+#include "base/decimal.h"
 
 namespace ablate::reflect {
 namespace {

@@ -9,8 +9,8 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "base/utf8.h"
 #include "proto/reflect/text.h"
-#include "text/utf8.h"
 
 namespace ablate::reflect {
 namespace {

@@ -6,8 +6,8 @@
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
-#include "text/decimal.h"
-#include "text/utf8.h"
+#include "base/decimal.h"
+#include "base/utf8.h"
 
 namespace ablate::reflect {
 namespace {

@@ -4,7 +4,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
-#include "tls/certificate_facts.h"
+#include "base/certificate_facts.h"
 
 namespace ablate::access {
 namespace {

@@ -9,9 +9,9 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
+#include "base/mutex.h"
 #include "server/access/sharing.h"
 #include "server/access/tls_folder.h"
-#include "sync/mutex.h"
 
 namespace ablate::access {
 

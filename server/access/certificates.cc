@@ -9,10 +9,10 @@
 
 #include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
-#include "text/host.h"
-#include "text/utf8.h"
-#include "tls/certificate_facts.h"
-#include "tls/openssl.h"
+#include "base/certificate_facts.h"
+#include "base/host.h"
+#include "base/openssl.h"
+#include "base/utf8.h"
 
 namespace ablate::access {
 namespace {

@@ -4,8 +4,8 @@
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
-#include "process/file.h"
-#include "text/host.h"
+#include "base/file.h"
+#include "base/host.h"
 
 namespace ablate::access {
 namespace {

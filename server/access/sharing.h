@@ -12,9 +12,9 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
+#include "base/mutex.h"
 #include "server/access/tls_folder.h"
 #include "storage/access_store.h"
-#include "sync/mutex.h"
 
 namespace ablate::access {
 

@@ -13,11 +13,11 @@
 #include <system_error>
 
 #include "absl/strings/str_cat.h"
-#include "process/file.h"
-#include "process/private_file.h"
-#include "process/private_folder.h"
-#include "text/utf8.h"
-#include "tls/certificate_facts.h"
+#include "base/certificate_facts.h"
+#include "base/file.h"
+#include "base/private_file.h"
+#include "base/private_folder.h"
+#include "base/utf8.h"
 
 namespace ablate::access {
 namespace {

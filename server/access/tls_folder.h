@@ -8,8 +8,8 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
+#include "base/certificate_facts.h"
 #include "server/access/certificates.h"
-#include "tls/certificate_facts.h"
 
 namespace ablate::access {
 

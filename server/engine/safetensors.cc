@@ -11,7 +11,7 @@
 #include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
-#include "text/utf8.h"
+#include "base/utf8.h"
 
 namespace ablate::engine {
 namespace {

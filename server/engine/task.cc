@@ -12,10 +12,10 @@
 #include <variant>
 
 #include "absl/status/status.h"
+#include "base/utf8.h"
 #include "server/engine/data/batches.h"
 #include "server/engine/data/documents.h"
 #include "server/engine/data/whole_text.h"
-#include "text/utf8.h"
 
 namespace ablate::engine {
 

@@ -8,7 +8,7 @@
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
-#include "process/socket_path.h"
+#include "base/socket_path.h"
 
 namespace ablate::launch {
 namespace {

@@ -5,7 +5,7 @@
 #include <string>
 
 #include "absl/status/statusor.h"
-#include "process/private_folder.h"
+#include "base/private_folder.h"
 
 namespace ablate::launch {
 

@@ -16,8 +16,8 @@
 
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
-#include "process/identity.h"
-#include "process/log_file.h"
+#include "base/identity.h"
+#include "base/log_file.h"
 #include "server/launch/worker_process.h"
 
 // glibc 2.36 forgets to declare these with C linkage.

@@ -15,8 +15,8 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "absl/time/time.h"
-#include "process/file.h"
-#include "sync/mutex.h"
+#include "base/file.h"
+#include "base/mutex.h"
 
 namespace ablate::launch {
 

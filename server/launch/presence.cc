@@ -11,9 +11,9 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
-#include "process/file.h"
-#include "process/identity.h"
-#include "process/socket_path.h"
+#include "base/file.h"
+#include "base/identity.h"
+#include "base/socket_path.h"
 
 namespace ablate::launch {
 namespace {

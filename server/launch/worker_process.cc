@@ -15,9 +15,9 @@
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
-#include "process/file.h"
-#include "process/spawn.h"
-#include "storage/sha256.h"
+#include "base/file.h"
+#include "base/sha256.h"
+#include "base/spawn.h"
 
 namespace ablate::launch {
 namespace {

@@ -9,6 +9,8 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "base/clean.h"
+#include "base/decimal.h"
 #include "proto/reflect/read.h"
 #include "proto/reflect/text.h"
 #include "server/engine/safetensors.h"
@@ -18,8 +20,6 @@
 #include "server/rpc/errors.h"
 #include "server/rpc/limits.h"
 #include "server/spec/analysis.h"
-#include "text/clean.h"
-#include "text/decimal.h"
 
 namespace ablate::results {
 namespace {

@@ -4,13 +4,13 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "base/clean.h"
 #include "server/report/compare/verdict.h"
 #include "server/report/compare/wording.h"
 #include "server/report/table/comparison_tables.h"
 #include "server/results/compare.h"
 #include "server/rpc/limits.h"
 #include "server/rpc/names.h"
-#include "text/clean.h"
 
 namespace ablate::results {
 namespace {

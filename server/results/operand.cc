@@ -8,11 +8,11 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/strip.h"
+#include "base/utf8.h"
 #include "proto/reflect/text.h"
 #include "server/report/compare/wording.h"
 #include "server/rpc/errors.h"
 #include "server/spec/axes.h"
-#include "text/utf8.h"
 
 namespace ablate::results {
 namespace {

@@ -13,6 +13,8 @@
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_replace.h"
 #include "absl/time/time.h"
+#include "base/decimal.h"
+#include "base/sha256.h"
 #include "server/report/compare/windows.h"
 #include "server/report/figure/kinds.h"
 #include "server/report/figure/style.h"
@@ -24,8 +26,6 @@
 #include "server/spec/engine_config.h"
 #include "server/spec/fields.h"
 #include "storage/blobs.h"
-#include "storage/sha256.h"
-#include "text/decimal.h"
 
 namespace ablate::results {
 namespace {

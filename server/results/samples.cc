@@ -7,13 +7,13 @@
 #include "ablate/v1/spec.pb.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "base/mutex.h"
+#include "base/utf8.h"
 #include "server/results/subjects.h"
 #include "server/rpc/blob_streams.h"
 #include "server/rpc/errors.h"
 #include "server/rpc/names.h"
 #include "server/spec/fields.h"
-#include "sync/mutex.h"
-#include "text/utf8.h"
 
 namespace ablate::results {
 namespace {

@@ -11,13 +11,13 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "base/utf8.h"
 #include "proto/reflect/text.h"
 #include "server/results/trained_grid.h"
 #include "server/rpc/errors.h"
 #include "server/rpc/limits.h"
 #include "server/spec/analysis_numbers.h"
 #include "server/spec/experiment_analyses.h"
-#include "text/utf8.h"
 
 namespace ablate::results {
 namespace {

@@ -10,14 +10,14 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
+#include "base/clean.h"
+#include "base/decimal.h"
+#include "base/utf8.h"
 #include "google/protobuf/descriptor.h"
 #include "google/protobuf/duration.pb.h"
 #include "google/protobuf/struct.pb.h"
 #include "google/protobuf/util/json_util.h"
 #include "proto/reflect/read.h"
-#include "text/clean.h"
-#include "text/decimal.h"
-#include "text/utf8.h"
 
 namespace ablate::results {
 namespace {

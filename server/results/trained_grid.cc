@@ -9,6 +9,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
+#include "base/utf8.h"
 #include "proto/reflect/text.h"
 #include "server/report/compare/metric_names.h"
 #include "server/report/compare/wording.h"
@@ -23,7 +24,6 @@
 #include "server/spec/fields.h"
 #include "server/spec/fingerprint.h"
 #include "server/spec/notes.h"
-#include "text/utf8.h"
 
 namespace ablate::results {
 namespace {

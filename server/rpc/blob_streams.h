@@ -13,9 +13,9 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "base/sha256.h"
 #include "server/rpc/streams.h"
 #include "storage/blobs.h"
-#include "storage/sha256.h"
 #include "storage/store.h"
 
 namespace ablate::rpc {

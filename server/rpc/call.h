@@ -12,12 +12,12 @@
 #include "absl/base/thread_annotations.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "base/mutex.h"
 #include "grpcpp/server_context.h"
 #include "grpcpp/support/server_callback.h"
 #include "server/rpc/limits.h"
 #include "server/rpc/live_streams.h"
 #include "server/rpc/work_pool.h"
-#include "sync/mutex.h"
 
 namespace ablate::rpc {
 

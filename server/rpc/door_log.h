@@ -12,9 +12,9 @@
 #include "absl/base/thread_annotations.h"
 #include "absl/status/status.h"
 #include "absl/time/time.h"
+#include "base/mutex.h"
 #include "server/rpc/frame_gate.h"
 #include "storage/access_store.h"
-#include "sync/mutex.h"
 
 namespace ablate::rpc {
 

@@ -4,13 +4,13 @@
 
 #include "absl/strings/cord.h"
 #include "absl/strings/str_cat.h"
+#include "base/decimal.h"
+#include "base/sha256.h"
+#include "base/utf8.h"
 #include "google/rpc/error_details.pb.h"
 #include "google/rpc/status.pb.h"
 #include "proto/reflect/text.h"
 #include "server/rpc/limits.h"
-#include "storage/sha256.h"
-#include "text/decimal.h"
-#include "text/utf8.h"
 
 namespace ablate::rpc {
 namespace {

@@ -9,7 +9,7 @@
 #include <memory>
 
 #include "absl/strings/str_cat.h"
-#include "text/host.h"
+#include "base/host.h"
 
 namespace ablate::rpc {
 namespace {

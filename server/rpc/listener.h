@@ -8,7 +8,7 @@
 
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
-#include "process/file.h"
+#include "base/file.h"
 
 namespace ablate::rpc {
 

@@ -17,10 +17,10 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
+#include "base/mutex.h"
 #include "grpcpp/server_context.h"
 #include "server/rpc/limits.h"
 #include "storage/access_store.h"
-#include "sync/mutex.h"
 
 namespace ablate::rpc {
 

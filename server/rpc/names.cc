@@ -10,13 +10,13 @@
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
 #include "absl/strings/strip.h"
+#include "base/utf8.h"
 #include "grpcpp/server_context.h"
 #include "proto/metadata.h"
 #include "proto/reflect/text.h"
 #include "server/rpc/errors.h"
 #include "server/rpc/limits.h"
 #include "server/rpc/page.h"
-#include "text/utf8.h"
 
 namespace ablate::rpc {
 namespace {

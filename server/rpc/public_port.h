@@ -15,15 +15,15 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
+#include "base/file.h"
+#include "base/mutex.h"
 #include "grpcpp/security/auth_metadata_processor.h"
 #include "grpcpp/server_builder.h"
-#include "process/file.h"
 #include "server/rpc/connection_table.h"
 #include "server/rpc/frame_gate.h"
 #include "server/rpc/listener.h"
 #include "server/rpc/tls_context.h"
 #include "server/rpc/tls_pipe.h"
-#include "sync/mutex.h"
 
 namespace ablate::rpc {
 

@@ -10,13 +10,13 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
 #include "absl/time/time.h"
+#include "base/mutex.h"
 #include "grpcpp/support/server_callback.h"
 #include "server/rpc/call.h"
 #include "server/rpc/errors.h"
 #include "server/rpc/limits.h"
 #include "server/rpc/live_streams.h"
 #include "server/schedule/clock.h"
-#include "sync/mutex.h"
 
 namespace ablate::rpc {
 

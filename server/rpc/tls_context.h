@@ -7,7 +7,7 @@
 #include <string>
 
 #include "absl/status/statusor.h"
-#include "tls/openssl.h"
+#include "base/openssl.h"
 
 namespace ablate::rpc {
 

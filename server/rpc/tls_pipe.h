@@ -10,7 +10,7 @@
 
 #include "absl/status/status.h"
 #include "absl/time/time.h"
-#include "process/file.h"
+#include "base/file.h"
 #include "server/rpc/frame_gate.h"
 #include "server/rpc/tls_context.h"
 

@@ -13,9 +13,9 @@
 
 #include "absl/status/status.h"
 #include "absl/time/time.h"
+#include "base/mutex.h"
 #include "grpcpp/server_context.h"
 #include "server/rpc/limits.h"
-#include "sync/mutex.h"
 
 namespace ablate::rpc {
 

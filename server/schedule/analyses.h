@@ -18,10 +18,10 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "absl/time/time.h"
+#include "base/mutex.h"
 #include "server/schedule/clock.h"
 #include "server/schedule/workers.h"
 #include "storage/blobs.h"
-#include "sync/mutex.h"
 
 namespace ablate::schedule {
 

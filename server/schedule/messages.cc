@@ -10,9 +10,9 @@
 
 #include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
+#include "base/sha256.h"
+#include "base/utf8.h"
 #include "proto/reflect/text.h"
-#include "storage/sha256.h"
-#include "text/utf8.h"
 
 namespace ablate::schedule {
 namespace {

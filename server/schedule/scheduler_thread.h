@@ -10,8 +10,8 @@
 #include <thread>
 
 #include "absl/base/thread_annotations.h"
+#include "base/mutex.h"
 #include "server/schedule/scheduler.h"
-#include "sync/mutex.h"
 
 namespace ablate::schedule {
 

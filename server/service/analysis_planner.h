@@ -8,8 +8,8 @@
 
 #include "absl/base/thread_annotations.h"
 #include "absl/status/status.h"
+#include "base/mutex.h"
 #include "server/service/services.h"
-#include "sync/mutex.h"
 
 namespace ablate::service {
 

@@ -14,11 +14,11 @@
 #include "ablate/worker/v1/worker.pb.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "base/mutex.h"
 #include "server/rpc/live_streams.h"
 #include "server/schedule/analyses.h"
 #include "server/service/blob_pins.h"
 #include "storage/store.h"
-#include "sync/mutex.h"
 
 namespace ablate::service {
 

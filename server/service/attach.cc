@@ -8,6 +8,7 @@
 #include "absl/base/thread_annotations.h"
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
+#include "base/mutex.h"
 #include "grpcpp/server_context.h"
 #include "grpcpp/support/server_callback.h"
 #include "server/rpc/call.h"
@@ -19,7 +20,6 @@
 #include "server/schedule/scheduler_thread.h"
 #include "server/schedule/worker_names.h"
 #include "server/service/services.h"
-#include "sync/mutex.h"
 
 namespace ablate::service {
 namespace {

@@ -11,8 +11,8 @@
 #include "absl/base/thread_annotations.h"
 #include "absl/status/status.h"
 #include "absl/strings/string_view.h"
+#include "base/mutex.h"
 #include "storage/blobs.h"
-#include "sync/mutex.h"
 
 namespace ablate::service {
 

@@ -9,6 +9,9 @@
 
 #include "ablate/v1/experiment.pb.h"
 #include "absl/strings/str_cat.h"
+#include "base/decimal.h"
+#include "base/sha256.h"
+#include "base/utf8.h"
 #include "google/protobuf/io/coded_stream.h"
 #include "google/protobuf/io/zero_copy_stream_impl_lite.h"
 #include "grpcpp/impl/codegen/proto_utils.h"
@@ -25,9 +28,6 @@
 #include "server/service/quotas.h"
 #include "server/service/services.h"
 #include "server/spec/experiment_analyses.h"
-#include "storage/sha256.h"
-#include "text/decimal.h"
-#include "text/utf8.h"
 
 namespace ablate::service {
 namespace {

@@ -11,6 +11,7 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
+#include "base/sha256.h"
 #include "proto/reflect/text.h"
 #include "server/engine/task.h"
 #include "server/results/document_facts.h"
@@ -26,7 +27,6 @@
 #include "server/service/quotas.h"
 #include "server/service/services.h"
 #include "storage/blobs.h"
-#include "storage/sha256.h"
 
 namespace ablate::service {
 namespace {

@@ -8,6 +8,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
+#include "base/mutex.h"
 #include "grpcpp/support/server_callback.h"
 #include "server/results/samples.h"
 #include "server/rpc/call.h"
@@ -16,7 +17,6 @@
 #include "server/rpc/names.h"
 #include "server/schedule/clock.h"
 #include "server/service/services.h"
-#include "sync/mutex.h"
 
 namespace ablate::service {
 namespace {

@@ -11,8 +11,9 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "base/decimal.h"
+#include "base/machine.h"
 #include "google/protobuf/util/time_util.h"
-#include "process/machine.h"
 #include "server/engine/names.h"
 #include "server/engine/trainer.h"
 #include "server/results/analysis_inputs.h"
@@ -24,7 +25,6 @@
 #include "server/service/quotas.h"
 #include "server/spec/experiment_analyses.h"
 #include "server/spec/fingerprint.h"
-#include "text/decimal.h"
 
 namespace ablate::service {
 namespace {

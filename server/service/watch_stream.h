@@ -13,12 +13,12 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
+#include "base/mutex.h"
 #include "grpcpp/support/server_callback.h"
 #include "server/rpc/call.h"
 #include "server/rpc/errors.h"
 #include "server/rpc/live_streams.h"
 #include "server/schedule/clock.h"
-#include "sync/mutex.h"
 
 namespace ablate::service {
 

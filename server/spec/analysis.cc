@@ -14,6 +14,8 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "base/decimal.h"
+#include "base/utf8.h"
 #include "google/protobuf/descriptor.h"
 #include "proto/reflect/from_value.h"
 #include "proto/reflect/read.h"
@@ -22,8 +24,6 @@
 #include "server/engine/trainer.h"
 #include "server/spec/analysis_numbers.h"
 #include "server/spec/fingerprint.h"
-#include "text/decimal.h"
-#include "text/utf8.h"
 
 namespace ablate::spec {
 namespace {

@@ -7,8 +7,8 @@
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
+#include "base/decimal.h"
 #include "server/spec/fields.h"
-#include "text/decimal.h"
 
 namespace ablate::spec {
 namespace {

@@ -6,6 +6,8 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "base/decimal.h"
+#include "base/utf8.h"
 #include "google/protobuf/descriptor.h"
 #include "google/protobuf/struct.pb.h"
 #include "google/protobuf/unknown_field_set.h"
@@ -15,8 +17,6 @@
 #include "server/spec/checks.h"
 #include "server/spec/experiment_analyses.h"
 #include "server/spec/metrics.h"
-#include "text/decimal.h"
-#include "text/utf8.h"
 
 namespace ablate::spec {
 namespace {

@@ -6,13 +6,13 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
 #include "absl/strings/strip.h"
+#include "base/decimal.h"
 #include "server/engine/layout.h"
 #include "server/engine/names.h"
 #include "server/engine/task.h"
 #include "server/spec/checks.h"
 #include "server/spec/estimate.h"
 #include "server/spec/fields.h"
-#include "text/decimal.h"
 
 namespace ablate::spec {
 namespace {

@@ -9,6 +9,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "base/decimal.h"
 #include "server/engine/data/batches.h"
 #include "server/engine/layout.h"
 #include "server/engine/names.h"
@@ -20,7 +21,6 @@
 #include "server/spec/fields.h"
 #include "server/spec/fingerprint.h"
 #include "server/spec/trainer_choice.h"
-#include "text/decimal.h"
 
 namespace ablate::spec {
 namespace {

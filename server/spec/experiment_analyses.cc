@@ -9,6 +9,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "base/decimal.h"
 #include "google/protobuf/descriptor.h"
 #include "proto/reflect/text.h"
 #include "server/engine/samples.h"
@@ -16,7 +17,6 @@
 #include "server/spec/analysis_time.h"
 #include "server/spec/engine_config.h"
 #include "server/spec/fields.h"
-#include "text/decimal.h"
 
 namespace ablate::spec {
 namespace {

@@ -5,10 +5,10 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "base/decimal.h"
 #include "google/protobuf/descriptor.h"
 #include "proto/reflect/read.h"
 #include "server/spec/fields.h"
-#include "text/decimal.h"
 
 namespace ablate::spec {
 namespace {

@@ -7,9 +7,9 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "base/decimal.h"
+#include "base/utf8.h"
 #include "google/protobuf/descriptor.h"
-#include "text/decimal.h"
-#include "text/utf8.h"
 
 namespace ablate::spec {
 namespace {

@@ -7,10 +7,10 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "base/decimal.h"
 #include "server/engine/names.h"
 #include "server/engine/trainer.h"
 #include "server/spec/fields.h"
-#include "text/decimal.h"
 
 namespace ablate::spec {
 namespace {

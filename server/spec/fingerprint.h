@@ -30,7 +30,7 @@
 
 #include "ablate/v1/spec.pb.h"
 #include "absl/strings/string_view.h"
-#include "text/decimal.h"
+#include "base/decimal.h"
 
 namespace ablate::spec {
 

@@ -6,7 +6,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
-#include "text/decimal.h"
+#include "base/decimal.h"
 
 namespace ablate::spec {
 namespace {

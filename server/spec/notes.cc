@@ -12,13 +12,13 @@
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_replace.h"
 #include "absl/strings/strip.h"
+#include "base/decimal.h"
 #include "server/engine/config.h"
 #include "server/engine/initial_draw.h"
 #include "server/engine/layout.h"
 #include "server/engine/task.h"
 #include "server/spec/experiment_analyses.h"
 #include "server/spec/field_values.h"
-#include "text/decimal.h"
 
 namespace ablate::spec {
 namespace {

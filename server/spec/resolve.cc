@@ -7,6 +7,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/strip.h"
+#include "base/decimal.h"
 #include "server/spec/axes.h"
 #include "server/spec/checks.h"
 #include "server/spec/datasets.h"
@@ -19,7 +20,6 @@
 #include "server/spec/notes.h"
 #include "server/spec/problems.h"
 #include "server/spec/writes.h"
-#include "text/decimal.h"
 
 namespace ablate::spec {
 namespace {

@@ -12,10 +12,10 @@
 #include "ablate/worker/v1/worker.pb.h"
 #include "absl/status/status.h"
 #include "absl/time/time.h"
+#include "base/mutex.h"
 #include "server/worker/attach_stream.h"
 #include "server/worker/lease_book.h"
 #include "server/worker/outbox.h"
-#include "sync/mutex.h"
 
 namespace ablate::worker {
 

@@ -7,8 +7,8 @@
 #include <utility>
 
 #include "ablate/worker/v1/worker.grpc.pb.h"
+#include "base/mutex.h"
 #include "server/worker/channel.h"
-#include "sync/mutex.h"
 
 namespace ablate::worker {
 namespace {

@@ -5,8 +5,8 @@
 
 #include "ablate/worker/v1/worker.grpc.pb.h"
 #include "absl/strings/str_cat.h"
+#include "base/sha256.h"
 #include "server/worker/channel.h"
-#include "storage/sha256.h"
 
 namespace ablate::worker {
 namespace {

@@ -12,8 +12,8 @@
 
 #include "ablate/worker/v1/worker.pb.h"
 #include "absl/status/status.h"
+#include "base/mutex.h"
 #include "server/worker/run_control.h"
-#include "sync/mutex.h"
 
 namespace ablate::worker {
 

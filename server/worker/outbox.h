@@ -11,9 +11,9 @@
 #include "ablate/worker/v1/worker.pb.h"
 #include "absl/status/status.h"
 #include "absl/time/time.h"
+#include "base/mutex.h"
 #include "server/worker/blob_channel.h"
 #include "server/worker/run_control.h"
-#include "sync/mutex.h"
 
 namespace ablate::worker {
 

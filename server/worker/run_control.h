@@ -8,7 +8,7 @@
 #include <functional>
 
 #include "absl/time/time.h"
-#include "sync/mutex.h"
+#include "base/mutex.h"
 
 namespace ablate::worker {
 

@@ -12,11 +12,11 @@
 
 #include "ablate/worker/v1/worker.pb.h"
 #include "absl/status/statusor.h"
+#include "base/mutex.h"
 #include "server/engine/task.h"
 #include "server/engine/trainer.h"
 #include "server/worker/blob_channel.h"
 #include "server/worker/run_control.h"
-#include "sync/mutex.h"
 
 namespace ablate::worker {
 

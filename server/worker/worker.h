@@ -8,13 +8,13 @@
 
 #include "absl/status/status.h"
 #include "absl/time/time.h"
+#include "base/mutex.h"
 #include "proto/join/channel.h"
 #include "server/worker/analyst.h"
 #include "server/worker/attach_loop.h"
 #include "server/worker/blob_channel.h"
 #include "server/worker/executor.h"
 #include "server/worker/lanes.h"
-#include "sync/mutex.h"
 
 namespace ablate::worker {
 

@@ -3,11 +3,11 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "base/clean.h"
 #include "storage/access_store.h"
 #include "storage/sqlite/access_rows.h"
 #include "storage/sqlite/connection.h"
 #include "storage/sqlite/ids.h"
-#include "text/clean.h"
 
 namespace ablate::storage {
 namespace {

@@ -9,12 +9,12 @@
 #include "absl/strings/escaping.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "base/sha256.h"
+#include "base/utf8.h"
 #include "storage/access_store.h"
-#include "storage/sha256.h"
 #include "storage/sqlite/access_rows.h"
 #include "storage/sqlite/connection.h"
 #include "storage/sqlite/ids.h"
-#include "text/utf8.h"
 
 namespace ablate::storage {
 namespace {

@@ -13,9 +13,9 @@
 #include "absl/base/thread_annotations.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "base/mutex.h"
 #include "storage/sqlite/connection.h"
 #include "storage/sqlite/writer.h"
-#include "sync/mutex.h"
 
 namespace ablate::storage {
 

@@ -3,7 +3,7 @@
 #include <chrono>
 #include <utility>
 
-#include "process/file.h"
+#include "base/file.h"
 #include "storage/sqlite/last_states.h"
 #include "storage/sqlite/leases.h"
 

@@ -12,9 +12,9 @@
 #include "absl/base/thread_annotations.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "base/mutex.h"
 #include "storage/blobs.h"
 #include "storage/sqlite/database.h"
-#include "sync/mutex.h"
 
 namespace ablate::storage {
 

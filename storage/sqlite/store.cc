@@ -13,7 +13,7 @@
 #include "absl/strings/strip.h"
 #include "absl/time/clock.h"
 #include "absl/time/time.h"
-#include "process/file.h"
+#include "base/file.h"
 #include "storage/disk_room.h"
 #include "storage/sqlite/artifacts.h"
 #include "storage/sqlite/database.h"

@@ -16,11 +16,11 @@
 #include "absl/base/thread_annotations.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "base/mutex.h"
 #include "storage/disk_room.h"
 #include "storage/records.h"
 #include "storage/sqlite/connection.h"
 #include "storage/sqlite/folder.h"
-#include "sync/mutex.h"
 
 namespace ablate::storage {
 

@@ -9,9 +9,9 @@
 #include <set>
 
 #include "absl/strings/str_split.h"
+#include "base/certificate_facts.h"
+#include "base/openssl.h"
 #include "tests/test_folder.h"
-#include "tls/certificate_facts.h"
-#include "tls/openssl.h"
 
 namespace ablate::access {
 namespace {

@@ -8,8 +8,8 @@
 #include <map>
 
 #include "absl/strings/str_cat.h"
+#include "base/socket_path.h"
 #include "gtest/gtest.h"
-#include "process/socket_path.h"
 
 namespace ablate::client {
 namespace {

@@ -5,10 +5,10 @@
 #include <filesystem>
 #include <fstream>
 
+#include "base/file.h"
+#include "base/spawn.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
-#include "process/file.h"
-#include "process/spawn.h"
 #include "tests/e2e/personal_server.h"
 #include "tests/test_folder.h"
 

@@ -16,10 +16,10 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
-#include "process/file.h"
+#include "base/certificate_facts.h"
+#include "base/file.h"
+#include "base/openssl.h"
 #include "server/access/certificates.h"
-#include "tls/certificate_facts.h"
-#include "tls/openssl.h"
 
 namespace ablate::join {
 namespace {

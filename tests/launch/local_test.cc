@@ -10,10 +10,10 @@
 #include <chrono>
 #include <thread>
 
-#include "process/identity.h"
-#include "process/log_file.h"
+#include "base/identity.h"
+#include "base/log_file.h"
+#include "base/mutex.h"
 #include "server/launch/worker_process.h"
-#include "sync/mutex.h"
 #include "tests/test_folder.h"
 
 namespace ablate::launch {

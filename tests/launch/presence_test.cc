@@ -8,9 +8,9 @@
 #include <filesystem>
 #include <memory>
 
-#include "process/file.h"
-#include "process/identity.h"
-#include "process/socket_path.h"
+#include "base/file.h"
+#include "base/identity.h"
+#include "base/socket_path.h"
 #include "tests/test_folder.h"
 
 namespace ablate::launch {

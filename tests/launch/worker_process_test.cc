@@ -3,7 +3,7 @@
 
 #include <gtest/gtest.h>
 
-#include "process/log_file.h"
+#include "base/log_file.h"
 #include "tests/test_folder.h"
 
 namespace ablate::launch {

@@ -1,10 +1,10 @@
 // What a report says of a stored experiment: contents, provenance, figures.
 #include "server/results/report.h"
 
+#include "base/sha256.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "storage/blobs.h"
-#include "storage/sha256.h"
 #include "tests/results/stored_grid.h"
 
 namespace ablate::results {

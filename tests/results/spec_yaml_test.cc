@@ -6,10 +6,10 @@
 #include <sstream>
 
 #include "absl/strings/str_split.h"
+#include "base/clean.h"
 #include "client/submit/experiment_file.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
-#include "text/clean.h"
 
 namespace ablate::results {
 namespace {

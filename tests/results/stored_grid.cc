@@ -8,9 +8,9 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "base/sha256.h"
 #include "server/service/plan.h"
 #include "server/spec/resolve.h"
-#include "storage/sha256.h"
 #include "tests/storage/waiting.h"
 
 namespace ablate::results {

@@ -13,8 +13,8 @@
 
 #include "absl/base/thread_annotations.h"
 #include "absl/strings/str_cat.h"
+#include "base/mutex.h"
 #include "storage/store.h"
-#include "sync/mutex.h"
 #include "tests/schedule/scheduler_fixture.h"
 
 namespace ablate::schedule {

@@ -8,7 +8,7 @@
 #include <thread>
 #include <vector>
 
-#include "storage/sha256.h"
+#include "base/sha256.h"
 #include "tests/service/analysis_fixture.h"
 
 namespace ablate::service {

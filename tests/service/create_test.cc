@@ -5,11 +5,11 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "base/decimal.h"
 #include "server/rpc/limits.h"
 #include "server/service/analysis_planner.h"
 #include "server/service/services.h"
 #include "tests/service/service_fixture.h"
-#include "text/decimal.h"
 
 namespace ablate::service {
 namespace {

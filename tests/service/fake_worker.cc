@@ -7,8 +7,8 @@
 #include <chrono>
 #include <utility>
 
+#include "base/sha256.h"
 #include "server/engine/trainer.h"
-#include "storage/sha256.h"
 
 namespace ablate::service {
 namespace {

@@ -7,8 +7,8 @@
 #include <thread>
 
 #include "absl/strings/str_cat.h"
+#include "base/sha256.h"
 #include "storage/blobs.h"
-#include "storage/sha256.h"
 #include "tests/service/service_fixture.h"
 
 namespace ablate::service {

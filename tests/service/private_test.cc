@@ -11,9 +11,9 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
+#include "base/sha256.h"
 #include "server/rpc/authenticator.h"
 #include "server/rpc/page.h"
-#include "storage/sha256.h"
 #include "tests/service/raw_call.h"
 #include "tests/service/sharing_fixture.h"
 

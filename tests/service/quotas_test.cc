@@ -2,7 +2,7 @@
 #include <string>
 
 #include "absl/strings/str_cat.h"
-#include "storage/sha256.h"
+#include "base/sha256.h"
 #include "tests/service/sharing_fixture.h"
 
 namespace ablate::service {

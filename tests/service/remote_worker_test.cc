@@ -3,7 +3,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "storage/sha256.h"
+#include "base/sha256.h"
 #include "tests/service/sharing_fixture.h"
 
 namespace ablate::service {

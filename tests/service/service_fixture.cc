@@ -10,10 +10,10 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "base/sha256.h"
 #include "google/rpc/error_details.pb.h"
 #include "google/rpc/status.pb.h"
 #include "storage/blobs.h"
-#include "storage/sha256.h"
 
 namespace ablate::service {
 namespace {

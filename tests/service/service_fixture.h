@@ -23,11 +23,11 @@
 #include "ablate/v1/run.grpc.pb.h"
 #include "ablate/v1/worker.grpc.pb.h"
 #include "absl/time/time.h"
+#include "base/mutex.h"
 #include "server/access/sharing.h"
 #include "server/schedule/scheduler_thread.h"
 #include "server/service/server.h"
 #include "storage/store.h"
-#include "sync/mutex.h"
 #include "tests/service/fake_worker.h"
 
 namespace ablate::service {

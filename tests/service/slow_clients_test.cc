@@ -4,7 +4,7 @@
 #include <thread>
 
 #include "absl/strings/str_cat.h"
-#include "storage/sha256.h"
+#include "base/sha256.h"
 #include "tests/service/service_fixture.h"
 
 namespace ablate::service {

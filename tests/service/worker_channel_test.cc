@@ -3,8 +3,8 @@
 #include <string>
 
 #include "absl/strings/str_cat.h"
+#include "base/sha256.h"
 #include "storage/blobs.h"
-#include "storage/sha256.h"
 #include "tests/service/service_fixture.h"
 
 namespace ablate::service {

@@ -3,10 +3,10 @@
 #include <chrono>
 #include <limits>
 
+#include "base/utf8.h"
 #include "gmock/gmock.h"
 #include "server/spec/resolve.h"
 #include "tests/spec/specs.h"
-#include "text/utf8.h"
 
 namespace ablate::spec {
 namespace {

@@ -1,10 +1,10 @@
 // Whatever bytes parse as a spec, Resolve answers with cells or with sentences.
 #include <random>
 
+#include "base/utf8.h"
 #include "google/protobuf/stubs/logging.h"
 #include "server/spec/resolve.h"
 #include "tests/spec/specs.h"
-#include "text/utf8.h"
 
 namespace ablate::spec {
 namespace {

@@ -6,7 +6,7 @@
 #include "absl/strings/ascii.h"
 #include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
-#include "storage/sha256.h"
+#include "base/sha256.h"
 #include "tests/storage/access_fixture.h"
 
 namespace ablate::storage {

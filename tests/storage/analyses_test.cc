@@ -3,7 +3,7 @@
 #include <filesystem>
 #include <tuple>
 
-#include "storage/sha256.h"
+#include "base/sha256.h"
 #include "tests/storage/store_fixture.h"
 
 namespace ablate::storage {

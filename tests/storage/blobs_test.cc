@@ -8,7 +8,7 @@
 #include <filesystem>
 #include <fstream>
 
-#include "storage/sha256.h"
+#include "base/sha256.h"
 #include "tests/storage/store_fixture.h"
 
 namespace ablate::storage {

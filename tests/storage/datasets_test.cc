@@ -1,5 +1,5 @@
 // Data sets: stored once by hash, found by id or name, kept while a run names them.
-#include "storage/sha256.h"
+#include "base/sha256.h"
 #include "tests/storage/store_fixture.h"
 
 namespace ablate::storage {

@@ -6,7 +6,7 @@
 #include <filesystem>
 #include <fstream>
 
-#include "storage/sha256.h"
+#include "base/sha256.h"
 #include "storage/sqlite/connection.h"
 #include "tests/storage/failing_disk.h"
 #include "tests/storage/store_fixture.h"

@@ -1,7 +1,7 @@
 // Experiments and the runs that they share: creating, reusing, cancelling, listing.
 #include <algorithm>
 
-#include "storage/sha256.h"
+#include "base/sha256.h"
 #include "tests/storage/store_fixture.h"
 
 namespace ablate::storage {

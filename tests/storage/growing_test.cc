@@ -2,7 +2,7 @@
 #include <filesystem>
 #include <functional>
 
-#include "storage/sha256.h"
+#include "base/sha256.h"
 #include "storage/sqlite/connection.h"
 #include "tests/storage/store_fixture.h"
 

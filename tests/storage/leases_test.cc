@@ -1,8 +1,8 @@
 // Grants, events and verdicts: every transition, and the invariants from both sides.
 #include <utility>
 
-#include "storage/sha256.h"
-#include "sync/mutex.h"
+#include "base/mutex.h"
+#include "base/sha256.h"
 #include "tests/storage/store_fixture.h"
 
 namespace ablate::storage {

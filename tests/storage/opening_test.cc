@@ -10,7 +10,7 @@
 #include <string>
 
 #include "absl/strings/str_cat.h"
-#include "storage/sha256.h"
+#include "base/sha256.h"
 #include "storage/sqlite/connection.h"
 #include "storage/sqlite/folder.h"
 #include "storage/sqlite/migrations.h"

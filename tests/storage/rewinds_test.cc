@@ -2,7 +2,7 @@
 #include <cmath>
 #include <filesystem>
 
-#include "storage/sha256.h"
+#include "base/sha256.h"
 #include "tests/storage/store_fixture.h"
 
 namespace ablate::storage {

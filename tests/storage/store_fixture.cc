@@ -6,7 +6,7 @@
 #include <filesystem>
 
 #include "absl/strings/str_cat.h"
-#include "storage/sha256.h"
+#include "base/sha256.h"
 #include "storage/sqlite/connection.h"
 #include "storage/sqlite/migrations.h"
 

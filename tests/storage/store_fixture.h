@@ -15,8 +15,8 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "base/mutex.h"
 #include "storage/store.h"
-#include "sync/mutex.h"
 #include "tests/storage/waiting.h"
 
 namespace ablate::storage {

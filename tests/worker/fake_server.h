@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "ablate/worker/v1/worker.pb.h"
-#include "sync/mutex.h"
+#include "base/mutex.h"
 
 namespace grpc {
 class Server;

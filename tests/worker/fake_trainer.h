@@ -10,8 +10,8 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "base/mutex.h"
 #include "server/engine/trainer.h"
-#include "sync/mutex.h"
 
 namespace ablate::worker {
 

@@ -7,12 +7,12 @@
 #include <variant>
 
 #include "absl/strings/str_cat.h"
+#include "base/decimal.h"
 #include "server/engine/analyze/sampling.h"
 #include "server/engine/data/characters.h"
 #include "server/engine/data/documents.h"
 #include "server/engine/data/whole_text.h"
 #include "server/engine/layout.h"
-#include "text/decimal.h"
 
 namespace ablate::engine {
 namespace {

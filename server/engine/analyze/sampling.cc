@@ -9,10 +9,10 @@
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
 #include "absl/types/span.h"
+#include "base/decimal.h"
+#include "base/utf8.h"
 #include "server/engine/data/characters.h"
 #include "server/engine/data/random.h"
-#include "text/decimal.h"
-#include "text/utf8.h"
 
 namespace ablate::engine {
 namespace {

@@ -6,7 +6,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
-#include "text/utf8.h"
+#include "base/utf8.h"
 
 namespace ablate::engine {
 namespace {

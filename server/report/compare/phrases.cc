@@ -5,10 +5,10 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "base/decimal.h"
 #include "server/report/compare/metric_names.h"
 #include "server/report/compare/statistics.h"
 #include "server/report/compare/wording.h"
-#include "text/decimal.h"
 
 namespace ablate::report {
 namespace {

@@ -8,13 +8,13 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "base/decimal.h"
 #include "server/report/compare/comparison.h"
 #include "server/report/compare/grid.h"
 #include "server/report/compare/metric_names.h"
 #include "server/report/compare/phrases.h"
 #include "server/report/compare/selection.h"
 #include "server/report/compare/wording.h"
-#include "text/decimal.h"
 
 namespace ablate::report {
 namespace {

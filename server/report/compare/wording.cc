@@ -12,8 +12,8 @@
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_replace.h"
 #include "absl/strings/strip.h"
+#include "base/decimal.h"
 #include "server/report/compare/statistics.h"
-#include "text/decimal.h"
 
 namespace ablate::report {
 namespace {

@@ -4,11 +4,11 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "base/csv.h"
+#include "base/decimal.h"
 #include "nlohmann/json.hpp"
 #include "server/report/export/encoder.h"
 #include "server/report/table/comparison_tables.h"
-#include "text/csv.h"
-#include "text/decimal.h"
 
 namespace ablate::report {
 namespace {

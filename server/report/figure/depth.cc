@@ -12,6 +12,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/strip.h"
+#include "base/clean.h"
 #include "server/report/compare/statistics.h"
 #include "server/report/compare/wording.h"
 #include "server/report/figure/analysed.h"
@@ -20,7 +21,6 @@
 #include "server/report/figure/kinds.h"
 #include "server/report/figure/layout.h"
 #include "server/report/figure/small_multiples.h"
-#include "text/clean.h"
 
 namespace ablate::figure {
 namespace {

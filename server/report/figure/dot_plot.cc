@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "base/clean.h"
 #include "server/report/compare/column_digits.h"
 #include "server/report/compare/decision.h"
 #include "server/report/compare/scale.h"
@@ -14,7 +15,6 @@
 #include "server/report/figure/axes.h"
 #include "server/report/figure/dot_marks.h"
 #include "server/report/figure/layout.h"
-#include "text/clean.h"
 
 namespace ablate::figure {
 namespace {

@@ -7,10 +7,10 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "base/clean.h"
+#include "base/csv.h"
+#include "base/decimal.h"
 #include "server/report/compare/wording.h"
-#include "text/clean.h"
-#include "text/csv.h"
-#include "text/decimal.h"
 
 namespace ablate::figure {
 namespace {

@@ -10,6 +10,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "base/clean.h"
 #include "server/report/compare/wording.h"
 #include "server/report/figure/analysed.h"
 #include "server/report/figure/axes.h"
@@ -20,7 +21,6 @@
 #include "server/report/figure/map_panels.h"
 #include "server/report/figure/small_multiples.h"
 #include "server/report/figure/style.h"
-#include "text/clean.h"
 
 namespace ablate::figure {
 namespace {

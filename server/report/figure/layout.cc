@@ -11,7 +11,7 @@
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
 #include "absl/types/span.h"
-#include "text/clean.h"
+#include "base/clean.h"
 
 namespace ablate::figure {
 namespace {

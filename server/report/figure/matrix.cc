@@ -10,13 +10,13 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "base/clean.h"
 #include "server/report/compare/wording.h"
 #include "server/report/figure/analysed.h"
 #include "server/report/figure/axes.h"
 #include "server/report/figure/kinds.h"
 #include "server/report/figure/map_panels.h"
 #include "server/report/figure/style.h"
-#include "text/clean.h"
 
 namespace ablate::figure {
 namespace {

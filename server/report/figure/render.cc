@@ -12,7 +12,7 @@
 
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
-#include "text/clean.h"
+#include "base/clean.h"
 
 namespace ablate::figure {
 namespace {

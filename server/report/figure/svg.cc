@@ -14,11 +14,11 @@
 #include "absl/strings/str_join.h"
 #include "absl/strings/string_view.h"
 #include "absl/types/span.h"
+#include "base/clean.h"
+#include "base/decimal.h"
 #include "server/report/figure/layout.h"
 #include "server/report/figure/render.h"
 #include "server/report/figure/style.h"
-#include "text/clean.h"
-#include "text/decimal.h"
 
 namespace ablate::figure {
 namespace {

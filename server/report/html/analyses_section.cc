@@ -1,6 +1,6 @@
 #include "absl/strings/str_cat.h"
+#include "base/decimal.h"
 #include "server/report/html/sections.h"
-#include "text/decimal.h"
 
 namespace ablate::html {
 namespace {

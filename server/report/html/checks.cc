@@ -7,11 +7,11 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "base/clean.h"
 #include "server/report/compare/verdict.h"
 #include "server/report/compare/warnings.h"
 #include "server/report/compare/wording.h"
 #include "server/report/html/sections.h"
-#include "text/clean.h"
 
 namespace ablate::html {
 namespace {

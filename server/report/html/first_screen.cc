@@ -6,6 +6,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "base/decimal.h"
 #include "server/report/compare/column_digits.h"
 #include "server/report/compare/headline.h"
 #include "server/report/compare/phrases.h"
@@ -14,7 +15,6 @@
 #include "server/report/compare/wording.h"
 #include "server/report/figure/style.h"
 #include "server/report/html/sections.h"
-#include "text/decimal.h"
 
 namespace ablate::html {
 namespace {

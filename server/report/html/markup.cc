@@ -7,7 +7,7 @@
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
-#include "text/clean.h"
+#include "base/clean.h"
 
 namespace ablate::html {
 namespace {

@@ -2,11 +2,11 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "base/decimal.h"
 #include "server/report/compare/metric_names.h"
 #include "server/report/compare/statistics.h"
 #include "server/report/compare/wording.h"
 #include "server/report/html/sections.h"
-#include "text/decimal.h"
 
 namespace ablate::html {
 namespace {

@@ -1,10 +1,10 @@
 #include "server/report/html/page.h"
 
 #include "absl/strings/str_cat.h"
+#include "base/decimal.h"
 #include "server/report/html/markup.h"
 #include "server/report/html/sections.h"
 #include "server/report/html/style.h"
-#include "text/decimal.h"
 
 namespace ablate::html {
 namespace {

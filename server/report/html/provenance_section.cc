@@ -2,9 +2,9 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "base/decimal.h"
 #include "server/report/compare/wording.h"
 #include "server/report/html/sections.h"
-#include "text/decimal.h"
 
 namespace ablate::html {
 namespace {

@@ -5,6 +5,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "base/decimal.h"
 #include "server/report/compare/column_digits.h"
 #include "server/report/compare/metric_names.h"
 #include "server/report/compare/phrases.h"
@@ -12,7 +13,6 @@
 #include "server/report/compare/wording.h"
 #include "server/report/html/sections.h"
 #include "server/report/table/cells.h"
-#include "text/decimal.h"
 
 namespace ablate::html {
 namespace {

@@ -3,8 +3,8 @@
 #include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "base/sha256.h"
 #include "server/report/figure/style.h"
-#include "storage/sha256.h"
 
 namespace ablate::html {
 namespace {

@@ -6,9 +6,9 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/strip.h"
+#include "base/decimal.h"
 #include "server/report/compare/column_digits.h"
 #include "server/report/compare/wording.h"
-#include "text/decimal.h"
 
 namespace ablate::report {
 

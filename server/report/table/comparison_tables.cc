@@ -6,14 +6,14 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "base/clean.h"
+#include "base/decimal.h"
 #include "server/report/compare/column_digits.h"
 #include "server/report/compare/metric_names.h"
 #include "server/report/compare/phrases.h"
 #include "server/report/compare/verdict.h"
 #include "server/report/compare/wording.h"
 #include "server/report/table/cells.h"
-#include "text/clean.h"
-#include "text/decimal.h"
 
 namespace ablate::report {
 namespace {

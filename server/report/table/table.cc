@@ -6,8 +6,8 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
-#include "text/clean.h"
-#include "text/csv.h"
+#include "base/clean.h"
+#include "base/csv.h"
 
 namespace ablate::report {
 namespace {

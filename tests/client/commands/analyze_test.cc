@@ -3,10 +3,10 @@
 #include <map>
 
 #include "absl/strings/str_cat.h"
+#include "base/sha256.h"
 #include "client/context.h"
 #include "gmock/gmock.h"
 #include "google/protobuf/util/json_util.h"
-#include "storage/sha256.h"
 #include "tests/client/fixture.h"
 
 namespace ablate::client {

@@ -1,9 +1,9 @@
 // `ablate artifact`: which checkpoint, whole files only, streams that break.
 #include <filesystem>
 
+#include "base/sha256.h"
 #include "client/context.h"
 #include "gmock/gmock.h"
-#include "storage/sha256.h"
 #include "tests/client/fixture.h"
 
 namespace ablate::client {

@@ -1,8 +1,8 @@
 // `ablate data`: list, add, remove.
 #include "absl/strings/str_cat.h"
+#include "base/sha256.h"
 #include "client/context.h"
 #include "gmock/gmock.h"
-#include "storage/sha256.h"
 #include "tests/client/fixture.h"
 
 namespace ablate::client {

@@ -1,10 +1,10 @@
 // `ablate submit` against a server of the test's own.
 #include <filesystem>
 
+#include "base/sha256.h"
 #include "client/context.h"
 #include "gmock/gmock.h"
 #include "google/protobuf/util/json_util.h"
-#include "storage/sha256.h"
 #include "tests/client/fixture.h"
 
 namespace ablate::client {

@@ -9,12 +9,12 @@
 #include <filesystem>
 
 #include "absl/strings/str_cat.h"
+#include "base/identity.h"
+#include "base/log_file.h"
+#include "base/private_folder.h"
 #include "client/context.h"
 #include "client/personal_server.h"
 #include "gmock/gmock.h"
-#include "process/identity.h"
-#include "process/log_file.h"
-#include "process/private_folder.h"
 #include "tests/client/fixture.h"
 
 extern char** environ;

@@ -4,11 +4,11 @@
 #include <cstring>
 #include <sstream>
 
+#include "base/decimal.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "nlohmann/json.hpp"
 #include "server/report/export/encoder.h"
-#include "text/decimal.h"
 
 namespace ablate::report {
 namespace {

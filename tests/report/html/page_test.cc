@@ -2,13 +2,13 @@
 #include <cmath>
 
 #include "absl/strings/str_cat.h"
+#include "base/clean.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "server/report/compare/headline.h"
 #include "server/report/html/style.h"
 #include "tests/report/compare/example_grid.h"
 #include "tests/report/html/example_page.h"
-#include "text/clean.h"
 
 namespace ablate::html {
 namespace {

@@ -1,0 +1,33 @@
+// Names the sockets by which the server of a personal folder is reached.
+#ifndef ABLATE_PROCESS_SOCKET_PATH_H_
+#define ABLATE_PROCESS_SOCKET_PATH_H_
+
+#include <cstddef>
+#include <optional>
+#include <string>
+
+#include "absl/strings/string_view.h"
+#include "base/private_folder.h"
+
+namespace ablate::process {
+
+// The longest path that a socket can have: sockaddr_un's 108 bytes hold a terminating zero.
+inline constexpr size_t kMaxSocketPath = 107;
+
+// File name of the socket for clients.
+inline constexpr char kClientSocket[] = "ablate.sock";
+
+// Returns the path of a socket in the home's run folder; nothing if it exceeds kMaxSocketPath, and
+// then the socket is elsewhere, by SocketNameElsewhere.
+std::optional<std::string> SocketInRunFolder(const HomeFiles& home, absl::string_view name);
+
+// Returns a file name that differs from those of other homes. `home.folder` has no links in it.
+std::string SocketNameElsewhere(const HomeFiles& home, absl::string_view name);
+
+// Returns the gRPC address of a socket, "unix:PATH". An address is a URI: bytes that have a meaning
+// in one (%, ?, #, a space, a line's end, bytes beyond ASCII) are written as %XX.
+std::string SocketAddress(absl::string_view path);
+
+}  // namespace ablate::process
+
+#endif  // ABLATE_PROCESS_SOCKET_PATH_H_

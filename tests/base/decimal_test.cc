@@ -1,0 +1,61 @@
+#include "base/decimal.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <cstdint>
+#include <cstdlib>
+#include <cstring>
+#include <limits>
+#include <random>
+
+namespace ablate::text {
+namespace {
+
+TEST(ShortestDecimalTest, ReadsLikeADecimal) {
+  EXPECT_EQ(ShortestDecimal(0.01), "0.01");
+  EXPECT_EQ(ShortestDecimal(1e-4), "0.0001");
+  EXPECT_EQ(ShortestDecimal(5e-5), "5e-05");
+  EXPECT_EQ(ShortestDecimal(1e6), "1000000");
+  EXPECT_EQ(ShortestDecimal(1e16), "1e+16");
+  EXPECT_EQ(ShortestDecimal(-2.5), "-2.5");
+  EXPECT_EQ(ShortestDecimal(16), "16");
+  EXPECT_EQ(ShortestDecimal(-0.0), "0");
+  EXPECT_EQ(ShortestDecimal(std::numeric_limits<double>::quiet_NaN()), "nan");
+}
+
+TEST(ShortestDecimalTest, ReadsBackAsTheSameDouble) {
+  std::mt19937_64 random(1);
+  for (int i = 0; i < 10'000; ++i) {
+    const uint64_t bits = random();
+    double value;
+    std::memcpy(&value, &bits, sizeof(value));
+    if (!std::isfinite(value)) continue;
+    EXPECT_EQ(std::strtod(ShortestDecimal(value).c_str(), nullptr), value);
+  }
+}
+
+TEST(AppendDecimalTest, TakesTheShorterNotationAndReadsBack) {
+  std::string text;
+  for (const double value : {0.001, 1e6, 1e5, -0.0, 0.1 + 0.2, 5e-324}) {
+    const size_t begin = text.size();
+    AppendDecimal(value, &text);
+    const double read = std::strtod(text.c_str() + begin, nullptr);
+    EXPECT_EQ(std::memcmp(&read, &value, sizeof(value)), 0) << value;
+    text += ' ';
+  }
+  EXPECT_EQ(text, "0.001 1e+06 1e+05 -0 0.30000000000000004 5e-324 ");
+}
+
+TEST(GroupedTest, SeparatesThousands) {
+  EXPECT_EQ(Grouped(0), "0");
+  EXPECT_EQ(Grouped(999), "999");
+  EXPECT_EQ(Grouped(1000), "1,000");
+  EXPECT_EQ(Grouped(25968u), "25,968");
+  EXPECT_EQ(Grouped(12345678), "12,345,678");
+  EXPECT_EQ(Grouped(-123456), "-123,456");
+  EXPECT_EQ(Grouped(std::numeric_limits<uint64_t>::max()), "18,446,744,073,709,551,615");
+}
+
+}  // namespace
+}  // namespace ablate::text

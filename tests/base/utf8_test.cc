@@ -1,0 +1,59 @@
+#include "base/utf8.h"
+
+#include <gtest/gtest.h>
+
+#include <string>
+
+namespace ablate::text {
+namespace {
+
+TEST(DecodeUtf8Test, ReadsBackEveryCodePoint) {
+  for (char32_t code_point = 0; code_point <= 0x10FFFF; ++code_point) {
+    if (code_point == 0xD800) code_point = 0xE000;  // surrogates have no UTF-8
+    const std::string bytes = EncodeUtf8(code_point);
+    size_t offset = 0;
+    ASSERT_EQ(DecodeUtf8(bytes, offset), code_point);
+    ASSERT_EQ(offset, bytes.size());
+    ASSERT_EQ(CharacterLength(bytes + "x"), bytes.size());
+  }
+}
+
+TEST(DecodeUtf8Test, StaysWhereNoneBegins) {
+  size_t offset = 1;
+  EXPECT_EQ(DecodeUtf8("a\xFF", offset), kNotUtf8);
+  EXPECT_EQ(offset, 1u);
+  EXPECT_EQ(FindNotUtf8("a\xFF"), 1u);
+  EXPECT_EQ(CharacterLength(""), 0u);
+  EXPECT_EQ(CharacterLength("\xFF"), 0u);
+}
+
+TEST(IsUtf8Test, KnowsWellFormedText) {
+  EXPECT_TRUE(IsUtf8("aé€😀"));
+  for (const char* bad : {"\x80", "\xC0\x80", "\xE0\x80\x80", "\xED\xA0\x80", "\xF4\x90\x80\x80",
+                          "\xF5\x80\x80\x80", "\xE2\x82", "\xC3(", "\xC1\xBF", "\xFF"}) {
+    EXPECT_FALSE(IsUtf8(bad));
+  }
+}
+
+TEST(HasControlCharacterTest, KnowsBothRangesAndExceptions) {
+  EXPECT_FALSE(HasControlCharacter("é ü"));
+  EXPECT_TRUE(HasControlCharacter("a\tb"));
+  EXPECT_FALSE(HasControlCharacter("a\tb\n", "\t\n"));
+  EXPECT_TRUE(HasControlCharacter("\x7f"));
+  EXPECT_TRUE(HasControlCharacter("\xC2\x85"));
+  EXPECT_FALSE(HasControlCharacter("\xC2\xA0"));
+  EXPECT_TRUE(HasControlCharacter("\xFF\x01"));
+}
+
+TEST(IsPrintableTest, CountsCharactersAndRefusesControls) {
+  EXPECT_TRUE(IsPrintable("2024-05-01 größe", 64));
+  EXPECT_TRUE(IsPrintable("界界", 2));
+  EXPECT_FALSE(IsPrintable("界界界", 2));
+  EXPECT_FALSE(IsPrintable("", 64));
+  EXPECT_FALSE(IsPrintable("a\tb", 64));
+  EXPECT_FALSE(IsPrintable(std::string("a\0b", 3), 64));
+  EXPECT_FALSE(IsPrintable("\xff", 64));
+}
+
+}  // namespace
+}  // namespace ablate::text
