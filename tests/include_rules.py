@@ -55,11 +55,11 @@ def problems_of(path: str, include: str):
         yield "engine/ includes the standard library, Abseil, LibTorch, Highway, PCRE2, nlohmann-json and base/ only"
     if inside("server/worker/") and re.match(r"server/engine/.+/", include):
         yield "server/worker/ sees only the headers directly in server/engine/"
-    if inside(("server/report/", "server/results/")) and GRPC.search(include):
+    if inside(("server/report/", "server/results/", "server/analysis/")) and GRPC.search(include):
         yield "what is drawn and told is no matter of calls"
-    if inside("server/report/") and re.match(r"storage/|server/(rpc|results|service|schedule)/", include):
+    if inside("server/report/") and re.match(r"storage/|server/(rpc|analysis|results|service|schedule)/", include):
         yield "server/report/ is given what it draws: it knows no store and no calls"
-    order = ["server/service/", "server/results/", "server/rpc/", "server/spec/", "server/schedule/", "server/worker/",
+    order = ["server/service/", "server/results/", "server/analysis/", "server/rpc/", "server/spec/", "server/schedule/", "server/worker/",
              "server/engine/"]
     here = next((i for i, folder in enumerate(order) if inside(folder)), None)
     there = next((i for i, folder in enumerate(order) if include.startswith(folder)), None)
@@ -106,7 +106,7 @@ def check_rules():
            ("storage/blobs.cc", "google/protobuf/message.h"),
            ("base/csv.cc", "proto/reflect/text.h"), ("client/connection.cc", "storage/store.h"),
            ("server/rpc/names.cc", "server/service/services.h"), ("server/rpc/call.cc", "server/results/series.h"),
-           ("server/results/report.cc", "server/service/services.h"), ("server/results/series.cc", "grpcpp/server.h"),
+           ("server/results/report.cc", "server/service/services.h"), ("server/analysis/inputs.cc", "server/results/series.h"), ("server/results/series.cc", "grpcpp/server.h"),
            ("server/report/compare/verdict.cc", "server/results/compare.h"),
            ("server/report/compare/verdict.cc", "storage/store.h"),
            ("server/spec/resolve.cc", "server/results/compare.h"),

@@ -104,7 +104,7 @@ absl::Status TooManyValues(const std::string& label) {
 
 // The blob's bytes, which are those that were published.
 absl::StatusOr<std::string> ReadBlob(storage::Store* store, const std::string& sha256,
-                                     const Cancelled& cancelled) {
+                                     const rpc::Cancelled& cancelled) {
   auto reader = rpc::BlobReader::Open(store, sha256, 0);
   if (!reader.ok()) return reader.status();
   std::string bytes;
@@ -172,11 +172,11 @@ absl::StatusOr<LabelledResults> LabelledResults::Load(storage::Store* store,
       // All of a label are asked for in the same way.
       const auto record = store->GetAnalysis(one.id);
       if (!record.ok()) return record.status();
-      auto asked = ReadAnalysis(one.id, record->request);
+      auto asked = analysis::ReadAnalysis(one.id, record->request);
       if (!asked.ok()) return asked.status();
       at->second.asked = *std::move(asked);
     }
-    auto result = ReadAnalysis(one.id, one.result);
+    auto result = analysis::ReadAnalysis(one.id, one.result);
     if (!result.ok()) return result.status();
     at->second.runs[one.subject.run].push_back({one.id, one.subject.step, *std::move(result)});
   }
@@ -253,7 +253,7 @@ absl::StatusOr<const LabelledResults::Label*> LabelledResults::Find(
 }
 
 absl::Status LabelledResults::ReadArrays(const One& one, const figure::ArrayForm& form,
-                                         const Cancelled& cancelled,
+                                         const rpc::Cancelled& cancelled,
                                          figure::AnalysedSeed* seed) const {
   const auto record = store_->GetAnalysis(one.id);
   if (!record.ok()) return record.status();
@@ -304,7 +304,7 @@ absl::StatusOr<figure::Analysed> LabelledResults::Read(const ComparedGrid& compa
                                                        const figure::Kind& kind,
                                                        const std::string& label,
                                                        std::optional<uint32_t> step,
-                                                       const Cancelled& cancelled) const {
+                                                       const rpc::Cancelled& cancelled) const {
   const auto found = Find(kind, label);
   if (!found.ok()) return found.status();
   const Label& results = **found;

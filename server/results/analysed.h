@@ -14,6 +14,7 @@
 #include "server/report/figure/kinds.h"
 #include "server/results/compare.h"
 #include "server/results/series.h"
+#include "server/rpc/cancelled.h"
 #include "storage/store.h"
 
 namespace ablate::results {
@@ -49,7 +50,7 @@ class LabelledResults {
   // store.
   absl::StatusOr<figure::Analysed> Read(const ComparedGrid& compared, const figure::Kind& kind,
                                         const std::string& label, std::optional<uint32_t> step,
-                                        const Cancelled& cancelled) const;
+                                        const rpc::Cancelled& cancelled) const;
 
  private:
   struct One {
@@ -70,8 +71,8 @@ class LabelledResults {
                                 const std::string& label);
   absl::StatusOr<const Label*> Find(const figure::Kind& kind, const std::string& label) const;
   // Fills in what the form names.
-  absl::Status ReadArrays(const One& one, const figure::ArrayForm& form, const Cancelled& cancelled,
-                          figure::AnalysedSeed* seed) const;
+  absl::Status ReadArrays(const One& one, const figure::ArrayForm& form,
+                          const rpc::Cancelled& cancelled, figure::AnalysedSeed* seed) const;
 
   storage::Store* store_;
   std::map<std::string, Label> labels_;

@@ -33,7 +33,8 @@ bool IsOfWholeModel(absl::string_view number) {
 }
 
 // The label's numbers that some run has, by what stands behind the label.
-std::vector<std::string> NumbersOf(const AnalysisMetrics& metrics, const std::string& label) {
+std::vector<std::string> NumbersOf(const analysis::AnalysisMetrics& metrics,
+                                   const std::string& label) {
   std::vector<std::string> numbers;
   for (const auto& [key, points] : metrics.Keys()) {
     absl::string_view number = key;
@@ -51,12 +52,13 @@ std::vector<std::string> RunsOfRow(const ComparedGrid& compared, size_t row) {
 }
 
 // Steps at which one of the runs has a number.
-std::set<uint32_t> StepsOf(const AnalysisMetrics& metrics, const std::vector<std::string>& runs,
-                           const std::string& label, const std::vector<std::string>& numbers) {
+std::set<uint32_t> StepsOf(const analysis::AnalysisMetrics& metrics,
+                           const std::vector<std::string>& runs, const std::string& label,
+                           const std::vector<std::string>& numbers) {
   std::set<uint32_t> steps;
   for (const std::string& run : runs) {
     for (const std::string& number : numbers) {
-      const Points* const points = metrics.Find(run, absl::StrCat(label, "/", number));
+      const analysis::Points* const points = metrics.Find(run, absl::StrCat(label, "/", number));
       if (points != nullptr) steps.insert(points->steps.begin(), points->steps.end());
     }
   }
@@ -66,7 +68,7 @@ std::set<uint32_t> StepsOf(const AnalysisMetrics& metrics, const std::vector<std
 // One line a step of a row of the comparison.
 void AddLines(const ComparedGrid& compared, size_t row, const std::string& label,
               html::AnalysisTable* table) {
-  const AnalysisMetrics& metrics = compared.grid.metrics;
+  const analysis::AnalysisMetrics& metrics = compared.grid.metrics;
   const std::vector<std::string> runs = RunsOfRow(compared, row);
   for (const uint32_t step : StepsOf(metrics, runs, label, table->numbers)) {
     html::AnalysisTable::Line& line = table->lines.emplace_back();
@@ -75,8 +77,8 @@ void AddLines(const ComparedGrid& compared, size_t row, const std::string& label
     for (const std::string& number : table->numbers) {
       std::vector<double> values;
       for (const std::string& run : runs) {
-        const Points* const points = metrics.Find(run, absl::StrCat(label, "/", number));
-        const auto value = points == nullptr ? std::nullopt : ValueAt(*points, step);
+        const analysis::Points* const points = metrics.Find(run, absl::StrCat(label, "/", number));
+        const auto value = points == nullptr ? std::nullopt : analysis::ValueAt(*points, step);
         if (value.has_value()) values.push_back(*value);
       }
       const report::Summary over = report::Summarize(values);
@@ -180,7 +182,7 @@ absl::Status ReadOwn(storage::Store* store, const std::vector<storage::AskedAnal
     if (one.label != table->label || one.state != storage::AnalysisState::kDone) continue;
     const auto record = store->GetAnalysis(one.id);
     if (!record.ok()) return record.status();
-    const auto result = ReadAnalysis(one.id, record->result);
+    const auto result = analysis::ReadAnalysis(one.id, record->result);
     if (!result.ok()) return result.status();
     AddOwnNumbers(*result, table);
   }

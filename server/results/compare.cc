@@ -84,12 +84,12 @@ using WindowValues = std::map<size_t, report::WindowValue>;  // by cell
 
 // Fills in the windows of one key, one a window; those of other keys stay as they are.
 absl::Status ReadKey(storage::Store* store, const TrainedGrid& grid, const std::string& key,
-                     const std::vector<size_t>& cells, const Cancelled& cancelled,
+                     const std::vector<size_t>& cells, const rpc::Cancelled& cancelled,
                      const std::vector<report::MetricWindow>& windows,
                      std::vector<WindowValues>* values, Damages* damages) {
   return VisitCurves(
       store, grid, key, cells, cancelled,
-      [&](size_t cell, const Points& points) -> absl::Status {
+      [&](size_t cell, const analysis::Points& points) -> absl::Status {
         for (size_t i = 0; i < windows.size(); ++i) {
           if (windows[i].key != key) continue;
           auto value = report::Reduce(points.values, windows[i].window);
@@ -114,7 +114,8 @@ report::WindowSummary SummarizeRow(const std::vector<ChosenRun>& row, const Wind
 // Over each row's own converged runs. Reads one curve at a time, none if no window is asked for.
 // Damaged curves are left out and told.
 absl::StatusOr<report::RowWindows> ReadRowWindows(storage::Store* store, const TrainedGrid& grid,
-                                                  const RowRuns& rows, const Cancelled& cancelled,
+                                                  const RowRuns& rows,
+                                                  const rpc::Cancelled& cancelled,
                                                   Damages* damages) {
   report::RowWindows result;
   std::set<std::string> keys;
@@ -227,7 +228,8 @@ absl::StatusOr<ComparedGrid> CompareGrid(const rpc::View& view, const v1::Compar
   return CompareOne(view.store, *std::move(experiment), *query, options);
 }
 
-absl::Status AddWindows(storage::Store* store, const Cancelled& cancelled, ComparedGrid* compared) {
+absl::Status AddWindows(storage::Store* store, const rpc::Cancelled& cancelled,
+                        ComparedGrid* compared) {
   Damages damages;
   auto windows = ReadRowWindows(store, compared->grid, compared->chosen, cancelled, &damages);
   if (!windows.ok()) return windows.status();

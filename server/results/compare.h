@@ -12,6 +12,7 @@
 #include "server/report/compare/comparison.h"
 #include "server/report/compare/windows.h"
 #include "server/results/trained_grid.h"
+#include "server/rpc/cancelled.h"
 #include "server/rpc/names.h"
 
 namespace ablate::results {
@@ -42,17 +43,14 @@ absl::StatusOr<ComparedGrid> CompareGrid(storage::Store* store, StoredExperiment
                                          const report::CompareOptions& options,
                                          AnalysisNumbers analyses);
 // Reads what report.summaries asks for, for whoever shows it: it takes a look at whole curves.
-absl::Status AddWindows(storage::Store* store, const Cancelled& cancelled, ComparedGrid* compared);
+absl::Status AddWindows(storage::Store* store, const rpc::Cancelled& cancelled,
+                        ComparedGrid* compared);
 
 // What differs between a row and its baseline, by ascending path.
 struct ChangedField {
   std::string path, value, baseline;  // "" where the field means nothing
 };
 std::vector<ChangedField> ChangedFields(const ComparedGrid& compared, size_t row);
-
-// Without the matched blocks but the reference if it would be larger than kPageBytes;
-// RESOURCE_EXHAUSTED if it is so all the same.
-absl::StatusOr<v1::Comparison> ToMessage(const ComparedGrid& compared);
 
 }  // namespace ablate::results
 

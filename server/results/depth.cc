@@ -54,7 +54,7 @@ RowCells ConvergedCells(const ComparedGrid& compared, size_t row) {
 class DepthReader {
  public:
   DepthReader(storage::Store* store, const ComparedGrid& compared, const std::string& family,
-              const Cancelled& cancelled)
+              const rpc::Cancelled& cancelled)
       : store_(store),
         compared_(compared),
         styles_(figure::StyleIndices(compared.comparison)),
@@ -95,7 +95,7 @@ class DepthReader {
     Steps common;
     bool first = true;
     if (wanted.has_value() && !some_steps_.empty()) return common;
-    const auto keep = [&](size_t, const Points& points) {
+    const auto keep = [&](size_t, const analysis::Points& points) {
       if (some_steps_.empty()) some_steps_ = points.steps;
       Steps both;
       std::set_intersection(points.steps.begin(), points.steps.end(), common.begin(), common.end(),
@@ -146,7 +146,7 @@ class DepthReader {
   const ComparedGrid& compared_;
   const std::vector<size_t> styles_;  // of all rows
   const std::string& family_;
-  const Cancelled& cancelled_;
+  const rpc::Cancelled& cancelled_;
   Steps some_steps_;
   size_t held_ = 0;  // values, of all settings
 };
@@ -169,7 +169,7 @@ absl::StatusOr<std::vector<figure::DepthSetting>> ReadDepth(storage::Store* stor
                                                             const ComparedGrid& compared,
                                                             const std::string& family,
                                                             std::optional<uint32_t> step,
-                                                            const Cancelled& cancelled) {
+                                                            const rpc::Cancelled& cancelled) {
   DepthReader reader(store, compared, family, cancelled);
   std::vector<figure::DepthSetting> settings;
   bool any = false;

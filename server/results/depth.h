@@ -12,6 +12,7 @@
 #include "server/results/analysed.h"
 #include "server/results/compare.h"
 #include "server/results/series.h"
+#include "server/rpc/cancelled.h"
 #include "storage/store.h"
 
 namespace ablate::results {
@@ -25,7 +26,7 @@ absl::StatusOr<std::vector<figure::DepthSetting>> ReadDepth(storage::Store* stor
                                                             const ComparedGrid& compared,
                                                             const std::string& family,
                                                             std::optional<uint32_t> step,
-                                                            const Cancelled& cancelled);
+                                                            const rpc::Cancelled& cancelled);
 
 // Those of the families that a report shows which some run of the experiment has: of what training
 // recorded, and of each label of an analysis of gradients the most telling one.

@@ -12,9 +12,9 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
+#include "server/analysis/subjects.h"
 #include "server/results/operand.h"
 #include "server/results/spec_yaml.h"
-#include "server/results/subjects.h"
 #include "server/results/trained_grid.h"
 #include "server/rpc/errors.h"
 #include "server/rpc/page.h"
@@ -49,7 +49,7 @@ struct Side {
 };
 
 absl::Status AddRun(const storage::RunRecord& run, Occurring* fields) {
-  const auto stored = SpecOf(run);
+  const auto stored = analysis::SpecOf(run);
   if (!stored.ok()) return stored.status();
   fields->Add(spec::ValuesOf(stored->spec()));
   return absl::OkStatus();
@@ -111,7 +111,7 @@ absl::StatusOr<Side> ReadRun(const rpc::View& view, absl::string_view name,
 }
 
 absl::StatusOr<Side> ReadOperand(const rpc::View& view, absl::string_view name,
-                                 absl::string_view field, const Cancelled& cancelled) {
+                                 absl::string_view field, const rpc::Cancelled& cancelled) {
   const auto operand = FindOperand(view, name, field);
   if (!operand.ok()) return operand.status();
   const auto experiment = LoadExperiment(view.store, operand->experiment);
@@ -142,7 +142,7 @@ absl::StatusOr<Side> ReadOperand(const rpc::View& view, absl::string_view name,
 }
 
 absl::StatusOr<Side> ReadSide(const rpc::View& view, absl::string_view name,
-                              absl::string_view field, const Cancelled& cancelled) {
+                              absl::string_view field, const rpc::Cancelled& cancelled) {
   return absl::StartsWith(name, "runs/") ? ReadRun(view, name, field)
                                          : ReadOperand(view, name, field, cancelled);
 }
@@ -172,7 +172,7 @@ void AddFields(const Occurring& left, const Occurring& right,
 
 absl::StatusOr<v1::DiffExperimentsResponse> Diff(const rpc::View& view,
                                                  const v1::DiffExperimentsRequest& request,
-                                                 const Cancelled& cancelled) {
+                                                 const rpc::Cancelled& cancelled) {
   const auto left = ReadSide(view, request.left(), "left", cancelled);
   if (!left.ok()) return left.status();
   const auto right = ReadSide(view, request.right(), "right", cancelled);

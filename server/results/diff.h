@@ -5,6 +5,7 @@
 #include "ablate/v1/experiment.pb.h"
 #include "absl/status/statusor.h"
 #include "server/results/series.h"
+#include "server/rpc/cancelled.h"
 #include "server/rpc/names.h"
 
 namespace ablate::results {
@@ -12,7 +13,7 @@ namespace ablate::results {
 // Errors as FindOperand's and PartNames::Select's, in `left` and `right`. Blocks on the store.
 absl::StatusOr<v1::DiffExperimentsResponse> Diff(const rpc::View& view,
                                                  const v1::DiffExperimentsRequest& request,
-                                                 const Cancelled& cancelled);
+                                                 const rpc::Cancelled& cancelled);
 
 }  // namespace ablate::results
 

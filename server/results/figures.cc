@@ -51,7 +51,7 @@ absl::Status TooManyPoints(const std::string& setting, const std::string& key) {
 absl::StatusOr<figure::SettingCurves> ReadSetting(storage::Store* store,
                                                   const ComparedGrid& compared, size_t row,
                                                   size_t style, const std::string& key,
-                                                  const Cancelled& cancelled) {
+                                                  const rpc::Cancelled& cancelled) {
   const report::ComparisonRow& of = compared.comparison.rows[row];
   figure::SettingCurves setting{of.mark, style, {}};
   std::vector<size_t> cells;
@@ -62,7 +62,7 @@ absl::StatusOr<figure::SettingCurves> ReadSetting(storage::Store* store,
     seed.diverged = run.diverged;
   }
   size_t held = 0;
-  const auto keep = [&](size_t cell, const Points& points) -> absl::Status {
+  const auto keep = [&](size_t cell, const analysis::Points& points) -> absl::Status {
     for (size_t i = 0; i < cells.size(); ++i) {
       if (cells[i] != cell) continue;
       held += points.steps.size();
@@ -83,7 +83,7 @@ class RowCurves {
  public:
   // `compared` outlives it.
   RowCurves(storage::Store* store, const ComparedGrid& compared, std::string key,
-            Cancelled cancelled)
+            rpc::Cancelled cancelled)
       : store_(store),
         compared_(compared),
         styles_(figure::StyleIndices(compared.comparison)),
@@ -117,7 +117,7 @@ class RowCurves {
   const ComparedGrid& compared_;
   const std::vector<size_t> styles_;  // of all rows
   const std::string key_;
-  const Cancelled cancelled_;
+  const rpc::Cancelled cancelled_;
   std::optional<size_t> baseline_row_;
   figure::SettingCurves baseline_;
 };
@@ -126,7 +126,7 @@ class RowCurves {
 bool DrawsCurves(const figure::Kind& kind) { return kind.reduce != nullptr; }
 
 absl::Status ReadSettings(storage::Store* store, const ComparedGrid& compared,
-                          const figure::Kind& kind, const Cancelled& cancelled,
+                          const figure::Kind& kind, const rpc::Cancelled& cancelled,
                           figure::Input* input) {
   RowCurves rows(store, compared, input->key, cancelled);
   for (size_t row = 0; row < compared.rows.size(); ++row) {
@@ -200,7 +200,7 @@ std::vector<Plan> PlansOf(const ComparedGrid& compared, const std::vector<std::s
 
 // Gives every plan that draws curves of `key` what it needs of them.
 absl::Status ReduceCurves(storage::Store* store, const ComparedGrid& compared,
-                          const std::string& key, const Cancelled& cancelled,
+                          const std::string& key, const rpc::Cancelled& cancelled,
                           std::vector<Plan>* plans) {
   RowCurves rows(store, compared, key, cancelled);
   for (size_t row = 0; row < compared.comparison.rows.size(); ++row) {
@@ -223,7 +223,7 @@ absl::Status ReduceCurves(storage::Store* store, const ComparedGrid& compared,
 
 // Gives a plan of metrics by block or of an analysis what it draws.
 absl::Status ReadAtLastStep(storage::Store* store, const ComparedGrid& compared,
-                            const LabelledResults& results, const Cancelled& cancelled,
+                            const LabelledResults& results, const rpc::Cancelled& cancelled,
                             Plan* plan) {
   if (plan->kind->reads == figure::Reads::kBlocks) {
     auto depth = ReadDepth(store, compared, plan->input.key, std::nullopt, cancelled);
@@ -304,7 +304,7 @@ html::Figure DrawPlan(const Plan& plan, const std::string& prefix) {
 // The label that is asked for, or all that the kind draws by default below each other.
 absl::StatusOr<figure::Drawing> DrawLabels(storage::Store* store, const ComparedGrid& compared,
                                            const figure::Kind& kind, const FigureOptions& options,
-                                           const Cancelled& cancelled, figure::Input input) {
+                                           const rpc::Cancelled& cancelled, figure::Input input) {
   const auto results = LabelledResults::Load(store, compared.grid.record.id);
   if (!results.ok()) return results.status();
   const std::vector<std::string> labels =
@@ -331,7 +331,7 @@ absl::StatusOr<figure::Drawing> DrawLabels(storage::Store* store, const Compared
 
 absl::StatusOr<figure::Drawing> DrawFigure(storage::Store* store, const ComparedGrid& compared,
                                            const figure::Kind& kind, const FigureOptions& options,
-                                           const Cancelled& cancelled) {
+                                           const rpc::Cancelled& cancelled) {
   figure::Input input = InputOf(compared, kind);
   input.width = options.width;
   // Of kinds without a key of their own it is the compared metric.
@@ -371,7 +371,7 @@ absl::StatusOr<figure::Drawing> DrawFigure(storage::Store* store, const Compared
 absl::StatusOr<std::vector<html::Figure>> ReportFigures(storage::Store* store,
                                                         const ComparedGrid& compared,
                                                         const std::string& prefix,
-                                                        const Cancelled& cancelled) {
+                                                        const rpc::Cancelled& cancelled) {
   const auto results = LabelledResults::Load(store, compared.grid.record.id);
   if (!results.ok()) return results.status();
   const auto families = ReportedFamilies(store, compared.grid.record.id, *results);

@@ -12,6 +12,7 @@
 #include "server/report/figure/layout.h"
 #include "server/report/html/page.h"
 #include "server/results/compare.h"
+#include "server/rpc/cancelled.h"
 #include "storage/store.h"
 
 namespace ablate::results {
@@ -29,7 +30,7 @@ struct FigureOptions {
 // Blocks on the store.
 absl::StatusOr<figure::Drawing> DrawFigure(storage::Store* store, const ComparedGrid& compared,
                                            const figure::Kind& kind, const FigureOptions& options,
-                                           const Cancelled& cancelled);
+                                           const rpc::Cancelled& cancelled);
 
 // What can be drawn of the comparison; a figure that can't be drawn says why in its place. Each
 // curve is read once for all figures, one setting's at a time. The pictures' names begin with
@@ -37,7 +38,7 @@ absl::StatusOr<figure::Drawing> DrawFigure(storage::Store* store, const Compared
 absl::StatusOr<std::vector<html::Figure>> ReportFigures(storage::Store* store,
                                                         const ComparedGrid& compared,
                                                         const std::string& prefix,
-                                                        const Cancelled& cancelled);
+                                                        const rpc::Cancelled& cancelled);
 
 }  // namespace ablate::results
 

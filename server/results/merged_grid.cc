@@ -48,7 +48,7 @@ std::string LabelAt(const storage::CellRecord& cell, const std::string& axis) {
 class Merger {
  public:
   Merger(storage::Store* store, const GridQuery& query,
-         const std::map<std::string, Operand>& baseline, const Cancelled& cancelled)
+         const std::map<std::string, Operand>& baseline, const rpc::Cancelled& cancelled)
       : store_(store), query_(query), baseline_(baseline), cancelled_(cancelled) {}
 
   absl::StatusOr<TrainedGrid> Run(const std::vector<Operand>& operands) {
@@ -289,7 +289,7 @@ class Merger {
   storage::Store* const store_;
   const GridQuery& query_;
   const std::map<std::string, Operand>& baseline_;
-  const Cancelled& cancelled_;
+  const rpc::Cancelled& cancelled_;
   std::set<std::string> ids_;
   std::map<std::string, TrainedGrid> grids_;  // by id; they stay where they are
   const TrainedGrid* first_ = nullptr;
@@ -307,7 +307,7 @@ class Merger {
 
 absl::StatusOr<TrainedGrid> MergeGrids(storage::Store* store, const std::vector<Operand>& operands,
                                        const std::map<std::string, Operand>& baseline,
-                                       const GridQuery& query, const Cancelled& cancelled) {
+                                       const GridQuery& query, const rpc::Cancelled& cancelled) {
   return Merger(store, query, baseline, cancelled).Run(operands);
 }
 

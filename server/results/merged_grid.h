@@ -10,6 +10,7 @@
 #include "absl/status/statusor.h"
 #include "server/results/operand.h"
 #include "server/results/trained_grid.h"
+#include "server/rpc/cancelled.h"
 #include "storage/store.h"
 
 namespace ablate::results {
@@ -26,7 +27,7 @@ inline constexpr char kSettingAxis[] = "setting";  // the axis of a merged grid 
 // experiment and others[i] for a part that there is not. Blocks on the store.
 absl::StatusOr<TrainedGrid> MergeGrids(storage::Store* store, const std::vector<Operand>& operands,
                                        const std::map<std::string, Operand>& baseline,
-                                       const GridQuery& query, const Cancelled& cancelled);
+                                       const GridQuery& query, const rpc::Cancelled& cancelled);
 
 }  // namespace ablate::results
 

@@ -15,12 +15,12 @@
 #include "absl/time/time.h"
 #include "base/decimal.h"
 #include "base/sha256.h"
+#include "server/analysis/samples.h"
 #include "server/report/compare/windows.h"
 #include "server/report/figure/kinds.h"
 #include "server/report/figure/style.h"
 #include "server/results/analysis_tables.h"
 #include "server/results/figures.h"
-#include "server/results/samples.h"
 #include "server/results/spec_yaml.h"
 #include "server/rpc/names.h"
 #include "server/spec/engine_config.h"
@@ -283,9 +283,10 @@ std::optional<size_t> CellToAsk(const ComparedGrid& compared, size_t row) {
 
 // Fills in what the run writes.
 absl::Status Ask(const ReportSources& sources, const std::string& run,
-                 const engine::SampleOptions& options, const Cancelled& cancelled,
+                 const engine::SampleOptions& options, const rpc::Cancelled& cancelled,
                  html::Samples::Setting* setting) {
-  auto set = MakeSamples(sources.store, sources.analyses, {run, std::nullopt, options}, cancelled);
+  auto set = analysis::MakeSamples(sources.store, sources.analyses, {run, std::nullopt, options},
+                                   cancelled);
   if (!set.ok()) return set.status();
   for (engine::Sample& sample : set->samples) setting->texts.push_back(std::move(sample.text));
   if (setting->texts.empty()) return absl::OkStatus();
@@ -304,7 +305,7 @@ bool WouldFailAgain(const absl::Status& status) {
 // What the spec's `analyses` ask for, from one run a setting: the one of the lowest seed that
 // converged. Nothing if they ask for no samples; a setting without samples says why.
 std::optional<html::Samples> SamplesOf(const ReportSources& sources, const ComparedGrid& compared,
-                                       const Cancelled& cancelled) {
+                                       const rpc::Cancelled& cancelled) {
   const auto& analyses = compared.grid.spec.analyses();
   const auto wanted =
       std::find_if(analyses.begin(), analyses.end(),
@@ -370,7 +371,7 @@ std::string ReportCommand(const std::vector<std::string>& experiments,
 
 absl::StatusOr<html::Experiment> DescribeExperiment(
     const ReportSources& sources, StoredExperiment stored, const v1::CompareRequest& request,
-    const std::string& output, const std::string& prefix, const Cancelled& cancelled) {
+    const std::string& output, const std::string& prefix, const rpc::Cancelled& cancelled) {
   auto compared =
       CompareGrid(sources.store, std::move(stored), request, {cancelled, 0}, AnalysisNumbers::kAll);
   if (!compared.ok()) return compared.status();

@@ -9,6 +9,7 @@
 #include "absl/status/statusor.h"
 #include "server/report/html/page.h"
 #include "server/results/trained_grid.h"
+#include "server/rpc/cancelled.h"
 #include "server/schedule/analyses.h"
 #include "storage/store.h"
 
@@ -26,7 +27,7 @@ struct ReportSources {
 // store and on the worker for analyses.
 absl::StatusOr<html::Experiment> DescribeExperiment(
     const ReportSources& sources, StoredExperiment stored, const v1::CompareRequest& request,
-    const std::string& output, const std::string& prefix, const Cancelled& cancelled);
+    const std::string& output, const std::string& prefix, const rpc::Cancelled& cancelled);
 
 // Returns the `ablate report` command that makes the page of these experiments, compared as
 // `request` says, as a shell reads it. It writes to the file `output`; if that is empty, to

@@ -40,7 +40,7 @@ absl::StatusOr<std::optional<v1::AnalysisKind>> KindOfLabel(storage::Store* stor
   if (labelled->empty()) return std::nullopt;
   const auto record = store->GetAnalysis(labelled->front().id);
   if (!record.ok()) return record.status();
-  const auto asked = ReadAnalysis(record->id, record->request);
+  const auto asked = analysis::ReadAnalysis(record->id, record->request);
   if (!asked.ok()) return asked.status();
   return asked->analysis();
 }
@@ -66,7 +66,7 @@ absl::StatusOr<std::vector<std::string>> ExperimentKeys(storage::Store* store,
   if (!counts.ok()) return counts.status();
   std::vector<std::string> keys;
   for (const auto& [key, count] : *counts) keys.push_back(key);
-  const auto metrics = AnalysisMetrics::Load(store, experiment);
+  const auto metrics = analysis::AnalysisMetrics::Load(store, experiment);
   if (!metrics.ok()) return metrics.status();
   for (const auto& [key, count] : metrics->Keys()) keys.push_back(key);
   std::sort(keys.begin(), keys.end());
@@ -155,7 +155,7 @@ void SeriesCursor::OpenSeries(const std::string& run, const std::string& key) {
 }
 
 absl::StatusOr<SeriesEnd> SeriesCursor::Read(const storage::SeriesPiece& visit) {
-  const Points* points = metrics_ == nullptr ? nullptr : metrics_->Find(run_, key());
+  const analysis::Points* points = metrics_ == nullptr ? nullptr : metrics_->Find(run_, key());
   if (points != nullptr) return ReadPoints(*points, visit);
   absl::Status read = store_->ReadSeries({run_, key(), first_step_, last_step_}, visit, &position_);
   if (absl::IsCancelled(read)) return SeriesEnd::kStopped;
@@ -166,7 +166,8 @@ absl::StatusOr<SeriesEnd> SeriesCursor::Read(const storage::SeriesPiece& visit) 
   return damaged ? SeriesEnd::kDamaged : SeriesEnd::kComplete;
 }
 
-SeriesEnd SeriesCursor::ReadPoints(const Points& points, const storage::SeriesPiece& visit) {
+SeriesEnd SeriesCursor::ReadPoints(const analysis::Points& points,
+                                   const storage::SeriesPiece& visit) {
   const uint64_t first = std::max<uint64_t>(first_step_, position_.next_step);
   const auto from = std::lower_bound(points.steps.begin(), points.steps.end(), first);
   const auto to = std::upper_bound(from, points.steps.end(), last_step_);
@@ -211,7 +212,7 @@ void Downsampler::AddPoint(uint32_t step, double value) {
 
 void Downsampler::StartBuckets() {
   bucketing_ = true;
-  const Points all = std::exchange(kept_, {});
+  const analysis::Points all = std::exchange(kept_, {});
   first_step_ = all.steps.front();
   const double span = static_cast<double>(std::max(last_step_, all.steps.back())) - first_step_ + 1;
   const uint32_t buckets = max_points_ / kPointsPerBucket;
@@ -247,7 +248,7 @@ void Downsampler::CloseBucket() {
   bucket_empty_ = true;
 }
 
-Points Downsampler::Finish() {
+analysis::Points Downsampler::Finish() {
   CloseBucket();
   return std::exchange(kept_, {});
 }

@@ -5,20 +5,16 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <functional>
 #include <string>
 #include <vector>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "google/protobuf/repeated_ptr_field.h"
-#include "server/results/analysis_metrics.h"
+#include "server/analysis/metrics.h"
 #include "storage/store.h"
 
 namespace ablate::results {
-
-// Asked now and then; true ends the work with CANCELLED.
-using Cancelled = std::function<bool()>;
 
 // The metrics that a request names.
 using WantedKeys = google::protobuf::RepeatedPtrField<std::string>;
@@ -66,7 +62,7 @@ class SeriesCursor {
                uint32_t last_step = UINT32_MAX);
 
   // From now on runs have these metrics, too; null: none. They outlive the cursor.
-  void Add(const AnalysisMetrics* metrics) { metrics_ = metrics; }
+  void Add(const analysis::AnalysisMetrics* metrics) { metrics_ = metrics; }
 
   // Goes to a run: to those of `wanted` that it has, in that order and each once, or to all it has
   // in ascending order if none is wanted.
@@ -84,13 +80,13 @@ class SeriesCursor {
  private:
   void NextSeries();
   // What of these lies between the first and the last step is visited as ReadSeries does it.
-  SeriesEnd ReadPoints(const Points& points, const storage::SeriesPiece& visit);
+  SeriesEnd ReadPoints(const analysis::Points& points, const storage::SeriesPiece& visit);
   absl::Status Note(const absl::Status& damage);
 
   storage::Store* store_;
   Damages* damages_;
   uint32_t first_step_, last_step_;
-  const AnalysisMetrics* metrics_ = nullptr;
+  const analysis::AnalysisMetrics* metrics_ = nullptr;
   std::string run_;
   std::vector<std::string> keys_;
   size_t key_ = 0;
@@ -109,7 +105,7 @@ class Downsampler {
 
   void Add(const std::vector<uint32_t>& steps, const std::vector<double>& values);
   // What is kept, at most max_points, ascending.
-  Points Finish();
+  analysis::Points Finish();
 
  private:
   struct Point {
@@ -125,7 +121,7 @@ class Downsampler {
 
   const uint32_t max_points_;
   const uint32_t last_step_;
-  Points kept_;
+  analysis::Points kept_;
   uint64_t seen_ = 0;
   bool bucketing_ = false;
   uint32_t first_step_ = 0;

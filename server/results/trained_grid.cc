@@ -11,10 +11,10 @@
 #include "absl/strings/str_split.h"
 #include "base/utf8.h"
 #include "proto/reflect/text.h"
+#include "server/analysis/document_facts.h"
+#include "server/analysis/subjects.h"
 #include "server/report/compare/metric_names.h"
 #include "server/report/compare/wording.h"
-#include "server/results/document_facts.h"
-#include "server/results/subjects.h"
 #include "server/rpc/errors.h"
 #include "server/rpc/names.h"
 #include "server/rpc/page.h"
@@ -133,7 +133,8 @@ struct Neighbours {
   std::optional<uint32_t> first, before, after, last;
 };
 
-absl::StatusOr<Neighbours> FindNeighbours(storage::Store* store, const AnalysisMetrics& metrics,
+absl::StatusOr<Neighbours> FindNeighbours(storage::Store* store,
+                                          const analysis::AnalysisMetrics& metrics,
                                           const std::string& run, const std::string& key,
                                           uint32_t at) {
   Neighbours found;
@@ -165,11 +166,12 @@ std::string AllowedSteps(const Neighbours& steps) {
 }
 
 // The same of a number of analyses, all of which are in memory.
-RunValue ValueOf(const AnalysisMetrics& metrics, const ValueQuery& query, const std::string& run) {
-  const Points* const points = metrics.Find(run, query.key);
+RunValue ValueOf(const analysis::AnalysisMetrics& metrics, const ValueQuery& query,
+                 const std::string& run) {
+  const analysis::Points* const points = metrics.Find(run, query.key);
   if (points == nullptr) return std::nullopt;
   if (!query.at.has_value()) return points->values.back();
-  return ValueAt(*points, *query.at);
+  return analysis::ValueAt(*points, *query.at);
 }
 
 // Nothing if the run has no such point. `summaries` are the run's; at the end they suffice, unless
@@ -189,7 +191,7 @@ RunValue ReadValue(storage::Store* store, const ValueQuery& query, const std::st
 
 // INVALID_ARGUMENT about the key that no run of `experiment` has, or the step, with the nearest
 // ones of `run`.
-absl::Status NoSuchValue(storage::Store* store, const AnalysisMetrics& metrics,
+absl::Status NoSuchValue(storage::Store* store, const analysis::AnalysisMetrics& metrics,
                          const std::string& experiment, const ValueQuery& query,
                          const std::string& run) {
   if (query.at.has_value()) {
@@ -243,7 +245,7 @@ std::string WhyExploratory(const v1::ExperimentSpec& spec, const ValueQuery& val
 class Loader {
  public:
   Loader(storage::Store* store, StoredExperiment experiment, const GridQuery& query,
-         const Cancelled& cancelled)
+         const rpc::Cancelled& cancelled)
       : store_(store), query_(query), cancelled_(cancelled) {
     grid_.record = std::move(experiment.record);
     grid_.spec = std::move(experiment.spec);
@@ -256,7 +258,7 @@ class Loader {
 
   absl::StatusOr<TrainedGrid> Run() {
     if (absl::Status checked = ReadQuery(); !checked.ok()) return checked;
-    auto metrics = AnalysisMetrics::Load(store_, grid_.record.id, MetricKeys());
+    auto metrics = analysis::AnalysisMetrics::Load(store_, grid_.record.id, MetricKeys());
     if (!metrics.ok()) return metrics.status();
     grid_.metrics = *std::move(metrics);
     const absl::Status read = rpc::VisitCells(
@@ -396,7 +398,7 @@ class Loader {
   absl::Status ReadCombination(const std::vector<std::string>& labels,
                                const storage::RunRecord& run) {
     if (!grid_.cells.empty() && labels == labels_) return absl::OkStatus();
-    const auto stored = SpecOf(run);
+    const auto stored = analysis::SpecOf(run);
     if (!stored.ok()) return stored.status();
     const v1::BaseSpec& run_spec = stored->spec();
     if (grid_.cells.empty()) FillBase(run_spec.training());
@@ -433,7 +435,7 @@ class Loader {
     const std::string name = absl::StrCat(spec::TaskName(task), " ", dataset_blob);
     const auto known = vocabularies_.find(name);
     if (!dataset_blob.empty() && known != vocabularies_.end()) return known->second;
-    const auto shape = ShapeOfTask(store_, task, dataset_blob);
+    const auto shape = analysis::ShapeOfTask(store_, task, dataset_blob);
     std::optional<double> loss;
     if (shape.ok() && shape->vocabulary > 1) loss = std::log(shape->vocabulary);
     vocabularies_[name] = loss;
@@ -449,7 +451,7 @@ class Loader {
     if (added) {
       documents.context = context;
       const auto dataset = rpc::FindDataset({store_, storage::kServer}, name, "dataset");
-      if (dataset.ok()) documents.lengths = LengthsOf(store_, *dataset);
+      if (dataset.ok()) documents.lengths = analysis::LengthsOf(store_, *dataset);
     }
     if (documents.lengths.ok()) return documents.lengths->longest;
     if (context != documents.context) return documents.lengths.status();
@@ -501,7 +503,7 @@ class Loader {
 
   storage::Store* const store_;
   const GridQuery& query_;
-  const Cancelled& cancelled_;
+  const rpc::Cancelled& cancelled_;
   TrainedGrid grid_;
   std::vector<spec::AxisPlan> plans_;  // of the spec's axes
   spec::FieldValues written_base_;     // of the base that cells differ from, without defaults
@@ -517,7 +519,7 @@ class Loader {
   std::optional<double> uniform_;
   std::map<std::string, std::optional<double>> vocabularies_;  // uniform losses by task and data
   struct Documents {
-    absl::StatusOr<DocumentLengths> lengths = DocumentLengths();
+    absl::StatusOr<analysis::DocumentLengths> lengths = analysis::DocumentLengths();
     uint32_t context = 0;  // of the first combination that has them
   };
   std::map<std::string, Documents> documents_;  // by data set
@@ -624,7 +626,7 @@ absl::StatusOr<StoredExperiment> LoadExperiment(storage::Store* store, const std
 }
 
 absl::StatusOr<TrainedGrid> LoadGrid(storage::Store* store, StoredExperiment experiment,
-                                     const GridQuery& query, const Cancelled& cancelled) {
+                                     const GridQuery& query, const rpc::Cancelled& cancelled) {
   const std::string id = experiment.record.id;
   auto grid = Loader(store, std::move(experiment), query, cancelled).Run();
   if (!absl::IsNotFound(grid.status())) return grid;
@@ -633,15 +635,16 @@ absl::StatusOr<TrainedGrid> LoadGrid(storage::Store* store, StoredExperiment exp
   return there.ok() ? grid : there.status();
 }
 
-absl::Status VisitCurves(storage::Store* store, const TrainedGrid& grid, const std::string& key,
-                         const std::vector<size_t>& cells, const Cancelled& cancelled,
-                         const std::function<absl::Status(size_t cell, const Points&)>& visit,
-                         Damages* damages) {
+absl::Status VisitCurves(
+    storage::Store* store, const TrainedGrid& grid, const std::string& key,
+    const std::vector<size_t>& cells, const rpc::Cancelled& cancelled,
+    const std::function<absl::Status(size_t cell, const analysis::Points&)>& visit,
+    Damages* damages) {
   SeriesCursor cursor(store, damages);
   cursor.Add(&grid.metrics);
   for (const size_t cell : cells) {
     if (cancelled()) return rpc::CallCancelled();
-    Points points;
+    analysis::Points points;
     cursor.OpenSeries(grid.cells[cell].run, key);
     const auto end =
         cursor.Read([&](const std::vector<uint32_t>& steps, const std::vector<double>& values) {

@@ -13,9 +13,10 @@
 #include "ablate/v1/spec.pb.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "server/analysis/metrics.h"
 #include "server/report/compare/comparison.h"
-#include "server/results/analysis_metrics.h"
 #include "server/results/series.h"
+#include "server/rpc/cancelled.h"
 #include "server/spec/field_values.h"
 #include "storage/store.h"
 
@@ -54,7 +55,7 @@ struct TrainedGrid {
   v1::ExperimentSpec spec;
   report::ComparisonInput input;
   std::vector<storage::CellRecord> cells;  // in grid order; cell i is input.cells[i]
-  AnalysisMetrics metrics;                 // of the experiment, as asked for
+  analysis::AnalysisMetrics metrics;       // of the experiment, as asked for
   // The base spec with its defaults: what `changed` of the cells differs from.
   spec::FieldValues base;
   // Of each cell a hash of its resolved spec without the seed, and of its data.
@@ -67,7 +68,7 @@ struct TrainedGrid {
 // the key was asked for), an axis or label that there is not. NOT_FOUND if the experiment is gone.
 // Blocks on the store; memory grows with cells.
 absl::StatusOr<TrainedGrid> LoadGrid(storage::Store* store, StoredExperiment experiment,
-                                     const GridQuery& query, const Cancelled& cancelled);
+                                     const GridQuery& query, const rpc::Cancelled& cancelled);
 
 // What the resolved spec of a cell has at a dotted path; "" where the path means nothing to it.
 std::string FieldOf(const TrainedGrid& grid, size_t cell, const std::string& path);
@@ -101,10 +102,11 @@ report::Scale ScaleOf(const v1::ExperimentSpec& spec, const std::string& key);
 // whatever its run's state: one at a time, so memory is bounded by the longest. Stops at the first
 // error that `visit` returns and gives it back; so does damage, unless it goes to `damages` instead
 // and its curve is left out.
-absl::Status VisitCurves(storage::Store* store, const TrainedGrid& grid, const std::string& key,
-                         const std::vector<size_t>& cells, const Cancelled& cancelled,
-                         const std::function<absl::Status(size_t cell, const Points&)>& visit,
-                         Damages* damages = nullptr);
+absl::Status VisitCurves(
+    storage::Store* store, const TrainedGrid& grid, const std::string& key,
+    const std::vector<size_t>& cells, const rpc::Cancelled& cancelled,
+    const std::function<absl::Status(size_t cell, const analysis::Points&)>& visit,
+    Damages* damages = nullptr);
 
 }  // namespace ablate::results
 

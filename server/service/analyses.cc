@@ -11,8 +11,8 @@
 #include "ablate/v1/analysis.pb.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
-#include "server/results/analysis_inputs.h"
-#include "server/results/subjects.h"
+#include "server/analysis/inputs.h"
+#include "server/analysis/subjects.h"
 #include "server/rpc/blob_streams.h"
 #include "server/rpc/call.h"
 #include "server/rpc/errors.h"
@@ -39,9 +39,9 @@ constexpr int kMaxSubjects = 64;
 struct Asked {
   v1::Analysis analysis;
   std::vector<storage::AnalysisSubject> subjects;
-  std::vector<results::AnalyzedModel> models;  // of the subjects
-  std::set<std::string> experiments;           // that subjects name
-  std::string private_to;                      // as its runs are, or the experiment that asks
+  std::vector<analysis::AnalyzedModel> models;  // of the subjects
+  std::set<std::string> experiments;            // that subjects name
+  std::string private_to;                       // as its runs are, or the experiment that asks
   engine::AnalysisCost cost;
   spec::AnalysisTime time;  // guessed
   spec::Problems problems;
@@ -142,7 +142,7 @@ absl::Status FindSubjects(const rpc::View& view, const v1::CreateAnalysisRequest
     if (absl::Status added = AddPrivacy(view.store, *run, asked); !added.ok()) return added;
     const auto steps = FindSteps(view.store, *run, subject, one_run);
     if (!steps.ok()) return steps.status();
-    const auto model = results::ModelOfRun(view.store, *run);
+    const auto model = analysis::ModelOfRun(view.store, *run);
     if (!model.ok()) return model.status();
     runs.insert(*run);
     asked->models.insert(asked->models.end(), steps->size(), *model);
@@ -161,9 +161,9 @@ absl::Status FindSubjects(const rpc::View& view, const v1::CreateAnalysisRequest
   return absl::OkStatus();
 }
 
-std::vector<engine::RunConfig> ConfigsOf(const std::vector<results::AnalyzedModel>& models) {
+std::vector<engine::RunConfig> ConfigsOf(const std::vector<analysis::AnalyzedModel>& models) {
   std::vector<engine::RunConfig> configs;
-  for (const results::AnalyzedModel& model : models) configs.push_back(model.config);
+  for (const analysis::AnalyzedModel& model : models) configs.push_back(model.config);
   return configs;
 }
 
@@ -191,7 +191,7 @@ absl::StatusOr<Asked> Resolve(const rpc::View& view, const v1::CreateAnalysisReq
     CheckSubject(request.subjects(i), absl::StrCat("subjects[", i, "]"), &asked.problems);
   }
   const auto dataset_private_to =
-      results::FindInputs(view, asked.analysis.mutable_inputs(), &asked.problems);
+      analysis::FindInputs(view, asked.analysis.mutable_inputs(), &asked.problems);
   if (!dataset_private_to.ok()) return dataset_private_to.status();
   if (!asked.problems.empty()) return asked;
   const auto options = spec::ToEngineOptions(asked.analysis.analysis());
@@ -199,8 +199,8 @@ absl::StatusOr<Asked> Resolve(const rpc::View& view, const v1::CreateAnalysisReq
   if (absl::Status subjects = FindSubjects(view, request, &asked); !subjects.ok()) {
     return subjects;
   }
-  results::CheckPrivacy(*dataset_private_to, asked.private_to, asked.analysis.inputs(),
-                        &asked.problems);
+  analysis::CheckPrivacy(*dataset_private_to, asked.private_to, asked.analysis.inputs(),
+                         &asked.problems);
   if (!asked.problems.empty()) return asked;
   asked.cost = spec::CheckSubjects(*options, asked.analysis.inputs(), ConfigsOf(asked.models),
                                    "analysis", &asked.problems);
@@ -208,8 +208,8 @@ absl::StatusOr<Asked> Resolve(const rpc::View& view, const v1::CreateAnalysisReq
   asked.time = spec::GuessAnalysisTime(
       engine::KindOf(*options), asked.cost, asked.analysis.inputs(),
       asked.models.empty() ? engine::RunConfig() : asked.models.front().config);
-  results::CheckInputs(view.store, *options, asked.analysis.inputs(), asked.models,
-                       &asked.problems);
+  analysis::CheckInputs(view.store, *options, asked.analysis.inputs(), asked.models,
+                        &asked.problems);
   return asked;
 }
 

@@ -2,7 +2,7 @@
 
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
-#include "server/results/analysis_inputs.h"
+#include "server/analysis/inputs.h"
 #include "server/results/trained_grid.h"
 #include "server/rpc/errors.h"
 #include "server/spec/analysis.h"
@@ -16,7 +16,7 @@ namespace {
 absl::StatusOr<bool> IsSame(storage::Store* store, const storage::ExperimentRecord& experiment,
                             const spec::AskedAnalysis& entry, const v1::Analysis& analysis) {
   // The file names data sets as its owner sees them.
-  const auto planned = results::SignatureOf({store, {experiment.owner}}, entry);
+  const auto planned = analysis::SignatureOf({store, {experiment.owner}}, entry);
   if (!planned.ok()) return planned.status();
   return *planned == spec::AnalysisSignature(analysis);
 }

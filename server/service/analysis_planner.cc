@@ -12,8 +12,9 @@
 #include "ablate/v1/comparison.pb.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "server/analysis/subjects.h"
 #include "server/results/compare.h"
-#include "server/results/subjects.h"
+#include "server/rpc/cancelled.h"
 #include "server/rpc/names.h"
 #include "server/spec/experiment_analyses.h"
 
@@ -34,7 +35,7 @@ struct AnalyzedCells {
 };
 
 absl::StatusOr<AnalyzedCells> FindCells(storage::Store* store, results::StoredExperiment stored,
-                                        const results::Cancelled& cancelled) {
+                                        const rpc::Cancelled& cancelled) {
   AnalyzedCells analyzed;
   if (stored.record.counts.done == 0) return analyzed;
   v1::CompareRequest request;
@@ -196,7 +197,7 @@ absl::Status AnalysisPlanner::Plan(const storage::UnplannedExperiment& unplanned
     for (const storage::CellRecord& cell : asked.all ? cells->all : cells->chosen) {
       if (!asked.of_runs) break;
       // Some models have no use for it, as those without a norm: the dry run has said so.
-      const auto model = results::ModelOfRun(store, cell.run);
+      const auto model = analysis::ModelOfRun(store, cell.run);
       const bool of_use = options.has_value() && model.ok() &&
                           spec::CanBeAskedOf(resolved, *options, model->config);
       if (model.ok() && !of_use) continue;

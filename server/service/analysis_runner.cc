@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "server/results/subjects.h"
+#include "server/analysis/subjects.h"
 
 namespace ablate::service {
 namespace {
@@ -127,7 +127,7 @@ void AnalysisRunner::Make(const std::string& id) {
   const bool open = analysis.ok() && (analysis->state == storage::AnalysisState::kQueued ||
                                       analysis->state == storage::AnalysisState::kRunning);
   if (!open) return Forget(id);
-  auto request = results::PrepareComputation(store_, *analysis);
+  auto request = analysis::PrepareComputation(store_, *analysis);
   if (!request.ok()) return Fail(id, request.status());
   {
     MutexLock lock(&mutex_);

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "absl/time/clock.h"
+#include "server/rpc/cancelled.h"
 #include "server/rpc/identity.h"
 
 namespace ablate::service {
@@ -41,7 +42,7 @@ grpc::ServerUnaryReactor* Backend::Answer(
 
 grpc::ServerUnaryReactor* Backend::AnswerByComparing(
     grpc::CallbackServerContext* context,
-    std::function<absl::Status(const rpc::View&, const results::Cancelled& cancelled)> work) {
+    std::function<absl::Status(const rpc::View&, const rpc::Cancelled& cancelled)> work) {
   return rpc::Answer(comparing, context, [this, context, work = std::move(work)] {
     const auto view = FindView(context);
     if (!view.ok()) return view.status();

@@ -13,8 +13,8 @@
 #include "absl/strings/str_cat.h"
 #include "base/sha256.h"
 #include "proto/reflect/text.h"
+#include "server/analysis/document_facts.h"
 #include "server/engine/task.h"
-#include "server/results/document_facts.h"
 #include "server/rpc/blob_streams.h"
 #include "server/rpc/call.h"
 #include "server/rpc/errors.h"
@@ -188,7 +188,7 @@ absl::Status UploadDatasetReactor::Record() {
     if (!allowed.ok()) return allowed;
     record.documents = facts->documents;
     record.characters = facts->characters;
-    counts = results::CountsOf(*facts);
+    counts = analysis::CountsOf(*facts);
   }
   // Also if it was known: it could have been deleted in between, and is then added again.
   absl::StatusOr<storage::DatasetRecord> added;
@@ -208,7 +208,7 @@ absl::Status UploadDatasetReactor::Record() {
 }
 
 absl::StatusOr<engine::DocumentFacts> UploadDatasetReactor::Inspect() {
-  auto facts = results::InspectBlob(backend_->store->blobs(), *pin_);
+  auto facts = analysis::InspectBlob(backend_->store->blobs(), *pin_);
   if (facts.ok() || !absl::IsInvalidArgument(facts.status())) return facts;
   return rpc::InvalidField("data", facts.status().message(),
                            "UTF-8 text of one document a line, without control characters");

@@ -9,6 +9,7 @@
 #include "absl/time/time.h"
 #include "server/results/diff.h"
 #include "server/rpc/call.h"
+#include "server/rpc/cancelled.h"
 #include "server/rpc/errors.h"
 #include "server/rpc/identity.h"
 #include "server/rpc/live_streams.h"
@@ -74,7 +75,7 @@ absl::Status List(const Backend& backend, const rpc::View& view,
 }
 
 absl::Status Diff(const rpc::View& view, const v1::DiffExperimentsRequest& request,
-                  const results::Cancelled& cancelled, v1::DiffExperimentsResponse* response) {
+                  const rpc::Cancelled& cancelled, v1::DiffExperimentsResponse* response) {
   auto diff = results::Diff(view, request, cancelled);
   if (!diff.ok()) return diff.status();
   *response = *std::move(diff);
@@ -175,7 +176,7 @@ class ExperimentsService final : public Base {
                                             const v1::DiffExperimentsRequest* request,
                                             v1::DiffExperimentsResponse* response) override {
     return backend_->AnswerByComparing(
-        context, [request, response](const rpc::View& view, const results::Cancelled& cancelled) {
+        context, [request, response](const rpc::View& view, const rpc::Cancelled& cancelled) {
           return Diff(view, *request, cancelled, response);
         });
   }

@@ -57,7 +57,7 @@ absl::StatusOr<std::unique_ptr<report::Encoder>> EncoderOf(v1::ExportFormat::Val
 
 // That each wanted key has points somewhere in the experiment.
 absl::Status CheckPresent(storage::Store* store, const std::string& experiment,
-                          const results::AnalysisMetrics& metrics,
+                          const analysis::AnalysisMetrics& metrics,
                           const results::WantedKeys& wanted) {
   if (wanted.empty()) return absl::OkStatus();
   const auto recorded = store->ExperimentKeys(experiment);
@@ -105,7 +105,7 @@ class ExportReactor final : public rpc::PullStream<v1::FileChunk> {
   bool begun_ = false;  // the current cell has bytes
   bool at_end_ = false;
   results::Damages damages_;
-  results::AnalysisMetrics metrics_;
+  analysis::AnalysisMetrics metrics_;
   results::SeriesCursor series_;  // of the current cell
 };
 
@@ -124,8 +124,8 @@ absl::Status ExportReactor::Open() {
   auto experiment = rpc::FindExperiment(*view, request_->experiment(), "experiment");
   if (!experiment.ok()) return experiment.status();
   experiment_ = *std::move(experiment);
-  auto metrics = results::AnalysisMetrics::Load(backend_->store, experiment_,
-                                                {request_->keys().begin(), request_->keys().end()});
+  auto metrics = analysis::AnalysisMetrics::Load(
+      backend_->store, experiment_, {request_->keys().begin(), request_->keys().end()});
   if (!metrics.ok()) return metrics.status();
   metrics_ = *std::move(metrics);
   const absl::Status present =

@@ -16,12 +16,14 @@
 #include "server/results/compare.h"
 #include "server/results/series.h"
 #include "server/rpc/call.h"
+#include "server/rpc/cancelled.h"
 #include "server/rpc/errors.h"
 #include "server/rpc/limits.h"
 #include "server/rpc/names.h"
 #include "server/rpc/page.h"
 #include "server/rpc/streams.h"
 #include "server/schedule/clock.h"
+#include "server/service/comparison_message.h"
 #include "server/service/services.h"
 
 namespace ablate::service {
@@ -105,7 +107,7 @@ class QueryMetricsReactor final : public rpc::PullStream<v1::Series> {
   bool in_subject_ = false;  // the series are its
   size_t batch_bytes_ = 0;
   results::Damages damages_;
-  results::AnalysisMetrics metrics_;  // of the experiment, if one is asked for
+  analysis::AnalysisMetrics metrics_;  // of the experiment, if one is asked for
   results::SeriesCursor series_;
 };
 
@@ -144,8 +146,8 @@ absl::Status QueryMetricsReactor::CollectSubjects() {
 }
 
 absl::Status QueryMetricsReactor::CollectCells(const std::string& experiment) {
-  auto metrics = results::AnalysisMetrics::Load(backend_->store, experiment,
-                                                {request_->keys().begin(), request_->keys().end()});
+  auto metrics = analysis::AnalysisMetrics::Load(
+      backend_->store, experiment, {request_->keys().begin(), request_->keys().end()});
   if (!metrics.ok()) return metrics.status();
   metrics_ = *std::move(metrics);
   series_.Add(&metrics_);
@@ -211,7 +213,7 @@ absl::Status QueryMetricsReactor::ReadThinned(const Subject& subject,
       });
   if (!end.ok()) return end.status();
   if (*end != results::SeriesEnd::kComplete) return absl::OkStatus();
-  const results::Points points = downsampler.Finish();
+  const analysis::Points points = downsampler.Finish();
   Append(subject, key, points.steps, points.values, batch);
   return absl::OkStatus();
 }
@@ -272,7 +274,7 @@ absl::StatusOr<std::vector<v1::MetricInfo>> MetricsOf(storage::Store* store,
   if (!keys.ok()) return keys.status();
   for (const auto& [key, count] : *keys) all.push_back(MetricOf(key, count, false));
   if (experiment.empty()) return all;
-  const auto metrics = results::AnalysisMetrics::Load(store, experiment);
+  const auto metrics = analysis::AnalysisMetrics::Load(store, experiment);
   if (!metrics.ok()) return metrics.status();
   if (run.empty()) {
     for (const auto& [key, count] : metrics->Keys()) all.push_back(MetricOf(key, count, true));
@@ -331,13 +333,13 @@ absl::Status List(const rpc::View& view, const v1::ListMetricsRequest& request,
 }
 
 absl::Status CompareSettings(const rpc::View& view, const v1::CompareRequest& request,
-                             const results::Cancelled& cancelled, v1::Comparison* response) {
+                             const rpc::Cancelled& cancelled, v1::Comparison* response) {
   auto compared =
       results::CompareGrid(view, request, {cancelled}, results::AnalysisNumbers::kOfComparison);
   if (!compared.ok()) return compared.status();
   const absl::Status windows = results::AddWindows(view.store, cancelled, &*compared);
   if (!windows.ok()) return windows;
-  auto message = results::ToMessage(*compared);
+  auto message = ToMessage(*compared);
   if (!message.ok()) return message.status();
   *response = *std::move(message);
   return absl::OkStatus();
@@ -364,7 +366,7 @@ class MetricsService final : public v1::Metrics::CallbackService {
                                     const v1::CompareRequest* request,
                                     v1::Comparison* response) override {
     return backend_->AnswerByComparing(
-        context, [request, response](const rpc::View& view, const results::Cancelled& cancelled) {
+        context, [request, response](const rpc::View& view, const rpc::Cancelled& cancelled) {
           return CompareSettings(view, *request, cancelled, response);
         });
   }

@@ -10,7 +10,7 @@
 #include "absl/strings/str_cat.h"
 #include "base/mutex.h"
 #include "grpcpp/support/server_callback.h"
-#include "server/results/samples.h"
+#include "server/analysis/samples.h"
 #include "server/rpc/call.h"
 #include "server/rpc/errors.h"
 #include "server/rpc/live_streams.h"
@@ -111,9 +111,9 @@ class GenerateReactor final : public grpc::ServerWriteReactor<v1::GenerateRespon
 };
 
 // What a request means. INVALID_ARGUMENT, NOT_FOUND.
-absl::StatusOr<results::SamplesQuery> ToQuery(const rpc::View& view,
-                                              const v1::GenerateRequest& request) {
-  results::SamplesQuery query;
+absl::StatusOr<analysis::SamplesQuery> ToQuery(const rpc::View& view,
+                                               const v1::GenerateRequest& request) {
+  analysis::SamplesQuery query;
   if (request.has_step() && request.step() < -1) {
     return rpc::InvalidField("step", absl::StrCat(request.step(), " is out of range"),
                              "0 or more, or -1 for the last checkpoint");
@@ -122,7 +122,7 @@ absl::StatusOr<results::SamplesQuery> ToQuery(const rpc::View& view,
     query.step = static_cast<uint32_t>(request.step());
   }
   query.options = OptionsOf(request);
-  if (const absl::Status checked = results::CheckSamplesOptions(query.options); !checked.ok()) {
+  if (const absl::Status checked = analysis::CheckSamplesOptions(query.options); !checked.ok()) {
     return checked;
   }
   auto run = SubjectOf(view, request);
@@ -161,7 +161,7 @@ void GenerateReactor::Begin() {
 absl::Status GenerateReactor::Submit() {
   const auto query = ToQuery(view_, *request_);
   if (!query.ok()) return query.status();
-  auto prepared = results::PrepareSamples(backend_->store, *query);
+  auto prepared = analysis::PrepareSamples(backend_->store, *query);
   if (!prepared.ok()) return prepared.status();
   run_ = query->run;
   step_ = prepared->step;
@@ -174,7 +174,7 @@ absl::Status GenerateReactor::Submit() {
   request.done =
       [self = shared_from_this()](const absl::StatusOr<worker::v1::AnalysisResult>& result) {
         if (result.ok()) self->AddSummary(result->samples());
-        self->End(results::ExplainSamplesError(result.status()));
+        self->End(analysis::ExplainSamplesError(result.status()));
       };
   schedule::Analyses& analyses = backend_->scheduler->analyses();
   const auto id = analyses.Submit(std::move(request));

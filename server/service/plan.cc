@@ -14,11 +14,11 @@
 #include "base/decimal.h"
 #include "base/machine.h"
 #include "google/protobuf/util/time_util.h"
+#include "server/analysis/document_facts.h"
+#include "server/analysis/inputs.h"
+#include "server/analysis/times.h"
 #include "server/engine/names.h"
 #include "server/engine/trainer.h"
-#include "server/results/analysis_inputs.h"
-#include "server/results/analysis_times.h"
-#include "server/results/document_facts.h"
 #include "server/rpc/limits.h"
 #include "server/rpc/names.h"
 #include "server/service/decidable.h"
@@ -75,9 +75,9 @@ absl::StatusOr<spec::DatasetFacts> LookUpDataset(const rpc::View& view,
   if (!record.ok()) return record.status();
   if (!record->private_to.empty() && record->private_to != private_to) {
     return absl::FailedPreconditionError(
-        results::ForPrivateUse(rpc::DatasetName(record->id), record->private_to));
+        analysis::ForPrivateUse(rpc::DatasetName(record->id), record->private_to));
   }
-  absl::StatusOr<engine::DocumentFacts> facts = results::FactsOf(view.store, *record, as_text);
+  absl::StatusOr<engine::DocumentFacts> facts = analysis::FactsOf(view.store, *record, as_text);
   if (!facts.ok()) return facts.status();
   return spec::DatasetFacts{record->id,         record->sha256,  facts->documents,
                             facts->characters,  facts->longest,  std::move(facts->lengths),
@@ -247,7 +247,7 @@ absl::Status AddAnalyses(const rpc::View& view, const std::string& private_to, P
     const size_t runs = asked[i].all ? plan->runs.size() : chosen;
     const size_t count = asked[i].of_runs ? runs * asked[i].analyses_of_a_run() : 1;
     plan->analyses += count;
-    const auto signature = results::SignatureOf(view, asked[i]);
+    const auto signature = analysis::SignatureOf(view, asked[i]);
     if (!signature.ok()) return signature.status();
     const auto done = signature->has_value() ? stored->find(**signature) : stored->end();
     const size_t made = done == stored->end() ? 0 : std::min<size_t>(done->second, count);
@@ -476,7 +476,7 @@ absl::Status AddAnalysesCost(size_t count, const spec::EntryCost& entry, const F
   for (const auto& [group, guess] : entry.times) {
     const absl::StatusOr<storage::AnalysisTimes> made = find(group);
     if (!made.ok()) return made.status();
-    const results::ExpectedTime expected = results::ExpectTime(guess, *made);
+    const analysis::ExpectedTime expected = analysis::ExpectTime(guess, *made);
     const absl::Duration time = absl::Microseconds(static_cast<double>(count) * expected.micros);
     cost->device_time += time;
     cost->wall_time += time;
@@ -523,7 +523,7 @@ absl::StatusOr<Plan> MakePlan(const Backend& backend, const rpc::View& view,
                     {request->overrides().begin(), request->overrides().end()}, surroundings);
   spec::Problems problems;
   problems.Add(std::move(plan.resolution.problems));
-  absl::Status status = results::CheckAskedInputs(view, private_to, plan.resolution, &problems);
+  absl::Status status = analysis::CheckAskedInputs(view, private_to, plan.resolution, &problems);
   plan.resolution.problems = problems.Take();
   if (status.ok() && plan.resolution.sound) {
     status = PlanRuns(backend, view, private_to, devices, request->fresh(), &plan);

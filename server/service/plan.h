@@ -60,7 +60,7 @@ absl::StatusOr<Cost> EstimateCost(const std::vector<RunCost>& runs, const StepTi
 using FindTimes = std::function<absl::StatusOr<storage::AnalysisTimes>(absl::string_view group)>;
 
 // Adds `count` new analyses of an entry, which one worker makes after the last run, by
-// results::ExpectTime.
+// analysis::ExpectTime.
 absl::Status AddAnalysesCost(size_t count, const spec::EntryCost& entry, const FindTimes& find,
                              Cost* cost);
 

@@ -24,6 +24,7 @@
 #include "server/results/report.h"
 #include "server/results/trained_grid.h"
 #include "server/rpc/call.h"
+#include "server/rpc/cancelled.h"
 #include "server/rpc/errors.h"
 #include "server/rpc/limits.h"
 #include "server/rpc/names.h"
@@ -75,7 +76,7 @@ const Row* FindRow(const Row (&table)[rows], Value value) {
 
 // A comparison's main table as a file. RESOURCE_EXHAUSTED if it is larger than kPageBytes.
 absl::Status RenderTable(const rpc::View& view, const v1::RenderTableRequest& request,
-                         const results::Cancelled& cancelled, v1::RenderTableResponse* response) {
+                         const rpc::Cancelled& cancelled, v1::RenderTableResponse* response) {
   const TableFormat* format = FindRow(kTableFormats, request.format());
   if (format == nullptr) return rpc::UnknownFormat(request.format(), "text, csv, latex");
   const auto compared = results::CompareGrid(view, request.comparison(), {cancelled},
@@ -125,8 +126,7 @@ absl::StatusOr<std::optional<uint32_t>> StepOf(const v1::RenderFigureRequest& re
 }
 
 absl::Status DrawAndRender(const rpc::View& view, const v1::RenderFigureRequest& request,
-                           const results::Cancelled& cancelled,
-                           v1::RenderFigureResponse* response) {
+                           const rpc::Cancelled& cancelled, v1::RenderFigureResponse* response) {
   const figure::Kind* kind = figure::FindKind(request.kind());
   if (kind == nullptr) {
     return rpc::InvalidField("kind",
@@ -257,7 +257,7 @@ absl::StatusOr<results::StoredExperiment> RenderReportReactor::LoadAgain(
 }
 
 absl::StatusOr<std::string> RenderReportReactor::Section(size_t index) {
-  const results::Cancelled cancelled = [this] { return ended(); };
+  const rpc::Cancelled cancelled = [this] { return ended(); };
   const v1::CompareRequest request = RequestOf(*request_, page_.experiments[index].first);
   absl::StatusOr<results::StoredExperiment> stored =
       index == 0 ? std::move(first_) : LoadAgain(page_.experiments[index].first);
@@ -295,7 +295,7 @@ class ReportsService final : public v1::Reports::CallbackService {
                                         const v1::RenderTableRequest* request,
                                         v1::RenderTableResponse* response) override {
     return backend_->AnswerByComparing(
-        context, [request, response](const rpc::View& view, const results::Cancelled& cancelled) {
+        context, [request, response](const rpc::View& view, const rpc::Cancelled& cancelled) {
           return service::RenderTable(view, *request, cancelled, response);
         });
   }

@@ -6,8 +6,8 @@
 #include "ablate/v1/run.grpc.pb.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
+#include "server/analysis/metrics.h"
 #include "server/report/compare/statistics.h"
-#include "server/results/analysis_metrics.h"
 #include "server/results/trained_grid.h"
 #include "server/rpc/call.h"
 #include "server/rpc/names.h"
@@ -37,7 +37,7 @@ absl::Status Get(const Backend& backend, const rpc::View& view, const v1::GetRun
 // The primary metric, where it is a number of an analysis: no run's summaries have it.
 struct PrimaryNumber {
   std::string key;  // empty: what training recorded is the primary metric
-  results::AnalysisMetrics metrics;
+  analysis::AnalysisMetrics metrics;
 };
 
 absl::StatusOr<PrimaryNumber> ReadPrimaryNumber(storage::Store* store,
@@ -48,14 +48,14 @@ absl::StatusOr<PrimaryNumber> ReadPrimaryNumber(storage::Store* store,
   const std::string key = results::PrimaryMetric(stored->spec);
   const std::string label = key.substr(0, key.find('/'));
   if (!spec::EntryWithNumbers(stored->spec, label).has_value()) return primary;
-  auto metrics = results::AnalysisMetrics::Load(store, experiment, {key});
+  auto metrics = analysis::AnalysisMetrics::Load(store, experiment, {key});
   if (!metrics.ok()) return metrics.status();
   return PrimaryNumber{key, *std::move(metrics)};
 }
 
 void AddPrimaryNumber(const PrimaryNumber& primary, const std::string& run, v1::RunRow* row) {
   if (primary.key.empty()) return;
-  const results::Points* const points = primary.metrics.Find(run, primary.key);
+  const analysis::Points* const points = primary.metrics.Find(run, primary.key);
   if (points == nullptr) return;
   const std::vector<double>& values = points->values;
   const auto [least, largest] = std::minmax_element(values.begin(), values.end());

@@ -21,6 +21,7 @@
 #include "server/access/sharing.h"
 #include "server/results/series.h"
 #include "server/rpc/call.h"
+#include "server/rpc/cancelled.h"
 #include "server/rpc/limits.h"
 #include "server/rpc/live_streams.h"
 #include "server/rpc/names.h"
@@ -78,7 +79,7 @@ struct Backend {
   // The same for a comparison, which asks `cancelled` now and then whether to go on.
   grpc::ServerUnaryReactor* AnswerByComparing(
       grpc::CallbackServerContext* context,
-      std::function<absl::Status(const rpc::View&, const results::Cancelled& cancelled)> work);
+      std::function<absl::Status(const rpc::View&, const rpc::Cancelled& cancelled)> work);
   // What a new stream of one of these kinds runs on.
   rpc::StreamCall Stream(grpc::CallbackServerContext* context, rpc::LiveStreams* kind) const {
     return {context, pool, kind, pace, pool->UserOf(*context)};

@@ -9,6 +9,7 @@
 #include "server/engine/analysis.h"
 #include "server/results/depth.h"
 #include "server/results/figures.h"
+#include "server/rpc/cancelled.h"
 #include "tests/results/stored_grid.h"
 #include "tests/test_folder.h"
 
@@ -22,7 +23,7 @@ using ::testing::IsEmpty;
 using ::testing::Not;
 using ::testing::SizeIs;
 
-const Cancelled kNever = [] { return false; };
+const rpc::Cancelled kNever = [] { return false; };
 
 engine::AnalysisArray Array(const std::string& name, const std::vector<std::string>& axes,
                             const std::vector<int64_t>& shape, const std::vector<double>& values) {

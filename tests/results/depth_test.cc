@@ -6,6 +6,7 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "server/results/figures.h"
+#include "server/rpc/cancelled.h"
 #include "tests/results/stored_grid.h"
 
 namespace ablate::results {
@@ -29,7 +30,7 @@ constexpr char kSpec[] = R"(
   seeds { count: 2 }
 )";
 
-const Cancelled kNever = [] { return false; };
+const rpc::Cancelled kNever = [] { return false; };
 
 using Curve = std::map<uint32_t, double>;
 

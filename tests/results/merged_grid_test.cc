@@ -13,6 +13,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "server/results/diff.h"
+#include "server/rpc/cancelled.h"
 #include "tests/results/stored_grid.h"
 
 namespace ablate::results {
@@ -32,7 +33,7 @@ constexpr char kRates[] = R"(
   }
 )";
 
-const Cancelled kNever = [] { return false; };
+const rpc::Cancelled kNever = [] { return false; };
 
 StoredGrid::Curves EndsAt(double value) { return {{"eval/loss", {{0, 3}, {10, value}}}}; }
 

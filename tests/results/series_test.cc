@@ -17,7 +17,7 @@
 namespace ablate::results {
 namespace {
 
-Points Thin(const Points& series, uint32_t max_points, size_t piece = 1'000) {
+analysis::Points Thin(const analysis::Points& series, uint32_t max_points, size_t piece = 1'000) {
   Downsampler downsampler(max_points, series.steps.empty() ? 0 : series.steps.back());
   for (size_t from = 0; from < series.steps.size(); from += piece) {
     const auto begin = static_cast<std::ptrdiff_t>(from);
@@ -28,10 +28,10 @@ Points Thin(const Points& series, uint32_t max_points, size_t piece = 1'000) {
   return downsampler.Finish();
 }
 
-Points Noise(uint32_t count, uint32_t every) {
+analysis::Points Noise(uint32_t count, uint32_t every) {
   std::mt19937 random(7);
   std::normal_distribution<double> normal;
-  Points series;
+  analysis::Points series;
   for (uint32_t i = 0; i < count; ++i) {
     series.steps.push_back(i * every);
     series.values.push_back(normal(random));
@@ -40,7 +40,7 @@ Points Noise(uint32_t count, uint32_t every) {
 }
 
 // Every point of `thin` is in `series`, in order, bit for bit.
-void ExpectSubset(const Points& thin, const Points& series) {
+void ExpectSubset(const analysis::Points& thin, const analysis::Points& series) {
   size_t at = 0;
   for (size_t i = 0; i < thin.steps.size(); ++i) {
     while (at < series.steps.size() && series.steps[at] < thin.steps[i]) ++at;
@@ -52,16 +52,16 @@ void ExpectSubset(const Points& thin, const Points& series) {
 }
 
 TEST(DownsamplerTest, PassesAShortSeriesUnchanged) {
-  const Points series = Noise(500, 3);
-  const Points thin = Thin(series, 500);
+  const analysis::Points series = Noise(500, 3);
+  const analysis::Points thin = Thin(series, 500);
   EXPECT_EQ(thin.steps, series.steps);
   EXPECT_EQ(thin.values, series.values);
 }
 
 TEST(DownsamplerTest, KeepsFirstLastAndExtremes) {
   for (const uint32_t count : {501u, 1'000u, 10'000u, 12'345u}) {
-    const Points series = Noise(count, 1);
-    const Points thin = Thin(series, 500);
+    const analysis::Points series = Noise(count, 1);
+    const analysis::Points thin = Thin(series, 500);
     EXPECT_LE(thin.steps.size(), 500u);
     EXPECT_GE(thin.steps.size(), 250u);
     ExpectSubset(thin, series);
@@ -75,12 +75,12 @@ TEST(DownsamplerTest, KeepsFirstLastAndExtremes) {
 }
 
 TEST(DownsamplerTest, KeepsTheExtremesOfEveryBucket) {
-  Points series;
+  analysis::Points series;
   for (uint32_t step = 0; step < 100; ++step) {
     series.steps.push_back(step);
     series.values.push_back(step % 10 == 3 ? 5.0 : step % 10 == 6 ? -5.0 : 0.0);
   }
-  const Points thin = Thin(series, 40, 7);
+  const analysis::Points thin = Thin(series, 40, 7);
   ASSERT_EQ(thin.steps.size(), 40u);
   for (uint32_t bucket = 0; bucket < 10; ++bucket) {
     EXPECT_EQ(thin.steps[4 * bucket], 10 * bucket);
@@ -91,18 +91,18 @@ TEST(DownsamplerTest, KeepsTheExtremesOfEveryBucket) {
 }
 
 TEST(DownsamplerTest, GivesAtMostFourPointsForTheSmallestLimit) {
-  const Points series = Noise(1'000, 1);
-  const Points thin = Thin(series, 4);
+  const analysis::Points series = Noise(1'000, 1);
+  const analysis::Points thin = Thin(series, 4);
   EXPECT_LE(thin.steps.size(), 4u);
   EXPECT_EQ(thin.steps.front(), 0u);
   EXPECT_EQ(thin.steps.back(), 999u);
 }
 
 TEST(DownsamplerTest, DoesNotDependOnThePieces) {
-  const Points series = Noise(5'000, 2);
-  const Points whole = Thin(series, 100, 5'000);
+  const analysis::Points series = Noise(5'000, 2);
+  const analysis::Points whole = Thin(series, 100, 5'000);
   for (const size_t piece : {1u, 13u, 999u}) {
-    const Points pieces = Thin(series, 100, piece);
+    const analysis::Points pieces = Thin(series, 100, piece);
     EXPECT_EQ(pieces.steps, whole.steps);
     EXPECT_EQ(pieces.values, whole.values);
   }
@@ -111,14 +111,14 @@ TEST(DownsamplerTest, DoesNotDependOnThePieces) {
 TEST(DownsamplerTest, TreatsInfinitiesAsExtremesAndNanAsNeither) {
   constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
   constexpr double kInfinity = std::numeric_limits<double>::infinity();
-  Points series;
+  analysis::Points series;
   for (uint32_t step = 0; step < 1'000; ++step) {
     series.steps.push_back(step);
     series.values.push_back(step == 500 ? kInfinity : step == 250 || step == 999 ? kNan : 1.0);
   }
   series.values[0] = kNan;
   series.values[1] = -3;
-  const Points thin = Thin(series, 8);
+  const analysis::Points thin = Thin(series, 8);
   EXPECT_TRUE(std::isnan(thin.values.front()));
   EXPECT_TRUE(std::isnan(thin.values.back()));
   EXPECT_EQ(std::count(thin.values.begin(), thin.values.end(), kInfinity), 1);
@@ -126,10 +126,10 @@ TEST(DownsamplerTest, TreatsInfinitiesAsExtremesAndNanAsNeither) {
 }
 
 TEST(DownsamplerTest, ToleratesASeriesThatRunsPastItsExpectedEnd) {
-  const Points series = Noise(10'000, 1);
+  const analysis::Points series = Noise(10'000, 1);
   Downsampler downsampler(100, 50);
   downsampler.Add(series.steps, series.values);
-  const Points thin = downsampler.Finish();
+  const analysis::Points thin = downsampler.Finish();
   EXPECT_LE(thin.steps.size(), 100u);
   EXPECT_EQ(thin.steps.back(), 9'999u);
 }

@@ -14,6 +14,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "server/report/compare/metric_names.h"
+#include "server/rpc/cancelled.h"
 #include "server/spec/analysis_numbers.h"
 #include "tests/results/stored_grid.h"
 
@@ -39,7 +40,7 @@ constexpr char kDraws[] = R"(
          values { number_value: 4 } values { number_value: 5 } }
 )";
 
-const Cancelled kNever = [] { return false; };
+const rpc::Cancelled kNever = [] { return false; };
 
 absl::StatusOr<TrainedGrid> Load(StoredGrid& stored, const GridQuery& query = {}) {
   auto experiment = LoadExperiment(stored.store(), stored.experiment());
@@ -491,7 +492,7 @@ TEST(TrainedGridTest, HandsOverCurvesOneByOne) {
   stored.Finish("pre-s2", {{"train/loss", {{0, 1}}}});
   const TrainedGrid grid = Loaded(stored);
   std::map<std::string, std::vector<double>> curves;
-  const auto keep = [&](size_t cell, const Points& points) {
+  const auto keep = [&](size_t cell, const analysis::Points& points) {
     EXPECT_THAT(points.steps, ElementsAre(0, 10));
     curves[grid.cells[cell].name] = points.values;
     return absl::OkStatus();
@@ -500,7 +501,7 @@ TEST(TrainedGridTest, HandsOverCurvesOneByOne) {
   ASSERT_TRUE(VisitCurves(stored.store(), grid, "eval/loss", all, kNever, keep).ok());
   EXPECT_THAT(curves, UnorderedElementsAre(Pair("pre-s1", ElementsAre(3, 2)),
                                            Pair("post-s1", ElementsAre(4, 3))));
-  const auto refuse = [](size_t, const Points&) { return absl::AbortedError("enough"); };
+  const auto refuse = [](size_t, const analysis::Points&) { return absl::AbortedError("enough"); };
   EXPECT_EQ(VisitCurves(stored.store(), grid, "eval/loss", all, kNever, refuse).code(),
             absl::StatusCode::kAborted);
   EXPECT_EQ(VisitCurves(

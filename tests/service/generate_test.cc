@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "server/results/samples.h"
+#include "server/analysis/samples.h"
 #include "tests/service/service_fixture.h"
 
 namespace ablate::service {
@@ -264,12 +264,12 @@ TEST_F(GenerateTest, MakesSamplesForAReportThatWaitsForThem) {
   Train();
   const auto analyst = MakeAnalyst();
   schedule::Analyses* analyses = &scheduler()->analyses();
-  results::SamplesQuery query{
+  analysis::SamplesQuery query{
       Request().run().substr(std::string("runs/").size()), std::nullopt, {}};
   query.options.count = 2;
-  absl::StatusOr<results::SampleSet> set;
+  absl::StatusOr<analysis::SampleSet> set;
   std::thread report(
-      [&] { set = results::MakeSamples(&store(), analyses, query, [] { return false; }); });
+      [&] { set = analysis::MakeSamples(&store(), analyses, query, [] { return false; }); });
   const Analyze analysis = analyst->NextAnalysis();
   analyst->AnalysisPart(analysis, {SampleOf(0, "anna", true), SampleOf(1, "anno", false)});
   analyst->AnalysisResult(analysis, 2, 1);
@@ -280,7 +280,7 @@ TEST_F(GenerateTest, MakesSamplesForAReportThatWaitsForThem) {
   EXPECT_EQ(set->counts.distinct, 2u);
   EXPECT_EQ(set->counts.in_training_data, 1u);
   EXPECT_TRUE(absl::IsCancelled(
-      results::MakeSamples(&store(), analyses, query, [] { return true; }).status()));
+      analysis::MakeSamples(&store(), analyses, query, [] { return true; }).status()));
 }
 
 TEST_F(GenerateTest, WithdrawsTheAnalysisWhenTheClientLeaves) {

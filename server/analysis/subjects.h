@@ -1,6 +1,6 @@
 // The models that analyses are about: stored runs at their checkpoints.
-#ifndef ABLATE_SERVER_RESULTS_SUBJECTS_H_
-#define ABLATE_SERVER_RESULTS_SUBJECTS_H_
+#ifndef ABLATE_SERVER_ANALYSIS_SUBJECTS_H_
+#define ABLATE_SERVER_ANALYSIS_SUBJECTS_H_
 
 #include <string>
 
@@ -13,7 +13,7 @@
 #include "storage/records.h"
 #include "storage/store.h"
 
-namespace ablate::results {
+namespace ablate::analysis {
 
 // What a stored run trains. DATA_LOSS if it can't be read.
 absl::StatusOr<v1::RunSpec> SpecOf(const storage::RunRecord& run);
@@ -37,6 +37,6 @@ absl::StatusOr<AnalyzedModel> ModelOfRun(storage::Store* store, const std::strin
 absl::StatusOr<schedule::AnalysisRequest> PrepareComputation(
     storage::Store* store, const storage::AnalysisRecord& analysis);
 
-}  // namespace ablate::results
+}  // namespace ablate::analysis
 
-#endif  // ABLATE_SERVER_RESULTS_SUBJECTS_H_
+#endif  // ABLATE_SERVER_ANALYSIS_SUBJECTS_H_

@@ -1,4 +1,4 @@
-#include "server/results/samples.h"
+#include "server/analysis/samples.h"
 
 #include <chrono>
 #include <memory>
@@ -9,13 +9,13 @@
 #include "absl/strings/str_cat.h"
 #include "base/mutex.h"
 #include "base/utf8.h"
-#include "server/results/subjects.h"
+#include "server/analysis/subjects.h"
 #include "server/rpc/blob_streams.h"
 #include "server/rpc/errors.h"
 #include "server/rpc/names.h"
 #include "server/spec/fields.h"
 
-namespace ablate::results {
+namespace ablate::analysis {
 namespace {
 
 // How often it is asked whether anybody still waits.
@@ -157,7 +157,7 @@ absl::Status ExplainSamplesError(const absl::Status& status) {
 }
 
 absl::StatusOr<SampleSet> MakeSamples(storage::Store* store, schedule::Analyses* analyses,
-                                      const SamplesQuery& query, const Cancelled& cancelled) {
+                                      const SamplesQuery& query, const rpc::Cancelled& cancelled) {
   auto prepared = PrepareSamples(store, query);
   if (!prepared.ok()) return prepared.status();
   const auto answer = std::make_shared<Outcome>();
@@ -177,4 +177,4 @@ absl::StatusOr<SampleSet> MakeSamples(storage::Store* store, schedule::Analyses*
   return set;
 }
 
-}  // namespace ablate::results
+}  // namespace ablate::analysis

@@ -1,6 +1,6 @@
 // Samples from a run's checkpoint, made by the worker for analyses.
-#ifndef ABLATE_SERVER_RESULTS_SAMPLES_H_
-#define ABLATE_SERVER_RESULTS_SAMPLES_H_
+#ifndef ABLATE_SERVER_ANALYSIS_SAMPLES_H_
+#define ABLATE_SERVER_ANALYSIS_SAMPLES_H_
 
 #include <cstdint>
 #include <optional>
@@ -11,11 +11,11 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "server/engine/samples.h"
-#include "server/results/series.h"
+#include "server/rpc/cancelled.h"
 #include "server/schedule/analyses.h"
 #include "storage/store.h"
 
-namespace ablate::results {
+namespace ablate::analysis {
 
 // Which samples are wanted (spec::ToSampleOptions reads an experiment's `analyses`). `run` is an
 // id; without a step from its last checkpoint.
@@ -41,7 +41,7 @@ absl::Status CheckSamplesOptions(const engine::SampleOptions& options);
 // them; NOT_FOUND or FAILED_PRECONDITION if the run is unknown, has no such checkpoint, or a task
 // without text.
 absl::StatusOr<SampleSet> MakeSamples(storage::Store* store, schedule::Analyses* analyses,
-                                      const SamplesQuery& query, const Cancelled& cancelled);
+                                      const SamplesQuery& query, const rpc::Cancelled& cancelled);
 
 // The same for a caller that hears of each part: a request that lacks only who is told. Blocks on
 // the store.
@@ -55,6 +55,6 @@ absl::StatusOr<PreparedSamples> PrepareSamples(storage::Store* store, const Samp
 // What is said about a worker's error: of a bad prompt which field it is.
 absl::Status ExplainSamplesError(const absl::Status& status);
 
-}  // namespace ablate::results
+}  // namespace ablate::analysis
 
-#endif  // ABLATE_SERVER_RESULTS_SAMPLES_H_
+#endif  // ABLATE_SERVER_ANALYSIS_SAMPLES_H_

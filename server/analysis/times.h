@@ -1,11 +1,11 @@
 // Expects how long analyses take, from guesses and from the times of those that were made here.
-#ifndef ABLATE_SERVER_RESULTS_ANALYSIS_TIMES_H_
-#define ABLATE_SERVER_RESULTS_ANALYSIS_TIMES_H_
+#ifndef ABLATE_SERVER_ANALYSIS_TIMES_H_
+#define ABLATE_SERVER_ANALYSIS_TIMES_H_
 
 #include "server/spec/experiment_analyses.h"
 #include "storage/records.h"
 
-namespace ablate::results {
+namespace ablate::analysis {
 
 struct ExpectedTime {
   double micros = 0;  // of one analysis, on one core
@@ -17,6 +17,6 @@ struct ExpectedTime {
 // Scales the mean guess by what the analyses of the same group took here, if a few were made.
 ExpectedTime ExpectTime(const spec::GroupTime& guess, const storage::AnalysisTimes& made);
 
-}  // namespace ablate::results
+}  // namespace ablate::analysis
 
-#endif  // ABLATE_SERVER_RESULTS_ANALYSIS_TIMES_H_
+#endif  // ABLATE_SERVER_ANALYSIS_TIMES_H_

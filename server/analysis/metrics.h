@@ -1,7 +1,7 @@
 // Headline numbers of analyses as metrics of the experiment that has given them a label: the key is
 // LABEL/NUMBER, the step that of the checkpoint.
-#ifndef ABLATE_SERVER_RESULTS_ANALYSIS_METRICS_H_
-#define ABLATE_SERVER_RESULTS_ANALYSIS_METRICS_H_
+#ifndef ABLATE_SERVER_ANALYSIS_METRICS_H_
+#define ABLATE_SERVER_ANALYSIS_METRICS_H_
 
 #include <cstdint>
 #include <map>
@@ -16,7 +16,7 @@
 #include "absl/strings/string_view.h"
 #include "storage/store.h"
 
-namespace ablate::results {
+namespace ablate::analysis {
 
 // Ascending steps, and as many values.
 struct Points {
@@ -57,6 +57,6 @@ class AnalysisMetrics {
   std::map<std::string, std::map<std::string, Points>> points_;  // by key, by run
 };
 
-}  // namespace ablate::results
+}  // namespace ablate::analysis
 
-#endif  // ABLATE_SERVER_RESULTS_ANALYSIS_METRICS_H_
+#endif  // ABLATE_SERVER_ANALYSIS_METRICS_H_

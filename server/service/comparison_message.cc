@@ -1,4 +1,5 @@
-// A comparison as the API's message.
+#include "server/service/comparison_message.h"
+
 #include <iterator>
 #include <utility>
 
@@ -8,11 +9,10 @@
 #include "server/report/compare/verdict.h"
 #include "server/report/compare/wording.h"
 #include "server/report/table/comparison_tables.h"
-#include "server/results/compare.h"
 #include "server/rpc/limits.h"
 #include "server/rpc/names.h"
 
-namespace ablate::results {
+namespace ablate::service {
 namespace {
 
 using Reasons = google::protobuf::Map<std::string, v1::Undefined::Value>;
@@ -198,14 +198,14 @@ v1::FactorialEffect ToMessage(report::Scale scale, const report::Effect& effect)
 }
 
 // What only rows of the table have.
-void PutDetails(const ComparedGrid& compared, size_t index, v1::ComparisonRow* message) {
+void PutDetails(const results::ComparedGrid& compared, size_t index, v1::ComparisonRow* message) {
   const report::ComparisonRow& row = compared.comparison.rows[index];
   for (const report::Choice& choice : row.chosen) {
     v1::ChosenValues* chosen = message->add_chosen();
     PutLabels(compared.comparison.tuned_axes, choice.labels, chosen->mutable_labels());
     chosen->set_seeds(static_cast<uint32_t>(choice.seeds));
   }
-  for (const ChangedField& field : ChangedFields(compared, index)) {
+  for (const results::ChangedField& field : results::ChangedFields(compared, index)) {
     v1::ChangedField* changed = message->add_changed();
     changed->set_path(field.path);
     changed->set_value(field.value);
@@ -273,12 +273,12 @@ void PutMatched(const report::Comparison& comparison, v1::Comparison* message) {
 
 // What the settings of several experiments differ in, a line each; of one experiment its axes say
 // it.
-std::string SpecsText(const ComparedGrid& compared) {
+std::string SpecsText(const results::ComparedGrid& compared) {
   if (compared.operands.empty()) return "";
   std::string lines;
   for (size_t row = 0; row < compared.comparison.rows.size(); ++row) {
     std::vector<std::string> fields;
-    for (const ChangedField& field : ChangedFields(compared, row)) {
+    for (const results::ChangedField& field : results::ChangedFields(compared, row)) {
       const auto shown = [](const std::string& value) {
         return value.empty() ? std::string("unset") : report::ShownValue(value);
       };
@@ -296,7 +296,7 @@ std::string SpecsText(const ComparedGrid& compared) {
 
 }  // namespace
 
-absl::StatusOr<v1::Comparison> ToMessage(const ComparedGrid& compared) {
+absl::StatusOr<v1::Comparison> ToMessage(const results::ComparedGrid& compared) {
   const report::Comparison& comparison = compared.comparison;
   v1::Comparison message;
   message.set_experiment(rpc::ExperimentName(compared.operands.empty() ? compared.grid.record.id
@@ -338,4 +338,4 @@ absl::StatusOr<v1::Comparison> ToMessage(const ComparedGrid& compared) {
   return message;
 }
 
-}  // namespace ablate::results
+}  // namespace ablate::service

@@ -1,6 +1,6 @@
 // What an analysis would read: the data set that it names, and what its worker would refuse of it.
-#ifndef ABLATE_SERVER_RESULTS_ANALYSIS_INPUTS_H_
-#define ABLATE_SERVER_RESULTS_ANALYSIS_INPUTS_H_
+#ifndef ABLATE_SERVER_ANALYSIS_INPUTS_H_
+#define ABLATE_SERVER_ANALYSIS_INPUTS_H_
 
 #include <optional>
 #include <string>
@@ -10,15 +10,15 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
+#include "server/analysis/subjects.h"
 #include "server/engine/analysis.h"
-#include "server/results/subjects.h"
 #include "server/rpc/names.h"
 #include "server/spec/experiment_analyses.h"
 #include "server/spec/problems.h"
 #include "server/spec/resolve.h"
 #include "storage/store.h"
 
-namespace ablate::results {
+namespace ablate::analysis {
 
 // Sets the name and the hash of the data set that resolved inputs name, if they name one; a problem
 // in inputs.dataset if it can't be found. The user to whom that data set is private, or empty.
@@ -52,6 +52,6 @@ void CheckInputs(storage::Store* store, const engine::AnalysisOptions& options,
 absl::Status CheckAskedInputs(const rpc::View& view, const std::string& private_to,
                               const spec::Resolution& resolution, spec::Problems* problems);
 
-}  // namespace ablate::results
+}  // namespace ablate::analysis
 
-#endif  // ABLATE_SERVER_RESULTS_ANALYSIS_INPUTS_H_
+#endif  // ABLATE_SERVER_ANALYSIS_INPUTS_H_

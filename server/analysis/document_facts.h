@@ -1,6 +1,6 @@
 // What is known of an uploaded text: counted when it comes, and again where it was not yet.
-#ifndef ABLATE_SERVER_RESULTS_DOCUMENT_FACTS_H_
-#define ABLATE_SERVER_RESULTS_DOCUMENT_FACTS_H_
+#ifndef ABLATE_SERVER_ANALYSIS_DOCUMENT_FACTS_H_
+#define ABLATE_SERVER_ANALYSIS_DOCUMENT_FACTS_H_
 
 #include <cstdint>
 #include <string>
@@ -10,7 +10,7 @@
 #include "server/engine/task.h"
 #include "storage/store.h"
 
-namespace ablate::results {
+namespace ablate::analysis {
 
 // Reads a published blob once, in pieces. Errors as engine::DocumentInspector's, and the blobs'.
 absl::StatusOr<engine::DocumentFacts> InspectBlob(storage::Blobs* blobs,
@@ -40,6 +40,6 @@ absl::StatusOr<engine::DocumentFacts> FactsOf(storage::Store* store,
 // What the store keeps of the facts of a data set.
 storage::DatasetCounts CountsOf(const engine::DocumentFacts& facts);
 
-}  // namespace ablate::results
+}  // namespace ablate::analysis
 
-#endif  // ABLATE_SERVER_RESULTS_DOCUMENT_FACTS_H_
+#endif  // ABLATE_SERVER_ANALYSIS_DOCUMENT_FACTS_H_

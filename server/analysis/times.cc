@@ -1,8 +1,8 @@
-#include "server/results/analysis_times.h"
+#include "server/analysis/times.h"
 
 #include <cstdint>
 
-namespace ablate::results {
+namespace ablate::analysis {
 namespace {
 
 // So many analyses of a group say how long others take, up to so many times as large ones as the
@@ -18,4 +18,4 @@ ExpectedTime ExpectTime(const spec::GroupTime& guess, const storage::AnalysisTim
           guess.largest <= kFurthest * made.largest};
 }
 
-}  // namespace ablate::results
+}  // namespace ablate::analysis

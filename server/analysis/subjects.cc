@@ -1,4 +1,4 @@
-#include "server/results/subjects.h"
+#include "server/analysis/subjects.h"
 
 #include <memory>
 #include <string>
@@ -6,9 +6,9 @@
 
 #include "ablate/v1/analysis.pb.h"
 #include "absl/strings/str_cat.h"
+#include "server/analysis/document_facts.h"
+#include "server/analysis/times.h"
 #include "server/engine/analysis.h"
-#include "server/results/analysis_times.h"
-#include "server/results/document_facts.h"
 #include "server/rpc/blob_streams.h"
 #include "server/rpc/names.h"
 #include "server/spec/analysis.h"
@@ -17,7 +17,7 @@
 #include "server/spec/fields.h"
 #include "server/spec/fingerprint.h"
 
-namespace ablate::results {
+namespace ablate::analysis {
 namespace {
 
 // One with these bytes: what it is called does not matter here. NOT_FOUND.
@@ -149,4 +149,4 @@ absl::StatusOr<schedule::AnalysisRequest> PrepareComputation(
   return request;
 }
 
-}  // namespace ablate::results
+}  // namespace ablate::analysis

@@ -1,11 +1,11 @@
-#include "server/results/analysis_metrics.h"
+#include "server/analysis/metrics.h"
 
 #include <algorithm>
 #include <set>
 
 #include "absl/strings/str_cat.h"
 
-namespace ablate::results {
+namespace ablate::analysis {
 
 std::optional<double> ValueAt(const Points& points, uint32_t step) {
   const auto found = std::lower_bound(points.steps.begin(), points.steps.end(), step);
@@ -88,4 +88,4 @@ const Points* AnalysisMetrics::Find(const std::string& run, const std::string& k
   return points == runs->second.end() ? nullptr : &points->second;
 }
 
-}  // namespace ablate::results
+}  // namespace ablate::analysis

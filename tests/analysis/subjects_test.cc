@@ -1,4 +1,4 @@
-#include "server/results/subjects.h"
+#include "server/analysis/subjects.h"
 
 #include <gtest/gtest.h>
 
@@ -13,8 +13,11 @@
 #include "tests/results/stored_grid.h"
 #include "tests/test_folder.h"
 
-namespace ablate::results {
+namespace ablate::analysis {
 namespace {
+
+using results::SmallGrid;
+using results::StoredGrid;
 
 // A request for the spectrum of the finished run of seed 1.
 schedule::AnalysisRequest RequestFor(StoredGrid& stored, const std::string& prompt,
@@ -86,4 +89,4 @@ TEST(SubjectsTest, TakesTheTimeThatItsGroupTookHereOnceAFewWereMade) {
 }
 
 }  // namespace
-}  // namespace ablate::results
+}  // namespace ablate::analysis

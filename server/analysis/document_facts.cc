@@ -1,4 +1,4 @@
-#include "server/results/document_facts.h"
+#include "server/analysis/document_facts.h"
 
 #include <utility>
 
@@ -6,7 +6,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 
-namespace ablate::results {
+namespace ablate::analysis {
 namespace {
 
 constexpr uint64_t kInspectedBytes = 4 << 20;  // at once
@@ -108,4 +108,4 @@ absl::StatusOr<engine::DocumentFacts> FactsOf(storage::Store* store,
   return KnownOrCounted(store, dataset, as_text ? HasAll : HasLengths);
 }
 
-}  // namespace ablate::results
+}  // namespace ablate::analysis

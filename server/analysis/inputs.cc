@@ -1,4 +1,4 @@
-#include "server/results/analysis_inputs.h"
+#include "server/analysis/inputs.h"
 
 #include <cstdint>
 #include <map>
@@ -16,7 +16,7 @@
 #include "server/rpc/names.h"
 #include "server/spec/analysis.h"
 
-namespace ablate::results {
+namespace ablate::analysis {
 namespace {
 
 constexpr uint64_t kMostBytesHere = 8 << 20;
@@ -237,4 +237,4 @@ absl::Status CheckAskedInputs(const rpc::View& view, const std::string& private_
   return absl::OkStatus();
 }
 
-}  // namespace ablate::results
+}  // namespace ablate::analysis

@@ -1,0 +1,17 @@
+// A comparison as the API's message.
+#ifndef ABLATE_SERVER_SERVICE_COMPARISON_MESSAGE_H_
+#define ABLATE_SERVER_SERVICE_COMPARISON_MESSAGE_H_
+
+#include "ablate/v1/comparison.pb.h"
+#include "absl/status/statusor.h"
+#include "server/results/compare.h"
+
+namespace ablate::service {
+
+// Without the matched blocks but the reference if it would be larger than kPageBytes;
+// RESOURCE_EXHAUSTED if it is so all the same.
+absl::StatusOr<v1::Comparison> ToMessage(const results::ComparedGrid& compared);
+
+}  // namespace ablate::service
+
+#endif  // ABLATE_SERVER_SERVICE_COMPARISON_MESSAGE_H_
