@@ -21,10 +21,10 @@
 #include "server/report/figure/style.h"
 #include "server/results/analysis_tables.h"
 #include "server/results/figures.h"
-#include "server/results/spec_yaml.h"
 #include "server/rpc/names.h"
 #include "server/spec/engine_config.h"
 #include "server/spec/fields.h"
+#include "server/spec/spec_yaml.h"
 #include "storage/blobs.h"
 
 namespace ablate::results {
@@ -114,7 +114,7 @@ absl::StatusOr<html::Provenance> ProvenanceOf(storage::Store* store, const Compa
   provenance.owner = grid.record.owner;
   provenance.created = TimeText(grid.record.create_time);
   provenance.ended = TimeText(grid.record.end_time);
-  provenance.spec_yaml = SpecYaml(grid.spec);
+  provenance.spec_yaml = spec::SpecYaml(grid.spec);
   provenance.spec_sha256 = storage::Sha256Hex(provenance.spec_yaml);
   auto sets = DataSetsOf(store, grid);
   if (!sets.ok()) return sets.status();

@@ -1,4 +1,4 @@
-#include "server/results/spec_yaml.h"
+#include "server/spec/spec_yaml.h"
 
 #include <algorithm>
 #include <map>
@@ -19,7 +19,7 @@
 #include "google/protobuf/util/json_util.h"
 #include "proto/reflect/read.h"
 
-namespace ablate::results {
+namespace ablate::spec {
 namespace {
 
 using google::protobuf::FieldDescriptor;
@@ -211,4 +211,4 @@ std::string SpecYaml(const v1::ExperimentSpec& spec) {
 
 std::string FlowYaml(const Message& part) { return Flow(OfMessage(part)); }
 
-}  // namespace ablate::results
+}  // namespace ablate::spec

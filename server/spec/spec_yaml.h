@@ -1,13 +1,13 @@
 // A spec as the experiment file that it came from, or might have.
-#ifndef ABLATE_SERVER_RESULTS_SPEC_YAML_H_
-#define ABLATE_SERVER_RESULTS_SPEC_YAML_H_
+#ifndef ABLATE_SERVER_SPEC_SPEC_YAML_H_
+#define ABLATE_SERVER_SPEC_SPEC_YAML_H_
 
 #include <string>
 
 #include "ablate/v1/spec.pb.h"
 #include "google/protobuf/message.h"
 
-namespace ablate::results {
+namespace ablate::spec {
 
 // YAML 1.2 that the command line reads back as an equal message: fields that are set, in the
 // order of their numbers, short messages on one line.
@@ -16,6 +16,6 @@ std::string SpecYaml(const v1::ExperimentSpec& spec);
 // A part of one on one line: "{key: train/loss, last: 100}".
 std::string FlowYaml(const google::protobuf::Message& part);
 
-}  // namespace ablate::results
+}  // namespace ablate::spec
 
-#endif  // ABLATE_SERVER_RESULTS_SPEC_YAML_H_
+#endif  // ABLATE_SERVER_SPEC_SPEC_YAML_H_

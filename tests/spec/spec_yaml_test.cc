@@ -1,5 +1,5 @@
 // Specs written as YAML: read back by the command line they are equal, whatever their texts.
-#include "server/results/spec_yaml.h"
+#include "server/spec/spec_yaml.h"
 
 #include <google/protobuf/util/message_differencer.h>
 
@@ -11,7 +11,7 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 
-namespace ablate::results {
+namespace ablate::spec {
 namespace {
 
 using google::protobuf::util::MessageDifferencer;
@@ -105,4 +105,4 @@ TEST(SpecYamlTest, WritesEveryKindOfField) {
 }
 
 }  // namespace
-}  // namespace ablate::results
+}  // namespace ablate::spec
