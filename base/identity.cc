@@ -66,10 +66,8 @@ std::optional<PidFile> FindByPidFile(const std::string& file) {
   const std::vector<absl::string_view> lines = absl::StrSplit(text, '\n');
   const auto written = FromLine(lines[0]);
   if (!written || Identify(written->pid) != written) return std::nullopt;
-  // Empty in a file of an earlier version, whose process may still run.
-  const absl::string_view folder = lines.size() > 2 ? lines[2] : "";
-  if (!folder.empty() && folder != FolderOf(file)) return std::nullopt;
-  return PidFile{*written, std::string(lines.size() > 1 ? lines[1] : "")};
+  if (lines.size() < 3 || lines[2] != FolderOf(file)) return std::nullopt;
+  return PidFile{*written, std::string(lines[1])};
 }
 
 absl::Status WritePidFile(const std::string& file, const PidFile& content) {

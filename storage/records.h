@@ -213,7 +213,7 @@ struct DatasetRecord {
   uint64_t documents = 0;
   uint32_t characters = 0;
   Micros create_time = 0;
-  std::string owner = {};  // who uploaded it; empty: from before there were owners
+  std::string owner = {};  // who uploaded it
   std::string private_to = {};
 };
 
@@ -279,7 +279,7 @@ struct AnalysisRecord {
   std::string failure;     // why it FAILED
   Micros device_time = 0;  // that it took
   Micros create_time = 0, start_time = 0, end_time = 0;
-  std::string owner;  // who asked first; empty: from before there were owners
+  std::string owner;  // who asked first
   std::string private_to;
   std::vector<std::string> labels;  // of ExperimentAnalyses alone: the experiment's, in order
 };

@@ -11,7 +11,7 @@
 
 namespace ablate::client {
 
-// Such as "mia", or "mia, private"; of what was stored before there were owners nobody's.
+// Returns "mia", or "mia, private"; a dash without an owner.
 template <class Row>
 std::string OwnerText(const Row& row) {
   return absl::StrCat(row.owner().empty() ? "—" : row.owner(), row.private_() ? ", private" : "");

@@ -175,9 +175,7 @@ absl::Status CheckHello(const v1::Hello& hello) {
   for (const absl::Status& status :
        {CheckName("hello.worker", hello.worker()),
         CheckName("hello.incarnation", hello.incarnation()),
-        CheckWords("hello.device", hello.device()), CheckWords("hello.build", hello.build()),
-        CheckWords("hello.trainer", hello.trainer()),
-        CheckWords("hello.environment", hello.environment())}) {
+        CheckWords("hello.device", hello.device()), CheckWords("hello.build", hello.build())}) {
     if (!status.ok()) return status;
   }
   if (hello.trainers_size() > kMaxTrainers) {

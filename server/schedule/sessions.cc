@@ -18,14 +18,6 @@ namespace {
 constexpr size_t kMaxWorkers = 1'000;
 constexpr ptrdiff_t kMaxWorkersOfUser = 100;
 
-// Of a worker from before there were several, the one that it names.
-std::map<std::string, std::string> TrainersOf(const v1::Hello& hello) {
-  if (hello.trainers().empty()) return {{hello.trainer(), hello.environment()}};
-  std::map<std::string, std::string> trainers;
-  for (const v1::TrainerInfo& info : hello.trainers()) trainers[info.name()] = info.environment();
-  return trainers;
-}
-
 }  // namespace
 
 Scheduler::Session Scheduler::Open(std::shared_ptr<WorkerStream> stream) {
@@ -149,7 +141,10 @@ void Scheduler::RegisterWorker(Session id, const v1::Hello& hello) {
   worker.device = hello.device();
   worker.device_kind = hello.device_kind();
   worker.build = hello.build();
-  worker.trainers = TrainersOf(hello);
+  worker.trainers.clear();
+  for (const v1::TrainerInfo& info : hello.trainers()) {
+    worker.trainers[info.name()] = info.environment();
+  }
   worker.numerics_version = hello.numerics_version();
   worker.config_version = hello.config_version();
   worker.lanes = hello.lanes();

@@ -51,7 +51,7 @@ Devices KnownDevices(schedule::SchedulerThread* scheduler) {
         if (!worker.attached) break;
         devices.environments[{worker.device_kind, trainer}].insert(environment);
       }
-      // Workers of older versions do not say; then nothing is known of their kind.
+      // If one does not say, nothing is known of its kind.
       spec::DeviceMemory& largest = devices.memory[worker.device_kind];
       if (worker.memory_bytes == 0) unknown.insert(worker.device_kind);
       if (worker.memory_bytes > largest.bytes) largest = {worker.memory_bytes, worker.lanes};

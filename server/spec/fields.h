@@ -93,9 +93,9 @@ void FillFields(v1::BaseSpec* base);
 // device, whose default depends on the machine: absent or auto becomes cuda or cpu.
 void FillDefaults(bool cuda, v1::BaseSpec* base);
 
-// A run's spec as it was stored. A field that the server of that time did not have yet has its
-// default, as it would have if the run were made today; but training.trainer has torch, which
-// trained all of them. False if `bytes` are no spec of a run.
+// Reads a run's spec as it was stored. A field that the server of that time did not have yet gets
+// its default, as it would if the run were made today; an absent training.trainer is torch. False
+// if `bytes` are no spec of a run.
 [[nodiscard]] bool ReadStoredRun(const std::string& bytes, v1::RunSpec* run);
 
 // Where a path below BaseSpec is to be reported.

@@ -122,8 +122,6 @@ v1::Hello HelloOf(const Flags& flags) {
   hello.set_lanes(static_cast<uint32_t>(lanes));
   hello.set_memory_bytes(process::UsableMemory());
   hello.set_build(absl::StrCat("ablate ", ABLATE_VERSION, ", torch ", engine::TorchVersion()));
-  hello.set_trainer(std::string(engine::NameOf(engine::TrainerKind::kTorch)));
-  hello.set_environment(engine::Environment(engine::TrainerKind::kTorch));
   for (const auto& trainer : engine::kNames<engine::TrainerKind>) {
     v1::TrainerInfo* info = hello.add_trainers();
     info->set_name(std::string(trainer.name));

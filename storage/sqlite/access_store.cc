@@ -22,7 +22,7 @@ namespace ablate::storage {
 namespace {
 
 // Times are microseconds since 1970, 0 for none; a limit of a quota is -1 for none.
-constexpr char kVersion1[] = R"sql(
+constexpr char kTables[] = R"sql(
 CREATE TABLE users (
   name TEXT PRIMARY KEY,
   role INTEGER NOT NULL,
@@ -55,7 +55,8 @@ CREATE TABLE audit (
 CREATE INDEX audit_user ON audit (user);
 )sql";
 
-constexpr const char* kMigrationsOfAccess[] = {kVersion1};
+constexpr const char* kSteps[] = {kTables};
+constexpr Schema kSchema = {0x61626c75 /* "ablu" */, 1, kSteps};
 
 constexpr int kLogPages = 1000;  // 4 MB
 
@@ -122,10 +123,10 @@ absl::StatusOr<std::unique_ptr<Connection>> OpenDatabase(const std::string& path
   // Two that have it open would each not know what the other revokes. It is held before anything is
   // read, so that nobody waits for a lock later.
   (*db)->Execute("PRAGMA locking_mode = EXCLUSIVE; PRAGMA busy_timeout = 0");
-  absl::Status status = CheckSchema(**db, kMigrationsOfAccess, kAccessFile);
+  absl::Status status = CheckSchema(**db, kSchema);
   if (status.ok()) status = (*db)->UseLog();
   if (status.ok()) status = CheckUndamaged(**db);
-  if (status.ok()) status = Migrate(**db, kMigrationsOfAccess, kAccessFile);
+  if (status.ok()) status = Migrate(**db, kSchema);
   if (absl::IsUnavailable(status)) {
     status = absl::FailedPreconditionError("it is in use by another server");
   }

@@ -28,7 +28,7 @@ struct ResumeState {
   std::string blob;
   uint64_t change = 0;      // its place in the order of events
   Spent spent;              // until then
-  std::string environment;  // that made it; empty in older files
+  std::string environment;  // that made it; empty if its worker does not say
   std::string summaries;    // as they were then, encoded
 };
 std::optional<ResumeState> FindResumeState(Connection& db, int64_t run);

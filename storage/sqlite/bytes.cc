@@ -76,7 +76,7 @@ uint32_t Crc32c(absl::string_view bytes, uint32_t before) {
 std::string Seal(absl::string_view place, absl::string_view content) {
   std::string sealed;
   sealed.reserve(1 + sizeof(uint32_t) + content.size());
-  PutRaw(&sealed, kSealedInPlace);
+  PutRaw(&sealed, kSealed);
   PutRaw(&sealed, Crc32c(content, Crc32c(place)));
   sealed.append(content.data(), content.size());
   return sealed;
@@ -85,13 +85,12 @@ std::string Seal(absl::string_view place, absl::string_view content) {
 absl::StatusOr<absl::string_view> Unseal(absl::string_view place, absl::string_view bytes) {
   ByteReader in(bytes);
   const auto version = in.Raw<uint8_t>();
-  if (version == kUnsealed) return bytes.substr(1);
   const auto checksum = in.Raw<uint32_t>();
-  if (!in.ok() || (version != kSealed && version != kSealedInPlace)) {
+  if (!in.ok() || version != kSealed) {
     return absl::DataLossError("they are malformed");
   }
   const absl::string_view content = bytes.substr(1 + sizeof(checksum));
-  if (Crc32c(content, version == kSealedInPlace ? Crc32c(place) : 0) == checksum) return content;
+  if (Crc32c(content, Crc32c(place)) == checksum) return content;
   return absl::DataLossError("their checksum does not match");
 }
 

@@ -15,11 +15,8 @@ namespace ablate::storage {
 
 static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "the formats are little endian");
 
-// First byte of everything in these formats. Any two differ in two bits: one that flips makes none
-// of another.
-inline constexpr uint8_t kUnsealed = 1;
-inline constexpr uint8_t kSealed = 2;         // the checksum is of the content alone
-inline constexpr uint8_t kSealedInPlace = 4;  // and of the place
+// First byte of everything in these formats: their version.
+inline constexpr uint8_t kSealed = 4;
 
 inline void PutVarint(std::string* out, uint64_t value) {
   while (value >= 0x80) {
@@ -93,8 +90,7 @@ class ByteReader {
 // the content of, and is not stored.
 std::string Seal(absl::string_view place, absl::string_view content);
 
-// What was sealed in this place. Of earlier programs: what follows a version 2, whose checksum
-// knows no place, or a version 1, which has none. DATA_LOSS if the bytes are not as they were.
+// Returns what was sealed in this place. DATA_LOSS if the bytes are not as they were.
 absl::StatusOr<absl::string_view> Unseal(absl::string_view place, absl::string_view bytes);
 
 // CRC-32C by the Castagnoli polynomial, as in iSCSI (RFC 3720): finds every change of up to 32 bits

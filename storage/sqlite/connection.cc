@@ -146,6 +146,12 @@ absl::Status Connection::Checkpoint(bool truncate) {
   return ToStatus(code, sqlite3_errmsg(db_), system_error);
 }
 
+bool Connection::Moved() const {
+  int moved = 0;
+  sqlite3_file_control(db_, "main", SQLITE_FCNTL_HAS_MOVED, &moved);
+  return moved != 0;
+}
+
 absl::StatusOr<std::string> Connection::Image() const {
   sqlite3_int64 size = 0;
   unsigned char* bytes = sqlite3_serialize(db_, "main", &size, 0);

@@ -56,6 +56,9 @@ class Connection {
   // being kept from it by a reader is no error.
   absl::Status Checkpoint(bool truncate);
 
+  // Whether the file was moved, removed or replaced since it was opened.
+  bool Moved() const;
+
   // All bytes of the database.
   absl::StatusOr<std::string> Image() const;
 

@@ -28,11 +28,7 @@ absl::Status Database::RunRead(const std::function<absl::Status(Connection&)>& r
   if (!db.error().ok()) taken->reset();
   GiveBack(*std::move(taken));
   // One row that can't be decoded says nothing about the others: only that read fails.
-  if (error.code() == absl::StatusCode::kDataLoss) {
-    // First, for what was removed may still be saved.
-    CheckFiles();
-    fatal_(error);
-  }
+  if (error.code() == absl::StatusCode::kDataLoss) fatal_(error);
   return status;
 }
 
@@ -47,8 +43,8 @@ absl::StatusOr<std::unique_ptr<Connection>> Database::Take() {
       return connection;
     }
   }
-  // It is opened by its name, which may be another file's by now.
-  CheckFiles();
+  // It is opened by its name, which may be another file's by now. Every commit looks at that.
+  writer_.Run([](Transaction&) { return absl::OkStatus(); }).IgnoreError();
   auto connection = Connection::OpenFile(path_, Connection::Access::kReadOnly);
   if (!connection.ok()) {
     MutexLock lock(&mutex_);
@@ -63,11 +59,6 @@ void Database::GiveBack(std::unique_ptr<Connection> connection) {
   --in_use_;
   if (connection != nullptr) idle_.push_back(std::move(connection));
   returned_.Signal();
-}
-
-// Every commit looks at the files, and saves what they held.
-void Database::CheckFiles() {
-  writer_.Run([](Transaction&) { return absl::OkStatus(); }).IgnoreError();
 }
 
 }  // namespace ablate::storage

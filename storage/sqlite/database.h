@@ -100,8 +100,6 @@ class Database {
   absl::Status RunRead(const std::function<absl::Status(Connection&)>& read);
   absl::StatusOr<std::unique_ptr<Connection>> Take();
   void GiveBack(std::unique_ptr<Connection> connection);
-  // Ends the process if the file is not in its place any more.
-  void CheckFiles();
 
   const std::string path_;
   const std::function<void(const absl::Status&)> fatal_;

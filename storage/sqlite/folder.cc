@@ -41,17 +41,6 @@ absl::Status CheckFileSystem(const std::string& folder) {
       "folder ", folder, " is on a network file system (", network, "); use a local disk"));
 }
 
-// Of the database, its log and the log's index.
-constexpr const char* kSuffixes[] = {"", "-wal", "-shm"};
-
-absl::StatusOr<FilePlace> LookAt(const std::string& path) {
-  struct stat found;
-  if (stat(path.c_str(), &found) != 0) {
-    return absl::ErrnoToStatus(errno, absl::StrCat("cannot look at ", path));
-  }
-  return FilePlace{found.st_dev, found.st_ino, found.st_nlink};
-}
-
 }  // namespace
 
 absl::string_view NetworkFileSystem(int64_t type) {
@@ -70,75 +59,24 @@ absl::StatusOr<std::unique_ptr<FolderLock>> FolderLock::Take(const std::string& 
   }
   const absl::Status local = CheckFileSystem(folder);
   if (!local.ok()) return local;
-  std::unique_ptr<FolderLock> lock(new FolderLock);
   // The folder itself: a file in it could be removed, and another one locked.
-  absl::Status locked = lock->Add(folder, O_RDONLY | O_DIRECTORY);
-  if (locked.ok()) locked = lock->Add(absl::StrCat(folder, "/lock"), O_RDWR);
-  // Only a server before version 3 of the schema leaves that file, and holds it as long as it runs.
-  if (!locked.ok() && !absl::IsNotFound(locked)) return locked;
-  return lock;
-}
-
-absl::Status FolderLock::Add(const std::string& path, int flags) {
-  const int descriptor = open(path.c_str(), flags | O_CLOEXEC);
-  if (descriptor < 0) return absl::ErrnoToStatus(errno, absl::StrCat("cannot open ", path));
-  descriptors_.push_back(descriptor);
+  const int descriptor = open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  if (descriptor < 0) return absl::ErrnoToStatus(errno, absl::StrCat("cannot open ", folder));
+  std::unique_ptr<FolderLock> lock(new FolderLock(descriptor));
   // A server that was killed while it began a worker's process is survived by that process for as
   // long as this takes to become the worker's program, and with it by the lock.
   constexpr int kTries = 10;
   constexpr absl::Duration kBetween = absl::Milliseconds(50);
   for (int tried = 0; tried < kTries; ++tried) {
     if (tried > 0) absl::SleepFor(kBetween);
-    if (flock(descriptor, LOCK_EX | LOCK_NB) == 0) return absl::OkStatus();
-    if (errno != EWOULDBLOCK) return absl::ErrnoToStatus(errno, absl::StrCat("cannot lock ", path));
-  }
-  return absl::FailedPreconditionError(absl::StrCat(path, " is in use by another server"));
-}
-
-FolderLock::~FolderLock() {
-  for (const int descriptor : descriptors_) close(descriptor);
-}
-
-absl::StatusOr<DatabaseFiles> DatabaseFiles::At(const std::string& path) {
-  DatabaseFiles files;
-  files.path_ = path;
-  for (const char* suffix : kSuffixes) {
-    auto place = LookAt(absl::StrCat(path, suffix));
-    if (!place.ok()) return place.status();
-    files.places_.push_back(*place);
-  }
-  return files;
-}
-
-absl::Status DatabaseFiles::Check() const {
-  for (size_t i = 0; i < places_.size(); ++i) {
-    const std::string file = absl::StrCat(path_, kSuffixes[i]);
-    const auto now = LookAt(file);
-    if (now.ok() && *now == places_[i]) continue;
-    if (!now.ok() && !absl::IsNotFound(now.status())) {
-      return absl::DataLossError(now.status().message());
+    if (flock(descriptor, LOCK_EX | LOCK_NB) == 0) return lock;
+    if (errno != EWOULDBLOCK) {
+      return absl::ErrnoToStatus(errno, absl::StrCat("cannot lock ", folder));
     }
-    const bool same =
-        now.ok() && now->device == places_[i].device && now->inode == places_[i].inode;
-    const absl::string_view what = !now.ok() ? "was removed"
-                                   : same    ? "got another name"
-                                             : "was replaced";
-    return absl::DataLossError(absl::StrCat(file, " ", what, " while the server had it open"));
   }
-  return absl::OkStatus();
+  return absl::FailedPreconditionError(absl::StrCat(folder, " is in use by another server"));
 }
 
-bool DatabaseFiles::InPlace() const {
-  const auto now = LookAt(path_);
-  return now.ok() && now->device == places_[0].device && now->inode == places_[0].inode;
-}
-
-void DatabaseFiles::RemoveLog() const {
-  for (size_t i = 1; i < places_.size(); ++i) {
-    const std::string file = absl::StrCat(path_, kSuffixes[i]);
-    const auto now = LookAt(file);
-    if (now.ok() && *now == places_[i]) unlink(file.c_str());
-  }
-}
+FolderLock::~FolderLock() { close(descriptor_); }
 
 }  // namespace ablate::storage

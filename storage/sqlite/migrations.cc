@@ -1,6 +1,7 @@
 #include "storage/sqlite/migrations.h"
 
-#include <string>
+#include <algorithm>
+#include <cstddef>
 
 #include "absl/strings/str_cat.h"
 
@@ -11,23 +12,31 @@ namespace {
 // RunState and AnalysisState. Times are microseconds since 1970, 0 where not yet. "change" is a
 // number from store.change: one order over everything that happens to runs, so that a row group or
 // checkpoint is later than a resume state exactly if its number is larger.
-constexpr char kVersion1[] = R"sql(
+constexpr char kTables[] = R"sql(
 CREATE TABLE store (
   generation TEXT NOT NULL,       -- identity of this file
-  change INTEGER NOT NULL         -- last change number given out
+  change INTEGER NOT NULL,        -- last change number given out
+  last_state_bytes INTEGER NOT NULL DEFAULT 0  -- of all last_states
 ) STRICT;
-INSERT INTO store VALUES (lower(hex(randomblob(8))), 0);
+INSERT INTO store VALUES (lower(hex(randomblob(8))), 0, 0);
 
+-- The same bytes may be private to several users and everybody's besides.
 CREATE TABLE datasets (
   id INTEGER PRIMARY KEY,
   name TEXT NOT NULL UNIQUE,
   display_name TEXT NOT NULL,
-  sha256 TEXT NOT NULL UNIQUE,
+  sha256 TEXT NOT NULL,
   bytes INTEGER NOT NULL,
   documents INTEGER NOT NULL,
   characters INTEGER NOT NULL,
-  create_time INTEGER NOT NULL
+  create_time INTEGER NOT NULL,
+  document_lengths TEXT NOT NULL DEFAULT '',   -- '' before they are counted
+  code_points INTEGER NOT NULL DEFAULT 0,      -- as one text; 0 before they are counted
+  line_ends INTEGER NOT NULL DEFAULT 0,
+  owner TEXT NOT NULL,
+  private_to TEXT NOT NULL        -- '' if it is everybody's; the same in other tables
 ) STRICT;
+CREATE UNIQUE INDEX datasets_sha256 ON datasets (sha256, private_to);
 CREATE INDEX datasets_display_name ON datasets (display_name);
 
 CREATE TABLE experiments (
@@ -35,7 +44,8 @@ CREATE TABLE experiments (
   name TEXT NOT NULL UNIQUE,      -- the title plus four random characters
   title TEXT NOT NULL,
   owner TEXT NOT NULL,
-  request_id TEXT UNIQUE,
+  private_to TEXT NOT NULL,
+  request_id TEXT UNIQUE,         -- with its owner's name
   request_hash BLOB NOT NULL,
   spec BLOB NOT NULL,
   priority INTEGER NOT NULL,
@@ -47,10 +57,14 @@ CREATE TABLE experiments (
   diverged INTEGER NOT NULL DEFAULT 0,
   failed INTEGER NOT NULL DEFAULT 0,
   cancelled INTEGER NOT NULL DEFAULT 0,
+  -- 0: its spec asks for no analyses; 1: none is asked for yet; 2: all are; 3: all have ended.
+  analyses INTEGER NOT NULL DEFAULT 0,
+  analyses_failure TEXT NOT NULL DEFAULT '',
   create_time INTEGER NOT NULL,
   end_time INTEGER NOT NULL DEFAULT 0
 ) STRICT;
 CREATE INDEX experiments_deleted ON experiments (id) WHERE deleted = 1;
+CREATE INDEX experiments_to_analyze ON experiments (id) WHERE analyses = 1;
 
 CREATE TABLE runs (
   id INTEGER PRIMARY KEY AUTOINCREMENT,
@@ -58,12 +72,17 @@ CREATE TABLE runs (
   fingerprint TEXT NOT NULL,
   generation INTEGER NOT NULL,
   trajectory TEXT NOT NULL,
+  growth TEXT NOT NULL,           -- one of runs that differ in steps alone; '' if it can't grow
   seed INTEGER NOT NULL,
   steps INTEGER NOT NULL,
   parameters INTEGER NOT NULL,
   device_kind TEXT NOT NULL,
   shape TEXT NOT NULL,
+  numerics INTEGER NOT NULL,      -- version in which the fingerprint was made
   dataset INTEGER,
+  private_to TEXT NOT NULL,
+  charged TEXT NOT NULL DEFAULT '',    -- owner of the first experiment that keeps it alive
+  expected_bytes INTEGER NOT NULL,     -- that it leaves for good
   state INTEGER NOT NULL,
   priority INTEGER NOT NULL,      -- the best of its live experiments
   place INTEGER NOT NULL,         -- in the queue: the change number at which it was submitted
@@ -72,18 +91,22 @@ CREATE TABLE runs (
   failures INTEGER NOT NULL DEFAULT 0,
   losses INTEGER NOT NULL DEFAULT 0,
   failure TEXT NOT NULL DEFAULT '',
-  trainer TEXT NOT NULL DEFAULT '',
+  trainer TEXT NOT NULL,
+  environment TEXT NOT NULL DEFAULT '',
   device TEXT NOT NULL DEFAULT '',
   build TEXT NOT NULL DEFAULT '',
   worker TEXT NOT NULL DEFAULT '',
   device_time INTEGER NOT NULL DEFAULT 0,
+  contended_time INTEGER NOT NULL DEFAULT 0,   -- of device_time, while others had the core
+  tokens INTEGER NOT NULL DEFAULT 0,           -- trained on in that time
   create_time INTEGER NOT NULL,
   start_time INTEGER NOT NULL DEFAULT 0,
   end_time INTEGER NOT NULL DEFAULT 0,
   change INTEGER NOT NULL,
   UNIQUE (fingerprint, generation)
 ) STRICT;
-CREATE INDEX runs_queue ON runs (device_kind, priority, place) WHERE state = 0;
+CREATE INDEX runs_queue ON runs (device_kind, charged, priority, place) WHERE state = 0;
+CREATE INDEX runs_charged ON runs (charged);
 CREATE INDEX runs_lease ON runs (lease) WHERE lease IS NOT NULL;
 CREATE INDEX runs_trajectory ON runs (trajectory);
 CREATE INDEX runs_dataset ON runs (dataset) WHERE dataset IS NOT NULL;
@@ -125,9 +148,9 @@ CREATE TABLE leases (
   build TEXT NOT NULL,
   trainer TEXT NOT NULL,
   acked INTEGER NOT NULL DEFAULT 0,    -- last event applied
-  touched INTEGER NOT NULL             -- when it was
+  settled INTEGER                      -- when its last run left it; kept for its answers
 ) STRICT;
-CREATE INDEX leases_worker ON leases (worker);
+CREATE INDEX leases_settled ON leases (settled) WHERE settled IS NOT NULL;
 
 CREATE TABLE resume_states (
   run INTEGER PRIMARY KEY,
@@ -135,10 +158,35 @@ CREATE TABLE resume_states (
   blob TEXT NOT NULL,
   bytes INTEGER NOT NULL,
   change INTEGER NOT NULL,             -- its place in the order of events
+  environment TEXT NOT NULL,           -- it is continued in the same one only
   device_time INTEGER NOT NULL,
+  contended_time INTEGER NOT NULL,
+  tokens INTEGER NOT NULL,
   summaries BLOB NOT NULL              -- as they were then
 ) STRICT;
 CREATE INDEX resume_states_blob ON resume_states (blob);
+
+-- Last states of runs that are DONE, kept for a while: longer runs begin from them.
+CREATE TABLE last_states (
+  id INTEGER PRIMARY KEY,              -- change number at the run's end: the oldest goes first
+  run INTEGER NOT NULL UNIQUE,
+  growth TEXT NOT NULL,                -- the run's
+  step INTEGER NOT NULL,
+  blob TEXT NOT NULL,
+  bytes INTEGER NOT NULL,
+  environment TEXT NOT NULL
+) STRICT;
+CREATE INDEX last_states_growth ON last_states (growth, step);
+CREATE INDEX last_states_blob ON last_states (blob);
+
+CREATE TABLE origins (
+  run INTEGER PRIMARY KEY,
+  origin INTEGER NOT NULL,             -- the shorter run that it begins from, which may be gone
+  name TEXT NOT NULL,                  -- of that
+  step INTEGER NOT NULL,               -- that it begins at
+  taken INTEGER NOT NULL DEFAULT 0     -- it has begun from there
+) STRICT;
+CREATE INDEX origins_origin ON origins (origin) WHERE taken = 0;
 
 CREATE TABLE artifacts (
   id INTEGER PRIMARY KEY,
@@ -183,92 +231,27 @@ CREATE TABLE step_times (
   steps INTEGER NOT NULL
 ) STRICT;
 
--- Work for the background: ended runs with row groups, runs whose rows are to go, blobs that lost a
--- name.
-CREATE TABLE uncompacted (run INTEGER PRIMARY KEY) STRICT;
-CREATE TABLE dead_runs (run INTEGER PRIMARY KEY) STRICT;
-CREATE TABLE loose_blobs (sha256 TEXT PRIMARY KEY) STRICT, WITHOUT ROWID;
-)sql";
+-- What users have had of the devices: those come first who have had the least.
+CREATE TABLE shares (
+  user TEXT PRIMARY KEY,
+  device_time REAL NOT NULL,           -- in microseconds; what is older counts less
+  time INTEGER NOT NULL                -- as of when
+) STRICT, WITHOUT ROWID;
 
-// What became known of a run's time: how much of it the core was shared, and for how many tokens.
-constexpr char kVersion2[] = R"sql(
-ALTER TABLE runs ADD COLUMN contended_time INTEGER NOT NULL DEFAULT 0;
-ALTER TABLE runs ADD COLUMN tokens INTEGER NOT NULL DEFAULT 0;
-ALTER TABLE resume_states ADD COLUMN contended_time INTEGER NOT NULL DEFAULT 0;
-ALTER TABLE resume_states ADD COLUMN tokens INTEGER NOT NULL DEFAULT 0;
-)sql";
-
-// Which blobs that lost a name are not worth keeping for a while: superseded resume states. In what
-// environment numbers are made, so that a state is continued in the same one, and in which version
-// of the numerics a fingerprint was made: runs of earlier files in version 2. A lease that no run
-// is left under stays for its answers only: nothing but its age is ever looked for among those.
-// How long the documents of data sets are; '' before anyone has counted.
-constexpr char kVersion3[] = R"sql(
-ALTER TABLE loose_blobs ADD COLUMN superseded INTEGER NOT NULL DEFAULT 0;
-ALTER TABLE runs ADD COLUMN environment TEXT NOT NULL DEFAULT '';
-ALTER TABLE runs ADD COLUMN numerics INTEGER NOT NULL DEFAULT 2;
-ALTER TABLE resume_states ADD COLUMN environment TEXT NOT NULL DEFAULT '';
-ALTER TABLE leases ADD COLUMN settled INTEGER;  -- when its last run left it
-UPDATE leases SET settled = touched WHERE NOT EXISTS (SELECT 1 FROM runs WHERE lease = leases.id);
-ALTER TABLE leases DROP COLUMN touched;
-DROP INDEX leases_worker;
-CREATE INDEX leases_settled ON leases (settled) WHERE settled IS NOT NULL;
-ALTER TABLE datasets ADD COLUMN document_lengths TEXT NOT NULL DEFAULT '';
-)sql";
-
-// Nothing but what is written from now on: points and summaries are sealed in their place
-// (bytes.h). Programs that can't read them have to refuse the file.
-constexpr char kVersion4[] = "";
-
-// What a data set has as one text; 0 code points before anyone has counted.
-constexpr char kVersion5[] = R"sql(
-ALTER TABLE datasets ADD COLUMN code_points INTEGER NOT NULL DEFAULT 0;
-ALTER TABLE datasets ADD COLUMN line_ends INTEGER NOT NULL DEFAULT 0;
-)sql";
-
-// Runs that differ in their steps alone have one growth; '' of a run that can't grow, and in
-// earlier files. The last state of one that is done is kept for a while, and a longer one begins
-// from it.
-constexpr char kVersion6[] = R"sql(
-ALTER TABLE runs ADD COLUMN growth TEXT NOT NULL DEFAULT '';
-ALTER TABLE store ADD COLUMN last_state_bytes INTEGER NOT NULL DEFAULT 0;  -- of all together
-CREATE TABLE last_states (
-  id INTEGER PRIMARY KEY,              -- change number at the run's end: the oldest goes first
-  run INTEGER NOT NULL UNIQUE,
-  growth TEXT NOT NULL,                -- the run's
-  step INTEGER NOT NULL,
-  blob TEXT NOT NULL,
-  bytes INTEGER NOT NULL,
-  environment TEXT NOT NULL
-) STRICT;
-CREATE INDEX last_states_growth ON last_states (growth, step);
-CREATE INDEX last_states_blob ON last_states (blob);
-
-CREATE TABLE origins (
-  run INTEGER PRIMARY KEY,
-  origin INTEGER NOT NULL,             -- the shorter run that it begins from, which may be gone
-  name TEXT NOT NULL,                  -- of that
-  step INTEGER NOT NULL,               -- that it begins at
-  taken INTEGER NOT NULL DEFAULT 0     -- it has begun from there
-) STRICT;
-CREATE INDEX origins_origin ON origins (origin) WHERE taken = 0;
-)sql";
-
-// From here on a run has its trainer when it is created. Before there was one.
-constexpr char kVersion7[] = R"sql(
-UPDATE runs SET trainer = 'torch' WHERE trainer = '';
-)sql";
-
-// What is computed of runs at their checkpoints.
-constexpr char kVersion8[] = R"sql(
+-- What is computed of runs at their checkpoints.
 CREATE TABLE analyses (
   id INTEGER PRIMARY KEY,
   name TEXT NOT NULL UNIQUE,           -- the fingerprint of all that is asked
   signature TEXT NOT NULL,             -- that of all but the subjects
   request BLOB NOT NULL,
+  owner TEXT NOT NULL,
+  private_to TEXT NOT NULL,
+  by_hand INTEGER NOT NULL DEFAULT 0,  -- goes on when an experiment that asks is cancelled
   state INTEGER NOT NULL DEFAULT 0,
   progress REAL NOT NULL DEFAULT 0,
   device_time INTEGER NOT NULL DEFAULT 0,
+  time_group TEXT NOT NULL,
+  guessed_time REAL NOT NULL,          -- in microseconds
   state_blob TEXT,                     -- to go on from; of one that has not ended
   state_bytes INTEGER NOT NULL DEFAULT 0,
   artifact TEXT,                       -- blob of its arrays
@@ -300,14 +283,8 @@ CREATE TABLE analysis_labels (
   signature TEXT NOT NULL,
   PRIMARY KEY (experiment, label)
 ) STRICT, WITHOUT ROWID;
-)sql";
 
-// What an experiment's file asks to have computed.
-constexpr char kVersion9[] = R"sql(
--- 0: it asks for nothing; 1: nothing is asked for yet; 2: all is; 3: all has ended.
-ALTER TABLE experiments ADD COLUMN analyses INTEGER NOT NULL DEFAULT 0;
-ALTER TABLE experiments ADD COLUMN analyses_failure TEXT NOT NULL DEFAULT '';
-CREATE INDEX experiments_to_analyze ON experiments (id) WHERE analyses = 1;
+-- What an experiment's file asks to have computed.
 CREATE TABLE experiment_analyses (
   experiment INTEGER NOT NULL,
   label TEXT NOT NULL,
@@ -315,74 +292,8 @@ CREATE TABLE experiment_analyses (
   PRIMARY KEY (experiment, label, analysis)
 ) STRICT, WITHOUT ROWID;
 CREATE INDEX experiment_analyses_analysis ON experiment_analyses (analysis);
-)sql";
 
-// An analysis that somebody waits for goes on when an experiment that asks for it, too, is
-// cancelled.
-constexpr char kVersion10[] = R"sql(
-ALTER TABLE analyses ADD COLUMN by_hand INTEGER NOT NULL DEFAULT 0;
-UPDATE analyses SET by_hand = 1 WHERE id NOT IN (SELECT analysis FROM experiment_analyses);
-)sql";
-
-// Whose data sets and analyses are, as experiments have had from the first version on. What is
-// there already is nobody's: only admins may change it.
-constexpr char kVersion11[] = R"sql(
-ALTER TABLE datasets ADD COLUMN owner TEXT NOT NULL DEFAULT '';
-ALTER TABLE analyses ADD COLUMN owner TEXT NOT NULL DEFAULT '';
-)sql";
-
-// To whom things are private; '' of what is everybody's, as all was before. The bytes of a data set
-// may be private to some and everybody's beside that. Request ids are their owners'.
-constexpr char kVersion12[] = R"sql(
-ALTER TABLE experiments ADD COLUMN private_to TEXT NOT NULL DEFAULT '';
-ALTER TABLE runs ADD COLUMN private_to TEXT NOT NULL DEFAULT '';
-ALTER TABLE analyses ADD COLUMN private_to TEXT NOT NULL DEFAULT '';
-UPDATE experiments SET request_id = owner || '/' || request_id WHERE request_id IS NOT NULL;
-CREATE TABLE new_datasets (
-  id INTEGER PRIMARY KEY,
-  name TEXT NOT NULL UNIQUE,
-  display_name TEXT NOT NULL,
-  sha256 TEXT NOT NULL,
-  bytes INTEGER NOT NULL,
-  documents INTEGER NOT NULL,
-  characters INTEGER NOT NULL,
-  create_time INTEGER NOT NULL,
-  document_lengths TEXT NOT NULL DEFAULT '',
-  code_points INTEGER NOT NULL DEFAULT 0,
-  line_ends INTEGER NOT NULL DEFAULT 0,
-  owner TEXT NOT NULL DEFAULT '',
-  private_to TEXT NOT NULL DEFAULT ''
-) STRICT;
-INSERT INTO new_datasets SELECT id, name, display_name, sha256, bytes, documents, characters,
-  create_time, document_lengths, code_points, line_ends, owner, '' FROM datasets;
-DROP TABLE datasets;
-ALTER TABLE new_datasets RENAME TO datasets;
-CREATE UNIQUE INDEX datasets_sha256 ON datasets (sha256, private_to);
-CREATE INDEX datasets_display_name ON datasets (display_name);
-)sql";
-
-// Who is charged for a run: of the experiments that keep it alive the first one's owner. What users
-// have had of the devices, so that those come first who have had the least.
-constexpr char kVersion13[] = R"sql(
-ALTER TABLE runs ADD COLUMN charged TEXT NOT NULL DEFAULT '';
-ALTER TABLE runs ADD COLUMN expected_bytes INTEGER NOT NULL DEFAULT 0;  -- that it leaves for good
-UPDATE runs SET charged = coalesce((SELECT owner FROM experiments JOIN cells
-  ON cells.experiment = experiments.id WHERE cells.run = runs.id AND deleted = 0
-  ORDER BY experiments.state != 0, experiments.id LIMIT 1), '');
-DROP INDEX runs_queue;
-CREATE INDEX runs_queue ON runs (device_kind, charged, priority, place) WHERE state = 0;
-CREATE INDEX runs_charged ON runs (charged);
-CREATE TABLE shares (
-  user TEXT PRIMARY KEY,
-  device_time REAL NOT NULL,           -- in microseconds; what is older counts less
-  time INTEGER NOT NULL                -- as of when
-) STRICT, WITHOUT ROWID;
-)sql";
-
-// Adds times of analyses, by which later ones are estimated.
-constexpr char kVersion14[] = R"sql(
-ALTER TABLE analyses ADD COLUMN time_group TEXT NOT NULL DEFAULT '';
-ALTER TABLE analyses ADD COLUMN guessed_time REAL NOT NULL DEFAULT 0;  -- in microseconds
+-- Times of analyses, by which later ones are estimated.
 CREATE TABLE analysis_times (
   time_group TEXT PRIMARY KEY,
   analyses INTEGER NOT NULL,
@@ -390,11 +301,21 @@ CREATE TABLE analysis_times (
   guessed_time REAL NOT NULL,          -- likewise
   largest REAL NOT NULL                -- guess
 ) STRICT, WITHOUT ROWID;
+
+-- Work for the background: ended runs with row groups, runs whose rows are to go, blobs that lost a
+-- name. Superseded resume states are not worth keeping for a while.
+CREATE TABLE uncompacted (run INTEGER PRIMARY KEY) STRICT;
+CREATE TABLE dead_runs (run INTEGER PRIMARY KEY) STRICT;
+CREATE TABLE loose_blobs (
+  sha256 TEXT PRIMARY KEY,
+  superseded INTEGER NOT NULL DEFAULT 0
+) STRICT, WITHOUT ROWID;
 )sql";
 
-constexpr const char* kMigrations[] = {kVersion1,  kVersion2,  kVersion3,  kVersion4, kVersion5,
-                                       kVersion6,  kVersion7,  kVersion8,  kVersion9, kVersion10,
-                                       kVersion11, kVersion12, kVersion13, kVersion14};
+constexpr const char* kSteps[] = {kTables};
+
+// Versions 1 to 14 were never released.
+constexpr Schema kStoreSchema = {0x61626c61 /* "abla" */, 15, kSteps};
 
 int64_t ReadNumber(Connection& db, const char* sql) {
   Statement read(db, sql);
@@ -411,33 +332,38 @@ absl::Status CheckOwner(Connection& db, int64_t application) {
 
 }  // namespace
 
-absl::Span<const char* const> Migrations() { return kMigrations; }
+const Schema& StoreSchema() { return kStoreSchema; }
 
-absl::Status CheckSchema(Connection& db, absl::Span<const char* const> migrations,
-                         int64_t application) {
-  const absl::Status owner = CheckOwner(db, application);
+absl::Status CheckSchema(Connection& db, const Schema& schema) {
+  const absl::Status owner = CheckOwner(db, schema.application);
   if (!owner.ok()) return owner;
   const int64_t version = ReadNumber(db, "PRAGMA user_version");
-  const int64_t newest = static_cast<int64_t>(migrations.size());
-  if (version <= newest) return db.error();
-  return absl::FailedPreconditionError(absl::StrCat("the database has schema version ", version,
-                                                    "; this program knows versions ", "up to ",
-                                                    newest, ": use a newer ablate"));
+  if (version > schema.newest()) {
+    return absl::FailedPreconditionError(
+        absl::StrCat("the database has schema version ", version, "; expected at most ",
+                     schema.newest(), ". Use a newer ablate."));
+  }
+  if (version > 0 && version < schema.first) {
+    return absl::FailedPreconditionError(absl::StrCat(
+        "the database has schema version ", version, ", from before the first release; expected ",
+        "at least ", schema.first, ". Export what you need with the ablate that wrote it, then ",
+        "start with another folder."));
+  }
+  return db.error();
 }
 
 bool IsEmpty(Connection& db) { return ReadNumber(db, "PRAGMA user_version") == 0; }
 
-absl::Status Migrate(Connection& db, absl::Span<const char* const> migrations,
-                     int64_t application) {
-  const absl::Status accepted = CheckSchema(db, migrations, application);
+absl::Status Migrate(Connection& db, const Schema& schema) {
+  const absl::Status accepted = CheckSchema(db, schema);
   if (!accepted.ok()) return accepted;
-  const int64_t newest = static_cast<int64_t>(migrations.size());
-  for (int64_t next = ReadNumber(db, "PRAGMA user_version"); next < newest; ++next) {
+  const int64_t version = ReadNumber(db, "PRAGMA user_version");
+  for (int64_t next = std::max(version + 1, schema.first); next <= schema.newest(); ++next) {
     db.Execute("BEGIN IMMEDIATE");
-    db.Execute(migrations[static_cast<size_t>(next)]);
-    db.Execute(
-        absl::StrCat("PRAGMA user_version = ", next + 1, "; PRAGMA application_id = ", application)
-            .c_str());
+    db.Execute(schema.steps[static_cast<size_t>(next - schema.first)]);
+    db.Execute(absl::StrCat("PRAGMA user_version = ", next,
+                            "; PRAGMA application_id = ", schema.application)
+                   .c_str());
     db.Execute("COMMIT");
     if (db.error().ok()) continue;
     const absl::Status error = db.error();

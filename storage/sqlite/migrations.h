@@ -1,4 +1,4 @@
-// The schema, version by version.
+// The schema of a database file and its versions.
 #ifndef ABLATE_STORAGE_SQLITE_MIGRATIONS_H_
 #define ABLATE_STORAGE_SQLITE_MIGRATIONS_H_
 
@@ -10,24 +10,28 @@
 
 namespace ablate::storage {
 
-// Entry k takes a file from version k to k + 1. Entries are never changed once released.
-absl::Span<const char* const> Migrations();
+// The versions of one kind of database file.
+struct Schema {
+  int64_t application;  // SQLite's application id, which tells kinds of files apart
+  int64_t first;        // version that the first step makes of an empty file; older ones are refused
+  // Each later one takes a file to the next version. Never changed once released.
+  absl::Span<const char* const> steps;
 
-// SQLite's application ids, which tell our files from those of other programs and from each other.
-inline constexpr int64_t kStoreFile = 0x61626c61;   // "abla": ablate.db
-inline constexpr int64_t kAccessFile = 0x61626c75;  // "ablu": access.db
+  constexpr int64_t newest() const { return first + static_cast<int64_t>(steps.size()) - 1; }
+};
 
-// FAILED_PRECONDITION if the file is newer or is another kind than `application`. Only reads.
-absl::Status CheckSchema(Connection& db, absl::Span<const char* const> migrations,
-                         int64_t application = kStoreFile);
+// Of ablate.db.
+const Schema& StoreSchema();
+
+// FAILED_PRECONDITION if the file is newer, too old or of another kind. Only reads.
+absl::Status CheckSchema(Connection& db, const Schema& schema);
 
 // Whether a database that CheckSchema accepted has no schema yet.
 bool IsEmpty(Connection& db);
 
 // Brings a file to the newest version, each step in a transaction of its own, once CheckSchema
 // has accepted it.
-absl::Status Migrate(Connection& db, absl::Span<const char* const> migrations,
-                     int64_t application = kStoreFile);
+absl::Status Migrate(Connection& db, const Schema& schema);
 
 }  // namespace ablate::storage
 

@@ -1,16 +1,12 @@
 #include "storage/store.h"
 
-#include <algorithm>
 #include <cstdio>
 #include <cstdlib>
 #include <filesystem>
-#include <optional>
 #include <system_error>
 #include <utility>
 
-#include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
-#include "absl/strings/strip.h"
 #include "absl/time/clock.h"
 #include "absl/time/time.h"
 #include "base/file.h"
@@ -57,60 +53,6 @@ absl::Status CheckNoBlobs(const std::string& folder) {
                    " away to begin anew"));
 }
 
-// How far a database has come; nothing if the file is none that can be read.
-struct Position {
-  std::string generation;
-  uint64_t change = 0;
-};
-std::optional<Position> PositionOf(Connection& db) {
-  Statement store(db, "SELECT generation, change FROM store");
-  if (!store.Row()) {
-    db.ClearError();
-    return std::nullopt;
-  }
-  return Position{store.Text(0), store.As<uint64_t>(1)};
-}
-
-// The copies that servers saved of what the database at `path` held when its files were lost.
-absl::StatusOr<std::vector<std::string>> SavedCopies(const std::string& path) {
-  const std::filesystem::path database(path);
-  const std::string prefix = absl::StrCat(database.filename().string(), kSavedInfix);
-  std::vector<std::string> copies;
-  std::error_code error;
-  for (std::filesystem::directory_iterator at(database.parent_path(), error), end;
-       !error && at != end; at.increment(error)) {
-    const std::string name = at->path().filename().string();
-    absl::string_view time = name;
-    if (!absl::ConsumePrefix(&time, prefix) || time.empty()) continue;
-    // Not what SQLite leaves beside one that somebody looked into.
-    if (!std::all_of(time.begin(), time.end(), absl::ascii_isdigit)) continue;
-    copies.push_back(at->path().string());
-  }
-  if (error) return absl::InternalError(absl::StrCat("cannot list ", path, ": ", error.message()));
-  return copies;
-}
-
-// FAILED_PRECONDITION if a saved copy of the database knows more than the database does; `db` is
-// null if there is none.
-absl::Status CheckNothingSaved(const std::string& path, Connection* db) {
-  const auto copies = SavedCopies(path);
-  if (!copies.ok()) return copies.status();
-  for (const std::string& copy : *copies) {
-    if (db != nullptr) {
-      const auto saved = Connection::OpenFile(copy, Connection::Access::kReadOnly);
-      const auto there = saved.ok() ? PositionOf(**saved) : std::nullopt;
-      const auto here = PositionOf(*db);
-      const bool newer = there.has_value() && here.has_value() &&
-                         there->generation == here->generation && there->change > here->change;
-      if (!newer) continue;
-    }
-    return absl::FailedPreconditionError(absl::StrCat(
-        copy, " holds what a server saved when it lost the files of ", path,
-        ", and more than there is now: put it in that place, or move it out of the folder"));
-  }
-  return absl::OkStatus();
-}
-
 // Opens the database, or creates it where there is nothing that it ought to know.
 absl::StatusOr<std::unique_ptr<Connection>> OpenDatabase(const std::string& folder,
                                                          const std::string& path) {
@@ -118,17 +60,14 @@ absl::StatusOr<std::unique_ptr<Connection>> OpenDatabase(const std::string& fold
   std::error_code error;
   const auto size = std::filesystem::file_size(path, error);
   if (error || size == 0) {
-    absl::Status fresh = CheckNothingSaved(path, nullptr);
-    if (fresh.ok()) fresh = CheckNoBlobs(folder);
-    if (!fresh.ok()) return fresh;
+    if (absl::Status fresh = CheckNoBlobs(folder); !fresh.ok()) return fresh;
   }
   auto db = Connection::OpenFile(path, Connection::Access::kReadWrite);
   if (!db.ok()) return db.status();
   // Before the log, which rewrites the file's header.
-  absl::Status status = CheckSchema(**db, Migrations());
+  absl::Status status = CheckSchema(**db, StoreSchema());
   if (status.ok() && IsEmpty(**db)) status = CheckNoBlobs(folder);
   if (status.ok()) status = (*db)->UseLog();
-  if (status.ok()) status = CheckNothingSaved(path, db->get());
   if (!status.ok()) return status;
   return db;
 }
@@ -170,7 +109,7 @@ absl::Status OpenFiles(const StoreOptions& options, OpenedFiles* files) {
   if (!db.ok()) return db.status();
   files->db = *std::move(db);
   files->path = path;
-  if (absl::Status status = Migrate(*files->db, Migrations()); !status.ok()) return status;
+  if (absl::Status status = Migrate(*files->db, StoreSchema()); !status.ok()) return status;
   auto blobs = Blobs::Open(absl::StrCat(options.folder, "/blobs"),
                            {options.now, options.log, files->room.get()});
   if (!blobs.ok()) return blobs.status();
@@ -199,7 +138,7 @@ absl::Status OpenMemory(const StoreOptions& options, OpenedFiles* files) {
   auto db = Connection::OpenMemory(options.image);
   if (!db.ok()) return db.status();
   files->db = *std::move(db);
-  return Migrate(*files->db, Migrations());
+  return Migrate(*files->db, StoreSchema());
 }
 
 }  // namespace

@@ -1,10 +1,6 @@
 #include "storage/sqlite/writer.h"
 
-#include <unistd.h>
-
 #include <algorithm>
-#include <cstdio>
-#include <filesystem>
 #include <iterator>
 #include <optional>
 
@@ -28,7 +24,6 @@ Writer::Writer(std::unique_ptr<Connection> db, WriterOptions options)
     Statement read(*db_, "SELECT change FROM store");
     if (read.Row()) stored_change_ = read.As<uint64_t>(0);
     change_number_ = stored_change_;
-    if (!in_memory()) files_ = DatabaseFiles::At(options_.path);
   }
   if (!in_memory()) thread_ = std::thread([this] { Loop(); });
 }
@@ -215,36 +210,17 @@ absl::Status Writer::RunRequests(Group* group, Transaction* transaction) {
     Statement(*db_, "UPDATE store SET change = ?1", transaction->change).Run();
   }
   Statement(*db_, "COMMIT").Run();
-  // After the commit: what is acknowledged is in files that were in their place after the sync.
-  return db_->error().ok() ? CheckFiles() : db_->error();
+  // After the commit: what is acknowledged is in a file that was in its place after the sync.
+  return db_->error().ok() ? CheckPlace() : db_->error();
 }
 
-absl::Status Writer::CheckFiles() {
-  if (in_memory()) return absl::OkStatus();
-  if (!files_.ok()) return absl::DataLossError(files_.status().message());
-  const absl::Status status = files_->Check();
-  if (status.ok()) return status;
-  return absl::DataLossError(absl::StrCat(status.message(), SaveCopy()));
-}
-
-// All of it can still be read here and, once this process has ended, nowhere else.
-std::string Writer::SaveCopy() {
-  const std::string path = absl::StrCat(options_.path, kSavedInfix, options_.now());
-  // Only a whole copy has that name: it may be put in the database's place.
-  const std::string draft = absl::StrCat(options_.path, ".saving");
-  unlink(draft.c_str());
-  Statement(*db_, "VACUUM INTO ?1", draft).Run();
-  absl::Status saved = db_->error();
-  db_->ClearError();
-  if (saved.ok()) saved = SyncFile(draft);
-  if (saved.ok() && rename(draft.c_str(), path.c_str()) != 0) saved = FileError("rename", draft);
-  if (saved.ok()) saved = SyncFolder(std::filesystem::path(path).parent_path().string());
-  if (!saved.ok()) {
-    unlink(draft.c_str());
-    return absl::StrCat("; no copy could be made: ", saved.message());
-  }
-  if (!files_->InPlace()) files_->RemoveLog();
-  return absl::StrCat("; what it held is in ", path);
+// SQLite would write on into a file that was removed or replaced.
+absl::Status Writer::CheckPlace() {
+  if (in_memory() || !db_->Moved()) return absl::OkStatus();
+  // So that the log is applied to this file and not to another one that is now in its place.
+  db_->Checkpoint(/*truncate=*/true).IgnoreError();
+  return absl::DataLossError(absl::StrCat(
+      options_.path, " was moved, removed or replaced while the server had it open"));
 }
 
 // A request that fails is undone here, unless it is alone in its transaction or the error takes

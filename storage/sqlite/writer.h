@@ -15,12 +15,10 @@
 
 #include "absl/base/thread_annotations.h"
 #include "absl/status/status.h"
-#include "absl/status/statusor.h"
-#include "base/mutex.h"
 #include "storage/disk_room.h"
 #include "storage/records.h"
 #include "storage/sqlite/connection.h"
-#include "storage/sqlite/folder.h"
+#include "sync/mutex.h"
 
 namespace ablate::storage {
 
@@ -37,11 +35,8 @@ struct Transaction {
   uint64_t NextChange() { return ++change; }
 };
 
-// Between the database's name and the time, in the name of a copy of what lost its place.
-inline constexpr char kSavedInfix[] = ".saved-";
-
 struct WriterOptions {
-  // Of the database, to notice that it was removed or replaced. Empty in memory, where requests run
+  // Of the database, for messages. Empty in memory, where requests run
   // on the caller's thread, one a transaction.
   std::string path;
   DiskRoom* room = nullptr;  // null in memory
@@ -109,8 +104,7 @@ class Writer {
   absl::Status RoomToStore();
   absl::Status RunRequests(Group* group, Transaction* transaction)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(db_mutex_);
-  absl::Status CheckFiles() ABSL_EXCLUSIVE_LOCKS_REQUIRED(db_mutex_);
-  std::string SaveCopy() ABSL_EXCLUSIVE_LOCKS_REQUIRED(db_mutex_);
+  absl::Status CheckPlace() ABSL_EXCLUSIVE_LOCKS_REQUIRED(db_mutex_);
   absl::Status RunOne(const Work& work, bool alone, Transaction* transaction)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(db_mutex_);
   void KeepLogShort() ABSL_EXCLUSIVE_LOCKS_REQUIRED(db_mutex_);
@@ -124,7 +118,6 @@ class Writer {
   const std::unique_ptr<Connection> db_ ABSL_PT_GUARDED_BY(db_mutex_);
   uint64_t stored_change_ ABSL_GUARDED_BY(db_mutex_) = 0;
   absl::Status dead_ ABSL_GUARDED_BY(db_mutex_);
-  absl::StatusOr<DatabaseFiles> files_ ABSL_GUARDED_BY(db_mutex_);
 
   Mutex mutex_;
   CondVar wake_;

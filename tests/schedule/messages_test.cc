@@ -52,7 +52,6 @@ TEST(MessagesTest, RefusesMalformedHellosByField) {
       {[](auto* h) { h->clear_incarnation(); }, "hello.incarnation is 0 bytes"},
       {[](auto* h) { h->set_device(std::string(1025, 'x')); }, "hello.device is 1025 bytes"},
       {[](auto* h) { h->set_build(std::string(1025, 'x')); }, "hello.build is 1025 bytes"},
-      {[](auto* h) { h->set_trainer(std::string(1025, 'x')); }, "hello.trainer is 1025 bytes"},
       {[](auto* h) { h->add_trainers(); }, "hello.trainers.name is 0 bytes; allowed: 1 to 128"},
       {[](auto* h) {
          h->add_trainers()->set_name("torch");

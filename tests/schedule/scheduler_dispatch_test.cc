@@ -130,7 +130,7 @@ TEST_F(SchedulerDispatchTest, GrantsOnlyToWorkersThatComputeWhatFingerprintsProm
   hello.mutable_hello()->set_numerics_version(engine::kNumericsVersion + 1);
   EXPECT_THAT(Attach(hello).grants(), IsEmpty());
   hello = Hello("other", "p#1");
-  hello.mutable_hello()->set_trainer("another");
+  hello.mutable_hello()->mutable_trainers(0)->set_name("another");
   EXPECT_THAT(Attach(hello).grants(), IsEmpty());
   EXPECT_THAT(Attach("new", "n#1").grants(), SizeIs(1));
 }
@@ -147,9 +147,7 @@ TEST_F(SchedulerDispatchTest, GrantsNothingToWorkersThatKnowLessThanSpecsSay) {
 
 // A worker that has both.
 wire::FromWorker Trains(wire::FromWorker hello, const std::string& native_environment) {
-  wire::TrainerInfo* torch = hello.mutable_hello()->add_trainers();
-  torch->set_name("torch");
-  torch->set_environment("torch 1");
+  hello.mutable_hello()->mutable_trainers(0)->set_environment("torch 1");
   wire::TrainerInfo* native = hello.mutable_hello()->add_trainers();
   native->set_name("native");
   native->set_environment(native_environment);
@@ -159,7 +157,7 @@ wire::FromWorker Trains(wire::FromWorker hello, const std::string& native_enviro
 TEST_F(SchedulerDispatchTest, GrantsARunOnlyToAWorkerThatHasItsTrainer) {
   Queue("n", 2, 10, 0, "native");
   Queue("t", 2);
-  const Peer old = Attach("old", "o#1");  // says nothing of its trainers
+  const Peer old = Attach("old", "o#1");  // has torch alone
   ASSERT_THAT(old.grants(), SizeIs(2)) << "runs of torch do not wait for those before them";
   EXPECT_EQ(old.grants()[0].runs(0).run(), "t-0");
   EXPECT_EQ(Run("n-0").state, RunState::kQueued);
@@ -202,7 +200,7 @@ TEST_F(SchedulerDispatchTest, GoesOnInTheEnvironmentOfTheRunsTrainer) {
 TEST_F(SchedulerDispatchTest, BeginsARunAnewOnAWorkerOfAnotherEnvironment) {
   const auto in = [](const std::string& environment, const std::string& incarnation) {
     wire::FromWorker hello = Hello("w", incarnation);
-    hello.mutable_hello()->set_environment(environment);
+    hello.mutable_hello()->mutable_trainers(0)->set_environment(environment);
     return hello;
   };
   Queue("a", 1);

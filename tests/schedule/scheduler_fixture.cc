@@ -184,7 +184,7 @@ wire::FromWorker SchedulerTest::Hello(const std::string& name, const std::string
   hello.set_device_kind("cpu");
   hello.set_lanes(lanes);
   hello.set_build("test");
-  hello.set_trainer("torch");
+  hello.add_trainers()->set_name("torch");
   hello.set_numerics_version(engine::kNumericsVersion);
   hello.set_config_version(engine::kConfigVersion);
   return message;

@@ -93,7 +93,7 @@ class SchedulerThreadTest : public ::testing::Test {
     message.mutable_hello()->set_incarnation(name + "#1");
     message.mutable_hello()->set_device_kind("cpu");
     message.mutable_hello()->set_lanes(1);
-    message.mutable_hello()->set_trainer("torch");
+    message.mutable_hello()->add_trainers()->set_name("torch");
     message.mutable_hello()->set_numerics_version(engine::kNumericsVersion);
     message.mutable_hello()->set_config_version(engine::kConfigVersion);
     return message;

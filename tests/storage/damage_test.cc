@@ -94,21 +94,6 @@ TEST(DamageTest, IsWhateverIsInAnotherPlace) {
   EXPECT_EQ(CodeOf(FindKey("b", summaries, "x")), absl::StatusCode::kDataLoss);
 }
 
-// Written by programs that had no checksums.
-TEST(DamageTest, IsNotLookedForInTheFirstVersion) {
-  const std::string points("\x01\x01\x01\x07\x01\x01\x01\x03\x00\x08", 10);
-  const std::string half("\0\0\0\0\0\0\xe0\x3f", 8);  // .5
-  const auto decoded = Value(DecodePoints("any", points + half));
-  ASSERT_THAT(decoded, SizeIs(1));
-  EXPECT_EQ(decoded[0].key, 3u);
-  EXPECT_THAT(decoded[0].steps, ElementsAre(7u));
-  EXPECT_THAT(decoded[0].values, ElementsAre(.5));
-  const auto summaries =
-      Value(DecodeSummaries("any", std::string("\x01\x01x", 3) + std::string(64, '\0')));
-  ASSERT_THAT(summaries, SizeIs(1));
-  EXPECT_EQ(summaries[0].summary.key, "x");
-}
-
 class DamagedStoreTest : public FileTest {
  protected:
   // Two runs with two keys each, done or not, and closed.

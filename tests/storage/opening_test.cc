@@ -1,6 +1,4 @@
 // Files and folders that are made, migrated, or left alone.
-#include <fcntl.h>
-#include <sys/file.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -8,6 +6,7 @@
 #include <fstream>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "base/sha256.h"
@@ -20,8 +19,6 @@ namespace ablate::storage {
 namespace {
 
 using ::testing::HasSubstr;
-using ::testing::IsEmpty;
-using ::testing::SizeIs;
 
 class OpeningTest : public FileTest {
  protected:
@@ -33,15 +30,6 @@ class OpeningTest : public FileTest {
     return Value(Connection::OpenFile(Database(), Connection::Access::kReadWrite));
   }
 };
-
-// Statements that add run "a", with more columns than every version has.
-std::string InsertRun(const std::string& columns, const std::string& values) {
-  return absl::StrCat(
-      "INSERT INTO runs (name, fingerprint, generation, trajectory, seed, steps, parameters, "
-      "device_kind, shape, priority, place, create_time, change, ",
-      columns, ") VALUES ('a', 'a', 1, 't', 0, 9, 5, 'cpu', 's', 1, 1, 1, 1, ", values,
-      "); INSERT INTO run_specs SELECT id, x'' FROM runs");
-}
 
 TEST_F(OpeningTest, MakesAPrivateFolder) {
   auto store = Value(Store::Open(Options()));
@@ -85,18 +73,6 @@ TEST_F(OpeningTest, RefusesASecondServerWhateverIsRemovedFromTheFolder) {
   const auto second = Store::Open(Options());
   EXPECT_EQ(CodeOf(second), absl::StatusCode::kFailedPrecondition);
   EXPECT_FALSE(std::filesystem::exists(Options().folder + "/lock"));
-}
-
-TEST_F(OpeningTest, RefusesAFolderThatAnOlderServerHolds) {
-  Value(Store::Open(Options())).reset();
-  const std::string lock = Options().folder + "/lock";  // what such a server holds
-  const int older = open(lock.c_str(), O_RDWR | O_CREAT, 0600);
-  ASSERT_EQ(flock(older, LOCK_EX), 0);
-  const auto newer = Store::Open(Options());
-  EXPECT_EQ(CodeOf(newer), absl::StatusCode::kFailedPrecondition);
-  EXPECT_THAT(newer.status().message(), HasSubstr("in use by another server"));
-  close(older);
-  EXPECT_TRUE(Store::Open(Options()).ok());
 }
 
 // It would name none of them, and all would be swept.
@@ -160,99 +136,19 @@ TEST_F(OpeningTest, RefusesANewerFileAndLeavesItAlone) {
   EXPECT_EQ(version.Int(0), 99);
 }
 
-TEST_F(OpeningTest, TakesOverAFileOfTheFirstVersion) {
-  MakeDatabase(1, InsertRun("state, device_time", "2, 2000"));
-  const auto store = Value(Store::Open(Options()));
-  const RunRecord run = Value(store->GetRun("a"));
-  EXPECT_EQ(run.spent.device_time, 2000);
-  EXPECT_EQ(run.spent.contended_time, 0);
-  EXPECT_EQ(run.spent.tokens, 0u);
-}
-
-TEST_F(OpeningTest, KeepsTheQueueOfAnOlderFileForItsNumericsVersion) {
-  MakeDatabase(2, InsertRun("state", "0"));
-  const auto store = Value(Store::Open(Options()));
-  EXPECT_EQ(Value(store->GetRun("a")).environment, "");
-  Lease(store.get(), "l", {"a"}, {"w", "i", "d", "b", "torch", "e", 3});
-  EXPECT_EQ(Value(store->GetRun("a")).state, RunState::kFailed);
-}
-
-TEST_F(OpeningTest, SettlesTheLeasesOfAFileOfTheSecondVersion) {
-  const Micros day = Micros{24} * 3600 * 1000000;
-  const std::string insert_leases =
-      "INSERT INTO leases (id, name, worker, incarnation, device, build, trainer, acked, touched) "
-      "VALUES (1, 'live', 'w', 'i', 'd', 'b', 't', 3, 5), (2, 'old', 'w', 'i', '', '', '', 7, 5), "
-      "(3, 'new', 'w', 'i', '', '', '', 8, 86400000000); ";
-  MakeDatabase(2, insert_leases + InsertRun("state, lease", "1, 1"));
-  StoreOptions options = Options();
-  options.now = [] { return day + 10; };
-  const auto store = Value(Store::Open(options));
-  const auto leases = Value(store->ListLeases());
-  ASSERT_EQ(leases.size(), 1u);
-  EXPECT_EQ(leases[0].lease, "live");
-  EXPECT_EQ(leases[0].acked, 3u);
-  EXPECT_EQ(Value(store->CheckLease("new", "i", 1)).acked, 8u);
-  ASSERT_TRUE(store->Maintain().ok());
-  EXPECT_FALSE(Value(store->FindLeaseRights("old")).has_value());
-  EXPECT_TRUE(Value(store->FindLeaseRights("new")).has_value());
-  EXPECT_TRUE(Value(store->FindLeaseRights("live")).has_value());
-}
-
-// They have no growth, so that nothing is kept of them when they end.
-TEST_F(OpeningTest, TrainsTheQueueOfAFileOfTheFourthVersion) {
-  MakeDatabase(4, InsertRun("state, numerics", "0, 0"));
-  const auto store = Value(Store::Open(Options()));
-  Lease lease(store.get(), "l", {"a"});
-  ASSERT_EQ(lease.granted().size(), 1u);
-  EXPECT_FALSE(lease.granted()[0].keep_state);
-  EXPECT_EQ(lease.Send("a", MakeLosses(0, 9)), Applied::kApplied);
-  EXPECT_EQ(lease.Send("a", FinishedEvent{false, 9}), Applied::kApplied);
-  EXPECT_EQ(Value(store->GetRun("a")).origin, "");
-}
-
-TEST_F(OpeningTest, TrainsTheQueueOfAFileOfTheSixthVersionByTorch) {
-  MakeDatabase(6, InsertRun("state, numerics", "0, 0"));
-  const auto store = Value(Store::Open(Options()));
-  EXPECT_EQ(Value(store->GetRun("a")).trainer, "torch");
-  const auto queue = Value(store->Queue("cpu", {"torch"}, 10));
-  ASSERT_EQ(queue.size(), 1u);
-  EXPECT_EQ(queue[0].run, "a");
-}
-
-TEST_F(OpeningTest, AnalysesCheckpointsOfTheSeventhVersion) {
-  MakeDatabase(7, InsertRun("state, numerics, trainer", "2, 0, 'torch'") +
-                      "; INSERT INTO artifacts (run, kind, step, blob, bytes, change) "
-                      "SELECT id, 'checkpoint', 9, 'h', 1, 1 FROM runs");
-  const auto store = Value(Store::Open(Options()));
-  EXPECT_THAT(Value(store->OpenAnalyses()), IsEmpty());
-  EXPECT_TRUE(store->CreateAnalysis({"x", "signature", "request", {{"a", 9}}, {}}, 1).ok());
-  EXPECT_THAT(Value(store->RunAnalyses(kServer, "a", "", 9)), SizeIs(1));
-}
-
-TEST_F(OpeningTest, TakesOverDataSetsOfTheSecondVersion) {
-  MakeDatabase(2, "INSERT INTO datasets VALUES (1, 'names-1', 'names', 'h', 5, 1, 4, 7)");
-  const auto store = Value(Store::Open(Options()));
-  EXPECT_EQ(Value(store->FindDataset(kServer, "names-1")).characters, 4u);
-  EXPECT_EQ(Value(store->Counts("names-1")).document_lengths, "") << "nobody has counted";
-  EXPECT_EQ(Value(store->Counts("names-1")).code_points, 0u);
-}
-
-TEST_F(OpeningTest, TakesOverTheEleventhVersionAsEverybodys) {
-  MakeDatabase(
-      11,
-      "INSERT INTO datasets (name, display_name, sha256, bytes, documents, characters, "
-      "create_time, "
-      "owner, code_points) VALUES ('names-1', 'names', 'h', 5, 1, 4, 7, 'mia', 9); "
-      "INSERT INTO experiments (name, title, owner, request_id, request_hash, spec, priority, "
-      "state, create_time) VALUES ('e-1', 'e', 'mia', 'r', x'61', x'', 1, 1, 1)");
-  const auto store = Value(Store::Open(Options()));
-  const DatasetRecord dataset = Value(store->FindDataset({"bob"}, "names"));
-  EXPECT_EQ(dataset.owner, "mia");
-  EXPECT_EQ(dataset.private_to, "");
-  EXPECT_EQ(Value(store->Counts("names-1")).code_points, 9u);
-  EXPECT_EQ(Value(store->FindExperiments({"bob"}, "", 9)), std::vector<std::string>{"e-1"});
-  EXPECT_TRUE(Value(store->FindRequest("mia", "r", "a")).has_value());
-  EXPECT_FALSE(Value(store->FindRequest("bob", "r", "a")).has_value());
+TEST_F(OpeningTest, RefusesAFileFromBeforeTheFirstRelease) {
+  Value(Store::Open(Options())).reset();
+  {
+    const auto db = OpenDatabase();
+    db->Execute("PRAGMA user_version = 14; PRAGMA journal_mode = DELETE");
+    ASSERT_TRUE(db->error().ok());
+  }
+  const std::string before = Bytes();
+  const auto refused = Store::Open(Options());
+  EXPECT_EQ(CodeOf(refused), absl::StatusCode::kFailedPrecondition);
+  EXPECT_THAT(refused.status().message(), HasSubstr("schema version 14"));
+  EXPECT_THAT(refused.status().message(), HasSubstr("start with another folder"));
+  EXPECT_TRUE(Bytes() == before);
 }
 
 TEST_F(OpeningTest, RefusesFilesOfOtherPrograms) {
@@ -288,20 +184,39 @@ TEST(MigrationsTest, GoForwardStepByStep) {
   const char* first[] = {"CREATE TABLE t (x) STRICT"};
   const char* valid[] = {"CREATE TABLE t (x INTEGER) STRICT", "ALTER TABLE t ADD COLUMN y INTEGER"};
   const char* broken[] = {valid[0], valid[1], "INSERT INTO t VALUES (1, 2); CREATE TABLE t (x)"};
+  const auto migrate = [&](absl::Span<const char* const> steps) {
+    return Migrate(*db, {7, 3, steps});
+  };
   const auto version = [&] {
     Statement read(*db, "PRAGMA user_version");
     return read.Row() ? read.Int(0) : -1;
   };
-  EXPECT_FALSE(Migrate(*db, first).ok());  // no type: not STRICT
+  EXPECT_FALSE(migrate(first).ok());  // no type: not STRICT
   EXPECT_EQ(version(), 0);
-  ASSERT_TRUE(Migrate(*db, absl::MakeConstSpan(valid).subspan(0, 1)).ok());
-  EXPECT_EQ(version(), 1);
-  EXPECT_FALSE(Migrate(*db, broken).ok());
-  EXPECT_EQ(version(), 2);
+  ASSERT_TRUE(migrate(absl::MakeConstSpan(valid).subspan(0, 1)).ok());
+  EXPECT_EQ(version(), 3);
+  EXPECT_FALSE(migrate(broken).ok());
+  EXPECT_EQ(version(), 4);
   EXPECT_FALSE(Statement(*db, "SELECT 1 FROM t").Row());
-  ASSERT_TRUE(Migrate(*db, valid).ok());
-  EXPECT_EQ(CodeOf(Migrate(*db, absl::MakeConstSpan(valid).subspan(0, 1))),
+  ASSERT_TRUE(migrate(valid).ok());
+  EXPECT_EQ(CodeOf(migrate(absl::MakeConstSpan(valid).subspan(0, 1))),
             absl::StatusCode::kFailedPrecondition);
+}
+
+// A made-up step, as the first one after the release will be.
+TEST(MigrationsTest, KeepWhatAStoreHolds) {
+  auto db = Value(Connection::OpenMemory(""));
+  ASSERT_TRUE(Migrate(*db, StoreSchema()).ok());
+  db->Execute("INSERT INTO step_times VALUES ('s', 2000, 4)");
+  std::vector<const char*> steps(StoreSchema().steps.begin(), StoreSchema().steps.end());
+  steps.push_back("ALTER TABLE step_times ADD COLUMN runs INTEGER NOT NULL DEFAULT 1");
+  Schema next = StoreSchema();
+  next.steps = steps;
+  ASSERT_TRUE(Migrate(*db, next).ok());
+  Statement row(*db, "SELECT device_time, runs FROM step_times");
+  ASSERT_TRUE(row.Row());
+  EXPECT_EQ(row.Int(0), 2000);
+  EXPECT_EQ(row.Int(1), 1);
 }
 
 }  // namespace

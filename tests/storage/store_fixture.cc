@@ -8,7 +8,6 @@
 #include "absl/strings/str_cat.h"
 #include "base/sha256.h"
 #include "storage/sqlite/connection.h"
-#include "storage/sqlite/migrations.h"
 
 namespace ablate::storage {
 
@@ -190,14 +189,6 @@ void StoreTest::ExpectConsistent(const std::string& experiment) {
   const bool live = counts.queued + counts.running > 0;
   EXPECT_EQ(record.state, live ? ExperimentState::kActive : ExperimentState::kEnded);
   EXPECT_EQ(record.end_time == 0, live);
-}
-
-void FileTest::MakeDatabase(size_t version, const std::string& statements) {
-  std::filesystem::create_directories(Options().folder);
-  const auto db = Value(Connection::OpenFile(Database(), Connection::Access::kReadWrite));
-  EXPECT_TRUE(Migrate(*db, Migrations().subspan(0, version)).ok());
-  db->Execute(statements.c_str());
-  EXPECT_TRUE(db->error().ok()) << db->error();
 }
 
 std::string WhereName(const ::testing::TestParamInfo<Where>& info) {

@@ -158,8 +158,6 @@ class FileTest : public ::testing::Test {
     return options;
   }
   std::string Database() { return absl::StrCat(Options().folder, "/ablate.db"); }
-  // Makes the file as a server of that schema version left it, after these statements.
-  void MakeDatabase(size_t version, const std::string& statements = "");
   // One point of run "a".
   static LeaseEvent Point(uint32_t step) {
     return {"l", step + 1, "a", MakePoints(0, {MakeColumn("x", {step}, {step * 0.5})})};

@@ -201,7 +201,7 @@ void Simulation::Tick(absl::Duration by) {
 }
 
 void Simulation::StartProcess(Slot* slot) {
-  // As after an upgrade, or on another machine; earlier versions don't say.
+  // As after an upgrade, or on another machine; some don't say.
   Environment environment{random_.Chance(20) ? "new" : "old", ""};
   if (random_.Chance(80)) environment.said = environment.real;
   slot->process =

@@ -27,8 +27,9 @@ v1::FromWorker WorkerProcess::Hello() const {
   hello.set_device("simulated");
   hello.set_device_kind("cpu");
   hello.set_lanes(static_cast<uint32_t>(lanes_.size()));
-  hello.set_trainer("torch");
-  hello.set_environment(environment_.said);
+  v1::TrainerInfo* trainer = hello.add_trainers();
+  trainer->set_name("torch");
+  trainer->set_environment(environment_.said);
   hello.set_numerics_version(engine::kNumericsVersion);
   hello.set_config_version(engine::kConfigVersion);
   for (v1::HeldLease& lease : book_.Held()) *hello.add_held() = std::move(lease);
