@@ -52,16 +52,15 @@ struct LeaseHolder {
   uint32_t numerics_version = 0;  // 0 if it doesn't say
 };
 
-// A lease to be made over runs that are queued. Its id is the caller's: random, never used before.
+// A lease to be made over a run that is queued. Its id is the caller's: random, never used before.
 struct NewLease {
   std::string lease;
   LeaseHolder holder;
-  std::vector<std::string> runs;
+  std::string run;
 };
 
 // A run as it is handed out: rewound to its resume state, or to step 0.
 struct GrantedRun {
-  std::string run;
   std::string spec;
   std::string dataset_blob;
   std::string resume_blob;  // empty: from step 0
@@ -69,8 +68,8 @@ struct GrantedRun {
   bool keep_state = false;  // the state at its end is to be sent, for a longer run
 };
 
-// The runs of each lease that was asked for; empty if it was not made.
-using Grants = std::vector<std::vector<GrantedRun>>;
+// One for each lease that was asked for; nothing if it was not made.
+using Grants = std::vector<std::optional<GrantedRun>>;
 
 struct StartedEvent {};
 struct PointsEvent {
@@ -103,7 +102,6 @@ struct ReleasedEvent {
 struct LeaseEvent {
   std::string lease;
   uint64_t seq = 0;  // from 1, without gaps
-  std::string run;
   std::variant<StartedEvent, PointsEvent, CheckpointEvent, ResumeStateEvent, FinishedEvent,
                FailedEvent, ReleasedEvent>
       event;
@@ -114,7 +112,7 @@ enum class Applied {
   kApplied,   // now durable: acknowledge
   kRepeated,  // was durable already: acknowledge
   kGap,       // an earlier event is missing: close the stream, the worker resends
-  kNoLease,   // the lease is not this worker's any more, or the run left it: drop
+  kNoLease,   // the lease is not this worker's any more: drop
 };
 
 // Answer about a lease that a worker says it holds.
@@ -123,38 +121,36 @@ struct LeaseVerdict {
   uint64_t acked = 0;
 };
 
-// Why a lease ends before its runs do, and what that costs the runs it still holds.
+// Why a lease ends before its run does, and what that costs the run.
 enum class LeaseEnd {
   kLost,      // worker silent or gone: no attempt, but twenty in a row without progress fail a run
-  kDied,      // the worker died by itself: a failure of the runs it was stepping
+  kDied,      // the worker died by itself while it was stepping the run: a failure
   kReleased,  // drained, or the server knows the worker gave it up: costs nothing
 };
 
 struct LeaseEnding {
   LeaseEnd end;
-  std::vector<std::string> stepping;  // runs that a died worker was training; empty: all
-  std::string message;                // kept in the runs' history
+  std::string message;  // kept in the run's history
 };
 
 struct LeaseRecord {
   std::string lease;
   LeaseHolder holder;
   uint64_t acked = 0;
-  std::vector<std::string> runs;  // LEASED under it: one at least
+  std::string run;
 };
 
-// What a lease gives its worker the right to.
+// What a lease gives its worker the right to, while its run is LEASED under it.
 struct LeaseRights {
   std::string worker;
-  // Blobs that its grant names: data sets, and the states that runs go on from.
+  // Blobs that its grant names: the data set, and the state that the run goes on from.
   std::set<std::string> reads;
-  uint64_t parameters = 0;  // of the runs that are still under it
+  uint64_t parameters = 0;  // of the run
 };
 
-// A run to stop on a worker.
+// A lease whose run is to stop on its worker.
 struct Withdrawal {
   std::string lease;
-  std::string run;
   std::string worker;
 };
 
@@ -183,11 +179,10 @@ class LeaseStore {
   template <typename T>
   using Done = std::function<void(absl::StatusOr<T>)>;
   using DoneEnding = std::function<void(const absl::Status&)>;
-  // New leases, in one transaction, over those of their runs that are still QUEUED, each rewound to
+  // New leases, in one transaction, of those whose runs are still QUEUED, each run rewound to
   // its resume state's place (later row groups, checkpoints go; the summaries stored with it
   // return), or to step 0 if the state's blob is gone; one that is to begin from a shorter run's
-  // last state is put there at its first grant, or at step 0 if that can't be. One result each;
-  // empty: no lease was made.
+  // last state is put there at its first grant, or at step 0 if that can't be. One result each.
   virtual void GrantAsync(std::vector<NewLease> leases, Done<Grants> done) = 0;
   // Applies events in order; one result each. `holder_incarnation` must be the lease's. A blob
   // named by an event must be published and pinned by the caller until `done`. INVALID_ARGUMENT or
@@ -195,14 +190,14 @@ class LeaseStore {
   // applied then.
   virtual void ApplyAsync(std::string holder_incarnation, std::vector<LeaseEvent> events,
                           Done<std::vector<Applied>> done) = 0;
-  // Ends a lease. Its runs go back to the queue; by `ending` it counts against them.
+  // Ends a lease. Its run goes back to the queue; by `ending` it counts against it.
   virtual void EndLeaseAsync(std::string lease, LeaseEnding ending, DoneEnding done) = 0;
   // DROP if the lease is gone, another incarnation's, or the worker lacks events that this file
   // never had (first_unacked > last + 1: a restored backup).
   virtual absl::StatusOr<LeaseVerdict> CheckLease(absl::string_view lease,
                                                   absl::string_view incarnation,
                                                   uint64_t first_unacked) = 0;
-  // Those under which a run is LEASED, in the order of granting.
+  // Those under which a run is LEASED; those without an event in the order of granting.
   virtual absl::StatusOr<std::vector<LeaseRecord>> ListLeases() = 0;
 };
 

@@ -99,7 +99,7 @@ void Scheduler::Assign(FairQueue* queue, Takers* takers, std::vector<storage::Ne
     leases->push_back({new_lease_id_(),
                        {name, worker->incarnation, worker->device, worker->build, run.trainer,
                         worker->trainers.at(run.trainer), worker->numerics_version},
-                       {run.run}});
+                       run.run});
   }
 }
 
@@ -116,11 +116,11 @@ void Scheduler::OnGranted(const std::vector<storage::NewLease>& leases,
                           const absl::StatusOr<storage::Grants>& granted) {
   for (auto& [name, worker] : workers_) worker.granting = 0;
   for (size_t i = 0; granted.ok() && i < leases.size(); ++i) {
-    if ((*granted)[i].empty()) {
+    if ((*granted)[i].has_value()) {
+      HandOut(leases[i], *(*granted)[i]);
+    } else {
       // It left the queue, cancelled or because nobody can train it: its place is free.
       dispatch_again_ = true;
-    } else {
-      HandOut(leases[i], (*granted)[i]);
     }
   }
   granting_ = false;
@@ -129,41 +129,34 @@ void Scheduler::OnGranted(const std::vector<storage::NewLease>& leases,
   if (granted.ok() && dispatch_again_) Dispatch();
 }
 
-void Scheduler::HandOut(const storage::NewLease& made,
-                        const std::vector<storage::GrantedRun>& runs) {
+void Scheduler::HandOut(const storage::NewLease& made, const storage::GrantedRun& run) {
+  if (withdrawn_.count(made.lease) > 0) return;
   WorkerState& worker = workers_[made.holder.worker];
   const bool there = worker.incarnation == made.holder.incarnation && TakesNewRuns(worker);
   if (there && worker.load() == 0) worker.progress_at = clock_->Now();
   HeldLease& lease = worker.leases[made.lease];
   lease.incarnation = made.holder.incarnation;
   lease.order = ++grants_;
+  lease.run = made.run;
   worker::v1::ToWorker message;
   message.mutable_grant()->set_lease(made.lease);
   message.mutable_grant()->set_credit_bytes(options_.credit_bytes);
-  for (const storage::GrantedRun& one : runs) {
-    if (withdrawn_.count({made.lease, one.run}) > 0) continue;
-    lease.runs[one.run];
-    worker::v1::GrantedRun& entry = *message.mutable_grant()->add_runs();
-    if (!spec::ReadStoredRun(one.spec, entry.mutable_spec())) {
-      End(made.holder.worker, made.lease,
-          {storage::LeaseEnd::kDied, {one.run}, "its stored spec can't be read"});
-      return;
-    }
-    entry.set_run(one.run);
-    entry.set_dataset_blob(one.dataset_blob);
-    entry.set_resume_blob(one.resume_blob);
-    entry.set_resume_step(one.resume_step);
-    entry.set_keep_state(one.keep_state);
-  }
-  if (lease.runs.empty()) {
-    worker.leases.erase(made.lease);
+  worker::v1::GrantedRun& granted = *message.mutable_grant()->mutable_run();
+  if (!spec::ReadStoredRun(run.spec, granted.mutable_spec())) {
+    End(made.holder.worker, made.lease,
+        {storage::LeaseEnd::kDied, "its stored spec can't be read"});
     return;
   }
   if (!there) {
     End(made.holder.worker, made.lease,
-        {storage::LeaseEnd::kReleased, {}, "its worker left before it was handed out"});
+        {storage::LeaseEnd::kReleased, "its worker left before it was handed out"});
     return;
   }
+  granted.set_run(made.run);
+  granted.set_dataset_blob(run.dataset_blob);
+  granted.set_resume_blob(run.resume_blob);
+  granted.set_resume_step(run.resume_step);
+  granted.set_keep_state(run.keep_state);
   worker.granted_up_to = worker.load();
   SendTo(worker.session, message);
 }

@@ -32,13 +32,13 @@ std::vector<SharedGroup> ByLease(const EventGroup& group) {
 }
 
 // For an event that no worker of ours sends: whatever trains the run would send it again, so that
-// it is a failure of the lease's run.
+// it is a failure of the run.
 storage::LeaseEnding Wrong(absl::string_view why) {
-  return {storage::LeaseEnd::kDied, {}, absl::StrCat("its worker sent a wrong event: ", why)};
+  return {storage::LeaseEnd::kDied, absl::StrCat("its worker sent a wrong event: ", why)};
 }
 
 storage::LeaseEnding Lost(absl::string_view why) {
-  return {storage::LeaseEnd::kLost, {}, std::string(why)};
+  return {storage::LeaseEnd::kLost, std::string(why)};
 }
 
 }  // namespace
@@ -83,17 +83,17 @@ void Scheduler::OnEvent(Session id, const v1::FromWorker& message) {
 void Scheduler::NoteProgress(const std::string& name, const storage::LeaseEvent& event) {
   WorkerState& worker = workers_[name];
   worker.progress_at = clock_->Now();
-  HeldRun* run = worker.FindRun(event.lease, event.run);
-  if (run == nullptr) return;
-  run->started = true;
-  run->ended = run->ended || EndsRun(event);
+  HeldLease* const lease = worker.Find(event.lease);
+  if (lease == nullptr) return;
+  lease->started = true;
+  lease->ended = lease->ended || EndsRun(event);
 }
 
 void Scheduler::Reject(Session id, const std::string& lease, storage::LeaseEnding ending) {
   End(sessions_[id].worker, lease, std::move(ending));
   // Also of a lease that holds nothing any more: without its answer the worker would send the next
   // event, and that again on each new stream.
-  SendCancel(id, lease, "");
+  SendCancel(id, lease);
 }
 
 void Scheduler::Pump(Session id) {
@@ -125,7 +125,7 @@ void Scheduler::OnApplied(const Batch& batch, const Results& results) {
     const bool saves = std::holds_alternative<storage::ResumeStateEvent>(event.event);
     if (gone || (durable && (saves || EndsRun(event)))) NoteSaved(event);
     if (!gone && (!EndsRun(event) || (*results)[i] == Applied::kGap)) continue;
-    RunLeft(batch, event);
+    LeaseLeft(batch, event);
     left = true;
     gave_back = gave_back || gone || !std::holds_alternative<storage::FinishedEvent>(event.event);
   }
@@ -175,12 +175,12 @@ void Scheduler::Resubmit(const Batch& batch, const std::vector<SharedGroup>& par
 
 void Scheduler::Answer(Session id, const EventGroup& group, const std::vector<Applied>& results) {
   std::map<std::string, uint64_t> acked;
-  std::set<std::pair<std::string, std::string>> gone;
+  std::set<std::string> gone;
   bool gap = false;
   for (size_t i = 0; i < group.events.size(); ++i) {
     const storage::LeaseEvent& event = group.events[i];
     if (results[i] == Applied::kGap) gap = true;
-    if (results[i] == Applied::kNoLease) gone.emplace(event.lease, event.run);
+    if (results[i] == Applied::kNoLease) gone.insert(event.lease);
     if (results[i] == Applied::kApplied || results[i] == Applied::kRepeated) {
       acked[event.lease] = event.seq;
     }
@@ -191,11 +191,11 @@ void Scheduler::Answer(Session id, const EventGroup& group, const std::vector<Ap
     message.mutable_ack()->set_seq(seq);
     SendTo(id, message);
   }
-  for (const auto& [lease, run] : gone) SendCancel(id, lease, run);
+  for (const std::string& lease : gone) SendCancel(id, lease);
   if (gap) Close(id, absl::AbortedError("an earlier event is missing: attach and send it again"));
 }
 
-void Scheduler::RunLeft(const Batch& batch, const storage::LeaseEvent& event) {
+void Scheduler::LeaseLeft(const Batch& batch, const storage::LeaseEvent& event) {
   const auto worker = workers_.find(batch.worker);
   if (worker == workers_.end()) return;
   // Unless it is for a state that it can't continue, a worker gives runs back because it leaves.
@@ -204,11 +204,7 @@ void Scheduler::RunLeft(const Batch& batch, const storage::LeaseEvent& event) {
       worker->second.incarnation == batch.incarnation) {
     worker->second.leaving = true;
   }
-  HeldLeases& leases = worker->second.leases;
-  const auto lease = leases.find(event.lease);
-  if (lease == leases.end()) return;
-  lease->second.runs.erase(event.run);
-  if (lease->second.runs.empty()) leases.erase(lease);
+  worker->second.leases.erase(event.lease);
 }
 
 }  // namespace ablate::schedule

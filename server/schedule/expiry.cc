@@ -1,5 +1,6 @@
 // How leases end before their runs do: silence, absence, a dead process, a step that never ends.
 #include <algorithm>
+#include <set>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -38,34 +39,24 @@ void Scheduler::Exited(const WorkerExit& exit) {
   if (exit.analysis) analyses_.Exited(exit.worker, last_words);
   if (!known) return;
   WorkerState& worker = found->second;
-  const std::vector<std::string> stepping = worker.stepping();
-  std::vector<std::pair<std::string, storage::LeaseEnding>> endings;
+  const std::set<std::string> stepping = worker.stepping();
+  std::vector<std::pair<std::string, LeaseEnd>> ends;
   for (const auto& [id, lease] : worker.leases) {
-    storage::LeaseEnding ending{
-        lease.started() ? LeaseEnd::kLost : LeaseEnd::kReleased, {}, last_words};
-    if (worker.leaving) ending.end = LeaseEnd::kReleased;
-    if (exit.by_itself && !worker.leaving) {
-      for (const std::string& run : stepping) {
-        if (lease.runs.count(run) > 0) ending.stepping.push_back(run);
-      }
-      if (!ending.stepping.empty()) ending.end = LeaseEnd::kDied;
-    }
-    endings.emplace_back(id, std::move(ending));
+    LeaseEnd end = lease.started ? LeaseEnd::kLost : LeaseEnd::kReleased;
+    if (exit.by_itself && stepping.count(id) > 0) end = LeaseEnd::kDied;
+    ends.emplace_back(id, worker.leaving ? LeaseEnd::kReleased : end);
   }
-  for (auto& [id, ending] : endings) End(exit.worker, id, std::move(ending));
+  for (const auto& [id, end] : ends) End(exit.worker, id, {end, last_words});
 }
 
 void Scheduler::Withdraw(const std::vector<storage::Withdrawal>& withdrawals) {
   for (const storage::Withdrawal& withdrawal : withdrawals) {
-    // A run of the grant that is with the store is not handed out.
-    if (granting_) withdrawn_.emplace(withdrawal.lease, withdrawal.run);
+    // A lease of the grant that is with the store is not handed out.
+    if (granting_) withdrawn_.insert(withdrawal.lease);
     const auto worker = workers_.find(withdrawal.worker);
     if (worker == workers_.end()) continue;
-    SendCancel(worker->second.session, withdrawal.lease, withdrawal.run);
-    const auto lease = worker->second.leases.find(withdrawal.lease);
-    if (lease == worker->second.leases.end()) continue;
-    lease->second.runs.erase(withdrawal.run);
-    if (lease->second.runs.empty()) worker->second.leases.erase(lease);
+    SendCancel(worker->second.session, withdrawal.lease);
+    worker->second.leases.erase(withdrawal.lease);
   }
   Dispatch();
 }
@@ -92,8 +83,7 @@ void Scheduler::Tick() {
 HeldLease* Scheduler::FindLease(const std::string& worker, absl::string_view lease) {
   const auto holder = workers_.find(worker);
   if (holder == workers_.end()) return nullptr;
-  const auto found = holder->second.leases.find(lease);
-  return found == holder->second.leases.end() ? nullptr : &found->second;
+  return holder->second.Find(lease);
 }
 
 // Ignores an end if another one is already with the store.
@@ -129,9 +119,9 @@ void Scheduler::Lose(const std::string& worker, absl::string_view why) {
   std::vector<std::pair<std::string, LeaseEnd>> ends;
   for (const auto& [id, lease] : workers_[worker].leases) {
     if (lease.ending.has_value()) continue;
-    ends.emplace_back(id, lease.started() ? LeaseEnd::kLost : LeaseEnd::kReleased);
+    ends.emplace_back(id, lease.started ? LeaseEnd::kLost : LeaseEnd::kReleased);
   }
-  for (const auto& [id, end] : ends) End(worker, id, {end, {}, std::string(why)});
+  for (const auto& [id, end] : ends) End(worker, id, {end, std::string(why)});
 }
 
 bool Scheduler::MayExpire() const {
@@ -192,19 +182,16 @@ void Scheduler::CheckSteps() {
   const auto too_long = [this](absl::Duration from, absl::Duration to) {
     return to - std::max(from, no_room_at_) >= options_.step_watchdog;
   };
-  const auto stalled = [&](const auto& run) {
-    return run.second.stepping() && too_long(run.second.stalled_since, run.second.reported_at);
-  };
   for (auto& [name, worker] : workers_) {
     if (worker.session == 0) continue;
     std::vector<std::string> stuck;
     for (const auto& [id, lease] : worker.leases) {
-      if (lease.ending.has_value()) continue;
-      if (std::any_of(lease.runs.begin(), lease.runs.end(), stalled)) stuck.push_back(id);
+      const bool stalled = lease.stepping() && too_long(lease.stalled_since, lease.reported_at);
+      if (stalled && !lease.ending.has_value()) stuck.push_back(id);
     }
     for (const std::string& id : stuck) {
-      SendCancel(worker.session, id, "");
-      End(name, id, {LeaseEnd::kLost, {}, "it made no step for too long"});
+      SendCancel(worker.session, id);
+      End(name, id, {LeaseEnd::kLost, "it made no step for too long"});
     }
     if (worker.load() > 0 && too_long(worker.progress_at, worker.reported_at)) GiveUpOn(name);
   }
@@ -214,7 +201,7 @@ void Scheduler::CheckSteps() {
 void Scheduler::GiveUpOn(const std::string& name) {
   WorkerState& worker = workers_[name];
   worker.leaving = true;
-  for (const auto& [id, lease] : worker.leases) SendCancel(worker.session, id, "");
+  for (const auto& [id, lease] : worker.leases) SendCancel(worker.session, id);
   worker::v1::ToWorker drain;
   drain.mutable_drain();
   SendTo(worker.session, drain);

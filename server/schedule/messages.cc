@@ -154,20 +154,12 @@ absl::StatusOr<Kind> ToKind(const v1::Event& event) {
 }  // namespace
 
 absl::Status CheckHeartbeat(const v1::Heartbeat& heartbeat) {
-  size_t runs = 0;
   for (const v1::LeaseProgress& lease : heartbeat.leases()) {
-    if (absl::Status status = CheckName("heartbeat.leases.lease", lease.lease()); !status.ok()) {
-      return status;
-    }
-    runs += static_cast<size_t>(lease.runs_size());
-    for (const v1::RunProgress& run : lease.runs()) {
-      if (absl::Status status = CheckName("heartbeat.leases.runs.run", run.run()); !status.ok()) {
-        return status;
-      }
-    }
+    absl::Status status = CheckName("heartbeat.leases.lease", lease.lease());
+    if (!status.ok()) return status;
   }
-  if (runs <= kMaxLanes) return absl::OkStatus();
-  return Bad("heartbeat.leases.runs", absl::StrCat(runs, " runs"),
+  if (heartbeat.leases_size() <= static_cast<int>(kMaxLanes)) return absl::OkStatus();
+  return Bad("heartbeat.leases", absl::StrCat(heartbeat.leases_size(), " leases"),
              absl::StrCat("at most ", kMaxLanes, ", one a lane"));
 }
 
@@ -216,11 +208,10 @@ absl::Status CheckHello(const v1::Hello& hello) {
 
 absl::StatusOr<storage::LeaseEvent> ToLeaseEvent(const v1::Event& event) {
   if (absl::Status status = CheckName("event.lease", event.lease()); !status.ok()) return status;
-  if (absl::Status status = CheckName("event.run", event.run()); !status.ok()) return status;
   if (event.seq() == 0) return Bad("event.seq", "0", "from 1");
   absl::StatusOr<Kind> kind = ToKind(event);
   if (!kind.ok()) return kind.status();
-  return storage::LeaseEvent{event.lease(), event.seq(), event.run(), *std::move(kind)};
+  return storage::LeaseEvent{event.lease(), event.seq(), *std::move(kind)};
 }
 
 bool EndsRun(const storage::LeaseEvent& event) {

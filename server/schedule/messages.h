@@ -16,7 +16,7 @@ absl::Status CheckHeartbeat(const worker::v1::Heartbeat& heartbeat);
 absl::Status CheckHello(const worker::v1::Hello& hello);
 absl::StatusOr<storage::LeaseEvent> ToLeaseEvent(const worker::v1::Event& event);
 
-// Whether the run leaves its lease with this event.
+// Whether the lease ends with this event.
 bool EndsRun(const storage::LeaseEvent& event);
 // The blob that the event names; empty if it names none.
 absl::string_view NamedBlob(const storage::LeaseEvent& event);

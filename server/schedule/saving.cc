@@ -7,29 +7,28 @@
 
 namespace ablate::schedule {
 
-void Scheduler::Save(const std::vector<storage::Withdrawal>& runs, std::function<void()> saved) {
+void Scheduler::Save(const std::vector<storage::Withdrawal>& leases, std::function<void()> saved) {
   Saving saving;
-  for (const storage::Withdrawal& run : runs) {
-    const auto worker = workers_.find(run.worker);
+  for (const storage::Withdrawal& one : leases) {
+    const auto worker = workers_.find(one.worker);
     if (worker == workers_.end() || worker->second.session == 0) continue;
-    const HeldRun* held = worker->second.FindRun(run.lease, run.run);
+    const HeldLease* held = worker->second.Find(one.lease);
     if (held == nullptr || !held->stepping()) continue;
     worker::v1::ToWorker message;
-    message.mutable_save()->set_lease(run.lease);
-    message.mutable_save()->set_run(run.run);
+    message.mutable_save()->set_lease(one.lease);
     SendTo(worker->second.session, message);
-    saving.runs.emplace(run.lease, run.run);
+    saving.leases.insert(one.lease);
   }
   saving.saved = std::move(saved);
   saving.until = clock_->Now() + options_.save_timeout;
   savings_.push_back(std::move(saving));
-  EndSavings([](const Saving& one) { return one.runs.empty(); });
+  EndSavings([](const Saving& one) { return one.leases.empty(); });
 }
 
 void Scheduler::NoteSaved(const storage::LeaseEvent& event) {
   if (savings_.empty()) return;
-  for (Saving& saving : savings_) saving.runs.erase({event.lease, event.run});
-  EndSavings([](const Saving& saving) { return saving.runs.empty(); });
+  for (Saving& saving : savings_) saving.leases.erase(event.lease);
+  EndSavings([](const Saving& saving) { return saving.leases.empty(); });
 }
 
 void Scheduler::EndSavings(const std::function<bool(const Saving&)>& ends) {

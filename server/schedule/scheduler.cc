@@ -46,8 +46,9 @@ absl::Status Scheduler::Start() {
     HeldLease& lease = worker.leases[record.lease];
     lease.incarnation = record.holder.incarnation;
     lease.order = ++grants_;
+    lease.run = record.run;
     // The first event of a lease says that a lane has taken up its run.
-    for (const std::string& run : record.runs) lease.runs[run].started = record.acked > 0;
+    lease.started = record.acked > 0;
   }
   return absl::OkStatus();
 }
@@ -67,9 +68,7 @@ std::vector<WorkerInfo> Scheduler::Workers() const {
     info.memory_bytes = worker.memory_bytes;
     info.attached = worker.session != 0;
     info.attach_time = worker.attach_time;
-    for (const auto& [id, lease] : worker.leases) {
-      for (const auto& [run, held] : lease.runs) info.runs.push_back(run);
-    }
+    for (const auto& [id, lease] : worker.leases) info.runs.push_back(lease.run);
     info.busy = !info.runs.empty() || analyses_.Busy(worker.session);
   }
   return infos;

@@ -117,10 +117,10 @@ class Scheduler {
   void Started(const LocalProcess& process);
   // To be called before the next process of that name is started.
   void Exited(const WorkerExit& exit);
-  // Asks the workers that train these runs for their states. Calls `saved` once each of them is
-  // durable, its run has left its lease, or save_timeout has passed; at once if nothing trains.
-  void Save(const std::vector<storage::Withdrawal>& runs, std::function<void()> saved);
-  // The store has taken these runs from their leases: their workers are told to stop them.
+  // Asks the workers of these leases for their runs' states. Calls `saved` once each of them is
+  // durable, its lease has ended, or save_timeout has passed; at once if nothing trains.
+  void Save(const std::vector<storage::Withdrawal>& leases, std::function<void()> saved);
+  // The store has ended these leases: their workers are told to stop the runs.
   void Withdraw(const std::vector<storage::Withdrawal>& withdrawals);
   // Grants what can be granted, each run under a lease of its own: call when runs were queued.
   // While a grant is with the store it is done once that is answered; after a failure at the next
@@ -166,9 +166,9 @@ class Scheduler {
     };
   }
 
-  // Runs whose states somebody waits for.
+  // Leases whose runs' states somebody waits for.
   struct Saving {
-    std::set<std::pair<std::string, std::string>> runs;  // lease, run
+    std::set<std::string> leases;
     std::function<void()> saved;
     absl::Duration until;
   };
@@ -187,7 +187,7 @@ class Scheduler {
   void EndAbsentLeases(const worker::v1::Hello& hello);
   void OnHeartbeat(Session id, const worker::v1::Heartbeat& heartbeat);
   void SendTo(Session id, const worker::v1::ToWorker& message);
-  void SendCancel(Session id, absl::string_view lease, absl::string_view run);
+  void SendCancel(Session id, absl::string_view lease);
   // Passes what has arrived to the store and forgets the session.
   void Forget(Session id);
   void Close(Session id, const absl::Status& why);
@@ -204,7 +204,7 @@ class Scheduler {
   void OnRefused(const Batch& batch, const absl::Status& why);
   void Resubmit(const Batch& batch, const std::vector<SharedGroup>& parts);
   void Answer(Session id, const EventGroup& group, const std::vector<storage::Applied>& results);
-  void RunLeft(const Batch& batch, const storage::LeaseEvent& event);
+  void LeaseLeft(const Batch& batch, const storage::LeaseEvent& event);
 
   // dispatch.cc
   // Workers by name that are granted runs.
@@ -223,7 +223,7 @@ class Scheduler {
   void OnGranted(const std::vector<storage::NewLease>& leases,
                  const absl::StatusOr<storage::Grants>& granted);
   // Gives a lease that was made to its worker, or ends it if the worker has gone meanwhile.
-  void HandOut(const storage::NewLease& made, const std::vector<storage::GrantedRun>& runs);
+  void HandOut(const storage::NewLease& made, const storage::GrantedRun& run);
   // The worker for a run; the end if none has a place.
   Takers::const_iterator LeastLoaded(const storage::QueuedRun& run, const Takers& takers);
   // Whether it need not be granted the next run at once.
@@ -277,8 +277,8 @@ class Scheduler {
   // granted.
   bool granting_ = false;
   bool dispatch_again_ = false;  // once that answer has come
-  // Lease and run of what was withdrawn meanwhile: a store in memory may answer a cancel first.
-  std::set<std::pair<std::string, std::string>> withdrawn_;
+  // Leases that were withdrawn meanwhile: a store in memory may answer a cancel first.
+  std::set<std::string> withdrawn_;
   bool draining_ = false;
   // When the store last had no room: what waits for it makes no steps.
   absl::Duration no_room_at_ = -absl::InfiniteDuration();

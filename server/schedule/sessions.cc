@@ -171,7 +171,7 @@ absl::Status Scheduler::SendVerdicts(Session id, const v1::Hello& hello) {
     if (verdict->drop || (known && lease->second.end_with_store)) {
       message.mutable_verdict()->set_drop(true);
       End(hello.worker(), held.lease(),
-          {storage::LeaseEnd::kLost, {}, "the worker has events that the server does not know of"});
+          {storage::LeaseEnd::kLost, "the worker has events that the server does not know of"});
     } else {
       message.mutable_verdict()->set_acked(verdict->acked);
       message.mutable_verdict()->set_credit_bytes(options_.credit_bytes);
@@ -192,12 +192,11 @@ void Scheduler::EndAbsentLeases(const v1::Hello& hello) {
     if (lease.ending.has_value()) continue;
     if (lease.incarnation != hello.incarnation()) {
       endings.push_back({id,
-                         {lease.started() ? storage::LeaseEnd::kLost : storage::LeaseEnd::kReleased,
-                          {},
+                         {lease.started ? storage::LeaseEnd::kLost : storage::LeaseEnd::kReleased,
                           "a new process took the worker's place"}});
     } else if (held.count(id) == 0) {
       // Counted, or a grant that breaks its stream would be made for ever.
-      endings.push_back({id, {storage::LeaseEnd::kLost, {}, "the worker does not hold it"}});
+      endings.push_back({id, {storage::LeaseEnd::kLost, "the worker does not hold it"}});
     }
   }
   for (auto& [id, ending] : endings) End(hello.worker(), id, std::move(ending));
@@ -213,19 +212,17 @@ void Scheduler::OnHeartbeat(Session id, const v1::Heartbeat& heartbeat) {
   worker.reported_at = now;
   if (worker.load() == 0) worker.progress_at = now;
   for (const v1::LeaseProgress& progress : heartbeat.leases()) {
-    for (const v1::RunProgress& report : progress.runs()) {
-      const absl::Duration stepped_at = now - absl::Milliseconds(report.since_progress_ms());
-      worker.progress_at = std::max(worker.progress_at, stepped_at);
-      HeldRun* run = worker.FindRun(progress.lease(), report.run());
-      if (run == nullptr) {
-        // It left its lease, and the worker has not heard of it.
-        SendCancel(id, progress.lease(), report.run());
-        continue;
-      }
-      run->started = true;
-      run->reported_at = now;
-      run->stalled_since = stepped_at;
+    const absl::Duration stepped_at = now - absl::Milliseconds(progress.since_progress_ms());
+    worker.progress_at = std::max(worker.progress_at, stepped_at);
+    HeldLease* const lease = worker.Find(progress.lease());
+    if (lease == nullptr) {
+      // It has ended, and the worker has not heard of it.
+      SendCancel(id, progress.lease());
+      continue;
     }
+    lease->started = true;
+    lease->reported_at = now;
+    lease->stalled_since = stepped_at;
   }
 }
 
@@ -234,10 +231,9 @@ void Scheduler::SendTo(Session id, const v1::ToWorker& message) {
   if (found != sessions_.end()) found->second.stream->Send(message);
 }
 
-void Scheduler::SendCancel(Session id, absl::string_view lease, absl::string_view run) {
+void Scheduler::SendCancel(Session id, absl::string_view lease) {
   v1::ToWorker message;
   message.mutable_cancel()->set_lease(std::string(lease));
-  message.mutable_cancel()->set_run(std::string(run));
   SendTo(id, message);
 }
 

@@ -8,6 +8,7 @@
 #include <functional>
 #include <map>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -30,25 +31,20 @@ class WorkerStream {
   virtual void Close(const absl::Status& why) = 0;
 };
 
-struct HeldRun {
+struct HeldLease {
+  std::string incarnation;
+  uint64_t order = 0;  // of granting
+  std::string run;
   bool started = false;  // a lane has taken it up
   bool ended = false;    // its end has arrived, perhaps not yet committed
   // As of the last heartbeat that named it: when it came, and since when the step had not changed.
   absl::Duration reported_at;
   absl::Duration stalled_since;
-
-  bool stepping() const { return started && !ended; }
-};
-
-struct HeldLease {
-  std::string incarnation;
-  uint64_t order = 0;  // of granting
-  std::map<std::string, HeldRun> runs;
   // An end that was decided and is not yet known to be committed.
   std::optional<storage::LeaseEnding> ending;
   bool end_with_store = false;  // the store is committing it
 
-  bool started() const;
+  bool stepping() const { return started && !ended; }
 };
 
 using HeldLeases = std::map<std::string, HeldLease, std::less<>>;
@@ -77,13 +73,13 @@ struct WorkerState {
   storage::Micros attach_time = 0;
   HeldLeases leases;
 
-  // Null if it does not hold the run under this lease.
-  HeldRun* FindRun(absl::string_view lease, const std::string& run);
+  // Null if it does not hold the lease.
+  HeldLease* Find(absl::string_view lease);
   // Runs that a lane has or will have to take up.
   uint32_t load() const;
-  // The runs to blame if the worker dies now: those that its lanes have begun. If none is known to
-  // have begun, one a lane in the order of granting, for lanes take them up in that order.
-  std::vector<std::string> stepping() const;
+  // The leases to blame if the worker dies now: those whose runs its lanes have begun. If none is
+  // known to have begun, one a lane in the order of granting, for lanes take them up in that order.
+  std::set<std::string> stepping() const;
 };
 
 using WorkerStates = std::map<std::string, WorkerState, std::less<>>;

@@ -146,10 +146,13 @@ void AttachLoop::KeepStream(AttachStream* stream) {
 }
 
 void AttachLoop::SendHeartbeat() {
-  std::vector<v1::LeaseProgress> leases = requests_.progress();
   v1::FromWorker message;
   v1::Heartbeat& heartbeat = *message.mutable_heartbeat();
-  for (v1::LeaseProgress& lease : leases) *heartbeat.add_leases() = std::move(lease);
+  if (requests_.progress) {
+    for (v1::LeaseProgress& lease : requests_.progress()) {
+      *heartbeat.add_leases() = std::move(lease);
+    }
+  }
   Send(std::move(message));
 }
 
@@ -168,12 +171,10 @@ void AttachLoop::Received(const v1::ToWorker& message) {
     SendAll(std::move(instructions.send));
     changed_.SignalAll();
   }
-  for (const Instructions::RunKey& key : instructions.stop) requests_.abandon(key);
-  for (const Instructions::RunKey& key : instructions.save) {
-    if (requests_.save) requests_.save(key);
-  }
-  for (Instructions::LeasedRun& leased : instructions.start) {
-    if (requests_.start) requests_.start(std::move(leased));
+  if (!instructions.stop.empty()) requests_.abandon(instructions.stop);
+  if (!instructions.save.empty() && requests_.save) requests_.save(instructions.save);
+  if (instructions.start.has_value() && requests_.start) {
+    requests_.start(*std::move(instructions.start));
   }
   if (instructions.drain) requests_.drain();
   if (message.has_analyze() && requests_.analyze) requests_.analyze(message.analyze());
@@ -197,13 +198,13 @@ void AttachLoop::Ended(const absl::Status& status) {
 }
 
 void AttachLoop::DropLeases() {
-  std::vector<Instructions::RunKey> dropped;
+  std::vector<std::string> dropped;
   {
     MutexLock lock(&mutex_);
     dropped = book_.DropAll();
     changed_.SignalAll();
   }
-  for (const Instructions::RunKey& key : dropped) requests_.abandon(key);
+  for (const std::string& lease : dropped) requests_.abandon(lease);
 }
 
 void AttachLoop::LeaveToReplacement() {

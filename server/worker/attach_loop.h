@@ -34,14 +34,14 @@ struct AttachOptions {
 // What the server's messages ask of the worker. Called from the transport's threads, one at a time;
 // must not block. What a role is never asked may be null.
 struct AttachRequests {
-  std::function<void(Instructions::LeasedRun)> start;
-  std::function<void(const Instructions::RunKey&)> abandon;
-  std::function<void(const Instructions::RunKey&)> save;  // null where no run is trained
+  std::function<void(v1::Grant)> start;
+  std::function<void(const std::string& lease)> abandon;
+  std::function<void(const std::string& lease)> save;
   std::function<void()> drain;
   // The server does not let this worker in, any more: UNAUTHENTICATED or PERMISSION_DENIED, or
   // ALREADY_EXISTS where another process has its name now.
   std::function<void(const absl::Status& why)> refused;
-  std::function<std::vector<v1::LeaseProgress>()> progress;  // for heartbeats
+  std::function<std::vector<v1::LeaseProgress>()> progress;  // for heartbeats; null: none
   std::function<void(v1::Analyze)> analyze;
   std::function<void(const std::string& id)> cancel_analysis;
   std::function<void(const std::string& id)> yield_analysis;

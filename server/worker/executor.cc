@@ -48,17 +48,17 @@ std::string Transportable(std::string message) {
 // One run on one lane, from Started to its last event.
 class Training {
  public:
-  Training(const ExecutorOptions& options, const Instructions::LeasedRun& leased,
-           RunControl& control, BlobChannel* blobs, EventSink* events)
+  Training(const ExecutorOptions& options, const v1::Grant& grant, RunControl& control,
+           BlobChannel* blobs, EventSink* events)
       : options_(options),
-        leased_(leased),
+        grant_(grant),
         control_(control),
         events_(events),
-        outbox_(leased.lease, leased.run.run(), options.max_hold, blobs, events, &control),
+        outbox_(grant.lease(), options.max_hold, blobs, events, &control),
         pacer_(options.advance_time),
         began_(MonotonicNow()),
         delay_at_begin_(RunQueueDelay()),
-        step_(leased.run.resume_step()),
+        step_(grant.run().resume_step()),
         saved_step_(step_) {}
 
   // CANCELLED: abandoned. Any other error is the run's, or UNAVAILABLE, the device's.
@@ -67,7 +67,7 @@ class Training {
     started.mutable_started();
     outbox_.Post(std::move(started));
     control_.Progressed(step_);
-    auto trainer = setup.Make(leased_.lease, leased_.run, control_);
+    auto trainer = setup.Make(grant_, control_);
     if (absl::IsAborted(trainer.status())) return Refuse(trainer.status());
     if (!trainer.ok()) return trainer.status();
     trainer_ = *std::move(trainer);
@@ -109,7 +109,7 @@ class Training {
   // Training pauses while too much is held back or unacknowledged; what was made must be on its way
   // for that to change.
   void AwaitCredit() {
-    const auto may_go_on = [&] { return events_->HasCredit(leased_.lease) && !outbox_.full(); };
+    const auto may_go_on = [&] { return events_->HasCredit(grant_.lease()) && !outbox_.full(); };
     if (may_go_on()) return;
     Flush();
     const ServerWait waiting(control_);
@@ -184,7 +184,7 @@ class Training {
 
   absl::Status Finish(const engine::RunProgress& progress) {
     const bool diverged = progress.outcome == engine::Outcome::kDiverged;
-    if (leased_.run.keep_state() && !diverged) {
+    if (grant_.run().keep_state() && !diverged) {
       absl::Status saved = SaveState();
       if (!saved.ok()) return saved;
     }
@@ -224,7 +224,7 @@ class Training {
   }
 
   const ExecutorOptions& options_;
-  const Instructions::LeasedRun& leased_;
+  const v1::Grant& grant_;
   RunControl& control_;
   EventSink* const events_;
   Outbox outbox_;
@@ -248,9 +248,8 @@ Executor::Executor(ExecutorOptions options, TrainerFactory make_trainer, BlobCha
                    EventSink* events)
     : options_(options), blobs_(blobs), events_(events), setup_(std::move(make_trainer), blobs) {}
 
-absl::Status Executor::Execute(const Instructions::LeasedRun& leased, RunControl& control,
-                               JobRest* rest) {
-  const auto training = std::make_shared<Training>(options_, leased, control, blobs_, events_);
+absl::Status Executor::Execute(const v1::Grant& grant, RunControl& control, JobRest* rest) {
+  const auto training = std::make_shared<Training>(options_, grant, control, blobs_, events_);
   absl::Status status = training->Run(setup_);
   if (absl::IsUnavailable(status)) return status;
   if (!status.ok() && !control.abandoned()) training->ReportFailure(status);

@@ -35,7 +35,7 @@ class Executor {
   // prepared lane. Where the run has ended but the server has not yet taken all of its blobs, and
   // they are small, `rest` is set: it waits for that and reports the end. What is passed outlives
   // it.
-  absl::Status Execute(const Instructions::LeasedRun& leased, RunControl& control, JobRest* rest);
+  absl::Status Execute(const v1::Grant& grant, RunControl& control, JobRest* rest);
 
  private:
   const ExecutorOptions options_;

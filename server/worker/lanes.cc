@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <iterator>
-#include <map>
 #include <utility>
 
 namespace ablate::worker {
@@ -97,12 +96,12 @@ void Lanes::Start(Job job) {
   if (job.drained) job.drained();
 }
 
-void Lanes::Abandon(const JobKey& key) {
-  AbandonIf([&](const JobKey& one) { return one == key; });
+void Lanes::Abandon(const std::string& id) {
+  AbandonIf([&](const std::string& one) { return one == id; });
 }
 
 void Lanes::AbandonAll() {
-  AbandonIf([](const JobKey&) { return true; });
+  AbandonIf([](const std::string&) { return true; });
 }
 
 template <typename Wanted>
@@ -111,11 +110,11 @@ void Lanes::AbandonIf(const Wanted& wanted) {
   {
     MutexLock lock(&mutex_);
     const auto gone = std::stable_partition(waiting_.begin(), waiting_.end(),
-                                            [&](const Job& job) { return !wanted(job.key); });
+                                            [&](const Job& job) { return !wanted(job.id); });
     std::move(gone, waiting_.end(), std::back_inserter(unstarted));
     waiting_.erase(gone, waiting_.end());
     for (Begun* job : running_) {
-      if (wanted(job->job.key)) job->control.Abandon();
+      if (wanted(job->job.id)) job->control.Abandon();
     }
   }
   for (const Job& job : unstarted) {
@@ -123,17 +122,17 @@ void Lanes::AbandonIf(const Wanted& wanted) {
   }
 }
 
-void Lanes::Halt(const JobKey& key) {
+void Lanes::Halt(const std::string& id) {
   MutexLock lock(&mutex_);
   for (Begun* job : running_) {
-    if (job->job.key == key) job->control.Halt();
+    if (job->job.id == id) job->control.Halt();
   }
 }
 
-void Lanes::Save(const JobKey& key) {
+void Lanes::Save(const std::string& id) {
   MutexLock lock(&mutex_);
   for (Begun* job : running_) {
-    if (job->job.key == key) job->control.Save();
+    if (job->job.id == id) job->control.Save();
   }
 }
 
@@ -152,24 +151,18 @@ void Lanes::Drain() {
 
 std::vector<v1::LeaseProgress> Lanes::Progress() const {
   MutexLock lock(&mutex_);
-  std::map<std::string, v1::LeaseProgress> leases;
+  std::vector<v1::LeaseProgress> leases;
   for (const Begun* job : running_) {
-    const JobKey& key = job->job.key;
-    if (key.lease.empty() || job->control.abandoned()) continue;
-    v1::LeaseProgress& lease = leases[key.lease];
-    lease.set_lease(key.lease);
-    v1::RunProgress& entry = *lease.add_runs();
+    if (job->control.abandoned()) continue;
     const RunControl::Progress progress = job->control.progress();
-    entry.set_run(key.id);
-    entry.set_step(progress.step);
     const int64_t since_ms = absl::ToInt64Milliseconds(progress.since_progress);
-    entry.set_since_progress_ms(
+    v1::LeaseProgress& lease = leases.emplace_back();
+    lease.set_lease(job->job.id);
+    lease.set_step(progress.step);
+    lease.set_since_progress_ms(
         static_cast<uint32_t>(std::clamp<int64_t>(since_ms, 0, UINT32_MAX)));
   }
-  std::vector<v1::LeaseProgress> result;
-  result.reserve(leases.size());
-  for (auto& [id, lease] : leases) result.push_back(std::move(lease));
-  return result;
+  return leases;
 }
 
 void Lanes::RunLane() {

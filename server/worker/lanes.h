@@ -17,20 +17,12 @@
 
 namespace ablate::worker {
 
-// A run of a lease; or an analysis, which has none.
-struct JobKey {
-  std::string lease;
-  std::string id;
-
-  bool operator==(const JobKey&) const = default;
-};
-
 // What is left of a job that needs no lane any more, such as what waits for the server. Blocks
 // until it is done, or the job is abandoned.
 using JobRest = std::function<void()>;
 
 struct Job {
-  JobKey key;
+  std::string id;  // of its lease, or of the analysis
   // Does it, on a prepared lane, but for what it leaves: that is done beside the lane's next job,
   // before the rest of that. An error says that the device is lost.
   std::function<absl::Status(RunControl&, JobRest*)> work;
@@ -59,16 +51,16 @@ class Lanes {
   // Puts a job behind those that wait. After Drain it is drained at once.
   void Start(Job job);
   // Forgets a job: takes it out of the queue, or ends it within a step.
-  void Abandon(const JobKey& key);
+  void Abandon(const std::string& id);
   // The same for all.
   void AbandonAll();
   // Halts a job that a lane does; nothing happens to one that waits.
-  void Halt(const JobKey& key);
+  void Halt(const std::string& id);
   // Asks a job that a lane does to save its state; nothing happens to one that waits.
-  void Save(const JobKey& key);
+  void Save(const std::string& id);
   // Drains what waits; what a lane does ends at its next step boundary and saves.
   void Drain();
-  // Runs that lanes are training now, or that wait for their rest, by lease.
+  // Jobs that lanes do now, or that wait for their rest.
   std::vector<v1::LeaseProgress> Progress() const;
 
  private:

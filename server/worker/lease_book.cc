@@ -68,9 +68,8 @@ std::vector<v1::FromWorker> LeaseBook::Report(v1::Event event) {
   const auto found = leases_.find(event.lease());
   if (found == leases_.end()) return send;
   Lease& lease = found->second;
-  const auto run = lease.ended.find(event.run());
-  if (run == lease.ended.end() || run->second) return send;
-  run->second = EndsRun(event);
+  if (lease.ended) return send;
+  lease.ended = EndsRun(event);
   event.set_seq(lease.next_seq++);
   Unacked entry;
   *entry.message.mutable_event() = std::move(event);
@@ -88,9 +87,12 @@ bool LeaseBook::HasCredit(absl::string_view lease) const {
 
 bool LeaseBook::empty() const { return leases_.empty(); }
 
-std::vector<Instructions::RunKey> LeaseBook::DropAll() {
-  std::vector<Instructions::RunKey> stop;
-  while (!leases_.empty()) Drop(leases_.begin(), &stop);
+std::vector<std::string> LeaseBook::DropAll() {
+  std::vector<std::string> stop;
+  for (const auto& [id, lease] : leases_) {
+    if (!lease.ended) stop.push_back(id);
+  }
+  leases_.clear();
   return stop;
 }
 
@@ -103,7 +105,7 @@ void LeaseBook::Apply(const v1::Verdict& verdict, Instructions* instructions) {
   const bool continuable =
       verdict.acked() + 1 >= FirstUnacked(lease) && verdict.acked() < lease.next_seq;
   if (verdict.drop() || !continuable) {
-    Drop(found, &instructions->stop);
+    Drop(found, instructions);
     return;
   }
   lease.awaits_verdict = false;
@@ -119,11 +121,7 @@ void LeaseBook::Apply(const v1::Grant& grant, Instructions* instructions) {
   const auto [entry, is_new] = leases_.try_emplace(grant.lease());
   if (!is_new) return;
   entry->second.credit_bytes = grant.credit_bytes();
-  for (const v1::GrantedRun& run : grant.runs()) {
-    if (!entry->second.ended.emplace(run.run(), false).second) continue;
-    instructions->start.push_back({grant.lease(), run});
-  }
-  ForgetIfSettled(entry);
+  instructions->start = grant;
 }
 
 void LeaseBook::Apply(const v1::Ack& ack, Instructions* instructions) {
@@ -136,47 +134,21 @@ void LeaseBook::Apply(const v1::Ack& ack, Instructions* instructions) {
 
 void LeaseBook::Apply(const v1::Cancel& cancel, Instructions* instructions) {
   const auto found = leases_.find(cancel.lease());
-  if (found == leases_.end()) return;
-  if (cancel.run().empty()) {
-    Drop(found, &instructions->stop);
-    return;
-  }
-  Lease& lease = found->second;
-  const auto run = lease.ended.find(cancel.run());
-  if (run == lease.ended.end()) return;
-  if (!run->second) instructions->stop.push_back({cancel.lease(), cancel.run()});
-  lease.ended.erase(run);
-  RemoveUnsent(&lease, cancel.run());
-  TakeSendable(&lease, &instructions->send);
-  ForgetIfSettled(found);
+  if (found != leases_.end()) Drop(found, instructions);
 }
 
 void LeaseBook::Apply(const v1::Save& save, Instructions* instructions) {
   const auto found = leases_.find(save.lease());
-  if (found == leases_.end()) return;
-  const auto run = found->second.ended.find(save.run());
-  if (run == found->second.ended.end() || run->second) return;
-  instructions->save.push_back({save.lease(), save.run()});
+  if (found != leases_.end() && !found->second.ended) instructions->save = save.lease();
 }
 
-void LeaseBook::Drop(Leases::iterator lease, std::vector<Instructions::RunKey>* stop) {
-  for (const auto& [run, ended] : lease->second.ended) {
-    if (!ended) stop->push_back({lease->first, run});
-  }
+void LeaseBook::Drop(Leases::iterator lease, Instructions* instructions) {
+  if (!lease->second.ended) instructions->stop = lease->first;
   leases_.erase(lease);
 }
 
-// Events of runs that left need no acknowledgement.
 void LeaseBook::ForgetIfSettled(Leases::iterator lease) {
-  const auto& ended = lease->second.ended;
-  const bool training =
-      std::any_of(ended.begin(), ended.end(), [](const auto& run) { return !run.second; });
-  if (training) return;
-  const auto& unacked = lease->second.unacked;
-  const bool settled = std::none_of(unacked.begin(), unacked.end(), [&](const Unacked& entry) {
-    return ended.count(entry.message.event().run()) > 0;
-  });
-  if (settled) leases_.erase(lease);
+  if (lease->second.ended && lease->second.unacked.empty()) leases_.erase(lease);
 }
 
 uint64_t LeaseBook::FirstUnacked(const Lease& lease) {
@@ -193,26 +165,6 @@ void LeaseBook::TrimThrough(Lease* lease, uint64_t seq) {
   lease->next_to_send = std::max(lease->next_to_send, FirstUnacked(*lease));
 }
 
-// What was never sent can go, and what follows it takes its numbers; what was sent may have been
-// applied under its number and has to stay.
-void LeaseBook::RemoveUnsent(Lease* lease, absl::string_view run) {
-  const uint64_t first_unacked = FirstUnacked(*lease);
-  const uint64_t sent = lease->never_sent_at - std::min(lease->never_sent_at, first_unacked);
-  auto keep = lease->unacked.begin() + static_cast<std::ptrdiff_t>(sent);
-  for (auto entry = keep; entry != lease->unacked.end(); ++entry) {
-    lease->unacked_bytes -= entry->bytes;
-    if (entry->message.event().run() == run) continue;
-    if (keep != entry) *keep = std::move(*entry);
-    keep->message.mutable_event()->set_seq(first_unacked +
-                                           static_cast<uint64_t>(keep - lease->unacked.begin()));
-    keep->bytes = keep->message.ByteSizeLong();
-    lease->unacked_bytes += keep->bytes;
-    ++keep;
-  }
-  lease->unacked.erase(keep, lease->unacked.end());
-  lease->next_seq = first_unacked + lease->unacked.size();
-}
-
 // An event larger than the whole credit is sent when nothing else is on its way.
 void LeaseBook::TakeSendable(Lease* lease, std::vector<v1::FromWorker>* send) {
   if (lease->awaits_verdict) return;
@@ -222,7 +174,7 @@ void LeaseBook::TakeSendable(Lease* lease, std::vector<v1::FromWorker>* send) {
     if (!fits && lease->in_flight_bytes > 0) return;
     send->push_back(next.message);
     lease->in_flight_bytes += next.bytes;
-    lease->never_sent_at = std::max(lease->never_sent_at, ++lease->next_to_send);
+    ++lease->next_to_send;
   }
 }
 

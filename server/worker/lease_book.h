@@ -5,8 +5,8 @@
 
 #include <cstdint>
 #include <deque>
-#include <functional>
 #include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -17,24 +17,16 @@ namespace ablate::worker {
 
 // What the worker has to do after a message from the server.
 struct Instructions {
-  struct LeasedRun {
-    std::string lease;
-    v1::GrantedRun run;
-  };
-  struct RunKey {
-    std::string lease;
-    std::string run;
-  };
-  std::vector<LeasedRun> start;
-  std::vector<RunKey> stop;  // within one step; nothing more is reported about them
-  std::vector<RunKey> save;  // soon
+  std::optional<v1::Grant> start;
+  std::string stop;  // lease whose run is to end within one step, unreported; empty: none
+  std::string save;  // lease whose run is to save its state soon; empty: none
   bool drain = false;
   std::vector<v1::FromWorker> send;  // in this order
 };
 
-// Not thread-safe. A run's events are numbered within its lease; what is not acknowledged is kept
-// and sent again after a reconnect. A lease is forgotten when every run of it has ended and
-// everything was acknowledged.
+// Not thread-safe. Events are numbered within their lease; what is not acknowledged is kept and sent
+// again after a reconnect. A lease is forgotten when its run has ended and everything was
+// acknowledged.
 class LeaseBook {
  public:
   // What Hello says about held leases. Until their verdicts have come, nothing is sent for them.
@@ -44,16 +36,16 @@ class LeaseBook {
 
   Instructions Receive(const v1::ToWorker& message);
 
-  // Appends an event of a run (lease, run and kind set; the number is given here) and returns what
-  // may be sent now within the credit. Ignored if the run has left the lease.
+  // Appends an event (lease and kind set; the number is given here) and returns what may be sent
+  // now within the credit. Ignored if the lease is not held or its run has ended.
   std::vector<v1::FromWorker> Report(v1::Event event);
 
-  // Whether the lease's unacknowledged bytes are below its credit; otherwise its runs pause.
+  // Whether the lease's unacknowledged bytes are below its credit; otherwise its run pauses.
   bool HasCredit(absl::string_view lease) const;
   bool empty() const;
-  // The worker was without a stream longer than the grace: every lease is dropped; the runs to
-  // stop.
-  std::vector<Instructions::RunKey> DropAll();
+  // The worker was without a stream longer than the grace: every lease is dropped. Those whose runs
+  // are to stop.
+  std::vector<std::string> DropAll();
 
  private:
   struct Unacked {
@@ -61,13 +53,11 @@ class LeaseBook {
     uint64_t bytes = 0;
   };
   struct Lease {
-    // Runs that have not left, and whether they have reported their end.
-    std::map<std::string, bool> ended;
+    bool ended = false;  // the run has reported its end
     // Ascending sequence numbers without gaps, ending at next_seq - 1.
     std::deque<Unacked> unacked;
     uint64_t next_seq = 1;
-    uint64_t next_to_send = 1;   // on this stream
-    uint64_t never_sent_at = 1;  // numbers from here on were not sent on any stream
+    uint64_t next_to_send = 1;  // on this stream
     uint64_t unacked_bytes = 0;
     uint64_t in_flight_bytes = 0;  // of those, sent on this stream
     uint64_t credit_bytes = 0;
@@ -80,13 +70,12 @@ class LeaseBook {
   void Apply(const v1::Ack& ack, Instructions* instructions);
   void Apply(const v1::Cancel& cancel, Instructions* instructions);
   void Apply(const v1::Save& save, Instructions* instructions);
-  // Forgets the lease; its runs that have not ended are to be stopped.
-  void Drop(Leases::iterator lease, std::vector<Instructions::RunKey>* stop);
+  // Forgets the lease; its run is to be stopped unless it has ended.
+  void Drop(Leases::iterator lease, Instructions* instructions);
   void ForgetIfSettled(Leases::iterator lease);
 
   static uint64_t FirstUnacked(const Lease& lease);
   static void TrimThrough(Lease* lease, uint64_t seq);
-  static void RemoveUnsent(Lease* lease, absl::string_view run);
   static void TakeSendable(Lease* lease, std::vector<v1::FromWorker>* send);
 
   Leases leases_;

@@ -11,10 +11,9 @@ constexpr uint64_t kMaxHeldBytes = 1 << 20;
 
 }  // namespace
 
-Outbox::Outbox(std::string lease, std::string run, absl::Duration hold, BlobChannel* blobs,
-               EventSink* events, RunControl* control)
+Outbox::Outbox(std::string lease, absl::Duration hold, BlobChannel* blobs, EventSink* events,
+               RunControl* control)
     : lease_(std::move(lease)),
-      run_(std::move(run)),
       hold_(hold),
       blobs_(blobs),
       events_(events),
@@ -35,7 +34,6 @@ Outbox::~Outbox() {
 
 void Outbox::Post(v1::Event event) {
   event.set_lease(lease_);
-  event.set_run(run_);
   MutexLock lock(&mutex_);
   if (items_.empty()) {
     // Under the lock, so that nothing overtakes it.
@@ -50,7 +48,6 @@ absl::Status Outbox::PostBlob(v1::Event event, std::string blob) {
   if (absl::Status room = AwaitRoomFor(blob.size()); !room.ok()) return room;
   if (!thread_.joinable() && !StartThread()) return PublishNow(std::move(event), blob);
   event.set_lease(lease_);
-  event.set_run(run_);
   MutexLock lock(&mutex_);
   if (items_.empty()) held_since_ = MonotonicNow();
   blob_bytes_ += blob.size();

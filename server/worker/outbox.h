@@ -21,9 +21,9 @@ namespace ablate::worker {
 class EventSink {
  public:
   virtual ~EventSink() = default;
-  // Lease, run and kind are set.
+  // Lease and kind are set.
   virtual void Report(v1::Event event) = 0;
-  // Whether the lease's runs may go on making events.
+  // Whether the lease's run may go on making events.
   virtual bool HasCredit(const std::string& lease) const = 0;
 };
 
@@ -34,8 +34,8 @@ class Outbox {
  public:
   // Abandoning the run ends what is under way. A blob holds events back for `hold` before the lane
   // should wait. All must outlive the outbox.
-  Outbox(std::string lease, std::string run, absl::Duration hold, BlobChannel* blobs,
-         EventSink* events, RunControl* control);
+  Outbox(std::string lease, absl::Duration hold, BlobChannel* blobs, EventSink* events,
+         RunControl* control);
   // Forgets what was not sent.
   ~Outbox();
   Outbox(const Outbox&) = delete;
@@ -75,7 +75,6 @@ class Outbox {
   absl::Status Publish(v1::Event* event, const std::string& blob, RunControl& control);
 
   const std::string lease_;
-  const std::string run_;
   const absl::Duration hold_;
   BlobChannel* const blobs_;
   EventSink* const events_;

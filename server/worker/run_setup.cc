@@ -65,15 +65,15 @@ RunSetup::RunSetup(TrainerFactory make_trainer, BlobChannel* blobs)
       blobs_(blobs),
       data_sets_(blobs, kDataSetCacheBytes) {}
 
-absl::StatusOr<std::unique_ptr<engine::Trainer>> RunSetup::Make(const std::string& lease,
-                                                                const v1::GrantedRun& run,
+absl::StatusOr<std::unique_ptr<engine::Trainer>> RunSetup::Make(const v1::Grant& grant,
                                                                 RunControl& control) {
+  const v1::GrantedRun& run = grant.run();
   absl::StatusOr<engine::RunConfig> config =
-      ReadConfig(run.spec(), {lease, run.dataset_blob()}, &data_sets_, control);
+      ReadConfig(run.spec(), {grant.lease(), run.dataset_blob()}, &data_sets_, control);
   if (!config.ok()) return config.status();
   auto trainer = make_trainer_({*std::move(config)});
   if (!trainer.ok() || run.resume_blob().empty()) return trainer;
-  const absl::StatusOr<std::string> state = blobs_->Read(lease, run.resume_blob(), control);
+  const absl::StatusOr<std::string> state = blobs_->Read(grant.lease(), run.resume_blob(), control);
   const absl::Status imported = state.ok() ? (*trainer)->ImportState(0, *state) : state.status();
   if (imported.ok()) return trainer;
   return absl::Status(

@@ -74,8 +74,7 @@ class RunSetup {
 
   // Blocks while data set and resume state are fetched. UNAVAILABLE: the device is lost. ABORTED:
   // the resume state is damaged or another's; the server decides where the run begins instead.
-  absl::StatusOr<std::unique_ptr<engine::Trainer>> Make(const std::string& lease,
-                                                        const v1::GrantedRun& run,
+  absl::StatusOr<std::unique_ptr<engine::Trainer>> Make(const v1::Grant& grant,
                                                         RunControl& control);
 
  private:

@@ -54,43 +54,38 @@ AttachRequests Worker::Requests() {
   AttachRequests requests;
   requests.drain = [this] { Drain(); };
   requests.refused = [this](const absl::Status& why) { Lose(why); };
-  requests.progress = [this] { return lanes_.Progress(); };
-  requests.abandon = [this](const Instructions::RunKey& key) {
-    lanes_.Abandon({key.lease, key.run});
-  };
+  requests.abandon = [this](const std::string& lease) { lanes_.Abandon(lease); };
   if (trains()) {
-    requests.save = [this](const Instructions::RunKey& key) { lanes_.Save({key.lease, key.run}); };
-    requests.start = [this](Instructions::LeasedRun leased) {
-      lanes_.Start(JobOf(std::move(leased)));
-    };
+    requests.progress = [this] { return lanes_.Progress(); };
+    requests.save = [this](const std::string& lease) { lanes_.Save(lease); };
+    requests.start = [this](v1::Grant grant) { lanes_.Start(JobOf(std::move(grant))); };
     return requests;
   }
   requests.analyze = [this](v1::Analyze analyze) { lanes_.Start(JobOf(std::move(analyze))); };
-  requests.cancel_analysis = [this](const std::string& id) { lanes_.Abandon({"", id}); };
-  requests.yield_analysis = [this](const std::string& id) { lanes_.Halt({"", id}); };
+  requests.cancel_analysis = [this](const std::string& id) { lanes_.Abandon(id); };
+  requests.yield_analysis = [this](const std::string& id) { lanes_.Halt(id); };
   requests.disconnected = [this] { lanes_.AbandonAll(); };
   return requests;
 }
 
-Job Worker::JobOf(Instructions::LeasedRun leased) {
+Job Worker::JobOf(v1::Grant grant) {
   Job job;
-  job.key = {leased.lease, leased.run.run()};
-  job.drained = [this, key = job.key] {
+  job.id = grant.lease();
+  job.drained = [this, lease = grant.lease()] {
     v1::Event event;
-    event.set_lease(key.lease);
-    event.set_run(key.id);
+    event.set_lease(lease);
     event.mutable_released();
     loop_.Report(std::move(event));
   };
-  job.work = [this, leased = std::move(leased)](RunControl& control, JobRest* rest) {
-    return executor_.Execute(leased, control, rest);
+  job.work = [this, grant = std::move(grant)](RunControl& control, JobRest* rest) {
+    return executor_.Execute(grant, control, rest);
   };
   return job;
 }
 
 Job Worker::JobOf(v1::Analyze analyze) {
   Job job;
-  job.key = {"", analyze.id()};
+  job.id = analyze.id();
   job.abandoned = [this, id = analyze.id()] { analyst_.ReportWithdrawn(id); };
   job.work = [this, analyze = std::move(analyze)](RunControl& control, JobRest*) {
     return analyst_.Execute(analyze, control);

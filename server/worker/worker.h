@@ -50,7 +50,7 @@ class Worker {
  private:
   bool trains() const { return options_.attach.hello.role() == v1::TRAIN; }
   AttachRequests Requests();
-  Job JobOf(Instructions::LeasedRun leased);
+  Job JobOf(v1::Grant grant);
   Job JobOf(v1::Analyze analyze);
   // The first loss counts.
   void Lose(const absl::Status& status);

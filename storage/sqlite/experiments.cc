@@ -357,21 +357,15 @@ std::vector<int64_t> LiveRuns(Connection& db, int64_t experiment) {
   return runs;
 }
 
-std::string ReadName(Connection& db, const char* sql, int64_t id) {
-  Statement row(db, sql, id);
-  return row.Row() ? row.Text(0) : "";
-}
-
 // Stops a run that no experiment wants any more.
 void CancelRun(Transaction& t, int64_t id, std::vector<Withdrawal>* withdrawals) {
   std::optional<RunRow> run = LoadRun(t.db, id);
   if (!run.has_value()) return;
   if (run->state == RunState::kLeased) {
-    withdrawals->push_back({ReadName(t.db, "SELECT name FROM leases WHERE id = ?1", run->lease),
-                            ReadName(t.db, "SELECT name FROM runs WHERE id = ?1", id),
-                            ReadName(t.db, "SELECT worker FROM leases WHERE id = ?1", run->lease)});
+    withdrawals->push_back({run->lease, run->worker});
   }
   RecordEvent(t, *run, "cancelled");
+  run->lease.clear();
   EndRun(t, &*run, RunState::kCancelled);
 }
 
@@ -432,15 +426,14 @@ absl::StatusOr<std::vector<Withdrawal>> Store::LeasedOnlyBy(absl::string_view id
     if (!experiment.ok()) return experiment.status();
     std::vector<Withdrawal> runs;
     Statement row(db,
-                  "SELECT DISTINCT leases.name, runs.name, leases.worker FROM cells "
-                  "JOIN runs ON runs.id = cells.run JOIN leases ON leases.id = runs.lease "
-                  "WHERE cells.experiment = ?1 AND NOT EXISTS "
+                  "SELECT DISTINCT lease, worker FROM cells JOIN runs ON runs.id = cells.run "
+                  "WHERE cells.experiment = ?1 AND runs.state = 1 AND NOT EXISTS "
                   "(SELECT 1 FROM cells AS other "
                   " JOIN experiments ON experiments.id = other.experiment "
                   " WHERE other.run = runs.id AND other.experiment != ?1 "
                   " AND experiments.state = 0 AND deleted = 0)",
                   *experiment);
-    while (row.Row()) runs.push_back({row.Text(0), row.Text(1), row.Text(2)});
+    while (row.Row()) runs.push_back({row.Text(0), row.Text(1)});
     return runs;
   });
 }

@@ -27,7 +27,6 @@ struct Context {
   Transaction& t;
   Blobs* blobs;  // null in memory, where blobs are not looked for
   uint64_t last_states_bytes;
-  absl::string_view name;  // of the run
   RunRow* run;
   Charges& charges;
 };
@@ -100,7 +99,7 @@ absl::Status ApplyTo(const Context& c, const PointsEvent& event) {
   c.charges[c.run->charged] += event.spent.device_time;
   const uint64_t change = SaveProgress(c.t, *c.run);
   if (event.columns.empty()) return absl::OkStatus();
-  return AddRowGroup(c.t, {c.run->id, c.name}, change, event.columns);
+  return AddRowGroup(c.t, {c.run->id, c.run->name}, change, event.columns);
 }
 
 // A worker may say anything of what it leaves; what its run was planned to leave bounds it.
@@ -192,38 +191,6 @@ absl::Status ApplyTo(const Context& c, const ReleasedEvent& event) {
   return absl::OkStatus();
 }
 
-// Leases of one call, so that a batch of events reads and writes each once.
-class Leases {
- public:
-  explicit Leases(Transaction& t) : t_(t) {}
-
-  std::optional<LeaseRow>& Find(const std::string& name) {
-    const auto found = leases_.find(name);
-    if (found != leases_.end()) return found->second.now;
-    Entry& entry = leases_[name];
-    entry.now = FindLease(t_.db, name);
-    if (entry.now.has_value()) entry.acked = entry.now->acked;
-    return entry.now;
-  }
-
-  void Save() {
-    for (const auto& [name, entry] : leases_) {
-      if (!entry.now.has_value() || entry.now->acked == entry.acked) continue;
-      Statement(t_.db, "UPDATE leases SET acked = ?2 WHERE id = ?1", entry.now->id,
-                entry.now->acked)
-          .Run();
-    }
-  }
-
- private:
-  struct Entry {
-    std::optional<LeaseRow> now;
-    uint64_t acked = 0;  // as stored
-  };
-  Transaction& t_;
-  std::map<std::string, Entry> leases_;
-};
-
 // What events need of the store.
 struct Surroundings {
   Blobs* blobs = nullptr;
@@ -232,19 +199,18 @@ struct Surroundings {
 
 absl::StatusOr<Applied> ApplyOne(Transaction& t, const Surroundings& store,
                                  absl::string_view incarnation, const LeaseEvent& event,
-                                 std::optional<LeaseRow>* lease, Charges* charges) {
-  if (!lease->has_value() || (*lease)->incarnation != incarnation) return Applied::kNoLease;
-  if (event.seq <= (*lease)->acked) return Applied::kRepeated;
-  if (event.seq > (*lease)->acked + 1) return Applied::kGap;
-  (*lease)->acked = event.seq;
-  std::optional<RunRow> run = FindRun(t.db, event.run);
-  // A run that left the lease still has its numbers in the lease's sequence.
-  if (!run.has_value() || run->lease != (*lease)->id) return Applied::kNoLease;
-  const Context context{t, store.blobs, store.last_states_bytes, event.run, &*run, *charges};
+                                 Charges* charges) {
+  std::optional<RunRow> run = FindRunOfLease(t.db, event.lease);
+  if (!run.has_value() || run->incarnation != incarnation) return Applied::kNoLease;
+  if (event.seq <= run->acked) return Applied::kRepeated;
+  if (run->state != RunState::kLeased) return Applied::kNoLease;
+  if (event.seq > run->acked + 1) return Applied::kGap;
+  run->acked = event.seq;
+  const Context context{t, store.blobs, store.last_states_bytes, &*run, *charges};
   const absl::Status status =
       std::visit([&](const auto& kind) { return ApplyTo(context, kind); }, event.event);
   if (!status.ok()) {
-    return absl::Status(status.code(), absl::StrCat("run ", event.run, ": ", status.message()));
+    return absl::Status(status.code(), absl::StrCat("run ", run->name, ": ", status.message()));
   }
   return Applied::kApplied;
 }
@@ -253,16 +219,14 @@ absl::StatusOr<Applied> ApplyOne(Transaction& t, const Surroundings& store,
 absl::StatusOr<std::vector<Applied>> ApplyAll(Transaction& t, const Surroundings& store,
                                               absl::string_view incarnation,
                                               const std::vector<LeaseEvent>& events) {
-  Leases leases(t);
   Charges charges;
   std::vector<Applied> results;
   results.reserve(events.size());
   for (const LeaseEvent& event : events) {
-    const auto result = ApplyOne(t, store, incarnation, event, &leases.Find(event.lease), &charges);
+    const auto result = ApplyOne(t, store, incarnation, event, &charges);
     if (!result.ok()) return result.status();
     results.push_back(*result);
   }
-  leases.Save();
   for (const auto& [user, device_time] : charges) Charge(t, user, device_time);
   return results;
 }

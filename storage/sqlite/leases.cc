@@ -1,6 +1,5 @@
 #include "storage/sqlite/leases.h"
 
-#include <algorithm>
 #include <utility>
 #include <vector>
 
@@ -13,19 +12,6 @@
 
 namespace ablate::storage {
 namespace {
-
-constexpr int kMaxPrunedLeases = 2000;  // at once, on the writer's thread
-
-int64_t InsertLease(Transaction& t, absl::string_view lease, const LeaseHolder& holder) {
-  Statement insert(t.db,
-                   "INSERT INTO leases (name, worker, incarnation, device, build, trainer) "
-                   "VALUES (?1, ?2, ?3, ?4, ?5, ?6) RETURNING id",
-                   lease, holder.worker, holder.incarnation, holder.device, holder.build,
-                   holder.trainer);
-  const int64_t id = insert.Row() ? insert.Int(0) : 0;
-  insert.Run();
-  return id;
-}
 
 // Whether a run had points before a change number.
 bool HasPoints(Connection& db, int64_t run, uint64_t before) {
@@ -138,47 +124,43 @@ bool EndIfOutdated(Transaction& t, const LeaseHolder& holder, uint32_t version, 
   return true;
 }
 
-// Into the lease, whose row is `lease`.
-void MarkLeased(Transaction& t, int64_t lease, const LeaseHolder& holder, RunRow* run) {
+void MarkLeased(Transaction& t, const NewLease& wanted, RunRow* run) {
   const RunState before = std::exchange(run->state, RunState::kLeased);
-  run->lease = lease;
-  run->worker = holder.worker;
-  run->device = holder.device;
-  run->build = holder.build;
-  run->environment = holder.environment;
+  run->lease = wanted.lease;
+  run->incarnation = wanted.holder.incarnation;
+  run->acked = 0;
+  run->worker = wanted.holder.worker;
+  run->device = wanted.holder.device;
+  run->build = wanted.holder.build;
+  run->environment = wanted.holder.environment;
   SaveRun(t, *run, before);
   RecordEvent(t, *run, "granted");
 }
 
-absl::StatusOr<std::vector<GrantedRun>> GrantOne(Transaction& t, Blobs* blobs, bool keeps_states,
-                                                 const NewLease& wanted) {
+absl::StatusOr<std::optional<GrantedRun>> GrantOne(Transaction& t, Blobs* blobs, bool keeps_states,
+                                                   const NewLease& wanted) {
   const LeaseHolder& holder = wanted.holder;
-  if (FindLease(t.db, wanted.lease).has_value()) {
+  if (FindRunOfLease(t.db, wanted.lease).has_value()) {
     return absl::AlreadyExistsError(absl::StrCat("lease '", wanted.lease, "' exists"));
   }
-  std::vector<GrantedRun> granted;
-  int64_t lease = 0;
-  for (const std::string& name : wanted.runs) {
-    std::optional<RunRow> run = FindRun(t.db, name);
-    if (!run.has_value() || run->state != RunState::kQueued) continue;
-    FixedRun fixed = ReadFixed(t.db, run->id);
-    if (EndIfOutdated(t, holder, fixed.numerics_version, &*run)) continue;
-    if (granted.empty()) lease = InsertLease(t, wanted.lease, holder);
-    std::optional<ResumeState> state = UsableState(t, blobs, holder, name, *run);
-    if (state.has_value()) {
-      Rewind(t, *state, &*run);
-    } else {
-      state = BeginAnew(t, blobs, holder, name, &*run);
-    }
-    MarkLeased(t, lease, holder, &*run);
-    GrantedRun& one = granted.emplace_back();
-    one.run = name;
-    one.spec = std::move(fixed.spec);
-    one.dataset_blob = std::move(fixed.dataset_blob);
-    one.keep_state = fixed.grows && keeps_states;
-    if (!state.has_value()) continue;
-    one.resume_blob = std::move(state->blob);
-    one.resume_step = state->step;
+  std::optional<RunRow> run = FindRun(t.db, wanted.run);
+  if (!run.has_value() || run->state != RunState::kQueued) return std::nullopt;
+  FixedRun fixed = ReadFixed(t.db, run->id);
+  if (EndIfOutdated(t, holder, fixed.numerics_version, &*run)) return std::nullopt;
+  std::optional<ResumeState> state = UsableState(t, blobs, holder, wanted.run, *run);
+  if (state.has_value()) {
+    Rewind(t, *state, &*run);
+  } else {
+    state = BeginAnew(t, blobs, holder, wanted.run, &*run);
+  }
+  MarkLeased(t, wanted, &*run);
+  GrantedRun granted;
+  granted.spec = std::move(fixed.spec);
+  granted.dataset_blob = std::move(fixed.dataset_blob);
+  granted.keep_state = fixed.grows && keeps_states;
+  if (state.has_value()) {
+    granted.resume_blob = std::move(state->blob);
+    granted.resume_step = state->step;
   }
   return granted;
 }
@@ -192,32 +174,21 @@ void LoseRun(Transaction& t, RunRow* run, absl::string_view message) {
   EndRun(t, run, RunState::kFailed);
 }
 
-// Whether `stepping`, where empty stands for all, names a run.
-bool Names(const std::vector<std::string>& stepping, const std::string& run) {
-  return stepping.empty() || std::find(stepping.begin(), stepping.end(), run) != stepping.end();
-}
-
-std::string RunName(Connection& db, int64_t run) {
-  Statement row(db, "SELECT name FROM runs WHERE id = ?1", run);
-  return row.Row() ? row.Text(0) : "";
-}
-
 // Nothing is to be done for a lease that has ended.
 void EndOne(Transaction& t, absl::string_view lease, const LeaseEnding& ending) {
-  const std::optional<LeaseRow> row = FindLease(t.db, lease);
-  if (!row.has_value()) return;
+  std::optional<RunRow> run = FindRunOfLease(t.db, lease);
+  if (!run.has_value() || run->state != RunState::kLeased) return;
+  run->lease.clear();
   const absl::string_view message = ShortenMessage(ending.message);
-  for (RunRow& run : RunsOfLease(t.db, row->id)) {
-    if (ending.end == LeaseEnd::kLost) {
-      LoseRun(t, &run, message);
-    } else if (ending.end == LeaseEnd::kDied && Names(ending.stepping, RunName(t.db, run.id))) {
-      FailRun(t, &run, message);
-    } else {
-      RecordEvent(t, run, "released", message);
-      Requeue(t, &run);
-    }
+  switch (ending.end) {
+    case LeaseEnd::kLost:
+      return LoseRun(t, &*run, message);
+    case LeaseEnd::kDied:
+      return FailRun(t, &*run, message);
+    case LeaseEnd::kReleased:
+      RecordEvent(t, *run, "released", message);
+      return Requeue(t, &*run);
   }
-  Statement(t.db, "DELETE FROM leases WHERE id = ?1", row->id).Run();
 }
 
 // By name; nothing behind the last. The index leads from one to the next.
@@ -250,12 +221,6 @@ void AddQueueOf(Connection& db, absl::string_view device_kind, const std::string
 
 }  // namespace
 
-std::optional<LeaseRow> FindLease(Connection& db, absl::string_view name) {
-  Statement row(db, "SELECT id, incarnation, acked FROM leases WHERE name = ?1", name);
-  if (!row.Row()) return std::nullopt;
-  return LeaseRow{row.Int(0), row.Text(1), row.As<uint64_t>(2)};
-}
-
 absl::string_view ShortenMessage(absl::string_view message) {
   constexpr size_t kMaxMessageBytes = 4000;
   if (message.size() <= kMaxMessageBytes) return message;
@@ -270,16 +235,6 @@ void FailRun(Transaction& t, RunRow* run, absl::string_view message) {
   if (++run->failures < kMaxFailuresWithoutProgress) return Requeue(t, run);
   run->failure = std::string(message);
   EndRun(t, run, RunState::kFailed);
-}
-
-bool PruneLeases(Transaction& t, Micros before) {
-  Statement gone(t.db,
-                 "DELETE FROM leases WHERE id IN (SELECT id FROM leases "
-                 "WHERE settled IS NOT NULL AND settled < ?1 LIMIT ?2) RETURNING 1",
-                 before, kMaxPrunedLeases);
-  bool any = false;
-  while (gone.Row()) any = true;
-  return any;
 }
 
 absl::StatusOr<std::vector<QueuedRun>> Store::Queue(absl::string_view device_kind,
@@ -324,11 +279,11 @@ absl::StatusOr<LeaseVerdict> Store::CheckLease(absl::string_view lease,
                                                absl::string_view incarnation,
                                                uint64_t first_unacked) {
   return db_->Read([&](Connection& db) {
-    const std::optional<LeaseRow> row = FindLease(db, lease);
+    const std::optional<RunRow> run = FindRunOfLease(db, lease);
     LeaseVerdict verdict;
     verdict.drop =
-        !row.has_value() || row->incarnation != incarnation || first_unacked > row->acked + 1;
-    if (!verdict.drop) verdict.acked = row->acked;
+        !run.has_value() || run->incarnation != incarnation || first_unacked > run->acked + 1;
+    if (!verdict.drop) verdict.acked = run->acked;
     return verdict;
   });
 }
@@ -345,20 +300,15 @@ void Store::EndLeaseAsync(std::string lease, LeaseEnding ending, DoneEnding done
 absl::StatusOr<std::vector<LeaseRecord>> Store::ListLeases() {
   return db_->Read([](Connection& db) {
     std::vector<LeaseRecord> leases;
-    Statement row(
-        db,
-        "SELECT leases.name, leases.worker, incarnation, leases.device, leases.build, "
-        "leases.trainer, acked, runs.name FROM runs JOIN leases ON leases.id = runs.lease "
-        "WHERE runs.lease IS NOT NULL ORDER BY runs.lease, runs.id");
+    Statement row(db,
+                  "SELECT lease, worker, incarnation, device, build, trainer, acked, name "
+                  "FROM runs WHERE state = 1 ORDER BY change");
     while (row.Row()) {
-      if (leases.empty() || leases.back().lease != row.View(0)) {
-        // The rest of the holder is for granting alone.
-        leases.push_back({row.Text(0),
-                          {row.Text(1), row.Text(2), row.Text(3), row.Text(4), row.Text(5), "", 0},
-                          row.As<uint64_t>(6),
-                          {}});
-      }
-      leases.back().runs.push_back(row.Text(7));
+      // The rest of the holder is for granting alone.
+      leases.push_back({row.Text(0),
+                        {row.Text(1), row.Text(2), row.Text(3), row.Text(4), row.Text(5), "", 0},
+                        row.As<uint64_t>(6),
+                        row.Text(7)});
     }
     return leases;
   });
@@ -366,21 +316,18 @@ absl::StatusOr<std::vector<LeaseRecord>> Store::ListLeases() {
 
 absl::StatusOr<std::optional<LeaseRights>> Store::FindLeaseRights(absl::string_view lease) {
   return db_->Read([&](Connection& db) -> std::optional<LeaseRights> {
-    Statement holder(db, "SELECT id, worker FROM leases WHERE name = ?1", lease);
-    if (!holder.Row()) return std::nullopt;
-    LeaseRights rights;
-    rights.worker = holder.Text(1);
     Statement run(db,
-                  "SELECT datasets.sha256, resume_states.blob, parameters FROM runs "
+                  "SELECT worker, parameters, datasets.sha256, resume_states.blob FROM runs "
                   "LEFT JOIN datasets ON datasets.id = runs.dataset "
-                  "LEFT JOIN resume_states ON resume_states.run = runs.id WHERE runs.lease = ?1",
-                  holder.Int(0));
-    while (run.Row()) {
-      for (const int column : {0, 1}) {
-        if (std::string blob = run.Text(column); !blob.empty())
-          rights.reads.insert(std::move(blob));
-      }
-      rights.parameters += run.As<uint64_t>(2);
+                  "LEFT JOIN resume_states ON resume_states.run = runs.id "
+                  "WHERE runs.lease = ?1 AND runs.state = 1",
+                  lease);
+    if (!run.Row()) return std::nullopt;
+    LeaseRights rights;
+    rights.worker = run.Text(0);
+    rights.parameters = run.As<uint64_t>(1);
+    for (const int column : {2, 3}) {
+      if (std::string blob = run.Text(column); !blob.empty()) rights.reads.insert(std::move(blob));
     }
     return rights;
   });

@@ -5,7 +5,6 @@
 
 #include "base/file.h"
 #include "storage/sqlite/last_states.h"
-#include "storage/sqlite/leases.h"
 
 namespace ablate::storage {
 namespace {
@@ -18,7 +17,6 @@ constexpr std::chrono::seconds kPace(1);
 // Longer than the scheduler's start_grace: a worker that published a blob before a restart of the
 // server comes back within that and sends the event that names it.
 constexpr std::chrono::minutes kLeftoverGrace(2);
-constexpr Micros kLeaseAge = Micros{24} * 3600 * 1000000;
 
 }  // namespace
 
@@ -87,8 +85,6 @@ absl::Status Maintenance::Pass(bool list_folder) {
   // What follows stores something.
   status.Update(KeepRoom());
   status.Update(CompactAll());
-  status.Update(
-      Repeat(/*frees=*/false, [](Transaction& t) { return PruneLeases(t, t.now - kLeaseAge); }));
   return status;
 }
 

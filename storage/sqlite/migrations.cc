@@ -86,7 +86,9 @@ CREATE TABLE runs (
   state INTEGER NOT NULL,
   priority INTEGER NOT NULL,      -- the best of its live experiments
   place INTEGER NOT NULL,         -- in the queue: the change number at which it was submitted
-  lease INTEGER,                  -- while leased
+  lease TEXT,                     -- the one it is under, or that its last event ended
+  incarnation TEXT NOT NULL DEFAULT '',        -- of the worker's process that has the lease
+  acked INTEGER NOT NULL DEFAULT 0,            -- last event of the lease that was applied
   step INTEGER NOT NULL DEFAULT 0,
   failures INTEGER NOT NULL DEFAULT 0,
   losses INTEGER NOT NULL DEFAULT 0,
@@ -107,7 +109,8 @@ CREATE TABLE runs (
 ) STRICT;
 CREATE INDEX runs_queue ON runs (device_kind, charged, priority, place) WHERE state = 0;
 CREATE INDEX runs_charged ON runs (charged);
-CREATE INDEX runs_lease ON runs (lease) WHERE lease IS NOT NULL;
+CREATE UNIQUE INDEX runs_lease ON runs (lease) WHERE lease IS NOT NULL;
+CREATE INDEX runs_leased ON runs (id) WHERE state = 1;
 CREATE INDEX runs_trajectory ON runs (trajectory);
 CREATE INDEX runs_dataset ON runs (dataset) WHERE dataset IS NOT NULL;
 
@@ -138,19 +141,6 @@ CREATE TABLE run_events (
   message TEXT NOT NULL
 ) STRICT;
 CREATE INDEX run_events_run ON run_events (run);
-
-CREATE TABLE leases (
-  id INTEGER PRIMARY KEY AUTOINCREMENT,
-  name TEXT NOT NULL UNIQUE,
-  worker TEXT NOT NULL,
-  incarnation TEXT NOT NULL,
-  device TEXT NOT NULL,
-  build TEXT NOT NULL,
-  trainer TEXT NOT NULL,
-  acked INTEGER NOT NULL DEFAULT 0,    -- last event applied
-  settled INTEGER                      -- when its last run left it; kept for its answers
-) STRICT;
-CREATE INDEX leases_settled ON leases (settled) WHERE settled IS NOT NULL;
 
 CREATE TABLE resume_states (
   run INTEGER PRIMARY KEY,

@@ -52,17 +52,9 @@ void MoveCounts(Transaction& t, int64_t run, RunState from, RunState to) {
   }
 }
 
-// Into a state without a lease; the lease settles with its last run. Saves.
-void Leave(Transaction& t, RunRow* run, RunState state) {
-  const int64_t lease = std::exchange(run->lease, 0);
+void MoveTo(Transaction& t, RunRow* run, RunState state) {
   const RunState before = std::exchange(run->state, state);
   SaveRun(t, *run, before);
-  if (lease == 0) return;
-  Statement(t.db,
-            "UPDATE leases SET settled = ?2 "
-            "WHERE id = ?1 AND NOT EXISTS (SELECT 1 FROM runs WHERE lease = ?1)",
-            lease, t.now)
-      .Run();
 }
 
 void ReadProvenance(const RunRow& row, RunRecord* record) {
@@ -125,14 +117,14 @@ std::optional<RunRow> LoadRun(Connection& db, int64_t id) {
   Statement row(db,
                 "SELECT steps, state, lease, step, failures, losses, failure, trainer, device, "
                 "build, worker, device_time, contended_time, tokens, start_time, end_time, "
-                "environment, charged FROM runs WHERE id = ?1",
+                "environment, charged, incarnation, acked, name FROM runs WHERE id = ?1",
                 id);
   if (!row.Row()) return std::nullopt;
   RunRow run;
   run.id = id;
   run.steps = row.As<uint32_t>(0);
   run.state = row.As<RunState>(1);
-  run.lease = row.Int(2);
+  run.lease = row.Text(2);
   run.step = row.As<uint32_t>(3);
   run.failures = row.As<uint32_t>(4);
   run.losses = row.As<uint32_t>(5);
@@ -146,6 +138,9 @@ std::optional<RunRow> LoadRun(Connection& db, int64_t id) {
   run.end_time = row.Int(15);
   run.environment = row.Text(16);
   run.charged = row.Text(17);
+  run.incarnation = row.Text(18);
+  run.acked = row.As<uint64_t>(19);
+  run.name = row.Text(20);
   return run;
 }
 
@@ -155,14 +150,10 @@ std::optional<RunRow> FindRun(Connection& db, absl::string_view name) {
   return LoadRun(db, row.Int(0));
 }
 
-std::vector<RunRow> RunsOfLease(Connection& db, int64_t lease) {
-  std::vector<RunRow> runs;
-  Statement row(db, "SELECT id FROM runs WHERE lease = ?1 ORDER BY id", lease);
-  while (row.Row()) {
-    std::optional<RunRow> run = LoadRun(db, row.Int(0));
-    if (run.has_value()) runs.push_back(*std::move(run));
-  }
-  return runs;
+std::optional<RunRow> FindRunOfLease(Connection& db, absl::string_view lease) {
+  Statement row(db, "SELECT id FROM runs WHERE lease = ?1", lease);
+  if (!row.Row()) return std::nullopt;
+  return LoadRun(db, row.Int(0));
 }
 
 void SettleExperiment(Transaction& t, int64_t experiment) {
@@ -189,14 +180,14 @@ void SaveRun(Transaction& t, const RunRow& run, RunState before) {
   const uint64_t change = t.NextChange();
   Statement(
       t.db,
-      "UPDATE runs SET state = ?2, lease = nullif(?3, 0), step = ?4, failures = ?5, "
+      "UPDATE runs SET state = ?2, lease = nullif(?3, ''), step = ?4, failures = ?5, "
       "losses = ?6, failure = ?7, trainer = ?8, device = ?9, build = ?10, worker = ?11, "
       "device_time = ?12, contended_time = ?13, tokens = ?14, start_time = ?15, end_time = ?16, "
-      "environment = ?17, change = ?18 WHERE id = ?1",
+      "environment = ?17, change = ?18, incarnation = ?19, acked = ?20 WHERE id = ?1",
       run.id, static_cast<int>(run.state), run.lease, run.step, run.failures, run.losses,
       run.failure, run.trainer, run.device, run.build, run.worker, run.spent.device_time,
       run.spent.contended_time, run.spent.tokens, run.start_time, run.end_time, run.environment,
-      change)
+      change, run.incarnation, run.acked)
       .Run();
   Statement(t.db, "UPDATE cells SET change = ?2 WHERE run = ?1", run.id, change).Run();
   if (run.state != before) MoveCounts(t, run.id, before, run.state);
@@ -206,9 +197,9 @@ uint64_t SaveProgress(Transaction& t, const RunRow& run) {
   const uint64_t change = t.NextChange();
   Statement(t.db,
             "UPDATE runs SET step = ?2, device_time = ?3, contended_time = ?4, tokens = ?5, "
-            "change = ?6 WHERE id = ?1",
+            "change = ?6, acked = ?7 WHERE id = ?1",
             run.id, run.step, run.spent.device_time, run.spent.contended_time, run.spent.tokens,
-            change)
+            change, run.acked)
       .Run();
   Statement(t.db, "UPDATE cells SET change = ?2 WHERE run = ?1", run.id, change).Run();
   return change;
@@ -219,15 +210,15 @@ void RecordEvent(Transaction& t, const RunRow& run, absl::string_view kind,
   Statement(t.db,
             "INSERT INTO run_events (run, time, kind, step, worker, message) "
             "VALUES (?1, ?2, ?3, ?4, ?5, ?6)",
-            run.id, t.now, kind, run.step, run.lease != 0 ? run.worker : "", message)
+            run.id, t.now, kind, run.step, run.state == RunState::kLeased ? run.worker : "", message)
       .Run();
 }
 
-void Requeue(Transaction& t, RunRow* run) { Leave(t, run, RunState::kQueued); }
+void Requeue(Transaction& t, RunRow* run) { MoveTo(t, run, RunState::kQueued); }
 
 void EndRun(Transaction& t, RunRow* run, RunState state) {
   run->end_time = t.now;
-  Leave(t, run, state);
+  MoveTo(t, run, state);
 }
 
 std::optional<Claim> LiveClaim(Connection& db, int64_t run) {

@@ -17,12 +17,17 @@ namespace ablate::storage {
 
 inline constexpr size_t kPageRuns = 200;  // looked up in one read
 
-// The part of a run's row that changes.
+// The part of a run's row that changes, and its name.
 struct RunRow {
   int64_t id = 0;
+  std::string name;
   uint32_t steps = 0;
   RunState state = RunState::kQueued;
-  int64_t lease = 0;  // row of the lease; 0: none
+  // The lease that it is LEASED under, or that its last event ended: events of that one which are
+  // sent again are known to be repetitions. Empty: none.
+  std::string lease;
+  std::string incarnation;  // of the lease's worker
+  uint64_t acked = 0;       // number of the lease's last event that was applied
   uint32_t step = 0;
   uint32_t failures = 0;
   uint32_t losses = 0;
@@ -35,8 +40,7 @@ struct RunRow {
 
 std::optional<RunRow> FindRun(Connection& db, absl::string_view name);
 std::optional<RunRow> LoadRun(Connection& db, int64_t id);
-// Runs that a lease holds, in the order of their creation.
-std::vector<RunRow> RunsOfLease(Connection& db, int64_t lease);
+std::optional<RunRow> FindRunOfLease(Connection& db, absl::string_view lease);
 
 // Ends an active experiment when its last run and what its spec asks to have computed of them have
 // ended, and revives an ended one when one of its runs was queued again.
@@ -44,14 +48,14 @@ void SettleExperiment(Transaction& t, int64_t experiment);
 // Writes a row with a new change number, moves the counts of the experiments that have the run from
 // state `before`, and ends or revives those experiments.
 void SaveRun(Transaction& t, const RunRow& run, RunState before);
-// The same when only step and spent may have changed. Returns the change number.
+// The same when only step, spent and acked may have changed. Returns the change number.
 uint64_t SaveProgress(Transaction& t, const RunRow& run);
 // Adds a line to a run's history.
 void RecordEvent(Transaction& t, const RunRow& run, absl::string_view kind,
                  absl::string_view message = "");
-// Out of its lease and back into the queue, at its old place. Saves.
+// Back into the queue, at its old place. Saves.
 void Requeue(Transaction& t, RunRow* run);
-// Into a final state; out of its lease. Saves.
+// Into a final state. Saves.
 void EndRun(Transaction& t, RunRow* run, RunState state);
 // What a run has of the experiments that keep it alive.
 struct Claim {

@@ -100,7 +100,7 @@ absl::StatusOr<DeviceShares> Store::GetShares() {
                        "SELECT charged, runs.steps - step, runs.steps, step_times.device_time, "
                        "step_times.steps FROM runs "
                        "LEFT JOIN step_times ON step_times.shape = runs.shape "
-                       "WHERE lease IS NOT NULL");
+                       "WHERE state = 1");
     while (training.Row()) {
       DeviceShare& share = shares[training.Text(0)];
       ++share.training;

@@ -78,22 +78,21 @@ void StoredGrid::Submit(const std::string& text) {
   for (const storage::CellRecord& cell : *cells) cells_[cell.name] = cell;
 }
 
-std::string StoredGrid::Start(const std::string& cell) {
+void StoredGrid::Start(const std::string& cell) {
   EXPECT_EQ(cells_.count(cell), 1u) << cell;
   const std::string& run = cells_[cell].run;
   const auto granted =
       GrantAndWait(*store_, {{absl::StrCat("l", ++leases_),
                               {"cpu-train", "i1", "2 cores", "0.1", "torch", "e", 0},
-                              {run}}});
-  EXPECT_TRUE(granted.ok() && granted->front().size() == 1) << cell << " can't be granted";
-  return run;
+                              run}});
+  EXPECT_TRUE(granted.ok() && granted->front().has_value()) << cell << " can't be granted";
 }
 
-void StoredGrid::Send(const std::string& run, std::vector<storage::LeaseEvent> events) {
-  events.insert(events.begin(), {"", 0, "", storage::StartedEvent{}});
+void StoredGrid::Send(const std::string& cell, std::vector<storage::LeaseEvent> events) {
+  Start(cell);
+  events.insert(events.begin(), {"", 0, storage::StartedEvent{}});
   for (size_t i = 0; i < events.size(); ++i) {
     events[i].lease = absl::StrCat("l", leases_);
-    events[i].run = run;
     events[i].seq = i + 1;
   }
   const auto applied = ApplyAndWait(*store_, "i1", events);
@@ -114,15 +113,15 @@ std::string StoredGrid::Publish(const std::string& bytes) {
 void StoredGrid::Finish(const std::string& cell, const Curves& curves, bool diverged) {
   const uint32_t steps = cells_[cell].steps;
   const std::string weights = "weights";
-  Send(Start(cell), {{"", 0, "", PointsOf(curves, steps)},
-                     {"", 0, "", storage::CheckpointEvent{steps, Publish(weights), weights.size()}},
-                     {"", 0, "", storage::FinishedEvent{diverged, steps}}});
+  Send(cell, {{"", 0, PointsOf(curves, steps)},
+                     {"", 0, storage::CheckpointEvent{steps, Publish(weights), weights.size()}},
+                     {"", 0, storage::FinishedEvent{diverged, steps}}});
 }
 
 void StoredGrid::Report(const std::string& cell, const Curves& curves) {
   uint32_t last = 1;
   for (const auto& [key, curve] : curves) last = std::max(last, curve.rbegin()->first);
-  Send(Start(cell), {{"", 0, "", PointsOf(curves, last)}});
+  Send(cell, {{"", 0, PointsOf(curves, last)}});
 }
 
 void StoredGrid::Analyze(const std::string& cell, const std::string& label,
@@ -144,7 +143,7 @@ void StoredGrid::Analyze(const std::string& cell, const std::string& label,
 }
 
 void StoredGrid::Fail(const std::string& cell) {
-  Send(Start(cell), {{"", 0, "", storage::FailedEvent{"it broke"}}});
+  Send(cell, {{"", 0, storage::FailedEvent{"it broke"}}});
 }
 
 }  // namespace ablate::results

@@ -64,10 +64,10 @@ class StoredGrid {
 
  private:
   // The cell's run under a lease of its own, started.
-  std::string Start(const std::string& cell);
+  void Start(const std::string& cell);
   // Its hash.
   std::string Publish(const std::string& bytes);
-  void Send(const std::string& run, std::vector<storage::LeaseEvent> events);
+  void Send(const std::string& cell, std::vector<storage::LeaseEvent> events);
 
   std::unique_ptr<storage::Store> store_;
   std::string experiment_;

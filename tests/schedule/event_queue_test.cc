@@ -15,7 +15,7 @@ using ::testing::ElementsAre;
 constexpr uint64_t kCredit = 100;
 
 storage::LeaseEvent Event(const std::string& lease, uint64_t seq) {
-  return {lease, seq, "run", storage::StartedEvent{}};
+  return {lease, seq, storage::StartedEvent{}};
 }
 
 absl::Status Add(EventQueue* queue, const std::string& lease, uint64_t seq, uint64_t bytes = 10) {

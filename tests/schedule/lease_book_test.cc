@@ -15,12 +15,11 @@ using ::testing::IsEmpty;
 
 constexpr uint64_t kPlenty = 1 << 20;
 
-v1::ToWorker Grant(const std::string& lease, const std::vector<std::string>& runs,
-                   uint64_t credit = kPlenty) {
+v1::ToWorker Grant(const std::string& lease, uint64_t credit = kPlenty) {
   v1::ToWorker message;
   message.mutable_grant()->set_lease(lease);
   message.mutable_grant()->set_credit_bytes(credit);
-  for (const std::string& run : runs) message.mutable_grant()->add_runs()->set_run(run);
+  message.mutable_grant()->mutable_run()->set_run("run of " + lease);
   return message;
 }
 
@@ -46,45 +45,34 @@ v1::ToWorker DropVerdict(const std::string& lease) {
   return message;
 }
 
-v1::ToWorker Cancel(const std::string& lease, const std::string& run) {
+v1::ToWorker Cancel(const std::string& lease) {
   v1::ToWorker message;
   message.mutable_cancel()->set_lease(lease);
-  message.mutable_cancel()->set_run(run);
   return message;
 }
 
-v1::Event Points(const std::string& lease, const std::string& run, uint32_t step) {
+v1::Event Points(const std::string& lease, uint32_t step) {
   v1::Event event;
   event.set_lease(lease);
-  event.set_run(run);
   event.mutable_points()->set_step(step);
   return event;
 }
 
-v1::Event Finished(const std::string& lease, const std::string& run) {
+v1::Event Finished(const std::string& lease) {
   v1::Event event;
   event.set_lease(lease);
-  event.set_run(run);
   event.mutable_finished();
   return event;
 }
 
-// "lease/run:seq" of each event.
+// "lease:seq" of each event.
 std::vector<std::string> Sent(const std::vector<v1::FromWorker>& messages) {
   std::vector<std::string> sent;
   sent.reserve(messages.size());
   for (const v1::FromWorker& message : messages) {
-    const v1::Event& event = message.event();
-    sent.push_back(event.lease() + "/" + event.run() + ":" + std::to_string(event.seq()));
+    sent.push_back(message.event().lease() + ":" + std::to_string(message.event().seq()));
   }
   return sent;
-}
-
-std::vector<std::string> Names(const std::vector<Instructions::RunKey>& keys) {
-  std::vector<std::string> names;
-  names.reserve(keys.size());
-  for (const Instructions::RunKey& key : keys) names.push_back(key.lease + "/" + key.run);
-  return names;
 }
 
 uint64_t FirstUnacked(const LeaseBook& book, const std::string& lease) {
@@ -94,40 +82,65 @@ uint64_t FirstUnacked(const LeaseBook& book, const std::string& lease) {
   return 0;
 }
 
-TEST(LeaseBookTest, StartsGrantedRunsOnceWhenTheGrantIsRepeated) {
+TEST(LeaseBookTest, StartsTheGrantedRunOnceWhenTheGrantIsRepeated) {
   LeaseBook book;
-  const Instructions first = book.Receive(Grant("l", {"a", "b"}));
-  ASSERT_EQ(first.start.size(), 2u);
-  EXPECT_EQ(first.start[0].lease, "l");
-  EXPECT_EQ(first.start[0].run.run(), "a");
-  EXPECT_THAT(book.Receive(Grant("l", {"a", "b"})).start, IsEmpty());
-  EXPECT_THAT(Sent(book.Report(Points("l", "b", 1))), ElementsAre("l/b:1"));
+  const Instructions first = book.Receive(Grant("l"));
+  ASSERT_TRUE(first.start.has_value());
+  EXPECT_EQ(first.start->lease(), "l");
+  EXPECT_EQ(first.start->run().run(), "run of l");
+  EXPECT_FALSE(book.Receive(Grant("l")).start.has_value());
 }
 
 TEST(LeaseBookTest, NumbersEventsPerLeaseFromOne) {
   LeaseBook book;
-  book.Receive(Grant("l", {"a", "b"}));
-  book.Receive(Grant("m", {"c"}));
-  EXPECT_THAT(Sent(book.Report(Points("l", "a", 1))), ElementsAre("l/a:1"));
-  EXPECT_THAT(Sent(book.Report(Points("l", "b", 1))), ElementsAre("l/b:2"));
-  EXPECT_THAT(Sent(book.Report(Points("m", "c", 1))), ElementsAre("m/c:1"));
+  book.Receive(Grant("l"));
+  book.Receive(Grant("m"));
+  EXPECT_THAT(Sent(book.Report(Points("l", 1))), ElementsAre("l:1"));
+  EXPECT_THAT(Sent(book.Report(Points("l", 2))), ElementsAre("l:2"));
+  EXPECT_THAT(Sent(book.Report(Points("m", 1))), ElementsAre("m:1"));
 }
 
-TEST(LeaseBookTest, IgnoresEventsOfRunsThatEndedOrAreUnknown) {
+TEST(LeaseBookTest, IgnoresEventsOfLeasesThatEndedOrAreUnknown) {
   LeaseBook book;
-  book.Receive(Grant("l", {"a", "b"}));
-  book.Report(Finished("l", "a"));
-  EXPECT_THAT(book.Report(Points("l", "a", 9)), IsEmpty());
-  EXPECT_THAT(book.Report(Points("l", "z", 9)), IsEmpty());
-  EXPECT_THAT(book.Report(Points("z", "a", 9)), IsEmpty());
-  EXPECT_THAT(Sent(book.Report(Points("l", "b", 1))), ElementsAre("l/b:2"));
+  book.Receive(Grant("l"));
+  book.Report(Finished("l"));
+  EXPECT_THAT(book.Report(Points("l", 9)), IsEmpty());
+  EXPECT_THAT(book.Report(Points("z", 9)), IsEmpty());
+}
+
+TEST(LeaseBookTest, DropsTheLeaseAndStopsItsRunWhenToldTo) {
+  for (const v1::ToWorker& message : {DropVerdict("l"), Cancel("l")}) {
+    LeaseBook book;
+    book.Receive(Grant("l"));
+    book.Receive(Grant("m"));
+    book.Report(Points("l", 1));
+    book.Disconnected();
+    const Instructions instructions = book.Receive(message);
+    EXPECT_EQ(instructions.stop, "l");
+    EXPECT_THAT(instructions.send, IsEmpty());
+    EXPECT_EQ(FirstUnacked(book, "l"), 0u);
+    EXPECT_EQ(FirstUnacked(book, "m"), 1u) << "others stay";
+    EXPECT_THAT(book.Report(Points("l", 2)), IsEmpty());
+    EXPECT_EQ(book.Receive(message).stop, "");
+  }
+}
+
+TEST(LeaseBookTest, SavesOnlyRunsThatItTrains) {
+  v1::ToWorker save;
+  save.mutable_save()->set_lease("l");
+  LeaseBook book;
+  EXPECT_EQ(book.Receive(save).save, "");
+  book.Receive(Grant("l"));
+  EXPECT_EQ(book.Receive(save).save, "l");
+  book.Report(Finished("l"));
+  EXPECT_EQ(book.Receive(save).save, "");
 }
 
 TEST(LeaseBookTest, ForgetsALeaseOnlyWhenItsLastEventIsAcknowledged) {
   LeaseBook book;
-  book.Receive(Grant("l", {"a"}));
-  book.Report(Points("l", "a", 1));
-  book.Report(Finished("l", "a"));
+  book.Receive(Grant("l"));
+  book.Report(Points("l", 1));
+  book.Report(Finished("l"));
   book.Receive(Ack("l", 1));
   EXPECT_FALSE(book.empty());
   EXPECT_EQ(FirstUnacked(book, "l"), 2u);
@@ -137,67 +150,55 @@ TEST(LeaseBookTest, ForgetsALeaseOnlyWhenItsLastEventIsAcknowledged) {
 
 TEST(LeaseBookTest, SendsNothingBetweenReconnectAndVerdict) {
   LeaseBook book;
-  book.Receive(Grant("l", {"a"}));
-  book.Report(Points("l", "a", 1));
+  book.Receive(Grant("l"));
+  book.Report(Points("l", 1));
   book.Disconnected();
-  EXPECT_THAT(book.Report(Points("l", "a", 2)), IsEmpty());
+  EXPECT_THAT(book.Report(Points("l", 2)), IsEmpty());
   EXPECT_EQ(FirstUnacked(book, "l"), 1u);
-  EXPECT_THAT(Sent(book.Receive(Continue("l", 0)).send), ElementsAre("l/a:1", "l/a:2"));
+  EXPECT_THAT(Sent(book.Receive(Continue("l", 0)).send), ElementsAre("l:1", "l:2"));
 }
 
 TEST(LeaseBookTest, TrimsWhatTheVerdictAcknowledges) {
   LeaseBook book;
-  book.Receive(Grant("l", {"a"}));
-  for (uint32_t step = 1; step <= 3; ++step) book.Report(Points("l", "a", step));
+  book.Receive(Grant("l"));
+  for (uint32_t step = 1; step <= 3; ++step) book.Report(Points("l", step));
   book.Disconnected();
-  EXPECT_THAT(Sent(book.Receive(Continue("l", 2)).send), ElementsAre("l/a:3"));
+  EXPECT_THAT(Sent(book.Receive(Continue("l", 2)).send), ElementsAre("l:3"));
   EXPECT_EQ(FirstUnacked(book, "l"), 3u);
 }
 
 TEST(LeaseBookTest, ForgetsAnEndedLeaseWhenTheVerdictAcknowledgesEverything) {
   LeaseBook book;
-  book.Receive(Grant("l", {"a"}));
-  book.Report(Finished("l", "a"));
+  book.Receive(Grant("l"));
+  book.Report(Finished("l"));
   book.Disconnected();
   EXPECT_THAT(book.Receive(Continue("l", 1)).send, IsEmpty());
   EXPECT_TRUE(book.empty());
 }
 
-TEST(LeaseBookTest, DropsTheLeaseAndStopsItsTrainingRunsWhenToldTo) {
-  LeaseBook book;
-  book.Receive(Grant("l", {"a", "b"}));
-  book.Report(Finished("l", "a"));
-  book.Disconnected();
-  const Instructions instructions = book.Receive(DropVerdict("l"));
-  EXPECT_THAT(Names(instructions.stop), ElementsAre("l/b"));
-  EXPECT_THAT(instructions.send, IsEmpty());
-  EXPECT_TRUE(book.empty());
-  EXPECT_THAT(book.Report(Points("l", "b", 1)), IsEmpty());
-}
-
 TEST(LeaseBookTest, DropsTheLeaseWhenTheServerForgotAcknowledgedEvents) {
   LeaseBook book;
-  book.Receive(Grant("l", {"a"}));
-  for (uint32_t step = 1; step <= 3; ++step) book.Report(Points("l", "a", step));
+  book.Receive(Grant("l"));
+  for (uint32_t step = 1; step <= 3; ++step) book.Report(Points("l", step));
   book.Receive(Ack("l", 2));
   book.Disconnected();
-  EXPECT_THAT(Names(book.Receive(Continue("l", 1)).stop), ElementsAre("l/a"));
+  EXPECT_EQ(book.Receive(Continue("l", 1)).stop, "l");
   EXPECT_TRUE(book.empty());
 }
 
 TEST(LeaseBookTest, DropsTheLeaseWhenTheServerHasEventsThatWereNeverMade) {
   LeaseBook book;
-  book.Receive(Grant("l", {"a"}));
-  book.Report(Points("l", "a", 1));
+  book.Receive(Grant("l"));
+  book.Report(Points("l", 1));
   book.Disconnected();
-  EXPECT_THAT(Names(book.Receive(Continue("l", 2)).stop), ElementsAre("l/a"));
+  EXPECT_EQ(book.Receive(Continue("l", 2)).stop, "l");
 }
 
 TEST(LeaseBookTest, PausesWhenUnacknowledgedBytesReachTheCredit) {
   LeaseBook book;
-  book.Receive(Grant("l", {"a"}, 1));
+  book.Receive(Grant("l", 1));
   EXPECT_TRUE(book.HasCredit("l"));
-  EXPECT_THAT(Sent(book.Report(Points("l", "a", 1))), ElementsAre("l/a:1"));
+  EXPECT_THAT(Sent(book.Report(Points("l", 1))), ElementsAre("l:1"));
   EXPECT_FALSE(book.HasCredit("l"));
   book.Receive(Ack("l", 1));
   EXPECT_TRUE(book.HasCredit("l"));
@@ -207,78 +208,30 @@ TEST(LeaseBookTest, PausesWhenUnacknowledgedBytesReachTheCredit) {
 TEST(LeaseBookTest, KeepsBackWhatTheCreditDoesNotCoverAndSendsItOnAck) {
   LeaseBook book;
   v1::FromWorker one;
-  *one.mutable_event() = Points("l", "a", 1);
+  *one.mutable_event() = Points("l", 1);
   one.mutable_event()->set_seq(1);
-  book.Receive(Grant("l", {"a"}, 2 * one.ByteSizeLong()));
-  EXPECT_THAT(Sent(book.Report(Points("l", "a", 1))), ElementsAre("l/a:1"));
-  EXPECT_THAT(Sent(book.Report(Points("l", "a", 2))), ElementsAre("l/a:2"));
-  EXPECT_THAT(book.Report(Points("l", "a", 3)), IsEmpty());
-  EXPECT_THAT(book.Report(Points("l", "a", 4)), IsEmpty());
-  EXPECT_THAT(Sent(book.Receive(Ack("l", 1)).send), ElementsAre("l/a:3"));
-  EXPECT_THAT(Sent(book.Receive(Ack("l", 3)).send), ElementsAre("l/a:4"));
+  book.Receive(Grant("l", 2 * one.ByteSizeLong()));
+  EXPECT_THAT(Sent(book.Report(Points("l", 1))), ElementsAre("l:1"));
+  EXPECT_THAT(Sent(book.Report(Points("l", 2))), ElementsAre("l:2"));
+  EXPECT_THAT(book.Report(Points("l", 3)), IsEmpty());
+  EXPECT_THAT(book.Report(Points("l", 4)), IsEmpty());
+  EXPECT_THAT(Sent(book.Receive(Ack("l", 1)).send), ElementsAre("l:3"));
+  EXPECT_THAT(Sent(book.Receive(Ack("l", 3)).send), ElementsAre("l:4"));
 }
 
 TEST(LeaseBookTest, TakesTheNewCreditOfAVerdict) {
   LeaseBook book;
-  book.Receive(Grant("l", {"a"}, 1));
-  for (uint32_t step = 1; step <= 3; ++step) book.Report(Points("l", "a", step));
+  book.Receive(Grant("l", 1));
+  for (uint32_t step = 1; step <= 3; ++step) book.Report(Points("l", step));
   book.Disconnected();
-  EXPECT_THAT(Sent(book.Receive(Continue("l", 0)).send), ElementsAre("l/a:1", "l/a:2", "l/a:3"));
-}
-
-TEST(LeaseBookTest, StopsACancelledRunAndKeepsTheOthers) {
-  LeaseBook book;
-  book.Receive(Grant("l", {"a", "b"}));
-  EXPECT_THAT(Names(book.Receive(Cancel("l", "a")).stop), ElementsAre("l/a"));
-  EXPECT_THAT(book.Report(Points("l", "a", 1)), IsEmpty());
-  EXPECT_THAT(Sent(book.Report(Points("l", "b", 1))), ElementsAre("l/b:1"));
-  EXPECT_THAT(book.Receive(Cancel("l", "a")).stop, IsEmpty());
-}
-
-TEST(LeaseBookTest, SavesOnlyRunsThatItHolds) {
-  v1::ToWorker save;
-  save.mutable_save()->set_lease("l");
-  save.mutable_save()->set_run("a");
-  LeaseBook book;
-  EXPECT_THAT(book.Receive(save).save, IsEmpty());
-  book.Receive(Grant("l", {"a", "b"}));
-  EXPECT_THAT(Names(book.Receive(save).save), ElementsAre("l/a"));
-  book.Report(Finished("l", "a"));
-  EXPECT_THAT(book.Receive(save).save, IsEmpty());
-}
-
-TEST(LeaseBookTest, ForgetsTheLeaseWhenItsLastRunIsCancelled) {
-  LeaseBook book;
-  book.Receive(Grant("l", {"a"}));
-  book.Report(Points("l", "a", 1));
-  EXPECT_THAT(Names(book.Receive(Cancel("l", "a")).stop), ElementsAre("l/a"));
-  EXPECT_TRUE(book.empty());
-}
-
-TEST(LeaseBookTest, CancelWithoutARunEndsTheWholeLease) {
-  LeaseBook book;
-  book.Receive(Grant("l", {"a", "b"}));
-  EXPECT_THAT(Names(book.Receive(Cancel("l", "")).stop), ElementsAre("l/a", "l/b"));
-  EXPECT_TRUE(book.empty());
-}
-
-TEST(LeaseBookTest, KeepsNumbersWithoutGapsWhenACancelledRunHadUnsentEvents) {
-  LeaseBook book;
-  book.Receive(Grant("l", {"a", "b"}));
-  book.Report(Points("l", "a", 1));
-  book.Disconnected();
-  book.Report(Points("l", "a", 2));
-  book.Report(Points("l", "b", 1));
-  book.Receive(Cancel("l", "a"));
-  EXPECT_THAT(Sent(book.Receive(Continue("l", 0)).send), ElementsAre("l/a:1", "l/b:2"));
-  EXPECT_THAT(Sent(book.Report(Points("l", "b", 2))), ElementsAre("l/b:3"));
+  EXPECT_THAT(Sent(book.Receive(Continue("l", 0)).send), ElementsAre("l:1", "l:2", "l:3"));
 }
 
 TEST(LeaseBookTest, CancelOfAnEndedRunForgetsItsUnacknowledgedEnd) {
   LeaseBook book;
-  book.Receive(Grant("l", {"a"}));
-  book.Report(Finished("l", "a"));
-  EXPECT_THAT(book.Receive(Cancel("l", "a")).stop, IsEmpty());
+  book.Receive(Grant("l"));
+  book.Report(Finished("l"));
+  EXPECT_EQ(book.Receive(Cancel("l")).stop, "");
   EXPECT_TRUE(book.empty());
 }
 
@@ -291,11 +244,11 @@ TEST(LeaseBookTest, PassesTheDrainOn) {
 
 TEST(LeaseBookTest, DropAllStopsEveryRunThatHasNotEnded) {
   LeaseBook book;
-  book.Receive(Grant("l", {"a"}));
-  book.Receive(Grant("m", {"b"}));
-  book.Receive(Grant("n", {"c"}));
-  book.Report(Finished("m", "b"));
-  EXPECT_THAT(Names(book.DropAll()), ElementsAre("l/a", "n/c"));
+  book.Receive(Grant("l"));
+  book.Receive(Grant("m"));
+  book.Receive(Grant("n"));
+  book.Report(Finished("m"));
+  EXPECT_THAT(book.DropAll(), ElementsAre("l", "n"));
   EXPECT_TRUE(book.empty());
 }
 

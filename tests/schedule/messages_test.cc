@@ -26,7 +26,6 @@ wire::Hello GoodHello() {
 wire::Event GoodPoints() {
   wire::Event event;
   event.set_lease("l");
-  event.set_run("r");
   event.set_seq(1);
   wire::Column& column = *event.mutable_points()->add_columns();
   column.set_key("train/loss");
@@ -86,19 +85,14 @@ TEST(MessagesTest, RefusesMalformedHeartbeatsByField) {
   wire::Heartbeat good;
   wire::LeaseProgress* lease = good.add_leases();
   lease->set_lease("l");
-  lease->add_runs()->set_run("r");
   EXPECT_TRUE(CheckHeartbeat(good).ok());
   wire::Heartbeat bad = good;
   bad.mutable_leases(0)->clear_lease();
   EXPECT_THAT(std::string(CheckHeartbeat(bad).message()),
               StartsWith("heartbeat.leases.lease is 0 bytes; allowed: 1 to 128"));
-  bad = good;
-  bad.mutable_leases(0)->mutable_runs(0)->set_run(std::string(129, 'r'));
-  EXPECT_THAT(std::string(CheckHeartbeat(bad).message()),
-              StartsWith("heartbeat.leases.runs.run is 129 bytes; allowed: 1 to 128"));
   for (int i = 0; i < 4096; ++i) *good.add_leases() = good.leases(0);
   EXPECT_THAT(std::string(CheckHeartbeat(good).message()),
-              StartsWith("heartbeat.leases.runs is 4097 runs; allowed: at most 4096, one a lane"));
+              StartsWith("heartbeat.leases is 4097 leases; allowed: at most 4096, one a lane"));
 }
 
 TEST(MessagesTest, RefusesMalformedEventsByField) {
@@ -108,7 +102,6 @@ TEST(MessagesTest, RefusesMalformedEventsByField) {
   };
   const std::vector<Case> cases = {
       {[](auto* e) { e->clear_lease(); }, "event.lease is 0 bytes"},
-      {[](auto* e) { e->clear_run(); }, "event.run is 0 bytes"},
       {[](auto* e) { e->set_seq(0); }, "event.seq is 0; allowed: from 1"},
       {[](auto* e) { e->clear_kind(); }, "event.kind is not set"},
       {[](auto* e) { e->mutable_points()->mutable_columns(0)->clear_key(); },

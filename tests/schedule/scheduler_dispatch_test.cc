@@ -19,7 +19,7 @@ class SchedulerDispatchTest : public SchedulerTest {
   // The names of the runs that a worker was granted, in their order.
   static std::vector<std::string> RunsOf(const Peer& peer) {
     std::vector<std::string> runs;
-    for (const wire::Grant& grant : peer.grants()) runs.push_back(grant.runs(0).run());
+    for (const wire::Grant& grant : peer.grants()) runs.push_back(grant.run().run());
     return runs;
   }
 };
@@ -35,7 +35,7 @@ TEST_F(SchedulerDispatchTest, GrantsEachLaneOneRunAndOneAhead) {
     leases.insert(grant.lease());
   }
   EXPECT_THAT(leases, SizeIs(4));
-  EXPECT_EQ(peer.grants()[0].runs(0).run(), "a-0");
+  EXPECT_EQ(peer.grants()[0].run().run(), "a-0");
   EXPECT_THAT(scheduler_->Workers().at(0).runs, SizeIs(4));
 }
 
@@ -59,7 +59,7 @@ TEST_F(SchedulerDispatchTest, GrantsTheNextRunWhenOneEnds) {
   SendStarted(peer, peer.grants()[0], 1);
   SendFinished(peer, peer.grants()[0], 2, 10);
   ASSERT_THAT(peer.grants(), SizeIs(3));
-  EXPECT_EQ(peer.grants()[2].runs(0).run(), "a-2");
+  EXPECT_EQ(peer.grants()[2].run().run(), "a-2");
 }
 
 TEST_F(SchedulerDispatchTest, LetsUsersTakeTurns) {
@@ -159,11 +159,11 @@ TEST_F(SchedulerDispatchTest, GrantsARunOnlyToAWorkerThatHasItsTrainer) {
   Queue("t", 2);
   const Peer old = Attach("old", "o#1");  // has torch alone
   ASSERT_THAT(old.grants(), SizeIs(2)) << "runs of torch do not wait for those before them";
-  EXPECT_EQ(old.grants()[0].runs(0).run(), "t-0");
+  EXPECT_EQ(old.grants()[0].run().run(), "t-0");
   EXPECT_EQ(Run("n-0").state, RunState::kQueued);
   const Peer both = Attach(Trains(Hello("both", "b#1"), "native, fused"));
   ASSERT_THAT(both.grants(), SizeIs(2));
-  EXPECT_EQ(both.grants()[0].runs(0).run(), "n-0");
+  EXPECT_EQ(both.grants()[0].run().run(), "n-0");
   EXPECT_EQ(Run("n-0").trainer, "native");
   EXPECT_EQ(Run("n-0").environment, "native, fused");
   EXPECT_EQ(Run("t-0").trainer, "torch");
@@ -179,7 +179,7 @@ TEST_F(SchedulerDispatchTest, GrantsNothingPastARunThatWaitsForThoseWhoTrainIt) 
   SendStarted(both, both.grants()[0], 1);
   SendFinished(both, both.grants()[0], 2, 10);
   ASSERT_THAT(both.grants(), SizeIs(3));
-  EXPECT_EQ(both.grants()[2].runs(0).run(), "t-2");
+  EXPECT_EQ(both.grants()[2].run().run(), "t-2");
 }
 
 TEST_F(SchedulerDispatchTest, GoesOnInTheEnvironmentOfTheRunsTrainer) {
@@ -191,9 +191,9 @@ TEST_F(SchedulerDispatchTest, GoesOnInTheEnvironmentOfTheRunsTrainer) {
   SendResumeState(first, grant, 3, std::string(64, 'a'));
   wire::FromWorker upgraded = Trains(Hello("w", "w#2"), "native, fused");
   upgraded.mutable_hello()->mutable_trainers(0)->set_environment("torch 2");
-  EXPECT_EQ(Attach(upgraded).grants().at(0).runs(0).resume_blob(), std::string(64, 'a'));
+  EXPECT_EQ(Attach(upgraded).grants().at(0).run().resume_blob(), std::string(64, 'a'));
   const Peer other = Attach(Trains(Hello("w", "w#3"), "native, baseline"));
-  EXPECT_EQ(other.grants().at(0).runs(0).resume_blob(), "");
+  EXPECT_EQ(other.grants().at(0).run().resume_blob(), "");
   EXPECT_THAT(HistoryOf("n-0"), testing::Contains("rewound"));
 }
 
@@ -211,9 +211,9 @@ TEST_F(SchedulerDispatchTest, BeginsARunAnewOnAWorkerOfAnotherEnvironment) {
   SendResumeState(first, grant, 3, std::string(64, 'a'));
   EXPECT_EQ(Run("a-0").environment, "torch 1");
   const Peer same = Attach(in("torch 1", "w#2"));
-  EXPECT_EQ(same.grants().at(0).runs(0).resume_blob(), std::string(64, 'a'));
+  EXPECT_EQ(same.grants().at(0).run().resume_blob(), std::string(64, 'a'));
   const Peer other = Attach(in("torch 2", "w#3"));
-  EXPECT_EQ(other.grants().at(0).runs(0).resume_blob(), "");
+  EXPECT_EQ(other.grants().at(0).run().resume_blob(), "");
   EXPECT_THAT(HistoryOf("a-0"), testing::Contains("rewound"));
   EXPECT_EQ(Run("a-0").state, storage::RunState::kLeased);
 }
@@ -226,13 +226,13 @@ TEST_F(SchedulerDispatchTest, GrantsTheRunAgainToAWorkerThatRefusedItsState) {
   SendResumeState(first, first.grants().at(0), 3, std::string(64, 'a'));
   const Peer second = Attach("w", "w#2");
   const wire::Grant grant = second.grants().at(0);
-  ASSERT_EQ(grant.runs(0).resume_blob(), std::string(64, 'a'));
+  ASSERT_EQ(grant.run().resume_blob(), std::string(64, 'a'));
   SendStarted(second, grant, 1);
   wire::FromWorker refusal = EventOf(grant, 2);
   refusal.mutable_event()->mutable_released()->set_state_refused("of another environment");
   Send(second, refusal);
   ASSERT_THAT(second.grants(), SizeIs(2));
-  EXPECT_EQ(second.grants()[1].runs(0).resume_blob(), "");
+  EXPECT_EQ(second.grants()[1].run().resume_blob(), "");
   EXPECT_EQ(Run("a-0").failures, 0u);
 }
 
@@ -288,8 +288,8 @@ TEST_F(SchedulerDispatchTest, GrantsWhatIsToBeResumedFromItsState) {
   ASSERT_EQ(first.acked(grant.lease()), 4u);
   const Peer second = Attach("w", "w#2");
   ASSERT_THAT(second.grants(), SizeIs(1));
-  EXPECT_EQ(second.grants()[0].runs(0).resume_step(), 1u);
-  EXPECT_EQ(second.grants()[0].runs(0).resume_blob(), std::string(64, 'a'));
+  EXPECT_EQ(second.grants()[0].run().resume_step(), 1u);
+  EXPECT_EQ(second.grants()[0].run().resume_blob(), std::string(64, 'a'));
   EXPECT_EQ(Run("a-0").step, 1u);
 }
 

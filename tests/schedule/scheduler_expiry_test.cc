@@ -188,7 +188,7 @@ TEST_F(SchedulerExpiryTest, CancelsWithdrawnRunsAndGrantsOthers) {
   const auto cancelled = disk_->CancelExperiment(experiments->at(0));
   ASSERT_THAT(cancelled->withdrawals, SizeIs(2));
   scheduler_->Withdraw(cancelled->withdrawals);
-  EXPECT_THAT(peer.cancels(), ElementsAre("l1/a-0", "l2/a-1"));
+  EXPECT_THAT(peer.cancels(), ElementsAre("l1", "l2"));
   EXPECT_THAT(peer.grants(), SizeIs(3));
   EXPECT_THAT(scheduler_->Workers().at(0).runs, ElementsAre("b-0"));
 }
@@ -196,23 +196,23 @@ TEST_F(SchedulerExpiryTest, CancelsWithdrawnRunsAndGrantsOthers) {
 TEST_F(SchedulerExpiryTest, WaitsForTheStatesOfWhatTrains) {
   const Peer peer = TrainingWorker();
   const wire::Grant grant = peer.grants().at(0);
-  const std::vector<storage::Withdrawal> runs = {
-      {"l1", "a-0", "w"}, {"l2", "a-1", "w"}, {"l9", "a-0", "w"}, {"l1", "a-0", "nobody"}};
+  const std::vector<storage::Withdrawal> leases = {
+      {"l1", "w"}, {"l2", "w"}, {"l9", "w"}, {"l1", "nobody"}};
   int saved = 0;
-  scheduler_->Save({runs[1], runs[2], runs[3]}, [&saved] { ++saved; });
+  scheduler_->Save({leases[1], leases[2], leases[3]}, [&saved] { ++saved; });
   EXPECT_EQ(saved, 1) << "none of them trains";
-  scheduler_->Save(runs, [&saved] { ++saved; });
+  scheduler_->Save(leases, [&saved] { ++saved; });
   EXPECT_EQ(saved, 1);
   std::vector<std::string> asked;
   for (const wire::ToWorker& message : peer.stream->received) {
-    if (message.has_save()) asked.push_back(message.save().lease() + "/" + message.save().run());
+    if (message.has_save()) asked.push_back(message.save().lease());
   }
-  EXPECT_THAT(asked, ElementsAre("l1/a-0"));
+  EXPECT_THAT(asked, ElementsAre("l1"));
   SendPoints(peer, grant, 2, 1);
   EXPECT_EQ(saved, 1);
   SendResumeState(peer, grant, 3, std::string(64, 'a'));
   EXPECT_EQ(saved, 2);
-  scheduler_->Save(runs, [&saved] { ++saved; });
+  scheduler_->Save(leases, [&saved] { ++saved; });
   PassWithHeartbeats(SchedulerOptions().save_timeout, {peer});
   EXPECT_EQ(saved, 3) << "not for ever";
 }
@@ -222,7 +222,7 @@ TEST_F(SchedulerExpiryTest, ADrainCostsNothing) {
   scheduler_->DrainAll();
   EXPECT_TRUE(peer.drained());
   for (const wire::Grant& grant : peer.grants()) {
-    const bool started = grant.runs(0).run() == "a-0";
+    const bool started = grant.run().run() == "a-0";
     wire::FromWorker released = EventOf(grant, started ? 2 : 1);
     released.mutable_event()->mutable_released();
     Send(peer, released);
@@ -341,7 +341,7 @@ TEST_F(SchedulerProgressTest, TakesBackARunThatMakesNoStep) {
     SendProgress(peer, other, absl::ZeroDuration());
     Pass(absl::Seconds(1));
   }
-  EXPECT_THAT(peer.cancels(), ElementsAre(stuck.lease() + "/"));
+  EXPECT_THAT(peer.cancels(), ElementsAre(stuck.lease()));
   EXPECT_THAT(HistoryOf("a-0"), ElementsAre("queued", "granted", "lost", "granted"));
   EXPECT_THAT(HistoryOf("a-1"), ElementsAre("queued", "granted"));
 }
@@ -352,7 +352,7 @@ TEST_F(SchedulerProgressTest, AsksAWorkerToLeaveWhenNoLaneMakesSteps) {
   EXPECT_FALSE(peer.drained());
   PassWithHeartbeats(absl::Seconds(1), {peer});
   EXPECT_TRUE(peer.drained());
-  EXPECT_THAT(peer.cancels(), ElementsAre("l1/", "l2/"));
+  EXPECT_THAT(peer.cancels(), ElementsAre("l1", "l2"));
   EXPECT_EQ(Run("a-0").losses, 1u);
   EXPECT_EQ(Run("a-1").losses, 0u);
   const Peer next = Attach("w", "w#2");
@@ -375,7 +375,7 @@ TEST_F(SchedulerProgressTest, CancelsARunThatAHeartbeatNamesAndNoLeaseHas) {
   const wire::Grant grant = peer.grants().at(0);
   ASSERT_TRUE(
       disk_->CancelExperiment(disk_->FindExperiments(storage::kServer, "a", 1)->at(0)).ok());
-  scheduler_->Withdraw({{grant.lease(), "a-0", "w"}});
+  scheduler_->Withdraw({{grant.lease(), "w"}});
   ASSERT_THAT(peer.cancels(), SizeIs(1));
   SendProgress(peer, grant, absl::ZeroDuration());
   EXPECT_THAT(peer.cancels(), SizeIs(2));

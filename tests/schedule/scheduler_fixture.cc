@@ -103,8 +103,7 @@ std::vector<wire::Verdict> SchedulerTest::Peer::verdicts() const {
 std::vector<std::string> SchedulerTest::Peer::cancels() const {
   std::vector<std::string> cancels;
   for (const wire::ToWorker& message : stream->received) {
-    if (!message.has_cancel()) continue;
-    cancels.push_back(absl::StrCat(message.cancel().lease(), "/", message.cancel().run()));
+    if (message.has_cancel()) cancels.push_back(message.cancel().lease());
   }
   return cancels;
 }
@@ -232,7 +231,6 @@ wire::FromWorker SchedulerTest::EventOf(const wire::Grant& grant, uint64_t seq) 
   wire::FromWorker message;
   message.mutable_event()->set_lease(grant.lease());
   message.mutable_event()->set_seq(seq);
-  message.mutable_event()->set_run(grant.runs(0).run());
   return message;
 }
 
@@ -280,9 +278,7 @@ void SchedulerTest::SendProgress(const Peer& peer, const wire::Grant& grant, abs
   wire::FromWorker message;
   wire::LeaseProgress& lease = *message.mutable_heartbeat()->add_leases();
   lease.set_lease(grant.lease());
-  wire::RunProgress& run = *lease.add_runs();
-  run.set_run(grant.runs(0).run());
-  run.set_since_progress_ms(static_cast<uint32_t>(absl::ToInt64Milliseconds(since)));
+  lease.set_since_progress_ms(static_cast<uint32_t>(absl::ToInt64Milliseconds(since)));
   Send(peer, message);
 }
 

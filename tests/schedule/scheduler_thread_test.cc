@@ -138,7 +138,6 @@ TEST_F(SchedulerThreadTest, AnswersManyWorkersFromManyThreads) {
         wire::FromWorker message;
         wire::Event& event = *message.mutable_event();
         event.set_lease(grant.lease());
-        event.set_run(grant.runs(0).run());
         event.set_seq(seq);
         if (seq <= kSteps) {
           event.mutable_points()->set_step(static_cast<uint32_t>(seq));
@@ -172,7 +171,7 @@ TEST_F(SchedulerThreadTest, TicksWhileNothingIsPosted) {
   const wire::FromWorker hello = Hello("worker");
   scheduler.Run([&](Scheduler& s) { s.Receive(s.Open(stream), hello); });
   QueueRun("run", 1);
-  EXPECT_EQ(stream->WaitFor([](const auto& m) { return m.has_grant(); }).grant().runs(0).run(),
+  EXPECT_EQ(stream->WaitFor([](const auto& m) { return m.has_grant(); }).grant().run().run(),
             "run");
 }
 
@@ -190,7 +189,6 @@ TEST_F(SchedulerThreadTest, DropsAnswersThatComeAfterItsEnd) {
     wire::FromWorker message;
     const auto grant = stream->WaitFor([](const auto& m) { return m.has_grant(); }).grant();
     message.mutable_event()->set_lease(grant.lease());
-    message.mutable_event()->set_run("run");
     message.mutable_event()->set_seq(1);
     message.mutable_event()->mutable_finished()->set_step(1);
     scheduler.Post([session, message](Scheduler& s) { s.Receive(session, message); });

@@ -65,11 +65,7 @@ bool FakeWorker::Receive() {
     uint64_t& acknowledged = acknowledged_[message.ack().lease()];
     acknowledged = std::max(acknowledged, message.ack().seq());
   }
-  if (message.has_grant()) {
-    for (const worker::v1::GrantedRun& run : message.grant().runs()) {
-      granted_.push_back({message.grant().lease(), run});
-    }
-  }
+  if (message.has_grant()) granted_.push_back({message.grant().lease(), message.grant().run()});
   return true;
 }
 
@@ -179,7 +175,6 @@ void FakeWorker::Report(const Leased& run, worker::v1::Event event) {
   *message.mutable_event() = std::move(event);
   message.mutable_event()->set_lease(run.lease);
   message.mutable_event()->set_seq(++sent_[run.lease]);
-  message.mutable_event()->set_run(run.run.run());
   EXPECT_TRUE(Send(message));
 }
 
@@ -261,7 +256,7 @@ void FakeWorker::Settle() {
 void FakeWorker::WaitForSave(const Leased& run) {
   const auto asked = [this, &run] {
     return std::any_of(saves_.begin(), saves_.end(), [&run](const worker::v1::Save& save) {
-      return save.lease() == run.lease && save.run() == run.run.run();
+      return save.lease() == run.lease;
     });
   };
   while (!asked() && Receive()) {
@@ -272,7 +267,7 @@ void FakeWorker::WaitForSave(const Leased& run) {
 void FakeWorker::WaitForCancel(const Leased& run) {
   const auto cancelled = [this, &run] {
     return std::any_of(cancels_.begin(), cancels_.end(), [&run](const worker::v1::Cancel& cancel) {
-      return cancel.lease() == run.lease && (cancel.run().empty() || cancel.run() == run.run.run());
+      return cancel.lease() == run.lease;
     });
   };
   while (!cancelled() && Receive()) {

@@ -69,7 +69,6 @@ TEST_F(RemoteWorkerTest, CantTakeOrSpeakForALeaseOfAnother) {
   worker::v1::FromWorker message;
   worker::v1::Event* event = message.mutable_event();
   event->set_lease(run.lease);
-  event->set_run(run.run.run());
   event->set_seq(2);
   event->mutable_failed()->set_message("it lies");
   EXPECT_TRUE(liar->Send(message));
@@ -123,7 +122,6 @@ TEST_F(RemoteWorkerTest, NamesOnlyBlobsThatItWroteUnderTheLease) {
   worker::v1::FromWorker message;
   worker::v1::Event* event = message.mutable_event();
   event->set_lease(run.lease);
-  event->set_run(run.run.run());
   event->set_seq(2);
   event->mutable_checkpoint()->set_step(10);
   event->mutable_checkpoint()->set_blob(other.sha256());

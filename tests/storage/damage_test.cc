@@ -157,8 +157,8 @@ class DamagedStoreTest : public FileTest {
     const auto pin = Value(writer->Publish(""));
     ASSERT_TRUE(ApplyAndWait(*store, "i",
                              {Point(0),
-                              {"l", 2, "a", ResumeStateEvent{1, pin->sha256(), 5}},
-                              {"l", 3, "a", ReleasedEvent{}}})
+                              {"l", 2, ResumeStateEvent{1, pin->sha256(), 5}},
+                              {"l", 3, ReleasedEvent{}}})
                     .ok());
   }
   // That run, and its history says why.
@@ -314,11 +314,11 @@ TEST_F(DamagedStoreTest, TakesNoPointsForARunWhoseSummariesAreGone) {
   Write(/*done=*/false);
   Update("UPDATE summaries SET run = run + 64 WHERE run = 1");
   auto store = Value(Store::Open(Options()));
-  const LeaseEvent next{"l", 3, "a", MakePoints(60, {MakeColumn("y", {60}, {.25})})};
+  const LeaseEvent next{"l", 3, MakePoints(60, {MakeColumn("y", {60}, {.25})})};
   const auto refused = ApplyAndWait(*store, "i", {next});
   EXPECT_EQ(CodeOf(refused), absl::StatusCode::kDataLoss);
   EXPECT_THAT(refused.status().message(), HasSubstr("run a: its summaries are gone"));
-  ASSERT_TRUE(EndLeaseAndWait(*store, "l", {LeaseEnd::kLost, {}, "refused"}).ok());
+  ASSERT_TRUE(EndLeaseAndWait(*store, "l", {LeaseEnd::kLost, "refused"}).ok());
   Lease again(store.get(), "l2", {"a"}, "w", "i");  // from its beginning, where it has no points
   EXPECT_THAT(Value(store->Summaries({"a"}))[0].damage, IsEmpty());
   EXPECT_EQ(again.Send("a", MakePoints(60, {MakeColumn("y", {60}, {.25})})), Applied::kApplied);
@@ -358,9 +358,9 @@ TEST_F(DamagedStoreTest, IsNotSeenInWhatEarlierProgramsWrote) {
     EXPECT_THAT(values, ElementsAre(.2438, .5));
     EXPECT_THAT(Value(store->Summaries({"a"}))[0].damage, IsEmpty());
     if (!done) {  // it trains on
-      const LeaseEvent next{"l", 3, "a", MakePoints(60, {MakeColumn("x", {60}, {.25})})};
+      const LeaseEvent next{"l", 3, MakePoints(60, {MakeColumn("x", {60}, {.25})})};
       EXPECT_THAT(Value(ApplyAndWait(*store, "i", {next})), ElementsAre(Applied::kApplied));
-      const LeaseEvent end{"l", 4, "a", FinishedEvent{false, kSteps}};
+      const LeaseEvent end{"l", 4, FinishedEvent{false, kSteps}};
       EXPECT_THAT(Value(ApplyAndWait(*store, "i", {end})), ElementsAre(Applied::kApplied));
       ASSERT_TRUE(store->Maintain().ok());
       EXPECT_TRUE(Read(store.get(), "a", "x", &values).ok());

@@ -102,7 +102,7 @@ TEST_P(FullDiskTest, ChangesNothingWhileTheDiskIsFull) {
     EXPECT_EQ(CodeOf(refused), absl::StatusCode::kResourceExhausted) << refused.status();
     EXPECT_EQ(CodeOf(store->CreateExperiment(MakeExperiment({"b"}))),
               absl::StatusCode::kResourceExhausted);
-    EXPECT_EQ(CodeOf(EndLeaseAndWait(*store, "l", {LeaseEnd::kLost, {}, ""})),
+    EXPECT_EQ(CodeOf(EndLeaseAndWait(*store, "l", {LeaseEnd::kLost, ""})),
               absl::StatusCode::kResourceExhausted);
   }
   EXPECT_EQ(store->change_number(), change);
@@ -244,7 +244,7 @@ TEST_F(DurabilityTest, GoesOnWhenTheIndexOfTheLogCannotGrow) {
     large.values.push_back(i / 3.0);
   }
   disk.fail_index = true;
-  const auto refused = ApplyAndWait(*store, "i", {{"l", 1, "a", MakePoints(0, {large})}});
+  const auto refused = ApplyAndWait(*store, "i", {{"l", 1, MakePoints(0, {large})}});
   EXPECT_EQ(CodeOf(refused), absl::StatusCode::kResourceExhausted) << refused.status();
   EXPECT_THAT(Value(ApplyAndWait(*store, "i", {Point(0)})), ElementsAre(Applied::kApplied));
   EXPECT_EQ(Count(store.get()), 1u);

@@ -295,7 +295,7 @@ TEST_P(GrowingTest, IsARunLikeAnyOtherOnceItHasBegun) {
   {
     Lease lease(&store(), "l1", {"b"});
     lease.Send("b", MakeLosses(kShort, 40));
-    ASSERT_TRUE(EndLeaseAndWait(store(), "l1", {LeaseEnd::kLost, {}, "silent"}).ok());
+    ASSERT_TRUE(EndLeaseAndWait(store(), "l1", {LeaseEnd::kLost, "silent"}).ok());
   }
   Reopen();
   Delete("a");

@@ -20,7 +20,7 @@ class LeaseEndsTest : public StoreTest {
   void LoseOnce(const std::string& run) {
     Lease lease(&store(), Name(), {run});
     ASSERT_THAT(lease.granted(), SizeIs(1));
-    ASSERT_TRUE(EndLeaseAndWait(store(), lease.name(), {LeaseEnd::kLost, {}, "silent"}).ok());
+    ASSERT_TRUE(EndLeaseAndWait(store(), lease.name(), {LeaseEnd::kLost, "silent"}).ok());
   }
 
  private:
@@ -85,22 +85,15 @@ TEST_P(LeaseEndsTest, FailsAtTheTwentiethLossInARow) {
   ExpectConsistent(id);
 }
 
-TEST_P(LeaseEndsTest, ChargesADeathToTheRunsThatWereStepping) {
-  Submit({"a", "b"});
-  Lease lease(&store(), "l", {"a", "b"});
-  ASSERT_TRUE(EndLeaseAndWait(store(), "l", {LeaseEnd::kDied, {"a"}, "killed by SIGSEGV"}).ok());
+TEST_P(LeaseEndsTest, CountsADeathAsAFailure) {
+  Submit({"a"});
+  Lease lease(&store(), "l", {"a"});
+  ASSERT_TRUE(EndLeaseAndWait(store(), "l", {LeaseEnd::kDied, "killed by SIGSEGV"}).ok());
   EXPECT_EQ(Run("a").failures, 1u);
-  EXPECT_EQ(Run("b").failures, 0u);
-  EXPECT_EQ(StateOf("b"), RunState::kQueued);
+  EXPECT_EQ(StateOf("a"), RunState::kQueued);
   EXPECT_EQ(Value(store().RunEvents("a")).back().message, "killed by SIGSEGV");
-  EXPECT_EQ(History("b").back(), "released");
   EXPECT_FALSE(Value(store().FindLeaseRights("l")).has_value());
   EXPECT_TRUE(Value(store().CheckLease("l", "i1", 1)).drop);
-
-  Lease all(&store(), "l2", {"a", "b"});
-  ASSERT_TRUE(EndLeaseAndWait(store(), "l2", {LeaseEnd::kDied, {}, "exit code 1"}).ok());
-  EXPECT_EQ(Run("a").failures, 2u);
-  EXPECT_EQ(Run("b").failures, 1u);
 }
 
 TEST_P(LeaseEndsTest, CutsLongMessagesBetweenCharacters) {
@@ -116,38 +109,31 @@ TEST_P(LeaseEndsTest, ChargesNothingForReleases) {
     Lease lease(&store(), Name(), {"a", "b"});
     ASSERT_THAT(lease.granted(), SizeIs(2));
     EXPECT_EQ(lease.Send("a", ReleasedEvent{}), Applied::kApplied);
-    ASSERT_TRUE(EndLeaseAndWait(store(), lease.name(), {LeaseEnd::kReleased, {}, "drained"}).ok());
+    const LeaseEnding drained{LeaseEnd::kReleased, "drained"};
+    ASSERT_TRUE(EndLeaseAndWait(store(), lease.NameOf("b"), drained).ok());
   }
   for (const char* run : {"a", "b"}) {
     EXPECT_EQ(StateOf(run), RunState::kQueued);
     EXPECT_EQ(Run(run).failures, 0u);
     EXPECT_EQ(Run(run).losses, 0u);
   }
-  EXPECT_TRUE(EndLeaseAndWait(store(), "lease-1", {LeaseEnd::kReleased, {}, "again"}).ok());
+  EXPECT_TRUE(EndLeaseAndWait(store(), "lease-1", {LeaseEnd::kReleased, "again"}).ok());
 }
 
 TEST_P(LeaseEndsTest, LeavesEndedRunsAloneWhenALeaseEnds) {
-  Submit({"a", "b"});
-  Lease lease(&store(), "l", {"a", "b"});
+  Submit({"a"});
+  Lease lease(&store(), "l", {"a"});
   lease.Send("a", FinishedEvent{false, 100});
-  ASSERT_TRUE(EndLeaseAndWait(store(), "l", {LeaseEnd::kLost, {}, "gone"}).ok());
+  ASSERT_TRUE(EndLeaseAndWait(store(), "l", {LeaseEnd::kLost, "gone"}).ok());
   EXPECT_EQ(StateOf("a"), RunState::kDone);
-  EXPECT_EQ(StateOf("b"), RunState::kQueued);
-  EXPECT_EQ(lease.Send("b", MakeLosses(0, 5)), Applied::kNoLease);
 }
 
-TEST_P(LeaseEndsTest, ForgetsFinishedLeasesAfterADay) {
-  Submit({"a", "b"});
-  Lease finished(&store(), "l1", {"a"});
-  finished.Send("a", FinishedEvent{false, 100});
-  Lease live(&store(), "l2", {"b"});
-  Advance(Micros{23} * 3600 * 1000000);
-  ASSERT_TRUE(store().Maintain().ok());
-  EXPECT_TRUE(Value(store().FindLeaseRights("l1")).has_value());
-  Advance(Micros{2} * 3600 * 1000000);
-  ASSERT_TRUE(store().Maintain().ok());
-  EXPECT_FALSE(Value(store().FindLeaseRights("l1")).has_value());
-  EXPECT_TRUE(Value(store().FindLeaseRights("l2")).has_value());
+TEST_P(LeaseEndsTest, DropsEventsOfALeaseThatEnded) {
+  Submit({"a"});
+  Lease lease(&store(), "l", {"a"});
+  ASSERT_TRUE(EndLeaseAndWait(store(), "l", {LeaseEnd::kLost, "gone"}).ok());
+  EXPECT_EQ(StateOf("a"), RunState::kQueued);
+  EXPECT_EQ(lease.Send("a", MakeLosses(0, 5)), Applied::kNoLease);
 }
 
 TEST_P(LeaseEndsTest, MeasuresStepTimes) {

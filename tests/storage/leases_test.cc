@@ -23,7 +23,6 @@ TEST_P(LeasesTest, GrantsQueuedRunsOnly) {
   Lease lease(&store(), "l1", {"a", "done", "unknown", "a", "b"});
   ASSERT_THAT(lease.granted(), SizeIs(2));
   const GrantedRun& run = lease.granted()[0];
-  EXPECT_EQ(run.run, "a");
   EXPECT_EQ(run.spec, "spec of a");
   EXPECT_EQ(run.resume_blob, "");
   EXPECT_EQ(run.resume_step, 0u);
@@ -36,11 +35,12 @@ TEST_P(LeasesTest, GrantsQueuedRunsOnly) {
   EXPECT_EQ(Value(store().GetExperiment(id)).counts.running, 2u);
   ExpectConsistent(id);
   const auto leases = Value(store().ListLeases());
-  ASSERT_THAT(leases, SizeIs(1));  // the finished one only answers repetitions
+  ASSERT_THAT(leases, SizeIs(2));  // the finished one only answers repetitions
   EXPECT_EQ(leases[0].lease, "l1");
   EXPECT_EQ(leases[0].acked, 0u);
   EXPECT_EQ(leases[0].holder.incarnation, "i1");
-  EXPECT_THAT(leases[0].runs, ElementsAre("a", "b"));
+  EXPECT_EQ(leases[0].run, "a");
+  EXPECT_EQ(leases[1].run, "b");
   EXPECT_TRUE(Value(store().FindLeaseRights("l1")).has_value());
 }
 
@@ -55,7 +55,7 @@ TEST_P(LeasesTest, MakesNoLeaseWhenNothingIsQueued) {
 TEST_P(LeasesTest, RefusesALeaseIdThatIsTaken) {
   Submit({"a", "b"});
   Lease first(&store(), "l1", {"a"});
-  const auto second = GrantAndWait(store(), {{"l1", {"w", "i", "d", "b", "t", "e", 0}, {"b"}}});
+  const auto second = GrantAndWait(store(), {{"l1", {"w", "i", "d", "b", "t", "e", 0}, "b"}});
   EXPECT_EQ(CodeOf(second), absl::StatusCode::kAlreadyExists);
   EXPECT_EQ(StateOf("b"), RunState::kQueued);
 }
@@ -63,15 +63,15 @@ TEST_P(LeasesTest, RefusesALeaseIdThatIsTaken) {
 TEST_P(LeasesTest, MakesSeveralLeasesOrNone) {
   Submit({"a", "b", "c"});
   const LeaseHolder holder{"w", "i", "d", "b", "t", "e", 0};
-  EXPECT_FALSE(GrantAndWait(store(), {{"l1", holder, {"a"}}, {"l1", holder, {"b"}}}).ok());
+  EXPECT_FALSE(GrantAndWait(store(), {{"l1", holder, "a"}, {"l1", holder, "b"}}).ok());
   EXPECT_EQ(StateOf("a"), RunState::kQueued);
   const auto granted = Value(
-      GrantAndWait(store(), {{"l1", holder, {"a"}}, {"l2", holder, {"a"}}, {"l3", holder, {"b"}}}));
+      GrantAndWait(store(), {{"l1", holder, "a"}, {"l2", holder, "a"}, {"l3", holder, "b"}}));
   ASSERT_THAT(granted, SizeIs(3));
-  EXPECT_THAT(granted[0], SizeIs(1));
-  EXPECT_THAT(granted[1], IsEmpty());  // the run was taken
-  ASSERT_THAT(granted[2], SizeIs(1));
-  EXPECT_EQ(granted[2][0].run, "b");
+  EXPECT_TRUE(granted[0].has_value());
+  EXPECT_FALSE(granted[1].has_value()) << "the run was taken";
+  ASSERT_TRUE(granted[2].has_value());
+  EXPECT_EQ(granted[2]->spec, "spec of b");
   EXPECT_FALSE(Value(store().FindLeaseRights("l2")).has_value());
 }
 
@@ -128,7 +128,7 @@ TEST_P(LeasesTest, IsDoneOnlyAtTheLastStep) {
   lease.Send("a", MakeLosses(0, 12));
   const auto refuse = [&](FinishedEvent event) {
     const auto refused =
-        ApplyAndWait(store(), "i1", {{lease.name(), lease.sent() + 1, "a", event}});
+        ApplyAndWait(store(), "i1", {{lease.name(), lease.sent() + 1, event}});
     EXPECT_EQ(CodeOf(refused), absl::StatusCode::kInvalidArgument);
     EXPECT_EQ(StateOf("a"), RunState::kLeased);
     return std::string(refused.status().message());
@@ -169,31 +169,21 @@ TEST_P(LeasesTest, DropsEventsOfStrangers) {
   EXPECT_EQ(lease.Send(event), Applied::kApplied);
 }
 
-TEST_P(LeasesTest, KeepsTheSequenceWhenARunLeft) {
+TEST_P(LeasesTest, DropsTheLeaseOfACancelledRun) {
   const std::string first = Submit({"a"}).id;
-  Submit({"b"});
-  Lease lease(&store(), "l", {"a", "b"});
-  lease.Send("a", MakeLosses(0, 10));
+  Lease lease(&store(), "l", {"a"});
+  const LeaseEvent points = lease.Next("a", MakeLosses(0, 10));
+  lease.Send(points);
   ASSERT_THAT(Value(store().CancelExperiment(first)).withdrawals, SizeIs(1));
-  const LeaseEvent late = lease.Next("a", MakeLosses(10, 20));
-  EXPECT_EQ(lease.Send(late), Applied::kNoLease);
-  EXPECT_EQ(lease.Send("b", MakeLosses(0, 10)), Applied::kApplied);
-  EXPECT_EQ(lease.Send(late), Applied::kRepeated);
+  EXPECT_EQ(lease.Send(points), Applied::kNoLease);
+  EXPECT_EQ(lease.Send("a", MakeLosses(10, 20)), Applied::kNoLease);
   EXPECT_EQ(lease.Send("a", FinishedEvent{false, 100}), Applied::kNoLease);
   EXPECT_EQ(StateOf("a"), RunState::kCancelled);
   EXPECT_THAT(Series("a", "train/loss"), SizeIs(10));
-  EXPECT_EQ(Value(store().CheckLease("l", "i1", 5)).acked, 4u);
+  EXPECT_TRUE(Value(store().CheckLease("l", "i1", 2)).drop);
 }
 
-TEST_P(LeasesTest, RefusesARunOfAnotherLease) {
-  Submit({"a", "b"});
-  Lease first(&store(), "l1", {"a"});
-  Lease second(&store(), "l2", {"b"});
-  EXPECT_EQ(first.Send("b", FinishedEvent{false, 100}), Applied::kNoLease);
-  EXPECT_EQ(StateOf("b"), RunState::kLeased);
-}
-
-TEST_P(LeasesTest, AcknowledgesRepetitionsAfterTheLastRunEnded) {
+TEST_P(LeasesTest, AcknowledgesRepetitionsAfterTheEnd) {
   Submit({"a"});
   Lease lease(&store(), "l", {"a"});
   const LeaseEvent end = lease.Next("a", FinishedEvent{false, 100});
@@ -203,6 +193,23 @@ TEST_P(LeasesTest, AcknowledgesRepetitionsAfterTheLastRunEnded) {
   const LeaseVerdict verdict = Value(store().CheckLease("l", "i1", 1));
   EXPECT_FALSE(verdict.drop);
   EXPECT_EQ(verdict.acked, 1u);
+  EXPECT_EQ(CodeOf(store().Maintain()), absl::StatusCode::kOk);
+  EXPECT_EQ(lease.Send(end), Applied::kRepeated);
+  EXPECT_EQ(lease.Send("a", MakeLosses(0, 10)), Applied::kNoLease) << "after the end";
+  EXPECT_FALSE(Value(store().FindLeaseRights("l")).has_value());
+}
+
+TEST_P(LeasesTest, AcknowledgesRepetitionsUntilTheNextGrant) {
+  Submit({"a"});
+  Lease first(&store(), "l1", {"a"});
+  const LeaseEvent end = first.Next("a", FailedEvent{"boom"});
+  EXPECT_EQ(first.Send(end), Applied::kApplied);
+  EXPECT_EQ(StateOf("a"), RunState::kQueued);
+  EXPECT_EQ(first.Send(end), Applied::kRepeated);
+  Lease second(&store(), "l2", {"a"});
+  EXPECT_EQ(first.Send(end), Applied::kNoLease);
+  EXPECT_EQ(Run("a").failures, 1u);
+  EXPECT_EQ(second.Send("a", MakeLosses(0, 10)), Applied::kApplied);
 }
 
 TEST_P(LeasesTest, JudgesHeldLeases) {

@@ -337,9 +337,9 @@ TEST_P(BlobSweepTest, RefusesEventsWhoseBlobsAreNotPublished) {
   Submit({"a"});
   Lease lease(&store(), "l", {"a"});
   const std::string missing = Sha256Hex("never published");
-  EXPECT_EQ(CodeOf(ApplyAndWait(store(), "i1", {{"l", 1, "a", CheckpointEvent{5, missing, 1}}})),
+  EXPECT_EQ(CodeOf(ApplyAndWait(store(), "i1", {{"l", 1, CheckpointEvent{5, missing, 1}}})),
             absl::StatusCode::kFailedPrecondition);
-  EXPECT_EQ(CodeOf(ApplyAndWait(store(), "i1", {{"l", 1, "a", ResumeStateEvent{5, "../lock", 1}}})),
+  EXPECT_EQ(CodeOf(ApplyAndWait(store(), "i1", {{"l", 1, ResumeStateEvent{5, "../lock", 1}}})),
             absl::StatusCode::kFailedPrecondition);
   EXPECT_THAT(Value(store().ListArtifacts("a")), IsEmpty());
 }

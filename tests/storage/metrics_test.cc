@@ -29,7 +29,7 @@ class MetricsTest : public StoreTest {
   // Refuses points and says why; nothing may have changed.
   std::string Refuse(Lease* lease, std::vector<Column> columns) {
     const uint64_t change = store().change_number();
-    const LeaseEvent event{lease->name(), lease->sent() + 1, "a", MakePoints(5, columns)};
+    const LeaseEvent event{lease->name(), lease->sent() + 1, MakePoints(5, columns)};
     const auto refused = ApplyAndWait(store(), "i1", {event});
     EXPECT_EQ(CodeOf(refused), absl::StatusCode::kInvalidArgument);
     EXPECT_EQ(store().change_number(), change);
@@ -293,7 +293,7 @@ TEST_P(MetricsTest, RefusesPointsOutsideTheirEventsSteps) {
             Applied::kApplied);
   const auto refuse = [&](PointsEvent event) {
     const auto refused =
-        ApplyAndWait(store(), "i1", {{lease.name(), lease.sent() + 1, "a", event}});
+        ApplyAndWait(store(), "i1", {{lease.name(), lease.sent() + 1, event}});
     EXPECT_EQ(CodeOf(refused), absl::StatusCode::kInvalidArgument);
     return std::string(refused.status().message());
   };

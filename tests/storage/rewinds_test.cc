@@ -52,7 +52,7 @@ TEST_P(RewindsTest, RewindsToTheResumeState) {
   first.Send("a", MakePoints(60, {MakeColumn("train/loss", {30, 40}, {-5, NAN}),
                                   MakeColumn("eval/loss", {50}, {1})}));
   first.Send("a", Checkpoint(60));
-  ASSERT_TRUE(EndLeaseAndWait(store(), "l1", {LeaseEnd::kLost, {}, "silent"}).ok());
+  ASSERT_TRUE(EndLeaseAndWait(store(), "l1", {LeaseEnd::kLost, "silent"}).ok());
   EXPECT_EQ(StateOf("a"), RunState::kQueued);
 
   Lease second(&store(), "l2", {"a"});
@@ -170,7 +170,7 @@ TEST_P(RewindsTest, EndsARunThatWasQueuedForOtherNumbers) {
   Create(experiment);
   Lease lease(&store(), "l", {"a", "b"}, HolderIn("e", 3));
   ASSERT_THAT(lease.granted(), SizeIs(1));
-  EXPECT_EQ(lease.granted()[0].run, "b");
+  EXPECT_EQ(lease.granted()[0].spec, "spec of b");
   EXPECT_EQ(StateOf("a"), RunState::kFailed);
   EXPECT_EQ(Run("a").failure,
             "it was queued for numerics version 2, and the workers compute version 3, which gives "

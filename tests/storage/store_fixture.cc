@@ -78,16 +78,22 @@ PointsEvent MakeLosses(uint32_t from, uint32_t to) {
   return MakePoints(to, {column});
 }
 
-Lease::Lease(Store* store, std::string name, std::vector<std::string> runs, std::string worker,
-             std::string incarnation)
-    : Lease(store, std::move(name), std::move(runs),
+Lease::Lease(Store* store, std::string name, const std::vector<std::string>& runs,
+             std::string worker, std::string incarnation)
+    : Lease(store, std::move(name), runs,
             {std::move(worker), std::move(incarnation), "2 cores", "0.1", "torch", "", 0}) {}
 
-Lease::Lease(Store* store, std::string name, std::vector<std::string> runs,
+Lease::Lease(Store* store, std::string name, const std::vector<std::string>& runs,
              const LeaseHolder& holder)
     : store_(store), name_(std::move(name)), incarnation_(holder.incarnation) {
-  auto granted = Value(GrantAndWait(*store_, {{name_, holder, std::move(runs)}}));
-  if (!granted.empty()) granted_ = std::move(granted[0]);
+  std::vector<NewLease> leases;
+  for (const std::string& run : runs) {
+    leases.push_back({leases.empty() ? name_ : absl::StrCat(name_, " of ", run), holder, run});
+    runs_.try_emplace(run, OfRun{leases.back().lease});
+  }
+  for (std::optional<GrantedRun>& granted : Value(GrantAndWait(*store_, std::move(leases)))) {
+    if (granted.has_value()) granted_.push_back(*std::move(granted));
+  }
 }
 
 Applied Lease::Send(const LeaseEvent& event) {

@@ -58,20 +58,26 @@ PointsEvent MakePoints(uint32_t step, std::vector<Column> columns);
 PointsEvent MakeLosses(uint32_t from, uint32_t to);
 
 // A worker's end of one lease: numbers its events.
+// Leases over some runs, one each: the first has the name, others have their run's after it.
 class Lease {
  public:
-  Lease(Store* store, std::string name, std::vector<std::string> runs,
+  Lease(Store* store, std::string name, const std::vector<std::string>& runs,
         std::string worker = "cpu-train", std::string incarnation = "i1");
-  Lease(Store* store, std::string name, std::vector<std::string> runs, const LeaseHolder& holder);
+  Lease(Store* store, std::string name, const std::vector<std::string>& runs,
+        const LeaseHolder& holder);
 
+  // Of those that were made.
   const std::vector<GrantedRun>& granted() const { return granted_; }
   const std::string& name() const { return name_; }
+  const std::string& NameOf(const std::string& run) const { return runs_.at(run).lease; }
+  // Events of all of them.
   uint64_t sent() const { return sent_; }
 
   // The next event about a run.
   template <typename Kind>
   LeaseEvent Next(const std::string& run, Kind kind) {
-    return {name_, ++sent_, run, std::move(kind)};
+    ++sent_;
+    return {NameOf(run), ++runs_[run].sent, std::move(kind)};
   }
   // Sends it; what became of it.
   template <typename Kind>
@@ -81,10 +87,15 @@ class Lease {
   Applied Send(const LeaseEvent& event);
 
  private:
+  struct OfRun {
+    std::string lease;
+    uint64_t sent = 0;
+  };
   Store* store_;
   std::string name_;
   std::string incarnation_;
   std::vector<GrantedRun> granted_;
+  std::map<std::string, OfRun> runs_;
   uint64_t sent_ = 0;
 };
 
@@ -160,11 +171,11 @@ class FileTest : public ::testing::Test {
   std::string Database() { return absl::StrCat(Options().folder, "/ablate.db"); }
   // One point of run "a".
   static LeaseEvent Point(uint32_t step) {
-    return {"l", step + 1, "a", MakePoints(0, {MakeColumn("x", {step}, {step * 0.5})})};
+    return {"l", step + 1, MakePoints(0, {MakeColumn("x", {step}, {step * 0.5})})};
   }
   static void Begin(Store* store) {
     ASSERT_TRUE(store->CreateExperiment(MakeExperiment({"a"}, 10'000'000)).ok());
-    ASSERT_TRUE(GrantAndWait(*store, {{"l", {"w", "i", "d", "b", "t", "e", 0}, {"a"}}}).ok());
+    ASSERT_TRUE(GrantAndWait(*store, {{"l", {"w", "i", "d", "b", "t", "e", 0}, "a"}}).ok());
   }
   // Steps of run "a"; each must have the value it was sent with.
   static uint32_t Count(Store* store) {

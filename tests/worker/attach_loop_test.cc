@@ -74,9 +74,9 @@ TEST(AttachLoopEndTest, GivesItsLeasesUpAndLeavesWhenAnotherProcessHasItsName) {
   std::atomic<int> abandoned = 0, refused = 0;
   AttachLoop loop({}, std::make_unique<HeldClient>(&held, &opened, &callbacks));
   AttachRequests requests;
-  requests.start = [](Instructions::LeasedRun) {};
-  requests.abandon = [&](const Instructions::RunKey& key) {
-    EXPECT_EQ(key.run, "r");
+  requests.start = [](v1::Grant) {};
+  requests.abandon = [&](const std::string& lease) {
+    EXPECT_EQ(lease, "l");
     ++abandoned;
   };
   requests.refused = [&](const absl::Status& why) {
@@ -91,7 +91,7 @@ TEST(AttachLoopEndTest, GivesItsLeasesUpAndLeavesWhenAnotherProcessHasItsName) {
   callbacks.received(message);
   message.mutable_grant()->set_lease("l");
   message.mutable_grant()->set_credit_bytes(1);
-  message.mutable_grant()->add_runs()->set_run("r");
+  message.mutable_grant()->mutable_run()->set_run("r");
   callbacks.received(message);
   opened = false;
   callbacks.ended(absl::AlreadyExistsError("another process attached"));

@@ -14,9 +14,7 @@ class AttachTest : public WorkerTest {};
 
 std::vector<std::string> Stepping(const v1::Heartbeat& heartbeat) {
   std::vector<std::string> runs;
-  for (const v1::LeaseProgress& lease : heartbeat.leases()) {
-    for (const v1::RunProgress& run : lease.runs()) runs.push_back(run.run());
-  }
+  for (const v1::LeaseProgress& lease : heartbeat.leases()) runs.push_back(lease.lease());
   return runs;
 }
 
@@ -35,7 +33,7 @@ TEST_F(AttachTest, WaitsForAServerThatIsNotThereYet) {
   server_->Stop();
   Start();
   server_->Start();
-  server_->Grant("lease", {RecallRun(1, 10)});
+  server_->Grant({RecallRun(1, 10)});
   ExpectWholeSeries(WaitForRun(1), 1, 0, 10);
 }
 
@@ -43,14 +41,14 @@ TEST_F(AttachTest, SendsAgainWhatABrokenStreamLeftUnacknowledged) {
   server_->Change([](ServerState& state) { state.hold_acks = true; });
   trainers_.LimitTo(1, 100);
   Start();
-  server_->Grant("lease", {RecallRun(1, 300)});
+  server_->Grant({RecallRun(1, 300)});
   server_->WaitUntil(
       [](const ServerState& state) { return Series(state, NameOf(1), "train/loss").size() >= 30; });
   server_->BreakStream();
   const ServerState again =
       server_->WaitUntil([](const ServerState& state) { return state.hellos.size() == 2; });
   ASSERT_THAT(again.hellos[1].held(), SizeIs(1));
-  EXPECT_EQ(again.hellos[1].held(0).lease(), "lease");
+  EXPECT_EQ(again.hellos[1].held(0).lease(), NameOf(1));
   EXPECT_EQ(again.hellos[1].held(0).first_unacked(), 1u) << "nothing was acknowledged";
   server_->ReleaseAcks();
   trainers_.Unlimit(1);
@@ -62,7 +60,7 @@ TEST_F(AttachTest, SendsAgainWhatABrokenStreamLeftUnacknowledged) {
 TEST_F(AttachTest, KeepsTrainingWhileTheServerRestarts) {
   trainers_.LimitTo(1, 20);
   Start();
-  server_->Grant("lease", {RecallRun(1, 100)});
+  server_->Grant({RecallRun(1, 100)});
   trainers_.WaitUntilHeld(1);
   server_->Stop();
   trainers_.LimitTo(1, 60);
@@ -82,8 +80,8 @@ TEST_F(AttachTest, SurvivesManyBreaksWithoutLosingOrRepeatingAnything) {
   trainers_.LimitTo(1, 0);
   trainers_.LimitTo(2, 0);
   Start();
-  server_->Grant("a", {RecallRun(1, 400)});
-  server_->Grant("b", {RecallRun(2, 400)});
+  server_->Grant({RecallRun(1, 400)});
+  server_->Grant({RecallRun(2, 400)});
   for (uint32_t step = 20; step <= 380; step += 20) {
     trainers_.LimitTo(1, step);
     trainers_.LimitTo(2, step);
@@ -105,7 +103,7 @@ TEST_F(AttachTest, PausesWithoutCreditUntilSomethingIsAcknowledged) {
     state.credit_bytes = 1;
   });
   Start();
-  server_->Grant("lease", {RecallRun(1, 100)});
+  server_->Grant({RecallRun(1, 100)});
   // Started already uses the credit up: no step is made however long the worker lives.
   server_->WaitUntil([](const ServerState& state) {
     return Has(state, NameOf(1), v1::Event::kStarted) && state.heartbeats.size() >= 10;
@@ -121,7 +119,7 @@ TEST_F(AttachTest, APauseForCreditIsNotTimeWithoutProgress) {
     state.credit_bytes = 1;
   });
   Start();
-  server_->Grant("lease", {RecallRun(1, 100)});
+  server_->Grant({RecallRun(1, 100)});
   const auto reported = [](const ServerState& state) {
     return !state.heartbeats.empty() && !Stepping(state.heartbeats.back()).empty();
   };
@@ -132,22 +130,22 @@ TEST_F(AttachTest, APauseForCreditIsNotTimeWithoutProgress) {
   });
   const ServerState state =
       server_->WaitUntil([&](const ServerState& s) { return s.heartbeats.size() >= first + 10; });
-  EXPECT_LT(state.heartbeats.back().leases(0).runs(0).since_progress_ms(), 60u);
+  EXPECT_LT(state.heartbeats.back().leases(0).since_progress_ms(), 60u);
   server_->ReleaseAcks();
 }
 
 TEST_F(AttachTest, HeartbeatsNameTheRunsOnLanesAndTheirSteps) {
   trainers_.LimitTo(1, 25);
   Start();
-  server_->Grant("lease", {RecallRun(1, 100), RecallRun(2, 100)});
+  server_->Grant({RecallRun(1, 100), RecallRun(2, 100)});
   trainers_.WaitUntilHeld(1);
   const ServerState state = server_->WaitUntil([](const ServerState& s) {
     if (s.heartbeats.empty() || s.heartbeats.back().leases().empty()) return false;
-    const v1::RunProgress& run = s.heartbeats.back().leases(0).runs(0);
+    const v1::LeaseProgress& run = s.heartbeats.back().leases(0);
     return run.step() > 0 && run.since_progress_ms() > 0;
   });
   EXPECT_THAT(Stepping(state.heartbeats.back()), ElementsAre(NameOf(1)));
-  EXPECT_LE(state.heartbeats.back().leases(0).runs(0).step(), 25u);
+  EXPECT_LE(state.heartbeats.back().leases(0).step(), 25u);
   trainers_.Unlimit(1);
   WaitForRun(2);
 }
@@ -155,9 +153,9 @@ TEST_F(AttachTest, HeartbeatsNameTheRunsOnLanesAndTheirSteps) {
 TEST_F(AttachTest, ACancelledRunEndsWithinAStepAndIsNeverMentionedAgain) {
   trainers_.LimitTo(1, 5);
   Start();
-  server_->Grant("lease", {RecallRun(1, 100), RecallRun(2, 10)});
+  server_->Grant({RecallRun(1, 100), RecallRun(2, 10)});
   trainers_.WaitUntilHeld(1);
-  server_->Cancel("lease", NameOf(1));
+  server_->Cancel(NameOf(1));
   const ServerState state = WaitForRun(2);
   trainers_.WaitUntilGone(1);
   EXPECT_LE(trainers_.StepOf(1), 5u);
@@ -169,11 +167,11 @@ TEST_F(AttachTest, ACancelledRunEndsWithinAStepAndIsNeverMentionedAgain) {
 TEST_F(AttachTest, ACancelledRunThatWaitsForALaneIsNeverBegun) {
   trainers_.LimitTo(1, 5);
   Start();
-  server_->Grant("lease", {RecallRun(1, 10), RecallRun(2, 10), RecallRun(3, 10)});
+  server_->Grant({RecallRun(1, 10), RecallRun(2, 10), RecallRun(3, 10)});
   trainers_.WaitUntilHeld(1);
-  server_->Cancel("lease", NameOf(2));
+  server_->Cancel(NameOf(2));
   // Read after the first: the lane is free only when run 2 is gone.
-  server_->Cancel("lease", NameOf(1));
+  server_->Cancel(NameOf(1));
   const ServerState state = WaitForRun(3);
   EXPECT_THAT(EventsOf(state, NameOf(2)), IsEmpty());
   EXPECT_EQ(trainers_.made(), 2u);
@@ -182,12 +180,12 @@ TEST_F(AttachTest, ACancelledRunThatWaitsForALaneIsNeverBegun) {
 TEST_F(AttachTest, DropsALeaseThatTheServerHasForgotten) {
   trainers_.LimitTo(1, 5);
   Start();
-  server_->Grant("lease", {RecallRun(1, 100)});
+  server_->Grant({RecallRun(1, 100)});
   trainers_.WaitUntilHeld(1);
-  server_->Change([](ServerState& state) { state.dropped.insert("lease"); });
+  server_->Change([](ServerState& state) { state.dropped.insert(NameOf(1)); });
   server_->BreakStream();
   trainers_.WaitUntilGone(1);
-  server_->Grant("next", {RecallRun(2, 10)});
+  server_->Grant({RecallRun(2, 10)});
   ExpectWholeSeries(WaitForRun(2), 2, 0, 10);
 }
 
@@ -195,7 +193,7 @@ TEST_F(AttachTest, DropsEverythingWithoutAServerForLongerThanTheGrace) {
   server_->Change([](ServerState& state) { state.grace_ms = 50; });
   trainers_.LimitTo(1, 5);
   Start();
-  server_->Grant("lease", {RecallRun(1, 100), RecallRun(2, 100)});
+  server_->Grant({RecallRun(1, 100), RecallRun(2, 100)});
   trainers_.WaitUntilHeld(1);
   server_->Stop();
   trainers_.WaitUntilGone(1);

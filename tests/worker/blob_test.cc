@@ -30,7 +30,7 @@ TEST_F(BlobTest, WritesAgainUntilTheServerHasRoomAndIsThere) {
                           grpc::CANCELLED, grpc::UNKNOWN};
   });
   Start();
-  server_->Grant("lease", {RecallRun(1, 10)});
+  server_->Grant({RecallRun(1, 10)});
   const ServerState state = WaitForRun(1);
   EXPECT_TRUE(Has(state, NameOf(1), v1::Event::kCheckpoint));
   EXPECT_TRUE(EventsOf(state, NameOf(1)).back().has_finished());
@@ -40,7 +40,7 @@ TEST_F(BlobTest, WritesAgainUntilTheServerHasRoomAndIsThere) {
 TEST_F(BlobTest, FailsTheRunWhenAWriteIsRefused) {
   server_->Change([](ServerState& state) { state.write_errors = {grpc::INVALID_ARGUMENT}; });
   Start();
-  server_->Grant("lease", {RecallRun(1, 10)});
+  server_->Grant({RecallRun(1, 10)});
   EXPECT_EQ(FailureOf(1), "as the test asked");
 }
 
@@ -63,7 +63,7 @@ TEST_F(BlobTest, FailsTheRunWhenTheServersBlobIsDamaged) {
   const std::string blob = AddBlob(kNames);
   server_->Change([](ServerState& state) { state.read_errors = {grpc::DATA_LOSS}; });
   Start();
-  server_->Grant("lease", {DocumentsRun(1, 5, blob)});
+  server_->Grant({DocumentsRun(1, 5, blob)});
   EXPECT_EQ(FailureOf(1), "cannot use data set datasets/names-abc123: as the test asked");
 }
 
@@ -71,20 +71,19 @@ TEST_F(BlobTest, ACancelledRunStopsWaitingForRoom) {
   server_->Change(
       [](ServerState& state) { state.write_errors.assign(100'000, grpc::RESOURCE_EXHAUSTED); });
   Start();
-  server_->Grant("lease", {RecallRun(1, 10)});
+  server_->Grant({RecallRun(1, 10)});
   server_->WaitUntil([](const ServerState& state) { return state.write_errors.size() < 100'000; });
-  server_->Cancel("lease", NameOf(1));
+  server_->Cancel(NameOf(1));
   trainers_.WaitUntilGone(1);
   server_->Change([](ServerState& state) { state.write_errors.clear(); });
-  server_->Grant("next", {RecallRun(2, 10)});
+  server_->Grant({RecallRun(2, 10)});
   EXPECT_TRUE(EventsOf(WaitForRun(2), NameOf(2)).back().has_finished());
 }
 
 TEST_F(BlobTest, ReadsADataSetOnceForManyRuns) {
   const std::string blob = AddBlob(kNames);
   Start();
-  server_->Grant("lease",
-                 {DocumentsRun(1, 5, blob), DocumentsRun(2, 5, blob), DocumentsRun(3, 5, blob)});
+  server_->Grant({DocumentsRun(1, 5, blob), DocumentsRun(2, 5, blob), DocumentsRun(3, 5, blob)});
   const ServerState state = WaitForRun(3);
   EXPECT_EQ(state.reads, 1u);
   EXPECT_TRUE(EventsOf(state, NameOf(3)).back().has_finished());
@@ -96,7 +95,7 @@ TEST_F(BlobTest, ReadsAgainWhenTheServerStumbles) {
     state.read_errors = {grpc::UNAVAILABLE, grpc::ABORTED};
   });
   Start();
-  server_->Grant("lease", {DocumentsRun(1, 5, blob)});
+  server_->Grant({DocumentsRun(1, 5, blob)});
   const ServerState state = WaitForRun(1);
   EXPECT_TRUE(EventsOf(state, NameOf(1)).back().has_finished());
   EXPECT_EQ(state.reads, 3u);
@@ -107,13 +106,13 @@ TEST_F(BlobTest, MovesBlobsOfManyChunks) {
   for (int i = 0; i < 300'000; ++i) text += "name" + std::to_string(i % 7) + "\n";
   const std::string blob = AddBlob(text);
   Start();
-  server_->Grant("lease", {DocumentsRun(1, 5, blob)});
+  server_->Grant({DocumentsRun(1, 5, blob)});
   EXPECT_TRUE(EventsOf(WaitForRun(1), NameOf(1)).back().has_finished());
 }
 
 TEST_F(BlobTest, NamesADataSetThatIsNotThere) {
   Start();
-  server_->Grant("lease", {DocumentsRun(1, 5, Sha256Of("nowhere"))});
+  server_->Grant({DocumentsRun(1, 5, Sha256Of("nowhere"))});
   EXPECT_EQ(FailureOf(1), "cannot use data set datasets/names-abc123: as the test asked");
 }
 
@@ -121,13 +120,13 @@ TEST_F(BlobTest, DoesNotTrainOnOtherBytes) {
   const std::string blob = Sha256Of("the right text\n");
   server_->Change([&](ServerState& state) { state.blobs[blob] = "another text\n"; });
   Start();
-  server_->Grant("lease", {DocumentsRun(1, 5, blob)});
+  server_->Grant({DocumentsRun(1, 5, blob)});
   EXPECT_THAT(FailureOf(1), HasSubstr("arrives with other bytes"));
 }
 
 TEST_F(BlobTest, SaysWhatIsWrongWithADataSet) {
   Start();
-  server_->Grant("lease", {DocumentsRun(1, 5, AddBlob("caf\xe9\n"))});
+  server_->Grant({DocumentsRun(1, 5, AddBlob("caf\xe9\n"))});
   EXPECT_THAT(FailureOf(1), HasSubstr("UTF-8"));
 }
 

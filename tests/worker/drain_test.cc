@@ -15,8 +15,8 @@ class DrainTest : public WorkerTest {
   void StartTwoRuns() {
     trainers_.LimitTo(1, 8);
     Start();
-    server_->Grant("a", {RecallRun(1, 100)});
-    server_->Grant("b", {RecallRun(2, 100)});
+    server_->Grant({RecallRun(1, 100)});
+    server_->Grant({RecallRun(2, 100)});
     trainers_.WaitUntilHeld(1);
     server_->WaitUntil([](const ServerState& state) {
       return !state.heartbeats.empty() && state.heartbeats.back().leases_size() == 1;
@@ -48,8 +48,7 @@ TEST_F(DrainTest, SavesAndGivesBackWhenTheServerAsks) {
 TEST_F(DrainTest, SavesAndGivesBackWhenTheProcessIsToEnd) {
   StartTwoRuns();
   // A later message of the server has been read, so run 2 is known.
-  server_->Grant("c", {});
-  server_->Cancel("a", "nobody");
+  server_->Cancel("nobody");
   server_->BreakStream();
   server_->WaitUntil([](const ServerState& state) {
     return state.hellos.size() == 2 && state.hellos[1].held_size() == 2;
@@ -70,7 +69,7 @@ TEST_F(DrainTest, EndsAtOnceWithNothingToDo) {
 TEST_F(DrainTest, SavesNothingForARunThatMadeNoStep) {
   trainers_.LimitTo(1, 0);
   Start();
-  server_->Grant("lease", {RecallRun(1, 100)});
+  server_->Grant({RecallRun(1, 100)});
   trainers_.WaitUntilHeld(1);
   worker().Drain();
   EXPECT_TRUE(WaitForEnd().ok());
@@ -104,7 +103,7 @@ TEST_F(DrainTest, ReleasesWhatIsGrantedMeanwhile) {
   worker().Drain();
   server_->WaitUntil(
       [](const ServerState& state) { return Has(state, NameOf(1), v1::Event::kReleased); });
-  server_->Grant("late", {RecallRun(3, 100)});
+  server_->Grant({RecallRun(3, 100)});
   WaitForRun(3);
   server_->ReleaseAcks();
   EXPECT_TRUE(WaitForEnd().ok());

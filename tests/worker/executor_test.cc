@@ -24,7 +24,7 @@ int Count(const ServerState& state, uint32_t seed, v1::Event::KindCase kind) {
 
 TEST_F(ExecutorTest, TrainsAGrantedRunToItsEnd) {
   Start();
-  server_->Grant("lease", {RecallRun(7, 50)});
+  server_->Grant({RecallRun(7, 50)});
   const ServerState state = WaitForRun(7);
   const auto events = EventsOf(state, NameOf(7));
   ASSERT_GE(events.size(), 4u);
@@ -40,7 +40,7 @@ TEST_F(ExecutorTest, TrainsAGrantedRunToItsEnd) {
 
 TEST_F(ExecutorTest, PublishesACheckpointBeforeItsEventAndAfterItsPoints) {
   Start();
-  server_->Grant("lease", {RecallRun(1, 20)});
+  server_->Grant({RecallRun(1, 20)});
   const ServerState state = WaitForRun(1);
   uint32_t reported = 0;
   for (const v1::Event& event : EventsOf(state, NameOf(1))) {
@@ -60,7 +60,7 @@ TEST_F(ExecutorTest, ReportsTheFirstPointAtOnce) {
   options.executor.flush_every = absl::Hours(1);
   trainers_.LimitTo(1, 2);
   Start();
-  server_->Grant("lease", {RecallRun(1, 1000)});
+  server_->Grant({RecallRun(1, 1000)});
   server_->WaitUntil(
       [](const ServerState& state) { return Has(state, NameOf(1), v1::Event::kPoints); });
   trainers_.Unlimit(1);
@@ -70,7 +70,7 @@ TEST_F(ExecutorTest, ReportsTheFirstPointAtOnce) {
 TEST_F(ExecutorTest, CountsLaneTimeAndTokensOnce) {
   Start();
   const absl::Duration begin = MonotonicNow();
-  server_->Grant("lease", {RecallRun(1, 5000)});
+  server_->Grant({RecallRun(1, 5000)});
   const ServerState state = WaitForRun(1);
   uint64_t busy_us = 0, tokens = 0;
   for (const v1::Event& event : EventsOf(state, NameOf(1))) {
@@ -99,7 +99,7 @@ TEST_F(ExecutorTest, SavesAStateThatCoversExactlyWhatWasReportedBefore) {
   Start();
   for (uint32_t limit = 10; limit <= 50; limit += 10) {
     trainers_.LimitTo(3, limit);
-    if (limit == 10) server_->Grant("lease", {RecallRun(3, 200)});
+    if (limit == 10) server_->Grant({RecallRun(3, 200)});
     server_->WaitUntil([limit](const ServerState& state) {
       const auto events = EventsOf(state, NameOf(3));
       return !events.empty() && events.back().resume_state().step() == limit;
@@ -115,10 +115,10 @@ TEST_F(ExecutorTest, SavesAStateThatCoversExactlyWhatWasReportedBefore) {
 TEST_F(ExecutorTest, SavesItsStateWhenTheServerAsks) {
   trainers_.LimitTo(3, 10);
   Start();
-  server_->Grant("lease", {RecallRun(3, 200)});
+  server_->Grant({RecallRun(3, 200)});
   trainers_.WaitUntilHeld(3);
-  server_->Save("lease", "nobody");
-  server_->Save("lease", NameOf(3));
+  server_->Save("nobody");
+  server_->Save(NameOf(3));
   server_->WaitUntil([](const ServerState& state) {
     const auto events = EventsOf(state, NameOf(3));
     return !events.empty() && events.back().resume_state().step() == 10;
@@ -135,7 +135,7 @@ TEST_F(ExecutorTest, TrainsOnWhileAStateIsPublishedAndHoldsBackWhatFollowsIt) {
   trainers_.LimitTo(3, 1);
   Start();
   server_->Change([](ServerState& state) { state.write_errors.assign(100'000, kUnavailable); });
-  server_->Grant("lease", {RecallRun(3, 200)});
+  server_->Grant({RecallRun(3, 200)});
   server_->WaitUntil(
       [](const ServerState& state) { return Has(state, NameOf(3), v1::Event::kPoints); });
   trainers_.LimitTo(3, 100);
@@ -159,7 +159,7 @@ TEST_F(ExecutorTest, WaitsForAStateThatHoldsBackItsPointsForTooLong) {
   trainers_.LimitTo(3, 100);
   Start();
   server_->Change([](ServerState& state) { state.write_errors.assign(1000, kUnavailable); });
-  server_->Grant("lease", {RecallRun(3, 200)});
+  server_->Grant({RecallRun(3, 200)});
   // Some tries later a lane that went on would be at its limit.
   server_->WaitUntil([](const ServerState& state) { return state.write_errors.size() <= 996; });
   EXPECT_LT(trainers_.StepOf(3), 100u);
@@ -173,7 +173,7 @@ TEST_F(ExecutorTest, FailsARunWhoseStateIsRefusedByTheServerAfterItsPoints) {
   trainers_.LimitTo(3, 20);
   Start();
   server_->Change([](ServerState& state) { state.write_errors = {kPermissionDenied}; });
-  server_->Grant("lease", {RecallRun(3, 200)});
+  server_->Grant({RecallRun(3, 200)});
   const ServerState state = WaitForRun(3);
   EXPECT_TRUE(EventsOf(state, NameOf(3)).back().has_failed());
   EXPECT_EQ(Count(state, 3, v1::Event::kResumeState), 0);
@@ -185,9 +185,9 @@ TEST_F(ExecutorTest, LeavesAStateThatIsUnderWayWhenTheRunIsWithdrawn) {
   trainers_.LimitTo(3, 20);
   Start();
   server_->Change([](ServerState& state) { state.write_errors.assign(100'000, kUnavailable); });
-  server_->Grant("lease", {RecallRun(3, 200)});
+  server_->Grant({RecallRun(3, 200)});
   trainers_.WaitUntilHeld(3);
-  server_->Cancel("lease", NameOf(3));
+  server_->Cancel(NameOf(3));
   trainers_.WaitUntilGone(3);
   EXPECT_EQ(Count(server_->state(), 3, v1::Event::kResumeState), 0);
 }
@@ -196,7 +196,7 @@ TEST_F(ExecutorTest, TrainsTheNextRunWhileTheLastCheckpointIsUnderWay) {
   Start();
   server_->Change([](ServerState& state) { state.write_errors.assign(100'000, kUnavailable); });
   trainers_.LimitTo(2, 7);
-  server_->Grant("lease", {RecallRun(1, 20), RecallRun(2, 20)});
+  server_->Grant({RecallRun(1, 20), RecallRun(2, 20)});
   trainers_.WaitUntilHeld(2);
   EXPECT_EQ(Count(server_->state(), 1, v1::Event::kCheckpoint), 0);
   EXPECT_EQ(Count(server_->state(), 1, v1::Event::kFinished), 0) << "its checkpoint comes before";
@@ -212,7 +212,7 @@ TEST_F(ExecutorTest, LeavesOneRunBesideTheLaneAtATime) {
   Start();
   server_->Change([](ServerState& state) { state.write_errors.assign(100'000, kUnavailable); });
   trainers_.LimitTo(3, 7);
-  server_->Grant("lease", {RecallRun(1, 20), RecallRun(2, 20), RecallRun(3, 20)});
+  server_->Grant({RecallRun(1, 20), RecallRun(2, 20), RecallRun(3, 20)});
   server_->WaitUntil([](const ServerState& state) {
     return Has(state, NameOf(2), v1::Event::kPoints) && state.write_errors.size() <= 99'996;
   });
@@ -228,7 +228,7 @@ TEST_F(ExecutorTest, FailsARunWhoseLastCheckpointIsRefusedWhileTheNextOneTrains)
   Start();
   server_->Change([](ServerState& state) { state.write_errors = {kPermissionDenied}; });
   trainers_.LimitTo(2, 7);
-  server_->Grant("lease", {RecallRun(1, 20), RecallRun(2, 20)});
+  server_->Grant({RecallRun(1, 20), RecallRun(2, 20)});
   const ServerState state = WaitForRun(1);
   EXPECT_TRUE(EventsOf(state, NameOf(1)).back().has_failed());
   EXPECT_EQ(Count(state, 1, v1::Event::kFinished), 0);
@@ -240,9 +240,9 @@ TEST_F(ExecutorTest, LeavesWhatARunLeftWhenThatIsWithdrawn) {
   Start();
   server_->Change([](ServerState& state) { state.write_errors.assign(100'000, kUnavailable); });
   trainers_.LimitTo(2, 7);
-  server_->Grant("lease", {RecallRun(1, 20), RecallRun(2, 20), RecallRun(3, 20)});
+  server_->Grant({RecallRun(1, 20), RecallRun(2, 20), RecallRun(3, 20)});
   trainers_.WaitUntilHeld(2);
-  server_->Cancel("lease", NameOf(1));
+  server_->Cancel(NameOf(1));
   trainers_.Unlimit(2);
   // Only once the first is let go of may the second leave its lane.
   server_->WaitUntil(
@@ -259,7 +259,7 @@ TEST_F(ExecutorTest, ContinuesFromTheStateThatTheServerPicked) {
   v1::GrantedRun run = RecallRun(5, 40);
   run.set_resume_blob(AddBlob(FakeState(5, 30)));
   run.set_resume_step(30);
-  server_->Grant("lease", {run});
+  server_->Grant({run});
   ExpectWholeSeries(WaitForRun(5), 5, 30, 40);
 }
 
@@ -268,7 +268,7 @@ TEST_F(ExecutorTest, GivesTheRunBackWhenItsStateIsRefused) {
   v1::GrantedRun run = RecallRun(5, 40);
   run.set_resume_blob(AddBlob("something else"));
   run.set_resume_step(30);
-  server_->Grant("lease", {run});
+  server_->Grant({run});
   const auto events = EventsOf(WaitForRun(5), NameOf(5));
   ASSERT_EQ(events.size(), 2u);
   EXPECT_EQ(events.back().released().state_refused(),
@@ -278,7 +278,7 @@ TEST_F(ExecutorTest, GivesTheRunBackWhenItsStateIsRefused) {
 TEST_F(ExecutorTest, ReportsADivergedRunAsFinished) {
   trainers_.DivergeAt(2, 15);
   Start();
-  server_->Grant("lease", {RecallRun(2, 100)});
+  server_->Grant({RecallRun(2, 100)});
   const ServerState state = WaitForRun(2);
   const v1::Event last = EventsOf(state, NameOf(2)).back();
   EXPECT_TRUE(last.finished().diverged());
@@ -289,7 +289,7 @@ TEST_F(ExecutorTest, ReportsADivergedRunAsFinished) {
 TEST_F(ExecutorTest, ReportsAFailureAndGoesOnWithTheNextRun) {
   trainers_.FailAt(1, 10, absl::ResourceExhaustedError("needs 12 GiB"));
   Start();
-  server_->Grant("lease", {RecallRun(1, 100), RecallRun(2, 10)});
+  server_->Grant({RecallRun(1, 100), RecallRun(2, 10)});
   const ServerState state = WaitForRun(2);
   EXPECT_EQ(EventsOf(state, NameOf(1)).back().failed().message(), "needs 12 GiB");
   EXPECT_TRUE(EventsOf(state, NameOf(2)).back().has_finished());
@@ -300,9 +300,9 @@ TEST_F(ExecutorTest, FailsOnlyTheRunThatThrewWhileOthersTrain) {
   trainers_.FailAt(1, 10, absl::InternalError("LibTorch: no kernel for this"));
   trainers_.LimitTo(2, 5);
   Start();
-  server_->Grant("a", {RecallRun(2, 10)});
+  server_->Grant({RecallRun(2, 10)});
   trainers_.WaitUntilHeld(2);
-  server_->Grant("b", {RecallRun(1, 100)});
+  server_->Grant({RecallRun(1, 100)});
   EXPECT_EQ(EventsOf(WaitForRun(1), NameOf(1)).back().failed().message(),
             "LibTorch: no kernel for this");
   trainers_.Unlimit(2);
@@ -312,14 +312,14 @@ TEST_F(ExecutorTest, FailsOnlyTheRunThatThrewWhileOthersTrain) {
 TEST_F(ExecutorTest, MakesBrokenCharactersOfAMessageTransportable) {
   trainers_.FailAt(1, 0, absl::InvalidArgumentError("bad byte \xff here"));
   Start();
-  server_->Grant("lease", {RecallRun(1, 100)});
+  server_->Grant({RecallRun(1, 100)});
   EXPECT_EQ(EventsOf(WaitForRun(1), NameOf(1)).back().failed().message(), "bad byte ? here");
 }
 
 TEST_F(ExecutorTest, EndsTheWorkerWhenTheDeviceIsLost) {
   trainers_.FailAt(1, 3, absl::UnavailableError("sticky error"));
   Start();
-  server_->Grant("lease", {RecallRun(1, 100)});
+  server_->Grant({RecallRun(1, 100)});
   const absl::Status end = WaitForEnd();
   EXPECT_EQ(end.code(), absl::StatusCode::kUnavailable);
   EXPECT_THAT(std::string(end.message()), HasSubstr("sticky error"));
@@ -330,7 +330,7 @@ TEST_F(ExecutorTest, RefusesATaskThatItDoesNotKnow) {
   Start();
   v1::GrantedRun run = RecallRun(1, 10);
   run.mutable_spec()->mutable_spec()->clear_task();
-  server_->Grant("lease", {run});
+  server_->Grant({run});
   EXPECT_THAT(EventsOf(WaitForRun(1), NameOf(1)).back().failed().message(), HasSubstr("task"));
 }
 
@@ -339,7 +339,7 @@ TEST_F(ExecutorTest, RefusesASwitchThatItDoesNotKnow) {
   v1::GrantedRun run = RecallRun(1, 10);
   auto& norm = *run.mutable_spec()->mutable_spec()->mutable_model()->mutable_norm();
   norm.set_kind(ablate::v1::NormKind::Value(99));
-  server_->Grant("lease", {run});
+  server_->Grant({run});
   EXPECT_EQ(EventsOf(WaitForRun(1), NameOf(1)).back().failed().message(),
             "model.norm.kind: 99 is unknown; allowed: layer, rms, batch, l2");
 }
@@ -348,7 +348,7 @@ TEST_F(ExecutorTest, TakesTheDefaultOfAFieldThatAnOlderServerDoesNotKnow) {
   Start();
   v1::GrantedRun run = RecallRun(1, 10);
   run.mutable_spec()->mutable_spec()->mutable_model()->mutable_norm()->clear_placement();
-  server_->Grant("lease", {run});
+  server_->Grant({run});
   ExpectWholeSeries(WaitForRun(1), 1, 0, 10);
 }
 
@@ -357,7 +357,7 @@ TEST_F(ExecutorTest, RefusesAFieldThatItDoesNotKnow) {
   v1::GrantedRun run = RecallRun(1, 10);
   auto* model = run.mutable_spec()->mutable_spec()->mutable_model();
   model->GetReflection()->MutableUnknownFields(model)->AddVarint(99, 1);
-  server_->Grant("lease", {run});
+  server_->Grant({run});
   EXPECT_THAT(EventsOf(WaitForRun(1), NameOf(1)).back().failed().message(),
               HasSubstr("model: field number 99 is unknown"));
   EXPECT_EQ(trainers_.made(), 0u);
@@ -369,7 +369,7 @@ TEST_F(ExecutorTest, SendsItsLastStateBeforeItsEndWhenThatIsOfUse) {
   std::vector<v1::GrantedRun> runs = {RecallRun(1, 20), RecallRun(2, 20), RecallRun(3, 20)};
   runs[0].set_keep_state(true);
   runs[1].set_keep_state(true);
-  server_->Grant("lease", runs);
+  server_->Grant(runs);
   const ServerState state = WaitForRun(3);
   const auto events = EventsOf(state, NameOf(1));
   ASSERT_GE(events.size(), 3u);

@@ -207,25 +207,25 @@ void FakeServer::Send(const v1::ToWorker& message) {
   service_->Send(message);
 }
 
-void FakeServer::Grant(const std::string& lease, const std::vector<v1::GrantedRun>& runs) {
+void FakeServer::Grant(const std::vector<v1::GrantedRun>& runs) {
+  for (const v1::GrantedRun& run : runs) {
+    v1::ToWorker message;
+    message.mutable_grant()->set_lease(run.run());
+    message.mutable_grant()->set_credit_bytes(state().credit_bytes);
+    *message.mutable_grant()->mutable_run() = run;
+    Send(message);
+  }
+}
+
+void FakeServer::Cancel(const std::string& run) {
   v1::ToWorker message;
-  message.mutable_grant()->set_lease(lease);
-  message.mutable_grant()->set_credit_bytes(state().credit_bytes);
-  for (const v1::GrantedRun& run : runs) *message.mutable_grant()->add_runs() = run;
+  message.mutable_cancel()->set_lease(run);
   Send(message);
 }
 
-void FakeServer::Cancel(const std::string& lease, const std::string& run) {
+void FakeServer::Save(const std::string& run) {
   v1::ToWorker message;
-  message.mutable_cancel()->set_lease(lease);
-  message.mutable_cancel()->set_run(run);
-  Send(message);
-}
-
-void FakeServer::Save(const std::string& lease, const std::string& run) {
-  v1::ToWorker message;
-  message.mutable_save()->set_lease(lease);
-  message.mutable_save()->set_run(run);
+  message.mutable_save()->set_lease(run);
   Send(message);
 }
 
@@ -250,14 +250,14 @@ void FakeServer::BreakStream() {
 std::vector<v1::Event> EventsOf(const ServerState& state, const std::string& run) {
   std::vector<v1::Event> events;
   for (const v1::Event& event : state.events) {
-    if (event.run() == run) events.push_back(event);
+    if (event.lease() == run) events.push_back(event);
   }
   return events;
 }
 
 bool Has(const ServerState& state, const std::string& run, v1::Event::KindCase kind) {
   for (const v1::Event& event : state.events) {
-    if (event.run() == run && event.kind_case() == kind) return true;
+    if (event.lease() == run && event.kind_case() == kind) return true;
   }
   return false;
 }

@@ -62,9 +62,10 @@ class FakeServer {
 
   // To the attached worker; waits until there is one.
   void Send(const v1::ToWorker& message);
-  void Grant(const std::string& lease, const std::vector<v1::GrantedRun>& runs);
-  void Cancel(const std::string& lease, const std::string& run);
-  void Save(const std::string& lease, const std::string& run);
+  // Grants each under a lease that is called like the run.
+  void Grant(const std::vector<v1::GrantedRun>& runs);
+  void Cancel(const std::string& run);
+  void Save(const std::string& run);
   void Drain();
   // Acknowledges what was held back, and from now on everything.
   void ReleaseAcks();

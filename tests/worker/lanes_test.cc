@@ -21,7 +21,7 @@ TEST_F(LanesTest, TrainsAsManyRunsAtATimeAsThereAreLanes) {
   options.attach.hello.set_lanes(2);
   for (uint32_t seed : {1, 2, 3}) trainers_.LimitTo(seed, 5);
   Start();
-  server_->Grant("lease", {RecallRun(1, 10), RecallRun(2, 10), RecallRun(3, 10)});
+  server_->Grant({RecallRun(1, 10), RecallRun(2, 10), RecallRun(3, 10)});
   trainers_.WaitUntilHeld(1);
   trainers_.WaitUntilHeld(2);
   EXPECT_EQ(trainers_.made(), 2u);
@@ -35,11 +35,11 @@ TEST_F(LanesTest, TrainsAsManyRunsAtATimeAsThereAreLanes) {
 
 TEST_F(LanesTest, TakesRunsInTheOrderOfTheirGrant) {
   Start();
-  server_->Grant("a", {RecallRun(3, 10), RecallRun(1, 10)});
-  server_->Grant("b", {RecallRun(2, 10)});
+  server_->Grant({RecallRun(3, 10), RecallRun(1, 10)});
+  server_->Grant({RecallRun(2, 10)});
   std::vector<std::string> started;
   for (const v1::Event& event : WaitForRun(2).events) {
-    if (event.has_started()) started.push_back(event.run());
+    if (event.has_started()) started.push_back(event.lease());
   }
   EXPECT_THAT(started, ElementsAre(NameOf(3), NameOf(1), NameOf(2)));
 }
@@ -119,7 +119,7 @@ TEST_F(LanesTest, EndingTheWorkerEndsWhatItTrains) {
   options.drain_timeout = absl::ZeroDuration();
   trainers_.LimitTo(1, 3);
   Start();
-  server_->Grant("lease", {RecallRun(1, 10), RecallRun(2, 10)});
+  server_->Grant({RecallRun(1, 10), RecallRun(2, 10)});
   trainers_.WaitUntilHeld(1);
   server_->Change([](ServerState& state) { state.hold_acks = true; });
   worker().Drain();

@@ -63,7 +63,7 @@ TEST_F(ProgramTest, TrainsWithTheTrainerOfEachRun) {
   v1::GrantedRun native = RecallRun(2, 20);
   native.mutable_spec()->mutable_spec()->mutable_training()->set_trainer(
       ablate::v1::Trainer::native);
-  server_->Grant("lease", {RecallRun(1, 20), native});
+  server_->Grant({RecallRun(1, 20), native});
   WaitForRun(1);
   const ServerState state = WaitForRun(2);
   ASSERT_EQ(state.hellos.size(), 1u);
@@ -90,7 +90,7 @@ TEST_F(ProgramTest, TrainsWithTheTrainerOfEachRun) {
 TEST_F(ProgramTest, ContinuesAfterTerminationAsIfNothingHadHappened) {
   constexpr uint32_t kSteps = 800;
   StartProgram({"--resume-every", "0.01", "--flush-every", "0"});
-  server_->Grant("whole", {RecallRun(1, kSteps)});
+  server_->Grant({RecallRun(1, kSteps)});
   const ServerState whole = WaitForRun(1);
   EXPECT_EQ(EndProgram(), 0);
 
@@ -98,7 +98,7 @@ TEST_F(ProgramTest, ContinuesAfterTerminationAsIfNothingHadHappened) {
   v1::GrantedRun run = RecallRun(1, kSteps);
   run.set_run("interrupted");
   StartProgram({"--resume-every", "0.01", "--flush-every", "0"});
-  server_->Grant("first", {run});
+  server_->Grant({run});
   server_->WaitUntil(
       [](const ServerState& state) { return Has(state, "interrupted", v1::Event::kResumeState); });
   EXPECT_EQ(EndProgram(), 0);
@@ -111,7 +111,8 @@ TEST_F(ProgramTest, ContinuesAfterTerminationAsIfNothingHadHappened) {
   run.set_resume_blob(state.blob());
   run.set_resume_step(state.step());
   StartProgram();
-  server_->Grant("second", {run});
+  server_->Change([](ServerState& fresh) { fresh.applied.erase("interrupted"); });
+  server_->Grant({run});
   const ServerState end = server_->WaitUntil(
       [](const ServerState& s) { return Has(s, "interrupted", v1::Event::kFinished); });
   for (const char* key : {"train/loss", "eval/loss"}) {
@@ -123,7 +124,7 @@ TEST_F(ProgramTest, ContinuesAfterTerminationAsIfNothingHadHappened) {
 TEST_F(ProgramTest, MakesSamplesWithTheReferenceModel) {
   // A checkpoint of the same program, trained.
   StartProgram();
-  server_->Grant("lease", {DocumentsRun(1, 5, AddBlob("abc\nbca\ncab\n"))});
+  server_->Grant({DocumentsRun(1, 5, AddBlob("abc\nbca\ncab\n"))});
   std::string checkpoint;
   for (const v1::Event& event : EventsOf(WaitForRun(1), NameOf(1))) {
     if (event.has_checkpoint()) checkpoint = event.checkpoint().blob();
@@ -204,7 +205,7 @@ TEST_F(ProgramTest, UsesOneThreadALane) {
   spec.mutable_model()->set_width(256);
   spec.mutable_model()->mutable_feed_forward()->set_hidden(1024);
   spec.mutable_training()->set_batch(64);
-  server_->Grant("lease", {wide});
+  server_->Grant({wide});
   server_->WaitUntil(
       [](const ServerState& state) { return Has(state, NameOf(1), v1::Event::kPoints); });
   EXPECT_EQ(SettledThreads(pid_, kThreads), kThreads);

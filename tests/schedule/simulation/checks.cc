@@ -203,27 +203,26 @@ std::string CheckRun(storage::Store& store, const Histories& histories, const st
 }
 
 std::string CheckHandedOut(storage::Store& store, const worker::v1::Grant& grant) {
-  std::set<std::string> stored;
   const auto leases = store.ListLeases();
   if (!leases.ok()) return leases.status().ToString();
-  for (const storage::LeaseRecord& lease : *leases) {
-    if (lease.lease == grant.lease()) stored.insert(lease.runs.begin(), lease.runs.end());
-  }
-  for (const worker::v1::GrantedRun& run : grant.runs()) {
-    if (stored.count(run.run()) > 0) continue;
-    return absl::StrCat("run ", run.run(), " is handed out under ", grant.lease(),
-                        ", under which the store does not have it");
-  }
-  return "";
+  const bool stored = std::any_of(leases->begin(), leases->end(), [&](const auto& lease) {
+    return lease.lease == grant.lease() && lease.run == grant.run().run();
+  });
+  if (stored) return "";
+  return absl::StrCat("run ", grant.run().run(), " is handed out under ", grant.lease(),
+                      ", under which the store does not have it");
 }
 
 std::string CheckLeases(storage::Store& store) {
   const auto leases = store.ListLeases();
   if (!leases.ok()) return leases.status().ToString();
-  std::set<std::string> leased;
+  std::set<std::string> names, leased;
   for (const storage::LeaseRecord& lease : *leases) {
-    for (const std::string& run : lease.runs) {
-      if (!leased.insert(run).second) return absl::StrCat("run ", run, " is under two leases");
+    if (!leased.insert(lease.run).second) {
+      return absl::StrCat("run ", lease.run, " is under two leases");
+    }
+    if (!names.insert(lease.lease).second) {
+      return absl::StrCat("lease ", lease.lease, " has two runs");
     }
   }
   return "";

@@ -14,7 +14,7 @@ namespace ablate::simulation {
 // checkpoints of the same; summaries that agree; all of it complete if the run is DONE.
 std::string CheckRun(storage::Store& store, const Histories& histories, const std::string& run);
 
-// Empty if the store has the runs of a grant under its lease.
+// Empty if the store has the run of a grant under its lease.
 std::string CheckHandedOut(storage::Store& store, const worker::v1::Grant& grant);
 
 // Empty if no run is under two leases.

@@ -27,23 +27,20 @@ DelayedStore::Or<storage::CancelledExperiment> DelayedStore::CancelExperiment(Te
 }
 
 void DelayedStore::GrantAsync(std::vector<storage::NewLease> leases, Done<storage::Grants> done) {
+  for (const storage::NewLease& lease : leases) runs_[lease.lease] = lease.run;
   if (mutation_ == Mutation::kGrantsBeforeTheCommit) {
     v1::RunSpec spec;
     spec.mutable_spec()->mutable_task()->mutable_legacy_recall();
-    storage::Grants granted;
-    for (const storage::NewLease& lease : leases) {
-      storage::GrantedRun& run = granted.emplace_back(1).front();
-      run.run = lease.runs.front();
-      run.spec = spec.SerializeAsString();
-    }
-    done(std::move(granted));
+    storage::GrantedRun run;
+    run.spec = spec.SerializeAsString();
+    done(storage::Grants(leases.size(), run));
     done = [](const auto&) {};
   }
   waiting_.push_back([this, leases = std::move(leases), done = std::move(done)] {
     if (!Room().ok()) return done(Room());
     auto granted = GrantAndWait(*target(), leases);
     for (size_t i = 0; granted.ok() && on_grant_ && i < leases.size(); ++i) {
-      for (const storage::GrantedRun& run : (*granted)[i]) on_grant_(run, leases[i].holder);
+      if ((*granted)[i].has_value()) on_grant_(leases[i], *(*granted)[i]);
     }
     done(std::move(granted));
   });
@@ -94,14 +91,12 @@ void DelayedStore::TakeByRun(const storage::LeaseEvent& event) {
   const Or<std::vector<storage::LeaseRecord>> leases = target()->ListLeases();
   if (!leases.ok()) return;
   for (const storage::LeaseRecord& lease : *leases) {
-    for (const std::string& run : lease.runs) {
-      if (run != event.run) continue;
-      storage::LeaseEvent taken = event;
-      taken.lease = lease.lease;
-      taken.seq = lease.acked + 1;
-      ApplyAndWait(*target(), lease.holder.incarnation, {taken}).IgnoreError();
-      return;
-    }
+    if (lease.run != runs_[event.lease]) continue;
+    storage::LeaseEvent taken = event;
+    taken.lease = lease.lease;
+    taken.seq = lease.acked + 1;
+    ApplyAndWait(*target(), lease.holder.incarnation, {taken}).IgnoreError();
+    return;
   }
 }
 

@@ -4,6 +4,7 @@
 
 #include <deque>
 #include <functional>
+#include <map>
 #include <string>
 #include <vector>
 
@@ -32,8 +33,8 @@ class DelayedStore : public schedule::LeaseStoreProxy {
   // The process ends: what waits was never written, and nobody is told.
   void Crash() { waiting_.clear(); }
   void SetFull(bool full) { full_ = full; }
-  // Called with what each grant hands out.
-  void OnGrant(std::function<void(const storage::GrantedRun&, const storage::LeaseHolder&)> call) {
+  // Called with each lease that is made, and what it hands out.
+  void OnGrant(std::function<void(const storage::NewLease&, const storage::GrantedRun&)> call) {
     on_grant_ = std::move(call);
   }
 
@@ -54,7 +55,8 @@ class DelayedStore : public schedule::LeaseStoreProxy {
 
   const Mutation mutation_;
   std::deque<std::function<void()>> waiting_;
-  std::function<void(const storage::GrantedRun&, const storage::LeaseHolder&)> on_grant_;
+  std::function<void(const storage::NewLease&, const storage::GrantedRun&)> on_grant_;
+  std::map<std::string, std::string> runs_;  // by lease, of all that were asked for
   bool full_ = false;
 };
 

@@ -11,7 +11,7 @@ void PromiseKeeper::Sent(const worker::v1::Event& event, const std::string& envi
   const bool promising = event.has_resume_state() && !environment.empty();
   if (!promising && !event.has_finished()) return;
   sent_[{event.lease(), event.seq()}] = {
-      event.run(), {event.resume_state().step(), environment}, event.has_finished()};
+      runs_[event.lease()], {event.resume_state().step(), environment}, event.has_finished()};
 }
 
 void PromiseKeeper::Acknowledged(const worker::v1::Ack& ack) {
@@ -26,25 +26,28 @@ void PromiseKeeper::Acknowledged(const worker::v1::Ack& ack) {
   }
 }
 
-std::string PromiseKeeper::CheckGrant(const storage::GrantedRun& run,
-                                      const std::string& environment) {
-  if (promises_.finished.count(run.run) > 0) {
-    return absl::StrCat("run ", run.run, " is granted again after its end was acknowledged");
+std::string PromiseKeeper::CheckGrant(const storage::NewLease& lease,
+                                      const storage::GrantedRun& granted) {
+  const std::string& run = lease.run;
+  const std::string& environment = lease.holder.environment;
+  runs_[lease.lease] = run;
+  if (promises_.finished.count(run) > 0) {
+    return absl::StrCat("run ", run, " is granted again after its end was acknowledged");
   }
   for (auto& [event, sent] : sent_) {
-    if (sent.run == run.run && sent.resume.environment != environment) sent.resume = {};
+    if (sent.run == run && sent.resume.environment != environment) sent.resume = {};
   }
-  const auto resume = promises_.resume.find(run.run);
+  const auto resume = promises_.resume.find(run);
   if (resume == promises_.resume.end() || resume->second.step == 0) return "";
   const uint32_t step = resume->second.step;
   if (resume->second.environment != environment) {
     promises_.resume.erase(resume);
-    if (run.resume_step == 0) return "";
-    return absl::StrCat("run ", run.run, " goes on from step ", run.resume_step,
+    if (granted.resume_step == 0) return "";
+    return absl::StrCat("run ", run, " goes on from step ", granted.resume_step,
                         " in another environment");
   }
-  if (run.resume_step >= step) return "";
-  return absl::StrCat("run ", run.run, " goes back to step ", run.resume_step,
+  if (granted.resume_step >= step) return "";
+  return absl::StrCat("run ", run, " goes back to step ", granted.resume_step,
                       " although the state of step ", step, " was acknowledged");
 }
 

@@ -30,9 +30,9 @@ class PromiseKeeper {
   // worker may refuse it.
   void Sent(const worker::v1::Event& event, const std::string& environment);
   void Acknowledged(const worker::v1::Ack& ack);
-  // Empty if the grant to a worker of this environment breaks no promise. States of others are void
+  // Empty if the grant breaks no promise. States of other environments than its worker's are void
   // from now on.
-  std::string CheckGrant(const storage::GrantedRun& run, const std::string& environment);
+  std::string CheckGrant(const storage::NewLease& lease, const storage::GrantedRun& granted);
 
   const Promises& promises() const { return promises_; }
   // What was acknowledged after the backup was made is no promise any more.
@@ -44,6 +44,7 @@ class PromiseKeeper {
     Promises::Resume resume;
     bool finished = false;
   };
+  std::map<std::string, std::string> runs_;  // by lease
   // By lease and number.
   std::map<std::pair<std::string, uint64_t>, Promise> sent_;
   Promises promises_;

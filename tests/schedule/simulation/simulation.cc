@@ -46,9 +46,9 @@ Simulation::Simulation(uint64_t seed, Mutation mutation)
   // Backups are for those schedules in which one is restored.
   if (WeightOf(&Simulation::RestoreBackup) == 0) WeightOf(&Simulation::MakeBackup) = 0;
   server_.delayed().OnGrant(
-      [this](const storage::GrantedRun& run, const storage::LeaseHolder& holder) {
-        Fail(promises_.CheckGrant(run, holder.environment));
-        Trace(absl::StrCat("grant of ", run.run, " from step ", run.resume_step));
+      [this](const storage::NewLease& lease, const storage::GrantedRun& granted) {
+        Fail(promises_.CheckGrant(lease, granted));
+        Trace(absl::StrCat("grant of ", lease.run, " from step ", granted.resume_step));
       });
 }
 

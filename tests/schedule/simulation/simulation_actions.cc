@@ -102,13 +102,11 @@ void Simulation::AskToSave() {
   const auto leases = server_.disk().ListLeases();
   if (!leases.ok()) return;
   Trace("states are asked for");
-  std::vector<storage::Withdrawal> runs;
+  std::vector<storage::Withdrawal> asked;
   for (const storage::LeaseRecord& lease : *leases) {
-    for (const std::string& run : lease.runs) {
-      runs.push_back({lease.lease, run, lease.holder.worker});
-    }
+    asked.push_back({lease.lease, lease.holder.worker});
   }
-  server_.scheduler().Save(runs, [] {});
+  server_.scheduler().Save(asked, [] {});
 }
 
 std::shared_ptr<Link> Simulation::AnyBusyLink(bool up) {

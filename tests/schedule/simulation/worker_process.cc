@@ -43,34 +43,30 @@ v1::FromWorker WorkerProcess::Heartbeat(absl::Duration now) const {
     if (!job.has_value()) continue;
     v1::LeaseProgress& lease = *message.mutable_heartbeat()->add_leases();
     lease.set_lease(job->lease);
-    v1::RunProgress& run = *lease.add_runs();
-    run.set_run(job->grant.run());
-    run.set_step(job->step);
-    run.set_since_progress_ms(
+    lease.set_step(job->step);
+    lease.set_since_progress_ms(
         static_cast<uint32_t>(absl::ToInt64Milliseconds(now - job->progress_at)));
   }
   return message;
 }
 
 void WorkerProcess::DropAll() {
-  for (const worker::Instructions::RunKey& key : book_.DropAll()) Stop(key.lease, key.run);
+  for (const std::string& lease : book_.DropAll()) Stop(lease);
 }
 
 void WorkerProcess::Receive(const v1::ToWorker& message, absl::Duration now) {
   worker::Instructions instructions = book_.Receive(message);
-  for (const auto& key : instructions.stop) Stop(key.lease, key.run);
-  for (const auto& key : instructions.save) {
-    for (std::optional<Job>& lane : lanes_) {
-      const bool is_it = lane.has_value() && lane->lease == key.lease &&
-                         lane->grant.run() == key.run && !lane->stuck && !lane->ended;
-      if (is_it) SaveState(&*lane);
-    }
+  if (!instructions.stop.empty()) Stop(instructions.stop);
+  for (std::optional<Job>& lane : lanes_) {
+    const bool is_it =
+        lane.has_value() && lane->lease == instructions.save && !lane->stuck && !lane->ended;
+    if (is_it) SaveState(&*lane);
   }
   for (v1::FromWorker& event : instructions.send) outgoing_.push_back(std::move(event));
-  for (worker::Instructions::LeasedRun& start : instructions.start) {
+  if (instructions.start.has_value()) {
     Job job;
-    job.lease = std::move(start.lease);
-    job.grant = std::move(start.run);
+    job.lease = instructions.start->lease();
+    job.grant = instructions.start->run();
     if (draining_) {
       v1::Event event = EventOf(job);
       event.mutable_released();
@@ -121,8 +117,8 @@ void WorkerProcess::Drain() {
 
 std::vector<v1::FromWorker> WorkerProcess::TakeOutgoing() { return std::exchange(outgoing_, {}); }
 
-void WorkerProcess::Stop(const std::string& lease, const std::string& run) {
-  const auto is_it = [&](const Job& job) { return job.lease == lease && job.grant.run() == run; };
+void WorkerProcess::Stop(const std::string& lease) {
+  const auto is_it = [&](const Job& job) { return job.lease == lease; };
   waiting_.erase(std::remove_if(waiting_.begin(), waiting_.end(), is_it), waiting_.end());
   for (std::optional<Job>& lane : lanes_) {
     if (lane.has_value() && is_it(*lane)) lane.reset();
@@ -233,7 +229,6 @@ void WorkerProcess::SaveCheckpoint(Job* job) {
 v1::Event WorkerProcess::EventOf(const Job& job) const {
   v1::Event event;
   event.set_lease(job.lease);
-  event.set_run(job.grant.run());
   return event;
 }
 

@@ -63,7 +63,7 @@ class WorkerProcess {
     worker::v1::Points points;  // not yet flushed
   };
 
-  void Stop(const std::string& lease, const std::string& run);
+  void Stop(const std::string& lease);
   void FillLanes(absl::Duration now);
   // False if it refuses the state to begin from.
   bool Begin(Job* job);
