@@ -20,6 +20,7 @@
 #include "base/log_file.h"
 #include "base/mutex.h"
 #include "base/private_folder.h"
+#include "base/random.h"
 #include "base/socket_path.h"
 #include "server/access/sharing.h"
 #include "server/launch/home.h"
@@ -239,8 +240,8 @@ absl::Status Program::StartScheduler(const Flags& flags, const launch::Home& hom
     const auto known = sharing_->store().GetUser(user);
     return known.ok() ? known->quota.lanes : std::optional<int64_t>();
   };
-  scheduler_ = std::make_unique<schedule::Scheduler>(store_.get(), &schedule::SteadyClock(),
-                                                     std::move(waits), schedule::RandomLeaseId);
+  scheduler_ = std::make_unique<schedule::Scheduler>(store_.get(), &SteadyClock(), std::move(waits),
+                                                     process::RandomId);
   if (absl::Status started = scheduler_->Start(); !started.ok()) return started;
   thread_ = std::make_unique<schedule::SchedulerThread>(scheduler_.get());
   return absl::OkStatus();

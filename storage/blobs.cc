@@ -23,6 +23,7 @@
 #include "absl/time/time.h"
 #include "base/file.h"
 #include "base/mutex.h"
+#include "base/private_file.h"
 #include "base/sha256.h"
 
 namespace ablate::storage {
@@ -58,9 +59,31 @@ struct Discarded {
   uint64_t size = 0;
 };
 
+std::optional<Discarded> LookAt(const std::string& path, std::string name) {
+  struct stat found;
+  if (stat(path.c_str(), &found) != 0) return std::nullopt;
+  return Discarded{std::move(name),
+                   int64_t{found.st_mtim.tv_sec} * 1'000'000 + found.st_mtim.tv_nsec / 1000,
+                   static_cast<uint64_t>(found.st_size)};
+}
+
+// Uploads that an earlier process did not finish.
+absl::Status RemoveTemporaries(const std::string& folder) {
+  std::error_code error;
+  for (std::filesystem::directory_iterator entry(folder, error), end; !error && entry != end;
+       entry.increment(error)) {
+    const std::string name = entry->path().filename().string();
+    if (absl::StartsWith(name, kTemporary)) unlink(entry->path().c_str());
+  }
+  if (!error) return absl::OkStatus();
+  return absl::ErrnoToStatus(error.value(), absl::StrCat("cannot list ", folder));
+}
+
+}  // namespace
+
 // What pins and writers share with the folder, which they may outlive. Inside the folder is a
 // second one, the trash: the same names, dated by their time of modification.
-struct Shelf {
+struct Blobs::Shelf {
   Shelf(std::string where, BlobsOptions with) : folder(std::move(where)), options(std::move(with)) {
     if (!options.now) options.now = [] { return absl::ToUnixMicros(absl::Now()); };
   }
@@ -86,6 +109,15 @@ struct Shelf {
   // As Blobs::FreeTrash.
   uint64_t FreeTrash(uint64_t bytes);
 
+  // The size of a blob, which comes back from the trash if it is there.
+  absl::StatusOr<uint64_t> LookUp(absl::string_view sha256) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex);
+  // Dates it first, so that a crash between the two leaves nothing in the trash that looks old.
+  absl::StatusOr<Swept> MoveToTrash(const std::string& path, absl::string_view sha256) const;
+  // The blob must be there.
+  static std::shared_ptr<Pin> MakePin(const std::shared_ptr<Shelf>& shelf,
+                                      const std::string& sha256, uint64_t size)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(shelf->mutex);
+
   const std::string folder;
   BlobsOptions options;
   // Held over a rename with its pin and over a sweep with its look at the pins, so that neither
@@ -97,15 +129,7 @@ struct Shelf {
   std::set<std::string, std::less<>> unsynced ABSL_GUARDED_BY(mutex);
 };
 
-std::optional<Discarded> LookAt(const std::string& path, std::string name) {
-  struct stat found;
-  if (stat(path.c_str(), &found) != 0) return std::nullopt;
-  return Discarded{std::move(name),
-                   int64_t{found.st_mtim.tv_sec} * 1'000'000 + found.st_mtim.tv_nsec / 1000,
-                   static_cast<uint64_t>(found.st_size)};
-}
-
-absl::StatusOr<std::vector<Discarded>> Shelf::ListTrash() const {
+absl::StatusOr<std::vector<Discarded>> Blobs::Shelf::ListTrash() const {
   auto names = BlobsIn(Trash());
   if (!names.ok()) return names.status();
   std::vector<Discarded> trash;
@@ -118,14 +142,14 @@ absl::StatusOr<std::vector<Discarded>> Shelf::ListTrash() const {
   return trash;
 }
 
-bool Shelf::Discard(const Discarded& blob) {
+bool Blobs::Shelf::Discard(const Discarded& blob) {
   const std::string path = TrashPathOf(blob.name);
   MutexLock lock(&mutex);
   const auto found = LookAt(path, blob.name);
   return found.has_value() && found->swept == blob.swept && unlink(path.c_str()) == 0;
 }
 
-uint64_t Shelf::FreeTrash(uint64_t bytes) {
+uint64_t Blobs::Shelf::FreeTrash(uint64_t bytes) {
   const auto trash = ListTrash();
   if (!trash.ok()) return 0;
   uint64_t freed = 0;
@@ -143,259 +167,206 @@ uint64_t Shelf::FreeTrash(uint64_t bytes) {
   return freed;
 }
 
-class CountedPin final : public Blobs::Pin {
- public:
-  // The shelf has counted it.
-  CountedPin(std::shared_ptr<Shelf> shelf, std::string sha256, uint64_t size)
-      : shelf_(std::move(shelf)), sha256_(std::move(sha256)), size_(size) {}
-  ~CountedPin() override {
-    MutexLock lock(&shelf_->mutex);
-    const auto found = shelf_->pins.find(sha256_);
-    if (--found->second > 0) return;
-    shelf_->pins.erase(found);
-    shelf_->unpinned.insert(sha256_);
+absl::StatusOr<uint64_t> Blobs::Shelf::LookUp(absl::string_view sha256) {
+  // A path that is no hash is not opened.
+  if (!IsSha256(sha256)) return NoBlob(sha256);
+  const std::string path = PathOf(sha256);
+  struct stat found;
+  if (stat(path.c_str(), &found) == 0) return static_cast<uint64_t>(found.st_size);
+  if (errno != ENOENT) return FileError("look at", path);
+  if (rename(TrashPathOf(sha256).c_str(), path.c_str()) != 0) {
+    return errno == ENOENT ? NoBlob(sha256) : FileError("take back from the trash", path);
   }
-  const std::string& sha256() const override { return sha256_; }
-  uint64_t size() const override { return size_; }
-
- private:
-  const std::shared_ptr<Shelf> shelf_;
-  const std::string sha256_;
-  const uint64_t size_;
-};
-
-std::shared_ptr<Blobs::Pin> MakePin(const std::shared_ptr<Shelf>& shelf, const std::string& sha256,
-                                    uint64_t size) ABSL_EXCLUSIVE_LOCKS_REQUIRED(shelf->mutex) {
-  ++shelf->pins[sha256];
-  return std::make_shared<CountedPin>(shelf, sha256, size);
+  unsynced.insert(std::string(sha256));
+  if (stat(path.c_str(), &found) == 0) return static_cast<uint64_t>(found.st_size);
+  return FileError("look at", path);
 }
 
-class Upload final : public Blobs::Writer {
- public:
-  Upload(std::shared_ptr<Shelf> shelf, int descriptor, std::string path)
-      : shelf_(std::move(shelf)), file_(descriptor), path_(std::move(path)) {}
-  ~Upload() override {
-    if (!published_) unlink(path_.c_str());
-  }
-
-  absl::Status Append(absl::string_view bytes) override {
-    if (absl::Status room = shelf_->MayStore(); !room.ok()) return broken_ = std::move(room);
-    hash_.Add(bytes);
-    size_ += bytes.size();
-    while (!bytes.empty()) {
-      const ssize_t written = write(file_.get(), bytes.data(), bytes.size());
-      if (written < 0 && errno == EINTR) continue;
-      if (written < 0) {
-        const int error = errno;
-        if (IsFull(error) && shelf_->FreeTrash(Blobs::kFreedAtOnce) > 0) continue;
-        errno = error;
-        return broken_ = shelf_->Stored(FileError("write", path_));
-      }
-      bytes.remove_prefix(static_cast<size_t>(written));
-    }
-    return absl::OkStatus();
-  }
-
-  uint64_t size() const override { return size_; }
-
-  absl::StatusOr<std::shared_ptr<Blobs::Pin>> Publish(absl::string_view expected) override {
-    if (!broken_.ok()) return broken_;
-    if (!file_.open()) return absl::FailedPreconditionError("a blob is published only once");
-    const std::string sha256 = hash_.Hex();
-    const bool synced = fsync(file_.get()) == 0;
-    if (!synced) return broken_ = shelf_->Stored(FileError("sync", path_));
-    shelf_->Stored(absl::OkStatus()).IgnoreError();
-    file_ = FileDescriptor();
-    if (!expected.empty() && expected != sha256) {
-      return absl::InvalidArgumentError(absl::StrCat(
-          "sha256: '", absl::CHexEscape(expected.substr(0, 64)), "', but the bytes have ", sha256));
-    }
-    std::shared_ptr<Blobs::Pin> pin;
-    {
-      MutexLock lock(&shelf_->mutex);
-      shelf_->unsynced.insert(sha256);
-      if (rename(path_.c_str(), shelf_->PathOf(sha256).c_str()) != 0) {
-        return broken_ = FileError("rename", path_);
-      }
-      published_ = true;
-      pin = MakePin(shelf_, sha256, size_);
-    }
-    const absl::Status durable = SyncFolder(shelf_->folder);
-    if (!durable.ok()) return durable;
-    MutexLock lock(&shelf_->mutex);
-    shelf_->unsynced.erase(sha256);
-    return pin;
-  }
-
- private:
-  const std::shared_ptr<Shelf> shelf_;
-  FileDescriptor file_;
-  const std::string path_;
-  Sha256 hash_;
-  uint64_t size_ = 0;
-  bool published_ = false;
-  absl::Status broken_;
-};
-
-class FolderBlobs final : public Blobs {
- public:
-  FolderBlobs(const std::string& folder, BlobsOptions options)
-      : shelf_(std::make_shared<Shelf>(folder, std::move(options))) {}
-
-  absl::StatusOr<std::unique_ptr<Writer>> Create() override {
-    std::string path = shelf_->PathOf(absl::StrCat(kTemporary, "XXXXXX"));
-    const int descriptor = mkostemp(path.data(), O_CLOEXEC);
-    if (descriptor < 0) return FileError("create", path);
-    return std::make_unique<Upload>(shelf_, descriptor, std::move(path));
-  }
-
-  absl::StatusOr<std::shared_ptr<Pin>> Find(absl::string_view sha256) override {
-    MutexLock lock(&shelf_->mutex);
-    const auto size = LookUp(sha256);
-    if (!size.ok()) return size.status();
-    if (const auto found = shelf_->unsynced.find(sha256); found != shelf_->unsynced.end()) {
-      const absl::Status durable = SyncFolder(shelf_->folder);
-      if (!durable.ok()) return durable;
-      shelf_->unsynced.erase(found);
-    }
-    return MakePin(shelf_, std::string(sha256), *size);
-  }
-
-  absl::StatusOr<std::string> Read(absl::string_view sha256, uint64_t offset,
-                                   uint64_t length) override {
-    const auto size = Size(sha256);
-    if (!size.ok()) return size.status();
-    if (offset > *size) {
-      return absl::OutOfRangeError(
-          absl::StrCat("offset: ", offset, "; blob ", sha256, " has ", *size, " bytes"));
-    }
-    const std::string path = shelf_->PathOf(sha256);
-    const FileDescriptor file(open(path.c_str(), O_RDONLY | O_CLOEXEC));
-    if (!file.open()) return errno == ENOENT ? NoBlob(sha256) : FileError("open", path);
-    std::string bytes(std::min(length, *size - offset), '\0');
-    for (size_t have = 0; have < bytes.size();) {
-      const ssize_t read = pread(file.get(), bytes.data() + have, bytes.size() - have,
-                                 static_cast<off_t>(offset + have));
-      if (read < 0 && errno == EINTR) continue;
-      if (read < 0) return FileError("read", path);
-      if (read == 0) return absl::DataLossError(absl::StrCat("blob ", sha256, " is cut short"));
-      have += static_cast<size_t>(read);
-    }
-    return bytes;
-  }
-
-  absl::StatusOr<uint64_t> Size(absl::string_view sha256) override {
-    MutexLock lock(&shelf_->mutex);
-    return LookUp(sha256);
-  }
-
-  absl::StatusOr<Swept> Sweep(absl::string_view sha256, bool keep) override {
-    if (!IsSha256(sha256)) return Swept::kAbsent;
-    const std::string path = shelf_->PathOf(sha256);
-    MutexLock lock(&shelf_->mutex);
-    if (shelf_->pins.find(sha256) != shelf_->pins.end()) return Swept::kHeld;
-    if (keep) {
-      const auto trashed = MoveToTrash(path, sha256);
-      // Without room for a folder there is none for a trash either.
-      if (!absl::IsResourceExhausted(trashed.status())) return trashed;
-    }
-    if (unlink(path.c_str()) == 0) return Swept::kRemoved;
+absl::StatusOr<Swept> Blobs::Shelf::MoveToTrash(const std::string& path,
+                                                absl::string_view sha256) const {
+  const int64_t now = options.now();
+  const timespec date{now / 1'000'000, now % 1'000'000 * 1000};
+  const timespec times[2] = {date, date};
+  if (utimensat(AT_FDCWD, path.c_str(), times, 0) != 0) {
     if (errno == ENOENT) return Swept::kAbsent;
-    return FileError("remove", path);
+    return FileError("date", path);
   }
-
-  absl::StatusOr<std::vector<std::string>> List() override {
-    auto blobs = BlobsIn(shelf_->folder);
-    if (!blobs.ok()) return blobs;
-    MutexLock lock(&shelf_->mutex);
-    blobs->erase(std::remove_if(blobs->begin(), blobs->end(),
-                                [this](const std::string& name) ABSL_NO_THREAD_SAFETY_ANALYSIS {
-                                  return shelf_->pins.count(name) > 0;
-                                }),
-                 blobs->end());
-    return blobs;
-  }
-
-  absl::StatusOr<size_t> EmptyTrash(int64_t before) override {
-    const auto trash = shelf_->ListTrash();
-    if (!trash.ok()) return trash.status();
-    size_t removed = 0;
-    for (const Discarded& blob : *trash) {
-      if (blob.swept < before && shelf_->Discard(blob)) ++removed;
-    }
-    return removed;
-  }
-
-  uint64_t FreeTrash(uint64_t bytes) override { return shelf_->FreeTrash(bytes); }
-
-  absl::StatusOr<std::vector<std::string>> ListTrash() override { return BlobsIn(shelf_->Trash()); }
-
-  uint64_t TrashBytes() override {
-    const auto trash = shelf_->ListTrash();
-    if (!trash.ok()) return 0;
-    return std::accumulate(trash->begin(), trash->end(), uint64_t{0},
-                           [](uint64_t sum, const Discarded& blob) { return sum + blob.size; });
-  }
-
-  std::vector<std::string> TakeUnpinned() override {
-    MutexLock lock(&shelf_->mutex);
-    std::vector<std::string> unpinned(shelf_->unpinned.begin(), shelf_->unpinned.end());
-    shelf_->unpinned.clear();
-    return unpinned;
-  }
-
- private:
-  // The size of a blob, which comes back from the trash if it is there.
-  absl::StatusOr<uint64_t> LookUp(absl::string_view sha256)
-      ABSL_EXCLUSIVE_LOCKS_REQUIRED(shelf_->mutex) {
-    // A path that is no hash is not opened.
-    if (!IsSha256(sha256)) return NoBlob(sha256);
-    const std::string path = shelf_->PathOf(sha256);
-    struct stat found;
-    if (stat(path.c_str(), &found) == 0) return static_cast<uint64_t>(found.st_size);
-    if (errno != ENOENT) return FileError("look at", path);
-    if (rename(shelf_->TrashPathOf(sha256).c_str(), path.c_str()) != 0) {
-      return errno == ENOENT ? NoBlob(sha256) : FileError("take back from the trash", path);
-    }
-    shelf_->unsynced.insert(std::string(sha256));
-    if (stat(path.c_str(), &found) == 0) return static_cast<uint64_t>(found.st_size);
-    return FileError("look at", path);
-  }
-
-  // Dated first, so that a crash between the two leaves nothing in the trash that looks old.
-  absl::StatusOr<Swept> MoveToTrash(const std::string& path, absl::string_view sha256) {
-    const int64_t now = shelf_->options.now();
-    const timespec date{now / 1'000'000, now % 1'000'000 * 1000};
-    const timespec times[2] = {date, date};
-    if (utimensat(AT_FDCWD, path.c_str(), times, 0) != 0) {
-      if (errno == ENOENT) return Swept::kAbsent;
-      return FileError("date", path);
-    }
-    const std::string place = shelf_->TrashPathOf(sha256);
-    if (rename(path.c_str(), place.c_str()) == 0) return Swept::kTrashed;
-    if (errno != ENOENT) return FileError("move to the trash", path);
-    const std::string trash = shelf_->Trash();
-    if (mkdir(trash.c_str(), 0700) != 0 && errno != EEXIST) return FileError("create", trash);
-    if (rename(path.c_str(), place.c_str()) == 0) return Swept::kTrashed;
-    return FileError("move to the trash", path);
-  }
-
-  const std::shared_ptr<Shelf> shelf_;
-};
-
-// Uploads that an earlier process did not finish.
-absl::Status RemoveTemporaries(const std::string& folder) {
-  std::error_code error;
-  for (std::filesystem::directory_iterator entry(folder, error), end; !error && entry != end;
-       entry.increment(error)) {
-    const std::string name = entry->path().filename().string();
-    if (absl::StartsWith(name, kTemporary)) unlink(entry->path().c_str());
-  }
-  if (!error) return absl::OkStatus();
-  return absl::ErrnoToStatus(error.value(), absl::StrCat("cannot list ", folder));
+  const std::string place = TrashPathOf(sha256);
+  if (rename(path.c_str(), place.c_str()) == 0) return Swept::kTrashed;
+  if (errno != ENOENT) return FileError("move to the trash", path);
+  const std::string trash = Trash();
+  if (mkdir(trash.c_str(), 0700) != 0 && errno != EEXIST) return FileError("create", trash);
+  if (rename(path.c_str(), place.c_str()) == 0) return Swept::kTrashed;
+  return FileError("move to the trash", path);
 }
 
-}  // namespace
+std::shared_ptr<Blobs::Pin> Blobs::Shelf::MakePin(const std::shared_ptr<Shelf>& shelf,
+                                                  const std::string& sha256, uint64_t size) {
+  ++shelf->pins[sha256];
+  return std::make_shared<Pin>(sha256, size, [shelf, sha256] {
+    MutexLock lock(&shelf->mutex);
+    const auto found = shelf->pins.find(sha256);
+    if (--found->second > 0) return;
+    shelf->pins.erase(found);
+    shelf->unpinned.insert(sha256);
+  });
+}
+
+Blobs::Writer::Writer(std::shared_ptr<Shelf> shelf, int descriptor, std::string path)
+    : shelf_(std::move(shelf)), file_(descriptor), path_(std::move(path)) {}
+
+Blobs::Writer::~Writer() {
+  if (!published_) unlink(path_.c_str());
+}
+
+absl::Status Blobs::Writer::Append(absl::string_view bytes) {
+  if (absl::Status room = shelf_->MayStore(); !room.ok()) return broken_ = std::move(room);
+  hash_.Add(bytes);
+  size_ += bytes.size();
+  while (!bytes.empty()) {
+    const ssize_t written = write(file_.get(), bytes.data(), bytes.size());
+    if (written < 0 && errno == EINTR) continue;
+    if (written < 0) {
+      const int error = errno;
+      if (IsFull(error) && shelf_->FreeTrash(Blobs::kFreedAtOnce) > 0) continue;
+      errno = error;
+      return broken_ = shelf_->Stored(FileError("write", path_));
+    }
+    bytes.remove_prefix(static_cast<size_t>(written));
+  }
+  return absl::OkStatus();
+}
+
+absl::StatusOr<std::shared_ptr<Blobs::Pin>> Blobs::Writer::Publish(absl::string_view expected) {
+  if (!broken_.ok()) return broken_;
+  if (!file_.open()) return absl::FailedPreconditionError("a blob is published only once");
+  const std::string sha256 = hash_.Hex();
+  const bool synced = fsync(file_.get()) == 0;
+  if (!synced) return broken_ = shelf_->Stored(FileError("sync", path_));
+  shelf_->Stored(absl::OkStatus()).IgnoreError();
+  file_ = FileDescriptor();
+  if (!expected.empty() && expected != sha256) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "sha256: '", absl::CHexEscape(expected.substr(0, 64)), "', but the bytes have ", sha256));
+  }
+  std::shared_ptr<Pin> pin;
+  {
+    MutexLock lock(&shelf_->mutex);
+    shelf_->unsynced.insert(sha256);
+    if (rename(path_.c_str(), shelf_->PathOf(sha256).c_str()) != 0) {
+      return broken_ = FileError("rename", path_);
+    }
+    published_ = true;
+    pin = Shelf::MakePin(shelf_, sha256, size_);
+  }
+  const absl::Status durable = process::SyncFolder(shelf_->folder);
+  if (!durable.ok()) return durable;
+  MutexLock lock(&shelf_->mutex);
+  shelf_->unsynced.erase(sha256);
+  return pin;
+}
+
+absl::StatusOr<std::unique_ptr<Blobs::Writer>> Blobs::Create() {
+  std::string path = shelf_->PathOf(absl::StrCat(kTemporary, "XXXXXX"));
+  const int descriptor = mkostemp(path.data(), O_CLOEXEC);
+  if (descriptor < 0) return FileError("create", path);
+  return std::unique_ptr<Writer>(new Writer(shelf_, descriptor, std::move(path)));
+}
+
+absl::StatusOr<std::shared_ptr<Blobs::Pin>> Blobs::Find(absl::string_view sha256) {
+  MutexLock lock(&shelf_->mutex);
+  const auto size = shelf_->LookUp(sha256);
+  if (!size.ok()) return size.status();
+  if (const auto found = shelf_->unsynced.find(sha256); found != shelf_->unsynced.end()) {
+    const absl::Status durable = process::SyncFolder(shelf_->folder);
+    if (!durable.ok()) return durable;
+    shelf_->unsynced.erase(found);
+  }
+  return Shelf::MakePin(shelf_, std::string(sha256), *size);
+}
+
+absl::StatusOr<std::string> Blobs::Read(absl::string_view sha256, uint64_t offset,
+                                        uint64_t length) {
+  const auto size = Size(sha256);
+  if (!size.ok()) return size.status();
+  if (offset > *size) {
+    return absl::OutOfRangeError(
+        absl::StrCat("offset: ", offset, "; blob ", sha256, " has ", *size, " bytes"));
+  }
+  const std::string path = shelf_->PathOf(sha256);
+  const FileDescriptor file(open(path.c_str(), O_RDONLY | O_CLOEXEC));
+  if (!file.open()) return errno == ENOENT ? NoBlob(sha256) : FileError("open", path);
+  std::string bytes(std::min(length, *size - offset), '\0');
+  for (size_t have = 0; have < bytes.size();) {
+    const ssize_t read = pread(file.get(), bytes.data() + have, bytes.size() - have,
+                               static_cast<off_t>(offset + have));
+    if (read < 0 && errno == EINTR) continue;
+    if (read < 0) return FileError("read", path);
+    if (read == 0) return absl::DataLossError(absl::StrCat("blob ", sha256, " is cut short"));
+    have += static_cast<size_t>(read);
+  }
+  return bytes;
+}
+
+absl::StatusOr<uint64_t> Blobs::Size(absl::string_view sha256) {
+  MutexLock lock(&shelf_->mutex);
+  return shelf_->LookUp(sha256);
+}
+
+absl::StatusOr<Swept> Blobs::Sweep(absl::string_view sha256, bool keep) {
+  if (!IsSha256(sha256)) return Swept::kAbsent;
+  const std::string path = shelf_->PathOf(sha256);
+  MutexLock lock(&shelf_->mutex);
+  if (shelf_->pins.find(sha256) != shelf_->pins.end()) return Swept::kHeld;
+  if (keep) {
+    const auto trashed = shelf_->MoveToTrash(path, sha256);
+    // Without room for a folder there is none for a trash either.
+    if (!absl::IsResourceExhausted(trashed.status())) return trashed;
+  }
+  if (unlink(path.c_str()) == 0) return Swept::kRemoved;
+  if (errno == ENOENT) return Swept::kAbsent;
+  return FileError("remove", path);
+}
+
+absl::StatusOr<std::vector<std::string>> Blobs::List() {
+  auto blobs = BlobsIn(shelf_->folder);
+  if (!blobs.ok()) return blobs;
+  MutexLock lock(&shelf_->mutex);
+  blobs->erase(std::remove_if(blobs->begin(), blobs->end(),
+                              [this](const std::string& name) ABSL_NO_THREAD_SAFETY_ANALYSIS {
+                                return shelf_->pins.count(name) > 0;
+                              }),
+               blobs->end());
+  return blobs;
+}
+
+absl::StatusOr<size_t> Blobs::EmptyTrash(int64_t before) {
+  const auto trash = shelf_->ListTrash();
+  if (!trash.ok()) return trash.status();
+  size_t removed = 0;
+  for (const Discarded& blob : *trash) {
+    if (blob.swept < before && shelf_->Discard(blob)) ++removed;
+  }
+  return removed;
+}
+
+uint64_t Blobs::FreeTrash(uint64_t bytes) { return shelf_->FreeTrash(bytes); }
+
+absl::StatusOr<std::vector<std::string>> Blobs::ListTrash() { return BlobsIn(shelf_->Trash()); }
+
+uint64_t Blobs::TrashBytes() {
+  const auto trash = shelf_->ListTrash();
+  if (!trash.ok()) return 0;
+  return std::accumulate(trash->begin(), trash->end(), uint64_t{0},
+                         [](uint64_t sum, const Discarded& blob) { return sum + blob.size; });
+}
+
+std::vector<std::string> Blobs::TakeUnpinned() {
+  MutexLock lock(&shelf_->mutex);
+  std::vector<std::string> unpinned(shelf_->unpinned.begin(), shelf_->unpinned.end());
+  shelf_->unpinned.clear();
+  return unpinned;
+}
 
 absl::StatusOr<size_t> Blobs::Count(const std::string& folder) {
   const auto blobs = BlobsIn(folder);
@@ -408,9 +379,9 @@ absl::StatusOr<std::unique_ptr<Blobs>> Blobs::Open(const std::string& folder,
   if (mkdir(folder.c_str(), 0700) != 0 && errno != EEXIST) return FileError("create", folder);
   absl::Status status = RemoveTemporaries(folder);
   // An earlier process may have ended between a rename and this.
-  if (status.ok()) status = SyncFolder(folder);
+  if (status.ok()) status = process::SyncFolder(folder);
   if (!status.ok()) return status;
-  return std::make_unique<FolderBlobs>(folder, std::move(options));
+  return std::unique_ptr<Blobs>(new Blobs(std::make_shared<Shelf>(folder, std::move(options))));
 }
 
 }  // namespace ablate::storage

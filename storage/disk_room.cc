@@ -10,6 +10,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/file.h"
+#include "base/private_file.h"
 
 namespace ablate::storage {
 namespace {
@@ -43,12 +44,6 @@ absl::StatusOr<uint64_t> AskFileSystem(const std::string& folder) {
   return uint64_t{found.f_bavail} * found.f_frsize;
 }
 
-absl::Status Sync(const std::string& path, int flags) {
-  const process::FileDescriptor file(open(path.c_str(), flags | O_RDONLY | O_CLOEXEC));
-  if (!file.open() || fsync(file.get()) != 0) return FileError("sync", path);
-  return absl::OkStatus();
-}
-
 }  // namespace
 
 bool IsFull(int error) { return error == ENOSPC || error == EDQUOT; }
@@ -61,10 +56,6 @@ absl::Status FileError(absl::string_view what, const std::string& path) {
   }
   return absl::ErrnoToStatus(error, message);
 }
-
-absl::Status SyncFolder(const std::string& folder) { return Sync(folder, O_DIRECTORY); }
-
-absl::Status SyncFile(const std::string& file) { return Sync(file, 0); }
 
 DiskRoom::DiskRoom(std::string folder, uint64_t ballast, FreeBytes free_bytes)
     : folder_(std::move(folder)),
@@ -105,7 +96,7 @@ bool DiskRoom::Release() {
   if (!kept_ || (unlink(File().c_str()) != 0 && errno != ENOENT)) return false;
   kept_ = false;
   // The blocks of some file systems are free only when the journal says so.
-  SyncFolder(folder_).IgnoreError();
+  process::SyncFolder(folder_).IgnoreError();
   return true;
 }
 

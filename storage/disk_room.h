@@ -20,11 +20,6 @@ bool IsFull(int error);
 // What errno says of a call that failed: "cannot WHAT PATH", RESOURCE_EXHAUSTED if the disk is
 // full.
 absl::Status FileError(absl::string_view what, const std::string& path);
-// Makes what was renamed, made or removed in the folder last.
-absl::Status SyncFolder(const std::string& folder);
-// Makes what was written to the file last.
-absl::Status SyncFile(const std::string& file);
-
 // Deleting needs room too: for the log of what is deleted, before any file goes. So a file of real
 // blocks, the ballast, lies in the folder; it is given up when a delete finds the disk full, and
 // taken again once there is room for it. Until then nothing new is stored, or what writes all the

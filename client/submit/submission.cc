@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <cstdint>
 #include <filesystem>
-#include <random>
 #include <system_error>
 #include <utility>
 
@@ -13,6 +12,7 @@
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
 #include "absl/strings/strip.h"
+#include "base/random.h"
 #include "client/names.h"
 #include "client/output/format.h"
 #include "client/submit/dataset_files.h"
@@ -22,14 +22,6 @@
 
 namespace ablate::client {
 namespace {
-
-// 128 random bits in hex.
-std::string RandomId() {
-  std::random_device random;
-  std::string id;
-  for (int i = 0; i < 4; ++i) absl::StrAppendFormat(&id, "%08x", static_cast<uint32_t>(random()));
-  return id;
-}
 
 // Whether `field` is `path` or lies below it.
 bool IsWithin(absl::string_view field, absl::string_view path) {
@@ -182,7 +174,7 @@ absl::Status FindDatasets(Connection* connection, const SubmitOptions& options,
 v1::CreateExperimentRequest MakeRequest(const Submission& submission,
                                         const SubmitOptions& options) {
   v1::CreateExperimentRequest request;
-  if (!options.dry_run) request.set_request_id(RandomId());
+  if (!options.dry_run) request.set_request_id(process::RandomId());
   *request.mutable_spec() = submission.file.spec;
   for (const auto& [path, value] : submission.overrides) {
     (*request.mutable_overrides())[path] = value;

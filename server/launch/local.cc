@@ -16,6 +16,7 @@
 
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
+#include "base/clock.h"
 #include "base/identity.h"
 #include "base/log_file.h"
 #include "server/launch/worker_process.h"
@@ -76,12 +77,6 @@ struct SupervisedWorker {
 };
 
 namespace {
-
-absl::Duration MonotonicNow() {
-  timespec now{};
-  clock_gettime(CLOCK_MONOTONIC, &now);
-  return absl::DurationFromTimespec(now);
-}
 
 absl::Status Watch(SupervisedWorker& worker, pid_t pid) {
   FileDescriptor descriptor(pidfd_open(pid, 0));

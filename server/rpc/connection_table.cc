@@ -1,26 +1,15 @@
 #include "server/rpc/connection_table.h"
 
-#include <sys/random.h>
-
 #include <algorithm>
-#include <cstdlib>
 #include <utility>
 
-#include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
+#include "base/random.h"
 #include "server/rpc/errors.h"
 #include "server/rpc/public_limits.h"
 
 namespace ablate::rpc {
 namespace {
-
-std::string RandomId() {
-  unsigned char bytes[16];
-  // Nothing can be served safely without random numbers, TLS least of all.
-  if (getrandom(bytes, sizeof(bytes), 0) != sizeof(bytes)) std::abort();
-  return absl::BytesToHexString(
-      absl::string_view(reinterpret_cast<const char*>(bytes), sizeof(bytes)));
-}
 
 // The value that the server added: it comes after all that the client may have sent. Empty if there
 // is none.
@@ -77,7 +66,7 @@ class Door final : public grpc::AuthMetadataProcessor {
 }  // namespace
 
 std::string ConnectionTable::Add(absl::string_view address) {
-  std::string id = RandomId();
+  std::string id = process::RandomId();
   MutexLock lock(&mutex_);
   connections_[id].address = std::string(address);
   return id;

@@ -14,11 +14,11 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "base/clock.h"
 #include "grpcpp/resource_quota.h"
 #include "grpcpp/security/server_credentials.h"
 #include "server/rpc/limits.h"
 #include "server/rpc/public_limits.h"
-#include "server/schedule/clock.h"
 
 namespace ablate::rpc {
 namespace {
@@ -32,7 +32,7 @@ constexpr absl::Duration kAcceptAgainAfter = absl::Milliseconds(100);
 constexpr absl::Duration kForgetGroupAfter =
     absl::Seconds(1 + static_cast<int>(kCallBurst / kCallsPerSecond));
 
-absl::Duration Now() { return schedule::SteadyClock().Now(); }
+absl::Duration Now() { return MonotonicNow(); }
 
 int Millis(absl::Duration duration) { return static_cast<int>(duration / absl::Milliseconds(1)); }
 

@@ -10,13 +10,13 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
 #include "absl/time/time.h"
+#include "base/clock.h"
 #include "base/mutex.h"
 #include "grpcpp/support/server_callback.h"
 #include "server/rpc/call.h"
 #include "server/rpc/errors.h"
 #include "server/rpc/limits.h"
 #include "server/rpc/live_streams.h"
-#include "server/schedule/clock.h"
 
 namespace ablate::rpc {
 
@@ -38,7 +38,7 @@ class PullStream : public grpc::ServerWriteReactor<Response>, public LiveStream 
   }
 
   void OnWriteDone(bool ok) final {
-    pace_.Written(schedule::SteadyClock().Now());
+    pace_.Written(MonotonicNow());
     if (!ok) {
       this->Finish(grpc::Status::CANCELLED);
       return;
@@ -85,7 +85,7 @@ class PullStream : public grpc::ServerWriteReactor<Response>, public LiveStream 
 
   void WriteNext() {
     if (!batch_.empty()) {
-      pace_.Write(batch_.front().ByteSizeLong(), schedule::SteadyClock().Now());
+      pace_.Write(batch_.front().ByteSizeLong(), MonotonicNow());
       this->StartWrite(&batch_.front());
     } else if (more_) {
       call_.pool->Post([this] { Step(); }, call_.user);
@@ -121,7 +121,7 @@ class PushStream : public grpc::ServerReadReactor<Request>, public LiveStream {
   }
 
   void OnReadDone(bool ok) final {
-    pace_.HasRead(ok ? request_.ByteSizeLong() : 0, schedule::SteadyClock().Now());
+    pace_.HasRead(ok ? request_.ByteSizeLong() : 0, MonotonicNow());
     {
       MutexLock lock(&mutex_);
       reading_ = false;
@@ -173,7 +173,7 @@ class PushStream : public grpc::ServerReadReactor<Request>, public LiveStream {
       end = end_;
       reading_ = end.ok();
       if (reading_) {
-        pace_.Read(schedule::SteadyClock().Now());
+        pace_.Read(MonotonicNow());
         this->StartRead(&request_);
       }
     }

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "base/random.h"
 #include "server/schedule/scheduler.h"
 #include "server/schedule/worker_names.h"
 
@@ -61,7 +62,7 @@ absl::StatusOr<std::string> Analyses::Submit(AnalysisRequest request) {
         "the analysis has ", bytes, " bytes; allowed: at most ", limits_.message_bytes));
   }
   Pending& pending = pending_.emplace_back();
-  pending.id = RandomLeaseId();
+  pending.id = process::RandomId();
   pending.request = std::move(request);
   pending.request.message.set_id(pending.id);
   pending.since = clock_->Now();

@@ -18,8 +18,8 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "absl/time/time.h"
+#include "base/clock.h"
 #include "base/mutex.h"
-#include "server/schedule/clock.h"
 #include "server/schedule/workers.h"
 #include "storage/blobs.h"
 

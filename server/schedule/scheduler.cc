@@ -1,11 +1,7 @@
 #include "server/schedule/scheduler.h"
 
 #include <algorithm>
-#include <array>
-#include <random>
 #include <utility>
-
-#include "absl/strings/escaping.h"
 
 namespace ablate::schedule {
 
@@ -72,16 +68,6 @@ std::vector<WorkerInfo> Scheduler::Workers() const {
     info.busy = !info.runs.empty() || analyses_.Busy(worker.session);
   }
   return infos;
-}
-
-std::string RandomLeaseId() {
-  std::random_device system;
-  std::array<char, 16> bytes;
-  for (size_t i = 0; i < bytes.size(); i += 4) {
-    const uint32_t word = system();
-    for (size_t k = 0; k < 4; ++k) bytes[i + k] = static_cast<char>(word >> (8 * k));
-  }
-  return absl::BytesToHexString(absl::string_view(bytes.data(), bytes.size()));
 }
 
 }  // namespace ablate::schedule

@@ -18,9 +18,9 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "absl/time/time.h"
+#include "base/clock.h"
 #include "server/engine/trainer.h"
 #include "server/schedule/analyses.h"
-#include "server/schedule/clock.h"
 #include "server/schedule/event_queue.h"
 #include "server/schedule/fair_queue.h"
 #include "server/schedule/workers.h"
@@ -292,10 +292,6 @@ class Scheduler {
   // Gone once the scheduler is: answers of the store that come later are for nobody.
   std::shared_ptr<const bool> alive_ = std::make_shared<const bool>(true);
 };
-
-// Random 128 bits as 32 hex digits, from the system's generator, so that a lease of a restored
-// backup is never taken for another.
-std::string RandomLeaseId();
 
 }  // namespace ablate::schedule
 

@@ -8,6 +8,7 @@
 #include "absl/base/thread_annotations.h"
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
+#include "base/clock.h"
 #include "base/mutex.h"
 #include "grpcpp/server_context.h"
 #include "grpcpp/support/server_callback.h"
@@ -16,7 +17,6 @@
 #include "server/rpc/limits.h"
 #include "server/rpc/live_streams.h"
 #include "server/rpc/work_pool.h"
-#include "server/schedule/clock.h"
 #include "server/schedule/scheduler_thread.h"
 #include "server/schedule/worker_names.h"
 #include "server/service/services.h"
@@ -180,13 +180,13 @@ void AttachReactor::Send(const worker::v1::ToWorker& message) {
 }
 
 void AttachReactor::WriteFirst() {
-  pace_.Write(outgoing_.front().ByteSizeLong(), schedule::SteadyClock().Now());
+  pace_.Write(outgoing_.front().ByteSizeLong(), MonotonicNow());
   StartWrite(&outgoing_.front());
 }
 
 void AttachReactor::OnWriteDone(bool ok) {
   MutexLock lock(&mutex_);
-  pace_.Written(schedule::SteadyClock().Now());
+  pace_.Written(MonotonicNow());
   outgoing_bytes_ -= outgoing_.front().ByteSizeLong();
   outgoing_.pop_front();
   if (!ok || ending_) outgoing_.clear();

@@ -12,12 +12,12 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
 #include "absl/types/span.h"
+#include "base/clock.h"
 #include "server/report/export/encoder.h"
 #include "server/results/series.h"
 #include "server/rpc/errors.h"
 #include "server/rpc/names.h"
 #include "server/rpc/streams.h"
-#include "server/schedule/clock.h"
 #include "server/service/services.h"
 
 namespace ablate::service {
@@ -179,7 +179,7 @@ std::string* ExportReactor::ChunkOf(const std::string& path,
 }
 
 absl::StatusOr<bool> ExportReactor::Fill(std::deque<v1::FileChunk>* batch) {
-  const absl::Duration end = schedule::SteadyClock().Now() + kSlice;
+  const absl::Duration end = MonotonicNow() + kSlice;
   if (encoder_ == nullptr) {
     if (const absl::Status opened = Open(); !opened.ok()) return opened;
     const std::string head = encoder_->Head();
@@ -190,7 +190,7 @@ absl::StatusOr<bool> ExportReactor::Fill(std::deque<v1::FileChunk>* batch) {
   }
   if (at_end_) return End(*batch);
   // Files of many small cells make many small chunks, so their number ends a batch, too.
-  while (schedule::SteadyClock().Now() < end && batch->size() < 2 && !ended()) {
+  while (MonotonicNow() < end && batch->size() < 2 && !ended()) {
     if (series_.has_series()) {
       const absl::Status read = ReadSeries(batch);
       if (!read.ok()) return read;

@@ -13,6 +13,7 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "base/clock.h"
 #include "server/results/compare.h"
 #include "server/results/series.h"
 #include "server/rpc/call.h"
@@ -22,7 +23,6 @@
 #include "server/rpc/names.h"
 #include "server/rpc/page.h"
 #include "server/rpc/streams.h"
-#include "server/schedule/clock.h"
 #include "server/service/comparison_message.h"
 #include "server/service/services.h"
 
@@ -171,14 +171,14 @@ absl::Status QueryMetricsReactor::CollectCell(const std::string& experiment) {
 }
 
 absl::StatusOr<bool> QueryMetricsReactor::Fill(std::deque<v1::Series>* batch) {
-  const absl::Duration end = schedule::SteadyClock().Now() + kSlice;
+  const absl::Duration end = MonotonicNow() + kSlice;
   if (!open_) {
     const absl::Status opened = Open();
     if (!opened.ok()) return opened;
   }
   batch_bytes_ = 0;
   while (subject_ < subjects_.size()) {
-    const bool slice_over = schedule::SteadyClock().Now() > end;
+    const bool slice_over = MonotonicNow() > end;
     if (batch_bytes_ >= rpc::kBatchBytes || slice_over || ended()) return true;
     const Subject& subject = subjects_[subject_];
     absl::Status status;

@@ -8,6 +8,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
+#include "base/clock.h"
 #include "base/mutex.h"
 #include "grpcpp/support/server_callback.h"
 #include "server/analysis/samples.h"
@@ -15,7 +16,6 @@
 #include "server/rpc/errors.h"
 #include "server/rpc/live_streams.h"
 #include "server/rpc/names.h"
-#include "server/schedule/clock.h"
 #include "server/service/services.h"
 
 namespace ablate::service {
@@ -221,7 +221,7 @@ void GenerateReactor::Push(v1::GenerateResponse message) {
 }
 
 void GenerateReactor::WriteFirst() {
-  pace_.Write(outgoing_.front().ByteSizeLong(), schedule::SteadyClock().Now());
+  pace_.Write(outgoing_.front().ByteSizeLong(), MonotonicNow());
   StartWrite(&outgoing_.front());
 }
 
@@ -235,7 +235,7 @@ void GenerateReactor::End(const absl::Status& status) {
 
 void GenerateReactor::OnWriteDone(bool ok) {
   MutexLock lock(&mutex_);
-  pace_.Written(schedule::SteadyClock().Now());
+  pace_.Written(MonotonicNow());
   outgoing_.pop_front();
   // A client that is gone also cancels, which ends the analysis.
   if (!ok) outgoing_.clear();

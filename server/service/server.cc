@@ -15,6 +15,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/strip.h"
 #include "absl/time/clock.h"
+#include "base/clock.h"
 #include "grpc/health/v1/health.pb.h"
 #include "grpcpp/ext/proto_server_reflection_plugin.h"
 #include "grpcpp/health_check_service_interface.h"
@@ -24,7 +25,6 @@
 #include "server/rpc/authenticator.h"
 #include "server/rpc/errors.h"
 #include "server/rpc/identity.h"
-#include "server/schedule/clock.h"
 #include "server/service/analysis_planner.h"
 
 namespace ablate::service {
@@ -387,7 +387,7 @@ bool Server::StallChanged() {
 
 void Server::CheckLater() {
   worker_pool_.PostAfter(check_interval_, [this] {
-    const absl::Duration now = schedule::SteadyClock().Now();
+    const absl::Duration now = MonotonicNow();
     for (rpc::LiveStreams* streams : backend_.AllStreams()) streams->CheckPaces(now);
     workers_.streams.CheckPaces(now);
     workers_.transfers.CheckPaces(now);

@@ -13,12 +13,12 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
+#include "base/clock.h"
 #include "base/mutex.h"
 #include "grpcpp/support/server_callback.h"
 #include "server/rpc/call.h"
 #include "server/rpc/errors.h"
 #include "server/rpc/live_streams.h"
-#include "server/schedule/clock.h"
 
 namespace ablate::service {
 
@@ -73,7 +73,7 @@ class WatchStream : public grpc::ServerWriteReactor<Message>,
   }
 
  protected:
-  static absl::Duration Now() { return schedule::SteadyClock().Now(); }
+  static absl::Duration Now() { return MonotonicNow(); }
 
   // Whether the request may wait for a thread at all: no store, no time.
   virtual absl::Status Check() const { return absl::OkStatus(); }

@@ -24,8 +24,8 @@ struct Instructions {
   std::vector<v1::FromWorker> send;  // in this order
 };
 
-// Not thread-safe. Events are numbered within their lease; what is not acknowledged is kept and sent
-// again after a reconnect. A lease is forgotten when its run has ended and everything was
+// Not thread-safe. Events are numbered within their lease; what is not acknowledged is kept and
+// sent again after a reconnect. A lease is forgotten when its run has ended and everything was
 // acknowledged.
 class LeaseBook {
  public:

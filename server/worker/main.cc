@@ -1,7 +1,6 @@
 // ablate-worker: trains on one device for a server, or makes analyses there.
 #include <spdlog/sinks/stdout_sinks.h>
 #include <spdlog/spdlog.h>
-#include <sys/random.h>
 
 #include <CLI/CLI.hpp>
 #include <atomic>
@@ -15,13 +14,13 @@
 #include <utility>
 
 #include "absl/strings/ascii.h"
-#include "absl/strings/escaping.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
 #include "absl/time/time.h"
 #include "base/log_file.h"
 #include "base/machine.h"
+#include "base/random.h"
 #include "proto/join/channel.h"
 #include "proto/join/join_file.h"
 #include "proto/join/tls_trouble.h"
@@ -91,13 +90,6 @@ std::string Misplaced(const CLI::App& app, const Flags& flags) {
   return "";
 }
 
-std::string RandomHex() {
-  char bytes[16];
-  // At most 256 bytes come whole once the system's generator is ready.
-  if (getrandom(bytes, sizeof bytes, 0) != sizeof bytes) std::abort();
-  return absl::BytesToHexString(absl::string_view(bytes, sizeof bytes));
-}
-
 std::string CpuInWords(int lanes) {
   std::ifstream in("/proc/cpuinfo");
   std::string line, model = "CPU";
@@ -116,7 +108,7 @@ v1::Hello HelloOf(const Flags& flags) {
   v1::Hello hello;
   hello.set_worker(flags.name.empty() ? absl::StrCat("cpu-", flags.role) : flags.name);
   hello.set_role(trains ? v1::TRAIN : v1::ANALYSIS);
-  hello.set_incarnation(RandomHex());
+  hello.set_incarnation(process::RandomId());
   hello.set_device(CpuInWords(lanes));
   hello.set_device_kind("cpu");
   hello.set_lanes(static_cast<uint32_t>(lanes));

@@ -13,11 +13,7 @@ constexpr uint64_t kMaxHeldBytes = 1 << 20;
 
 Outbox::Outbox(std::string lease, absl::Duration hold, BlobChannel* blobs, EventSink* events,
                RunControl* control)
-    : lease_(std::move(lease)),
-      hold_(hold),
-      blobs_(blobs),
-      events_(events),
-      control_(control) {
+    : lease_(std::move(lease)), hold_(hold), blobs_(blobs), events_(events), control_(control) {
   control_->SetFollower(&publishing_control_);
 }
 

@@ -1,16 +1,8 @@
 #include "server/worker/run_control.h"
 
-#include <time.h>
-
 #include <utility>
 
 namespace ablate::worker {
-
-absl::Duration MonotonicNow() {
-  timespec now{};
-  clock_gettime(CLOCK_MONOTONIC, &now);
-  return absl::DurationFromTimespec(now);
-}
 
 RunControl::RunControl() : progress_at_(MonotonicNow()) {}
 

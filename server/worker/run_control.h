@@ -8,12 +8,10 @@
 #include <functional>
 
 #include "absl/time/time.h"
+#include "base/clock.h"
 #include "base/mutex.h"
 
 namespace ablate::worker {
-
-// Since some fixed moment; never goes back.
-absl::Duration MonotonicNow();
 
 // Thread-safe: one lane trains, the attach loop and the main thread ask.
 class RunControl {

@@ -1,14 +1,11 @@
 // Tokens: issued, revoked, found by the hash of their secret.
-#include <sys/random.h>
-
 #include <algorithm>
-#include <cerrno>
-#include <cstdlib>
 #include <utility>
 
 #include "absl/strings/escaping.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "base/random.h"
 #include "base/sha256.h"
 #include "base/utf8.h"
 #include "storage/access_store.h"
@@ -27,17 +24,6 @@ constexpr size_t kIdBytes = 4;
 constexpr absl::Duration kLeastLifetime = absl::Seconds(1);
 constexpr absl::Duration kMaxLifetime = absl::Hours(24 * 3650);
 constexpr absl::Duration kBetweenUses = absl::Minutes(1);
-
-// From the kernel, so that nothing of this process can make them guessable.
-std::string RandomBytes(size_t size) {
-  std::string bytes(size, '\0');
-  for (size_t got = 0; got < size;) {
-    const ssize_t now = getrandom(bytes.data() + got, size - got, 0);
-    if (now < 0 && errno != EINTR) std::abort();
-    if (now > 0) got += static_cast<size_t>(now);
-  }
-  return bytes;
-}
 
 std::string ToText(absl::Time time) {
   return absl::FormatTime("%Y-%m-%d %H:%M:%S UTC", time, absl::UTCTimeZone());
@@ -145,7 +131,8 @@ absl::StatusOr<IssuedToken> AccessStore::IssueToken(const std::string& user,
   token.created = WholeMicros(now);
   if (lifetime.has_value()) token.expires = WholeMicros(now + *lifetime);
   IssuedToken issued{
-      absl::StrCat(kSecretPrefix, absl::WebSafeBase64Escape(RandomBytes(kSecretBytes))), token};
+      absl::StrCat(kSecretPrefix, absl::WebSafeBase64Escape(process::RandomBytes(kSecretBytes))),
+      token};
   held.hash = Sha256Hex(issued.secret);
   const std::vector<std::string> forgotten = TooManyEnded(now);
   status = Change(MakeAudit(actor, now, "IssueToken", TokenResource(token.id),
@@ -316,7 +303,7 @@ std::string AccessStore::UnusedTokenId() const {
   MutexLock lock(&mutex_);
   std::string id;
   do {
-    id = absl::BytesToHexString(RandomBytes(kIdBytes));
+    id = absl::BytesToHexString(process::RandomBytes(kIdBytes));
   } while (tokens_.count(id) > 0);
   return id;
 }

@@ -21,8 +21,8 @@ bool HasPoints(Connection& db, int64_t run, uint64_t before) {
 
 // Why the holder can't continue a run from its resume state; empty if it can. A restored database
 // may name a blob that was swept since: no worker could ever begin from it. Continued in another
-// environment, a state would not give the numbers that the run's first steps belong to; if it is not
-// known where a state was made, the worker looks into it.
+// environment, a state would not give the numbers that the run's first steps belong to; if it is
+// not known where a state was made, the worker looks into it.
 std::string WhyUnusable(Connection& db, int64_t run, absl::string_view name,
                         const ResumeState& state, Blobs* blobs, const LeaseHolder& holder) {
   if (blobs != nullptr && absl::IsNotFound(blobs->Size(state.blob).status())) {

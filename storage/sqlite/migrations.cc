@@ -329,9 +329,9 @@ absl::Status CheckSchema(Connection& db, const Schema& schema) {
   if (!owner.ok()) return owner;
   const int64_t version = ReadNumber(db, "PRAGMA user_version");
   if (version > schema.newest()) {
-    return absl::FailedPreconditionError(
-        absl::StrCat("the database has schema version ", version, "; expected at most ",
-                     schema.newest(), ". Use a newer ablate."));
+    return absl::FailedPreconditionError(absl::StrCat("the database has schema version ", version,
+                                                      "; expected at most ", schema.newest(),
+                                                      ". Use a newer ablate."));
   }
   if (version > 0 && version < schema.first) {
     return absl::FailedPreconditionError(absl::StrCat(

@@ -13,7 +13,7 @@ namespace ablate::storage {
 // The versions of one kind of database file.
 struct Schema {
   int64_t application;  // SQLite's application id, which tells kinds of files apart
-  int64_t first;        // version that the first step makes of an empty file; older ones are refused
+  int64_t first;  // version that the first step makes of an empty file; older ones are refused
   // Each later one takes a file to the next version. Never changed once released.
   absl::Span<const char* const> steps;
 

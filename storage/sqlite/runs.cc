@@ -210,7 +210,8 @@ void RecordEvent(Transaction& t, const RunRow& run, absl::string_view kind,
   Statement(t.db,
             "INSERT INTO run_events (run, time, kind, step, worker, message) "
             "VALUES (?1, ?2, ?3, ?4, ?5, ?6)",
-            run.id, t.now, kind, run.step, run.state == RunState::kLeased ? run.worker : "", message)
+            run.id, t.now, kind, run.step, run.state == RunState::kLeased ? run.worker : "",
+            message)
       .Run();
 }
 

@@ -219,8 +219,8 @@ absl::Status Writer::CheckPlace() {
   if (in_memory() || !db_->Moved()) return absl::OkStatus();
   // So that the log is applied to this file and not to another one that is now in its place.
   db_->Checkpoint(/*truncate=*/true).IgnoreError();
-  return absl::DataLossError(absl::StrCat(
-      options_.path, " was moved, removed or replaced while the server had it open"));
+  return absl::DataLossError(
+      absl::StrCat(options_.path, " was moved, removed or replaced while the server had it open"));
 }
 
 // A request that fails is undone here, unless it is alone in its transaction or the error takes

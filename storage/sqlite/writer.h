@@ -15,10 +15,10 @@
 
 #include "absl/base/thread_annotations.h"
 #include "absl/status/status.h"
+#include "base/mutex.h"
 #include "storage/disk_room.h"
 #include "storage/records.h"
 #include "storage/sqlite/connection.h"
-#include "sync/mutex.h"
 
 namespace ablate::storage {
 

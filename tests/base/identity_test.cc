@@ -101,13 +101,6 @@ TEST(PidFileTest, NamesNoProcessOnceItsFolderWasCopied) {
   EXPECT_EQ(found->command, "abc");
 }
 
-TEST(PidFileTest, FindsAProcessThatAnEarlierVersionWroteDown) {
-  const TestFolder folder;
-  const std::string line = ToLine(*Identify(getpid())) + "\n";
-  EXPECT_TRUE(FindByPidFile(folder.Write("server", line)).has_value());
-  EXPECT_EQ(FindByPidFile(folder.Write("worker", line + "abc\n"))->command, "abc");
-}
-
 TEST(PidFileTest, IsRemovedOnlyWithItsProcess) {
   const TestFolder folder;
   ASSERT_TRUE(WritePidFile(folder / "pid", {*Identify(getpid()), ""}).ok());

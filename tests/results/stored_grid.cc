@@ -114,8 +114,8 @@ void StoredGrid::Finish(const std::string& cell, const Curves& curves, bool dive
   const uint32_t steps = cells_[cell].steps;
   const std::string weights = "weights";
   Send(cell, {{"", 0, PointsOf(curves, steps)},
-                     {"", 0, storage::CheckpointEvent{steps, Publish(weights), weights.size()}},
-                     {"", 0, storage::FinishedEvent{diverged, steps}}});
+              {"", 0, storage::CheckpointEvent{steps, Publish(weights), weights.size()}},
+              {"", 0, storage::FinishedEvent{diverged, steps}}});
 }
 
 void StoredGrid::Report(const std::string& cell, const Curves& curves) {

@@ -3,7 +3,7 @@
 #define ABLATE_TESTS_SCHEDULE_FAKE_CLOCK_H_
 
 #include "absl/time/time.h"
-#include "server/schedule/clock.h"
+#include "base/clock.h"
 
 namespace ablate::schedule {
 

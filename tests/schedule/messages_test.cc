@@ -142,7 +142,6 @@ TEST(MessagesTest, ConvertsPoints) {
   const auto event = ToLeaseEvent(GoodPoints());
   ASSERT_TRUE(event.ok());
   EXPECT_EQ(event->lease, "l");
-  EXPECT_EQ(event->run, "r");
   EXPECT_EQ(event->seq, 1u);
   const auto& points = std::get<storage::PointsEvent>(event->event);
   EXPECT_EQ(points.step, 4u);

@@ -14,6 +14,7 @@
 #include "absl/base/thread_annotations.h"
 #include "absl/strings/str_cat.h"
 #include "base/mutex.h"
+#include "base/random.h"
 #include "storage/store.h"
 #include "tests/schedule/scheduler_fixture.h"
 
@@ -62,8 +63,8 @@ class SchedulerThreadTest : public ::testing::Test {
     SchedulerOptions one_run_a_lane;
     one_run_a_lane.runs_per_lane = 1;
     one_run_a_lane.work_per_lane = absl::ZeroDuration();
-    scheduler_ =
-        std::make_unique<Scheduler>(store_.get(), &SteadyClock(), one_run_a_lane, RandomLeaseId);
+    scheduler_ = std::make_unique<Scheduler>(store_.get(), &SteadyClock(), one_run_a_lane,
+                                             process::RandomId);
     EXPECT_TRUE(scheduler_->Start().ok());
   }
   ~SchedulerThreadTest() override {

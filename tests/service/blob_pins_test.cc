@@ -8,25 +8,16 @@
 namespace ablate::service {
 namespace {
 
-class CountedPin : public storage::Blobs::Pin {
- public:
-  CountedPin(std::string sha256, int* alive) : sha256_(std::move(sha256)), alive_(alive) {
-    ++*alive_;
-  }
-  ~CountedPin() override { --*alive_; }
-  const std::string& sha256() const override { return sha256_; }
-  uint64_t size() const override { return 3; }
-
- private:
-  const std::string sha256_;
-  int* const alive_;
-};
+std::shared_ptr<storage::Blobs::Pin> CountedPin(const std::string& sha256, int* alive) {
+  ++*alive;
+  return std::make_shared<storage::Blobs::Pin>(sha256, 3, [alive] { --*alive; });
+}
 
 TEST(BlobPinsTest, LetsGoWhenTheEventThatNamesItIsAcknowledged) {
   int alive = 0;
   BlobPins pins;
-  pins.Hold("lease", std::make_shared<CountedPin>("a", &alive));
-  pins.Hold("lease", std::make_shared<CountedPin>("b", &alive));
+  pins.Hold("lease", CountedPin("a", &alive));
+  pins.Hold("lease", CountedPin("b", &alive));
   pins.Acknowledged("lease", 7);
   EXPECT_EQ(alive, 2);  // nothing named them yet
   pins.Named("lease", 8, "a");
@@ -41,8 +32,8 @@ TEST(BlobPinsTest, LetsGoWhenTheEventThatNamesItIsAcknowledged) {
 TEST(BlobPinsTest, KeepsLeasesApart) {
   int alive = 0;
   BlobPins pins;
-  pins.Hold("one", std::make_shared<CountedPin>("a", &alive));
-  pins.Hold("two", std::make_shared<CountedPin>("a", &alive));
+  pins.Hold("one", CountedPin("a", &alive));
+  pins.Hold("two", CountedPin("a", &alive));
   pins.Named("one", 1, "a");
   pins.Acknowledged("two", 1);
   EXPECT_EQ(alive, 2);
@@ -55,7 +46,7 @@ TEST(BlobPinsTest, HoldsWhatWasWrittenUnderALeaseUntilItIsDurable) {
   int alive = 0;
   BlobPins pins;
   EXPECT_FALSE(pins.Holds("one", "a"));
-  pins.Hold("one", std::make_shared<CountedPin>("a", &alive));
+  pins.Hold("one", CountedPin("a", &alive));
   EXPECT_TRUE(pins.Holds("one", "a"));
   EXPECT_FALSE(pins.Holds("two", "a"));
   EXPECT_FALSE(pins.Holds("one", "b"));
@@ -69,8 +60,8 @@ TEST(BlobPinsTest, HoldsWhatWasWrittenUnderALeaseUntilItIsDurable) {
 TEST(BlobPinsTest, AnEventThatWasAcknowledgedNamesNothingNew) {
   int alive = 0;
   BlobPins pins;
-  pins.Hold("lease", std::make_shared<CountedPin>("a", &alive));
-  pins.Hold("lease", std::make_shared<CountedPin>("b", &alive));
+  pins.Hold("lease", CountedPin("a", &alive));
+  pins.Hold("lease", CountedPin("b", &alive));
   pins.Named("lease", 1, "a");
   pins.Acknowledged("lease", 1);
   pins.Named("lease", 1, "b");
@@ -88,7 +79,7 @@ TEST(BlobPinsTest, BoundsWhatALeaseHasThatNoDurableEventNames) {
   EXPECT_EQ(more.message(),
             "lease lease has written 6 bytes that no durable event names; allowed: at most 10");
   EXPECT_TRUE(pins.Begin("other", 5, 10).ok()) << "another lease's";
-  pins.Hold("lease", std::make_shared<CountedPin>("a", &alive));  // of three bytes
+  pins.Hold("lease", CountedPin("a", &alive));  // of three bytes
   pins.End("lease", 6);
   EXPECT_FALSE(pins.Begin("lease", 8, 10).ok());
   pins.Named("lease", 1, "a");

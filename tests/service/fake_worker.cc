@@ -255,9 +255,8 @@ void FakeWorker::Settle() {
 
 void FakeWorker::WaitForSave(const Leased& run) {
   const auto asked = [this, &run] {
-    return std::any_of(saves_.begin(), saves_.end(), [&run](const worker::v1::Save& save) {
-      return save.lease() == run.lease;
-    });
+    return std::any_of(saves_.begin(), saves_.end(),
+                       [&run](const worker::v1::Save& save) { return save.lease() == run.lease; });
   };
   while (!asked() && Receive()) {
   }

@@ -107,7 +107,7 @@ TEST_F(RemoteWorkerTest, ReadsTheBlobsOfItsLeasesAlone) {
   holder->Finished(run, run.run.spec().spec().training().steps());
   holder->Settle();
   EXPECT_EQ(holder->ReadBlob(run.lease, run.run.dataset_blob(), &bytes).error_code(),
-            grpc::StatusCode::PERMISSION_DENIED)
+            grpc::StatusCode::NOT_FOUND)
       << "after its end";
 }
 

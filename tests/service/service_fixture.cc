@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "base/random.h"
 #include "base/sha256.h"
 #include "google/rpc/error_details.pb.h"
 #include "google/rpc/status.pb.h"
@@ -103,8 +104,8 @@ void ServiceTest::StartServer() {
     return known.ok() ? known->quota.lanes : std::optional<int64_t>();
   };
   waits.save_timeout = save_timeout_;
-  scheduler_ = std::make_unique<schedule::Scheduler>(store_.get(), &schedule::SteadyClock(), waits,
-                                                     schedule::RandomLeaseId);
+  scheduler_ =
+      std::make_unique<schedule::Scheduler>(store_.get(), &SteadyClock(), waits, process::RandomId);
   ASSERT_TRUE(scheduler_->Start().ok());
   thread_ = std::make_unique<schedule::SchedulerThread>(scheduler_.get());
   const std::string address = absl::StrCat("unix:", folder_, "/c");

@@ -84,10 +84,9 @@ TEST_F(AccessStoreTest, RefusesANewerFileAndLeavesItAlone) {
   const std::string before = Bytes();
   const absl::Status refused = OpenAgain();
   EXPECT_EQ(CodeOf(refused), absl::StatusCode::kFailedPrecondition);
-  EXPECT_EQ(refused.message(),
-            File() +
-                ": the database has schema version 99; this program knows versions up to 1: "
-                "use a newer ablate");
+  EXPECT_EQ(
+      refused.message(),
+      File() + ": the database has schema version 99; expected at most 1. Use a newer ablate.");
   EXPECT_TRUE(Bytes() == before);
 }
 

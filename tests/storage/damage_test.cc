@@ -127,19 +127,6 @@ class DamagedStoreTest : public FileTest {
     db->Execute(sql.c_str());
     ASSERT_TRUE(db->error().ok()) << db->error();
   }
-  // With version 2 in place of version 4, in the rows that a query finds with their ids.
-  void SealAsBefore(const char* select, const char* update) {
-    auto db = Value(Connection::OpenFile(Database(), Connection::Access::kReadWrite));
-    std::map<int64_t, std::string> rows;
-    for (Statement stored(*db, select); stored.Row();) rows[stored.Int(0)] = stored.Text(1);
-    for (const auto& [row, bytes] : rows) {
-      const std::string content = bytes.substr(5);
-      std::string before = "\x02";
-      PutRaw(&before, Crc32c(content));
-      Statement(*db, update, row, Bytes{before + content}).Run();
-    }
-    ASSERT_TRUE(db->error().ok()) << db->error();
-  }
   static absl::Status Read(Store* store, const std::string& run, const std::string& key,
                            std::vector<double>* found) {
     found->clear();
@@ -155,11 +142,11 @@ class DamagedStoreTest : public FileTest {
     auto writer = Value(store->blobs()->Create());
     ASSERT_TRUE(writer->Append("state").ok());
     const auto pin = Value(writer->Publish(""));
-    ASSERT_TRUE(ApplyAndWait(*store, "i",
-                             {Point(0),
-                              {"l", 2, ResumeStateEvent{1, pin->sha256(), 5}},
-                              {"l", 3, ReleasedEvent{}}})
-                    .ok());
+    ASSERT_TRUE(
+        ApplyAndWait(
+            *store, "i",
+            {Point(0), {"l", 2, ResumeStateEvent{1, pin->sha256(), 5}}, {"l", 3, ReleasedEvent{}}})
+            .ok());
   }
   // That run, and its history says why.
   void ExpectBegunAnew(const std::string& why) {
@@ -314,7 +301,7 @@ TEST_F(DamagedStoreTest, TakesNoPointsForARunWhoseSummariesAreGone) {
   Write(/*done=*/false);
   Update("UPDATE summaries SET run = run + 64 WHERE run = 1");
   auto store = Value(Store::Open(Options()));
-  const LeaseEvent next{"l", 3, MakePoints(60, {MakeColumn("y", {60}, {.25})})};
+  const LeaseEvent next{"l", 2, MakePoints(60, {MakeColumn("y", {60}, {.25})})};
   const auto refused = ApplyAndWait(*store, "i", {next});
   EXPECT_EQ(CodeOf(refused), absl::StatusCode::kDataLoss);
   EXPECT_THAT(refused.status().message(), HasSubstr("run a: its summaries are gone"));
@@ -322,53 +309,6 @@ TEST_F(DamagedStoreTest, TakesNoPointsForARunWhoseSummariesAreGone) {
   Lease again(store.get(), "l2", {"a"}, "w", "i");  // from its beginning, where it has no points
   EXPECT_THAT(Value(store->Summaries({"a"}))[0].damage, IsEmpty());
   EXPECT_EQ(again.Send("a", MakePoints(60, {MakeColumn("y", {60}, {.25})})), Applied::kApplied);
-}
-
-// The checksums of programs before schema version 4 knew no place.
-TEST_F(DamagedStoreTest, IsNotSeenInWhatEarlierProgramsWrote) {
-  for (const bool done : {true, false}) {
-    Write(done);
-    SealAsBefore("SELECT id, data FROM chunks", "UPDATE chunks SET data = ?2 WHERE id = ?1");
-    SealAsBefore("SELECT id, data FROM row_groups",
-                 "UPDATE row_groups SET data = ?2 WHERE id = ?1");
-    SealAsBefore("SELECT run, data FROM summaries",
-                 "UPDATE summaries SET data = ?2 WHERE run = ?1");
-    // As it was then: what later versions add is taken out.
-    Update(
-        "DROP INDEX runs_queue; DROP INDEX runs_charged; DROP TABLE shares; "
-        "ALTER TABLE runs DROP COLUMN charged; ALTER TABLE runs DROP COLUMN expected_bytes; "
-        "CREATE INDEX runs_queue ON runs (device_kind, priority, place) WHERE state = 0");
-    Update(
-        "DROP INDEX datasets_sha256; ALTER TABLE datasets DROP COLUMN private_to; "
-        "ALTER TABLE runs DROP COLUMN private_to; ALTER TABLE experiments DROP COLUMN private_to");
-    Update("ALTER TABLE datasets DROP COLUMN code_points");
-    Update("ALTER TABLE datasets DROP COLUMN line_ends");
-    Update("ALTER TABLE datasets DROP COLUMN owner");
-    Update("DROP TABLE analysis_times");
-    Update(
-        "DROP TABLE analyses; DROP TABLE analysis_subjects; DROP TABLE analysis_labels; "
-        "DROP TABLE experiment_analyses; DROP INDEX experiments_to_analyze; "
-        "ALTER TABLE experiments DROP COLUMN analyses; "
-        "ALTER TABLE experiments DROP COLUMN analyses_failure; "
-        "DROP TABLE last_states; DROP TABLE origins; ALTER TABLE runs DROP COLUMN growth; "
-        "ALTER TABLE store DROP COLUMN last_state_bytes; PRAGMA user_version = 3");
-    auto store = Value(Store::Open(Options()));
-    std::vector<double> values;
-    EXPECT_TRUE(Read(store.get(), "a", "x", &values).ok());
-    EXPECT_THAT(values, ElementsAre(.2438, .5));
-    EXPECT_THAT(Value(store->Summaries({"a"}))[0].damage, IsEmpty());
-    if (!done) {  // it trains on
-      const LeaseEvent next{"l", 3, MakePoints(60, {MakeColumn("x", {60}, {.25})})};
-      EXPECT_THAT(Value(ApplyAndWait(*store, "i", {next})), ElementsAre(Applied::kApplied));
-      const LeaseEvent end{"l", 4, FinishedEvent{false, kSteps}};
-      EXPECT_THAT(Value(ApplyAndWait(*store, "i", {end})), ElementsAre(Applied::kApplied));
-      ASSERT_TRUE(store->Maintain().ok());
-      EXPECT_TRUE(Read(store.get(), "a", "x", &values).ok());
-      EXPECT_THAT(values, ElementsAre(.2438, .5, .25));
-    }
-    store.reset();
-    std::filesystem::remove_all(Options().folder);
-  }
 }
 
 TEST_F(DamagedStoreTest, NamesRunAndKeyOfARowGroup) {

@@ -290,20 +290,20 @@ struct Mishap {
 class MishapTest : public FileTest, public ::testing::WithParamInterface<Mishap> {};
 INSTANTIATE_TEST_SUITE_P(
     , MishapTest,
-    ::testing::Values(
-        Mishap{"Removed", [](const std::string& db) { std::filesystem::remove(db); }},
-        Mishap{"Replaced",
-               [](const std::string& db) {
-                 std::filesystem::copy_file(db, db + ".older");
-                 std::filesystem::rename(db + ".older", db);
-               }},
-        Mishap{"Moved",
-               [](const std::string& db) {
-                 const std::filesystem::path folder = std::filesystem::path(db).parent_path();
-                 std::filesystem::rename(folder, folder.string() + "-away");
-                 std::filesystem::create_directory(folder);
-               },
-               "-away"}),
+    ::testing::Values(Mishap{"Removed", [](const std::string& db) { std::filesystem::remove(db); }},
+                      Mishap{"Replaced",
+                             [](const std::string& db) {
+                               std::filesystem::copy_file(db, db + ".older");
+                               std::filesystem::rename(db + ".older", db);
+                             }},
+                      Mishap{"Moved",
+                             [](const std::string& db) {
+                               const std::filesystem::path folder =
+                                   std::filesystem::path(db).parent_path();
+                               std::filesystem::rename(folder, folder.string() + "-away");
+                               std::filesystem::create_directory(folder);
+                             },
+                             "-away"}),
     [](const auto& mishap) { return mishap.param.name; });
 
 TEST_P(MishapTest, Ends) {

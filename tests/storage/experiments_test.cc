@@ -189,7 +189,6 @@ TEST_P(ExperimentsTest, CancelsRunsThatNobodyElseHas) {
   const auto withdrawn = Value(store().CancelExperiment(first)).withdrawals;
   ASSERT_THAT(withdrawn, SizeIs(1));
   EXPECT_EQ(withdrawn[0].lease, "l1");
-  EXPECT_EQ(withdrawn[0].run, "running");
   EXPECT_EQ(withdrawn[0].worker, "cpu-train");
   EXPECT_EQ(StateOf("shared"), RunState::kQueued);
   EXPECT_EQ(StateOf("mine"), RunState::kCancelled);

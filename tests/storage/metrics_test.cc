@@ -292,8 +292,7 @@ TEST_P(MetricsTest, RefusesPointsOutsideTheirEventsSteps) {
   ASSERT_EQ(lease.Send("a", PointsEvent{{MakeColumn("x", {0, 9, 10}, {1, 2, 3})}, 10, {}}),
             Applied::kApplied);
   const auto refuse = [&](PointsEvent event) {
-    const auto refused =
-        ApplyAndWait(store(), "i1", {{lease.name(), lease.sent() + 1, event}});
+    const auto refused = ApplyAndWait(store(), "i1", {{lease.name(), lease.sent() + 1, event}});
     EXPECT_EQ(CodeOf(refused), absl::StatusCode::kInvalidArgument);
     return std::string(refused.status().message());
   };

@@ -52,6 +52,11 @@ class UpDownTest : public ClientTest {
     environment_["PATH"] = folder_ + "/bin";
   }
 
+  void WritePid(const process::ProcessId& server) {
+    Write("home/run/ablated.pid", "");
+    EXPECT_TRUE(process::WritePidFile(home_ + "/run/ablated.pid", {server, ""}).ok());
+  }
+
   // A process that sleeps, named by the home's pid file.
   pid_t StartSleeper(std::string seconds = "1000") {
     const std::string program = folder_ + "/ablated";
@@ -61,7 +66,7 @@ class UpDownTest : public ClientTest {
     EXPECT_EQ(posix_spawn(&pid, program.c_str(), nullptr, nullptr, arguments, environ), 0);
     started_.push_back(pid);
     const auto started = process::Identify(pid);
-    if (started) Write("home/run/ablated.pid", process::ToLine(*started) + "\n");
+    if (started) WritePid(*started);
     return pid;
   }
 
@@ -185,7 +190,7 @@ TEST_F(UpDownTest, EndsNoProcessThatHasTheServersNumberByNow) {
   const pid_t pid = StartSleeper();
   process::ProcessId ended = *process::Identify(pid);
   ended.start_ticks -= 1;
-  Write("home/run/ablated.pid", process::ToLine(ended) + "\n");
+  WritePid(ended);
   const Outcome outcome = Run({"down"});
   EXPECT_EQ(outcome.code, kSuccess);
   EXPECT_EQ(outcome.err, "no server runs in " + home_ + "\n");
