@@ -162,9 +162,9 @@ v1::Verdict ToMessage(const report::Verdict& verdict) {
   message.set_grade(static_cast<v1::VerdictGrade::Value>(static_cast<int>(verdict.grade) + 1));
   message.set_equivalent(verdict.equivalent);
   message.set_text(verdict.text);
-  message.set_seeds_to_decide(static_cast<uint32_t>(verdict.seeds_to_decide));
-  message.set_seeds_low(static_cast<uint32_t>(verdict.seeds_low));
-  message.set_seeds_high(static_cast<uint32_t>(verdict.seeds_high));
+  message.set_seeds_to_decide(static_cast<uint32_t>(verdict.seeds.seeds));
+  message.set_seeds_low(static_cast<uint32_t>(verdict.seeds.low));
+  message.set_seeds_high(static_cast<uint32_t>(verdict.seeds.high));
   return message;
 }
 

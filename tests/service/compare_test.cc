@@ -327,7 +327,7 @@ TEST_F(CompareTest, HasRatiosBesideTheDifferencesOfLogarithms) {
   EXPECT_EQ(difference.ratio(), std::exp(difference.mean()));
   EXPECT_EQ(difference.ratio_low(), std::exp(difference.low()));
   EXPECT_EQ(difference.ratio_high(), std::exp(difference.high()));
-  EXPECT_THAT(comparison.text(), HasSubstr("held-out loss higher by a factor of 1.0"));
+  EXPECT_THAT(comparison.text(), HasSubstr("in held-out loss: higher by a factor of 1.0"));
   const v1::Difference& of_baseline = comparison.rows(0).difference();
   EXPECT_EQ(of_baseline.undefined().at("ratio"), v1::Undefined::IS_BASELINE);
 }

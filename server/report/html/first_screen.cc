@@ -2,18 +2,13 @@
 // the command that makes it again.
 #include <algorithm>
 #include <cmath>
-#include <map>
 
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_join.h"
 #include "base/decimal.h"
 #include "server/report/compare/column_digits.h"
-#include "server/report/compare/headline.h"
 #include "server/report/compare/phrases.h"
-#include "server/report/compare/statistics.h"
 #include "server/report/compare/verdict.h"
 #include "server/report/compare/wording.h"
-#include "server/report/figure/style.h"
 #include "server/report/html/sections.h"
 
 namespace ablate::html {
@@ -21,104 +16,6 @@ namespace {
 
 using report::Comparison;
 using report::ComparisonRow;
-using report::Headline;
-
-constexpr size_t kMaxCards = 8;  // of more settings those of which most is known
-
-// The colour that the setting has in every figure; the words say the same.
-void Chip(size_t colour, Markup* out) {
-  out->Open("svg", {{"class", "chip"}, {"viewBox", "0 0 10 10"}, {"aria-hidden", "true"}});
-  out->Open("rect", {{"class", absl::StrCat("c", colour % figure::kHues)},
-                     {"width", "10"},
-                     {"height", "10"},
-                     {"rx", "2"}})
-      .Close();
-  out->Close();
-}
-
-std::string ToneOf(const Headline& headline) {
-  return headline.decision.grade >= report::Grade::kEquivalent
-             ? std::string(report::OutcomeName(headline.decision.outcome))
-             : "open";
-}
-
-void Card(const ComparisonRow& row, const Headline& headline, size_t colour, Markup* out) {
-  out->Open("li", {{"class", absl::StrCat("card ", ToneOf(headline))}});
-  out->Open("p", {{"class", "who"}});
-  Chip(colour, out);
-  out->Text(report::Quoted(row.label)).Close();
-  out->Open("div").Open("p").Element("strong", headline.lead);
-  out->Text(headline.rest.empty() ? "" : absl::StrCat(" ", headline.rest)).Close();
-  if (!headline.facts.empty()) {
-    out->Element("p", {{"class", "facts"}}, absl::StrJoin(headline.facts, " · "));
-  }
-  out->Close().Close();
-}
-
-// Rows that are compared, in the grid's order; of more than fit those first of which most is known.
-std::vector<size_t> CardRows(const Comparison& comparison) {
-  std::vector<size_t> rows;
-  for (size_t row = 0; row < comparison.rows.size(); ++row) {
-    if (comparison.rows[row].compared()) rows.push_back(row);
-  }
-  if (rows.size() <= kMaxCards) return rows;
-  const auto known = [&comparison](size_t row) {
-    const ComparisonRow& of = comparison.rows[row];
-    const double size = of.difference.mean.defined() ? std::abs(of.difference.mean.value) : 0;
-    return std::make_pair(static_cast<int>(report::Decide(comparison, of).grade), size);
-  };
-  std::stable_sort(rows.begin(), rows.end(),
-                   [&known](size_t a, size_t b) { return known(a) > known(b); });
-  return rows;
-}
-
-absl::string_view GradeText(report::Grade grade) {
-  switch (grade) {
-    case report::Grade::kEstablished:
-      return "established";
-    case report::Grade::kProbable:
-      return "probable";
-    case report::Grade::kEquivalent:
-      return "equivalent";
-    case report::Grade::kLeans:
-      return "only leaning";
-    case report::Grade::kInconclusive:
-      return "inconclusive";
-    case report::Grade::kNoVerdict:
-      break;
-  }
-  return "without a verdict";
-}
-
-// "Of 11 settings: 3 established and 8 inconclusive. The 8 clearest; all are in the table below."
-std::string CountsText(const Comparison& comparison, const std::vector<size_t>& rows) {
-  std::map<report::Grade, size_t> graded;
-  for (const size_t row : rows) ++graded[report::Decide(comparison, comparison.rows[row]).grade];
-  std::vector<std::string> counts;
-  for (auto grade = graded.rbegin(); grade != graded.rend(); ++grade) {
-    counts.push_back(absl::StrCat(grade->second, " ", GradeText(grade->first)));
-  }
-  return absl::StrCat("Of ", rows.size(), " settings: ", report::Enumerated(counts), ". The ",
-                      kMaxCards, " clearest; all are in the table below.");
-}
-
-void Cards(const Experiment& experiment, Markup* out) {
-  const Comparison& comparison = experiment.comparison;
-  std::vector<size_t> rows = CardRows(comparison);
-  if (rows.size() > kMaxCards) {
-    out->Element("p", {{"class", "measured"}}, CountsText(comparison, rows));
-    rows.resize(kMaxCards);
-  }
-  out->Open("ul", {{"class", "cards"}});
-  for (const size_t row : rows) {
-    const size_t colour = row < experiment.colours.size() ? experiment.colours[row] : row;
-    Card(comparison.rows[row], report::HeadlineOf(comparison, row), colour, out);
-  }
-  out->Close();
-  if (const std::string note = report::ProbableNote(comparison); !note.empty()) {
-    out->Element("p", {{"class", "facts"}}, absl::StrCat(report::Capitalized(note), "."));
-  }
-}
 
 // "Held-out loss (nats per token, lower is better) after 1,000 steps, against “pre” = 2.4406 at lr
 // .004."

@@ -65,8 +65,9 @@ void HeadRow(const std::vector<std::string>& titles, Markup* out);
 // A figure with its caption and its numbers as CSV; `number` counts those of the page.
 void OneFigure(const Figure& figure, const std::string& prefix, size_t number, Markup* out);
 
-// Parts of the first screen: cards of main effects and interactions, nothing where axes are not
-// crossed; and the list of checks and cautions.
+// Parts of the first screen: cards of settings; cards of main effects and interactions, nothing
+// where axes are not crossed; and the list of checks and cautions.
+void Cards(const Experiment& experiment, Markup* out);
 void EffectCards(const Place& place, const report::Comparison& comparison, Markup* out);
 void Checks(const Place& place, const Experiment& experiment, Markup* out);
 

@@ -42,7 +42,7 @@ ul.cards, ul.checks { list-style: none; padding: 0; margin: 0; max-width: none; 
   border-bottom: 1px solid var(--line); }
 .card p { margin: 0; max-width: none; }
 .card .who { font-weight: 600; overflow-wrap: anywhere; padding-left: 1.35em; text-indent: -1.35em; }
-.card .facts, .answers > .facts { color: var(--muted); font-size: .9rem; margin-top: .15rem; }
+.card .facts { color: var(--muted); font-size: .9rem; margin-top: .15rem; }
 .card .who.effect { padding-left: 0; text-indent: 0; }
 .cards + .measured { margin-top: 1rem; }
 .card strong { font-size: 1.05em; }
@@ -134,7 +134,7 @@ footer { border-top: 1px solid var(--rule); margin-top: 3rem; color: var(--muted
   .first { grid-template-columns: minmax(0, 7fr) minmax(0, 5fr); gap: 1rem; }
   .card { break-inside: avoid; padding: .25rem 0; }
   .checks li { margin: .15rem 0; padding-left: 1.1rem; }
-  .card .facts, .answers > .facts, .scope, .again { font-size: 8pt; }
+  .card .facts, .scope, .again { font-size: 8pt; }
   .first figcaption { font-size: 7.5pt; }
   details::details-content { content-visibility: visible; height: auto; }
   .copier, .readout { display: none; }

@@ -1,4 +1,4 @@
-// Verdicts over all rows, and the note on one shared tuned value: the wording, case by case.
+// Verdicts over all rows, and their words.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -12,6 +12,7 @@
 namespace ablate::report {
 namespace {
 
+using ::testing::AllOf;
 using ::testing::HasSubstr;
 
 constexpr double kDiv = kDivergedRun;
@@ -31,12 +32,9 @@ TEST(OverallVerdictTest, OfOneRowIsThatRows) {
 
 TEST(OverallVerdictTest, SaysHigherAndLowerWhereNeitherIsBetter) {
   ComparisonInput input = Placements();
-  input.key = "spectrum/participation_ratio";
   input.better = Better::kNeither;
-  EXPECT_EQ(OverallVerdict(*Compare(input)).text,
-            "spectrum/participation_ratio against “pre”: “post” is higher (higher by .030 [.023, "
-            ".037], p < "
-            ".001) and “none” is lower (lower by .040 [.033, .047], p < .001).");
+  EXPECT_THAT(OverallVerdict(*Compare(input)).text,
+              AllOf(HasSubstr("“post” is higher (h"), HasSubstr("“none” is lower (l")));
 }
 
 TEST(OverallVerdictTest, NamesEachRowWhileTheyAreFew) {
@@ -45,8 +43,7 @@ TEST(OverallVerdictTest, NamesEachRowWhileTheyAreFew) {
   EXPECT_EQ(verdict.outcome, VerdictOutcome::kMixed);
   EXPECT_EQ(verdict.text,
             "held-out loss against “pre”: “post” is worse (higher by .030 [.023, .037], p < .001) "
-            "and “none” is "
-            "better (lower by .040 [.033, .047], p < .001).");
+            "and “none” is better (lower by .040 [.033, .047], p < .001).");
 }
 
 TEST(OverallVerdictTest, IsPreliminaryUntilTheLastRunHasEnded) {
@@ -75,8 +72,7 @@ TEST(OverallVerdictTest, NamesRowsThatCannotBeJudged) {
   EXPECT_EQ(comparison.family, 1u);
   EXPECT_EQ(OverallVerdict(comparison).text,
             "held-out loss against “pre”: “post” is worse (higher by .030 [.023, .037], p < .001) "
-            "and “none” is "
-            "without a verdict (scored on other data).");
+            "and “none” is not comparable (scored on other held-out data).");
 }
 
 TEST(OverallVerdictTest, AgreesWithRowsThatAgree) {
@@ -84,11 +80,7 @@ TEST(OverallVerdictTest, AgreesWithRowsThatAgree) {
                                                            {"a", Shifted(Base(12), .003, .01)},
                                                            {"b", Shifted(Base(12), -.002, .01)}})));
   EXPECT_EQ(verdict.outcome, VerdictOutcome::kInconclusive);
-  EXPECT_EQ(verdict.text,
-            "held-out loss against “pre”: “a” is inconclusive (+.003 [−.004, +.010], about 120 "
-            "seeds needed) and "
-            "“b” is inconclusive (−.002 [−.009, +.005], about 260 seeds needed).");
-  EXPECT_EQ(verdict.seeds_to_decide, 262u);
+  EXPECT_EQ(verdict.seeds.seeds, 262u) << "the most that a row needs";
 }
 
 TEST(OverallVerdictTest, ShowsDivergenceAndMissingPairs) {
@@ -102,14 +94,11 @@ TEST(OverallVerdictTest, ShowsDivergenceAndMissingPairs) {
   for (Cell& cell : input.cells) {
     if (cell.labels[0] == "late") cell.outcome = RunOutcome::kMissing;
   }
-  EXPECT_EQ(
-      OverallVerdict(*Compare(input)).text,
-      "held-out loss against “pre”: “some” is worse (higher by .030 [.022, .038], 10 of 12 pairs "
-      "converged, p = "
-      ".002), “all” is worse (0 of 12 pairs converged, p = .002), “same” is inconclusive "
-      "(identical "
-      "values) and “late” is without a verdict (too few pairs, no pairs, at least 8 seeds "
-      "needed).");
+  EXPECT_EQ(OverallVerdict(*Compare(input)).text,
+            "held-out loss against “pre”: “some” is worse (higher by .030 [.022, .038], 10 of 12 "
+            "pairs converged, p = .002), “all” is worse (0 of 12 pairs converged, p = .002), "
+            "“same” is inconclusive (identical values) and “late” has too few pairs for a verdict "
+            "(no pairs, at least 8 seeds needed).");
 }
 
 TEST(OverallVerdictTest, CountsManyRows) {
@@ -121,8 +110,7 @@ TEST(OverallVerdictTest, CountsManyRows) {
   settings.emplace_back("g", Shifted(Base(12), .001, .01));
   EXPECT_EQ(OverallVerdict(*Compare(OneAxis(settings))).text,
             "held-out loss against “pre”: 1 is better (“f”), 5 are worse (“a”, “b”, “c” and 2 "
-            "more) and 1 is "
-            "inconclusive (“g”).");
+            "more) and 1 is inconclusive (“g”).");
 }
 
 TEST(OverallVerdictTest, CountsEquivalentsTogetherWhicheverWayTheyGo) {
@@ -152,14 +140,9 @@ TEST(OverallVerdictTest, SaysThatEverySettingIsItsOwnBaseline) {
             "Nothing is compared: every setting is its own baseline.");
 }
 
-TEST(OverallVerdictTest, SaysWhatIsOnlyProbable) {
+TEST(OverallVerdictTest, IsProbableWhereItsRowsAre) {
   const Verdict verdict = OverallVerdict(*Compare(OneAxis(
       {{"pre", Base(5)}, {"a", Shifted(Base(5), .03, .001)}, {"b", Shifted(Base(5), .04, .001)}})));
-  EXPECT_EQ(
-      verdict.text,
-      "held-out loss against “pre”: “a” is probably worse (higher by .0302 [.0288, .0316], by the "
-      "t-test, p < "
-      ".001) and “b” is probably worse (higher by .0402 [.0388, .0416], by the t-test, p < .001).");
   EXPECT_EQ(verdict.outcome, VerdictOutcome::kWorse);
   EXPECT_EQ(verdict.grade, Grade::kProbable);
 }
@@ -171,10 +154,9 @@ TEST(OverallVerdictTest, DescribesWhatWasNotPlannedAndJudgesNothing) {
   const Verdict verdict = OverallVerdict(*Compare(input));
   EXPECT_EQ(verdict.outcome, VerdictOutcome::kExploratory);
   EXPECT_EQ(verdict.grade, Grade::kNoVerdict);
-  EXPECT_EQ(
-      verdict.text,
-      "training loss against “pre”: exploratory (report.primary is eval/loss), without a verdict; "
-      "“post” higher by .030 [.023, .037] and “none” lower by .040 [.033, .047].");
+  EXPECT_EQ(verdict.text,
+            "training loss against “pre”: exploratory (report.primary is eval/loss), without a "
+            "verdict; “post” higher by .030 [.023, .037] and “none” lower by .040 [.033, .047].");
 }
 
 TEST(OverallVerdictTest, HasTheLeastGradeOfItsRows) {
@@ -190,75 +172,6 @@ TEST(OverallVerdictTest, SaysWhyNothingIsCompared) {
   ComparisonInput input = Placements();
   input.cells.erase(input.cells.begin(), input.cells.begin() + 12);
   EXPECT_EQ(OverallVerdict(*Compare(input)).text, "Nothing is compared: there is no baseline.");
-}
-
-// Setting "post" needs a lower rate than "pre"; at its own best it is .03 worse, at the shared one
-// .3.
-ComparisonInput TunedPlacements() {
-  ComparisonInput input;
-  input.key = "eval/loss";
-  input.axes = {MakeAxis("placement", {"pre", "post", "none"}),
-                MakeAxis("lr", {"0.002", "0.004", "0.01"}, true, {.002, .004, .01})};
-  const double losses[3][3] = {{.02, 0, .01}, {.03, .05, .3}, {-.02, -.04, -.03}};
-  const std::vector<double> base = Base(12);
-  for (size_t setting = 0; setting < 3; ++setting) {
-    for (size_t rate = 0; rate < 3; ++rate) {
-      const std::vector<double> values =
-          Shifted(base, losses[setting][rate], setting == 0 ? 0 : .004);
-      for (uint32_t seed = 0; seed < 12; ++seed) {
-        input.cells.push_back(MakeCell({input.axes[0].labels[setting], input.axes[1].labels[rate]},
-                                       seed, values[seed]));
-      }
-    }
-  }
-  return input;
-}
-
-TEST(VerdictTest, SaysThatValuesWereTuned) {
-  const Comparison comparison = *Compare(TunedPlacements());
-  EXPECT_EQ(OverallVerdict(comparison).text,
-            "held-out loss against “pre”, each at its chosen lr: “post” is worse (higher by "
-            ".0300 [.0273, .0327], p "
-            "< .001) and “none” is better (lower by .0400 [.0373, .0427], p < .001).");
-  EXPECT_EQ(RowVerdict(comparison, 2).text,
-            "“none” is better than “pre”: held-out loss lower by .0400 [.0373, .0427] over 12 "
-            "seeds, each at its "
-            "chosen lr; p < .001 with Holm over 2 rows, the least that 12 pairs allow.");
-}
-
-TEST(MatchedNoteTest, NamesTheDifferenceThatIsTheTunedValues) {
-  ComparisonInput input = TunedPlacements();
-  input.axes[1].base = "0.01";
-  EXPECT_EQ(MatchedNote(*Compare(input)),
-            "At one lr (.01): “post” higher by .2900 [.2873, .2927] and “none” lower by .0400 "
-            "[.0373, .0427]; most "
-            "of “post”'s "
-            "difference there is its lr.");
-  input.axes[1].base.reset();  // the baseline's usual choice
-  EXPECT_EQ(MatchedNote(*Compare(input)),
-            "At one lr (.004): “post” higher by .0500 [.0473, .0527] and “none” lower by .0400 "
-            "[.0373, .0427].");
-}
-
-TEST(MatchedNoteTest, NamesASignThatDependsOnTheTunedValue) {
-  ComparisonInput input = TunedPlacements();
-  input.axes[1].base = "0.002";
-  for (Cell& cell : input.cells) {
-    if (cell.labels[0] == "pre" && cell.labels[1] == "0.002") *cell.value += .1;
-  }
-  EXPECT_THAT(MatchedNote(*Compare(input)),
-              HasSubstr("the sign of “post”'s difference depends on lr"));
-}
-
-TEST(MatchedNoteTest, LeavesOutWhatIsScoredOnOtherData) {
-  ComparisonInput input = TunedPlacements();
-  input.axes[1].base = "0.01";
-  for (Cell& cell : input.cells) cell.scored["data"] = cell.labels[0] == "post" ? "b" : "a";
-  EXPECT_EQ(MatchedNote(*Compare(input)), "At one lr (.01): “none” lower by .0400 [.0373, .0427].");
-}
-
-TEST(MatchedNoteTest, IsEmptyWhereNothingIsTuned) {
-  EXPECT_EQ(MatchedNote(*Compare(Placements())), "");
 }
 
 }  // namespace

@@ -12,8 +12,9 @@
 #include "server/report/compare/column_digits.h"
 #include "server/report/compare/comparison.h"
 #include "server/report/compare/decision.h"
-#include "server/report/compare/headline.h"
+#include "server/report/compare/finding.h"
 #include "server/report/compare/metric_names.h"
+#include "server/report/compare/phrases.h"
 #include "server/report/compare/verdict.h"
 #include "tests/report/compare/example_grid.h"
 
@@ -113,7 +114,7 @@ TEST(RatioTest, EqualRatiosAreAConstantAndEqualValuesIdentical) {
   input.scale = Scale::kRatio;
   const Comparison twice = *Compare(input);
   EXPECT_EQ(Decide(twice, twice.rows[1]).ground, Ground::kConstant);
-  EXPECT_EQ(HeadlineOf(twice, 1).lead, "Higher by a factor of 2.00");
+  EXPECT_EQ(FindingOf(twice, 1).lead, "Higher by a factor of 2.00");
   input = OneAxis({{"pre", Norms(6, 1)}, {"post", Norms(6, 1)}});
   input.scale = Scale::kRatio;
   const Comparison same = *Compare(input);
@@ -228,18 +229,18 @@ TEST(RatioWordsTest, SayHowManyTimesAndWhichWay) {
   const Comparison comparison = *Compare(NormGrid());
   EXPECT_THAT(
       RowVerdict(comparison, 1).text,
-      AllOf(HasSubstr("“post” is higher than “pre”: gradient norm higher by a factor of 1."),
-            HasSubstr("] over 8 seeds; p = .023 with Holm over 3 rows"), Not(HasSubstr("+")),
+      AllOf(HasSubstr("“post” is higher than “pre” in gradient norm: higher by a factor of 1."),
+            HasSubstr("]; over 8 seeds; p = .023 with Holm over 3 rows"), Not(HasSubstr("+")),
             Not(HasSubstr("%"))));
   EXPECT_THAT(RowVerdict(comparison, 2).text,
-              HasSubstr("“none” is lower than “pre”: gradient norm lower by a factor of "));
+              HasSubstr("“none” is lower than “pre” in gradient norm: lower by a factor of "));
   EXPECT_THAT(RowVerdict(comparison, 3).text,
-              AllOf(HasSubstr("gradient norm ×"),
+              AllOf(HasSubstr("in gradient norm: ×"),
                     HasSubstr("the least ratio that 8 seeds would find with 80 % power is a factor "
                               "of 1.")));
-  const Headline lower = HeadlineOf(comparison, 2);
+  const Finding lower = FindingOf(comparison, 2);
   EXPECT_THAT(lower.lead, HasSubstr("Lower by a factor of "));
-  EXPECT_THAT(lower.rest, AllOf(HasSubstr("["), EndsWith("]"))) << "no share, for it is one";
+  EXPECT_THAT(lower.evidence, EndsWith("]; over 8 seeds")) << "no share, for it is one";
   EXPECT_EQ(MeasuredIn(comparison),
             "Gradient norm (compared as ratios, neither direction is better)");
   EXPECT_EQ(MeanDecimals(comparison), -1) << "of its own each";

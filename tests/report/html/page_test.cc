@@ -5,7 +5,7 @@
 #include "base/clean.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
-#include "server/report/compare/headline.h"
+#include "server/report/compare/finding.h"
 #include "server/report/html/style.h"
 #include "tests/report/compare/example_grid.h"
 #include "tests/report/html/example_page.h"
@@ -54,10 +54,10 @@ TEST(PageTest, GivesACardASettingAndEveryWarning) {
   const Experiment experiment = Example();
   const std::string page = PageOf({experiment});
   for (const size_t row : {1, 2}) {
-    const report::Headline headline = report::HeadlineOf(experiment.comparison, row);
-    EXPECT_THAT(page, HasSubstr(absl::StrCat("<strong>", headline.lead, "</strong> ",
-                                             text::EscapeMarkup(headline.rest))));
-    for (const std::string& fact : headline.facts) {
+    const report::Finding finding = report::FindingOf(experiment.comparison, row);
+    EXPECT_THAT(page, HasSubstr(absl::StrCat("<strong>", finding.lead, "</strong> ",
+                                             text::EscapeMarkup(finding.evidence))));
+    for (const std::string& fact : finding.facts) {
       EXPECT_THAT(page, HasSubstr(text::EscapeMarkup(fact)));
     }
   }
@@ -241,8 +241,8 @@ TEST(PageTest, ShowsTheClearestOfManySettings) {
   EXPECT_THAT(
       page,
       HasSubstr(
-          "Of 10 settings: 1 established, 2 only leaning and 7 inconclusive. The 8 clearest; all "
-          "are in the table below."));
+          "Of 10 settings 1 is worse (“s7”), 2 lean worse (“s8” and “s9”) and 7 are inconclusive "
+          "(“s0”, “s1”, “s2” and 4 more). The 8 clearest; all are in the table below."));
   EXPECT_LT(page.find("“s7”</p>"), page.find("“s9”</p>"));
   EXPECT_THAT(page, Not(HasSubstr("“s0”</p>")));
 }

@@ -229,7 +229,7 @@ TEST(RatioTablesTest, SayRatiosAndGeometricMeans) {
   EXPECT_THAT(Titles(table), Contains("gradient norm, geometric mean [95 % CI]"));
   EXPECT_THAT(RenderLatex(table), HasSubstr("$\\times$1.42 {[}1.30, 1.55{]}"));
   EXPECT_THAT(ComparisonText(comparison, {}),
-              HasSubstr("gradient norm higher by a factor of 1.42 [1.30, 1.55] over 8 seeds"));
+              HasSubstr("in gradient norm: higher by a factor of 1.42 [1.30, 1.55]; over 8 seeds"));
 }
 
 TEST(RatioTablesTest, HaveTheLogarithmsDifferenceAndTheRatioAsData) {

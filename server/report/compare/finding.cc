@@ -1,0 +1,461 @@
+#include "server/report/compare/finding.h"
+
+#include <algorithm>
+#include <cmath>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "base/decimal.h"
+#include "server/report/compare/metric_names.h"
+#include "server/report/compare/phrases.h"
+#include "server/report/compare/statistics.h"
+#include "server/report/compare/wording.h"
+
+namespace ablate::report {
+namespace {
+
+// What a finding is about.
+struct Subject {
+  const Comparison& comparison;
+  const ComparisonRow& row;
+  const ComparisonRow& baseline;
+  Decision decision;
+};
+
+// The table of words.
+Words WordsOf(const Decision& decision, Withheld withheld, Better better) {
+  const absl::string_view direction = DirectionName(decision.toward, better);
+  switch (decision.grade) {
+    case Grade::kEstablished:
+      return {"is ", "are ", "", direction, "than"};
+    case Grade::kProbable:
+      return {"is probably ", "are probably ", "probably ", direction, "than"};
+    case Grade::kEquivalent:
+      return {"is ", "are ", "", "equivalent", "to"};
+    case Grade::kLeans:
+      return {"leans ", "lean ", "leans ", direction, "than"};
+    case Grade::kInconclusive:
+      return {"is ", "are ", "", "inconclusive", "against"};
+    case Grade::kNoVerdict:
+      break;
+  }
+  switch (withheld) {
+    case Withheld::kScoredDifferently:
+      return {"is ", "are ", "", "not comparable", "with"};
+    case Withheld::kUnfinished:
+      return {"has ", "have ", "", "no verdict yet", "against"};
+    case Withheld::kExploratory:
+      return {"is ", "are ", "", "exploratory", "against"};
+    case Withheld::kTooFewPairs:
+    case Withheld::kNo:
+      break;
+  }
+  return {"has ", "have ", "", "too few pairs for a verdict", "against"};
+}
+
+std::string LeadOf(const Words& words, const std::string& size) {
+  return Capitalized(
+      absl::StrCat(words.hedge, size.empty() ? absl::StrCat(words.what, ":") : size));
+}
+
+constexpr absl::string_view kConstant = "on every seed, so without an interval";
+
+// A difference in two parts: {"higher by .031", "[.024, .038]"} if its direction is found, else all
+// of it in the second: "+.031 [−.002, +.064]".
+struct Difference {
+  std::string size, rest;
+  std::string text() const { return Together({size, rest}, " "); }
+};
+
+Difference FoundDifference(Scale scale, const PairedStatistics& difference) {
+  const Interval& interval = difference.interval;
+  return {DirectedSize(scale, difference.mean.value, interval),
+          interval.defined()
+              ? BeforeInterval(DirectedDifference(scale, difference.mean, interval)).second
+              : std::string(kConstant)};
+}
+
+Difference DifferenceOf(const Subject& of) {
+  const Scale scale = of.comparison.scale;
+  const PairedStatistics& difference = of.row.difference;
+  if (of.decision.ground == Ground::kIdentical) return {"", "identical values"};
+  if (of.decision.ground == Ground::kNonFinite)
+    return {"", "differences too large to compute with"};
+  if (!difference.mean.defined()) return {};
+  const bool found = SaysWhichWay(of.decision.grade);
+  if (found && !of.row.by_wins) return FoundDifference(scale, difference);
+  const std::string text = found || of.row.withheld == Withheld::kExploratory
+                               ? DirectedDifference(scale, difference.mean, difference.interval)
+                               : ShownDifference(scale, difference.mean, difference.interval);
+  return {"", of.decision.ground == Ground::kConstant ? absl::StrCat(text, " ", kConstant) : text};
+}
+
+// "“post” diverged on 3 of 12 seeds, “pre” on 0".
+std::string DivergedText(const Subject& of) {
+  const Pairs& pairs = of.row.pairs;
+  const size_t both =
+      pairs.all - pairs.converged - pairs.only_row_diverged - pairs.only_baseline_diverged;
+  return absl::StrCat(Quoted(of.row.label), " diverged on ", pairs.only_row_diverged + both, " of ",
+                      Counted(pairs.all, "seed"), ", ", Quoted(of.baseline.label), " on ",
+                      pairs.only_baseline_diverged + both);
+}
+
+// "over 12 seeds", or which of them could be subtracted.
+std::string OverText(const Subject& of) {
+  const Pairs& pairs = of.row.pairs;
+  if (pairs.converged == pairs.all) return absl::StrCat("over ", Counted(pairs.all, "seed"));
+  return absl::StrCat("over the ", pairs.converged, " of ", Counted(pairs.all, "seed"),
+                      " on which both converged (", DivergedText(of), ")");
+}
+
+// "worse on 7 of 8 seeds": how many agree with its direction. Empty if none does, or if neither
+// direction is better.
+std::string AgreeingText(const Subject& of) {
+  const bool worse = of.decision.toward < 0;
+  const size_t agreeing = worse ? of.row.pairs.losses : of.row.pairs.wins;
+  if (of.comparison.better == Better::kNeither || agreeing == 0) return "";
+  return absl::StrCat(worse ? "worse on " : "better on ", agreeing, " of ",
+                      Counted(of.row.pairs.all, "seed"));
+}
+
+// "1.7 % of “pre”": of the baseline's mean. Empty if that says nothing, as of a ratio, which is a
+// share already.
+std::string PercentText(const Subject& of) {
+  const Number& mean = of.baseline.own.mean;
+  if (of.comparison.scale == Scale::kRatio || !mean.defined() || !(mean.value > 0)) return "";
+  const double percent = 100 * std::abs(of.row.difference.mean.value) / mean.value;
+  if (!(percent >= .05) || percent >= 1000) return "";
+  return absl::StrCat(Plain(percent, percent < 10 ? 1 : 0), " % of ", Quoted(of.baseline.label));
+}
+
+// "24 of 60 runs, “pre” 60 of 60": how many have ended.
+std::string ProgressText(const Subject& of) {
+  return absl::StrCat(OfRuns(of.row.cells - of.row.unfinished, of.row.cells), ", ",
+                      Quoted(of.baseline.label), " ", of.baseline.cells - of.baseline.unfinished,
+                      " of ", of.baseline.cells);
+}
+
+// What is known of a row whose difference says nothing of its direction.
+std::string SeenText(const Subject& of, const Difference& difference) {
+  if (of.row.pairs.all == 0) {
+    return of.row.n > 0 && of.baseline.n > 0 ? "they have no seed in common"
+                                             : "no seed has a result of both";
+  }
+  if (difference.rest.empty()) return DivergedText(of);
+  return absl::StrCat(difference.rest, " ", OverText(of));
+}
+
+std::string EvidenceText(const Subject& of, const Difference& difference) {
+  switch (of.row.withheld) {
+    case Withheld::kScoredDifferently:
+      return absl::StrCat("scored on other ", ScoredText(of.comparison.key), " (",
+                          Enumerated(of.row.scored_differently), ")");
+    case Withheld::kUnfinished:
+      return absl::StrCat(ProgressText(of), "; ", SeenText(of, difference), " so far");
+    case Withheld::kExploratory:
+    case Withheld::kTooFewPairs:
+      return SeenText(of, difference);
+    case Withheld::kNo:
+      break;
+  }
+  const std::string agreeing = AgreeingText(of);
+  if (of.row.by_wins) {
+    const std::string& text = difference.rest;
+    return Together({DivergedText(of), agreeing,
+                     text.empty() ? "" : absl::StrCat(text, " where both converged")},
+                    "; ");
+  }
+  if (of.decision.ground == Ground::kNonFinite) return difference.rest;
+  if (of.decision.ground == Ground::kIdentical || difference.rest.empty()) {
+    return SeenText(of, difference);
+  }
+  const bool whole = of.row.pairs.converged == of.row.pairs.all;
+  return Together(
+      {Together({difference.rest, difference.size.empty() ? "" : PercentText(of)}, ", "), agreeing,
+       whole && !agreeing.empty() ? "" : OverText(of)},
+      "; ");
+}
+
+// "p = .078 with Holm over 2 rows", "p = .188"; empty without one.
+std::string AdjustedText(const Subject& of) {
+  if (!of.row.p_holm.defined()) return "";
+  return absl::StrCat(PText(of.row.p_holm.value), FamilyText(of.comparison.family));
+}
+
+// "p = .016 with Holm over 2 rows, the least that 8 pairs allow".
+std::string EstablishedText(const Subject& of) {
+  const size_t pairs = of.row.tested_pairs();
+  const bool least = of.row.p.value <= std::pow(2.0, 1 - static_cast<double>(pairs)) * (1 + kTie);
+  return absl::StrCat(
+      AdjustedText(of),
+      least ? absl::StrCat(", the least that ", Counted(pairs, "pair"), " allow") : "");
+}
+
+// "p < .001 by the t-test with Holm over 2 rows, if differences are roughly normal".
+std::string ProbableText(const Subject& of) {
+  return absl::StrCat(PText(of.row.p_t_holm.value), " by the t-test",
+                      FamilyText(of.comparison.family), ", if ",
+                      of.comparison.scale == Scale::kRatio ? "ratios are roughly log-normal"
+                                                           : "differences are roughly normal");
+}
+
+// "smaller than .01 either way (p = .003 with Holm over 2 rows)", "within a factor of 1.1 either
+// way …"; the comparison has a margin.
+std::string EquivalentText(const Subject& of) {
+  const Comparison& comparison = of.comparison;
+  const std::string within =
+      comparison.scale == Scale::kRatio
+          ? absl::StrCat("within a factor of ", 1 + *comparison.margin)
+          : absl::StrCat("smaller than ", ShownValue(text::ShortestDecimal(*comparison.margin)));
+  return absl::StrCat(within, " either way (", PText(of.row.p_equivalence.value),
+                      FamilyText(comparison.family), ")");
+}
+
+std::string NotEquivalentText(const Subject& of) {
+  if (!of.comparison.margin.has_value() || !of.row.p_equivalence.defined()) return "";
+  return absl::StrCat("not shown to be ", EquivalentText(of));
+}
+
+// A number of seeds to two digits: no more of it is known.
+size_t RoundedSeeds(size_t seeds) {
+  size_t unit = 1;
+  while (seeds / unit >= 100) unit *= 10;
+  return (seeds + unit / 2) / unit * unit;
+}
+
+std::string SeedsText(const Number& seeds) {
+  if (!seeds.defined()) return absl::StrCat("more than ", text::Grouped(kMaxSeeds));
+  return text::Grouped(static_cast<int64_t>(RoundedSeeds(static_cast<size_t>(seeds.value))));
+}
+
+// "the least difference that 12 seeds would find with 80 % power is .009", "the least ratio … is a
+// factor of 1.08"; or why there is none.
+std::string DetectableText(const Subject& of) {
+  const Scale scale = of.comparison.scale;
+  const Number least = OffScale(scale, of.row.least_detectable);
+  const size_t pairs = of.row.difference.n;
+  if (!least.defined()) {
+    return absl::StrCat(Counted(pairs, "pair"), " cannot reach p < .05 in a sign-flip test",
+                        FamilyText(of.comparison.family));
+  }
+  const bool ratio = scale == Scale::kRatio;
+  return absl::StrCat("the least ", ratio ? "ratio" : "difference", " that ",
+                      Counted(pairs, "seed"), " would find with 80 % power is ",
+                      ratio ? absl::StrCat("a factor of ", ShownFactor(least.value))
+                            : Plain(least.value, DecimalsFor(least.value)));
+}
+
+// What more seeds would do: "…; the difference seen takes about 105 seeds (40 to 1,000)". A test
+// that chooses tuned values again has less power than that of the differences, which is what is
+// known.
+std::string PowerText(const Subject& of) {
+  const SeedsNeeded& needed = of.row.needed;
+  const size_t least = LeastSeedsForSignFlip(of.comparison.family);
+  if (!needed.known()) {
+    return of.row.pairs.all >= least
+               ? "how many seeds would decide cannot be foretold"
+               : absl::StrCat("at least ", Counted(least, "seed"), " are needed");
+  }
+  const std::string seen =
+      absl::StrCat(DetectableText(of), "; the ",
+                   of.comparison.scale == Scale::kRatio ? "ratio" : "difference", " seen takes ");
+  if (!needed.estimate.defined()) {
+    return absl::StrCat(
+        seen, SeedsText(needed.estimate), " seeds",
+        needed.low.defined() ? absl::StrCat(", at best ", SeedsText(needed.low)) : "");
+  }
+  return absl::StrCat(seen, "about ", SeedsText(needed.estimate),
+                      of.row.chosen.empty() ? "" : " or more", " seeds (", SeedsText(needed.low),
+                      " to ", SeedsText(needed.high), ")");
+}
+
+// By the grade: what speaks for it, or what it would take.
+std::vector<std::string> GradeFacts(const Subject& of) {
+  const size_t least = LeastSeedsForSignFlip(of.comparison.family);
+  switch (of.decision.grade) {
+    case Grade::kEstablished:
+      return {EstablishedText(of)};
+    case Grade::kProbable:
+      return {ProbableText(of), absl::StrCat(least, " seeds would let the sign-flip test decide")};
+    case Grade::kEquivalent:
+      return {};
+    case Grade::kLeans:
+      return {absl::StrCat(PText(of.row.p.value), " alone, but ", AdjustedText(of)), PowerText(of)};
+    case Grade::kInconclusive:
+      break;
+    case Grade::kNoVerdict:
+      if (of.row.withheld != Withheld::kTooFewPairs) return {};
+      return {
+          absl::StrCat("at least ", Counted(least, "seed"), " are needed to establish anything")};
+  }
+  switch (of.decision.ground) {
+    case Ground::kConflict: {
+      const bool more = of.row.pairs.only_row_diverged > of.row.pairs.only_baseline_diverged;
+      return {absl::StrCat(more ? "better where both converge, but it diverges more often"
+                                : "worse where both converge, but it diverges less often",
+                           ": more seeds would not say which of the two counts")};
+    }
+    case Ground::kIdentical:
+      return {"more seeds would not decide: see whether the setting takes effect"};
+    case Ground::kNonFinite:
+      return {};
+    default:
+      return {AdjustedText(of), NotEquivalentText(of), PowerText(of)};
+  }
+}
+
+std::vector<std::string> FactsOf(const Subject& of) {
+  const std::string chosen = ChosenText(of.row, of.comparison.tuned_axes);
+  std::vector<std::string> facts;
+  if (!chosen.empty()) facts.push_back(absl::StrCat("at ", chosen));
+  for (std::string& fact : GradeFacts(of)) {
+    if (!fact.empty()) facts.push_back(std::move(fact));
+  }
+  if (of.decision.equivalent) facts.push_back(EquivalentText(of));
+  return facts;
+}
+
+SeedsToDecide SeedsOf(const Subject& of) {
+  const size_t least = LeastSeedsForSignFlip(of.comparison.family);
+  if (of.row.withheld == Withheld::kTooFewPairs) return {least, 0, 0};
+  const Grade grade = of.decision.grade;
+  const Ground ground = of.decision.ground;
+  const bool open = grade == Grade::kInconclusive || grade == Grade::kLeans;
+  const bool foretold =
+      ground != Ground::kConflict && ground != Ground::kIdentical && ground != Ground::kNonFinite;
+  if (!open || !foretold) return {};
+  const SeedsNeeded& needed = of.row.needed;
+  if (!needed.known()) return {of.row.pairs.all < least ? least : 0, 0, 0};
+  const auto count = [](const Number& seeds) {
+    return seeds.defined() ? static_cast<size_t>(seeds.value) : 0;
+  };
+  return {count(needed.estimate), count(needed.low), count(needed.high)};
+}
+
+std::vector<std::string> BriefFacts(const Subject& of, const std::string& difference,
+                                    const SeedsToDecide& seeds) {
+  const Pairs& pairs = of.row.pairs;
+  const Grade grade = of.decision.grade;
+  if (of.row.withheld == Withheld::kScoredDifferently) {
+    return {absl::StrCat("scored on other ", ScoredText(of.comparison.key))};
+  }
+  std::vector<std::string> facts;
+  if (!difference.empty()) facts.push_back(difference);
+  if (pairs.all == 0) facts.emplace_back("no pairs");
+  if (pairs.converged < pairs.all) {
+    facts.push_back(
+        absl::StrCat(pairs.converged, " of ", Counted(pairs.all, "pair"), " converged"));
+  }
+  if (grade == Grade::kEstablished || grade == Grade::kLeans) {
+    facts.push_back(PText(of.row.p_holm.value));
+  }
+  if (grade == Grade::kProbable) {
+    facts.push_back(absl::StrCat(PText(of.row.p_t_holm.value), " by the t-test"));
+  }
+  if (of.decision.equivalent) facts.push_back(EquivalentText(of));
+  if (seeds.seeds > 0) {
+    const bool about = seeds.low > 0 && of.row.chosen.empty();
+    facts.push_back(absl::StrCat(about ? "about " : "at least ",
+                                 Counted(RoundedSeeds(seeds.seeds), "seed"), " needed"));
+  }
+  return facts;
+}
+
+// How much of the difference at shared tuned values is due to them.
+std::string DueText(const Subject& of, const ComparisonRow& matched) {
+  const bool known = of.row.withheld == Withheld::kNo && matched.withheld == Withheld::kNo &&
+                     of.row.difference.mean.defined() && LeavesOutZero(matched.difference.interval);
+  if (!known) return "";
+  const std::string axes = absl::StrJoin(of.comparison.tuned_axes, " and ");
+  const double share = of.row.difference.mean.value / matched.difference.mean.value;
+  if (share < 0 && LeavesOutZero(of.row.difference.interval)) {
+    return absl::StrCat(" (the sign depends on the ", axes, ")");
+  }
+  if (std::abs(share) >= 0.5) return "";
+  const absl::string_view part = share > 0 && share < .05   ? "nearly all"
+                                 : share > 0 && share < .15 ? "nine tenths"
+                                                            : "most";
+  return absl::StrCat(" (", part, " of that is due to the ", axes, ")");
+}
+
+std::string SharedText(const Subject& of) {
+  if (!of.comparison.reference.has_value()) return "";
+  for (const ComparisonRow& matched : of.comparison.matched[*of.comparison.reference].rows) {
+    if (matched.labels != of.row.labels || !matched.in_family()) continue;
+    const PairedStatistics& there = matched.difference;
+    if (!there.mean.defined()) continue;
+    return absl::StrCat(DirectedDifference(of.comparison.scale, there.mean, there.interval),
+                        DueText(of, matched));
+  }
+  return "";
+}
+
+}  // namespace
+
+Finding FindingOf(const Comparison& comparison, size_t index) {
+  const ComparisonRow& row = comparison.rows[index];
+  const Subject of = {comparison, row, comparison.rows[*row.baseline], Decide(comparison, row)};
+  Finding finding;
+  finding.row = index;
+  finding.who = Quoted(row.label);
+  finding.decision = of.decision;
+  finding.words = WordsOf(of.decision, row.withheld, comparison.better);
+  const Difference difference = DifferenceOf(of);
+  finding.size = difference.size;
+  finding.lead = LeadOf(finding.words, finding.size);
+  finding.evidence = EvidenceText(of, difference);
+  finding.facts = FactsOf(of);
+  finding.shared = SharedText(of);
+  finding.seeds = SeedsOf(of);
+  finding.brief = BriefFacts(of, difference.text(), finding.seeds);
+  return finding;
+}
+
+std::vector<Finding> FindingsOf(const Comparison& comparison) {
+  std::vector<Finding> findings;
+  for (size_t row = 0; row < comparison.rows.size(); ++row) {
+    if (comparison.rows[row].compared()) findings.push_back(FindingOf(comparison, row));
+  }
+  return findings;
+}
+
+Finding EffectFinding(const Comparison& comparison, const Effect& effect, size_t family) {
+  const PairedStatistics& difference = effect.difference;
+  const bool together = effect.levels.size() > 1;
+  const bool found = effect.p_holm.defined() && effect.p_holm.value <= kAlpha;
+  const Better better = together ? Better::kNeither : comparison.better;
+  Finding finding;
+  finding.who = EffectText(effect);
+  if (found) {
+    const bool higher = difference.mean.value > 0;
+    finding.decision.toward = higher == (better != Better::kLower) ? 1 : -1;
+    finding.decision.grade = Grade::kEstablished;
+  }
+  const Difference shown =
+      found ? FoundDifference(comparison.scale, difference)
+      : difference.mean.defined()
+          ? Difference{"", ShownDifference(comparison.scale, difference.mean, difference.interval)}
+          : Difference{"", std::string(PairReasonText(difference.mean.undefined))};
+  finding.size = shown.size;
+  finding.words = WordsOf(finding.decision, Withheld::kNo, better);
+  finding.lead = together && found ? absl::StrCat("Together ", finding.size)
+                                   : LeadOf(finding.words, finding.size);
+  finding.evidence = absl::StrCat(
+      shown.rest,
+      !together || !found                 ? ", "
+      : comparison.scale == Scale::kRatio ? " than the product of the two by themselves, "
+                                          : " than the sum of the two by themselves, ",
+      effect.combinations < 2
+          ? "over "
+          : absl::StrCat("on average over ", effect.combinations, " combinations, "),
+      Counted(difference.n, "seed"));
+  if (effect.p_holm.defined()) {
+    finding.facts.push_back(
+        absl::StrCat(PText(effect.p_holm.value), " with Holm over ",
+                     Counted(family, together ? "interaction" : "main effect")));
+  }
+  return finding;
+}
+
+}  // namespace ablate::report

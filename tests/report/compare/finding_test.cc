@@ -1,0 +1,327 @@
+// Findings in words: the canonical ones whole, and what all of them hold to.
+#include "server/report/compare/finding.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "server/report/compare/verdict.h"
+#include "tests/report/compare/example_grid.h"
+
+namespace ablate::report {
+namespace {
+
+using ::testing::HasSubstr;
+using ::testing::Not;
+using ::testing::StartsWith;
+
+using Values = std::vector<double>;
+
+// “post” against “pre”, which is Base(post.size()).
+ComparisonInput Post(const Values& post) {
+  return OneAxis({{"pre", Base(post.size())}, {"post", post}});
+}
+
+ComparisonInput Worse(size_t seeds = 12) { return Post(Shifted(Base(seeds), .03, .01)); }
+
+// Setting "post" needs a lower rate than "pre"; at its own best it is .03 worse, at the shared one
+// .3.
+ComparisonInput TunedPlacements() {
+  ComparisonInput input;
+  input.key = "eval/loss";
+  input.axes = {MakeAxis("placement", {"pre", "post", "none"}),
+                MakeAxis("lr", {"0.002", "0.004", "0.01"}, true, {.002, .004, .01})};
+  const double losses[3][3] = {{.02, 0, .01}, {.03, .05, .3}, {-.02, -.04, -.03}};
+  const std::vector<double> base = Base(12);
+  for (size_t setting = 0; setting < 3; ++setting) {
+    for (size_t rate = 0; rate < 3; ++rate) {
+      const std::vector<double> values =
+          Shifted(base, losses[setting][rate], setting == 0 ? 0 : .004);
+      for (uint32_t seed = 0; seed < 12; ++seed) {
+        input.cells.push_back(MakeCell({input.axes[0].labels[setting], input.axes[1].labels[rate]},
+                                       seed, values[seed]));
+      }
+    }
+  }
+  return input;
+}
+
+struct Canonical {
+  const char* name;
+  std::function<ComparisonInput()> input;
+  const char* lead;
+  const char* brief;
+  const char* sentence;
+};
+
+const Canonical kCanonical[] = {
+    {"Established", [] { return Worse(); }, "Higher by .030",
+     "higher by .030 [.023, .037] | p < .001",
+     "“post” is worse than “pre” in held-out loss: higher by .030 [.023, .037], 1.3 % of “pre”; "
+     "worse on 12 of 12 seeds; p < .001, the least that 12 pairs allow."},
+    {"Probable", [] { return Post(Shifted(Base(5), .03, .001)); }, "Probably higher by .0302",
+     "higher by .0302 [.0288, .0316] | p < .001 by the t-test",
+     "“post” is probably worse than “pre” in held-out loss: higher by .0302 [.0288, .0316], 1.2 % "
+     "of “pre”; worse on 5 of 5 seeds; p < .001 by the t-test, if differences are roughly "
+     "normal; 6 seeds would let the sign-flip test decide."},
+    {"Leans",
+     [] {
+       std::vector<std::pair<std::string, Values>> settings = {
+           {"pre", Base(12)}, {"post", Shifted(Base(12), -.008, .01)}};
+       for (const char* label : {"a", "b", "c"}) {
+         settings.emplace_back(label, Shifted(Base(12), 0, .01));
+       }
+       return OneAxis(settings);
+     },
+     "Leans lower by .008", "lower by .008 [.001, .015] | p = .125 | about 23 seeds needed",
+     "“post” leans better than “pre” in held-out loss: lower by .008 [.001, .015], .3 % of “pre”; "
+     "better on 6 of 12 seeds; p = .031 alone, but p = .125 with Holm over 4 rows; the least "
+     "difference that 12 seeds would find with 80 % power is .0118; the difference seen takes "
+     "about 23 seeds (12 to 110)."},
+    {"Equivalent",
+     [] {
+       ComparisonInput input = Post(Shifted(Base(12), .001, .01));
+       input.margin = .02;
+       return input;
+     },
+     "Equivalent:", "+.001 [−.006, +.008] | smaller than .02 either way (p < .001)",
+     "“post” is equivalent to “pre” in held-out loss: +.001 [−.006, +.008]; worse on 6 of 12 "
+     "seeds; smaller than .02 either way (p < .001)."},
+    {"Inconclusive",
+     [] {
+       ComparisonInput input = Post(Shifted(Base(12), .003, .01));
+       input.margin = .004;
+       return input;
+     },
+     "Inconclusive:", "+.003 [−.004, +.010] | about 98 seeds needed",
+     "“post” is inconclusive against “pre” in held-out loss: +.003 [−.004, +.010]; worse on 6 of "
+     "12 seeds; p = .369; not shown to be smaller than .004 either way (p = .373); the least "
+     "difference that 12 seeds would find with 80 % power is .00929; the difference seen takes "
+     "about 98 seeds (21 to more than 10,000)."},
+    {"WorseByDiverging",
+     [] {
+       Values post = Shifted(Base(12), .03, .01);
+       Diverge(&post, 0, 3);
+       return Post(post);
+     },
+     "Worse:", "higher by .029 [.021, .037] | 9 of 12 pairs converged | p < .001",
+     "“post” is worse than “pre” in held-out loss: “post” diverged on 3 of 12 seeds, “pre” on 0; "
+     "worse on 12 of 12 seeds; higher by .029 [.021, .037] where both converged; p < .001, the "
+     "least that 12 pairs allow."},
+    {"Conflict",
+     [] {
+       Values post = Shifted(Base(12), -.03, .01);
+       Diverge(&post, 0, 2);
+       return Post(post);
+     },
+     "Inconclusive:", "−.030 [−.038, −.022] | 10 of 12 pairs converged",
+     "“post” is inconclusive against “pre” in held-out loss: “post” diverged on 2 of 12 seeds, "
+     "“pre” on 0; better on 10 of 12 seeds; −.030 [−.038, −.022] where both converged; better "
+     "where both converge, but it diverges more often: more seeds would not say which of the two "
+     "counts."},
+    {"Constant", [] { return Post(Shifted(Base(8), .1)); }, "Higher by .100",
+     "higher by .100 on every seed, so without an interval | p = .008",
+     "“post” is worse than “pre” in held-out loss: higher by .100 on every seed, so without an "
+     "interval, 4.2 % of “pre”; worse on 8 of 8 seeds; p = .008, the least that 8 pairs allow."},
+    {"Identical", [] { return Post(Base(8)); }, "Inconclusive:", "identical values",
+     "“post” is inconclusive against “pre” in held-out loss: identical values over 8 seeds; more "
+     "seeds would not decide: see whether the setting takes effect."},
+    {"TooLarge",
+     [] {
+       return OneAxis({{"pre", Values(3, 1e308)}, {"post", Values(3, -1e308)}});
+     },
+     "Inconclusive:", "differences too large to compute with",
+     "“post” is inconclusive against “pre” in held-out loss: differences too large to compute "
+     "with."},
+    {"TooFewPairs", [] { return Worse(2); },
+     "Too few pairs for a verdict:", "+.03 [−.10, +.16] | at least 6 seeds needed",
+     "“post” has too few pairs for a verdict against “pre” in held-out loss: +.03 [−.10, +.16] "
+     "over 2 seeds; at least 6 seeds are needed to establish anything."},
+    {"Unfinished",
+     [] {
+       ComparisonInput input = Worse();
+       input.cells.back().outcome = RunOutcome::kUnfinished;
+       input.cells.back().value.reset();
+       return input;
+     },
+     "No verdict yet:", "+.031 [+.024, +.038]",
+     "“post” has no verdict yet against “pre” in held-out loss: 11 of 12 runs, “pre” 12 of 12; "
+     "+.031 [+.024, +.038] over 11 seeds so far."},
+    {"Exploratory",
+     [] {
+       ComparisonInput input = Worse();
+       input.key = "train/loss";
+       input.exploratory = "report.primary is eval/loss";
+       return input;
+     },
+     "Exploratory:", "higher by .030 [.023, .037]",
+     "“post” is exploratory against “pre” in training loss (report.primary is eval/loss): higher "
+     "by .030 [.023, .037] over 12 seeds."},
+    {"ScoredDifferently",
+     [] {
+       ComparisonInput input = Worse();
+       for (Cell& cell : input.cells) cell.scored["model.context"] = cell.labels[0];
+       return input;
+     },
+     "Not comparable:", "scored on other held-out data",
+     "“post” is not comparable with “pre” in held-out loss: scored on other held-out data "
+     "(model.context)."},
+    {"Tuned", [] { return TunedPlacements(); }, "Higher by .0300",
+     "higher by .0300 [.0273, .0327] | p < .001",
+     "“post” is worse than “pre” in held-out loss, each at its chosen lr: higher by .0300 [.0273, "
+     ".0327], 1.3 % of “pre”; worse on 12 of 12 seeds; at lr .002; p < .001 with Holm over 2 rows, "
+     "the least that 12 pairs allow."},
+    {"HigherAsARatio",
+     [] {
+       ComparisonInput input = OneAxis({{"pre", Base(8)}, {"post", Base(8)}});
+       for (Cell& cell : input.cells) {
+         if (cell.labels[0] == "post") *cell.value *= cell.seed % 2 == 0 ? 2.1 : 1.9;
+       }
+       input.key = "train/gradient_norm";
+       input.scale = Scale::kRatio;
+       input.better = Better::kNeither;
+       return input;
+     },
+     "Higher by a factor of 2.00", "higher by a factor of 2.00 [1.91, 2.09] | p = .008",
+     "“post” is higher than “pre” in gradient norm: higher by a factor of 2.00 [1.91, 2.09]; over "
+     "8 seeds; p = .008, the least that 8 pairs allow."},
+};
+
+TEST(FindingTest, SaysWhatIsCanonicalInTheseWords) {
+  for (const Canonical& one : kCanonical) {
+    SCOPED_TRACE(one.name);
+    const Comparison comparison = *Compare(one.input());
+    const Finding finding = FindingOf(comparison, 1);
+    EXPECT_EQ(finding.lead, one.lead);
+    EXPECT_EQ(absl::StrJoin(finding.brief, " | "), one.brief);
+    EXPECT_EQ(RowVerdict(comparison, 1).text, one.sentence);
+  }
+}
+
+// Words of a verdict, none of which may be said of what has none.
+bool Judges(const std::string& text) {
+  for (const char* word : {"better", "worse", "inconclusive", "would decide", "sign-flip"}) {
+    if (absl::StrContains(text, word)) return true;
+  }
+  return false;
+}
+
+TEST(FindingTest, JudgesOnlyWhatHasAVerdict) {
+  for (const Canonical& one : kCanonical) {
+    const Comparison comparison = *Compare(one.input());
+    const Verdict verdict = RowVerdict(comparison, 1);
+    EXPECT_FALSE(verdict.grade == Grade::kNoVerdict && Judges(verdict.text)) << one.name;
+  }
+}
+
+TEST(FindingTest, NeverSaysThatThereIsNoDifference) {
+  for (uint64_t round = 0; round < 300; ++round) {
+    RandomStream random(round);
+    const size_t n = 1 + random.Below(9);
+    Values pre, post;
+    for (size_t i = 0; i < n; ++i) {
+      pre.push_back(random.Uniform() < .2 ? kDivergedRun : std::floor(random.Uniform() * 4));
+      post.push_back(random.Uniform() < .2 ? kDivergedRun : std::floor(random.Uniform() * 4));
+    }
+    const Verdict verdict = RowVerdict(*Compare(OneAxis({{"pre", pre}, {"post", post}})), 1);
+    for (const char* wrong : {"no difference", "no effect", "nan", "inf", ": ;", "; ;", "  "}) {
+      EXPECT_THAT(verdict.text, Not(HasSubstr(wrong)));
+    }
+    EXPECT_TRUE(verdict.grade < Grade::kProbable || verdict.seeds.seeds == 0);
+    // What is better one way round is worse the other.
+    const Verdict mirrored = RowVerdict(*Compare(OneAxis({{"pre", post}, {"post", pre}})), 1);
+    EXPECT_EQ(mirrored.grade, verdict.grade);
+    EXPECT_EQ(mirrored.outcome, verdict.outcome == VerdictOutcome::kBetter ? VerdictOutcome::kWorse
+                                : verdict.outcome == VerdictOutcome::kWorse
+                                    ? VerdictOutcome::kBetter
+                                    : verdict.outcome)
+        << verdict.text << " | " << mirrored.text;
+  }
+}
+
+TEST(FindingTest, CallsNothingBetterWhereNeitherDirectionIs) {
+  ComparisonInput input = Worse();
+  input.better = Better::kNeither;
+  const Comparison comparison = *Compare(input);
+  EXPECT_THAT(RowVerdict(comparison, 1).text, StartsWith("“post” is higher than “pre” in held-out "
+                                                         "loss: higher by .030 [.023, .037]"));
+  EXPECT_FALSE(Judges(RowVerdict(comparison, 1).text));
+}
+
+TEST(FindingTest, SaysWhyThereAreNoPairs) {
+  ComparisonInput input = Worse(2);
+  for (Cell& cell : input.cells) cell.seed += cell.labels[0] == "post" ? 10 : 0;
+  EXPECT_EQ(FindingOf(*Compare(input), 1).evidence, "they have no seed in common");
+}
+
+TEST(FindingTest, SaysHeldOutDataOnlyOfMetricsOfThem) {
+  ComparisonInput input = Worse();
+  for (Cell& cell : input.cells) cell.scored["model.context"] = cell.labels[0];
+  input.key = "train/loss";
+  const Comparison comparison = *Compare(input);
+  EXPECT_EQ(FindingOf(comparison, 1).evidence, "scored on other data (model.context)");
+  ASSERT_FALSE(comparison.warnings.empty());
+  EXPECT_THAT(comparison.warnings[0].text, HasSubstr("not scored on the same data as the base"));
+}
+
+TEST(SharedTest, NamesTheDifferenceThatIsDueToTheTunedValues) {
+  ComparisonInput input = TunedPlacements();
+  input.axes[1].base = "0.01";
+  EXPECT_EQ(MatchedNote(*Compare(input)),
+            "At one lr (.01): “post” higher by .2900 [.2873, .2927] (nine tenths of that is due to "
+            "the lr) and “none” lower by .0400 [.0373, .0427].");
+  input.axes[1].base.reset();  // the baseline's usual choice
+  EXPECT_EQ(MatchedNote(*Compare(input)),
+            "At one lr (.004): “post” higher by .0500 [.0473, .0527] and “none” lower by .0400 "
+            "[.0373, .0427].");
+  EXPECT_EQ(FindingOf(*Compare(input), 1).shared, "higher by .0500 [.0473, .0527]");
+  EXPECT_EQ(MatchedNote(*Compare(Worse())), "") << "nothing is tuned";
+}
+
+TEST(SharedTest, NamesASignThatDependsOnTheTunedValue) {
+  ComparisonInput input = TunedPlacements();
+  input.axes[1].base = "0.002";
+  for (Cell& cell : input.cells) {
+    if (cell.labels[0] == "pre" && cell.labels[1] == "0.002") *cell.value += .1;
+  }
+  EXPECT_EQ(FindingOf(*Compare(input), 1).shared,
+            "lower by .0900 [.0873, .0927] (the sign depends on the lr)");
+}
+
+// “post” at its best rate; of one on each seed the difference has no interval.
+TEST(SharedTest, KnowsWhatIsDueToTheTunedValuesWithoutAnInterval) {
+  ComparisonInput input = TunedPlacements();
+  input.axes[1].base = "0.01";
+  const std::vector<double> constant = Shifted(Base(12), .03);
+  for (Cell& cell : input.cells) {
+    if (cell.labels[0] == "post" && cell.labels[1] == "0.002") cell.value = constant[cell.seed];
+  }
+  const Comparison comparison = *Compare(input);
+  EXPECT_FALSE(comparison.rows[1].difference.interval.defined());
+  EXPECT_THAT(FindingOf(comparison, 1).shared, HasSubstr("(nine tenths of that is due to the lr)"));
+}
+
+TEST(SharedTest, SaysNothingOfWhatIsNotJudged) {
+  ComparisonInput input = TunedPlacements();
+  input.axes[1].base = "0.01";
+  ComparisonInput unfinished = input;
+  for (Cell& cell : unfinished.cells) {
+    if (cell.labels[0] == "post" && cell.labels[1] == "0.004" && cell.seed == 0) {
+      cell.outcome = RunOutcome::kUnfinished;
+      cell.value.reset();
+    }
+  }
+  EXPECT_EQ(FindingOf(*Compare(unfinished), 1).shared, "higher by .2900 [.2873, .2927]");
+  for (Cell& cell : input.cells) cell.scored["data"] = cell.labels[0] == "post" ? "b" : "a";
+  EXPECT_EQ(FindingOf(*Compare(input), 1).shared, "");
+  EXPECT_EQ(MatchedNote(*Compare(input)), "At one lr (.01): “none” lower by .0400 [.0373, .0427].");
+}
+
+}  // namespace
+}  // namespace ablate::report
