@@ -81,9 +81,7 @@ void AddLines(const ComparedGrid& compared, size_t row, const std::string& label
         const auto value = points == nullptr ? std::nullopt : analysis::ValueAt(*points, step);
         if (value.has_value()) values.push_back(*value);
       }
-      const report::Summary over = report::Summarize(values);
-      line.entries.push_back(
-          {over.mean, over.interval, values.size(), runs.size() - values.size()});
+      line.entries.push_back({report::Summarize(values), runs.size() - values.size()});
     }
   }
 }

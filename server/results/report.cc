@@ -16,7 +16,6 @@
 #include "base/decimal.h"
 #include "base/sha256.h"
 #include "server/analysis/samples.h"
-#include "server/report/compare/windows.h"
 #include "server/report/figure/kinds.h"
 #include "server/report/figure/style.h"
 #include "server/results/analysis_tables.h"
@@ -129,19 +128,6 @@ absl::StatusOr<html::Provenance> ProvenanceOf(storage::Store* store, const Compa
   return provenance;
 }
 
-std::vector<html::WindowColumn> WindowsOf(const report::RowWindows& windows) {
-  std::vector<html::WindowColumn> columns;
-  for (size_t i = 0; i < windows.windows.size(); ++i) {
-    html::WindowColumn column = {report::WindowName(windows.windows[i]), {}};
-    for (const std::vector<report::WindowSummary>& row : windows.rows) {
-      const report::Summary& over = row[i].over;
-      column.entries.push_back({over.mean, over.interval, over.n, row[i].left_out});
-    }
-    columns.push_back(std::move(column));
-  }
-  return columns;
-}
-
 constexpr char kStepsPath[] = "training.steps";
 
 // The value that all cells have at a path; none if they differ or have none.
@@ -247,7 +233,7 @@ absl::StatusOr<html::Experiment> ContentsOf(storage::Store* store, const Compare
       changes.push_back({std::move(field.path), std::move(field.value), std::move(field.baseline)});
     }
   }
-  experiment.windows = WindowsOf(compared.windows);
+  experiment.windows = compared.windows;
   experiment.provenance = *std::move(provenance);
   return experiment;
 }

@@ -70,9 +70,9 @@ TEST_F(ReportContentsTest, SaysWhatEachSettingChangesAndItsWindows) {
   ASSERT_FALSE(experiment.changes[1].empty());
   const html::FieldChange& last = experiment.changes[1].back();
   EXPECT_EQ(last.path + " " + last.baseline + " " + last.value, "model.width 8 16");
-  ASSERT_EQ(experiment.windows.size(), 1u);
-  EXPECT_EQ(experiment.windows[0].title, "training loss, mean of the last 2");
-  EXPECT_DOUBLE_EQ(experiment.windows[0].entries[1].mean.value, 0);
+  ASSERT_EQ(experiment.windows.windows.size(), 1u);
+  EXPECT_EQ(report::WindowName(experiment.windows.windows[0]), "training loss, mean of the last 2");
+  EXPECT_DOUBLE_EQ(experiment.windows.rows[1][0].over.mean.value, 0);
 }
 
 TEST_F(ReportContentsTest, SaysWhereSeedsWereAddedToRunsThatThereWere) {

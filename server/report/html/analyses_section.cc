@@ -5,52 +5,31 @@
 namespace ablate::html {
 namespace {
 
-TableCell EntryCell(const AnalysisTable::Entry& entry) {
-  TableCell cell = MeanCell(entry.mean, entry.interval);
-  if (entry.left_out > 0 && entry.n > 0) {
-    absl::StrAppend(&cell.below, cell.below.empty() ? "" : "; ", entry.n, " of ",
-                    entry.n + entry.left_out);
+using report::TableCell;
+
+report::Table NumbersTable(const AnalysisTable& analysis) {
+  report::Table table = {{{"setting"}, {"step", true}}};
+  for (const std::string& number : analysis.numbers) table.columns.push_back({number, true});
+  for (const AnalysisTable::Line& line : analysis.lines) {
+    table.columns[0].cells.push_back({line.setting});
+    table.columns[1].cells.push_back({text::Grouped(line.step)});
+    for (size_t i = 0; i < line.entries.size(); ++i) {
+      const AnalysisTable::Entry& entry = line.entries[i];
+      table.columns[2 + i].cells.push_back(report::SampleCell(entry.over, entry.left_out));
+    }
   }
-  return cell;
+  return table;
 }
 
-void NumbersTable(const AnalysisTable& table, Markup* out) {
-  OpenScroll(absl::StrCat("Numbers of ", table.label), out);
-  out->Open("table");
-  Caption(absl::StrCat("Mean and 95 % interval over the converged runs of each setting; \"4 of 6\" "
-                       "where the others have no such number. Exploratory: ablate compare "
-                       "EXPERIMENT --key ",
-                       table.label, "/", table.numbers[0], " has the paired differences."),
-          out);
-  std::vector<std::string> titles = {"setting", "step"};
-  titles.insert(titles.end(), table.numbers.begin(), table.numbers.end());
-  out->Open("thead");
-  HeadRow(titles, out);
-  out->Close().Open("tbody");
-  for (const AnalysisTable::Line& line : table.lines) {
-    out->Open("tr").Element("th", {{"scope", "row"}}, line.setting);
-    out->Element("td", text::Grouped(line.step));
-    for (const AnalysisTable::Entry& entry : line.entries) WriteCell(EntryCell(entry), out);
-    out->Close();
+report::Table OwnNumbers(const AnalysisTable& analysis) {
+  report::Table table = {{{"number"}, {"value", true}}};
+  for (const AnalysisTable::OwnNumber& number : analysis.own) {
+    table.columns[0].cells.push_back({number.name});
+    table.columns[1].cells.push_back(number.value.has_value()
+                                         ? report::NumberCell(report::Defined(*number.value))
+                                         : TableCell{"", "", number.undefined});
   }
-  out->Close().Close().Close();
-}
-
-void OwnNumbers(const AnalysisTable& table, Markup* out) {
-  OpenScroll(absl::StrCat("Numbers of ", table.label), out);
-  out->Open("table");
-  Caption("It is of no run.", out);
-  out->Open("thead");
-  HeadRow({"number", "value"}, out);
-  out->Close().Open("tbody");
-  for (const AnalysisTable::OwnNumber& number : table.own) {
-    out->Open("tr").Element("th", {{"scope", "row"}}, number.name);
-    WriteCell(number.value.has_value() ? NumberCell({*number.value, report::Undefined::kNo})
-                                       : TableCell{"", number.undefined},
-              out);
-    out->Close();
-  }
-  out->Close().Close().Close();
+  return table;
 }
 
 std::string StateText(const AnalysisTable& table, const std::string& experiment) {
@@ -83,8 +62,16 @@ void AnalysesSection(const Place& place, const Experiment& experiment, Markup* o
     Subheading(place, named ? absl::StrCat(table.label, " (", table.kind, ")") : table.label, out);
     if (!table.how.empty()) out->Element("p", table.how);
     out->Element("p", StateText(table, experiment.id));
-    if (!table.own.empty()) OwnNumbers(table, out);
-    if (!table.lines.empty()) NumbersTable(table, out);
+    const std::string label = absl::StrCat("Numbers of ", table.label);
+    if (!table.own.empty()) WriteTable(OwnNumbers(table), label, "It is of no run.", out);
+    if (!table.lines.empty()) {
+      WriteTable(NumbersTable(table), label,
+                 absl::StrCat("Mean and 95 % interval over the converged runs of each setting; "
+                              "\"4 of 6 runs\" if the others have no such number. Exploratory: "
+                              "ablate compare EXPERIMENT --key ",
+                              table.label, "/", table.numbers[0], " has the paired differences."),
+                 out);
+    }
   }
   out->Close();
 }

@@ -12,6 +12,7 @@
 
 #include "server/report/compare/comparison.h"
 #include "server/report/compare/statistics.h"
+#include "server/report/compare/windows.h"
 
 namespace ablate::html {
 
@@ -33,17 +34,6 @@ struct FieldChange {
   std::string value, baseline;  // "" where the field means nothing there
 };
 
-// A window of a curve, over the converged runs of each row.
-struct WindowColumn {
-  std::string title;  // such as "train/loss, mean of the last 100"
-  struct Entry {
-    report::Number mean;
-    report::Interval interval;
-    size_t n = 0, left_out = 0;  // runs that have the window, and that have not
-  };
-  std::vector<Entry> entries;  // one a row
-};
-
 // Texts that models wrote.
 struct Samples {
   struct Setting {
@@ -58,11 +48,9 @@ struct Samples {
 
 // Headline numbers of the analyses of one entry of the spec.
 struct AnalysisTable {
-  // Of one number over the runs that have it.
   struct Entry {
-    report::Number mean;
-    report::Interval interval;
-    size_t n = 0, left_out = 0;  // runs that have the number, and that have not
+    report::Summary over;  // of one number over the runs that have it
+    size_t left_out = 0;   // runs that don't have it
   };
   struct Line {
     std::string setting;
@@ -119,7 +107,7 @@ struct Experiment {
   report::Comparison comparison;
   std::vector<size_t> colours;  // of each row, as figures have them (figure::StyleOf)
   std::vector<std::vector<FieldChange>> changes;  // one list a row of the comparison
-  std::vector<WindowColumn> windows;
+  report::RowWindows windows;
   std::vector<Figure> figures;
   std::optional<size_t> decisive;  // of `figures`: the one on the first screen
   std::vector<AnalysisTable> analyses;

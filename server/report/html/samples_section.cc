@@ -7,29 +7,19 @@ namespace ablate::html {
 namespace {
 
 std::string Percent(const std::optional<double>& share) {
-  if (!share.has_value()) return "—";
-  return absl::StrCat(std::llround(*share * 100), " %");
+  return share.has_value() ? absl::StrCat(std::llround(*share * 100), " %") : "";
 }
 
-void Shares(const Samples& samples, Markup* out) {
-  OpenScroll("Shares of samples", out);
-  out->Open("table");
-  Caption(
-      "Of each setting's samples: the share that is distinct, and the share that is a whole "
-      "document "
-      "in the training part of its data, read by the run or not.",
-      out);
-  out->Open("thead");
-  HeadRow({"setting", "samples", "distinct", "in the training data"}, out);
-  out->Close().Open("tbody");
+report::Table Shares(const Samples& samples) {
+  report::Table table = {
+      {{"setting"}, {"samples", true}, {"distinct", true}, {"in the training data", true}}};
   for (const Samples::Setting& setting : samples.settings) {
-    out->Open("tr").Element("th", {{"scope", "row"}}, setting.label);
-    out->Element("td", absl::StrCat(setting.texts.size()));
-    out->Element("td", Percent(setting.distinct));
-    out->Element("td", Percent(setting.in_training));
-    out->Close();
+    table.columns[0].cells.push_back({setting.label});
+    table.columns[1].cells.push_back({absl::StrCat(setting.texts.size())});
+    table.columns[2].cells.push_back({Percent(setting.distinct)});
+    table.columns[3].cells.push_back({Percent(setting.in_training)});
   }
-  out->Close().Close().Close();
+  return table;
 }
 
 void Texts(const Place& place, const Samples::Setting& setting, Markup* out) {
@@ -57,7 +47,12 @@ void SamplesSection(const Place& place, const Experiment& experiment, Markup* ou
   out->Element("p", samples.how);
   bool any = false;
   for (const Samples::Setting& setting : samples.settings) any = any || !setting.texts.empty();
-  if (any) Shares(samples, out);
+  if (any) {
+    WriteTable(Shares(samples), "Shares of samples",
+               "Of each setting's samples: the share that is distinct, and the share that is a "
+               "whole document in the training part of its data, read by the run or not.",
+               out);
+  }
   out->Open("div", {{"class", "writers"}});
   for (const Samples::Setting& setting : samples.settings) Texts(place, setting, out);
   out->Close();

@@ -1,10 +1,9 @@
 #include "server/report/html/sections.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "absl/strings/strip.h"
-#include "server/report/compare/column_digits.h"
 #include "server/report/compare/wording.h"
 
 namespace ablate::html {
@@ -51,77 +50,6 @@ void OpenScroll(Literal tag, Literal kind, absl::string_view label, Markup* out)
                   {"aria-label", std::string(label)}});
 }
 
-namespace {
-
-using report::DecimalsFor;
-using report::Interval;
-using report::Number;
-using report::Undefined;
-
-TableCell None(Undefined reason) { return {"", std::string(report::ReasonText(reason))}; }
-TableCell NoPair(Undefined reason) { return {"", std::string(report::PairReasonText(reason))}; }
-
-// "2.44 [2.42, 2.46]" as a cell; without an interval its reason stands below.
-TableCell InTwo(const std::string& text, const Interval& interval) {
-  if (!interval.defined()) return {text, std::string(report::ReasonText(interval.undefined))};
-  const auto [mean, below] = report::BeforeInterval(text);
-  return {mean, below};
-}
-
-}  // namespace
-
-TableCell NumberCell(const Number& number) {
-  if (!number.defined()) return None(number.undefined);
-  return {report::Plain(number.value, DecimalsFor(number.value)), ""};
-}
-
-TableCell PairNumberCell(const Number& number) {
-  if (!number.defined()) return NoPair(number.undefined);
-  return {report::Plain(number.value, 2), ""};
-}
-
-TableCell MeanCell(const Number& mean, const Interval& interval, int decimals,
-                   report::Scale scale) {
-  if (!mean.defined()) return None(mean.undefined);
-  return InTwo(
-      report::ShownMean(scale, mean.value, interval, report::DecimalsIn(decimals, mean, interval)),
-      interval);
-}
-
-TableCell DifferenceCell(report::Scale scale, const report::PairedStatistics& difference,
-                         int decimals) {
-  const Number& mean = difference.mean;
-  const Interval& interval = difference.interval;
-  if (!mean.defined()) return NoPair(mean.undefined);
-  return InTwo(report::ShownDifference(scale, mean, interval, decimals), interval);
-}
-
-TableCell PCell(const Number& p) {
-  if (!p.defined()) return NoPair(p.undefined);
-  const std::string text = report::PText(p.value);
-  return {std::string(absl::StripPrefix(absl::StripPrefix(text, "p "), "= ")), ""};
-}
-
-namespace {
-
-void WriteContent(const TableCell& cell, Markup* out) {
-  out->Text(cell.text.empty() ? "—" : cell.text);
-  if (!cell.below.empty()) out->Element("small", cell.below);
-  out->Close();
-}
-
-}  // namespace
-
-void WriteCell(const TableCell& cell, Markup* out) {
-  out->Open("td");
-  WriteContent(cell, out);
-}
-
-void WriteCell(const TableCell& cell, absl::string_view title, bool leads, Markup* out) {
-  out->Open("td", {{"data-title", std::string(title)}, {"class", leads ? "delta" : "value"}});
-  WriteContent(cell, out);
-}
-
 void Caption(absl::string_view text, Markup* out) {
   out->Open("caption").Element("span", text).Close();
 }
@@ -130,6 +58,86 @@ void HeadRow(const std::vector<std::string>& titles, Markup* out) {
   out->Open("tr");
   for (const std::string& title : titles) out->Element("th", {{"scope", "col"}}, title);
   out->Close();
+}
+
+namespace {
+
+using report::Column;
+using report::ColumnGroup;
+using report::Table;
+using report::TableCell;
+
+// Two lines of heads: groups, then columns; and a colgroup for each group, which scope="colgroup"
+// refers to.
+void GroupedHeads(const std::vector<ColumnGroup>& groups, std::vector<std::string> titles,
+                  Markup* out) {
+  for (const ColumnGroup& group : groups) {
+    out->Open("colgroup", {{"span", absl::StrCat(group.columns)}}).Close();
+  }
+  out->Open("thead").Open("tr");
+  for (const ColumnGroup& group : groups) {
+    if (group.first == 0) {
+      out->Element("th", {{"scope", "col"}, {"rowspan", "2"}}, titles[0]);
+    } else {
+      out->Element(
+          "th",
+          {{"scope", "colgroup"}, {"class", "group"}, {"colspan", absl::StrCat(group.columns)}},
+          group.name);
+    }
+  }
+  out->Close();
+  titles.erase(titles.begin());
+  HeadRow(titles, out);
+  out->Close();
+}
+
+void Content(const TableCell& cell, Markup* out) {
+  out->Text(cell.text.empty() ? "\u2014" : cell.text);
+  const std::string below = report::Together({cell.interval, cell.note}, "; ");
+  if (!below.empty()) out->Element("small", below);
+  out->Close();
+}
+
+void WriteRow(const Table& table, size_t row, bool grouped, Markup* out) {
+  const bool baseline = !table.baselines.empty() && table.baselines[row];
+  out->Open("tr", {{"class", baseline ? "baseline" : "compared"}});
+  for (const Column& column : table.columns) {
+    if (&column == &table.columns[0]) {
+      out->Open("th", {{"scope", "row"}});
+    } else if (grouped) {
+      out->Open("td", {{"data-title", column.title}, {"class", column.leads ? "delta" : "value"}});
+    } else {
+      out->Open("td");
+    }
+    Content(column.cells[row], out);
+  }
+  out->Close();
+}
+
+}  // namespace
+
+void WriteTable(const Table& table, absl::string_view label, absl::string_view caption,
+                Markup* out) {
+  const std::vector<ColumnGroup> groups = report::GroupsOf(table);
+  const bool grouped = groups.size() > 1;
+  std::vector<std::string> titles;
+  for (const Column& column : table.columns) titles.push_back(column.title);
+  OpenScroll(label, out);
+  out->Open("table", {{"class", grouped ? "main" : "plain"}});
+  Caption(table.note.empty() ? std::string(caption)
+                             : absl::StrCat(caption, " ", report::Capitalized(table.note), "."),
+          out);
+  if (grouped) {
+    GroupedHeads(groups, std::move(titles), out);
+  } else {
+    out->Open("thead");
+    HeadRow(titles, out);
+    out->Close();
+  }
+  out->Open("tbody");
+  for (size_t row = 0; row < table.columns[0].cells.size(); ++row)
+    WriteRow(table, row, grouped, out);
+  out->Close().Close().Close();
 }
 
 }  // namespace ablate::html

@@ -1,5 +1,5 @@
-// The sections of an experiment's report, and what they share: headings, boxes that scroll, cells
-// of tables. Functions that append to a page's markup; they keep nothing.
+// The sections of an experiment's report, and what they share: headings, boxes that scroll, tables.
+// Functions that append to a page's markup; they keep nothing.
 #ifndef ABLATE_SERVER_REPORT_HTML_SECTIONS_H_
 #define ABLATE_SERVER_REPORT_HTML_SECTIONS_H_
 
@@ -7,9 +7,10 @@
 #include <vector>
 
 #include "absl/strings/string_view.h"
-#include "server/report/compare/statistics.h"
 #include "server/report/html/markup.h"
 #include "server/report/html/page.h"
+#include "server/report/table/cells.h"
+#include "server/report/table/table.h"
 
 namespace ablate::html {
 
@@ -33,33 +34,15 @@ void OpenScroll(absl::string_view label, Markup* out);
 // Another element that scrolls, of the class `kind`: what scrolls must be reachable by keyboard.
 void OpenScroll(Literal tag, Literal kind, absl::string_view label, Markup* out);
 
-struct TableCell {
-  std::string text;   // "": a dash
-  std::string below;  // an interval, or the reason of the dash
-};
+// Writes a table in a box that scrolls; `label` names the box. The caption is sentences, and ends
+// with the table's note. Rows begin with their first cell. Columns with groups have two lines of
+// heads, can be sorted by the page's script, and become a list for each row on a phone.
+void WriteTable(const report::Table& table, absl::string_view label, absl::string_view caption,
+                Markup* out);
 
-// Decimals as report::DecimalsFor chooses them.
-TableCell NumberCell(const report::Number& number);
-// About pairs, with two decimals.
-TableCell PairNumberCell(const report::Number& number);
-// A mean above its interval; with a sign for differences, or a ratio. `decimals`: those of its
-// column.
-TableCell MeanCell(const report::Number& mean, const report::Interval& interval, int decimals = -1,
-                   report::Scale scale = report::Scale::kDifference);
-TableCell DifferenceCell(report::Scale scale, const report::PairedStatistics& difference,
-                         int decimals = -1);
-// ".031", "< .001".
-TableCell PCell(const report::Number& p);
-
-// Writes it as <td>.
-void WriteCell(const TableCell& cell, Markup* out);
-// The same with its column's title, for where the table becomes a list.
-void WriteCell(const TableCell& cell, absl::string_view title, bool leads, Markup* out);
-
-// The table's caption; on a phone it stays in view while the table scrolls.
+// Opens the parts of a table that isn't a report::Table: its caption, which on a phone stays in
+// view while the table scrolls, and a line of column heads.
 void Caption(absl::string_view text, Markup* out);
-
-// A line of column heads, each of one column.
 void HeadRow(const std::vector<std::string>& titles, Markup* out);
 
 // A figure with its caption and its numbers as CSV; `number` counts those of the page.

@@ -1,85 +1,69 @@
 #include "server/report/table/cells.h"
 
-#include <algorithm>
-#include <cmath>
+#include <utility>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_join.h"
 #include "absl/strings/strip.h"
-#include "base/decimal.h"
 #include "server/report/compare/column_digits.h"
 #include "server/report/compare/wording.h"
 
 namespace ablate::report {
 
-std::string MeanCell(const ComparisonRow& row, Scale scale, int decimals, bool interval) {
-  if (!row.mean.defined()) return std::string(ReasonText(row.mean.undefined));
-  const std::string text =
-      ShownMean(scale, row.mean.value, row.interval, DecimalsIn(decimals, row.mean, row.interval));
-  return interval ? text : BeforeInterval(text).first;
-}
+namespace {
 
-std::string DifferenceCell(const ComparisonRow& row, Scale scale, int decimals) {
-  if (row.is_baseline) return std::string(kNone);
-  const PairedStatistics& difference = row.difference;
-  if (!difference.mean.defined()) return std::string(PairReasonText(difference.mean.undefined));
-  std::string text = ShownDifference(scale, difference.mean, difference.interval, decimals);
-  if (!difference.interval.defined()) {
-    absl::StrAppend(&text, " (no interval: ", ReasonText(difference.interval.undefined), ")");
+TableCell Without(absl::string_view reason) { return {"", "", std::string(reason)}; }
+
+// "2.44 [2.42, 2.46]" as a cell.
+TableCell InParts(const std::string& text, const Interval& interval) {
+  if (!interval.defined()) {
+    return {text, "", absl::StrCat("no interval: ", ReasonText(interval.undefined))};
   }
-  if (row.pairs.converged < row.pairs.all) {
-    absl::StrAppend(&text, " (", row.pairs.converged, " of ", row.pairs.all, ")");
-  }
-  return text;
+  auto [mean, ends] = BeforeInterval(text);
+  return {std::move(mean), std::move(ends)};
 }
 
-std::string PCell(const ComparisonRow& row, const Number& p, bool exact) {
-  if (row.is_baseline) return std::string(kNone);
-  // What was not planned is described and not tested; a p of some of the runs is none.
-  if (row.withheld == Withheld::kExploratory || row.withheld == Withheld::kUnfinished) return "";
-  if (!p.defined()) return std::string(PairReasonText(p.undefined));
-  const std::string number = PNumber(p.value);
-  return exact || number[0] == '<' ? number : absl::StrCat("\u2248", number);
+}  // namespace
+
+void AddNote(TableCell* cell, std::string note) {
+  cell->note = Together({cell->note, std::move(note)}, "; ");
 }
 
-std::string PNumber(double p) {
-  const std::string text = PText(p);
+TableCell MeanCell(const Number& mean, const Interval& interval, int decimals, Scale scale) {
+  if (!mean.defined()) return Without(ReasonText(mean.undefined));
+  return InParts(ShownMean(scale, mean.value, interval, DecimalsIn(decimals, mean, interval)),
+                 interval);
+}
+
+TableCell SampleCell(const Summary& over, size_t left_out, int decimals) {
+  TableCell cell = MeanCell(over.mean, over.interval, decimals);
+  if (left_out > 0) AddNote(&cell, OfRuns(over.n, over.n + left_out));
+  return cell;
+}
+
+TableCell DifferenceCell(Scale scale, const PairedStatistics& difference, int decimals) {
+  if (!difference.mean.defined()) return Without(PairReasonText(difference.mean.undefined));
+  return InParts(ShownDifference(scale, difference.mean, difference.interval, decimals),
+                 difference.interval);
+}
+
+TableCell PCell(const Number& p, bool exact) {
+  if (!p.defined()) return Without(PairReasonText(p.undefined));
+  const std::string text = PText(p.value);
   absl::string_view number = text;
-  if (absl::ConsumePrefix(&number, "p < ")) return absl::StrCat("<", number);
+  if (absl::ConsumePrefix(&number, "p < ")) return {absl::StrCat("<", number)};
   absl::ConsumePrefix(&number, "p = ");
-  return std::string(number);
+  return {absl::StrCat(exact ? "" : "\u2248", number)};
 }
 
-std::string WinsCell(const ComparisonRow& row) {
-  if (!row.compared()) return std::string(kNone);
-  std::string text = absl::StrCat(row.pairs.wins, "/", row.pairs.all);
-  if (row.pairs.ties > 0) absl::StrAppend(&text, ", ", Counted(row.pairs.ties, "tie"));
-  return text;
+TableCell PairNumberCell(const Number& number, bool sign) {
+  if (!number.defined()) return Without(PairReasonText(number.undefined));
+  return {sign ? Signed(number.value, 2) : Plain(number.value, 2)};
 }
 
-std::string DivergedCell(const ComparisonRow& row) {
-  return row.diverged == 0 ? "0" : absl::StrCat(row.diverged, "/", row.n);
-}
-
-std::string ParametersCell(const ComparisonRow& row) {
-  if (!row.parameters.has_value()) return "";
-  const std::string low = text::Grouped(row.parameters->low);
-  if (row.parameters->low == row.parameters->high) return low;
-  return absl::StrCat(low, " to ", text::Grouped(row.parameters->high));
-}
-
-std::string PureNumberCell(const ComparisonRow& row, const Number& number, bool sign) {
-  if (row.is_baseline) return std::string(kNone);
-  if (!number.defined()) return std::string(PairReasonText(number.undefined));
-  return sign ? Signed(number.value, 2) : Plain(number.value, 2);
-}
-
-std::string CostCell(const Number& number) {
-  if (!number.defined()) return "";
-  if (std::abs(number.value) >= 100) {
-    return text::Grouped(static_cast<int64_t>(std::llround(number.value)));
-  }
-  return Plain(number.value, DecimalsFor(number.value));
+TableCell NumberCell(const Number& number) {
+  if (!number.defined()) return Without(ReasonText(number.undefined));
+  return {Plain(number.value, DecimalsFor(number.value))};
 }
 
 std::string BaselineName(const Comparison& comparison) {

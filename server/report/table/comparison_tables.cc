@@ -1,6 +1,7 @@
 #include "server/report/table/comparison_tables.h"
 
 #include <algorithm>
+#include <cmath>
 #include <functional>
 #include <utility>
 
@@ -18,58 +19,137 @@
 namespace ablate::report {
 namespace {
 
+// A cell for each row of a comparison, or for each effect.
+template <class Rows, class CellOf>
+Column ColumnOf(std::string title, bool number, const Rows& rows, const CellOf& cell) {
+  Column column{std::move(title), number};
+  for (const auto& row : rows) column.cells.push_back(cell(row));
+  return column;
+}
+
+TableCell ParametersCell(const ComparisonRow& row) {
+  if (!row.parameters.has_value()) return {};
+  const std::string low = text::Grouped(row.parameters->low);
+  if (row.parameters->low == row.parameters->high) return {low};
+  return {absl::StrCat(low, "\u2013", text::Grouped(row.parameters->high))};
+}
+
+TableCell RunsCell(const ComparisonRow& row) {
+  TableCell cell = {absl::StrCat(row.n)};
+  const size_t missing = row.missing - row.unfinished;
+  if (row.unfinished > 0) AddNote(&cell, absl::StrCat(row.unfinished, " not ended"));
+  if (missing > 0) AddNote(&cell, absl::StrCat(missing, " missing"));
+  if (row.failed > 0) AddNote(&cell, absl::StrCat(row.failed, " failed"));
+  return cell;
+}
+
+TableCell DivergedCell(const ComparisonRow& row) {
+  return {row.diverged == 0 ? "0" : absl::StrCat(row.diverged, "/", row.n)};
+}
+
+TableCell RowDifferenceCell(const ComparisonRow& row, Scale scale, int decimals = -1) {
+  TableCell cell = DifferenceCell(scale, row.difference, decimals);
+  // Without any such pair the reason says so.
+  if (!cell.text.empty() && row.pairs.converged < row.pairs.all) {
+    AddNote(&cell, absl::StrCat(row.pairs.converged, " of ", row.pairs.all, " pairs"));
+  }
+  return cell;
+}
+
+// An exploratory row is described and not tested, and a test needs all of a row's runs.
+TableCell TestCell(const ComparisonRow& row, const Number& p, bool exact) {
+  if (row.withheld == Withheld::kExploratory) return {"", "", "exploratory"};
+  if (row.withheld == Withheld::kUnfinished) return {"", "", "preliminary"};
+  return PCell(p, exact);
+}
+
+TableCell WinsCell(const ComparisonRow& row) {
+  if (!row.compared()) return {};
+  return {absl::StrCat(row.pairs.wins, "/", row.pairs.all), "",
+          row.pairs.ties > 0 ? Counted(row.pairs.ties, "tie") : ""};
+}
+
+// A time or a speed: whole from a hundred on.
+TableCell CostCell(const Number& cost) {
+  if (!cost.defined() || cost.value < 100) return NumberCell(cost);
+  return {text::Grouped(std::llround(cost.value))};
+}
+
 // Adds columns over the rows of one comparison.
 class Builder {
  public:
-  explicit Builder(const Comparison& comparison) : comparison_(comparison) {}
+  using CellOf = std::function<TableCell(const ComparisonRow& row)>;
 
-  void Add(std::string title, bool number,
-           const std::function<std::string(const ComparisonRow&)>& cell) {
-    Column column{std::move(title), number, {}};
-    for (const ComparisonRow& row : comparison_.rows) column.cells.push_back(cell(row));
-    table_.columns.push_back(std::move(column));
+  explicit Builder(const Comparison& comparison) : comparison_(comparison) {
+    table_.note = PreliminaryText(comparison);
+    if (table_.note.empty() && !comparison.exploratory.empty()) {
+      table_.note = absl::StrCat("exploratory: ", comparison.exploratory);
+    }
+    for (const ComparisonRow& row : comparison.rows) table_.baselines.push_back(row.is_baseline);
   }
 
-  // Leaves it out if no cell would say anything.
-  void AddIfAny(std::string title, bool number,
-                const std::function<std::string(const ComparisonRow&)>& cell) {
-    Add(std::move(title), number, cell);
-    const auto& cells = table_.columns.back().cells;
-    const bool empty = std::all_of(cells.begin(), cells.end(), [](const std::string& text) {
-      return text.empty() || text == kNone;
-    });
+  // Sets the group of the columns that follow.
+  void Group(std::string group) { group_ = std::move(group); }
+
+  Column& Add(std::string title, bool number, const CellOf& cell) {
+    Column& column =
+        table_.columns.emplace_back(ColumnOf(std::move(title), number, comparison_.rows, cell));
+    column.group = group_;
+    return column;
+  }
+
+  // Leaves the column out if no row has a text in it.
+  void AddIfAny(std::string title, bool number, const CellOf& cell) {
+    const Column& column = Add(std::move(title), number, cell);
+    const bool empty = std::all_of(column.cells.begin(), column.cells.end(),
+                                   [](const TableCell& one) { return one.text.empty(); });
     if (empty) table_.columns.pop_back();
   }
 
-  void AddSettings() {
-    if (comparison_.row_axes.empty()) {
-      Add("setting", false, [](const ComparisonRow& row) { return row.label; });
-    }
-    for (size_t i = 0; i < comparison_.row_axes.size(); ++i) {
-      Add(comparison_.row_axes[i], false, [i](const ComparisonRow& row) { return row.labels[i]; });
-    }
+  // The same of a number about pairs, which a baseline doesn't have.
+  void AddOfPairs(std::string title, const CellOf& cell) {
+    AddIfAny(std::move(title), true, [&cell](const ComparisonRow& row) {
+      return row.is_baseline ? TableCell() : cell(row);
+    });
   }
 
-  void AddDifference() {
-    const bool ratio = comparison_.scale == Scale::kRatio;
-    Add(absl::StrCat(ratio ? "ratio to " : "\u0394 vs ", BaselineName(comparison_), " [95 % CI]"),
-        false,
-        [scale = comparison_.scale, decimals = DifferenceDecimals(comparison_)](
-            const ComparisonRow& row) { return DifferenceCell(row, scale, decimals); });
+  void AddSettings(const std::string& baseline) {
+    const std::string axes = absl::StrJoin(comparison_.row_axes, ", ");
+    Add(axes.empty() ? "setting" : axes, false, [&baseline](const ComparisonRow& row) {
+      return TableCell{row.label, "", row.is_baseline ? baseline : ""};
+    });
   }
 
-  Table Take() {
-    table_.note = PreliminaryText(comparison_);
-    if (table_.note.empty() && !comparison_.exploratory.empty()) {
-      table_.note = absl::StrCat("exploratory: ", comparison_.exploratory);
-    }
-    return std::move(table_);
+  void AddDifference(std::string title) {
+    Add(std::move(title), false,
+        [scale = comparison_.scale,
+         decimals = DifferenceDecimals(comparison_)](const ComparisonRow& row) {
+          return row.is_baseline ? TableCell() : RowDifferenceCell(row, scale, decimals);
+        })
+        .leads = true;
   }
+
+  void AddHolm() {
+    AddOfPairs("p (Holm)",
+               [](const ComparisonRow& row) { return TestCell(row, row.p_holm, row.exact); });
+  }
+
+  // Nobody wins if neither is better.
+  void AddWins() {
+    if (comparison_.better != Better::kNeither) AddIfAny("wins", true, WinsCell);
+  }
+
+  Table Take() { return std::move(table_); }
 
  private:
   const Comparison& comparison_;
+  std::string group_;
   Table table_;
 };
+
+std::string DifferenceTitle(Scale scale) {
+  return scale == Scale::kRatio ? "ratio [95 % CI]" : "\u0394 [95 % CI]";
+}
 
 // "held-out loss at step 100".
 std::string MetricAtText(const Comparison& comparison) {
@@ -77,10 +157,7 @@ std::string MetricAtText(const Comparison& comparison) {
                       comparison.at.has_value() ? absl::StrCat(" at step ", *comparison.at) : "");
 }
 
-// Where neither is better nobody wins.
-bool HasWins(const Comparison& comparison) { return comparison.better != Better::kNeither; }
-
-// Whether all rows have as many runs with a result.
+// Returns true if all rows have the same number of runs with a result.
 bool SameCounts(const Comparison& comparison) {
   return std::all_of(comparison.rows.begin(), comparison.rows.end(),
                      [&](const ComparisonRow& row) { return row.n == comparison.rows[0].n; });
@@ -93,136 +170,158 @@ std::string Heading(const Comparison& comparison) {
   return absl::StrCat(heading, TunedText(comparison));
 }
 
+// Returns a row at shared tuned values: the mean of a baseline, the difference of another.
+TableCell MatchedCell(Scale scale, const MatchedBlock& block, const std::string& label) {
+  const auto row = std::find_if(block.rows.begin(), block.rows.end(),
+                                [&label](const ComparisonRow& one) { return one.label == label; });
+  if (row == block.rows.end()) return {"", "", "not in the grid"};
+  TableCell cell = row->compared() ? RowDifferenceCell(*row, scale)
+                                   : MeanCell(row->mean, row->interval, -1, scale);
+  if (row->diverged > 0) {
+    AddNote(&cell, absl::StrCat(row->diverged, " of ", row->n, " diverged"));
+  }
+  return cell;
+}
+
 }  // namespace
 
 Table MainTable(const Comparison& comparison) {
-  Builder builder(comparison);
-  const int decimals = MeanDecimals(comparison);
-  builder.AddSettings();
-  builder.AddIfAny("parameters", true, ParametersCell);
-  builder.AddIfAny(absl::StrCat("chosen ", absl::StrJoin(comparison.tuned_axes, "/")), false,
-                   [](const ComparisonRow& row) { return ChosenText(row); });
-  builder.Add("n", true, [](const ComparisonRow& row) { return absl::StrCat(row.n); });
-  builder.Add("diverged", true, DivergedCell);
-  const bool ratio = comparison.scale == Scale::kRatio;
-  builder.Add(absl::StrCat(MetricAtText(comparison), ratio ? ", geometric mean" : "", " [95 % CI]"),
-              false, [scale = comparison.scale, decimals](const ComparisonRow& row) {
-                return MeanCell(row, scale, decimals, true);
-              });
-  builder.AddDifference();
-  builder.AddIfAny("p (sign flip)", true, [](const ComparisonRow& row) {
-    return PCell(row, row.difference.p_sign_flip, row.difference.exact);
+  const Scale scale = comparison.scale;
+  Builder table(comparison);
+  table.AddSettings("baseline");
+  table.Group("Runs");
+  table.AddIfAny("parameters", true, ParametersCell);
+  table.AddIfAny(absl::StrCat("chosen ", absl::StrJoin(comparison.tuned_axes, ", ")), false,
+                 [](const ComparisonRow& row) { return TableCell{ChosenText(row)}; });
+  table.Add("n", true, RunsCell);
+  table.Add("diverged", true, DivergedCell);
+  table.Group(MetricAtText(comparison));
+  table.Add(absl::StrCat(MeanName(scale), " [95 % CI]"), false,
+            [scale, decimals = MeanDecimals(comparison)](const ComparisonRow& row) {
+              return MeanCell(row.mean, row.interval, decimals, scale);
+            });
+  table.Group(absl::StrCat("Paired ", scale == Scale::kRatio ? "ratio" : "difference", " to ",
+                           BaselineName(comparison)));
+  table.AddDifference(DifferenceTitle(scale));
+  table.AddOfPairs("p (sign flip)", [](const ComparisonRow& row) {
+    return TestCell(row, row.difference.p_sign_flip, row.difference.exact);
   });
-  builder.AddIfAny("p (Holm)", true,
-                   [](const ComparisonRow& row) { return PCell(row, row.p_holm, row.exact); });
-  builder.AddIfAny("d_z", true, [](const ComparisonRow& row) {
-    return PureNumberCell(row, row.difference.effect, true);
+  table.AddHolm();
+  table.AddOfPairs("effect d_z", [](const ComparisonRow& row) {
+    return PairNumberCell(row.difference.effect, true);
   });
-  if (HasWins(comparison)) builder.AddIfAny("wins", true, WinsCell);
-  builder.AddIfAny("r", true, [](const ComparisonRow& row) {
-    return PureNumberCell(row, row.difference.correlation, false);
+  table.AddWins();
+  table.AddOfPairs("r of pairs", [](const ComparisonRow& row) {
+    return PairNumberCell(row.difference.correlation, false);
   });
-  builder.AddIfAny("device-s", true,
-                   [](const ComparisonRow& row) { return CostCell(row.device_seconds); });
-  builder.AddIfAny("tokens/s", true,
-                   [](const ComparisonRow& row) { return CostCell(row.tokens_per_second); });
-  return builder.Take();
+  table.Group("Cost of a run");
+  table.AddIfAny("device-s", true,
+                 [](const ComparisonRow& row) { return CostCell(row.device_seconds); });
+  table.AddIfAny("tokens/s", true,
+                 [](const ComparisonRow& row) { return CostCell(row.tokens_per_second); });
+  return table.Take();
 }
 
 Table BriefTable(const Comparison& comparison) {
-  Builder builder(comparison);
-  const int decimals = MeanDecimals(comparison);
+  const Scale scale = comparison.scale;
+  Builder table(comparison);
   size_t widest = 0;
   for (const ComparisonRow& row : comparison.rows)
     widest = std::max(widest, text::CountCharacters(row.label));
-  builder.Add(Heading(comparison), false, [&](const ComparisonRow& row) {
+  table.Add(Heading(comparison), false, [&](const ComparisonRow& row) {
     const std::string space(widest - text::CountCharacters(row.label), ' ');
-    return absl::StrCat(row.label, space, "  ", ChosenText(row, comparison.tuned_axes));
+    return TableCell{absl::StrCat(row.label, space, "  ", ChosenText(row, comparison.tuned_axes))};
   });
-  if (!SameCounts(comparison)) {
-    builder.Add("n", false, [](const ComparisonRow& row) { return absl::StrCat(row.n); });
+  if (!SameCounts(comparison)) table.Add("n", true, RunsCell);
+  table.Add(std::string(MeanName(scale)), false,
+            [scale, decimals = MeanDecimals(comparison)](const ComparisonRow& row) {
+              TableCell cell = MeanCell(row.mean, row.interval, decimals, scale);
+              if (!cell.text.empty()) cell = {cell.text};
+              return cell;
+            });
+  table.AddDifference(absl::StrCat(scale == Scale::kRatio ? "ratio to " : "\u0394 vs ",
+                                   BaselineName(comparison), " [95 % CI]"));
+  table.AddHolm();
+  table.AddWins();
+  table.Add("diverged", true, DivergedCell);
+  return table.Take();
+}
+
+Table MatchedTable(const Comparison& comparison) {
+  constexpr size_t kMaxCells = 3000;
+  Builder builder(comparison);
+  builder.AddSettings("baseline: its mean");
+  Table table = builder.Take();
+  const bool all = comparison.matched.size() * comparison.rows.size() <= kMaxCells;
+  table.note = all ? "" : "only the reference is shown: the table is long";
+  for (size_t i = 0; i < comparison.matched.size(); ++i) {
+    const MatchedBlock& block = comparison.matched[i];
+    const bool reference = i == comparison.reference;
+    if (!all && !reference) continue;
+    table.columns.push_back(ColumnOf(
+        absl::StrCat(ShownValues(block.labels), reference ? " (reference)" : ""), true,
+        comparison.rows,
+        [&](const ComparisonRow& row) { return MatchedCell(comparison.scale, block, row.label); }));
   }
-  builder.Add(std::string(MeanName(comparison.scale)), false,
-              [scale = comparison.scale, decimals](const ComparisonRow& row) {
-                return MeanCell(row, scale, decimals, false);
-              });
-  builder.AddDifference();
-  builder.AddIfAny("p (Holm)", false,
-                   [](const ComparisonRow& row) { return PCell(row, row.p_holm, row.exact); });
-  if (HasWins(comparison)) builder.AddIfAny("wins", false, WinsCell);
-  builder.Add("diverged", false, DivergedCell);
-  return builder.Take();
+  return table;
 }
 
 Table WindowTable(const Comparison& comparison, const RowWindows& windows) {
-  if (windows.windows.empty()) return {};
   Builder builder(comparison);
-  builder.AddSettings();
+  builder.AddSettings("");
   Table table = builder.Take();
   table.note.clear();  // it stands above the comparison that this one goes with
   for (size_t i = 0; i < windows.windows.size(); ++i) {
-    Column column{WindowName(windows.windows[i]), false, {}};
     std::vector<ColumnNumber> numbers;
     for (const auto& row : windows.rows)
       numbers.push_back({row[i].over.mean, row[i].over.interval});
-    const int digits = ColumnDecimals(numbers);
-    for (const auto& row : windows.rows) {
-      const Summary& over = row[i].over;
-      std::string cell(ReasonText(over.mean.undefined));
-      if (over.mean.defined()) {
-        const int decimals = DecimalsIn(digits, over.mean, over.interval);
-        cell = Plain(over.mean.value, decimals);
-        if (over.interval.defined()) {
-          absl::StrAppend(&cell, " [", Plain(over.interval.low, decimals), ", ",
-                          Plain(over.interval.high, decimals), "]");
-        }
-      }
-      if (row[i].left_out > 0) {
-        absl::StrAppend(&cell, " (", over.n, " of ", over.n + row[i].left_out, ")");
-      }
-      column.cells.push_back(std::move(cell));
-    }
-    table.columns.push_back(std::move(column));
+    table.columns.push_back(ColumnOf(WindowName(windows.windows[i]), false, windows.rows,
+                                     [i, decimals = ColumnDecimals(numbers)](const auto& row) {
+                                       return SampleCell(row[i].over, row[i].left_out, decimals);
+                                     }));
   }
   return table;
 }
 
 Table FactorialTable(const Comparison& comparison) {
-  constexpr size_t kMaxLines = 40;
   const Factorial& factorial = comparison.factorial;
   std::vector<Effect> effects = factorial.main;
   effects.insert(effects.end(), factorial.interactions.begin(), factorial.interactions.end());
-  if (effects.empty()) return {};
-  const size_t left_out = effects.size() > kMaxLines ? effects.size() - kMaxLines : 0;
-  effects.resize(effects.size() - left_out);
   Table table;
-  const auto add = [&](std::string title, const std::function<std::string(const Effect&)>& cell) {
-    Column column{std::move(title), false, {}};
-    for (const Effect& effect : effects) column.cells.push_back(cell(effect));
-    table.columns.push_back(std::move(column));
+  const auto add = [&](std::string title, bool number, const auto& cell) {
+    table.columns.push_back(ColumnOf(std::move(title), number, effects, cell));
   };
-  add("crossed axes", EffectText);
-  add("over", [](const Effect& effect) { return Counted(effect.combinations, "combination"); });
-  const bool ratio = comparison.scale == Scale::kRatio;
-  add(ratio ? "ratio [95 % CI]" : "\u0394 [95 % CI]",
-      [scale = comparison.scale,
-       column = EffectDecimals(comparison.scale, factorial)](const Effect& effect) {
-        const PairedStatistics& of = effect.difference;
-        if (!of.mean.defined()) return std::string(PairReasonText(of.mean.undefined));
-        return ShownDifference(scale, of.mean, of.interval, column);
+  add("effect", false, [](const Effect& effect) { return TableCell{EffectText(effect)}; });
+  add("combinations", true,
+      [](const Effect& effect) { return TableCell{absl::StrCat(effect.combinations)}; });
+  add("n", true, [](const Effect& effect) { return TableCell{absl::StrCat(effect.difference.n)}; });
+  const Scale scale = comparison.scale;
+  add(DifferenceTitle(scale), false,
+      [scale, decimals = EffectDecimals(scale, factorial)](const Effect& effect) {
+        return DifferenceCell(scale, effect.difference, decimals);
       });
-  if (comparison.tuned_axes.empty()) {
-    add("p (Holm)", [](const Effect& effect) {
-      if (!effect.p_holm.defined()) return std::string(PairReasonText(effect.p_holm.undefined));
-      return PNumber(effect.p_holm.value);
-    });
-  }
-  if (left_out > 0) {
-    table.note =
-        absl::StrCat("the first ", kMaxLines, " of ", kMaxLines + left_out, "; all are in --json");
-  }
+  if (!comparison.tuned_axes.empty()) return table;
+  add("p (sign flip)", true, [](const Effect& effect) {
+    return PCell(effect.difference.p_sign_flip, effect.difference.exact);
+  });
+  add("p (Holm)", true,
+      [](const Effect& effect) { return PCell(effect.p_holm, effect.difference.exact); });
   return table;
 }
+
+namespace {
+
+// Returns as many rows as fit a terminal.
+Table FirstRows(Table table) {
+  constexpr size_t kMaxRows = 40;
+  const size_t rows = table.columns[0].cells.size();
+  if (rows <= kMaxRows) return table;
+  for (Column& column : table.columns) column.cells.resize(kMaxRows);
+  table.note = absl::StrCat("the first ", kMaxRows, " of ", rows, "; all are in --json");
+  return table;
+}
+
+}  // namespace
 
 std::string ComparisonText(const Comparison& comparison, const RowWindows& windows) {
   std::string out = RenderText(BriefTable(comparison));
@@ -245,12 +344,12 @@ std::string ComparisonText(const Comparison& comparison, const RowWindows& windo
                           : absl::StrCat(", by ", NameOfMetric(comparison.choice_key).text),
                       IsRechosen(comparison) ? ", again under every pattern of signs" : ""));
   }
-  if (const Table effects = FactorialTable(comparison); !effects.columns.empty()) {
-    absl::StrAppend(&out, "\n", RenderText(effects));
+  if (!comparison.factorial.main.empty()) {
+    absl::StrAppend(&out, "\ncrossed axes:\n", RenderText(FirstRows(FactorialTable(comparison))));
   }
-  const Table table = WindowTable(comparison, windows);
-  if (!table.columns.empty()) {
-    absl::StrAppend(&out, "\nover converged runs, mean [95 % CI]:\n", RenderText(table));
+  if (!windows.windows.empty()) {
+    absl::StrAppend(&out, "\nover converged runs, mean [95 % CI]:\n",
+                    RenderText(WindowTable(comparison, windows)));
   }
   return out;
 }
@@ -413,10 +512,9 @@ std::string AxisColumn(const std::string& axis) { return absl::StrCat("axis_", a
 
 Table DataTable(const Comparison& comparison) {
   Table table;
-  const auto add = [&](std::string title, const std::function<std::string(Row)>& text) {
-    Column column{std::move(title), true, {}};
-    for (const ComparisonRow& row : comparison.rows) column.cells.push_back(text(row));
-    table.columns.push_back(std::move(column));
+  const auto add = [&](std::string title, const auto& text) {
+    table.columns.push_back(ColumnOf(std::move(title), true, comparison.rows,
+                                     [&](Row row) { return TableCell{text(row)}; }));
   };
   const auto add_all = [&](const auto& fields) {
     for (const WholeField& field : fields) {

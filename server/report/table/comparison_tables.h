@@ -13,19 +13,26 @@
 
 namespace ablate::report {
 
-// The report's main table: settings, parameters, chosen values, n, diverged, mean and difference
-// with intervals, p values, effect, wins, correlation, costs. Columns without a cell are left out.
-// While runs have not ended its note says how many, and so does the brief table's.
+// Returns the main table of the page, of text and of LaTeX: settings, parameters, chosen values, n,
+// diverged, mean and difference with intervals, p values, effect, wins, correlation, costs. Columns
+// in which no row has a text are left out, except settings, n, diverged, mean and difference.
+// While runs have not ended its note counts them, and so does the brief table's.
 Table MainTable(const Comparison& comparison);
 
-// What fits a terminal: settings with what was chosen, n where it is not the same for all, mean,
-// difference, Holm's p, wins, diverged.
-// The first title says the metric, at which step, and that each setting has the values chosen for
-// it.
+// Returns the columns of the main table that fit a terminal: settings with their chosen values, n
+// if it differs, mean without its interval, difference, Holm's p, wins, diverged. The first title
+// names the metric, its step and the tuned axes.
 Table BriefTable(const Comparison& comparison);
 
-// Settings and their windows, mean and interval; no columns without windows.
+// Returns a column for each shared combination of tuned values, of a long table the reference
+// alone: differences, and the means of baselines.
+Table MatchedTable(const Comparison& comparison);
+
+// Returns a column for each window: mean and interval over the converged runs of each setting.
 Table WindowTable(const Comparison& comparison, const RowWindows& windows);
+
+// Returns main effects, then interactions, of crossed axes; p values only if nothing is tuned.
+Table FactorialTable(const Comparison& comparison);
 
 // Every number in its shortest decimal that reads back, empty where undefined; titles are fixed
 // names, and an axis of such a name is called axis_NAME. docs/comparison.md lists them.
@@ -33,9 +40,6 @@ Table DataTable(const Comparison& comparison);
 
 // Returns the title of an axis whose own name another column has: axis_NAME.
 std::string AxisColumn(const std::string& axis);
-
-// Main effects, then interactions, of crossed axes; without columns where there are none.
-Table FactorialTable(const Comparison& comparison);
 
 // How many runs have ended, where that is not all; the brief table, the note about matched values,
 // the verdict, the warnings and the windows, each on lines of its own. Fit for a terminal.

@@ -10,7 +10,29 @@
 #include "base/csv.h"
 
 namespace ablate::report {
+
+std::vector<ColumnGroup> GroupsOf(const Table& table) {
+  std::vector<ColumnGroup> groups;
+  for (size_t i = 0; i < table.columns.size(); ++i) {
+    const std::string& name = table.columns[i].group;
+    if (groups.empty() || groups.back().name != name) groups.push_back({name, i, 0});
+    ++groups.back().columns;
+  }
+  return groups;
+}
+
+std::string OneLine(const TableCell& cell) {
+  if (cell.text.empty()) return cell.note;
+  return absl::StrCat(cell.text, cell.interval.empty() ? "" : " ", cell.interval,
+                      cell.note.empty() ? "" : absl::StrCat(" (", cell.note, ")"));
+}
+
 namespace {
+
+std::string OrDash(const TableCell& cell) {
+  std::string line = OneLine(cell);
+  return line.empty() ? "\u2014" : line;
+}
 
 void AppendCell(const std::string& text, size_t width, bool right, std::string* line) {
   const std::string space(width - text::CountCharacters(text), ' ');
@@ -21,15 +43,30 @@ void AppendCell(const std::string& text, size_t width, bool right, std::string* 
 }  // namespace
 
 std::string RenderText(const Table& table) {
+  std::string groups;
   std::vector<std::string> lines;
-  for (const Column& column : table.columns) {
-    std::vector<std::string> texts = {text::CleanText(column.title)};
-    for (const std::string& cell : column.cells) texts.push_back(text::CleanText(cell));
-    size_t width = 0;
-    for (const std::string& text : texts) width = std::max(width, text::CountCharacters(text));
-    lines.resize(texts.size());
-    for (size_t i = 0; i < texts.size(); ++i) AppendCell(texts[i], width, column.number, &lines[i]);
+  for (const ColumnGroup& group : GroupsOf(table)) {
+    const size_t end = group.first + group.columns;
+    for (size_t i = group.first; i < end; ++i) {
+      const Column& column = table.columns[i];
+      std::vector<std::string> texts = {text::CleanText(column.title)};
+      for (const TableCell& cell : column.cells) texts.push_back(text::CleanText(OrDash(cell)));
+      lines.resize(texts.size());
+      const size_t start = i == 0 ? 0 : text::CountCharacters(lines[0]) + 2;
+      if (i == group.first) {
+        groups.append(start - text::CountCharacters(groups), ' ');
+        groups.append(text::CleanText(group.name));
+      }
+      size_t width = 0;
+      for (const std::string& text : texts) width = std::max(width, text::CountCharacters(text));
+      // The next group starts after the name of this one.
+      if (i + 1 == end) width = std::max(start + width, text::CountCharacters(groups)) - start;
+      for (size_t row = 0; row < texts.size(); ++row) {
+        AppendCell(texts[row], width, column.number, &lines[row]);
+      }
+    }
   }
+  if (groups.find_first_not_of(' ') != std::string::npos) lines.insert(lines.begin(), groups);
   std::string out;
   if (!table.note.empty()) out = absl::StrCat(text::CleanText(table.note), "\n");
   for (std::string& line : lines) {
@@ -51,7 +88,7 @@ std::string RenderCsv(const Table& table) {
   append_line([](const Column& column) { return column.title; });
   const size_t rows = table.columns.empty() ? 0 : table.columns[0].cells.size();
   for (size_t row = 0; row < rows; ++row) {
-    append_line([row](const Column& column) { return column.cells[row]; });
+    append_line([row](const Column& column) { return OneLine(column.cells[row]); });
   }
   return out;
 }
@@ -93,6 +130,7 @@ constexpr Escape kEscapes[] = {{'\\', "\\textbackslash{}"},
                                {0x00D7, "$\\times$"},
                                {0x00B1, "$\\pm$"},
                                {0x2248, "$\\approx$"},
+                               {0x2013, "--"},
                                {0x2014, "---"}};
 
 // ASCII, and the letters of Latin-1 and Latin Extended-A that every installation can set.
@@ -104,6 +142,20 @@ bool IsPlain(char32_t code) {
 
 std::string Line(const std::vector<std::string>& cells) {
   return absl::StrCat(absl::StrJoin(cells, " & "), " \\\\\n");
+}
+
+// A line of groups, each with a rule below it.
+std::string GroupLines(const Table& table) {
+  std::vector<std::string> cells;
+  std::string rules;
+  for (const ColumnGroup& group : GroupsOf(table)) {
+    cells.push_back(
+        absl::StrCat("\\multicolumn{", group.columns, "}{c}{", EscapeLatex(group.name), "}"));
+    if (group.name.empty()) continue;
+    absl::StrAppend(&rules, "\\cmidrule(lr){", group.first + 1, "-", group.first + group.columns,
+                    "}\n");
+  }
+  return rules.empty() ? "" : absl::StrCat(Line(cells), rules);
 }
 
 }  // namespace
@@ -139,11 +191,13 @@ std::string RenderLatex(const Table& table) {
     absl::StrAppend(&out, "\\multicolumn{", titles.size(), "}{l}{", EscapeLatex(table.note),
                     "} \\\\\n\\midrule\n");
   }
-  absl::StrAppend(&out, Line(titles), "\\midrule\n");
+  absl::StrAppend(&out, GroupLines(table), Line(titles), "\\midrule\n");
   const size_t rows = table.columns.empty() ? 0 : table.columns[0].cells.size();
   for (size_t row = 0; row < rows; ++row) {
     std::vector<std::string> cells;
-    for (const Column& column : table.columns) cells.push_back(EscapeLatex(column.cells[row]));
+    for (const Column& column : table.columns) {
+      cells.push_back(EscapeLatex(OrDash(column.cells[row])));
+    }
     absl::StrAppend(&out, Line(cells));
   }
   return absl::StrCat(out, "\\bottomrule\n\\end{tabular}\n");

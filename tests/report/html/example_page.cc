@@ -128,11 +128,12 @@ Experiment ExampleExperiment(Texts* texts, const std::string& prefix) {
         {texts->Next("model.norm.placement"), texts->Next("post"), texts->Next("pre")},
         {texts->Next("model.norm.final"), texts->Next("false"), ""}};
   }
-  WindowColumn window = {texts->Next("train/loss, mean of the last 100"), {}};
-  window.entries.resize(rows, {report::Defined(2.357), report::DefinedInterval(2.35, 2.36), 6, 0});
-  window.entries.back() = {report::NoNumber(report::Undefined::kTooFewRuns),
-                           report::NoInterval(report::Undefined::kTooFewRuns), 0, 6};
-  experiment.windows = {window};
+  report::WindowSummary window;
+  window.over = {6, report::Defined(2.357), report::Defined(.005),
+                 report::DefinedInterval(2.35, 2.36)};
+  experiment.windows = {{{texts->Next("train/loss"), {report::WindowSide::kLast, 100}}},
+                        std::vector<std::vector<report::WindowSummary>>(rows, {window})};
+  experiment.windows.rows.back()[0] = {{}, {}, 6};
   experiment.figures = {ExampleFigure(texts, prefix, "loss", true),
                         ExampleFigure(texts, prefix, "forest", false)};
   experiment.figures[0].cautions = {texts->Next("It leads only from step 700 on.")};

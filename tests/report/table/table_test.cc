@@ -15,13 +15,26 @@ namespace {
 using ::testing::ElementsAre;
 
 TEST(RenderTest, AlignsAndQuotesAndEscapes) {
-  const Table table = {{{"name", false, {"a", "b,\"c\""}}, {"Δ", true, {"−1", "12"}}}};
+  const Table table = {{{"name", false, {{"a"}, {"b,\"c\""}}}, {"Δ", true, {{"−1"}, {"12"}}}}};
   EXPECT_EQ(RenderText(table), "name    Δ\na      −1\nb,\"c\"  12\n");
   EXPECT_EQ(RenderCsv(table), "name,Δ\r\na,−1\r\n\"b,\"\"c\"\"\",12\r\n");
   EXPECT_EQ(RenderLatex(table),
             "% needs \\usepackage{booktabs}\n\\begin{tabular}{lr}\n\\toprule\n"
             "name & $\\Delta$ \\\\\n\\midrule\na & $-$1 \\\\\n"
             "b,{\\symbol{34}}c{\\symbol{34}} & 12 \\\\\n\\bottomrule\n\\end{tabular}\n");
+}
+
+TEST(RenderTest, WritesCellsInOneLine) {
+  const std::pair<TableCell, std::string> cells[] = {
+      {{"+.031", "[+.024, +.038]", "10 of 12 pairs"}, "+.031 [+.024, +.038] (10 of 12 pairs)"},
+      {{"12", "", "2 missing"}, "12 (2 missing)"},
+      {{"", "", "too few pairs"}, "too few pairs"},
+      {{}, ""}};
+  for (const auto& [cell, line] : cells) {
+    EXPECT_EQ(OneLine(cell), line);
+    const Table table = {{{"a", false, {cell}}}};
+    EXPECT_EQ(RenderText(table), absl::StrCat("a\n", line.empty() ? "—" : line, "\n"));
+  }
 }
 
 // Random characters, most of them hostile to something.
@@ -111,13 +124,13 @@ TEST(RenderTest, KeepsTenThousandHostileTextsLiteralInCsv) {
   std::mt19937 random(7);
   Table table = {{{"hostile", false, {}}, {"n", true, {}}}};
   for (int i = 0; i < 10'000; ++i) {
-    table.columns[0].cells.push_back(Hostile(&random));
-    table.columns[1].cells.push_back(absl::StrCat(i));
+    table.columns[0].cells.push_back({Hostile(&random)});
+    table.columns[1].cells.push_back({absl::StrCat(i)});
   }
   const auto lines = ParseCsv(RenderCsv(table));
   ASSERT_EQ(lines.size(), 10'001u);
   for (size_t i = 0; i < 10'000; ++i) {
-    ASSERT_THAT(lines[i + 1], ElementsAre(table.columns[0].cells[i], absl::StrCat(i)));
+    ASSERT_THAT(lines[i + 1], ElementsAre(table.columns[0].cells[i].text, absl::StrCat(i)));
   }
 }
 
@@ -125,8 +138,8 @@ TEST(RenderTest, KeepsTenThousandHostileTextsOnTheirLineOfATerminal) {
   std::mt19937 random(8);
   Table table = {{{"hostile", false, {}}, {"end", false, {}}}};
   for (int i = 0; i < 10'000; ++i) {
-    table.columns[0].cells.push_back(Hostile(&random));
-    table.columns[1].cells.push_back("end");
+    table.columns[0].cells.push_back({Hostile(&random)});
+    table.columns[1].cells.push_back({"end"});
   }
   const std::string text = RenderText(table);
   const std::vector<std::string> lines = absl::StrSplit(text, '\n');
