@@ -347,7 +347,21 @@ TEST(ComparisonTextTest, TellsEffectsOfCrossedAxes) {
     }
   }
   const std::string text = ComparisonText(Compared(input), {});
-  EXPECT_THAT(text, HasSubstr("\ncrossed axes:\n"));
+  EXPECT_THAT(
+      text,
+      HasSubstr(
+          "\ncrossed axes:\n"
+          "effect                       combinations  n  Δ [95 % CI]              p (sign flip)  p "
+          "(Holm)\n"
+          "post against pre                        2  8  +.0550 [+.0505, +.0595]           .008    "
+          "  "
+          ".016\n"
+          "residual false against true             2  8  +.1250 [+.1205, +.1295]           .008    "
+          "  "
+          ".016\n"
+          "post × residual false                   1  8  +.0500 [+.0411, +.0589]           .008    "
+          "  "
+          ".008\n"));
   EXPECT_THAT(ComparisonText(Compared(TunedGrid()), {}), Not(HasSubstr("crossed axes")));
 }
 

@@ -24,19 +24,6 @@ TEST(RenderTest, AlignsAndQuotesAndEscapes) {
             "b,{\\symbol{34}}c{\\symbol{34}} & 12 \\\\\n\\bottomrule\n\\end{tabular}\n");
 }
 
-TEST(RenderTest, WritesCellsInOneLine) {
-  const std::pair<TableCell, std::string> cells[] = {
-      {{"+.031", "[+.024, +.038]", "10 of 12 pairs"}, "+.031 [+.024, +.038] (10 of 12 pairs)"},
-      {{"12", "", "2 missing"}, "12 (2 missing)"},
-      {{"", "", "too few pairs"}, "too few pairs"},
-      {{}, ""}};
-  for (const auto& [cell, line] : cells) {
-    EXPECT_EQ(OneLine(cell), line);
-    const Table table = {{{"a", false, {cell}}}};
-    EXPECT_EQ(RenderText(table), absl::StrCat("a\n", line.empty() ? "—" : line, "\n"));
-  }
-}
-
 // Random characters, most of them hostile to something.
 std::string Hostile(std::mt19937* random) {
   static const std::vector<std::string> kPieces = {"\\",
