@@ -345,12 +345,12 @@ TEST_F(CompareTest, WarnsWhereNoRatioIsThere) {
 
 TEST_F(CompareTest, RendersTheTable) {
   const std::string name = Train(SmallSpec(8));
-  EXPECT_THAT(Table(name, v1::TableFormat::text), HasSubstr("Δ vs pre [95 % CI]"));
+  EXPECT_THAT(Table(name, v1::TableFormat::text), HasSubstr("Paired difference to pre"));
   const std::vector<std::string> lines = absl::StrSplit(Table(name, v1::TableFormat::csv), "\r\n");
   ASSERT_EQ(lines.size(), 4u);
   EXPECT_THAT(lines[0], HasSubstr("key,label,placement,baseline,n,"));
   EXPECT_THAT(lines[2], HasSubstr("eval/loss,post,post,false,8,0,0,0,,"));
-  EXPECT_THAT(Table(name, v1::TableFormat::latex), HasSubstr("\\midrule\npre & "));
+  EXPECT_THAT(Table(name, v1::TableFormat::latex), HasSubstr("\\midrule\npre (baseline) & "));
 }
 
 }  // namespace

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "server/report/compare/wording.h"
 #include "server/report/figure/layout.h"
 
@@ -30,11 +31,11 @@ std::string StepsText(const Analysed& analysed) {
   return absl::StrCat("at the last checkpoints that were analysed, steps ", first, " to ", last);
 }
 
-std::vector<std::string> LeftOutTexts(const std::vector<LeftOutRuns>& settings,
-                                      absl::string_view what) {
+std::string FootnoteOf(std::vector<std::string> statements,
+                       const std::vector<LeftOutRuns>& settings, absl::string_view what) {
   constexpr size_t kNamed = 6;
   constexpr double kLabel = 0.8;  // inches
-  std::vector<std::string> without, diverged, texts;
+  std::vector<std::string> without, diverged;
   for (const LeftOutRuns& setting : settings) {
     const std::string label = ElideMiddle(setting.label, kLabel, kSmallSize);
     if (setting.without) without.push_back(label);
@@ -43,13 +44,13 @@ std::vector<std::string> LeftOutTexts(const std::vector<LeftOutRuns>& settings,
         absl::StrCat(label, " ", setting.diverged, " of ", setting.diverged + setting.converged));
   }
   if (!without.empty()) {
-    texts.push_back(absl::StrCat("without values: ", report::Enumerated(without, kNamed)));
+    statements.push_back(absl::StrCat("without values: ", report::Enumerated(without, kNamed)));
   }
   if (!diverged.empty()) {
-    texts.push_back(
+    statements.push_back(
         absl::StrCat("diverged, not ", what, ": ", report::Enumerated(diverged, kNamed)));
   }
-  return texts;
+  return absl::StrJoin(statements, "; ");
 }
 
 std::vector<LeftOutRuns> LeftOutOf(const Analysed& analysed) {

@@ -73,10 +73,10 @@ struct LeftOutRuns {
   size_t converged = 0, diverged = 0;
 };
 
-// "without values: late", "diverged, not in the mean: none 2 of 12"; nothing where there are none.
-// `what` says of what diverged runs are no part.
-std::vector<std::string> LeftOutTexts(const std::vector<LeftOutRuns>& settings,
-                                      absl::string_view what = "in the mean");
+// Returns a footnote of these statements, and after them which runs are left out: "without values:
+// late; diverged, not in the mean: none 2 of 12". Diverged runs are not `what`.
+std::string FootnoteOf(std::vector<std::string> statements,
+                       const std::vector<LeftOutRuns>& settings, absl::string_view what);
 std::vector<LeftOutRuns> LeftOutOf(const Analysed& analysed);
 
 }  // namespace ablate::figure

@@ -422,12 +422,16 @@ bool AnyInterval(const Input& input) {
                      [](const ReducedSetting& s) { return s.panels[0].converged > 1; });
 }
 
-std::string AnalysedFootnote(const Input& input, std::vector<std::string> sentences) {
-  for (std::string& text : LeftOutTexts(LeftOutOf(input.analysed))) {
-    sentences.push_back(std::move(text));
-  }
-  const bool many = InSmallMultiples(input);
-  return absl::StrCat(many ? MultiplesText(*input.comparison) : "", absl::StrJoin(sentences, "; "));
+std::string MeanText(const Input& input, bool geometric) {
+  const bool interval = AnyInterval(input);
+  return absl::StrCat(geometric && interval ? "geometric " : "", SeedsText(input),
+                      interval ? ", band: its 95 % interval" : "");
+}
+
+std::string CurvesFootnote(const Input& input, std::vector<std::string> statements,
+                           const std::vector<LeftOutRuns>& settings) {
+  return absl::StrCat(InSmallMultiples(input) ? MultiplesText(*input.comparison) : "",
+                      FootnoteOf(std::move(statements), settings, "in the mean"));
 }
 
 void AddMeanRows(const std::string& label, const std::string& setting, const ReducedCurve& curve,

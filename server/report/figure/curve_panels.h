@@ -50,9 +50,13 @@ std::string SeedsText(const Input& input);
 // Whether some setting's mean has an interval.
 bool AnyInterval(const Input& input);
 
-// What is said below curves of an analysis: these sentences and which runs are left out, and before
-// them what its colours mean where there are small multiples.
-std::string AnalysedFootnote(const Input& input, std::vector<std::string> sentences);
+// Returns "mean of 12 seeds, band: its 95 % interval", or "geometric mean …".
+std::string MeanText(const Input& input, bool geometric);
+
+// Returns the footnote of curves that are not over steps: these statements and which runs are left
+// out, and before them what colours mean in small multiples.
+std::string CurvesFootnote(const Input& input, std::vector<std::string> statements,
+                           const std::vector<LeftOutRuns>& settings);
 
 // A setting's mean and its interval as rows of a figure of an analysis: label, setting, no step and
 // no seed, x, mean, low, high.

@@ -10,7 +10,6 @@
 #include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_join.h"
 #include "absl/strings/strip.h"
 #include "base/clean.h"
 #include "server/report/compare/statistics.h"
@@ -120,25 +119,18 @@ std::vector<LeftOutRuns> LeftOutOf(const std::vector<DepthSetting>& settings) {
   return runs;
 }
 
-std::string FootnoteOf(const Input& input, const DepthData& data) {
-  std::vector<std::string> parts = {StepText(data)};
-  const bool interval = AnyInterval(input);
-  parts.push_back(absl::StrCat(data.log && interval ? "geometric " : "", SeedsText(input)));
-  if (interval) parts.push_back("band: its 95 % interval");
-  std::vector<std::string> sentences = {absl::StrJoin(parts, ", ")};
+std::string DepthFootnote(const Input& input, const DepthData& data) {
+  std::vector<std::string> statements = {
+      absl::StrCat(StepText(data), ", ", MeanText(input, data.log))};
   if (data.nonfinite > 0) {
-    sentences.push_back(
+    statements.push_back(
         absl::StrCat(report::Counted(data.nonfinite, "value"), " not finite, left out"));
   }
   if (data.zeros > 0) {
-    sentences.push_back(
+    statements.push_back(
         absl::StrCat(report::Counted(data.zeros, "value"), " of 0, where a line is interrupted"));
   }
-  for (std::string& text : LeftOutTexts(LeftOutOf(input.depth))) {
-    sentences.push_back(std::move(text));
-  }
-  const bool many = InSmallMultiples(input);
-  return absl::StrCat(many ? MultiplesText(*input.comparison) : "", absl::StrJoin(sentences, "; "));
+  return CurvesFootnote(input, std::move(statements), LeftOutOf(input.depth));
 }
 
 // Means without a seed and with which mean it is, seeds' values without an interval.
@@ -182,7 +174,7 @@ absl::StatusOr<Drawing> DrawDepth(const Input& input) {
   const report::MetricName name = report::NameOfFamily(input.key);
   auto figure = DrawPanels(drawn, {panel},
                            {data.embedding ? "Blocks passed (0: embedding)" : "Block (from 1)",
-                            AxisTitle(name), FootnoteOf(drawn, data)});
+                            AxisTitle(name), DepthFootnote(drawn, data)});
   if (!figure.ok()) return figure.status();
   Drawing drawing;
   drawing.figure = *std::move(figure);

@@ -9,7 +9,6 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_join.h"
 #include "server/report/compare/statistics.h"
 #include "server/report/compare/wording.h"
 #include "server/report/figure/analysed.h"
@@ -76,16 +75,13 @@ Spectra SpectraOf(const Input& input) {
 }
 
 std::string SpectraFootnote(const Input& drawn, const Spectra& spectra) {
-  const bool interval = AnyInterval(drawn);
-  std::vector<std::string> parts = {StepsText(drawn.analysed),
-                                    absl::StrCat(interval ? "geometric " : "", SeedsText(drawn))};
-  if (interval) parts.emplace_back("band: its 95 % interval");
-  std::vector<std::string> sentences = {absl::StrJoin(parts, ", ")};
+  std::vector<std::string> statements = {
+      absl::StrCat(StepsText(drawn.analysed), ", ", MeanText(drawn, true))};
   if (spectra.small > 0) {
-    sentences.push_back(absl::StrCat(report::Counted(spectra.small, "share"), " below ",
-                                     ShortNumber(kLeastShare), " not drawn"));
+    statements.push_back(absl::StrCat(report::Counted(spectra.small, "share"), " below ",
+                                      ShortNumber(kLeastShare), " not drawn"));
   }
-  return AnalysedFootnote(drawn, std::move(sentences));
+  return CurvesFootnote(drawn, std::move(statements), LeftOutOf(drawn.analysed));
 }
 
 // Means without a seed, seeds' shares without an interval.

@@ -9,7 +9,6 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_join.h"
 #include "base/clean.h"
 #include "server/report/compare/wording.h"
 #include "server/report/figure/analysed.h"
@@ -78,17 +77,15 @@ std::string DirectionText(const Input& input) {
 }
 
 std::string LinesFootnote(const Input& drawn, const Lines& lines) {
-  std::vector<std::string> parts = {StepsText(drawn.analysed), SeedsText(drawn)};
-  if (AnyInterval(drawn)) parts.emplace_back("band: its 95 % interval");
   std::vector<std::string> sentences = {
-      absl::StrJoin(parts, ", "),
+      absl::StrCat(StepsText(drawn.analysed), ", ", MeanText(drawn, false)),
       absl::StrCat("a seed's curve is the mean over ", lines.directions, " ", DirectionText(drawn),
                    lines.directions == 1 ? "direction" : "directions")};
   if (lines.holes > 0) {
     sentences.push_back(absl::StrCat(report::Counted(lines.holes, "point"),
                                      " not finite, where a mean is interrupted"));
   }
-  return AnalysedFootnote(drawn, std::move(sentences));
+  return CurvesFootnote(drawn, std::move(sentences), LeftOutOf(drawn.analysed));
 }
 
 // Means without a seed, seeds' curves without an interval.
@@ -182,10 +179,7 @@ std::string PlanesFootnote(const Input& input, size_t holes) {
       absl::StrCat("the first plane of two ", DirectionText(input),
                    "directions, + at its parameters")};
   for (std::string& text : PlaneSentences(holes)) sentences.push_back(std::move(text));
-  for (std::string& text : LeftOutTexts(LeftOutOf(input.analysed), "drawn")) {
-    sentences.push_back(std::move(text));
-  }
-  return absl::StrJoin(sentences, "; ");
+  return FootnoteOf(std::move(sentences), LeftOutOf(input.analysed), "drawn");
 }
 
 absl::StatusOr<Drawing> DrawPlanes(const Input& input) {

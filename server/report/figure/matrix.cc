@@ -194,7 +194,8 @@ std::string SignsText(const Input& input, const std::vector<Square>& squares) {
   return absl::StrJoin(texts, ", ");
 }
 
-std::string FootnoteOf(const Input& input, const std::vector<Square>& squares, const Found& found) {
+std::string MatrixFootnote(const Input& input, const std::vector<Square>& squares,
+                           const Found& found) {
   std::vector<std::string> sentences = {absl::StrCat(
       StepsText(input.analysed), ", each setting's lowest analysed seed that converged")};
   if (IsCka(input)) {
@@ -218,10 +219,7 @@ std::string FootnoteOf(const Input& input, const std::vector<Square>& squares, c
   if (found.holes > 0) {
     sentences.push_back(absl::StrCat("white: ", found.holes, " undefined"));
   }
-  for (std::string& text : LeftOutTexts(LeftOutOf(input.analysed), "drawn")) {
-    sentences.push_back(std::move(text));
-  }
-  return absl::StrJoin(sentences, "; ");
+  return FootnoteOf(std::move(sentences), LeftOutOf(input.analysed), "drawn");
 }
 
 std::string MatrixCsv(const Input& input, const std::vector<Square>& squares) {
@@ -250,7 +248,7 @@ absl::StatusOr<Drawing> DrawMatrix(const Input& input) {
   std::vector<MapPanel> panels;
   Found found;
   for (const Square& square : *squares) panels.push_back(PanelOf(input, square, &found));
-  MapWords words = {"Key token", "Query token", FootnoteOf(input, *squares, found)};
+  MapWords words = {"Key token", "Query token", MatrixFootnote(input, *squares, found)};
   if (IsCka(input)) {
     words.x = words.y = HasDefaultSites(input) ? "Blocks passed (0: embedding)" : "Site";
   }

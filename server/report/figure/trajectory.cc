@@ -6,7 +6,6 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_join.h"
 #include "base/clean.h"
 #include "server/report/compare/wording.h"
 #include "server/report/figure/analysed.h"
@@ -138,10 +137,7 @@ std::string Footnote(const Input& input, const std::vector<LossPlane>& planes, s
       "checkpoint",
       absl::StrCat("squared distances from it along the axes: ", SharesText(planes))};
   for (std::string& text : PlaneSentences(holes)) sentences.push_back(std::move(text));
-  for (std::string& text : LeftOutTexts(LeftOutOf(input.analysed), "drawn")) {
-    sentences.push_back(std::move(text));
-  }
-  return absl::StrJoin(sentences, "; ");
+  return FootnoteOf(std::move(sentences), LeftOutOf(input.analysed), "drawn");
 }
 
 // Points of the plane without a checkpoint, and checkpoints by their number from the first.
