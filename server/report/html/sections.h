@@ -40,7 +40,7 @@ void OpenScroll(Literal tag, Literal kind, absl::string_view label, Markup* out)
 void WriteTable(const report::Table& table, absl::string_view label, absl::string_view caption,
                 Markup* out);
 
-// Opens the parts of a table that isn't a report::Table: its caption, which on a phone stays in
+// Write the parts of a table that isn't a report::Table: its caption, which on a phone stays in
 // view while the table scrolls, and a line of column heads.
 void Caption(absl::string_view text, Markup* out);
 void HeadRow(const std::vector<std::string>& titles, Markup* out);
