@@ -28,6 +28,15 @@ Experiment Example() {
   return ExampleExperiment(&usual);
 }
 
+// The example with another comparison, and without what belongs to its own.
+Experiment ExampleOf(const report::ComparisonInput& input) {
+  Experiment experiment = Example();
+  experiment.comparison = *report::Compare(input);
+  experiment.changes.assign(experiment.comparison.rows.size(), {});
+  experiment.windows = {};
+  return experiment;
+}
+
 std::string PageOf(const std::vector<Experiment>& experiments) {
   Page page = {"0.1.0", "21 November 2026, 12:00 UTC", {}};
   for (const Experiment& one : experiments) page.experiments.push_back({one.id, one.question});
@@ -88,7 +97,6 @@ TEST(PageTest, CallsNothingBetterWhereNeitherIs) {
 }
 
 TEST(PageTest, SaysRatiosEverywhereWhereTheyAreCompared) {
-  Experiment experiment = Example();
   report::ComparisonInput input = report::OneAxis({{"pre", {}}, {"post", {}}});
   input.key = "train/gradient_norm";
   input.scale = report::Scale::kRatio;
@@ -97,10 +105,7 @@ TEST(PageTest, SaysRatiosEverywhereWhereTheyAreCompared) {
     input.cells.push_back(report::MakeCell({"pre"}, seed, norm));
     input.cells.push_back(report::MakeCell({"post"}, seed, norm * times));
   }
-  experiment.comparison = *report::Compare(input);
-  experiment.changes.assign(2, {});
-  experiment.windows = {};
-  const std::string page = PageOf({experiment});
+  const std::string page = PageOf({ExampleOf(input)});
   for (const char* text :
        {"<strong>Higher by a factor of 1.42</strong> [1.30, 1.55]; worse on 8 of 8 seeds",
         "Gradient norm (compared as ratios, lower is better)", "; means are geometric.",
@@ -163,17 +168,13 @@ TEST(PageTest, LeavesOutWhatThereIsNot) {
 }
 
 TEST(PageTest, OfOneSettingComparesNothing) {
-  Experiment experiment = Example();
   report::ComparisonInput input;
   input.key = "eval/loss";
   report::Cell cell;
   cell.outcome = report::RunOutcome::kDone;
   cell.value = 2.5;
   input.cells = {cell};
-  experiment.comparison = *report::Compare(input);
-  experiment.changes.assign(1, {});
-  experiment.windows = {};
-  const std::string page = PageOf({experiment});
+  const std::string page = PageOf({ExampleOf(input)});
   EXPECT_THAT(page, HasSubstr("Nothing is compared: there is one setting.</p>"));
   EXPECT_THAT(page, HasSubstr("No field of the resolved specs differs"));
   EXPECT_THAT(page, HasSubstr("None: every run has a result"));
@@ -194,11 +195,7 @@ TEST(PageTest, OfSeveralExperimentsBeginsWithContents) {
 
 // Three seeds of pre, and those of post that are given.
 std::string PageOfPost(const std::vector<double>& post) {
-  Experiment experiment = Example();
-  experiment.comparison = *report::Compare(report::OneAxis({{"pre", {1, 2, 3}}, {"post", post}}));
-  experiment.changes.assign(2, {});
-  experiment.windows = {};
-  return PageOf({experiment});
+  return PageOf({ExampleOf(report::OneAxis({{"pre", {1, 2, 3}}, {"post", post}}))});
 }
 
 TEST(PageTest, HasTheCommandThatMakesItAgainAndTheSpecAsAFile) {
@@ -233,11 +230,7 @@ TEST(PageTest, ShowsTheClearestOfManySettings) {
     settings.push_back(
         {absl::StrCat("s", i), report::Shifted(report::Base(12), i == 7 ? .1 : .001 * i, .01)});
   }
-  Experiment experiment = Example();
-  experiment.comparison = *report::Compare(report::OneAxis(settings));
-  experiment.changes.assign(11, {});
-  experiment.windows = {};
-  const std::string page = PageOf({experiment});
+  const std::string page = PageOf({ExampleOf(report::OneAxis(settings))});
   EXPECT_THAT(
       page,
       HasSubstr(
@@ -263,12 +256,8 @@ TEST(PageTest, ChecksOnlyWhatWasLookedAt) {
 TEST(PageTest, CallsNothingFinishedWellWhereRunsDiverged) {
   std::vector<double> post = report::Shifted(report::Base(8), .1, .01);
   report::Diverge(&post, 0, 3);
-  Experiment experiment = Example();
-  experiment.comparison =
-      *report::Compare(report::OneAxis({{"pre", report::Base(8)}, {"post", post}}));
-  experiment.changes.assign(2, {});
-  experiment.windows = {};
-  const std::string page = PageOf({experiment});
+  const std::string page =
+      PageOf({ExampleOf(report::OneAxis({{"pre", report::Base(8)}, {"post", post}}))});
   EXPECT_THAT(page, Not(HasSubstr("Every run finished")));
   EXPECT_THAT(page,
               HasSubstr("</span>3 of 16 runs diverged: they lose their pairs and are in no mean"));
@@ -290,11 +279,7 @@ TEST(PageTest, BeginsWithWhatCrossedAxesDo) {
       }
     }
   }
-  Experiment experiment = Example();
-  experiment.comparison = *report::Compare(input);
-  experiment.changes.assign(4, {});
-  experiment.windows = {};
-  const std::string page = PageOf({experiment});
+  const std::string page = PageOf({ExampleOf(input)});
   const size_t main = page.find("<p class=\"who effect\">off against on</p>");
   const size_t together = page.find("<p class=\"who effect\">post × off</p>");
   EXPECT_LT(main, together);
@@ -326,17 +311,14 @@ TEST(PageTest, AllowsItsOwnStyleAndScriptAndNothingElse) {
 }
 
 TEST(PageTest, ClaimsNothingOfRunsThatGoOn) {
-  Experiment experiment = Example();
   report::ComparisonInput input =
       report::OneAxis({{"pre", report::Base(8)}, {"post", report::Shifted(report::Base(8), .1)}});
   for (size_t open = 1; open <= 2; ++open) {
     report::Cell& cell = input.cells[input.cells.size() - open];
     cell.outcome = report::RunOutcome::kUnfinished;
     cell.value.reset();
-    experiment.comparison = *report::Compare(input);
+    const Experiment experiment = ExampleOf(input);
     ASSERT_TRUE(experiment.comparison.warnings.empty());
-    experiment.changes.assign(2, {});
-    experiment.windows = {};
     const std::string page = PageOf({experiment});
     EXPECT_THAT(page, HasSubstr(open == 1 ? "<p>None so far; 1 run has not ended.</p>"
                                           : "<p>None so far; 2 runs have not ended.</p>"));
@@ -354,18 +336,12 @@ TEST(PageTest, ClaimsSharedWeightsOnlyWhereTheyAre) {
 }
 
 TEST(PageTest, SaysThatAnExperimentHasNotEnded) {
-  Experiment experiment = Example();
-  const std::string ended = PageOf({experiment});
-  EXPECT_THAT(ended, Not(HasSubstr("answer preliminary")));
+  EXPECT_THAT(PageOf({Example()}), Not(HasSubstr("answer preliminary")));
   report::ComparisonInput input =
       report::OneAxis({{"pre", report::Base(8)}, {"post", report::Shifted(report::Base(8), .1)}});
   input.cells.back().outcome = report::RunOutcome::kUnfinished;
   input.cells.back().value.reset();
-  experiment.comparison = *report::Compare(input);
-  experiment.changes.assign(2, {});
-  experiment.windows = {};
-  experiment.samples.reset();
-  const std::string page = PageOf({experiment});
+  const std::string page = PageOf({ExampleOf(input)});
   EXPECT_THAT(page, HasSubstr("<p class=\"answer preliminary\">Preliminary, 15 of 16 runs: there "
                               "is no verdict before all of them have ended.</p>"));
   EXPECT_THAT(page, HasSubstr("<strong>No verdict yet:</strong> 7 of 8 runs, “pre” 8 of 8; "));
