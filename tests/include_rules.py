@@ -9,7 +9,7 @@ INCLUDE = re.compile(r'^\s*#\s*include\s*[<"]([^>"]+)[>"]', re.MULTILINE)
 
 TORCH = re.compile(r"^(torch|ATen|c10)/")
 # The rest of train/ is the run loop and what it keeps, whatever computes.
-TORCH_TRAINING = re.compile(r"^server/engine/train/(torch_\w+|stack_trainer|native_start|optimizer|recorder|boundary)\.(h|cc)$")
+TORCH_TRAINING = re.compile(r"^server/engine/train/(torch_\w+|trainer|native_start|optimizer|recorder|boundary)\.(h|cc)$")
 PROTO = re.compile(r"^google/protobuf/|\.pb\.h$")
 GRPC = re.compile(r"^(grpc|grpcpp)/|\.grpc\.pb\.h$")
 OPENSSL = re.compile(r"^openssl/")

@@ -51,7 +51,7 @@ struct Checkpoint {
 
 enum class Outcome { kTraining, kDone, kDiverged };
 
-// What one run of a stack produced during one Advance.
+// What a run produced during one Advance.
 struct RunProgress {
   std::vector<Point> points;            // ascending steps within a key
   std::vector<Checkpoint> checkpoints;  // ascending steps
@@ -61,43 +61,40 @@ struct RunProgress {
   uint32_t evaluated = 0;  // batches of evaluations in this Advance
 };
 
-// A stack of runs with equal shapes (R ≥ 1) trained together. A run's numbers never depend on its
-// neighbours, but for rounding where a GPU pads documents to the longest of all. Not thread-safe:
-// one thread at a time, and on a CPU a thread that called PrepareLaneThread.
+// Trains one run. Not thread-safe: one thread at a time, and on a CPU a thread that called
+// PrepareLaneThread.
 class Trainer {
  public:
   virtual ~Trainer() = default;
 
-  // Makes up to `steps` more updates of every run that is still training, evaluating and
-  // checkpointing on the way: at step s first the evaluation of s, then the checkpoint of s, then
-  // the update s → s+1. Ends early when no run is training, or when `stop` says so, which is asked
-  // between two updates and between two batches of an evaluation: the next call goes on there, with
-  // the same bits. Once it has said so it must not change its mind. One element a run, in stack
-  // order. Errors: RESOURCE_EXHAUSTED (out of memory; the
-  // trainer is still usable), INTERNAL (discard it; others on this device are well), UNAVAILABLE
-  // (the device is lost to this process).
-  virtual absl::StatusOr<std::vector<RunProgress>> Advance(uint32_t steps,
-                                                           absl::FunctionRef<bool()> stop) = 0;
+  // Makes up to `steps` more updates, evaluating and checkpointing on the way: at step s first the
+  // evaluation of s, then the checkpoint of s, then the update s → s+1. Ends early when the run has
+  // ended, or when `stop` says so, which is asked between two updates and between two batches of an
+  // evaluation: the next call goes on there, with the same bits. Once it has said so it must not
+  // change its mind. Errors: RESOURCE_EXHAUSTED (out of memory; the trainer is still usable),
+  // INTERNAL (discard it; others on this device are well), UNAVAILABLE (the device is lost to this
+  // process).
+  virtual absl::StatusOr<RunProgress> Advance(uint32_t steps, absl::FunctionRef<bool()> stop) = 0;
 
-  // State of one run between two Advance calls: parameters, buffers, moments, average, step,
+  // State of the run between two Advance calls: parameters, buffers, moments, average, step,
   // generators, data cursor, first evaluation. Importing it continues the same sequence bit for
   // bit; an evaluation that was left midway is made again. That of a run that is done may be
   // imported by one that is the same but for more steps, under a schedule that does not depend on
   // them: it goes on to its own end.
-  virtual absl::StatusOr<std::string> ExportState(int run) = 0;
+  virtual absl::StatusOr<std::string> ExportState() = 0;
 
   // INVALID_ARGUMENT if the state is malformed, FAILED_PRECONDITION if it is another trainer's,
   // numerics version's, environment's or shape's; nothing is changed then.
-  virtual absl::Status ImportState(int run, absl::string_view state) = 0;
+  virtual absl::Status ImportState(absl::string_view state) = 0;
 
-  // Parameters of one run now, as a checkpoint's bytes.
-  virtual absl::StatusOr<std::string> ExportCheckpoint(int run) = 0;
+  // The run's parameters now, as a checkpoint's bytes.
+  virtual absl::StatusOr<std::string> ExportCheckpoint() = 0;
 };
 
-// The trainer of the kind that `stack` asks for: R ≥ 1 configs that differ at most in seed and
-// optimizer numbers. INVALID_ARGUMENT names the field that can't be. Errors of LibTorch become a
-// Status here.
-absl::StatusOr<std::unique_ptr<Trainer>> MakeTrainer(const std::vector<RunConfig>& stack);
+// The trainer of the kind that `run` asks for. INVALID_ARGUMENT if its data can't be used, its
+// model is not one of its task, or this trainer or machine does not train it; ranges of its numbers
+// are the caller's to check. Errors of LibTorch become a Status here.
+absl::StatusOr<std::unique_ptr<Trainer>> MakeTrainer(const RunConfig& run);
 
 // Version of the tensor library that is linked ("2.13.0").
 std::string TorchVersion();

@@ -122,12 +122,12 @@ class Training {
     auto progress = trainer_->Advance(
         pacer_.steps(), [&] { return control_.halted() || elapsed() >= options_.advance_time; });
     if (!progress.ok()) return progress.status();
-    const uint32_t made = progress->front().step - step_;
+    const uint32_t made = progress->step - step_;
     pacer_.Observe(made, elapsed());
     step_ += made;
-    tokens_ += progress->front().tokens;
-    if (made > 0 || progress->front().evaluated > 0) control_.Progressed(step_);
-    return std::move(progress->front());
+    tokens_ += progress->tokens;
+    if (made > 0 || progress->evaluated > 0) control_.Progressed(step_);
+    return progress;
   }
 
   // Reports what an Advance brought: points before checkpoints before the end.
@@ -175,7 +175,7 @@ class Training {
     Flush();
     saved_step_ = step_;
     saved_at_ = MonotonicNow();
-    absl::StatusOr<std::string> state = trainer_->ExportState(0);
+    absl::StatusOr<std::string> state = trainer_->ExportState();
     if (!state.ok()) return state.status();
     v1::Event event;
     event.mutable_resume_state()->set_step(step_);

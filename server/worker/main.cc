@@ -154,12 +154,12 @@ absl::Status WarmUpTrainer(engine::TrainerKind kind) {
   if (!config.ok()) return config.status();
   config->training.trainer = kind;
   const uint32_t steps = config->training.steps;
-  const auto trainer = engine::MakeTrainer({*std::move(config)});
+  const auto trainer = engine::MakeTrainer(*config);
   if (!trainer.ok()) return trainer.status();
   if (const auto advanced = (*trainer)->Advance(steps, [] { return false; }); !advanced.ok()) {
     return advanced.status();
   }
-  return (*trainer)->ExportState(0).status();
+  return (*trainer)->ExportState().status();
 }
 
 // All that the worker declares. An error says that this device can't train.
@@ -174,9 +174,9 @@ absl::Status WarmUp() {
 absl::Status WarmUpAnalyses() {
   const absl::StatusOr<engine::RunConfig> config = TinyRun();
   if (!config.ok()) return config.status();
-  const auto trainer = engine::MakeTrainer({*config});
+  const auto trainer = engine::MakeTrainer(*config);
   if (!trainer.ok()) return trainer.status();
-  const absl::StatusOr<std::string> checkpoint = (*trainer)->ExportCheckpoint(0);
+  const absl::StatusOr<std::string> checkpoint = (*trainer)->ExportCheckpoint();
   if (!checkpoint.ok()) return checkpoint.status();
   const std::atomic<bool> never{false};
   return engine::GenerateSamples(*config, *checkpoint, {}, never, [](const auto&) {}).status();

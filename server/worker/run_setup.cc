@@ -71,10 +71,10 @@ absl::StatusOr<std::unique_ptr<engine::Trainer>> RunSetup::Make(const v1::Grant&
   absl::StatusOr<engine::RunConfig> config =
       ReadConfig(run.spec(), {grant.lease(), run.dataset_blob()}, &data_sets_, control);
   if (!config.ok()) return config.status();
-  auto trainer = make_trainer_({*std::move(config)});
+  auto trainer = make_trainer_(*config);
   if (!trainer.ok() || run.resume_blob().empty()) return trainer;
-  const absl::StatusOr<std::string> state = blobs_->Read(grant.lease(), run.resume_blob(), control);
-  const absl::Status imported = state.ok() ? (*trainer)->ImportState(0, *state) : state.status();
+  const absl::StatusOr<std::string> state = blobs_->Read(lease, run.resume_blob(), control);
+  const absl::Status imported = state.ok() ? (*trainer)->ImportState(*state) : state.status();
   if (imported.ok()) return trainer;
   return absl::Status(
       IsRefusal(imported) ? absl::StatusCode::kAborted : imported.code(),

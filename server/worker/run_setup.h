@@ -8,7 +8,6 @@
 #include <list>
 #include <memory>
 #include <string>
-#include <vector>
 
 #include "ablate/worker/v1/worker.pb.h"
 #include "absl/status/statusor.h"
@@ -21,8 +20,8 @@
 namespace ablate::worker {
 
 // How trainers are made: engine::MakeTrainer, or a test's.
-using TrainerFactory = std::function<absl::StatusOr<std::unique_ptr<engine::Trainer>>(
-    const std::vector<engine::RunConfig>&)>;
+using TrainerFactory =
+    std::function<absl::StatusOr<std::unique_ptr<engine::Trainer>>(const engine::RunConfig&)>;
 
 // A blob, and the id of the lease or analysis that gives the right to read it.
 struct GrantedBlob {

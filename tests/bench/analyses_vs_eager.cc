@@ -26,13 +26,13 @@ int64_t PartsOf(const std::string& name) {
 AnalysisRequest RequestOf(const std::string& name) {
   RunConfig run = RecallRun(0, NormPlacement::kPost);
   run.evaluation.batches = 1;
-  const auto trainer = MakeTrainer({run});
+  const auto trainer = MakeTrainer(run);
   AnalysisRequest request;
   request.options = HessianOptions{1, kIterations, kSamples, 0};
   if (name == "landscape") {
     request.options = LossLandscapeOptions{Direction::kFilter, 2, 1, 1, kSide};
   }
-  request.subjects = {{run, *(*trainer)->ExportCheckpoint(0)}};
+  request.subjects = {{run, *(*trainer)->ExportCheckpoint()}};
   request.inputs.tokens = kTokens;
   return request;
 }

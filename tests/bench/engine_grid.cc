@@ -24,12 +24,12 @@ RunConfig GridRun(uint32_t seed) {
 }
 
 bool Train(const RunConfig& run) {
-  const absl::StatusOr<std::unique_ptr<Trainer>> trainer = MakeTrainer({run});
+  const absl::StatusOr<std::unique_ptr<Trainer>> trainer = MakeTrainer(run);
   if (!trainer.ok()) return false;
   while (true) {
     const auto progress = (*trainer)->Advance(100, [] { return false; });
     if (!progress.ok()) return false;
-    if (progress->front().outcome != Outcome::kTraining) return true;
+    if (progress->outcome != Outcome::kTraining) return true;
   }
 }
 

@@ -32,9 +32,9 @@ RunConfig CharactersRun() {
 }
 
 std::string CheckpointOf(const RunConfig& run, uint32_t steps) {
-  const auto trainer = MakeTrainer({run});
+  const auto trainer = MakeTrainer(run);
   if (!trainer.ok() || !(*trainer)->Advance(steps, [] { return false; }).ok()) return "";
-  return (*trainer)->ExportCheckpoint(0).value_or("");
+  return (*trainer)->ExportCheckpoint().value_or("");
 }
 
 // One asking, in milliseconds; below 0 where it failed.

@@ -161,7 +161,7 @@ double WallMs() {
 
 int Serve(RunConfig run) {
   PrepareLaneThread();
-  const absl::StatusOr<std::unique_ptr<Trainer>> trainer = MakeTrainer({std::move(run)});
+  const absl::StatusOr<std::unique_ptr<Trainer>> trainer = MakeTrainer(std::move(run));
   if (!trainer.ok()) {
     std::cerr << trainer.status() << "\n";
     return 1;
@@ -169,8 +169,7 @@ int Serve(RunConfig run) {
   uint32_t steps = 0;
   while (std::cin >> steps) {
     const double wall = WallMs(), processor = ProcessorMs();
-    const absl::StatusOr<std::vector<RunProgress>> progress =
-        (*trainer)->Advance(steps, [] { return false; });
+    const absl::StatusOr<RunProgress> progress = (*trainer)->Advance(steps, [] { return false; });
     if (!progress.ok()) return 1;
     std::printf("%.4f %.4f\n", (WallMs() - wall) / steps, (ProcessorMs() - processor) / steps);
     std::fflush(stdout);

@@ -29,77 +29,67 @@ std::string FloatsFrom(float first, int64_t count) {
   return bytes;
 }
 
-// Losses that fall from 1 on; a run's parameters are as it set them.
+// Losses that fall from 1 on; the parameters are as they were set.
 class CountingBackend : public Backend {
  public:
-  explicit CountingBackend(const std::vector<RunConfig>& configs) {
-    for (const RunConfig& config : configs) {
-      const int64_t size = MakeLayout(config.model).size;
-      parameters_.push_back(FloatsFrom(static_cast<float>(config.seed), size));
-      slot_ = std::string(parameters_.back().size(), '\0');
-      slots_ = OptimizerSlots(config.training);
-      fails_at_ = config.training.clip > 0 ? static_cast<uint32_t>(config.training.clip) : 0;
-    }
-  }
+  explicit CountingBackend(const RunConfig& config)
+      : parameters_(FloatsFrom(static_cast<float>(config.seed), MakeLayout(config.model).size)),
+        slots_(OptimizerSlots(config.training)),
+        slot_(parameters_.size(), '\0'),
+        fails_at_(static_cast<uint32_t>(config.training.clip)) {}
 
   const BackendIdentity& identity() const override { return identity_; }
 
-  absl::StatusOr<std::vector<UpdateResult>> Step(absl::Span<const UpdateRequest> runs) override {
-    std::vector<UpdateResult> results;
-    for (const UpdateRequest& run : runs) {
-      const bool fails = fails_at_ > 0 && run.step == fails_at_;
-      const double loss = fails ? std::numeric_limits<double>::quiet_NaN() : 1.0 / (run.step + 1);
-      results.push_back({loss, 2, run.batch != nullptr && !fails});
-    }
-    return results;
+  absl::StatusOr<UpdateResult> Step(const UpdateRequest& update) override {
+    const bool fails = fails_at_ > 0 && update.step == fails_at_;
+    const double loss = fails ? std::numeric_limits<double>::quiet_NaN() : 1.0 / (update.step + 1);
+    return UpdateResult{loss, 2, !fails};
   }
 
-  absl::Status Evaluate(int, Evaluated, const TokenBatch& batch, EvaluationSums* sums) override {
+  absl::Status Evaluate(Evaluated, const TokenBatch& batch, EvaluationSums* sums) override {
     const double tokens = static_cast<double>(batch.tokens());
     *sums = {sums->batches + 1, sums->loss + tokens, sums->hits, sums->tokens + tokens};
     return absl::OkStatus();
   }
 
-  absl::StatusOr<std::vector<RecordedValue>> RecordGradients(int, const TokenBatch&) override {
+  absl::StatusOr<std::vector<RecordedValue>> RecordGradients(const TokenBatch&) override {
     return std::vector<RecordedValue>{{"gradient/block.0", 1}};
   }
 
-  absl::StatusOr<RunTensors> Tensors(int run) override {
+  absl::StatusOr<RunTensors> Tensors() override {
     RunTensors tensors;
-    tensors.parameters = parameters_[static_cast<size_t>(run)];
+    tensors.parameters = parameters_;
     for (const std::string& name : slots_) tensors.slots.push_back({name, slot_});
     return tensors;
   }
 
-  absl::Status SetTensors(int run, const RunTensors& tensors) override {
-    parameters_[static_cast<size_t>(run)] = std::string(tensors.parameters);
+  absl::Status SetTensors(const RunTensors& tensors) override {
+    parameters_ = std::string(tensors.parameters);
     return absl::OkStatus();
   }
 
  private:
   const BackendIdentity identity_ = {"counting", "any", "counting_version", "7"};
-  std::vector<std::string> parameters_;
-  std::vector<std::string> slots_;
-  std::string slot_;
-  uint32_t fails_at_ = 0;
+  std::string parameters_;
+  const std::vector<std::string> slots_;
+  const std::string slot_;
+  const uint32_t fails_at_;
 };
 
-absl::StatusOr<std::unique_ptr<Backend>> MakeCountingBackend(
-    const std::vector<RunConfig>& configs) {
-  return std::make_unique<CountingBackend>(configs);
+absl::StatusOr<std::unique_ptr<Backend>> MakeCountingBackend(const RunConfig& config) {
+  return std::make_unique<CountingBackend>(config);
 }
 
 std::unique_ptr<RunLoop> MakeLoop(const RunConfig& run) {
-  absl::StatusOr<std::unique_ptr<RunLoop>> loop = RunLoop::Make({run}, MakeCountingBackend);
+  absl::StatusOr<std::unique_ptr<RunLoop>> loop = RunLoop::Make(run, MakeCountingBackend);
   EXPECT_TRUE(loop.ok()) << loop.status();
   return *std::move(loop);
 }
 
 RunProgress Finish(RunLoop& loop) {
-  absl::StatusOr<bool> stepped = true;
-  while (stepped.ok() && *stepped) stepped = loop.Step([] { return false; });
-  EXPECT_TRUE(stepped.ok()) << stepped.status();
-  return loop.TakeProgress(0);
+  absl::StatusOr<RunProgress> progress = loop.Advance(1000, [] { return false; });
+  EXPECT_TRUE(progress.ok()) << progress.status();
+  return *std::move(progress);
 }
 
 std::vector<uint32_t> StepsOf(const RunProgress& progress, const std::string& key) {
@@ -140,8 +130,8 @@ TEST(RunLoopBackendTest, EndsARunWhoseUpdateCannotBeMade) {
 TEST(RunLoopBackendTest, RefusesAnotherBackendsState) {
   const RunConfig run = SmallDocumentsRun(3);
   const auto loop = MakeLoop(run);
-  const std::string state = *loop->ExportState(0);
-  EXPECT_TRUE(loop->ImportState(0, state).ok());
+  const std::string state = *loop->ExportState();
+  EXPECT_TRUE(loop->ImportState(state).ok());
   const ParameterLayout layout = MakeLayout(run.model);
   const BackendIdentity other = {"torch", "any", "torch_version", "2"};
   EXPECT_EQ(ReadResumeState({run, layout, other}, state).status().code(),

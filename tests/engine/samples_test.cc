@@ -19,9 +19,9 @@ using ::testing::StartsWith;
 
 // Parameters of a model after some steps.
 std::string CheckpointOf(const RunConfig& run, uint32_t steps) {
-  const std::unique_ptr<Trainer> trainer = MustMakeTrainer({run});
-  AdvanceOne(*trainer, steps);
-  return *trainer->ExportCheckpoint(0);
+  const std::unique_ptr<Trainer> trainer = MustMakeTrainer(run);
+  Advance(*trainer, steps);
+  return *trainer->ExportCheckpoint();
 }
 
 struct Generated {

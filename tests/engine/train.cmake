@@ -12,7 +12,7 @@ ablate_test(engine_train_test
     train_resume_test.cc
     train_seeds_test.cc
     train_states_test.cc
-    train_run_loop_test.cc
+    train_torch_backend_test.cc
     train_taps_test.cc
     train_trainer_test.cc
     ${PROJECT_SOURCE_DIR}/server/spec/estimate.cc  # its library has protobuf, which a process with LibTorch keeps apart

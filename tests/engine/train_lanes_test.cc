@@ -34,7 +34,7 @@ TEST(LaneTest, TrainsAloneOnItsThreadWithTheNumbersOfASingleLane) {
   std::vector<std::vector<std::string>> alone, together(2);
   for (uint32_t lane = 0; lane < 2; ++lane) {
     std::thread([&alone, lane] {
-      alone.push_back(Exactly(AdvanceOne(*MustMakeTrainer({LaneRun(lane)}), 6).points));
+      alone.push_back(Exactly(Advance(*MustMakeTrainer(LaneRun(lane)), 6).points));
     }).join();
   }
   std::atomic<int> training{2};
@@ -42,7 +42,7 @@ TEST(LaneTest, TrainsAloneOnItsThreadWithTheNumbersOfASingleLane) {
   const std::ptrdiff_t before = ThreadsOfThisProcess();
   for (uint32_t lane = 0; lane < 2; ++lane) {
     lanes.emplace_back([&together, &training, lane] {
-      together[lane] = Exactly(AdvanceOne(*MustMakeTrainer({LaneRun(lane)}), 6).points);
+      together[lane] = Exactly(Advance(*MustMakeTrainer(LaneRun(lane)), 6).points);
       --training;
     });
   }
@@ -53,21 +53,6 @@ TEST(LaneTest, TrainsAloneOnItsThreadWithTheNumbersOfASingleLane) {
   EXPECT_EQ(together[0], alone[0]);
   EXPECT_EQ(together[1], alone[1]);
   EXPECT_NE(alone[0], alone[1]);
-}
-
-TEST(LaneTest, GivesARunTheSameNumbersWhateverItsNeighbours) {
-  RunConfig fast = SmallDocumentsRun(5), diverging = SmallDocumentsRun(6);
-  fast.training.optimizer.learning_rate = 0.02;
-  diverging.training.optimizer.learning_rate = 1e30;
-  const auto alone = MustMakeTrainer({fast});
-  const auto stack = MustMakeTrainer({SmallDocumentsRun(4), diverging, fast});
-  const RunProgress one = AdvanceOne(*alone, 30);
-  const std::vector<RunProgress> three = AdvanceAll(*stack, 30);
-  ASSERT_EQ(three.size(), 3u);
-  EXPECT_EQ(Exactly(three[2].points), Exactly(one.points));
-  EXPECT_EQ(*stack->ExportState(2), *alone->ExportState(0));
-  EXPECT_EQ(three[0].outcome, Outcome::kDone);
-  EXPECT_EQ(three[1].outcome, Outcome::kDiverged);
 }
 
 }  // namespace

@@ -81,21 +81,21 @@ class ResumePropertyTest : public testing::TestWithParam<uint64_t> {};
 TEST_P(ResumePropertyTest, GoesOnWithTheSameBitsFromAnyStep) {
   Dice dice(GetParam());
   const RunConfig run = DrawRun(dice);
-  const auto straight = MustMakeTrainer({run});
-  const RunProgress whole = AdvanceOne(*straight, 1000);
+  const auto straight = MustMakeTrainer(run);
+  const RunProgress whole = Advance(*straight, 1000);
 
-  auto moved = MustMakeTrainer({run});
-  RunProgress parts = AdvanceOne(*moved, 1 + dice.Below(11));
-  const absl::StatusOr<std::string> state = moved->ExportState(0);
+  auto moved = MustMakeTrainer(run);
+  RunProgress parts = Advance(*moved, 1 + dice.Below(11));
+  const absl::StatusOr<std::string> state = moved->ExportState();
   ASSERT_TRUE(state.ok()) << state.status();
-  moved = MustMakeTrainer({run});
-  ASSERT_TRUE(moved->ImportState(0, *state).ok());
-  const RunProgress rest = AdvanceOne(*moved, 1000);
+  moved = MustMakeTrainer(run);
+  ASSERT_TRUE(moved->ImportState(*state).ok());
+  const RunProgress rest = Advance(*moved, 1000);
   parts.points.insert(parts.points.end(), rest.points.begin(), rest.points.end());
   EXPECT_EQ(Exactly(parts.points), Exactly(whole.points));
   EXPECT_EQ(rest.outcome, whole.outcome);
-  EXPECT_EQ(*moved->ExportCheckpoint(0), *straight->ExportCheckpoint(0));
-  EXPECT_EQ(*moved->ExportState(0), *straight->ExportState(0));
+  EXPECT_EQ(*moved->ExportCheckpoint(), *straight->ExportCheckpoint());
+  EXPECT_EQ(*moved->ExportState(), *straight->ExportState());
 }
 
 INSTANTIATE_TEST_SUITE_P(Draws, ResumePropertyTest, testing::Range<uint64_t>(0, 60));
@@ -106,11 +106,11 @@ TEST(RecordTest, ChangesNoOtherBit) {
     Dice dice(draw);
     RunConfig run = DrawRun(dice);
     run.evaluation.record = {};
-    const auto plain = MustMakeTrainer({run});
-    const RunProgress without = AdvanceOne(*plain, 1000);
+    const auto plain = MustMakeTrainer(run);
+    const RunProgress without = Advance(*plain, 1000);
     run.evaluation.record = {Record::kGradientByBlock, Record::kRuleAlignment};
-    const auto recording = MustMakeTrainer({run});
-    RunProgress with = AdvanceOne(*recording, 1000);
+    const auto recording = MustMakeTrainer(run);
+    RunProgress with = Advance(*recording, 1000);
     const size_t all = with.points.size();
     with.points.erase(std::remove_if(with.points.begin(), with.points.end(),
                                      [](const Point& point) {
@@ -120,7 +120,7 @@ TEST(RecordTest, ChangesNoOtherBit) {
                       with.points.end());
     EXPECT_EQ(all - with.points.size(), 4 * (1 + 4 * static_cast<size_t>(run.model.layers)));
     EXPECT_EQ(Exactly(with.points), Exactly(without.points));
-    EXPECT_EQ(*recording->ExportState(0), *plain->ExportState(0));
+    EXPECT_EQ(*recording->ExportState(), *plain->ExportState());
   }
 }
 
@@ -137,7 +137,7 @@ TEST(RecordTest, RecordsTheFamiliesOfWhatIsAsked) {
   for (const Record record : {Record::kGradientByBlock, Record::kRuleAlignment}) {
     RunConfig run = SmallDocumentsRun(3);
     run.evaluation.record = {record};
-    const RunProgress progress = AdvanceOne(*MustMakeTrainer({run}), 1);
+    const RunProgress progress = Advance(*MustMakeTrainer(run), 1);
     for (const BlockMetrics& metrics : kBlockMetrics) {
       const std::string key = std::string(metrics.family) + "/block.1";
       EXPECT_EQ(ValuesOf(progress.points, key).size(), metrics.record == record ? 1u : 0u) << key;
@@ -148,7 +148,7 @@ TEST(RecordTest, RecordsTheFamiliesOfWhatIsAsked) {
 TEST(RecordTest, BackpropIsAlignedWithItself) {
   RunConfig run = SmallDocumentsRun(3);
   run.evaluation.record = {Record::kRuleAlignment};
-  const RunProgress progress = AdvanceOne(*MustMakeTrainer({run}), 1000);
+  const RunProgress progress = Advance(*MustMakeTrainer(run), 1000);
   for (const uint32_t step : {0u, 30u}) {
     EXPECT_NEAR(ValueOf(progress, "alignment/block.1", step), 1, 1e-12);
     EXPECT_NEAR(ValueOf(progress, "alignment_ratio/block.1", step), 1, 1e-12);
@@ -160,7 +160,7 @@ TEST(RecordTest, FeedbackIsAlignedInTheLastBlockMoreThanBefore) {
   run.model.layers = 4;
   run.training.rule = LearningRule::kFeedbackAlignment;
   run.evaluation.record = {Record::kRuleAlignment};
-  const RunProgress progress = AdvanceOne(*MustMakeTrainer({run}), 1);
+  const RunProgress progress = Advance(*MustMakeTrainer(run), 1);
   const double last = ValueOf(progress, "alignment/block.3", 0);
   EXPECT_GT(last, 0.1);
   EXPECT_LT(last, 1 - 1e-6);
@@ -173,12 +173,12 @@ TEST(RecordTest, GradientsVanishTowardsTheInputWithoutResiduals) {
   run.model.residual = false;
   run.model.norm.placement = NormPlacement::kNone;
   run.evaluation.record = {Record::kGradientByBlock};
-  const RunProgress without = AdvanceOne(*MustMakeTrainer({run}), 1);
+  const RunProgress without = Advance(*MustMakeTrainer(run), 1);
   EXPECT_LT(ValueOf(without, "gradient/block.0", 0),
             0.1 * ValueOf(without, "gradient/block.11", 0));
   run.model.residual = true;
   run.model.norm.placement = NormPlacement::kPre;
-  const RunProgress with = AdvanceOne(*MustMakeTrainer({run}), 1);
+  const RunProgress with = Advance(*MustMakeTrainer(run), 1);
   EXPECT_GT(ValueOf(with, "gradient/block.0", 0), 0.3 * ValueOf(with, "gradient/block.11", 0));
 }
 

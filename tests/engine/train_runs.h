@@ -19,24 +19,17 @@
 namespace ablate::engine {
 
 // A trainer whose calling thread is a lane.
-inline std::unique_ptr<Trainer> MustMakeTrainer(const std::vector<RunConfig>& stack) {
+inline std::unique_ptr<Trainer> MustMakeTrainer(const RunConfig& run) {
   PrepareLaneThread();
-  absl::StatusOr<std::unique_ptr<Trainer>> trainer = MakeTrainer(stack);
+  absl::StatusOr<std::unique_ptr<Trainer>> trainer = MakeTrainer(run);
   EXPECT_TRUE(trainer.ok()) << trainer.status();
   return *std::move(trainer);
 }
 
-inline std::vector<RunProgress> AdvanceAll(Trainer& trainer, uint32_t steps) {
-  absl::StatusOr<std::vector<RunProgress>> progress = trainer.Advance(steps, [] { return false; });
+inline RunProgress Advance(Trainer& trainer, uint32_t steps) {
+  absl::StatusOr<RunProgress> progress = trainer.Advance(steps, [] { return false; });
   EXPECT_TRUE(progress.ok()) << progress.status();
   return *std::move(progress);
-}
-
-// The progress of a trainer of one run.
-inline RunProgress AdvanceOne(Trainer& trainer, uint32_t steps) {
-  std::vector<RunProgress> progress = AdvanceAll(trainer, steps);
-  EXPECT_EQ(progress.size(), 1u);
-  return std::move(progress.front());
 }
 
 // Points as exact text, so that equal means equal bits.

@@ -25,13 +25,12 @@ TEST_P(NamesTest, BeginsWithTheSourcesLosses) {
   EXPECT_EQ(MakeLayout(run.model).size, GetParam().parameters);
 
   PrepareLaneThread();
-  const absl::StatusOr<std::unique_ptr<Trainer>> trainer = MakeTrainer({run});
+  const absl::StatusOr<std::unique_ptr<Trainer>> trainer = MakeTrainer(run);
   ASSERT_TRUE(trainer.ok()) << trainer.status();
-  const absl::StatusOr<std::vector<RunProgress>> progress =
-      (*trainer)->Advance(3, [] { return false; });
+  const absl::StatusOr<RunProgress> progress = (*trainer)->Advance(3, [] { return false; });
   ASSERT_TRUE(progress.ok()) << progress.status();
   std::vector<double> losses;
-  for (const Point& point : progress->front().points) {
+  for (const Point& point : progress->points) {
     if (point.key == "train/loss") losses.push_back(point.value);
   }
   ASSERT_EQ(losses.size(), 3u);

@@ -26,7 +26,7 @@ using testing::ElementsAre;
 TEST(TorchTrainerTest, EmitsEveryMetricAtItsSteps) {
   RunConfig run = SmallDocumentsRun(1);
   run.training.steps = 25;
-  const RunProgress progress = AdvanceOne(*MustMakeTrainer({run}), 100);
+  const RunProgress progress = Advance(*MustMakeTrainer(run), 100);
   EXPECT_EQ(progress.outcome, Outcome::kDone);
   EXPECT_EQ(progress.step, 25u);
   std::vector<uint32_t> every(25);
@@ -40,7 +40,7 @@ TEST(TorchTrainerTest, EmitsEveryMetricAtItsSteps) {
 TEST(TorchTrainerTest, EvaluatesTheAverageOfItsParameters) {
   RunConfig run = SmallDocumentsRun(1);
   run.training.ema = 0.8;
-  const RunProgress progress = AdvanceOne(*MustMakeTrainer({run}), 100);
+  const RunProgress progress = Advance(*MustMakeTrainer(run), 100);
   EXPECT_THAT(StepsOf(progress.points, "eval/ema_loss"), ElementsAre(0, 10, 20, 30));
   const std::vector<double> plain = ValuesOf(progress.points, "eval/loss");
   const std::vector<double> average = ValuesOf(progress.points, "eval/ema_loss");
@@ -52,15 +52,15 @@ TEST(TorchTrainerTest, EvaluatesTheAverageOfItsParameters) {
   others.erase(std::remove_if(others.begin(), others.end(),
                               [](const Point& point) { return point.key == "eval/ema_loss"; }),
                others.end());
-  EXPECT_EQ(Exactly(others), Exactly(AdvanceOne(*MustMakeTrainer({run}), 100).points))
+  EXPECT_EQ(Exactly(others), Exactly(Advance(*MustMakeTrainer(run), 100).points))
       << "an average changes nothing else";
 }
 
 TEST(TorchTrainerTest, SmoothsTheTrainingLossOnly) {
   RunConfig run = SmallDocumentsRun(1);
-  const RunProgress plain = AdvanceOne(*MustMakeTrainer({run}), 1);
+  const RunProgress plain = Advance(*MustMakeTrainer(run), 1);
   run.training.label_smoothing = 0.5;
-  const RunProgress smoothed = AdvanceOne(*MustMakeTrainer({run}), 1);
+  const RunProgress smoothed = Advance(*MustMakeTrainer(run), 1);
   EXPECT_EQ(ValuesOf(smoothed.points, "eval/loss"), ValuesOf(plain.points, "eval/loss"));
   EXPECT_NE(ValuesOf(smoothed.points, "train/loss"), ValuesOf(plain.points, "train/loss"));
 }
@@ -77,22 +77,22 @@ TEST(TorchTrainerTest, CountsTheTokensOfItsUpdates) {
     }
     return tokens;
   };
-  const auto trainer = MustMakeTrainer({run});
-  EXPECT_EQ(AdvanceOne(*trainer, 11).tokens, expected(11)) << "evaluations at 0 and 10 left out";
-  EXPECT_EQ(AdvanceOne(*trainer, 3).tokens, expected(3));
+  const auto trainer = MustMakeTrainer(run);
+  EXPECT_EQ(Advance(*trainer, 11).tokens, expected(11)) << "evaluations at 0 and 10 left out";
+  EXPECT_EQ(Advance(*trainer, 3).tokens, expected(3));
 }
 
 TEST(TorchTrainerTest, EvaluatesTheNextStepOnlyWhenItIsVisited) {
-  const auto trainer = MustMakeTrainer({SmallDocumentsRun(1)});
-  EXPECT_THAT(StepsOf(AdvanceOne(*trainer, 10).points, "eval/loss"), ElementsAre(0));
-  EXPECT_THAT(StepsOf(AdvanceOne(*trainer, 1).points, "eval/loss"), ElementsAre(10));
-  EXPECT_THAT(StepsOf(AdvanceOne(*trainer, 9).points, "eval/loss"), ElementsAre());
+  const auto trainer = MustMakeTrainer(SmallDocumentsRun(1));
+  EXPECT_THAT(StepsOf(Advance(*trainer, 10).points, "eval/loss"), ElementsAre(0));
+  EXPECT_THAT(StepsOf(Advance(*trainer, 1).points, "eval/loss"), ElementsAre(10));
+  EXPECT_THAT(StepsOf(Advance(*trainer, 9).points, "eval/loss"), ElementsAre());
 }
 
 TEST(TorchTrainerTest, OnlyEvaluatesARunOfNoSteps) {
   RunConfig run = SmallDocumentsRun(1);
   run.training.steps = 0;
-  const RunProgress progress = AdvanceOne(*MustMakeTrainer({run}), 1);
+  const RunProgress progress = Advance(*MustMakeTrainer(run), 1);
   EXPECT_EQ(progress.outcome, Outcome::kDone);
   EXPECT_THAT(StepsOf(progress.points, "eval/loss"), ElementsAre(0));
   EXPECT_THAT(StepsOf(progress.points, "train/loss"), ElementsAre());
@@ -102,7 +102,7 @@ TEST(TorchTrainerTest, OnlyEvaluatesARunOfNoSteps) {
 TEST(TorchTrainerTest, TrainsWithoutEvaluationWhenNothingIsHeldOut) {
   RunConfig run = SmallDocumentsRun(1);
   std::get<DocumentsTask>(run.task).held_out = 0;
-  const RunProgress progress = AdvanceOne(*MustMakeTrainer({run}), 100);
+  const RunProgress progress = Advance(*MustMakeTrainer(run), 100);
   EXPECT_EQ(progress.outcome, Outcome::kDone);
   EXPECT_THAT(StepsOf(progress.points, "eval/loss"), ElementsAre());
 }
@@ -112,18 +112,18 @@ TEST(TorchTrainerTest, LearnsRecall) {
   run.training.steps = 300;
   run.training.optimizer.learning_rate = 0.01;
   run.evaluation.every = 300;
-  const RunProgress progress = AdvanceOne(*MustMakeTrainer({run}), 300);
+  const RunProgress progress = Advance(*MustMakeTrainer(run), 300);
   EXPECT_EQ(progress.outcome, Outcome::kDone);
   EXPECT_GT(ValuesOf(progress.points, "eval/accuracy").back(), 0.9);
   EXPECT_LT(ValuesOf(progress.points, "eval/loss").back(), 0.5);
 }
 
 TEST(TorchTrainerTest, StopsBeforeAnUpdateWhenToldTo) {
-  const auto trainer = MustMakeTrainer({SmallDocumentsRun(1)});
+  const auto trainer = MustMakeTrainer(SmallDocumentsRun(1));
   const auto progress = trainer->Advance(5, [] { return true; });
   ASSERT_TRUE(progress.ok());
-  EXPECT_EQ(progress->front().step, 0u);
-  EXPECT_EQ(progress->front().outcome, Outcome::kTraining);
+  EXPECT_EQ(progress->step, 0u);
+  EXPECT_EQ(progress->outcome, Outcome::kTraining);
 }
 
 // Advances by one piece at a time: a batch of an evaluation, or what follows its last one and an
@@ -135,7 +135,7 @@ RunProgress AdvanceByPieces(std::unique_ptr<Trainer>& trainer,
     int asked = 0;
     auto piece = trainer->Advance(1000, [&] { return ++asked > 1; });
     EXPECT_TRUE(piece.ok()) << piece.status();
-    RunProgress& part = piece->front();
+    RunProgress& part = *piece;
     EXPECT_LE(part.step, whole.step + 1);
     EXPECT_TRUE(part.step > whole.step || part.evaluated > 0 || !part.points.empty());
     between(part);
@@ -154,39 +154,39 @@ RunProgress AdvanceElsewhere(std::unique_ptr<Trainer>& trainer, const RunConfig&
   return AdvanceByPieces(trainer, [&](const RunProgress& part) {
     const bool left = part.step >= first && part.evaluated > 0 && part.points.empty();
     if (!left || !moved.insert(part.step).second) return;
-    const absl::StatusOr<std::string> state = trainer->ExportState(0);
+    const absl::StatusOr<std::string> state = trainer->ExportState();
     ASSERT_TRUE(state.ok()) << state.status();
-    trainer = MustMakeTrainer({run});
-    ASSERT_TRUE(trainer->ImportState(0, *state).ok());
+    trainer = MustMakeTrainer(run);
+    ASSERT_TRUE(trainer->ImportState(*state).ok());
   });
 }
 
 TEST(TorchTrainerTest, LeavesAnEvaluationBetweenBatchesAndGoesOnWithTheSameBits) {
   RunConfig run = SmallDocumentsRun(1);
   run.training.ema = 0.8;  // two passes an evaluation
-  const auto straight = MustMakeTrainer({run});
-  const RunProgress whole = AdvanceOne(*straight, 1000);
+  const auto straight = MustMakeTrainer(run);
+  const RunProgress whole = Advance(*straight, 1000);
   EXPECT_EQ(whole.outcome, Outcome::kDone);
-  auto trainer = MustMakeTrainer({run});
+  auto trainer = MustMakeTrainer(run);
   int left = 0;
   const RunProgress pieces = AdvanceByPieces(
       trainer, [&](const RunProgress& part) { left += part.evaluated > 0 && part.points.empty(); });
   EXPECT_GT(left, 4) << "once an evaluation at least";
   EXPECT_EQ(Exactly(pieces.points), Exactly(whole.points));
-  EXPECT_EQ(*trainer->ExportState(0), *straight->ExportState(0));
+  EXPECT_EQ(*trainer->ExportState(), *straight->ExportState());
 }
 
 TEST(TorchTrainerTest, RepeatsAnEvaluationThatWasLeftWhenItsStateIsTakenUpElsewhere) {
   RunConfig run = SmallDocumentsRun(1);
   run.training.ema = 0.8;
-  const auto straight = MustMakeTrainer({run});
-  const RunProgress whole = AdvanceOne(*straight, 1000);
-  auto trainer = MustMakeTrainer({run});
+  const auto straight = MustMakeTrainer(run);
+  const RunProgress whole = Advance(*straight, 1000);
+  auto trainer = MustMakeTrainer(run);
   std::set<uint32_t> moved;
   const RunProgress pieces = AdvanceElsewhere(trainer, run, 0, moved);
   EXPECT_THAT(moved, ElementsAre(0, 10, 20, 30));
   EXPECT_EQ(Exactly(pieces.points), Exactly(whole.points));
-  EXPECT_EQ(*trainer->ExportState(0), *straight->ExportState(0));
+  EXPECT_EQ(*trainer->ExportState(), *straight->ExportState());
 }
 
 // The evaluation with which a diverged run ends, where none is due otherwise.
@@ -194,10 +194,10 @@ TEST(TorchTrainerTest, ReportsADivergedStepOnceItsEvaluationIsComplete) {
   RunConfig run = SmallDocumentsRun(1);
   run.training.optimizer = {OptimizerKind::kSgd, 1e30};
   run.training.schedule.kind = ScheduleKind::kConstant;
-  const RunProgress whole = AdvanceOne(*MustMakeTrainer({run}), 100);
+  const RunProgress whole = Advance(*MustMakeTrainer(run), 100);
   ASSERT_EQ(whole.outcome, Outcome::kDiverged);
   ASSERT_NE(whole.step % run.evaluation.every, 0u);
-  auto trainer = MustMakeTrainer({run});
+  auto trainer = MustMakeTrainer(run);
   std::set<uint32_t> moved;
   const RunProgress pieces = AdvanceElsewhere(trainer, run, whole.step, moved);
   EXPECT_THAT(moved, ElementsAre(whole.step));
@@ -209,8 +209,8 @@ TEST(TorchTrainerTest, EndsDivergedWhereTheLossIsNoNumber) {
   RunConfig run = SmallRecallRun(1);
   run.training.optimizer = {OptimizerKind::kSgd, 1e30};
   run.training.schedule.kind = ScheduleKind::kConstant;
-  const auto trainer = MustMakeTrainer({run});
-  const RunProgress progress = AdvanceOne(*trainer, 100);
+  const auto trainer = MustMakeTrainer(run);
+  const RunProgress progress = Advance(*trainer, 100);
   ASSERT_EQ(progress.outcome, Outcome::kDiverged);
   EXPECT_GT(progress.step, 0u);
   EXPECT_LT(progress.step, 30u);
@@ -222,16 +222,16 @@ TEST(TorchTrainerTest, EndsDivergedWhereTheLossIsNoNumber) {
   EXPECT_TRUE(std::isnan(ValuesOf(progress.points, "eval/accuracy").back()));
   ASSERT_EQ(progress.checkpoints.size(), 1u);
   EXPECT_EQ(progress.checkpoints.front().step, progress.step);
-  EXPECT_THAT(AdvanceOne(*trainer, 10).points, ElementsAre());
+  EXPECT_THAT(Advance(*trainer, 10).points, ElementsAre());
 }
 
 TEST(TorchTrainerTest, EndsDivergedBeforeAnUpdateByAGradientThatIsNoNumber) {
   const RunConfig run = SteepRun(1);
-  const auto trainer = MustMakeTrainer({run});
-  AdvanceOne(*trainer, 5);
-  const std::string steep = Steepened(run, *trainer->ExportState(0));
-  ASSERT_TRUE(trainer->ImportState(0, steep).ok());
-  const RunProgress progress = AdvanceOne(*trainer, 100);
+  const auto trainer = MustMakeTrainer(run);
+  Advance(*trainer, 5);
+  const std::string steep = Steepened(run, *trainer->ExportState());
+  ASSERT_TRUE(trainer->ImportState(steep).ok());
+  const RunProgress progress = Advance(*trainer, 100);
   ASSERT_EQ(progress.outcome, Outcome::kDiverged);
   EXPECT_EQ(progress.step, 5u);
   EXPECT_EQ(StepsOf(progress.points, "train/loss"), std::vector<uint32_t>{5});
@@ -239,21 +239,21 @@ TEST(TorchTrainerTest, EndsDivergedBeforeAnUpdateByAGradientThatIsNoNumber) {
   EXPECT_EQ(StepsOf(progress.points, "train/gradient_norm"), std::vector<uint32_t>{5});
   EXPECT_FALSE(std::isfinite(ValuesOf(progress.points, "train/gradient_norm").back()));
   EXPECT_TRUE(std::isfinite(ValuesOf(progress.points, "eval/loss").back()));
-  const std::string ended = *trainer->ExportState(0);
+  const std::string ended = *trainer->ExportState();
   const auto before = ParseSafetensors(steep), after = ParseSafetensors(ended);
   EXPECT_EQ(after->metadata.at("outcome"), "diverged");
   for (const char* tensor : {"parameters", "optimizer.first_moment", "optimizer.second_moment"}) {
     EXPECT_EQ(after->Find(tensor)->bytes, before->Find(tensor)->bytes) << tensor;
   }
   ASSERT_EQ(progress.checkpoints.size(), 1u);
-  EXPECT_EQ(progress.checkpoints.front().safetensors, *trainer->ExportCheckpoint(0));
+  EXPECT_EQ(progress.checkpoints.front().safetensors, *trainer->ExportCheckpoint());
 }
 
 TEST(TorchTrainerTest, EndsDivergedWhenWorseThanGuessingAndThanItBegan) {
   RunConfig run = SmallDocumentsRun(1);
   run.training.steps = 3;
   run.training.optimizer = {OptimizerKind::kSgd, 10};
-  const RunProgress progress = AdvanceOne(*MustMakeTrainer({run}), 100);
+  const RunProgress progress = Advance(*MustMakeTrainer(run), 100);
   const std::vector<double> losses = ValuesOf(progress.points, "eval/loss");
   ASSERT_TRUE(std::isfinite(losses.back()));
   ASSERT_GT(losses.back(), std::log(7));
@@ -266,7 +266,7 @@ TEST(TorchTrainerTest, WritesCheckpointsThatDescribeTheirModel) {
   RunConfig run = SmallDocumentsRun(1);
   run.model.norm.feed_forward = false;
   run.training.checkpoints = {5};
-  const RunProgress progress = AdvanceOne(*MustMakeTrainer({run}), 10);
+  const RunProgress progress = Advance(*MustMakeTrainer(run), 10);
   ASSERT_EQ(progress.checkpoints.size(), 1u);
   const auto file = ParseSafetensors(progress.checkpoints.front().safetensors);
   ASSERT_TRUE(file.ok()) << file.status();
@@ -294,8 +294,8 @@ TEST(TorchTrainerTest, SharesInitialWeightsBetweenVariantsByName) {
   RunConfig none = pre;
   none.model.norm.placement = NormPlacement::kNone;
   none.model.layers = 1;
-  const std::string first = *MustMakeTrainer({pre})->ExportCheckpoint(0);
-  const std::string second = *MustMakeTrainer({none})->ExportCheckpoint(0);
+  const std::string first = *MustMakeTrainer(pre)->ExportCheckpoint();
+  const std::string second = *MustMakeTrainer(none)->ExportCheckpoint();
   const auto a = ParseSafetensors(first), b = ParseSafetensors(second);
   for (const ParameterInfo& parameter : MakeLayout(none.model).parameters) {
     if (parameter.name == "final_norm.weight") continue;
@@ -308,7 +308,7 @@ TEST(TorchTrainerTest, TrainsTwoHundredBlocks) {
   run.model.layers = 200;
   run.training.steps = 2;
   run.evaluation.batches = 1;
-  const RunProgress progress = AdvanceOne(*MustMakeTrainer({run}), 10);
+  const RunProgress progress = Advance(*MustMakeTrainer(run), 10);
   EXPECT_EQ(progress.step, 2u);
   for (const Point& point : progress.points) EXPECT_TRUE(std::isfinite(point.value)) << point.key;
 }
@@ -324,8 +324,8 @@ TEST(TrainerTest, EvaluatesAndKeepsTheInitialModelOfNoSteps) {
     none.training.steps = 0;
     none.training.checkpoints = {};
     none.training.final_checkpoint = true;
-    const RunProgress ended = AdvanceOne(*MustMakeTrainer({none}), 10);
-    const RunProgress begun = AdvanceOne(*MustMakeTrainer({longer}), 10);
+    const RunProgress ended = Advance(*MustMakeTrainer(none), 10);
+    const RunProgress begun = Advance(*MustMakeTrainer(longer), 10);
     EXPECT_EQ(ended.outcome, Outcome::kDone);
     EXPECT_EQ(ended.step, 0u);
     ASSERT_EQ(ended.checkpoints.size(), 1u);

@@ -30,7 +30,7 @@ struct Case {
         start(StartOf(config, layout)),
         values(FloatsOf(start.values)),
         buffers(FloatsOf(start.buffers)),
-        batch(grid.batches[grid.compared].front()) {}
+        batch(grid.batches.front()) {}
 
   FlatPoint point() const { return {values, buffers}; }
 

@@ -23,7 +23,7 @@ namespace {
 
 EvaluationSums Evaluated(Backend& backend, const TokenBatch& batch) {
   EvaluationSums sums;
-  EXPECT_TRUE(backend.Evaluate(0, Evaluated::kCurrent, batch, &sums).ok());
+  EXPECT_TRUE(backend.Evaluate(Evaluated::kCurrent, batch, &sums).ok());
   return sums;
 }
 
@@ -71,10 +71,10 @@ TEST(NativeParityTest, RefusesPartsOfOnePositionForBatchNormInTheSameWords) {
   const TokenBatch batch = {2, 3, {1, 2, 3, 4, 0, 0}, {2, 3, 4, 5, kNone, kNone}, {3, 1}};
   const Start start = StartOf(run, MakeLayout(run.model));
   const auto refusal = [&](Backend& backend) {
-    const std::string before = TensorBytes(*backend.Tensors(0));
-    const absl::Status refused = backend.Step({{&batch, 0, 0.1}}).status();
+    const std::string before = TensorBytes(*backend.Tensors());
+    const absl::Status refused = backend.Step({batch, 0, 0.1}).status();
     EXPECT_EQ(refused.code(), absl::StatusCode::kInternal);
-    EXPECT_TRUE(TensorBytes(*backend.Tensors(0)) == before);
+    EXPECT_TRUE(TensorBytes(*backend.Tensors()) == before);
     return std::string(refused.message());
   };
   const std::string native = refusal(*NativeOf(run, start, native::BestKernels()));
@@ -91,23 +91,23 @@ TEST(NativeParityTest, IsAsItWasAfterAnUpdateThatIsNotMade) {
     const Start start = StartOf(config, MakeLayout(config.model));
     const Start huge = {start.values * 1e25, start.buffers};
     const auto used = NativeOf(config, huge, native::BestKernels());
-    const auto bytes = [&] { return TensorBytes(*used->Tensors(0)); };
+    const auto bytes = [&] { return TensorBytes(*used->Tensors()); };
     const std::string before = bytes();
     const TokenBatch longer = ShortRows(config.model, 2, 5);
-    const auto results = used->Step({{&longer, 0, 0.1}});
+    const auto results = used->Step({longer, 0, 0.1});
     ASSERT_TRUE(results.ok());
-    EXPECT_FALSE(results->front().made);
+    EXPECT_FALSE(results->made);
     EXPECT_EQ(bytes(), before);
     // Nor does anything of it reach what comes later.
     const auto fresh = NativeOf(config, start, native::BestKernels());
-    ASSERT_TRUE(used->SetTensors(0, *fresh->Tensors(0)).ok());
+    ASSERT_TRUE(used->SetTensors(*fresh->Tensors()).ok());
     const TokenBatch shorter = ShortRows(config.model, 2, 3);
-    const auto after = used->Step({{&shorter, 0, 0.1}}), wanted = fresh->Step({{&shorter, 0, 0.1}});
+    const auto after = used->Step({shorter, 0, 0.1}), wanted = fresh->Step({shorter, 0, 0.1});
     ASSERT_TRUE(after.ok() && wanted.ok());
-    EXPECT_TRUE(wanted->front().made);
-    EXPECT_EQ(after->front().loss, wanted->front().loss);
-    EXPECT_EQ(after->front().gradient_norm, wanted->front().gradient_norm);
-    EXPECT_EQ(bytes(), TensorBytes(*fresh->Tensors(0)));
+    EXPECT_TRUE(wanted->made);
+    EXPECT_EQ(after->loss, wanted->loss);
+    EXPECT_EQ(after->gradient_norm, wanted->gradient_norm);
+    EXPECT_EQ(bytes(), TensorBytes(*fresh->Tensors()));
   }
 }
 
@@ -119,12 +119,12 @@ RunConfig NativeNames(NormPlacement placement, bool final) {
 }
 
 std::vector<double> LossesOf(const RunConfig& config, uint32_t steps) {
-  const auto trainer = MakeTrainer({config});
+  const auto trainer = MakeTrainer(config);
   EXPECT_TRUE(trainer.ok()) << trainer.status();
   const auto progress = (*trainer)->Advance(steps, [] { return false; });
   EXPECT_TRUE(progress.ok());
   std::vector<double> losses;
-  for (const Point& point : progress->front().points) {
+  for (const Point& point : progress->points) {
     if (point.key == "train/loss") losses.push_back(point.value);
   }
   return losses;
@@ -160,34 +160,34 @@ TEST(NativeTrainerTest, ResumesBitForBit) {
   feedback.training.rule = LearningRule::kDirectFeedbackAlignment;
   for (RunConfig run : {names, statistics, feedback}) {
     run.training.trainer = TrainerKind::kNative;
-    const auto whole = MakeTrainer({run}), begun = MakeTrainer({run});
-    const auto resumed = MakeTrainer({run});
+    const auto whole = MakeTrainer(run), begun = MakeTrainer(run);
+    const auto resumed = MakeTrainer(run);
     const auto endless = [] { return false; };
     ASSERT_TRUE((*whole)->Advance(25, endless).ok());
     ASSERT_TRUE((*begun)->Advance(17, endless).ok());
     ASSERT_TRUE((*resumed)->Advance(3, endless).ok());
-    const auto state = (*begun)->ExportState(0);
+    const auto state = (*begun)->ExportState();
     ASSERT_TRUE(state.ok()) << state.status();
-    ASSERT_TRUE((*resumed)->ImportState(0, *state).ok());
+    ASSERT_TRUE((*resumed)->ImportState(*state).ok());
     ASSERT_TRUE((*resumed)->Advance(8, endless).ok());
-    EXPECT_EQ(*(*whole)->ExportState(0), *(*resumed)->ExportState(0));
+    EXPECT_EQ(*(*whole)->ExportState(), *(*resumed)->ExportState());
   }
 }
 
 TEST(NativeTrainerTest, RefusesAStateOfTheReferenceTrainer) {
   PrepareLaneThread();
   RunConfig run = NativeNames(NormPlacement::kPre, true);
-  const auto native = MakeTrainer({run});
+  const auto native = MakeTrainer(run);
   run.training.trainer = TrainerKind::kTorch;
-  const auto torch = MakeTrainer({run});
-  EXPECT_EQ((*native)->ImportState(0, *(*torch)->ExportState(0)).code(),
+  const auto torch = MakeTrainer(run);
+  EXPECT_EQ((*native)->ImportState(*(*torch)->ExportState()).code(),
             absl::StatusCode::kFailedPrecondition);
 }
 
 TEST(NativeTrainerTest, SaysWhatItDoesNotTrain) {
   RunConfig run = NativeNames(NormPlacement::kPre, true);
   run.precision = Precision::kFloat64;
-  EXPECT_EQ(MakeTrainer({run}).status().message(),
+  EXPECT_EQ(MakeTrainer(run).status().message(),
             "training.trainer is native, but the native trainer computes in float32");
 }
 

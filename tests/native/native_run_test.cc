@@ -36,13 +36,13 @@ std::string Trained(const RunConfig& config, const std::vector<TokenBatch>& batc
   const auto backend = native::MakeNativeBackend(config, RandomStart(config), kernels);
   std::string bytes;
   for (uint32_t step = 0; step < 3; ++step) {
-    const auto results = backend->Step({{&batches[step], step, 1e-3}});
+    const auto results = backend->Step({batches[step], step, 1e-3});
     EXPECT_TRUE(results.ok()) << results.status();
-    absl::StrAppend(&bytes, results->front().loss, " ", results->front().gradient_norm, " ");
+    absl::StrAppend(&bytes, results->loss, " ", results->gradient_norm, " ");
   }
   const auto evaluate = [&](Evaluated what, size_t index, const TokenBatch& batch) {
     EvaluationSums sums = {index, 0, 0, 0};
-    EXPECT_TRUE(backend->Evaluate(0, what, batch, &sums).ok());
+    EXPECT_TRUE(backend->Evaluate(what, batch, &sums).ok());
     // A NaN has a sign, and means nothing by it.
     if (std::isnan(sums.loss)) sums.loss = std::abs(sums.loss);
     bytes.append(reinterpret_cast<const char*>(&sums.loss), sizeof(sums.loss));
@@ -51,7 +51,7 @@ std::string Trained(const RunConfig& config, const std::vector<TokenBatch>& batc
   // Many rows of one length are evaluated in strips.
   evaluate(Evaluated::kCurrent, 1, ShortRows(config.model, 37, std::min(config.model.context, 7)));
   if (config.training.ema > 0) evaluate(Evaluated::kAverage, 0, batches.front());
-  const auto tensors = backend->Tensors(0);
+  const auto tensors = backend->Tensors();
   absl::StrAppend(&bytes, tensors->parameters, tensors->buffers);
   for (const NamedBytes& slot : tensors->slots) absl::StrAppend(&bytes, slot.bytes);
   return bytes;
@@ -70,7 +70,7 @@ TEST(NativeRunTest, EvaluatesAgainAsABackendThatHasNotBefore) {
     const auto evaluate = [&](Backend& backend, Evaluated what, absl::Span<const TokenBatch> all) {
       EvaluationSums sums;
       for (const TokenBatch& batch : all) {
-        EXPECT_TRUE(backend.Evaluate(0, what, batch, &sums).ok());
+        EXPECT_TRUE(backend.Evaluate(what, batch, &sums).ok());
       }
       return sums.loss;
     };
@@ -78,8 +78,8 @@ TEST(NativeRunTest, EvaluatesAgainAsABackendThatHasNotBefore) {
       return native::MakeNativeBackend(config, RandomStart(config), native::BestKernels());
     };
     const auto step = [&](Backend& backend) {
-      const TokenBatch& batch = grid[i].batches[static_cast<size_t>(grid[i].compared)].front();
-      EXPECT_TRUE(backend.Step({{&batch, 0, 1e-2}}).ok());
+      const TokenBatch& batch = grid[i].batches.front();
+      EXPECT_TRUE(backend.Step({batch, 0, 1e-2}).ok());
     };
     const auto used = start();
     const double before = evaluate(*used, Evaluated::kCurrent, held_out);
@@ -107,7 +107,7 @@ TEST(NativeRunTest, HasTheSameBitsOnEveryFusedTarget) {
     const RunConfig config = ConfigOf(grid[i]);
     if (!WhyNotNative(config).empty()) continue;
     SCOPED_TRACE(grid[i].name);
-    const auto& batches = grid[i].batches[static_cast<size_t>(grid[i].compared)];
+    const auto& batches = grid[i].batches;
     std::string first;
     for (const native::Kernels* kernels : native::AllKernels()) {
       const std::string bytes = Trained(config, batches, *kernels);

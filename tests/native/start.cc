@@ -23,11 +23,11 @@ std::vector<float> FloatsOf(const at::Tensor& tensor) {
 
 std::unique_ptr<Backend> TorchOf(RunConfig config, Precision precision, const Start& start) {
   config.precision = precision;
-  auto backend = MakeTorchBackend({config});
+  auto backend = MakeTorchBackend(config);
   EXPECT_TRUE(backend.ok()) << backend.status();
   const at::TensorOptions options = TensorOptionsOf(Device::kCpu, precision);
   const at::Tensor buffers = start.buffers.defined() ? start.buffers.to(options) : at::Tensor();
-  SetState(backend->get(), 0, config.training, {start.values.to(options), buffers, {}});
+  SetState(backend->get(), config.training, {start.values.to(options), buffers, {}});
   return *std::move(backend);
 }
 

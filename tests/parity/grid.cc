@@ -151,14 +151,10 @@ GridCase DrawCase(uint64_t number) {
   drawn.training.rule =
       dice.Pick({LearningRule::kBackprop, LearningRule::kBackprop, LearningRule::kFeedbackAlignment,
                  LearningRule::kDirectFeedbackAlignment});
-  drawn.runs = dice.Between(1, 3);
-  drawn.compared = dice.Between(0, drawn.runs - 1);
+  drawn.seed = static_cast<uint32_t>(dice.Between(1, 3));
   const bool padded = dice.Flip();
-  drawn.batches.resize(drawn.runs);
-  for (auto& batches : drawn.batches) {
-    for (uint32_t step = 0; step < drawn.training.steps; ++step) {
-      batches.push_back(DrawBatch(dice, drawn.model, drawn.training.batch, padded));
-    }
+  for (uint32_t step = 0; step < drawn.training.steps; ++step) {
+    drawn.batches.push_back(DrawBatch(dice, drawn.model, drawn.training.batch, padded));
   }
   return drawn;
 }

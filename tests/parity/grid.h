@@ -11,16 +11,13 @@
 
 namespace ablate::engine {
 
-// One run of a stack of `runs`; the other runs have other parameters and other, differently long,
-// batches.
 struct GridCase {
   std::string name;
   ModelConfig model;
   TrainingConfig training;
   Precision precision = Precision::kFloat64;
-  int runs = 1;
-  int compared = 0;
-  std::vector<std::vector<TokenBatch>> batches;  // [runs][training.steps]
+  uint32_t seed = 1;
+  std::vector<TokenBatch> batches;  // [training.steps]
 };
 
 // Random settings by their number.
@@ -29,7 +26,7 @@ GridCase DrawCase(uint64_t number);
 // The first of them, the same at every call; every switch has each of its values many times.
 std::vector<GridCase> MakeGrid();
 
-// The run of a case that is compared.
+// The run of a case in float32, with a seed that is none of its.
 RunConfig ConfigOf(const GridCase& grid);
 
 // Rows of one length over so few tokens that many begin alike; a few targets count nowhere.

@@ -15,12 +15,10 @@
 
 namespace ablate::engine {
 
-RunConfig ConfigOf(const GridCase& grid, int run) {
-  RunConfig config;
-  config.model = grid.model;
-  config.training = grid.training;
+RunConfig ComparedRun(const GridCase& grid) {
+  RunConfig config = ConfigOf(grid);
   config.precision = grid.precision;
-  config.seed = static_cast<uint32_t>(run) + 1;
+  config.seed = grid.seed;
   return config;
 }
 
@@ -39,9 +37,9 @@ at::Tensor RandomBuffers(const ParameterLayout& layout, uint32_t seed) {
   return initial.defined() ? 3 * initial : initial;
 }
 
-void SetState(Backend* backend, int run, const TrainingConfig& training, const RunState& state) {
+void SetState(Backend* backend, const TrainingConfig& training, const RunState& state) {
   const at::Tensor zeros = at::zeros_like(state.values);
-  const TensorType type = backend->Tensors(run)->type;
+  const TensorType type = backend->Tensors()->type;
   RunTensors tensors = {type, BytesOf(state.values), "", {}};
   if (state.buffers.defined()) tensors.buffers = BytesOf(state.buffers);
   for (const std::string& slot : OptimizerSlots(training)) {
@@ -49,7 +47,7 @@ void SetState(Backend* backend, int run, const TrainingConfig& training, const R
     const at::Tensor& missing = slot == kAverageSlot ? state.values : zeros;
     tensors.slots.push_back({slot, BytesOf(found == state.slots.end() ? missing : found->second)});
   }
-  EXPECT_TRUE(backend->SetTensors(run, tensors).ok());
+  EXPECT_TRUE(backend->SetTensors(tensors).ok());
 }
 
 double RateOf(const GridCase& grid, uint32_t step) {
@@ -60,14 +58,14 @@ double RateOf(const GridCase& grid, uint32_t step) {
 void WriteGridCase(const std::string& folder, const GridCase& grid, uint32_t step) {
   const ParameterLayout layout = MakeLayout(grid.model, grid.training.rule);
   const at::TensorOptions options = TensorOptionsOf(Device::kCpu, grid.precision);
-  const uint32_t seed = ConfigOf(grid, grid.compared).seed;
+  const uint32_t seed = grid.seed;
   TensorMap tensors =
       ByName(layout.parameters, RandomParameters(grid.model, layout, seed).to(options), "initial.");
   if (layout.buffer_size > 0) {
     tensors.merge(ByName(layout.buffers, RandomBuffers(layout, seed).to(options), "buffer."));
   }
   for (uint32_t i = 0; i < grid.training.steps; ++i) {
-    const TokenBatch& batch = grid.batches[static_cast<size_t>(grid.compared)][i];
+    const TokenBatch& batch = grid.batches[i];
     const std::string prefix = std::to_string(i) + ".";
     const bool last = grid.model.loss == LossPositions::kLast;
     tensors[prefix + "inputs"] = at::tensor(batch.inputs, at::kLong).view({batch.rows, -1});
@@ -88,7 +86,7 @@ absl::string_view BytesOf(const at::Tensor& tensor) {
 }
 
 at::Tensor RealPositions(const GridCase& grid, const at::Tensor& logits) {
-  const TokenBatch& batch = grid.batches[static_cast<size_t>(grid.compared)].front();
+  const TokenBatch& batch = grid.batches.front();
   if (grid.model.loss == LossPositions::kLast) return logits;
   const at::Tensor real =
       at::arange(batch.length).lt(at::tensor(batch.lengths, at::kLong).unsqueeze(1));

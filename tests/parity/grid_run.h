@@ -16,8 +16,8 @@
 
 namespace ablate::engine {
 
-// A run of a case's stack as the trainers are given it. Its seed is its number + 1.
-RunConfig ConfigOf(const GridCase& grid, int run);
+// The run of a case as the trainers that are compared with PyTorch are given it.
+RunConfig ComparedRun(const GridCase& grid);
 
 // Random parameters [P] in which no gain is 1 and no shift 0.
 at::Tensor RandomParameters(ModelConfig model, const ParameterLayout& layout, uint32_t seed);
@@ -33,13 +33,12 @@ struct RunState {
   TensorMap slots;     // by name, [P] each; a missing average is the values, others are 0
 };
 
-// Sets the state of a run of the backend.
-void SetState(Backend* backend, int run, const TrainingConfig& training, const RunState& state);
+void SetState(Backend* backend, const TrainingConfig& training, const RunState& state);
 
 // The learning rate of an update.
 double RateOf(const GridCase& grid, uint32_t step);
 
-// Writes FOLDER/NAME.case.safetensors, of the run that is compared. `step` is the update that is
+// Writes FOLDER/NAME.case.safetensors, of the compared run. `step` is the update that is
 // compared where only one is.
 void WriteGridCase(const std::string& folder, const GridCase& grid, uint32_t step);
 

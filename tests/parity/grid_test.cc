@@ -23,43 +23,28 @@
 namespace ablate::engine {
 namespace {
 
-// The product's own way to train a case's whole stack, from the case's parameters.
+// The product's own way to train a case, from the case's parameters.
 std::unique_ptr<Backend> MakeGridBackend(const GridCase& grid, const FlatParameters& start) {
-  std::vector<RunConfig> configs;
-  for (int run = 0; run < grid.runs; ++run) configs.push_back(ConfigOf(grid, run));
-  auto backend = MakeTorchBackend(configs);
+  auto backend = MakeTorchBackend(ComparedRun(grid));
   EXPECT_TRUE(backend.ok()) << backend.status();
-  for (int run = 0; run < grid.runs; ++run) {
-    const at::Tensor buffers = start.buffers().defined() ? start.buffers()[run] : at::Tensor();
-    SetState(backend->get(), run, grid.training, {start.values()[run], buffers, {}});
-  }
+  SetState(backend->get(), grid.training, {start.values(), start.buffers(), {}});
   return *std::move(backend);
-}
-
-std::vector<UpdateRequest> RequestsOf(const GridCase& grid, uint32_t step) {
-  std::vector<UpdateRequest> requests;
-  for (const auto& batches : grid.batches) {
-    requests.push_back({&batches[step], step, RateOf(grid, step)});
-  }
-  return requests;
 }
 
 // The first update's gradient, and scores of its whole batch.
 TensorMap Differentiated(const GridCase& grid, const FlatParameters& start) {
-  std::vector<const TokenBatch*> batches;
-  for (const auto& run : grid.batches) batches.push_back(&run.front());
+  const TokenBatch& batch = grid.batches.front();
   const at::TensorOptions options = start.values().options();
-  Dropout dropout = {grid.model.dropout, {}, 0};
-  for (int run = 0; run < grid.runs; ++run) dropout.runs.push_back({ConfigOf(grid, run).seed, 0});
-  Pass pass = TrainingPass(ConfigOf(grid, 0), &dropout);
-  // The statistics are yet to be those that the runs begin with.
+  const Dropout dropout = {grid.model.dropout, {{grid.seed, 0}}, 0};
+  Pass pass = TrainingPass(ComparedRun(grid), &dropout);
+  // The statistics are yet to be those that the run begins with.
   if (pass.statistics == Statistics::kBatchAndTrack) pass.statistics = Statistics::kBatch;
   Differentiate(grid.model, pass,
-                MakeParts(batches, grid.training.accumulation, grid.model.loss, options), start,
+                MakeParts({&batch}, grid.training.accumulation, grid.model.loss, options), start,
                 grid.training.label_smoothing);
-  TensorMap out = ByName(start.layout().parameters, start.gradients()[grid.compared], "gradient.");
-  const StackBatch whole = MakeStackBatch(batches, grid.model.loss, options);
-  out["logits"] = Logits(grid.model, start.model(), whole, Pass())[grid.compared].detach();
+  TensorMap out = ByName(start.layout().parameters, start.gradients()[0], "gradient.");
+  const StackBatch whole = MakeStackBatch({&batch}, grid.model.loss, options);
+  out["logits"] = Logits(grid.model, start.model(), whole, Pass())[0].detach();
   return out;
 }
 
@@ -70,36 +55,34 @@ at::Tensor Evaluations(const GridCase& grid, Backend& backend) {
   std::vector<double> losses;
   for (const Evaluated kind : kinds) {
     EvaluationSums sums;
-    const TokenBatch& batch = grid.batches[grid.compared].front();
-    EXPECT_TRUE(backend.Evaluate(grid.compared, kind, batch, &sums).ok());
+    const TokenBatch& batch = grid.batches.front();
+    EXPECT_TRUE(backend.Evaluate(kind, batch, &sums).ok());
     losses.push_back(sums.loss / sums.tokens);
   }
   return at::tensor(losses, at::kDouble);
 }
 
-// The same quantities as reference.py's, of the compared run inside its stack.
+// The same quantities as reference.py's.
 TensorMap Train(const GridCase& grid) {
   const at::TensorOptions options = TensorOptionsOf(Device::kCpu, grid.precision);
-  FlatParameters start(grid.model, grid.training.rule, grid.runs, options);
+  FlatParameters start(grid.model, grid.training.rule, 1, options);
   const ParameterLayout& layout = start.layout();
-  for (int run = 0; run < grid.runs; ++run) {
-    const uint32_t seed = ConfigOf(grid, run).seed;
-    start.values()[run].copy_(RandomParameters(grid.model, layout, seed));
-    if (layout.buffer_size > 0) start.buffers()[run].copy_(RandomBuffers(layout, seed));
-  }
+  start.values()[0].copy_(RandomParameters(grid.model, layout, grid.seed));
+  if (layout.buffer_size > 0) start.buffers()[0].copy_(RandomBuffers(layout, grid.seed));
   TensorMap out = Differentiated(grid, start);
   const std::unique_ptr<Backend> backend = MakeGridBackend(grid, start);
   std::vector<double> losses, norms;
   for (uint32_t step = 0; step < grid.training.steps; ++step) {
-    const absl::StatusOr<std::vector<UpdateResult>> results = backend->Step(RequestsOf(grid, step));
-    EXPECT_TRUE(results.ok()) << results.status();
-    losses.push_back((*results)[grid.compared].loss);
-    norms.push_back((*results)[grid.compared].gradient_norm);
+    const absl::StatusOr<UpdateResult> result =
+        backend->Step({grid.batches[step], step, RateOf(grid, step)});
+    EXPECT_TRUE(result.ok()) << result.status();
+    losses.push_back(result->loss);
+    norms.push_back(result->gradient_norm);
   }
   out["losses"] = at::tensor(losses, at::kDouble);
   out["norms"] = at::tensor(norms, at::kDouble);
   out["evaluations"] = Evaluations(grid, *backend);
-  const absl::StatusOr<RunTensors> ended = backend->Tensors(grid.compared);
+  const absl::StatusOr<RunTensors> ended = backend->Tensors();
   const auto flat = [&](absl::string_view bytes) { return FlatTensor(ended->type, {bytes}); };
   out.merge(ByName(layout.parameters, flat(ended->parameters), "value."));
   if (layout.buffer_size > 0) {
@@ -111,12 +94,11 @@ TensorMap Train(const GridCase& grid) {
   return out;
 }
 
-// Our logits of a padded stack cover more positions: the compared run's own, in rows.
-at::Tensor OwnLogits(const GridCase& grid, const at::Tensor& logits) {
+// Our logits, in rows.
+at::Tensor LogitRows(const GridCase& grid, const at::Tensor& logits) {
   if (grid.model.loss == LossPositions::kLast) return logits;
-  const TokenBatch& batch = grid.batches[grid.compared].front();
-  const at::Tensor rows = logits.view({batch.rows, -1, logits.size(-1)});
-  return rows.narrow(1, 0, batch.length);
+  const TokenBatch& batch = grid.batches.front();
+  return logits.view({batch.rows, batch.length, logits.size(-1)});
 }
 
 double LargestGradient(const TensorMap& answer) {
@@ -136,7 +118,7 @@ void Compare(const GridCase& grid, const TensorMap& ours, const TensorMap& their
     ASSERT_TRUE(found != ours.end()) << name;
     const bool is_logits = name == "logits";
     const at::Tensor own =
-        is_logits ? RealPositions(grid, OwnLogits(grid, found->second)) : found->second;
+        is_logits ? RealPositions(grid, LogitRows(grid, found->second)) : found->second;
     const at::Tensor exact = is_logits ? RealPositions(grid, whole) : whole;
     ASSERT_EQ(own.sizes(), exact.sizes()) << name;
     double scale = exact.norm().item<double>();
@@ -166,9 +148,7 @@ std::vector<GridCase> Float64Cases() {
     if (settings.precision != Precision::kFloat64) continue;
     if (settings.model.norm.kind == NormKind::kBatch) {
       settings.training.steps = 4;
-      for (auto& run : settings.batches) {
-        for (TokenBatch& batch : run) Vary(&batch, settings.model.vocabulary);
-      }
+      for (TokenBatch& batch : settings.batches) Vary(&batch, settings.model.vocabulary);
     }
     cases.push_back(std::move(settings));
   }
@@ -252,8 +232,7 @@ TEST(GridParityTest, HasEverySettingOftenEnough) {
             }),
             0.05);
   EXPECT_GT(share([](const GridCase& c) {
-              return c.model.width >= 64 && c.model.layers > 3 &&
-                     c.batches[c.compared][0].length >= 16;
+              return c.model.width >= 64 && c.model.layers > 3 && c.batches[0].length >= 16;
             }),
             0.04);
   EXPECT_GT(share([](const GridCase& c) {
@@ -263,20 +242,18 @@ TEST(GridParityTest, HasEverySettingOftenEnough) {
   EXPECT_GT(share([](const GridCase& c) { return !c.model.residual; }), 0.1);
   EXPECT_GT(share([](const GridCase& c) { return c.model.tied_head; }), 0.3);
   EXPECT_GT(share([](const GridCase& c) { return c.model.head_bias; }), 0.15);
-  EXPECT_GT(share([](const GridCase& c) { return c.runs > 1; }), 0.5);
   EXPECT_GT(share([](const GridCase& c) { return c.training.clip > 0 && c.training.clip < 1; }),
             0.2);
   EXPECT_GT(share([](const GridCase& c) {
-              return c.model.loss == LossPositions::kLast && !c.batches[c.compared][0].uniform();
+              return c.model.loss == LossPositions::kLast && !c.batches[0].uniform();
             }),
             0.1);
-  EXPECT_GT(share([](const GridCase& c) {
-              return !c.model.attention.causal && !c.batches[c.compared][0].uniform();
-            }),
-            0.1);
+  EXPECT_GT(
+      share([](const GridCase& c) { return !c.model.attention.causal && !c.batches[0].uniform(); }),
+      0.1);
   EXPECT_GT(share([](const GridCase& c) { return c.precision == Precision::kFloat64; }), 0.4);
   EXPECT_GT(share([](const GridCase& c) {
-              return c.training.accumulation > 1 && !c.batches[c.compared][0].uniform();
+              return c.training.accumulation > 1 && !c.batches[0].uniform();
             }),
             0.15);
   EXPECT_GT(share([](const GridCase& c) {

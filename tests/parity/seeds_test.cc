@@ -27,14 +27,13 @@ Trained TrainSteps(RunConfig run, uint32_t steps) {
   run.training.checkpoints = {0};
   run.evaluation.every = run.training.steps;
   PrepareLaneThread();
-  const absl::StatusOr<std::unique_ptr<Trainer>> trainer = MakeTrainer({run});
+  const absl::StatusOr<std::unique_ptr<Trainer>> trainer = MakeTrainer(run);
   EXPECT_TRUE(trainer.ok()) << trainer.status();
-  const absl::StatusOr<std::vector<RunProgress>> progress =
-      (*trainer)->Advance(steps, [] { return false; });
+  const absl::StatusOr<RunProgress> progress = (*trainer)->Advance(steps, [] { return false; });
   EXPECT_TRUE(progress.ok()) << progress.status();
   Trained trained;
-  trained.initial = ReadTensors(progress->front().checkpoints.front().safetensors);
-  for (const Point& point : progress->front().points) {
+  trained.initial = ReadTensors(progress->checkpoints.front().safetensors);
+  for (const Point& point : progress->points) {
     if (point.key == "train/loss") trained.losses.push_back(point.value);
   }
   return trained;

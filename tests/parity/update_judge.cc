@@ -43,7 +43,7 @@ RunState StateOf(const GridCase& grid, const ParameterLayout& layout, const Tens
   for (const std::string& slot : OptimizerSlots(grid.training)) {
     state.slots[slot] = flat(slot + ".");
   }
-  const at::Tensor initial = RandomBuffers(layout, ConfigOf(grid, grid.compared).seed);
+  const at::Tensor initial = RandomBuffers(layout, ComparedRun(grid).seed);
   if (initial.defined()) state.buffers = initial.to(at::kFloat);
   for (const BufferInfo& info : layout.buffers) {
     const auto found = answer.find("before.buffer." + info.name);
@@ -61,11 +61,11 @@ std::unique_ptr<Backend> MakeBackend(const std::string& name, const RunConfig& c
     std::vector<float> buffers(state.buffers.defined() ? state.buffers.numel() : 0);
     backend = native::MakeNativeBackend(config, {std::move(values), std::move(buffers), nullptr});
   } else {
-    auto made = MakeTorchBackend({config});
+    auto made = MakeTorchBackend(config);
     EXPECT_TRUE(made.ok()) << made.status();
     backend = *std::move(made);
   }
-  SetState(backend.get(), 0, config.training, state);
+  SetState(backend.get(), config.training, state);
   return backend;
 }
 
@@ -90,7 +90,7 @@ at::Tensor LogitsOf(const GridCase& grid, const ParameterLayout& layout, const R
   const at::Tensor buffers = state.buffers.defined() ? state.buffers.unsqueeze(0) : state.buffers;
   const ModelParameters model =
       BindParameters(grid.model, layout, ParameterViews(layout, row), buffers);
-  const TokenBatch& batch = grid.batches[static_cast<size_t>(grid.compared)].front();
+  const TokenBatch& batch = grid.batches.front();
   const at::Tensor logits =
       Logits(grid.model, model, MakeStackBatch({&batch}, grid.model.loss, options), Pass())[0];
   return grid.model.loss == LossPositions::kLast
@@ -101,32 +101,32 @@ at::Tensor LogitsOf(const GridCase& grid, const ParameterLayout& layout, const R
 // The quantities of reference.py after the update by a backend.
 TensorMap Updated(const std::string& name, const GridCase& grid, const ParameterLayout& layout,
                   const RunState& state) {
-  const RunConfig config = ConfigOf(grid, grid.compared);
-  const auto& batches = grid.batches[static_cast<size_t>(grid.compared)];
+  const RunConfig config = ComparedRun(grid);
+  const auto& batches = grid.batches;
   const uint32_t step = StepOf(grid);
-  const UpdateRequest request = {&batches[step], step, RateOf(grid, step)};
+  const UpdateRequest request = {batches[step], step, RateOf(grid, step)};
   TensorMap out;
   const RunConfig plain = ForGradient(config);
   const auto differentiating = MakeBackend(name, plain, state);
-  EXPECT_TRUE(differentiating->Step({request}).ok());
-  const auto differentiated = differentiating->Tensors(0);
+  EXPECT_TRUE(differentiating->Step(request).ok());
+  const auto differentiated = differentiating->Tensors();
   out = ByName(layout.parameters, FlatOf(*differentiated, differentiated->slots.front().bytes),
                "gradient.");
 
   const auto backend = MakeBackend(name, config, state);
-  const auto result = backend->Step({request});
-  EXPECT_TRUE(result.ok() && result->front().made) << result.status();
-  out["loss"] = at::scalar_tensor(result->front().loss, at::kDouble);
-  out["norm"] = at::scalar_tensor(result->front().gradient_norm, at::kDouble);
+  const auto result = backend->Step(request);
+  EXPECT_TRUE(result.ok() && result->made) << result.status();
+  out["loss"] = at::scalar_tensor(result->loss, at::kDouble);
+  out["norm"] = at::scalar_tensor(result->gradient_norm, at::kDouble);
   std::vector<double> evaluations;
   for (const Evaluated what : {Evaluated::kCurrent, Evaluated::kAverage}) {
     if (what == Evaluated::kAverage && config.training.ema == 0) continue;
     EvaluationSums sums;
-    EXPECT_TRUE(backend->Evaluate(0, what, batches.front(), &sums).ok());
+    EXPECT_TRUE(backend->Evaluate(what, batches.front(), &sums).ok());
     evaluations.push_back(sums.loss / sums.tokens);
   }
   out["evaluations"] = at::tensor(evaluations, at::kDouble);
-  const auto after = backend->Tensors(0);
+  const auto after = backend->Tensors();
   out.merge(ByName(layout.parameters, FlatOf(*after, after->parameters), "value."));
   if (layout.buffer_size > 0) {
     out.merge(ByName(layout.buffers, FlatOf(*after, after->buffers), "buffer."));
@@ -195,7 +195,7 @@ UpdateVerdict JudgeUpdates(const std::vector<GridCase>& cases) {
   if (!verdict.missing.empty()) return verdict;
   for (const GridCase& grid : cases) {
     const TensorMap answer = ReadAnswer(folder.path(), grid.name);
-    const RunConfig config = ConfigOf(grid, grid.compared);
+    const RunConfig config = ComparedRun(grid);
     const ParameterLayout layout = MakeLayout(config.model, config.training.rule);
     const RunState state = StateOf(grid, layout, answer);
     for (const std::string backend : {"torch", "native"}) {

@@ -33,8 +33,8 @@ class FakeTrainers::Trainer : public engine::Trainer {
     all_->changed_.SignalAll();
   }
 
-  absl::StatusOr<std::vector<engine::RunProgress>> Advance(
-      uint32_t steps, absl::FunctionRef<bool()> stop) override {
+  absl::StatusOr<engine::RunProgress> Advance(uint32_t steps,
+                                              absl::FunctionRef<bool()> stop) override {
     engine::RunProgress progress;
     MutexLock lock(&all_->mutex_);
     for (uint32_t i = 0; i < steps && step_ < config_.training.steps; ++i) {
@@ -50,12 +50,12 @@ class FakeTrainers::Trainer : public engine::Trainer {
       return Ended(std::move(progress), engine::Outcome::kDone);
     }
     progress.step = step_;
-    return std::vector<engine::RunProgress>{std::move(progress)};
+    return progress;
   }
 
-  absl::StatusOr<std::string> ExportState(int) override { return FakeState(config_.seed, step_); }
+  absl::StatusOr<std::string> ExportState() override { return FakeState(config_.seed, step_); }
 
-  absl::Status ImportState(int, absl::string_view state) override {
+  absl::Status ImportState(absl::string_view state) override {
     for (uint32_t step = 0; step <= config_.training.steps; ++step) {
       if (state != FakeState(config_.seed, step)) continue;
       step_ = step;
@@ -64,7 +64,7 @@ class FakeTrainers::Trainer : public engine::Trainer {
     return absl::FailedPreconditionError("the state is another trainer's");
   }
 
-  absl::StatusOr<std::string> ExportCheckpoint(int) override {
+  absl::StatusOr<std::string> ExportCheckpoint() override {
     return absl::StrCat("parameters of ", config_.seed, " at ", step_);
   }
 
@@ -82,11 +82,11 @@ class FakeTrainers::Trainer : public engine::Trainer {
     return !stop();
   }
 
-  std::vector<engine::RunProgress> Ended(engine::RunProgress progress, engine::Outcome outcome) {
+  engine::RunProgress Ended(engine::RunProgress progress, engine::Outcome outcome) {
     progress.outcome = outcome;
     progress.step = step_;
-    progress.checkpoints.push_back({step_, *ExportCheckpoint(0)});
-    return {std::move(progress)};
+    progress.checkpoints.push_back({step_, *ExportCheckpoint()});
+    return progress;
   }
 
   FakeTrainers* const all_;
@@ -94,9 +94,8 @@ class FakeTrainers::Trainer : public engine::Trainer {
   uint32_t step_ = 0;
 };
 
-absl::StatusOr<std::unique_ptr<engine::Trainer>> FakeTrainers::Make(
-    const std::vector<engine::RunConfig>& stack) {
-  return std::make_unique<Trainer>(this, stack.front());
+absl::StatusOr<std::unique_ptr<engine::Trainer>> FakeTrainers::Make(const engine::RunConfig& run) {
+  return std::make_unique<Trainer>(this, run);
 }
 
 void FakeTrainers::LimitTo(uint32_t seed, uint32_t step) {

@@ -6,7 +6,6 @@
 #include <map>
 #include <memory>
 #include <string>
-#include <vector>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
@@ -25,8 +24,7 @@ std::string FakeState(uint32_t seed, uint32_t step);
 // outlive its trainers.
 class FakeTrainers {
  public:
-  absl::StatusOr<std::unique_ptr<engine::Trainer>> Make(
-      const std::vector<engine::RunConfig>& stack);
+  absl::StatusOr<std::unique_ptr<engine::Trainer>> Make(const engine::RunConfig& run);
 
   // A run of this seed waits before the update that would make it have more than `step` updates,
   // until the limit is raised or it is stopped.

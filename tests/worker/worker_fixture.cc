@@ -61,9 +61,7 @@ WorkerTest::WorkerTest() : folder_(testing::TempDir() + "/ablate-worker-XXXXXX")
   options.attach.longest_wait = absl::Milliseconds(20);
   options.executor.flush_every = absl::ZeroDuration();
   options.executor.resume_every = absl::InfiniteDuration();
-  options.make_trainer = [this](const std::vector<engine::RunConfig>& stack) {
-    return trainers_.Make(stack);
-  };
+  options.make_trainer = [this](const engine::RunConfig& run) { return trainers_.Make(run); };
   options.prepare_lane = [] { return absl::OkStatus(); };
 }
 

@@ -68,21 +68,17 @@ class NativeBackend : public Backend {
 
   const BackendIdentity& identity() const override { return identity_; }
 
-  absl::StatusOr<std::vector<UpdateResult>> Step(absl::Span<const UpdateRequest> runs) override {
-    const absl::Status status = CheckPositions(*runs.front().batch);
+  absl::StatusOr<UpdateResult> Step(const UpdateRequest& update) override {
+    const absl::Status status = CheckPositions(update.batch);
     if (!status.ok()) return status;
     try {
-      // There is room for the answer before anything changes.
-      std::vector<UpdateResult> results(1);
-      results.front() = Update(runs.front());
-      return results;
+      return Update(update);
     } catch (const std::bad_alloc&) {
       return OutOfMemory();
     }
   }
 
-  absl::Status Evaluate(int /*run*/, Evaluated what, const TokenBatch& batch,
-                        EvaluationSums* sums) override {
+  absl::Status Evaluate(Evaluated what, const TokenBatch& batch, EvaluationSums* sums) override {
     try {
       const Model& model = what == Evaluated::kAverage ? average_ : model_;
       const LossSums added = evaluation_.Score(model, batch, StripsOf(sums->batches));
@@ -94,12 +90,11 @@ class NativeBackend : public Backend {
     }
   }
 
-  absl::StatusOr<std::vector<RecordedValue>> RecordGradients(int /*run*/,
-                                                             const TokenBatch& batch) override {
+  absl::StatusOr<std::vector<RecordedValue>> RecordGradients(const TokenBatch& batch) override {
     return record_(SpanOf(values_), SpanOf(buffers_), batch);
   }
 
-  absl::StatusOr<RunTensors> Tensors(int /*run*/) override {
+  absl::StatusOr<RunTensors> Tensors() override {
     RunTensors tensors;
     tensors.parameters = BytesOf(values_);
     tensors.buffers = BytesOf(buffers_);
@@ -109,7 +104,7 @@ class NativeBackend : public Backend {
     return tensors;
   }
 
-  absl::Status SetTensors(int /*run*/, const RunTensors& tensors) override {
+  absl::Status SetTensors(const RunTensors& tensors) override {
     const auto set = [](absl::string_view bytes, Floats& to) {
       std::memcpy(to.data(), bytes.data(), bytes.size());
     };
@@ -152,7 +147,7 @@ class NativeBackend : public Backend {
     UpdateResult result;
     try {
       result.loss = static_cast<float>(training_.AddGradient(
-          model_, *request.batch, config_.training.label_smoothing, config_.training.accumulation));
+          model_, request.batch, config_.training.label_smoothing, config_.training.accumulation));
     } catch (const std::bad_alloc&) {
       put_back();
       throw;

@@ -1,5 +1,5 @@
-// What the run loop needs of a trainer: one update of a stack, one batch of an evaluation, and the
-// bytes of a run's parameters and state. Torch-free: each way to train is a backend, and the loop
+// What the run loop needs to train a run: one update, one batch of an evaluation, and the bytes of
+// the run's parameters and state. Torch-free: each way to train is a backend, and the loop
 // is the same for all.
 #ifndef ABLATE_SERVER_ENGINE_TRAIN_BACKEND_H_
 #define ABLATE_SERVER_ENGINE_TRAIN_BACKEND_H_
@@ -13,7 +13,6 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
-#include "absl/types/span.h"
 #include "server/engine/config.h"
 #include "server/engine/data/batches.h"
 #include "server/engine/safetensors.h"
@@ -28,18 +27,16 @@ struct BackendIdentity {
   std::string library_version;
 };
 
-// One run's part of one update.
 struct UpdateRequest {
-  const TokenBatch* batch = nullptr;  // null: the run has ended, and is left as it is
-  uint32_t step = 0;                  // updates made before this one
-  double learning_rate = 0;           // of this update
+  const TokenBatch& batch;
+  uint32_t step = 0;         // updates made before this one
+  double learning_rate = 0;  // of this update
 };
 
 struct UpdateResult {
   double loss = 0;           // nats a token
   double gradient_norm = 0;  // before clipping
-  // False if loss or norm is no number, or there was no batch: the run is bit for bit as before.
-  bool made = false;
+  bool made = false;         // false if loss or norm is no number: the run is bit for bit as before
 };
 
 // An evaluation that has come as far as some batch.
@@ -56,7 +53,7 @@ struct RecordedValue {
   double value = 0;  // may be non-finite
 };
 
-// Bytes of one run's tensors, little-endian.
+// Bytes of a run's tensors, little-endian.
 struct NamedBytes {
   std::string name;
   absl::string_view bytes;
@@ -75,35 +72,31 @@ enum class Evaluated {
   kAverage,  // their exponential moving average, where training.ema is above 0
 };
 
-// A stack of runs of one shape. Not thread-safe. Errors: RESOURCE_EXHAUSTED (memory ran out; the
-// call has changed nothing), UNAVAILABLE (the device is lost to this process), INTERNAL.
+// Computes one run. Not thread-safe. Errors: RESOURCE_EXHAUSTED (memory ran out; the call has
+// changed nothing), UNAVAILABLE (the device is lost to this process), INTERNAL.
 class Backend {
  public:
   virtual ~Backend() = default;
 
   virtual const BackendIdentity& identity() const = 0;
 
-  // One update of the runs that have a batch, at least one; one element a run.
-  virtual absl::StatusOr<std::vector<UpdateResult>> Step(absl::Span<const UpdateRequest> runs) = 0;
+  virtual absl::StatusOr<UpdateResult> Step(const UpdateRequest& update) = 0;
 
-  // Adds the next of a run's held-out batches, of which sums->batches are added; the same ones at
+  // Adds the next of the run's held-out batches, of which sums->batches are added; the same ones at
   // every evaluation.
-  virtual absl::Status Evaluate(int run, Evaluated what, const TokenBatch& batch,
-                                EvaluationSums* sums) = 0;
+  virtual absl::Status Evaluate(Evaluated what, const TokenBatch& batch, EvaluationSums* sums) = 0;
 
   // What the run's evaluation.record asks for, of a held-out batch. Changes nothing of the run.
-  virtual absl::StatusOr<std::vector<RecordedValue>> RecordGradients(int run,
-                                                                     const TokenBatch& batch) = 0;
+  virtual absl::StatusOr<std::vector<RecordedValue>> RecordGradients(const TokenBatch& batch) = 0;
 
   // Valid until the next call of any function.
-  virtual absl::StatusOr<RunTensors> Tensors(int run) = 0;
+  virtual absl::StatusOr<RunTensors> Tensors() = 0;
   // Of the run's type and sizes, slots in their order.
-  virtual absl::Status SetTensors(int run, const RunTensors& tensors) = 0;
+  virtual absl::Status SetTensors(const RunTensors& tensors) = 0;
 };
 
-// Makes the backend of a stack, with the runs' initial parameters.
-using BackendFactory =
-    absl::StatusOr<std::unique_ptr<Backend>>(const std::vector<RunConfig>& configs);
+// Makes the backend of a run, with its initial parameters.
+using BackendFactory = absl::StatusOr<std::unique_ptr<Backend>>(const RunConfig& config);
 
 }  // namespace ablate::engine
 

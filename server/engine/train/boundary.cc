@@ -1,5 +1,5 @@
-// Tells running out of memory, which a smaller stack cures, from errors that end a trainer and from
-// those that end the process.
+// Tells running out of memory, which a later call may survive, from errors that end a trainer and
+// from those that end the process.
 #include "server/engine/train/boundary.h"
 
 #include <c10/util/Exception.h>

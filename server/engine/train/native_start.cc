@@ -45,9 +45,8 @@ native::GradientRecorder RecorderOf(const RunConfig& config, const ParameterLayo
 
 }  // namespace
 
-absl::StatusOr<std::unique_ptr<Backend>> MakeNativeBackend(const std::vector<RunConfig>& configs) {
+absl::StatusOr<std::unique_ptr<Backend>> MakeNativeBackend(const RunConfig& config) {
   return AtBoundary([&]() -> absl::StatusOr<std::unique_ptr<Backend>> {
-    const RunConfig& config = configs.front();
     const ParameterLayout layout = MakeLayout(config.model, config.training.rule);
     native::NativeStart start;
     start.values = FloatsOf(InitialParameters(config.model, layout, config.seed));

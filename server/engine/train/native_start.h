@@ -3,7 +3,6 @@
 #define ABLATE_SERVER_ENGINE_TRAIN_NATIVE_START_H_
 
 #include <memory>
-#include <vector>
 
 #include "absl/status/statusor.h"
 #include "server/engine/config.h"
@@ -11,10 +10,10 @@
 
 namespace ablate::engine {
 
-// The backend of a single run that the native trainer trains (native/supports.h), with the initial
+// The backend of a run that the native trainer trains (native/supports.h), with the initial
 // parameters that the reference backend has. What a run records of its gradients is computed by
 // LibTorch: it is asked for seldom, and an alignment wants exact gradients beside the rule's.
-absl::StatusOr<std::unique_ptr<Backend>> MakeNativeBackend(const std::vector<RunConfig>& configs);
+absl::StatusOr<std::unique_ptr<Backend>> MakeNativeBackend(const RunConfig& config);
 
 }  // namespace ablate::engine
 

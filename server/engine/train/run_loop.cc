@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "server/engine/task.h"
+#include "server/engine/train/boundary.h"
 #include "server/engine/train/checkpoint.h"
 #include "server/engine/train/resume.h"
 
@@ -36,36 +37,6 @@ double InPrecision(Precision precision, double norm) {
 
 bool ListsStep(const std::vector<uint32_t>& steps, uint32_t step) {
   return std::find(steps.begin(), steps.end(), step) != steps.end();
-}
-
-// Whether the run ends where it stands.
-bool EndDue(const StackRun& run) {
-  return run.diverging || run.progress.step == run.config.training.steps;
-}
-
-// A run that turns out to diverge is visited once more at its last step.
-bool VisitDue(const StackRun& run) { return run.training() && (!run.visited || run.diverging); }
-
-bool EvaluationDue(const StackRun& run) {
-  const bool regular = run.progress.step % run.config.evaluation.every == 0;
-  return run.diverging ? !regular : regular || EndDue(run);
-}
-
-bool CheckpointDue(const StackRun& run) {
-  const TrainingConfig& training = run.config.training;
-  const bool listed = ListsStep(training.checkpoints, run.progress.step);
-  const bool last = training.final_checkpoint && EndDue(run);
-  return run.diverging ? last && !listed : last || listed;
-}
-
-// A run that has made all its updates has diverged if it ends worse than guessing and than it
-// began.
-Outcome Verdict(const StackRun& run, std::optional<double> final_loss) {
-  if (!final_loss.has_value()) return Outcome::kDone;
-  const double guess = std::log(run.config.model.vocabulary);
-  const bool converged =
-      *final_loss <= guess || *final_loss <= run.first_evaluation.value_or(guess);
-  return converged ? Outcome::kDone : Outcome::kDiverged;
 }
 
 // Returns the index of the held-out batch with the most tokens, the first of equals; there must be
@@ -124,232 +95,227 @@ double LearningRate(const ScheduleConfig& schedule, double rate, uint32_t step, 
   return rate;
 }
 
-absl::StatusOr<std::unique_ptr<RunLoop>> RunLoop::Make(const std::vector<RunConfig>& configs,
+absl::StatusOr<std::unique_ptr<RunLoop>> RunLoop::Make(const RunConfig& config,
                                                        BackendFactory* make_backend) {
-  std::vector<StackRun> runs;
-  for (const RunConfig& config : configs) {
-    absl::StatusOr<std::unique_ptr<BatchSource>> source = MakeBatchSource(config);
-    if (!source.ok()) return source.status();
-    StackRun run;
-    run.config = config;
-    run.source = *std::move(source);
-    run.vocabulary = KindOf(config.task).vocabulary(config.task);
-    runs.push_back(std::move(run));
-  }
-  absl::StatusOr<std::unique_ptr<Backend>> backend = make_backend(configs);
+  absl::StatusOr<std::unique_ptr<BatchSource>> source = MakeBatchSource(config);
+  if (!source.ok()) return source.status();
+  absl::StatusOr<std::unique_ptr<Backend>> backend = make_backend(config);
   if (!backend.ok()) return backend.status();
-  return std::unique_ptr<RunLoop>(new RunLoop(std::move(runs), *std::move(backend)));
+  return std::unique_ptr<RunLoop>(new RunLoop(config, *std::move(source), *std::move(backend)));
 }
 
-RunLoop::RunLoop(std::vector<StackRun> runs, std::unique_ptr<Backend> backend)
-    : runs_(std::move(runs)),
-      layout_(MakeLayout(runs_.front().config.model, runs_.front().config.training.rule)),
+RunLoop::RunLoop(const RunConfig& config, std::unique_ptr<BatchSource> source,
+                 std::unique_ptr<Backend> backend)
+    : config_(config),
+      source_(std::move(source)),
+      vocabulary_(KindOf(config.task).vocabulary(config.task)),
+      layout_(MakeLayout(config.model, config.training.rule)),
       backend_(std::move(backend)) {}
 
-absl::StatusOr<bool> RunLoop::Step(absl::FunctionRef<bool()> stop) {
-  absl::StatusOr<bool> visited = Visit(/*ends_only=*/false, stop);
-  if (!visited.ok()) return visited.status();
-  if (!*visited) return true;
-  const auto training = [](const StackRun& run) { return run.training(); };
-  if (std::none_of(runs_.begin(), runs_.end(), training)) return false;
-  if (absl::Status updated = Update(); !updated.ok()) return updated;
-  visited = Visit(/*ends_only=*/true, stop);
-  if (!visited.ok()) return visited.status();
+bool RunLoop::EndDue() const { return diverging_ || progress_.step == config_.training.steps; }
+
+// A run that turns out to diverge is visited once more at its last step.
+bool RunLoop::VisitDue() const { return training() && (!visited_ || diverging_); }
+
+bool RunLoop::EvaluationDue() const {
+  const bool regular = progress_.step % config_.evaluation.every == 0;
+  return diverging_ ? !regular : regular || EndDue();
+}
+
+bool RunLoop::CheckpointDue() const {
+  const bool listed = ListsStep(config_.training.checkpoints, progress_.step);
+  const bool last = config_.training.final_checkpoint && EndDue();
+  return diverging_ ? last && !listed : last || listed;
+}
+
+// A run that has made all its updates has diverged if it ends worse than guessing and than it
+// began.
+Outcome RunLoop::Verdict(std::optional<double> final_loss) const {
+  if (!final_loss.has_value()) return Outcome::kDone;
+  const double guess = std::log(config_.model.vocabulary);
+  const bool converged = *final_loss <= guess || *final_loss <= first_evaluation_.value_or(guess);
+  return converged ? Outcome::kDone : Outcome::kDiverged;
+}
+
+absl::StatusOr<RunProgress> RunLoop::Advance(uint32_t steps, absl::FunctionRef<bool()> stop) {
+  return AtBoundary([&]() -> absl::StatusOr<RunProgress> {
+    for (uint32_t step = 0; step < steps && training() && !stop(); ++step) {
+      absl::Status stepped = Step(stop);
+      if (!stepped.ok()) return stepped;
+    }
+    return TakeProgress();
+  });
+}
+
+absl::Status RunLoop::Step(absl::FunctionRef<bool()> stop) {
+  const absl::StatusOr<bool> visited = Visit(stop);
+  if (!visited.ok() || !*visited || !training()) return visited.status();
+  absl::Status updated = Update();
+  return updated.ok() && EndDue() ? Visit(stop).status() : updated;
+}
+
+// All of an evaluation before any report: a run that is exported in between and imported elsewhere
+// makes its visit again, so nothing of it may be reported yet.
+absl::StatusOr<bool> RunLoop::Visit(absl::FunctionRef<bool()> stop) {
+  if (!VisitDue()) return true;
+  const absl::StatusOr<bool> finished = FinishEvaluation(stop);
+  if (!finished.ok() || !*finished) return finished;
+  absl::Status reported = Report();
+  if (!reported.ok()) return reported;
   return true;
 }
 
-// All evaluations before the first report: a run that was exported in between and is imported
-// elsewhere makes its visit again, so nothing of it may be reported yet.
-absl::StatusOr<bool> RunLoop::Visit(bool ends_only, absl::FunctionRef<bool()> stop) {
-  const auto due = [&](const StackRun& run) {
-    return VisitDue(run) && (!ends_only || EndDue(run));
-  };
-  for (int run = 0; run < runs(); ++run) {
-    if (!due(runs_[run])) continue;
-    const absl::StatusOr<bool> finished = FinishEvaluation(run, stop);
-    if (!finished.ok() || !*finished) return finished;
-  }
-  for (int run = 0; run < runs(); ++run) {
-    if (!due(runs_[run])) continue;
-    absl::Status reported = Report(run);
-    if (!reported.ok()) return reported;
-  }
-  return true;
-}
-
-// True when the evaluation that is due, if one is, is complete. Goes on by a batch at least.
-absl::StatusOr<bool> RunLoop::FinishEvaluation(int index, absl::FunctionRef<bool()> stop) {
-  StackRun& run = runs_[index];
-  if (!EvaluationDue(run) || run.source->HeldOutBatches() == 0) return true;
-  const uint32_t before = run.progress.evaluated;
-  const auto stopped = [&] { return run.progress.evaluated > before && stop(); };
+// The evaluation that is due, if one is. Goes on by a batch at least.
+absl::StatusOr<bool> RunLoop::FinishEvaluation(absl::FunctionRef<bool()> stop) {
+  if (!EvaluationDue() || source_->HeldOutBatches() == 0) return true;
+  const uint32_t before = progress_.evaluated;
+  const auto stopped = [&] { return progress_.evaluated > before && stop(); };
   std::vector<std::pair<Evaluated, EvaluationSums*>> passes = {
-      {Evaluated::kCurrent, &run.results.current}};
-  if (run.config.training.ema > 0) passes.emplace_back(Evaluated::kAverage, &run.results.average);
+      {Evaluated::kCurrent, &results_.current}};
+  if (config_.training.ema > 0) passes.emplace_back(Evaluated::kAverage, &results_.average);
   for (const auto& [what, sums] : passes) {
-    const absl::StatusOr<bool> finished = FinishPass(index, what, sums, stopped);
+    const absl::StatusOr<bool> finished = FinishPass(what, sums, stopped);
     if (!finished.ok() || !*finished) return finished;
   }
-  if (run.config.evaluation.record.empty() || run.results.recorded.has_value()) return true;
+  if (config_.evaluation.record.empty() || results_.recorded.has_value()) return true;
   if (stopped()) return false;
-  absl::Status recorded = RecordGradients(index);
+  absl::Status recorded = RecordGradients();
   if (!recorded.ok()) return recorded;
   return true;
 }
 
-absl::Status RunLoop::RecordGradients(int index) {
-  StackRun& run = runs_[index];
-  if (!run.largest_held_out.has_value()) run.largest_held_out = LargestHeldOut(*run.source);
-  absl::StatusOr<std::vector<RecordedValue>> recorded =
-      backend_->RecordGradients(index, run.source->HeldOut(*run.largest_held_out));
-  if (!recorded.ok()) return recorded.status();
-  run.results.recorded = *std::move(recorded);
-  ++run.progress.evaluated;
-  return absl::OkStatus();
-}
-
-// True when `sums` are of all held-out batches.
-absl::StatusOr<bool> RunLoop::FinishPass(int index, Evaluated what, EvaluationSums* sums,
+// All held-out batches that `sums` lack.
+absl::StatusOr<bool> RunLoop::FinishPass(Evaluated what, EvaluationSums* sums,
                                          absl::FunctionRef<bool()> stopped) {
-  StackRun& run = runs_[index];
-  while (sums->batches < run.source->HeldOutBatches()) {
+  while (sums->batches < source_->HeldOutBatches()) {
     if (stopped()) return false;
-    const TokenBatch batch = run.source->HeldOut(sums->batches);
-    absl::Status added = backend_->Evaluate(index, what, batch, sums);
+    absl::Status added = backend_->Evaluate(what, source_->HeldOut(sums->batches), sums);
     if (!added.ok()) return added;
-    ++run.progress.evaluated;
+    ++progress_.evaluated;
   }
   return true;
 }
 
+absl::Status RunLoop::RecordGradients() {
+  if (!largest_held_out_.has_value()) largest_held_out_ = LargestHeldOut(*source_);
+  absl::StatusOr<std::vector<RecordedValue>> recorded =
+      backend_->RecordGradients(source_->HeldOut(*largest_held_out_));
+  if (!recorded.ok()) return recorded.status();
+  results_.recorded = *std::move(recorded);
+  ++progress_.evaluated;
+  return absl::OkStatus();
+}
+
 // The evaluation and the checkpoint of the run's step, and its end if that is here.
-absl::Status RunLoop::Report(int index) {
-  StackRun& run = runs_[index];
-  const uint32_t step = run.progress.step;
-  if (CheckpointDue(run)) {
-    absl::StatusOr<std::string> file = ExportCheckpoint(index);
+absl::Status RunLoop::Report() {
+  const uint32_t step = progress_.step;
+  if (CheckpointDue()) {
+    absl::StatusOr<std::string> file = ExportCheckpoint();
     if (!file.ok()) return file.status();
-    run.progress.checkpoints.push_back({step, *std::move(file)});
+    progress_.checkpoints.push_back({step, *std::move(file)});
   }
-  VisitResults results = std::exchange(run.results, {});
+  VisitResults results = std::exchange(results_, {});
   std::optional<double> loss;
   if (results.current.batches > 0) {
     const Evaluation evaluation = ResultOf(results.current);
-    run.progress.points.push_back({"eval/loss", step, evaluation.loss});
-    run.progress.points.push_back({"eval/accuracy", step, evaluation.accuracy});
+    progress_.points.push_back({"eval/loss", step, evaluation.loss});
+    progress_.points.push_back({"eval/accuracy", step, evaluation.accuracy});
     loss = evaluation.loss;
   }
   if (results.average.batches > 0) {
-    run.progress.points.push_back({"eval/ema_loss", step, ResultOf(results.average).loss});
+    progress_.points.push_back({"eval/ema_loss", step, ResultOf(results.average).loss});
   }
   if (results.recorded.has_value()) {
     for (RecordedValue& value : *results.recorded) {
-      run.progress.points.push_back({std::move(value.key), step, value.value});
+      progress_.points.push_back({std::move(value.key), step, value.value});
     }
   }
-  if (step == 0 && !run.diverging) run.first_evaluation = loss;
-  if (EndDue(run)) run.progress.outcome = run.diverging ? Outcome::kDiverged : Verdict(run, loss);
-  Append(run.progress.points, std::exchange(run.last_points, {}));
-  if (run.diverging) run.batch.reset();
-  run.visited = true;
+  if (step == 0 && !diverging_) first_evaluation_ = loss;
+  if (EndDue()) progress_.outcome = diverging_ ? Outcome::kDiverged : Verdict(loss);
+  Append(progress_.points, std::exchange(last_points_, {}));
+  if (diverging_) batch_.reset();
+  visited_ = true;
   return absl::OkStatus();
 }
 
 absl::Status RunLoop::Update() {
-  DrawBatches();
-  const absl::StatusOr<std::vector<UpdateResult>> results = backend_->Step(Requests());
-  if (!results.ok()) return results.status();
-  for (int index = 0; index < runs(); ++index) {
-    StackRun& run = runs_[index];
-    if (!run.batch.has_value()) continue;
-    const UpdateResult& result = (*results)[index];
-    std::vector<Point> points = {{"train/loss", run.progress.step, result.loss}};
-    if (std::isfinite(result.loss)) {
-      points.push_back({"train/gradient_norm", run.progress.step,
-                        InPrecision(run.config.precision, result.gradient_norm)});
-    }
-    run.diverging = !result.made;
-    if (run.diverging) {
-      run.last_points = std::move(points);
-      continue;
-    }
-    Append(run.progress.points, std::move(points));
-    run.progress.tokens += run.batch->tokens();
-    run.batch.reset();
-    ++run.progress.step;
-    run.visited = false;
+  if (!batch_.has_value()) {
+    cursor_ = source_->Cursor();
+    batch_ = source_->Next();
   }
+  const TrainingConfig& training = config_.training;
+  const uint32_t step = progress_.step;
+  const double rate =
+      LearningRate(training.schedule, training.optimizer.learning_rate, step, training.steps);
+  const absl::StatusOr<UpdateResult> result = backend_->Step({*batch_, step, rate});
+  if (!result.ok()) return result.status();
+  std::vector<Point> points = {{"train/loss", step, result->loss}};
+  if (std::isfinite(result->loss)) {
+    points.push_back(
+        {"train/gradient_norm", step, InPrecision(config_.precision, result->gradient_norm)});
+  }
+  diverging_ = !result->made;
+  if (diverging_) {
+    last_points_ = std::move(points);
+    return absl::OkStatus();
+  }
+  Append(progress_.points, std::move(points));
+  progress_.tokens += batch_->tokens();
+  batch_.reset();
+  ++progress_.step;
+  visited_ = false;
   return absl::OkStatus();
 }
 
-void RunLoop::DrawBatches() {
-  for (StackRun& run : runs_) {
-    if (!run.training() || run.batch.has_value()) continue;
-    run.cursor = run.source->Cursor();
-    run.batch = run.source->Next();
-  }
-}
-
-std::vector<UpdateRequest> RunLoop::Requests() const {
-  std::vector<UpdateRequest> requests;
-  for (const StackRun& run : runs_) {
-    const TrainingConfig& training = run.config.training;
-    const uint32_t step = run.progress.step;
-    requests.push_back(
-        {run.batch.has_value() ? &*run.batch : nullptr, step,
-         LearningRate(training.schedule, training.optimizer.learning_rate, step, training.steps)});
-  }
-  return requests;
-}
-
-RunProgress RunLoop::TakeProgress(int index) {
-  RunProgress& progress = runs_[index].progress;
+RunProgress RunLoop::TakeProgress() {
   RunProgress next;
-  next.outcome = progress.outcome;
-  next.step = progress.step;
-  return std::exchange(progress, std::move(next));
+  next.outcome = progress_.outcome;
+  next.step = progress_.step;
+  return std::exchange(progress_, std::move(next));
 }
 
-absl::StatusOr<std::string> RunLoop::ExportState(int index) {
-  const StackRun& run = runs_[index];
-  absl::StatusOr<RunTensors> tensors = backend_->Tensors(index);
-  if (!tensors.ok()) return tensors.status();
-  ResumeState state;
-  state.tensors = *std::move(tensors);
-  state.cursor = run.batch.has_value() ? run.cursor : run.source->Cursor();
-  state.step = run.progress.step;
-  state.outcome = run.progress.outcome;
-  state.first_evaluation = run.first_evaluation;
-  return WriteResumeState({run.config, layout_, backend_->identity()}, state);
+absl::StatusOr<std::string> RunLoop::ExportState() {
+  return AtBoundary([&]() -> absl::StatusOr<std::string> {
+    absl::StatusOr<RunTensors> tensors = backend_->Tensors();
+    if (!tensors.ok()) return tensors.status();
+    ResumeState state;
+    state.tensors = *std::move(tensors);
+    state.cursor = batch_.has_value() ? cursor_ : source_->Cursor();
+    state.step = progress_.step;
+    state.outcome = progress_.outcome;
+    state.first_evaluation = first_evaluation_;
+    return WriteResumeState({config_, layout_, backend_->identity()}, state);
+  });
 }
 
-absl::Status RunLoop::ImportState(int index, absl::string_view file) {
-  StackRun& run = runs_[index];
-  const absl::StatusOr<ResumeState> state =
-      ReadResumeState({run.config, layout_, backend_->identity()}, file);
-  if (!state.ok()) return state.status();
-  absl::Status status = run.source->SetCursor(state->cursor);
-  if (status.ok()) status = backend_->SetTensors(index, state->tensors);
-  if (!status.ok()) return status;
-  // Of a run that was done where this one goes on. What has diverged stays so.
-  const bool shorter = state->outcome == Outcome::kDone && state->step < run.config.training.steps;
-  run.progress = {{}, {}, shorter ? Outcome::kTraining : state->outcome, state->step};
-  run.first_evaluation = state->first_evaluation;
-  run.visited = false;
-  run.results = {};
-  run.diverging = false;
-  run.last_points.clear();
-  run.batch.reset();
-  return absl::OkStatus();
+absl::Status RunLoop::ImportState(absl::string_view file) {
+  return AtBoundary([&]() -> absl::Status {
+    const absl::StatusOr<ResumeState> state =
+        ReadResumeState({config_, layout_, backend_->identity()}, file);
+    if (!state.ok()) return state.status();
+    absl::Status status = source_->SetCursor(state->cursor);
+    if (status.ok()) status = backend_->SetTensors(state->tensors);
+    if (!status.ok()) return status;
+    // Of a run that was done where this one goes on. What has diverged stays so.
+    const bool shorter = state->outcome == Outcome::kDone && state->step < config_.training.steps;
+    progress_ = {{}, {}, shorter ? Outcome::kTraining : state->outcome, state->step};
+    first_evaluation_ = state->first_evaluation;
+    visited_ = false;
+    results_ = {};
+    diverging_ = false;
+    last_points_.clear();
+    batch_.reset();
+    return absl::OkStatus();
+  });
 }
 
-absl::StatusOr<std::string> RunLoop::ExportCheckpoint(int index) {
-  const StackRun& run = runs_[index];
-  const absl::StatusOr<RunTensors> tensors = backend_->Tensors(index);
-  if (!tensors.ok()) return tensors.status();
-  return WriteCheckpoint(
-      {run.config.model, backend_->identity(), run.progress.step, run.vocabulary}, layout_,
-      *tensors);
+absl::StatusOr<std::string> RunLoop::ExportCheckpoint() {
+  return AtBoundary([&]() -> absl::StatusOr<std::string> {
+    const absl::StatusOr<RunTensors> tensors = backend_->Tensors();
+    if (!tensors.ok()) return tensors.status();
+    return WriteCheckpoint({config_.model, backend_->identity(), progress_.step, vocabulary_},
+                           layout_, *tensors);
+  });
 }
 
 }  // namespace ablate::engine

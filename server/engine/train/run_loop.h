@@ -1,4 +1,4 @@
-// The loop that every way to train shares: what is due before an update, the update, evaluations,
+// The trainer, whatever computes: what is due before an update, the update, evaluations,
 // checkpoints, divergence, progress, and what a resume state holds of all that. Torch-free: a
 // backend computes.
 #ifndef ABLATE_SERVER_ENGINE_TRAIN_RUN_LOOP_H_
@@ -40,72 +40,65 @@ struct VisitResults {
   std::optional<std::vector<RecordedValue>> recorded;
 };
 
-// One run of a stack beside its tensors. What has been produced waits in `progress` until it is
-// taken, so that a step that runs out of memory loses nothing of the steps before it.
-struct StackRun {
-  RunConfig config;
-  std::unique_ptr<BatchSource> source;
-  std::string vocabulary;  // as TaskKind::vocabulary
+// Errors are the backend's; after RESOURCE_EXHAUSTED the run is as before the call, except that
+// finished updates, visits and batches of evaluations stay.
+class RunLoop : public Trainer {
+ public:
+  // INVALID_ARGUMENT if the data can't be used.
+  static absl::StatusOr<std::unique_ptr<RunLoop>> Make(const RunConfig& config,
+                                                       BackendFactory* make_backend);
 
-  RunProgress progress;
-  std::optional<double> first_evaluation;  // held-out loss at step 0
-  std::optional<size_t> largest_held_out;  // index of the batch that is recorded of, once known
-  bool visited = false;                    // evaluation and checkpoint of progress.step are made
-  VisitResults results;                    // of progress.step
-  // The update of progress.step can't be made: its points, reported when the run's end is visited.
-  bool diverging = false;
-  std::vector<Point> last_points;
+  absl::StatusOr<RunProgress> Advance(uint32_t steps, absl::FunctionRef<bool()> stop) override;
+  absl::StatusOr<std::string> ExportState() override;
+  absl::Status ImportState(absl::string_view file) override;
+  absl::StatusOr<std::string> ExportCheckpoint() override;
+
+ private:
+  RunLoop(const RunConfig& config, std::unique_ptr<BatchSource> source,
+          std::unique_ptr<Backend> backend);
+
+  bool training() const { return progress_.outcome == Outcome::kTraining; }
+  // Whether the run ends where it stands.
+  bool EndDue() const;
+  bool VisitDue() const;
+  bool EvaluationDue() const;
+  bool CheckpointDue() const;
+  Outcome Verdict(std::optional<double> final_loss) const;
+
+  // One update, after the evaluation and the checkpoint that are due before it; a run that reaches
+  // its last step is evaluated, checkpointed and ended. `stop` is asked between two batches of an
+  // evaluation: when it says so, the step is left there with nothing of it reported, and the next
+  // call goes on with it.
+  absl::Status Step(absl::FunctionRef<bool()> stop);
+  // These three return false if they were stopped.
+  absl::StatusOr<bool> Visit(absl::FunctionRef<bool()> stop);
+  absl::StatusOr<bool> FinishEvaluation(absl::FunctionRef<bool()> stop);
+  absl::StatusOr<bool> FinishPass(Evaluated what, EvaluationSums* sums,
+                                  absl::FunctionRef<bool()> stopped);
+  absl::Status RecordGradients();
+  absl::Status Report();
+  absl::Status Update();
+  RunProgress TakeProgress();
+
+  const RunConfig config_;
+  const std::unique_ptr<BatchSource> source_;
+  const std::string vocabulary_;  // as TaskKind::vocabulary
+  const ParameterLayout layout_;
+  const std::unique_ptr<Backend> backend_;
+
+  RunProgress progress_;  // what has been produced, until it is taken: no error loses any of it
+  std::optional<double> first_evaluation_;  // held-out loss at step 0
+  std::optional<size_t> largest_held_out_;  // index of the batch that is recorded of, once known
+  bool visited_ = false;                    // evaluation and checkpoint of progress_.step are made
+  VisitResults results_;                    // of progress_.step
+  // The update of progress_.step can't be made: its points, reported when the run's end is visited.
+  bool diverging_ = false;
+  std::vector<Point> last_points_;
 
   // The batch of the next update, kept when that update fails, and where the source stood before
   // it.
-  std::optional<TokenBatch> batch;
-  std::vector<uint64_t> cursor;
-
-  bool training() const { return progress.outcome == Outcome::kTraining; }
-};
-
-// A stack of equally shaped runs that make their updates together. Not thread-safe. Errors are the
-// backend's; after RESOURCE_EXHAUSTED it is as before the call, except that finished visits and
-// batches of evaluations stay.
-class RunLoop {
- public:
-  // `configs` are checked and equal but for seed and optimizer numbers. INVALID_ARGUMENT if the
-  // data can't be used.
-  static absl::StatusOr<std::unique_ptr<RunLoop>> Make(const std::vector<RunConfig>& configs,
-                                                       BackendFactory* make_backend);
-
-  // One update of every run that is still training, after the evaluation and the checkpoint that
-  // are due before it; a run that reaches its last step is evaluated, checkpointed and ended. False
-  // if no run was training. `stop` is asked between two batches of an evaluation: when it says so,
-  // the step is left there with nothing of it reported, and the next call goes on with it.
-  absl::StatusOr<bool> Step(absl::FunctionRef<bool()> stop);
-
-  int runs() const { return static_cast<int>(runs_.size()); }
-
-  // What `run` has produced since the last call.
-  RunProgress TakeProgress(int run);
-
-  absl::StatusOr<std::string> ExportState(int run);
-  absl::Status ImportState(int run, absl::string_view state);
-  absl::StatusOr<std::string> ExportCheckpoint(int run);
-
- private:
-  RunLoop(std::vector<StackRun> runs, std::unique_ptr<Backend> backend);
-
-  // Whether every visit that is due was made; false if it was stopped before any of them.
-  absl::StatusOr<bool> Visit(bool ends_only, absl::FunctionRef<bool()> stop);
-  absl::StatusOr<bool> FinishEvaluation(int run, absl::FunctionRef<bool()> stop);
-  absl::StatusOr<bool> FinishPass(int run, Evaluated what, EvaluationSums* sums,
-                                  absl::FunctionRef<bool()> stopped);
-  absl::Status RecordGradients(int run);
-  absl::Status Report(int run);
-  absl::Status Update();
-  void DrawBatches();
-  std::vector<UpdateRequest> Requests() const;
-
-  std::vector<StackRun> runs_;
-  const ParameterLayout layout_;
-  const std::unique_ptr<Backend> backend_;
+  std::optional<TokenBatch> batch_;
+  std::vector<uint64_t> cursor_;
 };
 
 }  // namespace ablate::engine

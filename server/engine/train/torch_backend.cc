@@ -61,49 +61,38 @@ at::Tensor NormsOnDevice(const at::Tensor& gradients) {
   return sums.sqrt_();
 }
 
-std::vector<double> OnHost(const at::Tensor& values) {
-  const at::Tensor host = values.to(at::TensorOptions().device(at::kCPU).dtype(at::kDouble));
-  return {host.const_data_ptr<double>(), host.const_data_ptr<double>() + host.numel()};
-}
-
 // A contiguous tensor on the CPU.
 absl::string_view BytesOf(const at::Tensor& tensor) {
   return absl::string_view(static_cast<const char*>(tensor.const_data_ptr()), tensor.nbytes());
 }
 
 // Running statistics change in the forward pass, before it is known whether there will be an
-// update: whatever is not kept is as before.
+// update: unless they are kept they are as before.
 class StatisticsGuard {
  public:
-  explicit StatisticsGuard(const FlatParameters& parameters)
-      : size_(parameters.layout().statistics_size) {
-    if (size_ == 0) return;
-    statistics_ = parameters.buffers().narrow(1, 0, size_);
+  explicit StatisticsGuard(const FlatParameters& parameters) {
+    const int64_t size = parameters.layout().statistics_size;
+    if (size == 0) return;
+    statistics_ = parameters.buffers().narrow(1, 0, size);
     before_ = statistics_.clone();
-    // Made now, for memory that ran out later would leave the change.
-    kept_ = at::zeros({statistics_.size(0), 1}, statistics_.options().dtype(at::kBool));
   }
   StatisticsGuard(const StatisticsGuard&) = delete;
   StatisticsGuard& operator=(const StatisticsGuard&) = delete;
   ~StatisticsGuard() {
-    if (size_ == 0) return;
+    if (!before_.defined()) return;
     const at::NoGradGuard no_grad;
     try {
-      at::where_out(statistics_, kept_, statistics_, before_);
+      statistics_.copy_(before_);
     } catch (const c10::Error&) {
       // The device is lost, and its memory with it: what failed before says so.
     }
   }
 
-  void Keep(size_t run) {
-    if (size_ > 0) kept_[static_cast<int64_t>(run)].fill_(true);
-  }
+  void Keep() { before_ = {}; }
 
  private:
-  const int64_t size_;
-  at::Tensor statistics_;  // [R, size]
+  at::Tensor statistics_;
   at::Tensor before_;
-  at::Tensor kept_;  // [R, 1]
 };
 
 // Adds the gradient of each run's loss on `batch` to parameters.gradients(). The losses, [R].
@@ -128,150 +117,95 @@ at::Tensor CountedTargets(const std::vector<StackBatch>& parts, at::TensorOption
   return targets;
 }
 
-// A stack's parameters and buffers as its runs begin.
-FlatParameters StartOf(const std::vector<RunConfig>& configs, at::TensorOptions options) {
+// A run's parameters and buffers as it begins.
+FlatParameters StartOf(const RunConfig& config, at::TensorOptions options) {
   const at::NoGradGuard no_grad;
-  FlatParameters parameters(configs.front().model, configs.front().training.rule,
-                            static_cast<int64_t>(configs.size()), options);
-  for (size_t i = 0; i < configs.size(); ++i) {
-    const auto run = static_cast<int64_t>(i);
-    parameters.values()[run].copy_(
-        InitialParameters(configs[i].model, parameters.layout(), configs[i].seed));
-    const at::Tensor buffers = InitialBuffers(parameters.layout(), configs[i].seed);
-    if (buffers.defined()) parameters.buffers()[run].copy_(buffers);
-  }
+  FlatParameters parameters(config.model, config.training.rule, 1, options);
+  parameters.values()[0].copy_(InitialParameters(config.model, parameters.layout(), config.seed));
+  const at::Tensor buffers = InitialBuffers(parameters.layout(), config.seed);
+  if (buffers.defined()) parameters.buffers()[0].copy_(buffers);
   return parameters;
 }
 
 class TorchBackend : public Backend {
  public:
-  explicit TorchBackend(const std::vector<RunConfig>& configs)
-      : configs_(configs),
-        options_(TensorOptionsOf(configs.front().device, configs.front().precision)),
-        parameters_(StartOf(configs, options_)),
-        optimizer_(configs.front().training, parameters_.layout(), parameters_.values()) {
+  explicit TorchBackend(const RunConfig& config)
+      : config_(config),
+        options_(TensorOptionsOf(config.device, config.precision)),
+        parameters_(StartOf(config, options_)),
+        optimizer_(config.training, parameters_.layout(), parameters_.values()[0]) {
     const at::NoGradGuard no_grad;
-    for (size_t i = 0; i < configs_.size(); ++i) {
-      const auto bound = [&](const at::Tensor& values) {
-        const auto run = static_cast<int64_t>(i);
-        const at::Tensor& buffers = parameters_.buffers();
-        return BindParameters(configs_[i].model, parameters_.layout(),
-                              ParameterViews(parameters_.layout(), values.narrow(0, run, 1)),
-                              buffers.defined() ? buffers.narrow(0, run, 1) : buffers);
-      };
-      models_.push_back(bound(parameters_.values()));
-      if (optimizer_.average().defined()) averages_.push_back(bound(optimizer_.average()));
-    }
+    const auto bound = [&](const at::Tensor& values) {
+      return BindParameters(config_.model, parameters_.layout(),
+                            ParameterViews(parameters_.layout(), values), parameters_.buffers());
+    };
+    model_ = bound(parameters_.values());
+    if (optimizer_.average().defined()) average_ = bound(optimizer_.average().unsqueeze(0));
   }
 
   const BackendIdentity& identity() const override { return identity_; }
 
-  absl::StatusOr<std::vector<UpdateResult>> Step(absl::Span<const UpdateRequest> runs) override {
-    return AtBoundary([&]() -> absl::StatusOr<std::vector<UpdateResult>> { return Update(runs); });
+  absl::StatusOr<UpdateResult> Step(const UpdateRequest& update) override {
+    return AtBoundary([&]() -> absl::StatusOr<UpdateResult> { return Update(update); });
   }
 
-  absl::Status Evaluate(int run, Evaluated what, const TokenBatch& batch,
-                        EvaluationSums* sums) override {
+  absl::Status Evaluate(Evaluated what, const TokenBatch& batch, EvaluationSums* sums) override {
     return AtBoundary([&] {
-      AddBatch(run, what == Evaluated::kAverage ? averages_ : models_, batch, sums);
+      AddBatch(what == Evaluated::kAverage ? average_ : model_, batch, sums);
       return absl::OkStatus();
     });
   }
 
-  absl::StatusOr<std::vector<RecordedValue>> RecordGradients(int run,
-                                                             const TokenBatch& batch) override {
+  absl::StatusOr<std::vector<RecordedValue>> RecordGradients(const TokenBatch& batch) override {
     return AtBoundary([&]() -> absl::StatusOr<std::vector<RecordedValue>> {
-      const RunConfig& config = configs_[static_cast<size_t>(run)];
-      const auto row = [run](const at::Tensor& stack) {
-        return stack.defined() ? stack.narrow(0, run, 1) : stack;
-      };
-      return engine::RecordGradients(config, parameters_.layout(), row(parameters_.values()),
-                                     row(parameters_.buffers()),
-                                     MakeStackBatch({&batch}, config.model.loss, options_));
+      return engine::RecordGradients(config_, parameters_.layout(), parameters_.values(),
+                                     parameters_.buffers(),
+                                     MakeStackBatch({&batch}, config_.model.loss, options_));
     });
   }
 
-  absl::StatusOr<RunTensors> Tensors(int run) override {
-    return AtBoundary([&]() -> absl::StatusOr<RunTensors> { return HostTensors(run); });
+  absl::StatusOr<RunTensors> Tensors() override {
+    return AtBoundary([&]() -> absl::StatusOr<RunTensors> { return HostTensors(); });
   }
 
-  absl::Status SetTensors(int run, const RunTensors& tensors) override {
+  absl::Status SetTensors(const RunTensors& tensors) override {
     return AtBoundary([&] {
       const at::NoGradGuard no_grad;
-      Set(parameters_.values()[run], tensors.parameters);
-      if (parameters_.buffers().defined()) Set(parameters_.buffers()[run], tensors.buffers);
+      Set(parameters_.values(), tensors.parameters);
+      if (parameters_.buffers().defined()) Set(parameters_.buffers(), tensors.buffers);
       for (size_t i = 0; i < tensors.slots.size(); ++i) {
-        Set(optimizer_.slots()[i].values[run], tensors.slots[i].bytes);
+        Set(optimizer_.slots()[i].values, tensors.slots[i].bytes);
       }
       return absl::OkStatus();
     });
   }
 
  private:
-  std::vector<UpdateResult> Update(absl::Span<const UpdateRequest> runs) {
-    const RunConfig& config = configs_.front();
-    const Dropout dropout = DropoutOf(runs);
+  UpdateResult Update(const UpdateRequest& update) {
+    const TrainingConfig& training = config_.training;
+    const Dropout dropout = {config_.model.dropout, {{config_.seed, update.step}}, 0};
     StatisticsGuard statistics(parameters_);
-    const std::vector<StackBatch> parts =
-        MakeParts(BatchesOf(runs), config.training.accumulation, config.model.loss, options_);
-    const BatchGradient gradient =
-        Differentiate(config.model, TrainingPass(config, &dropout), parts, parameters_,
-                      config.training.label_smoothing);
-    const std::vector<double> losses = OnHost(gradient.losses);
-    const std::vector<double> norms = OnHost(gradient.norms);
-    std::vector<UpdateResult> results;
-    std::vector<RunUpdate> updates;
-    for (size_t run = 0; run < runs.size(); ++run) {
-      // A gradient that is no number would make every parameter one: it ends its run as such a loss
-      // does.
-      const bool made =
-          runs[run].batch != nullptr && std::isfinite(losses[run]) && std::isfinite(norms[run]);
-      results.push_back({losses[run], norms[run], made});
-      updates.push_back(
-          {made, runs[run].step, runs[run].learning_rate, configs_[run].training.optimizer});
-    }
-    const auto active = [](const RunUpdate& update) { return update.active; };
-    if (std::any_of(updates.begin(), updates.end(), active)) {
-      if (config.training.clip > 0) {
-        ClipGradients(parameters_.gradients(), gradient.norms, config.training.clip);
-      }
-      optimizer_.Step(updates, parameters_.values(), parameters_.gradients());
-    }
-    // Now that nothing can fail any more.
-    for (size_t run = 0; run < runs.size(); ++run) {
-      if (results[run].made) statistics.Keep(run);
-    }
-    return results;
+    const BatchGradient gradient = Differentiate(
+        config_.model, TrainingPass(config_, &dropout),
+        MakeParts({&update.batch}, training.accumulation, config_.model.loss, options_),
+        parameters_, training.label_smoothing);
+    UpdateResult result = {gradient.losses.item<double>(), gradient.norms.item<double>()};
+    // A gradient that is no number would make every parameter one: it ends the run as such a loss
+    // does.
+    result.made = std::isfinite(result.loss) && std::isfinite(result.gradient_norm);
+    if (!result.made) return result;
+    const at::Tensor values = parameters_.values()[0], gradients = parameters_.gradients()[0];
+    if (training.clip > 0) ClipGradient(gradients, result.gradient_norm, training.clip);
+    optimizer_.Step(update.step, update.learning_rate, values, gradients);
+    statistics.Keep();  // now that nothing can fail any more
+    return result;
   }
 
-  Dropout DropoutOf(absl::Span<const UpdateRequest> runs) const {
-    Dropout dropout;
-    dropout.rate = configs_.front().model.dropout;
-    for (size_t run = 0; run < runs.size(); ++run) {
-      dropout.runs.push_back({configs_[run].seed, runs[run].step});
-    }
-    return dropout;
-  }
-
-  // One a run; a run that has ended borrows a neighbour's.
-  static std::vector<const TokenBatch*> BatchesOf(absl::Span<const UpdateRequest> runs) {
-    const auto drawn = std::find_if(runs.begin(), runs.end(),
-                                    [](const UpdateRequest& run) { return run.batch != nullptr; });
-    std::vector<const TokenBatch*> batches;
-    for (const UpdateRequest& run : runs) {
-      batches.push_back(run.batch != nullptr ? run.batch : drawn->batch);
-    }
-    return batches;
-  }
-
-  // Sums over all tokens in float64. `models` has one a run.
-  void AddBatch(int run, const std::vector<ModelParameters>& models, const TokenBatch& tokens,
-                EvaluationSums* sums) {
+  // Sums over all tokens in float64.
+  void AddBatch(const ModelParameters& parameters, const TokenBatch& tokens, EvaluationSums* sums) {
     const at::NoGradGuard no_grad;
-    const ModelConfig& model = configs_[static_cast<size_t>(run)].model;
-    const StackBatch batch = MakeStackBatch({&tokens}, model.loss, options_);
-    const at::Tensor logits =
-        Logits(model, models.at(static_cast<size_t>(run)), batch, Pass());  // [1, N, V]
+    const StackBatch batch = MakeStackBatch({&tokens}, config_.model.loss, options_);
+    const at::Tensor logits = Logits(config_.model, parameters, batch, Pass());  // [1, N, V]
     const double loss = TokenLosses(logits, batch).sum(at::kDouble).item<double>();
     at::Tensor hit = logits.argmax(-1).eq(batch.targets);  // [1, N]
     if (batch.counted.defined()) hit = hit.logical_and(batch.counted.to(at::kBool));
@@ -281,10 +215,10 @@ class TorchBackend : public Backend {
     *sums = {sums->batches + 1, sums->loss + loss, sums->hits + hits, sums->tokens + count};
   }
 
-  RunTensors HostTensors(int run) {
+  RunTensors HostTensors() {
     host_.clear();
-    const auto bytes = [&](const at::Tensor& stack) {
-      host_.push_back(stack[run].to(at::kCPU).contiguous());
+    const auto bytes = [&](const at::Tensor& tensor) {
+      host_.push_back(tensor.to(at::kCPU).contiguous());
       return BytesOf(host_.back());
     };
     RunTensors tensors;
@@ -297,23 +231,23 @@ class TorchBackend : public Backend {
     return tensors;
   }
 
-  static void Set(const at::Tensor& row, absl::string_view bytes) {
-    const at::Tensor host = at::empty(row.sizes(), row.options().device(at::kCPU));
+  static void Set(const at::Tensor& tensor, absl::string_view bytes) {
+    const at::Tensor host = at::empty(tensor.sizes(), tensor.options().device(at::kCPU));
     TORCH_CHECK(host.nbytes() == bytes.size(), "a run's tensor has another size");
     std::memcpy(host.mutable_data_ptr(), bytes.data(), bytes.size());
-    row.copy_(host);
+    tensor.copy_(host);
   }
 
-  const std::vector<RunConfig> configs_;
+  const RunConfig config_;
   const at::TensorOptions options_;
   const BackendIdentity identity_ = {std::string(NameOf(TrainerKind::kTorch)),
                                      Environment(TrainerKind::kTorch), "torch_version",
                                      TorchVersion()};
   FlatParameters parameters_;
   Optimizer optimizer_;
-  std::vector<ModelParameters> models_;    // views of one run each
-  std::vector<ModelParameters> averages_;  // the same of the average, if there is one
-  std::vector<at::Tensor> host_;           // what the last Tensors() lent
+  ModelParameters model_;         // views of the values, outside autograd
+  ModelParameters average_;       // the same of the average, if there is one
+  std::vector<at::Tensor> host_;  // what the last Tensors() lent
 };
 
 }  // namespace
@@ -370,9 +304,9 @@ std::vector<StackBatch> MakeParts(const std::vector<const TokenBatch*>& batches,
   return made;
 }
 
-absl::StatusOr<std::unique_ptr<Backend>> MakeTorchBackend(const std::vector<RunConfig>& configs) {
+absl::StatusOr<std::unique_ptr<Backend>> MakeTorchBackend(const RunConfig& config) {
   return AtBoundary([&]() -> absl::StatusOr<std::unique_ptr<Backend>> {
-    return std::make_unique<TorchBackend>(configs);
+    return std::make_unique<TorchBackend>(config);
   });
 }
 

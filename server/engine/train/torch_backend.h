@@ -17,9 +17,8 @@
 
 namespace ablate::engine {
 
-// A stack with its initial parameters. `configs` are checked, and equal but for seed and optimizer
-// numbers. LibTorch's exceptions become a Status inside.
-absl::StatusOr<std::unique_ptr<Backend>> MakeTorchBackend(const std::vector<RunConfig>& configs);
+// LibTorch's exceptions become a Status inside.
+absl::StatusOr<std::unique_ptr<Backend>> MakeTorchBackend(const RunConfig& config);
 
 // The pass of an update of such a run: its rule, its norms' backward mode, statistics of the batch,
 // and `dropout`, which must outlive it, if it leaves anything out.

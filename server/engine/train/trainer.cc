@@ -1,0 +1,98 @@
+// Makes the trainer of a run; and what of LibTorch a process and its threads are told.
+#include <ATen/ATen.h>
+#include <ATen/Parallel.h>
+#include <ATen/Version.h>
+#include <torch/headeronly/version.h>
+
+#include <limits>
+#include <memory>
+#include <string>
+#ifdef __GLIBC__
+#include <malloc.h>
+#endif
+
+#include "absl/strings/str_cat.h"
+#include "server/engine/native/native_backend.h"
+#include "server/engine/native/supports.h"
+#include "server/engine/task.h"
+#include "server/engine/train/boundary.h"
+#include "server/engine/train/native_start.h"
+#include "server/engine/train/run_loop.h"
+#include "server/engine/train/torch_backend.h"
+#include "server/engine/trainer.h"
+
+namespace ablate::engine {
+namespace {
+
+// A backend reads memory by the tokens of its batches. Ranges of numbers are the server's to check.
+absl::Status CheckTask(const RunConfig& run) {
+  const absl::StatusOr<TaskShape> shape = KindOf(run.task).shape(run.task);
+  if (!shape.ok()) return shape.status();
+  const bool fits = run.model.vocabulary == shape->vocabulary &&
+                    run.model.context >= shape->sequence && run.model.loss == shape->loss;
+  if (fits) return absl::OkStatus();
+  return absl::InvalidArgumentError("model: its vocabulary, context or loss is not the task's");
+}
+
+absl::Status CheckDevice(const RunConfig& run) {
+  if (run.training.trainer == TrainerKind::kNative) {
+    const std::string why_not = WhyNotNative(run);
+    if (why_not.empty()) return absl::OkStatus();
+    return absl::InvalidArgumentError(absl::StrCat("training.trainer is native, but ", why_not));
+  }
+  if (run.device == Device::kCuda && !at::hasCUDA()) {
+    return absl::InvalidArgumentError("device is cuda, but this worker has no CUDA device");
+  }
+  return absl::OkStatus();
+}
+
+BackendFactory* FactoryOf(TrainerKind trainer) {
+  switch (trainer) {
+    case TrainerKind::kTorch:
+      return MakeTorchBackend;
+    case TrainerKind::kNative:
+      return MakeNativeBackend;
+  }
+  return nullptr;
+}
+
+// LibTorch's BLAS has kernels of its own for each.
+absl::string_view CpuMaker() {
+#ifdef __x86_64__
+  if (__builtin_cpu_is("intel") != 0) return "Intel";
+  if (__builtin_cpu_is("amd") != 0) return "AMD";
+#endif
+  return "other";
+}
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<Trainer>> MakeTrainer(const RunConfig& run) {
+  return AtBoundary([&]() -> absl::StatusOr<std::unique_ptr<Trainer>> {
+    absl::Status status = CheckTask(run);
+    if (status.ok()) status = CheckDevice(run);
+    if (!status.ok()) return status;
+    return RunLoop::Make(run, FactoryOf(run.training.trainer));
+  });
+}
+
+std::string TorchVersion() { return TORCH_VERSION; }
+
+std::string Environment(TrainerKind trainer) {
+  if (trainer == TrainerKind::kNative) return native::Environment(native::BestKernels());
+  return absl::StrCat("torch ", TORCH_VERSION, ", ", at::get_cpu_capability(), " (", CpuMaker(),
+                      ")");
+}
+
+void PrepareLaneThread() {
+  at::set_num_threads(1);
+#ifdef __GLIBC__
+  // A step allocates and frees the same activations again and again: returning them to the system
+  // in between costs 5 % (width 128) to 15 % (recall) of it in page faults.
+  constexpr int kMaxThreshold = 32 << 20;
+  mallopt(M_MMAP_THRESHOLD, kMaxThreshold);
+  mallopt(M_TRIM_THRESHOLD, std::numeric_limits<int>::max());
+#endif
+}
+
+}  // namespace ablate::engine
