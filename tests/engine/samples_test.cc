@@ -89,17 +89,17 @@ struct Model {
       : config(run.model),
         layout(MakeLayout(config, run.training.rule)),
         tensors(*ReadCheckpoint(layout, checkpoint)),
-        flat(FlatTensor(tensors.type, tensors.parameters).unsqueeze(0)),
-        buffers(FlatTensor(tensors.type, tensors.buffers).unsqueeze(0)),
+        flat(FlatTensor(tensors.type, tensors.parameters)),
+        buffers(FlatTensor(tensors.type, tensors.buffers)),
         parameters(BindParameters(config, layout, ParameterViews(layout, flat), buffers)) {}
 
   // [V] after the whole sequence.
   at::Tensor Plain(const std::vector<int64_t>& tokens) const {
-    StackBatch batch;
-    batch.runs = batch.rows = 1;
+    BatchTensors batch;
+    batch.rows = 1;
     batch.length = static_cast<int64_t>(tokens.size());
-    batch.tokens = at::tensor(tokens, at::kLong).unsqueeze(0);
-    return Logits(config, parameters, batch, Pass())[0][batch.length - 1];
+    batch.tokens = at::tensor(tokens, at::kLong);
+    return Logits(config, parameters, batch, Pass())[batch.length - 1];
   }
 
   ModelConfig config;

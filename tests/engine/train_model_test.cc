@@ -34,7 +34,7 @@ ModelConfig SmallModel(NormKind kind, NormPlacement placement, LossPositions los
   return model;
 }
 
-StackBatch PaddedBatch(LossPositions loss) {
+BatchTensors PaddedBatch(LossPositions loss) {
   TokenBatch batch;
   batch.rows = 2;
   batch.length = 4;
@@ -42,52 +42,48 @@ StackBatch PaddedBatch(LossPositions loss) {
   batch.lengths = {4, 2};
   batch.targets = {1, 2, 3, 6, 5, 6, TokenBatch::kIgnored, TokenBatch::kIgnored};
   if (loss == LossPositions::kLast) batch.targets = {1, 2};
-  return MakeStackBatch({&batch}, loss, kDouble);
+  return TensorsOf(batch, kDouble);
 }
 
-// Gradient of the loss at `values` [1, P].
-at::Tensor GradientAt(const ModelConfig& model, const StackBatch& batch, FlatParameters& parameters,
-                      const at::Tensor& values) {
+// Gradient of the loss at `values` [P].
+at::Tensor GradientAt(const ModelConfig& model, const BatchTensors& batch,
+                      FlatParameters& parameters, const at::Tensor& values) {
   parameters.values().copy_(values);
   Differentiate(model, {.statistics = Statistics::kBatch}, {batch}, parameters);
   return parameters.gradients().clone();
 }
 
 // A float32 running sum stops growing here: LibTorch's own norm is .4 % too small.
-TEST(GradientNormsTest, IsThatOfFloat64OverFortyMillionElements) {
+TEST(GradientNormTest, IsThatOfFloat64OverFortyMillionElements) {
   constexpr int64_t kElements = 40'000'003;
-  const at::Tensor gradients = at::linspace(-1, 2, kElements, at::kFloat).view({1, kElements});
-  const at::Tensor norms = GradientNorms(gradients);
-  ASSERT_EQ(norms.scalar_type(), at::kDouble);
-  const double expected = gradients.to(at::kDouble).norm().item<double>();
-  EXPECT_NEAR(norms[0].item<double>() / expected, 1, 1e-9);
+  const at::Tensor gradient = at::linspace(-1, 2, kElements, at::kFloat);
+  const double expected = gradient.to(at::kDouble).norm().item<double>();
+  EXPECT_NEAR(GradientNorm(gradient) / expected, 1, 1e-9);
 }
 
 // As many elements as GPT-2 has, k·scale for k = 1…768 again and again: float64 holds the sum of
 // their squares, 162,031 · 768 · 769 · 1,537 / 6 · scale², without rounding.
-TEST(GradientNormsTest, IsExactAtTheSizeOfGpt2AndAtAnyScale) {
+TEST(GradientNormTest, IsExactAtTheSizeOfGpt2AndAtAnyScale) {
   constexpr int64_t kWidth = 768, kRows = 162'031;
-  const at::Tensor gradients =
-      at::arange(1, kWidth + 1, at::kFloat).repeat(kRows).view({1, kWidth * kRows});
+  const at::Tensor gradient = at::arange(1, kWidth + 1, at::kFloat).repeat(kRows);
   const double norm = std::sqrt(kRows * (kWidth * (kWidth + 1) * (2 * kWidth + 1) / 6.0));
   double scale = 1;
   for (const float factor : {1.F, 0x1p-120F, 0x1p110F, 0x1p110F}) {
-    gradients.mul_(factor);
+    gradient.mul_(factor);
     scale *= factor;  // 2^−120 and 2^100: float32 has neither's squares
-    EXPECT_EQ(GradientNorms(gradients)[0].item<double>(), norm * scale) << scale;
+    EXPECT_EQ(GradientNorm(gradient), norm * scale) << scale;
   }
 }
 
-TEST(GradientNormsTest, IsFiniteExactlyWhereTheGradientIs) {
+TEST(GradientNormTest, IsFiniteExactlyWhereTheGradientIs) {
   const at::Tensor gradients = at::ones({4, 37});
   gradients[0].fill_(3e38f);  // its square is infinite in float32
   gradients[1][36] = NAN;
   gradients[2][0] = -INFINITY;
-  const at::Tensor norms = GradientNorms(gradients);
-  EXPECT_NEAR(norms[0].item<double>() / (3e38 * std::sqrt(37.0)), 1, 1e-6);
-  EXPECT_TRUE(std::isnan(norms[1].item<double>()));
-  EXPECT_TRUE(std::isinf(norms[2].item<double>()));
-  EXPECT_DOUBLE_EQ(norms[3].item<double>(), std::sqrt(37.0));
+  EXPECT_NEAR(GradientNorm(gradients[0]) / (3e38 * std::sqrt(37.0)), 1, 1e-6);
+  EXPECT_TRUE(std::isnan(GradientNorm(gradients[1])));
+  EXPECT_TRUE(std::isinf(GradientNorm(gradients[2])));
+  EXPECT_DOUBLE_EQ(GradientNorm(gradients[3]), std::sqrt(37.0));
 }
 
 class SecondDerivativeTest
@@ -96,10 +92,9 @@ class SecondDerivativeTest
 TEST_P(SecondDerivativeTest, MatchesDifferencesOfTheGradient) {
   const auto [kind, placement, loss] = GetParam();
   const ModelConfig model = SmallModel(kind, placement, loss);
-  const StackBatch batch = PaddedBatch(loss);
-  FlatParameters parameters(model, LearningRule::kBackprop, 1, kDouble);
-  const at::Tensor start =
-      InitialParameters(model, parameters.layout(), 1).to(at::kDouble).unsqueeze(0);
+  const BatchTensors batch = PaddedBatch(loss);
+  FlatParameters parameters(model, LearningRule::kBackprop, kDouble);
+  const at::Tensor start = InitialParameters(model, parameters.layout(), 1).to(at::kDouble);
   at::Generator generator = at::make_generator<at::CPUGeneratorImpl>(2);
   const at::Tensor direction = at::empty_like(start).normal_(0, 1, generator);
 
@@ -112,7 +107,7 @@ TEST_P(SecondDerivativeTest, MatchesDifferencesOfTheGradient) {
   const ModelParameters bound = BindParameters(
       model, parameters.layout(), ParameterViews(parameters.layout(), flat), parameters.buffers());
   const at::Tensor value =
-      RunLosses(Logits(model, bound, batch, {.statistics = Statistics::kBatch}), batch).sum();
+      MeanLoss(Logits(model, bound, batch, {.statistics = Statistics::kBatch}), batch);
   const at::Tensor gradient = torch::autograd::grad({value}, {flat}, {}, true, true)[0];
   const at::Tensor product = torch::autograd::grad({(gradient * direction).sum()}, {flat})[0];
 

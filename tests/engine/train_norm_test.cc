@@ -12,9 +12,9 @@ namespace {
 
 constexpr int64_t kWidth = 8;
 
-at::Tensor RandomTokens(int64_t runs, int64_t positions, uint64_t seed = 1) {
+at::Tensor RandomTokens(int64_t positions, uint64_t seed = 1) {
   at::manual_seed(seed);
-  return at::randn({runs, positions, kWidth}, at::kDouble) * 3 + 2;
+  return at::randn({positions, kWidth}, at::kDouble) * 3 + 2;
 }
 
 NormConfig Config(NormKind kind) {
@@ -29,7 +29,7 @@ NormPass PassOf(NormBackward backward) { return {backward, Statistics::kRunning,
 // By the statistics of x.
 NormPass BatchPassOf(const at::Tensor& x, NormBackward backward,
                      Statistics statistics = Statistics::kBatch, const at::Tensor& real = {}) {
-  return BatchPass(backward, statistics, real, x.size(1), x.options());
+  return BatchPass(backward, statistics, real, x.size(0), x.options());
 }
 
 // The gradient of x, given g of the norm's output.
@@ -47,27 +47,27 @@ double Cosine(const at::Tensor& a, const at::Tensor& b) {
 bool Near(const at::Tensor& a, const at::Tensor& b) { return at::allclose(a, b, 1e-10, 1e-12); }
 
 TEST(NormTest, UnbiasedDeviationIsSmallerByTheKnownFactor) {
-  const at::Tensor x = RandomTokens(1, 3);
+  const at::Tensor x = RandomTokens(3);
   NormConfig config = Config(NormKind::kLayer);
   const at::Tensor usual = Norm(x, {}, config, {});
   config.deviation = NormDeviation::kUnbiasedEpsOutside;
   const at::Tensor unbiased = Norm(x, {}, config, {});
   EXPECT_TRUE(Near(unbiased, usual * std::sqrt((kWidth - 1.0) / kWidth)));
-  EXPECT_NEAR((unbiased / usual)[0][0][0].item<double>(), .93541, 1e-5);
+  EXPECT_NEAR((unbiased / usual)[0][0].item<double>(), .93541, 1e-5);
 }
 
 TEST(NormTest, AddsEpsToTheUnbiasedDeviationItself) {
   NormConfig config = Config(NormKind::kLayer);
   config.deviation = NormDeviation::kUnbiasedEpsOutside;
   config.eps = 0.5;
-  const at::Tensor x = RandomTokens(1, 3);
+  const at::Tensor x = RandomTokens(3);
   const at::Tensor centred = x - x.mean(-1, true);
   EXPECT_TRUE(Near(Norm(x, {}, config, {}), centred / (x.std({-1}, true, true) + 0.5)));
 }
 
 TEST(NormTest, GivesEqualFeaturesNoGradientThatIsNoNumber) {
-  const at::Tensor x = at::full({1, 2, kWidth}, 3.0, at::kDouble);
-  const at::Tensor g = RandomTokens(1, 2);
+  const at::Tensor x = at::full({2, kWidth}, 3.0, at::kDouble);
+  const at::Tensor g = RandomTokens(2);
   NormConfig config = Config(NormKind::kLayer);
   config.deviation = NormDeviation::kUnbiasedEpsOutside;
   config.eps = 1e-5;
@@ -77,13 +77,13 @@ TEST(NormTest, GivesEqualFeaturesNoGradientThatIsNoNumber) {
 }
 
 TEST(NormTest, L2GivesTokensOfLengthOne) {
-  const at::Tensor y = Norm(RandomTokens(2, 3), {}, Config(NormKind::kL2), {});
-  EXPECT_TRUE(Near(y.norm(2, {-1}), at::ones({2, 3}, at::kDouble)));
+  const at::Tensor y = Norm(RandomTokens(3), {}, Config(NormKind::kL2), {});
+  EXPECT_TRUE(Near(y.norm(2, {-1}), at::ones({3}, at::kDouble)));
 }
 
 // Σ g and Σ gz as parts of Σ g², which the identities are in terms of.
 struct Parts {
-  at::Tensor mean;    // of every token, [1, N]
+  at::Tensor mean;    // of every token, [N]
   at::Tensor radial;  // likewise
 };
 
@@ -97,7 +97,7 @@ at::Tensor SquaredCosines(const at::Tensor& a, const at::Tensor& b) {
 }
 
 TEST(NormBackwardTest, ModesOfLayerNormObeyTheirIdentities) {
-  const at::Tensor x = RandomTokens(1, 5), g = RandomTokens(1, 5, 2);
+  const at::Tensor x = RandomTokens(5), g = RandomTokens(5, 2);
   const NormConfig config = Config(NormKind::kLayer);
   const at::Tensor z = Norm(x, {}, config, {});
   const auto [mean, radial] = PartsOf(z, g);
@@ -107,11 +107,11 @@ TEST(NormBackwardTest, ModesOfLayerNormObeyTheirIdentities) {
   EXPECT_TRUE(Near(SquaredCosines(g, exact), 1 - mean - radial));
   EXPECT_TRUE(Near(SquaredCosines(back(NormBackward::kCenterScale), exact),
                    (1 - mean - radial) / (1 - mean)));
-  EXPECT_NEAR(Cosine(back(NormBackward::kProjected)[0][0], exact[0][0]), 1, 1e-12);
+  EXPECT_NEAR(Cosine(back(NormBackward::kProjected)[0], exact[0]), 1, 1e-12);
 }
 
 TEST(NormBackwardTest, ModesNeverChangeWhatComesOut) {
-  const at::Tensor x = RandomTokens(1, 5);
+  const at::Tensor x = RandomTokens(5);
   for (const NormKind kind : {NormKind::kLayer, NormKind::kRms, NormKind::kL2, NormKind::kBatch}) {
     const NormPass exact = BatchPassOf(x, NormBackward::kExact);
     const NormPass identity = BatchPassOf(x, NormBackward::kIdentity);
@@ -120,11 +120,11 @@ TEST(NormBackwardTest, ModesNeverChangeWhatComesOut) {
 }
 
 TEST(NormBackwardTest, ProjectedHasThePartAlongZTakenAway) {
-  const at::Tensor x = RandomTokens(1, 5), g = RandomTokens(1, 5, 2);
+  const at::Tensor x = RandomTokens(5), g = RandomTokens(5, 2);
   for (const NormKind kind : {NormKind::kLayer, NormKind::kRms, NormKind::kL2}) {
     const at::Tensor z = Norm(x, {}, Config(kind), {});
     const at::Tensor dx = HandedBack(x, g, Config(kind), PassOf(NormBackward::kProjected));
-    EXPECT_TRUE(Near((dx * z).sum(-1), at::zeros({1, 5}, at::kDouble)));
+    EXPECT_TRUE(Near((dx * z).sum(-1), at::zeros({5}, at::kDouble)));
   }
 }
 
@@ -138,12 +138,12 @@ at::Tensor SecondGradient(const at::Tensor& x, const at::Tensor& g,
 }
 
 TEST(NormBackwardTest, TheExactOneIsDifferentiableTwice) {
-  const at::Tensor x = RandomTokens(2, 5), g = RandomTokens(2, 5, 2);
+  const at::Tensor x = RandomTokens(5), g = RandomTokens(5, 2);
   const NormPass pass = BatchPassOf(x, NormBackward::kExact);
   for (const NormKind kind : {NormKind::kLayer, NormKind::kRms, NormKind::kL2, NormKind::kBatch}) {
     const auto ours = [&](const at::Tensor& in) { return Norm(in, {}, Config(kind), pass); };
     const auto composed = [&](const at::Tensor& in) {
-      const int64_t over = kind == NormKind::kBatch ? 1 : 2;
+      const int64_t over = kind == NormKind::kBatch ? 0 : 1;
       const bool centres = kind == NormKind::kBatch || kind == NormKind::kLayer;
       const at::Tensor centred = centres ? in - in.mean(over, true) : in;
       const at::Tensor squares = centred.square();
@@ -155,58 +155,58 @@ TEST(NormBackwardTest, TheExactOneIsDifferentiableTwice) {
   }
 }
 
-NormParameters Running(int64_t runs) {
+NormParameters Running() {
   NormParameters parameters;
-  parameters.running_mean = at::zeros({runs, kWidth}, at::kDouble);
-  parameters.running_variance = at::ones({runs, kWidth}, at::kDouble);
+  parameters.running_mean = at::zeros({kWidth}, at::kDouble);
+  parameters.running_variance = at::ones({kWidth}, at::kDouble);
   return parameters;
 }
 
 TEST(BatchNormTest, StandardisesEachFeatureOverRealPositionsOnly) {
-  const at::Tensor x = RandomTokens(1, 6);
-  at::Tensor real = at::ones({1, 6, 1}, at::kDouble);
-  real[0][5].zero_();
+  const at::Tensor x = RandomTokens(6);
+  at::Tensor real = at::ones({6, 1}, at::kDouble);
+  real[5].zero_();
   at::Tensor padded = x.clone();
-  padded[0][5].fill_(1e6);
+  padded[5].fill_(1e6);
   const NormPass pass = BatchPassOf(x, NormBackward::kExact, Statistics::kBatch, real);
-  const at::Tensor y = Norm(padded, {}, Config(NormKind::kBatch), pass).narrow(1, 0, 5);
-  EXPECT_TRUE(Near(y.mean(1), at::zeros({1, kWidth}, at::kDouble)));
-  EXPECT_TRUE(Near(y.var(1, false), at::ones({1, kWidth}, at::kDouble)));
+  const at::Tensor y = Norm(padded, {}, Config(NormKind::kBatch), pass).narrow(0, 0, 5);
+  EXPECT_TRUE(Near(y.mean(0), at::zeros({kWidth}, at::kDouble)));
+  EXPECT_TRUE(Near(y.var(0, false), at::ones({kWidth}, at::kDouble)));
 }
 
 TEST(BatchNormTest, TracksATenthOfTheBatchWithUnbiasedVariance) {
-  const at::Tensor x = RandomTokens(2, 6);
-  const NormParameters parameters = Running(2);
+  const at::Tensor x = RandomTokens(6);
+  const NormParameters parameters = Running();
   Norm(x, parameters, Config(NormKind::kBatch),
        BatchPassOf(x, NormBackward::kExact, Statistics::kBatchAndTrack));
-  EXPECT_TRUE(Near(parameters.running_mean, .1 * x.mean(1)));
-  EXPECT_TRUE(Near(parameters.running_variance, .9 + .1 * x.var(1, true)));
+  EXPECT_TRUE(Near(parameters.running_mean, .1 * x.mean(0)));
+  EXPECT_TRUE(Near(parameters.running_variance, .9 + .1 * x.var(0, true)));
 }
 
 TEST(BatchNormTest, TracksNothingUnlessAsked) {
-  const at::Tensor x = RandomTokens(1, 6);
-  const NormParameters parameters = Running(1);
+  const at::Tensor x = RandomTokens(6);
+  const NormParameters parameters = Running();
   Norm(x, parameters, Config(NormKind::kBatch), BatchPassOf(x, NormBackward::kExact));
-  EXPECT_TRUE(at::equal(parameters.running_mean, at::zeros({1, kWidth}, at::kDouble)));
+  EXPECT_TRUE(at::equal(parameters.running_mean, at::zeros({kWidth}, at::kDouble)));
 }
 
 TEST(BatchNormTest, EvaluatesByRunningStatistics) {
-  const at::Tensor x = RandomTokens(1, 1);
-  NormParameters parameters = Running(1);
+  const at::Tensor x = RandomTokens(1);
+  NormParameters parameters = Running();
   parameters.running_mean.fill_(2);
   parameters.running_variance.fill_(4);
   EXPECT_TRUE(Near(Norm(x, parameters, Config(NormKind::kBatch), {}), (x - 2) / 2));
 }
 
 TEST(BatchNormTest, RefusesToTrackOnePosition) {
-  const at::Tensor x = RandomTokens(2, 2);
-  at::Tensor real = at::ones({2, 2, 1}, at::kDouble);
+  const at::Tensor x = RandomTokens(2);
+  at::Tensor real = at::ones({2, 1}, at::kDouble);
   const auto track = [&](const at::Tensor& of, const at::Tensor& mask) {
     return BatchPassOf(of, NormBackward::kExact, Statistics::kBatchAndTrack, mask);
   };
-  EXPECT_THROW(track(x.narrow(1, 0, 1), {}), c10::Error);
+  EXPECT_THROW(track(x.narrow(0, 0, 1), {}), c10::Error);
   EXPECT_NO_THROW(track(x, real));
-  real[1][1].zero_();
+  real[1].zero_();
   EXPECT_THROW(track(x, real), c10::Error);
   EXPECT_NO_THROW(BatchPassOf(x, NormBackward::kExact, Statistics::kBatch, real));
 }

@@ -34,16 +34,16 @@ struct TappedModel {
     tokens.lengths = {4, 2};
     tokens.targets = {1, 2, 3, 6, 5, 6, TokenBatch::kIgnored, TokenBatch::kIgnored};
     if (loss == LossPositions::kLast) tokens.targets = {1, 2};
-    batch = MakeStackBatch({&tokens}, loss, at::kFloat);
-    parameters.emplace(model, LearningRule::kBackprop, 1, at::kFloat);
-    parameters->values().copy_(InitialParameters(model, parameters->layout(), 1).unsqueeze(0));
+    batch = TensorsOf(tokens, at::kFloat);
+    parameters.emplace(model, LearningRule::kBackprop, at::kFloat);
+    parameters->values().copy_(InitialParameters(model, parameters->layout(), 1));
   }
 
   // Loss and gradient, exactly.
-  std::pair<at::Tensor, at::Tensor> Differentiated(const Taps* taps) {
+  std::pair<double, at::Tensor> Differentiated(const Taps* taps) {
     const Pass pass = {.statistics = Statistics::kBatch, .taps = taps};
-    const BatchGradient gradient = Differentiate(model, pass, {batch}, *parameters);
-    return {gradient.losses, parameters->gradients().clone()};
+    const double loss = Differentiate(model, pass, {batch}, *parameters);
+    return {loss, parameters->gradients().clone()};
   }
 
   // What comes to every site.
@@ -65,7 +65,7 @@ struct TappedModel {
   }
 
   ModelConfig model;
-  StackBatch batch;
+  BatchTensors batch;
   std::optional<FlatParameters> parameters;
 };
 
@@ -82,11 +82,11 @@ TEST_P(TapsTest, ObserversChangeNoBit) {
   const Taps made = *Taps::Make(setup.model, std::move(taps));
   const auto [tapped_loss, tapped_gradient] = setup.Differentiated(&made);
   EXPECT_EQ(observed, static_cast<int>(SiteNames(setup.model).size()));
-  EXPECT_TRUE(at::equal(loss, tapped_loss));
+  EXPECT_EQ(loss, tapped_loss);
   EXPECT_TRUE(at::equal(gradient, tapped_gradient));
   const Taps none = *Taps::Make(setup.model, {});
   const auto [same_loss, same_gradient] = setup.Differentiated(&none);
-  EXPECT_TRUE(at::equal(loss, same_loss));
+  EXPECT_EQ(loss, same_loss);
   EXPECT_TRUE(at::equal(gradient, same_gradient));
 }
 
@@ -121,7 +121,7 @@ TEST(TapSitesTest, SeeWhatTheSiteIsCalled) {
   EXPECT_TRUE(
       at::equal(captured.at("logits"),
                 Logits(setup.model, setup.parameters->model(), setup.batch, Pass()).detach()));
-  EXPECT_EQ(captured.at("block.0.feed_forward.hidden").size(2), setup.model.hidden);
+  EXPECT_EQ(captured.at("block.0.feed_forward.hidden").size(1), setup.model.hidden);
 }
 
 TEST(TapSitesTest, RefuseASiteThatTheModelLacks) {

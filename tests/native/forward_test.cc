@@ -60,15 +60,15 @@ struct Exact {
 Exact ByAutograd(const Case& of, const Pass& pass) {
   const at::TensorOptions options = TensorOptionsOf(Device::kCpu, Precision::kFloat64);
   const auto rounded = [&](const std::vector<float>& floats) {
-    return at::tensor(floats).to(options).unsqueeze(0);
+    return at::tensor(floats).to(options);
   };
   const at::Tensor leaf = rounded(of.values).requires_grad_();
   const ModelParameters parameters = BindParameters(
       of.config.model, of.layout, ParameterViews(of.layout, leaf), rounded(of.buffers));
-  const StackBatch batch = MakeStackBatch({&of.batch}, of.config.model.loss, options);
-  const at::Tensor loss = RunLosses(Logits(of.config.model, parameters, batch, pass), batch).sum();
+  const BatchTensors batch = TensorsOf(of.batch, options);
+  const at::Tensor loss = MeanLoss(Logits(of.config.model, parameters, batch, pass), batch);
   loss.backward();
-  return {loss.item<double>(), leaf.grad().squeeze(0)};
+  return {loss.item<double>(), leaf.grad()};
 }
 
 // The error of a loss relative to it: scores of random models are some times as large, and a

@@ -99,18 +99,18 @@ class Reference {
 
   at::Tensor After(uint32_t sequence, int length) const {
     const at::NoGradGuard no_grad;
-    StackBatch batch;
-    batch.runs = batch.rows = 1;
+    BatchTensors batch;
+    batch.rows = 1;
     batch.length = length;
     std::vector<int64_t> tokens;
     for (int i = 0; i < length; ++i) tokens.push_back(model_.Token(sequence, i));
-    batch.tokens = at::tensor(tokens, at::kLong).unsqueeze(0);
+    batch.tokens = at::tensor(tokens, at::kLong);
     return Logits(config_, parameters_, batch, Pass()).flatten();
   }
 
  private:
   static at::Tensor Exact(const std::vector<float>& floats) {
-    return at::tensor(floats).to(at::kDouble).unsqueeze(0);
+    return at::tensor(floats).to(at::kDouble);
   }
 
   const ReadModel& model_;

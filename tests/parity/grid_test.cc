@@ -35,16 +35,14 @@ std::unique_ptr<Backend> MakeGridBackend(const GridCase& grid, const FlatParamet
 TensorMap Differentiated(const GridCase& grid, const FlatParameters& start) {
   const TokenBatch& batch = grid.batches.front();
   const at::TensorOptions options = start.values().options();
-  const Dropout dropout = {grid.model.dropout, {{grid.seed, 0}}, 0};
+  const Dropout dropout = {grid.model.dropout, grid.seed, 0, 0};
   Pass pass = TrainingPass(ComparedRun(grid), &dropout);
   // The statistics are yet to be those that the run begins with.
   if (pass.statistics == Statistics::kBatchAndTrack) pass.statistics = Statistics::kBatch;
-  Differentiate(grid.model, pass,
-                MakeParts({&batch}, grid.training.accumulation, grid.model.loss, options), start,
+  Differentiate(grid.model, pass, MakeParts(batch, grid.training.accumulation, options), start,
                 grid.training.label_smoothing);
-  TensorMap out = ByName(start.layout().parameters, start.gradients()[0], "gradient.");
-  const StackBatch whole = MakeStackBatch({&batch}, grid.model.loss, options);
-  out["logits"] = Logits(grid.model, start.model(), whole, Pass())[0].detach();
+  TensorMap out = ByName(start.layout().parameters, start.gradients(), "gradient.");
+  out["logits"] = Logits(grid.model, start.model(), TensorsOf(batch, options), Pass()).detach();
   return out;
 }
 
@@ -65,10 +63,10 @@ at::Tensor Evaluations(const GridCase& grid, Backend& backend) {
 // The same quantities as reference.py's.
 TensorMap Train(const GridCase& grid) {
   const at::TensorOptions options = TensorOptionsOf(Device::kCpu, grid.precision);
-  FlatParameters start(grid.model, grid.training.rule, 1, options);
+  FlatParameters start(grid.model, grid.training.rule, options);
   const ParameterLayout& layout = start.layout();
-  start.values()[0].copy_(RandomParameters(grid.model, layout, grid.seed));
-  if (layout.buffer_size > 0) start.buffers()[0].copy_(RandomBuffers(layout, grid.seed));
+  start.values().copy_(RandomParameters(grid.model, layout, grid.seed));
+  if (layout.buffer_size > 0) start.buffers().copy_(RandomBuffers(layout, grid.seed));
   TensorMap out = Differentiated(grid, start);
   const std::unique_ptr<Backend> backend = MakeGridBackend(grid, start);
   std::vector<double> losses, norms;

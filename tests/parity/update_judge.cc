@@ -86,13 +86,10 @@ at::Tensor FlatOf(const RunTensors& tensors, absl::string_view bytes) {
 // The scores of the first batch before the update.
 at::Tensor LogitsOf(const GridCase& grid, const ParameterLayout& layout, const RunState& state) {
   const at::TensorOptions options = TensorOptionsOf(Device::kCpu, Precision::kFloat32);
-  const at::Tensor row = state.values.unsqueeze(0);
-  const at::Tensor buffers = state.buffers.defined() ? state.buffers.unsqueeze(0) : state.buffers;
   const ModelParameters model =
-      BindParameters(grid.model, layout, ParameterViews(layout, row), buffers);
+      BindParameters(grid.model, layout, ParameterViews(layout, state.values), state.buffers);
   const TokenBatch& batch = grid.batches.front();
-  const at::Tensor logits =
-      Logits(grid.model, model, MakeStackBatch({&batch}, grid.model.loss, options), Pass())[0];
+  const at::Tensor logits = Logits(grid.model, model, TensorsOf(batch, options), Pass());
   return grid.model.loss == LossPositions::kLast
              ? logits
              : logits.view({batch.rows, batch.length, logits.size(-1)});

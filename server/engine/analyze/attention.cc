@@ -91,8 +91,8 @@ class AttentionLook : public Computation {
     const Taps taps = TapsOf(material_, model_, std::move(observers));
     TokenBatch read = batch;
     read.targets.assign(read.inputs.size(), 0);  // of no matter
-    Logits(model_, subject_.parameters,
-           MakeStackBatch({&read}, model_.loss, subject_.values.options()), {.taps = &taps});
+    Logits(model_, subject_.parameters, TensorsOf(read, subject_.values.options()),
+           {.taps = &taps});
     means.push_back(rows.Evenness(everywhere).sum());
     const at::Tensor all_means = at::stack(means);
     if (!maps.empty()) maps_.copy_(at::stack(maps));

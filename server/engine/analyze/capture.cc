@@ -86,7 +86,7 @@ class Capture : public Computation {
 
   // [n, features], or [B, H, T, T].
   at::Tensor Shaped(size_t site, const at::Tensor& values, const TokenBatch& batch) const {
-    if (!matrices_[site]) return values.squeeze(0);
+    if (!matrices_[site]) return values;
     return values.view({batch.rows, subject_.config.model.heads, batch.length, batch.length});
   }
 

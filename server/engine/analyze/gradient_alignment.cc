@@ -106,8 +106,8 @@ class GradientAlignment : public Computation {
   // Of the linears that hand gradients back through a matrix in their weight's place.
   void DescribeFeedback(AnalysisResult* result) const {
     if (subject_.config.training.rule != LearningRule::kFeedbackAlignment) return;
-    const at::Tensor values = subject_.values[0].to(at::kDouble);
-    const at::Tensor buffers = subject_.buffers[0].to(at::kDouble);
+    const at::Tensor values = subject_.values.to(at::kDouble);
+    const at::Tensor buffers = subject_.buffers.to(at::kDouble);
     for (const BufferInfo& buffer : subject_.layout.buffers) {
       if (buffer.role != BufferRole::kFeedback) continue;
       const std::string linear(absl::StripSuffix(buffer.name, ".feedback"));

@@ -92,7 +92,7 @@ class GradientFlow : public Computation {
   }
 
   void DescribeParameters(AnalysisResult* result) const {
-    const at::Tensor values = subject_.values[0].to(at::kDouble);
+    const at::Tensor values = subject_.values.to(at::kDouble);
     const int64_t blocks = subject_.config.model.layers;
     std::vector<double> gradients(blocks, 0), sizes(blocks, 0);  // squares
     std::vector<AnalysisNumber> of_tensors;

@@ -70,11 +70,11 @@ Gradients GradientsOf(const Material& material, const SubjectModel& subject,
   }
   const Taps taps = TapsOf(material, subject.config.model, std::move(wanted.observers));
   pass.taps = &taps;
-  const StackBatch stack = BatchOf(subject, batch);
-  const at::Tensor logits = Logits(subject.config.model, leaves.parameters, stack, pass);
+  const BatchTensors tensors = BatchOf(subject, batch);
+  const at::Tensor logits = Logits(subject.config.model, leaves.parameters, tensors, pass);
   // A prompt of one token has no target, and no gradient.
   const double targets = std::max(TargetsIn(material.batches), 1.0);
-  const at::Tensor loss = TokenLosses(logits, stack).sum() / targets;
+  const at::Tensor loss = TokenLosses(logits, tensors).sum() / targets;
   if (wanted.parameters) inputs.insert(inputs.end(), leaves.all.begin(), leaves.all.end());
 
   const bool single = subject.values.scalar_type() == at::kFloat;
@@ -88,8 +88,7 @@ Gradients GradientsOf(const Material& material, const SubjectModel& subject,
 
   Gradients gradients;
   for (size_t i = 0; i < all.size(); ++i) {
-    const at::Tensor& one = all[i].squeeze(0);
-    (i < sites ? gradients.sites : gradients.parameters).push_back(one);
+    (i < sites ? gradients.sites : gradients.parameters).push_back(all[i]);
   }
   return gradients;
 }

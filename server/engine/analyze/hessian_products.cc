@@ -44,10 +44,10 @@ HessianProducts::HessianProducts(const Material& material, const SubjectModel& s
 HessianProducts::Graph HessianProducts::MakeGraph(size_t batch) const {
   const at::AutoGradMode with_gradients(true);
   const ModelConfig& model = subject_.config.model;
-  const StackBatch stack = BatchOf(subject_, material_.batches[batch]);
+  const BatchTensors tensors = BatchOf(subject_, material_.batches[batch]);
   const Taps taps = TapsOf(material_, model, {});
-  const at::Tensor logits = Logits(model, leaves_.parameters, stack, {.taps = &taps});
-  const at::Tensor losses = TokenLosses(logits, stack);  // [1, N]
+  const at::Tensor logits = Logits(model, leaves_.parameters, tensors, {.taps = &taps});
+  const at::Tensor losses = TokenLosses(logits, tensors);  // [N]
   return {losses.detach(), torch::autograd::grad({losses.sum() / targets_}, leaves_.all, {},
                                                  /*retain_graph=*/true, /*create_graph=*/true,
                                                  /*allow_unused=*/true)};

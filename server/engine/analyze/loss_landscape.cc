@@ -146,7 +146,7 @@ class LossLandscape : public Computation {
   void MoveTo(int64_t point) {
     if (point == at_) return;
     at_ = kNowhere;
-    const at::Tensor& from = subject_.values[0];
+    const at::Tensor& from = subject_.values;
     at::Tensor to = from;
     if (point >= 0) {
       DrawAxes(point / grid_.size());
@@ -167,7 +167,7 @@ class LossLandscape : public Computation {
     for (uint32_t axis = 0; axis < options_.dims; ++axis) {
       const std::string name = absl::StrCat("loss_landscape/", grid * options_.dims + axis);
       const at::Tensor direction =
-          ScaledDirection(options_.direction, subject_.layout, subject_.values[0],
+          ScaledDirection(options_.direction, subject_.layout, subject_.values,
                           NormalVector(material_, subject_.layout, name));
       axis_norms_.push_back(direction.norm().item<double>());
       axes_.push_back(direction.to(subject_.values.scalar_type()));

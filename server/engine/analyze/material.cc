@@ -23,9 +23,9 @@ absl::StatusOr<SubjectModel> ReadSubject(RunConfig config, absl::string_view che
   const absl::StatusOr<CheckpointTensors> read = ReadCheckpoint(subject.layout, checkpoint);
   if (!read.ok()) return read.status();
   subject.config = std::move(config);
-  subject.values = FlatTensor(read->type, read->parameters).unsqueeze(0);
+  subject.values = FlatTensor(read->type, read->parameters);
   const at::Tensor buffers = FlatTensor(read->type, read->buffers);
-  if (buffers.numel() > 0) subject.buffers = buffers.unsqueeze(0);
+  if (buffers.numel() > 0) subject.buffers = buffers;
   subject.parameters =
       BindParameters(subject.config.model, subject.layout,
                      ParameterViews(subject.layout, subject.values), subject.buffers);
@@ -89,14 +89,14 @@ double TargetsIn(const std::vector<TokenBatch>& batches) {
   return static_cast<double>(targets);
 }
 
-StackBatch BatchOf(const SubjectModel& subject, const TokenBatch& batch) {
-  return MakeStackBatch({&batch}, subject.config.model.loss, subject.values.options());
+BatchTensors BatchOf(const SubjectModel& subject, const TokenBatch& batch) {
+  return TensorsOf(batch, subject.values.options());
 }
 
-at::Tensor RealRows(const at::Tensor& values, const StackBatch& batch) {
+at::Tensor RealRows(const at::Tensor& values, const BatchTensors& batch) {
   if (!batch.lengths.defined()) return values;
   const at::Tensor position = at::arange(batch.length, batch.lengths.options());
-  const at::Tensor real = position.lt(batch.lengths.unsqueeze(2)).flatten();
+  const at::Tensor real = position.lt(batch.lengths.unsqueeze(1)).flatten();
   return values.index_select(0, real.nonzero().squeeze(1));
 }
 
@@ -127,16 +127,16 @@ std::vector<at::Tensor> CaptureRows(const Material& material, const SubjectModel
 
 Score ScoreOf(const SubjectModel& subject, const TokenBatch& batch, const Pass& pass) {
   const at::NoGradGuard no_grad;
-  const StackBatch stack = BatchOf(subject, batch);
-  const at::Tensor logits = Logits(subject.config.model, subject.parameters, stack, pass);
-  at::Tensor hit = logits.argmax(-1).eq(stack.targets);  // [1, N]
+  const BatchTensors tensors = BatchOf(subject, batch);
+  const at::Tensor logits = Logits(subject.config.model, subject.parameters, tensors, pass);
+  at::Tensor hit = logits.argmax(-1).eq(tensors.targets);  // [N]
   Score score;
-  score.targets = static_cast<double>(stack.targets.numel());
-  if (stack.counted.defined()) {
-    hit = hit.logical_and(stack.counted.to(at::kBool));
-    score.targets = stack.counted.sum(at::kDouble).item<double>();
+  score.targets = static_cast<double>(tensors.targets.numel());
+  if (tensors.counted.defined()) {
+    hit = hit.logical_and(tensors.counted.to(at::kBool));
+    score.targets = tensors.counted.sum(at::kDouble).item<double>();
   }
-  score.loss = TokenLosses(logits, stack).sum(at::kDouble).item<double>();
+  score.loss = TokenLosses(logits, tensors).sum(at::kDouble).item<double>();
   score.hits = hit.sum().item<double>();
   return score;
 }

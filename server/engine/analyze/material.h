@@ -28,8 +28,8 @@ namespace ablate::engine {
 struct SubjectModel {
   RunConfig config;
   ParameterLayout layout;
-  at::Tensor values;           // [1, P], in the precision of the checkpoint
-  at::Tensor buffers;          // [1, …]; undefined where the layout has none
+  at::Tensor values;           // [P], in the precision of the checkpoint
+  at::Tensor buffers;          // undefined where the layout has none
   ModelParameters parameters;  // views of both
 };
 
@@ -65,9 +65,9 @@ Taps TapsOf(const Material& material, const ModelConfig& model,
 double TargetsIn(const std::vector<TokenBatch>& batches);
 
 // The batch as the model takes it.
-StackBatch BatchOf(const SubjectModel& subject, const TokenBatch& batch);
+BatchTensors BatchOf(const SubjectModel& subject, const TokenBatch& batch);
 // The rows [n, …] of values [B·T, …] at positions of the batch that are no padding.
-at::Tensor RealRows(const at::Tensor& values, const StackBatch& batch);
+at::Tensor RealRows(const at::Tensor& values, const BatchTensors& batch);
 
 // What comes to each of `sites`, as the model has it (model/sites.h), at all positions also where
 // the loss reads the last ones only. An evaluation, outside autograd.
@@ -79,7 +79,7 @@ std::vector<at::Tensor> CaptureSites(const Material& material, const SubjectMode
 std::vector<at::Tensor> CaptureRows(const Material& material, const SubjectModel& subject,
                                     const TokenBatch& batch, const std::vector<std::string>& sites);
 
-// Of an evaluation's scores, [1, N, V]: sums over the targets that count, in float64.
+// Of an evaluation's scores, [N, V]: sums over the targets that count, in float64.
 struct Score {
   double loss = 0;
   double hits = 0;
@@ -90,7 +90,7 @@ Score ScoreOf(const SubjectModel& subject, const TokenBatch& batch, const Pass& 
 // The model's parameters as leaves of autograd, for exact derivatives or those of its rule.
 struct Leaves {
   explicit Leaves(const SubjectModel& subject);
-  std::vector<at::Tensor> all;  // one a parameter of the layout, [1, shape…]
+  std::vector<at::Tensor> all;  // one a parameter of the layout, [shape…]
   ModelParameters parameters;
 };
 

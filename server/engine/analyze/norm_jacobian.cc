@@ -110,12 +110,12 @@ class NormJacobian : public Computation {
     for (size_t i = 0; i < norms_.size(); ++i) {
       wanted.sites.push_back(norms_[i].output);
       wanted.observers.emplace_back(norms_[i].input, Observe([&inputs, i](const at::Tensor& x) {
-                                      inputs[i] = x.detach().squeeze(0).to(at::kDouble);
+                                      inputs[i] = x.detach().to(at::kDouble);
                                     }));
     }
     const Gradients gradients = GradientsOf(material_, subject_, batch, pass_, std::move(wanted));
-    const auto vectors_of = [&, stack = BatchOf(subject_, batch)](const at::Tensor& rows) {
-      return VectorsOf(RealRows(rows, stack), Kind());
+    const auto vectors_of = [&, tensors = BatchOf(subject_, batch)](const at::Tensor& rows) {
+      return VectorsOf(RealRows(rows, tensors), Kind());
     };
     std::vector<at::Tensor> sums;
     for (size_t i = 0; i < norms_.size(); ++i) {

@@ -139,12 +139,12 @@ class NormStatistics : public Computation {
     const at::NoGradGuard no_grad;
     TokenBatch read = batch;
     read.targets.assign(read.inputs.size(), 0);  // of no matter
-    const StackBatch stack = MakeStackBatch({&read}, model_.loss, subject_.values.options());
+    const BatchTensors tensors = TensorsOf(read, subject_.values.options());
     std::vector<at::Tensor> values(norms_.size() * kNormStages);
     std::vector<std::pair<std::string, Tap>> observers;
     const auto observe = [&](const std::string& site, size_t to) {
-      observers.emplace_back(site, Observe([&values, &stack, to](const at::Tensor& x) {
-                               values[to] = RealRows(x.squeeze(0).to(at::kDouble), stack);
+      observers.emplace_back(site, Observe([&values, &tensors, to](const at::Tensor& x) {
+                               values[to] = RealRows(x.to(at::kDouble), tensors);
                              }));
     };
     for (size_t i = 0; i < norms_.size(); ++i) {
@@ -152,7 +152,7 @@ class NormStatistics : public Computation {
       observe(norms_[i].output, i * kNormStages + kNormOutput);
     }
     const Taps taps = TapsOf(material_, model_, std::move(observers));
-    Logits(model_, subject_.parameters, stack,
+    Logits(model_, subject_.parameters, tensors,
            {.statistics = by_batch ? Statistics::kBatch : Statistics::kRunning, .taps = &taps});
     for (size_t i = 0; i < norms_.size(); ++i) {
       values[i * kNormStages + kNormStandardised] =
@@ -173,7 +173,7 @@ class NormStatistics : public Computation {
     const NormPass pass = reads_batch ? BatchPass(NormBackward::kExact, Statistics::kBatch, {},
                                                   x.size(0), x.options())
                                       : NormPass();
-    return Norm(x.unsqueeze(0), running, model_.norm, pass).squeeze(0);
+    return Norm(x, running, model_.norm, pass);
   }
 
   // Takes the tokens of values [n, d] into the means [d] of those before, and the sums of squares

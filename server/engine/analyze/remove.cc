@@ -36,7 +36,7 @@ class EvenWeights {
   }
 
  private:
-  at::Tensor allowed_;  // [R·B·H, S, T]
+  at::Tensor allowed_;  // [B·H, S, T]
 };
 
 class Removal : public Computation {

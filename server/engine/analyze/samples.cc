@@ -60,8 +60,8 @@ absl::StatusOr<ReaderMaker> NativeReaders(const RunConfig& config, const Checkpo
 
 ReaderMaker TorchReaders(const ModelConfig& config, const ParameterLayout& layout,
                          const CheckpointTensors& read) {
-  const at::Tensor flat = FlatTensor(read.type, read.parameters).unsqueeze(0);  // [1, P]
-  const at::Tensor buffers = FlatTensor(read.type, read.buffers).unsqueeze(0);
+  const at::Tensor flat = FlatTensor(read.type, read.parameters);
+  const at::Tensor buffers = FlatTensor(read.type, read.buffers);
   const auto parameters = std::make_shared<const ModelParameters>(
       BindParameters(config, layout, ParameterViews(layout, flat), buffers));
   return [&config, parameters](int sequences) {

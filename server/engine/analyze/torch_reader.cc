@@ -48,12 +48,11 @@ class PrefixReader : public SequenceReader {
   void Next(absl::Span<const uint32_t> tokens, absl::Span<double> scores) override {
     const at::NoGradGuard no_grad;
     tokens_ = at::cat({tokens_, TensorOf(tokens).unsqueeze(1)}, 1);  // [B, T]
-    StackBatch batch;
-    batch.runs = 1;
+    BatchTensors batch;
     batch.rows = tokens_.size(0);
     batch.length = tokens_.size(1);
-    batch.tokens = tokens_.reshape({1, -1});                          // [1, B·T]
-    CopyScores(Logits(config_, parameters_, batch, Pass()), scores);  // [1, B, V]
+    batch.tokens = tokens_.flatten();                                 // [B·T]
+    CopyScores(Logits(config_, parameters_, batch, Pass()), scores);  // [B, V]
   }
 
   void Keep(absl::Span<const uint32_t> sequences) override {

@@ -10,8 +10,8 @@
 
 namespace ablate::engine {
 
-// Of a causal model a token costs one position, of others the whole prefix. `parameters` [1, …]
-// must outlive it.
+// Of a causal model a token costs one position, of others the whole prefix. `parameters` must
+// outlive it.
 std::unique_ptr<SequenceReader> MakeTorchReader(const ModelConfig& config,
                                                 const ModelParameters& parameters, int sequences);
 

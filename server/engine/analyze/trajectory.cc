@@ -34,11 +34,11 @@ class Trajectory : public Computation {
         material_(material),
         targets_(TargetsIn(material.batches)),
         checkpoints_(static_cast<int64_t>(material.subjects.size())),
-        size_(material.subjects.back().values.size(1)),
+        size_(material.subjects.back().values.size(0)),
         gram_(at::zeros({checkpoints_ - 1, checkpoints_ - 1}, at::kDouble)),
         way_(at::zeros({checkpoints_}, at::kDouble)),
         sums_(at::zeros({points_, points_}, at::kDouble)) {
-    for (const SubjectModel& subject : material.subjects) values_.push_back(subject.values[0]);
+    for (const SubjectModel& subject : material.subjects) values_.push_back(subject.values);
   }
 
   // Inner products row by row; then each checkpoint and each point of the plane, batch by batch.

@@ -46,7 +46,7 @@ class Weights : public Computation {
   void Add(int64_t piece) override {
     const WeightsPart& part = parts_[static_cast<size_t>(piece % Parts())];
     summaries_.Add(piece / Parts(), part.parameter,
-                   subject_.values[0].narrow(0, part.first, part.count));
+                   subject_.values.narrow(0, part.first, part.count));
   }
 
   std::vector<StateTensor> State() override { return summaries_.State(); }

@@ -1,5 +1,5 @@
-// Dropout's masks as a function of seed, step, site and element: nothing of it is kept, and neither
-// a resumed run nor a neighbour in its stack changes it. Torch-free: every backend draws by it.
+// Dropout's masks as a function of seed, step, site and element: nothing of it is kept, and no
+// resumption changes it. Torch-free: every backend draws by it.
 #ifndef ABLATE_SERVER_ENGINE_DATA_DROPOUT_SITE_H_
 #define ABLATE_SERVER_ENGINE_DATA_DROPOUT_SITE_H_
 

@@ -10,7 +10,7 @@
 #include "server/engine/model/dropout.h"
 #include "server/engine/model/layers.h"
 
-// In the shapes: R runs, B rows, T positions, S of them still needed (T or 1), M = B·S, d features,
+// In the shapes: B rows, T positions, S of them still needed (T or 1), M = B·S, d features,
 // H heads. Attention is written out so that it can be differentiated twice.
 namespace ablate::engine {
 namespace {
@@ -18,71 +18,57 @@ namespace {
 using torch::autograd::AutogradContext;
 using torch::autograd::variable_list;
 
-// Sizes of a split: G sequences (all rows of all runs), k tensors side by side, H heads.
-struct HeadSplit {
-  int64_t sequences = 0;
-  int64_t parts = 0;
-  int64_t heads = 0;
-};
-
 // A Function of its own: autograd would stack the parts' gradients before it rearranges them.
 class HeadSplitter : public torch::autograd::Function<HeadSplitter> {
  public:
-  static variable_list forward(AutogradContext* ctx, const at::Tensor& x, int64_t sequences,
+  static variable_list forward(AutogradContext* ctx, const at::Tensor& x, int64_t rows,
                                int64_t parts, int64_t heads) {
-    const int64_t features = x.size(-1), positions = x.numel() / (sequences * features);
+    const int64_t features = x.size(-1), positions = x.numel() / (rows * features);
     const int64_t size = features / (parts * heads);
     ctx->saved_data["shape"] = x.sizes();
-    ctx->saved_data["sequences"] = sequences;
-    const at::Tensor rows = x.view({sequences, positions, parts, heads, size});
+    ctx->saved_data["rows"] = rows;
+    const at::Tensor whole = x.view({rows, positions, parts, heads, size});
     variable_list split;
     for (int64_t part = 0; part < parts; ++part) {
-      split.push_back(rows.select(2, part)  // [G, S, H, d/H]
-                          .transpose(1, 2)  // [G, H, S, d/H]
-                          .reshape({sequences * heads, positions, size}));
+      split.push_back(whole.select(2, part)  // [B, S, H, d/H]
+                          .transpose(1, 2)  // [B, H, S, d/H]
+                          .reshape({rows * heads, positions, size}));
     }
     return split;
   }
 
   static variable_list backward(AutogradContext* ctx, const variable_list& gradients) {
     const std::vector<int64_t> shape = ctx->saved_data["shape"].toIntVector();
-    const int64_t sequences = ctx->saved_data["sequences"].toInt();
+    const int64_t rows = ctx->saved_data["rows"].toInt();
     const int64_t parts = static_cast<int64_t>(gradients.size());
-    const int64_t heads = gradients[0].size(0) / sequences, positions = gradients[0].size(1);
+    const int64_t heads = gradients[0].size(0) / rows, positions = gradients[0].size(1);
     const int64_t size = gradients[0].size(2);
     if (at::GradMode::is_enabled()) {
-      const at::Tensor stacked =
-          at::stack(gradients).view({parts, sequences, heads, positions, size});
+      const at::Tensor stacked = at::stack(gradients).view({parts, rows, heads, positions, size});
       return {stacked.permute({1, 3, 0, 2, 4}).reshape(shape), {}, {}, {}};
     }
     at::Tensor dx = at::empty(shape, gradients[0].options());
-    const at::Tensor to = dx.view({sequences, positions, parts, heads, size});
+    const at::Tensor to = dx.view({rows, positions, parts, heads, size});
     for (int64_t part = 0; part < parts; ++part) {
-      to.select(2, part).copy_(gradients[part]
-                                   .view({sequences, heads, positions, size})
-                                   .transpose(1, 2));  // [G, S, H, d/H]
+      to.select(2, part).copy_(
+          gradients[part].view({rows, heads, positions, size}).transpose(1, 2));  // [B, S, H, d/H]
     }
     return {dx, {}, {}, {}};
   }
 };
 
-// x with G·S rows of k·d features, in any shape → k tensors [G·H, S, d/H]. Differentiable twice.
-std::vector<at::Tensor> SplitHeads(const at::Tensor& x, const HeadSplit& split) {
-  return HeadSplitter::apply(x.contiguous(), split.sequences, split.parts, split.heads);
-}
-
-// x [G·H, S, d/H] → [G, S, d].
-at::Tensor MergeHeads(const at::Tensor& x, const HeadSplit& split) {
-  return x
-      .view({split.sequences, split.heads, x.size(1), x.size(2)})  // [G, H, S, d/H]
-      .transpose(1, 2)                                             // [G, S, H, d/H]
-      .reshape({split.sequences, x.size(1), split.heads * x.size(2)});
-}
-
-// x [R, B·S, k·d] → k tensors [R·B·H, S, d/H].
+// x [B·S, k·d] → k tensors [B·H, S, d/H]. Differentiable twice.
 std::vector<at::Tensor> Split(const at::Tensor& x, int64_t k, int64_t heads,
                               const SequenceShape& shape) {
-  return SplitHeads(x, {shape.runs * shape.rows, k, heads});
+  return HeadSplitter::apply(x.contiguous(), shape.rows, k, heads);
+}
+
+// x [B·H, S, d/H] → [B·S, d].
+at::Tensor MergeHeads(const at::Tensor& x, int64_t heads) {
+  return x
+      .view({-1, heads, x.size(1), x.size(2)})  // [B, H, S, d/H]
+      .transpose(1, 2)                          // [B, S, H, d/H]
+      .reshape({-1, heads * x.size(2)});
 }
 
 // Softmax of scores [N, S, T]. LibTorch's takes a row that is shorter than a vector (16 floats)
@@ -113,24 +99,21 @@ at::Tensor Weights(const at::Tensor& scores, const AttentionConfig& config) {
 // How the weights of one attention are dropped; null: not at all.
 using DropWeights = std::function<at::Tensor(const at::Tensor& weights)>;
 
-// Heads of all rows and runs form the batch: q [R·B·H, S, d/H], k and v [R·B·H, T, d/H] → context
-// [R, B·S, d].
+// Heads of all rows form the batch: q [B·H, S, d/H], k and v [B·H, T, d/H] → context
+// [B·S, d].
 at::Tensor Attend(const at::Tensor& q, const at::Tensor& k, const at::Tensor& v,
-                  const at::Tensor& bias, const ModelConfig& config, const SequenceShape& shape,
-                  const BlockPass& pass, const DropWeights& drop) {
+                  const at::Tensor& bias, const ModelConfig& config, const BlockPass& pass,
+                  const DropWeights& drop) {
   const double scale = ScoreScale(config);
-  const at::Tensor keys = k.transpose(1, 2);  // [R·B·H, d/H, T]
+  const at::Tensor keys = k.transpose(1, 2);  // [B·H, d/H, T]
   const at::Tensor scores =
       pass.At(Site::kAttentionScores, bias.defined() ? at::baddbmm(bias, q, keys, 1, scale)
-                                                     : q.bmm(keys) * scale);  // [R·B·H, S, T]
+                                                     : q.bmm(keys) * scale);  // [B·H, S, T]
   at::Tensor weights =
-      pass.At(Site::kAttentionWeights, Weights(scores, config.attention));  // [R·B·H, S, T]
+      pass.At(Site::kAttentionWeights, Weights(scores, config.attention));  // [B·H, S, T]
   if (drop) weights = drop(weights);
-  const at::Tensor context = weights.bmm(v);  // [R·B·H, S, d/H]
-  const at::Tensor merged =
-      MergeHeads(context, {shape.runs * shape.rows, 1, config.heads});  // [R·B, S, d]
-  return pass.At(Site::kAttentionHeads,
-                 merged.reshape({shape.runs, -1, merged.size(2)}));  // [R, B·S, d]
+  const at::Tensor context = weights.bmm(v);                                // [B·H, S, d/H]
+  return pass.At(Site::kAttentionHeads, MergeHeads(context, config.heads));  // [B·S, d]
 }
 
 at::Tensor CausalBias(const SequenceShape& shape, at::TensorOptions options) {
@@ -142,40 +125,36 @@ at::Tensor CausalBias(const SequenceShape& shape, at::TensorOptions options) {
 at::Tensor PaddingBias(const SequenceShape& shape, int64_t heads, at::TensorOptions options) {
   if (!shape.lengths.defined()) return {};
   const at::Tensor position = at::arange(shape.length, shape.lengths.options());  // [T]
-  const at::Tensor hidden = position.ge(shape.lengths.unsqueeze(2));              // [R, B, T]
-  return at::zeros({shape.runs, shape.rows, shape.length}, options)
+  const at::Tensor hidden = position.ge(shape.lengths.unsqueeze(1));              // [B, T]
+  return at::zeros({shape.rows, shape.length}, options)
       .masked_fill_(hidden, -std::numeric_limits<double>::infinity())
-      .view({shape.runs * shape.rows, 1, 1, shape.length})           // [R·B, 1, 1, T]
-      .expand({-1, heads, -1, -1})                                   // [R·B, H, 1, T]
-      .reshape({shape.runs * shape.rows * heads, 1, shape.length});  // [R·B·H, 1, T]
+      .view({shape.rows, 1, 1, shape.length})           // [B, 1, 1, T]
+      .expand({-1, heads, -1, -1})                      // [B, H, 1, T]
+      .reshape({shape.rows * heads, 1, shape.length});  // [B·H, 1, T]
 }
 
-// The angles at `positions` [R or 1, B, S], the same for every head.
+// The angles at `positions` [B, S], the same for every head.
 Rotation MakeRotation(const ModelConfig& config, const at::Tensor& positions,
                       at::TensorOptions options) {
   const int64_t half = HeadSize(config) / 2;
   const at::TensorOptions exact = options.dtype(at::kDouble);
   const at::Tensor frequency =
-      at::pow(1e4, at::arange(half, exact) / -static_cast<double>(half));  // [d/2H]
-  const at::Tensor angle =
-      positions.to(exact.dtype()).unsqueeze(-1) * frequency;  // [·, B, S, d/2H]
+      at::pow(1e4, at::arange(half, exact) / -static_cast<double>(half));          // [d/2H]
+  const at::Tensor angle = positions.to(exact.dtype()).unsqueeze(-1) * frequency;  // [B, S, d/2H]
   const auto by_head = [&](const at::Tensor& values) {
     return values.to(options)
-        .unsqueeze(2)
-        .expand({-1, -1, config.heads, -1, -1})
-        .reshape({-1, positions.size(2), half});  // [·B·H, S, d/2H]
+        .unsqueeze(1)
+        .expand({-1, config.heads, -1, -1})
+        .reshape({-1, positions.size(1), half});  // [B·H, S, d/2H]
   };
   return {by_head(angle.cos()), by_head(angle.sin())};
 }
 
-// x [R·B·H, S, d/H] with its features turned.
+// x [B·H, S, d/H] with its features turned.
 at::Tensor Rotate(const at::Tensor& x, const Rotation& rotation) {
   if (!rotation.cosine.defined()) return x;
-  const std::vector<at::Tensor> halves = x.chunk(2, -1);  // 2 × [R·B·H, S, d/2H]
-  // Where all runs have the same positions a table serves each of them.
-  const int64_t runs = x.size(0) / rotation.cosine.size(0);
-  const auto table = [&](const at::Tensor& of) { return runs == 1 ? of : of.repeat({runs, 1, 1}); };
-  const at::Tensor cosine = table(rotation.cosine), sine = table(rotation.sine);
+  const std::vector<at::Tensor> halves = x.chunk(2, -1);  // 2 × [B·H, S, d/2H]
+  const auto& [cosine, sine] = rotation;
   return at::cat({halves[0] * cosine - halves[1] * sine, halves[1] * cosine + halves[0] * sine},
                  -1);
 }
@@ -184,41 +163,41 @@ at::Tensor Rotate(const at::Tensor& x, const Rotation& rotation) {
 // what is left out of a pass moves them.
 DropoutLines WeightLines(const ModelConfig& config, const at::Tensor& positions, int64_t keys,
                          int64_t first_row) {
-  const int64_t rows = positions.size(1), context = config.context;
+  const int64_t rows = positions.size(0), context = config.context;
   const at::Tensor row = at::arange(first_row, first_row + rows, positions.options());
   const at::Tensor head =
       row.unsqueeze(1) * config.heads + at::arange(config.heads, positions.options());  // [B, H]
-  const at::Tensor first = head.view({1, rows, config.heads, 1}) * (context * context) +
-                           positions.unsqueeze(2) * context;  // [R or 1, B, H, S]
-  return {first.flatten(1), keys};
+  const at::Tensor first =
+      head.unsqueeze(2) * (context * context) + positions.unsqueeze(1) * context;  // [B, H, S]
+  return {first.flatten(), keys};
 }
 
 // Row ranges of a fused linear: `begin`…`begin + count` of its outputs.
 LinearParameters OutputRange(const LinearParameters& linear, int64_t begin, int64_t count) {
   const auto range = [&](const at::Tensor& all) {
-    return all.defined() ? all.narrow(1, begin, count) : at::Tensor();
+    return all.defined() ? all.narrow(0, begin, count) : at::Tensor();
   };
   return {range(linear.weight), range(linear.bias), range(linear.feedback)};
 }
 
 struct Heads {
-  at::Tensor q;  // [R·B·H, S, d/H]
-  at::Tensor k;  // [R·B·H, T, d/H]
+  at::Tensor q;  // [B·H, S, d/H]
+  at::Tensor k;  // [B·H, T, d/H]
   at::Tensor v;
 };
 
 Heads HeadsOf(const at::Tensor& x, const BlockParameters& block, const AttentionSetting& setting,
               Kept kept, LearningRule rule) {
   const SequenceShape& shape = setting.shape;
-  const int64_t d = x.size(2), heads = setting.config.heads;
+  const int64_t d = x.size(1), heads = setting.config.heads;
   if (kept == Kept::kEvery) {
-    const at::Tensor qkv = Linear(x, block.qkv, rule);  // [R, B·T, 3d]
+    const at::Tensor qkv = Linear(x, block.qkv, rule);  // [B·T, 3d]
     const std::vector<at::Tensor> split = Split(qkv, 3, heads, shape);
     return {Rotate(split[0], setting.every), Rotate(split[1], setting.every), split[2]};
   }
-  const at::Tensor last = LastPositions(x, shape);                          // [R, B, d]
-  const at::Tensor q = Linear(last, OutputRange(block.qkv, 0, d), rule);    // [R, B, d]
-  const at::Tensor kv = Linear(x, OutputRange(block.qkv, d, 2 * d), rule);  // [R, B·T, 2d]
+  const at::Tensor last = LastPositions(x, shape);                          // [B, d]
+  const at::Tensor q = Linear(last, OutputRange(block.qkv, 0, d), rule);    // [B, d]
+  const at::Tensor kv = Linear(x, OutputRange(block.qkv, d, 2 * d), rule);  // [B·T, 2d]
   const std::vector<at::Tensor> split = Split(kv, 2, heads, shape);
   return {Rotate(Split(q, 1, heads, shape)[0], setting.last), Rotate(split[0], setting.every),
           split[1]};
@@ -229,17 +208,17 @@ Heads HeadsOf(const at::Tensor& x, const BlockParameters& block, const Attention
 at::Tensor PositionsOf(const SequenceShape& shape, Kept kept, at::TensorOptions options) {
   const at::TensorOptions integers = options.dtype(at::kLong);
   if (kept == Kept::kEvery) {
-    return at::arange(shape.length, integers).view({1, 1, -1}).expand({1, shape.rows, -1});
+    return at::arange(shape.length, integers).expand({shape.rows, -1});
   }
-  if (shape.lengths.defined()) return (shape.lengths - 1).unsqueeze(2);
-  return at::full({1, shape.rows, 1}, shape.length - 1, integers);
+  if (shape.lengths.defined()) return (shape.lengths - 1).unsqueeze(1);
+  return at::full({shape.rows, 1}, shape.length - 1, integers);
 }
 
 at::Tensor LastPositions(const at::Tensor& x, const SequenceShape& shape) {
-  const at::Tensor sequences = x.view({shape.runs, shape.rows, shape.length, x.size(2)});
-  if (!shape.lengths.defined()) return sequences.select(2, shape.length - 1);  // [R, B, d]
-  const at::Tensor last = (shape.lengths - 1).view({shape.runs, shape.rows, 1, 1});
-  return sequences.gather(2, last.expand({-1, -1, 1, x.size(2)})).squeeze(2);  // [R, B, d]
+  const at::Tensor rows = x.view({shape.rows, shape.length, x.size(1)});
+  if (!shape.lengths.defined()) return rows.select(1, shape.length - 1);  // [B, d]
+  const at::Tensor last = (shape.lengths - 1).view({shape.rows, 1, 1});
+  return rows.gather(1, last.expand({-1, 1, x.size(1)})).squeeze(1);  // [B, d]
 }
 
 AttentionSetting MakeAttentionSetting(const ModelConfig& config, const SequenceShape& shape,
@@ -272,26 +251,26 @@ at::Tensor SelfAttention(const at::Tensor& x, const BlockParameters& block,
   }
   const at::Tensor& bias = kept == Kept::kEvery ? setting.every_bias : setting.last_bias;
   const at::Tensor context =
-      Attend(heads.q, heads.k, heads.v, bias, config, shape, pass, drop);  // [R, B·S, d]
-  return Linear(context, block.projection, pass.rule());                   // [R, B·S, d]
+      Attend(heads.q, heads.k, heads.v, bias, config, pass, drop);  // [B·S, d]
+  return Linear(context, block.projection, pass.rule());                   // [B·S, d]
 }
 
 at::Tensor NextAttention(const at::Tensor& x, const BlockParameters& block,
                          const ModelConfig& config, int64_t position, const SeenPositions& seen) {
-  const SequenceShape shape = {1, x.size(1), 1, {}};
-  const at::Tensor qkv = Linear(x, block.qkv, LearningRule::kBackprop);      // [1, B, 3d]
+  const SequenceShape shape = {x.size(0), 1, {}};
+  const at::Tensor qkv = Linear(x, block.qkv, LearningRule::kBackprop);      // [B, 3d]
   const std::vector<at::Tensor> split = Split(qkv, 3, config.heads, shape);  // 3 × [B·H, 1, d/H]
   Rotation rotation;
   if (config.positions == Positions::kRotary) {
-    const at::Tensor here = at::full({1, x.size(1), 1}, position, x.options().dtype(at::kLong));
+    const at::Tensor here = at::full({x.size(0), 1}, position, x.options().dtype(at::kLong));
     rotation = MakeRotation(config, here, x.options());
   }
   seen.keys.narrow(1, position, 1).copy_(Rotate(split[1], rotation));
   seen.values.narrow(1, position, 1).copy_(split[2]);
   const at::Tensor context =
       Attend(Rotate(split[0], rotation), seen.keys.narrow(1, 0, position + 1),
-             seen.values.narrow(1, 0, position + 1), {}, config, shape, {Pass(), 0}, nullptr);
-  return Linear(context, block.projection, LearningRule::kBackprop);  // [1, B, d]
+             seen.values.narrow(1, 0, position + 1), {}, config, {Pass(), 0}, nullptr);
+  return Linear(context, block.projection, LearningRule::kBackprop);  // [B, d]
 }
 
 }  // namespace ablate::engine

@@ -13,24 +13,23 @@
 
 namespace ablate::engine {
 
-// What every block of one forward pass knows of its batch: R runs of B rows of T positions.
+// What every block of one forward pass knows of its batch: B rows of T positions.
 struct SequenceShape {
-  int64_t runs = 0;
   int64_t rows = 0;
   int64_t length = 0;
-  at::Tensor lengths;  // [R, B]; undefined when no row is padded
+  at::Tensor lengths;  // [B]; undefined when no row is padded
 };
 
 // Which positions a part of a pass goes on with, S of each row.
 enum class Kept { kEvery, kLast };
 
-// Those positions, [R, B, S] int64, or [1, B, S] where all runs have the same.
+// Those positions, [B, S] int64.
 at::Tensor PositionsOf(const SequenceShape& shape, Kept kept, at::TensorOptions options);
 
-// x [R, B·T, d] → the last real position of every row, [R, B, d].
+// x [B·T, d] → the last real position of every row, [B, d].
 at::Tensor LastPositions(const at::Tensor& x, const SequenceShape& shape);
 
-// Cosine and sine of the angles by which rotary positions turn a head's features, [·, S, d/2H].
+// Cosine and sine of the angles by which rotary positions turn a head's features, [B·H, S, d/2H].
 struct Rotation {
   at::Tensor cosine;
   at::Tensor sine;
@@ -41,7 +40,7 @@ struct Rotation {
 struct AttentionSetting {
   const ModelConfig& config;
   SequenceShape shape;
-  // Added to the scores: −∞ where a query may not look. Undefined, [1, T, T] or [R·B·H, 1, T].
+  // Added to the scores: −∞ where a query may not look. Undefined, [1, T, T] or [B·H, 1, T].
   at::Tensor every_bias;
   at::Tensor last_bias;
   Rotation every;  // undefined if positions are not rotary
@@ -52,7 +51,7 @@ AttentionSetting MakeAttentionSetting(const ModelConfig& config, const SequenceS
                                       at::TensorOptions options);
 
 // softmax(qkᵀ/√(d/H))v, or σ(qkᵀ/√(d/H) + score_bias)v without normalisation, then the projection:
-// x [R, B·T, d] → [R, B·T, d], or with kLast queries at the last positions only → [R, B, d]. Rotary
+// x [B·T, d] → [B·T, d], or with kLast queries at the last positions only → [B, d]. Rotary
 // positions turn features j and j + d/2H of queries and keys at position p by p·10000^(−2jH/d).
 at::Tensor SelfAttention(const at::Tensor& x, const BlockParameters& block,
                          const AttentionSetting& setting, Kept kept, const BlockPass& pass);
@@ -63,8 +62,8 @@ struct SeenPositions {
   at::Tensor values;
 };
 
-// Attention of one new position to itself and those before it, for one run: x [1, B, d] → [1, B,
-// d]. Its keys and values become position `position` of `seen`.
+// Attention of one new position to itself and those before it: x [B, d] → [B, d]. Its keys and
+// values become position `position` of `seen`.
 at::Tensor NextAttention(const at::Tensor& x, const BlockParameters& block,
                          const ModelConfig& config, int64_t position, const SeenPositions& seen);
 

@@ -6,22 +6,17 @@
 namespace ablate::engine {
 namespace {
 
-DropoutSite SiteOf(const Dropout& dropout, int64_t run, absl::string_view site) {
-  const RunDropout& update = dropout.runs[static_cast<size_t>(run)];
-  return {dropout.rate, update.seed, update.step, site};
+DropoutSite SiteOf(const Dropout& dropout, absl::string_view site) {
+  return {dropout.rate, dropout.seed, dropout.step, site};
 }
 
 template <typename Scalar>
-void FillMask(const Dropout& dropout, absl::string_view site, const at::Tensor& first,
-              at::Tensor& mask) {
-  const int64_t lines = mask.size(1), length = mask.size(2);
+void FillMask(const DropoutSite& site, const at::Tensor& first, at::Tensor& mask) {
+  const int64_t lines = mask.size(0), length = mask.size(1);
+  const int64_t* line = first.const_data_ptr<int64_t>();
   Scalar* to = mask.mutable_data_ptr<Scalar>();
-  for (int64_t run = 0; run < mask.size(0); ++run) {
-    const DropoutSite here = SiteOf(dropout, run, site);
-    const int64_t* line = first.const_data_ptr<int64_t>() + (first.size(0) > 1 ? run * lines : 0);
-    for (int64_t l = 0; l < lines; ++l, to += length) {
-      here.FillLine(static_cast<uint64_t>(line[l]), length, to);
-    }
+  for (int64_t l = 0; l < lines; ++l, to += length) {
+    site.FillLine(static_cast<uint64_t>(line[l]), length, to);
   }
 }
 
@@ -43,12 +38,11 @@ at::Tensor Mixed(const at::Tensor& words) {
 at::Tensor DropoutMask(const Dropout& dropout, absl::string_view site, const DropoutLines& lines,
                        at::TensorOptions options) {
   const at::Tensor first = lines.first.contiguous();
-  const auto runs = static_cast<int64_t>(dropout.runs.size());
-  at::Tensor mask = at::empty({runs, first.size(1), lines.length}, options);
+  at::Tensor mask = at::empty({first.size(0), lines.length}, options);
   if (mask.scalar_type() == at::kDouble) {
-    FillMask<double>(dropout, site, first, mask);
+    FillMask<double>(SiteOf(dropout, site), first, mask);
   } else {
-    FillMask<float>(dropout, site, first, mask);
+    FillMask<float>(SiteOf(dropout, site), first, mask);
   }
   return mask;
 }
@@ -56,16 +50,10 @@ at::Tensor DropoutMask(const Dropout& dropout, absl::string_view site, const Dro
 at::Tensor ComposedDropoutMask(const Dropout& dropout, absl::string_view site,
                                const DropoutLines& lines, at::TensorOptions options) {
   const at::TensorOptions words = lines.first.options();
-  const auto runs = static_cast<int64_t>(dropout.runs.size());
-  at::Tensor streams = at::empty({runs, 1, 1}, words.device(at::kCPU));
-  for (int64_t run = 0; run < runs; ++run) {
-    streams.mutable_data_ptr<int64_t>()[run] =
-        static_cast<int64_t>(SiteOf(dropout, run, site).stream());
-  }
   const at::Tensor number =
-      lines.first.unsqueeze(2) + at::arange(1, lines.length + 1, words);  // [R or 1, L, length]
-  const at::Tensor mixed =
-      Mixed(number.mul(static_cast<int64_t>(SplitMix64::kGamma)) + streams.to(words.device()));
+      lines.first.unsqueeze(1) + at::arange(1, lines.length + 1, words);  // [L, length]
+  const auto stream = static_cast<int64_t>(SiteOf(dropout, site).stream());
+  const at::Tensor mixed = Mixed(number.mul(static_cast<int64_t>(SplitMix64::kGamma)) + stream);
   const at::Tensor stays =
       ShiftRight(mixed, 32).ge(static_cast<int64_t>(DropoutSite::Threshold(dropout.rate)));
   return stays.to(options) * (1 / (1 - dropout.rate));

@@ -12,14 +12,14 @@
 
 namespace ablate::engine {
 
-// Where the elements of a tensor [R, L, length] stand among all that its site could have: element j
-// of line l is number first[l] + j. `first` is [R, L] or [1, L], int64.
+// Where the elements of a tensor [L, length] stand among all that its site could have: element j
+// of line l is number first[l] + j.
 struct DropoutLines {
-  at::Tensor first;
+  at::Tensor first;  // [L], int64
   int64_t length = 0;
 };
 
-// What x [R, L, length] is multiplied by. On the CPU.
+// What x [L, length] is multiplied by. On the CPU.
 at::Tensor DropoutMask(const Dropout& dropout, absl::string_view site, const DropoutLines& lines,
                        at::TensorOptions options);
 
@@ -27,7 +27,7 @@ at::Tensor DropoutMask(const Dropout& dropout, absl::string_view site, const Dro
 at::Tensor ComposedDropoutMask(const Dropout& dropout, absl::string_view site,
                                const DropoutLines& lines, at::TensorOptions options);
 
-// x [R, …] with R·L·length elements, masked.
+// x with L·length elements, masked.
 at::Tensor Drop(const at::Tensor& x, const Dropout& dropout, absl::string_view site,
                 const DropoutLines& lines);
 

@@ -2,6 +2,7 @@
 
 #include <torch/csrc/autograd/custom_function.h>
 
+#include "server/engine/model/layers.h"
 #include "server/engine/model/parameters.h"
 
 namespace ablate::engine {
@@ -10,13 +11,13 @@ namespace {
 using torch::autograd::AutogradContext;
 using torch::autograd::variable_list;
 
-// error [R, B, d] at positions `last` [R, B] of B rows → [R, B·T, d], 0 elsewhere.
+// error [B, d] at positions `last` [B] of B rows → [B·T, d], 0 elsewhere.
 at::Tensor AtScoredPositions(const at::Tensor& error, const at::Tensor& last, int64_t positions) {
-  const int64_t runs = error.size(0), rows = error.size(1), d = error.size(2);
-  const at::Tensor index = last.view({runs, rows, 1, 1}).expand({-1, -1, 1, d});
-  return at::zeros({runs, rows, positions / rows, d}, error.options())
-      .scatter_(2, index, error.unsqueeze(2))
-      .view({runs, positions, d});
+  const int64_t rows = error.size(0), d = error.size(1);
+  const at::Tensor index = last.view({rows, 1, 1}).expand({-1, 1, d});
+  return at::zeros({rows, positions / rows, d}, error.options())
+      .scatter_(1, index, error.unsqueeze(1))
+      .view({positions, d});
 }
 
 // The identity of the logits: what it is there for is its backward pass.
@@ -28,7 +29,7 @@ class ErrorInjection : public torch::autograd::Function<ErrorInjection> {
     saved.push_back(last.value_or(at::Tensor()));
     ctx->save_for_backward(saved);
     std::vector<int64_t> positions;
-    for (const at::Tensor& output : outputs) positions.push_back(output.size(1));
+    for (const at::Tensor& output : outputs) positions.push_back(output.size(0));
     ctx->saved_data["positions"] = positions;
     return logits.view_as(logits);
   }
@@ -37,11 +38,11 @@ class ErrorInjection : public torch::autograd::Function<ErrorInjection> {
     const variable_list saved = ctx->get_saved_variables();
     const std::vector<int64_t> positions = ctx->saved_data["positions"].toIntVector();
     const at::Tensor& last = saved.back();
-    const at::Tensor& error = gradients[0];  // [R, M, V]
+    const at::Tensor& error = gradients[0];  // [M, V]
     variable_list result = {error};
     for (size_t i = 0; i < positions.size(); ++i) {
-      const at::Tensor through = error.bmm(saved[i]);  // [R, M, d]
-      const bool whole = through.size(1) == positions[i];
+      const at::Tensor through = Product(error, saved[i]);  // [M, d]
+      const bool whole = through.size(0) == positions[i];
       result.push_back(whole ? through : AtScoredPositions(through, last, positions[i]));
     }
     result.resize(2 * positions.size() + 2);  // the matrices and the positions have none

@@ -10,13 +10,13 @@ namespace ablate::engine {
 
 // Where the output error reaches the model.
 struct FeedbackTargets {
-  std::vector<at::Tensor> outputs;   // [R, B·T, d] each, or [R, B, d] at the scored positions
-  std::vector<at::Tensor> matrices;  // [R, V, d] each
-  // What an error [R, B, d] of scored positions is to an output that has all of them.
-  at::Tensor last;  // [R, B] int64, the scored position of every row; undefined: all are scored
+  std::vector<at::Tensor> outputs;   // [B·T, d] each, or [B, d] at the scored positions
+  std::vector<at::Tensor> matrices;  // [V, d] each
+  // What an error [B, d] of scored positions is to an output that has all of them.
+  at::Tensor last;  // [B] int64, the scored position of every row; undefined: all are scored
 };
 
-// `logits` [R, M, V], in whose backward pass each output's gradient becomes e·B, e being the
+// `logits` [M, V], in whose backward pass each output's gradient becomes e·B, e being the
 // gradient of the logits and B its matrix; 0 at positions that are not scored.
 at::Tensor InjectErrors(const at::Tensor& logits, const FeedbackTargets& targets);
 

@@ -29,25 +29,25 @@ NormFormula Kept(AutogradContext* ctx) {
           ctx->saved_data["eps"].toDouble()};
 }
 
-// z [R, N, d] → z·gain + shift.
+// z [N, d] → z·gain + shift.
 at::Tensor Scaled(at::Tensor z, const NormParameters& parameters) {
-  if (parameters.gain.defined()) z = z * parameters.gain.unsqueeze(1);
-  return parameters.shift.defined() ? z + parameters.shift.unsqueeze(1) : z;
+  if (parameters.gain.defined()) z = z * parameters.gain;
+  return parameters.shift.defined() ? z + parameters.shift : z;
 }
 
 // The gradients of z, gain and shift, given that of the norm's output.
 struct AffineGradients {
-  at::Tensor z;      // [R, N, d]
-  at::Tensor gain;   // [R, d]
-  at::Tensor shift;  // [R, d]
+  at::Tensor z;      // [N, d]
+  at::Tensor gain;   // [d]
+  at::Tensor shift;  // [d]
 };
 
 AffineGradients BackThroughAffine(const at::Tensor& g, const at::Tensor& z, const at::Tensor& gain,
                                   bool has_shift) {
   AffineGradients gradients = {g, {}, {}};
-  if (gain.defined()) gradients.z = g * gain.unsqueeze(1);
-  if (gain.defined()) gradients.gain = (g * z).sum(1);
-  if (has_shift) gradients.shift = g.sum(1);
+  if (gain.defined()) gradients.z = g * gain;
+  if (gain.defined()) gradients.gain = (g * z).sum(0);
+  if (has_shift) gradients.shift = g.sum(0);
   return gradients;
 }
 
@@ -68,16 +68,15 @@ at::Tensor BackThroughZ(NormBackward backward, const at::Tensor& dz, const at::T
 }
 
 struct Standardised {
-  at::Tensor z;        // [R, N, d]
+  at::Tensor z;        // [N, d]
   at::Tensor inverse;  // 1/σ
   // z·(Σ gz / divisor) is the part of g along z. Undefined: d, and the sum is a mean.
   at::Tensor divisor;
 };
 
 Standardised StandardiseTokens(const at::Tensor& x, const NormFormula& formula) {
-  const double d = static_cast<double>(x.size(2));
-  const at::Tensor centred =
-      formula.kind == NormKind::kLayer ? x - x.mean(-1, true) : x;  // [R, N, d]
+  const double d = static_cast<double>(x.size(1));
+  const at::Tensor centred = formula.kind == NormKind::kLayer ? x - x.mean(-1, true) : x;  // [N, d]
   if (formula.kind == NormKind::kL2) {
     const at::Tensor inverse = (centred.square().sum(-1, true) + formula.eps).rsqrt();
     return {centred * inverse, inverse, at::ones_like(inverse)};
@@ -86,7 +85,7 @@ Standardised StandardiseTokens(const at::Tensor& x, const NormFormula& formula) 
     const at::Tensor inverse = (centred.square().mean(-1, true) + formula.eps).rsqrt();
     return {centred * inverse, inverse, {}};
   }
-  const at::Tensor squares = centred.square().sum(-1, true);  // [R, N, 1]
+  const at::Tensor squares = centred.square().sum(-1, true);  // [N, 1]
   // A token whose features are equal has z = 0, and no part along it.
   const at::Tensor flat = squares.eq(0);
   const at::Tensor deviation = (squares.masked_fill(flat, 1) / (d - 1)).sqrt().masked_fill(flat, 0);
@@ -106,31 +105,30 @@ variable_list ComposedBackward(const at::Tensor& x, const at::Tensor& gain, bool
   const auto [dz, dgain, dshift] = BackThroughAffine(g, z, gain, has_shift);
   const at::Tensor level = formula.kind == NormKind::kLayer
                                ? dz.mean(-1, true)
-                               : at::zeros({1}, dz.options());  // [R, N, 1]
+                               : at::zeros({1}, dz.options());  // [N, 1]
   const at::Tensor share =
-      divisor.defined() ? (dz * z).sum(-1, true) / divisor : (dz * z).mean(-1, true);  // [R, N, 1]
-  const at::Tensor along = z * share;                                                  // [R, N, d]
+      divisor.defined() ? (dz * z).sum(-1, true) / divisor : (dz * z).mean(-1, true);  // [N, 1]
+  const at::Tensor along = z * share;                                                  // [N, d]
   return {BackThroughZ(formula.backward, dz, level, along, inverse), dgain, dshift};
 }
 
-// A run's row of an optional [R, d] tensor, or null.
+// The elements of an optional [d] tensor, or null.
 template <typename Scalar>
-const Scalar* RowOf(const at::Tensor& tensor, int64_t run) {
+const Scalar* DataOf(const at::Tensor& tensor) {
   if (!tensor.defined()) return nullptr;
-  TORCH_CHECK(tensor.stride(1) == 1, "a norm's parameters must lie side by side");
-  return tensor.const_data_ptr<Scalar>() + run * tensor.stride(0);
+  TORCH_CHECK(tensor.is_contiguous(), "a norm's parameters must lie side by side");
+  return tensor.const_data_ptr<Scalar>();
 }
 
-// The kernel's arguments for one run of x [R, N, d].
+// The kernel's arguments for contiguous x [N, d].
 template <typename Scalar>
 NormRows<Scalar> RowsOf(const at::Tensor& x, const NormParameters& parameters,
-                        const NormFormula& formula, int64_t run) {
-  const int64_t rows = x.size(1), d = x.size(2);
-  return {x.const_data_ptr<Scalar>() + run * rows * d,
-          RowOf<Scalar>(parameters.gain, run),
-          RowOf<Scalar>(parameters.shift, run),
-          rows,
-          d,
+                        const NormFormula& formula) {
+  return {x.const_data_ptr<Scalar>(),
+          DataOf<Scalar>(parameters.gain),
+          DataOf<Scalar>(parameters.shift),
+          x.size(0),
+          x.size(1),
           formula};
 }
 
@@ -138,11 +136,8 @@ template <typename Scalar>
 at::Tensor FusedForward(const at::Tensor& x, const NormParameters& parameters,
                         const NormFormula& formula) {
   const at::Tensor rows = x.contiguous();
-  at::Tensor y = at::empty(x.sizes(), x.options());  // [R, N, d]
-  for (int64_t run = 0; run < x.size(0); ++run) {
-    NormRowsForward(RowsOf<Scalar>(rows, parameters, formula, run),
-                    y.mutable_data_ptr<Scalar>() + run * x.size(1) * x.size(2));
-  }
+  at::Tensor y = at::empty(x.sizes(), x.options());  // [N, d]
+  NormRowsForward(RowsOf<Scalar>(rows, parameters, formula), y.mutable_data_ptr<Scalar>());
   return y;
 }
 
@@ -150,20 +145,16 @@ template <typename Scalar>
 variable_list FusedBackward(const at::Tensor& x, const at::Tensor& gain, bool has_shift,
                             const at::Tensor& gradient, const NormFormula& formula) {
   const at::Tensor rows = x.contiguous();
-  const at::Tensor g = gradient.contiguous();         // [R, N, d]
-  at::Tensor dx = at::empty(x.sizes(), x.options());  // [R, N, d]
+  const at::Tensor g = gradient.contiguous();         // [N, d]
+  at::Tensor dx = at::empty(x.sizes(), x.options());  // [N, d]
   at::Tensor dgain, dshift;
-  if (gain.defined()) dgain = at::zeros({x.size(0), x.size(2)}, x.options());  // [R, d]
-  if (has_shift) dshift = at::zeros({x.size(0), x.size(2)}, x.options());      // [R, d]
-  const auto row = [](const at::Tensor& sum, int64_t run) {
-    return sum.defined() ? sum.mutable_data_ptr<Scalar>() + run * sum.size(1) : nullptr;
+  if (gain.defined()) dgain = at::zeros({x.size(1)}, x.options());  // [d]
+  if (has_shift) dshift = at::zeros({x.size(1)}, x.options());      // [d]
+  const auto data = [](const at::Tensor& sum) {
+    return sum.defined() ? sum.mutable_data_ptr<Scalar>() : nullptr;
   };
-  for (int64_t run = 0; run < x.size(0); ++run) {
-    const int64_t block = run * x.size(1) * x.size(2);
-    NormRowsBackward(RowsOf<Scalar>(rows, {gain, {}, {}, {}}, formula, run),
-                     g.const_data_ptr<Scalar>() + block, dx.mutable_data_ptr<Scalar>() + block,
-                     row(dgain, run), row(dshift, run));
-  }
+  NormRowsBackward(RowsOf<Scalar>(rows, {gain, {}, {}, {}}, formula), g.const_data_ptr<Scalar>(),
+                   dx.mutable_data_ptr<Scalar>(), data(dgain), data(dshift));
   return {dx, dgain, dshift};
 }
 
@@ -200,9 +191,9 @@ class TokenNorm : public torch::autograd::Function<TokenNorm> {
 
 // Of a batch, by feature over its real positions.
 struct BatchMoments {
-  at::Tensor mean;      // [R, 1, d]
-  at::Tensor centred;   // what is left without it, [R, N, d]
-  at::Tensor variance;  // population, [R, 1, d]
+  at::Tensor mean;      // [1, d]
+  at::Tensor centred;   // what is left without it, [N, d]
+  at::Tensor variance;  // population, [1, d]
 };
 
 at::Tensor RealOnly(const at::Tensor& x, const at::Tensor& real) {
@@ -211,9 +202,9 @@ at::Tensor RealOnly(const at::Tensor& x, const at::Tensor& real) {
 
 BatchMoments MomentsOf(const at::Tensor& x, const at::Tensor& real, const at::Tensor& count) {
   BatchMoments moments;
-  moments.mean = RealOnly(x, real).sum(1, true) / count;
+  moments.mean = RealOnly(x, real).sum(0, true) / count;
   moments.centred = x - moments.mean;
-  moments.variance = RealOnly(moments.centred.square(), real).sum(1, true) / count;
+  moments.variance = RealOnly(moments.centred.square(), real).sum(0, true) / count;
   return moments;
 }
 
@@ -222,13 +213,13 @@ void Track(const BatchMoments& moments, const at::Tensor& count, const NormParam
   constexpr double kMomentum = 0.1;
   const at::Tensor unbiased = moments.variance * (count / (count - 1));
   const auto move = [&](const at::Tensor& running, const at::Tensor& value) {
-    running.mul_(1 - kMomentum).add_(value.squeeze(1), kMomentum);
+    running.mul_(1 - kMomentum).add_(value.squeeze(0), kMomentum);
   };
   move(parameters.running_mean, moments.mean);
   move(parameters.running_variance, unbiased);
 }
 
-// A norm over the positions of a run, by feature.
+// A norm over the positions of a batch, by feature.
 class PositionNorm : public torch::autograd::Function<PositionNorm> {
  public:
   // `x`, `gain` and `shift` for autograd, which sees neither those in `parameters` nor the running
@@ -240,7 +231,7 @@ class PositionNorm : public torch::autograd::Function<PositionNorm> {
                             const NormFormula& formula) {
     const BatchMoments moments = MomentsOf(x, pass.real, pass.count);
     if (pass.statistics == Statistics::kBatchAndTrack) Track(moments, pass.count, parameters);
-    const at::Tensor inverse = (moments.variance + formula.eps).rsqrt();  // [R, 1, d]
+    const at::Tensor inverse = (moments.variance + formula.eps).rsqrt();  // [1, d]
     ctx->save_for_backward(
         {x, gain.value_or(at::Tensor()), pass.real, pass.count, moments.mean, inverse});
     Keep(ctx, formula);
@@ -255,12 +246,12 @@ class PositionNorm : public torch::autograd::Function<PositionNorm> {
     const at::Tensor& real = saved[2];
     const at::Tensor& count = saved[3];
     const auto [centred, inverse] = Standardising(x, real, count, saved[4], saved[5], formula.eps);
-    const at::Tensor z = RealOnly(centred * inverse, real);  // [R, N, d]
-    const at::Tensor g = RealOnly(gradients[0], real);       // [R, N, d]
+    const at::Tensor z = RealOnly(centred * inverse, real);  // [N, d]
+    const at::Tensor g = RealOnly(gradients[0], real);       // [N, d]
     const auto [dz, dgain, dshift] =
         BackThroughAffine(g, z, saved[1], ctx->saved_data["has_shift"].toBool());
-    const at::Tensor level = dz.sum(1, true) / count;              // [R, 1, d]
-    const at::Tensor along = z * ((dz * z).sum(1, true) / count);  // [R, N, d]
+    const at::Tensor level = dz.sum(0, true) / count;              // [1, d]
+    const at::Tensor along = z * ((dz * z).sum(0, true) / count);  // [N, d]
     const at::Tensor dx = BackThroughZ(formula.backward, dz, level, along, inverse);
     return {RealOnly(dx, real), dgain, dshift, {}, {}, {}};
   }
@@ -284,8 +275,8 @@ class PositionNorm : public torch::autograd::Function<PositionNorm> {
 at::Tensor BatchNorm(const at::Tensor& x, const NormParameters& parameters,
                      const NormFormula& formula, const NormPass& pass) {
   if (pass.statistics == Statistics::kRunning) {
-    const at::Tensor inverse = (parameters.running_variance + formula.eps).rsqrt().unsqueeze(1);
-    return Scaled((x - parameters.running_mean.unsqueeze(1)) * inverse, parameters);
+    const at::Tensor inverse = (parameters.running_variance + formula.eps).rsqrt();
+    return Scaled((x - parameters.running_mean) * inverse, parameters);
   }
   return PositionNorm::apply(x, IfDefined(parameters.gain), IfDefined(parameters.shift), parameters,
                              pass, formula);
@@ -296,8 +287,8 @@ at::Tensor BatchNorm(const at::Tensor& x, const NormParameters& parameters,
 NormPass BatchPass(NormBackward backward, Statistics statistics, const at::Tensor& real,
                    int64_t positions, at::TensorOptions options) {
   const at::Tensor count = real.defined()
-                               ? real.sum(1, true)
-                               : at::full({1, 1, 1}, static_cast<double>(positions), options);
+                               ? real.sum(0, true)
+                               : at::full({1, 1}, static_cast<double>(positions), options);
   if (statistics == Statistics::kBatchAndTrack) {
     // Where nothing is padded no device has to be waited for.
     const bool several = real.defined() ? count.min().item<double>() > 1 : positions > 1;

@@ -14,23 +14,22 @@ namespace ablate::engine {
 struct NormPass {
   NormBackward backward = NormBackward::kExact;
   Statistics statistics = Statistics::kRunning;
-  at::Tensor real;   // [R, N, 1], 1 where a position is no padding, else 0; undefined: none is
-  at::Tensor count;  // of real positions, [R or 1, 1, 1]; undefined by running statistics
+  at::Tensor real;   // [N, 1], 1 where a position is no padding, else 0; undefined: none is
+  at::Tensor count;  // of real positions, [1, 1]; undefined by running statistics
 };
 
-// A pass by the statistics of a batch of N `positions` a run; `real` as in NormPass, `options` the
-// model's. Throws c10::Error if it is to track them and a run has one real position only.
+// A pass by the statistics of a batch of N `positions`; `real` as in NormPass, `options` the
+// model's. Throws c10::Error if it is to track them and there is one real position only.
 NormPass BatchPass(NormBackward backward, Statistics statistics, const at::Tensor& real,
                    int64_t positions, at::TensorOptions options);
 
-// x [R, N, d] → z·gain + shift [R, N, d], with z = (x − μ)/σ:
+// x [N, d] → z·gain + shift [N, d], with z = (x − μ)/σ:
 //
 //   kind   μ                       σ
 //   layer  mean over features      √(population variance + eps), or √(unbiased variance) + eps
 //   rms    0                       √(mean square + eps)
 //   l2     0                       √(sum of squares + eps)
-//   batch  mean over positions     √(population variance + eps), both by feature over the run's
-//   real
+//   batch  mean over positions     √(population variance + eps), both by feature over real
 //                                  positions, or the running mean and √(running variance + eps)
 //
 // The gradient of x, given g of z, where ḡ is g's mean over what μ is (0 where μ is 0) and ĝ the

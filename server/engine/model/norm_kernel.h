@@ -17,7 +17,7 @@ struct NormFormula {
   double eps = 1e-5;
 };
 
-// One run's norm over rows of d features. Scalar is float or double.
+// A norm over rows of d features. Scalar is float or double.
 template <typename Scalar>
 struct NormRows {
   const Scalar* x;      // [rows, d]

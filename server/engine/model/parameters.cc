@@ -74,12 +74,10 @@ at::Tensor& PlaceOf(const BufferInfo& buffer, ModelParameters& model) {
   return *places.feedback;
 }
 
-// A view [R, shape…] of what `info` describes in `flat` [R, …].
+// A view [shape…] of what `info` describes in `flat`.
 template <typename Info>
 at::Tensor ViewOf(const Info& info, const at::Tensor& flat) {
-  std::vector<int64_t> shape = {flat.size(0)};
-  shape.insert(shape.end(), info.shape.begin(), info.shape.end());
-  return flat.narrow(1, info.offset, info.size).view(shape);
+  return flat.narrow(0, info.offset, info.size).view(info.shape);
 }
 
 }  // namespace
@@ -129,12 +127,12 @@ ModelParameters BindParameters(const ModelConfig& config, const ParameterLayout&
   return model;
 }
 
-FlatParameters::FlatParameters(const ModelConfig& config, LearningRule rule, int64_t runs,
+FlatParameters::FlatParameters(const ModelConfig& config, LearningRule rule,
                                at::TensorOptions options)
     : layout_(MakeLayout(config, rule)),
-      values_(at::zeros({runs, layout_.size}, options)),
-      gradients_(at::zeros({runs, layout_.size}, options)) {
-  if (layout_.buffer_size > 0) buffers_ = at::zeros({runs, layout_.buffer_size}, options);
+      values_(at::zeros({layout_.size}, options)),
+      gradients_(at::zeros({layout_.size}, options)) {
+  if (layout_.buffer_size > 0) buffers_ = at::zeros({layout_.buffer_size}, options);
   const std::vector<at::Tensor> gradient_views = ParameterViews(layout_, gradients_);
   std::vector<at::Tensor> leaves;
   for (const at::Tensor& view : ParameterViews(layout_, values_)) {

@@ -1,4 +1,4 @@
-// A stack's parameters: one flat buffer [R, P], one for their gradients, and named views of both.
+// A run's parameters: one flat buffer [P], one for their gradients, and named views of both.
 #ifndef ABLATE_SERVER_ENGINE_MODEL_PARAMETERS_H_
 #define ABLATE_SERVER_ENGINE_MODEL_PARAMETERS_H_
 
@@ -16,38 +16,38 @@ namespace ablate::engine {
 
 // A tensor that the model does not have is undefined.
 struct LinearParameters {
-  at::Tensor weight;    // [R, out, in]
-  at::Tensor bias;      // [R, out]
-  at::Tensor feedback;  // [R, out, in], in the weight's place in feedback alignment
+  at::Tensor weight;    // [out, in]
+  at::Tensor bias;      // [out]
+  at::Tensor feedback;  // [out, in], in the weight's place in feedback alignment
 };
 
 struct NormParameters {
-  at::Tensor gain;   // [R, d]
-  at::Tensor shift;  // [R, d]
-  // BatchNorm's running statistics, [R, d]; a pass that tracks them changes them.
+  at::Tensor gain;   // [d]
+  at::Tensor shift;  // [d]
+  // BatchNorm's running statistics, [d]; a pass that tracks them changes them.
   at::Tensor running_mean;
   at::Tensor running_variance;
 };
 
 struct BlockParameters {
   NormParameters attention_norm;
-  LinearParameters qkv;         // [R, 3d, d]: rows of queries, keys, values
-  LinearParameters projection;  // [R, d, d]
+  LinearParameters qkv;         // [3d, d]: rows of queries, keys, values
+  LinearParameters projection;  // [d, d]
   NormParameters attention_post_norm;
   NormParameters feed_forward_norm;
-  LinearParameters up;    // [R, h, d], or [R, 2h, d]: rows of gates, then of what they let through
-  LinearParameters down;  // [R, d, h]
+  LinearParameters up;    // [h, d], or [2h, d]: rows of gates, then of what they let through
+  LinearParameters down;  // [d, h]
   NormParameters feed_forward_post_norm;
-  at::Tensor feedback;  // [R, V, d], of the output error in direct feedback alignment
+  at::Tensor feedback;  // [V, d], of the output error in direct feedback alignment
 };
 
 struct ModelParameters {
-  at::Tensor token_embedding;     // [R, V, d]
-  at::Tensor position_embedding;  // [R, context, d]
-  at::Tensor embedding_feedback;  // [R, V, d], as a block's
+  at::Tensor token_embedding;     // [V, d]
+  at::Tensor position_embedding;  // [context, d]
+  at::Tensor embedding_feedback;  // [V, d], as a block's
   std::vector<BlockParameters> blocks;
   NormParameters final_norm;
-  LinearParameters head;  // [R, V, d]; the weight is token_embedding when tied
+  LinearParameters head;  // [V, d]; the weight is token_embedding when tied
 };
 
 // A Function's optional argument: an undefined tensor is not one that autograd takes.
@@ -57,32 +57,31 @@ inline std::optional<at::Tensor> IfDefined(const at::Tensor& tensor) {
 
 at::TensorOptions TensorOptionsOf(Device device, Precision precision);
 
-// Views [R, shape…] of the parameters in `flat` [R, P], in layout order.
+// Views [shape…] of the parameters in `flat` [P], in layout order.
 std::vector<at::Tensor> ParameterViews(const ParameterLayout& layout, const at::Tensor& flat);
 
 // The flat buffer of parameters or buffers whose bytes, in layout order, are given.
 at::Tensor FlatTensor(TensorType type, const std::vector<absl::string_view>& pieces);
 
 // The places of a model of `config` filled with `parameters`, one for each of the layout, and with
-// views of its buffers [R, …].
+// views of its buffers.
 ModelParameters BindParameters(const ModelConfig& config, const ParameterLayout& layout,
                                const std::vector<at::Tensor>& parameters,
                                const at::Tensor& buffers);
 
-// Values and gradients of a stack of R runs, and their buffers. The leaves of autograd are detached
+// Values and gradients of a run, and its buffers. The leaves of autograd are detached
 // views whose `.grad` are views of the flat gradient: an update, a norm or a copy is one operation
 // on a flat buffer.
 class FlatParameters {
  public:
   // Values are 0; buffers are undefined where the layout has none.
-  FlatParameters(const ModelConfig& config, LearningRule rule, int64_t runs,
-                 at::TensorOptions options);
+  FlatParameters(const ModelConfig& config, LearningRule rule, at::TensorOptions options);
 
   const ParameterLayout& layout() const { return layout_; }
-  const at::Tensor& values() const { return values_; }        // [R, P]
-  const at::Tensor& gradients() const { return gradients_; }  // [R, P]
-  const at::Tensor& buffers() const { return buffers_; }      // [R, …]
-  const ModelParameters& model() const { return model_; }     // the leaves in their places
+  const at::Tensor& values() const { return values_; }        // [P]
+  const at::Tensor& gradients() const { return gradients_; }  // [P]
+  const at::Tensor& buffers() const { return buffers_; }
+  const ModelParameters& model() const { return model_; }  // the leaves in their places
 
  private:
   ParameterLayout layout_;

@@ -47,16 +47,13 @@ enum class Statistics {
   kBatchAndTrack,  // those of the batch, and the running ones move towards them
 };
 
-// Dropout of one run's update: its masks are a function of these two, the site and the element.
-struct RunDropout {
-  uint32_t seed = 0;
-  uint32_t step = 0;  // updates made before this one
-};
-
+// Dropout of an update: its masks are a function of its run's seed, the step, the site and the
+// element.
 struct Dropout {
-  double rate = 0;               // share that is left out, in [0, 1)
-  std::vector<RunDropout> runs;  // [R]
-  int64_t first_row = 0;         // of the update's rows, where the batch is a part of them
+  double rate = 0;  // share that is left out, in [0, 1)
+  uint32_t seed = 0;
+  uint32_t step = 0;      // updates made before this one
+  int64_t first_row = 0;  // of the update's rows, where the batch is a part of them
 };
 
 // By default an evaluation, whose derivatives are exact whatever the model is trained with.

@@ -14,28 +14,28 @@ namespace ablate::engine {
 
 // M positions are those that a block goes on with: all, or each row's last.
 enum class Site {
-  kEmbedding,                  // tokens and positions, [R, B·T, d]
-  kAttentionNormInput,         // [R, B·T, d], or [R, M, d] where the norm stands behind
+  kEmbedding,                  // tokens and positions, [B·T, d]
+  kAttentionNormInput,         // [B·T, d], or [M, d] where the norm stands behind
   kAttentionNormOutput,        // the same
-  kAttentionInput,             // after the norm before it, [R, B·T, d]
-  kAttentionScores,            // of every head, -inf where it may not look, [R·B·H, S, T]
-  kAttentionWeights,           // of every head, before dropout, [R·B·H, S, T]
-  kAttentionHeads,             // what each head read, side by side, [R, M, d]
-  kAttentionOutput,            // before it meets the residual stream, [R, M, d]
-  kAttentionPostNormInput,     // [R, M, d]
-  kAttentionPostNormOutput,    // [R, M, d]
-  kFeedForwardNormInput,       // [R, M, d]
-  kFeedForwardNormOutput,      // [R, M, d]
-  kFeedForwardInput,           // after the norm before it, [R, M, d]
-  kFeedForwardHidden,          // after the activation, and SwiGLU's product, [R, M, h]
-  kFeedForwardOutput,          // before it meets the residual stream, [R, M, d]
-  kFeedForwardPostNormInput,   // [R, M, d]
-  kFeedForwardPostNormOutput,  // [R, M, d]
-  kBlockOutput,                // the residual stream, [R, M, d]
-  kFinalNormInput,             // [R, M, d]
-  kFinalNormOutput,            // [R, M, d]
-  kHeadInput,                  // after the final norm, [R, M, d]
-  kLogits,                     // [R, M, V]
+  kAttentionInput,             // after the norm before it, [B·T, d]
+  kAttentionScores,            // of every head, -inf where it may not look, [B·H, S, T]
+  kAttentionWeights,           // of every head, before dropout, [B·H, S, T]
+  kAttentionHeads,             // what each head read, side by side, [M, d]
+  kAttentionOutput,            // before it meets the residual stream, [M, d]
+  kAttentionPostNormInput,     // [M, d]
+  kAttentionPostNormOutput,    // [M, d]
+  kFeedForwardNormInput,       // [M, d]
+  kFeedForwardNormOutput,      // [M, d]
+  kFeedForwardInput,           // after the norm before it, [M, d]
+  kFeedForwardHidden,          // after the activation, and SwiGLU's product, [M, h]
+  kFeedForwardOutput,          // before it meets the residual stream, [M, d]
+  kFeedForwardPostNormInput,   // [M, d]
+  kFeedForwardPostNormOutput,  // [M, d]
+  kBlockOutput,                // the residual stream, [M, d]
+  kFinalNormInput,             // [M, d]
+  kFinalNormOutput,            // [M, d]
+  kHeadInput,                  // after the final norm, [M, d]
+  kLogits,                     // [M, V]
 };
 
 // A norm that a model may have, as the two sites around it.

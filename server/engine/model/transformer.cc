@@ -11,7 +11,7 @@
 #include "server/engine/model/layers.h"
 #include "server/engine/model/norm.h"
 
-// In the shapes: R runs, B rows, T positions, M = B·T of them, or B where a pass has gone on with
+// In the shapes: B rows, T positions, M = B·T of them, or B where a pass has gone on with
 // the last ones, d features.
 namespace ablate::engine {
 namespace {
@@ -44,16 +44,14 @@ at::Tensor Sinusoids(int64_t first, int64_t count, int64_t d, at::TensorOptions 
   return at::where(feature.eq(even), angle.sin(), angle.cos()).to(options);
 }
 
-// What is added to tokens at positions first…first + count − 1, [R or 1, S, d]; undefined if
-// nothing is.
+// What is added to tokens at positions first…first + count − 1, [S, d]; undefined if nothing is.
 at::Tensor PositionTable(const ModelConfig& config, const ModelParameters& parameters,
                          int64_t first, int64_t count) {
   switch (config.positions) {
     case Positions::kLearned:
-      return parameters.position_embedding.narrow(1, first, count);
+      return parameters.position_embedding.narrow(0, first, count);
     case Positions::kSinusoidal:
-      return Sinusoids(first, count, config.width, parameters.token_embedding.options())
-          .unsqueeze(0);
+      return Sinusoids(first, count, config.width, parameters.token_embedding.options());
     case Positions::kNone:
     case Positions::kRotary:
       break;
@@ -62,12 +60,12 @@ at::Tensor PositionTable(const ModelConfig& config, const ModelParameters& param
 }
 
 at::Tensor Embed(const ModelConfig& config, const ModelParameters& parameters,
-                 const StackBatch& batch) {
-  const at::Tensor x = Embedding(parameters.token_embedding, batch.tokens);  // [R, B·T, d]
+                 const BatchTensors& batch) {
+  const at::Tensor x = at::embedding(parameters.token_embedding, batch.tokens);  // [B·T, d]
   const at::Tensor table = PositionTable(config, parameters, 0, batch.length);
   if (!table.defined()) return x;
-  const at::Tensor sequences = x.view({batch.runs, batch.rows, batch.length, x.size(2)});
-  return (sequences + table.unsqueeze(1)).view(x.sizes());  // [R, B·T, d]
+  const at::Tensor sequences = x.view({batch.rows, batch.length, x.size(1)});
+  return (sequences + table).view(x.sizes());  // [B·T, d]
 }
 
 // Whether the norms read more than one position.
@@ -79,10 +77,10 @@ bool NormsReadBatch(const ModelConfig& config, const Pass& pass) {
 NormPass NormsOf(const ModelConfig& config, const SequenceShape& shape, const Pass& pass,
                  at::TensorOptions options) {
   if (!NormsReadBatch(config, pass)) return {pass.norm_backward, Statistics::kRunning, {}, {}};
-  at::Tensor real;  // [R, B·T, 1]
+  at::Tensor real;  // [B·T, 1]
   if (shape.lengths.defined()) {
     const at::Tensor position = at::arange(shape.length, shape.lengths.options());
-    real = position.lt(shape.lengths.unsqueeze(2)).to(options).view({shape.runs, -1, 1});
+    real = position.lt(shape.lengths.unsqueeze(1)).to(options).view({-1, 1});
   }
   return BatchPass(pass.norm_backward, pass.statistics, real, shape.rows * shape.length, options);
 }
@@ -121,8 +119,8 @@ struct Sublayer {
   }
 };
 
-// What a kind of pass does within a block. `attend` is [R, N, d] → [R, M, d], `keep` leaves the M
-// positions of [R, N, d] that go on, `drop` masks what comes from a site [R, M, d].
+// What a kind of pass does within a block. `attend` is [N, d] → [M, d], `keep` leaves the M
+// positions of [N, d] that go on, `drop` masks what comes from a site [M, d].
 template <typename Attend, typename Keep, typename Drop>
 struct BlockSteps {
   const Attend& attend;
@@ -143,15 +141,15 @@ at::Tensor AttentionSublayer(const ModelConfig& config, const BlockParameters& b
                               HasAttentionNorm(config),
                               norms,
                               pass};
-  const at::Tensor in = pass.At(Site::kAttentionInput, attention.Before(x));    // [R, N, d]
-  const at::Tensor update = pass.At(Site::kAttentionOutput, steps.attend(in));  // [R, M, d]
+  const at::Tensor in = pass.At(Site::kAttentionInput, attention.Before(x));    // [N, d]
+  const at::Tensor update = pass.At(Site::kAttentionOutput, steps.attend(in));  // [M, d]
   return attention.After(steps.keep(x), steps.drop(update, Site::kAttentionOutput));
 }
 
 template <typename Steps>
 at::Tensor ApplyBlock(const ModelConfig& config, const BlockParameters& block, const at::Tensor& x,
                       const BlockPass& pass, const NormPass& norms, const Steps& steps) {
-  const at::Tensor stream = AttentionSublayer(config, block, x, pass, norms, steps);  // [R, M, d]
+  const at::Tensor stream = AttentionSublayer(config, block, x, pass, norms, steps);  // [M, d]
   const Sublayer feed_forward = {config,
                                  block.feed_forward_norm,
                                  kFeedForwardNormSite,
@@ -160,12 +158,12 @@ at::Tensor ApplyBlock(const ModelConfig& config, const BlockParameters& block, c
                                  HasFeedForwardNorm(config),
                                  norms,
                                  pass};
-  const at::Tensor in = pass.At(Site::kFeedForwardInput, feed_forward.Before(stream));  // [R, M, d]
+  const at::Tensor in = pass.At(Site::kFeedForwardInput, feed_forward.Before(stream));  // [M, d]
   const at::Tensor hidden =
       pass.At(Site::kFeedForwardHidden,
-              Activate(Linear(in, block.up, pass.rule()), config.activation));  // [R, M, h]
+              Activate(Linear(in, block.up, pass.rule()), config.activation));  // [M, h]
   const at::Tensor update =
-      pass.At(Site::kFeedForwardOutput, Linear(hidden, block.down, pass.rule()));  // [R, M, d]
+      pass.At(Site::kFeedForwardOutput, Linear(hidden, block.down, pass.rule()));  // [M, d]
   return pass.At(Site::kBlockOutput,
                  feed_forward.After(stream, steps.drop(update, Site::kFeedForwardOutput)));
 }
@@ -173,32 +171,31 @@ at::Tensor ApplyBlock(const ModelConfig& config, const BlockParameters& block, c
 // The stages of one forward pass over whole sequences.
 class Forward {
  public:
-  Forward(const ModelConfig& config, const ModelParameters& parameters, const StackBatch& batch,
+  Forward(const ModelConfig& config, const ModelParameters& parameters, const BatchTensors& batch,
           const Pass& pass)
       : config_(config),
         parameters_(parameters),
         batch_(batch),
         pass_(pass),
         options_(parameters.token_embedding.options().requires_grad(false)),
-        setting_(MakeAttentionSetting(config, {batch.runs, batch.rows, batch.length, batch.lengths},
-                                      options_)),
+        setting_(MakeAttentionSetting(config, {batch.rows, batch.length, batch.lengths}, options_)),
         norms_(NormsOf(config, setting_.shape, pass, options_)) {}
 
   at::Tensor Logits() {
     const BlockPass whole{pass_};
-    at::Tensor x = Embed(config_, parameters_, batch_);  // [R, B·T, d]
+    at::Tensor x = Embed(config_, parameters_, batch_);  // [B·T, d]
     x = Dropped(x, Site::kEmbedding, 0, Kept::kEvery);
     x = Cut(whole.At(Site::kEmbedding, x), parameters_.embedding_feedback);
     for (int i = 0; i < config_.layers; ++i) {
       const BlockParameters& block = parameters_.blocks[static_cast<size_t>(i)];
-      x = Cut(Block(i, block, x), block.feedback);  // [R, M, d]
+      x = Cut(Block(i, block, x), block.feedback);  // [M, d]
     }
     if (config_.norm.final) {
       x = TappedNorm(x, parameters_.final_norm, kFinalNormSite, config_.norm, norms_, whole);
     }
     if (config_.loss == LossPositions::kLast && !Trims()) x = LastPositions(x, setting_.shape);
     x = Linear(whole.At(Site::kHeadInput, x), parameters_.head, LearningRule::kBackprop);
-    return WithFeedback(whole.At(Site::kLogits, x));  // [R, M, V]
+    return WithFeedback(whole.At(Site::kLogits, x));  // [M, V]
   }
 
  private:
@@ -226,14 +223,14 @@ class Forward {
   at::Tensor Dropped(const at::Tensor& x, Site site, int block, Kept kept) const {
     if (pass_.dropout == nullptr) return x;
     const at::Tensor positions =
-        PositionsOf(setting_.shape, kept, at::TensorOptions(x.device()));  // [R or 1, B, S]
+        PositionsOf(setting_.shape, kept, at::TensorOptions(x.device()));  // [B, S]
     const int64_t first_row = pass_.dropout->first_row;
     const at::Tensor row =
-        at::arange(first_row, first_row + batch_.rows, positions.options()).view({1, -1, 1});
+        at::arange(first_row, first_row + batch_.rows, positions.options()).unsqueeze(1);
     // As if every row had all of the model's positions.
     const at::Tensor token = row * config_.context + positions;
     return Drop(x, *pass_.dropout, SiteName(site, block),
-                {(token * config_.width).flatten(1), config_.width});
+                {(token * config_.width).flatten(), config_.width});
   }
 
   // What the next stage reads of a block's output: with direct feedback alignment a copy without
@@ -248,15 +245,14 @@ class Forward {
   at::Tensor WithFeedback(const at::Tensor& logits) {
     if (pass_.rule != LearningRule::kDirectFeedbackAlignment) return logits;
     if (config_.loss == LossPositions::kLast) {
-      targets_.last =
-          PositionsOf(setting_.shape, Kept::kLast, options_).squeeze(2).expand({batch_.runs, -1});
+      targets_.last = PositionsOf(setting_.shape, Kept::kLast, options_).squeeze(1);
     }
     return InjectErrors(logits, targets_);
   }
 
   const ModelConfig& config_;
   const ModelParameters& parameters_;
-  const StackBatch& batch_;
+  const BatchTensors& batch_;
   const Pass& pass_;
   const at::TensorOptions options_;
   const AttentionSetting setting_;
@@ -267,7 +263,7 @@ class Forward {
 }  // namespace
 
 at::Tensor Logits(const ModelConfig& config, const ModelParameters& parameters,
-                  const StackBatch& batch, const Pass& pass) {
+                  const BatchTensors& batch, const Pass& pass) {
   return Forward(config, parameters, batch, pass).Logits();
 }
 
@@ -285,8 +281,8 @@ Decoder::Decoder(const ModelConfig& config, const ModelParameters& parameters, i
 
 at::Tensor Decoder::Next(const at::Tensor& tokens) {
   const at::NoGradGuard no_grad;
-  at::Tensor x = Embedding(parameters_.token_embedding, tokens.unsqueeze(0));  // [1, B, d]
-  const at::Tensor table = PositionTable(config_, parameters_, position_, 1);  // [1, 1, d]
+  at::Tensor x = at::embedding(parameters_.token_embedding, tokens);               // [B, d]
+  const at::Tensor table = PositionTable(config_, parameters_, position_, 1);  // [1, d]
   if (table.defined()) x = x + table;
   const Pass pass;
   const auto keep = [](const at::Tensor& all) { return all; };
@@ -296,11 +292,11 @@ at::Tensor Decoder::Next(const at::Tensor& tokens) {
     const auto attend = [&](const at::Tensor& in) {
       return NextAttention(in, block, config_, position_, seen_[i]);
     };
-    x = ApplyBlock(config_, block, x, {pass}, {}, BlockSteps{attend, keep, drop});  // [1, B, d]
+    x = ApplyBlock(config_, block, x, {pass}, {}, BlockSteps{attend, keep, drop});  // [B, d]
   }
   ++position_;
-  if (config_.norm.final) x = Norm(x, parameters_.final_norm, config_.norm, {});  // [1, B, d]
-  return Linear(x, parameters_.head, LearningRule::kBackprop).squeeze(0);         // [B, V]
+  if (config_.norm.final) x = Norm(x, parameters_.final_norm, config_.norm, {});  // [B, d]
+  return Linear(x, parameters_.head, LearningRule::kBackprop);                    // [B, V]
 }
 
 void Decoder::Keep(const at::Tensor& rows) {

@@ -15,15 +15,15 @@
 
 namespace ablate::engine {
 
-// Scores of the next token: [R, B·T, V], or [R, B, V] at the last positions when the loss reads
+// Scores of the next token: [B·T, V], or [B, V] at the last positions when the loss reads
 // only those (the last block is then computed there alone, unless a norm reads the others, too).
 // By backprop with exact norms it is differentiable twice with respect to `parameters`. Their
 // gradient by another rule is that rule's. A pass that tracks statistics changes the running ones.
 at::Tensor Logits(const ModelConfig& config, const ModelParameters& parameters,
-                  const StackBatch& batch, const Pass& pass);
+                  const BatchTensors& batch, const Pass& pass);
 
-// A causal model of one run that reads a batch of sequences token by token: each costs one
-// position, not the whole prefix. `parameters` [1, …] must outlive it. Outside autograd.
+// A causal model that reads a batch of sequences token by token: each costs one
+// position, not the whole prefix. `parameters` must outlive it. Outside autograd.
 class Decoder {
  public:
   Decoder(const ModelConfig& config, const ModelParameters& parameters, int64_t rows);

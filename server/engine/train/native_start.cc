@@ -24,10 +24,10 @@ std::vector<float> FloatsOf(const at::Tensor& tensor) {
   return {whole.const_data_ptr<float>(), whole.const_data_ptr<float>() + whole.numel()};
 }
 
-// A copy [1, …]; undefined if there are none.
+// A copy; undefined if there are none.
 at::Tensor TensorOf(absl::Span<const float> values) {
   if (values.empty()) return {};
-  at::Tensor tensor = at::empty({1, static_cast<int64_t>(values.size())}, at::kFloat);
+  at::Tensor tensor = at::empty({static_cast<int64_t>(values.size())}, at::kFloat);
   std::copy(values.begin(), values.end(), tensor.mutable_data_ptr<float>());
   return tensor;
 }
@@ -38,7 +38,7 @@ native::GradientRecorder RecorderOf(const RunConfig& config, const ParameterLayo
     return AtBoundary([&]() -> absl::StatusOr<std::vector<RecordedValue>> {
       const at::TensorOptions options = TensorOptionsOf(config.device, config.precision);
       return RecordGradients(config, layout, TensorOf(values), TensorOf(buffers),
-                             MakeStackBatch({&batch}, config.model.loss, options));
+                             TensorsOf(batch, options));
     });
   };
 }

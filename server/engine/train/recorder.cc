@@ -15,7 +15,7 @@ namespace {
 // One backward pass over a run's parameters.
 class Differentiation {
  public:
-  // Both [1, …] and outside autograd.
+  // Both outside autograd.
   Differentiation(const RunConfig& config, const ParameterLayout& layout, const at::Tensor& values,
                   const at::Tensor& buffers)
       : model_(config.model), layout_(layout), buffers_(buffers) {
@@ -25,7 +25,7 @@ class Differentiation {
   }
 
   // Keeps the outputs at `sites`, whose gradients OutputNorm gives then.
-  void Run(Pass pass, const StackBatch& batch, const std::vector<std::string>& sites) {
+  void Run(Pass pass, const BatchTensors& batch, const std::vector<std::string>& sites) {
     std::vector<std::pair<std::string, Tap>> observers;
     outputs_.resize(sites.size());
     for (size_t i = 0; i < sites.size(); ++i) {
@@ -38,7 +38,7 @@ class Differentiation {
     TORCH_CHECK(taps.ok(), taps.status().message());
     pass.taps = &*taps;
     const ModelParameters parameters = BindParameters(model_, layout_, leaves_, buffers_);
-    RunLosses(Logits(model_, parameters, batch, pass), batch).sum().backward();
+    MeanLoss(Logits(model_, parameters, batch, pass), batch).backward();
   }
 
   double OutputNorm(size_t site) const { return Norm(outputs_[site].grad()); }
@@ -82,7 +82,7 @@ std::string KeyOf(const BlockMetrics& metrics, int block) {
 
 std::vector<RecordedValue> RecordGradients(const RunConfig& config, const ParameterLayout& layout,
                                            const at::Tensor& values, const at::Tensor& buffers,
-                                           const StackBatch& batch) {
+                                           const BatchTensors& batch) {
   const Pass exact_pass = {.statistics = Statistics::kBatch};
   std::vector<std::string> sites = {SiteName(Site::kEmbedding, 0)};
   const int blocks = config.model.layers;

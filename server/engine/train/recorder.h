@@ -15,7 +15,7 @@
 namespace ablate::engine {
 
 // Of the mean loss of one run over `batch`, what `config.evaluation.record` asks for, in the order
-// of the blocks. `values` and `buffers` are the run's, [1, …], in its layout. Statistics of a
+// of the blocks. `values` and `buffers` are the run's, in its layout. Statistics of a
 // BatchNorm are the batch's, nothing is dropped, and nothing of the run is changed.
 //
 //   gradient_by_block  gradient/embedding, gradient/block.{i}: the norm of the exact gradient of
@@ -28,7 +28,7 @@ namespace ablate::engine {
 // The gradient that a run learns by is that of its rule and its norms' backward mode.
 std::vector<RecordedValue> RecordGradients(const RunConfig& config, const ParameterLayout& layout,
                                            const at::Tensor& values, const at::Tensor& buffers,
-                                           const StackBatch& batch);
+                                           const BatchTensors& batch);
 
 }  // namespace ablate::engine
 

@@ -44,21 +44,15 @@ double SquaredNorm(const Number* values, int64_t count) {
   return sums[0];
 }
 
-double RowNorm(const at::Tensor& row) {
-  return std::sqrt(row.scalar_type() == at::kDouble
-                       ? SquaredNorm(row.const_data_ptr<double>(), row.numel())
-                       : SquaredNorm(row.const_data_ptr<float>(), row.numel()));
-}
-
-// In pieces, for a copy of all gradients in float64 would be as large as both of Adam's moments.
-at::Tensor NormsOnDevice(const at::Tensor& gradients) {
+// In pieces, for a copy of the gradient in float64 would be as large as both of Adam's moments.
+double NormOnDevice(const at::Tensor& gradient) {
   constexpr int64_t kPiece = 1 << 22;
-  const at::Tensor sums = at::zeros({gradients.size(0)}, gradients.options().dtype(at::kDouble));
-  for (int64_t at = 0; at < gradients.size(1); at += kPiece) {
-    const int64_t size = std::min(kPiece, gradients.size(1) - at);
-    sums.add_(gradients.narrow(1, at, size).to(at::kDouble).square().sum(1));
+  const at::Tensor sum = at::zeros({}, gradient.options().dtype(at::kDouble));
+  for (int64_t at = 0; at < gradient.numel(); at += kPiece) {
+    const int64_t size = std::min(kPiece, gradient.numel() - at);
+    sum.add_(gradient.narrow(0, at, size).to(at::kDouble).square().sum());
   }
-  return sums.sqrt_();
+  return std::sqrt(sum.item<double>());
 }
 
 // A contiguous tensor on the CPU.
@@ -73,7 +67,7 @@ class StatisticsGuard {
   explicit StatisticsGuard(const FlatParameters& parameters) {
     const int64_t size = parameters.layout().statistics_size;
     if (size == 0) return;
-    statistics_ = parameters.buffers().narrow(1, 0, size);
+    statistics_ = parameters.buffers().narrow(0, 0, size);
     before_ = statistics_.clone();
   }
   StatisticsGuard(const StatisticsGuard&) = delete;
@@ -95,23 +89,23 @@ class StatisticsGuard {
   at::Tensor before_;
 };
 
-// Adds the gradient of each run's loss on `batch` to parameters.gradients(). The losses, [R].
-at::Tensor AddGradient(const ModelConfig& model, const Pass& pass, const StackBatch& batch,
+// Adds the gradient of the loss on `batch` to parameters.gradients(). The loss, a number.
+at::Tensor AddGradient(const ModelConfig& model, const Pass& pass, const BatchTensors& batch,
                        const Objective& objective, const FlatParameters& parameters) {
-  const at::Tensor logits = Logits(model, parameters.model(), batch, pass);  // [R, N, V]
-  const at::Tensor losses = RunLosses(logits, batch, objective);             // [R]
-  losses.backward(at::ones_like(losses));
-  return losses.detach();
+  const at::Tensor logits = Logits(model, parameters.model(), batch, pass);  // [N, V]
+  const at::Tensor loss = MeanLoss(logits, batch, objective);
+  loss.backward();
+  return loss.detach();
 }
 
-// The targets of each run that count in all parts of its batch, [R] in the model's precision.
-at::Tensor CountedTargets(const std::vector<StackBatch>& parts, at::TensorOptions options) {
-  at::Tensor targets = at::zeros({parts.front().runs}, options);
-  for (const StackBatch& part : parts) {
+// The targets that count in all parts of a batch, a number in the model's precision.
+at::Tensor CountedTargets(const std::vector<BatchTensors>& parts, at::TensorOptions options) {
+  at::Tensor targets = at::zeros({}, options);
+  for (const BatchTensors& part : parts) {
     if (part.counted.defined()) {
-      targets += part.counted.sum(1);
+      targets += part.counted.sum();
     } else {
-      targets += part.targets.size(1);
+      targets += part.targets.numel();
     }
   }
   return targets;
@@ -120,10 +114,10 @@ at::Tensor CountedTargets(const std::vector<StackBatch>& parts, at::TensorOption
 // A run's parameters and buffers as it begins.
 FlatParameters StartOf(const RunConfig& config, at::TensorOptions options) {
   const at::NoGradGuard no_grad;
-  FlatParameters parameters(config.model, config.training.rule, 1, options);
-  parameters.values()[0].copy_(InitialParameters(config.model, parameters.layout(), config.seed));
+  FlatParameters parameters(config.model, config.training.rule, options);
+  parameters.values().copy_(InitialParameters(config.model, parameters.layout(), config.seed));
   const at::Tensor buffers = InitialBuffers(parameters.layout(), config.seed);
-  if (buffers.defined()) parameters.buffers()[0].copy_(buffers);
+  if (buffers.defined()) parameters.buffers().copy_(buffers);
   return parameters;
 }
 
@@ -133,14 +127,14 @@ class TorchBackend : public Backend {
       : config_(config),
         options_(TensorOptionsOf(config.device, config.precision)),
         parameters_(StartOf(config, options_)),
-        optimizer_(config.training, parameters_.layout(), parameters_.values()[0]) {
+        optimizer_(config.training, parameters_.layout(), parameters_.values()) {
     const at::NoGradGuard no_grad;
     const auto bound = [&](const at::Tensor& values) {
       return BindParameters(config_.model, parameters_.layout(),
                             ParameterViews(parameters_.layout(), values), parameters_.buffers());
     };
     model_ = bound(parameters_.values());
-    if (optimizer_.average().defined()) average_ = bound(optimizer_.average().unsqueeze(0));
+    if (optimizer_.average().defined()) average_ = bound(optimizer_.average());
   }
 
   const BackendIdentity& identity() const override { return identity_; }
@@ -159,8 +153,7 @@ class TorchBackend : public Backend {
   absl::StatusOr<std::vector<RecordedValue>> RecordGradients(const TokenBatch& batch) override {
     return AtBoundary([&]() -> absl::StatusOr<std::vector<RecordedValue>> {
       return engine::RecordGradients(config_, parameters_.layout(), parameters_.values(),
-                                     parameters_.buffers(),
-                                     MakeStackBatch({&batch}, config_.model.loss, options_));
+                                     parameters_.buffers(), TensorsOf(batch, options_));
     });
   }
 
@@ -183,20 +176,22 @@ class TorchBackend : public Backend {
  private:
   UpdateResult Update(const UpdateRequest& update) {
     const TrainingConfig& training = config_.training;
-    const Dropout dropout = {config_.model.dropout, {{config_.seed, update.step}}, 0};
+    const Dropout dropout = {config_.model.dropout, config_.seed, update.step, 0};
     StatisticsGuard statistics(parameters_);
-    const BatchGradient gradient = Differentiate(
-        config_.model, TrainingPass(config_, &dropout),
-        MakeParts({&update.batch}, training.accumulation, config_.model.loss, options_),
-        parameters_, training.label_smoothing);
-    UpdateResult result = {gradient.losses.item<double>(), gradient.norms.item<double>()};
+    UpdateResult result;
+    result.loss = Differentiate(config_.model, TrainingPass(config_, &dropout),
+                                MakeParts(update.batch, training.accumulation, options_),
+                                parameters_, training.label_smoothing);
+    result.gradient_norm = GradientNorm(parameters_.gradients());
     // A gradient that is no number would make every parameter one: it ends the run as such a loss
     // does.
     result.made = std::isfinite(result.loss) && std::isfinite(result.gradient_norm);
     if (!result.made) return result;
-    const at::Tensor values = parameters_.values()[0], gradients = parameters_.gradients()[0];
-    if (training.clip > 0) ClipGradient(gradients, result.gradient_norm, training.clip);
-    optimizer_.Step(update.step, update.learning_rate, values, gradients);
+    if (training.clip > 0) {
+      ClipGradient(parameters_.gradients(), result.gradient_norm, training.clip);
+    }
+    optimizer_.Step(update.step, update.learning_rate, parameters_.values(),
+                    parameters_.gradients());
     statistics.Keep();  // now that nothing can fail any more
     return result;
   }
@@ -204,10 +199,10 @@ class TorchBackend : public Backend {
   // Sums over all tokens in float64.
   void AddBatch(const ModelParameters& parameters, const TokenBatch& tokens, EvaluationSums* sums) {
     const at::NoGradGuard no_grad;
-    const StackBatch batch = MakeStackBatch({&tokens}, config_.model.loss, options_);
-    const at::Tensor logits = Logits(config_.model, parameters, batch, Pass());  // [1, N, V]
+    const BatchTensors batch = TensorsOf(tokens, options_);
+    const at::Tensor logits = Logits(config_.model, parameters, batch, Pass());  // [N, V]
     const double loss = TokenLosses(logits, batch).sum(at::kDouble).item<double>();
-    at::Tensor hit = logits.argmax(-1).eq(batch.targets);  // [1, N]
+    at::Tensor hit = logits.argmax(-1).eq(batch.targets);  // [N]
     if (batch.counted.defined()) hit = hit.logical_and(batch.counted.to(at::kBool));
     const double hits = hit.sum().item<double>();
     const double count = batch.counted.defined() ? batch.counted.sum(at::kDouble).item<double>()
@@ -259,47 +254,40 @@ Pass TrainingPass(const RunConfig& config, const Dropout* dropout) {
           .dropout = dropout->rate > 0 ? dropout : nullptr};
 }
 
-at::Tensor GradientNorms(const at::Tensor& gradients) {
-  if (!gradients.is_cpu()) return NormsOnDevice(gradients);
-  at::Tensor norms = at::empty({gradients.size(0)}, at::kDouble);
-  for (int64_t run = 0; run < gradients.size(0); ++run) {
-    norms.mutable_data_ptr<double>()[run] = RowNorm(gradients[run]);
-  }
-  return norms;
+double GradientNorm(const at::Tensor& gradient) {
+  if (!gradient.is_cpu()) return NormOnDevice(gradient);
+  return std::sqrt(gradient.scalar_type() == at::kDouble
+                       ? SquaredNorm(gradient.const_data_ptr<double>(), gradient.numel())
+                       : SquaredNorm(gradient.const_data_ptr<float>(), gradient.numel()));
 }
 
-BatchGradient Differentiate(const ModelConfig& model, const Pass& pass,
-                            const std::vector<StackBatch>& parts, const FlatParameters& parameters,
-                            double label_smoothing) {
+double Differentiate(const ModelConfig& model, const Pass& pass,
+                     const std::vector<BatchTensors>& parts, const FlatParameters& parameters,
+                     double label_smoothing) {
   parameters.gradients().zero_();
   Objective objective = {label_smoothing, {}};
   if (parts.size() > 1) objective.targets = CountedTargets(parts, parameters.values().options());
-  at::Tensor losses;  // [R]
+  at::Tensor loss;
   Dropout dropout;
   if (pass.dropout != nullptr) dropout = *pass.dropout;
   Pass part_pass = pass;
   if (pass.dropout != nullptr) part_pass.dropout = &dropout;
-  for (const StackBatch& part : parts) {
+  for (const BatchTensors& part : parts) {
     const at::Tensor added = AddGradient(model, part_pass, part, objective, parameters);
     dropout.first_row += part.rows;
-    losses = losses.defined() ? losses + added : added;
+    loss = loss.defined() ? loss + added : added;
   }
-  const at::NoGradGuard no_grad;
-  return {losses, GradientNorms(parameters.gradients())};
+  return loss.item<double>();
 }
 
-std::vector<StackBatch> MakeParts(const std::vector<const TokenBatch*>& batches, int64_t parts,
-                                  LossPositions loss, at::TensorOptions options) {
-  const int64_t rows = batches.front()->rows / parts;
-  TORCH_CHECK(rows * parts == batches.front()->rows, "a batch can't be cut into equal parts");
-  if (parts == 1) return {MakeStackBatch(batches, loss, options)};
-  std::vector<StackBatch> made;
+std::vector<BatchTensors> MakeParts(const TokenBatch& batch, int64_t parts,
+                                    at::TensorOptions options) {
+  const int64_t rows = batch.rows / parts;
+  TORCH_CHECK(rows * parts == batch.rows, "a batch can't be cut into equal parts");
+  if (parts == 1) return {TensorsOf(batch, options)};
+  std::vector<BatchTensors> made;
   for (int64_t part = 0; part < parts; ++part) {
-    std::vector<TokenBatch> cut;
-    for (const TokenBatch* batch : batches) cut.push_back(batch->Rows(part * rows, rows));
-    std::vector<const TokenBatch*> stacked;
-    for (const TokenBatch& batch : cut) stacked.push_back(&batch);
-    made.push_back(MakeStackBatch(stacked, loss, options));
+    made.push_back(TensorsOf(batch.Rows(part * rows, rows), options));
   }
   return made;
 }

@@ -24,24 +24,20 @@ absl::StatusOr<std::unique_ptr<Backend>> MakeTorchBackend(const RunConfig& confi
 // and `dropout`, which must outlive it, if it leaves anything out.
 Pass TrainingPass(const RunConfig& config, const Dropout* dropout);
 
-struct BatchGradient {
-  at::Tensor losses;  // [R], nats a token of the whole batch, detached
-  at::Tensor norms;   // [R], of each run's whole gradient, as GradientNorms
-};
+// The norm of a gradient [P], in float64: finite exactly if every float32 element is, and as exact
+// for 10⁸ parameters as for ten. On a CPU its bits depend on nothing but the gradient.
+double GradientNorm(const at::Tensor& gradient);
 
-// Each run's norm over its gradient [R, P], in float64: finite exactly if every float32 element is,
-// and as exact for 10⁸ parameters as for ten. On a CPU its bits depend on nothing but the gradient.
-at::Tensor GradientNorms(const at::Tensor& gradients);
+// Puts the gradient of the loss into parameters.gradients(), and returns the loss, in nats a token:
+// the mean over the targets of all `parts` of a batch, at least one, which are computed one after
+// the other.
+double Differentiate(const ModelConfig& model, const Pass& pass,
+                     const std::vector<BatchTensors>& parts, const FlatParameters& parameters,
+                     double label_smoothing = 0);
 
-// Puts the gradient of each run's loss into parameters.gradients(). The loss is the mean over the
-// targets of all `parts` of a batch, at least one, which are computed one after the other.
-BatchGradient Differentiate(const ModelConfig& model, const Pass& pass,
-                            const std::vector<StackBatch>& parts, const FlatParameters& parameters,
-                            double label_smoothing = 0);
-
-// One batch a run, cut into equal parts of consecutive rows, each padded to its own longest.
-std::vector<StackBatch> MakeParts(const std::vector<const TokenBatch*>& batches, int64_t parts,
-                                  LossPositions loss, at::TensorOptions options);
+// The batch cut into equal parts of consecutive rows, each padded to its own longest.
+std::vector<BatchTensors> MakeParts(const TokenBatch& batch, int64_t parts,
+                                    at::TensorOptions options);
 
 }  // namespace ablate::engine
 

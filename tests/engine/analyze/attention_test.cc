@@ -59,7 +59,7 @@ TEST(AttentionTest, GivesTheMapsOfAPrompt) {
 // Model M with its queries and keys times a factor.
 AnalysisSubject WithSharpness(double factor) {
   RunConfig run = ModelM().config;
-  at::Tensor values = (*ReadSubject(run, ModelM().checkpoint)).values[0].clone();
+  at::Tensor values = (*ReadSubject(run, ModelM().checkpoint)).values.clone();
   for (const ParameterInfo& parameter : MakeLayout(run.model).parameters) {
     if (parameter.module != Module::kQkv) continue;
     values.narrow(0, parameter.offset, parameter.size / 3 * 2) *= factor;
@@ -89,15 +89,15 @@ TEST(AttentionTest, FollowsHeadsThatChangePlaces) {
   for (size_t i = 0; i < views.size(); ++i) {
     const Module module = layout.parameters[i].module;
     for (int64_t part = 0; module == Module::kQkv && part < 3; ++part) {
-      exchange(views[i], 1, 4 * part);
+      exchange(views[i], 0, 4 * part);
     }
     if (module == Module::kProjection && layout.parameters[i].role == ParameterRole::kWeight) {
-      exchange(views[i], 2, 0);
+      exchange(views[i], 1, 0);
     }
   }
   const AnalysisResult before = AttentionOfM({40, ""});
   const AnalysisResult after =
-      Analyzed({AttentionOptions{}, {{run, CheckpointOf(run, values[0])}}, {40, ""}});
+      Analyzed({AttentionOptions{}, {{run, CheckpointOf(run, values)}}, {40, ""}});
   for (const std::string name : {"entropy", "largest_weight", "first_token"}) {
     ExpectOracle(NumberIn(after, name + "/block.1.head.0"),
                  NumberIn(before, name + "/block.1.head.1"));
@@ -131,7 +131,7 @@ TEST(AttentionTest, SaysThatADivergedModelHasNoNumbers) {
 
 TEST(AttentionTest, TellsTheMassOfRowsThatAreNotNormalised) {
   AnalysisSubject subject = ModelM();
-  const at::Tensor values = (*ReadSubject(subject.config, subject.checkpoint)).values[0];
+  const at::Tensor values = (*ReadSubject(subject.config, subject.checkpoint)).values;
   subject.config.model.attention.kind = AttentionKind::kSigmoid;
   subject.checkpoint = CheckpointOf(subject.config, values);
   const AnalysisResult result = Analyzed({AttentionOptions{}, {subject}, {40, ""}});

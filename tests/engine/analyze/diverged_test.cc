@@ -22,10 +22,9 @@ template <typename Change>
 AnalysisSubject Changed(const AnalysisSubject& subject, const Change& change) {
   const SubjectModel model = *ReadSubject(subject.config, subject.checkpoint);
   for (const ParameterInfo& parameter : model.layout.parameters) {
-    change(parameter.name, model.values[0].narrow(0, parameter.offset, parameter.size));
+    change(parameter.name, model.values.narrow(0, parameter.offset, parameter.size));
   }
-  return {subject.config, CheckpointOf(subject.config, model.values[0],
-                                       model.buffers.defined() ? model.buffers[0] : model.buffers)};
+  return {subject.config, CheckpointOf(subject.config, model.values, model.buffers)};
 }
 
 AnalysisSubject WithNaNIn(const std::string& name, const AnalysisSubject& subject) {

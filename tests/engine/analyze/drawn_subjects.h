@@ -13,7 +13,6 @@
 #include <utility>
 #include <vector>
 
-#include "absl/strings/match.h"
 #include "server/engine/analysis.h"
 #include "server/engine/analyze/material.h"
 #include "server/engine/model/transformer.h"
@@ -107,8 +106,7 @@ inline at::Tensor RowsAlone(const Material& material, const SubjectModel& subjec
       Logits(everywhere, subject.parameters, BatchOf(subject, batch.Rows(row, 1)), {.taps = &taps});
     }
   }
-  const bool matrices = absl::EndsWith(site, ".scores") || absl::EndsWith(site, ".weights");
-  return (matrices ? at::cat(rows, 0) : at::cat(rows, 1).squeeze(0)).to(at::kDouble);
+  return at::cat(rows).to(at::kDouble);
 }
 
 // Rows of what a drawn subject reads, each a batch of its own, of several lengths where its task
@@ -136,9 +134,9 @@ inline AnalysisSubject DivergedModelM() {
   const SubjectModel model = *ReadSubject(run, ModelM().checkpoint);
   for (const ParameterInfo& parameter : model.layout.parameters) {
     if (parameter.name != "block.0.attention.qkv.weight") continue;
-    model.values[0][parameter.offset].fill_(std::numeric_limits<double>::quiet_NaN());
+    model.values[parameter.offset].fill_(std::numeric_limits<double>::quiet_NaN());
   }
-  return {run, CheckpointOf(run, model.values[0])};
+  return {run, CheckpointOf(run, model.values)};
 }
 
 // Equal up to 1e-9 of it in float64 and 1e-5 in float32, where values about 1 are no smaller.

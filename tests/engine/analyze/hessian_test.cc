@@ -60,7 +60,7 @@ AnalysisResult HessianOf(const AnalysisSubject& subject, const HessianOptions& o
 template <typename Change>
 AnalysisSubject Changed(AnalysisSubject subject, const Change& change) {
   const Material material = MaterialOf(subject);
-  at::Tensor values = material.subjects[0].values[0].clone();
+  at::Tensor values = material.subjects[0].values.clone();
   change(material.subjects[0].layout, values);
   subject.checkpoint = CheckpointOf(subject.config, values);
   return subject;
@@ -277,7 +277,7 @@ bool CompareWithThePlainModel(uint64_t number, Precision precision, double toler
   for (int64_t i = 0; i < (*computation)->pieces(); ++i) (*computation)->Add(i);
   const AnalysisResult result = (*computation)->Finish();
 
-  const at::Tensor values = subject.values[0].to(at::kDouble).detach().requires_grad_();
+  const at::Tensor values = subject.values.to(at::kDouble).detach().requires_grad_();
   const at::Tensor buffers =
       subject.buffers.defined() ? subject.buffers.to(at::kDouble) : subject.buffers;
   const PlainModel plain(subject.config, values, buffers);
@@ -330,7 +330,7 @@ TEST_F(HessianTest, IsThatOfTheLossWhateverTheRunLearnsBy) {
   aligned.config.training.rule = LearningRule::kFeedbackAlignment;
   aligned.config.model.norm.backward = NormBackward::kIdentity;
   const ParameterLayout layout = MakeLayout(aligned.config.model, aligned.config.training.rule);
-  aligned.checkpoint = CheckpointOf(aligned.config, MaterialOf(ModelM()).subjects[0].values[0],
+  aligned.checkpoint = CheckpointOf(aligned.config, MaterialOf(ModelM()).subjects[0].values,
                                     InitialBuffers(layout, 1).to(at::kDouble));
   const HessianOptions options = {1, 5, 2, 1};
   ExpectSameBits(HessianOf(aligned, options), HessianOf(ModelM(), options));

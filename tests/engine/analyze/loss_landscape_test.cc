@@ -29,12 +29,12 @@ class GivenDirections {
 
   at::Tensor Scaled(uint64_t seed) const {
     const SubjectModel& m = material_.subjects[0];
-    return ScaledDirection(direction_, m.layout, m.values[0], R(seed, {440}));
+    return ScaledDirection(direction_, m.layout, m.values, R(seed, {440}));
   }
 
   double Loss(double alpha, double beta = 0) const {
     MovedModel model = *MovedModel::Make(material_, material_.subjects[0]);
-    model.Move(material_.subjects[0].values[0].add(Scaled(9), alpha).add(Scaled(10), beta));
+    model.Move(material_.subjects[0].values.add(Scaled(9), alpha).add(Scaled(10), beta));
     return model.Loss(material_.batches[0]) / 8;
   }
 
@@ -83,34 +83,32 @@ TEST_F(LossLandscapeTest, GivesTheOracleAlongLayerDirections) {
 
 TEST_F(LossLandscapeTest, LeavesTensorsOfOneDimensionAndRowsWithoutNormAsTheyAre) {
   SubjectModel m = MaterialOf(ModelM()).subjects[0];
-  m.values[0].narrow(0, 0, 4).zero_();  // the first token's embedding
+  m.values.narrow(0, 0, 4).zero_();  // the first token's embedding
   for (const Direction kind : {Direction::kFilter, Direction::kLayer}) {
-    const at::Tensor scaled = ScaledDirection(kind, m.layout, m.values[0], R(9, {440}));
+    const at::Tensor scaled = ScaledDirection(kind, m.layout, m.values, R(9, {440}));
     for (const ParameterInfo& parameter : m.layout.parameters) {
       const at::Tensor part = scaled.narrow(0, parameter.offset, parameter.size);
       EXPECT_EQ(part.eq(0).all().item<bool>(), parameter.shape.size() == 1) << parameter.name;
     }
   }
   const auto first = [](const at::Tensor& scaled) { return scaled.narrow(0, 0, 4); };
-  const at::Tensor filter = ScaledDirection(Direction::kFilter, m.layout, m.values[0], R(9, {440}));
+  const at::Tensor filter = ScaledDirection(Direction::kFilter, m.layout, m.values, R(9, {440}));
   EXPECT_TRUE(first(filter).eq(0).all().item<bool>());
   // Nor does what was drawn as zero become a NaN.
   at::Tensor drawn = R(9, {440});
   drawn.narrow(0, 0, 8).zero_();
-  EXPECT_TRUE(ScaledDirection(Direction::kFilter, m.layout, m.values[0], drawn)
-                  .isfinite()
-                  .all()
-                  .item<bool>());
+  EXPECT_TRUE(
+      ScaledDirection(Direction::kFilter, m.layout, m.values, drawn).isfinite().all().item<bool>());
   const at::Tensor nothing = at::zeros({440}, at::kDouble);
   EXPECT_TRUE(
-      ScaledDirection(Direction::kUnit, m.layout, m.values[0], nothing).eq(0).all().item<bool>());
+      ScaledDirection(Direction::kUnit, m.layout, m.values, nothing).eq(0).all().item<bool>());
 }
 
 // Queries times 3 and keys over 3 are the same function.
 TEST_F(LossLandscapeTest, MovesAlongTheSameFunctionsWhereRowsAreScaledBothWays) {
   AnalysisSubject other = ModelM();
   const Material material = MaterialOf(other);
-  at::Tensor values = material.subjects[0].values[0].clone();
+  at::Tensor values = material.subjects[0].values.clone();
   for (const ParameterInfo& parameter : material.subjects[0].layout.parameters) {
     if (parameter.module != Module::kQkv) continue;
     const at::Tensor rows =
@@ -203,7 +201,7 @@ TEST_F(LossLandscapeTest, DescribesWhatItsArraysHave) {
 double SecondDerivative(const at::Tensor& direction) {
   const Material m = MaterialOf(ModelM());
   const auto gradient = [&](double at) {
-    at::Tensor values = m.subjects[0].values[0].add(direction, at).detach().requires_grad_();
+    at::Tensor values = m.subjects[0].values.add(direction, at).detach().requires_grad_();
     (PlainModel(m.subjects[0].config, values, {}).Loss(m.batches[0]) / 8).backward();
     return values.grad().dot(direction).item<double>();
   };
@@ -217,7 +215,7 @@ TEST_F(LossLandscapeTest, HasTheHessiansCurvatureWhereItsPointsAreClose) {
   for (const char* name : {"loss_landscape/0", "loss_landscape/1"}) {
     const SubjectModel& subject = m.subjects[0];
     along.push_back(
-        SecondDerivative(ScaledDirection(Direction::kFilter, subject.layout, subject.values[0],
+        SecondDerivative(ScaledDirection(Direction::kFilter, subject.layout, subject.values,
                                          NormalVector(m, subject.layout, name))));
   }
   const AnalysisResult line = LandscapeOf(ModelM(), Lines(Direction::kFilter, 1, 1e-4, 3));
@@ -280,10 +278,10 @@ void CompareWithThePlainModel(uint64_t number, Precision precision, double toler
   for (int64_t i = 0; i < (*computation)->pieces(); ++i) (*computation)->Add(i);
   const AnalysisResult result = (*computation)->Finish();
   const auto axis = [&](const char* name) {
-    return ScaledDirection(options.direction, subject.layout, subject.values[0],
+    return ScaledDirection(options.direction, subject.layout, subject.values,
                            NormalVector(material, subject.layout, name));
   };
-  const at::Tensor values = subject.values[0].to(at::kDouble);
+  const at::Tensor values = subject.values.to(at::kDouble);
   const at::Tensor buffers =
       subject.buffers.defined() ? subject.buffers.to(at::kDouble) : subject.buffers;
   const auto loss = [&](double alpha, double beta) {

@@ -25,37 +25,37 @@ inline PlainGradients PlainGradientsOf(const AnalysisRequest& request, Pass pass
   const SubjectModel& subject = material.subjects[0];
   const Leaves leaves(subject);
   std::vector<std::vector<at::Tensor>> zeros(sites.size());
-  std::vector<StackBatch> stacks;
+  std::vector<BatchTensors> batches;
   PlainGradients plain;
   plain.values.resize(sites.size());
   plain.sites.resize(sites.size());
   at::Tensor loss = at::zeros({}, subject.values.options());
   double targets = 0;
   for (const TokenBatch& batch : material.batches) {
-    const StackBatch& stack = stacks.emplace_back(BatchOf(subject, batch));
+    const BatchTensors& read = batches.emplace_back(BatchOf(subject, batch));
     std::vector<std::pair<std::string, Tap>> taps;
     for (size_t i = 0; i < sites.size(); ++i) {
       taps.emplace_back(sites[i], [&, i](const at::Tensor& x) {
-        plain.values[i].push_back(RealRows(x.detach().squeeze(0).to(at::kDouble), stack));
+        plain.values[i].push_back(RealRows(x.detach().to(at::kDouble), read));
         zeros[i].push_back(at::zeros_like(x.detach()).requires_grad_());
         return x + zeros[i].back();
       });
     }
     const Taps made = *Taps::Make(subject.config.model, std::move(taps));
     pass.taps = &made;
-    loss = loss +
-           TokenLosses(Logits(subject.config.model, leaves.parameters, stack, pass), stack).sum();
+    loss =
+        loss + TokenLosses(Logits(subject.config.model, leaves.parameters, read, pass), read).sum();
     for (const int64_t target : batch.targets) targets += target == TokenBatch::kIgnored ? 0 : 1;
   }
   (loss / targets).backward();
   const auto gradient = [](const at::Tensor& leaf) {
-    return leaf.grad().defined() ? leaf.grad().squeeze(0).to(at::kDouble)
-                                 : at::zeros_like(leaf.detach(), at::kDouble).squeeze(0);
+    return leaf.grad().defined() ? leaf.grad().to(at::kDouble)
+                                 : at::zeros_like(leaf.detach(), at::kDouble);
   };
   for (const at::Tensor& leaf : leaves.all) plain.parameters.push_back(gradient(leaf));
   for (size_t i = 0; i < sites.size(); ++i) {
-    for (size_t batch = 0; batch < stacks.size(); ++batch) {
-      plain.sites[i].push_back(RealRows(gradient(zeros[i][batch]), stacks[batch]));
+    for (size_t batch = 0; batch < batches.size(); ++batch) {
+      plain.sites[i].push_back(RealRows(gradient(zeros[i][batch]), batches[batch]));
     }
   }
   return plain;

@@ -14,7 +14,7 @@
 
 namespace ablate::engine {
 
-// A model of parameters `values` [P] and buffers [1, …], of which a row is read at a time.
+// A model of parameters `values` [P] and its buffers, of which a row is read at a time.
 class PlainModel {
  public:
   PlainModel(const RunConfig& config, const at::Tensor& values, const at::Tensor& buffers)
@@ -25,7 +25,7 @@ class PlainModel {
           values.narrow(0, parameter.offset, parameter.size).view(parameter.shape);
     }
     for (const BufferInfo& buffer : layout.buffers) {
-      buffers_[buffer.name] = buffers[0].narrow(0, buffer.offset, buffer.size);
+      buffers_[buffer.name] = buffers.narrow(0, buffer.offset, buffer.size);
     }
   }
 

@@ -89,8 +89,8 @@ std::vector<AnalysisSubject> CheckpointsNear(const AnalysisSubject& subject, int
     const at::Tensor way = R(300 + static_cast<uint64_t>(k), {model.layout.size}) * far;
     checkpoints.push_back(
         {subject.config,
-         CheckpointOf(subject.config, (model.values[0] + way.to(model.values.scalar_type())),
-                      model.buffers.defined() ? model.buffers[0] : model.buffers)});
+         CheckpointOf(subject.config, (model.values + way.to(model.values.scalar_type())),
+                      model.buffers)});
   }
   return checkpoints;
 }
@@ -107,9 +107,9 @@ void CompareWithThePlainModel(uint64_t number) {
   const Material material = *ReadMaterial({TrajectoryOptions{}, subjects, {60, ""}});
   const AnalysisResult result = TrajectoryOf(subjects, 3);
   std::vector<at::Tensor> rows;
-  const at::Tensor last = material.subjects.back().values[0].to(at::kDouble);
+  const at::Tensor last = material.subjects.back().values.to(at::kDouble);
   for (const SubjectModel& of : material.subjects) {
-    rows.push_back(of.values[0].to(at::kDouble) - last);
+    rows.push_back(of.values.to(at::kDouble) - last);
   }
   const at::Tensor differences = at::stack(rows);
   const auto [u, s, vt] = at::linalg_svd(differences, false);
@@ -133,8 +133,7 @@ void CompareWithThePlainModel(uint64_t number) {
   const at::Tensor way_losses = ArrayIn(result, "way_losses");
   for (int64_t k = 0; k < 5; ++k) {
     const SubjectModel& of = material.subjects[static_cast<size_t>(k)];
-    ExpectNearIn(precision, way_losses[k].item<double>(), loss(of, of.values[0].to(at::kDouble)),
-                 1);
+    ExpectNearIn(precision, way_losses[k].item<double>(), loss(of, of.values.to(at::kDouble)), 1);
   }
   EXPECT_EQ(NumberIn(result, "loss"), way_losses[4].item<double>());
   const at::Tensor alphas = ArrayIn(result, "alphas"), betas = ArrayIn(result, "betas");
@@ -171,7 +170,7 @@ TEST_F(TrajectoryTest, ReachesAsFarAsTheCheckpointsAndAMargin) {
 
 TEST_F(TrajectoryTest, HasOneAxisWhereTheCheckpointsLieOnALine) {
   const AnalysisSubject m = ModelM();
-  const at::Tensor values = ReadSubject(m.config, m.checkpoint)->values[0];
+  const at::Tensor values = ReadSubject(m.config, m.checkpoint)->values;
   std::vector<AnalysisSubject> line;
   for (const double far : {2.0, 1.0, 0.0}) {
     line.push_back({m.config, CheckpointOf(m.config, values + far * R(5, {440}))});

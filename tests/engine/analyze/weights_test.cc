@@ -81,7 +81,7 @@ TEST(WeightsTest, AgreeWithEachDefinitionOverTheFamily) {
     const AnalysisResult result = Analyzed(WeightsOf(subject));
     for (const ParameterInfo& parameter : model.layout.parameters) {
       const at::Tensor values =
-          model.values[0].narrow(0, parameter.offset, parameter.size).to(at::kDouble);
+          model.values.narrow(0, parameter.offset, parameter.size).to(at::kDouble);
       ExpectValues(result, parameter.name, values, 1e-9);
     }
   }
