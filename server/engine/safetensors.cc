@@ -37,7 +37,7 @@ constexpr size_t kMaxRank = 64;
 struct TypeInfo {
   TensorType type;
   absl::string_view name;
-  int64_t bytes;  // of one element
+  int64_t width;  // bytes of one element
 };
 
 constexpr TypeInfo kTypes[] = {{TensorType::kF32, "F32", 4},
@@ -51,12 +51,9 @@ const TypeInfo& InfoOf(TensorType type) {
                        [&](const TypeInfo& info) { return info.type == type; });
 }
 
-// As the format spells it: "F32".
-absl::string_view TensorTypeName(TensorType type) { return InfoOf(type).name; }
-
 // Size of a tensor in bytes; false if an extent is negative or the size does not fit 63 bits.
 bool TensorBytes(TensorType type, const std::vector<int64_t>& shape, int64_t& bytes) {
-  bytes = InfoOf(type).bytes;
+  bytes = WidthOf(type);
   for (const int64_t extent : shape) {
     if (extent < 0 || __builtin_mul_overflow(bytes, extent, &bytes)) return false;
   }
@@ -273,7 +270,7 @@ absl::Status Invalid(const Parts&... parts) {
 }
 
 std::string Describe(TensorType type, const std::vector<int64_t>& shape) {
-  return absl::StrCat(TensorTypeName(type), " [", absl::StrJoin(shape, ","), "]");
+  return absl::StrCat(NameOf(type), " [", absl::StrJoin(shape, ","), "]");
 }
 
 std::string EncodeLength(uint64_t length) {
@@ -365,7 +362,7 @@ std::string HeaderOf(const std::vector<TensorView>& tensors,
   for (const TensorView& tensor : tensors) {
     const size_t end = offset + tensor.bytes.size();
     members.push_back(absl::StrCat(
-        quote(tensor.name), ":{\"dtype\":\"", TensorTypeName(tensor.type), "\",\"shape\":[",
+        quote(tensor.name), ":{\"dtype\":\"", NameOf(tensor.type), "\",\"shape\":[",
         absl::StrJoin(tensor.shape, ","), "],\"data_offsets\":[", offset, ",", end, "]}"));
     offset = end;
   }
@@ -375,6 +372,10 @@ std::string HeaderOf(const std::vector<TensorView>& tensors,
 }
 
 }  // namespace
+
+absl::string_view NameOf(TensorType type) { return InfoOf(type).name; }
+
+int64_t WidthOf(TensorType type) { return InfoOf(type).width; }
 
 const TensorView* SafetensorsFile::Find(absl::string_view name) const {
   const auto found = std::find_if(tensors.begin(), tensors.end(),

@@ -15,6 +15,11 @@ namespace ablate::engine {
 
 enum class TensorType { kF32, kF64, kU8, kI64, kU64 };
 
+// As the format spells it: "F32".
+absl::string_view NameOf(TensorType type);
+// Bytes of one element.
+int64_t WidthOf(TensorType type);
+
 struct TensorView {
   std::string name;
   TensorType type = TensorType::kF32;

@@ -67,22 +67,6 @@ absl::StatusOr<std::unique_ptr<engine::Analysis>> Begin(const std::string& id,
   return analysis;
 }
 
-absl::string_view TypeName(engine::TensorType type) {
-  switch (type) {
-    case engine::TensorType::kF64:
-      return "F64";
-    case engine::TensorType::kF32:
-      return "F32";
-    case engine::TensorType::kI64:
-      return "I64";
-    case engine::TensorType::kU64:
-      return "U64";
-    case engine::TensorType::kU8:
-      break;
-  }
-  return "U8";
-}
-
 // All but the arrays' bytes.
 api::Analysis MessageOf(const engine::AnalysisResult& result) {
   api::Analysis message;
@@ -101,7 +85,7 @@ api::Analysis MessageOf(const engine::AnalysisResult& result) {
     array.set_name(from.name);
     for (const std::string& axis : from.axes) array.add_axes(axis);
     for (const int64_t size : from.shape) array.add_shape(size);
-    array.set_type(std::string(TypeName(from.type)));
+    array.set_type(std::string(engine::NameOf(from.type)));
   }
   for (const std::string& note : result.notes) message.add_notes(note);
   return message;

@@ -31,12 +31,10 @@ Json NormSites(const ModelConfig& model) {
   return sites;
 }
 
-size_t WidthOf(TensorType type) { return type == TensorType::kF64 ? 8 : 4; }
-
 // A part of a run's flat bytes.
 template <typename Info>
 TensorView ViewOf(const Info& info, TensorType type, absl::string_view flat) {
-  const size_t width = WidthOf(type);
+  const auto width = static_cast<size_t>(WidthOf(type));
   return {info.name, type, info.shape,
           flat.substr(static_cast<size_t>(info.offset) * width,
                       static_cast<size_t>(info.size) * width)};
