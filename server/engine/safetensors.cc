@@ -361,9 +361,9 @@ std::string HeaderOf(const std::vector<TensorView>& tensors,
   size_t offset = 0;
   for (const TensorView& tensor : tensors) {
     const size_t end = offset + tensor.bytes.size();
-    members.push_back(absl::StrCat(
-        quote(tensor.name), ":{\"dtype\":\"", NameOf(tensor.type), "\",\"shape\":[",
-        absl::StrJoin(tensor.shape, ","), "],\"data_offsets\":[", offset, ",", end, "]}"));
+    members.push_back(absl::StrCat(quote(tensor.name), ":{\"dtype\":\"", NameOf(tensor.type),
+                                   "\",\"shape\":[", absl::StrJoin(tensor.shape, ","),
+                                   "],\"data_offsets\":[", offset, ",", end, "]}"));
     offset = end;
   }
   std::string header = absl::StrCat("{", absl::StrJoin(members, ","), "}");

@@ -73,7 +73,7 @@ absl::StatusOr<std::unique_ptr<engine::Trainer>> RunSetup::Make(const v1::Grant&
   if (!config.ok()) return config.status();
   auto trainer = make_trainer_(*config);
   if (!trainer.ok() || run.resume_blob().empty()) return trainer;
-  const absl::StatusOr<std::string> state = blobs_->Read(lease, run.resume_blob(), control);
+  const absl::StatusOr<std::string> state = blobs_->Read(grant.lease(), run.resume_blob(), control);
   const absl::Status imported = state.ok() ? (*trainer)->ImportState(*state) : state.status();
   if (imported.ok()) return trainer;
   return absl::Status(

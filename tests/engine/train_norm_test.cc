@@ -24,19 +24,21 @@ NormConfig Config(NormKind kind) {
   return config;
 }
 
-NormPass PassOf(NormBackward backward) { return {backward, Statistics::kRunning, {}, {}}; }
+NormPass PassOf(NormConfig config, NormBackward backward = NormBackward::kExact) {
+  config.backward = backward;
+  return {config, Statistics::kRunning, {}, {}};
+}
 
 // By the statistics of x.
-NormPass BatchPassOf(const at::Tensor& x, NormBackward backward,
+NormPass BatchPassOf(const at::Tensor& x, NormConfig config,
                      Statistics statistics = Statistics::kBatch, const at::Tensor& real = {}) {
-  return BatchPass(backward, statistics, real, x.size(0), x.options());
+  return BatchPass(config, statistics, real, x.size(0), x.options());
 }
 
 // The gradient of x, given g of the norm's output.
-at::Tensor HandedBack(const at::Tensor& x, const at::Tensor& g, const NormConfig& config,
-                      const NormPass& pass) {
+at::Tensor HandedBack(const at::Tensor& x, const at::Tensor& g, const NormPass& pass) {
   const at::Tensor leaf = x.clone().requires_grad_();
-  Norm(leaf, {}, config, pass).backward(g);
+  Norm(leaf, {}, pass).backward(g);
   return leaf.grad();
 }
 
@@ -49,9 +51,9 @@ bool Near(const at::Tensor& a, const at::Tensor& b) { return at::allclose(a, b, 
 TEST(NormTest, UnbiasedDeviationIsSmallerByTheKnownFactor) {
   const at::Tensor x = RandomTokens(3);
   NormConfig config = Config(NormKind::kLayer);
-  const at::Tensor usual = Norm(x, {}, config, {});
+  const at::Tensor usual = Norm(x, {}, PassOf(config));
   config.deviation = NormDeviation::kUnbiasedEpsOutside;
-  const at::Tensor unbiased = Norm(x, {}, config, {});
+  const at::Tensor unbiased = Norm(x, {}, PassOf(config));
   EXPECT_TRUE(Near(unbiased, usual * std::sqrt((kWidth - 1.0) / kWidth)));
   EXPECT_NEAR((unbiased / usual)[0][0].item<double>(), .93541, 1e-5);
 }
@@ -62,7 +64,7 @@ TEST(NormTest, AddsEpsToTheUnbiasedDeviationItself) {
   config.eps = 0.5;
   const at::Tensor x = RandomTokens(3);
   const at::Tensor centred = x - x.mean(-1, true);
-  EXPECT_TRUE(Near(Norm(x, {}, config, {}), centred / (x.std({-1}, true, true) + 0.5)));
+  EXPECT_TRUE(Near(Norm(x, {}, PassOf(config)), centred / (x.std({-1}, true, true) + 0.5)));
 }
 
 TEST(NormTest, GivesEqualFeaturesNoGradientThatIsNoNumber) {
@@ -71,13 +73,13 @@ TEST(NormTest, GivesEqualFeaturesNoGradientThatIsNoNumber) {
   NormConfig config = Config(NormKind::kLayer);
   config.deviation = NormDeviation::kUnbiasedEpsOutside;
   config.eps = 1e-5;
-  const at::Tensor dx = HandedBack(x, g, config, {});
+  const at::Tensor dx = HandedBack(x, g, PassOf(config));
   EXPECT_TRUE(dx.isfinite().all().item<bool>());
   EXPECT_TRUE(Near(dx, (g - g.mean(-1, true)) / 1e-5));
 }
 
 TEST(NormTest, L2GivesTokensOfLengthOne) {
-  const at::Tensor y = Norm(RandomTokens(3), {}, Config(NormKind::kL2), {});
+  const at::Tensor y = Norm(RandomTokens(3), {}, PassOf(Config(NormKind::kL2)));
   EXPECT_TRUE(Near(y.norm(2, {-1}), at::ones({3}, at::kDouble)));
 }
 
@@ -99,9 +101,9 @@ at::Tensor SquaredCosines(const at::Tensor& a, const at::Tensor& b) {
 TEST(NormBackwardTest, ModesOfLayerNormObeyTheirIdentities) {
   const at::Tensor x = RandomTokens(5), g = RandomTokens(5, 2);
   const NormConfig config = Config(NormKind::kLayer);
-  const at::Tensor z = Norm(x, {}, config, {});
+  const at::Tensor z = Norm(x, {}, PassOf(config));
   const auto [mean, radial] = PartsOf(z, g);
-  const auto back = [&](NormBackward mode) { return HandedBack(x, g, config, PassOf(mode)); };
+  const auto back = [&](NormBackward mode) { return HandedBack(x, g, PassOf(config, mode)); };
   const at::Tensor exact = back(NormBackward::kExact);
   EXPECT_TRUE(Near(back(NormBackward::kIdentity), g));
   EXPECT_TRUE(Near(SquaredCosines(g, exact), 1 - mean - radial));
@@ -113,17 +115,18 @@ TEST(NormBackwardTest, ModesOfLayerNormObeyTheirIdentities) {
 TEST(NormBackwardTest, ModesNeverChangeWhatComesOut) {
   const at::Tensor x = RandomTokens(5);
   for (const NormKind kind : {NormKind::kLayer, NormKind::kRms, NormKind::kL2, NormKind::kBatch}) {
-    const NormPass exact = BatchPassOf(x, NormBackward::kExact);
-    const NormPass identity = BatchPassOf(x, NormBackward::kIdentity);
-    EXPECT_TRUE(at::equal(Norm(x, {}, Config(kind), exact), Norm(x, {}, Config(kind), identity)));
+    NormConfig identity = Config(kind);
+    identity.backward = NormBackward::kIdentity;
+    EXPECT_TRUE(at::equal(Norm(x, {}, BatchPassOf(x, Config(kind))),
+                          Norm(x, {}, BatchPassOf(x, identity))));
   }
 }
 
 TEST(NormBackwardTest, ProjectedHasThePartAlongZTakenAway) {
   const at::Tensor x = RandomTokens(5), g = RandomTokens(5, 2);
   for (const NormKind kind : {NormKind::kLayer, NormKind::kRms, NormKind::kL2}) {
-    const at::Tensor z = Norm(x, {}, Config(kind), {});
-    const at::Tensor dx = HandedBack(x, g, Config(kind), PassOf(NormBackward::kProjected));
+    const at::Tensor z = Norm(x, {}, PassOf(Config(kind)));
+    const at::Tensor dx = HandedBack(x, g, PassOf(Config(kind), NormBackward::kProjected));
     EXPECT_TRUE(Near((dx * z).sum(-1), at::zeros({5}, at::kDouble)));
   }
 }
@@ -139,9 +142,9 @@ at::Tensor SecondGradient(const at::Tensor& x, const at::Tensor& g,
 
 TEST(NormBackwardTest, TheExactOneIsDifferentiableTwice) {
   const at::Tensor x = RandomTokens(5), g = RandomTokens(5, 2);
-  const NormPass pass = BatchPassOf(x, NormBackward::kExact);
   for (const NormKind kind : {NormKind::kLayer, NormKind::kRms, NormKind::kL2, NormKind::kBatch}) {
-    const auto ours = [&](const at::Tensor& in) { return Norm(in, {}, Config(kind), pass); };
+    const NormPass pass = BatchPassOf(x, Config(kind));
+    const auto ours = [&](const at::Tensor& in) { return Norm(in, {}, pass); };
     const auto composed = [&](const at::Tensor& in) {
       const int64_t over = kind == NormKind::kBatch ? 0 : 1;
       const bool centres = kind == NormKind::kBatch || kind == NormKind::kLayer;
@@ -168,8 +171,8 @@ TEST(BatchNormTest, StandardisesEachFeatureOverRealPositionsOnly) {
   real[5].zero_();
   at::Tensor padded = x.clone();
   padded[5].fill_(1e6);
-  const NormPass pass = BatchPassOf(x, NormBackward::kExact, Statistics::kBatch, real);
-  const at::Tensor y = Norm(padded, {}, Config(NormKind::kBatch), pass).narrow(0, 0, 5);
+  const NormPass pass = BatchPassOf(x, Config(NormKind::kBatch), Statistics::kBatch, real);
+  const at::Tensor y = Norm(padded, {}, pass).narrow(0, 0, 5);
   EXPECT_TRUE(Near(y.mean(0), at::zeros({kWidth}, at::kDouble)));
   EXPECT_TRUE(Near(y.var(0, false), at::ones({kWidth}, at::kDouble)));
 }
@@ -177,8 +180,7 @@ TEST(BatchNormTest, StandardisesEachFeatureOverRealPositionsOnly) {
 TEST(BatchNormTest, TracksATenthOfTheBatchWithUnbiasedVariance) {
   const at::Tensor x = RandomTokens(6);
   const NormParameters parameters = Running();
-  Norm(x, parameters, Config(NormKind::kBatch),
-       BatchPassOf(x, NormBackward::kExact, Statistics::kBatchAndTrack));
+  Norm(x, parameters, BatchPassOf(x, Config(NormKind::kBatch), Statistics::kBatchAndTrack));
   EXPECT_TRUE(Near(parameters.running_mean, .1 * x.mean(0)));
   EXPECT_TRUE(Near(parameters.running_variance, .9 + .1 * x.var(0, true)));
 }
@@ -186,7 +188,7 @@ TEST(BatchNormTest, TracksATenthOfTheBatchWithUnbiasedVariance) {
 TEST(BatchNormTest, TracksNothingUnlessAsked) {
   const at::Tensor x = RandomTokens(6);
   const NormParameters parameters = Running();
-  Norm(x, parameters, Config(NormKind::kBatch), BatchPassOf(x, NormBackward::kExact));
+  Norm(x, parameters, BatchPassOf(x, Config(NormKind::kBatch)));
   EXPECT_TRUE(at::equal(parameters.running_mean, at::zeros({kWidth}, at::kDouble)));
 }
 
@@ -195,20 +197,20 @@ TEST(BatchNormTest, EvaluatesByRunningStatistics) {
   NormParameters parameters = Running();
   parameters.running_mean.fill_(2);
   parameters.running_variance.fill_(4);
-  EXPECT_TRUE(Near(Norm(x, parameters, Config(NormKind::kBatch), {}), (x - 2) / 2));
+  EXPECT_TRUE(Near(Norm(x, parameters, PassOf(Config(NormKind::kBatch))), (x - 2) / 2));
 }
 
 TEST(BatchNormTest, RefusesToTrackOnePosition) {
   const at::Tensor x = RandomTokens(2);
   at::Tensor real = at::ones({2, 1}, at::kDouble);
   const auto track = [&](const at::Tensor& of, const at::Tensor& mask) {
-    return BatchPassOf(of, NormBackward::kExact, Statistics::kBatchAndTrack, mask);
+    return BatchPassOf(of, Config(NormKind::kBatch), Statistics::kBatchAndTrack, mask);
   };
   EXPECT_THROW(track(x.narrow(0, 0, 1), {}), c10::Error);
   EXPECT_NO_THROW(track(x, real));
   real[1].zero_();
   EXPECT_THROW(track(x, real), c10::Error);
-  EXPECT_NO_THROW(BatchPassOf(x, NormBackward::kExact, Statistics::kBatch, real));
+  EXPECT_NO_THROW(BatchPassOf(x, Config(NormKind::kBatch), Statistics::kBatch, real));
 }
 
 }  // namespace

@@ -46,7 +46,7 @@ class NormResponse : public Computation {
       config.kind = norm.kind;
       config.deviation = norm.deviation;
       config.eps = norm.eps;
-      Describe(norm.name, Norm(input_.view({1, -1}), {}, config, {}).view({-1}), &result);
+      Describe(norm.name, Norm(input_.view({1, -1}), {}, {config, {}, {}, {}}).view({-1}), &result);
     }
     Refuse("batch_norm", &result);  // of a feature at one token it knows no variance
     return result;

@@ -170,10 +170,10 @@ class NormStatistics : public Computation {
       running.running_variance = parameters.running_variance.to(at::kDouble);
     }
     const bool reads_batch = IsBatchNorm() && by_batch;
-    const NormPass pass = reads_batch ? BatchPass(NormBackward::kExact, Statistics::kBatch, {},
-                                                  x.size(0), x.options())
-                                      : NormPass();
-    return Norm(x, running, model_.norm, pass);
+    const NormPass pass =
+        reads_batch ? BatchPass(model_.norm, Statistics::kBatch, {}, x.size(0), x.options())
+                    : NormPass{model_.norm, Statistics::kRunning, {}, {}};
+    return Norm(x, running, pass);
   }
 
   // Takes the tokens of values [n, d] into the means [d] of those before, and the sums of squares

@@ -30,7 +30,8 @@ class HeadSplitter : public torch::autograd::Function<HeadSplitter> {
     const at::Tensor whole = x.view({rows, positions, parts, heads, size});
     variable_list split;
     for (int64_t part = 0; part < parts; ++part) {
-      split.push_back(whole.select(2, part)  // [B, S, H, d/H]
+      split.push_back(whole
+                          .select(2, part)  // [B, S, H, d/H]
                           .transpose(1, 2)  // [B, H, S, d/H]
                           .reshape({rows * heads, positions, size}));
     }
@@ -112,7 +113,7 @@ at::Tensor Attend(const at::Tensor& q, const at::Tensor& k, const at::Tensor& v,
   at::Tensor weights =
       pass.At(Site::kAttentionWeights, Weights(scores, config.attention));  // [B·H, S, T]
   if (drop) weights = drop(weights);
-  const at::Tensor context = weights.bmm(v);                                // [B·H, S, d/H]
+  const at::Tensor context = weights.bmm(v);                                 // [B·H, S, d/H]
   return pass.At(Site::kAttentionHeads, MergeHeads(context, config.heads));  // [B·S, d]
 }
 
@@ -252,7 +253,7 @@ at::Tensor SelfAttention(const at::Tensor& x, const BlockParameters& block,
   const at::Tensor& bias = kept == Kept::kEvery ? setting.every_bias : setting.last_bias;
   const at::Tensor context =
       Attend(heads.q, heads.k, heads.v, bias, config, pass, drop);  // [B·S, d]
-  return Linear(context, block.projection, pass.rule());                   // [B·S, d]
+  return Linear(context, block.projection, pass.rule());            // [B·S, d]
 }
 
 at::Tensor NextAttention(const at::Tensor& x, const BlockParameters& block,

@@ -15,18 +15,20 @@ using torch::autograd::AutogradContext;
 using torch::autograd::variable_list;
 
 // An autograd context keeps numbers only.
-void Keep(AutogradContext* ctx, const NormFormula& formula) {
-  ctx->saved_data["kind"] = static_cast<int64_t>(formula.kind);
-  ctx->saved_data["deviation"] = static_cast<int64_t>(formula.deviation);
-  ctx->saved_data["backward"] = static_cast<int64_t>(formula.backward);
-  ctx->saved_data["eps"] = formula.eps;
+void Keep(AutogradContext* ctx, const NormConfig& config) {
+  ctx->saved_data["kind"] = static_cast<int64_t>(config.kind);
+  ctx->saved_data["deviation"] = static_cast<int64_t>(config.deviation);
+  ctx->saved_data["backward"] = static_cast<int64_t>(config.backward);
+  ctx->saved_data["eps"] = config.eps;
 }
 
-NormFormula Kept(AutogradContext* ctx) {
-  return {static_cast<NormKind>(ctx->saved_data["kind"].toInt()),
-          static_cast<NormDeviation>(ctx->saved_data["deviation"].toInt()),
-          static_cast<NormBackward>(ctx->saved_data["backward"].toInt()),
-          ctx->saved_data["eps"].toDouble()};
+NormConfig Kept(AutogradContext* ctx) {
+  NormConfig config;
+  config.kind = static_cast<NormKind>(ctx->saved_data["kind"].toInt());
+  config.deviation = static_cast<NormDeviation>(ctx->saved_data["deviation"].toInt());
+  config.backward = static_cast<NormBackward>(ctx->saved_data["backward"].toInt());
+  config.eps = ctx->saved_data["eps"].toDouble();
+  return config;
 }
 
 // z [N, d] → z·gain + shift.
@@ -74,42 +76,41 @@ struct Standardised {
   at::Tensor divisor;
 };
 
-Standardised StandardiseTokens(const at::Tensor& x, const NormFormula& formula) {
+Standardised StandardiseTokens(const at::Tensor& x, const NormConfig& config) {
   const double d = static_cast<double>(x.size(1));
-  const at::Tensor centred = formula.kind == NormKind::kLayer ? x - x.mean(-1, true) : x;  // [N, d]
-  if (formula.kind == NormKind::kL2) {
-    const at::Tensor inverse = (centred.square().sum(-1, true) + formula.eps).rsqrt();
+  const at::Tensor centred = config.kind == NormKind::kLayer ? x - x.mean(-1, true) : x;  // [N, d]
+  if (config.kind == NormKind::kL2) {
+    const at::Tensor inverse = (centred.square().sum(-1, true) + config.eps).rsqrt();
     return {centred * inverse, inverse, at::ones_like(inverse)};
   }
-  if (formula.deviation == NormDeviation::kPopulation) {
-    const at::Tensor inverse = (centred.square().mean(-1, true) + formula.eps).rsqrt();
+  if (config.deviation == NormDeviation::kPopulation) {
+    const at::Tensor inverse = (centred.square().mean(-1, true) + config.eps).rsqrt();
     return {centred * inverse, inverse, {}};
   }
   const at::Tensor squares = centred.square().sum(-1, true);  // [N, 1]
   // A token whose features are equal has z = 0, and no part along it.
   const at::Tensor flat = squares.eq(0);
   const at::Tensor deviation = (squares.masked_fill(flat, 1) / (d - 1)).sqrt().masked_fill(flat, 0);
-  const at::Tensor inverse = (deviation + formula.eps).reciprocal();
+  const at::Tensor inverse = (deviation + config.eps).reciprocal();
   const at::Tensor divisor = ((d - 1) * deviation * inverse).masked_fill(flat, 1);
   return {centred * inverse, inverse, divisor};
 }
 
 at::Tensor ComposedForward(const at::Tensor& x, const NormParameters& parameters,
-                           const NormFormula& formula) {
-  return Scaled(StandardiseTokens(x, formula).z, parameters);
+                           const NormConfig& config) {
+  return Scaled(StandardiseTokens(x, config).z, parameters);
 }
 
 variable_list ComposedBackward(const at::Tensor& x, const at::Tensor& gain, bool has_shift,
-                               const at::Tensor& g, const NormFormula& formula) {
-  const auto [z, inverse, divisor] = StandardiseTokens(x, formula);
+                               const at::Tensor& g, const NormConfig& config) {
+  const auto [z, inverse, divisor] = StandardiseTokens(x, config);
   const auto [dz, dgain, dshift] = BackThroughAffine(g, z, gain, has_shift);
-  const at::Tensor level = formula.kind == NormKind::kLayer
-                               ? dz.mean(-1, true)
-                               : at::zeros({1}, dz.options());  // [N, 1]
+  const at::Tensor level =
+      config.kind == NormKind::kLayer ? dz.mean(-1, true) : at::zeros({1}, dz.options());  // [N, 1]
   const at::Tensor share =
       divisor.defined() ? (dz * z).sum(-1, true) / divisor : (dz * z).mean(-1, true);  // [N, 1]
   const at::Tensor along = z * share;                                                  // [N, d]
-  return {BackThroughZ(formula.backward, dz, level, along, inverse), dgain, dshift};
+  return {BackThroughZ(config.backward, dz, level, along, inverse), dgain, dshift};
 }
 
 // The elements of an optional [d] tensor, or null.
@@ -123,27 +124,27 @@ const Scalar* DataOf(const at::Tensor& tensor) {
 // The kernel's arguments for contiguous x [N, d].
 template <typename Scalar>
 NormRows<Scalar> RowsOf(const at::Tensor& x, const NormParameters& parameters,
-                        const NormFormula& formula) {
+                        const NormConfig& config) {
   return {x.const_data_ptr<Scalar>(),
           DataOf<Scalar>(parameters.gain),
           DataOf<Scalar>(parameters.shift),
           x.size(0),
           x.size(1),
-          formula};
+          config};
 }
 
 template <typename Scalar>
 at::Tensor FusedForward(const at::Tensor& x, const NormParameters& parameters,
-                        const NormFormula& formula) {
+                        const NormConfig& config) {
   const at::Tensor rows = x.contiguous();
   at::Tensor y = at::empty(x.sizes(), x.options());  // [N, d]
-  NormRowsForward(RowsOf<Scalar>(rows, parameters, formula), y.mutable_data_ptr<Scalar>());
+  NormRowsForward(RowsOf<Scalar>(rows, parameters, config), y.mutable_data_ptr<Scalar>());
   return y;
 }
 
 template <typename Scalar>
 variable_list FusedBackward(const at::Tensor& x, const at::Tensor& gain, bool has_shift,
-                            const at::Tensor& gradient, const NormFormula& formula) {
+                            const at::Tensor& gradient, const NormConfig& config) {
   const at::Tensor rows = x.contiguous();
   const at::Tensor g = gradient.contiguous();         // [N, d]
   at::Tensor dx = at::empty(x.sizes(), x.options());  // [N, d]
@@ -153,7 +154,7 @@ variable_list FusedBackward(const at::Tensor& x, const at::Tensor& gain, bool ha
   const auto data = [](const at::Tensor& sum) {
     return sum.defined() ? sum.mutable_data_ptr<Scalar>() : nullptr;
   };
-  NormRowsBackward(RowsOf<Scalar>(rows, {gain, {}, {}, {}}, formula), g.const_data_ptr<Scalar>(),
+  NormRowsBackward(RowsOf<Scalar>(rows, {gain, {}, {}, {}}, config), g.const_data_ptr<Scalar>(),
                    dx.mutable_data_ptr<Scalar>(), data(dgain), data(dshift));
   return {dx, dgain, dshift};
 }
@@ -164,16 +165,16 @@ class TokenNorm : public torch::autograd::Function<TokenNorm> {
  public:
   static at::Tensor forward(AutogradContext* ctx, const at::Tensor& x,
                             const std::optional<at::Tensor>& gain,
-                            const std::optional<at::Tensor>& shift, const NormFormula& formula) {
+                            const std::optional<at::Tensor>& shift, const NormConfig& config) {
     const NormParameters parameters = {
         gain.value_or(at::Tensor()), shift.value_or(at::Tensor()), {}, {}};
     ctx->save_for_backward({x, parameters.gain});
-    Keep(ctx, formula);
+    Keep(ctx, config);
     ctx->saved_data["has_shift"] = shift.has_value();
     const auto compute = !x.is_cpu()                      ? ComposedForward
                          : x.scalar_type() == at::kDouble ? FusedForward<double>
                                                           : FusedForward<float>;
-    return compute(x, parameters, formula);
+    return compute(x, parameters, config);
   }
 
   static variable_list backward(AutogradContext* ctx, const variable_list& gradients) {
@@ -184,7 +185,7 @@ class TokenNorm : public torch::autograd::Function<TokenNorm> {
                          : x.scalar_type() == at::kDouble          ? FusedBackward<double>
                                                                    : FusedBackward<float>;
     variable_list result = compute(x, saved[1], has_shift, gradients[0], Kept(ctx));
-    result.resize(4);  // the formula has none
+    result.resize(4);  // the config has none
     return result;
   }
 };
@@ -227,33 +228,32 @@ class PositionNorm : public torch::autograd::Function<PositionNorm> {
   static at::Tensor forward(AutogradContext* ctx, const at::Tensor& x,
                             const std::optional<at::Tensor>& gain,
                             const std::optional<at::Tensor>& shift,
-                            const NormParameters& parameters, const NormPass& pass,
-                            const NormFormula& formula) {
+                            const NormParameters& parameters, const NormPass& pass) {
     const BatchMoments moments = MomentsOf(x, pass.real, pass.count);
     if (pass.statistics == Statistics::kBatchAndTrack) Track(moments, pass.count, parameters);
-    const at::Tensor inverse = (moments.variance + formula.eps).rsqrt();  // [1, d]
+    const at::Tensor inverse = (moments.variance + pass.config.eps).rsqrt();  // [1, d]
     ctx->save_for_backward(
         {x, gain.value_or(at::Tensor()), pass.real, pass.count, moments.mean, inverse});
-    Keep(ctx, formula);
+    Keep(ctx, pass.config);
     ctx->saved_data["has_shift"] = shift.has_value();
     return Scaled(moments.centred * inverse, parameters);
   }
 
   static variable_list backward(AutogradContext* ctx, const variable_list& gradients) {
     const variable_list saved = ctx->get_saved_variables();
-    const NormFormula formula = Kept(ctx);
+    const NormConfig config = Kept(ctx);
     const at::Tensor& x = saved[0];
     const at::Tensor& real = saved[2];
     const at::Tensor& count = saved[3];
-    const auto [centred, inverse] = Standardising(x, real, count, saved[4], saved[5], formula.eps);
+    const auto [centred, inverse] = Standardising(x, real, count, saved[4], saved[5], config.eps);
     const at::Tensor z = RealOnly(centred * inverse, real);  // [N, d]
     const at::Tensor g = RealOnly(gradients[0], real);       // [N, d]
     const auto [dz, dgain, dshift] =
         BackThroughAffine(g, z, saved[1], ctx->saved_data["has_shift"].toBool());
     const at::Tensor level = dz.sum(0, true) / count;              // [1, d]
     const at::Tensor along = z * ((dz * z).sum(0, true) / count);  // [N, d]
-    const at::Tensor dx = BackThroughZ(formula.backward, dz, level, along, inverse);
-    return {RealOnly(dx, real), dgain, dshift, {}, {}, {}};
+    const at::Tensor dx = BackThroughZ(config.backward, dz, level, along, inverse);
+    return {RealOnly(dx, real), dgain, dshift, {}, {}};
   }
 
  private:
@@ -272,19 +272,18 @@ class PositionNorm : public torch::autograd::Function<PositionNorm> {
   }
 };
 
-at::Tensor BatchNorm(const at::Tensor& x, const NormParameters& parameters,
-                     const NormFormula& formula, const NormPass& pass) {
+at::Tensor BatchNorm(const at::Tensor& x, const NormParameters& parameters, const NormPass& pass) {
   if (pass.statistics == Statistics::kRunning) {
-    const at::Tensor inverse = (parameters.running_variance + formula.eps).rsqrt();
+    const at::Tensor inverse = (parameters.running_variance + pass.config.eps).rsqrt();
     return Scaled((x - parameters.running_mean) * inverse, parameters);
   }
   return PositionNorm::apply(x, IfDefined(parameters.gain), IfDefined(parameters.shift), parameters,
-                             pass, formula);
+                             pass);
 }
 
 }  // namespace
 
-NormPass BatchPass(NormBackward backward, Statistics statistics, const at::Tensor& real,
+NormPass BatchPass(const NormConfig& config, Statistics statistics, const at::Tensor& real,
                    int64_t positions, at::TensorOptions options) {
   const at::Tensor count = real.defined()
                                ? real.sum(0, true)
@@ -294,14 +293,12 @@ NormPass BatchPass(NormBackward backward, Statistics statistics, const at::Tenso
     const bool several = real.defined() ? count.min().item<double>() > 1 : positions > 1;
     TORCH_CHECK(several, kOnePosition);
   }
-  return {backward, statistics, real, count};
+  return {config, statistics, real, count};
 }
 
-at::Tensor Norm(const at::Tensor& x, const NormParameters& parameters, const NormConfig& config,
-                const NormPass& pass) {
-  const NormFormula formula = {config.kind, config.deviation, pass.backward, config.eps};
-  if (config.kind == NormKind::kBatch) return BatchNorm(x, parameters, formula, pass);
-  return TokenNorm::apply(x, IfDefined(parameters.gain), IfDefined(parameters.shift), formula);
+at::Tensor Norm(const at::Tensor& x, const NormParameters& parameters, const NormPass& pass) {
+  if (pass.config.kind == NormKind::kBatch) return BatchNorm(x, parameters, pass);
+  return TokenNorm::apply(x, IfDefined(parameters.gain), IfDefined(parameters.shift), pass.config);
 }
 
 }  // namespace ablate::engine

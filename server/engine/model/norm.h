@@ -12,7 +12,7 @@ namespace ablate::engine {
 
 // How a pass applies its norms. One by the statistics of its batch is made by BatchPass.
 struct NormPass {
-  NormBackward backward = NormBackward::kExact;
+  NormConfig config;  // the model's, with the backward mode of the pass
   Statistics statistics = Statistics::kRunning;
   at::Tensor real;   // [N, 1], 1 where a position is no padding, else 0; undefined: none is
   at::Tensor count;  // of real positions, [1, 1]; undefined by running statistics
@@ -20,7 +20,7 @@ struct NormPass {
 
 // A pass by the statistics of a batch of N `positions`; `real` as in NormPass, `options` the
 // model's. Throws c10::Error if it is to track them and there is one real position only.
-NormPass BatchPass(NormBackward backward, Statistics statistics, const at::Tensor& real,
+NormPass BatchPass(const NormConfig& config, Statistics statistics, const at::Tensor& real,
                    int64_t positions, at::TensorOptions options);
 
 // x [N, d] → z·gain + shift [N, d], with z = (x − μ)/σ:
@@ -42,8 +42,7 @@ NormPass BatchPass(NormBackward backward, Statistics statistics, const at::Tenso
 //
 // kBatchAndTrack moves `running_mean` and `running_variance` a tenth of the way to the batch's mean
 // and unbiased variance.
-at::Tensor Norm(const at::Tensor& x, const NormParameters& parameters, const NormConfig& config,
-                const NormPass& pass);
+at::Tensor Norm(const at::Tensor& x, const NormParameters& parameters, const NormPass& pass);
 
 }  // namespace ablate::engine
 

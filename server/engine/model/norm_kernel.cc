@@ -1,5 +1,5 @@
 // The norm's loops: rows one after another, sums in a fixed number of lanes so that they vectorise
-// and never depend on how many rows or runs there are.
+// and never depend on how many rows there are.
 #include "server/engine/model/norm_kernel.h"
 
 #include <cmath>
@@ -36,14 +36,14 @@ struct RowStatistics {
 template <typename Scalar>
 inline RowStatistics<Scalar> StatisticsOf(const Scalar* x, const NormRows<Scalar>& norm) {
   const Scalar n = static_cast<Scalar>(norm.d);
-  const Scalar eps = static_cast<Scalar>(norm.formula.eps);
-  const Scalar mean = norm.formula.kind == NormKind::kLayer
+  const Scalar eps = static_cast<Scalar>(norm.config.eps);
+  const Scalar mean = norm.config.kind == NormKind::kLayer
                           ? LaneSum<Scalar>(norm.d, [x](int64_t j) { return x[j]; }) / n
                           : Scalar(0);
   const Scalar squares =
       LaneSum<Scalar>(norm.d, [x, mean](int64_t j) { return (x[j] - mean) * (x[j] - mean); });
-  if (norm.formula.kind == NormKind::kL2) return {mean, Scalar(1) / std::sqrt(squares + eps), 1};
-  if (norm.formula.deviation == NormDeviation::kPopulation) {
+  if (norm.config.kind == NormKind::kL2) return {mean, Scalar(1) / std::sqrt(squares + eps), 1};
+  if (norm.config.deviation == NormDeviation::kPopulation) {
     return {mean, Scalar(1) / std::sqrt(squares / n + eps), n};
   }
   // A token whose features are equal has z = 0, and no part along it.
@@ -76,9 +76,9 @@ inline void BackwardRows(const NormRows<Scalar>& norm, const Scalar* g, Scalar* 
                          Scalar* __restrict dgain, Scalar* __restrict dshift) {
   const int64_t d = norm.d;
   const Scalar n = static_cast<Scalar>(d);
-  const bool centres = norm.formula.kind == NormKind::kLayer;
-  const bool along = norm.formula.backward != NormBackward::kCenterScale;
-  const bool scales = norm.formula.backward != NormBackward::kProjected;
+  const bool centres = norm.config.kind == NormKind::kLayer;
+  const bool along = norm.config.backward != NormBackward::kCenterScale;
+  const bool scales = norm.config.backward != NormBackward::kProjected;
   for (int64_t row = 0; row < norm.rows; ++row, g += d) {
     const Scalar* x = norm.x + row * d;
     Scalar* __restrict to = dx + row * d;
@@ -91,7 +91,7 @@ inline void BackwardRows(const NormRows<Scalar>& norm, const Scalar* g, Scalar* 
       for (int64_t j = 0; j < d; ++j) dshift[j] += g[j];
     }
     for (int64_t j = 0; j < d; ++j) to[j] = norm.gain != nullptr ? g[j] * norm.gain[j] : g[j];
-    if (norm.formula.backward == NormBackward::kIdentity) continue;
+    if (norm.config.backward == NormBackward::kIdentity) continue;
     const Scalar radial =
         along ? LaneSum<Scalar>(d, [&](int64_t j) { return to[j] * z(j); }) / is.divisor
               : Scalar(0);

@@ -9,15 +9,7 @@
 
 namespace ablate::engine {
 
-// What a norm over the features of a token computes, and how it hands gradients back.
-struct NormFormula {
-  NormKind kind = NormKind::kLayer;  // but kBatch, which reads other tokens
-  NormDeviation deviation = NormDeviation::kPopulation;
-  NormBackward backward = NormBackward::kExact;
-  double eps = 1e-5;
-};
-
-// A norm over rows of d features. Scalar is float or double.
+// A norm over the features of rows, of every kind but kBatch. Scalar is float or double.
 template <typename Scalar>
 struct NormRows {
   const Scalar* x;      // [rows, d]
@@ -25,7 +17,7 @@ struct NormRows {
   const Scalar* shift;  // [d], or null for 0
   int64_t rows;
   int64_t d;
-  NormFormula formula;
+  const NormConfig& config;
 };
 
 // y [rows, d].

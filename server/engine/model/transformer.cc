@@ -76,18 +76,20 @@ bool NormsReadBatch(const ModelConfig& config, const Pass& pass) {
 // How the pass over sequences of a shape applies its norms.
 NormPass NormsOf(const ModelConfig& config, const SequenceShape& shape, const Pass& pass,
                  at::TensorOptions options) {
-  if (!NormsReadBatch(config, pass)) return {pass.norm_backward, Statistics::kRunning, {}, {}};
+  NormConfig norm = config.norm;
+  norm.backward = pass.norm_backward;
+  if (!NormsReadBatch(config, pass)) return {norm, Statistics::kRunning, {}, {}};
   at::Tensor real;  // [B·T, 1]
   if (shape.lengths.defined()) {
     const at::Tensor position = at::arange(shape.length, shape.lengths.options());
     real = position.lt(shape.lengths.unsqueeze(1)).to(options).view({-1, 1});
   }
-  return BatchPass(pass.norm_backward, pass.statistics, real, shape.rows * shape.length, options);
+  return BatchPass(norm, pass.statistics, real, shape.rows * shape.length, options);
 }
 
 at::Tensor TappedNorm(const at::Tensor& x, const NormParameters& norm, const NormSite& site,
-                      const NormConfig& config, const NormPass& norms, const BlockPass& pass) {
-  return pass.At(site.output, Norm(pass.At(site.input, x), norm, config, norms));
+                      const NormPass& norms, const BlockPass& pass) {
+  return pass.At(site.output, Norm(pass.At(site.input, x), norm, norms));
 }
 
 // How one sublayer f meets the residual stream x, with s the residual scale: x + s·f(norm x),
@@ -106,16 +108,16 @@ struct Sublayer {
   bool Is(NormPlacement placement) const { return has_norm && config.norm.placement == placement; }
   at::Tensor Before(const at::Tensor& x) const {
     const bool inside = Is(NormPlacement::kPre) || Is(NormPlacement::kSandwich);
-    return inside ? TappedNorm(x, norm, norm_site, config.norm, norms, pass) : x;
+    return inside ? TappedNorm(x, norm, norm_site, norms, pass) : x;
   }
   at::Tensor After(const at::Tensor& stream, at::Tensor update) const {
     if (Is(NormPlacement::kSandwich)) {
-      update = TappedNorm(update, post_norm, post_norm_site, config.norm, norms, pass);
+      update = TappedNorm(update, post_norm, post_norm_site, norms, pass);
     }
     const at::Tensor sum =
         config.residual ? at::add(stream, update, config.residual_scale) : update;
     const bool behind = Is(NormPlacement::kPost);
-    return behind ? TappedNorm(sum, norm, norm_site, config.norm, norms, pass) : sum;
+    return behind ? TappedNorm(sum, norm, norm_site, norms, pass) : sum;
   }
 };
 
@@ -191,7 +193,7 @@ class Forward {
       x = Cut(Block(i, block, x), block.feedback);  // [M, d]
     }
     if (config_.norm.final) {
-      x = TappedNorm(x, parameters_.final_norm, kFinalNormSite, config_.norm, norms_, whole);
+      x = TappedNorm(x, parameters_.final_norm, kFinalNormSite, norms_, whole);
     }
     if (config_.loss == LossPositions::kLast && !Trims()) x = LastPositions(x, setting_.shape);
     x = Linear(whole.At(Site::kHeadInput, x), parameters_.head, LearningRule::kBackprop);
@@ -281,10 +283,11 @@ Decoder::Decoder(const ModelConfig& config, const ModelParameters& parameters, i
 
 at::Tensor Decoder::Next(const at::Tensor& tokens) {
   const at::NoGradGuard no_grad;
-  at::Tensor x = at::embedding(parameters_.token_embedding, tokens);               // [B, d]
+  at::Tensor x = at::embedding(parameters_.token_embedding, tokens);           // [B, d]
   const at::Tensor table = PositionTable(config_, parameters_, position_, 1);  // [1, d]
   if (table.defined()) x = x + table;
   const Pass pass;
+  const NormPass norms = {config_.norm, Statistics::kRunning, {}, {}};
   const auto keep = [](const at::Tensor& all) { return all; };
   const auto drop = [](const at::Tensor& update, Site) { return update; };
   for (size_t i = 0; i < seen_.size(); ++i) {
@@ -292,11 +295,11 @@ at::Tensor Decoder::Next(const at::Tensor& tokens) {
     const auto attend = [&](const at::Tensor& in) {
       return NextAttention(in, block, config_, position_, seen_[i]);
     };
-    x = ApplyBlock(config_, block, x, {pass}, {}, BlockSteps{attend, keep, drop});  // [B, d]
+    x = ApplyBlock(config_, block, x, {pass}, norms, BlockSteps{attend, keep, drop});  // [B, d]
   }
   ++position_;
-  if (config_.norm.final) x = Norm(x, parameters_.final_norm, config_.norm, {});  // [B, d]
-  return Linear(x, parameters_.head, LearningRule::kBackprop);                    // [B, V]
+  if (config_.norm.final) x = Norm(x, parameters_.final_norm, norms);  // [B, d]
+  return Linear(x, parameters_.head, LearningRule::kBackprop);         // [B, V]
 }
 
 void Decoder::Keep(const at::Tensor& rows) {

@@ -17,6 +17,11 @@ using FusedAdam = void(at::TensorList values, at::TensorList gradients, at::Tens
                        bool amsgrad, bool maximize, const std::optional<at::Tensor>& scale,
                        const std::optional<at::Tensor>& found_inf);
 
+// A number of the type and place of `like`: infinite if it is too large for them.
+at::Tensor NumberLike(const at::Tensor& like, double number) {
+  return at::scalar_tensor(number, like.options().dtype(at::kDouble)).to(like.scalar_type());
+}
+
 }  // namespace
 
 Optimizer::Optimizer(const TrainingConfig& training, const ParameterLayout& layout,
@@ -72,8 +77,8 @@ void Optimizer::StepAdam(uint32_t step, double learning_rate,
 void Optimizer::StepSgd(double learning_rate, const at::Tensor& values,
                         const at::Tensor& gradients) {
   // As tensors: LibTorch would round a product with a number and the sum that follows it once.
-  const at::Tensor rate = at::scalar_tensor(learning_rate, values.options());
-  const at::Tensor decay = at::scalar_tensor(config_.weight_decay, values.options());
+  const at::Tensor rate = NumberLike(values, learning_rate);
+  const at::Tensor decay = NumberLike(values, config_.weight_decay);
   const at::Tensor& velocity = slots_[0].values;
   if (config_.weight_decay != 0) {
     for (const ParameterRange& range : decayed_) {  // g ← g + λθ

@@ -82,7 +82,7 @@ class StatisticsGuard {
     }
   }
 
-  void Keep() { before_ = {}; }
+  void Keep() { before_ = at::Tensor(); }
 
  private:
   at::Tensor statistics_;

@@ -137,9 +137,8 @@ std::vector<std::pair<at::Tensor, at::Tensor>> AroundNorm(const SubjectModel& su
   for (const TokenBatch& batch : batches) {
     at::Tensor input, output;
     const Taps taps = *Taps::Make(
-        model,
-        {{norm.input, Observe([&](const at::Tensor& x) { input = x[0].to(at::kDouble); })},
-         {norm.output, Observe([&](const at::Tensor& x) { output = x[0].to(at::kDouble); })}});
+        model, {{norm.input, Observe([&](const at::Tensor& x) { input = x.to(at::kDouble); })},
+                {norm.output, Observe([&](const at::Tensor& x) { output = x.to(at::kDouble); })}});
     Logits(model, subject.parameters, BatchOf(subject, batch),
            {.statistics = statistics, .taps = &taps});
     around.emplace_back(input, output);

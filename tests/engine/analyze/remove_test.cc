@@ -83,7 +83,7 @@ class EditedModel {
     const std::string full = "block." + std::to_string(block) + "." + name;
     for (size_t i = 0; i < subject.layout.parameters.size(); ++i) {
       if (subject.layout.parameters[i].name != full) continue;
-      return ParameterViews(subject.layout, subject.values)[i][0];
+      return ParameterViews(subject.layout, subject.values)[i];
     }
     return {};
   }
