@@ -21,10 +21,10 @@ struct Document {
   bool syntax_error = false;
 };
 
-// YAML 1.2, one document, or JSON, which is YAML but for tabs and escapes of surrogates: a text that
-// begins with '{' may have both. Anchors, aliases, tags and tabs in the indentation are refused:
-// none is needed to say what an experiment is, and each has a way to make a small file mean
-// something unexpected.
+// YAML 1.2, one document, or JSON, which is YAML but for tabs and escapes of surrogates: a text
+// that begins with '{' may have both. Anchors, aliases, tags and tabs in the indentation are
+// refused: none is needed to say what an experiment is, and each has a way to make a small file
+// mean something unexpected.
 Document ParseYaml(const SourceText& source);
 
 // What a plain YAML scalar means by the core schema of YAML 1.2, in which `no` and `off` are words:

@@ -27,7 +27,8 @@ struct ExperimentFile {
   bool readable = false;  // a server may be asked about `spec`; else problems say why not
 };
 
-// Reads `path`, which ends in .yaml, .yml or .json, or `in` if `path` is "-". Every problem that can be found without a server is in `problems`.
+// Reads `path`, which ends in .yaml, .yml or .json, or `in` if `path` is "-". Every problem that
+// can be found without a server is in `problems`.
 ExperimentFile LoadExperimentFile(const std::string& path, std::istream& in);
 
 // What --set changes, by path.

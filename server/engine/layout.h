@@ -41,7 +41,7 @@ enum class Module {
 
 struct ParameterInfo {
   std::string name;            // e.g. "block.3.attention.qkv.weight"
-  std::vector<int64_t> shape;  // without the leading run dimension; linears are [out, in]
+  std::vector<int64_t> shape;  // linears are [out, in]
   int64_t offset = 0;          // first element in the flat buffer of one run
   int64_t size = 0;            // elements
   ParameterRole role = ParameterRole::kWeight;
