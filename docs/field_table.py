@@ -1,4 +1,4 @@
-"""Writes the table of every field of an experiment file from spec.proto's comments into docs/experiment-file.md.
+"""Writes the table of every field of an experiment file from spec.proto's options and comments into the page.
 
 Usage: field_table.py [--check] PROTOC; --check fails if the table on disk is not the generated one.
 """
@@ -7,7 +7,7 @@ import subprocess
 import sys
 import tempfile
 
-from google.protobuf import descriptor_pb2
+from google.protobuf import descriptor_pb2, descriptor_pool, message_factory
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 PAGE = ROOT / "docs" / "experiment-file.md"
@@ -18,12 +18,18 @@ SCALARS = {Field.TYPE_STRING: "text", Field.TYPE_BOOL: "true or false", Field.TY
 
 
 def load(protoc):
-    """The file descriptor of spec.proto with its comments."""
+    """The file descriptor of spec.proto with its comments, and the extension that its fields' options are in."""
     with tempfile.NamedTemporaryFile() as out:
         subprocess.run([protoc, f"--proto_path={ROOT / 'proto'}", "--proto_path=/usr/include", "--include_source_info",
-                        f"--descriptor_set_out={out.name}", "ablate/v1/spec.proto"], check=True)
-        files = descriptor_pb2.FileDescriptorSet.FromString(pathlib.Path(out.name).read_bytes())
-    return files.file[0]
+                        "--include_imports", f"--descriptor_set_out={out.name}", "ablate/v1/spec.proto"], check=True)
+        written = pathlib.Path(out.name).read_bytes()
+    pool = descriptor_pool.Default()
+    for file in descriptor_pb2.FileDescriptorSet.FromString(written).file:
+        if file.name != "google/protobuf/descriptor.proto":  # it is there
+            pool.AddSerializedFile(file.SerializeToString())
+    option = pool.FindExtensionByName("ablate.v1.option")
+    message_factory.GetMessageClass(option.message_type)
+    return descriptor_pb2.FileDescriptorSet.FromString(written).file[-1], option
 
 
 def comments_of(proto):
@@ -48,23 +54,52 @@ def type_text(field, messages):
     return f"list of {text}" if field.label == Field.LABEL_REPEATED and text != "map" else text
 
 
-def rows(proto, message, prefix, messages, comments, index):
+def number(value):
+    whole = value == int(value)
+    return f"{int(value):,}" if whole else repr(value)
+
+
+def range_text(info):
+    """As RangeText of proto/reflect/option.h."""
+    low = number(info.min) if info.HasField("min") else f"above {number(info.above)}" if info.HasField("above") else ""
+    high = number(info.max if info.HasField("max") else info.below)
+    if info.range:
+        return info.range.replace("{min}", low).replace("{max}", high)
+    if info.HasField("max"):
+        return f"{low} to {high}" if info.HasField("min") else f"{low}, at most {high}"
+    if info.HasField("below"):
+        return f"{low} to below {high}" if info.HasField("min") else f"{low} and below {high}"
+    return low
+
+
+def meaning(info):
+    """Help, range, length, condition and default, as far as they are declared."""
+    parts = [info.help, range_text(info), f"at most {info.most:,} values" if info.most else ""]
+    if info.HasField("only_with"):
+        *others, last = info.only_with.value
+        parts.append(f"only with {info.only_with.field} {', '.join(others)}{' or ' if others else ''}{last}")
+    parts.append(f"default: {info.default}" if info.default else "")
+    return "; ".join(part for part in parts if part)
+
+
+def rows(proto, message, prefix, messages, comments, index, option):
     for position, field in enumerate(messages[message].field):
         path = prefix + field.name
         if field.label == Field.LABEL_REPEATED and field.type == Field.TYPE_MESSAGE:
             path += "[]" if type_text(field, messages) != "map" else ""
-        comment = comments.get((4, index[message], 2, position), "")
+        info = field.options.Extensions[option]
+        comment = meaning(info) if info.help else comments.get((4, index[message], 2, position), "")
         yield path, type_text(field, messages), comment
         target = field.type_name.rsplit(".", 1)[-1]
         if field.type == Field.TYPE_MESSAGE and target in messages:
-            yield from rows(proto, target, path + ".", messages, comments, index)
+            yield from rows(proto, target, path + ".", messages, comments, index, option)
 
 
-def table(proto):
+def table(proto, option):
     messages = {m.name: m for m in proto.message_type}
     index = {m.name: i for i, m in enumerate(proto.message_type)}
     lines = ["| field | value | meaning, range, default |", "| --- | --- | --- |"]
-    for path, kind, comment in rows(proto, "ExperimentSpec", "", messages, comments_of(proto), index):
+    for path, kind, comment in rows(proto, "ExperimentSpec", "", messages, comments_of(proto), index, option):
         if not comment and kind not in ("fields below", "list of fields below", "options, in [analyses](analyses.md)"):
             sys.exit(f"spec.proto: {path} has no comment")
         lines.append(f"| `{path}` | {kind} | {comment.replace('|', '∣')} |")
@@ -76,7 +111,7 @@ def main():
     page = PAGE.read_text(encoding="utf-8")
     head, rest = page.split(BEGIN)
     tail = rest.split(END)[1]
-    wanted = f"{head}{BEGIN}\n{table(load(sys.argv[-1]))}\n{END}{tail}"
+    wanted = f"{head}{BEGIN}\n{table(*load(sys.argv[-1]))}\n{END}{tail}"
     if not check:
         PAGE.write_text(wanted, encoding="utf-8")
     elif wanted != page:
