@@ -1,8 +1,6 @@
 #include "client/analysis_kinds.h"
 
 #include <algorithm>
-#include <cmath>
-#include <cstdint>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -12,6 +10,7 @@
 #include "client/submit/experiment_file.h"
 #include "google/protobuf/descriptor.h"
 #include "proto/reflect/from_value.h"
+#include "proto/reflect/option.h"
 #include "proto/reflect/text.h"
 
 namespace ablate::client {
@@ -45,12 +44,6 @@ std::string Padded(const std::string& text, size_t width) {
   return text + std::string(width - std::min(width, text.size()), ' ');
 }
 
-std::string NumberText(double value) {
-  constexpr double kMaxGrouped = 1e15;
-  if (value != std::trunc(value) || std::abs(value) > kMaxGrouped) return Exact(value);
-  return absl::StrCat(value < 0 ? "-" : "", text::Grouped(static_cast<uint64_t>(std::abs(value))));
-}
-
 // What one value of the field is, such as "whole number" or "raw, unit or layer".
 std::string ValueText(const FieldDescriptor* field) {
   switch (field->cpp_type()) {
@@ -78,15 +71,9 @@ std::string ValueText(const FieldDescriptor* field) {
 
 // Such as "whole number, 1 to 20 [1]".
 std::string TypeText(const FieldDescriptor* field) {
-  const v1::OptionInfo& info = field->options().GetExtension(v1::option);
-  std::string text = ValueText(field);
-  if (info.has_min() && info.has_max()) {
-    absl::StrAppend(&text, ", ", NumberText(info.min()), " to ", NumberText(info.max()));
-  } else if (info.has_min()) {
-    absl::StrAppend(&text, ", at least ", NumberText(info.min()));
-  } else if (info.has_max()) {
-    absl::StrAppend(&text, ", at most ", NumberText(info.max()));
-  }
+  const v1::OptionInfo& info = reflect::OptionOf(field);
+  const std::string range = reflect::RangeText(info);
+  std::string text = absl::StrCat(ValueText(field), range.empty() ? "" : ", ", range);
   if (field->is_repeated()) text = absl::StrCat("list of ", text);
   if (info.most() > 0) absl::StrAppend(&text, "; at most ", text::Grouped(info.most()));
   if (!info.default_().empty()) absl::StrAppend(&text, " [", info.default_(), "]");
@@ -167,7 +154,7 @@ std::string AnalysisOptionsText(const AnalysisKindRow& row) {
   for (int i = 0; i < type->field_count(); ++i) {
     const FieldDescriptor* field = type->field(i);
     absl::StrAppend(&text, "  ", Padded(field->name(), width), "  ", TypeText(field), "\n",
-                    Padded("", width + 4), field->options().GetExtension(v1::option).help(), "\n");
+                    Padded("", width + 4), reflect::OptionOf(field).help(), "\n");
   }
   return text + NumbersText(type->options());
 }

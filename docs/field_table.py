@@ -69,7 +69,7 @@ def range_text(info):
         return f"{low} to {high}" if info.HasField("min") else f"{low}, at most {high}"
     if info.HasField("below"):
         return f"{low} to below {high}" if info.HasField("min") else f"{low} and below {high}"
-    return low
+    return f"at least {low}" if info.HasField("min") else low
 
 
 def meaning(info):

@@ -11,18 +11,19 @@
 #include "absl/strings/ascii.h"
 #include "absl/strings/escaping.h"
 #include "absl/strings/match.h"
-#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "base/decimal.h"
 #include "base/utf8.h"
 #include "google/protobuf/descriptor.h"
 #include "proto/reflect/from_value.h"
+#include "proto/reflect/option.h"
 #include "proto/reflect/read.h"
 #include "proto/reflect/text.h"
 #include "server/engine/task.h"
 #include "server/engine/trainer.h"
 #include "server/spec/analysis_numbers.h"
+#include "server/spec/checks.h"
 #include "server/spec/fingerprint.h"
 
 namespace ablate::spec {
@@ -47,24 +48,6 @@ constexpr absl::string_view kOfTraining[] = {"train",
 // Raised whenever the same request would give other numbers.
 constexpr int kAnalysisVersion = 1;
 
-google::protobuf::Value ValueOf(const FieldDescriptor* field, const std::string& text) {
-  google::protobuf::Value value;
-  double number = 0;
-  if (field->cpp_type() == FieldDescriptor::CPPTYPE_BOOL) {
-    value.set_bool_value(text == "true");
-  } else if (field->cpp_type() != FieldDescriptor::CPPTYPE_ENUM &&
-             absl::SimpleAtod(text, &number)) {
-    value.set_number_value(number);
-  } else {
-    value.set_string_value(text);
-  }
-  return value;
-}
-
-std::string RangeText(const v1::OptionInfo& info) {
-  return absl::StrCat(text::ShortestDecimal(info.min()), " to ", text::ShortestDecimal(info.max()));
-}
-
 // Checks the options of one kind.
 class OptionChecker {
  public:
@@ -72,48 +55,43 @@ class OptionChecker {
       : options_(options), path_(path), problems_(problems) {}
 
   void Check() {
+    CheckBounds(*options_, path_, problems_);
     for (int i = 0; i < options_->GetDescriptor()->field_count(); ++i) {
       const FieldDescriptor* field = options_->GetDescriptor()->field(i);
-      const v1::OptionInfo& info = field->options().GetExtension(v1::option);
       if (field->is_repeated()) {
-        CheckList(field, info);
+        CheckList(field);
       } else if (!options_->GetReflection()->HasField(*options_, field)) {
-        SetDefault(field, info);
+        SetDefault(field);
       } else {
-        CheckValue(reflect::Read(*options_, field), info, reflect::Below(path_, field->name()));
+        CheckValue(reflect::Read(*options_, field), reflect::Below(path_, field->name()));
       }
     }
   }
 
  private:
-  void SetDefault(const FieldDescriptor* field, const v1::OptionInfo& info) {
-    if (info.default_().empty()) return;
+  void SetDefault(const FieldDescriptor* field) {
+    if (reflect::OptionOf(field).default_().empty()) return;
     std::vector<Problem> wrong;
-    reflect::SetPath(field->name(), ValueOf(field, info.default_()), path_, options_, &wrong);
+    reflect::SetPath(field->name(), reflect::DefaultOf(field), path_, options_, &wrong);
     problems_->Add(std::move(wrong));
   }
 
-  void CheckList(const FieldDescriptor* field, const v1::OptionInfo& info) {
+  void CheckList(const FieldDescriptor* field) {
     const int size = options_->GetReflection()->FieldSize(*options_, field);
+    if (static_cast<uint32_t>(size) > reflect::OptionOf(field).most()) return;  // reported
     const std::string path = reflect::Below(path_, field->name());
-    if (size > static_cast<int>(info.most())) {
-      problems_->Add(path, "", absl::StrCat("there are ", size),
-                     absl::StrCat("at most ", info.most()));
-      return;
-    }
     std::set<std::string> seen;
     for (int i = 0; i < size; ++i) {
       const reflect::FieldValue value = reflect::Read(*options_, field, i);
       const std::string place = absl::StrCat(path, "[", i, "]");
-      CheckValue(value, info, place);
+      CheckValue(value, place);
       if (!seen.insert(reflect::TextOf(value)).second) {
         problems_->Add(place, reflect::TextOf(value), "it is given twice", "each once");
       }
     }
   }
 
-  void CheckValue(const reflect::FieldValue& value, const v1::OptionInfo& info,
-                  const std::string& path) {
+  void CheckValue(const reflect::FieldValue& value, const std::string& path) {
     if (const auto* text = std::get_if<std::string>(&value)) {
       if (text->size() <= kMaxSiteBytes) return;
       problems_->Add(path, "", absl::StrCat("it has ", text->size(), " bytes"),
@@ -124,14 +102,7 @@ class OptionChecker {
       if (number->number != 0 && number->type->FindValueByNumber(number->number) != nullptr) return;
       problems_->Add(path, absl::StrCat(number->number),
                      absl::StrCat(number->number, " is unknown"), NamesOf(number->type));
-      return;
     }
-    double number = 0;
-    if (const auto* whole = std::get_if<uint64_t>(&value)) number = static_cast<double>(*whole);
-    if (const auto* real = std::get_if<double>(&value)) number = *real;
-    if (!info.has_min() || (number >= info.min() && number <= info.max())) return;
-    const std::string text = reflect::TextOf(value);
-    problems_->Add(path, text, absl::StrCat(text, " is out of range"), RangeText(info));
   }
 
   static std::string NamesOf(const google::protobuf::EnumDescriptor* type) {

@@ -1,5 +1,4 @@
 #include <algorithm>
-#include <cmath>
 #include <optional>
 #include <string>
 #include <vector>
@@ -11,6 +10,7 @@
 #include "google/protobuf/descriptor.h"
 #include "google/protobuf/struct.pb.h"
 #include "google/protobuf/unknown_field_set.h"
+#include "proto/reflect/option.h"
 #include "proto/reflect/read.h"
 #include "server/spec/analysis_numbers.h"
 #include "server/spec/axes.h"
@@ -22,7 +22,6 @@ namespace ablate::spec {
 namespace {
 
 constexpr size_t kMaxQuestionBytes = 2000;
-constexpr int kMaxSummaries = 50;
 
 void CheckMetric(const std::string& field, const std::string& key, Problems* problems) {
   if (FindMetric(key).has_value()) return;
@@ -64,13 +63,6 @@ void CheckWindow(const v1::ExperimentSpec& spec, const v1::Window& window, const
   if (window.has_first() && window.has_last()) {
     problems->Add(path, "", "first and last are given together", "first, last or neither");
   }
-  const auto at_least_one = [&](bool has, uint32_t value, const char* field) {
-    if (has && value == 0) {
-      problems->Add(absl::StrCat(path, ".", field), "0", "0 is out of range", "1 or more");
-    }
-  };
-  at_least_one(window.has_first(), window.first(), "first");
-  at_least_one(window.has_last(), window.last(), "last");
 }
 
 // A metric that training records, or a number of an analysis that the spec asks for.
@@ -89,30 +81,12 @@ void CheckPrimary(const v1::ExperimentSpec& spec, Problems* problems) {
 void CheckReport(const v1::ExperimentSpec& spec, Problems* problems) {
   const v1::ReportSpec& report = spec.report();
   if (report.has_primary()) CheckPrimary(spec, problems);
-  if (report.has_smooth() && (report.smooth() < 1 || report.smooth() > 100'000)) {
-    problems->Add("report.smooth", absl::StrCat(report.smooth()),
-                  absl::StrCat(report.smooth(), " is out of range"), "1 to 100,000");
-  }
-  if (report.has_margin() && !(report.margin() > 0 && std::isfinite(report.margin()))) {
-    problems->Add("report.margin", absl::StrCat(report.margin()),
-                  absl::StrCat(report.margin(), " is out of range"), "a finite number above 0");
-  }
-  if (report.summaries_size() > kMaxSummaries) {
-    problems->Add("report.summaries", absl::StrCat(report.summaries_size()),
-                  absl::StrCat("there are ", text::Grouped(report.summaries_size()), " windows"),
-                  "at most 50");
-    return;
-  }
-  for (int i = 0; i < report.summaries_size(); ++i) {
+  for (int i = 0; i < report.summaries_size() && !problems->full(); ++i) {
     CheckWindow(spec, report.summaries(i), absl::StrCat("report.summaries[", i, "]"), problems);
   }
 }
 
 void CheckLimits(const v1::Limits& limits, Problems* problems) {
-  if (limits.has_runs() && (limits.runs() < 1 || limits.runs() > 100'000)) {
-    problems->Add("limits.runs", absl::StrCat(limits.runs()),
-                  absl::StrCat(limits.runs(), " is out of range"), "1 to 100,000");
-  }
   const auto& time = limits.device_time();
   const bool valid = time.seconds() >= 0 && time.seconds() <= 315'576'000'000 &&
                      time.nanos() >= 0 && time.nanos() < 1'000'000'000;
@@ -203,9 +177,17 @@ class Walker {
 
 }  // namespace
 
+bool CheckBounds(const Message& message, const std::string& path, Problems* problems) {
+  const std::vector<reflect::NotAllowed> found = reflect::FindNotAllowed(message, path);
+  for (const auto& one : found) problems->Add(one.path, one.value, one.complaint, one.allowed);
+  return found.empty();
+}
+
 void CheckExperiment(const v1::ExperimentSpec& spec, Problems* problems) {
   CheckName("name", spec.name(), problems);
   CheckQuestion(spec.question(), problems);
+  CheckBounds(spec.report(), "report", problems);
+  CheckBounds(spec.limits(), "limits", problems);
   CheckReport(spec, problems);
   CheckLimits(spec.limits(), problems);
 }

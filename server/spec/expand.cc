@@ -103,6 +103,7 @@ class Expander {
       Apply(point.writes, &merged_[axis + 1], &known);
     }
     if (input_.labels_are_good) CheckName(indexes);
+    any_broken_ |= broken;
     if (broken) return;
     v1::BaseSpec filled = merged_.back();
     FillDefaults(surroundings_.cuda, &filled);
@@ -114,7 +115,14 @@ class Expander {
     const RunToCheck run{merged_.back(), filled, sources, bad};
     BadPaths found = CheckRun(run, surroundings_, datasets_, problems_);
     bad.merge(std::move(found));
+    bad.merge(effects_.Check(run, problems_));
     AddCombination(indexes, run);
+  }
+
+  // Once all combinations were visited. Settings that could not be read may have been what a field
+  // is for.
+  void ReportIdle() const {
+    if (!any_broken_) effects_.ReportIdle(problems_);
   }
 
   // Once all combinations were visited: native trains all cells that ask for it, and one trainer
@@ -368,6 +376,8 @@ class Expander {
   Problems* problems_;
   Resolution* resolution_;
   std::vector<v1::BaseSpec> merged_;  // after so many axes
+  EffectChecker effects_;
+  bool any_broken_ = false;  // settings
   std::unordered_set<std::string> names_;
   std::map<std::string, ModelSize> sizes_;  // by Canonical::ModelText and rule
   struct {
@@ -388,6 +398,7 @@ void Expand(const ExpandInput& input, const Surroundings& surroundings, Datasets
   VisitGrid(input.grid, [&expander](const Indexes& indexes, size_t changed) {
     expander.Visit(indexes, changed);
   });
+  expander.ReportIdle();
   expander.AddCells();
   const std::string note = expander.MemoryNote();
   if (!note.empty()) resolution->notes.push_back(note);

@@ -1,5 +1,6 @@
 #include "server/spec/fields.h"
 
+#include <algorithm>
 #include <cmath>
 #include <set>
 #include <type_traits>
@@ -7,9 +8,10 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
-#include "base/decimal.h"
+#include "absl/strings/str_split.h"
 #include "base/utf8.h"
 #include "google/protobuf/descriptor.h"
+#include "proto/reflect/option.h"
 
 namespace ablate::spec {
 namespace {
@@ -17,33 +19,22 @@ namespace {
 using google::protobuf::FieldDescriptor;
 using v1::BaseSpec;
 
-template <int kNumber>
-double Always(const BaseSpec&) {
-  return kNumber;
-}
-
-bool IsDocuments(const BaseSpec& base) { return base.task().has_documents(); }
-bool IsLegacyRecall(const BaseSpec& base) { return base.task().has_legacy_recall(); }
-bool IsRecall(const BaseSpec& base) { return base.task().has_recall(); }
 bool IsText(const BaseSpec& base) { return base.task().has_text(); }
-bool HasBatches(const BaseSpec& base) {
-  return IsLegacyRecall(base) || IsRecall(base) || IsText(base);
+bool IsGenerated(const BaseSpec& base) {
+  return base.task().has_legacy_recall() || base.task().has_recall();
 }
-bool IsSgd(const BaseSpec& base) { return base.training().optimizer() == v1::Optimizer::sgd; }
-bool IsAdam(const BaseSpec& base) { return !IsSgd(base); }
 
 double Context(const BaseSpec& base) {
-  if (IsLegacyRecall(base)) return base.task().legacy_recall().draw() + 1.0;
-  if (IsRecall(base)) return base.task().recall().pairs() + 1.0;
+  if (base.task().has_legacy_recall()) return base.task().legacy_recall().draw() + 1.0;
+  if (base.task().has_recall()) return base.task().recall().pairs() + 1.0;
   return 64;
 }
 double HeadBias(const BaseSpec& base) {
   return base.model().bias() && !base.model().tied_head() ? 1 : 0;
 }
-double Causal(const BaseSpec& base) { return IsLegacyRecall(base) || IsRecall(base) ? 0 : 1; }
+double Causal(const BaseSpec& base) { return IsGenerated(base) ? 0 : 1; }
 // A text is evaluated in full.
 double Batches(const BaseSpec& base) { return IsText(base) ? kNoDefault : 8; }
-double Validation(const BaseSpec&) { return 0.1; }
 double NormBias(const BaseSpec& base) {
   const auto kind = base.model().norm().kind();
   return kind == v1::NormKind::layer || kind == v1::NormKind::batch ? 1 : 0;
@@ -52,13 +43,6 @@ double Hidden(const BaseSpec& base) { return 4.0 * base.model().width(); }
 double WeightDecay(const BaseSpec& base) {
   return base.training().optimizer() == v1::Optimizer::adamw ? 0.01 : 0;
 }
-bool Attends(const BaseSpec& base) {
-  return base.model().attention().kind() != v1::AttentionKind::none;
-}
-bool HasResidual(const BaseSpec& base) { return base.model().residual(); }
-bool IsSigmoid(const BaseSpec& base) {
-  return base.model().attention().kind() == v1::AttentionKind::sigmoid;
-}
 // Rows of weights then add up to about one.
 double ScoreBias(const BaseSpec& base) { return 0 - std::log(base.model().context()); }
 // A run of one_cycle rises for three tenths of its steps unless it says otherwise.
@@ -66,110 +50,106 @@ double Warmup(const BaseSpec& base) {
   const bool one_cycle = base.training().schedule() == v1::Schedule::one_cycle;
   return one_cycle ? std::floor(3.0 * base.training().steps() / 10) : 0;
 }
-double NormEps(const BaseSpec&) { return 1e-5; }
-double LearningRate(const BaseSpec&) { return 1e-3; }
-double AdamEps(const BaseSpec&) { return 1e-8; }
+// Runs that were stored before there was another have none: new ones have it resolved
+// (FillDefaults).
+double StoredTrainer(const BaseSpec&) { return v1::Trainer::torch; }
 
-using Default = double (*)(const BaseSpec&);
-using Applies = bool (*)(const BaseSpec&);
+struct ComputedDefault {
+  absl::string_view path;
+  double (*value)(const BaseSpec& base);
+};
 
-FieldRule Number(const char* path, Default default_value, double low, double high,
-                 const char* allowed, Applies applies = nullptr) {
-  return {path, ScalarField(path), default_value, applies, low, high, false, false, allowed};
+constexpr ComputedDefault kComputed[] = {{"model.context", Context},
+                                         {"model.head_bias", HeadBias},
+                                         {"model.attention.causal", Causal},
+                                         {"model.attention.score_bias", ScoreBias},
+                                         {"model.norm.bias", NormBias},
+                                         {"model.feed_forward.hidden", Hidden},
+                                         {"training.weight_decay", WeightDecay},
+                                         {"training.warmup", Warmup},
+                                         {"training.trainer", StoredTrainer},
+                                         {"evaluation.batches", Batches}};
+
+// A field below BaseSpec that is no message.
+struct Leaf {
+  std::string path;
+  const FieldDescriptor* field;
+};
+
+void AddLeaves(const google::protobuf::Descriptor* type, const std::string& above,
+               std::vector<Leaf>* leaves) {
+  for (int i = 0; i < type->field_count(); ++i) {
+    const FieldDescriptor* field = type->field(i);
+    const std::string path = reflect::Below(above, field->name());
+    if (field->message_type() == nullptr) {
+      leaves->push_back({path, field});
+    } else {
+      AddLeaves(field->message_type(), path, leaves);
+    }
+  }
 }
 
-FieldRule Switch(const char* path, Default default_value, Applies applies = nullptr) {
-  return {path, ScalarField(path), default_value, applies, 0, 0, false, false, ""};
+std::vector<Leaf> Leaves() {
+  std::vector<Leaf> leaves;
+  AddLeaves(BaseSpec::descriptor(), "", &leaves);
+  return leaves;
 }
 
-FieldRule OpenLow(FieldRule rule) {
-  rule.open_low = true;
-  return rule;
+std::vector<Condition> MakeConditions() {
+  const google::protobuf::Descriptor* base = BaseSpec::descriptor();
+  std::vector<Condition> conditions;
+  for (const auto& [path, field] : Leaves()) {
+    v1::OnlyWith only = reflect::OptionOf(field).only_with();
+    const std::vector<std::string> parts = absl::StrSplit(path, '.');
+    if (parts[0] == "task") {
+      only.set_field("task");
+      only.add_value(parts[1]);
+    }
+    if (only.field().empty()) continue;
+    conditions.push_back({path,
+                          reflect::FieldPath(base, path),
+                          only.field(),
+                          reflect::FieldPath(base, only.field()),
+                          {only.value().begin(), only.value().end()}});
+  }
+  return conditions;
 }
 
-FieldRule OpenHigh(FieldRule rule) {
-  rule.open_high = true;
-  return rule;
+// The declared default; kNoDefault if there is none.
+double ConstantDefault(const Leaf& leaf, const ScalarField& field) {
+  if (reflect::OptionOf(leaf.field).default_().empty()) return kNoDefault;
+  BaseSpec scratch;
+  std::vector<Problem> wrong;  // none, by a test of the table
+  reflect::SetPath(leaf.path, reflect::DefaultOf(leaf.field), leaf.path, &scratch, &wrong);
+  return wrong.empty() ? field.Get(scratch) : kNoDefault;
 }
 
-void AddTask(std::vector<FieldRule>* rules) {
-  rules->push_back(Number("task.documents.held_out", Always<1000>, 1, UINT32_MAX,
-                          "1 to one less than the data set's documents", IsDocuments));
-  rules->push_back(
-      Number("task.legacy_recall.keys", Always<400>, 2, 1e6, "2 to 1,000,000", IsLegacyRecall));
-  rules->push_back(Number("task.legacy_recall.draw", Always<40>, 2, 4096,
-                          "2 to keys, at most 4,096", IsLegacyRecall));
-  rules->push_back(Number("task.recall.entities", Always<20>, 2, 1000, "2 to 1,000", IsRecall));
-  rules->push_back(Number("task.recall.attributes", Always<20>, 2, 1000, "2 to 1,000", IsRecall));
-  rules->push_back(Number("task.recall.pairs", Always<20>, 1, 1000, "1 to entities", IsRecall));
-  rules->push_back(Switch("task.text.tokenizer", Always<v1::Tokenizer::chars>, IsText));
-  rules->push_back(OpenLow(
-      OpenHigh(Number("task.text.validation", Validation, 0, 1, "above 0 and below 1", IsText))));
-}
-
-void AddModel(std::vector<FieldRule>* rules) {
-  rules->push_back(Number("model.layers", Always<4>, 1, kMaxLayers, "1 to 200"));
-  rules->push_back(Number("model.width", Always<128>, 1, 8192, "1 to 8,192, divisible by heads"));
-  rules->push_back(Switch("model.attention.kind", Always<v1::AttentionKind::softmax>));
-  rules->push_back(
-      Number("model.heads", Always<4>, 1, 256, "1 to 256, a divisor of width", Attends));
-  rules->push_back(Number("model.context", Context, 1, 8192, "1 to 8,192"));
-  rules->push_back(Switch("model.positions", Always<v1::Positions::learned>));
-  rules->push_back(Switch("model.bias", Always<1>));
-  rules->push_back(Switch("model.residual", Always<1>));
-  rules->push_back(Number("model.residual_scale", Always<1>, 0, 1000, "0 to 1,000", HasResidual));
-  rules->push_back(OpenHigh(Number("model.dropout", Always<0>, 0, 1, "0 to below 1")));
-  rules->push_back(Switch("model.tied_head", Always<0>));
-  rules->push_back(Switch("model.head_bias", HeadBias));
-  rules->push_back(Switch("model.init.kind", Always<v1::InitKind::pytorch>));
-  rules->push_back(Switch("model.init.streams", Always<v1::InitStreams::by_name>));
-  rules->push_back(Switch("model.attention.causal", Causal, Attends));
-  rules->push_back(Number("model.attention.score_bias", ScoreBias, -1e6, 1e6,
-                          "-1,000,000 to 1,000,000", IsSigmoid));
-  rules->push_back(Switch("model.norm.kind", Always<v1::NormKind::layer>));
-  rules->push_back(Switch("model.norm.deviation", Always<v1::NormDeviation::population>));
-  rules->push_back(Switch("model.norm.backward", Always<v1::NormBackward::exact>));
-  rules->push_back(Switch("model.norm.placement", Always<v1::NormPlacement::pre>));
-  rules->push_back(Switch("model.norm.attention", Always<1>));
-  rules->push_back(Switch("model.norm.feed_forward", Always<1>));
-  rules->push_back(Switch("model.norm.final", Always<1>));
-  rules->push_back(Number("model.norm.eps", NormEps, 0, 1, "0 to 1"));
-  rules->push_back(Switch("model.norm.gain", Always<1>));
-  rules->push_back(Switch("model.norm.bias", NormBias));
-  rules->push_back(Number("model.feed_forward.hidden", Hidden, 1, 65'536, "1 to 65,536"));
-  rules->push_back(Switch("model.feed_forward.activation", Always<v1::Activation::gelu>));
-}
-
-void AddTraining(std::vector<FieldRule>* rules) {
-  rules->push_back(Number("training.steps", Always<1000>, 0, 1e7, "0 to 10,000,000"));
-  rules->push_back(Number("training.batch", Always<32>, 1, 65'536, "1 to 65,536"));
-  rules->push_back(Switch("training.optimizer", Always<v1::Optimizer::adamw>));
-  rules->push_back(Number("training.learning_rate", LearningRate, 0, 1000, "0 to 1,000"));
-  rules->push_back(OpenHigh(Number("training.momentum", Always<0>, 0, 1, "0 to below 1", IsSgd)));
-  rules->push_back(OpenLow(Number("training.eps", AdamEps, 0, 1, "above 0, at most 1", IsAdam)));
-  rules->push_back(Number("training.weight_decay", WeightDecay, 0, 10, "0 to 10"));
-  rules->push_back(Switch("training.rule", Always<v1::LearningRule::backprop>));
-  rules->push_back(Switch("training.schedule", Always<v1::Schedule::constant>));
-  rules->push_back(Number("training.warmup", Warmup, 0, 1e7, "0 to steps"));
-  rules->push_back(Number("training.clip", Always<0>, 0, 1e6, "0 to 1,000,000"));
-  rules->push_back(
-      Number("training.accumulation", Always<1>, 1, 65'536, "1 to batch, a divisor of batch"));
-  rules->push_back(Switch("training.weight_decay_on", Always<v1::WeightDecayOn::all>));
-  rules->push_back(OpenHigh(Number("training.ema", Always<0>, 0, 1, "0 to below 1")));
-  rules->push_back(OpenHigh(Number("training.label_smoothing", Always<0>, 0, 1, "0 to below 1")));
-  // Of runs that were stored before there was another: new ones have it resolved (FillDefaults).
-  rules->push_back(Switch("training.trainer", Always<v1::Trainer::torch>));
-  rules->push_back(Number("evaluation.every", Always<100>, 1, 1e7, "1 to 10,000,000"));
-  rules->push_back(Number("evaluation.batches", Batches, 1, 10'000, "1 to 10,000", HasBatches));
+bool IsInTable(const Leaf& leaf) {
+  return !leaf.field->is_repeated() && leaf.path != "training.device" &&
+         leaf.field->cpp_type() != FieldDescriptor::CPPTYPE_STRING;
 }
 
 // A default never changes: fingerprints leave fields equal to it out.
 std::vector<FieldRule> MakeRules() {
   std::vector<FieldRule> rules;
-  AddTask(&rules);
-  AddModel(&rules);
-  AddTraining(&rules);
+  for (const Leaf& leaf : Leaves()) {
+    if (!IsInTable(leaf)) continue;
+    FieldRule rule{leaf.path, ScalarField(leaf.path), &reflect::OptionOf(leaf.field)};
+    rule.constant = ConstantDefault(leaf, rule.field);
+    for (const Condition& condition : Conditions()) {
+      if (condition.path == leaf.path) rule.condition = &condition;
+    }
+    for (const ComputedDefault& computed : kComputed) {
+      if (computed.path == leaf.path) rule.computed = computed.value;
+    }
+    rules.push_back(std::move(rule));
+  }
   return rules;
+}
+
+void Fill(const FieldRule& rule, BaseSpec* base) {
+  if (rule.field.Has(*base) || !rule.Applies(*base) || !rule.HasDefault(*base)) return;
+  rule.field.Set(rule.Default(*base), base);
 }
 
 // −1 ends the run's list; where it stands, the last step would be kept twice.
@@ -188,7 +168,6 @@ void SortRecords(v1::EvaluationSpec* evaluation) {
   for (const int record : records) evaluation->add_record(static_cast<v1::Record::Value>(record));
 }
 
-constexpr int kMaxCheckpoints = 200;
 constexpr size_t kMaxDatasetNameBytes = 200;
 
 class FieldChecker {
@@ -196,13 +175,9 @@ class FieldChecker {
   FieldChecker(const v1::BaseSpec& base, const ReportedAs& reported_as, Problems* problems)
       : base_(base), reported_as_(reported_as), problems_(problems) {}
 
-  void CheckRanges() {
-    for (const FieldRule& rule : FieldRules()) {
-      if (!rule.field.is_number() || !rule.field.Has(base_)) continue;
-      const double value = rule.field.Get(base_);
-      if (rule.InRange(value)) continue;
-      const std::string text = rule.field.Text(value);
-      Add(rule.path, rule.path, text, absl::StrCat(text, " is out of range"), rule.allowed);
+  void CheckBounds() {
+    for (const auto& found : reflect::FindNotAllowed(base_, "")) {
+      Add(found.path, found.value, found.complaint, found.allowed);
     }
   }
 
@@ -213,46 +188,25 @@ class FieldChecker {
     const std::string& name = *dataset.name;
     const bool odd = text::HasControlCharacter(name) || !text::IsUtf8(name);
     if (!name.empty() && name.size() <= kMaxDatasetNameBytes && !odd) return;
-    Add(path, path, reflect::ShortText(name),
+    Add(path, reflect::ShortText(name),
         absl::StrCat(reflect::Quoted(name), " can't be the name of a data set"),
         "1 to 200 printable bytes");
   }
 
   void CheckBetas() {
-    const std::string path = "training.betas";
-    const auto& betas = base_.training().betas();
-    if (!betas.empty() && betas.size() != 2) {
-      Add(path, path, absl::StrCat(betas.size()),
-          absl::StrCat("the list has length ", betas.size()), "two values, or none");
-    }
-    for (int i = 0; i < betas.size(); ++i) {
-      if (betas[i] >= 0 && betas[i] < 1) continue;
-      const std::string text = text::ShortestDecimal(betas[i]);
-      Add(path, absl::StrCat(path, "[", i, "]"), text, absl::StrCat(text, " is out of range"),
-          "0 to below 1");
-    }
-  }
-
-  void CheckCheckpoints() {
-    const std::string path = "training.checkpoints";
-    const auto& steps = base_.training().checkpoints();
-    if (steps.size() > kMaxCheckpoints) {
-      Add(path, path, absl::StrCat(steps.size()),
-          absl::StrCat("the list has length ", text::Grouped(steps.size())), "at most 200 steps");
-    }
-    for (int i = 0; i < steps.size(); ++i) {
-      if (steps[i] >= -1) continue;
-      Add(path, absl::StrCat(path, "[", i, "]"), absl::StrCat(steps[i]),
-          absl::StrCat(steps[i], " is out of range"), "0 to steps, or -1 for where the run ends");
-    }
+    const int size = base_.training().betas_size();
+    if (size == 0 || size == 2) return;
+    Add("training.betas", absl::StrCat(size), absl::StrCat("the list has length ", size),
+        "two values, or none");
   }
 
   BadPaths Take() { return std::move(bad_); }
 
  private:
-  void Add(const std::string& field, const std::string& path, const std::string& value,
-           absl::string_view complaint, absl::string_view allowed) {
-    bad_.insert(field);
+  // What is wrong with an element is wrong with its list.
+  void Add(const std::string& path, const std::string& value, absl::string_view complaint,
+           absl::string_view allowed) {
+    bad_.insert(path.substr(0, path.find('[')));
     problems_->Add(reported_as_(path), value, complaint, allowed);
   }
 
@@ -291,11 +245,6 @@ void ScalarField::Set(double value, BaseSpec* base) const {
   }
 }
 
-void ScalarField::Clear(BaseSpec* base) const {
-  google::protobuf::Message* message = path_.MutableHolder(base);
-  message->GetReflection()->ClearField(message, path_.field());
-}
-
 std::string ScalarField::Text(double value) const {
   const FieldDescriptor* field = path_.field();
   if (field->cpp_type() == FieldDescriptor::CPPTYPE_BOOL) return reflect::TextOf(value != 0);
@@ -308,13 +257,25 @@ bool ScalarField::is_number() const {
   return type != FieldDescriptor::CPPTYPE_BOOL && type != FieldDescriptor::CPPTYPE_ENUM;
 }
 
-bool FieldRule::HasDefault(const BaseSpec& base) const { return !std::isnan(default_value(base)); }
-
-bool FieldRule::InRange(double value) const {
-  const bool above = open_low ? value > low : value >= low;
-  const bool below = open_high ? value < high : value <= high;
-  return above && below;  // neither holds for NaN
+std::string Condition::SwitchValue(const BaseSpec& base) const {
+  if (switch_path == "task") return TaskName(base.task());
+  return reflect::TextOf(switch_field.Read(base));
 }
+
+bool Condition::Holds(const BaseSpec& base) const {
+  return std::find(values.begin(), values.end(), SwitchValue(base)) != values.end();
+}
+
+const std::vector<Condition>& Conditions() {
+  static const auto* const kConditions = new std::vector<Condition>(MakeConditions());
+  return *kConditions;
+}
+
+double FieldRule::Default(const BaseSpec& base) const {
+  return computed == nullptr ? constant : computed(base);
+}
+
+bool FieldRule::HasDefault(const BaseSpec& base) const { return !std::isnan(Default(base)); }
 
 const std::vector<FieldRule>& FieldRules() {
   static const auto* const kRules = new std::vector<FieldRule>(MakeRules());
@@ -349,12 +310,19 @@ std::string* MutableDatasetOf(v1::TaskSpec* task) {
 }
 
 void FillFields(v1::BaseSpec* base) {
+  const auto is_constant = [](const FieldRule& rule) {
+    return rule.condition == nullptr && rule.computed == nullptr;
+  };
   for (const FieldRule& rule : FieldRules()) {
-    const bool applies = rule.Applies(*base), is_set = rule.field.Has(*base);
-    if (!applies && is_set) rule.field.Clear(base);
-    if (applies && !is_set && rule.HasDefault(*base)) {
-      rule.field.Set(rule.default_value(*base), base);
-    }
+    if (is_constant(rule)) Fill(rule, base);
+  }
+  for (const Condition& condition : Conditions()) {
+    if (!condition.field.IsSet(*base) || condition.Holds(*base)) continue;
+    google::protobuf::Message* holder = condition.field.MutableHolder(base);
+    holder->GetReflection()->ClearField(holder, condition.field.field());
+  }
+  for (const FieldRule& rule : FieldRules()) {
+    if (!is_constant(rule)) Fill(rule, base);
   }
   v1::TrainingSpec* training = base->mutable_training();
   if (training->optimizer() != v1::Optimizer::sgd && training->betas().empty()) {
@@ -384,10 +352,9 @@ bool ReadStoredRun(const std::string& bytes, v1::RunSpec* run) {
 
 BadPaths CheckFields(const v1::BaseSpec& base, const ReportedAs& reported_as, Problems* problems) {
   FieldChecker checker(base, reported_as, problems);
-  checker.CheckRanges();
+  checker.CheckBounds();
   checker.CheckDataset();
   checker.CheckBetas();
-  checker.CheckCheckpoints();
   return checker.Take();
 }
 

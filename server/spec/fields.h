@@ -1,5 +1,5 @@
-// Every scalar of a run's spec in one table: its range, its default, and when it means anything;
-// the defaults that follow from it, and the check of what is set. The lists stand beside the table.
+// Reads what spec.proto declares of a run's fields: default, range, and when a field has an effect.
+// Fills in the defaults, also those that depend on other fields, and checks what is set.
 #ifndef ABLATE_SERVER_SPEC_FIELDS_H_
 #define ABLATE_SERVER_SPEC_FIELDS_H_
 
@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "ablate/v1/analysis_options.pb.h"
 #include "ablate/v1/spec.pb.h"
 #include "absl/strings/string_view.h"
 #include "proto/reflect/read.h"
@@ -26,7 +27,6 @@ class ScalarField {
   bool Has(const v1::BaseSpec& base) const { return path_.IsSet(base); }
   double Get(const v1::BaseSpec& base) const;  // 0 if absent
   void Set(double value, v1::BaseSpec* base) const;
-  void Clear(v1::BaseSpec* base) const;
   // As people write it: pre, true, 0.001.
   std::string Text(double value) const;
   bool is_number() const;
@@ -35,35 +35,46 @@ class ScalarField {
   reflect::FieldPath path_;
 };
 
-inline constexpr uint32_t kMaxLayers = 200;  // of a model
-
 inline constexpr double kNoDefault = std::numeric_limits<double>::quiet_NaN();
+
+// A field, a list among them, that has an effect only with some values of another. Those of a task
+// have one only with that kind of task.
+struct Condition {
+  std::string path;
+  reflect::FieldPath field;
+  std::string switch_path;          // of the other; task is the kind of task
+  reflect::FieldPath switch_field;  // the same
+  std::vector<std::string> values;  // of the other, as SwitchValue has it
+
+  bool Holds(const v1::BaseSpec& base) const;
+  // Returns the other field's value, such as none, true or documents.
+  std::string SwitchValue(const v1::BaseSpec& base) const;
+};
+// All of them, in the order of spec.proto.
+const std::vector<Condition>& Conditions();
 
 struct FieldRule {
   std::string path;
   ScalarField field;
-  // The default; may read fields that come earlier in the table. kNoDefault where the field stays
-  // unset, which then means something of its own.
-  double (*default_value)(const v1::BaseSpec& base);
-  // Whether the field means anything in this spec; null: always. Where it does not, it stays unset,
-  // and setting it is a problem (checks.h) unless something written more particularly switched off
-  // what it is of.
-  bool (*applies)(const v1::BaseSpec& base);
-  // Of numbers, both included unless open.
-  double low = 0;
-  double high = 0;
-  bool open_low = false;
-  bool open_high = false;
-  std::string allowed;  // the range in words
+  const v1::OptionInfo* info;
+  const Condition* condition = nullptr;  // null: it always has an effect
+  // The default, unless `computed` is set, which may read fields with constant defaults and those
+  // that come earlier in the table. kNoDefault if the field stays unset, which then means
+  // something of its own.
+  double constant = kNoDefault;
+  double (*computed)(const v1::BaseSpec& base) = nullptr;
 
-  bool Applies(const v1::BaseSpec& base) const { return applies == nullptr || applies(base); }
+  // Returns false if the field has no effect in this spec and stays unset.
+  bool Applies(const v1::BaseSpec& base) const {
+    return condition == nullptr || condition->Holds(base);
+  }
+  double Default(const v1::BaseSpec& base) const;
   bool HasDefault(const v1::BaseSpec& base) const;
-  bool InRange(double value) const;
 };
 
-// In the order of defaults. Not in it, for they are no such scalars: task.documents.dataset and
-// task.text.dataset (required), training.betas, training.checkpoints, training.device,
-// evaluation.record.
+// The scalars in the order of spec.proto. Not in it, because they are no such scalars or their
+// default depends on the machine: task.documents.dataset and task.text.dataset (required),
+// training.betas, training.checkpoints, training.device, evaluation.record.
 const std::vector<FieldRule>& FieldRules();
 
 // The kind of a task as specs have it, such as documents; empty if there is none.
@@ -84,7 +95,7 @@ NamedDataset DatasetOf(const v1::TaskSpec& task);
 // The name, to be changed; null where DatasetOf has none.
 std::string* MutableDatasetOf(v1::TaskSpec* task);
 
-// Clears every field that means nothing, sets every absent one that applies and has a default,
+// Clears every field that has no effect, sets every absent one that applies and has a default,
 // betas where the optimizer has them, and the checkpoints in ascending order with −1 last, each
 // once; records likewise. Does so again without effect.
 void FillFields(v1::BaseSpec* base);

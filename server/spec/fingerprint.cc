@@ -87,7 +87,7 @@ Canonical::Canonical(const v1::BaseSpec& filled, const std::string& dataset_sha2
     if (!rule.Applies(filled) || !rule.field.Has(filled)) continue;
     if (rule.path == "training.trainer") continue;  // the line `trainer`
     const double value = rule.field.Get(filled);
-    if (value != rule.default_value(filled)) lines_[rule.path] = rule.field.Text(value);
+    if (value != rule.Default(filled)) lines_[rule.path] = rule.field.Text(value);
   }
   std::vector<std::string> betas;
   for (const double beta : filled.training().betas()) {

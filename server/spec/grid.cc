@@ -7,11 +7,11 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "base/decimal.h"
+#include "server/spec/checks.h"
 
 namespace ablate::spec {
 namespace {
 
-constexpr int kMaxSeeds = 10'000;
 constexpr int kMaxExclusions = 1000;
 constexpr uint64_t kMaxCells = 100'000;
 constexpr uint32_t kDefaultCells = 1000;
@@ -23,12 +23,6 @@ void CheckList(const v1::Seeds& seeds, Problems* problems) {
   if (seeds.has_first() || seeds.has_count()) {
     problems->Add("seeds", "", "a list and first or count are given together",
                   "either first and count, or a list");
-  }
-  if (seeds.list_size() > kMaxSeeds) {
-    problems->Add("seeds.list", absl::StrCat(seeds.list_size()),
-                  absl::StrCat("there are ", text::Grouped(seeds.list_size()), " seeds"),
-                  "at most 10,000");
-    return;
   }
   std::set<uint32_t> seen;
   for (int i = 0; i < seeds.list_size(); ++i) {
@@ -109,18 +103,13 @@ std::string Shape(const Grid& grid) {
 }  // namespace
 
 std::vector<uint32_t> ReadSeeds(const v1::Seeds& seeds, Problems* problems) {
+  if (!CheckBounds(seeds, "seeds", problems)) return {seeds.first()};
   if (seeds.list_size() > 0) {
     CheckList(seeds, problems);
-    const int size = std::min(seeds.list_size(), kMaxSeeds);
-    return {seeds.list().begin(), seeds.list().begin() + size};
+    return {seeds.list().begin(), seeds.list().end()};
   }
   const uint64_t first = seeds.first();
   const uint64_t count = seeds.has_count() ? seeds.count() : 1;
-  if (count < 1 || count > kMaxSeeds) {
-    problems->Add("seeds.count", absl::StrCat(count), absl::StrCat(count, " is out of range"),
-                  "1 to 10,000");
-    return {seeds.first()};
-  }
   if (first + count - 1 > UINT32_MAX) {
     problems->Add("seeds.first", absl::StrCat(first),
                   absl::StrCat(first, " and the ", count, " seeds from it go beyond 4294967295"),

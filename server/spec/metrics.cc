@@ -8,9 +8,10 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/strip.h"
+#include "google/protobuf/descriptor.h"
+#include "proto/reflect/option.h"
 #include "server/engine/names.h"
 #include "server/engine/trainer.h"
-#include "server/spec/fields.h"
 
 namespace ablate::spec {
 namespace {
@@ -26,6 +27,8 @@ v1::Record::Value RecordOf(engine::Record record) {
 
 // The block of a key such as gradient/block.3.
 std::optional<uint32_t> BlockOf(absl::string_view family, absl::string_view key) {
+  static const double kMaxLayers =
+      reflect::OptionOf(v1::ModelSpec::descriptor()->FindFieldByName("layers")).max();
   uint32_t block = 0;
   const bool by_block = absl::ConsumePrefix(&key, family) && absl::ConsumePrefix(&key, "/block.") &&
                         absl::SimpleAtoi(key, &block) && absl::StrCat(block) == key &&

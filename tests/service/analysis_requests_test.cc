@@ -131,11 +131,11 @@ TEST_F(AnalysisRequestTest, NeedsAKind) {
 
 TEST_F(AnalysisRequestTest, RefusesOptionsOutOfTheirRange) {
   ExpectRefused("cka { block: 3 }", "analysis.cka.block",
-                "analysis.cka.block: 3 is out of range; allowed: 4 to 8192");
+                "analysis.cka.block: 3 is out of range; allowed: 4 to 8,192");
   ExpectRefused("loss_landscape { radius: nan }", "analysis.loss_landscape.radius",
-                "analysis.loss_landscape.radius: nan is out of range; allowed: 1e-06 to 1000");
+                "analysis.loss_landscape.radius: nan is out of range; allowed: 1e-06 to 1,000");
   ExpectRefused("norm_statistics { batch: 2 batch: 5000 }", "analysis.norm_statistics.batch[1]",
-                "analysis.norm_statistics.batch[1]: 5000 is out of range; allowed: 1 to 4096");
+                "analysis.norm_statistics.batch[1]: 5000 is out of range; allowed: 1 to 4,096");
   ExpectRefused("norm_statistics { batch: 2 batch: 2 }", "analysis.norm_statistics.batch[1]",
                 "analysis.norm_statistics.batch[1]: it is given twice; allowed: each once");
   ExpectRefused("loss_landscape { dims: 2 points: 102 }", "analysis.loss_landscape.points",

@@ -78,7 +78,7 @@ Table Specs() {
       "characters";
   return {
       Create("WidthNotDivisible", "spec { base { model { width: 9 heads: 2 } } }",
-             "base.model.heads: 2 does not divide width 9; allowed: a divisor of width"),
+             "base.model.heads: heads 2 does not divide width 9; allowed: heads that divide width"),
       Create("UnknownBetter", "spec { report { better: 7 } }",
              "report.better: 7 is unknown; allowed: lower, higher"),
       Create("TooManySteps", "spec { base { training { steps: 10000001 } } }",
@@ -334,7 +334,7 @@ Table AnalysisRequests() {
       {"AnalysisWithSeveralMistakes", create,
        "analysis { norm_response { size: 0 deviation: -1 } } inputs { tokens: 3 }", kInvalid,
        "3 problems: analysis.norm_response.deviation: -1 is out of range; allowed: 0 to "
-       "1000000000; analysis.norm_response.size: 0 is out of range; allowed: 1 to 1000000; "
+       "1,000,000,000; analysis.norm_response.size: 0 is out of range; allowed: 1 to 1,000,000; "
        "inputs.tokens: norm_response reads no tokens; allowed: none"},
       {"GetNoAnalysis", "Analyses/GetAnalysis", "", kInvalid,
        absl::StrCat("name: it is missing; allowed: ", kAnalysisForm)},

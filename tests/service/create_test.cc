@@ -588,9 +588,11 @@ TEST_F(CreateTest, RefusesATextThatIsTooShort) {
   const v1::CreateExperimentResponse preview = Preview(spec);
   ASSERT_EQ(preview.problems_size(), 1);
   EXPECT_EQ(preview.problems(0).field(), "base.model.context");
-  EXPECT_EQ(preview.problems(0).message(),
-            "base.model.context: 4 needs at least 5 of each, and text.txt has 7 tokens to train on "
-            "and 4 to validate on; allowed: 1 to 3");
+  EXPECT_EQ(
+      preview.problems(0).message(),
+      "base.model.context: with context 4 and validation 0.3, text.txt has 7 tokens to train on "
+      "and 4 to validate on, and needs 5 of each; allowed: context of at most 3, a validation "
+      "that leaves enough of both, or a longer text");
 }
 
 }  // namespace

@@ -228,7 +228,7 @@ TEST(AnalysisOptionsTest, ListsHaveAtMostSoManyElementsEachOnce) {
   EXPECT_THAT(ProblemsOf(sites), IsEmpty());
   sites.mutable_cka()->add_sites("one more");
   EXPECT_THAT(ProblemsOf(sites),
-              ElementsAre("analysis.cka.sites: there are 501; allowed: at most 500"));
+              ElementsAre("analysis.cka.sites: there are 501 of them; allowed: at most 500"));
 }
 
 TEST(AnalysisOptionsTest, EnumsHaveNoOtherValues) {

@@ -1,8 +1,11 @@
 // The table of fields: it has every field, its defaults hold, and fill in what was stored before.
 #include "server/spec/fields.h"
 
+#include <cmath>
+
 #include "gmock/gmock.h"
 #include "server/spec/engine_config.h"
+#include "server/spec/field_values.h"
 #include "tests/spec/specs.h"
 
 namespace ablate::spec {
@@ -25,9 +28,23 @@ TEST(FieldRulesTest, DefaultsAreInRange) {
   for (const v1::BaseSpec& base : FilledBases()) {
     for (const FieldRule& rule : FieldRules()) {
       if (!rule.field.is_number() || !rule.Applies(base) || !rule.HasDefault(base)) continue;
-      EXPECT_TRUE(rule.InRange(rule.default_value(base))) << rule.path;
-      EXPECT_THAT(rule.allowed, Not(IsEmpty())) << rule.path;
+      EXPECT_TRUE(reflect::InRange(*rule.info, rule.Default(base))) << rule.path;
+      EXPECT_TRUE(rule.info->has_min() || rule.info->has_above()) << rule.path;
     }
+  }
+}
+
+// A default that is misspelt would be none.
+TEST(FieldRulesTest, HaveTheDeclaredDefaults) {
+  for (const FieldRule& rule : FieldRules()) {
+    EXPECT_EQ(std::isnan(rule.constant), rule.info->default_().empty()) << rule.path;
+    EXPECT_TRUE(rule.computed != nullptr || !std::isnan(rule.constant)) << rule.path;
+    EXPECT_THAT(rule.info->help(), Not(IsEmpty())) << rule.path;
+  }
+  FieldValues filled = ValuesOf(FilledBases().front());
+  for (const char* list : {"training.betas", "training.checkpoints"}) {
+    const reflect::FieldPath field(v1::BaseSpec::descriptor(), list);
+    EXPECT_EQ(filled[list], reflect::OptionOf(field.field()).default_());
   }
 }
 
@@ -45,7 +62,7 @@ TEST(StoredRunTest, HasTheDefaultsOfFieldsThatCameLater) {
     *run.mutable_spec() = base;
     run.set_seed(7);
     for (const FieldRule& rule : FieldRules()) {
-      if (!rule.Applies(base) || rule.field.Get(base) != rule.default_value(base)) continue;
+      if (!rule.Applies(base) || rule.field.Get(base) != rule.Default(base)) continue;
       v1::RunSpec older = run;
       google::protobuf::Value nothing;
       nothing.set_null_value(google::protobuf::NULL_VALUE);

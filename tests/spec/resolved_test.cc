@@ -419,48 +419,5 @@ TEST(MemoryTest, NotesWhatFitsOnceButNotInEveryLane) {
   EXPECT_TRUE(Resolve(spec, {}, surroundings).notes.empty()) << "nothing is known";
 }
 
-// The fields of what a setting switches off: cleared, and no part of what a run is.
-TEST(SwitchedOffTest, LeavesNothingOfThePart) {
-  v1::ExperimentSpec spec = FromText(R"(
-    name: "off"
-    base {
-      task { recall {} }
-      model {
-        width: 10 heads: 2 residual_scale: 0.5
-        attention { kind: sigmoid score_bias: -1 causal: true }
-      }
-    }
-    axes {
-      name: "part"
-      settings { label: "all" }
-      settings {
-        label: "no-attention"
-        set { key: "model.attention.kind" value { string_value: "none" } }
-      }
-      settings { label: "no-residual" set { key: "model.residual" value { bool_value: false } } }
-    })");
-  const Resolution resolution = Resolved(spec);
-  ASSERT_EQ(resolution.cells.size(), 3u);
-  const v1::ModelSpec& without = resolution.cells[1].run.spec().model();
-  EXPECT_FALSE(without.has_heads() || without.attention().has_causal() ||
-               without.attention().has_score_bias());
-  EXPECT_FALSE(resolution.cells[2].run.spec().model().has_residual_scale());
-
-  spec.mutable_base()->mutable_model()->set_heads(5);
-  spec.mutable_base()->mutable_model()->clear_residual_scale();
-  const Resolution other = Resolved(spec);
-  EXPECT_NE(other.cells[0].fingerprint, resolution.cells[0].fingerprint);
-  EXPECT_EQ(other.cells[2].run.spec().model().heads(), 5u);
-  spec.mutable_base()->mutable_model()->set_residual_scale(0.5);
-  EXPECT_EQ(Resolved(spec).cells[1].fingerprint, resolution.cells[1].fingerprint)
-      << "heads are of attention";
-}
-
-TEST(SwitchedOffTest, AllowsAWidthThatNoHeadsDivide) {
-  const Resolution resolution = Resolved(FromText(R"(
-    name: "odd" base { task { recall {} } model { width: 10 attention { kind: none } } })"));
-  EXPECT_EQ(resolution.cells[0].run.spec().model().width(), 10u);
-}
-
 }  // namespace
 }  // namespace ablate::spec

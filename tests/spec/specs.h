@@ -12,6 +12,7 @@
 #include "google/protobuf/text_format.h"
 #include "google/protobuf/util/json_util.h"
 #include "gtest/gtest.h"
+#include "proto/reflect/option.h"
 #include "proto/reflect/read.h"
 #include "server/spec/fields.h"
 #include "server/spec/resolve.h"
@@ -164,7 +165,8 @@ inline bool HasOneValue(const FieldRule& rule) { return rule.path == "task.text.
 
 // Another value than `value` that the rule's field may have by itself.
 inline double OtherValue(const FieldRule& rule, double value) {
-  if (rule.field.is_number()) return rule.InRange(value + 1) ? value + 1 : value / 2 + 0.25;
+  if (rule.field.is_number())
+    return reflect::InRange(*rule.info, value + 1) ? value + 1 : value / 2 + 0.25;
   for (const int number : {2, 1, 3, 0}) {
     const std::string name = rule.field.Text(number);
     const bool known = absl::ascii_isalpha(name[0]) && name != "unspecified" && name != "auto";

@@ -1,0 +1,60 @@
+#include <string>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "server/spec/checks.h"
+#include "server/spec/field_values.h"
+#include "server/spec/fields.h"
+
+namespace ablate::spec {
+namespace {
+
+// Such as "legacy_recall, recall or text".
+std::string AnyOf(const std::vector<std::string>& values) {
+  std::string text;
+  for (size_t i = 0; i < values.size(); ++i) {
+    const bool last = i + 1 == values.size();
+    absl::StrAppend(&text, i == 0 ? "" : last ? " or " : ", ", values[i]);
+  }
+  return text;
+}
+
+Problem NoEffect(const Condition& condition, const RunToCheck& run, const Source& source) {
+  const std::string value = ValuesOf(run.merged).at(condition.path);
+  // Without the part that holds it, as attention.kind.
+  const std::string other = condition.switch_path.substr(condition.switch_path.find('.') + 1);
+  return reflect::MakeProblem(
+      source.reported_as, value,
+      absl::StrCat(value, " has no effect with ", other, " ", condition.SwitchValue(run.filled)),
+      absl::StrCat("absent, or ", other, " ", AnyOf(condition.values)));
+}
+
+}  // namespace
+
+BadPaths EffectChecker::Check(const RunToCheck& run, Problems* problems) {
+  BadPaths reported;
+  for (const Condition& condition : Conditions()) {
+    if (!condition.field.IsSet(run.merged)) continue;
+    const Source source = run.sources.Find(condition.path, run.merged);
+    const Source other = run.sources.Find(condition.switch_path, run.merged);
+    const bool switched_off = source.rank == Rank::kBase && other.rank == Rank::kOverride;
+    const bool unknown = AnyBad(run.bad, {condition.path, condition.switch_path});
+    if (switched_off || unknown || condition.Holds(run.filled)) {
+      used_.insert(source.reported_as);
+    } else if (source.rank == Rank::kAxis) {
+      problems->Add(NoEffect(condition, run, source));
+      reported.insert(condition.path);
+    } else if (idle_.count(source.reported_as) == 0) {
+      idle_.emplace(source.reported_as, NoEffect(condition, run, source));
+    }
+  }
+  return reported;
+}
+
+void EffectChecker::ReportIdle(Problems* problems) const {
+  for (const auto& [source, problem] : idle_) {
+    if (used_.count(source) == 0) problems->Add(problem);
+  }
+}
+
+}  // namespace ablate::spec
