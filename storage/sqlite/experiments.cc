@@ -1,5 +1,4 @@
 #include <optional>
-#include <random>
 #include <string>
 #include <unordered_map>
 #include <unordered_set>
@@ -7,6 +6,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "base/random.h"
 #include "storage/sqlite/analyses.h"
 #include "storage/sqlite/artifacts.h"
 #include "storage/sqlite/bytes.h"
@@ -156,9 +156,10 @@ absl::StatusOr<ChosenRun> ChooseRun(Transaction& t, const NewRun& run,
 // The title, a hyphen and four random characters of a-z2-7.
 std::string NewExperimentName(absl::string_view title) {
   constexpr char kAlphabet[] = "abcdefghijklmnopqrstuvwxyz234567";
-  std::random_device device;
   std::string name = absl::StrCat(title, "-");
-  for (int i = 0; i < 4; ++i) name.push_back(kAlphabet[device() % 32]);
+  for (const char byte : process::RandomBytes(4)) {
+    name.push_back(kAlphabet[static_cast<unsigned char>(byte) % 32]);
+  }
   return name;
 }
 
