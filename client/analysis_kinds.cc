@@ -64,9 +64,7 @@ std::string ValueText(const FieldDescriptor* field) {
     const google::protobuf::EnumValueDescriptor* value = field->enum_type()->value(i);
     if (value->number() != 0) names.push_back(value->name());
   }
-  const std::string last = names.back();
-  names.pop_back();
-  return names.empty() ? last : absl::StrCat(absl::StrJoin(names, ", "), " or ", last);
+  return reflect::AnyOf(names);
 }
 
 // Such as "whole number, 1 to 20 [1]".

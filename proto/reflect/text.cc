@@ -169,6 +169,15 @@ std::string Quoted(const google::protobuf::Value& value) {
 
 std::string Quoted(absl::string_view text) { return absl::StrCat("\"", ShortText(text), "\""); }
 
+std::string AnyOf(const std::vector<std::string>& values) {
+  std::string text;
+  for (size_t i = 0; i < values.size(); ++i) {
+    const bool last = i + 1 == values.size();
+    absl::StrAppend(&text, i == 0 ? "" : last ? " or " : ", ", values[i]);
+  }
+  return text;
+}
+
 std::string Subscript(absl::string_view key) {
   return absl::StrCat("[\"", ShortText(key, 100), "\"]");
 }

@@ -35,6 +35,9 @@ std::string ShortText(absl::string_view text, size_t limit = 200);
 std::string Quoted(const google::protobuf::Value& value);
 std::string Quoted(absl::string_view text);
 
+// The values as a choice, such as "raw, unit or layer".
+std::string AnyOf(const std::vector<std::string>& values);
+
 // `key` as a part of a path: ["key"], shortened and escaped.
 std::string Subscript(absl::string_view key);
 

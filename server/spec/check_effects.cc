@@ -1,23 +1,13 @@
 #include <string>
-#include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "proto/reflect/text.h"
 #include "server/spec/checks.h"
 #include "server/spec/field_values.h"
 #include "server/spec/fields.h"
 
 namespace ablate::spec {
 namespace {
-
-// Such as "legacy_recall, recall or text".
-std::string AnyOf(const std::vector<std::string>& values) {
-  std::string text;
-  for (size_t i = 0; i < values.size(); ++i) {
-    const bool last = i + 1 == values.size();
-    absl::StrAppend(&text, i == 0 ? "" : last ? " or " : ", ", values[i]);
-  }
-  return text;
-}
 
 Problem NoEffect(const Condition& condition, const RunToCheck& run, const Source& source) {
   const std::string value = ValuesOf(run.merged).at(condition.path);
@@ -26,7 +16,7 @@ Problem NoEffect(const Condition& condition, const RunToCheck& run, const Source
   return reflect::MakeProblem(
       source.reported_as, value,
       absl::StrCat(value, " has no effect with ", other, " ", condition.SwitchValue(run.filled)),
-      absl::StrCat("absent, or ", other, " ", AnyOf(condition.values)));
+      absl::StrCat("absent, or ", other, " ", reflect::AnyOf(condition.values)));
 }
 
 }  // namespace

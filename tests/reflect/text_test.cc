@@ -50,5 +50,12 @@ TEST(NearestTest, SuggestsNothingFarAway) {
   EXPECT_EQ(Nearest("width", {}), "");
 }
 
+TEST(AnyOfTest, JoinsAChoice) {
+  EXPECT_EQ(AnyOf({}), "");
+  EXPECT_EQ(AnyOf({"raw"}), "raw");
+  EXPECT_EQ(AnyOf({"raw", "unit"}), "raw or unit");
+  EXPECT_EQ(AnyOf({"raw", "unit", "layer"}), "raw, unit or layer");
+}
+
 }  // namespace
 }  // namespace ablate::reflect
