@@ -9,6 +9,7 @@
 #include "server/engine/layout.h"
 #include "server/engine/model/dropout.h"
 #include "server/engine/model/layers.h"
+#include "server/engine/model/unrecorded.h"
 
 // In the shapes: B rows, T positions, S of them still needed (T or 1), M = B·S, d features,
 // H heads. Attention is written out so that it can be differentiated twice.
@@ -23,6 +24,7 @@ class HeadSplitter : public torch::autograd::Function<HeadSplitter> {
  public:
   static variable_list forward(AutogradContext* ctx, const at::Tensor& x, int64_t rows,
                                int64_t parts, int64_t heads) {
+    const Unrecorded unrecorded;
     const int64_t features = x.size(-1), positions = x.numel() / (rows * features);
     const int64_t size = features / (parts * heads);
     ctx->saved_data["shape"] = x.sizes();
@@ -39,6 +41,7 @@ class HeadSplitter : public torch::autograd::Function<HeadSplitter> {
   }
 
   static variable_list backward(AutogradContext* ctx, const variable_list& gradients) {
+    const Unrecorded unrecorded;
     const std::vector<int64_t> shape = ctx->saved_data["shape"].toIntVector();
     const int64_t rows = ctx->saved_data["rows"].toInt();
     const int64_t parts = static_cast<int64_t>(gradients.size());

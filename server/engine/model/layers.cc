@@ -2,6 +2,8 @@
 
 #include <torch/csrc/autograd/custom_function.h>
 
+#include "server/engine/model/unrecorded.h"
+
 namespace ablate::engine {
 namespace {
 
@@ -19,6 +21,7 @@ class LinearFunction : public torch::autograd::Function<LinearFunction> {
   static at::Tensor forward(AutogradContext* ctx, const at::Tensor& x, const at::Tensor& weight,
                             const std::optional<at::Tensor>& bias,
                             const std::optional<at::Tensor>& feedback) {
+    const Unrecorded unrecorded;
     ctx->save_for_backward({x, feedback.value_or(weight)});
     ctx->saved_data["has_bias"] = bias.has_value();
     const at::Tensor transposed = weight.t();  // [in, out]
@@ -26,6 +29,7 @@ class LinearFunction : public torch::autograd::Function<LinearFunction> {
   }
 
   static variable_list backward(AutogradContext* ctx, const variable_list& gradients) {
+    const Unrecorded unrecorded;
     const variable_list saved = ctx->get_saved_variables();
     const at::Tensor& x = saved[0];
     const at::Tensor& back = saved[1];

@@ -7,6 +7,7 @@
 
 #include "server/engine/data/batches.h"
 #include "server/engine/model/norm_kernel.h"
+#include "server/engine/model/unrecorded.h"
 
 namespace ablate::engine {
 namespace {
@@ -166,6 +167,7 @@ class TokenNorm : public torch::autograd::Function<TokenNorm> {
   static at::Tensor forward(AutogradContext* ctx, const at::Tensor& x,
                             const std::optional<at::Tensor>& gain,
                             const std::optional<at::Tensor>& shift, const NormConfig& config) {
+    const Unrecorded unrecorded;
     const NormParameters parameters = {
         gain.value_or(at::Tensor()), shift.value_or(at::Tensor()), {}, {}};
     ctx->save_for_backward({x, parameters.gain});
@@ -178,6 +180,7 @@ class TokenNorm : public torch::autograd::Function<TokenNorm> {
   }
 
   static variable_list backward(AutogradContext* ctx, const variable_list& gradients) {
+    const Unrecorded unrecorded;
     const variable_list saved = ctx->get_saved_variables();
     const bool has_shift = ctx->saved_data["has_shift"].toBool();
     const at::Tensor& x = saved[0];

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "server/engine/layout.h"
+#include "server/engine/model/unrecorded.h"
 
 namespace ablate::engine {
 namespace {
@@ -43,6 +44,7 @@ Optimizer::Optimizer(const TrainingConfig& training, const ParameterLayout& layo
 void Optimizer::Step(uint32_t step, double learning_rate, const at::Tensor& values,
                      const at::Tensor& gradients) {
   const at::NoGradGuard no_grad;
+  const Unrecorded unrecorded;
   if (config_.kind == OptimizerKind::kSgd) {
     StepSgd(learning_rate, values, gradients);
   } else {

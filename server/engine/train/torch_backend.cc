@@ -12,6 +12,7 @@
 #include "server/engine/model/init.h"
 #include "server/engine/model/layers.h"
 #include "server/engine/model/transformer.h"
+#include "server/engine/model/unrecorded.h"
 #include "server/engine/names.h"
 #include "server/engine/train/boundary.h"
 #include "server/engine/train/optimizer.h"
@@ -199,6 +200,7 @@ class TorchBackend : public Backend {
   // Sums over all tokens in float64.
   void AddBatch(const ModelParameters& parameters, const TokenBatch& tokens, EvaluationSums* sums) {
     const at::NoGradGuard no_grad;
+    const Unrecorded unrecorded;
     const BatchTensors batch = TensorsOf(tokens, options_);
     const at::Tensor logits = Logits(config_.model, parameters, batch, Pass());  // [N, V]
     const double loss = TokenLosses(logits, batch).sum(at::kDouble).item<double>();
