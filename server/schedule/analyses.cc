@@ -224,9 +224,25 @@ Analyses::Share Analyses::ShareOf(const Pending& pending) const {
   return {ClassOf(pending), pending.request.alone, pending.request.state};
 }
 
-// Samples carry no state, so the sum of two computations is the sum of all that a worker makes.
 bool Analyses::FitTogether(const Share& one, const Share& other) {
   return one.kind != other.kind && !one.alone && !other.alone && one.state + other.state <= 1;
+}
+
+bool Analyses::Takes(const Worker& worker, const Share& share) {
+  if (worker.drained || worker.held.size() >= worker.slots) return false;
+  size_t computations = 0, alike = 0;
+  double state = share.state;
+  for (const auto& [id, held] : worker.held) {
+    if (share.alone || held.share.alone) return false;
+    if (held.share.kind != Class::kSamples) ++computations;
+    if (held.share.kind == share.kind) ++alike;
+    state += held.share.state;
+  }
+  if (share.kind == Class::kSamples) return alike == 0;
+  const size_t most = std::max<size_t>(worker.slots, 2) - 1;
+  const bool keeps_one = share.kind == Class::kLong || NextWaiting(Class::kLong) != nullptr;
+  const size_t most_alike = keeps_one ? std::max<size_t>(most, 2) - 1 : most;
+  return computations < most && alike < most_alike && (computations == 0 || state <= 1);
 }
 
 double Analyses::Left(const Pending& pending) {
@@ -298,11 +314,7 @@ void Analyses::OnSaved(Worker* worker, Pending* pending, const v1::AnalysisSaved
 Analyses::Worker* Analyses::FindIdle(const Pending& next, Session* session) {
   const Share share = ShareOf(next);
   for (auto& [id, worker] : workers_) {
-    const bool taken = worker.held.size() >= worker.slots ||
-                       std::any_of(worker.held.begin(), worker.held.end(), [&](const auto& held) {
-                         return !FitTogether(share, held.second.share);
-                       });
-    if (worker.drained || taken) continue;
+    if (!Takes(worker, share)) continue;
     *session = id;
     return &worker;
   }

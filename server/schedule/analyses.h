@@ -1,7 +1,7 @@
 // Hands analyses to the workers for analyses and keeps those that are open, in memory. Samples have
 // a caller that waits for them. A computation takes any time, and yields to one that takes much
-// less. A worker makes one of each class at a time, so that samples and short computations don't
-// wait for a long one.
+// less. A worker has lanes for both long and short ones, so that samples and short computations
+// don't wait for a long one.
 #ifndef ABLATE_SERVER_SCHEDULE_ANALYSES_H_
 #define ABLATE_SERVER_SCHEDULE_ANALYSES_H_
 
@@ -111,7 +111,7 @@ class Analyses {
   bool Busy(Session session) const;
 
  private:
-  // A worker with three slots makes one of each at a time. One with fewer takes them in this order.
+  // One with less than three slots takes them in this order.
   enum class Class { kSamples, kShort, kLong };
   static constexpr Class kClasses[] = {Class::kSamples, Class::kShort, Class::kLong};
   struct Pending {
@@ -149,8 +149,13 @@ class Analyses {
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   Class ClassOf(const Pending& pending) const;
   Share ShareOf(const Pending& pending) const;
-  // Returns true if a worker with slots enough may make both at a time.
+  // Returns true if neither of two requests has to wait for the other at a worker with a slot for
+  // each class.
   static bool FitTogether(const Share& one, const Share& other);
+  // Returns true if a worker has room for a request beside what it holds. One slot is for samples.
+  // Of the others, which make computations, one is kept for short ones, and one for a long one
+  // while one waits.
+  bool Takes(const Worker& worker, const Share& share) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // Returns the work that is left to do, in microseconds.
   static double Left(const Pending& pending);
   // Returns the waiting request of a class with the least work left, the oldest of equals; null if

@@ -2,6 +2,7 @@
 #ifndef ABLATE_SERVER_WORKER_ANALYST_H_
 #define ABLATE_SERVER_WORKER_ANALYST_H_
 
+#include <algorithm>
 #include <atomic>
 #include <functional>
 #include <optional>
@@ -19,9 +20,10 @@
 
 namespace ablate::worker {
 
-// Lanes of a worker for analyses, each a thread: it is asked for samples, a short and a long
-// computation, one of each at a time (schedule/analyses.h).
-inline constexpr int kAnalysisLanes = 3;
+// Lanes of a worker for analyses, each a thread, on a machine with so many cores: one for samples,
+// a short and a long computation each, and from eight cores on one more for every four. A machine
+// whose every core trains gives analyses a fifth of its time then (schedule/analyses.h).
+inline int AnalysisLanes(int cores) { return 2 + std::max(1, cores / 4); }
 
 // engine::GenerateSamples, or a test's.
 using SampleGenerator = std::function<absl::StatusOr<engine::SampleCounts>(

@@ -104,7 +104,7 @@ std::string CpuInWords(int lanes) {
 
 v1::Hello HelloOf(const Flags& flags) {
   const bool trains = flags.role == "train";
-  const int lanes = trains ? flags.lanes : worker::kAnalysisLanes;
+  const int lanes = trains ? flags.lanes : worker::AnalysisLanes(process::UsableCores());
   v1::Hello hello;
   hello.set_worker(flags.name.empty() ? absl::StrCat("cpu-", flags.role) : flags.name);
   hello.set_role(trains ? v1::TRAIN : v1::ANALYSIS);

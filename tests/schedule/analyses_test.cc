@@ -507,7 +507,7 @@ TEST_F(ComputationsTest, SamplesComeBetweenAndBeforeThoseThatWait) {
   EXPECT_EQ(Given(analyst).back(), waiting->id);
 }
 
-// The following workers have a lane for each class.
+// The following workers have a lane for each class, or more.
 TEST_F(ComputationsTest, SamplesAndAShortOneAndALongOneAreMadeSideBySide) {
   const Peer analyst = Attach(AnalystsHello("a", 3));
   const double work = 10 * AnalysisLimits().short_work;
@@ -527,6 +527,42 @@ TEST_F(ComputationsTest, SamplesAndAShortOneAndALongOneAreMadeSideBySide) {
   EXPECT_EQ(Given(analyst).back(), second_long->id);
 }
 
+TEST_F(ComputationsTest, ShortOnesHaveAllLanesButThatOfSamplesUntilALongOneWaits) {
+  const Peer analyst = Attach(AnalystsHello("a", 4));
+  const auto first = Compute(), second = Compute(), third = Compute(), fourth = Compute();
+  EXPECT_THAT(Given(analyst), ElementsAre(first->id, second->id, third->id));
+  const auto long_one = Compute(kLongWork);
+  SendResult(analyst, first->id);
+  EXPECT_EQ(Given(analyst).back(), long_one->id);
+  SendResult(analyst, second->id);
+  EXPECT_EQ(Given(analyst).back(), fourth->id);
+  EXPECT_THAT(Yielding(analyst), IsEmpty());
+}
+
+TEST_F(ComputationsTest, LongOnesLeaveALaneToShortOnes) {
+  const Peer analyst = Attach(AnalystsHello("a", 4));
+  const auto first = Compute(kLongWork), second = Compute(kLongWork), third = Compute(kLongWork);
+  EXPECT_THAT(Given(analyst), ElementsAre(first->id, second->id));
+  const auto brief = Compute();
+  EXPECT_THAT(Given(analyst), ElementsAre(first->id, second->id, brief->id));
+  SendResult(analyst, brief->id);
+  EXPECT_THAT(Given(analyst), SizeIs(3)) << "nor does the third long one take it";
+  SendResult(analyst, first->id);
+  EXPECT_EQ(Given(analyst).back(), third->id);
+}
+
+TEST_F(ComputationsTest, TheStatesOfAllThatAWorkerMakesAreBounded) {
+  const Peer analyst = Attach(AnalystsHello("a", 5));
+  const auto first = Compute(kLongWork, false, .4), second = Compute(kLongWork, false, .4);
+  const auto third = Compute(kLongWork, false, .3);
+  EXPECT_THAT(Given(analyst), ElementsAre(first->id, second->id));
+  const auto small = Compute(1, false, .2);
+  EXPECT_THAT(Given(analyst), ElementsAre(first->id, second->id, small->id));
+  SendResult(analyst, small->id);
+  SendResult(analyst, first->id);
+  EXPECT_EQ(Given(analyst).back(), third->id);
+}
+
 TEST_F(ComputationsTest, ALongOneYieldsToAMuchShorterLongOneThatHasNoLaneOfItsOwn) {
   const Peer analyst = Attach(AnalystsHello("a", 3));
   const double work = 10 * AnalysisLimits().short_work;
@@ -541,7 +577,7 @@ TEST_F(ComputationsTest, ALongOneYieldsToAMuchShorterLongOneThatHasNoLaneOfItsOw
 
 TEST_F(ComputationsTest, OneThatIsWithdrawnKeepsItsLaneUntilItsWorkerAnswers) {
   const Peer analyst = Attach(AnalystsHello("a", 3));
-  const auto first = Compute(), second = Compute();
+  const auto first = Compute(kLongWork), second = Compute(kLongWork);
   analyses().Cancel(first->id);
   const auto samples = Ask();
   EXPECT_THAT(Given(analyst), ElementsAre(first->id, samples->id));

@@ -135,7 +135,7 @@ class ComputationTest : public AnalystTest {
   // Begins "one", up to its second piece, and "samples" beside it, which end once they are
   // cancelled or drawn_ is set.
   void BeginBesideSamples() {
-    analysis_options_.attach.hello.set_lanes(kAnalysisLanes);
+    analysis_options_.attach.hello.set_lanes(AnalysisLanes(1));
     analysis_options_.analysis.generate =
         [this](const auto&, const auto&, const auto&, const std::atomic<bool>& stop,
                const auto&) -> absl::StatusOr<engine::SampleCounts> {
@@ -362,7 +362,7 @@ TEST_F(ComputationTest, GoesOnWhenItIsAskedToYieldAndItsStateIsTooLargeToBeSaved
 }
 
 TEST_F(ComputationTest, SamplesAreDrawnBesideIt) {
-  analysis_options_.attach.hello.set_lanes(kAnalysisLanes);
+  analysis_options_.attach.hello.set_lanes(AnalysisLanes(1));
   analysis_options_.analysis.generate = [](const auto&, const auto&, const auto&, const auto&,
                                            const auto&) {
     return engine::SampleCounts{1, 1};
