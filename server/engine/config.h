@@ -16,6 +16,24 @@ namespace ablate::engine {
 inline constexpr uint32_t kConfigVersion = 6;
 
 enum class NormKind { kLayer, kRms, kBatch, kL2 };
+// z = (x − μ)/√(Σ(x − μ)²/m + ε), summed over the features of a token, by kBatch over the positions
+// of a batch.
+struct NormFormula {
+  bool centres;   // μ is the mean of x, else 0
+  bool averages;  // m is the number of summands, else 1
+};
+constexpr NormFormula FormulaOf(NormKind kind) {
+  switch (kind) {
+    case NormKind::kLayer:
+    case NormKind::kBatch:
+      return {true, true};
+    case NormKind::kRms:
+      return {false, true};
+    case NormKind::kL2:
+      return {false, false};
+  }
+  return {};
+}
 // What a LayerNorm divides by: √(population variance + eps), or √(unbiased variance) + eps.
 enum class NormDeviation { kPopulation, kUnbiasedEpsOutside };
 enum class NormPlacement { kPre, kPost, kNone, kSandwich };

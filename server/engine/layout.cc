@@ -183,8 +183,7 @@ bool HasDeviation(const NormConfig& config) {
 }
 
 bool HasBackward(const NormConfig& config) {
-  const bool centres = config.kind == NormKind::kLayer || config.kind == NormKind::kBatch;
-  return centres || config.backward != NormBackward::kCenterScale;
+  return FormulaOf(config.kind).centres || config.backward != NormBackward::kCenterScale;
 }
 
 ParameterLayout MakeLayout(const ModelConfig& config, LearningRule rule) {

@@ -170,8 +170,9 @@ double FeatureSquare(const engine::ModelConfig& model) {
   const engine::NormConfig& norm = model.norm;
   const bool post = norm.placement == engine::NormPlacement::kPost && norm.feed_forward;
   const bool normed = norm.final || post;
-  if (normed && norm.kind == engine::NormKind::kL2) return 1.0 / model.width;
-  if (normed && norm.kind != engine::NormKind::kBatch) return 1;
+  if (normed && norm.kind != engine::NormKind::kBatch) {
+    return engine::FormulaOf(norm.kind).averages ? 1 : 1.0 / model.width;
+  }
   if (!model.residual) return 0;
   const double tokens = InitialVariance(model, engine::ParameterRole::kEmbedding);
   switch (model.positions) {

@@ -1,6 +1,7 @@
 // What is in a resolved cell: defaults, the engine's config, costs.
 #include "gmock/gmock.h"
 #include "server/engine/layout.h"
+#include "server/engine/names.h"
 #include "server/spec/engine_config.h"
 #include "server/spec/estimate.h"
 #include "server/spec/resolve.h"
@@ -83,6 +84,15 @@ TEST(DefaultsTest, FollowOtherFields) {
   EXPECT_FALSE(FilledBase(task + "model { tied_head: true }").model().head_bias());
   EXPECT_FALSE(FilledBase(task + "model { bias: false }").model().head_bias());
   EXPECT_EQ(FilledBase(task + "training { optimizer: adam }").training().weight_decay(), 0);
+}
+
+// A default never changes: a new kind can't be given this one later.
+TEST(DefaultsTest, ANormThatCentresShifts) {
+  for (const auto& kind : engine::kNames<engine::NormKind>) {
+    const v1::BaseSpec base = FilledBase(
+        "task { legacy_recall {} } model { norm { kind: " + std::string(kind.name) + " } }");
+    EXPECT_EQ(base.model().norm().bias(), engine::FormulaOf(kind.value).centres) << kind.name;
+  }
 }
 
 TEST(DefaultsTest, LeaveOutWhatTheOptimizerDoesNotHave) {

@@ -157,7 +157,7 @@ class NormJacobian : public Computation {
                                             " have no gradient, and no share or cosine"));
       }
     }
-    if (!Centres(Kind())) {
+    if (!FormulaOf(Kind()).centres) {
       result.notes.push_back(
           "this norm does not centre: r_mean is 0, and center_scale a division by σ");
     }

@@ -1,8 +1,11 @@
 // What every kind of norm makes of one vector of random numbers.
+#include <algorithm>
 #include <cmath>
+#include <iterator>
 
 #include "server/engine/analyze/computation.h"
 #include "server/engine/model/norm.h"
+#include "server/engine/names.h"
 
 namespace ablate::engine {
 namespace {
@@ -21,6 +24,14 @@ constexpr RespondingNorm kRespondingNorms[] = {
     {"rms_norm", NormKind::kRms, NormDeviation::kPopulation, 1e-5},
     {"l2_norm", NormKind::kL2, NormDeviation::kPopulation, 1e-5},
 };
+
+constexpr bool Responds(NormKind kind) {
+  return kind == NormKind::kBatch ||
+         std::any_of(std::begin(kRespondingNorms), std::end(kRespondingNorms),
+                     [kind](const RespondingNorm& norm) { return norm.kind == kind; });
+}
+static_assert(std::all_of(std::begin(kNames<NormKind>), std::end(kNames<NormKind>),
+                          [](const auto& kind) { return Responds(kind.value); }));
 
 class NormResponse : public Computation {
  public:

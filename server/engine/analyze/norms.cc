@@ -45,7 +45,7 @@ struct NormStandardising {
 
 NormStandardising StandardisingOf(const at::Tensor& x, const NormConfig& config) {
   const auto m = static_cast<double>(x.size(1));
-  const at::Tensor centred = Centres(config.kind) ? x - x.mean(1, true) : x;
+  const at::Tensor centred = FormulaOf(config.kind).centres ? x - x.mean(1, true) : x;
   const at::Tensor squares = centred.square().sum(1, true);
   if (config.deviation == NormDeviation::kUnbiasedEpsOutside) {
     // A vector of equal numbers has deviation 0, also where it is one number.
@@ -55,7 +55,7 @@ NormStandardising StandardisingOf(const at::Tensor& x, const NormConfig& config)
     const at::Tensor sigma = deviation + config.eps;
     return {centred / sigma, sigma, ((m - 1) * deviation / sigma).masked_fill(flat, 1)};
   }
-  const double divisor = config.kind == NormKind::kL2 ? 1 : m;
+  const double divisor = FormulaOf(config.kind).averages ? m : 1;
   const at::Tensor sigma = (squares / divisor + config.eps).sqrt();
   return {centred / sigma, sigma, at::full_like(sigma, divisor)};
 }
@@ -76,16 +76,15 @@ std::vector<NormPlace> NormPlacesOf(const ModelConfig& model, const ModelParamet
   return norms;
 }
 
-bool Centres(NormKind kind) { return kind == NormKind::kLayer || kind == NormKind::kBatch; }
-
 at::Tensor VectorsOf(const at::Tensor& rows, NormKind kind) {
   return kind == NormKind::kBatch ? rows.t() : rows;
 }
 
 NormParts PartsOf(const at::Tensor& x, const at::Tensor& g, const NormConfig& config) {
   const auto [z, sigma, divisor] = StandardisingOf(x, config);
-  const at::Tensor mean = Centres(config.kind) ? g.mean(1, true) : at::zeros_like(sigma);  // [v, 1]
-  const at::Tensor radial = z * ((g * z).sum(1, true) / divisor);                          // [v, m]
+  const at::Tensor mean =
+      FormulaOf(config.kind).centres ? g.mean(1, true) : at::zeros_like(sigma);  // [v, 1]
+  const at::Tensor radial = z * ((g * z).sum(1, true) / divisor);                // [v, m]
   const at::Tensor centred = g - mean;
   const at::Tensor projected = centred - radial;
   const at::Tensor exact = projected / sigma;

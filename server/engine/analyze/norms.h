@@ -22,9 +22,6 @@ struct NormPlace {
 };
 std::vector<NormPlace> NormPlacesOf(const ModelConfig& model, const ModelParameters& parameters);
 
-// Whether a norm takes the mean of what it standardises away.
-bool Centres(NormKind kind);
-
 // Features at tokens [n, d] as the vectors that a norm standardises, each a row: a token's features
 // [n, d], or for BatchNorm a feature's values at all tokens [d, n].
 at::Tensor VectorsOf(const at::Tensor& rows, NormKind kind);

@@ -79,8 +79,8 @@ struct Standardised {
 
 Standardised StandardiseTokens(const at::Tensor& x, const NormConfig& config) {
   const double d = static_cast<double>(x.size(1));
-  const at::Tensor centred = config.kind == NormKind::kLayer ? x - x.mean(-1, true) : x;  // [N, d]
-  if (config.kind == NormKind::kL2) {
+  const at::Tensor centred = FormulaOf(config.kind).centres ? x - x.mean(-1, true) : x;  // [N, d]
+  if (!FormulaOf(config.kind).averages) {
     const at::Tensor inverse = (centred.square().sum(-1, true) + config.eps).rsqrt();
     return {centred * inverse, inverse, at::ones_like(inverse)};
   }
@@ -107,7 +107,7 @@ variable_list ComposedBackward(const at::Tensor& x, const at::Tensor& gain, bool
   const auto [z, inverse, divisor] = StandardiseTokens(x, config);
   const auto [dz, dgain, dshift] = BackThroughAffine(g, z, gain, has_shift);
   const at::Tensor level =
-      config.kind == NormKind::kLayer ? dz.mean(-1, true) : at::zeros({1}, dz.options());  // [N, 1]
+      FormulaOf(config.kind).centres ? dz.mean(-1, true) : at::zeros({1}, dz.options());  // [N, 1]
   const at::Tensor share =
       divisor.defined() ? (dz * z).sum(-1, true) / divisor : (dz * z).mean(-1, true);  // [N, 1]
   const at::Tensor along = z * share;                                                  // [N, d]

@@ -37,12 +37,12 @@ template <typename Scalar>
 inline RowStatistics<Scalar> StatisticsOf(const Scalar* x, const NormRows<Scalar>& norm) {
   const Scalar n = static_cast<Scalar>(norm.d);
   const Scalar eps = static_cast<Scalar>(norm.config.eps);
-  const Scalar mean = norm.config.kind == NormKind::kLayer
+  const Scalar mean = FormulaOf(norm.config.kind).centres
                           ? LaneSum<Scalar>(norm.d, [x](int64_t j) { return x[j]; }) / n
                           : Scalar(0);
   const Scalar squares =
       LaneSum<Scalar>(norm.d, [x, mean](int64_t j) { return (x[j] - mean) * (x[j] - mean); });
-  if (norm.config.kind == NormKind::kL2) return {mean, Scalar(1) / std::sqrt(squares + eps), 1};
+  if (!FormulaOf(norm.config.kind).averages) return {mean, Scalar(1) / std::sqrt(squares + eps), 1};
   if (norm.config.deviation == NormDeviation::kPopulation) {
     return {mean, Scalar(1) / std::sqrt(squares / n + eps), n};
   }
@@ -76,7 +76,7 @@ inline void BackwardRows(const NormRows<Scalar>& norm, const Scalar* g, Scalar* 
                          Scalar* __restrict dgain, Scalar* __restrict dshift) {
   const int64_t d = norm.d;
   const Scalar n = static_cast<Scalar>(d);
-  const bool centres = norm.config.kind == NormKind::kLayer;
+  const bool centres = FormulaOf(norm.config.kind).centres;
   const bool along = norm.config.backward != NormBackward::kCenterScale;
   const bool scales = norm.config.backward != NormBackward::kProjected;
   for (int64_t row = 0; row < norm.rows; ++row, g += d) {

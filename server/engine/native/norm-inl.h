@@ -26,7 +26,7 @@ HWY_INLINE ColumnStatistics StatisticsOf(const NormForward& n, const float* x) {
   const float features = static_cast<float>(n.size.features);
   const V16 one = Set(1.0f);
   V16 mean = Zero();
-  if (n.kind == NormKind::kLayer) {
+  if (FormulaOf(n.kind).centres) {
     for (int f = 0; f < n.size.features; ++f) mean = Add(mean, Load(x + f * n.size.columns));
     mean = Div(mean, Set(features));
   }
@@ -35,7 +35,7 @@ HWY_INLINE ColumnStatistics StatisticsOf(const NormForward& n, const float* x) {
     const V16 centred = Sub(Load(x + f * n.size.columns), mean);
     squares = MulAdd(centred, centred, squares);
   }
-  if (n.kind == NormKind::kL2) return {mean, Div(one, Sqrt(Add(squares, Set(n.eps)))), one};
+  if (!FormulaOf(n.kind).averages) return {mean, Div(one, Sqrt(Add(squares, Set(n.eps)))), one};
   if (n.deviation == NormDeviation::kPopulation) {
     const V16 variance = Div(squares, Set(features));
     return {mean, Div(one, Sqrt(Add(variance, Set(n.eps)))), Set(1.0f / features)};
@@ -107,7 +107,7 @@ HWY_NOINLINE void BackNorm(const NormBack& n) {
       level = Add(level, g);
       along = MulAdd(g, Load(n.z + f * columns + c), along);
     }
-    level = n.kind == NormKind::kLayer ? Div(level, Set(static_cast<float>(features))) : Zero();
+    level = FormulaOf(n.kind).centres ? Div(level, Set(static_cast<float>(features))) : Zero();
     along = Mul(along, Load(n.share + c));
     const V16 inverse = Load(n.inverse + c);
     for (int f = 0; f < features; ++f) {

@@ -139,8 +139,9 @@ void ExpectNumbersOf(const std::vector<at::Tensor>& inputs,
     const at::Tensor x = VectorsOf(inputs[batch], norm.kind).clone().requires_grad_();
     PlainNorm(x, norm).backward(g);
     for (int64_t v = 0; v < g.size(0); ++v) {
-      const at::Tensor exact = x.grad()[v],
-                       mean = Centres(norm.kind) ? g[v].mean() : at::zeros({}, g.options());
+      const at::Tensor exact = x.grad()[v], mean = FormulaOf(norm.kind).centres
+                                                       ? g[v].mean()
+                                                       : at::zeros({}, g.options());
       const at::Tensor centred = g[v] - mean;
       const auto norm_of = [](const at::Tensor& a) { return a.norm().item<double>(); };
       if (norm_of(g[v]) == 0) continue;
