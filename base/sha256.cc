@@ -7,7 +7,7 @@
 
 #include "absl/strings/escaping.h"
 
-namespace ablate::storage {
+namespace ablate {
 
 void Sha256::Free::operator()(evp_md_ctx_st* context) const { EVP_MD_CTX_free(context); }
 
@@ -38,4 +38,4 @@ bool IsSha256(absl::string_view text) {
          });
 }
 
-}  // namespace ablate::storage
+}  // namespace ablate

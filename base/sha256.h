@@ -1,6 +1,6 @@
 // SHA-256, as blobs and data sets are named.
-#ifndef ABLATE_STORAGE_SHA256_H_
-#define ABLATE_STORAGE_SHA256_H_
+#ifndef ABLATE_BASE_SHA256_H_
+#define ABLATE_BASE_SHA256_H_
 
 #include <memory>
 #include <string>
@@ -9,7 +9,7 @@
 
 struct evp_md_ctx_st;
 
-namespace ablate::storage {
+namespace ablate {
 
 // Of bytes that come in pieces. One thread.
 class Sha256 {
@@ -32,6 +32,6 @@ std::string Sha256Hex(absl::string_view bytes);
 // Whether `text` could be one: 64 lower-case hex digits.
 bool IsSha256(absl::string_view text);
 
-}  // namespace ablate::storage
+}  // namespace ablate
 
-#endif  // ABLATE_STORAGE_SHA256_H_
+#endif  // ABLATE_BASE_SHA256_H_

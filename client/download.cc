@@ -15,7 +15,7 @@ absl::Status Download(const RemoteFile& remote, const std::string& path, IfExist
                       const ReadFrom& read, const Sleep& sleep) {
   PartFile file(path, if_exists);
   if (const absl::Status status = file.Open(); !status.ok()) return status;
-  storage::Sha256 hash;
+  Sha256 hash;
   uint64_t received = 0;
   for (int tries = 0; received < remote.bytes || tries == 0; ++tries) {
     if (tries > 0) sleep(kRetryDelay);

@@ -68,7 +68,7 @@ absl::StatusOr<std::string> Hash(const std::string& path) {
   if (const absl::Status status = CheckFile(path); !status.ok()) return status;
   std::ifstream in(path, std::ios::binary);
   if (!in) return absl::PermissionDeniedError(absl::StrCat(path, " can't be read"));
-  storage::Sha256 hash;
+  Sha256 hash;
   while (true) {
     const absl::StatusOr<std::string> chunk = NextChunk(&in, path);
     if (!chunk.ok()) return chunk.status();

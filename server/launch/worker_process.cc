@@ -56,7 +56,7 @@ std::string CommandHash(const WorkerCommand& command) {
   for (const std::string& argument : command.arguments) {
     absl::StrAppend(&text, "\n", argument.size(), " ", argument);
   }
-  return storage::Sha256Hex(text);
+  return Sha256Hex(text);
 }
 
 absl::StatusOr<process::ProcessId> Spawn(const WorkerCommand& command) {

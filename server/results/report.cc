@@ -114,7 +114,7 @@ absl::StatusOr<html::Provenance> ProvenanceOf(storage::Store* store, const Compa
   provenance.created = TimeText(grid.record.create_time);
   provenance.ended = TimeText(grid.record.end_time);
   provenance.spec_yaml = spec::SpecYaml(grid.spec);
-  provenance.spec_sha256 = storage::Sha256Hex(provenance.spec_yaml);
+  provenance.spec_sha256 = Sha256Hex(provenance.spec_yaml);
   auto sets = DataSetsOf(store, grid);
   if (!sets.ok()) return sets.status();
   provenance.data_sets = *std::move(sets);

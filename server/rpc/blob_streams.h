@@ -39,7 +39,7 @@ class BlobReader {
   std::shared_ptr<storage::Blobs::Pin> pin_;
   uint64_t offset_ = 0;    // from where the caller wants bytes
   uint64_t position_ = 0;  // up to where they are read and hashed
-  storage::Sha256 hash_;
+  Sha256 hash_;
 };
 
 // Whether the store has the blob and all of it can be read, with the bytes that were published.

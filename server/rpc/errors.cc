@@ -93,7 +93,7 @@ absl::Status MalformedRequest() {
 absl::Status CallCancelled() { return absl::CancelledError("the call was cancelled"); }
 
 absl::Status CheckSha256(absl::string_view value) {
-  if (storage::IsSha256(value)) return absl::OkStatus();
+  if (IsSha256(value)) return absl::OkStatus();
   return InvalidField(
       "sha256",
       value.empty() ? "it is missing" : absl::StrCat(reflect::Quoted(value), " is no SHA-256"),

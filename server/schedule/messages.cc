@@ -53,7 +53,7 @@ absl::Status CheckWords(absl::string_view field, absl::string_view words) {
 }
 
 absl::Status CheckBlob(absl::string_view field, absl::string_view blob) {
-  if (storage::IsSha256(blob)) return absl::OkStatus();
+  if (IsSha256(blob)) return absl::OkStatus();
   return Bad(field, absl::StrCat(blob.size(), " bytes"), "a SHA-256 in 64 lower-case hex digits");
 }
 

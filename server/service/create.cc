@@ -64,7 +64,7 @@ std::string RequestHash(v1::CreateExperimentRequest* request) {
     coded.SetSerializationDeterministic(true);
     request->SerializeToCodedStream(&coded);
   }
-  return storage::Sha256Hex(bytes);
+  return Sha256Hex(bytes);
 }
 
 int PriorityOf(const v1::Limits& limits) {

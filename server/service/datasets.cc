@@ -59,7 +59,7 @@ std::string DatasetId(absl::string_view display_name, absl::string_view sha256,
                       absl::string_view private_to) {
   const absl::string_view stem = display_name.substr(0, display_name.rfind('.'));
   if (private_to.empty()) return absl::StrCat(stem, "-", sha256.substr(0, kDigitsInId));
-  const std::string own = storage::Sha256Hex(
+  const std::string own = Sha256Hex(
       absl::StrCat("ablate private data set 1\nof=", sha256, "\nuser=", private_to, "\n"));
   return absl::StrCat(stem, "-p", own.substr(0, kDigitsInId - 1));
 }

@@ -68,14 +68,14 @@ class GrpcBlobChannel : public BlobChannel {
       absl::Status read =
           Persist(control, [&] { return ReadOnce(grant, sha256, control, &bytes); });
       if (!read.ok()) return read;
-      if (storage::Sha256Hex(bytes) == sha256) return bytes;
+      if (Sha256Hex(bytes) == sha256) return bytes;
     }
     return absl::DataLossError(absl::StrCat("blob ", sha256, " arrives with other bytes"));
   }
 
   absl::StatusOr<std::string> Write(const std::string& lease, absl::string_view bytes,
                                     RunControl& control) override {
-    const std::string sha256 = storage::Sha256Hex(bytes);
+    const std::string sha256 = Sha256Hex(bytes);
     absl::Status written =
         Persist(control, [&] { return WriteOnce(lease, sha256, bytes, control); });
     if (!written.ok()) return written;

@@ -3,7 +3,7 @@
 
 #include <gtest/gtest.h>
 
-namespace ablate::storage {
+namespace ablate {
 namespace {
 
 // FIPS 180-4, examples for SHA-256.
@@ -31,4 +31,4 @@ TEST(IsSha256Test, WantsSixtyFourLowerCaseHexDigits) {
 }
 
 }  // namespace
-}  // namespace ablate::storage
+}  // namespace ablate

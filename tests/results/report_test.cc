@@ -110,7 +110,7 @@ TEST_F(ReportContentsTest, SaysWhereItComesFrom) {
   EXPECT_EQ(provenance.reused, 0u);
   EXPECT_EQ(provenance.device_seconds, 6);
   EXPECT_THAT(provenance.spec_yaml, StartsWith("name: small\n"));
-  EXPECT_EQ(provenance.spec_sha256, storage::Sha256Hex(provenance.spec_yaml));
+  EXPECT_EQ(provenance.spec_sha256, Sha256Hex(provenance.spec_yaml));
   EXPECT_EQ(provenance.spec_file, "small.yaml");
   EXPECT_EQ(provenance.submit_command, "ablate submit small.yaml --wait");
   EXPECT_EQ(provenance.report_command, "ablate report EXPERIMENT -o report.html");

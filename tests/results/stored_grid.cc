@@ -101,7 +101,7 @@ void StoredGrid::Send(const std::string& cell, std::vector<storage::LeaseEvent> 
 }
 
 std::string StoredGrid::Publish(const std::string& bytes) {
-  if (store_->blobs() == nullptr) return storage::Sha256Hex(bytes);
+  if (store_->blobs() == nullptr) return Sha256Hex(bytes);
   auto writer = store_->blobs()->Create();
   EXPECT_TRUE(writer.ok() && (*writer)->Append(bytes).ok());
   auto pin = (*writer)->Publish("");

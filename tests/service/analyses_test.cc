@@ -66,7 +66,7 @@ TEST_F(AnalysesTest, GivesTheWorkerEverythingThatIsAsked) {
   ASSERT_EQ(asked.subjects_size(), 1);
   EXPECT_EQ(asked.subjects(0).spec().spec().model().width(), 8u);
   EXPECT_EQ(asked.subjects(0).checkpoint_blob(),
-            storage::Sha256Hex(absl::StrCat("weights of ", run_.substr(5))));
+            Sha256Hex(absl::StrCat("weights of ", run_.substr(5))));
   EXPECT_EQ(asked.subjects(0).dataset_blob(), "");
   std::string bytes;
   EXPECT_TRUE(analyst->ReadBlob(analyze.id(), asked.subjects(0).checkpoint_blob(), &bytes).ok());
@@ -91,7 +91,7 @@ TEST_F(AnalysesTest, StoresWhatComesOfIt) {
   ASSERT_EQ(done.arrays_size(), 1);
   EXPECT_EQ(done.arrays(0).DebugString(), Result().arrays(0).DebugString());
   EXPECT_THAT(done.notes(), ElementsAre("only 3 tokens were there"));
-  EXPECT_EQ(done.artifact(), storage::Sha256Hex(arrays));
+  EXPECT_EQ(done.artifact(), Sha256Hex(arrays));
   EXPECT_EQ(done.artifact_bytes(), arrays.size());
   EXPECT_EQ(done.failure(), "");
   EXPECT_EQ(done.device_time().seconds(), 1);
@@ -114,7 +114,7 @@ TEST_F(AnalysesTest, SaysInADryRunThatLostArraysAreMadeAgain) {
   v1::CreateAnalysisRequest request = Request("spectrum {}");
   request.set_validate_only(true);
   EXPECT_TRUE(Ask(request).reused());
-  ASSERT_TRUE(std::filesystem::remove(folder() + "/blobs/" + storage::Sha256Hex("arrays")));
+  ASSERT_TRUE(std::filesystem::remove(folder() + "/blobs/" + Sha256Hex("arrays")));
   EXPECT_FALSE(Ask(request).reused());
 }
 
@@ -357,7 +357,7 @@ TEST_F(AnalysesTest, GoesOnFromItsLastStateAfterACrash) {
   std::string bytes;
   EXPECT_TRUE(analyst->ReadBlob(again.id(), state, &bytes).ok());
   EXPECT_EQ(bytes, "second");
-  EXPECT_EQ(analyst->ReadBlob(again.id(), storage::Sha256Hex("first"), &bytes).error_code(),
+  EXPECT_EQ(analyst->ReadBlob(again.id(), Sha256Hex("first"), &bytes).error_code(),
             grpc::StatusCode::PERMISSION_DENIED);
   analyst->ComputationResult(again, Result());
   WaitUntil(name, v1::AnalysisState::DONE);

@@ -203,7 +203,7 @@ void FakeWorker::Points(const Leased& run, const std::vector<Series>& series, ui
 }
 
 std::string FakeWorker::Publish(const std::string& grant, const std::string& bytes) {
-  const std::string sha256 = storage::Sha256Hex(bytes);
+  const std::string sha256 = Sha256Hex(bytes);
   const grpc::Status written = WriteBlob(grant, sha256, {bytes});
   EXPECT_TRUE(written.ok()) << written.error_message();
   return sha256;

@@ -22,7 +22,7 @@ v1::UploadDatasetRequest Message(const std::string& name, const std::string& tex
                                  const std::string& sent) {
   v1::UploadDatasetRequest message;
   message.set_display_name(name);
-  message.set_sha256(storage::Sha256Hex(text));
+  message.set_sha256(Sha256Hex(text));
   message.set_data(sent);
   return message;
 }
@@ -73,7 +73,7 @@ class FilesTest : public ServiceTest {
 
 TEST_F(FilesTest, KeepsATextUnderItsNameAndHash) {
   const v1::Dataset dataset = Upload("names.v2.txt", kNames);
-  const std::string sha256 = storage::Sha256Hex(kNames);
+  const std::string sha256 = Sha256Hex(kNames);
   EXPECT_EQ(dataset.name(), "datasets/names.v2-" + sha256.substr(0, 6));
   EXPECT_EQ(dataset.display_name(), "names.v2.txt");
   EXPECT_EQ(dataset.sha256(), sha256);
@@ -290,7 +290,7 @@ TEST_F(FilesTest, ListsAndReadsCheckpoints) {
   EXPECT_EQ(artifact.run(), run);
   EXPECT_EQ(artifact.kind(), "checkpoint");
   EXPECT_EQ(artifact.step(), 10u);
-  EXPECT_EQ(artifact.sha256(), storage::Sha256Hex(bytes));
+  EXPECT_EQ(artifact.sha256(), Sha256Hex(bytes));
   EXPECT_EQ(artifact.bytes(), bytes.size());
   EXPECT_EQ(Read(artifact.name()), bytes);
   EXPECT_EQ(Read(artifact.name(), 8), bytes.substr(8));
@@ -304,7 +304,7 @@ TEST_F(FilesTest, ReadsALargeCheckpointInChunksFromAnyOffset) {
   std::string bytes;
   for (uint32_t i = 0; bytes.size() < (3u << 20) + 17; ++i) absl::StrAppend(&bytes, i, ",");
   worker->Started(run);
-  const std::string sha256 = storage::Sha256Hex(bytes);
+  const std::string sha256 = Sha256Hex(bytes);
   std::vector<std::string> chunks;
   for (size_t at = 0; at < bytes.size(); at += 1 << 20) chunks.push_back(bytes.substr(at, 1 << 20));
   ASSERT_TRUE(worker->WriteBlob(run.lease, sha256, chunks).ok());

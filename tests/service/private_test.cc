@@ -193,7 +193,7 @@ class PrivateTest : public SharingTest {
                        bool is_private) {
     v1::UploadDatasetRequest request;
     request.set_display_name(name);
-    request.set_sha256(storage::Sha256Hex(text));
+    request.set_sha256(Sha256Hex(text));
     request.set_data(text);
     request.set_private_(is_private);
     const RawAnswer answer = RawCall(public_channel_, "/ablate.v1.Datasets/UploadDataset",

@@ -27,7 +27,7 @@ class QuotasTest : public SharingTest {
     const auto writer = stub.UploadDataset(&context, &dataset);
     v1::UploadDatasetRequest message;
     message.set_display_name("names");
-    message.set_sha256(storage::Sha256Hex(text));
+    message.set_sha256(Sha256Hex(text));
     message.set_data(text);
     writer->Write(message);
     writer->WritesDone();

@@ -72,7 +72,7 @@ TEST_F(RemoteWorkerTest, CantTakeOrSpeakForALeaseOfAnother) {
   event->set_seq(2);
   event->mutable_failed()->set_message("it lies");
   EXPECT_TRUE(liar->Send(message));
-  const std::string sha256 = storage::Sha256Hex("theirs");
+  const std::string sha256 = Sha256Hex("theirs");
   const grpc::Status written = liar->WriteBlob(run.lease, sha256, {"theirs"});
   EXPECT_EQ(written.error_code(), grpc::StatusCode::NOT_FOUND) << written.error_message();
   worker->Finished(run, 10);
@@ -158,7 +158,7 @@ TEST_F(RemoteWorkerTest, WritesNoMoreThanItsBudgetAheadOfItsEvents) {
   const grpc::Status status = worker->WriteBlob(run.lease, std::string(64, '0'), chunks);
   EXPECT_EQ(status.error_code(), grpc::StatusCode::RESOURCE_EXHAUSTED);
   EXPECT_THAT(status.error_message(), HasSubstr("bytes that no durable event names"));
-  const std::string weights = storage::Sha256Hex("weights");
+  const std::string weights = Sha256Hex("weights");
   EXPECT_TRUE(worker->WriteBlob(run.lease, weights, {"weights"}).ok()) << "given back";
 }
 
@@ -171,7 +171,7 @@ TEST_F(RemoteWorkerTest, EndsWithItsToken) {
   const grpc::Status end = worker.WaitForEnd();
   EXPECT_EQ(end.error_code(), grpc::StatusCode::UNAUTHENTICATED);
   EXPECT_EQ(end.error_message(), "the token was revoked, or its user has another role now");
-  EXPECT_EQ(worker.WriteBlob(run.lease, storage::Sha256Hex("x"), {"x"}).error_code(),
+  EXPECT_EQ(worker.WriteBlob(run.lease, Sha256Hex("x"), {"x"}).error_code(),
             grpc::StatusCode::UNAUTHENTICATED);
 }
 

@@ -209,7 +209,7 @@ grpc::Status ServiceTest::TryUpload(const std::vector<v1::UploadDatasetRequest>&
 v1::Dataset ServiceTest::Upload(const std::string& display_name, const std::string& text) {
   v1::UploadDatasetRequest message;
   message.set_display_name(display_name);
-  message.set_sha256(storage::Sha256Hex(text));
+  message.set_sha256(Sha256Hex(text));
   message.set_data(text);
   v1::Dataset dataset;
   const grpc::Status status = TryUpload({message}, &dataset);

@@ -24,7 +24,7 @@ class SlowClientsTest : public ServiceTest {
     const std::string data(bytes, static_cast<char>('a' + ++checkpoints_));
     std::vector<std::string> chunks;
     for (size_t at = 0; at < bytes; at += 1 << 20) chunks.push_back(data.substr(at, 1 << 20));
-    EXPECT_TRUE(worker->WriteBlob(run.lease, storage::Sha256Hex(data), chunks).ok());
+    EXPECT_TRUE(worker->WriteBlob(run.lease, Sha256Hex(data), chunks).ok());
     worker->Checkpoint(run, 5, data);
     worker->Settle();
     return absl::StrCat("runs/", run.run.run(), "/checkpoints/5");
@@ -58,7 +58,7 @@ class SlowClientsTest : public ServiceTest {
     const auto writer = datasets_->UploadDataset(&context, &dataset);
     v1::UploadDatasetRequest message;
     message.set_display_name("names.txt");
-    message.set_sha256(storage::Sha256Hex("never"));
+    message.set_sha256(Sha256Hex("never"));
     while (writer->Write(message)) {
       message.Clear();
       message.set_data("a");
@@ -179,7 +179,7 @@ TEST_F(SlowClientsTest, LeaveThreadsToWorkers) {
   EXPECT_EQ(status.error_code(), grpc::StatusCode::DEADLINE_EXCEEDED);
 
   auto written = std::async(std::launch::async, [&worker, &run] {
-    return worker->WriteBlob(run.lease, storage::Sha256Hex("weights"), {"weights"});
+    return worker->WriteBlob(run.lease, Sha256Hex("weights"), {"weights"});
   });
   EXPECT_EQ(written.wait_for(std::chrono::seconds(20)), std::future_status::ready);
   gate.set_value();

@@ -95,7 +95,7 @@ TEST_F(WorkerChannelTest, KeepsABlobUntilItsEventIsDurable) {
   const auto worker = MakeWorker();
   const FakeWorker::Leased run = worker->NextRun();
   worker->Started(run);
-  const std::string sha256 = storage::Sha256Hex("weights");
+  const std::string sha256 = Sha256Hex("weights");
   ASSERT_TRUE(worker->WriteBlob(run.lease, sha256, {"wei", "ghts"}).ok());
   ASSERT_TRUE(store().Maintain().ok());
   EXPECT_TRUE(HasBlob(sha256));  // no row names it, but it is pinned
@@ -111,7 +111,7 @@ TEST_F(WorkerChannelTest, LetsGoOfBlobsOfLeasesThatEnded) {
   const auto worker = MakeWorker();
   const FakeWorker::Leased run = worker->NextRun();
   const FakeWorker::Leased other = worker->NextRun();
-  const std::string sha256 = storage::Sha256Hex("weights");
+  const std::string sha256 = Sha256Hex("weights");
   ASSERT_TRUE(worker->WriteBlob(run.lease, sha256, {"weights"}).ok());
   Context context;
   v1::CancelExperimentRequest request;
@@ -125,7 +125,7 @@ TEST_F(WorkerChannelTest, LetsGoOfBlobsOfLeasesThatEnded) {
   const FakeWorker::Leased next = worker->NextRun();
   const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(30);
   do {
-    ASSERT_TRUE(worker->WriteBlob(next.lease, storage::Sha256Hex("x"), {"x"}).ok());
+    ASSERT_TRUE(worker->WriteBlob(next.lease, Sha256Hex("x"), {"x"}).ok());
     ASSERT_TRUE(store().Maintain().ok());
   } while (HasBlob(sha256) && std::chrono::steady_clock::now() < end);
   EXPECT_FALSE(HasBlob(sha256));
@@ -155,7 +155,7 @@ TEST_F(WorkerChannelTest, RefusesBlobsWithoutALease) {
   Create(SmallSpec());
   const auto worker = MakeWorker();
   const FakeWorker::Leased run = worker->NextRun();
-  const std::string sha256 = storage::Sha256Hex("weights");
+  const std::string sha256 = Sha256Hex("weights");
   grpc::Status status = worker->WriteBlob("0123", sha256, {"weights"});
   EXPECT_EQ(status.error_code(), grpc::StatusCode::NOT_FOUND);
   EXPECT_EQ(ReasonOf(status), "LEASE_NOT_FOUND");
@@ -178,10 +178,10 @@ TEST_F(WorkerChannelTest, RefusesMalformedAndWrongHashes) {
     EXPECT_EQ(FieldOf(worker->WriteBlob(run.lease, sha256, {"x"})), "sha256");
     EXPECT_EQ(FieldOf(worker->ReadBlob(run.lease, sha256, &bytes)), "sha256");
   }
-  const grpc::Status status = worker->WriteBlob(run.lease, storage::Sha256Hex("a"), {"b"});
+  const grpc::Status status = worker->WriteBlob(run.lease, Sha256Hex("a"), {"b"});
   EXPECT_EQ(status.error_code(), grpc::StatusCode::INVALID_ARGUMENT);
-  EXPECT_FALSE(HasBlob(storage::Sha256Hex("a")));
-  EXPECT_FALSE(HasBlob(storage::Sha256Hex("b")));
+  EXPECT_FALSE(HasBlob(Sha256Hex("a")));
+  EXPECT_FALSE(HasBlob(Sha256Hex("b")));
 }
 
 TEST_F(WorkerChannelTest, StoresManyFlushesWithoutWaitingForEach) {

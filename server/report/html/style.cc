@@ -201,8 +201,7 @@ std::string DarkFigures() {
 
 // 'sha256-…' as policies write it.
 std::string Hash(absl::string_view text) {
-  return absl::StrCat("'sha256-",
-                      absl::Base64Escape(absl::HexStringToBytes(storage::Sha256Hex(text))), "'");
+  return absl::StrCat("'sha256-", absl::Base64Escape(absl::HexStringToBytes(Sha256Hex(text))), "'");
 }
 
 }  // namespace

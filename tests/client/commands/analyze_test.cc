@@ -89,7 +89,7 @@ class AnalyzeTest : public ClientTest {
     if (!arrays_.empty()) {
       v1::AnalysisArrayInfo* array = analysis.add_arrays();
       array->set_name("singular_values");
-      analysis.set_artifact(storage::Sha256Hex(arrays_));
+      analysis.set_artifact(Sha256Hex(arrays_));
       analysis.set_artifact_bytes(arrays_.size());
     }
     return analysis;

@@ -27,7 +27,7 @@ class ArtifactTest : public ClientTest {
         artifact->set_kind("checkpoint");
         artifact->set_step(step);
         artifact->set_bytes(content_.size());
-        artifact->set_sha256(storage::Sha256Hex(content_));
+        artifact->set_sha256(Sha256Hex(content_));
       }
       return absl::OkStatus();
     };

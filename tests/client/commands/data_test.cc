@@ -48,7 +48,7 @@ TEST_F(DataTest, AddsAFileAgainOnlyIfTheServersIsDamaged) {
   answers_.dataset = [&damaged](const v1::GetDatasetRequest& request, v1::Dataset* dataset) {
     EXPECT_TRUE(request.verify());
     dataset->set_name("datasets/names-1a2b3c");
-    dataset->set_sha256(storage::Sha256Hex("a\nb\n"));
+    dataset->set_sha256(Sha256Hex("a\nb\n"));
     dataset->set_damaged(damaged);
     return absl::OkStatus();
   };

@@ -263,7 +263,7 @@ TEST_F(SubmitTest, UploadsDataSetsTheServerLacks) {
   Write("data/my names.txt", text);
   const std::string path =
       Write("e.yaml", "name: e\nbase: {task: {documents: {dataset: data/my names.txt}}}\n");
-  const std::string sha256 = storage::Sha256Hex(text);
+  const std::string sha256 = Sha256Hex(text);
   std::vector<std::string> looked_for;
   std::string received;
   bool stored = false;
