@@ -23,6 +23,18 @@ FileDescriptor::~FileDescriptor() {
   if (fd_ >= 0) close(fd_);
 }
 
+bool FileDescriptor::Close() { return close(std::exchange(fd_, -1)) == 0; }
+
+bool WriteAll(int file, absl::string_view bytes) {
+  while (!bytes.empty()) {
+    const ssize_t written = write(file, bytes.data(), bytes.size());
+    if (written < 0 && errno == EINTR) continue;
+    if (written < 0) return false;
+    bytes.remove_prefix(static_cast<size_t>(written));
+  }
+  return true;
+}
+
 std::string ReadWholeFile(const std::string& file) {
   std::ifstream in(file, std::ios::binary);
   std::string content;

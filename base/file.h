@@ -27,10 +27,15 @@ class FileDescriptor {
   ~FileDescriptor();
   int get() const { return fd_; }
   bool open() const { return fd_ >= 0; }
+  // Closes it before its owner goes; false, with errno, if what was written may be lost.
+  bool Close();
 
  private:
   int fd_ = -1;
 };
+
+// Writes all bytes, or returns false with errno.
+bool WriteAll(int file, absl::string_view bytes);
 
 // All bytes of a file; none if it can't be read.
 std::string ReadWholeFile(const std::string& file);

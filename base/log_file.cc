@@ -10,7 +10,6 @@
 #include <system_error>
 
 #include "absl/strings/str_cat.h"
-#include "base/file.h"
 
 namespace ablate::process {
 
@@ -19,19 +18,18 @@ uint64_t FileSize(const std::string& file) {
   return stat(file.c_str(), &info) == 0 ? static_cast<uint64_t>(info.st_size) : 0;
 }
 
-absl::StatusOr<int> OpenLog(const std::string& path) {
+absl::StatusOr<FileDescriptor> OpenLog(const std::string& path) {
   // Without O_NONBLOCK the opening of a pipe would wait for its reader.
-  const int descriptor =
-      open(path.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK, 0600);
-  if (descriptor < 0) {
+  FileDescriptor log(open(
+      path.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK, 0600));
+  if (!log.open()) {
     if (errno != ELOOP) return absl::ErrnoToStatus(errno, absl::StrCat("cannot open log ", path));
     return absl::FailedPreconditionError(absl::StrCat("log ", path, " is a link, must be a file"));
   }
   struct stat info;
-  const bool ours = fstat(descriptor, &info) == 0 && S_ISREG(info.st_mode) &&
-                    info.st_uid == geteuid() && fcntl(descriptor, F_SETFL, O_APPEND) == 0;
-  if (ours) return descriptor;
-  close(descriptor);
+  const bool ours = fstat(log.get(), &info) == 0 && S_ISREG(info.st_mode) &&
+                    info.st_uid == geteuid() && fcntl(log.get(), F_SETFL, O_APPEND) == 0;
+  if (ours) return log;
   return absl::FailedPreconditionError(
       absl::StrCat("log ", path, " is not a file of user ", geteuid()));
 }
@@ -58,9 +56,8 @@ void BoundOwnLog(uint64_t max_bytes) {
   BoundLog(path, max_bytes);
   const auto opened = OpenLog(path);
   if (!opened.ok()) return;  // the renamed one goes on
-  const FileDescriptor begun(*opened);
-  dup2(begun.get(), STDERR_FILENO);
-  if (same_out) dup2(begun.get(), STDOUT_FILENO);
+  dup2(opened->get(), STDERR_FILENO);
+  if (same_out) dup2(opened->get(), STDOUT_FILENO);
 }
 
 int AwaitSignal(const sigset_t& signals, const std::function<bool()>& go_on) {

@@ -9,6 +9,7 @@
 #include <string>
 
 #include "absl/status/statusor.h"
+#include "base/file.h"
 
 namespace ablate::process {
 
@@ -18,9 +19,8 @@ inline constexpr uint64_t kMaxLogBytes = 16 << 20;
 uint64_t FileSize(const std::string& file);
 
 // Opens a log for appending, made with mode 0600 if it is not there; closed on exec. Neither
-// through a link nor into something that is no file of this user: FAILED_PRECONDITION. The caller
-// closes the descriptor.
-absl::StatusOr<int> OpenLog(const std::string& path);
+// through a link nor into something that is no file of this user: FAILED_PRECONDITION.
+absl::StatusOr<FileDescriptor> OpenLog(const std::string& path);
 
 // Renames a log of more than `max_bytes` to FILE.old. For when nobody writes to it.
 void BoundLog(const std::string& file, uint64_t max_bytes = kMaxLogBytes);

@@ -30,19 +30,6 @@ absl::Status CheckFile(const std::string& file, const struct stat& info, size_t 
   return absl::OkStatus();
 }
 
-absl::Status WriteAll(int descriptor, absl::string_view content, const std::string& file) {
-  while (!content.empty()) {
-    const ssize_t written = write(descriptor, content.data(), content.size());
-    if (written < 0 && errno == EINTR) continue;
-    if (written < 0) return absl::ErrnoToStatus(errno, absl::StrCat("cannot write ", file));
-    content.remove_prefix(static_cast<size_t>(written));
-  }
-  if (fsync(descriptor) != 0) {
-    return absl::ErrnoToStatus(errno, absl::StrCat("cannot write ", file));
-  }
-  return absl::OkStatus();
-}
-
 }  // namespace
 
 absl::StatusOr<std::string> ReadBoundedFile(const std::string& file, size_t max_bytes,
@@ -76,9 +63,10 @@ absl::Status CreateFile(const std::string& file, absl::string_view content, Read
   const mode_t mode = readers == Readers::kOwner ? 0600 : 0644;
   const FileDescriptor made(open(file.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, mode));
   if (!made.open()) return absl::ErrnoToStatus(errno, absl::StrCat("cannot make ", file));
-  absl::Status written = WriteAll(made.get(), content, file);
-  if (!written.ok()) unlink(file.c_str());
-  return written;
+  if (WriteAll(made.get(), content) && fsync(made.get()) == 0) return absl::OkStatus();
+  const int error = errno;
+  unlink(file.c_str());
+  return absl::ErrnoToStatus(error, absl::StrCat("cannot write ", file));
 }
 
 absl::Status SyncFolder(const std::string& folder) {

@@ -2,7 +2,6 @@
 
 #include <poll.h>
 #include <signal.h>
-#include <unistd.h>
 
 extern "C" {
 #include <sys/pidfd.h>  // glibc 2.36 forgot to say that these are C functions
@@ -109,15 +108,8 @@ absl::StatusOr<ServerProcess> ServerProcess::Find(const Home& home) {
   return process;
 }
 
-ServerProcess::ServerProcess(ServerProcess&& other) noexcept
-    : pid_(other.pid_), descriptor_(std::exchange(other.descriptor_, -1)) {}
-
-ServerProcess::~ServerProcess() {
-  if (descriptor_ >= 0) close(descriptor_);
-}
-
 absl::Status ServerProcess::Terminate() {
-  if (pidfd_send_signal(descriptor_, SIGTERM, nullptr, 0) == 0 || errno == ESRCH) {
+  if (pidfd_send_signal(descriptor_.get(), SIGTERM, nullptr, 0) == 0 || errno == ESRCH) {
     return absl::OkStatus();
   }
   return absl::PermissionDeniedError(
@@ -125,7 +117,7 @@ absl::Status ServerProcess::Terminate() {
 }
 
 bool ServerProcess::WaitForExit(absl::Duration timeout) {
-  pollfd ended{descriptor_, POLLIN, 0};
+  pollfd ended{descriptor_.get(), POLLIN, 0};
   return poll(&ended, 1, static_cast<int>(absl::ToInt64Milliseconds(timeout))) == 1;
 }
 

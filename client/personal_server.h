@@ -10,6 +10,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
+#include "base/file.h"
 #include "base/private_folder.h"
 #include "client/connection.h"
 
@@ -45,9 +46,6 @@ class ServerProcess {
   // Finds the process that the home's pid file names. NOT_FOUND if it has ended, for its number may
   // have become another's, or if the file was copied from another folder.
   static absl::StatusOr<ServerProcess> Find(const Home& home);
-  ServerProcess(ServerProcess&& other) noexcept;
-  ServerProcess& operator=(ServerProcess&&) = delete;
-  ~ServerProcess();
 
   pid_t pid() const { return pid_; }
   // Sends SIGTERM.
@@ -58,7 +56,7 @@ class ServerProcess {
  private:
   ServerProcess(pid_t pid, int descriptor) : pid_(pid), descriptor_(descriptor) {}
   pid_t pid_;
-  int descriptor_;
+  process::FileDescriptor descriptor_;
 };
 
 }  // namespace ablate::client

@@ -21,7 +21,6 @@
 namespace ablate::storage {
 
 class Database;
-class FolderLock;
 class Maintenance;
 struct OpenedFiles;
 
@@ -320,9 +319,9 @@ class Store final : public LeaseStore {
   Store(OpenedFiles files, StoreOptions options);
 
   const StoreOptions options_;
-  // In the order in which they are needed: destroyed from the last to the first. Null in memory:
-  // lock, room and blobs.
-  const std::unique_ptr<FolderLock> lock_;
+  // In the order in which they are needed: destroyed from the last to the first. Without a lock,
+  // room or blobs in memory.
+  const process::FileDescriptor lock_;
   const std::unique_ptr<DiskRoom> room_;
   const std::unique_ptr<Blobs> blobs_;
   const std::string generation_;

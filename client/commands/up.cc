@@ -120,11 +120,9 @@ absl::StatusOr<Child> StartServer(const Home& home, const Options& options,
   if (!options.last_states.empty()) {
     arguments.insert(arguments.end(), {"--last-states", options.last_states});
   }
-  const absl::StatusOr<int> log = process::OpenLog(home.log_file);
+  const absl::StatusOr<process::FileDescriptor> log = process::OpenLog(home.log_file);
   if (!log.ok()) return log.status();
-  absl::StatusOr<Child> child = SpawnServer(*program, std::move(arguments), *log);
-  close(*log);
-  return child;
+  return SpawnServer(*program, std::move(arguments), log->get());
 }
 
 // Nothing in the folder is touched before it is known to be this user's alone: not even a log is

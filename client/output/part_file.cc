@@ -20,6 +20,7 @@ namespace ablate::client {
 namespace {
 
 namespace fs = std::filesystem;
+using process::FileDescriptor;
 
 constexpr mode_t kPermissions = 0777;
 constexpr int kMaxAttempts = 100;  // to find a free name for a file beside
@@ -55,17 +56,6 @@ absl::Status SystemErrorBeside(const std::string& path) {
   const fs::path folder = fs::absolute(path, error).parent_path();
   errno = reason;
   return SystemError(absl::StrCat("folder ", folder.string()));
-}
-
-// Writes all of `data` to an open file that is called `path`.
-absl::Status WriteAll(int file, const std::string& path, absl::string_view data) {
-  while (!data.empty()) {
-    const ssize_t written = write(file, data.data(), data.size());
-    if (written < 0 && errno == EINTR) continue;
-    if (written < 0) return SystemError(path);
-    data.remove_prefix(static_cast<size_t>(written));
-  }
-  return absl::OkStatus();
 }
 
 // For after a chmod that failed: whether the file system, as some that are mounted by users, or of
@@ -104,11 +94,8 @@ bool UseFreeName(const std::string& target, std::string* name,
 
 // One call for thousands of files.
 absl::Status SyncFileSystemOf(const std::string& folder) {
-  const int opened = open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-  if (opened < 0) return SystemError(folder);
-  const int synced = syncfs(opened);
-  close(opened);
-  return synced == 0 ? absl::OkStatus() : SystemError(folder);
+  const FileDescriptor opened(open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  return opened.open() && syncfs(opened.get()) == 0 ? absl::OkStatus() : SystemError(folder);
 }
 
 }  // namespace
@@ -124,9 +111,7 @@ PartFile::PartFile(std::string path, IfExists if_exists)
     : PartFile(std::move(path), [if_exists] { return if_exists; }) {}
 
 PartFile::~PartFile() {
-  if (file_ < 0) return;
-  close(file_);
-  if (!part_.empty()) unlink(part_.c_str());
+  if (file_.open() && !part_.empty()) unlink(part_.c_str());
 }
 
 absl::Status PartFile::FindTarget() {
@@ -139,8 +124,8 @@ absl::Status PartFile::FindTarget() {
   }
   if (!S_ISREG(status.st_mode)) {
     is_target_ = true;
-    file_ = open(path_.c_str(), O_WRONLY | O_CLOEXEC);
-    return file_ < 0 ? SystemError(path_) : absl::OkStatus();
+    file_ = FileDescriptor(open(path_.c_str(), O_WRONLY | O_CLOEXEC));
+    return file_.open() ? absl::OkStatus() : SystemError(path_);
   }
   if (decide_() == IfExists::kRefuse) return AlreadyThere(path_);
   mode_ = status.st_mode & kPermissions;
@@ -153,24 +138,25 @@ absl::Status PartFile::FindTarget() {
 
 bool PartFile::CreateWithoutName() {
   const std::string folder = fs::path(target_).parent_path().string();
-  file_ = open(folder.empty() ? "." : folder.c_str(), O_TMPFILE | O_WRONLY | O_CLOEXEC,
-               mode_.has_value() ? 0600 : 0666);
-  if (file_ < 0) return false;
-  if (access(DescriptorPath(file_).c_str(), F_OK) == 0) return true;
-  close(std::exchange(file_, -1));  // without /proc it would never get a name
+  file_ = FileDescriptor(open(folder.empty() ? "." : folder.c_str(),
+                              O_TMPFILE | O_WRONLY | O_CLOEXEC, mode_.has_value() ? 0600 : 0666));
+  if (!file_.open()) return false;
+  if (access(DescriptorPath(file_.get()).c_str(), F_OK) == 0) return true;
+  file_ = FileDescriptor();  // without /proc it would never get a name
   return false;
 }
 
 absl::Status PartFile::Create() {
   if (!CreateWithoutName()) {
     UseFreeName(target_, &part_, [this](const std::string& name) {
-      file_ = open(name.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC,
-                   mode_.has_value() ? 0600 : 0666);
-      return file_ >= 0;
+      file_ =
+          FileDescriptor(open(name.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC,
+                              mode_.has_value() ? 0600 : 0666));
+      return file_.open();
     });
   }
-  if (file_ < 0) return SystemErrorBeside(target_);
-  if (!mode_.has_value() || fchmod(file_, *mode_) == 0 || KeepsNoPermissions()) {
+  if (!file_.open()) return SystemErrorBeside(target_);
+  if (!mode_.has_value() || fchmod(file_.get(), *mode_) == 0 || KeepsNoPermissions()) {
     return absl::OkStatus();
   }
   return SystemError(path_);
@@ -179,15 +165,17 @@ absl::Status PartFile::Create() {
 absl::Status PartFile::Open() {
   if (absl::Status valid = CheckName(path_); !valid.ok()) return valid;
   if (const absl::Status found = FindTarget(); !found.ok()) return found;
-  return file_ >= 0 ? absl::OkStatus() : Create();
+  return file_.open() ? absl::OkStatus() : Create();
 }
 
-absl::Status PartFile::Write(absl::string_view data) { return WriteAll(file_, path_, data); }
+absl::Status PartFile::Write(absl::string_view data) {
+  return process::WriteAll(file_.get(), data) ? absl::OkStatus() : SystemError(path_);
+}
 
 absl::Status PartFile::Publish(IfExists if_exists) {
   if (part_.empty()) {
     const auto link_to = [this](const std::string& name) {
-      return linkat(AT_FDCWD, DescriptorPath(file_).c_str(), AT_FDCWD, name.c_str(),
+      return linkat(AT_FDCWD, DescriptorPath(file_.get()).c_str(), AT_FDCWD, name.c_str(),
                     AT_SYMLINK_FOLLOW) == 0;
     };
     if (link_to(target_)) return absl::OkStatus();
@@ -200,14 +188,13 @@ absl::Status PartFile::Publish(IfExists if_exists) {
 
 absl::Status PartFile::Commit() {
   if (!is_target_) {
-    if (fsync(file_) != 0) return SystemError(path_);
+    if (fsync(file_.get()) != 0) return SystemError(path_);
     absl::Status published = Publish(decide_());
     // Another program that makes the same file may have been faster by a moment.
     if (absl::IsAlreadyExists(published)) published = Publish(decide_());
     if (!published.ok()) return published;
   }
-  const int file = std::exchange(file_, -1);
-  return close(file) == 0 ? absl::OkStatus() : SystemError(path_);
+  return file_.Close() ? absl::OkStatus() : SystemError(path_);
 }
 
 absl::Status WriteFile(const std::string& path, absl::string_view data, IfExists if_exists) {
@@ -231,7 +218,6 @@ PartFolder::PartFolder(std::string path, IfExists if_exists, IsOurs ours)
       ours_(std::move(ours)) {}
 
 PartFolder::~PartFolder() {
-  if (file_ >= 0) close(file_);
   std::error_code ignored;
   if (open_) fs::remove_all(part_, ignored);
 }
@@ -271,18 +257,19 @@ absl::Status PartFolder::StartFile(const std::string& path) {
   std::error_code error;
   fs::create_directories(fs::path(whole).parent_path(), error);
   if (error) return absl::FailedPreconditionError(absl::StrCat(whole, ": ", error.message()));
-  if (file_ >= 0) close(std::exchange(file_, -1));
-  file_ = open(whole.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0666);
-  if (file_ < 0) return SystemError(whole);
+  file_ = FileDescriptor(
+      open(whole.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0666));
+  if (!file_.open()) return SystemError(whole);
   current_ = path;
   return absl::OkStatus();
 }
 
 absl::Status PartFolder::Write(const std::string& path, absl::string_view data) {
-  if (file_ < 0 || path != current_) {
+  if (!file_.open() || path != current_) {
     if (const absl::Status begun = StartFile(path); !begun.ok()) return begun;
   }
-  return WriteAll(file_, absl::StrCat(part_, "/", path), data);
+  if (process::WriteAll(file_.get(), data)) return absl::OkStatus();
+  return SystemError(absl::StrCat(part_, "/", path));
 }
 
 absl::Status PartFolder::Commit() {

@@ -10,6 +10,7 @@
 
 #include "absl/status/status.h"
 #include "absl/strings/string_view.h"
+#include "base/file.h"
 
 namespace ablate::client {
 
@@ -57,7 +58,7 @@ class PartFile {
   std::string part_;            // what is renamed to it; empty: none yet, or is_target_
   bool is_target_ = false;      // a device or a pipe, which is written to as it is
   std::optional<mode_t> mode_;  // permissions of what is replaced; none: the usual ones
-  int file_ = -1;
+  process::FileDescriptor file_;
 };
 
 // The whole of a small file in one go.
@@ -100,7 +101,7 @@ class PartFolder {
   const IsOurs ours_;
   bool open_ = false;
   std::string current_;  // path of the file that is being written
-  int file_ = -1;
+  process::FileDescriptor file_;
 };
 
 }  // namespace ablate::client

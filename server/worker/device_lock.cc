@@ -6,8 +6,6 @@
 #include <unistd.h>
 
 #include <cerrno>
-#include <fstream>
-#include <iterator>
 
 #include "absl/status/status.h"
 #include "absl/strings/ascii.h"
@@ -31,26 +29,17 @@ void NoteHolder(int fd) {
 
 }  // namespace
 
-absl::StatusOr<DeviceLock> DeviceLock::Take(const std::string& file) {
-  DeviceLock lock(open(file.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600));
-  if (lock.fd_ < 0) {
-    return NoLock("cannot open lock file ", file);
-  }
-  if (flock(lock.fd_, LOCK_EX | LOCK_NB) != 0) {
-    if (errno != EWOULDBLOCK) {
-      return NoLock("cannot lock ", file);
-    }
-    std::ifstream in(file);
-    const std::string holder(std::istreambuf_iterator<char>(in), {});
+absl::StatusOr<process::FileDescriptor> LockDevice(const std::string& file) {
+  process::FileDescriptor lock(open(file.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600));
+  if (!lock.open()) return NoLock("cannot open lock file ", file);
+  if (flock(lock.get(), LOCK_EX | LOCK_NB) != 0) {
+    if (errno != EWOULDBLOCK) return NoLock("cannot lock ", file);
+    const std::string holder = process::ReadWholeFile(file);
     return absl::FailedPreconditionError(absl::StrCat(
         "the device is taken: process ", absl::StripAsciiWhitespace(holder), " holds ", file));
   }
-  NoteHolder(lock.fd_);
+  NoteHolder(lock.get());
   return lock;
-}
-
-DeviceLock::~DeviceLock() {
-  if (fd_ >= 0) close(fd_);
 }
 
 }  // namespace ablate::worker

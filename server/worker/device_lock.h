@@ -5,23 +5,14 @@
 #include <string>
 
 #include "absl/status/statusor.h"
+#include "base/file.h"
 
 namespace ablate::worker {
 
-// Holds an flock on a file until it is destroyed or the process ends, however it ends.
-class DeviceLock {
- public:
-  // Creates the file if need be and writes the process id into it. FAILED_PRECONDITION names the
-  // process that holds it, INTERNAL says why there is no lock at all.
-  static absl::StatusOr<DeviceLock> Take(const std::string& file);
-  DeviceLock(DeviceLock&& other) noexcept : fd_(other.fd_) { other.fd_ = -1; }
-  DeviceLock& operator=(DeviceLock&&) = delete;
-  ~DeviceLock();
-
- private:
-  explicit DeviceLock(int fd) : fd_(fd) {}
-  int fd_;
-};
+// Takes an flock on a file, which is held until the descriptor is closed or the process ends,
+// however it ends. Creates the file if need be and writes the process id into it.
+// FAILED_PRECONDITION names the process that holds it, INTERNAL says why there is no lock at all.
+absl::StatusOr<process::FileDescriptor> LockDevice(const std::string& file);
 
 }  // namespace ablate::worker
 

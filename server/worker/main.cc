@@ -18,6 +18,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
 #include "absl/time/time.h"
+#include "base/file.h"
 #include "base/log_file.h"
 #include "base/machine.h"
 #include "base/random.h"
@@ -265,15 +266,15 @@ int ExitOf(const absl::Status& end, bool joined) {
 int Work(const Flags& flags) {
   absl::StatusOr<join::ServerAddress> server = ServerOf(flags);
   if (!server.ok()) return LastWords(kNoServerExit, server.status().message());
-  std::optional<DeviceLock> lock;
+  process::FileDescriptor lock;
   if (!flags.lock.empty()) {
-    absl::StatusOr<DeviceLock> taken = DeviceLock::Take(flags.lock);
+    absl::StatusOr<process::FileDescriptor> taken = LockDevice(flags.lock);
     if (!taken.ok()) {
       const bool by_another = absl::IsFailedPrecondition(taken.status());
       return LastWords(by_another ? launch::kDeviceTakenExit : kNoLockExit,
                        taken.status().message());
     }
-    lock.emplace(*std::move(taken));
+    lock = *std::move(taken);
   }
   RunToTheEnd(OptionsOf(flags, *std::move(server)), !flags.join.empty());
 }

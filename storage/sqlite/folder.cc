@@ -50,7 +50,7 @@ absl::string_view NetworkFileSystem(int64_t type) {
   return "";
 }
 
-absl::StatusOr<std::unique_ptr<FolderLock>> FolderLock::Take(const std::string& folder) {
+absl::StatusOr<process::FileDescriptor> LockFolder(const std::string& folder) {
   const std::filesystem::path path(folder);
   std::error_code error;
   if (path.has_parent_path()) std::filesystem::create_directories(path.parent_path(), error);
@@ -60,23 +60,20 @@ absl::StatusOr<std::unique_ptr<FolderLock>> FolderLock::Take(const std::string& 
   const absl::Status local = CheckFileSystem(folder);
   if (!local.ok()) return local;
   // The folder itself: a file in it could be removed, and another one locked.
-  const int descriptor = open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-  if (descriptor < 0) return absl::ErrnoToStatus(errno, absl::StrCat("cannot open ", folder));
-  std::unique_ptr<FolderLock> lock(new FolderLock(descriptor));
+  process::FileDescriptor lock(open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  if (!lock.open()) return absl::ErrnoToStatus(errno, absl::StrCat("cannot open ", folder));
   // A server that was killed while it began a worker's process is survived by that process for as
   // long as this takes to become the worker's program, and with it by the lock.
   constexpr int kTries = 10;
   constexpr absl::Duration kBetween = absl::Milliseconds(50);
   for (int tried = 0; tried < kTries; ++tried) {
     if (tried > 0) absl::SleepFor(kBetween);
-    if (flock(descriptor, LOCK_EX | LOCK_NB) == 0) return lock;
+    if (flock(lock.get(), LOCK_EX | LOCK_NB) == 0) return lock;
     if (errno != EWOULDBLOCK) {
       return absl::ErrnoToStatus(errno, absl::StrCat("cannot lock ", folder));
     }
   }
   return absl::FailedPreconditionError(absl::StrCat(folder, " is in use by another server"));
 }
-
-FolderLock::~FolderLock() { close(descriptor_); }
 
 }  // namespace ablate::storage

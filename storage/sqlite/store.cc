@@ -21,7 +21,7 @@ namespace ablate::storage {
 
 // What Open made; in memory all but `db` and `generation` are null or empty.
 struct OpenedFiles {
-  std::unique_ptr<FolderLock> lock;
+  process::FileDescriptor lock;
   std::unique_ptr<DiskRoom> room;
   std::unique_ptr<Blobs> blobs;
   std::unique_ptr<Connection> db;
@@ -121,7 +121,7 @@ absl::Status OpenFolder(const StoreOptions& options, OpenedFiles* files) {
   if (!options.image.empty()) {
     return absl::InvalidArgumentError("image: only a store in memory begins as one");
   }
-  auto lock = FolderLock::Take(options.folder);
+  auto lock = LockFolder(options.folder);
   if (!lock.ok()) return lock.status();
   files->lock = *std::move(lock);
   files->room =

@@ -52,8 +52,7 @@ TEST(LogFileTest, BoundsItsOwnLogWhileItWrites) {
   const auto file = OpenLog(log);
   ASSERT_TRUE(file.ok()) << file.status();
   {
-    const RedirectedError redirected(*file);
-    close(*file);
+    const RedirectedError redirected(file->get());
     for (const char* words : {"first!", "second", "third"}) {
       ASSERT_TRUE(Say(words));
       BoundOwnLog(5);
@@ -70,8 +69,7 @@ TEST(LogFileTest, LeavesALogAloneThatIsNotAtItsPlace) {
   std::filesystem::rename(folder / "log", folder / "moved");
   folder.Write("log", "another's");
   {
-    const RedirectedError redirected(*file);
-    close(*file);
+    const RedirectedError redirected(file->get());
     ASSERT_TRUE(Say("long enough"));
     std::filesystem::remove(folder / "moved");
     BoundOwnLog(5);
@@ -98,8 +96,7 @@ TEST(OpenLogTest, AppendsToAFileOfItsOwn) {
   const std::string log = folder.Write("log", "one ");
   const auto file = OpenLog(log);
   ASSERT_TRUE(file.ok()) << file.status();
-  EXPECT_EQ(write(*file, "two", 3), 3);
-  close(*file);
+  EXPECT_EQ(write(file->get(), "two", 3), 3);
   EXPECT_EQ(ReadText(log), "one two");
 }
 
@@ -107,7 +104,6 @@ TEST(OpenLogTest, MakesAFileThatOnlyItsOwnerReads) {
   const TestFolder folder;
   const auto file = OpenLog(folder / "log");
   ASSERT_TRUE(file.ok()) << file.status();
-  close(*file);
   struct stat info;
   ASSERT_EQ(stat((folder / "log").c_str(), &info), 0);
   EXPECT_EQ(info.st_mode & 0777, 0600u);

@@ -26,9 +26,9 @@ class DeviceLockTest : public testing::Test {
 };
 
 TEST_F(DeviceLockTest, KeepsASecondWorkerOutAndNamesTheFirst) {
-  auto first = DeviceLock::Take(file_);
+  auto first = LockDevice(file_);
   ASSERT_TRUE(first.ok()) << first.status();
-  const auto second = DeviceLock::Take(file_);
+  const auto second = LockDevice(file_);
   EXPECT_EQ(second.status().code(), absl::StatusCode::kFailedPrecondition);
   EXPECT_EQ(second.status().message(),
             absl::StrCat("the device is taken: process ", getpid(), " holds ", file_));
@@ -36,21 +36,21 @@ TEST_F(DeviceLockTest, KeepsASecondWorkerOutAndNamesTheFirst) {
 
 TEST_F(DeviceLockTest, IsFreeOnceItsOwnerIsGone) {
   {
-    auto first = DeviceLock::Take(file_);
+    auto first = LockDevice(file_);
     ASSERT_TRUE(first.ok());
-    const DeviceLock moved(*std::move(first));
-    EXPECT_FALSE(DeviceLock::Take(file_).ok());
+    const process::FileDescriptor moved(*std::move(first));
+    EXPECT_FALSE(LockDevice(file_).ok());
   }
-  EXPECT_TRUE(DeviceLock::Take(file_).ok());
+  EXPECT_TRUE(LockDevice(file_).ok());
 }
 
 TEST_F(DeviceLockTest, SaysWhichFileCannotBeOpened) {
-  const auto lock = DeviceLock::Take("/nowhere/at/all/lock");
+  const auto lock = LockDevice("/nowhere/at/all/lock");
   EXPECT_THAT(std::string(lock.status().message()), HasSubstr("/nowhere/at/all/lock"));
 }
 
 TEST_F(DeviceLockTest, TellsAFileThatCannotBeLockedFromADeviceThatIsTaken) {
-  EXPECT_EQ(DeviceLock::Take(testing::TempDir()).status().code(), absl::StatusCode::kInternal);
+  EXPECT_EQ(LockDevice(testing::TempDir()).status().code(), absl::StatusCode::kInternal);
 }
 
 TEST_F(DeviceLockTest, HoldsTheDeviceWhereNothingCanBeWritten) {
@@ -59,11 +59,11 @@ TEST_F(DeviceLockTest, HoldsTheDeviceWhereNothingCanBeWritten) {
   const auto handler = signal(SIGXFSZ, SIG_IGN);
   const rlimit none{0, before.rlim_max};
   setrlimit(RLIMIT_FSIZE, &none);
-  const auto lock = DeviceLock::Take(file_);
+  const auto lock = LockDevice(file_);
   setrlimit(RLIMIT_FSIZE, &before);
   signal(SIGXFSZ, handler);
   EXPECT_TRUE(lock.ok()) << lock.status();
-  EXPECT_EQ(DeviceLock::Take(file_).status().code(), absl::StatusCode::kFailedPrecondition);
+  EXPECT_EQ(LockDevice(file_).status().code(), absl::StatusCode::kFailedPrecondition);
 }
 
 }  // namespace
