@@ -15,7 +15,10 @@
 namespace ablate::reflect {
 namespace {
 
+using google::protobuf::FieldDescriptor;
+using google::protobuf::Reflection;
 using google::protobuf::Value;
+using Problems = std::vector<FieldProblem>;
 
 // Whole numbers up to here are exact in a double.
 constexpr int64_t kExact = int64_t{1} << 53;
@@ -49,10 +52,48 @@ bool ParseSeconds(absl::string_view text, int64_t* seconds, int32_t* nanos) {
   return absl::SimpleAtoi(whole, seconds) && absl::SimpleAtoi(padded, nanos);
 }
 
-using google::protobuf::FieldDescriptor;
-using google::protobuf::Reflection;
-using google::protobuf::Value;
-using Problems = std::vector<FieldProblem>;
+// Each returns the value, or nothing and the reason.
+std::optional<int64_t> ToInt(const Value& value, int64_t low, int64_t high, Refusal* refusal) {
+  const double number = value.number_value();
+  if (!value.has_number_value() || std::isinf(number) || std::trunc(number) != number) {
+    *refusal = {absl::StrCat(Quoted(value), " is not a whole number"), "a whole number"};
+  } else if (number > static_cast<double>(high)) {
+    const char* wider = high == kExact ? ", or more in quotes" : "";
+    *refusal = {absl::StrCat(Quoted(value), " is too large"),
+                absl::StrCat("at most ", high, wider)};
+  } else if (number < static_cast<double>(low)) {
+    *refusal = low == 0 ? Refusal{Quoted(value) + " is negative", "a whole number, 0 or more"}
+                        : Refusal{Quoted(value) + " is too small", absl::StrCat("at least ", low)};
+  } else {
+    return static_cast<int64_t>(number);
+  }
+  return std::nullopt;
+}
+
+std::optional<int64_t> ToInt64(const Value& value, Refusal* refusal) {
+  return value.has_string_value() ? FromDigits<int64_t>(value, refusal)
+                                  : ToInt(value, -kExact, kExact, refusal);
+}
+
+std::optional<uint64_t> ToUint64(const Value& value, Refusal* refusal) {
+  if (value.has_string_value()) return FromDigits<uint64_t>(value, refusal);
+  const std::optional<int64_t> number = ToInt(value, 0, kExact, refusal);
+  if (!number.has_value()) return std::nullopt;
+  return static_cast<uint64_t>(*number);
+}
+
+// At most `largest` in magnitude, and finite.
+std::optional<double> ToDouble(const Value& value, double largest, Refusal* refusal) {
+  if (!value.has_number_value()) {
+    *refusal = {absl::StrCat(Quoted(value), " is not a number"), "a number"};
+    return std::nullopt;
+  }
+  if (std::isfinite(value.number_value()) && std::fabs(value.number_value()) <= largest) {
+    return value.number_value();
+  }
+  *refusal = {absl::StrCat(Quoted(value), " is not finite"), "a finite number"};
+  return std::nullopt;
+}
 
 bool PutEnum(const Target& target, const Value& value, const std::string& path,
              Problems* problems) {
@@ -146,47 +187,6 @@ bool PutBool(const Target& target, const Value& value, const std::string& path,
 }
 
 }  // namespace
-
-std::optional<int64_t> ToInt(const Value& value, int64_t low, int64_t high, Refusal* refusal) {
-  const double number = value.number_value();
-  if (!value.has_number_value() || std::isinf(number) || std::trunc(number) != number) {
-    *refusal = {absl::StrCat(Quoted(value), " is not a whole number"), "a whole number"};
-  } else if (number > static_cast<double>(high)) {
-    const char* wider = high == kExact ? ", or more in quotes" : "";
-    *refusal = {absl::StrCat(Quoted(value), " is too large"),
-                absl::StrCat("at most ", high, wider)};
-  } else if (number < static_cast<double>(low)) {
-    *refusal = low == 0 ? Refusal{Quoted(value) + " is negative", "a whole number, 0 or more"}
-                        : Refusal{Quoted(value) + " is too small", absl::StrCat("at least ", low)};
-  } else {
-    return static_cast<int64_t>(number);
-  }
-  return std::nullopt;
-}
-
-std::optional<int64_t> ToInt64(const Value& value, Refusal* refusal) {
-  return value.has_string_value() ? FromDigits<int64_t>(value, refusal)
-                                  : ToInt(value, -kExact, kExact, refusal);
-}
-
-std::optional<uint64_t> ToUint64(const Value& value, Refusal* refusal) {
-  if (value.has_string_value()) return FromDigits<uint64_t>(value, refusal);
-  const std::optional<int64_t> number = ToInt(value, 0, kExact, refusal);
-  if (!number.has_value()) return std::nullopt;
-  return static_cast<uint64_t>(*number);
-}
-
-std::optional<double> ToDouble(const Value& value, double largest, Refusal* refusal) {
-  if (!value.has_number_value()) {
-    *refusal = {absl::StrCat(Quoted(value), " is not a number"), "a number"};
-    return std::nullopt;
-  }
-  if (std::isfinite(value.number_value()) && std::fabs(value.number_value()) <= largest) {
-    return value.number_value();
-  }
-  *refusal = {absl::StrCat(Quoted(value), " is not finite"), "a finite number"};
-  return std::nullopt;
-}
 
 std::optional<google::protobuf::Duration> ToDuration(const Value& value, Refusal* refusal) {
   constexpr int64_t kMaxSeconds = 315'576'000'000;  // seconds; the format's limit
