@@ -24,12 +24,6 @@ bool IsTransient(const absl::Status& status) {
   return absl::IsUnavailable(status) || absl::IsResourceExhausted(status);
 }
 
-absl::StatusOr<v1::Experiment> Get(Connection* connection, const std::string& name) {
-  v1::GetExperimentRequest request;
-  request.set_name(name);
-  return connection->GetExperiment(request);
-}
-
 // One watch, and a look at what came of it: the experiment if it has ended, UNAVAILABLE if there
 // is more to come.
 absl::StatusOr<v1::Experiment> WatchOnce(Connection* connection,
@@ -46,7 +40,9 @@ absl::StatusOr<v1::Experiment> WatchOnce(Connection* connection,
     return absl::UnavailableError("the server no longer knows where this watch was");
   }
   if (!watched.ok()) return watched;
-  absl::StatusOr<v1::Experiment> experiment = Get(connection, request->name());
+  v1::GetExperimentRequest get;
+  get.set_name(request->name());
+  absl::StatusOr<v1::Experiment> experiment = connection->GetExperiment(get);
   if (experiment.ok() && experiment->state() == v1::ExperimentState::ACTIVE) {
     return absl::UnavailableError("the server ended the watch early");
   }

@@ -53,8 +53,6 @@ absl::StatusOr<v1::Experiment> Find(
 }  // namespace
 
 std::string ExperimentName(absl::string_view text) { return WithPrefix("experiments/", text); }
-std::string RunName(absl::string_view text) { return WithPrefix("runs/", text); }
-std::string DatasetName(absl::string_view text) { return WithPrefix("datasets/", text); }
 
 std::string Id(absl::string_view name) {
   const size_t slash = name.find('/');
@@ -90,7 +88,7 @@ absl::StatusOr<std::string> ResolveExperimentName(Connection* connection, absl::
 absl::StatusOr<std::string> ResolveDatasetName(Connection* connection, absl::string_view text) {
   if (absl::StartsWith(text, "datasets/")) return std::string(text);
   v1::GetDatasetRequest request;
-  request.set_name(DatasetName(text));
+  request.set_name(WithPrefix("datasets/", text));
   const absl::StatusOr<v1::Dataset> dataset = connection->GetDataset(request);
   if (!dataset.ok()) return dataset.status();
   return dataset->name();
@@ -121,7 +119,7 @@ absl::StatusOr<v1::RunRow> FindCell(Connection* connection, const CellName& name
 
 absl::StatusOr<std::string> FindRun(Connection* connection, absl::string_view text) {
   const std::optional<CellName> cell = ParseCellName(text);
-  if (!cell) return RunName(text);
+  if (!cell) return WithPrefix("runs/", text);
   const absl::StatusOr<v1::RunRow> row = FindCell(connection, *cell);
   if (!row.ok()) return row.status();
   return row->run();

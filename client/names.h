@@ -15,8 +15,6 @@ namespace ablate::client {
 
 // `experiments/ID` of `experiments/ID`, an id or the beginning of one, which the server completes.
 std::string ExperimentName(absl::string_view text);
-std::string RunName(absl::string_view text);
-std::string DatasetName(absl::string_view text);
 
 // What stands behind the first slash: the id.
 std::string Id(absl::string_view name);

@@ -141,7 +141,7 @@ absl::StatusOr<int> ListUsers(const ListOptions& options, const Context& context
   Table table({{"user"}, {"role"}, {"created"}});
   for (const v1::User& user : list->users()) {
     table.Add({Id(user.name()), v1::Role::Value_Name(user.role()),
-               Ago(absl::FromUnixSeconds(user.create_time().seconds()), context.now())});
+               Ago(user.create_time(), context.now())});
   }
   return PrintTable(context, table);
 }
@@ -162,10 +162,9 @@ absl::StatusOr<int> ListTokens(const ListOptions& options, const Context& contex
   if (options.json) return PrintJson(context, *list);
   Table table({{"token"}, {"user"}, {"note"}, {"state"}, {"expires"}, {"last used"}});
   for (const v1::Token& token : list->tokens()) {
-    const absl::Time used = absl::FromUnixSeconds(token.last_use_time().seconds());
     table.Add({Id(token.name()), Id(token.user()), token.note(), StateOf(token, context.now()),
                token.has_expire_time() ? Day(token.expire_time()) : "—",
-               token.has_last_use_time() ? Ago(used, context.now()) : "never"});
+               token.has_last_use_time() ? Ago(token.last_use_time(), context.now()) : "never"});
   }
   return PrintTable(context, table);
 }

@@ -64,26 +64,21 @@ std::string SubjectsText(const v1::Analysis& analysis, const Parent& parent) {
 
 Table MakeTable(const v1::ListAnalysesResponse& list, const Parent& parent, bool owners,
                 absl::Time now) {
-  bool any_label = false, any_failure = false;
+  Table table({{"analysis"},
+               {"kind"},
+               {"label", false, /*optional=*/true},
+               {"subjects"},
+               {"state"},
+               {"progress", true},
+               {"created"},
+               {"owner", false, !owners},
+               {"failure", false, /*optional=*/true}});
   for (const v1::Analysis& analysis : list.analyses()) {
-    any_label |= !analysis.labels().empty();
-    any_failure |= !analysis.failure().empty();
-  }
-  std::vector<Column> columns = {{"analysis"}, {"kind"}};
-  if (any_label) columns.push_back({"label"});
-  columns.insert(columns.end(), {{"subjects"}, {"state"}, {"progress", true}, {"created"}});
-  if (owners) columns.push_back({"owner"});
-  if (any_failure) columns.push_back({"failure"});
-  Table table(std::move(columns));
-  for (const v1::Analysis& analysis : list.analyses()) {
-    std::vector<std::string> row = {Id(analysis.name()), AnalysisKindName(analysis.analysis())};
-    if (any_label) row.push_back(absl::StrJoin(analysis.labels(), ", "));
-    row.insert(row.end(), {SubjectsText(analysis, parent),
-                           v1::AnalysisState::Value_Name(analysis.state()), ProgressText(analysis),
-                           Ago(absl::FromUnixSeconds(analysis.create_time().seconds()), now)});
-    if (owners) row.push_back(OwnerText(analysis));
-    row.push_back(analysis.failure());
-    table.Add(std::move(row));
+    table.Add({Id(analysis.name()), AnalysisKindName(analysis.analysis()),
+               absl::StrJoin(analysis.labels(), ", "), SubjectsText(analysis, parent),
+               v1::AnalysisState::Value_Name(analysis.state()), ProgressText(analysis),
+               Ago(analysis.create_time(), now), owners ? OwnerText(analysis) : "",
+               analysis.failure()});
   }
   return table;
 }

@@ -31,21 +31,17 @@ absl::StatusOr<int> Ls(const Options& options, const Context& context, Connectio
   if (!list.ok()) return list.status();
   if (options.json) return PrintJson(context, *list);
   const bool owners = ShowsOwners(*connection, list->datasets());
-  std::vector<Column> columns = {{"data set"},         {"file"},
-                                 {"size", true},       {"documents", true},
-                                 {"characters", true}, {"created"}};
-  if (owners) columns.insert(columns.begin() + 2, {"owner"});
-  Table table(std::move(columns));
+  Table table({{"data set"},
+               {"file"},
+               {"owner", false, !owners},
+               {"size", true},
+               {"documents", true},
+               {"characters", true},
+               {"created"}});
   for (const v1::Dataset& dataset : list->datasets()) {
-    std::vector<std::string> row = {
-        Id(dataset.name()),
-        dataset.display_name(),
-        Bytes(dataset.bytes()),
-        text::Grouped(dataset.documents()),
-        text::Grouped(dataset.characters()),
-        Ago(absl::FromUnixSeconds(dataset.create_time().seconds()), context.now())};
-    if (owners) row.insert(row.begin() + 2, OwnerText(dataset));
-    table.Add(std::move(row));
+    table.Add({Id(dataset.name()), dataset.display_name(), owners ? OwnerText(dataset) : "",
+               Bytes(dataset.bytes()), text::Grouped(dataset.documents()),
+               text::Grouped(dataset.characters()), Ago(dataset.create_time(), context.now())});
   }
   return PrintTable(context, table);
 }

@@ -1,11 +1,11 @@
 // `ablate figure EXP KIND -o FILE`: a picture of a comparison, and the numbers in it.
 #include <algorithm>
+#include <filesystem>
 #include <memory>
 #include <string>
 #include <utility>
 #include <vector>
 
-#include "absl/strings/ascii.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
@@ -36,13 +36,6 @@ struct Options {
   bool force = false;
   bool json = false;
 };
-
-// The part of the output's name behind its last point, which says the format.
-std::string Extension(const std::string& output) {
-  const size_t point = output.rfind('.');
-  const bool none = point == std::string::npos || output.find('/', point) != std::string::npos;
-  return none ? "" : absl::AsciiStrToLower(output.substr(point + 1));
-}
 
 // That the kind is one of kKinds.
 absl::Status CheckKind(const std::string& kind) {
@@ -78,7 +71,8 @@ absl::Status ReadStep(const std::string& text, v1::RenderFigureRequest* request)
 absl::StatusOr<v1::RenderFigureRequest> MakeRequest(const Options& options) {
   v1::RenderFigureRequest request;
   v1::FigureFormat::Value format = v1::FigureFormat::unspecified;
-  if (!v1::FigureFormat::Value_Parse(Extension(options.output), &format) ||
+  const std::string ending = EndingOf(options.output);
+  if (ending.empty() || !v1::FigureFormat::Value_Parse(ending.substr(1), &format) ||
       format == v1::FigureFormat::unspecified) {
     return absl::InvalidArgumentError(absl::StrCat("--output: ", reflect::Quoted(options.output),
                                                    " does not end in .svg, .pdf or .png"));
@@ -106,7 +100,7 @@ FileKind KindOf(v1::FigureFormat::Value format) {
 
 // Where --csv writes the numbers.
 std::string CsvPath(const std::string& output) {
-  return absl::StrCat(output.substr(0, output.size() - Extension(output).size()), "csv");
+  return std::filesystem::path(output).replace_extension("csv").string();
 }
 
 // Gives a file that is written, `bytes` long, its name, which is `path`.

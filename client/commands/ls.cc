@@ -48,16 +48,12 @@ absl::StatusOr<int> Ls(const Options& options, const Context& context, Connectio
     return kSuccess;
   }
   const bool owners = ShowsOwners(*connection, list->experiments());
-  std::vector<Column> columns = {{"experiment"}, {"state"}, {"runs"}, {"created"}, {"question"}};
-  if (owners) columns.insert(columns.begin() + 1, {"owner"});
-  Table table(std::move(columns));
+  Table table(
+      {{"experiment"}, {"owner", false, !owners}, {"state"}, {"runs"}, {"created"}, {"question"}});
   for (const v1::Experiment& experiment : list->experiments()) {
-    std::vector<std::string> row = {
-        Id(experiment.name()), StateText(experiment), CountsText(experiment.counts()),
-        Ago(absl::FromUnixSeconds(experiment.create_time().seconds()), context.now()),
-        experiment.spec().question()};
-    if (owners) row.insert(row.begin() + 1, OwnerText(experiment));
-    table.Add(std::move(row));
+    table.Add({Id(experiment.name()), owners ? OwnerText(experiment) : "", StateText(experiment),
+               CountsText(experiment.counts()), Ago(experiment.create_time(), context.now()),
+               experiment.spec().question()});
   }
   PrintTable(context, table);
   if (!list->next_page_token().empty()) context.console.Note("there are more: --limit 0 lists all");

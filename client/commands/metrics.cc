@@ -95,10 +95,6 @@ absl::Status Query(Connection* connection, const Target& target, v1::QueryMetric
   });
 }
 
-bool HasEnded(const v1::RunRow& row) {
-  return row.state() != v1::RunState::QUEUED && row.state() != v1::RunState::RUNNING;
-}
-
 // Of many the known keys that begin as the wanted ones do, up to the slash, if there are any: those
 // of a label of analyses, or of what training records.
 std::vector<std::string> OfTheirLabels(const std::vector<std::string>& wanted,
@@ -145,7 +141,8 @@ absl::Status CheckKeys(Connection* connection, const Context& context, const Tar
   };
   const bool any = std::any_of(wanted.begin(), wanted.end(), is_known);
   const bool early =
-      known.empty() && !std::all_of(rows->rows().begin(), rows->rows().end(), HasEnded);
+      known.empty() && !std::all_of(rows->rows().begin(), rows->rows().end(),
+                                    [](const v1::RunRow& row) { return HasEnded(row.state()); });
   if (!any && !early) return NoSuchKey(target, wanted, known);
   for (const std::string& key : wanted) {
     if (is_seen(key)) continue;

@@ -13,6 +13,7 @@
 #include "client/commands/compare.h"
 #include "client/follow.h"
 #include "client/names.h"
+#include "client/output/experiment_text.h"
 #include "client/output/format.h"
 #include "client/output/own_file.h"
 #include "client/output/part_file.h"
@@ -85,31 +86,27 @@ absl::StatusOr<uint64_t> Receive(Connection* connection, const v1::RenderReportR
   return bytes;
 }
 
-uint32_t EndedOf(const v1::RunCounts& counts) {
-  return counts.done() + counts.diverged() + counts.failed() + counts.cancelled();
-}
-
 // Writes the page again whenever runs have ended since, until the experiment has: by KeepWatching,
 // so that a server may go away for a while.
 absl::StatusOr<int> ReportWhileItGoesOn(Options options, const v1::RenderReportRequest& request,
                                         const Context& context, Connection* connection) {
   v1::Experiment experiment;
-  std::optional<uint32_t> shown;  // how many runs had ended
+  std::optional<uint64_t> shown;  // how many runs had ended
   const auto look = [&](const std::function<void()>& alive) -> absl::Status {
     auto found = FindExperiment(connection, options.experiments[0]);
     if (!found.ok()) return found.status();
     experiment = *std::move(found);
     alive();
     const bool over = experiment.state() != v1::ExperimentState::ACTIVE;
-    const uint32_t ended = EndedOf(experiment.counts());
+    const uint64_t ended = EndedRuns(experiment.counts());
     if (over || shown != ended) {
       const auto bytes = Receive(connection, request, options);
       if (!bytes.ok()) return bytes.status();
       shown = ended;
       options.force = true;  // what is there now is ours
-      const uint32_t all = ended + experiment.counts().queued() + experiment.counts().running();
       context.console.Info(absl::StrCat(options.output, ": ", Bytes(*bytes), ", ", ended, " of ",
-                                        all, " runs", over ? "" : ", preliminary"));
+                                        AllRuns(experiment.counts()), " runs",
+                                        over ? "" : ", preliminary"));
     }
     if (over) return absl::OkStatus();
     context.sleep(kLookEvery);

@@ -24,11 +24,12 @@ std::string LastValue(const v1::RunRow& row, const std::string& key) {
 }
 
 Table MakeTable(const v1::ListRunsResponse& runs, const std::string& primary) {
-  bool any_failure = false;
-  for (const v1::RunRow& row : runs.rows()) any_failure |= !row.failure().empty();
-  std::vector<Column> columns = {{"cell"}, {"run"}, {"state"}, {"step", true}, {primary, true}};
-  if (any_failure) columns.push_back({"failure"});
-  Table table(std::move(columns));
+  Table table({{"cell"},
+               {"run"},
+               {"state"},
+               {"step", true},
+               {primary, true},
+               {"failure", false, /*optional=*/true}});
   for (const v1::RunRow& row : runs.rows()) {
     table.Add({row.cell(), Id(row.run()), v1::RunState::Value_Name(row.state()),
                absl::StrCat(row.step(), "/", row.steps()), LastValue(row, primary), row.failure()});

@@ -102,7 +102,7 @@ void Print(const Context& context, const v1::Experiment& experiment,
   std::ostream& out = *context.console.out;
   out << Id(experiment.name()) << "   " << StateText(experiment) << "   "
       << CountsText(experiment.counts()) << "   created "
-      << Ago(absl::FromUnixSeconds(experiment.create_time().seconds()), context.now())
+      << Ago(experiment.create_time(), context.now())
       << (owner ? absl::StrCat("   by ", Printable(OwnerText(experiment))) : "") << "\n";
   if (!experiment.spec().question().empty()) {
     out << Printable(experiment.spec().question()) << "\n";

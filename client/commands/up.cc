@@ -104,22 +104,25 @@ absl::StatusOr<Child> SpawnServer(const std::string& program, std::vector<std::s
   return Child(pid);
 }
 
+// Options that the server takes, as its arguments.
+std::vector<std::string> GivenOptions(const Options& options) {
+  std::vector<std::string> arguments;
+  for (const auto& [name, value] :
+       {std::pair("--lanes", options.lanes ? absl::StrCat(*options.lanes) : ""),
+        std::pair("--resume-every", options.resume_every), std::pair("--listen", options.listen),
+        std::pair("--worker-silence", options.worker_silence),
+        std::pair("--last-states", options.last_states)}) {
+    if (!value.empty()) arguments.insert(arguments.end(), {name, value});
+  }
+  return arguments;
+}
+
 absl::StatusOr<Child> StartServer(const Home& home, const Options& options,
                                   const Context& context) {
   const absl::StatusOr<std::string> program = FindServerProgram(context.environment);
   if (!program.ok()) return program.status();
-  std::vector<std::string> arguments = {"--home", home.folder};
-  if (options.lanes) arguments.insert(arguments.end(), {"--lanes", absl::StrCat(*options.lanes)});
-  if (!options.resume_every.empty()) {
-    arguments.insert(arguments.end(), {"--resume-every", options.resume_every});
-  }
-  if (!options.listen.empty()) arguments.insert(arguments.end(), {"--listen", options.listen});
-  if (!options.worker_silence.empty()) {
-    arguments.insert(arguments.end(), {"--worker-silence", options.worker_silence});
-  }
-  if (!options.last_states.empty()) {
-    arguments.insert(arguments.end(), {"--last-states", options.last_states});
-  }
+  std::vector<std::string> arguments = GivenOptions(options);
+  arguments.insert(arguments.begin(), {"--home", home.folder});
   const absl::StatusOr<process::FileDescriptor> log = process::OpenLog(home.log_file);
   if (!log.ok()) return log.status();
   return SpawnServer(*program, std::move(arguments), log->get());
@@ -272,10 +275,7 @@ int Up(const Options& options, const Context& context) {
   context.console.Info(absl::StrCat(
       was_up ? "already up: " : "up: ", home->folder,
       !was_up && !options.listen.empty() ? absl::StrCat(", for others at ", options.listen) : ""));
-  const bool any_option = options.lanes || !options.resume_every.empty() ||
-                          !options.worker_silence.empty() || !options.last_states.empty() ||
-                          !options.listen.empty();
-  if (was_up && any_option) {
+  if (was_up && !GivenOptions(options).empty()) {
     context.console.Note("it keeps the options it was started with: `ablate down` first");
   }
   NoteSharing(*home, options, context);

@@ -32,9 +32,7 @@ absl::StatusOr<int> Workers(const Options& options, const Context& context,
                {"build"}});
   for (const v1::Worker& worker : list->workers()) {
     const std::string since =
-        worker.has_attach_time()
-            ? Ago(absl::FromUnixSeconds(worker.attach_time().seconds()), context.now())
-            : "";
+        worker.has_attach_time() ? Ago(worker.attach_time(), context.now()) : "";
     const std::string state = worker.stalled().empty()
                                   ? v1::WorkerState::Value_Name(worker.state())
                                   : absl::StrCat("STALLED: ", worker.stalled());

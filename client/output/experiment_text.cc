@@ -117,10 +117,8 @@ std::pair<std::string, uint64_t> Product(const v1::ExperimentSpec& spec) {
 
 // A large grid's cells are not all in the answer, but they are counted in it.
 uint64_t CellCount(const v1::CreateExperimentResponse& response) {
-  const v1::RunCounts& counts = response.experiment().counts();
-  const uint64_t counted = uint64_t{counts.queued()} + counts.running() + counts.done() +
-                           counts.diverged() + counts.failed() + counts.cancelled();
-  return std::max(counted, static_cast<uint64_t>(response.cells_size()));
+  return std::max(AllRuns(response.experiment().counts()),
+                  static_cast<uint64_t>(response.cells_size()));
 }
 
 // Whether every cell is in the answer: a large grid's are not.
@@ -136,7 +134,8 @@ uint64_t RunCount(const v1::CreateExperimentResponse& response) {
   if (HasAllCells(response) && runs.count("") == 0) return runs.size();
   uint64_t trained = 0;  // by any trainer
   for (const v1::TrainerUse& use : response.trainers()) trained += use.runs();
-  return trained > 0 ? trained : CellCount(response);  // an older server does not say
+  // The answer to a repeated request does not say.
+  return trained > 0 ? trained : CellCount(response);
 }
 
 std::string RunsText(const v1::CreateExperimentResponse& response) {
@@ -162,6 +161,19 @@ std::string PrimaryMetric(const v1::ExperimentSpec& spec) {
 std::string StateText(const v1::Experiment& experiment) {
   if (!experiment.stalled().empty()) return absl::StrCat("STALLED: ", experiment.stalled());
   return v1::ExperimentState::Value_Name(experiment.state());
+}
+
+bool HasEnded(v1::RunState::Value state) {
+  return state != v1::RunState::unspecified && state != v1::RunState::QUEUED &&
+         state != v1::RunState::RUNNING;
+}
+
+uint64_t EndedRuns(const v1::RunCounts& counts) {
+  return uint64_t{counts.done()} + counts.diverged() + counts.failed() + counts.cancelled();
+}
+
+uint64_t AllRuns(const v1::RunCounts& counts) {
+  return EndedRuns(counts) + counts.queued() + counts.running();
 }
 
 std::string CountsText(const v1::RunCounts& counts) {

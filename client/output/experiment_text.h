@@ -3,6 +3,7 @@
 #ifndef ABLATE_CLIENT_OUTPUT_EXPERIMENT_TEXT_H_
 #define ABLATE_CLIENT_OUTPUT_EXPERIMENT_TEXT_H_
 
+#include <cstdint>
 #include <string>
 
 #include "ablate/v1/experiment.pb.h"
@@ -16,6 +17,12 @@ std::string PrimaryMetric(const v1::ExperimentSpec& spec);
 
 // Such as "ACTIVE", or "STALLED: disk full".
 std::string StateText(const v1::Experiment& experiment);
+
+bool HasEnded(v1::RunState::Value state);
+
+// How many of the runs have ended, and how many there are.
+uint64_t EndedRuns(const v1::RunCounts& counts);
+uint64_t AllRuns(const v1::RunCounts& counts);
 
 // Such as "178 done, 2 diverged".
 std::string CountsText(const v1::RunCounts& counts);

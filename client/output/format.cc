@@ -72,8 +72,8 @@ std::string Duration(absl::Duration duration) {
   return pair(seconds / 86400, "d", seconds % 86400 / 3600, "h");
 }
 
-std::string Ago(absl::Time time, absl::Time now) {
-  const absl::Duration age = now - time;
+std::string Ago(const google::protobuf::Timestamp& time, absl::Time now) {
+  const absl::Duration age = now - absl::FromUnixSeconds(time.seconds());
   if (age < absl::Seconds(1)) return "just now";
   for (const auto& [unit, name] : {std::pair(absl::Hours(24), "d"), std::pair(absl::Hours(1), "h"),
                                    std::pair(absl::Minutes(1), "min")}) {

@@ -23,7 +23,7 @@ absl::Duration ToDuration(const google::protobuf::Duration& message);
 // 6 s, 3 min 20 s, 2 h 5 min, 3 d 4 h.
 std::string Duration(absl::Duration duration);
 // 5 s ago, 3 h ago; of a time in the future: just now.
-std::string Ago(absl::Time time, absl::Time now);
+std::string Ago(const google::protobuf::Timestamp& time, absl::Time now);
 // 2026-11-23, in UTC.
 std::string Day(const google::protobuf::Timestamp& time);
 

@@ -13,11 +13,6 @@ namespace {
 constexpr absl::Duration kRateWindow = absl::Seconds(20);
 constexpr absl::Duration kMinRateTime = absl::Seconds(1);
 
-bool HasEnded(v1::RunState::Value state) {
-  return state != v1::RunState::unspecified && state != v1::RunState::QUEUED &&
-         state != v1::RunState::RUNNING;
-}
-
 }  // namespace
 
 Progress::Progress(ProgressOptions options) : options_(std::move(options)), line_(options_.line) {}
@@ -83,9 +78,7 @@ double Progress::Rate() const {
 }
 
 std::string Progress::Line() const {
-  const uint64_t ended =
-      uint64_t{counts_.done()} + counts_.diverged() + counts_.failed() + counts_.cancelled();
-  const uint64_t all = ended + counts_.queued() + counts_.running();
+  const uint64_t ended = EndedRuns(counts_), all = AllRuns(counts_);
   std::string line = absl::StrCat(ended, "/", all, " ended");
   const std::pair<uint32_t, const char*> parts[] = {{counts_.running(), "training"},
                                                     {counts_.diverged(), "diverged"},

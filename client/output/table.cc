@@ -51,19 +51,24 @@ void Table::Add(std::vector<std::string> row) {
 }
 
 std::string Table::Render(int width) const {
+  std::vector<Column> columns;
+  std::vector<size_t> places;  // of these columns in a row
   std::vector<int> widths;
   for (size_t i = 0; i < columns_.size(); ++i) {
-    int widest = DisplayWidth(columns_[i].title);
+    int widest = 0;
     for (const auto& row : rows_) widest = std::max(widest, DisplayWidth(row[i]));
-    widths.push_back(widest);
+    if (columns_[i].optional && widest == 0) continue;
+    columns.push_back(columns_[i]);
+    places.push_back(i);
+    widths.push_back(std::max(widest, DisplayWidth(columns_[i].title)));
   }
-  if (width > 0) Shrink(columns_, width, &widths);
+  if (width > 0) Shrink(columns, width, &widths);
 
   std::string out;
   const auto append_line = [&](const auto& text_of) {
     std::string line;
-    for (size_t i = 0; i < columns_.size(); ++i) {
-      AppendCell(text_of(i), widths[i], columns_[i].right, i + 1 == columns_.size(), &line);
+    for (size_t i = 0; i < columns.size(); ++i) {
+      AppendCell(text_of(places[i]), widths[i], columns[i].right, i + 1 == columns.size(), &line);
     }
     line.erase(line.find_last_not_of(' ') + 1);
     out += line + '\n';

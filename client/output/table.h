@@ -9,7 +9,8 @@ namespace ablate::client {
 
 struct Column {
   std::string title;
-  bool right = false;  // numbers
+  bool right = false;     // numbers
+  bool optional = false;  // left out if no row has a text in it
 };
 
 class Table {

@@ -5,12 +5,12 @@
 #include <set>
 #include <utility>
 
-#include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
+#include "client/output/part_file.h"
 #include "client/submit/document.h"
 #include "proto/reflect/from_value.h"
 
@@ -20,8 +20,7 @@ namespace {
 using google::protobuf::Value;
 
 bool HasKnownEnding(const std::string& path) {
-  const std::string ending =
-      absl::AsciiStrToLower(std::filesystem::path(path).extension().string());
+  const std::string ending = EndingOf(path);
   return ending == ".yaml" || ending == ".yml" || ending == ".json";
 }
 

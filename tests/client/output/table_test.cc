@@ -45,6 +45,13 @@ TEST(TableTest, KeepsEightColumnsAndNumbersHoweverNarrow) {
             "experim…  123456789012\n");
 }
 
+TEST(TableTest, LeavesOutAnOptionalColumnWithoutTexts) {
+  Table table({{"id"}, {"owner", false, /*optional=*/true}, {"failure", false, true}});
+  table.Add({"a", "", ""});
+  table.Add({"b", "", "lost"});
+  EXPECT_EQ(table.Render(0), "id  failure\na\nb   lost\n");
+}
+
 TEST(TableTest, ShowsControlCharactersHarmlessly) {
   Table table({{"lab\x1b[el"}});
   table.Add({"a\x1b[31m\nb"});
