@@ -34,13 +34,18 @@ void AttachLoop::Send(v1::FromWorker message) {
   if (stream_ != nullptr) stream_->Send(std::move(message));
 }
 
+bool AttachLoop::WaitForChange(absl::Duration deadline) {
+  const absl::Duration left = deadline - MonotonicNow();
+  if (left <= absl::ZeroDuration()) return false;
+  changed_.WaitFor(&mutex_, absl::ToChronoMilliseconds(absl::Ceil(left, absl::Milliseconds(1))));
+  return true;
+}
+
 bool AttachLoop::Flush(absl::Duration timeout) {
   const absl::Duration deadline = MonotonicNow() + timeout;
   MutexLock lock(&mutex_);
   while (stream_ != nullptr && !ended_ && stream_->Unsent()) {
-    const absl::Duration left = deadline - MonotonicNow();
-    if (left <= absl::ZeroDuration()) return false;
-    changed_.WaitFor(&mutex_, absl::ToChronoMilliseconds(absl::Ceil(left, absl::Milliseconds(1))));
+    if (!WaitForChange(deadline)) return false;
   }
   return true;
 }
@@ -59,9 +64,7 @@ bool AttachLoop::WaitUntilSettled(absl::Duration timeout) {
   const absl::Duration deadline = MonotonicNow() + timeout;
   MutexLock lock(&mutex_);
   while (!book_.empty()) {
-    const absl::Duration left = deadline - MonotonicNow();
-    if (left <= absl::ZeroDuration()) return false;
-    changed_.WaitFor(&mutex_, absl::ToChronoMilliseconds(absl::Ceil(left, absl::Milliseconds(1))));
+    if (!WaitForChange(deadline)) return false;
   }
   return true;
 }
@@ -70,16 +73,18 @@ void AttachLoop::Loop() {
   Backoff backoff(options_.first_wait, options_.longest_wait);
   while (true) {
     if (RunStream()) backoff.Reset();
-    bool replaced = false;
     absl::Status refused;
     {
       MutexLock lock(&mutex_);
       if (stop_) return;
-      replaced = replaced_;
       refused = refused_;
     }
-    if (replaced) return LeaveToReplacement();
-    if (!refused.ok()) return LeaveRefused(refused);
+    if (!refused.ok()) {
+      // Trying again would be refused again.
+      DropLeases();
+      requests_.refused(refused);
+      return;
+    }
     SayWhyNotAttached();
     CheckAbsence();
     WaitBeforeRetry(backoff.Next());
@@ -128,12 +133,7 @@ void AttachLoop::KeepStream(AttachStream* stream) {
       if (ended_ || stop_) return;
       if (welcomed_ && !welcomed) due = MonotonicNow() + heartbeat_;
       welcomed = welcomed_;
-      const absl::Duration left = due - MonotonicNow();
-      if (left > absl::ZeroDuration()) {
-        changed_.WaitFor(&mutex_,
-                         absl::ToChronoMilliseconds(absl::Ceil(left, absl::Milliseconds(1))));
-        continue;
-      }
+      if (WaitForChange(due)) continue;
       due = MonotonicNow() + heartbeat_;
     }
     if (!welcomed) {
@@ -191,7 +191,11 @@ void AttachLoop::Ended(const absl::Status& status) {
   if (welcomed_ && !stop_) spdlog::warn("the stream to the server broke: {}", status.ToString());
   why_not_attached_ = welcomed_ ? absl::OkStatus() : status;
   // No other reason ends a stream with this.
-  replaced_ = welcomed_ && absl::IsAlreadyExists(status);
+  if (welcomed_ && absl::IsAlreadyExists(status)) {
+    spdlog::warn("another process has this worker's name, {}: leaving", options_.hello.worker());
+    refused_ = absl::AlreadyExistsError(
+        absl::StrCat("another process attached as ", options_.hello.worker(), " of the same user"));
+  }
   if (absl::IsUnauthenticated(status) || absl::IsPermissionDenied(status)) refused_ = status;
   ended_ = true;
   changed_.SignalAll();
@@ -205,18 +209,6 @@ void AttachLoop::DropLeases() {
     changed_.SignalAll();
   }
   for (const std::string& lease : dropped) requests_.abandon(lease);
-}
-
-void AttachLoop::LeaveToReplacement() {
-  spdlog::warn("another process has this worker's name, {}: leaving", options_.hello.worker());
-  DropLeases();
-  requests_.refused(absl::AlreadyExistsError(
-      absl::StrCat("another process attached as ", options_.hello.worker(), " of the same user")));
-}
-
-void AttachLoop::LeaveRefused(const absl::Status& why) {
-  DropLeases();
-  requests_.refused(why);
 }
 
 void AttachLoop::SayWhyNotAttached() {
@@ -252,9 +244,7 @@ void AttachLoop::CheckAbsence() {
 void AttachLoop::WaitBeforeRetry(absl::Duration wait) {
   const absl::Duration until = MonotonicNow() + wait;
   MutexLock lock(&mutex_);
-  while (!stop_ && MonotonicNow() < until) {
-    const absl::Duration left = until - MonotonicNow();
-    changed_.WaitFor(&mutex_, absl::ToChronoMilliseconds(absl::Ceil(left, absl::Milliseconds(1))));
+  while (!stop_ && WaitForChange(until)) {
   }
 }
 

@@ -85,12 +85,10 @@ class AttachLoop : public EventSink {
   void CheckAbsence();
   // Once for each reason, however often it is tried: a certificate that is not trusted stays so.
   void SayWhyNotAttached();
-  // Another process has this worker's name now: gives all leases up and lets the worker end.
-  void LeaveToReplacement();
-  // Trying again would be refused again: lets the worker end.
-  void LeaveRefused(const absl::Status& why);
   void DropLeases();
   void WaitBeforeRetry(absl::Duration wait);
+  // Waits for a signal, which the caller looks behind; false once it is later than the deadline.
+  bool WaitForChange(absl::Duration deadline) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void SendAll(std::vector<v1::FromWorker> messages) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
   const AttachOptions options_;
@@ -102,7 +100,6 @@ class AttachLoop : public EventSink {
   AttachStream* stream_ ABSL_GUARDED_BY(mutex_) = nullptr;  // open, Hello queued
   bool welcomed_ ABSL_GUARDED_BY(mutex_) = false;           // on this stream
   bool ended_ ABSL_GUARDED_BY(mutex_) = false;              // this stream
-  bool replaced_ ABSL_GUARDED_BY(mutex_) = false;           // by another process
   absl::Status refused_ ABSL_GUARDED_BY(mutex_);            // why the server does not let it in
   absl::Status why_not_attached_ ABSL_GUARDED_BY(mutex_);   // of the last stream
   absl::Status said_ ABSL_GUARDED_BY(mutex_);               // of those reasons, the last that was
