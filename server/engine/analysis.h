@@ -162,8 +162,10 @@ struct AnalysisNumber {
   std::optional<Undefined> undefined;
 };
 
-// The number, undefined as kNonFinite where the value is not finite.
-AnalysisNumber NumberOf(std::string name, double value);
+// The number, undefined for the reason that is given, or as kNonFinite where the value is not
+// finite.
+AnalysisNumber NumberOf(std::string name, double value,
+                        std::optional<Undefined> undefined = std::nullopt);
 AnalysisNumber UndefinedNumber(std::string name, Undefined reason);
 
 struct AnalysisArray {

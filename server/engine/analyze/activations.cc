@@ -27,13 +27,13 @@ class Activations : public Computation {
         summaries_(ActivationPlaces(sites_, material), options.histograms,
                    material.subjects[0].values.scalar_type()) {}
 
-  int64_t pieces() const override { return summaries_.passes() * Batches(); }
+  int64_t pieces() const override { return summaries_.passes() * material_.batch_count(); }
 
   void Add(int64_t piece) override {
-    const std::vector<at::Tensor> rows =
-        CaptureRows(material_, material_.subjects[0],
-                    material_.batches[static_cast<size_t>(piece % Batches())], sites_);
-    for (size_t i = 0; i < sites_.size(); ++i) summaries_.Add(piece / Batches(), i, rows[i]);
+    const std::vector<at::Tensor> rows = CaptureRows(
+        material_, material_.subjects[0], material_.Batch(piece % material_.batch_count()), sites_);
+    for (size_t i = 0; i < sites_.size(); ++i)
+      summaries_.Add(piece / material_.batch_count(), i, rows[i]);
   }
 
   std::vector<StateTensor> State() override { return summaries_.State(); }
@@ -46,8 +46,6 @@ class Activations : public Computation {
   }
 
  private:
-  int64_t Batches() const { return static_cast<int64_t>(material_.batches.size()); }
-
   const std::vector<std::string> sites_;
   const Material& material_;
   ValueSummaries summaries_;

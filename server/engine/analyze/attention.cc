@@ -65,11 +65,11 @@ class AttentionLook : public Computation {
     maps_ = at::zeros({layers, heads, tokens, tokens}, at::kDouble);
   }
 
-  int64_t pieces() const override { return static_cast<int64_t>(material_.batches.size()); }
+  int64_t pieces() const override { return material_.batch_count(); }
 
   void Add(int64_t piece) override {
     const at::NoGradGuard no_grad;
-    const TokenBatch& batch = material_.batches[static_cast<size_t>(piece)];
+    const TokenBatch& batch = material_.Batch(piece);
     const int64_t length = batch.length;
     const CountedRows rows = RowsOf(length);
     std::vector<BlockAttention> blocks(static_cast<size_t>(model_.layers));
@@ -184,8 +184,7 @@ class AttentionLook : public Computation {
   void Add(const std::string& name, const at::Tensor& value, std::optional<Undefined> undefined,
            AnalysisResult* result) const {
     if (!undefined && rows_.item<double>() == 0) undefined = Undefined::kTooFewTokens;
-    result->numbers.push_back(undefined ? UndefinedNumber(name, *undefined)
-                                        : NumberOf(name, value.item<double>()));
+    result->numbers.push_back(NumberOf(name, value.item<double>(), undefined));
   }
 
   // Of values by head, [layers, H]: their mean, that of every block, and each.

@@ -34,17 +34,18 @@ class Capture : public Computation {
     }
   }
 
-  int64_t pieces() const override { return static_cast<int64_t>(material_.batches.size()); }
+  int64_t pieces() const override { return material_.batch_count(); }
 
   void Add(int64_t piece) override {
     int64_t tokens = 0, sequences = 0;  // before this batch
     for (int64_t i = 0; i < piece; ++i) {
-      tokens += static_cast<int64_t>(Batch(i).tokens());
-      sequences += Batch(i).rows;
+      tokens += static_cast<int64_t>(material_.Batch(i).tokens());
+      sequences += material_.Batch(i).rows;
     }
-    const std::vector<at::Tensor> values = CaptureSites(material_, subject_, Batch(piece), sites_);
+    const std::vector<at::Tensor> values =
+        CaptureSites(material_, subject_, material_.Batch(piece), sites_);
     for (size_t i = 0; i < sites_.size(); ++i) {
-      const at::Tensor from = Shaped(i, values[i], Batch(piece));
+      const at::Tensor from = Shaped(i, values[i], material_.Batch(piece));
       captured_[i].narrow(0, matrices_[i] ? sequences : tokens, from.size(0)).copy_(from);
     }
   }
@@ -76,8 +77,6 @@ class Capture : public Computation {
   }
 
  private:
-  const TokenBatch& Batch(int64_t i) const { return material_.batches[static_cast<size_t>(i)]; }
-
   int64_t Sequences() const {
     int64_t sequences = 0;
     for (const TokenBatch& batch : material_.batches) sequences += batch.rows;

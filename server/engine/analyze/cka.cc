@@ -71,8 +71,7 @@ AnalysisResult CkaResult(const Representations& of, CkaEstimator estimator, uint
       }
       std::string name = of.PairName(a, b);
       if (name.empty()) continue;
-      result.numbers.push_back(reason.has_value() ? UndefinedNumber(std::move(name), *reason)
-                                                  : NumberOf(std::move(name), ratios[i][j]));
+      result.numbers.push_back(NumberOf(std::move(name), ratios[i][j], reason));
     }
   }
   if (!enough) return result;
@@ -90,7 +89,7 @@ class ExactCka : public Computation {
         representations_(std::move(representations)),
         sums_(representations_.Features(), representations_.first_means()) {}
 
-  int64_t pieces() const override { return static_cast<int64_t>(material_.batches.size()); }
+  int64_t pieces() const override { return material_.batch_count(); }
   void Add(int64_t piece) override { sums_.Add(representations_.Rows(piece)); }
   std::vector<StateTensor> State() override { return sums_.State(); }
 
@@ -133,15 +132,15 @@ class MinibatchCka : public Computation {
     varying_ = at::zeros({m}, at::kLong);
   }
 
-  int64_t pieces() const override { return Passes() * Batches() + blocks_; }
+  int64_t pieces() const override { return Passes() * material_.batch_count() + blocks_; }
 
   void Add(int64_t piece) override {
-    const int64_t in_pass = Batches() + together_;
+    const int64_t in_pass = material_.batch_count() + together_;
     const int64_t pass = piece / in_pass, within = piece % in_pass;
-    if (within < Batches()) {
+    if (within < material_.batch_count()) {
       Gather(within, pass * together_);
     } else {
-      AddBlock(pass * together_ + within - Batches(), pass * together_);
+      AddBlock(pass * together_ + within - material_.batch_count(), pass * together_);
     }
   }
 
@@ -171,7 +170,6 @@ class MinibatchCka : public Computation {
     return order;
   }
 
-  int64_t Batches() const { return static_cast<int64_t>(material_.batches.size()); }
   int64_t Passes() const { return (blocks_ + together_ - 1) / together_; }
   // The place of the first token of a block; block blocks_ begins behind all.
   int64_t Begin(int64_t block) const {
@@ -182,7 +180,7 @@ class MinibatchCka : public Computation {
   void Gather(int64_t batch, int64_t first) {
     int64_t before = 0;  // tokens in earlier batches
     for (int64_t i = 0; i < batch; ++i) {
-      before += static_cast<int64_t>(material_.batches[static_cast<size_t>(i)].tokens());
+      before += static_cast<int64_t>(material_.Batch(i).tokens());
     }
     const at::Tensor rows = at::cat(representations_.Rows(batch), 1);  // [n, D]
     const at::Tensor place = place_.narrow(0, before, rows.size(0)) - Begin(first);

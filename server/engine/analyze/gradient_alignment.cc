@@ -49,10 +49,10 @@ class GradientAlignment : public Computation {
         learned_(at::zeros({subject_.layout.size}, at::kDouble)),
         exact_(at::zeros({subject_.layout.size}, at::kDouble)) {}
 
-  int64_t pieces() const override { return static_cast<int64_t>(material_.batches.size()); }
+  int64_t pieces() const override { return material_.batch_count(); }
 
   void Add(int64_t piece) override {
-    const TokenBatch& batch = material_.batches[static_cast<size_t>(piece)];
+    const TokenBatch& batch = material_.Batch(piece);
     const at::Tensor learned = GradientBy(GradientSignal::kRule, batch);
     const at::Tensor exact = GradientBy(GradientSignal::kExact, batch);
     learned_ += learned;

@@ -35,12 +35,11 @@ class GradientFlow : public Computation {
         squares_(at::zeros({static_cast<int64_t>(sites_.size())}, at::kDouble)),
         gradient_(at::zeros({subject_.layout.size}, at::kDouble)) {}
 
-  int64_t pieces() const override { return static_cast<int64_t>(material_.batches.size()); }
+  int64_t pieces() const override { return material_.batch_count(); }
 
   void Add(int64_t piece) override {
     const Gradients gradients =
-        GradientsOf(material_, subject_, material_.batches[static_cast<size_t>(piece)], pass_,
-                    {true, sites_, {}});
+        GradientsOf(material_, subject_, material_.Batch(piece), pass_, {true, sites_, {}});
     std::vector<at::Tensor> squares, parameters;
     for (const at::Tensor& g : gradients.sites) squares.push_back(g.square().sum());
     for (const at::Tensor& g : gradients.parameters) parameters.push_back(g.flatten());

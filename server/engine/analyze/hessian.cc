@@ -60,7 +60,7 @@ class Hessian : public Computation {
       : options_(options),
         material_(material),
         subject_(material.subjects[0]),
-        batches_(static_cast<int64_t>(material.batches.size())),
+        batches_(material.batch_count()),
         runs_(std::max<int64_t>(options.density_runs, 1)),
         steps_(std::min<int64_t>(options.iterations, subject_.layout.size)),
         products_(material, subject_),
@@ -189,9 +189,8 @@ class Hessian : public Computation {
   }
 
   void AddNumber(std::string name, double value, AnalysisResult* result) const {
-    result->numbers.push_back(products_.targets() > 0
-                                  ? NumberOf(std::move(name), value)
-                                  : UndefinedNumber(std::move(name), Undefined::kTooFewTokens));
+    result->numbers.push_back(
+        NumberOf(std::move(name), value, WithoutTargets(products_.targets())));
   }
 
   // Null: the run was not finite.

@@ -279,8 +279,7 @@ AnalysisCost HessianCost(const AnalysisOptions& options, const RunConfig& config
   const uint64_t parameters = ParametersOf(config);
   const uint64_t steps = std::min<uint64_t>(hessian.iterations, parameters) *
                          std::max<uint64_t>(hessian.density_runs, 1);
-  const uint64_t element = config.precision == Precision::kFloat64 ? 8 : 4;
-  const uint64_t basis = element * parameters * hessian.iterations;
+  const uint64_t basis = BytesOf(config.precision) * parameters * hessian.iterations;
   const uint64_t sums = 16 * steps + 8 * uint64_t{hessian.trace_samples};
   // Each step of a run is made orthogonal to all before it, twice.
   const double orthogonal = 4.0 * static_cast<double>(steps * parameters) * hessian.iterations;
@@ -336,13 +335,9 @@ AnalysisCost NormResponseCost(const AnalysisOptions& options, const RunConfig&, 
 }
 
 // --- attention, remove
-Problems CheckAttends(const ModelConfig& model) {
+Problems CheckAttends(const AnalysisOptions&, const ModelConfig& model) {
   if (Attends(model)) return {};
   return {{"", "", "the model has no attention", "a model whose model.attention.kind is not none"}};
-}
-
-Problems CheckAttention(const AnalysisOptions&, const ModelConfig& model) {
-  return CheckAttends(model);
 }
 
 Problems CheckMapped(const AnalysisOptions& options, const ModelConfig&,
@@ -373,7 +368,9 @@ AnalysisCost AttentionCost(const AnalysisOptions& options, const RunConfig& conf
 
 Problems CheckRemove(const AnalysisOptions& options, const ModelConfig& model) {
   const auto& remove = Of<RemoveOptions>(options);
-  if (remove.part != RemovedPart::kFeedForward && !Attends(model)) return CheckAttends(model);
+  if (remove.part != RemovedPart::kFeedForward && !Attends(model)) {
+    return CheckAttends(options, model);
+  }
   if (remove.replacement != Replacement::kUniform || remove.part == RemovedPart::kAttention) {
     return {};
   }
@@ -430,7 +427,7 @@ constexpr AnalysisKind kKinds[] = {
      false, 1},
     {"norm_statistics", 1, 1, 5'000, CheckNormStatistics, NormStatisticsCost},
     {"norm_response", 0, 0, 0, NothingToCheck, NormResponseCost},
-    {"attention", 1, 1, 20'000, CheckAttention, AttentionCost, nullptr, CheckMapped},
+    {"attention", 1, 1, 20'000, CheckAttends, AttentionCost, nullptr, CheckMapped},
     {"remove", 1, 1, 20'000, CheckRemove, RemoveCost},
     {"trajectory", 3, 64, 5'000, NothingToCheck, TrajectoryCost, CheckOneLayout, nullptr, 1, true},
 };
@@ -442,9 +439,9 @@ absl::Span<const AnalysisKind> AnalysisKinds() { return kKinds; }
 
 const AnalysisKind& KindOf(const AnalysisOptions& options) { return kKinds[options.index()]; }
 
-AnalysisNumber NumberOf(std::string name, double value) {
-  if (!std::isfinite(value)) return UndefinedNumber(std::move(name), Undefined::kNonFinite);
-  return {std::move(name), value, std::nullopt};
+AnalysisNumber NumberOf(std::string name, double value, std::optional<Undefined> undefined) {
+  if (!undefined && !std::isfinite(value)) undefined = Undefined::kNonFinite;
+  return {std::move(name), undefined ? 0 : value, undefined};
 }
 
 AnalysisNumber UndefinedNumber(std::string name, Undefined reason) {

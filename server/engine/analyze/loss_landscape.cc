@@ -100,12 +100,12 @@ class LossLandscape : public Computation {
         norms_(at::zeros({options.directions, options.dims}, at::kDouble)) {}
 
   // The middle, then grid by grid; each point batch by batch.
-  int64_t pieces() const override { return (1 + sums_.numel()) * Batches(); }
+  int64_t pieces() const override { return (1 + sums_.numel()) * material_.batch_count(); }
 
   void Add(int64_t piece) override {
-    const int64_t point = piece / Batches() - 1;  // −1: the middle
+    const int64_t point = piece / material_.batch_count() - 1;  // −1: the middle
     MoveTo(point);
-    const double loss = model_.Loss(material_.batches[static_cast<size_t>(piece % Batches())]);
+    const double loss = model_.Loss(material_.Batch(piece % material_.batch_count()));
     if (point < 0) {
       middle_.mutable_data_ptr<double>()[0] += loss;
       return;
@@ -140,8 +140,6 @@ class LossLandscape : public Computation {
   }
 
  private:
-  int64_t Batches() const { return static_cast<int64_t>(material_.batches.size()); }
-
   // A function of the point alone, whatever came before.
   void MoveTo(int64_t point) {
     if (point == at_) return;
@@ -187,12 +185,9 @@ class LossLandscape : public Computation {
       curvatures.push_back(shape.curvature);
     }
     const auto add = [&](const char* name, bool defined, double value) {
-      if (targets_ == 0) {
-        result->numbers.push_back(UndefinedNumber(name, Undefined::kTooFewTokens));
-      } else {
-        result->numbers.push_back(defined ? NumberOf(name, value)
-                                          : UndefinedNumber(name, Undefined::kNonFinite));
-      }
+      std::optional<Undefined> undefined = WithoutTargets(targets_);
+      if (!undefined && !defined) undefined = Undefined::kNonFinite;
+      result->numbers.push_back(NumberOf(name, value, undefined));
     };
     const bool whole = holes == 0 && std::isfinite(loss);
     add("loss", true, loss);

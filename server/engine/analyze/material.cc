@@ -89,6 +89,10 @@ double TargetsIn(const std::vector<TokenBatch>& batches) {
   return static_cast<double>(targets);
 }
 
+std::optional<Undefined> WithoutTargets(double targets) {
+  return targets > 0 ? std::nullopt : std::optional(Undefined::kTooFewTokens);
+}
+
 BatchTensors BatchOf(const SubjectModel& subject, const TokenBatch& batch) {
   return TensorsOf(batch, subject.values.options());
 }

@@ -7,6 +7,7 @@
 
 #include <atomic>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -38,6 +39,8 @@ struct Material {
   // What all subjects read, as SequencesRead has it.
   std::vector<TokenBatch> batches;
   uint64_t tokens = 0;  // of all batches
+  int64_t batch_count() const { return static_cast<int64_t>(batches.size()); }
+  const TokenBatch& Batch(int64_t i) const { return batches[static_cast<size_t>(i)]; }
   uint32_t seed = 0;
   const std::atomic<bool>* stop = nullptr;  // null: nobody stops it
 };
@@ -63,6 +66,9 @@ Taps TapsOf(const Material& material, const ModelConfig& model,
 
 // How many targets count.
 double TargetsIn(const std::vector<TokenBatch>& batches);
+
+// The reason that a mean over so many targets does not exist; none if it does.
+std::optional<Undefined> WithoutTargets(double targets);
 
 // The batch as the model takes it.
 BatchTensors BatchOf(const SubjectModel& subject, const TokenBatch& batch);

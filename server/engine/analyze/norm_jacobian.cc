@@ -99,10 +99,10 @@ class NormJacobian : public Computation {
         norms_(NormPlacesOf(subject_.config.model, subject_.parameters)),
         sums_(at::zeros({static_cast<int64_t>(norms_.size()), kJacobianSums}, at::kDouble)) {}
 
-  int64_t pieces() const override { return static_cast<int64_t>(material_.batches.size()); }
+  int64_t pieces() const override { return material_.batch_count(); }
 
   void Add(int64_t piece) override {
-    const TokenBatch& batch = material_.batches[static_cast<size_t>(piece)];
+    const TokenBatch& batch = material_.Batch(piece);
     // One token has no variance between tokens.
     if (Kind() == NormKind::kBatch && batch.tokens() == 1) return;
     std::vector<at::Tensor> inputs(norms_.size());
@@ -174,7 +174,7 @@ class NormJacobian : public Computation {
   std::vector<AnalysisNumber> NumbersOf(size_t norm) const {
     std::vector<AnalysisNumber> numbers;
     const auto add = [&](const char* name, double value, std::optional<Undefined> undefined) {
-      numbers.push_back(undefined ? UndefinedNumber(name, *undefined) : NumberOf(name, value));
+      numbers.push_back(NumberOf(name, value, undefined));
     };
     const double vectors = Sum(norm, kVectors);
     std::optional<Undefined> no_gradient, no_exact, no_vector, one_vector;

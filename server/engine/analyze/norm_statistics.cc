@@ -202,9 +202,8 @@ class NormStatistics : public Computation {
                        double largest, AnalysisResult* result) {
     const double vectors = sums[kVectorCount].item<double>();
     const auto add = [&](const char* name, double value) {
-      const std::string full = absl::StrCat(stage, name, place);
-      result->numbers.push_back(vectors > 0 ? NumberOf(full, value)
-                                            : UndefinedNumber(full, Undefined::kTooFewTokens));
+      result->numbers.push_back(
+          NumberOf(absl::StrCat(stage, name, place), value, WithoutTargets(vectors)));
     };
     add("mean", sums[kVectorMean].item<double>() / vectors);
     add("deviation", sums[kVectorDeviation].item<double>() / vectors);

@@ -52,11 +52,13 @@ class Removal : public Computation {
             at::kDouble)) {}
 
   // All batches for the means, then for the whole model, then without each part.
-  int64_t pieces() const override { return Batches() * (scores_.size(0) + (TakesMeans() ? 1 : 0)); }
+  int64_t pieces() const override {
+    return material_.batch_count() * (scores_.size(0) + (TakesMeans() ? 1 : 0));
+  }
 
   void Add(int64_t piece) override {
-    const int64_t pass = piece / Batches() - (TakesMeans() ? 1 : 0);
-    const TokenBatch& batch = material_.batches[static_cast<size_t>(piece % Batches())];
+    const int64_t pass = piece / material_.batch_count() - (TakesMeans() ? 1 : 0);
+    const TokenBatch& batch = material_.Batch(piece % material_.batch_count());
     if (pass < 0) {
       AddMeans(batch);
       return;
@@ -106,7 +108,6 @@ class Removal : public Computation {
     return places;
   }
 
-  int64_t Batches() const { return static_cast<int64_t>(material_.batches.size()); }
   bool TakesMeans() const { return options_.replacement == Replacement::kMean; }
   double Targets() const { return scores_[0][2].item<double>(); }
 
@@ -186,8 +187,7 @@ class Removal : public Computation {
   }
 
   void AddNumber(const std::string& name, double value, AnalysisResult* result) const {
-    result->numbers.push_back(Targets() > 0 ? NumberOf(name, value)
-                                            : UndefinedNumber(name, Undefined::kTooFewTokens));
+    result->numbers.push_back(NumberOf(name, value, WithoutTargets(Targets())));
   }
 
   void AddArray(const std::string& name, const std::vector<double>& values,

@@ -43,7 +43,7 @@ std::string Representations::PairName(size_t first, size_t second) const {
 }
 
 std::vector<at::Tensor> Representations::Rows(int64_t batch) const {
-  const TokenBatch& read = material_.batches[static_cast<size_t>(batch)];
+  const TokenBatch& read = material_.Batch(batch);
   std::vector<at::Tensor> all;
   for (size_t subject = 0; subject < sites_.size(); ++subject) {
     for (at::Tensor& rows :

@@ -10,6 +10,7 @@
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
 #include "absl/types/span.h"
+#include "server/engine/analyze/inputs.h"
 #include "server/engine/analyze/sampling.h"
 #include "server/engine/analyze/sequence_reader.h"
 #include "server/engine/analyze/torch_reader.h"
@@ -166,18 +167,10 @@ SampleWriter WriterOf(const SampledData& data, const RunConfig& config) {
   return SampleWriter(*data.documents, std::get<DocumentsTask>(config.task).held_out, config.seed);
 }
 
-absl::Status CheckOptions(const SampleOptions& options) {
-  const std::vector<OptionProblem> problems = CheckSampleOptions(options);
-  if (problems.empty()) return absl::OkStatus();
-  const OptionProblem& first = problems.front();
-  return absl::InvalidArgumentError(
-      absl::StrCat(first.field, ": ", first.complaint, "; allowed: ", first.allowed));
-}
-
 absl::StatusOr<SampleCounts> Generate(const RunConfig& config, absl::string_view checkpoint,
                                       const SampleOptions& options, const std::atomic<bool>& stop,
                                       const std::function<void(std::vector<Sample>)>& on_samples) {
-  if (absl::Status status = CheckOptions(options); !status.ok()) return status;
+  if (absl::Status refused = RefusalOf(CheckSampleOptions(options)); !refused.ok()) return refused;
   const absl::StatusOr<SampledData> data = SampledDataOf(config);
   if (!data.ok()) return data.status();
   if (stop.load()) return Withdrawn();

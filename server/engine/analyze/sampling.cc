@@ -11,6 +11,7 @@
 #include "absl/types/span.h"
 #include "base/decimal.h"
 #include "base/utf8.h"
+#include "server/engine/analyze/inputs.h"
 #include "server/engine/data/characters.h"
 #include "server/engine/data/random.h"
 
@@ -180,8 +181,7 @@ absl::StatusOr<std::vector<uint32_t>> EncodePrompt(absl::string_view prompt,
                                                    const std::u32string& alphabet,
                                                    uint32_t max_tokens) {
   if (const auto wrong = CheckPrompt(prompt, alphabet, max_tokens); wrong.has_value()) {
-    return absl::InvalidArgumentError(
-        absl::StrCat(wrong->field, ": ", wrong->complaint, "; allowed: ", wrong->allowed));
+    return RefusalOf({*wrong});
   }
   std::vector<uint32_t> tokens;
   for (size_t offset = 0; offset < prompt.size();) {

@@ -39,7 +39,7 @@ class Spectrum : public Computation {
         gram_(at::zeros({features_, features_}, at::kDouble)),
         sum_(at::zeros({features_}, at::kDouble)) {}
 
-  int64_t pieces() const override { return static_cast<int64_t>(material_.batches.size()); }
+  int64_t pieces() const override { return material_.batch_count(); }
 
   // Shifted by the first batch's mean, or what centring takes off would be most of all digits.
   void Add(int64_t piece) override {
@@ -68,8 +68,7 @@ class Spectrum : public Computation {
 
  private:
   at::Tensor Rows(int64_t piece) const {
-    return CaptureRows(material_, material_.subjects[0],
-                       material_.batches[static_cast<size_t>(piece)], {site_})[0];
+    return CaptureRows(material_, material_.subjects[0], material_.Batch(piece), {site_})[0];
   }
 
   // Of a matrix that varies if the sum of its squares is above `rounding`. Of one that is not
@@ -85,17 +84,12 @@ class Spectrum : public Computation {
     const at::Tensor values = eigenvalues.narrow(0, 0, most);
     const bool varies = values.sum().item<double>() > rounding;
     const Ranks ranks = varies ? RanksOf(values) : Ranks();
+    std::optional<Undefined> undefined;
+    if (!varies) undefined = Undefined::kZeroVariance;
+    if (!finite) undefined = Undefined::kNonFinite;
+    if (!enough) undefined = Undefined::kTooFewTokens;
     const auto add = [&](const char* name, double value) {
-      const std::string full = prefix + name;
-      if (!enough) {
-        result->numbers.push_back(UndefinedNumber(full, Undefined::kTooFewTokens));
-      } else if (!finite) {
-        result->numbers.push_back(UndefinedNumber(full, Undefined::kNonFinite));
-      } else if (!varies) {
-        result->numbers.push_back(UndefinedNumber(full, Undefined::kZeroVariance));
-      } else {
-        result->numbers.push_back(NumberOf(full, value));
-      }
+      result->numbers.push_back(NumberOf(prefix + name, value, undefined));
     };
     add("participation_ratio", ranks.participation_ratio);
     add("effective_rank", ranks.effective);

@@ -43,7 +43,7 @@ class Trajectory : public Computation {
 
   // Inner products row by row; then each checkpoint and each point of the plane, batch by batch.
   int64_t pieces() const override {
-    return Products() + (checkpoints_ + sums_.numel()) * Batches();
+    return Products() + (checkpoints_ + sums_.numel()) * material_.batch_count();
   }
 
   void Add(int64_t piece) override {
@@ -52,8 +52,8 @@ class Trajectory : public Computation {
       return;
     }
     piece -= Products();
-    const int64_t place = piece / Batches();
-    const TokenBatch& batch = material_.batches[static_cast<size_t>(piece % Batches())];
+    const int64_t place = piece / material_.batch_count();
+    const TokenBatch& batch = material_.Batch(piece % material_.batch_count());
     if (place < checkpoints_) {
       MoveToCheckpoint(place);
       way_.mutable_data_ptr<double>()[place] += model_->Loss(batch);
@@ -80,7 +80,6 @@ class Trajectory : public Computation {
   }
 
  private:
-  int64_t Batches() const { return static_cast<int64_t>(material_.batches.size()); }
   int64_t PartsOfRow() const { return (size_ + kElements - 1) / kElements; }
   int64_t Products() const { return (checkpoints_ - 1) * PartsOfRow(); }
 
@@ -144,8 +143,7 @@ class Trajectory : public Computation {
     std::vector<AnalysisNumber>& numbers = result->numbers;
     const bool reads = targets_ > 0;
     const auto add_loss = [&](const char* name, double value) {
-      numbers.push_back(reads ? NumberOf(name, value)
-                              : UndefinedNumber(name, Undefined::kTooFewTokens));
+      numbers.push_back(NumberOf(name, value, WithoutTargets(targets_)));
     };
     add_loss("loss", (way_[-1] / targets_).item<double>());
     AddShares(&numbers);
@@ -166,9 +164,9 @@ class Trajectory : public Computation {
 
   void AddShares(std::vector<AnalysisNumber>* numbers) const {
     const auto add = [&](std::string name, double share) {
-      const bool nothing_moved = plane_->finite && plane_->squares == 0;
-      numbers->push_back(nothing_moved ? UndefinedNumber(std::move(name), Undefined::kZeroVariance)
-                                       : NumberOf(std::move(name), share));
+      std::optional<Undefined> undefined;
+      if (plane_->finite && plane_->squares == 0) undefined = Undefined::kZeroVariance;
+      numbers->push_back(NumberOf(std::move(name), share, undefined));
     };
     add("explained_share", Share(0) + Share(1));
     add("explained_share/axis.0", Share(0));

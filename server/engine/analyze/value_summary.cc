@@ -205,19 +205,16 @@ std::vector<double> ValueSummaries::Quantiles(size_t place) const {
 void ValueSummaries::AddShape(size_t place, AnalysisResult* result) const {
   const Moments of = MomentsOf(place);
   const double variance = of.Variance();
-  const auto add = [&](const char* name, double value) {
-    result->numbers.push_back(NumberOf(absl::StrCat(name, "/", places_[place].name), value));
-  };
-  // Of values that are not all the same.
-  const auto add_shape = [&](const char* name, double value) {
-    if (!of.AreFinite() || of.Vary()) return add(name, value);
+  const auto add = [&](const char* name, double value, std::optional<Undefined> undefined = {}) {
     result->numbers.push_back(
-        UndefinedNumber(absl::StrCat(name, "/", places_[place].name), Undefined::kZeroVariance));
+        NumberOf(absl::StrCat(name, "/", places_[place].name), value, undefined));
   };
+  std::optional<Undefined> no_shape;  // of values that are all the same
+  if (of.AreFinite() && !of.Vary()) no_shape = Undefined::kZeroVariance;
   add("mean", of.mean);
   add("variance", variance);
-  add_shape("skewness", of.m3 / of.n / std::pow(variance, 1.5));
-  add_shape("kurtosis", of.m4 / of.n / (variance * variance));
+  add("skewness", of.m3 / of.n / std::pow(variance, 1.5), no_shape);
+  add("kurtosis", of.m4 / of.n / (variance * variance), no_shape);
   add("l2_norm", std::sqrt(of.m2 + of.n * of.mean * of.mean));
   add("minimum", of.least);
   const std::vector<double> quantiles = Quantiles(place);
@@ -229,15 +226,12 @@ void ValueSummaries::AddLargestFeature(size_t place, AnalysisResult* result) con
   if (places_[place].features == 0) return;
   const at::Tensor& squares = squares_[place];
   const double all = squares.sum().item<double>();
+  std::optional<Undefined> undefined;
+  if (all == 0) undefined = Undefined::kZeroDenominator;
+  if (!std::isfinite(all)) undefined = Undefined::kNonFinite;
   const auto add = [&](const char* name, double value) {
-    const std::string full = absl::StrCat(name, "/", places_[place].name);
-    if (all == 0) {
-      result->numbers.push_back(UndefinedNumber(full, Undefined::kZeroDenominator));
-    } else if (!std::isfinite(all)) {
-      result->numbers.push_back(UndefinedNumber(full, Undefined::kNonFinite));
-    } else {
-      result->numbers.push_back(NumberOf(full, value));
-    }
+    result->numbers.push_back(
+        NumberOf(absl::StrCat(name, "/", places_[place].name), value, undefined));
   };
   add("largest_feature", static_cast<double>(squares.argmax().item<int64_t>()));
   add("largest_feature_share", squares.max().item<double>() / all);
