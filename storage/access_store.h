@@ -112,7 +112,7 @@ struct AccessOptions {
 };
 
 // Thread-safe. Users and tokens are in memory, too, so that only changes, Record, ListAudits and
-// now and then NoteUse and Authenticate wait for the disk. Whoever calls says what time it is.
+// now and then NoteUse wait for the disk. Whoever calls says what time it is.
 //
 // A change and its row of the audit log are one transaction, durable when the call returns. Any
 // change: RESOURCE_EXHAUSTED if the disk is full: nothing is changed. DATA_LOSS if the disk failed:
@@ -170,10 +170,8 @@ class AccessStore {
   // Notes that a token was used: on the disk once a minute, and a disk that refuses it is no
   // matter. Nothing if there is no such token.
   void NoteUse(const std::string& id, absl::Time now);
-  // Identify, and NoteUse for whom it lets in.
-  absl::StatusOr<Caller> Authenticate(absl::string_view secret, absl::Time now);
-  // OK while Authenticate would answer the same; otherwise its error, or ABORTED if the user has
-  // another role now. For streams: a token can end between Authenticate and the moment from which
+  // OK while Identify would answer the same; otherwise its error, or ABORTED if the user has
+  // another role now. For streams: a token can end between Identify and the moment from which
   // on_end finds the stream.
   absl::Status CheckStill(const Caller& caller, absl::Time now) const;
   // Ids of those that expired after `after` and up to `until`, unless they were revoked.

@@ -218,11 +218,10 @@ class Store final : public LeaseStore {
   // early, with CANCELLED, when `piece` returns false. DATA_LOSS, naming run and key, if the rest
   // of the series is damaged: what was handed over is right. A series that is read to its end from
   // its first step on is damaged, too, if points are missing, unless the run changed meanwhile.
-  absl::Status ReadSeries(const SeriesQuery& query, const SeriesPiece& piece);
-  // The same from `position` on, which goes along: after CANCELLED it is after the points that were
-  // handed over, and the same query may go on from there.
+  // From `position` on, if it is given, which goes along: after CANCELLED it is after the points
+  // that were handed over, and the same query may go on from there.
   absl::Status ReadSeries(const SeriesQuery& query, const SeriesPiece& piece,
-                          SeriesPosition* position);
+                          SeriesPosition* position = nullptr);
 
   // --- Analyses
   // Creates the analysis of this id if there is none; queues it again, from its beginning, if it

@@ -216,12 +216,6 @@ std::optional<Token> AccessStore::FindToken(absl::string_view secret) const {
   return tokens_.find(id->second)->second.token;
 }
 
-absl::StatusOr<Caller> AccessStore::Authenticate(absl::string_view secret, absl::Time now) {
-  absl::StatusOr<Caller> caller = Identify(secret, now);
-  if (caller.ok()) NoteUse(caller->token, now);
-  return caller;
-}
-
 void AccessStore::NoteUse(const std::string& id, absl::Time now) {
   {
     MutexLock lock(&mutex_);

@@ -568,14 +568,11 @@ absl::Status Store::EndAnalysis(absl::string_view id, const AnalysisEnd& end) {
 absl::StatusOr<std::map<std::string, uint64_t>> Store::CountDoneAnalyses(
     const std::vector<std::string>& runs) {
   std::map<std::string, uint64_t> counts;
-  for (size_t begin = 0; begin < runs.size(); begin += kPageRuns) {
-    const size_t end = std::min(begin + kPageRuns, runs.size());
-    const absl::Status status = db_->Read([&](Connection& db) {
-      for (size_t i = begin; i < end; ++i) CountDone(db, runs[i], &counts);
-      return absl::OkStatus();
-    });
-    if (!status.ok()) return status;
-  }
+  const absl::Status read = db_->ReadEach(runs.size(), [&](Connection& db, size_t i) {
+    CountDone(db, runs[i], &counts);
+    return absl::OkStatus();
+  });
+  if (!read.ok()) return read;
   return counts;
 }
 

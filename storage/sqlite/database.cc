@@ -6,6 +6,7 @@ namespace ablate::storage {
 namespace {
 
 constexpr int kMaxReaders = 8;
+constexpr size_t kReadTogether = 200;  // places, in one transaction
 
 }  // namespace
 
@@ -30,6 +31,21 @@ absl::Status Database::RunRead(const std::function<absl::Status(Connection&)>& r
   // One row that can't be decoded says nothing about the others: only that read fails.
   if (error.code() == absl::StatusCode::kDataLoss) fatal_(error);
   return status;
+}
+
+absl::Status Database::ReadEach(
+    size_t count, const std::function<absl::Status(Connection& db, size_t place)>& read) {
+  for (size_t begin = 0; begin < count; begin += kReadTogether) {
+    const absl::Status status = RunRead([&](Connection& db) {
+      absl::Status each;
+      for (size_t i = begin; i < std::min(begin + kReadTogether, count) && each.ok(); ++i) {
+        each = read(db, i);
+      }
+      return each;
+    });
+    if (!status.ok()) return status;
+  }
+  return absl::OkStatus();
 }
 
 absl::StatusOr<std::unique_ptr<Connection>> Database::Take() {

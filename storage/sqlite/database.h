@@ -54,6 +54,10 @@ class Database {
     }
   }
 
+  // Calls `read` with each of `count` places, many of them in one transaction, until it fails.
+  absl::Status ReadEach(size_t count,
+                        const std::function<absl::Status(Connection& db, size_t place)>& read);
+
   // Runs `work` as a request to the writer; what it returned: a Status or a StatusOr.
   template <typename Work>
   auto Write(const Work& work) {

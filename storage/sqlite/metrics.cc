@@ -15,8 +15,6 @@
 namespace ablate::storage {
 namespace {
 
-constexpr size_t kPageRuns = 200;  // whose summaries are looked at in one read
-
 using KeyCounts = std::map<std::string, uint64_t>;
 
 absl::StatusOr<RunSummaries> ReadSummaries(Connection& db, absl::string_view run) {
@@ -62,18 +60,12 @@ absl::StatusOr<std::vector<std::pair<int64_t, std::string>>> RunsOfExperiment(
 absl::StatusOr<std::vector<RunSummaries>> Store::Summaries(const std::vector<std::string>& runs) {
   std::vector<RunSummaries> summaries;
   summaries.reserve(runs.size());
-  for (size_t begin = 0; begin < runs.size(); begin += kPageRuns) {
-    const size_t end = std::min(begin + kPageRuns, runs.size());
-    const absl::Status status = db_->Read([&](Connection& db) {
-      for (size_t i = begin; i < end; ++i) {
-        auto found = ReadSummaries(db, runs[i]);
-        if (!found.ok()) return found.status();
-        summaries.push_back(*std::move(found));
-      }
-      return absl::OkStatus();
-    });
-    if (!status.ok()) return status;
-  }
+  const absl::Status read = db_->ReadEach(runs.size(), [&](Connection& db, size_t i) {
+    auto found = ReadSummaries(db, runs[i]);
+    if (found.ok()) summaries.push_back(*std::move(found));
+    return found.status();
+  });
+  if (!read.ok()) return read;
   return summaries;
 }
 
@@ -95,28 +87,20 @@ absl::StatusOr<std::vector<std::pair<std::string, uint64_t>>> Store::ExperimentK
   const auto runs = db_->Read([&](Connection& db) { return RunsOfExperiment(db, experiment); });
   if (!runs.ok()) return runs.status();
   KeyCounts counts;
-  for (size_t begin = 0; begin < runs->size(); begin += kPageRuns) {
-    const size_t end = std::min(begin + kPageRuns, runs->size());
-    const absl::Status status = db_->Read([&](Connection& db) {
-      for (size_t i = begin; i < end; ++i) {
-        // What is damaged is told by whoever reads it.
-        const auto& [id, name] = (*runs)[i];
-        AddKeys(db, id, name, &counts).IgnoreError();
-      }
-      return absl::OkStatus();
-    });
-    if (!status.ok()) return status;
-  }
+  const absl::Status read = db_->ReadEach(runs->size(), [&](Connection& db, size_t i) {
+    // What is damaged is told by whoever reads it.
+    const auto& [id, name] = (*runs)[i];
+    AddKeys(db, id, name, &counts).IgnoreError();
+    return absl::OkStatus();
+  });
+  if (!read.ok()) return read;
   return std::vector<std::pair<std::string, uint64_t>>(counts.begin(), counts.end());
-}
-
-absl::Status Store::ReadSeries(const SeriesQuery& query, const SeriesPiece& piece) {
-  SeriesPosition position;
-  return ReadSeries(query, piece, &position);
 }
 
 absl::Status Store::ReadSeries(const SeriesQuery& query, const SeriesPiece& piece,
                                SeriesPosition* position) {
+  SeriesPosition beginning;
+  if (position == nullptr) position = &beginning;
   SeriesPage page;
   page.next = *position;
   page.next.next_step = std::max<uint64_t>(page.next.next_step, query.first_step);

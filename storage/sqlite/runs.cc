@@ -244,14 +244,11 @@ absl::StatusOr<std::vector<KnownRun>> Store::LookUpRuns(const std::vector<NewRun
                                                         absl::string_view owner) {
   std::vector<KnownRun> known;
   known.reserve(runs.size());
-  for (size_t begin = 0; begin < runs.size(); begin += kPageRuns) {
-    const size_t end = std::min(begin + kPageRuns, runs.size());
-    const absl::Status status = db_->Read([&](Connection& db) {
-      for (size_t i = begin; i < end; ++i) known.push_back(LookUpRun(db, runs[i], owner));
-      return absl::OkStatus();
-    });
-    if (!status.ok()) return status;
-  }
+  const absl::Status read = db_->ReadEach(runs.size(), [&](Connection& db, size_t i) {
+    known.push_back(LookUpRun(db, runs[i], owner));
+    return absl::OkStatus();
+  });
+  if (!read.ok()) return read;
   return known;
 }
 

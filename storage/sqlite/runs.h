@@ -15,8 +15,6 @@
 
 namespace ablate::storage {
 
-inline constexpr size_t kPageRuns = 200;  // looked up in one read
-
 // The part of a run's row that changes, and its name.
 struct RunRow {
   int64_t id = 0;

@@ -93,8 +93,7 @@ absl::Status Writer::Checkpoint() {
   MutexLock lock(&db_mutex_);
   if (!dead_.ok()) return dead_;
   const absl::Status status = db_->Checkpoint(/*truncate=*/true);
-  NoteFull(status);
-  if (status.code() == absl::StatusCode::kDataLoss) Die(status);
+  NoteFailure(status);
   return status;
 }
 
@@ -168,12 +167,14 @@ void Writer::Commit(Group* group, Transaction* transaction) {
   transaction->needs_maintenance = false;
   // What one request of the group answered may rest on what another did: all of it is void.
   for (Request& request : *group) request.status = status;
-  NoteFull(status);
-  if (status.code() == absl::StatusCode::kDataLoss && dead_.ok()) Die(status);
+  NoteFailure(status);
 }
 
-void Writer::NoteFull(const absl::Status& status) {
+void Writer::NoteFailure(const absl::Status& status) {
   if (absl::IsResourceExhausted(status) && options_.on_full) options_.on_full();
+  if (!absl::IsDataLoss(status) || !dead_.ok()) return;
+  dead_ = status;
+  options_.fatal(status);
 }
 
 // There may be room again since the upkeep looked last.
@@ -246,14 +247,7 @@ absl::Status Writer::RunOne(const Work& work, bool alone, Transaction* transacti
 
 void Writer::KeepLogShort() {
   if (!dead_.ok() || db_->log_pages() < kLogPages) return;
-  const absl::Status status = db_->Checkpoint(/*truncate=*/db_->log_pages() >= kMaxLogPages);
-  NoteFull(status);
-  if (status.code() == absl::StatusCode::kDataLoss) Die(status);
-}
-
-void Writer::Die(const absl::Status& why) {
-  dead_ = why;
-  options_.fatal(why);
+  NoteFailure(db_->Checkpoint(/*truncate=*/db_->log_pages() >= kMaxLogPages));
 }
 
 }  // namespace ablate::storage

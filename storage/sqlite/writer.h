@@ -108,8 +108,8 @@ class Writer {
   absl::Status RunOne(const Work& work, bool alone, Transaction* transaction)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(db_mutex_);
   void KeepLogShort() ABSL_EXCLUSIVE_LOCKS_REQUIRED(db_mutex_);
-  void NoteFull(const absl::Status& status);
-  void Die(const absl::Status& why) ABSL_EXCLUSIVE_LOCKS_REQUIRED(db_mutex_);
+  // Makes room on a full disk; the first DATA_LOSS ends all.
+  void NoteFailure(const absl::Status& status) ABSL_EXCLUSIVE_LOCKS_REQUIRED(db_mutex_);
 
   const WriterOptions options_;
   std::atomic<uint64_t> change_number_ = 0;

@@ -169,9 +169,8 @@ TEST_F(AccessStoreTest, KeepsWhatItAnsweredWhenItIsKilled) {
   AccessOptions options = Options();
   options.path = copy + "/access.db";
   const auto survivor = Value(AccessStore::Open(options));
-  EXPECT_EQ(Value(survivor->Authenticate(token.secret, kStart)).user, "ann");
-  EXPECT_EQ(CodeOf(survivor->Authenticate(revoked.secret, kStart)),
-            absl::StatusCode::kUnauthenticated);
+  EXPECT_EQ(Value(survivor->Identify(token.secret, kStart)).user, "ann");
+  EXPECT_EQ(CodeOf(survivor->Identify(revoked.secret, kStart)), absl::StatusCode::kUnauthenticated);
   EXPECT_THAT(Value(survivor->ListAudits({}, 10)).rows, SizeIs(5));
 }
 
@@ -272,11 +271,11 @@ TEST_F(AccessStoreTest, SetsRolesAndEndsTheirTokens) {
   const IssuedToken expired = Issue("ann", absl::Seconds(1));
   Issue("root");
   const absl::Time later = After(absl::Hours(1));
-  const Caller before = Value(store().Authenticate(token.secret, later));
+  const Caller before = Value(store().Identify(token.secret, later));
   EXPECT_TRUE(store().CheckStill(before, later).ok());
   ASSERT_TRUE(store().SetRole("ann", Role::kReader, kRoot, later).ok());
   EXPECT_THAT(ended_, ElementsAre(ElementsAre(token.token.id)));
-  EXPECT_EQ(Value(store().Authenticate(token.secret, later)).role, Role::kReader);
+  EXPECT_EQ(Value(store().Identify(token.secret, later)).role, Role::kReader);
   EXPECT_EQ(store().CheckStill(before, later),
             absl::AbortedError("user 'ann' has another role now, reader: call again"));
   ASSERT_TRUE(store().SetRole("ann", Role::kReader, kRoot, later).ok()) << "the same again";
@@ -307,7 +306,7 @@ TEST_F(AccessStoreTest, DeletesAUserWithItsTokens) {
   const IssuedToken second = Issue("ann", absl::Hours(9));
   const IssuedToken expired = Issue("ann", absl::Seconds(1));
   const IssuedToken other = Issue("root");
-  const Caller caller = Value(store().Authenticate(first.secret, kStart));
+  const Caller caller = Value(store().Identify(first.secret, kStart));
   ASSERT_TRUE(store().DeleteUser("ann", kRoot, After(absl::Hours(1))).ok());
   ASSERT_THAT(ended_, SizeIs(1));
   EXPECT_THAT(ended_[0], ::testing::UnorderedElementsAre(first.token.id, second.token.id));
@@ -315,16 +314,15 @@ TEST_F(AccessStoreTest, DeletesAUserWithItsTokens) {
   for (int opened = 0; opened < 2; ++opened, Reopen()) {
     const absl::Time later = After(absl::Hours(10));
     for (const IssuedToken& issued : {first, second}) {
-      EXPECT_EQ(store().Authenticate(issued.secret, later).status(),
+      EXPECT_EQ(store().Identify(issued.secret, later).status(),
                 absl::UnauthenticatedError("the token was revoked on 2026-01-02 04:04:05 UTC"));
     }
-    EXPECT_EQ(store().Authenticate(expired.secret, later).status(),
+    EXPECT_EQ(store().Identify(expired.secret, later).status(),
               absl::UnauthenticatedError("the token expired on 2026-01-02 03:04:06 UTC"));
-    EXPECT_EQ(CodeOf(store().Authenticate(expired.secret, kStart)),
-              absl::StatusCode::kUnauthenticated)
+    EXPECT_EQ(CodeOf(store().Identify(expired.secret, kStart)), absl::StatusCode::kUnauthenticated)
         << "also where a clock was set back";
     EXPECT_EQ(CodeOf(store().CheckStill(caller, later)), absl::StatusCode::kUnauthenticated);
-    EXPECT_TRUE(store().Authenticate(other.secret, later).ok());
+    EXPECT_TRUE(store().Identify(other.secret, later).ok());
     EXPECT_THAT(store().ListTokens("ann"), SizeIs(3));
   }
   EXPECT_EQ(Log({}, 2)[1], "root feedbeef access/DeleteUser users/ann OK: with 2 valid tokens");
@@ -357,7 +355,7 @@ TEST_F(AccessStoreTest, ChangesNothingWhenTheDiskIsFull) {
   EXPECT_THAT(ended_, IsEmpty());
   EXPECT_THAT(Names(), ElementsAre("ann", "root"));
   EXPECT_EQ(Value(store().GetUser("ann")).quota, Quota());
-  EXPECT_EQ(Value(store().Authenticate(token.secret, kStart)).role, Role::kMember);
+  EXPECT_EQ(Value(store().Identify(token.secret, kStart)).role, Role::kMember);
   EXPECT_EQ(Log(), rows);
   disk_.room = INT64_MAX;
   EXPECT_TRUE(store().DeleteUser("ann", kRoot, kStart).ok());
@@ -380,10 +378,11 @@ TEST_F(AccessStoreTest, ServesThreadsAtOnce) {
       EXPECT_TRUE(store().CreateUser(name, Role::kMember, {}, kRoot, kStart).ok());
       const auto issued = store().IssueToken(name, "", {}, kRoot, kStart);
       ASSERT_TRUE(issued.ok());
-      EXPECT_EQ(Value(store().Authenticate(issued->secret, kStart)).user, name);
+      EXPECT_EQ(Value(store().Identify(issued->secret, kStart)).user, name);
+      store().NoteUse(issued->token.id, kStart);
       EXPECT_TRUE(store().ListAudits({}, 5).ok());
       EXPECT_TRUE(store().DeleteUser(name, {name, ""}, kStart).ok());
-      EXPECT_FALSE(store().Authenticate(issued->secret, kStart).ok());
+      EXPECT_FALSE(store().Identify(issued->secret, kStart).ok());
       EXPECT_FALSE(store().ListTokens(name).empty());
       EXPECT_FALSE(store().ListUsers().empty());
     }

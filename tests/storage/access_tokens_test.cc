@@ -61,8 +61,8 @@ TEST_F(AccessTokensTest, MakesSecretsOf256Bits) {
 TEST_F(AccessTokensTest, StoresNoSecret) {
   std::vector<std::string> secrets;
   for (int i = 0; i < 20; ++i) secrets.push_back(Issue("ann").secret);
-  Value(store().Authenticate(secrets[0], kStart));
-  EXPECT_FALSE(store().Authenticate(secrets[0] + "x", kStart).ok());
+  store().NoteUse(Value(store().Identify(secrets[0], kStart)).token, kStart);
+  EXPECT_FALSE(store().Identify(secrets[0] + "x", kStart).ok());
   ASSERT_TRUE(store().RevokeToken(store().ListTokens("ann")[0].id, kRoot, kStart).ok());
   for (int opened = 0; opened < 2; ++opened, Reopen()) {
     const std::string all = AllBytes();
@@ -82,7 +82,7 @@ TEST_F(AccessTokensTest, ReadsTokensAgain) {
   const IssuedToken forever = Issue("ann");
   const IssuedToken short_lived =
       Value(store().IssueToken("root", "", absl::Minutes(5), kRoot, After(absl::Seconds(1))));
-  Value(store().Authenticate(forever.secret, After(absl::Seconds(7))));
+  store().NoteUse(forever.token.id, After(absl::Seconds(7)));
   ASSERT_TRUE(store().RevokeToken(short_lived.token.id, kRoot, After(absl::Seconds(9))).ok());
   for (int opened = 0; opened < 2; ++opened, Reopen()) {
     const auto tokens = store().ListTokens();
@@ -101,13 +101,13 @@ TEST_F(AccessTokensTest, ReadsTokensAgain) {
     EXPECT_EQ(tokens[1].last_used, std::nullopt);
     EXPECT_THAT(store().ListTokens("root"), SizeIs(1));
     EXPECT_THAT(store().ListTokens("nobody"), IsEmpty());
-    EXPECT_EQ(Value(store().Authenticate(forever.secret, After(absl::Seconds(7)))).user, "ann");
+    EXPECT_EQ(Value(store().Identify(forever.secret, After(absl::Seconds(7)))).user, "ann");
   }
 }
 
 TEST_F(AccessTokensTest, SaysWhomASecretStandsFor) {
   const IssuedToken issued = Issue("ann");
-  const Caller caller = Value(store().Authenticate(issued.secret, kStart));
+  const Caller caller = Value(store().Identify(issued.secret, kStart));
   EXPECT_EQ(caller.user, "ann");
   EXPECT_EQ(caller.role, Role::kMember);
   EXPECT_EQ(caller.token, issued.token.id);
@@ -144,7 +144,7 @@ TEST_F(AccessTokensTest, RefusesWhatIsNoToken) {
        {std::string(), std::string("ablate_"), secret.substr(0, 49), secret + "A", " " + secret,
         last_changed, absl::AsciiStrToUpper(secret), "ABLATE_" + secret.substr(7),
         Sha256Hex(secret), secret.substr(7), std::string(50, '\0'), std::string(1 << 20, 'a')}) {
-    EXPECT_EQ(store().Authenticate(wrong, kStart).status(),
+    EXPECT_EQ(store().Identify(wrong, kStart).status(),
               absl::UnauthenticatedError("the token is none of this server's"))
         << wrong.substr(0, 60);
   }
@@ -153,11 +153,11 @@ TEST_F(AccessTokensTest, RefusesWhatIsNoToken) {
 TEST_F(AccessTokensTest, ExpiresOnTime) {
   const IssuedToken issued = Issue("ann", absl::Hours(24));
   const absl::Time end = After(absl::Hours(24));
-  const Caller caller = Value(store().Authenticate(issued.secret, end - absl::Microseconds(1)));
+  const Caller caller = Value(store().Identify(issued.secret, end - absl::Microseconds(1)));
   EXPECT_TRUE(store().CheckStill(caller, end - absl::Microseconds(1)).ok());
   const absl::Status expired =
       absl::UnauthenticatedError("the token expired on 2026-01-03 03:04:05 UTC");
-  EXPECT_EQ(store().Authenticate(issued.secret, end).status(), expired);
+  EXPECT_EQ(store().Identify(issued.secret, end).status(), expired);
   EXPECT_EQ(store().CheckStill(caller, end), expired);
   EXPECT_THAT(ended_, IsEmpty());
 }
@@ -181,19 +181,19 @@ TEST_F(AccessTokensTest, TellsWhatExpiredBetween) {
 TEST_F(AccessTokensTest, RevokesAtOnce) {
   const IssuedToken issued = Issue("ann", absl::Hours(24));
   const IssuedToken other = Issue("ann");
-  const Caller caller = Value(store().Authenticate(issued.secret, kStart));
+  const Caller caller = Value(store().Identify(issued.secret, kStart));
   ASSERT_TRUE(store().RevokeToken(issued.token.id, kRoot, After(absl::Minutes(1))).ok());
   EXPECT_THAT(ended_, ElementsAre(ElementsAre(issued.token.id)));
   const absl::Status revoked =
       absl::UnauthenticatedError("the token was revoked on 2026-01-02 03:05:05 UTC");
-  EXPECT_EQ(store().Authenticate(issued.secret, After(absl::Minutes(2))).status(), revoked);
+  EXPECT_EQ(store().Identify(issued.secret, After(absl::Minutes(2))).status(), revoked);
   EXPECT_EQ(store().CheckStill(caller, After(absl::Minutes(2))), revoked);
-  EXPECT_EQ(store().Authenticate(issued.secret, After(absl::Hours(48))).status(), revoked);
-  EXPECT_TRUE(store().Authenticate(other.secret, kStart).ok());
+  EXPECT_EQ(store().Identify(issued.secret, After(absl::Hours(48))).status(), revoked);
+  EXPECT_TRUE(store().Identify(other.secret, kStart).ok());
   ASSERT_TRUE(store().RevokeToken(issued.token.id, kRoot, After(absl::Hours(1))).ok());
   EXPECT_THAT(ended_, SizeIs(1)) << "it was revoked before";
   Reopen();
-  EXPECT_EQ(store().Authenticate(issued.secret, After(absl::Minutes(2))).status(), revoked);
+  EXPECT_EQ(store().Identify(issued.secret, After(absl::Minutes(2))).status(), revoked);
   EXPECT_EQ(store().RevokeToken("none", kRoot, kStart),
             absl::NotFoundError("there is no token 'none'"));
 }
@@ -201,7 +201,7 @@ TEST_F(AccessTokensTest, RevokesAtOnce) {
 TEST_F(AccessTokensTest, SaysThatARevokedOneExpiredIfThatWasFirst) {
   const IssuedToken issued = Issue("ann", absl::Minutes(1));
   ASSERT_TRUE(store().RevokeToken(issued.token.id, kRoot, After(absl::Minutes(2))).ok());
-  EXPECT_EQ(store().Authenticate(issued.secret, After(absl::Minutes(3))).status(),
+  EXPECT_EQ(store().Identify(issued.secret, After(absl::Minutes(3))).status(),
             absl::UnauthenticatedError("the token expired on 2026-01-02 03:05:05 UTC"));
   EXPECT_THAT(ended_, IsEmpty());
 }
@@ -231,13 +231,13 @@ TEST_F(AccessTokensTest, WritesOnceAMinuteThatATokenIsUsed) {
   const IssuedToken issued = Issue("ann");
   const int before = disk_.syncs;
   for (int i = 0; i < 60; ++i) {
-    Value(store().Authenticate(issued.secret, After(absl::Seconds(i))));
+    store().NoteUse(issued.token.id, After(absl::Seconds(i)));
     EXPECT_EQ(Only("ann").last_used, After(absl::Seconds(i)));
   }
   EXPECT_EQ(disk_.syncs, before + 1);
   Reopen();
   EXPECT_EQ(Only("ann").last_used, kStart);
-  Value(store().Authenticate(issued.secret, After(absl::Seconds(61))));
+  store().NoteUse(issued.token.id, After(absl::Seconds(61)));
   Reopen();
   EXPECT_EQ(Only("ann").last_used, After(absl::Seconds(61)));
 }
@@ -246,10 +246,11 @@ TEST_F(AccessTokensTest, LetsCallersInWhenTheDiskIsFull) {
   const IssuedToken issued = Issue("ann");
   disk_.room = 0;
   for (int i = 0; i < 3; ++i) {
-    EXPECT_TRUE(store().Authenticate(issued.secret, After(absl::Hours(i))).ok());
+    EXPECT_TRUE(store().Identify(issued.secret, After(absl::Hours(i))).ok());
+    store().NoteUse(issued.token.id, After(absl::Hours(i)));
   }
   disk_.room = INT64_MAX;
-  EXPECT_TRUE(store().Authenticate(issued.secret, After(absl::Hours(3))).ok());
+  store().NoteUse(issued.token.id, After(absl::Hours(3)));
   Reopen();
   EXPECT_EQ(Only("ann").last_used, After(absl::Hours(3)));
 }
@@ -284,11 +285,11 @@ TEST_F(AccessTokensTest, ForgetsWhatEndedLongAgo) {
   const IssuedToken last = Issue("ann", std::nullopt, now);
   const absl::Status forgotten = absl::UnauthenticatedError("the token is none of this server's");
   for (int opened = 0; opened < 2; ++opened, Reopen()) {
-    EXPECT_EQ(store().Authenticate(first.secret, now).status(), forgotten);
+    EXPECT_EQ(store().Identify(first.secret, now).status(), forgotten);
     EXPECT_EQ(store().CheckStill({"ann", Role::kMember, first.token.id}, now), forgotten);
-    EXPECT_EQ(store().Authenticate(revoked.secret, now).status(), forgotten);
-    EXPECT_THAT(store().Authenticate(second.secret, now).status().message(), HasSubstr("expired"));
-    EXPECT_TRUE(store().Authenticate(last.secret, now).ok());
+    EXPECT_EQ(store().Identify(revoked.secret, now).status(), forgotten);
+    EXPECT_THAT(store().Identify(second.secret, now).status().message(), HasSubstr("expired"));
+    EXPECT_TRUE(store().Identify(last.secret, now).ok());
     EXPECT_THAT(store().ListTokens(), SizeIs(AccessStore::kMaxEndedTokens + 1));
   }
 }
