@@ -9,8 +9,10 @@
 #include <sstream>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "absl/time/clock.h"
 #include "client/command_table.h"
+#include "tests/client/refusals.h"
 
 namespace ablate::client {
 
@@ -42,11 +44,7 @@ Outcome ClientTest::Run(const std::vector<std::string>& arguments, const std::st
   context.console.in = &in;
   context.console.out = &out;
   context.console.err = &err;
-  context.environment = [this](const char* name) -> std::optional<std::string> {
-    const auto found = environment_.find(name);
-    if (found == environment_.end() || found->second.empty()) return std::nullopt;
-    return found->second;
-  };
+  context.environment = Variables();
   context.now = [this] { return real_clock_ ? absl::Now() : now_; };
   context.sleep = [this](absl::Duration duration) {
     slept_ += duration;
@@ -58,6 +56,12 @@ Outcome ClientTest::Run(const std::vector<std::string>& arguments, const std::st
   outcome.out = out.str();
   outcome.err = err.str();
   return outcome;
+}
+
+std::vector<std::string> ClientTest::With(std::vector<std::string> arguments,
+                                          const std::vector<std::string>& more) {
+  arguments.insert(arguments.end(), more.begin(), more.end());
+  return arguments;
 }
 
 std::string ClientTest::Write(const std::string& name, absl::string_view text) {
@@ -72,6 +76,48 @@ std::string ClientTest::Read(const std::string& path) {
   std::ostringstream text;
   text << in.rdbuf();
   return text.str();
+}
+
+void ClientTest::ExpectRefusals(const std::vector<std::vector<std::string>>& command_lines) {
+  for (const Refusal& refusal : kRefusals) {
+    result_ = Refused(refusal);
+    for (const std::vector<std::string>& arguments : command_lines) {
+      SCOPED_TRACE(absl::StrCat(absl::StatusCodeToString(refusal.code), " to ",
+                                absl::StrJoin(arguments, " ")));
+      const Outcome refused = Run(arguments);
+      EXPECT_EQ(refused.code, refusal.exit_code);
+      EXPECT_EQ(refused.err, kRefusedText);
+      EXPECT_EQ(refused.out, "");
+    }
+  }
+}
+
+v1::JoinFile ClientTest::JoinOf(const std::string& name) {
+  v1::JoinFile join;
+  join.set_address(name + ".example.org:7443");
+  join.set_server_name(name + ".example.org");
+  join.set_certificate_authority("-----BEGIN CERTIFICATE-----\nMAA=\n-----END CERTIFICATE-----\n");
+  join.set_user("ada");
+  join.set_token("ablate_" + std::string(43, 's'));
+  join.mutable_expire_time()->set_seconds(2'000'000'000);
+  return join;
+}
+
+void ClientTest::AnswerRun(const std::string& cell, const std::string& run) {
+  answers_.runs = [cell, run](const v1::ListRunsRequest&, v1::ListRunsResponse* response) {
+    v1::RunRow* row = response->add_rows();
+    row->set_cell(cell);
+    row->set_run(run);
+    return absl::OkStatus();
+  };
+}
+
+Environment ClientTest::Variables() const {
+  return [this](const char* name) -> std::optional<std::string> {
+    const auto found = environment_.find(name);
+    if (found == environment_.end() || found->second.empty()) return std::nullopt;
+    return found->second;
+  };
 }
 
 }  // namespace ablate::client

@@ -8,9 +8,11 @@
 #include <string>
 #include <vector>
 
+#include "ablate/v1/join.pb.h"
 #include "absl/strings/string_view.h"
 #include "absl/time/time.h"
 #include "client/context.h"
+#include "client/logins.h"
 #include "gtest/gtest.h"
 #include "tests/client/fake_server.h"
 
@@ -30,9 +32,21 @@ class ClientTest : public ::testing::Test {
   // Starts `server_` and lets the program find it.
   void StartServer();
   Outcome Run(const std::vector<std::string>& arguments, const std::string& input = "");
+  // `arguments` with `more` at the end.
+  static std::vector<std::string> With(std::vector<std::string> arguments,
+                                       const std::vector<std::string>& more);
   // Writes a file in `folder_`; the result is its path.
   std::string Write(const std::string& name, absl::string_view text);
   static std::string Read(const std::string& path);
+  // Ends each with every code that a server refuses with: in `result_`, which must be an answer's.
+  void ExpectRefusals(const std::vector<std::vector<std::string>>& command_lines);
+
+  // Of ada, for the server `name`.
+  static v1::JoinFile JoinOf(const std::string& name);
+  // The servers that the program has logged in to.
+  Logins Known() const { return *Logins::Of(Variables()); }
+  // An experiment of one cell.
+  void AnswerRun(const std::string& cell, const std::string& run);
 
   std::string folder_;  // of this test alone; removed at its end
   std::map<std::string, std::string> environment_;
@@ -42,7 +56,12 @@ class ClientTest : public ::testing::Test {
   bool output_fails_ = false;  // as on a full disk
   bool real_clock_ = false;    // for processes, which know nothing of ours
   Answers answers_;
+  absl::Status result_;             // of the answers that a test lets end so
+  std::vector<std::string> asked_;  // the requests that a test notes
   std::unique_ptr<FakeServer> server_;
+
+ private:
+  Environment Variables() const;
 };
 
 }  // namespace ablate::client

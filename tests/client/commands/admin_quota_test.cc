@@ -2,7 +2,6 @@
 #include "client/context.h"
 #include "gmock/gmock.h"
 #include "tests/client/fixture.h"
-#include "tests/client/refusals.h"
 
 namespace ablate::client {
 namespace {
@@ -30,7 +29,7 @@ class AdminQuotaTest : public ClientTest {
         user->mutable_usage()->set_stored_bytes(1'500);
         user->mutable_usage()->mutable_device_time()->set_seconds(90);
       }
-      return users_;
+      return users_fail_ ? result_ : absl::OkStatus();
     };
     answers_.quota = [this](const v1::SetQuotaRequest& request, v1::User* user) {
       asked_.push_back(request.ShortDebugString());
@@ -42,13 +41,10 @@ class AdminQuotaTest : public ClientTest {
   }
 
   Outcome Set(const std::vector<std::string>& more) {
-    std::vector<std::string> arguments = {"admin", "quota", "set"};
-    arguments.insert(arguments.end(), more.begin(), more.end());
-    return Run(arguments);
+    return Run(With({"admin", "quota", "set"}, more));
   }
 
-  std::vector<std::string> asked_;
-  absl::Status users_, result_;
+  bool users_fail_ = false;  // with `result_`
 };
 
 TEST_F(AdminQuotaTest, SetsAllLimits) {
@@ -120,20 +116,9 @@ TEST_F(AdminQuotaTest, LsShowsWhatThereIsOfWhatThereMayBe) {
 }
 
 TEST_F(AdminQuotaTest, AllSayWhyTheServerRefuses) {
-  for (const Refusal& refusal : kRefusals) {
-    SCOPED_TRACE(absl::StatusCodeToString(refusal.code));
-    result_ = Refused(refusal);
-    const Outcome set = Set({"ada", "--lanes", "1"});
-    users_ = Refused(refusal);
-    const Outcome unseen = Set({"ada", "--lanes", "1"});
-    const Outcome listed = Run({"admin", "quota", "ls"});
-    users_ = absl::OkStatus();
-    for (const Outcome& refused : {set, unseen, listed}) {
-      EXPECT_EQ(refused.code, refusal.exit_code);
-      EXPECT_EQ(refused.err, kRefusedText);
-      EXPECT_EQ(refused.out, "");
-    }
-  }
+  ExpectRefusals({{"admin", "quota", "set", "ada", "--lanes", "1"}});
+  users_fail_ = true;
+  ExpectRefusals({{"admin", "quota", "set", "ada", "--lanes", "1"}, {"admin", "quota", "ls"}});
 }
 
 }  // namespace

@@ -5,7 +5,6 @@
 #include "client/context.h"
 #include "gmock/gmock.h"
 #include "tests/client/fixture.h"
-#include "tests/client/refusals.h"
 
 namespace ablate::client {
 namespace {
@@ -20,12 +19,9 @@ class AdminServerTest : public ClientTest {
   AdminServerTest() {
     answers_.initialize = [this](const v1::InitializeSharingRequest& request, v1::JoinFile* join) {
       asked_.push_back(request.ShortDebugString());
+      *join = JoinOf("box");
       join->set_address(request.address());
-      join->set_server_name("box.example.org");
-      join->set_certificate_authority(authority_);
       join->set_user("grace");
-      join->set_token(token_);
-      join->mutable_expire_time()->set_seconds(2'000'000'000);
       return result_;
     };
     answers_.renew = [this](const v1::RenewCertificateRequest& request,
@@ -59,11 +55,8 @@ class AdminServerTest : public ClientTest {
     return Run({"admin", "init", "box.example.org:7443", "-o", file});
   }
 
-  const std::string authority_ = "-----BEGIN CERTIFICATE-----\nMAA=\n-----END CERTIFICATE-----\n";
-  const std::string token_ = "ablate_" + std::string(43, 's');
+  const std::string token_ = JoinOf("box").token();
   const std::string file_ = folder_ + "/grace.join";
-  std::vector<std::string> asked_;
-  absl::Status result_;
 };
 
 TEST_F(AdminServerTest, InitWritesTheFirstAdminsJoinFile) {
@@ -153,16 +146,9 @@ TEST_F(AdminServerTest, AuditTakesAsManyPagesAsItsLimit) {
 }
 
 TEST_F(AdminServerTest, AllSayWhyTheServerRefuses) {
-  for (const Refusal& refusal : kRefusals) {
-    SCOPED_TRACE(absl::StatusCodeToString(refusal.code));
-    result_ = Refused(refusal);
-    for (const Outcome& refused :
-         {Init(file_), Run({"admin", "renew"}), Run({"admin", "audit", "--json"})}) {
-      EXPECT_EQ(refused.code, refusal.exit_code);
-      EXPECT_EQ(refused.err, kRefusedText);
-      EXPECT_EQ(refused.out, "");
-    }
-  }
+  ExpectRefusals({{"admin", "init", "box.example.org:7443", "-o", file_},
+                  {"admin", "renew"},
+                  {"admin", "audit", "--json"}});
   EXPECT_FALSE(fs::exists(file_));
 }
 

@@ -4,7 +4,6 @@
 #include "client/context.h"
 #include "gmock/gmock.h"
 #include "tests/client/fixture.h"
-#include "tests/client/refusals.h"
 
 namespace ablate::client {
 namespace {
@@ -21,14 +20,8 @@ class AdminTokenTest : public ClientTest {
                                    v1::CreateTokenResponse* response) {
       asked_.push_back(request.ShortDebugString());
       response->mutable_token()->set_name("tokens/5f0c2a91");
-      v1::JoinFile* join = response->mutable_join();
-      join->set_address("box.example.org:7443");
-      join->set_server_name("box.example.org");
-      join->set_certificate_authority(
-          "-----BEGIN CERTIFICATE-----\nMAA=\n-----END CERTIFICATE-----\n");
-      join->set_user(request.user());
-      join->set_token(secret_);
-      join->mutable_expire_time()->set_seconds(2'000'000'000);
+      *response->mutable_join() = JoinOf("box");
+      response->mutable_join()->set_user(request.user());
       return result_;
     };
     answers_.tokens = [this](const v1::ListTokensRequest& request,
@@ -67,10 +60,8 @@ class AdminTokenTest : public ClientTest {
     return token;
   }
 
-  const std::string secret_ = "ablate_" + std::string(43, 's');
+  const std::string secret_ = JoinOf("box").token();
   const std::string file_ = folder_ + "/ada.join";
-  std::vector<std::string> asked_;
-  absl::Status result_;
 };
 
 TEST_F(AdminTokenTest, AddWritesAJoinFile) {
@@ -152,17 +143,9 @@ TEST_F(AdminTokenTest, RevokeSaysWhose) {
 }
 
 TEST_F(AdminTokenTest, AllSayWhyTheServerRefuses) {
-  for (const Refusal& refusal : kRefusals) {
-    SCOPED_TRACE(absl::StatusCodeToString(refusal.code));
-    result_ = Refused(refusal);
-    for (const Outcome& refused :
-         {Run({"admin", "token", "add", "ada", "-o", file_}), Run({"admin", "token", "ls"}),
-          Run({"admin", "token", "revoke", "5f0c2a91"})}) {
-      EXPECT_EQ(refused.code, refusal.exit_code);
-      EXPECT_EQ(refused.err, kRefusedText);
-      EXPECT_EQ(refused.out, "");
-    }
-  }
+  ExpectRefusals({{"admin", "token", "add", "ada", "-o", file_},
+                  {"admin", "token", "ls"},
+                  {"admin", "token", "revoke", "5f0c2a91"}});
   EXPECT_FALSE(fs::exists(file_));
 }
 

@@ -4,7 +4,6 @@
 #include "client/context.h"
 #include "gmock/gmock.h"
 #include "tests/client/fixture.h"
-#include "tests/client/refusals.h"
 
 namespace ablate::client {
 namespace {
@@ -27,14 +26,8 @@ class AdminUserTest : public ClientTest {
       asked_.push_back(request.ShortDebugString());
       response->mutable_token()->set_name("tokens/5f0c2a91");
       response->mutable_token()->set_note(request.note());
-      v1::JoinFile* join = response->mutable_join();
-      join->set_address("box.example.org:7443");
-      join->set_server_name("box.example.org");
-      join->set_certificate_authority(
-          "-----BEGIN CERTIFICATE-----\nMAA=\n-----END CERTIFICATE-----\n");
-      join->set_user(request.user());
-      join->set_token(secret_);
-      join->mutable_expire_time()->set_seconds(2'000'000'000);
+      *response->mutable_join() = JoinOf("box");
+      response->mutable_join()->set_user(request.user());
       return absl::OkStatus();
     };
     answers_.revoke = [this](const v1::RevokeTokenRequest& request, v1::Token*) {
@@ -63,10 +56,8 @@ class AdminUserTest : public ClientTest {
     StartServer();
   }
 
-  const std::string secret_ = "ablate_" + std::string(43, 's');
+  const std::string secret_ = JoinOf("box").token();
   const std::string file_ = folder_ + "/ada.join";
-  std::vector<std::string> asked_;
-  absl::Status result_;
 };
 
 TEST_F(AdminUserTest, AddSendsWhatIsGiven) {
@@ -169,17 +160,10 @@ TEST_F(AdminUserTest, RmLeavesWhatTheUserMade) {
 }
 
 TEST_F(AdminUserTest, AllSayWhyTheServerRefuses) {
-  for (const Refusal& refusal : kRefusals) {
-    SCOPED_TRACE(absl::StatusCodeToString(refusal.code));
-    result_ = Refused(refusal);
-    for (const Outcome& refused :
-         {Run({"admin", "user", "add", "ada", "-o", file_}), Run({"admin", "user", "ls"}),
-          Run({"admin", "user", "role", "ada", "admin"}), Run({"admin", "user", "rm", "ada"})}) {
-      EXPECT_EQ(refused.code, refusal.exit_code);
-      EXPECT_EQ(refused.err, kRefusedText);
-      EXPECT_EQ(refused.out, "");
-    }
-  }
+  ExpectRefusals({{"admin", "user", "add", "ada", "-o", file_},
+                  {"admin", "user", "ls"},
+                  {"admin", "user", "role", "ada", "admin"},
+                  {"admin", "user", "rm", "ada"}});
   EXPECT_FALSE(fs::exists(file_)) << "no user, no token";
 }
 

@@ -17,15 +17,10 @@ class AnalysesTest : public ClientTest {
       experiment->set_name("experiments/small-1a2b");
       return absl::OkStatus();
     };
-    answers_.runs = [](const v1::ListRunsRequest&, v1::ListRunsResponse* response) {
-      v1::RunRow* row = response->add_rows();
-      row->set_cell("pre-s1");
-      row->set_run("runs/r");
-      return absl::OkStatus();
-    };
+    AnswerRun("pre-s1", "runs/r");
     answers_.analyses = [this](const v1::ListAnalysesRequest& request,
                                v1::ListAnalysesResponse* response) {
-      asked_ = request;
+      request_ = request;
       if (empty_) return absl::OkStatus();
       v1::Analysis* analysis = response->add_analyses();
       analysis->set_name("analyses/a1");
@@ -53,53 +48,39 @@ class AnalysesTest : public ClientTest {
   size_t subjects_ = 2;
   std::string failure_;
   std::vector<std::string> labels_;
-  v1::ListAnalysesRequest asked_;
+  v1::ListAnalysesRequest request_;
 };
 
 TEST_F(AnalysesTest, ListsThoseOfAnExperimentByItsCells) {
-  const Outcome outcome = Run({"analyses", "small", "--limit", "0"});
-  EXPECT_EQ(outcome.code, kSuccess) << outcome.err;
-  EXPECT_EQ(outcome.out,
+  const auto list = [this] { return Run({"analyses", "small", "--limit", "0"}).out; };
+  EXPECT_EQ(list(),
             "analysis  kind  subjects                      state    progress  created\n"
             "a1        cka   pre-s1@1000, runs/other@1000  RUNNING      42 %  1 min ago\n");
-  EXPECT_EQ(asked_.parent(), "experiments/small-1a2b");
-}
-
-TEST_F(AnalysesTest, SaysWhatTheExperimentCallsThem) {
-  labels_ = {"cka", "late"};
-  EXPECT_EQ(
-      Run({"analyses", "small", "--limit", "0"}).out,
-      "analysis  kind  label      subjects                      state    progress  created\n"
-      "a1        cka   cka, late  pre-s1@1000, runs/other@1000  RUNNING      42 %  1 min ago\n");
-}
-
-TEST_F(AnalysesTest, SaysWhyOneFailed) {
-  failure_ = "the worker died three times";
-  EXPECT_EQ(Run({"analyses", "small", "--limit", "0"}).out,
-            "analysis  kind  subjects                      state   progress  created    failure\n"
-            "a1        cka   pre-s1@1000, runs/other@1000  FAILED      42 %  1 min ago  the worker "
-            "died three times\n");
-}
-
-TEST_F(AnalysesTest, CountsSubjectsWhereTheyAreMany) {
+  EXPECT_EQ(request_.parent(), "experiments/small-1a2b");
   subjects_ = 30;
-  EXPECT_EQ(Run({"analyses", "small", "--limit", "0"}).out,
+  EXPECT_EQ(list(),
             "analysis  kind  subjects         state    progress  created\n"
             "a1        cka   pre-s1@1000 +29  RUNNING      42 %  1 min ago\n");
+  labels_ = {"cka", "late"};
+  failure_ = "the worker died three times";
+  EXPECT_EQ(list(),
+            "analysis  kind  label      subjects         state   progress  created    failure\n"
+            "a1        cka   cka, late  pre-s1@1000 +29  FAILED      42 %  1 min ago  the worker "
+            "died three times\n");
 }
 
 TEST_F(AnalysesTest, AsksForACellARunOrAll) {
   EXPECT_THAT(Run({"analyses", "small/pre-s1"}).out, HasSubstr("pre-s1@1000"));
-  EXPECT_EQ(asked_.parent(), "runs/r");
+  EXPECT_EQ(request_.parent(), "runs/r");
   EXPECT_THAT(Run({"analyses", "runs/r"}).out, HasSubstr("runs/r@1000"));
-  EXPECT_EQ(asked_.parent(), "runs/r");
+  EXPECT_EQ(request_.parent(), "runs/r");
   EXPECT_EQ(Run({"analyses"}).code, kSuccess);
-  EXPECT_EQ(asked_.parent(), "");
+  EXPECT_EQ(request_.parent(), "");
 }
 
 TEST_F(AnalysesTest, SaysThatThereAreMoreOrNone) {
   const Outcome some = Run({"analyses", "-n", "1"});
-  EXPECT_EQ(asked_.page_size(), 1u);
+  EXPECT_EQ(request_.page_size(), 1u);
   EXPECT_EQ(some.err, "note: there are more: --limit 0 lists all\n");
   empty_ = true;
   const Outcome none = Run({"analyses"});
@@ -115,9 +96,9 @@ TEST_F(AnalysesTest, CancelsOneByTheBeginningOfItsName) {
     analysis->set_name("analyses/a1");
     return absl::OkStatus();
   };
-  std::vector<std::string> cancelled;
-  answers_.cancel_analysis = [&](const v1::CancelAnalysisRequest& request, v1::Analysis* analysis) {
-    cancelled.push_back(request.name());
+  answers_.cancel_analysis = [this](const v1::CancelAnalysisRequest& request,
+                                    v1::Analysis* analysis) {
+    asked_.push_back(request.name());
     analysis->set_name(request.name());
     analysis->set_state(v1::AnalysisState::CANCELLED);
     return absl::OkStatus();
@@ -129,14 +110,13 @@ TEST_F(AnalysesTest, CancelsOneByTheBeginningOfItsName) {
   const Outcome none = Run({"cancel", "analyses/b"});
   EXPECT_EQ(none.code, kFailure);
   EXPECT_EQ(none.err, "error: there is no such analysis\n");
-  EXPECT_THAT(cancelled, ::testing::ElementsAre("analyses/a1", "analyses/a1"));
+  EXPECT_THAT(asked_, ElementsAre("analyses/a1", "analyses/a1"));
 }
 
 TEST_F(AnalysesTest, RemovesOneByItsWholeName) {
-  std::vector<std::string> removed;
-  answers_.remove_analysis = [&](const v1::DeleteAnalysisRequest& request,
-                                 google::protobuf::Empty*) -> absl::Status {
-    removed.push_back(request.name());
+  answers_.remove_analysis = [this](const v1::DeleteAnalysisRequest& request,
+                                    google::protobuf::Empty*) -> absl::Status {
+    asked_.push_back(request.name());
     return request.name() == "analyses/a1" ? absl::OkStatus()
                                            : absl::NotFoundError("there is no such analysis");
   };
@@ -146,7 +126,7 @@ TEST_F(AnalysesTest, RemovesOneByItsWholeName) {
   const Outcome none = Run({"rm", "analyses/b", "--yes"});
   EXPECT_EQ(none.code, kFailure);
   EXPECT_EQ(none.err, "error: there is no such analysis\n");
-  EXPECT_THAT(removed, ElementsAre("analyses/a1", "analyses/b"));
+  EXPECT_THAT(asked_, ElementsAre("analyses/a1", "analyses/b"));
   console_.in_is_terminal = true;
   EXPECT_EQ(Run({"rm", "analyses/a1"}, "\n").err, "remove a1? [y/N] nothing was removed\n");
 }

@@ -35,12 +35,7 @@ class ArtifactTest : public ClientTest {
       reads_.push_back(request.name() + "@" + std::to_string(request.offset()));
       return read_(request.offset(), write);
     };
-    answers_.runs = [](const v1::ListRunsRequest&, v1::ListRunsResponse* response) {
-      v1::RunRow* row = response->add_rows();
-      row->set_cell("pre-s1");
-      row->set_run("runs/r");
-      return absl::OkStatus();
-    };
+    AnswerRun("pre-s1", "runs/r");
     StartServer();
   }
 
@@ -55,10 +50,7 @@ class ArtifactTest : public ClientTest {
   }
 
   Outcome Get(const std::vector<std::string>& more = {}) {
-    std::vector<std::string> arguments = {"artifact",   "get", "small/pre-s1",
-                                          "checkpoint", "-o",  target_};
-    arguments.insert(arguments.end(), more.begin(), more.end());
-    return Run(arguments);
+    return Run(With({"artifact", "get", "small/pre-s1", "checkpoint", "-o", target_}, more));
   }
 
   size_t FilesInFolder() const {

@@ -111,9 +111,7 @@ TEST_F(CompareTest, RefusesWhatMakesNoSense) {
        "--at: \"99999999999\" is not a step from 0 on, or -1 for the end"}};
   for (const auto& [options, message] : cases) {
     for (const char* command : {"compare", "table"}) {
-      std::vector<std::string> arguments = {command, "small"};
-      arguments.insert(arguments.end(), options.begin(), options.end());
-      const Outcome outcome = Run(arguments);
+      const Outcome outcome = Run(With({command, "small"}, options));
       EXPECT_EQ(outcome.code, kUsage);
       EXPECT_EQ(outcome.out, "");
       EXPECT_EQ(outcome.err, "error: ablate " + std::string(command) + ": " + message + "\n");
@@ -169,9 +167,7 @@ TEST_F(CompareTest, ReplacesAFileWithATableOnlyIfForced) {
   EXPECT_EQ(refused.code, kFailure);
   EXPECT_EQ(refused.err, "error: " + path + " exists already: --force replaces it\n");
   EXPECT_EQ(Read(path), "before");
-  std::vector<std::string> forced = command;
-  forced.emplace_back("--force");
-  EXPECT_EQ(Run(forced).code, kSuccess);
+  EXPECT_EQ(Run(With(command, {"--force"})).code, kSuccess);
   EXPECT_EQ(Read(path), data_);
 }
 

@@ -30,9 +30,7 @@ class ExportTest : public ClientTest {
   }
 
   Outcome Export(const std::string& format, const std::vector<std::string>& more = {}) {
-    std::vector<std::string> arguments = {"export", "small", "--format", format, "-o", target_};
-    arguments.insert(arguments.end(), more.begin(), more.end());
-    return Run(arguments);
+    return Run(With({"export", "small", "--format", format, "-o", target_}, more));
   }
 
   // Names beside the target, without the server's socket.
@@ -47,7 +45,6 @@ class ExportTest : public ClientTest {
 
   std::string target_ = folder_ + "/out/export";
   std::vector<std::pair<std::string, std::string>> chunks_ = {{"", "cell\n"}, {"", "pre-s1\n"}};
-  absl::Status result_;
   std::vector<std::string> requests_;
 
   void SetUp() override { std::filesystem::create_directories(folder_ + "/out"); }

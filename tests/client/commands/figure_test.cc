@@ -170,10 +170,7 @@ TEST_F(FigureTest, RefusesAKindOrAWidthAsItDoesAnEnding) {
       {{"loss", "--width", "nan"},
        "--width: \"nan\" is none of column, double or a number of inches from 2 to 12"}};
   for (const auto& [options, message] : cases) {
-    std::vector<std::string> arguments = {"figure", "small"};
-    arguments.insert(arguments.end(), options.begin(), options.end());
-    arguments.insert(arguments.end(), {"-o", path});
-    const Outcome outcome = Run(arguments);
+    const Outcome outcome = Run(With(With({"figure", "small"}, options), {"-o", path}));
     EXPECT_EQ(outcome.code, kUsage) << message;
     EXPECT_EQ(outcome.err, "error: ablate figure: " + message + "\n");
   }

@@ -13,14 +13,9 @@ class GenerateTest : public ClientTest {
   using Write = std::function<bool(const v1::GenerateResponse&)>;
 
   GenerateTest() {
-    answers_.runs = [](const v1::ListRunsRequest&, v1::ListRunsResponse* response) {
-      v1::RunRow* row = response->add_rows();
-      row->set_cell("pre-s1");
-      row->set_run("runs/r");
-      return absl::OkStatus();
-    };
+    AnswerRun("pre-s1", "runs/r");
     answers_.generate = [this](const v1::GenerateRequest& request, const Write& write) {
-      asked_ = request;
+      request_ = request;
       for (const std::string& text : texts_) {
         v1::GenerateResponse message;
         message.mutable_sample()->set_text(text);
@@ -39,7 +34,7 @@ class GenerateTest : public ClientTest {
   }
 
   std::vector<std::string> texts_ = {"anna", "", "zoé"};
-  v1::GenerateRequest asked_;
+  v1::GenerateRequest request_;
 };
 
 TEST_F(GenerateTest, PrintsOneSampleALineAndTheSharesBesides) {
@@ -48,9 +43,9 @@ TEST_F(GenerateTest, PrintsOneSampleALineAndTheSharesBesides) {
   EXPECT_EQ(outcome.out, "anna\n\nzoé\n");
   EXPECT_EQ(outcome.err,
             "20 samples at step 1,000: 95 % distinct, 10 % found in the training data\n");
-  EXPECT_EQ(asked_.run(), "runs/r");
-  EXPECT_FALSE(asked_.has_step() || asked_.has_count() || asked_.has_temperature() ||
-               asked_.has_top_k() || asked_.has_top_p() || asked_.has_seed())
+  EXPECT_EQ(request_.run(), "runs/r");
+  EXPECT_FALSE(request_.has_step() || request_.has_count() || request_.has_temperature() ||
+               request_.has_top_k() || request_.has_top_p() || request_.has_seed())
       << "defaults are the server's";
 }
 
@@ -78,13 +73,13 @@ TEST_F(GenerateTest, PassesEveryOptionOn) {
       Run({"generate", "runs/r", "--step", "100", "--count", "5", "--temperature", "0.5", "--top-k",
            "40", "--top-p", "0.9", "--seed", "7", "--prompt", "an"});
   EXPECT_EQ(outcome.code, kSuccess) << outcome.err;
-  EXPECT_EQ(asked_.step(), 100);
-  EXPECT_EQ(asked_.count(), 5u);
-  EXPECT_EQ(asked_.temperature(), .5);
-  EXPECT_EQ(asked_.top_k(), 40u);
-  EXPECT_EQ(asked_.top_p(), .9);
-  EXPECT_EQ(asked_.seed(), 7u);
-  EXPECT_EQ(asked_.prompt(), "an");
+  EXPECT_EQ(request_.step(), 100);
+  EXPECT_EQ(request_.count(), 5u);
+  EXPECT_EQ(request_.temperature(), .5);
+  EXPECT_EQ(request_.top_k(), 40u);
+  EXPECT_EQ(request_.top_p(), .9);
+  EXPECT_EQ(request_.seed(), 7u);
+  EXPECT_EQ(request_.prompt(), "an");
 }
 
 TEST_F(GenerateTest, PrintsTheMessagesAsJsonOneALine) {

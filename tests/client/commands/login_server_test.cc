@@ -9,7 +9,6 @@
 #include "proto/join/join_file.h"
 #include "server/access/certificates.h"
 #include "tests/client/fixture.h"
-#include "tests/client/refusals.h"
 
 namespace ablate::client {
 namespace {
@@ -41,13 +40,9 @@ class LoginServerTest : public ClientTest {
   // The path of a join file of the server; `change` makes it another's.
   std::string JoinFile(const std::string& name,
                        const std::function<void(v1::JoinFile*)>& change = nullptr) {
-    v1::JoinFile join;
+    v1::JoinFile join = JoinOf("box");
     join.set_address(server_->address());
-    join.set_server_name("box.example.org");
     join.set_certificate_authority(authority_.certificate);
-    join.set_user("ada");
-    join.set_token(token_);
-    join.mutable_expire_time()->set_seconds(2'000'000'000);
     if (change) change(&join);
     const std::string path = folder_ + "/" + name;
     const absl::Status written = join::WriteJoinFile(path, join);
@@ -55,17 +50,8 @@ class LoginServerTest : public ClientTest {
     return path;
   }
 
-  Logins Known() {
-    return *Logins::Of([this](const char* name) -> std::optional<std::string> {
-      const auto found = environment_.find(name);
-      if (found == environment_.end()) return std::nullopt;
-      return found->second;
-    });
-  }
-
   const access::CertifiedKey authority_ = access::MakeAuthority("box", absl::Now()).value();
-  const std::string token_ = "ablate_" + std::string(43, 's');
-  absl::Status result_;
+  const std::string token_ = JoinOf("box").token();
 };
 
 TEST_F(LoginServerTest, KeepsTheServerForItsUserAlone) {
@@ -118,21 +104,14 @@ TEST_F(LoginServerTest, TwiceUnderOneNameKeepsTheLaterTokenOfOneServer) {
 }
 
 TEST_F(LoginServerTest, AnotherServerOfTheNameIsRefused) {
-  v1::JoinFile other;
-  other.set_address("box.elsewhere.org:7443");
-  other.set_server_name("box.elsewhere.org");
-  other.set_certificate_authority("-----BEGIN CERTIFICATE-----\nMAA=\n-----END CERTIFICATE-----\n");
-  other.set_user("ada");
-  other.set_token(token_);
-  other.mutable_expire_time()->set_seconds(2'000'000'000);
-  ASSERT_TRUE(Known().Add("box", other).ok());
+  ASSERT_TRUE(Known().Add("box", JoinOf("attic")).ok());
   const std::string file = JoinFile("ada.join");
   const Outcome refused = Run({"login", "--join", file});
   EXPECT_EQ(refused.code, kFailure);
   EXPECT_EQ(refused.err,
-            "error: box is another server (box.elsewhere.org:7443): `ablate login --name NAME` "
+            "error: box is another server (attic.example.org:7443): `ablate login --name NAME` "
             "calls this one otherwise, `ablate logout box` forgets that one\n");
-  EXPECT_EQ(Known().Find("box")->address(), "box.elsewhere.org:7443");
+  EXPECT_EQ(Known().Find("box")->address(), "attic.example.org:7443");
   EXPECT_EQ(Run({"login", "--join", file, "--name", "mine"}).code, kSuccess);
   EXPECT_THAT(Known().Names(), ElementsAre("box", "mine"));
 }
@@ -158,16 +137,8 @@ TEST_F(LoginServerTest, TrustsNoServerOfAnotherAuthority) {
 }
 
 TEST_F(LoginServerTest, KeepsNoServerThatRefuses) {
-  const std::string file = JoinFile("ada.join");
-  for (const Refusal& refusal : kRefusals) {
-    SCOPED_TRACE(absl::StatusCodeToString(refusal.code));
-    result_ = Refused(refusal);
-    const Outcome refused = Run({"login", "--join", file});
-    EXPECT_EQ(refused.code, refusal.exit_code);
-    EXPECT_EQ(refused.err, kRefusedText);
-    EXPECT_EQ(refused.out, "");
-    EXPECT_THAT(Known().Names(), IsEmpty());
-  }
+  ExpectRefusals({{"login", "--join", JoinFile("ada.join")}});
+  EXPECT_THAT(Known().Names(), IsEmpty());
 }
 
 TEST_F(LoginServerTest, SaysWhereNoServerAnswers) {

@@ -5,7 +5,6 @@
 #include "client/logins.h"
 #include "gmock/gmock.h"
 #include "tests/client/fixture.h"
-#include "tests/client/refusals.h"
 
 namespace ablate::client {
 namespace {
@@ -23,28 +22,7 @@ class LoginTest : public ClientTest {
     }
   }
 
-  Logins Known() {
-    return *Logins::Of([this](const char* name) -> std::optional<std::string> {
-      const auto found = environment_.find(name);
-      if (found == environment_.end()) return std::nullopt;
-      return found->second;
-    });
-  }
-
   absl::Time expires_;
-  absl::Status result_;
-
-  static v1::JoinFile JoinOf(const std::string& name) {
-    v1::JoinFile join;
-    join.set_address(name + ".example.org:7443");
-    join.set_server_name(name + ".example.org");
-    join.set_certificate_authority(
-        "-----BEGIN CERTIFICATE-----\nMAA=\n-----END CERTIFICATE-----\n");
-    join.set_user("ada");
-    join.set_token("ablate_" + std::string(43, 'a'));
-    join.mutable_expire_time()->set_seconds(2'000'000'000);
-    return join;
-  }
 };
 
 TEST_F(LoginTest, LogsOutFromTheServerThatCommandsTalkTo) {
@@ -100,12 +78,7 @@ TEST_F(LoginTest, WhoamiNamesTheServerAndTheUser) {
                                     "— +unix:[^ ]+/socket +ada +admin +—\n"));
   EXPECT_EQ(Run({"whoami", "--json"}).out,
             "{\n \"user\": \"users/ada\",\n \"role\": \"admin\",\n \"token\": \"\"\n}\n");
-  for (const Refusal& refusal : kRefusals) {
-    result_ = Refused(refusal);
-    const Outcome refused = Run({"whoami"});
-    EXPECT_EQ(refused.code, refusal.exit_code);
-    EXPECT_EQ(refused.err, kRefusedText);
-  }
+  ExpectRefusals({{"whoami"}});
 }
 
 TEST_F(LoginTest, WhoamiSaysWhereNoServerAnswers) {

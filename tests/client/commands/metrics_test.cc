@@ -16,6 +16,10 @@ namespace {
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
+using Words = std::vector<std::string>;
+
+const Words kFormats[] = {{"--csv"}, {"--json"}, {}};  // points, points and a table
+
 class MetricsTest : public ClientTest {
  protected:
   MetricsTest() {
@@ -75,6 +79,10 @@ class MetricsTest : public ClientTest {
       series.add_steps(static_cast<uint32_t>(series.steps_size()));
       series.add_values(value);
     }
+  }
+
+  Outcome Metrics(const Words& options, const Words& format) {
+    return Run(With(With({"metrics", "small"}, options), format));
   }
 
   std::vector<v1::Series> series_;
@@ -200,18 +208,14 @@ TEST_F(MetricsTest, SummarisesNumbersOfAnalyses) {
 }
 
 TEST_F(MetricsTest, FailsWhereNoRunHasTheKey) {
-  const std::string message =
-      "error: no run of small has trian/loss (did you mean train/loss?); allowed: train/loss\n";
-  for (const char* format : {"--csv", "--json"}) {
-    const Outcome points = Run({"metrics", "small", "--key", "trian/loss", format});
-    EXPECT_EQ(points.code, kFailure);
-    EXPECT_EQ(points.out, "");
-    EXPECT_EQ(points.err, message);
+  for (const Words& format : kFormats) {
+    const Outcome outcome = Metrics({"--key", "trian/loss"}, format);
+    EXPECT_EQ(outcome.code, kFailure);
+    EXPECT_EQ(outcome.out, "");
+    EXPECT_EQ(
+        outcome.err,
+        "error: no run of small has trian/loss (did you mean train/loss?); allowed: train/loss\n");
   }
-  const Outcome summaries = Run({"metrics", "small", "--key", "trian/loss"});
-  EXPECT_EQ(summaries.code, kFailure);
-  EXPECT_EQ(summaries.out, "");
-  EXPECT_EQ(summaries.err, message);
   const Outcome cell = Run({"metrics", "small/pre-s2", "-k", "foo", "-k", "bar"});
   EXPECT_EQ(cell.code, kFailure);
   EXPECT_EQ(cell.err, "error: small/pre-s2 has no foo or bar; allowed: train/loss\n");
@@ -221,11 +225,8 @@ TEST_F(MetricsTest, FailsWhereNoRunHasTheKey) {
 
 TEST_F(MetricsTest, NotesAKeyThatIsMissingBesideOthers) {
   AddSeries("pre-s1", "train/loss", {1});
-  for (const std::vector<std::string>& format :
-       {std::vector<std::string>{"--csv"}, std::vector<std::string>{}}) {
-    std::vector<std::string> arguments = {"metrics", "small", "-k", "train/loss", "-k", "foo"};
-    arguments.insert(arguments.end(), format.begin(), format.end());
-    const Outcome outcome = Run(arguments);
+  for (const Words& format : kFormats) {
+    const Outcome outcome = Metrics({"-k", "train/loss", "-k", "foo"}, format);
     EXPECT_EQ(outcome.code, kSuccess);
     EXPECT_EQ(outcome.err, "note: no points of foo\n");
   }
@@ -241,21 +242,17 @@ TEST_F(MetricsTest, NotesThatTheStepsAskedForHaveNoPoints) {
 
 TEST_F(MetricsTest, WaitsForTheFirstPointBeforeItFails) {
   have_points_ = false;
-  const std::string missing = "error: no run of small has foo: all ended without a point\n";
-  for (const std::vector<std::string>& format :
-       {std::vector<std::string>{"--csv"}, std::vector<std::string>{}}) {
-    std::vector<std::string> arguments = {"metrics", "small", "-k", "foo"};
-    arguments.insert(arguments.end(), format.begin(), format.end());
+  for (const Words& format : kFormats) {
     for (const auto state : {v1::RunState::QUEUED, v1::RunState::RUNNING}) {
       state_ = state;
-      const Outcome early = Run(arguments);
+      const Outcome early = Metrics({"-k", "foo"}, format);
       EXPECT_EQ(early.code, kSuccess);
       EXPECT_EQ(early.err, "note: no points of foo yet\n");
     }
     state_ = v1::RunState::FAILED;
-    const Outcome ended = Run(arguments);
+    const Outcome ended = Metrics({"-k", "foo"}, format);
     EXPECT_EQ(ended.code, kFailure);
-    EXPECT_EQ(ended.err, missing);
+    EXPECT_EQ(ended.err, "error: no run of small has foo: all ended without a point\n");
   }
 }
 
@@ -263,9 +260,7 @@ TEST_F(MetricsTest, ListsKeys) {
   EXPECT_EQ(Run({"metrics", "small", "--list"}).out, "key         points\ntrain/loss  12,345\n");
   EXPECT_THAT(Run({"metrics", "small", "--list", "--json"}).out, HasSubstr("\"count\": \"12345\""));
   EXPECT_EQ(parent_, "experiments/small");
-}
-
-TEST_F(MetricsTest, ListsTheKeysOfOneCell) {
+  EXPECT_EQ(cell_, "");
   EXPECT_EQ(Run({"metrics", "small/pre-s2", "--list"}).code, kSuccess);
   EXPECT_EQ(parent_, "experiments/small");
   EXPECT_EQ(cell_, "pre-s2");
@@ -277,16 +272,14 @@ TEST_F(MetricsTest, IgnoresNoOption) {
       "error: ablate metrics: --first-step, --last-step and --max-points are for points: add --csv "
       "or --json, without --list\n";
   const char* all = "error: ablate metrics: --list lists every metric, without --key\n";
-  const std::tuple<std::vector<std::string>, std::string> cases[] = {
+  const std::tuple<Words, std::string> cases[] = {
       {{"--first-step", "1"}, points},
       {{"--last-step", "1"}, points},
       {{"--max-points", "4"}, points},
       {{"--list", "--json", "--max-points", "4"}, points},
       {{"--list", "--key", "train/loss"}, all}};
   for (const auto& [options, message] : cases) {
-    std::vector<std::string> arguments = {"metrics", "small"};
-    arguments.insert(arguments.end(), options.begin(), options.end());
-    const Outcome outcome = Run(arguments);
+    const Outcome outcome = Metrics(options, {});
     EXPECT_EQ(outcome.code, kUsage) << options[0];
     EXPECT_EQ(outcome.err, message);
   }

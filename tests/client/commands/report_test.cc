@@ -29,14 +29,11 @@ class ReportTest : public ClientTest {
   }
 
   Outcome Report(const std::vector<std::string>& more = {}) {
-    std::vector<std::string> arguments = {"report", "a", "b", "-o", target_};
-    arguments.insert(arguments.end(), more.begin(), more.end());
-    return Run(arguments);
+    return Run(With({"report", "a", "b", "-o", target_}, more));
   }
 
   std::string target_ = folder_ + "/report.html";
   std::string request_;
-  absl::Status result_;
 };
 
 TEST_F(ReportTest, WritesThePage) {

@@ -40,7 +40,32 @@ class SubmitTest : public ClientTest {
       response->mutable_estimate()->set_measured(true);
       return absl::OkStatus();
     };
+    answers_.dataset = [](const v1::GetDatasetRequest&, v1::Dataset*) {
+      return absl::NotFoundError("no such data set");
+    };
+    answers_.upload = [](const std::vector<v1::UploadDatasetRequest>&, v1::Dataset*) {
+      return absl::ResourceExhaustedError("the disk is full");
+    };
     StartServer();
+  }
+
+  // Lets the server find these, by their fields, in whatever it is sent.
+  void FindProblems(const std::vector<std::pair<std::string, std::string>>& messages) {
+    answers_.create = [this, messages](const v1::CreateExperimentRequest& request,
+                                       v1::CreateExperimentResponse* response) {
+      requests_.push_back(request);
+      for (const auto& [field, message] : messages) {
+        v1::Problem* problem = response->add_problems();
+        problem->set_field(field);
+        problem->set_message(message);
+      }
+      return absl::OkStatus();
+    };
+  }
+
+  // The path of an experiment that reads the data set.
+  std::string Reading(const std::string& dataset, const std::string& file = "e.yaml") {
+    return Write(file, "name: e\nbase:\n  task: {documents: {dataset: " + dataset + "}}\n");
   }
 
   std::vector<v1::CreateExperimentRequest> requests_;
@@ -87,17 +112,12 @@ TEST_F(SubmitTest, PrintsTheResponseAsJson) {
 }
 
 TEST_F(SubmitTest, ReportsProblemsOfTheFileBesideTheServers) {
-  answers_.create = [this](const v1::CreateExperimentRequest& request,
-                           v1::CreateExperimentResponse* response) {
-    requests_.push_back(request);
-    for (const char* field : {"base.task", "base.training.steps", "overrides[\"training.steps\"]",
-                              "base.training.batch", "overrides[\"model.wdth\"]", "name"}) {
-      v1::Problem* problem = response->add_problems();
-      problem->set_field(field);
-      problem->set_message(absl::StrCat(field, ": by the server"));
-    }
-    return absl::OkStatus();
-  };
+  FindProblems({{"base.task", "base.task: by the server"},
+                {"base.training.steps", "base.training.steps: by the server"},
+                {"overrides[\"training.steps\"]", "overrides[\"training.steps\"]: by the server"},
+                {"base.training.batch", "base.training.batch: by the server"},
+                {"overrides[\"model.wdth\"]", "overrides[\"model.wdth\"]: by the server"},
+                {"name", "name: by the server"}});
   const std::string path =
       Write("bad.yaml", "name: a\nbase:\n  tsk: {}\n  training: {steps: many, batch: 0}\n");
   const Outcome outcome = Run({"submit", path, "--set", "model.wdth=1"});
@@ -122,12 +142,8 @@ TEST_F(SubmitTest, ReportsProblemsOfTheFileBesideTheServers) {
 }
 
 TEST_F(SubmitTest, SaysOnceWhatTheServerFindsAgain) {
-  answers_.create = [](const v1::CreateExperimentRequest&, v1::CreateExperimentResponse* response) {
-    v1::Problem* problem = response->add_problems();
-    problem->set_field("axes[0].values[1]");
-    problem->set_message("axes[0].values[1]: \"x\" is not a whole number; allowed: a whole number");
-    return absl::OkStatus();
-  };
+  FindProblems({{"axes[0].values[1]",
+                 "axes[0].values[1]: \"x\" is not a whole number; allowed: a whole number"}});
   EXPECT_EQ(Run({"submit", "-"}, "name: a\naxes: [{field: model.width, values: [16, x]}]\n").err,
             "<stdin>:2:42: axes[0].values[1]: \"x\" is not a whole number; allowed: a whole "
             "number\nerror: 1 problem; nothing was created\n");
@@ -146,14 +162,7 @@ TEST_F(SubmitTest, UploadsNothingOfAFileWithProblems) {
     return absl::OkStatus();
   };
   const std::string path = Write("e.yaml", text);
-  answers_.create = [this](const v1::CreateExperimentRequest& request,
-                           v1::CreateExperimentResponse* response) {
-    requests_.push_back(request);
-    v1::Problem* problem = response->add_problems();
-    problem->set_field("base.task.documents.dataset");
-    problem->set_message("by the server");
-    return absl::OkStatus();
-  };
+  FindProblems({{"base.task.documents.dataset", "by the server"}});
   EXPECT_THAT(Run({"submit", path, "--dry-run"}).err, HasSubstr("error: 1 problem;"));
   stored = true;
   EXPECT_THAT(Run({"submit", path}).err, HasSubstr("error: 2 problems;"));
@@ -181,17 +190,14 @@ TEST_F(SubmitTest, LeavesASyntaxErrorAlone) {
 }
 
 TEST_F(SubmitTest, AsksForAllProblemsWhenTheServerRefuses) {
-  answers_.create = [this](const v1::CreateExperimentRequest& request,
+  FindProblems(
+      {{"base.training.steps", "base.training.steps is 10000001; allowed: 0 to 10,000,000"},
+       {"base.model.heads", "base.model.heads is 4; \x1b[31mallowed: a divisor of width"}});
+  const auto find = answers_.create;
+  answers_.create = [find](const v1::CreateExperimentRequest& request,
                            v1::CreateExperimentResponse* response) {
-    requests_.push_back(request);
-    if (!request.validate_only()) return absl::InvalidArgumentError("2 problems");
-    v1::Problem* problem = response->add_problems();
-    problem->set_field("base.training.steps");
-    problem->set_message("base.training.steps is 10000001; allowed: 0 to 10,000,000");
-    problem = response->add_problems();
-    problem->set_field("base.model.heads");
-    problem->set_message("base.model.heads is 4; \x1b[31mallowed: a divisor of width");
-    return absl::OkStatus();
+    const absl::Status found = find(request, response);
+    return request.validate_only() ? found : absl::InvalidArgumentError("2 problems");
   };
   const Outcome outcome = Run({"submit", "-", "--set", "training.steps=0"}, kFile);
   EXPECT_EQ(outcome.code, kFailure);
@@ -240,12 +246,12 @@ TEST_F(SubmitTest, CreatesNothingInADryRun) {
 }
 
 TEST_F(SubmitTest, FailsADryRunThatFindsProblems) {
-  answers_.create = [](const v1::CreateExperimentRequest&, v1::CreateExperimentResponse* response) {
-    v1::Problem* problem = response->add_problems();
-    problem->set_field("name");
-    problem->set_message("name is \"small\"; allowed: larger");
+  FindProblems({{"name", "name is \"small\"; allowed: larger"}});
+  const auto find = answers_.create;
+  answers_.create = [find](const v1::CreateExperimentRequest& request,
+                           v1::CreateExperimentResponse* response) {
     response->add_notes("post also changes model.norm.final");
-    return absl::OkStatus();
+    return find(request, response);
   };
   const Outcome text = Run({"submit", "-", "--dry-run"}, kFile);
   EXPECT_EQ(text.code, kFailure);
@@ -261,8 +267,7 @@ TEST_F(SubmitTest, FailsADryRunThatFindsProblems) {
 TEST_F(SubmitTest, UploadsDataSetsTheServerLacks) {
   const std::string text = "anna\nbert\n" + std::string(600'000, 'x') + "\n";
   Write("data/my names.txt", text);
-  const std::string path =
-      Write("e.yaml", "name: e\nbase: {task: {documents: {dataset: data/my names.txt}}}\n");
+  const std::string path = Reading("data/my names.txt");
   const std::string sha256 = Sha256Hex(text);
   std::vector<std::string> looked_for;
   std::string received;
@@ -300,36 +305,17 @@ TEST_F(SubmitTest, UploadsDataSetsTheServerLacks) {
   EXPECT_EQ(received, "");
 }
 
-TEST_F(SubmitTest, SaysHowLargeDataIsBeforeItIsUploaded) {
-  Write("names.txt", "anna\n");
-  const std::string path =
-      Write("e.yaml", "name: e\nbase: {task: {documents: {dataset: names.txt}}}\n");
-  answers_.dataset = [](const v1::GetDatasetRequest&, v1::Dataset*) {
-    return absl::NotFoundError("no such data set");
-  };
-  answers_.upload = [](const std::vector<v1::UploadDatasetRequest>&, v1::Dataset*) {
-    return absl::ResourceExhaustedError("the disk is full");
-  };
-  const Outcome outcome = Run({"submit", path, "--dry-run"});
+TEST_F(SubmitTest, SaysWhatIsUploadedAndHowLargeItIsBefore) {
+  const std::string names = Write("names.txt", "anna\n");
+  const Outcome outcome = Run({"submit", Reading("names.txt"), "--dry-run"});
   EXPECT_EQ(outcome.code, kFailure);
-  EXPECT_EQ(outcome.err, "note: uploading " + folder_ + "/names.txt (5 B) as a public data set\n" +
-                             "error: " + folder_ + "/names.txt: the disk is full\n");
-}
-
-TEST_F(SubmitTest, SaysWhatALinkUploads) {
-  const std::string names = Write("names.txt", "a\nb\nc\n");
+  EXPECT_EQ(outcome.err, "note: uploading " + names + " (5 B) as a public data set\n" +
+                             "error: " + names + ": the disk is full\n");
   std::filesystem::create_symlink(names, folder_ + "/link.txt");
-  answers_.dataset = [](const v1::GetDatasetRequest&, v1::Dataset*) {
-    return absl::NotFoundError("no such data set");
-  };
-  answers_.upload = [](const std::vector<v1::UploadDatasetRequest>&, v1::Dataset*) {
-    return absl::ResourceExhaustedError("the disk is full");
-  };
-  const std::string path =
-      Write("e.yaml", "name: e\nbase: {task: {documents: {dataset: link.txt}}}\n");
-  EXPECT_THAT(Run({"submit", path}).err, StartsWith("note: uploading " + folder_ + "/link.txt -> " +
-                                                    std::filesystem::canonical(names).string() +
-                                                    " (6 B) as a public data set\n"));
+  EXPECT_THAT(
+      Run({"submit", Reading("link.txt")}).err,
+      StartsWith("note: uploading " + folder_ + "/link.txt -> " +
+                 std::filesystem::canonical(names).string() + " (5 B) as a public data set\n"));
 }
 
 TEST_F(SubmitTest, UploadsNoFileOutsideTheExperimentFilesFolder) {
@@ -343,8 +329,7 @@ TEST_F(SubmitTest, UploadsNoFileOutsideTheExperimentFilesFolder) {
     return absl::OkStatus();
   };
   for (const std::string& data : {secret, std::string("../secret.txt"), std::string("link.txt")}) {
-    const std::string path =
-        Write("mail/e.yaml", "name: e\nbase:\n  task: {documents: {dataset: " + data + "}}\n");
+    const std::string path = Reading(data, "mail/e.yaml");
     const Outcome outcome = Run({"submit", path, "--dry-run"});
     EXPECT_EQ(outcome.code, kFailure) << data;
     EXPECT_THAT(outcome.err, StartsWith(path + ":3:22: base.task.documents.dataset: " + secret +
@@ -369,8 +354,7 @@ TEST_F(SubmitTest, ShowsATerminalWhatItMustNotObey) {
 
 TEST_F(SubmitTest, UploadsPrivateDataForAPrivateExperiment) {
   Write("names.txt", "anna\n");
-  const std::string path =
-      Write("e.yaml", "name: e\nbase: {task: {documents: {dataset: ./names.txt}}}\n");
+  const std::string path = Reading("./names.txt");
   std::vector<bool> privacy;
   answers_.dataset = [&](const v1::GetDatasetRequest& request, v1::Dataset*) {
     privacy.push_back(request.private_());
@@ -392,8 +376,7 @@ TEST_F(SubmitTest, UploadsPrivateDataForAPrivateExperiment) {
 
 TEST_F(SubmitTest, PublishesNoDataThatIsPrivate) {
   Write("names.txt", "anna\n");
-  const std::string path =
-      Write("e.yaml", "name: e\nbase: {task: {documents: {dataset: ./names.txt}}}\n");
+  const std::string path = Reading("./names.txt");
   answers_.dataset = [&](const v1::GetDatasetRequest& request, v1::Dataset* dataset) {
     if (!request.private_()) return absl::NotFoundError("no such data set");
     dataset->set_name("datasets/names-p12345");
@@ -406,8 +389,7 @@ TEST_F(SubmitTest, PublishesNoDataThatIsPrivate) {
 
 TEST_F(SubmitTest, PutsAMissingDataSetAtItsLine) {
   Write("names.txt", "a\n");
-  const std::string path =
-      Write("e.yaml", "name: e\nbase:\n  task: {documents: {dataset: nmes.txt}}\n");
+  const std::string path = Reading("nmes.txt");
   const Outcome outcome = Run({"submit", path});
   EXPECT_EQ(outcome.code, kFailure);
   EXPECT_EQ(outcome.err, path + ":3:22: base.task.documents.dataset: no file " + folder_ +
@@ -418,16 +400,8 @@ TEST_F(SubmitTest, PutsAMissingDataSetAtItsLine) {
 }
 
 TEST_F(SubmitTest, PutsWhatTheServerFindsBesideADataSetThatCantBeRead) {
-  answers_.create = [this](const v1::CreateExperimentRequest& request,
-                           v1::CreateExperimentResponse* response) {
-    requests_.push_back(request);
-    for (const char* field : {"base.task.documents.dataset", "report.primary"}) {
-      v1::Problem* problem = response->add_problems();
-      problem->set_field(field);
-      problem->set_message(absl::StrCat(field, ": by the server"));
-    }
-    return absl::OkStatus();
-  };
+  FindProblems({{"base.task.documents.dataset", "dataset: by the server"},
+                {"report.primary", "report.primary: by the server"}});
   const Outcome outcome = Run({"submit", "-"},
                               "name: small\nbase:\n  task: {documents: {dataset: ./none.txt}}\n"
                               "report: {primary: eval/los}\n");
@@ -441,7 +415,7 @@ TEST_F(SubmitTest, PutsWhatTheServerFindsBesideADataSetThatCantBeRead) {
 }
 
 TEST_F(SubmitTest, RefusesAFolderAsADataSet) {
-  const std::string path = Write("e.yaml", "name: e\nbase:\n  task: {documents: {dataset: ./}}\n");
+  const std::string path = Reading("./");
   EXPECT_THAT(
       Run({"submit", path}).err,
       StartsWith(path + ":3:22: base.task.documents.dataset: " + folder_ + "/ is not a file\n"));

@@ -1,4 +1,5 @@
 // `wait`, `watch` and `submit --wait`: exit codes, progress, and servers that come and go.
+#include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "client/context.h"
 #include "gmock/gmock.h"
@@ -69,27 +70,27 @@ class WaitTest : public ClientTest {
 };
 
 TEST_F(WaitTest, ExitsByHowTheRunsEnded) {
-  EndWith(v1::ExperimentState::ENDED, Counts(3, 0, 0, 0));
-  const Outcome done = Run({"wait", "small"});
-  EXPECT_EQ(done.code, kSuccess);
-  EXPECT_EQ(done.out, "");
-  EXPECT_EQ(done.err, "small-1a2b: 3 done\n");
-
-  experiment_.set_state(v1::ExperimentState::ACTIVE);
-  EndWith(v1::ExperimentState::ENDED, Counts(3, 2, 0, 0));
-  EXPECT_EQ(Run({"wait", "small"}).code, kSuccess);
-
-  experiment_.set_state(v1::ExperimentState::ACTIVE);
-  EndWith(v1::ExperimentState::ENDED, Counts(2, 0, 1, 0));
-  const Outcome failed = Run({"wait", "small"});
-  EXPECT_EQ(failed.code, kFailure);
-  EXPECT_EQ(failed.err,
-            "small-1a2b: 2 done, 1 failed; `ablate runs small-1a2b` shows why, `ablate logs "
-            "small-1a2b/CELL` what happened\n");
-
-  experiment_.set_state(v1::ExperimentState::ACTIVE);
-  EndWith(v1::ExperimentState::CANCELLED, Counts(2, 0, 0, 1));
-  EXPECT_EQ(Run({"wait", "small"}).code, kCancelled);
+  const struct {
+    v1::ExperimentState::Value state;
+    v1::RunCounts counts;
+    int code;
+    const char* message;
+  } kCases[] = {
+      {v1::ExperimentState::ENDED, Counts(3, 0, 0, 0), kSuccess, "3 done\n"},
+      {v1::ExperimentState::ENDED, Counts(3, 2, 0, 0), kSuccess, "3 done, 2 diverged\n"},
+      {v1::ExperimentState::ENDED, Counts(2, 0, 1, 0), kFailure,
+       "2 done, 1 failed; `ablate runs small-1a2b` shows why, `ablate logs small-1a2b/CELL` what "
+       "happened\n"},
+      {v1::ExperimentState::CANCELLED, Counts(2, 0, 0, 1), kCancelled, "2 done, 1 cancelled\n"},
+  };
+  for (const auto& [state, counts, code, message] : kCases) {
+    experiment_.set_state(v1::ExperimentState::ACTIVE);
+    EndWith(state, counts);
+    const Outcome outcome = Run({"wait", "small"});
+    EXPECT_EQ(outcome.code, code) << message;
+    EXPECT_EQ(outcome.out, "");
+    EXPECT_EQ(outcome.err, absl::StrCat("small-1a2b: ", message));
+  }
 }
 
 TEST_F(WaitTest, DoesNotWatchWhatHasEnded) {
@@ -100,51 +101,29 @@ TEST_F(WaitTest, DoesNotWatchWhatHasEnded) {
   EXPECT_TRUE(requests_.empty());
 }
 
-TEST_F(WaitTest, GoesOnWhereItWasWhenTheServerComesBack) {
-  watch_ = [this](const v1::WatchExperimentRequest&, const Write& write) {
-    if (requests_.size() == 1) {
-      write(Event("pre-s1", v1::RunState::RUNNING, "seven"));
-      return absl::UnavailableError("going down");
-    }
-    if (requests_.size() < 5) return absl::UnavailableError("not up yet");
-    experiment_.set_state(v1::ExperimentState::ENDED);
-    return absl::OkStatus();
-  };
-  EXPECT_EQ(Run({"wait", "small"}).code, kSuccess);
-  ASSERT_EQ(requests_.size(), 5u);
-  EXPECT_EQ(requests_[0].token(), "");
-  EXPECT_EQ(requests_[4].token(), "seven");
-  EXPECT_THAT(requests_[0].keys(), ElementsAre("train/loss", "eval/loss"));
-}
-
-// gRPC itself answers so while a server shuts down, without our details.
-TEST_F(WaitTest, ComesBackWhenAServerThatShutsDownCancelsIt) {
-  watch_ = [this](const v1::WatchExperimentRequest&, const Write& write) {
-    if (requests_.size() == 1) write(Event("pre-s1", v1::RunState::RUNNING, "seven"));
-    if (requests_.size() < 3) return absl::CancelledError("");
-    experiment_.set_state(v1::ExperimentState::ENDED);
-    return absl::OkStatus();
-  };
-  EXPECT_EQ(Run({"wait", "small"}).code, kSuccess);
-  ASSERT_EQ(requests_.size(), 3u);
-  EXPECT_EQ(requests_[2].token(), "seven");
-}
-
-// Or whatever is between, which may say more.
-TEST_F(WaitTest, ComesBackWhenSomebodyElseCancelsIt) {
-  watch_ = [this](const v1::WatchExperimentRequest&, const Write& write) {
-    if (requests_.size() == 1) write(Event("pre-s1", v1::RunState::RUNNING, "seven"));
-    if (requests_.size() < 3) {
-      absl::Status status = absl::CancelledError("upstream went away");
-      status.SetPayload(kDetails, absl::Cord("details"));
-      return status;
-    }
-    experiment_.set_state(v1::ExperimentState::ENDED);
-    return absl::OkStatus();
-  };
-  EXPECT_EQ(Run({"wait", "small"}).code, kSuccess);
-  ASSERT_EQ(requests_.size(), 3u);
-  EXPECT_EQ(requests_[2].token(), "seven");
+TEST_F(WaitTest, GoesOnWhereItWasAfterWhatPasses) {
+  // With details: whatever is between, which may say more than gRPC itself, which cancels without
+  // ours while a server shuts down.
+  absl::Status between = absl::CancelledError("upstream went away");
+  between.SetPayload(kDetails, absl::Cord("details"));
+  for (const absl::Status& passing :
+       {absl::UnavailableError("going down"), absl::CancelledError(""), between,
+        absl::ResourceExhaustedError("too many watches"), absl::OkStatus()}) {
+    SCOPED_TRACE(passing.ToString());
+    requests_.clear();
+    experiment_.set_state(v1::ExperimentState::ACTIVE);
+    watch_ = [&](const v1::WatchExperimentRequest&, const Write& write) {
+      if (requests_.size() == 1) write(Event("pre-s1", v1::RunState::RUNNING, "seven"));
+      if (requests_.size() < 5) return passing;
+      experiment_.set_state(v1::ExperimentState::ENDED);
+      return absl::OkStatus();
+    };
+    EXPECT_EQ(Run({"wait", "small"}).code, kSuccess);
+    ASSERT_EQ(requests_.size(), 5u);
+    EXPECT_EQ(requests_[0].token(), "");
+    EXPECT_EQ(requests_[4].token(), "seven");
+    EXPECT_THAT(requests_[0].keys(), ElementsAre("train/loss", "eval/loss"));
+  }
 }
 
 TEST_F(WaitTest, StartsOverWhenItsTokenIsTooOld) {
@@ -161,15 +140,6 @@ TEST_F(WaitTest, StartsOverWhenItsTokenIsTooOld) {
   ASSERT_EQ(requests_.size(), 3u);
   EXPECT_EQ(requests_[1].token(), "old");
   EXPECT_EQ(requests_[2].token(), "");
-}
-
-TEST_F(WaitTest, WatchesAgainWhenAWatchEndsBeforeTheExperiment) {
-  watch_ = [this](const v1::WatchExperimentRequest&, const Write&) {
-    if (requests_.size() == 3) experiment_.set_state(v1::ExperimentState::ENDED);
-    return absl::OkStatus();
-  };
-  EXPECT_EQ(Run({"wait", "small"}).code, kSuccess);
-  EXPECT_EQ(requests_.size(), 3u);
 }
 
 TEST_F(WaitTest, GivesUpAfterAMinute) {
@@ -215,16 +185,6 @@ TEST_F(WaitTest, ReportsOtherErrorsAtOnce) {
     return absl::NotFoundError("there is none");
   };
   EXPECT_EQ(Run({"wait", "small"}).code, kWaitFailed);
-}
-
-TEST_F(WaitTest, WaitsForRoomForItsWatch) {
-  watch_ = [this](const v1::WatchExperimentRequest&, const Write&) {
-    if (requests_.size() < 3) return absl::ResourceExhaustedError("too many watches");
-    experiment_.set_state(v1::ExperimentState::ENDED);
-    return absl::OkStatus();
-  };
-  EXPECT_EQ(Run({"wait", "small"}).code, kSuccess);
-  EXPECT_EQ(requests_.size(), 3u);
 }
 
 TEST_F(WaitTest, WatchPrintsAPlainLineForEachCellThatEnds) {

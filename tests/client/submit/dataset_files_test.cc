@@ -34,6 +34,24 @@ ExperimentFile Load(const std::string& text) {
   return file;
 }
 
+// What is replaced as a path, with the field it is in.
+std::vector<std::string> Found(ExperimentFile* file, Overrides* overrides) {
+  std::vector<std::string> found;
+  for (const DatasetPath& path : FindDatasetPaths(&file->spec, overrides)) {
+    found.push_back(absl::StrCat(path.field, " = ", *path.name));
+  }
+  return found;
+}
+
+// How many files of an experiment in "folder" are not uploaded.
+size_t ProblemsOf(ExperimentFile file, const std::vector<std::string>& allowed,
+                  Overrides overrides = {}) {
+  const absl::Status status = ReplaceDatasetPaths(
+      &file, &overrides, allowed, [](const std::string&) { return std::string("datasets/x"); });
+  EXPECT_TRUE(status.ok()) << status;
+  return file.problems.size();
+}
+
 TEST(IsPathTest, GoesByTheRule) {
   for (const char* path : {"a.txt", "data/a", "./a", "/a", "datasets.txt", "../datasets/a"}) {
     EXPECT_TRUE(IsPath(path)) << path;
@@ -47,11 +65,7 @@ TEST(FindDatasetPathsTest, LooksEverywhere) {
   ExperimentFile file = Load(kText);
   ASSERT_THAT(file.problems, IsEmpty());
   Overrides overrides;
-  std::vector<std::string> found;
-  for (const DatasetPath& path : FindDatasetPaths(&file.spec, &overrides)) {
-    found.push_back(absl::StrCat(path.field, " = ", *path.name));
-  }
-  EXPECT_THAT(found,
+  EXPECT_THAT(Found(&file, &overrides),
               UnorderedElementsAre("base.task.documents.dataset = data/a.txt",
                                    "axes[0].settings[1].set[\"task.documents.dataset\"] = ./b.txt",
                                    "axes[0].settings[2].set[\"task\"].documents.dataset = c.txt",
@@ -76,11 +90,7 @@ TEST(FindDatasetPathsTest, FindsTheFileOfAText) {
       "axes: [{name: data, settings: [{label: a}, {label: b, set: {task: {text: {dataset: "
       "u.txt}}}}]}]\n");
   Overrides overrides;
-  std::vector<std::string> found;
-  for (const DatasetPath& path : FindDatasetPaths(&file.spec, &overrides)) {
-    found.push_back(absl::StrCat(path.field, " = ", *path.name));
-  }
-  EXPECT_THAT(found,
+  EXPECT_THAT(Found(&file, &overrides),
               UnorderedElementsAre("base.task.text.dataset = data/t.txt",
                                    "axes[0].settings[1].set[\"task\"].text.dataset = u.txt"));
   overrides["task.text.validation"].set_number_value(.2);
@@ -151,35 +161,21 @@ TEST(ReplaceDatasetPathsTest, ReturnsErrorsThatAreNotAboutFiles) {
 }
 
 TEST(ReplaceDatasetPathsTest, RefusesPathsInTheFileThatLeadOutOfItsFolder) {
-  ExperimentFile file = Load("name: a\nbase: {task: {documents: {dataset: ../folder-2/a.txt}}}\n");
-  const auto problems = [&](const std::vector<std::string>& allowed, Overrides overrides = {}) {
-    ExperimentFile copy = file;
-    const absl::Status status = ReplaceDatasetPaths(
-        &copy, &overrides, allowed, [](const std::string&) { return std::string("datasets/x"); });
-    EXPECT_TRUE(status.ok()) << status;
-    return copy.problems.size();
-  };
-  EXPECT_EQ(problems({}), 1u);
-  EXPECT_EQ(problems({"folder"}), 1u) << "of which folder-2 only has the beginning";
-  EXPECT_EQ(problems({"folder-2"}), 0u);
-  EXPECT_EQ(problems({"elsewhere", "folder-2/a.txt"}), 0u);
+  const ExperimentFile file =
+      Load("name: a\nbase: {task: {documents: {dataset: ../folder-2/a.txt}}}\n");
+  EXPECT_EQ(ProblemsOf(file, {}), 1u);
+  EXPECT_EQ(ProblemsOf(file, {"folder"}), 1u) << "of which folder-2 only has the beginning";
+  EXPECT_EQ(ProblemsOf(file, {"folder-2"}), 0u);
+  EXPECT_EQ(ProblemsOf(file, {"elsewhere", "folder-2/a.txt"}), 0u);
   Overrides overrides;
   overrides["task.documents.dataset"].set_string_value("/etc/hostname");
-  EXPECT_EQ(problems({}, overrides), 0u) << "whoever types it means it";
+  EXPECT_EQ(ProblemsOf(file, {}, overrides), 0u) << "whoever types it means it";
 }
 
 TEST(ReplaceDatasetPathsTest, RefusesHiddenFilesBelowTheFilesFolder) {
   const ExperimentFile file = Load("name: a\nbase: {task: {documents: {dataset: .keys/a.txt}}}\n");
-  const auto problems = [&](const std::vector<std::string>& allowed) {
-    ExperimentFile copy = file;
-    Overrides overrides;
-    const absl::Status status = ReplaceDatasetPaths(
-        &copy, &overrides, allowed, [](const std::string&) { return std::string("datasets/x"); });
-    EXPECT_TRUE(status.ok()) << status;
-    return copy.problems.size();
-  };
-  EXPECT_EQ(problems({}), 1u);
-  EXPECT_EQ(problems({"folder/.keys"}), 0u);
+  EXPECT_EQ(ProblemsOf(file, {}), 1u);
+  EXPECT_EQ(ProblemsOf(file, {"folder/.keys"}), 0u);
 }
 
 TEST(DisplayNameTest, KeepsWhatServersAllow) {

@@ -24,11 +24,15 @@ axes:
 seeds: {first: 1, count: 2}
 )";
 
+Submission ReadFrom(const std::string& text, const SubmitOptions& options) {
+  std::istringstream in(text);
+  absl::StatusOr<Submission> submission = ReadSubmission(options, in);
+  EXPECT_TRUE(submission.ok()) << submission.status();
+  return *std::move(submission);
+}
+
 std::vector<std::string> Located(const SubmitOptions& options,
                                  const std::vector<std::pair<std::string, std::string>>& problems) {
-  std::istringstream in(kText);
-  const absl::StatusOr<Submission> submission = ReadSubmission(options, in);
-  EXPECT_TRUE(submission.ok());
   v1::CreateExperimentResponse response;
   for (const auto& [field, message] : problems) {
     v1::Problem* problem = response.add_problems();
@@ -36,7 +40,7 @@ std::vector<std::string> Located(const SubmitOptions& options,
     problem->set_message(message);
   }
   std::vector<std::string> lines;
-  for (const Diagnostic& line : Locate(response.problems(), *submission)) {
+  for (const Diagnostic& line : Locate(response.problems(), ReadFrom(kText, options))) {
     lines.push_back(ToString(line, "f"));
   }
   return lines;
@@ -86,9 +90,6 @@ TEST(LocateTest, NamesThePathOfAnOptionOnce) {
 // Returns the `fields` that are told if the server finds them wrong beside what is wrong in `text`.
 std::vector<std::string> Told(const std::string& text, const std::vector<std::string>& fields,
                               const SubmitOptions& options = FromStdin()) {
-  std::istringstream in(text);
-  const absl::StatusOr<Submission> submission = ReadSubmission(options, in);
-  EXPECT_TRUE(submission.ok());
   v1::CreateExperimentResponse response;
   for (const std::string& field : fields) {
     v1::Problem* problem = response.add_problems();
@@ -96,7 +97,7 @@ std::vector<std::string> Told(const std::string& text, const std::vector<std::st
     problem->set_message(field);
   }
   std::vector<std::string> told;
-  for (const Diagnostic& line : Locate(response.problems(), *submission)) {
+  for (const Diagnostic& line : Locate(response.problems(), ReadFrom(text, options))) {
     const bool is_servers = std::count(fields.begin(), fields.end(), line.message) > 0;
     if (is_servers) told.push_back(line.message);
   }
@@ -135,11 +136,9 @@ TEST(LocateTest, TellsOfTooManyOverrides) {
 // Paths of base that the server is told to hold nothing against, for a file and its options.
 std::vector<std::string> MarkedIn(const std::string& text,
                                   const SubmitOptions& options = FromStdin()) {
-  std::istringstream in(text);
-  const absl::StatusOr<Submission> submission = ReadSubmission(options, in);
-  EXPECT_TRUE(submission.ok());
-  v1::CreateExperimentRequest request = MakeRequest(*submission, options);
-  MarkUnread(submission->file, &request);
+  const Submission submission = ReadFrom(text, options);
+  v1::CreateExperimentRequest request = MakeRequest(submission, options);
+  MarkUnread(submission.file, &request);
   std::vector<std::string> marked;
   for (const auto& [path, value] : request.overrides()) {
     if (value.kind_case() == google::protobuf::Value::KIND_NOT_SET) marked.push_back(path);
@@ -163,10 +162,8 @@ TEST(MakeRequestTest, CarriesAllThatWasAsked) {
   options.set = {"model.width=32"};
   options.seeds = "5..6";
   options.fresh = true;
-  std::istringstream in(kText);
-  const absl::StatusOr<Submission> submission = ReadSubmission(options, in);
-  ASSERT_TRUE(submission.ok());
-  const v1::CreateExperimentRequest request = MakeRequest(*submission, options);
+  const Submission submission = ReadFrom(kText, options);
+  const v1::CreateExperimentRequest request = MakeRequest(submission, options);
   EXPECT_EQ(request.spec().name(), "a");
   EXPECT_EQ(request.spec().base().model().width(), 30u);  // the server applies overrides
   EXPECT_EQ(request.overrides().at("model.width").number_value(), 32);
@@ -175,11 +172,11 @@ TEST(MakeRequestTest, CarriesAllThatWasAsked) {
   EXPECT_TRUE(request.fresh());
   EXPECT_FALSE(request.validate_only());
   EXPECT_EQ(request.request_id().size(), 32u);
-  EXPECT_NE(request.request_id(), MakeRequest(*submission, options).request_id());
+  EXPECT_NE(request.request_id(), MakeRequest(submission, options).request_id());
 
   options.dry_run = true;
-  EXPECT_TRUE(MakeRequest(*submission, options).validate_only());
-  EXPECT_EQ(MakeRequest(*submission, options).request_id(), "");
+  EXPECT_TRUE(MakeRequest(submission, options).validate_only());
+  EXPECT_EQ(MakeRequest(submission, options).request_id(), "");
 }
 
 }  // namespace
