@@ -88,8 +88,9 @@ class AnalysesTest : public StoreTest {
     ASSERT_TRUE(store().Maintain().ok());
   }
   bool Exists(const std::string& bytes) { return BlobExists(Sha256Hex(bytes)); }
-  bool IsInTrash(const std::string& bytes) {
-    return std::filesystem::exists(folder() + "/blobs/trash/" + Sha256Hex(bytes));
+  void ExpectGone(const std::string& bytes, bool trashed) {
+    EXPECT_FALSE(Exists(bytes)) << bytes;
+    EXPECT_EQ(IsInTrash(Sha256Hex(bytes)), trashed) << bytes;
   }
 };
 INSTANTIATE_TEST_SUITE_P(, AnalysesTest, ::testing::Values(Where::kFile, Where::kMemory),
@@ -117,6 +118,11 @@ TEST_P(AnalysesTest, KeepsWhatIsAsked) {
   EXPECT_EQ(record.subjects, asked.subjects);
   EXPECT_EQ(record.state, AnalysisState::kQueued);
   EXPECT_EQ(record.progress, 0);
+  EXPECT_EQ(record.state_blob, "");
+  EXPECT_EQ(record.result, "");
+  EXPECT_EQ(record.artifact, "");
+  EXPECT_EQ(record.failure, "");
+  EXPECT_EQ(record.device_time, 0);
   EXPECT_EQ(record.create_time, now());
   EXPECT_EQ(record.start_time, 0);
   EXPECT_EQ(record.end_time, 0);
@@ -220,7 +226,7 @@ TEST_P(AnalysesTest, ReturnsTheOneThatIsThere) {
 
 TEST_P(AnalysesTest, QueuesAgainFromTheBeginningWhatFailedOrWasCancelled) {
   MakeOne();
-  const Micros created = now();
+  const auto fresh = Fields(Get("x"));
   for (const bool failed : {true, false}) {
     Advance(5);
     Begin("x");
@@ -229,18 +235,8 @@ TEST_P(AnalysesTest, QueuesAgainFromTheBeginningWhatFailedOrWasCancelled) {
     EXPECT_EQ(Get("x").end_time, now());
     const CreatedAnalysis again = Make(Ask("x", {{"a", 100}}));
     EXPECT_FALSE(again.reused);
-    EXPECT_EQ(Fields(again.record), Fields(Get("x")));
-    EXPECT_EQ(again.record.state, AnalysisState::kQueued);
-    EXPECT_EQ(again.record.progress, 0);
-    EXPECT_EQ(again.record.state_blob, "");
-    EXPECT_EQ(again.record.result, "");
-    EXPECT_EQ(again.record.artifact, "");
-    EXPECT_EQ(again.record.failure, "");
-    EXPECT_EQ(again.record.device_time, 0);
-    EXPECT_EQ(again.record.create_time, created);
-    EXPECT_EQ(again.record.start_time, 0);
-    EXPECT_EQ(again.record.end_time, 0);
-    EXPECT_THAT(again.record.subjects, SizeIs(1));
+    EXPECT_EQ(Fields(again.record), fresh);
+    EXPECT_EQ(Fields(Get("x")), fresh);
   }
   EXPECT_THAT(Value(store().ListAnalyses(kServer, "", 9)), SizeIs(1));
 }
@@ -598,23 +594,11 @@ TEST_P(AnalysisBlobsTest, KeepsTheNewestStateAlone) {
   Begin("x");
   Save("x", SavedIn("first state"));
   Save("x", SavedIn("second state"));
-  Unpin();
-  ASSERT_TRUE(store().Maintain().ok());
-  EXPECT_FALSE(Exists("first state"));
-  EXPECT_FALSE(IsInTrash("first state"));
+  Save("x", SavedIn("second state"));  // as when it has done nothing since
+  UnpinAndSweep();
+  ExpectGone("first state", /*trashed=*/false);
   EXPECT_TRUE(Exists("second state"));
-}
-
-// As when it has done nothing since.
-TEST_P(AnalysisBlobsTest, KeepsAStateThatComesAgain) {
-  MakeOne();
-  Begin("x");
-  Save("x", SavedIn("state"));
-  Save("x", SavedIn("state"));
-  Unpin();
-  ASSERT_TRUE(store().Maintain().ok());
-  EXPECT_TRUE(Exists("state"));
-  EXPECT_EQ(Get("x").state_blob, Sha256Hex("state"));
+  EXPECT_EQ(Get("x").state_blob, Sha256Hex("second state"));
 }
 
 TEST_P(AnalysisBlobsTest, LetsTheStateGoAtItsEnd) {
@@ -626,11 +610,9 @@ TEST_P(AnalysisBlobsTest, LetsTheStateGoAtItsEnd) {
   End("done", Done(Publish("arrays")));
   Fail("failed");
   Cancel("cancelled");
-  Unpin();
-  ASSERT_TRUE(store().Maintain().ok());
+  UnpinAndSweep();
   for (const std::string id : {"done", "failed", "cancelled"}) {
-    EXPECT_FALSE(Exists("state of " + id)) << id;
-    EXPECT_FALSE(IsInTrash("state of " + id)) << id;
+    ExpectGone("state of " + id, /*trashed=*/false);
   }
   EXPECT_TRUE(Exists("arrays"));
 }
@@ -640,8 +622,7 @@ TEST_P(AnalysisBlobsTest, KeepsArraysThatWereItsState) {
   MakeOne();
   Save("x", SavedIn("bytes"));
   End("x", Done(Publish("bytes")));
-  Unpin();
-  ASSERT_TRUE(store().Maintain().ok());
+  UnpinAndSweep();
   EXPECT_TRUE(Exists("bytes"));
 }
 
@@ -656,22 +637,27 @@ TEST_P(AnalysisBlobsTest, SharesArrays) {
   EXPECT_TRUE(Exists("arrays"));
 }
 
-TEST_P(AnalysisBlobsTest, LetsThemGoWithItsRun) {
-  const std::string experiment = TrainRuns({"a"});
-  MakeOne("done");
-  End("done", Done(Publish("arrays")));
-  MakeOne("running");
-  Begin("running");
-  Save("running", SavedIn("state"));
-  Unpin();
-  ASSERT_TRUE(store().Maintain().ok());
-  EXPECT_TRUE(Exists("arrays"));
-  EXPECT_TRUE(Exists("state"));
-  Delete(experiment);
-  EXPECT_FALSE(Exists("arrays"));
-  EXPECT_TRUE(IsInTrash("arrays"));
-  EXPECT_FALSE(Exists("state"));
-  EXPECT_FALSE(IsInTrash("state"));
+TEST_P(AnalysisBlobsTest, LetsThemGoWithItsRunAndWhenItIsDeleted) {
+  for (const bool with_its_run : {true, false}) {
+    const std::string arrays = with_its_run ? "arrays of a run" : "arrays";
+    const std::string experiment = TrainRuns({"a"});
+    MakeOne("done");
+    End("done", Done(Publish(arrays)));
+    MakeOne("running");
+    Begin("running");
+    Save("running", SavedIn("state"));
+    UnpinAndSweep();
+    EXPECT_TRUE(Exists(arrays));
+    EXPECT_TRUE(Exists("state"));
+    if (with_its_run) {
+      Delete(experiment);
+    } else {
+      for (const char* id : {"done", "running"}) EXPECT_TRUE(store().DeleteAnalysis(id).ok());
+      ASSERT_TRUE(store().Maintain().ok());
+    }
+    ExpectGone(arrays, /*trashed=*/true);
+    ExpectGone("state", /*trashed=*/false);
+  }
 }
 
 TEST_P(AnalysisBlobsTest, SweepsWhatCameTooLate) {
@@ -679,8 +665,7 @@ TEST_P(AnalysisBlobsTest, SweepsWhatCameTooLate) {
   Cancel("x");
   Save("x", SavedIn("state"));
   End("x", Done(Publish("arrays")));
-  Unpin();
-  ASSERT_TRUE(store().Maintain().ok());
+  UnpinAndSweep();
   EXPECT_FALSE(Exists("state"));
   EXPECT_FALSE(Exists("arrays"));
 }
@@ -789,21 +774,6 @@ TEST_P(AnalysesTest, IsGoneOnceItIsDeletedAndMadeAgain) {
   }
   MakeOne("done");
   EXPECT_EQ(Get("done").state, AnalysisState::kQueued);
-}
-
-TEST_P(AnalysisBlobsTest, LetsThemGoWhenItIsDeleted) {
-  MakeOne("done");
-  End("done", Done(Publish("arrays")));
-  MakeOne("running");
-  Begin("running");
-  Save("running", SavedIn("state"));
-  Unpin();
-  for (const char* id : {"done", "running"}) EXPECT_TRUE(store().DeleteAnalysis(id).ok());
-  ASSERT_TRUE(store().Maintain().ok());
-  EXPECT_FALSE(Exists("arrays"));
-  EXPECT_TRUE(IsInTrash("arrays"));
-  EXPECT_FALSE(Exists("state"));
-  EXPECT_FALSE(IsInTrash("state"));
 }
 
 TEST_P(AnalysisBlobsTest, MakesAgainWhatLostItsArrays) {

@@ -122,11 +122,7 @@ class DamagedStoreTest : public FileTest {
     Statement(*db, update, Bytes{bytes}).Run();
     ASSERT_TRUE(db->error().ok()) << db->error();
   }
-  void Update(const std::string& sql) {
-    auto db = Value(Connection::OpenFile(Database(), Connection::Access::kReadWrite));
-    db->Execute(sql.c_str());
-    ASSERT_TRUE(db->error().ok()) << db->error();
-  }
+  void Update(const std::string& sql) { Alter(Database(), sql); }
   static absl::Status Read(Store* store, const std::string& run, const std::string& key,
                            std::vector<double>* found) {
     found->clear();
@@ -139,9 +135,7 @@ class DamagedStoreTest : public FileTest {
   void PauseAtAState() {
     auto store = Value(Store::Open(Options()));
     Begin(store.get());
-    auto writer = Value(store->blobs()->Create());
-    ASSERT_TRUE(writer->Append("state").ok());
-    const auto pin = Value(writer->Publish(""));
+    const auto pin = PublishIn(store->blobs(), "state");
     ASSERT_TRUE(
         ApplyAndWait(
             *store, "i",

@@ -207,9 +207,8 @@ int LoseALastState(const std::string& disk) {
   NewExperiment experiment = MakeExperiment({"a"});
   experiment.runs[0].growth = "g";
   if (!(*store)->CreateExperiment(experiment).ok()) return __LINE__;
-  auto upload = Value((*store)->blobs()->Create());
-  if (!upload->Append(std::string(kForgotten, 's')).ok()) return __LINE__;
-  auto pin = Value(upload->Publish(""));
+  auto pin = PublishIn((*store)->blobs(), std::string(kForgotten, 's'));
+  if (pin == nullptr) return __LINE__;
   Lease lease(store->get(), "l", {"a"});
   lease.Send("a", MakeLosses(0, kSteps));
   lease.Send("a", ResumeStateEvent{kSteps, pin->sha256(), kForgotten});

@@ -7,7 +7,6 @@
 #include <fstream>
 
 #include "base/sha256.h"
-#include "storage/sqlite/connection.h"
 #include "tests/storage/failing_disk.h"
 #include "tests/storage/store_fixture.h"
 
@@ -153,11 +152,7 @@ TEST_P(FullDiskTest, SweepsBlobsWhileTheDiskIsFull) {
   Begin(store.get());
   ASSERT_TRUE(ApplyAndWait(*store, "i", {Point(0)}).ok());
   store.reset();
-  {
-    auto db = Value(Connection::OpenFile(Database(), Connection::Access::kReadWrite));
-    db->Execute("INSERT INTO uncompacted SELECT id FROM runs");
-    ASSERT_TRUE(db->error().ok()) << db->error();
-  }
+  Alter(Database(), "INSERT INTO uncompacted SELECT id FROM runs");
   const std::string blob = Options().folder + "/blobs/" + Sha256Hex("lost");
   std::ofstream(blob) << "lost";
   disk_.room = 0;
@@ -351,9 +346,7 @@ TEST_F(DurabilityTest, LeavesNoLogToADatabaseThatReplacedItsOwn) {
 TEST_P(FullDiskTest, MakesRoomOfTheTrash) {
   auto store = Value(Store::Open(Options()));
   Begin(store.get());
-  auto writer = Value(store->blobs()->Create());
-  ASSERT_TRUE(writer->Append("data").ok());
-  const std::string sha256 = Value(writer->Publish(""))->sha256();
+  const std::string sha256 = PublishIn(store->blobs(), "data")->sha256();
   ASSERT_EQ(Value(store->blobs()->Sweep(sha256, /*keep=*/true)), Swept::kTrashed);
   disk_.room = 0;
   EXPECT_EQ(CodeOf(ApplyAndWait(*store, "i", {Point(0)})), absl::StatusCode::kResourceExhausted);
@@ -382,13 +375,9 @@ TEST_F(DurabilityTest, LivesWithARunWhosePointsAreMalformed) {
   for (const std::string run : {"a", "b"})
     lease.Send(run, MakePoints(1, {MakeColumn("x", {0}, {0})}));
   store.reset();
-  {
-    auto db = Value(Connection::OpenFile(Database(), Connection::Access::kReadWrite));
-    db->Execute(
-        "UPDATE row_groups SET data = x'ff' WHERE run = (SELECT id FROM runs WHERE name = 'b')");
-    db->Execute("INSERT INTO uncompacted SELECT id FROM runs");
-    ASSERT_TRUE(db->error().ok()) << db->error();
-  }
+  Alter(Database(),
+        "UPDATE row_groups SET data = x'ff' WHERE run = (SELECT id FROM runs WHERE name = 'b'); "
+        "INSERT INTO uncompacted SELECT id FROM runs");
   store = Value(Store::Open(Options()));
   EXPECT_TRUE(store->Maintain().ok());
   const auto piece = [](const auto&, const auto&) { return true; };

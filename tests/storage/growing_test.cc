@@ -3,7 +3,6 @@
 #include <functional>
 
 #include "base/sha256.h"
-#include "storage/sqlite/connection.h"
 #include "tests/storage/store_fixture.h"
 
 namespace ablate::storage {
@@ -21,10 +20,6 @@ using ::testing::SizeIs;
 constexpr uint32_t kShort = 30;
 constexpr uint32_t kLong = 60;
 constexpr uint32_t kEvaluationEvery = 20;
-
-LeaseHolder HolderIn(const std::string& environment) {
-  return {"cpu-train", "i1", "2 cores", "0.1", "torch", environment, 0};
-}
 
 // Everything from step `from` to the end of a run of `steps`, as a worker sends it that evaluates
 // every 20 steps and at the end.
@@ -91,13 +86,6 @@ class GrowingTest : public StoreTest {
   void Delete(const std::string& run) {
     ASSERT_TRUE(store().DeleteExperiment(experiments_.at(run)).ok());
     ASSERT_TRUE(store().Maintain().ok());
-  }
-  std::string LastMessage(const std::string& run, const std::string& kind) {
-    std::string message;
-    for (const RunEventRecord& event : Value(store().RunEvents(run))) {
-      if (event.kind == kind) message = event.message;
-    }
-    return message;
   }
   // Expects everything that is stored of a run to be that of a run which was trained at once.
   void ExpectWhole(const std::string& run, uint32_t steps) {
@@ -235,8 +223,7 @@ TEST_P(GrowingTest, KeepsNoStateThatIsNotOfTheEndOfARunThatIsDone) {
   end("diverged", "g", true, true);
   EXPECT_THAT(ShorterNames(kLong), IsEmpty());
   ASSERT_TRUE(store().Maintain().ok());
-  Unpin();
-  ASSERT_TRUE(store().Maintain().ok());
+  UnpinAndSweep();
   for (const char* run : {"no growth", "diverged"}) EXPECT_FALSE(BlobExists(BlobOfEnd(run)));
   end("well", "g", true, false);
   EXPECT_THAT(ShorterNames(kLong), ElementsAre("well"));
@@ -248,8 +235,7 @@ TEST_P(GrowingTest, LetsTheOldestLastStatesGo) {
   Reopen();
   for (const char* run : {"a", "b", "c"}) TrainRun(run, kShort);
   EXPECT_THAT(ShorterNames(kLong), ElementsAre("c", "b"));
-  Unpin();
-  ASSERT_TRUE(store().Maintain().ok());
+  UnpinAndSweep();
   if (on_file()) {
     EXPECT_FALSE(BlobExists(BlobOfEnd("a")));
     EXPECT_TRUE(BlobExists(BlobOfEnd("b")));
@@ -280,8 +266,7 @@ TEST_P(GrowingTest, LetsNoStateGoThatAQueuedRunBeginsFrom) {
   EXPECT_EQ(lease.granted()[0].resume_step, kShort);
   TrainRun("c", kShort);  // the run has begun
   EXPECT_THAT(ShorterNames(kLong), ElementsAre("c"));
-  Unpin();
-  ASSERT_TRUE(store().Maintain().ok());
+  UnpinAndSweep();
   // It is the resume state of the run now.
   EXPECT_EQ(BlobExists(BlobOfEnd("a")), on_file());
   Finish(&lease, "long");
@@ -375,12 +360,7 @@ TEST_P(GrowingTest, BeginsAnewWhenTheShorterRunIsDamaged) {
     ASSERT_TRUE(store().Maintain().ok());
     SubmitRun("b", kLong, "a");
     Close();
-    {
-      auto db =
-          Value(Connection::OpenFile(folder() + "/ablate.db", Connection::Access::kReadWrite));
-      db->Execute(damage);
-      ASSERT_TRUE(db->error().ok());
-    }
+    Alter(folder() + "/ablate.db", damage);
     Reopen();
     ExpectBeginsAnew("b");
     EXPECT_THAT(LastMessage("b", "rewound"), HasSubstr("damaged")) << damage;
@@ -391,8 +371,7 @@ TEST_P(GrowingTest, BeginsAnewWhenTheShorterRunIsDamaged) {
 
 TEST_P(GrowingTest, GoesWithItsRun) {
   TrainRun("a", kShort);
-  Unpin();
-  ASSERT_TRUE(store().Maintain().ok());
+  UnpinAndSweep();
   EXPECT_EQ(BlobExists(BlobOfEnd("a")), on_file());
   Delete("a");
   EXPECT_FALSE(BlobExists(BlobOfEnd("a")));

@@ -94,6 +94,7 @@ TEST_P(LeaseEndsTest, CountsADeathAsAFailure) {
   EXPECT_EQ(Value(store().RunEvents("a")).back().message, "killed by SIGSEGV");
   EXPECT_FALSE(Value(store().FindLeaseRights("l")).has_value());
   EXPECT_TRUE(Value(store().CheckLease("l", "i1", 1)).drop);
+  EXPECT_EQ(lease.Send("a", MakeLosses(0, 5)), Applied::kNoLease);
 }
 
 TEST_P(LeaseEndsTest, CutsLongMessagesBetweenCharacters) {
@@ -126,14 +127,6 @@ TEST_P(LeaseEndsTest, LeavesEndedRunsAloneWhenALeaseEnds) {
   lease.Send("a", FinishedEvent{false, 100});
   ASSERT_TRUE(EndLeaseAndWait(store(), "l", {LeaseEnd::kLost, "gone"}).ok());
   EXPECT_EQ(StateOf("a"), RunState::kDone);
-}
-
-TEST_P(LeaseEndsTest, DropsEventsOfALeaseThatEnded) {
-  Submit({"a"});
-  Lease lease(&store(), "l", {"a"});
-  ASSERT_TRUE(EndLeaseAndWait(store(), "l", {LeaseEnd::kLost, "gone"}).ok());
-  EXPECT_EQ(StateOf("a"), RunState::kQueued);
-  EXPECT_EQ(lease.Send("a", MakeLosses(0, 5)), Applied::kNoLease);
 }
 
 TEST_P(LeaseEndsTest, MeasuresStepTimes) {

@@ -136,8 +136,7 @@ INSTANTIATE_TEST_SUITE_P(, BlobSweepTest, ::testing::Values(Where::kFile), Where
 
 TEST_P(BlobSweepTest, SweepsWhatLostItsLastName) {
   Add("data");
-  Unpin();
-  ASSERT_TRUE(store().Maintain().ok());
+  UnpinAndSweep();
   EXPECT_TRUE(Exists("data"));
   ASSERT_TRUE(store().DeleteDataset("d-data").ok());
   ASSERT_TRUE(store().Maintain().ok());
@@ -145,9 +144,7 @@ TEST_P(BlobSweepTest, SweepsWhatLostItsLastName) {
 }
 
 TEST_P(BlobSweepTest, KeepsWhatItSweepsInATrashForDays) {
-  const auto trashed = [&](const std::string& bytes) {
-    return std::filesystem::exists(absl::StrCat(folder(), "/blobs/trash/", Sha256Hex(bytes)));
-  };
+  const auto trashed = [&](const std::string& bytes) { return IsInTrash(Sha256Hex(bytes)); };
   for (const char* bytes : {"one", "two"}) Add(bytes);
   Unpin();
   ASSERT_TRUE(store().DeleteDataset("d-one").ok());
@@ -210,8 +207,7 @@ TEST_P(BlobSweepTest, SparesWhatIsPinned) {
   ASSERT_TRUE(store().Maintain().ok());
   EXPECT_TRUE(Exists("data"));
   Value(store().AddDataset(Data("data")));  // "already have it"
-  Unpin();
-  ASSERT_TRUE(store().Maintain().ok());
+  UnpinAndSweep();
   EXPECT_TRUE(Exists("data"));
 }
 
@@ -219,15 +215,13 @@ TEST_P(BlobSweepTest, SweepsUploadsThatNobodyNamed) {
   Publish("given up");
   ASSERT_TRUE(store().Maintain().ok());
   EXPECT_TRUE(Exists("given up"));
-  Unpin();
-  ASSERT_TRUE(store().Maintain().ok());
+  UnpinAndSweep();
   EXPECT_FALSE(Exists("given up"));
 }
 
 TEST_P(BlobSweepTest, SweepsWhatACrashLeft) {
   Add("named");
-  Unpin();
-  ASSERT_TRUE(store().Maintain().ok());
+  UnpinAndSweep();
   // As if the process had ended between publishing and naming, and in the middle of an upload.
   const std::string path = absl::StrCat(folder(), "/blobs/");
   std::filesystem::copy_file(path + Sha256Hex("named"), path + Sha256Hex("lost"));
@@ -265,11 +259,10 @@ TEST_P(BlobSweepTest, FollowsARunsStatesAndCheckpoints) {
   resume(10, "state 10");
   lease.Send("a", CheckpointEvent{10, Publish("weights"), 7});
   resume(20, "state 20");
-  Unpin();
-  ASSERT_TRUE(store().Maintain().ok());
+  UnpinAndSweep();
   EXPECT_FALSE(Exists("state 10"));
   // One every half minute: the trash would soon hold nothing else.
-  EXPECT_FALSE(std::filesystem::exists(folder() + "/blobs/trash/" + Sha256Hex("state 10")));
+  EXPECT_FALSE(IsInTrash(Sha256Hex("state 10")));
   EXPECT_TRUE(Exists("state 20"));
   EXPECT_TRUE(Exists("weights"));
   lease.Send("a", FinishedEvent{false, 100});
@@ -289,10 +282,9 @@ TEST_P(BlobSweepTest, RemovesASupersededStateThatWasHeldWhenItWasFirstSwept) {
   lease.Send("a", Resume(20));
   ASSERT_TRUE(store().Maintain().ok());
   EXPECT_TRUE(Exists("state at 10"));
-  Unpin();
-  ASSERT_TRUE(store().Maintain().ok());
+  UnpinAndSweep();
   EXPECT_FALSE(Exists("state at 10"));
-  EXPECT_FALSE(std::filesystem::exists(folder() + "/blobs/trash/" + Sha256Hex("state at 10")));
+  EXPECT_FALSE(IsInTrash(Sha256Hex("state at 10")));
   EXPECT_THAT(Logged(), Not(Contains(HasSubstr("went to the trash"))));
 }
 
@@ -301,8 +293,7 @@ TEST_P(BlobSweepTest, KeepsNoRowOfABlobThatIsGone) {
   Lease lease(&store(), "l", {"a"});
   lease.Send("a", Resume(10));
   lease.Send("a", Resume(20));
-  Unpin();
-  ASSERT_TRUE(store().Maintain().ok());
+  UnpinAndSweep();
   auto db = Value(Connection::OpenFile(folder() + "/ablate.db", Connection::Access::kReadOnly));
   EXPECT_FALSE(Statement(*db, "SELECT 1 FROM loose_blobs").Row());
 }
@@ -313,8 +304,7 @@ TEST_P(BlobSweepTest, KeepsABlobThatTwoRowsName) {
   lease.Send("a", CheckpointEvent{1, Publish("same"), 4});
   lease.Send("b", ResumeStateEvent{1, Publish("same"), 4});
   lease.Send("b", FinishedEvent{false, 100});
-  Unpin();
-  ASSERT_TRUE(store().Maintain().ok());
+  UnpinAndSweep();
   EXPECT_TRUE(Exists("same"));
 }
 
@@ -355,9 +345,7 @@ TEST_P(BlobSweepTest, NeverLosesABlobThatIsNamedMeanwhile) {
   for (int i = 0; i < 60; ++i) {
     auto pin = store().blobs()->Find(Sha256Hex("data"));
     if (!pin.ok()) {
-      auto writer = Value(store().blobs()->Create());
-      ASSERT_TRUE(writer->Append("data").ok());
-      pin = writer->Publish("");
+      pin = PublishIn(store().blobs(), "data");
       ++uploads;
     }
     ASSERT_TRUE(pin.ok()) << pin.status();

@@ -26,8 +26,13 @@ class OpeningTest : public FileTest {
     std::ifstream file(Database(), std::ios::binary);
     return std::string(std::istreambuf_iterator<char>(file), {});
   }
-  std::unique_ptr<Connection> OpenDatabase() {
-    return Value(Connection::OpenFile(Database(), Connection::Access::kReadWrite));
+  // Of a store that is not opened, and left as it is.
+  std::string Refusal(absl::StatusCode code) {
+    const std::string before = Bytes();
+    const absl::Status refused = Store::Open(Options()).status();
+    EXPECT_EQ(refused.code(), code) << refused;
+    EXPECT_TRUE(Bytes() == before);
+    return std::string(refused.message());
   }
 };
 
@@ -80,10 +85,8 @@ TEST_F(OpeningTest, MakesNoDatabaseBesideBlobs) {
   const std::string blobs = Options().folder + "/blobs";
   {
     auto store = Value(Store::Open(Options()));
-    auto writer = Value(store->blobs()->Create());
-    ASSERT_TRUE(writer->Append("data").ok());
     // A blob that nothing names may be swept before the store is closed.
-    const auto pin = Value(writer->Publish(""));
+    const auto pin = PublishIn(store->blobs(), "data");
     DatasetRecord dataset;
     dataset.id = "names-1";
     dataset.display_name = "names";
@@ -106,10 +109,7 @@ TEST_F(OpeningTest, MakesNoDatabaseBesideBlobs) {
   std::filesystem::remove(Database() + "-wal");
   std::ofstream(Database()).close();  // as a start that was killed leaves it
   refuse();
-  {
-    const auto db = OpenDatabase();
-    db->Execute("VACUUM; PRAGMA journal_mode = DELETE");  // a file without tables
-  }
+  Alter(Database(), "VACUUM; PRAGMA journal_mode = DELETE");  // a file without tables
   refuse();
   std::filesystem::rename(kept, Database());
   EXPECT_TRUE(Store::Open(Options()).ok());
@@ -118,52 +118,23 @@ TEST_F(OpeningTest, MakesNoDatabaseBesideBlobs) {
   EXPECT_TRUE(Store::Open(Options()).ok());
 }
 
-TEST_F(OpeningTest, RefusesANewerFileAndLeavesItAlone) {
+TEST_F(OpeningTest, RefusesFilesOfOtherVersionsAndLeavesThemAlone) {
   Value(Store::Open(Options())).reset();
-  {
-    const auto db = OpenDatabase();
-    db->Execute("PRAGMA user_version = 99; DROP TABLE step_times; PRAGMA journal_mode = DELETE");
-    ASSERT_TRUE(db->error().ok());
-  }
-  const std::string before = Bytes();
-  const auto refused = Store::Open(Options());
-  EXPECT_EQ(CodeOf(refused), absl::StatusCode::kFailedPrecondition);
-  EXPECT_THAT(refused.status().message(), HasSubstr("schema version 99"));
-  EXPECT_TRUE(Bytes() == before);
-  const auto db = OpenDatabase();
-  Statement version(*db, "PRAGMA user_version");
-  ASSERT_TRUE(version.Row());
-  EXPECT_EQ(version.Int(0), 99);
-}
-
-TEST_F(OpeningTest, RefusesAFileFromBeforeTheFirstRelease) {
-  Value(Store::Open(Options())).reset();
-  {
-    const auto db = OpenDatabase();
-    db->Execute("PRAGMA user_version = 14; PRAGMA journal_mode = DELETE");
-    ASSERT_TRUE(db->error().ok());
-  }
-  const std::string before = Bytes();
-  const auto refused = Store::Open(Options());
-  EXPECT_EQ(CodeOf(refused), absl::StatusCode::kFailedPrecondition);
-  EXPECT_THAT(refused.status().message(), HasSubstr("schema version 14"));
-  EXPECT_THAT(refused.status().message(), HasSubstr("start with another folder"));
-  EXPECT_TRUE(Bytes() == before);
+  Alter(Database(), "PRAGMA user_version = 14; PRAGMA journal_mode = DELETE");
+  EXPECT_THAT(Refusal(absl::StatusCode::kFailedPrecondition),
+              AllOf(HasSubstr("schema version 14"), HasSubstr("start with another folder")));
+  Alter(Database(), "PRAGMA user_version = 99; DROP TABLE step_times");
+  EXPECT_THAT(Refusal(absl::StatusCode::kFailedPrecondition), HasSubstr("schema version 99"));
 }
 
 TEST_F(OpeningTest, RefusesFilesOfOtherPrograms) {
   std::filesystem::create_directories(Options().folder);
-  {
-    const auto db = OpenDatabase();
-    db->Execute("CREATE TABLE theirs (x)");
-  }
-  const std::string before = Bytes();
-  EXPECT_EQ(CodeOf(Store::Open(Options())), absl::StatusCode::kFailedPrecondition);
-  EXPECT_TRUE(Bytes() == before);
+  Alter(Database(), "CREATE TABLE theirs (x)");
+  Refusal(absl::StatusCode::kFailedPrecondition);
   std::filesystem::remove_all(Options().folder);
   std::filesystem::create_directories(Options().folder);
   std::ofstream(Database()) << std::string(5000, 'x');
-  EXPECT_EQ(CodeOf(Store::Open(Options())), absl::StatusCode::kDataLoss);
+  Refusal(absl::StatusCode::kDataLoss);
 }
 
 TEST_F(OpeningTest, RefusesAnImageOnFile) {

@@ -15,11 +15,6 @@ using ::testing::Not;
 using ::testing::Pair;
 using ::testing::SizeIs;
 
-// A worker whose numbers have bits of their own.
-LeaseHolder HolderIn(const std::string& environment, uint32_t numerics_version = 0) {
-  return {"cpu-train", "i1", "2 cores", "0.1", "torch", environment, numerics_version};
-}
-
 class RewindsTest : public StoreTest {
  protected:
   // Queues a run and leaves it with a state of step 10, made in an environment.
@@ -30,12 +25,13 @@ class RewindsTest : public StoreTest {
     lease.Send(run, Resume(10));
     lease.Send(run, ReleasedEvent{});
   }
-  std::string LastMessage(const std::string& run, const std::string& kind) {
-    std::string message;
-    for (const RunEventRecord& event : Value(store().RunEvents(run))) {
-      if (event.kind == kind) message = event.message;
-    }
-    return message;
+  // Expects what was granted to begin at step 0 with nothing.
+  void ExpectBeginsAnew(const Lease& lease, const std::string& run) {
+    ASSERT_THAT(lease.granted(), SizeIs(1));
+    EXPECT_EQ(lease.granted()[0].resume_blob, "");
+    EXPECT_EQ(lease.granted()[0].resume_step, 0u);
+    EXPECT_EQ(Run(run).step, 0u);
+    EXPECT_THAT(Series(run, "train/loss"), IsEmpty());
   }
 };
 INSTANTIATE_TEST_SUITE_P(, RewindsTest, ::testing::Values(Where::kFile, Where::kMemory), WhereName);
@@ -89,10 +85,8 @@ TEST_P(RewindsTest, RewindsToTheStartWithoutAResumeState) {
   first.Send("a", ReleasedEvent{});
   EXPECT_THAT(Series("a", "train/loss"), SizeIs(30));  // until somebody takes it up
   Lease second(&store(), "l2", {"a"});
-  EXPECT_EQ(second.granted()[0].resume_blob, "");
-  EXPECT_EQ(Run("a").step, 0u);
+  ExpectBeginsAnew(second, "a");
   EXPECT_EQ(Run("a").spent.device_time, 0);
-  EXPECT_THAT(Series("a", "train/loss"), IsEmpty());
   EXPECT_THAT(Value(store().Summaries({"a"}))[0].keys, IsEmpty());
   EXPECT_THAT(Value(store().ListArtifacts("a")), IsEmpty());
   second.Send("a", MakeLosses(0, 5));
@@ -115,10 +109,7 @@ TEST_P(RewindsTest, KeepsOnlyTheNewestResumeState) {
 TEST_P(RewindsTest, BeginsAnewInAnotherEnvironment) {
   LeaveState("a", "torch 2.12.0, AVX2");
   Lease second(&store(), "l2", {"a"}, HolderIn("torch 2.13.0, AVX512"));
-  ASSERT_THAT(second.granted(), SizeIs(1));
-  EXPECT_EQ(second.granted()[0].resume_blob, "");
-  EXPECT_EQ(second.granted()[0].resume_step, 0u);
-  EXPECT_THAT(Series("a", "train/loss"), IsEmpty());
+  ExpectBeginsAnew(second, "a");
   EXPECT_EQ(LastMessage("a", "rewound"),
             "its resume state was made by torch 2.12.0, AVX2; this worker has torch 2.13.0, "
             "AVX512: it begins anew");
@@ -148,9 +139,7 @@ TEST_P(RewindsTest, BeginsAnewAfterTheWorkerRefusedTheState) {
   EXPECT_EQ(StateOf("a"), RunState::kQueued);
   EXPECT_EQ(Run("a").failures, 0u);
   EXPECT_EQ(LastMessage("a", "rewound"), "numerics_version is '2': it begins anew");
-  Lease third(&store(), "l3", {"a"});
-  EXPECT_EQ(third.granted()[0].resume_blob, "");
-  EXPECT_THAT(Series("a", "train/loss"), IsEmpty());
+  ExpectBeginsAnew(Lease(&store(), "l3", {"a"}), "a");
 }
 
 TEST_P(RewindsTest, CountsARefusalOfNoStateAsAFailure) {
@@ -209,11 +198,7 @@ TEST_P(RewindsTest, BeginsAFailedRunAnewWhenItIsSubmittedAgain) {
   }
   ASSERT_EQ(StateOf("a"), RunState::kFailed);
   Submit({"a"});
-  const Lease last(&store(), "l4", {"a"});
-  ASSERT_THAT(last.granted(), SizeIs(1));
-  EXPECT_EQ(last.granted()[0].resume_blob, "");
-  EXPECT_EQ(Run("a").step, 0u);
-  EXPECT_THAT(Series("a", "train/loss"), IsEmpty());
+  ExpectBeginsAnew(Lease(&store(), "l4", {"a"}), "a");
 }
 
 TEST_P(RewindsTest, ReplacesACheckpointAtTheSameStep) {
@@ -244,23 +229,15 @@ TEST(RestoredBackupTest, DropsLeasesWhoseEventsItNeverHad) {
 }
 
 // In memory there are no blobs.
-class LostBlobTest : public StoreTest {};
+class LostBlobTest : public RewindsTest {};
 INSTANTIATE_TEST_SUITE_P(, LostBlobTest, ::testing::Values(Where::kFile), WhereName);
 
 // As after the restore of an older database.
 TEST_P(LostBlobTest, BeginsAnewWhenTheBlobOfTheResumeStateIsGone) {
-  Submit({"a"});
-  Lease first(&store(), "l1", {"a"});
-  first.Send("a", MakeLosses(0, 10));
-  const ResumeStateEvent state = Resume(10);
-  first.Send("a", state);
-  first.Send("a", ReleasedEvent{});
-  std::filesystem::remove(folder() + "/blobs/" + state.blob);
+  LeaveState("a", "");
+  std::filesystem::remove(folder() + "/blobs/" + Sha256Hex("state at 10"));
   Lease second(&store(), "l2", {"a"});
-  ASSERT_THAT(second.granted(), SizeIs(1));
-  EXPECT_EQ(second.granted()[0].resume_blob, "");
-  EXPECT_EQ(second.granted()[0].resume_step, 0u);
-  EXPECT_THAT(Series("a", "train/loss"), IsEmpty());
+  ExpectBeginsAnew(second, "a");
   EXPECT_THAT(History("a"), Contains("rewound"));
   EXPECT_EQ(second.Send("a", Resume(5)), Applied::kApplied);
 }

@@ -20,6 +20,22 @@ TemporaryFolder::~TemporaryFolder() {
   std::filesystem::remove_all(path_, ignored);
 }
 
+std::shared_ptr<Blobs::Pin> PublishIn(Blobs* blobs, const std::string& bytes) {
+  auto writer = Value(blobs->Create());
+  EXPECT_TRUE(writer->Append(bytes).ok());
+  return Value(writer->Publish(""));
+}
+
+void Alter(const std::string& database, const std::string& sql) {
+  auto db = Value(Connection::OpenFile(database, Connection::Access::kReadWrite));
+  db->Execute(sql.c_str());
+  ASSERT_TRUE(db->error().ok()) << db->error();
+}
+
+LeaseHolder HolderIn(const std::string& environment, uint32_t numerics_version) {
+  return {"cpu-train", "i1", "2 cores", "0.1", "torch", environment, numerics_version};
+}
+
 NewRun MakeRun(const std::string& fingerprint, uint32_t steps) {
   NewRun run;
   run.fingerprint = fingerprint;
@@ -125,9 +141,7 @@ void StoreTest::Reopen() {
 
 std::string StoreTest::Publish(const std::string& bytes) {
   if (!on_file()) return Sha256Hex(bytes);
-  auto writer = Value(store().blobs()->Create());
-  EXPECT_TRUE(writer->Append(bytes).ok());
-  pins_.push_back(Value(writer->Publish("")));
+  pins_.push_back(PublishIn(store().blobs(), bytes));
   return pins_.back()->sha256();
 }
 
@@ -164,6 +178,14 @@ std::vector<std::string> StoreTest::History(const std::string& run) {
   std::vector<std::string> kinds;
   for (const RunEventRecord& event : Value(store().RunEvents(run))) kinds.push_back(event.kind);
   return kinds;
+}
+
+std::string StoreTest::LastMessage(const std::string& run, const std::string& kind) {
+  std::string message;
+  for (const RunEventRecord& event : Value(store().RunEvents(run))) {
+    if (event.kind == kind) message = event.message;
+  }
+  return message;
 }
 
 std::vector<std::pair<uint32_t, double>> StoreTest::Series(const std::string& run,

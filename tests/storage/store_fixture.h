@@ -46,6 +46,13 @@ absl::StatusCode CodeOf(const absl::StatusOr<T>& result) {
   return result.status().code();
 }
 
+// Publishes bytes in a store on file. They may go as soon as the pin does, unless a row names them.
+std::shared_ptr<Blobs::Pin> PublishIn(Blobs* blobs, const std::string& bytes);
+// Runs statements in a database that is no store's at the time.
+void Alter(const std::string& database, const std::string& sql);
+// A worker whose numbers have bits of their own.
+LeaseHolder HolderIn(const std::string& environment, uint32_t numerics_version = 0);
+
 inline constexpr uint32_t kSteps = 100;  // of a run, unless a test says otherwise
 NewRun MakeRun(const std::string& fingerprint, uint32_t steps = kSteps);
 // One cell and run a fingerprint, cells named c0, c1, …
@@ -126,10 +133,16 @@ class StoreTest : public ::testing::TestWithParam<Where> {
   // Publishes a blob, where there are blobs, and keeps it pinned. Its hash.
   std::string Publish(const std::string& bytes);
   void Unpin() { pins_.clear(); }
+  // Lets what nothing names go.
+  void UnpinAndSweep() {
+    Unpin();
+    ASSERT_TRUE(store().Maintain().ok());
+  }
   // Events about blobs that are published.
   ResumeStateEvent Resume(uint32_t step);
   CheckpointEvent Checkpoint(uint32_t step);
   bool BlobExists(const std::string& sha256);
+  bool IsInTrash(const std::string& sha256) { return BlobExists("trash/" + sha256); }
 
   CreatedExperiment Create(const NewExperiment& experiment);
   CreatedExperiment Submit(const std::vector<std::string>& fingerprints, uint32_t steps = kSteps) {
@@ -140,6 +153,8 @@ class StoreTest : public ::testing::TestWithParam<Where> {
   RunRecord Run(const std::string& id) { return Value(store().GetRun(id)); }
   RunState StateOf(const std::string& id) { return Run(id).state; }
   std::vector<std::string> History(const std::string& run);
+  // Of the last event of a kind; empty: there is none.
+  std::string LastMessage(const std::string& run, const std::string& kind);
   // All points of a series, by step.
   std::vector<std::pair<uint32_t, double>> Series(const std::string& run, const std::string& key,
                                                   uint32_t first = 0, uint32_t last = UINT32_MAX);
