@@ -2,6 +2,8 @@
 #ifndef ABLATE_TESTS_WORKER_ANALYST_FIXTURE_H_
 #define ABLATE_TESTS_WORKER_ANALYST_FIXTURE_H_
 
+#include <gmock/gmock.h>
+
 #include <algorithm>
 #include <memory>
 #include <string>
@@ -38,6 +40,20 @@ class AnalystTest : public WorkerTest {
     return end_;
   }
 
+  // Three samples of a documents run whose checkpoint is "weights".
+  v1::ToWorker Samples(const std::string& id) {
+    v1::ToWorker message;
+    v1::Analyze& analyze = *message.mutable_analyze();
+    const v1::GrantedRun run = DocumentsRun(4, 10, AddBlob(kText));
+    analyze.set_id(id);
+    analyze.set_checkpoint_blob(AddBlob("weights"));
+    analyze.set_dataset_blob(run.dataset_blob());
+    *analyze.mutable_spec() = run.spec();
+    analyze.mutable_samples()->set_count(3);
+    analyze.mutable_samples()->set_top_p(1);
+    analyze.mutable_samples()->set_prompt("a");
+    return message;
+  }
   void Cancel(const std::string& id) {
     v1::ToWorker message;
     message.mutable_cancel_analysis()->set_id(id);
@@ -65,6 +81,14 @@ class AnalystTest : public WorkerTest {
     return MessagesAbout(id, state);
   }
 
+  void ExpectFailure(const std::string& id, absl::StatusCode code, const std::string& words = "") {
+    const auto answer = WaitForAnswer(id);
+    ASSERT_FALSE(answer.empty());
+    EXPECT_EQ(answer.back().analysis_failed().code(), static_cast<uint32_t>(code));
+    EXPECT_THAT(answer.back().analysis_failed().message(), testing::HasSubstr(words));
+  }
+
+  static constexpr char kText[] = "ab\nba\nabba\n";
   WorkerOptions analysis_options_;
 
  private:

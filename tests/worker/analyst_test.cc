@@ -12,8 +12,6 @@ using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::SizeIs;
 
-constexpr char kText[] = "ab\nba\nabba\n";
-
 // Its documents, a line each.
 std::string TextOf(const engine::TokenizedDocuments& documents) {
   std::string text;
@@ -39,19 +37,11 @@ class SamplesTest : public AnalystTest {
   // Before what the engine uses goes.
   ~SamplesTest() override { StopAnalyst(); }
 
-  // An analysis of a documents run whose checkpoint is "weights".
-  v1::ToWorker Analysis(const std::string& id, uint32_t count = 3) {
-    v1::ToWorker message;
-    v1::Analyze& analyze = *message.mutable_analyze();
-    const v1::GrantedRun run = DocumentsRun(4, 10, AddBlob(kText));
-    analyze.set_id(id);
-    analyze.set_checkpoint_blob(AddBlob("weights"));
-    analyze.set_dataset_blob(run.dataset_blob());
-    *analyze.mutable_spec() = run.spec();
-    analyze.mutable_samples()->set_count(count);
-    analyze.mutable_samples()->set_top_p(1);
-    analyze.mutable_samples()->set_prompt("a");
-    return message;
+  // Begins "one", which reports its samples, and waits for that.
+  void Begin() {
+    StartAnalyst();
+    server_->Send(Samples("one"));
+    server_->WaitUntil([](const ServerState& s) { return !s.analyses.empty(); });
   }
 
   // What the fake engine does; a test may change it before StartAnalyst.
@@ -77,7 +67,7 @@ class SamplesTest : public AnalystTest {
 
 TEST_F(SamplesTest, FetchesTheDataAndTheCheckpointAndReportsEverySample) {
   StartAnalyst();
-  server_->Send(Analysis("one"));
+  server_->Send(Samples("one"));
   const std::vector<v1::FromWorker> answer = WaitForAnswer("one");
   ASSERT_THAT(answer, SizeIs(4));
   for (uint32_t i = 0; i < 3; ++i) {
@@ -103,7 +93,7 @@ TEST_F(SamplesTest, SaysThatItMakesAnalysesAndHoldsNothing) {
 TEST_F(SamplesTest, KeepsTheDataButReadsEachCheckpoint) {
   StartAnalyst();
   for (const char* id : {"one", "two"}) {
-    server_->Send(Analysis(id));
+    server_->Send(Samples(id));
     WaitForAnswer(id);
   }
   EXPECT_EQ(server_->state().reads, 3u) << "one data set, two checkpoints";
@@ -112,27 +102,29 @@ TEST_F(SamplesTest, KeepsTheDataButReadsEachCheckpoint) {
 }
 
 TEST_F(SamplesTest, ReportsWhyAnAnalysisFailedAndGoesOn) {
-  bool failed = false;
+  std::vector<absl::Status> failures = {absl::InternalError("LibTorch: odd"),
+                                        absl::FailedPreconditionError("not finite \xff")};
   compute_ = [&](const auto&) {
-    if (std::exchange(failed, true)) return absl::OkStatus();
-    return absl::FailedPreconditionError("not finite \xff");
+    if (failures.empty()) return absl::OkStatus();
+    const absl::Status failure = failures.back();
+    failures.pop_back();
+    return failure;
   };
   StartAnalyst();
-  server_->Send(Analysis("one"));
-  const v1::AnalysisFailed failure = WaitForAnswer("one").back().analysis_failed();
-  EXPECT_EQ(failure.code(), static_cast<uint32_t>(absl::StatusCode::kFailedPrecondition));
-  EXPECT_EQ(failure.message(), "not finite \\xff");
-  server_->Send(Analysis("two"));
-  EXPECT_TRUE(WaitForAnswer("two").back().has_analysis_result());
+  server_->Send(Samples("one"));
+  ExpectFailure("one", absl::StatusCode::kFailedPrecondition, "not finite \\xff");
+  server_->Send(Samples("two"));
+  ExpectFailure("two", absl::StatusCode::kInternal, "LibTorch: odd");
+  server_->Send(Samples("three"));
+  EXPECT_TRUE(WaitForAnswer("three").back().has_analysis_result());
 }
 
 TEST_F(SamplesTest, ABlobThatIsGoneIsAFailureOfThatAnalysis) {
   StartAnalyst();
-  v1::ToWorker message = Analysis("one");
+  v1::ToWorker message = Samples("one");
   message.mutable_analyze()->set_checkpoint_blob(std::string(64, '0'));
   server_->Send(message);
-  const v1::AnalysisFailed failure = WaitForAnswer("one").back().analysis_failed();
-  EXPECT_EQ(failure.code(), static_cast<uint32_t>(absl::StatusCode::kNotFound));
+  ExpectFailure("one", absl::StatusCode::kNotFound);
 }
 
 // Computes until it is stopped.
@@ -143,26 +135,19 @@ absl::Status UntilStopped(const std::atomic<bool>& stop) {
 
 TEST_F(SamplesTest, LetsGoOfWhatIsCancelledAndOfWhatWaits) {
   compute_ = UntilStopped;
-  StartAnalyst();
-  server_->Send(Analysis("running"));
-  server_->WaitUntil([](const ServerState& s) { return !s.analyses.empty(); });
-  server_->Send(Analysis("waiting"));
+  Begin();
+  server_->Send(Samples("waiting"));
   Cancel("waiting");
-  Cancel("running");
-  for (const char* id : {"running", "waiting"}) {
-    const v1::AnalysisFailed failure = WaitForAnswer(id).back().analysis_failed();
-    EXPECT_EQ(failure.code(), static_cast<uint32_t>(absl::StatusCode::kCancelled)) << id;
-  }
+  Cancel("one");
+  for (const char* id : {"one", "waiting"}) ExpectFailure(id, absl::StatusCode::kCancelled);
 }
 
 TEST_F(SamplesTest, ForgetsWhatItWasAskedWhenTheStreamBreaks) {
   compute_ = UntilStopped;
-  StartAnalyst();
-  server_->Send(Analysis("one"));
-  server_->WaitUntil([](const ServerState& s) { return !s.analyses.empty(); });
+  Begin();
   server_->BreakStream();
   server_->WaitUntil([](const ServerState& s) { return s.hellos.size() == 2; });
-  server_->Send(Analysis("two", 1));
+  server_->Send(Samples("two"));
   server_->WaitUntil(
       [](const ServerState& s) { return s.analyses.back().analysis_part().id() == "two"; });
 }
@@ -172,8 +157,8 @@ TEST_F(SamplesTest, EndsWhenTheDeviceIsLostAfterSayingSo) {
     return absl::UnavailableError("the device is lost: CUDA error: an illegal memory access");
   };
   StartAnalyst();
-  server_->Send(Analysis("one"));
-  EXPECT_THAT(WaitForAnswer("one").back().analysis_failed().message(), HasSubstr("illegal memory"));
+  server_->Send(Samples("one"));
+  ExpectFailure("one", absl::StatusCode::kUnavailable, "illegal memory");
   EXPECT_TRUE(absl::IsUnavailable(WaitForAnalystsEnd()));
 }
 
@@ -182,31 +167,14 @@ TEST_F(SamplesTest, EndsWhenTheDeviceIsLostToWhatWasCancelled) {
     while (!stop) std::this_thread::yield();
     return absl::UnavailableError("the device is lost");
   };
-  StartAnalyst();
-  server_->Send(Analysis("one"));
-  server_->WaitUntil([](const ServerState& s) { return !s.analyses.empty(); });
+  Begin();
   Cancel("one");
   EXPECT_TRUE(absl::IsUnavailable(WaitForAnalystsEnd()));
 }
 
-TEST_F(SamplesTest, AnErrorOfTheLibraryEndsOnlyTheAnalysisThatMetIt) {
-  bool failed = false;
-  compute_ = [&](const auto&) {
-    return std::exchange(failed, true) ? absl::OkStatus() : absl::InternalError("LibTorch: odd");
-  };
-  StartAnalyst();
-  server_->Send(Analysis("one"));
-  EXPECT_EQ(WaitForAnswer("one").back().analysis_failed().code(),
-            static_cast<uint32_t>(absl::StatusCode::kInternal));
-  server_->Send(Analysis("two"));
-  EXPECT_TRUE(WaitForAnswer("two").back().has_analysis_result());
-}
-
 TEST_F(SamplesTest, LeavesWhenItIsDrainedWithoutWaitingForWhatRuns) {
   compute_ = UntilStopped;
-  StartAnalyst();
-  server_->Send(Analysis("one"));
-  server_->WaitUntil([](const ServerState& s) { return !s.analyses.empty(); });
+  Begin();
   server_->Drain();
   EXPECT_TRUE(WaitForAnalystsEnd().ok());
 }

@@ -10,7 +10,18 @@ using testing::ElementsAre;
 using testing::IsEmpty;
 using testing::SizeIs;
 
-class AttachTest : public WorkerTest {};
+class AttachTest : public WorkerTest {
+ protected:
+  // Started already uses the credit up, until it is acknowledged.
+  void StartARunWithoutCredit() {
+    server_->Change([](ServerState& state) {
+      state.hold_acks = true;
+      state.credit_bytes = 1;
+    });
+    Start();
+    server_->Grant({RecallRun(1, 100)});
+  }
+};
 
 std::vector<std::string> Stepping(const v1::Heartbeat& heartbeat) {
   std::vector<std::string> runs;
@@ -98,13 +109,8 @@ TEST_F(AttachTest, SurvivesManyBreaksWithoutLosingOrRepeatingAnything) {
 }
 
 TEST_F(AttachTest, PausesWithoutCreditUntilSomethingIsAcknowledged) {
-  server_->Change([](ServerState& state) {
-    state.hold_acks = true;
-    state.credit_bytes = 1;
-  });
-  Start();
-  server_->Grant({RecallRun(1, 100)});
-  // Started already uses the credit up: no step is made however long the worker lives.
+  StartARunWithoutCredit();
+  // No step is made however long the worker lives.
   server_->WaitUntil([](const ServerState& state) {
     return Has(state, NameOf(1), v1::Event::kStarted) && state.heartbeats.size() >= 10;
   });
@@ -114,12 +120,7 @@ TEST_F(AttachTest, PausesWithoutCreditUntilSomethingIsAcknowledged) {
 }
 
 TEST_F(AttachTest, APauseForCreditIsNotTimeWithoutProgress) {
-  server_->Change([](ServerState& state) {
-    state.hold_acks = true;
-    state.credit_bytes = 1;
-  });
-  Start();
-  server_->Grant({RecallRun(1, 100)});
+  StartARunWithoutCredit();
   const auto reported = [](const ServerState& state) {
     return !state.heartbeats.empty() && !Stepping(state.heartbeats.back()).empty();
   };

@@ -20,7 +20,6 @@ using testing::HasSubstr;
 using testing::IsEmpty;
 using testing::SizeIs;
 
-constexpr char kText[] = "ab\nba\nabba\n";
 constexpr int64_t kPieces = 4;
 
 // What the fake engine does. The analyst's thread uses it while it has a computation; the test's
@@ -121,16 +120,19 @@ class ComputationTest : public AnalystTest {
     subject.set_checkpoint_blob(AddBlob(weights));
     subject.set_dataset_blob(run.dataset_blob());
   }
-  v1::ToWorker Samples(const std::string& id) {
-    v1::ToWorker message;
-    v1::Analyze& samples = *message.mutable_analyze();
-    const v1::GrantedRun run = DocumentsRun(4, 10, AddBlob(kText));
-    samples.set_id(id);
-    samples.set_checkpoint_blob(AddBlob("weights"));
-    samples.set_dataset_blob(run.dataset_blob());
-    *samples.mutable_spec() = run.spec();
-    samples.mutable_samples()->set_count(1);
-    return message;
+  // Begins "one" and lets it make so many pieces.
+  void BeginAndHoldAt(int64_t pieces) {
+    engine_.allowed = pieces;
+    StartAnalyst();
+    server_->Send(Computation("one"));
+    WaitForPiece(pieces);
+  }
+  // Begins "one" from a state.
+  void BeginFrom(const std::string& state_blob) {
+    StartAnalyst();
+    v1::ToWorker message = Computation("one");
+    message.mutable_analyze()->mutable_computation()->set_state_blob(state_blob);
+    server_->Send(message);
   }
   // Begins "one", up to its second piece, and "samples" beside it, which end once they are
   // cancelled or drawn_ is set.
@@ -144,10 +146,7 @@ class ComputationTest : public AnalystTest {
       if (stop) return absl::CancelledError("stopped");
       return engine::SampleCounts{1, 1};
     };
-    engine_.allowed = 2;
-    StartAnalyst();
-    server_->Send(Computation("one"));
-    WaitForPiece(2);
+    BeginAndHoldAt(2);
     server_->Send(Samples("samples"));
     while (!drawing_) std::this_thread::yield();
   }
@@ -160,14 +159,13 @@ class ComputationTest : public AnalystTest {
   void WaitForPiece(int64_t piece) {
     while (engine_.waits_at != piece) std::this_thread::yield();
   }
-  // Asks it to yield while its third piece is made, and lets that be made. The worker has looked at
-  // what it was asked once it has looked at what came after.
-  void YieldDuringPiece(const std::string& id, int64_t piece) {
-    WaitForPiece(piece);
-    AskToYield(id);
-    server_->Send(Computation("behind " + id));
-    Cancel("behind " + id);
-    WaitForAnswer("behind " + id);
+  // Asks "one" to yield while it is held at a piece, and lets that be made. The worker has looked
+  // at what it was asked once it has looked at what came after.
+  void YieldDuringPiece(int64_t piece) {
+    AskToYield("one");
+    server_->Send(Computation("behind"));
+    Cancel("behind");
+    WaitForAnswer("behind");
     engine_.allowed = piece + 1;
   }
   v1::AnalysisSaved WaitForYielded(const std::string& id) {
@@ -177,12 +175,6 @@ class ComputationTest : public AnalystTest {
     });
     const auto messages = MessagesAbout(id, state);
     return messages.empty() ? v1::AnalysisSaved() : messages.back().analysis_saved();
-  }
-  void ExpectFailure(const std::string& id, absl::StatusCode code, const std::string& words) {
-    const auto answer = WaitForAnswer(id);
-    ASSERT_FALSE(answer.empty());
-    EXPECT_EQ(answer.back().analysis_failed().code(), static_cast<uint32_t>(code));
-    EXPECT_THAT(answer.back().analysis_failed().message(), HasSubstr(words));
   }
   // That the lane is free, and the worker as good as new.
   void ExpectMakesTheNext() {
@@ -332,10 +324,8 @@ TEST_F(ComputationTest, SavesItsStateWhenItIsDueAndThenNamesIt) {
 }
 
 TEST_F(ComputationTest, YieldsAfterThePieceThatItIsAt) {
-  engine_.allowed = 2;
-  StartAnalyst();
-  server_->Send(Computation("one"));
-  YieldDuringPiece("one", 2);
+  BeginAndHoldAt(2);
+  YieldDuringPiece(2);
   const v1::AnalysisSaved saved = WaitForYielded("one");
   EXPECT_EQ(saved.progress(), .75);
   EXPECT_EQ(saved.state_blob(), Sha256Of("made 3"));
@@ -350,10 +340,8 @@ TEST_F(ComputationTest, YieldsAfterThePieceThatItIsAt) {
 TEST_F(ComputationTest, GoesOnWhenItIsAskedToYieldAndItsStateIsTooLargeToBeSavedSoSoon) {
   engine_.state_bytes = 1'000'000'000'000;
   analysis_options_.analysis.pace.save_every = absl::Nanoseconds(1);
-  engine_.allowed = 2;
-  StartAnalyst();
-  server_->Send(Computation("one"));
-  YieldDuringPiece("one", 2);
+  BeginAndHoldAt(2);
+  YieldDuringPiece(2);
   WaitForPiece(3);
   engine_.allowed = kPieces;
   const auto answer = WaitForAnswer("one");
@@ -367,10 +355,7 @@ TEST_F(ComputationTest, SamplesAreDrawnBesideIt) {
                                            const auto&) {
     return engine::SampleCounts{1, 1};
   };
-  engine_.allowed = 2;
-  StartAnalyst();
-  server_->Send(Computation("one"));
-  WaitForPiece(2);
+  BeginAndHoldAt(2);
   server_->Send(Samples("samples"));
   EXPECT_TRUE(WaitForAnswer("samples").back().analysis_result().has_samples());
   EXPECT_EQ(engine_.made, 2) << "it is where it was";
@@ -399,20 +384,15 @@ TEST_F(ComputationTest, LeavesSamplesBesideItWhenItIsCancelled) {
 }
 
 TEST_F(ComputationTest, EndsWhenItIsAskedToYieldInItsLastPiece) {
-  engine_.allowed = 3;
-  StartAnalyst();
-  server_->Send(Computation("one"));
-  YieldDuringPiece("one", 3);
+  BeginAndHoldAt(3);
+  YieldDuringPiece(3);
   const auto answer = WaitForAnswer("one");
   ASSERT_THAT(answer, SizeIs(1));
   EXPECT_TRUE(answer[0].has_analysis_result());
 }
 
 TEST_F(ComputationTest, GoesOnFromTheStateThatItIsGiven) {
-  StartAnalyst();
-  v1::ToWorker message = Computation("one");
-  message.mutable_analyze()->mutable_computation()->set_state_blob(AddBlob("made 3"));
-  server_->Send(message);
+  BeginFrom(AddBlob("made 3"));
   EXPECT_TRUE(WaitForAnswer("one").back().has_analysis_result());
   EXPECT_THAT(engine_.restored, ElementsAre("made 3"));
   EXPECT_EQ(engine_.made, 1) << "what was left";
@@ -420,21 +400,20 @@ TEST_F(ComputationTest, GoesOnFromTheStateThatItIsGiven) {
 
 // As where a newer program makes other pieces of it.
 TEST_F(ComputationTest, BeginsAnewWhereItsStateIsRefused) {
-  StartAnalyst();
-  v1::ToWorker message = Computation("one");
-  message.mutable_analyze()->mutable_computation()->set_state_blob(AddBlob("odd"));
-  server_->Send(message);
+  BeginFrom(AddBlob("odd"));
   EXPECT_TRUE(WaitForAnswer("one").back().has_analysis_result());
   EXPECT_THAT(engine_.restored, ElementsAre("odd"));
   EXPECT_EQ(engine_.made, kPieces);
 }
 
-TEST_F(ComputationTest, FailsWhenItsStateIsGone) {
-  StartAnalyst();
-  v1::ToWorker message = Computation("one");
-  message.mutable_analyze()->mutable_computation()->set_state_blob(std::string(64, '0'));
+TEST_F(ComputationTest, FailsWhenItsStateOrItsCheckpointIsGone) {
+  BeginFrom(std::string(64, '0'));
+  ExpectFailure("one", absl::StatusCode::kNotFound);
+  v1::ToWorker message = Computation("two");
+  message.mutable_analyze()->mutable_computation()->mutable_subjects(0)->set_checkpoint_blob(
+      std::string(64, '0'));
   server_->Send(message);
-  ExpectFailure("one", absl::StatusCode::kNotFound, "");
+  ExpectFailure("two", absl::StatusCode::kNotFound);
   ExpectMakesTheNext();
 }
 
@@ -486,43 +465,24 @@ TEST_F(ComputationTest, FailsWithAPieceOfIt) {
   ExpectMakesTheNext();
 }
 
-TEST_F(ComputationTest, FailsWhenItsCheckpointIsGone) {
-  StartAnalyst();
-  v1::ToWorker message = Computation("one");
-  message.mutable_analyze()->mutable_computation()->mutable_subjects(0)->set_checkpoint_blob(
-      std::string(64, '0'));
-  server_->Send(message);
-  ExpectFailure("one", absl::StatusCode::kNotFound, "");
-  ExpectMakesTheNext();
-}
-
 TEST_F(ComputationTest, LetsGoInTheMiddleOfAPieceWhenItIsCancelled) {
-  engine_.allowed = 2;
-  StartAnalyst();
-  server_->Send(Computation("one"));
-  WaitForPiece(2);
+  BeginAndHoldAt(2);
   Cancel("one");
-  ExpectFailure("one", absl::StatusCode::kCancelled, "");
+  ExpectFailure("one", absl::StatusCode::kCancelled);
   ExpectMakesTheNext();
   EXPECT_THAT(MessagesAbout("one", server_->state()), SizeIs(1));
 }
 
 TEST_F(ComputationTest, LetsGoWhenItIsCancelledAfterItWasAskedToYield) {
-  engine_.allowed = 2;
-  StartAnalyst();
-  server_->Send(Computation("one"));
-  WaitForPiece(2);
+  BeginAndHoldAt(2);
   AskToYield("one");
   Cancel("one");
-  ExpectFailure("one", absl::StatusCode::kCancelled, "");
+  ExpectFailure("one", absl::StatusCode::kCancelled);
   ExpectMakesTheNext();
 }
 
 TEST_F(ComputationTest, IsForgottenWhenTheStreamBreaks) {
-  engine_.allowed = 2;
-  StartAnalyst();
-  server_->Send(Computation("one"));
-  WaitForPiece(2);
+  BeginAndHoldAt(2);
   server_->BreakStream();
   server_->WaitUntil([](const ServerState& s) { return s.hellos.size() == 2; });
   ExpectMakesTheNext();
@@ -542,14 +502,12 @@ TEST_F(ComputationTest, ALostDeviceEndsTheWorkerAfterSayingSo) {
 }
 
 TEST_F(ComputationTest, WaitsForRoomOnTheServersDiskWithItsStateAndItsArrays) {
-  engine_.allowed = 2;
   engine_.result.arrays = {ArrayOf("a", {"token"}, {5}, engine::TensorType::kF64)};
   server_->Change([](ServerState& state) {
     state.write_errors = {8, 8, 8};  // RESOURCE_EXHAUSTED
   });
-  StartAnalyst();
-  server_->Send(Computation("one"));
-  YieldDuringPiece("one", 2);
+  BeginAndHoldAt(2);
+  YieldDuringPiece(2);
   EXPECT_EQ(WaitForYielded("one").state_blob(), Sha256Of("made 3"));
   EXPECT_THAT(server_->state().write_errors, IsEmpty());
 
@@ -571,16 +529,13 @@ TEST_F(ComputationTest, LetsGoWhenItIsCancelledWhileItWaitsForRoom) {
   server_->Send(Computation("one"));
   server_->WaitUntil([](const ServerState& s) { return s.write_errors.size() < 99'999; });
   Cancel("one");
-  ExpectFailure("one", absl::StatusCode::kCancelled, "");
+  ExpectFailure("one", absl::StatusCode::kCancelled);
   server_->Change([](ServerState& state) { state.write_errors.clear(); });
   ExpectMakesTheNext();
 }
 
 TEST_F(ComputationTest, LeavesWhenItIsDrainedWithoutWaitingForThePiece) {
-  engine_.allowed = 2;
-  StartAnalyst();
-  server_->Send(Computation("one"));
-  WaitForPiece(2);
+  BeginAndHoldAt(2);
   server_->Drain();
   EXPECT_TRUE(WaitForAnalystsEnd().ok());
 }

@@ -326,22 +326,29 @@ TEST_F(ExecutorTest, EndsTheWorkerWhenTheDeviceIsLost) {
   EXPECT_EQ(Count(server_->state(), 1, v1::Event::kFailed), 0) << "the server decides whose fault";
 }
 
-TEST_F(ExecutorTest, RefusesATaskThatItDoesNotKnow) {
+TEST_F(ExecutorTest, RefusesWhatItDoesNotKnow) {
+  using Change = void (*)(ablate::v1::BaseSpec*);
+  const std::pair<Change, const char*> kCases[] = {
+      {[](auto* spec) { spec->clear_task(); }, "task"},
+      {[](auto* spec) {
+         spec->mutable_model()->mutable_norm()->set_kind(ablate::v1::NormKind::Value(99));
+       },
+       "model.norm.kind: 99 is unknown; allowed: layer, rms, batch, l2"},
+      {[](auto* spec) {
+         ablate::v1::ModelSpec* model = spec->mutable_model();
+         model->GetReflection()->MutableUnknownFields(model)->AddVarint(99, 1);
+       },
+       "model: field number 99 is unknown"}};
   Start();
-  v1::GrantedRun run = RecallRun(1, 10);
-  run.mutable_spec()->mutable_spec()->clear_task();
-  server_->Grant({run});
-  EXPECT_THAT(EventsOf(WaitForRun(1), NameOf(1)).back().failed().message(), HasSubstr("task"));
-}
-
-TEST_F(ExecutorTest, RefusesASwitchThatItDoesNotKnow) {
-  Start();
-  v1::GrantedRun run = RecallRun(1, 10);
-  auto& norm = *run.mutable_spec()->mutable_spec()->mutable_model()->mutable_norm();
-  norm.set_kind(ablate::v1::NormKind::Value(99));
-  server_->Grant({run});
-  EXPECT_EQ(EventsOf(WaitForRun(1), NameOf(1)).back().failed().message(),
-            "model.norm.kind: 99 is unknown; allowed: layer, rms, batch, l2");
+  uint32_t seed = 0;
+  for (const auto& [change, message] : kCases) {
+    v1::GrantedRun run = RecallRun(++seed, 10);
+    change(run.mutable_spec()->mutable_spec());
+    server_->Grant({run});
+    EXPECT_THAT(EventsOf(WaitForRun(seed), NameOf(seed)).back().failed().message(),
+                HasSubstr(message));
+  }
+  EXPECT_EQ(trainers_.made(), 0u);
 }
 
 TEST_F(ExecutorTest, TakesTheDefaultOfAFieldThatAnOlderServerDoesNotKnow) {
@@ -350,17 +357,6 @@ TEST_F(ExecutorTest, TakesTheDefaultOfAFieldThatAnOlderServerDoesNotKnow) {
   run.mutable_spec()->mutable_spec()->mutable_model()->mutable_norm()->clear_placement();
   server_->Grant({run});
   ExpectWholeSeries(WaitForRun(1), 1, 0, 10);
-}
-
-TEST_F(ExecutorTest, RefusesAFieldThatItDoesNotKnow) {
-  Start();
-  v1::GrantedRun run = RecallRun(1, 10);
-  auto* model = run.mutable_spec()->mutable_spec()->mutable_model();
-  model->GetReflection()->MutableUnknownFields(model)->AddVarint(99, 1);
-  server_->Grant({run});
-  EXPECT_THAT(EventsOf(WaitForRun(1), NameOf(1)).back().failed().message(),
-              HasSubstr("model: field number 99 is unknown"));
-  EXPECT_EQ(trainers_.made(), 0u);
 }
 
 TEST_F(ExecutorTest, SendsItsLastStateBeforeItsEndWhenThatIsOfUse) {
