@@ -2,30 +2,25 @@
 #include "base/machine.h"
 
 #include <gtest/gtest.h>
-#include <stdlib.h>
 
 #include <filesystem>
 #include <fstream>
+
+#include "tests/test_folder.h"
 
 namespace ablate::process {
 namespace {
 
 class CoresTest : public testing::Test {
  protected:
-  CoresTest() : root_(testing::TempDir() + "/ablate-cores-XXXXXX") {
-    if (mkdtemp(root_.data()) == nullptr) ADD_FAILURE() << "cannot make " << root_;
-  }
-  ~CoresTest() override {
-    std::error_code ignored;
-    std::filesystem::remove_all(root_, ignored);
-  }
   void Write(const std::string& name, const std::string& text) {
     const std::filesystem::path file = root_ + "/" + name;
     std::filesystem::create_directories(file.parent_path());
     std::ofstream(file) << text;
   }
 
-  std::string root_;
+  const TestFolder folder_;
+  const std::string root_ = folder_.path();
 };
 
 TEST_F(CoresTest, FindsTheSmallestQuotaOnTheWayUp) {

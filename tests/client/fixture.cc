@@ -13,6 +13,7 @@
 #include "absl/time/clock.h"
 #include "client/command_table.h"
 #include "tests/client/refusals.h"
+#include "tests/test_folder.h"
 
 namespace ablate::client {
 
@@ -71,12 +72,7 @@ std::string ClientTest::Write(const std::string& name, absl::string_view text) {
   return path.string();
 }
 
-std::string ClientTest::Read(const std::string& path) {
-  std::ifstream in(path, std::ios::binary);
-  std::ostringstream text;
-  text << in.rdbuf();
-  return text.str();
-}
+std::string ClientTest::Read(const std::string& path) { return ReadText(path); }
 
 void ClientTest::ExpectRefusals(const std::vector<std::vector<std::string>>& command_lines) {
   for (const Refusal& refusal : kRefusals) {

@@ -1,15 +1,13 @@
 // Where the server is looked for.
 #include "client/personal_server.h"
 
-#include <unistd.h>
-
 #include <filesystem>
 #include <fstream>
 #include <map>
 
-#include "absl/strings/str_cat.h"
 #include "base/socket_path.h"
 #include "gtest/gtest.h"
+#include "tests/test_folder.h"
 
 namespace ablate::client {
 namespace {
@@ -56,7 +54,6 @@ TEST(FindServerTest, TakesAddressesOnThisMachineAndNamesOfLogins) {
 class HomesAddressTest : public ::testing::Test {
  protected:
   HomesAddressTest() { std::filesystem::create_directories(home_ + "/run"); }
-  ~HomesAddressTest() override { std::filesystem::remove_all(parent_); }
 
   static void Announce(const std::string& home, const std::string& address) {
     std::ofstream(home + "/run/address") << address << "\n";
@@ -65,8 +62,8 @@ class HomesAddressTest : public ::testing::Test {
     return FindServer(Of({{"ABLATE_HOME", home}}));
   }
 
-  const std::string parent_ =
-      std::filesystem::canonical(::testing::TempDir()) / absl::StrCat("homes-", getpid());
+  const TestFolder folder_;
+  const std::string parent_ = folder_.path();
   const std::string home_ = parent_ + "/home";
 };
 

@@ -66,7 +66,7 @@ class AccessTest : public ::testing::Test {
   std::vector<std::vector<std::string>> ended_;
 
  private:
-  TemporaryFolder folder_;
+  TestFolder folder_;
   int64_t audit_rows_ = 1000;
   std::unique_ptr<AccessStore> store_;
 };

@@ -27,10 +27,7 @@ class AccessStoreTest : public AccessTest {
     EXPECT_EQ(stat(file.c_str(), &found), 0) << file;
     return found.st_mode & 0777;
   }
-  std::string Bytes() const {
-    std::ifstream file(File(), std::ios::binary);
-    return std::string(std::istreambuf_iterator<char>(file), {});
-  }
+  std::string Bytes() const { return ReadText(File()); }
   absl::Status OpenAgain() {
     Close();
     return AccessStore::Open(Options()).status();

@@ -50,7 +50,7 @@ class BlobsTest : public ::testing::Test {
     return std::filesystem::exists(folder_.path() + "/blobs/trash/" + sha256);
   }
 
-  TemporaryFolder folder_;
+  TestFolder folder_;
   int64_t now_ = 1'700'000'000'000'000;
   std::vector<std::string> log_;
   std::unique_ptr<Blobs> blobs_;

@@ -19,7 +19,7 @@ constexpr uint64_t kBallast = 64 << 10;
 class DiskRoomTest : public ::testing::Test {
  protected:
   std::string File() { return folder_.path() + "/ballast"; }
-  TemporaryFolder folder_;
+  TestFolder folder_;
 };
 
 TEST_F(DiskRoomTest, StoresNothingWhileTheBallastIsGone) {

@@ -22,16 +22,12 @@ using ::testing::HasSubstr;
 
 class OpeningTest : public FileTest {
  protected:
-  std::string Bytes() {
-    std::ifstream file(Database(), std::ios::binary);
-    return std::string(std::istreambuf_iterator<char>(file), {});
-  }
   // Of a store that is not opened, and left as it is.
   std::string Refusal(absl::StatusCode code) {
-    const std::string before = Bytes();
+    const std::string before = ReadText(Database());
     const absl::Status refused = Store::Open(Options()).status();
     EXPECT_EQ(refused.code(), code) << refused;
-    EXPECT_TRUE(Bytes() == before);
+    EXPECT_TRUE(ReadText(Database()) == before);
     return std::string(refused.message());
   }
 };

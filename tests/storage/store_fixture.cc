@@ -2,7 +2,6 @@
 #include "tests/storage/store_fixture.h"
 
 #include <algorithm>
-#include <cstdlib>
 #include <filesystem>
 
 #include "absl/strings/str_cat.h"
@@ -10,15 +9,6 @@
 #include "storage/sqlite/connection.h"
 
 namespace ablate::storage {
-
-TemporaryFolder::TemporaryFolder() : path_(absl::StrCat(::testing::TempDir(), "ablate-XXXXXX")) {
-  if (mkdtemp(path_.data()) == nullptr) std::abort();
-}
-
-TemporaryFolder::~TemporaryFolder() {
-  std::error_code ignored;
-  std::filesystem::remove_all(path_, ignored);
-}
 
 std::shared_ptr<Blobs::Pin> PublishIn(Blobs* blobs, const std::string& bytes) {
   auto writer = Value(blobs->Create());

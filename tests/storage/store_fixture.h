@@ -18,21 +18,9 @@
 #include "base/mutex.h"
 #include "storage/store.h"
 #include "tests/storage/waiting.h"
+#include "tests/test_folder.h"
 
 namespace ablate::storage {
-
-// A folder that is removed with everything in it.
-class TemporaryFolder {
- public:
-  TemporaryFolder();
-  ~TemporaryFolder();
-  TemporaryFolder(const TemporaryFolder&) = delete;
-  TemporaryFolder& operator=(const TemporaryFolder&) = delete;
-  const std::string& path() const { return path_; }
-
- private:
-  std::string path_;
-};
 
 // The value, or a failed test and a default.
 template <typename T>
@@ -164,7 +152,7 @@ class StoreTest : public ::testing::TestWithParam<Where> {
  private:
   StoreOptions Options();
 
-  TemporaryFolder folder_;
+  TestFolder folder_;
   std::atomic<Micros> now_ = 1'700'000'000'000'000;  // also read by the background
   uint64_t leases_ = 0;
   uint64_t last_states_bytes_ = kLastStatesBytes;
@@ -207,7 +195,7 @@ class FileTest : public ::testing::Test {
     return next;
   }
 
-  TemporaryFolder folder_;
+  TestFolder folder_;
   absl::Status fatal_;
 };
 

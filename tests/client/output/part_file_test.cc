@@ -22,6 +22,7 @@
 #include "absl/strings/str_cat.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "tests/test_folder.h"
 
 namespace ablate::client {
 namespace {
@@ -30,22 +31,13 @@ namespace fs = std::filesystem;
 
 class PartFileTest : public ::testing::Test {
  protected:
-  PartFileTest() { fs::create_directories(folder_); }
-  ~PartFileTest() override { fs::remove_all(folder_); }
-
-  std::string In(const std::string& name) const { return absl::StrCat(folder_, "/", name); }
-  static std::string Read(const std::string& path) {
-    std::ifstream file(path);
-    return {std::istreambuf_iterator<char>(file), {}};
-  }
+  std::string In(const std::string& name) const { return folder_ / name; }
   size_t Names() const {
     return static_cast<size_t>(
-        std::distance(fs::directory_iterator(folder_), fs::directory_iterator()));
+        std::distance(fs::directory_iterator(folder_.path()), fs::directory_iterator()));
   }
 
-  const std::string folder_ =
-      absl::StrCat(::testing::TempDir(), "part-", getpid(), "-",
-                   ::testing::UnitTest::GetInstance()->current_test_info()->name());
+  const TestFolder folder_;
 };
 
 TEST_F(PartFileTest, ReplacesAFileOnceItIsWhole) {
@@ -54,16 +46,16 @@ TEST_F(PartFileTest, ReplacesAFileOnceItIsWhole) {
     PartFile file(In("page"));
     ASSERT_TRUE(file.Open().ok());
     ASSERT_TRUE(file.Write("half").ok());
-    EXPECT_EQ(Read(In("page")), "old");
+    EXPECT_EQ(ReadText(In("page")), "old");
   }
-  EXPECT_EQ(Read(In("page")), "old");
+  EXPECT_EQ(ReadText(In("page")), "old");
   ASSERT_TRUE(WriteFile(In("page"), "new").ok());
-  EXPECT_EQ(Read(In("page")), "new");
+  EXPECT_EQ(ReadText(In("page")), "new");
   EXPECT_EQ(Names(), 1u);
 }
 
 TEST_F(PartFileTest, LeavesNothingWhenASignalEndsTheProgram) {
-  const int file = open(folder_.c_str(), O_TMPFILE | O_WRONLY, 0600);
+  const int file = open(folder_.path().c_str(), O_TMPFILE | O_WRONLY, 0600);
   if (file < 0) GTEST_SKIP() << "this file system has no files without a name";
   close(file);
   EXPECT_EXIT(
@@ -78,7 +70,7 @@ TEST_F(PartFileTest, LeavesNothingWhenASignalEndsTheProgram) {
 
 TEST_F(PartFileTest, AsksAgainWhatMayBeReplacedWhenItGetsItsName) {
   PartFile first(In("page")), second(In("page"), [&] {
-    return Read(In("page")) == "first" ? IfExists::kReplace : IfExists::kRefuse;
+    return ReadText(In("page")) == "first" ? IfExists::kReplace : IfExists::kRefuse;
   });
   ASSERT_TRUE(first.Open().ok());
   ASSERT_TRUE(second.Open().ok());
@@ -86,7 +78,7 @@ TEST_F(PartFileTest, AsksAgainWhatMayBeReplacedWhenItGetsItsName) {
   ASSERT_TRUE(second.Write("second").ok());
   ASSERT_TRUE(first.Commit().ok());
   EXPECT_TRUE(second.Commit().ok());
-  EXPECT_EQ(Read(In("page")), "second");
+  EXPECT_EQ(ReadText(In("page")), "second");
   EXPECT_EQ(Names(), 1u);
 }
 
@@ -96,7 +88,7 @@ TEST_F(PartFileTest, RefusesWhatAppearsMeanwhileAndIsNotOurs) {
   ASSERT_TRUE(page.Write("page").ok());
   std::ofstream(In("page")) << "precious";
   EXPECT_TRUE(absl::IsAlreadyExists(page.Commit()));
-  EXPECT_EQ(Read(In("page")), "precious");
+  EXPECT_EQ(ReadText(In("page")), "precious");
 }
 
 TEST_F(PartFileTest, KeepsThePermissionsOfWhatItReplaces) {
@@ -155,7 +147,7 @@ TEST_F(PartFileTest, ReplacesWherePermissionsCannotBeChanged) {
     if (!refused) GTEST_SKIP() << "no call can be made to fail here";
     EXPECT_TRUE(file.ok()) << file;
     EXPECT_TRUE(folder.ok()) << folder;
-    EXPECT_EQ(Read(In("page")), absl::StrCat("new ", error));
+    EXPECT_EQ(ReadText(In("page")), absl::StrCat("new ", error));
   }
 }
 
@@ -171,7 +163,7 @@ TEST_F(PartFileTest, WritesToWhatALinkPointsTo) {
   fs::create_symlink("page", In("link"));
   ASSERT_TRUE(WriteFile(In("link"), "new").ok());
   EXPECT_TRUE(fs::is_symlink(In("link")));
-  EXPECT_EQ(Read(In("page")), "new");
+  EXPECT_EQ(ReadText(In("page")), "new");
 }
 
 TEST_F(PartFileTest, LeavesADeviceADevice) {
@@ -199,7 +191,7 @@ TEST_F(PartFileTest, RefusesOnlyWhatWouldBeLost) {
     EXPECT_EQ(WriteFile(In(name), "new", IfExists::kRefuse).message(),
               absl::StrCat(In(name), " exists already: --force replaces it"));
   }
-  EXPECT_EQ(Read(In("page")), "old");
+  EXPECT_EQ(ReadText(In("page")), "old");
   EXPECT_TRUE(WriteFile(In("null"), "new", IfExists::kRefuse).ok());
   EXPECT_TRUE(WriteFile(In("other"), "new", IfExists::kRefuse).ok());
 }
@@ -228,8 +220,8 @@ TEST_F(PartFileTest, PassesOverANameThatIsTaken) {
   std::ofstream(In("precious")) << "old";
   fs::create_symlink("precious", absl::StrCat(In("page"), ".", getpid(), ".0.part"));
   ASSERT_TRUE(WriteFile(In("page"), "new").ok());
-  EXPECT_EQ(Read(In("page")), "new");
-  EXPECT_EQ(Read(In("precious")), "old");
+  EXPECT_EQ(ReadText(In("page")), "new");
+  EXPECT_EQ(ReadText(In("precious")), "old");
 }
 
 TEST(PathTest, StaysBelowItsFolder) {

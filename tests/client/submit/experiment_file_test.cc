@@ -1,16 +1,14 @@
 // The same experiment in YAML and JSON, and where its fields stand.
 #include "client/submit/experiment_file.h"
 
-#include <unistd.h>
-
 #include <filesystem>
-#include <fstream>
 #include <sstream>
 
 #include "absl/strings/str_cat.h"
 #include "gmock/gmock.h"
 #include "google/protobuf/util/message_differencer.h"
 #include "gtest/gtest.h"
+#include "tests/test_folder.h"
 
 namespace ablate::client {
 namespace {
@@ -61,18 +59,12 @@ ExperimentFile FromStdin(const std::string& text) {
 
 class ExperimentFileTest : public ::testing::Test {
  protected:
-  ~ExperimentFileTest() override { std::filesystem::remove_all(folder_); }
-
   ExperimentFile Load(const std::string& name, const std::string& text) {
-    std::filesystem::create_directories(folder_);
-    std::ofstream(folder_ + "/" + name) << text;
     std::istringstream unused;
-    return LoadExperimentFile(folder_ + "/" + name, unused);
+    return LoadExperimentFile(folder_.Write(name, text), unused);
   }
 
-  std::string folder_ =
-      absl::StrCat(::testing::TempDir(), "/files-", getpid(), "-",
-                   ::testing::UnitTest::GetInstance()->current_test_info()->name());
+  const TestFolder folder_;
 };
 
 std::vector<std::string> Lines(const ExperimentFile& file) {
@@ -173,10 +165,10 @@ TEST_F(ExperimentFileTest, SkipsAByteOrderMark) {
 
 TEST_F(ExperimentFileTest, SaysWhyAFileCantBeRead) {
   std::istringstream unused;
-  EXPECT_THAT(Lines(LoadExperimentFile(folder_ + "/none.yaml", unused)),
+  EXPECT_THAT(Lines(LoadExperimentFile(folder_ / "none.yaml", unused)),
               ::testing::ElementsAre("x: no such file"));
-  std::filesystem::create_directories(folder_ + "/a.yaml");
-  EXPECT_THAT(Lines(LoadExperimentFile(folder_ + "/a.yaml", unused)),
+  std::filesystem::create_directories(folder_ / "a.yaml");
+  EXPECT_THAT(Lines(LoadExperimentFile(folder_ / "a.yaml", unused)),
               ::testing::ElementsAre("x: is a folder"));
 }
 
