@@ -55,7 +55,7 @@ absl::StatusOr<storage::Caller> Ask(const Users& users, const std::vector<std::s
   }
   const auto secret = SecretIn(metadata);
   if (!secret.ok()) return secret.status();
-  return users.store->Authenticate(*secret, kNow);
+  return users.store->Identify(*secret, kNow);
 }
 
 void Try(const Users& users, absl::string_view input) {
