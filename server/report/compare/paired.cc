@@ -5,6 +5,8 @@
 #include <functional>
 #include <vector>
 
+#include "absl/functional/function_ref.h"
+
 namespace ablate::report {
 namespace {
 
@@ -44,15 +46,16 @@ double ExactShare(Sizes sizes, double threshold) {
 }
 
 // (c+1)/(B+1), where c of B drawn patterns reach the threshold.
-double DrawnShare(Sizes sizes, double threshold, const SignFlipOptions& options) {
+double DrawnShare(Sizes sizes, double threshold) {
+  constexpr size_t kDraws = 100000;
   constexpr size_t kSigns = 8;
   std::vector<std::vector<double>> tables;
   for (size_t first = 0; first < sizes.size(); first += kSigns) {
     tables.push_back(SignedSums(sizes.subspan(first, kSigns)));
   }
-  RandomStream random(options.seed);
+  RandomStream random(kResamplingSeed);
   size_t count = 0;
-  for (size_t draw = 0; draw < options.draws; ++draw) {
+  for (size_t draw = 0; draw < kDraws; ++draw) {
     double sum = 0;
     uint64_t signs = 0;
     for (size_t i = 0; i < tables.size(); ++i) {
@@ -61,14 +64,14 @@ double DrawnShare(Sizes sizes, double threshold, const SignFlipOptions& options)
     }
     count += std::abs(sum) >= threshold;
   }
-  return static_cast<double>(count + 1) / static_cast<double>(options.draws + 1);
+  return static_cast<double>(count + 1) / static_cast<double>(kDraws + 1);
 }
 
 }  // namespace
 
-SignFlipResult SignFlipTest(absl::Span<const double> differences, const SignFlipOptions& options) {
+SignFlipResult SignFlipTest(absl::Span<const double> differences, size_t exact_up_to) {
   SignFlipResult result;
-  result.exact = differences.size() <= options.exact_up_to;
+  result.exact = differences.size() <= exact_up_to;
   if (differences.size() < 2) {
     result.p = NoNumber(Undefined::kTooFewPairs);
     return result;
@@ -92,8 +95,7 @@ SignFlipResult SignFlipTest(absl::Span<const double> differences, const SignFlip
   if (threshold <= 0) {
     result.p = Defined(1);  // every sum is at least 0
   } else {
-    result.p = Defined(result.exact ? ExactShare(sizes, threshold)
-                                    : DrawnShare(sizes, threshold, options));
+    result.p = Defined(result.exact ? ExactShare(sizes, threshold) : DrawnShare(sizes, threshold));
   }
   return result;
 }
@@ -103,7 +105,7 @@ namespace {
 using Values = absl::Span<const double>;
 
 BootstrapResult Nothing(Undefined reason) {
-  return {NoInterval(reason), NoInterval(reason), NoNumber(reason), NoNumber(reason)};
+  return {NoInterval(reason), NoNumber(reason), NoNumber(reason)};
 }
 
 // z0: the normal quantile of the share of resamples below the estimate.
@@ -115,13 +117,13 @@ Number Bias(Values ascending, double estimate, double tie) {
   return Defined(NormalQuantile((less + equal / 2) / static_cast<double>(ascending.size())));
 }
 
-// Skewness of the statistic over samples that leave one value out.
-Number Acceleration(Values sample, Statistic statistic) {
+// Skewness of the mean over samples that leave one value out.
+Number Acceleration(Values sample) {
   std::vector<double> estimates;
   for (size_t left_out = 0; left_out < sample.size(); ++left_out) {
     std::vector<double> rest(sample.begin(), sample.end());
     rest.erase(rest.begin() + static_cast<std::ptrdiff_t>(left_out));
-    const Number estimate = statistic(rest);
+    const Number estimate = Mean(rest);
     if (!estimate.defined()) return estimate;
     estimates.push_back(estimate.value);
   }
@@ -136,10 +138,11 @@ Number Acceleration(Values sample, Statistic statistic) {
   return Defined(cubes.Total() / (6 * std::pow(squares.Total(), 1.5)));
 }
 
-Interval BcaInterval(Values ascending, double bias, double acceleration, double confidence) {
+Interval BcaInterval(Values ascending, double bias, double acceleration) {
   double ends[2];
   for (const int side : {0, 1}) {
-    const double z = bias + NormalQuantile(side == 0 ? (1 - confidence) / 2 : (1 + confidence) / 2);
+    const double z =
+        bias + NormalQuantile(side == 0 ? (1 - kConfidence) / 2 : (1 + kConfidence) / 2);
     const double level = NormalProbability(bias + z / (1 - acceleration * z));
     if (!std::isfinite(level)) return NoInterval(Undefined::kNonFinite);
     ends[side] = SortedQuantile(ascending, level);
@@ -149,11 +152,10 @@ Interval BcaInterval(Values ascending, double bias, double acceleration, double 
 
 // `draw` fills the indices of one resample; called `resamples` times, in order.
 BootstrapResult Run(Values sample, size_t resamples,
-                    absl::FunctionRef<void(absl::Span<uint32_t>)> draw, Statistic statistic,
-                    double confidence) {
+                    absl::FunctionRef<void(absl::Span<uint32_t>)> draw) {
   if (sample.size() < 2 || resamples == 0) return Nothing(Undefined::kTooFewPairs);
   const Number deviation = StandardDeviation(sample);
-  const Number estimate = statistic(sample);
+  const Number estimate = Mean(sample);
   if (!deviation.defined()) return Nothing(deviation.undefined);
   if (!estimate.defined()) return Nothing(estimate.undefined);
 
@@ -164,46 +166,42 @@ BootstrapResult Run(Values sample, size_t resamples,
   for (size_t b = 0; b < resamples; ++b) {
     draw(absl::MakeSpan(indices));
     for (size_t i = 0; i < indices.size(); ++i) resample[i] = sample[indices[i]];
-    const Number value = statistic(resample);
+    const Number value = Mean(resample);
     if (!value.defined()) return Nothing(value.undefined);
     estimates.push_back(value.value);
   }
   std::sort(estimates.begin(), estimates.end());
 
   BootstrapResult result;
-  result.percentile = DefinedInterval(SortedQuantile(estimates, (1 - confidence) / 2),
-                                      SortedQuantile(estimates, (1 + confidence) / 2));
   result.bias = Bias(estimates, estimate.value, kTie * largest);
-  result.acceleration = Acceleration(sample, statistic);
+  result.acceleration = Acceleration(sample);
   for (const Number& part : {result.bias, result.acceleration}) {
     if (!part.defined()) {
-      result.bca = NoInterval(part.undefined);
+      result.interval = NoInterval(part.undefined);
       return result;
     }
   }
-  result.bca = BcaInterval(estimates, result.bias.value, result.acceleration.value, confidence);
+  result.interval = BcaInterval(estimates, result.bias.value, result.acceleration.value);
   return result;
 }
 
 }  // namespace
 
-BootstrapResult Bootstrap(Values sample, Statistic statistic, const BootstrapOptions& options) {
-  RandomStream random(options.seed);
+BootstrapResult Bootstrap(Values sample, size_t resamples) {
+  RandomStream random(kResamplingSeed);
   const auto n = static_cast<uint32_t>(sample.size());
   const auto draw = [&](absl::Span<uint32_t> indices) {
     for (uint32_t& index : indices) index = random.Below(n);
   };
-  return Run(sample, options.resamples, draw, statistic, options.confidence);
+  return Run(sample, resamples, draw);
 }
 
-BootstrapResult BootstrapFromIndices(Values sample, absl::Span<const uint32_t> indices,
-                                     Statistic statistic, double confidence) {
+BootstrapResult BootstrapFromIndices(Values sample, absl::Span<const uint32_t> indices) {
   size_t next = 0;
   const auto draw = [&](absl::Span<uint32_t> resample) {
     for (uint32_t& index : resample) index = indices[next++];
   };
-  const size_t resamples = sample.empty() ? 0 : indices.size() / sample.size();
-  return Run(sample, resamples, draw, statistic, confidence);
+  return Run(sample, sample.empty() ? 0 : indices.size() / sample.size(), draw);
 }
 
 namespace {
@@ -256,9 +254,7 @@ PairedStatistics ComparePairs(absl::Span<const double> setting, absl::Span<const
   result.bca =
       NoInterval(result.deviation.defined() ? Undefined::kTooFewPairs : result.deviation.undefined);
   if (result.deviation.defined() && resamples > 0) {
-    BootstrapOptions options;
-    options.resamples = resamples;
-    result.bca = OverPairs(Bootstrap(differences, Mean, options).bca);
+    result.bca = OverPairs(Bootstrap(differences, resamples).interval);
   }
   return result;
 }

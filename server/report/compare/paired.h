@@ -6,7 +6,6 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "absl/functional/function_ref.h"
 #include "absl/types/span.h"
 #include "server/report/compare/statistics.h"
 
@@ -43,49 +42,34 @@ class RandomStream {
   uint64_t state_;
 };
 
-struct SignFlipOptions {
-  size_t exact_up_to = 20;  // pairs; beyond, signs are drawn
-  size_t draws = 100000;
-  uint64_t seed = 0;
-};
+// Where the random numbers of every test here begin.
+inline constexpr uint64_t kResamplingSeed = 0;
 
 struct SignFlipResult {
   Number p;            // undefined: kTooFewPairs (below 2), kNonFinite
-  bool exact = false;  // all 2^n sign patterns counted; else (c+1)/(draws+1)
+  bool exact = false;  // all 2^n sign patterns counted; else (c+1)/100001, of 100,000 drawn ones
 };
 
 // Sums that differ from the observed one by no more than kTie of the larger of it and the largest
 // difference count as equal to it, so that rounding cannot split ties. Depends neither on the order
-// nor on the signs' naming (p of -d is p of d). Pure, safe from any thread.
-SignFlipResult SignFlipTest(absl::Span<const double> differences,
-                            const SignFlipOptions& options = {});
-
-// A statistic of at least one value; pure.
-using Statistic = absl::FunctionRef<Number(absl::Span<const double>)>;
-
-struct BootstrapOptions {
-  size_t resamples = 10000;
-  uint64_t seed = 0;
-  double confidence = kConfidence;
-};
+// nor on the signs' naming (p of -d is p of d). Of more than `exact_up_to` pairs signs are drawn.
+// Pure, safe from any thread.
+SignFlipResult SignFlipTest(absl::Span<const double> differences, size_t exact_up_to = 20);
 
 struct BootstrapResult {
-  Interval percentile;  // quantiles (type 7) of the resampled statistic
-  // Bias-corrected and accelerated; beside percentile's reasons kNonFinite where all resamples lie
-  // on one side.
-  Interval bca;
+  // Of the mean, at kConfidence: bias-corrected and accelerated (BCa). Also kNonFinite if all
+  // resamples lie on one side.
+  Interval interval;
   Number bias;          // z0; resamples within kTie of the estimate count half
   Number acceleration;  // by the jackknife
 };
 
 // Undefined: kTooFewPairs (below 2 values), kZeroVariance (as StandardDeviation), kNonFinite.
-BootstrapResult Bootstrap(absl::Span<const double> sample, Statistic statistic = Mean,
-                          const BootstrapOptions& options = {});
+BootstrapResult Bootstrap(absl::Span<const double> sample, size_t resamples = 10000);
 
 // The same from given draws: `indices` are [resamples, n], each below n = sample.size().
 BootstrapResult BootstrapFromIndices(absl::Span<const double> sample,
-                                     absl::Span<const uint32_t> indices, Statistic statistic = Mean,
-                                     double confidence = kConfidence);
+                                     absl::Span<const uint32_t> indices);
 
 // Setting minus baseline, over n pairs.
 struct PairedStatistics {

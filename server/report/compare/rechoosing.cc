@@ -196,13 +196,14 @@ class Patterns {
            const RechoosingOptions& options)
       : flippable_(columns.flippable()),
         exact_(flippable_.size() <= options.exact_up_to),
-        random_(options.seed),
+        random_(kResamplingSeed),
         flips_(seeds, 0) {
+    constexpr size_t kDraws = 20000;  // fewer where candidates × seeds are very many
     constexpr size_t kMostWork = 40'000'000;
     const size_t free = flippable_.size() - (columns.has_idle() || flippable_.empty() ? 0 : 1);
     const size_t work = std::max<size_t>(1, candidates * seeds);
     count_ = exact_ ? (size_t{1} << free) - 1
-                    : std::min(options.draws, std::max<size_t>(999, kMostWork / work));
+                    : std::min(kDraws, std::max<size_t>(999, kMostWork / work));
   }
 
   bool exact() const { return exact_; }

@@ -31,8 +31,6 @@ struct TunedPair {
 
 struct RechoosingOptions {
   size_t exact_up_to = 16;  // seeds that can be flipped, at most 62; beyond, patterns are drawn
-  size_t draws = 20000;     // fewer where candidates × seeds are very many
-  uint64_t seed = 0;
   std::optional<double> margin;  // what p_equivalence is asked for
 };
 

@@ -8,7 +8,6 @@
 #include "server/report/compare/comparison.h"
 #include "server/report/compare/paired.h"
 #include "server/report/compare/statistics.h"
-#include "tests/report/compare/interquartile_mean.h"
 
 namespace ablate::report {
 namespace {
@@ -54,11 +53,9 @@ Json AnswerPairs(const Json& question) {
 }
 
 Json AnswerBootstrap(const Json& question) {
-  const bool mean = question["statistic"] == "mean";
-  const BootstrapResult result = BootstrapFromIndices(
-      question["values"].get<Values>(), question["indices"].get<std::vector<uint32_t>>(),
-      mean ? Statistic(Mean) : Statistic(InterquartileMean));
-  return {{"percentile", Out(result.percentile)}, {"bca", Out(result.bca)}};
+  return Out(BootstrapFromIndices(question["values"].get<Values>(),
+                                  question["indices"].get<std::vector<uint32_t>>())
+                 .interval);
 }
 
 Json AnswerHolm(const Json& question) {
