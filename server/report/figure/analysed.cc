@@ -53,13 +53,4 @@ std::string FootnoteOf(std::vector<std::string> statements,
   return absl::StrJoin(statements, "; ");
 }
 
-std::vector<LeftOutRuns> LeftOutOf(const Analysed& analysed) {
-  std::vector<LeftOutRuns> settings;
-  for (const AnalysedSetting& setting : analysed.settings) {
-    const bool without = setting.seeds.empty() && setting.converged > 0;
-    settings.push_back({setting.label, without, setting.converged, setting.diverged});
-  }
-  return settings;
-}
-
 }  // namespace ablate::figure

@@ -77,7 +77,16 @@ struct LeftOutRuns {
 // late; diverged, not in the mean: none 2 of 12". Diverged runs are not `what`.
 std::string FootnoteOf(std::vector<std::string> statements,
                        const std::vector<LeftOutRuns>& settings, absl::string_view what);
-std::vector<LeftOutRuns> LeftOutOf(const Analysed& analysed);
+// Of settings with a label, their seeds that are drawn, and counts of converged and diverged runs.
+template <class Setting>
+std::vector<LeftOutRuns> LeftOutOf(const std::vector<Setting>& settings) {
+  std::vector<LeftOutRuns> runs;
+  for (const Setting& setting : settings) {
+    const bool without = setting.seeds.empty() && setting.converged > 0;
+    runs.push_back({setting.label, without, setting.converged, setting.diverged});
+  }
+  return runs;
+}
 
 }  // namespace ablate::figure
 

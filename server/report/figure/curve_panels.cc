@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <map>
 #include <string>
 #include <utility>
 #include <vector>
@@ -207,9 +208,7 @@ Figure DrawTogether(const Input& input, const std::vector<CurvePanel>& panels,
   const size_t rows = beside ? 1 : panels.size();
   const double pitch = tall + title + kBottom;
   figure.height = foot + pitch * static_cast<double>(rows) - kBottom;
-  std::vector<std::string> labels;
-  for (const ReducedSetting& setting : input.settings) labels.push_back(setting.label);
-  const double room = EndLabelRoom(labels, input.width);
+  const double room = EndLabelRoom(LabelsOf(input.settings), input.width);
   const size_t across = beside ? panels.size() : 1;
   const double wide = (input.width - room - 0.03) / static_cast<double>(across);
   for (size_t i = 0; i < panels.size(); ++i) {
@@ -327,10 +326,8 @@ std::string CurveFootnote(const Input& input, const std::vector<CurvePanel>& pan
 }
 
 std::string CurveTitle(const Input& input) {
-  std::vector<std::string> labels;
-  for (const ReducedSetting& setting : input.settings) labels.push_back(setting.label);
   return absl::StrCat(input.title, ": ", report::NameOfMetric(input.key).text, " over steps of ",
-                      report::Enumerated(labels, 12));
+                      report::Enumerated(LabelsOf(input.settings), kMostNamed));
 }
 
 // Which runs have a thin line of their own in some panel: not all where it would be a thicket.
@@ -434,13 +431,45 @@ std::string CurvesFootnote(const Input& input, std::vector<std::string> statemen
                       FootnoteOf(std::move(statements), settings, "in the mean"));
 }
 
-void AddMeanRows(const std::string& label, const std::string& setting, const ReducedCurve& curve,
-                 std::string* csv) {
-  for (size_t i = 0; i < curve.x.size(); ++i) {
-    AddCsvRow({label, setting, "", "", CsvNumber(curve.x[i]), CsvNumber(curve.mean[i]),
-               CsvNumber(curve.low[i]), CsvNumber(curve.high[i])},
-              csv);
+std::vector<ReducedSetting> ReduceLines(const Analysed& analysed, LineOf line_of, bool log) {
+  std::vector<ReducedSetting> settings;
+  for (const AnalysedSetting& setting : analysed.settings) {
+    ReducedCurve curve;
+    curve.converged = setting.seeds.size();
+    std::map<double, std::vector<double>> by_place;
+    for (const AnalysedSeed& seed : setting.seeds) {
+      ThinLine line = line_of(seed);
+      for (size_t i = 0; i < line.x.size(); ++i) by_place[line.x[i]].push_back(line.y[i]);
+      if (setting.seeds.size() <= kMaxSeedLines) curve.seeds.push_back(std::move(line));
+    }
+    for (const auto& [place, values] : by_place) AddMean(place, values, log, &curve);
+    settings.push_back({setting.label, setting.style, {std::move(curve)}});
   }
+  return settings;
+}
+
+std::string LinesCsv(const Input& input, absl::string_view head,
+                     const std::vector<ReducedSetting>& settings, LineOf line_of) {
+  std::string csv(head);
+  const std::string label = CsvText(input.key);
+  for (size_t s = 0; s < settings.size(); ++s) {
+    const std::string name = CsvText(settings[s].label);
+    const ReducedCurve& curve = settings[s].panels[0];
+    for (size_t i = 0; i < curve.x.size(); ++i) {
+      AddCsvRow({label, name, "", "", CsvNumber(curve.x[i]), CsvNumber(curve.mean[i]),
+                 CsvNumber(curve.low[i]), CsvNumber(curve.high[i])},
+                &csv);
+    }
+    for (const AnalysedSeed& seed : input.analysed.settings[s].seeds) {
+      const ThinLine line = line_of(seed);
+      for (size_t i = 0; i < line.x.size(); ++i) {
+        AddCsvRow({label, name, absl::StrCat(seed.step), absl::StrCat(seed.seed),
+                   CsvNumber(line.x[i]), CsvNumber(line.y[i]), "", ""},
+                  &csv);
+      }
+    }
+  }
+  return csv;
 }
 
 absl::StatusOr<Figure> DrawPanels(const Input& input, const std::vector<CurvePanel>& panels,

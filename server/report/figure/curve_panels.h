@@ -58,10 +58,17 @@ std::string MeanText(const Input& input, bool geometric);
 std::string CurvesFootnote(const Input& input, std::vector<std::string> statements,
                            const std::vector<LeftOutRuns>& settings);
 
-// A setting's mean and its interval as rows of a figure of an analysis: label, setting, no step and
-// no seed, x, mean, low, high.
-void AddMeanRows(const std::string& label, const std::string& setting, const ReducedCurve& curve,
-                 std::string* csv);
+// Draws one analysed seed's line: its x are places.
+using LineOf = ThinLine (*)(const AnalysedSeed& seed);
+
+// Reduces the lines of each setting's seeds to a panel of their mean (AddMean) and, unless they are
+// too many, the lines.
+std::vector<ReducedSetting> ReduceLines(const Analysed& analysed, LineOf line_of, bool log);
+
+// Returns "label,setting,step,seed,X,Y,low,high" rows below `head`: the means of `settings`, which
+// ReduceLines made, without step and seed, and the seeds' lines without an interval.
+std::string LinesCsv(const Input& input, absl::string_view head,
+                     const std::vector<ReducedSetting>& settings, LineOf line_of);
 
 // Only the picture, without a title, of whatever the curves of `input.settings` are over.
 // INVALID_ARGUMENT as DrawCurves.

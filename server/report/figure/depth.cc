@@ -110,15 +110,6 @@ std::string StepText(const DepthData& data) {
   return absl::StrCat("at the last step that all seeds of a setting have, ", first, " to ", last);
 }
 
-std::vector<LeftOutRuns> LeftOutOf(const std::vector<DepthSetting>& settings) {
-  std::vector<LeftOutRuns> runs;
-  for (const DepthSetting& setting : settings) {
-    const bool without = setting.seeds.empty() && setting.converged > 0;
-    runs.push_back({setting.label, without, setting.converged, setting.diverged});
-  }
-  return runs;
-}
-
 std::string DepthFootnote(const Input& input, const DepthData& data) {
   std::vector<std::string> statements = {
       absl::StrCat(StepText(data), ", ", MeanText(input, data.log))};
@@ -178,10 +169,8 @@ absl::StatusOr<Drawing> DrawDepth(const Input& input) {
   if (!figure.ok()) return figure.status();
   Drawing drawing;
   drawing.figure = *std::move(figure);
-  std::vector<std::string> labels;
-  for (const DepthSetting& setting : input.depth) labels.push_back(setting.label);
-  drawing.figure.title =
-      absl::StrCat(input.title, ": ", name.text, " over depth of ", report::Enumerated(labels, 12));
+  drawing.figure.title = absl::StrCat(input.title, ": ", name.text, " over depth of ",
+                                      report::Enumerated(LabelsOf(input.depth), kMostNamed));
   drawing.csv = DepthCsv(input, data);
   return drawing;
 }
@@ -212,7 +201,8 @@ std::string DepthDescription(const Input& input) {
                            report::Plain(means.back(), report::DecimalsFor(means.back()))));
   }
   return absl::StrCat("Means of ", report::NameOfFamily(input.key).text,
-                      " from the input to the output: ", report::Enumerated(settings, 12), ".");
+                      " from the input to the output: ", report::Enumerated(settings, kMostNamed),
+                      ".");
 }
 
 }  // namespace

@@ -206,7 +206,7 @@ std::string DifferenceDescription(const Input& input) {
   std::string text = absl::StrCat(
       ratio ? "Ratios of " : "Differences in ", report::NameOfMetric(input.key).text, " over steps",
       IsSmoothed(input) ? absl::StrCat(", ", SmoothingText(input, 0)) : "",
-      ". They end: ", report::Enumerated(ends, 12), ".");
+      ". They end: ", report::Enumerated(ends, kMostNamed), ".");
   for (const std::string& reversal : ReversalTexts(input))
     absl::StrAppend(&text, " ", reversal, ".");
   return text;

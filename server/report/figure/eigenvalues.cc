@@ -3,7 +3,6 @@
 #include <cmath>
 #include <cstddef>
 #include <limits>
-#include <map>
 #include <string>
 #include <utility>
 #include <vector>
@@ -31,95 +30,59 @@ constexpr double kLeastShare = 1e-10;
 constexpr ArrayForm kForms[] = {{"spectrum", "singular_values", "direction", "", "", true}};
 
 // λ = σ² by their sum, descending; NaN for what is not drawn.
-std::vector<double> SharesOf(const AnalysedSeed& seed) {
+ThinLine SharesOf(const AnalysedSeed& seed) {
   const double largest = *std::max_element(seed.values.begin(), seed.values.end());
   report::CompensatedSum sum;
   // By the largest first: squares of singular values may overflow.
   for (const double value : seed.values) sum.Add((value / largest) * (value / largest));
-  std::vector<double> shares;
+  ThinLine line;
+  line.seed = seed.seed;
   for (const double value : seed.values) {
     const double share = (value / largest) * (value / largest) / sum.Total();
-    shares.push_back(share >= kLeastShare ? share : kNone);
+    line.x.push_back(static_cast<double>(line.x.size() + 1));
+    line.y.push_back(share >= kLeastShare ? share : kNone);
   }
-  return shares;
+  return line;
 }
 
-struct Spectra {
-  std::vector<ReducedSetting> settings;
-  size_t small = 0;  // shares that are not drawn
-};
-
-Spectra SpectraOf(const Input& input) {
-  Spectra spectra;
-  for (const AnalysedSetting& setting : input.analysed.settings) {
-    ReducedCurve curve;
-    curve.converged = setting.seeds.size();
-    std::map<size_t, std::vector<double>> by_index;
+// Shares that are not drawn.
+size_t CountSmall(const Analysed& analysed) {
+  size_t small = 0;
+  for (const AnalysedSetting& setting : analysed.settings) {
     for (const AnalysedSeed& seed : setting.seeds) {
-      ThinLine line;
-      line.seed = seed.seed;
-      line.y = SharesOf(seed);
-      for (size_t i = 0; i < line.y.size(); ++i) {
-        line.x.push_back(static_cast<double>(i + 1));
-        by_index[i].push_back(line.y[i]);
-        spectra.small += std::isnan(line.y[i]) ? 1 : 0;
-      }
-      if (setting.seeds.size() <= kMaxSeedLines) curve.seeds.push_back(std::move(line));
+      for (const double share : SharesOf(seed).y) small += std::isnan(share) ? 1 : 0;
     }
-    for (const auto& [index, shares] : by_index) {
-      AddMean(static_cast<double>(index + 1), shares, true, &curve);
-    }
-    spectra.settings.push_back({setting.label, setting.style, {std::move(curve)}});
   }
-  return spectra;
+  return small;
 }
 
-std::string SpectraFootnote(const Input& drawn, const Spectra& spectra) {
+std::string SpectraFootnote(const Input& drawn) {
   std::vector<std::string> statements = {
       absl::StrCat(StepsText(drawn.analysed), ", ", MeanText(drawn, true))};
-  if (spectra.small > 0) {
-    statements.push_back(absl::StrCat(report::Counted(spectra.small, "share"), " below ",
+  if (const size_t small = CountSmall(drawn.analysed); small > 0) {
+    statements.push_back(absl::StrCat(report::Counted(small, "share"), " below ",
                                       ShortNumber(kLeastShare), " not drawn"));
   }
-  return CurvesFootnote(drawn, std::move(statements), LeftOutOf(drawn.analysed));
-}
-
-// Means without a seed, seeds' shares without an interval.
-std::string SpectraCsv(const Input& input, const Spectra& spectra) {
-  std::string csv = "label,setting,step,seed,index,share,low,high\n";
-  const std::string label = CsvText(input.key);
-  for (size_t s = 0; s < spectra.settings.size(); ++s) {
-    const AnalysedSetting& setting = input.analysed.settings[s];
-    const std::string name = CsvText(setting.label);
-    AddMeanRows(label, name, spectra.settings[s].panels[0], &csv);
-    for (const AnalysedSeed& seed : setting.seeds) {
-      const std::vector<double> shares = SharesOf(seed);
-      for (size_t i = 0; i < shares.size(); ++i) {
-        AddCsvRow({label, name, absl::StrCat(seed.step), absl::StrCat(seed.seed),
-                   absl::StrCat(i + 1), CsvNumber(shares[i]), "", ""},
-                  &csv);
-      }
-    }
-  }
-  return csv;
+  return CurvesFootnote(drawn, std::move(statements), LeftOutOf(drawn.analysed.settings));
 }
 
 absl::StatusOr<Drawing> DrawSpectra(const Input& input) {
-  const Spectra spectra = SpectraOf(input);
+  const std::vector<ReducedSetting> spectra = ReduceLines(input.analysed, SharesOf, true);
   Input drawn = input;
-  for (const ReducedSetting& setting : spectra.settings) {
+  for (const ReducedSetting& setting : spectra) {
     drawn.settings.push_back(
         {setting.label, setting.style, {Thinned(setting.panels[0], kMaxSeedPoints)}});
   }
   CurvePanel panel;
   panel.scale = ValueScale::kLogarithmic;
   panel.places = PlaceScale::kLogarithmic;
-  auto figure =
-      DrawPanels(drawn, {panel},
-                 {"Index of eigenvalue", "Share of variance", SpectraFootnote(drawn, spectra)});
+  auto figure = DrawPanels(drawn, {panel},
+                           {"Index of eigenvalue", "Share of variance", SpectraFootnote(drawn)});
   if (!figure.ok()) return figure.status();
   figure->title = AnalysedTitle(input, "eigenvalues");
-  return Drawing{*std::move(figure), SpectraCsv(input, spectra)};
+  return Drawing{
+      *std::move(figure),
+      LinesCsv(input, "label,setting,step,seed,index,share,low,high\n", spectra, SharesOf)};
 }
 
 std::string SpectraCaption(const Input& input) {
@@ -137,14 +100,15 @@ std::string SpectraCaption(const Input& input) {
 // The share that the first direction has.
 std::string SpectraDescription(const Input& input) {
   std::vector<std::string> settings;
-  for (const ReducedSetting& setting : SpectraOf(input).settings) {
+  for (const ReducedSetting& setting : ReduceLines(input.analysed, SharesOf, true)) {
     const std::vector<double>& mean = setting.panels[0].mean;
     const double first = mean.empty() ? kNone : mean[0];
     settings.push_back(std::isfinite(first)
                            ? absl::StrCat(setting.label, " ", report::Plain(first, 3))
                            : absl::StrCat(setting.label, " without a mean"));
   }
-  return absl::StrCat("Share of the first direction: ", report::Enumerated(settings, 12), ".");
+  return absl::StrCat("Share of the first direction: ", report::Enumerated(settings, kMostNamed),
+                      ".");
 }
 
 }  // namespace

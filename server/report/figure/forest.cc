@@ -321,7 +321,7 @@ std::string DifferencesText(report::Scale scale, const std::vector<ComparisonRow
         report::ShownDifference(scale, row.difference.mean, row.difference.interval, decimals),
         row.in_family() ? "" : " (scored on other data)"));
   }
-  return report::Enumerated(differences, 12);
+  return report::Enumerated(differences, kMostNamed);
 }
 
 std::string ForestDescription(const Input& input) {

@@ -79,11 +79,8 @@ absl::StatusOr<Drawing> Draw(const Kind& kind, const Input& input) {
 }
 
 std::string AnalysedTitle(const Input& input, absl::string_view what) {
-  std::vector<std::string> labels;
-  for (const AnalysedSetting& setting : input.analysed.settings) labels.push_back(setting.label);
-  constexpr size_t kNamed = 12;
   return absl::StrCat(input.title, ": ", what, " (", input.key, ") of ",
-                      report::Enumerated(labels, kNamed));
+                      report::Enumerated(LabelsOf(input.analysed.settings), kMostNamed));
 }
 
 std::string SettingsText(const report::Comparison& comparison) {

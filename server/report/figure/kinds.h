@@ -110,6 +110,16 @@ absl::StatusOr<Drawing> Draw(const Kind& kind, const Input& input);
 
 // What kinds share.
 
+// Returns the labels of settings of any kind.
+template <class Setting>
+std::vector<std::string> LabelsOf(const std::vector<Setting>& settings) {
+  std::vector<std::string> labels;
+  for (const Setting& setting : settings) labels.push_back(setting.label);
+  return labels;
+}
+
+inline constexpr size_t kMostNamed = 12;  // settings in a title or description
+
 // "names-norm: loss landscape (LABEL) of pre and post": the title of a figure of an analysis.
 std::string AnalysedTitle(const Input& input, absl::string_view what);
 

@@ -3,7 +3,6 @@
 #include <cmath>
 #include <cstddef>
 #include <limits>
-#include <map>
 #include <string>
 #include <utility>
 #include <vector>
@@ -34,15 +33,14 @@ bool IsPlane(const Input& input) { return !input.analysed.form->every_seed; }
 
 // A seed's rise above the loss at its own parameters, as the mean over its lines; NaN where the
 // loss of one of them is not finite, or that at the parameters.
-std::vector<double> RiseOf(const AnalysedSeed& seed, size_t* holes) {
+ThinLine RiseOf(const AnalysedSeed& seed) {
   const size_t points = seed.shape[1];
-  std::vector<double> rise(points, 0);
+  ThinLine line{seed.seed, false, false, seed.places, std::vector<double>(points, 0)};
   for (size_t i = 0; i < seed.values.size(); ++i) {
-    *holes += std::isfinite(seed.values[i]) ? 0 : 1;
-    rise[i % points] += (seed.values[i] - seed.number) / static_cast<double>(seed.shape[0]);
+    line.y[i % points] += (seed.values[i] - seed.number) / static_cast<double>(seed.shape[0]);
   }
-  for (double& value : rise) value = std::isfinite(value) ? value : kNone;
-  return rise;
+  for (double& value : line.y) value = std::isfinite(value) ? value : kNone;
+  return line;
 }
 
 struct Lines {
@@ -52,20 +50,12 @@ struct Lines {
 };
 
 Lines LinesOf(const Input& input) {
-  Lines lines;
+  Lines lines{ReduceLines(input.analysed, RiseOf, false)};
   for (const AnalysedSetting& setting : input.analysed.settings) {
-    ReducedCurve curve;
-    curve.converged = setting.seeds.size();
-    std::map<double, std::vector<double>> by_place;
     for (const AnalysedSeed& seed : setting.seeds) {
-      const std::vector<double> rise = RiseOf(seed, &lines.holes);
       lines.directions = std::max(lines.directions, seed.shape[0]);
-      for (size_t i = 0; i < rise.size(); ++i) by_place[seed.places[i]].push_back(rise[i]);
-      if (setting.seeds.size() > kMaxSeedLines) continue;
-      curve.seeds.push_back({seed.seed, false, false, seed.places, rise});
+      for (const double loss : seed.values) lines.holes += std::isfinite(loss) ? 0 : 1;
     }
-    for (const auto& [place, values] : by_place) AddMean(place, values, false, &curve);
-    lines.settings.push_back({setting.label, setting.style, {std::move(curve)}});
   }
   return lines;
 }
@@ -85,28 +75,7 @@ std::string LinesFootnote(const Input& drawn, const Lines& lines) {
     sentences.push_back(absl::StrCat(report::Counted(lines.holes, "point"),
                                      " not finite, where a mean is interrupted"));
   }
-  return CurvesFootnote(drawn, std::move(sentences), LeftOutOf(drawn.analysed));
-}
-
-// Means without a seed, seeds' curves without an interval.
-std::string LinesCsv(const Input& input, const Lines& lines) {
-  std::string csv = "label,setting,step,seed,alpha,rise,low,high\n";
-  const std::string label = CsvText(input.key);
-  for (size_t s = 0; s < lines.settings.size(); ++s) {
-    const AnalysedSetting& setting = input.analysed.settings[s];
-    const std::string name = CsvText(setting.label);
-    AddMeanRows(label, name, lines.settings[s].panels[0], &csv);
-    for (const AnalysedSeed& seed : setting.seeds) {
-      size_t holes = 0;
-      const std::vector<double> rise = RiseOf(seed, &holes);
-      for (size_t i = 0; i < rise.size(); ++i) {
-        AddCsvRow({label, name, absl::StrCat(seed.step), absl::StrCat(seed.seed),
-                   CsvNumber(seed.places[i]), CsvNumber(rise[i]), "", ""},
-                  &csv);
-      }
-    }
-  }
-  return csv;
+  return CurvesFootnote(drawn, std::move(sentences), LeftOutOf(drawn.analysed.settings));
 }
 
 // The power of ten in which rises are written: 0 where their numbers are short without one.
@@ -149,7 +118,9 @@ absl::StatusOr<Drawing> DrawLines(const Input& input) {
                  {"Distance α along the direction", absl::StrCat("Rise of loss (", unit, "nats)"),
                   LinesFootnote(drawn, lines)});
   if (!figure.ok()) return figure.status();
-  return Drawing{*std::move(figure), LinesCsv(input, lines)};
+  return Drawing{
+      *std::move(figure),
+      LinesCsv(input, "label,setting,step,seed,alpha,rise,low,high\n", lines.settings, RiseOf)};
 }
 
 // Of each run the first.
@@ -179,7 +150,7 @@ std::string PlanesFootnote(const Input& input, size_t holes) {
       absl::StrCat("the first plane of two ", DirectionText(input),
                    "directions, + at its parameters")};
   for (std::string& text : PlaneSentences(holes)) sentences.push_back(std::move(text));
-  return FootnoteOf(std::move(sentences), LeftOutOf(input.analysed), "drawn");
+  return FootnoteOf(std::move(sentences), LeftOutOf(input.analysed.settings), "drawn");
 }
 
 absl::StatusOr<Drawing> DrawPlanes(const Input& input) {
@@ -250,7 +221,7 @@ std::string LandscapeDescription(const Input& input) {
                                            : absl::StrCat(setting.label, " without a mean"));
   }
   return absl::StrCat(
-      "Rise of the loss at the ends of the lines: ", report::Enumerated(settings, 12), ".");
+      "Rise of the loss at the ends of the lines: ", report::Enumerated(settings, kMostNamed), ".");
 }
 
 }  // namespace

@@ -5,9 +5,11 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "absl/types/span.h"
 #include "server/report/compare/wording.h"
 #include "server/report/figure/axes.h"
 #include "server/report/figure/contours.h"
+#include "server/report/figure/kinds.h"
 #include "server/report/figure/style.h"
 
 namespace ablate::figure {
@@ -34,9 +36,13 @@ Axis EdgesAxis(const std::vector<double>& edges) {
   return LinearAxis(extent, 0, kTicks);
 }
 
-Extent ExtentOf(const LossPlane& plane) {
+Extent ExtentOf(absl::Span<const LossPlane> planes) {
   Extent extent;
-  for (size_t i = 0; i < plane.x->size() * plane.y->size(); ++i) extent.Add(plane.seed->values[i]);
+  for (const LossPlane& plane : planes) {
+    for (size_t i = 0; i < plane.x->size() * plane.y->size(); ++i) {
+      extent.Add(plane.seed->values[i]);
+    }
+  }
   return extent;
 }
 
@@ -59,12 +65,7 @@ void AddContours(const LossPlane& plane, const ColorScale& scale, MapPanel* pane
 }  // namespace
 
 ColorScale LossScale(const std::vector<LossPlane>& planes) {
-  Extent extent;
-  for (const LossPlane& plane : planes) {
-    for (size_t i = 0; i < plane.x->size() * plane.y->size(); ++i) {
-      extent.Add(plane.seed->values[i]);
-    }
-  }
+  const Extent extent = ExtentOf(planes);
   ColorScale scale;
   // Losses grow exponentially away from the parameters: on a linear scale a few corners have all
   // the colours.
@@ -113,13 +114,12 @@ std::string RangesText(const std::vector<LossPlane>& planes) {
   std::vector<std::string> settings;
   const auto text = [](double value) { return report::Plain(value, report::DecimalsFor(value)); };
   for (const LossPlane& plane : planes) {
-    const Extent extent = ExtentOf(plane);
+    const Extent extent = ExtentOf({&plane, 1});
     settings.push_back(extent.empty()
                            ? absl::StrCat(plane.setting->label, " without a finite loss")
                            : absl::StrCat(plane.setting->label, " from ", text(extent.low()),
                                           " to ", text(extent.high())));
   }
-  constexpr size_t kMostNamed = 12;
   return report::Enumerated(settings, kMostNamed);
 }
 

@@ -174,7 +174,7 @@ std::string SitesText(const Input& input, size_t sites) {
   std::vector<std::string> texts;
   const std::vector<std::string> names = SiteNames(input, sites);
   for (size_t i = 0; i < names.size(); ++i) texts.push_back(absl::StrCat(i + 1, ": ", names[i]));
-  return report::Enumerated(texts, 12);
+  return report::Enumerated(texts, kMostNamed);
 }
 
 // "|: the boundary token, ·: a space", as far as they are shown.
@@ -219,7 +219,7 @@ std::string MatrixFootnote(const Input& input, const std::vector<Square>& square
   if (found.holes > 0) {
     sentences.push_back(absl::StrCat("white: ", found.holes, " undefined"));
   }
-  return FootnoteOf(std::move(sentences), LeftOutOf(input.analysed), "drawn");
+  return FootnoteOf(std::move(sentences), LeftOutOf(input.analysed.settings), "drawn");
 }
 
 std::string MatrixCsv(const Input& input, const std::vector<Square>& squares) {
@@ -288,7 +288,7 @@ std::string MatrixDescription(const Input& input) {
     texts.push_back(absl::StrCat(square.setting->label, " ", report::Plain(extent.low(), 3), " to ",
                                  report::Plain(extent.high(), 3)));
   }
-  return absl::StrCat("Values below the diagonal: ", report::Enumerated(texts, 12), ".");
+  return absl::StrCat("Values below the diagonal: ", report::Enumerated(texts, kMostNamed), ".");
 }
 
 }  // namespace

@@ -186,9 +186,7 @@ double LeastGap(const Panel& panel, std::vector<double> places) {
 // The only panel from left to right, with its x axis; its height is not known yet.
 Panel PanelAcross(const Responses& responses, double width, std::vector<double>* places,
                   double* room) {
-  std::vector<std::string> labels;
-  for (const Response& setting : responses.settings) labels.push_back(setting.label);
-  *room = EndLabelRoom(labels, width);
+  *room = EndLabelRoom(LabelsOf(responses.settings), width);
   Panel panel;
   panel.left = kLeft;
   panel.right = width - *room - 0.03;

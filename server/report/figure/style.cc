@@ -36,15 +36,6 @@ bool IsCrossedStyle(size_t index) { return index > kPlainStyle; }
 
 Dash LeaderDash(size_t index) { return IsCrossedStyle(index) ? StyleOf(index).dash : Dash(); }
 
-Color Tint(Color color, double share) {
-  Color tint;
-  for (const int shift : {0, 8, 16}) {
-    const double part = (color.rgb >> shift) & 0xFF;
-    tint.rgb |= static_cast<uint32_t>(std::lround(part + share * (255 - part))) << shift;
-  }
-  return tint;
-}
-
 namespace {
 
 constexpr Color kDarkPaper{0x16181B}, kDarkInk{0xE6E6E6};
@@ -60,6 +51,8 @@ Color Mixed(Color from, Color to, double share) {
 }
 
 }  // namespace
+
+Color Tint(Color color) { return Mixed({color.rgb}, kWhite, 0.45); }
 
 std::vector<DarkColor> DarkPalette() {
   // Texts are lighter than lines: 4.5 to 1 on the dark paper, lines 3 to 1.
@@ -94,13 +87,7 @@ Color MapColor(double share) {
   const double place =
       std::round(std::clamp(share, 0.0, 1.0) * kColors) / kColors * (kViridis.size() - 1);
   const size_t low = std::min(static_cast<size_t>(place), kViridis.size() - 2);
-  const double way = place - static_cast<double>(low);
-  Color color;
-  for (const int shift : {0, 8, 16}) {
-    const double from = (kViridis[low] >> shift) & 0xFF, to = (kViridis[low + 1] >> shift) & 0xFF;
-    color.rgb |= static_cast<uint32_t>(std::lround(from + way * (to - from))) << shift;
-  }
-  return color;
+  return Mixed({kViridis[low]}, {kViridis[low + 1]}, place - static_cast<double>(low));
 }
 
 namespace {

@@ -44,8 +44,8 @@ bool IsCrossedStyle(size_t index);
 // hue, else none.
 Dash LeaderDash(size_t index);
 
-// `share` of the way to white, opaque: what seeds are drawn with.
-Color Tint(Color color, double share = 0.45);
+// The colour made lighter, opaque: what seeds are drawn with.
+Color Tint(Color color);
 
 // The colour of a band, and of seeds' lines.
 Color BandOf(Color color);

@@ -154,7 +154,7 @@ std::string MeansText(const std::vector<std::string>& labels,
         labels[i], " ",
         report::Plain(own.mean.value, report::DecimalsFor(own.mean.value, own.interval))));
   }
-  return means.empty() ? "none" : report::Enumerated(means, 12);
+  return means.empty() ? "none" : report::Enumerated(means, kMostNamed);
 }
 
 std::string SummaryDescription(const Input& input) {

@@ -125,8 +125,8 @@ std::string SharesText(const std::vector<LossPlane>& planes) {
     settings.push_back(absl::StrCat(plane.setting->label, " ", report::Plain(100 * shares[0], 0),
                                     " + ", report::Plain(100 * shares[1], 0), " %"));
   }
-  constexpr size_t kMostNamed = 6;
-  return report::Enumerated(settings, kMostNamed);
+  constexpr size_t kNamed = 6;
+  return report::Enumerated(settings, kNamed);
 }
 
 std::string Footnote(const Input& input, const std::vector<LossPlane>& planes, size_t holes) {
@@ -137,7 +137,7 @@ std::string Footnote(const Input& input, const std::vector<LossPlane>& planes, s
       "checkpoint",
       absl::StrCat("squared distances from it along the axes: ", SharesText(planes))};
   for (std::string& text : PlaneSentences(holes)) sentences.push_back(std::move(text));
-  return FootnoteOf(std::move(sentences), LeftOutOf(input.analysed), "drawn");
+  return FootnoteOf(std::move(sentences), LeftOutOf(input.analysed.settings), "drawn");
 }
 
 // Points of the plane without a checkpoint, and checkpoints by their number from the first.
