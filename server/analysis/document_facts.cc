@@ -17,16 +17,42 @@ absl::Status CannotRead(const storage::DatasetRecord& dataset, const absl::Statu
       absl::StrCat("the text of data set ", dataset.id, " can't be read: ", why.message()));
 }
 
+// As the store keeps them: "72 3:12 4:80 72:1", the longest and then documents by length.
+std::string LengthsText(const engine::DocumentFacts& facts) {
+  std::string text = absl::StrCat(facts.longest);
+  for (size_t length = 0; length < facts.lengths.size(); ++length) {
+    if (facts.lengths[length] == 0) continue;
+    absl::StrAppend(&text, " ", length, ":", facts.lengths[length]);
+  }
+  return text;
+}
+
+// Sets longest and lengths; false if the text is not of that form.
+bool ReadLengths(const std::string& text, engine::DocumentFacts* facts) {
+  const std::vector<absl::string_view> words = absl::StrSplit(text, ' ');
+  if (!absl::SimpleAtoi(words[0], &facts->longest)) return false;
+  for (size_t i = 1; i < words.size(); ++i) {
+    const std::pair<absl::string_view, absl::string_view> parts = absl::StrSplit(words[i], ':');
+    size_t length = 0;
+    uint64_t count = 0;
+    const bool valid = absl::SimpleAtoi(parts.first, &length) &&
+                       length <= engine::DocumentFacts::kCountedLength &&
+                       absl::SimpleAtoi(parts.second, &count);
+    if (!valid) return false;
+    if (length >= facts->lengths.size()) facts->lengths.resize(length + 1);
+    facts->lengths[length] = count;
+  }
+  return true;
+}
+
 absl::StatusOr<engine::DocumentFacts> KeptFacts(storage::Store* store,
                                                 const storage::DatasetRecord& dataset) {
   const absl::StatusOr<storage::DatasetCounts> kept = store->Counts(dataset.id);
   if (!kept.ok()) return kept.status();
-  DocumentLengths lengths = ReadLengths(kept->document_lengths);
   engine::DocumentFacts facts;
+  if (!ReadLengths(kept->document_lengths, &facts)) facts = {};
   facts.documents = dataset.documents;
   facts.characters = dataset.characters;
-  facts.longest = lengths.longest;
-  facts.lengths = std::move(lengths.counts);
   facts.code_points = kept->code_points;
   facts.line_ends = kept->line_ends;
   return facts;
@@ -65,42 +91,8 @@ absl::StatusOr<engine::DocumentFacts> InspectBlob(storage::Blobs* blobs,
   return inspector.Finish();
 }
 
-std::string LengthsText(const DocumentLengths& lengths) {
-  std::string text = absl::StrCat(lengths.longest);
-  for (size_t length = 0; length < lengths.counts.size(); ++length) {
-    if (lengths.counts[length] == 0) continue;
-    absl::StrAppend(&text, " ", length, ":", lengths.counts[length]);
-  }
-  return text;
-}
-
-DocumentLengths ReadLengths(const std::string& text) {
-  DocumentLengths lengths;
-  const std::vector<absl::string_view> words = absl::StrSplit(text, ' ');
-  if (!absl::SimpleAtoi(words[0], &lengths.longest)) return {};
-  for (size_t i = 1; i < words.size(); ++i) {
-    const std::pair<absl::string_view, absl::string_view> parts = absl::StrSplit(words[i], ':');
-    size_t length = 0;
-    uint64_t count = 0;
-    const bool valid = absl::SimpleAtoi(parts.first, &length) &&
-                       length <= engine::DocumentFacts::kCountedLength &&
-                       absl::SimpleAtoi(parts.second, &count);
-    if (!valid) return {};
-    if (length >= lengths.counts.size()) lengths.counts.resize(length + 1);
-    lengths.counts[length] = count;
-  }
-  return lengths;
-}
-
 storage::DatasetCounts CountsOf(const engine::DocumentFacts& facts) {
-  return {LengthsText({facts.longest, facts.lengths}), facts.code_points, facts.line_ends};
-}
-
-absl::StatusOr<DocumentLengths> LengthsOf(storage::Store* store,
-                                          const storage::DatasetRecord& dataset) {
-  auto facts = FactsOf(store, dataset, /*as_text=*/false);
-  if (!facts.ok()) return facts.status();
-  return DocumentLengths{facts->longest, std::move(facts->lengths)};
+  return {LengthsText(facts), facts.code_points, facts.line_ends};
 }
 
 absl::StatusOr<engine::DocumentFacts> FactsOf(storage::Store* store,

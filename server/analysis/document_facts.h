@@ -2,10 +2,6 @@
 #ifndef ABLATE_SERVER_ANALYSIS_DOCUMENT_FACTS_H_
 #define ABLATE_SERVER_ANALYSIS_DOCUMENT_FACTS_H_
 
-#include <cstdint>
-#include <string>
-#include <vector>
-
 #include "absl/status/statusor.h"
 #include "server/engine/task.h"
 #include "storage/store.h"
@@ -16,24 +12,10 @@ namespace ablate::analysis {
 absl::StatusOr<engine::DocumentFacts> InspectBlob(storage::Blobs* blobs,
                                                   const storage::Blobs::Pin& blob);
 
-// How long a data set's documents are; as engine::DocumentFacts says.
-struct DocumentLengths {
-  uint64_t longest = 0;          // 0: not known
-  std::vector<uint64_t> counts;  // empty: not known
-};
-
-// As the store keeps them: "72 3:12 4:80 72:1", the longest and then documents by length.
-std::string LengthsText(const DocumentLengths& lengths);
-DocumentLengths ReadLengths(const std::string& text);
-
-// Of a stored data set. Counts them if nobody has, which reads the whole text, and keeps them.
-// Nothing is known where the store has no files. An error, naming the data set, if its text can't
-// be read. Blocks on the store.
-absl::StatusOr<DocumentLengths> LengthsOf(storage::Store* store,
-                                          const storage::DatasetRecord& dataset);
-
-// The same of all facts; those of the record are always known. What the data set has as one text
-// is 0 where it is not known and not asked for `as_text`: counting takes a pass over the file.
+// Of a stored data set. Counts what nobody has counted, which reads the whole text, and keeps it.
+// Lengths are 0 and empty where the store has no files; what the data set has as one text is 0
+// where it is not known and not asked for `as_text`. An error, naming the data set, if its text
+// can't be read. Blocks on the store.
 absl::StatusOr<engine::DocumentFacts> FactsOf(storage::Store* store,
                                               const storage::DatasetRecord& dataset, bool as_text);
 

@@ -52,10 +52,9 @@ std::string DrawnText(const figure::Kind& kind) {
 std::string MapsCommand(const ComparedGrid& compared, const std::string& label) {
   std::string cell = "CELL";
   for (const std::vector<ChosenRun>& row : compared.chosen) {
-    const auto converged =
-        std::find_if(row.begin(), row.end(), [](const ChosenRun& run) { return !run.diverged; });
-    if (converged == row.end()) continue;
-    cell = compared.grid.cells[converged->cell].name;
+    const std::vector<ChosenRun> converged = Converged(row);
+    if (converged.empty()) continue;
+    cell = compared.grid.cells[converged[0].cell].name;
     break;
   }
   return absl::StrCat("`ablate analyze attention ", compared.grid.record.id, "/", cell, " ",

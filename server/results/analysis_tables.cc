@@ -45,8 +45,8 @@ std::vector<std::string> NumbersOf(const analysis::AnalysisMetrics& metrics,
 
 std::vector<std::string> RunsOfRow(const ComparedGrid& compared, size_t row) {
   std::vector<std::string> runs;
-  for (const ChosenRun& run : compared.chosen[row]) {
-    if (!run.diverged) runs.push_back(compared.grid.cells[run.cell].run);
+  for (const ChosenRun& run : Converged(compared.chosen[row])) {
+    runs.push_back(compared.grid.cells[run.cell].run);
   }
   return runs;
 }

@@ -73,9 +73,7 @@ using RowRuns = std::vector<std::vector<ChosenRun>>;  // of each row
 std::vector<size_t> ConvergedCells(const RowRuns& rows) {
   std::set<size_t> cells;
   for (const std::vector<ChosenRun>& runs : rows) {
-    for (const ChosenRun& run : runs) {
-      if (!run.diverged) cells.insert(run.cell);
-    }
+    for (const ChosenRun& run : Converged(runs)) cells.insert(run.cell);
   }
   return {cells.begin(), cells.end()};
 }
@@ -103,8 +101,7 @@ absl::Status ReadKey(storage::Store* store, const TrainedGrid& grid, const std::
 
 report::WindowSummary SummarizeRow(const std::vector<ChosenRun>& row, const WindowValues& values) {
   std::vector<report::WindowValue> runs;
-  for (const ChosenRun& run : row) {
-    if (run.diverged) continue;
+  for (const ChosenRun& run : Converged(row)) {
     const auto value = values.find(run.cell);
     runs.push_back(value == values.end() ? report::WindowValue() : value->second);
   }
@@ -242,9 +239,9 @@ absl::Status AddWindows(storage::Store* store, const rpc::Cancelled& cancelled,
   return absl::OkStatus();
 }
 
-std::vector<ChangedField> ChangedFields(const ComparedGrid& compared, size_t row) {
+std::vector<html::FieldChange> ChangedFields(const ComparedGrid& compared, size_t row) {
   const report::ComparisonRow& changed = compared.comparison.rows[row];
-  std::vector<ChangedField> fields;
+  std::vector<html::FieldChange> fields;
   if (!changed.baseline.has_value()) return fields;
   const auto value_at = [&compared](size_t of_row, const std::string& path) {
     return FieldOf(compared.grid, compared.first_cells[of_row], path);

@@ -11,6 +11,7 @@
 #include "absl/status/statusor.h"
 #include "server/report/compare/comparison.h"
 #include "server/report/compare/windows.h"
+#include "server/report/html/page.h"
 #include "server/results/trained_grid.h"
 #include "server/rpc/cancelled.h"
 #include "server/rpc/names.h"
@@ -46,11 +47,8 @@ absl::StatusOr<ComparedGrid> CompareGrid(storage::Store* store, StoredExperiment
 absl::Status AddWindows(storage::Store* store, const rpc::Cancelled& cancelled,
                         ComparedGrid* compared);
 
-// What differs between a row and its baseline, by ascending path.
-struct ChangedField {
-  std::string path, value, baseline;  // "" where the field means nothing
-};
-std::vector<ChangedField> ChangedFields(const ComparedGrid& compared, size_t row);
+// Returns what differs between a row and its baseline, by ascending path.
+std::vector<html::FieldChange> ChangedFields(const ComparedGrid& compared, size_t row);
 
 }  // namespace ablate::results
 

@@ -34,22 +34,6 @@ constexpr ReportedAnalysis kReportedAnalyses[] = {
     {"norm_jacobian", "r_radial/block.*.feed_forward_norm"},
 };
 
-// The cells of the row's converged runs, and their seeds.
-struct RowCells {
-  std::vector<size_t> cells;
-  std::vector<uint32_t> seeds;
-};
-
-RowCells ConvergedCells(const ComparedGrid& compared, size_t row) {
-  RowCells converged;
-  for (const ChosenRun& run : compared.chosen[row]) {
-    if (run.diverged) continue;
-    converged.cells.push_back(run.cell);
-    converged.seeds.push_back(run.seed);
-  }
-  return converged;
-}
-
 // Reads the metrics of one family by block.
 class DepthReader {
  public:
@@ -63,21 +47,21 @@ class DepthReader {
 
   absl::StatusOr<figure::DepthSetting> Read(size_t row, std::optional<uint32_t> step) {
     const report::ComparisonRow& of = compared_.comparison.rows[row];
-    const RowCells converged = ConvergedCells(compared_, row);
+    const std::vector<ChosenRun> converged = Converged(compared_.chosen[row]);
     figure::DepthSetting setting;
     setting.label = of.mark;
     setting.style = styles_[row];
-    setting.converged = converged.cells.size();
+    setting.converged = converged.size();
     setting.diverged = compared_.chosen[row].size() - setting.converged;
-    auto common = CommonSteps(converged.cells, step);
+    auto common = CommonSteps(converged, step);
     if (!common.ok()) return common.status();
     if (!step.has_value() && !common->empty()) step = common->back();
     if (!step.has_value()) return setting;
-    for (size_t i = 0; i < converged.cells.size(); ++i) {
-      auto seed = ReadSeed(converged.cells[i], *step);
+    for (const ChosenRun& run : converged) {
+      auto seed = ReadSeed(run.cell, *step);
       if (!seed.ok()) return seed.status();
       if (seed->values.empty()) continue;
-      seed->seed = converged.seeds[i];
+      seed->seed = run.seed;
       setting.seeds.push_back(*std::move(seed));
     }
     if (!setting.seeds.empty()) setting.step = step;
@@ -88,9 +72,9 @@ class DepthReader {
   const Steps& some_steps() const { return some_steps_; }
 
  private:
-  // Steps that all of the cells with the family have. Nothing is read where the step is `wanted`
+  // Steps that all of the runs with the family have. Nothing is read where the step is `wanted`
   // anyway and some steps are known, to be named in an error.
-  absl::StatusOr<Steps> CommonSteps(const std::vector<size_t>& cells,
+  absl::StatusOr<Steps> CommonSteps(const std::vector<ChosenRun>& runs,
                                     std::optional<uint32_t> wanted) {
     Steps common;
     bool first = true;
@@ -104,6 +88,8 @@ class DepthReader {
       first = false;
       return absl::OkStatus();
     };
+    std::vector<size_t> cells;
+    for (const ChosenRun& run : runs) cells.push_back(run.cell);
     const absl::Status read =
         VisitCurves(store_, compared_.grid, figure::KeyAt(family_, 1), cells, cancelled_, keep);
     if (!read.ok()) return read;

@@ -228,10 +228,7 @@ absl::StatusOr<html::Experiment> ContentsOf(storage::Store* store, const Compare
   experiment.shared_weights = SharesWeights(compared.grid);
   experiment.comparison = compared.comparison;
   for (size_t row = 0; row < compared.comparison.rows.size(); ++row) {
-    std::vector<html::FieldChange>& changes = experiment.changes.emplace_back();
-    for (ChangedField& field : ChangedFields(compared, row)) {
-      changes.push_back({std::move(field.path), std::move(field.value), std::move(field.baseline)});
-    }
+    experiment.changes.push_back(ChangedFields(compared, row));
   }
   experiment.windows = compared.windows;
   experiment.provenance = *std::move(provenance);
@@ -257,14 +254,6 @@ std::string HowText(const engine::SampleOptions& options, size_t left_out) {
                     " are left out.");
   }
   return text;
-}
-
-// The cell of a row's first run that converged.
-std::optional<size_t> CellToAsk(const ComparedGrid& compared, size_t row) {
-  for (const ChosenRun& run : compared.chosen[row]) {
-    if (!run.diverged) return run.cell;
-  }
-  return std::nullopt;
 }
 
 // Fills in what the run writes.
@@ -306,12 +295,13 @@ std::optional<html::Samples> SamplesOf(const ReportSources& sources, const Compa
   for (size_t row = 0; row < shown && !cancelled(); ++row) {
     html::Samples::Setting setting;
     setting.label = compared.comparison.rows[row].label;
-    const auto cell = CellToAsk(compared, row);
-    if (!cell.has_value()) {
+    const std::vector<ChosenRun> converged = Converged(compared.chosen[row]);
+    if (converged.empty()) {
       setting.missing = "No run of this setting has converged.";
     } else {
       if (!WouldFailAgain(last)) {
-        last = Ask(sources, compared.grid.cells[*cell].run, options, cancelled, &setting);
+        last =
+            Ask(sources, compared.grid.cells[converged[0].cell].run, options, cancelled, &setting);
       }
       if (!last.ok()) setting.missing = absl::StrCat("No samples: ", last.message(), ".");
     }

@@ -85,7 +85,7 @@ absl::Status NoSuchKey(storage::Store* store, absl::string_view field, const std
   }
   auto keys = ExperimentKeys(store, experiment);
   if (!keys.ok()) return keys.status();
-  const std::string nearest = reflect::Nearest(key, *keys);
+  const std::string guess = reflect::DidYouMean(key, *keys, " (", ")");
   std::vector<std::string> of_label;
   std::copy_if(
       keys->begin(), keys->end(), std::back_inserter(of_label),
@@ -98,9 +98,7 @@ absl::Status NoSuchKey(storage::Store* store, absl::string_view field, const std
                                                             " has given one of its numbers")
                                              : "nothing before the first point";
   return rpc::InvalidField(
-      field,
-      absl::StrCat("no run of ", experiment, " has ", reflect::Quoted(key),
-                   nearest.empty() ? "" : absl::StrCat(" (did you mean ", nearest, "?)")),
+      field, absl::StrCat("no run of ", experiment, " has ", reflect::Quoted(key), guess),
       absl::StrCat(keys->empty() ? none : absl::StrJoin(*keys, ", "),
                    more > 0 ? absl::StrCat(" and ", more, " more") : ""));
 }

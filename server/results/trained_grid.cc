@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <iterator>
 #include <set>
 #include <utility>
 
@@ -54,12 +55,10 @@ absl::Status NotAnAxis(const std::string& field, const std::string& name,
     return rpc::InvalidField(field, absl::StrCat(reflect::Quoted(name), " is no ", what),
                              absl::StrCat("nothing: the experiment has no ", what));
   }
-  const std::string nearest = reflect::Nearest(name, axes);
-  return rpc::InvalidField(
-      field,
-      absl::StrCat(reflect::Quoted(name), " is no ", what,
-                   nearest.empty() ? "" : absl::StrCat(" (did you mean ", nearest, "?)")),
-      absl::StrJoin(axes, ", "));
+  return rpc::InvalidField(field,
+                           absl::StrCat(reflect::Quoted(name), " is no ", what,
+                                        reflect::DidYouMean(name, axes, " (", ")")),
+                           absl::StrJoin(axes, ", "));
 }
 
 bool Contains(const std::vector<std::string>& names, const std::string& name) {
@@ -451,10 +450,10 @@ class Loader {
     if (added) {
       documents.context = context;
       const auto dataset = rpc::FindDataset({store_, storage::kServer}, name, "dataset");
-      if (dataset.ok()) documents.lengths = analysis::LengthsOf(store_, *dataset);
+      if (dataset.ok()) documents.facts = analysis::FactsOf(store_, *dataset, false);
     }
-    if (documents.lengths.ok()) return documents.lengths->longest;
-    if (context != documents.context) return documents.lengths.status();
+    if (documents.facts.ok()) return documents.facts->longest;
+    if (context != documents.context) return documents.facts.status();
     return 0;
   }
 
@@ -519,7 +518,7 @@ class Loader {
   std::optional<double> uniform_;
   std::map<std::string, std::optional<double>> vocabularies_;  // uniform losses by task and data
   struct Documents {
-    absl::StatusOr<analysis::DocumentLengths> lengths = analysis::DocumentLengths();
+    absl::StatusOr<engine::DocumentFacts> facts = engine::DocumentFacts();
     uint32_t context = 0;  // of the first combination that has them
   };
   std::map<std::string, Documents> documents_;  // by data set
@@ -585,6 +584,13 @@ std::vector<std::vector<ChosenRun>> ChosenRuns(const TrainedGrid& grid,
               [](const ChosenRun& a, const ChosenRun& b) { return a.seed < b.seed; });
   }
   return rows;
+}
+
+std::vector<ChosenRun> Converged(const std::vector<ChosenRun>& row) {
+  std::vector<ChosenRun> converged;
+  std::copy_if(row.begin(), row.end(), std::back_inserter(converged),
+               [](const ChosenRun& run) { return !run.diverged; });
+  return converged;
 }
 
 std::string PrimaryMetric(const v1::ExperimentSpec& spec) {

@@ -88,6 +88,9 @@ struct ChosenRun {
 std::vector<std::vector<ChosenRun>> ChosenRuns(const TrainedGrid& grid,
                                                const report::Comparison& comparison);
 
+// Returns those of a row's runs that did not diverge.
+std::vector<ChosenRun> Converged(const std::vector<ChosenRun>& row);
+
 // The metric that an experiment's verdict is about, and which values of a key are better: of losses
 // and accuracies that is known, of others only what the spec says.
 std::string PrimaryMetric(const v1::ExperimentSpec& spec);

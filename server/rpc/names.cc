@@ -137,8 +137,7 @@ constexpr Collection kDatasets = {"data set",
 absl::Status NotFound(const View& view, const Collection& collection, absl::string_view id) {
   std::string message = absl::StrCat("there is no ", collection.singular, " ", Quoted(id));
   if (const Ids near = collection.near(view, id); near.ok()) {
-    const std::string nearest = reflect::Nearest(id, *near);
-    if (!nearest.empty()) absl::StrAppend(&message, "; did you mean ", nearest, "?");
+    absl::StrAppend(&message, reflect::DidYouMean(id, *near));
   }
   return WithReason(absl::NotFoundError(message), collection.reason);
 }
@@ -239,11 +238,10 @@ absl::StatusOr<std::string> FindCellRun(storage::Store* store, const std::string
       });
   if (!read.ok()) return read;
   if (!run.empty()) return run;
-  const std::string nearest = reflect::Nearest(cell, names);
-  return WithReason(absl::NotFoundError(absl::StrCat(
-                        "experiment ", experiment, " has no cell ", Quoted(cell),
-                        nearest.empty() ? "" : absl::StrCat("; did you mean ", nearest, "?"))),
-                    "CELL_NOT_FOUND");
+  return WithReason(
+      absl::NotFoundError(absl::StrCat("experiment ", experiment, " has no cell ", Quoted(cell),
+                                       reflect::DidYouMean(cell, names))),
+      "CELL_NOT_FOUND");
 }
 
 absl::StatusOr<std::string> FindWholeExperiment(const View& view, absl::string_view name,

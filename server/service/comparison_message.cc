@@ -205,7 +205,7 @@ void PutDetails(const results::ComparedGrid& compared, size_t index, v1::Compari
     PutLabels(compared.comparison.tuned_axes, choice.labels, chosen->mutable_labels());
     chosen->set_seeds(static_cast<uint32_t>(choice.seeds));
   }
-  for (const results::ChangedField& field : results::ChangedFields(compared, index)) {
+  for (const html::FieldChange& field : results::ChangedFields(compared, index)) {
     v1::ChangedField* changed = message->add_changed();
     changed->set_path(field.path);
     changed->set_value(field.value);
@@ -278,7 +278,7 @@ std::string SpecsText(const results::ComparedGrid& compared) {
   std::string lines;
   for (size_t row = 0; row < compared.comparison.rows.size(); ++row) {
     std::vector<std::string> fields;
-    for (const results::ChangedField& field : results::ChangedFields(compared, row)) {
+    for (const html::FieldChange& field : results::ChangedFields(compared, row)) {
       const auto shown = [](const std::string& value) {
         return value.empty() ? std::string("unset") : report::ShownValue(value);
       };

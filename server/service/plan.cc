@@ -79,9 +79,7 @@ absl::StatusOr<spec::DatasetFacts> LookUpDataset(const rpc::View& view,
   }
   absl::StatusOr<engine::DocumentFacts> facts = analysis::FactsOf(view.store, *record, as_text);
   if (!facts.ok()) return facts.status();
-  return spec::DatasetFacts{record->id,         record->sha256,  facts->documents,
-                            facts->characters,  facts->longest,  std::move(facts->lengths),
-                            facts->code_points, facts->line_ends};
+  return spec::DatasetFacts{*std::move(facts), record->id, record->sha256};
 }
 
 // Gives runs of a private experiment fingerprints of its owner's: all that is stored is found, and

@@ -13,8 +13,8 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "base/clean.h"
 #include "base/decimal.h"
-#include "base/utf8.h"
 #include "google/protobuf/descriptor.h"
 #include "proto/reflect/from_value.h"
 #include "proto/reflect/option.h"
@@ -99,18 +99,8 @@ class OptionChecker {
       return;
     }
     if (const auto* number = std::get_if<reflect::EnumNumber>(&value)) {
-      if (number->number != 0 && number->type->FindValueByNumber(number->number) != nullptr) return;
-      problems_->Add(path, absl::StrCat(number->number),
-                     absl::StrCat(number->number, " is unknown"), NamesOf(number->type));
+      CheckEnum(*number, path, problems_);
     }
-  }
-
-  static std::string NamesOf(const google::protobuf::EnumDescriptor* type) {
-    std::string names;
-    for (int i = 1; i < type->value_count(); ++i) {
-      absl::StrAppend(&names, i == 1 ? "" : ", ", type->value(i)->name());
-    }
-    return names;
   }
 
   Message* const options_;
@@ -130,15 +120,6 @@ const engine::AnalysisKind& KindNamed(const std::string& name) {
   const auto kinds = engine::AnalysisKinds();
   return *std::find_if(kinds.begin(), kinds.end(),
                        [&](const engine::AnalysisKind& kind) { return kind.name == name; });
-}
-
-// A byte that is not UTF-8 counts as one.
-size_t CharactersOf(absl::string_view text) {
-  size_t characters = 0;
-  for (; !text.empty(); ++characters) {
-    text.remove_prefix(std::max<size_t>(1, text::CharacterLength(text)));
-  }
-  return characters;
 }
 
 // What is wrong with what a subject is to read. The tokens of a prompt are its characters, after
@@ -259,7 +240,7 @@ void ResolveInputs(const v1::AnalysisKind& analysis, v1::AnalysisInputs* inputs,
                   "", absl::StrCat(kind.name, " reads no tokens"), "none");
     return;
   }
-  if (const size_t characters = CharactersOf(inputs->prompt()); characters > kMaxPrompt) {
+  if (const size_t characters = text::CountCharacters(inputs->prompt()); characters > kMaxPrompt) {
     problems->Add("inputs.prompt", "", absl::StrCat("it has ", characters, " characters"),
                   absl::StrCat("at most ", kMaxPrompt));
   }
@@ -305,7 +286,7 @@ void CheckLabel(const std::string& label, const std::string& path, Problems* pro
 }
 
 uint64_t MostTokens(const v1::AnalysisInputs& inputs, int context) {
-  if (!inputs.prompt().empty()) return CharactersOf(inputs.prompt());
+  if (!inputs.prompt().empty()) return text::CountCharacters(inputs.prompt());
   if (!inputs.has_documents()) return inputs.tokens();
   return std::min(inputs.documents() * static_cast<uint64_t>(context), engine::kMaxReadTokens);
 }
@@ -325,7 +306,7 @@ engine::AnalysisCost CheckSubjects(const engine::AnalysisOptions& options,
                   absl::StrCat(allowed, " where the analysis is ", kind.name));
     return {};
   }
-  const size_t characters = CharactersOf(inputs.prompt());
+  const size_t characters = text::CountCharacters(inputs.prompt());
   const auto option = [&](engine::OptionProblem problem) {
     problem.field = problem.field.empty() ? kind_path : reflect::Below(kind_path, problem.field);
     return problem;

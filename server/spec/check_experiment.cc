@@ -136,7 +136,7 @@ class Walker {
     if (const auto* message = std::get_if<const Message*>(&value)) {
       CheckMessage(**message, path);
     } else if (const auto* number = std::get_if<reflect::EnumNumber>(&value)) {
-      CheckEnum(*number, path);
+      CheckEnum(*number, path, problems_);
     } else if (const auto* text = std::get_if<std::string>(&value)) {
       CheckText(*text, path);
     }
@@ -162,20 +162,18 @@ class Walker {
                    absl::StrCat(reflect::Quoted(text), " is not UTF-8"), "text in UTF-8");
   }
 
-  void CheckEnum(const reflect::EnumNumber& value, const std::string& path) {
-    if (value.number != 0 && value.type->FindValueByNumber(value.number) != nullptr) return;
-    std::vector<std::string> names;
-    for (int i = 1; i < value.type->value_count(); ++i) {
-      names.push_back(value.type->value(i)->name());
-    }
-    problems_->Add(path, absl::StrCat(value.number), absl::StrCat(value.number, " is unknown"),
-                   absl::StrJoin(names, ", "));
-  }
-
   Problems* problems_;
 };
 
 }  // namespace
+
+void CheckEnum(const reflect::EnumNumber& value, const std::string& path, Problems* problems) {
+  if (value.number != 0 && value.type->FindValueByNumber(value.number) != nullptr) return;
+  std::vector<std::string> names;
+  for (int i = 1; i < value.type->value_count(); ++i) names.push_back(value.type->value(i)->name());
+  problems->Add(path, absl::StrCat(value.number), absl::StrCat(value.number, " is unknown"),
+                absl::StrJoin(names, ", "));
+}
 
 bool CheckBounds(const Message& message, const std::string& path, Problems* problems) {
   const std::vector<reflect::NotAllowed> found = reflect::FindNotAllowed(message, path);

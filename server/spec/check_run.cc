@@ -212,7 +212,7 @@ class RunChecker {
       Report({dataset.path}, reflect::ShortText(absl::StripSuffix(facts.status().message(), ".")),
              kUploaded);
     } else if (run_.filled.task().has_text()) {
-      CheckText(dataset.path, name, facts->text().tokens);
+      CheckText(dataset.path, name, engine::FactsOfText(*facts).tokens);
     } else if (const uint32_t held_out = run_.filled.task().documents().held_out();
                held_out >= facts->documents) {
       Report({"task.documents.held_out", dataset.path},

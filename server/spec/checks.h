@@ -11,6 +11,7 @@
 
 #include "ablate/v1/spec.pb.h"
 #include "google/protobuf/message.h"
+#include "proto/reflect/read.h"
 #include "server/spec/bad_paths.h"
 #include "server/spec/datasets.h"
 #include "server/spec/problems.h"
@@ -22,6 +23,9 @@ namespace ablate::spec {
 // false if anything is.
 bool CheckBounds(const google::protobuf::Message& message, const std::string& path,
                  Problems* problems);
+
+// Adds that an enum's number, at `path`, names no value.
+void CheckEnum(const reflect::EnumNumber& value, const std::string& path, Problems* problems);
 
 // What a client that is not ours could send: fields and enum numbers that this server does not
 // know, text that is not UTF-8, values that are empty or not finite. Paths are below the

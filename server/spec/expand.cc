@@ -57,8 +57,8 @@ Sequences SequencesOfDocuments(const v1::BaseSpec& spec, const DatasetFacts& fac
 
 Sequences SequencesOfText(const v1::BaseSpec& spec, const DatasetFacts& facts) {
   const uint64_t context = spec.model().context();
-  const engine::TextSplit split =
-      engine::SplitText(facts.text().tokens, spec.task().text().validation(), context);
+  const engine::TextSplit split = engine::SplitText(engine::FactsOfText(facts).tokens,
+                                                    spec.task().text().validation(), context);
   const uint64_t windows = engine::EvaluatedWindows(split, spec.evaluation().batches());
   const uint64_t together = std::min<uint64_t>(engine::kEvaluatedTogether, windows);
   return {static_cast<double>(context), static_cast<double>(together * context),
@@ -310,7 +310,7 @@ class Expander {
       CheckTunedAxes(indexes, ScoredData(spec, facts->sha256, facts->longest));
     }
     engine::TaskShape shape = kSomeTask;
-    if (!AnyBad(run.bad, {"task"})) shape = *ShapeOf(spec.task(), facts->document_facts());
+    if (!AnyBad(run.bad, {"task"})) shape = *ShapeOf(spec.task(), *facts);
     BadPaths bad = run.bad;
     std::optional<engine::RunConfig> config = ReadConfig(shape, bad.empty(), &pattern);
     if (!config.has_value()) return;

@@ -1,13 +1,14 @@
 #include "server/spec/fingerprint.h"
 
-#include <openssl/sha.h>
-
+#include <tuple>
 #include <vector>
 
 #include "absl/strings/match.h"
+#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "base/decimal.h"
+#include "base/sha256.h"
 #include "server/engine/names.h"
 #include "server/engine/trainer.h"
 #include "server/spec/fields.h"
@@ -122,10 +123,8 @@ std::string Canonical::ModelText() const { return Join(lines_, "model", InModel)
 
 std::string ShortHash(absl::string_view text) {
   constexpr char kDigits[] = "abcdefghijklmnopqrstuvwxyz234567";
-  unsigned char hash[SHA256_DIGEST_LENGTH];
-  SHA256(reinterpret_cast<const unsigned char*>(text.data()), text.size(), hash);
   uint64_t bits = 0;
-  for (int i = 0; i < 8; ++i) bits = bits << 8 | hash[i];
+  std::ignore = absl::SimpleHexAtoi(storage::Sha256Hex(text).substr(0, 16), &bits);
   std::string digits;
   for (int i = 0; i < 12; ++i) digits += kDigits[bits >> (59 - 5 * i) & 31];
   return digits;

@@ -282,7 +282,8 @@ std::vector<std::string> TextNotes(const std::vector<ResolvedCell>& cells,
     const DatasetFacts* facts =
         datasets.Known(absl::StripPrefix(name, "datasets/"), /*as_text=*/true);
     if (facts == nullptr) continue;
-    const engine::TextSplit split = engine::SplitText(facts->text().tokens, validation, context);
+    const engine::TextSplit split =
+        engine::SplitText(engine::FactsOfText(*facts).tokens, validation, context);
     const uint64_t windows = engine::EvaluatedWindows(split, batches);
     const uint64_t scored = windows * context;
     const uint64_t left_out = split.validation - scored - 1;  // the first is read and not scored

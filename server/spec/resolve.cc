@@ -260,17 +260,6 @@ class Resolver {
 
 }  // namespace
 
-engine::DocumentFacts DatasetFacts::document_facts() const {
-  engine::DocumentFacts facts;
-  facts.documents = documents;
-  facts.characters = characters;
-  facts.longest = longest;
-  facts.lengths = lengths;
-  facts.code_points = code_points;
-  facts.line_ends = line_ends;
-  return facts;
-}
-
 Problem TooManyOverrides(size_t count) {
   return reflect::MakeProblem("overrides", absl::StrCat(count),
                               absl::StrCat("there are ", text::Grouped(count), " of them"),

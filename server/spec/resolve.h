@@ -25,22 +25,10 @@
 namespace ablate::spec {
 
 // What must be known of a data set to resolve a spec that names it.
-struct DatasetFacts {
-  std::string id;  // without "datasets/"
-  std::string sha256;
-  uint64_t documents = 0;
-  uint32_t characters = 0;
-  // Characters of the longest document, and documents by their characters, of which the last
-  // element counts all from there on. 0 and empty where not known.
-  uint64_t longest = 0;
-  std::vector<uint64_t> lengths = {};
-  // Characters of all documents, and line ends. 0 where not known.
-  uint64_t code_points = 0;
-  uint64_t line_ends = 0;
-
-  // As the engine has them; of the text as a whole no tokens where not known.
-  engine::DocumentFacts document_facts() const;
-  engine::TextFacts text() const { return engine::FactsOfText(document_facts()); }
+// Lengths, code points and line ends are 0 and empty where they are not known.
+struct DatasetFacts : engine::DocumentFacts {
+  std::string id = {};  // without "datasets/"
+  std::string sha256 = {};
 };
 
 // What runs that train at the same time share.

@@ -176,12 +176,9 @@ Surroundings WithLengths(std::vector<uint64_t> lengths, uint64_t documents = 100
   Surroundings surroundings;
   surroundings.find_dataset = [lengths, documents](absl::string_view,
                                                    bool) -> absl::StatusOr<DatasetFacts> {
-    return DatasetFacts{"texts-000000",
-                        std::string(64, '0'),
-                        documents,
-                        26,
-                        lengths.empty() ? 0 : lengths.size() - 1,
-                        lengths};
+    const uint64_t longest = lengths.empty() ? 0 : lengths.size() - 1;
+    return DatasetFacts{
+        {documents, 26, longest, 0, 0, lengths}, "texts-000000", std::string(64, '0')};
   };
   return surroundings;
 }

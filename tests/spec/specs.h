@@ -29,17 +29,17 @@ inline Surroundings TestSurroundings() {
   surroundings.find_dataset = [](absl::string_view name, bool) -> absl::StatusOr<DatasetFacts> {
     if (name == "names" || name == "names.txt" || name == "names-0a30b5" ||
         name == "datasets/names-0a30b5") {
-      return DatasetFacts{"names-0a30b5", std::string(63, '0') + "1", 32'033, 26};
+      return DatasetFacts{{32'033, 26, 0, 0, 0, {}}, "names-0a30b5", std::string(63, '0') + "1"};
     }
     if (name == "tiny") {
-      return DatasetFacts{"tiny-000000", std::string(63, '0') + "2", 10, 5, 0, {}, 60, 10};
+      return DatasetFacts{{10, 5, 0, 60, 10, {}}, "tiny-000000", std::string(63, '0') + "2"};
     }
     if (name == "shakespeare" || name == "datasets/shakespeare-86c4e6") {
       return DatasetFacts{
-          "shakespeare-86c4e6", std::string(63, '0') + "3", 32'777, 64, 0, {}, 1'075'394, 40'000};
+          {32'777, 64, 0, 1'075'394, 40'000, {}}, "shakespeare-86c4e6", std::string(63, '0') + "3"};
     }
     if (name == "line") {
-      return DatasetFacts{"line-000000", std::string(63, '0') + "4", 1, 5, 0, {}, 10'000, 0};
+      return DatasetFacts{{1, 5, 0, 10'000, 0, {}}, "line-000000", std::string(63, '0') + "4"};
     }
     return absl::NotFoundError("there is no data set of that name.");
   };
