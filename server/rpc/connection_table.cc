@@ -13,8 +13,7 @@ namespace {
 
 // The value that the server added: it comes after all that the client may have sent. Empty if there
 // is none.
-template <typename Metadata>
-std::string ConnectionOf(const Metadata& metadata) {
+std::string ConnectionOf(const CallMetadata& metadata) {
   const grpc::string_ref name(kConnectionHeader.data(), kConnectionHeader.size());
   const auto range = metadata.equal_range(name);
   std::string id;
@@ -116,10 +115,6 @@ std::optional<std::string> ConnectionTable::Find(const std::string& id) const {
   const auto found = connections_.find(id);
   if (found == connections_.end()) return std::nullopt;
   return found->second.address;
-}
-
-std::string ConnectionTable::AddressOf(const grpc::ServerContextBase& context) const {
-  return Find(ConnectionOf(context.client_metadata())).value_or("");
 }
 
 std::shared_ptr<grpc::AuthMetadataProcessor> MakeDoor(Judge judge,

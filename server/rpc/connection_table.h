@@ -42,8 +42,6 @@ class ConnectionTable {
   int CountRefused(const std::string& id);
   // The "ADDRESS:PORT" of a connection; none if it is none of these.
   std::optional<std::string> Find(const std::string& id) const;
-  // Where a call comes from, "ADDRESS:PORT"; empty if it did not come through the public port.
-  std::string AddressOf(const grpc::ServerContextBase& context) const;
 
  private:
   struct Connection {

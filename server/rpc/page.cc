@@ -31,29 +31,28 @@ absl::Status NotAPageToken(absl::string_view token) {
                       "next_page_token of an answer to the same list, while its last row exists");
 }
 
-absl::StatusOr<uint32_t> PageSize(uint32_t asked, uint32_t fallback) {
-  if (asked > kMaxPageSize) {
-    return InvalidField("page_size", absl::StrCat(asked, " is too large"),
-                        absl::StrCat("0 (the default) to ", kMaxPageSize));
-  }
-  return asked == 0 ? fallback : asked;
-}
-
 std::string PageToken(absl::string_view list, absl::string_view position) {
   return absl::WebSafeBase64Escape(absl::StrCat(list, "|", position));
 }
 
-absl::StatusOr<std::string> PagePosition(absl::string_view list, absl::string_view token) {
-  if (token.empty()) return std::string();
+absl::StatusOr<Page> ReadPage(uint32_t page_size, absl::string_view page_token,
+                              absl::string_view list, uint32_t fallback) {
+  if (page_size > kMaxPageSize) {
+    return InvalidField("page_size", absl::StrCat(page_size, " is too large"),
+                        absl::StrCat("0 (the default) to ", kMaxPageSize));
+  }
+  Page page{page_size == 0 ? fallback : page_size, ""};
+  if (page_token.empty()) return page;
   std::string plain;
   absl::string_view position;
-  if (token.size() <= kMaxPageTokenBytes && absl::WebSafeBase64Unescape(token, &plain)) {
+  if (page_token.size() <= kMaxPageTokenBytes && absl::WebSafeBase64Unescape(page_token, &plain)) {
     position = plain;
   }
   if (!absl::ConsumePrefix(&position, absl::StrCat(list, "|")) || position.empty()) {
-    return NotAPageToken(token);
+    return NotAPageToken(page_token);
   }
-  return std::string(position);
+  page.position = std::string(position);
+  return page;
 }
 
 }  // namespace ablate::rpc

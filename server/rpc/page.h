@@ -26,17 +26,27 @@ using CellVisitor = absl::FunctionRef<absl::StatusOr<bool>(std::vector<storage::
 // `visit`, kCellsAtOnce at a time, until it returns false or an error, which is then the result.
 absl::Status VisitCells(storage::Store* store, absl::string_view experiment, CellVisitor visit);
 
-// `asked`, or `fallback` if it is 0. INVALID_ARGUMENT if it is over kMaxPageSize.
-absl::StatusOr<uint32_t> PageSize(uint32_t asked, uint32_t fallback);
+// Which rows of a list are asked for: at most `size` of those after `position`, which is empty for
+// the first page.
+struct Page {
+  uint32_t size = 0;
+  std::string position;
+};
+
+// Of `list`, by a request's page_size, `fallback` if it is 0, and page_token. INVALID_ARGUMENT if
+// the size is over kMaxPageSize, or the token is none of this list's.
+absl::StatusOr<Page> ReadPage(uint32_t page_size, absl::string_view page_token,
+                              absl::string_view list, uint32_t fallback);
+template <class Request>
+absl::StatusOr<Page> ReadPage(const Request& request, absl::string_view list, uint32_t fallback) {
+  return ReadPage(request.page_size(), request.page_token(), list, fallback);
+}
 
 // An opaque token for the rows of `list` after `position`.
 std::string PageToken(absl::string_view list, absl::string_view position);
 
 // INVALID_ARGUMENT about such a token.
 absl::Status NotAPageToken(absl::string_view token);
-
-// The position in a token of the same list; empty for no token. INVALID_ARGUMENT otherwise.
-absl::StatusOr<std::string> PagePosition(absl::string_view list, absl::string_view token);
 
 // Bytes left in an answer.
 class Room {

@@ -62,7 +62,6 @@ class PublicPort {
   // as Listen's, and then the old one stays. Thread-safe.
   absl::Status UseCertificate(const std::string& certificate_chain, const std::string& private_key);
   int port() const { return port_; }
-  const ConnectionTable& connections() const { return *table_; }
 
  private:
   // What the connections of one address share, and those of one user.

@@ -141,18 +141,16 @@ v1::AuditEntry ToProto(const storage::Audit& audit) {
 template <typename Row, typename Key, typename Add, typename Request, typename Response>
 absl::Status AddPage(const std::vector<Row>& rows, const std::string& list, const Key& key,
                      const Add& add, const Request& request, Response* response) {
-  const auto size = rpc::PageSize(request.page_size(), kDefaultPage);
-  if (!size.ok()) return size.status();
-  const auto after = rpc::PagePosition(list, request.page_token());
-  if (!after.ok()) return after.status();
+  const auto page = rpc::ReadPage(request, list, kDefaultPage);
+  if (!page.ok()) return page.status();
   auto from = rows.begin();
-  if (!after->empty()) {
-    from =
-        std::find_if(rows.begin(), rows.end(), [&](const Row& row) { return key(row) == *after; });
+  if (!page->position.empty()) {
+    from = std::find_if(rows.begin(), rows.end(),
+                        [&](const Row& row) { return key(row) == page->position; });
     if (from != rows.end()) ++from;
   }
   uint32_t added = 0;
-  for (; from != rows.end() && added < *size; ++from, ++added) add(*from, response);
+  for (; from != rows.end() && added < page->size; ++from, ++added) add(*from, response);
   if (from != rows.end() && added > 0) {
     response->set_next_page_token(rpc::PageToken(list, key(*(from - 1))));
   }
@@ -161,7 +159,7 @@ absl::Status AddPage(const std::vector<Row>& rows, const std::string& list, cons
 
 // --- methods
 
-absl::Status WhoAmI(const Backend& backend, const storage::Caller& caller,
+absl::Status WhoAmI(const Backend& backend, const storage::Caller& caller, const v1::WhoAmIRequest&,
                     v1::WhoAmIResponse* response) {
   response->set_user(UserName(caller.user));
   response->set_role(ToProto(caller.role));
@@ -212,7 +210,8 @@ absl::Status Initialize(const Backend& backend, const storage::Caller& caller,
   return absl::OkStatus();
 }
 
-absl::Status Renew(const Backend& backend, const v1::RenewCertificateRequest& request,
+absl::Status Renew(const Backend& backend, const storage::Caller&,
+                   const v1::RenewCertificateRequest& request,
                    v1::RenewCertificateResponse* response) {
   if (request.hosts_size() > kMaxHosts) {
     return rpc::TooMany("hosts", request.hosts_size(), kMaxHosts);
@@ -255,8 +254,8 @@ absl::Status CreateUser(const Backend& backend, const storage::Caller& caller,
   return absl::OkStatus();
 }
 
-absl::Status ListUsers(const Backend& backend, const v1::ListUsersRequest& request,
-                       v1::ListUsersResponse* response) {
+absl::Status ListUsers(const Backend& backend, const storage::Caller&,
+                       const v1::ListUsersRequest& request, v1::ListUsersResponse* response) {
   auto holdings = backend.store->GetHoldings();
   if (!holdings.ok()) return holdings.status();
   auto shares = backend.store->GetShares();
@@ -300,6 +299,12 @@ absl::Status SetQuota(const Backend& backend, const storage::Caller& caller,
   if (!user.ok()) return user.status();
   *response = ToProto(*user);
   return absl::OkStatus();
+}
+
+absl::Status DeleteUser(const Backend& backend, const storage::Caller& caller,
+                        const v1::DeleteUserRequest& request, google::protobuf::Empty*) {
+  return backend.sharing->store().DeleteUser(WithoutCollection(request.name(), kUsers),
+                                             rpc::ActorOf(caller), absl::Now());
 }
 
 absl::Status CreateToken(const Backend& backend, const storage::Caller& caller,
@@ -376,23 +381,23 @@ absl::Status RevokeToken(const Backend& backend, const storage::Caller& caller,
   return absl::OkStatus();
 }
 
-absl::Status ListAudit(const Backend& backend, const v1::ListAuditRequest& request,
-                       v1::ListAuditResponse* response) {
-  const auto size = rpc::PageSize(request.page_size(), kDefaultPage);
-  if (!size.ok()) return size.status();
+absl::Status ListAudit(const Backend& backend, const storage::Caller&,
+                       const v1::ListAuditRequest& request, v1::ListAuditResponse* response) {
   storage::AuditQuery query;
   query.user = WithoutCollection(request.user(), kUsers);
   query.method_prefix = request.method();
   const std::string list = absl::StrCat("audit of ", query.user, " ", query.method_prefix);
-  const auto before = rpc::PagePosition(list, request.page_token());
-  if (!before.ok()) return before.status();
-  if (!before->empty() && !absl::SimpleAtoi(*before, &query.before)) {
+  const auto page = rpc::ReadPage(request, list, kDefaultPage);
+  if (!page.ok()) return page.status();
+  if (!page->position.empty() && !absl::SimpleAtoi(page->position, &query.before)) {
     return rpc::NotAPageToken(request.page_token());
   }
-  const auto page = backend.sharing->store().ListAudits(query, *size);
-  if (!page.ok()) return page.status();
-  for (const storage::Audit& audit : page->rows) *response->add_entries() = ToProto(audit);
-  if (page->next) response->set_next_page_token(rpc::PageToken(list, absl::StrCat(*page->next)));
+  const auto audits = backend.sharing->store().ListAudits(query, page->size);
+  if (!audits.ok()) return audits.status();
+  for (const storage::Audit& audit : audits->rows) *response->add_entries() = ToProto(audit);
+  if (audits->next) {
+    response->set_next_page_token(rpc::PageToken(list, absl::StrCat(*audits->next)));
+  }
   return absl::OkStatus();
 }
 
@@ -400,98 +405,75 @@ class AdminService final : public v1::Admin::CallbackService {
  public:
   explicit AdminService(Backend* backend) : backend_(backend) {}
 
-  grpc::ServerUnaryReactor* WhoAmI(grpc::CallbackServerContext* context, const v1::WhoAmIRequest*,
+  grpc::ServerUnaryReactor* WhoAmI(grpc::CallbackServerContext* context,
+                                   const v1::WhoAmIRequest* request,
                                    v1::WhoAmIResponse* response) override {
-    return Answer(context, [=](const Backend& backend, const storage::Caller& caller) {
-      return service::WhoAmI(backend, caller, response);
-    });
+    return Answer(context, service::WhoAmI, request, response);
   }
   grpc::ServerUnaryReactor* InitializeSharing(grpc::CallbackServerContext* context,
                                               const v1::InitializeSharingRequest* request,
                                               v1::JoinFile* response) override {
-    return Answer(context, [=](const Backend& backend, const storage::Caller& caller) {
-      return Initialize(backend, caller, *request, response);
-    });
+    return Answer(context, Initialize, request, response);
   }
   grpc::ServerUnaryReactor* RenewCertificate(grpc::CallbackServerContext* context,
                                              const v1::RenewCertificateRequest* request,
                                              v1::RenewCertificateResponse* response) override {
-    return Answer(context, [=](const Backend& backend, const storage::Caller&) {
-      return Renew(backend, *request, response);
-    });
+    return Answer(context, Renew, request, response);
   }
   grpc::ServerUnaryReactor* CreateUser(grpc::CallbackServerContext* context,
                                        const v1::CreateUserRequest* request,
                                        v1::User* response) override {
-    return Answer(context, [=](const Backend& backend, const storage::Caller& caller) {
-      return service::CreateUser(backend, caller, *request, response);
-    });
+    return Answer(context, service::CreateUser, request, response);
   }
   grpc::ServerUnaryReactor* ListUsers(grpc::CallbackServerContext* context,
                                       const v1::ListUsersRequest* request,
                                       v1::ListUsersResponse* response) override {
-    return Answer(context, [=](const Backend& backend, const storage::Caller&) {
-      return service::ListUsers(backend, *request, response);
-    });
+    return Answer(context, service::ListUsers, request, response);
   }
   grpc::ServerUnaryReactor* UpdateUser(grpc::CallbackServerContext* context,
                                        const v1::UpdateUserRequest* request,
                                        v1::User* response) override {
-    return Answer(context, [=](const Backend& backend, const storage::Caller& caller) {
-      return service::UpdateUser(backend, caller, *request, response);
-    });
+    return Answer(context, service::UpdateUser, request, response);
   }
   grpc::ServerUnaryReactor* SetQuota(grpc::CallbackServerContext* context,
                                      const v1::SetQuotaRequest* request,
                                      v1::User* response) override {
-    return Answer(context, [=](const Backend& backend, const storage::Caller& caller) {
-      return service::SetQuota(backend, caller, *request, response);
-    });
+    return Answer(context, service::SetQuota, request, response);
   }
   grpc::ServerUnaryReactor* DeleteUser(grpc::CallbackServerContext* context,
                                        const v1::DeleteUserRequest* request,
-                                       google::protobuf::Empty*) override {
-    return Answer(context, [=](const Backend& backend, const storage::Caller& caller) {
-      return backend.sharing->store().DeleteUser(WithoutCollection(request->name(), kUsers),
-                                                 rpc::ActorOf(caller), absl::Now());
-    });
+                                       google::protobuf::Empty* response) override {
+    return Answer(context, service::DeleteUser, request, response);
   }
   grpc::ServerUnaryReactor* CreateToken(grpc::CallbackServerContext* context,
                                         const v1::CreateTokenRequest* request,
                                         v1::CreateTokenResponse* response) override {
-    return Answer(context, [=](const Backend& backend, const storage::Caller& caller) {
-      return service::CreateToken(backend, caller, *request, response);
-    });
+    return Answer(context, service::CreateToken, request, response);
   }
   grpc::ServerUnaryReactor* ListTokens(grpc::CallbackServerContext* context,
                                        const v1::ListTokensRequest* request,
                                        v1::ListTokensResponse* response) override {
-    return Answer(context, [=](const Backend& backend, const storage::Caller& caller) {
-      return service::ListTokens(backend, caller, *request, response);
-    });
+    return Answer(context, service::ListTokens, request, response);
   }
   grpc::ServerUnaryReactor* RevokeToken(grpc::CallbackServerContext* context,
                                         const v1::RevokeTokenRequest* request,
                                         v1::Token* response) override {
-    return Answer(context, [=](const Backend& backend, const storage::Caller& caller) {
-      return service::RevokeToken(backend, caller, *request, response);
-    });
+    return Answer(context, service::RevokeToken, request, response);
   }
   grpc::ServerUnaryReactor* ListAudit(grpc::CallbackServerContext* context,
                                       const v1::ListAuditRequest* request,
                                       v1::ListAuditResponse* response) override {
-    return Answer(context, [=](const Backend& backend, const storage::Caller&) {
-      return service::ListAudit(backend, *request, response);
-    });
+    return Answer(context, service::ListAudit, request, response);
   }
 
  private:
-  using Work = std::function<absl::Status(const Backend&, const storage::Caller&)>;
-
-  grpc::ServerUnaryReactor* Answer(grpc::CallbackServerContext* context, Work work) {
-    return rpc::Answer(backend_->pool, context, [this, context, work = std::move(work)] {
+  // By a function of (backend, caller, request, response).
+  template <class Handler, class Request, class Response>
+  grpc::ServerUnaryReactor* Answer(grpc::CallbackServerContext* context, Handler handler,
+                                   const Request* request, Response* response) {
+    return rpc::Answer(backend_->pool, context, [this, context, handler, request, response] {
       const auto caller = backend_->FindCaller(*context);
-      return caller.ok() ? work(*backend_, *caller) : caller.status();
+      return caller.ok() ? handler(*backend_, *caller, *request, response) : caller.status();
     });
   }
 

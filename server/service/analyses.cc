@@ -279,7 +279,7 @@ absl::Status Get(const Backend& backend, const rpc::View& view,
 }
 
 // A page of the store's rows for `parent`.
-absl::StatusOr<std::vector<storage::AnalysisRecord>> ReadPage(const rpc::View& view,
+absl::StatusOr<std::vector<storage::AnalysisRecord>> ReadRows(const rpc::View& view,
                                                               const std::string& parent,
                                                               const std::string& after,
                                                               uint32_t limit) {
@@ -297,14 +297,12 @@ absl::StatusOr<std::vector<storage::AnalysisRecord>> ReadPage(const rpc::View& v
 
 absl::Status List(const Backend& backend, const rpc::View& view,
                   const v1::ListAnalysesRequest& request, v1::ListAnalysesResponse* response) {
-  const auto size = rpc::PageSize(request.page_size(), kDefaultPage);
-  if (!size.ok()) return size.status();
   const std::string list = absl::StrCat("analyses of ", request.parent());
-  const auto after = rpc::PagePosition(list, request.page_token());
-  if (!after.ok()) return after.status();
-  auto records = ReadPage(view, request.parent(), *after, *size + 1);
+  const auto page = rpc::ReadPage(request, list, kDefaultPage);
+  if (!page.ok()) return page.status();
+  auto records = ReadRows(view, request.parent(), page->position, page->size + 1);
   if (!records.ok()) return records.status();
-  bool more = records->size() > *size;
+  bool more = records->size() > page->size;
   if (more) records->pop_back();
   rpc::Room room(rpc::kPageBytes);
   std::string last;
@@ -361,7 +359,8 @@ absl::Status Cancel(const Backend& backend, const storage::Caller& caller,
 }
 
 absl::Status Delete(const Backend& backend, const storage::Caller& caller,
-                    const v1::DeleteAnalysisRequest& request, std::string* resource) {
+                    const v1::DeleteAnalysisRequest& request, std::string* resource,
+                    google::protobuf::Empty*) {
   const auto asked = FindToChange(backend, caller, request.name(), Askers::kAny, resource);
   if (!asked.ok()) return asked.status();
   const absl::Status deleted = backend.store->DeleteAnalysis(asked->id);
@@ -425,39 +424,25 @@ class AnalysesService final : public v1::Analyses::CallbackService {
   grpc::ServerUnaryReactor* GetAnalysis(grpc::CallbackServerContext* context,
                                         const v1::GetAnalysisRequest* request,
                                         v1::Analysis* response) override {
-    return backend_->Answer(context, [this, request, response](const rpc::View& view) {
-      return Get(*backend_, view, *request, response);
-    });
+    return backend_->Answer(context, Get, request, response);
   }
 
   grpc::ServerUnaryReactor* ListAnalyses(grpc::CallbackServerContext* context,
                                          const v1::ListAnalysesRequest* request,
                                          v1::ListAnalysesResponse* response) override {
-    return backend_->Answer(context, [this, request, response](const rpc::View& view) {
-      return List(*backend_, view, *request, response);
-    });
+    return backend_->Answer(context, List, request, response);
   }
 
   grpc::ServerUnaryReactor* CancelAnalysis(grpc::CallbackServerContext* context,
                                            const v1::CancelAnalysisRequest* request,
                                            v1::Analysis* response) override {
-    return rpc::Answer(backend_->pool, context, [this, context, request, response] {
-      return MakeChange(*backend_, *context, "Analyses.CancelAnalysis",
-                        [&](const storage::Caller& caller, std::string* resource) {
-                          return Cancel(*backend_, caller, *request, resource, response);
-                        });
-    });
+    return backend_->AnswerChange(context, "Analyses.CancelAnalysis", Cancel, request, response);
   }
 
   grpc::ServerUnaryReactor* DeleteAnalysis(grpc::CallbackServerContext* context,
                                            const v1::DeleteAnalysisRequest* request,
-                                           google::protobuf::Empty*) override {
-    return rpc::Answer(backend_->pool, context, [this, context, request] {
-      return MakeChange(*backend_, *context, "Analyses.DeleteAnalysis",
-                        [&](const storage::Caller& caller, std::string* resource) {
-                          return Delete(*backend_, caller, *request, resource);
-                        });
-    });
+                                           google::protobuf::Empty* response) override {
+    return backend_->AnswerChange(context, "Analyses.DeleteAnalysis", Delete, request, response);
   }
 
   grpc::ServerWriteReactor<v1::Analysis>* WatchAnalysis(

@@ -40,9 +40,7 @@ class ArtifactsService final : public v1::Artifacts::CallbackService {
   grpc::ServerUnaryReactor* ListArtifacts(grpc::CallbackServerContext* context,
                                           const v1::ListArtifactsRequest* request,
                                           v1::ListArtifactsResponse* response) override {
-    return backend_->Answer(context, [this, request, response](const rpc::View& view) {
-      return List(*backend_, view, *request, response);
-    });
+    return backend_->Answer(context, List, request, response);
   }
 
   grpc::ServerWriteReactor<v1::ArtifactChunk>* ReadArtifact(

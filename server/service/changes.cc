@@ -52,6 +52,14 @@ grpc::ServerUnaryReactor* Backend::AnswerByComparing(
   });
 }
 
+grpc::ServerUnaryReactor* Backend::AnswerChange(
+    grpc::CallbackServerContext* context, const char* method,
+    std::function<absl::Status(const storage::Caller&, std::string*)> work) const {
+  return rpc::Answer(pool, context, [this, context, method, work = std::move(work)] {
+    return MakeChange(*this, *context, method, work);
+  });
+}
+
 absl::Status MakeChange(const Backend& backend, const grpc::ServerContextBase& context,
                         absl::string_view method, Change change) {
   const auto caller = backend.FindCaller(context);

@@ -97,29 +97,30 @@ storage::NewExperiment ToRecord(const Submission& submission, bool fresh, Plan&&
   return record;
 }
 
-// Adds `rows` while they fit into the answer; notes what was left out.
+// Whether a row of so many bytes fits into the answer; else notes that it has `added` of `all`.
+bool Fits(size_t bytes, int added, size_t all, absl::string_view what, rpc::Room* room,
+          v1::CreateExperimentResponse* response) {
+  if (room->Take(bytes)) return true;
+  response->add_notes(absl::StrCat("the answer has the first ", added, " of ", all, " ", what));
+  return false;
+}
+
 template <class Row>
 void AddRows(const std::vector<Row>& rows, absl::string_view what, rpc::Room* room,
              google::protobuf::RepeatedPtrField<Row>* field,
              v1::CreateExperimentResponse* response) {
   for (const Row& row : rows) {
-    if (!room->Take(row.ByteSizeLong() + 8)) {
-      response->add_notes(
-          absl::StrCat("the answer has the first ", field->size(), " of ", rows.size(), " ", what));
-      return;
-    }
+    const size_t bytes = row.ByteSizeLong() + 8;
+    if (!Fits(bytes, field->size(), rows.size(), what, room, response)) return;
     *field->Add() = row;
   }
 }
 
-// False once a cell does not fit, which is noted.
+// False once a cell does not fit.
 bool AddCell(v1::Cell&& cell, size_t all, absl::string_view what, rpc::Room* room,
              v1::CreateExperimentResponse* response) {
-  if (!room->Take(cell.ByteSizeLong() + 8)) {
-    response->add_notes(
-        absl::StrCat("the answer has the first ", response->cells_size(), " of ", all, " ", what));
-    return false;
-  }
+  const size_t bytes = cell.ByteSizeLong() + 8;
+  if (!Fits(bytes, response->cells_size(), all, what, room, response)) return false;
   *response->add_cells() = std::move(cell);
   return true;
 }
@@ -127,11 +128,8 @@ bool AddCell(v1::Cell&& cell, size_t all, absl::string_view what, rpc::Room* roo
 void AddNotes(const std::vector<std::string>& notes, rpc::Room* room,
               v1::CreateExperimentResponse* response) {
   for (const std::string& note : notes) {
-    if (!room->Take(note.size() + 4)) {
-      response->add_notes(absl::StrCat("the answer has the first ", response->notes_size(), " of ",
-                                       notes.size(), " notes"));
-      return;
-    }
+    const size_t bytes = note.size() + 4;
+    if (!Fits(bytes, response->notes_size(), notes.size(), "notes", room, response)) return;
     response->add_notes(note);
   }
 }

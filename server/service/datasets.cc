@@ -249,15 +249,13 @@ absl::Status Get(Backend& backend, const rpc::View& view, grpc::CallbackServerCo
   return whole.status();
 }
 
-absl::Status List(const rpc::View& view, const v1::ListDatasetsRequest& request,
+absl::Status List(const Backend&, const rpc::View& view, const v1::ListDatasetsRequest& request,
                   v1::ListDatasetsResponse* response) {
-  const auto size = rpc::PageSize(request.page_size(), kDefaultPage);
-  if (!size.ok()) return size.status();
-  const auto after = rpc::PagePosition(kList, request.page_token());
-  if (!after.ok()) return after.status();
-  auto records = view.store->ListDatasets(view.viewer, *after, *size + 1);
+  const auto page = rpc::ReadPage(request, kList, kDefaultPage);
+  if (!page.ok()) return page.status();
+  auto records = view.store->ListDatasets(view.viewer, page->position, page->size + 1);
   if (!records.ok()) return records.status();
-  if (records->size() > *size) {
+  if (records->size() > page->size) {
     records->pop_back();
     response->set_next_page_token(rpc::PageToken(kList, records->back().id));
   }
@@ -268,7 +266,8 @@ absl::Status List(const rpc::View& view, const v1::ListDatasetsRequest& request,
 }
 
 absl::Status Delete(const Backend& backend, const storage::Caller& caller,
-                    const v1::DeleteDatasetRequest& request, std::string* resource) {
+                    const v1::DeleteDatasetRequest& request, std::string* resource,
+                    google::protobuf::Empty*) {
   const rpc::View view = backend.ViewOf(caller);
   const auto id = rpc::FindWholeDataset(view, request.name(), "name");
   if (!id.ok()) return id.status();
@@ -301,20 +300,13 @@ class DatasetsService final : public v1::Datasets::CallbackService {
   grpc::ServerUnaryReactor* ListDatasets(grpc::CallbackServerContext* context,
                                          const v1::ListDatasetsRequest* request,
                                          v1::ListDatasetsResponse* response) override {
-    return backend_->Answer(context, [request, response](const rpc::View& view) {
-      return List(view, *request, response);
-    });
+    return backend_->Answer(context, List, request, response);
   }
 
   grpc::ServerUnaryReactor* DeleteDataset(grpc::CallbackServerContext* context,
                                           const v1::DeleteDatasetRequest* request,
-                                          google::protobuf::Empty*) override {
-    return rpc::Answer(backend_->pool, context, [this, context, request] {
-      return MakeChange(*backend_, *context, "Datasets.DeleteDataset",
-                        [&](const storage::Caller& caller, std::string* resource) {
-                          return Delete(*backend_, caller, *request, resource);
-                        });
-    });
+                                          google::protobuf::Empty* response) override {
+    return backend_->AnswerChange(context, "Datasets.DeleteDataset", Delete, request, response);
   }
 
  private:

@@ -45,23 +45,21 @@ absl::Status Gone(const v1::ListExperimentsRequest& request, bool is_the_tokens)
 absl::Status List(const Backend& backend, const rpc::View& view,
                   const v1::ListExperimentsRequest& request,
                   v1::ListExperimentsResponse* response) {
-  const auto size = rpc::PageSize(request.page_size(), kDefaultPage);
-  if (!size.ok()) return size.status();
   const absl::string_view owner = absl::StripPrefix(request.owner(), "users/");
   const std::string list = owner.empty() ? kList : absl::StrCat(kList, " of ", owner);
-  const auto after = rpc::PagePosition(list, request.page_token());
-  if (!after.ok()) return after.status();
+  const auto page = rpc::ReadPage(request, list, kDefaultPage);
+  if (!page.ok()) return page.status();
   rpc::Room room(rpc::kPageBytes);
-  std::string last = *after;
+  std::string last = page->position;
   const std::string stalled = backend.store->stalled();
   while (true) {
     // A few at a time: each may be as large as a page.
     const auto records = view.store->ListExperiments(view.viewer, owner, last, kExperimentsAtOnce);
     // Only the experiment that the token names can be missing.
-    if (absl::IsNotFound(records.status())) return Gone(request, *after == last);
+    if (absl::IsNotFound(records.status())) return Gone(request, page->position == last);
     if (!records.ok()) return records.status();
     for (const storage::ExperimentRecord& record : *records) {
-      const bool full = static_cast<uint32_t>(response->experiments_size()) == *size;
+      const bool full = static_cast<uint32_t>(response->experiments_size()) == page->size;
       v1::Experiment experiment = ToProto(record, stalled);
       if (full || !room.Take(experiment.ByteSizeLong() + 8)) {
         response->set_next_page_token(rpc::PageToken(list, last));
@@ -97,44 +95,43 @@ absl::StatusOr<std::string> FindToChange(const Backend& backend, const storage::
 
 // Waits for a moment until workers have saved the experiment's runs, so that runs which are queued
 // again continue from where they are now. Doesn't wait if too many calls do: they hold the threads.
-absl::Status SaveRuns(Backend* backend, const std::string& experiment) {
-  auto runs = backend->store->LeasedOnlyBy(experiment);
+absl::Status SaveRuns(Backend& backend, const std::string& experiment) {
+  auto runs = backend.store->LeasedOnlyBy(experiment);
   if (!runs.ok() || runs->empty()) return runs.status();
-  const rpc::LiveCall waits(&backend->saves);
+  const rpc::LiveCall waits(&backend.saves);
   if (!waits.accepted().ok()) return absl::OkStatus();
   const auto saved = std::make_shared<std::promise<void>>();
   const std::future<void> done = saved->get_future();
-  backend->scheduler->Post([runs = *std::move(runs), saved](schedule::Scheduler& scheduler) {
+  backend.scheduler->Post([runs = *std::move(runs), saved](schedule::Scheduler& scheduler) {
     scheduler.Save(runs, [saved] { saved->set_value(); });
   });
   // The scheduler may be at its end.
-  done.wait_for(absl::ToChronoMilliseconds(backend->scheduler->save_timeout()));
+  done.wait_for(absl::ToChronoMilliseconds(backend.scheduler->save_timeout()));
   return absl::OkStatus();
 }
 
-absl::Status Cancel(Backend* backend, const storage::Caller& caller,
+absl::Status Cancel(Backend& backend, const storage::Caller& caller,
                     const v1::CancelExperimentRequest& request, std::string* resource,
                     v1::Experiment* response) {
-  const auto id = FindToChange(*backend, caller, request.name(), resource);
+  const auto id = FindToChange(backend, caller, request.name(), resource);
   if (!id.ok()) return id.status();
   if (absl::Status saved = SaveRuns(backend, *id); !saved.ok()) return saved;
-  auto cancelled = backend->store->CancelExperiment(*id);
+  auto cancelled = backend.store->CancelExperiment(*id);
   if (!cancelled.ok()) return cancelled.status();
-  for (const std::string& analysis : cancelled->analyses) backend->analyses->Cancel(analysis);
+  for (const std::string& analysis : cancelled->analyses) backend.analyses->Cancel(analysis);
   if (!cancelled->withdrawals.empty()) {
-    backend->scheduler->Post(
-        [withdrawn = std::move(cancelled->withdrawals)](schedule::Scheduler& scheduler) {
-          scheduler.Withdraw(withdrawn);
-        });
+    backend.scheduler->Post([withdrawn = std::move(cancelled->withdrawals)](
+                                schedule::Scheduler& scheduler) { scheduler.Withdraw(withdrawn); });
   }
-  const auto record = backend->store->GetExperiment(*id);
+  const auto record = backend.store->GetExperiment(*id);
   if (!record.ok()) return record.status();
-  *response = ToProto(*record, backend->store->stalled());
+  *response = ToProto(*record, backend.store->stalled());
   return absl::OkStatus();
 }
 
 absl::Status Delete(const Backend& backend, const storage::Caller& caller,
-                    const v1::DeleteExperimentRequest& request, std::string* resource) {
+                    const v1::DeleteExperimentRequest& request, std::string* resource,
+                    google::protobuf::Empty*) {
   const auto id = FindToChange(backend, caller, request.name(), resource);
   if (!id.ok()) return id.status();
   const absl::Status deleted = backend.store->DeleteExperiment(*id);
@@ -159,48 +156,33 @@ class ExperimentsService final : public Base {
   grpc::ServerUnaryReactor* GetExperiment(grpc::CallbackServerContext* context,
                                           const v1::GetExperimentRequest* request,
                                           v1::Experiment* response) override {
-    return backend_->Answer(context, [this, request, response](const rpc::View& view) {
-      return Get(*backend_, view, *request, response);
-    });
+    return backend_->Answer(context, Get, request, response);
   }
 
   grpc::ServerUnaryReactor* ListExperiments(grpc::CallbackServerContext* context,
                                             const v1::ListExperimentsRequest* request,
                                             v1::ListExperimentsResponse* response) override {
-    return backend_->Answer(context, [this, request, response](const rpc::View& view) {
-      return List(*backend_, view, *request, response);
-    });
+    return backend_->Answer(context, List, request, response);
   }
 
   grpc::ServerUnaryReactor* DiffExperiments(grpc::CallbackServerContext* context,
                                             const v1::DiffExperimentsRequest* request,
                                             v1::DiffExperimentsResponse* response) override {
-    return backend_->AnswerByComparing(
-        context, [request, response](const rpc::View& view, const rpc::Cancelled& cancelled) {
-          return Diff(view, *request, cancelled, response);
-        });
+    return backend_->AnswerByComparing(context, Diff, request, response);
   }
 
   grpc::ServerUnaryReactor* CancelExperiment(grpc::CallbackServerContext* context,
                                              const v1::CancelExperimentRequest* request,
                                              v1::Experiment* response) override {
-    return rpc::Answer(backend_->pool, context, [this, context, request, response] {
-      return MakeChange(*backend_, *context, "Experiments.CancelExperiment",
-                        [&](const storage::Caller& caller, std::string* resource) {
-                          return Cancel(backend_, caller, *request, resource, response);
-                        });
-    });
+    return backend_->AnswerChange(context, "Experiments.CancelExperiment", Cancel, request,
+                                  response);
   }
 
   grpc::ServerUnaryReactor* DeleteExperiment(grpc::CallbackServerContext* context,
                                              const v1::DeleteExperimentRequest* request,
-                                             google::protobuf::Empty*) override {
-    return rpc::Answer(backend_->pool, context, [this, context, request] {
-      return MakeChange(*backend_, *context, "Experiments.DeleteExperiment",
-                        [&](const storage::Caller& caller, std::string* resource) {
-                          return Delete(*backend_, caller, *request, resource);
-                        });
-    });
+                                             google::protobuf::Empty* response) override {
+    return backend_->AnswerChange(context, "Experiments.DeleteExperiment", Delete, request,
+                                  response);
   }
 
   grpc::ServerWriteReactor<v1::ExperimentEvent>* WatchExperiment(

@@ -306,22 +306,20 @@ absl::StatusOr<std::vector<v1::MetricInfo>> MetricsOf(const rpc::View& view,
   return MetricsOf(store, *experiment, *run);
 }
 
-absl::Status List(const rpc::View& view, const v1::ListMetricsRequest& request,
+absl::Status List(const Backend&, const rpc::View& view, const v1::ListMetricsRequest& request,
                   v1::ListMetricsResponse* response) {
   auto metrics = MetricsOf(view, request);
   if (!metrics.ok()) return metrics.status();
   std::sort(metrics->begin(), metrics->end(),
             [](const v1::MetricInfo& a, const v1::MetricInfo& b) { return a.key() < b.key(); });
-  const auto size = rpc::PageSize(request.page_size(), std::numeric_limits<int32_t>::max());
-  if (!size.ok()) return size.status();
   const std::string list = absl::StrCat("metrics of ", request.parent(), "/", request.cell());
-  const auto after = rpc::PagePosition(list, request.page_token());
-  if (!after.ok()) return after.status();
+  const auto page = rpc::ReadPage(request, list, std::numeric_limits<int32_t>::max());
+  if (!page.ok()) return page.status();
   rpc::Room room(rpc::kPageBytes);
   std::string last;
   for (v1::MetricInfo& metric : *metrics) {
-    if (metric.key() <= *after) continue;
-    const bool full = static_cast<uint32_t>(response->metrics_size()) == *size;
+    if (metric.key() <= page->position) continue;
+    const bool full = static_cast<uint32_t>(response->metrics_size()) == page->size;
     if (full || !room.Take(metric.ByteSizeLong() + 8)) {
       response->set_next_page_token(rpc::PageToken(list, last));
       break;
@@ -352,9 +350,7 @@ class MetricsService final : public v1::Metrics::CallbackService {
   grpc::ServerUnaryReactor* ListMetrics(grpc::CallbackServerContext* context,
                                         const v1::ListMetricsRequest* request,
                                         v1::ListMetricsResponse* response) override {
-    return backend_->Answer(context, [request, response](const rpc::View& view) {
-      return List(view, *request, response);
-    });
+    return backend_->Answer(context, List, request, response);
   }
 
   grpc::ServerWriteReactor<v1::Series>* QueryMetrics(
@@ -365,10 +361,7 @@ class MetricsService final : public v1::Metrics::CallbackService {
   grpc::ServerUnaryReactor* Compare(grpc::CallbackServerContext* context,
                                     const v1::CompareRequest* request,
                                     v1::Comparison* response) override {
-    return backend_->AnswerByComparing(
-        context, [request, response](const rpc::View& view, const rpc::Cancelled& cancelled) {
-          return CompareSettings(view, *request, cancelled, response);
-        });
+    return backend_->AnswerByComparing(context, CompareSettings, request, response);
   }
 
  private:

@@ -294,10 +294,7 @@ class ReportsService final : public v1::Reports::CallbackService {
   grpc::ServerUnaryReactor* RenderTable(grpc::CallbackServerContext* context,
                                         const v1::RenderTableRequest* request,
                                         v1::RenderTableResponse* response) override {
-    return backend_->AnswerByComparing(
-        context, [request, response](const rpc::View& view, const rpc::Cancelled& cancelled) {
-          return service::RenderTable(view, *request, cancelled, response);
-        });
+    return backend_->AnswerByComparing(context, service::RenderTable, request, response);
   }
 
   grpc::ServerUnaryReactor* RenderFigure(grpc::CallbackServerContext* context,

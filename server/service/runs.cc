@@ -91,18 +91,16 @@ absl::Status List(const Backend& backend, const rpc::View& view, const v1::ListR
                   v1::ListRunsResponse* response) {
   const auto experiment = rpc::FindExperiment(view, request.experiment(), "experiment");
   if (!experiment.ok()) return experiment.status();
-  const auto size = rpc::PageSize(request.page_size(), kDefaultPage);
-  if (!size.ok()) return size.status();
   const std::string list = absl::StrCat("runs of ", *experiment);
-  const auto position = rpc::PagePosition(list, request.page_token());
-  if (!position.ok()) return position.status();
+  const auto page = rpc::ReadPage(request, list, kDefaultPage);
+  if (!page.ok()) return page.status();
   uint32_t first = 0;
-  if (!position->empty() && !absl::SimpleAtoi(*position, &first)) {
+  if (!page->position.empty() && !absl::SimpleAtoi(page->position, &first)) {
     return rpc::NotAPageToken(request.page_token());
   }
-  auto cells = backend.store->ListCells(*experiment, first, *size + 1);
+  auto cells = backend.store->ListCells(*experiment, first, page->size + 1);
   if (!cells.ok()) return cells.status();
-  const bool more = cells->size() > *size;
+  const bool more = cells->size() > page->size;
   if (more) cells->pop_back();
   const auto primary = ReadPrimaryNumber(backend.store, *experiment);
   if (!primary.ok()) return primary.status();
@@ -138,25 +136,19 @@ class RunsService final : public v1::Runs::CallbackService {
 
   grpc::ServerUnaryReactor* GetRun(grpc::CallbackServerContext* context,
                                    const v1::GetRunRequest* request, v1::Run* response) override {
-    return backend_->Answer(context, [this, request, response](const rpc::View& view) {
-      return Get(*backend_, view, *request, response);
-    });
+    return backend_->Answer(context, Get, request, response);
   }
 
   grpc::ServerUnaryReactor* ListRuns(grpc::CallbackServerContext* context,
                                      const v1::ListRunsRequest* request,
                                      v1::ListRunsResponse* response) override {
-    return backend_->Answer(context, [this, request, response](const rpc::View& view) {
-      return List(*backend_, view, *request, response);
-    });
+    return backend_->Answer(context, List, request, response);
   }
 
   grpc::ServerUnaryReactor* ListRunEvents(grpc::CallbackServerContext* context,
                                           const v1::ListRunEventsRequest* request,
                                           v1::ListRunEventsResponse* response) override {
-    return backend_->Answer(context, [this, request, response](const rpc::View& view) {
-      return ListEvents(*backend_, view, *request, response);
-    });
+    return backend_->Answer(context, ListEvents, request, response);
   }
 
  private:

@@ -76,14 +76,47 @@ struct Backend {
   // As rpc::Answer, with what who calls sees. `this` must outlive the call.
   grpc::ServerUnaryReactor* Answer(grpc::CallbackServerContext* context,
                                    std::function<absl::Status(const rpc::View&)> work) const;
-  // The same for a comparison, which asks `cancelled` now and then whether to go on.
-  grpc::ServerUnaryReactor* AnswerByComparing(
-      grpc::CallbackServerContext* context,
-      std::function<absl::Status(const rpc::View&, const rpc::Cancelled& cancelled)> work);
+  // The same by a function of (backend, view, request, response).
+  template <class Handler, class Request, class Response>
+  grpc::ServerUnaryReactor* Answer(grpc::CallbackServerContext* context, Handler handler,
+                                   const Request* request, Response* response) {
+    return Answer(context, [this, handler, request, response](const rpc::View& view) {
+      return handler(*this, view, *request, response);
+    });
+  }
+  // The same for a comparison, by a function of (view, request, cancelled, response) that asks
+  // `cancelled` now and then whether to go on.
+  template <class Handler, class Request, class Response>
+  grpc::ServerUnaryReactor* AnswerByComparing(grpc::CallbackServerContext* context, Handler handler,
+                                              const Request* request, Response* response) {
+    return AnswerByComparing(context,
+                             [handler, request, response](const auto& view, const auto& cancelled) {
+                               return handler(view, *request, cancelled, response);
+                             });
+  }
+  // The same for a change, noted as `method` (MakeChange in changes.h), by a function of (backend,
+  // caller, request, resource, response).
+  template <class Handler, class Request, class Response>
+  grpc::ServerUnaryReactor* AnswerChange(grpc::CallbackServerContext* context, const char* method,
+                                         Handler handler, const Request* request,
+                                         Response* response) {
+    return AnswerChange(context, method,
+                        [this, handler, request, response](const auto& caller, auto* resource) {
+                          return handler(*this, caller, *request, resource, response);
+                        });
+  }
   // What a new stream of one of these kinds runs on.
   rpc::StreamCall Stream(grpc::CallbackServerContext* context, rpc::LiveStreams* kind) const {
     return {context, pool, kind, pace, pool->UserOf(*context)};
   }
+
+ private:
+  grpc::ServerUnaryReactor* AnswerByComparing(
+      grpc::CallbackServerContext* context,
+      std::function<absl::Status(const rpc::View&, const rpc::Cancelled& cancelled)> work);
+  grpc::ServerUnaryReactor* AnswerChange(
+      grpc::CallbackServerContext* context, const char* method,
+      std::function<absl::Status(const storage::Caller&, std::string* resource)> work) const;
 };
 
 // What attached streams work with; outlives their calls. The scheduler may hold a stream longer:

@@ -29,10 +29,8 @@ absl::StatusOr<v1::Worker> ToRow(const rpc::View& view, schedule::WorkerInfo wor
 
 absl::Status List(const Backend& backend, const rpc::View& view,
                   const v1::ListWorkersRequest& request, v1::ListWorkersResponse* response) {
-  const auto size = rpc::PageSize(request.page_size(), rpc::kMaxPageSize);
-  if (!size.ok()) return size.status();
-  const auto after = rpc::PagePosition(kList, request.page_token());
-  if (!after.ok()) return after.status();
+  const auto page = rpc::ReadPage(request, kList, rpc::kMaxPageSize);
+  if (!page.ok()) return page.status();
   std::vector<schedule::WorkerInfo> workers;
   backend.scheduler->Run(
       [&workers](schedule::Scheduler& scheduler) { workers = scheduler.Workers(); });
@@ -44,10 +42,10 @@ absl::Status List(const Backend& backend, const rpc::View& view,
   rpc::Room room(rpc::kPageBytes);
   std::string last;
   for (const schedule::WorkerInfo& worker : workers) {
-    if (worker.name <= *after) continue;
+    if (worker.name <= page->position) continue;
     absl::StatusOr<v1::Worker> row = ToRow(view, worker, stalled);
     if (!row.ok()) return row.status();
-    const bool full = static_cast<uint32_t>(response->workers_size()) == *size;
+    const bool full = static_cast<uint32_t>(response->workers_size()) == page->size;
     if (full || !room.Take(row->ByteSizeLong() + 8)) {
       response->set_next_page_token(rpc::PageToken(kList, last));
       break;
@@ -65,9 +63,7 @@ class WorkersService final : public v1::Workers::CallbackService {
   grpc::ServerUnaryReactor* ListWorkers(grpc::CallbackServerContext* context,
                                         const v1::ListWorkersRequest* request,
                                         v1::ListWorkersResponse* response) override {
-    return backend_->Answer(context, [this, request, response](const rpc::View& view) {
-      return List(*backend_, view, *request, response);
-    });
+    return backend_->Answer(context, List, request, response);
   }
 
  private:

@@ -6,26 +6,24 @@
 namespace ablate::rpc {
 namespace {
 
-TEST(PageTokenTest, LeadsBackToItsPosition) {
-  const auto position = PagePosition("runs of a", PageToken("runs of a", "17"));
-  ASSERT_TRUE(position.ok());
-  EXPECT_EQ(*position, "17");
-  EXPECT_EQ(*PagePosition("runs of a", ""), "");
+TEST(ReadPageTest, FindsThePositionOfAToken) {
+  const auto page = ReadPage(0, PageToken("runs of a", "17"), "runs of a", 100);
+  ASSERT_TRUE(page.ok());
+  EXPECT_EQ(page->position, "17");
+  EXPECT_EQ(page->size, 100u);
+  EXPECT_EQ(ReadPage(1'000, "", "runs of a", 100)->position, "");
+  EXPECT_EQ(ReadPage(1'000, "", "runs of a", 100)->size, 1'000u);
 }
 
-TEST(PageTokenTest, IsRefusedByAnotherList) {
-  const auto position = PagePosition("runs of b", PageToken("runs of a", "17"));
-  EXPECT_TRUE(absl::IsInvalidArgument(position.status()));
-  EXPECT_TRUE(absl::IsInvalidArgument(PagePosition("runs", "!!!").status()));
-  EXPECT_TRUE(absl::IsInvalidArgument(PagePosition("runs", std::string(10'000, 'A')).status()));
+TEST(ReadPageTest, RefusesAnotherListsToken) {
+  for (const std::string& token :
+       {PageToken("runs of a", "17"), std::string("!!!"), std::string(10'000, 'A')}) {
+    EXPECT_TRUE(absl::IsInvalidArgument(ReadPage(0, token, "runs of b", 100).status())) << token;
+  }
 }
 
-TEST(PageSizeTest, HasADefaultAndALimit) {
-  EXPECT_EQ(*PageSize(0, 100), 100u);
-  EXPECT_EQ(*PageSize(1'000, 100), 1'000u);
-  const auto size = PageSize(1'001, 100);
-  EXPECT_TRUE(absl::IsInvalidArgument(size.status()));
-  EXPECT_EQ(size.status().message(),
+TEST(ReadPageTest, RefusesTooManyRows) {
+  EXPECT_EQ(ReadPage(1'001, "", "runs", 100).status().message(),
             "page_size: 1001 is too large; allowed: 0 (the default) to 1000");
 }
 
