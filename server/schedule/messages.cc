@@ -38,9 +38,9 @@ absl::Status CheckPrintable(absl::string_view field, absl::string_view value) {
   return Bad(field, reflect::Quoted(value), "printable characters");
 }
 
-absl::Status CheckName(absl::string_view field, absl::string_view name) {
-  if (name.empty() || name.size() > kNameBytes) {
-    return Bad(field, absl::StrCat(name.size(), " bytes"), absl::StrCat("1 to ", kNameBytes));
+absl::Status CheckName(absl::string_view field, absl::string_view name, size_t most = kNameBytes) {
+  if (name.empty() || name.size() > most) {
+    return Bad(field, absl::StrCat(name.size(), " bytes"), absl::StrCat("1 to ", most));
   }
   return CheckPrintable(field, name);
 }
@@ -52,19 +52,9 @@ absl::Status CheckWords(absl::string_view field, absl::string_view words) {
   return CheckPrintable(field, words);
 }
 
-absl::Status CheckBlob(absl::string_view field, absl::string_view blob) {
-  if (IsSha256(blob)) return absl::OkStatus();
-  return Bad(field, absl::StrCat(blob.size(), " bytes"), "a SHA-256 in 64 lower-case hex digits");
-}
-
 absl::Status CheckColumn(const v1::Column& column) {
-  if (column.key().empty() || column.key().size() > storage::kMaxKeyBytes) {
-    return Bad("points.columns.key", absl::StrCat(column.key().size(), " bytes"),
-               absl::StrCat("1 to ", storage::kMaxKeyBytes));
-  }
-  if (text::HasControlCharacter(column.key())) {
-    return Bad("points.columns.key", reflect::Quoted(column.key()), "printable characters");
-  }
+  absl::Status key = CheckName("points.columns.key", column.key(), storage::kMaxKeyBytes);
+  if (!key.ok()) return key;
   if (column.steps_size() != column.values_size()) {
     return Bad("points.columns.values",
                absl::StrCat(column.values_size(), " of ", column.key(), " for ",
@@ -116,7 +106,10 @@ absl::StatusOr<storage::PointsEvent> ToPoints(const v1::Points& points) {
 
 template <typename StorageEvent, typename Message>
 absl::StatusOr<StorageEvent> ToBlobEvent(absl::string_view field, const Message& message) {
-  if (absl::Status status = CheckBlob(field, message.blob()); !status.ok()) return status;
+  if (!IsSha256(message.blob())) {
+    return Bad(field, absl::StrCat(message.blob().size(), " bytes"),
+               "a SHA-256 in 64 lower-case hex digits");
+  }
   return StorageEvent{message.step(), message.blob(), message.bytes()};
 }
 

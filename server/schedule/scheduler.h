@@ -111,6 +111,7 @@ class Scheduler {
   // lease that a malformed event names is lost.
   Session Open(std::shared_ptr<WorkerStream> stream);
   void Receive(Session session, const worker::v1::FromWorker& message);
+  // Passes what has arrived to the store and forgets the session.
   void Closed(Session session);
 
   // A local process was started, or found running; it is watched until Exited.
@@ -188,8 +189,6 @@ class Scheduler {
   void OnHeartbeat(Session id, const worker::v1::Heartbeat& heartbeat);
   void SendTo(Session id, const worker::v1::ToWorker& message);
   void SendCancel(Session id, absl::string_view lease);
-  // Passes what has arrived to the store and forgets the session.
-  void Forget(Session id);
   void Close(Session id, const absl::Status& why);
 
   // events.cc

@@ -58,8 +58,6 @@ void Scheduler::Receive(Session id, const v1::FromWorker& message) {
   }
 }
 
-void Scheduler::Closed(Session id) { Forget(id); }
-
 void Scheduler::DrainAll() {
   draining_ = true;
   v1::ToWorker drain;
@@ -237,7 +235,7 @@ void Scheduler::SendCancel(Session id, absl::string_view lease) {
   SendTo(id, message);
 }
 
-void Scheduler::Forget(Session id) {
+void Scheduler::Closed(Session id) {
   const auto found = sessions_.find(id);
   if (found == sessions_.end()) return;
   Attachment ended = std::move(found->second);
@@ -259,7 +257,7 @@ void Scheduler::Close(Session id, const absl::Status& why) {
   const auto found = sessions_.find(id);
   if (found == sessions_.end()) return;
   const std::shared_ptr<WorkerStream> stream = found->second.stream;
-  Forget(id);
+  Closed(id);
   stream->Close(why);
 }
 
