@@ -276,10 +276,13 @@ TEST_F(AnalysesTest, ACancelAfterTheEndChangesNothing) {
 
 TEST_F(AnalysesTest, ACancelNeedsTheWholeName) {
   const std::string name = Queue();
-  v1::Analysis ignored;
-  EXPECT_FALSE(TryCancel(name.substr(0, name.size() - 3), &ignored).ok());
+  const auto cancel = [this](const std::string& called) {
+    return StatusOf(*analyses_, &v1::Analyses::Stub::CancelAnalysis,
+                    Named<v1::CancelAnalysisRequest>(called));
+  };
+  EXPECT_FALSE(cancel(name.substr(0, name.size() - 3)).ok());
   EXPECT_EQ(GetAnalysis(name.substr(0, name.size() - 3)).name(), name) << "reading does not";
-  EXPECT_EQ(TryCancel("analyses/abc", &ignored).error_code(), grpc::StatusCode::NOT_FOUND);
+  EXPECT_EQ(cancel("analyses/abc").error_code(), grpc::StatusCode::NOT_FOUND);
   EXPECT_EQ(GetAnalysis(name).state(), v1::AnalysisState::QUEUED);
 }
 
@@ -305,18 +308,6 @@ TEST_F(AnalysesTest, IsMadeWhenItIsAskedForAgainWhileItIsCancelled) {
   }
   Queue("weights {}");
   working.join();
-}
-
-TEST_F(AnalysesTest, TellsHowFarItIs) {
-  const auto analyst = MakeAnalyst();
-  const std::string name = Queue();
-  AnalysisWatch watch(analyses_.get(), name);
-  const Analyze analyze = analyst->NextAnalysis();
-  for (const double progress : {.25, .5, .75}) {
-    analyst->AnalysisSaved(analyze, progress);
-    watch.Until([=](const v1::Analysis& told) { return told.progress() == progress; });
-    EXPECT_EQ(GetAnalysis(name).progress(), progress);
-  }
 }
 
 TEST_F(AnalysesTest, CountsAllTimeOfItsWorker) {
@@ -513,11 +504,7 @@ TEST_F(AnalysesTest, EndsWithTheExperimentThatItIsOf) {
   AnalysisWatch watch(analyses_.get(), running), other(analyses_.get(), waiting);
   watch.Until(v1::AnalysisState::RUNNING);
   other.Until(v1::AnalysisState::QUEUED);
-  Context context;
-  v1::DeleteExperimentRequest request;
-  request.set_name(experiment_);
-  google::protobuf::Empty response;
-  ASSERT_TRUE(experiments_->DeleteExperiment(&context, request, &response).ok());
+  ASSERT_TRUE(TryDelete(experiment_).ok());
   EXPECT_EQ(other.End().error_code(), grpc::StatusCode::NOT_FOUND);
   EXPECT_EQ(watch.End().error_code(), grpc::StatusCode::NOT_FOUND);
   EXPECT_THAT(List(""), SizeIs(0));
@@ -542,12 +529,6 @@ TEST_F(AnalysesTest, AWatchEndsWithWhatItWatches) {
   EXPECT_TRUE(AnalysisWatch(analyses_.get(), name).End(&told).ok()) << "it had ended";
   ASSERT_THAT(told, SizeIs(1));
   EXPECT_EQ(told[0].state(), v1::AnalysisState::DONE);
-}
-
-TEST_F(AnalysesTest, AWatchOfNothingSaysSo) {
-  EXPECT_EQ(AnalysisWatch(analyses_.get(), "analyses/abc").End().error_code(),
-            grpc::StatusCode::NOT_FOUND);
-  EXPECT_EQ(FieldOf(AnalysisWatch(analyses_.get(), "runs/abc").End()), "name");
 }
 
 TEST_F(AnalysesTest, AWatchEndsWithTheServer) {

@@ -2,8 +2,6 @@
 #ifndef ABLATE_TESTS_SERVICE_ANALYSIS_FIXTURE_H_
 #define ABLATE_TESTS_SERVICE_ANALYSIS_FIXTURE_H_
 
-#include <google/protobuf/text_format.h>
-
 #include <functional>
 #include <memory>
 #include <string>
@@ -38,11 +36,8 @@ class AnalysisWatch {
   }
   // What is told to the end, and how it ends.
   grpc::Status End(std::vector<v1::Analysis>* told = nullptr) {
-    v1::Analysis analysis;
-    while (reader_->Read(&analysis)) {
-      if (told != nullptr) told->push_back(analysis);
-    }
-    return reader_->Finish();
+    std::vector<v1::Analysis> ignored;
+    return ReadAll(reader_.get(), told == nullptr ? &ignored : told);
   }
 
  private:
@@ -67,24 +62,16 @@ class AnalysisTest : public ServiceTest {
     return request;
   }
   static v1::CreateAnalysisRequest RequestOf(const std::string& text) {
-    v1::CreateAnalysisRequest request;
-    EXPECT_TRUE(google::protobuf::TextFormat::ParseFromString(text, &request)) << text;
-    return request;
+    return FromText<v1::CreateAnalysisRequest>(text);
   }
 
   // The trained run of a documents task in context 8 with this data set.
   std::string TrainOn(const std::string& name, const std::string& text, uint32_t held_out = 1,
                       uint32_t seed = 0) {
     Upload(name, text);
-    v1::ExperimentSpec spec = SpecOf(absl::StrCat(R"(
-      base {
-        task { documents { dataset: ")",
-                                                  name, "\" held_out: ", held_out, R"( } }
-        model { layers: 1 width: 8 heads: 2 context: 8 }
-        training { steps: 10 batch: 2 }
-      }
-      seeds { list: )",
-                                                  seed, " }"));
+    v1::ExperimentSpec spec = DocumentsSpec(name);
+    spec.mutable_base()->mutable_task()->mutable_documents()->set_held_out(held_out);
+    spec.mutable_seeds()->add_list(seed);
     spec.set_name(absl::StrCat(name, "-s", seed));
     const std::string experiment = Create(spec).experiment().name();
     const auto worker = MakeWorker();
@@ -101,51 +88,27 @@ class AnalysisTest : public ServiceTest {
     return request;
   }
   void DeleteDataset(const std::string& name) {
-    Context context;
-    v1::DeleteDatasetRequest request;
-    request.set_name(name);
-    google::protobuf::Empty empty;
-    const grpc::Status status = datasets_->DeleteDataset(&context, request, &empty);
-    EXPECT_TRUE(status.ok()) << status.error_message();
+    AnswerOf(*datasets_, &v1::Datasets::Stub::DeleteDataset, Named<v1::DeleteDatasetRequest>(name));
   }
 
-  grpc::Status Try(const v1::CreateAnalysisRequest& request,
-                   v1::CreateAnalysisResponse* response = nullptr) {
-    Context context;
-    v1::CreateAnalysisResponse ignored;
-    return analyses_->CreateAnalysis(&context, request, response == nullptr ? &ignored : response);
+  grpc::Status Try(const v1::CreateAnalysisRequest& request) {
+    return StatusOf(*analyses_, &v1::Analyses::Stub::CreateAnalysis, request);
   }
   // Expect success.
   v1::CreateAnalysisResponse Ask(const v1::CreateAnalysisRequest& request) {
-    v1::CreateAnalysisResponse response;
-    const grpc::Status status = Try(request, &response);
-    EXPECT_TRUE(status.ok()) << status.error_message();
-    return response;
+    return AnswerOf(*analyses_, &v1::Analyses::Stub::CreateAnalysis, request);
   }
   // The name of a new one.
   std::string Queue(const std::string& analysis = "spectrum {}") {
     return Ask(Request(analysis)).analysis().name();
   }
   v1::Analysis GetAnalysis(const std::string& name) {
-    Context context;
-    v1::GetAnalysisRequest request;
-    request.set_name(name);
-    v1::Analysis analysis;
-    const grpc::Status status = analyses_->GetAnalysis(&context, request, &analysis);
-    EXPECT_TRUE(status.ok()) << status.error_message();
-    return analysis;
-  }
-  grpc::Status TryCancel(const std::string& name, v1::Analysis* analysis) {
-    Context context;
-    v1::CancelAnalysisRequest request;
-    request.set_name(name);
-    return analyses_->CancelAnalysis(&context, request, analysis);
+    return AnswerOf(*analyses_, &v1::Analyses::Stub::GetAnalysis,
+                    Named<v1::GetAnalysisRequest>(name));
   }
   v1::Analysis CancelAnalysis(const std::string& name) {
-    v1::Analysis analysis;
-    const grpc::Status status = TryCancel(name, &analysis);
-    EXPECT_TRUE(status.ok()) << status.error_message();
-    return analysis;
+    return AnswerOf(*analyses_, &v1::Analyses::Stub::CancelAnalysis,
+                    Named<v1::CancelAnalysisRequest>(name));
   }
   // Names in the order of the list.
   std::vector<std::string> List(const std::string& parent, uint32_t page_size = 0) {
@@ -154,10 +117,7 @@ class AnalysisTest : public ServiceTest {
     request.set_parent(parent);
     request.set_page_size(page_size);
     do {
-      Context context;
-      v1::ListAnalysesResponse response;
-      const grpc::Status status = analyses_->ListAnalyses(&context, request, &response);
-      EXPECT_TRUE(status.ok()) << status.error_message();
+      const auto response = AnswerOf(*analyses_, &v1::Analyses::Stub::ListAnalyses, request);
       for (const v1::Analysis& analysis : response.analyses()) names.push_back(analysis.name());
       request.set_page_token(response.next_page_token());
     } while (!request.page_token().empty());

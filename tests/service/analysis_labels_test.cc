@@ -1,7 +1,5 @@
 // Labels on a shared server: which experiments get an analysis' numbers as metrics, and who may
 // cancel or remove the analysis.
-#include <google/protobuf/text_format.h>
-
 #include <string>
 
 #include "absl/strings/str_cat.h"
@@ -31,8 +29,7 @@ class AnalysisLabelsTest : public SharingTest {
   }
   // Asks about the experiment's first cell.
   v1::CreateAnalysisRequest Request(const std::string& experiment, const std::string& text) {
-    v1::CreateAnalysisRequest request;
-    EXPECT_TRUE(google::protobuf::TextFormat::ParseFromString(text, &request)) << text;
+    auto request = FromText<v1::CreateAnalysisRequest>(text);
     request.add_subjects()->set_experiment(experiment);
     request.mutable_subjects(0)->set_cell(Rows(experiment)[0].cell());
     return request;
@@ -43,16 +40,12 @@ class AnalysisLabelsTest : public SharingTest {
     return CallAs(secret, &v1::Analyses::Stub::CreateAnalysis, request, response);
   }
   grpc::Status RemoveAs(const std::string& secret, const std::string& name) {
-    v1::DeleteAnalysisRequest request;
-    request.set_name(name);
-    google::protobuf::Empty empty;
-    return CallAs(secret, &v1::Analyses::Stub::DeleteAnalysis, request, &empty);
+    return CallAs(secret, &v1::Analyses::Stub::DeleteAnalysis,
+                  Named<v1::DeleteAnalysisRequest>(name));
   }
   grpc::Status CancelAs(const std::string& secret, const std::string& name) {
-    v1::CancelAnalysisRequest request;
-    request.set_name(name);
-    v1::Analysis analysis;
-    return CallAs(secret, &v1::Analyses::Stub::CancelAnalysis, request, &analysis);
+    return CallAs(secret, &v1::Analyses::Stub::CancelAnalysis,
+                  Named<v1::CancelAnalysisRequest>(name));
   }
 
   const std::string mia_ = SecretOf("mia", Role::kMember);
@@ -97,29 +90,25 @@ TEST_F(AnalysisLabelsTest, AreTheOwnersToGive) {
 TEST_F(AnalysisLabelsTest, StayWithAnExperimentWhoseAnalysesAnotherAskedForFirst) {
   const std::string hers = CreateHers();
   const auto worker = MakeWorker();
-  const FakeWorker::Leased first = worker->NextRun();
-  worker->Started(first);
-  worker->Points(first, {{"eval/loss", {10}, {1}}}, 10);
-  worker->Checkpoint(first, 10, "weights");
-  worker->Finished(first, 10);
-  worker->Settle();
-  v1::CreateAnalysisRequest request = Request(hers, "analysis { spectrum {} }");
-  request.mutable_subjects(0)->set_cell("");
-  request.mutable_subjects(0)->clear_experiment();
-  request.mutable_subjects(0)->set_run("runs/" + first.run.run());
+  // Trains the next run, whose primary metric is there.
+  const auto train = [&worker] {
+    const FakeWorker::Leased run = worker->NextRun();
+    worker->Started(run);
+    worker->Points(run, {{"eval/loss", {10}, {1}}}, 10);
+    worker->Checkpoint(run, 10, "weights of " + run.run.run());
+    worker->Finished(run, 10);
+    worker->Settle();
+    return run.run.run();
+  };
+  auto request = FromText<v1::CreateAnalysisRequest>("analysis { spectrum {} }");
+  request.add_subjects()->set_run("runs/" + train());
   v1::CreateAnalysisResponse response;
   ASSERT_TRUE(CreateAs(bob_, request, &response).ok());
   const std::string his = response.analysis().name();
-  const FakeWorker::Leased second = worker->NextRun();
-  worker->Started(second);
-  worker->Points(second, {{"eval/loss", {10}, {1}}}, 10);
-  worker->Checkpoint(second, 10, "other weights");
-  worker->Finished(second, 10);
-  worker->Settle();
+  train();
   Context context;
-  v1::WatchExperimentRequest watched;
-  watched.set_name(hers);
-  const auto reader = experiments_->WatchExperiment(&context, watched);
+  const auto reader =
+      experiments_->WatchExperiment(&context, Named<v1::WatchExperimentRequest>(hers));
   v1::ExperimentEvent event;
   while (!Get(hers).analyses().planned() && reader->Read(&event)) {
   }

@@ -32,27 +32,12 @@ class AnalysisMetricsTest : public AnalysisTest {
 
   // "KEY COUNT" of numbers of analyses.
   std::vector<std::string> Numbers(const std::string& parent, const std::string& cell = "") {
-    Context context;
-    v1::ListMetricsRequest request;
-    request.set_parent(parent);
-    request.set_cell(cell);
-    v1::ListMetricsResponse response;
-    const grpc::Status status = metrics_->ListMetrics(&context, request, &response);
-    EXPECT_TRUE(status.ok()) << status.error_message();
     std::vector<std::string> numbers;
+    const v1::ListMetricsResponse response = ListMetrics(parent, cell);
     for (const v1::MetricInfo& metric : response.metrics()) {
       if (metric.of_analysis()) numbers.push_back(absl::StrCat(metric.key(), " ", metric.count()));
     }
     return numbers;
-  }
-  std::vector<v1::Series> Query(const v1::QueryMetricsRequest& request) {
-    Context context;
-    const auto reader = metrics_->QueryMetrics(&context, request);
-    std::vector<v1::Series> all;
-    for (v1::Series series; reader->Read(&series);) all.push_back(series);
-    const grpc::Status status = reader->Finish();
-    EXPECT_TRUE(status.ok()) << status.error_message();
-    return all;
   }
 
   const std::unique_ptr<FakeWorker> analyst_ = MakeAnalyst();
@@ -86,21 +71,15 @@ TEST_F(AnalysisMetricsTest, ACellNeedsItsExperiment) {
   v1::QueryMetricsRequest query;
   query.add_runs(run_);
   query.set_cell(CellAt(0));
-  Context context;
-  const grpc::Status queried = metrics_->QueryMetrics(&context, query)->Finish();
-  EXPECT_EQ(queried.error_code(), grpc::StatusCode::INVALID_ARGUMENT);
-  Context other;
-  v1::ListMetricsRequest list;
-  list.set_parent(run_);
-  list.set_cell(CellAt(0));
-  v1::ListMetricsResponse response;
-  EXPECT_EQ(metrics_->ListMetrics(&other, list, &response).error_code(),
-            grpc::StatusCode::INVALID_ARGUMENT);
-  Context none;
-  list.set_parent(experiment_);
-  list.set_cell("none");
-  EXPECT_EQ(metrics_->ListMetrics(&none, list, &response).error_code(),
-            grpc::StatusCode::NOT_FOUND);
+  EXPECT_EQ(TryQuery(query).error_code(), grpc::StatusCode::INVALID_ARGUMENT);
+  const auto list = [this](const std::string& parent, const std::string& cell) {
+    v1::ListMetricsRequest request;
+    request.set_parent(parent);
+    request.set_cell(cell);
+    return StatusOf(*metrics_, &v1::Metrics::Stub::ListMetrics, request).error_code();
+  };
+  EXPECT_EQ(list(run_, CellAt(0)), grpc::StatusCode::INVALID_ARGUMENT);
+  EXPECT_EQ(list(experiment_, "none"), grpc::StatusCode::NOT_FOUND);
 }
 
 }  // namespace

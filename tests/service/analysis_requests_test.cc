@@ -122,41 +122,13 @@ TEST_F(AnalysisRequestTest, AnotherOptionInputSeedOrSubjectIsAnotherAnalysis) {
   EXPECT_THAT(List(""), SizeIs(5));
 }
 
-TEST_F(AnalysisRequestTest, NeedsAKind) {
-  ExpectRefused("", "analysis",
-                "analysis: no kind is given; allowed: spectrum, cka, activations, weights, "
-                "capture, loss_landscape, hessian, gradient_flow, gradient_alignment, "
-                "norm_jacobian, norm_statistics, norm_response, attention, remove, trajectory");
-}
-
-TEST_F(AnalysisRequestTest, RefusesOptionsOutOfTheirRange) {
-  ExpectRefused("cka { block: 3 }", "analysis.cka.block",
-                "analysis.cka.block: 3 is out of range; allowed: 4 to 8,192");
-  ExpectRefused("loss_landscape { radius: nan }", "analysis.loss_landscape.radius",
-                "analysis.loss_landscape.radius: nan is out of range; allowed: 1e-06 to 1,000");
-  ExpectRefused("norm_statistics { batch: 2 batch: 5000 }", "analysis.norm_statistics.batch[1]",
-                "analysis.norm_statistics.batch[1]: 5000 is out of range; allowed: 1 to 4,096");
-  ExpectRefused("norm_statistics { batch: 2 batch: 2 }", "analysis.norm_statistics.batch[1]",
-                "analysis.norm_statistics.batch[1]: it is given twice; allowed: each once");
+TEST_F(AnalysisRequestTest, RefusesMorePointsThanAPlaneMayHave) {
   ExpectRefused("loss_landscape { dims: 2 points: 102 }", "analysis.loss_landscape.points",
                 "analysis.loss_landscape.points: 102 is too many; allowed: 2 to 101 where dims is "
                 "2");
 }
 
-TEST_F(AnalysisRequestTest, RefusesValuesThatEnumsDoNotHave) {
-  v1::CreateAnalysisRequest request = Request("gradient_flow {}");
-  request.mutable_analysis()->mutable_gradient_flow()->set_signal(
-      static_cast<v1::GradientSignal::Value>(7));
-  ExpectRefused(request, "analysis.gradient_flow.signal",
-                "analysis.gradient_flow.signal: 7 is unknown; allowed: exact, rule");
-  ExpectRefused("attention { maps: heads maps: unspecified }", "analysis.attention.maps[1]",
-                "analysis.attention.maps[1]: 0 is unknown; allowed: heads, layers, model");
-}
-
 TEST_F(AnalysisRequestTest, RefusesSitesThatCanNotBe) {
-  ExpectRefused("cka { sites: \"embedding\" sites: \"embedding\" }", "analysis.cka.sites[1]",
-                "analysis.cka.sites[1]: it is given twice; allowed: each once");
-
   const grpc::Status unknown = Try(Request("spectrum { site: \"block.7.output\" }"));
   EXPECT_EQ(FieldOf(unknown), "analysis.spectrum.site");
   EXPECT_THAT(unknown.error_message(),
@@ -169,26 +141,13 @@ TEST_F(AnalysisRequestTest, RefusesSitesThatCanNotBe) {
 
 TEST_F(AnalysisRequestTest, RefusesInputsThatCanNotBe) {
   v1::CreateAnalysisRequest request = Request("spectrum {}");
-  for (const uint64_t tokens : {uint64_t{0}, uint64_t{1'000'001}, UINT64_MAX}) {
-    request.mutable_inputs()->set_tokens(tokens);
-    ExpectRefused(
-        request, "inputs.tokens",
-        absl::StrCat("inputs.tokens: ", tokens, " is out of range; allowed: 1 to 1,000,000"));
-  }
-  request.mutable_inputs()->set_tokens(7);
   request.mutable_inputs()->set_prompt("abc");
-  ExpectRefused(request, "inputs.tokens",
-                "inputs.tokens: there is a prompt, too; allowed: one of the two");
-  request.mutable_inputs()->clear_tokens();
   ExpectRefused(request, "inputs.prompt",
                 "inputs.prompt: the tokens of legacy_recall are numbers, not text; allowed: only "
                 "with a documents or text task");
   request.mutable_inputs()->set_prompt(std::string(513, 'a'));
   ExpectRefused(request, "inputs.prompt",
                 "inputs.prompt: it has 513 characters; allowed: at most 512");
-  v1::CreateAnalysisRequest weights = Request("weights {}");
-  weights.mutable_inputs()->set_tokens(5);
-  ExpectRefused(weights, "inputs.tokens", "inputs.tokens: weights reads no tokens; allowed: none");
 }
 
 constexpr char kWords[] = "a\nbé\ncab\nabba\nabcde\n";
@@ -298,9 +257,6 @@ TEST_F(AnalysisRequestTest, RefusesTooFewAndTooManySubjects) {
   request.add_subjects()->set_run(other_);
   ExpectRefused(request, "subjects",
                 "subjects: there are 2; allowed: 1 where the analysis is spectrum");
-  request.clear_subjects();
-  ExpectRefused(request, "subjects",
-                "subjects: there are 0; allowed: 1 where the analysis is spectrum");
   ExpectRefused("norm_response {}", "subjects",
                 "subjects: there are 1; allowed: none where the analysis is norm_response");
   request = Request("cka {}");
@@ -337,8 +293,6 @@ TEST_F(AnalysisRequestTest, RefusesSubjectsThatAreNotThere) {
   constexpr auto kNotFound = grpc::StatusCode::NOT_FOUND;
   v1::CreateAnalysisRequest request = RequestOf("analysis { spectrum {} } subjects {}");
   v1::AnalysisSubject& subject = *request.mutable_subjects(0);
-  subject.set_run("runs/zzz");
-  ExpectRefused(request, "", "there is no run \"zzz\"", kNotFound);
   subject.set_run(run_);
   subject.set_step(4);
   ExpectRefused(

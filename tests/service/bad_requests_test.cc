@@ -344,6 +344,8 @@ Table AnalysisRequests() {
        "there is no analysis \"abc\""},
       {"WatchNoAnalysis", "Analyses/WatchAnalysis", "name: \"abc\"", kNotFound,
        "there is no analysis \"abc\""},
+      {"WatchAnalysisOfAnotherCollection", "Analyses/WatchAnalysis", "name: \"runs/abc\"", kInvalid,
+       absl::StrCat("name: \"runs/abc\" is no analysis's name; allowed: ", kAnalysisForm)},
       {"CancelNoAnalysis", "Analyses/CancelAnalysis", "name: \"abc\"", kNotFound,
        "there is no analysis \"abc\""},
       {"CancelOfNoAnalysis", "Analyses/CancelAnalysis", "name: \"a%\"", kInvalid,

@@ -44,27 +44,11 @@ class CompareTest : public ServiceTest {
     worker_->Settle();
   }
 
-  grpc::Status TryCompare(const v1::CompareRequest& request, v1::Comparison* comparison) {
-    Context context;
-    return metrics_->Compare(&context, request, comparison);
-  }
-  v1::Comparison Compare(const std::string& experiment) {
-    v1::CompareRequest request;
-    request.set_experiment(experiment);
-    v1::Comparison comparison;
-    const grpc::Status status = TryCompare(request, &comparison);
-    EXPECT_TRUE(status.ok()) << status.error_message();
-    return comparison;
-  }
   std::string Table(const std::string& experiment, v1::TableFormat::Value format) {
-    Context context;
     v1::RenderTableRequest request;
     request.mutable_comparison()->set_experiment(experiment);
     request.set_format(format);
-    v1::RenderTableResponse response;
-    const grpc::Status status = reports_->RenderTable(&context, request, &response);
-    EXPECT_TRUE(status.ok()) << status.error_message();
-    return response.data();
+    return AnswerOf(*reports_, &v1::Reports::Stub::RenderTable, request).data();
   }
 
   std::unique_ptr<FakeWorker> worker_;
@@ -196,8 +180,7 @@ TEST_F(CompareTest, NamesADatasetThatCannotBeReadInsteadOfWithholdingAVerdict) {
   EXPECT_EQ(Compare(placements).rows(1).scored_differently_size(), 0);
   v1::CompareRequest request;
   request.set_experiment(contexts);
-  v1::Comparison comparison;
-  const grpc::Status status = TryCompare(request, &comparison);
+  const grpc::Status status = TryCompare(request);
   EXPECT_EQ(status.error_code(), grpc::StatusCode::DATA_LOSS);
   EXPECT_THAT(status.error_message(),
               HasSubstr(absl::StrCat("the text of data set ", id, " can't be read")));
@@ -254,17 +237,16 @@ TEST_F(CompareTest, NamesTheFieldOfABadRequest) {
   v1::CompareRequest request;
   request.set_experiment(name);
   request.set_at(-2);
-  v1::Comparison ignored;
-  grpc::Status status = TryCompare(request, &ignored);
+  grpc::Status status = TryCompare(request);
   EXPECT_EQ(status.error_message(),
             "at: -2 is out of range; allowed: a step from 0 on, or -1 for the end");
   EXPECT_EQ(FieldOf(status), "at");
   request.set_at(0);
-  EXPECT_TRUE(TryCompare(request, &ignored).ok());
-  EXPECT_EQ(ignored.rows(0).mean(), 3);
-  EXPECT_EQ(ignored.at(), 0);
+  const v1::Comparison comparison = Compare(request);
+  EXPECT_EQ(comparison.rows(0).mean(), 3);
+  EXPECT_EQ(comparison.at(), 0);
   request.set_by("seed");
-  status = TryCompare(request, &ignored);
+  status = TryCompare(request);
   EXPECT_EQ(status.error_code(), grpc::StatusCode::INVALID_ARGUMENT);
   EXPECT_EQ(FieldOf(status), "by");
 }
@@ -277,9 +259,7 @@ TEST_F(CompareTest, ComparesPartsOfSeveralExperiments) {
   v1::CompareRequest request;
   request.set_experiment(first + "/pre");
   request.add_others(second + "/post");
-  v1::Comparison comparison;
-  grpc::Status status = TryCompare(request, &comparison);
-  ASSERT_TRUE(status.ok()) << status.error_message();
+  const v1::Comparison comparison = Compare(request);
   EXPECT_EQ(comparison.experiment(), first + "/pre");
   const std::string id = second.substr(second.find('/') + 1);
   EXPECT_THAT(comparison.others(), ElementsAre(id + "/post"));
@@ -291,26 +271,24 @@ TEST_F(CompareTest, ComparesPartsOfSeveralExperiments) {
   EXPECT_EQ(comparison.warnings(0).kind(), v1::ComparisonWarning::SEVERAL_EXPERIMENTS);
 
   (*request.mutable_baseline())["setting"] = second + "/post";
-  ASSERT_TRUE(TryCompare(request, &comparison).ok());
-  EXPECT_TRUE(comparison.rows(1).is_baseline());
+  EXPECT_TRUE(Compare(request).rows(1).is_baseline());
   const std::pair<const char*, const char*> wrong[] = {
       {"setting", "baseline[setting]: \"poost\" is not compared here; allowed: "},
       {"norm", "baseline: \"norm\" is no axis here; allowed: setting=EXP/SETTING"}};
   for (const auto& [axis, message] : wrong) {
     request.mutable_baseline()->clear();
     (*request.mutable_baseline())[axis] = "poost";
-    status = TryCompare(request, &comparison);
+    const grpc::Status status = TryCompare(request);
     EXPECT_EQ(status.error_code(), grpc::StatusCode::INVALID_ARGUMENT);
     EXPECT_THAT(status.error_message(), HasSubstr(message));
   }
   request.mutable_baseline()->clear();
   request.set_others(0, "runs/1");
-  status = TryCompare(request, &comparison);
+  const grpc::Status status = TryCompare(request);
   EXPECT_EQ(FieldOf(status), "others[0]");
   EXPECT_THAT(status.error_message(), HasSubstr("\"runs/1\" is a run; allowed: EXP, EXP/CELL"));
   for (int i = 0; i < 19; ++i) request.add_others(second);
-  status = TryCompare(request, &comparison);
-  EXPECT_EQ(FieldOf(status), "others");
+  EXPECT_EQ(FieldOf(TryCompare(request)), "others");
 }
 
 TEST_F(CompareTest, HasRatiosBesideTheDifferencesOfLogarithms) {

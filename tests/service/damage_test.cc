@@ -64,39 +64,31 @@ class DamageTest : public ServiceTest {
   }
   void ExpectTheOtherSeries(const std::string& what) {
     for (const uint32_t most : {0u, 5u}) {
-      Context context;
       v1::QueryMetricsRequest request;
       request.set_experiment(experiment_);
       request.set_max_points(most);
-      const auto reader = metrics_->QueryMetrics(&context, request);
-      v1::Series series;
-      std::vector<std::string> runs;
-      while (reader->Read(&series)) runs.push_back(series.run());
-      EXPECT_EQ(runs, std::vector<std::string>{well_});
-      ExpectNamed(reader->Finish(), what);
+      std::vector<v1::Series> series;
+      ExpectNamed(TryQuery(request, &series), what);
+      ASSERT_EQ(series.size(), 1u);
+      EXPECT_EQ(series[0].run(), well_);
     }
     Context context;
     v1::ExportRequest request;
     request.set_experiment(experiment_);
     request.set_format(v1::ExportFormat::csv);
-    const auto reader = reports_->Export(&context, request);
-    v1::FileChunk chunk;
+    std::vector<v1::FileChunk> chunks;
+    ExpectNamed(ReadAll(reports_->Export(&context, request).get(), &chunks), what);
     std::string file;
-    while (reader->Read(&chunk)) file += chunk.data();
+    for (const v1::FileChunk& chunk : chunks) file += chunk.data();
     EXPECT_EQ(std::count(file.begin(), file.end(), '\n'), 11);  // a head and ten points
     EXPECT_FALSE(absl::StrContains(file, damaged_));
-    ExpectNamed(reader->Finish(), what);
   }
-  v1::Comparison Compare(int32_t at) {
-    Context context;
+  v1::Comparison CompareAt(int32_t at) {
     v1::CompareRequest request;
     request.set_experiment(experiment_);
     request.set_key("train/loss");
     request.set_at(at);
-    v1::Comparison comparison;
-    const grpc::Status status = metrics_->Compare(&context, request, &comparison);
-    EXPECT_TRUE(status.ok()) << status.error_message();
-    return comparison;
+    return Compare(request);
   }
   // The damaged run is missing, and a warning says why.
   void ExpectMissing(const v1::Comparison& comparison) {
@@ -113,7 +105,7 @@ class DamageTest : public ServiceTest {
 
   void ExpectTheOtherRuns(const std::string& what) {
     ExpectTheOtherSeries(what);
-    ExpectMissing(Compare(-1));
+    ExpectMissing(CompareAt(-1));
     const std::vector<v1::RunRow> rows = Rows(experiment_);
     ASSERT_EQ(rows.size(), 2u);
     EXPECT_EQ(rows[0].summaries_size(), 0);
@@ -130,8 +122,8 @@ TEST_F(DamageTest, OfAChunkLeavesTheOtherSeries) {
   Train();
   DamageChunk();
   ExpectTheOtherSeries("points of train/loss are damaged");
-  ExpectMissing(Compare(3));
-  EXPECT_EQ(Compare(-1).rows(0).n(), 1u);  // by its summary, which is well
+  ExpectMissing(CompareAt(3));
+  EXPECT_EQ(CompareAt(-1).rows(0).n(), 1u);  // by its summary, which is well
 }
 
 TEST_F(DamageTest, OfSummariesLeavesTheOtherRuns) {

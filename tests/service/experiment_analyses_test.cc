@@ -85,11 +85,9 @@ TEST_F(ExperimentAnalysesTest, AreMadeOfEveryRunOnceAllHaveEnded) {
   EXPECT_EQ(ended.analyses().failure(), "");
   EXPECT_EQ(List(experiment).size(), 3u) << "the one of no run, too";
   std::map<std::string, int> labels;
-  Context context;
   v1::ListAnalysesRequest list;
   list.set_parent(experiment);
-  v1::ListAnalysesResponse listed;
-  ASSERT_TRUE(analyses_->ListAnalyses(&context, list, &listed).ok());
+  const auto listed = AnswerOf(*analyses_, &v1::Analyses::Stub::ListAnalyses, list);
   for (const v1::Analysis& analysis : listed.analyses()) {
     for (const std::string& label : analysis.labels()) ++labels[label];
   }
@@ -246,20 +244,11 @@ TEST_F(ExperimentAnalysesTest, MayBePrimaryBeforeTheyAreMade) {
   spec.mutable_report()->set_primary("spectrum/stable_rank");
   const std::string experiment = Create(spec).experiment().name();
   Train(worker.get(), {1, 2}, 20);
-  const auto compare = [&] {
-    Context context;
-    v1::CompareRequest request;
-    request.set_experiment(experiment);
-    v1::Comparison comparison;
-    const grpc::Status status = metrics_->Compare(&context, request, &comparison);
-    EXPECT_TRUE(status.ok()) << status.error_message();
-    return comparison;
-  };
-  EXPECT_EQ(compare().rows(0).n(), 0u);
+  EXPECT_EQ(Compare(experiment).rows(0).n(), 0u);
   const auto analyst = MakeAnalyst();
   for (int i = 0; i < 2; ++i) analyst->ComputationResult(analyst->NextAnalysis(), Ranks(i));
   AwaitEnd(experiment);
-  EXPECT_EQ(compare().rows(0).n(), 1u);
+  EXPECT_EQ(Compare(experiment).rows(0).n(), 1u);
   std::vector<double> last;
   for (const v1::RunRow& row : Rows(experiment)) {
     for (const v1::Summary& summary : row.summaries()) {
@@ -274,14 +263,11 @@ TEST_F(ExperimentAnalysesTest, SayWhichNumbersThereAre) {
   const std::string experiment =
       Create(Asking("analyses { name: 'ranks' spectrum {} }", 20)).experiment().name();
   Train(worker.get(), {1, 2}, 20);
-  Context context;
   v1::CompareRequest request;
   request.set_experiment(experiment);
-  v1::Comparison comparison;
   const auto refusal = [&](const std::string& key) {
-    Context one;
     request.set_key(key);
-    return metrics_->Compare(&one, request, &comparison).error_message();
+    return TryCompare(request).error_message();
   };
   EXPECT_THAT(refusal("ranks/nonsense"), HasSubstr("key: \"ranks/nonsense\" is no number of "
                                                    "spectrum; allowed: ranks/ and one of "));
@@ -330,11 +316,7 @@ TEST_F(ExperimentAnalysesTest, GoWithTheirExperimentWhenItIsCancelled) {
   const std::string experiment = Create(Asking("analyses { spectrum {} }", 20)).experiment().name();
   Train(worker.get(), {1, 2}, 20);
   Await(experiment, [](const v1::Experiment& one) { return one.analyses().planned(); });
-  Context context;
-  v1::CancelExperimentRequest request;
-  request.set_name(experiment);
-  v1::Experiment cancelled;
-  ASSERT_TRUE(experiments_->CancelExperiment(&context, request, &cancelled).ok());
+  const v1::Experiment cancelled = Cancel(experiment);
   EXPECT_EQ(cancelled.state(), v1::ExperimentState::CANCELLED);
   EXPECT_EQ(cancelled.analyses().cancelled(), 2u);
   const auto analyst = MakeAnalyst();
@@ -469,12 +451,8 @@ TEST_F(ExperimentAnalysesTest, AreMadeAgainAfterTheyWereRemoved) {
   for (int i = 0; i < 2; ++i) analyst->ComputationResult(analyst->NextAnalysis(), Ranks(i));
   AwaitEnd(experiment);
   const std::string removed = List(experiment)[0];
-  Context context;
-  v1::DeleteAnalysisRequest request;
-  request.set_name(removed);
-  google::protobuf::Empty empty;
-  const grpc::Status status = analyses_->DeleteAnalysis(&context, request, &empty);
-  ASSERT_TRUE(status.ok()) << status.error_message();
+  AnswerOf(*analyses_, &v1::Analyses::Stub::DeleteAnalysis,
+           Named<v1::DeleteAnalysisRequest>(removed));
   EXPECT_EQ(Get(experiment).analyses().cancelled(), 1u);
   EXPECT_EQ(GetAnalysis(removed).state(), v1::AnalysisState::CANCELLED);
   EXPECT_TRUE(GetAnalysis(removed).numbers().empty());

@@ -14,49 +14,27 @@ using testing::Not;
 
 class ExperimentsTest : public ServiceTest {
  protected:
-  grpc::Status TryGet(const std::string& name, v1::Experiment* experiment = nullptr) {
-    Context context;
-    v1::GetExperimentRequest request;
-    request.set_name(name);
-    v1::Experiment ignored;
-    return experiments_->GetExperiment(&context, request,
-                                       experiment == nullptr ? &ignored : experiment);
+  grpc::Status TryGet(const std::string& name) {
+    return StatusOf(*experiments_, &v1::Experiments::Stub::GetExperiment,
+                    Named<v1::GetExperimentRequest>(name));
   }
   v1::ListExperimentsResponse List(uint32_t page_size, const std::string& token = "") {
-    Context context;
     v1::ListExperimentsRequest request;
     request.set_page_size(page_size);
     request.set_page_token(token);
-    v1::ListExperimentsResponse response;
-    const grpc::Status status = experiments_->ListExperiments(&context, request, &response);
-    EXPECT_TRUE(status.ok()) << status.error_message();
-    return response;
-  }
-  grpc::Status TryCancel(const std::string& name, v1::Experiment* experiment) {
-    Context context;
-    v1::CancelExperimentRequest request;
-    request.set_name(name);
-    return experiments_->CancelExperiment(&context, request, experiment);
+    return AnswerOf(*experiments_, &v1::Experiments::Stub::ListExperiments, request);
   }
   // The name of the experiment that `name` means, and the answer's kNewestOf.
   std::pair<std::string, std::string> GetWithMetadata(const std::string& name) {
     Context context;
-    v1::GetExperimentRequest request;
-    request.set_name(name);
     v1::Experiment found;
-    const grpc::Status status = experiments_->GetExperiment(&context, request, &found);
+    const grpc::Status status =
+        experiments_->GetExperiment(&context, Named<v1::GetExperimentRequest>(name), &found);
     EXPECT_TRUE(status.ok()) << status.error_message();
     const auto& metadata = context.GetServerTrailingMetadata();
     const auto said = metadata.find(kNewestOf);
     return {found.name(),
             said == metadata.end() ? "" : std::string(said->second.data(), said->second.size())};
-  }
-  grpc::Status TryDelete(const std::string& name) {
-    Context context;
-    v1::DeleteExperimentRequest request;
-    request.set_name(name);
-    google::protobuf::Empty empty;
-    return experiments_->DeleteExperiment(&context, request, &empty);
   }
 };
 
@@ -169,14 +147,12 @@ TEST_F(ExperimentsTest, EndAPageBeforeItIsTooLarge) {
 TEST_F(ExperimentsTest, RefuseATokenWhoseExperimentIsGone) {
   for (int i = 0; i < 3; ++i) Create(SmallSpec(1, absl::StrCat("e", i)));
   const v1::ListExperimentsResponse page = List(1);
-  v1::Experiment cancelled;
-  ASSERT_TRUE(TryCancel(page.experiments(0).name(), &cancelled).ok());
+  Cancel(page.experiments(0).name());
   ASSERT_TRUE(TryDelete(page.experiments(0).name()).ok());
-  Context context;
   v1::ListExperimentsRequest request;
   request.set_page_token(page.next_page_token());
-  v1::ListExperimentsResponse response;
-  const grpc::Status status = experiments_->ListExperiments(&context, request, &response);
+  const grpc::Status status =
+      StatusOf(*experiments_, &v1::Experiments::Stub::ListExperiments, request);
   EXPECT_EQ(status.error_code(), grpc::StatusCode::INVALID_ARGUMENT);
   EXPECT_EQ(FieldOf(status), "page_token");
 }
@@ -189,14 +165,11 @@ TEST_F(ExperimentsTest, StopTheirRunsWhenCancelledAlsoIfNoStateIsSaved) {
   const FakeWorker::Leased run = worker->NextRun();
   worker->Started(run);
   worker->Settle();
-  v1::Experiment cancelled;
-  ASSERT_TRUE(TryCancel(name, &cancelled).ok());
+  const v1::Experiment cancelled = Cancel(name);
   EXPECT_EQ(cancelled.state(), v1::ExperimentState::CANCELLED);
   EXPECT_EQ(cancelled.counts().cancelled(), 2u);
   worker->WaitForCancel(run);
-  v1::Experiment again;
-  ASSERT_TRUE(TryCancel(name, &again).ok());
-  EXPECT_EQ(again.state(), v1::ExperimentState::CANCELLED);
+  EXPECT_EQ(Cancel(name).state(), v1::ExperimentState::CANCELLED);
 }
 
 TEST_F(ExperimentsTest, GoOnFromWhereTheyWereCancelled) {
@@ -206,14 +179,11 @@ TEST_F(ExperimentsTest, GoOnFromWhereTheyWereCancelled) {
   worker->Started(run);
   worker->Points(run, {{"train/loss", {0, 1, 2}, {3, 2, 1}}}, 3);
   worker->Settle();
-  auto cancelled = std::async(std::launch::async, [this, &name] {
-    v1::Experiment experiment;
-    return TryCancel(name, &experiment);
-  });
+  auto cancelled = std::async(std::launch::async, [this, &name] { Cancel(name); });
   worker->WaitForSave(run);
   const std::string state = worker->State(run, 3, "state after 3 steps");
   worker->WaitForCancel(run);
-  EXPECT_TRUE(cancelled.get().ok());
+  cancelled.get();
   const v1::CreateExperimentResponse preview = Preview(SmallSpec()),
                                      fresh = Preview(SmallSpec(), true);
   EXPECT_THAT(preview.notes(), Contains("1 cancelled run continues from its saved state"));
@@ -235,8 +205,7 @@ TEST_F(ExperimentsTest, GoOnFromWhereTheyWereCancelled) {
 TEST_F(ExperimentsTest, LeaveRunsToOthersWhenCancelled) {
   const std::string first = Create(SmallSpec(1, "first")).experiment().name();
   const std::string second = Create(SmallSpec(1, "second")).experiment().name();
-  v1::Experiment cancelled;
-  ASSERT_TRUE(TryCancel(first, &cancelled).ok());
+  Cancel(first);
   EXPECT_EQ(Get(second).state(), v1::ExperimentState::ACTIVE);
   const auto worker = MakeWorker();
   TrainAll(worker.get(), 2);
@@ -249,8 +218,7 @@ TEST_F(ExperimentsTest, AreDeletedOnlyWhenTheyHaveEnded) {
   const grpc::Status refused = TryDelete(name);
   EXPECT_EQ(refused.error_code(), grpc::StatusCode::FAILED_PRECONDITION);
   EXPECT_EQ(ReasonOf(refused), "EXPERIMENT_ACTIVE");
-  v1::Experiment cancelled;
-  ASSERT_TRUE(TryCancel(name, &cancelled).ok());
+  Cancel(name);
   EXPECT_TRUE(TryDelete(name).ok());
   EXPECT_EQ(TryGet(name).error_code(), grpc::StatusCode::NOT_FOUND);
   EXPECT_EQ(TryDelete(name).error_code(), grpc::StatusCode::NOT_FOUND);
@@ -261,9 +229,8 @@ TEST_F(ExperimentsTest, AreNotCancelledOrDeletedByTheBeginningOfAName) {
   const std::string first = Create(SmallSpec(1, "a")).experiment().name();
   // Its id begins with the whole of the first one's.
   const std::string other = Create(SmallSpec(1, first.substr(12))).experiment().name();
-  v1::Experiment cancelled;
-  ASSERT_TRUE(TryCancel(first, &cancelled).ok());
-  ASSERT_TRUE(TryCancel(other.substr(12), &cancelled).ok());
+  Cancel(first);
+  Cancel(other.substr(12));
   ASSERT_TRUE(TryDelete(first).ok());
 
   const grpc::Status repeated = TryDelete(first);
@@ -272,15 +239,11 @@ TEST_F(ExperimentsTest, AreNotCancelledOrDeletedByTheBeginningOfAName) {
             absl::StrCat("there is no experiment \"", first.substr(12), "\", but ",
                          other.substr(12), " begins so: the whole ID is needed here"));
   EXPECT_EQ(ReasonOf(repeated), "EXPERIMENT_NOT_FOUND");
-  EXPECT_EQ(TryCancel(other.substr(0, other.size() - 1), &cancelled).error_code(),
+  EXPECT_EQ(StatusOf(*experiments_, &v1::Experiments::Stub::CancelExperiment,
+                     Named<v1::CancelExperimentRequest>(other.substr(0, other.size() - 1)))
+                .error_code(),
             grpc::StatusCode::NOT_FOUND);
   EXPECT_EQ(Get(first).name(), other);  // a read goes on completing
-}
-
-TEST_F(ExperimentsTest, OutliveARestart) {
-  const std::string name = Create(SmallSpec()).experiment().name();
-  Restart();
-  EXPECT_EQ(Get(name).counts().queued(), 2u);
 }
 
 }  // namespace

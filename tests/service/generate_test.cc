@@ -21,11 +21,8 @@ using worker::v1::Analyze;
 class Call {
  public:
   Call(v1::Models::Stub* stub, const v1::GenerateRequest& request)
-      : reader_(stub->Generate(&context_, request)), thread_([this] {
-          v1::GenerateResponse message;
-          while (reader_->Read(&message)) messages_.push_back(message);
-          status_ = reader_->Finish();
-        }) {}
+      : reader_(stub->Generate(&context_, request)),
+        thread_([this] { status_ = ReadAll(reader_.get(), &messages_); }) {}
   ~Call() {
     if (thread_.joinable()) Wait();
   }
@@ -59,15 +56,9 @@ class GenerateTest : public ServiceTest {
  protected:
   GenerateTest() {
     Upload("words", "anna\nbob\ncleo\ndora\n");
-    experiment_ = Create(SpecOf(R"(
-      name: "words"
-      base {
-        task { documents { dataset: "words" held_out: 1 } }
-        model { layers: 1 width: 8 heads: 2 context: 8 }
-        training { steps: 10 batch: 2 checkpoints: [0, -1] }
-      })"))
-                      .experiment()
-                      .name();
+    v1::ExperimentSpec spec = DocumentsSpec("words");
+    for (const int step : {0, -1}) spec.mutable_base()->mutable_training()->add_checkpoints(step);
+    experiment_ = Create(spec).experiment().name();
   }
 
   // Trains the run; its checkpoints are at steps 0 and 10.
@@ -249,15 +240,13 @@ TEST_F(GenerateTest, ListsTheWorkerForAnalysesWithItsRole) {
   const auto trainer = MakeWorker();
   trainer->NextRun();
   const auto analyst = MakeAnalyst();
-  Context context;
-  v1::ListWorkersResponse response;
-  ASSERT_TRUE(workers_->ListWorkers(&context, {}, &response).ok());
-  ASSERT_EQ(response.workers_size(), 2);
-  EXPECT_EQ(response.workers(0).name(), "workers/cpu-analysis");
-  EXPECT_EQ(response.workers(0).role(), v1::WorkerRole::analysis);
-  EXPECT_EQ(response.workers(0).state(), v1::WorkerState::IDLE);
-  EXPECT_EQ(response.workers(1).role(), v1::WorkerRole::train);
-  EXPECT_EQ(response.workers(1).state(), v1::WorkerState::BUSY);
+  const std::vector<v1::Worker> workers = Workers();
+  ASSERT_THAT(workers, SizeIs(2));
+  EXPECT_EQ(workers[0].name(), "workers/cpu-analysis");
+  EXPECT_EQ(workers[0].role(), v1::WorkerRole::analysis);
+  EXPECT_EQ(workers[0].state(), v1::WorkerState::IDLE);
+  EXPECT_EQ(workers[1].role(), v1::WorkerRole::train);
+  EXPECT_EQ(workers[1].state(), v1::WorkerState::BUSY);
 }
 
 TEST_F(GenerateTest, MakesSamplesForAReportThatWaitsForThem) {

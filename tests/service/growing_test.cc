@@ -83,11 +83,7 @@ TEST_F(GrowingTest, ContinuesAndSaysSo) {
     EXPECT_EQ(row.continued_step(), 10u);
     EXPECT_EQ(row.summaries(0).count(), 30u);
   }
-  v1::GetRunRequest request;
-  request.set_name(longer.cells(0).run());
-  v1::Run run;
-  Context context;
-  ASSERT_TRUE(runs_->GetRun(&context, request, &run).ok());
+  const v1::Run run = GetRun(longer.cells(0).run());
   EXPECT_EQ(run.provenance().continued_from(), first_.cells(0).run());
   EXPECT_EQ(run.provenance().continued_step(), 10u);
 }

@@ -30,13 +30,8 @@ class MetricsTest : public ServiceTest {
     return request;
   }
   std::vector<std::pair<std::string, uint64_t>> Keys(const std::string& parent) {
-    Context context;
-    v1::ListMetricsRequest request;
-    request.set_parent(parent);
-    v1::ListMetricsResponse response;
-    const grpc::Status status = metrics_->ListMetrics(&context, request, &response);
-    EXPECT_TRUE(status.ok()) << status.error_message();
     std::vector<std::pair<std::string, uint64_t>> keys;
+    const v1::ListMetricsResponse response = ListMetrics(parent);
     for (const v1::MetricInfo& metric : response.metrics()) {
       keys.push_back({metric.key(), metric.count()});
     }
@@ -67,9 +62,7 @@ TEST_F(MetricsTest, ListsKeysPageByPage) {
   std::vector<std::string> keys;
   int pages = 0;
   do {
-    Context context;
-    v1::ListMetricsResponse page;
-    ASSERT_TRUE(metrics_->ListMetrics(&context, request, &page).ok());
+    const auto page = AnswerOf(*metrics_, &v1::Metrics::Stub::ListMetrics, request);
     for (const v1::MetricInfo& metric : page.metrics()) keys.push_back(metric.key());
     request.set_page_token(page.next_page_token());
     ++pages;

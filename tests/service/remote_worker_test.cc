@@ -19,11 +19,8 @@ class RemoteWorkerTest : public SharingTest {
     return std::make_unique<FakeWorker>(ChannelAs(SecretOf(user, Role::kWorker)), name, 2);
   }
   std::vector<std::string> WorkerNames() {
-    Context context;
-    v1::ListWorkersResponse response;
-    EXPECT_TRUE(workers_->ListWorkers(&context, {}, &response).ok());
     std::vector<std::string> names;
-    for (const v1::Worker& worker : response.workers()) names.push_back(worker.name());
+    for (const v1::Worker& worker : Workers()) names.push_back(worker.name());
     return names;
   }
 };
@@ -83,15 +80,7 @@ TEST_F(RemoteWorkerTest, CantTakeOrSpeakForALeaseOfAnother) {
 TEST_F(RemoteWorkerTest, ReadsTheBlobsOfItsLeasesAlone) {
   const v1::Dataset names = Upload("names.txt", "anna\nbob\ncarl\ndora\n");
   const v1::Dataset other = Upload("other.txt", "secret\nthings\n");
-  Create(SpecOf(absl::StrCat(R"(
-      name: "names"
-      base {
-        task { documents { dataset: ")",
-                             names.display_name(), R"(" held_out: 1 } }
-        model { layers: 1 width: 8 heads: 2 context: 16 feed_forward { hidden: 16 } }
-        training { steps: 10 batch: 2 checkpoints: [-1] }
-      }
-      seeds { list: 1 })")));
+  Create(DocumentsSpec(names.display_name()));
   const auto worker = WorkerOf("gpu2"), liar = WorkerOf("gpu3");
   FakeWorker* holder = worker.get();
   const FakeWorker::Leased run = holder->NextRun();

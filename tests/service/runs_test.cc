@@ -9,25 +9,10 @@ namespace {
 
 class RunsTest : public ServiceTest {
  protected:
-  grpc::Status TryGet(const std::string& name, v1::Run* run) {
-    Context context;
-    v1::GetRunRequest request;
-    request.set_name(name);
-    return runs_->GetRun(&context, request, run);
-  }
-  v1::Run GetRun(const std::string& name) {
-    v1::Run run;
-    const grpc::Status status = TryGet(name, &run);
-    EXPECT_TRUE(status.ok()) << status.error_message();
-    return run;
-  }
   std::vector<std::string> History(const std::string& run) {
-    Context context;
     v1::ListRunEventsRequest request;
     request.set_run(run);
-    v1::ListRunEventsResponse response;
-    const grpc::Status status = runs_->ListRunEvents(&context, request, &response);
-    EXPECT_TRUE(status.ok()) << status.error_message();
+    const auto response = AnswerOf(*runs_, &v1::Runs::Stub::ListRunEvents, request);
     std::vector<std::string> kinds;
     for (const v1::RunEvent& event : response.events()) kinds.push_back(event.kind());
     return kinds;
@@ -71,10 +56,10 @@ TEST_F(RunsTest, IsFoundByIdAndPrefix) {
   const std::string id = name.substr(5);
   EXPECT_EQ(GetRun(id).name(), name);
   EXPECT_EQ(GetRun(id.substr(0, 8)).name(), name);
-  v1::Run run;
   std::string typo = id;
   typo[9] = typo[9] == 'a' ? 'b' : 'a';
-  const grpc::Status status = TryGet(typo, &run);
+  const grpc::Status status =
+      StatusOf(*runs_, &v1::Runs::Stub::GetRun, Named<v1::GetRunRequest>(typo));
   EXPECT_EQ(status.error_code(), grpc::StatusCode::NOT_FOUND);
   EXPECT_EQ(ReasonOf(status), "RUN_NOT_FOUND");
   EXPECT_EQ(status.error_message(),
@@ -131,13 +116,11 @@ TEST_F(RunsTest, ListsAGridInItsOrderPageByPage) {
   std::vector<v1::RunRow> rows;
   std::string token;
   do {
-    Context context;
     v1::ListRunsRequest request;
     request.set_experiment(name);
     request.set_page_size(4);
     request.set_page_token(token);
-    v1::ListRunsResponse response;
-    ASSERT_TRUE(runs_->ListRuns(&context, request, &response).ok());
+    const auto response = AnswerOf(*runs_, &v1::Runs::Stub::ListRuns, request);
     EXPECT_LE(response.rows_size(), 4);
     rows.insert(rows.end(), response.rows().begin(), response.rows().end());
     token = response.next_page_token();

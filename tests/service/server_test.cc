@@ -112,9 +112,7 @@ TEST_F(ServerTest, StopsClientsWhileWorkersGoOn) {
   Create(SmallSpec());
   const FakeWorker::Leased run = worker->NextRun();
   StopClients();
-  Context context;
-  v1::ListExperimentsResponse response;
-  EXPECT_EQ(experiments_->ListExperiments(&context, {}, &response).error_code(),
+  EXPECT_EQ(StatusOf(*experiments_, &v1::Experiments::Stub::ListExperiments, {}).error_code(),
             grpc::StatusCode::UNAVAILABLE);
   worker->Started(run);
   worker->Points(run, {{"a", {0}, {1}}}, 1);

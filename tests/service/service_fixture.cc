@@ -47,12 +47,6 @@ void Commits::operator()(uint64_t change) {
   if (server_ != nullptr) server_->Notify(change);
 }
 
-v1::ExperimentSpec SpecOf(const std::string& text) {
-  v1::ExperimentSpec spec;
-  EXPECT_TRUE(google::protobuf::TextFormat::ParseFromString(text, &spec)) << text;
-  return spec;
-}
-
 v1::ExperimentSpec SmallSpec(uint32_t seeds, const std::string& name, uint32_t steps) {
   v1::ExperimentSpec spec = SpecOf(R"(
     base {
@@ -69,6 +63,19 @@ v1::ExperimentSpec SmallSpec(uint32_t seeds, const std::string& name, uint32_t s
   spec.set_name(name);
   spec.mutable_base()->mutable_training()->set_steps(steps);
   spec.mutable_seeds()->set_count(seeds);
+  return spec;
+}
+
+v1::ExperimentSpec DocumentsSpec(const std::string& dataset, uint32_t context) {
+  v1::ExperimentSpec spec = SpecOf(R"(
+    name: "documents"
+    base {
+      task { documents { held_out: 1 } }
+      model { layers: 1 width: 8 heads: 2 }
+      training { steps: 10 batch: 2 }
+    })");
+  spec.mutable_base()->mutable_task()->mutable_documents()->set_dataset(dataset);
+  spec.mutable_base()->mutable_model()->set_context(context);
   return spec;
 }
 
@@ -175,22 +182,55 @@ v1::CreateExperimentResponse ServiceTest::Preview(const v1::ExperimentSpec& spec
 }
 
 v1::Experiment ServiceTest::Get(const std::string& name) {
-  Context context;
-  v1::GetExperimentRequest request;
-  request.set_name(name);
-  v1::Experiment experiment;
-  const grpc::Status status = experiments_->GetExperiment(&context, request, &experiment);
-  EXPECT_TRUE(status.ok()) << status.error_message();
-  return experiment;
+  return AnswerOf(*experiments_, &v1::Experiments::Stub::GetExperiment,
+                  Named<v1::GetExperimentRequest>(name));
+}
+
+v1::Experiment ServiceTest::Cancel(const std::string& experiment) {
+  return AnswerOf(*experiments_, &v1::Experiments::Stub::CancelExperiment,
+                  Named<v1::CancelExperimentRequest>(experiment));
+}
+
+grpc::Status ServiceTest::TryDelete(const std::string& experiment) {
+  return StatusOf(*experiments_, &v1::Experiments::Stub::DeleteExperiment,
+                  Named<v1::DeleteExperimentRequest>(experiment));
+}
+
+v1::Run ServiceTest::GetRun(const std::string& name) {
+  return AnswerOf(*runs_, &v1::Runs::Stub::GetRun, Named<v1::GetRunRequest>(name));
+}
+
+std::vector<v1::Worker> ServiceTest::Workers() {
+  const auto response = AnswerOf(*workers_, &v1::Workers::Stub::ListWorkers, {});
+  return {response.workers().begin(), response.workers().end()};
+}
+
+v1::ListMetricsResponse ServiceTest::ListMetrics(const std::string& parent,
+                                                 const std::string& cell) {
+  v1::ListMetricsRequest request;
+  request.set_parent(parent);
+  request.set_cell(cell);
+  return AnswerOf(*metrics_, &v1::Metrics::Stub::ListMetrics, request);
+}
+
+v1::Comparison ServiceTest::Compare(const v1::CompareRequest& request) {
+  return AnswerOf(*metrics_, &v1::Metrics::Stub::Compare, request);
+}
+
+v1::Comparison ServiceTest::Compare(const std::string& experiment) {
+  v1::CompareRequest request;
+  request.set_experiment(experiment);
+  return Compare(request);
+}
+
+grpc::Status ServiceTest::TryCompare(const v1::CompareRequest& request) {
+  return StatusOf(*metrics_, &v1::Metrics::Stub::Compare, request);
 }
 
 std::vector<v1::RunRow> ServiceTest::Rows(const std::string& experiment) {
-  Context context;
   v1::ListRunsRequest request;
   request.set_experiment(experiment);
-  v1::ListRunsResponse response;
-  const grpc::Status status = runs_->ListRuns(&context, request, &response);
-  EXPECT_TRUE(status.ok()) << status.error_message();
+  const auto response = AnswerOf(*runs_, &v1::Runs::Stub::ListRuns, request);
   return {response.rows().begin(), response.rows().end()};
 }
 
@@ -218,23 +258,18 @@ v1::Dataset ServiceTest::Upload(const std::string& display_name, const std::stri
 }
 
 std::vector<v1::Series> ServiceTest::Query(const v1::QueryMetricsRequest& request) {
-  Context context;
-  auto reader = metrics_->QueryMetrics(&context, request);
   std::vector<v1::Series> all;
-  v1::Series series;
-  while (reader->Read(&series)) all.push_back(series);
-  const grpc::Status status = reader->Finish();
+  const grpc::Status status = TryQuery(request, &all);
   EXPECT_TRUE(status.ok()) << status.error_message();
   return all;
 }
 
-grpc::Status ServiceTest::TryQuery(const v1::QueryMetricsRequest& request) {
+grpc::Status ServiceTest::TryQuery(const v1::QueryMetricsRequest& request,
+                                   std::vector<v1::Series>* series) {
   Context context;
-  auto reader = metrics_->QueryMetrics(&context, request);
-  v1::Series series;
-  while (reader->Read(&series)) {
-  }
-  return reader->Finish();
+  std::vector<v1::Series> ignored;
+  return ReadAll(metrics_->QueryMetrics(&context, request).get(),
+                 series == nullptr ? &ignored : series);
 }
 
 std::string ServiceTest::Read(const std::string& artifact, uint64_t offset) {

@@ -4,6 +4,7 @@
 #define ABLATE_TESTS_SERVICE_SERVICE_FIXTURE_H_
 
 #include <gmock/gmock.h>
+#include <google/protobuf/text_format.h>
 #include <grpcpp/grpcpp.h>
 #include <gtest/gtest.h>
 
@@ -48,11 +49,58 @@ class Commits {
   Server* server_ ABSL_GUARDED_BY(mutex_) = nullptr;
 };
 
-// `text` is a textproto.
-v1::ExperimentSpec SpecOf(const std::string& text);
+// Of a textproto.
+template <typename Message>
+Message FromText(const std::string& text) {
+  Message message;
+  EXPECT_TRUE(google::protobuf::TextFormat::ParseFromString(text, &message)) << text;
+  return message;
+}
+inline v1::ExperimentSpec SpecOf(const std::string& text) {
+  return FromText<v1::ExperimentSpec>(text);
+}
+// A request for what has the name.
+template <typename Request>
+Request Named(const std::string& name) {
+  Request request;
+  request.set_name(name);
+  return request;
+}
+
+// A method of a stub that is answered with one message.
+template <typename Stub, typename Request, typename Response>
+using Method = grpc::Status (Stub::*)(grpc::ClientContext*, const Request&, Response*);
+
+// How a call ends: StatusOf(*runs_, &v1::Runs::Stub::GetRun, request).
+template <typename Stub, typename Request, typename Response>
+grpc::Status StatusOf(Stub& stub, Method<Stub, Request, Response> method, const Request& request) {
+  Context context;
+  Response ignored;
+  return (stub.*method)(&context, request, &ignored);
+}
+// The answer to a call, which succeeds.
+template <typename Stub, typename Request, typename Response>
+Response AnswerOf(Stub& stub, Method<Stub, Request, Response> method, const Request& request) {
+  Context context;
+  Response response;
+  const grpc::Status status = (stub.*method)(&context, request, &response);
+  EXPECT_TRUE(status.ok()) << status.error_message();
+  return response;
+}
+
+// What a stream brings up to its end, and how that comes.
+template <typename Message>
+grpc::Status ReadAll(grpc::ClientReader<Message>* reader, std::vector<Message>* messages) {
+  for (Message message; reader->Read(&message);) messages->push_back(message);
+  return reader->Finish();
+}
+
 // Two placements × `seeds` seeds of a tiny legacy_recall task.
 v1::ExperimentSpec SmallSpec(uint32_t seeds = 1, const std::string& name = "small",
                              uint32_t steps = 10);
+
+// Ten steps of a tiny model on documents, of which one is held out.
+v1::ExperimentSpec DocumentsSpec(const std::string& dataset, uint32_t context = 8);
 
 // Of an error's details: the field of the first violation, or the reason.
 std::string FieldOf(const grpc::Status& status);
@@ -72,6 +120,12 @@ class ServiceTest : public testing::Test {
   // Expect success.
   v1::CreateExperimentResponse Create(const v1::ExperimentSpec& spec, bool fresh = false);
   v1::Experiment Get(const std::string& name);
+  v1::Experiment Cancel(const std::string& experiment);
+  v1::Run GetRun(const std::string& name);
+  std::vector<v1::Worker> Workers();
+  v1::ListMetricsResponse ListMetrics(const std::string& parent, const std::string& cell = "");
+  v1::Comparison Compare(const v1::CompareRequest& request);
+  v1::Comparison Compare(const std::string& experiment);
   std::vector<v1::RunRow> Rows(const std::string& experiment);
   v1::Dataset Upload(const std::string& display_name, const std::string& text);
   std::vector<v1::Series> Query(const v1::QueryMetricsRequest& request);
@@ -85,7 +139,10 @@ class ServiceTest : public testing::Test {
   v1::CreateExperimentResponse Preview(const v1::ExperimentSpec& spec, bool fresh = false);
   grpc::Status TryUpload(const std::vector<v1::UploadDatasetRequest>& messages,
                          v1::Dataset* dataset = nullptr);
-  grpc::Status TryQuery(const v1::QueryMetricsRequest& request);
+  grpc::Status TryQuery(const v1::QueryMetricsRequest& request,
+                        std::vector<v1::Series>* series = nullptr);
+  grpc::Status TryCompare(const v1::CompareRequest& request);
+  grpc::Status TryDelete(const std::string& experiment);
 
   // An attached worker.
   std::unique_ptr<FakeWorker> MakeWorker(const std::string& name = "cpu-train", uint32_t lanes = 2);

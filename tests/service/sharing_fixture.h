@@ -47,11 +47,9 @@ inline std::string PathOf(const google::protobuf::MethodDescriptor& method) {
 class SharingTest : public ServiceTest {
  protected:
   SharingTest() {
-    Context context;
     v1::InitializeSharingRequest request;
     request.set_address("localhost:7443");
-    const grpc::Status made = admin_->InitializeSharing(&context, request, &root_);
-    EXPECT_TRUE(made.ok()) << made.error_message();
+    root_ = AnswerOf(*admin_, &v1::Admin::Stub::InitializeSharing, request);
     public_address_ = "127.0.0.1:0";
     Restart();
     public_channel_ = Channel(root_.certificate_authority());
@@ -101,13 +99,13 @@ class SharingTest : public ServiceTest {
   }
   // Calls a method of a stub with a token.
   template <typename Stub, typename Request, typename Response>
-  grpc::Status CallAs(const std::string& secret,
-                      grpc::Status (Stub::*method)(grpc::ClientContext*, const Request&, Response*),
-                      const Request& request, Response* response) {
+  grpc::Status CallAs(const std::string& secret, Method<Stub, Request, Response> method,
+                      const Request& request, Response* response = nullptr) {
     Stub stub(public_channel_);
     Context context;
     context.AddMetadata("authorization", "Bearer " + secret);
-    return (stub.*method)(&context, request, response);
+    Response ignored;
+    return (stub.*method)(&context, request, response == nullptr ? &ignored : response);
   }
   std::string CreateAs(const std::string& secret, const std::string& name) {
     v1::CreateExperimentRequest request;
@@ -120,10 +118,8 @@ class SharingTest : public ServiceTest {
     return response.experiment().name();
   }
   grpc::Status CancelAs(const std::string& secret, const std::string& name) {
-    v1::CancelExperimentRequest request;
-    request.set_name(name);
-    v1::Experiment experiment;
-    return CallAs(secret, &v1::Experiments::Stub::CancelExperiment, request, &experiment);
+    return CallAs(secret, &v1::Experiments::Stub::CancelExperiment,
+                  Named<v1::CancelExperimentRequest>(name));
   }
 
   v1::JoinFile root_;

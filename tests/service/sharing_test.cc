@@ -115,8 +115,7 @@ TEST_F(SharingTest, KnowsWhoCalls) {
   EXPECT_EQ(who.user(), "users/ada");
   EXPECT_EQ(who.role(), v1::Role::admin);
   EXPECT_EQ(who.expire_time().seconds(), root_.expire_time().seconds());
-  Context context;
-  ASSERT_TRUE(admin_->WhoAmI(&context, {}, &who).ok());
+  who = AnswerOf(*admin_, &v1::Admin::Stub::WhoAmI, {});
   EXPECT_EQ(who.user(), "users/ada") << "the owner, through the unix socket";
   EXPECT_EQ(who.token(), "");
 }
@@ -132,13 +131,11 @@ TEST_F(SharingTest, LetsMembersChangeWhatIsTheirs) {
   EXPECT_TRUE(CancelAs(mia, hers).ok());
   EXPECT_TRUE(CancelAs(root_.token(), again).ok()) << "an admin changes all";
 
-  const v1::Dataset data = Upload("names.txt", "anna\nbob\n");  // the owner's
-  v1::DeleteDatasetRequest request;
-  request.set_name(data.name());
-  google::protobuf::Empty empty;
-  EXPECT_EQ(CallAs(mia, &v1::Datasets::Stub::DeleteDataset, request, &empty).error_code(),
+  // The owner's.
+  const auto request = Named<v1::DeleteDatasetRequest>(Upload("names.txt", "anna\nbob\n").name());
+  EXPECT_EQ(CallAs(mia, &v1::Datasets::Stub::DeleteDataset, request).error_code(),
             grpc::StatusCode::PERMISSION_DENIED);
-  EXPECT_TRUE(CallAs(root_.token(), &v1::Datasets::Stub::DeleteDataset, request, &empty).ok());
+  EXPECT_TRUE(CallAs(root_.token(), &v1::Datasets::Stub::DeleteDataset, request).ok());
 }
 
 TEST_F(SharingTest, NotesWhoChangedWhat) {
@@ -201,9 +198,7 @@ class OpenWatch {
             const std::string& experiment)
       : stub_(channel) {
     if (!secret.empty()) context_.AddMetadata("authorization", "Bearer " + secret);
-    v1::WatchExperimentRequest request;
-    request.set_name(experiment);
-    reader_ = stub_.WatchExperiment(&context_, request);
+    reader_ = stub_.WatchExperiment(&context_, Named<v1::WatchExperimentRequest>(experiment));
     open_ = reader_->Read(&event_);
   }
   bool open() const { return open_; }
@@ -331,10 +326,9 @@ TEST_F(SharingTest, EndsTheStreamsOfAUserWhoGoes) {
   const std::string experiment = CreateAs(root_.token(), "watched");
   OpenWatch watch(public_channel_, SecretOf("rex", Role::kReader), experiment);
   ASSERT_TRUE(watch.open());
-  v1::DeleteUserRequest request;
-  request.set_name("users/rex");
-  google::protobuf::Empty empty;
-  ASSERT_TRUE(CallAs(root_.token(), &v1::Admin::Stub::DeleteUser, request, &empty).ok());
+  ASSERT_TRUE(
+      CallAs(root_.token(), &v1::Admin::Stub::DeleteUser, Named<v1::DeleteUserRequest>("users/rex"))
+          .ok());
   EXPECT_EQ(watch.End().error_code(), grpc::StatusCode::UNAUTHENTICATED);
 }
 
@@ -372,10 +366,10 @@ TEST_F(SharingTest, AdminsAddAndChangeUsers) {
   ASSERT_TRUE(CallAs(root_.token(), &v1::Admin::Stub::CreateUser, create, &user).ok());
   EXPECT_EQ(user.role(), v1::Role::member) << "unless it is said";
   create.set_user("ada");
-  const grpc::Status owner = CallAs(root_.token(), &v1::Admin::Stub::CreateUser, create, &user);
+  const grpc::Status owner = CallAs(root_.token(), &v1::Admin::Stub::CreateUser, create);
   EXPECT_THAT(owner.error_message(), HasSubstr("ada is the server's owner"));
   create.set_user("mia");
-  EXPECT_EQ(CallAs(root_.token(), &v1::Admin::Stub::CreateUser, create, &user).error_code(),
+  EXPECT_EQ(CallAs(root_.token(), &v1::Admin::Stub::CreateUser, create).error_code(),
             grpc::StatusCode::ALREADY_EXISTS);
   v1::CreateTokenRequest token;
   token.set_user("users/mia");
@@ -383,10 +377,9 @@ TEST_F(SharingTest, AdminsAddAndChangeUsers) {
   ASSERT_TRUE(CallAs(root_.token(), &v1::Admin::Stub::CreateToken, token, &made).ok());
   EXPECT_EQ(made.join().address(), "localhost:7443");
   EXPECT_EQ(made.join().user(), "mia");
-  v1::WhoAmIResponse who;
-  EXPECT_TRUE(CallAs(made.join().token(), &v1::Admin::Stub::WhoAmI, {}, &who).ok());
+  EXPECT_TRUE(CallAs(made.join().token(), &v1::Admin::Stub::WhoAmI, {}).ok());
   token.mutable_lifetime()->set_seconds(1);
-  const grpc::Status brief = CallAs(root_.token(), &v1::Admin::Stub::CreateToken, token, &made);
+  const grpc::Status brief = CallAs(root_.token(), &v1::Admin::Stub::CreateToken, token);
   EXPECT_EQ(brief.error_message(), "lifetime: 1s is out of range; allowed: 1 minute to 3,650 days");
   v1::UpdateUserRequest update;
   update.set_name("users/mia");
@@ -394,7 +387,7 @@ TEST_F(SharingTest, AdminsAddAndChangeUsers) {
   ASSERT_TRUE(CallAs(root_.token(), &v1::Admin::Stub::UpdateUser, update, &user).ok());
   EXPECT_EQ(user.role(), v1::Role::reader);
   update.set_name("users/ada");
-  EXPECT_EQ(CallAs(root_.token(), &v1::Admin::Stub::UpdateUser, update, &user).error_code(),
+  EXPECT_EQ(CallAs(root_.token(), &v1::Admin::Stub::UpdateUser, update).error_code(),
             grpc::StatusCode::FAILED_PRECONDITION)
       << "the last admin";
 }
@@ -404,17 +397,10 @@ TEST_F(SharingTest, GivesNobodyANameThatOwnsSomething) {
   ASSERT_TRUE(sharing().store().DeleteUser("mia", kRoot, absl::Now()).ok());
   v1::CreateUserRequest create;
   create.set_user("mia");
-  v1::User user;
-  const auto again = [&] {
-    return CallAs(root_.token(), &v1::Admin::Stub::CreateUser, create, &user);
-  };
+  const auto again = [&] { return CallAs(root_.token(), &v1::Admin::Stub::CreateUser, create); };
   EXPECT_EQ(again().error_code(), grpc::StatusCode::FAILED_PRECONDITION);
   ASSERT_TRUE(CancelAs(root_.token(), hers).ok());
-  v1::DeleteExperimentRequest request;
-  request.set_name(hers);
-  google::protobuf::Empty empty;
-  ASSERT_TRUE(
-      CallAs(root_.token(), &v1::Experiments::Stub::DeleteExperiment, request, &empty).ok());
+  ASSERT_TRUE(TryDelete(hers).ok());
   EXPECT_TRUE(again().ok());
 }
 
@@ -439,15 +425,11 @@ TEST_F(SharingTest, MakesWhatIsLostAgain) {
     v1::InitializeSharingRequest request;
     request.set_address("localhost:7443");
     request.set_user("mia");
-    v1::JoinFile join;
-    Context stranger;
-    EXPECT_EQ(admin_->InitializeSharing(&stranger, request, &join).error_code(),
+    EXPECT_EQ(StatusOf(*admin_, &v1::Admin::Stub::InitializeSharing, request).error_code(),
               grpc::StatusCode::FAILED_PRECONDITION)
         << "who is no admin";
     request.clear_user();
-    Context context;
-    const grpc::Status made = admin_->InitializeSharing(&context, request, &join);
-    ASSERT_TRUE(made.ok()) << made.error_message();
+    const v1::JoinFile join = AnswerOf(*admin_, &v1::Admin::Stub::InitializeSharing, request);
     public_address_ = "127.0.0.1:0";
     Restart();
     public_channel_ = Channel(join.certificate_authority());
@@ -495,17 +477,13 @@ TEST_F(SharingTest, PagesThroughUsers) {
 }
 
 TEST_F(SharingTest, IsMadeOnce) {
-  Context context;
   v1::InitializeSharingRequest request;
   request.set_address("localhost:7443");
-  v1::JoinFile join;
-  EXPECT_EQ(admin_->InitializeSharing(&context, request, &join).error_code(),
+  EXPECT_EQ(StatusOf(*admin_, &v1::Admin::Stub::InitializeSharing, request).error_code(),
             grpc::StatusCode::FAILED_PRECONDITION);
-  Context renewal;
   v1::RenewCertificateRequest renew;
   renew.add_hosts("box.example.org");
-  v1::RenewCertificateResponse renewed;
-  ASSERT_TRUE(admin_->RenewCertificate(&renewal, renew, &renewed).ok());
+  const auto renewed = AnswerOf(*admin_, &v1::Admin::Stub::RenewCertificate, renew);
   EXPECT_THAT(renewed.hosts(), AllOf(Contains("localhost"), Contains("box.example.org")));
   Restart();
   public_channel_ = Channel(root_.certificate_authority());
@@ -514,31 +492,16 @@ TEST_F(SharingTest, IsMadeOnce) {
 
 using UnsharedTest = ServiceTest;
 
-TEST_F(UnsharedTest, HasNoLimitsOfAUser) {
-  const std::string experiment = Create(SmallSpec()).experiment().name();
-  std::vector<std::unique_ptr<OpenWatch>> watches;
-  for (size_t i = 0; i < rpc::kMaxWatches.all; ++i) {
-    watches.push_back(std::make_unique<OpenWatch>(channel_, "", experiment));
-    EXPECT_TRUE(watches.back()->open()) << i;
-  }
-  const grpc::Status end = OpenWatch(channel_, "", experiment).End();
-  EXPECT_EQ(end.error_message(), "too many watches at once: at most 64; try again later");
-}
-
 TEST_F(UnsharedTest, HasNoUsersAndNoPublicAddress) {
-  Context context;
   v1::CreateUserRequest request;
   request.set_user("mia");
-  v1::User user;
-  const grpc::Status refused = admin_->CreateUser(&context, request, &user);
+  const grpc::Status refused = StatusOf(*admin_, &v1::Admin::Stub::CreateUser, request);
   EXPECT_EQ(refused.error_code(), grpc::StatusCode::FAILED_PRECONDITION);
   EXPECT_THAT(refused.error_message(), HasSubstr("`ablate admin init HOST:PORT`"));
   for (const char* address : {"", "box", "box:0", "bad host:1", "0.0.0.0:7443"}) {
-    Context again;
     v1::InitializeSharingRequest initialize;
     initialize.set_address(address);
-    v1::JoinFile join;
-    EXPECT_EQ(admin_->InitializeSharing(&again, initialize, &join).error_code(),
+    EXPECT_EQ(StatusOf(*admin_, &v1::Admin::Stub::InitializeSharing, initialize).error_code(),
               grpc::StatusCode::INVALID_ARGUMENT)
         << address;
   }

@@ -13,20 +13,10 @@ struct OnFailingDisk {
 
 class StallTest : public OnFailingDisk, public ServiceTest {
  protected:
-  v1::Run GetRun(const std::string& run) {
-    Context context;
-    v1::GetRunRequest request;
-    request.set_name(run);
-    v1::Run response;
-    EXPECT_TRUE(runs_->GetRun(&context, request, &response).ok());
-    return response;
-  }
   // What `workers` says of the only worker.
   std::string StallOfWorker() {
-    Context context;
-    v1::ListWorkersResponse response;
-    EXPECT_TRUE(workers_->ListWorkers(&context, {}, &response).ok());
-    return response.workers_size() == 1 ? response.workers(0).stalled() : "not one worker";
+    const std::vector<v1::Worker> workers = Workers();
+    return workers.size() == 1 ? workers[0].stalled() : "not one worker";
   }
 };
 

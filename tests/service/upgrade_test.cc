@@ -21,7 +21,7 @@ class UpgradeTest : public ServiceTest {
     const v1::CreateExperimentResponse created = Create(spec);
     experiment_ = created.experiment().name();
     run_ = created.cells(0).run();
-    resolved_ = GetRun().resolved_spec();
+    resolved_ = GetRun(run_).resolved_spec();
     before_ = StoredSpec();
     v1::RunSpec older;
     ASSERT_TRUE(older.ParseFromString(before_));
@@ -39,16 +39,6 @@ class UpgradeTest : public ServiceTest {
         run_.substr(5), storage::Bytes{before_})
         .Run();
     ASSERT_TRUE(db->error().ok()) << db->error();
-  }
-
-  v1::Run GetRun() {
-    Context context;
-    v1::GetRunRequest request;
-    request.set_name(run_);
-    v1::Run run;
-    const grpc::Status status = runs_->GetRun(&context, request, &run);
-    EXPECT_TRUE(status.ok()) << status.error_message();
-    return run;
   }
 
   std::unique_ptr<storage::Connection> OpenStore() {
@@ -74,7 +64,7 @@ TEST_F(UpgradeTest, GrantsAndShowsARunWithTheDefaultsOfFieldsThatCameLater) {
   v1::ExperimentSpec spec = ByTorch(SmallSpec(1));
   spec.clear_axes();
   CreateBefore(spec);
-  EXPECT_EQ(GetRun().resolved_spec().DebugString(), resolved_.DebugString());
+  EXPECT_EQ(GetRun(run_).resolved_spec().DebugString(), resolved_.DebugString());
   const auto worker = MakeWorker();
   EXPECT_EQ(worker->NextRun().run.spec().DebugString(), resolved_.DebugString());
   EXPECT_EQ(StoredSpec(), before_) << "what is stored stays";
@@ -94,26 +84,14 @@ TEST_F(UpgradeTest, ComparesARunAsOneWithTheDefaults) {
     worker->Finished(run, 10);
     worker->Settle();
   }
-  Context context;
-  v1::CompareRequest request;
-  request.set_experiment(experiment_);
-  v1::Comparison comparison;
-  const grpc::Status status = metrics_->Compare(&context, request, &comparison);
-  ASSERT_TRUE(status.ok()) << status.error_message();
-  const v1::ComparisonRow& post = comparison.rows(1);
+  const v1::ComparisonRow post = Compare(experiment_).rows(1);
   ASSERT_THAT(post.changed(), SizeIs(1)) << "that a run lacks a field is no change";
   EXPECT_EQ(post.changed(0).path(), "model.norm.placement");
 }
 
 TEST_F(UpgradeTest, AsksARunForTextWithTheDefaults) {
   Upload("words", "anna\nbob\ncleo\ndora\n");
-  CreateBefore(ByTorch(SpecOf(R"(
-    name: "words"
-    base {
-      task { documents { dataset: "words" held_out: 1 } }
-      model { layers: 1 width: 8 heads: 2 context: 8 }
-      training { steps: 10 batch: 2 }
-    })")));
+  CreateBefore(ByTorch(DocumentsSpec("words")));
   const auto trainer = MakeWorker();
   const FakeWorker::Leased run = trainer->NextRun();
   trainer->Started(run);
@@ -128,9 +106,8 @@ TEST_F(UpgradeTest, AsksARunForTextWithTheDefaults) {
   const worker::v1::Analyze analysis = analyst->NextAnalysis();
   EXPECT_EQ(analysis.spec().DebugString(), resolved_.DebugString());
   analyst->AnalysisResult(analysis, 0, 0);
-  v1::GenerateResponse response;
-  while (reader->Read(&response)) continue;
-  EXPECT_TRUE(reader->Finish().ok());
+  std::vector<v1::GenerateResponse> ignored;
+  EXPECT_TRUE(ReadAll(reader.get(), &ignored).ok());
 }
 
 }  // namespace

@@ -164,11 +164,7 @@ TEST_F(WatchTest, EndsWhenTheExperimentIsCancelled) {
   const auto watch = Open(name);
   Next(watch.get());
   Next(watch.get());
-  Context context;
-  v1::CancelExperimentRequest request;
-  request.set_name(name);
-  v1::Experiment experiment;
-  ASSERT_TRUE(experiments_->CancelExperiment(&context, request, &experiment).ok());
+  Cancel(name);
   EXPECT_EQ(Next(watch.get()).state(), v1::RunState::CANCELLED);
   EXPECT_EQ(Next(watch.get()).state(), v1::RunState::CANCELLED);
   v1::ExperimentEvent event;

@@ -12,13 +12,6 @@ namespace {
 
 class WorkerChannelTest : public ServiceTest {
  protected:
-  std::vector<v1::Worker> Workers() {
-    Context context;
-    v1::ListWorkersResponse response;
-    const grpc::Status status = workers_->ListWorkers(&context, {}, &response);
-    EXPECT_TRUE(status.ok()) << status.error_message();
-    return {response.workers().begin(), response.workers().end()};
-  }
   // Without asking for it, which would bring it back from the trash.
   bool HasBlob(const std::string& sha256) {
     return std::filesystem::exists(store().folder() + "/blobs/" + sha256);
@@ -113,11 +106,7 @@ TEST_F(WorkerChannelTest, LetsGoOfBlobsOfLeasesThatEnded) {
   const FakeWorker::Leased other = worker->NextRun();
   const std::string sha256 = Sha256Hex("weights");
   ASSERT_TRUE(worker->WriteBlob(run.lease, sha256, {"weights"}).ok());
-  Context context;
-  v1::CancelExperimentRequest request;
-  request.set_name(name);
-  v1::Experiment cancelled;
-  ASSERT_TRUE(experiments_->CancelExperiment(&context, request, &cancelled).ok());
+  Cancel(name);
   worker->WaitForCancel(run);
   worker->WaitForCancel(other);
   // The next write notices that the lease has ended.
@@ -138,9 +127,7 @@ TEST_F(WorkerChannelTest, ListsWorkersPageByPage) {
   request.set_page_size(2);
   int pages = 0;
   do {
-    Context context;
-    v1::ListWorkersResponse page;
-    ASSERT_TRUE(workers_->ListWorkers(&context, request, &page).ok());
+    const auto page = AnswerOf(*workers_, &v1::Workers::Stub::ListWorkers, request);
     EXPECT_LE(page.workers_size(), 2);
     for (const v1::Worker& worker : page.workers()) names.push_back(worker.name());
     request.set_page_token(page.next_page_token());
@@ -201,11 +188,7 @@ TEST_F(WorkerChannelTest, StoresManyFlushesWithoutWaitingForEach) {
     worker->Points(run, series, (flush + 1) * kSteps);
   }
   worker->Settle();
-  Context context;
-  v1::ListMetricsRequest request;
-  request.set_parent("runs/" + run.run.run());
-  v1::ListMetricsResponse response;
-  ASSERT_TRUE(metrics_->ListMetrics(&context, request, &response).ok());
+  const v1::ListMetricsResponse response = ListMetrics("runs/" + run.run.run());
   ASSERT_EQ(response.metrics_size(), 10);
   for (const v1::MetricInfo& metric : response.metrics()) {
     EXPECT_EQ(metric.count(), kFlushes * kSteps);

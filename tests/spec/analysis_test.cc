@@ -365,9 +365,11 @@ TEST(AnalysisInputsTest, AreTokensOrDocumentsOrAPrompt) {
   EXPECT_THAT(InputProblems("tokens: 1 documents: 1 prompt: 'a' dataset: 'd'", "spectrum {}"),
               SizeIs(3));
   for (const char* count : {"0", "1000001", "18446744073709551615"}) {
-    EXPECT_THAT(InputProblems(absl::StrCat("documents: ", count), "spectrum {}"),
-                ElementsAre(absl::StrCat("inputs.documents: ", count,
-                                         " is out of range; allowed: 1 to 1,000,000")));
+    for (const char* field : {"documents", "tokens"}) {
+      EXPECT_THAT(InputProblems(absl::StrCat(field, ": ", count), "spectrum {}"),
+                  ElementsAre(absl::StrCat("inputs.", field, ": ", count,
+                                           " is out of range; allowed: 1 to 1,000,000")));
+    }
   }
 }
 
