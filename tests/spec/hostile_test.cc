@@ -68,18 +68,14 @@ TEST(HostileTest, NumbersOfTheBaseMustBeFinite) {
 TEST(HostileTest, AnAxisDoesNotHideANumberThatIsNotFinite) {
   v1::ExperimentSpec spec = SmallSpec();
   spec.mutable_base()->mutable_training()->set_learning_rate(kNan);
-  v1::Axis* axis = spec.add_axes();
-  axis->set_field("training.learning_rate");
-  axis->add_values()->set_number_value(0.1);
+  AddValues("training.learning_rate", {"0.1"}, &spec);
   EXPECT_THAT(Refused(spec),
               ElementsAre("base.training.learning_rate: nan is out of range; allowed: 0 to 1,000"));
 }
 
 TEST(HostileTest, NumbersOfValuesSettingsAndOverridesMustBeFinite) {
   v1::ExperimentSpec spec = SmallSpec();
-  v1::Axis* axis = spec.add_axes();
-  axis->set_field("training.learning_rate");
-  axis->add_values()->set_number_value(kNan);
+  AddValues("training.learning_rate", {}, &spec)->add_values()->set_number_value(kNan);
   EXPECT_THAT(Refused(spec),
               ElementsAre("axes[0].values[0]: nan is not finite; allowed: a finite number"));
   EXPECT_THAT(Refused(WithSetting("training.clip", Number(kInf))),
@@ -179,8 +175,7 @@ TEST(HostileTest, ListsHaveLimits) {
   for (int i = 0; i < 201; ++i) spec.mutable_base()->mutable_training()->add_checkpoints(i);
   for (int i = 0; i < 51; ++i) spec.mutable_report()->add_summaries()->set_key("eval/loss");
   for (int i = 0; i < 1001; ++i) spec.add_exclude();
-  v1::Axis* values = spec.add_axes();
-  values->set_field("training.learning_rate");
+  v1::Axis* values = AddValues("training.learning_rate", {}, &spec);
   for (int i = 0; i < 1001; ++i) values->add_values()->set_number_value(i);
   v1::Axis* settings = spec.add_axes();
   settings->set_name("a");
@@ -271,8 +266,7 @@ TEST(HostileTest, ProblemsHaveAnEnd) {
 
 TEST(HostileTest, AnEndlessListIsOneProblem) {
   v1::ExperimentSpec spec = SmallSpec();
-  v1::Axis* axis = spec.add_axes();
-  axis->set_field("training.learning_rate");
+  v1::Axis* axis = AddValues("training.learning_rate", {}, &spec);
   for (int i = 0; i < 100'000; ++i) axis->add_values();
   EXPECT_THAT(Refused(spec),
               ElementsAre("axes[0].values: there are 100,000 of them; allowed: 1 to 1,000"));

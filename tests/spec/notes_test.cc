@@ -13,23 +13,6 @@ namespace {
 using ::testing::ElementsAre;
 using ::testing::IsEmpty;
 
-// Adds an axis of settings, each a label and `path: json` pairs.
-struct SettingText {
-  std::string label;
-  std::vector<std::pair<std::string, std::string>> set;
-};
-
-void AddSettings(const std::string& name, const std::vector<SettingText>& settings,
-                 v1::ExperimentSpec* spec) {
-  v1::Axis* axis = spec->add_axes();
-  axis->set_name(name);
-  for (const SettingText& text : settings) {
-    v1::Setting* setting = axis->add_settings();
-    setting->set_label(text.label);
-    for (const auto& [path, json] : text.set) (*setting->mutable_set())[path] = Json(json);
-  }
-}
-
 std::vector<std::string> ChangeNotes(const v1::ExperimentSpec& spec) {
   std::vector<std::string> notes = Resolved(spec).notes;
   notes.erase(std::remove_if(notes.begin(), notes.end(),
@@ -40,83 +23,71 @@ std::vector<std::string> ChangeNotes(const v1::ExperimentSpec& spec) {
   return notes;
 }
 
+struct ChangeCase {
+  std::string name;
+  std::string axis;
+  std::vector<SettingText> settings;
+  std::vector<std::string> notes;
+};
+
 TEST(NotesTest, NameSettingsThatChangeMoreThanTheRest) {
-  v1::ExperimentSpec spec = SmallSpec();
-  AddSettings("norm",
-              {{"pre", {}},
-               {"post", {{"model.norm.placement", "\"post\""}, {"model.norm.final", "false"}}},
-               {"rms", {{"model.norm.kind", "\"rms\""}}},
-               {"none", {{"model.norm.placement", "\"none\""}, {"model.norm.final", "false"}}}},
-              &spec);
-  EXPECT_THAT(ChangeNotes(spec), ElementsAre("post, none also change model.norm.final"));
-}
-
-TEST(NotesTest, AnAxisIsAboutThePathOfItsName) {
-  v1::ExperimentSpec spec = SmallSpec();
-  AddSettings("layers",
-              {{"four", {}},
-               {"two", {{"model.layers", "2"}, {"training.learning_rate", "0.1"}}},
-               {"two-b", {{"model.layers", "2"}, {"training.learning_rate", "0.2"}}}},
-              &spec);
-  EXPECT_THAT(ChangeNotes(spec), ElementsAre("two, two-b also change training.learning_rate"));
-}
-
-TEST(NotesTest, OneSettingChanges) {
-  v1::ExperimentSpec spec = SmallSpec();
-  AddSettings("a",
-              {{"x", {}},
-               {"y", {{"model.width", "64"}}},
-               {"z", {{"model.width", "32"}, {"training.betas", "[0.5, 0.6]"}}}},
-              &spec);
-  EXPECT_THAT(ChangeNotes(spec), ElementsAre("z also changes training.betas"));
-}
-
-TEST(NotesTest, AlsoWhatOnlyTheBaselineWritesChanges) {
-  v1::ExperimentSpec spec = SmallSpec();
-  AddSettings("norm",
-              {{"pre", {{"model.norm.placement", "\"pre\""}, {"model.norm.eps", "0.1"}}},
-               {"post", {{"model.norm.placement", "\"post\""}}},
-               {"none", {{"model.norm.placement", "\"none\""}, {"model.norm.eps", "0.1"}}}},
-              &spec);
-  EXPECT_THAT(ChangeNotes(spec), ElementsAre("post also changes model.norm.eps"));
-}
-
-TEST(NotesTest, AMessageAndAPartOfItAreOneChange) {
-  v1::ExperimentSpec spec = SmallSpec();
-  AddSettings("norm",
-              {{"pre", {}},
-               {"post", {{"model.norm.placement", "\"post\""}}},
-               {"none", {{"model.norm", "{\"placement\": \"none\"}"}}}},
-              &spec);
-  EXPECT_THAT(ChangeNotes(spec), IsEmpty());
-}
-
-TEST(NotesTest, WritingWhatTheBaselineHasIsNoChange) {
-  v1::ExperimentSpec spec = SmallSpec();
-  AddSettings("norm",
-              {{"pre", {{"model.norm.placement", "\"pre\""}, {"model.norm.final", "true"}}},
-               {"post", {{"model.norm.placement", "\"post\""}, {"model.norm.final", "true"}}}},
-              &spec);
-  EXPECT_THAT(ChangeNotes(spec), IsEmpty());
-}
-
-TEST(NotesTest, WhatFollowsFromAnotherFieldIsNoChange) {
-  v1::ExperimentSpec spec = SmallSpec();
-  AddSettings("part",
-              {{"four", {}},
-               {"one", {{"model.heads", "1"}}},
-               {"two", {{"model.heads", "2"}}},
-               {"none", {{"model.attention.kind", "\"none\""}}}},
-              &spec);
-  EXPECT_THAT(ChangeNotes(spec), IsEmpty()) << "no attention clears the heads";
-  spec = SmallSpec();
-  AddSettings("variant",
-              {{"softmax", {}},
-               {"sigmoid", {{"model.attention.kind", "\"sigmoid\""}}},
-               {"sigmoid-b0",
-                {{"model.attention.kind", "\"sigmoid\""}, {"model.attention.score_bias", "0"}}}},
-              &spec);
-  EXPECT_THAT(ChangeNotes(spec), ElementsAre("sigmoid-b0 also changes model.attention.score_bias"));
+  const ChangeCase cases[] = {
+      {"more than the rest",
+       "norm",
+       {{"pre", {}},
+        {"post", {{"model.norm.placement", "\"post\""}, {"model.norm.final", "false"}}},
+        {"rms", {{"model.norm.kind", "\"rms\""}}},
+        {"none", {{"model.norm.placement", "\"none\""}, {"model.norm.final", "false"}}}},
+       {"post, none also change model.norm.final"}},
+      {"an axis is about the path of its name",
+       "layers",
+       {{"four", {}},
+        {"two", {{"model.layers", "2"}, {"training.learning_rate", "0.1"}}},
+        {"two-b", {{"model.layers", "2"}, {"training.learning_rate", "0.2"}}}},
+       {"two, two-b also change training.learning_rate"}},
+      {"one setting changes",
+       "a",
+       {{"x", {}},
+        {"y", {{"model.width", "64"}}},
+        {"z", {{"model.width", "32"}, {"training.betas", "[0.5, 0.6]"}}}},
+       {"z also changes training.betas"}},
+      {"what only the baseline writes is changed by others",
+       "norm",
+       {{"pre", {{"model.norm.placement", "\"pre\""}, {"model.norm.eps", "0.1"}}},
+        {"post", {{"model.norm.placement", "\"post\""}}},
+        {"none", {{"model.norm.placement", "\"none\""}, {"model.norm.eps", "0.1"}}}},
+       {"post also changes model.norm.eps"}},
+      {"a message and a part of it are one change",
+       "norm",
+       {{"pre", {}},
+        {"post", {{"model.norm.placement", "\"post\""}}},
+        {"none", {{"model.norm", "{\"placement\": \"none\"}"}}}},
+       {}},
+      {"what the baseline has is no change",
+       "norm",
+       {{"pre", {{"model.norm.placement", "\"pre\""}, {"model.norm.final", "true"}}},
+        {"post", {{"model.norm.placement", "\"post\""}, {"model.norm.final", "true"}}}},
+       {}},
+      {"no attention clears the heads",
+       "part",
+       {{"four", {}},
+        {"one", {{"model.heads", "1"}}},
+        {"two", {{"model.heads", "2"}}},
+        {"none", {{"model.attention.kind", "\"none\""}}}},
+       {}},
+      {"what follows from another field is no change",
+       "variant",
+       {{"softmax", {}},
+        {"sigmoid", {{"model.attention.kind", "\"sigmoid\""}}},
+        {"sigmoid-b0",
+         {{"model.attention.kind", "\"sigmoid\""}, {"model.attention.score_bias", "0"}}}},
+       {"sigmoid-b0 also changes model.attention.score_bias"}},
+  };
+  for (const ChangeCase& one : cases) {
+    v1::ExperimentSpec spec = SmallSpec();
+    AddSettings(one.axis, one.settings, &spec);
+    EXPECT_EQ(ChangeNotes(spec), one.notes) << one.name;
+  }
 }
 
 TEST(NotesTest, ComparesWithTheOtherAxesAtTheirBaselines) {
@@ -130,8 +101,7 @@ TEST(NotesTest, ComparesWithTheOtherAxesAtTheirBaselines) {
 
 TEST(NotesTest, ListsOnlyTheFirstOfManySizes) {
   v1::ExperimentSpec spec = SmallSpec();
-  v1::Axis* axis = spec.add_axes();
-  axis->set_field("model.layers");
+  v1::Axis* axis = AddValues("model.layers", {}, &spec);
   for (int i = 1; i <= 12; ++i) axis->add_values()->set_number_value(i);
   const std::vector<std::string> notes = Resolved(spec).notes;
   ASSERT_EQ(notes.size(), 1u);
@@ -249,8 +219,7 @@ TEST(NotesTest, SayWhatAnEvaluationOfATextLeavesOut) {
 
 TEST(NotesTest, NothingIsSaidOfATextThatIsEvaluatedToItsEnd) {
   v1::ExperimentSpec spec = TextSpec();
-  spec.add_axes()->set_field("task.text.dataset");
-  *spec.mutable_axes(0)->add_values() = Json("\"tiny\"");  // 7 tokens to validate on
+  AddValues("task.text.dataset", {"\"tiny\""}, &spec);  // 7 tokens to validate on
   spec.mutable_base()->mutable_model()->set_context(6);
   EXPECT_THAT(Resolved(spec).notes, IsEmpty());
   spec.mutable_base()->mutable_model()->set_context(5);
@@ -278,52 +247,33 @@ TEST(TunedAxisTest, IsRefusedWhereItChangesWhatIsScored) {
 }
 
 TEST(ScoredDataTest, IsWhatIsEvaluatedAndNotHowItIsTrained) {
-  v1::BaseSpec documents;
-  documents.mutable_task()->mutable_documents()->set_held_out(10);
-  documents.mutable_model()->set_context(16);
-  documents.mutable_training()->set_batch(4);
-  const FieldValues scored = ScoredData(documents, "a", 40);
-  EXPECT_NE(ScoredData(documents, "b", 40), scored);
-  v1::BaseSpec other = documents;
-  other.mutable_training()->set_batch(8);
-  other.mutable_model()->set_width(256);
-  EXPECT_EQ(ScoredData(other, "a", 40), scored);
-  other.mutable_model()->set_context(17);
-  EXPECT_NE(ScoredData(other, "a", 40), scored);
-  EXPECT_EQ(ScoredData(other, "a", 15), ScoredData(documents, "a", 15)) << "nothing is cut";
-  EXPECT_NE(ScoredData(other, "a", 0), scored) << "lengths are not known";
-  other = documents;
-  other.mutable_task()->mutable_documents()->set_held_out(11);
-  EXPECT_NE(ScoredData(other, "a", 40), scored);
+  const v1::BaseSpec documents =
+      FromText("base { task { documents { held_out: 10 } } model { context: 16 } }").base();
   const v1::BaseSpec text = Resolved(TextSpec()).cells.at(0).run.spec();
-  const FieldValues of_text = ScoredData(text, "a", 0);
-  EXPECT_NE(ScoredData(text, "b", 0), of_text);
-  other = text;
-  other.mutable_training()->set_batch(8);
-  EXPECT_EQ(ScoredData(other, "a", 0), of_text);
-  other.mutable_model()->set_context(63);
-  EXPECT_NE(ScoredData(other, "a", 0), of_text);
-  other = text;
-  other.mutable_evaluation()->set_batches(3);
-  EXPECT_NE(ScoredData(other, "a", 0), of_text);
-  other = text;
-  other.mutable_task()->mutable_text()->set_validation(0.2);
-  EXPECT_NE(ScoredData(other, "a", 0), of_text);
   const v1::BaseSpec pairs = Resolved(RecallSpec()).cells.at(0).run.spec();
-  other = pairs;
-  other.mutable_training()->set_batch(8);
-  EXPECT_EQ(ScoredData(other, "", 0), ScoredData(pairs, "", 0));
-  other.mutable_task()->mutable_recall()->set_attributes(5);
-  EXPECT_NE(ScoredData(other, "", 0), ScoredData(pairs, "", 0));
-  v1::BaseSpec recall;
-  recall.mutable_task()->mutable_legacy_recall()->set_keys(20);
-  recall.mutable_training()->set_batch(4);
-  other = recall;
-  other.mutable_training()->set_batch(64);
-  other.mutable_model()->set_context(99);
-  EXPECT_EQ(ScoredData(other, "", 0), ScoredData(recall, "", 0));
-  other.mutable_task()->mutable_legacy_recall()->set_keys(21);
-  EXPECT_NE(ScoredData(other, "", 0), ScoredData(recall, "", 0));
+  const v1::BaseSpec recall = FromText("base { task { legacy_recall { keys: 20 } } }").base();
+  // What is the same after such a change, which is a textproto of BaseSpec.
+  const auto same = [](const v1::BaseSpec& base, const std::string& change, uint64_t longest) {
+    v1::BaseSpec other = base;
+    other.MergeFrom(FromText("base { " + change + " }").base());
+    return ScoredData(other, "a", longest) == ScoredData(base, "a", longest);
+  };
+  for (const v1::BaseSpec& base : {documents, text}) {
+    EXPECT_NE(ScoredData(base, "a", 40), ScoredData(base, "b", 40));
+  }
+  EXPECT_TRUE(same(documents, "training { batch: 8 } model { width: 256 }", 40));
+  EXPECT_FALSE(same(documents, "model { context: 17 }", 40));
+  EXPECT_TRUE(same(documents, "model { context: 17 }", 15)) << "nothing is cut";
+  EXPECT_FALSE(same(documents, "model { context: 17 }", 0)) << "lengths are not known";
+  EXPECT_FALSE(same(documents, "task { documents { held_out: 11 } }", 40));
+  EXPECT_TRUE(same(text, "training { batch: 8 }", 0));
+  EXPECT_FALSE(same(text, "model { context: 63 }", 0));
+  EXPECT_FALSE(same(text, "evaluation { batches: 3 }", 0));
+  EXPECT_FALSE(same(text, "task { text { validation: 0.2 } }", 0));
+  EXPECT_TRUE(same(pairs, "training { batch: 8 }", 0));
+  EXPECT_FALSE(same(pairs, "task { recall { attributes: 5 } }", 0));
+  EXPECT_TRUE(same(recall, "training { batch: 64 } model { context: 99 }", 0));
+  EXPECT_FALSE(same(recall, "task { legacy_recall { keys: 21 } }", 0));
 }
 
 }  // namespace

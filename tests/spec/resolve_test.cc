@@ -66,11 +66,7 @@ TEST(ResolveTest, TakesSeedsFromAList) {
 
 TEST(ResolveTest, LabelsFieldAxesByShortestDecimals) {
   v1::ExperimentSpec spec = SmallSpec();
-  v1::Axis* axis = spec.add_axes();
-  axis->set_field("training.learning_rate");
-  for (const double value : {0.0001, 5e-5, 0.5, 1.0, 100.0}) {
-    axis->add_values()->set_number_value(value);
-  }
+  AddValues("training.learning_rate", {"0.0001", "5e-5", "0.5", "1.0", "100"}, &spec);
   EXPECT_THAT(Names(Resolved(spec)),
               ElementsAre("learning_rate0.0001-s0", "learning_rate5e-05-s0", "learning_rate0.5-s0",
                           "learning_rate1-s0", "learning_rate100-s0"));
@@ -78,15 +74,8 @@ TEST(ResolveTest, LabelsFieldAxesByShortestDecimals) {
 
 TEST(ResolveTest, LabelsBooleansAndNames) {
   v1::ExperimentSpec spec = SmallSpec();
-  v1::Axis* axis = spec.add_axes();
-  axis->set_field("model.residual");
-  axis->add_values()->set_bool_value(true);
-  axis->add_values()->set_bool_value(false);
-  axis = spec.add_axes();
-  axis->set_name("act");
-  axis->set_field("model.feed_forward.activation");
-  axis->add_values()->set_string_value("relu");
-  axis->add_values()->set_string_value("gelu_tanh");
+  AddValues("model.residual", {"true", "false"}, &spec);
+  AddValues("model.feed_forward.activation", {"\"relu\"", "\"gelu_tanh\""}, &spec)->set_name("act");
   const Resolution resolution = Resolved(spec);
   EXPECT_THAT(Names(resolution),
               ElementsAre("residualtrue-actrelu-s0", "residualtrue-actgelu_tanh-s0",
@@ -150,12 +139,9 @@ TEST(ResolveTest, SettingsReplaceListsAndMessages) {
 
 TEST(ResolveTest, ASettingMaySwitchTheTask) {
   v1::ExperimentSpec spec = SmallSpec();
-  v1::Axis* axis = spec.add_axes();
-  axis->set_name("task");
-  axis->add_settings()->set_label("recall");
-  v1::Setting* names = axis->add_settings();
-  names->set_label("names");
-  (*names->mutable_set())["task"] = Json(R"({"documents": {"dataset": "names"}})");
+  AddSettings("task",
+              {{"recall", {}}, {"names", {{"task", R"({"documents": {"dataset": "names"}})"}}}},
+              &spec);
   const Resolution resolution = Resolved(spec);
   ASSERT_THAT(resolution.cells, SizeIs(2));
   EXPECT_EQ(resolution.cells[0].run.spec().model().context(), 41u);
@@ -168,12 +154,10 @@ TEST(ResolveTest, ASettingMaySwitchTheTask) {
 
 TEST(ResolveTest, NamesDataSetsById) {
   v1::ExperimentSpec spec = NamesNorm();
-  v1::Axis* axis = spec.add_axes();
-  axis->set_name("data");
-  axis->add_settings()->set_label("names");
-  v1::Setting* tiny = axis->add_settings();
-  tiny->set_label("tiny");
-  (*tiny->mutable_set())["task"] = Json(R"({"documents": {"dataset": "tiny", "held_out": 2}})");
+  AddSettings(
+      "data",
+      {{"names", {}}, {"tiny", {{"task", R"({"documents": {"dataset": "tiny", "held_out": 2}})"}}}},
+      &spec);
   const Resolution resolution = Resolved(spec);
   EXPECT_EQ(resolution.spec.base().task().documents().dataset(), "datasets/names-0a30b5");
   EXPECT_EQ(reflect::ShortText(resolution.spec.axes(2).settings(1).set().at("task")),
@@ -183,13 +167,12 @@ TEST(ResolveTest, NamesDataSetsById) {
 
 TEST(ResolveTest, NamesTheDataSetsOfTextsToo) {
   v1::ExperimentSpec spec = TextSpec();
-  spec.add_axes()->set_name("data");
-  v1::Setting* shakespeare = spec.mutable_axes(0)->add_settings();
-  shakespeare->set_label("shakespeare");
-  v1::Setting* tiny = spec.mutable_axes(0)->add_settings();
-  tiny->set_label("tiny");
-  (*tiny->mutable_set())["task.text"] = Json(R"({"dataset": "tiny", "validation": 0.5})");
-  (*tiny->mutable_set())["model.context"] = Json("30");
+  AddSettings(
+      "data",
+      {{"shakespeare", {}},
+       {"tiny",
+        {{"task.text", R"({"dataset": "tiny", "validation": 0.5})"}, {"model.context", "30"}}}},
+      &spec);
   const Resolution resolution = Resolved(spec);
   EXPECT_EQ(resolution.spec.base().task().text().dataset(), "datasets/shakespeare-86c4e6");
   EXPECT_EQ(resolution.spec.axes(0)
@@ -228,12 +211,10 @@ TEST(ResolveTest, LooksADataSetUpAsATextOnceATaskReadsItSo) {
   };
   v1::ExperimentSpec spec =
       FromText(R"(name: "both" base { task { documents { dataset: "shakespeare" } } })");
-  v1::Axis* axis = spec.add_axes();
-  axis->set_name("task");
-  axis->add_settings()->set_label("documents");
-  v1::Setting* text = axis->add_settings();
-  text->set_label("text");
-  (*text->mutable_set())["task"] = Json(R"({"text": {"dataset": "datasets/shakespeare-86c4e6"}})");
+  AddSettings("task",
+              {{"documents", {}},
+               {"text", {{"task", R"({"text": {"dataset": "datasets/shakespeare-86c4e6"}})"}}}},
+              &spec);
   const Resolution resolution = Resolve(spec, {}, surroundings);
   EXPECT_THAT(Messages(resolution), IsEmpty());
   EXPECT_THAT(resolution.cells, SizeIs(2));
@@ -243,12 +224,7 @@ TEST(ResolveTest, LooksADataSetUpAsATextOnceATaskReadsItSo) {
 
 TEST(ResolveTest, EqualCellsAreOneRun) {
   v1::ExperimentSpec spec = SmallSpec();
-  v1::Axis* axis = spec.add_axes();
-  axis->set_name("width");
-  axis->add_settings()->set_label("default");
-  v1::Setting* same = axis->add_settings();
-  same->set_label("same");
-  (*same->mutable_set())["model.width"] = Json("128");
+  AddSettings("width", {{"default", {}}, {"same", {{"model.width", "128"}}}}, &spec);
   const Resolution resolution = Resolved(spec);
   ASSERT_THAT(resolution.cells, SizeIs(2));
   EXPECT_EQ(resolution.cells[0].fingerprint, resolution.cells[1].fingerprint);
@@ -309,26 +285,10 @@ TEST(TrainerTest, IsRefusedWhereNativeIsAskedForAndDoesNotTrain) {
 constexpr char kNoBatchNorm[] =
     "the native trainer has no BatchNorm where the loss reads last positions alone";
 
-// Adds an axis over a field of text.
-void AddField(const std::string& field, const std::vector<std::string>& values,
-              v1::ExperimentSpec* spec) {
-  v1::Axis* axis = spec->add_axes();
-  axis->set_field(field);
-  for (const std::string& value : values) axis->add_values()->set_string_value(value);
-}
-
-Resolution ResolvedBesideGpu(const v1::ExperimentSpec& spec) {
-  Surroundings surroundings = TestSurroundings();
-  surroundings.cuda = true;
-  Resolution resolution = Resolve(spec, {}, surroundings);
-  EXPECT_THAT(Messages(resolution), IsEmpty());
-  return resolution;
-}
-
-// A recall experiment on a CPU with norms of these kinds.
+// A recall experiment on a CPU with norms of these kinds, as JSON.
 v1::ExperimentSpec Norms(const std::vector<std::string>& kinds) {
   v1::ExperimentSpec spec = RecallSpec();
-  AddField("model.norm.kind", kinds, &spec);
+  AddValues("model.norm.kind", kinds, &spec);
   return spec;
 }
 
@@ -342,9 +302,9 @@ std::vector<std::string> Trainers(const Resolution& resolution) {
 }
 
 TEST(TrainerTest, IsTorchForAllCellsOfAutoIfNativeLacksOne) {
-  const Resolution native = Resolved(Norms({"layer", "rms"}));
+  const Resolution native = Resolved(Norms({"\"layer\"", "\"rms\""}));
   EXPECT_THAT(Trainers(native), ElementsAre("native", "native"));
-  const Resolution torch = Resolved(Norms({"layer", "rms", "batch"}));
+  const Resolution torch = Resolved(Norms({"\"layer\"", "\"rms\"", "\"batch\""}));
   EXPECT_THAT(Trainers(torch), ElementsAre("torch", "torch", "torch"));
   for (const ResolvedCell& cell : torch.cells) {
     EXPECT_EQ(cell.why_not_native, std::string(kNoBatchNorm) + " (kind=batch)");
@@ -353,41 +313,35 @@ TEST(TrainerTest, IsTorchForAllCellsOfAutoIfNativeLacksOne) {
 }
 
 TEST(TrainerTest, NamesNoMoreOfWhatNativeLacksThanSaysIt) {
-  v1::ExperimentSpec spec = Norms({"layer", "batch"});
-  AddField("model.norm.placement", {"pre", "none"}, &spec);
-  AddField("training.schedule", {"linear", "constant"}, &spec);
+  v1::ExperimentSpec spec = Norms({"\"layer\"", "\"batch\""});
+  AddValues("model.norm.placement", {"\"pre\"", "\"none\""}, &spec);
+  AddValues("training.schedule", {"\"linear\"", "\"constant\""}, &spec);
   EXPECT_EQ(Resolved(spec).cells[0].why_not_native, std::string(kNoBatchNorm) + " (kind=batch)")
       << "there is a final one where the placement is none";
   spec.mutable_base()->mutable_model()->mutable_norm()->set_final(false);
   EXPECT_EQ(Resolved(spec).cells[0].why_not_native,
             std::string(kNoBatchNorm) + " (kind=batch, placement=pre)");
-  EXPECT_EQ(Resolved(Norms({"batch"})).cells[0].why_not_native, kNoBatchNorm) << "all have it";
+  EXPECT_EQ(Resolved(Norms({"\"batch\""})).cells[0].why_not_native, kNoBatchNorm) << "all have it";
 }
 
 TEST(TrainerTest, IsTorchForEveryReasonThatThereIs) {
-  v1::ExperimentSpec spec = Norms({"layer", "batch"});
-  AddField("training.device", {"cpu", "cuda"}, &spec);
-  const Resolution resolution = ResolvedBesideGpu(spec);
+  v1::ExperimentSpec spec = Norms({"\"layer\"", "\"batch\""});
+  AddValues("training.device", {"\"cpu\"", "\"cuda\""}, &spec);
+  Surroundings surroundings = TestSurroundings();
+  surroundings.cuda = true;
+  const Resolution resolution = Resolve(spec, {}, surroundings);
   EXPECT_THAT(Trainers(resolution), ElementsAre("torch", "torch", "torch", "torch"));
   EXPECT_EQ(resolution.cells[0].why_not_native,
             std::string("the native trainer runs on a CPU (device=cuda) and ") + kNoBatchNorm +
                 " (kind=batch, device=cpu)");
 }
 
-// Adds a setting, with `path: json` pairs.
-void AddSetting(const std::string& label,
-                const std::vector<std::pair<std::string, std::string>>& set, v1::Axis* axis) {
-  v1::Setting* setting = axis->add_settings();
-  setting->set_label(label);
-  for (const auto& [path, json] : set) (*setting->mutable_set())[path] = Json(json);
-}
-
 TEST(TrainerTest, IsNotDecidedByCellsThatAskForOne) {
   v1::ExperimentSpec spec = RecallSpec();
-  v1::Axis* axis = spec.add_axes();
-  axis->set_name("norm");
-  AddSetting("layer", {}, axis);
-  AddSetting("batch", {{"model.norm.kind", "\"batch\""}, {"training.trainer", "\"torch\""}}, axis);
+  AddSettings("norm",
+              {{"layer", {}},
+               {"batch", {{"model.norm.kind", "\"batch\""}, {"training.trainer", "\"torch\""}}}},
+              &spec);
   const Resolution resolution = Resolved(spec);
   EXPECT_THAT(Trainers(resolution), ElementsAre("native", "torch"));
   EXPECT_EQ(resolution.cells[0].why_not_native, "");
@@ -396,11 +350,11 @@ TEST(TrainerTest, IsNotDecidedByCellsThatAskForOne) {
 
 TEST(TrainerTest, StaysWhatACellAsksForWhereAutoIsTorch) {
   v1::ExperimentSpec spec = RecallSpec();
-  v1::Axis* axis = spec.add_axes();
-  axis->set_name("norm");
-  AddSetting("layer", {}, axis);
-  AddSetting("native", {{"training.trainer", "\"native\""}}, axis);
-  AddSetting("batch", {{"model.norm.kind", "\"batch\""}}, axis);
+  AddSettings("norm",
+              {{"layer", {}},
+               {"native", {{"training.trainer", "\"native\""}}},
+               {"batch", {{"model.norm.kind", "\"batch\""}}}},
+              &spec);
   const Resolution resolution = Resolved(spec);
   EXPECT_THAT(Trainers(resolution), ElementsAre("torch", "native", "torch"));
   EXPECT_EQ(resolution.cells[0].why_not_native, std::string(kNoBatchNorm) + " (norm=batch)");
@@ -414,12 +368,8 @@ std::vector<std::string> RefusalsOfNative(const v1::ExperimentSpec& spec) {
 
 TEST(TrainerTest, ThatIsRefusedNamesTheCellsAndWhatToDo) {
   v1::ExperimentSpec spec = RecallSpec();
-  v1::Axis* axis = spec.add_axes();
-  axis->set_name("norm");
-  AddSetting("layer", {}, axis);
-  AddSetting("bn", {{"model.norm.kind", "\"batch\""}}, axis);
-  AddField("model.residual", {}, &spec);
-  for (const bool on : {true, false}) spec.mutable_axes(1)->add_values()->set_bool_value(on);
+  AddSettings("norm", {{"layer", {}}, {"bn", {{"model.norm.kind", "\"batch\""}}}}, &spec);
+  AddValues("model.residual", {"true", "false"}, &spec);
   const std::string refusal = absl::StrCat(
       ": native does not train all of these runs: ", kNoBatchNorm,
       " (norm=bn); allowed: auto or torch, or exclude those cells, or have native in base and "
@@ -428,16 +378,16 @@ TEST(TrainerTest, ThatIsRefusedNamesTheCellsAndWhatToDo) {
   spec.mutable_base()->mutable_training()->set_trainer(v1::Trainer::native);
   EXPECT_THAT(Messages(Resolve(spec, {}, TestSurroundings())),
               ElementsAre("base.training.trainer" + refusal));
-  EXPECT_THAT(RefusalsOfNative(Norms({"layer", "batch"})),
+  EXPECT_THAT(RefusalsOfNative(Norms({"\"layer\"", "\"batch\""})),
               ElementsAre(testing::HasSubstr(" (kind=batch); allowed: ")));
-  EXPECT_THAT(RefusalsOfNative(Norms({"batch"})),
+  EXPECT_THAT(RefusalsOfNative(Norms({"\"batch\""})),
               ElementsAre(testing::EndsWith(absl::StrCat(
                   "native does not train this run: ", kNoBatchNorm, "; allowed: auto or torch"))));
 }
 
 TEST(TrainerTest, ThatASettingAsksForIsRefusedThere) {
-  v1::ExperimentSpec spec = Norms({"layer", "batch"});
-  AddField("training.trainer", {"torch", "native"}, &spec);
+  v1::ExperimentSpec spec = Norms({"\"layer\"", "\"batch\""});
+  AddValues("training.trainer", {"\"torch\"", "\"native\""}, &spec);
   EXPECT_THAT(Messages(Resolve(spec, {}, TestSurroundings())),
               ElementsAre(absl::StrCat(
                   "axes[1].values[1]: native does not train all of these runs: ", kNoBatchNorm,
@@ -445,8 +395,8 @@ TEST(TrainerTest, ThatASettingAsksForIsRefusedThere) {
 }
 
 TEST(TrainerTest, IsNotDecidedByCellsThatAreExcluded) {
-  v1::ExperimentSpec spec = Norms({"layer", "batch"});
-  AddField("training.schedule", {"linear", "constant"}, &spec);
+  v1::ExperimentSpec spec = Norms({"\"layer\"", "\"batch\""});
+  AddValues("training.schedule", {"\"linear\"", "\"constant\""}, &spec);
   (*spec.add_exclude()->mutable_where())["kind"] = Json("\"batch\"");
   EXPECT_THAT(Trainers(Resolved(spec)), ElementsAre("native", "native"));
 }
@@ -466,9 +416,9 @@ TEST(TrainerTest, MakesTheRunThatAskingForItMakes) {
     EXPECT_EQ(chosen.by_other.growth, asked.growth);
     EXPECT_EQ(chosen.by_other.trainer, asked.trainer);
   };
-  v1::ExperimentSpec grid = Norms({"layer", "batch"});
+  v1::ExperimentSpec grid = Norms({"\"layer\"", "\"batch\""});
   grid.mutable_base()->mutable_training()->set_schedule(v1::Schedule::constant);
-  v1::ExperimentSpec layer = Norms({"layer"});
+  v1::ExperimentSpec layer = Norms({"\"layer\""});
   layer.mutable_base()->mutable_training()->set_schedule(v1::Schedule::constant);
   v1::ExperimentSpec native = layer;
   native.mutable_base()->mutable_training()->set_trainer(v1::Trainer::native);
@@ -483,10 +433,7 @@ TEST(TrainerTest, MakesTheRunThatAskingForItMakes) {
 
 TEST(TrainerTest, MayBeAnAxis) {
   v1::ExperimentSpec spec = SmallSpec();
-  spec.add_axes()->set_field("training.trainer");
-  for (const char* trainer : {"\"torch\"", "\"native\"", "\"auto\""}) {
-    *spec.mutable_axes(0)->add_values() = Json(trainer);
-  }
+  AddValues("training.trainer", {"\"torch\"", "\"native\"", "\"auto\""}, &spec);
   const Resolution resolution = Resolved(spec);
   ASSERT_THAT(resolution.cells, SizeIs(3));
   EXPECT_EQ(resolution.cells[0].name, "trainertorch-s0");

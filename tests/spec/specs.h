@@ -4,6 +4,7 @@
 
 #include <map>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "ablate/v1/spec.pb.h"
@@ -109,6 +110,32 @@ inline google::protobuf::Value Json(const std::string& json) {
   google::protobuf::Value value;
   EXPECT_TRUE(google::protobuf::util::JsonStringToMessage(json, &value).ok()) << json;
   return value;
+}
+
+// A setting of an axis: its label and what it sets, as `path: json` pairs.
+struct SettingText {
+  std::string label;
+  std::vector<std::pair<std::string, std::string>> set;
+};
+
+inline void AddSettings(const std::string& name, const std::vector<SettingText>& settings,
+                        v1::ExperimentSpec* spec) {
+  v1::Axis* axis = spec->add_axes();
+  axis->set_name(name);
+  for (const SettingText& text : settings) {
+    v1::Setting* setting = axis->add_settings();
+    setting->set_label(text.label);
+    for (const auto& [path, json] : text.set) (*setting->mutable_set())[path] = Json(json);
+  }
+}
+
+// Adds an axis over a field; `values` are JSON.
+inline v1::Axis* AddValues(const std::string& field, const std::vector<std::string>& values,
+                           v1::ExperimentSpec* spec) {
+  v1::Axis* axis = spec->add_axes();
+  axis->set_field(field);
+  for (const std::string& value : values) *axis->add_values() = Json(value);
+  return axis;
 }
 
 inline std::vector<std::string> Messages(const Resolution& resolution) {
