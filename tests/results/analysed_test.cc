@@ -82,6 +82,13 @@ class LabelledResultsTest : public ::testing::Test {
     return *std::move(compared);
   }
 
+  absl::StatusOr<figure::Analysed> Read(const ComparedGrid& compared, const std::string& kind,
+                                        const std::string& label) {
+    const auto results = LabelledResults::Load(grid_.store(), grid_.experiment());
+    if (!results.ok()) return results.status();
+    return results->Read(compared, *figure::FindKind(kind), label, std::nullopt, kNever);
+  }
+
   absl::StatusOr<figure::Drawing> Draw(const std::string& kind, const std::string& key,
                                        std::optional<uint32_t> step = std::nullopt) {
     FigureOptions options;
@@ -104,10 +111,7 @@ TEST_F(LabelledResultsTest, AreReadOfConvergedRuns) {
   Landscape("pre-s1", "sharp", 3);
   Landscape("pre-s2", "sharp", 5);
   Landscape("post-s2", "sharp", 99);
-  const auto results = LabelledResults::Load(grid_.store(), grid_.experiment());
-  ASSERT_TRUE(results.ok()) << results.status();
-  const auto analysed =
-      results->Read(Compared(), *figure::FindKind("landscape"), "sharp", std::nullopt, kNever);
+  const auto analysed = Read(Compared(), "landscape", "sharp");
   ASSERT_TRUE(analysed.ok()) << analysed.status();
   ASSERT_THAT(analysed->settings, SizeIs(2));
   ASSERT_THAT(analysed->settings[0].seeds, SizeIs(2));
@@ -131,12 +135,9 @@ TEST_F(LabelledResultsTest, AreReadOfRunsWithoutTheComparedNumber) {
   Landscape("pre-s1", "sharp", 3);
   Landscape("pre-s2", "sharp", 5);
   Analyse("pre-s2", "spectrum", "spectrum {}", {{"stable_rank", 4}}, {});
-  const auto results = LabelledResults::Load(grid_.store(), grid_.experiment());
-  ASSERT_TRUE(results.ok()) << results.status();
   const ComparedGrid compared = Compared("spectrum/stable_rank");
   ASSERT_THAT(compared.comparison.rows[0].runs, SizeIs(1));
-  const auto analysed =
-      results->Read(compared, *figure::FindKind("landscape"), "sharp", std::nullopt, kNever);
+  const auto analysed = Read(compared, "landscape", "sharp");
   ASSERT_TRUE(analysed.ok()) << analysed.status();
   ASSERT_THAT(analysed->settings[0].seeds, SizeIs(2));
   EXPECT_EQ(analysed->settings[0].seeds[0].seed, 1u);
@@ -167,10 +168,7 @@ TEST_F(LabelledResultsTest, HaveTheArraysThatAreReadBeside) {
         Array("explained_shares", {"axis"}, {2}, {.5, .25})};
   };
   Analyse("pre-s1", "way", "trajectory {}", {}, arrays("way"));
-  const auto results = LabelledResults::Load(grid_.store(), grid_.experiment());
-  ASSERT_TRUE(results.ok()) << results.status();
-  const auto analysed =
-      results->Read(Compared(), *figure::FindKind("trajectory"), "way", std::nullopt, kNever);
+  const auto analysed = Read(Compared(), "trajectory", "way");
   ASSERT_TRUE(analysed.ok()) << analysed.status();
   const figure::AnalysedSeed& seed = analysed->settings[0].seeds[0];
   EXPECT_THAT(seed.places, ElementsAre(5, 6));

@@ -203,8 +203,7 @@ TEST(DecisionTest, IsWithheldWhileARunOfTheRowOrItsBaselineGoesOn) {
   const ComparisonInput whole = Pair(Base(12), Shifted(Base(12), .03, .01));
   for (const size_t cell : {size_t{3}, size_t{20}}) {
     ComparisonInput input = whole;
-    input.cells[cell].outcome = RunOutcome::kUnfinished;
-    input.cells[cell].value.reset();
+    Unfinish(&input.cells[cell]);
     const Comparison comparison = *Compare(input);
     EXPECT_EQ(Decide(comparison, comparison.rows[1]).outcome, VerdictOutcome::kPreliminary);
     EXPECT_EQ(FindingOf(comparison, 1).seeds.seeds, 0u);
@@ -240,8 +239,7 @@ ComparisonInput TwoRates() {
 TEST(DecisionTest, ATunedCandidateThatGoesOnWithholdsItToo) {
   ComparisonInput input = TwoRates();
   ASSERT_EQ(Decided(input).outcome, VerdictOutcome::kWorse);
-  input.cells.back().outcome = RunOutcome::kUnfinished;  // of rate 2, that nobody chooses
-  input.cells.back().value.reset();
+  Unfinish(&input.cells.back());  // of rate 2, that nobody chooses
   EXPECT_EQ(Decided(input).outcome, VerdictOutcome::kPreliminary);
 }
 

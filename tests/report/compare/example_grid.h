@@ -3,6 +3,8 @@
 #define ABLATE_TESTS_REPORT_COMPARE_EXAMPLE_GRID_H_
 
 #include <cmath>
+#include <cstdint>
+#include <functional>
 #include <limits>
 #include <string>
 #include <utility>
@@ -48,6 +50,30 @@ inline ComparisonInput OneAxis(
     }
   }
   return input;
+}
+
+// Crossed axes: norm pre or post, with a residual or plain; values by seed 0, 1, ….
+inline ComparisonInput NormByResidual(
+    const std::function<std::vector<double>(bool post, bool plain)>& values) {
+  ComparisonInput input;
+  input.key = "eval/loss";
+  input.axes = {MakeAxis("norm", {"pre", "post"}), MakeAxis("residual", {"true", "false"})};
+  for (const bool post : {false, true}) {
+    for (const bool plain : {false, true}) {
+      uint32_t seed = 0;
+      for (const double value : values(post, plain)) {
+        input.cells.push_back(
+            MakeCell({post ? "post" : "pre", plain ? "false" : "true"}, seed++, value));
+      }
+    }
+  }
+  return input;
+}
+
+// The cell's run goes on.
+inline void Unfinish(Cell* cell) {
+  cell->outcome = RunOutcome::kUnfinished;
+  cell->value.reset();
 }
 
 // base + shift, and spread more or less by turns.

@@ -30,19 +30,13 @@ double ValueOf(bool post, bool plain, size_t seed, double together) {
 }
 
 ComparisonInput TwoByTwo(double together) {
-  ComparisonInput input;
-  input.key = "eval/loss";
-  input.axes = {MakeAxis("norm", {"pre", "post"}), MakeAxis("residual", {"true", "false"})};
-  for (const bool post : {false, true}) {
-    for (const bool plain : {false, true}) {
-      for (size_t seed = 0; seed < kSeeds; ++seed) {
-        input.cells.push_back(MakeCell({post ? "post" : "pre", plain ? "false" : "true"},
-                                       static_cast<uint32_t>(seed),
-                                       ValueOf(post, plain, seed, together)));
-      }
+  return NormByResidual([together](bool post, bool plain) {
+    std::vector<double> values;
+    for (size_t seed = 0; seed < kSeeds; ++seed) {
+      values.push_back(ValueOf(post, plain, seed, together));
     }
-  }
-  return input;
+    return values;
+  });
 }
 
 std::vector<std::string> NamesOf(const std::vector<Effect>& effects) {
@@ -140,8 +134,7 @@ TEST(FactorialTest, TestsNothingThatWasTuned) {
 
 TEST(FactorialTest, IsNoneWhereRowsHaveNoVerdict) {
   ComparisonInput unfinished = TwoByTwo(.05);
-  unfinished.cells.back().outcome = RunOutcome::kUnfinished;
-  unfinished.cells.back().value.reset();
+  Unfinish(&unfinished.cells.back());
   EXPECT_THAT((*Compare(unfinished)).factorial.main, IsEmpty());
   ComparisonInput exploratory = TwoByTwo(.05);
   exploratory.exploratory = "report.primary is train/loss";

@@ -146,8 +146,7 @@ const Canonical kCanonical[] = {
     {"Unfinished",
      [] {
        ComparisonInput input = Worse();
-       input.cells.back().outcome = RunOutcome::kUnfinished;
-       input.cells.back().value.reset();
+       Unfinish(&input.cells.back());
        return input;
      },
      "No verdict yet:", "+.031 [+.024, +.038]",
@@ -313,8 +312,7 @@ TEST(SharedTest, SaysNothingOfWhatIsNotJudged) {
   ComparisonInput unfinished = input;
   for (Cell& cell : unfinished.cells) {
     if (cell.labels[0] == "post" && cell.labels[1] == "0.004" && cell.seed == 0) {
-      cell.outcome = RunOutcome::kUnfinished;
-      cell.value.reset();
+      Unfinish(&cell);
     }
   }
   EXPECT_EQ(FindingOf(*Compare(unfinished), 1).shared, "higher by .2900 [.2873, .2927]");

@@ -49,8 +49,7 @@ TEST(OverallVerdictTest, NamesEachRowWhileTheyAreFew) {
 TEST(OverallVerdictTest, IsPreliminaryUntilTheLastRunHasEnded) {
   ComparisonInput input = Placements();
   for (size_t i = 20; i < 28; ++i) {
-    input.cells[i].outcome = RunOutcome::kUnfinished;
-    input.cells[i].value.reset();
+    Unfinish(&input.cells[i]);
   }
   const Comparison comparison = *Compare(input);
   EXPECT_EQ(comparison.planned, 36u);

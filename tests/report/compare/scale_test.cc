@@ -200,20 +200,11 @@ TEST(RatioTest, ChoosesAsDifferencesDo) {
 }
 
 TEST(RatioTest, EffectsOfCrossedAxesAreRatiosOfRatios) {
-  ComparisonInput input;
+  ComparisonInput input = NormByResidual([](bool post, bool plain) {
+    return Norms(8, (post ? 2. : 1) * (plain ? 10 : 1) * (post && plain ? 3 : 1), .01);
+  });
   input.key = "train/gradient_norm";
   input.scale = Scale::kRatio;
-  input.axes = {MakeAxis("norm", {"pre", "post"}), MakeAxis("residual", {"true", "false"})};
-  for (const std::string norm : {"pre", "post"}) {
-    for (const std::string residual : {"true", "false"}) {
-      const bool post = norm == "post", plain = residual == "false";
-      const std::vector<double> norms =
-          Norms(8, (post ? 2. : 1) * (plain ? 10 : 1) * (post && plain ? 3 : 1), .01);
-      for (uint32_t seed = 0; seed < 8; ++seed) {
-        input.cells.push_back(MakeCell({norm, residual}, seed, norms[seed]));
-      }
-    }
-  }
   const Comparison comparison = *Compare(input);
   const Factorial& found = comparison.factorial;
   ASSERT_EQ(found.main.size(), 2u);

@@ -84,8 +84,7 @@ TEST(FindWarningsTest, SaysWhatStartsFarAboveAUniformGuess) {
 TEST(FindWarningsTest, RunsThatGoOnAreNoFault) {
   ComparisonInput input = Sound();
   for (size_t i = 14; i < 24; ++i) {
-    input.cells[i].outcome = RunOutcome::kUnfinished;
-    input.cells[i].value.reset();
+    Unfinish(&input.cells[i]);
   }
   const Comparison comparison = *Compare(input);
   EXPECT_THAT(comparison.warnings, IsEmpty());

@@ -61,11 +61,7 @@ class AnalysedTest : public ::testing::Test {
     return drawing.ok() ? *std::move(drawing) : Drawing();
   }
 
-  std::string Texts() {
-    std::string texts;
-    for (const Text& text : Drawn().figure.texts) absl::StrAppend(&texts, text.text, "\n");
-    return texts;
-  }
+  std::string Texts() { return TextsIn(Drawn().figure); }
 
   // The cells of a panel.
   static Cells CellsOf(const Panel& panel) { return std::get<Cells>(panel.layers.at(0)); }

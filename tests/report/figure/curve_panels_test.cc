@@ -36,18 +36,7 @@ std::vector<Kind> LayersOf(const Panel& panel) {
 }
 
 Figure DrawnAs(const std::string& kind, const Example& example, double width = 6.75) {
-  const auto comparison = report::Compare(example.grid);
-  const auto drawing = Draw(*FindKind(kind), MakeInput(*FindKind(kind), example.grid, *comparison,
-                                                       example.shapes, width));
-  EXPECT_TRUE(drawing.ok()) << drawing.status();
-  return drawing.ok() ? drawing->figure : Figure();
-}
-
-// What stands at the end of lines, and what is said below.
-std::string TextsOf(const Figure& figure) {
-  std::string texts;
-  for (const Text& text : figure.texts) texts += text.text + "\n";
-  return texts;
+  return DrawingOf(kind, example.grid, width, example.shapes).figure;
 }
 
 TEST(CrossedCurvesTest, HaveTheHueOfTheFirstAxisAndTheDashOfTheSecond) {
@@ -141,7 +130,7 @@ TEST(DivergencesTest, AreSaidBelowByTheMarkThatTheyHave) {
     const Example example = {"",
                              Settings({{"a", {2, 2.1}}, {"b", {2.2, 2.1}}}),
                              {{"a", 3, 2, 300, 2}, {"b", 3, 2, 300, 4, 1, explosion}}};
-    return TextsOf(DrawnAs("loss", example));
+    return TextsIn(DrawnAs("loss", example));
   };
   EXPECT_THAT(footnote(2), HasSubstr("▲\u00a0diverged, above the panel"));
   EXPECT_THAT(footnote(2), Not(HasSubstr("×")));

@@ -7,7 +7,6 @@
 #include <cmath>
 #include <limits>
 
-#include "absl/strings/str_cat.h"
 #include "server/report/figure/axes.h"
 #include "server/report/figure/layout.h"
 #include "tests/report/figure/example_curves.h"
@@ -64,11 +63,7 @@ class DepthTest : public ::testing::Test {
     return drawing.ok() ? *std::move(drawing) : Drawing();
   }
 
-  std::string Texts() {
-    std::string texts;
-    for (const Text& text : Drawn().figure.texts) absl::StrAppend(&texts, text.text, "\n");
-    return texts;
-  }
+  std::string Texts() { return TextsIn(Drawn().figure); }
 
   const absl::StatusOr<report::Comparison> comparison_ =
       report::Compare(Settings({{"a", {2, 3}}, {"b", {3, 4}}}));

@@ -204,11 +204,7 @@ TEST(DotPlotTest, SortsTheBestFirstAndWhatHasNoMeanLast) {
 }
 
 Figure DrawnAs(const std::string& kind, const report::ComparisonInput& grid, double width) {
-  const auto comparison = report::Compare(grid);
-  const auto drawing =
-      Draw(*FindKind(kind), MakeInput(*FindKind(kind), grid, *comparison, {}, width));
-  EXPECT_TRUE(drawing.ok()) << drawing.status();
-  return drawing.ok() ? drawing->figure : Figure();
+  return DrawingOf(kind, grid, width).figure;
 }
 
 // The texts of these that a figure has, in its order.

@@ -310,6 +310,21 @@ inline std::vector<CurveShape> NormsShapes() {
   return {{"pre", 3.4, 2.4}, {"post", 3.45, 2.75}, {"none", 4.6, 2.36}};
 }
 
+// The drawing of a kind of what is compared, where that can be drawn.
+inline Drawing DrawingOf(absl::string_view kind, const report::ComparisonInput& grid, double width,
+                         const std::vector<CurveShape>& shapes = {}) {
+  const auto comparison = report::Compare(grid);
+  const Kind& found = *FindKind(kind);
+  return *Draw(found, MakeInput(found, grid, *comparison, shapes, width));
+}
+
+// The texts of a figure, each on a line.
+inline std::string TextsIn(const Figure& figure) {
+  std::string texts;
+  for (const Text& text : figure.texts) texts += text.text + "\n";
+  return texts;
+}
+
 }  // namespace ablate::figure
 
 #endif  // ABLATE_TESTS_REPORT_FIGURE_EXAMPLE_CURVES_H_

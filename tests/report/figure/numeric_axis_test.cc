@@ -50,8 +50,7 @@ Drawn DrawnOf(const report::ComparisonInput& grid, double width = 3.25, const Ki
   const Input input = MakeInput(kind, grid, *comparison, {}, width);
   Drawn drawn{Draw(kind, input), kind.caption(input), kind.description(input), ""};
   EXPECT_TRUE(drawn.drawing.ok()) << drawn.drawing.status();
-  for (const Text& text : drawn.drawing->figure.texts)
-    absl::StrAppend(&drawn.texts, text.text, "\n");
+  drawn.texts = TextsIn(drawn.drawing->figure);
   return drawn;
 }
 

@@ -191,33 +191,14 @@ TEST(SvgTest, WritesUprightTextsFromBottomToTop) {
 
 // Any bytes, with those that markup and UTF-8 care about more often than others.
 std::string RandomText(report::RandomStream* random) {
-  static const std::vector<std::string> kPieces = {"<",
-                                                   "&",
-                                                   ">",
-                                                   "]]>",
-                                                   "</text>",
-                                                   "<script>",
-                                                   "<!--",
-                                                   "-->",
-                                                   "\"",
-                                                   "'",
-                                                   "\\",
-                                                   "\n",
-                                                   std::string(1, '\0'),
-                                                   "\t",
-                                                   "\x80",
-                                                   "\xE2\x80\xAE",
-                                                   "é",
-                                                   "−",
-                                                   "{}",
-                                                   "`",
-                                                   "&amp;",
-                                                   " "};
+  std::vector<std::string> pieces = absl::StrSplit(
+      "< & > ]]> </text> <script> <!-- --> \" ' \\ \n \t \x80 \xE2\x80\xAE é − {} ` &amp;", ' ');
+  pieces.insert(pieces.end(), {" ", std::string(1, '\0')});
   std::string text = "x";  // a text that is empty has no element
   const uint32_t length = random->Below(12);
   for (uint32_t i = 0; i < length; ++i) {
     if (random->Below(2) == 0) {
-      text += kPieces[random->Below(static_cast<uint32_t>(kPieces.size()))];
+      text += pieces[random->Below(static_cast<uint32_t>(pieces.size()))];
     } else {
       text.push_back(static_cast<char>(random->Below(256)));
     }

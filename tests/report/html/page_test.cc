@@ -264,24 +264,13 @@ TEST(PageTest, CallsNothingFinishedWellWhereRunsDiverged) {
 }
 
 TEST(PageTest, BeginsWithWhatCrossedAxesDo) {
-  report::ComparisonInput input;
-  input.key = "eval/loss";
-  input.axes = {report::MakeAxis("norm", {"pre", "post"}),
-                report::MakeAxis("residual", {"on", "off"})};
-  for (const bool post : {false, true}) {
-    for (const bool off : {false, true}) {
-      const std::vector<double> values = report::Shifted(
-          report::Base(8), (post ? .001 : 0) + (off ? .1 : 0) + (post && off ? .05 : 0),
-          (post ? .02 : 0) + (post && off ? .01 : 0));
-      for (uint32_t seed = 0; seed < 8; ++seed) {
-        input.cells.push_back(
-            report::MakeCell({post ? "post" : "pre", off ? "off" : "on"}, seed, values[seed]));
-      }
-    }
-  }
-  const std::string page = PageOf({ExampleOf(input)});
-  const size_t main = page.find("<p class=\"who effect\">off against on</p>");
-  const size_t together = page.find("<p class=\"who effect\">post × off</p>");
+  const std::string page = PageOf({ExampleOf(report::NormByResidual([](bool post, bool plain) {
+    const bool both = post && plain;
+    return report::Shifted(report::Base(8), (post ? .001 : 0) + (plain ? .1 : 0) + (both ? .05 : 0),
+                           (post ? .02 : 0) + (both ? .01 : 0));
+  }))});
+  const size_t main = page.find("<p class=\"who effect\">residual false against true</p>");
+  const size_t together = page.find("<p class=\"who effect\">post × residual false</p>");
   EXPECT_LT(main, together);
   EXPECT_LT(together, page.find("Each combination against the baseline:"));
   EXPECT_THAT(page, HasSubstr("<strong>Together higher by .050</strong> [.041, .059] "));
@@ -315,8 +304,7 @@ TEST(PageTest, ClaimsNothingOfRunsThatGoOn) {
       report::OneAxis({{"pre", report::Base(8)}, {"post", report::Shifted(report::Base(8), .1)}});
   for (size_t open = 1; open <= 2; ++open) {
     report::Cell& cell = input.cells[input.cells.size() - open];
-    cell.outcome = report::RunOutcome::kUnfinished;
-    cell.value.reset();
+    report::Unfinish(&cell);
     const Experiment experiment = ExampleOf(input);
     ASSERT_TRUE(experiment.comparison.warnings.empty());
     const std::string page = PageOf({experiment});
@@ -339,8 +327,7 @@ TEST(PageTest, SaysThatAnExperimentHasNotEnded) {
   EXPECT_THAT(PageOf({Example()}), Not(HasSubstr("answer preliminary")));
   report::ComparisonInput input =
       report::OneAxis({{"pre", report::Base(8)}, {"post", report::Shifted(report::Base(8), .1)}});
-  input.cells.back().outcome = report::RunOutcome::kUnfinished;
-  input.cells.back().value.reset();
+  report::Unfinish(&input.cells.back());
   const std::string page = PageOf({ExampleOf(input)});
   EXPECT_THAT(page, HasSubstr("<p class=\"answer preliminary\">Preliminary, 15 of 16 runs: there "
                               "is no verdict before all of them have ended.</p>"));

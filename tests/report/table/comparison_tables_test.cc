@@ -329,20 +329,10 @@ TEST(ComparisonTextTest, SaysWhereMeansAreOfOtherSeeds) {
 }
 
 TEST(ComparisonTextTest, TellsEffectsOfCrossedAxes) {
-  ComparisonInput input;
-  input.key = "eval/loss";
-  input.axes = {MakeAxis("norm", {"pre", "post"}), MakeAxis("residual", {"true", "false"})};
-  for (const bool post : {false, true}) {
-    for (const bool plain : {false, true}) {
-      const std::vector<double> values =
-          Shifted(Base(8), (post ? .03 : 0) + (plain ? .1 : 0) + (post && plain ? .05 : 0),
-                  post && plain ? .01 : 0);
-      for (uint32_t seed = 0; seed < 8; ++seed) {
-        input.cells.push_back(
-            MakeCell({post ? "post" : "pre", plain ? "false" : "true"}, seed, values[seed]));
-      }
-    }
-  }
+  const ComparisonInput input = NormByResidual([](bool post, bool plain) {
+    const bool both = post && plain;
+    return Shifted(Base(8), (post ? .03 : 0) + (plain ? .1 : 0) + (both ? .05 : 0), both ? .01 : 0);
+  });
   const std::string text = ComparisonText(Compared(input), {});
   EXPECT_THAT(
       text,
@@ -365,8 +355,7 @@ TEST(ComparisonTextTest, TellsEffectsOfCrossedAxes) {
 TEST(ComparisonTextTest, SaysFirstThatRunsHaveNotEnded) {
   ComparisonInput input = TunedGrid();
   const size_t planned = input.cells.size();
-  input.cells[1].outcome = RunOutcome::kUnfinished;
-  input.cells[1].value.reset();
+  Unfinish(&input.cells[1]);
   const Comparison comparison = Compared(input);
   const std::string preliminary =
       absl::StrCat("preliminary, ", planned - 1, " of ", planned, " runs");

@@ -26,55 +26,16 @@ TEST(RenderTest, AlignsAndQuotesAndEscapes) {
 
 // Random characters, most of them hostile to something.
 std::string Hostile(std::mt19937* random) {
-  static const std::vector<std::string> kPieces = {"\\",
-                                                   "{",
-                                                   "}",
-                                                   "$",
-                                                   "&",
-                                                   "#",
-                                                   "%",
-                                                   "_",
-                                                   "~",
-                                                   "^",
-                                                   "`",
-                                                   "\"",
-                                                   "'",
-                                                   ",",
-                                                   "\r",
-                                                   "\n",
-                                                   "\t",
-                                                   "[",
-                                                   "]",
-                                                   "*",
-                                                   "-",
-                                                   "=",
-                                                   "@",
-                                                   "+",
-                                                   "|",
-                                                   "<",
-                                                   ">",
-                                                   ";",
-                                                   "!",
-                                                   "a",
-                                                   "\x1b[2J",
-                                                   "\u202E",
-                                                   "\u2066",
-                                                   "\x80",
-                                                   "\xC3",
-                                                   "\x7F",
-                                                   "é",
-                                                   "名",
-                                                   "😀",
-                                                   "\u2028",
-                                                   "\\input{/etc/passwd}",
-                                                   "\\end{tabular}",
-                                                   "=cmd()",
-                                                   "\\\\",
-                                                   " ",
-                                                   "$(x)"};
+  static const std::vector<std::string> kPieces = absl::StrSplit(
+      "\\ { } $ & # % _ ~ ^ ` \" ' , \r \n \t [ ] * - = @ + | < > ; ! a \x1b[2J \u202E \u2066 \x80 "
+      "\xC3 \x7F é 名 😀 \u2028 \\input{/etc/passwd} \\end{tabular} =cmd() \\\\ $(x)",
+      ' ');
   std::string text;
   const size_t pieces = 1 + (*random)() % 8;
-  for (size_t i = 0; i < pieces; ++i) text += kPieces[(*random)() % kPieces.size()];
+  for (size_t i = 0; i < pieces; ++i) {
+    text += kPieces[(*random)() % kPieces.size()];
+    if ((*random)() % 8 == 0) text += ' ';
+  }
   return text;
 }
 
@@ -139,28 +100,13 @@ TEST(RenderTest, KeepsTenThousandHostileTextsOnTheirLineOfATerminal) {
 
 // What is left of a text that EscapeLatex made when its own commands are taken out.
 std::string WithoutCommands(std::string text) {
-  for (const char* command : {"\\textbackslash{}",
-                              "\\textasciitilde{}",
-                              "\\textasciicircum{}",
-                              "\\textless{}",
-                              "\\textgreater{}",
-                              "\\textbar{}",
-                              "{\\symbol{34}}",
-                              "{\\symbol{39}}",
-                              "{\\symbol{96}}",
-                              "{[}",
-                              "{]}",
-                              "{*}",
-                              "{-}",
-                              "\\{",
-                              "\\}",
-                              "\\$",
-                              "\\&",
-                              "\\#",
-                              "\\%",
-                              "\\_"}) {
+  const std::vector<std::string> commands = absl::StrSplit(
+      R"(\textbackslash{} \textasciitilde{} \textasciicircum{} \textless{} \textgreater{} \textbar{}
+         {\symbol{34}} {\symbol{39}} {\symbol{96}} {[} {]} {*} {-} \{ \} \$ \& \# \% \_)",
+      absl::ByAnyChar(" \n"), absl::SkipEmpty());
+  for (const std::string& command : commands) {
     for (size_t at = text.find(command); at != std::string::npos; at = text.find(command, at)) {
-      text.replace(at, std::string(command).size(), " ");
+      text.replace(at, command.size(), " ");
     }
   }
   for (size_t at = text.find("\\texttt{U+"); at != std::string::npos;
