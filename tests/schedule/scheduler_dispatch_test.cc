@@ -52,16 +52,6 @@ TEST_F(SchedulerDispatchTest, LooksOnceAtAQueueThatFillsItsWorkers) {
   EXPECT_EQ(store_.looks(), 1);
 }
 
-TEST_F(SchedulerDispatchTest, GrantsTheNextRunWhenOneEnds) {
-  Queue("a", 3);
-  const Peer peer = Attach();
-  ASSERT_THAT(peer.grants(), SizeIs(2));
-  SendStarted(peer, peer.grants()[0], 1);
-  SendFinished(peer, peer.grants()[0], 2, 10);
-  ASSERT_THAT(peer.grants(), SizeIs(3));
-  EXPECT_EQ(peer.grants()[2].run().run(), "a-2");
-}
-
 TEST_F(SchedulerDispatchTest, LetsUsersTakeTurns) {
   owner_ = "ann";
   Queue("a", 6);
@@ -242,20 +232,6 @@ TEST_F(SchedulerDispatchTest, LeavesNoLaneIdleWhileRunsForOtherNumbersEnd) {
   EXPECT_THAT(Attach().grants(), SizeIs(1));
   EXPECT_EQ(Run("old-99").state, storage::RunState::kFailed);
   EXPECT_EQ(Run("new-0").state, storage::RunState::kLeased);
-}
-
-TEST_F(SchedulerDispatchTest, GrantsShortRunsFurtherAhead) {
-  Queue("a", 40);
-  const Peer peer = Attach();
-  ASSERT_THAT(peer.grants(), SizeIs(2));
-  // Ten steps in a millisecond each: ten milliseconds a run.
-  SendStarted(peer, peer.grants()[0], 1);
-  for (uint32_t step = 1; step <= 10; ++step) SendPoints(peer, peer.grants()[0], step + 1, step);
-  SendFinished(peer, peer.grants()[0], 12, 10);
-  clock_.Advance(absl::Seconds(11));
-  SendHeartbeat(peer);
-  scheduler_->Dispatch();
-  EXPECT_EQ(scheduler_->Workers().at(0).runs.size(), 32u);
 }
 
 TEST_F(SchedulerDispatchTest, GrantsShortRunsByTheHalf) {
