@@ -124,7 +124,7 @@ std::string Canonical::ModelText() const { return Join(lines_, "model", InModel)
 std::string ShortHash(absl::string_view text) {
   constexpr char kDigits[] = "abcdefghijklmnopqrstuvwxyz234567";
   uint64_t bits = 0;
-  std::ignore = absl::SimpleHexAtoi(storage::Sha256Hex(text).substr(0, 16), &bits);
+  std::ignore = absl::SimpleHexAtoi(Sha256Hex(text).substr(0, 16), &bits);
   std::string digits;
   for (int i = 0; i < 12; ++i) digits += kDigits[bits >> (59 - 5 * i) & 31];
   return digits;
