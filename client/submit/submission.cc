@@ -1,6 +1,7 @@
 #include "client/submit/submission.h"
 
 #include <algorithm>
+#include <cstddef>
 #include <cstdint>
 #include <filesystem>
 #include <system_error>
@@ -91,15 +92,19 @@ std::vector<FieldPath> Unread(const ExperimentFile& file) {
   return unread;
 }
 
+FieldPath First(const FieldPath& path, size_t count) {
+  return {path.begin(), path.begin() + static_cast<std::ptrdiff_t>(count)};
+}
+
 // Returns true if a problem of `field` may follow from `unread` being unread. A misspelt field may
 // be meant for one that the file does not have.
 bool FollowsFrom(const FieldPath& field, const FieldPath& unread, const SourceMap& written) {
   if (field.empty()) return false;
   const size_t last = unread.size() - 1, common = std::min(field.size(), last);
-  if (!std::equal(field.begin(), field.begin() + common, unread.begin())) return false;
+  if (First(field, common) != First(unread, common)) return false;
   if (field.size() <= last || field[last] == unread[last]) return true;
   return !IsIndex(unread[last]) && !reflect::Nearest(unread[last], {field[last]}).empty() &&
-         !written.Has({field.begin(), field.begin() + last + 1});
+         !written.Has(First(field, last + 1));
 }
 
 // Returns the fields of base, below it, that may have another value than the file means because
@@ -114,7 +119,7 @@ std::vector<std::string> Marked(const FieldPath& unread) {
     known.push_back(unread[i]);
     type = field->is_repeated() ? nullptr : field->message_type();
   }
-  if (!known.empty()) return {absl::StrJoin(known, ".")};
+  if (!known.empty() || type == nullptr) return {absl::StrJoin(known, ".")};
   for (int i = 0; i < type->field_count(); ++i) known.push_back(type->field(i)->name());
   return known;
 }

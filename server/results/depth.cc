@@ -84,7 +84,7 @@ class DepthReader {
       Steps both;
       std::set_intersection(points.steps.begin(), points.steps.end(), common.begin(), common.end(),
                             std::back_inserter(both));
-      common = first ? points.steps : std::move(both);
+      common = first ? points.steps : both;
       first = false;
       return absl::OkStatus();
     };

@@ -58,7 +58,9 @@ Places PlacesOf(Module module, int block, ModelParameters& model) {
 
 at::Tensor& PlaceOf(const ParameterInfo& parameter, ModelParameters& model) {
   const Places places = PlacesOf(parameter.module, parameter.block, model);
-  return parameter.role == ParameterRole::kBias ? *places.bias : *places.values;
+  at::Tensor* const place = parameter.role == ParameterRole::kBias ? places.bias : places.values;
+  TORCH_CHECK(place != nullptr, "no place for the parameter ", parameter.name);
+  return *place;
 }
 
 at::Tensor& PlaceOf(const BufferInfo& buffer, ModelParameters& model) {

@@ -129,6 +129,8 @@ struct BlockSteps {
   const Keep& keep;
   const Drop& drop;
 };
+template <typename Attend, typename Keep, typename Drop>
+BlockSteps(const Attend&, const Keep&, const Drop&) -> BlockSteps<Attend, Keep, Drop>;
 
 template <typename Steps>
 at::Tensor AttentionSublayer(const ModelConfig& config, const BlockParameters& block,
