@@ -12,7 +12,8 @@ namespace ablate::analysis {
 absl::StatusOr<engine::DocumentFacts> InspectBlob(storage::Blobs* blobs,
                                                   const storage::Blobs::Pin& blob);
 
-// Of a stored data set. Counts what nobody has counted, which reads the whole text, and keeps it.
+// Returns the facts of a stored data set. Counts what nobody has counted, which reads the whole
+// text, and keeps it.
 // Lengths are 0 and empty where the store has no files; what the data set has as one text is 0
 // where it is not known and not asked for `as_text`. An error, naming the data set, if its text
 // can't be read. Blocks on the store.

@@ -33,8 +33,9 @@ struct Page {
   std::string position;
 };
 
-// Of `list`, by a request's page_size, `fallback` if it is 0, and page_token. INVALID_ARGUMENT if
-// the size is over kMaxPageSize, or the token is none of this list's.
+// Returns the page of `list` that is asked for, by a request's page_size, `fallback` if it is 0,
+// and page_token. INVALID_ARGUMENT if the size is over kMaxPageSize, or the token is none of this
+// list's.
 absl::StatusOr<Page> ReadPage(uint32_t page_size, absl::string_view page_token,
                               absl::string_view list, uint32_t fallback);
 template <class Request>

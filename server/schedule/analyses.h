@@ -152,8 +152,8 @@ class Analyses {
   // Returns true if neither of two requests has to wait for the other at a worker with a slot for
   // each class.
   static bool FitTogether(const Share& one, const Share& other);
-  // Returns true if a worker has room for a request beside what it holds. One slot is for samples.
-  // Of the others, which make computations, one is kept for short ones, and one for a long one
+  // Returns true if a worker has room for a request beside what it holds. One slot is for samples,
+  // the others are for computations: one of these is kept for short ones, and one for a long one
   // while one waits.
   bool Takes(const Worker& worker, const Share& share) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // Returns the work that is left to do, in microseconds.

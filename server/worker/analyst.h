@@ -21,8 +21,9 @@
 namespace ablate::worker {
 
 // Lanes of a worker for analyses, each a thread, on a machine with so many cores: one for samples,
-// a short and a long computation each, and from eight cores on one more for every four. A machine
-// whose every core trains gives analyses a fifth of its time then (schedule/analyses.h).
+// a short and a long computation each, and from eight cores on one more for every four. While
+// every core trains, analyses of such a machine take about a fifth of its time
+// (schedule/analyses.h).
 inline int AnalysisLanes(int cores) { return 2 + std::max(1, cores / 4); }
 
 // engine::GenerateSamples, or a test's.

@@ -77,7 +77,8 @@ struct LeftOutRuns {
 // late; diverged, not in the mean: none 2 of 12". Diverged runs are not `what`.
 std::string FootnoteOf(std::vector<std::string> statements,
                        const std::vector<LeftOutRuns>& settings, absl::string_view what);
-// Of settings with a label, their seeds that are drawn, and counts of converged and diverged runs.
+// Returns the runs that are left out of settings with a label, their seeds that are drawn, and
+// counts of converged and diverged runs.
 template <class Setting>
 std::vector<LeftOutRuns> LeftOutOf(const std::vector<Setting>& settings) {
   std::vector<LeftOutRuns> runs;
