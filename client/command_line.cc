@@ -102,6 +102,16 @@ std::string FindNotUtf8(const std::vector<std::string>& arguments) {
 
 }  // namespace
 
+bool ParseBytes(const std::string& text, uint64_t* bytes) {
+  std::string digits = text;
+  try {
+    CLI::AsSizeValue(/*kb_is_1000=*/true)(digits);
+  } catch (const CLI::ValidationError&) {  // how the library says that it is no size
+    return false;
+  }
+  return absl::SimpleAtoi(digits, bytes);
+}
+
 Command Command::Add(const std::string& name, const std::string& help) {
   return Command(app_->add_subcommand(name, help), chosen_);
 }

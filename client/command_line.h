@@ -66,6 +66,9 @@ class Command {
   Action* chosen_;
 };
 
+// Reads a number of bytes, perhaps with a unit, such as 20GB; false if `text` is none.
+bool ParseBytes(const std::string& text, uint64_t* bytes);
+
 class CommandLine {
  public:
   CommandLine(const std::string& program, const std::string& version, const std::string& help);

@@ -15,7 +15,7 @@
 namespace ablate::client {
 namespace {
 
-constexpr int kMinWidth = 40;
+constexpr int kMinTerminalWidth = 40;
 constexpr int kDefaultWidth = 80;
 constexpr TerminalControl kRed = {"\x1b[31m"};
 constexpr TerminalControl kYellow = {"\x1b[33m"};
@@ -25,7 +25,8 @@ constexpr TerminalControl kResetColor = {"\x1b[0m"};
 int TerminalWidth() {
   for (const int stream : {STDOUT_FILENO, STDERR_FILENO}) {
     winsize size{};
-    if (ioctl(stream, TIOCGWINSZ, &size) == 0 && size.ws_col >= kMinWidth) return size.ws_col;
+    if (ioctl(stream, TIOCGWINSZ, &size) == 0 && size.ws_col >= kMinTerminalWidth)
+      return size.ws_col;
   }
   return kDefaultWidth;
 }

@@ -7,7 +7,7 @@ namespace ablate::client {
 namespace {
 
 constexpr int kMaxTriesWithoutProgress = 5;
-constexpr absl::Duration kRetryDelay = absl::Milliseconds(500);
+constexpr absl::Duration kResumeDelay = absl::Milliseconds(500);
 
 }  // namespace
 
@@ -18,7 +18,7 @@ absl::Status Download(const RemoteFile& remote, const std::string& path, IfExist
   Sha256 hash;
   uint64_t received = 0;
   for (int tries = 0; received < remote.bytes || tries == 0; ++tries) {
-    if (tries > 0) sleep(kRetryDelay);
+    if (tries > 0) sleep(kResumeDelay);
     const uint64_t before = received;
     absl::Status status = read(received, [&](const std::string& data) {
       hash.Add(data);

@@ -13,7 +13,7 @@
 namespace ablate::client {
 namespace {
 
-constexpr absl::Duration kTimeout = absl::Seconds(60);
+constexpr absl::Duration kMaxTimeAway = absl::Seconds(60);
 constexpr absl::Duration kSilence = absl::Seconds(3);  // before a server that is away is told of
 constexpr absl::Duration kRetryDelay = absl::Milliseconds(500);
 // A watch that lasts so long had a server: gRPC tries to connect to one that hangs for 20 s only.
@@ -70,10 +70,10 @@ absl::Status KeepWatching(const Context& context, const WatchOnceFunction& watch
     if (context.now() - began >= kMinLiveWatch) lost = absl::InfiniteFuture();
     lost = std::min(lost, context.now());
     const absl::Duration away = context.now() - lost;
-    if (away >= kTimeout) return watched;
+    if (away >= kMaxTimeAway) return watched;
     if (away >= kSilence && !std::exchange(told, true)) {
       context.console.Note(absl::StrCat("the server does not answer; it is asked for up to ",
-                                        absl::ToInt64Seconds(kTimeout), " seconds"));
+                                        absl::ToInt64Seconds(kMaxTimeAway), " seconds"));
     }
     context.sleep(kRetryDelay);
   }

@@ -18,8 +18,8 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr size_t kMaxNameBytes = 64;
-constexpr absl::string_view kEnd = ".json";
+constexpr size_t kMaxLoginNameBytes = 64;
+constexpr absl::string_view kLoginExtension = ".json";
 
 }  // namespace
 
@@ -37,7 +37,7 @@ absl::Status Logins::CheckName(const std::string& name) {
   const bool fits = std::all_of(name.begin(), name.end(), [](char c) {
     return absl::ascii_isalnum(c) || absl::StrContains("._-", c);
   });
-  if (fits && !name.empty() && name.size() <= kMaxNameBytes && name[0] != '.' &&
+  if (fits && !name.empty() && name.size() <= kMaxLoginNameBytes && name[0] != '.' &&
       name != kPersonal) {
     return absl::OkStatus();
   }
@@ -48,7 +48,7 @@ absl::Status Logins::CheckName(const std::string& name) {
 }
 
 std::string Logins::FileOf(const std::string& name) const {
-  return absl::StrCat(folder_, "/servers/", name, kEnd);
+  return absl::StrCat(folder_, "/servers/", name, kLoginExtension);
 }
 
 absl::Status Logins::Add(const std::string& name, const v1::JoinFile& join) {
@@ -101,7 +101,8 @@ std::vector<std::string> Logins::Names() const {
   std::error_code error;
   for (const fs::directory_entry& entry : fs::directory_iterator(folder_ + "/servers", error)) {
     const std::string file = entry.path().filename().string();
-    if (absl::EndsWith(file, kEnd)) names.push_back(file.substr(0, file.size() - kEnd.size()));
+    if (absl::EndsWith(file, kLoginExtension))
+      names.push_back(file.substr(0, file.size() - kLoginExtension.size()));
   }
   std::sort(names.begin(), names.end());
   return names;

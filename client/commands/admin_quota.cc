@@ -1,5 +1,4 @@
 // ablate admin quota …: what each user may have at one time, and what they have.
-#include <CLI/CLI.hpp>
 #include <limits>
 #include <memory>
 #include <optional>
@@ -31,17 +30,9 @@ struct SetOptions {
 // A whole number, perhaps with a unit of bytes, from `least` to `most`.
 absl::StatusOr<uint64_t> ReadNumber(const std::string& option, const std::string& text, bool bytes,
                                     uint64_t least, uint64_t most) {
-  std::string digits = text;
-  bool read = true;
-  if (bytes) {
-    try {
-      CLI::AsSizeValue(/*kb_is_1000=*/true)(digits);
-    } catch (const CLI::ValidationError&) {  // how the library says that it is no size
-      read = false;
-    }
-  }
   uint64_t value = 0;
-  if (read && absl::SimpleAtoi(digits, &value) && value >= least && value <= most) return value;
+  const bool read = bytes ? ParseBytes(text, &value) : absl::SimpleAtoi(text, &value);
+  if (read && value >= least && value <= most) return value;
   return absl::InvalidArgumentError(
       absl::StrCat(option, " is ", reflect::Quoted(text), "; allowed: ", kNone, ", or ", least,
                    " to ", most, bytes ? " with or without a unit, such as 20GB" : ""));
@@ -140,11 +131,11 @@ std::string Of(const std::string& has, const std::string& most) {
   return most == kNone ? has : absl::StrCat(has, " of ", most);
 }
 
-struct ListOptions {
+struct QuotaListOptions {
   bool json = false;
 };
 
-absl::StatusOr<int> ListQuotas(const ListOptions& options, const Context& context,
+absl::StatusOr<int> ListQuotas(const QuotaListOptions& options, const Context& context,
                                Connection* connection) {
   const auto list = Users(connection);
   if (!list.ok()) return list.status();
@@ -182,7 +173,7 @@ Action DefineAdminQuotaSet(Command* command) {
 }
 
 Action DefineAdminQuotaLs(Command* command) {
-  auto options = std::make_shared<ListOptions>();
+  auto options = std::make_shared<QuotaListOptions>();
   command->Flag(&options->json, "--json", "print the server's message");
   command->Footer(
       "A run is at the charge of the first owner of the experiments that keep it alive. Of the\n"

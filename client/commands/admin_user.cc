@@ -127,12 +127,12 @@ absl::StatusOr<int> AddToken(const TokenOptions& options, const v1::CreateTokenR
   return kSuccess;
 }
 
-struct ListOptions {
+struct UserListOptions {
   std::string user;
   bool json = false;
 };
 
-absl::StatusOr<int> ListUsers(const ListOptions& options, const Context& context,
+absl::StatusOr<int> ListUsers(const UserListOptions& options, const Context& context,
                               Connection* connection) {
   const auto list = ListAll(connection, &Connection::ListUsers,
                             &v1::ListUsersResponse::mutable_users, v1::ListUsersRequest());
@@ -152,7 +152,7 @@ std::string StateOf(const v1::Token& token, absl::Time now) {
   return token.has_expire_time() && expires <= now ? "expired" : "valid";
 }
 
-absl::StatusOr<int> ListTokens(const ListOptions& options, const Context& context,
+absl::StatusOr<int> ListTokens(const UserListOptions& options, const Context& context,
                                Connection* connection) {
   v1::ListTokensRequest request;
   request.set_user(options.user);
@@ -248,7 +248,7 @@ Action DefineAdminUserAdd(Command* command) {
 }
 
 Action DefineAdminUserLs(Command* command) {
-  auto options = std::make_shared<ListOptions>();
+  auto options = std::make_shared<UserListOptions>();
   command->Flag(&options->json, "--json", "print the server's message");
   command->Footer("Example:\n  ablate admin user ls");
   return WithServer(options, ListUsers);
@@ -282,7 +282,7 @@ Action DefineAdminTokenAdd(Command* command) {
 }
 
 Action DefineAdminTokenLs(Command* command) {
-  auto options = std::make_shared<ListOptions>();
+  auto options = std::make_shared<UserListOptions>();
   command->OptionalArgument(&options->user, "USER", "whose [your own; an admin's: everybody's]");
   command->Flag(&options->json, "--json", "print the server's message");
   command->Footer("Example:\n  ablate admin token ls ada");

@@ -21,7 +21,7 @@
 namespace ablate::client {
 namespace {
 
-struct Options {
+struct AnalysesOptions {
   std::string target;
   std::optional<uint32_t> limit = 100;
   bool json = false;
@@ -83,7 +83,7 @@ Table MakeTable(const v1::ListAnalysesResponse& list, const Parent& parent, bool
   return table;
 }
 
-absl::StatusOr<int> Analyses(const Options& options, const Context& context,
+absl::StatusOr<int> Analyses(const AnalysesOptions& options, const Context& context,
                              Connection* connection) {
   const absl::StatusOr<Parent> parent = FindParent(connection, options.target);
   if (!parent.ok()) return parent.status();
@@ -107,7 +107,7 @@ absl::StatusOr<int> Analyses(const Options& options, const Context& context,
 }  // namespace
 
 Action DefineAnalyses(Command* command) {
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<AnalysesOptions>();
   command->OptionalArgument(&options->target, "EXP",
                             "of this experiment's runs; or EXP/CELL, or runs/ID [all]");
   command->Option(&options->limit, "--limit,-n", "N", "how many at most, 0 for all [100]");

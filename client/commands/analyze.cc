@@ -33,7 +33,7 @@ namespace {
 
 constexpr int32_t kLastStep = -1;
 
-struct Options {
+struct AnalyzeOptions {
   std::string kind;
   std::vector<std::string> targets;
   std::vector<std::string> set;
@@ -52,7 +52,7 @@ struct Options {
 };
 
 // A model that was asked for.
-struct Target {
+struct AnalysisTarget {
   std::string label;
   v1::AnalysisSubject subject;
 };
@@ -76,7 +76,7 @@ struct LabelledRequest {
   std::vector<std::string> models = {};  // labels of its subjects, where it compares several
 };
 
-const AnalysisKindRow& RowOf(const Options& options) {
+const AnalysisKindRow& RowOf(const AnalyzeOptions& options) {
   return **FindAnalysisKind(options.kind);  // MakeRequest has looked
 }
 
@@ -105,7 +105,7 @@ absl::StatusOr<std::vector<int32_t>> ReadSteps(const std::string& text) {
 }
 
 // Whether the command line may mean several analyses, even if it turns out to be one.
-bool IsList(const Options& options) {
+bool IsList(const AnalyzeOptions& options) {
   const Subjects subjects = RowOf(options).subjects;
   if (subjects != Subjects::kEach && subjects != Subjects::kSteps) return false;
   if (subjects == Subjects::kEach && absl::StrContains(options.at, ',')) return true;
@@ -113,7 +113,7 @@ bool IsList(const Options& options) {
 }
 
 // INVALID_ARGUMENT if these make no sense together, or not for this kind.
-absl::Status CheckOptions(const Options& options, const AnalysisKindRow& row) {
+absl::Status CheckOptions(const AnalyzeOptions& options, const AnalysisKindRow& row) {
   if (row.subjects == Subjects::kNone && !options.targets.empty()) {
     return absl::InvalidArgumentError(absl::StrCat(row.name, " is of no model: name none"));
   }
@@ -143,7 +143,7 @@ absl::Status CheckOptions(const Options& options, const AnalysisKindRow& row) {
 }
 
 // The request, but for what it is of.
-absl::StatusOr<v1::CreateAnalysisRequest> MakeRequest(const Options& options) {
+absl::StatusOr<v1::CreateAnalysisRequest> MakeRequest(const AnalyzeOptions& options) {
   const absl::StatusOr<const AnalysisKindRow*> row = FindAnalysisKind(options.kind);
   if (!row.ok()) return row.status();
   if (absl::Status checked = CheckOptions(options, **row); !checked.ok()) return checked;
@@ -171,7 +171,7 @@ v1::AnalysisSubject SubjectOf(const std::string& experiment, const std::string& 
 
 // Appends the models that `text` means.
 absl::Status AddTargets(Connection* connection, const std::string& text,
-                        std::vector<Target>* targets) {
+                        std::vector<AnalysisTarget>* targets) {
   const std::optional<CellName> cell = ParseCellName(text);
   if (cell) {
     targets->push_back({text, SubjectOf(cell->experiment, cell->cell)});
@@ -194,22 +194,23 @@ absl::Status AddTargets(Connection* connection, const std::string& text,
 }
 
 // Leaves of several cells of one experiment what tells them apart.
-void ShortenLabels(std::vector<Target>* targets) {
-  const auto folder = [](const Target& target) {
+void ShortenLabels(std::vector<AnalysisTarget>* targets) {
+  const auto folder = [](const AnalysisTarget& target) {
     return target.label.substr(0, target.label.rfind('/') + 1);
   };
-  const bool same = std::all_of(targets->begin(), targets->end(), [&](const Target& target) {
-    return folder(target) == folder(targets->front());
-  });
+  const bool same = std::all_of(
+      targets->begin(), targets->end(),
+      [&](const AnalysisTarget& target) { return folder(target) == folder(targets->front()); });
   if (!same || targets->size() < 2) return;
   const size_t size = folder(targets->front()).size();
-  for (Target& target : *targets) target.label.erase(0, size);
+  for (AnalysisTarget& target : *targets) target.label.erase(0, size);
 }
 
 // A run at the steps that are asked for; without a step where none is.
-std::vector<Target> AtSteps(const Target& target, const std::vector<int32_t>& steps) {
+std::vector<AnalysisTarget> AtSteps(const AnalysisTarget& target,
+                                    const std::vector<int32_t>& steps) {
   if (steps.empty()) return {target};
-  std::vector<Target> models;
+  std::vector<AnalysisTarget> models;
   for (const int32_t step : steps) {
     models.push_back(target);
     models.back().subject.set_step(step);
@@ -218,7 +219,7 @@ std::vector<Target> AtSteps(const Target& target, const std::vector<int32_t>& st
 }
 
 // Such as "pre-s1@1000"; of the only run "step 1000".
-std::string LabelAtStep(const Target& model, bool several_runs) {
+std::string LabelAtStep(const AnalysisTarget& model, bool several_runs) {
   const int32_t step = model.subject.step();
   const std::string at = step == kLastStep ? "last" : absl::StrCat(step);
   if (several_runs) return absl::StrCat(model.label, "@", at);
@@ -227,37 +228,38 @@ std::string LabelAtStep(const Target& model, bool several_runs) {
 
 // One of all these models.
 LabelledRequest RequestOf(const std::string& label, v1::CreateAnalysisRequest request,
-                          const std::vector<Target>& models) {
-  for (const Target& model : models) *request.add_subjects() = model.subject;
+                          const std::vector<AnalysisTarget>& models) {
+  for (const AnalysisTarget& model : models) *request.add_subjects() = model.subject;
   return {label, std::move(request)};
 }
 
 std::vector<LabelledRequest> RequestsOf(Subjects subjects, const v1::CreateAnalysisRequest& request,
-                                        const std::vector<Target>& runs,
+                                        const std::vector<AnalysisTarget>& runs,
                                         const std::vector<int32_t>& steps) {
   std::vector<LabelledRequest> requests;
-  std::vector<Target> models;
-  for (const Target& run : runs) {
-    const std::vector<Target> own = AtSteps(run, steps);
+  std::vector<AnalysisTarget> models;
+  for (const AnalysisTarget& run : runs) {
+    const std::vector<AnalysisTarget> own = AtSteps(run, steps);
     models.insert(models.end(), own.begin(), own.end());
     if (subjects == Subjects::kSteps) requests.push_back(RequestOf(run.label, request, own));
   }
-  for (const Target& model : models) {
+  for (const AnalysisTarget& model : models) {
     if (subjects != Subjects::kEach) break;
     const std::string label = steps.size() > 1 ? LabelAtStep(model, runs.size() > 1) : model.label;
     requests.push_back(RequestOf(label, request, {model}));
   }
   if (subjects == Subjects::kEach || subjects == Subjects::kSteps) return requests;
   requests.push_back(RequestOf(models.size() == 1 ? models[0].label : "", request, models));
-  for (const Target& model : models) {
+  for (const AnalysisTarget& model : models) {
     if (models.size() > 1) requests[0].models.push_back(model.label);
   }
   return requests;
 }
 
 absl::StatusOr<std::vector<LabelledRequest>> MakeRequests(
-    Connection* connection, const Options& options, const v1::CreateAnalysisRequest& request) {
-  std::vector<Target> targets;
+    Connection* connection, const AnalyzeOptions& options,
+    const v1::CreateAnalysisRequest& request) {
+  std::vector<AnalysisTarget> targets;
   for (const std::string& text : options.targets) {
     if (absl::Status added = AddTargets(connection, text, &targets); !added.ok()) return added;
   }
@@ -314,7 +316,7 @@ absl::StatusOr<std::vector<LabelledResponse>> Create(Connection* connection,
 }
 
 // One message, or an array of them if several could have come.
-void PrintJsonOf(const Context& context, const Options& options,
+void PrintJsonOf(const Context& context, const AnalyzeOptions& options,
                  const std::vector<const google::protobuf::Message*>& messages) {
   if (IsList(options)) {
     *context.console.out << ToJsonArray(messages);
@@ -323,7 +325,7 @@ void PrintJsonOf(const Context& context, const Options& options,
   }
 }
 
-int ShowDryRun(const Context& context, const Options& options,
+int ShowDryRun(const Context& context, const AnalyzeOptions& options,
                const std::vector<LabelledResponse>& responses, Remarks refusals) {
   std::vector<LabelledResponse> possible;
   std::vector<const google::protobuf::Message*> messages;
@@ -343,7 +345,7 @@ int ShowDryRun(const Context& context, const Options& options,
   return refusals.empty() ? kSuccess : kFailure;
 }
 
-void PrintAnalysesJson(const Context& context, const Options& options,
+void PrintAnalysesJson(const Context& context, const AnalyzeOptions& options,
                        const std::vector<LabelledAnalysis>& analyses) {
   std::vector<const google::protobuf::Message*> messages;
   for (const LabelledAnalysis& one : analyses) messages.push_back(&one.analysis);
@@ -351,7 +353,7 @@ void PrintAnalysesJson(const Context& context, const Options& options,
 }
 
 // What was queued, for who does not wait.
-int ShowQueued(const Context& context, const Options& options,
+int ShowQueued(const Context& context, const AnalyzeOptions& options,
                const std::vector<LabelledAnalysis>& analyses) {
   if (options.json) {
     PrintAnalysesJson(context, options, analyses);
@@ -378,7 +380,8 @@ void AnnounceWait(const Context& context, const std::vector<LabelledAnalysis>& a
 }
 
 // A line about the one analysis that was asked for.
-void PrintSummary(const Context& context, const Options& options, const v1::Analysis& analysis) {
+void PrintSummary(const Context& context, const AnalyzeOptions& options,
+                  const v1::Analysis& analysis) {
   std::string line = absl::StrCat(analysis.name(), ": ", AnalysisKindName(analysis.analysis()));
   if (analysis.subjects_size() == 1) {
     absl::StrAppend(&line, " at step ", text::Grouped(analysis.subjects(0).step()));
@@ -396,7 +399,7 @@ void PrintSummary(const Context& context, const Options& options, const v1::Anal
 }
 
 // Numbers and how each ended; the result is the exit code.
-int Show(const Context& context, const Options& options,
+int Show(const Context& context, const AnalyzeOptions& options,
          const std::vector<LabelledAnalysis>& analyses) {
   std::vector<LabelledAnalysis> done;
   Remarks failures, notes;
@@ -428,13 +431,13 @@ int Show(const Context& context, const Options& options,
   return ExitCodeOf(analyses);
 }
 
-IfExists IfOutputExists(const Options& options) {
+IfExists IfOutputExists(const AnalyzeOptions& options) {
   return ReplaceOwn(options.output, FileKind::kArrays, options.force);
 }
 
 // Whether the arrays can be written at all: nobody should wait for what can't be kept. Pipes are
 // left alone: who reads one would take the try for its end.
-absl::Status CheckOutput(const Options& options) {
+absl::Status CheckOutput(const AnalyzeOptions& options) {
   std::error_code error;
   const bool pipe = std::filesystem::is_other(options.output, error);
   if (options.output.empty() || pipe) return absl::OkStatus();
@@ -442,8 +445,8 @@ absl::Status CheckOutput(const Options& options) {
   return probe.Open();
 }
 
-absl::Status WriteArrays(Connection* connection, const Context& context, const Options& options,
-                         const v1::Analysis& analysis) {
+absl::Status WriteArrays(Connection* connection, const Context& context,
+                         const AnalyzeOptions& options, const v1::Analysis& analysis) {
   if (analysis.artifact().empty()) {
     return absl::FailedPreconditionError(absl::StrCat(analysis.name(), " has no arrays"));
   }
@@ -464,7 +467,7 @@ absl::Status WriteArrays(Connection* connection, const Context& context, const O
 }
 
 // Waits for what was created and shows it.
-int WaitAndShow(Connection* connection, const Context& context, const Options& options,
+int WaitAndShow(Connection* connection, const Context& context, const AnalyzeOptions& options,
                 std::vector<LabelledAnalysis> analyses) {
   AnnounceWait(context, analyses);
   const absl::Status followed = FollowAnalyses(connection, context, options.kind, &analyses);
@@ -477,7 +480,7 @@ int WaitAndShow(Connection* connection, const Context& context, const Options& o
   return written.ok() ? code : Fail(context, written);
 }
 
-absl::StatusOr<int> Analyze(const Options& options, const v1::CreateAnalysisRequest& request,
+absl::StatusOr<int> Analyze(const AnalyzeOptions& options, const v1::CreateAnalysisRequest& request,
                             const Context& context, Connection* connection) {
   if (absl::Status possible = CheckOutput(options); !possible.ok()) return possible;
   const auto requests = MakeRequests(connection, options, request);
@@ -504,7 +507,7 @@ absl::StatusOr<int> Analyze(const Options& options, const v1::CreateAnalysisRequ
 }
 
 // The last lines of the help: the kinds, or the options of the one that stands beside --help.
-std::string Footer(const Options& options) {
+std::string Footer(const AnalyzeOptions& options) {
   const absl::StatusOr<const AnalysisKindRow*> row = FindAnalysisKind(options.kind);
   const std::string kinds =
       row.ok() ? AnalysisOptionsText(**row)
@@ -529,7 +532,7 @@ std::string Footer(const Options& options) {
 }  // namespace
 
 Action DefineAnalyze(Command* command) {
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<AnalyzeOptions>();
   command->Argument(&options->kind, "KIND", "what is computed");
   command->OptionalArguments(&options->targets, "EXP",
                              "of which models: an experiment, EXP/CELL or runs/ID");

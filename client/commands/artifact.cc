@@ -19,7 +19,7 @@
 namespace ablate::client {
 namespace {
 
-struct Options {
+struct ArtifactOptions {
   std::string run;
   std::string kind;
   std::optional<uint32_t> step;
@@ -38,7 +38,8 @@ absl::StatusOr<v1::ListArtifactsResponse> List(Connection* connection, const std
   return list;
 }
 
-absl::StatusOr<int> Ls(const Options& options, const Context& context, Connection* connection) {
+absl::StatusOr<int> Ls(const ArtifactOptions& options, const Context& context,
+                       Connection* connection) {
   const absl::StatusOr<v1::ListArtifactsResponse> list = List(connection, options.run);
   if (!list.ok()) return list.status();
   if (options.json) return PrintJson(context, *list);
@@ -51,7 +52,8 @@ absl::StatusOr<int> Ls(const Options& options, const Context& context, Connectio
 }
 
 // The artifact of the wanted kind at the wanted step, by default the last one.
-absl::StatusOr<v1::Artifact> Choose(const v1::ListArtifactsResponse& list, const Options& options) {
+absl::StatusOr<v1::Artifact> Choose(const v1::ListArtifactsResponse& list,
+                                    const ArtifactOptions& options) {
   std::optional<v1::Artifact> chosen;
   std::vector<std::string> steps;
   for (const v1::Artifact& artifact : list.artifacts()) {
@@ -67,8 +69,8 @@ absl::StatusOr<v1::Artifact> Choose(const v1::ListArtifactsResponse& list, const
                                           *options.step, "; steps: ", absl::StrJoin(steps, ", ")));
 }
 
-absl::Status Fetch(Connection* connection, const v1::Artifact& artifact, const Options& options,
-                   const Sleep& sleep) {
+absl::Status Fetch(Connection* connection, const v1::Artifact& artifact,
+                   const ArtifactOptions& options, const Sleep& sleep) {
   const auto read = [&](uint64_t offset, const OnMessage<std::string>& on_data) {
     v1::ReadArtifactRequest request;
     request.set_name(artifact.name());
@@ -80,7 +82,8 @@ absl::Status Fetch(Connection* connection, const v1::Artifact& artifact, const O
                   options.force ? IfExists::kReplace : IfExists::kRefuse, read, sleep);
 }
 
-absl::StatusOr<int> Get(const Options& options, const Context& context, Connection* connection) {
+absl::StatusOr<int> Get(const ArtifactOptions& options, const Context& context,
+                        Connection* connection) {
   const absl::StatusOr<v1::ListArtifactsResponse> list = List(connection, options.run);
   if (!list.ok()) return list.status();
   const absl::StatusOr<v1::Artifact> artifact = Choose(*list, options);
@@ -96,7 +99,7 @@ absl::StatusOr<int> Get(const Options& options, const Context& context, Connecti
 }  // namespace
 
 Action DefineArtifactLs(Command* command) {
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<ArtifactOptions>();
   command->Argument(&options->run, "EXP/CELL", "a cell, or runs/ID");
   command->Flag(&options->json, "--json", "print the server's message");
   command->Footer("Example:\n  ablate artifact ls names-norm/pre-lr0.01-s42");
@@ -104,7 +107,7 @@ Action DefineArtifactLs(Command* command) {
 }
 
 Action DefineArtifactGet(Command* command) {
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<ArtifactOptions>();
   command->Argument(&options->run, "EXP/CELL", "a cell, or runs/ID");
   command->Argument(&options->kind, "KIND", "checkpoint");
   command->Option(&options->step, "--step", "N", "at this step [the last]");

@@ -13,14 +13,14 @@
 namespace ablate::client {
 namespace {
 
-struct Options {
+struct CancelOptions {
   std::vector<std::string> names;
   bool json = false;
 };
 
 // Prints what became of it.
 template <typename Message>
-absl::Status Print(const Options& options, const Context& context,
+absl::Status Print(const CancelOptions& options, const Context& context,
                    const absl::StatusOr<Message>& cancelled,
                    std::string (*describe)(const Message&)) {
   if (!cancelled.ok()) return cancelled.status();
@@ -52,8 +52,8 @@ absl::StatusOr<v1::Analysis> CancelAnalysis(Connection* connection, const std::s
   return connection->CancelAnalysis(request);
 }
 
-absl::Status CancelOne(const Options& options, const std::string& name, const Context& context,
-                       Connection* connection) {
+absl::Status CancelOne(const CancelOptions& options, const std::string& name,
+                       const Context& context, Connection* connection) {
   if (absl::StartsWith(name, "analyses/")) {
     return Print<v1::Analysis>(
         options, context, CancelAnalysis(connection, name),
@@ -63,7 +63,8 @@ absl::Status CancelOne(const Options& options, const std::string& name, const Co
                                [](const v1::Experiment& it) { return CountsText(it.counts()); });
 }
 
-absl::StatusOr<int> Cancel(const Options& options, const Context& context, Connection* connection) {
+absl::StatusOr<int> Cancel(const CancelOptions& options, const Context& context,
+                           Connection* connection) {
   int code = kSuccess;
   for (const std::string& name : options.names) {
     const absl::Status cancelled = CancelOne(options, name, context, connection);
@@ -75,7 +76,7 @@ absl::StatusOr<int> Cancel(const Options& options, const Context& context, Conne
 }  // namespace
 
 Action DefineCancel(Command* command) {
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<CancelOptions>();
   command->Arguments(&options->names, "EXP", "experiments, or analyses/ID");
   command->Flag(&options->json, "--json", "print the server's message, one for each");
   command->Footer(

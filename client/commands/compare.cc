@@ -29,16 +29,16 @@ absl::Status AddBaseline(const std::string& text, v1::CompareRequest* request) {
   return absl::OkStatus();
 }
 
-struct Options {
+struct CompareOptions {
   ComparisonOptions comparison;
   bool json = false;
 };
 
-absl::StatusOr<v1::CompareRequest> MakeRequest(const Options& options) {
+absl::StatusOr<v1::CompareRequest> MakeRequest(const CompareOptions& options) {
   return MakeCompareRequest(options.comparison);
 }
 
-absl::StatusOr<int> Compare(const Options& options, const v1::CompareRequest& request,
+absl::StatusOr<int> Compare(const CompareOptions& options, const v1::CompareRequest& request,
                             const Context& context, Connection* connection) {
   const absl::StatusOr<v1::Comparison> comparison = connection->Compare(request);
   if (!comparison.ok()) return comparison.status();
@@ -86,7 +86,7 @@ absl::StatusOr<v1::CompareRequest> MakeCompareRequest(const ComparisonOptions& o
 }
 
 Action DefineCompare(Command* command) {
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<CompareOptions>();
   command->Argument(&options->comparison.experiment, "EXP[/PART]",
                     "experiment, or a part of it: EXP/CELL, or EXP/SETTING with all its seeds");
   command->OptionalArguments(&options->comparison.others, "MORE",

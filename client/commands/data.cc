@@ -18,13 +18,13 @@
 namespace ablate::client {
 namespace {
 
-struct Options {
+struct DataOptions {
   std::string name;
   bool is_private = false;
   bool json = false;
 };
 
-absl::StatusOr<int> Ls(const Options& options, const Context& context, Connection* connection) {
+absl::StatusOr<int> Ls(const DataOptions& options, const Context& context, Connection* connection) {
   const absl::StatusOr<v1::ListDatasetsResponse> list =
       ListAll(connection, &Connection::ListDatasets, &v1::ListDatasetsResponse::mutable_datasets,
               v1::ListDatasetsRequest());
@@ -46,7 +46,8 @@ absl::StatusOr<int> Ls(const Options& options, const Context& context, Connectio
   return PrintTable(context, table);
 }
 
-absl::StatusOr<int> Add(const Options& options, const Context& context, Connection* connection) {
+absl::StatusOr<int> Add(const DataOptions& options, const Context& context,
+                        Connection* connection) {
   const absl::StatusOr<Upload> upload = UploadFile(
       connection, options.name, options.is_private ? Audience::kOurselves : Audience::kEverybody);
   if (!upload.ok()) return upload.status();
@@ -62,7 +63,7 @@ absl::StatusOr<int> Add(const Options& options, const Context& context, Connecti
   return kSuccess;
 }
 
-absl::StatusOr<int> Rm(const Options& options, const Context& context, Connection* connection) {
+absl::StatusOr<int> Rm(const DataOptions& options, const Context& context, Connection* connection) {
   const absl::StatusOr<std::string> name = ResolveDatasetName(connection, options.name);
   if (!name.ok()) return name.status();
   v1::DeleteDatasetRequest request;
@@ -77,14 +78,14 @@ absl::StatusOr<int> Rm(const Options& options, const Context& context, Connectio
 }  // namespace
 
 Action DefineDataLs(Command* command) {
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<DataOptions>();
   command->Flag(&options->json, "--json", "print the server's message, all pages as one");
   command->Footer("Example:\n  ablate data ls");
   return WithServer(options, Ls);
 }
 
 Action DefineDataAdd(Command* command) {
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<DataOptions>();
   command->Argument(&options->name, "FILE", "text in UTF-8");
   command->Flag(&options->is_private, "--private",
                 "seen by you and admins alone, for experiments of yours that are private");
@@ -96,7 +97,7 @@ Action DefineDataAdd(Command* command) {
 }
 
 Action DefineDataRm(Command* command) {
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<DataOptions>();
   command->Argument(&options->name, "NAME",
                     "data set: datasets/ID, an ID, or a file's name that only one of yours has");
   command->Flag(&options->json, "--json", "print the server's message");

@@ -18,7 +18,7 @@ namespace {
 constexpr char kSeeds[] = "seeds";
 constexpr int kMaxValues = 8;
 
-struct Options {
+struct DiffOptions {
   std::string left, right;
   bool json = false;
 };
@@ -57,7 +57,8 @@ std::string WithoutCollection(const std::string& name) {
   return absl::StartsWith(name, "runs/") ? name : Id(name);
 }
 
-absl::StatusOr<int> Diff(const Options& options, const Context& context, Connection* connection) {
+absl::StatusOr<int> Diff(const DiffOptions& options, const Context& context,
+                         Connection* connection) {
   v1::DiffExperimentsRequest request;
   request.set_left(NameOf(options.left));
   request.set_right(NameOf(options.right));
@@ -80,7 +81,7 @@ absl::StatusOr<int> Diff(const Options& options, const Context& context, Connect
 }  // namespace
 
 Action DefineDiff(Command* command) {
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<DiffOptions>();
   command->Argument(&options->left, "A", "EXP, EXP/CELL, EXP/SETTING or runs/ID");
   command->Argument(&options->right, "B", "likewise");
   command->Flag(&options->json, "--json", "print the server's message");

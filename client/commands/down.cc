@@ -11,7 +11,7 @@
 namespace ablate::client {
 namespace {
 
-struct Options {
+struct DownOptions {
   std::string home;
   bool json = false;
 };
@@ -23,7 +23,7 @@ void PrintResult(const Home& home, bool was_up, const Context& context) {
   PrintJson(context, message);
 }
 
-int Down(const Options& options, const Context& context) {
+int Down(const DownOptions& options, const Context& context) {
   const absl::StatusOr<Home> home = FindHome(options.home, context.environment);
   if (!home.ok()) return FailSettings(context, home.status());
   absl::StatusOr<ServerProcess> server = ServerProcess::Find(*home);
@@ -47,7 +47,7 @@ int Down(const Options& options, const Context& context) {
 }  // namespace
 
 Action DefineDown(Command* command) {
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<DownOptions>();
   command->Option(&options->home, "--home", "FOLDER", kHomeHelp);
   command->Flag(&options->json, "--json", "print its folder and whether it was up");
   command->Footer("Example:\n  ablate down");

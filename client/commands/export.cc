@@ -14,7 +14,7 @@
 namespace ablate::client {
 namespace {
 
-struct Options {
+struct ExportOptions {
   std::string experiment;
   std::string format;
   std::string output;
@@ -32,7 +32,7 @@ struct Received {
   absl::Status damage;
 };
 
-void Count(const v1::FileChunk& chunk, Received* received) {
+void CountChunk(const v1::FileChunk& chunk, Received* received) {
   if (received->files == 0 || chunk.path() != received->path) ++received->files;
   received->path = chunk.path();
   received->bytes += chunk.data().size();
@@ -44,7 +44,7 @@ absl::StatusOr<Received> Receive(Connection* connection, const v1::ExportRequest
   Received received;
   absl::Status written;
   const absl::Status status = connection->Export(request, [&](const v1::FileChunk& chunk) {
-    Count(chunk, &received);
+    CountChunk(chunk, &received);
     return written = write(chunk);
   });
   if (!written.ok()) return written;
@@ -81,7 +81,7 @@ absl::StatusOr<Received> ReceiveFolder(Connection* connection, const v1::ExportR
   return committed.ok() ? received : committed;
 }
 
-void PrintResult(const Options& options, const Context& context, const Received& received) {
+void PrintResult(const ExportOptions& options, const Context& context, const Received& received) {
   if (!options.json) {
     context.console.Info(absl::StrCat(options.output, ": ", client::Count(received.files, "file"),
                                       ", ", Bytes(received.bytes)));
@@ -95,7 +95,7 @@ void PrintResult(const Options& options, const Context& context, const Received&
   PrintJson(context, result);
 }
 
-absl::StatusOr<v1::ExportRequest> MakeRequest(const Options& options) {
+absl::StatusOr<v1::ExportRequest> MakeRequest(const ExportOptions& options) {
   v1::ExportRequest request;
   v1::ExportFormat::Value format = v1::ExportFormat::unspecified;
   if (!v1::ExportFormat::Value_Parse(options.format, &format) ||
@@ -109,7 +109,7 @@ absl::StatusOr<v1::ExportRequest> MakeRequest(const Options& options) {
   return request;
 }
 
-absl::StatusOr<int> Export(const Options& options, const v1::ExportRequest& request,
+absl::StatusOr<int> Export(const ExportOptions& options, const v1::ExportRequest& request,
                            const Context& context, Connection* connection) {
   const IfExists if_exists = options.force ? IfExists::kReplace : IfExists::kRefuse;
   std::string path = options.output;
@@ -126,7 +126,7 @@ absl::StatusOr<int> Export(const Options& options, const v1::ExportRequest& requ
 }  // namespace
 
 Action DefineExport(Command* command) {
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<ExportOptions>();
   command->Argument(&options->experiment, "EXP", "experiment");
   command->RequiredOption(&options->format, "--format", "FORMAT", "csv, jsonl or tensorboard");
   command->RequiredOption(&options->output, "--output,-o", "PATH",

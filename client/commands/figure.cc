@@ -22,11 +22,11 @@ namespace ablate::client {
 namespace {
 
 constexpr double kColumn = 3.25, kDouble = 6.75, kNarrowest = 2, kWidest = 12;  // inches
-constexpr absl::string_view kKinds =
+constexpr absl::string_view kFigureKinds =
     "loss, windows, curves, forest, difference, axis, sensitivity, summary, depth, landscape, "
     "eigenvalues, matrix or trajectory";
 
-struct Options {
+struct FigureOptions {
   ComparisonOptions comparison;
   std::string kind;
   std::string output;
@@ -37,13 +37,13 @@ struct Options {
   bool json = false;
 };
 
-// That the kind is one of kKinds.
+// That the kind is one of kFigureKinds.
 absl::Status CheckKind(const std::string& kind) {
   const std::vector<std::string> kinds =
-      absl::StrSplit(absl::StrReplaceAll(kKinds, {{" or ", ", "}}), ", ");
+      absl::StrSplit(absl::StrReplaceAll(kFigureKinds, {{" or ", ", "}}), ", ");
   if (std::find(kinds.begin(), kinds.end(), kind) != kinds.end()) return absl::OkStatus();
   return absl::InvalidArgumentError(absl::StrCat("KIND: ", reflect::Quoted(kind), " is none of ",
-                                                 kKinds, reflect::DidYouMean(kind, kinds)));
+                                                 kFigureKinds, reflect::DidYouMean(kind, kinds)));
 }
 
 absl::StatusOr<double> Width(const std::string& text) {
@@ -68,7 +68,7 @@ absl::Status ReadStep(const std::string& text, v1::RenderFigureRequest* request)
   return absl::OkStatus();
 }
 
-absl::StatusOr<v1::RenderFigureRequest> MakeRequest(const Options& options) {
+absl::StatusOr<v1::RenderFigureRequest> MakeRequest(const FigureOptions& options) {
   v1::RenderFigureRequest request;
   v1::FigureFormat::Value format = v1::FigureFormat::unspecified;
   const std::string ending = EndingOf(options.output);
@@ -115,7 +115,7 @@ v1::RenderFigureResponse WithoutPicture(v1::RenderFigureResponse figure) {
   return figure;
 }
 
-absl::StatusOr<int> Figure(const Options& options, const v1::RenderFigureRequest& request,
+absl::StatusOr<int> Figure(const FigureOptions& options, const v1::RenderFigureRequest& request,
                            const Context& context, Connection* connection) {
   PartFile picture(options.output, [&] {
     return ReplaceOwn(options.output, KindOf(request.format()), options.force);
@@ -146,9 +146,9 @@ absl::StatusOr<int> Figure(const Options& options, const v1::RenderFigureRequest
 }  // namespace
 
 Action DefineFigure(Command* command) {
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<FigureOptions>();
   AddComparisonOptions(command, &options->comparison);
-  command->Argument(&options->kind, "KIND", std::string(kKinds));
+  command->Argument(&options->kind, "KIND", std::string(kFigureKinds));
   command->RequiredOption(&options->output, "--output,-o", "FILE",
                           "file to write; its name ends in .svg, .pdf or .png; an earlier figure "
                           "there is replaced");

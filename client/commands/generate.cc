@@ -13,7 +13,7 @@
 namespace ablate::client {
 namespace {
 
-struct Options {
+struct GenerateOptions {
   std::string run;
   std::optional<uint32_t> step;
   std::optional<uint32_t> count;
@@ -26,7 +26,7 @@ struct Options {
 };
 
 // The request, but for the run.
-absl::StatusOr<v1::GenerateRequest> MakeRequest(const Options& options) {
+absl::StatusOr<v1::GenerateRequest> MakeRequest(const GenerateOptions& options) {
   if (options.step && *options.step > INT32_MAX) {
     return absl::InvalidArgumentError("--step is at most 2147483647");
   }
@@ -54,7 +54,8 @@ void PrintSummary(const v1::GenerateSummary& summary, const Context& context) {
   context.console.Info(line);
 }
 
-void Print(const v1::GenerateResponse& message, const Options& options, const Context& context) {
+void Print(const v1::GenerateResponse& message, const GenerateOptions& options,
+           const Context& context) {
   std::ostream* const out = context.console.out;
   if (options.json) *out << ToJsonLine(message);
   if (message.has_summary()) PrintSummary(message.summary(), context);
@@ -64,7 +65,7 @@ void Print(const v1::GenerateResponse& message, const Options& options, const Co
   if (text.find('\n') != std::string::npos) *out << "\n";
 }
 
-absl::StatusOr<int> Generate(const Options& options, const v1::GenerateRequest& request,
+absl::StatusOr<int> Generate(const GenerateOptions& options, const v1::GenerateRequest& request,
                              const Context& context, Connection* connection) {
   const absl::StatusOr<std::string> run = FindRun(connection, options.run);
   if (!run.ok()) return run.status();
@@ -83,7 +84,7 @@ absl::StatusOr<int> Generate(const Options& options, const v1::GenerateRequest& 
 }  // namespace
 
 Action DefineGenerate(Command* command) {
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<GenerateOptions>();
   command->Argument(&options->run, "EXP/CELL", "a cell, or runs/ID");
   command->Option(&options->step, "--step", "N", "from the checkpoint of this step [the last]");
   command->Option(&options->count, "--count,-n", "N", "samples, 1 to 1,000 [20]");

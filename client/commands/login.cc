@@ -13,7 +13,7 @@
 namespace ablate::client {
 namespace {
 
-struct Options {
+struct LoginOptions {
   std::string address;
   std::string join;
   std::string name;
@@ -53,7 +53,7 @@ int Refuse(const Context& context, absl::string_view why) {
   return kUsage;
 }
 
-int Login(const Options& options, const Context& context) {
+int Login(const LoginOptions& options, const Context& context) {
   auto join = join::ReadJoinFile(options.join);
   if (!join.ok()) return Fail(context, join.status());
   if (!options.address.empty()) {
@@ -87,7 +87,7 @@ int Login(const Options& options, const Context& context) {
 }  // namespace
 
 Action DefineLogin(Command* command) {
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<LoginOptions>();
   command->OptionalArgument(
       &options->address, "ADDRESS",
       "HOST:PORT, where it differs from the join file's, as through a tunnel");

@@ -12,12 +12,12 @@
 namespace ablate::client {
 namespace {
 
-struct Options {
+struct LogoutOptions {
   std::string name;
   bool json = false;
 };
 
-int Logout(const Options& options, const Context& context) {
+int Logout(const LogoutOptions& options, const Context& context) {
   auto logins = Logins::Of(context.environment);
   if (!logins.ok()) return FailSettings(context, logins.status());
   std::string name = options.name;
@@ -40,7 +40,7 @@ int Logout(const Options& options, const Context& context) {
 }  // namespace
 
 Action DefineLogout(Command* command) {
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<LogoutOptions>();
   command->OptionalArgument(&options->name, "NAME", "of the server [the one commands talk to]");
   command->Flag(&options->json, "--json", "print an empty message");
   command->Footer("Example:\n  ablate logout box");

@@ -10,12 +10,13 @@
 namespace ablate::client {
 namespace {
 
-struct Options {
+struct LogsOptions {
   std::string run;
   bool json = false;
 };
 
-absl::StatusOr<int> Logs(const Options& options, const Context& context, Connection* connection) {
+absl::StatusOr<int> Logs(const LogsOptions& options, const Context& context,
+                         Connection* connection) {
   const absl::StatusOr<std::string> run = FindRun(connection, options.run);
   if (!run.ok()) return run.status();
   v1::ListRunEventsRequest request;
@@ -37,7 +38,7 @@ absl::StatusOr<int> Logs(const Options& options, const Context& context, Connect
 }  // namespace
 
 Action DefineLogs(Command* command) {
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<LogsOptions>();
   command->Argument(&options->run, "EXP/CELL", "a cell, or runs/ID");
   command->Flag(&options->json, "--json", "print the server's message");
   command->Footer("Example:\n  ablate logs names-norm/post-lr0.01-s42");

@@ -17,7 +17,7 @@
 namespace ablate::client {
 namespace {
 
-struct Options {
+struct LsOptions {
   std::optional<uint32_t> limit = 100;
   std::string owner;
   bool mine = false;
@@ -25,14 +25,14 @@ struct Options {
 };
 
 // Whose are asked for; empty: everybody's.
-absl::StatusOr<std::string> OwnerOf(const Options& options, Connection* connection) {
+absl::StatusOr<std::string> OwnerOf(const LsOptions& options, Connection* connection) {
   if (!options.mine) return options.owner;
   const auto who = connection->WhoAmI({});
   if (!who.ok()) return who.status();
   return who->user();
 }
 
-absl::StatusOr<int> Ls(const Options& options, const Context& context, Connection* connection) {
+absl::StatusOr<int> Ls(const LsOptions& options, const Context& context, Connection* connection) {
   const absl::StatusOr<std::string> owner = OwnerOf(options, connection);
   if (!owner.ok()) return owner.status();
   v1::ListExperimentsRequest request;
@@ -63,7 +63,7 @@ absl::StatusOr<int> Ls(const Options& options, const Context& context, Connectio
 }  // namespace
 
 Action DefineLs(Command* command) {
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<LsOptions>();
   command->Option(&options->owner, "--owner", "NAME", "only this user's [everybody's]");
   command->Flag(&options->mine, "--mine", "only your own");
   command->Option(&options->limit, "--limit,-n", "N", "how many at most, 0 for all [100]");

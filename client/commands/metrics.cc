@@ -25,7 +25,7 @@
 namespace ablate::client {
 namespace {
 
-struct Options {
+struct MetricsOptions {
   std::string target;
   std::vector<std::string> keys;
   std::optional<uint32_t> first_step;
@@ -37,12 +37,12 @@ struct Options {
 };
 
 // What EXP or EXP/CELL names.
-struct Target {
+struct MetricsTarget {
   std::string experiment;
   std::optional<CellName> cell;
 };
 
-Target ParseTarget(const std::string& text) {
+MetricsTarget ParseTarget(const std::string& text) {
   std::optional<CellName> cell = ParseCellName(text);
   std::string experiment = cell ? cell->experiment : ExperimentName(text);
   return {std::move(experiment), std::move(cell)};
@@ -61,7 +61,8 @@ void PrintCsv(const v1::Series& series, bool with_key, std::ostream* out) {
 }
 
 // The keys of an experiment or a cell.
-absl::StatusOr<v1::ListMetricsResponse> ListKeys(Connection* connection, const Target& target) {
+absl::StatusOr<v1::ListMetricsResponse> ListKeys(Connection* connection,
+                                                 const MetricsTarget& target) {
   v1::ListMetricsRequest request;
   request.set_parent(target.experiment);
   if (target.cell) request.set_cell(target.cell->cell);
@@ -70,12 +71,12 @@ absl::StatusOr<v1::ListMetricsResponse> ListKeys(Connection* connection, const T
 }
 
 // NOT_FOUND with the nearest name if it is a cell that there is not.
-absl::Status CheckCell(Connection* connection, const Target& target) {
+absl::Status CheckCell(Connection* connection, const MetricsTarget& target) {
   return target.cell ? FindCell(connection, *target.cell).status() : absl::OkStatus();
 }
 
 // All rows of the experiment, or the one of the cell.
-absl::StatusOr<v1::ListRunsResponse> Rows(Connection* connection, const Target& target) {
+absl::StatusOr<v1::ListRunsResponse> ListRows(Connection* connection, const MetricsTarget& target) {
   if (!target.cell) return ListAllRuns(connection, target.experiment);
   absl::StatusOr<v1::RunRow> row = FindCell(connection, *target.cell);
   if (!row.ok()) return row.status();
@@ -85,8 +86,8 @@ absl::StatusOr<v1::ListRunsResponse> Rows(Connection* connection, const Target& 
 }
 
 // Series of the target as the request asks for them. Older servers send those of all cells.
-absl::Status Query(Connection* connection, const Target& target, v1::QueryMetricsRequest request,
-                   const OnMessage<v1::Series>& on_series) {
+absl::Status Query(Connection* connection, const MetricsTarget& target,
+                   v1::QueryMetricsRequest request, const OnMessage<v1::Series>& on_series) {
   request.set_experiment(target.experiment);
   if (target.cell) request.set_cell(target.cell->cell);
   return connection->QueryMetrics(request, [&](const v1::Series& series) {
@@ -109,7 +110,7 @@ std::vector<std::string> OfTheirLabels(const std::vector<std::string>& wanted,
 }
 
 // That none of the wanted keys is among the `known` ones.
-absl::Status NoSuchKey(const Target& target, const std::vector<std::string>& wanted,
+absl::Status NoSuchKey(const MetricsTarget& target, const std::vector<std::string>& wanted,
                        const std::vector<std::string>& known) {
   std::vector<std::string> named;
   for (const std::string& key : wanted) {
@@ -126,11 +127,11 @@ absl::Status NoSuchKey(const Target& target, const std::vector<std::string>& wan
 
 // Notes which of the wanted keys have no points among those `seen`. NOT_FOUND if no run has any of
 // them, unless all are still waited for: a script should not take a misspelt key for an empty one.
-absl::Status CheckKeys(Connection* connection, const Context& context, const Target& target,
+absl::Status CheckKeys(Connection* connection, const Context& context, const MetricsTarget& target,
                        const std::vector<std::string>& wanted, const std::set<std::string>& seen) {
   const auto is_seen = [&](const std::string& key) { return seen.count(key) > 0; };
   if (std::all_of(wanted.begin(), wanted.end(), is_seen)) return absl::OkStatus();
-  const absl::StatusOr<v1::ListRunsResponse> rows = Rows(connection, target);
+  const absl::StatusOr<v1::ListRunsResponse> rows = ListRows(connection, target);
   if (!rows.ok()) return rows.status();
   const auto list = ListKeys(connection, target);
   if (!list.ok()) return list.status();
@@ -152,7 +153,7 @@ absl::Status CheckKeys(Connection* connection, const Context& context, const Tar
   return absl::OkStatus();
 }
 
-absl::StatusOr<int> PrintPoints(const Options& options, const Target& target,
+absl::StatusOr<int> PrintPoints(const MetricsOptions& options, const MetricsTarget& target,
                                 const v1::QueryMetricsRequest& request, const Context& context,
                                 Connection* connection) {
   if (absl::Status found = CheckCell(connection, target); !found.ok()) return found;
@@ -216,7 +217,7 @@ using Summaries = std::map<std::string, std::map<std::string, v1::Summary>>;
 // Of the numbers of analyses that are wanted: they are in no run's row, for they are the
 // experiment's, and there is one a checkpoint.
 absl::StatusOr<Summaries> SummariesOfAnalyses(const std::vector<std::string>& wanted,
-                                              const Target& target, Connection* connection) {
+                                              const MetricsTarget& target, Connection* connection) {
   constexpr int kMostKeys = 1000;  // of a query
   const absl::StatusOr<v1::ListMetricsResponse> list = ListKeys(connection, target);
   if (!list.ok()) return list.status();
@@ -243,9 +244,9 @@ absl::StatusOr<Summaries> SummariesOfAnalyses(const std::vector<std::string>& wa
   return summaries;
 }
 
-absl::StatusOr<int> PrintSummaries(const Options& options, const Target& target,
+absl::StatusOr<int> PrintSummaries(const MetricsOptions& options, const MetricsTarget& target,
                                    const Context& context, Connection* connection) {
-  const absl::StatusOr<v1::ListRunsResponse> rows = Rows(connection, target);
+  const absl::StatusOr<v1::ListRunsResponse> rows = ListRows(connection, target);
   if (!rows.ok()) return rows.status();
   Table table({{"cell"},
                {"key"},
@@ -293,8 +294,8 @@ absl::StatusOr<int> PrintSummaries(const Options& options, const Target& target,
   return damaged > 0 ? kFailure : kSuccess;
 }
 
-absl::StatusOr<int> PrintKeys(const Options& options, const Target& target, const Context& context,
-                              Connection* connection) {
+absl::StatusOr<int> PrintKeys(const MetricsOptions& options, const MetricsTarget& target,
+                              const Context& context, Connection* connection) {
   if (absl::Status found = CheckCell(connection, target); !found.ok()) return found;
   const absl::StatusOr<v1::ListMetricsResponse> list = ListKeys(connection, target);
   if (!list.ok()) return list.status();
@@ -307,7 +308,7 @@ absl::StatusOr<int> PrintKeys(const Options& options, const Target& target, cons
 }
 
 // INVALID_ARGUMENT if these options make no sense together.
-absl::Status CheckOptions(const Options& options) {
+absl::Status CheckOptions(const MetricsOptions& options) {
   if (options.csv && (options.json || options.list)) {
     return absl::InvalidArgumentError("--csv is for points, without --json or --list");
   }
@@ -324,7 +325,7 @@ absl::Status CheckOptions(const Options& options) {
 }
 
 // The request for points, but for what they are of.
-absl::StatusOr<v1::QueryMetricsRequest> MakeRequest(const Options& options) {
+absl::StatusOr<v1::QueryMetricsRequest> MakeRequest(const MetricsOptions& options) {
   if (absl::Status status = CheckOptions(options); !status.ok()) return status;
   v1::QueryMetricsRequest request;
   for (const std::string& key : options.keys) request.add_keys(key);
@@ -334,9 +335,9 @@ absl::StatusOr<v1::QueryMetricsRequest> MakeRequest(const Options& options) {
   return request;
 }
 
-absl::StatusOr<int> Metrics(const Options& options, const v1::QueryMetricsRequest& request,
+absl::StatusOr<int> Metrics(const MetricsOptions& options, const v1::QueryMetricsRequest& request,
                             const Context& context, Connection* connection) {
-  const Target target = ParseTarget(options.target);
+  const MetricsTarget target = ParseTarget(options.target);
   if (options.list) return PrintKeys(options, target, context, connection);
   if (!options.csv && !options.json) return PrintSummaries(options, target, context, connection);
   return PrintPoints(options, target, request, context, connection);
@@ -345,7 +346,7 @@ absl::StatusOr<int> Metrics(const Options& options, const v1::QueryMetricsReques
 }  // namespace
 
 Action DefineMetrics(Command* command) {
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<MetricsOptions>();
   command->Argument(&options->target, "EXP", "experiment, or EXP/CELL for one cell");
   command->Options(&options->keys, "--key,-k", "KEY",
                    "only this metric; repeatable; an error if no run has any of them [all]");

@@ -23,7 +23,7 @@
 namespace ablate::client {
 namespace {
 
-struct Options {
+struct ReportOptions {
   std::vector<std::string> experiments;
   ComparisonOptions comparison;
   std::string output;
@@ -50,7 +50,7 @@ std::string NameInCommands(const std::string& output) {
   return absl::StartsWith(name, "-") ? absl::StrCat("./", name) : name;
 }
 
-absl::StatusOr<v1::RenderReportRequest> MakeRequest(const Options& options) {
+absl::StatusOr<v1::RenderReportRequest> MakeRequest(const ReportOptions& options) {
   if (absl::Status ending = CheckEnding(options.output); !ending.ok()) return ending;
   const auto comparison = MakeCompareRequest(options.comparison);
   if (!comparison.ok()) return comparison.status();
@@ -72,7 +72,7 @@ absl::StatusOr<v1::RenderReportRequest> MakeRequest(const Options& options) {
 
 // Writes the page as it arrives; the result is how many bytes it has.
 absl::StatusOr<uint64_t> Receive(Connection* connection, const v1::RenderReportRequest& request,
-                                 const Options& options) {
+                                 const ReportOptions& options) {
   PartFile file(options.output,
                 [&] { return ReplaceOwn(options.output, FileKind::kPage, options.force); });
   if (const absl::Status opened = file.Open(); !opened.ok()) return opened;
@@ -88,7 +88,8 @@ absl::StatusOr<uint64_t> Receive(Connection* connection, const v1::RenderReportR
 
 // Writes the page again whenever runs have ended since, until the experiment has: by KeepWatching,
 // so that a server may go away for a while.
-absl::StatusOr<int> ReportWhileItGoesOn(Options options, const v1::RenderReportRequest& request,
+absl::StatusOr<int> ReportWhileItGoesOn(ReportOptions options,
+                                        const v1::RenderReportRequest& request,
                                         const Context& context, Connection* connection) {
   v1::Experiment experiment;
   std::optional<uint64_t> shown;  // how many runs had ended
@@ -117,7 +118,7 @@ absl::StatusOr<int> ReportWhileItGoesOn(Options options, const v1::RenderReportR
   return ExitCodeOf(experiment);
 }
 
-absl::StatusOr<int> Report(const Options& options, const v1::RenderReportRequest& request,
+absl::StatusOr<int> Report(const ReportOptions& options, const v1::RenderReportRequest& request,
                            const Context& context, Connection* connection) {
   if (options.watch) return ReportWhileItGoesOn(options, request, context, connection);
   const auto bytes = Receive(connection, request, options);
@@ -135,7 +136,7 @@ absl::StatusOr<int> Report(const Options& options, const v1::RenderReportRequest
 }  // namespace
 
 Action DefineReport(Command* command) {
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<ReportOptions>();
   command->Arguments(&options->experiments, "EXP", "experiments, a section each");
   AddComparisonChoices(command, &options->comparison);
   command->RequiredOption(&options->output, "--output,-o", "FILE",

@@ -17,7 +17,7 @@
 namespace ablate::client {
 namespace {
 
-struct Options {
+struct RmOptions {
   std::vector<std::string> names;
   bool yes = false;
   bool json = false;
@@ -50,7 +50,7 @@ absl::Status DeleteAnalysis(Connection* connection, const std::string& name) {
   return connection->DeleteAnalysis(request);
 }
 
-absl::Status Remove(Connection* connection, const Context& context, const Options& options,
+absl::Status Remove(Connection* connection, const Context& context, const RmOptions& options,
                     const std::string& name) {
   const absl::Status status =
       IsAnalysis(name) ? DeleteAnalysis(connection, name) : DeleteExperiment(connection, name);
@@ -63,7 +63,7 @@ absl::Status Remove(Connection* connection, const Context& context, const Option
   return absl::OkStatus();
 }
 
-absl::StatusOr<int> Rm(const Options& options, const Context& context, Connection* connection) {
+absl::StatusOr<int> Rm(const RmOptions& options, const Context& context, Connection* connection) {
   if (!context.console.in_is_terminal && !options.yes) {
     context.console.Error(
         "ablate rm: standard input is not a terminal, so nobody can be asked; add --yes");
@@ -96,7 +96,7 @@ absl::StatusOr<int> Rm(const Options& options, const Context& context, Connectio
 }  // namespace
 
 Action DefineRm(Command* command) {
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<RmOptions>();
   command->Arguments(&options->names, "EXP", "experiments, or analyses/ID");
   command->Flag(&options->yes, "--yes,-y",
                 "remove without asking; names must be whole; required if standard input isn't a "

@@ -13,7 +13,7 @@
 namespace ablate::client {
 namespace {
 
-struct Options {
+struct RunsOptions {
   std::string experiment;
   bool json = false;
 };
@@ -37,7 +37,8 @@ Table MakeTable(const v1::ListRunsResponse& runs, const std::string& primary) {
   return table;
 }
 
-absl::StatusOr<int> Runs(const Options& options, const Context& context, Connection* connection) {
+absl::StatusOr<int> Runs(const RunsOptions& options, const Context& context,
+                         Connection* connection) {
   const absl::StatusOr<v1::Experiment> experiment = FindExperiment(connection, options.experiment);
   if (!experiment.ok()) return experiment.status();
   const absl::StatusOr<v1::ListRunsResponse> runs = ListAllRuns(connection, experiment->name());
@@ -49,7 +50,7 @@ absl::StatusOr<int> Runs(const Options& options, const Context& context, Connect
 }  // namespace
 
 Action DefineRuns(Command* command) {
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<RunsOptions>();
   command->Argument(&options->experiment, "EXP", "experiment");
   command->Flag(&options->json, "--json", "print the server's message, all pages as one");
   command->Footer("Example:\n  ablate runs names-norm --json | jq '.rows[] | {cell, state}'");

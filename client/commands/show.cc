@@ -17,7 +17,7 @@
 namespace ablate::client {
 namespace {
 
-struct Options {
+struct ShowOptions {
   std::string experiment;
   bool json = false;
 };
@@ -124,7 +124,8 @@ void Print(const Context& context, const v1::Experiment& experiment,
   for (const std::string& step : steps) out << "  " << Printable(step) << "\n";
 }
 
-absl::StatusOr<int> Show(const Options& options, const Context& context, Connection* connection) {
+absl::StatusOr<int> Show(const ShowOptions& options, const Context& context,
+                         Connection* connection) {
   const absl::StatusOr<v1::Experiment> experiment = FindExperiment(connection, options.experiment);
   if (!experiment.ok()) return experiment.status();
   if (options.json) return PrintJson(context, *experiment);
@@ -143,7 +144,7 @@ absl::StatusOr<int> Show(const Options& options, const Context& context, Connect
 }  // namespace
 
 Action DefineShow(Command* command) {
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<ShowOptions>();
   command->Argument(&options->experiment, "EXP", "experiment");
   command->Flag(&options->json, "--json", "print the server's message");
   command->Footer(

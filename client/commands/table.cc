@@ -12,7 +12,7 @@
 namespace ablate::client {
 namespace {
 
-struct Options {
+struct TableOptions {
   ComparisonOptions comparison;
   std::string format = "text";
   std::string output;
@@ -21,7 +21,7 @@ struct Options {
 };
 
 // INVALID_ARGUMENT if the output's name says that it is something else than a table of this format.
-absl::Status CheckEnding(const Options& options, v1::TableFormat::Value format) {
+absl::Status CheckEnding(const TableOptions& options, v1::TableFormat::Value format) {
   const std::string ending = EndingOf(options.output);
   const char* wanted = format == v1::TableFormat::csv     ? ".csv"
                        : format == v1::TableFormat::latex ? ".tex"
@@ -32,7 +32,7 @@ absl::Status CheckEnding(const Options& options, v1::TableFormat::Value format) 
       "; text ends in .txt, csv in .csv, latex in .tex, each also without an ending"));
 }
 
-absl::StatusOr<v1::RenderTableRequest> MakeRequest(const Options& options) {
+absl::StatusOr<v1::RenderTableRequest> MakeRequest(const TableOptions& options) {
   v1::RenderTableRequest request;
   v1::TableFormat::Value format = v1::TableFormat::unspecified;
   if (!v1::TableFormat::Value_Parse(options.format, &format) ||
@@ -51,7 +51,7 @@ absl::StatusOr<v1::RenderTableRequest> MakeRequest(const Options& options) {
   return request;
 }
 
-absl::StatusOr<int> WriteTable(const Options& options, const Context& context,
+absl::StatusOr<int> WriteTable(const TableOptions& options, const Context& context,
                                const std::string& data) {
   if (!options.output.empty()) {
     const absl::Status written =
@@ -64,7 +64,7 @@ absl::StatusOr<int> WriteTable(const Options& options, const Context& context,
   return kSuccess;
 }
 
-absl::StatusOr<int> RenderTable(const Options& options, const v1::RenderTableRequest& request,
+absl::StatusOr<int> RenderTable(const TableOptions& options, const v1::RenderTableRequest& request,
                                 const Context& context, Connection* connection) {
   const absl::StatusOr<v1::RenderTableResponse> table = connection->RenderTable(request);
   if (!table.ok()) return table.status();
@@ -75,7 +75,7 @@ absl::StatusOr<int> RenderTable(const Options& options, const v1::RenderTableReq
 }  // namespace
 
 Action DefineTable(Command* command) {
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<TableOptions>();
   AddComparisonOptions(command, &options->comparison);
   command->Option(&options->format, "--format", "FORMAT", "text, csv or latex [text]");
   command->Option(&options->output, "--output,-o", "FILE",

@@ -32,13 +32,13 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr const char* kServerName = "ablated";
-constexpr absl::Duration kTimeout = absl::Seconds(10);
+constexpr absl::Duration kStartTimeout = absl::Seconds(10);
 constexpr absl::Duration kGrace = absl::Seconds(1);  // for another one that starts just now
 constexpr absl::Duration kPollInterval = absl::Milliseconds(50);
 constexpr absl::Duration kAnswerTimeout = absl::Seconds(1);
 constexpr size_t kMaxLogLines = 15;
 
-struct Options {
+struct UpOptions {
   std::string home;
   std::optional<uint32_t> lanes;
   std::string resume_every;
@@ -105,7 +105,7 @@ absl::StatusOr<Child> SpawnServer(const std::string& program, std::vector<std::s
 }
 
 // Options that the server takes, as its arguments.
-std::vector<std::string> GivenOptions(const Options& options) {
+std::vector<std::string> GivenOptions(const UpOptions& options) {
   std::vector<std::string> arguments;
   for (const auto& [name, value] :
        {std::pair("--lanes", options.lanes ? absl::StrCat(*options.lanes) : ""),
@@ -117,7 +117,7 @@ std::vector<std::string> GivenOptions(const Options& options) {
   return arguments;
 }
 
-absl::StatusOr<Child> StartServer(const Home& home, const Options& options,
+absl::StatusOr<Child> StartServer(const Home& home, const UpOptions& options,
                                   const Context& context) {
   const absl::StatusOr<std::string> program = FindServerProgram(context.environment);
   if (!program.ok()) return program.status();
@@ -169,7 +169,7 @@ void ShowFullDisk(const Home& home, const Context& context) {
 // Brings a server up: starts one unless there is one, and waits until it answers.
 class Starter {
  public:
-  Starter(const Home& home, const Options& options, const Context& context)
+  Starter(const Home& home, const UpOptions& options, const Context& context)
       : home_(home),
         options_(options),
         context_(context),
@@ -203,7 +203,7 @@ class Starter {
     if (!child.ok()) return child.status();
     child_ = *child;
     since_ = context_.now();
-    patience_ = kTimeout;
+    patience_ = kStartTimeout;
     return absl::OkStatus();
   }
 
@@ -228,17 +228,17 @@ class Starter {
   }
 
   const Home& home_;
-  const Options& options_;
+  const UpOptions& options_;
   const Context& context_;
   uint64_t log_start_;
   absl::Time since_;  // of the server that is waited for
-  absl::Duration patience_ = kTimeout;
+  absl::Duration patience_ = kStartTimeout;
   std::optional<Child> child_;      // ours; empty if someone else started it
   std::optional<std::string> end_;  // of ours
 };
 
 // What others find of a server that was made to be shared, where that is not what they look for.
-void NoteSharing(const Home& home, const Options& options, const Context& context) {
+void NoteSharing(const Home& home, const UpOptions& options, const Context& context) {
   const std::string file = process::ReadWholeFile(absl::StrCat(home.folder, "/shared-address"));
   const std::string shared(absl::StripAsciiWhitespace(file));
   if (shared.empty()) return;
@@ -254,7 +254,7 @@ void NoteSharing(const Home& home, const Options& options, const Context& contex
   }
 }
 
-int Up(const Options& options, const Context& context) {
+int Up(const UpOptions& options, const Context& context) {
   const absl::StatusOr<Home> home = FindHome(options.home, context.environment);
   if (!home.ok()) return FailSettings(context, home.status());
   Starter starter(*home, options, context);
@@ -288,7 +288,7 @@ int Up(const Options& options, const Context& context) {
 }  // namespace
 
 Action DefineUp(Command* command) {
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<UpOptions>();
   command->Option(&options->home, "--home", "FOLDER", kHomeHelp);
   command->Option(&options->lanes, "--lanes", "N", "runs trained at the same time [one a core]");
   command->Option(

@@ -10,12 +10,12 @@
 namespace ablate::client {
 namespace {
 
-struct Options {
+struct WaitOptions {
   std::string experiment;
   bool json = false;
 };
 
-int Wait(const Options& options, const Context& context) {
+int Wait(const WaitOptions& options, const Context& context) {
   const auto connection = Connect(context);
   if (!connection.ok()) return FailSettings(context, connection.status());
   absl::StatusOr<v1::Experiment> experiment = FindExperiment(connection->get(), options.experiment);
@@ -35,7 +35,7 @@ int Wait(const Options& options, const Context& context) {
 }  // namespace
 
 Action DefineWait(Command* command) {
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<WaitOptions>();
   command->Argument(&options->experiment, "EXP", "experiment");
   command->Flag(&options->json, "--json", "print the experiment as it ended");
   command->Footer(

@@ -10,12 +10,13 @@
 namespace ablate::client {
 namespace {
 
-struct Options {
+struct WatchOptions {
   std::string experiment;
   bool json = false;
 };
 
-absl::StatusOr<int> Watch(const Options& options, const Context& context, Connection* connection) {
+absl::StatusOr<int> Watch(const WatchOptions& options, const Context& context,
+                          Connection* connection) {
   const absl::StatusOr<v1::Experiment> experiment = FindExperiment(connection, options.experiment);
   if (!experiment.ok()) return experiment.status();
   std::ostream* out = context.console.out;
@@ -34,7 +35,7 @@ absl::StatusOr<int> Watch(const Options& options, const Context& context, Connec
 }  // namespace
 
 Action DefineWatch(Command* command) {
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<WatchOptions>();
   command->Argument(&options->experiment, "EXP", "experiment");
   command->Flag(&options->json, "--json", "print every event, one JSON message a line");
   command->Footer("Example:\n  ablate watch names-norm");

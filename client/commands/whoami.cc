@@ -12,11 +12,12 @@
 namespace ablate::client {
 namespace {
 
-struct Options {
+struct WhoamiOptions {
   bool json = false;
 };
 
-absl::StatusOr<int> WhoAmI(const Options& options, const Context& context, Connection* connection) {
+absl::StatusOr<int> WhoAmI(const WhoamiOptions& options, const Context& context,
+                           Connection* connection) {
   const auto who = connection->WhoAmI({});
   if (!who.ok()) return who.status();
   if (options.json) return PrintJson(context, *who);
@@ -34,7 +35,7 @@ absl::StatusOr<int> WhoAmI(const Options& options, const Context& context, Conne
 }  // namespace
 
 Action DefineWhoami(Command* command) {
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<WhoamiOptions>();
   command->Flag(&options->json, "--json", "print the server's message");
   command->Footer("Example:\n  ablate whoami");
   return WithServer(options, WhoAmI);

@@ -11,11 +11,11 @@
 namespace ablate::client {
 namespace {
 
-struct Options {
+struct WorkersOptions {
   bool json = false;
 };
 
-absl::StatusOr<int> Workers(const Options& options, const Context& context,
+absl::StatusOr<int> Workers(const WorkersOptions& options, const Context& context,
                             Connection* connection) {
   const absl::StatusOr<v1::ListWorkersResponse> list =
       ListAll(connection, &Connection::ListWorkers, &v1::ListWorkersResponse::mutable_workers,
@@ -47,7 +47,7 @@ absl::StatusOr<int> Workers(const Options& options, const Context& context,
 }  // namespace
 
 Action DefineWorkers(Command* command) {
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<WorkersOptions>();
   command->Flag(&options->json, "--json", "print the server's message, all pages as one");
   command->Footer("Example:\n  ablate workers");
   return WithServer(options, Workers);

@@ -23,7 +23,7 @@ namespace {
 constexpr size_t kMaxNamed = 3;
 
 // Digits at the beginning of `text`.
-absl::string_view Digits(absl::string_view text) {
+absl::string_view LeadingDigits(absl::string_view text) {
   const size_t end = text.find_first_not_of("0123456789");
   return text.substr(0, end == absl::string_view::npos ? text.size() : end);
 }
@@ -32,7 +32,7 @@ absl::string_view Digits(absl::string_view text) {
 struct ByNumbersInside {
   bool operator()(absl::string_view a, absl::string_view b) const {
     while (!a.empty() && !b.empty()) {
-      const absl::string_view left = Digits(a), right = Digits(b);
+      const absl::string_view left = LeadingDigits(a), right = LeadingDigits(b);
       uint64_t x = 0, y = 0;
       const bool numbers = absl::SimpleAtoi(left, &x) && absl::SimpleAtoi(right, &y);
       if (numbers && x != y) return x < y;

@@ -10,7 +10,7 @@ namespace ablate::client {
 namespace {
 
 constexpr int kGap = 2;
-constexpr int kMinWidth = 8;
+constexpr int kMinColumnWidth = 8;
 
 // Takes columns' widths away, one at a time from the widest that may give, until the line fits.
 void Shrink(const std::vector<Column>& columns, int width, std::vector<int>* widths) {
@@ -20,7 +20,7 @@ void Shrink(const std::vector<Column>& columns, int width, std::vector<int>* wid
     int* widest = nullptr;
     for (size_t i = 0; i < columns.size(); ++i) {
       int& candidate = (*widths)[i];
-      if (columns[i].right || candidate <= kMinWidth) continue;
+      if (columns[i].right || candidate <= kMinColumnWidth) continue;
       if (widest == nullptr || candidate > *widest) widest = &candidate;
     }
     if (widest == nullptr) return;

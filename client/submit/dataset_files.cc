@@ -24,7 +24,7 @@ using google::protobuf::Value;
 
 constexpr size_t kChunkBytes = 256 << 10;
 constexpr uintmax_t kMaxBytes = uintmax_t{1} << 30;
-constexpr size_t kMaxNameBytes = 100;
+constexpr size_t kMaxDatasetNameBytes = 100;
 // So that an ID, which is a label on an axis of data sets, has at most 40.
 constexpr size_t kMaxStemBytes = 33;
 
@@ -227,7 +227,7 @@ std::string DisplayName(const std::string& path) {
   }
   const size_t stem = std::min(name.rfind('.'), name.size());
   if (stem > kMaxStemBytes) name.erase(0, stem - kMaxStemBytes);
-  if (name.size() > kMaxNameBytes) name.resize(kMaxNameBytes);
+  if (name.size() > kMaxDatasetNameBytes) name.resize(kMaxDatasetNameBytes);
   const auto first = std::find_if(name.begin(), name.end(), absl::ascii_isalnum);
   name.erase(name.begin(), first);
   return name.empty() ? "data" : name;

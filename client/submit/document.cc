@@ -28,7 +28,7 @@ constexpr std::array<absl::string_view, 3> kInfinity = {".inf", ".Inf", ".INF"};
 constexpr std::array<absl::string_view, 3> kNan = {".nan", ".NaN", ".NAN"};
 
 // How many decimal digits `text` begins with.
-size_t Digits(absl::string_view text) {
+size_t CountDigits(absl::string_view text) {
   const auto end = std::find_if_not(text.begin(), text.end(), absl::ascii_isdigit);
   return static_cast<size_t>(end - text.begin());
 }
@@ -39,17 +39,17 @@ bool IsExponentOrEmpty(absl::string_view text) {
   if (text[0] != 'e' && text[0] != 'E') return false;
   text.remove_prefix(1);
   if (!absl::ConsumePrefix(&text, "-")) absl::ConsumePrefix(&text, "+");
-  return !text.empty() && Digits(text) == text.size();
+  return !text.empty() && CountDigits(text) == text.size();
 }
 
 // [-+]? ( \. [0-9]+ | [0-9]+ ( \. [0-9]* )? ) ( [eE] [-+]? [0-9]+ )?
 bool IsDecimal(absl::string_view text) {
   if (!absl::ConsumePrefix(&text, "-")) absl::ConsumePrefix(&text, "+");
-  const size_t whole = Digits(text);
+  const size_t whole = CountDigits(text);
   text.remove_prefix(whole);
   size_t fraction = 0;
   if (absl::ConsumePrefix(&text, ".")) {
-    fraction = Digits(text);
+    fraction = CountDigits(text);
     text.remove_prefix(fraction);
   }
   return whole + fraction > 0 && IsExponentOrEmpty(text);

@@ -42,11 +42,13 @@ using StoreContext = tls::Owned<X509_STORE_CTX, X509_STORE_CTX_free>;
 using std::chrono::steady_clock;
 
 constexpr size_t kMaxNamesShown = 8;
-constexpr size_t kMaxShown = 80;
+constexpr size_t kMaxEscaped = 80;
 constexpr unsigned char kH2[] = {2, 'h', '2'};
 
 // What a stranger's certificate says, on one line.
-std::string Shown(absl::string_view text) { return absl::CHexEscape(text.substr(0, kMaxShown)); }
+std::string Escaped(absl::string_view text) {
+  return absl::CHexEscape(text.substr(0, kMaxEscaped));
+}
 
 template <typename... Parts>
 absl::Status Trouble(const Parts&... parts) {
@@ -231,7 +233,7 @@ std::string NamesOf(const tls::CertificateFacts& facts) {
   return absl::StrCat(
       absl::StrJoin(
           facts.names.begin(), facts.names.begin() + static_cast<ptrdiff_t>(shown), ", ",
-          [](std::string* out, const std::string& name) { absl::StrAppend(out, Shown(name)); }),
+          [](std::string* out, const std::string& name) { absl::StrAppend(out, Escaped(name)); }),
       shown < facts.names.size() ? ", …" : "");
 }
 
@@ -269,10 +271,10 @@ absl::Status JudgeCertificate(const ServerAddress& server, SSL* session) {
   }
   std::string reason;
   if (!IsBy(authority->get(), certificate.get(), SSL_get_peer_cert_chain(session), &reason)) {
-    const std::string subject = Shown(authority_facts->subject);
-    return Trouble(distrusted, "its certificate, by \"", Shown(facts->issuer),
+    const std::string subject = Escaped(authority_facts->subject);
+    return Trouble(distrusted, "its certificate, by \"", Escaped(facts->issuer),
                    "\", is not by the authority of the join file, \"", subject, "\"",
-                   subject == Shown(facts->issuer)
+                   subject == Escaped(facts->issuer)
                        ? absl::StrCat(" of ", tls::FormatDate(authority_facts->not_before), " (")
                        : " (",
                    reason,

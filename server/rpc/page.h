@@ -26,6 +26,9 @@ using CellVisitor = absl::FunctionRef<absl::StatusOr<bool>(std::vector<storage::
 // `visit`, kCellsAtOnce at a time, until it returns false or an error, which is then the result.
 absl::Status VisitCells(storage::Store* store, absl::string_view experiment, CellVisitor visit);
 
+// The rows of a page whose request names no size.
+inline constexpr uint32_t kDefaultPage = 100;
+
 // Which rows of a list are asked for: at most `size` of those after `position`, which is empty for
 // the first page.
 struct Page {

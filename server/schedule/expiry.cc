@@ -17,7 +17,7 @@ namespace {
 // nothing.
 constexpr absl::Duration kMinPause = absl::Milliseconds(1500);
 constexpr absl::Duration kMaxPause = absl::Seconds(5);
-constexpr size_t kWordsBytes = 2000;
+constexpr size_t kLastWordsBytes = 2000;
 // For so long a worker that is away is listed; batch systems give each one a name of its own.
 constexpr absl::Duration kForgetAfter = absl::Hours(1);
 
@@ -35,7 +35,7 @@ void Scheduler::Exited(const WorkerExit& exit) {
     Close(found->second.session, absl::AbortedError("the worker's process ended"));
   }
   // From the end of a log: any bytes, perhaps the half of a character.
-  const std::string last_words = reflect::ShortText(exit.last_words, kWordsBytes);
+  const std::string last_words = reflect::ShortText(exit.last_words, kLastWordsBytes);
   if (exit.analysis) analyses_.Exited(exit.worker, last_words);
   if (!known) return;
   WorkerState& worker = found->second;

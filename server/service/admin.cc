@@ -24,7 +24,6 @@
 namespace ablate::service {
 namespace {
 
-constexpr uint32_t kDefaultPage = 100;
 constexpr int kMaxHosts = 63;  // beside that of the address
 constexpr absl::Duration kLifetime = absl::Hours(24 * 90);
 constexpr absl::Duration kLeastLifetime = absl::Minutes(1);
@@ -45,7 +44,7 @@ constexpr std::pair<storage::Role, v1::Role::Value> kRoles[] = {
     {storage::Role::kAdmin, v1::Role::admin},
     {storage::Role::kWorker, v1::Role::worker}};
 
-v1::Role::Value ToProto(storage::Role role) {
+v1::Role::Value AdminProto(storage::Role role) {
   for (const auto& [stored, message] : kRoles) {
     if (stored == role) return message;
   }
@@ -67,7 +66,7 @@ google::protobuf::Timestamp ToTimestamp(absl::Time time) {
   return service::ToTimestamp(absl::ToUnixMicros(time));
 }
 
-v1::Quota ToProto(const storage::Quota& quota) {
+v1::Quota AdminProto(const storage::Quota& quota) {
   v1::Quota message;
   if (quota.lanes) message.set_lanes(static_cast<uint32_t>(*quota.lanes));
   if (quota.queued_runs) message.set_queued_runs(static_cast<uint64_t>(*quota.queued_runs));
@@ -95,7 +94,7 @@ absl::StatusOr<storage::Quota> FromProto(const v1::Quota& quota) {
   return stored;
 }
 
-v1::Usage ToProto(const storage::DeviceShare& share, const storage::Holdings& holdings) {
+v1::Usage AdminProto(const storage::DeviceShare& share, const storage::Holdings& holdings) {
   v1::Usage usage;
   usage.set_lanes(share.training);
   usage.set_queued_runs(holdings.open_runs);
@@ -104,16 +103,16 @@ v1::Usage ToProto(const storage::DeviceShare& share, const storage::Holdings& ho
   return usage;
 }
 
-v1::User ToProto(const storage::User& user) {
+v1::User AdminProto(const storage::User& user) {
   v1::User message;
   message.set_name(UserName(user.name));
-  message.set_role(ToProto(user.role));
+  message.set_role(AdminProto(user.role));
   *message.mutable_create_time() = ToTimestamp(user.created);
-  *message.mutable_quota() = ToProto(user.quota);
+  *message.mutable_quota() = AdminProto(user.quota);
   return message;
 }
 
-v1::Token ToProto(const storage::Token& token) {
+v1::Token AdminProto(const storage::Token& token) {
   v1::Token message;
   message.set_name(TokenName(token.id));
   message.set_user(UserName(token.user));
@@ -125,7 +124,7 @@ v1::Token ToProto(const storage::Token& token) {
   return message;
 }
 
-v1::AuditEntry ToProto(const storage::Audit& audit) {
+v1::AuditEntry AdminProto(const storage::Audit& audit) {
   v1::AuditEntry entry;
   *entry.mutable_time() = ToTimestamp(audit.time);
   entry.set_user(audit.user);
@@ -141,7 +140,7 @@ v1::AuditEntry ToProto(const storage::Audit& audit) {
 template <typename Row, typename Key, typename Add, typename Request, typename Response>
 absl::Status AddPage(const std::vector<Row>& rows, const std::string& list, const Key& key,
                      const Add& add, const Request& request, Response* response) {
-  const auto page = rpc::ReadPage(request, list, kDefaultPage);
+  const auto page = rpc::ReadPage(request, list, rpc::kDefaultPage);
   if (!page.ok()) return page.status();
   auto from = rows.begin();
   if (!page->position.empty()) {
@@ -162,7 +161,7 @@ absl::Status AddPage(const std::vector<Row>& rows, const std::string& list, cons
 absl::Status WhoAmI(const Backend& backend, const storage::Caller& caller, const v1::WhoAmIRequest&,
                     v1::WhoAmIResponse* response) {
   response->set_user(UserName(caller.user));
-  response->set_role(ToProto(caller.role));
+  response->set_role(AdminProto(caller.role));
   if (caller.token.empty()) return absl::OkStatus();
   response->set_token(TokenName(caller.token));
   for (const storage::Token& token : backend.sharing->store().ListTokens(caller.user)) {
@@ -250,7 +249,7 @@ absl::Status CreateUser(const Backend& backend, const storage::Caller& caller,
   const auto user = backend.sharing->store().CreateUser(request.user(), *role, {},
                                                         rpc::ActorOf(caller), absl::Now());
   if (!user.ok()) return user.status();
-  *response = ToProto(*user);
+  *response = AdminProto(*user);
   return absl::OkStatus();
 }
 
@@ -265,8 +264,8 @@ absl::Status ListUsers(const Backend& backend, const storage::Caller&,
       [](const storage::User& user) { return user.name; },
       [&](const storage::User& user, v1::ListUsersResponse* page) {
         v1::User* const row = page->add_users();
-        *row = ToProto(user);
-        *row->mutable_usage() = ToProto((*shares)[user.name], (*holdings)[user.name]);
+        *row = AdminProto(user);
+        *row->mutable_usage() = AdminProto((*shares)[user.name], (*holdings)[user.name]);
       },
       request, response);
 }
@@ -281,7 +280,7 @@ absl::Status UpdateUser(const Backend& backend, const storage::Caller& caller,
   if (!set.ok()) return set;
   const auto user = store.GetUser(name);
   if (!user.ok()) return user.status();
-  *response = ToProto(*user);
+  *response = AdminProto(*user);
   return absl::OkStatus();
 }
 
@@ -297,7 +296,7 @@ absl::Status SetQuota(const Backend& backend, const storage::Caller& caller,
   backend.scheduler->Post([](schedule::Scheduler& scheduler) { scheduler.Dispatch(); });
   const auto user = store.GetUser(name);
   if (!user.ok()) return user.status();
-  *response = ToProto(*user);
+  *response = AdminProto(*user);
   return absl::OkStatus();
 }
 
@@ -333,7 +332,7 @@ absl::Status CreateToken(const Backend& backend, const storage::Caller& caller,
   if (!issued.ok()) return issued.status();
   auto join = MakeJoinFile(backend.sharing, *issued, now);
   if (!join.ok()) return join.status();
-  *response->mutable_token() = ToProto(issued->token);
+  *response->mutable_token() = AdminProto(issued->token);
   *response->mutable_join() = *std::move(join);
   return absl::OkStatus();
 }
@@ -354,7 +353,7 @@ absl::Status ListTokens(const Backend& backend, const storage::Caller& caller,
       tokens, absl::StrCat("tokens of ", user),
       [](const storage::Token& token) { return token.id; },
       [](const storage::Token& token, v1::ListTokensResponse* page) {
-        *page->add_tokens() = ToProto(token);
+        *page->add_tokens() = AdminProto(token);
       },
       request, response);
 }
@@ -377,7 +376,7 @@ absl::Status RevokeToken(const Backend& backend, const storage::Caller& caller,
   if (!revoked.ok()) return revoked;
   const auto token = find();
   if (!token.ok()) return token.status();
-  *response = ToProto(*token);
+  *response = AdminProto(*token);
   return absl::OkStatus();
 }
 
@@ -387,14 +386,14 @@ absl::Status ListAudit(const Backend& backend, const storage::Caller&,
   query.user = WithoutCollection(request.user(), kUsers);
   query.method_prefix = request.method();
   const std::string list = absl::StrCat("audit of ", query.user, " ", query.method_prefix);
-  const auto page = rpc::ReadPage(request, list, kDefaultPage);
+  const auto page = rpc::ReadPage(request, list, rpc::kDefaultPage);
   if (!page.ok()) return page.status();
   if (!page->position.empty() && !absl::SimpleAtoi(page->position, &query.before)) {
     return rpc::NotAPageToken(request.page_token());
   }
   const auto audits = backend.sharing->store().ListAudits(query, page->size);
   if (!audits.ok()) return audits.status();
-  for (const storage::Audit& audit : audits->rows) *response->add_entries() = ToProto(audit);
+  for (const storage::Audit& audit : audits->rows) *response->add_entries() = AdminProto(audit);
   if (audits->next) {
     response->set_next_page_token(rpc::PageToken(list, absl::StrCat(*audits->next)));
   }

@@ -32,7 +32,6 @@
 namespace ablate::service {
 namespace {
 
-constexpr uint32_t kDefaultPage = 100;
 constexpr int kMaxSubjects = 64;
 
 // What a request asks for, resolved, and what is wrong with it.
@@ -298,7 +297,7 @@ absl::StatusOr<std::vector<storage::AnalysisRecord>> ReadRows(const rpc::View& v
 absl::Status List(const Backend& backend, const rpc::View& view,
                   const v1::ListAnalysesRequest& request, v1::ListAnalysesResponse* response) {
   const std::string list = absl::StrCat("analyses of ", request.parent());
-  const auto page = rpc::ReadPage(request, list, kDefaultPage);
+  const auto page = rpc::ReadPage(request, list, rpc::kDefaultPage);
   if (!page.ok()) return page.status();
   auto records = ReadRows(view, request.parent(), page->position, page->size + 1);
   if (!records.ok()) return records.status();

@@ -50,8 +50,8 @@ void PutLabels(const std::vector<std::string>& axes, const std::vector<std::stri
   for (size_t i = 0; i < labels.size(); ++i) (*map)[axes[i]] = labels[i];
 }
 
-v1::Difference ToMessage(report::Scale scale, const report::PairedStatistics& statistics,
-                         bool bootstrap) {
+v1::Difference PartMessage(report::Scale scale, const report::PairedStatistics& statistics,
+                           bool bootstrap) {
   using D = v1::Difference;
   D message;
   Put(statistics.mean, &D::set_mean, "mean", &message);
@@ -115,8 +115,8 @@ void PutCosts(const report::ComparisonRow& row, v1::ComparisonRow* message) {
 }
 
 // What rows of the table and of matched blocks have in common.
-v1::ComparisonRow ToMessage(const report::Comparison& comparison, const report::ComparisonRow& row,
-                            bool bootstrap) {
+v1::ComparisonRow PartMessage(const report::Comparison& comparison,
+                              const report::ComparisonRow& row, bool bootstrap) {
   v1::ComparisonRow message;
   PutLabels(comparison.row_axes, row.labels, message.mutable_labels());
   message.set_label(row.label);
@@ -128,13 +128,13 @@ v1::ComparisonRow ToMessage(const report::Comparison& comparison, const report::
   message.set_failed(static_cast<uint32_t>(row.failed));
   message.set_unfinished(static_cast<uint32_t>(row.unfinished));
   for (const std::string& path : row.scored_differently) message.add_scored_differently(path);
-  *message.mutable_difference() = ToMessage(comparison.scale, row.difference, bootstrap);
+  *message.mutable_difference() = PartMessage(comparison.scale, row.difference, bootstrap);
   PutStatistics(row, &message);
   PutCosts(row, &message);
   return message;
 }
 
-v1::Better::Value ToMessage(report::Better better) {
+v1::Better::Value PartMessage(report::Better better) {
   switch (better) {
     case report::Better::kLower:
       return v1::Better::lower;
@@ -146,7 +146,7 @@ v1::Better::Value ToMessage(report::Better better) {
   return v1::Better::unspecified;
 }
 
-v1::Verdict ToMessage(const report::Verdict& verdict) {
+v1::Verdict PartMessage(const report::Verdict& verdict) {
   static_assert(static_cast<int>(report::VerdictOutcome::kBetter) + 1 ==
                 v1::VerdictOutcome::BETTER);
   static_assert(static_cast<int>(report::VerdictOutcome::kScoredDifferently) + 1 ==
@@ -168,7 +168,7 @@ v1::Verdict ToMessage(const report::Verdict& verdict) {
   return message;
 }
 
-v1::WindowSummary ToMessage(const v1::Window& window, const report::WindowSummary& summary) {
+v1::WindowSummary PartMessage(const v1::Window& window, const report::WindowSummary& summary) {
   using W = v1::WindowSummary;
   W message;
   *message.mutable_window() = window;
@@ -180,7 +180,7 @@ v1::WindowSummary ToMessage(const v1::Window& window, const report::WindowSummar
   return message;
 }
 
-v1::FactorialEffect ToMessage(report::Scale scale, const report::Effect& effect) {
+v1::FactorialEffect PartMessage(report::Scale scale, const report::Effect& effect) {
   using F = v1::FactorialEffect;
   F message;
   for (const report::Level& level : effect.levels) {
@@ -191,7 +191,7 @@ v1::FactorialEffect ToMessage(report::Scale scale, const report::Effect& effect)
   }
   message.set_combinations(static_cast<uint32_t>(effect.combinations));
   message.set_pairs(static_cast<uint32_t>(effect.difference.n));
-  *message.mutable_difference() = ToMessage(scale, effect.difference, false);
+  *message.mutable_difference() = PartMessage(scale, effect.difference, false);
   Put(effect.difference.p_sign_flip, &F::set_p_sign_flip, "p_sign_flip", &message);
   Put(effect.p_holm, &F::set_p_holm, "p_holm", &message);
   return message;
@@ -219,11 +219,12 @@ void PutDetails(const results::ComparedGrid& compared, size_t index, v1::Compari
     if (!row.runs[i].diverged) run->set_value(row.runs[i].value);
   }
   for (size_t i = 0; i < compared.windows.windows.size(); ++i) {
-    *message->add_windows() = ToMessage(compared.grid.spec.report().summaries(static_cast<int>(i)),
-                                        compared.windows.rows[index][i]);
+    *message->add_windows() =
+        PartMessage(compared.grid.spec.report().summaries(static_cast<int>(i)),
+                    compared.windows.rows[index][i]);
   }
   if (row.compared()) {
-    *message->mutable_verdict() = ToMessage(report::RowVerdict(compared.comparison, index));
+    *message->mutable_verdict() = PartMessage(report::RowVerdict(compared.comparison, index));
   }
 }
 
@@ -244,12 +245,12 @@ void PutWarnings(const report::Comparison& comparison, v1::Comparison* message) 
   }
 }
 
-v1::MatchedComparison ToMessage(const report::Comparison& comparison,
-                                const report::MatchedBlock& block) {
+v1::MatchedComparison PartMessage(const report::Comparison& comparison,
+                                  const report::MatchedBlock& block) {
   v1::MatchedComparison message;
   PutLabels(comparison.tuned_axes, block.labels, message.mutable_labels());
   for (const report::ComparisonRow& row : block.rows) {
-    *message.add_rows() = ToMessage(comparison, row, false);
+    *message.add_rows() = PartMessage(comparison, row, false);
   }
   return message;
 }
@@ -258,7 +259,7 @@ v1::MatchedComparison ToMessage(const report::Comparison& comparison,
 void PutMatched(const report::Comparison& comparison, v1::Comparison* message) {
   size_t bytes = message->ByteSizeLong();
   for (size_t i = 0; i < comparison.matched.size(); ++i) {
-    v1::MatchedComparison block = ToMessage(comparison, comparison.matched[i]);
+    v1::MatchedComparison block = PartMessage(comparison, comparison.matched[i]);
     block.set_is_reference(comparison.reference == i);
     bytes += block.ByteSizeLong();
     *message->add_matched() = std::move(block);
@@ -267,7 +268,7 @@ void PutMatched(const report::Comparison& comparison, v1::Comparison* message) {
   if (bytes <= rpc::kPageBytes) return;
   message->clear_matched();
   if (!comparison.reference.has_value()) return;
-  *message->add_matched() = ToMessage(comparison, comparison.matched[*comparison.reference]);
+  *message->add_matched() = PartMessage(comparison, comparison.matched[*comparison.reference]);
   message->mutable_matched(0)->set_is_reference(true);
 }
 
@@ -304,14 +305,14 @@ absl::StatusOr<v1::Comparison> ToMessage(const results::ComparedGrid& compared) 
   for (size_t i = 1; i < compared.operands.size(); ++i) message.add_others(compared.operands[i]);
   message.set_key(comparison.key);
   message.set_at(comparison.at.has_value() ? static_cast<int32_t>(*comparison.at) : -1);
-  message.set_better(ToMessage(comparison.better));
+  message.set_better(PartMessage(comparison.better));
   message.set_scale(comparison.scale == report::Scale::kRatio ? v1::Scale::ratio
                                                               : v1::Scale::difference);
   for (const std::string& axis : comparison.row_axes) message.add_row_axes(axis);
   for (const std::string& axis : comparison.tuned_axes) message.add_tuned_axes(axis);
   for (size_t i = 0; i < comparison.rows.size(); ++i) {
     v1::ComparisonRow* row = message.add_rows();
-    *row = ToMessage(comparison, comparison.rows[i], true);
+    *row = PartMessage(comparison, comparison.rows[i], true);
     PutDetails(compared, i, row);
   }
   message.set_family(static_cast<uint32_t>(comparison.family));
@@ -319,12 +320,12 @@ absl::StatusOr<v1::Comparison> ToMessage(const results::ComparedGrid& compared) 
   message.set_ended(static_cast<uint32_t>(comparison.ended));
   for (const std::string& axis : comparison.within_axes) message.add_within_axes(axis);
   for (const report::Effect& effect : comparison.factorial.main) {
-    *message.add_main_effects() = ToMessage(comparison.scale, effect);
+    *message.add_main_effects() = PartMessage(comparison.scale, effect);
   }
   for (const report::Effect& effect : comparison.factorial.interactions) {
-    *message.add_interactions() = ToMessage(comparison.scale, effect);
+    *message.add_interactions() = PartMessage(comparison.scale, effect);
   }
-  *message.mutable_verdict() = ToMessage(report::OverallVerdict(comparison));
+  *message.mutable_verdict() = PartMessage(report::OverallVerdict(comparison));
   PutWarnings(comparison, &message);
   message.set_matched_note(report::MatchedNote(comparison));
   message.set_text(

@@ -214,8 +214,7 @@ absl::StatusOr<engine::DocumentFacts> UploadDatasetReactor::Inspect() {
                            "UTF-8 text of one document a line, without control characters");
 }
 
-constexpr uint32_t kDefaultPage = 100;
-constexpr absl::string_view kList = "datasets";
+constexpr absl::string_view kDatasetList = "datasets";
 
 // The one of these bytes: the caller's own, if that is asked for, or the public one.
 absl::StatusOr<storage::DatasetRecord> FindByHash(const rpc::View& view,
@@ -251,13 +250,13 @@ absl::Status Get(Backend& backend, const rpc::View& view, grpc::CallbackServerCo
 
 absl::Status List(const Backend&, const rpc::View& view, const v1::ListDatasetsRequest& request,
                   v1::ListDatasetsResponse* response) {
-  const auto page = rpc::ReadPage(request, kList, kDefaultPage);
+  const auto page = rpc::ReadPage(request, kDatasetList, rpc::kDefaultPage);
   if (!page.ok()) return page.status();
   auto records = view.store->ListDatasets(view.viewer, page->position, page->size + 1);
   if (!records.ok()) return records.status();
   if (records->size() > page->size) {
     records->pop_back();
-    response->set_next_page_token(rpc::PageToken(kList, records->back().id));
+    response->set_next_page_token(rpc::PageToken(kDatasetList, records->back().id));
   }
   for (const storage::DatasetRecord& record : *records) {
     *response->add_datasets() = ToProto(record);

@@ -22,9 +22,8 @@
 namespace ablate::service {
 namespace {
 
-constexpr uint32_t kDefaultPage = 100;
 constexpr uint32_t kExperimentsAtOnce = 50;
-constexpr char kList[] = "experiments";
+constexpr char kExperimentList[] = "experiments";
 
 absl::Status Get(const Backend& backend, const rpc::View& view,
                  const v1::GetExperimentRequest& request, v1::Experiment* response) {
@@ -46,8 +45,8 @@ absl::Status List(const Backend& backend, const rpc::View& view,
                   const v1::ListExperimentsRequest& request,
                   v1::ListExperimentsResponse* response) {
   const absl::string_view owner = absl::StripPrefix(request.owner(), "users/");
-  const std::string list = owner.empty() ? kList : absl::StrCat(kList, " of ", owner);
-  const auto page = rpc::ReadPage(request, list, kDefaultPage);
+  const std::string list = owner.empty() ? kExperimentList : absl::StrCat(kExperimentList, " of ", owner);
+  const auto page = rpc::ReadPage(request, list, rpc::kDefaultPage);
   if (!page.ok()) return page.status();
   rpc::Room room(rpc::kPageBytes);
   std::string last = page->position;

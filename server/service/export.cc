@@ -23,7 +23,7 @@
 namespace ablate::service {
 namespace {
 
-constexpr absl::Duration kSlice = absl::Milliseconds(20);
+constexpr absl::Duration kExportSlice = absl::Milliseconds(20);
 constexpr uint32_t kCellsAtOnce = 200;
 constexpr size_t kPointsAtOnce = 250;  // so that no chunk grows far beyond kBatchBytes
 constexpr double kMicros = 1e6;
@@ -179,7 +179,7 @@ std::string* ExportReactor::ChunkOf(const std::string& path,
 }
 
 absl::StatusOr<bool> ExportReactor::Fill(std::deque<v1::FileChunk>* batch) {
-  const absl::Duration end = MonotonicNow() + kSlice;
+  const absl::Duration end = MonotonicNow() + kExportSlice;
   if (encoder_ == nullptr) {
     if (const absl::Status opened = Open(); !opened.ok()) return opened;
     const std::string head = encoder_->Head();

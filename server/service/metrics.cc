@@ -29,7 +29,7 @@
 namespace ablate::service {
 namespace {
 
-constexpr absl::Duration kSlice = absl::Milliseconds(20);
+constexpr absl::Duration kQuerySlice = absl::Milliseconds(20);
 constexpr size_t kPointBytes = 12;  // a double and a step's varint, about
 
 absl::Status CheckSubject(const v1::QueryMetricsRequest& request) {
@@ -171,7 +171,7 @@ absl::Status QueryMetricsReactor::CollectCell(const std::string& experiment) {
 }
 
 absl::StatusOr<bool> QueryMetricsReactor::Fill(std::deque<v1::Series>* batch) {
-  const absl::Duration end = MonotonicNow() + kSlice;
+  const absl::Duration end = MonotonicNow() + kQuerySlice;
   if (!open_) {
     const absl::Status opened = Open();
     if (!opened.ok()) return opened;

@@ -313,7 +313,9 @@ void CheckLimits(size_t trained, Plan* plan) {
   }
 }
 
-std::string Megabytes(uint64_t bytes) { return absl::StrCat((bytes + 999'999) / 1'000'000, " MB"); }
+std::string RoundedUpMegabytes(uint64_t bytes) {
+  return absl::StrCat((bytes + 999'999) / 1'000'000, " MB");
+}
 
 // What is stored while other experiments train is not known: the estimate is against what is free
 // now.
@@ -322,8 +324,9 @@ absl::Status CheckRoom(const storage::Store& store, Plan* plan) {
   if (!free.ok()) return free.status();
   const uint64_t needed = plan->cost.bytes;
   if (needed == 0) return absl::OkStatus();
-  const std::string what = absl::StrCat("the experiment needs about ", Megabytes(needed), ", and ",
-                                        store.folder(), " has ", Megabytes(*free), " free");
+  const std::string what =
+      absl::StrCat("the experiment needs about ", RoundedUpMegabytes(needed), ", and ",
+                   store.folder(), " has ", RoundedUpMegabytes(*free), " free");
   if (needed > *free) {
     plan->no_room = absl::StrCat(what, ": free some, or make it smaller");
   } else if (static_cast<double>(needed) > kLargeShareOfDisk * static_cast<double>(*free)) {

@@ -19,7 +19,7 @@
 namespace ablate::service {
 namespace {
 
-constexpr uint32_t kDefaultPage = 500;
+constexpr uint32_t kDefaultRunsPage = 500;
 constexpr size_t kMaxEvents = 1'000;
 
 absl::Status Get(const Backend& backend, const rpc::View& view, const v1::GetRunRequest& request,
@@ -92,7 +92,7 @@ absl::Status List(const Backend& backend, const rpc::View& view, const v1::ListR
   const auto experiment = rpc::FindExperiment(view, request.experiment(), "experiment");
   if (!experiment.ok()) return experiment.status();
   const std::string list = absl::StrCat("runs of ", *experiment);
-  const auto page = rpc::ReadPage(request, list, kDefaultPage);
+  const auto page = rpc::ReadPage(request, list, kDefaultRunsPage);
   if (!page.ok()) return page.status();
   uint32_t first = 0;
   if (!page->position.empty() && !absl::SimpleAtoi(page->position, &first)) {

@@ -13,7 +13,7 @@
 namespace ablate::service {
 namespace {
 
-constexpr absl::string_view kList = "workers";
+constexpr absl::string_view kWorkerList = "workers";
 
 // Without the names of runs that are private to others than who looks.
 absl::StatusOr<v1::Worker> ToRow(const rpc::View& view, schedule::WorkerInfo worker,
@@ -29,7 +29,7 @@ absl::StatusOr<v1::Worker> ToRow(const rpc::View& view, schedule::WorkerInfo wor
 
 absl::Status List(const Backend& backend, const rpc::View& view,
                   const v1::ListWorkersRequest& request, v1::ListWorkersResponse* response) {
-  const auto page = rpc::ReadPage(request, kList, rpc::kMaxPageSize);
+  const auto page = rpc::ReadPage(request, kWorkerList, rpc::kMaxPageSize);
   if (!page.ok()) return page.status();
   std::vector<schedule::WorkerInfo> workers;
   backend.scheduler->Run(
@@ -47,7 +47,7 @@ absl::Status List(const Backend& backend, const rpc::View& view,
     if (!row.ok()) return row.status();
     const bool full = static_cast<uint32_t>(response->workers_size()) == page->size;
     if (full || !room.Take(row->ByteSizeLong() + 8)) {
-      response->set_next_page_token(rpc::PageToken(kList, last));
+      response->set_next_page_token(rpc::PageToken(kWorkerList, last));
       break;
     }
     *response->add_workers() = *std::move(row);

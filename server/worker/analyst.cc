@@ -7,7 +7,7 @@
 namespace ablate::worker {
 namespace {
 
-constexpr uint64_t kDataSetCacheBytes = 64 << 20;
+constexpr uint64_t kAnalystCacheBytes = 64 << 20;
 constexpr size_t kMaxMessageBytes = 2000;
 
 engine::SampleOptions OptionsOf(const v1::SamplesOptions& message) {
@@ -50,7 +50,7 @@ Analyst::Analyst(AnalysisTools tools, BlobChannel* blobs, std::function<void(v1:
     : tools_(std::move(tools)),
       blobs_(blobs),
       send_(std::move(send)),
-      data_sets_(blobs, kDataSetCacheBytes) {}
+      data_sets_(blobs, kAnalystCacheBytes) {}
 
 absl::Status Analyst::Execute(const v1::Analyze& analyze, RunControl& control) {
   absl::StatusOr<std::optional<v1::AnalysisResult>> result = Make(analyze, control);

@@ -22,7 +22,7 @@ namespace ablate::storage {
 namespace {
 
 // Times are microseconds since 1970, 0 for none; a limit of a quota is -1 for none.
-constexpr char kTables[] = R"sql(
+constexpr char kAccessTables[] = R"sql(
 CREATE TABLE users (
   name TEXT PRIMARY KEY,
   role INTEGER NOT NULL,
@@ -55,10 +55,10 @@ CREATE TABLE audit (
 CREATE INDEX audit_user ON audit (user);
 )sql";
 
-constexpr const char* kSteps[] = {kTables};
-constexpr Schema kSchema = {0x61626c75 /* "ablu" */, 1, kSteps};
+constexpr const char* kAccessSteps[] = {kAccessTables};
+constexpr Schema kAccessSchema = {0x61626c75 /* "ablu" */, 1, kAccessSteps};
 
-constexpr int kLogPages = 1000;  // 4 MB
+constexpr int kAccessLogPages = 1000;  // 4 MB
 
 // In the order of Role.
 constexpr std::array<absl::string_view, 4> kRoleNames = {"reader", "member", "admin", "worker"};
@@ -123,10 +123,10 @@ absl::StatusOr<std::unique_ptr<Connection>> OpenDatabase(const std::string& path
   // Two that have it open would each not know what the other revokes. It is held before anything is
   // read, so that nobody waits for a lock later.
   (*db)->Execute("PRAGMA locking_mode = EXCLUSIVE; PRAGMA busy_timeout = 0");
-  absl::Status status = CheckSchema(**db, kSchema);
+  absl::Status status = CheckSchema(**db, kAccessSchema);
   if (status.ok()) status = (*db)->UseLog();
   if (status.ok()) status = CheckUndamaged(**db);
-  if (status.ok()) status = Migrate(**db, kSchema);
+  if (status.ok()) status = Migrate(**db, kAccessSchema);
   if (absl::IsUnavailable(status)) {
     status = absl::FailedPreconditionError("it is in use by another server");
   }
@@ -220,7 +220,7 @@ absl::Status AccessStore::Commit(const std::function<void(Connection& db)>& work
     return error;
   }
   // What is in the log is durable already: a disk that refuses the copy is asked again.
-  if (db_->log_pages() >= kLogPages) db_->Checkpoint(/*truncate=*/false).IgnoreError();
+  if (db_->log_pages() >= kAccessLogPages) db_->Checkpoint(/*truncate=*/false).IgnoreError();
   return absl::OkStatus();
 }
 

@@ -30,7 +30,7 @@ constexpr Tables MakeTables() {
   }
   return tables;
 }
-constexpr Tables kTables = MakeTables();
+constexpr Tables kCrcTables = MakeTables();
 
 uint64_t Load(const char* bytes) {
   uint64_t word;
@@ -57,10 +57,10 @@ uint32_t Crc32cByTables(absl::string_view bytes, uint32_t before) {
   for (; bytes.size() >= sizeof(uint64_t); bytes.remove_prefix(sizeof(uint64_t))) {
     const uint64_t word = Load(bytes.data()) ^ crc;
     crc = 0;
-    for (size_t k = 0; k < 8; ++k) crc ^= kTables[7 - k][word >> (8 * k) & 0xff];
+    for (size_t k = 0; k < 8; ++k) crc ^= kCrcTables[7 - k][word >> (8 * k) & 0xff];
   }
   for (const char byte : bytes) {
-    crc = (crc >> 8) ^ kTables[0][(crc ^ static_cast<unsigned char>(byte)) & 0xff];
+    crc = (crc >> 8) ^ kCrcTables[0][(crc ^ static_cast<unsigned char>(byte)) & 0xff];
   }
   return ~crc;
 }

@@ -8,6 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "storage/sqlite/database.h"
 #include "storage/sqlite/ids.h"
+#include "storage/sqlite/runs.h"
 #include "storage/sqlite/series.h"
 #include "storage/sqlite/summaries.h"
 #include "storage/store.h"

@@ -12,7 +12,7 @@ namespace {
 // RunState and AnalysisState. Times are microseconds since 1970, 0 where not yet. "change" is a
 // number from store.change: one order over everything that happens to runs, so that a row group or
 // checkpoint is later than a resume state exactly if its number is larger.
-constexpr char kTables[] = R"sql(
+constexpr char kStoreTables[] = R"sql(
 CREATE TABLE store (
   generation TEXT NOT NULL,       -- identity of this file
   change INTEGER NOT NULL,        -- last change number given out
@@ -302,10 +302,10 @@ CREATE TABLE loose_blobs (
 ) STRICT, WITHOUT ROWID;
 )sql";
 
-constexpr const char* kSteps[] = {kTables};
+constexpr const char* kStoreSteps[] = {kStoreTables};
 
 // Versions 1 to 14 were never released.
-constexpr Schema kStoreSchema = {0x61626c61 /* "abla" */, 15, kSteps};
+constexpr Schema kStoreSchema = {0x61626c61 /* "abla" */, 15, kStoreSteps};
 
 int64_t ReadNumber(Connection& db, const char* sql) {
   Statement read(db, sql);

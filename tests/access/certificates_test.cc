@@ -11,6 +11,8 @@
 #include "absl/strings/str_split.h"
 #include "base/certificate_facts.h"
 #include "base/openssl.h"
+#include "tests/access/now.h"
+#include "tests/status_message.h"
 #include "tests/test_folder.h"
 
 namespace ablate::access {
@@ -24,10 +26,6 @@ using tls::CheckIssued;
 using tls::Owned;
 using tls::ParseCertificate;
 using tls::ReadFacts;
-
-const absl::Time kNow = absl::FromUnixSeconds(1'800'000'000);  // 2027-01-15 08:00:00 UTC
-
-std::string Message(const absl::Status& status) { return std::string(status.message()); }
 
 CertifiedKey Authority() { return MakeAuthority("box", kNow).value(); }
 

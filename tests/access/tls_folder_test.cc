@@ -8,6 +8,8 @@
 
 #include <thread>
 
+#include "tests/access/now.h"
+#include "tests/status_message.h"
 #include "tests/test_folder.h"
 
 namespace ablate::access {
@@ -17,10 +19,6 @@ using testing::AllOf;
 using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::UnorderedElementsAre;
-
-const absl::Time kNow = absl::FromUnixSeconds(1'800'000'000);  // 2027-01-15 08:00:00 UTC
-
-std::string Message(const absl::Status& status) { return std::string(status.message()); }
 
 mode_t Mode(const std::string& path) {
   struct stat info {};

@@ -4,12 +4,12 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "tests/status_message.h"
+
 namespace ablate::text {
 namespace {
 
 using testing::HasSubstr;
-
-std::string Message(const absl::Status& status) { return std::string(status.message()); }
 
 TEST(HostTest, ReadsNamesAndAddressesInOneSpelling) {
   const std::vector<std::pair<std::string, Host>> cases = {

@@ -6,14 +6,13 @@
 #include <sys/stat.h>
 
 #include "absl/strings/str_format.h"
+#include "tests/status_message.h"
 #include "tests/test_folder.h"
 
 namespace ablate::process {
 namespace {
 
 using testing::HasSubstr;
-
-std::string Message(const absl::Status& status) { return std::string(status.message()); }
 
 mode_t Mode(const std::string& file) {
   struct stat info {};

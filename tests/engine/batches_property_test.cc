@@ -50,7 +50,7 @@ std::string Describe(const Size& size) {
                       size.batch, ", seed ", size.seed);
 }
 
-std::unique_ptr<BatchSource> Make(const RunConfig& run) {
+std::unique_ptr<BatchSource> SourceOf(const RunConfig& run) {
   auto source = MakeBatchSource(run);
   EXPECT_TRUE(source.ok()) << source.status();
   return *std::move(source);
@@ -134,7 +134,7 @@ void ExpectEqual(const TokenBatch& a, const TokenBatch& b) {
 TEST(BatchSourcePropertyTest, EachEpochTrainsOnEveryDocumentOnceInOneOrder) {
   for (const Size& size : Sizes()) {
     SCOPED_TRACE(Describe(size));
-    const auto source = Make(DocumentsRun(size));
+    const auto source = SourceOf(DocumentsRun(size));
     const size_t training = size.documents - size.held_out;
     std::vector<uint32_t> stream;
     while (stream.size() < 3 * training) {
@@ -150,7 +150,7 @@ TEST(BatchSourcePropertyTest, EachEpochTrainsOnEveryDocumentOnceInOneOrder) {
 TEST(BatchSourcePropertyTest, TrainingAndHeldOutPartitionTheDocuments) {
   for (const Size& size : Sizes()) {
     SCOPED_TRACE(Describe(size));
-    const auto source = Make(DocumentsRun(size));
+    const auto source = SourceOf(DocumentsRun(size));
     std::multiset<uint32_t> seen;
     for (const uint32_t number : DecodeHeldOut(*source)) seen.insert(number);
     EXPECT_EQ(seen.size(), size.held_out);
@@ -170,7 +170,7 @@ TEST(BatchSourcePropertyTest, HeldOutIsTheSameBeforeAndAfterTraining) {
   std::vector<RunConfig> runs = Runs(42);
   runs.push_back(DocumentsRun({1000, 400, 7, 42}));
   for (const RunConfig& run : runs) {
-    const auto source = Make(run);
+    const auto source = SourceOf(run);
     const std::vector<TokenBatch> before = HeldOutOf(*source);
     ASSERT_FALSE(before.empty());
     for (int i = 0; i < 10; ++i) source->Next();
@@ -185,10 +185,10 @@ TEST(BatchSourcePropertyTest, CursorContinuesTheSameStream) {
   for (const RunConfig& run : Runs(42)) runs.push_back(run);
   for (const Size& size : Sizes()) runs.push_back(DocumentsRun(size));
   for (const RunConfig& run : runs) {
-    const auto first = Make(run);
+    const auto first = SourceOf(run);
     for (const int steps : {0, 1, 5, 11}) {
       for (int i = 0; i < steps; ++i) first->Next();
-      const auto second = Make(run);
+      const auto second = SourceOf(run);
       second->Next();
       ASSERT_TRUE(second->SetCursor(first->Cursor()).ok());
       EXPECT_EQ(second->Cursor(), first->Cursor());
@@ -198,18 +198,18 @@ TEST(BatchSourcePropertyTest, CursorContinuesTheSameStream) {
 }
 
 TEST(BatchSourcePropertyTest, SeedChangesTheStream) {
-  EXPECT_NE(Make(DocumentsRun({64, 1, 7, 0}))->Next().inputs,
-            Make(DocumentsRun({64, 1, 7, 1}))->Next().inputs);
+  EXPECT_NE(SourceOf(DocumentsRun({64, 1, 7, 0}))->Next().inputs,
+            SourceOf(DocumentsRun({64, 1, 7, 1}))->Next().inputs);
   for (size_t i = 0; i < Runs(0).size(); ++i) {
-    EXPECT_NE(Make(Runs(0)[i])->Next().inputs, Make(Runs(1)[i])->Next().inputs);
+    EXPECT_NE(SourceOf(Runs(0)[i])->Next().inputs, SourceOf(Runs(1)[i])->Next().inputs);
   }
 }
 
 TEST(BatchSourcePropertyTest, ForeignCursorIsRefusedAndChangesNothing) {
-  const auto documents = Make(DocumentsRun({64, 4, 7, 0}));
-  const auto recall = Make(RecallRun(0));
-  const auto pairs = Make(PairsRun(0));
-  const auto text = Make(TextRun(0));
+  const auto documents = SourceOf(DocumentsRun({64, 4, 7, 0}));
+  const auto recall = SourceOf(RecallRun(0));
+  const auto pairs = SourceOf(PairsRun(0));
+  const auto text = SourceOf(TextRun(0));
   const std::vector<uint64_t> own = documents->Cursor();
   const struct {
     BatchSource& source;
@@ -222,7 +222,7 @@ TEST(BatchSourcePropertyTest, ForeignCursorIsRefusedAndChangesNothing) {
       {*documents,
        {own[0], 60, 60},
        "the data cursor is at document 60 of 60, but this run trains on 60 documents"},
-      {*documents, Make(DocumentsRun({1000, 4, 7, 0}))->Cursor(),
+      {*documents, SourceOf(DocumentsRun({1000, 4, 7, 0}))->Cursor(),
        "the data cursor is at document 0 of 996, but this run trains on 60 documents"},
       {*recall, own, "the data cursor is not one of a legacy recall task"},
       {*recall, {own[0], 1}, "the data cursor is not one of a legacy recall task"},

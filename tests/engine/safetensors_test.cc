@@ -261,7 +261,7 @@ TEST(ParseSafetensorsTest, AcceptsForeignForms) {
   EXPECT_THAT(parsed->metadata, IsEmpty());
 }
 
-std::string Sample() {
+std::string SampleFile() {
   const std::string bytes(64, '\x42');
   const absl::string_view view = bytes;
   auto file =
@@ -276,7 +276,7 @@ std::string Sample() {
 }
 
 TEST(SafetensorsTest, ReadsBackWhatItWrote) {
-  const std::string file = Sample();
+  const std::string file = SampleFile();
   EXPECT_EQ(static_cast<unsigned char>(file[0]) % 8, 0) << "the header is not padded";
   const auto parsed = ParseSafetensors(file);
   ASSERT_TRUE(parsed.ok()) << parsed.status();
@@ -307,14 +307,14 @@ TEST(SafetensorsTest, WritesTheDocumentedBytes) {
 }
 
 TEST(SafetensorsTest, EveryTruncationIsRefused) {
-  const std::string file = Sample();
+  const std::string file = SampleFile();
   for (size_t size = 0; size < file.size(); ++size) {
     EXPECT_FALSE(ParseSafetensors(absl::string_view(file).substr(0, size)).ok()) << size;
   }
 }
 
 TEST(SafetensorsTest, ViewsStayInsideTheFileWhateverBitFlips) {
-  const std::string original = Sample();
+  const std::string original = SampleFile();
   int accepted = 0;
   for (size_t bit = 0; bit < original.size() * 8; ++bit) {
     std::string file = original;

@@ -13,6 +13,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
 #include "server/access/certificates.h"
+#include "tests/status_message.h"
 #include "tests/test_folder.h"
 
 namespace ablate::join {
@@ -24,8 +25,6 @@ using testing::HasSubstr;
 using testing::Not;
 
 constexpr char kToken[] = "abl_S3cretS3cretS3cretS3cretS3cret-_";
-
-std::string Message(const absl::Status& status) { return std::string(status.message()); }
 
 v1::JoinFile Fine() {
   static const auto* const authority =

@@ -23,8 +23,6 @@ using ::testing::IsEmpty;
 using ::testing::Not;
 using ::testing::SizeIs;
 
-const rpc::Cancelled kNever = [] { return false; };
-
 engine::AnalysisArray Array(const std::string& name, const std::vector<std::string>& axes,
                             const std::vector<int64_t>& shape, const std::vector<double>& values) {
   engine::AnalysisArray array{name, axes, shape, engine::TensorType::kF64, {}};

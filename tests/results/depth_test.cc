@@ -20,7 +20,7 @@ using ::testing::Optional;
 using ::testing::Pair;
 using ::testing::SizeIs;
 
-constexpr char kSpec[] = R"(
+constexpr char kDepthSpec[] = R"(
   name: "small"
   base { task { legacy_recall { keys: 20 draw: 4 } } model { layers: 1 width: 8 heads: 2 }
          training { steps: 20 batch: 2 } }
@@ -29,8 +29,6 @@ constexpr char kSpec[] = R"(
          settings { label: "wide" set { key: "model.width" value { number_value: 16 } } } }
   seeds { count: 2 }
 )";
-
-const rpc::Cancelled kNever = [] { return false; };
 
 using Curve = std::map<uint32_t, double>;
 
@@ -64,7 +62,7 @@ class ReadDepthTest : public ::testing::Test {
     return ReadDepth(grid_.store(), Compared(), family, step, kNever);
   }
 
-  StoredGrid grid_{kSpec};
+  StoredGrid grid_{kDepthSpec};
 };
 
 TEST_F(ReadDepthTest, TakesTheLastStepThatAllSeedsOfASettingHave) {

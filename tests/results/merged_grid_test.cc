@@ -26,14 +26,12 @@ using testing::Not;
 using testing::Pair;
 using testing::UnorderedElementsAre;
 
-constexpr char kRates[] = R"(
+constexpr char kMergedRates[] = R"(
   axes {
     name: "lr" field: "training.learning_rate" tune: true
     values { number_value: 0.01 } values { number_value: 0.001 }
   }
 )";
-
-const rpc::Cancelled kNever = [] { return false; };
 
 StoredGrid::Curves EndsAt(double value) { return {{"eval/loss", {{0, 3}, {10, value}}}}; }
 
@@ -155,7 +153,7 @@ TEST_F(MergedGridTest, RefusesANameOfACellAndOfASetting) {
 }
 
 TEST_F(MergedGridTest, TunesAnAxisThatOneOfThemLacks) {
-  Submit({absl::StrCat(SmallGrid(2), kRates)});
+  Submit({absl::StrCat(SmallGrid(2), kMergedRates)});
   stored_->Finish("lr0.01-s1", EndsAt(2));
   stored_->Finish("lr0.01-s2", EndsAt(2.1));
   stored_->Finish("lr0.001-s1", EndsAt(2.5));
@@ -176,7 +174,7 @@ TEST_F(MergedGridTest, TunesAnAxisThatOneOfThemLacks) {
 }
 
 TEST_F(MergedGridTest, ChoosesNothingWhereEachSettingHasOneTunedValue) {
-  Submit({absl::StrCat(SmallGrid(2), kPlacementAxis, kRates)});
+  Submit({absl::StrCat(SmallGrid(2), kPlacementAxis, kMergedRates)});
   const TrainedGrid grid = Merged({{0, "pre-lr0.01"}, {0, "post-lr0.001"}});
   ASSERT_EQ(grid.input.axes.size(), 1u);
   EXPECT_THAT(grid.input.axes[0].labels, ElementsAre("pre-lr0.01", "post-lr0.001"))
@@ -258,7 +256,7 @@ class DiffTest : public MergedGridTest {
 };
 
 TEST_F(DiffTest, TellsWhatSpecsDifferInWithTheirDefaults) {
-  Submit({absl::StrCat(SmallGrid(2), kPlacementAxis), OtherGrid(3, kRates)});
+  Submit({absl::StrCat(SmallGrid(2), kPlacementAxis), OtherGrid(3, kMergedRates)});
   const Fields fields = Diff(ids_[0], ids_[1]);
   EXPECT_THAT(fields,
               UnorderedElementsAre(Pair("axes.placement", Pair("pre,post", "")),

@@ -16,7 +16,7 @@ using ::testing::HasSubstr;
 using ::testing::Not;
 using ::testing::StartsWith;
 
-constexpr char kSpec[] = R"(
+constexpr char kReportSpec[] = R"(
   name: "small"
   question: "Is <b>wide</b> better?"
   base { task { legacy_recall { keys: 20 draw: 4 } } model { layers: 1 width: 8 heads: 2 }
@@ -30,7 +30,7 @@ constexpr char kSpec[] = R"(
 
 class ReportContentsTest : public ::testing::Test {
  protected:
-  ReportContentsTest() : grid_(kSpec) {
+  ReportContentsTest() : grid_(kReportSpec) {
     for (int seed = 0; seed < 3; ++seed) {
       for (const char* label : {"narrow", "wide"}) {
         const double better = label[0] == 'w' ? .5 : 0;
@@ -77,7 +77,7 @@ TEST_F(ReportContentsTest, SaysWhatEachSettingChangesAndItsWindows) {
 
 TEST_F(ReportContentsTest, SaysWhereSeedsWereAddedToRunsThatThereWere) {
   EXPECT_THAT(Describe().cautions, testing::IsEmpty()) << "all runs are its own";
-  std::string more = kSpec;
+  std::string more = kReportSpec;
   more.replace(more.find("count: 3"), 8, "count: 5");
   grid_.Submit(more);
   request_.set_experiment(grid_.experiment());
@@ -95,7 +95,7 @@ TEST_F(ReportContentsTest, SaysWhereSeedsWereAddedToRunsThatThereWere) {
 
 TEST_F(ReportContentsTest, KnowsWhetherSeedsShareWeights) {
   EXPECT_TRUE(Describe().shared_weights);
-  std::string spec = kSpec;
+  std::string spec = kReportSpec;
   spec.replace(spec.find("heads: 2 }"), 10, "heads: 2 init { streams: sequential } }");
   StoredGrid sequential(spec);
   request_.set_experiment(sequential.experiment());
@@ -140,7 +140,7 @@ TEST_F(ReportContentsTest, DrawsEachFigureWithItsNumbers) {
 }
 
 TEST_F(ReportContentsTest, SaysWhyThereIsNoFigureWithoutNamesOfFields) {
-  StoredGrid untrained(kSpec);
+  StoredGrid untrained(kReportSpec);
   request_.set_experiment(untrained.experiment());
   sources_.store = untrained.store();
   std::vector<std::string> missing;

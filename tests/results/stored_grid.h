@@ -10,6 +10,7 @@
 #include "ablate/v1/analysis.pb.h"
 #include "ablate/v1/spec.pb.h"
 #include "absl/strings/str_cat.h"
+#include "server/rpc/cancelled.h"
 #include "storage/blobs.h"
 #include "storage/store.h"
 
@@ -35,6 +36,9 @@ inline constexpr char kPlacementAxis[] = R"(
     settings { label: "post" set { key: "model.norm.placement" value { string_value: "post" } } }
   }
 )";
+
+// Of work that goes on to its end.
+inline const rpc::Cancelled kNever = [] { return false; };
 
 class StoredGrid {
  public:

@@ -28,7 +28,7 @@ using testing::Optional;
 using testing::Pair;
 using testing::UnorderedElementsAre;
 
-constexpr char kRates[] = R"(
+constexpr char kTunedRates[] = R"(
   axes {
     name: "lr" field: "training.learning_rate" tune: true
     values { number_value: 0.01 } values { number_value: 0.001 }
@@ -39,8 +39,6 @@ constexpr char kDraws[] = R"(
   axes { name: "draw" field: "task.legacy_recall.draw"
          values { number_value: 4 } values { number_value: 5 } }
 )";
-
-const rpc::Cancelled kNever = [] { return false; };
 
 absl::StatusOr<TrainedGrid> Load(StoredGrid& stored, const GridQuery& query = {}) {
   auto experiment = LoadExperiment(stored.store(), stored.experiment());
@@ -155,7 +153,7 @@ TEST(TrainedGridTest, GivesCostsAndProvenance) {
 }
 
 TEST(TrainedGridTest, SaysWhatTheResolvedSpecChanges) {
-  StoredGrid stored(absl::StrCat(SmallGrid(3), kPlacementAxis, kRates));
+  StoredGrid stored(absl::StrCat(SmallGrid(3), kPlacementAxis, kTunedRates));
   const TrainedGrid grid = Loaded(stored);
   ASSERT_EQ(grid.input.cells.size(), 12u);
   EXPECT_THAT(grid.input.cells[0].changed, ElementsAre(Pair("training.learning_rate", "0.01")));
@@ -230,7 +228,7 @@ TEST(TrainedGridTest, SeveralChangesAreThoseThatASettingWrites) {
 }
 
 TEST(TrainedGridTest, DescribesAxes) {
-  StoredGrid stored(absl::StrCat(SmallGrid(3), kPlacementAxis, kRates));
+  StoredGrid stored(absl::StrCat(SmallGrid(3), kPlacementAxis, kTunedRates));
   const TrainedGrid grid = Loaded(stored);
   ASSERT_EQ(grid.input.axes.size(), 2u);
   const report::Axis& placement = grid.input.axes[0];
@@ -246,7 +244,7 @@ TEST(TrainedGridTest, DescribesAxes) {
 }
 
 TEST(TrainedGridTest, ComparesWithTwoTunedAxes) {
-  StoredGrid stored(absl::StrCat(SmallGrid(3), kPlacementAxis, kRates, R"(
+  StoredGrid stored(absl::StrCat(SmallGrid(3), kPlacementAxis, kTunedRates, R"(
     axes { name: "wd" field: "training.weight_decay" tune: true
            values { number_value: 0 } values { number_value: 0.1 } values { number_value: 0.2 } })"));
   for (const char* placement : {"pre", "post"}) {
@@ -286,7 +284,8 @@ TEST(TrainedGridTest, ReadsOtherKeysAndSteps) {
 
 // The rate 0.001 is the better one by its evaluation at the end, and by nothing else.
 TEST(TrainedGridTest, ChoosesByThePlannedMetricAtItsEndWhateverIsRead) {
-  StoredGrid stored(absl::StrCat(SmallGrid(3), kPlacementAxis, kRates, "report { margin: 0.5 }"));
+  StoredGrid stored(
+      absl::StrCat(SmallGrid(3), kPlacementAxis, kTunedRates, "report { margin: 0.5 }"));
   for (const char* cell : {"pre-lr0.01", "pre-lr0.001", "post-lr0.01", "post-lr0.001"}) {
     const bool best = absl::StrContains(cell, "0.001");
     for (int seed = 1; seed <= 3; ++seed) {
@@ -316,7 +315,7 @@ TEST(TrainedGridTest, ChoosesByThePlannedMetricAtItsEndWhateverIsRead) {
 
 TEST(TrainedGridTest, ChoosesByTheHeldOutLossWhereThePrimaryMetricIsNoEvaluation) {
   StoredGrid stored(
-      absl::StrCat(SmallGrid(3), kPlacementAxis, kRates, "report { primary: 'train/loss' }"));
+      absl::StrCat(SmallGrid(3), kPlacementAxis, kTunedRates, "report { primary: 'train/loss' }"));
   stored.Finish("pre-lr0.01-s1", {{"train/loss", {{9, 4.}}}, {"eval/loss", {{10, 2.}}}});
   const TrainedGrid grid = Loaded(stored);
   EXPECT_EQ(grid.input.choice_key, "eval/loss");
@@ -431,7 +430,7 @@ TEST(TrainedGridTest, TakesTheSpecsMetricAndDirection) {
 }
 
 TEST(TrainedGridTest, NamesWhatIsNotThere) {
-  StoredGrid stored(absl::StrCat(SmallGrid(3), kPlacementAxis, kRates));
+  StoredGrid stored(absl::StrCat(SmallGrid(3), kPlacementAxis, kTunedRates));
   stored.Finish("pre-lr0.01-s1", Evals(3, 2));
   GridQuery query;
   query.key = "eval/los";

@@ -495,7 +495,7 @@ TEST_F(CreateTest, NotesWhatTheContextCutsAlsoOfDataThatNobodyHasMeasured) {
 }
 
 // 11 characters with the line ends: the last 4 are validated on.
-constexpr char kText[] = "abc\r\n\ndef\ngh";
+constexpr char kThreeLines[] = "abc\r\n\ndef\ngh";
 
 v1::ExperimentSpec TextSpec() {
   return SpecOf(R"(
@@ -506,7 +506,7 @@ v1::ExperimentSpec TextSpec() {
 }
 
 TEST_F(CreateTest, TrainsADataSetAsOneText) {
-  const v1::Dataset dataset = Upload("text.txt", kText);
+  const v1::Dataset dataset = Upload("text.txt", kThreeLines);
   EXPECT_EQ(dataset.characters(), 8u) << "without the line end";
   v1::ExperimentSpec spec = TextSpec();
   spec.mutable_base()->mutable_model()->set_context(2);
@@ -521,7 +521,7 @@ TEST_F(CreateTest, TrainsADataSetAsOneText) {
 }
 
 TEST_F(CreateTest, CountsWhatATextHasInAHomeMadeBefore) {
-  const v1::Dataset dataset = Upload("text.txt", kText);
+  const v1::Dataset dataset = Upload("text.txt", kThreeLines);
   const std::string id = dataset.name().substr(std::string("datasets/").size());
   const storage::DatasetCounts counts = *store().Counts(id);
   EXPECT_EQ(counts.code_points, 8u);
@@ -545,7 +545,7 @@ TEST_F(CreateTest, ReadsNoDataSetAgainWhoseDocumentsAreCounted) {
 }
 
 TEST_F(CreateTest, RefusesATextThatIsTooShort) {
-  Upload("text.txt", kText);
+  Upload("text.txt", kThreeLines);
   v1::ExperimentSpec spec = TextSpec();
   spec.mutable_base()->mutable_model()->set_context(4);
   const v1::CreateExperimentResponse preview = Preview(spec);

@@ -32,13 +32,13 @@ v1::AnalysisKind KindOf(const std::string& text) {
 }
 
 // With defaults; whatever is wrong is a test failure.
-v1::AnalysisKind Resolved(v1::AnalysisKind analysis) {
+v1::AnalysisKind ResolvedKind(v1::AnalysisKind analysis) {
   Problems problems;
   EXPECT_TRUE(ResolveAnalysis(&analysis, "analysis", &problems));
   for (const Problem& problem : problems.Take()) ADD_FAILURE() << problem.message;
   return analysis;
 }
-v1::AnalysisKind Resolved(const std::string& text) { return Resolved(KindOf(text)); }
+v1::AnalysisKind ResolvedKind(const std::string& text) { return ResolvedKind(KindOf(text)); }
 
 std::vector<std::string> ProblemsOf(v1::AnalysisKind analysis) {
   Problems problems;
@@ -115,7 +115,7 @@ TEST(AnalysisOptionsTest, EveryOptionGetsItsDefault) {
   ForEachOption([](const FieldDescriptor* kind, const FieldDescriptor* option) {
     v1::AnalysisKind analysis;
     OptionsOf(kind, &analysis);
-    analysis = Resolved(analysis);
+    analysis = ResolvedKind(analysis);
     const Message& options = *OptionsOf(kind, &analysis);
     const v1::OptionInfo& info = InfoOf(option);
     EXPECT_NE(info.help(), "") << option->full_name();
@@ -129,7 +129,7 @@ TEST(AnalysisOptionsTest, EveryOptionGetsItsDefault) {
 
 TEST(AnalysisOptionsTest, DefaultsOfALandscapeDependOnItsOtherOptions) {
   const auto landscape = [](const std::string& options) {
-    return Resolved("loss_landscape { " + options + " }").loss_landscape();
+    return ResolvedKind("loss_landscape { " + options + " }").loss_landscape();
   };
   EXPECT_EQ(landscape("").radius(), 1);
   EXPECT_EQ(landscape("").points(), 51u);
@@ -141,7 +141,7 @@ TEST(AnalysisOptionsTest, DefaultsOfALandscapeDependOnItsOtherOptions) {
 
 // The defaults of the two are the same.
 TEST(AnalysisOptionsTest, DefaultsAreThoseOfTheEngine) {
-  const auto of = [](const std::string& text) { return *ToEngineOptions(Resolved(text)); };
+  const auto of = [](const std::string& text) { return *ToEngineOptions(ResolvedKind(text)); };
   EXPECT_EQ(std::get<engine::SpectrumOptions>(of("spectrum {}")).site, "");
   const auto cka = std::get<engine::CkaOptions>(of("cka {}"));
   EXPECT_EQ(cka.estimator, engine::CkaOptions().estimator);
@@ -250,7 +250,7 @@ TEST(AnalysisOptionsTest, EnumsHaveNoOtherValues) {
 }
 
 TEST(AnalysisOptionsTest, TheEngineGetsEveryOption) {
-  const auto of = [](const std::string& text) { return *ToEngineOptions(Resolved(text)); };
+  const auto of = [](const std::string& text) { return *ToEngineOptions(ResolvedKind(text)); };
   EXPECT_EQ(std::get<engine::SpectrumOptions>(of("spectrum { site: \"logits\" }")).site, "logits");
   const auto cka = std::get<engine::CkaOptions>(
       of("cka { sites: \"a\" sites: \"b\" estimator: biased block: 7 }"));
@@ -306,7 +306,7 @@ TEST(AnalysisOptionsTest, EveryKindAndValueIsOneOfTheEngines) {
     v1::AnalysisKind analysis;
     OptionsOf(kinds->field(i), &analysis);
     EXPECT_EQ(KindName(analysis), engine::AnalysisKinds()[static_cast<size_t>(i)].name);
-    const auto options = ToEngineOptions(Resolved(analysis));
+    const auto options = ToEngineOptions(ResolvedKind(analysis));
     ASSERT_TRUE(options.ok()) << options.status();
     EXPECT_EQ(engine::KindOf(*options).name, kinds->field(i)->name());
   }
@@ -317,7 +317,7 @@ TEST(AnalysisOptionsTest, EveryKindAndValueIsOneOfTheEngines) {
       Message* const options = OptionsOf(kind, &analysis);
       options->GetReflection()->SetEnumValue(options, option,
                                              option->enum_type()->value(i)->number());
-      EXPECT_TRUE(ToEngineOptions(Resolved(analysis)).ok())
+      EXPECT_TRUE(ToEngineOptions(ResolvedKind(analysis)).ok())
           << option->enum_type()->value(i)->name();
     }
   });
@@ -325,7 +325,7 @@ TEST(AnalysisOptionsTest, EveryKindAndValueIsOneOfTheEngines) {
 
 TEST(AnalysisOptionsTest, WhatThisProgramDoesNotKnowIsUnimplemented) {
   EXPECT_TRUE(absl::IsUnimplemented(ToEngineOptions({}).status()));
-  v1::AnalysisKind analysis = Resolved("spectrum {}");
+  v1::AnalysisKind analysis = ResolvedKind("spectrum {}");
   auto* options = analysis.mutable_spectrum();
   options->GetReflection()->MutableUnknownFields(options)->AddVarint(999, 1);
   EXPECT_TRUE(absl::IsUnimplemented(ToEngineOptions(analysis).status()));
@@ -404,7 +404,7 @@ TEST(AnalysisInputsTest, CostAtMostTheContextForEachDocument) {
   run.model.context = 8;
   Problems problems;
   const auto cost = [&](const std::string& inputs) {
-    return CheckSubjects(*ToEngineOptions(Resolved("capture { sites: 'logits' }")),
+    return CheckSubjects(*ToEngineOptions(ResolvedKind("capture { sites: 'logits' }")),
                          InputsOf(inputs), {run}, "analysis", &problems);
   };
   EXPECT_GT(cost("documents: 70").state_bytes, 0u);
@@ -415,7 +415,7 @@ TEST(AnalysisInputsTest, CostAtMostTheContextForEachDocument) {
 std::vector<std::string> SubjectProblemsOf(const std::string& kind, const std::string& inputs,
                                            const std::vector<engine::RunConfig>& subjects) {
   Problems problems;
-  CheckSubjects(*ToEngineOptions(Resolved(kind)), InputsOf(inputs), subjects, "analysis",
+  CheckSubjects(*ToEngineOptions(ResolvedKind(kind)), InputsOf(inputs), subjects, "analysis",
                 &problems);
   std::vector<std::string> messages;
   for (const Problem& problem : problems.Take()) messages.push_back(problem.message);
@@ -487,7 +487,7 @@ class AnalysisFingerprintTest : public testing::Test {
   // Of a resolved kind, with everything else set.
   static v1::Analysis Asked(const v1::AnalysisKind& analysis) {
     v1::Analysis asked;
-    *asked.mutable_analysis() = Resolved(analysis);
+    *asked.mutable_analysis() = ResolvedKind(analysis);
     asked.mutable_inputs()->set_tokens(100);
     asked.set_seed(3);
     for (const char* run : {"runs/a", "runs/b"}) {
@@ -503,7 +503,7 @@ TEST_F(AnalysisFingerprintTest, DiffersForEachOption) {
   ForEachOption([&](const FieldDescriptor* kind, const FieldDescriptor* option) {
     v1::AnalysisKind analysis;
     OptionsOf(kind, &analysis);
-    analysis = Resolved(analysis);
+    analysis = ResolvedKind(analysis);
     const std::string before = AnalysisFingerprint(Asked(analysis));
     kinds.insert(before);
     Change(option, OptionsOf(kind, &analysis));
@@ -518,7 +518,8 @@ TEST_F(AnalysisFingerprintTest, IsTheSameForExplicitDefaults) {
   for (int i = 0; i < kinds->field_count(); ++i) {
     v1::AnalysisKind analysis;
     OptionsOf(kinds->field(i), &analysis);
-    EXPECT_EQ(AnalysisFingerprint(Asked(analysis)), AnalysisFingerprint(Asked(Resolved(analysis))));
+    EXPECT_EQ(AnalysisFingerprint(Asked(analysis)),
+              AnalysisFingerprint(Asked(ResolvedKind(analysis))));
   }
 }
 

@@ -19,7 +19,8 @@ using ::testing::SizeIs;
 constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
 constexpr double kInf = std::numeric_limits<double>::infinity();
 
-std::vector<std::string> Refused(const v1::ExperimentSpec& spec, const Overrides& overrides = {}) {
+std::vector<std::string> RefusedInShort(const v1::ExperimentSpec& spec,
+                                        const Overrides& overrides = {}) {
   const Resolution resolution = Resolve(spec, overrides, TestSurroundings());
   EXPECT_FALSE(resolution.problems.empty());
   for (const Problem& problem : resolution.problems) {
@@ -57,7 +58,7 @@ TEST(HostileTest, NumbersOfTheBaseMustBeFinite) {
   training->add_betas(kNan);
   training->add_betas(0.9);
   spec.mutable_base()->mutable_model()->mutable_norm()->set_eps(kNan);
-  EXPECT_THAT(Refused(spec),
+  EXPECT_THAT(RefusedInShort(spec),
               ElementsAre("base.model.norm.eps: nan is out of range; allowed: 0 to 1",
                           "base.training.learning_rate: nan is out of range; allowed: 0 to 1,000",
                           "base.training.betas[0]: nan is out of range; allowed: 0 to below 1",
@@ -69,19 +70,19 @@ TEST(HostileTest, AnAxisDoesNotHideANumberThatIsNotFinite) {
   v1::ExperimentSpec spec = SmallSpec();
   spec.mutable_base()->mutable_training()->set_learning_rate(kNan);
   AddValues("training.learning_rate", {"0.1"}, &spec);
-  EXPECT_THAT(Refused(spec),
+  EXPECT_THAT(RefusedInShort(spec),
               ElementsAre("base.training.learning_rate: nan is out of range; allowed: 0 to 1,000"));
 }
 
 TEST(HostileTest, NumbersOfValuesSettingsAndOverridesMustBeFinite) {
   v1::ExperimentSpec spec = SmallSpec();
   AddValues("training.learning_rate", {}, &spec)->add_values()->set_number_value(kNan);
-  EXPECT_THAT(Refused(spec),
+  EXPECT_THAT(RefusedInShort(spec),
               ElementsAre("axes[0].values[0]: nan is not finite; allowed: a finite number"));
-  EXPECT_THAT(Refused(WithSetting("training.clip", Number(kInf))),
+  EXPECT_THAT(RefusedInShort(WithSetting("training.clip", Number(kInf))),
               ElementsAre("axes[0].settings[0].set[\"training.clip\"]: inf is not finite; allowed: "
                           "a finite number"));
-  EXPECT_THAT(Refused(SmallSpec(), {{"training.eps", Number(-kInf)}}),
+  EXPECT_THAT(RefusedInShort(SmallSpec(), {{"training.eps", Number(-kInf)}}),
               ElementsAre("overrides[\"training.eps\"]: -inf is not finite; allowed: a finite "
                           "number"));
 }
@@ -89,7 +90,7 @@ TEST(HostileTest, NumbersOfValuesSettingsAndOverridesMustBeFinite) {
 TEST(HostileTest, AWhereMustBeFinite) {
   v1::ExperimentSpec spec = SmallSpec();
   (*spec.add_exclude()->mutable_where())["lr"] = Number(kNan);
-  EXPECT_THAT(Refused(spec),
+  EXPECT_THAT(RefusedInShort(spec),
               Contains("exclude[0].where[\"lr\"]: nan is not finite; allowed: a finite number"));
 }
 
@@ -99,7 +100,7 @@ TEST(HostileTest, EnumNumbersMustBeKnown) {
   spec.mutable_base()->mutable_model()->set_positions(v1::Positions::unspecified);
   spec.mutable_limits()->set_priority(static_cast<v1::Priority::Value>(-1));
   EXPECT_THAT(
-      Refused(spec),
+      RefusedInShort(spec),
       ElementsAre("base.model.positions: 0 is unknown; allowed: learned, none, "
                   "sinusoidal, rotary",
                   "base.training.optimizer: 77 is unknown; allowed: adamw, adam, sgd",
@@ -111,7 +112,7 @@ TEST(HostileTest, FieldsMustBeKnown) {
   v1::TrainingSpec* training = spec.mutable_base()->mutable_training();
   training->GetReflection()->MutableUnknownFields(training)->AddVarint(999, 1);
   spec.GetReflection()->MutableUnknownFields(&spec)->AddVarint(7, 1);
-  EXPECT_THAT(Refused(spec),
+  EXPECT_THAT(RefusedInShort(spec),
               ElementsAre("field number 7 is unknown; allowed: the fields that this server knows",
                           "base.training: field number 999 is unknown; allowed: the fields that "
                           "this server knows"));
@@ -125,7 +126,7 @@ TEST(HostileTest, TextMustBeUtf8) {
   axis->set_name("a");
   axis->add_settings()->set_label("\xC0\x80");
   (*axis->mutable_settings(0)->mutable_set())["\x80"] = Number(1);
-  const std::vector<std::string> messages = Refused(spec);
+  const std::vector<std::string> messages = RefusedInShort(spec);
   EXPECT_THAT(messages, Contains("question: \"caf\\xe9\" is not UTF-8; allowed: text in UTF-8"));
   EXPECT_THAT(messages, Contains("report.primary: \"\\xff\" is not UTF-8; allowed: text in UTF-8"));
   EXPECT_THAT(messages, Contains("axes[0].settings[0].label: \"\\xc0\\x80\" is not UTF-8; allowed: "
@@ -135,7 +136,7 @@ TEST(HostileTest, TextMustBeUtf8) {
 }
 
 TEST(HostileTest, ValuesMustBeSet) {
-  EXPECT_THAT(Refused(WithSetting("model.width", google::protobuf::Value())),
+  EXPECT_THAT(RefusedInShort(WithSetting("model.width", google::protobuf::Value())),
               Contains("axes[0].settings[0].set[\"model.width\"]: the value is empty; allowed: "
                        "null, a boolean, a number, text, a list or fields"));
 }
@@ -145,7 +146,7 @@ TEST(HostileTest, DeepValuesAreRefused) {
   google::protobuf::Value* inner = &value;
   for (int i = 0; i < 2000; ++i) inner = inner->mutable_list_value()->add_values();
   inner->set_number_value(1);
-  EXPECT_THAT(Refused(WithSetting("training.betas", value)), ::testing::Not(IsEmpty()));
+  EXPECT_THAT(RefusedInShort(WithSetting("training.betas", value)), ::testing::Not(IsEmpty()));
 }
 
 TEST(HostileTest, HugeTextsMakeShortSentences) {
@@ -159,13 +160,13 @@ TEST(HostileTest, HugeTextsMakeShortSentences) {
   spec.add_axes()->set_field(huge);
   spec.mutable_axes(1)->add_values()->set_string_value(huge);
   (*spec.add_exclude()->mutable_where())[huge].set_string_value(huge);
-  EXPECT_THAT(Refused(spec, {{huge, Number(1)}}), SizeIs(9));
+  EXPECT_THAT(RefusedInShort(spec, {{huge, Number(1)}}), SizeIs(9));
 }
 
 TEST(HostileTest, AQuestionHasALimit) {
   v1::ExperimentSpec spec = SmallSpec();
   spec.set_question(std::string(2001, 'x'));
-  EXPECT_THAT(Refused(spec),
+  EXPECT_THAT(RefusedInShort(spec),
               ElementsAre("question: the text has 2,001 bytes; allowed: at most 2,000 bytes"));
 }
 
@@ -188,7 +189,7 @@ TEST(HostileTest, ListsHaveLimits) {
     (*paths->mutable_settings(0)->mutable_set())[std::to_string(i)] = Number(1);
     overrides[std::to_string(i)] = Number(1);
   }
-  EXPECT_THAT(Refused(spec, overrides),
+  EXPECT_THAT(RefusedInShort(spec, overrides),
               ElementsAre("report.summaries: there are 51 of them; allowed: at most 50",
                           "overrides: there are 101 of them; allowed: at most 100",
                           "base.training.checkpoints: there are 201 of them; allowed: at most 200",
@@ -203,8 +204,9 @@ TEST(HostileTest, ADurationMustBeWellFormed) {
   v1::ExperimentSpec spec = SmallSpec();
   spec.mutable_limits()->mutable_device_time()->set_seconds(1);
   spec.mutable_limits()->mutable_device_time()->set_nanos(-5);
-  EXPECT_THAT(Refused(spec), ElementsAre("limits.device_time: 1s with -5 nanoseconds is out of "
-                                         "range; allowed: 0s to 315576000000s"));
+  EXPECT_THAT(RefusedInShort(spec),
+              ElementsAre("limits.device_time: 1s with -5 nanoseconds is out of "
+                          "range; allowed: 0s to 315576000000s"));
 }
 
 // A spec of `axes` axes of `values` good values each.
@@ -227,7 +229,7 @@ TEST(HostileTest, AGridOfABillionRunsIsRefusedBeforeItIsMade) {
   v1::ExperimentSpec spec = GridSpec(5, 10);
   spec.mutable_seeds()->set_count(10'000);
   const auto begin = std::chrono::steady_clock::now();
-  EXPECT_THAT(Refused(spec),
+  EXPECT_THAT(RefusedInShort(spec),
               ElementsAre("limits.runs: the grid has 1,000,000,000 cells (10 a0 × 10 a1 × 10 a2 × "
                           "10 a3 × 10 a4 × 10,000 seeds); allowed: at most 1,000, or a higher "
                           "limit up to 100,000"));
@@ -239,7 +241,7 @@ TEST(HostileTest, AGridBeyondAllCountingIsRefused) {
   (*spec.add_exclude()->mutable_where())["a1"] = Number(0.001);
   spec.mutable_seeds()->set_count(10'000);
   EXPECT_THAT(
-      Refused(spec),
+      RefusedInShort(spec),
       ElementsAre(::testing::AllOf(
           ::testing::StartsWith("limits.runs: the grid has more than 10^18 cells (1,000 a0 × "),
           ::testing::HasSubstr(" seeds) before exclusions, which are not counted; allowed: "))));
@@ -249,7 +251,7 @@ TEST(HostileTest, AProblemIsReportedOnceNotForEachCell) {
   v1::ExperimentSpec spec = NamesNorm();
   spec.mutable_base()->mutable_model()->set_heads(5);
   EXPECT_THAT(
-      Refused(spec),
+      RefusedInShort(spec),
       ElementsAre(
           "base.model.heads: heads 5 does not divide width 16; allowed: heads that divide width"));
 }
@@ -261,14 +263,14 @@ TEST(HostileTest, ProblemsHaveAnEnd) {
     axis->set_name("a" + std::to_string(i));
     for (int j = 0; j < 1000; ++j) axis->add_settings();
   }
-  EXPECT_THAT(Refused(spec), SizeIs(Problems::kMaxProblems));
+  EXPECT_THAT(RefusedInShort(spec), SizeIs(Problems::kMaxProblems));
 }
 
 TEST(HostileTest, AnEndlessListIsOneProblem) {
   v1::ExperimentSpec spec = SmallSpec();
   v1::Axis* axis = AddValues("training.learning_rate", {}, &spec);
   for (int i = 0; i < 100'000; ++i) axis->add_values();
-  EXPECT_THAT(Refused(spec),
+  EXPECT_THAT(RefusedInShort(spec),
               ElementsAre("axes[0].values: there are 100,000 of them; allowed: 1 to 1,000"));
 }
 
@@ -291,7 +293,7 @@ TEST(HostileTest, SeveralProblemsComeAtOnce) {
   spec.mutable_base()->mutable_task()->mutable_documents()->set_dataset("nmaes");
   spec.mutable_report()->set_primary("loss");
   (*spec.mutable_axes(0)->mutable_settings(2)->mutable_set())["model.layers"] = Number(0);
-  EXPECT_THAT(Refused(spec, {{"training.steps", Json("\"many\"")}}), SizeIs(7));
+  EXPECT_THAT(RefusedInShort(spec, {{"training.steps", Json("\"many\"")}}), SizeIs(7));
 }
 
 }  // namespace

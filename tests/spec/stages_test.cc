@@ -22,7 +22,7 @@ std::vector<std::string> Fields(const std::string& text, const Overrides& overri
 constexpr char kBadEntry[] = R"(analyses { spectrum { site: "block.9.output" } at: [7] })";
 
 // With `base` in the base, beside a task.
-std::string WithBase(const std::string& base) {
+std::string TextWithBase(const std::string& base) {
   return absl::StrCat("name: 'a' base { task { legacy_recall {} } ", base, " } ", kBadEntry);
 }
 
@@ -49,20 +49,20 @@ TEST(StagesTest, FindProblemsOfFieldsGridCellsReportAndAnalysesAtOnce) {
 }
 
 TEST(StagesTest, LeaveOutWhatDependsOnAProblem) {
-  EXPECT_THAT(Fields(WithBase("model { layers: 0 }")),
+  EXPECT_THAT(Fields(TextWithBase("model { layers: 0 }")),
               ElementsAre("base.model.layers", "analyses[0].at[0]"));
-  EXPECT_THAT(Fields(WithBase("model { heads: 3 }")),
+  EXPECT_THAT(Fields(TextWithBase("model { heads: 3 }")),
               ElementsAre("base.model.heads", "analyses[0].at[0]"));
-  EXPECT_THAT(Fields(WithBase("training { checkpoints: [-3] }")),
+  EXPECT_THAT(Fields(TextWithBase("training { checkpoints: [-3] }")),
               ElementsAre("base.training.checkpoints[0]", "analyses[0].spectrum.site"));
   EXPECT_THAT(
-      Fields(WithBase("training { learning_rate: -1 }")),
+      Fields(TextWithBase("training { learning_rate: -1 }")),
       ElementsAre("base.training.learning_rate", "analyses[0].at[0]", "analyses[0].spectrum.site"));
-  EXPECT_THAT(Fields(WithBase("model { dropout: 2 }")),
+  EXPECT_THAT(Fields(TextWithBase("model { dropout: 2 }")),
               ElementsAre("base.model.dropout", "analyses[0].at[0]", "analyses[0].spectrum.site"));
-  EXPECT_THAT(Fields(WithBase("model { layers: 0 }") + "report { primary: 'eval/ema_loss' }"),
+  EXPECT_THAT(Fields(TextWithBase("model { layers: 0 }") + "report { primary: 'eval/ema_loss' }"),
               ElementsAre("base.model.layers", "report.primary", "analyses[0].at[0]"));
-  EXPECT_THAT(Fields(WithBase("training { ema: 2 }") + "report { primary: 'eval/ema_loss' }"),
+  EXPECT_THAT(Fields(TextWithBase("training { ema: 2 }") + "report { primary: 'eval/ema_loss' }"),
               ElementsAre("base.training.ema", "analyses[0].at[0]", "analyses[0].spectrum.site"));
 }
 
@@ -96,14 +96,14 @@ TEST(StagesTest, LookAtNoneOfTooManyAnalyses) {
 }
 
 TEST(StagesTest, LookAtSettingsBesideOneThatIsWrong) {
-  EXPECT_THAT(Fields(WithBase("model { layers: 2 }") +
+  EXPECT_THAT(Fields(TextWithBase("model { layers: 2 }") +
                      "axes { field: 'model.layers' values { number_value: 0 } "
                      "values { number_value: 1 } }"),
               ElementsAre("axes[0].values[0]", "analyses[0].at[0]", "analyses[0].spectrum.site"));
 }
 
 TEST(StagesTest, LookAtASmallGridThatHasTooManyRuns) {
-  const std::string many = WithBase("model { heads: 3 }") + "seeds { count: ";
+  const std::string many = TextWithBase("model { heads: 3 }") + "seeds { count: ";
   EXPECT_THAT(Fields(many + "2000 }"),
               ElementsAre("limits.runs", "base.model.heads", "analyses[0].at[0]"));
 }

@@ -14,8 +14,6 @@ using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::SizeIs;
 
-constexpr uint32_t kMostOpen = 1000;
-
 NewAnalysis Ask(const std::string& id, std::vector<AnalysisSubject> subjects) {
   return {id, "signature", "request of " + id, std::move(subjects), {}};
 }

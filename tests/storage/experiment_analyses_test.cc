@@ -9,8 +9,6 @@ using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 
-constexpr uint32_t kMostOpen = 1000;
-
 class ExperimentAnalysesTest : public StoreTest {
  protected:
   std::string Submit(const std::vector<std::string>& runs, bool analyses = true) {

@@ -33,7 +33,7 @@ struct Forward<Method> {
 
 bool Fits(FailingDisk* disk, int size) {
   if ((disk->room -= size) >= 0) return true;
-  const bool ballast_gone = !disk->ballast.empty() && access(disk->ballast.c_str(), F_OK) != 0;
+  const bool ballast_gone = !disk->ballast.empty() && ::access(disk->ballast.c_str(), F_OK) != 0;
   if (!ballast_gone || disk->ballast_used.exchange(true)) return false;
   disk->room = disk->ballast_bytes - size;
   return true;

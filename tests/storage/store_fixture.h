@@ -41,7 +41,8 @@ void Alter(const std::string& database, const std::string& sql);
 // A worker whose numbers have bits of their own.
 LeaseHolder HolderIn(const std::string& environment, uint32_t numerics_version = 0);
 
-inline constexpr uint32_t kSteps = 100;  // of a run, unless a test says otherwise
+inline constexpr uint32_t kSteps = 100;      // of a run, unless a test says otherwise
+inline constexpr uint32_t kMostOpen = 1000;  // analyses
 NewRun MakeRun(const std::string& fingerprint, uint32_t steps = kSteps);
 // One cell and run a fingerprint, cells named c0, c1, …
 NewExperiment MakeExperiment(const std::vector<std::string>& fingerprints, uint32_t steps = kSteps);
@@ -51,6 +52,11 @@ Column MakeColumn(const std::string& key, const std::vector<uint32_t>& steps,
 PointsEvent MakePoints(uint32_t step, std::vector<Column> columns);
 // train/loss of each step from `from` to before `to`.
 PointsEvent MakeLosses(uint32_t from, uint32_t to);
+
+// A worker whose numbers have bits of their own.
+inline LeaseHolder HolderIn(const std::string& environment, uint32_t numerics_version = 0) {
+  return {"cpu-train", "i1", "2 cores", "0.1", "torch", environment, numerics_version};
+}
 
 // A worker's end of one lease: numbers its events.
 // Leases over some runs, one each: the first has the name, others have their run's after it.

@@ -14,6 +14,9 @@
 
 namespace ablate::worker {
 
+// A data set.
+inline constexpr char kText[] = "ab\nba\nabba\n";
+
 class AnalystTest : public WorkerTest {
  protected:
   AnalystTest() {

@@ -11,7 +11,7 @@
 namespace ablate::report {
 namespace {
 
-constexpr int kMaxDecimals = 6;
+constexpr int kMaxColumnDecimals = 6;
 
 // Whether something that is not 0 would read as 0, a bound of the interval or without one the mean;
 // or an interval as a point.
@@ -37,7 +37,7 @@ int ColumnDecimals(const std::vector<ColumnNumber>& column) {
     least = std::min(least.value_or(decimals), decimals);
     most = std::max(most.value_or(decimals), decimals);
   }
-  return most.has_value() ? std::min({*most, *least + kMore, kMaxDecimals}) : -1;
+  return most.has_value() ? std::min({*most, *least + kMore, kMaxColumnDecimals}) : -1;
 }
 
 int ColumnDecimals(Scale scale, std::vector<ColumnNumber> column) {
@@ -66,7 +66,7 @@ int MeanDecimals(const Comparison& comparison) {
           std::max(decimals, DecimalsFor(row.difference.mean.value, row.difference.interval));
     }
   }
-  return std::min(decimals, kMaxDecimals);
+  return std::min(decimals, kMaxColumnDecimals);
 }
 
 int DifferenceDecimals(const Comparison& comparison) {
@@ -91,7 +91,7 @@ int DecimalsIn(int column, const Number& mean, const Interval& interval) {
   const bool own = column < 0 || Hides(mean.value, interval, column);
   if (!own) return column;
   const int decimals = DecimalsFor(mean.value, interval);
-  return decimals > kMaxDecimals ? -1 : decimals;
+  return decimals > kMaxColumnDecimals ? -1 : decimals;
 }
 
 }  // namespace ablate::report

@@ -18,14 +18,14 @@ namespace {
 
 using Labels = std::vector<std::string>;
 // By seed, of runs that converged, on the comparison's scale.
-using Values = std::map<uint32_t, double>;
+using ValuesBySeed = std::map<uint32_t, double>;
 
 // The rows of a comparison by their labels.
 class Rows {
  public:
   explicit Rows(const Comparison& comparison) {
     for (const ComparisonRow& row : comparison.rows) {
-      Values& values = values_[row.labels];
+      ValuesBySeed& values = values_[row.labels];
       for (const SeedRun& run : row.runs) {
         if (!run.diverged) values[run.seed] = OnScale(comparison.scale, run.value);
       }
@@ -33,23 +33,23 @@ class Rows {
   }
 
   // Null where the grid has no such combination.
-  const Values* Find(const Labels& labels) const {
+  const ValuesBySeed* Find(const Labels& labels) const {
     const auto found = values_.find(labels);
     return found == values_.end() ? nullptr : &found->second;
   }
 
-  const std::map<Labels, Values>& all() const { return values_; }
+  const std::map<Labels, ValuesBySeed>& all() const { return values_; }
 
  private:
-  std::map<Labels, Values> values_;
+  std::map<Labels, ValuesBySeed> values_;
 };
 
 // Cells whose values are added to one side of an effect or the other.
 struct Sides {
-  std::vector<const Values*> setting, setting_less, baseline, baseline_less;
+  std::vector<const ValuesBySeed*> setting, setting_less, baseline, baseline_less;
 
-  std::vector<const Values*> All() const {
-    std::vector<const Values*> all = setting;
+  std::vector<const ValuesBySeed*> All() const {
+    std::vector<const ValuesBySeed*> all = setting;
     for (const auto* more : {&setting_less, &baseline, &baseline_less}) {
       all.insert(all.end(), more->begin(), more->end());
     }
@@ -58,25 +58,25 @@ struct Sides {
 };
 
 // Seeds that all of the cells have.
-std::vector<uint32_t> SharedSeeds(const std::vector<const Values*>& cells) {
+std::vector<uint32_t> SharedSeeds(const std::vector<const ValuesBySeed*>& cells) {
   std::vector<uint32_t> seeds;
   if (cells.empty()) return seeds;
   for (const auto& [seed, value] : *cells[0]) {
-    const bool shared = std::all_of(cells.begin(), cells.end(), [seed = seed](const Values* cell) {
-      return cell->count(seed) > 0;
-    });
+    const bool shared =
+        std::all_of(cells.begin(), cells.end(),
+                    [seed = seed](const ValuesBySeed* cell) { return cell->count(seed) > 0; });
     if (shared) seeds.push_back(seed);
   }
   return seeds;
 }
 
-double MeanAt(uint32_t seed, const std::vector<const Values*>& cells) {
+double MeanAt(uint32_t seed, const std::vector<const ValuesBySeed*>& cells) {
   double sum = 0;
-  for (const Values* cell : cells) sum += cell->at(seed);
+  for (const ValuesBySeed* cell : cells) sum += cell->at(seed);
   return cells.empty() ? 0 : sum / static_cast<double>(cells.size());
 }
 
-void Measure(const Sides& sides, Effect* effect) {
+void MeasureEffect(const Sides& sides, Effect* effect) {
   std::vector<double> setting, baseline;
   for (const uint32_t seed : SharedSeeds(sides.All())) {
     setting.push_back(MeanAt(seed, sides.setting) - MeanAt(seed, sides.setting_less));
@@ -147,13 +147,13 @@ class Finder {
       if (labels[axis] != label || values.empty()) continue;
       Labels without = labels;
       without[axis] = baseline_[axis];
-      const Values* const other = rows_.Find(without);
+      const ValuesBySeed* const other = rows_.Find(without);
       if (other == nullptr || other->empty()) continue;
       sides.setting.push_back(&values);
       sides.baseline.push_back(other);
     }
     Effect effect{{LevelOf(axis, label)}};
-    Measure(sides, &effect);
+    MeasureEffect(sides, &effect);
     return effect;
   }
 
@@ -168,10 +168,10 @@ class Finder {
         if (without_second) other[second] = baseline_[second];
         return rows_.Find(other);
       };
-      const Values* const cells[] = {at(true, false), at(false, true), at(true, true)};
-      const bool complete = std::all_of(std::begin(cells), std::end(cells), [](const Values* cell) {
-        return cell != nullptr && !cell->empty();
-      });
+      const ValuesBySeed* const cells[] = {at(true, false), at(false, true), at(true, true)};
+      const bool complete =
+          std::all_of(std::begin(cells), std::end(cells),
+                      [](const ValuesBySeed* cell) { return cell != nullptr && !cell->empty(); });
       if (!complete) continue;
       sides.setting.push_back(&values);
       sides.setting_less.push_back(cells[0]);
@@ -179,7 +179,7 @@ class Finder {
       sides.baseline_less.push_back(cells[2]);
     }
     Effect effect{{LevelOf(first, a), LevelOf(second, b)}};
-    Measure(sides, &effect);
+    MeasureEffect(sides, &effect);
     return effect;
   }
 

@@ -13,7 +13,7 @@
 namespace ablate::report {
 namespace {
 
-using Labels = std::vector<size_t>;
+using LabelIndices = std::vector<size_t>;
 
 std::optional<size_t> IndexOf(const std::vector<std::string>& names, const std::string& name) {
   const auto found = std::find(names.begin(), names.end(), name);
@@ -93,14 +93,14 @@ absl::Status ArrangeAxes(const ComparisonInput& input, CellGrid* grid) {
 
 using LabelIndex = std::vector<std::map<std::string, size_t>>;  // one an axis
 
-absl::StatusOr<Labels> LabelsOf(const Cell& cell, const ComparisonInput& input,
-                                const LabelIndex& index) {
+absl::StatusOr<LabelIndices> LabelsOf(const Cell& cell, const ComparisonInput& input,
+                                      const LabelIndex& index) {
   if (cell.labels.size() != input.axes.size()) {
     return absl::InvalidArgumentError(absl::StrCat("cells.labels: ", cell.labels.size(),
                                                    " labels; allowed is one for each of ",
                                                    input.axes.size(), " axes"));
   }
-  Labels labels;
+  LabelIndices labels;
   for (size_t i = 0; i < input.axes.size(); ++i) {
     const auto found = index[i].find(cell.labels[i]);
     if (found == index[i].end()) {
@@ -112,18 +112,18 @@ absl::StatusOr<Labels> LabelsOf(const Cell& cell, const ComparisonInput& input,
   return labels;
 }
 
-Labels Part(const Labels& labels, const std::vector<size_t>& axes) {
-  Labels part;
+LabelIndices Part(const LabelIndices& labels, const std::vector<size_t>& axes) {
+  LabelIndices part;
   for (const size_t axis : axes) part.push_back(labels[axis]);
   return part;
 }
 
-using RowCells = std::map<std::pair<Labels, uint32_t>, const Cell*>;  // by candidate and seed
+using RowCells = std::map<std::pair<LabelIndices, uint32_t>, const Cell*>;  // by candidate and seed
 
-GridRow ArrangeRow(const Labels& labels, const RowCells& cells) {
+GridRow ArrangeRow(const LabelIndices& labels, const RowCells& cells) {
   GridRow row;
   row.labels = labels;
-  std::set<Labels> candidates;
+  std::set<LabelIndices> candidates;
   std::set<uint32_t> seeds;
   for (const auto& [place, cell] : cells) {
     candidates.insert(place.first);
@@ -131,7 +131,7 @@ GridRow ArrangeRow(const Labels& labels, const RowCells& cells) {
   }
   row.candidates.assign(candidates.begin(), candidates.end());
   row.seeds.assign(seeds.begin(), seeds.end());
-  for (const Labels& candidate : row.candidates) {
+  for (const LabelIndices& candidate : row.candidates) {
     for (const uint32_t seed : row.seeds) {
       const auto found = cells.find({candidate, seed});
       row.cells.push_back(found == cells.end() ? nullptr : found->second);
@@ -172,7 +172,8 @@ std::vector<size_t> FindWithinAxes(const ComparisonInput& input, const CellGrid&
 }
 
 // The labels of the row that the row with `labels` is compared with.
-Labels BaselineLabels(const ComparisonInput& input, const CellGrid& grid, Labels labels) {
+LabelIndices BaselineLabels(const ComparisonInput& input, const CellGrid& grid,
+                            LabelIndices labels) {
   for (size_t i = 0; i < grid.row_axes.size(); ++i) {
     const Axis& axis = input.axes[grid.row_axes[i]];
     if (!input.by.empty() && axis.name != input.by) continue;
@@ -195,11 +196,11 @@ absl::StatusOr<CellGrid> ArrangeCells(const ComparisonInput& input) {
       index[i][input.axes[i].labels[label]] = label;
     }
   }
-  std::map<Labels, RowCells> rows;
+  std::map<LabelIndices, RowCells> rows;
   for (const Cell& cell : input.cells) {
-    const absl::StatusOr<Labels> labels = LabelsOf(cell, input, index);
+    const absl::StatusOr<LabelIndices> labels = LabelsOf(cell, input, index);
     if (!labels.ok()) return labels.status();
-    const Labels candidate = Part(*labels, grid.tuned_axes);
+    const LabelIndices candidate = Part(*labels, grid.tuned_axes);
     RowCells& row = rows[Part(*labels, grid.row_axes)];
     if (!row.emplace(std::make_pair(candidate, cell.seed), &cell).second) {
       return absl::InvalidArgumentError(
@@ -208,7 +209,7 @@ absl::StatusOr<CellGrid> ArrangeCells(const ComparisonInput& input) {
     }
   }
   grid.within_axes = FindWithinAxes(input, grid);
-  std::map<Labels, size_t> positions;
+  std::map<LabelIndices, size_t> positions;
   for (const auto& [labels, cells] : rows) {
     positions[labels] = grid.rows.size();
     grid.rows.push_back(ArrangeRow(labels, cells));

@@ -13,7 +13,7 @@ namespace {
 using Sizes = absl::Span<const double>;  // absolute differences, largest first
 
 // The 2^k sums ±x0 ± … ± x(k-1); bit i of the index says whether x(i) counts as positive.
-std::vector<double> SignedSums(Sizes sizes) {
+std::vector<double> SumsOfAllSigns(Sizes sizes) {
   std::vector<double> sums{0.0};
   for (const double size : sizes) {
     const size_t half = sums.size();
@@ -32,9 +32,9 @@ std::vector<double> SignedSums(Sizes sizes) {
 double ExactShare(Sizes sizes, double threshold) {
   const Sizes rest = sizes.subspan(1);
   const size_t middle = rest.size() / 2;
-  std::vector<double> sorted = SignedSums(rest.subspan(0, middle));
+  std::vector<double> sorted = SumsOfAllSigns(rest.subspan(0, middle));
   std::sort(sorted.begin(), sorted.end());
-  const std::vector<double> others = SignedSums(rest.subspan(middle));
+  const std::vector<double> others = SumsOfAllSigns(rest.subspan(middle));
   size_t count = 0;
   for (const double other : others) {
     const double fixed = sizes[0] + other;
@@ -51,7 +51,7 @@ double DrawnShare(Sizes sizes, double threshold) {
   constexpr size_t kSigns = 8;
   std::vector<std::vector<double>> tables;
   for (size_t first = 0; first < sizes.size(); first += kSigns) {
-    tables.push_back(SignedSums(sizes.subspan(first, kSigns)));
+    tables.push_back(SumsOfAllSigns(sizes.subspan(first, kSigns)));
   }
   RandomStream random(kResamplingSeed);
   size_t count = 0;

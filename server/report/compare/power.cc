@@ -13,7 +13,7 @@ namespace policies = boost::math::policies;
 
 // Numbers instead of exceptions; what does not converge is not a number. In double, which is some
 // ten times faster than what double would be promoted to, and exact enough.
-using Quiet = policies::policy<
+using QuietPolicy = policies::policy<
     policies::domain_error<policies::ignore_error>, policies::pole_error<policies::ignore_error>,
     policies::overflow_error<policies::ignore_error>,
     policies::evaluation_error<policies::ignore_error>, policies::promote_double<false>>;
@@ -25,7 +25,8 @@ double NoncentralT(double t, double freedom, double noncentrality) {
     const double scale = std::sqrt(1 + t * t / (2 * freedom));
     return NormalProbability((t * (1 - 1 / (4 * freedom)) - noncentrality) / scale);
   }
-  return cdf(boost::math::non_central_t_distribution<double, Quiet>(freedom, noncentrality), t);
+  return cdf(boost::math::non_central_t_distribution<double, QuietPolicy>(freedom, noncentrality),
+             t);
 }
 
 // The largest share that the test can reject at, up to kAlpha over the family.

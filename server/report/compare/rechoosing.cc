@@ -15,7 +15,7 @@ constexpr double kInfinity = std::numeric_limits<double>::infinity();
 using Flips = std::vector<char>;  // per seed, whether its columns change hands
 
 // Of which differences are summed, so that squares neither overflow nor cancel.
-struct Scale {
+struct Standard {
   double center = 0, unit = 1;  // of the shifted setting's values, in losses
 };
 
@@ -57,7 +57,7 @@ class Columns {
   // alike.
   bool has_idle() const { return idle_; }
   double LargestDifference() const;
-  Outcome Under(const Flips& flips, const Scale& scale) const;
+  Outcome Under(const Flips& flips, const Standard& scale) const;
 
  private:
   static std::vector<Trial> Losses(std::vector<Trial> trials, Better better) {
@@ -168,7 +168,7 @@ const Trial* Columns::ChooseHere(size_t side, const Flips& flips, size_t seed) c
   return chosen;
 }
 
-Outcome Columns::Under(const Flips& flips, const Scale& scale) const {
+Outcome Columns::Under(const Flips& flips, const Standard& scale) const {
   const std::vector<const Trial*> own = Choose(0, flips), other = Choose(1, flips);
   Outcome outcome;
   for (size_t seed = 0; seed < seeds_; ++seed) {
@@ -229,7 +229,7 @@ class Patterns {
 // What all patterns come to, the one that was seen first.
 class Flipped {
  public:
-  Flipped(const TunedPair& pair, const Columns& columns, const Scale& scale, Patterns* patterns)
+  Flipped(const TunedPair& pair, const Columns& columns, const Standard& scale, Patterns* patterns)
       : scale_(scale) {
     Add(columns.Under(Flips(pair.seeds, 0), scale));
     for (size_t i = 0; i < patterns->count(); ++i) Add(columns.Under(patterns->Next(), scale));
@@ -262,7 +262,7 @@ class Flipped {
                    static_cast<double>(values.size()));
   }
 
-  const Scale scale_;
+  const Standard scale_;
   std::vector<SignedSums> differences_;
   std::vector<double> net_wins_;
 };

@@ -18,9 +18,9 @@ struct Corner {
 };
 
 // Corners in the order in which one goes around the square; side i is from corner i to the next.
-using Square = std::array<Corner, 4>;
+using CellCorners = std::array<Corner, 4>;
 
-Square SquareAt(const ValueGrid& grid, size_t column, size_t row) {
+CellCorners SquareAt(const ValueGrid& grid, size_t column, size_t row) {
   const auto corner = [&](size_t c, size_t r) {
     return Corner{{grid.x[c], grid.y[r]}, grid.values[r * grid.x.size() + c]};
   };
@@ -29,7 +29,7 @@ Square SquareAt(const ValueGrid& grid, size_t column, size_t row) {
 }
 
 // Where the level is on a side whose corners are on either side of it.
-Place Crossing(const Square& square, size_t side, double level) {
+Place Crossing(const CellCorners& square, size_t side, double level) {
   const Corner &a = square[side], &b = square[(side + 1) % 4];
   const double share = (level - a.value) / (b.value - a.value);
   return {a.at.x + share * (b.at.x - a.at.x), a.at.y + share * (b.at.y - a.at.y)};
@@ -42,7 +42,7 @@ void AddStroke(const Place& from, const Place& to, Strokes* strokes) {
   strokes->dy.push_back(to.y - from.y);
 }
 
-void AddSquare(const Square& square, double level, Strokes* strokes) {
+void AddSquare(const CellCorners& square, double level, Strokes* strokes) {
   double sum = 0;
   std::vector<size_t> crossed;  // sides: none, two, or all four of a saddle
   for (size_t side = 0; side < 4; ++side) {

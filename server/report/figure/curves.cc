@@ -2,16 +2,14 @@
 
 #include <algorithm>
 #include <cmath>
-#include <limits>
 #include <utility>
 
 #include "server/report/compare/statistics.h"
 #include "server/report/compare/windows.h"
+#include "server/report/figure/figure.h"
 
 namespace ablate::figure {
 namespace {
-
-constexpr double kNone = std::numeric_limits<double>::quiet_NaN();
 
 // Mean and squared deviations of the seeds' values at one step, by Welford's updates.
 struct StepMoments {

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <limits>
 #include <set>
 #include <utility>
 
@@ -17,6 +16,7 @@
 #include "server/report/figure/analysed.h"
 #include "server/report/figure/axes.h"
 #include "server/report/figure/curve_panels.h"
+#include "server/report/figure/figure.h"
 #include "server/report/figure/kinds.h"
 #include "server/report/figure/layout.h"
 #include "server/report/figure/small_multiples.h"
@@ -24,7 +24,6 @@
 namespace ablate::figure {
 namespace {
 
-constexpr double kNone = std::numeric_limits<double>::quiet_NaN();
 constexpr absl::string_view kAnyBlock = "block.*";
 constexpr double kLogSpan = 100;  // a factor, as ValueAxis has it
 

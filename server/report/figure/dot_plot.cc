@@ -64,7 +64,7 @@ namespace {
 
 constexpr double kRow = 0.29, kDenseRow = 0.235;  // a row's height, and where there are many
 constexpr size_t kRoomy = 8;                      // rows in all
-constexpr double kMaxHeight = 9.5;                // of a page
+constexpr double kMaxPlotHeight = 9.5;            // of a page
 constexpr double kHeader = 0.15, kNumbers = 0.2, kGroupGap = 0.1, kAxisTitle = 0.16;
 constexpr double kMaxColumn = 0.9;    // of texts at the right: more would leave the axis no room
 constexpr double kLabelLine = 0.145;  // of a label that has one of its own
@@ -330,14 +330,14 @@ absl::StatusOr<Figure> DrawDotPlot(const DotPlot& dots, double width) {
     const std::vector<Axis> axes = AxesOf(dots, columns, &footnote);
     const std::vector<std::string> footnote_lines = FootnoteLines(footnote, width);
     const Heights heights = HeightsOf(dots, columns, footnote_lines.size());
-    if (heights.all > kMaxHeight) continue;
+    if (heights.all > kMaxPlotHeight) continue;
     Figure figure = DrawGroups(dots, axes, columns, heights, width);
     AddFootnote(footnote_lines, &figure);
     return figure;
   }
   return absl::InvalidArgumentError(absl::StrCat(
       "kind: the ", RowsIn(dots), " rows of ", report::Counted(dots.groups.size(), "group"),
-      " do not fit into this figure; allowed: ", "what fits into ", kMaxHeight,
+      " do not fit into this figure; allowed: ", "what fits into ", kMaxPlotHeight,
       " inches, about 35 rows"));
 }
 

@@ -14,6 +14,7 @@
 #include "server/report/figure/axes.h"
 #include "server/report/figure/curve_panels.h"
 #include "server/report/figure/curves.h"
+#include "server/report/figure/figure.h"
 #include "server/report/figure/kinds.h"
 #include "server/report/figure/small_multiples.h"
 #include "server/report/figure/style.h"
@@ -21,13 +22,12 @@
 namespace ablate::figure {
 namespace {
 
-constexpr double kNone = std::numeric_limits<double>::quiet_NaN();
-
 // What is left below that is the rounding of the representation, as in the direction that a norm
 // takes away: 0 in exact arithmetic, with nothing to be seen on a logarithmic axis.
 constexpr double kLeastShare = 1e-10;
 
-constexpr ArrayForm kForms[] = {{"spectrum", "singular_values", "direction", "", "", true}};
+constexpr ArrayForm kEigenvalueForms[] = {
+    {"spectrum", "singular_values", "direction", "", "", true}};
 
 // λ = σ² by their sum, descending; NaN for what is not drawn.
 ThinLine SharesOf(const AnalysedSeed& seed) {
@@ -123,7 +123,7 @@ constexpr Kind kEigenvalues = {
     .wide = false,
     .folded = false,
     .reads = Reads::kAnalysis,
-    .forms = kForms,
+    .forms = kEigenvalueForms,
     .wanted = [](const report::Comparison&) { return true; },
     .reduce = nullptr,
     .draw = DrawSpectra,

@@ -4,6 +4,7 @@
 #define ABLATE_SERVER_REPORT_FIGURE_FIGURE_H_
 
 #include <cstdint>
+#include <limits>
 #include <string>
 #include <variant>
 #include <vector>
@@ -31,6 +32,9 @@ enum class Marker {
 
 // Layers are in the panel's data coordinates; what lies outside its ranges is cut off. A NaN breaks
 // lines and bands. Widths are in points.
+
+// A value that is not drawn.
+inline constexpr double kNone = std::numeric_limits<double>::quiet_NaN();
 
 struct Line {
   std::vector<double> x, y;  // of one length

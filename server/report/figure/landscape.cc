@@ -14,6 +14,7 @@
 #include "server/report/figure/axes.h"
 #include "server/report/figure/curve_panels.h"
 #include "server/report/figure/curves.h"
+#include "server/report/figure/figure.h"
 #include "server/report/figure/kinds.h"
 #include "server/report/figure/loss_planes.h"
 #include "server/report/figure/map_panels.h"
@@ -23,9 +24,7 @@
 namespace ablate::figure {
 namespace {
 
-constexpr double kNone = std::numeric_limits<double>::quiet_NaN();
-
-constexpr ArrayForm kForms[] = {
+constexpr ArrayForm kLandscapeForms[] = {
     {"loss_landscape", "losses", "direction,alpha", "alphas", "loss", true},
     {"loss_landscape", "losses", "plane,alpha,beta", "alphas", "loss", false}};
 
@@ -43,14 +42,14 @@ ThinLine RiseOf(const AnalysedSeed& seed) {
   return line;
 }
 
-struct Lines {
+struct LandscapeLines {
   std::vector<ReducedSetting> settings;
   size_t holes = 0;       // points whose loss is not finite
   size_t directions = 0;  // of a run, the most
 };
 
-Lines LinesOf(const Input& input) {
-  Lines lines{ReduceLines(input.analysed, RiseOf, false)};
+LandscapeLines LinesOf(const Input& input) {
+  LandscapeLines lines{ReduceLines(input.analysed, RiseOf, false)};
   for (const AnalysedSetting& setting : input.analysed.settings) {
     for (const AnalysedSeed& seed : setting.seeds) {
       lines.directions = std::max(lines.directions, seed.shape[0]);
@@ -66,7 +65,7 @@ std::string DirectionText(const Input& input) {
   return direction.empty() ? "" : absl::StrCat(direction, "-scaled ");
 }
 
-std::string LinesFootnote(const Input& drawn, const Lines& lines) {
+std::string LinesFootnote(const Input& drawn, const LandscapeLines& lines) {
   std::vector<std::string> sentences = {
       absl::StrCat(StepsText(drawn.analysed), ", ", MeanText(drawn, false)),
       absl::StrCat("a seed's curve is the mean over ", lines.directions, " ", DirectionText(drawn),
@@ -79,7 +78,7 @@ std::string LinesFootnote(const Input& drawn, const Lines& lines) {
 }
 
 // The power of ten in which rises are written: 0 where their numbers are short without one.
-int ExponentOf(const Lines& lines) {
+int ExponentOf(const LandscapeLines& lines) {
   Extent extent;
   for (const ReducedSetting& setting : lines.settings) {
     for (const double mean : setting.panels[0].mean) extent.Add(std::abs(mean));
@@ -101,7 +100,7 @@ ReducedCurve Scaled(ReducedCurve curve, int exponent) {
 }
 
 absl::StatusOr<Drawing> DrawLines(const Input& input) {
-  const Lines lines = LinesOf(input);
+  const LandscapeLines lines = LinesOf(input);
   Input drawn = input;
   const int exponent = ExponentOf(lines);
   for (const ReducedSetting& setting : lines.settings) {
@@ -236,7 +235,7 @@ constexpr Kind kLandscape = {
     .wide = false,
     .folded = false,
     .reads = Reads::kAnalysis,
-    .forms = kForms,
+    .forms = kLandscapeForms,
     .wanted = [](const report::Comparison&) { return true; },
     .reduce = nullptr,
     .draw = DrawLandscape,

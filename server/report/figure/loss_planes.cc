@@ -1,7 +1,6 @@
 #include "server/report/figure/loss_planes.h"
 
 #include <cmath>
-#include <limits>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -15,7 +14,6 @@
 namespace ablate::figure {
 namespace {
 
-constexpr double kNone = std::numeric_limits<double>::quiet_NaN();
 constexpr int kContours = 9;  // they divide the scale into as many parts and one
 
 // Edges half way between places; the outermost as far out as in.

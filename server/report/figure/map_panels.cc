@@ -16,10 +16,10 @@
 namespace ablate::figure {
 namespace {
 
-constexpr double kMaxHeight = 9;   // of a page
-constexpr double kMostSide = 2.3;  // of a panel
-constexpr double kGap = 0.14;      // between panels
-constexpr double kBarGap = 0.1;    // from the last panel to the bar
+constexpr double kMaxMapsHeight = 9;  // of a page
+constexpr double kMostSide = 2.3;     // of a panel
+constexpr double kMapGap = 0.14;      // between panels
+constexpr double kBarGap = 0.1;       // from the last panel to the bar
 constexpr double kBarWidth = 0.1;
 constexpr double kBarRoom = 0.62;      // both and the bar's numbers
 constexpr double kNumberCell = 0.175;  // the narrowest cell that a number fits into
@@ -38,7 +38,7 @@ Layout LayoutOf(double width, size_t panels, size_t footnote) {
   layout.columns = (panels + layout.rows - 1) / layout.rows;
   const auto columns = static_cast<double>(layout.columns);
   layout.side =
-      std::min((width - kLeft - kBarRoom - kEdge - kGap * (columns - 1)) / columns, kMostSide);
+      std::min((width - kLeft - kBarRoom - kEdge - kMapGap * (columns - 1)) / columns, kMostSide);
   layout.foot = kBottom + kFootnoteLine * static_cast<double>(footnote);
   layout.height = layout.foot + (layout.side + kTitleLine) * static_cast<double>(layout.rows);
   return layout;
@@ -52,9 +52,9 @@ absl::Status CheckFits(const std::vector<MapPanel>& panels, double width, size_t
         absl::StrCat("kind: maps of ", cells,
                      " cells do not fit into this figure; allowed: at most ", kMaxCells));
   }
-  if (LayoutOf(width, panels.size(), footnote).height <= kMaxHeight) return absl::OkStatus();
+  if (LayoutOf(width, panels.size(), footnote).height <= kMaxMapsHeight) return absl::OkStatus();
   size_t most = panels.size();
-  while (most > 1 && LayoutOf(width, most, footnote).height > kMaxHeight) --most;
+  while (most > 1 && LayoutOf(width, most, footnote).height > kMaxMapsHeight) --most;
   return absl::InvalidArgumentError(
       absl::StrCat("kind: ", panels.size(), " maps do not fit into this figure; allowed: at most ",
                    most, " at this width"));
@@ -132,8 +132,8 @@ void BlankLabels(Axis* axis) {
 void BlankBetween(bool before, bool behind, Panel* panel) {
   for (Tick& tick : panel->x.ticks) {
     const double at = XInches(*panel, tick.at), half = TextWidth(tick.label, kLabelSize) / 2;
-    const bool left = before && at - half < panel->left - kGap / 3;
-    const bool right = behind && at + half > panel->right + kGap / 3;
+    const bool left = before && at - half < panel->left - kMapGap / 3;
+    const bool right = behind && at + half > panel->right + kMapGap / 3;
     if (left || right) tick.label.clear();
   }
 }
@@ -186,7 +186,7 @@ absl::StatusOr<Figure> DrawMaps(const std::vector<MapPanel>& panels, const Color
     const MapPanel& map = panels[i];
     const size_t row = i / layout.columns, column = i % layout.columns;
     Panel panel;
-    panel.left = kLeft + (layout.side + kGap) * static_cast<double>(column);
+    panel.left = kLeft + (layout.side + kMapGap) * static_cast<double>(column);
     panel.right = panel.left + layout.side;
     panel.top = top - pitch * static_cast<double>(row);
     panel.bottom = panel.top - layout.side;

@@ -2,7 +2,6 @@
 #include <algorithm>
 #include <cmath>
 #include <cstddef>
-#include <limits>
 #include <string>
 #include <utility>
 #include <vector>
@@ -14,6 +13,7 @@
 #include "server/report/compare/wording.h"
 #include "server/report/figure/analysed.h"
 #include "server/report/figure/axes.h"
+#include "server/report/figure/figure.h"
 #include "server/report/figure/kinds.h"
 #include "server/report/figure/map_panels.h"
 #include "server/report/figure/style.h"
@@ -21,14 +21,14 @@
 namespace ablate::figure {
 namespace {
 
-constexpr double kNone = std::numeric_limits<double>::quiet_NaN();
 constexpr char kBoundary[] = "|", kSpace[] = "·", kLineFeed[] = "¶";  // as ticks show them
 
-constexpr ArrayForm kForms[] = {{"cka", "cka", "representation,other", "", "", false},
-                                {"attention", "model_map", "query,key", "", "", false},
-                                {"attention", "layer_maps", "block,query,key", "", "", false}};
+constexpr ArrayForm kMatrixForms[] = {
+    {"cka", "cka", "representation,other", "", "", false},
+    {"attention", "model_map", "query,key", "", "", false},
+    {"attention", "layer_maps", "block,query,key", "", "", false}};
 
-bool IsCka(const Input& input) { return input.analysed.form->analysis == kForms[0].analysis; }
+bool IsCka(const Input& input) { return input.analysed.form->analysis == kMatrixForms[0].analysis; }
 
 // A square part of a run's array.
 struct Square {
@@ -265,7 +265,7 @@ std::string MatrixCaption(const Input& input) {
                    input.analysed.inputs, ".", ChosenText(*input.comparison));
   if (!IsCka(input)) {
     return absl::StrCat("Weights of attention, as the mean over heads",
-                        input.analysed.form->array == kForms[1].array ? " and blocks" : "",
+                        input.analysed.form->array == kMatrixForms[1].array ? " and blocks" : "",
                         ": what each query token gives to each key token, colours by the root of "
                         "the weight.",
                         of);
@@ -303,7 +303,7 @@ constexpr Kind kMatrix = {
     .wide = false,
     .folded = false,
     .reads = Reads::kAnalysis,
-    .forms = kForms,
+    .forms = kMatrixForms,
     .wanted = [](const report::Comparison&) { return true; },
     .reduce = nullptr,
     .draw = DrawMatrix,

@@ -324,7 +324,7 @@ absl::StatusOr<Figure> DrawTogether(const Responses& responses, const std::strin
 // Of another setting: its line, and dots at the means that no line goes through.
 void AddMeanLine(const Response& setting, const std::vector<double>& places, Color color,
                  Panel* panel) {
-  constexpr double kDot = 0.7;  // points
+  constexpr double kSeedDot = 0.7;  // points
   Line line;
   line.color = color;
   line.width = 0.5;
@@ -332,7 +332,7 @@ void AddMeanLine(const Response& setting, const std::vector<double>& places, Col
   line.x = places;
   Points alone;
   alone.color = color;
-  alone.radius = kDot;
+  alone.radius = kSeedDot;
   const auto joined = [&](size_t i) { return i < line.y.size() && std::isfinite(line.y[i]); };
   for (size_t i = 0; i < places.size(); ++i) {
     // Before the first one is no place either: i - 1 is then beyond the last.

@@ -47,7 +47,7 @@ std::string OthersText(const Comparison& comparison, const std::vector<std::stri
 
 // FAILED_PRECONDITION if no axis is tuned, or its values are chosen by something else than what is
 // compared.
-absl::StatusOr<Responses> DataOf(const Input& input) {
+absl::StatusOr<Responses> ResponsesOf(const Input& input) {
   const Comparison& comparison = *input.comparison;
   if (!comparison.choice_key.empty()) {
     return absl::FailedPreconditionError(
@@ -90,7 +90,7 @@ absl::StatusOr<Responses> DataOf(const Input& input) {
 }
 
 absl::StatusOr<Drawing> DrawSensitivity(const Input& input) {
-  return DrawResponses(DataOf(input), input);
+  return DrawResponses(ResponsesOf(input), input);
 }
 
 // The axis that a sensitivity figure is over; it is drawn only where there is one.
@@ -101,7 +101,7 @@ std::string FirstTuned(const Comparison& comparison) {
 std::string SensitivityCaption(const Input& input) {
   std::string text = absl::StrCat(SentenceName(report::NameOfMetric(input.comparison->key)),
                                   " over ", FirstTuned(*input.comparison));
-  const auto sensitivity = DataOf(input);
+  const auto sensitivity = ResponsesOf(input);
   if (!sensitivity.ok()) return absl::StrCat(text, ".");
   for (const std::string& others : sensitivity->remarks) absl::StrAppend(&text, " ", others);
   return absl::StrCat(text, ": ", ResponsesCaption(*sensitivity, input.width));
@@ -110,7 +110,7 @@ std::string SensitivityCaption(const Input& input) {
 std::string SensitivityDescription(const Input& input) {
   std::string text = absl::StrCat("Means of ", report::NameOfMetric(input.comparison->key).text,
                                   " over ", FirstTuned(*input.comparison));
-  const auto sensitivity = DataOf(input);
+  const auto sensitivity = ResponsesOf(input);
   if (!sensitivity.ok()) return absl::StrCat(text, ".");
   return absl::StrCat(text, ": ", MeansText(*sensitivity), ".");
 }

@@ -13,7 +13,8 @@ namespace {
 constexpr double kPanelHeight = 0.62, kPitch = 0.84, kGap = 0.1;
 constexpr double kMaxHeight = 9;  // of a page
 constexpr double kRight = 0.1;
-constexpr double kNumbers = 0.45;  // under a block's lowest panels: numbers and the axis's title
+constexpr double kNumbersRoom =
+    0.45;  // under a block's lowest panels: numbers and the axis's title
 
 size_t MaxColumns(double width) { return width >= 5 ? 6 : 3; }
 
@@ -31,7 +32,7 @@ double FootHeight(size_t lines) { return kFootnoteLine * static_cast<double>(lin
 absl::Status SmallMultiples::Check(double width, size_t panels, size_t blocks, bool titled,
                                    size_t footnote) {
   const double rows = static_cast<double>(RowsOf(width, panels));
-  const double beside = kNumbers + TitleHeight(titled);  // a block's rows
+  const double beside = kNumbersRoom + TitleHeight(titled);  // a block's rows
   const double block = (kMaxHeight - FootHeight(footnote)) / static_cast<double>(blocks);
   if (rows * kPitch + beside <= block) return absl::OkStatus();
   const auto most = static_cast<size_t>((block - beside) / kPitch) * MaxColumns(width);
@@ -52,13 +53,13 @@ SmallMultiples::SmallMultiples(double width, size_t panels, size_t blocks, bool 
                  static_cast<double>(columns_);
   foot_ = FootHeight(footnote_.size());
   figure_.width = width;
-  figure_.height = foot_ + (kPitch * static_cast<double>(rows_) + kNumbers + block_title_) *
+  figure_.height = foot_ + (kPitch * static_cast<double>(rows_) + kNumbersRoom + block_title_) *
                                static_cast<double>(blocks_);
 }
 
 double SmallMultiples::BlockBottom(size_t block) const {
-  return foot_ + kNumbers +
-         (kPitch * static_cast<double>(rows_) + kNumbers + block_title_) *
+  return foot_ + kNumbersRoom +
+         (kPitch * static_cast<double>(rows_) + kNumbersRoom + block_title_) *
              static_cast<double>(blocks_ - 1 - block);
 }
 

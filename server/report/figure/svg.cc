@@ -35,13 +35,13 @@ constexpr double kTick = 2.7;                       // length
 constexpr double kXNumbers = 7.7, kYNumbers = 4.4;  // from the axis to the middle, and to the end
 
 // Far beyond every figure: what has to stand in the file for a value that is much too large.
-constexpr double kFar = 1e5;
+constexpr double kFarthest = 1e5;
 
 // Appends hundredths, without zeros that say nothing: "12.5", "-3", ".07". NaN, which no layer
 // hands on, as 0.
 void AppendNumber(double value, std::string* out) {
   if (std::isnan(value)) value = 0;
-  const int64_t hundredths = std::llround(std::clamp(value, -kFar, kFar) * 100);
+  const int64_t hundredths = std::llround(std::clamp(value, -kFarthest, kFarthest) * 100);
   const int64_t size = std::abs(hundredths);
   if (hundredths < 0) out->push_back('-');
   if (size >= 100 || size == 0) absl::StrAppend(out, size / 100);

@@ -18,7 +18,7 @@ namespace ablate::figure {
 namespace {
 
 constexpr absl::string_view kBeside[] = {"alphas", "way", "way_losses", "explained_shares"};
-constexpr ArrayForm kForms[] = {
+constexpr ArrayForm kTrajectoryForms[] = {
     {"trajectory", "losses", "alpha,beta", "betas", "loss", false, kBeside}};
 
 const std::vector<double>& Beside(const AnalysedSeed& seed, const char* name) {
@@ -217,7 +217,7 @@ constexpr Kind kTrajectory = {
     .wide = false,
     .folded = false,
     .reads = Reads::kAnalysis,
-    .forms = kForms,
+    .forms = kTrajectoryForms,
     .wanted = [](const report::Comparison&) { return true; },
     .reduce = nullptr,
     .draw = DrawTrajectory,

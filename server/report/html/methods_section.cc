@@ -68,7 +68,7 @@ std::string TestsText(const Comparison& comparison) {
       "--json prints it.");
 }
 
-std::string TunedText(const Comparison& comparison) {
+std::string TunedSentence(const Comparison& comparison) {
   const std::string axes = absl::StrJoin(comparison.tuned_axes, " and ");
   return absl::StrCat(
       "Each setting has its own ", axes, ", chosen ", comparison.choice_key.empty() ? "" : "by ",
@@ -162,7 +162,7 @@ void MethodsSection(const Place& place, const Experiment& experiment, Markup* ou
     out->Element("p", PairsText(comparison, experiment.shared_weights));
     out->Element("p", TestsText(comparison));
   }
-  if (!comparison.tuned_axes.empty()) out->Element("p", TunedText(comparison));
+  if (!comparison.tuned_axes.empty()) out->Element("p", TunedSentence(comparison));
   if (comparison.family > 0) out->Element("p", VerdictText(comparison));
   out->Element("p", DivergenceText());
   CloseFolded(out);

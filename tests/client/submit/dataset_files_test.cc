@@ -14,7 +14,7 @@ using ::testing::ElementsAre;
 using ::testing::IsEmpty;
 using ::testing::UnorderedElementsAre;
 
-constexpr const char* kText = R"(name: a
+constexpr const char* kFileText = R"(name: a
 base: {task: {documents: {dataset: data/a.txt}}}
 axes:
   - name: data
@@ -62,7 +62,7 @@ TEST(IsPathTest, GoesByTheRule) {
 }
 
 TEST(FindDatasetPathsTest, LooksEverywhere) {
-  ExperimentFile file = Load(kText);
+  ExperimentFile file = Load(kFileText);
   ASSERT_THAT(file.problems, IsEmpty());
   Overrides overrides;
   EXPECT_THAT(Found(&file, &overrides),
@@ -112,7 +112,7 @@ TEST(FindDatasetPathsTest, LeavesOutTheFileOfATaskThatTheCommandLineReplaces) {
 }
 
 TEST(ReplaceDatasetPathsTest, UploadsEachFileOnceRelativeToTheExperiment) {
-  ExperimentFile file = Load(kText);
+  ExperimentFile file = Load(kFileText);
   Overrides overrides;
   std::vector<std::string> uploaded;
   const absl::Status status = ReplaceDatasetPaths(
@@ -131,7 +131,7 @@ TEST(ReplaceDatasetPathsTest, UploadsEachFileOnceRelativeToTheExperiment) {
 }
 
 TEST(ReplaceDatasetPathsTest, PutsProblemsWhereTheFileIsNamed) {
-  ExperimentFile file = Load(kText);
+  ExperimentFile file = Load(kFileText);
   Overrides overrides;
   overrides["task.documents.dataset"].set_string_value("e.txt");
   const absl::Status status = ReplaceDatasetPaths(
@@ -150,7 +150,7 @@ TEST(ReplaceDatasetPathsTest, PutsProblemsWhereTheFileIsNamed) {
 }
 
 TEST(ReplaceDatasetPathsTest, ReturnsErrorsThatAreNotAboutFiles) {
-  ExperimentFile file = Load(kText);
+  ExperimentFile file = Load(kFileText);
   Overrides overrides;
   const absl::Status status = ReplaceDatasetPaths(
       &file, &overrides, {}, [](const std::string&) -> absl::StatusOr<std::string> {

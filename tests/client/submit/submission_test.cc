@@ -12,7 +12,7 @@ namespace {
 
 using ::testing::ElementsAre;
 
-constexpr const char* kText = R"(name: a
+constexpr const char* kSubmittedText = R"(name: a
 base:
   task: {legacy_recall: {}}
   model: {width: 30, heads: 4}
@@ -40,7 +40,7 @@ std::vector<std::string> Located(const SubmitOptions& options,
     problem->set_message(message);
   }
   std::vector<std::string> lines;
-  for (const Diagnostic& line : Locate(response.problems(), ReadFrom(kText, options))) {
+  for (const Diagnostic& line : Locate(response.problems(), ReadFrom(kSubmittedText, options))) {
     lines.push_back(ToString(line, "f"));
   }
   return lines;
@@ -162,7 +162,7 @@ TEST(MakeRequestTest, CarriesAllThatWasAsked) {
   options.set = {"model.width=32"};
   options.seeds = "5..6";
   options.fresh = true;
-  const Submission submission = ReadFrom(kText, options);
+  const Submission submission = ReadFrom(kSubmittedText, options);
   const v1::CreateExperimentRequest request = MakeRequest(submission, options);
   EXPECT_EQ(request.spec().name(), "a");
   EXPECT_EQ(request.spec().base().model().width(), 30u);  // the server applies overrides

@@ -21,7 +21,7 @@ class HessianTest : public ::testing::Test {
   HessianTest() { PrepareLaneThread(); }
 };
 
-Material MaterialOf(const AnalysisSubject& subject) {
+Material HessianMaterial(const AnalysisSubject& subject) {
   return *ReadMaterial({HessianOptions{}, {subject}, {1000, ""}});
 }
 
@@ -34,7 +34,7 @@ at::Tensor ProductOf(HessianProducts& products, const Material& material, const 
 
 // All of it, [P, P].
 at::Tensor DenseOf(const AnalysisSubject& subject) {
-  const Material material = MaterialOf(subject);
+  const Material material = HessianMaterial(subject);
   HessianProducts products(material, material.subjects[0]);
   const int64_t parameters = material.subjects[0].layout.size;
   const at::Tensor dense = at::eye(parameters, at::kDouble);
@@ -58,8 +58,8 @@ AnalysisResult HessianOf(const AnalysisSubject& subject, const HessianOptions& o
 
 // M with parameters that `change` has changed.
 template <typename Change>
-AnalysisSubject Changed(AnalysisSubject subject, const Change& change) {
-  const Material material = MaterialOf(subject);
+AnalysisSubject WithChange(AnalysisSubject subject, const Change& change) {
+  const Material material = HessianMaterial(subject);
   at::Tensor values = material.subjects[0].values.clone();
   change(material.subjects[0].layout, values);
   subject.checkpoint = CheckpointOf(subject.config, values);
@@ -87,7 +87,7 @@ TEST_F(HessianTest, GivesTheOraclesDenseMatrix) {
 }
 
 TEST_F(HessianTest, GivesTheOraclesFirstSteps) {
-  const Material m = MaterialOf(ModelM());
+  const Material m = HessianMaterial(ModelM());
   HessianProducts products(m, m.subjects[0]);
   const at::Tensor start = R(7, {440});
   at::Tensor basis = (start / start.norm()).unsqueeze(0);
@@ -112,7 +112,7 @@ TEST_F(HessianTest, GivesTheOraclesFirstSteps) {
 }
 
 TEST_F(HessianTest, GivesTheOraclesTraceOfGivenSigns) {
-  const Material m = MaterialOf(ModelM());
+  const Material m = HessianMaterial(ModelM());
   HessianProducts products(m, m.subjects[0]);
   at::Tensor samples = at::empty({8}, at::kDouble);
   for (int64_t i = 0; i < 8; ++i) {
@@ -126,7 +126,7 @@ TEST_F(HessianTest, GivesTheOraclesTraceOfGivenSigns) {
 TEST_F(HessianTest, SaysHowFarTheTraceMayBeOff) {
   const AnalysisResult result = HessianOf(ModelM(), {1, 1, 40, 1});
   const at::Tensor samples = ArrayIn(result, "trace_samples");
-  const Material m = MaterialOf(ModelM());
+  const Material m = HessianMaterial(ModelM());
   const at::Tensor& h = DenseM();
   for (int64_t i = 0; i < 40; ++i) {
     const at::Tensor v = SignVector(m, m.subjects[0].layout, absl::StrCat("hessian/trace.", i));
@@ -144,7 +144,7 @@ TEST_F(HessianTest, HasTheMomentsOfItsStartInItsDensity) {
   const AnalysisResult result = HessianOf(ModelM(), {1, 6, 0, 2});
   const at::Tensor values = ArrayIn(result, "ritz_values");  // [2, 6]
   const at::Tensor weights = ArrayIn(result, "ritz_weights");
-  const Material m = MaterialOf(ModelM());
+  const Material m = HessianMaterial(ModelM());
   const at::Tensor& h = DenseM();
   for (int64_t run = 0; run < 2; ++run) {
     const at::Tensor start =
@@ -215,7 +215,7 @@ TEST_F(HessianTest, SaysWhatHasNotConverged) {
 
 TEST_F(HessianTest, IsUndefinedWhereItIsNotFinite) {
   const AnalysisSubject diverged =
-      Changed(ModelM(), [](const ParameterLayout&, at::Tensor& values) { values.fill_(NAN); });
+      WithChange(ModelM(), [](const ParameterLayout&, at::Tensor& values) { values.fill_(NAN); });
   const AnalysisResult result = HessianOf(diverged, {1, 3, 2, 2});
   for (const AnalysisNumber& number : result.numbers) {
     EXPECT_EQ(number.undefined, Undefined::kNonFinite) << number.name;
@@ -270,7 +270,7 @@ TEST_F(HessianTest, IsAsBeforeWhereAPieceWasStopped) {
 // The whole computation, batch by batch; the plain model's product by automatic differentiation of
 // its own operations.
 // Whether they could be compared.
-bool CompareWithThePlainModel(uint64_t number, Precision precision, double tolerance) {
+bool CompareHessians(uint64_t number, Precision precision, double tolerance) {
   const Material material = DrawnMaterial(number, precision);
   const SubjectModel& subject = material.subjects[0];
   const auto computation = Compute(HessianOptions{1, 2, 1, 1}, material);
@@ -319,8 +319,8 @@ bool CompareWithThePlainModel(uint64_t number, Precision precision, double toler
 TEST_F(HessianTest, AgreesWithAPlainModelOnDrawnSettings) {
   int compared = 0;
   for (uint64_t number = 0; number < 22; ++number) {
-    CompareWithThePlainModel(number, Precision::kFloat64, 1e-9);
-    compared += CompareWithThePlainModel(number, Precision::kFloat32, 1e-5);
+    CompareHessians(number, Precision::kFloat64, 1e-9);
+    compared += CompareHessians(number, Precision::kFloat32, 1e-5);
   }
   EXPECT_GE(compared, 20);
 }
@@ -330,7 +330,7 @@ TEST_F(HessianTest, IsThatOfTheLossWhateverTheRunLearnsBy) {
   aligned.config.training.rule = LearningRule::kFeedbackAlignment;
   aligned.config.model.norm.backward = NormBackward::kIdentity;
   const ParameterLayout layout = MakeLayout(aligned.config.model, aligned.config.training.rule);
-  aligned.checkpoint = CheckpointOf(aligned.config, MaterialOf(ModelM()).subjects[0].values,
+  aligned.checkpoint = CheckpointOf(aligned.config, HessianMaterial(ModelM()).subjects[0].values,
                                     InitialBuffers(layout, 1).to(at::kDouble));
   const HessianOptions options = {1, 5, 2, 1};
   ExpectSameBits(HessianOf(aligned, options), HessianOf(ModelM(), options));

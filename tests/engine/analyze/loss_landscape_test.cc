@@ -18,7 +18,7 @@ class LossLandscapeTest : public ::testing::Test {
   LossLandscapeTest() { PrepareLaneThread(); }
 };
 
-Material MaterialOf(const AnalysisSubject& subject) {
+Material LandscapeMaterial(const AnalysisSubject& subject) {
   return *ReadMaterial({LossLandscapeOptions{}, {subject}, {1000, ""}});
 }
 
@@ -40,7 +40,7 @@ class GivenDirections {
 
  private:
   const Direction direction_;
-  const Material material_ = MaterialOf(ModelM());
+  const Material material_ = LandscapeMaterial(ModelM());
 };
 
 AnalysisResult LandscapeOf(const AnalysisSubject& subject, const LossLandscapeOptions& options) {
@@ -82,7 +82,7 @@ TEST_F(LossLandscapeTest, GivesTheOracleAlongLayerDirections) {
 }
 
 TEST_F(LossLandscapeTest, LeavesTensorsOfOneDimensionAndRowsWithoutNormAsTheyAre) {
-  SubjectModel m = MaterialOf(ModelM()).subjects[0];
+  SubjectModel m = LandscapeMaterial(ModelM()).subjects[0];
   m.values.narrow(0, 0, 4).zero_();  // the first token's embedding
   for (const Direction kind : {Direction::kFilter, Direction::kLayer}) {
     const at::Tensor scaled = ScaledDirection(kind, m.layout, m.values, R(9, {440}));
@@ -107,7 +107,7 @@ TEST_F(LossLandscapeTest, LeavesTensorsOfOneDimensionAndRowsWithoutNormAsTheyAre
 // Queries times 3 and keys over 3 are the same function.
 TEST_F(LossLandscapeTest, MovesAlongTheSameFunctionsWhereRowsAreScaledBothWays) {
   AnalysisSubject other = ModelM();
-  const Material material = MaterialOf(other);
+  const Material material = LandscapeMaterial(other);
   at::Tensor values = material.subjects[0].values.clone();
   for (const ParameterInfo& parameter : material.subjects[0].layout.parameters) {
     if (parameter.module != Module::kQkv) continue;
@@ -132,7 +132,7 @@ TEST_F(LossLandscapeTest, HasTheEvaluationsLossInItsMiddle) {
     RunConfig config = ModelM().config;
     config.precision = precision;
     const AnalysisSubject subject = UntrainedSubject(config);
-    const Material material = MaterialOf(subject);
+    const Material material = LandscapeMaterial(subject);
     double expected = 0;
     if (precision == Precision::kFloat32) {
       const at::Tensor& values = material.subjects[0].values;
@@ -161,7 +161,7 @@ TEST_F(LossLandscapeTest, DrawsADirectionByItsNumberAndEachTensorByItsName) {
   const AnalysisResult seeded = Analyzed({one, {ModelM()}, {1000, ""}, 1});
   EXPECT_FALSE(at::equal(first, ArrayIn(seeded, "losses")));
 
-  const Material m = MaterialOf(ModelM());
+  const Material m = LandscapeMaterial(ModelM());
   ModelConfig without = m.subjects[0].config.model;
   without.norm.placement = NormPlacement::kNone;
   const ParameterLayout smaller = MakeLayout(without);
@@ -199,7 +199,7 @@ TEST_F(LossLandscapeTest, DescribesWhatItsArraysHave) {
 
 // Of the model's loss around M, exactly: dᵀHd.
 double SecondDerivative(const at::Tensor& direction) {
-  const Material m = MaterialOf(ModelM());
+  const Material m = LandscapeMaterial(ModelM());
   const auto gradient = [&](double at) {
     at::Tensor values = m.subjects[0].values.add(direction, at).detach().requires_grad_();
     (PlainModel(m.subjects[0].config, values, {}).Loss(m.batches[0]) / 8).backward();
@@ -210,7 +210,7 @@ double SecondDerivative(const at::Tensor& direction) {
 }
 
 TEST_F(LossLandscapeTest, HasTheHessiansCurvatureWhereItsPointsAreClose) {
-  const Material m = MaterialOf(ModelM());
+  const Material m = LandscapeMaterial(ModelM());
   std::vector<double> along;
   for (const char* name : {"loss_landscape/0", "loss_landscape/1"}) {
     const SubjectModel& subject = m.subjects[0];
@@ -269,7 +269,7 @@ TEST_F(LossLandscapeTest, IsAsBeforeWhereAPieceWasStopped) {
 }
 
 // The whole computation, batch by batch, beside the plain model at the same points.
-void CompareWithThePlainModel(uint64_t number, Precision precision, double tolerance) {
+void CompareLandscapes(uint64_t number, Precision precision, double tolerance) {
   const Material material = DrawnMaterial(number, precision);
   const SubjectModel& subject = material.subjects[0];
   const LossLandscapeOptions options = {static_cast<Direction>(number % 4), 2, 1, 0.3, 2};
@@ -308,8 +308,8 @@ void CompareWithThePlainModel(uint64_t number, Precision precision, double toler
 TEST_F(LossLandscapeTest, AgreesWithAPlainModelOnDrawnSettings) {
   int native = 0;
   for (uint64_t number = 0; number < 24; ++number) {
-    CompareWithThePlainModel(number, Precision::kFloat64, 1e-9);
-    CompareWithThePlainModel(number, Precision::kFloat32, 1e-5);
+    CompareLandscapes(number, Precision::kFloat64, 1e-9);
+    CompareLandscapes(number, Precision::kFloat32, 1e-5);
     native += WhyNotNative(DrawnMaterial(number, Precision::kFloat32).subjects[0].config).empty();
   }
   EXPECT_GT(native, 10);
@@ -329,7 +329,7 @@ TEST_F(LossLandscapeTest, ReadsRecallAtItsLastPositions) {
   config.evaluation.batches = 1;
   config.training.batch = 4;
   const AnalysisSubject subject = UntrainedSubject(config);
-  const Material material = MaterialOf(subject);
+  const Material material = LandscapeMaterial(subject);
   double sum = 0, targets = 0;
   for (const TokenBatch& batch : material.batches) {
     const Score score = ScoreOf(material.subjects[0], batch, {});

@@ -20,8 +20,6 @@ using ::testing::ElementsAre;
 using ::testing::IsEmpty;
 using ::testing::SizeIs;
 
-constexpr double kTolerance = 1e-9;
-
 TEST(CompareTest, CountsDivergenceAndNeverAveragesIt) {
   const Comparison comparison =
       *Compare(OneAxis({{"pre", {1, 2, 3, kDivergedRun, kDivergedRun, 6}},
@@ -147,7 +145,7 @@ TEST(CompareTest, HolmIsOverAllComparedRows) {
   }
 }
 
-ComparisonInput Factorial() {
+ComparisonInput FactorialGrid() {
   ComparisonInput input;
   input.axes = {MakeAxis("task", {"legacy", "recall"}), MakeAxis("norm", {"layer", "none"})};
   for (const char* task : {"legacy", "recall"}) {
@@ -162,7 +160,7 @@ ComparisonInput Factorial() {
 }
 
 TEST(CompareTest, WithoutByAllRowsHaveOneBaseline) {
-  const Comparison comparison = *Compare(Factorial());
+  const Comparison comparison = *Compare(FactorialGrid());
   ASSERT_THAT(comparison.rows, SizeIs(4));
   EXPECT_EQ(comparison.family, 3u);
   EXPECT_EQ(comparison.rows[3].label, "recall, none");
@@ -172,7 +170,7 @@ TEST(CompareTest, WithoutByAllRowsHaveOneBaseline) {
 }
 
 TEST(CompareTest, ByComparesWithinEachCombinationOfTheOthers) {
-  ComparisonInput input = Factorial();
+  ComparisonInput input = FactorialGrid();
   input.by = "norm";
   const Comparison comparison = *Compare(input);
   EXPECT_EQ(comparison.family, 2u);
@@ -182,7 +180,7 @@ TEST(CompareTest, ByComparesWithinEachCombinationOfTheOthers) {
 }
 
 TEST(CompareTest, ComparesWithinEachSettingOfAnAxisThatChangesTheData) {
-  ComparisonInput input = Factorial();
+  ComparisonInput input = FactorialGrid();
   input.key = "eval/loss";
   for (Cell& cell : input.cells) cell.scored["task"] = cell.labels[0];
   const Comparison comparison = *Compare(input);
@@ -205,7 +203,7 @@ TEST(CompareTest, WithinTheDataOnlyWhereSomethingIsLeftToCompare) {
   EXPECT_EQ(comparison.rows[1].baseline, 0u);
   EXPECT_EQ(comparison.rows[1].withheld, Withheld::kScoredDifferently);
   // A baseline that is asked for is taken.
-  ComparisonInput asked = Factorial();
+  ComparisonInput asked = FactorialGrid();
   for (Cell& cell : asked.cells) cell.scored["task"] = cell.labels[0];
   asked.baseline = {{"task", "legacy"}};
   EXPECT_EQ(Compare(asked)->rows[3].baseline, 0u);
@@ -214,7 +212,7 @@ TEST(CompareTest, WithinTheDataOnlyWhereSomethingIsLeftToCompare) {
 }
 
 TEST(CompareTest, BaselineCanBeChosen) {
-  ComparisonInput input = Factorial();
+  ComparisonInput input = FactorialGrid();
   input.baseline = {{"norm", "none"}};
   const Comparison all = *Compare(input);
   EXPECT_EQ(all.rows[0].baseline, 1u);
@@ -226,7 +224,7 @@ TEST(CompareTest, BaselineCanBeChosen) {
 }
 
 TEST(CompareTest, AnExcludedBaselineLeavesRowsUncompared) {
-  ComparisonInput input = Factorial();
+  ComparisonInput input = FactorialGrid();
   input.by = "norm";
   input.cells.erase(std::remove_if(input.cells.begin(), input.cells.end(),
                                    [](const Cell& cell) {

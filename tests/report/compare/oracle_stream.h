@@ -10,6 +10,8 @@
 
 namespace ablate::report {
 
+inline constexpr double kTolerance = 1e-9;  // of an oracle's numbers
+
 // n numbers in [0, 1).
 inline std::vector<double> OracleU(uint64_t seed, size_t n) {
   RandomStream stream(seed);

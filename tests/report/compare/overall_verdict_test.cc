@@ -15,8 +15,6 @@ namespace {
 using ::testing::AllOf;
 using ::testing::HasSubstr;
 
-constexpr double kDiv = kDivergedRun;
-
 ComparisonInput Placements() {
   return OneAxis({{"pre", Base(12)},
                   {"post", Shifted(Base(12), .03, .01)},
@@ -87,7 +85,7 @@ TEST(OverallVerdictTest, ShowsDivergenceAndMissingPairs) {
   Diverge(&some, 0, 2);
   ComparisonInput input = OneAxis({{"pre", Base(12)},
                                    {"some", some},
-                                   {"all", std::vector<double>(12, kDiv)},
+                                   {"all", std::vector<double>(12, kDivergedRun)},
                                    {"same", Base(12)},
                                    {"late", Base(12)}});
   for (Cell& cell : input.cells) {

@@ -16,8 +16,6 @@
 namespace ablate::report {
 namespace {
 
-constexpr double kTolerance = 1e-9;
-
 // By definition: every pattern, each sum anew.
 double BruteForce(const std::vector<double>& differences) {
   double observed = 0;

@@ -29,7 +29,7 @@ using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::Not;
 
-constexpr double kClose = 1e-12;
+constexpr double kExact = 1e-12;
 
 // Norms over three decades by seed; the others are so many times as large, give or take.
 std::vector<double> Norms(size_t n, double factor, double spread = 0) {
@@ -98,14 +98,14 @@ TEST(RatioTest, MeansAreGeometricInTheMetricsUnit) {
   input.scale = Scale::kRatio;
   const Comparison comparison = *Compare(input);
   const ComparisonRow& post = comparison.rows[1];
-  EXPECT_THAT(comparison.rows[0].mean.value, DoubleNear(10, kClose));
+  EXPECT_THAT(comparison.rows[0].mean.value, DoubleNear(10, kExact));
   EXPECT_THAT(post.own.mean.value, DoubleNear(40, 1e-11));
   EXPECT_THAT(post.mean.value, DoubleNear(40, 1e-11));
   // ln 40 ± t(.975, 1) times half the distance of the two logarithms.
   const double half = 12.706204736432095 * std::log(400) / 2;
   EXPECT_NEAR(std::log(post.interval.low), std::log(40) - half, 1e-9);
   EXPECT_NEAR(std::log(post.interval.high), std::log(40) + half, 1e-9);
-  EXPECT_THAT(post.difference.mean.value, DoubleNear(std::log(4), kClose));
+  EXPECT_THAT(post.difference.mean.value, DoubleNear(std::log(4), kExact));
   EXPECT_EQ(post.runs[1].value, 800) << "a run's value stays what it is";
 }
 

@@ -13,9 +13,7 @@
 namespace ablate::report {
 namespace {
 
-constexpr double kTolerance = 1e-9;
-
-std::vector<double> Differences() { return OracleR(81, 10, .03, .05); }
+std::vector<double> OracleDifferences() { return OracleR(81, 10, .03, .05); }
 
 TEST(OracleStreamTest, EqualsTheDocumentedStream) {
   const std::vector<double> r = OracleR(1, 3);
@@ -47,7 +45,7 @@ TEST(CompensatedSumTest, MergesWithTheErrorsOfBoth) {
 }
 
 TEST(SummarizeTest, EqualsTheOracle) {
-  const Summary summary = Summarize(Differences());
+  const Summary summary = Summarize(OracleDifferences());
   EXPECT_EQ(summary.n, 10u);
   EXPECT_NEAR(summary.mean.value, .02348341928, kTolerance);
   EXPECT_NEAR(summary.deviation.value, .02766999982, kTolerance);

@@ -16,7 +16,6 @@ namespace {
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
-constexpr double kTolerance = 1e-9;
 constexpr double kInf = std::numeric_limits<double>::infinity();
 
 std::vector<double> Losses() { return OracleR(1, 12, 3, 1); }

@@ -23,8 +23,6 @@ using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::Not;
 
-constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
-
 class AnalysedTest : public ::testing::Test {
  protected:
   explicit AnalysedTest(const std::string& kind, size_t form = 0) : kind_(*FindKind(kind)) {
@@ -102,7 +100,7 @@ TEST_F(LinesTest, AreInterruptedWhereOneLossIsNotFinite) {
             {{3, 2, 3, std::numeric_limits<double>::infinity(), 2, 4}, {3, 2, 3, 3, 2, 3}});
     for (AnalysedSeed& seed : setting.seeds) seed.number = 2;
   }
-  input_.analysed.settings[1].seeds[1].number = kNan;
+  input_.analysed.settings[1].seeds[1].number = kNone;
   EXPECT_THAT(Texts(), HasSubstr("2 points not finite"));
   EXPECT_THAT(Drawn().csv, AllOf(HasSubstr("label,a,,,-1,,,\nlabel,a,,,0,0,0,0\n"),
                                  HasSubstr("label,b,,,0,,,\n")));
@@ -151,7 +149,7 @@ class PlanesTest : public AnalysedTest {
 };
 
 TEST_F(PlanesTest, ShareOneScaleAndHaveHoles) {
-  Add("a", {2, 2, 2}, {{1, 2, kNan, 4, 99, 99, 99, 99}});
+  Add("a", {2, 2, 2}, {{1, 2, kNone, 4, 99, 99, 99, 99}});
   Add("b", {1, 2, 2}, {{100, 2, 3, 4}});
   const Drawing drawing = Drawn();
   // Two maps and the bar. x is the first axis: the second value is above the first.
@@ -184,7 +182,7 @@ TEST_F(PlanesTest, HaveLinesOfTheSameLossesWhereverThePanelHasThem) {
 
 TEST_F(PlanesTest, HaveAPlaceForLossesOfAnySize) {
   Add("a", {1, 2, 2}, {{0, -2, 3, 4}});
-  Add("b", {1, 2, 2}, {{kNan, kNan, kNan, kNan}});
+  Add("b", {1, 2, 2}, {{kNone, kNone, kNone, kNone}});
   EXPECT_EQ(Drawn().figure.panels.size(), 3u);
   EXPECT_THAT(kind_.description(input_), HasSubstr("b without a finite loss"));
 }
@@ -217,7 +215,7 @@ class TrajectoryFigureTest : public AnalysedTest {
 };
 
 TEST_F(TrajectoryFigureTest, HasTheLossBehindTheWay) {
-  AddWay("a", {1, 2, 3, 4, 5, kNan});
+  AddWay("a", {1, 2, 3, 4, 5, kNone});
   const Drawing drawing = Drawn();
   const Panel& panel = drawing.figure.panels[0];
   const Cells cells = CellsOf(panel);
@@ -286,7 +284,7 @@ TEST_F(EigenvaluesTest, LeaveOutWhatIsRounding) {
 
 TEST_F(EigenvaluesTest, DrawNothingOfNothing) {
   Add("a", {2}, {{0, 0}});
-  Add("b", {2}, {{kNan, 1}});
+  Add("b", {2}, {{kNone, 1}});
   Add("c", {1}, {{std::numeric_limits<double>::infinity()}});
   EXPECT_THAT(Drawn().csv, HasSubstr("label,a,,,1,,,\n"));
 }
@@ -317,7 +315,7 @@ TEST_F(SitesTest, AreNamedInTheFootnoteIfTheyWereAskedFor) {
 
 TEST_F(SitesTest, MayBeMoreInOneSettingThanInAnother) {
   Add("a", {2, 2}, {{1, .5, .5, 1}});
-  Add("b", {3, 3}, {{1, .5, .5, .5, 1, kNan, .5, .5, 1}});
+  Add("b", {3, 3}, {{1, .5, .5, .5, 1, kNone, .5, .5, 1}});
   EXPECT_EQ(CellsOf(Drawn().figure.panels[1]).colors.size(), 9u);
   EXPECT_THAT(Texts(), HasSubstr("white: 1 undefined"));
 }
@@ -444,7 +442,7 @@ TEST(MapColorTest, GetsLighterInGrey) {
   }
   EXPECT_EQ(MapColor(0).rgb, 0x440154u);
   EXPECT_EQ(MapColor(2).rgb, 0xFDE725u);
-  EXPECT_EQ(MapColor(kNan).transparency, kInvisible.transparency);
+  EXPECT_EQ(MapColor(kNone).transparency, kInvisible.transparency);
 }
 
 }  // namespace

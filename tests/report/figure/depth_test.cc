@@ -19,8 +19,6 @@ using ::testing::HasSubstr;
 using ::testing::Not;
 using ::testing::Optional;
 
-constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
-
 TEST(MetricNameTest, SaysWhichBlockAFamilyIsAt) {
   EXPECT_EQ(AxisTitle(report::NameOfMetric("gradient/block.3")), "Gradient norm at block.3");
   EXPECT_EQ(AxisTitle(report::NameOfMetric("gradient/embedding")), "Gradient norm at embedding");
@@ -153,7 +151,7 @@ TEST_F(DepthTest, HasNoIntervalThatNoAxisHasAPlaceFor) {
 
 TEST_F(DepthTest, LeavesOutAndCountsWhatIsNotFinite) {
   input_.key = "alignment";
-  Add("a", {{.5, kNan}, {.3, .2}, {.4, std::numeric_limits<double>::infinity()}}, 1);
+  Add("a", {{.5, kNone}, {.3, .2}, {.4, std::numeric_limits<double>::infinity()}}, 1);
   EXPECT_THAT(Texts(), HasSubstr("2 values not finite, left out"));
   EXPECT_THAT(Drawn().csv, AllOf(HasSubstr("alignment/block.1,a,100,2,,0.2,,,arithmetic"),
                                  HasSubstr("alignment/block.1,a,100,2,0,,,,\n")));

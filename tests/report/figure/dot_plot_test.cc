@@ -30,8 +30,6 @@ using testing::IsEmpty;
 using testing::Lt;
 using testing::Not;
 
-constexpr double kWidths[] = {3.25, 6.75};
-
 DotRow RowAt(const std::string& label, double mean, std::vector<double> seeds) {
   DotRow row;
   row.label = label;
@@ -50,7 +48,7 @@ DotPlot PlotOf(std::vector<DotRow> rows) {
   return dots;
 }
 
-std::vector<std::string> TextsOf(const Figure& figure) {
+std::vector<std::string> TextList(const Figure& figure) {
   std::vector<std::string> texts;
   for (const Text& text : figure.texts) texts.push_back(text.text);
   return texts;
@@ -94,8 +92,8 @@ TEST(DotPlotTest, ShowsARowThatIsFarFromTheOthersAsAnArrowWithItsValue) {
       EXPECT_EQ(arrow.marker, Marker::kTriangleLeft);
       EXPECT_NEAR(arrow.x[0], panel.x.low, .1 * (panel.x.high - panel.x.low));
     }
-    EXPECT_THAT(TextsOf(*figure), Contains("−3.000"));
-    EXPECT_THAT(TextsOf(*figure).back(),
+    EXPECT_THAT(TextList(*figure), Contains("−3.000"));
+    EXPECT_THAT(TextList(*figure).back(),
                 HasSubstr("bar; arrows: beyond the axis, 1 mean and 2 seeds"));
   }
 }
@@ -108,12 +106,12 @@ TEST(DotPlotTest, ShowsASeedThatIsFarFromTheRowsAsAnArrow) {
   EXPECT_LT(one->panels[0].x.high, .1);
   ASSERT_EQ(ArrowsOf(one->panels[0]).size(), 1u);
   EXPECT_THAT(ArrowsOf(one->panels[0])[0].titles, ElementsAre("seed 7: .900"));
-  EXPECT_THAT(TextsOf(*one), Contains("+.900"));
-  EXPECT_THAT(TextsOf(*one).back(), HasSubstr("beyond the axis, 1 seed"));
+  EXPECT_THAT(TextList(*one), Contains("+.900"));
+  EXPECT_THAT(TextList(*one).back(), HasSubstr("beyond the axis, 1 seed"));
   rows[1].seeds.push_back({1.5, 8});
   const auto two = DrawDotPlot(PlotOf(rows), 6.75);
   EXPECT_THAT(ArrowsOf(two->panels[0])[0].titles, ElementsAre("seed 7: .900, seed 8: 1.50"));
-  EXPECT_THAT(TextsOf(*two), Contains("2 to +1.50"));
+  EXPECT_THAT(TextList(*two), Contains("2 to +1.50"));
 }
 
 TEST(DotPlotTest, ShowsAnIntervalThatGoesFarBeyondTheOthersUpToTheEdge) {
@@ -124,7 +122,7 @@ TEST(DotPlotTest, ShowsAnIntervalThatGoesFarBeyondTheOthersUpToTheEdge) {
   const std::vector<Points> arrows = ArrowsOf(figure->panels[0]);
   ASSERT_EQ(arrows.size(), 2u);
   EXPECT_NE(arrows[0].marker, arrows[1].marker);
-  EXPECT_THAT(TextsOf(*figure).back(), HasSubstr("beyond the axis, 1 interval"));
+  EXPECT_THAT(TextList(*figure).back(), HasSubstr("beyond the axis, 1 interval"));
 }
 
 TEST(DotPlotTest, WritesNoValueOverMarks) {
@@ -132,7 +130,7 @@ TEST(DotPlotTest, WritesNoValueOverMarks) {
                               RowAt("c", .02, {.03, 0})};
   const auto figure = DrawDotPlot(PlotOf(rows), 3.25);
   EXPECT_EQ(ArrowsOf(figure->panels[0]).size(), 1u);
-  EXPECT_THAT(TextsOf(*figure), Not(Contains("+.900"))) << "the seed at .029 stands there";
+  EXPECT_THAT(TextList(*figure), Not(Contains("+.900"))) << "the seed at .029 stands there";
 }
 
 TEST(DotPlotTest, HasOneScaleForTwoRowsAndForRowsThatAreNotMuchFurther) {
@@ -142,7 +140,7 @@ TEST(DotPlotTest, HasOneScaleForTwoRowsAndForRowsThatAreNotMuchFurther) {
     const auto figure = DrawDotPlot(PlotOf(rows), 6.75);
     EXPECT_GT(figure->panels[0].x.high, rows.back().mean.value);
     EXPECT_THAT(ArrowsOf(figure->panels[0]), IsEmpty());
-    EXPECT_EQ(TextsOf(*figure).back(), "bar");
+    EXPECT_EQ(TextList(*figure).back(), "bar");
   }
 }
 
@@ -174,7 +172,7 @@ TEST(DotPlotTest, GivesALabelALineWhereItHasNoRoomBesideItsMarks) {
     EXPECT_LT(label.y, means[0]);
     EXPECT_GT(means[0] - means[1], means[1] - means[2]) << "a line more";
     EXPECT_LT(panel.left, .5) << "the column is as wide as the labels in it";
-    EXPECT_THAT(TextsOf(*figure), Contains("b"));
+    EXPECT_THAT(TextList(*figure), Contains("b"));
   }
 }
 
@@ -243,7 +241,7 @@ TEST(ForestTest, HasOneInkAndIsSortedWhereThereAreMoreSettingsThanHues) {
     EXPECT_EQ(means[i].open, i > 0 && i < 5) << i;
     EXPECT_EQ(means[i].color.rgb, kInk.rgb);
   }
-  EXPECT_THAT(TextsOf(figure), Contains(HasSubstr("filled: established or probable")));
+  EXPECT_THAT(TextList(figure), Contains(HasSubstr("filled: established or probable")));
 }
 
 TEST(ForestTest, KeepsColoursAndTheOrderOfTheSpecWhereSettingsAreFew) {
@@ -256,7 +254,7 @@ TEST(ForestTest, KeepsColoursAndTheOrderOfTheSpecWhereSettingsAreFew) {
               ElementsAre("s1", "s2", "s3", "s4", "s5", "s6"));
   EXPECT_EQ(TextOf(figure, "s2").color.rgb, StyleOf(2).text.rgb);
   EXPECT_THAT(MarkersOf(figure.panels[0], {Marker::kCircle}), IsEmpty());
-  EXPECT_THAT(TextsOf(figure), Not(Contains(HasSubstr("filled"))));
+  EXPECT_THAT(TextList(figure), Not(Contains(HasSubstr("filled"))));
 }
 
 TEST(ForestTest, JudgesNoRowAtASharedValue) {
@@ -280,18 +278,18 @@ TEST(ForestTest, SaysWhichTunedValuesWereChosen) {
   EXPECT_THAT(Those(wide, {".002", ".01 11/12 …", ".004", ".01"}),
               ElementsAre(".002", ".01 11/12 …"))
       << "of post and of none; at the shared value nothing was chosen";
-  EXPECT_THAT(TextsOf(wide), Contains("pre: lr .004"));
+  EXPECT_THAT(TextList(wide), Contains("pre: lr .004"));
   const Figure narrow = DrawnAs("forest", grid, 3.25);
   EXPECT_EQ(TextOf(narrow, "lr .002").x, TextOf(narrow, "post").x);
   EXPECT_LT(TextOf(narrow, "lr .002").y, TextOf(narrow, "post").y);
-  EXPECT_THAT(TextsOf(narrow), Contains("lr .01 11/12 …"));
+  EXPECT_THAT(TextList(narrow), Contains("lr .01 11/12 …"));
 }
 
 TEST(ForestTest, SaysNothingOfTunedValuesWhereNoneIs) {
   for (const double width : kWidths) {
     const Figure figure =
         DrawnAs("forest", Settings({{"a", {2, 2.1, 2.2}}, {"b", {2.2, 2.2, 2.4}}}), width);
-    EXPECT_THAT(TextsOf(figure), Each(Not(HasSubstr("lr"))));
+    EXPECT_THAT(TextList(figure), Each(Not(HasSubstr("lr"))));
   }
 }
 
@@ -306,7 +304,7 @@ TEST(SummaryTest, MarksTheBaselineAmongManySettingsByItsStroke) {
   const Figure figure = DrawnAs("summary", EightSettings(), 6.75);
   EXPECT_EQ(MarkersOf(figure.panels[0], {Marker::kCircle}).size(), 7u);
   EXPECT_EQ(Those(figure, {"s0", "s1", "s2"}), (std::vector<std::string>{"s2", "s0", "s1"}));
-  EXPECT_THAT(TextsOf(figure), Contains(HasSubstr("stroke: baseline")));
+  EXPECT_THAT(TextList(figure), Contains(HasSubstr("stroke: baseline")));
 }
 
 TEST(SummaryTest, MeasuresFromTheMedianWhatIsFar) {

@@ -13,6 +13,8 @@
 
 namespace ablate::figure {
 
+inline constexpr double kWidths[] = {3.25, 6.75};  // inches: a column, and two
+
 struct Example {
   std::string name;
   report::ComparisonInput grid;

@@ -30,8 +30,6 @@ using testing::HasSubstr;
 using testing::Not;
 using testing::StartsWith;
 
-constexpr double kWidths[] = {3.25, 6.75};
-
 std::vector<Example> Examples() {
   const double none = std::nan("");
   const std::string longest = "a setting with a very long label, of sixty characters in all";

@@ -23,7 +23,7 @@ using testing::IsEmpty;
 using testing::Not;
 using testing::StartsWith;
 
-const std::vector<double> kWidths = {16, 32, 64, 128};
+const std::vector<double> kModelWidths = {16, 32, 64, 128};
 
 // A grid's figure of a kind, and what is said about it.
 struct Drawn {
@@ -72,11 +72,11 @@ size_t Rings(const Drawn& drawn) {
 }
 
 TEST(AxisTest, DrawsALineASettingOfTheOtherAxesInItsColour) {
-  const Drawn drawn = DrawnOf(WidthsGrid(kWidths, 3));
+  const Drawn drawn = DrawnOf(WidthsGrid(kModelWidths, 3));
   const std::vector<Line> lines = drawn.Layers<Line>();
   ASSERT_EQ(lines.size(), 3u);
   for (size_t i = 0; i < 3; ++i) {
-    EXPECT_EQ(lines[i].x.size(), kWidths.size());
+    EXPECT_EQ(lines[i].x.size(), kModelWidths.size());
     EXPECT_EQ(lines[i].color.rgb, StyleOf(2 - i).line.rgb);
   }
   EXPECT_THAT(drawn.texts, AllOf(HasSubstr("\nn0\n"), HasSubstr("\nn1\n"), HasSubstr("\nn2\n"),
@@ -88,7 +88,7 @@ TEST(AxisTest, DrawsALineASettingOfTheOtherAxesInItsColour) {
 }
 
 TEST(AxisTest, GivesTheBaselinesLineTheBaselinesColour) {
-  report::ComparisonInput grid = WidthsGrid(kWidths, 3);
+  report::ComparisonInput grid = WidthsGrid(kModelWidths, 3);
   grid.baseline["norm"] = "n1";
   std::vector<uint32_t> colors;
   for (const Line& line : DrawnOf(grid).Layers<Line>()) colors.push_back(line.color.rgb);
@@ -110,7 +110,7 @@ TEST(AxisTest, HasTicksAtTheValuesInAscendingOrder) {
 }
 
 TEST(AxisTest, DrawsOneLineWithoutALabelWhereNothingElseVaries) {
-  const Drawn drawn = DrawnOf(WidthsGrid(kWidths, 1));
+  const Drawn drawn = DrawnOf(WidthsGrid(kModelWidths, 1));
   EXPECT_EQ(drawn.Layers<Line>().size(), 1u);
   EXPECT_THAT(drawn.drawing->csv, HasSubstr("\nwidth,,16,,2."));
   EXPECT_THAT(drawn.texts, Not(HasSubstr("base\n")));
@@ -119,14 +119,14 @@ TEST(AxisTest, DrawsOneLineWithoutALabelWhereNothingElseVaries) {
 }
 
 TEST(AxisTest, RingsTheBaselineWhereThereIsOne) {
-  report::ComparisonInput grid = WidthsGrid(kWidths, 1);
+  report::ComparisonInput grid = WidthsGrid(kModelWidths, 1);
   grid.baseline["width"] = "64";
   const Drawn drawn = DrawnOf(grid);
   EXPECT_EQ(Rings(drawn), 1u);
   EXPECT_THAT(drawn.texts, HasSubstr("ring: baseline"));
   EXPECT_THAT(drawn.caption, HasSubstr("A ring marks the baseline."));
 
-  report::ComparisonInput within = WidthsGrid(kWidths, 2);
+  report::ComparisonInput within = WidthsGrid(kModelWidths, 2);
   within.by = "norm";
   const Drawn several = DrawnOf(within);
   EXPECT_EQ(Rings(several), 0u);
@@ -134,7 +134,7 @@ TEST(AxisTest, RingsTheBaselineWhereThereIsOne) {
 }
 
 TEST(AxisTest, LeavesDivergedRunsOutOfMeansAndCountsThem) {
-  report::ComparisonInput grid = WidthsGrid(kWidths, 2);
+  report::ComparisonInput grid = WidthsGrid(kModelWidths, 2);
   Diverge({"32", "n1"}, &grid);
   Diverge({"64", "n1"}, &grid, 1);
   const Drawn drawn = DrawnOf(grid);
@@ -161,7 +161,7 @@ TEST(AxisTest, CountsDivergedRunsBelowWhereValuesStandTooClose) {
 }
 
 TEST(AxisTest, InterruptsALineAtAMissingCombination) {
-  report::ComparisonInput grid = WidthsGrid(kWidths, 2);
+  report::ComparisonInput grid = WidthsGrid(kModelWidths, 2);
   Exclude({"64", "n1"}, &grid);
   const Drawn drawn = DrawnOf(grid);
   const Line line = drawn.Layers<Line>().at(0);
@@ -188,7 +188,7 @@ TEST(AxisTest, TakesTheAxisOfMostValues) {
 }
 
 TEST(AxisTest, DrawsEachPointAtItsChosenValues) {
-  report::ComparisonInput grid = WidthsGrid(kWidths, 1);
+  report::ComparisonInput grid = WidthsGrid(kModelWidths, 1);
   grid.axes.push_back({"lr", {"0.01", "0.1"}, true, {.01, .1}, {}});
   const size_t cells = grid.cells.size();
   for (size_t i = 0; i < cells; ++i) {
@@ -199,25 +199,25 @@ TEST(AxisTest, DrawsEachPointAtItsChosenValues) {
     grid.cells.push_back(worse);
   }
   const Drawn drawn = DrawnOf(grid);
-  const std::vector<Line> plain = DrawnOf(WidthsGrid(kWidths, 1)).Layers<Line>();
+  const std::vector<Line> plain = DrawnOf(WidthsGrid(kModelWidths, 1)).Layers<Line>();
   EXPECT_EQ(drawn.Layers<Line>().at(0).y, plain.at(0).y);
   EXPECT_THAT(drawn.caption, HasSubstr("Each point's runs are those at its chosen lr."));
 }
 
 TEST(AxisTest, SaysWhatIsNotComparable) {
-  report::ComparisonInput grid = WidthsGrid(kWidths, 2);
+  report::ComparisonInput grid = WidthsGrid(kModelWidths, 2);
   for (report::Cell& cell : grid.cells) cell.scored["model.context"] = cell.labels[0];
   const Drawn within = DrawnOf(grid);
   EXPECT_THAT(within.texts, HasSubstr("seeds; settings of width are scored on different held-out"));
   EXPECT_THAT(within.caption, HasSubstr("Settings of width are scored on different held-out data, "
                                         "so not comparable."));
 
-  report::ComparisonInput alone = WidthsGrid(kWidths, 1);
+  report::ComparisonInput alone = WidthsGrid(kModelWidths, 1);
   for (report::Cell& cell : alone.cells) cell.scored["a"] = cell.labels[0] == "64" ? "x" : "y";
   EXPECT_THAT(DrawnOf(alone).caption,
               HasSubstr("Scored on other held-out data than the baseline, so not comparable: "
                         "width 64."));
-  EXPECT_THAT(DrawnOf(WidthsGrid(kWidths, 2)).caption, Not(HasSubstr("comparable")));
+  EXPECT_THAT(DrawnOf(WidthsGrid(kModelWidths, 2)).caption, Not(HasSubstr("comparable")));
 }
 
 TEST(AxisTest, NeedsAnAxisOfNumbersThatIsNotTuned) {
@@ -240,14 +240,14 @@ TEST(AxisTest, StandsInAReportFromThreeValuesOn) {
   EXPECT_EQ(DrawnOf(WidthsGrid({16, 32}, 2)).Layers<Line>().size(), 2u);
   EXPECT_TRUE(WantedIn(WidthsGrid({16, 32, 64}, 2)));
   std::vector<std::string> kinds;
-  for (const Kind* kind : KindsInReport(*report::Compare(WidthsGrid(kWidths, 2)))) {
+  for (const Kind* kind : KindsInReport(*report::Compare(WidthsGrid(kModelWidths, 2)))) {
     kinds.emplace_back(kind->name);
   }
   EXPECT_THAT(kinds, Contains("axis"));
 }
 
 TEST(AxisTest, DrawsManyLinesAsSmallMultiples) {
-  const Drawn drawn = DrawnOf(WidthsGrid(kWidths, 12), 6.75);
+  const Drawn drawn = DrawnOf(WidthsGrid(kModelWidths, 12), 6.75);
   EXPECT_EQ(drawn.drawing->figure.panels.size(), 12u);
   EXPECT_EQ(drawn.Layers<Line>().size(), 12u);
   EXPECT_THAT(drawn.texts, HasSubstr("black: the baseline's line; grey: the other lines"));
@@ -262,7 +262,8 @@ TEST(AxisTest, DrawsManyLinesAsSmallMultiples) {
 TEST(AxisTest, KeepsItsTextsInsideAndApart) {
   std::vector<double> depths;
   for (int i = 1; i <= 20; ++i) depths.push_back(i);
-  for (const std::vector<double>& values : {kWidths, depths, {1000000, 2000000}, {.00001, .5, 7}}) {
+  for (const std::vector<double>& values :
+       {kModelWidths, depths, {1000000, 2000000}, {.00001, .5, 7}}) {
     for (const size_t lines : {1, 2, 6, 7, 12}) {
       report::ComparisonInput grid = WidthsGrid(values, lines, 12);
       std::vector<std::string> first = {grid.axes[0].labels[0]};

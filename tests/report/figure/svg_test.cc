@@ -26,7 +26,6 @@ using testing::IsEmpty;
 using testing::Not;
 using testing::StartsWith;
 
-constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
 // A figure of one panel of 1 by 1 inches from 0 to 72 in both directions, so that a unit is a
@@ -64,7 +63,7 @@ TEST(SvgTest, TellsViewersTheStepsOfALongRun) {
 
 TEST(SvgTest, PutsLinesWhereTheirValuesStandAndBreaksThemAtGaps) {
   const Figure figure = WithLayers(
-      {Line{{0, 36, 40, 50, 72}, {0, 72, kNan, 18, 18.255}, {0x0072B2}, 1.2, {7.2, 1.8}}});
+      {Line{{0, 36, 40, 50, 72}, {0, 72, kNone, 18, 18.255}, {0x0072B2}, 1.2, {7.2, 1.8}}});
   // The data grow upwards, the picture's units downwards: y = (3 - 1) * 72 - value.
   EXPECT_THAT(Paths(figure),
               ElementsAre("<path stroke=\"#0072B2\" stroke-width=\"1.2\" "
@@ -86,7 +85,7 @@ TEST(SvgTest, MakesOneBoxOfNeighbouringCellsOfAColourAndLeavesHoles) {
 
 TEST(SvgTest, ClosesEachStretchOfABandForItself) {
   const Figure figure = WithLayers({Band{
-      {0, 10, 20, 30, 40, 50}, {0, 0, kNan, 0, 0, kNan}, {9, 9, 9, 9, 9, 9}, {0x0072B2, 0xC0}}});
+      {0, 10, 20, 30, 40, 50}, {0, 0, kNone, 0, 0, kNone}, {9, 9, 9, 9, 9, 9}, {0x0072B2, 0xC0}}});
   EXPECT_THAT(Paths(figure), ElementsAre(HasSubstr("d=\"M72 144L82 144L82 135L72 135z"
                                                    "M102 144L112 144L112 135L102 135z\"")));
   EXPECT_THAT(Paths(figure), Each(HasSubstr("fill=\"#0072B2\" fill-opacity=\".25\"")));
@@ -113,19 +112,19 @@ TEST(SvgTest, DrawsEachKindOfMarker) {
 
 TEST(SvgTest, LeavesOutMarkersBeyondThePanelAndCutsNoneAtItsEdge) {
   const std::string path =
-      Paths(WithLayers({Points{{0, 72, 73, 36, kNan}, {0, 72, 36, -1, 36}, {}}}))[0];
+      Paths(WithLayers({Points{{0, 72, 73, 36, kNone}, {0, 72, 36, -1, 36}, {}}}))[0];
   EXPECT_EQ(std::count(path.begin(), path.end(), 'M'), 2);
   EXPECT_THAT(path, Not(HasSubstr("clip-path")));
 }
 
 TEST(SvgTest, DrawsStrokesFromTheirBeginningByTheirLength) {
-  EXPECT_THAT(Paths(WithLayers({Strokes{{10, kNan}, {20, 1}, {0, 0}, {5, 5}, {}, .9}})),
+  EXPECT_THAT(Paths(WithLayers({Strokes{{10, kNone}, {20, 1}, {0, 0}, {5, 5}, {}, .9}})),
               ElementsAre(HasSubstr("d=\"M82 124L82 119\"")));
 }
 
 TEST(SvgTest, HasNothingOfLayersWithoutAPlace) {
   EXPECT_THAT(Paths(WithLayers({Line{}, Band{}, Points{}, Strokes{}})), IsEmpty());
-  EXPECT_THAT(Paths(WithLayers({Line{{1, 2}, {kNan, kInfinity}, {}}, Points{{1}, {kNan}, {}},
+  EXPECT_THAT(Paths(WithLayers({Line{{1, 2}, {kNone, kInfinity}, {}}, Points{{1}, {kNone}, {}},
                                 Band{{1}, {1}, {2}, {}}, Strokes{{kInfinity}, {1}, {0}, {1}, {}}})),
               IsEmpty());
   Figure log = WithLayers({Line{{1, 2}, {0, -1}, {}}});
@@ -177,7 +176,7 @@ TEST(SvgTest, KeepsSpacesThatFollowEachOther) {
 
 TEST(SvgTest, HasNoNumberThatIsNone) {
   Figure figure = WithLayers({});
-  figure.rules.push_back({kNan, 1, 2, kNan, {}});
+  figure.rules.push_back({kNone, 1, 2, kNone, {}});
   EXPECT_THAT(Paths(figure), ElementsAre(HasSubstr("d=\"M0 144L144 0\"")));
 }
 
