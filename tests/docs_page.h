@@ -15,9 +15,9 @@
 
 namespace ablate {
 
-// Expects a row of a table of the page that begins with these two cells.
+// Expects a row of a table of this page of docs/reference that begins with these two cells.
 inline void ExpectRow(absl::string_view page, absl::string_view first, absl::string_view second) {
-  std::ifstream file(absl::StrCat(ABLATE_DOCS "/", page));
+  std::ifstream file(absl::StrCat(ABLATE_DOCS "/reference/", page));
   std::stringstream text;
   text << file.rdbuf();
   EXPECT_THAT(text.str(), testing::HasSubstr(absl::StrCat("\n| ", first, " | ", second, " |")));

@@ -512,7 +512,7 @@ std::string Footer(const AnalyzeOptions& options) {
   const std::string kinds =
       row.ok() ? AnalysisOptionsText(**row)
                : absl::StrCat(AnalysisKindsText(), "\n`ablate analyze KIND --help` has a kind's ",
-                              "options, docs/analyses.md its formulas.\n");
+                              "options, docs/reference/analyses.md its formulas.\n");
   return absl::StrCat(
       kinds,
       "\nAn experiment stands for all its cells. Each model is an analysis, but cka is one of all "

@@ -95,7 +95,7 @@ Action DefineCompare(Command* command) {
   command->Flag(&options->json, "--json", "print the server's message: every number, in full");
   command->Footer(
       "Runs of equal seed are paired. Tuned axes are chosen for each setting on its other seeds;\n"
-      "a diverged run counts and loses, and is in no mean. docs/comparison.md has the formulas.\n"
+      "a diverged run counts and loses, and is in no mean. docs/reference/comparison.md has the formulas.\n"
       "Of several experiments the first setting named is the baseline, unless\n"
       "--baseline setting=EXP/SETTING names another; what their specs differ in is printed, "
       "too.\n\n"

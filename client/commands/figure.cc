@@ -170,7 +170,7 @@ Action DefineFigure(Command* command) {
       "eigenvalues, matrix and trajectory it is an analysis's label [loss_landscape, spectrum, "
       "cka,\n"
       "trajectory; if no analysis has that label, every label that the kind can draw].\n"
-      "docs/figures.md says what each kind shows.\n\n"
+      "docs/reference/figures.md says what each kind shows.\n\n"
       "Examples:\n  ablate figure names-norm forest -o forest.pdf\n"
       "  ablate figure names-norm loss -o loss.svg --width double --csv\n"
       "  ablate figure names-norm loss --key eval/loss -o eval.png\n"

@@ -148,7 +148,7 @@ Action DefineReport(Command* command) {
   command->Footer(
       "The page needs no network: the answer with its figure, table, differences of the specs, "
       "samples,\n"
-      "methods and provenance. docs/report.md says what stands where.\n\n"
+      "methods and provenance. docs/reference/report.md says what stands where.\n\n"
       "Examples:\n  ablate report names-norm -o report.html\n"
       "  ablate report names-norm -o report.html --watch   # then the exit codes of `ablate wait`");
   return WithServer(*command, options, MakeRequest, Report);

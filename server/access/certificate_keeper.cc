@@ -24,7 +24,7 @@ std::string ToDo(Upkeep upkeep) {
              "there: put it back for a while, and run `ablate admin renew`";
     case Upkeep::kNeedsAuthority:
       return "the server's certificate ends soon, with its authority: begin with a new one, and "
-             "hand out new join files (docs/security.md)";
+             "hand out new join files (docs/explanation/security.md)";
   }
   return "";
 }

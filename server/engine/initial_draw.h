@@ -1,4 +1,4 @@
-// Says what initial values are drawn from: the table in docs/model.md. Torch-free; the server reads
+// Says what initial values are drawn from: the table in docs/reference/model.md. Torch-free; the server reads
 // it too.
 #ifndef ABLATE_SERVER_ENGINE_INITIAL_DRAW_H_
 #define ABLATE_SERVER_ENGINE_INITIAL_DRAW_H_

@@ -15,7 +15,7 @@
 
 namespace ablate::engine {
 
-// docs/analyses.md has the formulas. Scores are divided by the temperature, cut to the top_k most
+// docs/reference/analyses.md has the formulas. Scores are divided by the temperature, cut to the top_k most
 // likely tokens (0: all), then to the fewest most likely of those that have top_p together.
 struct SampleOptions {
   uint32_t count = 20;

@@ -1,4 +1,4 @@
-// The vectors of docs/random-streams.md that need no tensors.
+// The vectors of docs/reference/random-streams.md that need no tensors.
 #include <string>
 #include <vector>
 

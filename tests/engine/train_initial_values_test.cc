@@ -1,4 +1,4 @@
-// The initial values of docs/random-streams.md.
+// The initial values of docs/reference/random-streams.md.
 #include <string>
 
 #include "absl/strings/str_format.h"

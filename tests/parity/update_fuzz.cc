@@ -1,5 +1,5 @@
 // Judges updates of both backends over drawn settings that no test has, for as long as one likes;
-// run by hand (docs/trainers.md).
+// run by hand (docs/explanation/trainers.md).
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>

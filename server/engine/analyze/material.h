@@ -105,7 +105,7 @@ TensorType TensorTypeOf(const at::Tensor& values);
 // A tensor's elements as an array of the result, an axis for each dimension.
 AnalysisArray ArrayOf(std::string name, std::vector<std::string> axes, const at::Tensor& values);
 
-// 2·uniform(seed, n) − 1 of docs/random-streams.md for n = first … first + count − 1, float64.
+// 2·uniform(seed, n) − 1 of docs/reference/random-streams.md for n = first … first + count − 1, float64.
 at::Tensor UniformSequence(uint64_t seed, int64_t first, int64_t count);
 
 // The seed of the draws of a tensor or a vector called `name`: a function of both, so that models

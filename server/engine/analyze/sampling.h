@@ -33,7 +33,7 @@ KeptTokens Keep(absl::Span<const double> scores, const SampleOptions& options);
 // The first kept token at which the probabilities so far exceed `u`, which is in [0, 1).
 uint32_t Draw(const KeptTokens& kept, double u);
 
-// In [0, 1): uniform(seed, sample·2³² + position) of docs/random-streams.md, so that a draw depends
+// In [0, 1): uniform(seed, sample·2³² + position) of docs/reference/random-streams.md, so that a draw depends
 // neither on the other samples nor on how many there are.
 double UniformAt(uint32_t seed, uint32_t sample, uint32_t position);
 

@@ -1,5 +1,5 @@
 // The rule of the verdict: which way a row goes, and how much speaks for it. Pure functions, safe
-// from any thread. docs/comparison.md has the rule with its error rates.
+// from any thread. docs/reference/comparison.md has the rule with its error rates.
 #ifndef ABLATE_SERVER_REPORT_COMPARE_DECISION_H_
 #define ABLATE_SERVER_REPORT_COMPARE_DECISION_H_
 

@@ -1,5 +1,5 @@
 // Numbers that may not exist, and the statistics of one sample and of p values. Pure functions,
-// safe from any thread; docs/comparison.md has the formulas.
+// safe from any thread; docs/reference/comparison.md has the formulas.
 #ifndef ABLATE_SERVER_REPORT_COMPARE_STATISTICS_H_
 #define ABLATE_SERVER_REPORT_COMPARE_STATISTICS_H_
 

@@ -62,7 +62,7 @@ enum class Reads {
 struct Kind {
   absl::string_view name;
   absl::string_view title;  // in a report
-  absl::string_view help;   // what it shows, in a line: the row of docs/figures.md
+  absl::string_view help;   // what it shows, in a line: the row of docs/reference/figures.md
   absl::string_view key;    // the default of Input::key; empty: shows the compared metric
   bool wide;                // takes the width of two columns in a report, behind all that do not
   bool folded;              // in a report stands behind a fold: says again what others say

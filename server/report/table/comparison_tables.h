@@ -35,7 +35,7 @@ Table WindowTable(const Comparison& comparison, const RowWindows& windows);
 Table FactorialTable(const Comparison& comparison);
 
 // Every number in its shortest decimal that reads back, empty where undefined; titles are fixed
-// names, and an axis of such a name is called axis_NAME. docs/comparison.md lists them.
+// names, and an axis of such a name is called axis_NAME. docs/reference/comparison.md lists them.
 Table DataTable(const Comparison& comparison);
 
 // Returns the title of an axis whose own name another column has: axis_NAME.

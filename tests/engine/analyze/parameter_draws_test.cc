@@ -1,4 +1,4 @@
-// The draws of analyses against docs/random-streams.md, and who draws under which name.
+// The draws of analyses against docs/reference/random-streams.md, and who draws under which name.
 #include "server/engine/analyze/parameter_draws.h"
 
 #include <string>

@@ -197,7 +197,7 @@ TEST(KindTest, StandsInReportsWhereItHasSomethingToShow) {
 TEST(KindTest, IsInTheDocumentsAndInTheHelp) {
   std::vector<std::string> names;
   for (const Kind* kind : Kinds()) {
-    EXPECT_THAT(FileText("docs/figures.md"),
+    EXPECT_THAT(FileText("docs/reference/figures.md"),
                 HasSubstr(absl::StrCat("| `", kind->name, "` | ", kind->help, " |\n")));
     names.emplace_back(kind->name);
   }
