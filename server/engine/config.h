@@ -62,7 +62,7 @@ enum class LearningRule { kBackprop, kFeedbackAlignment, kDirectFeedbackAlignmen
 // kernels for small models on a CPU (native/supports.h).
 enum class TrainerKind { kTorch, kNative };
 
-// Where the arithmetic runs, and in which precision.
+// The device and the precision of the arithmetic.
 enum class Device { kCpu, kCuda };
 enum class Precision { kFloat32, kFloat64 };
 

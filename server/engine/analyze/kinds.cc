@@ -237,7 +237,7 @@ Problems CheckCaptured(const AnalysisOptions& options, const ModelConfig& model,
 
 AnalysisCost CaptureCost(const AnalysisOptions& options, const RunConfig& config, uint64_t tokens,
                          size_t) {
-  const uint64_t per_token =  // of every head's matrix, where a sequence fills the context
+  const uint64_t per_token =  // of every head's matrix, if sequences fill the context
       static_cast<uint64_t>(config.model.heads) * static_cast<uint64_t>(config.model.context);
   uint64_t elements = 0;
   for (const std::string& site : Of<CaptureOptions>(options).sites) {

@@ -62,8 +62,8 @@ void Normalise(std::vector<double>& probabilities) {
   for (double& probability : probabilities) probability /= sum;
 }
 
-// Returns the length of the shortest prefix with a sum of at least `share`; all if rounding keeps
-// the total below it.
+// Returns the length of the shortest prefix with a sum of at least `share` (the top_p); all if
+// rounding keeps the total below it.
 size_t PrefixReaching(const std::vector<double>& probabilities, double share) {
   double sum = 0;
   for (size_t i = 0; i < probabilities.size(); ++i) {

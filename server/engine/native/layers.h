@@ -40,14 +40,14 @@ struct BlockSite {
   int block = 0;
 };
 
-// What a norm keeps for the backward pass.
+// Data that a norm keeps for the backward pass.
 struct NormMemory {
   Floats z;
   Floats inverse;
   Floats share;
 };
 
-// What one sublayer f of a residual stream x keeps for the backward pass. The result is x +
+// Data that one sublayer f of a residual stream x keeps for the backward pass. The result is x +
 // s·f(norm x), norm(x + s·f x), x + s·norm(f(norm x)) or x + s·f x.
 struct SublayerMemory {
   Floats in;  // input of f
