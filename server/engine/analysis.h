@@ -1,5 +1,5 @@
 // Declares the analyses of trained models: their options, their results, and how one is computed in
-// pieces, so that it can pause, give way to another and resume. docs/reference/analyses.md has the
+// pieces, so that it can pause, give way to another and resume. docs/reference/analyses/ has the
 // formulas. Torch-free; the server links everything except MakeAnalysis.
 #ifndef ABLATE_SERVER_ENGINE_ANALYSIS_H_
 #define ABLATE_SERVER_ENGINE_ANALYSIS_H_

@@ -15,7 +15,7 @@
 
 namespace ablate::engine {
 
-// Sampling options; docs/reference/analyses.md has the formulas. Logits are divided by the
+// Sampling options; docs/reference/analyses/samples.md has the formulas. Logits are divided by the
 // temperature, cut to the top_k most likely tokens (0: all), then to the fewest most likely tokens
 // whose probabilities add up to top_p.
 struct SampleOptions {

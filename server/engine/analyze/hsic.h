@@ -1,6 +1,6 @@
 // Computes the Hilbert–Schmidt independence criterion (HSIC) with linear kernels for every pair of
-// several matrices with the same rows; CKA is a ratio of HSICs. docs/reference/analyses.md has the
-// formulas.
+// several matrices with the same rows; CKA is a ratio of HSICs. docs/reference/analyses/cka.md has
+// the formulas.
 #ifndef ABLATE_SERVER_ENGINE_ANALYZE_HSIC_H_
 #define ABLATE_SERVER_ENGINE_ANALYZE_HSIC_H_
 
