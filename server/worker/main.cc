@@ -82,7 +82,7 @@ void Define(CLI::App& app, Flags& flags) {
       ->capture_default_str();
 }
 
-// Returns a training option that was given to an analysis worker; empty if there is none.
+// Returns an option of training that is given to a worker for analyses, or "".
 std::string Misplaced(const CLI::App& app, const Flags& flags) {
   if (flags.role == "train") return "";
   for (const char* option : {"--lanes", "--flush-every"}) {
