@@ -107,7 +107,7 @@ template <>
 inline constexpr Named<Outcome> kNames<Outcome>[] = {
     {Outcome::kTraining, "training"}, {Outcome::kDone, "done"}, {Outcome::kDiverged, "diverged"}};
 
-// The value's name; empty if `value` is none of the enum's.
+// Returns the value's name; empty if `value` isn't one of the enum's.
 template <typename Enum>
 constexpr absl::string_view NameOf(Enum value) {
   for (const Named<Enum>& entry : kNames<Enum>) {

@@ -9,7 +9,8 @@
 
 namespace ablate::engine {
 
-// Names by kind, of every kind: of models with many settings, and of several at once.
+// Returns the names by kind, for every kind: for models with many settings, and for several models
+// at once.
 std::map<std::string, std::set<std::string>> MadeNumbers();
 
 }  // namespace ablate::engine
