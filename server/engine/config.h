@@ -241,6 +241,7 @@ struct EvaluationConfig {
   bool operator==(const EvaluationConfig&) const = default;
 };
 
+// Describes a run completely.
 struct RunConfig {
   TaskConfig task;
   ModelConfig model;

@@ -68,6 +68,7 @@ struct BufferInfo {
   int block = -1;  // -1: not in a block
 };
 
+// The layout of a model's parameters and buffers in flat arrays.
 struct ParameterLayout {
   std::vector<ParameterInfo> parameters;  // in buffer order
   int64_t size = 0;                       // elements of one run, P

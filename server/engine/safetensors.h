@@ -19,6 +19,7 @@ absl::string_view NameOf(TensorType type);
 // Returns the bytes of one element.
 int64_t WidthOf(TensorType type);
 
+// One tensor of a file; `bytes` points into memory owned elsewhere.
 struct TensorView {
   std::string name;
   TensorType type = TensorType::kF32;

@@ -9,6 +9,7 @@
 
 namespace ablate::launch {
 
+// The files of a personal server.
 struct Home : process::HomeFiles {  // `folder` is absolute; folders have mode 0700
   using HomeFiles::HomeFiles;
   // run_folder + "/ablate.sock" and "/worker.sock", or hashed names under XDG_RUNTIME_DIR if those

@@ -20,6 +20,7 @@
 
 namespace ablate::launch {
 
+// The command line and the files of a worker process.
 struct WorkerCommand {
   std::string name;     // of the worker, such as cpu-train
   std::string program;  // absolute path of ablate-worker

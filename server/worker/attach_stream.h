@@ -12,7 +12,8 @@
 
 namespace ablate::worker {
 
-// Thread-safe. Callbacks come one at a time from the transport's threads and must not block.
+// Sends messages to the server. Thread-safe. Callbacks come one at a time from the transport's
+// threads and must not block.
 class AttachStream {
  public:
   virtual ~AttachStream() = default;

@@ -19,10 +19,10 @@ struct BlobRetries {
   int max_server_errors = 30;  // INTERNAL or UNKNOWN in a row: about twenty seconds
 };
 
-// Thread-safe. Both calls block their thread. They retry with growing waits while the server is
-// unreachable or its disk is full, and for a limited time while it fails. They return on success,
-// on an error that a retry can't change, or with CANCELLED once the run is abandoned. They never
-// return UNAVAILABLE.
+// Reads and writes blobs. Thread-safe. Both calls block their thread. They retry with growing waits
+// while the server is unreachable or its disk is full, and for a limited time while it fails. They
+// return on success, on an error that a retry can't change, or with CANCELLED once the run is
+// abandoned. They never return UNAVAILABLE.
 class BlobChannel {
  public:
   static std::unique_ptr<BlobChannel> Make(const join::ServerAddress& server,

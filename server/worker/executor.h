@@ -24,7 +24,7 @@ struct ExecutorOptions {
   absl::Duration max_hold = absl::Minutes(1);
 };
 
-// Thread-safe: every lane calls Execute.
+// Trains granted runs. Thread-safe: every lane calls Execute.
 class Executor {
  public:
   Executor(ExecutorOptions options, TrainerFactory make_trainer, BlobChannel* blobs,

@@ -21,6 +21,7 @@ namespace ablate::worker {
 // done or the job is abandoned.
 using JobRest = std::function<void()>;
 
+// A job of a lane: a run or an analysis.
 struct Job {
   std::string id;  // of its lease or analysis
   // Runs the job on a prepared lane. It may set a completion, which runs in a separate thread while
@@ -33,6 +34,7 @@ struct Job {
   std::function<void()> abandoned = nullptr;
 };
 
+// Functions that the lanes call.
 struct LaneActions {
   // Prepares the calling thread, before its first job.
   std::function<absl::Status()> prepare;

@@ -31,7 +31,7 @@ absl::Duration RunQueueDelay();
 // slices.
 absl::Duration ParseRunQueueDelay(absl::string_view schedstat);
 
-// Not thread-safe.
+// Collects points by key. Not thread-safe.
 class PointBuffer {
  public:
   // Adds points. Steps of a key must ascend.

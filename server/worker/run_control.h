@@ -13,7 +13,8 @@
 
 namespace ablate::worker {
 
-// Thread-safe: one lane trains, the attach loop and the main thread make requests.
+// Holds the requests to one run, and its progress. Thread-safe: one lane trains, the attach loop
+// and the main thread make requests.
 class RunControl {
  public:
   RunControl();

@@ -31,7 +31,7 @@ struct WorkerOptions {
   AnalysisTools analysis;
 };
 
-// Thread-safe.
+// Owns the lanes, the attach loop and the work of one role. Thread-safe.
 class Worker {
  public:
   explicit Worker(WorkerOptions options);

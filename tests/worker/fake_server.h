@@ -44,7 +44,7 @@ struct ServerState {
   bool attached = false;
 };
 
-// Thread-safe.
+// Serves one worker over gRPC. Thread-safe.
 class FakeServer {
  public:
   explicit FakeServer(std::string socket);

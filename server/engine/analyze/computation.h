@@ -24,6 +24,7 @@ struct StateTensor {
   int64_t rows = -1;
 };
 
+// Computes one kind of analysis in pieces. Not thread-safe.
 class Computation {
  public:
   virtual ~Computation() = default;

@@ -17,6 +17,7 @@ namespace ablate::engine {
 // statistics all backward modes are equal.
 Pass PassOf(const AnalysisOptions& options, GradientSignal signal, const RunConfig& config);
 
+// Selects the gradients to compute.
 struct WantedGradients {
   bool parameters = false;
   std::vector<std::string> sites;  // gradients of the activations after these hook points

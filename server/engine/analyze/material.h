@@ -34,6 +34,7 @@ struct SubjectModel {
   ModelParameters parameters;  // views of both
 };
 
+// The context of an analysis.
 struct Material {
   std::vector<SubjectModel> subjects;
   // The batches that all subjects read, as in SequencesRead.

@@ -19,6 +19,7 @@ struct Representation {
   int64_t features = 0;
 };
 
+// Lists the representations and reads them batch by batch.
 class Representations {
  public:
   // Takes the requested sites (SitesOr), subject by subject. Runs a pass over the first batch.

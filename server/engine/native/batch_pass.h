@@ -18,7 +18,8 @@
 
 namespace ablate::engine::native {
 
-// Not thread-safe: it owns scratch memory. Throws std::bad_alloc if out of memory.
+// Computes losses and gradients of batches. Not thread-safe: it owns scratch memory. Throws
+// std::bad_alloc if out of memory.
 class BatchPass {
  public:
   // Keeps references. `rule` forms the gradients.

@@ -24,7 +24,7 @@ struct AttentionMemory {
   Floats context;  // [width][columns]
 };
 
-// Not thread-safe: it owns scratch memory.
+// Computes attention forward and backward. Not thread-safe: it owns scratch memory.
 class ColumnAttention {
  public:
   // Keeps the reference.

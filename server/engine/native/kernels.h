@@ -58,6 +58,7 @@ struct NormForward {
   float* share = nullptr;  // [columns]: z·share·Σ gz is the component of a gradient g along z
 };
 
+// The backward pass of NormForward, given the gradient dy of y.
 struct NormBack {
   NormSize size;
   NormKind kind = NormKind::kLayer;
@@ -89,6 +90,7 @@ struct BatchNormForward {
   float* inverse = nullptr;   // [features]
 };
 
+// The backward pass of BatchNormForward.
 struct BatchNormBack {
   NormSize size;
   NormBackward backward = NormBackward::kExact;
@@ -140,6 +142,7 @@ struct Attention : AttentionHead {
   float* context = nullptr;
 };
 
+// The backward pass of Attention, given the gradient of the context.
 struct AttentionBack {
   Attention forward;
   const float* dcontext = nullptr;
@@ -198,6 +201,7 @@ struct QueryAttention {
   float* sums = nullptr;           // [heads], Σ_u w_u
 };
 
+// The backward pass of QueryAttention.
 struct QueryAttentionBack {
   QueryAttention forward;
   const float* dseen = nullptr;  // [heads][RoundUp(width)]
@@ -260,6 +264,7 @@ struct AdamStep {
   int64_t step = 1;  // 1 for the first update
 };
 
+// As AdamStep, for SGD with momentum.
 struct SgdStep {
   int64_t n = 0;
   float* values = nullptr;
@@ -271,6 +276,7 @@ struct SgdStep {
   float momentum = 0;
 };
 
+// The kernels compiled for one instruction set.
 struct Kernels {
   const char* target = "";  // "AVX3"
   // True if multiply-add rounds once. Such targets have equal bits; each other target has its own.

@@ -56,6 +56,7 @@ struct SublayerMemory {
   Floats mask;  // dropout factors
 };
 
+// The norms before and after a sublayer, if its block has any.
 struct SublayerNorms {
   bool present = false;
   const Norm& norm;
@@ -68,7 +69,7 @@ bool NormsInput(const NormConfig& config);
 SublayerNorms AttentionNorms(const ModelConfig& config, const Block& block);
 SublayerNorms FeedForwardNorms(const ModelConfig& config, const Block& block);
 
-// Not thread-safe: it owns scratch memory.
+// Applies layers forward and backward. Not thread-safe: it owns scratch memory.
 class Layers {
  public:
   // Keeps references.

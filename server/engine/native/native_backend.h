@@ -20,6 +20,7 @@ namespace ablate::engine::native {
 using GradientRecorder = absl::AnyInvocable<absl::StatusOr<std::vector<RecordedValue>>(
     absl::Span<const float> values, absl::Span<const float> buffers, const TokenBatch& batch)>;
 
+// The initial state of a run's backend.
 struct NativeStart {
   std::vector<float> values;  // in layout order
   std::vector<float> buffers;

@@ -21,7 +21,7 @@ namespace ablate::engine::native {
 // Returns true if a model supports this pass. Rotary keys can't be absorbed into a query.
 bool HasQueryPass(const ModelConfig& config);
 
-// Not thread-safe: it owns scratch memory.
+// Computes losses and gradients of query columns. Not thread-safe: it owns scratch memory.
 class QueryPass {
  public:
   // Keeps references. `rule` forms the gradients.

@@ -17,7 +17,7 @@
 
 namespace ablate::engine::native {
 
-// Not thread-safe: it owns scratch memory.
+// Embeds and normalises the rows, forward and backward. Not thread-safe: it owns scratch memory.
 class QueryRows {
  public:
   // Keeps the reference.

@@ -16,7 +16,7 @@
 
 namespace ablate::engine::native {
 
-// Not thread-safe: it owns scratch memory.
+// Computes losses and gradients of columns. Not thread-safe: it owns scratch memory.
 class SequencePass {
  public:
   // Keeps references. `rule` forms the gradients.

@@ -24,10 +24,12 @@ using Part = hn::Vec<D>;
 constexpr int kPart = static_cast<int>(hn::MaxLanes(D()));
 constexpr int kParts = kLanes / kPart;
 
+// Sixteen floats.
 struct V16 {
   Part part[kParts];
 };
 
+// A mask of sixteen lanes.
 struct M16 {
   hn::Mask<D> part[kParts];
 };

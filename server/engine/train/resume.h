@@ -17,6 +17,7 @@
 
 namespace ablate::engine {
 
+// The contents of a resume state.
 struct ResumeState {
   RunTensors tensors;            // of the backend, or views into the file
   std::vector<uint64_t> cursor;  // of the run's batch source
