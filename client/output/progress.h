@@ -16,8 +16,8 @@
 namespace ablate::client {
 
 struct ProgressOptions {
-  std::string name;        // of the experiment, as shown
-  std::string primary;     // the metric that is shown
+  std::string name;     // of the experiment, as shown
+  std::string primary;  // the metric that is shown
   StatusLineOptions line;
 };
 
