@@ -25,7 +25,7 @@ void Progress::Count(const v1::ExperimentEvent& event) {
     return r.ended || r.step > r.steps ? 0 : r.steps - r.step;
   };
   const RunProgress before = run;
-  run = {event.step(), event.steps(), StateHasEnded(event.state())};
+  run = {event.step(), event.steps(), HasEnded(event.state())};
   remaining_ += left(run) - (is_new ? 0 : left(before));
   if (!is_new) made_ += int64_t{run.step} - int64_t{before.step};
   const absl::Time now = options_.line.now();
@@ -49,7 +49,7 @@ void Progress::Update(const v1::ExperimentEvent& event) {
     break;
   }
   const auto [cell, is_new] = cells_.try_emplace(event.cell(), event.state());
-  const bool ended = !is_new && StateHasEnded(event.state()) && !StateHasEnded(cell->second);
+  const bool ended = !is_new && HasEnded(event.state()) && !HasEnded(cell->second);
   cell->second = event.state();
   if (ended && event.state() == v1::RunState::FAILED) TellFailure(event);
   const bool first = cells_.size() == 1 && is_new;

@@ -1,6 +1,6 @@
 // Analyses of models: what may be asked, what comes of it, and how it is made piece by piece, so
-// that it can stop, yield to another and go on. docs/reference/analyses.md has the formulas. Torch-free; the
-// server links all but MakeAnalysis.
+// that it can stop, yield to another and go on. docs/reference/analyses/ has the formulas.
+// Torch-free; the server links all but MakeAnalysis.
 #ifndef ABLATE_SERVER_ENGINE_ANALYSIS_H_
 #define ABLATE_SERVER_ENGINE_ANALYSIS_H_
 

@@ -15,8 +15,9 @@
 
 namespace ablate::engine {
 
-// docs/reference/analyses.md has the formulas. Scores are divided by the temperature, cut to the top_k most
-// likely tokens (0: all), then to the fewest most likely of those that have top_p together.
+// docs/reference/analyses/samples.md has the formulas. Scores are divided by the temperature, cut
+// to the top_k most likely tokens (0: all), then to the fewest most likely of those that have top_p
+// together.
 struct SampleOptions {
   uint32_t count = 20;
   double temperature = 1;  // 0: the most likely token, the lowest of equals

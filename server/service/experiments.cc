@@ -45,7 +45,8 @@ absl::Status List(const Backend& backend, const rpc::View& view,
                   const v1::ListExperimentsRequest& request,
                   v1::ListExperimentsResponse* response) {
   const absl::string_view owner = absl::StripPrefix(request.owner(), "users/");
-  const std::string list = owner.empty() ? kExperimentList : absl::StrCat(kExperimentList, " of ", owner);
+  const std::string list =
+      owner.empty() ? kExperimentList : absl::StrCat(kExperimentList, " of ", owner);
   const auto page = rpc::ReadPage(request, list, rpc::kDefaultPage);
   if (!page.ok()) return page.status();
   rpc::Room room(rpc::kPageBytes);
@@ -128,7 +129,7 @@ absl::Status Cancel(Backend& backend, const storage::Caller& caller,
   return absl::OkStatus();
 }
 
-absl::Status Delete(const Backend& backend, const storage::Caller& caller,
+absl::Status Delete(Backend& backend, const storage::Caller& caller,
                     const v1::DeleteExperimentRequest& request, std::string* resource,
                     google::protobuf::Empty*) {
   const auto id = FindToChange(backend, caller, request.name(), resource);

@@ -53,11 +53,6 @@ PointsEvent MakePoints(uint32_t step, std::vector<Column> columns);
 // train/loss of each step from `from` to before `to`.
 PointsEvent MakeLosses(uint32_t from, uint32_t to);
 
-// A worker whose numbers have bits of their own.
-inline LeaseHolder HolderIn(const std::string& environment, uint32_t numerics_version = 0) {
-  return {"cpu-train", "i1", "2 cores", "0.1", "torch", environment, numerics_version};
-}
-
 // A worker's end of one lease: numbers its events.
 // Leases over some runs, one each: the first has the name, others have their run's after it.
 class Lease {

@@ -1,6 +1,6 @@
 // The Hilbert–Schmidt independence criterion (HSIC) with linear kernels, between every two of
-// several matrices that have the same rows: what CKA is a ratio of. docs/reference/analyses.md has the
-// formulas.
+// several matrices that have the same rows: what CKA is a ratio of. docs/reference/analyses/cka.md
+// has the formulas.
 #ifndef ABLATE_SERVER_ENGINE_ANALYZE_HSIC_H_
 #define ABLATE_SERVER_ENGINE_ANALYZE_HSIC_H_
 

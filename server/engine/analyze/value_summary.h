@@ -1,6 +1,6 @@
 // Scale and shape of the values at several places, such as sites of a model or its parameters:
-// moments, extremes, quantiles and histograms, from values that come in parts. docs/reference/analyses.md has
-// the formulas.
+// moments, extremes, quantiles and histograms, from values that come in parts.
+// docs/reference/analyses/activations.md has the formulas.
 #ifndef ABLATE_SERVER_ENGINE_ANALYZE_VALUE_SUMMARY_H_
 #define ABLATE_SERVER_ENGINE_ANALYZE_VALUE_SUMMARY_H_
 
