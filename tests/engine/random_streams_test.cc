@@ -6,7 +6,7 @@
 #include "absl/strings/str_join.h"
 #include "server/engine/analyze/sampling.h"
 #include "server/engine/data/batches.h"
-#include "server/engine/data/dropout_site.h"
+#include "server/engine/data/dropout_stream.h"
 #include "server/engine/data/random.h"
 #include "tests/docs_page.h"
 
@@ -42,7 +42,7 @@ TEST(StreamVectorsTest, HaveTheOrderOfDocuments) {
 
 TEST(StreamVectorsTest, HaveAMaskOfDropout) {
   std::vector<float> mask(24);
-  DropoutSite(0.3, 7, 5, "block.0.attention.weights").FillLine(0, 24, mask.data());
+  DropoutStream(0.3, 7, 5, "block.0.attention.weights").FillLine(0, 24, mask.data());
   std::string stays;
   for (const float factor : mask) stays += factor > 0 ? '1' : '0';
   ExpectVector(

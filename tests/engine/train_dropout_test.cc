@@ -1,4 +1,4 @@
-// Tests that dropout masks depend on seed, step, site and element, and on nothing else.
+// Tests that dropout masks depend on seed, step, hook point and element, and on nothing else.
 #include <gtest/gtest.h>
 
 #include <string>

@@ -47,11 +47,11 @@ struct TappedModel {
     return {loss, parameters->gradients().clone()};
   }
 
-  // Captures the activation at every site.
+  // Captures the activation at every hook point.
   Captured Capture() {
     Captured captured;
     std::vector<std::pair<std::string, Tap>> taps;
-    for (const std::string& name : SiteNames(model)) {
+    for (const std::string& name : HookPointNames(model)) {
       taps.emplace_back(
           name, Observe([&captured, name](const at::Tensor& x) { captured[name] = x.detach(); }));
     }
@@ -60,8 +60,8 @@ struct TappedModel {
     return captured;
   }
 
-  at::Tensor TappedLogits(const std::string& site, Tap tap) {
-    const Taps taps = *Taps::Make(model, {{site, std::move(tap)}});
+  at::Tensor TappedLogits(const std::string& hook_point, Tap tap) {
+    const Taps taps = *Taps::Make(model, {{hook_point, std::move(tap)}});
     return Logits(model, parameters->model(), batch, {.taps = &taps});
   }
 
@@ -77,12 +77,12 @@ TEST_P(TapsTest, ObserversChangeNoBit) {
   const auto [loss, gradient] = setup.Differentiated(nullptr);
   std::vector<std::pair<std::string, Tap>> taps;
   int observed = 0;
-  for (const std::string& name : SiteNames(setup.model)) {
+  for (const std::string& name : HookPointNames(setup.model)) {
     taps.emplace_back(name, Observe([&observed](const at::Tensor&) { ++observed; }));
   }
   const Taps made = *Taps::Make(setup.model, std::move(taps));
   const auto [tapped_loss, tapped_gradient] = setup.Differentiated(&made);
-  EXPECT_EQ(observed, static_cast<int>(SiteNames(setup.model).size()));
+  EXPECT_EQ(observed, static_cast<int>(HookPointNames(setup.model).size()));
   EXPECT_EQ(loss, tapped_loss);
   EXPECT_TRUE(at::equal(gradient, tapped_gradient));
   const Taps none = *Taps::Make(setup.model, {});
@@ -114,7 +114,7 @@ TEST_P(TapsTest, AnotherValueReachesTheLogits) {
 INSTANTIATE_TEST_SUITE_P(Losses, TapsTest,
                          testing::Values(LossPositions::kAll, LossPositions::kLast));
 
-TEST(TapSitesTest, SeeWhatTheSiteIsCalled) {
+TEST(HookPointsTest, HaveNamesOfTheirValues) {
   TappedModel setup(LossPositions::kAll);
   const Captured captured = setup.Capture();
   const at::Tensor weights = captured.at("block.1.attention.weights");
@@ -125,7 +125,7 @@ TEST(TapSitesTest, SeeWhatTheSiteIsCalled) {
   EXPECT_EQ(captured.at("block.0.feed_forward.hidden").size(1), setup.model.hidden);
 }
 
-TEST(TapSitesTest, RefuseASiteThatTheModelLacks) {
+TEST(HookPointsTest, AreRefusedIfTheModelLacksThem) {
   const ModelConfig model = SmallDocumentsRun(1).model;
   for (const char* name : {"block.2.output", "block.0.attention", "head", ""}) {
     const auto taps = Taps::Make(model, {{name, Observe([](const at::Tensor&) {})}});
@@ -135,7 +135,7 @@ TEST(TapSitesTest, RefuseASiteThatTheModelLacks) {
   }
 }
 
-TEST(TapSitesTest, RefuseAnotherShape) {
+TEST(HookPointsTest, RefuseAnotherShape) {
   TappedModel setup(LossPositions::kAll);
   EXPECT_THROW(setup.TappedLogits("logits", Replace(at::ones({1}))), c10::Error);
 }

@@ -1,4 +1,4 @@
-// Summarises scale and shape of the activations at sites.
+// Summarises scale and shape of the activations at hook points.
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "server/engine/analyze/computation.h"
@@ -7,14 +7,14 @@
 namespace ablate::engine {
 namespace {
 
-std::vector<ValuePlace> ActivationPlaces(const std::vector<std::string>& sites,
+std::vector<ValuePlace> ActivationPlaces(const std::vector<std::string>& hook_points,
                                          const Material& material) {
   const std::vector<at::Tensor> rows =
-      CaptureRows(material, material.subjects[0], material.batches[0], sites);
+      CaptureRows(material, material.subjects[0], material.batches[0], hook_points);
   std::vector<ValuePlace> places;
-  for (size_t i = 0; i < sites.size(); ++i) {
+  for (size_t i = 0; i < hook_points.size(); ++i) {
     const int64_t features = rows[i].size(1);
-    places.push_back({sites[i], static_cast<int64_t>(material.tokens) * features, features});
+    places.push_back({hook_points[i], static_cast<int64_t>(material.tokens) * features, features});
   }
   return places;
 }
@@ -22,17 +22,18 @@ std::vector<ValuePlace> ActivationPlaces(const std::vector<std::string>& sites,
 class Activations : public Computation {
  public:
   Activations(const ActivationsOptions& options, const Material& material)
-      : sites_(SitesOr(options.sites, material.subjects[0].config.model)),
+      : hook_points_(HookPointsOr(options.sites, material.subjects[0].config.model)),
         material_(material),
-        summaries_(ActivationPlaces(sites_, material), options.histograms,
+        summaries_(ActivationPlaces(hook_points_, material), options.histograms,
                    material.subjects[0].values.scalar_type()) {}
 
   int64_t pieces() const override { return summaries_.passes() * material_.batch_count(); }
 
   void Add(int64_t piece) override {
-    const std::vector<at::Tensor> rows = CaptureRows(
-        material_, material_.subjects[0], material_.Batch(piece % material_.batch_count()), sites_);
-    for (size_t i = 0; i < sites_.size(); ++i)
+    const std::vector<at::Tensor> rows =
+        CaptureRows(material_, material_.subjects[0],
+                    material_.Batch(piece % material_.batch_count()), hook_points_);
+    for (size_t i = 0; i < hook_points_.size(); ++i)
       summaries_.Add(piece / material_.batch_count(), i, rows[i]);
   }
 
@@ -41,12 +42,13 @@ class Activations : public Computation {
   AnalysisResult Finish() override {
     AnalysisResult result = summaries_.Result();
     result.notes.push_back(absl::StrCat("of ", material_.tokens, " tokens"));
-    result.notes.push_back(absl::StrCat("places in their order: ", absl::StrJoin(sites_, ", ")));
+    result.notes.push_back(
+        absl::StrCat("places in their order: ", absl::StrJoin(hook_points_, ", ")));
     return result;
   }
 
  private:
-  const std::vector<std::string> sites_;
+  const std::vector<std::string> hook_points_;
   const Material& material_;
   ValueSummaries summaries_;
 };

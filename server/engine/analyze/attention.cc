@@ -87,7 +87,7 @@ class AttentionLook : public Computation {
         everywhere += mean / model_.layers;
         if (!options_.maps.empty()) maps.push_back(weights[0]);
       };
-      observers.emplace_back(SiteName(Site::kAttentionWeights, i), Observe(look));
+      observers.emplace_back(HookPointName(HookPoint::kAttentionWeights, i), Observe(look));
     }
     const Taps taps = TapsOf(material_, model_, std::move(observers));
     TokenBatch read = batch;

@@ -1,33 +1,33 @@
-// Captures the activations at sites unchanged, for use in other programs.
+// Captures the activations at hook points unchanged, for use in other programs.
 #include <algorithm>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "server/engine/analyze/computation.h"
-#include "server/engine/model/sites.h"
+#include "server/engine/model/hook_points.h"
 
 namespace ablate::engine {
 namespace {
 
-// Returns true if a site has a matrix of queries and keys for each head, instead of features for
-// each token.
-bool HasHeadMatrices(const std::string& site, const ModelConfig& model) {
-  const std::vector<SitePlace> places = SitesOf(model);
-  return std::any_of(places.begin(), places.end(), [&](const SitePlace& place) {
-    const bool matrices =
-        place.site == Site::kAttentionScores || place.site == Site::kAttentionWeights;
-    return matrices && place.name == site;
+// Returns true if a hook point has a matrix of queries and keys for each head, instead of features
+// for each token.
+bool HasHeadMatrices(const std::string& hook_point, const ModelConfig& model) {
+  const std::vector<ModelHookPoint> places = HookPointsOf(model);
+  return std::any_of(places.begin(), places.end(), [&](const ModelHookPoint& place) {
+    const bool matrices = place.hook_point == HookPoint::kAttentionScores ||
+                          place.hook_point == HookPoint::kAttentionWeights;
+    return matrices && place.name == hook_point;
   });
 }
 
 class Capture : public Computation {
  public:
   Capture(const CaptureOptions& options, const Material& material)
-      : sites_(options.sites), material_(material), subject_(material.subjects[0]) {
+      : hook_points_(options.sites), material_(material), subject_(material.subjects[0]) {
     const std::vector<at::Tensor> first =
-        CaptureSites(material, subject_, material.batches[0], sites_);
-    for (size_t i = 0; i < sites_.size(); ++i) {
-      matrices_.push_back(HasHeadMatrices(sites_[i], subject_.config.model));
+        CaptureHookPoints(material, subject_, material.batches[0], hook_points_);
+    for (size_t i = 0; i < hook_points_.size(); ++i) {
+      matrices_.push_back(HasHeadMatrices(hook_points_[i], subject_.config.model));
       std::vector<int64_t> shape = Shaped(i, first[i], material.batches[0]).sizes().vec();
       shape[0] = matrices_[i] ? Sequences() : static_cast<int64_t>(material.tokens);
       captured_.push_back(at::zeros(shape, first[i].options()));
@@ -43,8 +43,8 @@ class Capture : public Computation {
       sequences += material_.Batch(i).rows;
     }
     const std::vector<at::Tensor> values =
-        CaptureSites(material_, subject_, material_.Batch(piece), sites_);
-    for (size_t i = 0; i < sites_.size(); ++i) {
+        CaptureHookPoints(material_, subject_, material_.Batch(piece), hook_points_);
+    for (size_t i = 0; i < hook_points_.size(); ++i) {
       const at::Tensor from = Shaped(i, values[i], material_.Batch(piece));
       captured_[i].narrow(0, matrices_[i] ? sequences : tokens, from.size(0)).copy_(from);
     }
@@ -52,17 +52,18 @@ class Capture : public Computation {
 
   std::vector<StateTensor> State() override {
     std::vector<StateTensor> state;
-    for (size_t i = 0; i < sites_.size(); ++i) state.push_back({sites_[i], captured_[i]});
+    for (size_t i = 0; i < hook_points_.size(); ++i)
+      state.push_back({hook_points_[i], captured_[i]});
     return state;
   }
 
   AnalysisResult Finish() override {
     AnalysisResult result;
-    for (size_t i = 0; i < sites_.size(); ++i) {
+    for (size_t i = 0; i < hook_points_.size(); ++i) {
       const std::vector<std::string> axes =
           matrices_[i] ? std::vector<std::string>{"sequence", "head", "query", "key"}
                        : std::vector<std::string>{"token", "feature"};
-      result.arrays.push_back(ArrayOf(sites_[i], axes, captured_[i]));
+      result.arrays.push_back(ArrayOf(hook_points_[i], axes, captured_[i]));
     }
     std::vector<int64_t> tokens, lengths;
     for (const TokenBatch& batch : material_.batches) {
@@ -84,15 +85,15 @@ class Capture : public Computation {
   }
 
   // Returns [n, features], or [B, H, T, T].
-  at::Tensor Shaped(size_t site, const at::Tensor& values, const TokenBatch& batch) const {
-    if (!matrices_[site]) return values;
+  at::Tensor Shaped(size_t hook_point, const at::Tensor& values, const TokenBatch& batch) const {
+    if (!matrices_[hook_point]) return values;
     return values.view({batch.rows, subject_.config.model.heads, batch.length, batch.length});
   }
 
-  const std::vector<std::string> sites_;
+  const std::vector<std::string> hook_points_;
   const Material& material_;
   const SubjectModel& subject_;
-  std::vector<bool> matrices_;        // by site
+  std::vector<bool> matrices_;        // by hook point
   std::vector<at::Tensor> captured_;  // in the subject's precision
 };
 

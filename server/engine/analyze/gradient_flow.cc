@@ -31,17 +31,17 @@ class GradientFlow : public Computation {
       : material_(material),
         subject_(material.subjects[0]),
         pass_(PassOf(options, options.signal, subject_.config)),
-        sites_(SitesOr({}, subject_.config.model)),
-        squares_(at::zeros({static_cast<int64_t>(sites_.size())}, at::kDouble)),
+        hook_points_(HookPointsOr({}, subject_.config.model)),
+        squares_(at::zeros({static_cast<int64_t>(hook_points_.size())}, at::kDouble)),
         gradient_(at::zeros({subject_.layout.size}, at::kDouble)) {}
 
   int64_t pieces() const override { return material_.batch_count(); }
 
   void Add(int64_t piece) override {
     const Gradients gradients =
-        GradientsOf(material_, subject_, material_.Batch(piece), pass_, {true, sites_, {}});
+        GradientsOf(material_, subject_, material_.Batch(piece), pass_, {true, hook_points_, {}});
     std::vector<at::Tensor> squares, parameters;
-    for (const at::Tensor& g : gradients.sites) squares.push_back(g.square().sum());
+    for (const at::Tensor& g : gradients.hook_points) squares.push_back(g.square().sum());
     for (const at::Tensor& g : gradients.parameters) parameters.push_back(g.flatten());
     const at::Tensor more = at::stack(squares), flat = at::cat(parameters);
     squares_ += more;
@@ -60,8 +60,8 @@ class GradientFlow : public Computation {
   }
 
  private:
-  static std::string PlaceOf(const std::string& site) {
-    return site.substr(0, site.rfind(".output"));
+  static std::string PlaceOf(const std::string& hook_point) {
+    return hook_point.substr(0, hook_point.rfind(".output"));
   }
 
   void DescribeStates(AnalysisResult* result) const {
@@ -70,8 +70,8 @@ class GradientFlow : public Computation {
     const double last = norms[-1].item<double>();
     double vanished = 0, sum = 0;
     std::vector<AnalysisNumber> ratios;
-    for (size_t l = 0; l < sites_.size(); ++l) {
-      const std::string place = PlaceOf(sites_[l]);
+    for (size_t l = 0; l < hook_points_.size(); ++l) {
+      const std::string place = PlaceOf(hook_points_[l]);
       const double norm = norms[static_cast<int64_t>(l)].item<double>();
       result->numbers.push_back(NumberOf("gradient/" + place, norm));
       ratios.push_back(RatioOf("gradient_ratio/" + place, norm, last, Undefined::kZeroGradient));
@@ -80,7 +80,7 @@ class GradientFlow : public Computation {
       sum += norm;
     }
     for (AnalysisNumber& ratio : ratios) result->numbers.push_back(std::move(ratio));
-    const bool all = logarithms.size() == sites_.size();
+    const bool all = logarithms.size() == hook_points_.size();
     result->numbers.push_back(all ? NumberOf("log_slope", SlopeOf(logarithms))
                                   : UndefinedNumber("log_slope", Undefined::kZeroGradient));
     if (!std::isfinite(sum)) vanished = sum;  // NaN isn't small
@@ -133,9 +133,9 @@ class GradientFlow : public Computation {
   const Material& material_;
   const SubjectModel& subject_;
   const Pass pass_;
-  const std::vector<std::string> sites_;  // of the states
-  at::Tensor squares_;                    // of the states' gradients, [states]
-  at::Tensor gradient_;                   // of the parameters, [P]
+  const std::vector<std::string> hook_points_;  // of the states
+  at::Tensor squares_;                          // of the states' gradients, [states]
+  at::Tensor gradient_;                         // of the parameters, [P]
 };
 
 }  // namespace

@@ -58,12 +58,12 @@ Pass PassOf(const AnalysisOptions& options, GradientSignal signal, const RunConf
 Gradients GradientsOf(const Material& material, const SubjectModel& subject,
                       const TokenBatch& batch, Pass pass, WantedGradients wanted) {
   const Leaves leaves(subject);
-  const size_t sites = wanted.sites.size();
-  std::vector<at::Tensor> inputs(sites);
-  for (size_t i = 0; i < sites; ++i) {
+  const size_t hook_points = wanted.hook_points.size();
+  std::vector<at::Tensor> inputs(hook_points);
+  for (size_t i = 0; i < hook_points; ++i) {
     // A tensor that depends on no parameter, after the cuts of direct feedback alignment, becomes a
     // leaf of its own.
-    wanted.observers.emplace_back(wanted.sites[i], [&inputs, i](const at::Tensor& x) {
+    wanted.observers.emplace_back(wanted.hook_points[i], [&inputs, i](const at::Tensor& x) {
       inputs[i] = x.requires_grad() ? x : x.detach().requires_grad_();
       return inputs[i];
     });
@@ -88,7 +88,7 @@ Gradients GradientsOf(const Material& material, const SubjectModel& subject,
 
   Gradients gradients;
   for (size_t i = 0; i < all.size(); ++i) {
-    (i < sites ? gradients.sites : gradients.parameters).push_back(all[i]);
+    (i < hook_points ? gradients.hook_points : gradients.parameters).push_back(all[i]);
   }
   return gradients;
 }

@@ -20,21 +20,21 @@ Pass PassOf(const AnalysisOptions& options, GradientSignal signal, const RunConf
 // Selects the gradients to compute.
 struct WantedGradients {
   bool parameters = false;
-  std::vector<std::string> sites;  // gradients of the activations after these hook points
+  std::vector<std::string> hook_points;  // gradients of the activations after these hook points
   // Hooks that observe the same pass.
   std::vector<std::pair<std::string, Tap>> observers;
 };
 
 // Gradients in float64; 0 if the loss doesn't depend on a tensor.
 struct Gradients {
-  std::vector<at::Tensor> parameters;  // one per parameter of the layout, [shape…]
-  std::vector<at::Tensor> sites;       // one per site, [n, features]
+  std::vector<at::Tensor> parameters;   // one per parameter of the layout, [shape…]
+  std::vector<at::Tensor> hook_points;  // one per hook point, [n, features]
 };
 
 // Returns the contribution of `batch` to the gradients of the mean over all targets: a summand of
-// the parameters' gradients, and the complete gradients of sites, which no other batch has. `pass`
-// needs no hooks. If float32 would lose the smallest gradients, the loss is scaled by a power of
-// two and the gradients are divided by it at the end.
+// the parameters' gradients, and the complete gradients of hook points, which no other batch has.
+// `pass` needs no hooks. If float32 would lose the smallest gradients, the loss is scaled by a
+// power of two and the gradients are divided by it at the end.
 Gradients GradientsOf(const Material& material, const SubjectModel& subject,
                       const TokenBatch& batch, Pass pass, WantedGradients wanted);
 

@@ -10,7 +10,7 @@
 #include "absl/strings/str_join.h"
 #include "server/engine/analysis.h"
 #include "server/engine/layout.h"
-#include "server/engine/model/sites.h"
+#include "server/engine/model/hook_points.h"
 
 namespace ablate::engine {
 namespace {
@@ -22,17 +22,17 @@ constexpr double kProduct =
     15;  // cost of a product with the Hessian; 9 if its gradient's graph is kept
 constexpr uint64_t kMostMappedTokens = 512;
 
-// Returns the features per token at a site; 0 if it has no features per token.
-uint64_t FeaturesAt(const ModelConfig& model, const std::string& site) {
-  for (const SitePlace& place : SitesOf(model)) {
-    if (place.name != site) continue;
-    switch (place.site) {
-      case Site::kAttentionScores:
-      case Site::kAttentionWeights:
+// Returns the features per token at a hook point; 0 if it has no features per token.
+uint64_t FeaturesAt(const ModelConfig& model, const std::string& hook_point) {
+  for (const ModelHookPoint& place : HookPointsOf(model)) {
+    if (place.name != hook_point) continue;
+    switch (place.hook_point) {
+      case HookPoint::kAttentionScores:
+      case HookPoint::kAttentionWeights:
         return 0;
-      case Site::kFeedForwardHidden:
+      case HookPoint::kFeedForwardHidden:
         return static_cast<uint64_t>(model.hidden);
-      case Site::kLogits:
+      case HookPoint::kLogits:
         return static_cast<uint64_t>(model.vocabulary);
       default:
         return static_cast<uint64_t>(model.width);
@@ -41,32 +41,35 @@ uint64_t FeaturesAt(const ModelConfig& model, const std::string& site) {
   return 0;
 }
 
-OptionProblem UnknownSite(const std::string& field, const std::string& site,
-                          const std::vector<std::string>& allowed) {
-  return {field, site, absl::StrCat("the model has no site \"", site, "\" of this kind"),
+OptionProblem UnknownHookPoint(const std::string& field, const std::string& hook_point,
+                               const std::vector<std::string>& allowed) {
+  return {field, hook_point,
+          absl::StrCat("the model has no site \"", hook_point, "\" of this kind"),
           absl::StrJoin(allowed, ", ")};
 }
 
-// Checks a site that must have features per token.
-Problems CheckRowSite(const std::string& field, const std::string& site, const ModelConfig& model) {
-  if (site.empty() || FeaturesAt(model, site) > 0) return {};
+// Checks a hook point that must have features per token.
+Problems CheckRowHookPoint(const std::string& field, const std::string& hook_point,
+                           const ModelConfig& model) {
+  if (hook_point.empty() || FeaturesAt(model, hook_point) > 0) return {};
   std::vector<std::string> allowed;
-  for (std::string& name : SiteNames(model)) {
+  for (std::string& name : HookPointNames(model)) {
     if (FeaturesAt(model, name) > 0) allowed.push_back(std::move(name));
   }
-  return {UnknownSite(field, site, allowed)};
+  return {UnknownHookPoint(field, hook_point, allowed)};
 }
 
-Problems CheckRowSites(const std::vector<std::string>& sites, const ModelConfig& model) {
+Problems CheckRowHookPoints(const std::vector<std::string>& hook_points, const ModelConfig& model) {
   Problems problems;
-  for (size_t i = 0; i < sites.size(); ++i) {
+  for (size_t i = 0; i < hook_points.size(); ++i) {
     const std::string field = absl::StrCat("sites[", i, "]");
-    if (sites[i].empty()) problems.push_back({field, "", "it is empty", "a site of the model"});
-    for (OptionProblem& problem : CheckRowSite(field, sites[i], model)) {
+    if (hook_points[i].empty())
+      problems.push_back({field, "", "it is empty", "a site of the model"});
+    for (OptionProblem& problem : CheckRowHookPoint(field, hook_points[i], model)) {
       problems.push_back(std::move(problem));
     }
-    if (std::count(sites.begin(), sites.end(), sites[i]) > 1) {
-      problems.push_back({field, sites[i], "it is named twice", "each site once"});
+    if (std::count(hook_points.begin(), hook_points.end(), hook_points[i]) > 1) {
+      problems.push_back({field, hook_points[i], "it is named twice", "each site once"});
     }
   }
   return problems;
@@ -85,12 +88,13 @@ uint64_t WidthOf(const RunConfig& config) { return static_cast<uint64_t>(config.
 
 uint64_t States(const ModelConfig& model) { return static_cast<uint64_t>(model.layers) + 1; }
 
-// Returns the features at the requested sites, or at the embedding and every block's output.
-std::vector<uint64_t> FeaturesAtAll(const std::vector<std::string>& sites,
+// Returns the features at the requested hook points, or at the embedding and every block's output.
+std::vector<uint64_t> FeaturesAtAll(const std::vector<std::string>& hook_points,
                                     const ModelConfig& model) {
   std::vector<uint64_t> features;
-  for (const std::string& site : sites) features.push_back(FeaturesAt(model, site));
-  if (sites.empty()) features.assign(States(model), static_cast<uint64_t>(model.width));
+  for (const std::string& hook_point : hook_points)
+    features.push_back(FeaturesAt(model, hook_point));
+  if (hook_points.empty()) features.assign(States(model), static_cast<uint64_t>(model.width));
   return features;
 }
 
@@ -103,19 +107,20 @@ uint64_t ParametersOf(const RunConfig& config) {
 
 // --- spectrum
 Problems CheckSpectrum(const AnalysisOptions& options, const ModelConfig& model) {
-  return CheckRowSite("site", Of<SpectrumOptions>(options).site, model);
+  return CheckRowHookPoint("site", Of<SpectrumOptions>(options).site, model);
 }
 
 AnalysisCost SpectrumCost(const AnalysisOptions& options, const RunConfig& config, uint64_t,
                           size_t) {
-  const std::string& site = Of<SpectrumOptions>(options).site;
-  const uint64_t features = site.empty() ? WidthOf(config) : FeaturesAt(config.model, site);
+  const std::string& hook_point = Of<SpectrumOptions>(options).site;
+  const uint64_t features =
+      hook_point.empty() ? WidthOf(config) : FeaturesAt(config.model, hook_point);
   return {1, 8 * Squared(features), 16 * features, AnalysisPass::kEverywhere};
 }
 
 // --- cka
 Problems CheckCka(const AnalysisOptions& options, const ModelConfig& model) {
-  return CheckRowSites(Of<CkaOptions>(options).sites, model);
+  return CheckRowHookPoints(Of<CkaOptions>(options).sites, model);
 }
 
 Problems CheckCkaOfAll(const AnalysisOptions& options,
@@ -163,7 +168,7 @@ AnalysisCost CkaCost(const AnalysisOptions& options, const RunConfig& config, ui
 
 // --- activations, weights, capture
 Problems CheckActivations(const AnalysisOptions& options, const ModelConfig& model) {
-  return CheckRowSites(Of<ActivationsOptions>(options).sites, model);
+  return CheckRowHookPoints(Of<ActivationsOptions>(options).sites, model);
 }
 
 // Returns the cost of summarising values at several places, given their numbers: the state, the
@@ -203,30 +208,31 @@ AnalysisCost WeightsCost(const AnalysisOptions& options, const RunConfig& config
 }
 
 Problems CheckCapture(const AnalysisOptions& options, const ModelConfig& model) {
-  const auto& sites = Of<CaptureOptions>(options).sites;
-  if (sites.empty()) return {{"sites", "", "there is none", "at least one site of the model"}};
-  const std::vector<std::string> names = SiteNames(model);
+  const auto& hook_points = Of<CaptureOptions>(options).sites;
+  if (hook_points.empty())
+    return {{"sites", "", "there is none", "at least one site of the model"}};
+  const std::vector<std::string> names = HookPointNames(model);
   Problems problems;
-  for (size_t i = 0; i < sites.size(); ++i) {
+  for (size_t i = 0; i < hook_points.size(); ++i) {
     const std::string field = absl::StrCat("sites[", i, "]");
-    if (std::find(names.begin(), names.end(), sites[i]) == names.end()) {
-      problems.push_back(UnknownSite(field, sites[i], names));
-    } else if (std::count(sites.begin(), sites.end(), sites[i]) > 1) {
-      problems.push_back({field, sites[i], "it is named twice", "each site once"});
+    if (std::find(names.begin(), names.end(), hook_points[i]) == names.end()) {
+      problems.push_back(UnknownHookPoint(field, hook_points[i], names));
+    } else if (std::count(hook_points.begin(), hook_points.end(), hook_points[i]) > 1) {
+      problems.push_back({field, hook_points[i], "it is named twice", "each site once"});
     }
   }
   return problems;
 }
 
-// At sites of queries and keys each sequence has a matrix of its own length.
+// At hook points of queries and keys each sequence has a matrix of its own length.
 Problems CheckCaptured(const AnalysisOptions& options, const ModelConfig& model,
                        const SequenceLengths& read) {
-  const auto& sites = Of<CaptureOptions>(options).sites;
+  const auto& hook_points = Of<CaptureOptions>(options).sites;
   if (read.shortest == read.longest) return {};
-  for (size_t i = 0; i < sites.size(); ++i) {
-    if (FeaturesAt(model, sites[i]) > 0) continue;
-    return {{absl::StrCat("sites[", i, "]"), sites[i],
-             absl::StrCat(sites[i],
+  for (size_t i = 0; i < hook_points.size(); ++i) {
+    if (FeaturesAt(model, hook_points[i]) > 0) continue;
+    return {{absl::StrCat("sites[", i, "]"), hook_points[i],
+             absl::StrCat(hook_points[i],
                           " has a matrix for each sequence, and the sequences that are read have "
                           "from ",
                           read.shortest, " to ", read.longest, " tokens"),
@@ -240,8 +246,8 @@ AnalysisCost CaptureCost(const AnalysisOptions& options, const RunConfig& config
   const uint64_t per_token =  // of every head's matrix, if sequences fill the context
       static_cast<uint64_t>(config.model.heads) * static_cast<uint64_t>(config.model.context);
   uint64_t elements = 0;
-  for (const std::string& site : Of<CaptureOptions>(options).sites) {
-    const uint64_t features = FeaturesAt(config.model, site);
+  for (const std::string& hook_point : Of<CaptureOptions>(options).sites) {
+    const uint64_t features = FeaturesAt(config.model, hook_point);
     elements += tokens * (features > 0 ? features : per_token);
   }
   const uint64_t bytes = BytesOf(config.precision) * elements;

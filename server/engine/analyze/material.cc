@@ -54,14 +54,16 @@ absl::StatusOr<Material> ReadMaterial(const AnalysisRequest& request) {
   return material;
 }
 
-std::string SiteOr(const std::string& site, const ModelConfig& model) {
-  return site.empty() ? SiteName(Site::kBlockOutput, model.layers - 1) : site;
+std::string HookPointOr(const std::string& hook_point, const ModelConfig& model) {
+  return hook_point.empty() ? HookPointName(HookPoint::kBlockOutput, model.layers - 1) : hook_point;
 }
 
-std::vector<std::string> SitesOr(const std::vector<std::string>& sites, const ModelConfig& model) {
-  if (!sites.empty()) return sites;
-  std::vector<std::string> states = {SiteName(Site::kEmbedding, 0)};
-  for (int i = 0; i < model.layers; ++i) states.push_back(SiteName(Site::kBlockOutput, i));
+std::vector<std::string> HookPointsOr(const std::vector<std::string>& hook_points,
+                                      const ModelConfig& model) {
+  if (!hook_points.empty()) return hook_points;
+  std::vector<std::string> states = {HookPointName(HookPoint::kEmbedding, 0)};
+  for (int i = 0; i < model.layers; ++i)
+    states.push_back(HookPointName(HookPoint::kBlockOutput, i));
   return states;
 }
 
@@ -72,7 +74,7 @@ void CheckStop(const Material& material) {
 Taps TapsOf(const Material& material, const ModelConfig& model,
             std::vector<std::pair<std::string, Tap>> taps) {
   for (int i = 0; i < model.layers; ++i) {
-    taps.emplace_back(SiteName(Site::kBlockOutput, i),
+    taps.emplace_back(HookPointName(HookPoint::kBlockOutput, i),
                       Observe([&material](const at::Tensor&) { CheckStop(material); }));
   }
   absl::StatusOr<Taps> made = Taps::Make(model, std::move(taps));
@@ -104,17 +106,17 @@ at::Tensor RealRows(const at::Tensor& values, const BatchTensors& batch) {
   return values.index_select(0, real.nonzero().squeeze(1));
 }
 
-std::vector<at::Tensor> CaptureSites(const Material& material, const SubjectModel& subject,
-                                     const TokenBatch& batch,
-                                     const std::vector<std::string>& sites) {
+std::vector<at::Tensor> CaptureHookPoints(const Material& material, const SubjectModel& subject,
+                                          const TokenBatch& batch,
+                                          const std::vector<std::string>& hook_points) {
   const at::NoGradGuard no_grad;
   ModelConfig everywhere = subject.config.model;
   everywhere.loss = LossPositions::kAll;  // otherwise the last block would compute last positions
                                           // only
-  std::vector<at::Tensor> captured(sites.size());
+  std::vector<at::Tensor> captured(hook_points.size());
   std::vector<std::pair<std::string, Tap>> observers;
-  for (size_t i = 0; i < sites.size(); ++i) {
-    observers.emplace_back(sites[i],
+  for (size_t i = 0; i < hook_points.size(); ++i) {
+    observers.emplace_back(hook_points[i],
                            Observe([&captured, i](const at::Tensor& x) { captured[i] = x; }));
   }
   const Taps taps = TapsOf(material, everywhere, std::move(observers));
@@ -124,8 +126,8 @@ std::vector<at::Tensor> CaptureSites(const Material& material, const SubjectMode
 
 std::vector<at::Tensor> CaptureRows(const Material& material, const SubjectModel& subject,
                                     const TokenBatch& batch,
-                                    const std::vector<std::string>& sites) {
-  std::vector<at::Tensor> rows = CaptureSites(material, subject, batch, sites);
+                                    const std::vector<std::string>& hook_points) {
+  std::vector<at::Tensor> rows = CaptureHookPoints(material, subject, batch, hook_points);
   for (at::Tensor& of : rows) of = of.flatten(0, -2).to(at::kDouble);
   return rows;
 }

@@ -54,10 +54,12 @@ absl::StatusOr<SubjectModel> ReadSubject(RunConfig config, absl::string_view che
 
 // --- Shared by kinds
 
-// Returns the requested site; the last block's output if the options name none.
-std::string SiteOr(const std::string& site, const ModelConfig& model);
-// Returns the requested sites; the embedding and every block's output if the options name none.
-std::vector<std::string> SitesOr(const std::vector<std::string>& sites, const ModelConfig& model);
+// Returns the requested hook point; the last block's output if the options name none.
+std::string HookPointOr(const std::string& hook_point, const ModelConfig& model);
+// Returns the requested hook points; the embedding and every block's output if the options name
+// none.
+std::vector<std::string> HookPointsOr(const std::vector<std::string>& hook_points,
+                                      const ModelConfig& model);
 
 // Throws c10::Error if the analysis must stop.
 void CheckStop(const Material& material);
@@ -76,15 +78,17 @@ BatchTensors BatchOf(const SubjectModel& subject, const TokenBatch& batch);
 // Returns the rows [n, …] of values [B·T, …] at positions that aren't padding.
 at::Tensor RealRows(const at::Tensor& values, const BatchTensors& batch);
 
-// Returns the activation at each of `sites` as the model computes it (model/sites.h), at all
-// positions, also if the loss reads only the last ones. An evaluation pass, without autograd.
-std::vector<at::Tensor> CaptureSites(const Material& material, const SubjectModel& subject,
-                                     const TokenBatch& batch,
-                                     const std::vector<std::string>& sites);
-// Returns the same for sites with features per token: [n, features] in float64, in the order of the
-// batch.
+// Returns the activation at each of `hook_points` as the model computes it (model/hook_points.h),
+// at all positions, also if the loss reads only the last ones. An evaluation pass, without
+// autograd.
+std::vector<at::Tensor> CaptureHookPoints(const Material& material, const SubjectModel& subject,
+                                          const TokenBatch& batch,
+                                          const std::vector<std::string>& hook_points);
+// Returns the same for hook points with features per token: [n, features] in float64, in the order
+// of the batch.
 std::vector<at::Tensor> CaptureRows(const Material& material, const SubjectModel& subject,
-                                    const TokenBatch& batch, const std::vector<std::string>& sites);
+                                    const TokenBatch& batch,
+                                    const std::vector<std::string>& hook_points);
 
 // Sums over the targets that count, from an evaluation's logits [N, V], in float64.
 struct Score {

@@ -108,7 +108,7 @@ class NormJacobian : public Computation {
     std::vector<at::Tensor> inputs(norms_.size());
     WantedGradients wanted;
     for (size_t i = 0; i < norms_.size(); ++i) {
-      wanted.sites.push_back(norms_[i].output);
+      wanted.hook_points.push_back(norms_[i].output);
       wanted.observers.emplace_back(norms_[i].input, Observe([&inputs, i](const at::Tensor& x) {
                                       inputs[i] = x.detach().to(at::kDouble);
                                     }));
@@ -119,7 +119,7 @@ class NormJacobian : public Computation {
     };
     std::vector<at::Tensor> sums;
     for (size_t i = 0; i < norms_.size(); ++i) {
-      at::Tensor g = gradients.sites[i];  // of the output; after scaling by the gain, of x̂
+      at::Tensor g = gradients.hook_points[i];  // of the output; after scaling by the gain, of x̂
       const at::Tensor& gain = norms_[i].parameters.gain;
       if (gain.defined()) g = g * gain.to(at::kDouble);
       const NormParts parts =

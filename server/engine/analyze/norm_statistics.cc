@@ -144,8 +144,8 @@ class NormStatistics : public Computation {
     const BatchTensors tensors = TensorsOf(read, subject_.values.options());
     std::vector<at::Tensor> values(norms_.size() * kNormStages);
     std::vector<std::pair<std::string, Tap>> observers;
-    const auto observe = [&](const std::string& site, size_t to) {
-      observers.emplace_back(site, Observe([&values, &tensors, to](const at::Tensor& x) {
+    const auto observe = [&](const std::string& hook_point, size_t to) {
+      observers.emplace_back(hook_point, Observe([&values, &tensors, to](const at::Tensor& x) {
                                values[to] = RealRows(x.to(at::kDouble), tensors);
                              }));
     };

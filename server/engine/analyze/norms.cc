@@ -4,26 +4,26 @@
 #include <cfloat>
 
 #include "absl/strings/strip.h"
-#include "server/engine/model/sites.h"
+#include "server/engine/model/hook_points.h"
 
 namespace ablate::engine {
 namespace {
 
 constexpr char kFinalNorm[] = "final_norm";
 
-// Returns the parameters of the norm whose input is this site; null if there is none.
-const NormParameters* NormBehind(const SitePlace& place, const ModelParameters& parameters) {
+// Returns the parameters of the norm whose input is this hook point; null if there is none.
+const NormParameters* NormBehind(const ModelHookPoint& place, const ModelParameters& parameters) {
   const BlockParameters& block = parameters.blocks[static_cast<size_t>(place.block)];
-  switch (place.site) {
-    case Site::kAttentionNormInput:
+  switch (place.hook_point) {
+    case HookPoint::kAttentionNormInput:
       return &block.attention_norm;
-    case Site::kAttentionPostNormInput:
+    case HookPoint::kAttentionPostNormInput:
       return &block.attention_post_norm;
-    case Site::kFeedForwardNormInput:
+    case HookPoint::kFeedForwardNormInput:
       return &block.feed_forward_norm;
-    case Site::kFeedForwardPostNormInput:
+    case HookPoint::kFeedForwardPostNormInput:
       return &block.feed_forward_post_norm;
-    case Site::kFinalNormInput:
+    case HookPoint::kFinalNormInput:
       return &parameters.final_norm;
     default:
       return nullptr;
@@ -64,13 +64,13 @@ NormStandardising StandardisingOf(const at::Tensor& x, const NormConfig& config)
 
 std::vector<NormPlace> NormPlacesOf(const ModelConfig& model, const ModelParameters& parameters) {
   std::vector<NormPlace> norms;
-  for (const SitePlace& place : SitesOf(model)) {
+  for (const ModelHookPoint& place : HookPointsOf(model)) {
     const NormParameters* const norm = NormBehind(place, parameters);
     if (norm == nullptr) continue;
     const std::string name(absl::StripSuffix(place.name, ".input"));
     norms.push_back({name, place.name, name + ".output", *norm});
   }
-  // Sites outside blocks are listed with those of the first block.
+  // Hook points outside blocks are listed with those of the first block.
   std::stable_partition(norms.begin(), norms.end(),
                         [](const NormPlace& norm) { return norm.name != kFinalNorm; });
   return norms;

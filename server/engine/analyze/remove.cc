@@ -111,25 +111,25 @@ class Removal : public Computation {
   bool TakesMeans() const { return options_.replacement == Replacement::kMean; }
   double Targets() const { return scores_[0][2].item<double>(); }
 
-  Site RemovedSite() const {
+  HookPoint RemovedHookPoint() const {
     switch (options_.part) {
       case RemovedPart::kHead:
-        return Site::kAttentionHeads;
+        return HookPoint::kAttentionHeads;
       case RemovedPart::kAttention:
-        return Site::kAttentionOutput;
+        return HookPoint::kAttentionOutput;
       case RemovedPart::kFeedForward:
         break;
     }
-    return Site::kFeedForwardOutput;
+    return HookPoint::kFeedForwardOutput;
   }
 
   void AddMeans(const TokenBatch& batch) {
-    std::vector<std::string> sites;
+    std::vector<std::string> hook_points;
     for (int block = 0; block < subject_.config.model.layers; ++block) {
-      sites.push_back(SiteName(RemovedSite(), block));
+      hook_points.push_back(HookPointName(RemovedHookPoint(), block));
     }
     std::vector<at::Tensor> sums;
-    for (const at::Tensor& rows : CaptureRows(material_, subject_, batch, sites)) {
+    for (const at::Tensor& rows : CaptureRows(material_, subject_, batch, hook_points)) {
       sums.push_back(rows.sum(0));
     }
     sums_ += at::stack(sums);
@@ -141,17 +141,17 @@ class Removal : public Computation {
     for (int block = 0; block < subject_.config.model.layers; ++block) {
       if (place.block != kEveryPlace && place.block != block) continue;
       if (options_.replacement == Replacement::kUniform) {
-        taps.emplace_back(SiteName(Site::kAttentionScores, block), even->OfScores());
-        taps.emplace_back(SiteName(Site::kAttentionWeights, block), even->OfWeights());
+        taps.emplace_back(HookPointName(HookPoint::kAttentionScores, block), even->OfScores());
+        taps.emplace_back(HookPointName(HookPoint::kAttentionWeights, block), even->OfWeights());
       } else {
-        taps.emplace_back(SiteName(RemovedSite(), block), Replaced(block, place.head));
+        taps.emplace_back(HookPointName(RemovedHookPoint(), block), Replaced(block, place.head));
       }
     }
     return taps;
   }
 
-  // Returns a hook that replaces the features of a head, or all features, by the mean at the site
-  // or by 0.
+  // Returns a hook that replaces the features of a head, or all features, by the mean at the hook
+  // point or by 0.
   Tap Replaced(int block, int head) const {
     const ModelConfig& model = subject_.config.model;
     const bool one = options_.part == RemovedPart::kHead && head != kEveryPlace;
@@ -205,7 +205,7 @@ class Removal : public Computation {
   const std::vector<RemovedPlace> places_;
   at::Tensor scores_;  // [1 + places, 3]: sums of losses and of correct predictions, targets; the
                        // whole model first
-  at::Tensor sums_;    // sums of the activations at the sites over tokens, [blocks or 0, d]
+  at::Tensor sums_;    // sums of the activations at the hook points over tokens, [blocks or 0, d]
 };
 
 }  // namespace

@@ -4,16 +4,17 @@
 
 namespace ablate::engine {
 
-Representations::Representations(const std::vector<std::string>& sites, const Material& material)
+Representations::Representations(const std::vector<std::string>& hook_points,
+                                 const Material& material)
     : material_(material) {
   for (const SubjectModel& subject : material.subjects) {
-    sites_.push_back(SitesOr(sites, subject.config.model));
+    hook_points_.push_back(HookPointsOr(hook_points, subject.config.model));
   }
   const std::vector<at::Tensor> rows = Rows(0);
-  for (size_t subject = 0; subject < sites_.size(); ++subject) {
-    for (const std::string& site : sites_[subject]) {
+  for (size_t subject = 0; subject < hook_points_.size(); ++subject) {
+    for (const std::string& hook_point : hook_points_[subject]) {
       const at::Tensor& of = rows[all_.size()];
-      all_.push_back({subject, site, of.size(1)});
+      all_.push_back({subject, hook_point, of.size(1)});
       first_means_.push_back(of.mean(0));
     }
   }
@@ -28,8 +29,9 @@ std::vector<int64_t> Representations::Features() const {
 std::vector<std::string> Representations::Labels() const {
   std::vector<std::string> labels;
   for (const Representation& of : all_) {
-    labels.push_back(sites_.size() == 1 ? of.site
-                                        : absl::StrCat("subject.", of.subject, ".", of.site));
+    labels.push_back(hook_points_.size() == 1
+                         ? of.hook_point
+                         : absl::StrCat("subject.", of.subject, ".", of.hook_point));
   }
   return labels;
 }
@@ -37,17 +39,17 @@ std::vector<std::string> Representations::Labels() const {
 std::string Representations::PairName(size_t first, size_t second) const {
   const Representation &a = all_[first], &b = all_[second];
   if (first == second) return "";
-  if (sites_.size() == 1) return absl::StrCat("cka/", a.site, "/", b.site);
-  if (a.site != b.site) return "";
-  return absl::StrCat("cka/", a.site, "/subject.", a.subject, "/subject.", b.subject);
+  if (hook_points_.size() == 1) return absl::StrCat("cka/", a.hook_point, "/", b.hook_point);
+  if (a.hook_point != b.hook_point) return "";
+  return absl::StrCat("cka/", a.hook_point, "/subject.", a.subject, "/subject.", b.subject);
 }
 
 std::vector<at::Tensor> Representations::Rows(int64_t batch) const {
   const TokenBatch& read = material_.Batch(batch);
   std::vector<at::Tensor> all;
-  for (size_t subject = 0; subject < sites_.size(); ++subject) {
+  for (size_t subject = 0; subject < hook_points_.size(); ++subject) {
     for (at::Tensor& rows :
-         CaptureRows(material_, material_.subjects[subject], read, sites_[subject])) {
+         CaptureRows(material_, material_.subjects[subject], read, hook_points_[subject])) {
       all.push_back(std::move(rows));
     }
   }

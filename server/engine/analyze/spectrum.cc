@@ -1,5 +1,5 @@
 // Measures how many directions a representation uses, from the singular values of the activations
-// at a site.
+// at a hook point.
 #include <algorithm>
 #include <cfloat>
 #include <cmath>
@@ -34,7 +34,7 @@ class Spectrum : public Computation {
  public:
   Spectrum(const SpectrumOptions& options, const Material& material)
       : material_(material),
-        site_(SiteOr(options.site, material.subjects[0].config.model)),
+        hook_point_(HookPointOr(options.site, material.subjects[0].config.model)),
         features_(Rows(0).size(1)),
         shift_(Rows(0).mean(0)),
         gram_(at::zeros({features_, features_}, at::kDouble)),
@@ -69,7 +69,7 @@ class Spectrum : public Computation {
 
  private:
   at::Tensor Rows(int64_t piece) const {
-    return CaptureRows(material_, material_.subjects[0], material_.Batch(piece), {site_})[0];
+    return CaptureRows(material_, material_.subjects[0], material_.Batch(piece), {hook_point_})[0];
   }
 
   // Describes a matrix. It varies if the sum of its squares is above `rounding`. If it isn't
@@ -112,7 +112,7 @@ class Spectrum : public Computation {
   }
 
   const Material& material_;
-  const std::string site_;
+  const std::string hook_point_;
   const int64_t features_;
   const at::Tensor shift_;  // [d]
   at::Tensor gram_;         // [d, d]

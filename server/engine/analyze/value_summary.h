@@ -1,5 +1,5 @@
-// Computes scale and shape of the values at several places, such as a model's sites or parameters:
-// moments, extremes, quantiles and histograms, from values that arrive in parts.
+// Computes scale and shape of the values at several places, such as a model's hook points or
+// parameters: moments, extremes, quantiles and histograms, from values that arrive in parts.
 // docs/reference/analyses/activations.md has the formulas.
 #ifndef ABLATE_SERVER_ENGINE_ANALYZE_VALUE_SUMMARY_H_
 #define ABLATE_SERVER_ENGINE_ANALYZE_VALUE_SUMMARY_H_

@@ -112,13 +112,13 @@ at::Tensor Attend(const at::Tensor& q, const at::Tensor& k, const at::Tensor& v,
   const double scale = ScoreScale(config);
   const at::Tensor keys = k.transpose(1, 2);  // [B·H, d/H, T]
   const at::Tensor scores =
-      pass.At(Site::kAttentionScores, bias.defined() ? at::baddbmm(bias, q, keys, 1, scale)
-                                                     : q.bmm(keys) * scale);  // [B·H, S, T]
+      pass.At(HookPoint::kAttentionScores, bias.defined() ? at::baddbmm(bias, q, keys, 1, scale)
+                                                          : q.bmm(keys) * scale);  // [B·H, S, T]
   at::Tensor weights =
-      pass.At(Site::kAttentionWeights, Weights(scores, config.attention));  // [B·H, S, T]
+      pass.At(HookPoint::kAttentionWeights, Weights(scores, config.attention));  // [B·H, S, T]
   if (drop) weights = drop(weights);
-  const at::Tensor context = weights.bmm(v);                                 // [B·H, S, d/H]
-  return pass.At(Site::kAttentionHeads, MergeHeads(context, config.heads));  // [B·S, d]
+  const at::Tensor context = weights.bmm(v);                                      // [B·H, S, d/H]
+  return pass.At(HookPoint::kAttentionHeads, MergeHeads(context, config.heads));  // [B·S, d]
 }
 
 at::Tensor CausalBias(const SequenceShape& shape, at::TensorOptions options) {
@@ -251,7 +251,8 @@ at::Tensor SelfAttention(const at::Tensor& x, const BlockParameters& block,
     drop = [&, dropout](const at::Tensor& weights) {
       const DropoutLines lines = WeightLines(config, PositionsOf(shape, kept, x.device()),
                                              shape.length, dropout->first_row);
-      return Drop(weights, *dropout, SiteName(Site::kAttentionWeights, pass.block), lines);
+      return Drop(weights, *dropout, HookPointName(HookPoint::kAttentionWeights, pass.block),
+                  lines);
     };
   }
   const at::Tensor& bias = kept == Kept::kEvery ? setting.every_bias : setting.last_bias;

@@ -1,4 +1,4 @@
-// Applies dropout to tensors, with the masks of data/dropout_site.h.
+// Applies dropout to tensors, with the masks of data/dropout_stream.h.
 #ifndef ABLATE_SERVER_ENGINE_MODEL_DROPOUT_H_
 #define ABLATE_SERVER_ENGINE_MODEL_DROPOUT_H_
 
@@ -12,23 +12,23 @@
 
 namespace ablate::engine {
 
-// Numbers the elements of a tensor [L, length] among all elements of its site: element j of line l
-// is number first[l] + j.
+// Numbers the elements of a tensor [L, length] among all elements of its hook point: element j of
+// line l is number first[l] + j.
 struct DropoutLines {
   at::Tensor first;  // [L], int64
   int64_t length = 0;
 };
 
 // Returns the factors of x [L, length], on the CPU.
-at::Tensor DropoutMask(const Dropout& dropout, absl::string_view site, const DropoutLines& lines,
-                       at::TensorOptions options);
+at::Tensor DropoutMask(const Dropout& dropout, absl::string_view hook_point,
+                       const DropoutLines& lines, at::TensorOptions options);
 
 // Returns the same by tensor operations, on the device of `lines`.
-at::Tensor ComposedDropoutMask(const Dropout& dropout, absl::string_view site,
+at::Tensor ComposedDropoutMask(const Dropout& dropout, absl::string_view hook_point,
                                const DropoutLines& lines, at::TensorOptions options);
 
 // Returns x, which has L·length elements, times its mask.
-at::Tensor Drop(const at::Tensor& x, const Dropout& dropout, absl::string_view site,
+at::Tensor Drop(const at::Tensor& x, const Dropout& dropout, absl::string_view hook_point,
                 const DropoutLines& lines);
 
 }  // namespace ablate::engine

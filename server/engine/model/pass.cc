@@ -22,24 +22,25 @@ Tap Add(at::Tensor value) {
 
 absl::StatusOr<Taps> Taps::Make(const ModelConfig& model,
                                 std::vector<std::pair<std::string, Tap>> taps) {
-  std::map<std::string, std::pair<Site, int>> sites;
-  for (SitePlace& place : SitesOf(model)) {
-    sites.emplace(std::move(place.name), std::pair(place.site, place.block));
+  std::map<std::string, std::pair<HookPoint, int>> hook_points;
+  for (ModelHookPoint& place : HookPointsOf(model)) {
+    hook_points.emplace(std::move(place.name), std::pair(place.hook_point, place.block));
   }
   Taps made;
   for (std::pair<std::string, Tap>& tap : taps) {
-    const auto found = sites.find(tap.first);
-    if (found == sites.end()) {
-      return absl::InvalidArgumentError(absl::StrCat(
-          "site: '", tap.first, "' is unknown; allowed: ", absl::StrJoin(SiteNames(model), ", ")));
+    const auto found = hook_points.find(tap.first);
+    if (found == hook_points.end()) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("site: '", tap.first,
+                       "' is unknown; allowed: ", absl::StrJoin(HookPointNames(model), ", ")));
     }
     made.taps_[found->second].push_back(std::move(tap.second));
   }
   return made;
 }
 
-at::Tensor Taps::Apply(Site site, int block, const at::Tensor& x) const {
-  const auto found = taps_.find({site, block});
+at::Tensor Taps::Apply(HookPoint hook_point, int block, const at::Tensor& x) const {
+  const auto found = taps_.find({hook_point, block});
   if (found == taps_.end()) return x;
   at::Tensor result = x;
   for (const Tap& tap : found->second) {

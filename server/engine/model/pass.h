@@ -14,12 +14,12 @@
 
 #include "absl/status/statusor.h"
 #include "server/engine/config.h"
-#include "server/engine/model/sites.h"
+#include "server/engine/model/hook_points.h"
 
 namespace ablate::engine {
 
-// A hook: receives the activation at a hook point (`Site`) and returns its replacement, of the same
-// shape and type.
+// A hook: receives the activation at a hook point (`HookPoint`) and returns its replacement, of the
+// same shape and type.
 using Tap = std::function<at::Tensor(const at::Tensor&)>;
 
 Tap Observe(std::function<void(const at::Tensor&)> observer);
@@ -35,10 +35,10 @@ class Taps {
 
   // Returns the activation after the hooks of a hook point; `block` is 0 if it isn't in a block.
   // Throws c10::Error if a hook changes shape or type.
-  at::Tensor Apply(Site site, int block, const at::Tensor& x) const;
+  at::Tensor Apply(HookPoint hook_point, int block, const at::Tensor& x) const;
 
  private:
-  std::map<std::pair<Site, int>, std::vector<Tap>> taps_;
+  std::map<std::pair<HookPoint, int>, std::vector<Tap>> taps_;
 };
 
 // Selects the statistics that BatchNorm uses.
@@ -48,7 +48,8 @@ enum class Statistics {
   kBatchAndTrack,  // those of the batch; the running ones are updated
 };
 
-// Dropout of an update. Its masks depend on the run's seed, the step, the site and the element.
+// Dropout of an update. Its masks depend on the run's seed, the step, the hook point and the
+// element.
 struct Dropout {
   double rate = 0;  // fraction that is dropped, in [0, 1)
   uint32_t seed = 0;
@@ -72,8 +73,8 @@ struct BlockPass {
   int block = 0;
 
   LearningRule rule() const { return pass.rule; }
-  at::Tensor At(Site site, const at::Tensor& x) const {
-    return pass.taps == nullptr ? x : pass.taps->Apply(site, block, x);
+  at::Tensor At(HookPoint hook_point, const at::Tensor& x) const {
+    return pass.taps == nullptr ? x : pass.taps->Apply(hook_point, block, x);
   }
 };
 

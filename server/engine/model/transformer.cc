@@ -88,9 +88,9 @@ NormPass NormsOf(const ModelConfig& config, const SequenceShape& shape, const Pa
   return BatchPass(norm, pass.statistics, real, shape.rows * shape.length, options);
 }
 
-at::Tensor TappedNorm(const at::Tensor& x, const NormParameters& norm, const NormSite& site,
+at::Tensor TappedNorm(const at::Tensor& x, const NormParameters& norm, const NormHookPoints& around,
                       const NormPass& norms, const BlockPass& pass) {
-  return pass.At(site.output, Norm(pass.At(site.input, x), norm, norms));
+  return pass.At(around.output, Norm(pass.At(around.input, x), norm, norms));
 }
 
 // Combines one sublayer f with the residual stream x, where s is the residual scale: x + s·f(norm
@@ -99,9 +99,9 @@ at::Tensor TappedNorm(const at::Tensor& x, const NormParameters& norm, const Nor
 struct Sublayer {
   const ModelConfig& config;
   const NormParameters& norm;
-  const NormSite& norm_site;
+  const NormHookPoints& norm_hook_points;
   const NormParameters& post_norm;
-  const NormSite& post_norm_site;
+  const NormHookPoints& post_norm_hook_points;
   bool has_norm;
   const NormPass& norms;
   const BlockPass& pass;
@@ -109,21 +109,21 @@ struct Sublayer {
   bool Is(NormPlacement placement) const { return has_norm && config.norm.placement == placement; }
   at::Tensor Before(const at::Tensor& x) const {
     const bool inside = Is(NormPlacement::kPre) || Is(NormPlacement::kSandwich);
-    return inside ? TappedNorm(x, norm, norm_site, norms, pass) : x;
+    return inside ? TappedNorm(x, norm, norm_hook_points, norms, pass) : x;
   }
   at::Tensor After(const at::Tensor& stream, at::Tensor update) const {
     if (Is(NormPlacement::kSandwich)) {
-      update = TappedNorm(update, post_norm, post_norm_site, norms, pass);
+      update = TappedNorm(update, post_norm, post_norm_hook_points, norms, pass);
     }
     const at::Tensor sum =
         config.residual ? at::add(stream, update, config.residual_scale) : update;
     const bool behind = Is(NormPlacement::kPost);
-    return behind ? TappedNorm(sum, norm, norm_site, norms, pass) : sum;
+    return behind ? TappedNorm(sum, norm, norm_hook_points, norms, pass) : sum;
   }
 };
 
 // Operations of a kind of pass within a block. `attend` maps [N, d] → [M, d]; `keep` selects M
-// positions of [N, d]; `drop` applies dropout to the activation [M, d] of a site.
+// positions of [N, d]; `drop` applies dropout to the activation [M, d] of a hook point.
 template <typename Attend, typename Keep, typename Drop>
 struct BlockSteps {
   const Attend& attend;
@@ -140,15 +140,15 @@ at::Tensor AttentionSublayer(const ModelConfig& config, const BlockParameters& b
   if (!Attends(config)) return steps.keep(x);
   const Sublayer attention = {config,
                               block.attention_norm,
-                              kAttentionNormSite,
+                              kAttentionNormHookPoints,
                               block.attention_post_norm,
-                              kAttentionPostNormSite,
+                              kAttentionPostNormHookPoints,
                               HasAttentionNorm(config),
                               norms,
                               pass};
-  const at::Tensor in = pass.At(Site::kAttentionInput, attention.Before(x));    // [N, d]
-  const at::Tensor update = pass.At(Site::kAttentionOutput, steps.attend(in));  // [M, d]
-  return attention.After(steps.keep(x), steps.drop(update, Site::kAttentionOutput));
+  const at::Tensor in = pass.At(HookPoint::kAttentionInput, attention.Before(x));    // [N, d]
+  const at::Tensor update = pass.At(HookPoint::kAttentionOutput, steps.attend(in));  // [M, d]
+  return attention.After(steps.keep(x), steps.drop(update, HookPoint::kAttentionOutput));
 }
 
 template <typename Steps>
@@ -157,20 +157,21 @@ at::Tensor ApplyBlock(const ModelConfig& config, const BlockParameters& block, c
   const at::Tensor stream = AttentionSublayer(config, block, x, pass, norms, steps);  // [M, d]
   const Sublayer feed_forward = {config,
                                  block.feed_forward_norm,
-                                 kFeedForwardNormSite,
+                                 kFeedForwardNormHookPoints,
                                  block.feed_forward_post_norm,
-                                 kFeedForwardPostNormSite,
+                                 kFeedForwardPostNormHookPoints,
                                  HasFeedForwardNorm(config),
                                  norms,
                                  pass};
-  const at::Tensor in = pass.At(Site::kFeedForwardInput, feed_forward.Before(stream));  // [M, d]
+  const at::Tensor in =
+      pass.At(HookPoint::kFeedForwardInput, feed_forward.Before(stream));  // [M, d]
   const at::Tensor hidden =
-      pass.At(Site::kFeedForwardHidden,
+      pass.At(HookPoint::kFeedForwardHidden,
               Activate(Linear(in, block.up, pass.rule()), config.activation));  // [M, h]
   const at::Tensor update =
-      pass.At(Site::kFeedForwardOutput, Linear(hidden, block.down, pass.rule()));  // [M, d]
-  return pass.At(Site::kBlockOutput,
-                 feed_forward.After(stream, steps.drop(update, Site::kFeedForwardOutput)));
+      pass.At(HookPoint::kFeedForwardOutput, Linear(hidden, block.down, pass.rule()));  // [M, d]
+  return pass.At(HookPoint::kBlockOutput,
+                 feed_forward.After(stream, steps.drop(update, HookPoint::kFeedForwardOutput)));
 }
 
 // The stages of one forward pass over whole sequences.
@@ -189,18 +190,18 @@ class Forward {
   at::Tensor Logits() {
     const BlockPass whole{pass_};
     at::Tensor x = Embed(config_, parameters_, batch_);  // [B·T, d]
-    x = Dropped(x, Site::kEmbedding, 0, Kept::kEvery);
-    x = Cut(whole.At(Site::kEmbedding, x), parameters_.embedding_feedback);
+    x = Dropped(x, HookPoint::kEmbedding, 0, Kept::kEvery);
+    x = Cut(whole.At(HookPoint::kEmbedding, x), parameters_.embedding_feedback);
     for (int i = 0; i < config_.layers; ++i) {
       const BlockParameters& block = parameters_.blocks[static_cast<size_t>(i)];
       x = Cut(Block(i, block, x), block.feedback);  // [M, d]
     }
     if (config_.norm.final) {
-      x = TappedNorm(x, parameters_.final_norm, kFinalNormSite, norms_, whole);
+      x = TappedNorm(x, parameters_.final_norm, kFinalNormHookPoints, norms_, whole);
     }
     if (config_.loss == LossPositions::kLast && !Trims()) x = LastPositions(x, setting_.shape);
-    x = Linear(whole.At(Site::kHeadInput, x), parameters_.head, LearningRule::kBackprop);
-    return WithFeedback(whole.At(Site::kLogits, x));  // [M, V]
+    x = Linear(whole.At(HookPoint::kHeadInput, x), parameters_.head, LearningRule::kBackprop);
+    return WithFeedback(whole.At(HookPoint::kLogits, x));  // [M, V]
   }
 
  private:
@@ -219,13 +220,13 @@ class Forward {
     const auto keep = [&](const at::Tensor& all) {
       return kept == Kept::kLast ? LastPositions(all, setting_.shape) : all;
     };
-    const auto drop = [&](const at::Tensor& update, Site site) {
-      return Dropped(update, site, i, kept);
+    const auto drop = [&](const at::Tensor& update, HookPoint hook_point) {
+      return Dropped(update, hook_point, i, kept);
     };
     return ApplyBlock(config_, block, x, here, norms_, BlockSteps{attend, keep, drop});
   }
 
-  at::Tensor Dropped(const at::Tensor& x, Site site, int block, Kept kept) const {
+  at::Tensor Dropped(const at::Tensor& x, HookPoint hook_point, int block, Kept kept) const {
     if (pass_.dropout == nullptr) return x;
     const at::Tensor positions =
         PositionsOf(setting_.shape, kept, at::TensorOptions(x.device()));  // [B, S]
@@ -234,7 +235,7 @@ class Forward {
         at::arange(first_row, first_row + batch_.rows, positions.options()).unsqueeze(1);
     // As if every row had all of the model's positions.
     const at::Tensor token = row * config_.context + positions;
-    return Drop(x, *pass_.dropout, SiteName(site, block),
+    return Drop(x, *pass_.dropout, HookPointName(hook_point, block),
                 {(token * config_.width).flatten(), config_.width});
   }
 
@@ -292,7 +293,7 @@ at::Tensor Decoder::Next(const at::Tensor& tokens) {
   const Pass pass;
   const NormPass norms = {config_.norm, Statistics::kRunning, {}, {}};
   const auto keep = [](const at::Tensor& all) { return all; };
-  const auto drop = [](const at::Tensor& update, Site) { return update; };
+  const auto drop = [](const at::Tensor& update, HookPoint) { return update; };
   for (size_t i = 0; i < seen_.size(); ++i) {
     const BlockParameters& block = parameters_.blocks[i];
     const auto attend = [&](const at::Tensor& in) {

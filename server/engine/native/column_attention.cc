@@ -81,7 +81,7 @@ AttentionHead ColumnAttention::Head(int length) const {
 // Numbers elements as if every row had all of the model's positions, so that masks depend neither
 // on padding nor on omitted positions.
 void ColumnAttention::FillMasks(int block, AttentionMemory& memory) const {
-  const DropoutSite masks = layers_.MasksOf({Site::kAttentionWeights, block});
+  const DropoutStream masks = layers_.MasksOf({HookPoint::kAttentionWeights, block});
   float* to = memory.mask.Reserve(weights_size_);
   memory.dropped.Reserve(weights_size_);
   const int64_t context = config_.context;

@@ -26,10 +26,10 @@ SublayerNorms FeedForwardNorms(const ModelConfig& config, const Block& block) {
   return {HasFeedForwardNorm(config), block.feed_forward_norm, block.feed_forward_post_norm};
 }
 
-void FillMask(const DropoutSite& site, const MaskLines& lines, float* mask) {
+void FillMask(const DropoutStream& stream, const MaskLines& lines, float* mask) {
   for (int l = 0; l < lines.lines; ++l) {
-    site.FillLine(static_cast<uint64_t>(lines.first[l]), lines.length, mask + l * lines.line,
-                  lines.stride);
+    stream.FillLine(static_cast<uint64_t>(lines.first[l]), lines.length, mask + l * lines.line,
+                    lines.stride);
   }
 }
 
@@ -158,15 +158,16 @@ void Layers::Begin(const SublayerNorms& norms, const float* stream, const Column
   }
 }
 
-void Layers::End(const SublayerNorms& norms, const Linear& last, const float* x, BlockSite site,
-                 const ColumnGroup& group, SublayerMemory& memory, float* stream) {
+void Layers::End(const SublayerNorms& norms, const Linear& last, const float* x,
+                 BlockHookPoint hook_point, const ColumnGroup& group, SublayerMemory& memory,
+                 float* stream) {
   const int64_t elements = int64_t{config_.width} * group.count;
   if (AddsPlainly(norms)) {
     Apply(last, x, group.count, stream, /*add=*/true);
   } else {
     float* const update = update_.Reserve(elements);
     Apply(last, x, group.count, update);
-    Drop(site, group, memory.mask, update);
+    Drop(hook_point, group, memory.mask, update);
     if (Is(norms, NormPlacement::kSandwich)) {
       Normalise(norms.post_norm, update, group, update, memory.post_norm);
     }
@@ -212,7 +213,8 @@ void Layers::FeedForward(const Block& block, int index, const ColumnGroup& group
   Apply(block.up, memory.sublayer.in.data(), group.count, up);
   kernels_.activate(
       {config_.activation, config_.hidden, group.count, up, hidden, pass_.training ? up : nullptr});
-  End(norms, block.down, hidden, {Site::kFeedForwardOutput, index}, group, memory.sublayer, stream);
+  End(norms, block.down, hidden, {HookPoint::kFeedForwardOutput, index}, group, memory.sublayer,
+      stream);
 }
 
 void Layers::FeedForwardBack(const Block& block, const ColumnGroup& group,
@@ -234,11 +236,12 @@ void Layers::FeedForwardBack(const Block& block, const ColumnGroup& group,
   BeginBack(norms, group, memory.sublayer, room, d);
 }
 
-void Layers::Drop(BlockSite site, const ColumnGroup& group, Floats& mask, float* x) const {
+void Layers::Drop(BlockHookPoint hook_point, const ColumnGroup& group, Floats& mask,
+                  float* x) const {
   if (!drops()) return;
   const int64_t elements = int64_t{config_.width} * group.count;
   float* const to = mask.Reserve(elements);
-  FillMask(MasksOf(site), {group.element, group.count, config_.width, 1, group.count}, to);
+  FillMask(MasksOf(hook_point), {group.element, group.count, config_.width, 1, group.count}, to);
   kernels_.multiply(to, x, elements);
 }
 

@@ -7,8 +7,8 @@
 #include <cstdint>
 
 #include "server/engine/config.h"
-#include "server/engine/data/dropout_site.h"
-#include "server/engine/model/sites.h"
+#include "server/engine/data/dropout_stream.h"
+#include "server/engine/model/hook_points.h"
 #include "server/engine/native/floats.h"
 #include "server/engine/native/kernels.h"
 #include "server/engine/native/model.h"
@@ -29,14 +29,14 @@ struct ColumnGroup {
   const float* real = nullptr;  // [count], 1 for a token, 0 for padding; set if a norm reads other
                                 // columns
   float tokens = 0;             // sum of `real`
-  // [count], index of a column's first element among all elements of a site with `width` features;
-  // dropout counts by it.
+  // [count], index of a column's first element among all elements of a hook point with `width`
+  // features; dropout counts by it.
   const int64_t* element = nullptr;
 };
 
 // A hook point. Its name is built only if something is dropped.
-struct BlockSite {
-  Site site;
+struct BlockHookPoint {
+  HookPoint hook_point;
   int block = 0;
 };
 
@@ -93,8 +93,9 @@ class Layers {
   void Begin(const SublayerNorms& norms, const float* stream, const ColumnGroup& group,
              SublayerMemory& memory) const;
   // Applies the sublayer's last linear to `x` and adds the result to the stream.
-  void End(const SublayerNorms& norms, const Linear& last, const float* x, BlockSite site,
-           const ColumnGroup& group, SublayerMemory& memory, float* stream);
+  void End(const SublayerNorms& norms, const Linear& last, const float* x,
+           BlockHookPoint hook_point, const ColumnGroup& group, SublayerMemory& memory,
+           float* stream);
   // d is the gradient of the stream after the sublayer, and becomes its part along the residual
   // connection. Returns the gradient of the last linear's output: d itself if they are equal, else
   // `room`, where it is written.
@@ -116,14 +117,15 @@ class Layers {
   void FeedForwardBack(const Block& block, const ColumnGroup& group, FeedForwardMemory& memory,
                        float* d);
 
-  // Multiplies x, which has the model's width, by a new dropout mask of this site, kept in `mask`.
-  // Does nothing if nothing is dropped.
-  void Drop(BlockSite site, const ColumnGroup& group, Floats& mask, float* x) const;
+  // Multiplies x, which has the model's width, by a new dropout mask of this hook point, kept in
+  // `mask`. Does nothing if nothing is dropped.
+  void Drop(BlockHookPoint hook_point, const ColumnGroup& group, Floats& mask, float* x) const;
 
-  // Returns the masks of a site in this update. Call it only if something is dropped, because it
-  // builds the site's name.
-  DropoutSite MasksOf(BlockSite site) const {
-    return {config_.dropout, pass_.seed, pass_.step, SiteName(site.site, site.block)};
+  // Returns the masks of a hook point in this update. Call it only if something is dropped, because
+  // it builds the hook point's name.
+  DropoutStream MasksOf(BlockHookPoint hook_point) const {
+    return {config_.dropout, pass_.seed, pass_.step,
+            HookPointName(hook_point.hook_point, hook_point.block)};
   }
 
   const Kernels& kernels() const { return kernels_; }
@@ -146,7 +148,7 @@ class Layers {
   Floats room_;
 };
 
-// Fills [lines][length] with dropout factors (data/dropout_site.h): line l begins with element
+// Fills [lines][length] with dropout factors (data/dropout_stream.h): line l begins with element
 // first[l], and its element j is stored at mask[l·line + j·stride].
 struct MaskLines {
   const int64_t* first = nullptr;
@@ -155,7 +157,7 @@ struct MaskLines {
   ptrdiff_t line = 0;
   ptrdiff_t stride = 1;
 };
-void FillMask(const DropoutSite& site, const MaskLines& lines, float* mask);
+void FillMask(const DropoutStream& stream, const MaskLines& lines, float* mask);
 
 }  // namespace ablate::engine::native
 

@@ -122,7 +122,7 @@ void QueryPass::AddHeadGradients(const float* x, const Floats& rows, float* dwei
 // As SequencePass::FillWeightsMask, with one query per row.
 void QueryPass::FillWeightsMask(const QueryColumns& columns) {
   if (!layers_.drops()) return;
-  const DropoutSite masks = layers_.MasksOf({Site::kAttentionWeights});
+  const DropoutStream masks = layers_.MasksOf({HookPoint::kAttentionWeights});
   float* const mask = mask_.Reserve(weights_.size());
   const int64_t context = config_.context;
   for (size_t s = 0; s < columns.lengths.size(); ++s) {
@@ -197,8 +197,8 @@ void QueryPass::Attend(const Block& block, const QueryColumns& columns) {
   for (int s = 0; s < columns.rows; ++s) kernels_.query_attention(AttentionOf(columns, s));
   FormContext(qkv.values);
   const SublayerNorms norms = AttentionNorms(config_, block);
-  layers_.End(norms, block.projection, context_.data(), {Site::kAttentionOutput}, last_, attention_,
-              stream_.data());
+  layers_.End(norms, block.projection, context_.data(), {HookPoint::kAttentionOutput}, last_,
+              attention_, stream_.data());
 }
 
 void QueryPass::ContextBack(const Linear& values, const QueryColumns& columns) {

@@ -61,8 +61,8 @@ void QueryRows::Drop() {
     }
   }
   float* const mask = mask_.Reserve(int64_t{RoundUp(count_)} * floats_);
-  FillMask(layers_.MasksOf({Site::kEmbedding}), {element.data(), count_, config_.width, floats_, 1},
-           mask);
+  FillMask(layers_.MasksOf({HookPoint::kEmbedding}),
+           {element.data(), count_, config_.width, floats_, 1}, mask);
   kernels_.multiply(mask, embedded_.data(), int64_t{count_} * floats_);
 }
 

@@ -50,7 +50,7 @@ void SequencePass::Embed(const Model& model, const Columns& columns) {
   }
   float* const stream = stream_.Reserve(int64_t{width} * columns.count);
   kernels_.transpose(rows, row, columns.count, width, stream, columns.count);
-  layers_.Drop({Site::kEmbedding}, group_, mask_, stream);
+  layers_.Drop({HookPoint::kEmbedding}, group_, mask_, stream);
 }
 
 void SequencePass::EmbedBack(const Model& model, const Columns& columns) {
@@ -78,7 +78,7 @@ void SequencePass::Attend(const Block& block, int index, BlockMemory& memory) {
   layers_.Apply(block.qkv, memory.sublayer.in.data(), group_.count, qkv);
   attention_.Forward(index, memory.attention);
   layers_.End(norms, block.projection, memory.attention.context.data(),
-              {Site::kAttentionOutput, index}, group_, memory.sublayer, stream_.data());
+              {HookPoint::kAttentionOutput, index}, group_, memory.sublayer, stream_.data());
 }
 
 void SequencePass::AttendBack(const Block& block, BlockMemory& memory) {

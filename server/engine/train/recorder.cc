@@ -24,12 +24,12 @@ class Differentiation {
     }
   }
 
-  // Runs a pass and keeps the outputs at `sites`, for OutputNorm.
-  void Run(Pass pass, const BatchTensors& batch, const std::vector<std::string>& sites) {
+  // Runs a pass and keeps the outputs at `hook_points`, for OutputNorm.
+  void Run(Pass pass, const BatchTensors& batch, const std::vector<std::string>& hook_points) {
     std::vector<std::pair<std::string, Tap>> observers;
-    outputs_.resize(sites.size());
-    for (size_t i = 0; i < sites.size(); ++i) {
-      observers.emplace_back(sites[i], Observe([this, i](const at::Tensor& x) {
+    outputs_.resize(hook_points.size());
+    for (size_t i = 0; i < hook_points.size(); ++i) {
+      observers.emplace_back(hook_points[i], Observe([this, i](const at::Tensor& x) {
                                outputs_[i] = x;
                                outputs_[i].retain_grad();
                              }));
@@ -41,7 +41,7 @@ class Differentiation {
     MeanLoss(Logits(model_, parameters, batch, pass), batch).backward();
   }
 
-  double OutputNorm(size_t site) const { return Norm(outputs_[site].grad()); }
+  double OutputNorm(size_t hook_point) const { return Norm(outputs_[hook_point].grad()); }
   // Also frees their graph.
   void ForgetOutputs() { outputs_.clear(); }
 
@@ -66,7 +66,7 @@ class Differentiation {
   const ParameterLayout& layout_;
   const at::Tensor& buffers_;
   std::vector<at::Tensor> leaves_;
-  std::vector<at::Tensor> outputs_;  // by site
+  std::vector<at::Tensor> outputs_;  // by hook point
 };
 
 bool Asks(const RunConfig& config, Record record) {
@@ -84,11 +84,11 @@ std::vector<RecordedValue> RecordGradients(const RunConfig& config, const Parame
                                            const at::Tensor& values, const at::Tensor& buffers,
                                            const BatchTensors& batch) {
   const Pass exact_pass = {.statistics = Statistics::kBatch};
-  std::vector<std::string> sites = {SiteName(Site::kEmbedding, 0)};
+  std::vector<std::string> hook_points = {HookPointName(HookPoint::kEmbedding, 0)};
   const int blocks = config.model.layers;
-  for (int i = 0; i < blocks; ++i) sites.push_back(SiteName(Site::kBlockOutput, i));
+  for (int i = 0; i < blocks; ++i) hook_points.push_back(HookPointName(HookPoint::kBlockOutput, i));
   Differentiation exact(config, layout, values, buffers);
-  exact.Run(exact_pass, batch, sites);
+  exact.Run(exact_pass, batch, hook_points);
   const auto norm = [](const Differentiation& of, int block) {
     return std::sqrt(of.Product(of, block));
   };

@@ -53,17 +53,19 @@ TEST(ActivationsTest, AgreeWithEachDefinitionOverTheFamily) {
   for (uint64_t number = 0; number < 24; ++number) {
     SCOPED_TRACE(number);
     const RunConfig run = DrawnRun(number);
-    const std::vector<std::string> sites = {"embedding", "block.0.feed_forward.output", "logits"};
-    const AnalysisRequest request = {ActivationsOptions{sites}, {SubjectOf(run, number)}, {60, ""}};
+    const std::vector<std::string> hook_points = {"embedding", "block.0.feed_forward.output",
+                                                  "logits"};
+    const AnalysisRequest request = {
+        ActivationsOptions{hook_points}, {SubjectOf(run, number)}, {60, ""}};
     const absl::StatusOr<Material> material = ReadMaterial(request);
     ASSERT_TRUE(material.ok()) << material.status();
     const AnalysisResult result = Analyzed(request);
     const double tolerance = run.precision == Precision::kFloat64 ? 1e-9 : 1e-5;
-    for (const std::string& site : sites) {
-      const at::Tensor rows = RowsAlone(*material, material->subjects[0], site);
-      ExpectValues(result, site, rows, tolerance);
+    for (const std::string& hook_point : hook_points) {
+      const at::Tensor rows = RowsAlone(*material, material->subjects[0], hook_point);
+      ExpectValues(result, hook_point, rows, tolerance);
       const at::Tensor squares = rows.square().sum(0);
-      EXPECT_NEAR(NumberIn(result, "largest_feature_share/" + site),
+      EXPECT_NEAR(NumberIn(result, "largest_feature_share/" + hook_point),
                   (squares.max() / squares.sum()).item<double>(), tolerance);
     }
   }

@@ -189,9 +189,10 @@ std::map<std::string, RowMean> NumbersOfBlock(const AnalysisRequest& request, in
   for (const TokenBatch& batch : material.batches) {
     at::Tensor weights;
     const Taps taps = *Taps::Make(
-        model, {{SiteName(Site::kAttentionWeights, block), Observe([&](const at::Tensor& x) {
-                   weights = x.to(at::kDouble).view({batch.rows, model.heads, batch.length, -1});
-                 })}});
+        model,
+        {{HookPointName(HookPoint::kAttentionWeights, block), Observe([&](const at::Tensor& x) {
+            weights = x.to(at::kDouble).view({batch.rows, model.heads, batch.length, -1});
+          })}});
     Logits(model, subject.parameters, BatchOf(subject, batch), {.taps = &taps});
     for (int64_t b = 0; b < batch.rows; ++b) {
       for (int64_t i = 0; i < batch.length; ++i) {

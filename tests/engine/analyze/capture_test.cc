@@ -1,7 +1,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "server/engine/model/sites.h"
+#include "server/engine/model/hook_points.h"
 #include "tests/engine/analyze/drawn_subjects.h"
 #include "tests/engine/analyze/pieces.h"
 #include "tests/engine/analyze/small_models.h"
@@ -12,14 +12,14 @@ namespace {
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
-bool HasMatrices(Site site) {
-  return site == Site::kAttentionScores || site == Site::kAttentionWeights;
+bool HasMatrices(HookPoint hook_point) {
+  return hook_point == HookPoint::kAttentionScores || hook_point == HookPoint::kAttentionWeights;
 }
 
-std::vector<std::string> SitesOfRows(const ModelConfig& model) {
+std::vector<std::string> RowHookPoints(const ModelConfig& model) {
   std::vector<std::string> names;
-  for (const SitePlace& place : SitesOf(model)) {
-    if (!HasMatrices(place.site)) names.push_back(place.name);
+  for (const ModelHookPoint& place : HookPointsOf(model)) {
+    if (!HasMatrices(place.hook_point)) names.push_back(place.name);
   }
   return names;
 }
@@ -110,7 +110,7 @@ TEST(CaptureTest, GoesOnFromAnyPiece) {
   for (const uint64_t number : {0, 3}) {
     const RunConfig run = DrawnRun(number);
     const AnalysisRequest request = {
-        CaptureOptions{SitesOfRows(run.model)}, {SubjectOf(run, number)}, {60, ""}};
+        CaptureOptions{RowHookPoints(run.model)}, {SubjectOf(run, number)}, {60, ""}};
     ExpectSameBitsWhereverItIsCut(request);
   }
 }
@@ -120,17 +120,18 @@ TEST(CaptureTest, AgreesWithSequencesByThemselvesOverTheFamily) {
     SCOPED_TRACE(number);
     const RunConfig run = DrawnRun(number);
     const bool documents = std::holds_alternative<DocumentsTask>(run.task);
-    const std::vector<std::string> sites =
-        documents ? SitesOfRows(run.model) : SiteNames(run.model);
-    const AnalysisRequest request = {CaptureOptions{sites}, {SubjectOf(run, number)}, {30, ""}};
+    const std::vector<std::string> hook_points =
+        documents ? RowHookPoints(run.model) : HookPointNames(run.model);
+    const AnalysisRequest request = {
+        CaptureOptions{hook_points}, {SubjectOf(run, number)}, {30, ""}};
     const absl::StatusOr<Material> material = ReadMaterial(request);
     ASSERT_TRUE(material.ok()) << material.status();
     const AnalysisResult result = Analyzed(request);
     const double tolerance = run.precision == Precision::kFloat64 ? 1e-9 : 1e-5;
-    for (const std::string& site : sites) {
-      SCOPED_TRACE(site);
-      const at::Tensor alone = RowsAlone(*material, material->subjects[0], site);
-      const at::Tensor captured = ArrayIn(result, site);
+    for (const std::string& hook_point : hook_points) {
+      SCOPED_TRACE(hook_point);
+      const at::Tensor alone = RowsAlone(*material, material->subjects[0], hook_point);
+      const at::Tensor captured = ArrayIn(result, hook_point);
       EXPECT_TRUE(at::allclose(captured.reshape(alone.sizes()), alone, tolerance, tolerance));
     }
   }

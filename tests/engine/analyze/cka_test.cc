@@ -154,7 +154,7 @@ TEST(CkaTest, NamesWhatIsComparedOfOneSubject) {
             "representations in their order: embedding, block.0.output, block.1.output");
 }
 
-TEST(CkaTest, ComparesAllSitesOfAllSubjects) {
+TEST(CkaTest, ComparesAllHookPointsOfAllSubjects) {
   AnalysisSubject deeper = ModelM();
   deeper.config.model.layers = 3;
   deeper = SubjectOf(deeper.config, 3);
@@ -222,8 +222,8 @@ TEST(CkaTest, IsExactByOneMinibatch) {
             "from 1 minibatches of 8 tokens or one more, for sums of all pairs are too large");
 }
 
-// Returns a request of 60 tokens in 12 blocks, at three sites of 16 features: all sums take 12,288
-// bytes, the rows of a block 1,920.
+// Returns a request of 60 tokens in 12 blocks, at three hook points of 16 features: all sums take
+// 12,288 bytes, the rows of a block 1,920.
 AnalysisRequest TwelveBlocks() {
   RunConfig run = ModelM().config;
   std::vector<int> held_out;
@@ -311,8 +311,8 @@ TEST(CkaTest, CostsWhatItCarries) {
   run.model.width = 768;
   CkaOptions many = {{"embedding"}};
   for (int i = 0; i < 12; ++i) {
-    for (const char* site : {"attention.input", "attention.output", "feed_forward.output"}) {
-      many.sites.push_back(absl::StrCat("block.", i, ".", site));
+    for (const char* hook_point : {"attention.input", "attention.output", "feed_forward.output"}) {
+      many.sites.push_back(absl::StrCat("block.", i, ".", hook_point));
     }
     many.sites.push_back(absl::StrCat("block.", i, ".output"));
   }
@@ -333,24 +333,24 @@ TEST(CkaTest, AgreesWithLoopsOverTheFamily) {
   for (uint64_t number = 0; number < 24; ++number) {
     SCOPED_TRACE(number);
     const RunConfig run = DrawnRun(number);
-    // The embedding comes first, independent of the order of sites; the head's input may be
+    // The embedding comes first, independent of the order of hook points; the head's input may be
     // narrower.
-    const std::vector<std::string> sites = {"embedding", "block.0.feed_forward.hidden",
-                                            "head.input", "logits"};
-    AnalysisRequest request = {CkaOptions{sites}, {SubjectOf(run, number)}, {90, ""}};
+    const std::vector<std::string> hook_points = {"embedding", "block.0.feed_forward.hidden",
+                                                  "head.input", "logits"};
+    AnalysisRequest request = {CkaOptions{hook_points}, {SubjectOf(run, number)}, {90, ""}};
     const absl::StatusOr<Material> material = ReadMaterial(request);
     ASSERT_TRUE(material.ok()) << material.status();
     std::vector<at::Tensor> rows;
-    for (const std::string& site : sites) {
-      rows.push_back(RowsAlone(*material, material->subjects[0], site));
+    for (const std::string& hook_point : hook_points) {
+      rows.push_back(RowsAlone(*material, material->subjects[0], hook_point));
     }
     const AnalysisResult debiased = Analyzed(request);
     std::get<CkaOptions>(request.options).estimator = CkaEstimator::kBiased;
     const AnalysisResult biased = Analyzed(request);
     const double tolerance = run.precision == Precision::kFloat64 ? 1e-9 : 1e-5;
-    for (size_t i = 0; i < sites.size(); ++i) {
-      for (size_t j = i + 1; j < sites.size(); ++j) {
-        const std::string name = "cka/" + sites[i] + "/" + sites[j];
+    for (size_t i = 0; i < hook_points.size(); ++i) {
+      for (size_t j = i + 1; j < hook_points.size(); ++j) {
+        const std::string name = "cka/" + hook_points[i] + "/" + hook_points[j];
         SCOPED_TRACE(name);
         const double expected =
             HsicByLoops(rows[i], rows[j]) /

@@ -89,18 +89,18 @@ inline AnalysisSubject DrawnSubject(uint64_t number) {
   return SubjectOf(DrawnRun(number), number);
 }
 
-// Returns the activations at a site, [n, features] in float64, in the order of the material, with
-// each sequence read separately; at attention sites, whose sequences have one length, [sequences ·
-// heads, T, T].
+// Returns the activations at a hook point, [n, features] in float64, in the order of the material,
+// with each sequence read separately; at attention hook points, whose sequences have one length,
+// [sequences · heads, T, T].
 inline at::Tensor RowsAlone(const Material& material, const SubjectModel& subject,
-                            const std::string& site) {
+                            const std::string& hook_point) {
   PrepareLaneThread();
   const at::NoGradGuard no_grad;
   ModelConfig everywhere = subject.config.model;
   everywhere.loss = LossPositions::kAll;
   std::vector<at::Tensor> rows;
-  const Taps taps =
-      *Taps::Make(everywhere, {{site, Observe([&](const at::Tensor& x) { rows.push_back(x); })}});
+  const Taps taps = *Taps::Make(
+      everywhere, {{hook_point, Observe([&](const at::Tensor& x) { rows.push_back(x); })}});
   for (const TokenBatch& batch : material.batches) {
     for (int64_t row = 0; row < batch.rows; ++row) {
       Logits(everywhere, subject.parameters, BatchOf(subject, batch.Rows(row, 1)), {.taps = &taps});

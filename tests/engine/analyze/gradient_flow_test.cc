@@ -118,16 +118,16 @@ TEST(GradientFlowTest, EqualsOneBackwardPassInDrawnSettings) {
     const bool rule = number % 3 == 0;
     const AnalysisRequest request =
         FlowRequest(subject, rule ? GradientSignal::kRule : GradientSignal::kExact);
-    std::vector<std::string> sites = SitesOr({}, run.model);
+    std::vector<std::string> hook_points = HookPointsOr({}, run.model);
     const Pass pass = rule ? Pass{.rule = run.training.rule,
                                   .norm_backward = run.model.norm.backward,
                                   .statistics = Statistics::kBatch}
                            : Pass();
-    const PlainGradients plain = PlainGradientsOf(request, pass, sites);
+    const PlainGradients plain = PlainGradientsOf(request, pass, hook_points);
     const AnalysisResult result = Analyzed(request);
-    for (size_t i = 0; i < sites.size(); ++i) {
+    for (size_t i = 0; i < hook_points.size(); ++i) {
       double squares = 0;
-      for (const at::Tensor& g : plain.sites[i]) squares += g.square().sum().item<double>();
+      for (const at::Tensor& g : plain.hook_points[i]) squares += g.square().sum().item<double>();
       const std::string place = i == 0 ? "embedding" : "block." + std::to_string(i - 1);
       ExpectNearIn(run.precision, NumberIn(result, "gradient/" + place), std::sqrt(squares), 0.01);
     }

@@ -183,22 +183,22 @@ TEST(NormJacobianTest, EqualsAutogradInDrawnSettings) {
     const std::vector<NormPlace> norms = NormPlacesOf(run.model, model.parameters);
     if (norms.empty()) continue;
     ++compared;
-    std::vector<std::string> sites;
+    std::vector<std::string> hook_points;
     for (const NormPlace& norm : norms) {
-      sites.push_back(norm.output);
-      sites.push_back(norm.input);
+      hook_points.push_back(norm.output);
+      hook_points.push_back(norm.input);
     }
     Pass pass;
     if (rule) pass = {.rule = run.training.rule, .norm_backward = run.model.norm.backward};
     if (run.model.norm.kind == NormKind::kBatch) pass.statistics = Statistics::kBatch;
-    PlainGradients plain = PlainGradientsOf(request, pass, sites);
+    PlainGradients plain = PlainGradientsOf(request, pass, hook_points);
     const AnalysisResult result = Analyzed(request);
     for (size_t i = 0; i < norms.size(); ++i) {
       const at::Tensor& gain = norms[i].parameters.gain;
       if (gain.defined()) {
-        for (at::Tensor& g : plain.sites[2 * i]) g = g * gain.to(at::kDouble);
+        for (at::Tensor& g : plain.hook_points[2 * i]) g = g * gain.to(at::kDouble);
       }
-      ExpectNumbersOf(plain.values[2 * i + 1], plain.sites[2 * i], run, "/" + norms[i].name,
+      ExpectNumbersOf(plain.values[2 * i + 1], plain.hook_points[2 * i], run, "/" + norms[i].name,
                       result);
     }
   }

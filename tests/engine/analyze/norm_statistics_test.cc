@@ -125,7 +125,7 @@ struct Expected {
   }
 };
 
-// Returns the activations at a norm's two sites for each of `batches`, whose rows have equal
+// Returns the activations at a norm's two hook points for each of `batches`, whose rows have equal
 // lengths.
 std::vector<std::pair<at::Tensor, at::Tensor>> AroundNorm(const SubjectModel& subject,
                                                           const std::vector<TokenBatch>& batches,

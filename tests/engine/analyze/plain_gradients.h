@@ -1,5 +1,5 @@
-// Computes gradients over everything that an analysis reads by one backward pass; a site's gradient
-// is that of a zero added there.
+// Computes gradients over everything that an analysis reads by one backward pass; a hook point's
+// gradient is that of a zero added there.
 #ifndef ABLATE_TESTS_ENGINE_ANALYZE_PLAIN_GRADIENTS_H_
 #define ABLATE_TESTS_ENGINE_ANALYZE_PLAIN_GRADIENTS_H_
 
@@ -14,28 +14,29 @@
 namespace ablate::engine {
 
 struct PlainGradients {
-  std::vector<at::Tensor> parameters;           // one per parameter of the layout, float64
-  std::vector<std::vector<at::Tensor>> sites;   // [site][batch], of [n, features], without padding
+  std::vector<at::Tensor> parameters;  // one per parameter of the layout, float64
+  std::vector<std::vector<at::Tensor>>
+      hook_points;  // [hook point][batch], of [n, features], without padding
   std::vector<std::vector<at::Tensor>> values;  // likewise, the activations there
 };
 
 inline PlainGradients PlainGradientsOf(const AnalysisRequest& request, Pass pass,
-                                       const std::vector<std::string>& sites) {
+                                       const std::vector<std::string>& hook_points) {
   const Material material = *ReadMaterial(request);
   const SubjectModel& subject = material.subjects[0];
   const Leaves leaves(subject);
-  std::vector<std::vector<at::Tensor>> zeros(sites.size());
+  std::vector<std::vector<at::Tensor>> zeros(hook_points.size());
   std::vector<BatchTensors> batches;
   PlainGradients plain;
-  plain.values.resize(sites.size());
-  plain.sites.resize(sites.size());
+  plain.values.resize(hook_points.size());
+  plain.hook_points.resize(hook_points.size());
   at::Tensor loss = at::zeros({}, subject.values.options());
   double targets = 0;
   for (const TokenBatch& batch : material.batches) {
     const BatchTensors& read = batches.emplace_back(BatchOf(subject, batch));
     std::vector<std::pair<std::string, Tap>> taps;
-    for (size_t i = 0; i < sites.size(); ++i) {
-      taps.emplace_back(sites[i], [&, i](const at::Tensor& x) {
+    for (size_t i = 0; i < hook_points.size(); ++i) {
+      taps.emplace_back(hook_points[i], [&, i](const at::Tensor& x) {
         plain.values[i].push_back(RealRows(x.detach().to(at::kDouble), read));
         zeros[i].push_back(at::zeros_like(x.detach()).requires_grad_());
         return x + zeros[i].back();
@@ -53,9 +54,9 @@ inline PlainGradients PlainGradientsOf(const AnalysisRequest& request, Pass pass
                                  : at::zeros_like(leaf.detach(), at::kDouble);
   };
   for (const at::Tensor& leaf : leaves.all) plain.parameters.push_back(gradient(leaf));
-  for (size_t i = 0; i < sites.size(); ++i) {
+  for (size_t i = 0; i < hook_points.size(); ++i) {
     for (size_t batch = 0; batch < batches.size(); ++batch) {
-      plain.sites[i].push_back(RealRows(gradient(zeros[i][batch]), batches[batch]));
+      plain.hook_points[i].push_back(RealRows(gradient(zeros[i][batch]), batches[batch]));
     }
   }
   return plain;

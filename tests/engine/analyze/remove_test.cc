@@ -88,11 +88,11 @@ class EditedModel {
     return {};
   }
 
-  // Returns means of a site over all tokens, [d].
-  at::Tensor MeanAt(const std::string& site) {
+  // Returns means of a hook point over all tokens, [d].
+  at::Tensor MeanAt(const std::string& hook_point) {
     std::vector<at::Tensor> rows;
     for (const TokenBatch& batch : material_.batches) {
-      rows.push_back(CaptureRows(material_, material_.subjects[0], batch, {site})[0]);
+      rows.push_back(CaptureRows(material_, material_.subjects[0], batch, {hook_point})[0]);
     }
     return at::cat(rows).mean(0);
   }
@@ -147,7 +147,7 @@ TEST(RemoveTest, EqualsEditedParametersInDrawnSettings) {
 
     EditedModel heads(request);
     const at::Tensor read =
-        mean ? heads.MeanAt(SiteName(Site::kAttentionHeads, block)) : at::Tensor();
+        mean ? heads.MeanAt(HookPointName(HookPoint::kAttentionHeads, block)) : at::Tensor();
     TakeOut(heads.Of(block, "attention.projection.weight"),
             heads.Of(block, "attention.projection.bias"), head * size, size, read);
     heads.Expect(place + ".head." + std::to_string(head), result(RemovedPart::kHead, replacement));
@@ -157,8 +157,9 @@ TEST(RemoveTest, EqualsEditedParametersInDrawnSettings) {
       const std::string linear = attention ? "attention.projection" : "feed_forward.down";
       std::vector<at::Tensor> means;
       for (int i = 0; i < model.layers; ++i) {
-        const Site site = attention ? Site::kAttentionOutput : Site::kFeedForwardOutput;
-        means.push_back(sublayers.MeanAt(SiteName(site, i)));
+        const HookPoint hook_point =
+            attention ? HookPoint::kAttentionOutput : HookPoint::kFeedForwardOutput;
+        means.push_back(sublayers.MeanAt(HookPointName(hook_point, i)));
       }
       for (int i = 0; i < model.layers; ++i) {
         sublayers.Of(i, linear + ".weight").zero_();

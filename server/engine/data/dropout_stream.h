@@ -1,7 +1,7 @@
-// Computes dropout masks from seed, step, site and element. Nothing is stored, so a resumed run has
-// the same masks. Torch-free; every backend uses it.
-#ifndef ABLATE_SERVER_ENGINE_DATA_DROPOUT_SITE_H_
-#define ABLATE_SERVER_ENGINE_DATA_DROPOUT_SITE_H_
+// Computes dropout masks from seed, step, hook point and element. Nothing is stored, so a resumed
+// run has the same masks. Torch-free; every backend uses it.
+#ifndef ABLATE_SERVER_ENGINE_DATA_DROPOUT_STREAM_H_
+#define ABLATE_SERVER_ENGINE_DATA_DROPOUT_STREAM_H_
 
 #include <cmath>
 #include <cstddef>
@@ -13,16 +13,16 @@
 
 namespace ablate::engine {
 
-// Returns the factors of a site's elements in one update of a run: 1/(1 − rate) for a kept element,
-// else 0. Element e is kept if the upper half of number e of splitmix64, started at
-// Mix(StreamSeed(seed, "dropout/" + site) + γ·(step + 1)), is at least rate·2³². Mix and γ are
-// splitmix64's finalizer and increment. Each update has a stream of its own, which can be computed
-// without the earlier ones.
-class DropoutSite {
+// Returns the factors of a hook point's elements in one update of a run: 1/(1 − rate) for a kept
+// element, else 0. Element e is kept if the upper half of number e of splitmix64, started at
+// Mix(StreamSeed(seed, "dropout/" + hook point) + γ·(step + 1)), is at least rate·2³². Mix and γ
+// are splitmix64's finalizer and increment. Each update has a stream of its own, which can be
+// computed without the earlier ones.
+class DropoutStream {
  public:
   // `rate` is in [0, 1); `step` counts the updates before this one.
-  DropoutSite(double rate, uint32_t seed, uint32_t step, absl::string_view site)
-      : stream_(SplitMix64::At(StreamSeed(seed, absl::StrCat("dropout/", site)), step)),
+  DropoutStream(double rate, uint32_t seed, uint32_t step, absl::string_view hook_point)
+      : stream_(SplitMix64::At(StreamSeed(seed, absl::StrCat("dropout/", hook_point)), step)),
         threshold_(Threshold(rate)),
         kept_(1 / (1 - rate)) {}
 
@@ -50,4 +50,4 @@ class DropoutSite {
 
 }  // namespace ablate::engine
 
-#endif  // ABLATE_SERVER_ENGINE_DATA_DROPOUT_SITE_H_
+#endif  // ABLATE_SERVER_ENGINE_DATA_DROPOUT_STREAM_H_
