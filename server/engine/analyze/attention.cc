@@ -76,7 +76,7 @@ class AttentionLook : public Computation {
     std::vector<BlockAttention> blocks(static_cast<size_t>(model_.layers));
     std::vector<at::Tensor> means, maps;
     at::Tensor everywhere = at::zeros({batch.rows, length, length}, at::kDouble);
-    std::vector<std::pair<std::string, Tap>> observers;
+    std::vector<std::pair<std::string, Hook>> observers;
     for (int i = 0; i < model_.layers; ++i) {
       const auto look = [&, i](const at::Tensor& of_heads) {
         const at::Tensor weights =
@@ -89,11 +89,11 @@ class AttentionLook : public Computation {
       };
       observers.emplace_back(HookPointName(HookPoint::kAttentionWeights, i), Observe(look));
     }
-    const Taps taps = TapsOf(material_, model_, std::move(observers));
+    const Hooks hooks = HooksOf(material_, model_, std::move(observers));
     TokenBatch read = batch;
     read.targets.assign(read.inputs.size(), 0);  // targets are unused
     Logits(model_, subject_.parameters, TensorsOf(read, subject_.values.options()),
-           {.taps = &taps});
+           {.hooks = &hooks});
     means.push_back(rows.Evenness(everywhere).sum());
     const at::Tensor all_means = at::stack(means);
     if (!maps.empty()) maps_.copy_(at::stack(maps));

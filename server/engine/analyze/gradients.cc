@@ -68,8 +68,8 @@ Gradients GradientsOf(const Material& material, const SubjectModel& subject,
       return inputs[i];
     });
   }
-  const Taps taps = TapsOf(material, subject.config.model, std::move(wanted.observers));
-  pass.taps = &taps;
+  const Hooks hooks = HooksOf(material, subject.config.model, std::move(wanted.observers));
+  pass.hooks = &hooks;
   const BatchTensors tensors = BatchOf(subject, batch);
   const at::Tensor logits = Logits(subject.config.model, leaves.parameters, tensors, pass);
   // A prompt of one token has neither target nor gradient.

@@ -22,7 +22,7 @@ struct WantedGradients {
   bool parameters = false;
   std::vector<std::string> hook_points;  // gradients of the activations after these hook points
   // Hooks that observe the same pass.
-  std::vector<std::pair<std::string, Tap>> observers;
+  std::vector<std::pair<std::string, Hook>> observers;
 };
 
 // Gradients in float64; 0 if the loss doesn't depend on a tensor.

@@ -46,8 +46,8 @@ HessianProducts::Graph HessianProducts::MakeGraph(size_t batch) const {
   const at::AutoGradMode with_gradients(true);
   const ModelConfig& model = subject_.config.model;
   const BatchTensors tensors = BatchOf(subject_, material_.batches[batch]);
-  const Taps taps = TapsOf(material_, model, {});
-  const at::Tensor logits = Logits(model, leaves_.parameters, tensors, {.taps = &taps});
+  const Hooks hooks = HooksOf(material_, model, {});
+  const at::Tensor logits = Logits(model, leaves_.parameters, tensors, {.hooks = &hooks});
   const at::Tensor losses = TokenLosses(logits, tensors);  // [N]
   return {losses.detach(), torch::autograd::grad({losses.sum() / targets_}, leaves_.all, {},
                                                  /*retain_graph=*/true, /*create_graph=*/true,

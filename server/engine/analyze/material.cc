@@ -71,13 +71,13 @@ void CheckStop(const Material& material) {
   TORCH_CHECK(material.stop == nullptr || !material.stop->load(), "the analysis is to stop");
 }
 
-Taps TapsOf(const Material& material, const ModelConfig& model,
-            std::vector<std::pair<std::string, Tap>> taps) {
+Hooks HooksOf(const Material& material, const ModelConfig& model,
+              std::vector<std::pair<std::string, Hook>> hooks) {
   for (int i = 0; i < model.layers; ++i) {
-    taps.emplace_back(HookPointName(HookPoint::kBlockOutput, i),
-                      Observe([&material](const at::Tensor&) { CheckStop(material); }));
+    hooks.emplace_back(HookPointName(HookPoint::kBlockOutput, i),
+                       Observe([&material](const at::Tensor&) { CheckStop(material); }));
   }
-  absl::StatusOr<Taps> made = Taps::Make(model, std::move(taps));
+  absl::StatusOr<Hooks> made = Hooks::Make(model, std::move(hooks));
   TORCH_CHECK(made.ok(), made.status().message());
   return *std::move(made);
 }
@@ -114,13 +114,13 @@ std::vector<at::Tensor> CaptureHookPoints(const Material& material, const Subjec
   everywhere.loss = LossPositions::kAll;  // otherwise the last block would compute last positions
                                           // only
   std::vector<at::Tensor> captured(hook_points.size());
-  std::vector<std::pair<std::string, Tap>> observers;
+  std::vector<std::pair<std::string, Hook>> observers;
   for (size_t i = 0; i < hook_points.size(); ++i) {
     observers.emplace_back(hook_points[i],
                            Observe([&captured, i](const at::Tensor& x) { captured[i] = x; }));
   }
-  const Taps taps = TapsOf(material, everywhere, std::move(observers));
-  Logits(everywhere, subject.parameters, BatchOf(subject, batch), {.taps = &taps});
+  const Hooks hooks = HooksOf(material, everywhere, std::move(observers));
+  Logits(everywhere, subject.parameters, BatchOf(subject, batch), {.hooks = &hooks});
   return captured;
 }
 

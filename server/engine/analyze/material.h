@@ -64,8 +64,8 @@ std::vector<std::string> HookPointsOr(const std::vector<std::string>& hook_point
 // Throws c10::Error if the analysis must stop.
 void CheckStop(const Material& material);
 // Returns the hooks, plus one in every block that checks whether the analysis must stop.
-Taps TapsOf(const Material& material, const ModelConfig& model,
-            std::vector<std::pair<std::string, Tap>> taps);
+Hooks HooksOf(const Material& material, const ModelConfig& model,
+              std::vector<std::pair<std::string, Hook>> hooks);
 
 // Returns the number of targets that count.
 double TargetsIn(const std::vector<TokenBatch>& batches);

@@ -54,8 +54,8 @@ void MovedModel::Move(const at::Tensor& point) {
 
 double MovedModel::Loss(const TokenBatch& batch) {
   if (native_ == nullptr) {
-    const Taps taps = TapsOf(*material_, subject_.config.model, {});
-    return ScoreOf(subject_, batch, {.taps = &taps}).loss;
+    const Hooks hooks = HooksOf(*material_, subject_.config.model, {});
+    return ScoreOf(subject_, batch, {.hooks = &hooks}).loss;
   }
   const absl::StatusOr<native::LossSums> sums = native_->Score(batch);
   ThrowUnlessOk(sums.status());

@@ -143,7 +143,7 @@ class NormStatistics : public Computation {
     read.targets.assign(read.inputs.size(), 0);  // targets are unused
     const BatchTensors tensors = TensorsOf(read, subject_.values.options());
     std::vector<at::Tensor> values(norms_.size() * kNormStages);
-    std::vector<std::pair<std::string, Tap>> observers;
+    std::vector<std::pair<std::string, Hook>> observers;
     const auto observe = [&](const std::string& hook_point, size_t to) {
       observers.emplace_back(hook_point, Observe([&values, &tensors, to](const at::Tensor& x) {
                                values[to] = RealRows(x.to(at::kDouble), tensors);
@@ -153,9 +153,9 @@ class NormStatistics : public Computation {
       observe(norms_[i].input, i * kNormStages + kNormInput);
       observe(norms_[i].output, i * kNormStages + kNormOutput);
     }
-    const Taps taps = TapsOf(material_, model_, std::move(observers));
+    const Hooks hooks = HooksOf(material_, model_, std::move(observers));
     Logits(model_, subject_.parameters, tensors,
-           {.statistics = by_batch ? Statistics::kBatch : Statistics::kRunning, .taps = &taps});
+           {.statistics = by_batch ? Statistics::kBatch : Statistics::kRunning, .hooks = &hooks});
     for (size_t i = 0; i < norms_.size(); ++i) {
       values[i * kNormStages + kNormStandardised] =
           Standardised(values[i * kNormStages + kNormInput], norms_[i].parameters, by_batch);

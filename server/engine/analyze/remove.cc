@@ -23,12 +23,12 @@ struct RemovedPlace {
 // Spreads each row's weights uniformly over the keys that it may see, as its scores show.
 class EvenWeights {
  public:
-  Tap OfScores() {
+  Hook OfScores() {
     return Observe([this](const at::Tensor& scores) {
       allowed_ = scores.ne(-std::numeric_limits<double>::infinity());
     });
   }
-  Tap OfWeights() {
+  Hook OfWeights() {
     return [this](const at::Tensor& weights) {
       const at::Tensor allowed = allowed_.to(weights.scalar_type());
       return allowed * (weights.sum(-1, true) / allowed.sum(-1, true));
@@ -64,10 +64,10 @@ class Removal : public Computation {
       return;
     }
     EvenWeights even;
-    std::vector<std::pair<std::string, Tap>> taps;
-    if (pass > 0) taps = TapsWithout(places_[static_cast<size_t>(pass) - 1], &even);
-    const Taps made = TapsOf(material_, subject_.config.model, std::move(taps));
-    const Score score = ScoreOf(subject_, batch, {.taps = &made});
+    std::vector<std::pair<std::string, Hook>> hooks;
+    if (pass > 0) hooks = HooksWithout(places_[static_cast<size_t>(pass) - 1], &even);
+    const Hooks made = HooksOf(material_, subject_.config.model, std::move(hooks));
+    const Score score = ScoreOf(subject_, batch, {.hooks = &made});
     scores_[pass] += at::tensor({score.loss, score.hits, score.targets}, at::kDouble);
   }
 
@@ -135,24 +135,24 @@ class Removal : public Computation {
     sums_ += at::stack(sums);
   }
 
-  std::vector<std::pair<std::string, Tap>> TapsWithout(const RemovedPlace& place,
-                                                       EvenWeights* even) const {
-    std::vector<std::pair<std::string, Tap>> taps;
+  std::vector<std::pair<std::string, Hook>> HooksWithout(const RemovedPlace& place,
+                                                         EvenWeights* even) const {
+    std::vector<std::pair<std::string, Hook>> hooks;
     for (int block = 0; block < subject_.config.model.layers; ++block) {
       if (place.block != kEveryPlace && place.block != block) continue;
       if (options_.replacement == Replacement::kUniform) {
-        taps.emplace_back(HookPointName(HookPoint::kAttentionScores, block), even->OfScores());
-        taps.emplace_back(HookPointName(HookPoint::kAttentionWeights, block), even->OfWeights());
+        hooks.emplace_back(HookPointName(HookPoint::kAttentionScores, block), even->OfScores());
+        hooks.emplace_back(HookPointName(HookPoint::kAttentionWeights, block), even->OfWeights());
       } else {
-        taps.emplace_back(HookPointName(RemovedHookPoint(), block), Replaced(block, place.head));
+        hooks.emplace_back(HookPointName(RemovedHookPoint(), block), Replaced(block, place.head));
       }
     }
-    return taps;
+    return hooks;
   }
 
   // Returns a hook that replaces the features of a head, or all features, by the mean at the hook
   // point or by 0.
-  Tap Replaced(int block, int head) const {
+  Hook Replaced(int block, int head) const {
     const ModelConfig& model = subject_.config.model;
     const bool one = options_.part == RemovedPart::kHead && head != kEveryPlace;
     const int64_t count = one ? HeadSize(model) : model.width, first = one ? head * count : 0;

@@ -1,4 +1,4 @@
-// Defines the arguments of a forward pass other than model and batch, and its hooks (`Tap`), by
+// Defines the arguments of a forward pass other than model and batch, and its hooks (`Hook`), by
 // which analyses observe and change activations.
 #ifndef ABLATE_SERVER_ENGINE_MODEL_PASS_H_
 #define ABLATE_SERVER_ENGINE_MODEL_PASS_H_
@@ -20,25 +20,25 @@ namespace ablate::engine {
 
 // A hook: receives the activation at a hook point (`HookPoint`) and returns its replacement, of the
 // same shape and type.
-using Tap = std::function<at::Tensor(const at::Tensor&)>;
+using Hook = std::function<at::Tensor(const at::Tensor&)>;
 
-Tap Observe(std::function<void(const at::Tensor&)> observer);
-Tap Replace(at::Tensor value);
-Tap Add(at::Tensor value);
+Hook Observe(std::function<void(const at::Tensor&)> observer);
+Hook Replace(at::Tensor value);
+Hook Add(at::Tensor value);
 
 // Hooks by hook point; several at one point run in order. Immutable.
-class Taps {
+class Hooks {
  public:
   // Returns INVALID_ARGUMENT if the model has no hook point of a name.
-  static absl::StatusOr<Taps> Make(const ModelConfig& model,
-                                   std::vector<std::pair<std::string, Tap>> taps);
+  static absl::StatusOr<Hooks> Make(const ModelConfig& model,
+                                    std::vector<std::pair<std::string, Hook>> hooks);
 
   // Returns the activation after the hooks of a hook point; `block` is 0 if it isn't in a block.
   // Throws c10::Error if a hook changes shape or type.
   at::Tensor Apply(HookPoint hook_point, int block, const at::Tensor& x) const;
 
  private:
-  std::map<std::pair<HookPoint, int>, std::vector<Tap>> taps_;
+  std::map<std::pair<HookPoint, int>, std::vector<Hook>> hooks_;
 };
 
 // Selects the statistics that BatchNorm uses.
@@ -64,7 +64,7 @@ struct Pass {
   NormBackward norm_backward = NormBackward::kExact;
   Statistics statistics = Statistics::kRunning;
   const Dropout* dropout = nullptr;  // null: no dropout
-  const Taps* taps = nullptr;        // null: no hooks; an empty one gives the same bits
+  const Hooks* hooks = nullptr;      // null: no hooks; an empty one gives the same bits
 };
 
 // The arguments of a pass for one of its blocks.
@@ -74,7 +74,7 @@ struct BlockPass {
 
   LearningRule rule() const { return pass.rule; }
   at::Tensor At(HookPoint hook_point, const at::Tensor& x) const {
-    return pass.taps == nullptr ? x : pass.taps->Apply(hook_point, block, x);
+    return pass.hooks == nullptr ? x : pass.hooks->Apply(hook_point, block, x);
   }
 };
 

@@ -88,7 +88,7 @@ NormPass NormsOf(const ModelConfig& config, const SequenceShape& shape, const Pa
   return BatchPass(norm, pass.statistics, real, shape.rows * shape.length, options);
 }
 
-at::Tensor TappedNorm(const at::Tensor& x, const NormParameters& norm, const NormHookPoints& around,
+at::Tensor HookedNorm(const at::Tensor& x, const NormParameters& norm, const NormHookPoints& around,
                       const NormPass& norms, const BlockPass& pass) {
   return pass.At(around.output, Norm(pass.At(around.input, x), norm, norms));
 }
@@ -109,16 +109,16 @@ struct Sublayer {
   bool Is(NormPlacement placement) const { return has_norm && config.norm.placement == placement; }
   at::Tensor Before(const at::Tensor& x) const {
     const bool inside = Is(NormPlacement::kPre) || Is(NormPlacement::kSandwich);
-    return inside ? TappedNorm(x, norm, norm_hook_points, norms, pass) : x;
+    return inside ? HookedNorm(x, norm, norm_hook_points, norms, pass) : x;
   }
   at::Tensor After(const at::Tensor& stream, at::Tensor update) const {
     if (Is(NormPlacement::kSandwich)) {
-      update = TappedNorm(update, post_norm, post_norm_hook_points, norms, pass);
+      update = HookedNorm(update, post_norm, post_norm_hook_points, norms, pass);
     }
     const at::Tensor sum =
         config.residual ? at::add(stream, update, config.residual_scale) : update;
     const bool behind = Is(NormPlacement::kPost);
-    return behind ? TappedNorm(sum, norm, norm_hook_points, norms, pass) : sum;
+    return behind ? HookedNorm(sum, norm, norm_hook_points, norms, pass) : sum;
   }
 };
 
@@ -197,7 +197,7 @@ class Forward {
       x = Cut(Block(i, block, x), block.feedback);  // [M, d]
     }
     if (config_.norm.final) {
-      x = TappedNorm(x, parameters_.final_norm, kFinalNormHookPoints, norms_, whole);
+      x = HookedNorm(x, parameters_.final_norm, kFinalNormHookPoints, norms_, whole);
     }
     if (config_.loss == LossPositions::kLast && !Trims()) x = LastPositions(x, setting_.shape);
     x = Linear(whole.At(HookPoint::kHeadInput, x), parameters_.head, LearningRule::kBackprop);

@@ -26,7 +26,7 @@ class Differentiation {
 
   // Runs a pass and keeps the outputs at `hook_points`, for OutputNorm.
   void Run(Pass pass, const BatchTensors& batch, const std::vector<std::string>& hook_points) {
-    std::vector<std::pair<std::string, Tap>> observers;
+    std::vector<std::pair<std::string, Hook>> observers;
     outputs_.resize(hook_points.size());
     for (size_t i = 0; i < hook_points.size(); ++i) {
       observers.emplace_back(hook_points[i], Observe([this, i](const at::Tensor& x) {
@@ -34,9 +34,9 @@ class Differentiation {
                                outputs_[i].retain_grad();
                              }));
     }
-    const absl::StatusOr<Taps> taps = Taps::Make(model_, std::move(observers));
-    TORCH_CHECK(taps.ok(), taps.status().message());
-    pass.taps = &*taps;
+    const absl::StatusOr<Hooks> hooks = Hooks::Make(model_, std::move(observers));
+    TORCH_CHECK(hooks.ok(), hooks.status().message());
+    pass.hooks = &*hooks;
     const ModelParameters parameters = BindParameters(model_, layout_, leaves_, buffers_);
     MeanLoss(Logits(model_, parameters, batch, pass), batch).backward();
   }

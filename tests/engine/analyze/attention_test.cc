@@ -188,12 +188,12 @@ std::map<std::string, RowMean> NumbersOfBlock(const AnalysisRequest& request, in
   std::map<std::pair<int64_t, int64_t>, RowMean> pairs;  // pairs differ in which rows count
   for (const TokenBatch& batch : material.batches) {
     at::Tensor weights;
-    const Taps taps = *Taps::Make(
+    const Hooks hooks = *Hooks::Make(
         model,
         {{HookPointName(HookPoint::kAttentionWeights, block), Observe([&](const at::Tensor& x) {
             weights = x.to(at::kDouble).view({batch.rows, model.heads, batch.length, -1});
           })}});
-    Logits(model, subject.parameters, BatchOf(subject, batch), {.taps = &taps});
+    Logits(model, subject.parameters, BatchOf(subject, batch), {.hooks = &hooks});
     for (int64_t b = 0; b < batch.rows; ++b) {
       for (int64_t i = 0; i < batch.length; ++i) {
         const int64_t keys = model.attention.causal ? i + 1 : batch.length;

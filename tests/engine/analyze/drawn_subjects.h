@@ -99,11 +99,12 @@ inline at::Tensor RowsAlone(const Material& material, const SubjectModel& subjec
   ModelConfig everywhere = subject.config.model;
   everywhere.loss = LossPositions::kAll;
   std::vector<at::Tensor> rows;
-  const Taps taps = *Taps::Make(
+  const Hooks hooks = *Hooks::Make(
       everywhere, {{hook_point, Observe([&](const at::Tensor& x) { rows.push_back(x); })}});
   for (const TokenBatch& batch : material.batches) {
     for (int64_t row = 0; row < batch.rows; ++row) {
-      Logits(everywhere, subject.parameters, BatchOf(subject, batch.Rows(row, 1)), {.taps = &taps});
+      Logits(everywhere, subject.parameters, BatchOf(subject, batch.Rows(row, 1)),
+             {.hooks = &hooks});
     }
   }
   return at::cat(rows).to(at::kDouble);

@@ -137,11 +137,11 @@ std::vector<std::pair<at::Tensor, at::Tensor>> AroundNorm(const SubjectModel& su
   std::vector<std::pair<at::Tensor, at::Tensor>> around;
   for (const TokenBatch& batch : batches) {
     at::Tensor input, output;
-    const Taps taps = *Taps::Make(
+    const Hooks hooks = *Hooks::Make(
         model, {{norm.input, Observe([&](const at::Tensor& x) { input = x.to(at::kDouble); })},
                 {norm.output, Observe([&](const at::Tensor& x) { output = x.to(at::kDouble); })}});
     Logits(model, subject.parameters, BatchOf(subject, batch),
-           {.statistics = statistics, .taps = &taps});
+           {.statistics = statistics, .hooks = &hooks});
     around.emplace_back(input, output);
   }
   return around;

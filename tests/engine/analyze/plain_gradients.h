@@ -34,16 +34,16 @@ inline PlainGradients PlainGradientsOf(const AnalysisRequest& request, Pass pass
   double targets = 0;
   for (const TokenBatch& batch : material.batches) {
     const BatchTensors& read = batches.emplace_back(BatchOf(subject, batch));
-    std::vector<std::pair<std::string, Tap>> taps;
+    std::vector<std::pair<std::string, Hook>> hooks;
     for (size_t i = 0; i < hook_points.size(); ++i) {
-      taps.emplace_back(hook_points[i], [&, i](const at::Tensor& x) {
+      hooks.emplace_back(hook_points[i], [&, i](const at::Tensor& x) {
         plain.values[i].push_back(RealRows(x.detach().to(at::kDouble), read));
         zeros[i].push_back(at::zeros_like(x.detach()).requires_grad_());
         return x + zeros[i].back();
       });
     }
-    const Taps made = *Taps::Make(subject.config.model, std::move(taps));
-    pass.taps = &made;
+    const Hooks made = *Hooks::Make(subject.config.model, std::move(hooks));
+    pass.hooks = &made;
     loss =
         loss + TokenLosses(Logits(subject.config.model, leaves.parameters, read, pass), read).sum();
     for (const int64_t target : batch.targets) targets += target == TokenBatch::kIgnored ? 0 : 1;

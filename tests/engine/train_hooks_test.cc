@@ -1,4 +1,4 @@
-// Tests that without hooks (`Taps`), and with hooks that change nothing, the bits are those of
+// Tests that without hooks (`Hooks`), and with hooks that change nothing, the bits are those of
 // training.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -22,8 +22,8 @@ using ::testing::HasSubstr;
 using Captured = std::map<std::string, at::Tensor>;
 
 // One batch and the initial parameters of a small model.
-struct TappedModel {
-  explicit TappedModel(LossPositions loss) : model(SmallDocumentsRun(1).model) {
+struct HookedModel {
+  explicit HookedModel(LossPositions loss) : model(SmallDocumentsRun(1).model) {
     model.norm.kind = NormKind::kLayer;
     model.bias = true;
     model.loss = loss;
@@ -41,8 +41,8 @@ struct TappedModel {
   }
 
   // Returns the exact loss and gradient.
-  std::pair<double, at::Tensor> Differentiated(const Taps* taps) {
-    const Pass pass = {.statistics = Statistics::kBatch, .taps = taps};
+  std::pair<double, at::Tensor> Differentiated(const Hooks* hooks) {
+    const Pass pass = {.statistics = Statistics::kBatch, .hooks = hooks};
     const double loss = Differentiate(model, pass, {batch}, *parameters);
     return {loss, parameters->gradients().clone()};
   }
@@ -50,19 +50,19 @@ struct TappedModel {
   // Captures the activation at every hook point.
   Captured Capture() {
     Captured captured;
-    std::vector<std::pair<std::string, Tap>> taps;
+    std::vector<std::pair<std::string, Hook>> hooks;
     for (const std::string& name : HookPointNames(model)) {
-      taps.emplace_back(
+      hooks.emplace_back(
           name, Observe([&captured, name](const at::Tensor& x) { captured[name] = x.detach(); }));
     }
-    const Taps made = *Taps::Make(model, std::move(taps));
-    Logits(model, parameters->model(), batch, {.taps = &made});
+    const Hooks made = *Hooks::Make(model, std::move(hooks));
+    Logits(model, parameters->model(), batch, {.hooks = &made});
     return captured;
   }
 
-  at::Tensor TappedLogits(const std::string& hook_point, Tap tap) {
-    const Taps taps = *Taps::Make(model, {{hook_point, std::move(tap)}});
-    return Logits(model, parameters->model(), batch, {.taps = &taps});
+  at::Tensor HookedLogits(const std::string& hook_point, Hook hook) {
+    const Hooks hooks = *Hooks::Make(model, {{hook_point, std::move(hook)}});
+    return Logits(model, parameters->model(), batch, {.hooks = &hooks});
   }
 
   ModelConfig model;
@@ -70,52 +70,52 @@ struct TappedModel {
   std::optional<FlatParameters> parameters;
 };
 
-class TapsTest : public testing::TestWithParam<LossPositions> {};
+class HooksTest : public testing::TestWithParam<LossPositions> {};
 
-TEST_P(TapsTest, ObserversChangeNoBit) {
-  TappedModel setup(GetParam());
+TEST_P(HooksTest, ObserversChangeNoBit) {
+  HookedModel setup(GetParam());
   const auto [loss, gradient] = setup.Differentiated(nullptr);
-  std::vector<std::pair<std::string, Tap>> taps;
+  std::vector<std::pair<std::string, Hook>> hooks;
   int observed = 0;
   for (const std::string& name : HookPointNames(setup.model)) {
-    taps.emplace_back(name, Observe([&observed](const at::Tensor&) { ++observed; }));
+    hooks.emplace_back(name, Observe([&observed](const at::Tensor&) { ++observed; }));
   }
-  const Taps made = *Taps::Make(setup.model, std::move(taps));
-  const auto [tapped_loss, tapped_gradient] = setup.Differentiated(&made);
+  const Hooks made = *Hooks::Make(setup.model, std::move(hooks));
+  const auto [hooked_loss, hooked_gradient] = setup.Differentiated(&made);
   EXPECT_EQ(observed, static_cast<int>(HookPointNames(setup.model).size()));
-  EXPECT_EQ(loss, tapped_loss);
-  EXPECT_TRUE(at::equal(gradient, tapped_gradient));
-  const Taps none = *Taps::Make(setup.model, {});
+  EXPECT_EQ(loss, hooked_loss);
+  EXPECT_TRUE(at::equal(gradient, hooked_gradient));
+  const Hooks none = *Hooks::Make(setup.model, {});
   const auto [same_loss, same_gradient] = setup.Differentiated(&none);
   EXPECT_EQ(loss, same_loss);
   EXPECT_TRUE(at::equal(gradient, same_gradient));
 }
 
-TEST_P(TapsTest, ReplacingByTheSameChangesNoBit) {
-  TappedModel setup(GetParam());
+TEST_P(HooksTest, ReplacingByTheSameChangesNoBit) {
+  HookedModel setup(GetParam());
   const at::Tensor logits = Logits(setup.model, setup.parameters->model(), setup.batch, Pass());
   for (const auto& [name, value] : setup.Capture()) {
-    EXPECT_TRUE(at::equal(setup.TappedLogits(name, Replace(value)), logits)) << name;
+    EXPECT_TRUE(at::equal(setup.HookedLogits(name, Replace(value)), logits)) << name;
   }
 }
 
-TEST_P(TapsTest, AnotherValueReachesTheLogits) {
-  TappedModel setup(GetParam());
+TEST_P(HooksTest, AnotherValueReachesTheLogits) {
+  HookedModel setup(GetParam());
   const at::Tensor logits = Logits(setup.model, setup.parameters->model(), setup.batch, Pass());
   at::manual_seed(1);
   for (const auto& [name, value] : setup.Capture()) {
     const at::Tensor change = at::rand(value.sizes());
-    const at::Tensor added = setup.TappedLogits(name, Add(change));
+    const at::Tensor added = setup.HookedLogits(name, Add(change));
     EXPECT_FALSE(at::equal(added, logits)) << name;
-    EXPECT_TRUE(at::equal(added, setup.TappedLogits(name, Replace(value + change)))) << name;
+    EXPECT_TRUE(at::equal(added, setup.HookedLogits(name, Replace(value + change)))) << name;
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Losses, TapsTest,
+INSTANTIATE_TEST_SUITE_P(Losses, HooksTest,
                          testing::Values(LossPositions::kAll, LossPositions::kLast));
 
 TEST(HookPointsTest, HaveNamesOfTheirValues) {
-  TappedModel setup(LossPositions::kAll);
+  HookedModel setup(LossPositions::kAll);
   const Captured captured = setup.Capture();
   const at::Tensor weights = captured.at("block.1.attention.weights");
   EXPECT_TRUE(at::allclose(weights.sum(-1), at::ones({weights.size(0), weights.size(1)})));
@@ -128,16 +128,16 @@ TEST(HookPointsTest, HaveNamesOfTheirValues) {
 TEST(HookPointsTest, AreRefusedIfTheModelLacksThem) {
   const ModelConfig model = SmallDocumentsRun(1).model;
   for (const char* name : {"block.2.output", "block.0.attention", "head", ""}) {
-    const auto taps = Taps::Make(model, {{name, Observe([](const at::Tensor&) {})}});
-    ASSERT_EQ(taps.status().code(), absl::StatusCode::kInvalidArgument) << name;
-    EXPECT_THAT(std::string(taps.status().message()), HasSubstr(std::string("'") + name + "'"));
-    EXPECT_THAT(std::string(taps.status().message()), HasSubstr("block.1.attention.input"));
+    const auto hooks = Hooks::Make(model, {{name, Observe([](const at::Tensor&) {})}});
+    ASSERT_EQ(hooks.status().code(), absl::StatusCode::kInvalidArgument) << name;
+    EXPECT_THAT(std::string(hooks.status().message()), HasSubstr(std::string("'") + name + "'"));
+    EXPECT_THAT(std::string(hooks.status().message()), HasSubstr("block.1.attention.input"));
   }
 }
 
 TEST(HookPointsTest, RefuseAnotherShape) {
-  TappedModel setup(LossPositions::kAll);
-  EXPECT_THROW(setup.TappedLogits("logits", Replace(at::ones({1}))), c10::Error);
+  HookedModel setup(LossPositions::kAll);
+  EXPECT_THROW(setup.HookedLogits("logits", Replace(at::ones({1}))), c10::Error);
 }
 
 }  // namespace
