@@ -8,9 +8,9 @@
 
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
+#include "server/engine/analyze/analysis_context.h"
 #include "server/engine/analyze/computation.h"
 #include "server/engine/analyze/inputs.h"
-#include "server/engine/analyze/material.h"
 #include "server/engine/train/boundary.h"
 
 namespace ablate::engine {
@@ -43,31 +43,31 @@ class PiecewiseAnalysis : public Analysis {
  public:
   // Creates the analysis from a checked request.
   static absl::StatusOr<std::unique_ptr<Analysis>> Make(AnalysisRequest request) {
-    absl::StatusOr<Material> material = ReadMaterial(request);
-    if (!material.ok()) return material.status();
+    absl::StatusOr<AnalysisContext> analysis = ReadAnalysisContext(request);
+    if (!analysis.ok()) return analysis.status();
     auto made =
-        std::make_unique<PiecewiseAnalysis>(std::move(request.options), *std::move(material));
+        std::make_unique<PiecewiseAnalysis>(std::move(request.options), *std::move(analysis));
     auto computation = std::visit(
-        [&](const auto& options) { return Compute(options, made->material_); }, made->options_);
+        [&](const auto& options) { return Compute(options, made->analysis_); }, made->options_);
     if (!computation.ok()) return computation.status();
     made->computation_ = *std::move(computation);
     return made;
   }
 
-  PiecewiseAnalysis(AnalysisOptions options, Material material)
-      : options_(std::move(options)), material_(std::move(material)) {}
+  PiecewiseAnalysis(AnalysisOptions options, AnalysisContext analysis)
+      : options_(std::move(options)), analysis_(std::move(analysis)) {}
 
   int64_t pieces() const override { return computation_->pieces(); }
   int64_t made() const override { return made_; }
 
   absl::Status Advance(const std::atomic<bool>& stop) override {
-    material_.stop = &stop;
+    analysis_.stop = &stop;
     const absl::Status added = AtBoundary([&] {
-      CheckStop(material_);
+      CheckStop(analysis_);
       computation_->Add(made_);
       return absl::OkStatus();
     });
-    material_.stop = nullptr;
+    analysis_.stop = nullptr;
     if (added.ok()) ++made_;
     if (!added.ok() && stop.load()) return absl::CancelledError("the analysis was stopped");
     return added;
@@ -148,7 +148,7 @@ class PiecewiseAnalysis : public Analysis {
   }
 
   const AnalysisOptions options_;
-  Material material_;
+  AnalysisContext analysis_;
   std::unique_ptr<Computation> computation_;
   int64_t made_ = 0;
 };

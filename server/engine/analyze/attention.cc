@@ -51,10 +51,10 @@ struct CountedRows {
 
 class AttentionLook : public Computation {
  public:
-  AttentionLook(const AttentionOptions& options, const Material& material)
+  AttentionLook(const AttentionOptions& options, const AnalysisContext& analysis)
       : options_(options),
-        material_(material),
-        subject_(material.subjects[0]),
+        analysis_(analysis),
+        subject_(analysis.subjects[0]),
         model_(subject_.config.model) {
     model_.loss = LossPositions::kAll;  // otherwise the last block would only query last positions
     const int64_t layers = model_.layers, heads = model_.heads;
@@ -62,15 +62,15 @@ class AttentionLook : public Computation {
     pairs_ = at::zeros({layers, heads, heads, kPairSums}, at::kDouble);
     means_ = at::zeros({layers + 1}, at::kDouble);
     rows_ = at::zeros({}, at::kDouble);
-    const auto tokens = static_cast<int64_t>(options.maps.empty() ? 0 : material.tokens);
+    const auto tokens = static_cast<int64_t>(options.maps.empty() ? 0 : analysis.tokens);
     maps_ = at::zeros({layers, heads, tokens, tokens}, at::kDouble);
   }
 
-  int64_t pieces() const override { return material_.batch_count(); }
+  int64_t pieces() const override { return analysis_.batch_count(); }
 
   void Add(int64_t piece) override {
     const at::NoGradGuard no_grad;
-    const TokenBatch& batch = material_.Batch(piece);
+    const TokenBatch& batch = analysis_.Batch(piece);
     const int64_t length = batch.length;
     const CountedRows rows = RowsOf(length);
     std::vector<BlockAttention> blocks(static_cast<size_t>(model_.layers));
@@ -89,7 +89,7 @@ class AttentionLook : public Computation {
       };
       observers.emplace_back(HookPointName(HookPoint::kAttentionWeights, i), Observe(look));
     }
-    const Hooks hooks = HooksOf(material_, model_, std::move(observers));
+    const Hooks hooks = HooksOf(analysis_, model_, std::move(observers));
     TokenBatch read = batch;
     read.targets.assign(read.inputs.size(), 0);  // targets are unused
     Logits(model_, subject_.parameters, TensorsOf(read, subject_.values.options()),
@@ -249,7 +249,7 @@ class AttentionLook : public Computation {
   }
 
   const AttentionOptions options_;
-  const Material& material_;
+  const AnalysisContext& analysis_;
   const SubjectModel& subject_;
   ModelConfig model_;
   at::Tensor heads_;  // [layers, H, kHeadSums]
@@ -261,8 +261,8 @@ class AttentionLook : public Computation {
 
 }  // namespace
 
-MadeComputation Compute(const AttentionOptions& options, const Material& material) {
-  return std::make_unique<AttentionLook>(options, material);
+MadeComputation Compute(const AttentionOptions& options, const AnalysisContext& analysis) {
+  return std::make_unique<AttentionLook>(options, analysis);
 }
 
 }  // namespace ablate::engine

@@ -22,30 +22,30 @@ bool HasHeadMatrices(const std::string& hook_point, const ModelConfig& model) {
 
 class Capture : public Computation {
  public:
-  Capture(const CaptureOptions& options, const Material& material)
-      : hook_points_(options.sites), material_(material), subject_(material.subjects[0]) {
+  Capture(const CaptureOptions& options, const AnalysisContext& analysis)
+      : hook_points_(options.sites), analysis_(analysis), subject_(analysis.subjects[0]) {
     const std::vector<at::Tensor> first =
-        CaptureHookPoints(material, subject_, material.batches[0], hook_points_);
+        CaptureHookPoints(analysis, subject_, analysis.batches[0], hook_points_);
     for (size_t i = 0; i < hook_points_.size(); ++i) {
       matrices_.push_back(HasHeadMatrices(hook_points_[i], subject_.config.model));
-      std::vector<int64_t> shape = Shaped(i, first[i], material.batches[0]).sizes().vec();
-      shape[0] = matrices_[i] ? Sequences() : static_cast<int64_t>(material.tokens);
+      std::vector<int64_t> shape = Shaped(i, first[i], analysis.batches[0]).sizes().vec();
+      shape[0] = matrices_[i] ? Sequences() : static_cast<int64_t>(analysis.tokens);
       captured_.push_back(at::zeros(shape, first[i].options()));
     }
   }
 
-  int64_t pieces() const override { return material_.batch_count(); }
+  int64_t pieces() const override { return analysis_.batch_count(); }
 
   void Add(int64_t piece) override {
     int64_t tokens = 0, sequences = 0;  // before this batch
     for (int64_t i = 0; i < piece; ++i) {
-      tokens += static_cast<int64_t>(material_.Batch(i).tokens());
-      sequences += material_.Batch(i).rows;
+      tokens += static_cast<int64_t>(analysis_.Batch(i).tokens());
+      sequences += analysis_.Batch(i).rows;
     }
     const std::vector<at::Tensor> values =
-        CaptureHookPoints(material_, subject_, material_.Batch(piece), hook_points_);
+        CaptureHookPoints(analysis_, subject_, analysis_.Batch(piece), hook_points_);
     for (size_t i = 0; i < hook_points_.size(); ++i) {
-      const at::Tensor from = Shaped(i, values[i], material_.Batch(piece));
+      const at::Tensor from = Shaped(i, values[i], analysis_.Batch(piece));
       captured_[i].narrow(0, matrices_[i] ? sequences : tokens, from.size(0)).copy_(from);
     }
   }
@@ -66,7 +66,7 @@ class Capture : public Computation {
       result.arrays.push_back(ArrayOf(hook_points_[i], axes, captured_[i]));
     }
     std::vector<int64_t> tokens, lengths;
-    for (const TokenBatch& batch : material_.batches) {
+    for (const TokenBatch& batch : analysis_.batches) {
       tokens.insert(tokens.end(), batch.inputs.begin(), batch.inputs.end());
       lengths.insert(lengths.end(), batch.lengths.begin(), batch.lengths.end());
     }
@@ -80,7 +80,7 @@ class Capture : public Computation {
  private:
   int64_t Sequences() const {
     int64_t sequences = 0;
-    for (const TokenBatch& batch : material_.batches) sequences += batch.rows;
+    for (const TokenBatch& batch : analysis_.batches) sequences += batch.rows;
     return sequences;
   }
 
@@ -91,7 +91,7 @@ class Capture : public Computation {
   }
 
   const std::vector<std::string> hook_points_;
-  const Material& material_;
+  const AnalysisContext& analysis_;
   const SubjectModel& subject_;
   std::vector<bool> matrices_;        // by hook point
   std::vector<at::Tensor> captured_;  // in the subject's precision
@@ -99,8 +99,8 @@ class Capture : public Computation {
 
 }  // namespace
 
-MadeComputation Compute(const CaptureOptions& options, const Material& material) {
-  return std::make_unique<Capture>(options, material);
+MadeComputation Compute(const CaptureOptions& options, const AnalysisContext& analysis) {
+  return std::make_unique<Capture>(options, analysis);
 }
 
 }  // namespace ablate::engine

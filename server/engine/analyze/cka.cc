@@ -83,24 +83,25 @@ AnalysisResult CkaResult(const Representations& of, CkaEstimator estimator, uint
 // Computes CKA from sums over all tokens, as if all rows were available at once.
 class ExactCka : public Computation {
  public:
-  ExactCka(const CkaOptions& options, const Material& material, Representations representations)
+  ExactCka(const CkaOptions& options, const AnalysisContext& analysis,
+           Representations representations)
       : options_(options),
-        material_(material),
+        analysis_(analysis),
         representations_(std::move(representations)),
         sums_(representations_.Features(), representations_.first_means()) {}
 
-  int64_t pieces() const override { return material_.batch_count(); }
+  int64_t pieces() const override { return analysis_.batch_count(); }
   void Add(int64_t piece) override { sums_.Add(representations_.Rows(piece)); }
   std::vector<StateTensor> State() override { return sums_.State(); }
 
   AnalysisResult Finish() override {
-    return CkaResult(representations_, options_.estimator, material_.tokens,
-                     sums_.Estimate(options_.estimator, material_.tokens));
+    return CkaResult(representations_, options_.estimator, analysis_.tokens,
+                     sums_.Estimate(options_.estimator, analysis_.tokens));
   }
 
  private:
   const CkaOptions options_;
-  const Material& material_;
+  const AnalysisContext& analysis_;
   const Representations representations_;
   HsicSums sums_;
 };
@@ -110,14 +111,14 @@ class ExactCka : public Computation {
 // therefore gathered in a pass over all batches, for as many blocks per pass as fit in memory.
 class MinibatchCka : public Computation {
  public:
-  MinibatchCka(const CkaOptions& options, const Material& material, Representations representations,
-               uint64_t most_bytes)
-      : options_(options), material_(material), representations_(std::move(representations)) {
+  MinibatchCka(const CkaOptions& options, const AnalysisContext& analysis,
+               Representations representations, uint64_t most_bytes)
+      : options_(options), analysis_(analysis), representations_(std::move(representations)) {
     const std::vector<int64_t> features = representations_.Features();
-    const auto tokens = static_cast<int64_t>(material.tokens);
+    const auto tokens = static_cast<int64_t>(analysis.tokens);
     const int64_t columns = std::accumulate(features.begin(), features.end(), int64_t{0});
     at::ScalarType type = at::kFloat;
-    for (const SubjectModel& subject : material.subjects) {
+    for (const SubjectModel& subject : analysis.subjects) {
       type = at::promote_types(type, subject.values.scalar_type());
     }
     blocks_ = std::max<int64_t>(1, tokens / options.block);
@@ -132,15 +133,15 @@ class MinibatchCka : public Computation {
     varying_ = at::zeros({m}, at::kLong);
   }
 
-  int64_t pieces() const override { return Passes() * material_.batch_count() + blocks_; }
+  int64_t pieces() const override { return Passes() * analysis_.batch_count() + blocks_; }
 
   void Add(int64_t piece) override {
-    const int64_t in_pass = material_.batch_count() + together_;
+    const int64_t in_pass = analysis_.batch_count() + together_;
     const int64_t pass = piece / in_pass, within = piece % in_pass;
-    if (within < material_.batch_count()) {
+    if (within < analysis_.batch_count()) {
       Gather(within, pass * together_);
     } else {
-      AddBlock(pass * together_ + within - material_.batch_count(), pass * together_);
+      AddBlock(pass * together_ + within - analysis_.batch_count(), pass * together_);
     }
   }
 
@@ -150,7 +151,7 @@ class MinibatchCka : public Computation {
 
   AnalysisResult Finish() override {
     const auto count = static_cast<double>(blocks_);
-    AnalysisResult result = CkaResult(representations_, options_.estimator, material_.tokens,
+    AnalysisResult result = CkaResult(representations_, options_.estimator, analysis_.tokens,
                                       {values_ / count, scale_ / count, varying_.gt(0)});
     result.notes.push_back(
         absl::StrCat("from ", blocks_, " minibatches of ", Begin(1),
@@ -161,7 +162,7 @@ class MinibatchCka : public Computation {
  private:
   // Returns the place of each token in a random permutation of all.
   at::Tensor ShuffledPlaces(int64_t tokens) const {
-    SplitMix64 draws(DrawSeed(material_, "cka/tokens"));
+    SplitMix64 draws(DrawSeed(analysis_, "cka/tokens"));
     at::Tensor order = at::arange(tokens, at::kLong);
     int64_t* const at = order.mutable_data_ptr<int64_t>();
     for (int64_t i = tokens - 1; i > 0; --i) {
@@ -173,14 +174,14 @@ class MinibatchCka : public Computation {
   int64_t Passes() const { return (blocks_ + together_ - 1) / together_; }
   // Returns the place of a block's first token; block blocks_ begins after the last token.
   int64_t Begin(int64_t block) const {
-    return block * static_cast<int64_t>(material_.tokens) / blocks_;
+    return block * static_cast<int64_t>(analysis_.tokens) / blocks_;
   }
 
   // Stores a batch's rows of the blocks in this pass, which starts with block `first`.
   void Gather(int64_t batch, int64_t first) {
     int64_t before = 0;  // tokens in earlier batches
     for (int64_t i = 0; i < batch; ++i) {
-      before += static_cast<int64_t>(material_.Batch(i).tokens());
+      before += static_cast<int64_t>(analysis_.Batch(i).tokens());
     }
     const at::Tensor rows = at::cat(representations_.Rows(batch), 1);  // [n, D]
     const at::Tensor place = place_.narrow(0, before, rows.size(0)) - Begin(first);
@@ -201,7 +202,7 @@ class MinibatchCka : public Computation {
   }
 
   const CkaOptions options_;
-  const Material& material_;
+  const AnalysisContext& analysis_;
   const Representations representations_;
   int64_t blocks_ = 0;
   int64_t together_ = 0;  // blocks per pass over all batches
@@ -214,21 +215,22 @@ class MinibatchCka : public Computation {
 
 }  // namespace
 
-MadeComputation MakeCka(const CkaOptions& options, const Material& material, uint64_t most_bytes) {
-  Representations representations(options.sites, material);
+MadeComputation MakeCka(const CkaOptions& options, const AnalysisContext& analysis,
+                        uint64_t most_bytes) {
+  Representations representations(options.sites, analysis);
   uint64_t columns = 0, bytes = 0;  // 8 times the features of a pair, over all pairs
   for (const int64_t features : representations.Features()) {
     columns += static_cast<uint64_t>(features);
     bytes += 8 * static_cast<uint64_t>(features) * columns;
   }
   if (bytes <= most_bytes) {
-    return std::make_unique<ExactCka>(options, material, std::move(representations));
+    return std::make_unique<ExactCka>(options, analysis, std::move(representations));
   }
-  return std::make_unique<MinibatchCka>(options, material, std::move(representations), most_bytes);
+  return std::make_unique<MinibatchCka>(options, analysis, std::move(representations), most_bytes);
 }
 
-MadeComputation Compute(const CkaOptions& options, const Material& material) {
-  return MakeCka(options, material, kMostCkaBytes);
+MadeComputation Compute(const CkaOptions& options, const AnalysisContext& analysis) {
+  return MakeCka(options, analysis, kMostCkaBytes);
 }
 
 }  // namespace ablate::engine

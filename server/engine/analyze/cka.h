@@ -10,7 +10,8 @@ namespace ablate::engine {
 
 // As Compute. Uses sums over all pairs if these take at most `most_bytes`. Otherwise it uses
 // minibatches and gathers `most_bytes` of them at a time, but at least one.
-MadeComputation MakeCka(const CkaOptions& options, const Material& material, uint64_t most_bytes);
+MadeComputation MakeCka(const CkaOptions& options, const AnalysisContext& analysis,
+                        uint64_t most_bytes);
 
 }  // namespace ablate::engine
 

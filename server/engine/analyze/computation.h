@@ -12,7 +12,7 @@
 
 #include "absl/status/statusor.h"
 #include "server/engine/analysis.h"
-#include "server/engine/analyze/material.h"
+#include "server/engine/analyze/analysis_context.h"
 
 namespace ablate::engine {
 
@@ -43,24 +43,24 @@ class Computation {
 
 using MadeComputation = absl::StatusOr<std::unique_ptr<Computation>>;
 
-// Create the computation of a kind; each is in the file of its name. `material` must outlive the
+// Create the computation of a kind; each is in the file of its name. `analysis` must outlive the
 // result. Return INVALID_ARGUMENT or FAILED_PRECONDITION for problems that AnalysisKind::check
 // can't see; may throw c10::Error.
-MadeComputation Compute(const SpectrumOptions& options, const Material& material);
-MadeComputation Compute(const CkaOptions& options, const Material& material);
-MadeComputation Compute(const ActivationsOptions& options, const Material& material);
-MadeComputation Compute(const WeightsOptions& options, const Material& material);
-MadeComputation Compute(const CaptureOptions& options, const Material& material);
-MadeComputation Compute(const LossLandscapeOptions& options, const Material& material);
-MadeComputation Compute(const HessianOptions& options, const Material& material);
-MadeComputation Compute(const GradientFlowOptions& options, const Material& material);
-MadeComputation Compute(const GradientAlignmentOptions& options, const Material& material);
-MadeComputation Compute(const NormJacobianOptions& options, const Material& material);
-MadeComputation Compute(const NormStatisticsOptions& options, const Material& material);
-MadeComputation Compute(const NormResponseOptions& options, const Material& material);
-MadeComputation Compute(const AttentionOptions& options, const Material& material);
-MadeComputation Compute(const RemoveOptions& options, const Material& material);
-MadeComputation Compute(const TrajectoryOptions& options, const Material& material);
+MadeComputation Compute(const SpectrumOptions& options, const AnalysisContext& analysis);
+MadeComputation Compute(const CkaOptions& options, const AnalysisContext& analysis);
+MadeComputation Compute(const ActivationsOptions& options, const AnalysisContext& analysis);
+MadeComputation Compute(const WeightsOptions& options, const AnalysisContext& analysis);
+MadeComputation Compute(const CaptureOptions& options, const AnalysisContext& analysis);
+MadeComputation Compute(const LossLandscapeOptions& options, const AnalysisContext& analysis);
+MadeComputation Compute(const HessianOptions& options, const AnalysisContext& analysis);
+MadeComputation Compute(const GradientFlowOptions& options, const AnalysisContext& analysis);
+MadeComputation Compute(const GradientAlignmentOptions& options, const AnalysisContext& analysis);
+MadeComputation Compute(const NormJacobianOptions& options, const AnalysisContext& analysis);
+MadeComputation Compute(const NormStatisticsOptions& options, const AnalysisContext& analysis);
+MadeComputation Compute(const NormResponseOptions& options, const AnalysisContext& analysis);
+MadeComputation Compute(const AttentionOptions& options, const AnalysisContext& analysis);
+MadeComputation Compute(const RemoveOptions& options, const AnalysisContext& analysis);
+MadeComputation Compute(const TrajectoryOptions& options, const AnalysisContext& analysis);
 
 }  // namespace ablate::engine
 

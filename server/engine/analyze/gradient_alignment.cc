@@ -43,16 +43,16 @@ struct GradientProducts {
 
 class GradientAlignment : public Computation {
  public:
-  explicit GradientAlignment(const Material& material)
-      : material_(material),
-        subject_(material.subjects[0]),
+  explicit GradientAlignment(const AnalysisContext& analysis)
+      : analysis_(analysis),
+        subject_(analysis.subjects[0]),
         learned_(at::zeros({subject_.layout.size}, at::kDouble)),
         exact_(at::zeros({subject_.layout.size}, at::kDouble)) {}
 
-  int64_t pieces() const override { return material_.batch_count(); }
+  int64_t pieces() const override { return analysis_.batch_count(); }
 
   void Add(int64_t piece) override {
-    const TokenBatch& batch = material_.Batch(piece);
+    const TokenBatch& batch = analysis_.Batch(piece);
     const at::Tensor learned = GradientBy(GradientSignal::kRule, batch);
     const at::Tensor exact = GradientBy(GradientSignal::kExact, batch);
     learned_ += learned;
@@ -86,7 +86,7 @@ class GradientAlignment : public Computation {
  private:
   at::Tensor GradientBy(GradientSignal signal, const TokenBatch& batch) const {
     const Pass pass = PassOf(GradientAlignmentOptions(), signal, subject_.config);
-    const Gradients gradients = GradientsOf(material_, subject_, batch, pass, {true, {}, {}});
+    const Gradients gradients = GradientsOf(analysis_, subject_, batch, pass, {true, {}, {}});
     std::vector<at::Tensor> flat;
     for (const at::Tensor& g : gradients.parameters) flat.push_back(g.flatten());
     return at::cat(flat);
@@ -124,7 +124,7 @@ class GradientAlignment : public Computation {
     }
   }
 
-  const Material& material_;
+  const AnalysisContext& analysis_;
   const SubjectModel& subject_;
   at::Tensor learned_;  // the gradient of the run's rule, [P]
   at::Tensor exact_;    // [P]
@@ -132,8 +132,8 @@ class GradientAlignment : public Computation {
 
 }  // namespace
 
-MadeComputation Compute(const GradientAlignmentOptions&, const Material& material) {
-  return std::make_unique<GradientAlignment>(material);
+MadeComputation Compute(const GradientAlignmentOptions&, const AnalysisContext& analysis) {
+  return std::make_unique<GradientAlignment>(analysis);
 }
 
 }  // namespace ablate::engine

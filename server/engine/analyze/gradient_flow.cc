@@ -27,19 +27,19 @@ double SlopeOf(const std::vector<double>& y) {
 
 class GradientFlow : public Computation {
  public:
-  GradientFlow(const GradientFlowOptions& options, const Material& material)
-      : material_(material),
-        subject_(material.subjects[0]),
+  GradientFlow(const GradientFlowOptions& options, const AnalysisContext& analysis)
+      : analysis_(analysis),
+        subject_(analysis.subjects[0]),
         pass_(PassOf(options, options.signal, subject_.config)),
         hook_points_(HookPointsOr({}, subject_.config.model)),
         squares_(at::zeros({static_cast<int64_t>(hook_points_.size())}, at::kDouble)),
         gradient_(at::zeros({subject_.layout.size}, at::kDouble)) {}
 
-  int64_t pieces() const override { return material_.batch_count(); }
+  int64_t pieces() const override { return analysis_.batch_count(); }
 
   void Add(int64_t piece) override {
     const Gradients gradients =
-        GradientsOf(material_, subject_, material_.Batch(piece), pass_, {true, hook_points_, {}});
+        GradientsOf(analysis_, subject_, analysis_.Batch(piece), pass_, {true, hook_points_, {}});
     std::vector<at::Tensor> squares, parameters;
     for (const at::Tensor& g : gradients.hook_points) squares.push_back(g.square().sum());
     for (const at::Tensor& g : gradients.parameters) parameters.push_back(g.flatten());
@@ -130,7 +130,7 @@ class GradientFlow : public Computation {
     return NumberOf(std::move(name), value / by);
   }
 
-  const Material& material_;
+  const AnalysisContext& analysis_;
   const SubjectModel& subject_;
   const Pass pass_;
   const std::vector<std::string> hook_points_;  // of the states
@@ -140,8 +140,8 @@ class GradientFlow : public Computation {
 
 }  // namespace
 
-MadeComputation Compute(const GradientFlowOptions& options, const Material& material) {
-  return std::make_unique<GradientFlow>(options, material);
+MadeComputation Compute(const GradientFlowOptions& options, const AnalysisContext& analysis) {
+  return std::make_unique<GradientFlow>(options, analysis);
 }
 
 }  // namespace ablate::engine

@@ -55,7 +55,7 @@ Pass PassOf(const AnalysisOptions& options, GradientSignal signal, const RunConf
   return pass;
 }
 
-Gradients GradientsOf(const Material& material, const SubjectModel& subject,
+Gradients GradientsOf(const AnalysisContext& analysis, const SubjectModel& subject,
                       const TokenBatch& batch, Pass pass, WantedGradients wanted) {
   const Leaves leaves(subject);
   const size_t hook_points = wanted.hook_points.size();
@@ -68,12 +68,12 @@ Gradients GradientsOf(const Material& material, const SubjectModel& subject,
       return inputs[i];
     });
   }
-  const Hooks hooks = HooksOf(material, subject.config.model, std::move(wanted.observers));
+  const Hooks hooks = HooksOf(analysis, subject.config.model, std::move(wanted.observers));
   pass.hooks = &hooks;
   const BatchTensors tensors = BatchOf(subject, batch);
   const at::Tensor logits = Logits(subject.config.model, leaves.parameters, tensors, pass);
   // A prompt of one token has neither target nor gradient.
-  const double targets = std::max(TargetsIn(material.batches), 1.0);
+  const double targets = std::max(TargetsIn(analysis.batches), 1.0);
   const at::Tensor loss = TokenLosses(logits, tensors).sum() / targets;
   if (wanted.parameters) inputs.insert(inputs.end(), leaves.all.begin(), leaves.all.end());
 

@@ -8,7 +8,7 @@
 #include <utility>
 #include <vector>
 
-#include "server/engine/analyze/material.h"
+#include "server/engine/analyze/analysis_context.h"
 
 namespace ablate::engine {
 
@@ -35,7 +35,7 @@ struct Gradients {
 // the parameters' gradients, and the complete gradients of hook points, which no other batch has.
 // `pass` needs no hooks. If float32 would lose the smallest gradients, the loss is scaled by a
 // power of two and the gradients are divided by it at the end.
-Gradients GradientsOf(const Material& material, const SubjectModel& subject,
+Gradients GradientsOf(const AnalysisContext& analysis, const SubjectModel& subject,
                       const TokenBatch& batch, Pass pass, WantedGradients wanted);
 
 }  // namespace ablate::engine

@@ -57,14 +57,14 @@ at::Tensor SpectralDensity(const std::vector<RitzValues>& runs, const at::Tensor
 // each batch by batch. The first run also gives the extreme eigenvalues.
 class Hessian : public Computation {
  public:
-  Hessian(const HessianOptions& options, const Material& material)
+  Hessian(const HessianOptions& options, const AnalysisContext& analysis)
       : options_(options),
-        material_(material),
-        subject_(material.subjects[0]),
-        batches_(material.batch_count()),
+        analysis_(analysis),
+        subject_(analysis.subjects[0]),
+        batches_(analysis.batch_count()),
         runs_(std::max<int64_t>(options.density_runs, 1)),
         steps_(std::min<int64_t>(options.iterations, subject_.layout.size)),
-        products_(material, subject_),
+        products_(analysis, subject_),
         loss_(at::zeros({1}, at::kDouble)),
         gradient_norm_(at::zeros({1}, at::kDouble)),
         sum_(at::zeros({subject_.layout.size}, at::kDouble)),
@@ -110,7 +110,7 @@ class Hessian : public Computation {
     if (samples_.numel() > 0) AddTrace(&result);
     if (finite && options_.density_runs > 0) AddDensity(runs, &result);
     result.notes.push_back(
-        absl::StrCat("of ", material_.tokens, " tokens and ", subject_.layout.size, " parameters"));
+        absl::StrCat("of ", analysis_.tokens, " tokens and ", subject_.layout.size, " parameters"));
     return result;
   }
 
@@ -175,13 +175,13 @@ class Hessian : public Computation {
   // Returns the start vector, with elements ±1/√P.
   at::Tensor StartOf(int64_t run) const {
     const at::Tensor signs =
-        SignVector(material_, subject_.layout, absl::StrCat("hessian/start.", run));
+        SignVector(analysis_, subject_.layout, absl::StrCat("hessian/start.", run));
     return (signs / std::sqrt(static_cast<double>(signs.numel()))).to(basis_.scalar_type());
   }
 
   void AddToSample(int64_t sample, size_t batch) {
     const at::Tensor signs =
-        SignVector(material_, subject_.layout, absl::StrCat("hessian/trace.", sample))
+        SignVector(analysis_, subject_.layout, absl::StrCat("hessian/trace.", sample))
             .to(basis_.scalar_type());
     const at::Tensor product = products_.Multiply(batch, signs);
     const double summand = (product.to(at::kDouble) * signs).sum().item<double>();
@@ -258,7 +258,7 @@ class Hessian : public Computation {
   }
 
   const HessianOptions options_;
-  const Material& material_;
+  const AnalysisContext& analysis_;
   const SubjectModel& subject_;
   const int64_t batches_;
   const int64_t runs_;   // Lanczos runs
@@ -276,8 +276,8 @@ class Hessian : public Computation {
 
 }  // namespace
 
-MadeComputation Compute(const HessianOptions& options, const Material& material) {
-  return std::make_unique<Hessian>(options, material);
+MadeComputation Compute(const HessianOptions& options, const AnalysisContext& analysis) {
+  return std::make_unique<Hessian>(options, analysis);
 }
 
 }  // namespace ablate::engine

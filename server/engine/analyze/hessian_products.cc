@@ -9,10 +9,11 @@ namespace ablate::engine {
 namespace {
 
 // Returns the number of leading batches whose graphs fit.
-size_t BatchesThatFit(const Material& material, const SubjectModel& subject, uint64_t bytes) {
+size_t BatchesThatFit(const AnalysisContext& analysis, const SubjectModel& subject,
+                      uint64_t bytes) {
   uint64_t taken = 0;
   size_t count = 0;
-  for (const TokenBatch& batch : material.batches) {
+  for (const TokenBatch& batch : analysis.batches) {
     taken += GraphBytes(subject, batch);
     if (taken > bytes) break;
     ++count;
@@ -34,19 +35,19 @@ uint64_t GraphBytes(const SubjectModel& subject, const TokenBatch& batch) {
   return subject.values.element_size() * static_cast<uint64_t>(batch.rows * batch.length * token);
 }
 
-HessianProducts::HessianProducts(const Material& material, const SubjectModel& subject,
+HessianProducts::HessianProducts(const AnalysisContext& analysis, const SubjectModel& subject,
                                  uint64_t kept_bytes)
-    : material_(material),
+    : analysis_(analysis),
       subject_(subject),
-      targets_(TargetsIn(material.batches)),
+      targets_(TargetsIn(analysis.batches)),
       leaves_(subject),
-      kept_(BatchesThatFit(material, subject, kept_bytes)) {}
+      kept_(BatchesThatFit(analysis, subject, kept_bytes)) {}
 
 HessianProducts::Graph HessianProducts::MakeGraph(size_t batch) const {
   const at::AutoGradMode with_gradients(true);
   const ModelConfig& model = subject_.config.model;
-  const BatchTensors tensors = BatchOf(subject_, material_.batches[batch]);
-  const Hooks hooks = HooksOf(material_, model, {});
+  const BatchTensors tensors = BatchOf(subject_, analysis_.batches[batch]);
+  const Hooks hooks = HooksOf(analysis_, model, {});
   const at::Tensor logits = Logits(model, leaves_.parameters, tensors, {.hooks = &hooks});
   const at::Tensor losses = TokenLosses(logits, tensors);  // [N]
   return {losses.detach(), torch::autograd::grad({losses.sum() / targets_}, leaves_.all, {},
@@ -65,13 +66,13 @@ at::Tensor HessianProducts::Flat(const std::vector<at::Tensor>& by_leaf) const {
 }
 
 BatchDerivative HessianProducts::Differentiate(size_t batch) {
-  CheckStop(material_);
+  CheckStop(analysis_);
   const Graph graph = MakeGraph(batch);
   return {graph.loss.sum(at::kDouble).item<double>() / targets_, Flat(graph.gradient)};
 }
 
 at::Tensor HessianProducts::Multiply(size_t batch, const at::Tensor& vector) {
-  CheckStop(material_);
+  CheckStop(analysis_);
   const bool keep = batch < kept_.size();
   Graph made;
   if (!keep) {

@@ -7,7 +7,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "server/engine/analyze/material.h"
+#include "server/engine/analyze/analysis_context.h"
 
 namespace ablate::engine {
 
@@ -18,7 +18,7 @@ inline constexpr uint64_t kGraphBytes = uint64_t{1} << 30;
 // Returns roughly the bytes of a batch's graph.
 uint64_t GraphBytes(const SubjectModel& subject, const TokenBatch& batch);
 
-// A batch's contribution to the loss, the mean over all of the material's targets, and to its
+// A batch's contribution to the loss, the mean over all targets of the analysis, and to its
 // gradient.
 struct BatchDerivative {
   double loss = 0;
@@ -27,10 +27,10 @@ struct BatchDerivative {
 
 // Computes losses, gradients and Hessian products. Uses backpropagation, exact norms and
 // BatchNorm's running statistics, independent of the run's learning rule. Not thread-safe.
-// `material` and `subject` must outlive it.
+// `analysis` and `subject` must outlive it.
 class HessianProducts {
  public:
-  HessianProducts(const Material& material, const SubjectModel& subject,
+  HessianProducts(const AnalysisContext& analysis, const SubjectModel& subject,
                   uint64_t kept_bytes = kGraphBytes);
 
   // These throw c10::Error, also if the analysis must stop.
@@ -52,7 +52,7 @@ class HessianProducts {
   Graph MakeGraph(size_t batch) const;
   at::Tensor Flat(const std::vector<at::Tensor>& by_leaf) const;
 
-  const Material& material_;
+  const AnalysisContext& analysis_;
   const SubjectModel& subject_;
   const double targets_;
   const Leaves leaves_;

@@ -88,11 +88,12 @@ double Median(std::vector<double> values) {
 
 class LossLandscape : public Computation {
  public:
-  LossLandscape(const LossLandscapeOptions& options, const Material& material, MovedModel model)
+  LossLandscape(const LossLandscapeOptions& options, const AnalysisContext& analysis,
+                MovedModel model)
       : options_(options),
-        material_(material),
-        subject_(material.subjects[0]),
-        targets_(TargetsIn(material.batches)),
+        analysis_(analysis),
+        subject_(analysis.subjects[0]),
+        targets_(TargetsIn(analysis.batches)),
         grid_(options.dims, options.points, options.radius),
         model_(std::move(model)),
         middle_(at::zeros({1}, at::kDouble)),
@@ -100,12 +101,12 @@ class LossLandscape : public Computation {
         norms_(at::zeros({options.directions, options.dims}, at::kDouble)) {}
 
   // The middle, then grid by grid; each point batch by batch.
-  int64_t pieces() const override { return (1 + sums_.numel()) * material_.batch_count(); }
+  int64_t pieces() const override { return (1 + sums_.numel()) * analysis_.batch_count(); }
 
   void Add(int64_t piece) override {
-    const int64_t point = piece / material_.batch_count() - 1;  // −1: the middle
+    const int64_t point = piece / analysis_.batch_count() - 1;  // −1: the middle
     MoveTo(point);
-    const double loss = model_.Loss(material_.Batch(piece % material_.batch_count()));
+    const double loss = model_.Loss(analysis_.Batch(piece % analysis_.batch_count()));
     if (point < 0) {
       middle_.mutable_data_ptr<double>()[0] += loss;
       return;
@@ -128,7 +129,7 @@ class LossLandscape : public Computation {
     AnalysisResult result;
     AddNumbers(loss, losses, holes, &result);
     AddArrays(losses, &result);
-    result.notes.push_back(absl::StrCat("of ", material_.tokens, " tokens"));
+    result.notes.push_back(absl::StrCat("of ", analysis_.tokens, " tokens"));
     if (std::isfinite(loss)) {
       const double eps = subject_.values.scalar_type() == at::kDouble
                              ? std::numeric_limits<double>::epsilon()
@@ -166,7 +167,7 @@ class LossLandscape : public Computation {
       const std::string name = absl::StrCat("loss_landscape/", grid * options_.dims + axis);
       const at::Tensor direction =
           ScaledDirection(options_.direction, subject_.layout, subject_.values,
-                          NormalVector(material_, subject_.layout, name));
+                          NormalVector(analysis_, subject_.layout, name));
       axis_norms_.push_back(direction.norm().item<double>());
       axes_.push_back(direction.to(subject_.values.scalar_type()));
     }
@@ -217,7 +218,7 @@ class LossLandscape : public Computation {
   static constexpr int64_t kNowhere = -2;
 
   const LossLandscapeOptions options_;
-  const Material& material_;
+  const AnalysisContext& analysis_;
   const SubjectModel& subject_;
   const double targets_;
   const LandscapeGrid grid_;
@@ -233,10 +234,10 @@ class LossLandscape : public Computation {
 
 }  // namespace
 
-MadeComputation Compute(const LossLandscapeOptions& options, const Material& material) {
-  absl::StatusOr<MovedModel> model = MovedModel::Make(material, material.subjects[0]);
+MadeComputation Compute(const LossLandscapeOptions& options, const AnalysisContext& analysis) {
+  absl::StatusOr<MovedModel> model = MovedModel::Make(analysis, analysis.subjects[0]);
   if (!model.ok()) return model.status();
-  return std::make_unique<LossLandscape>(options, material, *std::move(model));
+  return std::make_unique<LossLandscape>(options, analysis, *std::move(model));
 }
 
 }  // namespace ablate::engine

@@ -22,11 +22,12 @@ void ThrowUnlessOk(const absl::Status& status) {
 
 }  // namespace
 
-MovedModel::MovedModel(const Material& material, const SubjectModel& subject)
-    : material_(&material), subject_(subject) {}
+MovedModel::MovedModel(const AnalysisContext& analysis, const SubjectModel& subject)
+    : analysis_(&analysis), subject_(subject) {}
 
-absl::StatusOr<MovedModel> MovedModel::Make(const Material& material, const SubjectModel& subject) {
-  MovedModel model(material, subject);
+absl::StatusOr<MovedModel> MovedModel::Make(const AnalysisContext& analysis,
+                                            const SubjectModel& subject) {
+  MovedModel model(analysis, subject);
   if (subject.values.scalar_type() == at::kFloat && WhyNotNative(subject.config).empty()) {
     auto made = native::NativeForward::Make(subject.config, model.PointOf(subject.values));
     if (!made.ok()) return made.status();
@@ -54,7 +55,7 @@ void MovedModel::Move(const at::Tensor& point) {
 
 double MovedModel::Loss(const TokenBatch& batch) {
   if (native_ == nullptr) {
-    const Hooks hooks = HooksOf(*material_, subject_.config.model, {});
+    const Hooks hooks = HooksOf(*analysis_, subject_.config.model, {});
     return ScoreOf(subject_, batch, {.hooks = &hooks}).loss;
   }
   const absl::StatusOr<native::LossSums> sums = native_->Score(batch);

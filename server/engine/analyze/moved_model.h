@@ -7,7 +7,7 @@
 #include <memory>
 
 #include "absl/status/statusor.h"
-#include "server/engine/analyze/material.h"
+#include "server/engine/analyze/analysis_context.h"
 #include "server/engine/data/batches.h"
 #include "server/engine/native/forward.h"
 
@@ -17,9 +17,10 @@ namespace ablate::engine {
 // otherwise. Buffers remain the subject's. Not thread-safe.
 class MovedModel {
  public:
-  // Starts at the subject's own parameters. Returns RESOURCE_EXHAUSTED if out of memory. `material`
+  // Starts at the subject's own parameters. Returns RESOURCE_EXHAUSTED if out of memory. `analysis`
   // must outlive the result.
-  static absl::StatusOr<MovedModel> Make(const Material& material, const SubjectModel& subject);
+  static absl::StatusOr<MovedModel> Make(const AnalysisContext& analysis,
+                                         const SubjectModel& subject);
 
   // Sets the parameters to `point` [P], in the subject's precision. Throws c10::Error.
   void Move(const at::Tensor& point);
@@ -29,11 +30,11 @@ class MovedModel {
   double Loss(const TokenBatch& batch);
 
  private:
-  MovedModel(const Material& material, const SubjectModel& subject);
+  MovedModel(const AnalysisContext& analysis, const SubjectModel& subject);
 
   native::FlatPoint PointOf(const at::Tensor& values) const;
 
-  const Material* material_;
+  const AnalysisContext* analysis_;
   SubjectModel subject_;  // owns its parameters if LibTorch computes the pass
   std::unique_ptr<native::NativeForward> native_;  // null: LibTorch's pass
 };

@@ -92,17 +92,17 @@ at::Tensor MergedJacobianSums(const at::Tensor& sums, const at::Tensor& more) {
 
 class NormJacobian : public Computation {
  public:
-  NormJacobian(const NormJacobianOptions& options, const Material& material)
-      : material_(material),
-        subject_(material.subjects[0]),
+  NormJacobian(const NormJacobianOptions& options, const AnalysisContext& analysis)
+      : analysis_(analysis),
+        subject_(analysis.subjects[0]),
         pass_(PassOf(options, options.signal, subject_.config)),
         norms_(NormPlacesOf(subject_.config.model, subject_.parameters)),
         sums_(at::zeros({static_cast<int64_t>(norms_.size()), kJacobianSums}, at::kDouble)) {}
 
-  int64_t pieces() const override { return material_.batch_count(); }
+  int64_t pieces() const override { return analysis_.batch_count(); }
 
   void Add(int64_t piece) override {
-    const TokenBatch& batch = material_.Batch(piece);
+    const TokenBatch& batch = analysis_.Batch(piece);
     // A single token has no variance over tokens.
     if (Kind() == NormKind::kBatch && batch.tokens() == 1) return;
     std::vector<at::Tensor> inputs(norms_.size());
@@ -113,7 +113,7 @@ class NormJacobian : public Computation {
                                       inputs[i] = x.detach().to(at::kDouble);
                                     }));
     }
-    const Gradients gradients = GradientsOf(material_, subject_, batch, pass_, std::move(wanted));
+    const Gradients gradients = GradientsOf(analysis_, subject_, batch, pass_, std::move(wanted));
     const auto vectors_of = [&, tensors = BatchOf(subject_, batch)](const at::Tensor& rows) {
       return VectorsOf(RealRows(rows, tensors), Kind());
     };
@@ -195,7 +195,7 @@ class NormJacobian : public Computation {
     return numbers;
   }
 
-  const Material& material_;
+  const AnalysisContext& analysis_;
   const SubjectModel& subject_;
   const Pass pass_;
   const std::vector<NormPlace> norms_;
@@ -204,8 +204,8 @@ class NormJacobian : public Computation {
 
 }  // namespace
 
-MadeComputation Compute(const NormJacobianOptions& options, const Material& material) {
-  return std::make_unique<NormJacobian>(options, material);
+MadeComputation Compute(const NormJacobianOptions& options, const AnalysisContext& analysis) {
+  return std::make_unique<NormJacobian>(options, analysis);
 }
 
 }  // namespace ablate::engine

@@ -35,9 +35,9 @@ static_assert(std::all_of(std::begin(kNames<NormKind>), std::end(kNames<NormKind
 
 class NormResponse : public Computation {
  public:
-  NormResponse(const NormResponseOptions& options, const Material& material)
+  NormResponse(const NormResponseOptions& options, const AnalysisContext& analysis)
       : input_(options.mean +
-               options.deviation * NormalSequence(DrawSeed(material, "norm_response"),
+               options.deviation * NormalSequence(DrawSeed(analysis, "norm_response"),
                                                   static_cast<int64_t>(options.size))) {}
 
   int64_t pieces() const override { return 1; }
@@ -87,8 +87,8 @@ class NormResponse : public Computation {
 
 }  // namespace
 
-MadeComputation Compute(const NormResponseOptions& options, const Material& material) {
-  return std::make_unique<NormResponse>(options, material);
+MadeComputation Compute(const NormResponseOptions& options, const AnalysisContext& analysis) {
+  return std::make_unique<NormResponse>(options, analysis);
 }
 
 }  // namespace ablate::engine

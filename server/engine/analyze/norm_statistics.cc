@@ -50,17 +50,17 @@ std::vector<TokenBatch> InBatchesOf(int64_t size, const std::vector<TokenBatch>&
 
 class NormStatistics : public Computation {
  public:
-  NormStatistics(const NormStatisticsOptions& options, const Material& material)
-      : material_(material),
-        subject_(material.subjects[0]),
+  NormStatistics(const NormStatisticsOptions& options, const AnalysisContext& analysis)
+      : analysis_(analysis),
+        subject_(analysis.subjects[0]),
         model_(subject_.config.model),
         norms_(NormPlacesOf(model_, subject_.parameters)),
         batch_sizes_(options.batch) {
     model_.loss = LossPositions::kAll;  // otherwise the last block would compute last positions
                                         // only
-    for (const TokenBatch& batch : material.batches) parts_.push_back({0, batch});
+    for (const TokenBatch& batch : analysis.batches) parts_.push_back({0, batch});
     for (size_t i = 0; i < batch_sizes_.size(); ++i) {
-      for (TokenBatch& batch : InBatchesOf(batch_sizes_[i], material.batches)) {
+      for (TokenBatch& batch : InBatchesOf(batch_sizes_[i], analysis.batches)) {
         parts_.push_back({i + 1, std::move(batch)});
       }
     }
@@ -153,7 +153,7 @@ class NormStatistics : public Computation {
       observe(norms_[i].input, i * kNormStages + kNormInput);
       observe(norms_[i].output, i * kNormStages + kNormOutput);
     }
-    const Hooks hooks = HooksOf(material_, model_, std::move(observers));
+    const Hooks hooks = HooksOf(analysis_, model_, std::move(observers));
     Logits(model_, subject_.parameters, tensors,
            {.statistics = by_batch ? Statistics::kBatch : Statistics::kRunning, .hooks = &hooks});
     for (size_t i = 0; i < norms_.size(); ++i) {
@@ -213,7 +213,7 @@ class NormStatistics : public Computation {
     add("largest", largest);
   }
 
-  const Material& material_;
+  const AnalysisContext& analysis_;
   const SubjectModel& subject_;
   ModelConfig model_;
   const std::vector<NormPlace> norms_;
@@ -230,8 +230,8 @@ class NormStatistics : public Computation {
 
 }  // namespace
 
-MadeComputation Compute(const NormStatisticsOptions& options, const Material& material) {
-  return std::make_unique<NormStatistics>(options, material);
+MadeComputation Compute(const NormStatisticsOptions& options, const AnalysisContext& analysis) {
+  return std::make_unique<NormStatistics>(options, analysis);
 }
 
 }  // namespace ablate::engine

@@ -7,11 +7,11 @@ namespace {
 
 // Calls `draw` with each tensor's seed and number of elements.
 template <typename Draw>
-at::Tensor DrawByTensor(const Material& material, const ParameterLayout& layout,
+at::Tensor DrawByTensor(const AnalysisContext& analysis, const ParameterLayout& layout,
                         absl::string_view name, const Draw& draw) {
   const at::Tensor drawn = at::empty({layout.size}, at::kDouble);
   for (const ParameterInfo& parameter : layout.parameters) {
-    const uint64_t seed = DrawSeed(material, absl::StrCat(name, "/", parameter.name));
+    const uint64_t seed = DrawSeed(analysis, absl::StrCat(name, "/", parameter.name));
     drawn.narrow(0, parameter.offset, parameter.size).copy_(draw(seed, parameter.size));
   }
   return drawn;
@@ -27,14 +27,14 @@ at::Tensor WithNormsOf(const at::Tensor& a, const at::Tensor& b) {
 
 }  // namespace
 
-at::Tensor NormalVector(const Material& material, const ParameterLayout& layout,
+at::Tensor NormalVector(const AnalysisContext& analysis, const ParameterLayout& layout,
                         absl::string_view name) {
-  return DrawByTensor(material, layout, name, NormalSequence);
+  return DrawByTensor(analysis, layout, name, NormalSequence);
 }
 
-at::Tensor SignVector(const Material& material, const ParameterLayout& layout,
+at::Tensor SignVector(const AnalysisContext& analysis, const ParameterLayout& layout,
                       absl::string_view name) {
-  return DrawByTensor(material, layout, name, [](uint64_t seed, int64_t size) {
+  return DrawByTensor(analysis, layout, name, [](uint64_t seed, int64_t size) {
     return UniformSequence(seed, 0, size).ge(0).to(at::kDouble).mul_(2).sub_(1);
   });
 }

@@ -7,15 +7,15 @@
 
 #include "absl/strings/string_view.h"
 #include "server/engine/analysis.h"
-#include "server/engine/analyze/material.h"
+#include "server/engine/analyze/analysis_context.h"
 #include "server/engine/layout.h"
 
 namespace ablate::engine {
 
 // Return the vector called `name`, [P] float64: every element standard normal, or −1 or 1.
-at::Tensor NormalVector(const Material& material, const ParameterLayout& layout,
+at::Tensor NormalVector(const AnalysisContext& analysis, const ParameterLayout& layout,
                         absl::string_view name);
-at::Tensor SignVector(const Material& material, const ParameterLayout& layout,
+at::Tensor SignVector(const AnalysisContext& analysis, const ParameterLayout& layout,
                       absl::string_view name);
 
 // Returns `drawn` [P], float64, scaled as a direction from `values` [P]:

@@ -41,10 +41,10 @@ class EvenWeights {
 
 class Removal : public Computation {
  public:
-  Removal(const RemoveOptions& options, const Material& material)
+  Removal(const RemoveOptions& options, const AnalysisContext& analysis)
       : options_(options),
-        material_(material),
-        subject_(material.subjects[0]),
+        analysis_(analysis),
+        subject_(analysis.subjects[0]),
         places_(PlacesOf(options.part, subject_.config.model)),
         scores_(at::zeros({static_cast<int64_t>(places_.size()) + 1, 3}, at::kDouble)),
         sums_(at::zeros(
@@ -53,12 +53,12 @@ class Removal : public Computation {
 
   // All batches for the means, then for the whole model, then without each part.
   int64_t pieces() const override {
-    return material_.batch_count() * (scores_.size(0) + (TakesMeans() ? 1 : 0));
+    return analysis_.batch_count() * (scores_.size(0) + (TakesMeans() ? 1 : 0));
   }
 
   void Add(int64_t piece) override {
-    const int64_t pass = piece / material_.batch_count() - (TakesMeans() ? 1 : 0);
-    const TokenBatch& batch = material_.Batch(piece % material_.batch_count());
+    const int64_t pass = piece / analysis_.batch_count() - (TakesMeans() ? 1 : 0);
+    const TokenBatch& batch = analysis_.Batch(piece % analysis_.batch_count());
     if (pass < 0) {
       AddMeans(batch);
       return;
@@ -66,7 +66,7 @@ class Removal : public Computation {
     EvenWeights even;
     std::vector<std::pair<std::string, Hook>> hooks;
     if (pass > 0) hooks = HooksWithout(places_[static_cast<size_t>(pass) - 1], &even);
-    const Hooks made = HooksOf(material_, subject_.config.model, std::move(hooks));
+    const Hooks made = HooksOf(analysis_, subject_.config.model, std::move(hooks));
     const Score score = ScoreOf(subject_, batch, {.hooks = &made});
     scores_[pass] += at::tensor({score.loss, score.hits, score.targets}, at::kDouble);
   }
@@ -129,7 +129,7 @@ class Removal : public Computation {
       hook_points.push_back(HookPointName(RemovedHookPoint(), block));
     }
     std::vector<at::Tensor> sums;
-    for (const at::Tensor& rows : CaptureRows(material_, subject_, batch, hook_points)) {
+    for (const at::Tensor& rows : CaptureRows(analysis_, subject_, batch, hook_points)) {
       sums.push_back(rows.sum(0));
     }
     sums_ += at::stack(sums);
@@ -157,7 +157,7 @@ class Removal : public Computation {
     const bool one = options_.part == RemovedPart::kHead && head != kEveryPlace;
     const int64_t count = one ? HeadSize(model) : model.width, first = one ? head * count : 0;
     at::Tensor value = at::zeros({model.width}, at::kDouble);
-    if (TakesMeans()) value = sums_[block] / static_cast<double>(material_.tokens);
+    if (TakesMeans()) value = sums_[block] / static_cast<double>(analysis_.tokens);
     return [value, first, count](const at::Tensor& x) {
       at::Tensor without = x.clone();
       without.narrow(-1, first, count).copy_(value.narrow(0, first, count));
@@ -200,7 +200,7 @@ class Removal : public Computation {
   }
 
   const RemoveOptions options_;
-  const Material& material_;
+  const AnalysisContext& analysis_;
   const SubjectModel& subject_;
   const std::vector<RemovedPlace> places_;
   at::Tensor scores_;  // [1 + places, 3]: sums of losses and of correct predictions, targets; the
@@ -210,8 +210,8 @@ class Removal : public Computation {
 
 }  // namespace
 
-MadeComputation Compute(const RemoveOptions& options, const Material& material) {
-  return std::make_unique<Removal>(options, material);
+MadeComputation Compute(const RemoveOptions& options, const AnalysisContext& analysis) {
+  return std::make_unique<Removal>(options, analysis);
 }
 
 }  // namespace ablate::engine

@@ -5,9 +5,9 @@
 namespace ablate::engine {
 
 Representations::Representations(const std::vector<std::string>& hook_points,
-                                 const Material& material)
-    : material_(material) {
-  for (const SubjectModel& subject : material.subjects) {
+                                 const AnalysisContext& analysis)
+    : analysis_(analysis) {
+  for (const SubjectModel& subject : analysis.subjects) {
     hook_points_.push_back(HookPointsOr(hook_points, subject.config.model));
   }
   const std::vector<at::Tensor> rows = Rows(0);
@@ -45,11 +45,11 @@ std::string Representations::PairName(size_t first, size_t second) const {
 }
 
 std::vector<at::Tensor> Representations::Rows(int64_t batch) const {
-  const TokenBatch& read = material_.Batch(batch);
+  const TokenBatch& read = analysis_.Batch(batch);
   std::vector<at::Tensor> all;
   for (size_t subject = 0; subject < hook_points_.size(); ++subject) {
     for (at::Tensor& rows :
-         CaptureRows(material_, material_.subjects[subject], read, hook_points_[subject])) {
+         CaptureRows(analysis_, analysis_.subjects[subject], read, hook_points_[subject])) {
       all.push_back(std::move(rows));
     }
   }

@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "server/engine/analyze/material.h"
+#include "server/engine/analyze/analysis_context.h"
 
 namespace ablate::engine {
 
@@ -23,8 +23,8 @@ struct Representation {
 class Representations {
  public:
   // Takes the requested hook points (HookPointsOr), subject by subject. Runs a pass over the first
-  // batch. `material` must outlive it.
-  Representations(const std::vector<std::string>& hook_points, const Material& material);
+  // batch. `analysis` must outlive it.
+  Representations(const std::vector<std::string>& hook_points, const AnalysisContext& analysis);
 
   const std::vector<Representation>& all() const { return all_; }
   // Returns the means over the first batch, [features] each.
@@ -41,7 +41,7 @@ class Representations {
   std::vector<at::Tensor> Rows(int64_t batch) const;
 
  private:
-  const Material& material_;
+  const AnalysisContext& analysis_;
   std::vector<std::vector<std::string>> hook_points_;  // of each subject
   std::vector<Representation> all_;
   std::vector<at::Tensor> first_means_;

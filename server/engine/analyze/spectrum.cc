@@ -32,15 +32,15 @@ Ranks RanksOf(const at::Tensor& eigenvalues) {
 
 class Spectrum : public Computation {
  public:
-  Spectrum(const SpectrumOptions& options, const Material& material)
-      : material_(material),
-        hook_point_(HookPointOr(options.site, material.subjects[0].config.model)),
+  Spectrum(const SpectrumOptions& options, const AnalysisContext& analysis)
+      : analysis_(analysis),
+        hook_point_(HookPointOr(options.site, analysis.subjects[0].config.model)),
         features_(Rows(0).size(1)),
         shift_(Rows(0).mean(0)),
         gram_(at::zeros({features_, features_}, at::kDouble)),
         sum_(at::zeros({features_}, at::kDouble)) {}
 
-  int64_t pieces() const override { return material_.batch_count(); }
+  int64_t pieces() const override { return analysis_.batch_count(); }
 
   // Shifted by the first batch's mean, because otherwise centring cancels most digits.
   void Add(int64_t piece) override {
@@ -53,7 +53,7 @@ class Spectrum : public Computation {
   std::vector<StateTensor> State() override { return {{"gram", gram_}, {"sum", sum_}}; }
 
   AnalysisResult Finish() override {
-    const auto tokens = static_cast<double>(material_.tokens);
+    const auto tokens = static_cast<double>(analysis_.tokens);
     const at::Tensor outer = sum_.outer(sum_) / tokens;
     const at::Tensor moved = sum_.outer(shift_);
     const at::Tensor uncentred = gram_ + moved + moved.t() + tokens * shift_.outer(shift_);
@@ -63,25 +63,25 @@ class Spectrum : public Computation {
     Describe("", gram_ - outer, rounding, &result);
     Describe("uncentred_", uncentred, 0, &result);
     result.notes.push_back(
-        absl::StrCat("of ", material_.tokens, " tokens in ", features_, " features"));
+        absl::StrCat("of ", analysis_.tokens, " tokens in ", features_, " features"));
     return result;
   }
 
  private:
   at::Tensor Rows(int64_t piece) const {
-    return CaptureRows(material_, material_.subjects[0], material_.Batch(piece), {hook_point_})[0];
+    return CaptureRows(analysis_, analysis_.subjects[0], analysis_.Batch(piece), {hook_point_})[0];
   }
 
   // Describes a matrix. It varies if the sum of its squares is above `rounding`. If it isn't
   // finite, there is neither spectrum nor array.
   void Describe(const std::string& prefix, const at::Tensor& gram, double rounding,
                 AnalysisResult* result) const {
-    const bool enough = material_.tokens > 1 || !prefix.empty();
+    const bool enough = analysis_.tokens > 1 || !prefix.empty();
     const bool finite = std::isfinite(rounding) && gram.isfinite().all().item<bool>();
     const at::Tensor eigenvalues =  // [d], descending
         finite ? std::get<0>(at::linalg_eigh(gram)).flip(0).clamp_min(0)
                : at::zeros({features_}, at::kDouble);
-    const int64_t most = std::min<int64_t>(features_, static_cast<int64_t>(material_.tokens));
+    const int64_t most = std::min<int64_t>(features_, static_cast<int64_t>(analysis_.tokens));
     const at::Tensor values = eigenvalues.narrow(0, 0, most);
     const bool varies = values.sum().item<double>() > rounding;
     const Ranks ranks = varies ? RanksOf(values) : Ranks();
@@ -111,7 +111,7 @@ class Spectrum : public Computation {
         ArrayOf(prefix + "singular_values", {"direction"}, eigenvalues.sqrt()));
   }
 
-  const Material& material_;
+  const AnalysisContext& analysis_;
   const std::string hook_point_;
   const int64_t features_;
   const at::Tensor shift_;  // [d]
@@ -121,8 +121,8 @@ class Spectrum : public Computation {
 
 }  // namespace
 
-MadeComputation Compute(const SpectrumOptions& options, const Material& material) {
-  return std::make_unique<Spectrum>(options, material);
+MadeComputation Compute(const SpectrumOptions& options, const AnalysisContext& analysis) {
+  return std::make_unique<Spectrum>(options, analysis);
 }
 
 }  // namespace ablate::engine

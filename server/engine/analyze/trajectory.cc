@@ -30,21 +30,21 @@ at::Tensor PlacesAlong(const at::Tensor& coordinates, uint32_t points) {
 
 class Trajectory : public Computation {
  public:
-  Trajectory(const TrajectoryOptions& options, const Material& material)
+  Trajectory(const TrajectoryOptions& options, const AnalysisContext& analysis)
       : points_(options.points),
-        material_(material),
-        targets_(TargetsIn(material.batches)),
-        checkpoints_(static_cast<int64_t>(material.subjects.size())),
-        size_(material.subjects.back().values.size(0)),
+        analysis_(analysis),
+        targets_(TargetsIn(analysis.batches)),
+        checkpoints_(static_cast<int64_t>(analysis.subjects.size())),
+        size_(analysis.subjects.back().values.size(0)),
         gram_(at::zeros({checkpoints_ - 1, checkpoints_ - 1}, at::kDouble)),
         way_(at::zeros({checkpoints_}, at::kDouble)),
         sums_(at::zeros({points_, points_}, at::kDouble)) {
-    for (const SubjectModel& subject : material.subjects) values_.push_back(subject.values);
+    for (const SubjectModel& subject : analysis.subjects) values_.push_back(subject.values);
   }
 
   // Inner products row by row; then each checkpoint and each point of the plane, batch by batch.
   int64_t pieces() const override {
-    return Products() + (checkpoints_ + sums_.numel()) * material_.batch_count();
+    return Products() + (checkpoints_ + sums_.numel()) * analysis_.batch_count();
   }
 
   void Add(int64_t piece) override {
@@ -53,8 +53,8 @@ class Trajectory : public Computation {
       return;
     }
     piece -= Products();
-    const int64_t place = piece / material_.batch_count();
-    const TokenBatch& batch = material_.Batch(piece % material_.batch_count());
+    const int64_t place = piece / analysis_.batch_count();
+    const TokenBatch& batch = analysis_.Batch(piece % analysis_.batch_count());
     if (place < checkpoints_) {
       MoveToCheckpoint(place);
       way_.mutable_data_ptr<double>()[place] += model_->Loss(batch);
@@ -86,7 +86,7 @@ class Trajectory : public Computation {
 
   // Updates in place as the last operation: nothing can fail once a sum has changed.
   void AddProduct(int64_t piece) {
-    CheckStop(material_);
+    CheckStop(analysis_);
     const int64_t row = piece / PartsOfRow(), first = piece % PartsOfRow() * kElements;
     const at::Tensor sums = gram_.clone();
     AddProducts(values_, row, first, std::min(kElements, size_ - first), sums);
@@ -99,7 +99,7 @@ class Trajectory : public Computation {
     CheckpointPlane plane = PlaneOf(gram_);
     if (plane.finite) {
       axes_ = MakeAxes(
-                  values_, [this] { CheckStop(material_); }, &plane)
+                  values_, [this] { CheckStop(analysis_); }, &plane)
                   .to(values_.back().scalar_type());
       alphas_ = PlacesAlong(plane.coordinates.select(1, 0), points_);
       betas_ = PlacesAlong(plane.coordinates.select(1, 1), points_);
@@ -133,7 +133,7 @@ class Trajectory : public Computation {
     if (model_of_ == checkpoint && model_.has_value()) return;
     at_ = kNowhere;
     model_.reset();
-    auto model = MovedModel::Make(material_, material_.subjects[static_cast<size_t>(checkpoint)]);
+    auto model = MovedModel::Make(analysis_, analysis_.subjects[static_cast<size_t>(checkpoint)]);
     if (absl::IsResourceExhausted(model.status())) throw std::bad_alloc();
     TORCH_CHECK(model.ok(), model.status().message());
     model_.emplace(*std::move(model));
@@ -192,7 +192,7 @@ class Trajectory : public Computation {
 
   void AddNotes(AnalysisResult* result) const {
     result->notes.push_back(
-        absl::StrCat("of ", checkpoints_, " checkpoints and ", material_.tokens, " tokens"));
+        absl::StrCat("of ", checkpoints_, " checkpoints and ", analysis_.tokens, " tokens"));
     if (!plane_->finite) {
       result->notes.emplace_back("a checkpoint has parameters that are not finite");
     } else if (plane_->along[1] == 0) {
@@ -200,7 +200,7 @@ class Trajectory : public Computation {
           "the checkpoints ", plane_->along[0] == 0 ? "are one point" : "lie on a line",
           ": nothing changes along ", plane_->along[0] == 0 ? "either axis" : "the second axis"));
     }
-    if (material_.subjects.back().config.model.norm.kind == NormKind::kBatch) {
+    if (analysis_.subjects.back().config.model.norm.kind == NormKind::kBatch) {
       result->notes.emplace_back(
           "running statistics on the plane are those of the last checkpoint");
     }
@@ -209,7 +209,7 @@ class Trajectory : public Computation {
   static constexpr int64_t kNowhere = -1;
 
   const int64_t points_;
-  const Material& material_;
+  const AnalysisContext& analysis_;
   const double targets_;
   const int64_t checkpoints_;
   const int64_t size_;              // P
@@ -227,8 +227,8 @@ class Trajectory : public Computation {
 
 }  // namespace
 
-MadeComputation Compute(const TrajectoryOptions& options, const Material& material) {
-  return std::make_unique<Trajectory>(options, material);
+MadeComputation Compute(const TrajectoryOptions& options, const AnalysisContext& analysis) {
+  return std::make_unique<Trajectory>(options, analysis);
 }
 
 }  // namespace ablate::engine

@@ -72,8 +72,8 @@ class Weights : public Computation {
 
 }  // namespace
 
-MadeComputation Compute(const WeightsOptions& options, const Material& material) {
-  return std::make_unique<Weights>(options, material.subjects[0]);
+MadeComputation Compute(const WeightsOptions& options, const AnalysisContext& analysis) {
+  return std::make_unique<Weights>(options, analysis.subjects[0]);
 }
 
 }  // namespace ablate::engine

@@ -57,12 +57,12 @@ TEST(ActivationsTest, AgreeWithEachDefinitionOverTheFamily) {
                                                   "logits"};
     const AnalysisRequest request = {
         ActivationsOptions{hook_points}, {SubjectOf(run, number)}, {60, ""}};
-    const absl::StatusOr<Material> material = ReadMaterial(request);
-    ASSERT_TRUE(material.ok()) << material.status();
+    const absl::StatusOr<AnalysisContext> analysis = ReadAnalysisContext(request);
+    ASSERT_TRUE(analysis.ok()) << analysis.status();
     const AnalysisResult result = Analyzed(request);
     const double tolerance = run.precision == Precision::kFloat64 ? 1e-9 : 1e-5;
     for (const std::string& hook_point : hook_points) {
-      const at::Tensor rows = RowsAlone(*material, material->subjects[0], hook_point);
+      const at::Tensor rows = RowsAlone(*analysis, analysis->subjects[0], hook_point);
       ExpectValues(result, hook_point, rows, tolerance);
       const at::Tensor squares = rows.square().sum(0);
       EXPECT_NEAR(NumberIn(result, "largest_feature_share/" + hook_point),

@@ -179,14 +179,14 @@ std::vector<double> SharesOf(std::vector<double> p) {
 // Returns the numbers of one block, computed row by row.
 std::map<std::string, RowMean> NumbersOfBlock(const AnalysisRequest& request, int block) {
   const at::NoGradGuard no_grad;
-  const Material material = *ReadMaterial(request);
-  const SubjectModel& subject = material.subjects[0];
+  const AnalysisContext analysis = *ReadAnalysisContext(request);
+  const SubjectModel& subject = analysis.subjects[0];
   ModelConfig model = subject.config.model;
   model.loss = LossPositions::kAll;
   const bool softmax = model.attention.kind == AttentionKind::kSoftmax;
   std::map<std::string, RowMean> numbers;
   std::map<std::pair<int64_t, int64_t>, RowMean> pairs;  // pairs differ in which rows count
-  for (const TokenBatch& batch : material.batches) {
+  for (const TokenBatch& batch : analysis.batches) {
     at::Tensor weights;
     const Hooks hooks = *Hooks::Make(
         model,

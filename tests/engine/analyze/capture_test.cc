@@ -124,13 +124,13 @@ TEST(CaptureTest, AgreesWithSequencesByThemselvesOverTheFamily) {
         documents ? RowHookPoints(run.model) : HookPointNames(run.model);
     const AnalysisRequest request = {
         CaptureOptions{hook_points}, {SubjectOf(run, number)}, {30, ""}};
-    const absl::StatusOr<Material> material = ReadMaterial(request);
-    ASSERT_TRUE(material.ok()) << material.status();
+    const absl::StatusOr<AnalysisContext> analysis = ReadAnalysisContext(request);
+    ASSERT_TRUE(analysis.ok()) << analysis.status();
     const AnalysisResult result = Analyzed(request);
     const double tolerance = run.precision == Precision::kFloat64 ? 1e-9 : 1e-5;
     for (const std::string& hook_point : hook_points) {
       SCOPED_TRACE(hook_point);
-      const at::Tensor alone = RowsAlone(*material, material->subjects[0], hook_point);
+      const at::Tensor alone = RowsAlone(*analysis, analysis->subjects[0], hook_point);
       const at::Tensor captured = ArrayIn(result, hook_point);
       EXPECT_TRUE(at::allclose(captured.reshape(alone.sizes()), alone, tolerance, tolerance));
     }

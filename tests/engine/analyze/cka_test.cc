@@ -68,8 +68,8 @@ double BiasedByMatrices(const at::Tensor& x, const at::Tensor& y) {
 // Returns the result of a computation whose sums may take `bytes` bytes.
 AnalysisResult CkaWithin(const AnalysisRequest& request, uint64_t bytes) {
   PrepareLaneThread();
-  const absl::StatusOr<Material> material = ReadMaterial(request);
-  auto made = MakeCka(std::get<CkaOptions>(request.options), *material, bytes);
+  const absl::StatusOr<AnalysisContext> analysis = ReadAnalysisContext(request);
+  auto made = MakeCka(std::get<CkaOptions>(request.options), *analysis, bytes);
   EXPECT_TRUE(made.ok()) << made.status();
   for (int64_t piece = 0; piece < (*made)->pieces(); ++piece) (*made)->Add(piece);
   return (*made)->Finish();
@@ -266,12 +266,12 @@ TEST(CkaTest, MinibatchesAreTheSameHoweverManyAreGathered) {
 
 TEST(CkaTest, MinibatchesGoOnFromAnyPiece) {
   const AnalysisRequest request = TwelveBlocks();
-  const absl::StatusOr<Material> material = ReadMaterial(request);
+  const absl::StatusOr<AnalysisContext> analysis = ReadAnalysisContext(request);
   const auto make = [&] {
-    return *MakeCka(std::get<CkaOptions>(request.options), *material, 5 * 1920);
+    return *MakeCka(std::get<CkaOptions>(request.options), *analysis, 5 * 1920);
   };
   auto computation = make();
-  EXPECT_EQ(computation->pieces(), 3 * static_cast<int64_t>(material->batches.size()) + 12);
+  EXPECT_EQ(computation->pieces(), 3 * static_cast<int64_t>(analysis->batches.size()) + 12);
   for (int64_t piece = 0; piece < computation->pieces(); ++piece) {
     computation->Add(piece);
     auto next = make();
@@ -338,11 +338,11 @@ TEST(CkaTest, AgreesWithLoopsOverTheFamily) {
     const std::vector<std::string> hook_points = {"embedding", "block.0.feed_forward.hidden",
                                                   "head.input", "logits"};
     AnalysisRequest request = {CkaOptions{hook_points}, {SubjectOf(run, number)}, {90, ""}};
-    const absl::StatusOr<Material> material = ReadMaterial(request);
-    ASSERT_TRUE(material.ok()) << material.status();
+    const absl::StatusOr<AnalysisContext> analysis = ReadAnalysisContext(request);
+    ASSERT_TRUE(analysis.ok()) << analysis.status();
     std::vector<at::Tensor> rows;
     for (const std::string& hook_point : hook_points) {
-      rows.push_back(RowsAlone(*material, material->subjects[0], hook_point));
+      rows.push_back(RowsAlone(*analysis, analysis->subjects[0], hook_point));
     }
     const AnalysisResult debiased = Analyzed(request);
     std::get<CkaOptions>(request.options).estimator = CkaEstimator::kBiased;

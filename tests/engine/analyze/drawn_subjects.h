@@ -14,7 +14,7 @@
 #include <vector>
 
 #include "server/engine/analysis.h"
-#include "server/engine/analyze/material.h"
+#include "server/engine/analyze/analysis_context.h"
 #include "server/engine/model/transformer.h"
 #include "server/engine/task.h"
 #include "server/engine/trainer.h"
@@ -89,10 +89,10 @@ inline AnalysisSubject DrawnSubject(uint64_t number) {
   return SubjectOf(DrawnRun(number), number);
 }
 
-// Returns the activations at a hook point, [n, features] in float64, in the order of the material,
-// with each sequence read separately; at attention hook points, whose sequences have one length,
-// [sequences · heads, T, T].
-inline at::Tensor RowsAlone(const Material& material, const SubjectModel& subject,
+// Returns the activations at a hook point, [n, features] in float64, in the order that the analysis
+// reads them, with each sequence read separately; at attention hook points, whose sequences have
+// one length, [sequences · heads, T, T].
+inline at::Tensor RowsAlone(const AnalysisContext& analysis, const SubjectModel& subject,
                             const std::string& hook_point) {
   PrepareLaneThread();
   const at::NoGradGuard no_grad;
@@ -101,7 +101,7 @@ inline at::Tensor RowsAlone(const Material& material, const SubjectModel& subjec
   std::vector<at::Tensor> rows;
   const Hooks hooks = *Hooks::Make(
       everywhere, {{hook_point, Observe([&](const at::Tensor& x) { rows.push_back(x); })}});
-  for (const TokenBatch& batch : material.batches) {
+  for (const TokenBatch& batch : analysis.batches) {
     for (int64_t row = 0; row < batch.rows; ++row) {
       Logits(everywhere, subject.parameters, BatchOf(subject, batch.Rows(row, 1)),
              {.hooks = &hooks});
@@ -110,23 +110,24 @@ inline at::Tensor RowsAlone(const Material& material, const SubjectModel& subjec
   return at::cat(rows).to(at::kDouble);
 }
 
-// Returns material of a drawn subject with one row per batch, of several lengths if its task has
-// them, in a given precision.
-inline Material DrawnMaterial(uint64_t number, Precision precision) {
+// Returns the context of an analysis of a drawn subject with one row per batch, of several lengths
+// if its task has them, in a given precision.
+inline AnalysisContext DrawnContext(uint64_t number, Precision precision) {
   PrepareLaneThread();
   RunConfig run = DrawnRun(number);
   run.precision = precision;
-  Material material = *ReadMaterial({SpectrumOptions{}, {SubjectOf(run, number)}, {1000, ""}});
+  AnalysisContext analysis =
+      *ReadAnalysisContext({SpectrumOptions{}, {SubjectOf(run, number)}, {1000, ""}});
   std::vector<TokenBatch> rows;
-  for (const TokenBatch& batch : material.batches) {
+  for (const TokenBatch& batch : analysis.batches) {
     for (int64_t row = 0; row < std::min<int64_t>(batch.rows, 2); ++row) {
       if (rows.size() < 3) rows.push_back(batch.Rows(row, 1));
     }
   }
-  material.batches = std::move(rows);
-  material.tokens = 0;
-  for (const TokenBatch& batch : material.batches) material.tokens += batch.tokens();
-  return material;
+  analysis.batches = std::move(rows);
+  analysis.tokens = 0;
+  for (const TokenBatch& batch : analysis.batches) analysis.tokens += batch.tokens();
+  return analysis;
 }
 
 // Returns a diverged model: one weight of its first block is NaN.

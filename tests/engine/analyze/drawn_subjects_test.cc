@@ -34,12 +34,12 @@ TEST(DrawnSubjectsTest, AreOfTheWholeFamily) {
 }
 
 TEST(DrawnSubjectsTest, ReadSeveralRowsOfSeveralLengths) {
-  std::set<size_t> lengths;  // numbers of distinct lengths in a material
+  std::set<size_t> lengths;  // numbers of distinct lengths in an analysis
   for (uint64_t number = 0; number < 24; ++number) {
-    const Material material = DrawnMaterial(number, Precision::kFloat32);
-    EXPECT_GT(material.batches.size(), 1u) << number;
+    const AnalysisContext analysis = DrawnContext(number, Precision::kFloat32);
+    EXPECT_GT(analysis.batches.size(), 1u) << number;
     std::set<int64_t> of;
-    for (const TokenBatch& batch : material.batches) of.insert(batch.length);
+    for (const TokenBatch& batch : analysis.batches) of.insert(batch.length);
     lengths.insert(of.size());
   }
   EXPECT_GT(*lengths.rbegin(), 1u);

@@ -146,14 +146,14 @@ TEST(GradientAlignmentTest, EqualsWhatTrainingRecordsOfABatchNorm) {
     run.evaluation.record = {Record::kRuleAlignment};
     const AnalysisSubject subject = SubjectOf(run, 8);
     const AnalysisRequest request = AlignmentRequest(subject);
-    const Material material = *ReadMaterial(request);
-    ASSERT_EQ(material.batches.size(), 1u);
-    ASSERT_FALSE(material.batches[0].uniform());
-    const SubjectModel& model = material.subjects[0];
+    const AnalysisContext analysis = *ReadAnalysisContext(request);
+    ASSERT_EQ(analysis.batches.size(), 1u);
+    ASSERT_FALSE(analysis.batches[0].uniform());
+    const SubjectModel& model = analysis.subjects[0];
     const AnalysisResult result = Analyzed(request);
     double least = 1;
     for (const RecordedValue& recorded : RecordGradients(
-             run, model.layout, model.values, model.buffers, BatchOf(model, material.batches[0]))) {
+             run, model.layout, model.values, model.buffers, BatchOf(model, analysis.batches[0]))) {
       const bool cosine = absl::StartsWith(recorded.key, "alignment/");
       const std::string block = recorded.key.substr(recorded.key.find('/'));
       ExpectNearIn(run.precision, NumberIn(result, (cosine ? "cosine" : "norm_ratio") + block),

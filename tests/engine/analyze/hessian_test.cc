@@ -21,25 +21,26 @@ class HessianTest : public ::testing::Test {
   HessianTest() { PrepareLaneThread(); }
 };
 
-Material HessianMaterial(const AnalysisSubject& subject) {
-  return *ReadMaterial({HessianOptions{}, {subject}, {1000, ""}});
+AnalysisContext HessianContext(const AnalysisSubject& subject) {
+  return *ReadAnalysisContext({HessianOptions{}, {subject}, {1000, ""}});
 }
 
 // Returns H·v over all batches, float64.
-at::Tensor ProductOf(HessianProducts& products, const Material& material, const at::Tensor& v) {
+at::Tensor ProductOf(HessianProducts& products, const AnalysisContext& analysis,
+                     const at::Tensor& v) {
   at::Tensor sum = at::zeros({v.numel()}, at::kDouble);
-  for (size_t i = 0; i < material.batches.size(); ++i) sum += products.Multiply(i, v);
+  for (size_t i = 0; i < analysis.batches.size(); ++i) sum += products.Multiply(i, v);
   return sum;
 }
 
 // Returns the complete Hessian, [P, P].
 at::Tensor DenseOf(const AnalysisSubject& subject) {
-  const Material material = HessianMaterial(subject);
-  HessianProducts products(material, material.subjects[0]);
-  const int64_t parameters = material.subjects[0].layout.size;
+  const AnalysisContext analysis = HessianContext(subject);
+  HessianProducts products(analysis, analysis.subjects[0]);
+  const int64_t parameters = analysis.subjects[0].layout.size;
   const at::Tensor dense = at::eye(parameters, at::kDouble);
   for (int64_t i = 0; i < parameters; ++i) {
-    dense[i].copy_(ProductOf(products, material, dense[i].clone()));
+    dense[i].copy_(ProductOf(products, analysis, dense[i].clone()));
   }
   return dense;
 }
@@ -59,9 +60,9 @@ AnalysisResult HessianOf(const AnalysisSubject& subject, const HessianOptions& o
 // Returns M with parameters changed by `change`.
 template <typename Change>
 AnalysisSubject WithChange(AnalysisSubject subject, const Change& change) {
-  const Material material = HessianMaterial(subject);
-  at::Tensor values = material.subjects[0].values.clone();
-  change(material.subjects[0].layout, values);
+  const AnalysisContext analysis = HessianContext(subject);
+  at::Tensor values = analysis.subjects[0].values.clone();
+  change(analysis.subjects[0].layout, values);
   subject.checkpoint = CheckpointOf(subject.config, values);
   return subject;
 }
@@ -87,7 +88,7 @@ TEST_F(HessianTest, GivesTheOraclesDenseMatrix) {
 }
 
 TEST_F(HessianTest, GivesTheOraclesFirstSteps) {
-  const Material m = HessianMaterial(ModelM());
+  const AnalysisContext m = HessianContext(ModelM());
   HessianProducts products(m, m.subjects[0]);
   const at::Tensor start = R(7, {440});
   at::Tensor basis = (start / start.norm()).unsqueeze(0);
@@ -112,7 +113,7 @@ TEST_F(HessianTest, GivesTheOraclesFirstSteps) {
 }
 
 TEST_F(HessianTest, GivesTheOraclesTraceOfGivenSigns) {
-  const Material m = HessianMaterial(ModelM());
+  const AnalysisContext m = HessianContext(ModelM());
   HessianProducts products(m, m.subjects[0]);
   at::Tensor samples = at::empty({8}, at::kDouble);
   for (int64_t i = 0; i < 8; ++i) {
@@ -126,7 +127,7 @@ TEST_F(HessianTest, GivesTheOraclesTraceOfGivenSigns) {
 TEST_F(HessianTest, SaysHowFarTheTraceMayBeOff) {
   const AnalysisResult result = HessianOf(ModelM(), {1, 1, 40, 1});
   const at::Tensor samples = ArrayIn(result, "trace_samples");
-  const Material m = HessianMaterial(ModelM());
+  const AnalysisContext m = HessianContext(ModelM());
   const at::Tensor& h = DenseM();
   for (int64_t i = 0; i < 40; ++i) {
     const at::Tensor v = SignVector(m, m.subjects[0].layout, absl::StrCat("hessian/trace.", i));
@@ -144,7 +145,7 @@ TEST_F(HessianTest, HasTheMomentsOfItsStartInItsDensity) {
   const AnalysisResult result = HessianOf(ModelM(), {1, 6, 0, 2});
   const at::Tensor values = ArrayIn(result, "ritz_values");  // [2, 6]
   const at::Tensor weights = ArrayIn(result, "ritz_weights");
-  const Material m = HessianMaterial(ModelM());
+  const AnalysisContext m = HessianContext(ModelM());
   const at::Tensor& h = DenseM();
   for (int64_t run = 0; run < 2; ++run) {
     const at::Tensor start =
@@ -264,15 +265,15 @@ TEST_F(HessianTest, SavesNoMoreOfItsBasisThanIsNeeded) {
 }
 
 TEST_F(HessianTest, IsAsBeforeWhereAPieceWasStopped) {
-  ExpectNothingOfWhatWasStopped(HessianOptions{1, 3, 2, 2}, DrawnMaterial(2, Precision::kFloat64));
+  ExpectNothingOfWhatWasStopped(HessianOptions{1, 3, 2, 2}, DrawnContext(2, Precision::kFloat64));
 }
 
 // Compares the whole computation, batch by batch, with the plain model's products by automatic
 // differentiation of its own operations. Returns false if they couldn't be compared.
 bool CompareHessians(uint64_t number, Precision precision, double tolerance) {
-  const Material material = DrawnMaterial(number, precision);
-  const SubjectModel& subject = material.subjects[0];
-  const auto computation = Compute(HessianOptions{1, 2, 1, 1}, material);
+  const AnalysisContext analysis = DrawnContext(number, precision);
+  const SubjectModel& subject = analysis.subjects[0];
+  const auto computation = Compute(HessianOptions{1, 2, 1, 1}, analysis);
   for (int64_t i = 0; i < (*computation)->pieces(); ++i) (*computation)->Add(i);
   const AnalysisResult result = (*computation)->Finish();
 
@@ -281,8 +282,8 @@ bool CompareHessians(uint64_t number, Precision precision, double tolerance) {
       subject.buffers.defined() ? subject.buffers.to(at::kDouble) : subject.buffers;
   const PlainModel plain(subject.config, values, buffers);
   at::Tensor loss = at::zeros({}, at::kDouble);
-  for (const TokenBatch& batch : material.batches) loss = loss + plain.Loss(batch);
-  loss = loss / TargetsIn(material.batches);
+  for (const TokenBatch& batch : analysis.batches) loss = loss + plain.Loss(batch);
+  loss = loss / TargetsIn(analysis.batches);
   const at::Tensor gradient =
       torch::autograd::grad({loss}, {values}, {}, true, /*create_graph=*/true)[0];
   const auto product = [&](const at::Tensor& v) {
@@ -292,7 +293,7 @@ bool CompareHessians(uint64_t number, Precision precision, double tolerance) {
     EXPECT_NEAR(made, expected, tolerance * scale) << what << " of setting " << number;
   };
   const auto draw = [&](const char* name) {
-    return SignVector(material, subject.layout, absl::StrCat("hessian/", name, ".0"));
+    return SignVector(analysis, subject.layout, absl::StrCat("hessian/", name, ".0"));
   };
   expect("loss", NumberIn(result, "loss"), loss.item<double>(), loss.item<double>());
   const double norm = gradient.norm().item<double>();
@@ -329,23 +330,23 @@ TEST_F(HessianTest, IsThatOfTheLossWhateverTheRunLearnsBy) {
   aligned.config.training.rule = LearningRule::kFeedbackAlignment;
   aligned.config.model.norm.backward = NormBackward::kIdentity;
   const ParameterLayout layout = MakeLayout(aligned.config.model, aligned.config.training.rule);
-  aligned.checkpoint = CheckpointOf(aligned.config, HessianMaterial(ModelM()).subjects[0].values,
+  aligned.checkpoint = CheckpointOf(aligned.config, HessianContext(ModelM()).subjects[0].values,
                                     InitialBuffers(layout, 1).to(at::kDouble));
   const HessianOptions options = {1, 5, 2, 1};
   ExpectSameBits(HessianOf(aligned, options), HessianOf(ModelM(), options));
 }
 
 TEST_F(HessianTest, HasTheSameBitsWhetherGraphsAreKept) {
-  const Material material = DrawnMaterial(3, Precision::kFloat32);
-  const SubjectModel& subject = material.subjects[0];
-  HessianProducts all(material, subject);
-  HessianProducts some(material, subject, GraphBytes(subject, material.batches[0]));
-  HessianProducts none(material, subject, 0);
+  const AnalysisContext analysis = DrawnContext(3, Precision::kFloat32);
+  const SubjectModel& subject = analysis.subjects[0];
+  HessianProducts all(analysis, subject);
+  HessianProducts some(analysis, subject, GraphBytes(subject, analysis.batches[0]));
+  HessianProducts none(analysis, subject, 0);
   for (int i = 0; i < 3; ++i) {
-    const at::Tensor v = SignVector(material, subject.layout, absl::StrCat(i)).to(at::kFloat);
-    const at::Tensor kept = ProductOf(all, material, v);
-    EXPECT_TRUE(at::equal(kept, ProductOf(some, material, v)));
-    EXPECT_TRUE(at::equal(kept, ProductOf(none, material, v)));
+    const at::Tensor v = SignVector(analysis, subject.layout, absl::StrCat(i)).to(at::kFloat);
+    const at::Tensor kept = ProductOf(all, analysis, v);
+    EXPECT_TRUE(at::equal(kept, ProductOf(some, analysis, v)));
+    EXPECT_TRUE(at::equal(kept, ProductOf(none, analysis, v)));
   }
 }
 

@@ -18,8 +18,8 @@ class LossLandscapeTest : public ::testing::Test {
   LossLandscapeTest() { PrepareLaneThread(); }
 };
 
-Material LandscapeMaterial(const AnalysisSubject& subject) {
-  return *ReadMaterial({LossLandscapeOptions{}, {subject}, {1000, ""}});
+AnalysisContext LandscapeContext(const AnalysisSubject& subject) {
+  return *ReadAnalysisContext({LossLandscapeOptions{}, {subject}, {1000, ""}});
 }
 
 // Model M on lines and planes along given directions.
@@ -28,19 +28,19 @@ class GivenDirections {
   explicit GivenDirections(Direction direction) : direction_(direction) {}
 
   at::Tensor Scaled(uint64_t seed) const {
-    const SubjectModel& m = material_.subjects[0];
+    const SubjectModel& m = analysis_.subjects[0];
     return ScaledDirection(direction_, m.layout, m.values, R(seed, {440}));
   }
 
   double Loss(double alpha, double beta = 0) const {
-    MovedModel model = *MovedModel::Make(material_, material_.subjects[0]);
-    model.Move(material_.subjects[0].values.add(Scaled(9), alpha).add(Scaled(10), beta));
-    return model.Loss(material_.batches[0]) / 8;
+    MovedModel model = *MovedModel::Make(analysis_, analysis_.subjects[0]);
+    model.Move(analysis_.subjects[0].values.add(Scaled(9), alpha).add(Scaled(10), beta));
+    return model.Loss(analysis_.batches[0]) / 8;
   }
 
  private:
   const Direction direction_;
-  const Material material_ = LandscapeMaterial(ModelM());
+  const AnalysisContext analysis_ = LandscapeContext(ModelM());
 };
 
 AnalysisResult LandscapeOf(const AnalysisSubject& subject, const LossLandscapeOptions& options) {
@@ -82,7 +82,7 @@ TEST_F(LossLandscapeTest, GivesTheOracleAlongLayerDirections) {
 }
 
 TEST_F(LossLandscapeTest, LeavesTensorsOfOneDimensionAndRowsWithoutNormAsTheyAre) {
-  SubjectModel m = LandscapeMaterial(ModelM()).subjects[0];
+  SubjectModel m = LandscapeContext(ModelM()).subjects[0];
   m.values.narrow(0, 0, 4).zero_();  // the first token's embedding
   for (const Direction kind : {Direction::kFilter, Direction::kLayer}) {
     const at::Tensor scaled = ScaledDirection(kind, m.layout, m.values, R(9, {440}));
@@ -107,9 +107,9 @@ TEST_F(LossLandscapeTest, LeavesTensorsOfOneDimensionAndRowsWithoutNormAsTheyAre
 // Queries times 3 and keys divided by 3 give the same function.
 TEST_F(LossLandscapeTest, MovesAlongTheSameFunctionsWhereRowsAreScaledBothWays) {
   AnalysisSubject other = ModelM();
-  const Material material = LandscapeMaterial(other);
-  at::Tensor values = material.subjects[0].values.clone();
-  for (const ParameterInfo& parameter : material.subjects[0].layout.parameters) {
+  const AnalysisContext analysis = LandscapeContext(other);
+  at::Tensor values = analysis.subjects[0].values.clone();
+  for (const ParameterInfo& parameter : analysis.subjects[0].layout.parameters) {
     if (parameter.module != Module::kQkv) continue;
     const at::Tensor rows =
         values.narrow(0, parameter.offset, parameter.size).view({3, 4, -1});  // q, k, v
@@ -132,15 +132,15 @@ TEST_F(LossLandscapeTest, HasTheEvaluationsLossInItsMiddle) {
     RunConfig config = ModelM().config;
     config.precision = precision;
     const AnalysisSubject subject = UntrainedSubject(config);
-    const Material material = LandscapeMaterial(subject);
+    const AnalysisContext analysis = LandscapeContext(subject);
     double expected = 0;
     if (precision == Precision::kFloat32) {
-      const at::Tensor& values = material.subjects[0].values;
+      const at::Tensor& values = analysis.subjects[0].values;
       const native::FlatPoint point = {{values.const_data_ptr<float>(), 440}, {}};
       expected =
-          (*native::NativeForward::Make(config, point))->Score(material.batches[0])->loss / 8;
+          (*native::NativeForward::Make(config, point))->Score(analysis.batches[0])->loss / 8;
     } else {
-      expected = ScoreOf(material.subjects[0], material.batches[0], {}).loss / 8;
+      expected = ScoreOf(analysis.subjects[0], analysis.batches[0], {}).loss / 8;
     }
     const AnalysisResult result = LandscapeOf(subject, Lines(Direction::kRaw, 3, 1, 5));
     EXPECT_EQ(NumberIn(result, "loss"), expected);
@@ -161,7 +161,7 @@ TEST_F(LossLandscapeTest, DrawsADirectionByItsNumberAndEachTensorByItsName) {
   const AnalysisResult seeded = Analyzed({one, {ModelM()}, {1000, ""}, 1});
   EXPECT_FALSE(at::equal(first, ArrayIn(seeded, "losses")));
 
-  const Material m = LandscapeMaterial(ModelM());
+  const AnalysisContext m = LandscapeContext(ModelM());
   ModelConfig without = m.subjects[0].config.model;
   without.norm.placement = NormPlacement::kNone;
   const ParameterLayout smaller = MakeLayout(without);
@@ -199,7 +199,7 @@ TEST_F(LossLandscapeTest, DescribesWhatItsArraysHave) {
 
 // Returns the exact second derivative of M's loss along a direction: dᵀHd.
 double SecondDerivative(const at::Tensor& direction) {
-  const Material m = LandscapeMaterial(ModelM());
+  const AnalysisContext m = LandscapeContext(ModelM());
   const auto gradient = [&](double at) {
     at::Tensor values = m.subjects[0].values.add(direction, at).detach().requires_grad_();
     (PlainModel(m.subjects[0].config, values, {}).Loss(m.batches[0]) / 8).backward();
@@ -210,7 +210,7 @@ double SecondDerivative(const at::Tensor& direction) {
 }
 
 TEST_F(LossLandscapeTest, HasTheHessiansCurvatureWhereItsPointsAreClose) {
-  const Material m = LandscapeMaterial(ModelM());
+  const AnalysisContext m = LandscapeContext(ModelM());
   std::vector<double> along;
   for (const char* name : {"loss_landscape/0", "loss_landscape/1"}) {
     const SubjectModel& subject = m.subjects[0];
@@ -265,21 +265,21 @@ TEST_F(LossLandscapeTest, DoesNotNoticeWhereItIsCut) {
 
 TEST_F(LossLandscapeTest, IsAsBeforeWhereAPieceWasStopped) {
   ExpectNothingOfWhatWasStopped(Lines(Direction::kFilter, 2, 1, 3),
-                                DrawnMaterial(2, Precision::kFloat64));
+                                DrawnContext(2, Precision::kFloat64));
 }
 
 // Compares the whole computation, batch by batch, with the plain model at the same points.
 void CompareLandscapes(uint64_t number, Precision precision, double tolerance) {
-  const Material material = DrawnMaterial(number, precision);
-  const SubjectModel& subject = material.subjects[0];
+  const AnalysisContext analysis = DrawnContext(number, precision);
+  const SubjectModel& subject = analysis.subjects[0];
   const LossLandscapeOptions options = {static_cast<Direction>(number % 4), 2, 1, 0.3, 2};
-  const auto computation = Compute(options, material);
+  const auto computation = Compute(options, analysis);
   ASSERT_TRUE(computation.ok()) << computation.status();
   for (int64_t i = 0; i < (*computation)->pieces(); ++i) (*computation)->Add(i);
   const AnalysisResult result = (*computation)->Finish();
   const auto axis = [&](const char* name) {
     return ScaledDirection(options.direction, subject.layout, subject.values,
-                           NormalVector(material, subject.layout, name));
+                           NormalVector(analysis, subject.layout, name));
   };
   const at::Tensor values = subject.values.to(at::kDouble);
   const at::Tensor buffers =
@@ -289,7 +289,7 @@ void CompareLandscapes(uint64_t number, Precision precision, double tolerance) {
         values + alpha * axis("loss_landscape/0") + beta * axis("loss_landscape/1");
     const PlainModel plain(subject.config, at, buffers);
     double sum = 0, targets = 0;
-    for (const TokenBatch& batch : material.batches) {
+    for (const TokenBatch& batch : analysis.batches) {
       sum += plain.Loss(batch).item<double>();
       targets += static_cast<double>(batch.targets.size());
     }
@@ -310,7 +310,7 @@ TEST_F(LossLandscapeTest, AgreesWithAPlainModelOnDrawnSettings) {
   for (uint64_t number = 0; number < 24; ++number) {
     CompareLandscapes(number, Precision::kFloat64, 1e-9);
     CompareLandscapes(number, Precision::kFloat32, 1e-5);
-    native += WhyNotNative(DrawnMaterial(number, Precision::kFloat32).subjects[0].config).empty();
+    native += WhyNotNative(DrawnContext(number, Precision::kFloat32).subjects[0].config).empty();
   }
   EXPECT_GT(native, 10);
   EXPECT_LT(native, 24);
@@ -329,10 +329,10 @@ TEST_F(LossLandscapeTest, ReadsRecallAtItsLastPositions) {
   config.evaluation.batches = 1;
   config.training.batch = 4;
   const AnalysisSubject subject = UntrainedSubject(config);
-  const Material material = LandscapeMaterial(subject);
+  const AnalysisContext analysis = LandscapeContext(subject);
   double sum = 0, targets = 0;
-  for (const TokenBatch& batch : material.batches) {
-    const Score score = ScoreOf(material.subjects[0], batch, {});
+  for (const TokenBatch& batch : analysis.batches) {
+    const Score score = ScoreOf(analysis.subjects[0], batch, {});
     sum += score.loss;
     targets += score.targets;
   }

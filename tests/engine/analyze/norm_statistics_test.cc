@@ -148,12 +148,12 @@ std::vector<std::pair<at::Tensor, at::Tensor>> AroundNorm(const SubjectModel& su
 }
 
 // Expects one norm's numbers in evaluation, over all tokens together.
-void ExpectEvaluated(const SubjectModel& subject, const Material& material, const NormPlace& norm,
-                     const AnalysisResult& result) {
+void ExpectEvaluated(const SubjectModel& subject, const AnalysisContext& analysis,
+                     const NormPlace& norm, const AnalysisResult& result) {
   const NormConfig& config = subject.config.model.norm;
   std::vector<at::Tensor> inputs, outputs;
   for (const auto& [input, output] :
-       AroundNorm(subject, material.batches, norm, Statistics::kRunning)) {
+       AroundNorm(subject, analysis.batches, norm, Statistics::kRunning)) {
     inputs.push_back(input);
     outputs.push_back(output);
   }
@@ -175,11 +175,11 @@ void ExpectEvaluated(const SubjectModel& subject, const Material& material, cons
 }
 
 // Expects one norm's numbers with batches of one sequence.
-void ExpectBySequences(const SubjectModel& subject, const Material& material, const NormPlace& norm,
-                       const AnalysisResult& result) {
+void ExpectBySequences(const SubjectModel& subject, const AnalysisContext& analysis,
+                       const NormPlace& norm, const AnalysisResult& result) {
   const NormConfig& config = subject.config.model.norm;
   std::vector<TokenBatch> rows;
-  for (const TokenBatch& batch : material.batches) {
+  for (const TokenBatch& batch : analysis.batches) {
     for (int64_t row = 0; row < batch.rows; ++row) rows.push_back(batch.Rows(row, 1));
   }
   // A pass that reads all positions ignores the targets of last positions.
@@ -212,11 +212,11 @@ TEST(NormStatisticsTest, EqualsLoopsOverVectorsInDrawnSettings) {
     ++compared;
     batch_norms += model.config.model.norm.kind == NormKind::kBatch ? 1 : 0;
     const AnalysisRequest request = {NormStatisticsOptions{{1}}, {subject}, {40, ""}};
-    const Material material = *ReadMaterial(request);
+    const AnalysisContext analysis = *ReadAnalysisContext(request);
     const AnalysisResult result = Analyzed(request);
     for (const NormPlace& norm : norms) {
-      ExpectEvaluated(model, material, norm, result);
-      ExpectBySequences(model, material, norm, result);
+      ExpectEvaluated(model, analysis, norm, result);
+      ExpectBySequences(model, analysis, norm, result);
     }
   }
   EXPECT_GT(batch_norms, 2);

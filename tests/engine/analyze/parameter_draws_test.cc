@@ -12,10 +12,10 @@
 namespace ablate::engine {
 namespace {
 
-Material MaterialOfSeed(uint32_t seed) {
-  Material material;
-  material.seed = seed;
-  return material;
+AnalysisContext ContextOfSeed(uint32_t seed) {
+  AnalysisContext analysis;
+  analysis.seed = seed;
+  return analysis;
 }
 
 std::string FirstFour(const at::Tensor& values, int decimals) {
@@ -27,7 +27,7 @@ std::string FirstFour(const at::Tensor& values, int decimals) {
 }
 
 TEST(ParameterDrawsTest, AreThoseOfThePage) {
-  const Material material = MaterialOfSeed(3);
+  const AnalysisContext analysis = ContextOfSeed(3);
   const ParameterLayout layout = MakeLayout(ModelM().config.model);
   const ParameterInfo& head = layout.parameters.back();
   ASSERT_EQ(head.name, "head.weight");
@@ -36,10 +36,10 @@ TEST(ParameterDrawsTest, AreThoseOfThePage) {
               FirstFour(vector.narrow(0, head.offset, head.size), decimals));
   };
   expect("`head.weight` of direction 0 of a loss landscape",
-         NormalVector(material, layout, "loss_landscape/0"), 10);
+         NormalVector(analysis, layout, "loss_landscape/0"), 10);
   expect("signs of `head.weight`, start of Lanczos run 0",
-         SignVector(material, layout, "hessian/start.0"), 0);
-  expect("signs of `head.weight`, trace vector 0", SignVector(material, layout, "hessian/trace.0"),
+         SignVector(analysis, layout, "hessian/start.0"), 0);
+  expect("signs of `head.weight`, trace vector 0", SignVector(analysis, layout, "hessian/trace.0"),
          0);
 }
 
@@ -60,7 +60,7 @@ TEST(ParameterDrawsTest, OfALandscapeAreNumberedAxisByAxis) {
   const ParameterLayout layout = MakeLayout(subject.config.model);
   for (int64_t number = 0; number < 4; ++number) {
     const at::Tensor drawn =
-        NormalVector(MaterialOfSeed(3), layout, absl::StrCat("loss_landscape/", number));
+        NormalVector(ContextOfSeed(3), layout, absl::StrCat("loss_landscape/", number));
     EXPECT_EQ(norms.view(-1)[number].item<double>(), drawn.norm().item<double>()) << number;
   }
 }

@@ -7,7 +7,7 @@
 #include <utility>
 #include <vector>
 
-#include "server/engine/analyze/material.h"
+#include "server/engine/analyze/analysis_context.h"
 #include "server/engine/model/layers.h"
 #include "server/engine/model/transformer.h"
 
@@ -22,8 +22,8 @@ struct PlainGradients {
 
 inline PlainGradients PlainGradientsOf(const AnalysisRequest& request, Pass pass,
                                        const std::vector<std::string>& hook_points) {
-  const Material material = *ReadMaterial(request);
-  const SubjectModel& subject = material.subjects[0];
+  const AnalysisContext analysis = *ReadAnalysisContext(request);
+  const SubjectModel& subject = analysis.subjects[0];
   const Leaves leaves(subject);
   std::vector<std::vector<at::Tensor>> zeros(hook_points.size());
   std::vector<BatchTensors> batches;
@@ -32,7 +32,7 @@ inline PlainGradients PlainGradientsOf(const AnalysisRequest& request, Pass pass
   plain.hook_points.resize(hook_points.size());
   at::Tensor loss = at::zeros({}, subject.values.options());
   double targets = 0;
-  for (const TokenBatch& batch : material.batches) {
+  for (const TokenBatch& batch : analysis.batches) {
     const BatchTensors& read = batches.emplace_back(BatchOf(subject, batch));
     std::vector<std::pair<std::string, Hook>> hooks;
     for (size_t i = 0; i < hook_points.size(); ++i) {

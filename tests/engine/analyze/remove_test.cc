@@ -75,11 +75,11 @@ TEST(RemoveTest, IsUndefinedWithoutATarget) {
 // Computes a subject's loss and accuracy with some of its parameters changed.
 class EditedModel {
  public:
-  explicit EditedModel(const AnalysisRequest& request) : material_(*ReadMaterial(request)) {}
+  explicit EditedModel(const AnalysisRequest& request) : analysis_(*ReadAnalysisContext(request)) {}
 
   // Returns a parameter of a block, [shape…]; undefined if there is none.
   at::Tensor Of(int block, const std::string& name) {
-    SubjectModel& subject = material_.subjects[0];
+    SubjectModel& subject = analysis_.subjects[0];
     const std::string full = "block." + std::to_string(block) + "." + name;
     for (size_t i = 0; i < subject.layout.parameters.size(); ++i) {
       if (subject.layout.parameters[i].name != full) continue;
@@ -91,27 +91,27 @@ class EditedModel {
   // Returns means of a hook point over all tokens, [d].
   at::Tensor MeanAt(const std::string& hook_point) {
     std::vector<at::Tensor> rows;
-    for (const TokenBatch& batch : material_.batches) {
-      rows.push_back(CaptureRows(material_, material_.subjects[0], batch, {hook_point})[0]);
+    for (const TokenBatch& batch : analysis_.batches) {
+      rows.push_back(CaptureRows(analysis_, analysis_.subjects[0], batch, {hook_point})[0]);
     }
     return at::cat(rows).mean(0);
   }
 
   void Expect(const std::string& place, const AnalysisResult& result) {
     Score sum;
-    for (const TokenBatch& batch : material_.batches) {
-      const Score score = ScoreOf(material_.subjects[0], batch, {});
+    for (const TokenBatch& batch : analysis_.batches) {
+      const Score score = ScoreOf(analysis_.subjects[0], batch, {});
       sum.loss += score.loss;
       sum.hits += score.hits;
       sum.targets += score.targets;
     }
-    const Precision precision = material_.subjects[0].config.precision;
+    const Precision precision = analysis_.subjects[0].config.precision;
     ExpectNearIn(precision, NumberIn(result, "loss" + place), sum.loss / sum.targets, 1);
     ExpectNearIn(precision, NumberIn(result, "accuracy" + place), sum.hits / sum.targets, 1);
   }
 
  private:
-  Material material_;
+  AnalysisContext analysis_;
 };
 
 // Removes features [first, first + count) of a linear's input from its sum, and replaces them by

@@ -16,7 +16,7 @@
 #include <vector>
 
 #include "server/engine/analysis.h"
-#include "server/engine/analyze/material.h"
+#include "server/engine/analyze/analysis_context.h"
 #include "server/engine/data/whole_text.h"
 #include "server/engine/model/init.h"
 #include "server/engine/task.h"

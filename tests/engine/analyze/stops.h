@@ -17,16 +17,16 @@ inline std::string BytesOfState(Computation& computation) {
 
 // Stops every piece once in its middle before computing it.
 template <typename Options>
-void ExpectNothingOfWhatWasStopped(const Options& options, Material material) {
-  const auto whole = Compute(options, material), stopped = Compute(options, material);
+void ExpectNothingOfWhatWasStopped(const Options& options, AnalysisContext analysis) {
+  const auto whole = Compute(options, analysis), stopped = Compute(options, analysis);
   ASSERT_TRUE(whole.ok() && stopped.ok());
   const std::atomic<bool> stop{true};
   for (int64_t piece = 0; piece < (*whole)->pieces(); ++piece) {
     (*whole)->Add(piece);
     const std::string before = BytesOfState(**stopped);
-    material.stop = &stop;
+    analysis.stop = &stop;
     EXPECT_THROW((*stopped)->Add(piece), c10::Error) << piece;
-    material.stop = nullptr;
+    analysis.stop = nullptr;
     EXPECT_TRUE(before == BytesOfState(**stopped)) << piece;
     (*stopped)->Add(piece);
   }

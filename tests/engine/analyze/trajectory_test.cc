@@ -106,11 +106,11 @@ void CompareWithThePlainModel(uint64_t number) {
   const AnalysisSubject subject = DrawnSubject(number);
   const Precision precision = subject.config.precision;
   const std::vector<AnalysisSubject> subjects = CheckpointsNear(subject, 5);
-  const Material material = *ReadMaterial({TrajectoryOptions{}, subjects, {60, ""}});
+  const AnalysisContext analysis = *ReadAnalysisContext({TrajectoryOptions{}, subjects, {60, ""}});
   const AnalysisResult result = TrajectoryOf(subjects, 3);
   std::vector<at::Tensor> rows;
-  const at::Tensor last = material.subjects.back().values.to(at::kDouble);
-  for (const SubjectModel& of : material.subjects) {
+  const at::Tensor last = analysis.subjects.back().values.to(at::kDouble);
+  for (const SubjectModel& of : analysis.subjects) {
     rows.push_back(of.values.to(at::kDouble) - last);
   }
   const at::Tensor differences = at::stack(rows);
@@ -129,12 +129,12 @@ void CompareWithThePlainModel(uint64_t number) {
     const at::Tensor buffers = of.buffers.defined() ? of.buffers.to(at::kDouble) : of.buffers;
     const PlainModel plain(of.config, values, buffers);
     double sum = 0;
-    for (const TokenBatch& batch : material.batches) sum += plain.Loss(batch).item<double>();
-    return sum / TargetsIn(material.batches);
+    for (const TokenBatch& batch : analysis.batches) sum += plain.Loss(batch).item<double>();
+    return sum / TargetsIn(analysis.batches);
   };
   const at::Tensor way_losses = ArrayIn(result, "way_losses");
   for (int64_t k = 0; k < 5; ++k) {
-    const SubjectModel& of = material.subjects[static_cast<size_t>(k)];
+    const SubjectModel& of = analysis.subjects[static_cast<size_t>(k)];
     ExpectNearIn(precision, way_losses[k].item<double>(), loss(of, of.values.to(at::kDouble)), 1);
   }
   EXPECT_EQ(NumberIn(result, "loss"), way_losses[4].item<double>());
@@ -142,7 +142,7 @@ void CompareWithThePlainModel(uint64_t number) {
   for (const int64_t a : {0, 2}) {
     const at::Tensor at = last + alphas[a] * axes[0] + betas[1] * axes[1];
     ExpectNearIn(precision, ArrayIn(result, "losses")[a][1].item<double>(),
-                 loss(material.subjects.back(), at), 1);
+                 loss(analysis.subjects.back(), at), 1);
   }
 }
 
@@ -225,7 +225,7 @@ TEST_F(TrajectoryTest, DoesNotNoticeWhereItIsCut) {
 TEST_F(TrajectoryTest, IsAsBeforeWhereAPieceWasStopped) {
   ExpectNothingOfWhatWasStopped(
       TrajectoryOptions{2},
-      *ReadMaterial({TrajectoryOptions{}, CheckpointsNear(DrawnSubject(2), 3), {60, ""}}));
+      *ReadAnalysisContext({TrajectoryOptions{}, CheckpointsNear(DrawnSubject(2), 3), {60, ""}}));
 }
 
 }  // namespace

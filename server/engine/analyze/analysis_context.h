@@ -1,7 +1,7 @@
-// Holds the context of an analysis (`Material`), models at their checkpoints and the tokens that
-// they read, and the operations on it that most kinds share.
-#ifndef ABLATE_SERVER_ENGINE_ANALYZE_MATERIAL_H_
-#define ABLATE_SERVER_ENGINE_ANALYZE_MATERIAL_H_
+// Holds the context of an analysis (`AnalysisContext`), models at their checkpoints and the tokens
+// that they read, and the operations on it that most kinds share.
+#ifndef ABLATE_SERVER_ENGINE_ANALYZE_ANALYSIS_CONTEXT_H_
+#define ABLATE_SERVER_ENGINE_ANALYZE_ANALYSIS_CONTEXT_H_
 
 #include <ATen/ATen.h>
 
@@ -35,7 +35,7 @@ struct SubjectModel {
 };
 
 // The context of an analysis.
-struct Material {
+struct AnalysisContext {
   std::vector<SubjectModel> subjects;
   // The batches that all subjects read, as in SequencesRead.
   std::vector<TokenBatch> batches;
@@ -47,7 +47,7 @@ struct Material {
 };
 
 // Loads the models and data that a request names. Errors as MakeAnalysis's.
-absl::StatusOr<Material> ReadMaterial(const AnalysisRequest& request);
+absl::StatusOr<AnalysisContext> ReadAnalysisContext(const AnalysisRequest& request);
 
 // Returns INVALID_ARGUMENT if the file isn't a checkpoint of such a run.
 absl::StatusOr<SubjectModel> ReadSubject(RunConfig config, absl::string_view checkpoint);
@@ -62,9 +62,9 @@ std::vector<std::string> HookPointsOr(const std::vector<std::string>& hook_point
                                       const ModelConfig& model);
 
 // Throws c10::Error if the analysis must stop.
-void CheckStop(const Material& material);
+void CheckStop(const AnalysisContext& analysis);
 // Returns the hooks, plus one in every block that checks whether the analysis must stop.
-Hooks HooksOf(const Material& material, const ModelConfig& model,
+Hooks HooksOf(const AnalysisContext& analysis, const ModelConfig& model,
               std::vector<std::pair<std::string, Hook>> hooks);
 
 // Returns the number of targets that count.
@@ -81,12 +81,12 @@ at::Tensor RealRows(const at::Tensor& values, const BatchTensors& batch);
 // Returns the activation at each of `hook_points` as the model computes it (model/hook_points.h),
 // at all positions, also if the loss reads only the last ones. An evaluation pass, without
 // autograd.
-std::vector<at::Tensor> CaptureHookPoints(const Material& material, const SubjectModel& subject,
-                                          const TokenBatch& batch,
+std::vector<at::Tensor> CaptureHookPoints(const AnalysisContext& analysis,
+                                          const SubjectModel& subject, const TokenBatch& batch,
                                           const std::vector<std::string>& hook_points);
 // Returns the same for hook points with features per token: [n, features] in float64, in the order
 // of the batch.
-std::vector<at::Tensor> CaptureRows(const Material& material, const SubjectModel& subject,
+std::vector<at::Tensor> CaptureRows(const AnalysisContext& analysis, const SubjectModel& subject,
                                     const TokenBatch& batch,
                                     const std::vector<std::string>& hook_points);
 
@@ -116,10 +116,10 @@ at::Tensor UniformSequence(uint64_t seed, int64_t first, int64_t count);
 
 // Returns the seed of the draws for a tensor or vector called `name`. It depends on the analysis's
 // seed and the name, so that models that share a tensor share its draws.
-uint64_t DrawSeed(const Material& material, absl::string_view name);
+uint64_t DrawSeed(const AnalysisContext& analysis, absl::string_view name);
 // Returns the first `count` standard normals of such draws, float64 (Box–Muller).
 at::Tensor NormalSequence(uint64_t seed, int64_t count);
 
 }  // namespace ablate::engine
 
-#endif  // ABLATE_SERVER_ENGINE_ANALYZE_MATERIAL_H_
+#endif  // ABLATE_SERVER_ENGINE_ANALYZE_ANALYSIS_CONTEXT_H_

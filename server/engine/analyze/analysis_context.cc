@@ -1,4 +1,4 @@
-#include "server/engine/analyze/material.h"
+#include "server/engine/analyze/analysis_context.h"
 
 #include <ATen/core/grad_mode.h>
 
@@ -32,9 +32,9 @@ absl::StatusOr<SubjectModel> ReadSubject(RunConfig config, absl::string_view che
   return subject;
 }
 
-absl::StatusOr<Material> ReadMaterial(const AnalysisRequest& request) {
-  Material material;
-  material.seed = request.seed;
+absl::StatusOr<AnalysisContext> ReadAnalysisContext(const AnalysisRequest& request) {
+  AnalysisContext analysis;
+  analysis.seed = request.seed;
   std::vector<const RunConfig*> configs;
   for (const AnalysisSubject& from : request.subjects) {
     absl::StatusOr<SubjectModel> subject = ReadSubject(from.config, from.checkpoint);
@@ -42,16 +42,16 @@ absl::StatusOr<Material> ReadMaterial(const AnalysisRequest& request) {
       return absl::Status(subject.status().code(), absl::StrCat("subjects[", configs.size(),
                                                                 "]: ", subject.status().message()));
     }
-    material.subjects.push_back(*std::move(subject));
+    analysis.subjects.push_back(*std::move(subject));
     configs.push_back(&from.config);
   }
-  if (KindOf(request.options).default_tokens == 0) return material;
+  if (KindOf(request.options).default_tokens == 0) return analysis;
   absl::StatusOr<SequencesRead> read = ReadSequences(request.options, request.inputs, configs);
   if (!read.ok()) return read.status();
   if (absl::Status refused = RefusalOf(read->problems); !refused.ok()) return refused;
-  material.batches = std::move(read->batches);
-  for (const TokenBatch& batch : material.batches) material.tokens += batch.tokens();
-  return material;
+  analysis.batches = std::move(read->batches);
+  for (const TokenBatch& batch : analysis.batches) analysis.tokens += batch.tokens();
+  return analysis;
 }
 
 std::string HookPointOr(const std::string& hook_point, const ModelConfig& model) {
@@ -67,15 +67,15 @@ std::vector<std::string> HookPointsOr(const std::vector<std::string>& hook_point
   return states;
 }
 
-void CheckStop(const Material& material) {
-  TORCH_CHECK(material.stop == nullptr || !material.stop->load(), "the analysis is to stop");
+void CheckStop(const AnalysisContext& analysis) {
+  TORCH_CHECK(analysis.stop == nullptr || !analysis.stop->load(), "the analysis is to stop");
 }
 
-Hooks HooksOf(const Material& material, const ModelConfig& model,
+Hooks HooksOf(const AnalysisContext& analysis, const ModelConfig& model,
               std::vector<std::pair<std::string, Hook>> hooks) {
   for (int i = 0; i < model.layers; ++i) {
     hooks.emplace_back(HookPointName(HookPoint::kBlockOutput, i),
-                       Observe([&material](const at::Tensor&) { CheckStop(material); }));
+                       Observe([&analysis](const at::Tensor&) { CheckStop(analysis); }));
   }
   absl::StatusOr<Hooks> made = Hooks::Make(model, std::move(hooks));
   TORCH_CHECK(made.ok(), made.status().message());
@@ -106,8 +106,8 @@ at::Tensor RealRows(const at::Tensor& values, const BatchTensors& batch) {
   return values.index_select(0, real.nonzero().squeeze(1));
 }
 
-std::vector<at::Tensor> CaptureHookPoints(const Material& material, const SubjectModel& subject,
-                                          const TokenBatch& batch,
+std::vector<at::Tensor> CaptureHookPoints(const AnalysisContext& analysis,
+                                          const SubjectModel& subject, const TokenBatch& batch,
                                           const std::vector<std::string>& hook_points) {
   const at::NoGradGuard no_grad;
   ModelConfig everywhere = subject.config.model;
@@ -119,15 +119,15 @@ std::vector<at::Tensor> CaptureHookPoints(const Material& material, const Subjec
     observers.emplace_back(hook_points[i],
                            Observe([&captured, i](const at::Tensor& x) { captured[i] = x; }));
   }
-  const Hooks hooks = HooksOf(material, everywhere, std::move(observers));
+  const Hooks hooks = HooksOf(analysis, everywhere, std::move(observers));
   Logits(everywhere, subject.parameters, BatchOf(subject, batch), {.hooks = &hooks});
   return captured;
 }
 
-std::vector<at::Tensor> CaptureRows(const Material& material, const SubjectModel& subject,
+std::vector<at::Tensor> CaptureRows(const AnalysisContext& analysis, const SubjectModel& subject,
                                     const TokenBatch& batch,
                                     const std::vector<std::string>& hook_points) {
-  std::vector<at::Tensor> rows = CaptureHookPoints(material, subject, batch, hook_points);
+  std::vector<at::Tensor> rows = CaptureHookPoints(analysis, subject, batch, hook_points);
   for (at::Tensor& of : rows) of = of.flatten(0, -2).to(at::kDouble);
   return rows;
 }
@@ -186,8 +186,8 @@ at::Tensor UniformSequence(uint64_t seed, int64_t first, int64_t count) {
   return values;
 }
 
-uint64_t DrawSeed(const Material& material, absl::string_view name) {
-  return StreamSeed(material.seed, absl::StrCat("analysis/", name));
+uint64_t DrawSeed(const AnalysisContext& analysis, absl::string_view name) {
+  return StreamSeed(analysis.seed, absl::StrCat("analysis/", name));
 }
 
 at::Tensor NormalSequence(uint64_t seed, int64_t count) {
