@@ -83,15 +83,15 @@ TEST(NormTest, L2GivesTokensOfLengthOne) {
   EXPECT_TRUE(Near(y.norm(2, {-1}), at::ones({3}, at::kDouble)));
 }
 
-// Σ g and Σ gz as fractions of Σ g², in terms of which the identities are stated.
+// Σ g and Σ g·x̂ as fractions of Σ g², in terms of which the identities are stated.
 struct Parts {
   at::Tensor mean;    // by token, [N]
   at::Tensor radial;  // likewise
 };
 
-Parts PartsOf(const at::Tensor& z, const at::Tensor& g) {
+Parts PartsOf(const at::Tensor& x_hat, const at::Tensor& g) {
   const at::Tensor all = g.square().mean(-1);
-  return {g.mean(-1).square() / all, (g * z).mean(-1).square() / all};
+  return {g.mean(-1).square() / all, (g * x_hat).mean(-1).square() / all};
 }
 
 at::Tensor SquaredCosines(const at::Tensor& a, const at::Tensor& b) {
@@ -101,8 +101,8 @@ at::Tensor SquaredCosines(const at::Tensor& a, const at::Tensor& b) {
 TEST(NormBackwardTest, ModesOfLayerNormObeyTheirIdentities) {
   const at::Tensor x = RandomTokens(5), g = RandomTokens(5, 2);
   const NormConfig config = Config(NormKind::kLayer);
-  const at::Tensor z = Norm(x, {}, PassOf(config));
-  const auto [mean, radial] = PartsOf(z, g);
+  const at::Tensor x_hat = Norm(x, {}, PassOf(config));
+  const auto [mean, radial] = PartsOf(x_hat, g);
   const auto back = [&](NormBackward mode) { return HandedBack(x, g, PassOf(config, mode)); };
   const at::Tensor exact = back(NormBackward::kExact);
   EXPECT_TRUE(Near(back(NormBackward::kIdentity), g));
@@ -125,9 +125,9 @@ TEST(NormBackwardTest, ModesNeverChangeWhatComesOut) {
 TEST(NormBackwardTest, ProjectedHasThePartAlongZTakenAway) {
   const at::Tensor x = RandomTokens(5), g = RandomTokens(5, 2);
   for (const NormKind kind : {NormKind::kLayer, NormKind::kRms, NormKind::kL2}) {
-    const at::Tensor z = Norm(x, {}, PassOf(Config(kind)));
+    const at::Tensor x_hat = Norm(x, {}, PassOf(Config(kind)));
     const at::Tensor dx = HandedBack(x, g, PassOf(Config(kind), NormBackward::kProjected));
-    EXPECT_TRUE(Near((dx * z).sum(-1), at::zeros({5}, at::kDouble)));
+    EXPECT_TRUE(Near((dx * x_hat).sum(-1), at::zeros({5}, at::kDouble)));
   }
 }
 

@@ -12,9 +12,9 @@ size_t At(ptrdiff_t row, ptrdiff_t columns, ptrdiff_t column) {
 Doubles Zeros(ptrdiff_t n) { return Doubles(static_cast<size_t>(n)); }
 
 struct Standardised {
-  Doubles z;
-  double inverse = 0;
-  double share = 0;
+  Doubles x_hat;
+  double rstd = 0;
+  double along_scale = 0;
 };
 
 Standardised Standardise(const Doubles& x, NormKind kind, NormDeviation deviation, double eps) {
@@ -26,22 +26,23 @@ Standardised Standardise(const Doubles& x, NormKind kind, NormDeviation deviatio
   for (const double value : x) squares += (value - mean) * (value - mean);
   Standardised to;
   if (kind == NormKind::kL2) {
-    to.inverse = 1 / std::sqrt(squares + eps);
-    to.share = 1;
+    to.rstd = 1 / std::sqrt(squares + eps);
+    to.along_scale = 1;
   } else if (deviation == NormDeviation::kPopulation) {
-    to.inverse = 1 / std::sqrt(squares / n + eps);
-    to.share = 1 / n;
+    to.rstd = 1 / std::sqrt(squares / n + eps);
+    to.along_scale = 1 / n;
   } else {
     const double sigma = std::sqrt(squares / (n - 1));
-    to.inverse = 1 / (sigma + eps);
-    to.share = sigma > 0 ? 1 / ((n - 1) * sigma * to.inverse) : 0;
+    to.rstd = 1 / (sigma + eps);
+    to.along_scale = sigma > 0 ? 1 / ((n - 1) * sigma * to.rstd) : 0;
   }
-  for (const double value : x) to.z.push_back((value - mean) * to.inverse);
+  for (const double value : x) to.x_hat.push_back((value - mean) * to.rstd);
   return to;
 }
 
-double Scaled(double z, const float* gain, const float* shift, int feature) {
-  return z * (gain != nullptr ? gain[feature] : 1.0) + (shift != nullptr ? shift[feature] : 0.0);
+double Scaled(double x_hat, const float* gain, const float* shift, int feature) {
+  return x_hat * (gain != nullptr ? gain[feature] : 1.0) +
+         (shift != nullptr ? shift[feature] : 0.0);
 }
 
 Doubles ColumnOf(const NormForward& n, int column) {
@@ -50,17 +51,17 @@ Doubles ColumnOf(const NormForward& n, int column) {
   return x;
 }
 
-// Returns the gradient of x from that of z, whose mean is `level` and whose component along z is
-// z·along.
-double BackThroughZ(NormBackward mode, double g, double z, double level, double along,
-                    double inverse) {
+// Returns the gradient of x from that of x̂, whose mean is `level` and whose component along x̂ is
+// x̂·along.
+double BackThroughXHat(NormBackward mode, double g, double x_hat, double level, double along,
+                       double rstd) {
   switch (mode) {
     case NormBackward::kExact:
-      return (g - level - z * along) * inverse;
+      return (g - level - x_hat * along) * rstd;
     case NormBackward::kCenterScale:
-      return (g - level) * inverse;
+      return (g - level) * rstd;
     case NormBackward::kProjected:
-      return g - level - z * along;
+      return g - level - x_hat * along;
     case NormBackward::kIdentity:
       return g;
   }
@@ -122,12 +123,12 @@ Norm Normalised(const NormForward& n) {
   Norm to = {Zeros(features * columns), Zeros(features * columns), {}, {}};
   for (int c = 0; c < columns; ++c) {
     const Standardised is = Standardise(ColumnOf(n, c), n.kind, n.deviation, n.eps);
-    to.inverse.push_back(is.inverse);
-    to.share.push_back(is.share);
+    to.rstd.push_back(is.rstd);
+    to.along_scale.push_back(is.along_scale);
     for (int f = 0; f < features; ++f) {
-      const double z = is.z[static_cast<size_t>(f)];
-      to.z[At(f, columns, c)] = z;
-      to.y[At(f, columns, c)] = Scaled(z, n.gain, n.shift, f);
+      const double x_hat = is.x_hat[static_cast<size_t>(f)];
+      to.x_hat[At(f, columns, c)] = x_hat;
+      to.y[At(f, columns, c)] = Scaled(x_hat, n.gain, n.shift, f);
     }
   }
   return to;
@@ -144,17 +145,17 @@ NormGradients BackThrough(const NormBack& n) {
   for (int c = 0; c < columns; ++c) {
     double level = 0, along = 0;
     for (int f = 0; f < features; ++f) {
-      const double dy = n.dy[f * columns + c], z = n.z[f * columns + c];
-      to.dgain[static_cast<size_t>(f)] += dy * z;
+      const double dy = n.dy[f * columns + c], x_hat = n.x_hat[f * columns + c];
+      to.dgain[static_cast<size_t>(f)] += dy * x_hat;
       to.dshift[static_cast<size_t>(f)] += dy;
       const double g = Scaled(dy, n.gain, nullptr, f);
       level += n.kind == NormKind::kLayer ? g / features : 0;
-      along += g * z * n.share[c];
+      along += g * x_hat * n.along_scale[c];
     }
     for (int f = 0; f < features; ++f) {
       const double g = Scaled(n.dy[f * columns + c], n.gain, nullptr, f);
       to.dx[At(f, columns, c)] =
-          BackThroughZ(n.backward, g, n.z[f * columns + c], level, along, n.inverse[c]) +
+          BackThroughXHat(n.backward, g, n.x_hat[f * columns + c], level, along, n.rstd[c]) +
           (n.accumulate ? n.dx[f * columns + c] : 0.0);
     }
   }
@@ -172,7 +173,7 @@ Doubles DerivativeOf(const NormForward& n, const float* dy) {
         x[static_cast<size_t>(moved)] += step;
         const Standardised is = Standardise(x, n.kind, n.deviation, n.eps);
         for (int f = 0; f < features; ++f) {
-          const double y = Scaled(is.z[static_cast<size_t>(f)], n.gain, n.shift, f);
+          const double y = Scaled(is.x_hat[static_cast<size_t>(f)], n.gain, n.shift, f);
           to[At(moved, columns, c)] += dy[f * columns + c] * y / (2 * step);
         }
       }
@@ -190,13 +191,13 @@ BatchNorm Normalised(const BatchNormForward& n) {
     for (int c = 0; c < n.size.columns; ++c) {
       variance += n.real[c] == 1 ? (x[c] - mean) * (x[c] - mean) / n.count : 0;
     }
-    const double inverse = 1 / std::sqrt(variance + n.eps);
+    const double rstd = 1 / std::sqrt(variance + n.eps);
     to.mean.push_back(mean);
     to.variance.push_back(variance);
-    to.inverse.push_back(inverse);
+    to.rstd.push_back(rstd);
     for (int c = 0; c < n.size.columns; ++c) {
-      to.z.push_back((x[c] - mean) * inverse);
-      to.y.push_back(Scaled(to.z.back(), n.gain, n.shift, f));
+      to.x_hat.push_back((x[c] - mean) * rstd);
+      to.y.push_back(Scaled(to.x_hat.back(), n.gain, n.shift, f));
     }
   }
   return to;
@@ -211,13 +212,13 @@ NormGradients BackThrough(const BatchNormBack& n) {
     for (int c = 0; c < n.size.columns; ++c) {
       if (n.real[c] == 0) continue;
       level += n.dy[row + c];
-      along += static_cast<double>(n.dy[row + c]) * n.z[row + c];
+      along += static_cast<double>(n.dy[row + c]) * n.x_hat[row + c];
     }
     to.dgain.push_back(along + (n.dgain != nullptr ? n.dgain[f] : 0.0));
     to.dshift.push_back(level + (n.dshift != nullptr ? n.dshift[f] : 0.0));
     for (int c = 0; c < n.size.columns; ++c) {
-      const double dx = BackThroughZ(n.backward, n.dy[row + c] * gain, n.z[row + c],
-                                     level * gain / n.count, along * gain / n.count, n.inverse[f]);
+      const double dx = BackThroughXHat(n.backward, n.dy[row + c] * gain, n.x_hat[row + c],
+                                        level * gain / n.count, along * gain / n.count, n.rstd[f]);
       to.dx.push_back((n.real[c] == 1 ? dx : 0) + (n.accumulate ? n.dx[row + c] : 0.0));
     }
   }

@@ -16,8 +16,8 @@ using Doubles = std::vector<double>;
 Doubles Multiplied(const Gemm& g);
 
 struct Norm {
-  Doubles z, y;            // [features][columns]
-  Doubles inverse, share;  // [columns]
+  Doubles x_hat, y;           // [features][columns]
+  Doubles rstd, along_scale;  // [columns]
 };
 Norm Normalised(const NormForward& n);
 
@@ -31,8 +31,8 @@ NormGradients BackThrough(const NormBack& n);
 Doubles DerivativeOf(const NormForward& n, const float* dy);
 
 struct BatchNorm {
-  Doubles z, y;                     // [features][columns]
-  Doubles mean, variance, inverse;  // [features]
+  Doubles x_hat, y;              // [features][columns]
+  Doubles mean, variance, rstd;  // [features]
 };
 BatchNorm Normalised(const BatchNormForward& n);
 NormGradients BackThrough(const BatchNormBack& n);

@@ -236,10 +236,10 @@ void CheckNorm(Trial& run) {
       SCOPED_TRACE(testing::Message() << features << "×" << columns << ", kind "
                                       << static_cast<int>(kind) << ", eps " << eps);
       for (const NormBackward mode : kModes) {
-        Matrix x = random.Rows(features, columns), z(features, columns), y(features, columns);
+        Matrix x = random.Rows(features, columns), x_hat(features, columns), y(features, columns);
         for (int f = 0; f < features && features > 8 && eps == 0.5f; ++f) x.at(f, 0) = 0;
         const std::vector<float> gain = random.Floats(features), shift = random.Floats(features);
-        Matrix inverse(1, columns), share(1, columns);
+        Matrix rstd(1, columns), along_scale(1, columns);
         const bool in_place = random.Coin(), scaled = random.Coin(), shifted = random.Coin();
         const NormForward forward = {{features, columns},
                                      kind,
@@ -248,19 +248,19 @@ void CheckNorm(Trial& run) {
                                      x.data(),
                                      scaled ? gain.data() : nullptr,
                                      shifted ? shift.data() : nullptr,
-                                     z.data(),
+                                     x_hat.data(),
                                      in_place ? x.data() : y.data(),
-                                     inverse.data(),
-                                     share.data()};
+                                     rstd.data(),
+                                     along_scale.data()};
         const reference::Norm expected = reference::Normalised(forward);
         Matrix dy = random.Rows(features, columns), dx = random.Rows(features, columns);
         const Doubles derivative =
             features < 8 ? reference::DerivativeOf(forward, dy.data()) : Doubles();
         run.kernels.norm_forward(forward);
-        ExpectClose(run, "z", z, expected.z);
+        ExpectClose(run, "x_hat", x_hat, expected.x_hat);
         ExpectClose(run, "y", in_place ? x : y, expected.y);
-        ExpectClose(run, "inverse", inverse, expected.inverse);
-        ExpectClose(run, "share", share, expected.share);
+        ExpectClose(run, "rstd", rstd, expected.rstd);
+        ExpectClose(run, "along_scale", along_scale, expected.along_scale);
 
         std::vector<float> dgain = random.Floats(features), dshift = random.Floats(features);
         const bool accumulate = random.Coin(), back_in_place = !accumulate && random.Coin();
@@ -268,9 +268,9 @@ void CheckNorm(Trial& run) {
                                kind,
                                mode,
                                dy.data(),
-                               z.data(),
-                               inverse.data(),
-                               share.data(),
+                               x_hat.data(),
+                               rstd.data(),
+                               along_scale.data(),
                                forward.gain,
                                scaled ? dgain.data() : nullptr,
                                shifted ? dshift.data() : nullptr,
@@ -297,9 +297,9 @@ void CheckBatchNorm(Trial& run) {
       std::vector<float> real(static_cast<size_t>(columns), 0.0f);
       std::fill_n(real.begin(), count, 1.0f);
       if (random.Coin()) std::reverse(real.begin(), real.end());
-      Matrix x = random.Rows(features, columns), z(features, columns), y(features, columns);
+      Matrix x = random.Rows(features, columns), x_hat(features, columns), y(features, columns);
       const std::vector<float> gain = random.Floats(features), shift = random.Floats(features);
-      std::vector<float> mean(gain.size()), variance(gain.size()), inverse(gain.size());
+      std::vector<float> mean(gain.size()), variance(gain.size()), rstd(gain.size());
       const bool in_place = random.Coin(), scaled = random.Coin(), shifted = random.Coin();
       const float real_columns = static_cast<float>(count);
       const BatchNormForward forward = {{features, columns},
@@ -309,18 +309,18 @@ void CheckBatchNorm(Trial& run) {
                                         x.data(),
                                         scaled ? gain.data() : nullptr,
                                         shifted ? shift.data() : nullptr,
-                                        z.data(),
+                                        x_hat.data(),
                                         in_place ? x.data() : y.data(),
                                         mean.data(),
                                         variance.data(),
-                                        inverse.data()};
+                                        rstd.data()};
       const reference::BatchNorm expected = reference::Normalised(forward);
       run.kernels.batch_norm_forward(forward);
-      ExpectClose(run, "z", z, expected.z);
+      ExpectClose(run, "x_hat", x_hat, expected.x_hat);
       ExpectClose(run, "y", in_place ? x : y, expected.y);
       ExpectClose(run, "mean", mean, expected.mean, std::sqrt(features));
       ExpectClose(run, "variance", variance, expected.variance);
-      ExpectClose(run, "inverse", inverse, expected.inverse);
+      ExpectClose(run, "rstd", rstd, expected.rstd);
 
       Matrix dy = random.Rows(features, columns), dx = random.Rows(features, columns);
       std::vector<float> dgain = random.Floats(features), dshift = random.Floats(features);
@@ -329,8 +329,8 @@ void CheckBatchNorm(Trial& run) {
                                   real.data(),
                                   real_columns,
                                   dy.data(),
-                                  z.data(),
-                                  inverse.data(),
+                                  x_hat.data(),
+                                  rstd.data(),
                                   forward.gain,
                                   scaled ? dgain.data() : nullptr,
                                   shifted ? dshift.data() : nullptr,
@@ -348,14 +348,14 @@ void CheckBatchNorm(Trial& run) {
         const auto at = static_cast<size_t>(f);
         for (int c = 0; c < columns; ++c) {
           const double centred = static_cast<double>(again.at(f, c)) - mean[at];
-          by_row.push_back(centred * inverse[at] * (scaled ? gain[at] : 1.0) +
+          by_row.push_back(centred * rstd[at] * (scaled ? gain[at] : 1.0) +
                            (shifted ? shift[at] : 0.0));
         }
       }
       run.kernels.standardise_rows({{features, columns},
                                     again.data(),
                                     mean.data(),
-                                    inverse.data(),
+                                    rstd.data(),
                                     forward.gain,
                                     forward.shift,
                                     in_place ? again.data() : standard.data()});
@@ -445,8 +445,8 @@ void CheckAttention(Trial& run) {
   });
 }
 
-// One head of a prefix-shared batch whose columns begin anywhere in a wider matrix. Lanes share
-// beginnings if the model doesn't look ahead.
+// One head of a prefix-shared batch whose columns begin anywhere in a wider matrix. Lanes
+// share beginnings if the model doesn't look ahead.
 struct StripCase {
   StripCase(Random& random, int length, int features, bool causal, AttentionKind kind) {
     std::vector<int> common(kColumns);  // number of positions shared with the previous lane

@@ -10,7 +10,7 @@ import torch.nn.functional as F
 
 
 class HandedBack(torch.autograd.Function):
-    """z and its sigma as they are; the gradient of x by a mode. `axis` is what mu and sigma are over."""
+    """Returns x_hat and sigma; the gradient of x follows a mode. mu and sigma are taken over `axis`."""
 
     @staticmethod
     def forward(ctx, x, kind, eps, mode):
@@ -19,22 +19,22 @@ class HandedBack(torch.autograd.Function):
         square = (x - mean)**2
         total = square.sum(axis, keepdim=True) if kind == "l2" else square.mean(axis, keepdim=True)
         sigma = torch.sqrt(total + eps)
-        z = (x - mean) / sigma
-        ctx.save_for_backward(z, sigma)
+        x_hat = (x - mean) / sigma
+        ctx.save_for_backward(x_hat, sigma)
         ctx.kind, ctx.mode, ctx.axis = kind, mode, axis
-        return z
+        return x_hat
 
     @staticmethod
     def backward(ctx, g):
-        z, sigma = ctx.saved_tensors
+        x_hat, sigma = ctx.saved_tensors
         level = g.mean(ctx.axis, keepdim=True) if ctx.kind in ("layer", "batch") else 0
-        along = (g * z).sum(ctx.axis, keepdim=True)
+        along = (g * x_hat).sum(ctx.axis, keepdim=True)
         if ctx.kind != "l2":
-            along = along / z.shape[ctx.axis]
+            along = along / x_hat.shape[ctx.axis]
         dx = {
-            "exact": (g - level - z * along) / sigma,
+            "exact": (g - level - x_hat * along) / sigma,
             "center_scale": (g - level) / sigma,
-            "projected": g - level - z * along,
+            "projected": g - level - x_hat * along,
             "identity": g,
         }[ctx.mode]
         return dx, None, None, None
@@ -68,10 +68,10 @@ class Norm(nn.Module):
     def standardise_positions(self, x, real):
         """torch.nn.BatchNorm1d over the positions that are no padding; the others come out as 0."""
         positions = x[real]
-        z = self.batch(positions)
+        x_hat = self.batch(positions)
         if self.training and self.mode != "exact":
-            z = HandedBack.apply(positions, "batch", self.eps, self.mode)
-        return torch.zeros_like(x).masked_scatter(real.unsqueeze(-1).expand_as(x), z)
+            x_hat = HandedBack.apply(positions, "batch", self.eps, self.mode)
+        return torch.zeros_like(x).masked_scatter(real.unsqueeze(-1).expand_as(x), x_hat)
 
     def forward(self, x, real):
         y = self.standardise(x, real)

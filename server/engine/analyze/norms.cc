@@ -38,9 +38,9 @@ at::Tensor RowCosines(const at::Tensor& a, const at::Tensor& b) {
 }
 
 struct NormStandardising {
-  at::Tensor z;        // [v, m]
+  at::Tensor x_hat;    // [v, m]
   at::Tensor sigma;    // [v, 1]
-  at::Tensor divisor;  // ĝ is the sum of g·z divided by it, [v, 1]
+  at::Tensor divisor;  // ĝ is the sum of g·x̂ divided by it, [v, 1]
 };
 
 NormStandardising StandardisingOf(const at::Tensor& x, const NormConfig& config) {
@@ -81,10 +81,10 @@ at::Tensor VectorsOf(const at::Tensor& rows, NormKind kind) {
 }
 
 NormParts PartsOf(const at::Tensor& x, const at::Tensor& g, const NormConfig& config) {
-  const auto [z, sigma, divisor] = StandardisingOf(x, config);
+  const auto [x_hat, sigma, divisor] = StandardisingOf(x, config);
   const at::Tensor mean =
       FormulaOf(config.kind).centres ? g.mean(1, true) : at::zeros_like(sigma);  // [v, 1]
-  const at::Tensor radial = z * ((g * z).sum(1, true) / divisor);                // [v, m]
+  const at::Tensor radial = x_hat * ((g * x_hat).sum(1, true) / divisor);        // [v, m]
   const at::Tensor centred = g - mean;
   const at::Tensor projected = centred - radial;
   const at::Tensor exact = projected / sigma;

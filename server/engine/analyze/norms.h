@@ -26,16 +26,16 @@ std::vector<NormPlace> NormPlacesOf(const ModelConfig& model, const ModelParamet
 // token's features [n, d], or for BatchNorm a feature's values at all tokens [d, n].
 at::Tensor VectorsOf(const at::Tensor& rows, NormKind kind);
 
-// Effect of a norm's exact backward on the gradients of its vectors. Each tensor is [v], float64. z
-// is the standardised vector x̂.
+// Effect of a norm's exact backward on the gradients of its vectors. Each tensor is [v], float64. x̂
+// is the standardised vector.
 struct NormParts {
   at::Tensor sigma;      // denominator of the vector
   at::Tensor gradient;   // ‖g‖²
   at::Tensor mean;       // ‖ḡ‖², 0 if the norm doesn't centre
-  at::Tensor radial;     // ‖zĝ‖²
+  at::Tensor radial;     // ‖x̂ĝ‖²
   at::Tensor centred;    // ‖g − ḡ‖²
-  at::Tensor projected;  // ‖g − ḡ − zĝ‖², 0 if it is within rounding
-  // Cosines of g − ḡ, of g − ḡ − zĝ and of g with the exact gradient; meaningless if `projected` is
+  at::Tensor projected;  // ‖g − ḡ − x̂ĝ‖², 0 if it is within rounding
+  // Cosines of g − ḡ, of g − ḡ − x̂ĝ and of g with the exact gradient; meaningless if `projected` is
   // 0.
   at::Tensor cosine_centred;
   at::Tensor cosine_projected;

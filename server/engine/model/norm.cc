@@ -32,48 +32,48 @@ NormConfig Kept(AutogradContext* ctx) {
   return config;
 }
 
-// z [N, d] → z·gain + shift.
-at::Tensor Scaled(at::Tensor z, const NormParameters& parameters) {
-  if (parameters.gain.defined()) z = z * parameters.gain;
-  return parameters.shift.defined() ? z + parameters.shift : z;
+// x̂ [N, d] → x̂·gain + shift.
+at::Tensor Scaled(at::Tensor x_hat, const NormParameters& parameters) {
+  if (parameters.gain.defined()) x_hat = x_hat * parameters.gain;
+  return parameters.shift.defined() ? x_hat + parameters.shift : x_hat;
 }
 
-// The gradients of z, gain and shift, given the gradient of the norm's output.
+// The gradients of x̂, gain and shift, given the gradient of the norm's output.
 struct AffineGradients {
-  at::Tensor z;      // [N, d]
+  at::Tensor x_hat;  // [N, d]
   at::Tensor gain;   // [d]
   at::Tensor shift;  // [d]
 };
 
-AffineGradients BackThroughAffine(const at::Tensor& g, const at::Tensor& z, const at::Tensor& gain,
-                                  bool has_shift) {
+AffineGradients BackThroughAffine(const at::Tensor& g, const at::Tensor& x_hat,
+                                  const at::Tensor& gain, bool has_shift) {
   AffineGradients gradients = {g, {}, {}};
-  if (gain.defined()) gradients.z = g * gain;
-  if (gain.defined()) gradients.gain = (g * z).sum(0);
+  if (gain.defined()) gradients.x_hat = g * gain;
+  if (gain.defined()) gradients.gain = (g * x_hat).sum(0);
   if (has_shift) gradients.shift = g.sum(0);
   return gradients;
 }
 
 // Applies a backward mode: subtracts its parts from the gradient and divides by σ if the mode does.
-at::Tensor BackThroughZ(NormBackward backward, const at::Tensor& dz, const at::Tensor& level,
-                        const at::Tensor& along, const at::Tensor& inverse) {
+at::Tensor BackThroughXHat(NormBackward backward, const at::Tensor& dx_hat, const at::Tensor& level,
+                           const at::Tensor& along, const at::Tensor& rstd) {
   switch (backward) {
     case NormBackward::kExact:
-      return (dz - along - level) * inverse;
+      return (dx_hat - along - level) * rstd;
     case NormBackward::kCenterScale:
-      return (dz - level) * inverse;
+      return (dx_hat - level) * rstd;
     case NormBackward::kProjected:
-      return dz - along - level;
+      return dx_hat - along - level;
     case NormBackward::kIdentity:
-      return dz;
+      return dx_hat;
   }
   TORCH_CHECK(false, "unknown backward mode of a norm");
 }
 
 struct Standardised {
-  at::Tensor z;        // [N, d]
-  at::Tensor inverse;  // 1/σ
-  // z·(Σ gz / divisor) is the component of g along z. Undefined: d, which makes the sum a mean.
+  at::Tensor x_hat;  // [N, d]
+  at::Tensor rstd;   // 1/σ
+  // x̂·(Σ g·x̂ / divisor) is the component of g along x̂. Undefined: d, which makes the sum a mean.
   at::Tensor divisor;
 };
 
@@ -81,37 +81,38 @@ Standardised StandardiseTokens(const at::Tensor& x, const NormConfig& config) {
   const double d = static_cast<double>(x.size(1));
   const at::Tensor centred = FormulaOf(config.kind).centres ? x - x.mean(-1, true) : x;  // [N, d]
   if (!FormulaOf(config.kind).averages) {
-    const at::Tensor inverse = (centred.square().sum(-1, true) + config.eps).rsqrt();
-    return {centred * inverse, inverse, at::ones_like(inverse)};
+    const at::Tensor rstd = (centred.square().sum(-1, true) + config.eps).rsqrt();
+    return {centred * rstd, rstd, at::ones_like(rstd)};
   }
   if (config.deviation == NormDeviation::kPopulation) {
-    const at::Tensor inverse = (centred.square().mean(-1, true) + config.eps).rsqrt();
-    return {centred * inverse, inverse, {}};
+    const at::Tensor rstd = (centred.square().mean(-1, true) + config.eps).rsqrt();
+    return {centred * rstd, rstd, {}};
   }
   const at::Tensor squares = centred.square().sum(-1, true);  // [N, 1]
-  // A token of equal features has z = 0, and no component along it.
+  // A token of equal features has x̂ = 0, and no component along it.
   const at::Tensor flat = squares.eq(0);
   const at::Tensor deviation = (squares.masked_fill(flat, 1) / (d - 1)).sqrt().masked_fill(flat, 0);
-  const at::Tensor inverse = (deviation + config.eps).reciprocal();
-  const at::Tensor divisor = ((d - 1) * deviation * inverse).masked_fill(flat, 1);
-  return {centred * inverse, inverse, divisor};
+  const at::Tensor rstd = (deviation + config.eps).reciprocal();
+  const at::Tensor divisor = ((d - 1) * deviation * rstd).masked_fill(flat, 1);
+  return {centred * rstd, rstd, divisor};
 }
 
 at::Tensor ComposedForward(const at::Tensor& x, const NormParameters& parameters,
                            const NormConfig& config) {
-  return Scaled(StandardiseTokens(x, config).z, parameters);
+  return Scaled(StandardiseTokens(x, config).x_hat, parameters);
 }
 
 variable_list ComposedBackward(const at::Tensor& x, const at::Tensor& gain, bool has_shift,
                                const at::Tensor& g, const NormConfig& config) {
-  const auto [z, inverse, divisor] = StandardiseTokens(x, config);
-  const auto [dz, dgain, dshift] = BackThroughAffine(g, z, gain, has_shift);
-  const at::Tensor level =
-      FormulaOf(config.kind).centres ? dz.mean(-1, true) : at::zeros({1}, dz.options());  // [N, 1]
-  const at::Tensor share =
-      divisor.defined() ? (dz * z).sum(-1, true) / divisor : (dz * z).mean(-1, true);  // [N, 1]
-  const at::Tensor along = z * share;                                                  // [N, d]
-  return {BackThroughZ(config.backward, dz, level, along, inverse), dgain, dshift};
+  const auto [x_hat, rstd, divisor] = StandardiseTokens(x, config);
+  const auto [dx_hat, dgain, dshift] = BackThroughAffine(g, x_hat, gain, has_shift);
+  const at::Tensor level = FormulaOf(config.kind).centres
+                               ? dx_hat.mean(-1, true)
+                               : at::zeros({1}, dx_hat.options());  // [N, 1]
+  const at::Tensor coefficient = divisor.defined() ? (dx_hat * x_hat).sum(-1, true) / divisor
+                                                   : (dx_hat * x_hat).mean(-1, true);  // [N, 1]
+  const at::Tensor along = x_hat * coefficient;                                        // [N, d]
+  return {BackThroughXHat(config.backward, dx_hat, level, along, rstd), dgain, dshift};
 }
 
 // Returns the elements of an optional [d] tensor, or null.
@@ -234,12 +235,12 @@ class PositionNorm : public torch::autograd::Function<PositionNorm> {
                             const NormParameters& parameters, const NormPass& pass) {
     const BatchMoments moments = MomentsOf(x, pass.real, pass.count);
     if (pass.statistics == Statistics::kBatchAndTrack) Track(moments, pass.count, parameters);
-    const at::Tensor inverse = (moments.variance + pass.config.eps).rsqrt();  // [1, d]
+    const at::Tensor rstd = (moments.variance + pass.config.eps).rsqrt();  // [1, d]
     ctx->save_for_backward(
-        {x, gain.value_or(at::Tensor()), pass.real, pass.count, moments.mean, inverse});
+        {x, gain.value_or(at::Tensor()), pass.real, pass.count, moments.mean, rstd});
     Keep(ctx, pass.config);
     ctx->saved_data["has_shift"] = shift.has_value();
-    return Scaled(moments.centred * inverse, parameters);
+    return Scaled(moments.centred * rstd, parameters);
   }
 
   static variable_list backward(AutogradContext* ctx, const variable_list& gradients) {
@@ -248,28 +249,28 @@ class PositionNorm : public torch::autograd::Function<PositionNorm> {
     const at::Tensor& x = saved[0];
     const at::Tensor& real = saved[2];
     const at::Tensor& count = saved[3];
-    const auto [centred, inverse] = Standardising(x, real, count, saved[4], saved[5], config.eps);
-    const at::Tensor z = RealOnly(centred * inverse, real);  // [N, d]
-    const at::Tensor g = RealOnly(gradients[0], real);       // [N, d]
-    const auto [dz, dgain, dshift] =
-        BackThroughAffine(g, z, saved[1], ctx->saved_data["has_shift"].toBool());
-    const at::Tensor level = dz.sum(0, true) / count;              // [1, d]
-    const at::Tensor along = z * ((dz * z).sum(0, true) / count);  // [N, d]
-    const at::Tensor dx = BackThroughZ(config.backward, dz, level, along, inverse);
+    const auto [centred, rstd] = Standardising(x, real, count, saved[4], saved[5], config.eps);
+    const at::Tensor x_hat = RealOnly(centred * rstd, real);  // [N, d]
+    const at::Tensor g = RealOnly(gradients[0], real);        // [N, d]
+    const auto [dx_hat, dgain, dshift] =
+        BackThroughAffine(g, x_hat, saved[1], ctx->saved_data["has_shift"].toBool());
+    const at::Tensor level = dx_hat.sum(0, true) / count;                      // [1, d]
+    const at::Tensor along = x_hat * ((dx_hat * x_hat).sum(0, true) / count);  // [N, d]
+    const at::Tensor dx = BackThroughXHat(config.backward, dx_hat, level, along, rstd);
     return {RealOnly(dx, real), dgain, dshift, {}, {}};
   }
 
  private:
   struct Factors {
     at::Tensor centred;  // x − μ
-    at::Tensor inverse;  // 1/σ
+    at::Tensor rstd;     // 1/σ
   };
 
   // Uses the forward pass's mean and 1/σ, unless the backward pass itself is differentiated: they
   // depend on x then.
   static Factors Standardising(const at::Tensor& x, const at::Tensor& real, const at::Tensor& count,
-                               const at::Tensor& mean, const at::Tensor& inverse, double eps) {
-    if (!at::GradMode::is_enabled()) return {x - mean, inverse};
+                               const at::Tensor& mean, const at::Tensor& rstd, double eps) {
+    if (!at::GradMode::is_enabled()) return {x - mean, rstd};
     const BatchMoments moments = MomentsOf(x, real, count);
     return {moments.centred, (moments.variance + eps).rsqrt()};
   }
@@ -277,8 +278,8 @@ class PositionNorm : public torch::autograd::Function<PositionNorm> {
 
 at::Tensor BatchNorm(const at::Tensor& x, const NormParameters& parameters, const NormPass& pass) {
   if (pass.statistics == Statistics::kRunning) {
-    const at::Tensor inverse = (parameters.running_variance + pass.config.eps).rsqrt();
-    return Scaled((x - parameters.running_mean) * inverse, parameters);
+    const at::Tensor rstd = (parameters.running_variance + pass.config.eps).rsqrt();
+    return Scaled((x - parameters.running_mean) * rstd, parameters);
   }
   return PositionNorm::apply(x, IfDefined(parameters.gain), IfDefined(parameters.shift), parameters,
                              pass);

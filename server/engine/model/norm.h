@@ -24,7 +24,7 @@ struct NormPass {
 NormPass BatchPass(const NormConfig& config, Statistics statistics, const at::Tensor& real,
                    int64_t positions, at::TensorOptions options);
 
-// x [N, d] → x̂·gain + shift [N, d], with x̂ = (x − μ)/σ (`z` in the code):
+// x [N, d] → x̂·gain + shift [N, d], with x̂ = (x − μ)/σ (`x_hat` in the code):
 //
 //   kind   μ                       σ
 //   layer  mean over features      √(population variance + eps), or √(unbiased variance) + eps

@@ -27,9 +27,9 @@ inline Scalar LaneSum(int64_t n, const Term& term) {
 
 template <typename Scalar>
 struct RowStatistics {
-  Scalar mean;     // 0 if the kind doesn't centre
-  Scalar inverse;  // 1/σ
-  // z·(Σ gz / divisor) is the component of the gradient g along z.
+  Scalar mean;  // 0 if the kind doesn't centre
+  Scalar rstd;  // 1/σ
+  // x̂·(Σ g·x̂ / divisor) is the component of the gradient g along x̂.
   Scalar divisor;
 };
 
@@ -46,12 +46,12 @@ inline RowStatistics<Scalar> StatisticsOf(const Scalar* x, const NormRows<Scalar
   if (norm.config.deviation == NormDeviation::kPopulation) {
     return {mean, Scalar(1) / std::sqrt(squares / n + eps), n};
   }
-  // A token of equal features has z = 0, and no component along it.
+  // A token of equal features has x̂ = 0, and no component along it.
   const Scalar deviation = std::sqrt(squares / (n - 1));
-  const Scalar inverse = Scalar(1) / (deviation + eps);
+  const Scalar rstd = Scalar(1) / (deviation + eps);
   const Scalar divisor =
-      deviation > 0 ? (n - 1) * deviation * inverse : std::numeric_limits<Scalar>::infinity();
-  return {mean, inverse, divisor};
+      deviation > 0 ? (n - 1) * deviation * rstd : std::numeric_limits<Scalar>::infinity();
+  return {mean, rstd, divisor};
 }
 
 template <typename Scalar>
@@ -61,7 +61,7 @@ inline void ForwardRows(const NormRows<Scalar>& norm, Scalar* y) {
     const Scalar* x = norm.x + row * d;
     Scalar* __restrict to = y + row * d;
     const RowStatistics<Scalar> is = StatisticsOf(x, norm);
-    for (int64_t j = 0; j < d; ++j) to[j] = (x[j] - is.mean) * is.inverse;
+    for (int64_t j = 0; j < d; ++j) to[j] = (x[j] - is.mean) * is.rstd;
     if (norm.gain != nullptr) {
       for (int64_t j = 0; j < d; ++j) to[j] *= norm.gain[j];
     }
@@ -83,9 +83,9 @@ inline void BackwardRows(const NormRows<Scalar>& norm, const Scalar* g, Scalar* 
     const Scalar* x = norm.x + row * d;
     Scalar* __restrict to = dx + row * d;
     const RowStatistics<Scalar> is = StatisticsOf(x, norm);
-    const auto z = [&is, x](int64_t j) { return (x[j] - is.mean) * is.inverse; };
+    const auto x_hat = [&is, x](int64_t j) { return (x[j] - is.mean) * is.rstd; };
     if (dgain != nullptr) {
-      for (int64_t j = 0; j < d; ++j) dgain[j] += g[j] * z(j);
+      for (int64_t j = 0; j < d; ++j) dgain[j] += g[j] * x_hat(j);
     }
     if (dshift != nullptr) {
       for (int64_t j = 0; j < d; ++j) dshift[j] += g[j];
@@ -93,12 +93,12 @@ inline void BackwardRows(const NormRows<Scalar>& norm, const Scalar* g, Scalar* 
     for (int64_t j = 0; j < d; ++j) to[j] = norm.gain != nullptr ? g[j] * norm.gain[j] : g[j];
     if (norm.config.backward == NormBackward::kIdentity) continue;
     const Scalar radial =
-        along ? LaneSum<Scalar>(d, [&](int64_t j) { return to[j] * z(j); }) / is.divisor
+        along ? LaneSum<Scalar>(d, [&](int64_t j) { return to[j] * x_hat(j); }) / is.divisor
               : Scalar(0);
     const Scalar level =
         centres ? LaneSum<Scalar>(d, [to](int64_t j) { return to[j]; }) / n : Scalar(0);
-    const Scalar scale = scales ? is.inverse : Scalar(1);
-    for (int64_t j = 0; j < d; ++j) to[j] = (to[j] - level - z(j) * radial) * scale;
+    const Scalar scale = scales ? is.rstd : Scalar(1);
+    for (int64_t j = 0; j < d; ++j) to[j] = (to[j] - level - x_hat(j) * radial) * scale;
   }
 }
 

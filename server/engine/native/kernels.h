@@ -52,10 +52,11 @@ struct NormForward {
   const float* x = nullptr;
   const float* gain = nullptr;   // [features]; null: 1
   const float* shift = nullptr;  // [features]; null: 0
-  float* z = nullptr;            // standardised x (x̂)
+  float* x_hat = nullptr;        // (x − mean)/σ
   float* y = nullptr;            // may alias x
-  float* inverse = nullptr;      // [columns], 1/σ (rstd)
-  float* share = nullptr;  // [columns]: z·share·Σ gz is the component of a gradient g along z
+  float* rstd = nullptr;         // [columns], 1/σ
+  // [columns]: x̂·along_scale·Σ g·x̂ is the component of a gradient g along x̂.
+  float* along_scale = nullptr;
 };
 
 // The backward pass of NormForward, given the gradient dy of y.
@@ -64,9 +65,9 @@ struct NormBack {
   NormKind kind = NormKind::kLayer;
   NormBackward backward = NormBackward::kExact;
   const float* dy = nullptr;
-  const float* z = nullptr;
-  const float* inverse = nullptr;
-  const float* share = nullptr;
+  const float* x_hat = nullptr;
+  const float* rstd = nullptr;
+  const float* along_scale = nullptr;
   const float* gain = nullptr;
   float* dgain = nullptr;   // [features], added to; null: none
   float* dshift = nullptr;  // [features], added to; null: none
@@ -83,11 +84,11 @@ struct BatchNormForward {
   const float* x = nullptr;
   const float* gain = nullptr;
   const float* shift = nullptr;
-  float* z = nullptr;
+  float* x_hat = nullptr;
   float* y = nullptr;         // may alias x
   float* mean = nullptr;      // [features]
   float* variance = nullptr;  // [features], population
-  float* inverse = nullptr;   // [features]
+  float* rstd = nullptr;      // [features]
 };
 
 // The backward pass of BatchNormForward.
@@ -97,8 +98,8 @@ struct BatchNormBack {
   const float* real = nullptr;
   float count = 0;
   const float* dy = nullptr;
-  const float* z = nullptr;
-  const float* inverse = nullptr;
+  const float* x_hat = nullptr;
+  const float* rstd = nullptr;
   const float* gain = nullptr;
   float* dgain = nullptr;
   float* dshift = nullptr;
@@ -106,12 +107,12 @@ struct BatchNormBack {
   bool accumulate = false;
 };
 
-// y = (x − mean)·inverse·gain + shift, by feature.
+// y = (x − mean)·rstd·gain + shift, by feature.
 struct StandardiseRows {
   NormSize size;
   const float* x = nullptr;
   const float* mean = nullptr;
-  const float* inverse = nullptr;
+  const float* rstd = nullptr;
   const float* gain = nullptr;
   const float* shift = nullptr;
   float* y = nullptr;  // may alias x

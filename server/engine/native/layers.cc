@@ -94,25 +94,25 @@ void Layers::Normalise(const Norm& norm, const float* x, const ColumnGroup& grou
   const NormSize size = {config_.width, group.count};
   const int64_t elements = int64_t{config_.width} * group.count;
   const auto eps = static_cast<float>(config.eps);
-  float* const inverse = memory.inverse.Reserve(std::max(config_.width, group.count));
+  float* const rstd = memory.rstd.Reserve(std::max(config_.width, group.count));
   if (config.kind != NormKind::kBatch) {
     kernels_.norm_forward({size, config.kind, config.deviation, eps, x, norm.gain, norm.shift,
-                           memory.z.Reserve(elements), y, inverse,
-                           memory.share.Reserve(group.count)});
+                           memory.x_hat.Reserve(elements), y, rstd,
+                           memory.along_scale.Reserve(group.count)});
     return;
   }
   if (!pass_.training) {
     for (int f = 0; f < config_.width; ++f) {
-      inverse[f] = 1 / std::sqrt(norm.running_variance[f] + eps);
+      rstd[f] = 1 / std::sqrt(norm.running_variance[f] + eps);
     }
-    kernels_.standardise_rows({size, x, norm.running_mean, inverse, norm.gain, norm.shift, y});
+    kernels_.standardise_rows({size, x, norm.running_mean, rstd, norm.gain, norm.shift, y});
     return;
   }
   // Reuses this memory for the batch's mean and variance.
-  float* const moments = memory.share.Reserve(2 * int64_t{config_.width});
+  float* const moments = memory.along_scale.Reserve(2 * int64_t{config_.width});
   float* const variance = moments + config_.width;
   kernels_.batch_norm_forward({size, eps, group.real, group.tokens, x, norm.gain, norm.shift,
-                               memory.z.Reserve(elements), y, moments, variance, inverse});
+                               memory.x_hat.Reserve(elements), y, moments, variance, rstd});
   const float unbiased = group.tokens / (group.tokens - 1);
   for (int f = 0; f < config_.width; ++f) {
     norm.running_mean[f] += kMomentum * (moments[f] - norm.running_mean[f]);
@@ -125,12 +125,12 @@ void Layers::NormaliseBack(const Norm& norm, const NormMemory& memory, const flo
   const NormSize size = {config_.width, group.count};
   if (config_.norm.kind == NormKind::kBatch) {
     kernels_.batch_norm_back({size, pass_.norm_backward, group.real, group.tokens, dy,
-                              memory.z.data(), memory.inverse.data(), norm.gain, norm.dgain,
+                              memory.x_hat.data(), memory.rstd.data(), norm.gain, norm.dgain,
                               norm.dshift, dx, add});
     return;
   }
-  kernels_.norm_back({size, config_.norm.kind, pass_.norm_backward, dy, memory.z.data(),
-                      memory.inverse.data(), memory.share.data(), norm.gain, norm.dgain,
+  kernels_.norm_back({size, config_.norm.kind, pass_.norm_backward, dy, memory.x_hat.data(),
+                      memory.rstd.data(), memory.along_scale.data(), norm.gain, norm.dgain,
                       norm.dshift, dx, add});
 }
 

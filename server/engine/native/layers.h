@@ -42,9 +42,9 @@ struct BlockHookPoint {
 
 // Data that a norm keeps for the backward pass.
 struct NormMemory {
-  Floats z;
-  Floats inverse;
-  Floats share;
+  Floats x_hat;
+  Floats rstd;
+  Floats along_scale;
 };
 
 // Data that one sublayer f of a residual stream x keeps for the backward pass. The result is x +

@@ -17,9 +17,9 @@ namespace ablate::engine::native::HWY_NAMESPACE {
 
 // Statistics that standardise a column.
 struct ColumnStatistics {
-  V16 mean;     // 0 if the kind doesn't centre
-  V16 inverse;  // 1/σ
-  V16 share;    // z·share·Σ gz is the component of a gradient g along z
+  V16 mean;         // 0 if the kind doesn't centre
+  V16 rstd;         // 1/σ
+  V16 along_scale;  // x̂·along_scale·Σ g·x̂ is the component of a gradient g along x̂
 };
 
 HWY_INLINE ColumnStatistics StatisticsOf(const NormForward& n, const float* x) {
@@ -41,15 +41,15 @@ HWY_INLINE ColumnStatistics StatisticsOf(const NormForward& n, const float* x) {
     return {mean, Div(one, Sqrt(Add(variance, Set(n.eps)))), Set(1.0f / features)};
   }
   const V16 deviation = Sqrt(Div(squares, Set(features - 1)));
-  const V16 inverse = Div(one, Add(deviation, Set(n.eps)));
-  // A column of equal features has z = 0, and no component along it.
-  const V16 divisor = Mul(Mul(Set(features - 1), deviation), inverse);
-  return {mean, inverse, IfThenElseZero(Gt(deviation, Zero()), Div(one, divisor))};
+  const V16 rstd = Div(one, Add(deviation, Set(n.eps)));
+  // A column of equal features has x̂ = 0, and no component along it.
+  const V16 divisor = Mul(Mul(Set(features - 1), deviation), rstd);
+  return {mean, rstd, IfThenElseZero(Gt(deviation, Zero()), Div(one, divisor))};
 }
 
-HWY_INLINE V16 Scaled(V16 z, const float* gain, const float* shift, int feature) {
-  if (gain != nullptr) z = Mul(z, Set(gain[feature]));
-  return shift != nullptr ? Add(z, Set(shift[feature])) : z;
+HWY_INLINE V16 Scaled(V16 x_hat, const float* gain, const float* shift, int feature) {
+  if (gain != nullptr) x_hat = Mul(x_hat, Set(gain[feature]));
+  return shift != nullptr ? Add(x_hat, Set(shift[feature])) : x_hat;
 }
 
 HWY_NOINLINE void ForwardNorm(const NormForward& n) {
@@ -57,34 +57,35 @@ HWY_NOINLINE void ForwardNorm(const NormForward& n) {
     const ColumnStatistics is = StatisticsOf(n, n.x + c);
     for (int f = 0; f < n.size.features; ++f) {
       const ptrdiff_t at = f * n.size.columns + c;
-      const V16 z = Mul(Sub(Load(n.x + at), is.mean), is.inverse);
-      Store(z, n.z + at);
-      Store(Scaled(z, n.gain, n.shift, f), n.y + at);
+      const V16 x_hat = Mul(Sub(Load(n.x + at), is.mean), is.rstd);
+      Store(x_hat, n.x_hat + at);
+      Store(Scaled(x_hat, n.gain, n.shift, f), n.y + at);
     }
-    Store(is.inverse, n.inverse + c);
-    Store(is.share, n.share + c);
+    Store(is.rstd, n.rstd + c);
+    Store(is.along_scale, n.along_scale + c);
   }
 }
 
 // Adds a feature's contribution to the gradients of gain and shift.
-HWY_INLINE void AddAffineGradients(const float* dy, const float* z, ptrdiff_t columns, float* dgain,
-                                   float* dshift) {
+HWY_INLINE void AddAffineGradients(const float* dy, const float* x_hat, ptrdiff_t columns,
+                                   float* dgain, float* dshift) {
   V16 along = Zero(), level = Zero();
   for (ptrdiff_t c = 0; c < columns; c += kLanes) {
     const V16 g = Load(dy + c);
-    along = MulAdd(g, Load(z + c), along);
+    along = MulAdd(g, Load(x_hat + c), along);
     level = Add(level, g);
   }
   if (dgain != nullptr) *dgain += Sum(along);
   if (dshift != nullptr) *dshift += Sum(level);
 }
 
-// Returns the gradient of x that a backward mode computes from a gradient g of z.
-HWY_INLINE V16 BackThroughZ(NormBackward mode, V16 g, V16 z, V16 level, V16 along, V16 inverse) {
+// Returns the gradient of x that a backward mode computes from a gradient g of x̂.
+HWY_INLINE V16 BackThroughXHat(NormBackward mode, V16 g, V16 x_hat, V16 level, V16 along,
+                               V16 rstd) {
   if (mode == NormBackward::kIdentity) return g;
   V16 dx = Sub(g, level);
-  if (mode != NormBackward::kCenterScale) dx = NegMulAdd(z, along, dx);
-  return mode == NormBackward::kProjected ? dx : Mul(dx, inverse);
+  if (mode != NormBackward::kCenterScale) dx = NegMulAdd(x_hat, along, dx);
+  return mode == NormBackward::kProjected ? dx : Mul(dx, rstd);
 }
 
 HWY_NOINLINE void BackNorm(const NormBack& n) {
@@ -92,7 +93,7 @@ HWY_NOINLINE void BackNorm(const NormBack& n) {
   const int features = n.size.features;
   if (n.dgain != nullptr || n.dshift != nullptr) {
     for (int f = 0; f < features; ++f) {
-      AddAffineGradients(n.dy + f * columns, n.z + f * columns, columns,
+      AddAffineGradients(n.dy + f * columns, n.x_hat + f * columns, columns,
                          n.dgain != nullptr ? n.dgain + f : nullptr,
                          n.dshift != nullptr ? n.dshift + f : nullptr);
     }
@@ -105,15 +106,15 @@ HWY_NOINLINE void BackNorm(const NormBack& n) {
     for (int f = 0; f < features; ++f) {
       const V16 g = gradient(f, f * columns + c);
       level = Add(level, g);
-      along = MulAdd(g, Load(n.z + f * columns + c), along);
+      along = MulAdd(g, Load(n.x_hat + f * columns + c), along);
     }
     level = FormulaOf(n.kind).centres ? Div(level, Set(static_cast<float>(features))) : Zero();
-    along = Mul(along, Load(n.share + c));
-    const V16 inverse = Load(n.inverse + c);
+    along = Mul(along, Load(n.along_scale + c));
+    const V16 rstd = Load(n.rstd + c);
     for (int f = 0; f < features; ++f) {
       const ptrdiff_t at = f * columns + c;
       const V16 dx =
-          BackThroughZ(n.backward, gradient(f, at), Load(n.z + at), level, along, inverse);
+          BackThroughXHat(n.backward, gradient(f, at), Load(n.x_hat + at), level, along, rstd);
       Store(n.accumulate ? Add(Load(n.dx + at), dx) : dx, n.dx + at);
     }
   }
@@ -134,11 +135,11 @@ HWY_NOINLINE void ForwardBatchNorm(const BatchNormForward& n) {
     }
     n.mean[f] = mean;
     n.variance[f] = Sum(squares) / n.count;
-    n.inverse[f] = 1.0f / std::sqrt(n.variance[f] + n.eps);
+    n.rstd[f] = 1.0f / std::sqrt(n.variance[f] + n.eps);
     for (ptrdiff_t c = 0; c < columns; c += kLanes) {
-      const V16 z = Mul(Sub(Load(x + c), Set(mean)), Set(n.inverse[f]));
-      Store(z, n.z + f * columns + c);
-      Store(Scaled(z, n.gain, n.shift, f), n.y + f * columns + c);
+      const V16 x_hat = Mul(Sub(Load(x + c), Set(mean)), Set(n.rstd[f]));
+      Store(x_hat, n.x_hat + f * columns + c);
+      Store(Scaled(x_hat, n.gain, n.shift, f), n.y + f * columns + c);
     }
   }
 }
@@ -147,8 +148,8 @@ HWY_NOINLINE void StandardiseByRow(const StandardiseRows& s) {
   for (int f = 0; f < s.size.features; ++f) {
     for (ptrdiff_t c = 0; c < s.size.columns; c += kLanes) {
       const ptrdiff_t at = f * s.size.columns + c;
-      const V16 z = Mul(Sub(Load(s.x + at), Set(s.mean[f])), Set(s.inverse[f]));
-      Store(Scaled(z, s.gain, s.shift, f), s.y + at);
+      const V16 x_hat = Mul(Sub(Load(s.x + at), Set(s.mean[f])), Set(s.rstd[f]));
+      Store(Scaled(x_hat, s.gain, s.shift, f), s.y + at);
     }
   }
 }
@@ -157,12 +158,12 @@ HWY_NOINLINE void BackBatchNorm(const BatchNormBack& n) {
   const ptrdiff_t columns = n.size.columns;
   for (int f = 0; f < n.size.features; ++f) {
     const float* const dy = n.dy + f * columns;
-    const float* const z = n.z + f * columns;
+    const float* const x_hat = n.x_hat + f * columns;
     V16 levels = Zero(), alongs = Zero();
     for (ptrdiff_t c = 0; c < columns; c += kLanes) {
       const V16 g = Mul(Load(dy + c), Load(n.real + c));
       levels = Add(levels, g);
-      alongs = MulAdd(g, Load(z + c), alongs);
+      alongs = MulAdd(g, Load(x_hat + c), alongs);
     }
     const float level = Sum(levels), along = Sum(alongs);
     if (n.dgain != nullptr) n.dgain[f] += along;
@@ -170,8 +171,8 @@ HWY_NOINLINE void BackBatchNorm(const BatchNormBack& n) {
     const float gain = n.gain != nullptr ? n.gain[f] : 1.0f;
     for (ptrdiff_t c = 0; c < columns; c += kLanes) {
       const V16 dx =
-          BackThroughZ(n.backward, Mul(Load(dy + c), Set(gain)), Load(z + c),
-                       Set(level * gain / n.count), Set(along * gain / n.count), Set(n.inverse[f]));
+          BackThroughXHat(n.backward, Mul(Load(dy + c), Set(gain)), Load(x_hat + c),
+                          Set(level * gain / n.count), Set(along * gain / n.count), Set(n.rstd[f]));
       const V16 real = Mul(dx, Load(n.real + c));
       float* const to = n.dx + f * columns + c;
       Store(n.accumulate ? Add(Load(to), real) : real, to);

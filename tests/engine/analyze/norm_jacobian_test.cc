@@ -18,9 +18,9 @@ double Mean(const at::Tensor& values) { return values.mean().item<double>(); }
 
 TEST(NormPartsTest, GivesTheOracle) {
   const NormParts parts = PartsOf(R(51, {6, 8}), R(52, {6, 8}), NormConfig());
-  const auto share = [&](const at::Tensor& part) { return Mean(part) / Mean(parts.gradient); };
-  ExpectOracle(share(parts.mean), 0.1246927839);
-  ExpectOracle(share(parts.radial), 0.2093196931);
+  const auto fraction = [&](const at::Tensor& part) { return Mean(part) / Mean(parts.gradient); };
+  ExpectOracle(fraction(parts.mean), 0.1246927839);
+  ExpectOracle(fraction(parts.radial), 0.2093196931);
   ExpectOracle(Mean(parts.mean / parts.gradient), 0.1182322887);
   ExpectOracle(Mean(parts.radial / parts.gradient), 0.2252341398);
   ExpectOracle(Mean(parts.sigma), 0.5236500981);
@@ -39,10 +39,10 @@ TEST(NormPartsTest, HoldsTheIdentitiesOfSharesAndCosines) {
     norm.eps = eps;
     const NormParts parts = PartsOf(x, g, norm);
     const at::Tensor left = 1 - (parts.mean + parts.radial) / parts.gradient;
-    // The identities are exact without eps; with eps z is shorter, which leaves
+    // The identities are exact without eps; with eps x̂ is shorter, which leaves
     // δ²/(‖g‖²‖projected‖²).
-    const at::Tensor z = (x - x.mean(1, true)) / parts.sigma.unsqueeze(1);
-    const at::Tensor delta = (1 - z.square().mean(1)) * 8 * (g * z).mean(1).square();
+    const at::Tensor x_hat = (x - x.mean(1, true)) / parts.sigma.unsqueeze(1);
+    const at::Tensor delta = (1 - x_hat.square().mean(1)) * 8 * (g * x_hat).mean(1).square();
     const at::Tensor apart = delta.square() / (parts.gradient * parts.projected);
     const at::Tensor found = (parts.cosine_identity.square() - left).abs();
     EXPECT_LT((found - apart).abs().max().item<double>(), 1e-12) << eps;

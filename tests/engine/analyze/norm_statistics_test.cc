@@ -158,15 +158,15 @@ void ExpectEvaluated(const SubjectModel& subject, const AnalysisContext& analysi
     outputs.push_back(output);
   }
   const at::Tensor x = at::cat(inputs), y = at::cat(outputs);
-  at::Tensor z;
+  at::Tensor x_hat;
   if (config.kind == NormKind::kBatch) {
-    z = (x - norm.parameters.running_mean.to(at::kDouble)) /
-        (norm.parameters.running_variance.to(at::kDouble) + config.eps).sqrt();
+    x_hat = (x - norm.parameters.running_mean.to(at::kDouble)) /
+            (norm.parameters.running_variance.to(at::kDouble) + config.eps).sqrt();
   } else {
-    z = PlainNorm(x, config);
+    x_hat = PlainNorm(x, config);
   }
   const std::pair<const char*, at::Tensor> stages[] = {
-      {"input", x}, {"standardised", z}, {"output", y}};
+      {"input", x}, {"standardised", x_hat}, {"output", y}};
   for (const auto& [stage, values] : stages) {
     Expected expected;
     expected.Take(VectorsOf(values, config.kind));

@@ -125,21 +125,21 @@ class PlainModel {
 
   at::Tensor Norm(const at::Tensor& x, const std::string& name) const {
     const NormConfig& norm = model_.norm;
-    at::Tensor z;
+    at::Tensor x_hat;
     if (norm.kind == NormKind::kBatch) {
-      z = (x - Buffer(name + ".running_mean")) /
-          (Buffer(name + ".running_variance") + norm.eps).sqrt();
+      x_hat = (x - Buffer(name + ".running_mean")) /
+              (Buffer(name + ".running_variance") + norm.eps).sqrt();
     } else if (norm.kind == NormKind::kRms) {
-      z = x / (x.pow(2).mean(-1, true) + norm.eps).sqrt();
+      x_hat = x / (x.pow(2).mean(-1, true) + norm.eps).sqrt();
     } else if (norm.kind == NormKind::kL2) {
-      z = x / (x.pow(2).sum(-1, true) + norm.eps).sqrt();
+      x_hat = x / (x.pow(2).sum(-1, true) + norm.eps).sqrt();
     } else if (norm.deviation == NormDeviation::kUnbiasedEpsOutside) {
-      z = (x - x.mean(-1, true)) / (x.std(-1, true, true) + norm.eps);
+      x_hat = (x - x.mean(-1, true)) / (x.std(-1, true, true) + norm.eps);
     } else {
-      z = (x - x.mean(-1, true)) / (x.var(-1, false, true) + norm.eps).sqrt();
+      x_hat = (x - x.mean(-1, true)) / (x.var(-1, false, true) + norm.eps).sqrt();
     }
-    if (norm.gain) z = z * Parameter(name + ".weight");
-    return WithBias(z, name + ".bias");
+    if (norm.gain) x_hat = x_hat * Parameter(name + ".weight");
+    return WithBias(x_hat, name + ".bias");
   }
 
   at::Tensor Linear(const at::Tensor& x, const std::string& name) const {
