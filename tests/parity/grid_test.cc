@@ -171,7 +171,7 @@ TEST(GridParityTest, MatchesPyTorchInEveryQuantity) {
 
 // Returns the fraction of cases for which `holds`.
 template <typename Predicate>
-double Share(const std::vector<GridCase>& grid, const Predicate& holds) {
+double Fraction(const std::vector<GridCase>& grid, const Predicate& holds) {
   return static_cast<double>(std::count_if(grid.begin(), grid.end(), holds)) /
          static_cast<double>(grid.size());
 }
@@ -206,62 +206,65 @@ TEST(OneCycleTest, MatchesPyTorchAtEveryStep) {
 
 TEST(GridParityTest, HasEverySettingOftenEnough) {
   const std::vector<GridCase> grid = MakeGrid();
-  const auto share = [&grid](const auto& holds) { return Share(grid, holds); };
+  const auto fraction = [&grid](const auto& holds) { return Fraction(grid, holds); };
   for (const auto& kind : kNames<NormKind>) {
-    EXPECT_GT(share([&](const GridCase& c) { return c.model.norm.kind == kind.value; }), 0.12);
+    EXPECT_GT(fraction([&](const GridCase& c) { return c.model.norm.kind == kind.value; }), 0.12);
   }
   for (const auto& mode : kNames<NormBackward>) {
-    EXPECT_GT(share([&](const GridCase& c) { return c.model.norm.backward == mode.value; }), 0.08);
+    EXPECT_GT(fraction([&](const GridCase& c) { return c.model.norm.backward == mode.value; }),
+              0.08);
   }
   for (const auto& kind : kNames<AttentionKind>) {
-    EXPECT_GT(share([&](const GridCase& c) { return c.model.attention.kind == kind.value; }), 0.1);
+    EXPECT_GT(fraction([&](const GridCase& c) { return c.model.attention.kind == kind.value; }),
+              0.1);
   }
   for (const auto& kind : kNames<Positions>) {
-    EXPECT_GT(share([&](const GridCase& c) { return c.model.positions == kind.value; }), 0.15);
+    EXPECT_GT(fraction([&](const GridCase& c) { return c.model.positions == kind.value; }), 0.15);
   }
   for (const auto& kind : kNames<Activation>) {
-    EXPECT_GT(share([&](const GridCase& c) { return c.model.activation == kind.value; }), 0.12);
+    EXPECT_GT(fraction([&](const GridCase& c) { return c.model.activation == kind.value; }), 0.12);
   }
   for (const auto& rule : kNames<LearningRule>) {
-    EXPECT_GT(share([&](const GridCase& c) { return c.training.rule == rule.value; }), 0.15);
+    EXPECT_GT(fraction([&](const GridCase& c) { return c.training.rule == rule.value; }), 0.15);
   }
-  EXPECT_GT(share([](const GridCase& c) { return c.model.dropout > 0; }), 0.2);
-  EXPECT_GT(share([](const GridCase& c) {
+  EXPECT_GT(fraction([](const GridCase& c) { return c.model.dropout > 0; }), 0.2);
+  EXPECT_GT(fraction([](const GridCase& c) {
               return c.model.norm.deviation == NormDeviation::kUnbiasedEpsOutside;
             }),
             0.05);
-  EXPECT_GT(share([](const GridCase& c) {
+  EXPECT_GT(fraction([](const GridCase& c) {
               return c.model.width >= 64 && c.model.layers > 3 && c.batches[0].length >= 16;
             }),
             0.04);
-  EXPECT_GT(share([](const GridCase& c) {
+  EXPECT_GT(fraction([](const GridCase& c) {
               return c.model.norm.placement == NormPlacement::kPost && c.model.norm.attention;
             }),
             0.15);
-  EXPECT_GT(share([](const GridCase& c) { return !c.model.residual; }), 0.1);
-  EXPECT_GT(share([](const GridCase& c) { return c.model.tied_head; }), 0.3);
-  EXPECT_GT(share([](const GridCase& c) { return c.model.head_bias; }), 0.15);
-  EXPECT_GT(share([](const GridCase& c) { return c.training.clip > 0 && c.training.clip < 1; }),
+  EXPECT_GT(fraction([](const GridCase& c) { return !c.model.residual; }), 0.1);
+  EXPECT_GT(fraction([](const GridCase& c) { return c.model.tied_head; }), 0.3);
+  EXPECT_GT(fraction([](const GridCase& c) { return c.model.head_bias; }), 0.15);
+  EXPECT_GT(fraction([](const GridCase& c) { return c.training.clip > 0 && c.training.clip < 1; }),
             0.2);
-  EXPECT_GT(share([](const GridCase& c) {
+  EXPECT_GT(fraction([](const GridCase& c) {
               return c.model.loss == LossPositions::kLast && !c.batches[0].uniform();
             }),
             0.1);
-  EXPECT_GT(
-      share([](const GridCase& c) { return !c.model.attention.causal && !c.batches[0].uniform(); }),
-      0.1);
-  EXPECT_GT(share([](const GridCase& c) { return c.precision == Precision::kFloat64; }), 0.4);
-  EXPECT_GT(share([](const GridCase& c) {
+  EXPECT_GT(fraction([](const GridCase& c) {
+              return !c.model.attention.causal && !c.batches[0].uniform();
+            }),
+            0.1);
+  EXPECT_GT(fraction([](const GridCase& c) { return c.precision == Precision::kFloat64; }), 0.4);
+  EXPECT_GT(fraction([](const GridCase& c) {
               return c.training.accumulation > 1 && !c.batches[0].uniform();
             }),
             0.15);
-  EXPECT_GT(share([](const GridCase& c) {
+  EXPECT_GT(fraction([](const GridCase& c) {
               return c.training.optimizer.weight_decay > 0 &&
                      c.training.optimizer.weight_decay_on == WeightDecayOn::kMatrices;
             }),
             0.2);
-  EXPECT_GT(share([](const GridCase& c) { return c.training.label_smoothing > 0; }), 0.3);
-  EXPECT_GT(share([](const GridCase& c) { return c.training.ema > 0; }), 0.4);
+  EXPECT_GT(fraction([](const GridCase& c) { return c.training.label_smoothing > 0; }), 0.3);
+  EXPECT_GT(fraction([](const GridCase& c) { return c.training.ema > 0; }), 0.4);
 }
 
 }  // namespace

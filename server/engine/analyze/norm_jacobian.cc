@@ -83,10 +83,10 @@ at::Tensor JacobianSumsOf(const NormParts& parts) {
 
 // Merges the sums of two sets of vectors, each [kJacobianSums]; `more` isn't empty.
 at::Tensor MergedJacobianSums(const at::Tensor& sums, const at::Tensor& more) {
-  const at::Tensor all = sums + more, share = more[kVectors] / all[kVectors];
+  const at::Tensor all = sums + more, fraction = more[kVectors] / all[kVectors];
   const at::Tensor apart = more[kSigmaMean] - sums[kSigmaMean];
-  all[kSigmaMean] = sums[kSigmaMean] + apart * share;
-  all[kSigmaSquares] += apart.square() * sums[kVectors] * share;
+  all[kSigmaMean] = sums[kSigmaMean] + apart * fraction;
+  all[kSigmaSquares] += apart.square() * sums[kVectors] * fraction;
   return all;
 }
 

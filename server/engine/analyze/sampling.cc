@@ -62,13 +62,13 @@ void Normalise(std::vector<double>& probabilities) {
   for (double& probability : probabilities) probability /= sum;
 }
 
-// Returns the length of the shortest prefix with a sum of at least `share` (the top_p); all if
+// Returns the length of the shortest prefix with a sum of at least `top_p`; all if
 // rounding keeps the total below it.
-size_t PrefixReaching(const std::vector<double>& probabilities, double share) {
+size_t PrefixReaching(const std::vector<double>& probabilities, double top_p) {
   double sum = 0;
   for (size_t i = 0; i < probabilities.size(); ++i) {
     sum += probabilities[i];
-    if (sum >= share) return i + 1;
+    if (sum >= top_p) return i + 1;
   }
   return probabilities.size();
 }

@@ -164,10 +164,10 @@ class Trajectory : public Computation {
   }
 
   void AddShares(std::vector<AnalysisNumber>* numbers) const {
-    const auto add = [&](std::string name, double share) {
+    const auto add = [&](std::string name, double fraction) {
       std::optional<Undefined> undefined;
       if (plane_->finite && plane_->squares == 0) undefined = Undefined::kZeroVariance;
-      numbers->push_back(NumberOf(std::move(name), share, undefined));
+      numbers->push_back(NumberOf(std::move(name), fraction, undefined));
     };
     add("explained_share", Share(0) + Share(1));
     add("explained_share/axis.0", Share(0));

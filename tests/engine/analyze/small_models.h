@@ -40,8 +40,8 @@ inline TextTask LettersTask(int letters, const std::vector<int>& held_out) {
   std::string text;
   for (size_t i = 0; i < training; ++i) text += static_cast<char>('a' + i % letters);
   for (const int token : held_out) text += static_cast<char>('a' + token);
-  const double share = static_cast<double>(held_out.size()) / static_cast<double>(text.size());
-  return *ReadTextTask(text, share);
+  const double fraction = static_cast<double>(held_out.size()) / static_cast<double>(text.size());
+  return *ReadTextTask(text, fraction);
 }
 
 // Returns the checkpoint of a run's model with these parameters [P], in their precision.
