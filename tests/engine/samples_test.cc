@@ -110,17 +110,17 @@ struct Model {
   ModelParameters parameters;
 };
 
-TEST(DecoderTest, ScoresAsTheWholePrefixDoes) {
+TEST(DecoderTest, GivesTheLogitsOfTheWholePrefix) {
   for (const RunConfig& run : CausalModels()) {
     const Model model(run, CheckpointOf(run, 20));
     const std::vector<std::vector<int64_t>> rows = {{6, 0, 1, 2, 3, 4}, {6, 5, 5, 0, 2, 1}};
     Decoder decoder(model.config, model.parameters, 2);
     for (size_t position = 0; position < 6; ++position) {
-      const at::Tensor scores =
+      const at::Tensor logits =
           decoder.Next(at::tensor({rows[0][position], rows[1][position]}, at::kLong));
       for (int64_t row = 0; row < 2; ++row) {
         const std::vector<int64_t> prefix(rows[row].begin(), rows[row].begin() + position + 1);
-        EXPECT_LT((scores[row] - model.Plain(prefix)).abs().max().item<double>(), 1e-5) << position;
+        EXPECT_LT((logits[row] - model.Plain(prefix)).abs().max().item<double>(), 1e-5) << position;
       }
     }
   }
@@ -133,9 +133,9 @@ TEST(DecoderTest, GoesOnWithTheRowsThatAreKept) {
   decoder.Next(at::tensor({6, 6, 6}, at::kLong));
   decoder.Next(at::tensor({0, 1, 2}, at::kLong));
   decoder.Keep(at::tensor({2, 0}, at::kLong));
-  const at::Tensor scores = decoder.Next(at::tensor({3, 4}, at::kLong));
-  EXPECT_LT((scores[0] - model.Plain({6, 2, 3})).abs().max().item<double>(), 1e-5);
-  EXPECT_LT((scores[1] - model.Plain({6, 0, 4})).abs().max().item<double>(), 1e-5);
+  const at::Tensor logits = decoder.Next(at::tensor({3, 4}, at::kLong));
+  EXPECT_LT((logits[0] - model.Plain({6, 2, 3})).abs().max().item<double>(), 1e-5);
+  EXPECT_LT((logits[1] - model.Plain({6, 0, 4})).abs().max().item<double>(), 1e-5);
 }
 
 // Draws one sample in the simplest way: the whole prefix again for every token.
@@ -145,10 +145,10 @@ Sample PlainSample(const RunConfig& run, const Model& model, uint32_t index,
   std::vector<int64_t> tokens = {documents.bos()};
   Sample sample;
   while (!sample.ended && static_cast<int>(tokens.size()) <= run.model.context) {
-    const at::Tensor scores = model.Plain(tokens).to(at::kDouble).contiguous();
+    const at::Tensor logits = model.Plain(tokens).to(at::kDouble).contiguous();
     const auto position = static_cast<uint32_t>(tokens.size() - 1);
-    const absl::Span<const double> span(scores.const_data_ptr<double>(),
-                                        static_cast<size_t>(scores.numel()));
+    const absl::Span<const double> span(logits.const_data_ptr<double>(),
+                                        static_cast<size_t>(logits.numel()));
     const uint32_t token = Draw(Keep(span, options), UniformAt(options.seed, index, position));
     ++sample.tokens;
     sample.ended = token == documents.bos();
@@ -280,10 +280,10 @@ std::string PlainTextSample(const RunConfig& run, const Model& model, uint32_t i
   }
   std::string written = options.prompt;
   while (static_cast<int>(tokens.size()) <= run.model.context) {
-    const at::Tensor scores = model.Plain(tokens).to(at::kDouble).contiguous();
+    const at::Tensor logits = model.Plain(tokens).to(at::kDouble).contiguous();
     const auto position = static_cast<uint32_t>(tokens.size() - 1);
-    const absl::Span<const double> span(scores.const_data_ptr<double>(),
-                                        static_cast<size_t>(scores.numel()));
+    const absl::Span<const double> span(logits.const_data_ptr<double>(),
+                                        static_cast<size_t>(logits.numel()));
     tokens.push_back(Draw(Keep(span, options), UniformAt(options.seed, index, position)));
     written += static_cast<char>(text.alphabet[static_cast<size_t>(tokens.back())]);
   }

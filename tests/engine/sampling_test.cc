@@ -28,10 +28,10 @@ std::vector<double> UniformStream(uint64_t seed, size_t n) {
 }
 
 // 3·R(61, [7]), where R = 2U − 1.
-std::vector<double> OracleScores() {
-  std::vector<double> scores = UniformStream(61, 7);
-  for (double& score : scores) score = 3 * (2 * score - 1);
-  return scores;
+std::vector<double> OracleLogits() {
+  std::vector<double> logits = UniformStream(61, 7);
+  for (double& logit : logits) logit = 3 * (2 * logit - 1);
+  return logits;
 }
 
 TEST(DrawTest, UsesTheStreamThatTheAnalysesDefine) {
@@ -47,7 +47,7 @@ TEST(DrawTest, EqualsTheOracle) {
   options.temperature = .5;
   options.top_k = 4;
   options.top_p = .9;
-  const KeptTokens kept = Keep(OracleScores(), options);
+  const KeptTokens kept = Keep(OracleLogits(), options);
   EXPECT_THAT(kept.tokens, ElementsAre(6, 5));
   ASSERT_EQ(kept.probabilities.size(), 2u);
   EXPECT_NEAR(kept.probabilities[0], .8252723067, 1e-10);
@@ -57,7 +57,7 @@ TEST(DrawTest, EqualsTheOracle) {
 TEST(DrawTest, TemperatureAloneKeepsEveryToken) {
   SampleOptions options;
   options.temperature = .5;
-  const KeptTokens kept = Keep(OracleScores(), options);
+  const KeptTokens kept = Keep(OracleLogits(), options);
   double entropy = 0;
   for (const double p : kept.probabilities) entropy -= p * std::log(p);
   EXPECT_EQ(kept.tokens.size(), 7u);
@@ -65,22 +65,22 @@ TEST(DrawTest, TemperatureAloneKeepsEveryToken) {
 }
 
 TEST(DrawTest, TheCutIsTheShortestPrefixThatReachesTopP) {
-  const std::vector<double> scores = {std::log(.1), std::log(.5), std::log(.4)};
+  const std::vector<double> logits = {std::log(.1), std::log(.5), std::log(.4)};
   SampleOptions options;
   options.top_p = .5 - 1e-12;
-  EXPECT_THAT(Keep(scores, options).tokens, ElementsAre(1));
+  EXPECT_THAT(Keep(logits, options).tokens, ElementsAre(1));
   options.top_p = .5 + 1e-12;
-  EXPECT_THAT(Keep(scores, options).tokens, ElementsAre(1, 2));
+  EXPECT_THAT(Keep(logits, options).tokens, ElementsAre(1, 2));
   options.top_p = 1;
-  EXPECT_THAT(Keep(scores, options).tokens, ElementsAre(1, 2, 0));
+  EXPECT_THAT(Keep(logits, options).tokens, ElementsAre(1, 2, 0));
 }
 
 TEST(DrawTest, TopPIsAShareOfWhatTopKLeft) {
-  const std::vector<double> scores = {std::log(.1), std::log(.5), std::log(.4)};
+  const std::vector<double> logits = {std::log(.1), std::log(.5), std::log(.4)};
   SampleOptions options;
   options.top_k = 2;
   options.top_p = .55;  // 0.5 of all three, but 0.5/0.9 of these two
-  EXPECT_THAT(Keep(scores, options).tokens, ElementsAre(1));
+  EXPECT_THAT(Keep(logits, options).tokens, ElementsAre(1));
 }
 
 TEST(DrawTest, ZeroTemperatureTakesTheLowestOfTheMostLikely) {
@@ -91,7 +91,7 @@ TEST(DrawTest, ZeroTemperatureTakesTheLowestOfTheMostLikely) {
   EXPECT_EQ(Draw(kept, .999), 1u);
 }
 
-TEST(DrawTest, EqualScoresAreKeptInTheOrderOfTheirIds) {
+TEST(DrawTest, EqualLogitsAreKeptInTheOrderOfTheirIds) {
   SampleOptions options;
   options.top_k = 2;
   EXPECT_THAT(Keep({{0.0, 1.0, 1.0, 1.0}}, options).tokens, ElementsAre(1, 2));
@@ -99,7 +99,7 @@ TEST(DrawTest, EqualScoresAreKeptInTheOrderOfTheirIds) {
   EXPECT_THAT(Keep({{0.0, 1.0, 1.0, 1.0}}, options).tokens, ElementsAre(1, 2, 3, 0));
 }
 
-TEST(DrawTest, LargeScoresDoNotOverflow) {
+TEST(DrawTest, LargeLogitsDoNotOverflow) {
   SampleOptions options;
   options.temperature = .01;
   const KeptTokens kept = Keep({{1e30, -1e30, 1e30}}, options);
@@ -129,7 +129,7 @@ double ChiSquared(const KeptTokens& kept, const std::vector<double>& counts, dou
 TEST(DrawTest, HundredThousandDrawsFollowTheDistribution) {
   constexpr uint32_t kDraws = 100'000;
   constexpr double kQuantile = 22.458;  // 0.999 quantile with six degrees of freedom
-  const KeptTokens kept = Keep(OracleScores(), {});
+  const KeptTokens kept = Keep(OracleLogits(), {});
   std::vector<double> by_sample(7), by_position(7);
   for (uint32_t i = 0; i < kDraws; ++i) {
     ++by_sample[Draw(kept, UniformAt(0, i, 3))];

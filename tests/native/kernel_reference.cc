@@ -356,20 +356,20 @@ Losses LossesOf(const CrossEntropy& l) {
   for (int c = 0; c < l.columns; ++c) {
     int32_t best = 0;
     double sum = 0, total = 0;
-    const auto score = [&](int v) { return static_cast<double>(l.scores[v * l.columns + c]); };
-    for (int v = 1; v < l.vocabulary; ++v) best = score(v) > score(best) ? v : best;
-    for (int v = 0; v < l.vocabulary; ++v) sum += std::exp(score(v) - score(best));
-    for (int v = 0; v < l.vocabulary; ++v) total += score(v);
-    const double log_sum = score(best) + std::log(sum), smoothing = l.smoothing;
+    const auto logit = [&](int v) { return static_cast<double>(l.logits[v * l.columns + c]); };
+    for (int v = 1; v < l.vocabulary; ++v) best = logit(v) > logit(best) ? v : best;
+    for (int v = 0; v < l.vocabulary; ++v) sum += std::exp(logit(v) - logit(best));
+    for (int v = 0; v < l.vocabulary; ++v) total += logit(v);
+    const double log_sum = logit(best) + std::log(sum), smoothing = l.smoothing;
     const int32_t target = l.targets[c];
     to.best.push_back(best);
     to.log_sum.push_back(log_sum);
     to.losses.push_back(target < 0 ? 0
-                                   : (1 - smoothing) * (log_sum - score(target)) +
+                                   : (1 - smoothing) * (log_sum - logit(target)) +
                                          smoothing * (log_sum - total / l.vocabulary));
     for (int v = 0; v < l.vocabulary && target >= 0; ++v) {
       const double wanted = (v == target ? 1 - smoothing : 0) + smoothing / l.vocabulary;
-      to.gradient[At(v, l.columns, c)] = l.weight * (std::exp(score(v) - log_sum) - wanted);
+      to.gradient[At(v, l.columns, c)] = l.weight * (std::exp(logit(v) - log_sum) - wanted);
     }
   }
   return to;

@@ -651,25 +651,25 @@ void CheckLosses(Trial& run) {
       for (const float deviation : {1.0f, 30.0f}) {
         SCOPED_TRACE(testing::Message() << vocabulary << " tokens, smoothing " << smoothing);
         const int columns = kColumns * random.Between(1, 4);
-        Matrix scores = random.Fill(Matrix(vocabulary, columns), deviation);
+        Matrix logits = random.Fill(Matrix(vocabulary, columns), deviation);
         // Multiples of one half, so that the highest logits tie.
-        for (float& score : scores.floats) score = std::round(score * 2) / 2;
+        for (float& logit : logits.floats) logit = std::round(logit * 2) / 2;
         std::vector<int32_t> targets(static_cast<size_t>(columns));
         for (int32_t& target : targets) target = random.Between(-1, vocabulary - 1);
         std::vector<float> losses(targets.size()), log_sum(targets.size());
         std::vector<int32_t> best(targets.size());
-        CrossEntropy smooth = {vocabulary, columns, scores.data(), targets.data()};
+        CrossEntropy smooth = {vocabulary, columns, logits.data(), targets.data()};
         smooth.smoothing = smoothing;
         smooth.weight = 1.0f / 37;
         smooth.losses = losses.data();
         const reference::Losses expected = reference::LossesOf(smooth);
-        run.kernels.summarise_scores(
-            {vocabulary, columns, scores.data(), log_sum.data(), best.data()});
+        run.kernels.summarise_logits(
+            {vocabulary, columns, logits.data(), log_sum.data(), best.data()});
         ExpectClose(run, "log_sum", log_sum, expected.log_sum);
         EXPECT_EQ(best, expected.best);
         run.kernels.cross_entropy(smooth);
         ExpectClose(run, "losses", losses, expected.losses);
-        ExpectClose(run, "gradient", scores, expected.gradient);
+        ExpectClose(run, "gradient", logits, expected.gradient);
       }
     }
   }
@@ -891,17 +891,17 @@ TEST(KernelsTest, GiveNoFiniteLossOfNanOrInfinity) {
     for (const float bad : {kNan, kInfinity}) {
       Random random(14);
       const int vocabulary = 13, columns = 32;
-      Matrix scores = random.Rows(vocabulary, columns);
+      Matrix logits = random.Rows(vocabulary, columns);
       const std::vector<int32_t> targets(columns, 3);
       std::vector<int32_t> best(columns);
       for (int c = 0; c < columns; ++c) {
-        if (c != 5) scores.at(c % vocabulary, c) = bad;
+        if (c != 5) logits.at(c % vocabulary, c) = bad;
       }
       std::vector<float> log_sum(columns), losses(columns);
-      run.kernels.summarise_scores(
-          {vocabulary, columns, scores.data(), log_sum.data(), best.data()});
+      run.kernels.summarise_logits(
+          {vocabulary, columns, logits.data(), log_sum.data(), best.data()});
       run.kernels.cross_entropy(
-          {vocabulary, columns, scores.data(), targets.data(), 0.1f, 1, losses.data()});
+          {vocabulary, columns, logits.data(), targets.data(), 0.1f, 1, losses.data()});
       for (size_t c = 0; c < columns; ++c) {
         EXPECT_EQ(std::isnan(log_sum[c]), c != 5);
         EXPECT_EQ(std::isnan(losses[c]), c != 5);

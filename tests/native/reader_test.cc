@@ -25,7 +25,7 @@
 namespace ablate::engine::native {
 namespace {
 
-using Scores = std::vector<double>;  // logits of a sequence's next token, [V]
+using NextLogits = std::vector<double>;  // logits of a sequence's next token, [V]
 
 struct ReadModel {
   explicit ReadModel(const RunConfig& run, const Kernels& kernels = BestKernels())
@@ -53,20 +53,20 @@ struct ReadModel {
 
 // Reads until the context is full; every few positions one in `leaving` sequences leaves. Returns
 // the logits at each position by sequence.
-std::vector<std::map<uint32_t, Scores>> ReadAll(const ReadModel& model,
-                                                std::vector<uint32_t> sequences, int leaving) {
+std::vector<std::map<uint32_t, NextLogits>> ReadAll(const ReadModel& model,
+                                                    std::vector<uint32_t> sequences, int leaving) {
   const auto reader = model.forward->Read(static_cast<int>(sequences.size()));
   const auto vocabulary = static_cast<size_t>(model.config.model.vocabulary);
-  std::vector<std::map<uint32_t, Scores>> read;
+  std::vector<std::map<uint32_t, NextLogits>> read;
   for (int position = 0; position < model.config.model.context; ++position) {
     std::vector<uint32_t> tokens, kept, staying;
     for (const uint32_t s : sequences) tokens.push_back(model.Token(s, position));
-    Scores scores(sequences.size() * vocabulary);
-    reader->Next(tokens, absl::MakeSpan(scores));
-    std::map<uint32_t, Scores>& here = read.emplace_back();
+    NextLogits logits(sequences.size() * vocabulary);
+    reader->Next(tokens, absl::MakeSpan(logits));
+    std::map<uint32_t, NextLogits>& here = read.emplace_back();
     for (size_t i = 0; i < sequences.size(); ++i) {
-      const auto first = scores.begin() + static_cast<ptrdiff_t>(i * vocabulary);
-      here[sequences[i]] = Scores(first, first + static_cast<ptrdiff_t>(vocabulary));
+      const auto first = logits.begin() + static_cast<ptrdiff_t>(i * vocabulary);
+      here[sequences[i]] = NextLogits(first, first + static_cast<ptrdiff_t>(vocabulary));
       const bool leaves =
           leaving > 0 && position % 2 == 1 &&
           (sequences[i] + static_cast<uint32_t>(position / 2)) % static_cast<uint32_t>(leaving) ==
@@ -119,7 +119,7 @@ class Reference {
   ModelParameters parameters_;
 };
 
-TEST(NativeReaderTest, HasTheScoresOfTheWholePrefix) {
+TEST(NativeReaderTest, HasTheLogitsOfTheWholePrefix) {
   PrepareLaneThread();
   int cases = 0, looks_ahead = 0;
   for (const GridCase& grid : MakeGrid()) {
@@ -157,10 +157,10 @@ TEST(NativeReaderTest, ReadsASequenceTheSameWhateverTheOthersAre) {
       const auto many = ReadAll(model, FirstSequences(70), 2);
       const auto few = ReadAll(model, {3, 17, 64}, 0);
       for (size_t position = 0; position < many.size(); ++position) {
-        for (const auto& [sequence, scores] : many[position]) {
+        for (const auto& [sequence, logits] : many[position]) {
           const auto alone = few[position].find(sequence);
           if (alone == few[position].end()) continue;
-          EXPECT_EQ(scores, alone->second) << position;
+          EXPECT_EQ(logits, alone->second) << position;
         }
       }
     }

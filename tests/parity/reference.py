@@ -121,7 +121,7 @@ def load(model, tensors):
             value.copy_(buffers[name])
 
 
-def scores(model, parts, inputs, lengths):
+def logits_of(model, parts, inputs, lengths):
     """Of a batch that is computed in equal parts: statistics are of each, and rows count on."""
     rows, logits = len(inputs) // parts, []
     for first in range(0, len(inputs), rows):
@@ -155,7 +155,7 @@ class Run:
         inputs, targets, lengths = self.batch(step)
         self.model.train()
         self.model.dropout.step = step
-        logits = scores(self.model, self.training["accumulation"], inputs, lengths)
+        logits = logits_of(self.model, self.training["accumulation"], inputs, lengths)
         result = update(self.model, self.optimizer, self.training, step, logits, targets)
         with torch.no_grad():
             for kept, parameter in zip(self.average.parameters(), self.model.parameters()):

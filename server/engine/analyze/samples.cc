@@ -112,8 +112,8 @@ class Group {
     const auto given = static_cast<uint32_t>(request_.opening.tokens.size());
     for (uint32_t position = 0; position < context && !open_.empty(); ++position) {
       if (request_.stop.load()) return Withdrawn();
-      scores_.resize(open_.size() * static_cast<size_t>(request_.model.vocabulary));
-      reader_->Next(Inputs(position), absl::MakeSpan(scores_));
+      logits_.resize(open_.size() * static_cast<size_t>(request_.model.vocabulary));
+      reader_->Next(Inputs(position), absl::MakeSpan(logits_));
       if (position + 1 < given) continue;
       absl::Status drawn = DrawAll(position);
       if (!drawn.ok()) return drawn;
@@ -131,12 +131,12 @@ class Group {
 
   // Draws a token for each open sample from its logits. Samples that end are closed.
   absl::Status DrawAll(uint32_t position) {
-    if (!std::all_of(scores_.begin(), scores_.end(), [](double x) { return std::isfinite(x); })) {
+    if (!std::all_of(logits_.begin(), logits_.end(), [](double x) { return std::isfinite(x); })) {
       return absl::FailedPreconditionError(
-          "the model's scores are not finite: its run diverged before this checkpoint");
+          "the model's logits are not finite: its run diverged before this checkpoint");
     }
     const auto vocabulary = static_cast<size_t>(request_.model.vocabulary);
-    const double* row = scores_.data();
+    const double* row = logits_.data();
     std::vector<uint32_t> open, kept;
     for (size_t i = 0; i < open_.size(); ++i, row += vocabulary) {
       const double u = UniformAt(request_.options.seed, first_ + open_[i], position);
@@ -159,7 +159,7 @@ class Group {
   const std::unique_ptr<SequenceReader> reader_;
   std::vector<Draft> drafts_;
   std::vector<uint32_t> open_;  // drafts that haven't ended, in the order of the reader's sequences
-  std::vector<double> scores_;  // their logits, [open][vocabulary]
+  std::vector<double> logits_;  // of the open samples, [open][vocabulary]
 };
 
 SampleWriter WriterOf(const SampledData& data, const RunConfig& config) {

@@ -44,9 +44,9 @@ std::string TextOf(double value) {
 }
 
 // Moves the `count` most likely tokens to the front, in order, and drops the rest.
-void KeepBest(absl::Span<const double> scores, size_t count, std::vector<uint32_t>& tokens) {
-  const auto better = [scores](uint32_t a, uint32_t b) {
-    return scores[a] != scores[b] ? scores[a] > scores[b] : a < b;
+void KeepBest(absl::Span<const double> logits, size_t count, std::vector<uint32_t>& tokens) {
+  const auto better = [logits](uint32_t a, uint32_t b) {
+    return logits[a] != logits[b] ? logits[a] > logits[b] : a < b;
   };
   if (count == tokens.size()) {
     std::sort(tokens.begin(), tokens.end(), better);
@@ -116,17 +116,17 @@ uint32_t LongestPrompt(const ModelConfig& model) {
   return static_cast<uint32_t>(std::max(model.context - 1, 0));
 }
 
-KeptTokens Keep(absl::Span<const double> scores, const SampleOptions& options) {
+KeptTokens Keep(absl::Span<const double> logits, const SampleOptions& options) {
   KeptTokens kept;
-  kept.tokens.resize(scores.size());
+  kept.tokens.resize(logits.size());
   std::iota(kept.tokens.begin(), kept.tokens.end(), 0u);
   const bool greedy = options.temperature == 0;
-  const size_t limit = greedy ? 1 : options.top_k == 0 ? scores.size() : options.top_k;
-  KeepBest(scores, std::min(limit, scores.size()), kept.tokens);
+  const size_t limit = greedy ? 1 : options.top_k == 0 ? logits.size() : options.top_k;
+  KeepBest(logits, std::min(limit, logits.size()), kept.tokens);
   if (greedy) return {kept.tokens, {1.0}};
-  const double best = scores[kept.tokens.front()];
+  const double best = logits[kept.tokens.front()];
   for (const uint32_t token : kept.tokens) {
-    kept.probabilities.push_back(std::exp((scores[token] - best) / options.temperature));
+    kept.probabilities.push_back(std::exp((logits[token] - best) / options.temperature));
   }
   Normalise(kept.probabilities);
   if (options.top_p < 1) {

@@ -25,10 +25,10 @@ struct KeptTokens {
   std::vector<double> probabilities;
 };
 
-// Returns softmax(scores / temperature), cut to the top_k tokens first, then to the shortest prefix
-// whose sum reaches top_p, and renormalised each time. `scores`, the logits, must be finite and not
+// Returns softmax(logits / temperature), cut to the top_k tokens first, then to the shortest prefix
+// whose sum reaches top_p, and renormalised each time. `logits` must be finite and not
 // empty.
-KeptTokens Keep(absl::Span<const double> scores, const SampleOptions& options);
+KeptTokens Keep(absl::Span<const double> logits, const SampleOptions& options);
 
 // Returns the first kept token whose cumulative probability exceeds `u`, which is in [0, 1).
 uint32_t Draw(const KeptTokens& kept, double u);

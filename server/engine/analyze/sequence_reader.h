@@ -16,7 +16,7 @@ class SequenceReader {
 
   // Appends a token to every sequence. Writes the logits of the following token,
   // [sequences][vocabulary].
-  virtual void Next(absl::Span<const uint32_t> tokens, absl::Span<double> scores) = 0;
+  virtual void Next(absl::Span<const uint32_t> tokens, absl::Span<double> logits) = 0;
 
   // Keeps only these sequences, ascending, in this order.
   virtual void Keep(absl::Span<const uint32_t> sequences) = 0;

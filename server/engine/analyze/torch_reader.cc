@@ -17,8 +17,8 @@ at::Tensor TensorOf(absl::Span<const uint32_t> numbers) {
   return tensor;
 }
 
-void CopyScores(const at::Tensor& scores, absl::Span<double> to) {
-  const at::Tensor exact = scores.to(at::kDouble).contiguous();
+void CopyLogits(const at::Tensor& logits, absl::Span<double> to) {
+  const at::Tensor exact = logits.to(at::kDouble).contiguous();
   std::copy_n(exact.const_data_ptr<double>(), exact.numel(), to.begin());
 }
 
@@ -27,8 +27,8 @@ class CausalReader : public SequenceReader {
   CausalReader(const ModelConfig& config, const ModelParameters& parameters, int sequences)
       : decoder_(config, parameters, sequences) {}
 
-  void Next(absl::Span<const uint32_t> tokens, absl::Span<double> scores) override {
-    CopyScores(decoder_.Next(TensorOf(tokens)), scores);
+  void Next(absl::Span<const uint32_t> tokens, absl::Span<double> logits) override {
+    CopyLogits(decoder_.Next(TensorOf(tokens)), logits);
   }
 
   void Keep(absl::Span<const uint32_t> sequences) override { decoder_.Keep(TensorOf(sequences)); }
@@ -46,14 +46,14 @@ class PrefixReader : public SequenceReader {
     config_.loss = LossPositions::kLast;
   }
 
-  void Next(absl::Span<const uint32_t> tokens, absl::Span<double> scores) override {
+  void Next(absl::Span<const uint32_t> tokens, absl::Span<double> logits) override {
     const at::NoGradGuard no_grad;
     tokens_ = at::cat({tokens_, TensorOf(tokens).unsqueeze(1)}, 1);  // [B, T]
     BatchTensors batch;
     batch.rows = tokens_.size(0);
     batch.length = tokens_.size(1);
     batch.tokens = tokens_.flatten();                                 // [B·T]
-    CopyScores(Logits(config_, parameters_, batch, Pass()), scores);  // [B, V]
+    CopyLogits(Logits(config_, parameters_, batch, Pass()), logits);  // [B, V]
   }
 
   void Keep(absl::Span<const uint32_t> sequences) override {

@@ -26,7 +26,7 @@ const float* PositionTable::Row(const Model& model, int position) const {
   return config_.positions == Positions::kLearned ? model.position_embedding + at : nullptr;
 }
 
-const float* Head::Scores(const Model& model, const float* stream, const ColumnGroup& group) {
+const float* Head::Logits(const Model& model, const float* stream, const ColumnGroup& group) {
   const ModelConfig& config = layers_.config();
   const float* in = stream;
   if (config.norm.final) {
@@ -34,21 +34,21 @@ const float* Head::Scores(const Model& model, const float* stream, const ColumnG
     layers_.Normalise(model.final_norm, stream, group, normalised, norm_);
     in = normalised;
   }
-  float* const scores = scores_.Reserve(int64_t{config.vocabulary} * group.count);
-  layers_.Apply(model.head, in, group.count, scores);
-  return scores;
+  float* const logits = logits_.Reserve(int64_t{config.vocabulary} * group.count);
+  layers_.Apply(model.head, in, group.count, logits);
+  return logits;
 }
 
 LossSums Head::Forward(const Model& model, const float* stream, const ColumnGroup& group,
                        const std::vector<int32_t>& target, const Objective& objective) {
   const ModelConfig& config = layers_.config();
-  Scores(model, stream, group);
+  Logits(model, stream, group);
   if (!config.norm.final) {
     std::copy_n(stream, int64_t{config.width} * group.count,
                 in_.Reserve(int64_t{config.width} * group.count));
   }
   float* const losses = losses_.Reserve(group.count);
-  layers_.kernels().cross_entropy({config.vocabulary, group.count, scores_.data(), target.data(),
+  layers_.kernels().cross_entropy({config.vocabulary, group.count, logits_.data(), target.data(),
                                    objective.smoothing, objective.weight, losses});
   LossSums sums;
   for (int c = 0; c < group.count; ++c) {
@@ -60,23 +60,23 @@ LossSums Head::Forward(const Model& model, const float* stream, const ColumnGrou
 }
 
 void Head::Back(const Model& model, const ColumnGroup& group, float* d) {
-  layers_.AddGradients(model.head, in_.data(), scores_.data(), group.count);
-  layers_.Back(model.head, scores_.data(), group.count, d);
+  layers_.AddGradients(model.head, in_.data(), logits_.data(), group.count);
+  layers_.Back(model.head, logits_.data(), group.count, d);
   if (!layers_.config().norm.final) return;
   layers_.NormaliseBack(model.final_norm, norm_, d, group, d, /*add=*/false);
 }
 
 LossSums Head::Score(const Model& model, const float* stream, const ColumnGroup& group,
                      absl::Span<const Reading> readings) {
-  const float* const scores = Scores(model, stream, group);
+  const float* const logits = Logits(model, stream, group);
   float* const log_sum = losses_.Reserve(group.count);
   best_.resize(static_cast<size_t>(group.count));
-  layers_.kernels().summarise_scores(
-      {layers_.config().vocabulary, group.count, scores, log_sum, best_.data()});
+  layers_.kernels().summarise_logits(
+      {layers_.config().vocabulary, group.count, logits, log_sum, best_.data()});
   LossSums sums;
   for (const Reading& reading : readings) {
-    const float score = scores[int64_t{reading.target} * group.count + reading.column];
-    sums.loss += log_sum[reading.column] - score;
+    const float logit = logits[int64_t{reading.target} * group.count + reading.column];
+    sums.loss += log_sum[reading.column] - logit;
     sums.hits += best_[static_cast<size_t>(reading.column)] == reading.target ? 1 : 0;
   }
   sums.tokens = static_cast<double>(readings.size());

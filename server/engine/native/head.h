@@ -57,16 +57,16 @@ class Head {
                  absl::Span<const Reading> readings);
 
   // Returns the logits of the next token, [V][columns]; valid until the head is used again.
-  const float* Scores(const Model& model, const float* stream, const ColumnGroup& group);
+  const float* Logits(const Model& model, const float* stream, const ColumnGroup& group);
 
   // dL/dlogits of the last Forward, [V][columns].
-  const float* error() const { return scores_.data(); }
+  const float* error() const { return logits_.data(); }
 
  private:
   Layers& layers_;
   NormMemory norm_;
   Floats in_;
-  Floats scores_;
+  Floats logits_;
   Floats losses_;
   std::vector<int32_t> best_;
 };

@@ -227,11 +227,11 @@ struct Activate {
   float* slope = nullptr;  // null: not computed; may alias x
 };
 
-// Cross entropy of columns of logits, `scores` [vocabulary][columns].
+// Cross entropy of columns of logits [vocabulary][columns].
 struct CrossEntropy {
   int vocabulary = 0;
   ptrdiff_t columns = 0;
-  float* scores = nullptr;           // logits; overwritten by their gradient
+  float* logits = nullptr;           // overwritten by their gradient
   const int32_t* targets = nullptr;  // [columns]; below 0: not counted, gradient 0
   float smoothing = 0;
   float weight = 1;         // of a column in the gradient
@@ -240,10 +240,10 @@ struct CrossEntropy {
 
 // Computes, for columns of logits, log Σ exp, which minus a token's logit is its loss, and the
 // token with the highest logit, the first one of a tie.
-struct ScoreSummary {
+struct LogitSummary {
   int vocabulary = 0;
   ptrdiff_t columns = 0;
-  const float* scores = nullptr;
+  const float* logits = nullptr;
   float* log_sum = nullptr;  // [columns]
   int32_t* best = nullptr;   // [columns]
 };
@@ -302,7 +302,7 @@ struct Kernels {
   void (*query_attention_back)(const QueryAttentionBack&);
   void (*activate)(const Activate&);
   void (*cross_entropy)(const CrossEntropy&);
-  void (*summarise_scores)(const ScoreSummary&);
+  void (*summarise_logits)(const LogitSummary&);
   // y ← y·x, and y ← a·x + b·y, which doesn't read y if b is 0; n is a multiple of kColumns.
   void (*multiply)(const float* x, float* y, int64_t n);
   void (*combine)(float a, const float* x, float b, float* y, int64_t n);

@@ -142,40 +142,40 @@ HWY_NOINLINE void Rotate(float* x, ptrdiff_t row, int half, ptrdiff_t columns, c
 
 // Statistics of the columns from `column` on: the largest logit, Σ e^(logit − largest), and Σ of
 // the logits.
-struct ColumnScores {
+struct ColumnLogits {
   V16 largest;
   V16 sum;
   V16 total;
 };
 
 // Stores e^(logit − largest) in `exponentials`, unless it is null.
-HWY_INLINE ColumnScores ReadScores(const float* scores, int vocabulary, ptrdiff_t columns,
+HWY_INLINE ColumnLogits ReadLogits(const float* logits, int vocabulary, ptrdiff_t columns,
                                    float* exponentials) {
-  ColumnScores read = {Load(scores), Zero(), Zero()};
+  ColumnLogits read = {Load(logits), Zero(), Zero()};
   for (int v = 0; v < vocabulary; ++v) {
-    const V16 score = Load(scores + v * columns);
-    read.largest = Max(read.largest, score);
-    read.total = Add(read.total, score);
+    const V16 logit = Load(logits + v * columns);
+    read.largest = Max(read.largest, logit);
+    read.total = Add(read.total, logit);
   }
   for (int v = 0; v < vocabulary; ++v) {
-    const V16 e = Exp(Sub(Load(scores + v * columns), read.largest));
+    const V16 e = Exp(Sub(Load(logits + v * columns), read.largest));
     read.sum = Add(read.sum, e);
     if (exponentials != nullptr) Store(e, exponentials + v * columns);
   }
   return read;
 }
 
-HWY_NOINLINE void ScoreLoss(const CrossEntropy& l) {
+HWY_NOINLINE void ComputeCrossEntropy(const CrossEntropy& l) {
   const float vocabulary = static_cast<float>(l.vocabulary);
   HWY_ALIGN float picked[kLanes], largest[kLanes], sum[kLanes], total[kLanes], live[kLanes];
   for (ptrdiff_t c = 0; c < l.columns; c += kLanes) {
-    float* const scores = l.scores + c;
+    float* const logits = l.logits + c;
     for (int i = 0; i < kLanes; ++i) {
       const int32_t target = l.targets[c + i];
       live[i] = target < 0 ? 0.0f : l.weight;
-      picked[i] = target < 0 ? 0.0f : scores[target * l.columns + i];
+      picked[i] = target < 0 ? 0.0f : logits[target * l.columns + i];
     }
-    const ColumnScores read = ReadScores(scores, l.vocabulary, l.columns, scores);
+    const ColumnLogits read = ReadLogits(logits, l.vocabulary, l.columns, logits);
     Store(read.largest, largest);
     Store(read.sum, sum);
     Store(read.total, total);
@@ -188,34 +188,34 @@ HWY_NOINLINE void ScoreLoss(const CrossEntropy& l) {
     // p − (1 − ε)·[target] − ε/V, weighted. With a vocabulary of one the gradient is exactly 0;
     // rounding errors in it would be amplified by a model without norms.
     if (l.vocabulary == 1) {
-      Store(Zero(), scores);
+      Store(Zero(), logits);
       continue;
     }
     const V16 weight = Load(live);
-    const V16 share = Div(weight, read.sum);
+    const V16 scale = Div(weight, read.sum);
     const V16 even = Mul(weight, Set(l.smoothing / vocabulary));
     const M16 counts = Gt(weight, Zero());
     for (int v = 0; v < l.vocabulary; ++v) {
-      float* const at = scores + v * l.columns;
-      Store(IfThenElseZero(counts, Sub(Mul(Load(at), share), even)), at);
+      float* const at = logits + v * l.columns;
+      Store(IfThenElseZero(counts, Sub(Mul(Load(at), scale), even)), at);
     }
     for (int i = 0; i < kLanes; ++i) {
       const int32_t target = l.targets[c + i];
-      if (target >= 0) scores[target * l.columns + i] -= (1 - l.smoothing) * l.weight;
+      if (target >= 0) logits[target * l.columns + i] -= (1 - l.smoothing) * l.weight;
     }
   }
 }
 
-HWY_NOINLINE void SummariseScores(const ScoreSummary& s) {
+HWY_NOINLINE void SummariseLogits(const LogitSummary& s) {
   HWY_ALIGN float largest[kLanes], sum[kLanes], best[kLanes];
   for (ptrdiff_t c = 0; c < s.columns; c += kLanes) {
-    const float* const scores = s.scores + c;
-    const ColumnScores read = ReadScores(scores, s.vocabulary, s.columns, nullptr);
-    V16 highest = Load(scores), which = Zero();
+    const float* const logits = s.logits + c;
+    const ColumnLogits read = ReadLogits(logits, s.vocabulary, s.columns, nullptr);
+    V16 highest = Load(logits), which = Zero();
     for (int v = 1; v < s.vocabulary; ++v) {
-      const V16 score = Load(scores + v * s.columns);
-      const M16 higher = Gt(score, highest);
-      highest = IfThenElse(higher, score, highest);
+      const V16 logit = Load(logits + v * s.columns);
+      const M16 higher = Gt(logit, highest);
+      highest = IfThenElse(higher, logit, highest);
       which = IfThenElse(higher, Set(static_cast<float>(v)), which);
     }
     Store(read.largest, largest);

@@ -20,9 +20,9 @@ ModelConfig WithLoss(ModelConfig config, LossPositions loss) {
 }
 
 // Sets to[v] to the logit of token v in a column of [vocabulary][columns].
-void CopyColumn(const float* scores, int columns, int column, absl::Span<double> to) {
+void CopyColumn(const float* logits, int columns, int column, absl::Span<double> to) {
   for (size_t v = 0; v < to.size(); ++v) {
-    to[v] = scores[static_cast<int64_t>(v) * columns + column];
+    to[v] = logits[static_cast<int64_t>(v) * columns + column];
   }
 }
 
@@ -38,7 +38,7 @@ class CachedReader : public SequenceReader {
     for (int s = 0; s < sequences; ++s) column_.push_back(s);
   }
 
-  void Next(absl::Span<const uint32_t> tokens, absl::Span<double> scores) override {
+  void Next(absl::Span<const uint32_t> tokens, absl::Span<double> logits) override {
     const auto count = static_cast<size_t>(columns_.count);
     // Columns without a sequence repeat another one's token.
     columns_.token.assign(count, static_cast<int32_t>(tokens.front()));
@@ -46,11 +46,11 @@ class CachedReader : public SequenceReader {
     for (size_t s = 0; s < tokens.size(); ++s) {
       columns_.token[static_cast<size_t>(column_[s])] = static_cast<int32_t>(tokens[s]);
     }
-    const float* const all = pass_.Scores(model_, columns_);
+    const float* const all = pass_.Logits(model_, columns_);
     cache_.Lengthen();
     const auto vocabulary = static_cast<size_t>(config_.vocabulary);
     for (size_t s = 0; s < tokens.size(); ++s) {
-      CopyColumn(all, columns_.count, column_[s], scores.subspan(s * vocabulary, vocabulary));
+      CopyColumn(all, columns_.count, column_[s], logits.subspan(s * vocabulary, vocabulary));
     }
   }
 
@@ -94,17 +94,17 @@ class PrefixReader : public SequenceReader {
         pass_(config_, setting_, LearningRule::kBackprop, kernels),
         prefixes_(static_cast<size_t>(sequences)) {}
 
-  void Next(absl::Span<const uint32_t> tokens, absl::Span<double> scores) override {
+  void Next(absl::Span<const uint32_t> tokens, absl::Span<double> logits) override {
     for (size_t s = 0; s < tokens.size(); ++s) prefixes_[s].push_back(tokens[s]);
     const TokenBatch batch = Batch();
     const auto vocabulary = static_cast<size_t>(config_.vocabulary);
     for (const Columns& columns :
          CutIntoColumns(batch, 0, batch.rows, LossPositions::kLast, kTogether)) {
-      const float* const all = pass_.Scores(model_, columns);
+      const float* const all = pass_.Logits(model_, columns);
       const int count = static_cast<int>(columns.target.size());
       for (size_t s = 0; s < columns.sequences.size(); ++s) {
         const auto row = static_cast<size_t>(columns.sequences[s].row);
-        CopyColumn(all, count, static_cast<int>(s), scores.subspan(row * vocabulary, vocabulary));
+        CopyColumn(all, count, static_cast<int>(s), logits.subspan(row * vocabulary, vocabulary));
       }
     }
   }

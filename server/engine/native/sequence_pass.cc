@@ -171,9 +171,9 @@ LossSums SequencePass::Score(const Model& model, const Columns& columns) {
   return head_.Score(model, Kept(columns), KeptGroup(columns), readings);
 }
 
-const float* SequencePass::Scores(const Model& model, const Columns& columns) {
+const float* SequencePass::Logits(const Model& model, const Columns& columns) {
   RunBlocks(model, columns);
-  return head_.Scores(model, Kept(columns), KeptGroup(columns));
+  return head_.Logits(model, Kept(columns), KeptGroup(columns));
 }
 
 }  // namespace ablate::engine::native

@@ -33,7 +33,7 @@ class SequencePass {
 
   // Returns the logits of the next token where the loss reads, [V][columns], or
   // [V][RoundUp(sequences)] if it reads only last positions; valid until the next pass.
-  const float* Scores(const Model& model, const Columns& columns);
+  const float* Logits(const Model& model, const Columns& columns);
 
  private:
   struct BlockMemory {

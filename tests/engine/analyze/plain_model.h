@@ -34,11 +34,11 @@ class PlainModel {
     at::Tensor sum = at::zeros({}, options_);
     for (int64_t row = 0; row < batch.rows; ++row) {
       const auto first = batch.inputs.begin() + row * batch.length;
-      at::Tensor scores = Scores({first, first + batch.lengths[static_cast<size_t>(row)]});
+      at::Tensor logits = Logits({first, first + batch.lengths[static_cast<size_t>(row)]});
       const bool last = model_.loss == LossPositions::kLast;
-      if (last) scores = scores.narrow(0, scores.size(0) - 1, 1);
-      const at::Tensor losses = scores.logsumexp(-1).unsqueeze(1) - scores;  // [S, V]
-      for (int64_t i = 0; i < scores.size(0); ++i) {
+      if (last) logits = logits.narrow(0, logits.size(0) - 1, 1);
+      const at::Tensor losses = logits.logsumexp(-1).unsqueeze(1) - logits;  // [S, V]
+      for (int64_t i = 0; i < logits.size(0); ++i) {
         const int64_t at = last ? row : row * batch.length + i;
         const int64_t target = batch.targets[static_cast<size_t>(at)];
         if (target != TokenBatch::kIgnored) sum = sum + losses[i][target];
@@ -48,7 +48,7 @@ class PlainModel {
   }
 
  private:
-  at::Tensor Scores(const std::vector<int64_t>& tokens) const {  // [T, V]
+  at::Tensor Logits(const std::vector<int64_t>& tokens) const {  // [T, V]
     at::Tensor x = Parameter("token_embedding.weight").index_select(0, at::tensor(tokens));
     const int64_t length = x.size(0);
     if (model_.positions == Positions::kLearned) {
