@@ -48,7 +48,7 @@ class CountingBackend : public Backend {
 
   absl::Status Evaluate(Evaluated, const TokenBatch& batch, EvaluationSums* sums) override {
     const double tokens = static_cast<double>(batch.tokens());
-    *sums = {sums->batches + 1, sums->loss + tokens, sums->hits, sums->tokens + tokens};
+    *sums = {sums->batches + 1, sums->loss + tokens, sums->correct, sums->tokens + tokens};
     return absl::OkStatus();
   }
 

@@ -42,10 +42,10 @@ TEST(NativeParityTest, EvaluatesManyShortRowsAsEachByItself) {
     EvaluationSums alone;
     for (int64_t row = 0; row < batch.rows; ++row) {
       const EvaluationSums sums = Evaluated(*native, batch.Rows(row, 1));
-      alone = {1, alone.loss + sums.loss, alone.hits + sums.hits, alone.tokens + sums.tokens};
+      alone = {1, alone.loss + sums.loss, alone.correct + sums.correct, alone.tokens + sums.tokens};
     }
     EXPECT_NEAR(together.loss, alone.loss, 1e-12 * alone.loss);
-    EXPECT_EQ(together.hits, alone.hits);
+    EXPECT_EQ(together.correct, alone.correct);
     EXPECT_EQ(together.tokens, alone.tokens);
     const EvaluationSums exact = Evaluated(*TorchOf(config, Precision::kFloat64, start), batch);
     EXPECT_NEAR(together.loss, exact.loss, 2e-5 * exact.loss);

@@ -136,15 +136,15 @@ Score ScoreOf(const SubjectModel& subject, const TokenBatch& batch, const Pass& 
   const at::NoGradGuard no_grad;
   const BatchTensors tensors = BatchOf(subject, batch);
   const at::Tensor logits = Logits(subject.config.model, subject.parameters, tensors, pass);
-  at::Tensor hit = logits.argmax(-1).eq(tensors.targets);  // [N]
+  at::Tensor is_correct = logits.argmax(-1).eq(tensors.targets);  // [N]
   Score score;
   score.targets = static_cast<double>(tensors.targets.numel());
   if (tensors.counted.defined()) {
-    hit = hit.logical_and(tensors.counted.to(at::kBool));
+    is_correct = is_correct.logical_and(tensors.counted.to(at::kBool));
     score.targets = tensors.counted.sum(at::kDouble).item<double>();
   }
   score.loss = TokenLosses(logits, tensors).sum(at::kDouble).item<double>();
-  score.hits = hit.sum().item<double>();
+  score.correct = is_correct.sum().item<double>();
   return score;
 }
 

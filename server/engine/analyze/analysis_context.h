@@ -93,7 +93,7 @@ std::vector<at::Tensor> CaptureRows(const AnalysisContext& analysis, const Subje
 // Sums over the targets that count, from an evaluation's logits [N, V], in float64.
 struct Score {
   double loss = 0;
-  double hits = 0;
+  double correct = 0;
   double targets = 0;
 };
 Score ScoreOf(const SubjectModel& subject, const TokenBatch& batch, const Pass& pass);

@@ -68,7 +68,7 @@ class Removal : public Computation {
     if (pass > 0) hooks = HooksWithout(places_[static_cast<size_t>(pass) - 1], &even);
     const Hooks made = HooksOf(analysis_, subject_.config.model, std::move(hooks));
     const Score score = ScoreOf(subject_, batch, {.hooks = &made});
-    scores_[pass] += at::tensor({score.loss, score.hits, score.targets}, at::kDouble);
+    scores_[pass] += at::tensor({score.loss, score.correct, score.targets}, at::kDouble);
   }
 
   std::vector<StateTensor> State() override { return {{"scores", scores_}, {"sums", sums_}}; }

@@ -9,7 +9,7 @@ namespace {
 constexpr int64_t kStripsTogether = 192;
 
 LossSums operator+(const LossSums& a, const LossSums& b) {
-  return {a.loss + b.loss, a.hits + b.hits, a.tokens + b.tokens};
+  return {a.loss + b.loss, a.correct + b.correct, a.tokens + b.tokens};
 }
 
 }  // namespace

@@ -77,7 +77,7 @@ LossSums Head::Score(const Model& model, const float* stream, const ColumnGroup&
   for (const Reading& reading : readings) {
     const float logit = logits[int64_t{reading.target} * group.count + reading.column];
     sums.loss += log_sum[reading.column] - logit;
-    sums.hits += best_[static_cast<size_t>(reading.column)] == reading.target ? 1 : 0;
+    sums.correct += best_[static_cast<size_t>(reading.column)] == reading.target ? 1 : 0;
   }
   sums.tokens = static_cast<double>(readings.size());
   return sums;

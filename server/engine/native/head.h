@@ -24,7 +24,7 @@ struct Objective {
 // Sums over targets.
 struct LossSums {
   double loss = 0;
-  double hits = 0;  // correct predictions: the target has the highest logit
+  double correct = 0;  // correct predictions: the target has the highest logit
   double tokens = 0;
 };
 

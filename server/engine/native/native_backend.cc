@@ -82,7 +82,7 @@ class NativeBackend : public Backend {
     try {
       const Model& model = what == Evaluated::kAverage ? average_ : model_;
       const LossSums added = evaluation_.Score(model, batch, StripsOf(sums->batches));
-      *sums = {sums->batches + 1, sums->loss + added.loss, sums->hits + added.hits,
+      *sums = {sums->batches + 1, sums->loss + added.loss, sums->correct + added.correct,
                sums->tokens + added.tokens};
       return absl::OkStatus();
     } catch (const std::bad_alloc&) {

@@ -43,8 +43,8 @@ struct UpdateResult {
 // Sums of an evaluation over its batches so far.
 struct EvaluationSums {
   size_t batches = 0;
-  double loss = 0;  // over tokens, in nats
-  double hits = 0;  // tokens that have the highest logit (correct predictions)
+  double loss = 0;     // over tokens, in nats
+  double correct = 0;  // targets that have the highest logit
   double tokens = 0;
 };
 

@@ -24,8 +24,8 @@ struct Evaluation {
 // `sums` must cover at least one batch.
 Evaluation ResultOf(const EvaluationSums& sums) {
   // If logits are NaN none is the highest, but argmax still returns one.
-  const double accuracy =
-      std::isfinite(sums.loss) ? sums.hits / sums.tokens : std::numeric_limits<double>::quiet_NaN();
+  const double accuracy = std::isfinite(sums.loss) ? sums.correct / sums.tokens
+                                                   : std::numeric_limits<double>::quiet_NaN();
   return {sums.loss / sums.tokens, accuracy};
 }
 

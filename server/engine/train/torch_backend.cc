@@ -205,12 +205,12 @@ class TorchBackend : public Backend {
     const BatchTensors batch = TensorsOf(tokens, options_);
     const at::Tensor logits = Logits(config_.model, parameters, batch, Pass());  // [N, V]
     const double loss = TokenLosses(logits, batch).sum(at::kDouble).item<double>();
-    at::Tensor hit = logits.argmax(-1).eq(batch.targets);  // [N]
-    if (batch.counted.defined()) hit = hit.logical_and(batch.counted.to(at::kBool));
-    const double hits = hit.sum().item<double>();
+    at::Tensor is_correct = logits.argmax(-1).eq(batch.targets);  // [N]
+    if (batch.counted.defined()) is_correct = is_correct.logical_and(batch.counted.to(at::kBool));
+    const double correct = is_correct.sum().item<double>();
     const double count = batch.counted.defined() ? batch.counted.sum(at::kDouble).item<double>()
                                                  : static_cast<double>(batch.targets.numel());
-    *sums = {sums->batches + 1, sums->loss + loss, sums->hits + hits, sums->tokens + count};
+    *sums = {sums->batches + 1, sums->loss + loss, sums->correct + correct, sums->tokens + count};
   }
 
   RunTensors HostTensors() {

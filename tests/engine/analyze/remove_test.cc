@@ -102,12 +102,12 @@ class EditedModel {
     for (const TokenBatch& batch : analysis_.batches) {
       const Score score = ScoreOf(analysis_.subjects[0], batch, {});
       sum.loss += score.loss;
-      sum.hits += score.hits;
+      sum.correct += score.correct;
       sum.targets += score.targets;
     }
     const Precision precision = analysis_.subjects[0].config.precision;
     ExpectNearIn(precision, NumberIn(result, "loss" + place), sum.loss / sum.targets, 1);
-    ExpectNearIn(precision, NumberIn(result, "accuracy" + place), sum.hits / sum.targets, 1);
+    ExpectNearIn(precision, NumberIn(result, "accuracy" + place), sum.correct / sum.targets, 1);
   }
 
  private:
