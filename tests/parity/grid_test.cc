@@ -39,8 +39,8 @@ TensorMap Differentiated(const GridCase& grid, const FlatParameters& start) {
   Pass pass = TrainingPass(ComparedRun(grid), &dropout);
   // The running statistics must remain the initial ones.
   if (pass.statistics == Statistics::kBatchAndTrack) pass.statistics = Statistics::kBatch;
-  Differentiate(grid.model, pass, MakeParts(batch, grid.training.accumulation, options), start,
-                grid.training.label_smoothing);
+  Differentiate(grid.model, pass, MakeMicroBatches(batch, grid.training.accumulation, options),
+                start, grid.training.label_smoothing);
   TensorMap out = ByName(start.layout().parameters, start.gradients(), "gradient.");
   out["logits"] = Logits(grid.model, start.model(), TensorsOf(batch, options), Pass()).detach();
   return out;

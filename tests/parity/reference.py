@@ -121,9 +121,9 @@ def load(model, tensors):
             value.copy_(buffers[name])
 
 
-def logits_of(model, parts, inputs, lengths):
-    """Of a batch that is computed in equal parts: statistics are of each, and rows count on."""
-    rows, logits = len(inputs) // parts, []
+def logits_of(model, micro_batches, inputs, lengths):
+    """Logits of a batch, computed in equal micro-batches with statistics of their own; rows count on."""
+    rows, logits = len(inputs) // micro_batches, []
     for first in range(0, len(inputs), rows):
         model.dropout.first_row = first
         logits.append(model(inputs[first:first + rows], lengths[first:first + rows]))

@@ -41,19 +41,19 @@ LossSums BatchPass::ForEach(const TokenBatch& batch, int64_t first, int64_t coun
 }
 
 double BatchPass::AddGradient(const Model& model, const TokenBatch& batch, double smoothing,
-                              int64_t parts) {
+                              int64_t micro_batches) {
   const auto targets = static_cast<double>(TargetsOf(batch));
   const Objective objective = {static_cast<float>(smoothing), static_cast<float>(1 / targets)};
   // A norm that reads the batch needs all of it.
   const int64_t together =
       config_.norm.kind == NormKind::kBatch ? batch.rows * batch.length : kTogether;
-  const int64_t rows = batch.rows / parts;
+  const int64_t rows = batch.rows / micro_batches;
   double loss = 0;
-  for (int64_t part = 0; part < parts; ++part) {
+  for (int64_t micro_batch = 0; micro_batch < micro_batches; ++micro_batch) {
     const auto add = [&](auto& pass, const auto& columns) {
       return pass.AddGradient(model, columns, objective);
     };
-    loss += ForEach(batch, part * rows, rows, together, add).loss;
+    loss += ForEach(batch, micro_batch * rows, rows, together, add).loss;
   }
   return loss / targets;
 }

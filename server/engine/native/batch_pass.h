@@ -27,10 +27,10 @@ class BatchPass {
             const Kernels& kernels);
 
   // Adds the gradient of the mean loss over the batch's targets, at least one, and returns that
-  // loss. Computes the batch in `parts` micro-batches with equally many rows; each has its own
+  // loss. Computes the batch in `micro_batches` parts with equally many rows; each has its own
   // batch statistics.
   double AddGradient(const Model& model, const TokenBatch& batch, double smoothing = 0,
-                     int64_t parts = 1);
+                     int64_t micro_batches = 1);
 
   // Returns the loss and the correct predictions over all rows, without gradients. `strips` is a
   // cache for a batch that is scored repeatedly: initially empty, it keeps the batch's

@@ -126,9 +126,9 @@ class NativeBackend : public Backend {
   absl::Status CheckPositions(const TokenBatch& batch) const {
     const NormConfig& norm = config_.model.norm;
     if (norm.kind != NormKind::kBatch || !HasNorm(norm)) return absl::OkStatus();
-    const int64_t parts = config_.training.accumulation, rows = batch.rows / parts;
-    for (int64_t part = 0; part < parts; ++part) {
-      const auto first = batch.lengths.begin() + part * rows;
+    const int64_t micro_batches = config_.training.accumulation, rows = batch.rows / micro_batches;
+    for (int64_t micro_batch = 0; micro_batch < micro_batches; ++micro_batch) {
+      const auto first = batch.lengths.begin() + micro_batch * rows;
       if (std::accumulate(first, first + rows, int64_t{0}) == 1) {
         return absl::InternalError(kOnePosition);
       }

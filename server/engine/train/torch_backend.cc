@@ -101,13 +101,14 @@ at::Tensor AddGradient(const ModelConfig& model, const Pass& pass, const BatchTe
 }
 
 // Returns the number of targets that count in all micro-batches, a scalar in the model's precision.
-at::Tensor CountedTargets(const std::vector<BatchTensors>& parts, at::TensorOptions options) {
+at::Tensor CountedTargets(const std::vector<BatchTensors>& micro_batches,
+                          at::TensorOptions options) {
   at::Tensor targets = at::zeros({}, options);
-  for (const BatchTensors& part : parts) {
-    if (part.counted.defined()) {
-      targets += part.counted.sum();
+  for (const BatchTensors& micro_batch : micro_batches) {
+    if (micro_batch.counted.defined()) {
+      targets += micro_batch.counted.sum();
     } else {
-      targets += part.targets.numel();
+      targets += micro_batch.targets.numel();
     }
   }
   return targets;
@@ -182,7 +183,7 @@ class TorchBackend : public Backend {
     StatisticsGuard statistics(parameters_);
     UpdateResult result;
     result.loss = Differentiate(config_.model, TrainingPass(config_, &dropout),
-                                MakeParts(update.batch, training.accumulation, options_),
+                                MakeMicroBatches(update.batch, training.accumulation, options_),
                                 parameters_, training.label_smoothing);
     result.gradient_norm = GradientNorm(parameters_.gradients());
     // A gradient that isn't finite would spoil every parameter; it ends the run, as such a loss
@@ -265,32 +266,34 @@ double GradientNorm(const at::Tensor& gradient) {
 }
 
 double Differentiate(const ModelConfig& model, const Pass& pass,
-                     const std::vector<BatchTensors>& parts, const FlatParameters& parameters,
-                     double label_smoothing) {
+                     const std::vector<BatchTensors>& micro_batches,
+                     const FlatParameters& parameters, double label_smoothing) {
   parameters.gradients().zero_();
   Objective objective = {label_smoothing, {}};
-  if (parts.size() > 1) objective.targets = CountedTargets(parts, parameters.values().options());
+  if (micro_batches.size() > 1)
+    objective.targets = CountedTargets(micro_batches, parameters.values().options());
   at::Tensor loss;
   Dropout dropout;
   if (pass.dropout != nullptr) dropout = *pass.dropout;
-  Pass part_pass = pass;
-  if (pass.dropout != nullptr) part_pass.dropout = &dropout;
-  for (const BatchTensors& part : parts) {
-    const at::Tensor added = AddGradient(model, part_pass, part, objective, parameters);
-    dropout.first_row += part.rows;
+  Pass micro_batch_pass = pass;
+  if (pass.dropout != nullptr) micro_batch_pass.dropout = &dropout;
+  for (const BatchTensors& micro_batch : micro_batches) {
+    const at::Tensor added =
+        AddGradient(model, micro_batch_pass, micro_batch, objective, parameters);
+    dropout.first_row += micro_batch.rows;
     loss = loss.defined() ? loss + added : added;
   }
   return loss.item<double>();
 }
 
-std::vector<BatchTensors> MakeParts(const TokenBatch& batch, int64_t parts,
-                                    at::TensorOptions options) {
-  const int64_t rows = batch.rows / parts;
-  TORCH_CHECK(rows * parts == batch.rows, "a batch can't be cut into equal parts");
-  if (parts == 1) return {TensorsOf(batch, options)};
+std::vector<BatchTensors> MakeMicroBatches(const TokenBatch& batch, int64_t micro_batches,
+                                           at::TensorOptions options) {
+  const int64_t rows = batch.rows / micro_batches;
+  TORCH_CHECK(rows * micro_batches == batch.rows, "a batch can't be cut into equal micro-batches");
+  if (micro_batches == 1) return {TensorsOf(batch, options)};
   std::vector<BatchTensors> made;
-  for (int64_t part = 0; part < parts; ++part) {
-    made.push_back(TensorsOf(batch.Rows(part * rows, rows), options));
+  for (int64_t micro_batch = 0; micro_batch < micro_batches; ++micro_batch) {
+    made.push_back(TensorsOf(batch.Rows(micro_batch * rows, rows), options));
   }
   return made;
 }

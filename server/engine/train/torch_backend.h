@@ -29,16 +29,16 @@ Pass TrainingPass(const RunConfig& config, const Dropout* dropout);
 double GradientNorm(const at::Tensor& gradient);
 
 // Stores the gradient of the loss in parameters.gradients(). Returns the loss, in nats per token:
-// the mean over the targets of all micro-batches in `parts`, at least one, which are computed in
+// the mean over the targets of all `micro_batches`, at least one, which are computed in
 // order.
 double Differentiate(const ModelConfig& model, const Pass& pass,
-                     const std::vector<BatchTensors>& parts, const FlatParameters& parameters,
-                     double label_smoothing = 0);
+                     const std::vector<BatchTensors>& micro_batches,
+                     const FlatParameters& parameters, double label_smoothing = 0);
 
-// Returns the batch cut into `parts` micro-batches of consecutive rows, equally many in each,
-// padded to their own longest row.
-std::vector<BatchTensors> MakeParts(const TokenBatch& batch, int64_t parts,
-                                    at::TensorOptions options);
+// Returns the batch cut into `micro_batches` micro-batches of consecutive rows, equally many in
+// each, padded to their own longest row.
+std::vector<BatchTensors> MakeMicroBatches(const TokenBatch& batch, int64_t micro_batches,
+                                           at::TensorOptions options);
 
 }  // namespace ablate::engine
 
