@@ -234,7 +234,7 @@ std::vector<std::string> OptimizerSlots(const TrainingConfig& training) {
       slots = {"optimizer.momentum"};
       break;
   }
-  if (training.ema > 0) slots.emplace_back(kAverageSlot);
+  if (training.ema > 0) slots.emplace_back(kEmaSlot);
   return slots;
 }
 

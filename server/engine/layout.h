@@ -140,8 +140,8 @@ bool HasBackward(const NormConfig& config);
 // even if momentum is 0. The EMA weights, if kept, are the last slot.
 std::vector<std::string> OptimizerSlots(const TrainingConfig& training);
 
-// The slot name of the EMA weights.
-inline constexpr char kAverageSlot[] = "average";
+// The slot name of the EMA weights in resume states.
+inline constexpr char kEmaSlot[] = "average";
 
 }  // namespace ablate::engine
 

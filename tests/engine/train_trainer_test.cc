@@ -37,23 +37,23 @@ TEST(TorchTrainerTest, EmitsEveryMetricAtItsSteps) {
   EXPECT_THAT(StepsOf(progress.points, "eval/accuracy"), ElementsAre(0, 10, 20, 25));
 }
 
-TEST(TorchTrainerTest, EvaluatesTheAverageOfItsParameters) {
+TEST(TorchTrainerTest, EvaluatesItsEmaWeights) {
   RunConfig run = SmallDocumentsRun(1);
   run.training.ema = 0.8;
   const RunProgress progress = Advance(*MustMakeTrainer(run), 100);
   EXPECT_THAT(StepsOf(progress.points, "eval/ema_loss"), ElementsAre(0, 10, 20, 30));
   const std::vector<double> plain = ValuesOf(progress.points, "eval/loss");
-  const std::vector<double> average = ValuesOf(progress.points, "eval/ema_loss");
-  EXPECT_EQ(average[0], plain[0]) << "it begins with the initial parameters";
-  EXPECT_GT(average[1], plain[1]) << "and follows them";
-  EXPECT_LT(average[1], plain[0]);
+  const std::vector<double> ema = ValuesOf(progress.points, "eval/ema_loss");
+  EXPECT_EQ(ema[0], plain[0]) << "it begins with the initial parameters";
+  EXPECT_GT(ema[1], plain[1]) << "and follows them";
+  EXPECT_LT(ema[1], plain[0]);
   run.training.ema = 0;
   std::vector<Point> others = progress.points;
   others.erase(std::remove_if(others.begin(), others.end(),
                               [](const Point& point) { return point.key == "eval/ema_loss"; }),
                others.end());
   EXPECT_EQ(Exactly(others), Exactly(Advance(*MustMakeTrainer(run), 100).points))
-      << "an average changes nothing else";
+      << "EMA changes nothing else";
 }
 
 TEST(TorchTrainerTest, SmoothsTheTrainingLossOnly) {

@@ -50,7 +50,7 @@ std::string Trained(const RunConfig& config, const std::vector<TokenBatch>& batc
   evaluate(Evaluated::kCurrent, 0, batches.front());
   // Many rows of one length are evaluated as prefix-shared batches.
   evaluate(Evaluated::kCurrent, 1, ShortRows(config.model, 37, std::min(config.model.context, 7)));
-  if (config.training.ema > 0) evaluate(Evaluated::kAverage, 0, batches.front());
+  if (config.training.ema > 0) evaluate(Evaluated::kEmaWeights, 0, batches.front());
   const auto tensors = backend->Tensors();
   absl::StrAppend(&bytes, tensors->parameters, tensors->buffers);
   for (const NamedBytes& slot : tensors->slots) absl::StrAppend(&bytes, slot.bytes);
@@ -85,8 +85,8 @@ TEST(NativeRunTest, EvaluatesAgainAsABackendThatHasNotBefore) {
     const double before = evaluate(*used, Evaluated::kCurrent, held_out);
     step(*used);
     EXPECT_NE(evaluate(*used, Evaluated::kCurrent, held_out), before);
-    for (const Evaluated what : {Evaluated::kCurrent, Evaluated::kAverage}) {
-      if (what == Evaluated::kAverage && config.training.ema <= 0) continue;
+    for (const Evaluated what : {Evaluated::kCurrent, Evaluated::kEmaWeights}) {
+      if (what == Evaluated::kEmaWeights && config.training.ema <= 0) continue;
       double expected = 0;
       for (const TokenBatch& batch : held_out) {
         const auto fresh = start();

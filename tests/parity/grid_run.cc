@@ -44,7 +44,7 @@ void SetState(Backend* backend, const TrainingConfig& training, const RunState& 
   if (state.buffers.defined()) tensors.buffers = BytesOf(state.buffers);
   for (const std::string& slot : OptimizerSlots(training)) {
     const auto found = state.slots.find(slot);
-    const at::Tensor& missing = slot == kAverageSlot ? state.values : zeros;
+    const at::Tensor& missing = slot == kEmaSlot ? state.values : zeros;
     tensors.slots.push_back({slot, BytesOf(found == state.slots.end() ? missing : found->second)});
   }
   EXPECT_TRUE(backend->SetTensors(tensors).ok());

@@ -49,7 +49,7 @@ TensorMap Differentiated(const GridCase& grid, const FlatParameters& start) {
 // Returns the loss on the first batch for each kind of parameters that the run has.
 at::Tensor Evaluations(const GridCase& grid, Backend& backend) {
   std::vector<Evaluated> kinds = {Evaluated::kCurrent};
-  if (grid.training.ema > 0) kinds.push_back(Evaluated::kAverage);
+  if (grid.training.ema > 0) kinds.push_back(Evaluated::kEmaWeights);
   std::vector<double> losses;
   for (const Evaluated kind : kinds) {
     EvaluationSums sums;

@@ -139,7 +139,7 @@ class Run:
         self.model = Transformer(case["model"], case["seed"], self.training["rule"])
         load(self.model, tensors)
         self.optimizer = make_optimizer(self.model, self.training)
-        self.average = copy.deepcopy(self.model)
+        self.ema_model = copy.deepcopy(self.model)
 
     def batch(self, step):
         return (self.tensors[f"{step}.{key}"] for key in ("inputs", "targets", "lengths"))
@@ -158,16 +158,16 @@ class Run:
         logits = logits_of(self.model, self.training["accumulation"], inputs, lengths)
         result = update(self.model, self.optimizer, self.training, step, logits, targets)
         with torch.no_grad():
-            for kept, parameter in zip(self.average.parameters(), self.model.parameters()):
+            for kept, parameter in zip(self.ema_model.parameters(), self.model.parameters()):
                 kept.copy_(self.training["ema"] * kept + (1 - self.training["ema"]) * parameter)
-            for name, value in self.average.statistics().items():
+            for name, value in self.ema_model.statistics().items():
                 value.copy_(self.model.statistics()[name])
         return result
 
     def evaluations(self):
-        """Losses on the first batch: of the parameters and, where it is kept, of their average."""
+        """Losses on the first batch: of the parameters and, if they are kept, of the EMA weights."""
         inputs, targets, lengths = self.batch(0)
-        evaluated = [self.model, self.average] if self.training["ema"] > 0 else [self.model]
+        evaluated = [self.model, self.ema_model] if self.training["ema"] > 0 else [self.model]
         with torch.no_grad():
             return [cross_entropy(m.eval()(inputs, lengths), targets).item() for m in evaluated]
 
@@ -187,7 +187,7 @@ class Run:
             for ours, theirs in self.slots().items():
                 state[f"{ours}.{name}"] = kept.get(theirs, torch.zeros_like(parameter))
         if self.training["ema"] > 0:
-            state.update({"average." + name: p for name, p in self.average.named_parameters()})
+            state.update({"average." + name: p for name, p in self.ema_model.named_parameters()})
         return {name: tensor.detach().clone() for name, tensor in state.items()}
 
     def restore(self, state, step):
@@ -202,7 +202,7 @@ class Run:
                 if self.training["optimizer"]["kind"] != "sgd":
                     kept["step"] = torch.tensor(float(step), dtype=torch.float32)
             if self.training["ema"] > 0:
-                for name, parameter in self.average.named_parameters():
+                for name, parameter in self.ema_model.named_parameters():
                     parameter.copy_(state["average." + name])
 
 

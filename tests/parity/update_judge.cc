@@ -116,8 +116,8 @@ TensorMap Updated(const std::string& name, const GridCase& grid, const Parameter
   out["loss"] = at::scalar_tensor(result->loss, at::kDouble);
   out["norm"] = at::scalar_tensor(result->gradient_norm, at::kDouble);
   std::vector<double> evaluations;
-  for (const Evaluated what : {Evaluated::kCurrent, Evaluated::kAverage}) {
-    if (what == Evaluated::kAverage && config.training.ema == 0) continue;
+  for (const Evaluated what : {Evaluated::kCurrent, Evaluated::kEmaWeights}) {
+    if (what == Evaluated::kEmaWeights && config.training.ema == 0) continue;
     EvaluationSums sums;
     EXPECT_TRUE(backend->Evaluate(what, batches.front(), &sums).ok());
     evaluations.push_back(sums.loss / sums.tokens);

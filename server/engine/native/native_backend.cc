@@ -56,14 +56,14 @@ class NativeBackend : public Backend {
     for (const std::string& name : OptimizerSlots(config_.training)) {
       slots_.emplace_back(layout_.size);
       names_.push_back(name);
-      if (name == kAverageSlot) std::copy_n(values_.data(), layout_.size, slots_.back().data());
+      if (name == kEmaSlot) std::copy_n(values_.data(), layout_.size, slots_.back().data());
     }
     const auto bind = [&](const Floats& values, float* gradients) {
       return BindModel(config_.model, config_.training.rule, layout_,
                        {values.data(), gradients, buffers_.data()});
     };
     model_ = bind(values_, gradients_.data());
-    if (config_.training.ema > 0) average_ = bind(slots_.back(), nullptr);
+    if (config_.training.ema > 0) ema_model_ = bind(slots_.back(), nullptr);
   }
 
   const BackendIdentity& identity() const override { return identity_; }
@@ -80,7 +80,7 @@ class NativeBackend : public Backend {
 
   absl::Status Evaluate(Evaluated what, const TokenBatch& batch, EvaluationSums* sums) override {
     try {
-      const Model& model = what == Evaluated::kAverage ? average_ : model_;
+      const Model& model = what == Evaluated::kEmaWeights ? ema_model_ : model_;
       const LossSums added = evaluation_.Score(model, batch, StripsOf(sums->batches));
       *sums = {sums->batches + 1, sums->loss + added.loss, sums->correct + added.correct,
                sums->tokens + added.tokens};
@@ -231,7 +231,7 @@ class NativeBackend : public Backend {
   BatchPass evaluation_;
   std::vector<std::vector<Columns>> strips_;  // by held-out batch, if cached
   Model model_;
-  Model average_;
+  Model ema_model_;
 };
 
 }  // namespace

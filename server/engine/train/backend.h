@@ -69,8 +69,8 @@ struct RunTensors {
 
 // The parameters that an evaluation uses.
 enum class Evaluated {
-  kCurrent,  // the run's parameters
-  kAverage,  // the EMA weights, kept if training.ema is above 0
+  kCurrent,     // the run's parameters
+  kEmaWeights,  // the EMA weights, kept if training.ema is above 0
 };
 
 // Computes one run. Not thread-safe. Errors: RESOURCE_EXHAUSTED (out of memory; the call has

@@ -36,8 +36,8 @@ Optimizer::Optimizer(const TrainingConfig& training, const ParameterLayout& layo
   }
   if (config_.kind == OptimizerKind::kSgd) scratch_ = at::empty_like(values);
   if (ema_ > 0) {
-    average_ = slots_.back().values;
-    average_.copy_(values);
+    ema_weights_ = slots_.back().values;
+    ema_weights_.copy_(values);
   }
 }
 
@@ -51,7 +51,7 @@ void Optimizer::Step(uint32_t step, double learning_rate, const at::Tensor& valu
     StepAdam(step, learning_rate, decayed_, config_.weight_decay, values, gradients);
     StepAdam(step, learning_rate, exempt_, 0, values, gradients);
   }
-  if (ema_ > 0) average_.lerp_(values, 1 - ema_);
+  if (ema_ > 0) ema_weights_.lerp_(values, 1 - ema_);
 }
 
 void Optimizer::StepAdam(uint32_t step, double learning_rate,

@@ -35,7 +35,7 @@ class Optimizer {
   const std::vector<OptimizerSlot>& slots() const { return slots_; }
 
   // The EMA weights, [P]; undefined if they aren't kept.
-  const at::Tensor& average() const { return average_; }
+  const at::Tensor& ema_weights() const { return ema_weights_; }
 
  private:
   // Updates the parameters in `ranges`.
@@ -48,7 +48,7 @@ class Optimizer {
   std::vector<ParameterRange> decayed_;  // parameters with weight decay
   std::vector<ParameterRange> exempt_;   // parameters without weight decay
   std::vector<OptimizerSlot> slots_;
-  at::Tensor average_;  // EMA weights: the last slot, or undefined
+  at::Tensor ema_weights_;  // EMA weights: the last slot, or undefined
   at::Tensor scratch_;  // [P], for SGD; allocated in advance so that a step can't run out of memory
                         // halfway
 };

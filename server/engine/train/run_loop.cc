@@ -173,7 +173,7 @@ absl::StatusOr<bool> RunLoop::FinishEvaluation(absl::FunctionRef<bool()> stop) {
   const auto stopped = [&] { return progress_.evaluated > before && stop(); };
   std::vector<std::pair<Evaluated, EvaluationSums*>> passes = {
       {Evaluated::kCurrent, &results_.current}};
-  if (config_.training.ema > 0) passes.emplace_back(Evaluated::kAverage, &results_.average);
+  if (config_.training.ema > 0) passes.emplace_back(Evaluated::kEmaWeights, &results_.ema);
   for (const auto& [what, sums] : passes) {
     const absl::StatusOr<bool> finished = FinishPass(what, sums, stopped);
     if (!finished.ok() || !*finished) return finished;
@@ -223,8 +223,8 @@ absl::Status RunLoop::Report() {
     progress_.points.push_back({"eval/accuracy", step, evaluation.accuracy});
     loss = evaluation.loss;
   }
-  if (results.average.batches > 0) {
-    progress_.points.push_back({"eval/ema_loss", step, ResultOf(results.average).loss});
+  if (results.ema.batches > 0) {
+    progress_.points.push_back({"eval/ema_loss", step, ResultOf(results.ema).loss});
   }
   if (results.recorded.has_value()) {
     for (RecordedValue& value : *results.recorded) {

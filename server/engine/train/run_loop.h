@@ -35,7 +35,7 @@ double LearningRate(const ScheduleConfig& schedule, double rate, uint32_t step, 
 // Results of the current step's evaluation and checkpoint (its "visit") that haven't been reported.
 struct VisitResults {
   EvaluationSums current;  // of no batch if there is no evaluation
-  EvaluationSums average;  // of the EMA weights, likewise
+  EvaluationSums ema;      // of the EMA weights, likewise
   std::optional<std::vector<RecordedValue>> recorded;
 };
 

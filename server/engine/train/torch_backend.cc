@@ -137,7 +137,7 @@ class TorchBackend : public Backend {
                             ParameterViews(parameters_.layout(), values), parameters_.buffers());
     };
     model_ = bound(parameters_.values());
-    if (optimizer_.average().defined()) average_ = bound(optimizer_.average());
+    if (optimizer_.ema_weights().defined()) ema_model_ = bound(optimizer_.ema_weights());
   }
 
   const BackendIdentity& identity() const override { return identity_; }
@@ -148,7 +148,7 @@ class TorchBackend : public Backend {
 
   absl::Status Evaluate(Evaluated what, const TokenBatch& batch, EvaluationSums* sums) override {
     return AtBoundary([&] {
-      AddBatch(what == Evaluated::kAverage ? average_ : model_, batch, sums);
+      AddBatch(what == Evaluated::kEmaWeights ? ema_model_ : model_, batch, sums);
       return absl::OkStatus();
     });
   }
@@ -245,7 +245,7 @@ class TorchBackend : public Backend {
   FlatParameters parameters_;
   Optimizer optimizer_;
   ModelParameters model_;         // views of the values, without autograd
-  ModelParameters average_;       // views of the EMA weights, if kept
+  ModelParameters ema_model_;     // views of the EMA weights, if kept
   std::vector<at::Tensor> host_;  // memory returned by the last Tensors()
 };
 
