@@ -276,9 +276,9 @@ AttentionGradients BackThrough(const AttentionBack& b) {
   return to;
 }
 
-QueryAttended Attend(const QueryAttention& a) {
+AbsorbedAttended Attend(const AbsorbedAttention& a) {
   const int width = RoundUp(a.width);
-  QueryAttended to = {{}, Zeros(a.heads * a.width), Zeros(a.heads)};
+  AbsorbedAttended to = {{}, Zeros(a.heads * a.width), Zeros(a.heads)};
   for (int h = 0; h < a.heads; ++h) {
     Doubles scores;
     for (int u = 0; u < a.length; ++u) {
@@ -297,11 +297,11 @@ QueryAttended Attend(const QueryAttention& a) {
   return to;
 }
 
-QueryAttentionGradients BackThrough(const QueryAttentionBack& b) {
-  const QueryAttention& a = b.forward;
+AbsorbedAttentionGradients BackThrough(const AbsorbedAttentionBack& b) {
+  const AbsorbedAttention& a = b.forward;
   const int width = RoundUp(a.width);
-  const QueryAttended is = Attend(a);
-  QueryAttentionGradients to = {
+  const AbsorbedAttended is = Attend(a);
+  AbsorbedAttentionGradients to = {
       Zeros(a.heads * a.width), Zeros(a.heads), {}, Zeros(a.length * a.width)};
   for (int u = 0; u < a.length; ++u) {
     for (int f = 0; f < a.width; ++f) to.drows[At(u, a.width, f)] = b.drows[u * width + f];

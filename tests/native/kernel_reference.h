@@ -48,20 +48,20 @@ struct AttentionGradients {
 };
 AttentionGradients BackThrough(const AttentionBack& b);
 
-struct QueryAttended {
+struct AbsorbedAttended {
   Doubles weights;  // [heads][length]
   Doubles seen;     // [heads][width]
   Doubles sums;     // [heads]
 };
-QueryAttended Attend(const QueryAttention& a);
+AbsorbedAttended Attend(const AbsorbedAttention& a);
 
-struct QueryAttentionGradients {
+struct AbsorbedAttentionGradients {
   Doubles dqueries;  // [heads][width]
   Doubles doffsets;  // [heads]
   Doubles dscores;   // [heads][length]
   Doubles drows;     // [length][width]
 };
-QueryAttentionGradients BackThrough(const QueryAttentionBack& b);
+AbsorbedAttentionGradients BackThrough(const AbsorbedAttentionBack& b);
 
 // Not for kSwiglu.
 double ActivationOf(Activation activation, double x);

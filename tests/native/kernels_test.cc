@@ -555,7 +555,7 @@ void CheckStripAttention(Trial& run) {
   });
 }
 
-void CheckQueryAttention(Trial& run) {
+void CheckAbsorbedAttention(Trial& run) {
   Random random(7);
   for (const int width : kWidths) {
     for (const int length : kLengths) {
@@ -573,7 +573,7 @@ void CheckQueryAttention(Trial& run) {
       Matrix weights(heads, RoundUp(length)), seen(heads, padded), dqueries(heads, padded);
       std::vector<float> sums(offsets.size()), doffsets(offsets.size());
       Matrix drows = random.Fill(Matrix(length, width, padded));
-      QueryAttention a;
+      AbsorbedAttention a;
       a.kind = random.Coin() ? AttentionKind::kSoftmax : AttentionKind::kSigmoid;
       a.length = length;
       a.width = width;
@@ -586,18 +586,18 @@ void CheckQueryAttention(Trial& run) {
       a.weights = weights.data();
       a.seen = seen.data();
       a.sums = sums.data();
-      const QueryAttentionBack back = {a,
-                                       dseen.data(),
-                                       dsums.data(),
-                                       dqueries.data(),
-                                       doffsets.data(),
-                                       row_queries.data(),
-                                       row_dseen.data(),
-                                       drows.data()};
-      const reference::QueryAttended expected = reference::Attend(a);
-      const reference::QueryAttentionGradients gradients = reference::BackThrough(back);
-      run.kernels.query_attention(a);
-      run.kernels.query_attention_back(back);
+      const AbsorbedAttentionBack back = {a,
+                                          dseen.data(),
+                                          dsums.data(),
+                                          dqueries.data(),
+                                          doffsets.data(),
+                                          row_queries.data(),
+                                          row_dseen.data(),
+                                          drows.data()};
+      const reference::AbsorbedAttended expected = reference::Attend(a);
+      const reference::AbsorbedAttentionGradients gradients = reference::BackThrough(back);
+      run.kernels.absorbed_attention(a);
+      run.kernels.absorbed_attention_back(back);
       ExpectClose(run, "weights", weights,
                   Padded(expected.weights, length, RoundUp(length), kNotSaid));
       ExpectClose(run, "seen", seen, Padded(expected.seen, width, padded, kNotSaid));
@@ -791,7 +791,7 @@ TEST(KernelsTest, SumRows) { OnEveryTarget(CheckRowSums); }
 TEST(KernelsTest, NormaliseColumns) { OnEveryTarget(CheckNorm); }
 TEST(KernelsTest, NormaliseBatches) { OnEveryTarget(CheckBatchNorm); }
 TEST(KernelsTest, Attend) { OnEveryTarget(CheckAttention); }
-TEST(KernelsTest, AttendWithOneQuery) { OnEveryTarget(CheckQueryAttention); }
+TEST(KernelsTest, AttendWithOneAbsorbedQuery) { OnEveryTarget(CheckAbsorbedAttention); }
 TEST(KernelsTest, AttendInStrips) { OnEveryTarget(CheckStripAttention); }
 TEST(KernelsTest, Activate) { OnEveryTarget(CheckActivate); }
 TEST(KernelsTest, GiveLossesAndTheirGradients) { OnEveryTarget(CheckLosses); }
@@ -800,8 +800,8 @@ TEST(KernelsTest, Step) { OnEveryTarget(CheckSteps); }
 
 TEST(KernelsTest, HaveTheSameBitsOnEveryFusedTarget) {
   for (const auto check : {CheckGemm, CheckTranspose, CheckRowSums, CheckNorm, CheckBatchNorm,
-                           CheckAttention, CheckStripAttention, CheckQueryAttention, CheckActivate,
-                           CheckLosses, CheckElementwise, CheckSteps}) {
+                           CheckAttention, CheckStripAttention, CheckAbsorbedAttention,
+                           CheckActivate, CheckLosses, CheckElementwise, CheckSteps}) {
     std::vector<float> first;
     OnEveryTarget([&](Trial& run) {
       if (!run.kernels.fused) return;
@@ -942,9 +942,9 @@ TEST(KernelsTest, SoftmaxNoScoresThatAreAllInfinite) {
       query[0] = infinite;
       const std::vector<const float*> rows(3, row.data());
       float offset = 0, sum = 0;
-      run.kernels.query_attention({AttentionKind::kSoftmax, 3, kColumns, 1, 1, rows.data(),
-                                   query.data(), &offset, nullptr, weights.data(), seen.data(),
-                                   &sum});
+      run.kernels.absorbed_attention({AttentionKind::kSoftmax, 3, kColumns, 1, 1, rows.data(),
+                                      query.data(), &offset, nullptr, weights.data(), seen.data(),
+                                      &sum});
       EXPECT_FALSE(std::isfinite(seen[0]));
     }
   });

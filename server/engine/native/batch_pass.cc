@@ -17,8 +17,8 @@ LossSums operator+(const LossSums& a, const LossSums& b) {
 BatchPass::BatchPass(const ModelConfig& config, const PassSetting& pass, LearningRule rule,
                      const Kernels& kernels)
     : config_(config) {
-  if (HasQueryPass(config)) {
-    query_.emplace(config, pass, rule, kernels);
+  if (HasAbsorbedPass(config)) {
+    absorbed_.emplace(config, pass, rule, kernels);
   } else {
     sequence_.emplace(config, pass, rule, kernels);
   }
@@ -28,9 +28,9 @@ template <typename Function>
 LossSums BatchPass::ForEach(const TokenBatch& batch, int64_t first, int64_t count, int64_t together,
                             const Function& function) {
   LossSums all;
-  if (query_.has_value()) {
-    for (const QueryColumns& columns : CutIntoQueries(batch, first, count, together)) {
-      all = all + function(*query_, columns);
+  if (absorbed_.has_value()) {
+    for (const LastColumns& columns : CutIntoLastColumns(batch, first, count, together)) {
+      all = all + function(*absorbed_, columns);
     }
   } else {
     for (const Columns& columns : CutIntoColumns(batch, first, count, config_.loss, together)) {

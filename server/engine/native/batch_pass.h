@@ -8,12 +8,12 @@
 
 #include "server/engine/config.h"
 #include "server/engine/data/batches.h"
+#include "server/engine/native/absorbed_pass.h"
 #include "server/engine/native/columns.h"
 #include "server/engine/native/head.h"
 #include "server/engine/native/kernels.h"
 #include "server/engine/native/layers.h"
 #include "server/engine/native/model.h"
-#include "server/engine/native/query_pass.h"
 #include "server/engine/native/sequence_pass.h"
 
 namespace ablate::engine::native {
@@ -45,7 +45,7 @@ class BatchPass {
 
   const ModelConfig& config_;
   std::optional<SequencePass> sequence_;
-  std::optional<QueryPass> query_;
+  std::optional<AbsorbedPass> absorbed_;
 };
 
 }  // namespace ablate::engine::native

@@ -68,11 +68,11 @@ std::vector<Columns> CutIntoColumns(const TokenBatch& batch, int64_t first, int6
   return cut;
 }
 
-std::vector<QueryColumns> CutIntoQueries(const TokenBatch& batch, int64_t first, int64_t count,
-                                         int64_t together) {
-  std::vector<QueryColumns> cut;
+std::vector<LastColumns> CutIntoLastColumns(const TokenBatch& batch, int64_t first, int64_t count,
+                                            int64_t together) {
+  std::vector<LastColumns> cut;
   for (int64_t begin = first; begin < first + count; begin += together) {
-    QueryColumns& columns = cut.emplace_back();
+    LastColumns& columns = cut.emplace_back();
     columns.first_row = begin;
     columns.rows = static_cast<int>(std::min(together, first + count - begin));
     columns.count = RoundUp(columns.rows);

@@ -56,7 +56,7 @@ struct Columns {
   std::vector<int32_t> target;
 };
 
-// Tokens, or sequences of a query pass, computed together: enough to fill the widest tile of a
+// Tokens, or sequences of an absorbed pass, computed together: enough to fill the widest tile of a
 // matrix product.
 inline constexpr int64_t kTogether = 64;
 
@@ -75,7 +75,7 @@ std::vector<Columns> CutIntoColumns(const TokenBatch& batch, int64_t first, int6
                                     LossPositions loss, int64_t together);
 
 // Rows of a batch, with one column each, for the last position. Other positions have no columns.
-struct QueryColumns {
+struct LastColumns {
   int64_t first_row = 0;
   int rows = 0;
   int count = 0;                       // RoundUp(rows)
@@ -84,8 +84,8 @@ struct QueryColumns {
   std::vector<int32_t> target;         // [count]; −1: no target
 };
 
-std::vector<QueryColumns> CutIntoQueries(const TokenBatch& batch, int64_t first, int64_t count,
-                                         int64_t together);
+std::vector<LastColumns> CutIntoLastColumns(const TokenBatch& batch, int64_t first, int64_t count,
+                                            int64_t together);
 
 }  // namespace ablate::engine::native
 

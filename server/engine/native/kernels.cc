@@ -11,12 +11,12 @@
 #include <hwy/foreach_target.h>
 #include <hwy/highway.h>
 
+#include "server/engine/native/absorbed_attention-inl.h"
 #include "server/engine/native/attention-inl.h"
 #include "server/engine/native/gemm-inl.h"
 #include "server/engine/native/norm-inl.h"
 #include "server/engine/native/optimizer-inl.h"
 #include "server/engine/native/pointwise-inl.h"
-#include "server/engine/native/query_attention-inl.h"
 #include "server/engine/native/strip_attention-inl.h"
 
 HWY_BEFORE_NAMESPACE();
@@ -37,8 +37,8 @@ const Kernels kKernels = {
     .attention_back = AttentionBackward,
     .strip_attention = ForwardStripAttention,
     .lane_attention = ForwardLaneAttention,
-    .query_attention = ForwardQueryAttention,
-    .query_attention_back = BackQueryAttention,
+    .absorbed_attention = ForwardAbsorbedAttention,
+    .absorbed_attention_back = BackAbsorbedAttention,
     .activate = ApplyActivation,
     .cross_entropy = ComputeCrossEntropy,
     .summarise_logits = SummariseLogits,

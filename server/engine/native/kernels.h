@@ -185,7 +185,7 @@ struct LaneAttention : AttentionHead {
 // keys and values absorbed into the query and the output. A query p (`width` features, W_kᵀq)
 // attends to the rows x themselves: score(u) = scale·(p·x_u) + offset, and the result is Σ_u
 // w_u·x_u.
-struct QueryAttention {
+struct AbsorbedAttention {
   AttentionKind kind = AttentionKind::kSoftmax;
   int length = 0;
   int width = 0;
@@ -202,9 +202,9 @@ struct QueryAttention {
   float* sums = nullptr;           // [heads], Σ_u w_u
 };
 
-// The backward pass of QueryAttention.
-struct QueryAttentionBack {
-  QueryAttention forward;
+// The backward pass of AbsorbedAttention.
+struct AbsorbedAttentionBack {
+  AbsorbedAttention forward;
   const float* dseen = nullptr;  // [heads][RoundUp(width)]
   const float* dsums = nullptr;  // [heads]
   float* dqueries = nullptr;     // [heads][RoundUp(width)]
@@ -298,8 +298,8 @@ struct Kernels {
   void (*attention_back)(const AttentionBack&);
   void (*strip_attention)(const StripAttention&);
   void (*lane_attention)(const LaneAttention&);
-  void (*query_attention)(const QueryAttention&);
-  void (*query_attention_back)(const QueryAttentionBack&);
+  void (*absorbed_attention)(const AbsorbedAttention&);
+  void (*absorbed_attention_back)(const AbsorbedAttentionBack&);
   void (*activate)(const Activate&);
   void (*cross_entropy)(const CrossEntropy&);
   void (*summarise_logits)(const LogitSummary&);

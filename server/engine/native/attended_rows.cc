@@ -1,4 +1,4 @@
-#include "server/engine/native/query_rows.h"
+#include "server/engine/native/attended_rows.h"
 
 #include <algorithm>
 
@@ -6,23 +6,25 @@
 
 namespace ablate::engine::native {
 
-QueryRows::QueryRows(const Layers& layers)
+AttendedRows::AttendedRows(const Layers& layers)
     : layers_(layers),
       config_(layers.config()),
       kernels_(layers.kernels()),
       positions_(config_),
       floats_(RoundUp(config_.width)) {}
 
-int QueryRows::FirstPosition(int length) const { return Attends(config_) ? 0 : length - 1; }
+int AttendedRows::FirstPosition(int length) const { return Attends(config_) ? 0 : length - 1; }
 
-int QueryRows::LastOf(int sequence) const {
+int AttendedRows::LastOf(int sequence) const {
   const int length = columns_->lengths[At(sequence)];
   return first_[At(sequence)] + length - 1 - FirstPosition(length);
 }
 
-bool QueryRows::Normalises() const { return HasAttentionNorm(config_) && NormsInput(config_.norm); }
+bool AttendedRows::Normalises() const {
+  return HasAttentionNorm(config_) && NormsInput(config_.norm);
+}
 
-void QueryRows::Embed(const Model& model, const QueryColumns& columns) {
+void AttendedRows::Embed(const Model& model, const LastColumns& columns) {
   columns_ = &columns;
   first_.clear();
   count_ = 0;
@@ -51,7 +53,7 @@ void QueryRows::Embed(const Model& model, const QueryColumns& columns) {
   if (layers_.drops()) Drop();
 }
 
-void QueryRows::Drop() {
+void AttendedRows::Drop() {
   std::vector<int64_t> element;
   for (size_t s = 0; s < columns_->lengths.size(); ++s) {
     const int length = columns_->lengths[s];
@@ -66,7 +68,7 @@ void QueryRows::Drop() {
   kernels_.multiply(mask, embedded_.data(), int64_t{count_} * floats_);
 }
 
-void QueryRows::Normalise(const Norm& norm) {
+void AttendedRows::Normalise(const Norm& norm) {
   if (!Normalises()) return;
   const int width = config_.width, padded = RoundUp(count_);
   float* const embedded = embedded_.data();
@@ -81,7 +83,7 @@ void QueryRows::Normalise(const Norm& norm) {
   for (int i = 0; i < count_; ++i) row_[At(i)] = normalised + int64_t{i} * floats_;
 }
 
-void QueryRows::CopyLast(float* to) {
+void AttendedRows::CopyLast(float* to) {
   const int width = config_.width, columns = columns_->count;
   float* const last = last_.Reserve(int64_t{columns} * floats_);
   for (int c = 0; c < columns; ++c) {
@@ -91,12 +93,12 @@ void QueryRows::CopyLast(float* to) {
   kernels_.transpose(last, floats_, columns, width, to, columns);
 }
 
-void QueryRows::ClearGradients() {
+void AttendedRows::ClearGradients() {
   const int64_t size = int64_t{RoundUp(count_)} * floats_;
   std::fill_n(gradients_.Reserve(size), size, 0.0f);
 }
 
-void QueryRows::AddLastGradients(const float* d) {
+void AttendedRows::AddLastGradients(const float* d) {
   const int columns = columns_->count;
   float* const last = last_.Reserve(int64_t{columns} * floats_);
   kernels_.transpose(d, columns, config_.width, columns, last, floats_);
@@ -106,7 +108,7 @@ void QueryRows::AddLastGradients(const float* d) {
   }
 }
 
-void QueryRows::NormaliseBack(const Norm& norm) {
+void AttendedRows::NormaliseBack(const Norm& norm) {
   if (!Normalises()) return;
   const int width = config_.width, padded = RoundUp(count_);
   float* const by_feature = by_feature_.data();
@@ -116,7 +118,7 @@ void QueryRows::NormaliseBack(const Norm& norm) {
   kernels_.transpose(by_feature, padded, width, padded, gradients_.data(), floats_);
 }
 
-void QueryRows::EmbedBack(const Model& model) {
+void AttendedRows::EmbedBack(const Model& model) {
   const int width = config_.width;
   const float* from = gradients_.data();
   if (layers_.drops()) {

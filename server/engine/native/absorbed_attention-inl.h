@@ -1,11 +1,11 @@
 // Computes attention of one query per head to the rows of a sequence, without keys and values of
 // these rows. This costs 2·heads·width per row; keys and values by Gemm would cost 2·width².
 // Included once per target.
-#if defined(ABLATE_SERVER_ENGINE_NATIVE_QUERY_ATTENTION_INL_H_) == defined(HWY_TARGET_TOGGLE)
-#ifdef ABLATE_SERVER_ENGINE_NATIVE_QUERY_ATTENTION_INL_H_
-#undef ABLATE_SERVER_ENGINE_NATIVE_QUERY_ATTENTION_INL_H_
+#if defined(ABLATE_SERVER_ENGINE_NATIVE_ABSORBED_ATTENTION_INL_H_) == defined(HWY_TARGET_TOGGLE)
+#ifdef ABLATE_SERVER_ENGINE_NATIVE_ABSORBED_ATTENTION_INL_H_
+#undef ABLATE_SERVER_ENGINE_NATIVE_ABSORBED_ATTENTION_INL_H_
 #else
-#define ABLATE_SERVER_ENGINE_NATIVE_QUERY_ATTENTION_INL_H_
+#define ABLATE_SERVER_ENGINE_NATIVE_ABSORBED_ATTENTION_INL_H_
 #endif
 
 #include <cstddef>
@@ -55,7 +55,7 @@ HWY_INLINE void QuerySigmoid(int length, float* scores) {
   }
 }
 
-HWY_NOINLINE void ForwardQueryAttention(const QueryAttention& a) {
+HWY_NOINLINE void ForwardAbsorbedAttention(const AbsorbedAttention& a) {
   const int width = RoundUp(a.width), length = RoundUp(a.length);
   for (int h = 0; h < a.heads; ++h) {
     float* const weights = a.weights + h * length;
@@ -79,8 +79,8 @@ HWY_NOINLINE void ForwardQueryAttention(const QueryAttention& a) {
   }
 }
 
-HWY_NOINLINE void BackQueryAttention(const QueryAttentionBack& b) {
-  const QueryAttention& a = b.forward;
+HWY_NOINLINE void BackAbsorbedAttention(const AbsorbedAttentionBack& b) {
+  const AbsorbedAttention& a = b.forward;
   const int width = RoundUp(a.width), length = RoundUp(a.length);
   for (int h = 0; h < a.heads; ++h) {
     const float* const weights = a.weights + h * length;
@@ -115,4 +115,4 @@ HWY_NOINLINE void BackQueryAttention(const QueryAttentionBack& b) {
 }  // namespace ablate::engine::native::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
 
-#endif  // ABLATE_SERVER_ENGINE_NATIVE_QUERY_ATTENTION_INL_H_
+#endif  // ABLATE_SERVER_ENGINE_NATIVE_ABSORBED_ATTENTION_INL_H_

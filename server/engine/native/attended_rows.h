@@ -1,7 +1,7 @@
 // Holds the embeddings that an absorbed-attention pass attends to: one row of RoundUp(width) floats
 // per token.
-#ifndef ABLATE_SERVER_ENGINE_NATIVE_QUERY_ROWS_H_
-#define ABLATE_SERVER_ENGINE_NATIVE_QUERY_ROWS_H_
+#ifndef ABLATE_SERVER_ENGINE_NATIVE_ATTENDED_ROWS_H_
+#define ABLATE_SERVER_ENGINE_NATIVE_ATTENDED_ROWS_H_
 
 #include <cstddef>
 #include <cstdint>
@@ -18,14 +18,14 @@
 namespace ablate::engine::native {
 
 // Embeds and normalises the rows, forward and backward. Not thread-safe: it owns scratch memory.
-class QueryRows {
+class AttendedRows {
  public:
   // Keeps the reference.
-  explicit QueryRows(const Layers& layers);
+  explicit AttendedRows(const Layers& layers);
 
   // Embeds all tokens of the columns' sequences, or only the last ones if no block has attention.
   // The arguments must outlive the pass.
-  void Embed(const Model& model, const QueryColumns& columns);
+  void Embed(const Model& model, const LastColumns& columns);
   // Applies the norm before attention, if there is one, to what attention reads.
   void Normalise(const Norm& norm);
   // Copies each sequence's last row to its column of to [width][columns]. Padding columns repeat
@@ -65,7 +65,7 @@ class QueryRows {
   PositionTable positions_;
   const int floats_;
 
-  const QueryColumns* columns_ = nullptr;
+  const LastColumns* columns_ = nullptr;
   int count_ = 0;           // rows
   std::vector<int> first_;  // by sequence
   std::vector<const float*> row_;
@@ -80,4 +80,4 @@ class QueryRows {
 
 }  // namespace ablate::engine::native
 
-#endif  // ABLATE_SERVER_ENGINE_NATIVE_QUERY_ROWS_H_
+#endif  // ABLATE_SERVER_ENGINE_NATIVE_ATTENDED_ROWS_H_

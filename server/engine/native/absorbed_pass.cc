@@ -1,4 +1,4 @@
-#include "server/engine/native/query_pass.h"
+#include "server/engine/native/absorbed_pass.h"
 
 #include <algorithm>
 
@@ -6,13 +6,13 @@
 
 namespace ablate::engine::native {
 
-bool HasQueryPass(const ModelConfig& config) {
+bool HasAbsorbedPass(const ModelConfig& config) {
   return config.layers == 1 && config.loss == LossPositions::kLast &&
          config.positions != Positions::kRotary && config.norm.kind != NormKind::kBatch;
 }
 
-QueryPass::QueryPass(const ModelConfig& config, const PassSetting& pass, LearningRule rule,
-                     const Kernels& kernels)
+AbsorbedPass::AbsorbedPass(const ModelConfig& config, const PassSetting& pass, LearningRule rule,
+                           const Kernels& kernels)
     : config_(config),
       rule_(rule),
       kernels_(kernels),
@@ -20,7 +20,7 @@ QueryPass::QueryPass(const ModelConfig& config, const PassSetting& pass, Learnin
       head_(layers_),
       rows_(layers_) {}
 
-QueryPass::Parts QueryPass::PartsOf(const Linear& qkv) {
+AbsorbedPass::Parts AbsorbedPass::PartsOf(const Linear& qkv) {
   const auto part = [&](int64_t index) {
     const int width = qkv.in;
     const auto moved = [](auto* from, int64_t by) { return from == nullptr ? nullptr : from + by; };
@@ -36,7 +36,7 @@ QueryPass::Parts QueryPass::PartsOf(const Linear& qkv) {
   return {part(0), part(1), part(2)};
 }
 
-void QueryPass::Prepare(const QueryColumns& columns) {
+void AbsorbedPass::Prepare(const LastColumns& columns) {
   columns_ = columns.count;
   last_ = {columns.count, nullptr, 0, nullptr};
   weights_at_.clear();
@@ -57,7 +57,7 @@ void QueryPass::Prepare(const QueryColumns& columns) {
   last_.element = last_element_.data();
 }
 
-const float* QueryPass::Absorb(const float* weight, const float* x, Floats& rows) {
+const float* AbsorbedPass::Absorb(const float* weight, const float* x, Floats& rows) {
   const int size = HeadSize(config_), width = config_.width;
   const int64_t row = rows_.floats(), between = config_.heads * row;
   float* const room = room_.Reserve(int64_t{width} * columns_);
@@ -80,7 +80,7 @@ const float* QueryPass::Absorb(const float* weight, const float* x, Floats& rows
   return to;
 }
 
-void QueryPass::Emit(const float* weight, const Floats& rows, float* to) {
+void AbsorbedPass::Emit(const float* weight, const Floats& rows, float* to) {
   const int size = HeadSize(config_), width = config_.width;
   const int64_t row = rows_.floats(), between = config_.heads * row;
   float* const room = room_.Reserve(int64_t{width} * columns_);
@@ -100,7 +100,7 @@ void QueryPass::Emit(const float* weight, const Floats& rows, float* to) {
   }
 }
 
-void QueryPass::AddHeadGradients(const float* x, const Floats& rows, float* dweight) const {
+void AbsorbedPass::AddHeadGradients(const float* x, const Floats& rows, float* dweight) const {
   const int size = HeadSize(config_), width = config_.width;
   const int64_t row = rows_.floats();
   for (int h = 0; h < config_.heads; ++h) {
@@ -120,7 +120,7 @@ void QueryPass::AddHeadGradients(const float* x, const Floats& rows, float* dwei
 }
 
 // As SequencePass::FillWeightsMask, with one query per row.
-void QueryPass::FillWeightsMask(const QueryColumns& columns) {
+void AbsorbedPass::FillWeightsMask(const LastColumns& columns) {
   if (!layers_.drops()) return;
   const DropoutStream masks = layers_.MasksOf({HookPoint::kAttentionWeights});
   float* const mask = mask_.Reserve(weights_.size());
@@ -137,10 +137,10 @@ void QueryPass::FillWeightsMask(const QueryColumns& columns) {
   }
 }
 
-QueryAttention QueryPass::AttentionOf(const QueryColumns& columns, int sequence) {
+AbsorbedAttention AbsorbedPass::AttentionOf(const LastColumns& columns, int sequence) {
   const auto s = static_cast<size_t>(sequence);
   const int64_t at = int64_t{sequence} * config_.heads;
-  QueryAttention a;
+  AbsorbedAttention a;
   a.kind = config_.attention.kind;
   a.length = columns.lengths[s];
   a.width = config_.width;
@@ -156,7 +156,7 @@ QueryAttention QueryPass::AttentionOf(const QueryColumns& columns, int sequence)
   return a;
 }
 
-void QueryPass::FormQueries(const Parts& qkv) {
+void AbsorbedPass::FormQueries(const Parts& qkv) {
   const int heads = config_.heads, size = HeadSize(config_);
   float* const q = q_.Reserve(int64_t{config_.width} * columns_);
   layers_.Apply(qkv.queries, in_.data(), columns_, q);
@@ -175,7 +175,7 @@ void QueryPass::FormQueries(const Parts& qkv) {
   }
 }
 
-void QueryPass::FormContext(const Linear& values) {
+void AbsorbedPass::FormContext(const Linear& values) {
   const int heads = config_.heads, size = HeadSize(config_);
   float* const context = context_.Reserve(int64_t{config_.width} * columns_);
   Emit(values.weight, seen_, context);
@@ -186,7 +186,7 @@ void QueryPass::FormContext(const Linear& values) {
   }
 }
 
-void QueryPass::Attend(const Block& block, const QueryColumns& columns) {
+void AbsorbedPass::Attend(const Block& block, const LastColumns& columns) {
   const Parts qkv = PartsOf(block.qkv);
   rows_.Normalise(block.attention_norm);
   rows_.CopyLast(in_.Reserve(int64_t{config_.width} * columns_));
@@ -194,14 +194,14 @@ void QueryPass::Attend(const Block& block, const QueryColumns& columns) {
   seen_.Reserve(int64_t{columns_} * config_.heads * rows_.floats());
   sums_.Reserve(int64_t{columns_} * config_.heads);
   FillWeightsMask(columns);
-  for (int s = 0; s < columns.rows; ++s) kernels_.query_attention(AttentionOf(columns, s));
+  for (int s = 0; s < columns.rows; ++s) kernels_.absorbed_attention(AttentionOf(columns, s));
   FormContext(qkv.values);
   const SublayerNorms norms = AttentionNorms(config_, block);
   layers_.End(norms, block.projection, context_.data(), {HookPoint::kAttentionOutput}, last_,
               attention_, stream_.data());
 }
 
-void QueryPass::ContextBack(const Linear& values, const QueryColumns& columns) {
+void AbsorbedPass::ContextBack(const Linear& values, const LastColumns& columns) {
   const int heads = config_.heads, size = HeadSize(config_);
   const float* const dcontext = dcontext_.data();
   AddHeadGradients(dcontext, seen_, values.dweight);
@@ -219,7 +219,7 @@ void QueryPass::ContextBack(const Linear& values, const QueryColumns& columns) {
   }
 }
 
-void QueryPass::LookBack(const Parts& qkv, const QueryColumns& columns) {
+void AbsorbedPass::LookBack(const Parts& qkv, const LastColumns& columns) {
   const int heads = config_.heads, row = rows_.floats();
   const float* row_seen = dseen_.data();
   const float* row_queries = queries_.data();
@@ -232,7 +232,7 @@ void QueryPass::LookBack(const Parts& qkv, const QueryColumns& columns) {
   float* const doffsets = doffsets_.Reserve(all);
   for (int s = 0; s < columns.rows; ++s) {
     const int64_t at = int64_t{s} * heads;
-    kernels_.query_attention_back(
+    kernels_.absorbed_attention_back(
         {AttentionOf(columns, s), dseen_.data() + at * row, dsums_.data() + at, dqueries + at * row,
          doffsets + at, row_queries + at * row, row_seen + at * row, rows_.gradients(s)});
   }
@@ -241,7 +241,7 @@ void QueryPass::LookBack(const Parts& qkv, const QueryColumns& columns) {
   std::fill(doffsets + real, doffsets + all, 0.0f);
 }
 
-void QueryPass::QueriesBack(const Parts& qkv) {
+void AbsorbedPass::QueriesBack(const Parts& qkv) {
   const int heads = config_.heads, size = HeadSize(config_);
   const float* const q = q_.data();
   AddHeadGradients(q, dqueries_, qkv.keys.dweight);
@@ -260,7 +260,7 @@ void QueryPass::QueriesBack(const Parts& qkv) {
   layers_.AddGradients(qkv.queries, in_.data(), dq, columns_);
 }
 
-void QueryPass::AttendBack(const Block& block, const QueryColumns& columns) {
+void AbsorbedPass::AttendBack(const Block& block, const LastColumns& columns) {
   const Parts qkv = PartsOf(block.qkv);
   const int64_t part = int64_t{config_.width} * columns_;
   const SublayerNorms norms = AttentionNorms(config_, block);
@@ -278,7 +278,7 @@ void QueryPass::AttendBack(const Block& block, const QueryColumns& columns) {
   if (!config_.residual) std::fill_n(d_.data(), part, 0.0f);
 }
 
-void QueryPass::Run(const Model& model, const QueryColumns& columns) {
+void AbsorbedPass::Run(const Model& model, const LastColumns& columns) {
   Prepare(columns);
   rows_.Embed(model, columns);
   rows_.CopyLast(stream_.Reserve(int64_t{config_.width} * columns_));
@@ -286,8 +286,8 @@ void QueryPass::Run(const Model& model, const QueryColumns& columns) {
   layers_.FeedForward(model.blocks[0], 0, last_, feed_forward_, stream_.data());
 }
 
-LossSums QueryPass::AddGradient(const Model& model, const QueryColumns& columns,
-                                const Objective& objective) {
+LossSums AbsorbedPass::AddGradient(const Model& model, const LastColumns& columns,
+                                   const Objective& objective) {
   Run(model, columns);
   const LossSums sums = head_.Forward(model, stream_.data(), last_, columns.target, objective);
   float* const d = d_.Reserve(int64_t{config_.width} * columns_);
@@ -308,7 +308,7 @@ LossSums QueryPass::AddGradient(const Model& model, const QueryColumns& columns,
   return sums;
 }
 
-LossSums QueryPass::Score(const Model& model, const QueryColumns& columns) {
+LossSums AbsorbedPass::Score(const Model& model, const LastColumns& columns) {
   Run(model, columns);
   return head_.Score(model, stream_.data(), last_, ReadingsOf(columns.target));
 }

@@ -1,37 +1,37 @@
 // Runs absorbed attention at the last position: a pass of a single-block model whose loss reads
 // only each sequence's last position. A column is a sequence. Other positions are rows that its
 // query attends to; they have no keys, values or columns of their own.
-#ifndef ABLATE_SERVER_ENGINE_NATIVE_QUERY_PASS_H_
-#define ABLATE_SERVER_ENGINE_NATIVE_QUERY_PASS_H_
+#ifndef ABLATE_SERVER_ENGINE_NATIVE_ABSORBED_PASS_H_
+#define ABLATE_SERVER_ENGINE_NATIVE_ABSORBED_PASS_H_
 
 #include <cstdint>
 #include <vector>
 
 #include "server/engine/config.h"
+#include "server/engine/native/attended_rows.h"
 #include "server/engine/native/columns.h"
 #include "server/engine/native/floats.h"
 #include "server/engine/native/head.h"
 #include "server/engine/native/kernels.h"
 #include "server/engine/native/layers.h"
 #include "server/engine/native/model.h"
-#include "server/engine/native/query_rows.h"
 
 namespace ablate::engine::native {
 
 // Returns true if a model supports this pass. Rotary keys can't be absorbed into a query.
-bool HasQueryPass(const ModelConfig& config);
+bool HasAbsorbedPass(const ModelConfig& config);
 
-// Computes losses and gradients of query columns. Not thread-safe: it owns scratch memory.
-class QueryPass {
+// Computes losses and gradients of last columns. Not thread-safe: it owns scratch memory.
+class AbsorbedPass {
  public:
   // Keeps references. `rule` forms the gradients.
-  QueryPass(const ModelConfig& config, const PassSetting& pass, LearningRule rule,
-            const Kernels& kernels);
+  AbsorbedPass(const ModelConfig& config, const PassSetting& pass, LearningRule rule,
+               const Kernels& kernels);
 
   // Returns the loss of the rows and adds its gradient.
-  LossSums AddGradient(const Model& model, const QueryColumns& columns, const Objective& objective);
+  LossSums AddGradient(const Model& model, const LastColumns& columns, const Objective& objective);
 
-  LossSums Score(const Model& model, const QueryColumns& columns);
+  LossSums Score(const Model& model, const LastColumns& columns);
 
  private:
   // The three parts of the fused qkv linear, by rows.
@@ -42,24 +42,24 @@ class QueryPass {
   };
   static Parts PartsOf(const Linear& qkv);
 
-  void Prepare(const QueryColumns& columns);
-  void Run(const Model& model, const QueryColumns& columns);
+  void Prepare(const LastColumns& columns);
+  void Run(const Model& model, const LastColumns& columns);
 
   // Computes attention. A score q·(Wk·x + bk) is (Wkᵀq)·x + q·bk, and Σ w·(Wv·x + bv) is Wv·Σ w·x +
   // bv·Σ w. The absorbed query, its offset and its context are therefore computed once per
   // sequence, not once per row.
-  void Attend(const Block& block, const QueryColumns& columns);
+  void Attend(const Block& block, const LastColumns& columns);
   void FormQueries(const Parts& qkv);
-  void FillWeightsMask(const QueryColumns& columns);
+  void FillWeightsMask(const LastColumns& columns);
   void FormContext(const Linear& values);
 
-  void AttendBack(const Block& block, const QueryColumns& columns);
-  void ContextBack(const Linear& values, const QueryColumns& columns);
-  void LookBack(const Parts& qkv, const QueryColumns& columns);
+  void AttendBack(const Block& block, const LastColumns& columns);
+  void ContextBack(const Linear& values, const LastColumns& columns);
+  void LookBack(const Parts& qkv, const LastColumns& columns);
   void QueriesBack(const Parts& qkv);
 
   // Returns the kernel's arguments for a sequence.
-  QueryAttention AttentionOf(const QueryColumns& columns, int sequence);
+  AbsorbedAttention AttentionOf(const LastColumns& columns, int sequence);
 
   // Apply, for each head, the rows W of a weight that belong to it. Absorb returns rows
   // [columns][heads][row] = Wᵀ·(the head's features of x [width][columns]). Emit computes the
@@ -74,7 +74,7 @@ class QueryPass {
   const Kernels& kernels_;
   Layers layers_;
   Head head_;
-  QueryRows rows_;
+  AttendedRows rows_;
 
   int columns_ = 0;
   ColumnGroup last_;  // one column per sequence
@@ -109,4 +109,4 @@ class QueryPass {
 
 }  // namespace ablate::engine::native
 
-#endif  // ABLATE_SERVER_ENGINE_NATIVE_QUERY_PASS_H_
+#endif  // ABLATE_SERVER_ENGINE_NATIVE_ABSORBED_PASS_H_
