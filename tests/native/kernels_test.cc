@@ -445,26 +445,26 @@ void CheckAttention(Trial& run) {
   });
 }
 
-// One head of a prefix-shared batch whose columns begin anywhere in a wider matrix. Lanes
-// share beginnings if the model doesn't look ahead.
-struct StripCase {
-  StripCase(Random& random, int length, int features, bool causal, AttentionKind kind) {
+// One head of a prefix-shared batch whose columns begin anywhere in a wider matrix. Lanes share
+// beginnings if the model doesn't look ahead.
+struct PrefixBatchCase {
+  PrefixBatchCase(Random& random, int length, int features, bool causal, AttentionKind kind) {
     std::vector<int> common(kColumns);  // number of positions shared with the previous lane
     for (size_t l = 1; l < kColumns && causal; ++l) common[l] = random.Between(0, length);
     int column = random.Between(0, 20);
     before = column;
     for (int t = 0; t < length; ++t) {
       first.push_back(column);
-      lane.resize(lane.size() + kColumns);
+      lane_of_column.resize(lane_of_column.size() + kColumns);
       for (size_t l = 0; l < kColumns; ++l) {
         if (l == 0 || common[l] <= t) {
-          lane[lane.size() - kColumns + static_cast<size_t>(column - first.back())] =
-              static_cast<int32_t>(l);
+          lane_of_column[lane_of_column.size() - kColumns +
+                         static_cast<size_t>(column - first.back())] = static_cast<int32_t>(l);
           ++column;
         }
-        node.push_back(column - 1 - first.back());
+        column_of_lane.push_back(column - 1 - first.back());
       }
-      nodes.push_back(column - first.back());
+      counts.push_back(column - first.back());
     }
     const int stride = column + random.Between(0, 40);
     for (Matrix* matrix : {&q, &k, &v}) {
@@ -479,27 +479,27 @@ struct StripCase {
          k.data(),
          v.data(),
          first.data(),
-         nodes.data(),
-         node.data(),
-         lane.data(),
+         counts.data(),
+         column_of_lane.data(),
+         lane_of_column.data(),
          scratch.data(),
          context.data()};
   }
 
   int ColumnOf(int l, int t) const {
-    return first[static_cast<size_t>(t)] + node[static_cast<size_t>(t * kColumns + l)];
+    return first[static_cast<size_t>(t)] + column_of_lane[static_cast<size_t>(t * kColumns + l)];
   }
 
-  int before = 0;  // columns before those of the strip
-  std::vector<int32_t> first, nodes, node, lane;
+  int before = 0;  // columns before those of the batch
+  std::vector<int32_t> first, counts, column_of_lane, lane_of_column;
   Matrix q{0, 0}, k{0, 0}, v{0, 0}, context{0, 0};
   std::vector<float> scratch;
-  StripAttention a;
+  PrefixBatchAttention a;
 };
 
 // The sequence of one lane alone.
 struct LaneAlone {
-  LaneAlone(StripCase& is, int l)
+  LaneAlone(PrefixBatchCase& is, int l)
       : q(is.a.features, is.a.length, RoundUp(is.a.length), 0.0f), k(q), v(q), context(q) {
     for (int f = 0; f < is.a.features; ++f) {
       for (int t = 0; t < is.a.length; ++t) {
@@ -520,22 +520,22 @@ struct LaneAlone {
 };
 
 template <typename Use>
-void ForEachStrip(Random& random, const Use& use) {
+void ForEachPrefixBatch(Random& random, const Use& use) {
   for (const int length : {1, 2, 3, 4, 7, 8, 15, 16, 23}) {
     for (int option = 0; option < 4; ++option) {
       const int features = random.Between(1, 20);
-      StripCase strip(random, length, features, option % 2 == 1,
-                      option < 2 ? AttentionKind::kSoftmax : AttentionKind::kSigmoid);
+      PrefixBatchCase batch(random, length, features, option % 2 == 1,
+                            option < 2 ? AttentionKind::kSoftmax : AttentionKind::kSigmoid);
       SCOPED_TRACE(testing::Message()
                    << "length " << length << ", features " << features << ", option " << option);
-      use(strip);
+      use(batch);
     }
   }
 }
 
-void CheckStripAttention(Trial& run) {
+void CheckPrefixBatchAttention(Trial& run) {
   Random random(16);
-  ForEachStrip(random, [&](StripCase& is) {
+  ForEachPrefixBatch(random, [&](PrefixBatchCase& is) {
     Doubles expected(static_cast<size_t>(is.context.rows) * static_cast<size_t>(is.context.columns),
                      kNotSaid);
     for (int l = 0; l < kColumns; ++l) {
@@ -547,7 +547,7 @@ void CheckStripAttention(Trial& run) {
         }
       }
     }
-    run.kernels.strip_attention(is.a);
+    run.kernels.prefix_batch_attention(is.a);
     ExpectClose(run, "context", is.context, expected);
     for (int f = 0; f < is.context.rows; ++f) {
       for (int c = 0; c < is.before; ++c) ASSERT_EQ(is.context.at(f, c), kSentinel);
@@ -792,7 +792,7 @@ TEST(KernelsTest, NormaliseColumns) { OnEveryTarget(CheckNorm); }
 TEST(KernelsTest, NormaliseBatches) { OnEveryTarget(CheckBatchNorm); }
 TEST(KernelsTest, Attend) { OnEveryTarget(CheckAttention); }
 TEST(KernelsTest, AttendWithOneAbsorbedQuery) { OnEveryTarget(CheckAbsorbedAttention); }
-TEST(KernelsTest, AttendInStrips) { OnEveryTarget(CheckStripAttention); }
+TEST(KernelsTest, AttendInPrefixBatches) { OnEveryTarget(CheckPrefixBatchAttention); }
 TEST(KernelsTest, Activate) { OnEveryTarget(CheckActivate); }
 TEST(KernelsTest, GiveLossesAndTheirGradients) { OnEveryTarget(CheckLosses); }
 TEST(KernelsTest, WorkElementByElement) { OnEveryTarget(CheckElementwise); }
@@ -800,7 +800,7 @@ TEST(KernelsTest, Step) { OnEveryTarget(CheckSteps); }
 
 TEST(KernelsTest, HaveTheSameBitsOnEveryFusedTarget) {
   for (const auto check : {CheckGemm, CheckTranspose, CheckRowSums, CheckNorm, CheckBatchNorm,
-                           CheckAttention, CheckStripAttention, CheckAbsorbedAttention,
+                           CheckAttention, CheckPrefixBatchAttention, CheckAbsorbedAttention,
                            CheckActivate, CheckLosses, CheckElementwise, CheckSteps}) {
     std::vector<float> first;
     OnEveryTarget([&](Trial& run) {
@@ -832,11 +832,11 @@ TEST(KernelsTest, GiveAColumnTheSameBitsWhereverItLies) {
   });
 }
 
-TEST(KernelsTest, GiveASequenceInAStripTheBitsThatItHasAlone) {
+TEST(KernelsTest, GiveASequenceInAPrefixBatchTheBitsThatItHasAlone) {
   OnEveryTarget([](Trial& run) {
     Random random(17);
-    ForEachStrip(random, [&](StripCase& is) {
-      run.kernels.strip_attention(is.a);
+    ForEachPrefixBatch(random, [&](PrefixBatchCase& is) {
+      run.kernels.prefix_batch_attention(is.a);
       for (int l = 0; l < kColumns; ++l) {
         LaneAlone alone(is, l);
         run.kernels.attention(alone.a);

@@ -1,12 +1,12 @@
 #include "server/engine/native/batch_pass.h"
 
-#include "server/engine/native/strips.h"
+#include "server/engine/native/prefix_batches.h"
 
 namespace ablate::engine::native {
 namespace {
 
 // Columns of a prefix-shared batch that are computed together.
-constexpr int64_t kStripsTogether = 192;
+constexpr int64_t kPrefixColumnsTogether = 192;
 
 LossSums operator+(const LossSums& a, const LossSums& b) {
   return {a.loss + b.loss, a.correct + b.correct, a.tokens + b.tokens};
@@ -59,13 +59,14 @@ double BatchPass::AddGradient(const Model& model, const TokenBatch& batch, doubl
 }
 
 LossSums BatchPass::Score(const Model& model, const TokenBatch& batch,
-                          std::vector<Columns>* strips) {
-  if (sequence_.has_value() && FitsStrips(config_, batch)) {
+                          std::vector<Columns>* prefix_batches) {
+  if (sequence_.has_value() && FitsPrefixBatches(config_, batch)) {
     std::vector<Columns> own;
-    if (strips == nullptr) strips = &own;
-    if (strips->empty()) *strips = CutIntoStrips(config_, batch, kStripsTogether);
+    if (prefix_batches == nullptr) prefix_batches = &own;
+    if (prefix_batches->empty())
+      *prefix_batches = CutIntoPrefixBatches(config_, batch, kPrefixColumnsTogether);
     LossSums all;
-    for (const Columns& columns : *strips) {
+    for (const Columns& columns : *prefix_batches) {
       all = all + sequence_->Score(model, columns);
     }
     return all;

@@ -32,11 +32,11 @@ class BatchPass {
   double AddGradient(const Model& model, const TokenBatch& batch, double smoothing = 0,
                      int64_t micro_batches = 1);
 
-  // Returns the loss and the correct predictions over all rows, without gradients. `strips` is a
-  // cache for a batch that is scored repeatedly: initially empty, it keeps the batch's
+  // Returns the loss and the correct predictions over all rows, without gradients. `prefix_batches`
+  // is a cache for a batch that is scored repeatedly: initially empty, it keeps the batch's
   // prefix-shared groups if there are any.
   LossSums Score(const Model& model, const TokenBatch& batch,
-                 std::vector<Columns>* strips = nullptr);
+                 std::vector<Columns>* prefix_batches = nullptr);
 
  private:
   template <typename Function>

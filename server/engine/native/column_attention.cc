@@ -127,21 +127,21 @@ void ColumnAttention::AttendToSequences(int block, AttentionMemory& memory) {
   }
 }
 
-void ColumnAttention::AttendToStrip(const Strip& strip, AttentionMemory& memory) {
+void ColumnAttention::AttendToPrefixBatch(const PrefixBatch& batch, AttentionMemory& memory) {
   const int64_t part = int64_t{config_.width} * columns_->count;
-  StripAttention a = {Head(strip.length), config_.attention.causal};
-  a.first = strip.first.data();
-  a.nodes = strip.nodes.data();
-  a.node = strip.node.data();
-  a.lane = strip.lane.data();
-  a.scratch = scratch_.Reserve(((2 * int64_t{strip.length} + 1) * size_ + strip.length) * kColumns);
+  PrefixBatchAttention a = {Head(batch.length), config_.attention.causal};
+  a.first = batch.first.data();
+  a.counts = batch.counts.data();
+  a.column_of_lane = batch.column_of_lane.data();
+  a.lane_of_column = batch.lane_of_column.data();
+  a.scratch = scratch_.Reserve(((2 * int64_t{batch.length} + 1) * size_ + batch.length) * kColumns);
   for (int head = 0; head < config_.heads; ++head) {
     const int64_t first = int64_t{head} * size_ * columns_->count;
     a.q = memory.qkv.data() + first;
     a.k = a.q + part;
     a.v = a.k + part;
     a.context = memory.context.data() + first;
-    kernels_.strip_attention(a);
+    kernels_.prefix_batch_attention(a);
   }
 }
 
@@ -170,7 +170,7 @@ void ColumnAttention::Forward(int block, AttentionMemory& memory) {
     AttendToPast(block, memory);
   } else {
     AttendToSequences(block, memory);
-    for (const Strip& strip : columns_->strips) AttendToStrip(strip, memory);
+    for (const PrefixBatch& batch : columns_->prefix_batches) AttendToPrefixBatch(batch, memory);
   }
   // Only a sequence's own columns are written; the others may hold NaN.
   Clear(context, config_.width);

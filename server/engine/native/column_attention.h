@@ -1,5 +1,5 @@
 // Computes the attention of a block on columns: over sequences side by side, over prefix-shared
-// batches (strips), or over the key-value cache of growing sequences.
+// batches, or over the key-value cache of growing sequences.
 #ifndef ABLATE_SERVER_ENGINE_NATIVE_COLUMN_ATTENTION_H_
 #define ABLATE_SERVER_ENGINE_NATIVE_COLUMN_ATTENTION_H_
 
@@ -46,7 +46,7 @@ class ColumnAttention {
   Attention HeadOf(const Sequence& sequence, int64_t weights, AttentionMemory& memory,
                    int head) const;
   void AttendToSequences(int block, AttentionMemory& memory);
-  void AttendToStrip(const Strip& strip, AttentionMemory& memory);
+  void AttendToPrefixBatch(const PrefixBatch& batch, AttentionMemory& memory);
   void AttendToPast(int block, AttentionMemory& memory);
   void FillMasks(int block, AttentionMemory& memory) const;
   void FillTurns();

@@ -42,7 +42,7 @@ void Pad(Columns& columns) {
   const auto count = static_cast<size_t>(columns.count);
   columns.token.resize(count, columns.token.back());
   columns.position.resize(count, columns.position.back());
-  if (!columns.strips.empty()) return;
+  if (!columns.prefix_batches.empty()) return;
   columns.row.resize(count, columns.row.back());
   columns.target.resize(static_cast<size_t>(RoundUp(static_cast<int>(columns.target.size()))), -1);
 }

@@ -20,15 +20,15 @@ struct Sequence {
 };
 
 // A prefix-shared batch: kColumns sequences of one length, one SIMD lane each. Sequences with equal
-// beginnings share columns, called nodes. Position t has columns first[t], …, first[t] + nodes[t] −
-// 1. Lane l's column is first[t] + node[t·kColumns + l], and lane[t·kColumns + n] is the first lane
-// of node n.
-struct Strip {
+// beginnings share columns. Position t has counts[t] columns from first[t] on. Lane l's column is
+// first[t] + column_of_lane[t·kColumns + l]. lane_of_column[t·kColumns + n] is the first lane with
+// column first[t] + n.
+struct PrefixBatch {
   int length = 0;
-  std::vector<int32_t> first;  // [length]
-  std::vector<int32_t> nodes;  // [length]
-  std::vector<int32_t> node;   // [length·kColumns]
-  std::vector<int32_t> lane;   // [length·kColumns]
+  std::vector<int32_t> first;           // [length]
+  std::vector<int32_t> counts;          // [length]
+  std::vector<int32_t> column_of_lane;  // [length·kColumns]
+  std::vector<int32_t> lane_of_column;  // [length·kColumns]
 };
 
 // A target that the logits of a column are compared with.
@@ -42,7 +42,7 @@ struct Reading {
 struct Columns {
   std::vector<Sequence> sequences;
   // If not empty, they define the columns, instead of `sequences` and `target`.
-  std::vector<Strip> strips;
+  std::vector<PrefixBatch> prefix_batches;
   // If not null, each column is the next position of a separate sequence. The cache has the keys
   // and values of its earlier positions, and receives those of this one.
   KeyValueCache* past = nullptr;
@@ -51,7 +51,7 @@ struct Columns {
   int count = 0;                  // columns, a multiple of kColumns
   std::vector<int32_t> token;     // [count]
   std::vector<int32_t> position;  // [count]
-  std::vector<int64_t> row;       // [count]; unused with strips, which have no dropout mask
+  std::vector<int64_t> row;       // [count]; unused by prefix-shared batches, which have no dropout
   // [count], or [RoundUp(sequences)] if the loss reads only last positions; −1: no target.
   std::vector<int32_t> target;
 };

@@ -14,10 +14,10 @@
 #include "server/engine/native/absorbed_attention-inl.h"
 #include "server/engine/native/attention-inl.h"
 #include "server/engine/native/gemm-inl.h"
+#include "server/engine/native/lane_attention-inl.h"
 #include "server/engine/native/norm-inl.h"
 #include "server/engine/native/optimizer-inl.h"
 #include "server/engine/native/pointwise-inl.h"
-#include "server/engine/native/strip_attention-inl.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace ablate::engine::native::HWY_NAMESPACE {
@@ -35,7 +35,7 @@ const Kernels kKernels = {
     .standardise_rows = StandardiseByRow,
     .attention = AttentionForward,
     .attention_back = AttentionBackward,
-    .strip_attention = ForwardStripAttention,
+    .prefix_batch_attention = ForwardPrefixBatchAttention,
     .lane_attention = ForwardLaneAttention,
     .absorbed_attention = ForwardAbsorbedAttention,
     .absorbed_attention_back = BackAbsorbedAttention,

@@ -154,19 +154,18 @@ struct AttentionBack {
 };
 
 // Self-attention of one head over a prefix-shared batch: kColumns sequences of one length, one SIMD
-// lane each, without gradients. Position t has columns first[t], …, first[t] + nodes[t] − 1; lane
-// l's is first[t] + node[t·kColumns + l], and lane[t·kColumns + n] is the first lane of node n.
-// Lanes of one node must agree in everything that their queries see there. Up to kColumns floats
-// after the last row of q, k and v may be read, because a position's columns begin anywhere.
-struct StripAttention : AttentionHead {
+// lane each, without gradients. `first` … `lane_of_column` are those of a PrefixBatch. Lanes of one
+// column must agree in everything that their queries see there. Up to kColumns floats after the
+// last row of q, k and v may be read, because a position's columns begin anywhere.
+struct PrefixBatchAttention : AttentionHead {
   bool causal = true;
   const float* q = nullptr;  // rows of features, as in Attention, from column 0 on
   const float* k = nullptr;
   const float* v = nullptr;
   const int32_t* first = nullptr;
-  const int32_t* nodes = nullptr;
-  const int32_t* node = nullptr;
-  const int32_t* lane = nullptr;
+  const int32_t* counts = nullptr;
+  const int32_t* column_of_lane = nullptr;
+  const int32_t* lane_of_column = nullptr;
   float* scratch = nullptr;  // (2·length + 1)·features·kColumns + length·kColumns floats
   float* context = nullptr;
 };
@@ -296,7 +295,7 @@ struct Kernels {
   void (*standardise_rows)(const StandardiseRows&);
   void (*attention)(const Attention&);
   void (*attention_back)(const AttentionBack&);
-  void (*strip_attention)(const StripAttention&);
+  void (*prefix_batch_attention)(const PrefixBatchAttention&);
   void (*lane_attention)(const LaneAttention&);
   void (*absorbed_attention)(const AbsorbedAttention&);
   void (*absorbed_attention_back)(const AbsorbedAttentionBack&);

@@ -81,7 +81,7 @@ class NativeBackend : public Backend {
   absl::Status Evaluate(Evaluated what, const TokenBatch& batch, EvaluationSums* sums) override {
     try {
       const Model& model = what == Evaluated::kEmaWeights ? ema_model_ : model_;
-      const LossSums added = evaluation_.Score(model, batch, StripsOf(sums->batches));
+      const LossSums added = evaluation_.Score(model, batch, PrefixBatchesOf(sums->batches));
       *sums = {sums->batches + 1, sums->loss + added.loss, sums->correct + added.correct,
                sums->tokens + added.tokens};
       return absl::OkStatus();
@@ -116,10 +116,10 @@ class NativeBackend : public Backend {
 
  private:
   // Returns the cache of a held-out batch, which is the same at every evaluation.
-  std::vector<Columns>* StripsOf(size_t batch) {
+  std::vector<Columns>* PrefixBatchesOf(size_t batch) {
     if (batch >= kKeptBatches) return nullptr;
-    if (strips_.size() <= batch) strips_.resize(batch + 1);
-    return &strips_[batch];
+    if (prefix_batches_.size() <= batch) prefix_batches_.resize(batch + 1);
+    return &prefix_batches_[batch];
   }
 
   // Checks that every micro-batch has enough positions for BatchNorm.
@@ -229,7 +229,7 @@ class NativeBackend : public Backend {
   const PassSetting evaluation_pass_;
   BatchPass training_;
   BatchPass evaluation_;
-  std::vector<std::vector<Columns>> strips_;  // by held-out batch, if cached
+  std::vector<std::vector<Columns>> prefix_batches_;  // by held-out batch, if cached
   Model model_;
   Model ema_model_;
 };

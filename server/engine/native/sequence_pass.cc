@@ -167,7 +167,7 @@ LossSums SequencePass::AddGradient(const Model& model, const Columns& columns,
 LossSums SequencePass::Score(const Model& model, const Columns& columns) {
   RunBlocks(model, columns);
   const std::vector<Reading> readings =
-      columns.strips.empty() ? ReadingsOf(columns.target) : columns.readings;
+      columns.prefix_batches.empty() ? ReadingsOf(columns.target) : columns.readings;
   return head_.Score(model, Kept(columns), KeptGroup(columns), readings);
 }
 

@@ -1,8 +1,8 @@
 // Builds prefix-shared batches: short sequences of one length, one SIMD lane each, that share the
 // columns of equal beginnings. A model that doesn't look ahead computes the same for equal
 // beginnings; for held-out names a column serves almost two sequences.
-#ifndef ABLATE_SERVER_ENGINE_NATIVE_STRIPS_H_
-#define ABLATE_SERVER_ENGINE_NATIVE_STRIPS_H_
+#ifndef ABLATE_SERVER_ENGINE_NATIVE_PREFIX_BATCHES_H_
+#define ABLATE_SERVER_ENGINE_NATIVE_PREFIX_BATCHES_H_
 
 #include <cstdint>
 #include <vector>
@@ -15,12 +15,12 @@ namespace ablate::engine::native {
 
 // Returns true if the held-out loss of a batch is cheaper with shared prefixes: many sequences of
 // one length below a vector's, with a target at every position.
-bool FitsStrips(const ModelConfig& config, const TokenBatch& batch);
+bool FitsPrefixBatches(const ModelConfig& config, const TokenBatch& batch);
 
-// Cuts the rows of a batch that FitsStrips into groups of about `together` columns.
-std::vector<Columns> CutIntoStrips(const ModelConfig& config, const TokenBatch& batch,
-                                   int64_t together);
+// Cuts the rows of a batch that FitsPrefixBatches into groups of about `together` columns.
+std::vector<Columns> CutIntoPrefixBatches(const ModelConfig& config, const TokenBatch& batch,
+                                          int64_t together);
 
 }  // namespace ablate::engine::native
 
-#endif  // ABLATE_SERVER_ENGINE_NATIVE_STRIPS_H_
+#endif  // ABLATE_SERVER_ENGINE_NATIVE_PREFIX_BATCHES_H_

@@ -2,11 +2,11 @@
 // each, so that no lane is idle if sequences are shorter than sixteen. A vector of weights belongs
 // to one query and one key of each sequence. Its one-position form serves growing sequences.
 // Included once per target.
-#if defined(ABLATE_SERVER_ENGINE_NATIVE_STRIP_ATTENTION_INL_H_) == defined(HWY_TARGET_TOGGLE)
-#ifdef ABLATE_SERVER_ENGINE_NATIVE_STRIP_ATTENTION_INL_H_
-#undef ABLATE_SERVER_ENGINE_NATIVE_STRIP_ATTENTION_INL_H_
+#if defined(ABLATE_SERVER_ENGINE_NATIVE_LANE_ATTENTION_INL_H_) == defined(HWY_TARGET_TOGGLE)
+#ifdef ABLATE_SERVER_ENGINE_NATIVE_LANE_ATTENTION_INL_H_
+#undef ABLATE_SERVER_ENGINE_NATIVE_LANE_ATTENTION_INL_H_
 #else
-#define ABLATE_SERVER_ENGINE_NATIVE_STRIP_ATTENTION_INL_H_
+#define ABLATE_SERVER_ENGINE_NATIVE_LANE_ATTENTION_INL_H_
 #endif
 
 #include <cstdint>
@@ -19,44 +19,44 @@ HWY_BEFORE_NAMESPACE();
 namespace ablate::engine::native::HWY_NAMESPACE {
 
 // Maps lanes to columns at one position: sequences with equal beginnings share columns.
-struct Nodes {
-  Nodes(const StripAttention& a, int position)
+struct PositionColumns {
+  PositionColumns(const PrefixBatchAttention& a, int position)
       : first(a.first[position]),
-        count(a.nodes[position]),
-        node(a.node + position * kLanes),
-        lane(a.lane + position * kLanes) {}
+        count(a.counts[position]),
+        of_lane(a.column_of_lane + position * kLanes),
+        lane_of(a.lane_of_column + position * kLanes) {}
 
-  int first;            // column
-  int count;            // columns
-  const int32_t* node;  // by lane, counted from `first`
-  const int32_t* lane;  // by node, the first one there
+  int first;               // column
+  int count;               // columns
+  const int32_t* of_lane;  // each lane's column, counted from `first`
+  const int32_t* lane_of;  // each column's first lane
 };
 
 // Copies each lane's column of a row to the lane.
-HWY_INLINE V16 Spread(const Nodes& at, const float* row) {
+HWY_INLINE V16 Spread(const PositionColumns& at, const float* row) {
   row += at.first;
   if (at.count == kLanes) return Load(row);
   if constexpr (kParts == 1) {
-    return {{hn::TableLookupLanes(Load(row).part[0], hn::SetTableIndices(D(), at.node))}};
+    return {{hn::TableLookupLanes(Load(row).part[0], hn::SetTableIndices(D(), at.of_lane))}};
   } else {
     HWY_ALIGN float lanes[kLanes];
-    for (int i = 0; i < kLanes; ++i) lanes[i] = row[at.node[i]];
+    for (int i = 0; i < kLanes; ++i) lanes[i] = row[at.of_lane[i]];
     return Load(lanes);
   }
 }
 
 // The inverse: all lanes of a column hold the same value.
-HWY_INLINE void Gather(V16 x, const Nodes& at, float* row) {
+HWY_INLINE void Gather(V16 x, const PositionColumns& at, float* row) {
   row += at.first;
   if (at.count == kLanes) {
     Store(x, row);
   } else if constexpr (kParts == 1) {
-    StoreFirst({{hn::TableLookupLanes(x.part[0], hn::SetTableIndices(D(), at.lane))}}, at.count,
+    StoreFirst({{hn::TableLookupLanes(x.part[0], hn::SetTableIndices(D(), at.lane_of))}}, at.count,
                row);
   } else {
     HWY_ALIGN float lanes[kLanes];
     Store(x, lanes);
-    for (int i = 0; i < at.count; ++i) row[i] = lanes[at.lane[i]];
+    for (int i = 0; i < at.count; ++i) row[i] = lanes[at.lane_of[i]];
   }
 }
 
@@ -104,7 +104,7 @@ HWY_INLINE void AttendByLane(const LaneAttention& a) {
 
 HWY_NOINLINE void ForwardLaneAttention(const LaneAttention& a) { AttendByLane(a); }
 
-HWY_NOINLINE void ForwardStripAttention(const StripAttention& a) {
+HWY_NOINLINE void ForwardPrefixBatchAttention(const PrefixBatchAttention& a) {
   const int features = a.features;
   float* const keys = a.scratch;  // [positions][features][lanes]
   float* const values = keys + a.length * features * kLanes;
@@ -112,14 +112,14 @@ HWY_NOINLINE void ForwardStripAttention(const StripAttention& a) {
       values + a.length * features * kLanes;   // [features][lanes], then the context
   float* const w = query + features * kLanes;  // [keys][lanes]
   for (int t = 0; t < a.length; ++t) {
-    const Nodes at(a, t);
+    const PositionColumns at(a, t);
     for (int f = 0; f < features; ++f) {
       Store(Spread(at, a.k + f * a.stride), keys + (t * features + f) * kLanes);
       Store(Spread(at, a.v + f * a.stride), values + (t * features + f) * kLanes);
     }
   }
   for (int t = 0; t < a.length; ++t) {
-    const Nodes at(a, t);
+    const PositionColumns at(a, t);
     for (int f = 0; f < features; ++f) Store(Spread(at, a.q + f * a.stride), query + f * kLanes);
     AttentionHead here = a;
     here.length = a.causal ? t + 1 : a.length;
@@ -134,4 +134,4 @@ HWY_NOINLINE void ForwardStripAttention(const StripAttention& a) {
 }  // namespace ablate::engine::native::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
 
-#endif  // ABLATE_SERVER_ENGINE_NATIVE_STRIP_ATTENTION_INL_H_
+#endif  // ABLATE_SERVER_ENGINE_NATIVE_LANE_ATTENTION_INL_H_

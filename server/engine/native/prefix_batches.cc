@@ -1,4 +1,4 @@
-#include "server/engine/native/strips.h"
+#include "server/engine/native/prefix_batches.h"
 
 #include <algorithm>
 #include <numeric>
@@ -39,55 +39,55 @@ int CommonLength(const TokenBatch& batch, int64_t a, int64_t b) {
 }
 
 // Adds up to kColumns rows as lanes; lanes without a row repeat the last one and have no readings.
-void AddStrip(const TokenBatch& batch, absl::Span<const int64_t> rows, bool share,
-              Columns& columns) {
-  Strip strip;
-  strip.length = static_cast<int>(batch.length);
-  strip.node.resize(static_cast<size_t>(batch.length) * kColumns);
-  strip.lane.resize(strip.node.size());
-  std::vector<int> common(kColumns, strip.length);  // with the previous lane
+void AddPrefixBatch(const TokenBatch& batch, absl::Span<const int64_t> rows, bool share,
+                    Columns& columns) {
+  PrefixBatch made;
+  made.length = static_cast<int>(batch.length);
+  made.column_of_lane.resize(static_cast<size_t>(batch.length) * kColumns);
+  made.lane_of_column.resize(made.column_of_lane.size());
+  std::vector<int> common(kColumns, made.length);  // with the previous lane
   common[0] = 0;
   for (size_t l = 1; l < rows.size(); ++l) {
     common[l] = share ? CommonLength(batch, rows[l - 1], rows[l]) : 0;
   }
-  for (int t = 0; t < strip.length; ++t) {
-    strip.first.push_back(columns.tokens);
+  for (int t = 0; t < made.length; ++t) {
+    made.first.push_back(columns.tokens);
     const size_t at = static_cast<size_t>(t) * kColumns;
     for (size_t l = 0; l < kColumns; ++l) {
       if (common[l] <= t) {
-        strip.lane[at + static_cast<size_t>(columns.tokens - strip.first.back())] =
+        made.lane_of_column[at + static_cast<size_t>(columns.tokens - made.first.back())] =
             static_cast<int32_t>(l);
         columns.token.push_back(
             static_cast<int32_t>(RowOf(batch, batch.inputs, rows[l])[static_cast<size_t>(t)]));
         columns.position.push_back(t);
         ++columns.tokens;
       }
-      strip.node[at + l] = columns.tokens - 1 - strip.first.back();
+      made.column_of_lane[at + l] = columns.tokens - 1 - made.first.back();
       if (l >= rows.size()) continue;
       const int64_t target = RowOf(batch, batch.targets, rows[l])[static_cast<size_t>(t)];
       if (target == TokenBatch::kIgnored) continue;
       columns.readings.push_back({columns.tokens - 1, static_cast<int32_t>(target)});
     }
-    strip.nodes.push_back(columns.tokens - strip.first.back());
+    made.counts.push_back(columns.tokens - made.first.back());
   }
-  columns.strips.push_back(std::move(strip));
+  columns.prefix_batches.push_back(std::move(made));
 }
 
 }  // namespace
 
-bool FitsStrips(const ModelConfig& config, const TokenBatch& batch) {
+bool FitsPrefixBatches(const ModelConfig& config, const TokenBatch& batch) {
   return config.loss == LossPositions::kAll && batch.uniform() && batch.length <= kLongest &&
          batch.rows > batch.length;
 }
 
-std::vector<Columns> CutIntoStrips(const ModelConfig& config, const TokenBatch& batch,
-                                   int64_t together) {
+std::vector<Columns> CutIntoPrefixBatches(const ModelConfig& config, const TokenBatch& batch,
+                                          int64_t together) {
   const bool share = !LooksAhead(config);
   const std::vector<int64_t> rows = OrderedRows(batch, share);
   std::vector<Columns> cut;
   for (size_t first = 0; first < rows.size(); first += kColumns) {
     if (cut.empty() || cut.back().tokens >= together) cut.emplace_back();
-    AddStrip(batch, absl::MakeConstSpan(rows).subspan(first, kColumns), share, cut.back());
+    AddPrefixBatch(batch, absl::MakeConstSpan(rows).subspan(first, kColumns), share, cut.back());
   }
   for (Columns& columns : cut) Pad(columns);
   return cut;
