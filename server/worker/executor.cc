@@ -78,9 +78,9 @@ class Training {
   }
 
   // Returns true if the run has ended and its last event waits for blobs.
-  bool has_rest() const { return end_.has_value(); }
+  bool needs_completion() const { return end_.has_value(); }
 
-  void Rest() {
+  void Complete() {
     const absl::Status ended = End(*std::exchange(end_, std::nullopt));
     if (!ended.ok() && !control_.abandoned()) ReportFailure(ended);
   }
@@ -252,12 +252,13 @@ Executor::Executor(ExecutorOptions options, TrainerFactory make_trainer, BlobCha
                    EventSink* events)
     : options_(options), blobs_(blobs), events_(events), setup_(std::move(make_trainer), blobs) {}
 
-absl::Status Executor::Execute(const v1::Grant& grant, RunControl& control, JobRest* rest) {
+absl::Status Executor::Execute(const v1::Grant& grant, RunControl& control,
+                               Completion* completion) {
   const auto training = std::make_shared<Training>(options_, grant, control, blobs_, events_);
   absl::Status status = training->Run(setup_);
   if (absl::IsUnavailable(status)) return status;
   if (!status.ok() && !control.abandoned()) training->ReportFailure(status);
-  if (training->has_rest()) *rest = [training] { training->Rest(); };
+  if (training->needs_completion()) *completion = [training] { training->Complete(); };
   return absl::OkStatus();
 }
 

@@ -33,9 +33,9 @@ class Executor {
   // Blocks until the run has ended, was released (control.Halt) or abandoned. Failures of the run
   // are reported and return OK; an error means that the device is lost. The calling thread must be
   // a prepared lane. If the run has ended, but small blobs of it haven't reached the server yet,
-  // `rest` is set to a completion that waits for them and reports the end. The arguments must
+  // `completion` is set to a function that waits for them and reports the end. The arguments must
   // outlive it.
-  absl::Status Execute(const v1::Grant& grant, RunControl& control, JobRest* rest);
+  absl::Status Execute(const v1::Grant& grant, RunControl& control, Completion* completion);
 
  private:
   const ExecutorOptions options_;

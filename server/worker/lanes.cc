@@ -6,10 +6,10 @@
 
 namespace ablate::worker {
 
-class Lanes::Beside {
+class Lanes::CompletionThread {
  public:
-  explicit Beside(Lanes* lanes) : lanes_(lanes), thread_([this] { Work(); }) {}
-  ~Beside() {
+  explicit CompletionThread(Lanes* lanes) : lanes_(lanes), thread_([this] { Work(); }) {}
+  ~CompletionThread() {
     {
       MutexLock lock(&mutex_);
       quit_ = true;
@@ -17,12 +17,12 @@ class Lanes::Beside {
     }
     thread_.join();
   }
-  Beside(const Beside&) = delete;
-  Beside& operator=(const Beside&) = delete;
+  CompletionThread(const CompletionThread&) = delete;
+  CompletionThread& operator=(const CompletionThread&) = delete;
 
   // Takes over a job and its completion, after waiting for the previous job's completion. Called by
   // one lane.
-  void Do(std::shared_ptr<Begun> begun, JobRest rest) {
+  void Complete(std::shared_ptr<Begun> begun, Completion completion) {
     {
       // Destroyed before the completion, which may itself wait.
       const ServerWait waiting(begun->control);
@@ -31,7 +31,7 @@ class Lanes::Beside {
     }
     MutexLock lock(&mutex_);
     begun_ = std::move(begun);
-    rest_ = std::move(rest);
+    completion_ = std::move(completion);
     changed_.SignalAll();
   }
 
@@ -39,16 +39,16 @@ class Lanes::Beside {
   void Work() {
     while (true) {
       std::shared_ptr<Begun> begun;
-      JobRest rest;
+      Completion completion;
       {
         MutexLock lock(&mutex_);
         while (begun_ == nullptr && !quit_) changed_.Wait(&mutex_);
         if (begun_ == nullptr) return;
         begun = begun_;
-        rest = std::exchange(rest_, nullptr);
+        completion = std::exchange(completion_, nullptr);
       }
-      rest();
-      rest = nullptr;  // it may use the control
+      completion();
+      completion = nullptr;  // it may use the control
       lanes_->EndJob(begun.get());
       MutexLock lock(&mutex_);
       begun_ = nullptr;
@@ -60,7 +60,7 @@ class Lanes::Beside {
   Mutex mutex_;
   CondVar changed_;
   std::shared_ptr<Begun> begun_ ABSL_GUARDED_BY(mutex_);  // null: nothing is pending
-  JobRest rest_ ABSL_GUARDED_BY(mutex_);                  // its completion, until begun
+  Completion completion_ ABSL_GUARDED_BY(mutex_);         // its completion, until begun
   bool quit_ ABSL_GUARDED_BY(mutex_) = false;
   std::thread thread_;  // last member: it uses the others
 };
@@ -176,12 +176,12 @@ void Lanes::RunLane() {
     changed_.SignalAll();
   }
   if (!prepared.ok()) return;
-  Beside beside(this);
+  CompletionThread completions(this);
   while (const std::shared_ptr<Begun> begun = Next()) {
-    JobRest rest;
-    const absl::Status done = begun->job.work(begun->control, &rest);
-    if (rest) {
-      beside.Do(begun, std::exchange(rest, nullptr));
+    Completion completion;
+    const absl::Status done = begun->job.work(begun->control, &completion);
+    if (completion) {
+      completions.Complete(begun, std::exchange(completion, nullptr));
     } else {
       EndJob(begun.get());
     }

@@ -19,7 +19,7 @@ namespace ablate::worker {
 
 // The completion of a job, which needs no lane, such as waiting for the server. Blocks until it is
 // done or the job is abandoned.
-using JobRest = std::function<void()>;
+using Completion = std::function<void()>;
 
 // A job of a lane: a run or an analysis.
 struct Job {
@@ -27,7 +27,7 @@ struct Job {
   // Runs the job on a prepared lane. It may set a completion, which runs in a separate thread while
   // the lane runs its next job, and before that job's completion. An error means that the device is
   // lost.
-  std::function<absl::Status(RunControl&, JobRest*)> work;
+  std::function<absl::Status(RunControl&, Completion*)> work;
   // Called instead of `work`, on any thread, if the job is drained or abandoned before a lane has
   // begun it. Must not block; may be null.
   std::function<void()> drained = nullptr;
@@ -74,7 +74,7 @@ class Lanes {
                          // time without progress
   };
   // A thread that runs the completions of a lane's jobs, in order.
-  class Beside;
+  class CompletionThread;
 
   void RunLane();
   // Waits for a job and marks it as running, atomically, so that no request misses it. Returns null

@@ -77,8 +77,8 @@ Job Worker::JobOf(v1::Grant grant) {
     event.mutable_released();
     loop_.Report(std::move(event));
   };
-  job.work = [this, grant = std::move(grant)](RunControl& control, JobRest* rest) {
-    return executor_.Execute(grant, control, rest);
+  job.work = [this, grant = std::move(grant)](RunControl& control, Completion* completion) {
+    return executor_.Execute(grant, control, completion);
   };
   return job;
 }
@@ -87,7 +87,7 @@ Job Worker::JobOf(v1::Analyze analyze) {
   Job job;
   job.id = analyze.id();
   job.abandoned = [this, id = analyze.id()] { analyst_.ReportWithdrawn(id); };
-  job.work = [this, analyze = std::move(analyze)](RunControl& control, JobRest*) {
+  job.work = [this, analyze = std::move(analyze)](RunControl& control, Completion*) {
     return analyst_.Execute(analyze, control);
   };
   return job;

@@ -136,7 +136,7 @@ class ComputationTest : public AnalystTest {
   }
   // Starts "one", up to its second piece, and "samples" at the same time, which end once they are
   // cancelled or drawn_ is set.
-  void BeginBesideSamples() {
+  void BeginWithSamples() {
     analysis_options_.attach.hello.set_lanes(AnalysisLanes(1));
     analysis_options_.analysis.generate =
         [this](const auto&, const auto&, const auto&, const std::atomic<bool>& stop,
@@ -350,7 +350,7 @@ TEST_F(ComputationTest, GoesOnWhenItIsAskedToYieldAndItsStateIsTooLargeToBeSaved
   EXPECT_TRUE(answer[0].has_analysis_result());
 }
 
-TEST_F(ComputationTest, SamplesAreDrawnBesideIt) {
+TEST_F(ComputationTest, SamplesAreDrawnDuringIt) {
   analysis_options_.attach.hello.set_lanes(AnalysisLanes(1));
   analysis_options_.analysis.generate = [](const auto&, const auto&, const auto&, const auto&,
                                            const auto&) {
@@ -364,8 +364,8 @@ TEST_F(ComputationTest, SamplesAreDrawnBesideIt) {
   EXPECT_TRUE(WaitForAnswer("one").back().has_analysis_result());
 }
 
-TEST_F(ComputationTest, GoesOnWhenSamplesBesideItAreCancelled) {
-  BeginBesideSamples();
+TEST_F(ComputationTest, GoesOnWhenSamplesAreCancelled) {
+  BeginWithSamples();
   Cancel("samples");
   ExpectFailure("samples", absl::StatusCode::kCancelled, "withdrawn");
   engine_.allowed = kPieces;
@@ -375,8 +375,8 @@ TEST_F(ComputationTest, GoesOnWhenSamplesBesideItAreCancelled) {
   StopAnalyst();
 }
 
-TEST_F(ComputationTest, LeavesSamplesBesideItWhenItIsCancelled) {
-  BeginBesideSamples();
+TEST_F(ComputationTest, LeavesSamplesRunningWhenItIsCancelled) {
+  BeginWithSamples();
   Cancel("one");
   ExpectFailure("one", absl::StatusCode::kCancelled, "withdrawn");
   drawn_ = true;

@@ -208,7 +208,7 @@ TEST_F(ExecutorTest, TrainsTheNextRunWhileTheLastCheckpointIsUnderWay) {
   WaitForRun(2);
 }
 
-TEST_F(ExecutorTest, LeavesOneRunBesideTheLaneAtATime) {
+TEST_F(ExecutorTest, CompletesOneRunOfALaneAtATime) {
   Start();
   server_->Change([](ServerState& state) { state.write_errors.assign(100'000, kUnavailable); });
   trainers_.LimitTo(3, 7);
@@ -216,7 +216,7 @@ TEST_F(ExecutorTest, LeavesOneRunBesideTheLaneAtATime) {
   server_->WaitUntil([](const ServerState& state) {
     return Has(state, NameOf(2), v1::Event::kPoints) && state.write_errors.size() <= 99'996;
   });
-  EXPECT_EQ(trainers_.made(), 2u) << "the second waits for the rest of the first";
+  EXPECT_EQ(trainers_.made(), 2u) << "the second waits for the completion of the first";
   server_->Change([](ServerState& state) { state.write_errors.clear(); });
   trainers_.WaitUntilHeld(3);
   trainers_.Unlimit(3);

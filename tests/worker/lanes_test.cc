@@ -71,7 +71,7 @@ class LaneProbe {
   }
   Job Run() {
     Job job;
-    job.work = [this](RunControl& control, JobRest*) {
+    job.work = [this](RunControl& control, Completion*) {
       MutexLock lock(&mutex_);
       idle_.push_back(control.progress().since_progress);
       changed_.SignalAll();
