@@ -116,7 +116,7 @@ enum class Applied {
 };
 
 // Answer about a lease that a worker says it holds.
-struct LeaseVerdict {
+struct HeldLeaseDecision {
   bool drop = false;
   uint64_t acked = 0;
 };
@@ -194,9 +194,9 @@ class LeaseStore {
   virtual void EndLeaseAsync(std::string lease, LeaseEnding ending, DoneEnding done) = 0;
   // DROP if the lease is gone, another incarnation's, or the worker lacks events that this file
   // never had (first_unacked > last + 1: a restored backup).
-  virtual absl::StatusOr<LeaseVerdict> CheckLease(absl::string_view lease,
-                                                  absl::string_view incarnation,
-                                                  uint64_t first_unacked) = 0;
+  virtual absl::StatusOr<HeldLeaseDecision> CheckLease(absl::string_view lease,
+                                                       absl::string_view incarnation,
+                                                       uint64_t first_unacked) = 0;
   // Those under which a run is LEASED; those without an event in the order of granting.
   virtual absl::StatusOr<std::vector<LeaseRecord>> ListLeases() = 0;
 };

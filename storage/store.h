@@ -197,8 +197,9 @@ class Store final : public LeaseStore {
   void ApplyAsync(std::string holder_incarnation, std::vector<LeaseEvent> events,
                   Done<std::vector<Applied>> done) override;
   void EndLeaseAsync(std::string lease, LeaseEnding ending, DoneEnding done) override;
-  absl::StatusOr<LeaseVerdict> CheckLease(absl::string_view lease, absl::string_view incarnation,
-                                          uint64_t first_unacked) override;
+  absl::StatusOr<HeldLeaseDecision> CheckLease(absl::string_view lease,
+                                               absl::string_view incarnation,
+                                               uint64_t first_unacked) override;
   absl::StatusOr<std::vector<LeaseRecord>> ListLeases() override;
   // Returns the holdings of each user who has any.
   absl::StatusOr<std::map<std::string, Holdings>> GetHoldings();

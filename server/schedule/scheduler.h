@@ -184,7 +184,7 @@ class Scheduler {
   absl::Status CheckKnownWorkers(const std::string& worker) const;
   void OnAnalysis(Session id, const worker::v1::FromWorker& message);
   void RegisterWorker(Session id, const worker::v1::Hello& hello);
-  absl::Status SendVerdicts(Session id, const worker::v1::Hello& hello);
+  absl::Status SendDecisions(Session id, const worker::v1::Hello& hello);
   void EndAbsentLeases(const worker::v1::Hello& hello);
   void OnHeartbeat(Session id, const worker::v1::Heartbeat& heartbeat);
   void SendTo(Session id, const worker::v1::ToWorker& message);

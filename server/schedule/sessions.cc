@@ -87,7 +87,7 @@ void Scheduler::OnHello(Session id, const v1::Hello& hello) {
   message.mutable_welcome()->set_grace_ms(
       static_cast<uint32_t>(absl::ToInt64Milliseconds(options_.start_grace)));
   SendTo(id, message);
-  if (absl::Status status = SendVerdicts(id, hello); !status.ok()) {
+  if (absl::Status status = SendDecisions(id, hello); !status.ok()) {
     Close(id, absl::UnavailableError(status.message()));
     return;
   }
@@ -156,23 +156,23 @@ void Scheduler::RegisterWorker(Session id, const v1::Hello& hello) {
   sessions_[id].incarnation = hello.incarnation();
 }
 
-absl::Status Scheduler::SendVerdicts(Session id, const v1::Hello& hello) {
+absl::Status Scheduler::SendDecisions(Session id, const v1::Hello& hello) {
   WorkerState& worker = workers_[hello.worker()];
   for (const v1::HeldLease& held : hello.held()) {
-    absl::StatusOr<storage::LeaseVerdict> verdict =
+    absl::StatusOr<storage::HeldLeaseDecision> decision =
         store_->CheckLease(held.lease(), hello.incarnation(), held.first_unacked());
-    if (!verdict.ok()) return verdict.status();
+    if (!decision.ok()) return decision.status();
     v1::ToWorker message;
-    message.mutable_verdict()->set_lease(held.lease());
+    message.mutable_decision()->set_lease(held.lease());
     const auto lease = worker.leases.find(held.lease());
     const bool known = lease != worker.leases.end();
-    if (verdict->drop || (known && lease->second.end_with_store)) {
-      message.mutable_verdict()->set_drop(true);
+    if (decision->drop || (known && lease->second.end_with_store)) {
+      message.mutable_decision()->set_drop(true);
       End(hello.worker(), held.lease(),
           {storage::LeaseEnd::kLost, "the worker has events that the server does not know of"});
     } else {
-      message.mutable_verdict()->set_acked(verdict->acked);
-      message.mutable_verdict()->set_credit_bytes(options_.credit_bytes);
+      message.mutable_decision()->set_acked(decision->acked);
+      message.mutable_decision()->set_credit_bytes(options_.credit_bytes);
       // An end that could not be committed in time did not happen.
       if (known) lease->second.ending.reset();
     }

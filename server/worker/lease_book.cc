@@ -26,7 +26,7 @@ std::vector<v1::HeldLease> LeaseBook::Held() const {
 
 void LeaseBook::Disconnected() {
   for (auto& [id, lease] : leases_) {
-    lease.awaits_verdict = true;
+    lease.awaits_decision = true;
     lease.next_to_send = FirstUnacked(lease);
     lease.in_flight_bytes = 0;
   }
@@ -35,8 +35,8 @@ void LeaseBook::Disconnected() {
 Instructions LeaseBook::Receive(const v1::ToWorker& message) {
   Instructions instructions;
   switch (message.message_case()) {
-    case v1::ToWorker::kVerdict:
-      Apply(message.verdict(), &instructions);
+    case v1::ToWorker::kDecision:
+      Apply(message.decision(), &instructions);
       break;
     case v1::ToWorker::kGrant:
       Apply(message.grant(), &instructions);
@@ -96,21 +96,21 @@ std::vector<std::string> LeaseBook::DropAll() {
   return stop;
 }
 
-void LeaseBook::Apply(const v1::Verdict& verdict, Instructions* instructions) {
-  const auto found = leases_.find(verdict.lease());
+void LeaseBook::Apply(const v1::HeldLeaseDecision& decision, Instructions* instructions) {
+  const auto found = leases_.find(decision.lease());
   if (found == leases_.end()) return;
   Lease& lease = found->second;
   // If the server lacks events that are gone here, or has events that were never made, it has
   // another history for this lease, which can't be continued.
   const bool continuable =
-      verdict.acked() + 1 >= FirstUnacked(lease) && verdict.acked() < lease.next_seq;
-  if (verdict.drop() || !continuable) {
+      decision.acked() + 1 >= FirstUnacked(lease) && decision.acked() < lease.next_seq;
+  if (decision.drop() || !continuable) {
     Drop(found, instructions);
     return;
   }
-  lease.awaits_verdict = false;
-  lease.credit_bytes = verdict.credit_bytes();
-  TrimThrough(&lease, verdict.acked());
+  lease.awaits_decision = false;
+  lease.credit_bytes = decision.credit_bytes();
+  TrimThrough(&lease, decision.acked());
   lease.next_to_send = FirstUnacked(lease);
   lease.in_flight_bytes = 0;
   TakeSendable(&lease, &instructions->send);
@@ -168,7 +168,7 @@ void LeaseBook::TrimThrough(Lease* lease, uint64_t seq) {
 // Takes the events that may be sent. An event larger than the whole credit is sent if nothing else
 // is in flight.
 void LeaseBook::TakeSendable(Lease* lease, std::vector<v1::FromWorker>* send) {
-  if (lease->awaits_verdict) return;
+  if (lease->awaits_decision) return;
   while (lease->next_to_send < lease->next_seq) {
     const Unacked& next = lease->unacked[lease->next_to_send - FirstUnacked(*lease)];
     const bool fits = lease->in_flight_bytes + next.bytes <= lease->credit_bytes;

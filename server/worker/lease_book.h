@@ -29,7 +29,7 @@ struct Instructions {
 // acknowledged.
 class LeaseBook {
  public:
-  // Returns the held leases for Hello. Nothing is sent for them until their verdicts have arrived.
+  // Returns the held leases for Hello. Nothing is sent for them until their decisions have arrived.
   std::vector<v1::HeldLease> Held() const;
   // The stream is gone; sent messages may not have arrived.
   void Disconnected();
@@ -62,11 +62,11 @@ class LeaseBook {
     uint64_t unacked_bytes = 0;
     uint64_t in_flight_bytes = 0;  // part of unacked_bytes, sent on this stream
     uint64_t credit_bytes = 0;
-    bool awaits_verdict = false;
+    bool awaits_decision = false;
   };
   using Leases = std::map<std::string, Lease, std::less<>>;
 
-  void Apply(const v1::Verdict& verdict, Instructions* instructions);
+  void Apply(const v1::HeldLeaseDecision& decision, Instructions* instructions);
   void Apply(const v1::Grant& grant, Instructions* instructions);
   void Apply(const v1::Ack& ack, Instructions* instructions);
   void Apply(const v1::Cancel& cancel, Instructions* instructions);

@@ -275,16 +275,16 @@ void Store::GrantAsync(std::vector<NewLease> leases, Done<Grants> done) {
       std::move(done));
 }
 
-absl::StatusOr<LeaseVerdict> Store::CheckLease(absl::string_view lease,
-                                               absl::string_view incarnation,
-                                               uint64_t first_unacked) {
+absl::StatusOr<HeldLeaseDecision> Store::CheckLease(absl::string_view lease,
+                                                    absl::string_view incarnation,
+                                                    uint64_t first_unacked) {
   return db_->Read([&](Connection& db) {
     const std::optional<RunRow> run = FindRunOfLease(db, lease);
-    LeaseVerdict verdict;
-    verdict.drop =
+    HeldLeaseDecision decision;
+    decision.drop =
         !run.has_value() || run->incarnation != incarnation || first_unacked > run->acked + 1;
-    if (!verdict.drop) verdict.acked = run->acked;
-    return verdict;
+    if (!decision.drop) decision.acked = run->acked;
+    return decision;
   });
 }
 

@@ -32,16 +32,16 @@ v1::ToWorker Ack(const std::string& lease, uint64_t seq) {
 
 v1::ToWorker Continue(const std::string& lease, uint64_t acked, uint64_t credit = kPlenty) {
   v1::ToWorker message;
-  message.mutable_verdict()->set_lease(lease);
-  message.mutable_verdict()->set_acked(acked);
-  message.mutable_verdict()->set_credit_bytes(credit);
+  message.mutable_decision()->set_lease(lease);
+  message.mutable_decision()->set_acked(acked);
+  message.mutable_decision()->set_credit_bytes(credit);
   return message;
 }
 
-v1::ToWorker DropVerdict(const std::string& lease) {
+v1::ToWorker DropDecision(const std::string& lease) {
   v1::ToWorker message;
-  message.mutable_verdict()->set_lease(lease);
-  message.mutable_verdict()->set_drop(true);
+  message.mutable_decision()->set_lease(lease);
+  message.mutable_decision()->set_drop(true);
   return message;
 }
 
@@ -109,7 +109,7 @@ TEST(LeaseBookTest, IgnoresEventsOfLeasesThatEndedOrAreUnknown) {
 }
 
 TEST(LeaseBookTest, DropsTheLeaseAndStopsItsRunWhenToldTo) {
-  for (const v1::ToWorker& message : {DropVerdict("l"), Cancel("l")}) {
+  for (const v1::ToWorker& message : {DropDecision("l"), Cancel("l")}) {
     LeaseBook book;
     book.Receive(Grant("l"));
     book.Receive(Grant("m"));
@@ -148,7 +148,7 @@ TEST(LeaseBookTest, ForgetsALeaseOnlyWhenItsLastEventIsAcknowledged) {
   EXPECT_TRUE(book.empty());
 }
 
-TEST(LeaseBookTest, SendsNothingBetweenReconnectAndVerdict) {
+TEST(LeaseBookTest, SendsNothingBetweenReconnectAndDecision) {
   LeaseBook book;
   book.Receive(Grant("l"));
   book.Report(Points("l", 1));
@@ -158,7 +158,7 @@ TEST(LeaseBookTest, SendsNothingBetweenReconnectAndVerdict) {
   EXPECT_THAT(Sent(book.Receive(Continue("l", 0)).send), ElementsAre("l:1", "l:2"));
 }
 
-TEST(LeaseBookTest, TrimsWhatTheVerdictAcknowledges) {
+TEST(LeaseBookTest, TrimsWhatTheDecisionAcknowledges) {
   LeaseBook book;
   book.Receive(Grant("l"));
   for (uint32_t step = 1; step <= 3; ++step) book.Report(Points("l", step));
@@ -167,7 +167,7 @@ TEST(LeaseBookTest, TrimsWhatTheVerdictAcknowledges) {
   EXPECT_EQ(FirstUnacked(book, "l"), 3u);
 }
 
-TEST(LeaseBookTest, ForgetsAnEndedLeaseWhenTheVerdictAcknowledgesEverything) {
+TEST(LeaseBookTest, ForgetsAnEndedLeaseWhenTheDecisionAcknowledgesEverything) {
   LeaseBook book;
   book.Receive(Grant("l"));
   book.Report(Finished("l"));
@@ -219,7 +219,7 @@ TEST(LeaseBookTest, KeepsBackWhatTheCreditDoesNotCoverAndSendsItOnAck) {
   EXPECT_THAT(Sent(book.Receive(Ack("l", 3)).send), ElementsAre("l:4"));
 }
 
-TEST(LeaseBookTest, TakesTheNewCreditOfAVerdict) {
+TEST(LeaseBookTest, TakesTheNewCreditOfADecision) {
   LeaseBook book;
   book.Receive(Grant("l", 1));
   for (uint32_t step = 1; step <= 3; ++step) book.Report(Points("l", step));

@@ -43,8 +43,8 @@ class LeaseStoreProxy : public storage::LeaseStore {
                   Done<std::vector<storage::Applied>> done) override {
     target_->ApplyAsync(std::move(incarnation), std::move(events), std::move(done));
   }
-  Or<storage::LeaseVerdict> CheckLease(Text lease, Text incarnation,
-                                       uint64_t first_unacked) override {
+  Or<storage::HeldLeaseDecision> CheckLease(Text lease, Text incarnation,
+                                            uint64_t first_unacked) override {
     return target_->CheckLease(lease, incarnation, first_unacked);
   }
   void EndLeaseAsync(std::string lease, storage::LeaseEnding ending, DoneEnding done) override {

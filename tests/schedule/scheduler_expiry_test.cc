@@ -76,8 +76,8 @@ TEST_F(SchedulerExpiryTest, KeepsTheLeasesOfAWorkerThatComesBackInTime) {
   }
   const Peer second = Attach(hello);
   PassWithHeartbeats(absl::Minutes(1), {second});
-  ASSERT_THAT(second.verdicts(), SizeIs(2));
-  EXPECT_EQ(second.verdicts()[0].acked(), 1u);
+  ASSERT_THAT(second.decisions(), SizeIs(2));
+  EXPECT_EQ(second.decisions()[0].acked(), 1u);
   EXPECT_THAT(second.grants(), IsEmpty());
   EXPECT_EQ(Run("a-0").state, RunState::kLeased);
 }
@@ -170,8 +170,8 @@ TEST_F(SchedulerExpiryTest, AWorkerThatReturnsBeforeItsEndIsCommittedKeepsItsLea
   hello.mutable_hello()->add_held()->set_lease(first.grants().at(0).lease());
   hello.mutable_hello()->mutable_held(0)->set_first_unacked(2);
   const Peer second = Attach(hello);
-  ASSERT_THAT(second.verdicts(), SizeIs(1));
-  EXPECT_FALSE(second.verdicts()[0].drop());
+  ASSERT_THAT(second.decisions(), SizeIs(1));
+  EXPECT_FALSE(second.decisions()[0].drop());
   store_.SetFull(false);
   PassWithHeartbeats(absl::Seconds(5), {second});
   EXPECT_EQ(Run("a-0").state, RunState::kLeased);

@@ -92,12 +92,12 @@ std::vector<wire::Grant> SchedulerTest::Peer::grants() const {
   return grants;
 }
 
-std::vector<wire::Verdict> SchedulerTest::Peer::verdicts() const {
-  std::vector<wire::Verdict> verdicts;
+std::vector<wire::HeldLeaseDecision> SchedulerTest::Peer::decisions() const {
+  std::vector<wire::HeldLeaseDecision> decisions;
   for (const wire::ToWorker& message : stream->received) {
-    if (message.has_verdict()) verdicts.push_back(message.verdict());
+    if (message.has_decision()) decisions.push_back(message.decision());
   }
-  return verdicts;
+  return decisions;
 }
 
 std::vector<std::string> SchedulerTest::Peer::cancels() const {

@@ -116,7 +116,7 @@ class SchedulerTest : public ::testing::Test {
 
     bool open() const { return stream->closed.ok(); }
     std::vector<worker::v1::Grant> grants() const;
-    std::vector<worker::v1::Verdict> verdicts() const;
+    std::vector<worker::v1::HeldLeaseDecision> decisions() const;
     // "lease/run" of each cancel.
     std::vector<std::string> cancels() const;
     // The highest number that was acknowledged; 0 if none.

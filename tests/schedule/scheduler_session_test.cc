@@ -1,4 +1,4 @@
-// Sessions: hello, verdicts, events and their acknowledgement.
+// Sessions: hello, decisions, events and their acknowledgement.
 #include <gmock/gmock.h>
 
 #include <string>
@@ -97,10 +97,10 @@ TEST_F(SchedulerSessionTest, ClosesTheStreamOnAGapAndTakesTheEventsOnTheNext) {
   SendPoints(first, grant, 3, 2);
   EXPECT_TRUE(absl::IsAborted(first.stream->closed));
   const Peer second = Attach(Holding(Hello("w", "w#1"), grant.lease(), 2));
-  ASSERT_THAT(second.verdicts(), SizeIs(1));
-  EXPECT_FALSE(second.verdicts()[0].drop());
-  EXPECT_EQ(second.verdicts()[0].acked(), 1u);
-  EXPECT_GT(second.verdicts()[0].credit_bytes(), 0u);
+  ASSERT_THAT(second.decisions(), SizeIs(1));
+  EXPECT_FALSE(second.decisions()[0].drop());
+  EXPECT_EQ(second.decisions()[0].acked(), 1u);
+  EXPECT_GT(second.decisions()[0].credit_bytes(), 0u);
   SendPoints(second, grant, 2, 1);
   SendPoints(second, grant, 3, 2);
   EXPECT_EQ(second.acked(grant.lease()), 3u);
@@ -150,8 +150,8 @@ TEST_F(SchedulerSessionTest, DropsTheLeasesOfAnEarlierProcess) {
   SendStarted(first, first.grants().at(0), 1);
   const Peer second = Attach(Holding(Hello("w", "w#2"), first.grants().at(0).lease(), 2));
   EXPECT_TRUE(absl::IsAlreadyExists(first.stream->closed)) << "it must not come back";
-  ASSERT_THAT(second.verdicts(), SizeIs(1));
-  EXPECT_TRUE(second.verdicts()[0].drop());
+  ASSERT_THAT(second.decisions(), SizeIs(1));
+  EXPECT_TRUE(second.decisions()[0].drop());
   EXPECT_THAT(second.grants(), SizeIs(1));
   EXPECT_EQ(Run("a-0").losses, 1u);
 }
@@ -161,8 +161,8 @@ TEST_F(SchedulerSessionTest, DropsALeaseWithEventsThatTheStoreNeverHad) {
   const Peer first = Attach();
   scheduler_->Closed(first.session);
   const Peer second = Attach(Holding(Hello("w", "w#1"), first.grants().at(0).lease(), 5));
-  ASSERT_THAT(second.verdicts(), SizeIs(1));
-  EXPECT_TRUE(second.verdicts()[0].drop());
+  ASSERT_THAT(second.decisions(), SizeIs(1));
+  EXPECT_TRUE(second.decisions()[0].drop());
   ASSERT_THAT(second.grants(), SizeIs(1));
   EXPECT_EQ(second.grants()[0].run().run(), "a-0");
 }
@@ -174,8 +174,8 @@ TEST_F(SchedulerSessionTest, DropsALeaseWhoseEndIsBeingCommitted) {
   Pass(absl::Seconds(30));
   ASSERT_FALSE(first.open()) << "it was silent";
   const Peer second = Attach(Holding(Hello("w", "w#1"), lease, 2));
-  ASSERT_THAT(second.verdicts(), SizeIs(1));
-  EXPECT_TRUE(second.verdicts()[0].drop());
+  ASSERT_THAT(second.decisions(), SizeIs(1));
+  EXPECT_TRUE(second.decisions()[0].drop());
   Pass(absl::Seconds(3));
   EXPECT_EQ(store_.ends(), 2) << "one a lease, however long the disk takes";
   store_.LetGo();

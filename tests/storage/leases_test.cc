@@ -1,4 +1,4 @@
-// Grants, events and verdicts: every transition, and the invariants from both sides.
+// Grants, events and decisions: every transition, and the invariants from both sides.
 #include <utility>
 
 #include "base/mutex.h"
@@ -189,9 +189,9 @@ TEST_P(LeasesTest, AcknowledgesRepetitionsAfterTheEnd) {
   EXPECT_EQ(lease.Send(end), Applied::kApplied);
   Reopen();
   EXPECT_THAT(Value(ApplyAndWait(store(), "i1", {end})), ElementsAre(Applied::kRepeated));
-  const LeaseVerdict verdict = Value(store().CheckLease("l", "i1", 1));
-  EXPECT_FALSE(verdict.drop);
-  EXPECT_EQ(verdict.acked, 1u);
+  const HeldLeaseDecision decision = Value(store().CheckLease("l", "i1", 1));
+  EXPECT_FALSE(decision.drop);
+  EXPECT_EQ(decision.acked, 1u);
   EXPECT_EQ(CodeOf(store().Maintain()), absl::StatusCode::kOk);
   const LeaseEvent late = lease.Next("a", MakeLosses(0, 10));
   EXPECT_THAT(Value(ApplyAndWait(store(), "i1", {end, late})),

@@ -122,11 +122,11 @@ class FakeServer::Service : public v1::WorkerChannel::Service {
     message.mutable_welcome()->set_grace_ms(state.grace_ms);
     stream->Write(message);
     for (const v1::HeldLease& held : hello.held()) {
-      v1::Verdict& verdict = *message.mutable_verdict();
-      verdict.set_lease(held.lease());
-      verdict.set_drop(state.dropped.count(held.lease()) > 0);
-      verdict.set_acked(state.applied[held.lease()]);
-      verdict.set_credit_bytes(state.credit_bytes);
+      v1::HeldLeaseDecision& decision = *message.mutable_decision();
+      decision.set_lease(held.lease());
+      decision.set_drop(state.dropped.count(held.lease()) > 0);
+      decision.set_acked(state.applied[held.lease()]);
+      decision.set_credit_bytes(state.credit_bytes);
       stream->Write(message);
     }
   }

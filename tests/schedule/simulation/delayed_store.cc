@@ -78,10 +78,10 @@ void DelayedStore::EndLeaseAsync(std::string lease, storage::LeaseEnding ending,
       });
 }
 
-DelayedStore::Or<storage::LeaseVerdict> DelayedStore::CheckLease(Text lease, Text incarnation,
-                                                                 uint64_t first_unacked) {
+DelayedStore::Or<storage::HeldLeaseDecision> DelayedStore::CheckLease(Text lease, Text incarnation,
+                                                                      uint64_t first_unacked) {
   if (mutation_ == Mutation::kTakesEventsByRunAlone) {
-    return storage::LeaseVerdict{false, first_unacked - 1};
+    return storage::HeldLeaseDecision{false, first_unacked - 1};
   }
   return target()->CheckLease(lease, incarnation, first_unacked);
 }

@@ -44,8 +44,8 @@ class DelayedStore : public schedule::LeaseStoreProxy {
   void ApplyAsync(std::string incarnation, std::vector<storage::LeaseEvent> events,
                   Done<std::vector<storage::Applied>> done) override;
   void EndLeaseAsync(std::string lease, storage::LeaseEnding ending, DoneEnding done) override;
-  Or<storage::LeaseVerdict> CheckLease(Text lease, Text incarnation,
-                                       uint64_t first_unacked) override;
+  Or<storage::HeldLeaseDecision> CheckLease(Text lease, Text incarnation,
+                                            uint64_t first_unacked) override;
 
  private:
   absl::Status Room() const;
