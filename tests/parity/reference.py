@@ -259,12 +259,12 @@ def update_case(path, samples=4):
     answer(path, out)
 
 
-def each(judge):
-    """Of every case of a folder, in float64."""
+def each(check):
+    """Returns a function that calls `check` for every case of a folder, in float64."""
     def run(folder):
         torch.set_default_dtype(torch.float64)
         for path in sorted(glob.glob(os.path.join(folder, "*.case.safetensors"))):
-            judge(path)
+            check(path)
     return run
 
 

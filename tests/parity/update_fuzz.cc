@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "server/engine/trainer.h"
-#include "tests/parity/update_judge.h"
+#include "tests/parity/update_check.h"
 
 namespace ablate::engine {
 namespace {
@@ -25,20 +25,20 @@ int Run(double seconds, uint64_t first) {
       cases.push_back(DrawCase(number));
       cases.back().precision = Precision::kFloat32;
     }
-    const UpdateVerdict verdict = JudgeUpdates(cases);
-    if (!verdict.missing.empty()) {
-      std::cerr << verdict.missing << "\n";
+    const UpdateCheck check = CheckUpdates(cases);
+    if (!check.missing.empty()) {
+      std::cerr << check.missing << "\n";
       return 2;
     }
     std::printf("settings %llu to %llu\n", static_cast<unsigned long long>(first),
                 static_cast<unsigned long long>(first + kBatch - 1));
-    for (const auto& [backend, tally] : verdict.tallies) {
+    for (const auto& [backend, tally] : check.tallies) {
       std::printf("  %s: %d settings, %zu tensors, errors %.2f units, worst %.1f\n",
                   backend.c_str(), tally.cases, tally.errors.size(), tally.MeanError(),
                   tally.Worst());
     }
-    std::fputs(verdict.failures.c_str(), stdout);
-    failed = failed || !verdict.failures.empty();
+    std::fputs(check.failures.c_str(), stdout);
+    failed = failed || !check.failures.empty();
     first += kBatch;
   }
   return failed ? 1 : 0;

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "server/engine/trainer.h"
-#include "tests/parity/update_judge.h"
+#include "tests/parity/update_check.h"
 
 namespace ablate::engine {
 namespace {
@@ -17,10 +17,10 @@ TEST(UpdateParityTest, IsWithinRoundingOfPyTorchByEitherBackend) {
     if (settings.precision == Precision::kFloat32) cases.push_back(settings);
   }
   PrepareLaneThread();
-  const UpdateVerdict verdict = JudgeUpdates(cases);
-  if (!verdict.missing.empty()) GTEST_SKIP() << verdict.missing;
-  EXPECT_EQ(verdict.failures, "");
-  for (const auto& [backend, tally] : verdict.tallies) {
+  const UpdateCheck check = CheckUpdates(cases);
+  if (!check.missing.empty()) GTEST_SKIP() << check.missing;
+  EXPECT_EQ(check.failures, "");
+  for (const auto& [backend, tally] : check.tallies) {
     SCOPED_TRACE(backend);
     RecordProperty(backend + "_error", std::to_string(tally.MeanError()));
     RecordProperty(backend + "_beyond_four_units", std::to_string(tally.Beyond(4)));

@@ -212,7 +212,7 @@ TEST_P(LeasesTest, AcknowledgesRepetitionsUntilTheNextGrant) {
   EXPECT_EQ(second.Send("a", MakeLosses(0, 10)), Applied::kApplied);
 }
 
-TEST_P(LeasesTest, JudgesHeldLeases) {
+TEST_P(LeasesTest, DecidesOnHeldLeases) {
   Submit({"a"});
   Lease lease(&store(), "l", {"a"});
   lease.Send("a", MakeLosses(0, 1));

@@ -5,8 +5,8 @@
 // expected effect of float32 rounding on it, by Monte Carlo arithmetic (rounding.py). If terms
 // cancel, as in a gradient that a norm removes, the unit is that of the terms. A result that is 0
 // in exact arithmetic therefore needs no looser bound, and the processor makes no difference.
-#ifndef ABLATE_TESTS_PARITY_UPDATE_JUDGE_H_
-#define ABLATE_TESTS_PARITY_UPDATE_JUDGE_H_
+#ifndef ABLATE_TESTS_PARITY_UPDATE_CHECK_H_
+#define ABLATE_TESTS_PARITY_UPDATE_CHECK_H_
 
 #include <map>
 #include <string>
@@ -17,7 +17,7 @@
 namespace ablate::engine {
 
 // A larger error, in units, is a failure.
-inline constexpr double kMostUnits = 12;
+inline constexpr double kMaxUnits = 12;
 
 // The errors of one backend.
 struct UpdateTally {
@@ -31,15 +31,15 @@ struct UpdateTally {
   double Worst() const;
 };
 
-struct UpdateVerdict {
+struct UpdateCheck {
   std::string missing;   // why nothing could be checked: no Python, no torch
   std::string failures;  // one per line
   std::map<std::string, UpdateTally>
       tallies;  // by backend: "native" if it supports the case, "torch"
 };
 
-UpdateVerdict JudgeUpdates(const std::vector<GridCase>& cases);
+UpdateCheck CheckUpdates(const std::vector<GridCase>& cases);
 
 }  // namespace ablate::engine
 
-#endif  // ABLATE_TESTS_PARITY_UPDATE_JUDGE_H_
+#endif  // ABLATE_TESTS_PARITY_UPDATE_CHECK_H_

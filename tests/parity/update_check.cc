@@ -1,4 +1,4 @@
-#include "tests/parity/update_judge.h"
+#include "tests/parity/update_check.h"
 
 #include <ATen/ATen.h>
 #include <gtest/gtest.h>
@@ -137,8 +137,8 @@ TensorMap Updated(const std::string& name, const GridCase& grid, const Parameter
 }
 
 // Adds the errors of a backend's quantities. Returns a line for each that exceeds rounding.
-std::string Judge(const GridCase& grid, const TensorMap& ours, const TensorMap& answer,
-                  UpdateTally* tally) {
+std::string FailuresOf(const GridCase& grid, const TensorMap& ours, const TensorMap& answer,
+                       UpdateTally* tally) {
   std::string failures;
   for (const auto& [key, whole] : answer) {
     absl::string_view name = key;
@@ -159,7 +159,7 @@ std::string Judge(const GridCase& grid, const TensorMap& ours, const TensorMap& 
                         0x1p-126 * std::sqrt(static_cast<double>(exact.numel()));
     const double units = error == 0 ? 0 : error / unit;
     tally->errors.push_back(units);
-    if (units <= kMostUnits) continue;
+    if (units <= kMaxUnits) continue;
     absl::StrAppend(&failures, grid.name, " update ", StepOf(grid), ": ", name, " of norm ",
                     exact.norm().item<double>(), " is wrong by ", error, ", ", units, " units; ",
                     ModelJson(grid.model), " ", TrainingJson(grid.training).dump(), "\n");
@@ -184,12 +184,12 @@ double UpdateTally::Beyond(double units) const {
 
 double UpdateTally::Worst() const { return *std::max_element(errors.begin(), errors.end()); }
 
-UpdateVerdict JudgeUpdates(const std::vector<GridCase>& cases) {
-  UpdateVerdict verdict;
+UpdateCheck CheckUpdates(const std::vector<GridCase>& cases) {
+  UpdateCheck check;
   const ScratchFolder folder;
   for (const GridCase& grid : cases) WriteGridCase(folder.path(), grid, StepOf(grid));
-  verdict.missing = RunReference("updates", folder.path());
-  if (!verdict.missing.empty()) return verdict;
+  check.missing = RunReference("updates", folder.path());
+  if (!check.missing.empty()) return check;
   for (const GridCase& grid : cases) {
     const TensorMap answer = ReadAnswer(folder.path(), grid.name);
     const RunConfig config = ComparedRun(grid);
@@ -198,11 +198,11 @@ UpdateVerdict JudgeUpdates(const std::vector<GridCase>& cases) {
     for (const std::string backend : {"torch", "native"}) {
       if (backend == "native" && !WhyNotNative(config).empty()) continue;
       const std::string failures =
-          Judge(grid, Updated(backend, grid, layout, state), answer, &verdict.tallies[backend]);
-      if (!failures.empty()) absl::StrAppend(&verdict.failures, backend, " ", failures);
+          FailuresOf(grid, Updated(backend, grid, layout, state), answer, &check.tallies[backend]);
+      if (!failures.empty()) absl::StrAppend(&check.failures, backend, " ", failures);
     }
   }
-  return verdict;
+  return check;
 }
 
 }  // namespace ablate::engine
