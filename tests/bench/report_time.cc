@@ -20,7 +20,7 @@ namespace ablate::results {
 namespace {
 
 struct Size {
-  int settings = 3, rates = 5, seeds = 12, steps = 1000;
+  int settings = 3, learning_rates = 5, seeds = 12, steps = 1000;
 };
 
 double SecondsSince(std::chrono::steady_clock::time_point start) {
@@ -49,11 +49,12 @@ std::string Setting(int index) {
   return index < 3 ? kNames[index] : absl::StrCat("other", index);
 }
 
-double Rate(int index) { return std::round(1000 * std::pow(2, index)) / 1e6; }
+double LearningRateAt(int index) { return std::round(1000 * std::pow(2, index)) / 1e6; }
 
 std::string Spec(const Size& size) {
   std::string text = absl::StrCat(R"(
-    name: "norms" question: "Does the placement of the norm matter once each has its own rate?"
+    name: "norms"
+    question: "Does the placement of the norm matter once each has its own learning rate?"
     base { task { legacy_recall { keys: 20 draw: 4 } } model { layers: 1 width: 8 heads: 2 }
            training { batch: 2 steps: )",
                                   size.steps, R"( } }
@@ -71,18 +72,18 @@ std::string Spec(const Size& size) {
     absl::StrAppend(&text, " } ");
   }
   absl::StrAppend(&text, "} axes { name: \"lr\" field: \"training.learning_rate\" tune: true ");
-  for (int i = 0; i < size.rates; ++i) {
-    absl::StrAppend(&text, "values { number_value: ", Rate(i), " } ");
+  for (int i = 0; i < size.learning_rates; ++i) {
+    absl::StrAppend(&text, "values { number_value: ", LearningRateAt(i), " } ");
   }
   return absl::StrCat(text, "}");
 }
 
 // Returns a falling loss with noise that depends on the seed.
-StoredGrid::Curves CurvesOf(const Size& size, int setting, int rate, int seed) {
+StoredGrid::Curves CurvesOf(const Size& size, int setting, int learning_rate, int seed) {
   StoredGrid::Curves curves;
-  const double best = size.rates / 2.0 - setting % 3;
-  const double level = 2.3 + .03 * (setting % 5) + .02 * std::pow(rate - best, 2) +
-                       .01 * std::sin(seed * 7 + setting * 3 + rate);
+  const double best = size.learning_rates / 2.0 - setting % 3;
+  const double level = 2.3 + .03 * (setting % 5) + .02 * std::pow(learning_rate - best, 2) +
+                       .01 * std::sin(seed * 7 + setting * 3 + learning_rate);
   for (int step = 0; step < size.steps; ++step) {
     const double noise = .2 * std::sin(step * 12.9898 + seed * 78.233);
     curves["train/loss"].emplace_hint(curves["train/loss"].end(), step,
@@ -96,11 +97,13 @@ StoredGrid::Curves CurvesOf(const Size& size, int setting, int rate, int seed) {
 
 void Fill(const Size& size, StoredGrid* grid) {
   for (int setting = 0; setting < size.settings; ++setting) {
-    for (int rate = 0; rate < size.rates; ++rate) {
+    for (int learning_rate = 0; learning_rate < size.learning_rates; ++learning_rate) {
       for (int seed = 0; seed < size.seeds; ++seed) {
-        const std::string cell = absl::StrCat(Setting(setting), "-lr", Rate(rate), "-s", 42 + seed);
-        const bool diverged = setting == 2 && rate + 1 == size.rates && seed % 3 == 0;
-        grid->Finish(cell, CurvesOf(size, setting, rate, seed), diverged);
+        const std::string cell =
+            absl::StrCat(Setting(setting), "-lr", LearningRateAt(learning_rate), "-s", 42 + seed);
+        const bool diverged =
+            setting == 2 && learning_rate + 1 == size.learning_rates && seed % 3 == 0;
+        grid->Finish(cell, CurvesOf(size, setting, learning_rate, seed), diverged);
       }
     }
   }
@@ -134,7 +137,7 @@ int Measure(const Size& size, const std::string& folder, const std::string& path
   std::printf(
       "%d runs x %d steps: %.2f s (%.2f s of CPU), page %.2f MB, peak memory %.0f MB (%.0f "
       "before)\n",
-      size.settings * size.rates * size.seeds, size.steps, SecondsSince(start),
+      size.settings * size.learning_rates * size.seeds, size.steps, SecondsSince(start),
       CpuSeconds() - cpu_before, static_cast<double>(text.size()) / 1e6, PeakMegabytes(), before);
   if (!path.empty()) std::ofstream(path) << text;
   return 0;

@@ -165,32 +165,32 @@ TEST(InitialParametersTest, DrawsFromIndependentStreamsByName) {
 }
 
 TEST(LearningRateTest, FollowsItsSchedule) {
-  const auto rate = [](ScheduleKind kind, uint32_t warmup, uint32_t step) {
+  const auto learning_rate = [](ScheduleKind kind, uint32_t warmup, uint32_t step) {
     return LearningRate({kind, warmup}, 0.01, step, 1000);
   };
-  EXPECT_DOUBLE_EQ(rate(ScheduleKind::kConstant, 0, 999), 0.01);
-  EXPECT_DOUBLE_EQ(rate(ScheduleKind::kLinear, 0, 0), 0.01);
-  EXPECT_DOUBLE_EQ(rate(ScheduleKind::kLinear, 0, 250), 0.0075);
-  EXPECT_DOUBLE_EQ(rate(ScheduleKind::kLinear, 99, 0), 0.0001);
-  EXPECT_DOUBLE_EQ(rate(ScheduleKind::kCosine, 99, 49), 0.005);
-  EXPECT_DOUBLE_EQ(rate(ScheduleKind::kCosine, 200, 600), 0.005);
-  EXPECT_DOUBLE_EQ(rate(ScheduleKind::kConstant, 2000, 999), 0.01 * 1000 / 2001);
-  EXPECT_DOUBLE_EQ(rate(ScheduleKind::kInverseSqrt, 0, 99), 0.001);
-  EXPECT_DOUBLE_EQ(rate(ScheduleKind::kInverseSqrt, 99, 49), 0.005);
-  EXPECT_DOUBLE_EQ(rate(ScheduleKind::kInverseSqrt, 99, 99), 0.01);
-  EXPECT_DOUBLE_EQ(rate(ScheduleKind::kInverseSqrt, 99, 399), 0.005);
+  EXPECT_DOUBLE_EQ(learning_rate(ScheduleKind::kConstant, 0, 999), 0.01);
+  EXPECT_DOUBLE_EQ(learning_rate(ScheduleKind::kLinear, 0, 0), 0.01);
+  EXPECT_DOUBLE_EQ(learning_rate(ScheduleKind::kLinear, 0, 250), 0.0075);
+  EXPECT_DOUBLE_EQ(learning_rate(ScheduleKind::kLinear, 99, 0), 0.0001);
+  EXPECT_DOUBLE_EQ(learning_rate(ScheduleKind::kCosine, 99, 49), 0.005);
+  EXPECT_DOUBLE_EQ(learning_rate(ScheduleKind::kCosine, 200, 600), 0.005);
+  EXPECT_DOUBLE_EQ(learning_rate(ScheduleKind::kConstant, 2000, 999), 0.01 * 1000 / 2001);
+  EXPECT_DOUBLE_EQ(learning_rate(ScheduleKind::kInverseSqrt, 0, 99), 0.001);
+  EXPECT_DOUBLE_EQ(learning_rate(ScheduleKind::kInverseSqrt, 99, 49), 0.005);
+  EXPECT_DOUBLE_EQ(learning_rate(ScheduleKind::kInverseSqrt, 99, 99), 0.01);
+  EXPECT_DOUBLE_EQ(learning_rate(ScheduleKind::kInverseSqrt, 99, 399), 0.005);
 }
 
 // tests/parity compares with PyTorch's learning rates where these exist.
 TEST(LearningRateTest, BeginsACycleAtItsPeakWithoutWarmUp) {
   for (const uint32_t warmup : {0U, 1U}) {
-    const auto rate = [warmup](uint32_t step, uint32_t steps) {
+    const auto learning_rate = [warmup](uint32_t step, uint32_t steps) {
       return LearningRate({ScheduleKind::kOneCycle, warmup}, 0.01, step, steps);
     };
-    EXPECT_DOUBLE_EQ(rate(0, 1), 0.01);
-    EXPECT_DOUBLE_EQ(rate(0, 101), 0.01);
-    EXPECT_DOUBLE_EQ(rate(50, 101), (0.01 + 0.01 / 250'000) / 2);
-    EXPECT_DOUBLE_EQ(rate(100, 101), 0.01 / 250'000);
+    EXPECT_DOUBLE_EQ(learning_rate(0, 1), 0.01);
+    EXPECT_DOUBLE_EQ(learning_rate(0, 101), 0.01);
+    EXPECT_DOUBLE_EQ(learning_rate(50, 101), (0.01 + 0.01 / 250'000) / 2);
+    EXPECT_DOUBLE_EQ(learning_rate(100, 101), 0.01 / 250'000);
   }
 }
 
@@ -199,10 +199,10 @@ TEST(LearningRateTest, DependsOnTheStepsOfTheRunWhereItSaysSo) {
   for (const Named<ScheduleKind>& kind : kNames<ScheduleKind>) {
     bool differs = false;
     for (uint32_t step = 0; step < 50; ++step) {
-      const auto rate = [&](uint32_t steps) {
+      const auto learning_rate = [&](uint32_t steps) {
         return LearningRate({kind.value, 10}, 0.01, step, steps);
       };
-      differs = differs || rate(50) != rate(80);
+      differs = differs || learning_rate(50) != learning_rate(80);
     }
     EXPECT_EQ(DependsOnSteps(kind.value), differs) << kind.name;
   }

@@ -232,15 +232,15 @@ TEST(TrainedGridTest, DescribesAxes) {
   const TrainedGrid grid = Loaded(stored);
   ASSERT_EQ(grid.input.axes.size(), 2u);
   const report::Axis& placement = grid.input.axes[0];
-  const report::Axis& rate = grid.input.axes[1];
+  const report::Axis& learning_rate = grid.input.axes[1];
   EXPECT_THAT(placement.labels, ElementsAre("pre", "post"));
   EXPECT_FALSE(placement.tuned);
   EXPECT_TRUE(placement.values.empty());
   EXPECT_THAT(placement.base, Optional(std::string("pre")));
-  EXPECT_THAT(rate.labels, ElementsAre("0.01", "0.001"));
-  EXPECT_TRUE(rate.tuned);
-  EXPECT_THAT(rate.values, ElementsAre(.01, .001));
-  EXPECT_THAT(rate.base, Optional(std::string("0.001")));
+  EXPECT_THAT(learning_rate.labels, ElementsAre("0.01", "0.001"));
+  EXPECT_TRUE(learning_rate.tuned);
+  EXPECT_THAT(learning_rate.values, ElementsAre(.01, .001));
+  EXPECT_THAT(learning_rate.base, Optional(std::string("0.001")));
 }
 
 TEST(TrainedGridTest, ComparesWithTwoTunedAxes) {
@@ -248,11 +248,11 @@ TEST(TrainedGridTest, ComparesWithTwoTunedAxes) {
     axes { name: "wd" field: "training.weight_decay" tune: true
            values { number_value: 0 } values { number_value: 0.1 } values { number_value: 0.2 } })"));
   for (const char* placement : {"pre", "post"}) {
-    for (const char* rate : {"0.01", "0.001"}) {
+    for (const char* learning_rate : {"0.01", "0.001"}) {
       for (const char* decay : {"0", "0.1", "0.2"}) {
         for (int seed = 1; seed <= 3; ++seed) {
-          const bool best = absl::StrCat(rate, decay) == "0.0010.1";
-          stored.Finish(absl::StrCat(placement, "-lr", rate, "-wd", decay, "-s", seed),
+          const bool best = absl::StrCat(learning_rate, decay) == "0.0010.1";
+          stored.Finish(absl::StrCat(placement, "-lr", learning_rate, "-wd", decay, "-s", seed),
                         Evals(3, (best ? 1. : 2.) + .01 * seed));
         }
       }
@@ -282,7 +282,7 @@ TEST(TrainedGridTest, ReadsOtherKeysAndSteps) {
   EXPECT_THAT(Loaded(stored, query).input.cells[0].value, Optional(3.));
 }
 
-// The rate 0.001 is the better one by its evaluation at the end, and by nothing else.
+// The learning rate 0.001 is the better one by its evaluation at the end, and by nothing else.
 TEST(TrainedGridTest, ChoosesByThePlannedMetricAtItsEndWhateverIsRead) {
   StoredGrid stored(
       absl::StrCat(SmallGrid(3), kPlacementAxis, kTunedRates, "report { margin: 0.5 }"));

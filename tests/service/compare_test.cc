@@ -191,7 +191,8 @@ TEST_F(CompareTest, ChoosesTunedValuesAndShowsMatchedOnes) {
   v1::Axis* axis = spec.add_axes();
   axis->set_name("lr");
   axis->set_field("training.learning_rate");
-  for (const double rate : {.01, .001}) axis->add_values()->set_number_value(rate);
+  for (const double learning_rate : {.01, .001})
+    axis->add_values()->set_number_value(learning_rate);
   axis->set_tune(true);
   const v1::Comparison comparison = Compare(Train(spec));
   ASSERT_EQ(comparison.rows_size(), 2);
@@ -201,7 +202,7 @@ TEST_F(CompareTest, ChoosesTunedValuesAndShowsMatchedOnes) {
   EXPECT_EQ(comparison.rows(1).chosen(0).seeds(), 3u);
   ASSERT_EQ(comparison.matched_size(), 2);
   EXPECT_FALSE(comparison.matched(0).is_reference());
-  EXPECT_TRUE(comparison.matched(1).is_reference()) << "the base's own rate";
+  EXPECT_TRUE(comparison.matched(1).is_reference()) << "the base's own learning rate";
   EXPECT_EQ(comparison.matched(1).labels().at("lr"), "0.001");
   EXPECT_EQ(comparison.matched(1).rows_size(), 2);
   EXPECT_THAT(comparison.matched_note(), HasSubstr("At one lr (.001): “post” "));

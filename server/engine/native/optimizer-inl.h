@@ -53,7 +53,7 @@ HWY_NOINLINE void StepAdam(const AdamStep& s) {
   const V16 second_weight = Set(static_cast<float>(1 - s.beta2));
   const double root = std::sqrt(second_correction);
   const V16 eps = Set(static_cast<float>(s.eps * root));
-  const V16 rate = Set(static_cast<float>(s.learning_rate / first_correction * root));
+  const V16 step_size = Set(static_cast<float>(s.learning_rate / first_correction * root));
   const auto step = [&](float* const(&at)[4]) HWY_ATTR {
     const V16 value = Load(at[1]);
     const V16 g = MulAdd(decay, value, Mul(Load(at[0]), clip));
@@ -62,7 +62,7 @@ HWY_NOINLINE void StepAdam(const AdamStep& s) {
     const V16 denominator = Add(Sqrt(second), eps);
     Store(first, at[2]);
     Store(second, at[3]);
-    Store(NegMulAdd(rate, Div(first, denominator), Mul(value, shrink)), at[1]);
+    Store(NegMulAdd(step_size, Div(first, denominator), Mul(value, shrink)), at[1]);
   };
   float* const buffers[] = {const_cast<float*>(s.gradients), s.values, s.first, s.second};
   ForEachVector(s.n, buffers, step);
@@ -71,23 +71,23 @@ HWY_NOINLINE void StepAdam(const AdamStep& s) {
 // SGD: g ← g + λθ; b ← μb + g; θ ← θ − ηb.
 HWY_NOINLINE void StepSgd(const SgdStep& s) {
   const V16 clip = Set(s.clip), decay = Set(s.decay), momentum = Set(s.momentum);
-  const V16 rate = Set(s.learning_rate);
+  const V16 learning_rate = Set(s.learning_rate);
   const auto step = [&](float* const(&at)[3]) HWY_ATTR {
     const V16 value = Load(at[1]);
     const V16 g = MulAdd(decay, value, Mul(Load(at[0]), clip));
     const V16 moved = MulAdd(momentum, Load(at[2]), g);
     Store(moved, at[2]);
-    Store(NegMulAdd(rate, moved, value), at[1]);
+    Store(NegMulAdd(learning_rate, moved, value), at[1]);
   };
   float* const buffers[] = {const_cast<float*>(s.gradients), s.values, s.momenta};
   ForEachVector(s.n, buffers, step);
 }
 
 HWY_NOINLINE void Lerp(const float* x, float a, float* y, int64_t n) {
-  const V16 share = Set(a);
+  const V16 weight = Set(a);
   const auto step = [&](float* const(&at)[2]) HWY_ATTR {
     const V16 old = Load(at[1]);
-    Store(MulAdd(share, Sub(Load(at[0]), old), old), at[1]);
+    Store(MulAdd(weight, Sub(Load(at[0]), old), old), at[1]);
   };
   float* const buffers[] = {const_cast<float*>(x), y};
   ForEachVector(n, buffers, step);

@@ -14,8 +14,9 @@ namespace {
 // LibTorch's fused update of a list of tensors.
 using FusedAdam = void(at::TensorList values, at::TensorList gradients, at::TensorList first,
                        at::TensorList second, at::TensorList largest, at::TensorList steps,
-                       double rate, double beta1, double beta2, double weight_decay, double eps,
-                       bool amsgrad, bool maximize, const std::optional<at::Tensor>& scale,
+                       double learning_rate, double beta1, double beta2, double weight_decay,
+                       double eps, bool amsgrad, bool maximize,
+                       const std::optional<at::Tensor>& scale,
                        const std::optional<at::Tensor>& found_inf);
 
 // Returns a number with the type and device of `like`; infinite if it is too large for the type.
@@ -79,7 +80,7 @@ void Optimizer::StepAdam(uint32_t step, double learning_rate,
 void Optimizer::StepSgd(double learning_rate, const at::Tensor& values,
                         const at::Tensor& gradients) {
   // As tensors, because with a scalar LibTorch would round multiplication and addition only once.
-  const at::Tensor rate = NumberLike(values, learning_rate);
+  const at::Tensor factor = NumberLike(values, learning_rate);
   const at::Tensor decay = NumberLike(values, config_.weight_decay);
   const at::Tensor& velocity = slots_[0].values;
   if (config_.weight_decay != 0) {
@@ -89,7 +90,7 @@ void Optimizer::StepSgd(double learning_rate, const at::Tensor& values,
     }
   }
   velocity.mul_(config_.momentum).add_(gradients);  // b ← μb + g
-  at::mul_out(scratch_, velocity, rate);
+  at::mul_out(scratch_, velocity, factor);
   values.sub_(scratch_);  // θ ← θ − ηb
 }
 

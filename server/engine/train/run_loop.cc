@@ -58,13 +58,13 @@ double Anneal(double from, double to, double t) {
   return to + (from - to) / 2 * (1 + std::cos(M_PI * t));
 }
 
-double OneCycleRate(uint32_t warmup, double rate, uint32_t step, uint32_t steps) {
+double OneCycleLearningRate(uint32_t warmup, double learning_rate, uint32_t step, uint32_t steps) {
   constexpr double kDivFactor = 25, kFinalDivFactor = 1e4;  // PyTorch's names and defaults
   const uint32_t peak = std::max(warmup, 1U) - 1;
-  if (step == peak) return rate;
-  const double first = rate / kDivFactor;
-  if (step < peak) return Anneal(first, rate, static_cast<double>(step) / peak);
-  return Anneal(rate, first / kFinalDivFactor,
+  if (step == peak) return learning_rate;
+  const double first = learning_rate / kDivFactor;
+  if (step < peak) return Anneal(first, learning_rate, static_cast<double>(step) / peak);
+  return Anneal(learning_rate, first / kFinalDivFactor,
                 static_cast<double>(step - peak) / (steps - 1 - peak));
 }
 
@@ -75,25 +75,26 @@ void Append(std::vector<Element>& to, std::vector<Element> from) {
 
 }  // namespace
 
-double LearningRate(const ScheduleConfig& schedule, double rate, uint32_t step, uint32_t steps) {
+double LearningRate(const ScheduleConfig& schedule, double learning_rate, uint32_t step,
+                    uint32_t steps) {
   if (schedule.kind == ScheduleKind::kOneCycle) {
-    return OneCycleRate(schedule.warmup, rate, step, steps);
+    return OneCycleLearningRate(schedule.warmup, learning_rate, step, steps);
   }
-  if (step < schedule.warmup) return rate * (step + 1.0) / (schedule.warmup + 1.0);
+  if (step < schedule.warmup) return learning_rate * (step + 1.0) / (schedule.warmup + 1.0);
   const double t = static_cast<double>(step - schedule.warmup) / (steps - schedule.warmup);
   switch (schedule.kind) {
     case ScheduleKind::kConstant:
-      return rate;
+      return learning_rate;
     case ScheduleKind::kLinear:
-      return rate * (1 - t);
+      return learning_rate * (1 - t);
     case ScheduleKind::kCosine:
-      return rate * 0.5 * (1 + std::cos(M_PI * t));
+      return learning_rate * 0.5 * (1 + std::cos(M_PI * t));
     case ScheduleKind::kInverseSqrt:
-      return rate * std::sqrt((schedule.warmup + 1.0) / (step + 1.0));
+      return learning_rate * std::sqrt((schedule.warmup + 1.0) / (step + 1.0));
     case ScheduleKind::kOneCycle:
       break;
   }
-  return rate;
+  return learning_rate;
 }
 
 absl::StatusOr<std::unique_ptr<RunLoop>> RunLoop::Make(const RunConfig& config,
@@ -246,9 +247,9 @@ absl::Status RunLoop::Update() {
   }
   const TrainingConfig& training = config_.training;
   const uint32_t step = progress_.step;
-  const double rate =
+  const double learning_rate =
       LearningRate(training.schedule, training.optimizer.learning_rate, step, training.steps);
-  const absl::StatusOr<UpdateResult> result = backend_->Step({*batch_, step, rate});
+  const absl::StatusOr<UpdateResult> result = backend_->Step({*batch_, step, learning_rate});
   if (!result.ok()) return result.status();
   std::vector<Point> points = {{"train/loss", step, result->loss}};
   if (std::isfinite(result->loss)) {

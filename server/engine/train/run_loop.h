@@ -22,15 +22,17 @@
 namespace ablate::engine {
 
 // Returns the learning rate of update `step` → `step` + 1 in a run of `steps` updates, 0 ≤ step <
-// steps. With w warm-up steps it is rate·(step+1)/(w+1) below w. From w on, with t = (step −
-// w)/(steps − w), it is rate (constant), rate·(1 − t) (linear), rate·(1 + cos πt)/2 (cosine) or
-// rate·√((w+1)/(step+1)) (inverse_sqrt).
+// steps. With w warm-up steps it is learning_rate·(step+1)/(w+1) below w. From w on, with t = (step
+// − w)/(steps − w), it is learning_rate (constant), learning_rate·(1 − t) (linear),
+// learning_rate·(1 + cos πt)/2 (cosine) or learning_rate·√((w+1)/(step+1)) (inverse_sqrt).
 //
 // one_cycle is torch.optim.lr_scheduler.OneCycleLR with cosines, div_factor 25 and final_div_factor
 // 10⁴. Between step `from` with learning rate a and step `to` with learning rate b it is b + (a −
-// b)·(1 + cos πt)/2, with t = (step − from)/(to − from). It rises from rate/25 at step 0 to rate at
-// step w − 1, and falls to rate/250,000 at step `steps` − 1. If w is 0 or 1, it starts at `rate`.
-double LearningRate(const ScheduleConfig& schedule, double rate, uint32_t step, uint32_t steps);
+// b)·(1 + cos πt)/2, with t = (step − from)/(to − from). It rises from learning_rate/25 at step 0
+// to learning_rate at step w − 1, and falls to learning_rate/250,000 at step `steps` − 1. If w is 0
+// or 1, it starts at `learning_rate`.
+double LearningRate(const ScheduleConfig& schedule, double learning_rate, uint32_t step,
+                    uint32_t steps);
 
 // Results of the current step's evaluation and checkpoint (its "visit") that haven't been reported.
 struct VisitResults {

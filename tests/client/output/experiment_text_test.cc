@@ -16,11 +16,11 @@ v1::ExperimentSpec Spec() {
   return spec;
 }
 
-void AddRow(v1::ListRunsResponse* runs, const std::string& norm, const std::string& rate,
+void AddRow(v1::ListRunsResponse* runs, const std::string& norm, const std::string& learning_rate,
             v1::RunState::Value state, double loss) {
   v1::RunRow* row = runs->add_rows();
   (*row->mutable_labels())["norm"] = norm;
-  (*row->mutable_labels())["learning_rate"] = rate;
+  (*row->mutable_labels())["learning_rate"] = learning_rate;
   row->set_state(state);
   row->add_summaries()->set_key("train/loss");
   v1::Summary* summary = row->add_summaries();

@@ -224,12 +224,12 @@ ComparisonInput TwoRates() {
   input.key = "eval/loss";
   input.axes = {MakeAxis("norm", {"a", "b"}), MakeAxis("lr", {"1", "2"}, true, {1, 2})};
   for (const char* norm : {"a", "b"}) {
-    for (const char* rate : {"1", "2"}) {
+    for (const char* learning_rate : {"1", "2"}) {
       for (uint32_t seed = 0; seed < 4; ++seed) {
         const bool b = norm[0] == 'b';
-        const double worse = (b ? .2 : 0) + (rate[0] == '2' ? .5 : 0);
+        const double worse = (b ? .2 : 0) + (learning_rate[0] == '2' ? .5 : 0);
         const double noise = .01 * OracleR(seed + (b ? 10 : 0), 1)[0];
-        input.cells.push_back(MakeCell({norm, rate}, seed, 2 + worse + noise));
+        input.cells.push_back(MakeCell({norm, learning_rate}, seed, 2 + worse + noise));
       }
     }
   }
@@ -239,7 +239,7 @@ ComparisonInput TwoRates() {
 TEST(DecisionTest, ATunedCandidateThatGoesOnWithholdsItToo) {
   ComparisonInput input = TwoRates();
   ASSERT_EQ(Decided(input).outcome, VerdictOutcome::kWorse);
-  Unfinish(&input.cells.back());  // of rate 2, that nobody chooses
+  Unfinish(&input.cells.back());  // of learning rate 2, that nobody chooses
   EXPECT_EQ(Decided(input).outcome, VerdictOutcome::kPreliminary);
 }
 

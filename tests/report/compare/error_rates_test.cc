@@ -1,6 +1,6 @@
 // How often the verdict is wrong where nothing differs, and right where something does. The noise
-// is seeded: a rate that is beyond its bound is a fault of the rule, not bad luck. All experiments
-// take minutes: `Long`, which `tests/run.sh --all` runs, has them all, `Short` a tenth.
+// is seeded: a rate that is beyond its bound is a fault of the rule, not bad luck. All
+// experiments take minutes: `Long`, which `tests/run.sh --all` runs, has them all, `Short` a tenth.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -17,16 +17,16 @@ namespace {
 struct Design {
   size_t rows = 1;  // beside the baseline
   size_t seeds = 8;
-  size_t rates = 1;        // candidates of a tuned axis; 1: none is
-  double correlation = 0;  // of a setting's noise between rates
-  double gap = 0;          // between neighbouring rates' means, in standard deviations
-  double effect = 0;       // by which the first row is better, each at its best rate
+  size_t learning_rates = 1;  // candidates of a tuned axis; 1: none is
+  double correlation = 0;     // of a setting's noise between learning rates
+  double gap = 0;             // between the means of neighbouring ones, in standard deviations
+  double effect = 0;          // by which the first row is better, each at its best learning rate
   size_t apart = 0;       // by how many rates the first row's best is beyond the others', the first
-  size_t own = 0;         // rows are tried at so many rates only, the last ones; 0: at all
+  size_t own = 0;         // rows are tried at so many only, the last ones; 0: at all
   bool disjoint = false;  // the baseline at the others only
 
-  bool IsTried(size_t setting, size_t rate) const {
-    const bool is_own = rate + own >= rates;
+  bool IsTried(size_t setting, size_t learning_rate) const {
+    const bool is_own = learning_rate + own >= learning_rates;
     if (own == 0) return true;
     return setting > 0 ? is_own : !(disjoint && is_own);
   }
@@ -36,9 +36,10 @@ ComparisonInput Draw(const Design& design, Noise* noise) {
   ComparisonInput input;
   input.key = "eval/loss";
   input.axes = {MakeAxis("setting", {})};
-  if (design.rates > 1) input.axes.push_back(MakeAxis("lr", {}, true));
-  for (size_t rate = 0; rate < design.rates && design.rates > 1; ++rate) {
-    input.axes[1].labels.push_back(absl::StrCat(rate));
+  if (design.learning_rates > 1) input.axes.push_back(MakeAxis("lr", {}, true));
+  for (size_t learning_rate = 0; learning_rate < design.learning_rates && design.learning_rates > 1;
+       ++learning_rate) {
+    input.axes[1].labels.push_back(absl::StrCat(learning_rate));
   }
   std::vector<double> of_seed(design.seeds);
   for (double& value : of_seed) value = (*noise)();
@@ -47,18 +48,19 @@ ComparisonInput Draw(const Design& design, Noise* noise) {
     const size_t best = setting == 1 ? design.apart : 0;
     std::vector<double> shared(design.seeds);
     for (double& value : shared) value = (*noise)();
-    for (size_t rate = 0; rate < design.rates; ++rate) {
+    for (size_t learning_rate = 0; learning_rate < design.learning_rates; ++learning_rate) {
       for (size_t seed = 0; seed < design.seeds; ++seed) {
         const double own = std::sqrt(design.correlation) * shared[seed] +
                            std::sqrt(1 - design.correlation) * (*noise)();
-        if (!design.IsTried(setting, rate)) continue;
+        if (!design.IsTried(setting, learning_rate)) continue;
         std::vector<std::string> labels = {absl::StrCat("s", setting)};
-        if (design.rates > 1) labels.push_back(absl::StrCat(rate));
-        input.cells.push_back(MakeCell(
-            labels, static_cast<uint32_t>(seed),
-            of_seed[seed] + own +
-                design.gap * static_cast<double>(std::max(rate, best) - std::min(rate, best)) -
-                (setting == 1 ? design.effect : 0)));
+        if (design.learning_rates > 1) labels.push_back(absl::StrCat(learning_rate));
+        input.cells.push_back(
+            MakeCell(labels, static_cast<uint32_t>(seed),
+                     of_seed[seed] + own +
+                         design.gap * static_cast<double>(std::max(learning_rate, best) -
+                                                          std::min(learning_rate, best)) -
+                         (setting == 1 ? design.effect : 0)));
       }
     }
   }
@@ -72,7 +74,7 @@ struct Rates {
 };
 
 Rates Simulate(const Design& design, int experiments) {
-  Noise noise(1000 * design.seeds + 10 * design.rows + design.rates);
+  Noise noise(1000 * design.seeds + 10 * design.rows + design.learning_rates);
   Rates rates;
   for (int i = 0; i < experiments; ++i) {
     const Comparison comparison = *Compare(Draw(design, &noise), {{}, 0});
@@ -137,7 +139,7 @@ TEST_P(ErrorRatesTest, ADifferenceIsFoundAsOftenAsForetold) {
 TEST_P(ErrorRatesTest, FewDifferencesOfTheMarginAreCalledEquivalent) {
   const int experiments = Share(300);
   for (const Design& design : {Design{1, 8, 1, 0, 0, 2}, Design{1, 8, 5, .8, .5, 2}}) {
-    Noise noise(design.rates);
+    Noise noise(design.learning_rates);
     double equivalent = 0;
     for (int i = 0; i < experiments; ++i) {
       ComparisonInput input = Draw(design, &noise);
@@ -145,7 +147,8 @@ TEST_P(ErrorRatesTest, FewDifferencesOfTheMarginAreCalledEquivalent) {
       const Comparison comparison = *Compare(input, {{}, 0});
       equivalent += Decide(comparison, comparison.rows[1]).equivalent;
     }
-    EXPECT_LE(equivalent / experiments, AtMost(kAlpha, experiments)) << design.rates << " rates";
+    EXPECT_LE(equivalent / experiments, AtMost(kAlpha, experiments))
+        << design.learning_rates << " rates";
   }
 }
 

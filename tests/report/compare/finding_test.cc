@@ -30,8 +30,8 @@ ComparisonInput Post(const Values& post) {
 
 ComparisonInput Worse(size_t seeds = 12) { return Post(Shifted(Base(seeds), .03, .01)); }
 
-// Setting "post" needs a lower rate than "pre"; at its own best it is .03 worse, at the shared one
-// .3.
+// Setting "post" needs a lower learning rate than "pre"; at its own best it is .03 worse, at the
+// shared one .3.
 ComparisonInput TunedPlacements() {
   ComparisonInput input;
   input.key = "eval/loss";
@@ -40,12 +40,13 @@ ComparisonInput TunedPlacements() {
   const double losses[3][3] = {{.02, 0, .01}, {.03, .05, .3}, {-.02, -.04, -.03}};
   const std::vector<double> base = Base(12);
   for (size_t setting = 0; setting < 3; ++setting) {
-    for (size_t rate = 0; rate < 3; ++rate) {
+    for (size_t learning_rate = 0; learning_rate < 3; ++learning_rate) {
       const std::vector<double> values =
-          Shifted(base, losses[setting][rate], setting == 0 ? 0 : .004);
+          Shifted(base, losses[setting][learning_rate], setting == 0 ? 0 : .004);
       for (uint32_t seed = 0; seed < 12; ++seed) {
-        input.cells.push_back(MakeCell({input.axes[0].labels[setting], input.axes[1].labels[rate]},
-                                       seed, values[seed]));
+        input.cells.push_back(
+            MakeCell({input.axes[0].labels[setting], input.axes[1].labels[learning_rate]}, seed,
+                     values[seed]));
       }
     }
   }
@@ -293,7 +294,7 @@ TEST(SharedTest, NamesASignThatDependsOnTheTunedValue) {
             "lower by .0900 [.0873, .0927] (the sign depends on the lr)");
 }
 
-// “post” at its best rate; of one on each seed the difference has no interval.
+// “post” at its best learning rate; of one on each seed the difference has no interval.
 TEST(SharedTest, KnowsWhatIsDueToTheTunedValuesWithoutAnInterval) {
   ComparisonInput input = TunedPlacements();
   input.axes[1].base = "0.01";

@@ -20,8 +20,9 @@ ComparisonInput TwoAxes() {
   input.axes = {MakeAxis("norm", {"layer", "rms"}),
                 MakeAxis("lr", {"0.1", "0.2", "0.4"}, true, {.1, .2, .4})};
   for (const char* norm : {"rms", "layer"}) {
-    for (const char* rate : {"0.4", "0.1", "0.2"}) {
-      for (const uint32_t seed : {7, 3}) input.cells.push_back(MakeCell({norm, rate}, seed, 1));
+    for (const char* learning_rate : {"0.4", "0.1", "0.2"}) {
+      for (const uint32_t seed : {7, 3})
+        input.cells.push_back(MakeCell({norm, learning_rate}, seed, 1));
     }
   }
   return input;

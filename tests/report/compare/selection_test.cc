@@ -80,9 +80,9 @@ TEST(LeaveOneSeedOutTest, EqualsTheOracle) {
   const size_t expected[2][6] = {{1, 1, 1, 2, 1, 1}, {0, 0, 2, 2, 0, 2}};
   for (size_t setting = 0; setting < 2; ++setting) {
     std::vector<Trial> trials;
-    for (size_t rate = 0; rate < 3; ++rate) {
+    for (size_t learning_rate = 0; learning_rate < 3; ++learning_rate) {
       for (size_t seed = 0; seed < 6; ++seed) {
-        trials.push_back(Converged(losses[(rate * 2 + setting) * 6 + seed]));
+        trials.push_back(Converged(losses[(learning_rate * 2 + setting) * 6 + seed]));
       }
     }
     const Selection selection = LeaveOneSeedOut(trials, 3, 6, Better::kLower);

@@ -246,17 +246,18 @@ TEST(FindWarningsTest, SaysWhereTheBaselineIsMissing) {
               ElementsAre("the grid has no baseline for “post” and “none”"));
 }
 
-// Settings a and b at three rates; loss |rate - best|, best by setting.
+// Settings a and b at three learning rates; loss |learning_rate - best|, best by setting.
 ComparisonInput Tuned(double best_a, double best_b, uint32_t seeds) {
   ComparisonInput input;
   input.key = "eval/loss";
   input.axes = {MakeAxis("norm", {"a", "b"}), MakeAxis("lr", {"1", "2", "3"}, true, {1, 2, 3})};
   for (const auto& [label, best] : {std::pair("a", best_a), std::pair("b", best_b)}) {
-    for (const double rate : {1., 2., 3.}) {
+    for (const double learning_rate : {1., 2., 3.}) {
       for (uint32_t seed = 0; seed < seeds; ++seed) {
         const double noise = .01 * OracleR(seed, 1)[0];
-        input.cells.push_back(MakeCell({label, input.axes[1].labels[static_cast<size_t>(rate) - 1]},
-                                       seed, std::abs(rate - best) + noise));
+        input.cells.push_back(
+            MakeCell({label, input.axes[1].labels[static_cast<size_t>(learning_rate) - 1]}, seed,
+                     std::abs(learning_rate - best) + noise));
       }
     }
   }

@@ -39,9 +39,9 @@ inline Example Outlier() {
   return example;
 }
 
-// Two crossed axes; with `rates`, one more that is tuned and diverges at its high end.
+// Two crossed axes; with `learning_rates`, one more that is tuned and diverges at its high end.
 inline Example Crossed(const std::string& name, const std::vector<std::string>& first,
-                       const std::vector<std::string>& second, bool rates) {
+                       const std::vector<std::string>& second, bool learning_rates) {
   Example example{name, {}, {}};
   report::ComparisonInput& grid = example.grid;
   grid.key = "eval/loss";
@@ -50,22 +50,23 @@ inline Example Crossed(const std::string& name, const std::vector<std::string>& 
   grid.axes[0].labels = first;
   grid.axes[1].name = "residual";
   grid.axes[1].labels = second;
-  if (rates) grid.axes.push_back({"lr", {"0.001", "0.01", "0.1"}, true, {.001, .01, .1}, "0.01"});
+  if (learning_rates)
+    grid.axes.push_back({"lr", {"0.001", "0.01", "0.1"}, true, {.001, .01, .1}, "0.01"});
   for (size_t a = 0; a < first.size(); ++a) {
     for (size_t b = 0; b < second.size(); ++b) {
       const double end = 2.3 + .12 * static_cast<double>(a) + .07 * static_cast<double>(b);
       example.shapes.push_back({absl::StrCat(first[a], "/", second[b]), 3.4 + .1 * end, end, 600, 4,
                                 a == 1 && b == 1 ? 1u : 0u});
       for (uint32_t seed = 0; seed < 4; ++seed) {
-        for (size_t rate = 0; rate < (rates ? 3 : 1); ++rate) {
-          Noise own(seed * 97 + a * 31 + b * 11 + rate);
+        for (size_t learning_rate = 0; learning_rate < (learning_rates ? 3 : 1); ++learning_rate) {
+          Noise own(seed * 97 + a * 31 + b * 11 + learning_rate);
           report::Cell cell;
           cell.labels = {first[a], second[b]};
-          if (rates) cell.labels.push_back(grid.axes[2].labels[rate]);
+          if (learning_rates) cell.labels.push_back(grid.axes[2].labels[learning_rate]);
           cell.seed = seed;
-          const bool diverged = rate == 2 && a + b > 0 && (a + b > 1 || seed < 2);
+          const bool diverged = learning_rate == 2 && a + b > 0 && (a + b > 1 || seed < 2);
           cell.outcome = diverged ? report::RunOutcome::kDiverged : report::RunOutcome::kDone;
-          cell.value = end + .02 * own() + (rate == 1 ? -.05 : .05);
+          cell.value = end + .02 * own() + (learning_rate == 1 ? -.05 : .05);
           grid.cells.push_back(std::move(cell));
         }
       }

@@ -351,9 +351,9 @@ TEST(SmallMultiplesTest, LabelBothOfTwoTunedValues) {
   grid.axes = {{"norm", {}, false, {}, {}}, {"lr", {"0.003", "0.01"}, true, {.003, .01}, "0.01"}};
   for (int setting = 0; setting < 9; ++setting) {
     grid.axes[0].labels.push_back(absl::StrCat("n", setting));
-    for (const std::string& rate : grid.axes[1].labels) {
+    for (const std::string& learning_rate : grid.axes[1].labels) {
       report::Cell cell;
-      cell.labels = {grid.axes[0].labels.back(), rate};
+      cell.labels = {grid.axes[0].labels.back(), learning_rate};
       cell.outcome = report::RunOutcome::kDone;
       cell.value = 2 + .1 * setting;
       grid.cells.push_back(std::move(cell));

@@ -22,15 +22,16 @@ report::Axis MakeAxis(Texts* texts, const std::string& name,
   return axis;
 }
 
-report::Cell MakeCell(const std::vector<report::Axis>& axes, size_t placement, size_t rate,
+report::Cell MakeCell(const std::vector<report::Axis>& axes, size_t placement, size_t learning_rate,
                       int seed, Texts* texts) {
   report::Cell cell;
-  cell.labels = {axes[0].labels[placement], axes[1].labels[rate]};
+  cell.labels = {axes[0].labels[placement], axes[1].labels[learning_rate]};
   cell.seed = static_cast<uint32_t>(42 + seed);
-  const bool diverged = placement == 2 && rate == 1 && seed < 2;
+  const bool diverged = placement == 2 && learning_rate == 1 && seed < 2;
   cell.outcome = diverged ? report::RunOutcome::kDiverged : report::RunOutcome::kDone;
-  cell.value = 2.4 + .03 * static_cast<double>(placement) + .02 * static_cast<double>(rate) +
-               .01 * std::sin(7 * seed + static_cast<double>(placement * 3 + rate));
+  cell.value = 2.4 + .03 * static_cast<double>(placement) +
+               .02 * static_cast<double>(learning_rate) +
+               .01 * std::sin(7 * seed + static_cast<double>(placement * 3 + learning_rate));
   cell.parameters = 25968 - static_cast<int64_t>(16 * placement);
   cell.device_seconds = 1.5;
   cell.tokens_per_second = 12345;
@@ -49,9 +50,9 @@ report::Comparison ExampleComparison(Texts* texts) {
   if (input.axes[0].name == input.axes[1].name) input.axes[1].name += "2";
   input.axes[1].tuned = true;
   for (size_t placement = 0; placement < 3; ++placement) {
-    for (size_t rate = 0; rate < 2; ++rate) {
+    for (size_t learning_rate = 0; learning_rate < 2; ++learning_rate) {
       for (int seed = 0; seed < kSeeds; ++seed) {
-        input.cells.push_back(MakeCell(input.axes, placement, rate, seed, texts));
+        input.cells.push_back(MakeCell(input.axes, placement, learning_rate, seed, texts));
       }
     }
   }

@@ -48,7 +48,7 @@ std::vector<std::string> Titles(const Table& table) {
   return titles;
 }
 
-// Three settings over a tuned rate; post and none are worse and better by a little.
+// Three settings over a tuned learning rate; post and none are worse and better by a little.
 ComparisonInput TunedGrid() {
   ComparisonInput input;
   input.key = "eval/loss";
@@ -58,11 +58,13 @@ ComparisonInput TunedGrid() {
   const std::vector<double> base = Base(12);
   const double shifts[3][3] = {{.02, 0, .05}, {.03, .06, .3}, {0, -.04, .02}};
   for (size_t setting = 0; setting < 3; ++setting) {
-    for (size_t rate = 0; rate < 3; ++rate) {
-      const auto losses = Shifted(base, shifts[setting][rate], .002 * static_cast<double>(setting));
+    for (size_t learning_rate = 0; learning_rate < 3; ++learning_rate) {
+      const auto losses =
+          Shifted(base, shifts[setting][learning_rate], .002 * static_cast<double>(setting));
       for (uint32_t seed = 0; seed < 12; ++seed) {
-        input.cells.push_back(MakeCell({input.axes[0].labels[setting], input.axes[1].labels[rate]},
-                                       seed, losses[seed]));
+        input.cells.push_back(
+            MakeCell({input.axes[0].labels[setting], input.axes[1].labels[learning_rate]}, seed,
+                     losses[seed]));
         input.cells.back().parameters = 25'968 - 16 * static_cast<int64_t>(setting);
         input.cells.back().device_seconds = 10;
       }
