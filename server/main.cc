@@ -61,38 +61,50 @@ void RaiseFileLimit() {
   setrlimit(RLIMIT_NOFILE, &limit);
 }
 
+constexpr size_t kHelpColumn = 27;  // lines of the help have at most 80 columns
+
 void Define(CLI::App& app, Flags& flags) {
   std::error_code ignored;
   const std::filesystem::path self = std::filesystem::read_symlink("/proc/self/exe", ignored);
   flags.home = process::DefaultHome(process::EnvironmentVariable);
   flags.worker = (self.parent_path() / "ablate-worker").string();
   app.set_version_flag("--version", absl::StrCat("ablated ", ABLATE_VERSION));
-  app.add_option("--home", flags.home, "folder of everything this server keeps")
-      ->capture_default_str();
-  app.add_option("--lanes", flags.lanes, "runs trained at the same time (default: one a core)")
-      ->check(CLI::Range(1, 4096));
-  app.add_option("--worker", flags.worker, "program of the local workers")->capture_default_str();
-  app.add_flag("--no-workers", flags.no_workers, "start no local worker");
+  app.get_formatter()->column_width(kHelpColumn);
+  app.add_option("--home", flags.home,
+                 absl::StrCat("Folder of everything that the server stores\n[", flags.home, "]"))
+      ->type_name("FOLDER");
+  app.add_option("--lanes", flags.lanes, "Train N runs at the same time, 1–4096\n[one per core]")
+      ->check(CLI::Range(1, 4096).description(""))
+      ->type_name("N");
+  app.add_option("--worker", flags.worker,
+                 absl::StrCat("Program of the local workers\n[", flags.worker, "]"))
+      ->type_name("PROGRAM");
+  app.add_flag("--no-workers", flags.no_workers, "Start no local worker");
   app.add_flag("--sweep-leftovers", flags.sweep_leftovers,
-               "put files into the trash that the database does not know, even if most are such");
-  app.add_option(
-         "--last-states", flags.last_states,
-         "bytes of last states of runs that are kept, so that the same runs with more steps "
-         "go on from there, such as 500MB; the oldest go first, 0 keeps none (default: 2GB)")
-      ->transform(CLI::AsSizeValue(/*kb_is_1000=*/true))
-      ->check(CLI::Range(uint64_t{0}, kMaxLastStates));
+               "Move files that the database doesn't list to the\n"
+               "trash, even if they are the majority");
+  app.add_option("--last-states", flags.last_states,
+                 "Keep saved training states of ended runs, at most\n"
+                 "SIZE in all, such as 500MB, so that the same runs\n"
+                 "with more steps continue from them; the oldest are\n"
+                 "deleted first, 0 keeps none [2GB]")
+      ->transform(CLI::AsSizeValue(/*kb_is_1000=*/true).description(""))
+      ->check(CLI::Range(uint64_t{0}, kMaxLastStates).description(""))
+      ->type_name("SIZE");
   app.add_option("--resume-every", flags.resume_every,
-                 "seconds between saved states of a run, or of an analysis")
-      ->check(CLI::Range(0.0, 86400.0))
-      ->capture_default_str();
+                 "Save the training state of each run, and the state\n"
+                 "of each analysis, every SECONDS, 0–86400 [30]")
+      ->check(CLI::Range(0.0, 86400.0).description(""))
+      ->type_name("SECONDS");
   app.add_option("--worker-silence", flags.worker_silence,
-                 "seconds without a sign of life after which a worker is given up; a local one's "
-                 "process is killed and replaced")
-      ->check(CLI::Range(1.0, 50.0))
-      ->capture_default_str();
+                 "Give up a worker that has been silent for SECONDS,\n"
+                 "and restart a local one, 1–50 [30]")
+      ->check(CLI::Range(1.0, 50.0).description(""))
+      ->type_name("SECONDS");
   app.add_option("--listen", flags.listen,
-                 "HOST:PORT on which others reach it, by TLS and tokens: `ablate admin init` makes "
-                 "what that takes");
+                 "Serve other machines at HOST:PORT by TLS and\n"
+                 "tokens; run `ablate admin init` first")
+      ->type_name("HOST:PORT");
 }
 
 std::string UserName() {
@@ -320,7 +332,7 @@ absl::Status Serve(const Flags& flags, const sigset_t& signals) {
 
 int Main(int argc, char** argv) {
   spdlog::set_default_logger(spdlog::stderr_logger_mt("ablated"));
-  CLI::App app("The server of ablate: keeps experiments, trains their runs, answers questions.");
+  CLI::App app("The server of ablate: stores experiments and schedules their runs.");
   Flags flags;
   Define(app, flags);
   CLI11_PARSE(app, argc, argv);
