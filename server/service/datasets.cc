@@ -211,7 +211,7 @@ absl::StatusOr<engine::DocumentFacts> UploadDatasetReactor::Inspect() {
   auto facts = analysis::InspectBlob(backend_->store->blobs(), *pin_);
   if (facts.ok() || !absl::IsInvalidArgument(facts.status())) return facts;
   return rpc::InvalidField("data", facts.status().message(),
-                           "UTF-8 text of one document a line, without control characters");
+                           "UTF-8 text without control characters other than tabs and line breaks");
 }
 
 constexpr absl::string_view kDatasetList = "datasets";
