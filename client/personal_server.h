@@ -24,7 +24,7 @@ using Environment = process::Environment;
 using Home = process::HomeFiles;
 
 inline constexpr char kHomeHelp[] =
-    "its folder [$ABLATE_HOME, $XDG_DATA_HOME/ablate or ~/.local/share/ablate]";
+    "Folder of the server [$ABLATE_HOME, $XDG_DATA_HOME/ablate or ~/.local/share/ablate]";
 
 // `folder` if it is not empty, else process::DefaultHome; absolute. FAILED_PRECONDITION if none of
 // these says where.
