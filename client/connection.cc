@@ -27,6 +27,7 @@
 #include "proto/join/channel.h"
 #include "proto/join/tls_trouble.h"
 #include "proto/metadata.h"
+#include "proto/reflect/text.h"
 
 namespace ablate::client {
 namespace {
@@ -235,8 +236,8 @@ class Connection::Caller {
     for (const auto& [name, id] : NewestOf(context)) {
       if (only) {
         return absl::InvalidArgumentError(
-            absl::StrCat(name, " is the name of several experiments, the newest ", id,
-                         "; give the whole ID of one, which `ablate ls` lists"));
+            absl::StrCat(reflect::Quoted(name), " is the name of several experiments, the newest ",
+                         id, "; expected a whole ID. `ablate ls` lists the IDs."));
       }
       if (told_.insert(name).second && on_newest_ != nullptr) on_newest_(name, id);
     }

@@ -39,8 +39,8 @@ absl::StatusOr<int> Logs(const LogsOptions& options, const Context& context,
 
 Action DefineLogs(Command* command) {
   auto options = std::make_shared<LogsOptions>();
-  command->Argument(&options->run, "EXP/CELL", "a cell, or runs/ID");
-  command->Flag(&options->json, "--json", "print the server's message");
+  command->Argument(&options->run, "EXP/CELL", kCellHelp);
+  command->Flag(&options->json, "--json", kJsonHelp);
   command->Footer("Example:\n  ablate logs names-norm/post-lr0.01-s42");
   return WithServer(options, Logs);
 }

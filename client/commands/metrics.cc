@@ -310,16 +310,17 @@ absl::StatusOr<int> PrintKeys(const MetricsOptions& options, const MetricsTarget
 // INVALID_ARGUMENT if these options make no sense together.
 absl::Status CheckOptions(const MetricsOptions& options) {
   if (options.csv && (options.json || options.list)) {
-    return absl::InvalidArgumentError("--csv is for points, without --json or --list");
+    return absl::InvalidArgumentError(
+        "--csv: can't be combined with --json or --list; remove one of them");
   }
   if (options.list && !options.keys.empty()) {
-    return absl::InvalidArgumentError("--list lists every metric, without --key");
+    return absl::InvalidArgumentError("--list: can't be combined with --key; remove one of them");
   }
   const bool of_points = options.first_step || options.last_step || options.max_points;
   if (of_points && (options.list || !(options.csv || options.json))) {
     return absl::InvalidArgumentError(
-        "--first-step, --last-step and --max-points are for points: add --csv or --json, "
-        "without --list");
+        "--first-step, --last-step, --max-points: need points; add --csv or --json, and remove "
+        "--list");
   }
   return absl::OkStatus();
 }
@@ -347,22 +348,22 @@ absl::StatusOr<int> Metrics(const MetricsOptions& options, const v1::QueryMetric
 
 Action DefineMetrics(Command* command) {
   auto options = std::make_shared<MetricsOptions>();
-  command->Argument(&options->target, "EXP", "experiment, or EXP/CELL for one cell");
+  command->Argument(&options->target, "EXP", "Experiment, or EXP/CELL for one cell");
   command->Options(&options->keys, "--key,-k", "KEY",
-                   "only this metric; repeatable; an error if no run has any of them [all]");
+                   "Print only this metric; an error if no run has any of those given [all]");
   command->Flag(&options->csv, "--csv",
-                "all points: cell,step,value, or cell,key,step,value unless one --key is given");
-  command->Flag(&options->json, "--json",
-                "all points: one series a line, as the server sends them");
-  command->Flag(&options->list, "--list", "only which metrics there are");
-  command->Option(&options->first_step, "--first-step", "N", "points from this step on");
-  command->Option(&options->last_step, "--last-step", "N", "points up to this step");
+                "Print every point as cell,step,value if one --key is given, else as "
+                "cell,key,step,value");
+  command->Flag(&options->json, "--json", "Print every point, one series per line of JSON");
+  command->Flag(&options->list, "--list", "List the metrics without their values");
+  command->Option(&options->first_step, "--first-step", "N", "Print points from step N on");
+  command->Option(&options->last_step, "--last-step", "N", "Print points up to step N");
   command->Option(&options->max_points, "--max-points", "N",
-                  "at most so many points a series, extremes kept (4 or more) [all]");
+                  "Print at most N points per series, keeping its extremes, 4 or more [all]");
   command->Footer(
-      "The numbers of analyses are metrics, too, a point for each checkpoint: LABEL/NUMBER.\n"
-      "Numbers in CSV and JSON are exact; --first-step, --last-step and --max-points need "
-      "one of the two.\n\n"
+      "The numbers of analyses are metrics, too: LABEL/NUMBER, with a point for each checkpoint. "
+      "Numbers in CSV and JSON are exact. --first-step, --last-step and --max-points need --csv "
+      "or --json.\n\n"
       "Example:\n  ablate metrics names-norm --key train/loss --csv > loss.csv");
   return WithServer(*command, options, MakeRequest, Metrics);
 }

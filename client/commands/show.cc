@@ -134,7 +134,7 @@ absl::StatusOr<int> Show(const ShowOptions& options, const Context& context,
   const absl::Status marked = MarkNonFinite(connection, PrimaryMetric(experiment->spec()), &*runs);
   if (!marked.ok()) {
     context.console.Note(
-        absl::StrCat("which runs diverged at their end can't be read: ", marked.message()));
+        absl::StrCat("runs that diverged at their end can't be found: ", marked.message()));
   }
   Print(context, *experiment, *runs, connection->is_elsewhere() || experiment->private_(),
         QuotaText(*experiment, connection));
@@ -145,11 +145,11 @@ absl::StatusOr<int> Show(const ShowOptions& options, const Context& context,
 
 Action DefineShow(Command* command) {
   auto options = std::make_shared<ShowOptions>();
-  command->Argument(&options->experiment, "EXP", "experiment");
-  command->Flag(&options->json, "--json", "print the server's message");
+  command->Argument(&options->experiment, "EXP", kExperimentHelp);
+  command->Flag(&options->json, "--json", kJsonHelp);
   command->Footer(
-      "The mean is over the DONE cells of a setting, of the last value of report.primary. As in\n"
-      "ablate compare, a run whose last value is not finite counts as diverged.\n\n"
+      "The mean is over the DONE cells of a setting, of the last value of report.primary. A run "
+      "whose last value isn't finite counts as diverged, as in `ablate compare`.\n\n"
       "Example:\n  ablate show names-norm");
   return WithServer(options, Show);
 }

@@ -71,7 +71,7 @@ absl::StatusOr<std::string> FindServerProgram(const Environment& environment) {
     if (IsProgram(candidate)) return candidate.string();
   }
   return absl::NotFoundError(
-      absl::StrCat("no program ", kServerName, ", neither ", beside.string(), " nor on PATH"));
+      absl::StrCat("program ", kServerName, " not found at ", beside.string(), " or on PATH"));
 }
 
 // A process of our own that may have ended.
@@ -243,14 +243,14 @@ void NoteSharing(const Home& home, const UpOptions& options, const Context& cont
   const std::string shared(absl::StripAsciiWhitespace(file));
   if (shared.empty()) return;
   if (options.listen.empty()) {
-    context.console.Note(absl::StrCat("others look for this server at ", shared,
-                                      ": they reach it only after `ablate up --listen HOST:PORT`"));
+    context.console.Note(absl::StrCat("other machines look for this server at ", shared,
+                                      "; they reach it only after `ablate up --listen HOST:PORT`"));
     return;
   }
   const auto listened = text::ParseHostPort(options.listen), looked = text::ParseHostPort(shared);
   if (listened.ok() && looked.ok() && listened->port != looked->port) {
     context.console.Note(
-        absl::StrCat("it listens at ", options.listen, ", and join files say ", shared));
+        absl::StrCat("the server listens at ", options.listen, ", but join files name ", shared));
   }
 }
 
@@ -272,15 +272,17 @@ int Up(const UpOptions& options, const Context& context) {
     return code;
   }
   if (options.json) PrintJson(context, *answer);
-  context.console.Info(absl::StrCat(
-      was_up ? "already up: " : "up: ", home->folder,
-      !was_up && !options.listen.empty() ? absl::StrCat(", for others at ", options.listen) : ""));
+  context.console.Info(absl::StrCat(was_up ? "already up: " : "up: ", home->folder,
+                                    !was_up && !options.listen.empty()
+                                        ? absl::StrCat(", for other machines at ", options.listen)
+                                        : ""));
   if (was_up && !GivenOptions(options).empty()) {
-    context.console.Note("it keeps the options it was started with: `ablate down` first");
+    context.console.Note(
+        "the running server keeps its options; run `ablate down` first to change them");
   }
   NoteSharing(*home, options, context);
   if (const auto address = context.environment("ABLATE_SERVER")) {
-    context.console.Note("ABLATE_SERVER or --server is given: other commands talk to " + *address);
+    context.console.Note("ABLATE_SERVER or --server is set; other commands use " + *address);
   }
   return kSuccess;
 }
@@ -290,20 +292,22 @@ int Up(const UpOptions& options, const Context& context) {
 Action DefineUp(Command* command) {
   auto options = std::make_shared<UpOptions>();
   command->Option(&options->home, "--home", "FOLDER", kHomeHelp);
-  command->Option(&options->lanes, "--lanes", "N", "runs trained at the same time [one a core]");
-  command->Option(
-      &options->resume_every, "--resume-every", "SECONDS",
-      "how often the state of a run, or of an analysis, is saved, to go on after a crash [30]");
+  command->Option(&options->lanes, "--lanes", "N",
+                  "Train N runs at the same time, 1–4096 [one per core]");
+  command->Option(&options->resume_every, "--resume-every", "SECONDS",
+                  "Save the training state of each run, and the state of each analysis, every "
+                  "SECONDS to resume after a crash, 0–86400 [30]");
   command->Option(&options->worker_silence, "--worker-silence", "SECONDS",
-                  "without a sign of life for so long a worker is killed and replaced [30]");
+                  "Kill and replace a worker that has been silent for SECONDS, 1–50 [30]");
   command->Option(&options->last_states, "--last-states", "SIZE",
-                  "disk space for last states of runs, from which the same runs with more steps go "
-                  "on; 0: none [2GB]");
+                  "Keep saved training states of ended runs, at most SIZE in all, so that the same "
+                  "runs with more steps continue from them; 0 keeps none [2GB]");
   command->Option(&options->listen, "--listen", "HOST:PORT",
-                  "share it: where others reach it, by TLS and tokens; after `ablate admin init`");
-  command->Flag(&options->json, "--json", "print the server's workers");
+                  "Serve other machines at HOST:PORT by TLS and tokens; run `ablate admin init` "
+                  "first");
+  command->Flag(&options->json, "--json", "Print the server's workers as JSON");
   command->Footer(
-      "Its log is FOLDER/log/ablated.log; one beyond 16 MB is renamed to "
+      "The log is FOLDER/log/ablated.log. A log larger than 16 MB is renamed to "
       "ablated.log.old.\n\nExample:\n  ablate up --lanes 2");
   return [options](const Context& context) { return Up(*options, context); };
 }

@@ -33,8 +33,8 @@ absl::Status AlreadyThere(const std::string& path) {
 absl::Status CheckName(const std::string& path) {
   if (path != "-") return absl::OkStatus();
   return absl::InvalidArgumentError(
-      "\"-\" stands for standard output elsewhere, but what is written here is a file that appears "
-      "when it is whole: name one, or ./- for one of that name");
+      "\"-\" is not a file, and the output can't go to standard output; expected a file name, or "
+      "./- for a file named \"-\"");
 }
 
 bool Exists(const std::string& path) {
@@ -228,7 +228,7 @@ absl::Status PartFolder::CheckReplaceable() const {
   if (!fs::exists(status)) return absl::OkStatus();
   if (if_exists_ == IfExists::kRefuse) return AlreadyThere(path_);
   if (!fs::is_directory(status)) {
-    return absl::FailedPreconditionError(absl::StrCat(path_, " is no folder"));
+    return absl::FailedPreconditionError(absl::StrCat(path_, " is not a folder"));
   }
   for (auto at = fs::recursive_directory_iterator(path_, error);
        !error && at != fs::recursive_directory_iterator(); at.increment(error)) {

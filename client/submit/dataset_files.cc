@@ -51,7 +51,7 @@ absl::Status CheckFile(const std::string& path) {
   if (error) return absl::PermissionDeniedError(absl::StrCat(path, ": ", error.message()));
   if (bytes > kMaxBytes) {
     return absl::InvalidArgumentError(
-        absl::StrCat(path, " has ", bytes, " bytes; a data set has at most ", kMaxBytes));
+        absl::StrCat(path, " is too large (", bytes, " bytes); expected at most ", kMaxBytes));
   }
   return absl::OkStatus();
 }
@@ -209,7 +209,7 @@ absl::Status CheckIsAllowed(const std::string& path, const std::string& folder,
   return absl::PermissionDeniedError(
       absl::StrCat(real.empty() ? path : real.string(),
                    hidden ? " is hidden" : " is outside the experiment file's folder",
-                   ", and would be uploaded; if that is what you want, add --data ", path));
+                   ", and would be uploaded; to allow that, add --data ", path));
 }
 
 // Errors that are about the file and not about the connection.

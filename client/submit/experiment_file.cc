@@ -108,7 +108,7 @@ constexpr uint32_t kMaxSeeds = 10'000;
 // The value of one --set, read as YAML.
 absl::StatusOr<Value> ParseValue(absl::string_view text) {
   if (text.find_first_not_of(' ') == absl::string_view::npos) {
-    return absl::InvalidArgumentError("no value behind the '=': write null to clear the field");
+    return absl::InvalidArgumentError("no value after the '='; write null to clear the field");
   }
   const SourceText source{std::string(text)};
   std::vector<Diagnostic> problems = source.Check();
@@ -147,8 +147,9 @@ absl::StatusOr<SeedRange> ParseRange(absl::string_view text) {
   SeedRange range;
   if (!absl::SimpleAtoi(ends.first, &range.first) ||
       !absl::SimpleAtoi(single ? ends.first : ends.second, &range.last)) {
-    return absl::InvalidArgumentError(absl::StrCat(
-        "--seeds: \"", text, "\" is neither a seed (0 to 4294967295) nor a range such as 0..9"));
+    return absl::InvalidArgumentError(
+        absl::StrCat("--seeds: \"", text,
+                     "\" is not a seed; expected 0 to 4294967295, or a range such as 0..9"));
   }
   if (range.last < range.first) {
     return absl::InvalidArgumentError(

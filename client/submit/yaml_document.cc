@@ -247,7 +247,7 @@ void RefuseTabs(const SourceText& source, Document* document) {
     const absl::string_view rest = text.substr(first, end - first);
     if (!block_texts.Contain(first - start, rest) && absl::StartsWith(rest, "\t")) {
       document->problems.push_back(
-          {source.At(first), "a tab in the indentation: YAML wants spaces", ""});
+          {source.At(first), "a tab in the indentation: YAML needs spaces", ""});
       document->syntax_error = true;
       return;
     }
