@@ -158,7 +158,7 @@ Action DefineFigure(Command* command) {
   command->Option(&options->width, "--width", "WIDTH",
                   "Width: column (3.25 inches), double (6.75) or inches, 2–12 [column]");
   command->Option(&options->step, "--step", "STEP",
-                  "Draw depth at STEP [-1, the last that all seeds of a setting have], or an "
+                  "Draw depth at STEP [-1, the last that all seeds of a setting have]. Draw an "
                   "analysis of the checkpoint at STEP [-1, the last analysed of each run]");
   command->Flag(&options->csv, "--csv", "Write the numbers, too, to FILE with the suffix .csv");
   command->Flag(&options->force, "--force", "Replace any existing file, also the CSV");

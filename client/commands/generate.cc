@@ -101,9 +101,9 @@ Action DefineGenerate(Command* command) {
   command->Option(&options->prompt, "--prompt", "TEXT", "Begin every sample with TEXT");
   command->Flag(&options->json, "--json", "Print the server's messages, one per line of JSON");
   command->Footer(
-      "Samples can be drawn while runs train. Standard error gets the share of distinct samples, "
-      "and of samples that are documents of the training part of the data set, whether the run "
-      "has read them or not. An empty line follows a sample of several lines.\n\n"
+      "Samples can be drawn while runs train. Two shares are printed on standard error: distinct "
+      "samples, and samples that are documents of the training part of the data set. The run need "
+      "not have read such a document. An empty line follows a sample of several lines.\n\n"
       "Example:\n  ablate generate names-norm/pre-lr0.01-s42 --temperature 0.5");
   return WithServer(*command, options, MakeRequest, Generate);
 }

@@ -300,8 +300,8 @@ Action DefineUp(Command* command) {
   command->Option(&options->worker_silence, "--worker-silence", "SECONDS",
                   "Kill and replace a worker that has been silent for SECONDS, 1–50 [30]");
   command->Option(&options->last_states, "--last-states", "SIZE",
-                  "Keep saved training states of ended runs, at most SIZE in all, so that the same "
-                  "runs with more steps continue from them; 0 keeps none [2GB]");
+                  "Keep saved training states of ended runs, at most SIZE in all. The same runs "
+                  "with more steps continue from them. 0 keeps none [2GB]");
   command->Option(&options->listen, "--listen", "HOST:PORT",
                   "Serve other machines at HOST:PORT by TLS and tokens; run `ablate admin init` "
                   "first");
