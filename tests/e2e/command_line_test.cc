@@ -180,7 +180,7 @@ TEST(CommandLineTest, TakesANameForItsNewestExperiment) {
   EXPECT_EQ(server.Ablate({"show", "same"}).err, "");
   const std::string second = submit("same");
   const std::string note =
-      "note: several experiments are named same; " + second + ", the newest, is meant\n";
+      "note: several experiments are named same; using the newest, " + second + "\n";
   const std::string csv = server.home() + "/../same.csv";
   for (const std::vector<std::string>& command :
        {std::vector<std::string>{"show", "same"},
@@ -197,7 +197,7 @@ TEST(CommandLineTest, TakesANameForItsNewestExperiment) {
     if (line[0] == "rm") line.push_back("--yes");
     const Output refused = server.Ablate(line);
     EXPECT_EQ(refused.exit_code, 1);
-    EXPECT_THAT(refused.err, HasSubstr("same is the name of several experiments"));
+    EXPECT_THAT(refused.err, HasSubstr("\"same\" is the name of several experiments"));
   }
   EXPECT_EQ(server.Ablate({"rm", "sa", "--yes"}).exit_code, 1);
   EXPECT_EQ(server.Ablate({"rm", first}).exit_code, 64) << "nobody can be asked";

@@ -282,7 +282,7 @@ TEST(UnsharedServerTest, LooksAtTheJoinFileBeforeAnythingIsMade) {
   std::filesystem::remove(file);
   const Output made = box.Ablate({"admin", "init", "localhost:7443", "-o", file});
   EXPECT_EQ(made.exit_code, 0) << made.err;
-  EXPECT_THAT(made.err, StartsWith(file + ": the token of "));
+  EXPECT_THAT(made.err, StartsWith(file + ": token of the admin "));
 }
 
 TEST(UnsharedServerTest, ServesNoAddressWithoutCertificates) {
