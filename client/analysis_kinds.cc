@@ -44,7 +44,7 @@ std::string Padded(const std::string& text, size_t width) {
   return text + std::string(width - std::min(width, text.size()), ' ');
 }
 
-// What one value of the field is, such as "whole number" or "raw, unit or layer".
+// Returns the type of one value of the field, such as "whole number" or "raw, unit or layer".
 std::string ValueText(const FieldDescriptor* field) {
   switch (field->cpp_type()) {
     case FieldDescriptor::CPPTYPE_BOOL:
@@ -67,7 +67,7 @@ std::string ValueText(const FieldDescriptor* field) {
   return reflect::AnyOf(names);
 }
 
-// Such as "whole number, 1 to 20 [1]".
+// Returns type, range and default, such as "whole number, 1 to 20 [1]".
 std::string TypeText(const FieldDescriptor* field) {
   const v1::OptionInfo& info = reflect::OptionOf(field);
   const std::string range = reflect::RangeText(info);
@@ -78,7 +78,7 @@ std::string TypeText(const FieldDescriptor* field) {
   return text;
 }
 
-// What the numbers of a kind are called, and what they are.
+// Returns names and meaning of the numbers of a kind.
 std::string NumbersText(const google::protobuf::MessageOptions& options) {
   const int count = options.ExtensionSize(v1::number);
   if (count == 0) return "It has no numbers, only arrays.\n";

@@ -60,7 +60,7 @@ std::string RefuseEmpty(const std::string& value) {
   return value.empty() ? "the value is empty; expected a value" : "";
 }
 
-// Adds an option whose text `read` turns into a number; `what` describes such a number.
+// Adds an option whose text `read` converts to a number; `what` describes such a number.
 template <typename Number, typename Read>
 CLI::Option* AddNumber(CLI::App* app, std::optional<Number>* value, const std::string& flags,
                        const std::string& help, Read read, const char* what) {
@@ -221,7 +221,8 @@ int CommandLine::Run(const std::vector<std::string>& given, const Context& conte
   const std::vector<std::string> arguments = ExpandHelp(given);
   const CLI::App* command = Innermost(app_.get(), arguments, &problem);
   const std::string advice = absl::StrCat("see ", FullName(*command), " --help");
-  std::vector<std::string> reversed(arguments.rbegin(), arguments.rend());  // CLI11 wants them so
+  std::vector<std::string> reversed(arguments.rbegin(),
+                                    arguments.rend());  // the order that CLI11 expects
   if (problem.empty()) {
     try {
       app_->parse(reversed);

@@ -14,7 +14,7 @@ namespace ablate::client {
 namespace {
 
 constexpr absl::Duration kMaxTimeAway = absl::Seconds(60);
-constexpr absl::Duration kSilence = absl::Seconds(3);  // before a server that is away is told of
+constexpr absl::Duration kSilence = absl::Seconds(3);  // before a note that the server is away
 constexpr absl::Duration kRetryDelay = absl::Milliseconds(500);
 // A watch that lasts so long had a server: gRPC tries to connect to one that hangs for 20 s only.
 constexpr absl::Duration kMinLiveWatch = absl::Seconds(30);
@@ -24,8 +24,7 @@ bool IsTransient(const absl::Status& status) {
   return absl::IsUnavailable(status) || absl::IsResourceExhausted(status);
 }
 
-// One watch, and a look at what came of it: the experiment if it has ended, UNAVAILABLE if there
-// is more to come.
+// Watches once and returns the experiment if it has ended, UNAVAILABLE if there is more to come.
 absl::StatusOr<v1::Experiment> WatchOnce(Connection* connection,
                                          v1::WatchExperimentRequest* request,
                                          const OnEvent& on_event) {

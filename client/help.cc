@@ -169,7 +169,7 @@ std::vector<Section> SectionsOf(const CLI::App& root) {
 }
 
 std::string Contents(const std::vector<Section>& sections) {
-  constexpr char kBlank[] = "\x01";  // where no line is to be broken
+  constexpr char kBlank[] = "\x01";  // a space at which no line is broken
   std::string page;
   for (const Section& section : sections) {
     std::vector<std::string> links;

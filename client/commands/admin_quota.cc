@@ -1,4 +1,4 @@
-// ablate admin quota …: what each user may have at one time, and what they have.
+// `ablate admin quota …`: limits of users, and their usage.
 #include <limits>
 #include <memory>
 #include <optional>
@@ -38,7 +38,7 @@ absl::StatusOr<uint64_t> ReadNumber(const std::string& option, const std::string
       " to ", most, bytes ? " with or without a unit, such as 20GB" : ""));
 }
 
-// One limit of a quota: how it is given, and where it goes.
+// One limit of a quota: its option, range and field.
 struct Limit {
   const char* option;
   std::string SetOptions::*text;
@@ -59,7 +59,7 @@ constexpr Limit kLimits[] = {
      [](v1::Quota* quota) { quota->clear_stored_bytes(); }},
 };
 
-// What a limit is to be; no value: none.
+// New value of a limit; none if it is removed.
 struct Change {
   const Limit* limit;
   std::optional<uint64_t> value;
@@ -127,7 +127,7 @@ absl::StatusOr<int> SetQuota(const SetOptions& options, const Changes& changes,
   return kSuccess;
 }
 
-// What there is, and of how much.
+// Returns usage and limit, such as "3 of 4".
 std::string Of(const std::string& has, const std::string& most) {
   return most == kNone ? has : absl::StrCat(has, " of ", most);
 }

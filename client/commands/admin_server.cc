@@ -1,4 +1,4 @@
-// `ablate admin init | renew | audit`: what sharing takes of the server itself.
+// `ablate admin init | renew | audit`: prepares the server for sharing.
 #include <cstdint>
 #include <memory>
 #include <optional>

@@ -21,7 +21,7 @@ namespace {
 constexpr int64_t kSecondsOfDay = 86'400;
 constexpr uint32_t kMostDays = 3650;  // as the server has it
 
-// INVALID_ARGUMENT unless it is the name of a role; `option` is where it was given.
+// Returns the role of this name; `option` is for the error. INVALID_ARGUMENT.
 absl::StatusOr<v1::Role::Value> ReadRole(const char* option, const std::string& name) {
   v1::Role::Value role = v1::Role::unspecified;
   const bool known = v1::Role::Value_Parse(name, &role) && role != v1::Role::unspecified;
@@ -53,7 +53,7 @@ absl::StatusOr<v1::CreateTokenRequest> MakeTokenRequest(const TokenOptions& opti
   return request;
 }
 
-// Revokes a token that nobody has, for `why`.
+// Revokes a token that nobody has; returns `why`.
 absl::Status Forget(const v1::Token& token, Connection* connection, absl::Status why) {
   v1::RevokeTokenRequest revoke;
   revoke.set_name(token.name());
@@ -61,7 +61,7 @@ absl::Status Forget(const v1::Token& token, Connection* connection, absl::Status
   return why;
 }
 
-// Makes a token, and of it a join file, or prints that where no file is named.
+// Makes a token and writes its join file, or prints it if no file is named.
 absl::Status MakeToken(const TokenOptions& options, const v1::CreateTokenRequest& request,
                        const Context& context, Connection* connection) {
   const auto created = connection->CreateToken(request);
@@ -87,7 +87,7 @@ absl::Status MakeToken(const TokenOptions& options, const v1::CreateTokenRequest
   return absl::OkStatus();
 }
 
-// Both are made before any is sent, lest there be a user who can have no token.
+// Both requests are checked before any is sent, so that no user is made without a token.
 struct NewUser {
   v1::CreateUserRequest user;
   v1::CreateTokenRequest token;

@@ -1,4 +1,4 @@
-// `ablate analyses`: what was computed of trained models, and what is being computed.
+// `ablate analyses`: lists analyses of trained models.
 #include <cstdint>
 #include <map>
 #include <memory>
@@ -27,7 +27,7 @@ struct AnalysesOptions {
   bool json = false;
 };
 
-// What analyses are asked for, and the cells of its runs.
+// The experiment or run whose analyses are listed, and the cells of its runs.
 struct Parent {
   std::string name;  // empty: all
   std::map<std::string, std::string> cells;

@@ -69,11 +69,11 @@ void NoteUnlabelled(const Context& context, const std::vector<LabelledResponse>&
                                     ": only the experiment's owner or an admin labels them"));
 }
 
-// What one call asks for.
+// A request for one analysis.
 struct LabelledRequest {
   std::string label;
   v1::CreateAnalysisRequest request;
-  std::vector<std::string> models = {};  // labels of its subjects, where it compares several
+  std::vector<std::string> models = {};  // labels of its subjects if it compares several
 };
 
 const AnalysisKindRow& RowOf(const AnalyzeOptions& options) {
@@ -84,8 +84,8 @@ bool IsExperiment(const std::string& target) {
   return !absl::StartsWith(target, "runs/") && !ParseCellName(target);
 }
 
-// The steps of --at, such as 0,100,-1; none where it is not given. INVALID_ARGUMENT names the first
-// that is none.
+// Returns the steps of --at, such as 0,100,-1; none if it is not given. INVALID_ARGUMENT names the
+// first wrong one.
 absl::StatusOr<std::vector<int32_t>> ReadSteps(const std::string& text) {
   std::vector<int32_t> steps;
   for (const absl::string_view part : absl::StrSplit(text, ',')) {
@@ -105,7 +105,7 @@ absl::StatusOr<std::vector<int32_t>> ReadSteps(const std::string& text) {
   return steps;
 }
 
-// Whether the command line may mean several analyses, even if it turns out to be one.
+// Returns true if the command line may mean several analyses, even if it turns out to be one.
 bool IsList(const AnalyzeOptions& options) {
   const Subjects subjects = RowOf(options).subjects;
   if (subjects != Subjects::kEach && subjects != Subjects::kSteps) return false;
@@ -147,7 +147,7 @@ absl::Status CheckOptions(const AnalyzeOptions& options, const AnalysisKindRow& 
   return absl::OkStatus();
 }
 
-// The request, but for what it is of.
+// Returns the request without its subjects.
 absl::StatusOr<v1::CreateAnalysisRequest> MakeRequest(const AnalyzeOptions& options) {
   const absl::StatusOr<const AnalysisKindRow*> row = FindAnalysisKind(options.kind);
   if (!row.ok()) return row.status();
@@ -198,7 +198,7 @@ absl::Status AddTargets(Connection* connection, const std::string& text,
   return absl::OkStatus();
 }
 
-// Leaves of several cells of one experiment what tells them apart.
+// Shortens the labels of several cells of one experiment to the part that differs.
 void ShortenLabels(std::vector<AnalysisTarget>* targets) {
   const auto folder = [](const AnalysisTarget& target) {
     return target.label.substr(0, target.label.rfind('/') + 1);
@@ -211,7 +211,7 @@ void ShortenLabels(std::vector<AnalysisTarget>* targets) {
   for (AnalysisTarget& target : *targets) target.label.erase(0, size);
 }
 
-// A run at the steps that are asked for; without a step where none is.
+// Returns the target at each step, or without a step if none is given.
 std::vector<AnalysisTarget> AtSteps(const AnalysisTarget& target,
                                     const std::vector<int32_t>& steps) {
   if (steps.empty()) return {target};
@@ -291,7 +291,8 @@ bool IsRefusal(const absl::Status& status) {
          absl::IsFailedPrecondition(status);
 }
 
-// What is said of one run, as of any: that it "has no checkpoint of step 5" is said once of many.
+// Returns the message about one run as a message about any: of many runs, "has no checkpoint of
+// step 5" is printed once.
 std::string OfAnyRun(absl::string_view message) {
   const size_t name_end = message.find(' ', 4);
   if (!absl::StartsWith(message, "run ") || name_end == absl::string_view::npos) {
@@ -300,7 +301,7 @@ std::string OfAnyRun(absl::string_view message) {
   return absl::StrCat("it", message.substr(name_end));
 }
 
-// The server's answers; what it refuses is in `refusals`.
+// Returns the server's answers; `refusals` gets its refusals.
 absl::StatusOr<std::vector<LabelledResponse>> Create(Connection* connection,
                                                      const std::vector<LabelledRequest>& requests,
                                                      Remarks* refusals) {
@@ -357,7 +358,7 @@ void PrintAnalysesJson(const Context& context, const AnalyzeOptions& options,
   PrintJsonOf(context, options, messages);
 }
 
-// What was queued, for who does not wait.
+// Prints the queued analyses without waiting.
 int ShowQueued(const Context& context, const AnalyzeOptions& options,
                const std::vector<LabelledAnalysis>& analyses) {
   if (options.json) {
@@ -440,8 +441,8 @@ IfExists IfOutputExists(const AnalyzeOptions& options) {
   return ReplaceOwn(options.output, FileKind::kArrays, options.force);
 }
 
-// Whether the arrays can be written at all: nobody should wait for what can't be kept. Pipes are
-// left alone: who reads one would take the try for its end.
+// Checks that the arrays can be written before anybody waits for them. Pipes are not tried: a
+// reader would take the try for the end.
 absl::Status CheckOutput(const AnalyzeOptions& options) {
   std::error_code error;
   const bool pipe = std::filesystem::is_other(options.output, error);
@@ -472,7 +473,7 @@ absl::Status WriteArrays(Connection* connection, const Context& context,
   return absl::OkStatus();
 }
 
-// Waits for what was created and shows it.
+// Waits for the created analyses and prints them.
 int WaitAndShow(Connection* connection, const Context& context, const AnalyzeOptions& options,
                 std::vector<LabelledAnalysis> analyses) {
   AnnounceWait(context, analyses);
@@ -512,7 +513,7 @@ absl::StatusOr<int> Analyze(const AnalyzeOptions& options, const v1::CreateAnaly
   return code == kSuccess && !refusals.empty() ? kFailure : code;
 }
 
-// The last lines of the help: the kinds, or the options of the one that stands beside --help.
+// Returns the last lines of the help: the kinds, or the options of the kind given with --help.
 std::string Footer(const AnalyzeOptions& options) {
   const absl::StatusOr<const AnalysisKindRow*> row = FindAnalysisKind(options.kind);
   const std::string kinds =

@@ -1,4 +1,4 @@
-// `ablate cancel NAME…`: stop training what no other experiment wants, or computing an analysis.
+// `ablate cancel NAME…`: cancels experiments or analyses; runs that others share go on.
 #include <algorithm>
 #include <memory>
 #include <string>
@@ -18,7 +18,7 @@ struct CancelOptions {
   bool json = false;
 };
 
-// Prints what became of it.
+// Prints the new state.
 template <typename Message>
 absl::Status Print(const CancelOptions& options, const Context& context,
                    const absl::StatusOr<Message>& cancelled,

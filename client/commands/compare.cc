@@ -1,5 +1,4 @@
-// `ablate compare EXP`: what the settings of an experiment, or of several, came to against their
-// baseline.
+// `ablate compare EXP`: compares the settings of one or several experiments with their baseline.
 #include "client/commands/compare.h"
 
 #include <memory>

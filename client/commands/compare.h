@@ -1,4 +1,4 @@
-// What `ablate compare`, and other commands that compare settings, have on the command line.
+// Options of `ablate compare` and of other commands that compare settings.
 #ifndef ABLATE_CLIENT_COMMANDS_COMPARE_H_
 #define ABLATE_CLIENT_COMMANDS_COMPARE_H_
 

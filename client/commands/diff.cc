@@ -1,4 +1,4 @@
-// `ablate diff A B`: what two experiments, parts of them or runs differ in.
+// `ablate diff A B`: fields in which two experiments, parts of them or runs differ.
 #include <cstdint>
 #include <memory>
 #include <string>

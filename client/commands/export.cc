@@ -24,12 +24,13 @@ struct ExportOptions {
   bool json = false;
 };
 
-// What the server has sent so far.
+// Data received so far.
 struct Received {
   uint64_t files = 0;
   uint64_t bytes = 0;
   std::string path;  // of the last chunk
-  // DATA_LOSS if all arrived but what is damaged on the server: it is kept, and the command fails.
+  // DATA_LOSS if all arrived except data that are damaged on the server: the file is kept, and the
+  // command fails.
   absl::Status damage;
 };
 

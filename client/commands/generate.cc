@@ -25,7 +25,7 @@ struct GenerateOptions {
   bool json = false;
 };
 
-// The request, but for the run.
+// Returns the request without its run.
 absl::StatusOr<v1::GenerateRequest> MakeRequest(const GenerateOptions& options) {
   if (options.step && *options.step > INT32_MAX) {
     return absl::InvalidArgumentError(

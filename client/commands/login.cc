@@ -33,8 +33,8 @@ std::string NameOf(const v1::JoinFile& join) {
 
 using Who = absl::StatusOr<v1::WhoAmIResponse>;
 
-// Where the certificate is not for the join file's name, it may be for the address that was given:
-// the authority is the same, and has signed it for that. `first` where it is not.
+// Asks by the address that was given if the certificate isn't for the join file's name: the same
+// authority may have signed it for the address. Returns `first` if it didn't.
 Who AskByAddress(const std::string& name, const Context& context, v1::JoinFile* join,
                  const Who& first) {
   const auto address = text::ParseHostPort(join->address());

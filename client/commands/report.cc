@@ -104,7 +104,7 @@ absl::StatusOr<int> ReportWhileItGoesOn(ReportOptions options,
       const auto bytes = Receive(connection, request, options);
       if (!bytes.ok()) return bytes.status();
       shown = ended;
-      options.force = true;  // what is there now is ours
+      options.force = true;  // the file is ours now
       context.console.Info(absl::StrCat(options.output, ": ", Bytes(*bytes), ", ", ended, " of ",
                                         AllRuns(experiment.counts()), " runs",
                                         over ? "" : ", preliminary"));

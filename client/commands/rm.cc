@@ -69,7 +69,7 @@ absl::StatusOr<int> Rm(const RmOptions& options, const Context& context, Connect
         "ablate rm: standard input is not a terminal, so rm can't ask; add --yes");
     return kUsage;
   }
-  // Names are looked up first, so that one sees what goes.
+  // Names are looked up first, so that the question has the IDs.
   const Shortened shortened = options.yes ? Shortened::kRefused : Shortened::kAllowed;
   std::vector<std::string> names;
   int code = kSuccess;

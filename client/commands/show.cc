@@ -1,4 +1,4 @@
-// `ablate show EXP`: what an experiment asks, how far it is, and what its settings came to.
+// `ablate show EXP`: prints question, state and result per setting of an experiment.
 #include <cmath>
 #include <map>
 #include <memory>
@@ -82,8 +82,8 @@ std::vector<std::string> NextSteps(const v1::Experiment& experiment,
   return steps;
 }
 
-// Why queued runs wait, if it is for the owner's quota; empty otherwise, also where that can't be
-// asked.
+// Returns the reason why queued runs wait if it is the quota of their owner; otherwise "", also if
+// the server refuses to list users.
 std::string QuotaText(const v1::Experiment& experiment, Connection* connection) {
   if (!connection->is_elsewhere() || experiment.counts().queued() == 0) return "";
   const auto users = connection->ListUsers({});

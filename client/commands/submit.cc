@@ -1,4 +1,4 @@
-// `ablate submit FILE`: create an experiment, or say what it would be.
+// `ablate submit FILE`: creates an experiment, or prints its plan.
 #include <memory>
 #include <string>
 #include <utility>
@@ -30,7 +30,7 @@ absl::StatusOr<v1::CreateExperimentResponse> Check(Connection* connection,
   return connection->CreateExperiment(request);
 }
 
-// Own problems do not hide what the server finds elsewhere in the file.
+// Prints problems of the file and of the server together.
 int ReportAll(const Context& context, const Submission& submission,
               const absl::StatusOr<v1::CreateExperimentResponse>& checked) {
   const ExperimentFile& file = submission.file;
@@ -84,7 +84,7 @@ int ShowDryRun(const Context& context, const SubmitOptions& options, const Submi
   return kSuccess;
 }
 
-// What the server made of it, or would make; the result is the exit code if there is no wait.
+// Prints the server's answer; returns the exit code unless the command waits.
 int Show(const Context& context, const SubmitOptions& options, const Submission& submission,
          const v1::CreateExperimentResponse& response) {
   int code = kSuccess;
@@ -95,7 +95,7 @@ int Show(const Context& context, const SubmitOptions& options, const Submission&
   } else {
     *context.console.out << Headline(response) << std::endl;
   }
-  if (code != kSuccess) return code;  // what is noted of a plan with problems may change with them
+  if (code != kSuccess) return code;  // notes about a plan with problems may change
   for (const std::string& note : response.notes()) context.console.Note(note);
   const std::string evaluation = EvaluationText(response);
   if (!evaluation.empty()) context.console.Note(evaluation);

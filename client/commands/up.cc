@@ -60,7 +60,8 @@ bool IsProgram(const fs::path& path) {
   return fs::is_regular_file(path, error) && access(path.c_str(), X_OK) == 0;
 }
 
-// `ablated` beside this program, else on $PATH. NOT_FOUND says where it was looked for.
+// Returns the path of `ablated` in the folder of this program, otherwise on $PATH. NOT_FOUND names
+// both.
 absl::StatusOr<std::string> FindServerProgram(const Environment& environment) {
   std::error_code error;
   const fs::path beside = fs::read_symlink("/proc/self/exe", error).parent_path() / kServerName;
@@ -91,7 +92,7 @@ class Child {
   pid_t pid_;
 };
 
-// What it prints is appended to `log`, an open file.
+// Starts the server; its output is appended to `log`, an open file.
 absl::StatusOr<Child> SpawnServer(const std::string& program, std::vector<std::string> arguments,
                                   int log) {
   pid_t pid = 0;
@@ -128,14 +129,14 @@ absl::StatusOr<Child> StartServer(const Home& home, const UpOptions& options,
   return SpawnServer(*program, std::move(arguments), log->get());
 }
 
-// Nothing in the folder is touched before it is known to be this user's alone: not even a log is
-// written where others may have put a link.
+// Makes the folders and checks that only this user may write them. Nothing is written before, not
+// even a log: others may have put a link there.
 absl::Status PrepareFolders(const Home& home) {
   const absl::StatusOr<std::string> folder = process::MakePrivateHome(home.folder);
   return folder.ok() ? process::MakePrivateFolder(home.log_folder) : folder.status();
 }
 
-// The last lines, at most `max_lines`, of what a file holds behind its first `offset` bytes.
+// Returns the last lines, at most `max_lines`, of a file after its first `offset` bytes.
 std::vector<std::string> LastLines(const std::string& path, uint64_t offset, size_t max_lines) {
   std::ifstream in(path, std::ios::binary);
   in.seekg(static_cast<std::streamoff>(offset));
@@ -175,7 +176,7 @@ class Starter {
         context_(context),
         log_start_(process::FileSize(home.log_file)) {}
 
-  // Where another one is there already, it is taken to be starting just now.
+  // A server that is there already may be starting.
   absl::Status StartUnlessThere() {
     since_ = context_.now();
     return ServerProcess::Find(home_).ok() ? absl::OkStatus() : Start();
@@ -220,7 +221,7 @@ class Starter {
     return absl::OkStatus();
   }
 
-  // Why there is no answer.
+  // Returns the reason for the missing answer.
   absl::Status Explanation() const {
     if (end_) return absl::FailedPreconditionError("ablated ended with " + *end_);
     return absl::DeadlineExceededError(absl::StrCat(
@@ -237,7 +238,7 @@ class Starter {
   std::optional<std::string> end_;  // of ours
 };
 
-// What others find of a server that was made to be shared, where that is not what they look for.
+// Prints notes if other machines can't reach a server that is set up for sharing.
 void NoteSharing(const Home& home, const UpOptions& options, const Context& context) {
   const std::string file = process::ReadWholeFile(absl::StrCat(home.folder, "/shared-address"));
   const std::string shared(absl::StripAsciiWhitespace(file));

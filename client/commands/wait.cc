@@ -20,7 +20,7 @@ int Wait(const WaitOptions& options, const Context& context) {
   if (!connection.ok()) return FailSettings(context, connection.status());
   absl::StatusOr<v1::Experiment> experiment = FindExperiment(connection->get(), options.experiment);
   if (experiment.ok() && experiment->state() == v1::ExperimentState::ACTIVE) {
-    // On a terminal someone looks; a script wants only the outcome.
+    // Only a terminal gets progress; a script needs only the outcome.
     experiment =
         context.console.err_is_terminal
             ? FollowWithProgress(connection->get(), context, *experiment, context.console.err, true)

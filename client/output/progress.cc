@@ -31,7 +31,8 @@ void Progress::Count(const v1::ExperimentEvent& event) {
   if (!is_new) made_ += int64_t{run.step} - int64_t{before.step};
   const absl::Time now = options_.line.now();
   samples_.emplace_back(now, made_);
-  // One sample older than the window stays: the window is never shorter than what is known.
+  // One sample older than the window stays, so that the window is never shorter than the known
+  // time.
   while (samples_.size() > 2 && now - samples_[1].first >= kRateWindow) samples_.pop_front();
 }
 

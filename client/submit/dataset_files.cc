@@ -98,7 +98,7 @@ absl::string_view LastPart(absl::string_view path) {
   return dot == absl::string_view::npos ? path : path.substr(dot + 1);
 }
 
-// Adds the paths in `value`, which is written to `path` below base. `place` says where it stands.
+// Adds the paths in `value`, which is set at `path` below base. `place` has its field.
 void CollectPaths(absl::string_view path, const DatasetPath& place, Value* value,
                   std::vector<DatasetPath>* found) {
   DatasetPath here = place;
@@ -163,7 +163,7 @@ BaseDataset FindBaseDataset(v1::ExperimentSpec* spec) {
   return {};
 }
 
-// Whether the command line replaces what base says of the data set, or the task that has one.
+// Returns true if the command line replaces the data set of base, or its task.
 bool IsOverridden(const Overrides& overrides, const std::string& kind) {
   const std::string task = absl::StrCat("task.", kind);
   return std::any_of(overrides.begin(), overrides.end(), [&](const auto& override) {

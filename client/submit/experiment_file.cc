@@ -74,9 +74,9 @@ void CheckAxisValues(const v1::Axis& axis, const std::string& name,
   }
 }
 
-// What can be wrong with axes before a server sees them: paths that do not exist, values that do
-// not fit. Tries every setting and value of every axis on an empty base. The server checks them
-// again, and what they mean together.
+// Returns the problems of axes that can be found without a server: unknown paths and values of the
+// wrong kind. Tries every setting and value of every axis on an empty base. The server checks them
+// again, and their combinations.
 std::vector<reflect::FieldProblem> CheckAxes(const v1::ExperimentSpec& spec) {
   std::vector<reflect::FieldProblem> problems;
   for (int i = 0; i < spec.axes_size(); ++i) {
@@ -121,7 +121,7 @@ absl::StatusOr<Value> ParseValue(absl::string_view text) {
   return std::move(document.root);
 }
 
-// Adds what `argument` says.
+// Adds the override of `argument`.
 absl::Status ParseOverride(const std::string& argument, absl::string_view example,
                            Overrides* overrides) {
   if (argument.find('=') == std::string::npos || argument[0] == '=') {
