@@ -49,8 +49,10 @@ FORBIDDEN = [
     (re.compile(r"\b(?:server|client|worker|program|scheduler|store|command|engine|page|report)s? "
                 r"(?:no longer )?(?:knows?|wants?|tells?|dies?|lets? go)\b", I),
      "software stores, rejects, prints, ends; it doesn't know, want, tell or die"),
-    (re.compile(r"\b(?:a|an|one|two|three|\d+|some|so many) (?!of|in|for|to|with|behind|as|per|on|by)\w+ a (?:setting|cell|run|row|seed|core|"
-                r"lane|step|block|checkpoint|dimension|file|line|page|part)\b", I), "write 'one card per setting'"),
+    (re.compile(r"\b(?:a|an|one|two|three|\d+|some|so many) "
+                r"(?!(?:of|in|for|to|with|behind|as|per|on|by|after|before|from|at|is|has|or|and|than|into|over)\b)\w+ "
+                r"a (?:setting|cell|run|row|seed|core|lane|step|block|checkpoint|dimension|file|line|page|part)\b", I),
+     "write 'one card per setting'"),
     (re.compile(r"\blast states?\b", I), "write 'saved training state'"),
     (re.compile(r"\blet(?:s|ting)? go\b", I), "write 'delete' or 'release'"),
     (re.compile(r"\bscored alike\b", I), "write 'on the same evaluation data'"),
