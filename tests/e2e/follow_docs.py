@@ -24,6 +24,7 @@ import socket
 import subprocess
 import sys
 import tempfile
+import textwrap
 
 root, programs, page = pathlib.Path(sys.argv[1]), pathlib.Path(sys.argv[2]), sys.argv[3]
 section = sys.argv[4] if len(sys.argv) > 4 else None
@@ -42,8 +43,10 @@ export HOME=$PWD XDG_CONFIG_HOME=$PWD ABLATE_HOME=$PWD/none
 
 def blocks_of(text):
     """Yields (paragraph before it, language, text) of each fenced block."""
-    for match in re.finditer(r"((?:[^\n]+\n)*)\n?```(\w*)\n(.*?)```", text, re.DOTALL):
-        yield match.groups()
+    block = re.compile(r"((?:[^\n]+\n)*)\n?^ *```(\w*)\n(.*?)^ *```$", re.DOTALL | re.MULTILINE)
+    for match in block.finditer(text):
+        before, language, content = match.groups()
+        yield before, language, textwrap.dedent(content)
 
 
 class Script:
