@@ -29,8 +29,8 @@ import textwrap
 root, programs, page = pathlib.Path(sys.argv[1]), pathlib.Path(sys.argv[2]), sys.argv[3]
 section = sys.argv[4] if len(sys.argv) > 4 else None
 
-COMMAND = re.compile(r"^(ablate|export|mkdir|cp|cat|rm|tar|id=|home=)\b")
-FILE = re.compile(r"Save this as\s+`([^`]+)`")
+COMMAND = re.compile(r"^(ablate|export|mkdir|cp|cat|rm|sed|tar|id=|home=)\b")
+FILE = re.compile(r"Save\s+this\s+as\s+`([^`]+)`")
 IMPORT = re.compile(r"^\s*(?:import|from)\s+(\w+)", re.MULTILINE)
 WORD = re.compile(r"[A-Za-z]{3,}")
 MARK = "=== block "
