@@ -3,8 +3,9 @@ order, and looks for the words of the output that it prints.
 
 A fenced block is, by the first rule that fits,
 - a file, if the paragraph before it contains "Save this as `NAME`";
-- commands, if it begins with one of COMMAND. If the paragraph before it contains "laptop", they run
-  in another folder, with another home, where there is no server; join files are copied there first;
+- commands, if it has no language and begins with one of COMMAND. If the paragraph before it
+  contains "laptop", they run in another folder, with another home, where there is no server; join
+  files are copied there first;
 - Python, if that is its language. Blocks continue each other, as in a notebook. One that imports a
   package that isn't installed is skipped, with its output;
 - expected output, if it has no language. Its words up to the first empty line must be printed by
@@ -29,7 +30,7 @@ import textwrap
 root, programs, page = pathlib.Path(sys.argv[1]), pathlib.Path(sys.argv[2]), sys.argv[3]
 section = sys.argv[4] if len(sys.argv) > 4 else None
 
-COMMAND = re.compile(r"^(ablate|export|mkdir|cp|cat|rm|sed|tar|id=|home=)\b")
+COMMAND = re.compile(r"^((ablate|export|mkdir|cp|cat|rm|sed|tar)\b|\w+=)")
 FILE = re.compile(r"Save\s+this\s+as\s+`([^`]+)`")
 IMPORT = re.compile(r"^\s*(?:import|from)\s+(\w+)", re.MULTILINE)
 WORD = re.compile(r"[A-Za-z]{3,}")
@@ -61,7 +62,7 @@ class Script:
             name = FILE.search(before)
             if name:
                 self.lines.append(f"cat > '{name[1]}' <<'END_OF_FILE'\n{content}END_OF_FILE")
-            elif COMMAND.match(content):
+            elif not language and COMMAND.match(content):
                 skipped = False
                 laptop = re.search(r"\blaptop\b", before)
                 self.run(LAPTOP.format(content) if laptop else content)
