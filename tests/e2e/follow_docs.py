@@ -12,7 +12,7 @@ A fenced block is, by the first rule that fits,
   the block before it;
 - else ignored.
 
-The page's example.org server is this machine, on a port that is free.
+The page's server, lab.example.org, is this machine, at a port that is free.
 
 Usage: follow_docs.py ROOT BIN PAGE [SECTION]
 ROOT is the checkout, BIN the folder of the programs."""
@@ -108,12 +108,13 @@ def run(script, home):
 
 
 def here_for_example_org(text):
-    """The text, with example.org's server at a port of this machine that was free."""
+    """The text, with the server lab.example.org at a port of this machine that was free."""
     with socket.socket() as listener:
         listener.bind(("127.0.0.1", 0))
         port = listener.getsockname()[1]
     text = text.replace("lab.example.org:7443", f"localhost:{port}")
-    return text.replace("0.0.0.0:7443", f"127.0.0.1:{port}").replace("lab.example.org", "localhost")
+    text = text.replace("0.0.0.0:7443", f"127.0.0.1:{port}")
+    return re.sub(r"\blab(\.example\.org)?\b", "localhost", text)
 
 
 text = here_for_example_org((root / page).read_text())
