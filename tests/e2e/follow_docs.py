@@ -44,7 +44,8 @@ export HOME=$PWD XDG_CONFIG_HOME=$PWD ABLATE_HOME=$PWD/none
 
 def blocks_of(text):
     """Yields (paragraph before it, language, text) of each fenced block."""
-    block = re.compile(r"((?:[^\n]+\n)*)\n?^ *```(\w*)\n(.*?)^ *```$", re.DOTALL | re.MULTILINE)
+    block = re.compile(r"((?:(?! *```)[^\n]+\n)*)\n?^ *```(\w*)\n(.*?)^ *```$",
+                       re.DOTALL | re.MULTILINE)
     for match in block.finditer(text):
         before, language, content = match.groups()
         yield before, language, textwrap.dedent(content)
