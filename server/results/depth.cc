@@ -29,8 +29,8 @@ struct ReportedAnalysis {
 constexpr ReportedAnalysis kReportedAnalyses[] = {
     {"gradient_flow", "gradient"},
     {"gradient_alignment", "cosine"},
-    // The component that the projection removes, which a run without projection learns by. Models
-    // without attention have this norm, too.
+    // The fraction of the gradient that the norm's projection removes. Models without attention
+    // have this norm, too.
     {"norm_jacobian", "r_radial/block.*.feed_forward_norm"},
 };
 

@@ -224,7 +224,7 @@ storage::NewAnalysis ToRecord(const rpc::View& view, const Asked& asked, const M
   storage::NewAnalysis analysis;
   analysis.owner = view.viewer.user;
   analysis.private_to = asked.private_to;
-  // Only an analysis without runs needs this to get a fingerprint of its own.
+  // Distinguishes private analyses of no run; others have private runs' fingerprints already.
   analysis.id = spec::PrivateTo(asked.private_to, spec::AnalysisFingerprint(asked.analysis));
   analysis.signature = spec::AnalysisSignature(asked.analysis);
   analysis.request = asked.analysis.SerializeAsString();
