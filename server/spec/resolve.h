@@ -82,7 +82,7 @@ struct ResolvedCell {
 };
 
 struct Resolution {
-  v1::ExperimentSpec spec;  // as submitted, with overrides applied to base and data sets (but in
+  v1::ExperimentSpec spec;  // as submitted, with overrides applied to base and data sets (except in
                             // axes' values, which are labels) as datasets/ID
   std::vector<ResolvedCell>
       cells;  // grid order: last axis fastest, then seeds; excluded ones left out
