@@ -157,7 +157,7 @@ struct CellRecord {
   uint32_t seed = 0;
   std::string run;
   bool reused = false;
-  // Of the run:
+  // State of the run:
   RunState state = RunState::kQueued;
   uint32_t step = 0;
   uint32_t steps = 0;

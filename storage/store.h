@@ -68,7 +68,7 @@ struct CreatedExperiment {
   uint32_t reused = 0;  // number of reused cells
 };
 
-// What is known of a fingerprint before an experiment is created.
+// Stored facts about a fingerprint, before an experiment is created.
 struct KnownRun {
   std::string run;  // newest generation; empty if there is none
   RunState state = RunState::kQueued;

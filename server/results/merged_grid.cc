@@ -247,7 +247,7 @@ class Merger {
     merged_.input.origins = absl::StrJoin(notes, "; ");
   }
 
-  // Of two cells with the same spec and seed, uses the first: they share a run, or one trained it
+  // Uses the first of two cells with the same spec and seed: they share a run, or one trained it
   // again.
   void PutCells(const std::string& label, const std::vector<Setting>& settings) {
     TrainedGrid& to = merged_;

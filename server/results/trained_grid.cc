@@ -510,7 +510,7 @@ class Loader {
   std::string done_;  // some DONE run
   bool any_value_ = false;
   bool any_damage_ = false;
-  // Of the last combination that was read:
+  // State of the last combination that was read:
   std::vector<std::string> labels_;
   spec::FieldValues changed_, scored_;
   std::string spec_hash_;

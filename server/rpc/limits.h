@@ -23,7 +23,7 @@ struct Most {
 // Messages, in bytes.
 inline constexpr int kMaxRequestBytes = 4 << 20;
 inline constexpr size_t kMaxSpecBytes = 1 << 20;  // of a whole CreateExperiment request
-// Of all such requests in the server.
+// Total over all such requests in the server.
 inline constexpr Most kMaxSpecBytesAtOnce = {size_t{64} << 20, size_t{16} << 20};
 inline constexpr size_t kLargeRequestBytes = 64 << 10;  // larger ones return their memory at once
 inline constexpr int kMaxWorkerMessageBytes = 16 << 20;

@@ -36,7 +36,7 @@ inline constexpr int kStrangerCalls = 8;
 inline constexpr size_t kMaxHeaderBlockBytes = 12'000;
 // Per call, uncompressed, by gRPC's count; it refuses a call with more.
 inline constexpr int kMaxMetadataBytes = 8 << 10;
-// Of frames other than data and headers: HTTP/2's default, which nobody may exceed.
+// Limit of frames other than data and headers: HTTP/2's default, which nobody may exceed.
 inline constexpr size_t kMaxControlFrameBytes = 16 << 10;
 // At once per connection; an open call holds about 12 kB, and up to kMaxMetadataBytes more.
 inline constexpr int kMaxPublicCalls = 100;

@@ -22,7 +22,7 @@
 
 namespace ablate::service {
 
-// What follows a round, once its messages are written.
+// Says when the next round begins, once this one's messages are written.
 struct NextRound {
   bool final = false;                // no further round: the stream ends
   bool at_once = false;              // there is more to send

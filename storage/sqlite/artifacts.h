@@ -48,7 +48,7 @@ uint64_t SizeOf(Blobs* blobs, absl::string_view sha256, uint64_t said);
 // Returns true if a data set, artifact, resume state, saved training state or analysis names a
 // blob.
 bool IsNamed(Connection& db, absl::string_view sha256);
-// What happens to a blob that no row names. Resume states, also of analyses, aren't kept in the
+// Says where a blob goes that no row names. Resume states, also of analyses, aren't kept in the
 // trash: a run makes one every half minute, and each replaces the previous one.
 enum class OnSweep { kTrash, kRemove };
 // Records that a row that named a blob is gone or will be, so that Maintenance checks for others.

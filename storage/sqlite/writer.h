@@ -22,7 +22,7 @@
 
 namespace ablate::storage {
 
-// What a request may use while it runs.
+// Resources of a request while it runs.
 struct Transaction {
   Connection& db;
   Micros now = 0;

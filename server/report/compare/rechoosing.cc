@@ -289,8 +289,8 @@ Interval Flipped::KeptShifts(Better better) const {
   return better == Better::kHigher ? DefinedInterval(-high, -low) : DefinedInterval(low, high);
 }
 
-// Of the two shifts by ±margin, the one nearer to the observed difference is accepted by more
-// patterns.
+// The one of the two shifts by ±margin that is nearer to the observed difference is accepted by
+// more patterns.
 Number Equivalence(const Flipped& flipped, double mean, double margin) {
   if (std::abs(mean) >= margin) return Defined(1);
   return Defined(std::max(flipped.ShareAsFar(-margin).value, flipped.ShareAsFar(margin).value) / 2);
