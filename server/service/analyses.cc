@@ -345,7 +345,7 @@ absl::StatusOr<storage::AnalysisRecord> FindToChange(const Backend& backend,
   return record;
 }
 
-absl::Status Cancel(const Backend& backend, const storage::Caller& caller,
+absl::Status Cancel(Backend& backend, const storage::Caller& caller,
                     const v1::CancelAnalysisRequest& request, std::string* resource,
                     v1::Analysis* response) {
   const auto asked = FindToChange(backend, caller, request.name(), Askers::kActive, resource);
@@ -357,7 +357,7 @@ absl::Status Cancel(const Backend& backend, const storage::Caller& caller,
   return absl::OkStatus();
 }
 
-absl::Status Delete(const Backend& backend, const storage::Caller& caller,
+absl::Status Delete(Backend& backend, const storage::Caller& caller,
                     const v1::DeleteAnalysisRequest& request, std::string* resource,
                     google::protobuf::Empty*) {
   const auto asked = FindToChange(backend, caller, request.name(), Askers::kAny, resource);

@@ -264,7 +264,7 @@ absl::Status List(const Backend&, const rpc::View& view, const v1::ListDatasetsR
   return absl::OkStatus();
 }
 
-absl::Status Delete(const Backend& backend, const storage::Caller& caller,
+absl::Status Delete(Backend& backend, const storage::Caller& caller,
                     const v1::DeleteDatasetRequest& request, std::string* resource,
                     google::protobuf::Empty*) {
   const rpc::View view = backend.ViewOf(caller);

@@ -130,7 +130,7 @@ absl::Status Cancel(Backend& backend, const storage::Caller& caller,
   return absl::OkStatus();
 }
 
-absl::Status Delete(const Backend& backend, const storage::Caller& caller,
+absl::Status Delete(Backend& backend, const storage::Caller& caller,
                     const v1::DeleteExperimentRequest& request, std::string* resource,
                     google::protobuf::Empty*) {
   const auto id = FindToChange(backend, caller, request.name(), resource);

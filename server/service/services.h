@@ -76,9 +76,11 @@ struct Backend {
   // Like rpc::Answer, with the caller's view. `this` must outlive the call.
   grpc::ServerUnaryReactor* Answer(grpc::CallbackServerContext* context,
                                    std::function<absl::Status(const rpc::View&)> work) const;
-  // The same with a function of (backend, view, request, response).
-  template <class Handler, class Request, class Response>
-  grpc::ServerUnaryReactor* Answer(grpc::CallbackServerContext* context, Handler handler,
+  // The same with a function. Its type is written out so that it may be one of several overloads.
+  template <class Request, class Response>
+  grpc::ServerUnaryReactor* Answer(grpc::CallbackServerContext* context,
+                                   absl::Status (*handler)(const Backend&, const rpc::View&,
+                                                           const Request&, Response*),
                                    const Request* request, Response* response) {
     return Answer(context, [this, handler, request, response](const rpc::View& view) {
       return handler(*this, view, *request, response);
@@ -94,12 +96,14 @@ struct Backend {
                                return handler(view, *request, cancelled, response);
                              });
   }
-  // The same for a change, logged as `method` (MakeChange in changes.h), with a function of
-  // (backend, caller, request, resource, response).
-  template <class Handler, class Request, class Response>
+  // The same for a change, logged as `method` (MakeChange in changes.h). The handler sets the name of
+  // the resource that it changes.
+  template <class Request, class Response>
   grpc::ServerUnaryReactor* AnswerChange(grpc::CallbackServerContext* context, const char* method,
-                                         Handler handler, const Request* request,
-                                         Response* response) {
+                                         absl::Status (*handler)(Backend&, const storage::Caller&,
+                                                                 const Request&, std::string*,
+                                                                 Response*),
+                                         const Request* request, Response* response) {
     return AnswerChange(context, method,
                         [this, handler, request, response](const auto& caller, auto* resource) {
                           return handler(*this, caller, *request, resource, response);

@@ -52,11 +52,6 @@ PointsEvent MakePoints(uint32_t step, std::vector<Column> columns);
 // Returns train/loss of each step from `from` to before `to`.
 PointsEvent MakeLosses(uint32_t from, uint32_t to);
 
-// Returns a worker with an environment of its own.
-inline LeaseHolder HolderIn(const std::string& environment, uint32_t numerics_version = 0) {
-  return {"cpu-train", "i1", "2 cores", "0.1", "torch", environment, numerics_version};
-}
-
 // A worker's side of leases over some runs, one each: numbers their events. The first lease has the
 // name, others have their run's appended.
 class Lease {
