@@ -1,12 +1,13 @@
 #!/usr/bin/env bash
-# Installs what is missing and builds: Debian packages, Python environment in build/venv, programs in build/bin.
+# Installs what is missing and builds: Debian packages, a Python environment in build/venv, programs in build/bin.
 # Usage: deploy/setup.sh [--tests|--cuda|--all]
 #   --tests  also what the tests need, and the test programs
 #   --cuda   the programs with PyPI's own torch wheel, the CUDA build, in build/cuda
 #   --all    as --tests, with clang and its tools
-# Safe to run again at any time.
+# Prints a line per phase; the output of apt, pip and CMake is in build/setup.log. Safe to run again at any time.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
+. deploy/phases.sh
 
 torch_version=2.13.0
 
@@ -17,24 +18,29 @@ packages=(
   protobuf-compiler protobuf-compiler-grpc
 )
 
+apt_install() {
+  local as_root=()
+  [ "$(id -u)" -eq 0 ] || as_root=(sudo)
+  "${as_root[@]}" apt-get update -qq
+  "${as_root[@]}" env DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends "$@"
+}
+
 install_packages() {
   local missing=()
   for package in "${packages[@]}"; do
     dpkg-query -W -f='${db:Status-Status}' "$package" 2>/dev/null | grep -qx installed || missing+=("$package")
   done
-  [ ${#missing[@]} -eq 0 ] && return
-  echo "Installing ${#missing[@]} Debian packages: ${missing[*]}"
-  local as_root=()
-  [ "$(id -u)" -eq 0 ] || as_root=(sudo)
-  "${as_root[@]}" apt-get update -qq
-  "${as_root[@]}" env DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends "${missing[@]}" >/dev/null
+  [ ${#missing[@]} -eq 0 ] || phase "Installing ${#missing[@]} Debian packages" apt_install "${missing[@]}"
 }
 
-# Whether this machine has an NVIDIA device with its driver.
+# Returns true if this machine has an NVIDIA device with its driver.
 nvidia_device() { [ -e /dev/nvidiactl ] || [ -e /proc/driver/nvidia/version ]; }
 
-# Prints what a torch of the CUDA build needs to be linked and loaded where no device is asked of it: two small ones of the
-# NVIDIA packages that it requires, 13 of 2,200 MB. Nothing for the CPU build.
+# pip_install VENV ARGUMENT...
+pip_install() { "$1/bin/pip" install --quiet --disable-pip-version-check "${@:2}"; }
+
+# Prints the two small NVIDIA packages (13 of 2,200 MB) that PyPI's torch needs to be linked and loaded on a machine
+# without a device. Prints nothing for the CPU build.
 cuda_libraries() {
   "$1/bin/python" - <<'PYTHON'
 import importlib.metadata, re
@@ -45,65 +51,79 @@ for required in importlib.metadata.requires("torch") or []:
 PYTHON
 }
 
-# install_torch VENV WHAT: the CPU build where an index offers it and no NVIDIA device is there, else PyPI's own, which is the CUDA
-# build. For WHAT = programs only LibTorch and what it loads; for tests all that torch requires, so that Python can import it.
+# Installs PyPI's torch into VENV without the libraries of a device that isn't there.
+install_torch_without_device() {
+  local venv=$1 libraries
+  pip_install "$venv" --no-deps "torch===$torch_version"
+  libraries=$(cuda_libraries "$venv")
+  [ -z "$libraries" ] || pip_install "$venv" "$libraries"
+}
+
+# install_torch VENV KIND: installs the CPU build if an index offers it and there is no NVIDIA device, else PyPI's own,
+# which is the CUDA build. KIND programs needs LibTorch and the libraries that it loads; KIND tests needs everything
+# that torch requires, because Python imports it.
 install_torch() {
-  local venv=$1 what=$2 pip=("$1/bin/pip" install --quiet --disable-pip-version-check)
-  local all=()
-  [ "$what" = tests ] || all=(--no-deps)
-  if [ "$venv" = build/venv ] && ! nvidia_device &&
-    "${pip[@]}" "${all[@]}" "torch==$torch_version+cpu" >/dev/null 2>&1; then
-    echo "Installed the CPU build of torch $torch_version (200 MB)"
-  elif [ "$what" = tests ] || nvidia_device; then
-    echo "Installing PyPI's torch $torch_version, the CUDA build, with NVIDIA's libraries (2.7 GB to download, 4.4 GB on disk; once)"
-    "${pip[@]}" "torch===$torch_version"
+  local venv=$1 kind=$2 dependencies=() began=$SECONDS status
+  [ "$kind" = tests ] || dependencies=(--no-deps)
+  if [ "$venv" = build/venv ] && ! nvidia_device; then
+    printf 'Installing the CPU build of PyTorch %s (200 MB to download) ... ' "$torch_version"
+    logged pip_install "$venv" "${dependencies[@]}" "torch==$torch_version+cpu"
+    if [ "$status" -eq 0 ]; then
+      duration $((SECONDS - began))
+      return
+    fi
+    echo "not offered by the package index"
+  fi
+  if [ "$kind" = tests ] || nvidia_device; then
+    phase "Installing PyPI's PyTorch $torch_version with CUDA (2.7 GB to download, 4.4 GB on disk)" \
+      pip_install "$venv" "torch===$torch_version"
   else
-    echo "Installing PyPI's torch $torch_version, the CUDA build without the libraries of the device that is not here (540 MB to download; once)"
-    "${pip[@]}" --no-deps "torch===$torch_version"
-    local libraries
-    libraries=$(cuda_libraries "$venv")
-    [ -z "$libraries" ] || "${pip[@]}" "$libraries"
+    phase "Installing PyPI's PyTorch $torch_version without CUDA's libraries (540 MB to download)" \
+      install_torch_without_device "$venv"
   fi
 }
 
-# install_python VENV WHAT: fills the environment unless its stamp says that all of it is there.
+# install_python VENV KIND: fills the environment unless its stamp says that it is complete.
 install_python() {
-  local venv=$1 what=$2 files=(-r deploy/requirements.txt) wanted
-  [ "$what" = tests ] && files+=(-r tests/requirements.txt)
+  local venv=$1 kind=$2 files=(-r deploy/requirements.txt) wanted
+  [ "$kind" = tests ] && files+=(-r tests/requirements.txt)
   wanted="torch $torch_version, NVIDIA device: $(nvidia_device && echo yes || echo no)
 $(cat deploy/requirements.txt)"
   local complete="$wanted
 $(cat tests/requirements.txt)"
-  [ "$what" = tests ] && wanted=$complete
+  [ "$kind" = tests ] && wanted=$complete
   case "$(cat "$venv/.installed" 2>/dev/null)" in "$wanted" | "$complete") return ;; esac
   mkdir -p "$(dirname "$venv")"
-  [ -x "$venv/bin/pip" ] || python3 -m venv "$venv"
+  [ -x "$venv/bin/pip" ] || phase "Creating the Python environment $venv" python3 -m venv "$venv"
   rm -f "$venv/.installed"
-  install_torch "$venv" "$what"
-  "$venv/bin/pip" install --quiet --disable-pip-version-check "${files[@]}"
+  install_torch "$venv" "$kind"
+  phase "Installing the other Python packages" pip_install "$venv" "${files[@]}"
   printf '%s' "$wanted" >"$venv/.installed"
 }
 
-# build PRESET FOLDER [TARGET...]: all targets where none is named.
-build() {
-  local preset=$1 folder=$2
-  shift 2
-  # What changes later, Ninja notices by itself.
-  [ -f "$folder/build.ninja" ] || cmake --preset "$preset" >"$folder/configure.log" 2>&1 ||
-    { cat "$folder/configure.log"; rm -f "$folder/build.ninja"; return 1; }
-  echo "Building (the first time takes some minutes)"
-  cmake --build "$folder" ${1:+--target "$@"}
+# configure PRESET FOLDER: writes FOLDER/build.ninja, or leaves none.
+configure() {
+  local status=0
+  cmake --preset "$1" || status=$?
+  [ "$status" -eq 0 ] || rm -f "$2/build.ninja"
+  return "$status"
 }
 
+begin_log build/setup.log
 programs=(ablate ablated ablate-worker)
-venv=build/venv what=tests preset=release folder=build targets=()
+venv=build/venv kind=tests preset=release folder=build targets=() text="Compiling the programs and the tests (up to 30 minutes the first time)"
 case "${1:-}" in
-  '') what=programs targets=("${programs[@]}") ;;
+  '') kind=programs targets=("${programs[@]}") text="Compiling the programs (up to 20 minutes the first time)" ;;
   --tests) ;;
-  --cuda) venv=build/cuda/venv what=programs preset=cuda folder=build/cuda targets=("${programs[@]}") ;;
+  --cuda)
+    venv=build/cuda/venv kind=programs preset=cuda folder=build/cuda targets=("${programs[@]}")
+    text="Compiling the programs (up to 20 minutes the first time)"
+    ;;
   --all) packages+=(clang clang-format clang-tidy) ;;
   *) echo "usage: deploy/setup.sh [--tests|--cuda|--all]" >&2; exit 64 ;;
 esac
 install_packages
-install_python "$venv" "$what"
-build "$preset" "$folder" "${targets[@]}"
+install_python "$venv" "$kind"
+# Ninja itself notices what changes after the first configuration.
+[ -f "$folder/build.ninja" ] || phase "Configuring the build" configure "$preset" "$folder"
+compile "$text" "$folder" "${targets[@]}"

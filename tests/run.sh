@@ -1,31 +1,41 @@
 #!/usr/bin/env bash
-# Installs, builds and passes every test. Usage: tests/run.sh [--all|--cuda|--cpu [default|avx2|avx512]...]
+# Installs, builds and runs the tests. Usage: tests/run.sh [--all|--cuda|--cpu [default|avx2|avx512]...]
 #   --all   adds sanitizers, clang and clang-tidy, and the instances of tests that are called Long
-#   --cuda  instead: builds the programs with PyPI's own torch wheel, the CUDA build, and trains a short run; a GPU is not needed
-#   --cpu   passes the tests as on lesser processors: once per named instruction set, by default with each that this machine has
+#   --cuda  instead: builds the programs with PyPI's own torch wheel, the CUDA build, and trains a short run; needs no GPU
+#   --cpu   instead: runs the tests once per named instruction set, by default with each that this machine has
+# Prints a line per phase and CTest's summary last. CTest's whole output is in FOLDER/Testing/Temporary/LastTest.log.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
+. deploy/phases.sh
 
-# run_tests FOLDER [OPTION...]: options of ctest.
-run_tests() { ctest --test-dir "$1" --output-on-failure -j "$(nproc)" "${@:2}"; }
+# run_tests FOLDER [OPTION...]: runs CTest with these options. Shows failed tests with their output and the summary;
+# of passed ones a line that is rewritten on a terminal, and a line for each tenth elsewhere.
+run_tests() {
+  local command=(ctest --test-dir "$1" --output-on-failure -j "$(nproc)" "${@:2}")
+  if [ -t 1 ]; then
+    "${command[@]}" --progress
+  else
+    "${command[@]}" 2>&1 | show_tenths tests all
+  fi
+}
 
-plain=(--exclude-regex '^Long/')  # the plain command's tests
+plain=(--exclude-regex '^Long/')  # leaves out the long tests
 
-# Prints the instruction sets that the libraries tell apart and this machine has.
+# Prints the instruction sets that the libraries distinguish and this machine has.
 instruction_sets() {
   echo default
   ! grep -qw avx2 /proc/cpuinfo || echo avx2
   ! grep -qw avx512f /proc/cpuinfo || echo avx512
 }
 
-# run_tests_on SET: with LibTorch, the native kernels, MKL and oneDNN bounded to an instruction set.
+# run_tests_on SET: runs the tests with LibTorch, the native kernels, MKL and oneDNN limited to an instruction set.
 run_tests_on() {
   local mkl onednn
   case "$1" in
     default) mkl=SSE4_2 onednn=SSE41 ;;
     avx2) mkl=AVX2 onednn=AVX2 ;;
     avx512) mkl=AVX512 onednn=AVX512_CORE ;;
-    *) echo "--cpu: $1 is not an instruction set; expected default, avx2 or avx512" >&2; exit 64 ;;
+    *) echo "--cpu: unknown instruction set ($1); expected default, avx2 or avx512" >&2; exit 64 ;;
   esac
   echo "Testing with the instruction set $1"
   ATEN_CPU_CAPABILITY=$1 MKL_ENABLE_INSTRUCTIONS=$mkl ONEDNN_MAX_CPU_ISA=$onednn run_tests build "${plain[@]}"
@@ -62,9 +72,10 @@ case "${1:-}" in
     ;;
   --all)
     deploy/setup.sh --all
+    begin_log build/sanitizers.log
     for preset in asan tsan; do
-      cmake --preset "$preset" >/dev/null
-      cmake --build --preset "$preset"
+      phase "Configuring build/$preset" cmake --preset "$preset"
+      compile "Compiling the tests with the sanitizers of $preset (25 minutes the first time)" "build/$preset"
       LSAN_OPTIONS="suppressions=$PWD/tests/lsan.supp" TSAN_OPTIONS="suppressions=$PWD/tests/tsan.supp" \
         run_tests "build/$preset"
     done

@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
-# Formatting, and clang-tidy over our own sources: with clang's warnings, among them the thread-safety analysis, also over the tests.
+# Checks the formatting, runs clang-tidy over our own sources, and clang's warnings (with its thread-safety analysis) over the tests too.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
-# Files by name on stdin; the rest are further options.
+# tidy [OPTION...]: checks the files that stdin names.
 tidy() { xargs -P "$(nproc)" -n 2 clang-tidy --quiet -p build/tidy "$@"; }
 
 git ls-files '*.cc' '*.h' | xargs clang-format --dry-run --Werror

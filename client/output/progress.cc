@@ -1,5 +1,6 @@
 #include "client/output/progress.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -24,7 +25,7 @@ void Progress::Count(const v1::ExperimentEvent& event) {
     return r.ended || r.step > r.steps ? 0 : r.steps - r.step;
   };
   const RunProgress before = run;
-  run = {event.step(), event.steps(), StateHasEnded(event.state())};
+  run = {event.step(), event.steps(), HasEnded(event.state())};
   remaining_ += left(run) - (is_new ? 0 : left(before));
   if (!is_new) made_ += int64_t{run.step} - int64_t{before.step};
   const absl::Time now = options_.line.now();
@@ -48,19 +49,23 @@ void Progress::Update(const v1::ExperimentEvent& event) {
     break;
   }
   const auto [cell, is_new] = cells_.try_emplace(event.cell(), event.state());
-  const bool ended = !is_new && StateHasEnded(event.state()) && !StateHasEnded(cell->second);
+  const bool ended = !is_new && HasEnded(event.state()) && !HasEnded(cell->second);
   cell->second = event.state();
-  if (ended) TellEnd(event);
-  if (line_.Due()) line_.Draw(Text());
+  if (ended && event.state() == v1::RunState::FAILED) TellFailure(event);
+  const bool first = cells_.size() == 1 && is_new;
+  const bool another_tenth = AnotherTenth() && !first && !options_.line.live;
+  if (another_tenth || line_.Due()) line_.Draw(Text());
 }
 
-void Progress::TellEnd(const v1::ExperimentEvent& event) {
-  std::string line = absl::StrCat(event.cell(), "  ", v1::RunState::Value_Name(event.state()));
-  const auto value = event.last().find(options_.primary);
-  if (value != event.last().end()) {
-    absl::StrAppend(&line, "  ", options_.primary, " ", Short(value->second));
-  }
-  line_.Tell(line);
+bool Progress::AnotherTenth() {
+  const uint64_t all = AllRuns(counts_);
+  // Finish() draws the last one.
+  const uint64_t tenths = all == 0 ? 0 : std::min<uint64_t>(10 * EndedRuns(counts_) / all, 9);
+  return std::exchange(ended_tenths_, tenths) < tenths;
+}
+
+void Progress::TellFailure(const v1::ExperimentEvent& event) {
+  line_.Tell(absl::StrCat(event.cell(), "  ", v1::RunState::Value_Name(event.state())));
 }
 
 std::string Progress::Text() const { return absl::StrCat(options_.name, "  ", Line()); }

@@ -1,4 +1,5 @@
-// How far an experiment is: a live line on a terminal, plain lines elsewhere.
+// Shows the progress of an experiment: one line that is rewritten on a terminal. Elsewhere, a line
+// when another tenth of the runs has ended, every 30 s, and for each run that fails.
 #ifndef ABLATE_CLIENT_OUTPUT_PROGRESS_H_
 #define ABLATE_CLIENT_OUTPUT_PROGRESS_H_
 
@@ -15,9 +16,9 @@
 namespace ablate::client {
 
 struct ProgressOptions {
-  std::string name;        // of the experiment, as shown
-  std::string primary;     // the metric that is shown
-  StatusLineOptions line;  // if it is not live, a line for each cell that ends, too
+  std::string name;     // of the experiment, as shown
+  std::string primary;  // the metric that is shown
+  StatusLineOptions line;
 };
 
 // Not thread-safe.
@@ -42,7 +43,10 @@ class Progress {
 
   // Takes account of where the event's run is now.
   void Count(const v1::ExperimentEvent& event);
-  void TellEnd(const v1::ExperimentEvent& event);
+  // Prints that the event's cell failed, unless the line is live.
+  void TellFailure(const v1::ExperimentEvent& event);
+  // Returns true if another tenth of the runs has ended since the last call.
+  bool AnotherTenth();
   // Line(), behind the experiment's name.
   std::string Text() const;
   // Steps a second over the last seconds; 0 if too little is known.
@@ -56,6 +60,7 @@ class Progress {
   std::deque<std::pair<absl::Time, int64_t>> samples_;  // steps made since watching began
   int64_t made_ = 0;
   int64_t remaining_ = 0;
+  uint64_t ended_tenths_ = 0;
   std::string latest_metric_;
   std::string analyses_;  // how far they are; empty if the experiment asks for none
   std::string stalled_;   // why; empty while it goes on

