@@ -26,12 +26,13 @@ echo
 ablate report "$experiment" -o report.html
 cat <<TEXT
 
-Next (put the programs on the path: export PATH=\$PWD/build/bin:\$PATH):
-  open report.html in a browser                        # figures, tables, samples, methods
+Open report.html in a browser: figures, tables, samples, methods. Then try:
+
+  export PATH=\$PWD/build/bin:\$PATH
   ablate figure $experiment sensitivity -o sensitivity.png
   ablate generate $experiment/none-lr0.004-s42 --temperature 0.5
-  ablate runs $experiment                   # list the runs
+  ablate runs $experiment
   ablate metrics $experiment --key eval/loss --csv
   ablate submit examples/names-norm.yaml --seeds 42..45 --set model.layers=4 --wait
-  ablate down                                          # stop the server; the data stay
+  ablate down                                     # stop the server; the data stay
 TEXT

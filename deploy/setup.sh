@@ -111,13 +111,13 @@ configure() {
 
 begin_log build/setup.log
 programs=(ablate ablated ablate-worker)
-venv=build/venv kind=tests preset=release folder=build targets=() text="Compiling the programs and the tests"
+venv=build/venv kind=tests preset=release folder=build targets=() text="Compiling the programs and the tests (up to 30 minutes the first time)"
 case "${1:-}" in
-  '') kind=programs targets=("${programs[@]}") text="Compiling the programs" ;;
+  '') kind=programs targets=("${programs[@]}") text="Compiling the programs (up to 20 minutes the first time)" ;;
   --tests) ;;
   --cuda)
     venv=build/cuda/venv kind=programs preset=cuda folder=build/cuda targets=("${programs[@]}")
-    text="Compiling the programs"
+    text="Compiling the programs (up to 20 minutes the first time)"
     ;;
   --all) packages+=(clang clang-format clang-tidy) ;;
   *) echo "usage: deploy/setup.sh [--tests|--cuda|--all]" >&2; exit 64 ;;
@@ -126,4 +126,4 @@ install_packages
 install_python "$venv" "$kind"
 # Ninja itself notices what changes after the first configuration.
 [ -f "$folder/build.ninja" ] || phase "Configuring the build" configure "$preset" "$folder"
-compile "$text (5 to 20 minutes the first time)" "$folder" "${targets[@]}"
+compile "$text" "$folder" "${targets[@]}"

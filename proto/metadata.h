@@ -1,11 +1,11 @@
-// Names the metadata that servers and clients exchange beside messages.
+// Names the metadata that servers and clients exchange in addition to messages.
 #ifndef ABLATE_PROTO_METADATA_H_
 #define ABLATE_PROTO_METADATA_H_
 
 namespace ablate {
 
-// Trailing metadata of an answer, "NAME ID": several experiments have this name, and the request
-// was taken to mean the newest, which has this ID.
+// Trailing metadata of a response, "NAME ID": several experiments have this name, and the request
+// was applied to the newest one, which has this ID.
 inline constexpr char kNewestOf[] = "ablate-newest-of";
 
 }  // namespace ablate

@@ -33,7 +33,7 @@
 namespace ablate {
 namespace {
 
-// Deletes of large experiments, or the start of a server, take a few MB of log.
+// Log space that deletes of large experiments, or the start of a server, need: a few MB.
 constexpr uint64_t kBallastBytes = 16 << 20;
 // A worker saves its runs' states before it leaves.
 constexpr absl::Duration kWorkerTimeout = absl::Seconds(20);
@@ -52,8 +52,8 @@ struct Flags {
   std::string listen;
 };
 
-// A socket that once had no descriptor for a client accepts none after it, and the usual limit of
-// 1,024 is soft.
+// Raises the limit on open files: a socket that once had no descriptor for a client accepts none
+// after it, and the usual limit of 1,024 is soft.
 void RaiseFileLimit() {
   rlimit limit{};
   if (getrlimit(RLIMIT_NOFILE, &limit) != 0) return;
@@ -112,7 +112,7 @@ std::string UserName() {
   return user == nullptr ? absl::StrCat("uid ", geteuid()) : user->pw_name;
 }
 
-// Passes the store's commits on while there is a server to hear of them.
+// Passes the store's commits to the server while it exists.
 class Commits {
  public:
   void PassTo(service::Server* server) {
@@ -129,7 +129,8 @@ class Commits {
   service::Server* server_ ABSL_GUARDED_BY(mutex_) = nullptr;
 };
 
-// Passes the scheduler's word about hung processes on while there is a supervisor to kill them.
+// Passes the scheduler's reports of hung processes to the supervisor, which kills them, while it
+// exists.
 class HungProcesses {
  public:
   void PassTo(launch::LocalWorkers* workers) {
@@ -152,7 +153,7 @@ class HungProcesses {
 constexpr char kTrainer[] = "cpu-train";
 constexpr char kAnalyst[] = "cpu-analysis";
 
-// What the cores' two workers have in common.
+// Returns the command that the two workers on this machine's CPU share.
 launch::WorkerCommand CpuWorker(const std::string& name, const std::string& role,
                                 const Flags& flags, const launch::Home& home) {
   launch::WorkerCommand command;
@@ -174,9 +175,9 @@ std::vector<launch::WorkerCommand> LocalCommands(const Flags& flags, const launc
   return {std::move(trainer), CpuWorker(kAnalyst, "analysis", flags, home)};
 }
 
-// All that serves; destroyed in reverse: workers and server first, then the scheduler, then the
-// store, and only then the pid file: without it, `ablate up` starts a server that would find the
-// folder locked.
+// Owns everything that serves. Destroyed in reverse: workers and server first, then the scheduler,
+// then the store, then the pid file. Without the pid file `ablate up` starts a server, which would
+// find the folder locked if the store still existed.
 class Program {
  public:
   Program() = default;
@@ -191,7 +192,7 @@ class Program {
   absl::Status Start(const Flags& flags, const launch::Home& home);
   // Ends clients' calls, lets local workers save and leave.
   void Stop(const Flags& flags);
-  // Null before Start succeeded.
+  // Null until Start has succeeded.
   launch::Presence* presence() { return presence_.get(); }
   int public_port() const { return server_->public_port(); }
 
@@ -240,7 +241,7 @@ absl::Status Program::StartScheduler(const Flags& flags, const launch::Home& hom
   auto store = storage::Store::Open(std::move(options));
   if (!store.ok()) return store.status();
   store_ = *std::move(store);
-  // Before the scheduler, which asks for quotas.
+  // Before the scheduler, which reads quotas.
   auto sharing = access::Sharing::Open(home.folder);
   if (!sharing.ok()) return sharing.status();
   sharing_ = *std::move(sharing);
@@ -281,8 +282,8 @@ absl::Status Program::StartWorkers(const Flags& flags, const launch::Home& home)
 
 void Program::Stop(const Flags& flags) {
   presence_->LeaveClients();
-  // Without its folder the store can't write, and ends the process when it is to: before that the
-  // workers must have been told to leave.
+  // Without its folder the store can't write, and must end the process; the workers must be told to
+  // leave before that.
   const bool stores = presence_->OwnsFolder();
   if (stores) server_->StopClients();
   if (flags.no_workers) return;
@@ -290,8 +291,8 @@ void Program::Stop(const Flags& flags) {
   workers_->Stop(kWorkerTimeout);
 }
 
-// Until a signal, which is no error, or until nobody finds the server any more: it would hold the
-// folder for ever. Then a supervisor is to start another.
+// Waits for a signal, which isn't an error, or until clients can't find the server any more. In the
+// latter case it would hold the folder forever, and a supervisor must start another.
 absl::Status WaitForEnd(launch::Presence* presence, const launch::Home& home,
                         const sigset_t& signals) {
   const int signal = process::AwaitSignal(signals, [&] { return presence->Keep(); });
@@ -336,7 +337,7 @@ int Main(int argc, char** argv) {
   Flags flags;
   Define(app, flags);
   CLI11_PARSE(app, argc, argv);
-  // Before any thread is made, so that only the one that waits for them gets them.
+  // Before any thread is made, so that only the thread that waits for signals gets them.
   sigset_t signals;
   sigemptyset(&signals);
   sigaddset(&signals, SIGTERM);

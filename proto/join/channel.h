@@ -1,5 +1,5 @@
-// How a program reaches its server: by a unix socket on its machine, or by TLS and a token from
-// elsewhere.
+// Connects a program to its server: by a unix socket on the same machine, or by TLS and a token
+// from elsewhere.
 #ifndef ABLATE_PROTO_JOIN_CHANNEL_H_
 #define ABLATE_PROTO_JOIN_CHANNEL_H_
 
@@ -16,25 +16,26 @@ class ClientContext;
 
 namespace ablate::join {
 
-// Where a server is, and what it takes to be let in there.
+// The address of a server, and the credentials for it.
 struct ServerAddress {
   std::string address;           // "unix:PATH" or "HOST:PORT"
-  std::string login = {};        // what this user calls it; empty for one on this machine
-  std::string server_name = {};  // that its certificate must be for
-  std::string authority = {};    // the certificate, in PEM, that must have signed it; empty: no TLS
-  std::string token = {};        // sent with every call, by TLS alone
-  bool given = false;            // by whoever asks, and not found in a server's folder
+  std::string login = {};        // this user's name for it; empty for a server on this machine
+  std::string server_name = {};  // that its certificate must contain
+  std::string authority = {};    // CA certificate, in PEM, that must have signed it; empty: no TLS
+  std::string token = {};        // sent with every call, over TLS only
+  bool given = false;            // named by the caller, not found in a server's folder
 };
 
-// What a join file says, called `login` by this user.
+// Returns the address in a join file, called `login` by this user.
 ServerAddress AddressOf(const v1::JoinFile& file, const std::string& login);
 
-// Connects with the first call. No certificate is trusted but one by the address's authority for
-// its name, and no proxy of the environment is used. Thread-safe, as are the channel's calls.
+// Returns a channel that connects with the first call. It trusts only a certificate by the
+// address's authority for its name, and ignores the environment's proxies. Thread-safe, as are the
+// channel's calls.
 std::shared_ptr<grpc::Channel> OpenChannel(const ServerAddress& server,
                                            grpc::ChannelArguments arguments);
 
-// Adds the token to a call, where it can't be read on the way.
+// Adds the token to a call if the connection is encrypted.
 void Authorize(const ServerAddress& server, grpc::ClientContext* context);
 
 }  // namespace ablate::join

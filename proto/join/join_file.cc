@@ -23,13 +23,13 @@ constexpr size_t kMaxShown = 80;
 constexpr size_t kMaxMessage = 200;
 constexpr size_t kMaxCertificate = 16 << 10;
 constexpr size_t kMaxUser = 64;
-constexpr size_t kMinToken = 20;  // fewer could be guessed
+constexpr size_t kMinToken = 20;  // a shorter one could be guessed
 constexpr size_t kMaxToken = 512;
 constexpr int64_t kEndOfYears = 253402300800;  // the year 10000, in seconds since 1970
 constexpr absl::string_view kBegin = "-----BEGIN CERTIFICATE-----";
 constexpr absl::string_view kEnd = "-----END CERTIFICATE-----";
 
-// The beginning of a value, on one line.
+// Returns the beginning of a value, on one line.
 std::string Shown(absl::string_view value) {
   return absl::StrCat("\"", absl::CHexEscape(value.substr(0, kMaxShown)), "\"",
                       value.size() > kMaxShown ? "…" : "");
@@ -59,13 +59,13 @@ absl::Status CheckServerName(const v1::JoinFile& file) {
                          : name.status().message());
 }
 
-// Whether the bytes are one DER element, as a certificate is, and nothing behind it. What is in it
-// only TLS itself reads.
+// Returns true if the bytes are exactly one DER element, as a certificate is. Only TLS reads its
+// contents.
 bool IsOneElement(absl::string_view der) {
   constexpr unsigned char kSequence = 0x30;
   if (der.size() < 2 || static_cast<unsigned char>(der[0]) != kSequence) return false;
   const auto first = static_cast<unsigned char>(der[1]);
-  const size_t more = first < 0x80 ? 0 : first & 0x7F;  // bytes of a length that the first has not
+  const size_t more = first < 0x80 ? 0 : first & 0x7F;  // further bytes of the length
   if (more > 3 || first == 0x80 || der.size() < 2 + more) return false;
   size_t length = more == 0 ? first : 0;
   for (size_t i = 0; i < more; ++i) length = length << 8 | static_cast<unsigned char>(der[2 + i]);
@@ -74,7 +74,7 @@ bool IsOneElement(absl::string_view der) {
 
 absl::Status CheckAuthority(const v1::JoinFile& file) {
   const std::string& pem = file.certificate_authority();
-  // Someone may have put a key here: no more than its first line is shown.
+  // It may be a private key: show no more than its first line.
   const std::string shown = absl::StrCat(
       pem.size(), " bytes that begin with ",
       Shown(absl::string_view(pem).substr(0, std::min(pem.find('\n'), kBegin.size()))));
@@ -126,9 +126,9 @@ absl::Status CheckExpireTime(const v1::JoinFile& file) {
   return Wrong("expire_time", absl::StrCat(time.seconds(), " seconds since 1970"), kAllowed);
 }
 
-// What protobuf says of a text that it can't read, without what it shows of the text.
+// Returns protobuf's error for a text that it can't parse, without the excerpt of the text.
 std::string JsonProblem(absl::string_view message) {
-  // From the second line on it is the text around the place, and the token may be there.
+  // Further lines are an excerpt, which may contain the token.
   const absl::string_view first = message.substr(0, message.find('\n'));
   if (absl::StrContains(first, "(token)")) return "token is not a string";
   return absl::CHexEscape(first.substr(0, kMaxMessage));

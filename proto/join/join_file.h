@@ -1,5 +1,5 @@
-// Join files: what `ablate.v1.JoinFile` is on disk, read and written by clients, workers and the
-// server alike.
+// Reads and writes join files, the form of `ablate.v1.JoinFile` on disk, for clients, workers and
+// the server.
 #ifndef ABLATE_PROTO_JOIN_JOIN_FILE_H_
 #define ABLATE_PROTO_JOIN_JOIN_FILE_H_
 
@@ -15,25 +15,26 @@ namespace ablate::join {
 
 inline constexpr size_t kMaxJoinFileBytes = 64 << 10;
 
-// INVALID_ARGUMENT unless every field is as join.proto says; the first that is not is named, with
-// its value and what is allowed. No error here or below holds any of the token. All functions are
-// thread-safe.
+// Returns INVALID_ARGUMENT unless every field is as join.proto says. The error names the first
+// wrong field, with its value and what is allowed. No error of the functions in this file contains
+// any part of the token. All functions are thread-safe.
 absl::Status CheckJoinFile(const v1::JoinFile& file);
 
-// Any text is read or refused: INVALID_ARGUMENT if it is too long, not JSON of a JoinFile, has a
-// field that is none of its, or a wrong one. Whether the token has expired is the server's to say.
+// Parses any text. Returns INVALID_ARGUMENT if it is too long, isn't JSON of a JoinFile, or has an
+// unknown or wrong field. The server checks whether the token has expired.
 absl::StatusOr<v1::JoinFile> ParseJoinFile(absl::string_view text);
 
-// Errors name the file: NOT_FOUND, FAILED_PRECONDITION if others may read it (its mode has one of
-// the bits 077) or it is no regular file of at most kMaxJoinFileBytes, and ParseJoinFile's.
+// Reads a file. Errors name the file: NOT_FOUND; FAILED_PRECONDITION if others may read it (its
+// mode has one of the bits 077) or it isn't a regular file of at most kMaxJoinFileBytes; and
+// ParseJoinFile's.
 absl::StatusOr<v1::JoinFile> ReadJoinFile(const std::string& path);
 
-// What would keep WriteJoinFile from making that file, for those who look before there is a token:
-// ALREADY_EXISTS, or NOT_FOUND without its folder. OK for an empty path.
+// Returns the error with which WriteJoinFile would fail, for callers that check before they create
+// a token: ALREADY_EXISTS, or NOT_FOUND without its folder. OK for an empty path.
 absl::Status CheckNewFile(const std::string& path);
 
-// Makes a file of mode 0600. ALREADY_EXISTS rather than to overwrite one: its token could not be
-// had again. Errors otherwise as CheckJoinFile's.
+// Creates a file of mode 0600. Returns ALREADY_EXISTS instead of overwriting a file, because its
+// token couldn't be recovered. Other errors as CheckJoinFile's.
 absl::Status WriteJoinFile(const std::string& path, const v1::JoinFile& file);
 
 }  // namespace ablate::join

@@ -45,7 +45,7 @@ constexpr size_t kMaxNamesShown = 8;
 constexpr size_t kMaxEscaped = 80;
 constexpr unsigned char kH2[] = {2, 'h', '2'};
 
-// What a stranger's certificate says, on one line.
+// Returns text of an untrusted certificate, escaped, on one line.
 std::string Escaped(absl::string_view text) {
   return absl::CHexEscape(text.substr(0, kMaxEscaped));
 }
@@ -55,7 +55,7 @@ absl::Status Trouble(const Parts&... parts) {
   return absl::UnavailableError(absl::StrCat(parts...));
 }
 
-// Of one diagnosis.
+// The time limit of one diagnosis.
 class Deadline {
  public:
   explicit Deadline(absl::Duration timeout)
@@ -69,7 +69,7 @@ class Deadline {
   const steady_clock::time_point end_;
 };
 
-// False if nothing happens in time.
+// Returns false on timeout.
 bool Await(int socket, short events, std::chrono::milliseconds timeout) {
   pollfd waiting = {socket, events, 0};
   return poll(&waiting, 1, static_cast<int>(timeout.count())) > 0;
@@ -102,7 +102,7 @@ Endpoints Resolve(const std::string& host, uint16_t port) {
   return endpoints;
 }
 
-// Names are resolved without a bound of time: who takes too long is left to it.
+// Resolves a name. The resolver has no time limit, so that a slow call continues in the background.
 absl::StatusOr<std::vector<Endpoint>> Find(const text::HostPort& server, const Deadline& deadline) {
   std::packaged_task<Endpoints()> task(
       [host = server.host.text, port = server.port] { return Resolve(host, port); });
@@ -119,7 +119,7 @@ absl::StatusOr<std::vector<Endpoint>> Find(const text::HostPort& server, const D
                  gai_strerror(endpoints.error), ")", kToDo);
 }
 
-// 0, or why there is no connection.
+// Returns 0, or the errno for which there is no connection.
 int ConnectTo(const Endpoint& endpoint, std::chrono::milliseconds timeout,
               process::FileDescriptor* connected) {
   *connected = process::FileDescriptor(
@@ -135,7 +135,7 @@ int ConnectTo(const Endpoint& endpoint, std::chrono::milliseconds timeout,
   return error;
 }
 
-// The first of the endpoints that takes a connection. Those left share the time.
+// Connects to the first endpoint that accepts. The remaining endpoints share the remaining time.
 absl::StatusOr<process::FileDescriptor> Connect(const std::string& address,
                                                 const std::vector<Endpoint>& endpoints,
                                                 const Deadline& deadline) {
@@ -160,7 +160,7 @@ absl::Status EndedByServer(const std::string& address) {
                  "full or ends");
 }
 
-// What OpenSSL does not understand of an answer; `error` is the first of its errors.
+// Returns the error for a response that OpenSSL can't parse; `error` is its first error.
 absl::Status NotUnderstood(const std::string& address, unsigned long error) {
   const char* const text = ERR_reason_error_string(error);
   const std::string reason = text != nullptr ? text : "no reason";
@@ -172,7 +172,7 @@ absl::Status NotUnderstood(const std::string& address, unsigned long error) {
                  "): is that the port of the server's --listen?");
 }
 
-// Bytes go through memory: OpenSSL's own writes would raise SIGPIPE.
+// Sends through memory, because OpenSSL's own writes would raise SIGPIPE.
 bool SendAll(BIO* bytes, int socket) {
   char* data = nullptr;
   const long size = BIO_get_mem_data(bytes, &data);
@@ -181,7 +181,7 @@ bool SendAll(BIO* bytes, int socket) {
   return BIO_reset(bytes) == 1 && sent;
 }
 
-// Until TLS is open, whoever the certificate may be of: nothing secret follows.
+// Opens TLS, without checking the certificate: no secret is sent afterwards.
 absl::Status ShakeHands(const std::string& address, SSL* session, int socket,
                         const Deadline& deadline) {
   BIO* const in = BIO_new(BIO_s_mem());
@@ -208,7 +208,8 @@ absl::Status ShakeHands(const std::string& address, SSL* session, int socket,
   }
 }
 
-// Whether the authority stands behind the certificate, at whatever time; with OpenSSL's reason.
+// Returns true if the authority signed the certificate, ignoring validity times; otherwise sets
+// OpenSSL's reason.
 bool IsBy(X509* authority, X509* certificate, STACK_OF(X509) * others, std::string* reason) {
   const Store store(X509_STORE_new());
   const StoreContext context(X509_STORE_CTX_new());
@@ -237,7 +238,7 @@ std::string NamesOf(const tls::CertificateFacts& facts) {
       shown < facts.names.size() ? ", …" : "");
 }
 
-// `whose` certificate it is, and `to_do` where this machine's clock is right.
+// `whose` names the certificate's owner, and `to_do` the remedy if this machine's clock is right.
 absl::Status CheckTimes(const tls::CertificateFacts& facts, const std::string& whose,
                         absl::string_view to_do) {
   const absl::Time now = absl::Now();
@@ -255,7 +256,7 @@ absl::StatusOr<tls::CertificateFacts> FactsOf(const tls::Certificate& certificat
   return tls::ReadFacts(*pem);
 }
 
-// In the order in which gRPC looks: who signed it, when it is valid, for which names.
+// Checks in gRPC's order: the signature, the validity times, the names.
 absl::Status JudgeCertificate(const ServerAddress& server, SSL* session) {
   const std::string distrusted =
       absl::StrCat("the server at ", server.address, " is not trusted: ");
@@ -305,11 +306,11 @@ bool AgreedOnH2(const SSL* session) {
   return absl::string_view(reinterpret_cast<const char*>(chosen), size) == "h2";
 }
 
-// As gRPC begins TLS.
+// Creates a session as gRPC does.
 Session MakeSession(const Context& context, const std::string& server_name) {
   if (context == nullptr) return nullptr;
   SSL_CTX_set_min_proto_version(context.get(), TLS1_2_VERSION);
-  // What is wrong with the certificate is found afterwards.
+  // The certificate is checked afterwards.
   SSL_CTX_set_verify(context.get(), SSL_VERIFY_NONE, nullptr);
   Session session(SSL_new(context.get()));
   if (session == nullptr) return nullptr;
@@ -334,11 +335,11 @@ absl::Status DiagnoseTls(const ServerAddress& server, absl::Duration timeout) {
   if (!connected.ok()) return connected.status();
   const Context context(SSL_CTX_new(TLS_client_method()));
   const Session session = MakeSession(context, server.server_name);
-  // Nothing is known then: what gRPC says has to do.
+  // No diagnosis is possible; gRPC's message has to do.
   if (session == nullptr) return absl::OkStatus();
   absl::Status open = ShakeHands(server.address, session.get(), connected->get(), deadline);
   if (!open.ok()) return open;
-  // The goodbye: a server should not take this for a line that broke.
+  // Closes TLS properly, so that the server doesn't see a broken connection.
   SSL_shutdown(session.get());
   SendAll(SSL_get_wbio(session.get()), connected->get());
   ERR_clear_error();

@@ -22,14 +22,14 @@ using google::protobuf::OneofDescriptor;
 using google::protobuf::Value;
 using Problems = std::vector<FieldProblem>;
 
-// Keys in order, so that problems come in the same order every time.
+// Returns the fields ordered by key, so that problems come in the same order every time.
 std::map<std::string, const Value*> Sorted(const google::protobuf::Struct& fields) {
   std::map<std::string, const Value*> sorted;
   for (const auto& [key, value] : fields.fields()) sorted.emplace(key, &value);
   return sorted;
 }
 
-// Names come from whoever sends the value: what is not plain is shown in brackets.
+// Returns the path of a key. Keys are arbitrary input, so that unusual ones are shown in brackets.
 std::string BelowKey(const std::string& path, absl::string_view name) {
   constexpr absl::string_view kPlain =
       "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_";
@@ -45,8 +45,8 @@ bool CheckDepth(int depth, const std::string& path, Problems* problems) {
   return false;
 }
 
-// Behind so many problems of a list or of a value's fields no further one is looked for: values are
-// as long as whoever sends them wants.
+// Limits the number of problems of a list or of a value's fields, because values may be arbitrarily
+// long.
 class ProblemBudget {
  public:
   explicit ProblemBudget(const Problems* problems)
@@ -59,7 +59,7 @@ class ProblemBudget {
   const size_t before_;
 };
 
-// A value that is kept as a value: anything finite, in UTF-8 and not too deep.
+// Checks a value that is stored as a value: finite, in UTF-8 and not too deep.
 bool CheckAnything(const Value& value, const std::string& path, int depth, Problems* problems) {
   if (!CheckDepth(depth, path, problems)) return false;
   bool ok = true;
@@ -160,7 +160,7 @@ std::vector<std::string> FieldNames(const Descriptor* type) {
   return names;
 }
 
-// The problem that `name` is no field of `type`, with the nearest that is one.
+// Returns the problem that `type` has no field `name`, with the nearest field.
 FieldProblem UnknownField(const Descriptor* type, absl::string_view name,
                           absl::string_view complaint, const std::string& path,
                           const std::string& value) {
@@ -169,7 +169,7 @@ FieldProblem UnknownField(const Descriptor* type, absl::string_view name,
   return MakeProblem(path, value, absl::StrCat(complaint, guess), absl::StrJoin(names, ", "));
 }
 
-// Replaces `field` of `message`; null clears it. `depth` counts the values around this one.
+// Replaces `field` of `message`; null clears it. `depth` is the number of enclosing values.
 void SetField(const FieldDescriptor* field, const Value& value, const std::string& path, int depth,
               Message* message, Problems* problems) {
   message->GetReflection()->ClearField(message, field);
@@ -184,7 +184,7 @@ void SetField(const FieldDescriptor* field, const Value& value, const std::strin
   }
 }
 
-// Members of a oneof that are given together, as one problem at the message.
+// Reports members of a oneof that are given together, as one problem of the message.
 void CheckOneofs(const google::protobuf::Struct& fields, const Descriptor* type,
                  const std::string& path, Problems* problems) {
   for (int i = 0; i < type->real_oneof_decl_count(); ++i) {
@@ -229,7 +229,7 @@ void FillMessage(const Value& value, const std::string& path, int depth, Message
   }
 }
 
-// The fields along `path` below `type`; empty if there is a problem.
+// Returns the fields along `path` below `type`; empty if there is a problem.
 std::vector<const FieldDescriptor*> FieldsAlong(absl::string_view path, const Descriptor* type,
                                                 const Value& value, const std::string& reported_as,
                                                 Problems* problems) {
@@ -286,7 +286,7 @@ void SetPath(absl::string_view path, const Value& value, const std::string& repo
     Message* holder = way.MutableHolder(message);
     return holder->GetReflection()->ClearField(holder, last);
   }
-  // On a message of its own first, so that a problem leaves everything as it was.
+  // Fills a scratch message first, so that a problem changes nothing.
   const Descriptor* type = last->containing_type();
   const std::unique_ptr<Message> scratch(
       google::protobuf::MessageFactory::generated_factory()->GetPrototype(type)->New());

@@ -1,5 +1,5 @@
-// Fills a message from plain values by reflection, naming every field that can't be: the one place
-// where YAML, --set and settings become typed.
+// Fills a message from untyped values by reflection, and reports every field that can't be filled.
+// Only this file turns YAML, --set and settings into typed fields.
 #ifndef ABLATE_PROTO_REFLECT_FROM_VALUE_H_
 #define ABLATE_PROTO_REFLECT_FROM_VALUE_H_
 
@@ -13,8 +13,7 @@
 
 namespace ablate::reflect {
 
-// Something wrong with one value. `message` is a whole sentence naming field, value and what is
-// allowed.
+// A problem of one value. `message` is a complete sentence with field, value and what is allowed.
 struct FieldProblem {
   std::string field;  // path below the message, such as model.norm.placement or axes[0].values[2]
   std::string value;  // as given, shortened to 200 bytes
@@ -22,30 +21,31 @@ struct FieldProblem {
   std::string message;
 };
 
-// The one form that all problems have: "FIELD: COMPLAINT; allowed: ALLOWED", where the complaint
-// says the value.
+// Returns a problem in the form shared by all: "FIELD: COMPLAINT; allowed: ALLOWED", where the
+// complaint includes the value.
 FieldProblem MakeProblem(const std::string& field, const std::string& value,
                          absl::string_view complaint, absl::string_view allowed);
 
 // Sets `message` (cleared first) from `value`, a struct whose keys are field names in snake_case.
-// Numbers must fit the field's type exactly (2.0 is an integer, 2.5 is not; a bool is no number, a
-// string no number unless the field is an integer 64 bits wide, as in proto JSON) and be finite;
-// enums are given by name, bytes in base64, durations as "7200s"; null clears;
-// google.protobuf.Value fields take anything finite and in UTF-8; of a oneof at most one member.
-// Appends every problem, with "did you mean" for unknown names, paths prefixed with `path`. Never
-// aborts; depth is limited to kMaxDepth.
+// Numbers must be finite and fit the field's type exactly (2.0 is an integer, 2.5 isn't; a bool
+// isn't a number, and a string is one only for integer fields 64 bits wide, as in proto JSON).
+// Enums are given by name, bytes in base64, durations as "7200s"; null clears.
+// google.protobuf.Value fields take anything finite and in UTF-8. At most one member of a oneof may
+// be set. Appends every problem, with "did you mean" for unknown names, and paths prefixed with
+// `path`. Never aborts; depth is limited to kMaxDepth.
 void FromValue(const google::protobuf::Value& value, const std::string& path,
                google::protobuf::Message* message, std::vector<FieldProblem>* problems);
 
-// Checks a value that is kept as it is: set, finite, in UTF-8, at most kMaxDepth deep. False after
-// appending problems.
+// Checks a value that is stored unchanged: set, finite, in UTF-8, at most kMaxDepth deep. Returns
+// false after appending problems.
 bool CheckValue(const google::protobuf::Value& value, const std::string& path,
                 std::vector<FieldProblem>* problems);
 
 // Sets the field at a dotted path (`model.norm.placement`) below `message`. Lists and messages
-// replace what is there, null clears, setting a member of a oneof clears the others. Problems carry
-// `reported_as` (what the user wrote, such as axes[0].settings[1].set["model.norm.placement"]) with
-// the rest of the path behind it; nothing is changed then.
+// replace the old contents, null clears, and setting a member of a oneof clears the others.
+// Problems have the path `reported_as` (what the user wrote, such as
+// axes[0].settings[1].set["model.norm.placement"]), followed by the rest of the path; nothing is
+// changed then.
 void SetPath(absl::string_view path, const google::protobuf::Value& value,
              const std::string& reported_as, google::protobuf::Message* message,
              std::vector<FieldProblem>* problems);

@@ -27,7 +27,7 @@ std::string BoundText(double value) {
   return text::Grouped(static_cast<int64_t>(value));
 }
 
-// Nothing if the value is no number.
+// Returns nullopt if the value isn't a number.
 std::optional<double> NumberOf(const FieldValue& value) {
   return std::visit(
       [](const auto& held) -> std::optional<double> {

@@ -1,4 +1,5 @@
-// The bounds that a field declares in (option) of analysis_options.proto, as numbers and in words.
+// Reads the bounds that a field declares in (option) of analysis_options.proto, as numbers and as
+// text.
 #ifndef ABLATE_PROTO_REFLECT_OPTION_H_
 #define ABLATE_PROTO_REFLECT_OPTION_H_
 
@@ -12,26 +13,27 @@
 
 namespace ablate::reflect {
 
-// All absent if the field declares nothing.
+// Returns a field's option; empty if the field declares none.
 const v1::OptionInfo& OptionOf(const google::protobuf::FieldDescriptor* field);
 
-// Returns the declared default of a field that is no list, as from_value.h reads it.
+// Returns the declared default of a field that isn't a list, in the form that from_value.h reads.
 google::protobuf::Value DefaultOf(const google::protobuf::FieldDescriptor* field);
 
-// Returns false for what is not finite.
+// Returns true if `value` is within the bounds; false if it isn't finite.
 bool InRange(const v1::OptionInfo& info, double value);
 
-// Such as "0 to 1,000", "0 to below 1" or "2 to keys, at most 4,096"; empty without bounds. A field
-// with an upper bound has a lower one.
+// Returns the range as text, such as "0 to 1,000", "0 to below 1" or "2 to keys, at most 4,096";
+// empty without bounds. A field with an upper bound also has a lower one.
 std::string RangeText(const v1::OptionInfo& info);
 
-// A value that its field's option does not allow; see MakeProblem of from_value.h.
+// A value that its field's option rejects; see MakeProblem of from_value.h.
 struct NotAllowed {
   std::string path;  // such as training.betas[1]
   std::string value, complaint, allowed;
 };
 
-// Numbers out of range and lists that are too long, in `message`, which is at `path`, and below it.
+// Returns the numbers out of range and lists that are too long in `message`, which is at `path`,
+// and below it.
 std::vector<NotAllowed> FindNotAllowed(const google::protobuf::Message& message,
                                        const std::string& path);
 

@@ -43,7 +43,7 @@ FieldValue Read(const Message& message, const FieldDescriptor* field, int index)
     case FieldDescriptor::CPPTYPE_DOUBLE:
       return take(&Reflection::GetDouble, &Reflection::GetRepeatedDouble);
     case FieldDescriptor::CPPTYPE_ENUM:
-      // Not GetEnum, which keeps a descriptor for good of each number that is not known.
+      // Not GetEnum, which permanently keeps a descriptor for each unknown number.
       return EnumNumber{take(&Reflection::GetEnumValue, &Reflection::GetRepeatedEnumValue),
                         field->enum_type()};
     case FieldDescriptor::CPPTYPE_STRING:

@@ -20,10 +20,10 @@ using google::protobuf::Reflection;
 using google::protobuf::Value;
 using Problems = std::vector<FieldProblem>;
 
-// Whole numbers up to here are exact in a double.
+// Integers up to this one are exact in a double.
 constexpr int64_t kExact = int64_t{1} << 53;
 
-// Whether `text` is an integer as proto JSON writes it, without blanks or a plus.
+// Returns true if `text` is an integer as proto JSON writes it, without blanks or a plus sign.
 bool LooksWhole(absl::string_view text, bool is_signed) {
   if (is_signed && !text.empty() && text.front() == '-') text.remove_prefix(1);
   return !text.empty() && text.find_first_not_of("0123456789") == absl::string_view::npos;
@@ -41,7 +41,7 @@ std::optional<T> FromDigits(const Value& value, Refusal* refusal) {
   return std::nullopt;
 }
 
-// "12.5" without sign as seconds and nanoseconds.
+// Parses "12.5", without sign, as seconds and nanoseconds.
 bool ParseSeconds(absl::string_view text, int64_t* seconds, int32_t* nanos) {
   const size_t point = text.find('.');
   const absl::string_view whole = text.substr(0, point);
@@ -52,7 +52,7 @@ bool ParseSeconds(absl::string_view text, int64_t* seconds, int32_t* nanos) {
   return absl::SimpleAtoi(whole, seconds) && absl::SimpleAtoi(padded, nanos);
 }
 
-// Each returns the value, or nothing and the reason.
+// The functions below return the value, or nullopt and the reason.
 std::optional<int64_t> ToInt(const Value& value, int64_t low, int64_t high, Refusal* refusal) {
   const double number = value.number_value();
   if (!value.has_number_value() || std::isinf(number) || std::trunc(number) != number) {
@@ -82,7 +82,7 @@ std::optional<uint64_t> ToUint64(const Value& value, Refusal* refusal) {
   return static_cast<uint64_t>(*number);
 }
 
-// At most `largest` in magnitude, and finite.
+// Returns a finite value of at most `largest` in magnitude.
 std::optional<double> ToDouble(const Value& value, double largest, Refusal* refusal) {
   if (!value.has_number_value()) {
     *refusal = {absl::StrCat(Quoted(value), " is not a number"), "a number"};

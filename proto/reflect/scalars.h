@@ -1,4 +1,5 @@
-// Numbers, text, booleans and enums from plain values, checked against the field that they are for.
+// Converts untyped values to numbers, text, booleans and enums, and checks them against their
+// field.
 #ifndef ABLATE_PROTO_REFLECT_SCALARS_H_
 #define ABLATE_PROTO_REFLECT_SCALARS_H_
 
@@ -17,17 +18,17 @@
 
 namespace ablate::reflect {
 
-// Why a value can't be used, as MakeProblem wants it.
+// The reason for which a value is rejected, as MakeProblem takes it.
 struct Refusal {
   std::string complaint;
   std::string allowed;
 };
 
-// Reads "7200s" or "1.5s", up to nine decimals; either sign, at most 315,576,000,000 s.
+// Parses "7200s" or "1.5s", with up to nine decimals; either sign, at most 315,576,000,000 s.
 std::optional<google::protobuf::Duration> ToDuration(const google::protobuf::Value& value,
                                                      Refusal* refusal);
 
-// Where one value goes: a singular field, or the next element of a repeated one.
+// The destination of one value: a singular field, or the next element of a repeated one.
 struct Target {
   google::protobuf::Message* message;
   const google::protobuf::FieldDescriptor* field;
@@ -50,7 +51,7 @@ struct Target {
   }
 };
 
-// Each is false after appending a problem at `path`.
+// Each returns false after appending a problem at `path`.
 bool PutScalar(const Target& target, const google::protobuf::Value& value, const std::string& path,
                std::vector<FieldProblem>* problems);
 bool CheckUtf8(absl::string_view text, const std::string& path,

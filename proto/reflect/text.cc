@@ -33,7 +33,7 @@ class Shortened {
     if (text_.size() + kEllipsis.size() <= limit_) cut_ = text_.size();
   }
 
-  // Character by character, so that none is cut in two.
+  // Character by character, so that none is split.
   void AddEscaped(absl::string_view text) {
     while (!text.empty() && !full_) {
       const size_t length = text::CharacterLength(text);
@@ -53,7 +53,7 @@ class Shortened {
 
  private:
   size_t limit_;
-  size_t cut_ = 0;  // where the ellipsis would go
+  size_t cut_ = 0;  // position of the ellipsis, if needed
   bool full_ = false;
   std::string text_;
 };
@@ -106,7 +106,7 @@ void AddValue(const google::protobuf::Value& value, int depth, Shortened* out) {
   }
 }
 
-// Edit distance with insertions, deletions, substitutions and swaps of neighbours.
+// Returns the edit distance with insertions, deletions, substitutions and swaps of neighbours.
 size_t EditDistance(absl::string_view a, absl::string_view b) {
   std::vector<size_t> before(b.size() + 1), previous(b.size() + 1), current(b.size() + 1);
   for (size_t j = 0; j <= b.size(); ++j) previous[j] = j;
@@ -128,7 +128,7 @@ size_t EditDistance(absl::string_view a, absl::string_view b) {
 }  // namespace
 
 std::string Nearest(absl::string_view word, const std::vector<std::string>& candidates) {
-  constexpr size_t kMaxLength = 64;  // nobody misspells longer names; bounds the work
+  constexpr size_t kMaxLength = 64;  // longer names aren't misspelt by accident; bounds the work
   if (word.empty() || word.size() > kMaxLength) return "";
   const std::string lower = absl::AsciiStrToLower(word);
   std::string best;

@@ -1,6 +1,6 @@
-// Analyses of models: what may be asked, what comes of it, and how it is made piece by piece, so
-// that it can stop, yield to another and go on. docs/reference/analyses.md has the formulas. Torch-free; the
-// server links all but MakeAnalysis.
+// Declares the analyses of trained models: their options, their results, and how one is computed in
+// pieces, so that it can pause, give way to another and resume. docs/reference/analyses/ has the
+// formulas. Torch-free; the server links everything except MakeAnalysis.
 #ifndef ABLATE_SERVER_ENGINE_ANALYSIS_H_
 #define ABLATE_SERVER_ENGINE_ANALYSIS_H_
 
@@ -22,17 +22,18 @@
 
 namespace ablate::engine {
 
-// What a gradient is formed by: exact backpropagation, or the learning rule and the norms' backward
-// mode that the run learns by.
+// Selects how gradients are computed: by exact backpropagation, or by the learning rule and the
+// norms' backward mode that the run was trained with.
 enum class GradientSignal { kExact, kRule };
-// How a direction in the space of parameters is scaled.
+// Selects how a direction in parameter space is scaled.
 enum class Direction { kRaw, kUnit, kFilter, kLayer };
 enum class RemovedPart { kHead, kAttention, kFeedForward };
 enum class Replacement { kMean, kZero, kUniform };
 enum class AttentionMaps { kHeads, kLayers, kModel };
 enum class CkaEstimator { kDebiased, kBiased };
 
-// The options of each kind, with their defaults. A site that is empty is the last block's output.
+// The options of each kind, with their defaults. An empty site (hook point) is the last block's
+// output.
 struct SpectrumOptions {
   std::string site;
 };
@@ -40,9 +41,9 @@ struct SpectrumOptions {
 struct CkaOptions {
   std::vector<std::string> sites;  // empty: the embedding and every block's output
   CkaEstimator estimator = CkaEstimator::kDebiased;
-  uint32_t block = 512;  // tokens of a minibatch, where sums take above kMostCkaBytes
+  uint32_t block = 512;  // tokens in a minibatch, used if the exact sums exceed kMostCkaBytes
 };
-// The memory of sums over tokens, for all pairs together, by which CKA is exact.
+// Memory limit of the sums over tokens, for all pairs together. Below it CKA is exact.
 inline constexpr uint64_t kMostCkaBytes = 1'000'000'000;
 
 struct ActivationsOptions {
@@ -53,8 +54,8 @@ struct ActivationsOptions {
 struct WeightsOptions {
   bool histograms = false;
 };
-// Quantiles of so many values are exact; those of more come from a second pass that counts them in
-// bins, as one does for histograms.
+// Largest number of values whose quantiles are computed exactly. Quantiles of more values come from
+// a second pass that counts them in bins, as histograms do.
 inline constexpr int64_t kExactQuantiles = int64_t{1} << 22;
 inline constexpr int64_t kQuantileBins = 4096;
 inline constexpr int64_t kHistogramBins = 256;
@@ -66,13 +67,13 @@ struct CaptureOptions {
 struct LossLandscapeOptions {
   Direction direction = Direction::kFilter;
   uint32_t dims = 1;         // 1 or 2
-  uint32_t directions = 10;  // or planes
+  uint32_t directions = 10;  // number of directions, or of planes if dims is 2
   double radius = 1;
   uint32_t points = 51;  // along each direction
 };
 
 struct HessianOptions {
-  uint32_t top = 1;  // eigenvalues from either end
+  uint32_t top = 1;  // eigenvalues at each end of the spectrum
   uint32_t iterations = 80;
   uint32_t trace_samples = 100;
   uint32_t density_runs = 4;
@@ -89,7 +90,8 @@ struct NormJacobianOptions {
 };
 
 struct NormStatisticsOptions {
-  std::vector<uint32_t> batch;  // sequences a batch by which BatchNorm's statistics are taken, too
+  std::vector<uint32_t> batch;  // batch sizes, in sequences, for which BatchNorm's batch statistics
+                                // are also used
 };
 
 struct NormResponseOptions {
@@ -99,7 +101,7 @@ struct NormResponseOptions {
 };
 
 struct AttentionOptions {
-  std::vector<AttentionMaps> maps;  // of a prompt
+  std::vector<AttentionMaps> maps;  // maps to return for a prompt
 };
 
 struct RemoveOptions {
@@ -117,20 +119,21 @@ using AnalysisOptions =
                  GradientAlignmentOptions, NormJacobianOptions, NormStatisticsOptions,
                  NormResponseOptions, AttentionOptions, RemoveOptions, TrajectoryOptions>;
 
-// What is read: whole held-out sequences of each subject, in their order, as long as they have at
-// most so many tokens together, but one at least; or the first so many; or a prompt.
+// Selects the tokens that are read, in one of three ways: whole held-out sequences of each subject
+// in their order, up to `tokens` tokens in all but at least one sequence; the first `documents`
+// sequences; or a prompt.
 struct AnalysisInputs {
   uint64_t tokens = 0;
-  std::string prompt;      // UTF-8; not empty: instead of sequences
-  uint64_t documents = 0;  // not 0: instead of `tokens`
-  // Another data set, a file's bytes: read from its beginning on, in characters of the run's, in
-  // place of held-out sequences. Null: held-out ones.
+  std::string prompt;      // UTF-8; if not empty, it replaces the sequences
+  uint64_t documents = 0;  // if not 0, it replaces `tokens`
+  // The bytes of another data set, which replaces the held-out sequences. It is read from its
+  // beginning, in the characters of the run's data set. Null: held-out sequences.
   std::shared_ptr<const std::string> text = nullptr;
 };
-// Tokens that documents may have together.
+// Largest number of tokens in `documents` sequences together.
 inline constexpr uint64_t kMaxReadTokens = 1'000'000;
 
-// A model: that of `config` at a checkpoint.
+// A trained model: its configuration and the checkpoint to load.
 struct AnalysisSubject {
   RunConfig config;
   std::string checkpoint;  // a file's bytes
@@ -140,10 +143,10 @@ struct AnalysisRequest {
   AnalysisOptions options;
   std::vector<AnalysisSubject> subjects;
   AnalysisInputs inputs;
-  uint32_t seed = 0;  // of every random draw
+  uint32_t seed = 0;  // seeds every random draw
 };
 
-// Why a number does not exist.
+// The reasons for which a number is undefined.
 enum class Undefined {
   kZeroVariance,
   kTooFewTokens,
@@ -155,14 +158,14 @@ enum class Undefined {
   kNoNorm,
 };
 
-// A headline number: a finite value, or the reason that there is none.
+// A headline number: a finite value, or the reason why it is undefined.
 struct AnalysisNumber {
   std::string name;  // such as participation_ratio, or r_mean/block.0.attention_norm
   double value = 0;
   std::optional<Undefined> undefined;
 };
 
-// The number, undefined for the reason that is given, or as kNonFinite where the value is not
+// Returns the number; it is undefined for the reason given, or as kNonFinite if the value isn't
 // finite.
 AnalysisNumber NumberOf(std::string name, double value,
                         std::optional<Undefined> undefined = std::nullopt);
@@ -170,7 +173,7 @@ AnalysisNumber UndefinedNumber(std::string name, Undefined reason);
 
 struct AnalysisArray {
   std::string name;
-  std::vector<std::string> axes;  // one a dimension, such as block, feature
+  std::vector<std::string> axes;  // one name per dimension, such as block, feature
   std::vector<int64_t> shape;
   TensorType type = TensorType::kF64;
   std::string bytes;  // little-endian, row-major
@@ -182,96 +185,100 @@ struct AnalysisResult {
   std::vector<std::string> notes;       // sentences without their full stop
 };
 
-// The arrays as one safetensors file, whose metadata has the axes of each as axes.NAME, separated
-// by commas.
+// Returns the arrays as one safetensors file. Its metadata holds the axes of each array as
+// axes.NAME, separated by commas.
 absl::StatusOr<std::string> WriteArrays(const std::vector<AnalysisArray>& arrays);
 
-// One analysis on its way. Not thread-safe; on a CPU the calling thread has called
-// PrepareLaneThread.
+// Computes one analysis piece by piece. Not thread-safe. On a CPU the calling thread must have
+// called PrepareLaneThread.
 class Analysis {
  public:
   virtual ~Analysis() = default;
 
-  // The parts that it is made in, one after the other, each a batch or less: never none.
+  // Number of pieces, at least one, made in order; a piece reads one batch or less.
   virtual int64_t pieces() const = 0;
   virtual int64_t made() const = 0;
-  // Makes the next one. CANCELLED once `stop` is true, which is looked at in every block of a
-  // forward pass: the piece is then as if it had not begun, and may be made again. Errors as
+  // Computes the next piece. Returns CANCELLED once `stop` is true, which is checked in every block
+  // of a forward pass; the piece is then undone and may be computed again. Other errors as
   // Trainer's.
   virtual absl::Status Advance(const std::atomic<bool>& stop) = 0;
-  // What was made so far, to go on from with the same numbers.
+  // Returns the state so far. An analysis that restores it produces the same numbers.
   virtual absl::StatusOr<std::string> Save() = 0;
-  // Size of what Save gives now, without its header.
+  // Size of the state that Save would return now, without its header.
   virtual uint64_t state_bytes() const = 0;
-  // INVALID_ARGUMENT if it is no state of this analysis, which stays as it was.
+  // Returns INVALID_ARGUMENT if `state` isn't a state of this analysis, which is then unchanged.
   virtual absl::Status Restore(absl::string_view state) = 0;
-  // Once all pieces are made.
+  // Returns the result. Call it once all pieces are made.
   virtual absl::StatusOr<AnalysisResult> Finish() = 0;
 };
 
-// INVALID_ARGUMENT names what can't be, options and inputs by their field in a request: a site that
-// the model lacks, a prompt or another text that its data can't spell, subjects that read different
-// sequences; or a checkpoint of another model. Other errors as MakeTrainer's.
+// Creates an analysis. Returns INVALID_ARGUMENT, which names options and inputs by their field in
+// the request, if the model lacks a site, its data can't spell the prompt or the other text, the
+// subjects read different sequences, or the checkpoint belongs to another model. Other errors as
+// MakeTrainer's.
 absl::StatusOr<std::unique_ptr<Analysis>> MakeAnalysis(AnalysisRequest request);
 
-// How the passes of an analysis are computed.
+// Selects how the forward passes of an analysis are computed.
 enum class AnalysisPass {
-  kScored,      // by LibTorch, as far as the run's loss reads
+  kScored,      // by LibTorch, at the positions that the run's loss reads
   kEverywhere,  // by LibTorch, at all positions
-  kMoved,       // forward at other parameters: by the native backend if it supports the run
+  kMoved,       // at other parameters, forward only: by the native backend if it supports the run
 };
 
-// What an analysis takes, before it is made: for one subject's model with that many tokens.
+// Estimates the cost of an analysis in advance, for one subject's model and a number of tokens.
 struct AnalysisCost {
-  double forwards = 0;       // passes over all tokens, a gradient as three
+  double forwards = 0;       // passes over all tokens; a gradient counts as three
   uint64_t state_bytes = 0;  // carried from piece to piece
   uint64_t array_bytes = 0;
   AnalysisPass pass = AnalysisPass::kScored;
-  double others = 0;  // operations in float64 in addition to the passes; a logarithm as ten
+  double others = 0;  // float64 operations in addition to the passes; a logarithm counts as ten
 };
 
-// Of all sequences that are read.
+// Summarises the lengths of all sequences that are read.
 struct SequenceLengths {
   uint64_t sequences = 0;
   uint64_t shortest = 0;  // in tokens
   uint64_t longest = 0;
 };
 
-// A row of the table of kinds, in the order of AnalysisOptions.
+// A row of the table of kinds. Rows are in the order of AnalysisOptions.
 struct AnalysisKind {
   absl::string_view name;
-  // Models that one analysis is about.
+  // Number of models that one analysis takes.
   size_t least_subjects;
   size_t most_subjects;
-  uint64_t default_tokens;  // 0: it reads none
-  // What is wrong with the options for this model, empty if nothing is. Every option that depends
-  // on no other and on no model is checked by its range in analysis.proto.
+  uint64_t default_tokens;  // 0: the kind reads no tokens
+  // Returns the problems of the options for this model; empty if there are none. An option that
+  // depends on neither another option nor the model is checked against its range in
+  // analysis_options.proto.
   std::vector<OptionProblem> (*check)(const AnalysisOptions& options, const ModelConfig& model);
   AnalysisCost (*cost)(const AnalysisOptions& options, const RunConfig& config, uint64_t tokens,
                        size_t subjects);
-  // The same as `check` of all models together; null: nothing is wrong with several that is not
-  // with one.
+  // Returns the problems of the options for all models together. Null: several models have no
+  // problem that a single model lacks.
   std::vector<OptionProblem> (*check_all)(const AnalysisOptions& options,
                                           const std::vector<const ModelConfig*>& models) = nullptr;
-  // What is wrong with the options for such sequences; null: nothing, whatever is read.
+  // Returns the problems of the options for sequences of these lengths. Null: no length is a
+  // problem.
   std::vector<OptionProblem> (*check_read)(const AnalysisOptions& options, const ModelConfig& model,
                                            const SequenceLengths& read) = nullptr;
-  // Passes that a piece makes over its tokens, a gradient as three.
+  // Passes that a piece makes over its tokens; a gradient counts as three.
   double piece_forwards = 1;
-  // Whether its subjects are checkpoints of one run, by ascending step.
+  // True if the subjects must be checkpoints of one run, by ascending step.
   bool steps_of_one_run = false;
-  // Raised when its numbers change, so that stored ones from before don't count as the new ones.
+  // Raised when the kind's numbers change, so that results stored earlier aren't reused.
   int revision = 0;
 };
 
-// Tokens of a piece at most; its models have `parameters` together.
+// Returns the largest number of tokens in a piece; `parameters` is the total over its models.
 uint64_t PieceTokens(const AnalysisKind& kind, double parameters);
 
 absl::Span<const AnalysisKind> AnalysisKinds();
 const AnalysisKind& KindOf(const AnalysisOptions& options);
 
-// What is wrong with what these models, one at least, would read, whose tasks' data was read: what
-// MakeAnalysis refuses of it, by fields of a request. Errors if the data can't be used.
+// Returns the problems, by fields of a request, for which MakeAnalysis would reject what these
+// models would read. `subjects` has at least one run, with its task's data loaded. Returns an error
+// if the data can't be used.
 absl::StatusOr<std::vector<OptionProblem>> CheckRead(const AnalysisOptions& options,
                                                      const AnalysisInputs& inputs,
                                                      const std::vector<const RunConfig*>& subjects);

@@ -1,5 +1,5 @@
-// Names of the enum values of analyses, as in names.h: those of analysis_options.proto and
-// analysis.proto. Torch-free.
+// Maps the enum values of analyses to their names in analysis_options.proto and analysis.proto, as
+// names.h does for the config. Torch-free.
 #ifndef ABLATE_SERVER_ENGINE_ANALYSIS_NAMES_H_
 #define ABLATE_SERVER_ENGINE_ANALYSIS_NAMES_H_
 

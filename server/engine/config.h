@@ -1,4 +1,4 @@
-// Plain description of one run: what to train, on which data, how. The server links it too.
+// Describes one run in plain structs: model, data and training. The server links it, too.
 #ifndef ABLATE_SERVER_ENGINE_CONFIG_H_
 #define ABLATE_SERVER_ENGINE_CONFIG_H_
 
@@ -9,15 +9,15 @@
 
 namespace ablate::engine {
 
-// Raised with every field and every enum value that a spec, or what is asked of an analysis, gains
-// (tests/spec/engine_config_test.cc notices): a worker declares it when it attaches, and a server
-// grants runs, and hands analyses, only to workers that know all it may ask for. It says nothing
-// about the numbers that come out, as kNumericsVersion does, and is no part of a fingerprint.
+// Version of the set of options. Raised with every field and enum value that a spec or an analysis
+// request gains (tests/spec/engine_config_test.cc checks it). A worker declares it when it
+// attaches. A server grants runs and hands analyses only to workers whose version covers what it
+// may ask for. It isn't part of a fingerprint; kNumericsVersion covers changes of the numbers.
 inline constexpr uint32_t kConfigVersion = 6;
 
 enum class NormKind { kLayer, kRms, kBatch, kL2 };
-// z = (x − μ)/√(Σ(x − μ)²/m + ε), summed over the features of a token, by kBatch over the positions
-// of a batch.
+// Describes a norm's formula, x̂ = (x − μ)/√(Σ(x − μ)²/m + ε). Sums are over the features of a
+// token; for kBatch they are over the positions of a batch.
 struct NormFormula {
   bool centres;   // μ is the mean of x, else 0
   bool averages;  // m is the number of summands, else 1
@@ -34,13 +34,14 @@ constexpr NormFormula FormulaOf(NormKind kind) {
   }
   return {};
 }
-// What a LayerNorm divides by: √(population variance + eps), or √(unbiased variance) + eps.
+// The denominator of a LayerNorm: √(population variance + eps), or √(unbiased variance) + eps.
 enum class NormDeviation { kPopulation, kUnbiasedEpsOutside };
 enum class NormPlacement { kPre, kPost, kNone, kSandwich };
-// What a norm hands back as the gradient of its input, given that of its standardised output z.
+// How a norm computes the gradient of its input from the gradient of its standardised output x̂.
+// model/norm.h has the formulas.
 enum class NormBackward { kExact, kCenterScale, kProjected, kIdentity };
 enum class AttentionKind { kSoftmax, kNone, kSigmoid };
-enum class Activation { kRelu, kGelu, kGeluTanh, kSilu, kSwiglu };  // kGelu is the exact one (erf).
+enum class Activation { kRelu, kGelu, kGeluTanh, kSilu, kSwiglu };  // kGelu is exact (erf)
 enum class Positions { kLearned, kNone, kSinusoidal, kRotary };
 enum class InitKind { kPytorch, kPytorchMha, kXavier, kGpt2 };
 enum class InitStreams { kByName, kSequential };
@@ -49,31 +50,30 @@ enum class ScheduleKind { kConstant, kLinear, kCosine, kOneCycle, kInverseSqrt }
 enum class WeightDecayOn { kAll, kMatrices };  // kMatrices: no biases, no gains
 enum class Tokenizer { kChars };
 
-// Which output positions of a sequence the loss reads.
+// The output positions of a sequence that the loss reads.
 enum class LossPositions { kAll, kLast };
 
-// What the parameters learn from. An argument of the forward pass. Feedback alignment: the gradient
-// of a block linear's input is formed with a fixed random matrix in place of the weight. Direct
-// feedback alignment: the gradient of a block's output is the output error through a fixed random
-// matrix.
+// How gradients are formed; an argument of the forward pass. Feedback alignment replaces the weight
+// by a fixed random matrix in the gradient of a block linear's input. Direct feedback alignment
+// computes the gradient of a block's output as the output error times a fixed random matrix.
 enum class LearningRule { kBackprop, kFeedbackAlignment, kDirectFeedbackAlignment };
 
-// What computes: autograd of LibTorch, which trains everything, or explicit passes for small models
-// on a CPU (native/supports.h).
+// The implementation that trains: LibTorch with autograd, which trains every config, or explicit
+// kernels for small models on a CPU (native/supports.h).
 enum class TrainerKind { kTorch, kNative };
 
-// Where the arithmetic is done, and in which precision.
+// The device and the precision of the arithmetic.
 enum class Device { kCpu, kCuda };
 enum class Precision { kFloat32, kFloat64 };
 
 struct NormConfig {
   NormKind kind = NormKind::kLayer;
-  NormDeviation deviation = NormDeviation::kPopulation;  // another one: kLayer only
+  NormDeviation deviation = NormDeviation::kPopulation;  // the other value needs kLayer
   NormPlacement placement = NormPlacement::kPre;
-  bool attention = true;     // a norm at the attention site of every block
-  bool feed_forward = true;  // a norm at the feed-forward site of every block
-  bool final = true;         // a norm before the head, whatever the placement
-  double eps = 1e-5;         // added to what the root is taken of, or, by deviation, to the root
+  bool attention = true;     // a norm at the attention sublayer of every block
+  bool feed_forward = true;  // a norm at the feed-forward sublayer of every block
+  bool final = true;         // a norm before the head, independent of the placement
+  double eps = 1e-5;         // added under the root, or to it, as `deviation` says
   bool gain = true;          // learned scale per feature, starts at 1
   bool bias = true;          // learned shift per feature, starts at 0
   NormBackward backward = NormBackward::kExact;
@@ -84,7 +84,7 @@ struct NormConfig {
 struct AttentionConfig {
   AttentionKind kind = AttentionKind::kSoftmax;
   bool causal = true;
-  double score_bias = 0;  // added to every score; kSigmoid only
+  double score_bias = 0;  // added to every attention score; kSigmoid only
 
   bool operator==(const AttentionConfig&) const = default;
 };
@@ -96,9 +96,9 @@ struct InitConfig {
   bool operator==(const InitConfig&) const = default;
 };
 
-// The model family: a transformer whose parts can be switched. Every switch is a field.
+// Describes the model: a transformer with one field per switch.
 struct ModelConfig {
-  int vocabulary = 0;  // tokens; set by the task
+  int vocabulary = 0;  // number of tokens; set by the task
   int layers = 4;
   int width = 128;
   int heads = 4;
@@ -106,14 +106,13 @@ struct ModelConfig {
   Positions positions = Positions::kLearned;
   bool bias = true;           // biases of attention and feed-forward linears
   bool residual = true;       // residual additions around both sublayers
-  double residual_scale = 1;  // a sublayer's update is multiplied by it before it is added
-  double dropout =
-      0;  // share of embeddings, attention weights and updates that training leaves out
+  double residual_scale = 1;  // factor of a sublayer's update before the residual addition
+  double dropout = 0;  // fraction of embeddings, attention weights and updates dropped in training
   bool tied_head = false;  // the head's weight is the token embedding
   bool head_bias = true;   // must be false when tied_head
   AttentionConfig attention;
   Activation activation = Activation::kGelu;
-  int hidden = 512;  // feed-forward width; of each half for kSwiglu
+  int hidden = 512;  // feed-forward width; for kSwiglu the width of each half
   NormConfig norm;
   InitConfig init;
   LossPositions loss = LossPositions::kAll;  // set by the task
@@ -123,20 +122,20 @@ struct ModelConfig {
 
 struct TokenizedDocuments;  // data/documents.h
 
-// One document a line; tokens are the distinct code points in ascending order, then BOS, which
+// Documents, one per line. Tokens are the distinct code points in ascending order, then BOS, which
 // opens and closes every document.
 struct DocumentsTask {
-  // The data set as task.h reads it; runs share it. Null until then.
+  // The data set as task.h reads it, shared by runs. Null until it is read.
   std::shared_ptr<const TokenizedDocuments> documents;
-  // Documents at the end of the shuffled order, evaluated and never trained on.
+  // Number of documents at the end of the shuffled order that are evaluated and never trained on.
   uint32_t held_out = 0;
 
-  // Documents are compared by what they say.
+  // Compares documents by their content.
   bool operator==(const DocumentsTask& other) const;
 };
 
-// seeds.md S0: `draw` distinct keys of `keys`; the first is the query and the label, the others are
-// the context, then one token 0, then the query.
+// The recall task of seeds.md S0: `draw` distinct keys out of `keys`. The first is the query and
+// the label. The others are the context, followed by one token 0 and the query.
 struct LegacyRecallTask {
   int keys = 400;
   int draw = 40;
@@ -144,9 +143,9 @@ struct LegacyRecallTask {
   bool operator==(const LegacyRecallTask&) const = default;
 };
 
-// `pairs` tokens of pairs (e, a) of distinct entities, then the token of one of these entities; the
-// label is its attribute. Pair (e, a) is token e·attributes + a; entities follow the pairs,
-// attributes the entities.
+// A recall task: `pairs` tokens, each a pair (e, a) of an entity and its attribute, with distinct
+// entities; then the token of one of these entities. The label is its attribute. Pair (e, a) is
+// token e·attributes + a; entities follow the pairs, attributes the entities.
 struct RecallTask {
   int entities = 20;
   int attributes = 20;
@@ -157,14 +156,14 @@ struct RecallTask {
 
 struct TokenizedText;  // data/whole_text.h
 
-// One text as a whole, of which the end is validated on.
+// One whole text; its end is the validation part.
 struct TextTask {
-  // The data set as task.h reads it; runs share it. Null until then.
+  // The data set as task.h reads it, shared by runs. Null until it is read.
   std::shared_ptr<const TokenizedText> text;
   Tokenizer tokenizer = Tokenizer::kChars;
-  double validation = 0.1;  // share of the text that is never trained on
+  double validation = 0.1;  // fraction of the text that is never trained on
 
-  // Texts are compared by what they say.
+  // Compares texts by their content.
   bool operator==(const TextTask& other) const;
 };
 
@@ -183,16 +182,16 @@ struct OptimizerConfig {
   bool operator==(const OptimizerConfig&) const = default;
 };
 
-// LearningRate() in train/run_loop.h has the formulas.
+// A schedule of the learning rate. LearningRate() in train/run_loop.h has the formulas.
 struct ScheduleConfig {
   ScheduleKind kind = ScheduleKind::kConstant;
-  uint32_t warmup = 0;  // steps over which the rate rises
+  uint32_t warmup = 0;  // steps over which the learning rate rises
 
   bool operator==(const ScheduleConfig&) const = default;
 };
 
-// Whether the rate of a step depends on how many steps its run has in all. Where it does not, a
-// longer run begins as a shorter one does.
+// Returns true if the learning rate of a step depends on the run's total number of steps. If not, a
+// longer run begins exactly like a shorter one.
 constexpr bool DependsOnSteps(ScheduleKind kind) {
   switch (kind) {
     case ScheduleKind::kConstant:
@@ -208,40 +207,41 @@ constexpr bool DependsOnSteps(ScheduleKind kind) {
 
 struct TrainingConfig {
   uint32_t steps = 1000;
-  uint32_t batch = 32;  // documents, sequences or windows a step
-  // Parts in which a step's batch is computed, one after the other: consecutive rows, as many in
-  // each. The gradient is that of the mean over all tokens of the batch, whatever the parts.
+  uint32_t batch = 32;  // documents, sequences or windows per step
+  // Number of micro-batches of a step, computed in order: consecutive rows, equally many in each.
+  // The gradient is of the mean over all tokens of the batch, independent of this number.
   uint32_t accumulation = 1;
   OptimizerConfig optimizer;
   ScheduleConfig schedule;
   double clip = 0;  // largest global gradient norm; 0 is no clipping
-  // Of the training loss only: this share of each target is spread evenly over the vocabulary.
+  // Fraction of each target that is spread evenly over the vocabulary, in the training loss only.
   double label_smoothing = 0;
-  // Above 0, an average of the parameters is kept and evaluated beside them. It begins with the
-  // initial ones; after each update it is ema·average + (1−ema)·parameters.
+  // Decay of the EMA weights; 0 keeps none. They start as the initial parameters; each update sets
+  // EMA = ema·EMA + (1−ema)·parameters. They are evaluated, too.
   double ema = 0;
   LearningRule rule = LearningRule::kBackprop;
   TrainerKind trainer = TrainerKind::kTorch;
-  // Ascending steps in 0…steps; `final_checkpoint` stands for −1.
+  // Ascending steps in 0…steps; `final_checkpoint` stands for −1 in a spec.
   std::vector<uint32_t> checkpoints;
-  bool final_checkpoint = true;  // a checkpoint where the run ends, diverged or not
+  bool final_checkpoint = true;  // saves a checkpoint at the end, also of a diverged run
 
   bool operator==(const TrainingConfig&) const = default;
 };
 
-// What is recorded of a run's gradients (train/recorder.h).
+// Gradient metrics that a run can record (train/recorder.h).
 enum class Record { kGradientByBlock, kRuleAlignment };
 
 struct EvaluationConfig {
-  uint32_t every = 100;  // steps; also at step 0 and at the end
-  // Batches of an evaluation: generated ones, or the first of a text's; 0 is all of a text's. No
-  // matter to documents.
+  uint32_t every = 100;  // in steps; also at step 0 and at the end
+  // Batches per evaluation: the number generated, or the first ones of a text; 0 means all of a
+  // text's. Ignored for documents.
   uint32_t batches = 8;
-  std::vector<Record> record;  // ascending, each once; at every evaluation
+  std::vector<Record> record;  // ascending, each once; recorded at every evaluation
 
   bool operator==(const EvaluationConfig&) const = default;
 };
 
+// Describes a run completely.
 struct RunConfig {
   TaskConfig task;
   ModelConfig model;

@@ -5,7 +5,7 @@
 namespace ablate::engine {
 namespace {
 
-// The bounds are computed operation by operation as torch.nn.init does, to round as it does.
+// Computes the bound operation by operation as torch.nn.init does, to get the same rounding.
 double KaimingBound(double fan_in) {
   const double gain = std::sqrt(2.0 / (1 + std::pow(std::sqrt(5.0), 2)));
   return std::sqrt(3.0) * (gain / std::sqrt(fan_in));
@@ -34,7 +34,7 @@ InitialDraw WeightDraw(const ParameterInfo& parameter, InitKind kind) {
 }
 
 InitialDraw BiasDraw(const ParameterInfo& parameter, InitKind kind) {
-  if (parameter.fan_in == 0) return {Distribution::kZero};  // a norm's
+  if (parameter.fan_in == 0) return {Distribution::kZero};  // belongs to a norm
   const InitialDraw uniform = {Distribution::kUniform,
                                1 / std::sqrt(static_cast<double>(parameter.fan_in))};
   switch (kind) {

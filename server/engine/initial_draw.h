@@ -1,5 +1,5 @@
-// Says what initial values are drawn from: the table in docs/reference/model.md. Torch-free; the server reads
-// it too.
+// Describes the distributions of initial values: the table in docs/reference/model.md. Torch-free;
+// the server reads it, too.
 #ifndef ABLATE_SERVER_ENGINE_INITIAL_DRAW_H_
 #define ABLATE_SERVER_ENGINE_INITIAL_DRAW_H_
 
@@ -13,10 +13,10 @@ enum class Distribution { kZero, kOne, kNormal, kUniform };
 struct InitialDraw {
   Distribution distribution = Distribution::kZero;
   double scale = 0;          // standard deviation, or half the uniform range
-  bool then_zeroed = false;  // drawn, because PyTorch's generator moves on, and set to 0 after
+  bool then_zeroed = false;  // drawn, because PyTorch's generator advances, and then set to 0
 };
 
-// Returns what each element of a parameter is drawn from.
+// Returns the distribution of each element of a parameter.
 InitialDraw DrawOf(const ParameterInfo& parameter, InitKind kind);
 
 // Returns the variance of a drawn element.

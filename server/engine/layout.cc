@@ -16,10 +16,10 @@ int64_t SizeOf(const std::vector<int64_t>& shape) {
   return size;
 }
 
-// Appends parameters one behind the other, and statistics likewise.
+// Appends parameters and statistics, with consecutive offsets.
 class LayoutBuilder {
  public:
-  // What follows belongs to this block; -1: to none.
+  // Sets the block of the following parameters; -1: none.
   void SetBlock(int block) { block_ = block; }
 
   void Add(absl::string_view name, Module module, ParameterRole role, std::vector<int64_t> shape) {
@@ -40,7 +40,7 @@ class LayoutBuilder {
     Append({NameOf(name), std::move(shape), 0, 0, role, module, block_});
   }
 
-  // Every weight of a block has a matrix of its own shape.
+  // Adds a matrix of the same shape for every weight of a block.
   void AddFeedbackOfWeights() {
     for (const ParameterInfo& parameter : layout_.parameters) {
       if (parameter.block < 0 || parameter.role != ParameterRole::kWeight) continue;
@@ -50,7 +50,7 @@ class LayoutBuilder {
     }
   }
 
-  // A weight or bias of a linear with these fans.
+  // Adds a weight or bias of a linear with these fans.
   void AddLinear(absl::string_view name, Module module, ParameterRole role, int64_t out,
                  int64_t in) {
     if (role == ParameterRole::kBias) {
@@ -127,7 +127,7 @@ void AddFeedForward(const ModelConfig& config, LayoutBuilder& builder) {
   }
 }
 
-// The output error reaches the sum of the embeddings and every block.
+// Adds the matrices that project the output error to the embeddings' sum and to every block.
 void AddFeedbackOfErrors(const ModelConfig& config, LayoutBuilder& builder) {
   const std::vector<int64_t> shape = {config.vocabulary, config.width};
   builder.SetBlock(-1);
@@ -138,7 +138,7 @@ void AddFeedbackOfErrors(const ModelConfig& config, LayoutBuilder& builder) {
   }
 }
 
-// Whether a parameter is a matrix, on which weight decay may act alone.
+// Returns true if a parameter is a matrix, for weight decay on matrices only.
 bool IsMatrix(ParameterRole role) {
   switch (role) {
     case ParameterRole::kWeight:

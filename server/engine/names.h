@@ -1,5 +1,5 @@
-// Names of the config's enum values, one table an enum: the spec's own names, which the conversion
-// reads, and which checkpoints and resume states are written with. Torch-free.
+// Maps the config's enum values to names, with one table per enum. The spec uses these names, and
+// so do checkpoints and resume states. Torch-free.
 #ifndef ABLATE_SERVER_ENGINE_NAMES_H_
 #define ABLATE_SERVER_ENGINE_NAMES_H_
 
@@ -107,7 +107,7 @@ template <>
 inline constexpr Named<Outcome> kNames<Outcome>[] = {
     {Outcome::kTraining, "training"}, {Outcome::kDone, "done"}, {Outcome::kDiverged, "diverged"}};
 
-// The value's name; empty if `value` is none of the enum's.
+// Returns the value's name; empty if `value` isn't one of the enum's.
 template <typename Enum>
 constexpr absl::string_view NameOf(Enum value) {
   for (const Named<Enum>& entry : kNames<Enum>) {
@@ -124,7 +124,7 @@ constexpr std::optional<Enum> FindByName(absl::string_view name) {
   return std::nullopt;
 }
 
-// "layer, rms", for an error that says what is allowed.
+// Returns "layer, rms", for an error that lists the allowed values.
 template <typename Enum>
 std::string AllNames() {
   std::string names;

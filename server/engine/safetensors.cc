@@ -16,19 +16,18 @@
 namespace ablate::engine {
 namespace {
 
-// The key that holds a file's metadata and therefore cannot name a tensor.
+// The key of a file's metadata, which therefore can't name a tensor.
 constexpr absl::string_view kSafetensorsMetadataKey = "__metadata__";
 
 struct TensorEntry {
   std::string name;
   TensorType type = TensorType::kF32;
   std::vector<int64_t> shape;  // extents ≥ 0
-  std::vector<int64_t>
-      range;  // data_offsets: the first byte and the one behind the last, ≥ 0, unchecked
+  std::vector<int64_t> range;  // data_offsets: the first byte and the end, ≥ 0, unchecked
 };
 
 struct SafetensorsHeader {
-  std::vector<TensorEntry> tensors;  // as the header orders them
+  std::vector<TensorEntry> tensors;  // in header order
   std::map<std::string, std::string> metadata;
 };
 
@@ -51,7 +50,8 @@ const TypeInfo& InfoOf(TensorType type) {
                        [&](const TypeInfo& info) { return info.type == type; });
 }
 
-// Size of a tensor in bytes; false if an extent is negative or the size does not fit 63 bits.
+// Computes a tensor's size in bytes. Returns false if an extent is negative or the size exceeds 63
+// bits.
 bool TensorBytes(TensorType type, const std::vector<int64_t>& shape, int64_t& bytes) {
   bytes = WidthOf(type);
   for (const int64_t extent : shape) {
@@ -60,18 +60,18 @@ bool TensorBytes(TensorType type, const std::vector<int64_t>& shape, int64_t& by
   return true;
 }
 
-// Text of a file for an error message: in quotes, escaped to ASCII, cut where it is long.
+// Returns text of a file for an error message: in quotes, escaped to ASCII, shortened.
 std::string Quoted(absl::string_view text) {
   constexpr size_t kShown = 64;
   return absl::StrCat("'", absl::CHexEscape(text.substr(0, kShown)),
                       text.size() > kShown ? "...'" : "'");
 }
 
-// Receives the header's JSON event by event and accepts only what a header may hold, so that
-// nothing is built, however large or deep, that the format does not allow.
+// Receives the header's JSON event by event and accepts only what a header may contain. Nothing is
+// built that the format doesn't allow, independent of the input's size or depth.
 class HeaderReader : public nlohmann::json_sax<nlohmann::json> {
  public:
-  // Once nlohmann's parser has returned: the header, or what was wrong.
+  // Call it after nlohmann's parser has returned. Returns the header, or the error.
   absl::StatusOr<SafetensorsHeader> Take() {
     if (!status_.ok()) return status_;
     return std::move(header_);
@@ -178,7 +178,8 @@ class HeaderReader : public nlohmann::json_sax<nlohmann::json> {
 
   bool parse_error(std::size_t position, const std::string&,
                    const nlohmann::json::exception& error) override {
-    constexpr int kNumberOverflow = 406;  // well-formed JSON, reported this way all the same
+    constexpr int kNumberOverflow = 406;  // nlohmann's code for a number out of range, which is
+                                          // well-formed JSON
     if (error.id == kNumberOverflow) return Unexpected("a number that fits no type");
     return Fail("the header is not JSON at byte ", position);
   }
@@ -186,7 +187,7 @@ class HeaderReader : public nlohmann::json_sax<nlohmann::json> {
  private:
   enum class Place { kOutside, kTop, kMetadata, kEntry, kShape, kRange };
 
-  // What the current value belongs to.
+  // Returns the name of what the current value belongs to.
   std::string Where() const {
     switch (place_) {
       case Place::kOutside:
@@ -233,7 +234,7 @@ class HeaderReader : public nlohmann::json_sax<nlohmann::json> {
   absl::Status status_;
 };
 
-// Bytes that JSON allows nowhere are refused first: nlohmann takes a NUL for the end of its input.
+// Rejects bytes that JSON allows nowhere, because nlohmann takes a NUL for the end of its input.
 absl::Status CheckBytes(absl::string_view json) {
   const size_t ill_formed = text::FindNotUtf8(json);
   if (ill_formed != absl::string_view::npos) {
@@ -251,7 +252,7 @@ absl::Status CheckBytes(absl::string_view json) {
   return absl::OkStatus();
 }
 
-// INVALID_ARGUMENT says what is wrong; its length does not depend on the header's.
+// Returns INVALID_ARGUMENT with the problem, in a message of bounded length.
 absl::StatusOr<SafetensorsHeader> ParseSafetensorsHeader(absl::string_view json) {
   const absl::Status bytes = CheckBytes(json);
   if (!bytes.ok()) return bytes;
@@ -260,8 +261,8 @@ absl::StatusOr<SafetensorsHeader> ParseSafetensorsHeader(absl::string_view json)
   return reader.Take();
 }
 
-constexpr size_t kLengthBytes = 8;  // the header's length, little-endian, opens the file
-constexpr size_t kAlignment = 8;    // of the data behind the header
+constexpr size_t kLengthBytes = 8;  // the header's length, little-endian, at the start of the file
+constexpr size_t kAlignment = 8;    // of the data after the header
 constexpr uint64_t kMaxHeaderBytes = 100'000'000;
 
 template <typename... Parts>
@@ -286,7 +287,7 @@ uint64_t DecodeLength(absl::string_view bytes) {
   return length;
 }
 
-// Splits off the header; INVALID_ARGUMENT if its length does not fit the file or the format.
+// Splits off the header. Returns INVALID_ARGUMENT if its length doesn't fit the file or the format.
 absl::StatusOr<absl::string_view> HeaderBytes(absl::string_view file) {
   if (file.size() < kLengthBytes) {
     return Invalid("the file has ", file.size(), " bytes, but must have at least ", kLengthBytes);
@@ -302,7 +303,7 @@ absl::StatusOr<absl::string_view> HeaderBytes(absl::string_view file) {
   return file.substr(kLengthBytes, static_cast<size_t>(length));
 }
 
-// Whether `entry` begins at byte `next` of the data, as long as its shape says and within
+// Checks that `entry` begins at byte `next` of the data, has the length of its shape, and fits in
 // `available` bytes.
 absl::Status CheckRange(const TensorEntry& entry, int64_t next, int64_t available) {
   const int64_t begin = entry.range[0];
@@ -331,7 +332,7 @@ absl::Status CheckRange(const TensorEntry& entry, int64_t next, int64_t availabl
   return absl::OkStatus();
 }
 
-// INVALID_ARGUMENT if JSON cannot carry `text`.
+// Returns INVALID_ARGUMENT if JSON can't represent `text`.
 absl::Status CheckText(absl::string_view what, absl::string_view text) {
   if (text::FindNotUtf8(text) == absl::string_view::npos) return absl::OkStatus();
   return Invalid(what, " ", Quoted(text), " is not UTF-8");

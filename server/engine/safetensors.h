@@ -1,5 +1,4 @@
-// The safetensors format: the only one in which checkpoints and states are written and read.
-// Torch-free.
+// Reads and writes the safetensors format, the only format of checkpoints and states. Torch-free.
 #ifndef ABLATE_SERVER_ENGINE_SAFETENSORS_H_
 #define ABLATE_SERVER_ENGINE_SAFETENSORS_H_
 
@@ -15,34 +14,36 @@ namespace ablate::engine {
 
 enum class TensorType { kF32, kF64, kU8, kI64, kU64 };
 
-// As the format spells it: "F32".
+// Returns the type as the format spells it: "F32".
 absl::string_view NameOf(TensorType type);
-// Bytes of one element.
+// Returns the bytes of one element.
 int64_t WidthOf(TensorType type);
 
+// One tensor of a file; `bytes` points into memory owned elsewhere.
 struct TensorView {
   std::string name;
   TensorType type = TensorType::kF32;
   std::vector<int64_t> shape;
-  absl::string_view bytes;  // little-endian, row-major; may be unaligned in a foreign file
+  absl::string_view bytes;  // little-endian, row-major; may be unaligned in a file of another
+                            // program
 };
 
 struct SafetensorsFile {
   std::vector<TensorView> tensors;  // in file order; views into the parsed bytes
   std::map<std::string, std::string> metadata;
 
-  // Null if there is no such tensor.
+  // Returns null if there is no such tensor.
   const TensorView* Find(absl::string_view name) const;
 };
 
-// One file's bytes; the header is padded to 8 bytes. INVALID_ARGUMENT if a name repeats or a view's
-// bytes do not fit its shape.
+// Returns the bytes of one file, its header padded to 8 bytes. Returns INVALID_ARGUMENT if a name
+// repeats or a view's bytes don't fit its shape.
 absl::StatusOr<std::string> WriteSafetensors(const std::vector<TensorView>& tensors,
                                              const std::map<std::string, std::string>& metadata);
 
-// Parses and checks everything: header length (at most 100,000,000), JSON, types, shapes without
-// overflow, ranges sorted, contiguous, without holes, ending at the end of the file.
-// INVALID_ARGUMENT says what is wrong. The views point into `file`, which must outlive them.
+// Parses a file and checks it completely: header length (at most 100,000,000), JSON, types, shapes
+// without overflow, and ranges, which must be sorted, contiguous and end at the end of the file.
+// Returns INVALID_ARGUMENT with the problem. The views point into `file`, which must outlive them.
 absl::StatusOr<SafetensorsFile> ParseSafetensors(absl::string_view file);
 
 }  // namespace ablate::engine

@@ -23,7 +23,7 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-// Reads a data set as `Data`, which `tokenize` makes of a file.
+// Reads a data set as `Data`, parsed from a file by `tokenize`.
 template <typename Data, absl::StatusOr<Data> (*tokenize)(absl::string_view file)>
 absl::StatusOr<std::shared_ptr<const TaskData>> ReadAs(absl::string_view file) {
   absl::StatusOr<Data> data = tokenize(file);
@@ -31,13 +31,13 @@ absl::StatusOr<std::shared_ptr<const TaskData>> ReadAs(absl::string_view file) {
   return std::make_shared<const Data>(*std::move(data));
 }
 
-// Puts what was read into the task's member for it.
+// Stores the parsed data in the task's member.
 template <typename Task, typename Data, std::shared_ptr<const Data> Task::*member>
 void SetData(std::shared_ptr<const TaskData> data, TaskConfig* task) {
   std::get<Task>(*task).*member = std::static_pointer_cast<const Data>(std::move(data));
 }
 
-// The shape of a task that generates its data.
+// Returns the shape of a task that generates its data.
 template <typename Task, TaskShape (*shape)(const Task& task)>
 absl::StatusOr<TaskShape> ShapeOfGenerated(const TaskConfig& task) {
   return shape(std::get<Task>(task));
@@ -196,7 +196,8 @@ TextFacts FactsOfText(const DocumentFacts& facts) {
 
 TextSplit SplitText(uint64_t tokens, double validation, uint64_t context) {
   TextSplit split;
-  // 1 − .8 is a little below .2 in binary: a product that is a whole number but for that is one.
+  // 1 − 0.8 is a little below 0.2 in binary: a product within rounding of a whole number counts as
+  // that number.
   const double training = static_cast<double>(tokens) * (1 - validation);
   split.training = static_cast<uint64_t>(std::floor(training * (1 + 1e-13) + 1e-9));
   split.validation = tokens - split.training;

@@ -1,5 +1,6 @@
-// The table of tasks: what a kind of task reads, what that fixes of the model, where its batches
-// come from and what its tokens mean. And the facts of a data set that a server keeps. Torch-free.
+// Defines the table of tasks: for each kind, its data set, the parts of the model that the data
+// fix, its batches and the meaning of its tokens. Also computes the facts of a data set that a
+// server stores. Torch-free.
 #ifndef ABLATE_SERVER_ENGINE_TASK_H_
 #define ABLATE_SERVER_ENGINE_TASK_H_
 
@@ -16,81 +17,84 @@
 
 namespace ablate::engine {
 
-// Facts of a text, read as documents, found by one pass over it.
+// Facts of a text read as documents, found in one pass.
 struct DocumentFacts {
   uint64_t documents = 0;    // non-empty lines
   uint32_t characters = 0;   // distinct code points; the vocabulary is one more (BOS)
   uint64_t longest = 0;      // code points of the longest document
   uint64_t code_points = 0;  // over all documents
-  uint64_t line_ends = 0;    // those of empty lines, too
-  // Documents by their code points, up to kCountedLength, which counts all that are longer too.
+  uint64_t line_ends = 0;    // including those of empty lines
+  // Number of documents by length in code points. The last entry, kCountedLength, also counts all
+  // longer documents.
   std::vector<uint64_t> lengths;
 
   static constexpr size_t kCountedLength = 8192;  // no model's context is longer
 };
 
-// How many of the documents a context cuts, `lengths` as in DocumentFacts: a document takes one
-// position more than it has code points, for the token that ends it.
+// Returns how many documents don't fit a context, given `lengths` as in DocumentFacts. A document
+// takes one more position than it has code points, because of the token that ends it.
 uint64_t CutDocuments(const std::vector<uint64_t>& lengths, uint64_t context);
 
-// INVALID_ARGUMENT if the text is not UTF-8 (with the byte offset), holds a control character other
-// than line ends and tabs, or has no document.
+// Returns INVALID_ARGUMENT if the text isn't UTF-8 (with the byte offset), holds a control
+// character other than line ends and tabs, or has no document.
 absl::StatusOr<DocumentFacts> InspectDocuments(absl::string_view text);
 
-// The same for a text that comes in pieces, cut anywhere: keeps no more of it than a line.
+// Computes the same facts for a text that arrives in pieces cut anywhere. Holds at most one line of
+// it.
 class DocumentInspector {
  public:
   DocumentInspector();
   ~DocumentInspector();
   absl::Status Add(absl::string_view piece);
-  // Of everything that was added; to be called once, last.
+  // Returns the facts of all added text. Call it once, last.
   absl::StatusOr<DocumentFacts> Finish();
 
  private:
   struct Characters;
 
-  // Whole lines, which follow what was inspected before.
+  // Adds whole lines, which follow those inspected before.
   absl::Status Inspect(absl::string_view lines);
 
   std::unique_ptr<Characters> characters_;
   DocumentFacts facts_;
-  std::string line_;  // what has come of one
+  std::string line_;  // the incomplete last line so far
   size_t inspected_ = 0;
 };
 
-// What a text has when it is read as a whole: a line end is a character then.
+// Facts of a text read as a whole: a line end is a character then.
 struct TextFacts {
   uint64_t tokens = 0;
   uint32_t characters = 0;  // distinct ones
 };
 TextFacts FactsOfText(const DocumentFacts& facts);
 
-// How a text is cut. The first ⌊tokens · (1 − validation)⌋ tokens are trained on, in windows of
-// `context` tokens and the one behind each; the others are evaluated in windows that follow each
-// other from their first token on, whose targets are one later. `validation` is above 0 and below
-// 1, `context` at least 1.
+// Describes the split of a text. The first ⌊tokens · (1 − validation)⌋ tokens are trained on, in
+// windows of `context` tokens plus the token that follows. The rest is evaluated in consecutive
+// windows from its first token on; targets are shifted by one. `validation` is above 0 and below 1,
+// `context` at least 1.
 struct TextSplit {
   uint64_t training = 0;
   uint64_t validation = 0;
-  uint64_t starts = 0;   // places where a window to train on may begin: the first so many tokens
-  uint64_t windows = 0;  // whole ones to evaluate
+  uint64_t starts = 0;   // start positions of training windows: the first `starts` tokens
+  uint64_t windows = 0;  // whole windows to evaluate
 };
 TextSplit SplitText(uint64_t tokens, double validation, uint64_t context);
 
-// Windows that an evaluation reads: of the first so many batches, all if `batches` is 0.
+// Returns the number of windows that an evaluation reads: those of the first `batches` batches, or
+// all if `batches` is 0.
 inline constexpr uint64_t kEvaluatedTogether = 32;  // windows in a batch
 uint64_t EvaluatedWindows(const TextSplit& split, uint32_t batches);
 
-// What a task's data set holds, read once: runs share it.
+// Holds the contents of a task's data set, read once and shared by runs.
 struct TaskData {
   virtual ~TaskData() = default;
   virtual uint64_t bytes() const = 0;  // of memory
 };
 
-// Facts of a task that fix parts of the model.
+// Properties of the model that a task fixes.
 struct TaskShape {
   int vocabulary = 0;
-  int sequence = 0;  // longest input in tokens; 0 where the model's context bounds it
+  int sequence = 0;  // longest input in tokens; 0 if the model's context bounds it
   LossPositions loss = LossPositions::kAll;
 };
 
@@ -101,25 +105,25 @@ TaskShape TextShape(const TextFacts& facts);
 
 class BatchSource;  // data/batches.h
 
-// A row of the table.
+// A row of the table of tasks.
 struct TaskKind {
   absl::string_view name;  // as specs have it
-  // Reads a data set, and puts what was read into a task of this kind. Null for a task that
-  // generates its data. INVALID_ARGUMENT says what is wrong with the data set.
+  // `read` parses a data set and `set_data` stores the result in a task of this kind; both are null
+  // for a task that generates its data. Returns INVALID_ARGUMENT with the problem of the data set.
   absl::StatusOr<std::shared_ptr<const TaskData>> (*read)(absl::string_view file);
   void (*set_data)(std::shared_ptr<const TaskData> data, TaskConfig* task);
-  // INVALID_ARGUMENT if the task's data was not read.
+  // Returns INVALID_ARGUMENT if the task's data wasn't read.
   absl::StatusOr<TaskShape> (*shape)(const TaskConfig& task);
   absl::StatusOr<std::unique_ptr<BatchSource>> (*batches)(const RunConfig& run);
-  // What tokens mean, as JSON: {"characters": [...], "bos": id}, without "bos" for a text. Empty
-  // where they are numbers.
+  // Returns the meaning of tokens as JSON: {"characters": [...], "bos": id}, without "bos" for a
+  // text. Empty if tokens are numbers.
   std::string (*vocabulary)(const TaskConfig& task);
 };
 
-// The row of a task.
+// Returns the row of a task.
 const TaskKind& KindOf(const TaskConfig& task);
 
-// A documents task with the documents of a text, and a text task with all of it.
+// Return a documents task with the documents of a text, and a text task with all of it.
 absl::StatusOr<DocumentsTask> ReadDocumentsTask(absl::string_view text, uint32_t held_out);
 absl::StatusOr<TextTask> ReadTextTask(absl::string_view text, double validation);
 

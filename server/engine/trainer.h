@@ -1,4 +1,4 @@
-// The seam between whoever schedules training and whatever trains: advance, emit points, export and
+// Interface between the scheduler of training and the trainers: advance, report points, export and
 // import state.
 #ifndef ABLATE_SERVER_ENGINE_TRAINER_H_
 #define ABLATE_SERVER_ENGINE_TRAINER_H_
@@ -16,10 +16,10 @@
 
 namespace ablate::engine {
 
-// Part of every run's fingerprint: raised whenever the same spec would give other numbers.
+// Part of every run's fingerprint. Raised whenever the same spec would produce other numbers.
 inline constexpr uint32_t kNumericsVersion = 3;
 
-// A family of metrics that are recorded by block, and what asks for it.
+// A family of metrics recorded per block, and the `record` option that enables it.
 struct BlockMetrics {
   absl::string_view family;
   Record record;
@@ -35,8 +35,8 @@ inline constexpr BlockMetrics kBlockMetrics[] = {kGradientMetrics, kParameterGra
                                                  kAlignmentMetrics, kAlignmentRatioMetrics};
 
 // One value of one metric. Keys: train/loss, train/gradient_norm (before clipping), eval/loss,
-// eval/accuracy, eval/ema_loss (of the averaged parameters), and what is recorded by block
-// (train/recorder.h): gradient/embedding, and FAMILY/block.{i} of each family.
+// eval/accuracy, eval/ema_loss (of the EMA weights), and metrics per block (train/recorder.h):
+// gradient/embedding, and FAMILY/block.{i} of each family.
 struct Point {
   std::string key;
   uint32_t step = 0;
@@ -51,60 +51,61 @@ struct Checkpoint {
 
 enum class Outcome { kTraining, kDone, kDiverged };
 
-// What a run produced during one Advance.
+// The output of one Advance call.
 struct RunProgress {
   std::vector<Point> points;            // ascending steps within a key
   std::vector<Checkpoint> checkpoints;  // ascending steps
   Outcome outcome = Outcome::kTraining;
-  uint32_t step = 0;       // updates made so far; where a diverged run ended
-  uint64_t tokens = 0;     // read in the updates of this Advance, without padding and evaluations
-  uint32_t evaluated = 0;  // batches of evaluations in this Advance
+  uint32_t step = 0;       // updates made so far; the last step of a diverged run
+  uint64_t tokens = 0;     // read by the updates of this Advance, without padding and evaluations
+  uint32_t evaluated = 0;  // evaluation batches in this Advance
 };
 
-// Trains one run. Not thread-safe: one thread at a time, and on a CPU a thread that called
+// Trains one run. Not thread-safe: one thread at a time, and on a CPU a thread that has called
 // PrepareLaneThread.
 class Trainer {
  public:
   virtual ~Trainer() = default;
 
-  // Makes up to `steps` more updates, evaluating and checkpointing on the way: at step s first the
-  // evaluation of s, then the checkpoint of s, then the update s → s+1. Ends early when the run has
-  // ended, or when `stop` says so, which is asked between two updates and between two batches of an
-  // evaluation: the next call goes on there, with the same bits. Once it has said so it must not
-  // change its mind. Errors: RESOURCE_EXHAUSTED (out of memory; the trainer is still usable),
-  // INTERNAL (discard it; others on this device are well), UNAVAILABLE (the device is lost to this
-  // process).
+  // Makes up to `steps` more updates. At step s it first evaluates, then saves the checkpoint of s,
+  // then makes the update s → s+1. Returns early when the run ends or `stop` returns true; `stop`
+  // is called between two updates and between two evaluation batches, and must stay true
+  // afterwards. The next call continues there, with the same bits. Errors:
+  // - RESOURCE_EXHAUSTED: out of memory; the trainer remains usable
+  // - INTERNAL: discard this trainer; others on this device are unaffected
+  // - UNAVAILABLE: this process has lost the device
   virtual absl::StatusOr<RunProgress> Advance(uint32_t steps, absl::FunctionRef<bool()> stop) = 0;
 
-  // State of the run between two Advance calls: parameters, buffers, moments, average, step,
-  // generators, data cursor, first evaluation. Importing it continues the same sequence bit for
-  // bit; an evaluation that was left midway is made again. That of a run that is done may be
-  // imported by one that is the same but for more steps, under a schedule that does not depend on
-  // them: it goes on to its own end.
+  // Returns the resume state between two Advance calls: parameters, buffers, moments, EMA weights,
+  // step, generators, data cursor, first evaluation. A trainer that imports it continues bit for
+  // bit; an evaluation that was interrupted is repeated. A run with more steps may import the state
+  // of a finished run if everything else is equal and the schedule doesn't depend on the number of
+  // steps.
   virtual absl::StatusOr<std::string> ExportState() = 0;
 
-  // INVALID_ARGUMENT if the state is malformed, FAILED_PRECONDITION if it is another trainer's,
-  // numerics version's, environment's or shape's; nothing is changed then.
+  // Loads a state. Returns INVALID_ARGUMENT if it is malformed, and FAILED_PRECONDITION if its
+  // trainer, numerics version, environment or shape differs; nothing is changed then.
   virtual absl::Status ImportState(absl::string_view state) = 0;
 
-  // The run's parameters now, as a checkpoint's bytes.
+  // Returns the current parameters as the bytes of a checkpoint.
   virtual absl::StatusOr<std::string> ExportCheckpoint() = 0;
 };
 
-// The trainer of the kind that `run` asks for. INVALID_ARGUMENT if its data can't be used, its
-// model is not one of its task, or this trainer or machine does not train it; ranges of its numbers
-// are the caller's to check. Errors of LibTorch become a Status here.
+// Creates the trainer that `run` asks for. Returns INVALID_ARGUMENT if its data can't be used, its
+// model doesn't fit its task, or this trainer or machine can't train it. The caller checks the
+// ranges of numbers. LibTorch's exceptions become a Status here.
 absl::StatusOr<std::unique_ptr<Trainer>> MakeTrainer(const RunConfig& run);
 
-// Version of the tensor library that is linked ("2.13.0").
+// Returns the version of the linked tensor library ("2.13.0").
 std::string TorchVersion();
 
-// What the bits of a run depend on beside its config, trainer and numerics version: of kTorch the
-// tensor library and the instructions for which it chooses its kernels ("torch 2.13.0, AVX512
-// (Intel)"), of kNative whether a product and a sum are rounded once ("native, fused").
+// Returns the environment that the bits of a run depend on, in addition to config, trainer and
+// numerics version. For kTorch: the tensor library and the instruction set that it selects kernels
+// for ("torch 2.13.0, AVX512 (Intel)"). For kNative: whether multiply-add rounds once ("native,
+// fused").
 std::string Environment(TrainerKind trainer);
 
-// Makes the calling thread a lane: its tensor operations use this thread alone.
+// Prepares the calling thread as a training slot: its tensor operations run on this thread alone.
 void PrepareLaneThread();
 
 }  // namespace ablate::engine

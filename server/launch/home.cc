@@ -13,10 +13,10 @@
 namespace ablate::launch {
 namespace {
 
-// A private folder outside `home` for sockets whose path there would be too long.
+// Returns a private folder outside `home` for sockets whose path in it would be too long.
 absl::StatusOr<std::string> ShortFolder() {
   const char* runtime = getenv("XDG_RUNTIME_DIR");
-  // It is often set to a folder that this machine does not have.
+  // The variable often names a folder that this machine doesn't have.
   const bool usable = runtime != nullptr && runtime[0] == '/' && access(runtime, F_OK) == 0;
   const std::string folder =
       usable ? absl::StrCat(runtime, "/ablate") : absl::StrCat("/tmp/ablate-", geteuid());

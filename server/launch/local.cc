@@ -21,7 +21,7 @@
 #include "base/log_file.h"
 #include "server/launch/worker_process.h"
 
-// glibc 2.36 forgets to declare these with C linkage.
+// glibc 2.36 doesn't declare these with C linkage.
 extern "C" {
 #include <sys/pidfd.h>
 }
@@ -30,22 +30,23 @@ namespace ablate::launch {
 
 using process::FileDescriptor;
 
-// The place of a worker's pid file. The folder is held, so that one which was removed is not taken
-// for another of its name, which is another server's.
+// The place of a worker's pid file. Holds the folder open, so that a removed folder isn't confused
+// with another server's folder of the same name.
 class PidFilePlace {
  public:
   explicit PidFilePlace(const std::string& file) : file_(file) {
     folder_ = std::filesystem::path(file).parent_path().string();
     held_ = FileDescriptor(open(folder_.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC));
   }
-  // The file in the held folder, whatever has that folder's name by now: where the folder was
-  // removed, nothing is found and nothing can be made.
+  // Returns the file's path in the held folder, independent of its name. If the folder was removed,
+  // nothing is found and nothing can be created in it.
   std::string file() const {
     if (!held_.open()) return file_;
     const std::string name = std::filesystem::path(file_).filename().string();
     return absl::StrCat("/proc/self/fd/", held_.get(), "/", name);
   }
-  // Whether the folder's name is no longer its own. A folder that never was there is not lost.
+  // Returns true if the name no longer refers to the held folder. A folder that never existed isn't
+  // lost.
   bool lost() const {
     struct stat held {
     }, named{};
@@ -60,7 +61,7 @@ class PidFilePlace {
   FileDescriptor held_;
 };
 
-// A worker as the supervisor sees it. Touched by the supervisor's thread only, once that runs.
+// The supervisor's view of a worker. Used by the supervisor's thread only, once that runs.
 struct SupervisedWorker {
   explicit SupervisedWorker(WorkerCommand started_by)
       : command(std::move(started_by)), pid_file(command.pid_file) {}
@@ -71,9 +72,9 @@ struct SupervisedWorker {
   FileDescriptor pidfd;  // open while the process runs
   uint64_t log_start = 0;
   absl::Duration started;
-  absl::Duration delay;       // waited before the last start
-  absl::Duration restart_at;  // meaningful while it does not run
-  std::string killed_for;     // why we killed it; empty if we did not
+  absl::Duration delay;       // wait before the last start
+  absl::Duration restart_at;  // valid while it doesn't run
+  std::string killed_for;     // why we killed it; empty if we didn't
 };
 
 namespace {
@@ -96,12 +97,12 @@ absl::Status StartProcess(SupervisedWorker& worker) {
   const absl::StatusOr<process::ProcessId> spawned = Spawn(worker.command);
   if (!spawned.ok()) return spawned.status();
   if (absl::Status watched = Watch(worker, spawned->pid); !watched.ok()) {
-    // Nobody would notice its end.
+    // Its end would go unnoticed.
     kill(spawned->pid, SIGKILL);
     waitpid(spawned->pid, nullptr, 0);
     return watched;
   }
-  // Without its file a restarted server would not find the worker; the device's lock then keeps a
+  // Without its file a restarted server wouldn't find the worker; the device's lock then keeps a
   // second one out until it ends.
   const absl::Status written =
       process::WritePidFile(worker.pid_file.file(), {*spawned, CommandHash(worker.command)});
@@ -109,8 +110,8 @@ absl::Status StartProcess(SupervisedWorker& worker) {
   return absl::OkStatus();
 }
 
-// For a process of another program, of other options or of another socket: it saves, leaves, and is
-// then started again as it should be.
+// Replaces a process of another program, other options or another socket: it saves, exits, and is
+// started again with the new command.
 void Replace(const SupervisedWorker& worker) {
   spdlog::info("worker {} was started with another program or other options: replacing it",
                worker.command.name);
@@ -119,7 +120,7 @@ void Replace(const SupervisedWorker& worker) {
 
 absl::Status StartOrAdopt(SupervisedWorker& worker) {
   if (const auto found = process::FindByPidFile(worker.pid_file.file())) {
-    // Looked at again once it is watched: it may have ended, and its number been reused, in
+    // Checks again once it is watched, because it may have ended and its number been reused in
     // between.
     const bool adopted = Watch(worker, found->process.pid).ok() &&
                          process::FindByPidFile(worker.pid_file.file()).has_value();
@@ -132,7 +133,7 @@ absl::Status StartOrAdopt(SupervisedWorker& worker) {
   return StartProcess(worker);
 }
 
-// For one that has run so long and does not run now.
+// Sets the delay for a worker that ran for `ran` and isn't running.
 void DelayRestart(SupervisedWorker& worker, absl::Duration ran) {
   worker.delay = RestartDelay(worker.delay, ran);
   worker.restart_at = MonotonicNow() + worker.delay;
@@ -143,7 +144,7 @@ bool NoneRuns(const std::vector<SupervisedWorker>& workers) {
                       [](const SupervisedWorker& worker) { return worker.pidfd.open(); });
 }
 
-// Nothing if the process never worked.
+// Returns nullopt if the process never worked.
 std::optional<ChildExit> Reap(const SupervisedWorker& worker) {
   const std::string tail = LastLine(worker.command.log_file, worker.log_start);
   siginfo_t ended{};
@@ -157,7 +158,7 @@ std::optional<ChildExit> Reap(const SupervisedWorker& worker) {
     }
     return exit;
   }
-  // Only a parent learns the exit status; what is unknown must not count against runs.
+  // Only a parent learns the exit status; an unknown one must not count against runs.
   ChildExit exit;
   exit.worker = worker.command.name;
   exit.last_words =
@@ -186,7 +187,7 @@ absl::StatusOr<std::unique_ptr<LocalWorkers>> LocalWorkers::Start(
     DelayRestart(worker, absl::ZeroDuration());
     first_error.Update(started);
   }
-  // With one that works the others are tried again, as after any other end.
+  // If one works, the others are retried, as after any other end.
   if (NoneRuns(workers) && !first_error.ok()) return first_error;
   return std::unique_ptr<LocalWorkers>(
       new LocalWorkers(std::move(workers), std::move(wake), std::move(events)));
@@ -291,7 +292,7 @@ void LocalWorkers::RestartDue() {
   for (SupervisedWorker& worker : workers_) {
     if (worker.pidfd.open() || MonotonicNow() < worker.restart_at) continue;
     if (worker.pid_file.lost()) {
-      // A process that is started now would take the device and the socket of whoever is there.
+      // A process started now would take another server's device and socket.
       DelayRestart(worker, absl::ZeroDuration());
       continue;
     }
@@ -341,7 +342,7 @@ void LocalWorkers::ReapEnded() {
 
 void LocalWorkers::Wake() {
   const uint64_t one = 1;
-  // Fails only when the counter is full, and then the thread wakes all the same.
+  // Fails only if the counter is full, and then the thread wakes anyway.
   if (write(wake_.get(), &one, sizeof one) < 0) return;
 }
 

@@ -1,5 +1,5 @@
-// Starts and supervises the worker processes of this box: posix_spawn, a lock per device, restart
-// with back-off.
+// Starts and supervises the worker processes of this machine: posix_spawn, a lock per device,
+// restarts with back-off.
 #ifndef ABLATE_SERVER_LAUNCH_LOCAL_H_
 #define ABLATE_SERVER_LAUNCH_LOCAL_H_
 
@@ -20,16 +20,17 @@
 
 namespace ablate::launch {
 
+// The command line and the files of a worker process.
 struct WorkerCommand {
   std::string name;     // of the worker, such as cpu-train
   std::string program;  // absolute path of ablate-worker
   std::vector<std::string> arguments;
   std::string log_file;  // appended to; stdout and stderr
-  std::string pid_file;  // how a restarted server finds a worker that outlived it
+  std::string pid_file;  // by which a restarted server finds a worker that is still running
 };
 
-// Exit code of a worker that found its device taken by another process of that name, which goes on
-// working: it is started again later, and not reported.
+// Exit code of a worker whose device is locked by another process of that name, which continues: it
+// is restarted later, and not reported.
 inline constexpr int kDeviceTakenExit = 3;
 
 struct ChildStart {
@@ -39,13 +40,13 @@ struct ChildStart {
 
 struct ChildExit {
   std::string worker;
-  bool by_itself = false;  // exit code but 0, or SIGSEGV, SIGABRT, SIGBUS, SIGFPE, SIGILL
+  bool by_itself = false;  // exit code other than 0, or SIGSEGV, SIGABRT, SIGBUS, SIGFPE, SIGILL
   std::string last_words;  // "exit code 1: <last line of its log>", "killed by SIGSEGV"
 };
 
-// Called on the thread of Start, and then on the supervisor's; must not block.
+// Called on the thread of Start, then on the supervisor's; must not block.
 struct ChildEvents {
-  std::function<void(const ChildStart&)> on_start;  // also of a process that is adopted
+  std::function<void(const ChildStart&)> on_start;  // also for an adopted process
   std::function<void(const ChildExit&)> on_exit;
 };
 
@@ -54,19 +55,19 @@ struct SupervisedWorker;
 // Keeps one process per command alive. Thread-safe.
 class LocalWorkers {
  public:
-  // Adopts processes that the pid files name; starts the others. One that was started by another
-  // command (see CommandHash) is asked to end, and replaced when it has. What can't be started is
-  // tried again later; an error only if nothing runs. Once the folder of a pid file is removed or
-  // replaced, it may be another server's: then nothing there is written or removed any more, and no
-  // process is started.
+  // Adopts processes that the pid files name; starts the others. A process started by another
+  // command (see CommandHash) is asked to end, and replaced when it has. Workers that can't be
+  // started are retried later; returns an error only if none runs. If the folder of a pid file is
+  // removed or replaced, it may belong to another server: nothing in it is written or removed any
+  // more, and no process is started.
   static absl::StatusOr<std::unique_ptr<LocalWorkers>> Start(std::vector<WorkerCommand> commands,
                                                              ChildEvents events);
-  // Leaves the processes running: a restarted server adopts them.
+  // Leaves the processes running, to be adopted by a restarted server.
   ~LocalWorkers();
-  // Ends a process at once, if it still is this worker's: it is replaced like any that ended, and
-  // `why` is the beginning of its last words.
+  // Kills a process at once, if it still belongs to this worker. It is replaced like any that
+  // ended; `why` begins its last words.
   void Kill(const std::string& worker, int64_t pid, absl::string_view why);
-  // SIGTERM, then SIGKILL after `timeout`; waits until all are gone and starts none again.
+  // Sends SIGTERM, then SIGKILL after `timeout`. Waits until all are gone; none is restarted.
   void Stop(absl::Duration timeout);
 
  private:
@@ -80,7 +81,7 @@ class LocalWorkers {
   LocalWorkers(std::vector<SupervisedWorker> workers, process::FileDescriptor wake,
                ChildEvents events);
 
-  // Of the supervisor's thread, from here on.
+  // The functions below run on the supervisor's thread.
   void Supervise();
   std::optional<absl::Duration> StopTime();
   bool quitting();
@@ -90,14 +91,14 @@ class LocalWorkers {
   Phase Signal(Phase phase, std::optional<absl::Duration> stop_by);
   void SignalAll(int signal);
   void RestartDue();
-  // Until a process ends, a restart or the end of a stop's timeout is due, or someone asks for
-  // something.
+  // Waits until a process ends, a restart or the end of a stop's timeout is due, or there is a
+  // request.
   void WaitForEvent(Phase phase, std::optional<absl::Duration> stop_by);
   void ReapEnded();
 
   void Wake();
 
-  std::vector<SupervisedWorker> workers_;  // the supervisor's thread's alone
+  std::vector<SupervisedWorker> workers_;  // used by the supervisor's thread only
   const process::FileDescriptor wake_;
   const ChildEvents events_;
   Mutex mutex_;
@@ -106,7 +107,7 @@ class LocalWorkers {
   bool stopped_ ABSL_GUARDED_BY(mutex_) = false;
   std::optional<absl::Duration> stop_by_ ABSL_GUARDED_BY(mutex_);
   std::vector<KillRequest> kills_ ABSL_GUARDED_BY(mutex_);
-  std::thread thread_;  // last: it uses the others
+  std::thread thread_;  // last member: it uses the others
 };
 
 }  // namespace ablate::launch

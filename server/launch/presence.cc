@@ -29,14 +29,15 @@ bool IsGone(const std::string& path) {
   return lstat(path.c_str(), &found) != 0 && (errno == ENOENT || errno == ENOTDIR);
 }
 
-// Where one can't look, all is taken to be as it was.
+// Returns true if the file is gone or another. If it can't be checked, assumes that it is
+// unchanged.
 bool IsLost(const FilePlace& place) {
   const std::optional<FilePlace> now = LookAt(place.path);
   if (!now) return IsGone(place.path);
   return now->device != place.device || now->inode != place.inode;
 }
 
-// Beside the socket, and shorter than any name of one.
+// Returns a path next to the socket, shorter than any socket's name.
 std::string DraftOf(const std::string& socket, absl::string_view suffix) {
   const std::string folder = std::filesystem::path(socket).parent_path().string();
   return absl::StrCat(folder, "/", getpid(), ".", suffix);
@@ -90,7 +91,7 @@ bool Presence::Keep() {
   const bool found = OwnsFolder() && client_socket_.has_value() && !IsLost(*client_socket_) &&
                      worker_socket_.has_value() && !IsLost(*worker_socket_);
   if (!found) return false;
-  // What does not succeed is tried again.
+  // A failure is retried at the next call.
   if (IsGone(home_.pid_file) || IsGone(home_.address_file)) Announce().IgnoreError();
   return true;
 }
@@ -111,7 +112,7 @@ void Presence::LeaveClients() {
 void Presence::LeaveWorkers() { Leave(&worker_socket_); }
 
 absl::Status Presence::WritePidFile() {
-  // This very process lives.
+  // This process exists, so that Identify succeeds.
   return process::WritePidFile(home_.pid_file, {*process::Identify(getpid()), ""});
 }
 

@@ -1,4 +1,5 @@
-// By what others find a server in its home: the names of its sockets, its address and its pid file.
+// Manages the files by which others find a server in its folder: the names of its sockets, its
+// address and its pid file.
 #ifndef ABLATE_SERVER_LAUNCH_PRESENCE_H_
 #define ABLATE_SERVER_LAUNCH_PRESENCE_H_
 
@@ -11,15 +12,16 @@
 
 namespace ablate::launch {
 
-// A path and the file that was there once: another one of that name is somebody else's.
+// Identifies a file at a path; another file of the same name isn't ours.
 struct FilePlace {
   std::string path;
   uint64_t device = 0;
   uint64_t inode = 0;
 };
 
-// Of the process that holds the lock of the home's folder. Removed or replaced under it, the folder
-// may be another server's: then nothing there is written or removed any more. Not thread-safe.
+// Owned by the process that holds the lock of the home folder. If the folder is removed or
+// replaced, it may belong to another server: nothing in it is written or removed any more. Not
+// thread-safe.
 class Presence {
  public:
   explicit Presence(Home home);
@@ -28,25 +30,27 @@ class Presence {
   Presence(const Presence&) = delete;
   Presence& operator=(const Presence&) = delete;
 
-  // Where to listen before TakeSocketNames: who closes a socket removes its name, so that it must
-  // be none that another server may have by then. At most as long as the sockets' names.
+  // Return the paths to listen on before TakeSocketNames. Closing a socket removes its name, so
+  // that it must not be a name that another server may have taken. At most as long as the sockets'
+  // names.
   std::string client_draft() const;
   std::string worker_draft() const;
-  // Gives what listens there the names that clients and workers look for.
+  // Renames these sockets to the names that clients and workers look for.
   absl::Status TakeSocketNames();
-  // Tells clients where the server is, and `ablate down` which process.
+  // Writes the address for clients, and the process for `ablate down`.
   absl::Status Announce();
-  // Whether clients and workers still find this server; sockets that are gone, or others, can't be
-  // made again. What only names it is written again.
+  // Returns true if clients and workers still find this server. Missing or replaced sockets can't
+  // be recreated; missing address or pid files are rewritten.
   bool Keep();
-  // For when Keep said no: `ablate down` and `ablate up` find the process until it has ended.
+  // Writes the pid file again after Keep returned false, so that `ablate down` and `ablate up` find
+  // the process until it has ended.
   absl::Status AnnounceEnd();
-  // Whether the folder still is the one whose lock is held.
+  // Returns true if the folder still is the one whose lock is held.
   bool OwnsFolder() const;
-  // For when new clients are to find no server; before the socket is closed, whose inode another
-  // file may get then.
+  // Hides the server from new clients. Call it before the socket is closed, because its inode may
+  // be reused afterwards.
   void LeaveClients();
-  // The same for workers.
+  // Hides the server from new workers.
   void LeaveWorkers();
 
  private:

@@ -24,7 +24,8 @@ namespace {
 
 constexpr uint64_t kMaxLastLineBytes = 500;
 
-// LibTorch's OpenMP reads its thread count when it is loaded, before main: a lane is one thread.
+// Sets the thread count in the environment, because LibTorch's OpenMP reads it when loaded, before
+// main. A lane is one thread.
 std::vector<std::string> WorkerEnvironment() {
   std::vector<std::string> result = process::OwnEnvironment();
   for (const char* name : {"OMP_NUM_THREADS", "MKL_NUM_THREADS"}) {
@@ -47,12 +48,12 @@ bool IsCrash(int signal) {
 
 std::string CommandHash(const WorkerCommand& command) {
   struct stat program {};
-  // Of a program that is not there, nothing distinguishes.
+  // A missing program is hashed as zeros.
   if (stat(command.program.c_str(), &program) != 0) program = {};
   std::string text =
       absl::StrCat(command.program, "\n", program.st_dev, " ", program.st_ino, " ", program.st_size,
                    " ", program.st_mtim.tv_sec, " ", program.st_mtim.tv_nsec);
-  // Their lengths too, so that no two lists of arguments look the same.
+  // Includes lengths, so that no two lists of arguments are equal.
   for (const std::string& argument : command.arguments) {
     absl::StrAppend(&text, "\n", argument.size(), " ", argument);
   }
@@ -71,7 +72,7 @@ absl::StatusOr<process::ProcessId> Spawn(const WorkerCommand& command) {
         error, absl::StrCat("cannot start worker ", command.name, ": ", command.program,
                             " with log ", command.log_file));
   }
-  // A child that has already ended keeps 0, which no later process matches.
+  // A child that has already ended keeps start time 0, which no later process matches.
   return process::Identify(pid).value_or(process::ProcessId{pid, 0, process::BootId()});
 }
 
@@ -94,8 +95,8 @@ std::string LastLine(const std::string& file, uint64_t from) {
   std::ifstream in(file, std::ios::binary | std::ios::ate);
   if (!in) return "";
   const uint64_t size = static_cast<uint64_t>(in.tellg());
-  if (from > size) from = 0;  // the log was begun anew
-  // A line longer than what is quoted shows its beginning, if the window reaches it.
+  if (from > size) from = 0;  // the log was truncated
+  // A line longer than the quoted part shows its beginning, if the window includes it.
   constexpr uint64_t kWindow = 4 * kMaxLastLineBytes;
   const uint64_t start = std::max(from, size > kWindow ? size - kWindow : 0);
   in.seekg(static_cast<std::streamoff>(std::min(start, size)));

@@ -65,7 +65,7 @@ absl::Status Analyst::Execute(const v1::Analyze& analyze, RunControl& control) {
     end.mutable_analysis_result()->set_id(analyze.id());
     send_(std::move(end));
   }
-  // The channel of blobs never says that.
+  // The blob channel never returns UNAVAILABLE.
   return absl::IsUnavailable(made) ? made : absl::OkStatus();
 }
 

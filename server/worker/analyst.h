@@ -1,4 +1,4 @@
-// Makes an analysis, from what it reads to its last message.
+// Executes an analysis or sampling request, from reading its inputs to its last message.
 #ifndef ABLATE_SERVER_WORKER_ANALYST_H_
 #define ABLATE_SERVER_WORKER_ANALYST_H_
 
@@ -20,39 +20,39 @@
 
 namespace ablate::worker {
 
-// Lanes of a worker for analyses, each a thread, on a machine with so many cores: one for samples,
-// a short and a long computation each, and from eight cores on one more for every four. While
-// every core trains, analyses of such a machine take about a fifth of its time
+// Returns the number of lanes (threads) of an analysis worker on a machine with `cores` cores: one
+// for samples, one each for a short and a long computation, and from eight cores on one more per
+// four cores. If every core trains, the analyses take about a fifth of such a machine's time
 // (schedule/analyses.h).
 inline int AnalysisLanes(int cores) { return 2 + std::max(1, cores / 4); }
 
-// engine::GenerateSamples, or a test's.
+// engine::GenerateSamples, or a test's function.
 using SampleGenerator = std::function<absl::StatusOr<engine::SampleCounts>(
     const engine::RunConfig&, absl::string_view checkpoint, const engine::SampleOptions&,
     const std::atomic<bool>& stop, const std::function<void(std::vector<engine::Sample>)>&)>;
 
-// What analyses are made with.
+// The functions and settings that analyses use.
 struct AnalysisTools {
   SampleGenerator generate;
   AnalysisMaker make;
   ComputationPace pace;
 };
 
-// Thread-safe.
+// Executes requests. Thread-safe.
 class Analyst {
  public:
   // `send` must not block.
   Analyst(AnalysisTools tools, BlobChannel* blobs, std::function<void(v1::FromWorker)> send);
 
-  // Blocks until its result, or why there is none, is sent. OK also when it failed: an error says
-  // that the device is lost, also to an analysis that was withdrawn. The calling thread is a
-  // prepared lane.
+  // Blocks until the result, or the reason why there is none, is sent. A failed analysis also
+  // returns OK; an error means that the device is lost, and is returned for a withdrawn analysis,
+  // too. The calling thread must be a prepared lane.
   absl::Status Execute(const v1::Analyze& analyze, RunControl& control);
   // Sends the end of an analysis that was withdrawn before it began.
   void ReportWithdrawn(const std::string& id);
 
  private:
-  // The result, or none if it yielded.
+  // Returns the result, or nullopt if it yielded.
   absl::StatusOr<std::optional<v1::AnalysisResult>> Make(const v1::Analyze& analyze,
                                                          RunControl& control);
   absl::StatusOr<v1::SamplesResult> MakeSamples(const v1::Analyze& analyze, RunControl& control);

@@ -80,7 +80,7 @@ void AttachLoop::Loop() {
       refused = refused_;
     }
     if (!refused.ok()) {
-      // Trying again would be refused again.
+      // A retry would be rejected again.
       DropLeases();
       requests_.refused(refused);
       return;
@@ -101,7 +101,7 @@ bool AttachLoop::RunStream() {
   callbacks.ended = [this](const absl::Status& status) { Ended(status); };
   std::unique_ptr<AttachStream> stream;
   {
-    // Under the lock, so that no event gets between what Hello says is held and the stream.
+    // Under the lock, so that no event comes between Hello's held leases and the stream.
     MutexLock lock(&mutex_);
     v1::Hello hello = options_.hello;
     for (v1::HeldLease& held : book_.Held()) *hello.add_held() = std::move(held);
@@ -190,7 +190,7 @@ void AttachLoop::Ended(const absl::Status& status) {
   MutexLock lock(&mutex_);
   if (welcomed_ && !stop_) spdlog::warn("the stream to the server broke: {}", status.ToString());
   why_not_attached_ = welcomed_ ? absl::OkStatus() : status;
-  // No other reason ends a stream with this.
+  // Nothing else ends a welcomed stream with this code.
   if (welcomed_ && absl::IsAlreadyExists(status)) {
     spdlog::warn("another process has this worker's name, {}: leaving", options_.hello.worker());
     refused_ = absl::AlreadyExistsError(

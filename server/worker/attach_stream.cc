@@ -1,4 +1,4 @@
-// The stream over gRPC's callback interface: one read and at most one write in flight.
+// Implements the stream with gRPC's callback interface: one read and at most one write in flight.
 #include "server/worker/attach_stream.h"
 
 #include <grpcpp/grpcpp.h>
@@ -21,7 +21,7 @@ class GrpcStream : public AttachStream,
       : callbacks_(std::move(callbacks)) {
     join::Authorize(server, &context_);
     stub->async()->Attach(&context_, this);
-    // Writes are begun from any thread; the hold keeps the call open for them until reading fails.
+    // Writes start on any thread; the hold keeps the call open for them until reading fails.
     AddHold();
     *outgoing_.emplace_back().mutable_hello() = std::move(hello);
     StartWrite(&outgoing_.front());

@@ -1,4 +1,5 @@
-// One Attach call: the stream of messages between this worker and the server, until it breaks.
+// Wraps one Attach call: the stream of messages between this worker and the server, until it
+// breaks.
 #ifndef ABLATE_SERVER_WORKER_ATTACH_STREAM_H_
 #define ABLATE_SERVER_WORKER_ATTACH_STREAM_H_
 
@@ -11,13 +12,14 @@
 
 namespace ablate::worker {
 
-// Thread-safe. Callbacks come one at a time from the transport's threads and must not block.
+// Sends messages to the server. Thread-safe. Callbacks come one at a time from the transport's
+// threads and must not block.
 class AttachStream {
  public:
   virtual ~AttachStream() = default;
-  // Queues a message; lost without a word when the stream is broken.
+  // Queues a message. It is lost silently if the stream is broken.
   virtual void Send(v1::FromWorker message) = 0;
-  // Whether something that was sent is not on its way yet; false once the stream is broken.
+  // Returns true if something sent isn't on its way yet; false once the stream is broken.
   virtual bool Unsent() const = 0;
   // Breaks the stream.
   virtual void Cancel() = 0;
@@ -25,9 +27,9 @@ class AttachStream {
 
 struct AttachCallbacks {
   std::function<void(const v1::ToWorker&)> received;
-  // All that was sent is on its way.
+  // Everything sent is on its way.
   std::function<void()> sent;
-  // The stream has ended; nothing is received after this.
+  // The stream has ended; nothing is received afterwards.
   std::function<void(const absl::Status&)> ended;
 };
 
@@ -36,7 +38,7 @@ class AttachClient {
  public:
   static std::unique_ptr<AttachClient> Make(const join::ServerAddress& server);
   virtual ~AttachClient() = default;
-  // Begins a call with Hello; returns at once. The stream's destructor breaks it and waits until
+  // Starts a call with Hello and returns at once. The stream's destructor breaks it and waits until
   // `ended` has returned.
   virtual std::unique_ptr<AttachStream> Open(v1::Hello hello, AttachCallbacks callbacks) = 0;
 };

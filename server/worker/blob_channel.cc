@@ -14,8 +14,8 @@ namespace {
 constexpr size_t kChunkBytes = 1 << 20;
 constexpr int kHashAttempts = 3;
 
-// Refusals that a repetition would meet again. Everything else is a server that is away, restarting
-// or out of room.
+// Returns true for errors that a retry would meet again. Any other error means that the server is
+// unreachable, restarting or out of disk space.
 bool IsRefusal(absl::StatusCode code) {
   switch (code) {
     case absl::StatusCode::kInvalidArgument:
@@ -32,7 +32,7 @@ bool IsRefusal(absl::StatusCode code) {
   }
 }
 
-// A fault of the server that may pass, or may come back for ever.
+// Returns true for a fault of the server, which may be temporary or permanent.
 bool IsServerError(absl::StatusCode code) {
   return code == absl::StatusCode::kUnknown || code == absl::StatusCode::kInternal;
 }
@@ -119,15 +119,15 @@ class GrpcBlobChannel : public BlobChannel {
   absl::Status WriteOnce(const std::string& lease, const std::string& sha256,
                          absl::string_view bytes, RunControl& control) {
     Call call(server_, control);
-    // What begins the call and what ends it go with a message, not each by itself: most blobs are
-    // one message, and each that arrives alone wakes threads at both ends.
+    // Sends the start and the end of the call together with a message, because most blobs are one
+    // message, and each separate packet wakes threads at both ends.
     call.context()->set_initial_metadata_corked(true);
     v1::WriteBlobResponse response;
     const auto writer = stub_->WriteBlob(call.context(), &response);
     v1::WriteBlobRequest request;
     request.set_lease(lease);
     request.set_sha256(sha256);
-    // At least one message, for an empty blob has a hash too.
+    // At least one message, because an empty blob also has a hash.
     bool more = true;
     for (size_t at = 0; more; at += kChunkBytes) {
       const absl::string_view piece = bytes.substr(at, kChunkBytes);

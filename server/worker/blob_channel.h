@@ -1,4 +1,4 @@
-// Blobs to and from the server, over a connection apart from the stream of events.
+// Transfers blobs to and from the server, over a separate connection from the event stream.
 #ifndef ABLATE_SERVER_WORKER_BLOB_CHANNEL_H_
 #define ABLATE_SERVER_WORKER_BLOB_CHANNEL_H_
 
@@ -16,24 +16,24 @@ namespace ablate::worker {
 struct BlobRetries {
   absl::Duration first_wait = absl::Milliseconds(20);
   absl::Duration longest_wait = absl::Seconds(1);
-  int max_server_errors = 30;  // INTERNAL or UNKNOWN in a row: some twenty seconds
+  int max_server_errors = 30;  // INTERNAL or UNKNOWN in a row: about twenty seconds
 };
 
-// Thread-safe. Both calls block their thread. They try again, with a growing wait, for as long as
-// the server is away or has no room on its disk, and for a while when it fails; an end comes
-// with success, a refusal that repeating can't change, or CANCELLED once the run is abandoned. They
-// never return UNAVAILABLE.
+// Reads and writes blobs. Thread-safe. Both calls block their thread. They retry with growing waits
+// while the server is unreachable or its disk is full, and for a limited time while it fails. They
+// return on success, on an error that a retry can't change, or with CANCELLED once the run is
+// abandoned. They never return UNAVAILABLE.
 class BlobChannel {
  public:
   static std::unique_ptr<BlobChannel> Make(const join::ServerAddress& server,
                                            BlobRetries retries = {});
   virtual ~BlobChannel() = default;
 
-  // A blob's bytes, checked against its hash: DATA_LOSS if they keep differing. `grant` is the id
-  // of the lease, or of the analysis, that may read it.
+  // Returns a blob's bytes, checked against its hash; DATA_LOSS if they differ repeatedly. `grant`
+  // is the ID of the lease or analysis that may read it.
   virtual absl::StatusOr<std::string> Read(const std::string& grant, const std::string& sha256,
                                            RunControl& control) = 0;
-  // Publishes the bytes and returns their hash once they are on the server's disk.
+  // Publishes the bytes. Returns their hash once they are on the server's disk.
   virtual absl::StatusOr<std::string> Write(const std::string& lease, absl::string_view bytes,
                                             RunControl& control) = 0;
 };

@@ -1,4 +1,4 @@
-// A connection to the server, and how long to wait before it is tried again.
+// Opens a connection to the server, and computes the waits between attempts.
 #ifndef ABLATE_SERVER_WORKER_CHANNEL_H_
 #define ABLATE_SERVER_WORKER_CHANNEL_H_
 
@@ -17,20 +17,19 @@ class Status;
 
 namespace ablate::worker {
 
-// A connection of its own (nothing is shared with other channels to the same address), which is
-// tried again at most a second after it failed. To a server elsewhere it notices within a minute
-// that nobody is there any more.
+// Opens a connection that shares nothing with other channels to the same address. After a failure
+// it reconnects within a second. A remote server that has disappeared is noticed within a minute.
 std::shared_ptr<grpc::Channel> OpenChannel(const join::ServerAddress& server);
 
-// How a call ended; the codes are the same.
+// Returns the status of a call; the codes are the same.
 absl::Status FromGrpc(const grpc::Status& status);
 
-// Growing waits with jitter between attempts to reach the server. Not thread-safe.
+// Computes growing waits with jitter between attempts to reach the server. Not thread-safe.
 class Backoff {
  public:
   // Waits grow by half from `first` to `longest`.
   Backoff(absl::Duration first, absl::Duration longest);
-  // Half to all of the current wait at random, so that workers of one server spread out.
+  // Returns a random half to all of the current wait, so that workers of one server spread out.
   absl::Duration Next();
   void Reset() { wait_ = first_; }
 

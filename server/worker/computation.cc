@@ -15,7 +15,7 @@ namespace {
 
 namespace api = ablate::v1;
 
-constexpr int kSavingShare = 20;  // of the time that it computes, saving takes one part at most
+constexpr int kSavingShare = 20;  // saving takes at most this fraction, 1/20, of the computing time
 
 absl::StatusOr<engine::AnalysisRequest> RequestOf(const std::string& id,
                                                   const v1::Computation& asked,
@@ -58,7 +58,8 @@ absl::StatusOr<std::unique_ptr<engine::Analysis>> Begin(const std::string& id,
   const auto state = hands.blobs->Read(id, asked.state_blob(), control);
   if (!state.ok()) return state.status();
   const absl::Status restored = (*analysis)->Restore(*state);
-  // One of a program that made other pieces of it: what it had is lost, but not the analysis.
+  // The state is from a program that divides the analysis into other pieces: its progress is lost,
+  // but not the analysis.
   if (absl::IsInvalidArgument(restored)) {
     spdlog::warn("{} begins anew: its saved state is refused: {}", id, restored.ToString());
     return analysis;
@@ -67,7 +68,7 @@ absl::StatusOr<std::unique_ptr<engine::Analysis>> Begin(const std::string& id,
   return analysis;
 }
 
-// All but the arrays' bytes.
+// Returns everything except the arrays' bytes.
 api::Analysis MessageOf(const engine::AnalysisResult& result) {
   api::Analysis message;
   for (const engine::AnalysisNumber& from : result.numbers) {
@@ -91,7 +92,7 @@ api::Analysis MessageOf(const engine::AnalysisResult& result) {
   return message;
 }
 
-// An analysis on its way.
+// An analysis in progress.
 class Making {
  public:
   Making(const std::string& id, ComputationHands hands, RunControl& control,
@@ -105,7 +106,7 @@ class Making {
         counted_(said_),
         save_every_(hands.pace.save_every) {}
 
-  // False if it yielded.
+  // Returns false if it yielded.
   absl::StatusOr<bool> MakePieces() {
     while (analysis_->made() < analysis_->pieces()) {
       absl::Status made = analysis_->Advance(control_.gone());
@@ -143,7 +144,7 @@ class Making {
   }
 
  private:
-  // A guess, for what was saved before may have been much less.
+  // An estimate, because an earlier state may have been much smaller.
   absl::Duration MovingTakes() const {
     return absl::Seconds(static_cast<double>(analysis_->state_bytes()) /
                          hands_.pace.moved_per_second);
@@ -175,7 +176,7 @@ class Making {
     said_ = MonotonicNow();
   }
 
-  // Time since the last count.
+  // Returns the time since the last count.
   uint64_t CountBusy() {
     const absl::Duration now = MonotonicNow();
     const int64_t busy = absl::ToInt64Microseconds(now - counted_);

@@ -1,4 +1,5 @@
-// Makes a computation: from its blobs, through its pieces, to its result or to where it yields.
+// Runs an analysis computation: reads its blobs, computes its pieces, and returns its result or
+// yields.
 #ifndef ABLATE_SERVER_WORKER_COMPUTATION_H_
 #define ABLATE_SERVER_WORKER_COMPUTATION_H_
 
@@ -17,20 +18,21 @@
 
 namespace ablate::worker {
 
-// engine::MakeAnalysis, or a test's.
+// engine::MakeAnalysis, or a test's function.
 using AnalysisMaker =
     std::function<absl::StatusOr<std::unique_ptr<engine::Analysis>>(engine::AnalysisRequest)>;
 
 struct ComputationPace {
-  absl::Duration say_every = absl::Milliseconds(200);  // how far it is
-  // How often its state is saved, but so that saving takes a twentieth of the time at most.
+  absl::Duration say_every = absl::Milliseconds(200);  // interval of progress messages
+  // Interval between saved states. It is longer if saving would take more than a twentieth of the
+  // time.
   absl::Duration save_every = absl::Seconds(30);
-  // About how many of a state's bytes are written, and later read again, in a second. Between two
-  // saves it computes for twenty times as long as that takes, also if it is asked to yield.
+  // Estimated speed of writing a state and reading it again, in bytes per second. Between two saves
+  // it computes for at least twenty times as long as that takes, even if it is asked to yield.
   double moved_per_second = 5e7;
 };
 
-// What a computation needs of its worker; outlives it.
+// The resources that a computation uses; they must outlive it.
 struct ComputationHands {
   const AnalysisMaker& make;
   BlobChannel* blobs;
@@ -39,11 +41,11 @@ struct ComputationHands {
   ComputationPace pace;
 };
 
-// Blocks its thread, a prepared lane. Nothing once it was halted, saved and let go of, which is
-// said by then: a halted one makes the piece that it is at, and more of them while its state is too
-// large to be moved so soon, and ends instead if that was the last.
-// Errors are the engine's, the channel's, and what the request holds that this program does not
-// know; whatever they are once it was abandoned.
+// Blocks its thread, which must be a prepared lane. Returns nullopt after a halt, once the state is
+// saved and the server has been told. A halted computation first finishes its current piece, and
+// more pieces while its state is too large to be saved again so soon; if no piece is left, it
+// returns its result. Errors are the engine's, the channel's, and unknown contents of the request;
+// after the computation was abandoned they are arbitrary.
 absl::StatusOr<std::optional<v1::ComputationResult>> MakeComputation(const std::string& id,
                                                                      const v1::Computation& asked,
                                                                      ComputationHands hands,

@@ -1,4 +1,4 @@
-// flock: released by the kernel with the process.
+// Implements the lock with flock, which the kernel releases with the process.
 #include "server/worker/device_lock.h"
 
 #include <fcntl.h>
@@ -14,13 +14,13 @@
 namespace ablate::worker {
 namespace {
 
-// Never FAILED_PRECONDITION, whatever the system's reason: the device is not taken.
+// Never FAILED_PRECONDITION, whatever the system's reason, because the device isn't taken.
 absl::Status NoLock(absl::string_view what, const std::string& file) {
   const absl::Status why = absl::ErrnoToStatus(errno, absl::StrCat(what, file));
   return absl::InternalError(why.message());
 }
 
-// For people, so an error is none: what counts is the lock, also where the disk is full.
+// For information only, so that errors are ignored; the lock holds even if the disk is full.
 void NoteHolder(int fd) {
   const std::string id = absl::StrCat(getpid(), "\n");
   if (ftruncate(fd, 0) != 0) return;

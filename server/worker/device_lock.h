@@ -1,4 +1,4 @@
-// One worker process for each device and kind of work.
+// Ensures one worker process per device and kind of work.
 #ifndef ABLATE_SERVER_WORKER_DEVICE_LOCK_H_
 #define ABLATE_SERVER_WORKER_DEVICE_LOCK_H_
 
@@ -9,9 +9,9 @@
 
 namespace ablate::worker {
 
-// Takes an flock on a file, which is held until the descriptor is closed or the process ends,
-// however it ends. Creates the file if need be and writes the process id into it.
-// FAILED_PRECONDITION names the process that holds it, INTERNAL says why there is no lock at all.
+// Locks a file with flock until the descriptor is closed or the process ends in any way. Creates
+// the file if necessary and writes the process ID to it. Returns FAILED_PRECONDITION, which names
+// the holding process, or INTERNAL if locking fails.
 absl::StatusOr<process::FileDescriptor> LockDevice(const std::string& file);
 
 }  // namespace ablate::worker

@@ -1,4 +1,4 @@
-// The loop of one run: advance a little, report, save, until it ends or someone asks it to stop.
+// Runs the loop of one run: advance, report, save, until it ends or must stop.
 #include "server/worker/executor.h"
 
 #include <algorithm>
@@ -13,12 +13,13 @@ namespace {
 
 constexpr absl::Duration kCreditPoll = absl::Milliseconds(20);
 
-// How many steps the next Advance should make.
+// Computes how many steps the next Advance should make.
 class StepPacer {
  public:
   explicit StepPacer(absl::Duration target) : target_(target) {}
   uint32_t steps() const { return steps_; }
-  // `made` steps took `elapsed`. Grows by at most twice, for the first steps say little.
+  // Records that `made` steps took `elapsed`. Grows by at most a factor of two, because the first
+  // steps aren't representative.
   void Observe(uint32_t made, absl::Duration elapsed) {
     if (made == 0) return;
     const double fitting =
@@ -33,8 +34,8 @@ class StepPacer {
   uint32_t steps_ = 1;
 };
 
-// An event that can't be parsed would be sent again for ever: a message with broken characters
-// loses them.
+// Removes invalid characters from a message, because an event that can't be parsed would be resent
+// forever.
 std::string Transportable(std::string message) {
   v1::Failed sent, arrived;
   sent.set_message(message);
@@ -61,7 +62,8 @@ class Training {
         step_(grant.run().resume_step()),
         saved_step_(step_) {}
 
-  // CANCELLED: abandoned. Any other error is the run's, or UNAVAILABLE, the device's.
+  // Returns CANCELLED if abandoned. Any other error is the run's, or UNAVAILABLE if the device is
+  // lost.
   absl::Status Run(RunSetup& setup) {
     v1::Event started;
     started.mutable_started();
@@ -75,7 +77,7 @@ class Training {
     return Loop();
   }
 
-  // Whether the run has ended, and its last event waits for blobs that are under way.
+  // Returns true if the run has ended and its last event waits for blobs.
   bool has_rest() const { return end_.has_value(); }
 
   void Rest() {
@@ -87,7 +89,7 @@ class Training {
     Flush();
     v1::Event failed;
     failed.mutable_failed()->set_message(Transportable(std::string(status.message())));
-    // A blob that can't be published may be why it failed.
+    // A blob that can't be published may be the cause.
     outbox_.Settle().IgnoreError();
     outbox_.Post(std::move(failed));
   }
@@ -106,8 +108,8 @@ class Training {
     }
   }
 
-  // Training pauses while too much is held back or unacknowledged; what was made must be on its way
-  // for that to change.
+  // Pauses training while too much is held back or unacknowledged. Sends everything first, because
+  // only that can end the pause.
   void AwaitCredit() {
     const auto may_go_on = [&] { return events_->HasCredit(grant_.lease()) && !outbox_.full(); };
     if (may_go_on()) return;
@@ -130,7 +132,7 @@ class Training {
     return progress;
   }
 
-  // Reports what an Advance brought: points before checkpoints before the end.
+  // Reports the output of an Advance: points before checkpoints before the end.
   absl::Status Take(engine::RunProgress progress) {
     points_.Add(progress.points);
     const bool ended = progress.outcome != engine::Outcome::kTraining;
@@ -143,8 +145,8 @@ class Training {
     }
     if (ended) return Finish(progress);
     if (step_ != saved_step_ && control_.TakeSave()) return SaveState();
-    // What is under way may be left to itself for a while, but checkpoints that follow each other
-    // must not keep a state from ever being saved.
+    // Pending blobs may delay a state for a while, but consecutive checkpoints must not prevent it
+    // forever.
     const absl::Duration age = MonotonicNow() - saved_at_;
     const absl::Duration hold = outbox_.publishing() ? options_.max_hold : absl::ZeroDuration();
     if (age < options_.resume_every + hold) return outbox_.status();
@@ -167,10 +169,12 @@ class Training {
     return outbox_.PostBlob(std::move(event), std::move(checkpoint.safetensors));
   }
 
-  // A resume state covers what was reported before it, so everything made so far is reported first.
+  // Saves a resume state. It covers everything reported before it, so everything made so far is
+  // reported first.
   absl::Status SaveState() {
     if (step_ == saved_step_) return outbox_.status();
-    // Before the next is made: a large one at a time is as much memory as a run may take.
+    // Waits before the next state is created, because one large state is all the memory that a run
+    // may use.
     if (absl::Status room = outbox_.AwaitRoom(); !room.ok()) return room;
     Flush();
     saved_step_ = step_;
@@ -193,14 +197,14 @@ class Training {
     event.mutable_finished()->set_step(progress.step);
     if (absl::Status room = outbox_.AwaitRoom(); !room.ok()) return room;
     if (!outbox_.publishing()) return End(std::move(event));
-    // The lane need not wait for the server to go on with another run.
+    // The lane needn't wait for the server before it starts another run.
     trainer_.reset();
     end_ = std::move(event);
     return absl::OkStatus();
   }
 
   absl::Status Release() {
-    // One at a time, and before the next is made.
+    // One at a time, settled before the next is created.
     absl::Status saved = outbox_.Settle();
     if (saved.ok()) saved = SaveState();
     if (!saved.ok()) return saved;
@@ -209,14 +213,14 @@ class Training {
     return End(std::move(event));
   }
 
-  // The state is no reason to blame the run.
+  // Releases the run, because a bad state isn't the run's fault.
   absl::Status Refuse(const absl::Status& why) {
     v1::Event event;
     event.mutable_released()->set_state_refused(Transportable(std::string(why.message())));
     return End(std::move(event));
   }
 
-  // Sends the last event, when all that was posted before is sent.
+  // Sends the last event after everything posted before.
   absl::Status End(v1::Event event) {
     absl::Status settled = outbox_.Settle();
     if (settled.ok()) outbox_.Post(std::move(event));
@@ -237,7 +241,7 @@ class Training {
   uint32_t step_;
   uint32_t saved_step_;
   bool flushed_ = false;
-  std::optional<v1::Event> end_;  // once the run has ended, while blobs are under way
+  std::optional<v1::Event> end_;  // set once the run has ended, while blobs are pending
   absl::Duration flushed_at_;
   absl::Duration saved_at_;
 };

@@ -1,4 +1,4 @@
-// Trains one granted run from its start or resume state to its end, and reports what happens.
+// Trains one granted run from its start or resume state to its end, and reports its events.
 #ifndef ABLATE_SERVER_WORKER_EXECUTOR_H_
 #define ABLATE_SERVER_WORKER_EXECUTOR_H_
 
@@ -17,24 +17,24 @@ namespace ablate::worker {
 struct ExecutorOptions {
   absl::Duration flush_every = absl::Milliseconds(250);
   absl::Duration resume_every = absl::Seconds(30);
-  // What one Advance may take, but for the step or the batch of an evaluation that it has begun:
-  // bounds how late a flush, a resume state, an end or a heartbeat's step is.
+  // Target duration of one Advance, which may exceed it by one step or evaluation batch. It bounds
+  // the delay of flushes, resume states, ends and the step in heartbeats.
   absl::Duration advance_time = absl::Milliseconds(50);
-  // For how long a blob under way may hold back what follows it before the lane waits for it.
+  // How long a blob being published may hold back later events before the lane waits for it.
   absl::Duration max_hold = absl::Minutes(1);
 };
 
-// Thread-safe: every lane calls Execute.
+// Trains granted runs. Thread-safe: every lane calls Execute.
 class Executor {
  public:
   Executor(ExecutorOptions options, TrainerFactory make_trainer, BlobChannel* blobs,
            EventSink* events);
 
   // Blocks until the run has ended, was released (control.Halt) or abandoned. Failures of the run
-  // are reported and are OK here; an error says that the device is lost. The calling thread is a
-  // prepared lane. Where the run has ended but the server has not yet taken all of its blobs, and
-  // they are small, `rest` is set: it waits for that and reports the end. What is passed outlives
-  // it.
+  // are reported and return OK; an error means that the device is lost. The calling thread must be
+  // a prepared lane. If the run has ended, but small blobs of it haven't reached the server yet,
+  // `rest` is set to a completion that waits for them and reports the end. The arguments must
+  // outlive it.
   absl::Status Execute(const v1::Grant& grant, RunControl& control, JobRest* rest);
 
  private:

@@ -20,10 +20,11 @@ class Lanes::Beside {
   Beside(const Beside&) = delete;
   Beside& operator=(const Beside&) = delete;
 
-  // Takes over a job and what it leaves; waits until that of the job before is done. Of one lane.
+  // Takes over a job and its completion, after waiting for the previous job's completion. Called by
+  // one lane.
   void Do(std::shared_ptr<Begun> begun, JobRest rest) {
     {
-      // Over before the rest may wait, too.
+      // Destroyed before the completion, which may itself wait.
       const ServerWait waiting(begun->control);
       MutexLock lock(&mutex_);
       while (begun_ != nullptr) changed_.Wait(&mutex_);
@@ -58,10 +59,10 @@ class Lanes::Beside {
   Lanes* const lanes_;
   Mutex mutex_;
   CondVar changed_;
-  std::shared_ptr<Begun> begun_ ABSL_GUARDED_BY(mutex_);  // null: nothing is left
-  JobRest rest_ ABSL_GUARDED_BY(mutex_);                  // of it, until it is begun
+  std::shared_ptr<Begun> begun_ ABSL_GUARDED_BY(mutex_);  // null: nothing is pending
+  JobRest rest_ ABSL_GUARDED_BY(mutex_);                  // its completion, until begun
   bool quit_ ABSL_GUARDED_BY(mutex_) = false;
-  std::thread thread_;  // last: it uses the others
+  std::thread thread_;  // last member: it uses the others
 };
 
 Lanes::Lanes(int count, LaneActions actions) : actions_(std::move(actions)), preparing_(count) {
@@ -167,7 +168,7 @@ std::vector<v1::LeaseProgress> Lanes::Progress() const {
 
 void Lanes::RunLane() {
   const absl::Status prepared = actions_.prepare();
-  // Before this lane counts as ready: whoever waits for that must know.
+  // Before this lane counts as ready, because callers of WaitUntilReady must see the loss.
   if (!prepared.ok()) actions_.lost(prepared);
   {
     MutexLock lock(&mutex_);

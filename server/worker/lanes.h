@@ -1,5 +1,5 @@
-// The lanes of a device: each does one job at a time, next ones wait in the order in which they
-// came.
+// Runs jobs on the lanes (training slots) of a device. Each lane runs one job at a time; others
+// wait in order of arrival.
 #ifndef ABLATE_SERVER_WORKER_LANES_H_
 #define ABLATE_SERVER_WORKER_LANES_H_
 
@@ -17,63 +17,68 @@
 
 namespace ablate::worker {
 
-// What is left of a job that needs no lane any more, such as what waits for the server. Blocks
-// until it is done, or the job is abandoned.
+// The completion of a job, which needs no lane, such as waiting for the server. Blocks until it is
+// done or the job is abandoned.
 using JobRest = std::function<void()>;
 
+// A job of a lane: a run or an analysis.
 struct Job {
-  std::string id;  // of its lease, or of the analysis
-  // Does it, on a prepared lane, but for what it leaves: that is done beside the lane's next job,
-  // before the rest of that. An error says that the device is lost.
+  std::string id;  // of its lease or analysis
+  // Runs the job on a prepared lane. It may set a completion, which runs in a separate thread while
+  // the lane runs its next job, and before that job's completion. An error means that the device is
+  // lost.
   std::function<absl::Status(RunControl&, JobRest*)> work;
-  // Called in place of `work`, and on any thread, where no lane has begun the job: it is drained,
-  // or abandoned. Must not block; null: nobody is told.
+  // Called instead of `work`, on any thread, if the job is drained or abandoned before a lane has
+  // begun it. Must not block; may be null.
   std::function<void()> drained = nullptr;
   std::function<void()> abandoned = nullptr;
 };
 
+// Functions that the lanes call.
 struct LaneActions {
-  // Makes the calling thread ready; before its first job.
+  // Prepares the calling thread, before its first job.
   std::function<absl::Status()> prepare;
-  // Preparing or a job failed in a way that makes the device useless; called once per lane.
+  // Preparing or a job has failed so that the device is unusable; called once per lane.
   std::function<void(const absl::Status&)> lost;
 };
 
-// Thread-safe.
+// Owns the lanes' threads. Thread-safe.
 class Lanes {
  public:
   Lanes(int count, LaneActions actions);
-  // Abandons every job and waits for the lanes; each ends its present step first.
+  // Abandons every job and waits for the lanes; each finishes its current step first.
   ~Lanes();
 
-  // Returns when every lane is ready, or was lost.
+  // Returns when every lane is ready or lost.
   void WaitUntilReady();
-  // Puts a job behind those that wait. After Drain it is drained at once.
+  // Appends a job to the queue. After Drain the job is drained at once.
   void Start(Job job);
-  // Forgets a job: takes it out of the queue, or ends it within a step.
+  // Abandons a job: removes it from the queue, or ends it within a step.
   void Abandon(const std::string& id);
-  // The same for all.
+  // Abandons all jobs.
   void AbandonAll();
-  // Halts a job that a lane does; nothing happens to one that waits.
+  // Halts a running job; does nothing to a waiting one.
   void Halt(const std::string& id);
-  // Asks a job that a lane does to save its state; nothing happens to one that waits.
+  // Asks a running job to save its state; does nothing to a waiting one.
   void Save(const std::string& id);
-  // Drains what waits; what a lane does ends at its next step boundary and saves.
+  // Drains waiting jobs. Running jobs end at their next step boundary and save their state.
   void Drain();
-  // Jobs that lanes do now, or that wait for their rest.
+  // Returns the progress of jobs that run or whose completion hasn't finished.
   std::vector<v1::LeaseProgress> Progress() const;
 
  private:
   // A job that a lane has begun.
   struct Begun {
     Job job;
-    RunControl control;  // made when it begins: a lane's idle time is no time without progress
+    RunControl control;  // created when the job begins, so that a lane's idle time doesn't count as
+                         // time without progress
   };
-  // A thread that does what a lane's jobs leave, one after the other.
+  // A thread that runs the completions of a lane's jobs, in order.
   class Beside;
 
   void RunLane();
-  // Waits for a job and notes it as running, in one, so that no request misses it; null at the end.
+  // Waits for a job and marks it as running, atomically, so that no request misses it. Returns null
+  // at the end.
   std::shared_ptr<Begun> Next();
   void EndJob(const Begun* begun);
   template <typename Wanted>
@@ -83,11 +88,12 @@ class Lanes {
   mutable Mutex mutex_;
   CondVar changed_;
   std::deque<Job> waiting_ ABSL_GUARDED_BY(mutex_);
-  std::vector<Begun*> running_ ABSL_GUARDED_BY(mutex_);  // and those whose rest is not done
-  int preparing_ ABSL_GUARDED_BY(mutex_);                // lanes that are not ready yet
+  std::vector<Begun*> running_ ABSL_GUARDED_BY(mutex_);  // includes jobs whose completion hasn't
+                                                         // finished
+  int preparing_ ABSL_GUARDED_BY(mutex_);                // lanes that aren't ready yet
   bool draining_ ABSL_GUARDED_BY(mutex_) = false;
   bool quit_ ABSL_GUARDED_BY(mutex_) = false;
-  std::vector<std::thread> threads_;  // last: they use the others
+  std::vector<std::thread> threads_;  // last member: the threads use the others
 };
 
 }  // namespace ablate::worker

@@ -1,4 +1,4 @@
-// Keeps what the server has not acknowledged and decides what may be sent again.
+// Keeps unacknowledged events and decides what may be sent again.
 #include "server/worker/lease_book.h"
 
 #include <algorithm>
@@ -53,8 +53,8 @@ Instructions LeaseBook::Receive(const v1::ToWorker& message) {
     case v1::ToWorker::kDrain:
       instructions.drain = true;
       break;
-    case v1::ToWorker::kWelcome:  // its times are the attach loop's
-    case v1::ToWorker::kAnalyze:  // under no lease
+    case v1::ToWorker::kWelcome:  // the attach loop handles its times
+    case v1::ToWorker::kAnalyze:  // not part of a lease
     case v1::ToWorker::kCancelAnalysis:
     case v1::ToWorker::kYieldAnalysis:
     case v1::ToWorker::MESSAGE_NOT_SET:
@@ -100,8 +100,8 @@ void LeaseBook::Apply(const v1::Verdict& verdict, Instructions* instructions) {
   const auto found = leases_.find(verdict.lease());
   if (found == leases_.end()) return;
   Lease& lease = found->second;
-  // A server that lacks events which are gone from here, or has some that were never made, knows
-  // another history under this lease: it cannot be continued.
+  // If the server lacks events that are gone here, or has events that were never made, it has
+  // another history for this lease, which can't be continued.
   const bool continuable =
       verdict.acked() + 1 >= FirstUnacked(lease) && verdict.acked() < lease.next_seq;
   if (verdict.drop() || !continuable) {
@@ -165,7 +165,8 @@ void LeaseBook::TrimThrough(Lease* lease, uint64_t seq) {
   lease->next_to_send = std::max(lease->next_to_send, FirstUnacked(*lease));
 }
 
-// An event larger than the whole credit is sent when nothing else is on its way.
+// Takes the events that may be sent. An event larger than the whole credit is sent if nothing else
+// is in flight.
 void LeaseBook::TakeSendable(Lease* lease, std::vector<v1::FromWorker>* send) {
   if (lease->awaits_verdict) return;
   while (lease->next_to_send < lease->next_seq) {

@@ -1,5 +1,5 @@
-// The worker's side of the lease protocol: which leases it holds, what it sent, what was
-// acknowledged. No threads, no transport, no tensors, so that the simulation can drive it.
+// Implements the worker's side of the lease protocol: held leases, sent and acknowledged events.
+// Has no threads, transport or tensors, so that the simulation can drive it.
 #ifndef ABLATE_SERVER_WORKER_LEASE_BOOK_H_
 #define ABLATE_SERVER_WORKER_LEASE_BOOK_H_
 
@@ -15,36 +15,37 @@
 
 namespace ablate::worker {
 
-// What the worker has to do after a message from the server.
+// The worker's actions after a message from the server.
 struct Instructions {
   std::optional<v1::Grant> start;
-  std::string stop;  // lease whose run is to end within one step, unreported; empty: none
-  std::string save;  // lease whose run is to save its state soon; empty: none
+  std::string stop;  // lease whose run must end within one step, without a report; empty: none
+  std::string save;  // lease whose run must save its state soon; empty: none
   bool drain = false;
   std::vector<v1::FromWorker> send;  // in this order
 };
 
-// Not thread-safe. Events are numbered within their lease; what is not acknowledged is kept and
-// sent again after a reconnect. A lease is forgotten when its run has ended and everything was
+// Tracks leases. Not thread-safe. Events are numbered within their lease; unacknowledged events are
+// kept and resent after a reconnect. A lease is removed once its run has ended and everything is
 // acknowledged.
 class LeaseBook {
  public:
-  // What Hello says about held leases. Until their verdicts have come, nothing is sent for them.
+  // Returns the held leases for Hello. Nothing is sent for them until their verdicts have arrived.
   std::vector<v1::HeldLease> Held() const;
-  // The stream is gone: what was sent may not have arrived.
+  // The stream is gone; sent messages may not have arrived.
   void Disconnected();
 
   Instructions Receive(const v1::ToWorker& message);
 
-  // Appends an event (lease and kind set; the number is given here) and returns what may be sent
-  // now within the credit. Ignored if the lease is not held or its run has ended.
+  // Appends an event (lease and kind must be set; the number is assigned here). Returns the
+  // messages that may be sent now within the credit. Ignores the event if the lease isn't held or
+  // its run has ended.
   std::vector<v1::FromWorker> Report(v1::Event event);
 
-  // Whether the lease's unacknowledged bytes are below its credit; otherwise its run pauses.
+  // Returns true if the lease's unacknowledged bytes are below its credit. If not, its run pauses.
   bool HasCredit(absl::string_view lease) const;
   bool empty() const;
-  // The worker was without a stream longer than the grace: every lease is dropped. Those whose runs
-  // are to stop.
+  // Drops every lease, after longer than the grace without a stream. Returns the leases whose runs
+  // must stop.
   std::vector<std::string> DropAll();
 
  private:
@@ -59,7 +60,7 @@ class LeaseBook {
     uint64_t next_seq = 1;
     uint64_t next_to_send = 1;  // on this stream
     uint64_t unacked_bytes = 0;
-    uint64_t in_flight_bytes = 0;  // of those, sent on this stream
+    uint64_t in_flight_bytes = 0;  // part of unacked_bytes, sent on this stream
     uint64_t credit_bytes = 0;
     bool awaits_verdict = false;
   };
@@ -70,7 +71,7 @@ class LeaseBook {
   void Apply(const v1::Ack& ack, Instructions* instructions);
   void Apply(const v1::Cancel& cancel, Instructions* instructions);
   void Apply(const v1::Save& save, Instructions* instructions);
-  // Forgets the lease; its run is to be stopped unless it has ended.
+  // Removes the lease. Its run must be stopped unless it has ended.
   void Drop(Leases::iterator lease, Instructions* instructions);
   void ForgetIfSettled(Leases::iterator lease);
 

@@ -1,4 +1,4 @@
-// ablate-worker: trains on one device for a server, or makes analyses there.
+// ablate-worker: trains or computes analyses on one device for a server.
 #include <spdlog/sinks/stdout_sinks.h>
 #include <spdlog/spdlog.h>
 
@@ -40,7 +40,7 @@ constexpr int kNoLockExit = 1;
 constexpr int kDeviceLostExit = 4;
 constexpr int kRefusedExit = 5;
 constexpr int kNoServerExit = 6;  // the join file can't be used
-// Whoever keeps the worker running has to be told in time that its token ends.
+// Warn this long before the token expires, so that the operator has time to replace it.
 constexpr absl::Duration kWarnOfExpiry = absl::Hours(14 * 24);
 
 struct Flags {
@@ -141,7 +141,7 @@ v1::Hello HelloOf(const Flags& flags) {
 
 constexpr char kTinyText[] = "a warm start\nis half\nthe race\nfor everyone\nelse\n";
 
-// A tiny run that goes through every stage of a real one.
+// Returns a tiny run that goes through every stage of a real one.
 absl::StatusOr<engine::RunConfig> TinyRun() {
   engine::RunConfig config;
   absl::StatusOr<engine::DocumentsTask> task = engine::ReadDocumentsTask(kTinyText, 2);
@@ -162,8 +162,8 @@ absl::StatusOr<engine::RunConfig> TinyRun() {
   return config;
 }
 
-// Work before there is work: what a process does slowly once is done before its first grant. Trains
-// a tiny model for a few steps on the calling thread, and takes its state.
+// Does slow one-time initialisation before the first grant: trains a tiny model for a few steps on
+// the calling thread, and exports its state.
 absl::Status WarmUpTrainer(engine::TrainerKind kind) {
   absl::StatusOr<engine::RunConfig> config = TinyRun();
   if (!config.ok()) return config.status();
@@ -177,7 +177,7 @@ absl::Status WarmUpTrainer(engine::TrainerKind kind) {
   return (*trainer)->ExportState().status();
 }
 
-// All that the worker declares. An error says that this device can't train.
+// Warms up every trainer that the worker declares. An error means that this device can't train.
 absl::Status WarmUp() {
   for (const auto& trainer : engine::kNames<engine::TrainerKind>) {
     if (absl::Status status = WarmUpTrainer(trainer.value); !status.ok()) return status;
@@ -185,7 +185,7 @@ absl::Status WarmUp() {
   return absl::OkStatus();
 }
 
-// The same for analyses: takes a checkpoint of the untrained tiny model and draws samples from it.
+// Warms up analyses: exports a checkpoint of the untrained tiny model and draws samples from it.
 absl::Status WarmUpAnalyses() {
   const absl::StatusOr<engine::RunConfig> config = TinyRun();
   if (!config.ok()) return config.status();
@@ -216,7 +216,7 @@ WorkerOptions OptionsOf(const Flags& flags, join::ServerAddress server) {
   WorkerOptions options;
   options.server = std::move(server);
   options.attach.hello = HelloOf(flags);
-  // A server elsewhere comes back some day; one on this machine starts workers of its own.
+  // A remote server returns eventually; a server on this machine starts its own workers.
   if (!flags.join.empty()) {
     options.attach.orphan_timeout = absl::InfiniteDuration();
     options.attach.diagnose = [server = options.server] { return join::DiagnoseTls(server); };
@@ -234,7 +234,8 @@ WorkerOptions OptionsOf(const Flags& flags, join::ServerAddress server) {
   return options;
 }
 
-// Before any thread is made, so that only the thread that waits for them gets them.
+// Blocks the signals before any thread is created, so that only the thread that waits for them gets
+// them.
 sigset_t BlockEndSignals() {
   sigset_t signals;
   sigemptyset(&signals);
@@ -244,14 +245,14 @@ sigset_t BlockEndSignals() {
   return signals;
 }
 
-// The log's last line is what the server tells people about a worker that ended.
+// Prints the log's last line, which the server shows for a worker that ended.
 int LastWords(int code, absl::string_view words) {
   std::fprintf(stderr, "%.*s\n", static_cast<int>(words.size()), words.data());
   return code;
 }
 
-// The exit code, with its words. A server replaces its own workers on purpose; of a worker that
-// joined from elsewhere it is a mistake that another took its name.
+// Returns the exit code after printing the reason. A server replaces its own workers on purpose;
+// for a worker that joined from elsewhere, losing its name is an error.
 int ExitOf(const absl::Status& end, bool joined) {
   if (end.ok() || (absl::IsAlreadyExists(end) && !joined)) return 0;
   if (absl::IsAlreadyExists(end)) {
@@ -273,7 +274,7 @@ int ExitOf(const absl::Status& end, bool joined) {
   }).detach();
   const absl::Status end = worker.Run();
   const int code = ExitOf(end, joined);
-  // Not by way of destructors: a thread of a lost device may never come back.
+  // Skips destructors, because a thread of a lost device may never return.
   std::_Exit(code);
 }
 
@@ -298,7 +299,7 @@ int Work(const Flags& flags) {
 
 int main(int argc, char** argv) {
   constexpr int kUsageExit = 64;
-  // The library prints what its handshakes fail on, at every try; the log says it in words.
+  // Silences gRPC, which prints handshake failures at every attempt; the log reports them in words.
   setenv("GRPC_VERBOSITY", "NONE", /*overwrite=*/0);
   spdlog::set_default_logger(spdlog::stderr_logger_mt("ablate-worker"));
   spdlog::set_pattern("%Y-%m-%dT%H:%M:%S.%e%z %l: %v");

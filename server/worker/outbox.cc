@@ -1,4 +1,4 @@
-// A queue that is empty unless a blob is under way.
+// Implements the outbox as a queue that is empty unless a blob is being published.
 #include "server/worker/outbox.h"
 
 #include <system_error>

@@ -1,4 +1,4 @@
-// The events of a run on their way: in order, and each after the blob that it names.
+// Sends a run's events in order, each after the blob that it names has been published.
 #ifndef ABLATE_SERVER_WORKER_OUTBOX_H_
 #define ABLATE_SERVER_WORKER_OUTBOX_H_
 
@@ -17,47 +17,48 @@
 
 namespace ablate::worker {
 
-// Where a lane's events go. Thread-safe; must not block.
+// Receives a lane's events. Thread-safe; must not block.
 class EventSink {
  public:
   virtual ~EventSink() = default;
-  // Lease and kind are set.
+  // Takes an event with lease and kind set.
   virtual void Report(v1::Event event) = 0;
-  // Whether the lease's run may go on making events.
+  // Returns true if the lease's run may produce more events.
   virtual bool HasCredit(const std::string& lease) const = 0;
 };
 
-// One lane posts; a thread of the outbox publishes blobs, so that the lane trains meanwhile. What
-// is posted behind a blob is held back until the blob is published: a resume state's place in the
-// order of events is where it was taken.
+// Queues events of one lane, and publishes blobs in a thread of its own while the lane trains.
+// Events posted after a blob are held back until it is published, so that a resume state keeps its
+// place in the order of events.
 class Outbox {
  public:
-  // Abandoning the run ends what is under way. A blob holds events back for `hold` before the lane
-  // should wait. All must outlive the outbox.
+  // Abandoning the run ends pending work. A blob may hold events back for `hold` before the lane
+  // should wait. The arguments must outlive the outbox.
   Outbox(std::string lease, absl::Duration hold, BlobChannel* blobs, EventSink* events,
          RunControl* control);
-  // Forgets what was not sent.
+  // Discards unsent events.
   ~Outbox();
   Outbox(const Outbox&) = delete;
   Outbox& operator=(const Outbox&) = delete;
 
-  // Sends an event, at once if no blob is before it.
+  // Sends an event, at once if no blob precedes it.
   void Post(v1::Event event);
-  // Publishes a blob beside the lane and sends its event then: a checkpoint or resume state of
-  // which blob and bytes are yet to be set. Waits for blobs under way unless all are small, for one
-  // large one is as much memory as a run may take. An error is status(), and the event is left out.
+  // Publishes a blob in the background and then sends its event, a checkpoint or resume state whose
+  // blob and bytes are set here. Waits for pending blobs unless all are small, because one large
+  // blob is all the memory that a run may use. An error is returned by status(), and the event is
+  // dropped.
   absl::Status PostBlob(v1::Event event, std::string blob);
 
-  // Why a blob could not be published; its event was left out.
+  // Returns why a blob couldn't be published; its event was dropped.
   absl::Status status() const;
-  // Whether a blob is under way.
+  // Returns true if a blob is being published.
   bool publishing() const;
-  // Whether so much is held back, or for so long, that the lane should wait: what a blob that finds
-  // no room holds back would be lost with the worker.
+  // Returns true if so much is held back, or for so long, that the lane should wait. Events behind
+  // a blob for which the server has no room would be lost with the worker.
   bool full() const;
-  // Waits until everything was sent; status() then.
+  // Waits until everything is sent. Returns status().
   absl::Status Settle();
-  // Waits while a large blob is under way; status() then.
+  // Waits until no large blob is pending. Returns status().
   absl::Status AwaitRoom();
 
  private:
@@ -66,10 +67,10 @@ class Outbox {
     std::optional<std::string> blob;
   };
 
-  // False if this machine has no thread to give.
+  // Returns false if this machine can't start a thread.
   bool StartThread();
   void Work();
-  // Waits until so many bytes of blobs may come behind those under way; status() then.
+  // Waits until `bytes` more bytes of blobs may be queued. Returns status().
   absl::Status AwaitRoomFor(uint64_t bytes);
   absl::Status PublishNow(v1::Event event, const std::string& blob);
   absl::Status Publish(v1::Event* event, const std::string& blob, RunControl& control);
@@ -79,17 +80,18 @@ class Outbox {
   BlobChannel* const blobs_;
   EventSink* const events_;
   RunControl* const control_;
-  // Of the thread: what it waits for is not the lane's waiting.
+  // Used by the thread, so that its waits don't count as the lane's.
   RunControl publishing_control_;
   mutable Mutex mutex_;
   CondVar changed_;
-  std::deque<Item> items_ ABSL_GUARDED_BY(mutex_);   // the first has the blob under way
-  uint64_t blob_bytes_ ABSL_GUARDED_BY(mutex_) = 0;  // of all blobs among them
+  std::deque<Item> items_ ABSL_GUARDED_BY(mutex_);   // the first one's blob is being published
+  uint64_t blob_bytes_ ABSL_GUARDED_BY(mutex_) = 0;  // of all queued blobs
   uint64_t held_bytes_ ABSL_GUARDED_BY(mutex_) = 0;
-  absl::Duration held_since_ ABSL_GUARDED_BY(mutex_);  // the blob under way is
+  absl::Duration held_since_ ABSL_GUARDED_BY(mutex_);  // since when the current blob holds events
+                                                       // back
   absl::Status status_ ABSL_GUARDED_BY(mutex_);
   bool quit_ ABSL_GUARDED_BY(mutex_) = false;
-  std::thread thread_;  // from the first blob on
+  std::thread thread_;  // started for the first blob
 };
 
 }  // namespace ablate::worker

@@ -14,7 +14,7 @@ uint64_t Micros(absl::Duration duration) {
   return static_cast<uint64_t>(std::max<int64_t>(absl::ToInt64Microseconds(duration), 0));
 }
 
-// What `total` has grown by beyond what was `reported`, up to `max`; reported from now on.
+// Returns the growth of `total` over `*reported`, up to `max`, and adds it to `*reported`.
 uint64_t Growth(uint64_t total, uint64_t max, uint64_t* reported) {
   const uint64_t growth = std::min(total - std::min(*reported, total), max);
   *reported += growth;
@@ -49,7 +49,7 @@ v1::Points PointBuffer::Take(uint32_t step, const LaneUse& use) {
   v1::Points points;
   points.set_step(step);
   points.set_busy_us(Growth(Micros(use.busy), UINT64_MAX, &busy_us_));
-  // Read a moment later than busy.
+  // Limited to busy, because it is read a moment later.
   points.set_contended_us(Growth(Micros(use.contended), points.busy_us(), &contended_us_));
   points.set_tokens(Growth(use.tokens, UINT64_MAX, &tokens_));
   for (auto& [key, column] : columns_) {

@@ -1,5 +1,5 @@
-// What a run reports between two flushes: its points, as the columns of a row group, and what it
-// took of its lane.
+// Collects what a run reports between two flushes: its points, as columns of a row group, and its
+// use of the lane.
 #ifndef ABLATE_SERVER_WORKER_POINT_BUFFER_H_
 #define ABLATE_SERVER_WORKER_POINT_BUFFER_H_
 
@@ -15,33 +15,35 @@
 
 namespace ablate::worker {
 
-// What a run has taken of its lane since it came there.
+// A run's use of its lane since it started there.
 struct LaneUse {
   absl::Duration busy;
-  absl::Duration contended;  // of that, while others had the core
+  absl::Duration contended;  // part of it in which others had the core
   uint64_t tokens = 0;       // trained on
 };
 
-// How long the calling thread, since it began, was ready to run while others had the core. Zero
-// where the kernel doesn't count it; what a hypervisor gives to other machines is never counted.
+// Returns how long the calling thread, since its start, was ready to run while others had the core.
+// Zero if the kernel doesn't count it. Time that a hypervisor gives to other machines is never
+// counted.
 absl::Duration RunQueueDelay();
 
-// The same, out of the text of a schedstat file: nanoseconds run, nanoseconds waited, time slices.
+// Returns the same from the text of a schedstat file: nanoseconds run, nanoseconds waited, time
+// slices.
 absl::Duration ParseRunQueueDelay(absl::string_view schedstat);
 
-// Not thread-safe.
+// Collects points by key. Not thread-safe.
 class PointBuffer {
  public:
-  // Points of a key must come with ascending steps.
+  // Adds points. Steps of a key must ascend.
   void Add(const std::vector<engine::Point>& points);
   bool empty() const { return columns_.empty(); }
-  // What was added since the last Take and what the lane gave since then: `step` updates are made,
-  // `use` is of all of them.
+  // Returns everything added since the last Take, and the lane use since then, given the number of
+  // updates made (`step`) and the total `use`.
   v1::Points Take(uint32_t step, const LaneUse& use);
 
  private:
   std::map<std::string, v1::Column> columns_;
-  // Of all that was taken:
+  // Totals already taken:
   uint64_t busy_us_ = 0;
   uint64_t contended_us_ = 0;
   uint64_t tokens_ = 0;

@@ -1,5 +1,5 @@
-// Passes requests to a run while a lane trains it: to save its state, to end at the next step
-// boundary, or to be forgotten.
+// Passes requests to a run while a lane trains it: save the state, end at the next step boundary,
+// or abandon it.
 #ifndef ABLATE_SERVER_WORKER_RUN_CONTROL_H_
 #define ABLATE_SERVER_WORKER_RUN_CONTROL_H_
 
@@ -13,17 +13,18 @@
 
 namespace ablate::worker {
 
-// Thread-safe: one lane trains, the attach loop and the main thread ask.
+// Holds the requests to one run, and its progress. Thread-safe: one lane trains, the attach loop
+// and the main thread make requests.
 class RunControl {
  public:
   RunControl();
 
   // Ends training at the next step boundary; the run still saves its state and reports.
   void Halt();
-  // The run is not ours any more: training ends, calls to the server are cancelled, nothing more is
-  // reported.
+  // Abandons the run, whose lease is lost: training ends, calls to the server are cancelled,
+  // nothing more is reported.
   void Abandon();
-  // Asks for the run's state after the piece of training at hand.
+  // Requests the run's state after the current piece of training.
   void Save() { save_ = true; }
   // Returns true if Save was called since the last call of this.
   bool TakeSave() { return save_.exchange(false); }
@@ -34,10 +35,11 @@ class RunControl {
   bool halted() const { return stop_; }
   bool abandoned() const { return abandoned_; }
 
-  // Abandoning the run abandons this one too, at once if it already is; null ends that.
+  // Abandoning this run also abandons `follower`, at once if this run already is abandoned. Null
+  // removes the follower.
   void SetFollower(RunControl* follower);
 
-  // Waits, but for no longer than until the next Halt or Abandon.
+  // Waits for `duration`, or until the next Halt or Abandon.
   void Pause(absl::Duration duration);
 
   // `cancel` is called at once if the run is abandoned already, or when it is abandoned before
@@ -45,12 +47,13 @@ class RunControl {
   void BeginCall(std::function<void()> cancel);
   void EndCall();
 
-  // Time in which the run waits for the server is neither lane time nor time without progress.
+  // Marks time in which the run waits for the server. It counts neither as lane time nor as time
+  // without progress.
   void BeginWaiting();
   void EndWaiting();
   absl::Duration waited() const;
 
-  // Something was done, updates or a part of an evaluation; at this step now. For heartbeats.
+  // Records progress for heartbeats: updates or a part of an evaluation, now at `step`.
   void Progressed(uint32_t step);
   struct Progress {
     uint32_t step = 0;
@@ -61,7 +64,7 @@ class RunControl {
  private:
   std::atomic<bool> save_{false};
   std::atomic<bool> stop_{false};
-  std::atomic<bool> abandoned_{false};  // changes under the lock, with what follows from it
+  std::atomic<bool> abandoned_{false};  // changes under the lock, together with its effects
   mutable Mutex mutex_;
   CondVar changed_;
   std::function<void()> cancel_ ABSL_GUARDED_BY(mutex_);
@@ -70,10 +73,10 @@ class RunControl {
   absl::Duration progress_at_ ABSL_GUARDED_BY(mutex_);
   bool waiting_ ABSL_GUARDED_BY(mutex_) = false;
   absl::Duration waiting_since_ ABSL_GUARDED_BY(mutex_);
-  absl::Duration waited_ ABSL_GUARDED_BY(mutex_);  // before the present wait
+  absl::Duration waited_ ABSL_GUARDED_BY(mutex_);  // without the current wait
 };
 
-// Marks a stretch in which the run waits for the server.
+// Marks its lifetime as waiting for the server.
 class ServerWait {
  public:
   explicit ServerWait(RunControl& control) : control_(control) { control_.BeginWaiting(); }

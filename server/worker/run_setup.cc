@@ -12,7 +12,7 @@ namespace {
 
 constexpr uint64_t kDataSetCacheBytes = 256 << 20;
 
-// Whether the state itself is at fault, not what was done with it.
+// Returns true if the state itself is at fault.
 bool IsRefusal(const absl::Status& status) {
   return absl::IsInvalidArgument(status) || absl::IsFailedPrecondition(status) ||
          absl::IsDataLoss(status);
@@ -83,7 +83,7 @@ absl::StatusOr<std::unique_ptr<engine::Trainer>> RunSetup::Make(const v1::Grant&
 
 absl::StatusOr<engine::RunConfig> ReadConfig(ablate::v1::RunSpec run, const GrantedBlob& data_set,
                                              DataSets* data_sets, RunControl& control) {
-  // A server older than this worker leaves out what it does not know. A default never changes.
+  // A server older than this worker omits fields that it lacks. A default never changes.
   spec::FillFields(run.mutable_spec());
   // Before anything is fetched for it.
   if (absl::Status known = spec::CheckKnown(run); !known.ok()) return known;

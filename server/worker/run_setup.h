@@ -1,5 +1,5 @@
-// From a granted run to a trainer that is ready to advance: the data sets that runs share,
-// configuration, resume state.
+// Prepares a granted run: loads shared data sets, configuration and resume state, and creates the
+// trainer.
 #ifndef ABLATE_SERVER_WORKER_RUN_SETUP_H_
 #define ABLATE_SERVER_WORKER_RUN_SETUP_H_
 
@@ -19,27 +19,27 @@
 
 namespace ablate::worker {
 
-// How trainers are made: engine::MakeTrainer, or a test's.
+// Creates trainers: engine::MakeTrainer, or a test's function.
 using TrainerFactory =
     std::function<absl::StatusOr<std::unique_ptr<engine::Trainer>>(const engine::RunConfig&)>;
 
-// A blob, and the id of the lease or analysis that gives the right to read it.
+// A blob, and the ID of the lease or analysis that grants read access.
 struct GrantedBlob {
   std::string grant;
   std::string sha256;
 };
 
-// Data sets as their tasks have read them: runs of one grid share theirs. Keeps the most recently
-// used, at least one, up to `capacity_bytes` of memory. One that two kinds of task read is kept as
-// each has read it. Thread-safe; lanes that miss at the same time each fetch, and share what the
-// first of them has read.
+// Caches data sets as parsed by their tasks, so that runs of a grid share them. Keeps the most
+// recently used, at least one, up to `capacity_bytes` of memory. A data set parsed by two kinds of
+// task is kept twice. Thread-safe; lanes that miss at the same time all fetch, and share the first
+// result.
 class DataSets {
  public:
   DataSets(BlobChannel* blobs, uint64_t capacity_bytes)
       : blobs_(blobs), capacity_bytes_(capacity_bytes) {}
 
-  // Blocks while it fetches, with the right to do so, as BlobChannel::Read does. INVALID_ARGUMENT
-  // if the blob is no data set of this kind of task, which must be one that reads any.
+  // Returns a data set. Blocks while fetching, as BlobChannel::Read. Returns INVALID_ARGUMENT if
+  // the blob isn't a data set for this kind of task, which must be one that reads a data set.
   absl::StatusOr<std::shared_ptr<const engine::TaskData>> Get(const GrantedBlob& blob,
                                                               const engine::TaskKind& task,
                                                               RunControl& control);
@@ -52,7 +52,7 @@ class DataSets {
 
   std::shared_ptr<const engine::TaskData> Find(const std::string& key)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  // What is kept under the key from now on: another lane's, if that was faster.
+  // Stores an entry and returns the data kept under its key: another lane's, if it was faster.
   std::shared_ptr<const engine::TaskData> Keep(Entry entry);
 
   BlobChannel* const blobs_;
@@ -61,18 +61,19 @@ class DataSets {
   std::list<Entry> recent_ ABSL_GUARDED_BY(mutex_);  // newest first
 };
 
-// A run as the engine knows it, with the data set (if its task has one) in it. Blocks while that is
-// fetched.
+// Returns a run's engine configuration, including its data set if the task has one. Blocks while
+// that is fetched.
 absl::StatusOr<engine::RunConfig> ReadConfig(ablate::v1::RunSpec run, const GrantedBlob& data_set,
                                              DataSets* data_sets, RunControl& control);
 
-// Thread-safe.
+// Creates trainers for grants. Thread-safe.
 class RunSetup {
  public:
   RunSetup(TrainerFactory make_trainer, BlobChannel* blobs);
 
-  // Blocks while data set and resume state are fetched. UNAVAILABLE: the device is lost. ABORTED:
-  // the resume state is damaged or another's; the server decides where the run begins instead.
+  // Blocks while data set and resume state are fetched. Returns UNAVAILABLE if the device is lost,
+  // and ABORTED if the resume state is damaged or belongs to another run; the server then decides
+  // where the run begins.
   absl::StatusOr<std::unique_ptr<engine::Trainer>> Make(const v1::Grant& grant,
                                                         RunControl& control);
 

@@ -21,7 +21,7 @@ Worker::Worker(WorkerOptions options)
       lanes_(static_cast<int>(options_.attach.hello.lanes()),
              {options_.prepare_lane, [this](const absl::Status& status) { Lose(status); }}) {}
 
-// The loop calls the lanes, so it ends before they do.
+// The loop calls the lanes, so it stops first.
 Worker::~Worker() { loop_.Stop(); }
 
 absl::Status Worker::Run() {
@@ -30,7 +30,7 @@ absl::Status Worker::Run() {
   loop_.Run(Requests());
   const absl::Status end = WaitForEnd();
   if (!trains()) {
-    // The process may end at once: why the last analysis failed is said before.
+    // The process may end at once: report why the last analysis failed first.
     loop_.Flush(kFlushTimeout);
     return end;
   }

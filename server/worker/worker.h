@@ -1,4 +1,4 @@
-// A worker process without its flags: lanes and attach loop, and what its role does on the lanes.
+// Runs a worker process without its flags: attach loop, lanes, and the work of its role on them.
 #ifndef ABLATE_SERVER_WORKER_WORKER_H_
 #define ABLATE_SERVER_WORKER_WORKER_H_
 
@@ -20,29 +20,29 @@ namespace ablate::worker {
 
 struct WorkerOptions {
   join::ServerAddress server;
-  AttachOptions attach;  // its Hello also says the role, and how many lanes there are
-  // Makes the calling thread a lane of the role.
+  AttachOptions attach;  // its Hello has the role and the number of lanes
+  // Prepares the calling thread as a lane of the role.
   std::function<absl::Status()> prepare_lane;
-  // Of a worker that trains.
+  // For a worker that trains:
   ExecutorOptions executor;
   TrainerFactory make_trainer;
   absl::Duration drain_timeout = absl::Seconds(10);
-  // Of a worker that makes analyses.
+  // For a worker that computes analyses:
   AnalysisTools analysis;
 };
 
-// Thread-safe.
+// Owns the lanes, the attach loop and the work of one role. Thread-safe.
 class Worker {
  public:
   explicit Worker(WorkerOptions options);
-  // Leaves without saving anything that Run has not saved. Each lane ends its present step first.
+  // Stops without saving anything that Run hasn't saved. Each lane finishes its current step first.
   ~Worker();
 
-  // Prepares the lanes, attaches and works. OK when it was drained, by Drain or by the server: what
-  // could be saved and acknowledged within the timeout is, and analyses are forgotten.
-  // UNAUTHENTICATED or PERMISSION_DENIED if the server does not let it in, any more. Another error
-  // if the device is lost. After an error lanes may hang, or train what nobody wants, and the
-  // process should end without the destructor.
+  // Prepares the lanes, attaches and works. Returns OK when drained, by Drain or by the server: it
+  // has saved what could be saved and acknowledged within the timeout, and dropped analyses.
+  // Returns UNAUTHENTICATED or PERMISSION_DENIED if the server rejects it, possibly later, and
+  // another error if the device is lost. After an error lanes may hang or train abandoned runs, and
+  // the process should end without the destructor.
   absl::Status Run();
   // Makes Run return after saving; returns at once.
   void Drain();
@@ -52,10 +52,10 @@ class Worker {
   AttachRequests Requests();
   Job JobOf(v1::Grant grant);
   Job JobOf(v1::Analyze analyze);
-  // The first loss counts.
+  // Records a loss of the device; only the first one counts.
   void Lose(const absl::Status& status);
   absl::Status Lost();
-  // Waits for Drain or a loss; what Lost says then.
+  // Waits for Drain or a loss. Returns Lost().
   absl::Status WaitForEnd();
 
   const WorkerOptions options_;

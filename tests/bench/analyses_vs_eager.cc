@@ -1,6 +1,6 @@
-// Makes an analysis of the published recall model in rounds for analyses_vs_eager.py: reads how
-// many points or products a line from standard input, makes them, and answers with the milliseconds
-// of processor time that one took.
+// Times an analysis of the published recall model for analyses_vs_eager.py: reads a number of
+// points or products per line of standard input, computes them, and prints the milliseconds of
+// processor time per point or product.
 #include <atomic>
 #include <cstdio>
 #include <ctime>
@@ -18,7 +18,8 @@ namespace {
 constexpr uint64_t kTokens = 5000;
 constexpr uint32_t kSide = 41, kIterations = 80, kSamples = 100;
 
-// Points with the middle, or products with the gradient: a batch of each is a piece.
+// Returns the number of points plus the middle, or of products plus the gradient; a batch of each
+// is a piece.
 int64_t PartsOf(const std::string& name) {
   return 1 + (name == "landscape" ? kSide * kSide : kIterations + kSamples);
 }

@@ -1,5 +1,5 @@
-// The bare engine on a part of the names grid, for the service's overhead: trains the runs of
-// `seeds` seeds on `lanes` threads and prints the seconds that took.
+// Trains a part of the names grid with the engine alone, to measure the service's overhead: runs of
+// `seeds` seeds on `lanes` threads. Prints the seconds that this took.
 #include <atomic>
 #include <chrono>
 #include <cstdio>
@@ -15,7 +15,8 @@
 namespace ablate::engine {
 namespace {
 
-// examples/names-norm.yaml, setting `pre`, at its base learning rate, by the trainer that it gets.
+// Returns a run of examples/names-norm.yaml, setting `pre`, at its base learning rate, with the
+// trainer that auto resolves to.
 RunConfig GridRun(uint32_t seed) {
   RunConfig run = NamesRun(seed, NormPlacement::kPre, true);
   run.training.trainer = TrainerKind::kNative;

@@ -1,5 +1,5 @@
-// Benchmarks of the real programs: how soon a first point is seen, what the service costs, how
-// fast it answers while it trains. Run by hand; each prints one line of JSON.
+// Benchmarks the real programs: time to the first point, overhead of the service, latency while it
+// trains. Run by hand; each prints one line of JSON.
 #include <grpcpp/grpcpp.h>
 #include <gtest/gtest.h>
 
@@ -29,7 +29,7 @@ double Quantile(std::vector<double> values, double level) {
   return values[static_cast<size_t>(level * static_cast<double>(values.size() - 1))];
 }
 
-// The names grid's first setting, as examples/names-norm.yaml has it.
+// The first setting of the grid in examples/names-norm.yaml.
 std::string Names(const std::string& name) {
   return "name: " + name +
          "\n"
@@ -67,8 +67,8 @@ class ProgramsBench : public ::testing::Test {
            response.workers(0).state() == v1::WorkerState::IDLE;
   }
 
-  // The spec of a file as the server has it after a submission of one short run, so that the data
-  // set is there and the worker is warm.
+  // Returns the spec of a file as the server resolves it, after a short run with it, so that the
+  // data set is uploaded and the worker is warm.
   v1::ExperimentSpec WarmSpec() {
     const std::string name =
         server_.Json({"submit", "-", "--wait", "--json", "--set", "training.steps=100", "--set",
@@ -96,7 +96,7 @@ class ProgramsBench : public ::testing::Test {
     return response.experiment().name();
   }
 
-  // Reads events until one brings a value of train/loss.
+  // Reads events until one has a value of train/loss.
   void WaitForFirstPoint(const std::string& experiment) {
     grpc::ClientContext context;
     v1::WatchExperimentRequest request;
@@ -168,7 +168,7 @@ TEST_F(ProgramsBench, StatusCallsWhileBothLanesTrain) {
   Cancel(experiment);
 }
 
-// The same runs by turns in the service and in the bare engine.
+// Trains the same runs alternately in the service and with the engine alone.
 TEST_F(ProgramsBench, ServiceOverBareEngine) {
   const v1::ExperimentSpec spec = WarmSpec();
   constexpr uint32_t kSeeds = 4;

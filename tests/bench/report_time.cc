@@ -1,5 +1,5 @@
-// How long a report takes, and how much memory: `report_time SETTINGS RATES SEEDS STEPS [PAGE]`
-// makes a grid of so many runs in a store on file, then its page, which it writes to PAGE.
+// Measures time and memory of a report: `report_time SETTINGS RATES SEEDS STEPS [PAGE]` creates a
+// grid of these sizes in a store on disk, renders its page, and writes it to PAGE.
 #include <sys/resource.h>
 #include <unistd.h>
 
@@ -33,7 +33,7 @@ double PeakMegabytes() {
   return static_cast<double>(usage.ru_maxrss) / 1024;
 }
 
-// On a machine that others use, too, this says more than the wall clock.
+// More meaningful than wall time on a shared machine.
 double CpuSeconds() {
   rusage usage;
   getrusage(RUSAGE_SELF, &usage);
@@ -77,7 +77,7 @@ std::string Spec(const Size& size) {
   return absl::StrCat(text, "}");
 }
 
-// A loss that falls, with the noise of its seed.
+// Returns a falling loss with noise that depends on the seed.
 StoredGrid::Curves CurvesOf(const Size& size, int setting, int rate, int seed) {
   StoredGrid::Curves curves;
   const double best = size.rates / 2.0 - setting % 3;

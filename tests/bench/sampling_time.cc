@@ -1,5 +1,5 @@
-// Milliseconds of CPU that samples of a names model and of a characters model take, medians of
-// several times.
+// Measures the CPU milliseconds of sampling from a names model and a characters model; prints
+// medians of several repetitions.
 #include <algorithm>
 #include <atomic>
 #include <cstdio>
@@ -37,7 +37,7 @@ std::string CheckpointOf(const RunConfig& run, uint32_t steps) {
   return (*trainer)->ExportCheckpoint().value_or("");
 }
 
-// One asking, in milliseconds; below 0 where it failed.
+// Returns the milliseconds of one request; below 0 if it failed.
 double Ask(const RunConfig& run, const std::string& checkpoint, uint32_t count) {
   SampleOptions options;
   options.count = count;

@@ -1,6 +1,5 @@
-// Benchmarks of the API on a real store: points stored a second, a query of many long series, and
-// what large dry runs take.
-// Run by hand; each prints one line of JSON.
+// Benchmarks the API on a real store: points stored per second, a query of many long series, and
+// the memory of large dry runs. Run by hand; each prints one line of JSON.
 #include <chrono>
 #include <cmath>
 #include <cstdio>
@@ -23,7 +22,7 @@ double SecondsSince(Clock::time_point begin) {
   return std::chrono::duration<double>(Clock::now() - begin).count();
 }
 
-// Of this process, in MB: VmRSS now, or VmHWM since ForgetPeak.
+// Memory of this process in MB: VmRSS now, or VmHWM since ForgetPeak.
 double Megabytes(const std::string& key) {
   std::ifstream status("/proc/self/status");
   std::string line;
@@ -36,7 +35,7 @@ void ForgetPeak() { std::ofstream("/proc/self/clear_refs") << "5"; }
 
 constexpr uint32_t kRuns = 100, kKeys = 10, kSteps = 10'000;
 
-// Reports kKeys series of kSteps steps of one run in row groups of `group` steps.
+// Reports kKeys series of kSteps steps of one run, in row groups of `group` steps.
 void Report(FakeWorker* worker, const FakeWorker::Leased& run, uint32_t group) {
   std::vector<FakeWorker::Series> series(kKeys);
   for (uint32_t begin = 0; begin < kSteps; begin += group) {
@@ -93,11 +92,11 @@ TEST_F(ServiceBench, StoresAndQueriesTenMillionPoints) {
       kRuns * kKeys, kSteps, seconds[seconds.size() / 2]);
 }
 
-// By TLS and a token against the unix socket, by turns. The worker is this process, too, so each
-// end's encryption is in it.
+// Compares TLS and a token with the unix socket, alternately. The worker is also in this process,
+// so that the encryption of both ends is measured.
 class RemoteBench : public SharingTest {
  protected:
-  // Seconds for the points of one run, acknowledged.
+  // Returns the seconds until the points of one run are acknowledged.
   static double Train(FakeWorker* worker) {
     const FakeWorker::Leased run = worker->NextRun();
     worker->Started(run);
@@ -114,7 +113,7 @@ class RemoteBench : public SharingTest {
 
 TEST_F(RemoteBench, StoresPointsOfAWorkerElsewhere) {
   constexpr int kRounds = 21;
-  Create(SmallSpec(kRounds + 4, "bench", kSteps));  // each worker has one ahead
+  Create(SmallSpec(kRounds + 4, "bench", kSteps));  // each worker holds one run in advance
   const auto near = MakeWorker("cpu-train", 1);
   FakeWorker elsewhere(ChannelAs(SecretOf("gpu2", storage::Role::kWorker)), "cpu-train", 1);
   std::vector<double> ratios, local_seconds;
@@ -157,7 +156,7 @@ TEST_F(RemoteBench, AnswersACallFromElsewhere) {
       remote[kCalls * 99 / 100]);
 }
 
-// The clients are threads of this process, too: each holds its request.
+// The clients are threads of this process, and each holds its request in memory.
 TEST_F(ServiceBench, TakesAndGivesBackMemoryForLargeDryRuns) {
   std::string bytes;
   {

@@ -1,6 +1,5 @@
-// Trains one workload in rounds for trainer_vs_eager.py: reads a number of steps a line from
-// standard input, makes them, and answers with the milliseconds of wall and of processor time that
-// a step took.
+// Trains one workload for trainer_vs_eager.py: reads a number of steps per line of standard input,
+// makes them, and prints the milliseconds of wall and of processor time per step.
 #include <algorithm>
 #include <chrono>
 #include <cmath>
@@ -25,7 +24,7 @@
 namespace ablate::engine {
 namespace {
 
-// Random text over 64 characters in lines that fill the context: the shape of the source's
+// Returns random text over 64 characters in lines that fill the context: the shape of the source's
 // character model.
 std::string RandomText() {
   SplitMix64 generator(1);
@@ -60,7 +59,7 @@ RunConfig AlignmentRun() {
   return run;
 }
 
-// Twenty blocks of width 64.
+// Returns a run with twenty blocks of width 64.
 RunConfig DepthRun() {
   RunConfig run = CharactersRun();
   run.model.layers = 20;
@@ -70,7 +69,7 @@ RunConfig DepthRun() {
   return run;
 }
 
-// Names of fifteen letters: a step has all sixteen positions.
+// Returns a run on names of fifteen letters, so that a step has all sixteen positions.
 RunConfig LongNamesRun() {
   RunConfig run = NamesRun(42, NormPlacement::kPre, true);
   SplitMix64 generator(1);
@@ -83,7 +82,8 @@ RunConfig LongNamesRun() {
   return run;
 }
 
-// Switches that the other workloads leave alone, in four blocks of width 64 on windows of plays.
+// Returns a run with switches that the other workloads don't use, in four blocks of width 64 on
+// windows of plays.
 RunConfig PlaysRun() {
   RunConfig run = CharactersRun();
   std::ifstream file(ABLATE_EXAMPLES_DATA "/tinyshakespeare.txt", std::ios::binary);
@@ -142,7 +142,7 @@ const Workload* FindWorkload(absl::string_view name) {
   return found == std::end(kWorkloads) ? nullptr : found;
 }
 
-// Without an end or, but for one batch before the first step, evaluations.
+// Returns the run without an end and without evaluations, except one batch before the first step.
 RunConfig Endless(RunConfig run) {
   run.training.steps = 1000000;
   run.training.final_checkpoint = false;

@@ -38,7 +38,7 @@ TEST(AnalysisKindTableTest, HasHelpForEveryOption) {
 TEST(AnalysisOptionsTextTest, SaysTypeRangeDefaultAndMeaning) {
   const std::string landscape = AnalysisOptionsText(Row("loss_landscape"));
   EXPECT_THAT(landscape, HasSubstr("\n  direction   raw, unit, filter or layer [filter]\n"
-                                   "              how a direction is scaled: "));
+                                   "              Scaling of a direction: "));
   EXPECT_THAT(landscape, HasSubstr("\n  dims        whole number, 1 to 2 [1]\n"));
   EXPECT_THAT(landscape, HasSubstr("\n  radius      number, 1e-06 to 1,000\n"));
   EXPECT_THAT(AnalysisOptionsText(Row("norm_response")),
@@ -47,7 +47,7 @@ TEST(AnalysisOptionsTextTest, SaysTypeRangeDefaultAndMeaning) {
   EXPECT_THAT(AnalysisOptionsText(Row("weights")), HasSubstr("true or false [false]\n"));
   EXPECT_THAT(AnalysisOptionsText(Row("gradient_alignment")), HasSubstr("It has no options.\n"));
   EXPECT_THAT(AnalysisOptionsText(Row("gradient_alignment")),
-              HasSubstr("LABEL/NUMBER:\n  cosine, cosine/{part}\n    of the gradient"));
+              HasSubstr("LABEL/NUMBER:\n  cosine, cosine/{part}\n    Cosine of the run"));
   EXPECT_THAT(AnalysisOptionsText(Row("capture")), HasSubstr("It has no numbers, only arrays.\n"));
 }
 

@@ -1,4 +1,4 @@
-// What scripts rely on, and the errors that people meet first.
+// Tests the output that scripts rely on, and the errors that people meet first.
 #include <algorithm>
 #include <filesystem>
 #include <sstream>
@@ -107,8 +107,8 @@ TEST(CommandLineTest, CreatesNothingFromABadFile) {
   EXPECT_THAT(server.Json({"ls", "--json"})["experiments"], SizeIs(0));
 }
 
-// One of each: reading, an option, fields, the grid, a cell, the report, an analysis's step, its
-// model and the data that it reads.
+// One problem of each stage: reading, an option, fields, the grid, a cell, the report, an
+// analysis's step, its model and the data that it reads.
 TEST(CommandLineTest, ReportsProblemsOfEveryStageAtOnce) {
   PersonalServer server;
   const std::string yaml = SmallNames("A name", 10,
@@ -223,7 +223,7 @@ TEST(CommandLineTest, PrintsJsonInSnakeCaseWithDefaults) {
   EXPECT_TRUE(created["experiment"].contains("create_time"));
 }
 
-// Lines of `text` that submit something, with a dry run in place of the wait.
+// Returns the lines of `text` that submit something, with a dry run instead of the wait.
 std::vector<std::string> Submissions(const std::string& text) {
   std::vector<std::string> found;
   std::istringstream lines(text);

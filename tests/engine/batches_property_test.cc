@@ -1,4 +1,4 @@
-// Laws that every source of batches keeps, over a range of sizes, seeds and batch sizes.
+// Tests properties of every source of batches, over a range of sizes, seeds and batch sizes.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -16,7 +16,8 @@
 namespace ablate::engine {
 namespace {
 
-// Documents are the numbers 0, 1, … in base 3, so that lengths differ and each is recognisable.
+// Returns documents that are the numbers 0, 1, … in base 3, so that lengths differ and each is
+// recognisable.
 std::string Numbers(uint32_t documents) {
   std::string text;
   for (uint32_t i = 0; i < documents; ++i) {
@@ -85,12 +86,12 @@ RunConfig TextRun(uint32_t seed) {
   return run;
 }
 
-// Every kind of task, documents apart.
+// Returns a run of every kind of task except documents.
 std::vector<RunConfig> Runs(uint32_t seed) {
   return {RecallRun(seed), PairsRun(seed), TextRun(seed)};
 }
 
-// The number that each row of a batch spells, checking the row's form on the way.
+// Returns the number that each row of a batch spells, after checking the row's form.
 std::vector<uint32_t> Decode(const TokenBatch& batch) {
   constexpr int64_t kBos = 3;
   std::vector<uint32_t> numbers;

@@ -1,4 +1,4 @@
-// What training and held-out batches of each task contain.
+// Tests the contents of training and held-out batches of each task.
 #include "server/engine/data/batches.h"
 
 #include <gmock/gmock.h>
@@ -276,7 +276,7 @@ TEST(RecallBatchesTest, RowIsPairsOfDistinctEntitiesThenOneOfThem) {
   }
 }
 
-// The order and every attribute are uniform, and the query is any of the pairs.
+// The order and every attribute are uniform, and the query is uniform over the pairs.
 TEST(RecallBatchesTest, DrawsAllSequencesEquallyOften) {
   constexpr size_t kRows = 20'000;
   const TokenBatch batch = Make(PairsRun({3, 2, 2}, kRows))->Next();
@@ -296,7 +296,7 @@ TEST(RecallBatchesTest, DrawsAllSequencesEquallyOften) {
   EXPECT_NEAR(chi_squared, kSequences - 1, 5 * std::sqrt(2 * kSequences));
 }
 
-// Who knows the query but not the context is right once in `attributes` times.
+// Knowing the query without the context gives the label with probability 1/`attributes`.
 TEST(RecallBatchesTest, QueryAloneTellsNothingOfTheLabel) {
   constexpr size_t kRows = 40'000;
   const TokenBatch batch = Make(PairsRun({4, 5, 4}, kRows))->Next();
@@ -315,7 +315,7 @@ TEST(RecallBatchesTest, HeldOutHasItsOwnStream) {
   for (const TokenBatch& batch : HeldOutOf(*source)) EXPECT_NE(batch.inputs, first.inputs);
 }
 
-// 20 tokens, of which the last 8 are validated on.
+// 20 tokens; the last 8 are for validation.
 constexpr char kTwenty[] = "abcdefghijklmnopqrst";
 
 TEST(TextBatchesTest, TrainsOnEveryWindowOfTheFirstPartAlike) {
@@ -346,7 +346,7 @@ TEST(TextBatchesTest, EvaluatesConsecutiveWholeWindowsOfTheEnd) {
   EXPECT_EQ(held_out[0].rows, 2);
   EXPECT_THAT(held_out[0].inputs, ElementsAre(12, 13, 14, 15, 16, 17));
   EXPECT_THAT(held_out[0].targets, ElementsAre(13, 14, 15, 16, 17, 18));
-  // Of context 4 a second one would lack its last target.
+  // With context 4 a second window would lack its last target.
   EXPECT_EQ(Make(TextRun(kTwenty, 0.4, 4, 7))->HeldOut(0).rows, 1);
 }
 
@@ -384,7 +384,7 @@ size_t HeapInUse() {
   return heap.uordblks + heap.hblkhd;
 }
 
-// The tokens are the data set's, which all lanes share.
+// The tokens belong to the data set, which all lanes share.
 TEST(TextBatchesTest, TakesNoMemoryForWhatItHoldsOut) {
   const RunConfig run = TextRun(ExampleData("tinyshakespeare.txt"), 0.5, 64, 1);
   const size_t before = HeapInUse();

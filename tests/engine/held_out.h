@@ -1,4 +1,4 @@
-// All that a source holds out, for tests.
+// Returns everything that a source holds out, for tests.
 #ifndef ABLATE_TESTS_ENGINE_HELD_OUT_H_
 #define ABLATE_TESTS_ENGINE_HELD_OUT_H_
 

@@ -1,4 +1,4 @@
-// Parameter counts of the source experiments, names, order and the effect of every switch.
+// Tests parameter counts of the source experiments, names, order and the effect of every switch.
 #include "server/engine/layout.h"
 
 #include <gmock/gmock.h>
@@ -68,7 +68,7 @@ TEST(LayoutTest, CountsMatchTheNamesExperiment) {
   EXPECT_EQ(MakeLayout(model).size, 25696);
 }
 
-// The role, module and fans of a model's parameter.
+// Returns a model's parameter by name.
 const ParameterInfo& Find(const ParameterLayout& layout, const std::string& name) {
   const auto found = std::find_if(layout.parameters.begin(), layout.parameters.end(),
                                   [&](const ParameterInfo& one) { return one.name == name; });
@@ -126,7 +126,7 @@ TEST(LayoutTest, CountsMatchTheRecallExperiment) {
   EXPECT_EQ(MakeLayout(model).size, 301074);
 }
 
-// Expects what has a name and a shape among the page's rows; the model's extents all differ.
+// Expects the name and shape of `info` among the page's rows; the model's sizes all differ.
 template <typename Info>
 void ExpectOnPage(const ModelConfig& model, const Info& info) {
   std::vector<std::string> shape;
@@ -244,7 +244,8 @@ TEST(DecayRangesTest, JoinNeighboursThatDecayAlike) {
   EXPECT_EQ(all[0].offset, 0);
   EXPECT_EQ(all[0].size, layout.size);
   EXPECT_TRUE(all[0].decays);
-  // Embeddings; in each block a gain before each of two pairs of linears; a gain before the head.
+  // Ranges: the embeddings; in each block a gain before each of two pairs of linears; a gain before
+  // the head.
   const std::vector<ParameterRange> some = DecayRanges(layout, WeightDecayOn::kMatrices);
   ASSERT_EQ(some.size(), 1 + 8 * 4 + 2u);
   int64_t next = 0;
@@ -255,7 +256,7 @@ TEST(DecayRangesTest, JoinNeighboursThatDecayAlike) {
   EXPECT_EQ(next, layout.size);
 }
 
-// What disappears from (or stays in) the default model's parameters when one switch changes.
+// Parameters of the default model that disappear or stay when one switch changes.
 struct SwitchCase {
   const char* what;
   std::function<void(ModelConfig&)> change;

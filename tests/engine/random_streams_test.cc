@@ -1,4 +1,4 @@
-// The vectors of docs/reference/random-streams.md that need no tensors.
+// Tests the vectors of docs/reference/random-streams.md that need no tensors.
 #include <string>
 #include <vector>
 
@@ -51,7 +51,7 @@ TEST(StreamVectorsTest, HaveAMaskOfDropout) {
       "`" + stays + "`");
 }
 
-// The rows of a batch, tokens → label.
+// Returns the rows of a batch, as tokens → label.
 std::string RowsOf(const TokenBatch& batch) {
   std::vector<std::string> rows;
   for (int64_t row = 0; row < batch.rows; ++row) {

@@ -1,4 +1,4 @@
-// CPython's shuffle against values that CPython 3.11 printed, and the properties of our own
+// Tests CPython's shuffle against values that CPython 3.11 printed, and the properties of our own
 // streams.
 #include "server/engine/data/random.h"
 
@@ -17,7 +17,7 @@ namespace {
 using ::testing::ElementsAre;
 using ::testing::ElementsAreArray;
 
-// FNV-1a over the elements as whole words.
+// Returns FNV-1a over the elements as whole words.
 uint64_t Checksum(const std::vector<uint32_t>& order) {
   uint64_t hash = 0xCBF29CE484222325u;
   for (const uint32_t element : order) hash = (hash ^ element) * 0x100000001B3u;
@@ -138,7 +138,7 @@ TEST(StreamSeedTest, DiffersByNameAndSeed) {
 }
 
 TEST(StreamSeedTest, StaysWhatItIs) {
-  // A changed value would change every run's numbers: raise kNumericsVersion then.
+  // If a value changes, so do every run's numbers: raise kNumericsVersion.
   EXPECT_EQ(StreamSeed(0, "data/train"), 17492601851246172403u);
   EXPECT_EQ(StreamSeed(42, "token_embedding.weight"), 12295114084480776426u);
 }

@@ -1,4 +1,4 @@
-// The run loop with a backend that computes nothing, and what checkpoints hold beside parameters.
+// Tests the run loop with a backend that computes nothing, and the metadata of checkpoints.
 #include "server/engine/train/run_loop.h"
 
 #include <gmock/gmock.h>
@@ -29,7 +29,7 @@ std::string FloatsFrom(float first, int64_t count) {
   return bytes;
 }
 
-// Losses that fall from 1 on; the parameters are as they were set.
+// A backend whose losses fall from 1 on, and whose parameters stay as set.
 class CountingBackend : public Backend {
  public:
   explicit CountingBackend(const RunConfig& config)
@@ -120,7 +120,7 @@ TEST(RunLoopBackendTest, EvaluatesAndKeepsCheckpointsWhateverComputes) {
 
 TEST(RunLoopBackendTest, EndsARunWhoseUpdateCannotBeMade) {
   RunConfig run = SmallDocumentsRun(3);
-  run.training.clip = 2;  // where the backend fails
+  run.training.clip = 2;  // the backend fails with it
   const auto loop = MakeLoop(run);
   const RunProgress progress = Finish(*loop);
   EXPECT_EQ(progress.outcome, Outcome::kDiverged);
@@ -138,7 +138,7 @@ TEST(RunLoopBackendTest, RefusesAnotherBackendsState) {
             absl::StatusCode::kFailedPrecondition);
 }
 
-// The layout of a model with running statistics.
+// Returns the layout of a model with running statistics.
 ParameterLayout WithBuffers(const ModelConfig& model) {
   ParameterLayout layout = MakeLayout(model);
   layout.buffers = {{"norm.mean", {3}, 0, 3}, {"norm.variance", {2}, 3, 2}};

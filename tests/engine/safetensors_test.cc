@@ -1,5 +1,5 @@
-// Safetensors files that must be refused with the reason, and foreign ones that must not; files
-// that are written: round trips, damage to them, and what can't be written.
+// Tests safetensors files that must be rejected with a reason, and files of other programs that
+// must not; written files: round trips, damage, and contents that can't be written.
 #include "server/engine/safetensors.h"
 
 #include <gmock/gmock.h>
@@ -19,24 +19,24 @@ using ::testing::ElementsAre;
 using ::testing::IsEmpty;
 using ::testing::Pair;
 
-// How a file begins.
+// Returns the beginning of a file: the header's length.
 std::string Length(uint64_t length) {
   std::string bytes;
   for (int i = 0; i < 8; ++i) bytes += static_cast<char>(length >> (8 * i));
   return bytes;
 }
 
-// A file with this header and so many bytes of data.
+// Returns a file with this header and `data` bytes of data.
 std::string File(const std::string& header, size_t data = 0) {
   return Length(header.size()) + header + std::string(data, '\x11');
 }
 
-// A file with one tensor "a" of these fields.
+// Returns a file with one tensor "a" with these fields.
 std::string One(const std::string& fields, size_t data = 0) {
   return File(absl::StrCat("{\"a\":{", fields, "}}"), data);
 }
 
-// A file with the U8 tensors "a", "b", … at these ranges.
+// Returns a file with the U8 tensors "a", "b", … at these ranges.
 std::string Ranges(const std::vector<std::pair<int, int>>& ranges, size_t data) {
   std::string header = "{";
   for (size_t i = 0; i < ranges.size(); ++i) {
@@ -51,7 +51,7 @@ std::string Ranges(const std::vector<std::pair<int, int>>& ranges, size_t data) 
 struct HostileFile {
   const char* what;
   std::string file;
-  std::string message;  // behind "safetensors: "
+  std::string message;  // after "safetensors: "
 };
 
 void ExpectRefused(const std::vector<HostileFile>& files) {
@@ -240,8 +240,8 @@ TEST(ParseSafetensorsTest, MessageStaysShortAndPrintable) {
 }
 
 TEST(ParseSafetensorsTest, AcceptsForeignForms) {
-  // Header order other than data order, blanks, padding by line ends, an odd header length, empty
-  // tensors.
+  // The header's order differs from the data's; blanks, padding by line ends, an odd header length,
+  // empty tensors.
   const std::string header =
       "{ \"b\" : {\"data_offsets\":[3,7], \"shape\":[1], \"dtype\":\"F32\"},\n"
       "\"e\":{\"dtype\":\"I64\",\"shape\":[2,0],\"data_offsets\":[3,3]},"

@@ -1,5 +1,5 @@
-// Samples from trained parameters: the decoder against the plain forward pass, independence of the
-// batch, ends and errors.
+// Tests samples from trained parameters: the decoder against the plain forward pass, independence
+// of the batch, ends and errors.
 #include "server/engine/samples.h"
 
 #include <gmock/gmock.h>
@@ -17,7 +17,7 @@ namespace {
 using ::testing::HasSubstr;
 using ::testing::StartsWith;
 
-// Parameters of a model after some steps.
+// Returns a model's checkpoint after some steps.
 std::string CheckpointOf(const RunConfig& run, uint32_t steps) {
   const std::unique_ptr<Trainer> trainer = MustMakeTrainer(run);
   Advance(*trainer, steps);
@@ -54,7 +54,7 @@ SampleOptions Count(uint32_t count) {
   return options;
 }
 
-// Models whose parts differ, none of which looks ahead.
+// Returns models with different parts, none of which looks ahead.
 std::vector<RunConfig> CausalModels() {
   std::vector<RunConfig> models(6, SmallDocumentsRun(3));
   models[1].model.norm.placement = NormPlacement::kPost;
@@ -83,7 +83,7 @@ std::vector<RunConfig> CausalModels() {
   return models;
 }
 
-// The model of a checkpoint, and scores of one sequence by the forward pass that training uses.
+// The model of a checkpoint, with logits of one sequence by the forward pass of training.
 struct Model {
   Model(const RunConfig& run, const std::string& checkpoint)
       : config(run.model),
@@ -93,7 +93,7 @@ struct Model {
         buffers(FlatTensor(tensors.type, tensors.buffers)),
         parameters(BindParameters(config, layout, ParameterViews(layout, flat), buffers)) {}
 
-  // [V] after the whole sequence.
+  // Returns the logits [V] after the whole sequence.
   at::Tensor Plain(const std::vector<int64_t>& tokens) const {
     BatchTensors batch;
     batch.rows = 1;
@@ -138,7 +138,7 @@ TEST(DecoderTest, GoesOnWithTheRowsThatAreKept) {
   EXPECT_LT((scores[1] - model.Plain({6, 0, 4})).abs().max().item<double>(), 1e-5);
 }
 
-// One sample, written as plainly as can be: the whole prefix again for every token.
+// Draws one sample in the simplest way: the whole prefix again for every token.
 Sample PlainSample(const RunConfig& run, const Model& model, uint32_t index,
                    const SampleOptions& options) {
   const TokenizedDocuments& documents = *std::get<DocumentsTask>(run.task).documents;
@@ -189,7 +189,7 @@ TEST(SamplesTest, EqualAPlainLoopOverTheForwardPass) {
 TEST(SamplesTest, EqualAPlainLoopWhereTheContextIsLong) {
   RunConfig run = SmallDocumentsRun(3);
   run.model.positions = Positions::kNone;
-  run.model.context = 1 << 18;  // keys and values of sixteen samples would take 512 MB
+  run.model.context = 1 << 18;  // sixteen samples' keys and values would take 512 MB
   const std::string checkpoint = CheckpointOf(run, 30);
   const Generated generated = Generate(run, checkpoint, Count(1));
   ASSERT_TRUE(generated.status.ok()) << generated.status;
@@ -268,7 +268,8 @@ TEST(SamplesTest, CountWhatIsDistinctAndFound) {
   EXPECT_GT(found, 50u) << "it learnt its documents";
 }
 
-// One sample of a text, as plainly: what begins it, then as long as a whole context can be read.
+// Draws one sample of a text in the same way: the opening, then as many tokens as the context
+// holds.
 std::string PlainTextSample(const RunConfig& run, const Model& model, uint32_t index,
                             const SampleOptions& options) {
   const TokenizedText& text = *std::get<TextTask>(run.task).text;
@@ -320,7 +321,7 @@ TEST(SamplesTest, OfATextWithoutLineFeedsNeedAPrompt) {
       absl::InvalidArgumentError("prompt: it is empty, and the run's data has no line feed to "
                                  "begin with; allowed: a prompt"));
   SampleOptions options = Count(1);
-  options.prompt = "abcde";  // the longest
+  options.prompt = "abcde";  // the longest allowed
   EXPECT_EQ(Generate(run, checkpoint, options).samples.at(0).tokens, 2u);
 }
 

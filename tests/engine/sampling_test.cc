@@ -1,6 +1,6 @@
-// Drawing a token: the oracle of temperature, top-k and top-p, the distribution of draws, and what
-// depends on what. Prompts into tokens, tokens into text, and what counts as found in the training
-// data.
+// Tests the drawing of a token: the oracle of temperature, top-k and top-p, the distribution of
+// draws, and what draws depend on; also prompts to tokens, tokens to text, and finding samples in
+// the training data.
 #include "server/engine/analyze/sampling.h"
 
 #include <gmock/gmock.h>
@@ -17,7 +17,7 @@ using ::testing::ElementsAre;
 using ::testing::IsEmpty;
 using ::testing::Pointwise;
 
-// U(seed, [n]) as the analyses define it: splitmix64 whose state begins as the seed.
+// Returns U(seed, [n]) as the analyses define it: splitmix64 with the seed as initial state.
 std::vector<double> UniformStream(uint64_t seed, size_t n) {
   SplitMix64 generator(seed);
   std::vector<double> stream;
@@ -79,7 +79,7 @@ TEST(DrawTest, TopPIsAShareOfWhatTopKLeft) {
   const std::vector<double> scores = {std::log(.1), std::log(.5), std::log(.4)};
   SampleOptions options;
   options.top_k = 2;
-  options.top_p = .55;  // .5 of all three, but .5/.9 of these two
+  options.top_p = .55;  // 0.5 of all three, but 0.5/0.9 of these two
   EXPECT_THAT(Keep(scores, options).tokens, ElementsAre(1));
 }
 
@@ -116,7 +116,7 @@ TEST(DrawTest, InvertsTheCumulativeDistribution) {
   EXPECT_EQ(Draw(kept, std::nextafter(1.0, 0.0)), 5u);
 }
 
-// Pearson's statistic of `draws` tokens against their probabilities.
+// Returns Pearson's chi-squared statistic of `draws` tokens against their probabilities.
 double ChiSquared(const KeptTokens& kept, const std::vector<double>& counts, double draws) {
   double sum = 0;
   for (size_t i = 0; i < kept.tokens.size(); ++i) {
@@ -128,7 +128,7 @@ double ChiSquared(const KeptTokens& kept, const std::vector<double>& counts, dou
 
 TEST(DrawTest, HundredThousandDrawsFollowTheDistribution) {
   constexpr uint32_t kDraws = 100'000;
-  constexpr double kQuantile = 22.458;  // .999 of six degrees of freedom
+  constexpr double kQuantile = 22.458;  // 0.999 quantile with six degrees of freedom
   const KeptTokens kept = Keep(OracleScores(), {});
   std::vector<double> by_sample(7), by_position(7);
   for (uint32_t i = 0; i < kDraws; ++i) {
@@ -204,7 +204,7 @@ TEST(EncodePromptTest, NamesWhatCanNotBe) {
             "prompt: it has 4 characters; allowed: at most 3, one less than the model's context");
 }
 
-// Ten documents, "a" to "j"; the last three of the seed's order are held out.
+// Ten documents, "a" to "j"; the last three in the seed's order are held out.
 TokenizedDocuments Letters() { return *TokenizeDocuments("a\nb\nc\nd\ne\nf\ng\nh\ni\nj\n"); }
 
 Draft DraftOf(std::vector<uint32_t> tokens) { return {std::move(tokens), 1, true}; }

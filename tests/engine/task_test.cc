@@ -1,4 +1,4 @@
-// What a text of documents tells about the model, and which texts are refused.
+// Tests the facts of a text of documents, and which texts are rejected.
 #include "server/engine/task.h"
 
 #include <gtest/gtest.h>
@@ -49,7 +49,8 @@ TEST(InspectDocumentsTest, RefusesWhatIsNotText) {
       {"\xF0\x8F\xBF\xBF", "the text is not UTF-8: byte 0 is 0xf0"},  // overlong
       {"\xED\xA0\x80", "the text is not UTF-8: byte 0 is 0xed"},      // surrogate
       {"\xF4\x90\x80\x80", "the text is not UTF-8: byte 0 is 0xf4"},  // above U+10FFFF
-      {"\xE2\x82g", "the text is not UTF-8: byte 0 is 0xe2"},         // third byte is none
+      {"\xE2\x82g", "the text is not UTF-8: byte 0 is 0xe2"},         // the third byte isn't a
+                                                                      // continuation
       {std::string("a\0b", 3),
        "the text has the control character U+0000 at byte 1; only tabs and line ends (LF, CR LF) "
        "are "
@@ -78,7 +79,7 @@ TEST(DocumentInspectorTest, FindsTheSameInPiecesOfAnySize) {
   const std::string texts[] = {
       "\xEF\xBB\xBF"
       "ab\r\n\nb\xC3\xA9\xF0\x9F\x99\x82\tz\r\nlast",
-      "a\n\xEF\xBB\xBF\n\xE2\x82g",  // a mark inside is a character
+      "a\n\xEF\xBB\xBF\n\xE2\x82g",  // a byte order mark inside is a character
       "one\ntwo\rthree\n",
       "",
       "ends\n\xC3",
@@ -164,7 +165,7 @@ TEST(TokenizeTextTest, RefusesWhatDocumentsRefuse) {
   EXPECT_EQ(TokenizeText("\xEF\xBB\xBF").status().message(), "the text is empty");
 }
 
-// What is counted when a text comes must be what training finds in it.
+// Facts counted when a text arrives must agree with those of training.
 TEST(FactsOfTextTest, AreThoseOfTheTokens) {
   for (const char* written : {"ab\n\nba\n", "one line", "a\r\nb\r\n\r\n", "a\r\nb\r", "ab\ncd"}) {
     const auto text = TokenizeText(written);

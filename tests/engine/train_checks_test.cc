@@ -1,4 +1,4 @@
-// What the trainer refuses to train, by the name of the field.
+// Tests which runs the trainer rejects, by the name of the field.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -30,7 +30,7 @@ TEST(MakeTrainerTest, RefusesAModelOfAnotherTask) {
   EXPECT_THAT(std::string(MakeTrainer(recall).status().message()), refused);
 }
 
-// Its run is refused where it is submitted; a part of a batch may still have a single position.
+// Submitting rejects such a run; a micro-batch may still have a single position.
 TEST(TorchTrainerTest, TrainsNoPartOfOnePositionWithBatchNorm) {
   RunConfig run = SmallTextRun(1);
   run.model.norm.kind = NormKind::kBatch;

@@ -1,4 +1,4 @@
-// Small runs for the training tests.
+// Makes small runs for the training tests.
 #ifndef ABLATE_TESTS_ENGINE_TRAIN_CONFIGS_H_
 #define ABLATE_TESTS_ENGINE_TRAIN_CONFIGS_H_
 
@@ -11,7 +11,7 @@
 
 namespace ablate::engine {
 
-// A few dozen short documents over six letters in alphabetical order, begun anywhere.
+// Returns a few dozen short documents over six letters in alphabetical order, starting anywhere.
 inline std::string SmallText() {
   std::string text;
   for (int document = 0; document < 60; ++document) {
@@ -24,7 +24,7 @@ inline std::string SmallText() {
 
 inline DocumentsTask SmallDocuments() { return *ReadDocumentsTask(SmallText(), 12); }
 
-// Names-like: RMSNorm, bias-free, AdamW, linear schedule.
+// Like the names experiment: RMSNorm, no biases, AdamW, linear schedule.
 inline RunConfig SmallDocumentsRun(uint32_t seed) {
   RunConfig run;
   run.task = SmallDocuments();
@@ -49,7 +49,7 @@ inline RunConfig SmallDocumentsRun(uint32_t seed) {
   return run;
 }
 
-// Recall-like: post-LayerNorm, biases, no positions, loss at the last position.
+// Like the recall experiment: post-LayerNorm, biases, no positions, loss at the last position.
 inline RunConfig SmallRecallRun(uint32_t seed) {
   RunConfig run;
   run.task = LegacyRecallTask{20, 6};
@@ -74,7 +74,7 @@ inline RunConfig SmallRecallRun(uint32_t seed) {
   return run;
 }
 
-// The same on pairs of entities and attributes.
+// The same with pairs of entities and attributes.
 inline RunConfig SmallPairsRun(uint32_t seed) {
   RunConfig run = SmallRecallRun(seed);
   run.task = RecallTask{5, 3, 4};
@@ -91,7 +91,7 @@ inline RunConfig SmallTextRun(uint32_t seed) {
   return run;
 }
 
-// The shipped names.
+// Returns the shipped names.
 inline std::string NamesText() {
   std::ifstream file(ABLATE_EXAMPLES_DATA "/names.txt", std::ios::binary);
   std::ostringstream text;
@@ -99,7 +99,7 @@ inline std::string NamesText() {
   return text.str();
 }
 
-// The source experiment on names: 8 layers of width 16, one name a step.
+// The source experiment on names: 8 layers of width 16, one name per step.
 inline RunConfig NamesRun(uint32_t seed, NormPlacement placement, bool final_norm) {
   RunConfig run = SmallDocumentsRun(seed);
   run.task = *ReadDocumentsTask(NamesText(), 2000);
@@ -120,7 +120,7 @@ inline RunConfig NamesRun(uint32_t seed, NormPlacement placement, bool final_nor
   return run;
 }
 
-// The source experiment on recall: one block of width 128, one head, 128 sequences a step.
+// The source experiment on recall: one block of width 128, one head, 128 sequences per step.
 inline RunConfig RecallRun(uint32_t seed, NormPlacement placement) {
   RunConfig run = SmallRecallRun(seed);
   run.task = LegacyRecallTask{400, 40};

@@ -1,4 +1,4 @@
-// Dropout's masks: a function of seed, step, site and element, and of nothing else.
+// Tests that dropout masks depend on seed, step, site and element, and on nothing else.
 #include <gtest/gtest.h>
 
 #include <string>

@@ -1,4 +1,4 @@
-// The initial values of docs/reference/random-streams.md.
+// Tests the initial values of docs/reference/random-streams.md.
 #include <string>
 
 #include "absl/strings/str_format.h"
@@ -23,7 +23,7 @@ ModelConfig PageModel() {
   return model;
 }
 
-// The first, second and last element of the part of `flat` that `info` names.
+// Returns the first, second and last element of the part of `flat` that `info` describes.
 template <typename Info>
 std::string ValuesOf(const at::Tensor& flat, const std::vector<Info>& infos,
                      const std::string& name) {

@@ -1,4 +1,4 @@
-// Lanes: threads of one process that each train on one core.
+// Tests lanes: threads of one process, each training on one core.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -16,7 +16,7 @@
 namespace ablate::engine {
 namespace {
 
-// Large enough that LibTorch would share a step's work among threads if it could.
+// Large enough that LibTorch would split a step among threads if it could.
 RunConfig LaneRun(uint32_t seed) {
   RunConfig run = RecallRun(seed, NormPlacement::kPost);
   run.training.steps = 6;

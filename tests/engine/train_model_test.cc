@@ -1,4 +1,4 @@
-// The model's second derivatives, its initial values, and the schedules.
+// Tests the model's second derivatives, its initial values, and the schedules.
 #include <ATen/CPUGeneratorImpl.h>
 #include <gtest/gtest.h>
 #include <torch/csrc/autograd/autograd.h>
@@ -45,7 +45,7 @@ BatchTensors PaddedBatch(LossPositions loss) {
   return TensorsOf(batch, kDouble);
 }
 
-// Gradient of the loss at `values` [P].
+// Returns the gradient of the loss at `values` [P].
 at::Tensor GradientAt(const ModelConfig& model, const BatchTensors& batch,
                       FlatParameters& parameters, const at::Tensor& values) {
   parameters.values().copy_(values);
@@ -53,7 +53,7 @@ at::Tensor GradientAt(const ModelConfig& model, const BatchTensors& batch,
   return parameters.gradients().clone();
 }
 
-// A float32 running sum stops growing here: LibTorch's own norm is .4 % too small.
+// A float32 running sum stops growing at this size: LibTorch's own norm is 0.4 % too small.
 TEST(GradientNormTest, IsThatOfFloat64OverFortyMillionElements) {
   constexpr int64_t kElements = 40'000'003;
   const at::Tensor gradient = at::linspace(-1, 2, kElements, at::kFloat);
@@ -61,8 +61,8 @@ TEST(GradientNormTest, IsThatOfFloat64OverFortyMillionElements) {
   EXPECT_NEAR(GradientNorm(gradient) / expected, 1, 1e-9);
 }
 
-// As many elements as GPT-2 has, k·scale for k = 1…768 again and again: float64 holds the sum of
-// their squares, 162,031 · 768 · 769 · 1,537 / 6 · scale², without rounding.
+// As many elements as GPT-2 has, repeating k·scale for k = 1…768: float64 holds the sum of their
+// squares, 162,031 · 768 · 769 · 1,537 / 6 · scale², without rounding.
 TEST(GradientNormTest, IsExactAtTheSizeOfGpt2AndAtAnyScale) {
   constexpr int64_t kWidth = 768, kRows = 162'031;
   const at::Tensor gradient = at::arange(1, kWidth + 1, at::kFloat).repeat(kRows);
@@ -70,7 +70,7 @@ TEST(GradientNormTest, IsExactAtTheSizeOfGpt2AndAtAnyScale) {
   double scale = 1;
   for (const float factor : {1.F, 0x1p-120F, 0x1p110F, 0x1p110F}) {
     gradient.mul_(factor);
-    scale *= factor;  // 2^−120 and 2^100: float32 has neither's squares
+    scale *= factor;  // 2^−120 and 2^100: their squares are outside float32's range
     EXPECT_EQ(GradientNorm(gradient), norm * scale) << scale;
   }
 }
@@ -123,7 +123,7 @@ INSTANTIATE_TEST_SUITE_P(
                      testing::Values(NormPlacement::kPre, NormPlacement::kPost),
                      testing::Values(LossPositions::kAll, LossPositions::kLast)));
 
-// A parameter of a wide model's initial values.
+// Returns a parameter of a wide model's initial values.
 at::Tensor InitialValue(InitKind kind, InitStreams streams, const std::string& name) {
   ModelConfig model = RecallRun(0, NormPlacement::kPost).model;
   model.init = {kind, streams};
@@ -181,7 +181,7 @@ TEST(LearningRateTest, FollowsItsSchedule) {
   EXPECT_DOUBLE_EQ(rate(ScheduleKind::kInverseSqrt, 99, 399), 0.005);
 }
 
-// tests/parity has PyTorch's rates where it has any.
+// tests/parity compares with PyTorch's learning rates where these exist.
 TEST(LearningRateTest, BeginsACycleAtItsPeakWithoutWarmUp) {
   for (const uint32_t warmup : {0U, 1U}) {
     const auto rate = [warmup](uint32_t step, uint32_t steps) {
@@ -194,7 +194,7 @@ TEST(LearningRateTest, BeginsACycleAtItsPeakWithoutWarmUp) {
   }
 }
 
-// What DependsOnSteps says is so at every step that two runs share.
+// If DependsOnSteps is false, the learning rates of two runs agree at every step that they share.
 TEST(LearningRateTest, DependsOnTheStepsOfTheRunWhereItSaysSo) {
   for (const Named<ScheduleKind>& kind : kNames<ScheduleKind>) {
     bool differs = false;

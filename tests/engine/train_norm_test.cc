@@ -1,4 +1,4 @@
-// Norms by closed forms: what they give, what they hand back, and the statistics they track.
+// Tests norms against closed forms: outputs, gradients, and tracked statistics.
 #include <gtest/gtest.h>
 #include <torch/csrc/autograd/autograd.h>
 
@@ -29,13 +29,13 @@ NormPass PassOf(NormConfig config, NormBackward backward = NormBackward::kExact)
   return {config, Statistics::kRunning, {}, {}};
 }
 
-// By the statistics of x.
+// Uses the statistics of x.
 NormPass BatchPassOf(const at::Tensor& x, NormConfig config,
                      Statistics statistics = Statistics::kBatch, const at::Tensor& real = {}) {
   return BatchPass(config, statistics, real, x.size(0), x.options());
 }
 
-// The gradient of x, given g of the norm's output.
+// Returns the gradient of x, given the gradient g of the norm's output.
 at::Tensor HandedBack(const at::Tensor& x, const at::Tensor& g, const NormPass& pass) {
   const at::Tensor leaf = x.clone().requires_grad_();
   Norm(leaf, {}, pass).backward(g);
@@ -83,9 +83,9 @@ TEST(NormTest, L2GivesTokensOfLengthOne) {
   EXPECT_TRUE(Near(y.norm(2, {-1}), at::ones({3}, at::kDouble)));
 }
 
-// Σ g and Σ gz as parts of Σ g², which the identities are in terms of.
+// Σ g and Σ gz as fractions of Σ g², in terms of which the identities are stated.
 struct Parts {
-  at::Tensor mean;    // of every token, [N]
+  at::Tensor mean;    // by token, [N]
   at::Tensor radial;  // likewise
 };
 
@@ -131,7 +131,7 @@ TEST(NormBackwardTest, ProjectedHasThePartAlongZTakenAway) {
   }
 }
 
-// Of a sum that weighs the norm's outputs by g, the gradient of the sum of its squared gradient.
+// Returns the gradient of the squared norm of the gradient of Σ g·norm(x).
 at::Tensor SecondGradient(const at::Tensor& x, const at::Tensor& g,
                           const std::function<at::Tensor(const at::Tensor&)>& norm) {
   const at::Tensor leaf = x.clone().requires_grad_();

@@ -1,5 +1,5 @@
-// A run that is moved to another trainer at any step goes on with the same bits, whatever it
-// trains: random tasks, models, rules and options, stopped at a random step.
+// Tests that a run moved to another trainer at any step continues with the same bits: random tasks,
+// models, rules and options, stopped at a random step.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -100,7 +100,7 @@ TEST_P(ResumePropertyTest, GoesOnWithTheSameBitsFromAnyStep) {
 
 INSTANTIATE_TEST_SUITE_P(Draws, ResumePropertyTest, testing::Range<uint64_t>(0, 60));
 
-// Recording costs time and changes no other number.
+// Recording takes time but changes no other number.
 TEST(RecordTest, ChangesNoOtherBit) {
   for (uint64_t draw = 100; draw < 112; ++draw) {
     Dice dice(draw);
@@ -124,7 +124,7 @@ TEST(RecordTest, ChangesNoOtherBit) {
   }
 }
 
-// The value of a recorded metric at a step.
+// Returns the value of a recorded metric at a step.
 double ValueOf(const RunProgress& progress, const std::string& key, uint32_t step) {
   for (const Point& point : progress.points) {
     if (point.key == key && point.step == step) return point.value;

@@ -1,4 +1,4 @@
-// Running trainers in tests.
+// Runs trainers in tests.
 #ifndef ABLATE_TESTS_ENGINE_TRAIN_RUNS_H_
 #define ABLATE_TESTS_ENGINE_TRAIN_RUNS_H_
 
@@ -18,7 +18,7 @@
 
 namespace ablate::engine {
 
-// A trainer whose calling thread is a lane.
+// Creates a trainer, and prepares the calling thread as a lane.
 inline std::unique_ptr<Trainer> MustMakeTrainer(const RunConfig& run) {
   PrepareLaneThread();
   absl::StatusOr<std::unique_ptr<Trainer>> trainer = MakeTrainer(run);
@@ -32,7 +32,7 @@ inline RunProgress Advance(Trainer& trainer, uint32_t steps) {
   return *std::move(progress);
 }
 
-// Points as exact text, so that equal means equal bits.
+// Returns points as exact text, so that equal text means equal bits.
 inline std::vector<std::string> Exactly(const std::vector<Point>& points) {
   std::vector<std::string> text;
   for (const Point& point : points) {
@@ -58,7 +58,7 @@ inline std::vector<double> ValuesOf(const std::vector<Point>& points, const std:
   return values;
 }
 
-// A run whose gradient can be made no number while its loss stays one.
+// Returns a run whose gradient can be made NaN while its loss stays finite.
 inline RunConfig SteepRun(uint32_t seed) {
   RunConfig run = SmallRecallRun(seed);
   run.model.activation = Activation::kGeluTanh;
@@ -66,8 +66,8 @@ inline RunConfig SteepRun(uint32_t seed) {
   return run;
 }
 
-// The state with feed-forward activations of 10²⁰: their derivative is 0 · ∞, while the output
-// weights make their sum harmless.
+// Returns the state with feed-forward activations of 10²⁰: their derivative is 0 · ∞, but the
+// output weights make their sum harmless.
 inline std::string Steepened(const RunConfig& run, const std::string& state) {
   const absl::StatusOr<SafetensorsFile> file = ParseSafetensors(state);
   EXPECT_TRUE(file.ok()) << file.status();

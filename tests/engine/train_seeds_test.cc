@@ -1,4 +1,4 @@
-// The source experiments' own numbers: parameter counts and first losses.
+// Tests the source experiments' own numbers: parameter counts and first losses.
 #include <gtest/gtest.h>
 
 #include <vector>

@@ -1,4 +1,4 @@
-// States that go from one trainer to another: resumed, refused, and grown by more steps.
+// Tests states moved from one trainer to another: resumed, rejected, and extended by more steps.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -16,7 +16,7 @@
 namespace ablate::engine {
 namespace {
 
-// Trains the run as a whole, and in parts of seven steps, each by a trainer of its own.
+// Trains the run as a whole, and in parts of seven steps, each with a new trainer.
 void ExpectTheSameWhenMoved(RunConfig run) {
   run.training.clip = 0.5;
   run.training.checkpoints = {0, 14};
@@ -99,7 +99,7 @@ INSTANTIATE_TEST_SUITE_P(
         testing::Values(OptimizerKind::kAdamW, OptimizerKind::kAdam, OptimizerKind::kSgd),
         testing::Values(Precision::kFloat32, Precision::kFloat64)));
 
-// A state with one metadata entry replaced.
+// Returns a state with one metadata entry replaced.
 std::string WithMetadata(const std::string& state, const std::string& key,
                          const std::string& value) {
   const auto file = ParseSafetensors(state);
@@ -159,7 +159,7 @@ TEST(ResumeStateTest, IsAsLargeAsEstimatedForEveryOptimizer) {
   }
 }
 
-// A run under a schedule that knows no end, of so many updates.
+// Returns a run of `steps` updates, with a schedule that doesn't depend on their number.
 RunConfig GrowingRun(bool documents, OptimizerKind optimizer, uint32_t steps) {
   RunConfig run = documents ? SmallDocumentsRun(5) : SmallRecallRun(5);
   run.training.schedule.kind = ScheduleKind::kConstant;
@@ -187,7 +187,7 @@ TEST_P(GrowTest, HasTheNumbersOfARunThatWasTrainedAtOnce) {
   EXPECT_EQ(rest.outcome, Outcome::kDone);
   EXPECT_EQ(rest.step, 40u);
 
-  // What the shorter run did at its end is its own.
+  // Points of the shorter run's end belong to that run only.
   std::vector<Point> points;
   for (const Point& point : first.points) {
     if (point.step < ended) points.push_back(point);
@@ -207,7 +207,8 @@ TEST_P(GrowTest, HasTheNumbersOfARunThatWasTrainedAtOnce) {
   EXPECT_EQ(*longer->ExportState(), *straight->ExportState());
 }
 
-// Ends that meet an evaluation (10 and 20), a checkpoint (10 and 17), neither, or the warm-up.
+// Ends that coincide with an evaluation (10 and 20), a checkpoint (10 and 17), neither, or the
+// warm-up.
 INSTANTIATE_TEST_SUITE_P(
     Everything, GrowTest,
     testing::Combine(testing::Bool(), testing::Values(OptimizerKind::kAdamW, OptimizerKind::kSgd),

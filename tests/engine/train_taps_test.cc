@@ -1,4 +1,5 @@
-// Taps: without them, and with those that change nothing, the bits are those of training.
+// Tests that without hooks (`Taps`), and with hooks that change nothing, the bits are those of
+// training.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -39,14 +40,14 @@ struct TappedModel {
     parameters->values().copy_(InitialParameters(model, parameters->layout(), 1));
   }
 
-  // Loss and gradient, exactly.
+  // Returns the exact loss and gradient.
   std::pair<double, at::Tensor> Differentiated(const Taps* taps) {
     const Pass pass = {.statistics = Statistics::kBatch, .taps = taps};
     const double loss = Differentiate(model, pass, {batch}, *parameters);
     return {loss, parameters->gradients().clone()};
   }
 
-  // What comes to every site.
+  // Captures the activation at every site.
   Captured Capture() {
     Captured captured;
     std::vector<std::pair<std::string, Tap>> taps;

@@ -1,4 +1,4 @@
-// The reference backend when an update fails, and what becomes of LibTorch's errors.
+// Tests the reference backend when an update fails, and the conversion of LibTorch's errors.
 #include <ATen/ATen.h>
 #include <gtest/gtest.h>
 
@@ -22,10 +22,11 @@ std::string StateOf(Backend& backend) {
   return state;
 }
 
-// As running out of memory would, a token that does not exist ends the update in its second part.
+// A token outside the vocabulary ends the update in its second micro-batch, as running out of
+// memory would.
 TEST(TorchBackendTest, LeavesARunAsItWasWhenAPartOfItsUpdateFails) {
   RunConfig run = SmallRecallRun(1);
-  run.model.norm.kind = NormKind::kBatch;  // whose statistics the parts before have changed
+  run.model.norm.kind = NormKind::kBatch;  // earlier micro-batches have changed its statistics
   run.training.accumulation = 4;
   run.training.ema = 0.9;
   const auto source = MakeBatchSource(run);

@@ -1,4 +1,4 @@
-// The trainer as its callers see it: points, checkpoints, ends of runs.
+// Tests the trainer as its callers see it: points, checkpoints, ends of runs.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -126,8 +126,8 @@ TEST(TorchTrainerTest, StopsBeforeAnUpdateWhenToldTo) {
   EXPECT_EQ(progress->outcome, Outcome::kTraining);
 }
 
-// Advances by one piece at a time: a batch of an evaluation, or what follows its last one and an
-// update. `between` may replace the trainer.
+// Advances by one piece at a time: an evaluation batch, or what follows the last one and an update.
+// `between` may replace the trainer.
 RunProgress AdvanceByPieces(std::unique_ptr<Trainer>& trainer,
                             const std::function<void(const RunProgress&)>& between) {
   RunProgress whole;
@@ -147,8 +147,8 @@ RunProgress AdvanceByPieces(std::unique_ptr<Trainer>& trainer,
   return whole;
 }
 
-// The same, where a new trainer takes up the state of each evaluation that is left half-way, once a
-// step and from step `first` on. The steps are added to `moved`.
+// The same, but a new trainer takes over the state of each half-finished evaluation, once per step
+// and from step `first` on. Adds the steps to `moved`.
 RunProgress AdvanceElsewhere(std::unique_ptr<Trainer>& trainer, const RunConfig& run,
                              uint32_t first, std::set<uint32_t>& moved) {
   return AdvanceByPieces(trainer, [&](const RunProgress& part) {
@@ -163,7 +163,7 @@ RunProgress AdvanceElsewhere(std::unique_ptr<Trainer>& trainer, const RunConfig&
 
 TEST(TorchTrainerTest, LeavesAnEvaluationBetweenBatchesAndGoesOnWithTheSameBits) {
   RunConfig run = SmallDocumentsRun(1);
-  run.training.ema = 0.8;  // two passes an evaluation
+  run.training.ema = 0.8;  // two passes per evaluation
   const auto straight = MustMakeTrainer(run);
   const RunProgress whole = Advance(*straight, 1000);
   EXPECT_EQ(whole.outcome, Outcome::kDone);
@@ -189,7 +189,7 @@ TEST(TorchTrainerTest, RepeatsAnEvaluationThatWasLeftWhenItsStateIsTakenUpElsewh
   EXPECT_EQ(*trainer->ExportState(), *straight->ExportState());
 }
 
-// The evaluation with which a diverged run ends, where none is due otherwise.
+// Covers the final evaluation of a diverged run at a step without a regular one.
 TEST(TorchTrainerTest, ReportsADivergedStepOnceItsEvaluationIsComplete) {
   RunConfig run = SmallDocumentsRun(1);
   run.training.optimizer = {OptimizerKind::kSgd, 1e30};
@@ -313,7 +313,7 @@ TEST(TorchTrainerTest, TrainsTwoHundredBlocks) {
   for (const Point& point : progress.points) EXPECT_TRUE(std::isfinite(point.value)) << point.key;
 }
 
-// An untrained model is the one that a run which goes on begins with.
+// A run that continues begins with an untrained model.
 TEST(TrainerTest, EvaluatesAndKeepsTheInitialModelOfNoSteps) {
   for (const TrainerKind kind : {TrainerKind::kTorch, TrainerKind::kNative}) {
     RunConfig longer = SmallRecallRun(3);

@@ -1,4 +1,5 @@
-// Losses and gradients at given parameters beside autograd's in float64, over the grid of settings.
+// Compares losses and gradients at given parameters with autograd's in float64, over the grid of
+// settings.
 #include "server/engine/native/forward.h"
 
 #include <gtest/gtest.h>
@@ -22,7 +23,7 @@
 namespace ablate::engine::native {
 namespace {
 
-// A case of the grid that the native backend computes.
+// A case of the grid that the native backend supports.
 struct Case {
   explicit Case(const GridCase& grid)
       : config(ConfigOf(grid)),
@@ -56,7 +57,7 @@ struct Exact {
   at::Tensor gradient;  // [P]
 };
 
-// By autograd in float64.
+// Computes by autograd in float64.
 Exact ByAutograd(const Case& of, const Pass& pass) {
   const at::TensorOptions options = TensorOptionsOf(Device::kCpu, Precision::kFloat64);
   const auto rounded = [&](const std::vector<float>& floats) {
@@ -71,11 +72,11 @@ Exact ByAutograd(const Case& of, const Pass& pass) {
   return {loss.item<double>(), leaf.grad()};
 }
 
-// The error of a loss relative to it: scores of random models are some times as large, and a
+// Relative error of a loss. Losses of random models are several times larger than usual, and a
 // processor without fused products rounds more often.
 constexpr double kLossError = 2e-5;
 
-// ‖gradient − exact‖/‖exact‖.
+// Returns ‖gradient − exact‖/‖exact‖.
 double ErrorOf(const std::vector<float>& gradient, const at::Tensor& exact) {
   const at::Tensor error = at::tensor(gradient).to(at::kDouble) - exact;
   return error.norm().item<double>() / exact.norm().item<double>();
@@ -116,7 +117,7 @@ void CheckGradients(Signal signal) {
     }
     const Exact exact = ByAutograd(of, pass);
     EXPECT_NEAR(*loss, exact.loss, kLossError * std::max(1.0, exact.loss));
-    // A ReLU's input may be rounded over its kink.
+    // Rounding may move a ReLU's input across its kink.
     EXPECT_LE(ErrorOf(gradient, exact.gradient), 1e-3);
     beyond += ErrorOf(gradient, exact.gradient) > 1e-5 ? 1 : 0;
     ++cases;
@@ -146,7 +147,7 @@ TEST(NativeForwardTest, SaysTheSameOfAPointWhateverItDidBefore) {
     EXPECT_EQ(*(*used)->Differentiate(of.batch, absl::MakeSpan(gradient)),
               *(*fresh)->Differentiate(of.batch, absl::MakeSpan(expected)));
     EXPECT_EQ(gradient, expected);
-    // Neither has moved the running statistics.
+    // Neither has changed the running statistics.
     EXPECT_EQ((*used)->Score(of.batch)->loss, (*fresh)->Score(of.batch)->loss);
     EXPECT_NE(loss, *(*fresh)->Differentiate(of.batch, absl::MakeSpan(gradient)));
     ++cases;
@@ -155,10 +156,10 @@ TEST(NativeForwardTest, SaysTheSameOfAPointWhateverItDidBefore) {
 }
 
 TEST(NativeForwardTest, DescendsAlongItsGradient) {
-  // Of an exact gradient g, L(θ + h·g) − L(θ − h·g) = 2h·‖g‖² but for what is of third order.
+  // With an exact gradient g, L(θ + h·g) − L(θ − h·g) = 2h·‖g‖² up to third order.
   for (const GridCase& grid : NativeGrid(23)) {
     const Case of(grid);
-    if (of.config.model.norm.kind == NormKind::kBatch) continue;  // scored by other statistics
+    if (of.config.model.norm.kind == NormKind::kBatch) continue;  // Score uses other statistics
     SCOPED_TRACE(grid.name + " " + ModelJson(of.config.model));
     const auto forward = NativeForward::Make(of.config, of.point());
     ASSERT_TRUE(forward.ok());

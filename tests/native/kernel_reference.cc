@@ -50,7 +50,8 @@ Doubles ColumnOf(const NormForward& n, int column) {
   return x;
 }
 
-// The gradient of x by that of z, of which `level` is the mean and z·along the part along z.
+// Returns the gradient of x from that of z, whose mean is `level` and whose component along z is
+// z·along.
 double BackThroughZ(NormBackward mode, double g, double z, double level, double along,
                     double inverse) {
   switch (mode) {
@@ -68,7 +69,7 @@ double BackThroughZ(NormBackward mode, double g, double z, double level, double 
 
 double SigmoidOf(double x) { return 1 / (1 + std::exp(-x)); }
 
-// The weights of one query's scores.
+// Returns the weights of one query's attention scores.
 Doubles WeightsOf(AttentionKind kind, const Doubles& scores) {
   Doubles weights;
   double highest = -INFINITY, sum = 0;
@@ -81,7 +82,7 @@ Doubles WeightsOf(AttentionKind kind, const Doubles& scores) {
   return weights;
 }
 
-// The gradients of one query's scores by those of its weights.
+// Returns the gradients of one query's attention scores from those of its weights.
 Doubles ScoreGradients(AttentionKind kind, const Doubles& w, const Doubles& dw) {
   double mean = 0;
   for (size_t u = 0; u < w.size(); ++u) mean += w[u] * dw[u];
@@ -373,7 +374,7 @@ Losses LossesOf(const CrossEntropy& l) {
   return to;
 }
 
-// As PyTorch's documentation of Adam and AdamW has it.
+// As in PyTorch's documentation of Adam and AdamW.
 Stepped StepOf(const AdamStep& s) {
   Stepped to;
   const double steps = static_cast<double>(s.step);

@@ -1,6 +1,6 @@
-// What the kernels compute, in double and by plain loops. Each function takes a kernel's own
-// arguments before the kernel has run, reads of them what the kernel reads, and returns what it has
-// to write: matrices without padding, row by row.
+// Computes what the kernels compute, in double and by plain loops. Each function takes a kernel's
+// arguments before the kernel has run, reads the same inputs, and returns the outputs: matrices
+// without padding, row by row.
 #ifndef ABLATE_TESTS_NATIVE_KERNEL_REFERENCE_H_
 #define ABLATE_TESTS_NATIVE_KERNEL_REFERENCE_H_
 
@@ -27,7 +27,7 @@ struct NormGradients {
 };
 NormGradients BackThrough(const NormBack& n);
 
-// ∂(Σ dy·y)/∂x of the norm itself, by central differences; for small sizes.
+// Returns ∂(Σ dy·y)/∂x of the norm itself, by central differences; for small sizes.
 Doubles DerivativeOf(const NormForward& n, const float* dy);
 
 struct BatchNorm {
@@ -63,16 +63,16 @@ struct QueryAttentionGradients {
 };
 QueryAttentionGradients BackThrough(const QueryAttentionBack& b);
 
-// Not of kSwiglu.
+// Not for kSwiglu.
 double ActivationOf(Activation activation, double x);
-// By central differences, and 0 where kRelu has none.
+// By central differences; 0 if kRelu has no derivative.
 double SlopeOf(Activation activation, double x);
 
 struct Losses {
   Doubles losses;             // [columns]
   Doubles gradient;           // [vocabulary][columns]
   std::vector<int32_t> best;  // [columns]
-  Doubles log_sum;            // [columns], log Σ exp of the scores
+  Doubles log_sum;            // [columns], log Σ exp of the logits
 };
 Losses LossesOf(const CrossEntropy& l);
 

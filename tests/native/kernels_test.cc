@@ -1,6 +1,6 @@
-// Every kernel of every target of this machine beside plain loops in double. What a kernel may read
-// and not use is NaN, where it may write nothing lies a sentinel, and each buffer is no longer than
-// kernels.h has it, so that AddressSanitizer sees what lies beyond.
+// Compares every kernel of every target of this machine with plain loops in double. Memory that a
+// kernel may read but not use is NaN, and memory that it must not write holds a sentinel. Each
+// buffer is only as long as kernels.h says, so that AddressSanitizer detects accesses beyond it.
 #include "server/engine/native/kernels.h"
 
 #include <gtest/gtest.h>
@@ -25,7 +25,7 @@ using reference::Doubles;
 constexpr float kNan = std::numeric_limits<float>::quiet_NaN();
 constexpr float kInfinity = std::numeric_limits<float>::infinity();
 constexpr float kSentinel = 54321.5f;
-constexpr double kNotSaid = 1e300;  // an expected number about which the contract says nothing
+constexpr double kNotSaid = 1e300;  // an expected number that the contract leaves open
 constexpr double kTolerance = 3e-6;
 
 struct Size {
@@ -38,8 +38,8 @@ constexpr int kWidths[] = {1, 5, 16, 24, 33};
 
 // Rows of `columns` floats, `stride` apart, with a gap between them.
 struct Matrix {
-  // Whole rows where these are a multiple of kColumns long, or else kColumns floats behind the
-  // last.
+  // Rows are whole if their stride is a multiple of kColumns; otherwise kColumns floats follow the
+  // last row.
   Matrix(int of_rows, int of_columns, ptrdiff_t apart, float between = kSentinel)
       : rows(of_rows), columns(of_columns), stride(apart), gap(between) {
     const ptrdiff_t behind = stride % kColumns == 0    ? stride - columns
@@ -68,7 +68,7 @@ class Random {
   float Normal(float deviation = 1) {
     return std::normal_distribution<float>(0, deviation)(engine_);
   }
-  // The rows; the gap stays.
+  // Fills the rows; the gap is unchanged.
   Matrix Fill(Matrix matrix, float deviation = 1) {
     for (int r = 0; r < matrix.rows; ++r) {
       for (int c = 0; c < matrix.columns; ++c) matrix.at(r, c) = Normal(deviation);
@@ -76,13 +76,13 @@ class Random {
     return matrix;
   }
   Matrix Rows(int rows, int columns) { return Fill(Matrix(rows, columns)); }
-  // Exactly so many floats.
+  // Returns exactly n floats.
   std::vector<float> Floats(int64_t n, float deviation = 1) {
     std::vector<float> floats(static_cast<size_t>(n));
     for (float& value : floats) value = Normal(deviation);
     return floats;
   }
-  // Of dropout: 0 or 1/(1 − p).
+  // Returns dropout factors: 0 or 1/(1 − p).
   std::vector<float> Mask(int64_t n) {
     std::vector<float> mask(static_cast<size_t>(n));
     for (float& value : mask) value = Between(0, 3) == 0 ? 0.0f : 4.0f / 3;
@@ -99,7 +99,7 @@ double NormOf(const Doubles& x) {
   return std::sqrt(sum);
 }
 
-// Rows of `columns` made `stride` long by `with`.
+// Returns rows of `columns` padded to `stride` with `with`.
 Doubles Padded(const Doubles& x, int columns, int stride, double with) {
   Doubles padded;
   for (size_t i = 0; i < x.size(); ++i) {
@@ -110,14 +110,14 @@ Doubles Padded(const Doubles& x, int columns, int stride, double with) {
   return padded;
 }
 
-// One target's kernels and all that they wrote.
+// One target's kernels and all of their outputs.
 struct Trial {
   const Kernels& kernels;
   std::vector<float> written = {};
 };
 
-// The error is judged by `scale`, or else by the norm of what is expected. Gaps keep their
-// sentinel.
+// Compares with an error relative to `scale`, or else to the norm of `expected`. Gaps must keep
+// their sentinel.
 void ExpectClose(Trial& run, const char* what, Matrix& got, const Doubles& expected,
                  double scale = -1, double tolerance = kTolerance) {
   ASSERT_EQ(expected.size(), static_cast<size_t>(got.rows) * static_cast<size_t>(got.columns));
@@ -230,7 +230,7 @@ void CheckNorm(Trial& run) {
   Random random(4);
   for (const auto [features, columns] : kSizes) {
     for (const auto [kind, deviation] : kNormFormulas) {
-      // A gradient along one or two features is the little that a small eps leaves of it.
+      // With one or two features, a gradient is the small remainder due to eps.
       if (deviation == NormDeviation::kUnbiasedEpsOutside && features < 2) continue;
       const float eps = features < 3 || random.Coin() ? 0.5f : 1e-5f;
       SCOPED_TRACE(testing::Message() << features << "×" << columns << ", kind "
@@ -370,7 +370,7 @@ struct AttentionCase {
                 bool drops)
       : padded(RoundUp(length)),
         stride(length + random.Between(0, 40)),
-        // Few queries of which each looks at one key have a gradient of rounding errors.
+        // If few queries see one key each, gradients consist of rounding errors.
         q(random.Fill(Matrix(features, length, stride, kNan), length < 15 ? 1 : 3)),
         k(random.Fill(Matrix(features, length, stride, kNan))),
         v(random.Fill(Matrix(features, length, stride, kNan))),
@@ -423,7 +423,7 @@ void CheckAttention(Trial& run) {
       for (int key = 0; is.a.causal && key < is.a.length; ++key) {
         std::fill_n(padded.begin() + key * is.padded, key, kNotSaid);
       }
-      // Rows behind the last key.
+      // Rows after the last key.
       padded.resize(static_cast<size_t>(is.padded) * static_cast<size_t>(is.padded), kNotSaid);
       return padded;
     };
@@ -445,11 +445,11 @@ void CheckAttention(Trial& run) {
   });
 }
 
-// One head of a strip whose columns begin anywhere in a wider matrix. Lanes share beginnings if the
-// model doesn't look ahead.
+// One head of a prefix-shared batch whose columns begin anywhere in a wider matrix. Lanes share
+// beginnings if the model doesn't look ahead.
 struct StripCase {
   StripCase(Random& random, int length, int features, bool causal, AttentionKind kind) {
-    std::vector<int> common(kColumns);  // positions shared with the lane before
+    std::vector<int> common(kColumns);  // number of positions shared with the previous lane
     for (size_t l = 1; l < kColumns && causal; ++l) common[l] = random.Between(0, length);
     int column = random.Between(0, 20);
     before = column;
@@ -490,14 +490,14 @@ struct StripCase {
     return first[static_cast<size_t>(t)] + node[static_cast<size_t>(t * kColumns + l)];
   }
 
-  int before = 0;  // columns that are not the strip's
+  int before = 0;  // columns before those of the strip
   std::vector<int32_t> first, nodes, node, lane;
   Matrix q{0, 0}, k{0, 0}, v{0, 0}, context{0, 0};
   std::vector<float> scratch;
   StripAttention a;
 };
 
-// A lane's sequence by itself.
+// The sequence of one lane alone.
 struct LaneAlone {
   LaneAlone(StripCase& is, int l)
       : q(is.a.features, is.a.length, RoundUp(is.a.length), 0.0f), k(q), v(q), context(q) {
@@ -637,7 +637,7 @@ void CheckActivate(Trial& run) {
       ExpectClose(run, "slope", slope_at, slopes);
       for (size_t i = 0; i < n; ++i) {
         EXPECT_NEAR(y.floats[i], values[i], 1e-6 * std::max(1.0, std::abs(values[i])));
-        // 1 − (1 + tanh y)/2 has few digits where little is left of it.
+        // 1 − (1 + tanh y)/2 is inaccurate where it is close to 0.
         EXPECT_NEAR(slope_at.floats[i], slopes[i], 3e-6 * std::max(1.0, std::abs(slopes[i])));
       }
     }
@@ -652,7 +652,7 @@ void CheckLosses(Trial& run) {
         SCOPED_TRACE(testing::Message() << vocabulary << " tokens, smoothing " << smoothing);
         const int columns = kColumns * random.Between(1, 4);
         Matrix scores = random.Fill(Matrix(vocabulary, columns), deviation);
-        // Halves, so that there are equals among the highest.
+        // Multiples of one half, so that the highest logits tie.
         for (float& score : scores.floats) score = std::round(score * 2) / 2;
         std::vector<int32_t> targets(static_cast<size_t>(columns));
         for (int32_t& target : targets) target = random.Between(-1, vocabulary - 1);
@@ -725,7 +725,7 @@ void CheckSteps(Trial& run) {
       std::vector<float> values = random.Floats(n), first = random.Floats(n, 0.1f);
       std::vector<float> second = random.Floats(n, 0.1f);
       for (float& square : second) square = std::abs(square);
-      // A large rate, so that an error of the step is one of what it leaves.
+      // A large learning rate, so that an error of the step shows in the result.
       const AdamStep adam = {n,
                              values.data(),
                              gradients.data(),
@@ -926,7 +926,7 @@ TEST(KernelsTest, LeadNanFromAQueryToItsContextAlone) {
   });
 }
 
-// A softmax of scores that are all −∞ is none.
+// A softmax of scores that are all −∞ is NaN.
 TEST(KernelsTest, SoftmaxNoScoresThatAreAllInfinite) {
   OnEveryTarget([](Trial& run) {
     for (const float infinite : {kInfinity, -kInfinity}) {
@@ -950,7 +950,7 @@ TEST(KernelsTest, SoftmaxNoScoresThatAreAllInfinite) {
   });
 }
 
-// Others may read at the same time.
+// Other threads may read the inputs at the same time.
 TEST(KernelsTest, WriteNothingThatTheyAreGivenToRead) {
   const auto step_by_protected = [](const Kernels& kernels) {
     void* const page = mmap(nullptr, 4096, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);

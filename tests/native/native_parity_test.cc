@@ -1,5 +1,5 @@
-// The native backend beside the reference backend: evaluations, refusals and whole runs. Its
-// updates are judged by tests/parity/update_test.cc.
+// Compares the native backend with the reference backend: evaluations, rejections and whole runs.
+// tests/parity/update_test.cc checks its updates.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -55,7 +55,7 @@ TEST(NativeParityTest, EvaluatesManyShortRowsAsEachByItself) {
   EXPECT_GE(cases, 60);
 }
 
-// All that a run has.
+// Returns the bytes of all of a run's tensors.
 std::string TensorBytes(const RunTensors& tensors) {
   std::string bytes = absl::StrCat(tensors.parameters, tensors.buffers);
   for (const auto& slot : tensors.slots) absl::StrAppend(&bytes, slot.bytes);
@@ -98,7 +98,7 @@ TEST(NativeParityTest, IsAsItWasAfterAnUpdateThatIsNotMade) {
     ASSERT_TRUE(results.ok());
     EXPECT_FALSE(results->made);
     EXPECT_EQ(bytes(), before);
-    // Nor does anything of it reach what comes later.
+    // Nothing of it affects later calls.
     const auto fresh = NativeOf(config, start, native::BestKernels());
     ASSERT_TRUE(used->SetTensors(*fresh->Tensors()).ok());
     const TokenBatch shorter = ShortRows(config.model, 2, 3);
@@ -111,7 +111,7 @@ TEST(NativeParityTest, IsAsItWasAfterAnUpdateThatIsNotMade) {
   }
 }
 
-// The source's names, one document a step.
+// The source experiment on names, one document per step.
 RunConfig NativeNames(NormPlacement placement, bool final) {
   RunConfig run = NamesRun(42, placement, final);
   run.training.trainer = TrainerKind::kNative;
@@ -136,8 +136,8 @@ TEST(NativeTrainerTest, LearnsNamesAsTheReferenceTrainer) {
        {std::pair(NormPlacement::kPre, true), std::pair(NormPlacement::kPost, false),
         std::pair(NormPlacement::kNone, false)}) {
     RunConfig run = NativeNames(placement, final);
-    // Without norms a rounding grows tenfold every few steps: by step 100 the reference trainer is
-    // .05 away from itself in float64.
+    // Without norms a rounding error grows tenfold every few steps: by step 100 the reference
+    // trainer differs by 0.05 from itself in float64.
     const uint32_t steps = placement == NormPlacement::kNone ? 20 : 100;
     const std::vector<double> native = LossesOf(run, steps);
     run.training.trainer = TrainerKind::kTorch;

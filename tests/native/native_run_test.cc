@@ -1,5 +1,5 @@
-// The native backend by itself, without LibTorch, so that sanitizers see its passes: over the grid
-// of settings on every target of this machine.
+// Runs the native backend alone, without LibTorch, so that sanitizers can check its passes: over
+// the grid of settings on every target of this machine.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -30,7 +30,7 @@ native::NativeStart RandomStart(const RunConfig& config) {
   return start;
 }
 
-// All bytes that three updates and three evaluations leave.
+// Returns all bytes after three updates and three evaluations.
 std::string Trained(const RunConfig& config, const std::vector<TokenBatch>& batches,
                     const native::Kernels& kernels) {
   const auto backend = native::MakeNativeBackend(config, RandomStart(config), kernels);
@@ -43,12 +43,12 @@ std::string Trained(const RunConfig& config, const std::vector<TokenBatch>& batc
   const auto evaluate = [&](Evaluated what, size_t index, const TokenBatch& batch) {
     EvaluationSums sums = {index, 0, 0, 0};
     EXPECT_TRUE(backend->Evaluate(what, batch, &sums).ok());
-    // A NaN has a sign, and means nothing by it.
+    // The sign of a NaN has no meaning.
     if (std::isnan(sums.loss)) sums.loss = std::abs(sums.loss);
     bytes.append(reinterpret_cast<const char*>(&sums.loss), sizeof(sums.loss));
   };
   evaluate(Evaluated::kCurrent, 0, batches.front());
-  // Many rows of one length are evaluated in strips.
+  // Many rows of one length are evaluated as prefix-shared batches.
   evaluate(Evaluated::kCurrent, 1, ShortRows(config.model, 37, std::min(config.model.context, 7)));
   if (config.training.ema > 0) evaluate(Evaluated::kAverage, 0, batches.front());
   const auto tensors = backend->Tensors();

@@ -1,5 +1,5 @@
-// Growing sequences: their scores beside those of the whole prefix in float64 over the grid of
-// settings, and that no sequence knows of the others.
+// Compares the logits of growing sequences with those of the whole prefix in float64 over the grid
+// of settings, and checks that sequences don't affect each other.
 #include "server/engine/native/reader.h"
 
 #include <ATen/core/grad_mode.h>
@@ -25,7 +25,7 @@
 namespace ablate::engine::native {
 namespace {
 
-using Scores = std::vector<double>;  // of a sequence's next token, [V]
+using Scores = std::vector<double>;  // logits of a sequence's next token, [V]
 
 struct ReadModel {
   explicit ReadModel(const RunConfig& run, const Kernels& kernels = BestKernels())
@@ -38,7 +38,7 @@ struct ReadModel {
     forward = *std::move(made);
   }
 
-  // Token `position` of sequence `s`: many begin alike.
+  // Returns token `position` of sequence `s`; many sequences begin alike.
   uint32_t Token(uint32_t s, int position) const {
     const uint64_t drawn = SplitMix64::At(s, static_cast<uint64_t>(position));
     return static_cast<uint32_t>(drawn % static_cast<uint64_t>(config.model.vocabulary));
@@ -51,8 +51,8 @@ struct ReadModel {
   std::unique_ptr<NativeForward> forward;
 };
 
-// Reads the context full; every few positions one of `leaving` sequences in so many leaves. The
-// scores at each position by sequence.
+// Reads until the context is full; every few positions one in `leaving` sequences leaves. Returns
+// the logits at each position by sequence.
 std::vector<std::map<uint32_t, Scores>> ReadAll(const ReadModel& model,
                                                 std::vector<uint32_t> sequences, int leaving) {
   const auto reader = model.forward->Read(static_cast<int>(sequences.size()));
@@ -87,7 +87,7 @@ std::vector<uint32_t> FirstSequences(uint32_t count) {
   return sequences;
 }
 
-// The reference's scores behind every prefix of a sequence, in float64: [positions][V].
+// The reference's logits after every prefix of a sequence, in float64: [positions][V].
 class Reference {
  public:
   explicit Reference(const ReadModel& model)

@@ -18,13 +18,13 @@ namespace ablate::engine {
 
 struct Start {
   at::Tensor values;   // [P]
-  at::Tensor buffers;  // undefined where there are none
+  at::Tensor buffers;  // undefined if there are none
 };
 
-// Random parameters in which no gain is 1 and no shift 0.
+// Returns random parameters, in which no gain is 1 and no shift 0.
 Start StartOf(const RunConfig& config, const ParameterLayout& layout);
 
-// None of an undefined tensor.
+// Returns an empty vector for an undefined tensor.
 std::vector<float> FloatsOf(const at::Tensor& tensor);
 
 std::unique_ptr<Backend> TorchOf(RunConfig config, Precision precision, const Start& start);

@@ -1,4 +1,4 @@
-// Files for reference.py, and the process that reads them.
+// Writes and reads the files of reference.py, and runs it.
 #include "tests/parity/exchange.h"
 
 #include <gtest/gtest.h>

@@ -1,4 +1,4 @@
-// Tensors and settings exchanged with reference.py through safetensors files.
+// Exchanges tensors and settings with reference.py through safetensors files.
 #ifndef ABLATE_TESTS_PARITY_EXCHANGE_H_
 #define ABLATE_TESTS_PARITY_EXCHANGE_H_
 
@@ -14,7 +14,7 @@ namespace ablate::engine {
 
 using TensorMap = std::map<std::string, at::Tensor>;
 
-// A folder that is removed with its content at the end of a test.
+// A folder that is removed with its contents at the end of a test.
 class ScratchFolder {
  public:
   ScratchFolder();
@@ -33,8 +33,8 @@ nlohmann::json TrainingJson(const TrainingConfig& training);
 void WriteCase(const std::string& folder, const std::string& name, const nlohmann::json& settings,
                const TensorMap& tensors);
 
-// Runs reference.py on all cases of the folder. Why it could not be run (no Python, no torch), or
-// empty; a reference that fails is a test failure.
+// Runs reference.py on all cases of the folder. Returns why it couldn't be run (no Python, no
+// torch), or an empty string; a reference that fails is a test failure.
 std::string RunReference(const std::string& mode, const std::string& folder);
 
 // Reads FOLDER/NAME.answer.safetensors.
@@ -43,7 +43,7 @@ TensorMap ReadAnswer(const std::string& folder, const std::string& name);
 // Parses a safetensors file's tensors.
 TensorMap ReadTensors(const std::string& bytes);
 
-// ‖a − b‖₂ / ‖b‖₂ in float64, with `floor` added to the denominator.
+// Returns ‖a − b‖₂ / ‖b‖₂ in float64, with `floor` added to the denominator.
 double RelativeError(const at::Tensor& a, const at::Tensor& b, double floor = 0);
 
 }  // namespace ablate::engine

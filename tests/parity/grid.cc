@@ -47,7 +47,7 @@ NormConfig DrawNorm(Dice& dice) {
   return norm;
 }
 
-// One in twelve is as large as the models that are trained: wider than a vector, deeper than three
+// One in twelve is as large as the models that users train: wider than a vector, deeper than three
 // blocks.
 void DrawSizes(Dice& dice, ModelConfig& model) {
   const bool large = dice.Between(0, 11) == 0;
@@ -102,7 +102,7 @@ TrainingConfig DrawTraining(Dice& dice) {
   training.schedule.kind =
       dice.Pick({ScheduleKind::kConstant, ScheduleKind::kLinear, ScheduleKind::kCosine,
                  ScheduleKind::kOneCycle, ScheduleKind::kInverseSqrt});
-  // PyTorch's cycle has no peak to begin with.
+  // PyTorch's cycle can't start at its peak.
   training.schedule.warmup =
       training.schedule.kind == ScheduleKind::kOneCycle ? 3 : dice.Pick({0u, 3u});
   training.label_smoothing = dice.Pick({0.0, 0.1});
@@ -114,7 +114,7 @@ TrainingConfig DrawTraining(Dice& dice) {
 TokenBatch DrawBatch(Dice& dice, const ModelConfig& model, int64_t rows, bool padded) {
   TokenBatch batch;
   batch.rows = rows;
-  // At least half of a large model's positions; a norm over positions needs two of them.
+  // At least half of a large model's positions; a norm over positions needs at least two.
   batch.length = dice.Between(model.context >= 16 ? 16 : 2, model.context);
   const int shortest = model.norm.kind == NormKind::kBatch ? 2 : 1;
   const bool last = model.loss == LossPositions::kLast;
@@ -139,14 +139,15 @@ GridCase DrawCase(uint64_t number) {
   GridCase drawn;
   drawn.name = "grid" + std::to_string(number);
   drawn.model = DrawModel(dice);
-  // Rotary positions turn pairs of features: other heads may have one.
+  // Rotary positions rotate pairs of features, so that only other models can have heads of one
+  // feature.
   if (number % 16 == 15 && drawn.model.positions != Positions::kRotary) {
     drawn.model.heads = drawn.model.width;
   }
   drawn.precision = number % 2 == 0 ? Precision::kFloat64 : Precision::kFloat32;
   drawn.training = DrawTraining(dice);
-  // Where a model is large or learns by feedback that grows through its blocks, a long step would
-  // make ten of them diverge, and with them every rounding.
+  // Large models, and feedback that grows through the blocks, get a small learning rate. Otherwise
+  // ten steps would diverge and amplify every rounding error.
   drawn.training.optimizer.learning_rate *= drawn.model.width >= 64 ? 0.05 : 1;
   drawn.training.rule =
       dice.Pick({LearningRule::kBackprop, LearningRule::kBackprop, LearningRule::kFeedbackAlignment,

@@ -1,4 +1,4 @@
-// The generated grid of settings on which the trainer is compared with PyTorch.
+// Defines the generated grid of settings on which the trainer is compared with PyTorch.
 #ifndef ABLATE_TESTS_PARITY_GRID_H_
 #define ABLATE_TESTS_PARITY_GRID_H_
 
@@ -20,16 +20,17 @@ struct GridCase {
   std::vector<TokenBatch> batches;  // [training.steps]
 };
 
-// Random settings by their number.
+// Returns the random settings of a number.
 GridCase DrawCase(uint64_t number);
 
-// The first of them, the same at every call; every switch has each of its values many times.
+// Returns the first cases, the same at every call; every switch takes each of its values many
+// times.
 std::vector<GridCase> MakeGrid();
 
-// The run of a case in float32, with a seed that is none of its.
+// Returns the run of a case in float32, with a seed that the case doesn't use.
 RunConfig ConfigOf(const GridCase& grid);
 
-// Rows of one length over so few tokens that many begin alike; a few targets count nowhere.
+// Returns rows of one length over so few tokens that many begin alike; a few targets are ignored.
 TokenBatch ShortRows(const ModelConfig& model, int64_t rows, int64_t length);
 
 }  // namespace ablate::engine

@@ -26,8 +26,8 @@ at::Tensor RandomParameters(ModelConfig model, const ParameterLayout& layout, ui
   model.init = {InitKind::kXavier, InitStreams::kByName};
   const at::Tensor flat = InitialParameters(model, layout, seed);
   at::Generator generator = at::make_generator<at::CPUGeneratorImpl>(seed);
-  // In wide models less, or blocks without norms would make more of everything until softmax is
-  // saturated and what is left of its gradient is rounding.
+  // Smaller in wide models, because otherwise blocks without norms would amplify activations until
+  // softmax saturates and its gradient is a rounding error.
   const double deviation = 0.1 * std::min(1.0, std::sqrt(24.0 / model.width));
   return 0.5 * flat + at::empty_like(flat).normal_(0, deviation, generator);
 }

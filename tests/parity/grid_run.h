@@ -1,4 +1,4 @@
-// Makes runs of the grid's cases: their first parameters, and their files for reference.py.
+// Makes runs of the grid's cases: their initial parameters, and their files for reference.py.
 #ifndef ABLATE_TESTS_PARITY_GRID_RUN_H_
 #define ABLATE_TESTS_PARITY_GRID_RUN_H_
 
@@ -16,36 +16,37 @@
 
 namespace ablate::engine {
 
-// The run of a case as the trainers that are compared with PyTorch are given it.
+// Returns the run of a case for the trainers that are compared with PyTorch.
 RunConfig ComparedRun(const GridCase& grid);
 
-// Random parameters [P] in which no gain is 1 and no shift 0.
+// Returns random parameters [P], in which no gain is 1 and no shift 0.
 at::Tensor RandomParameters(ModelConfig model, const ParameterLayout& layout, uint32_t seed);
 
-// Feedback three times as large as it is drawn, and running variances that are not 1: all of it is
-// to be seen in gradients and scores. Undefined if the layout has no buffers.
+// Returns feedback three times as large as its initial distribution, and running variances other
+// than 1, so that all of them affect gradients and logits. Undefined if the layout has no buffers.
 at::Tensor RandomBuffers(const ParameterLayout& layout, uint32_t seed);
 
-// A run's tensors on the CPU, flat as the layout orders them, in the type of its backend.
+// A run's tensors on the CPU, in layout order, in the type of its backend.
 struct RunState {
   at::Tensor values;   // [P]
   at::Tensor buffers;  // undefined if there are none
-  TensorMap slots;     // by name, [P] each; a missing average is the values, others are 0
+  TensorMap slots;     // by name, [P] each; missing EMA weights are the values, other missing slots
+                       // are 0
 };
 
 void SetState(Backend* backend, const TrainingConfig& training, const RunState& state);
 
-// The learning rate of an update.
+// Returns the learning rate of an update.
 double RateOf(const GridCase& grid, uint32_t step);
 
-// Writes FOLDER/NAME.case.safetensors, of the compared run. `step` is the update that is
-// compared where only one is.
+// Writes FOLDER/NAME.case.safetensors, of the compared run. `step` is the compared update, if there
+// is only one.
 void WriteGridCase(const std::string& folder, const GridCase& grid, uint32_t step);
 
-// The bytes of a contiguous tensor, which must outlive them.
+// Returns the bytes of a contiguous tensor, which must outlive them.
 absl::string_view BytesOf(const at::Tensor& tensor);
 
-// Parameters or buffers of `flat` by PREFIX and their names.
+// Returns the parameters or buffers in `flat`, by PREFIX and name.
 template <typename Info>
 TensorMap ByName(const std::vector<Info>& infos, const at::Tensor& flat,
                  const std::string& prefix) {
@@ -56,7 +57,7 @@ TensorMap ByName(const std::vector<Info>& infos, const at::Tensor& flat,
   return named;
 }
 
-// Scores of a batch without those behind a row's end, which hold whatever padding gives.
+// Returns the logits of a batch without positions after a row's end, which are arbitrary.
 at::Tensor RealPositions(const GridCase& grid, const at::Tensor& logits);
 
 }  // namespace ablate::engine

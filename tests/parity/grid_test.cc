@@ -1,4 +1,4 @@
-// Logits, loss, every gradient and ten updates beside PyTorch, in float64 over the grid of
+// Compares logits, loss, every gradient and ten updates with PyTorch, in float64 over the grid of
 // settings.
 #include "tests/parity/grid.h"
 
@@ -23,7 +23,7 @@
 namespace ablate::engine {
 namespace {
 
-// The product's own way to train a case, from the case's parameters.
+// Returns the product's own backend for a case, with the case's parameters.
 std::unique_ptr<Backend> MakeGridBackend(const GridCase& grid, const FlatParameters& start) {
   auto backend = MakeTorchBackend(ComparedRun(grid));
   EXPECT_TRUE(backend.ok()) << backend.status();
@@ -31,13 +31,13 @@ std::unique_ptr<Backend> MakeGridBackend(const GridCase& grid, const FlatParamet
   return *std::move(backend);
 }
 
-// The first update's gradient, and scores of its whole batch.
+// Returns the first update's gradient, and the logits of its whole batch.
 TensorMap Differentiated(const GridCase& grid, const FlatParameters& start) {
   const TokenBatch& batch = grid.batches.front();
   const at::TensorOptions options = start.values().options();
   const Dropout dropout = {grid.model.dropout, grid.seed, 0, 0};
   Pass pass = TrainingPass(ComparedRun(grid), &dropout);
-  // The statistics are yet to be those that the run begins with.
+  // The running statistics must remain the initial ones.
   if (pass.statistics == Statistics::kBatchAndTrack) pass.statistics = Statistics::kBatch;
   Differentiate(grid.model, pass, MakeParts(batch, grid.training.accumulation, options), start,
                 grid.training.label_smoothing);
@@ -46,7 +46,7 @@ TensorMap Differentiated(const GridCase& grid, const FlatParameters& start) {
   return out;
 }
 
-// The loss on the first batch, of each kind of parameters that the run has.
+// Returns the loss on the first batch for each kind of parameters that the run has.
 at::Tensor Evaluations(const GridCase& grid, Backend& backend) {
   std::vector<Evaluated> kinds = {Evaluated::kCurrent};
   if (grid.training.ema > 0) kinds.push_back(Evaluated::kAverage);
@@ -60,7 +60,7 @@ at::Tensor Evaluations(const GridCase& grid, Backend& backend) {
   return at::tensor(losses, at::kDouble);
 }
 
-// The same quantities as reference.py's.
+// Returns the same quantities as reference.py.
 TensorMap Train(const GridCase& grid) {
   const at::TensorOptions options = TensorOptionsOf(Device::kCpu, grid.precision);
   FlatParameters start(grid.model, grid.training.rule, options);
@@ -92,7 +92,7 @@ TensorMap Train(const GridCase& grid) {
   return out;
 }
 
-// Our logits, in rows.
+// Returns our logits, in rows.
 at::Tensor LogitRows(const GridCase& grid, const at::Tensor& logits) {
   if (grid.model.loss == LossPositions::kLast) return logits;
   const TokenBatch& batch = grid.batches.front();
@@ -108,7 +108,7 @@ double LargestGradient(const TensorMap& answer) {
   return largest;
 }
 
-// Each tensor to 1e-9 of its own norm.
+// Compares each tensor to within 1e-9 of its own norm.
 void Compare(const GridCase& grid, const TensorMap& ours, const TensorMap& theirs) {
   const double largest = LargestGradient(theirs);
   for (const auto& [name, whole] : theirs) {
@@ -120,7 +120,8 @@ void Compare(const GridCase& grid, const TensorMap& ours, const TensorMap& their
     const at::Tensor exact = is_logits ? RealPositions(grid, whole) : whole;
     ASSERT_EQ(own.sizes(), exact.sizes()) << name;
     double scale = exact.norm().item<double>();
-    // A gradient that is 0 in exact arithmetic is rounding: measured against the largest tensor's.
+    // A gradient that is 0 in exact arithmetic is a rounding error: it is measured against the
+    // largest tensor's.
     if (scale < 1e-10 * largest) scale = largest;
     EXPECT_LE((own - exact).norm().item<double>(), 1e-9 * scale + 1e-14)
         << name << " of norm " << scale << "\n"
@@ -129,7 +130,7 @@ void Compare(const GridCase& grid, const TensorMap& ours, const TensorMap& their
   }
 }
 
-// Rows whose tokens differ.
+// Makes the tokens of rows differ.
 void Vary(TokenBatch* batch, int64_t vocabulary) {
   for (int64_t row = 0; row < batch->rows; ++row) {
     int64_t* tokens = &batch->inputs[static_cast<size_t>(row * batch->length)];
@@ -138,8 +139,8 @@ void Vary(TokenBatch* batch, int64_t vocabulary) {
 }
 
 // A BatchNorm over a few positions divides by their deviation, which amplifies float64's rounding
-// from update to update: such runs make four. It must not be 0 in exact arithmetic, or there is
-// nothing but rounding.
+// errors from update to update: such runs make four updates. Tokens are varied, because a deviation
+// of 0 in exact arithmetic would leave nothing but rounding errors.
 std::vector<GridCase> Float64Cases() {
   std::vector<GridCase> cases;
   for (GridCase& settings : MakeGrid()) {
@@ -168,14 +169,14 @@ TEST(GridParityTest, MatchesPyTorchInEveryQuantity) {
   }
 }
 
-// The share of cases for which `holds`.
+// Returns the fraction of cases for which `holds`.
 template <typename Predicate>
 double Share(const std::vector<GridCase>& grid, const Predicate& holds) {
   return static_cast<double>(std::count_if(grid.begin(), grid.end(), holds)) /
          static_cast<double>(grid.size());
 }
 
-// Rates of every step beside PyTorch's.
+// Compares the learning rate of every step with PyTorch's.
 TEST(OneCycleTest, MatchesPyTorchAtEveryStep) {
   struct Cycle {
     uint32_t warmup;

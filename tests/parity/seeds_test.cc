@@ -1,5 +1,5 @@
-// Three source experiments beside PyTorch: initial weights, bit for bit where it draws them, too,
-// then losses.
+// Compares three source experiments with PyTorch: initial weights, bit for bit where it draws them
+// too, then losses.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -85,7 +85,7 @@ TEST(SeedParityTest, TrainsOnNamesAsPyTorchForAHundredSteps) {
   }
 }
 
-// Batches as the run will draw them, under the names that reference.py reads.
+// Returns the batches that the run will draw, under the names that reference.py reads.
 TensorMap ExportBatches(const RunConfig& run, uint32_t steps) {
   const absl::StatusOr<std::unique_ptr<BatchSource>> source = MakeBatchSource(run);
   TensorMap tensors;
@@ -105,7 +105,7 @@ TEST(SeedParityTest, TrainsOnRecallAsPyTorchForTwoHundredSteps) {
   std::vector<std::pair<std::string, RunConfig>> variants = {
       {"layernorm", RecallRun(0, NormPlacement::kPost)},
       {"none", RecallRun(0, NormPlacement::kNone)}};
-  variants[1].second.training.batch = 32;  // a quarter of the experiment's, for the time
+  variants[1].second.training.batch = 32;  // a quarter of the experiment's, to save time
   for (const auto& [name, run] : variants) {
     WriteCase(folder.path(), name,
               {{"model", nlohmann::json::parse(ModelJson(run.model))},
@@ -158,7 +158,8 @@ RunConfig CharactersRun(const CharactersVariant& variant) {
 TEST(SeedParityTest, TrainsOnCharactersAsPyTorchForFiftySteps) {
   constexpr uint32_t kSteps = 50;
   const double normalising = -std::log(64.0);
-  // One variant has the experiment's batch of 32 windows; the others a part of it, for the time.
+  // One variant has the experiment's batch of 32 windows; the others have a part of it, to save
+  // time.
   const CharactersVariant variants[] = {
       {"softmax-fa", AttentionKind::kSoftmax, 0, LearningRule::kFeedbackAlignment, 8},
       {"sigmoid-fa", AttentionKind::kSigmoid, normalising, LearningRule::kFeedbackAlignment, 8},

@@ -1,5 +1,5 @@
-// Judges updates of both backends over drawn settings that no test has, for as long as one likes;
-// run by hand (docs/explanation/trainers.md).
+// Checks updates of both backends over drawn settings that no test covers, for a given time; run by
+// hand (docs/explanation/trainers.md).
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
@@ -12,7 +12,7 @@
 namespace ablate::engine {
 namespace {
 
-// Settings by their numbers from `first` on, in batches; 0 if none has failed.
+// Checks settings by number from `first` on, in batches. Returns 0 if none has failed.
 int Run(double seconds, uint64_t first) {
   constexpr uint64_t kBatch = 50;
   PrepareLaneThread();

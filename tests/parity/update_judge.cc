@@ -23,18 +23,18 @@
 namespace ablate::engine {
 namespace {
 
-// The update of a case that is judged: over the cases each of a run's ten.
+// Returns the update of a case that is checked; together the cases cover all ten of a run.
 uint32_t StepOf(const GridCase& grid) {
   return static_cast<uint32_t>(std::stoul(grid.name.substr(4)) / 2) % grid.training.steps;
 }
 
-// PyTorch's state before the update.
+// Returns PyTorch's state before the update.
 RunState StateOf(const GridCase& grid, const ParameterLayout& layout, const TensorMap& answer) {
   const auto flat = [&](const std::string& prefix) {
     at::Tensor whole = at::zeros({layout.size});
     for (const ParameterInfo& info : layout.parameters) {
       const auto found = answer.find(absl::StrCat("before.", prefix, info.name));
-      if (found == answer.end()) return whole;  // no optimizer of the case has it
+      if (found == answer.end()) return whole;  // the case's optimizer doesn't have it
       whole.narrow(0, info.offset, info.size).copy_(found->second.flatten());
     }
     return whole;
@@ -47,7 +47,7 @@ RunState StateOf(const GridCase& grid, const ParameterLayout& layout, const Tens
   if (initial.defined()) state.buffers = initial.to(at::kFloat);
   for (const BufferInfo& info : layout.buffers) {
     const auto found = answer.find("before.buffer." + info.name);
-    if (found == answer.end()) continue;  // feedback stays as it is
+    if (found == answer.end()) continue;  // feedback is unchanged
     state.buffers.narrow(0, info.offset, info.size).copy_(found->second.flatten());
   }
   return state;
@@ -69,7 +69,7 @@ std::unique_ptr<Backend> MakeBackend(const std::string& name, const RunConfig& c
   return backend;
 }
 
-// One update by plain SGD leaves the gradient in its momentum's slot.
+// One update by plain SGD stores the gradient in its momentum slot.
 RunConfig ForGradient(RunConfig config) {
   config.training.optimizer.kind = OptimizerKind::kSgd;
   config.training.optimizer.momentum = 0;
@@ -83,7 +83,7 @@ at::Tensor FlatOf(const RunTensors& tensors, absl::string_view bytes) {
   return FlatTensor(tensors.type, {bytes});
 }
 
-// The scores of the first batch before the update.
+// Returns the logits of the first batch before the update.
 at::Tensor LogitsOf(const GridCase& grid, const ParameterLayout& layout, const RunState& state) {
   const at::TensorOptions options = TensorOptionsOf(Device::kCpu, Precision::kFloat32);
   const ModelParameters model =
@@ -95,7 +95,7 @@ at::Tensor LogitsOf(const GridCase& grid, const ParameterLayout& layout, const R
              : logits.view({batch.rows, batch.length, logits.size(-1)});
 }
 
-// The quantities of reference.py after the update by a backend.
+// Returns reference.py's quantities after the update by a backend.
 TensorMap Updated(const std::string& name, const GridCase& grid, const ParameterLayout& layout,
                   const RunState& state) {
   const RunConfig config = ComparedRun(grid);
@@ -131,12 +131,12 @@ TensorMap Updated(const std::string& name, const GridCase& grid, const Parameter
   for (const NamedBytes& slot : after->slots) {
     out.merge(ByName(layout.parameters, FlatOf(*after, slot.bytes), slot.name + "."));
   }
-  // The native backend does not show its scores.
+  // The native backend doesn't expose its logits.
   if (name == "torch") out["logits"] = LogitsOf(grid, layout, state);
   return out;
 }
 
-// Adds the errors of a backend's quantities; returns a line for each that is beyond rounding.
+// Adds the errors of a backend's quantities. Returns a line for each that exceeds rounding.
 std::string Judge(const GridCase& grid, const TensorMap& ours, const TensorMap& answer,
                   UpdateTally* tally) {
   std::string failures;
@@ -153,7 +153,7 @@ std::string Judge(const GridCase& grid, const TensorMap& ours, const TensorMap& 
     };
     const at::Tensor exact = shown(whole);
     const double error = (shown(found->second) - exact).norm().item<double>();
-    // Every tensor is rounded when it is stored, and what is below float32's range may become 0.
+    // Every stored tensor is rounded, and values below float32's range may become 0.
     const double unit = answer.at(absl::StrCat("unit.", name)).item<double>() +
                         0x1p-24 * exact.norm().item<double>() +
                         0x1p-126 * std::sqrt(static_cast<double>(exact.numel()));

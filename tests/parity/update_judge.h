@@ -1,10 +1,10 @@
-// Judges one float32 update of each backend by PyTorch's in float64.
+// Compares one float32 update of each backend with PyTorch's in float64.
 //
-// Both begin from the state that PyTorch's run has before the update, so that no rounding is
-// amplified by earlier ones. An error is measured in the unit that reference.py gives of each
-// tensor: what float32's roundings must be expected to do to it, by Monte Carlo arithmetic
-// (rounding.py). Where terms cancel, as in a gradient that a norm takes away, the unit is that of
-// the terms: what is 0 in exact arithmetic needs no looser bound, and no processor decides.
+// Both start from the state of PyTorch's run before the update, so that earlier updates amplify no
+// rounding error. An error is measured in a unit that reference.py computes for each tensor: the
+// expected effect of float32 rounding on it, by Monte Carlo arithmetic (rounding.py). If terms
+// cancel, as in a gradient that a norm removes, the unit is that of the terms. A result that is 0
+// in exact arithmetic therefore needs no looser bound, and the processor makes no difference.
 #ifndef ABLATE_TESTS_PARITY_UPDATE_JUDGE_H_
 #define ABLATE_TESTS_PARITY_UPDATE_JUDGE_H_
 
@@ -16,26 +16,26 @@
 
 namespace ablate::engine {
 
-// An error of more units is a fault.
+// A larger error, in units, is a failure.
 inline constexpr double kMostUnits = 12;
 
-// One backend's errors.
+// The errors of one backend.
 struct UpdateTally {
   int cases = 0;
   std::vector<double> errors;  // of each tensor, in its unit
 
-  // Their root mean square.
+  // Returns their root mean square.
   double MeanError() const;
-  // The share of errors of more than so many units.
+  // Returns the fraction of errors above `units`.
   double Beyond(double units) const;
   double Worst() const;
 };
 
 struct UpdateVerdict {
-  std::string missing;   // why nothing could be judged: no Python, no torch
-  std::string failures;  // a line each
+  std::string missing;   // why nothing could be checked: no Python, no torch
+  std::string failures;  // one per line
   std::map<std::string, UpdateTally>
-      tallies;  // by backend: "native" where it trains the case, "torch"
+      tallies;  // by backend: "native" if it supports the case, "torch"
 };
 
 UpdateVerdict JudgeUpdates(const std::vector<GridCase>& cases);

@@ -1,5 +1,5 @@
-// One update in float32 by either backend beside PyTorch in float64, from PyTorch's own state, over
-// the grid of settings.
+// Compares one float32 update of each backend with PyTorch in float64, from PyTorch's own state,
+// over the grid of settings.
 #include <gtest/gtest.h>
 
 #include <string>

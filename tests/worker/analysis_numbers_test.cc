@@ -1,4 +1,4 @@
-// The forms of names that analysis_options.proto has, against the numbers that the engine makes.
+// Compares the forms of names in analysis_options.proto with the numbers that the engine makes.
 #include "server/spec/analysis_numbers.h"
 
 #include "gmock/gmock.h"

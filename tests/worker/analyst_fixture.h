@@ -1,4 +1,4 @@
-// A worker for analyses attached to a fake server.
+// Attaches an analysis worker to a fake server.
 #ifndef ABLATE_TESTS_WORKER_ANALYST_FIXTURE_H_
 #define ABLATE_TESTS_WORKER_ANALYST_FIXTURE_H_
 
@@ -43,7 +43,7 @@ class AnalystTest : public WorkerTest {
     return end_;
   }
 
-  // Three samples of a documents run whose checkpoint is "weights".
+  // Requests three samples of a documents run whose checkpoint is "weights".
   v1::ToWorker Samples(const std::string& id) {
     v1::ToWorker message;
     v1::Analyze& analyze = *message.mutable_analyze();
@@ -63,7 +63,7 @@ class AnalystTest : public WorkerTest {
     server_->Send(message);
   }
 
-  // All that has come about an analysis, in order.
+  // Returns all messages about an analysis, in order.
   static std::vector<v1::FromWorker> MessagesAbout(const std::string& id,
                                                    const ServerState& state) {
     std::vector<v1::FromWorker> messages;
@@ -74,7 +74,7 @@ class AnalystTest : public WorkerTest {
     }
     return messages;
   }
-  // The same, up to its end.
+  // The same, after waiting for its end.
   std::vector<v1::FromWorker> WaitForAnswer(const std::string& id) {
     const ServerState state = server_->WaitUntil([&](const ServerState& s) {
       return std::any_of(s.analyses.begin(), s.analyses.end(), [&](const v1::FromWorker& m) {

@@ -1,4 +1,4 @@
-// The worker for analyses with a fake engine that draws samples: what it fetches, computes,
+// Tests the analysis worker with a fake engine that draws samples: what it fetches, computes and
 // reports, and how it is stopped.
 #include <gmock/gmock.h>
 
@@ -12,7 +12,7 @@ using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::SizeIs;
 
-// Its documents, a line each.
+// Returns the documents as text, one per line.
 std::string TextOf(const engine::TokenizedDocuments& documents) {
   std::string text;
   for (size_t i = 0; i + 1 < documents.starts.size(); ++i) {
@@ -34,21 +34,21 @@ class SamplesTest : public AnalystTest {
           return Generate(config, checkpoint, asked, stop, on_samples);
         };
   }
-  // Before what the engine uses goes.
+  // Stops before the members that the engine uses are destroyed.
   ~SamplesTest() override { StopAnalyst(); }
 
-  // Begins "one", which reports its samples, and waits for that.
+  // Starts "one", which reports its samples, and waits for that.
   void Begin() {
     StartAnalyst();
     server_->Send(Samples("one"));
     server_->WaitUntil([](const ServerState& s) { return !s.analyses.empty(); });
   }
 
-  // What the fake engine does; a test may change it before StartAnalyst.
+  // The fake engine's behaviour; a test may change it before StartAnalyst.
   std::function<absl::Status(const std::atomic<bool>& stop)> compute_ = [](const auto&) {
     return absl::OkStatus();
   };
-  // By the engine, on the analyst's thread.
+  // Written by the engine, on the analyst's thread.
   std::vector<std::string> seen_;
   std::vector<std::shared_ptr<const engine::TokenizedDocuments>> documents_;
 

@@ -1,4 +1,4 @@
-// What the attach loop asks of its stream, with a stream that the test holds up.
+// Tests how the attach loop uses its stream, with a stream that the test holds up.
 #include "server/worker/attach_loop.h"
 
 #include <gtest/gtest.h>
@@ -9,7 +9,7 @@
 namespace ablate::worker {
 namespace {
 
-// What is sent stays here until the test lets it go.
+// Keeps sent messages until the test releases them.
 class HeldStream : public AttachStream {
  public:
   explicit HeldStream(const std::atomic<bool>* held) : held_(held) {}

@@ -1,4 +1,5 @@
-// The worker's life with its server: reconnection, repetition, credit, heartbeats, lost leases.
+// Tests the worker's connection to its server: reconnection, repetition, credit, heartbeats, lost
+// leases.
 #include <gmock/gmock.h>
 
 #include "tests/worker/worker_fixture.h"
@@ -12,7 +13,7 @@ using testing::SizeIs;
 
 class AttachTest : public WorkerTest {
  protected:
-  // Started already uses the credit up, until it is acknowledged.
+  // Started already uses up the credit, until it is acknowledged.
   void StartARunWithoutCredit() {
     server_->Change([](ServerState& state) {
       state.hold_acks = true;
@@ -110,7 +111,7 @@ TEST_F(AttachTest, SurvivesManyBreaksWithoutLosingOrRepeatingAnything) {
 
 TEST_F(AttachTest, PausesWithoutCreditUntilSomethingIsAcknowledged) {
   StartARunWithoutCredit();
-  // No step is made however long the worker lives.
+  // No step is made, however long the worker runs.
   server_->WaitUntil([](const ServerState& state) {
     return Has(state, NameOf(1), v1::Event::kStarted) && state.heartbeats.size() >= 10;
   });
@@ -171,7 +172,7 @@ TEST_F(AttachTest, ACancelledRunThatWaitsForALaneIsNeverBegun) {
   server_->Grant({RecallRun(1, 10), RecallRun(2, 10), RecallRun(3, 10)});
   trainers_.WaitUntilHeld(1);
   server_->Cancel(NameOf(2));
-  // Read after the first: the lane is free only when run 2 is gone.
+  // Handled after the first cancel: the lane is free only when run 2 is gone.
   server_->Cancel(NameOf(1));
   const ServerState state = WaitForRun(3);
   EXPECT_THAT(EventsOf(state, NameOf(2)), IsEmpty());

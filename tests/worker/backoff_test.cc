@@ -1,4 +1,4 @@
-// Waits between attempts.
+// Tests waits between attempts.
 #include <gtest/gtest.h>
 
 #include "server/worker/channel.h"

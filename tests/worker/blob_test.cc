@@ -1,4 +1,4 @@
-// Blobs over a channel that fails: what is repeated, what is refused, what is remembered.
+// Tests blobs over a channel that fails: retries, rejections, caching.
 #include <gmock/gmock.h>
 #include <grpcpp/grpcpp.h>
 
@@ -130,7 +130,7 @@ TEST_F(BlobTest, SaysWhatIsWrongWithADataSet) {
   EXPECT_THAT(FailureOf(1), HasSubstr("UTF-8"));
 }
 
-// Blobs whose bytes are made of their hash.
+// Blobs whose bytes are derived from their hash.
 struct MadeBlobs : BlobChannel {
   absl::StatusOr<std::string> Read(const std::string&, const std::string& sha256,
                                    RunControl&) override {

@@ -1,5 +1,5 @@
-// The worker for analyses with a fake engine that computes in pieces: what it fetches, says and
-// saves, how it yields and goes on, and every way in which a computation ends without a result.
+// Tests the analysis worker with a fake engine that computes in pieces: what it fetches, reports
+// and saves, how it yields and resumes, and every way in which a computation ends without a result.
 #include <gmock/gmock.h>
 
 #include <atomic>
@@ -22,21 +22,21 @@ using testing::SizeIs;
 
 constexpr int64_t kPieces = 4;
 
-// What the fake engine does. The analyst's thread uses it while it has a computation; the test's
-// changes what is atomic, and the rest before it asks.
+// The fake engine's behaviour. The analyst's thread uses it during a computation; the test's thread
+// changes atomic members at any time, and the others before its request.
 struct Engine {
   std::atomic<uint64_t> state_bytes{0};
-  // Pieces of one analysis that may be made; the next one waits.
+  // Number of pieces of one analysis that may be made; the next one waits.
   std::atomic<int64_t> allowed{kPieces};
-  std::atomic<int64_t> waits_at{-1};  // the piece that waits now
+  std::atomic<int64_t> waits_at{-1};  // the piece that is waiting
   std::function<absl::Status(int64_t piece)> before_piece = [](int64_t) {
     return absl::OkStatus();
   };
   engine::AnalysisResult result;
-  // What it was given.
+  // Its arguments.
   engine::AnalysisRequest request;
   std::vector<std::string> restored;
-  int64_t made = 0;  // pieces, by all
+  int64_t made = 0;  // pieces, by all analyses
 };
 
 class FakeAnalysis : public engine::Analysis {
@@ -95,14 +95,14 @@ class ComputationTest : public AnalystTest {
       if (!refusal_.ok()) return refusal_;
       return std::make_unique<FakeAnalysis>(&engine_);
     };
-    // Neither says nor saves anything that it is not asked for.
+    // Reports and saves nothing unless asked.
     analysis_options_.analysis.pace = {absl::InfiniteDuration(), absl::InfiniteDuration()};
     engine_.result.numbers = {{"rank", 2.5, std::nullopt}};
   }
-  // Before the engine goes.
+  // Stops before the engine is destroyed.
   ~ComputationTest() override { StopAnalyst(); }
 
-  // A spectrum of a documents run whose checkpoint is "weights".
+  // Requests a spectrum of a documents run whose checkpoint is "weights".
   v1::ToWorker Computation(const std::string& id) {
     v1::ToWorker message;
     message.mutable_analyze()->set_id(id);
@@ -120,21 +120,21 @@ class ComputationTest : public AnalystTest {
     subject.set_checkpoint_blob(AddBlob(weights));
     subject.set_dataset_blob(run.dataset_blob());
   }
-  // Begins "one" and lets it make so many pieces.
+  // Starts "one" and lets it make `pieces` pieces.
   void BeginAndHoldAt(int64_t pieces) {
     engine_.allowed = pieces;
     StartAnalyst();
     server_->Send(Computation("one"));
     WaitForPiece(pieces);
   }
-  // Begins "one" from a state.
+  // Starts "one" from a state.
   void BeginFrom(const std::string& state_blob) {
     StartAnalyst();
     v1::ToWorker message = Computation("one");
     message.mutable_analyze()->mutable_computation()->set_state_blob(state_blob);
     server_->Send(message);
   }
-  // Begins "one", up to its second piece, and "samples" beside it, which end once they are
+  // Starts "one", up to its second piece, and "samples" at the same time, which end once they are
   // cancelled or drawn_ is set.
   void BeginBesideSamples() {
     analysis_options_.attach.hello.set_lanes(AnalysisLanes(1));
@@ -155,12 +155,12 @@ class ComputationTest : public AnalystTest {
     message.mutable_yield_analysis()->set_id(id);
     server_->Send(message);
   }
-  // Waits until a piece waits to be allowed.
+  // Waits until a piece waits for permission.
   void WaitForPiece(int64_t piece) {
     while (engine_.waits_at != piece) std::this_thread::yield();
   }
-  // Asks "one" to yield while it is held at a piece, and lets that be made. The worker has looked
-  // at what it was asked once it has looked at what came after.
+  // Asks "one" to yield while it is held at a piece, and then lets it make the piece. The worker
+  // has handled the request once it has handled a later message.
   void YieldDuringPiece(int64_t piece) {
     AskToYield("one");
     server_->Send(Computation("behind"));
@@ -176,7 +176,7 @@ class ComputationTest : public AnalystTest {
     const auto messages = MessagesAbout(id, state);
     return messages.empty() ? v1::AnalysisSaved() : messages.back().analysis_saved();
   }
-  // That the lane is free, and the worker as good as new.
+  // Expects that the lane is free and the worker works.
   void ExpectMakesTheNext() {
     engine_.allowed = kPieces;
     server_->Send(Computation("next"));
@@ -184,8 +184,8 @@ class ComputationTest : public AnalystTest {
   }
 
   Engine engine_;
-  std::atomic<bool> drawing_{false}, drawn_{false};  // of samples
-  absl::Status refusal_;                             // of the engine
+  std::atomic<bool> drawing_{false}, drawn_{false};  // samples
+  absl::Status refusal_;                             // returned by the engine
 };
 
 TEST_F(ComputationTest, FetchesWhatItReadsAndMakesEveryPiece) {
@@ -306,7 +306,8 @@ TEST_F(ComputationTest, SaysHowFarItIsAfterEachPieceThatIsDue) {
 
 TEST_F(ComputationTest, SavesItsStateWhenItIsDueAndThenNamesIt) {
   analysis_options_.analysis.pace.save_every = absl::Nanoseconds(1);
-  // As if saving took no time: otherwise it would be due twenty times as long after.
+  // As if saving took no time; otherwise the next save would be due twenty times as long
+  // afterwards.
   engine_.before_piece = [](int64_t) {
     std::this_thread::yield();
     return absl::OkStatus();
@@ -336,7 +337,7 @@ TEST_F(ComputationTest, YieldsAfterThePieceThatItIsAt) {
   EXPECT_THAT(MessagesAbout("one", server_->state()), SizeIs(1)) << "nothing more";
 }
 
-// It would take longer than it has computed.
+// Saving would take longer than it has computed.
 TEST_F(ComputationTest, GoesOnWhenItIsAskedToYieldAndItsStateIsTooLargeToBeSavedSoSoon) {
   engine_.state_bytes = 1'000'000'000'000;
   analysis_options_.analysis.pace.save_every = absl::Nanoseconds(1);
@@ -398,7 +399,7 @@ TEST_F(ComputationTest, GoesOnFromTheStateThatItIsGiven) {
   EXPECT_EQ(engine_.made, 1) << "what was left";
 }
 
-// As where a newer program makes other pieces of it.
+// As if a newer program divided it into other pieces.
 TEST_F(ComputationTest, BeginsAnewWhereItsStateIsRefused) {
   BeginFrom(AddBlob("odd"));
   EXPECT_TRUE(WaitForAnswer("one").back().has_analysis_result());

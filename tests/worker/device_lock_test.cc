@@ -1,4 +1,4 @@
-// One process a device.
+// Tests that a device has one process.
 #include "server/worker/device_lock.h"
 
 #include <gmock/gmock.h>

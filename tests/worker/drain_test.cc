@@ -1,4 +1,4 @@
-// The orderly end: states saved, everything given back and acknowledged.
+// Tests the orderly end: states saved, everything returned and acknowledged.
 #include <gmock/gmock.h>
 
 #include "tests/worker/worker_fixture.h"
@@ -11,7 +11,7 @@ using testing::IsEmpty;
 
 class DrainTest : public WorkerTest {
  protected:
-  // Run 1 is held at step 8, run 2 waits for the lane.
+  // Starts two runs: run 1 is held at step 8, run 2 waits for the lane.
   void StartTwoRuns() {
     trainers_.LimitTo(1, 8);
     Start();
@@ -39,7 +39,7 @@ class DrainTest : public WorkerTest {
 
 TEST_F(DrainTest, SavesAndGivesBackWhenTheServerAsks) {
   StartTwoRuns();
-  // Run 2 has arrived, for it was granted before.
+  // Run 2 has arrived, because it was granted earlier.
   server_->Drain();
   EXPECT_TRUE(WaitForEnd().ok());
   ExpectSavedAndReleased(server_->state());
@@ -47,7 +47,7 @@ TEST_F(DrainTest, SavesAndGivesBackWhenTheServerAsks) {
 
 TEST_F(DrainTest, SavesAndGivesBackWhenTheProcessIsToEnd) {
   StartTwoRuns();
-  // A later message of the server has been read, so run 2 is known.
+  // Once a later message has been handled, run 2 is known.
   server_->Cancel("nobody");
   server_->BreakStream();
   server_->WaitUntil([](const ServerState& state) {

@@ -1,4 +1,4 @@
-// One run from its grant to its end: which events come, in which order, with which content.
+// Tests one run from its grant to its end: the events, their order and their content.
 #include <gmock/gmock.h>
 
 #include "tests/worker/worker_fixture.h"
@@ -8,7 +8,7 @@ namespace {
 
 using testing::HasSubstr;
 
-// As gRPC numbers them.
+// gRPC's code numbers.
 constexpr int kPermissionDenied = 7;
 constexpr int kUnavailable = 14;
 
@@ -160,7 +160,7 @@ TEST_F(ExecutorTest, WaitsForAStateThatHoldsBackItsPointsForTooLong) {
   Start();
   server_->Change([](ServerState& state) { state.write_errors.assign(1000, kUnavailable); });
   server_->Grant({RecallRun(3, 200)});
-  // Some tries later a lane that went on would be at its limit.
+  // A lane that continued would reach its limit within a few attempts.
   server_->WaitUntil([](const ServerState& state) { return state.write_errors.size() <= 996; });
   EXPECT_LT(trainers_.StepOf(3), 100u);
   server_->Change([](ServerState& state) { state.write_errors.clear(); });
@@ -244,7 +244,7 @@ TEST_F(ExecutorTest, LeavesWhatARunLeftWhenThatIsWithdrawn) {
   trainers_.WaitUntilHeld(2);
   server_->Cancel(NameOf(1));
   trainers_.Unlimit(2);
-  // Only once the first is let go of may the second leave its lane.
+  // The second may leave its lane only once the first's completion has ended.
   server_->WaitUntil(
       [](const ServerState& state) { return Has(state, NameOf(3), v1::Event::kStarted); });
   server_->Change([](ServerState& state) { state.write_errors.clear(); });

@@ -1,4 +1,4 @@
-// The fake server's gRPC side.
+// Implements the fake server's gRPC side.
 #include "tests/worker/fake_server.h"
 
 #include <grpcpp/grpcpp.h>
@@ -90,7 +90,7 @@ class FakeServer::Service : public v1::WorkerChannel::Service {
     return grpc::Status::OK;
   }
 
-  // The server's lock is held.
+  // The server's lock must be held.
   void Send(const v1::ToWorker& message) {
     if (stream_ != nullptr) stream_->Write(message);
   }
@@ -147,7 +147,7 @@ class FakeServer::Service : public v1::WorkerChannel::Service {
   }
 
   FakeServer* const server_;
-  // Of the attached worker; guarded by the server's lock.
+  // The attached worker's; guarded by the server's lock.
   Stream* stream_ = nullptr;
   grpc::ServerContext* context_ = nullptr;
 };

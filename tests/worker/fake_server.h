@@ -19,9 +19,9 @@ class Server;
 
 namespace ablate::worker {
 
-// What has arrived, and how to answer. Guarded by the server's lock.
+// Received messages, and how to respond. Guarded by the server's lock.
 struct ServerState {
-  // How to answer; a test sets these.
+  // How to respond; a test sets these.
   uint32_t heartbeat_ms = 10;
   uint32_t grace_ms = 60'000;
   uint64_t credit_bytes = 1 << 20;
@@ -29,9 +29,9 @@ struct ServerState {
   std::map<std::string, std::string> blobs;  // by hash
   std::vector<int> write_errors;             // gRPC codes for the next WriteBlob calls
   std::vector<int> read_errors;              // likewise
-  std::set<std::string> dropped;             // leases to answer DROP about
+  std::set<std::string> dropped;             // leases to answer with DROP
 
-  // What arrived.
+  // Received messages.
   std::vector<v1::Hello> hellos;
   std::vector<v1::Heartbeat> heartbeats;
   std::vector<v1::FromWorker> analyses;         // parts, results and failures
@@ -44,7 +44,7 @@ struct ServerState {
   bool attached = false;
 };
 
-// Thread-safe.
+// Serves one worker over gRPC. Thread-safe.
 class FakeServer {
  public:
   explicit FakeServer(std::string socket);
@@ -52,22 +52,22 @@ class FakeServer {
 
   std::string address() const;
   void Start();
-  // Ends every call; what it knows is kept.
+  // Ends every call; the state is kept.
   void Stop();
 
   void Change(const std::function<void(ServerState&)>& change);
-  // Waits until it holds; a test failure if that takes far too long. Returns a copy.
+  // Waits until `holds` returns true; a test failure on timeout. Returns a copy.
   ServerState WaitUntil(const std::function<bool(const ServerState&)>& holds);
   ServerState state();
 
-  // To the attached worker; waits until there is one.
+  // Sends a message to the attached worker; waits until there is one.
   void Send(const v1::ToWorker& message);
-  // Grants each under a lease that is called like the run.
+  // Grants each run under a lease with the run's name.
   void Grant(const std::vector<v1::GrantedRun>& runs);
   void Cancel(const std::string& run);
   void Save(const std::string& run);
   void Drain();
-  // Acknowledges what was held back, and from now on everything.
+  // Acknowledges everything held back, and from now on every event.
   void ReleaseAcks();
   void BreakStream();
 
@@ -82,13 +82,13 @@ class FakeServer {
   std::unique_ptr<grpc::Server> server_;
 };
 
-// The applied events of one run.
+// Returns the applied events of one run.
 std::vector<v1::Event> EventsOf(const ServerState& state, const std::string& run);
 
-// Whether an event of this kind of the run was applied.
+// Returns true if an event of this kind of the run was applied.
 bool Has(const ServerState& state, const std::string& run, v1::Event::KindCase kind);
 
-// Values of one key of a run in the order of arrival, as {step, value}.
+// Returns values of one key of a run in order of arrival, as {step, value}.
 std::vector<std::pair<uint32_t, double>> Series(const ServerState& state, const std::string& run,
                                                 const std::string& key);
 

@@ -1,4 +1,4 @@
-// The fake training loop.
+// Implements the fake training loop.
 #include "tests/worker/fake_trainer.h"
 
 #include <gtest/gtest.h>
@@ -75,7 +75,7 @@ class FakeTrainers::Trainer : public engine::Trainer {
     while (!stop() && step_ >= run().limit) {
       run().held = true;
       all_->changed_.SignalAll();
-      // Nobody signals that `stop` says so: a real step would end by itself, too.
+      // `stop` has no signal, so it is polled: a real step would also end by itself.
       all_->changed_.WaitFor(&all_->mutex_, std::chrono::milliseconds(1));
     }
     run().held = false;

@@ -14,32 +14,32 @@
 
 namespace ablate::worker {
 
-// The value that every fake run of this seed has at this step.
-inline constexpr uint64_t kFakeTokens = 3;  // of every step
+// FakeLoss returns the loss of every fake run with this seed at this step.
+inline constexpr uint64_t kFakeTokens = 3;  // in every step
 inline double FakeLoss(uint32_t seed, uint32_t step) { return seed * 1e6 + step; }
-// The state that a fake run exports.
+// Returns the state that a fake run exports.
 std::string FakeState(uint32_t seed, uint32_t step);
 
-// Makes trainers and says how they behave; runs are told apart by their seed. Thread-safe; must
-// outlive its trainers.
+// Creates trainers and controls them; runs are identified by their seed. Thread-safe; must outlive
+// its trainers.
 class FakeTrainers {
  public:
   absl::StatusOr<std::unique_ptr<engine::Trainer>> Make(const engine::RunConfig& run);
 
-  // A run of this seed waits before the update that would make it have more than `step` updates,
-  // until the limit is raised or it is stopped.
+  // Makes the run of this seed wait before an update beyond `step`, until the limit is raised or it
+  // is stopped.
   void LimitTo(uint32_t seed, uint32_t step);
   void Unlimit(uint32_t seed);
-  // Advance fails once the run has made `step` updates.
+  // Makes Advance fail once the run has made `step` updates.
   void FailAt(uint32_t seed, uint32_t step, absl::Status status);
   void DivergeAt(uint32_t seed, uint32_t step);
 
-  // Waits until the run waits at its limit; a test failure if that takes far too long.
+  // Waits until the run waits at its limit; a test failure on timeout.
   void WaitUntilHeld(uint32_t seed);
-  // Waits until the run's trainer is gone.
+  // Waits until the run's trainer is destroyed.
   void WaitUntilGone(uint32_t seed);
   uint32_t made() const;
-  // Updates that the run of this seed has made.
+  // Returns the updates that the run of this seed has made.
   uint32_t StepOf(uint32_t seed) const;
 
  private:

@@ -1,4 +1,4 @@
-// Which run gets which lane when.
+// Tests the assignment of runs to lanes.
 #include "server/worker/lanes.h"
 
 #include <gmock/gmock.h>
@@ -60,7 +60,7 @@ TEST_F(LanesTest, PreparesEveryLaneOnItsOwnThread) {
   EXPECT_EQ(prepared.count(std::this_thread::get_id()), 0u);
 }
 
-// A device that trains each run in no time and tells how long it had been without progress.
+// A device that trains each run in no time and records how long it had been without progress.
 class LaneProbe {
  public:
   LaneActions Actions() {
@@ -98,7 +98,7 @@ TEST(IdleLaneTest, DoesNotCountIdleTimeAsARunsLackOfProgress) {
   LaneProbe probe;
   Lanes lanes(1, probe.Actions());
   lanes.WaitUntilReady();
-  // The lane waits between two runs; how long is up to this loop, which sees it end.
+  // The lane waits between two runs, until this loop sees the run end.
   for (size_t runs = 1; runs <= 50; ++runs) {
     const absl::Duration granted = MonotonicNow();
     lanes.Start(probe.Run());

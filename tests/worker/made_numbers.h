@@ -1,5 +1,5 @@
-// What numbers of analyses are really called, apart from who knows messages: no file sees torch's
-// and protobuf's headers.
+// Returns the names of the numbers that analyses make. Separate from code that uses messages,
+// because no file includes both torch's and protobuf's headers.
 #ifndef ABLATE_TESTS_WORKER_MADE_NUMBERS_H_
 #define ABLATE_TESTS_WORKER_MADE_NUMBERS_H_
 
@@ -9,7 +9,8 @@
 
 namespace ablate::engine {
 
-// Names by kind, of every kind: of models with many settings, and of several at once.
+// Returns the names by kind, for every kind: for models with many settings, and for several models
+// at once.
 std::map<std::string, std::set<std::string>> MadeNumbers();
 
 }  // namespace ablate::engine

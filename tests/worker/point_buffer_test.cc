@@ -1,4 +1,4 @@
-// Points become columns; and what the kernel says of threads that share a core.
+// Tests that points become columns, and the parsing of the kernel's run-queue delays.
 #include "server/worker/point_buffer.h"
 
 #include <gtest/gtest.h>

@@ -1,4 +1,4 @@
-// The program itself, with the reference trainer, attached to a fake server.
+// Tests the program itself, with the reference trainer, attached to a fake server.
 #include <gmock/gmock.h>
 #include <signal.h>
 #include <stdlib.h>
@@ -49,8 +49,7 @@ class ProgramTest : public WorkerTest {
     kill(pid_, SIGTERM);
     const int code = ExitCode(pid_);
     pid_ = 0;
-    // The server hears of it a moment later; a grant before that would be sent to the one that is
-    // gone.
+    // The server learns of it a moment later; an earlier grant would be sent to the old worker.
     server_->WaitUntil([](const ServerState& state) { return !state.attached; });
     return code;
   }
@@ -94,7 +93,7 @@ TEST_F(ProgramTest, ContinuesAfterTerminationAsIfNothingHadHappened) {
   const ServerState whole = WaitForRun(1);
   EXPECT_EQ(EndProgram(), 0);
 
-  // A run of another name with the same spec, interrupted.
+  // A run with another name and the same spec, interrupted.
   v1::GrantedRun run = RecallRun(1, kSteps);
   run.set_run("interrupted");
   StartProgram({"--resume-every", "0.01", "--flush-every", "0"});
@@ -122,7 +121,7 @@ TEST_F(ProgramTest, ContinuesAfterTerminationAsIfNothingHadHappened) {
 }
 
 TEST_F(ProgramTest, MakesSamplesWithTheReferenceModel) {
-  // A checkpoint of the same program, trained.
+  // A trained checkpoint of the same program.
   StartProgram();
   server_->Grant({DocumentsRun(1, 5, AddBlob("abc\nbca\ncab\n"))});
   std::string checkpoint;
@@ -172,7 +171,7 @@ TEST_F(ProgramTest, SaysWhenItsLockIsNone) {
   EXPECT_THAT(launch::LastLine(folder_ + "/log", 0), HasSubstr("cannot open lock file"));
 }
 
-// Threads that the transport did not name: ours, and a team of OpenMP's if there were one.
+// Counts the threads that the transport didn't name: ours, and an OpenMP team's if there were one.
 int OwnThreads(pid_t pid) {
   int count = 0;
   for (const auto& task :
@@ -184,7 +183,7 @@ int OwnThreads(pid_t pid) {
   return count;
 }
 
-// A thread of the transport bears its maker's name for its first moments.
+// A thread of the transport has its creator's name at first.
 int SettledThreads(pid_t pid, int expected) {
   const absl::Duration deadline = MonotonicNow() + absl::Seconds(10);
   while (OwnThreads(pid) != expected && MonotonicNow() < deadline) std::this_thread::yield();
@@ -196,12 +195,12 @@ TEST_F(ProgramTest, UsesOneThreadALane) {
   setenv("MKL_NUM_THREADS", "4", 1);
   StartProgram({"--lanes", "2"});
   server_->WaitUntil([](const ServerState& state) { return state.attached; });
-  // Two lanes and what is beside each, the attach loop, the one that waits for signals, main.
+  // Two lanes, a completion thread for each, the attach loop, the one that waits for signals, main.
   constexpr int kThreads = 7;
   EXPECT_EQ(SettledThreads(pid_, kThreads), kThreads);
   v1::GrantedRun wide = RecallRun(1, 30);
   auto& spec = *wide.mutable_spec()->mutable_spec();
-  // Large enough that LibTorch would share its work among threads.
+  // Large enough that LibTorch would split its work among threads.
   spec.mutable_model()->set_width(256);
   spec.mutable_model()->mutable_feed_forward()->set_hidden(1024);
   spec.mutable_training()->set_batch(64);

@@ -1,4 +1,4 @@
-// Requests to a run.
+// Tests requests to a run.
 #include "server/worker/run_control.h"
 
 #include <gtest/gtest.h>
@@ -8,7 +8,7 @@
 namespace ablate::worker {
 namespace {
 
-// A pause may end early.
+// Pauses repeatedly, because a pause may end early.
 void Pass(RunControl& control, absl::Duration time) {
   const absl::Duration until = MonotonicNow() + time;
   while (MonotonicNow() < until) control.Pause(absl::Milliseconds(1));

@@ -1,4 +1,4 @@
-// The worker's surroundings in tests.
+// Implements the worker's environment in tests.
 #include "tests/worker/worker_fixture.h"
 
 #include <openssl/evp.h>
@@ -15,7 +15,7 @@ namespace {
 
 namespace api = ablate::v1;
 
-// Small, and otherwise as a server resolves it.
+// Returns a small run, with its other fields as a server resolves them.
 v1::GrantedRun RunOf(const api::TaskSpec& task, uint32_t seed, uint32_t steps) {
   v1::GrantedRun run;
   run.set_run("run-" + std::to_string(seed));

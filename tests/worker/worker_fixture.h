@@ -1,4 +1,4 @@
-// A worker with fake trainers attached to a fake server.
+// Attaches a worker with fake trainers to a fake server.
 #ifndef ABLATE_TESTS_WORKER_WORKER_FIXTURE_H_
 #define ABLATE_TESTS_WORKER_WORKER_FIXTURE_H_
 
@@ -14,7 +14,7 @@
 
 namespace ablate::worker {
 
-// Lower-case hex.
+// Returns the hash in lower-case hex.
 std::string Sha256Of(const std::string& bytes);
 
 class WorkerTest : public testing::Test {
@@ -22,23 +22,23 @@ class WorkerTest : public testing::Test {
   WorkerTest();
   ~WorkerTest() override;
 
-  // One lane, points at every chance, no resume states; changed by tests before Start.
+  // One lane, points as often as possible, no resume states; tests change them before Start.
   WorkerOptions options;
   void Start();
-  // Waits until Worker::Run has returned; its answer.
+  // Waits until Worker::Run has returned. Returns its result.
   absl::Status WaitForEnd();
   Worker& worker() { return *worker_; }
 
-  // A run named "run-SEED" with a spec that is set as the server sets it.
+  // Returns a run named "run-SEED" whose spec is resolved as by a server.
   static v1::GrantedRun RecallRun(uint32_t seed, uint32_t steps);
   static v1::GrantedRun DocumentsRun(uint32_t seed, uint32_t steps, const std::string& blob);
   static std::string NameOf(uint32_t seed) { return "run-" + std::to_string(seed); }
-  // Puts a blob on the server.
+  // Stores a blob on the server.
   std::string AddBlob(const std::string& bytes);
 
   // Waits for Finished, Failed or Released of a run.
   ServerState WaitForRun(uint32_t seed);
-  // Whether the worker's series is complete: steps `first` to `last` - 1, once each, in order.
+  // Expects the worker's complete series: steps `first` to `last` - 1, once each, in order.
   static void ExpectWholeSeries(const ServerState& state, uint32_t seed, uint32_t first,
                                 uint32_t last);
 

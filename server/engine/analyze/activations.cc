@@ -1,4 +1,4 @@
-// Scale and shape of what comes to sites.
+// Summarises scale and shape of the activations at sites.
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "server/engine/analyze/computation.h"

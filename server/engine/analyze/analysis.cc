@@ -1,4 +1,4 @@
-// The machinery around every kind: pieces, stopping, and states to go on from.
+// Runs any kind of analysis: pieces, stopping, and states to resume from.
 #include "server/engine/analysis.h"
 
 #include <ATen/ATen.h>
@@ -16,19 +16,19 @@
 namespace ablate::engine {
 namespace {
 
-// Of the metadata of a state: pieces made and in all, which must fit.
+// Metadata keys of a state: pieces made and total, which must match, kind and revision.
 constexpr char kMade[] = "made", kPieces[] = "pieces", kKind[] = "kind", kRevision[] = "revision";
 
 absl::Status NoState(absl::string_view why) {
   return absl::InvalidArgumentError(absl::StrCat("no state of this analysis: ", why));
 }
 
-// The part of a state's tensor that is saved.
+// Returns the part of a state's tensor that is saved.
 at::Tensor SavedPart(const StateTensor& of) {
   return of.rows < 0 ? of.tensor : of.tensor.narrow(0, 0, of.rows);
 }
 
-// The part of a state's tensor that takes saved values of a shape; undefined if they do not fit.
+// Returns the part of a state's tensor for saved values of a shape; undefined if they don't fit.
 at::Tensor PartOfShape(const StateTensor& of, const std::vector<int64_t>& shape) {
   const at::Tensor& whole = of.tensor;
   if (of.rows < 0 || shape.empty() || whole.dim() == 0 || shape[0] < 0 ||
@@ -41,7 +41,7 @@ at::Tensor PartOfShape(const StateTensor& of, const std::vector<int64_t>& shape)
 
 class PiecewiseAnalysis : public Analysis {
  public:
-  // Makes it of a request that was checked.
+  // Creates the analysis from a checked request.
   static absl::StatusOr<std::unique_ptr<Analysis>> Make(AnalysisRequest request) {
     absl::StatusOr<Material> material = ReadMaterial(request);
     if (!material.ok()) return material.status();
@@ -106,7 +106,7 @@ class PiecewiseAnalysis : public Analysis {
       };
       int64_t made = 0;
       if (said(kKind) != KindOf(options_).name) return NoState("it is of another kind");
-      // Earlier versions did not say revision 0.
+      // States of earlier versions lack the key at revision 0.
       const std::string revision = said(kRevision).empty() ? "0" : said(kRevision);
       if (revision != absl::StrCat(KindOf(options_).revision)) {
         return NoState("it is of another revision of its kind");

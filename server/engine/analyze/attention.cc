@@ -1,5 +1,5 @@
-// Where heads look: how even their weights are, how much the first token gets, how far heads are
-// from each other, and the weights themselves.
+// Measures attention: the entropy of its weights, the weight on the first token, the distance
+// between heads, and the weights themselves.
 #include <ATen/core/grad_mode.h>
 
 #include <algorithm>
@@ -15,34 +15,35 @@ namespace {
 
 // Sums over the rows of a head.
 enum HeadSum { kRowEntropy, kLargestWeight, kFirstToken, kRowMass, kHeadSums };
-// Over the rows of a pair of heads.
+// Sums over the rows of a pair of heads.
 enum PairSum { kDistance, kDistanceWithoutFirst, kRowsWithoutFirst, kPairSums };
 
-// −Σ a ln a of rows [..., T].
+// Returns −Σ a ln a of rows [..., T].
 at::Tensor RowEntropies(const at::Tensor& a) { return -at::xlogy(a, a).sum(-1); }
 
-// The Jensen–Shannon divergence of rows, in nats.
+// Returns the Jensen–Shannon divergence of rows, in nats.
 at::Tensor RowDivergences(const at::Tensor& a, const at::Tensor& b) {
   const at::Tensor apart = RowEntropies((a + b) / 2) - (RowEntropies(a) + RowEntropies(b)) / 2;
   return apart.clamp_min(0);
 }
 
-// What one block adds to the sums.
+// The contribution of one block to the sums.
 struct BlockAttention {
   at::Tensor heads;  // [H, kHeadSums]
   at::Tensor pairs;  // [H, H, kPairSums]
 };
 
-// Rows of weights, from the `first` one on, of which row i has keys[i] keys that it may look at.
+// Rows of weights, starting with row `first`. Row i has keys[i] keys that it may see.
 struct CountedRows {
   int64_t first = 0;
   at::Tensor keys;  // [T], float64
 
-  // Of values [..., T, ·] or [..., T] by row.
+  // Returns the counted rows of values [..., T, ·] or [..., T].
   at::Tensor Of(const at::Tensor& values, int64_t axis) const {
     return values.narrow(axis, first, values.size(axis) - first);
   }
-  // The evenness of weights [..., T, T]: their entropy by that of equal ones, [..., T − first].
+  // Returns the evenness of weights [..., T, T]: their entropy divided by that of uniform weights,
+  // [..., T − first].
   at::Tensor Evenness(const at::Tensor& weights) const {
     return RowEntropies(Of(weights, -2)) / Of(keys, 0).log();
   }
@@ -55,7 +56,7 @@ class AttentionLook : public Computation {
         material_(material),
         subject_(material.subjects[0]),
         model_(subject_.config.model) {
-    model_.loss = LossPositions::kAll;  // or the last block would have last queries alone
+    model_.loss = LossPositions::kAll;  // otherwise the last block would only query last positions
     const int64_t layers = model_.layers, heads = model_.heads;
     heads_ = at::zeros({layers, heads, kHeadSums}, at::kDouble);
     pairs_ = at::zeros({layers, heads, heads, kPairSums}, at::kDouble);
@@ -90,7 +91,7 @@ class AttentionLook : public Computation {
     }
     const Taps taps = TapsOf(material_, model_, std::move(observers));
     TokenBatch read = batch;
-    read.targets.assign(read.inputs.size(), 0);  // of no matter
+    read.targets.assign(read.inputs.size(), 0);  // targets are unused
     Logits(model_, subject_.parameters, TensorsOf(read, subject_.values.options()),
            {.taps = &taps});
     means.push_back(rows.Evenness(everywhere).sum());
@@ -136,14 +137,14 @@ class AttentionLook : public Computation {
  private:
   bool Normalised() const { return model_.attention.kind == AttentionKind::kSoftmax; }
 
-  // Those with a choice: at least two keys.
+  // Returns the rows with at least two keys to choose from.
   CountedRows RowsOf(int64_t length) const {
     const at::TensorOptions options = at::TensorOptions().dtype(at::kDouble);
     if (model_.attention.causal) return {1, at::arange(1, length + 1, options)};
     return {length > 1 ? 0 : 1, at::full({length}, static_cast<double>(length), options)};
   }
 
-  // Weights [B, H, T, T].
+  // Measures weights [B, H, T, T].
   BlockAttention LookAt(const at::Tensor& weights, const CountedRows& rows) const {
     const auto by_head = [](const at::Tensor& values) {
       return values.sum(at::IntArrayRef({0, 2}));
@@ -166,8 +167,8 @@ class AttentionLook : public Computation {
     return block;
   }
 
-  // Of two heads' weights [B, T, T], [kPairSums]. Without the first token, which most heads of
-  // trained models look at, only rows that have a choice among the others count.
+  // Returns [kPairSums] for two heads' weights [B, T, T]. The variant without the first token,
+  // which most heads of trained models attend to, only counts rows with at least two other keys.
   static at::Tensor LookAtPair(const at::Tensor& a, const at::Tensor& b, const CountedRows& rows) {
     const int64_t others = a.size(2) - 1;
     const at::Tensor first = a.narrow(2, 1, others), second = b.narrow(2, 1, others);
@@ -187,7 +188,8 @@ class AttentionLook : public Computation {
     result->numbers.push_back(NumberOf(name, value.item<double>(), undefined));
   }
 
-  // Of values by head, [layers, H]: their mean, that of every block, and each.
+  // Adds numbers for values by head, [layers, H]: their mean, the mean of every block, and each
+  // value.
   void Describe(const std::string& name, const at::Tensor& values,
                 std::optional<Undefined> undefined, AnalysisResult* result) const {
     Add(name, values.mean(), undefined, result);
@@ -204,7 +206,7 @@ class AttentionLook : public Computation {
     }
   }
 
-  // Of sums over rows, and the rows, of each pair of heads, [layers, H, H]: the mean over pairs.
+  // Adds the mean over pairs of heads, from sums over rows and numbers of rows, [layers, H, H].
   void DescribePairs(const std::string& name, const at::Tensor& sums, const at::Tensor& rows,
                      AnalysisResult* result) const {
     const at::Tensor two = at::eye(model_.heads, at::kBool).logical_not();
@@ -252,9 +254,9 @@ class AttentionLook : public Computation {
   ModelConfig model_;
   at::Tensor heads_;  // [layers, H, kHeadSums]
   at::Tensor pairs_;  // [layers, H, H, kPairSums]
-  at::Tensor means_;  // of the mean map's evenness: by block, and of all, [layers + 1]
-  at::Tensor rows_;   // with a choice, []
-  at::Tensor maps_;   // of a prompt, [layers, H, T, T]; without tokens if none is asked for
+  at::Tensor means_;  // evenness of the mean map: by block, then overall, [layers + 1]
+  at::Tensor rows_;   // rows with a choice, []
+  at::Tensor maps_;   // maps of a prompt, [layers, H, T, T]; T is 0 if none is requested
 };
 
 }  // namespace

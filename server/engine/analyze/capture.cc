@@ -1,4 +1,4 @@
-// What comes to sites, as it is, for those who go on with it elsewhere.
+// Captures the activations at sites unchanged, for use in other programs.
 #include <algorithm>
 #include <utility>
 
@@ -9,8 +9,8 @@
 namespace ablate::engine {
 namespace {
 
-// Whether a site has a matrix of queries and keys for each head, in place of features at each
-// token.
+// Returns true if a site has a matrix of queries and keys for each head, instead of features for
+// each token.
 bool HasHeadMatrices(const std::string& site, const ModelConfig& model) {
   const std::vector<SitePlace> places = SitesOf(model);
   return std::any_of(places.begin(), places.end(), [&](const SitePlace& place) {
@@ -83,7 +83,7 @@ class Capture : public Computation {
     return sequences;
   }
 
-  // [n, features], or [B, H, T, T].
+  // Returns [n, features], or [B, H, T, T].
   at::Tensor Shaped(size_t site, const at::Tensor& values, const TokenBatch& batch) const {
     if (!matrices_[site]) return values;
     return values.view({batch.rows, subject_.config.model.heads, batch.length, batch.length});
@@ -92,7 +92,7 @@ class Capture : public Computation {
   const std::vector<std::string> sites_;
   const Material& material_;
   const SubjectModel& subject_;
-  std::vector<bool> matrices_;        // of each site
+  std::vector<bool> matrices_;        // by site
   std::vector<at::Tensor> captured_;  // in the subject's precision
 };
 

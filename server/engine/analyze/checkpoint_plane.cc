@@ -7,9 +7,10 @@
 namespace ablate::engine {
 namespace {
 
-constexpr int64_t kElements = int64_t{1} << 20;  // of a point that are made float64 at a time
+constexpr int64_t kElements = int64_t{1} << 20;  // elements of a point converted to float64 at a
+                                                 // time
 
-// Elements of the difference of two points.
+// Returns elements of the difference of two points.
 at::Tensor Difference(const at::Tensor& point, const at::Tensor& from, int64_t first,
                       int64_t count) {
   const auto part = [&](const at::Tensor& of) {
@@ -87,7 +88,7 @@ at::Tensor MakeAxes(const std::vector<at::Tensor>& points, const std::function<v
     at::Tensor own = axes[axis];
     if (plane->along[static_cast<size_t>(axis)] == 0) continue;
     check();
-    // The products' rounding, which the root of a small one makes larger.
+    // Removes rounding errors of the products, which the root of a small eigenvalue amplifies.
     if (axis == 1) own.sub_(axes[0], axes[0].dot(own).item<double>());
     own.div_(own.norm());
     if (own[own.abs().argmax()].item<double>() > 0) continue;

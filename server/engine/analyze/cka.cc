@@ -1,4 +1,4 @@
-// How similar representations of the same tokens are: linear centred kernel alignment.
+// Computes the similarity of representations of the same tokens: linear centred kernel alignment.
 #include "server/engine/analyze/cka.h"
 
 #include <algorithm>
@@ -16,10 +16,10 @@
 namespace ablate::engine {
 namespace {
 
-// An HSIC that is less of what it is the sum of is what rounding leaves of 0.
+// An HSIC below this fraction of its terms is a rounding error of 0.
 constexpr double kLeastHsic = 1e-12;
 
-// Why a representation has no CKA with any; none if it has.
+// Returns why a representation has no CKA with any other; nullopt if it has.
 std::optional<Undefined> WhyNoCka(const HsicMatrix& hsic, int64_t i) {
   if (!hsic.varies[i].item<bool>()) return Undefined::kZeroVariance;
   const double self = hsic.values[i][i].item<double>();
@@ -28,7 +28,7 @@ std::optional<Undefined> WhyNoCka(const HsicMatrix& hsic, int64_t i) {
   return positive ? std::nullopt : std::optional(Undefined::kZeroDenominator);
 }
 
-// Fewer have no estimate.
+// Returns the smallest number of tokens for which an estimate exists.
 uint64_t LeastTokens(CkaEstimator estimator) { return estimator == CkaEstimator::kBiased ? 2 : 4; }
 
 void AddCkaNotes(const Representations& of, CkaEstimator estimator, uint64_t tokens,
@@ -47,7 +47,7 @@ void AddCkaNotes(const Representations& of, CkaEstimator estimator, uint64_t tok
   }
 }
 
-// Of an HSIC that is left alone where tokens are too few.
+// Returns the result from an HSIC, which isn't read if there are too few tokens.
 AnalysisResult CkaResult(const Representations& of, CkaEstimator estimator, uint64_t tokens,
                          const HsicMatrix& hsic) {
   AnalysisResult result;
@@ -80,7 +80,7 @@ AnalysisResult CkaResult(const Representations& of, CkaEstimator estimator, uint
   return result;
 }
 
-// By sums over all tokens: as if all rows were there at once.
+// Computes CKA from sums over all tokens, as if all rows were available at once.
 class ExactCka : public Computation {
  public:
   ExactCka(const CkaOptions& options, const Material& material, Representations representations)
@@ -105,9 +105,9 @@ class ExactCka : public Computation {
   HsicSums sums_;
 };
 
-// By the HSIC_u of blocks of tokens, summed over blocks (Nguyen et al. 2020). A block is drawn from
-// all tokens, since those of a sequence depend on each other; so its rows are gathered in a pass
-// over all batches, as many blocks in one pass as there is memory for.
+// Computes CKA from the HSIC_u of blocks of tokens, summed over blocks (Nguyen et al. 2020). A
+// block is drawn from all tokens, because tokens of one sequence depend on each other. Its rows are
+// therefore gathered in a pass over all batches, for as many blocks per pass as fit in memory.
 class MinibatchCka : public Computation {
  public:
   MinibatchCka(const CkaOptions& options, const Material& material, Representations representations,
@@ -159,7 +159,7 @@ class MinibatchCka : public Computation {
   }
 
  private:
-  // Where each token stands in a random order of all.
+  // Returns the place of each token in a random permutation of all.
   at::Tensor ShuffledPlaces(int64_t tokens) const {
     SplitMix64 draws(DrawSeed(material_, "cka/tokens"));
     at::Tensor order = at::arange(tokens, at::kLong);
@@ -171,12 +171,12 @@ class MinibatchCka : public Computation {
   }
 
   int64_t Passes() const { return (blocks_ + together_ - 1) / together_; }
-  // The place of the first token of a block; block blocks_ begins behind all.
+  // Returns the place of a block's first token; block blocks_ begins after the last token.
   int64_t Begin(int64_t block) const {
     return block * static_cast<int64_t>(material_.tokens) / blocks_;
   }
 
-  // Takes from a batch the rows of the blocks from `first` on that a pass makes.
+  // Stores a batch's rows of the blocks in this pass, which starts with block `first`.
   void Gather(int64_t batch, int64_t first) {
     int64_t before = 0;  // tokens in earlier batches
     for (int64_t i = 0; i < batch; ++i) {
@@ -204,19 +204,19 @@ class MinibatchCka : public Computation {
   const Material& material_;
   const Representations representations_;
   int64_t blocks_ = 0;
-  int64_t together_ = 0;  // blocks that a pass over all batches makes
+  int64_t together_ = 0;  // blocks per pass over all batches
   at::Tensor place_;      // [tokens]
   at::Tensor gathered_;   // [tokens of those blocks, D]
   at::Tensor values_;     // sums over blocks, as in HsicMatrix
   at::Tensor scale_;
-  at::Tensor varying_;  // in how many blocks a representation does, [m]
+  at::Tensor varying_;  // number of blocks in which a representation varies, [m]
 };
 
 }  // namespace
 
 MadeComputation MakeCka(const CkaOptions& options, const Material& material, uint64_t most_bytes) {
   Representations representations(options.sites, material);
-  uint64_t columns = 0, bytes = 0;  // 8 times the features of a pair, of all pairs
+  uint64_t columns = 0, bytes = 0;  // 8 times the features of a pair, over all pairs
   for (const int64_t features : representations.Features()) {
     columns += static_cast<uint64_t>(features);
     bytes += 8 * static_cast<uint64_t>(features) * columns;

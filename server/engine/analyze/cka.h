@@ -1,4 +1,4 @@
-// Similarity of representations with a limit of memory that tests can set.
+// Computes CKA with a memory limit that tests can set.
 #ifndef ABLATE_SERVER_ENGINE_ANALYZE_CKA_H_
 #define ABLATE_SERVER_ENGINE_ANALYZE_CKA_H_
 
@@ -8,8 +8,8 @@
 
 namespace ablate::engine {
 
-// As Compute: by sums of all pairs where these take at most so many bytes, else by minibatches of
-// which so many bytes are gathered at a time, but one at least.
+// As Compute. Uses sums over all pairs if these take at most `most_bytes`. Otherwise it uses
+// minibatches and gathers `most_bytes` of them at a time, but at least one.
 MadeComputation MakeCka(const CkaOptions& options, const Material& material, uint64_t most_bytes);
 
 }  // namespace ablate::engine

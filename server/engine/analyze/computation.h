@@ -1,5 +1,5 @@
-// What a kind of analysis is to the machinery around it: pieces that are made one after the other,
-// the sums that they leave, and a result at the end.
+// Interface of a kind of analysis: pieces computed in order, the state that they accumulate, and a
+// result at the end.
 #ifndef ABLATE_SERVER_ENGINE_ANALYZE_COMPUTATION_H_
 #define ABLATE_SERVER_ENGINE_ANALYZE_COMPUTATION_H_
 
@@ -16,34 +16,36 @@
 
 namespace ablate::engine {
 
-// A tensor that pieces change, on the CPU, float64, float32 or int64, of a shape that does not
-// change.
+// A CPU tensor that pieces update: float64, float32 or int64, of constant shape.
 struct StateTensor {
   std::string name;
   at::Tensor tensor;
-  // How many of its first rows later pieces need, and are saved; −1: all.
+  // Number of leading rows that later pieces need and that are saved; −1: all.
   int64_t rows = -1;
 };
 
+// Computes one kind of analysis in pieces. Not thread-safe.
 class Computation {
  public:
   virtual ~Computation() = default;
 
-  // At least one; the same for equal requests.
+  // Number of pieces, at least one; the same for equal requests.
   virtual int64_t pieces() const = 0;
-  // Makes one piece, all before it being made. It depends on these through State() alone, and
-  // changes that only once nothing of the piece can fail any more. May throw c10::Error.
+  // Computes one piece, after all earlier ones. It depends on them through State() alone, and
+  // changes the state only once nothing else in the piece can fail. May throw c10::Error.
   virtual void Add(int64_t piece) = 0;
-  // Everything that pieces change, always the same tensors: whoever continues copies into them.
+  // Returns everything that pieces change, always the same tensors; a caller that resumes copies
+  // values into them.
   virtual std::vector<StateTensor> State() = 0;
-  // Of all pieces.
+  // Returns the result. Call it after all pieces.
   virtual AnalysisResult Finish() = 0;
 };
 
 using MadeComputation = absl::StatusOr<std::unique_ptr<Computation>>;
 
-// One a kind, in the file of its name. `material` outlives what is made. INVALID_ARGUMENT or
-// FAILED_PRECONDITION for what AnalysisKind::check can't know; may throw c10::Error.
+// Create the computation of a kind; each is in the file of its name. `material` must outlive the
+// result. Return INVALID_ARGUMENT or FAILED_PRECONDITION for problems that AnalysisKind::check
+// can't see; may throw c10::Error.
 MadeComputation Compute(const SpectrumOptions& options, const Material& material);
 MadeComputation Compute(const CkaOptions& options, const Material& material);
 MadeComputation Compute(const ActivationsOptions& options, const Material& material);

@@ -1,4 +1,4 @@
-// A learning rule's gradient against the exact one, and feedback matrices against weights.
+// Compares a learning rule's gradient with the exact one, and feedback matrices with weights.
 #include <cmath>
 #include <utility>
 
@@ -10,7 +10,7 @@
 namespace ablate::engine {
 namespace {
 
-// GradientProducts of two vectors, which add up over their parts.
+// Inner products of two vectors; they add up over parts of the vectors.
 struct GradientProducts {
   double first = 0;  // a·a
   double second = 0;
@@ -32,8 +32,8 @@ struct GradientProducts {
 
   bool finite() const { return std::isfinite(first) && std::isfinite(second); }
 
-  // Exactly 1 for equal vectors: the root of a square is what was squared. That may be more, or
-  // less, than a number holds where the vectors' own squares are not.
+  // Exactly 1 for equal vectors, because the root of a square is exact. The product of the squares
+  // may overflow or underflow even if the squares don't.
   double cosine() const {
     const double squares = first * second;
     return both /
@@ -103,7 +103,7 @@ class GradientAlignment : public Computation {
     add("norm_ratio", products.second != 0, std::sqrt(products.first / products.second));
   }
 
-  // Of the linears that hand gradients back through a matrix in their weight's place.
+  // Adds numbers of the linears whose gradients use a matrix in place of their weight.
   void DescribeFeedback(AnalysisResult* result) const {
     if (subject_.config.training.rule != LearningRule::kFeedbackAlignment) return;
     const at::Tensor values = subject_.values.to(at::kDouble);

@@ -1,4 +1,4 @@
-// How large gradients are by depth: of the states between blocks, and of parameters.
+// Measures the size of gradients by depth: of the states between blocks, and of parameters.
 #include <cmath>
 #include <utility>
 
@@ -9,10 +9,10 @@
 namespace ablate::engine {
 namespace {
 
-// A state that is reached by less than this share of the last one's gradient counts as vanished.
+// A state counts as vanished if its gradient is below this fraction of the last state's.
 constexpr double kVanished = 0.1;
 
-// The least-squares slope of y against 0, 1, ….
+// Returns the least-squares slope of y against 0, 1, ….
 double SlopeOf(const std::vector<double>& y) {
   const auto n = static_cast<double>(y.size());
   double mean = 0, along = 0, squares = 0;
@@ -83,7 +83,7 @@ class GradientFlow : public Computation {
     const bool all = logarithms.size() == sites_.size();
     result->numbers.push_back(all ? NumberOf("log_slope", SlopeOf(logarithms))
                                   : UndefinedNumber("log_slope", Undefined::kZeroGradient));
-    if (!std::isfinite(sum)) vanished = sum;  // what is no number is not small
+    if (!std::isfinite(sum)) vanished = sum;  // NaN isn't small
     result->numbers.push_back(last != 0
                                   ? NumberOf("vanished_states", vanished)
                                   : UndefinedNumber("vanished_states", Undefined::kZeroGradient));
@@ -115,7 +115,7 @@ class GradientFlow : public Computation {
         ArrayOf("parameter_gradient", {"block"}, at::tensor(gradients, at::kDouble).sqrt()));
   }
 
-  // Of the sums of squares of gradients and of parameters.
+  // Adds numbers from the sums of squares of gradients and of parameters.
   static void AddParameters(const std::string& place, double gradient, double size,
                             std::vector<AnalysisNumber>* numbers) {
     numbers->push_back(NumberOf("parameter_gradient/" + place, std::sqrt(gradient)));
@@ -125,7 +125,7 @@ class GradientFlow : public Computation {
 
   static AnalysisNumber RatioOf(std::string name, double value, double by, Undefined without) {
     if (by == 0) return UndefinedNumber(std::move(name), without);
-    // What is divided by infinity is no 0.
+    // Division by infinity must not give 0.
     if (!std::isfinite(by)) return UndefinedNumber(std::move(name), Undefined::kNonFinite);
     return NumberOf(std::move(name), value / by);
   }
@@ -134,7 +134,7 @@ class GradientFlow : public Computation {
   const SubjectModel& subject_;
   const Pass pass_;
   const std::vector<std::string> sites_;  // of the states
-  at::Tensor squares_;                    // of the gradients of states, [states]
+  at::Tensor squares_;                    // of the states' gradients, [states]
   at::Tensor gradient_;                   // of the parameters, [P]
 };
 

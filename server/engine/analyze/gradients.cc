@@ -13,12 +13,11 @@ namespace {
 
 // float32 has no number below 1e-45, and few digits below 1e-38.
 constexpr double kSmallNorm = 1e-30;
-// Where the largest norm is moved to then, as a power of two: products of several gradients still
-// fit.
+// Exponent of two that the largest norm is then scaled to. Products of several gradients still fit.
 constexpr double kLargeExponent = 80;
-constexpr double kMostExponent = 120;  // the multiple is a float32 itself
+constexpr double kMostExponent = 120;  // the factor itself is a float32
 
-// The smallest and the largest norm.
+// Returns the smallest and the largest norm.
 std::pair<double, double> RangeOfNorms(const std::vector<at::Tensor>& gradients) {
   double least = INFINITY, most = 0;
   for (const at::Tensor& gradient : gradients) {
@@ -29,7 +28,8 @@ std::pair<double, double> RangeOfNorms(const std::vector<at::Tensor>& gradients)
   return {least, most};
 }
 
-// Of `loss` times a factor, divided by it: float64, 0 where there is none.
+// Returns the gradients of `loss` times a factor, divided by the factor: float64, 0 for missing
+// ones.
 std::vector<at::Tensor> GradientsAt(double factor, const at::Tensor& loss,
                                     const std::vector<at::Tensor>& inputs, bool keep_graph) {
   const std::vector<at::Tensor> raw =
@@ -61,8 +61,8 @@ Gradients GradientsOf(const Material& material, const SubjectModel& subject,
   const size_t sites = wanted.sites.size();
   std::vector<at::Tensor> inputs(sites);
   for (size_t i = 0; i < sites; ++i) {
-    // What no parameter has come to, behind the cuts of direct feedback alignment, is a leaf of its
-    // own.
+    // A tensor that depends on no parameter, after the cuts of direct feedback alignment, becomes a
+    // leaf of its own.
     wanted.observers.emplace_back(wanted.sites[i], [&inputs, i](const at::Tensor& x) {
       inputs[i] = x.requires_grad() ? x : x.detach().requires_grad_();
       return inputs[i];
@@ -72,7 +72,7 @@ Gradients GradientsOf(const Material& material, const SubjectModel& subject,
   pass.taps = &taps;
   const BatchTensors tensors = BatchOf(subject, batch);
   const at::Tensor logits = Logits(subject.config.model, leaves.parameters, tensors, pass);
-  // A prompt of one token has no target, and no gradient.
+  // A prompt of one token has neither target nor gradient.
   const double targets = std::max(TargetsIn(material.batches), 1.0);
   const at::Tensor loss = TokenLosses(logits, tensors).sum() / targets;
   if (wanted.parameters) inputs.insert(inputs.end(), leaves.all.begin(), leaves.all.end());

@@ -1,4 +1,4 @@
-// Gradients of the mean loss over everything that an analysis reads, one batch at a time.
+// Computes gradients of the mean loss over everything that an analysis reads, one batch at a time.
 #ifndef ABLATE_SERVER_ENGINE_ANALYZE_GRADIENTS_H_
 #define ABLATE_SERVER_ENGINE_ANALYZE_GRADIENTS_H_
 
@@ -12,28 +12,29 @@
 
 namespace ablate::engine {
 
-// Returns a pass of an analysis, whose gradients are exact or those by which the run learns. A
-// BatchNorm has the statistics of the batch if the analysis reads training batches (inputs.h): by
-// its running ones no backward mode makes a difference.
+// Returns the arguments of an analysis's pass, with exact gradients or the run's own. BatchNorm
+// uses batch statistics if the analysis reads training batches (inputs.h), because with running
+// statistics all backward modes are equal.
 Pass PassOf(const AnalysisOptions& options, GradientSignal signal, const RunConfig& config);
 
+// Selects the gradients to compute.
 struct WantedGradients {
   bool parameters = false;
-  std::vector<std::string> sites;  // of what goes on from them
-  // Taps that look at the same pass.
+  std::vector<std::string> sites;  // gradients of the activations after these hook points
+  // Hooks that observe the same pass.
   std::vector<std::pair<std::string, Tap>> observers;
 };
 
-// In float64; 0 where nothing of the loss depends on it.
+// Gradients in float64; 0 if the loss doesn't depend on a tensor.
 struct Gradients {
-  std::vector<at::Tensor> parameters;  // one a parameter of the layout, [shape…]
-  std::vector<at::Tensor> sites;       // one a site, [n, features]
+  std::vector<at::Tensor> parameters;  // one per parameter of the layout, [shape…]
+  std::vector<at::Tensor> sites;       // one per site, [n, features]
 };
 
-// What `batch` adds to the gradients of the mean over all targets of the material: its part of
-// those of parameters, and all of those of sites, which no other batch has. `pass` needs no taps.
-// Where float32 would lose the smallest gradients they are formed of a multiple of the loss, a
-// power of two, and divided by it at the end.
+// Returns the contribution of `batch` to the gradients of the mean over all targets: a summand of
+// the parameters' gradients, and the complete gradients of sites, which no other batch has. `pass`
+// needs no hooks. If float32 would lose the smallest gradients, the loss is scaled by a power of
+// two and the gradients are divided by it at the end.
 Gradients GradientsOf(const Material& material, const SubjectModel& subject,
                       const TokenBatch& batch, Pass pass, WantedGradients wanted);
 

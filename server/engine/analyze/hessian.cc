@@ -1,5 +1,5 @@
-// The curvature of the loss at a model: the extreme eigenvalues, the trace and the density of the
-// spectrum of its Hessian.
+// Computes the curvature of the loss at a model: the extreme eigenvalues, the trace and the
+// spectral density of its Hessian.
 #include <algorithm>
 #include <cmath>
 #include <numbers>
@@ -16,11 +16,11 @@
 namespace ablate::engine {
 namespace {
 
-constexpr double kConverged = 1e-3;  // a residual's share of its eigenvalue
+constexpr double kConverged = 1e-3;  // a residual divided by its eigenvalue
 constexpr int64_t kDensityPoints = 1001;
 
-// Below this share of the largest entry, what is left of a product is rounding: the basis spans a
-// space that the Hessian does not leave.
+// Returns the fraction of the largest entry below which the remainder of a product is rounding. The
+// basis then spans an invariant subspace of the Hessian.
 double InvariantShare(at::ScalarType type) { return type == at::kDouble ? 1e-10 : 1e-6; }
 
 bool AllFinite(absl::Span<const double> values) {
@@ -40,7 +40,8 @@ at::Tensor TensorOfDoubles(absl::Span<const double> values) {
   return tensor;
 }
 
-// The runs' spectra as one density at `at` [n]: the mean of normal densities around their values.
+// Returns the runs' spectra as one density at `at` [n]: the mean of normal densities centred at
+// their values.
 at::Tensor SpectralDensity(const std::vector<RitzValues>& runs, const at::Tensor& at,
                            double width) {
   at::Tensor density = at::zeros_like(at);
@@ -52,8 +53,8 @@ at::Tensor SpectralDensity(const std::vector<RitzValues>& runs, const at::Tensor
   return density / (width * std::sqrt(2 * std::numbers::pi) * static_cast<double>(runs.size()));
 }
 
-// The gradient, then the products of Lanczos' runs one after the other, then those of the trace,
-// each batch by batch. The first run gives the extreme eigenvalues, too.
+// Pieces: the gradient, then the products of the Lanczos runs in order, then those of the trace,
+// each batch by batch. The first run also gives the extreme eigenvalues.
 class Hessian : public Computation {
  public:
   Hessian(const HessianOptions& options, const Material& material)
@@ -121,8 +122,7 @@ class Hessian : public Computation {
             static_cast<size_t>(table.size(1))};
   }
 
-  // Whether a run came to an end at a step before this one: it left nothing over, or nothing
-  // finite.
+  // Returns true if a run ended at an earlier step: its remainder was 0 or not finite.
   bool Ended(int64_t run, int64_t step) const {
     const absl::Span<const double> betas = RowOf(betas_, run);
     return step > 0 && !(betas[static_cast<size_t>(step) - 1] > 0);
@@ -134,7 +134,7 @@ class Hessian : public Computation {
     return made;
   }
 
-  // Of the batches up to this one, what they add up to.
+  // Returns the sum over the batches up to this one.
   at::Tensor Together(size_t batch, const at::Tensor& summand) const {
     return batch == 0 ? summand.to(at::kDouble) : sum_ + summand;
   }
@@ -172,7 +172,7 @@ class Hessian : public Computation {
     basis_rows_.mutable_data_ptr<int64_t>()[0] = goes_on ? step + 2 : 0;
   }
 
-  // ±1/√P.
+  // Returns the start vector, with elements ±1/√P.
   at::Tensor StartOf(int64_t run) const {
     const at::Tensor signs =
         SignVector(material_, subject_.layout, absl::StrCat("hessian/start.", run));
@@ -193,7 +193,7 @@ class Hessian : public Computation {
         NumberOf(std::move(name), value, WithoutTargets(products_.targets())));
   }
 
-  // Null: the run was not finite.
+  // Null: the run wasn't finite.
   void AddExtremes(const RitzValues* ritz, AnalysisResult* result) const {
     const size_t found = ritz == nullptr ? 0 : ritz->values.size();
     const size_t top = std::min<size_t>(options_.top, found);
@@ -233,7 +233,7 @@ class Hessian : public Computation {
     result->arrays.push_back(ArrayOf("trace_samples", {"sample"}, samples_));
   }
 
-  // Of runs that are all finite.
+  // All runs must be finite.
   void AddDensity(const std::vector<RitzValues>& runs, AnalysisResult* result) const {
     const at::Tensor values = at::zeros_like(alphas_), weights = at::zeros_like(alphas_);
     double least = runs[0].values.front(), most = runs[0].values.back();
@@ -261,16 +261,16 @@ class Hessian : public Computation {
   const Material& material_;
   const SubjectModel& subject_;
   const int64_t batches_;
-  const int64_t runs_;   // of Lanczos
-  const int64_t steps_;  // of each
+  const int64_t runs_;   // Lanczos runs
+  const int64_t steps_;  // steps of each run
   HessianProducts products_;
   at::Tensor loss_;           // [1]
   at::Tensor gradient_norm_;  // [1]
-  at::Tensor sum_;            // [P] float64, over the batches of the vector at hand
-  at::Tensor basis_;          // [steps, P] of the run at hand, in the subject's precision
-  at::Tensor basis_rows_;     // [1], of those how many the next steps need
+  at::Tensor sum_;            // [P] float64, over the batches of the current vector
+  at::Tensor basis_;          // [steps, P] of the current run, in the subject's precision
+  at::Tensor basis_rows_;     // [1], number of these rows that the next steps need
   at::Tensor alphas_;         // [runs, steps]
-  at::Tensor betas_;          // [runs, steps]; 0 where the run came to its end
+  at::Tensor betas_;          // [runs, steps]; 0 where the run ended
   at::Tensor samples_;        // [trace_samples], vᵀHv
 };
 

@@ -8,7 +8,7 @@
 namespace ablate::engine {
 namespace {
 
-// How many batches, from the first on, have graphs that fit.
+// Returns the number of leading batches whose graphs fit.
 size_t BatchesThatFit(const Material& material, const SubjectModel& subject, uint64_t bytes) {
   uint64_t taken = 0;
   size_t count = 0;
@@ -23,7 +23,8 @@ size_t BatchesThatFit(const Material& material, const SubjectModel& subject, uin
 }  // namespace
 
 uint64_t GraphBytes(const SubjectModel& subject, const TokenBatch& batch) {
-  // How many values of each kind a graph holds, as measured: most with four norms a block.
+  // Values of each kind that a graph holds, as measured; the largest numbers are with four norms
+  // per block.
   constexpr int64_t kWidths = 40, kHiddens = 4, kGatedHiddens = 12, kScores = 3, kLogits = 5;
   const ModelConfig& model = subject.config.model;
   const int64_t hiddens = model.activation == Activation::kSwiglu ? kGatedHiddens : kHiddens;

@@ -1,4 +1,4 @@
-// The Hessian of a model's mean loss times vectors, exactly, by differentiating twice.
+// Multiplies the Hessian of a model's mean loss by vectors, exactly, by differentiating twice.
 #ifndef ABLATE_SERVER_ENGINE_ANALYZE_HESSIAN_PRODUCTS_H_
 #define ABLATE_SERVER_ENGINE_ANALYZE_HESSIAN_PRODUCTS_H_
 
@@ -11,40 +11,42 @@
 
 namespace ablate::engine {
 
-// Memory that graphs of gradients may take, of all batches together: a product is about twice as
-// fast where its gradient's graph was kept.
+// Memory limit of the kept gradient graphs of all batches. A product is about twice as fast if its
+// batch's graph was kept.
 inline constexpr uint64_t kGraphBytes = uint64_t{1} << 30;
 
-// Bytes that such a graph takes of a batch, roughly.
+// Returns roughly the bytes of a batch's graph.
 uint64_t GraphBytes(const SubjectModel& subject, const TokenBatch& batch);
 
-// A batch's summand of the loss, the mean over all of the material's targets, and of its gradient.
+// A batch's contribution to the loss, the mean over all of the material's targets, and to its
+// gradient.
 struct BatchDerivative {
   double loss = 0;
   at::Tensor gradient;  // [P], in the precision of the subject
 };
 
-// By backprop through exact norms, BatchNorm by its running statistics, whatever the run learns by.
-// Not thread-safe. Both must outlive it.
+// Computes losses, gradients and Hessian products. Uses backpropagation, exact norms and
+// BatchNorm's running statistics, independent of the run's learning rule. Not thread-safe.
+// `material` and `subject` must outlive it.
 class HessianProducts {
  public:
   HessianProducts(const Material& material, const SubjectModel& subject,
                   uint64_t kept_bytes = kGraphBytes);
 
-  // These throw c10::Error, also if the analysis is to stop.
+  // These throw c10::Error, also if the analysis must stop.
   BatchDerivative Differentiate(size_t batch);
-  // The batch's summand of H·v; both [P] in the precision of the subject. The same bits whether the
-  // graph was kept or not.
+  // Returns the batch's contribution to H·v; both are [P] in the precision of the subject. The bits
+  // don't depend on whether the graph was kept.
   at::Tensor Multiply(size_t batch, const at::Tensor& vector);
 
-  // Targets of all batches.
+  // Number of targets in all batches.
   double targets() const { return targets_; }
 
  private:
-  // A batch's gradient by the leaves, as a function of them.
+  // A batch's gradient as a function of the leaves.
   struct Graph {
     at::Tensor loss;
-    std::vector<at::Tensor> gradient;  // by leaf; undefined where the loss does not depend on it
+    std::vector<at::Tensor> gradient;  // by leaf; undefined if the loss doesn't depend on it
   };
 
   Graph MakeGraph(size_t batch) const;
@@ -54,7 +56,7 @@ class HessianProducts {
   const SubjectModel& subject_;
   const double targets_;
   const Leaves leaves_;
-  std::vector<Graph> kept_;  // of the first batches, empty until it is asked for
+  std::vector<Graph> kept_;  // graphs of the first batches, empty until first used
 };
 
 }  // namespace ablate::engine

@@ -10,19 +10,19 @@
 namespace ablate::engine {
 namespace {
 
-// What rounding leaves of the squares of rows that are all the same.
+// Relative rounding error of the squares of equal rows.
 const double kHsicRounding = std::pow(4 * DBL_EPSILON, 2);
 
-// Whether sums of squares around a mean, of rows whose own squares add up to `all`, are more than
-// rounding. What is not finite is no reason to say that nothing varies.
+// Returns whether sums of squares around a mean exceed rounding, given the rows' own sum of
+// squares, `all`. Sums that aren't finite count as varying.
 at::Tensor VariesBeyondRounding(const at::Tensor& centred, const at::Tensor& all) {
   return centred.le(kHsicRounding * all).logical_and(all.isfinite()).logical_not();
 }
 
-// The upper triangle on both sides, so that it makes no difference which matrix is the first.
+// Mirrors the upper triangle, so that the order of two matrices makes no difference.
 at::Tensor Mirrored(const at::Tensor& upper) { return upper.triu() + upper.triu(1).t(); }
 
-// For every pair: Σ K̃∘L̃, with K̃1 in `sums`, → HSIC_u (Song et al. 2012, eq. 5).
+// Returns HSIC_u (Song et al. 2012, eq. 5) of every pair, from Σ K̃∘L̃ and K̃1 (`sums`).
 at::Tensor UnbiasedFromGrams(const at::Tensor& products, const at::Tensor& sums) {
   const auto n = static_cast<double>(sums.size(1));
   const at::Tensor totals = sums.sum(1);  // [m]
@@ -41,7 +41,7 @@ HsicMatrix UnbiasedHsic(const std::vector<at::Tensor>& matrices) {
   HsicMatrix hsic = {{}, at::empty({m}, at::kDouble), at::empty({m}, at::kBool)};
   for (int64_t i = 0; i < m; ++i) {
     const at::Tensor& x = matrices[static_cast<size_t>(i)];
-    // HSIC_u does not depend on what is taken off all rows, but its digits do.
+    // HSIC_u doesn't depend on a shift of all rows, but its accuracy does.
     const at::Tensor centred = x - x.mean(0);
     const at::Tensor gram = centred.mm(centred.t());  // [n, n]
     hsic.varies[i].copy_(VariesBeyondRounding(gram.trace(), x.square().sum()));
@@ -110,7 +110,7 @@ HsicMatrix HsicSums::Estimate(CkaEstimator estimator, uint64_t rows) {
   at::Tensor quadratic = at::empty({m, m}, at::kDouble);  // mᵀ(Σ x yᵀ)v with the means m and v
   at::Tensor weighted = at::empty({m, m}, at::kDouble);   // Σ k·(vᵀy)
   at::Tensor means = at::empty({m}, at::kDouble);         // ‖m‖²
-  at::Tensor unshifted = at::empty({m}, at::kDouble);     // Σ‖x‖² as rows came
+  at::Tensor unshifted = at::empty({m}, at::kDouble);     // Σ‖x‖² of unshifted rows
   for (int64_t i = 0; i < m; ++i) {
     const at::Tensor x = of(mean, i), shift = of(shift_, i);
     means[i].copy_(x.square().sum());
@@ -134,7 +134,7 @@ HsicMatrix HsicSums::Estimate(CkaEstimator estimator, uint64_t rows) {
     hsic.scale = hsic.values.diagonal();
     return hsic;
   }
-  // Σ‖x − m‖²‖y − v‖², multiplied out.
+  // Σ‖x − m‖²‖y − v‖², expanded.
   const at::Tensor squares = square_products_ - 2 * (weighted + weighted.t()) +
                              squares_.outer(means) + means.outer(squares_) + 4 * quadratic -
                              3 * n * means.outer(means);

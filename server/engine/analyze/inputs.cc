@@ -33,7 +33,7 @@ SequencesRead TooManyTokens(const AnalysisInputs& inputs) {
       absl::StrCat("so many that they have at most ", most));
 }
 
-// The prompt as one row, of which every token but the first is a target.
+// Reads the prompt as one row. Every token except the first is a target.
 Read ReadPrompt(const RunConfig& config, const std::string& prompt) {
   const absl::StatusOr<SampledData> data = SampledDataOf(config);
   if (!data.ok()) return data.status();
@@ -55,7 +55,8 @@ Read ReadPrompt(const RunConfig& config, const std::string& prompt) {
   return SequencesRead{{std::move(batch)}, {}};
 }
 
-// Parameters of the models that a piece passes through: of one where it is of one checkpoint.
+// Returns the total parameters of the models that a piece runs: of one model if a piece has one
+// checkpoint.
 double ParametersTogether(const AnalysisKind& kind, const std::vector<const RunConfig*>& subjects) {
   double parameters = 0;
   for (const RunConfig* subject : subjects) {
@@ -65,7 +66,7 @@ double ParametersTogether(const AnalysisKind& kind, const std::vector<const RunC
   return parameters;
 }
 
-// Batches that are not padded, in parts of `most` tokens each, or of one row.
+// Returns unpadded batches, cut into parts of at most `most` tokens, or one row.
 std::vector<TokenBatch> InParts(const std::vector<TokenBatch>& batches, uint64_t most) {
   std::vector<TokenBatch> parts;
   for (const TokenBatch& batch : batches) {
@@ -78,9 +79,8 @@ std::vector<TokenBatch> InParts(const std::vector<TokenBatch>& batches, uint64_t
   return parts;
 }
 
-// All rows in batches of as many as a forward pass of training reads, or nearly so: their numbers
-// differ by one at most. Rows are dealt in the order of their length, so that each batch has short
-// and long ones.
+// Returns all rows in batches of about the training micro-batch size; sizes differ by at most one.
+// Rows are distributed in the order of their length, so that each batch has short and long ones.
 std::vector<TokenBatch> InTrainingBatches(const std::vector<TokenBatch>& batches,
                                           const TrainingConfig& training) {
   const std::vector<TokenBatch> rows = SplitRows(batches);
@@ -95,7 +95,7 @@ std::vector<TokenBatch> InTrainingBatches(const std::vector<TokenBatch>& batches
   return mixed;
 }
 
-// Whole rows of the held-out batches until there are `tokens` of them.
+// Returns whole rows of the held-out batches, up to `tokens` tokens.
 SequencesRead HeldOutRows(const BatchSource& source, uint64_t tokens) {
   SequencesRead read;
   uint64_t taken = 0;
@@ -121,8 +121,8 @@ Read ReadHeldOut(const RunConfig& config, const AnalysisInputs& inputs) {
   return first.has_value() ? SequencesRead{*first, {}} : TooManyTokens(inputs);
 }
 
-// Appends the tokens of code points; what is wrong with the first that the alphabet lacks, which
-// stands in the `number`-th `unit` of its text.
+// Appends the tokens of code points. Returns the problem of the first one that the alphabet lacks,
+// which is in the `number`-th `unit` of its text.
 std::optional<SequencesRead> Encode(const std::u32string& points, const std::u32string& alphabet,
                                     const char* unit, uint64_t number,
                                     std::vector<uint32_t>* tokens) {
@@ -139,7 +139,7 @@ std::optional<SequencesRead> Encode(const std::u32string& points, const std::u32
   return std::nullopt;
 }
 
-// Other documents in their order. As rows they are read by length, so that none is padded.
+// Reads other documents in order. Rows are grouped by length, so that none is padded.
 Read ReadOtherDocuments(const TokenizedDocuments& own, int64_t context,
                         const AnalysisInputs& inputs) {
   auto documents = std::make_shared<TokenizedDocuments>();
@@ -157,7 +157,7 @@ Read ReadOtherDocuments(const TokenizedDocuments& own, int64_t context,
     if (inputs.documents == 0 && !first && taken + length > inputs.tokens) break;
     taken += length;
     if (inputs.documents > 0 && taken > kMaxReadTokens) return TooManyTokens(inputs);
-    // What is beyond the context is cut off, and need not be spelled.
+    // The part beyond the context is cut off and needn't be in the alphabet.
     document.resize(std::min(document.size(), static_cast<size_t>(context)));
     auto wrong = Encode(document, documents->alphabet, "document", documents->documents() + 1,
                         &documents->tokens);
@@ -167,12 +167,12 @@ Read ReadOtherDocuments(const TokenizedDocuments& own, int64_t context,
   return SequencesRead{DocumentBatchesOf(std::move(documents), context), {}};
 }
 
-// Windows of another text from its beginning on.
+// Reads windows of another text from its beginning.
 Read ReadOtherText(const TokenizedText& own, int64_t context, const AnalysisInputs& inputs) {
   const auto length = static_cast<uint64_t>(context);
   const uint64_t wanted =
       inputs.documents > 0 ? inputs.documents : std::max<uint64_t>(1, inputs.tokens / length);
-  // One window beyond the most shows that there are too many.
+  // One window beyond the limit shows that there are too many.
   const uint64_t windows = std::min(wanted, kMaxReadTokens / length + 1);
   TokenizedText text;
   LineReader reader(*inputs.text, 0);

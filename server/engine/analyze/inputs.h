@@ -1,5 +1,4 @@
-// The sequences that an analysis reads, and what is wrong with them before any model sees them.
-// Torch-free.
+// Reads the sequences of an analysis, and reports their problems before a model is run. Torch-free.
 #ifndef ABLATE_SERVER_ENGINE_ANALYZE_INPUTS_H_
 #define ABLATE_SERVER_ENGINE_ANALYZE_INPUTS_H_
 
@@ -16,39 +15,40 @@
 
 namespace ablate::engine {
 
-// What a piece takes at most: so many tokens, and about so many multiplications and additions by
-// parameters, but a row of tokens at least. A core that trains beside it makes those in some tenths
-// of a second, which is how long a shorter analysis waits for the piece.
+// Limits of a piece: tokens, and approximate multiply-adds by parameters; a piece has at least one
+// row. A core that trains at the same time computes these in a few tenths of a second, which is how
+// long a shorter analysis waits.
 inline constexpr uint64_t kPieceTokens = 2048;
 inline constexpr double kPieceFlops = 4e9;
 
 struct SequencesRead {
-  // Unpadded parts that a piece may take or, if ReadsTrainingBatches, padded batches as in
-  // training. Empty if there are problems.
+  // Unpadded batches, each small enough for one piece, or padded ones as in training if
+  // ReadsTrainingBatches. Empty if there are problems.
   std::vector<TokenBatch> batches;
   std::vector<OptionProblem> problems;  // fields as in requests: inputs.prompt, subjects[1]
 };
 
-// Returns true if a BatchNorm in this analysis standardises by the statistics of a batch, as in
-// training: its gradients are those that the run learns from. Otherwise it has its running ones.
+// Returns true if BatchNorm in this analysis uses batch statistics as in training, because
+// gradients depend on them. Otherwise it uses running statistics.
 bool ReadsTrainingBatches(const AnalysisOptions& options, const ModelConfig& model);
 
-// Returns every row of the batches as a batch of its own, in their order.
+// Returns every row of the batches as a batch of its own, in order.
 std::vector<TokenBatch> SplitRows(const std::vector<TokenBatch>& batches);
 // Returns such rows as one batch, padded to the longest; padded targets are ignored.
 TokenBatch JoinRows(const std::vector<TokenBatch>& rows);
 
-// What all subjects, one at least, read. Errors as MakeBatchSource's and SampledDataOf's.
+// Returns the sequences that all subjects, at least one, read. Errors as MakeBatchSource's and
+// SampledDataOf's.
 absl::StatusOr<SequencesRead> ReadSequences(const AnalysisOptions& options,
                                             const AnalysisInputs& inputs,
                                             const std::vector<const RunConfig*>& subjects);
 
-// An option's problem with its field as in requests: analysis.cka.sites.
+// Returns an option's problem with its field as in requests: analysis.cka.sites.
 OptionProblem InRequest(const AnalysisKind& kind, OptionProblem problem);
-// The same where it is one of several subjects that has it.
+// Returns the problem with its subject, if there are several.
 OptionProblem OfSubject(size_t subject, size_t subjects, OptionProblem problem);
 
-// The first of them as INVALID_ARGUMENT; OK if there is none.
+// Returns the first problem as INVALID_ARGUMENT; OK if there is none.
 absl::Status RefusalOf(const std::vector<OptionProblem>& problems);
 
 }  // namespace ablate::engine

@@ -1,4 +1,4 @@
-// The table of kinds: what each is called, reads, refuses and costs.
+// Defines the table of kinds: name, checks and cost of each.
 #include <algorithm>
 #include <cmath>
 #include <iterator>
@@ -17,12 +17,12 @@ namespace {
 
 using Problems = std::vector<OptionProblem>;
 
-constexpr double kGradient = 3;  // forwards that a gradient costs with its own
+constexpr double kGradient = 3;  // cost of a gradient in forward passes, including its own
 constexpr double kProduct =
-    15;  // and a product with the Hessian; 9 where its gradient's graph is kept
+    15;  // cost of a product with the Hessian; 9 if its gradient's graph is kept
 constexpr uint64_t kMostMappedTokens = 512;
 
-// Features at each token of a site; 0 where it has others than the tokens.
+// Returns the features per token at a site; 0 if it has no features per token.
 uint64_t FeaturesAt(const ModelConfig& model, const std::string& site) {
   for (const SitePlace& place : SitesOf(model)) {
     if (place.name != site) continue;
@@ -47,7 +47,7 @@ OptionProblem UnknownSite(const std::string& field, const std::string& site,
           absl::StrJoin(allowed, ", ")};
 }
 
-// Of sites with features at each token.
+// Checks a site that must have features per token.
 Problems CheckRowSite(const std::string& field, const std::string& site, const ModelConfig& model) {
   if (site.empty() || FeaturesAt(model, site) > 0) return {};
   std::vector<std::string> allowed;
@@ -85,7 +85,7 @@ uint64_t WidthOf(const RunConfig& config) { return static_cast<uint64_t>(config.
 
 uint64_t States(const ModelConfig& model) { return static_cast<uint64_t>(model.layers) + 1; }
 
-// Of the sites that options name, or of the embedding and every block's output.
+// Returns the features at the requested sites, or at the embedding and every block's output.
 std::vector<uint64_t> FeaturesAtAll(const std::vector<std::string>& sites,
                                     const ModelConfig& model) {
   std::vector<uint64_t> features;
@@ -94,7 +94,7 @@ std::vector<uint64_t> FeaturesAtAll(const std::vector<std::string>& sites,
   return features;
 }
 
-// Of a number.
+// Bytes of one number.
 uint64_t BytesOf(Precision precision) { return precision == Precision::kFloat64 ? 8 : 4; }
 
 uint64_t ParametersOf(const RunConfig& config) {
@@ -121,7 +121,7 @@ Problems CheckCka(const AnalysisOptions& options, const ModelConfig& model) {
 Problems CheckCkaOfAll(const AnalysisOptions& options,
                        const std::vector<const ModelConfig*>& models) {
   const auto& cka = Of<CkaOptions>(options);
-  uint64_t count = 0, columns = 0, bytes = 0;  // 8 times the features of a pair, of all pairs
+  uint64_t count = 0, columns = 0, bytes = 0;  // 8 times the features of a pair, over all pairs
   for (const ModelConfig* model : models) {
     for (const uint64_t features : FeaturesAtAll(cka.sites, *model)) {
       ++count;
@@ -137,7 +137,7 @@ Problems CheckCkaOfAll(const AnalysisOptions& options,
            absl::StrCat(kMostCkaBytes, " bytes, with fewer sites, or debiased")}};
 }
 
-// As if all subjects were this one.
+// Assumes that all subjects equal this one.
 AnalysisCost CkaCost(const AnalysisOptions& options, const RunConfig& config, uint64_t tokens,
                      size_t subjects) {
   const auto& cka = Of<CkaOptions>(options);
@@ -151,7 +151,7 @@ AnalysisCost CkaCost(const AnalysisOptions& options, const RunConfig& config, ui
   const uint64_t sums = 4 * (Squared(columns) + squares);  // 8 times the features of every pair
   const auto pass = AnalysisPass::kEverywhere;
   if (sums <= kMostCkaBytes) return {static_cast<double>(subjects), sums, arrays, pass};
-  // By minibatches: the rows of those that are gathered together, and the Gram matrices of one.
+  // By minibatches: the rows that are gathered together, and the Gram matrices of one block.
   const uint64_t block = std::max<uint64_t>(1, std::min<uint64_t>(tokens, cka.block));
   const uint64_t blocks = std::max<uint64_t>(1, tokens / block);
   const uint64_t block_bytes = BytesOf(config.precision) * columns * block;
@@ -166,8 +166,8 @@ Problems CheckActivations(const AnalysisOptions& options, const ModelConfig& mod
   return CheckRowSites(Of<ActivationsOptions>(options).sites, model);
 }
 
-// Of the values at several places, so many at each: what summing them up carries, and the arrays;
-// the passes that it takes stand for forwards.
+// Returns the cost of summarising values at several places, given their numbers: the state, the
+// arrays, and the passes, which stand for forwards.
 AnalysisCost ValuesCost(const std::vector<uint64_t>& values, bool histograms, Precision precision) {
   constexpr auto kExact = static_cast<uint64_t>(kExactQuantiles);
   const uint64_t histogram = histograms ? 8 * static_cast<uint64_t>(kHistogramBins) : 0;
@@ -218,7 +218,7 @@ Problems CheckCapture(const AnalysisOptions& options, const ModelConfig& model) 
   return problems;
 }
 
-// Each sequence has a matrix of its own length at sites of queries and keys.
+// At sites of queries and keys each sequence has a matrix of its own length.
 Problems CheckCaptured(const AnalysisOptions& options, const ModelConfig& model,
                        const SequenceLengths& read) {
   const auto& sites = Of<CaptureOptions>(options).sites;
@@ -237,7 +237,7 @@ Problems CheckCaptured(const AnalysisOptions& options, const ModelConfig& model,
 
 AnalysisCost CaptureCost(const AnalysisOptions& options, const RunConfig& config, uint64_t tokens,
                          size_t) {
-  const uint64_t per_token =  // of every head's matrix, where a sequence fills the context
+  const uint64_t per_token =  // of every head's matrix, if sequences fill the context
       static_cast<uint64_t>(config.model.heads) * static_cast<uint64_t>(config.model.context);
   uint64_t elements = 0;
   for (const std::string& site : Of<CaptureOptions>(options).sites) {
@@ -281,7 +281,7 @@ AnalysisCost HessianCost(const AnalysisOptions& options, const RunConfig& config
                          std::max<uint64_t>(hessian.density_runs, 1);
   const uint64_t basis = BytesOf(config.precision) * parameters * hessian.iterations;
   const uint64_t sums = 16 * steps + 8 * uint64_t{hessian.trace_samples};
-  // Each step of a run is made orthogonal to all before it, twice.
+  // Each step of a run is orthogonalised against all earlier steps, twice.
   const double orthogonal = 4.0 * static_cast<double>(steps * parameters) * hessian.iterations;
   return {kGradient + kProduct * static_cast<double>(steps + hessian.trace_samples),
           basis + 8 * parameters + sums, sums + uint64_t{16} * 1001 + 32 * uint64_t{hessian.top},
@@ -355,12 +355,12 @@ AnalysisCost AttentionCost(const AnalysisOptions& options, const RunConfig& conf
   const auto layers = static_cast<uint64_t>(config.model.layers);
   const auto heads = static_cast<uint64_t>(config.model.heads);
   const uint64_t sums = 8 * layers * (heads * (4 + 3 * heads) + 1);
-  uint64_t maps = 0;  // at most
+  uint64_t maps = 0;  // an upper bound
   if (!Of<AttentionOptions>(options).maps.empty()) {
     maps = 8 * (layers * (heads + 1) + 1) * Squared(std::min(tokens, kMostMappedTokens));
   }
-  // Logarithms of a weight: one for each head, and six for each pair of heads, three of its share
-  // with the first token and three without.
+  // Logarithms per weight: one for each head, and six for each pair of heads, three with the first
+  // token and three without.
   const double logarithms = static_cast<double>(tokens * layers * heads * (3 * heads - 2));
   return {1, sums + maps, sums + maps, AnalysisPass::kEverywhere,
           10 * logarithms * config.model.context};
@@ -398,7 +398,7 @@ Problems CheckOneLayout(const AnalysisOptions&, const std::vector<const ModelCon
   return {{"", "", "its subjects have different numbers of parameters", "checkpoints of one run"}};
 }
 
-// All checkpoints are held, and both axes, which are made in float64.
+// Holds all checkpoints, and both axes, which are computed in float64.
 AnalysisCost TrajectoryCost(const AnalysisOptions& options, const RunConfig& config, uint64_t,
                             size_t subjects) {
   const uint64_t points = Squared(Of<TrajectoryOptions>(options).points);
@@ -418,7 +418,7 @@ constexpr AnalysisKind kKinds[] = {
     {"capture", 1, 1, 2'000, CheckCapture, CaptureCost, nullptr, CheckCaptured},
     {"loss_landscape", 1, 1, 5'000, CheckLossLandscape, LossLandscapeCost},
     {"hessian", 1, 1, 5'000, CheckHessian, HessianCost, nullptr, nullptr, kProduct},
-    // Revision 1: batches of training where a BatchNorm's backward is looked at.
+    // Revision 1: uses training batches if a BatchNorm's backward matters.
     {"gradient_flow", 1, 1, 5'000, NothingToCheck, GradientFlowCost, nullptr, nullptr, kGradient,
      false, 1},
     {"gradient_alignment", 1, 1, 5'000, NothingToCheck, GradientAlignmentCost, nullptr, nullptr,

@@ -6,7 +6,7 @@
 namespace ablate::engine {
 
 LanczosStep StepOf(const at::Tensor& basis, const at::Tensor& product) {
-  constexpr int64_t kRows = 8;  // that are made float64 at a time
+  constexpr int64_t kRows = 8;  // rows converted to float64 at a time
   at::Tensor rest = product.clone();
   LanczosStep step;
   step.alpha = basis[-1].to(at::kDouble).dot(product).item<double>();

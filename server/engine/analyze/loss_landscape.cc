@@ -1,4 +1,4 @@
-// The loss on lines and planes of parameters around a model (Li et al. 2018).
+// Computes the loss on lines and planes in parameter space around a model (Li et al. 2018).
 #include <algorithm>
 #include <cmath>
 #include <limits>
@@ -15,8 +15,8 @@ namespace {
 
 constexpr double kHole = std::numeric_limits<double>::quiet_NaN();
 
-// The points of a line or a plane, row by row, with the model in their middle. Along an axis they
-// lie at −(n − 1), −(n − 3) … n − 1 half steps, so that both sides have the same distances.
+// The points of a line or a plane, row by row, with the model in the middle. Along an axis they are
+// at −(n − 1), −(n − 3) … n − 1 half steps, so that both sides have equal distances.
 class LandscapeGrid {
  public:
   LandscapeGrid(uint32_t dims, uint32_t points, double radius)
@@ -24,7 +24,7 @@ class LandscapeGrid {
 
   int64_t size() const { return dims_ == 1 ? points_ : points_ * points_; }
 
-  // Half steps from the middle along each axis.
+  // Returns the half steps from the middle along each axis.
   std::vector<int64_t> StepsTo(int64_t point) const {
     std::vector<int64_t> steps;
     if (dims_ == 2) steps.push_back(2 * (point / points_) - (points_ - 1));
@@ -40,7 +40,7 @@ class LandscapeGrid {
                        [&](int64_t along) { return std::abs(along) == points_ - 1; });
   }
 
-  // In half steps, squared.
+  // Returns the squared distance, in half steps.
   int64_t SquaredDistance(int64_t point) const {
     int64_t sum = 0;
     for (const int64_t along : StepsTo(point)) sum += along * along;
@@ -53,13 +53,13 @@ class LandscapeGrid {
   const double half_step_;
 };
 
-// Of the losses on one grid and that in its middle.
+// Summarises the losses on one grid, with the loss in its middle.
 struct GridShape {
   double range = 0;  // largest − smallest
   double rise = 0;   // mean on the edge − middle
-  // The mean second derivative along the axes, by the points next to the middle: on these the mean
-  // of a quadratic is that in the middle + curvature·distance²/2, also where an even number of
-  // points a side leaves none of them on an axis.
+  // The mean second derivative along the axes, from the points next to the middle. The mean of a
+  // quadratic over these is its middle value + curvature·distance²/2, even if an even number of
+  // points per side leaves none on an axis.
   double curvature = 0;
 };
 
@@ -140,7 +140,7 @@ class LossLandscape : public Computation {
   }
 
  private:
-  // A function of the point alone, whatever came before.
+  // Moves to a point. The result doesn't depend on earlier moves.
   void MoveTo(int64_t point) {
     if (point == at_) return;
     at_ = kNowhere;
@@ -222,12 +222,12 @@ class LossLandscape : public Computation {
   const double targets_;
   const LandscapeGrid grid_;
   MovedModel model_;
-  int64_t at_ = kNowhere;           // the point that the model is at
-  int64_t drawn_ = kNowhere;        // the grid that these are the axes of
+  int64_t at_ = kNowhere;           // the model's current point
+  int64_t drawn_ = kNowhere;        // the grid that the axes belong to
   std::vector<at::Tensor> axes_;    // [P] each, in the subject's precision
   std::vector<double> axis_norms_;  // of each
-  at::Tensor middle_;               // [1], the loss summed over targets
-  at::Tensor sums_;                 // [directions, points], the same
+  at::Tensor middle_;               // [1], loss summed over targets
+  at::Tensor sums_;                 // [directions, points], losses summed over targets
   at::Tensor norms_;                // [directions, dims]
 };
 

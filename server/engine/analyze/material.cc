@@ -109,7 +109,8 @@ std::vector<at::Tensor> CaptureSites(const Material& material, const SubjectMode
                                      const std::vector<std::string>& sites) {
   const at::NoGradGuard no_grad;
   ModelConfig everywhere = subject.config.model;
-  everywhere.loss = LossPositions::kAll;  // or the last block would go on with the last ones alone
+  everywhere.loss = LossPositions::kAll;  // otherwise the last block would compute last positions
+                                          // only
   std::vector<at::Tensor> captured(sites.size());
   std::vector<std::pair<std::string, Tap>> observers;
   for (size_t i = 0; i < sites.size(); ++i) {
@@ -195,7 +196,7 @@ at::Tensor NormalSequence(uint64_t seed, int64_t count) {
       return std::ldexp(static_cast<double>(SplitMix64::At(seed, static_cast<uint64_t>(n)) >> 11),
                         -53);
     };
-    // 1 − u is never 0, of which there is no logarithm.
+    // 1 − u is never 0, so that its logarithm is finite.
     const double radius = std::sqrt(-2 * std::log1p(-uniform(i)));
     const double angle = 2 * std::numbers::pi * uniform(i + 1);
     out[i] = radius * std::cos(angle);

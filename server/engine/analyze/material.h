@@ -1,5 +1,5 @@
-// What analyses work on: models at their checkpoints, the tokens that they read, and the few things
-// that most kinds do with both.
+// Holds the context of an analysis (`Material`), models at their checkpoints and the tokens that
+// they read, and the operations on it that most kinds share.
 #ifndef ABLATE_SERVER_ENGINE_ANALYZE_MATERIAL_H_
 #define ABLATE_SERVER_ENGINE_ANALYZE_MATERIAL_H_
 
@@ -25,67 +25,68 @@
 
 namespace ablate::engine {
 
-// A model with the parameters of a checkpoint, outside autograd.
+// A model with the parameters of a checkpoint, without autograd.
 struct SubjectModel {
   RunConfig config;
   ParameterLayout layout;
   at::Tensor values;           // [P], in the precision of the checkpoint
-  at::Tensor buffers;          // undefined where the layout has none
+  at::Tensor buffers;          // undefined if the layout has none
   ModelParameters parameters;  // views of both
 };
 
+// The context of an analysis.
 struct Material {
   std::vector<SubjectModel> subjects;
-  // What all subjects read, as SequencesRead has it.
+  // The batches that all subjects read, as in SequencesRead.
   std::vector<TokenBatch> batches;
   uint64_t tokens = 0;  // of all batches
   int64_t batch_count() const { return static_cast<int64_t>(batches.size()); }
   const TokenBatch& Batch(int64_t i) const { return batches[static_cast<size_t>(i)]; }
   uint32_t seed = 0;
-  const std::atomic<bool>* stop = nullptr;  // null: nobody stops it
+  const std::atomic<bool>* stop = nullptr;  // null: never stopped
 };
 
-// Reads what a request names. Errors as MakeAnalysis's.
+// Loads the models and data that a request names. Errors as MakeAnalysis's.
 absl::StatusOr<Material> ReadMaterial(const AnalysisRequest& request);
 
-// INVALID_ARGUMENT if the file is no checkpoint of such a run.
+// Returns INVALID_ARGUMENT if the file isn't a checkpoint of such a run.
 absl::StatusOr<SubjectModel> ReadSubject(RunConfig config, absl::string_view checkpoint);
 
-// --- For kinds
+// --- Shared by kinds
 
-// The site that options name: the last block's output if they name none.
+// Returns the requested site; the last block's output if the options name none.
 std::string SiteOr(const std::string& site, const ModelConfig& model);
-// Those that they name, or the embedding and every block's output.
+// Returns the requested sites; the embedding and every block's output if the options name none.
 std::vector<std::string> SitesOr(const std::vector<std::string>& sites, const ModelConfig& model);
 
-// Throws c10::Error if the analysis is to stop.
+// Throws c10::Error if the analysis must stop.
 void CheckStop(const Material& material);
-// The taps, and at every block one that looks whether the analysis is to stop.
+// Returns the hooks, plus one in every block that checks whether the analysis must stop.
 Taps TapsOf(const Material& material, const ModelConfig& model,
             std::vector<std::pair<std::string, Tap>> taps);
 
-// How many targets count.
+// Returns the number of targets that count.
 double TargetsIn(const std::vector<TokenBatch>& batches);
 
-// The reason that a mean over so many targets does not exist; none if it does.
+// Returns why a mean over so many targets is undefined; nullopt if it is defined.
 std::optional<Undefined> WithoutTargets(double targets);
 
-// The batch as the model takes it.
+// Returns the batch as tensors for the model.
 BatchTensors BatchOf(const SubjectModel& subject, const TokenBatch& batch);
-// The rows [n, …] of values [B·T, …] at positions of the batch that are no padding.
+// Returns the rows [n, …] of values [B·T, …] at positions that aren't padding.
 at::Tensor RealRows(const at::Tensor& values, const BatchTensors& batch);
 
-// What comes to each of `sites`, as the model has it (model/sites.h), at all positions also where
-// the loss reads the last ones only. An evaluation, outside autograd.
+// Returns the activation at each of `sites` as the model computes it (model/sites.h), at all
+// positions, also if the loss reads only the last ones. An evaluation pass, without autograd.
 std::vector<at::Tensor> CaptureSites(const Material& material, const SubjectModel& subject,
                                      const TokenBatch& batch,
                                      const std::vector<std::string>& sites);
-// The same of sites with features at each token, [n, features] in float64, in the order of the
+// Returns the same for sites with features per token: [n, features] in float64, in the order of the
 // batch.
 std::vector<at::Tensor> CaptureRows(const Material& material, const SubjectModel& subject,
                                     const TokenBatch& batch, const std::vector<std::string>& sites);
 
-// Of an evaluation's scores, [N, V]: sums over the targets that count, in float64.
+// Sums over the targets that count, from an evaluation's logits [N, V], in float64.
 struct Score {
   double loss = 0;
   double hits = 0;
@@ -93,25 +94,26 @@ struct Score {
 };
 Score ScoreOf(const SubjectModel& subject, const TokenBatch& batch, const Pass& pass);
 
-// The model's parameters as leaves of autograd, for exact derivatives or those of its rule.
+// The model's parameters as autograd leaves, for exact derivatives or those of its learning rule.
 struct Leaves {
   explicit Leaves(const SubjectModel& subject);
-  std::vector<at::Tensor> all;  // one a parameter of the layout, [shape…]
+  std::vector<at::Tensor> all;  // one per parameter of the layout, [shape…]
   ModelParameters parameters;
 };
 
-// Of float64, float32 and int64; throws c10::Error for others.
+// Returns the type of a float64, float32 or int64 tensor; throws c10::Error for others.
 TensorType TensorTypeOf(const at::Tensor& values);
-// A tensor's elements as an array of the result, an axis for each dimension.
+// Returns a tensor's elements as an array of the result, with one axis per dimension.
 AnalysisArray ArrayOf(std::string name, std::vector<std::string> axes, const at::Tensor& values);
 
-// 2·uniform(seed, n) − 1 of docs/reference/random-streams.md for n = first … first + count − 1, float64.
+// Returns 2·uniform(seed, n) − 1 for n = first … first + count − 1, float64.
+// docs/reference/random-streams.md defines uniform.
 at::Tensor UniformSequence(uint64_t seed, int64_t first, int64_t count);
 
-// The seed of the draws of a tensor or a vector called `name`: a function of both, so that models
-// that share a tensor share what is drawn for it.
+// Returns the seed of the draws for a tensor or vector called `name`. It depends on the analysis's
+// seed and the name, so that models that share a tensor share its draws.
 uint64_t DrawSeed(const Material& material, absl::string_view name);
-// The n-th standard normal of such draws, [count] from the beginning, float64 (Box–Muller).
+// Returns the first `count` standard normals of such draws, float64 (Box–Muller).
 at::Tensor NormalSequence(uint64_t seed, int64_t count);
 
 }  // namespace ablate::engine

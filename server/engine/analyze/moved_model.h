@@ -1,4 +1,4 @@
-// A model that is scored at other parameters than its own.
+// Evaluates the loss of a model at other parameters than its own.
 #ifndef ABLATE_SERVER_ENGINE_ANALYZE_MOVED_MODEL_H_
 #define ABLATE_SERVER_ENGINE_ANALYZE_MOVED_MODEL_H_
 
@@ -13,18 +13,19 @@
 
 namespace ablate::engine {
 
-// The forward pass is native where that computes such a run, whatever trained it; else LibTorch's.
-// Its buffers stay those of the subject. Not thread-safe.
+// Uses the native forward pass if it supports the run, independent of the trainer, and LibTorch's
+// otherwise. Buffers remain the subject's. Not thread-safe.
 class MovedModel {
  public:
-  // At the subject's own parameters. RESOURCE_EXHAUSTED. `material` outlives it.
+  // Starts at the subject's own parameters. Returns RESOURCE_EXHAUSTED if out of memory. `material`
+  // must outlive the result.
   static absl::StatusOr<MovedModel> Make(const Material& material, const SubjectModel& subject);
 
-  // Goes to `point` [P], in the subject's precision. Throws c10::Error.
+  // Sets the parameters to `point` [P], in the subject's precision. Throws c10::Error.
   void Move(const at::Tensor& point);
 
-  // The loss summed over the batch's targets, as an evaluation of the run has it. Throws
-  // c10::Error, also if the analysis is to stop, and std::bad_alloc.
+  // Returns the loss summed over the batch's targets, as the run's evaluation computes it. Throws
+  // std::bad_alloc, and c10::Error, also if the analysis must stop.
   double Loss(const TokenBatch& batch);
 
  private:
@@ -33,8 +34,8 @@ class MovedModel {
   native::FlatPoint PointOf(const at::Tensor& values) const;
 
   const Material* material_;
-  SubjectModel subject_;  // with parameters of its own where the pass is LibTorch's
-  std::unique_ptr<native::NativeForward> native_;  // null: LibTorch's
+  SubjectModel subject_;  // owns its parameters if LibTorch computes the pass
+  std::unique_ptr<native::NativeForward> native_;  // null: LibTorch's pass
 };
 
 }  // namespace ablate::engine

@@ -1,5 +1,5 @@
-// Which parts of a norm's backward matter: what centring and the projection take from gradients,
-// and how near the surrogates without them are to the exact one.
+// Measures which parts of a norm's backward matter: how much centring and projection remove from
+// gradients, and how close the approximations without them are to the exact one.
 #include <cmath>
 #include <limits>
 #include <utility>
@@ -15,15 +15,15 @@ namespace {
 // Sums over the vectors of a norm.
 enum JacobianSum {
   kVectors,
-  kSigmaMean,     // the mean of σ
-  kSigmaSquares,  // the sum of squares around it
+  kSigmaMean,     // mean of σ
+  kSigmaSquares,  // sum of squares around it
   kGradientSquares,
   kMeanSquares,
   kRadialSquares,
-  kWithGradient,  // vectors with a gradient; of these:
+  kWithGradient,  // vectors with a gradient; among these:
   kMeanShares,
   kRadialShares,
-  kWithExact,  // vectors whose exact gradient is not 0; of these:
+  kWithExact,  // vectors whose exact gradient isn't 0; among these:
   kCosineCentred,
   kCosineProjected,
   kCosineIdentity,
@@ -33,11 +33,11 @@ enum JacobianSum {
   kJacobianSums,
 };
 
-// A number of one norm.
+// Describes a number of one norm.
 struct JacobianNumber {
   const char* name;
   JacobianSum sum;
-  JacobianSum count;  // what it is divided by
+  JacobianSum count;  // its denominator
 };
 
 constexpr JacobianNumber kJacobianNumbers[] = {
@@ -53,7 +53,7 @@ constexpr JacobianNumber kJacobianNumbers[] = {
     {"norm_ratio_identity", kRatioIdentity, kWithExact},
 };
 
-// Of the vectors of one norm, [kJacobianSums].
+// Returns the sums over the vectors of one norm, [kJacobianSums].
 at::Tensor JacobianSumsOf(const NormParts& parts) {
   const at::Tensor none = parts.gradient.eq(0), flat = parts.projected.eq(0).logical_or(none);
   const auto sum = [](const at::Tensor& values, const at::Tensor& without) {
@@ -81,7 +81,7 @@ at::Tensor JacobianSumsOf(const NormParts& parts) {
   return at::stack(sums);
 }
 
-// The sums of two sets of vectors, each [kJacobianSums], of which `more` has some.
+// Merges the sums of two sets of vectors, each [kJacobianSums]; `more` isn't empty.
 at::Tensor MergedJacobianSums(const at::Tensor& sums, const at::Tensor& more) {
   const at::Tensor all = sums + more, share = more[kVectors] / all[kVectors];
   const at::Tensor apart = more[kSigmaMean] - sums[kSigmaMean];
@@ -103,7 +103,7 @@ class NormJacobian : public Computation {
 
   void Add(int64_t piece) override {
     const TokenBatch& batch = material_.Batch(piece);
-    // One token has no variance between tokens.
+    // A single token has no variance over tokens.
     if (Kind() == NormKind::kBatch && batch.tokens() == 1) return;
     std::vector<at::Tensor> inputs(norms_.size());
     WantedGradients wanted;
@@ -119,7 +119,7 @@ class NormJacobian : public Computation {
     };
     std::vector<at::Tensor> sums;
     for (size_t i = 0; i < norms_.size(); ++i) {
-      at::Tensor g = gradients.sites[i];  // of the output; of z with the gain
+      at::Tensor g = gradients.sites[i];  // of the output; after scaling by the gain, of x̂
       const at::Tensor& gain = norms_[i].parameters.gain;
       if (gain.defined()) g = g * gain.to(at::kDouble);
       const NormParts parts =
@@ -133,7 +133,7 @@ class NormJacobian : public Computation {
 
   AnalysisResult Finish() override {
     AnalysisResult result;
-    std::vector<std::vector<AnalysisNumber>> of_norms;  // with the same names in each
+    std::vector<std::vector<AnalysisNumber>> of_norms;  // all with the same names
     for (size_t i = 0; i < norms_.size(); ++i) of_norms.push_back(NumbersOf(i));
     for (size_t n = 0; n < of_norms[0].size(); ++n) {
       double sum = 0, defined = 0;
@@ -181,7 +181,7 @@ class NormJacobian : public Computation {
     if (Sum(norm, kWithExact) == 0) no_exact = Undefined::kZeroDenominator;
     if (Sum(norm, kGradientSquares) == 0) no_gradient = no_exact = Undefined::kZeroGradient;
     if (vectors < 2) one_vector = Undefined::kTooFewTokens;
-    // What is divided by infinity is no 0.
+    // Division by infinity must not give 0.
     if (!std::isfinite(Sum(norm, kGradientSquares)) || !std::isfinite(Sum(norm, kSigmaMean))) {
       no_gradient = no_exact = Undefined::kNonFinite;
     }

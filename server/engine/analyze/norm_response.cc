@@ -1,4 +1,4 @@
-// What every kind of norm makes of one vector of random numbers.
+// Applies every kind of norm to one vector of random numbers.
 #include <algorithm>
 #include <cmath>
 #include <iterator>
@@ -17,7 +17,7 @@ struct RespondingNorm {
   double eps;
 };
 
-// By the defaults of a run, and LayerNorm as textbooks write it.
+// The norms with a run's default settings, and LayerNorm in textbook form.
 constexpr RespondingNorm kRespondingNorms[] = {
     {"layer_norm", NormKind::kLayer, NormDeviation::kPopulation, 1e-5},
     {"textbook_layer_norm", NormKind::kLayer, NormDeviation::kUnbiasedEpsOutside, 1e-6},
@@ -50,7 +50,7 @@ class NormResponse : public Computation {
     for (const RespondingNorm& norm : kRespondingNorms) {
       const bool unbiased = norm.deviation == NormDeviation::kUnbiasedEpsOutside;
       if (unbiased && input_.numel() < 2) {
-        Refuse(norm.name, &result);  // one number has no such deviation
+        Refuse(norm.name, &result);  // undefined for one number
         continue;
       }
       NormConfig config;
@@ -59,7 +59,7 @@ class NormResponse : public Computation {
       config.eps = norm.eps;
       Describe(norm.name, Norm(input_.view({1, -1}), {}, {config, {}, {}, {}}).view({-1}), &result);
     }
-    Refuse("batch_norm", &result);  // of a feature at one token it knows no variance
+    Refuse("batch_norm", &result);  // a feature at one token has no variance
     return result;
   }
 

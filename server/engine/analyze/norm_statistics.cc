@@ -1,5 +1,6 @@
-// What norms do to what they standardise: its statistics before, as it is standardised, and after
-// gain and shift; by evaluation, and by batches of so many sequences.
+// Measures the effect of norms on their inputs: statistics of the input, of the standardised input,
+// and of the output after gain and shift; in evaluation, and with batch statistics of given batch
+// sizes.
 #include <ATen/core/grad_mode.h>
 
 #include <algorithm>
@@ -15,20 +16,20 @@
 namespace ablate::engine {
 namespace {
 
-// Where values are looked at.
+// Stages at which values are measured.
 enum NormStage { kNormInput, kNormStandardised, kNormOutput, kNormStages };
 constexpr const char* kNormStageNames[kNormStages] = {"input", "standardised", "output"};
 
 // Sums over vectors.
 enum VectorSum { kVectorCount, kVectorMean, kVectorDeviation, kVectorRms, kVectorSums };
 
-// Of one stage of one norm.
+// Sums of one stage of one norm.
 struct StageSums {
   at::Tensor sums;     // [kVectorSums]
   at::Tensor largest;  // |x|, []
 };
 
-// Of vectors [v, m].
+// Returns the sums over vectors [v, m].
 StageSums SumsOfVectors(const at::Tensor& x) {
   const at::Tensor mean = x.mean(1);
   return {at::stack({at::ones_like(mean).sum(), mean.sum(),
@@ -37,7 +38,7 @@ StageSums SumsOfVectors(const at::Tensor& x) {
           x.abs().max()};
 }
 
-// Rows of all batches in their order, `size` together; none of the last ones where they are fewer.
+// Regroups the rows of all batches in order, `size` per batch; drops an incomplete last batch.
 std::vector<TokenBatch> InBatchesOf(int64_t size, const std::vector<TokenBatch>& batches) {
   const std::vector<TokenBatch> rows = SplitRows(batches);
   std::vector<TokenBatch> groups;
@@ -55,7 +56,8 @@ class NormStatistics : public Computation {
         model_(subject_.config.model),
         norms_(NormPlacesOf(model_, subject_.parameters)),
         batch_sizes_(options.batch) {
-    model_.loss = LossPositions::kAll;  // or the last block would go on with the last ones alone
+    model_.loss = LossPositions::kAll;  // otherwise the last block would compute last positions
+                                        // only
     for (const TokenBatch& batch : material.batches) parts_.push_back({0, batch});
     for (size_t i = 0; i < batch_sizes_.size(); ++i) {
       for (TokenBatch& batch : InBatchesOf(batch_sizes_[i], material.batches)) {
@@ -66,7 +68,7 @@ class NormStatistics : public Computation {
     const auto norms = static_cast<int64_t>(norms_.size());
     sums_ = at::zeros({passes, norms, kNormStages, kVectorSums}, at::kDouble);
     largest_ = at::zeros({passes, norms, kNormStages}, at::kDouble);
-    // By running statistics a BatchNorm's vectors are as long as what is read.
+    // With running statistics a BatchNorm's vectors span everything that is read.
     const int64_t features = IsBatchNorm() ? model_.width : 0;
     tokens_ = at::zeros({}, at::kDouble);
     means_ = at::zeros({norms, kNormStages, features}, at::kDouble);
@@ -127,18 +129,18 @@ class NormStatistics : public Computation {
   }
 
  private:
-  // A batch of the evaluation, which is pass 0, or of the pass by batches of a size.
+  // A batch of the evaluation (pass 0), or of the pass with some batch size.
   struct Part {
     size_t pass;
     TokenBatch batch;
   };
   bool IsBatchNorm() const { return model_.norm.kind == NormKind::kBatch; }
 
-  // What every norm has at every stage: [n, d] in float64, padding left out.
+  // Returns the values of every norm at every stage: [n, d] in float64, without padding.
   std::vector<at::Tensor> ValuesOf(const TokenBatch& batch, bool by_batch) const {
     const at::NoGradGuard no_grad;
     TokenBatch read = batch;
-    read.targets.assign(read.inputs.size(), 0);  // of no matter
+    read.targets.assign(read.inputs.size(), 0);  // targets are unused
     const BatchTensors tensors = TensorsOf(read, subject_.values.options());
     std::vector<at::Tensor> values(norms_.size() * kNormStages);
     std::vector<std::pair<std::string, Tap>> observers;
@@ -161,10 +163,10 @@ class NormStatistics : public Computation {
     return values;
   }
 
-  // z of x [n, d].
+  // Returns x̂ of x [n, d].
   at::Tensor Standardised(const at::Tensor& x, const NormParameters& parameters,
                           bool by_batch) const {
-    NormParameters running;  // neither gain nor shift
+    NormParameters running;  // without gain and shift
     if (IsBatchNorm()) {
       running.running_mean = parameters.running_mean.to(at::kDouble);
       running.running_variance = parameters.running_variance.to(at::kDouble);
@@ -176,8 +178,8 @@ class NormStatistics : public Computation {
     return Norm(x, running, pass);
   }
 
-  // Takes the tokens of values [n, d] into the means [d] of those before, and the sums of squares
-  // around them.
+  // Merges the tokens of values [n, d] into the running means [d] and the sums of squares around
+  // them.
   void Merge(const at::Tensor& values, const at::Tensor& means, const at::Tensor& squares) const {
     const auto n = static_cast<double>(values.size(0)), before = tokens_.item<double>();
     const at::Tensor mean = values.mean(0), apart = mean - means;
@@ -185,8 +187,8 @@ class NormStatistics : public Computation {
     at::Tensor(means).add_(apart * (n / (before + n)));
   }
 
-  // The sums, of which those of a BatchNorm's evaluation are of each feature's values at all
-  // tokens, whatever parts they came in.
+  // Returns the sums. For a BatchNorm in evaluation they are over each feature's values at all
+  // tokens, independent of how these were divided.
   at::Tensor WithWholeVectors() const {
     const at::Tensor variance = squares_ / tokens_;  // [norms, stages, d]
     const at::Tensor whole =
@@ -219,7 +221,7 @@ class NormStatistics : public Computation {
   std::vector<Part> parts_;
   at::Tensor sums_;     // [passes, norms, stages, kVectorSums]
   at::Tensor largest_;  // [passes, norms, stages]
-  // Of a BatchNorm in evaluation, by feature: tokens so far, their mean, the sum of squares around
+  // For a BatchNorm in evaluation, by feature: tokens so far, their mean, the sum of squares around
   // it; without features for other norms.
   at::Tensor tokens_;   // []
   at::Tensor means_;    // [norms, stages, d]

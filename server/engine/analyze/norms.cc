@@ -11,7 +11,7 @@ namespace {
 
 constexpr char kFinalNorm[] = "final_norm";
 
-// The parameters of the norm in front of whose input a site is; null if it is in front of none.
+// Returns the parameters of the norm whose input is this site; null if there is none.
 const NormParameters* NormBehind(const SitePlace& place, const ModelParameters& parameters) {
   const BlockParameters& block = parameters.blocks[static_cast<size_t>(place.block)];
   switch (place.site) {
@@ -33,14 +33,14 @@ const NormParameters* NormBehind(const SitePlace& place, const ModelParameters& 
 at::Tensor RowSums(const at::Tensor& values) { return values.sum(1); }
 
 at::Tensor RowCosines(const at::Tensor& a, const at::Tensor& b) {
-  // Roots first: the product of the squares of small gradients may be less than any number.
+  // Take roots first, because the product of the squares of small gradients may underflow.
   return RowSums(a * b) / (RowSums(a.square()).sqrt() * RowSums(b.square()).sqrt());
 }
 
 struct NormStandardising {
   at::Tensor z;        // [v, m]
   at::Tensor sigma;    // [v, 1]
-  at::Tensor divisor;  // ĝ is the sum of g·z by it, [v, 1]
+  at::Tensor divisor;  // ĝ is the sum of g·z divided by it, [v, 1]
 };
 
 NormStandardising StandardisingOf(const at::Tensor& x, const NormConfig& config) {
@@ -48,7 +48,7 @@ NormStandardising StandardisingOf(const at::Tensor& x, const NormConfig& config)
   const at::Tensor centred = FormulaOf(config.kind).centres ? x - x.mean(1, true) : x;
   const at::Tensor squares = centred.square().sum(1, true);
   if (config.deviation == NormDeviation::kUnbiasedEpsOutside) {
-    // A vector of equal numbers has deviation 0, also where it is one number.
+    // A vector of equal numbers has deviation 0, even if it has one element.
     const at::Tensor flat = squares.eq(0);
     const at::Tensor deviation =
         (squares.masked_fill(flat, 1) / (m - 1)).sqrt().masked_fill(flat, 0);
@@ -70,7 +70,7 @@ std::vector<NormPlace> NormPlacesOf(const ModelConfig& model, const ModelParamet
     const std::string name(absl::StripSuffix(place.name, ".input"));
     norms.push_back({name, place.name, name + ".output", *norm});
   }
-  // Sites that are in no block are named with those of the first.
+  // Sites outside blocks are listed with those of the first block.
   std::stable_partition(norms.begin(), norms.end(),
                         [](const NormPlace& norm) { return norm.name != kFinalNorm; });
   return norms;
@@ -88,7 +88,7 @@ NormParts PartsOf(const at::Tensor& x, const at::Tensor& g, const NormConfig& co
   const at::Tensor centred = g - mean;
   const at::Tensor projected = centred - radial;
   const at::Tensor exact = projected / sigma;
-  // What rounding leaves where nothing should be left.
+  // Rounding error of a result that should be 0.
   const at::Tensor rounding =
       static_cast<double>(g.size(1)) * (4 * DBL_EPSILON * std::get<0>(g.abs().max(1))).square();
   const at::Tensor left = RowSums(projected.square());

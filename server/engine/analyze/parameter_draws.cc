@@ -5,7 +5,7 @@
 namespace ablate::engine {
 namespace {
 
-// `draw` is given a tensor's seed and how many elements it has.
+// Calls `draw` with each tensor's seed and number of elements.
 template <typename Draw>
 at::Tensor DrawByTensor(const Material& material, const ParameterLayout& layout,
                         absl::string_view name, const Draw& draw) {
@@ -17,7 +17,8 @@ at::Tensor DrawByTensor(const Material& material, const ParameterLayout& layout,
   return drawn;
 }
 
-// a over its norms by row, times those of b; 0 where either has none. Both [rows, …].
+// Returns a divided by its row norms, times the row norms of b; 0 if either norm is 0. Both are
+// [rows, …].
 at::Tensor WithNormsOf(const at::Tensor& a, const at::Tensor& b) {
   const auto norms = [](const at::Tensor& x) { return x.square().sum(-1, true).sqrt(); };
   const at::Tensor own = norms(a);

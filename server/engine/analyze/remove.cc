@@ -1,4 +1,4 @@
-// What a part of a model does: the loss without it.
+// Measures the effect of removing a part of a model: the loss without it.
 #include <ATen/core/grad_mode.h>
 
 #include <cmath>
@@ -14,13 +14,13 @@ namespace {
 
 constexpr int kEveryPlace = -1;
 
-// A part that is taken out of one block, or out of all.
+// A part that is removed from one block, or from all.
 struct RemovedPlace {
   int block = kEveryPlace;
   int head = kEveryPlace;
 };
 
-// Each row's weights spread evenly over the keys that it may look at, which its scores tell.
+// Spreads each row's weights uniformly over the keys that it may see, as its scores show.
 class EvenWeights {
  public:
   Tap OfScores() {
@@ -104,7 +104,7 @@ class Removal : public Computation {
     for (int block = 0; block < model.layers; ++block) {
       for (int head = 0; head < heads; ++head) places.push_back({block, head});
     }
-    places.emplace_back();  // all at once
+    places.emplace_back();  // all parts at once
     return places;
   }
 
@@ -150,8 +150,8 @@ class Removal : public Computation {
     return taps;
   }
 
-  // Puts the mean of what comes to the site, or 0, in the place of the features of a head, or of
-  // all.
+  // Returns a hook that replaces the features of a head, or all features, by the mean at the site
+  // or by 0.
   Tap Replaced(int block, int head) const {
     const ModelConfig& model = subject_.config.model;
     const bool one = options_.part == RemovedPart::kHead && head != kEveryPlace;
@@ -178,8 +178,8 @@ class Removal : public Computation {
     return absl::StrCat("block.", place.block, ".feed_forward");
   }
 
-  // Loss and accuracy of a pass. Scores that are no numbers have a largest one all the same, but
-  // that it is no hit says nothing.
+  // Returns loss and accuracy of a pass. If logits are NaN the accuracy is undefined, although
+  // argmax returns a token.
   std::vector<double> MeansOf(int64_t pass) const {
     const double loss = scores_[pass][0].item<double>() / Targets();
     const double accuracy = scores_[pass][1].item<double>() / Targets();
@@ -203,8 +203,9 @@ class Removal : public Computation {
   const Material& material_;
   const SubjectModel& subject_;
   const std::vector<RemovedPlace> places_;
-  at::Tensor scores_;  // [1 + places, 3]: sums of losses, of hits, targets; the whole model first
-  at::Tensor sums_;    // of what comes to the sites, over tokens, [blocks or 0, d]
+  at::Tensor scores_;  // [1 + places, 3]: sums of losses and of correct predictions, targets; the
+                       // whole model first
+  at::Tensor sums_;    // sums of the activations at the sites over tokens, [blocks or 0, d]
 };
 
 }  // namespace

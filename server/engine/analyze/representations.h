@@ -1,5 +1,5 @@
-// Representations that are compared with each other: what comes to the sites of one subject, or to
-// those of several that read the same tokens.
+// Reads the representations that are compared: activations at the sites of one subject, or of
+// several subjects that read the same tokens.
 #ifndef ABLATE_SERVER_ENGINE_ANALYZE_REPRESENTATIONS_H_
 #define ABLATE_SERVER_ENGINE_ANALYZE_REPRESENTATIONS_H_
 
@@ -19,23 +19,25 @@ struct Representation {
   int64_t features = 0;
 };
 
+// Lists the representations and reads them batch by batch.
 class Representations {
  public:
-  // The sites that options name (SitesOr), subject by subject. `material` must outlive it. Makes a
-  // pass over the first batch.
+  // Takes the requested sites (SitesOr), subject by subject. Runs a pass over the first batch.
+  // `material` must outlive it.
   Representations(const std::vector<std::string>& sites, const Material& material);
 
   const std::vector<Representation>& all() const { return all_; }
-  // Means over the first batch, [features] each.
+  // Returns the means over the first batch, [features] each.
   const std::vector<at::Tensor>& first_means() const { return first_means_; }
   std::vector<int64_t> Features() const;
-  // What each is called: by its site, and its subject where there are several.
+  // Returns a label for each: its site, and its subject if there are several.
   std::vector<std::string> Labels() const;
-  // The number of the first and the second, which come in this order; empty where none is given:
-  // each with itself, and of several subjects all but the same site of two.
+  // Returns the name of the number about the first and the second, in this order. Empty for pairs
+  // without a number: each with itself and, with several subjects, all pairs except equal sites of
+  // two subjects.
   std::string PairName(size_t first, size_t second) const;
 
-  // Of one batch, [n, features] each, float64.
+  // Returns the rows of one batch, [n, features] each, float64.
   std::vector<at::Tensor> Rows(int64_t batch) const;
 
  private:

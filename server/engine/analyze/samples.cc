@@ -27,7 +27,7 @@ namespace ablate::engine {
 namespace {
 
 constexpr int64_t kMaxRows = 256;
-// Of keys and values, or of attention scores, that a group of samples may hold.
+// Largest number of elements of keys and values, or of attention scores, in a group of samples.
 constexpr int64_t kMaxElements = 1 << 26;
 
 int64_t RowsAtOnce(const ModelConfig& model) {
@@ -48,7 +48,7 @@ std::vector<float> FloatsOf(const std::vector<absl::string_view>& pieces) {
   return floats;
 }
 
-// Readers of so many sequences, by the model at the checkpoint's parameters.
+// Creates readers of a number of sequences, with the checkpoint's parameters.
 using ReaderMaker = std::function<std::unique_ptr<SequenceReader>(int sequences)>;
 
 absl::StatusOr<ReaderMaker> NativeReaders(const RunConfig& config, const CheckpointTensors& read) {
@@ -70,12 +70,12 @@ ReaderMaker TorchReaders(const ModelConfig& config, const ParameterLayout& layou
   };
 }
 
-// `config` must outlive what it makes.
+// `config` must outlive the result.
 absl::StatusOr<ReaderMaker> ReadersOf(const RunConfig& config, absl::string_view checkpoint) {
   const ParameterLayout layout = MakeLayout(config.model, config.training.rule);
   const absl::StatusOr<CheckpointTensors> read = ReadCheckpoint(layout, checkpoint);
   if (!read.ok()) return read.status();
-  // A native reader has room for a whole vector of sequences, however few there are.
+  // A native reader allocates a whole vector of sequences, even for a few.
   const bool fits = RowsAtOnce(config.model) >= native::kColumns;
   if (fits && WhyNotNative(config).empty() && read->type == TensorType::kF32) {
     return NativeReaders(config, *read);
@@ -83,7 +83,7 @@ absl::StatusOr<ReaderMaker> ReadersOf(const RunConfig& config, absl::string_view
   return TorchReaders(config.model, layout, *read);
 }
 
-// What every group of samples of one request has in common.
+// Shared by all groups of samples of one request.
 struct Request {
   const ModelConfig& model;
   const ReaderMaker& make_reader;
@@ -92,7 +92,7 @@ struct Request {
   const std::atomic<bool>& stop;
 };
 
-// One group of samples, first to last token.
+// Draws one group of samples, from first to last token.
 class Group {
  public:
   Group(const Request& request, uint32_t first, uint32_t count)
@@ -122,14 +122,14 @@ class Group {
   }
 
  private:
-  // The token of each open sample at this position.
+  // Returns the token of each open sample at this position.
   std::vector<uint32_t> Inputs(uint32_t position) const {
     std::vector<uint32_t> tokens;
     for (const uint32_t row : open_) tokens.push_back(drafts_[row].tokens[position]);
     return tokens;
   }
 
-  // By the scores of the open samples. Those that end are read no further.
+  // Draws a token for each open sample from its logits. Samples that end are closed.
   absl::Status DrawAll(uint32_t position) {
     if (!std::all_of(scores_.begin(), scores_.end(), [](double x) { return std::isfinite(x); })) {
       return absl::FailedPreconditionError(
@@ -158,8 +158,8 @@ class Group {
   const uint32_t first_;  // index of the first sample
   const std::unique_ptr<SequenceReader> reader_;
   std::vector<Draft> drafts_;
-  std::vector<uint32_t> open_;  // drafts that have not ended, as the reader's sequences
-  std::vector<double> scores_;  // of theirs, [open][vocabulary]
+  std::vector<uint32_t> open_;  // drafts that haven't ended, in the order of the reader's sequences
+  std::vector<double> scores_;  // their logits, [open][vocabulary]
 };
 
 SampleWriter WriterOf(const SampledData& data, const RunConfig& config) {

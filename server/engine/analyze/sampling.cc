@@ -26,15 +26,15 @@ struct Range {
   const char* field;
   double value;
   double low;
-  bool open_low;  // low itself is not allowed
+  bool open_low;  // low itself is excluded
   double high;
   const char* allowed;
 
-  // False for NaN.
+  // Returns false for NaN.
   bool Holds() const { return (open_low ? value > low : value >= low) && value <= high; }
 };
 
-// The shortest decimal that reads back as the same number; counts without an exponent.
+// Returns the shortest decimal that parses to the same number; counts have no exponent.
 std::string TextOf(double value) {
   const bool whole = value >= 0 && value < 1e15 && value == std::floor(value);
   if (whole) return absl::StrCat(static_cast<uint64_t>(value));
@@ -62,8 +62,8 @@ void Normalise(std::vector<double>& probabilities) {
   for (double& probability : probabilities) probability /= sum;
 }
 
-// Length of the shortest prefix with a sum of at least `share`; all if rounding leaves the sum of
-// all below it.
+// Returns the length of the shortest prefix with a sum of at least `share` (the top_p); all if
+// rounding keeps the total below it.
 size_t PrefixReaching(const std::vector<double>& probabilities, double share) {
   double sum = 0;
   for (size_t i = 0; i < probabilities.size(); ++i) {
@@ -80,7 +80,7 @@ Tokens DocumentOf(const TokenizedDocuments& documents, uint32_t document) {
   return Tokens(documents.tokens).subspan(start, documents.starts[document + 1] - start);
 }
 
-// Which of `wanted` are documents of `training`: one pass over the data, however many are wanted.
+// Returns which of `wanted` are documents of `training`, in a single pass over the data.
 absl::flat_hash_set<Tokens> Found(const TokenizedDocuments& documents,
                                   const std::vector<uint32_t>& training,
                                   const std::vector<Tokens>& wanted) {
@@ -111,7 +111,7 @@ std::vector<OptionProblem> CheckSampleOptions(const SampleOptions& options) {
   return problems;
 }
 
-// The boundary token comes first, and one place is left to draw.
+// The boundary token comes first, and one position is left to draw.
 uint32_t LongestPrompt(const ModelConfig& model) {
   return static_cast<uint32_t>(std::max(model.context - 1, 0));
 }
@@ -144,7 +144,7 @@ uint32_t Draw(const KeptTokens& kept, double u) {
     sum += kept.probabilities[i];
     if (u < sum) return kept.tokens[i];
   }
-  // Rounding left the sum below u. What could not be drawn otherwise must not be drawn now.
+  // Rounding left the sum below u. Skip tokens of probability 0.
   size_t last = kept.tokens.size() - 1;
   while (last > 0 && kept.probabilities[last] == 0) --last;
   return kept.tokens[last];

@@ -1,4 +1,4 @@
-// What samples are drawn by: a model that reads sequences while they grow. Torch-free.
+// Interface of a model that reads growing sequences, to draw samples. Torch-free.
 #ifndef ABLATE_SERVER_ENGINE_ANALYZE_SEQUENCE_READER_H_
 #define ABLATE_SERVER_ENGINE_ANALYZE_SEQUENCE_READER_H_
 
@@ -8,16 +8,17 @@
 
 namespace ablate::engine {
 
-// Sequences of one length, none at first; at most the model's context. Not thread-safe. What it
-// throws becomes a Status where the analysis begins (train/boundary.h).
+// Holds sequences of equal length, initially 0 and at most the model's context. Not thread-safe.
+// Exceptions become a Status at the analysis's entry point (train/boundary.h).
 class SequenceReader {
  public:
   virtual ~SequenceReader() = default;
 
-  // Appends a token to every sequence: the scores of the one behind it, [sequences][vocabulary].
+  // Appends a token to every sequence. Writes the logits of the following token,
+  // [sequences][vocabulary].
   virtual void Next(absl::Span<const uint32_t> tokens, absl::Span<double> scores) = 0;
 
-  // Goes on with these sequences alone, ascending, in this order.
+  // Keeps only these sequences, ascending, in this order.
   virtual void Keep(absl::Span<const uint32_t> sequences) = 0;
 };
 

@@ -1,4 +1,5 @@
-// How many directions a representation uses: the singular values of what comes to a site.
+// Measures how many directions a representation uses, from the singular values of the activations
+// at a site.
 #include <algorithm>
 #include <cfloat>
 #include <cmath>
@@ -9,7 +10,7 @@
 namespace ablate::engine {
 namespace {
 
-// Of eigenvalues λ of XᵀX, each at least 0, of which one is above: λ = σ².
+// Ranks from the eigenvalues λ = σ² of XᵀX, each at least 0 and one above.
 struct Ranks {
   double effective = 0;             // exp of the entropy of σ/Σσ (Roy & Vetterli 2007)
   double effective_of_squares = 0;  // the same of λ/Σλ
@@ -41,7 +42,7 @@ class Spectrum : public Computation {
 
   int64_t pieces() const override { return material_.batch_count(); }
 
-  // Shifted by the first batch's mean, or what centring takes off would be most of all digits.
+  // Shifted by the first batch's mean, because otherwise centring cancels most digits.
   void Add(int64_t piece) override {
     const at::Tensor x = Rows(piece) - shift_;  // [n, d]
     const at::Tensor gram = x.t().mm(x), sum = x.sum(0);
@@ -57,7 +58,7 @@ class Spectrum : public Computation {
     const at::Tensor moved = sum_.outer(shift_);
     const at::Tensor uncentred = gram_ + moved + moved.t() + tokens * shift_.outer(shift_);
     AnalysisResult result;
-    // What rounding leaves of tokens that are all the same.
+    // Rounding error for tokens that are all equal.
     const double rounding = std::pow(4 * DBL_EPSILON, 2) * uncentred.trace().item<double>();
     Describe("", gram_ - outer, rounding, &result);
     Describe("uncentred_", uncentred, 0, &result);
@@ -71,8 +72,8 @@ class Spectrum : public Computation {
     return CaptureRows(material_, material_.subjects[0], material_.Batch(piece), {site_})[0];
   }
 
-  // Of a matrix that varies if the sum of its squares is above `rounding`. Of one that is not
-  // finite there is no spectrum, and no array.
+  // Describes a matrix. It varies if the sum of its squares is above `rounding`. If it isn't
+  // finite, there is neither spectrum nor array.
   void Describe(const std::string& prefix, const at::Tensor& gram, double rounding,
                 AnalysisResult* result) const {
     const bool enough = material_.tokens > 1 || !prefix.empty();
@@ -97,7 +98,7 @@ class Spectrum : public Computation {
     add("stable_rank", ranks.stable);
     add("largest_singular_value", varies ? std::sqrt(values[0].item<double>()) : 0);
     if (prefix.empty()) {
-      // IsoScore (Rudman et al. 2022) is that, by algebra.
+      // IsoScore (Rudman et al. 2022) equals this, by algebra.
       const auto d = static_cast<double>(features_);
       if (features_ > 1) {
         add("isoscore", (ranks.participation_ratio - 1) / (d - 1));

@@ -37,7 +37,8 @@ class CausalReader : public SequenceReader {
   Decoder decoder_;
 };
 
-// Of models that look ahead: every token changes all positions, so the whole prefix is read again.
+// Reads sequences with a model that looks ahead: every token changes all positions, so the whole
+// prefix is read again.
 class PrefixReader : public SequenceReader {
  public:
   PrefixReader(const ModelConfig& config, const ModelParameters& parameters, int sequences)

@@ -1,4 +1,4 @@
-// Growing sequences read by LibTorch.
+// Reads growing sequences with LibTorch.
 #ifndef ABLATE_SERVER_ENGINE_ANALYZE_TORCH_READER_H_
 #define ABLATE_SERVER_ENGINE_ANALYZE_TORCH_READER_H_
 
@@ -10,8 +10,8 @@
 
 namespace ablate::engine {
 
-// Of a causal model a token costs one position, of others the whole prefix. `parameters` must
-// outlive it.
+// A token costs one position in a causal model, and the whole prefix in others. `parameters` must
+// outlive the result.
 std::unique_ptr<SequenceReader> MakeTorchReader(const ModelConfig& config,
                                                 const ModelParameters& parameters, int sequences);
 

@@ -1,5 +1,5 @@
-// The loss on the plane in which a run's checkpoints lie, nearly, and the way that training took
-// through it (Li et al. 2018).
+// Computes the loss on a plane fitted to a run's checkpoints, and the path of training in it (Li et
+// al. 2018).
 #include <algorithm>
 #include <cmath>
 #include <limits>
@@ -15,12 +15,13 @@
 namespace ablate::engine {
 namespace {
 
-constexpr int64_t kElements = int64_t{1} << 22;  // of a checkpoint that a piece multiplies
-constexpr double kMargin = 0.15;                 // beyond the checkpoints, of their extent
+constexpr int64_t kElements = int64_t{1} << 22;  // elements of a checkpoint that a piece multiplies
+constexpr double kMargin = 0.15;                 // margin beyond the checkpoints, as a fraction of
+                                                 // their range
 constexpr double kHole = std::numeric_limits<double>::quiet_NaN();
 
-// Where points lie along an axis: over all checkpoints, and a margin; around them where there is no
-// such axis.
+// Returns the grid's coordinates along an axis: the range of all checkpoints plus a margin, or an
+// interval around them if the axis is missing.
 at::Tensor PlacesAlong(const at::Tensor& coordinates, uint32_t points) {
   const double low = coordinates.min().item<double>(), high = coordinates.max().item<double>();
   const double margin = high > low ? kMargin * (high - low) : 1;
@@ -83,7 +84,7 @@ class Trajectory : public Computation {
   int64_t PartsOfRow() const { return (size_ + kElements - 1) / kElements; }
   int64_t Products() const { return (checkpoints_ - 1) * PartsOfRow(); }
 
-  // In place, but last of all: nothing of it can fail once a sum has changed.
+  // Updates in place as the last operation: nothing can fail once a sum has changed.
   void AddProduct(int64_t piece) {
     CheckStop(material_);
     const int64_t row = piece / PartsOfRow(), first = piece % PartsOfRow() * kElements;
@@ -92,7 +93,7 @@ class Trajectory : public Computation {
     gram_.copy_(sums);
   }
 
-  // Once all inner products are there; a function of these alone.
+  // Computes the plane once all inner products are known; it depends on these alone.
   void MakePlane() {
     if (plane_.has_value()) return;
     CheckpointPlane plane = PlaneOf(gram_);
@@ -112,7 +113,7 @@ class Trajectory : public Computation {
     at_ = place;
   }
 
-  // False where there is no such point.
+  // Returns false if there is no such point.
   bool MoveToPoint(int64_t place) {
     MakePlane();
     if (!plane_->finite) return false;
@@ -127,7 +128,7 @@ class Trajectory : public Computation {
     return true;
   }
 
-  // As it is made: at its own parameters.
+  // Uses the model of a checkpoint at its own parameters.
   void UseModelOf(int64_t checkpoint) {
     if (model_of_ == checkpoint && model_.has_value()) return;
     at_ = kNowhere;
@@ -157,7 +158,7 @@ class Trajectory : public Computation {
     add_loss("holes", static_cast<double>(holes));
   }
 
-  // Of the squared distances along an axis; NaN where there are none.
+  // Returns the fraction of the squared distances along an axis; NaN if there are none.
   double Share(size_t axis) const {
     return plane_->finite ? plane_->along[axis] / plane_->squares : kHole;
   }
@@ -212,16 +213,16 @@ class Trajectory : public Computation {
   const double targets_;
   const int64_t checkpoints_;
   const int64_t size_;              // P
-  std::vector<at::Tensor> values_;  // [P] of each checkpoint
+  std::vector<at::Tensor> values_;  // [P], by checkpoint
   std::optional<CheckpointPlane> plane_;
   at::Tensor axes_;            // [2, P], in the precision of the checkpoints
   at::Tensor alphas_, betas_;  // [points]
   std::optional<MovedModel> model_;
-  int64_t model_of_ = kNowhere;  // the checkpoint
-  int64_t at_ = kNowhere;        // the place that the model is at
-  at::Tensor gram_;              // of the checkpoints' differences from the last
-  at::Tensor way_;               // [K], the loss of each summed over targets
-  at::Tensor sums_;              // [points, points], the same on the plane
+  int64_t model_of_ = kNowhere;  // a checkpoint
+  int64_t at_ = kNowhere;        // the model's current place
+  at::Tensor gram_;              // of the checkpoints' differences from the last one
+  at::Tensor way_;               // [K], losses of the checkpoints, summed over targets
+  at::Tensor sums_;              // [points, points], losses on the plane, summed over targets
 };
 
 }  // namespace

@@ -21,7 +21,7 @@ constexpr QuantileLevel kQuantileLevels[] = {{"quantile_05", 0.05},
                                              {"quantile_75", 0.75},
                                              {"quantile_95", 0.95}};
 
-// Of finite values, [count].
+// Counts finite values in bins; returns [count].
 at::Tensor CountInBins(const at::Tensor& values, const AsinhBins& bins, int64_t count) {
   const at::Tensor u = (values.to(at::kDouble).flatten() / bins.scale).asinh();
   const double per_unit = static_cast<double>(count) / (bins.high - bins.low);
@@ -34,7 +34,8 @@ AsinhBins BinsBetween(double least, double largest, double scale) {
   return {scale, low, high > low ? high : low + 1};
 }
 
-// The values of rank k in ascending order at positions (n − 1)·level between two ranks (type 7).
+// Returns quantiles at positions (n − 1)·level, interpolated between the values of two ranks (type
+// 7).
 template <typename ValueOfRank>
 std::vector<double> InterpolatedQuantiles(int64_t n, const ValueOfRank& value) {
   std::vector<double> quantiles;
@@ -51,7 +52,7 @@ std::vector<double> QuantilesOfValues(const at::Tensor& kept) {
   const at::Tensor exact = kept.to(at::kDouble);
   const double* const from = exact.const_data_ptr<double>();
   std::vector<double> values(from, from + exact.numel());
-  // Ranks are asked for in ascending order, some of them twice: what comes before is not moved.
+  // Ranks are requested in ascending order, some twice; earlier elements aren't moved.
   auto asked = values.begin();
   return InterpolatedQuantiles(exact.numel(), [&](int64_t rank) {
     const auto at = values.begin() + rank;
@@ -61,7 +62,7 @@ std::vector<double> QuantilesOfValues(const at::Tensor& kept) {
   });
 }
 
-// As if those of a bin stood in it evenly.
+// Returns quantiles that assume values to be uniform within a bin.
 std::vector<double> QuantilesOfBins(const at::Tensor& counts, const AsinhBins& bins) {
   const auto count = counts.accessor<int64_t, 1>();
   const double width = (bins.high - bins.low) / static_cast<double>(counts.numel());
@@ -76,7 +77,7 @@ std::vector<double> QuantilesOfBins(const at::Tensor& counts, const AsinhBins& b
 
 }  // namespace
 
-// Of the values of a place so far.
+// Moments of a place's values so far.
 struct ValueSummaries::Moments {
   double n = 0, mean = 0, m2 = 0, m3 = 0, m4 = 0;  // as in moments_
   double least = 0, largest = 0;
@@ -84,7 +85,7 @@ struct ValueSummaries::Moments {
   double Variance() const { return m2 / n; }
   bool AreFinite() const { return std::isfinite(least) && std::isfinite(largest); }
   double LargestAbsolute() const { return std::max(std::abs(least), std::abs(largest)); }
-  // By more than rounding leaves of values that are all the same.
+  // Returns true if values vary by more than the rounding of equal values.
   bool Vary() const { return Variance() > std::pow(4 * DBL_EPSILON * LargestAbsolute(), 2); }
 };
 
@@ -120,8 +121,8 @@ void ValueSummaries::Add(int64_t pass, size_t place, const at::Tensor& values) {
   if (histograms_) histogram_[row] += CountInBins(values, HistogramBins(), kHistogramBins);
 }
 
-// Deviations are taken from the mean of a part, and parts are merged (Pébay 2008): sums of powers
-// of the values themselves would cancel where the mean is large.
+// Adds moments. Deviations are taken from the mean of a part, and parts are merged (Pébay 2008),
+// because sums of powers of the values themselves would cancel if the mean is large.
 void ValueSummaries::AddMoments(size_t place, const at::Tensor& values) {
   const auto row = static_cast<int64_t>(place);
   const at::Tensor exact = values.to(at::kDouble);
@@ -146,7 +147,7 @@ void ValueSummaries::AddMoments(size_t place, const at::Tensor& values) {
   const at::Tensor merged = at::tensor(
       {n, a.n == 0 ? b.mean : a.mean + d * b.n / n, a.m2 + b.m2 + d * d * product, m3, m4},
       at::kDouble);
-  const at::Tensor extremes = at::stack(  // not a number where a value is none
+  const at::Tensor extremes = at::stack(  // NaN if any value is
       {at::minimum(extremes_[row][0], least), at::maximum(extremes_[row][1], largest)});
   if (places_[place].features > 0) squares_[place] += exact.square().sum(0);
   if (Keeps(place)) {
@@ -161,7 +162,7 @@ AsinhBins ValueSummaries::QuantileBins(size_t place) const {
   return BinsBetween(of.least, of.largest, of.Vary() ? std::sqrt(of.Variance()) : 1);
 }
 
-// The same for all places, fine enough for the one that varies least.
+// Returns common bins for all places, fine enough for the one that varies least.
 AsinhBins ValueSummaries::HistogramBins() const {
   double least = 0, largest = 0, scale = std::numeric_limits<double>::infinity();
   bool any = false;
@@ -173,7 +174,7 @@ AsinhBins ValueSummaries::HistogramBins() const {
     if (of.Vary()) scale = std::min(scale, std::sqrt(of.Variance()));
     any = true;
   }
-  // But not so fine that nothing of the largest values could be seen.
+  // Not so fine that the largest values can't be resolved.
   constexpr double kLeastScale = 1e-6;
   scale = std::max(scale, kLeastScale * std::max(std::abs(least), std::abs(largest)));
   return BinsBetween(least, largest, std::isfinite(scale) && scale > 0 ? scale : 1);
@@ -209,7 +210,7 @@ void ValueSummaries::AddShape(size_t place, AnalysisResult* result) const {
     result->numbers.push_back(
         NumberOf(absl::StrCat(name, "/", places_[place].name), value, undefined));
   };
-  std::optional<Undefined> no_shape;  // of values that are all the same
+  std::optional<Undefined> no_shape;  // set if all values are equal
   if (of.AreFinite() && !of.Vary()) no_shape = Undefined::kZeroVariance;
   add("mean", of.mean);
   add("variance", variance);

@@ -1,4 +1,4 @@
-// Scale and shape of each parameter tensor.
+// Summarises scale and shape of each parameter tensor.
 #include <algorithm>
 
 #include "absl/strings/str_cat.h"
@@ -9,7 +9,7 @@
 namespace ablate::engine {
 namespace {
 
-// Values that a piece reads at most.
+// Largest number of values per piece.
 constexpr int64_t kWeightsTogether = int64_t{1} << 20;
 
 // Elements of one parameter.

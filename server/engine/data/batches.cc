@@ -27,7 +27,7 @@ TokenBatch TokenBatch::Rows(int64_t first, int64_t count) const {
   part.rows = count;
   part.lengths.assign(lengths.begin() + first, lengths.begin() + first + count);
   part.length = *std::max_element(part.lengths.begin(), part.lengths.end());
-  // Of each row what is not padding of all: targets may be one a row.
+  // Copies each row up to the batch's longest length; targets may be one per row.
   const auto copy = [&](const std::vector<int64_t>& from, std::vector<int64_t>* to) {
     const int64_t width = static_cast<int64_t>(from.size()) / rows;
     for (int64_t row = first; row < first + count; ++row) {

@@ -1,4 +1,4 @@
-// Where batches come from: training batches in a run's order, held-out batches in a fixed one.
+// Produces batches: training batches in a run's order, held-out batches in a fixed order.
 // Torch-free.
 #ifndef ABLATE_SERVER_ENGINE_DATA_BATCHES_H_
 #define ABLATE_SERVER_ENGINE_DATA_BATCHES_H_
@@ -16,8 +16,8 @@
 
 namespace ablate::engine {
 
-// Sequences of one batch, right-padded to the longest. Padded targets are kIgnored and count
-// nowhere.
+// A batch of sequences, right-padded to the longest. Targets of padding are kIgnored and never
+// count.
 struct TokenBatch {
   static constexpr int64_t kIgnored = -100;
   int64_t rows = 0;
@@ -25,71 +25,71 @@ struct TokenBatch {
   std::vector<int64_t> inputs;  // [rows, length]; padded with token 0
   std::vector<int64_t>
       targets;  // [rows, length], or [rows] when the loss reads the last position only
-  std::vector<int64_t> lengths;  // [rows], real tokens of each row
+  std::vector<int64_t> lengths;  // [rows], tokens of each row without padding
 
-  // Whether no row is padded, so that no mask beyond the causal one is needed.
+  // Returns true if no row is padded, so that the causal mask suffices.
   bool uniform() const;
 
-  // Without padding.
+  // Number of tokens without padding.
   uint64_t tokens() const;
 
-  // `count` rows from `first` on as a batch of their own, padded to the longest of them.
+  // Returns `count` rows, starting with `first`, as a batch padded to the longest of them.
   TokenBatch Rows(int64_t first, int64_t count) const;
 };
 
-// Why a BatchNorm refuses to standardise a batch.
+// The error of a BatchNorm that can't standardise a batch.
 inline constexpr char kOnePosition[] =
     "a batch of one position in all has no variance that BatchNorm could divide by";
 
-// A run's stream of batches. The training order is a function of (task, seed) alone. Not
-// thread-safe.
+// A run's stream of batches. The training order depends on (task, seed) alone. Not thread-safe.
 class BatchSource {
  public:
   virtual ~BatchSource() = default;
 
-  // The next training batch.
+  // Returns the next training batch.
   virtual TokenBatch Next() = 0;
 
-  // How many batches are held out, and the one of an index below that, the same at every call: for
-  // documents grouped by length so that none is padded (at most `kMaxEvaluationBatch` rows each),
-  // for generated tasks `evaluation.batches` of them, for a text its EvaluatedWindows (task.h),
-  // `kEvaluatedTogether` a batch. Made when they are asked for, since as batches a data set's
-  // tokens take several times their memory.
+  // Return the number of held-out batches, and the batch of an index below that, which is the same
+  // at every call. Documents are grouped by length so that none is padded, with at most
+  // `kMaxEvaluationBatch` rows in each batch. Generated tasks have `evaluation.batches` batches. A
+  // text has EvaluatedWindows (task.h), `kEvaluatedTogether` per batch. Batches are built on
+  // request, because they take several times the memory of the data set's tokens.
   virtual size_t HeldOutBatches() const = 0;
   virtual TokenBatch HeldOut(size_t index) const = 0;
 
-  // The first so many held-out sequences, all if there are fewer, in such batches; nothing if they
-  // have more than `most_tokens` together. Of documents those that come first in the run's order,
-  // whatever their length.
+  // Returns the first `sequences` held-out sequences, or all if there are fewer, in such batches;
+  // nullopt if they have more than `most_tokens` tokens. Documents are taken in the run's order,
+  // independent of their length.
   virtual std::optional<std::vector<TokenBatch>> FirstHeldOut(uint64_t sequences,
                                                               uint64_t most_tokens) const;
 
-  // Position in the stream: opaque words that SetCursor takes back. INVALID_ARGUMENT if they are
-  // not ours.
+  // Cursor returns the position in the stream, in opaque words that SetCursor accepts. SetCursor
+  // returns INVALID_ARGUMENT for other words.
   virtual std::vector<uint64_t> Cursor() const = 0;
   virtual absl::Status SetCursor(const std::vector<uint64_t>& cursor) = 0;
 
   static constexpr int64_t kMaxEvaluationBatch = 256;
 };
 
-// INVALID_ARGUMENT if the task's data was not read or cannot be used (nothing left to train on).
+// Creates the source for a run. Returns INVALID_ARGUMENT if the task's data wasn't read or can't be
+// used (nothing left to train on).
 absl::StatusOr<std::unique_ptr<BatchSource>> MakeBatchSource(const RunConfig& config);
 
-// INVALID_ARGUMENT unless a cursor has so many words and begins with a task's own, `tag`; `task` is
-// as errors have it.
+// Returns INVALID_ARGUMENT unless a cursor has `words` words and begins with the task's `tag`.
+// `task` is the name in errors.
 absl::Status CheckCursor(const std::vector<uint64_t>& cursor, size_t words, uint64_t tag,
                          absl::string_view task);
 
-// The same for a run whose task is known; `training.batch` must be checked. Documents come in a
-// seeded order, its end held out, the rest cycled over; sequences of recall are generated; windows
-// of a text begin anywhere in its training part.
+// As MakeBatchSource, for a known task; `training.batch` must be checked. Documents are cycled over
+// in a seeded order whose end is held out. Recall sequences are generated. Windows of a text begin
+// anywhere in its training part.
 absl::StatusOr<std::unique_ptr<BatchSource>> MakeDocumentBatches(const RunConfig& config);
 absl::StatusOr<std::unique_ptr<BatchSource>> MakeLegacyRecallBatches(const RunConfig& config);
 absl::StatusOr<std::unique_ptr<BatchSource>> MakeRecallBatches(const RunConfig& config);
 absl::StatusOr<std::unique_ptr<BatchSource>> MakeTextBatches(const RunConfig& config);
 
-// All documents, and all whole windows of a text from its first token on, in batches as held-out
-// ones.
+// Return all documents, and all whole windows of a text from its first token on, in batches like
+// the held-out ones.
 std::vector<TokenBatch> DocumentBatchesOf(std::shared_ptr<const TokenizedDocuments> documents,
                                           int64_t context);
 std::vector<TokenBatch> TextBatchesOf(const TokenizedText& text, int64_t context);

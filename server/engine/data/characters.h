@@ -1,5 +1,5 @@
-// Reads UTF-8 text line by line, and numbers its characters: the only place that knows which texts
-// are refused and where lines end.
+// Reads UTF-8 text line by line, and numbers its characters. Only this file decides which texts are
+// rejected and where lines end.
 #ifndef ABLATE_SERVER_ENGINE_DATA_CHARACTERS_H_
 #define ABLATE_SERVER_ENGINE_DATA_CHARACTERS_H_
 
@@ -14,16 +14,16 @@
 
 namespace ablate::engine {
 
-// Walks over the lines of a text. Lines end with LF or CR LF; a byte order mark at the start is not
-// part of the text. The text must outlive the reader.
+// Iterates over the lines of a text. Lines end with LF or CR LF; a byte order mark at the start
+// isn't part of the text. The text must outlive the reader.
 class LineReader {
  public:
-  // `text` begins with a line, at this byte of the whole text.
+  // `text` begins with a line, at byte `begins_at` of the whole text.
   LineReader(absl::string_view text, size_t begins_at);
 
-  // Puts the code points of the next line into `line`, with a line feed last if one ends it; false
-  // when there is none. INVALID_ARGUMENT at a byte that is not UTF-8 or a control character that is
-  // neither a tab nor a line end.
+  // Stores the code points of the next line in `line`, with a final line feed if a line end
+  // follows. Returns false at the end, and INVALID_ARGUMENT at a byte that isn't UTF-8 or at a
+  // control character other than a tab or line end.
   absl::StatusOr<bool> Next(std::u32string& line);
 
  private:
@@ -32,13 +32,13 @@ class LineReader {
   size_t offset_ = 0;
 };
 
-// Replaces code points by their rank among the distinct ones, and returns those in ascending order.
+// Replaces code points by their rank among the distinct ones. Returns those in ascending order.
 std::u32string NumberCharacters(std::vector<uint32_t>& tokens);
 
-// The rank of a code point among ascending ones; none if it is not among them.
+// Returns the rank of a code point in an ascending alphabet, or nullopt if it is missing.
 std::optional<uint32_t> RankOf(char32_t point, const std::u32string& alphabet);
 
-// A code point as errors have it: "é" U+00E9, or U+001B alone.
+// Returns a code point as errors print it: "é" U+00E9, or U+001B alone.
 std::string CharacterText(char32_t point);
 
 }  // namespace ablate::engine

@@ -1,4 +1,4 @@
-// Batches of a documents task: in a seeded order, its end held out.
+// Implements batches of a documents task: documents in a seeded order, whose end is held out.
 #include <algorithm>
 #include <cstdint>
 #include <limits>
@@ -27,13 +27,13 @@ class DocumentRows {
   DocumentRows(std::shared_ptr<const TokenizedDocuments> documents, int64_t context)
       : shared_(std::move(documents)), documents_(*shared_), context_(context) {}
 
-  // Positions that a document's row has.
+  // Returns the positions of a document's row.
   int64_t Length(uint32_t document) const {
     const size_t characters = documents_.starts[document + 1] - documents_.starts[document];
     return std::min(context_, static_cast<int64_t>(characters) + 1);
   }
 
-  // The documents as one batch, right-padded to the longest.
+  // Returns the documents as one batch, right-padded to the longest.
   TokenBatch Batch(absl::Span<const uint32_t> documents) const {
     TokenBatch batch;
     batch.rows = static_cast<int64_t>(documents.size());
@@ -51,7 +51,7 @@ class DocumentRows {
   }
 
  private:
-  // The row's tokens are BOS, c0, c1, …, BOS; targets are the inputs one position later.
+  // Writes a row: tokens are BOS, c0, c1, …, BOS; targets are the inputs one position later.
   void Fill(uint32_t document, int64_t length, int64_t* inputs, int64_t* targets) const {
     const size_t start = documents_.starts[document];
     const int64_t characters = static_cast<int64_t>(documents_.starts[document + 1] - start);
@@ -69,7 +69,8 @@ class DocumentRows {
   int64_t context_;
 };
 
-// The documents of each held-out batch, by ascending length; within a length in the shuffled order.
+// Returns the documents of each held-out batch, by ascending length; equal lengths in the shuffled
+// order.
 std::vector<std::vector<uint32_t>> GroupByLength(const DocumentRows& rows,
                                                  absl::Span<const uint32_t> documents) {
   std::map<int64_t, std::vector<uint32_t>> groups;
@@ -96,8 +97,7 @@ std::vector<TokenBatch> BatchesByLength(const DocumentRows& rows,
 
 class DocumentBatches : public BatchSource {
  public:
-  // `order` is the shuffled order of all documents, of which the last `held_out` are never trained
-  // on.
+  // `order` is the shuffled order of all documents; the last `held_out` are never trained on.
   DocumentBatches(DocumentRows rows, std::vector<uint32_t> order, size_t held_out, uint32_t batch)
       : rows_(std::move(rows)),
         order_(std::move(order)),
@@ -148,7 +148,8 @@ class DocumentBatches : public BatchSource {
 
   DocumentRows rows_;
   std::vector<uint32_t> order_;
-  size_t training_;  // so many of the order are trained on, the others held out
+  size_t training_;  // number of documents in the order that are trained on; the others are held
+                     // out
   uint32_t batch_;
   size_t position_ = 0;                          // of the next document in `order_`
   std::vector<std::vector<uint32_t>> held_out_;  // documents of each batch

@@ -39,7 +39,7 @@ absl::StatusOr<TokenizedDocuments> TokenizeDocuments(absl::string_view text) {
     return absl::InvalidArgumentError("the text has no document (a non-empty line)");
   }
   documents.alphabet = NumberCharacters(documents.tokens);
-  // They are kept for long, and room that is not used would be as much again.
+  // They live long, and unused capacity may double their memory.
   documents.tokens.shrink_to_fit();
   documents.starts.shrink_to_fit();
   return documents;

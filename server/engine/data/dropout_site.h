@@ -1,5 +1,5 @@
-// Dropout's masks as a function of seed, step, site and element: nothing of it is kept, and no
-// resumption changes it. Torch-free: every backend draws by it.
+// Computes dropout masks from seed, step, site and element. Nothing is stored, so a resumed run has
+// the same masks. Torch-free; every backend uses it.
 #ifndef ABLATE_SERVER_ENGINE_DATA_DROPOUT_SITE_H_
 #define ABLATE_SERVER_ENGINE_DATA_DROPOUT_SITE_H_
 
@@ -13,10 +13,11 @@
 
 namespace ablate::engine {
 
-// What a site's elements are multiplied by in one update of a run: 1/(1 − rate) where an element
-// stays, else 0. Element e stays if the upper half of number e of splitmix64 is at least rate·2³²,
-// begun at Mix(StreamSeed(seed, "dropout/" + site) + γ·(step + 1)), with splitmix64's own finalizer
-// Mix and increment γ: a stream for each update, found without the ones before it.
+// Returns the factors of a site's elements in one update of a run: 1/(1 − rate) for a kept element,
+// else 0. Element e is kept if the upper half of number e of splitmix64, started at
+// Mix(StreamSeed(seed, "dropout/" + site) + γ·(step + 1)), is at least rate·2³². Mix and γ are
+// splitmix64's finalizer and increment. Each update has a stream of its own, which can be computed
+// without the earlier ones.
 class DropoutSite {
  public:
   // `rate` is in [0, 1); `step` counts the updates before this one.
@@ -25,7 +26,7 @@ class DropoutSite {
         threshold_(Threshold(rate)),
         kept_(1 / (1 - rate)) {}
 
-  // Elements first … first + length − 1, `stride` apart.
+  // Writes the factors of elements first … first + length − 1, `stride` apart.
   template <typename Scalar>
   void FillLine(uint64_t first, int64_t length, Scalar* to, ptrdiff_t stride = 1) const {
     const auto kept = static_cast<Scalar>(kept_);
@@ -35,10 +36,10 @@ class DropoutSite {
     }
   }
 
-  // The state that the numbers begin at.
+  // The state at which the numbers begin.
   uint64_t stream() const { return stream_; }
 
-  // Elements go whose number's upper half is below it.
+  // An element is dropped if the upper half of its number is below the threshold.
   static uint64_t Threshold(double rate) { return static_cast<uint64_t>(std::ceil(rate * 0x1p32)); }
 
  private:

@@ -1,4 +1,4 @@
-// CPython's Mersenne Twister as far as its shuffle needs it, and splitmix64.
+// Implements splitmix64 and the part of CPython's Mersenne Twister that its shuffle uses.
 #include "server/engine/data/random.h"
 
 #include <array>
@@ -10,7 +10,7 @@
 namespace ablate::engine {
 namespace {
 
-// MT19937, seeded the way CPython seeds it with a non-negative integer below 2^32.
+// MT19937, seeded as CPython seeds it with a non-negative integer below 2^32.
 class MersenneTwister {
  public:
   explicit MersenneTwister(uint32_t seed) {
@@ -37,7 +37,8 @@ class MersenneTwister {
     return word ^ (word >> 18);
   }
 
-  // Uniform in [0, bound): the top bits of a word, drawn again while too large. bound ≥ 1.
+  // Returns a number uniform in [0, bound): the top bits of a word, drawn again while too large.
+  // bound ≥ 1.
   uint32_t Below(uint32_t bound) {
     const int bits = static_cast<int>(std::bit_width(bound));
     uint32_t value = Next() >> (32 - bits);
@@ -94,8 +95,7 @@ uint64_t StreamSeed(uint32_t seed, absl::string_view name) {
   for (const char c : name) {
     hash = (hash ^ static_cast<unsigned char>(c)) * 0x100000001B3u;
   }
-  // Mixed between the two, so that neighbouring seeds and similar names do not land on neighbouring
-  // states.
+  // Mixed in between, so that neighbouring seeds and similar names don't give neighbouring states.
   return SplitMix64::At(SplitMix64::Mix(hash), seed);
 }
 

@@ -1,4 +1,4 @@
-// Batches of the tasks that generate their data: legacy_recall and recall.
+// Implements batches of the tasks that generate their data: legacy_recall and recall.
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -15,7 +15,7 @@
 namespace ablate::engine {
 namespace {
 
-// Draws `draw` distinct of `keys` keys at a time.
+// Draws `draw` distinct keys out of `keys`.
 class KeyDrawer {
  public:
   KeyDrawer(int keys, int draw)
@@ -23,8 +23,8 @@ class KeyDrawer {
     std::iota(keys_.begin(), keys_.end(), int64_t{0});
   }
 
-  // Calls `take(i, key)` for the i-th key drawn, i in [0, draw). A partial Fisher–Yates shuffle,
-  // undone afterwards so that a draw depends on the generator's state alone.
+  // Calls `take(i, key)` for the i-th key drawn, i in [0, draw). Uses a partial Fisher–Yates
+  // shuffle, undone afterwards so that a draw depends on the generator's state alone.
   template <typename Take>
   void Draw(SplitMix64& generator, Take take) {
     for (size_t i = 0; i < swapped_.size(); ++i) {
@@ -37,19 +37,19 @@ class KeyDrawer {
 
  private:
   std::vector<int64_t> keys_;
-  std::vector<size_t> swapped_;  // what key i was swapped with
+  std::vector<size_t> swapped_;  // the index that key i was swapped with
 };
 
-// A task whose sequences are generated.
+// Describes a task whose sequences are generated.
 struct Generated {
-  absl::string_view name;  // as errors have it
+  absl::string_view name;  // in errors
   uint64_t cursor = 0;     // first word of its cursors
   int64_t length = 0;      // tokens of a sequence
-  // Writes the tokens of a sequence, 0 before, and returns its label.
+  // Writes the tokens of a sequence to a zeroed row, and returns its label.
   std::function<int64_t(SplitMix64& generator, int64_t* row)> fill;
 };
 
-// Training and held-out batches from a stream each.
+// Generates training and held-out batches, from one stream each.
 class GeneratedBatches : public BatchSource {
  public:
   GeneratedBatches(Generated task, const RunConfig& config)
@@ -105,8 +105,8 @@ absl::StatusOr<std::unique_ptr<BatchSource>> MakeLegacyRecallBatches(const RunCo
     return absl::InvalidArgumentError(absl::StrCat(
         "task.draw is ", task.draw, ", but must be 1 to task.keys, which is ", task.keys));
   }
-  // A row is the context, token 0 (left over from the source, which never fills that position), the
-  // query.
+  // A row is the context, token 0 (as in the original program, which never fills that position),
+  // the query.
   const auto fill = [drawer = KeyDrawer(task.keys, task.draw), query = task.draw](
                         SplitMix64& generator, int64_t* row) mutable {
     int64_t label = 0;

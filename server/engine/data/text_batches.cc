@@ -1,4 +1,5 @@
-// Batches of a text task: windows that begin anywhere in its first part, fixed ones of its end.
+// Implements batches of a text task: training windows that begin anywhere in the first part, fixed
+// windows of the end.
 #include <algorithm>
 #include <cstdint>
 #include <memory>
@@ -16,7 +17,7 @@ namespace {
 
 constexpr uint64_t kTextCursor = 0x776F646E69772D74;  // "t-window"
 
-// The windows that begin there; targets are the inputs one position later.
+// Returns the windows at these starts; targets are the inputs one position later.
 TokenBatch Windows(const TokenizedText& text, const std::vector<uint64_t>& starts,
                    uint64_t context) {
   TokenBatch batch;
@@ -33,7 +34,8 @@ TokenBatch Windows(const TokenizedText& text, const std::vector<uint64_t>& start
   return batch;
 }
 
-// The `index`-th kEvaluatedTogether of `windows` windows that follow each other from `begin` on.
+// Returns batch `index` of kEvaluatedTogether windows, out of `windows` consecutive windows from
+// `begin` on.
 TokenBatch WindowsInOrder(const TokenizedText& text, uint64_t begin, uint64_t windows,
                           uint64_t index, uint64_t context) {
   const uint64_t first = index * kEvaluatedTogether;
@@ -48,7 +50,7 @@ uint64_t BatchesOfWindows(uint64_t windows) {
 
 class TextBatches : public BatchSource {
  public:
-  // The split has a start and a window.
+  // The split must have a start and a window.
   TextBatches(const TextTask& task, const TextSplit& split, const RunConfig& config)
       : text_(task.text),
         context_(static_cast<uint64_t>(config.model.context)),
@@ -91,8 +93,8 @@ class TextBatches : public BatchSource {
   uint64_t context_;
   uint32_t batch_;
   uint64_t starts_;
-  uint64_t held_out_;  // first token that is evaluated
-  uint64_t windows_;   // evaluated in all
+  uint64_t held_out_;  // first evaluated token
+  uint64_t windows_;   // total number evaluated
   SplitMix64 generator_;
 };
 

@@ -27,7 +27,7 @@ absl::StatusOr<TokenizedText> TokenizeText(absl::string_view text) {
   }
   if (whole.tokens.empty()) return absl::InvalidArgumentError("the text is empty");
   whole.alphabet = NumberCharacters(whole.tokens);
-  // It is kept for long.
+  // It lives long.
   whole.tokens.shrink_to_fit();
   return whole;
 }

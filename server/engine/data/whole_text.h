@@ -1,4 +1,4 @@
-// A text as a whole, at the level of characters, and how it is split and cut into windows.
+// Tokenizes a text as a whole, by characters.
 #ifndef ABLATE_SERVER_ENGINE_DATA_WHOLE_TEXT_H_
 #define ABLATE_SERVER_ENGINE_DATA_WHOLE_TEXT_H_
 
@@ -21,7 +21,7 @@ struct TokenizedText : TaskData {
   bool operator==(const TokenizedText& other) const;
 };
 
-// INVALID_ARGUMENT as LineReader::Next, and if the text is empty.
+// Returns INVALID_ARGUMENT as LineReader::Next, and if the text is empty.
 absl::StatusOr<TokenizedText> TokenizeText(absl::string_view text);
 
 }  // namespace ablate::engine

@@ -11,15 +11,16 @@
 #include "server/engine/model/layers.h"
 #include "server/engine/model/unrecorded.h"
 
-// In the shapes: B rows, T positions, S of them still needed (T or 1), M = B·S, d features,
-// H heads. Attention is written out so that it can be differentiated twice.
+// In the shapes: B rows, T positions, S of them still needed (T or 1), M = B·S, d features, H
+// heads. Attention is composed of basic operations, so that it is twice differentiable.
 namespace ablate::engine {
 namespace {
 
 using torch::autograd::AutogradContext;
 using torch::autograd::variable_list;
 
-// A Function of its own: autograd would stack the parts' gradients before it rearranges them.
+// Splits heads in one Function, because autograd would stack the parts' gradients before
+// rearranging them.
 class HeadSplitter : public torch::autograd::Function<HeadSplitter> {
  public:
   static variable_list forward(AutogradContext* ctx, const at::Tensor& x, int64_t rows,
@@ -61,7 +62,7 @@ class HeadSplitter : public torch::autograd::Function<HeadSplitter> {
   }
 };
 
-// x [B·S, k·d] → k tensors [B·H, S, d/H]. Differentiable twice.
+// x [B·S, k·d] → k tensors [B·H, S, d/H]. Twice differentiable.
 std::vector<at::Tensor> Split(const at::Tensor& x, int64_t k, int64_t heads,
                               const SequenceShape& shape) {
   return HeadSplitter::apply(x.contiguous(), shape.rows, k, heads);
@@ -75,9 +76,9 @@ at::Tensor MergeHeads(const at::Tensor& x, int64_t heads) {
       .reshape({-1, heads * x.size(2)});
 }
 
-// Softmax of scores [N, S, T]. LibTorch's takes a row that is shorter than a vector (16 floats)
-// element by element, some ten times slower than a whole one, so that many short rows are filled up
-// with keys of weight 0.
+// Returns the softmax of scores [N, S, T]. LibTorch processes a row shorter than a vector (16
+// floats) element by element, about ten times slower than a whole vector. Many short rows are
+// therefore padded with keys of weight 0.
 at::Tensor Softmax(const at::Tensor& scores) {
   constexpr int64_t kVector = 16, kMany = 64;
   const int64_t length = scores.size(2);
@@ -100,7 +101,7 @@ at::Tensor Weights(const at::Tensor& scores, const AttentionConfig& config) {
   TORCH_CHECK(false, "a block without attention attends to nothing");
 }
 
-// How the weights of one attention are dropped; null: not at all.
+// Drops weights of one attention; null: no dropout.
 using DropWeights = std::function<at::Tensor(const at::Tensor& weights)>;
 
 // Heads of all rows form the batch: q [B·H, S, d/H], k and v [B·H, T, d/H] → context
@@ -137,7 +138,7 @@ at::Tensor PaddingBias(const SequenceShape& shape, int64_t heads, at::TensorOpti
       .reshape({shape.rows * heads, 1, shape.length});  // [B·H, 1, T]
 }
 
-// The angles at `positions` [B, S], the same for every head.
+// Returns the angles at `positions` [B, S], the same for every head.
 Rotation MakeRotation(const ModelConfig& config, const at::Tensor& positions,
                       at::TensorOptions options) {
   const int64_t half = HeadSize(config) / 2;
@@ -154,7 +155,7 @@ Rotation MakeRotation(const ModelConfig& config, const at::Tensor& positions,
   return {by_head(angle.cos()), by_head(angle.sin())};
 }
 
-// x [B·H, S, d/H] with its features turned.
+// Returns x [B·H, S, d/H] with rotated features.
 at::Tensor Rotate(const at::Tensor& x, const Rotation& rotation) {
   if (!rotation.cosine.defined()) return x;
   const std::vector<at::Tensor> halves = x.chunk(2, -1);  // 2 × [B·H, S, d/2H]
@@ -163,8 +164,8 @@ at::Tensor Rotate(const at::Tensor& x, const Rotation& rotation) {
                  -1);
 }
 
-// Masks are counted as if every row had all of the model's positions, so that neither padding nor
-// what is left out of a pass moves them.
+// Returns the numbering of attention weights for dropout. It assumes that every row has all of the
+// model's positions, so that masks depend neither on padding nor on positions that a pass omits.
 DropoutLines WeightLines(const ModelConfig& config, const at::Tensor& positions, int64_t keys,
                          int64_t first_row) {
   const int64_t rows = positions.size(0), context = config.context;
@@ -176,7 +177,7 @@ DropoutLines WeightLines(const ModelConfig& config, const at::Tensor& positions,
   return {first.flatten(), keys};
 }
 
-// Row ranges of a fused linear: `begin`…`begin + count` of its outputs.
+// Returns outputs `begin`…`begin + count` of a fused linear.
 LinearParameters OutputRange(const LinearParameters& linear, int64_t begin, int64_t count) {
   const auto range = [&](const at::Tensor& all) {
     return all.defined() ? all.narrow(0, begin, count) : at::Tensor();
@@ -229,9 +230,9 @@ AttentionSetting MakeAttentionSetting(const ModelConfig& config, const SequenceS
                                       at::TensorOptions options) {
   AttentionSetting setting = {config, shape, {}, {}, {}, {}};
   if (!Attends(config)) return setting;
-  // The last position may look everywhere but at padding.
+  // The last position may see everything except padding.
   setting.last_bias = PaddingBias(shape, config.heads, options);
-  // Padding is on the right, where causal queries never look.
+  // Padding is on the right, which causal queries never see.
   setting.every_bias = config.attention.causal ? CausalBias(shape, options) : setting.last_bias;
   if (config.positions == Positions::kRotary) {
     setting.every = MakeRotation(config, PositionsOf(shape, Kept::kEvery, options), options);

@@ -1,5 +1,5 @@
-// Self-attention of every kind: for all positions, for those alone that a loss reads, and for the
-// next one of a sequence that grows.
+// Computes self-attention of every kind: at all positions, only at those that a loss reads, or for
+// the next token of a growing sequence.
 #ifndef ABLATE_SERVER_ENGINE_MODEL_ATTENTION_H_
 #define ABLATE_SERVER_ENGINE_MODEL_ATTENTION_H_
 
@@ -13,34 +13,34 @@
 
 namespace ablate::engine {
 
-// What every block of one forward pass knows of its batch: B rows of T positions.
+// The shape of a batch, shared by all blocks of a forward pass: B rows of T positions.
 struct SequenceShape {
   int64_t rows = 0;
   int64_t length = 0;
   at::Tensor lengths;  // [B]; undefined when no row is padded
 };
 
-// Which positions a part of a pass goes on with, S of each row.
+// Selects the positions that the rest of a pass computes: S of each row.
 enum class Kept { kEvery, kLast };
 
-// Those positions, [B, S] int64.
+// Returns those positions, [B, S] int64.
 at::Tensor PositionsOf(const SequenceShape& shape, Kept kept, at::TensorOptions options);
 
-// x [B·T, d] → the last real position of every row, [B, d].
+// x [B·T, d] → the last position of every row that isn't padding, [B, d].
 at::Tensor LastPositions(const at::Tensor& x, const SequenceShape& shape);
 
-// Cosine and sine of the angles by which rotary positions turn a head's features, [B·H, S, d/2H].
+// Cosine and sine of the angles by which rotary positions rotate a head's features, [B·H, S, d/2H].
 struct Rotation {
   at::Tensor cosine;
   at::Tensor sine;
 };
 
-// What the attention of all blocks has in common in one forward pass. Keeps a reference to
-// `config`.
+// The part of attention that all blocks of a forward pass share. Keeps a reference to `config`.
 struct AttentionSetting {
   const ModelConfig& config;
   SequenceShape shape;
-  // Added to the scores: −∞ where a query may not look. Undefined, [1, T, T] or [B·H, 1, T].
+  // Added to the attention scores: −∞ for keys that a query may not see. Undefined, [1, T, T] or
+  // [B·H, 1, T].
   at::Tensor every_bias;
   at::Tensor last_bias;
   Rotation every;  // undefined if positions are not rotary
@@ -50,20 +50,22 @@ struct AttentionSetting {
 AttentionSetting MakeAttentionSetting(const ModelConfig& config, const SequenceShape& shape,
                                       at::TensorOptions options);
 
-// softmax(qkᵀ/√(d/H))v, or σ(qkᵀ/√(d/H) + score_bias)v without normalisation, then the projection:
-// x [B·T, d] → [B·T, d], or with kLast queries at the last positions only → [B, d]. Rotary
-// positions turn features j and j + d/2H of queries and keys at position p by p·10000^(−2jH/d).
+// Returns softmax(qkᵀ/√(d/H))v, or σ(qkᵀ/√(d/H) + score_bias)v without normalisation, after the
+// projection: x [B·T, d] → [B·T, d], or [B, d] with kLast, which queries at the last positions
+// only. Rotary positions rotate features j and j + d/2H of queries and keys at position p by
+// p·10000^(−2jH/d).
 at::Tensor SelfAttention(const at::Tensor& x, const BlockParameters& block,
                          const AttentionSetting& setting, Kept kept, const BlockPass& pass);
 
-// Keys and values of the positions that a decoder has seen, [B·H, context, d/H] each.
+// Key-value cache: keys and values of the positions that a decoder has read, [B·H, context, d/H]
+// each.
 struct SeenPositions {
   at::Tensor keys;
   at::Tensor values;
 };
 
-// Attention of one new position to itself and those before it: x [B, d] → [B, d]. Its keys and
-// values become position `position` of `seen`.
+// Returns the attention of one new position to itself and all earlier ones: x [B, d] → [B, d].
+// Stores its keys and values at `position` in `seen`.
 at::Tensor NextAttention(const at::Tensor& x, const BlockParameters& block,
                          const ModelConfig& config, int64_t position, const SeenPositions& seen);
 

@@ -1,4 +1,4 @@
-// A token batch as tensors on the device of its run.
+// Converts a token batch to tensors on the device of its run.
 #ifndef ABLATE_SERVER_ENGINE_MODEL_BATCH_H_
 #define ABLATE_SERVER_ENGINE_MODEL_BATCH_H_
 
@@ -10,7 +10,7 @@
 
 namespace ablate::engine {
 
-// B sequences of T tokens; N targets: B·T, or B when only last positions count.
+// B sequences of T tokens; N targets: B·T, or B if only last positions count.
 struct BatchTensors {
   int64_t rows = 0;
   int64_t length = 0;
@@ -20,7 +20,7 @@ struct BatchTensors {
   at::Tensor counted;  // [N], 1 or 0 in the model's precision; undefined when every target counts
 };
 
-// `options` are the model's.
+// Returns the batch as tensors; `options` are the model's.
 BatchTensors TensorsOf(const TokenBatch& batch, at::TensorOptions options);
 
 }  // namespace ablate::engine

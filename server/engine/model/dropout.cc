@@ -20,7 +20,7 @@ void FillMask(const DropoutSite& site, const at::Tensor& first, at::Tensor& mask
   }
 }
 
-// int64 numbers as if they were unsigned.
+// Shifts int64 numbers as if unsigned.
 at::Tensor ShiftRight(const at::Tensor& words, int64_t bits) {
   const int64_t low = (int64_t{1} << (64 - bits)) - 1;
   return words.bitwise_right_shift(bits).bitwise_and(low);

@@ -1,4 +1,4 @@
-// Dropout on tensors, by the masks of data/dropout_site.h.
+// Applies dropout to tensors, with the masks of data/dropout_site.h.
 #ifndef ABLATE_SERVER_ENGINE_MODEL_DROPOUT_H_
 #define ABLATE_SERVER_ENGINE_MODEL_DROPOUT_H_
 
@@ -12,22 +12,22 @@
 
 namespace ablate::engine {
 
-// Where the elements of a tensor [L, length] stand among all that its site could have: element j
-// of line l is number first[l] + j.
+// Numbers the elements of a tensor [L, length] among all elements of its site: element j of line l
+// is number first[l] + j.
 struct DropoutLines {
   at::Tensor first;  // [L], int64
   int64_t length = 0;
 };
 
-// What x [L, length] is multiplied by. On the CPU.
+// Returns the factors of x [L, length], on the CPU.
 at::Tensor DropoutMask(const Dropout& dropout, absl::string_view site, const DropoutLines& lines,
                        at::TensorOptions options);
 
-// The same by tensor operations, on the device of `lines`.
+// Returns the same by tensor operations, on the device of `lines`.
 at::Tensor ComposedDropoutMask(const Dropout& dropout, absl::string_view site,
                                const DropoutLines& lines, at::TensorOptions options);
 
-// x with L·length elements, masked.
+// Returns x, which has L·length elements, times its mask.
 at::Tensor Drop(const at::Tensor& x, const Dropout& dropout, absl::string_view site,
                 const DropoutLines& lines);
 

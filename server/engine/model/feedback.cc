@@ -20,7 +20,7 @@ at::Tensor AtScoredPositions(const at::Tensor& error, const at::Tensor& last, in
       .view({positions, d});
 }
 
-// The identity of the logits: what it is there for is its backward pass.
+// The identity on the logits, with a custom backward pass.
 class ErrorInjection : public torch::autograd::Function<ErrorInjection> {
  public:
   static at::Tensor forward(AutogradContext* ctx, const at::Tensor& logits, at::TensorList outputs,
@@ -45,7 +45,7 @@ class ErrorInjection : public torch::autograd::Function<ErrorInjection> {
       const bool whole = through.size(0) == positions[i];
       result.push_back(whole ? through : AtScoredPositions(through, last, positions[i]));
     }
-    result.resize(2 * positions.size() + 2);  // the matrices and the positions have none
+    result.resize(2 * positions.size() + 2);  // matrices and positions have no gradient
     return result;
   }
 };

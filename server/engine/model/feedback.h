@@ -1,4 +1,5 @@
-// Direct feedback alignment: the output error as the gradient of every block's output.
+// Direct feedback alignment: replaces the gradient of every block's output by the projected output
+// error.
 #ifndef ABLATE_SERVER_ENGINE_MODEL_FEEDBACK_H_
 #define ABLATE_SERVER_ENGINE_MODEL_FEEDBACK_H_
 
@@ -8,16 +9,16 @@
 
 namespace ablate::engine {
 
-// Where the output error reaches the model.
+// The tensors that receive the output error.
 struct FeedbackTargets {
   std::vector<at::Tensor> outputs;   // [B·T, d] each, or [B, d] at the scored positions
   std::vector<at::Tensor> matrices;  // [V, d] each
-  // What an error [B, d] of scored positions is to an output that has all of them.
-  at::Tensor last;  // [B] int64, the scored position of every row; undefined: all are scored
+  // Selects the positions, among all positions of an output, that an error [B, d] belongs to.
+  at::Tensor last;  // [B] int64, the scored position of every row; undefined if all are scored
 };
 
-// `logits` [M, V], in whose backward pass each output's gradient becomes e·B, e being the
-// gradient of the logits and B its matrix; 0 at positions that are not scored.
+// Returns `logits` [M, V] with a backward pass that sets each output's gradient to e·B, where e is
+// the gradient of the logits and B the output's matrix; 0 at positions that aren't scored.
 at::Tensor InjectErrors(const at::Tensor& logits, const FeedbackTargets& targets);
 
 }  // namespace ablate::engine

@@ -1,5 +1,5 @@
-// Draws initial values with the very fill functions that PyTorch's modules use, so that the bits
-// are theirs.
+// Draws initial values with the same fill functions as PyTorch's modules, so that the bits are
+// equal.
 #include "server/engine/model/init.h"
 
 #include <ATen/CPUGeneratorImpl.h>
@@ -34,14 +34,14 @@ void Fill(at::Tensor& tensor, const InitialDraw& draw, const at::Generator& gene
   if (draw.then_zeroed) tensor.zero_();
 }
 
-// Layout indices in the order in which PyTorch's modules draw: that of the layout, but that
-// nn.MultiheadAttention draws its projection first.
+// Returns layout indices in the order in which PyTorch's modules draw: the order of the layout,
+// except that nn.MultiheadAttention draws its projection first.
 std::vector<size_t> DrawOrder(const ParameterLayout& layout, InitKind kind) {
   std::vector<size_t> order(layout.parameters.size());
   std::iota(order.begin(), order.end(), size_t{0});
   if (kind != InitKind::kPytorchMha) return order;
-  std::map<int, size_t> attention;  // by block, where its first linear is
-  // What is drawn where, and then as which.
+  std::map<int, size_t> attention;  // by block, the index of its first linear
+  // Returns the sort key of a parameter: a position in the layout, then the order there.
   const auto place = [&](size_t i) {
     const ParameterInfo& parameter = layout.parameters[i];
     const bool projection = parameter.module == Module::kProjection;

@@ -14,8 +14,8 @@ at::Tensor ProductAndSum(const at::Tensor& sum, const at::Tensor& a, const at::T
   return at::baddbmm(sum, a.unsqueeze(0), b.unsqueeze(0)).squeeze(0);
 }
 
-// One node of the graph: fewer than transpose, product and sum would be. Where there is feedback,
-// it takes the weight's place in the gradient of x.
+// One graph node instead of transpose, product and sum. Feedback, if defined, replaces the weight
+// in the gradient of x.
 class LinearFunction : public torch::autograd::Function<LinearFunction> {
  public:
   static at::Tensor forward(AutogradContext* ctx, const at::Tensor& x, const at::Tensor& weight,

@@ -1,4 +1,4 @@
-// The linear as an autograd Function of its own, and the loss.
+// Computes linears, as an autograd Function, and the loss.
 #ifndef ABLATE_SERVER_ENGINE_MODEL_LAYERS_H_
 #define ABLATE_SERVER_ENGINE_MODEL_LAYERS_H_
 
@@ -10,29 +10,30 @@
 
 namespace ablate::engine {
 
-// a [N, k] times b [k, m]. By LibTorch's product of batches, whose bits are not those of its
-// product of matrices: runs go on from states that it made.
+// Returns a [N, k] times b [k, m]. Uses LibTorch's batched product, whose bits differ from its
+// matrix product's, because stored resume states were made with it.
 at::Tensor Product(const at::Tensor& a, const at::Tensor& b);
 
-// x [N, in] → x·Wᵀ + b [N, out]. With feedback alignment the gradient of x is g·B with the
-// linear's feedback B in W's place. Differentiable twice by backprop.
+// x [N, in] → x·Wᵀ + b [N, out]. With feedback alignment the gradient of x is g·B, with the
+// linear's feedback B in place of W. Twice differentiable by backpropagation.
 at::Tensor Linear(const at::Tensor& x, const LinearParameters& parameters, LearningRule rule);
 
-// logits [N, V], targets [N] → −ln p(target), in nats, [N]; 0 where a target is ignored.
-// With a smoothing ε, (1 − ε)·(−ln p(target)) + ε·(the mean of −ln p over the vocabulary), as
-// torch.nn.functional.cross_entropy has it.
+// logits [N, V], targets [N] → −ln p(target), in nats, [N]; 0 for ignored targets. With a smoothing
+// ε it is (1 − ε)·(−ln p(target)) + ε·(the mean of −ln p over the vocabulary), as in
+// torch.nn.functional.cross_entropy.
 at::Tensor TokenLosses(const at::Tensor& logits, const BatchTensors& batch,
                        double label_smoothing = 0);
 
-// How the loss of a batch is made of those of its tokens.
+// Defines how a batch's loss is made from the losses of its tokens.
 struct Objective {
   double label_smoothing = 0;
-  // A number in the model's precision: the targets that count in the whole batch of which this is
-  // a part. Undefined if it is the whole.
+  // A number in the model's precision: the targets counted in the whole batch if this is one of its
+  // micro-batches. Undefined if this is the whole batch.
   at::Tensor targets;
 };
 
-// The mean over the counted targets; of a part, its summand in the mean of the whole.
+// Returns the mean over the counted targets; for a micro-batch, its contribution to the mean of the
+// whole batch.
 at::Tensor MeanLoss(const at::Tensor& logits, const BatchTensors& batch,
                     const Objective& objective = {});
 

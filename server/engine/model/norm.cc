@@ -15,7 +15,7 @@ namespace {
 using torch::autograd::AutogradContext;
 using torch::autograd::variable_list;
 
-// An autograd context keeps numbers only.
+// Stores the config in an autograd context, which holds only numbers.
 void Keep(AutogradContext* ctx, const NormConfig& config) {
   ctx->saved_data["kind"] = static_cast<int64_t>(config.kind);
   ctx->saved_data["deviation"] = static_cast<int64_t>(config.deviation);
@@ -38,7 +38,7 @@ at::Tensor Scaled(at::Tensor z, const NormParameters& parameters) {
   return parameters.shift.defined() ? z + parameters.shift : z;
 }
 
-// The gradients of z, gain and shift, given that of the norm's output.
+// The gradients of z, gain and shift, given the gradient of the norm's output.
 struct AffineGradients {
   at::Tensor z;      // [N, d]
   at::Tensor gain;   // [d]
@@ -54,7 +54,7 @@ AffineGradients BackThroughAffine(const at::Tensor& g, const at::Tensor& z, cons
   return gradients;
 }
 
-// The parts of a gradient that a backward mode takes away from it, and whether it divides by σ.
+// Applies a backward mode: subtracts its parts from the gradient and divides by σ if the mode does.
 at::Tensor BackThroughZ(NormBackward backward, const at::Tensor& dz, const at::Tensor& level,
                         const at::Tensor& along, const at::Tensor& inverse) {
   switch (backward) {
@@ -73,7 +73,7 @@ at::Tensor BackThroughZ(NormBackward backward, const at::Tensor& dz, const at::T
 struct Standardised {
   at::Tensor z;        // [N, d]
   at::Tensor inverse;  // 1/σ
-  // z·(Σ gz / divisor) is the part of g along z. Undefined: d, and the sum is a mean.
+  // z·(Σ gz / divisor) is the component of g along z. Undefined: d, which makes the sum a mean.
   at::Tensor divisor;
 };
 
@@ -89,7 +89,7 @@ Standardised StandardiseTokens(const at::Tensor& x, const NormConfig& config) {
     return {centred * inverse, inverse, {}};
   }
   const at::Tensor squares = centred.square().sum(-1, true);  // [N, 1]
-  // A token whose features are equal has z = 0, and no part along it.
+  // A token of equal features has z = 0, and no component along it.
   const at::Tensor flat = squares.eq(0);
   const at::Tensor deviation = (squares.masked_fill(flat, 1) / (d - 1)).sqrt().masked_fill(flat, 0);
   const at::Tensor inverse = (deviation + config.eps).reciprocal();
@@ -114,7 +114,7 @@ variable_list ComposedBackward(const at::Tensor& x, const at::Tensor& gain, bool
   return {BackThroughZ(config.backward, dz, level, along, inverse), dgain, dshift};
 }
 
-// The elements of an optional [d] tensor, or null.
+// Returns the elements of an optional [d] tensor, or null.
 template <typename Scalar>
 const Scalar* DataOf(const at::Tensor& tensor) {
   if (!tensor.defined()) return nullptr;
@@ -122,7 +122,7 @@ const Scalar* DataOf(const at::Tensor& tensor) {
   return tensor.const_data_ptr<Scalar>();
 }
 
-// The kernel's arguments for contiguous x [N, d].
+// Returns the kernel's arguments for contiguous x [N, d].
 template <typename Scalar>
 NormRows<Scalar> RowsOf(const at::Tensor& x, const NormParameters& parameters,
                         const NormConfig& config) {
@@ -160,8 +160,8 @@ variable_list FusedBackward(const at::Tensor& x, const at::Tensor& gain, bool ha
   return {dx, dgain, dshift};
 }
 
-// A norm over the features of each token. Fused loops on the CPU, composed operations elsewhere and
-// for second derivatives.
+// A norm over the features of each token. Uses fused loops on the CPU, and composed operations
+// elsewhere and for second derivatives.
 class TokenNorm : public torch::autograd::Function<TokenNorm> {
  public:
   static at::Tensor forward(AutogradContext* ctx, const at::Tensor& x,
@@ -188,15 +188,15 @@ class TokenNorm : public torch::autograd::Function<TokenNorm> {
                          : x.scalar_type() == at::kDouble          ? FusedBackward<double>
                                                                    : FusedBackward<float>;
     variable_list result = compute(x, saved[1], has_shift, gradients[0], Kept(ctx));
-    result.resize(4);  // the config has none
+    result.resize(4);  // the config has no gradient
     return result;
   }
 };
 
-// Of a batch, by feature over its real positions.
+// Moments of a batch, by feature over its real positions.
 struct BatchMoments {
   at::Tensor mean;      // [1, d]
-  at::Tensor centred;   // what is left without it, [N, d]
+  at::Tensor centred;   // x without the mean, [N, d]
   at::Tensor variance;  // population, [1, d]
 };
 
@@ -212,7 +212,7 @@ BatchMoments MomentsOf(const at::Tensor& x, const at::Tensor& real, const at::Te
   return moments;
 }
 
-// As torch.nn.BatchNorm1d's momentum of .1.
+// Updates running statistics, with torch.nn.BatchNorm1d's momentum of 0.1.
 void Track(const BatchMoments& moments, const at::Tensor& count, const NormParameters& parameters) {
   constexpr double kMomentum = 0.1;
   const at::Tensor unbiased = moments.variance * (count / (count - 1));
@@ -226,8 +226,8 @@ void Track(const BatchMoments& moments, const at::Tensor& count, const NormParam
 // A norm over the positions of a batch, by feature.
 class PositionNorm : public torch::autograd::Function<PositionNorm> {
  public:
-  // `x`, `gain` and `shift` for autograd, which sees neither those in `parameters` nor the running
-  // statistics.
+  // `x`, `gain` and `shift` are passed for autograd, which sees neither those in `parameters` nor
+  // the running statistics.
   static at::Tensor forward(AutogradContext* ctx, const at::Tensor& x,
                             const std::optional<at::Tensor>& gain,
                             const std::optional<at::Tensor>& shift,
@@ -265,8 +265,8 @@ class PositionNorm : public torch::autograd::Function<PositionNorm> {
     at::Tensor inverse;  // 1/σ
   };
 
-  // By the forward pass's mean and 1/σ, unless the backward pass is differentiated itself: to that
-  // they are functions of x, too.
+  // Uses the forward pass's mean and 1/σ, unless the backward pass itself is differentiated: they
+  // depend on x then.
   static Factors Standardising(const at::Tensor& x, const at::Tensor& real, const at::Tensor& count,
                                const at::Tensor& mean, const at::Tensor& inverse, double eps) {
     if (!at::GradMode::is_enabled()) return {x - mean, inverse};
@@ -292,7 +292,7 @@ NormPass BatchPass(const NormConfig& config, Statistics statistics, const at::Te
                                ? real.sum(0, true)
                                : at::full({1, 1}, static_cast<double>(positions), options);
   if (statistics == Statistics::kBatchAndTrack) {
-    // Where nothing is padded no device has to be waited for.
+    // Without padding no synchronisation with the device is needed.
     const bool several = real.defined() ? count.min().item<double>() > 1 : positions > 1;
     TORCH_CHECK(several, kOnePosition);
   }

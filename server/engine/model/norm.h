@@ -1,4 +1,4 @@
-// Every kind of norm as one autograd Function, with the ways in which it can hand gradients back.
+// Computes every kind of norm, with every backward mode, in one autograd Function.
 #ifndef ABLATE_SERVER_ENGINE_MODEL_NORM_H_
 #define ABLATE_SERVER_ENGINE_MODEL_NORM_H_
 
@@ -10,20 +10,21 @@
 
 namespace ablate::engine {
 
-// How a pass applies its norms. One by the statistics of its batch is made by BatchPass.
+// Describes how a pass applies its norms. BatchPass makes the one that uses batch statistics.
 struct NormPass {
   NormConfig config;  // the model's, with the backward mode of the pass
   Statistics statistics = Statistics::kRunning;
-  at::Tensor real;   // [N, 1], 1 where a position is no padding, else 0; undefined: none is
-  at::Tensor count;  // of real positions, [1, 1]; undefined by running statistics
+  at::Tensor real;   // [N, 1], 0 for padding, else 1; undefined if no position is padding
+  at::Tensor count;  // number of real positions, [1, 1]; undefined with running statistics
 };
 
-// A pass by the statistics of a batch of N `positions`; `real` as in NormPass, `options` the
-// model's. Throws c10::Error if it is to track them and there is one real position only.
+// Returns a pass that uses the statistics of a batch of N `positions`; `real` as in NormPass,
+// `options` the model's. Throws c10::Error if it must update running statistics and there is only
+// one real position.
 NormPass BatchPass(const NormConfig& config, Statistics statistics, const at::Tensor& real,
                    int64_t positions, at::TensorOptions options);
 
-// x [N, d] → z·gain + shift [N, d], with z = (x − μ)/σ:
+// x [N, d] → x̂·gain + shift [N, d], with x̂ = (x − μ)/σ (`z` in the code):
 //
 //   kind   μ                       σ
 //   layer  mean over features      √(population variance + eps), or √(unbiased variance) + eps
@@ -32,13 +33,19 @@ NormPass BatchPass(const NormConfig& config, Statistics statistics, const at::Te
 //   batch  mean over positions     √(population variance + eps), both by feature over real
 //                                  positions, or the running mean and √(running variance + eps)
 //
-// The gradient of x, given g of z, where ḡ is g's mean over what μ is (0 where μ is 0) and ĝ the
-// mean of g·z (for l2 the sum; for the unbiased deviation s divided by (d−1)s/σ in place of d):
-// exact (g − ḡ − z·ĝ)/σ, center_scale (g − ḡ)/σ, projected g − ḡ − z·ĝ, identity g. By running
-// statistics it is g/σ.
+// The gradient of x, given the gradient g of x̂, is
 //
-// The exact one is differentiable twice: the backward under create_graph is recomputed from x,
-// because saved z and σ would be constants to the second differentiation.
+//   exact         (g − ḡ − x̂·ĝ)/σ
+//   center_scale  (g − ḡ)/σ
+//   projected     g − ḡ − x̂·ĝ
+//   identity      g
+//
+// and g/σ with running statistics. ḡ is the mean of g over the elements that μ averages (0 if μ is
+// 0). ĝ is the mean of g·x̂; for l2 it is the sum, and for the unbiased deviation s the sum is
+// divided by (d−1)s/σ instead of d.
+//
+// The exact mode is twice differentiable: under create_graph the backward is recomputed from x,
+// because saved x̂ and σ would be constants to the second differentiation.
 //
 // kBatchAndTrack moves `running_mean` and `running_variance` a tenth of the way to the batch's mean
 // and unbiased variance.

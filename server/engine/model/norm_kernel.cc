@@ -1,5 +1,5 @@
-// The norm's loops: rows one after another, sums in a fixed number of lanes so that they vectorise
-// and never depend on how many rows there are.
+// The norm's loops: row by row, with sums in a fixed number of lanes, so that they vectorize and
+// don't depend on the number of rows.
 #include "server/engine/model/norm_kernel.h"
 
 #include <cmath>
@@ -10,7 +10,7 @@ namespace {
 
 constexpr int64_t kLanes = 16;
 
-// Σ_j term(j), j < n, in kLanes partial sums.
+// Returns Σ_j term(j), j < n, in kLanes partial sums.
 template <typename Scalar, typename Term>
 inline Scalar LaneSum(int64_t n, const Term& term) {
   Scalar lane[kLanes] = {};
@@ -27,9 +27,9 @@ inline Scalar LaneSum(int64_t n, const Term& term) {
 
 template <typename Scalar>
 struct RowStatistics {
-  Scalar mean;     // 0 where the kind does not centre
+  Scalar mean;     // 0 if the kind doesn't centre
   Scalar inverse;  // 1/σ
-  // z·(Σ gz / divisor) is the part of the gradient g along z.
+  // z·(Σ gz / divisor) is the component of the gradient g along z.
   Scalar divisor;
 };
 
@@ -46,7 +46,7 @@ inline RowStatistics<Scalar> StatisticsOf(const Scalar* x, const NormRows<Scalar
   if (norm.config.deviation == NormDeviation::kPopulation) {
     return {mean, Scalar(1) / std::sqrt(squares / n + eps), n};
   }
-  // A token whose features are equal has z = 0, and no part along it.
+  // A token of equal features has z = 0, and no component along it.
   const Scalar deviation = std::sqrt(squares / (n - 1));
   const Scalar inverse = Scalar(1) / (deviation + eps);
   const Scalar divisor =
@@ -104,9 +104,9 @@ inline void BackwardRows(const NormRows<Scalar>& norm, const Scalar* g, Scalar* 
 
 }  // namespace
 
-// Compiled for AVX2 too and chosen at run time. Without fused multiply-add, which AVX2 alone does
-// not have, and with sums in a fixed number of lanes, both give the same bits. clang takes no
-// clones that are flattened, and without that the loops would not be compiled for AVX2.
+// Also compiled for AVX2 and selected at run time. Both versions give the same bits: AVX2 alone has
+// no fused multiply-add, and sums use a fixed number of lanes. clang doesn't support flattened
+// clones, and without flattening the loops wouldn't be compiled for AVX2.
 #if defined(__x86_64__) && !defined(__clang__)
 #define ABLATE_VECTOR_CLONES __attribute__((target_clones("avx2", "default"), flatten))
 #else

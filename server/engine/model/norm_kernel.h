@@ -1,5 +1,5 @@
-// Fused loops of the norm's forward and backward on the CPU. Torch-free: compiled apart, for
-// vectors.
+// Fused CPU loops of the norm's forward and backward pass. Torch-free: compiled separately, with
+// vectorization.
 #ifndef ABLATE_SERVER_ENGINE_MODEL_NORM_KERNEL_H_
 #define ABLATE_SERVER_ENGINE_MODEL_NORM_KERNEL_H_
 
@@ -9,7 +9,7 @@
 
 namespace ablate::engine {
 
-// A norm over the features of rows, of every kind but kBatch. Scalar is float or double.
+// A norm over the features of each row, of every kind except kBatch. Scalar is float or double.
 template <typename Scalar>
 struct NormRows {
   const Scalar* x;      // [rows, d]
@@ -20,11 +20,11 @@ struct NormRows {
   const NormConfig& config;
 };
 
-// y [rows, d].
+// Computes y [rows, d].
 void NormRowsForward(const NormRows<float>& norm, float* y);
 void NormRowsForward(const NormRows<double>& norm, double* y);
 
-// Given g [rows, d]: dx [rows, d] is written; dgain and dshift [d], where not null, are added to.
+// Computes dx [rows, d] from g [rows, d]; adds to dgain and dshift [d] unless they are null.
 void NormRowsBackward(const NormRows<float>& norm, const float* g, float* dx, float* dgain,
                       float* dshift);
 void NormRowsBackward(const NormRows<double>& norm, const double* g, double* dx, double* dgain,

@@ -6,7 +6,7 @@
 namespace ablate::engine {
 namespace {
 
-// Where the tensors of a module have their places in the model; null where it has none.
+// Pointers to a module's tensors in the model; null if it has none.
 struct Places {
   at::Tensor* values = nullptr;  // a linear's weight, a norm's gain, a table
   at::Tensor* bias = nullptr;
@@ -76,7 +76,7 @@ at::Tensor& PlaceOf(const BufferInfo& buffer, ModelParameters& model) {
   return *places.feedback;
 }
 
-// A view [shape…] of what `info` describes in `flat`.
+// Returns a view [shape…] of `info`'s elements in `flat`.
 template <typename Info>
 at::Tensor ViewOf(const Info& info, const at::Tensor& flat) {
   return flat.narrow(0, info.offset, info.size).view(info.shape);
@@ -120,8 +120,8 @@ ModelParameters BindParameters(const ModelConfig& config, const ParameterLayout&
   for (size_t i = 0; i < parameters.size(); ++i) {
     PlaceOf(layout.parameters[i], model) = parameters[i];
   }
-  // A view with a version of its own: autograd would take a step of the running statistics for a
-  // change of the feedback beside them.
+  // A view with its own version counter, because autograd would mistake an update of the running
+  // statistics for a change of the feedback in the same buffer.
   for (const BufferInfo& buffer : layout.buffers) {
     PlaceOf(buffer, model) = ViewOf(buffer, buffers).variable_data();
   }

@@ -1,4 +1,4 @@
-// A run's parameters: one flat buffer [P], one for their gradients, and named views of both.
+// Holds a run's parameters: one flat buffer [P], one for their gradients, and named views of both.
 #ifndef ABLATE_SERVER_ENGINE_MODEL_PARAMETERS_H_
 #define ABLATE_SERVER_ENGINE_MODEL_PARAMETERS_H_
 
@@ -14,17 +14,17 @@
 
 namespace ablate::engine {
 
-// A tensor that the model does not have is undefined.
+// Parameters of a linear. A tensor that the model lacks is undefined.
 struct LinearParameters {
   at::Tensor weight;    // [out, in]
   at::Tensor bias;      // [out]
-  at::Tensor feedback;  // [out, in], in the weight's place in feedback alignment
+  at::Tensor feedback;  // [out, in], replaces the weight in feedback alignment
 };
 
 struct NormParameters {
   at::Tensor gain;   // [d]
   at::Tensor shift;  // [d]
-  // BatchNorm's running statistics, [d]; a pass that tracks them changes them.
+  // BatchNorm's running statistics, [d]; a pass with kBatchAndTrack changes them.
   at::Tensor running_mean;
   at::Tensor running_variance;
 };
@@ -35,10 +35,10 @@ struct BlockParameters {
   LinearParameters projection;  // [d, d]
   NormParameters attention_post_norm;
   NormParameters feed_forward_norm;
-  LinearParameters up;    // [h, d], or [2h, d]: rows of gates, then of what they let through
+  LinearParameters up;    // [h, d], or [2h, d]: rows of gates, then of gated values
   LinearParameters down;  // [d, h]
   NormParameters feed_forward_post_norm;
-  at::Tensor feedback;  // [V, d], of the output error in direct feedback alignment
+  at::Tensor feedback;  // [V, d], projects the output error in direct feedback alignment
 };
 
 struct ModelParameters {
@@ -50,38 +50,38 @@ struct ModelParameters {
   LinearParameters head;  // [V, d]; the weight is token_embedding when tied
 };
 
-// A Function's optional argument: an undefined tensor is not one that autograd takes.
+// Returns an optional argument for a Function, because autograd accepts no undefined tensor.
 inline std::optional<at::Tensor> IfDefined(const at::Tensor& tensor) {
   return tensor.defined() ? std::optional<at::Tensor>(tensor) : std::nullopt;
 }
 
 at::TensorOptions TensorOptionsOf(Device device, Precision precision);
 
-// Views [shape…] of the parameters in `flat` [P], in layout order.
+// Returns views [shape…] of the parameters in `flat` [P], in layout order.
 std::vector<at::Tensor> ParameterViews(const ParameterLayout& layout, const at::Tensor& flat);
 
-// The flat buffer of parameters or buffers whose bytes, in layout order, are given.
+// Returns the flat buffer of parameters or buffers, given their bytes in layout order.
 at::Tensor FlatTensor(TensorType type, const std::vector<absl::string_view>& pieces);
 
-// The places of a model of `config` filled with `parameters`, one for each of the layout, and with
-// views of its buffers.
+// Returns a model of `config` with these `parameters`, one for each in the layout, and with views
+// of its buffers.
 ModelParameters BindParameters(const ModelConfig& config, const ParameterLayout& layout,
                                const std::vector<at::Tensor>& parameters,
                                const at::Tensor& buffers);
 
-// Values and gradients of a run, and its buffers. The leaves of autograd are detached
-// views whose `.grad` are views of the flat gradient: an update, a norm or a copy is one operation
-// on a flat buffer.
+// Holds values, gradients and buffers of a run. The autograd leaves are detached views, and their
+// `.grad` are views of the flat gradient, so that an update, a norm or a copy is one operation on a
+// flat buffer.
 class FlatParameters {
  public:
-  // Values are 0; buffers are undefined where the layout has none.
+  // Values start at 0; buffers are undefined if the layout has none.
   FlatParameters(const ModelConfig& config, LearningRule rule, at::TensorOptions options);
 
   const ParameterLayout& layout() const { return layout_; }
   const at::Tensor& values() const { return values_; }        // [P]
   const at::Tensor& gradients() const { return gradients_; }  // [P]
   const at::Tensor& buffers() const { return buffers_; }
-  const ModelParameters& model() const { return model_; }  // the leaves in their places
+  const ModelParameters& model() const { return model_; }  // the leaves, by name
 
  private:
   ParameterLayout layout_;

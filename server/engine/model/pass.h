@@ -1,5 +1,5 @@
-// What a forward pass is given beside its model and its batch, and the taps on its way: the one
-// mechanism by which analyses look into a model and change what flows through it.
+// Defines the arguments of a forward pass other than model and batch, and its hooks (`Tap`), by
+// which analyses observe and change activations.
 #ifndef ABLATE_SERVER_ENGINE_MODEL_PASS_H_
 #define ABLATE_SERVER_ENGINE_MODEL_PASS_H_
 
@@ -18,54 +18,55 @@
 
 namespace ablate::engine {
 
-// Given what comes to a site, returns what goes on from it: of the same shape and type.
+// A hook: receives the activation at a hook point (`Site`) and returns its replacement, of the same
+// shape and type.
 using Tap = std::function<at::Tensor(const at::Tensor&)>;
 
 Tap Observe(std::function<void(const at::Tensor&)> observer);
 Tap Replace(at::Tensor value);
 Tap Add(at::Tensor value);
 
-// Taps by site; several of one site act in their order. Not changed once made.
+// Hooks by hook point; several at one point run in order. Immutable.
 class Taps {
  public:
-  // INVALID_ARGUMENT if the model has no site of a name.
+  // Returns INVALID_ARGUMENT if the model has no hook point of a name.
   static absl::StatusOr<Taps> Make(const ModelConfig& model,
                                    std::vector<std::pair<std::string, Tap>> taps);
 
-  // What goes on from a site; `block` is 0 where a site is in none. Throws c10::Error if a tap
-  // changes shape or type.
+  // Returns the activation after the hooks of a hook point; `block` is 0 if it isn't in a block.
+  // Throws c10::Error if a hook changes shape or type.
   at::Tensor Apply(Site site, int block, const at::Tensor& x) const;
 
  private:
   std::map<std::pair<Site, int>, std::vector<Tap>> taps_;
 };
 
-// Which statistics a BatchNorm standardises by.
+// Selects the statistics that BatchNorm uses.
 enum class Statistics {
-  kRunning,        // those that training has kept
+  kRunning,        // those kept by training
   kBatch,          // those of the batch
-  kBatchAndTrack,  // those of the batch, and the running ones move towards them
+  kBatchAndTrack,  // those of the batch; the running ones are updated
 };
 
-// Dropout of an update: its masks are a function of its run's seed, the step, the site and the
-// element.
+// Dropout of an update. Its masks depend on the run's seed, the step, the site and the element.
 struct Dropout {
-  double rate = 0;  // share that is left out, in [0, 1)
+  double rate = 0;  // fraction that is dropped, in [0, 1)
   uint32_t seed = 0;
   uint32_t step = 0;      // updates made before this one
-  int64_t first_row = 0;  // of the update's rows, where the batch is a part of them
+  int64_t first_row = 0;  // index of the batch's first row in the update, if it is a micro-batch
 };
 
-// By default an evaluation, whose derivatives are exact whatever the model is trained with.
+// Arguments of a pass. The default is an evaluation with exact derivatives, independent of the
+// training rule.
 struct Pass {
   LearningRule rule = LearningRule::kBackprop;
   NormBackward norm_backward = NormBackward::kExact;
   Statistics statistics = Statistics::kRunning;
-  const Dropout* dropout = nullptr;  // null: nothing is left out
-  const Taps* taps = nullptr;        // null: none; the bits are those without
+  const Dropout* dropout = nullptr;  // null: no dropout
+  const Taps* taps = nullptr;        // null: no hooks; an empty one gives the same bits
 };
 
-// The pass as one of its blocks sees it.
+// The arguments of a pass for one of its blocks.
 struct BlockPass {
   const Pass& pass;
   int block = 0;

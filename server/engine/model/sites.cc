@@ -7,7 +7,7 @@
 namespace ablate::engine {
 namespace {
 
-// Whether a model has a site, which need not be in every block.
+// Returns true if a model has a site, not necessarily in every block.
 bool HasSite(const ModelConfig& model, Site site) {
   const bool sandwich = model.norm.placement == NormPlacement::kSandwich;
   switch (site) {

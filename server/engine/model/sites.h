@@ -1,5 +1,5 @@
-// Places of a pass that have a name: it can be tapped there, and dropout counts by them.
-// Torch-free.
+// Names the hook points (`Site`) of a forward pass. Hooks attach to them, and dropout counts
+// elements by them. Torch-free.
 #ifndef ABLATE_SERVER_ENGINE_MODEL_SITES_H_
 #define ABLATE_SERVER_ENGINE_MODEL_SITES_H_
 
@@ -12,23 +12,24 @@
 
 namespace ablate::engine {
 
-// M positions are those that a block goes on with: all, or each row's last.
+// The hook points. M is the number of positions that the rest of the pass computes: all, or each
+// row's last.
 enum class Site {
   kEmbedding,                  // tokens and positions, [B·T, d]
-  kAttentionNormInput,         // [B·T, d], or [M, d] where the norm stands behind
+  kAttentionNormInput,         // [B·T, d], or [M, d] if the norm follows its sublayer
   kAttentionNormOutput,        // the same
   kAttentionInput,             // after the norm before it, [B·T, d]
-  kAttentionScores,            // of every head, -inf where it may not look, [B·H, S, T]
+  kAttentionScores,            // of every head, -inf where masked, [B·H, S, T]
   kAttentionWeights,           // of every head, before dropout, [B·H, S, T]
-  kAttentionHeads,             // what each head read, side by side, [M, d]
-  kAttentionOutput,            // before it meets the residual stream, [M, d]
+  kAttentionHeads,             // the heads' outputs, concatenated, [M, d]
+  kAttentionOutput,            // before the residual addition, [M, d]
   kAttentionPostNormInput,     // [M, d]
   kAttentionPostNormOutput,    // [M, d]
   kFeedForwardNormInput,       // [M, d]
   kFeedForwardNormOutput,      // [M, d]
   kFeedForwardInput,           // after the norm before it, [M, d]
   kFeedForwardHidden,          // after the activation, and SwiGLU's product, [M, h]
-  kFeedForwardOutput,          // before it meets the residual stream, [M, d]
+  kFeedForwardOutput,          // before the residual addition, [M, d]
   kFeedForwardPostNormInput,   // [M, d]
   kFeedForwardPostNormOutput,  // [M, d]
   kBlockOutput,                // the residual stream, [M, d]
@@ -38,7 +39,7 @@ enum class Site {
   kLogits,                     // [M, V]
 };
 
-// A norm that a model may have, as the two sites around it.
+// A norm, as the two hook points around it.
 struct NormSite {
   Site input;
   Site output;
@@ -56,11 +57,11 @@ inline constexpr NormSite kFinalNormSite = {Site::kFinalNormInput, Site::kFinalN
 
 struct SiteInfo {
   Site site;
-  bool in_block;           // whether every block has one
-  absl::string_view name;  // within its block then
+  bool in_block;           // true if every block has one
+  absl::string_view name;  // inside its block if in_block
 };
 
-// Every site, in the order of a pass with norms before its sublayers. A block's sites are called
+// All hook points, in the order of a pass with pre-norm. Those of a block are called
 // block.{i}.{name}.
 inline constexpr SiteInfo kSites[] = {
     {Site::kEmbedding, false, "embedding"},
@@ -87,7 +88,7 @@ inline constexpr SiteInfo kSites[] = {
     {Site::kLogits, false, "logits"},
 };
 
-// A site's name; `block` counts where every block has one.
+// Returns a hook point's name; `block` is used only if every block has one.
 inline std::string SiteName(Site site, int block) {
   for (const SiteInfo& info : kSites) {
     if (info.site != site) continue;
@@ -96,14 +97,14 @@ inline std::string SiteName(Site site, int block) {
   return "";
 }
 
-// A site of a model.
+// A hook point of a model.
 struct SitePlace {
   std::string name;
   Site site;
-  int block = 0;  // 0 where it is in none
+  int block = 0;  // 0 if not in a block
 };
 
-// All that a model has, and their names, block by block.
+// Return all hook points of a model, and their names, block by block.
 std::vector<SitePlace> SitesOf(const ModelConfig& model);
 std::vector<std::string> SiteNames(const ModelConfig& model);
 

@@ -11,8 +11,8 @@
 #include "server/engine/model/layers.h"
 #include "server/engine/model/norm.h"
 
-// In the shapes: B rows, T positions, M = B·T of them, or B where a pass has gone on with
-// the last ones, d features.
+// In the shapes: B rows, T positions, M = B·T of them, or B once a pass computes only the last
+// ones, d features.
 namespace ablate::engine {
 namespace {
 
@@ -34,7 +34,7 @@ at::Tensor Activate(const at::Tensor& x, Activation activation) {
   TORCH_CHECK(false, "unknown activation");
 }
 
-// Feature 2j of position p is sin(p/10000^(2j/d)) and feature 2j + 1 its cosine, [S, d].
+// Returns [S, d]: feature 2j of position p is sin(p/10000^(2j/d)), and feature 2j + 1 its cosine.
 at::Tensor Sinusoids(int64_t first, int64_t count, int64_t d, at::TensorOptions options) {
   const at::TensorOptions exact = options.dtype(at::kDouble);
   const at::Tensor position = at::arange(first, first + count, exact).unsqueeze(1);  // [S, 1]
@@ -44,7 +44,8 @@ at::Tensor Sinusoids(int64_t first, int64_t count, int64_t d, at::TensorOptions 
   return at::where(feature.eq(even), angle.sin(), angle.cos()).to(options);
 }
 
-// What is added to tokens at positions first…first + count − 1, [S, d]; undefined if nothing is.
+// Returns the rows added to tokens at positions first…first + count − 1, [S, d]; undefined if there
+// are none.
 at::Tensor PositionTable(const ModelConfig& config, const ModelParameters& parameters,
                          int64_t first, int64_t count) {
   switch (config.positions) {
@@ -68,12 +69,12 @@ at::Tensor Embed(const ModelConfig& config, const ModelParameters& parameters,
   return (sequences + table).view(x.sizes());  // [B·T, d]
 }
 
-// Whether the norms read more than one position.
+// Returns true if the norms read more than one position.
 bool NormsReadBatch(const ModelConfig& config, const Pass& pass) {
   return config.norm.kind == NormKind::kBatch && pass.statistics != Statistics::kRunning;
 }
 
-// How the pass over sequences of a shape applies its norms.
+// Returns how a pass over sequences of a shape applies its norms.
 NormPass NormsOf(const ModelConfig& config, const SequenceShape& shape, const Pass& pass,
                  at::TensorOptions options) {
   NormConfig norm = config.norm;
@@ -92,8 +93,8 @@ at::Tensor TappedNorm(const at::Tensor& x, const NormParameters& norm, const Nor
   return pass.At(site.output, Norm(pass.At(site.input, x), norm, norms));
 }
 
-// How one sublayer f meets the residual stream x, with s the residual scale: x + s·f(norm x),
-// norm(x + s·f x), x + s·norm(f(norm x)) or x + s·f x; without x and s when there are no residual
+// Combines one sublayer f with the residual stream x, where s is the residual scale: x + s·f(norm
+// x), norm(x + s·f x), x + s·norm(f(norm x)) or x + s·f x; without x and s if there are no residual
 // additions.
 struct Sublayer {
   const ModelConfig& config;
@@ -121,8 +122,8 @@ struct Sublayer {
   }
 };
 
-// What a kind of pass does within a block. `attend` is [N, d] → [M, d], `keep` leaves the M
-// positions of [N, d] that go on, `drop` masks what comes from a site [M, d].
+// Operations of a kind of pass within a block. `attend` maps [N, d] → [M, d]; `keep` selects M
+// positions of [N, d]; `drop` applies dropout to the activation [M, d] of a site.
 template <typename Attend, typename Keep, typename Drop>
 struct BlockSteps {
   const Attend& attend;
@@ -203,8 +204,8 @@ class Forward {
   }
 
  private:
-  // Whether the last block goes on with the last positions alone: not where a norm has to see the
-  // others, too.
+  // Returns true if the last block computes last positions only. A norm that reads the batch needs
+  // the others, too.
   bool Trims() const {
     return config_.loss == LossPositions::kLast && !NormsReadBatch(config_, pass_);
   }
@@ -237,8 +238,8 @@ class Forward {
                 {(token * config_.width).flatten(), config_.width});
   }
 
-  // What the next stage reads of a block's output: with direct feedback alignment a copy without
-  // its history, for the output's gradient comes from the error.
+  // Returns the input of the next stage. With direct feedback alignment it is detached, because the
+  // output's gradient comes from the error.
   at::Tensor Cut(const at::Tensor& output, const at::Tensor& feedback) {
     if (pass_.rule != LearningRule::kDirectFeedbackAlignment) return output;
     targets_.outputs.push_back(output);

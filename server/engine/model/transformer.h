@@ -1,4 +1,4 @@
-// The model family: one forward pass whose parts are switched by ModelConfig.
+// Computes the forward pass of the model family, whose parts are switched by ModelConfig.
 #ifndef ABLATE_SERVER_ENGINE_MODEL_TRANSFORMER_H_
 #define ABLATE_SERVER_ENGINE_MODEL_TRANSFORMER_H_
 
@@ -15,23 +15,23 @@
 
 namespace ablate::engine {
 
-// Scores of the next token: [B·T, V], or [B, V] at the last positions when the loss reads
-// only those (the last block is then computed there alone, unless a norm reads the others, too).
-// By backprop with exact norms it is differentiable twice with respect to `parameters`. Their
-// gradient by another rule is that rule's. A pass that tracks statistics changes the running ones.
+// Returns the logits of the next token: [B·T, V], or [B, V] if the loss reads the last positions
+// only (the last block is then computed there alone, unless a norm also reads the others). Twice
+// differentiable in `parameters` with backpropagation and exact norms. Another rule gives that
+// rule's gradient. A pass with kBatchAndTrack updates the running statistics.
 at::Tensor Logits(const ModelConfig& config, const ModelParameters& parameters,
                   const BatchTensors& batch, const Pass& pass);
 
-// A causal model that reads a batch of sequences token by token: each costs one
-// position, not the whole prefix. `parameters` must outlive it. Outside autograd.
+// Runs a causal model token by token on a batch of sequences, with a key-value cache: each token
+// costs one position. `parameters` must outlive it. Records no autograd graph.
 class Decoder {
  public:
   Decoder(const ModelConfig& config, const ModelParameters& parameters, int64_t rows);
 
-  // Appends a token to every sequence, at most `context` times: tokens [B] int64 → scores of the
-  // next one, [B, V].
+  // Appends a token to every sequence, at most `context` times: tokens [B] int64 → logits of the
+  // next token, [B, V].
   at::Tensor Next(const at::Tensor& tokens);
-  // Goes on with these sequences only: rows [B'] int64, in their new order.
+  // Keeps only these sequences: rows [B'] int64, in their new order.
   void Keep(const at::Tensor& rows);
 
  private:

@@ -1,4 +1,4 @@
-// Runs LibTorch's operations without autograd's layers.
+// Runs LibTorch's operations without autograd's dispatch layers.
 #ifndef ABLATE_SERVER_ENGINE_MODEL_UNRECORDED_H_
 #define ABLATE_SERVER_ENGINE_MODEL_UNRECORDED_H_
 
@@ -9,9 +9,9 @@
 
 namespace ablate::engine {
 
-// While it lives, operations of its thread go straight to the device's kernels, unless autograd
-// records: a view then costs about half as much. For code whose results autograd learns of in
-// another way, as from a Function, or not at all.
+// While it exists, operations of its thread dispatch directly to the device's kernels unless grad
+// mode is on; a view then costs about half. For code whose results autograd doesn't need or gets in
+// another way, as from a Function.
 class Unrecorded {
  public:
   Unrecorded() {

@@ -1,6 +1,6 @@
-// Self-attention of one head over one sequence: weights as [keys][queries], so that a vector holds
-// the queries of one key, a softmax goes down its columns, and the forward pass transposes nothing.
-// Included once a target.
+// Computes self-attention of one head over one sequence. Weights are [keys][queries], so that a
+// vector holds the queries of one key, a softmax runs down its columns, and the forward pass
+// transposes nothing. Included once per target.
 #if defined(ABLATE_SERVER_ENGINE_NATIVE_ATTENTION_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef ABLATE_SERVER_ENGINE_NATIVE_ATTENTION_INL_H_
 #undef ABLATE_SERVER_ENGINE_NATIVE_ATTENTION_INL_H_
@@ -21,24 +21,24 @@
 HWY_BEFORE_NAMESPACE();
 namespace ablate::engine::native::HWY_NAMESPACE {
 
-// Keys that queries of the vector from `query` on look at: all before a bound.
+// Returns a bound on the keys that the vector of queries from `query` on sees.
 HWY_INLINE int SeenKeys(const Attention& a, int query) {
   return a.causal ? std::min(query + kLanes, a.length) : a.length;
 }
 
-// The first vector of queries that looks at a key.
+// Returns the first vector of queries that sees a key.
 HWY_INLINE int FirstQuery(const Attention& a, int key) {
   return a.causal ? key / kLanes * kLanes : 0;
 }
 
-// Which of the queries from `query` on look at `key`.
+// Returns which of the queries from `query` on see `key`.
 HWY_INLINE M16 Looks(const Attention& a, int query, int key) {
   const V16 queries = Iota(static_cast<float>(query));
   const M16 real = Gt(Set(static_cast<float>(a.length)), queries);
   return a.causal ? And(real, Gt(queries, Set(static_cast<float>(key) - 0.5f))) : real;
 }
 
-// For FormWeights, of the queries from `query` on.
+// Mask of FormWeights for the queries from `query` on.
 struct SeenFrom {
   HWY_INLINE V16 operator()(int key, V16 x, V16 otherwise) const {
     return IfThenElse(Looks(a, query, key), x, otherwise);
@@ -48,7 +48,8 @@ struct SeenFrom {
   int query;
 };
 
-// Products of columns of x and y over features, [keys][queries], where a query looks at all.
+// Computes products of columns of x and y over features, [keys][queries], for pairs whose query
+// sees the key.
 HWY_INLINE void KeyQueryProducts(const Attention& a, const float* keys, const float* queries,
                                  float* to) {
   const int padded = RoundUp(a.length);
@@ -89,7 +90,7 @@ HWY_INLINE void SumOverKeys(const Attention& a, const float* of, const float* w,
   }
 }
 
-// to[f][key] = Σ_query of[f][query]·w[query][key], w being transposed weights.
+// to[f][key] = Σ_query of[f][query]·w[query][key], where w are transposed weights.
 HWY_INLINE void SumOverQueries(const Attention& a, const float* of, const float* w, float* to) {
   const int padded = RoundUp(a.length);
   const int step = a.causal ? kLanes : padded;
@@ -119,9 +120,8 @@ HWY_INLINE void Mask(const Attention& a, const float* from, float* to) {
   }
 }
 
-// The same for a sequence of kLength positions, no more than lanes: a head's weights are as many
-// vectors, and stay in registers, where the loops above would store and load them between any two
-// steps.
+// The same for a sequence of kLength positions, at most the lanes of a vector. Its weights are
+// kLength vectors that stay in registers; the loops above would store and load them between steps.
 template <int kLength>
 HWY_INLINE void ShortProducts(const Attention& a, const float* keys, const float* queries,
                               V16 (&to)[kLength]) {
@@ -163,7 +163,7 @@ HWY_NOINLINE void ShortForward(const Attention& a) {
   SumShort<kLength>(a, a.v, w, a.context);
 }
 
-// Of rows of weights that lie in memory.
+// The same with rows of weights in memory.
 template <int kLength>
 HWY_INLINE void SumShort(const Attention& a, const float* of, const float* w, float* to) {
   V16 rows[kLength];
@@ -201,7 +201,7 @@ HWY_NOINLINE void ShortBackward(const AttentionBack& b) {
   SumShort<kLength>(a, b.dcontext, transposed, b.dv);
 }
 
-// By length.
+// The forward functions by length.
 template <int... kLengths>
 constexpr std::array<void (*)(const Attention&), sizeof...(kLengths)> ShortForwards(
     std::integer_sequence<int, kLengths...>) {
@@ -227,7 +227,7 @@ HWY_NOINLINE void AttentionForward(const Attention& a) {
   SumOverKeys(a, a.v, a.mask != nullptr ? a.dropped : a.weights, a.context);
 }
 
-// Gradients of weights become those of the products of queries and keys, for the queries from
+// Converts gradients of weights to gradients of the query–key products, for the queries from
 // `query` on.
 HWY_INLINE void BackThroughWeights(const Attention& a, int query, float* d) {
   const int padded = RoundUp(a.length), keys = SeenKeys(a, query);
@@ -249,7 +249,7 @@ HWY_INLINE void BackThroughWeights(const Attention& a, int query, float* d) {
   }
 }
 
-// [keys][queries] → [queries][keys], the pairs of which one looks at the other.
+// Transposes [keys][queries] → [queries][keys], for pairs whose query sees the key.
 HWY_INLINE void TransposeWeights(const Attention& a, const float* from, float* to) {
   const int padded = RoundUp(a.length);
   for (int query = 0; query < a.length; query += kLanes) {

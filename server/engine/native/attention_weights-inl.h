@@ -1,5 +1,5 @@
-// How products of queries and keys become an attention's weights, wherever they lie: a lane is a
-// query, and a vector belongs to one key. Included once a target.
+// Converts query–key products to attention weights, in memory or in registers: a lane is a query,
+// and a vector belongs to one key. Included once per target.
 #if defined(ABLATE_SERVER_ENGINE_NATIVE_ATTENTION_WEIGHTS_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef ABLATE_SERVER_ENGINE_NATIVE_ATTENTION_WEIGHTS_INL_H_
 #undef ABLATE_SERVER_ENGINE_NATIVE_ATTENTION_WEIGHTS_INL_H_
@@ -16,7 +16,7 @@
 HWY_BEFORE_NAMESPACE();
 namespace ablate::engine::native::HWY_NAMESPACE {
 
-// A vector a key in memory, `stride` floats apart.
+// One vector per key in memory, `stride` floats apart.
 struct StoredKeys {
   template <typename Function>
   HWY_INLINE void Read(const Function& function) const {
@@ -34,7 +34,7 @@ struct StoredKeys {
   int count;
 };
 
-// In registers.
+// One vector per key in registers.
 template <int kCount>
 struct HeldKeys {
   template <typename Function>
@@ -51,8 +51,8 @@ struct HeldKeys {
   V16 (&held)[kCount];
 };
 
-// `seen(key, x, otherwise)` is x in the lanes whose query looks at the key. A query that looks at
-// none gets weights of 0. The bits are the same whether a key that is not seen is given or not.
+// `seen(key, x, otherwise)` returns x in the lanes whose query sees the key. A query that sees no
+// key gets weights of 0. The bits don't depend on whether unseen keys are included.
 template <typename Keys, typename Seen>
 HWY_INLINE void FormWeights(const AttentionHead& a, const Keys& keys, const Seen& seen) {
   const V16 scale = Set(a.scale);
@@ -64,7 +64,7 @@ HWY_INLINE void FormWeights(const AttentionHead& a, const Keys& keys, const Seen
     });
     return;
   }
-  // Scores that are all −∞ give no number, and neither would the weights be one.
+  // If all scores are −∞ the result is NaN, and so are the weights.
   const V16 lowest = Set(-std::numeric_limits<float>::infinity());
   V16 largest = lowest;
   keys.Read([&](int key, V16 product) HWY_ATTR {
@@ -77,7 +77,7 @@ HWY_INLINE void FormWeights(const AttentionHead& a, const Keys& keys, const Seen
     sum = Add(sum, e);
     return e;
   });
-  // Queries that look at no key have a sum of 0.
+  // Queries that see no key have a sum of 0.
   const V16 inverse = Div(Set(1.0f), sum);
   keys.Replace([&](int key, V16 e) HWY_ATTR { return seen(key, Mul(e, inverse), Zero()); });
 }

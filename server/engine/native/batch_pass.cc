@@ -5,7 +5,7 @@
 namespace ablate::engine::native {
 namespace {
 
-// Columns of strips that are worked on together.
+// Columns of a prefix-shared batch that are computed together.
 constexpr int64_t kStripsTogether = 192;
 
 LossSums operator+(const LossSums& a, const LossSums& b) {
@@ -44,7 +44,7 @@ double BatchPass::AddGradient(const Model& model, const TokenBatch& batch, doubl
                               int64_t parts) {
   const auto targets = static_cast<double>(TargetsOf(batch));
   const Objective objective = {static_cast<float>(smoothing), static_cast<float>(1 / targets)};
-  // A norm that reads a batch needs all of it.
+  // A norm that reads the batch needs all of it.
   const int64_t together =
       config_.norm.kind == NormKind::kBatch ? batch.rows * batch.length : kTogether;
   const int64_t rows = batch.rows / parts;

@@ -1,4 +1,4 @@
-// A pass over a batch by whichever way the model has.
+// Runs a pass over a batch, by sequences or by last positions only, whichever the model allows.
 #ifndef ABLATE_SERVER_ENGINE_NATIVE_BATCH_PASS_H_
 #define ABLATE_SERVER_ENGINE_NATIVE_BATCH_PASS_H_
 
@@ -18,21 +18,23 @@
 
 namespace ablate::engine::native {
 
-// Not thread-safe: it has room for what it works on. std::bad_alloc where there is none.
+// Computes losses and gradients of batches. Not thread-safe: it owns scratch memory. Throws
+// std::bad_alloc if out of memory.
 class BatchPass {
  public:
-  // References are kept. `rule` is what gradients are formed by.
+  // Keeps references. `rule` forms the gradients.
   BatchPass(const ModelConfig& config, const PassSetting& pass, LearningRule rule,
             const Kernels& kernels);
 
-  // Adds the gradient of the mean loss over the batch's targets, of which it must have one, and
-  // returns that loss; in `parts` of as many rows each, whose batch statistics are their own.
+  // Adds the gradient of the mean loss over the batch's targets, at least one, and returns that
+  // loss. Computes the batch in `parts` micro-batches with equally many rows; each has its own
+  // batch statistics.
   double AddGradient(const Model& model, const TokenBatch& batch, double smoothing = 0,
                      int64_t parts = 1);
 
-  // The loss and what is hit over all rows, without gradients. `strips` is of a batch that is
-  // scored again and again: empty at first, it keeps what the batch is cut into where that is
-  // strips.
+  // Returns the loss and the correct predictions over all rows, without gradients. `strips` is a
+  // cache for a batch that is scored repeatedly: initially empty, it keeps the batch's
+  // prefix-shared groups if there are any.
   LossSums Score(const Model& model, const TokenBatch& batch,
                  std::vector<Columns>* strips = nullptr);
 

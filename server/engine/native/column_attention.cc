@@ -56,7 +56,7 @@ void ColumnAttention::FillTurns() {
 void ColumnAttention::Turn(float* qkv, bool back) const {
   if (config_.positions != Positions::kRotary) return;
   const int64_t count = columns_->count;
-  // Queries and keys, of which each has all heads.
+  // Queries and keys; each has all heads.
   for (int head = 0; head < 2 * config_.heads; ++head) {
     kernels_.rotate(qkv + int64_t{head} * size_ * count, count, size_ / 2, count, cosine_.data(),
                     sine_.data(), back);
@@ -78,8 +78,8 @@ AttentionHead ColumnAttention::Head(int length) const {
           columns_->count};
 }
 
-// As if every row had all of the model's positions: neither padding nor what is left out moves
-// them.
+// Numbers elements as if every row had all of the model's positions, so that masks depend neither
+// on padding nor on omitted positions.
 void ColumnAttention::FillMasks(int block, AttentionMemory& memory) const {
   const DropoutSite masks = layers_.MasksOf({Site::kAttentionWeights, block});
   float* to = memory.mask.Reserve(weights_size_);
@@ -172,7 +172,7 @@ void ColumnAttention::Forward(int block, AttentionMemory& memory) {
     AttendToSequences(block, memory);
     for (const Strip& strip : columns_->strips) AttendToStrip(strip, memory);
   }
-  // What is written of a sequence ends with it, and what lay there may be no number.
+  // Only a sequence's own columns are written; the others may hold NaN.
   Clear(context, config_.width);
 }
 

@@ -1,5 +1,5 @@
-// The attention of a block on columns: over sequences beside each other, in strips, or over what a
-// sequence has read before.
+// Computes the attention of a block on columns: over sequences side by side, over prefix-shared
+// batches (strips), or over the key-value cache of growing sequences.
 #ifndef ABLATE_SERVER_ENGINE_NATIVE_COLUMN_ATTENTION_H_
 #define ABLATE_SERVER_ENGINE_NATIVE_COLUMN_ATTENTION_H_
 
@@ -15,33 +15,33 @@
 
 namespace ablate::engine::native {
 
-// What the attention of a block works on, and keeps for the way back.
+// Working memory of a block's attention, kept for the backward pass.
 struct AttentionMemory {
-  Floats qkv;      // [3·width][columns], queries and keys turned by then
-  Floats weights;  // by sequence and head, as kernels.h has them
+  Floats qkv;      // [3·width][columns]; queries and keys after rotation
+  Floats weights;  // by sequence and head, laid out as in kernels.h
   Floats mask;
   Floats dropped;
   Floats context;  // [width][columns]
 };
 
-// Not thread-safe: it has room for what it works on.
+// Computes attention forward and backward. Not thread-safe: it owns scratch memory.
 class ColumnAttention {
  public:
-  // The reference is kept.
+  // Keeps the reference.
   explicit ColumnAttention(const Layers& layers);
 
-  // The columns that are worked on from here on; they are kept by reference.
+  // Sets the columns of the following calls; keeps a reference to them.
   void Prepare(const Columns& columns);
 
-  // memory.qkv, as the block's linear gave it, becomes memory.context.
+  // Computes memory.context from memory.qkv, the output of the block's linear.
   void Forward(int block, AttentionMemory& memory);
 
-  // The gradient of what the linear gave, [3·width][columns], by that of the context; sequences
-  // only. Valid until the next call.
+  // Returns the gradient of the linear's output, [3·width][columns], given the gradient of the
+  // context; for sequences only. Valid until the next call.
   float* Back(AttentionMemory& memory, const float* dcontext);
 
  private:
-  // Of `length` positions.
+  // Returns the parameters of a head for `length` positions.
   AttentionHead Head(int length) const;
   Attention HeadOf(const Sequence& sequence, int64_t weights, AttentionMemory& memory,
                    int head) const;
@@ -51,18 +51,18 @@ class ColumnAttention {
   void FillMasks(int block, AttentionMemory& memory) const;
   void FillTurns();
   void Turn(float* qkv, bool back) const;
-  // Columns that are no tokens.
+  // Sets columns that hold no token to 0.
   void Clear(float* x, int rows) const;
 
   const Layers& layers_;
   const ModelConfig& config_;
   const Kernels& kernels_;
   const int size_;  // features of a head
-  Floats turns_;    // [context][2·half] cosines, then sines, of rotary positions
+  Floats turns_;    // [context][2·half] cosines, then sines, for rotary positions
   Floats cosine_;   // [half][columns]
   Floats sine_;     // [half][columns]
   const Columns* columns_ = nullptr;
-  std::vector<int64_t> weights_at_;  // by sequence, of its first head
+  std::vector<int64_t> weights_at_;  // by sequence, offset of its first head's weights
   int64_t weights_size_ = 0;
   Floats dqkv_;
   Floats scratch_;

@@ -1,4 +1,4 @@
-// Which tokens of a batch are worked on together: one column of every activation each.
+// Groups the tokens of a batch for computation: each token is one column of every activation.
 #ifndef ABLATE_SERVER_ENGINE_NATIVE_COLUMNS_H_
 #define ABLATE_SERVER_ENGINE_NATIVE_COLUMNS_H_
 
@@ -12,16 +12,17 @@ namespace ablate::engine::native {
 
 class KeyValueCache;
 
-// One row of a batch in consecutive columns, a position each.
+// One row of a batch in consecutive columns, one per position.
 struct Sequence {
   int64_t row = 0;  // of the batch
   int first = 0;    // column
   int length = 0;
 };
 
-// kColumns sequences of one length, a lane each. Position t has columns first[t], …, first[t] +
-// nodes[t] − 1; lane l's is first[t] + node[t·kColumns + l], and lane[t·kColumns + n] is the first
-// lane of node n.
+// A prefix-shared batch: kColumns sequences of one length, one SIMD lane each. Sequences with equal
+// beginnings share columns, called nodes. Position t has columns first[t], …, first[t] + nodes[t] −
+// 1. Lane l's column is first[t] + node[t·kColumns + l], and lane[t·kColumns + n] is the first lane
+// of node n.
 struct Strip {
   int length = 0;
   std::vector<int32_t> first;  // [length]
@@ -30,58 +31,57 @@ struct Strip {
   std::vector<int32_t> lane;   // [length·kColumns]
 };
 
-// A token that the scores of a column are held against.
+// A target that the logits of a column are compared with.
 struct Reading {
   int32_t column = 0;
   int32_t target = 0;
 };
 
-// Columns from the last sequence's end on are no tokens: they repeat its last one, so that they
-// hold numbers wherever it does, and have no target.
+// A group of columns. Columns after the last sequence's end are padding: they repeat its last
+// token, so that they are finite if it is, and have no target.
 struct Columns {
   std::vector<Sequence> sequences;
-  // Where there are any, they are what the columns are of, in place of sequences and targets.
+  // If not empty, they define the columns, instead of `sequences` and `target`.
   std::vector<Strip> strips;
-  // Or each column is the next position of a sequence of its own, whose positions before it have
-  // their keys and values here, and theirs come to them.
+  // If not null, each column is the next position of a separate sequence. The cache has the keys
+  // and values of its earlier positions, and receives those of this one.
   KeyValueCache* past = nullptr;
   std::vector<Reading> readings;
   int tokens = 0;                 // columns that are tokens
   int count = 0;                  // columns, a multiple of kColumns
   std::vector<int32_t> token;     // [count]
   std::vector<int32_t> position;  // [count]
-  std::vector<int64_t> row;       // [count]; none of strips, where no mask counts by it
-  // [count], or where the loss reads last positions alone [RoundUp(sequences)]; −1 for none.
+  std::vector<int64_t> row;       // [count]; unused with strips, which have no dropout mask
+  // [count], or [RoundUp(sequences)] if the loss reads only last positions; −1: no target.
   std::vector<int32_t> target;
 };
 
-// Tokens, or sequences of a query pass, that are worked on together: as many as fill the widest
-// tile of a matrix product.
+// Tokens, or sequences of a query pass, computed together: enough to fill the widest tile of a
+// matrix product.
 inline constexpr int64_t kTogether = 64;
 
-// Targets that count.
+// Returns the number of targets that count.
 int64_t TargetsOf(const TokenBatch& batch);
 
-// Fills up columns to a multiple of kColumns.
+// Pads columns to a multiple of kColumns.
 void Pad(Columns& columns);
 
-// What columns with a target each are held against.
+// Returns the readings of columns with at most one target each.
 std::vector<Reading> ReadingsOf(const std::vector<int32_t>& target);
 
-// Cuts rows [first, first + count) of a batch into groups of at most `together` tokens, but at
-// least one row each; the rows in their order.
+// Cuts rows [first, first + count) of a batch, in order, into groups of at most `together` tokens
+// but at least one row.
 std::vector<Columns> CutIntoColumns(const TokenBatch& batch, int64_t first, int64_t count,
                                     LossPositions loss, int64_t together);
 
-// Rows [first, first + count) of a batch, of which each has one column: its last position, and no
-// other is worked on in columns.
+// Rows of a batch, with one column each, for the last position. Other positions have no columns.
 struct QueryColumns {
   int64_t first_row = 0;
   int rows = 0;
   int count = 0;                       // RoundUp(rows)
-  std::vector<const int64_t*> tokens;  // [rows], where a row's tokens begin
+  std::vector<const int64_t*> tokens;  // [rows], pointers to the first token of each row
   std::vector<int> lengths;            // [rows]
-  std::vector<int32_t> target;         // [count]; −1 for none
+  std::vector<int32_t> target;         // [count]; −1: no target
 };
 
 std::vector<QueryColumns> CutIntoQueries(const TokenBatch& batch, int64_t first, int64_t count,

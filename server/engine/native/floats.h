@@ -1,4 +1,4 @@
-// Memory of floats as kernels want it.
+// Allocates arrays of floats for kernels.
 #ifndef ABLATE_SERVER_ENGINE_NATIVE_FLOATS_H_
 #define ABLATE_SERVER_ENGINE_NATIVE_FLOATS_H_
 
@@ -13,13 +13,15 @@
 
 namespace ablate::engine::native {
 
-// Floats that begin at a cache line, with kColumns more behind them. Throws std::bad_alloc.
+// An array of floats, aligned to a cache line, with kColumns more after its end. Throws
+// std::bad_alloc.
 class Floats {
  public:
   Floats() = default;
   explicit Floats(int64_t size) { Reserve(size); }
 
-  // Room for `size` floats. When that is more than there was, all are 0 then; else they stay.
+  // Makes room for `size` floats. If the array grows, all floats become 0; otherwise they keep
+  // their values.
   float* Reserve(int64_t size) {
     if (size > size_) {
       data_.reset(static_cast<float*>(::operator new[](
@@ -46,7 +48,7 @@ class Floats {
   int64_t size_ = 0;
 };
 
-// What a call answers that caught std::bad_alloc. RESOURCE_EXHAUSTED.
+// Returns the Status for a caught std::bad_alloc: RESOURCE_EXHAUSTED.
 inline absl::Status OutOfMemory() {
   return absl::ResourceExhaustedError("memory ran out in a native pass");
 }

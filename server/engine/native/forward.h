@@ -1,5 +1,5 @@
-// A run's model at given parameters, without a trainer: the loss of a batch, its gradient, and the
-// scores that samples are drawn by.
+// Runs a model at given parameters without a trainer: the loss of a batch, its gradient, and the
+// logits for sampling.
 #ifndef ABLATE_SERVER_ENGINE_NATIVE_FORWARD_H_
 #define ABLATE_SERVER_ENGINE_NATIVE_FORWARD_H_
 
@@ -22,49 +22,52 @@
 
 namespace ablate::engine::native {
 
-// Parameters and buffers as the layout of a run's model and learning rule orders them (layout.h).
+// Parameters and buffers in the order of the layout of a run's model and learning rule (layout.h).
 struct FlatPoint {
   absl::Span<const float> values;   // [layout.size]
   absl::Span<const float> buffers;  // [layout.buffer_size]
 };
 
-// What a gradient is formed by: exact backpropagation, or the run's own learning rule and the
-// backward modes of its norms.
+// Selects how gradients are formed: by exact backpropagation, or by the run's learning rule and its
+// norms' backward modes.
 enum class Signal { kExact, kLearnt };
 
-// One model of the family. No pass drops anything or moves running statistics. Not thread-safe: it
-// has room for what it works on; one a thread.
+// One model of the family. Passes have no dropout and don't update running statistics. Not
+// thread-safe: it owns scratch memory; use one per thread.
 class NativeForward {
  public:
-  // At `point`, which is copied. INVALID_ARGUMENT with WhyNotNative's clause, or if the point is of
-  // another size; RESOURCE_EXHAUSTED.
+  // Creates a model at `point`, which is copied. Returns INVALID_ARGUMENT with WhyNotNative's
+  // clause or if the point has another size, and RESOURCE_EXHAUSTED if out of memory.
   static absl::StatusOr<std::unique_ptr<NativeForward>> Make(
       const RunConfig& config, const FlatPoint& point, Signal signal = Signal::kExact,
       const Kernels& kernels = BestKernels());
 
-  // Goes to another point, with all its readers. INVALID_ARGUMENT if that is of another size.
+  // Sets the parameters and buffers, also for all of its readers. Returns INVALID_ARGUMENT if the
+  // point has another size.
   absl::Status Move(const FlatPoint& point);
 
-  // The loss and what is hit, summed over the batch's targets, as evaluation has them: BatchNorm by
-  // its running statistics. RESOURCE_EXHAUSTED.
+  // Returns the loss and the correct predictions, summed over the batch's targets, as the run's
+  // evaluation does: BatchNorm uses running statistics. Returns RESOURCE_EXHAUSTED if out of
+  // memory.
   absl::StatusOr<LossSums> Score(const TokenBatch& batch);
 
-  // The mean loss over the batch's targets, of which it must have one, without label smoothing,
-  // BatchNorm by the statistics of the whole batch; its gradient by the parameters in `gradient`
-  // [layout.size]. INVALID_ARGUMENT if that is of another size; RESOURCE_EXHAUSTED.
+  // Returns the mean loss over the batch's targets, at least one, without label smoothing;
+  // BatchNorm uses the statistics of the whole batch. Stores the gradient in `gradient`
+  // [layout.size]. Returns INVALID_ARGUMENT if that has another size, and RESOURCE_EXHAUSTED if out
+  // of memory.
   absl::StatusOr<double> Differentiate(const TokenBatch& batch, absl::Span<float> gradient);
 
-  // So many sequences that grow, at least one; this must outlive them. Where there is no memory it
-  // throws std::bad_alloc, as they do.
+  // Returns a reader of `sequences` growing sequences, at least one. This object must outlive it.
+  // It and this call throw std::bad_alloc if out of memory.
   std::unique_ptr<SequenceReader> Read(int sequences) const;
 
  private:
-  // What a gradient is formed in.
+  // State for computing gradients.
   struct Differentiation {
     explicit Differentiation(const NativeForward& of);
 
     Floats gradient;
-    Floats buffers;  // of which a batch's statistics move some
+    Floats buffers;  // a copy, because batch statistics update some of them
     const Model model;
     const PassSetting setting;
     BatchPass pass;
@@ -81,7 +84,7 @@ class NativeForward {
   Floats buffers_;
   const Model model_;
   const PassSetting scoring_;
-  // Made when they are first asked for: who only reads needs neither.
+  // Created on first use, because a reader needs neither.
   std::optional<BatchPass> score_;
   std::optional<Differentiation> differentiation_;
 };

@@ -1,5 +1,5 @@
-// Matrix products in register tiles, and the transposition that a product over columns needs.
-// Included once a target.
+// Computes matrix products in register tiles, and the transposition that a product over columns
+// needs. Included once per target.
 #if defined(ABLATE_SERVER_ENGINE_NATIVE_GEMM_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef ABLATE_SERVER_ENGINE_NATIVE_GEMM_INL_H_
 #undef ABLATE_SERVER_ENGINE_NATIVE_GEMM_INL_H_
@@ -16,9 +16,9 @@
 HWY_BEFORE_NAMESPACE();
 namespace ablate::engine::native::HWY_NAMESPACE {
 
-// The widest tile, in vectors of columns, and the rows of each width: as many sums as the registers
-// hold beside a row of B and one element of A. AVX-512 has 32 registers, the others 16 narrower
-// ones.
+// The widest tile, in vectors of columns, and the rows of each width: as many sums as fit in
+// registers together with a row of B and one element of A. AVX-512 has 32 registers; the others
+// have 16 narrower ones.
 constexpr int kWidest = kParts == 1 ? 4 : 1;
 
 constexpr int TileRows(int vectors) {
@@ -26,8 +26,8 @@ constexpr int TileRows(int vectors) {
   return vectors == 4 ? 6 : vectors == 3 ? 8 : vectors == 2 ? 12 : 16;
 }
 
-// Element r of a column of A. Four rows share a pointer, since sixteen pointers, or as many
-// multiples of a stride, are more than there are registers.
+// Element r of a column of A. Four rows share a pointer, because sixteen pointers or multiples of a
+// stride exceed the registers.
 template <int kRows>
 struct ColumnOfA {
   ColumnOfA(const Gemm& g, int i) {
@@ -50,8 +50,8 @@ struct ColumnOfA {
 template <bool kBias, bool kAccumulate, bool kWhole>
 struct Ending {};
 
-// Rows i… and columns j… of C. Each element of A is broadcast against a row of B: nothing is
-// transposed or packed, and every sum stays in its register until it is whole.
+// Computes rows i… and columns j… of C. Each element of A is broadcast and multiplied by a row of
+// B. Nothing is transposed or packed, and every sum stays in its register until complete.
 template <int kRows, int kVectors, bool kBias, bool kAccumulate, bool kWhole>
 HWY_INLINE void GemmTile(const Gemm& g, int i, int j, Ending<kBias, kAccumulate, kWhole>) {
   V16 sum[kRows][kVectors];
@@ -76,7 +76,7 @@ HWY_INLINE void GemmTile(const Gemm& g, int i, int j, Ending<kBias, kAccumulate,
     }
     a.Advance(a_k);
   }
-  // What a sum is added to comes last: a large one would round every product away that follows it.
+  // Add the start value last: a large one would round away the products added after it.
   const ptrdiff_t c_row = g.c_row;
   float* c = g.c + i * c_row + j;
 #pragma GCC unroll 16
@@ -95,7 +95,7 @@ HWY_INLINE void GemmTile(const Gemm& g, int i, int j, Ending<kBias, kAccumulate,
   }
 }
 
-// Rows from i on: whole tiles first, then smaller ones.
+// Computes rows from i on: whole tiles first, then smaller ones.
 template <int kRows, int kVectors, typename End>
 HWY_INLINE void GemmRows(const Gemm& g, int i, int j, End end) {
   for (; g.rows - i >= kRows; i += kRows) GemmTile<kRows, kVectors>(g, i, j, end);
@@ -105,8 +105,8 @@ HWY_INLINE void GemmRows(const Gemm& g, int i, int j, End end) {
   }
 }
 
-// Columns from j on: as many tiles of a width as there is room for, then narrower ones, and last
-// the vector of which not all is written.
+// Computes columns from j on: as many tiles of a width as fit, then narrower ones, and last the
+// vector that is written in part.
 template <int kVectors, bool kBias, bool kAccumulate>
 HWY_INLINE void GemmColumns(const Gemm& g, int j) {
   constexpr int kWidth = kVectors * kLanes;
@@ -129,7 +129,7 @@ HWY_NOINLINE void MultiplyMatrices(const Gemm& g) {
   }
 }
 
-// Four rows of four columns, by the shuffles that every target has.
+// Transposes four rows of four columns, with shuffles that every target has.
 HWY_INLINE void TransposeQuad(const float* from, ptrdiff_t from_row, float* to, ptrdiff_t to_row) {
   const hn::FixedTag<float, 4> quad;
   const hn::RepartitionToWide<decltype(quad)> pairs;
@@ -146,9 +146,10 @@ HWY_INLINE void TransposeQuad(const float* from, ptrdiff_t from_row, float* to, 
   hn::StoreU(hn::BitCast(quad, hn::InterleaveUpper(pairs, high01, high23)), quad, to + 3 * to_row);
 }
 
-// Sixteen rows of sixteen columns in vectors of sixteen: within blocks of four lanes as above,
-// which leaves block k of vector 4i + j with column 4k + j of rows 4i to 4i + 3; then the blocks of
-// the four vectors of each j. Less than half the instructions of sixteen quads.
+// Transposes sixteen rows of sixteen columns in vectors of sixteen. First within blocks of four
+// lanes, as above, which leaves block k of vector 4i + j with column 4k + j of rows 4i to 4i + 3;
+// then the blocks of the four vectors of each j. Takes less than half the instructions of sixteen
+// quads.
 template <typename Tag>
 HWY_INLINE void TransposeSixteen(Tag d, const float* from, ptrdiff_t from_row, float* to,
                                  ptrdiff_t to_row) {
@@ -183,7 +184,7 @@ HWY_INLINE void TransposeSixteen(Tag d, const float* from, ptrdiff_t from_row, f
   }
 }
 
-// A square of kSquare rows and columns, the largest that a target turns at once.
+// Rows and columns of the largest square that a target transposes at once.
 constexpr int kSquare = kParts == 1 ? 16 : 4;
 
 HWY_INLINE void TransposeSquare(const float* from, ptrdiff_t from_row, float* to,

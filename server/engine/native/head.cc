@@ -5,7 +5,7 @@
 
 namespace ablate::engine::native {
 
-// As model/transformer.cc has them: rounded once, from double.
+// As in model/transformer.cc: computed in double and rounded once.
 PositionTable::PositionTable(const ModelConfig& config) : config_(config) {
   if (config.positions != Positions::kSinusoidal) return;
   const int width = config.width;

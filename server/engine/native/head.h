@@ -1,4 +1,5 @@
-// What stands before and behind the blocks: embeddings, the final norm, the scores and their loss.
+// Computes the parts before and after the blocks: embeddings, the final norm, the logits and their
+// loss.
 #ifndef ABLATE_SERVER_ENGINE_NATIVE_HEAD_H_
 #define ABLATE_SERVER_ENGINE_NATIVE_HEAD_H_
 
@@ -14,7 +15,7 @@
 
 namespace ablate::engine::native {
 
-// What a batch's loss is made of.
+// How a batch's loss is computed.
 struct Objective {
   float smoothing = 0;
   float weight = 1;  // of a target in the gradient: 1/(targets of the whole batch)
@@ -23,16 +24,16 @@ struct Objective {
 // Sums over targets.
 struct LossSums {
   double loss = 0;
-  double hits = 0;  // highest scores that are the target
+  double hits = 0;  // correct predictions: the target has the highest logit
   double tokens = 0;
 };
 
-// The rows that are added to tokens' embeddings: learned, sinusoidal or none.
+// Holds the rows added to token embeddings: learned, sinusoidal or none.
 class PositionTable {
  public:
   explicit PositionTable(const ModelConfig& config);
 
-  // Of [width]; null if nothing is added.
+  // Returns the row [width] of a position; null if nothing is added.
   const float* Row(const Model& model, int position) const;
 
  private:
@@ -40,25 +41,25 @@ class PositionTable {
   Floats sinusoids_;
 };
 
-// The head on columns. Not thread-safe.
+// Computes the head on columns. Not thread-safe.
 class Head {
  public:
   explicit Head(Layers& layers) : layers_(layers) {}
 
-  // The losses of a group's columns, whose targets are given, and what goes back.
+  // Returns the losses of a group's columns with these targets, and keeps what Back needs.
   LossSums Forward(const Model& model, const float* stream, const ColumnGroup& group,
                    const std::vector<int32_t>& target, const Objective& objective);
-  // Adds the head's gradients; the gradient of the stream that Forward read, in d.
+  // Adds the head's gradients. Writes the gradient of the stream that Forward read to d.
   void Back(const Model& model, const ColumnGroup& group, float* d);
 
-  // Without gradients.
+  // Returns the losses without gradients.
   LossSums Score(const Model& model, const float* stream, const ColumnGroup& group,
                  absl::Span<const Reading> readings);
 
-  // Of the next token, [V][columns]; valid until the head is used again.
+  // Returns the logits of the next token, [V][columns]; valid until the head is used again.
   const float* Scores(const Model& model, const float* stream, const ColumnGroup& group);
 
-  // dL/dscores of the last Forward, [V][columns].
+  // dL/dlogits of the last Forward, [V][columns].
   const float* error() const { return scores_.data(); }
 
  private:

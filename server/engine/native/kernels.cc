@@ -3,8 +3,8 @@
 #include <cstdlib>
 #include <string_view>
 
-// AVX-512, AVX2 with fused multiply-add, and what every machine has: more targets would cost time
-// to compile and gain nothing here.
+// Targets: AVX-512, AVX2 with fused multiply-add, and the baseline. More targets would cost compile
+// time without a gain.
 #define HWY_DISABLED_TARGETS (HWY_AVX3_DL | HWY_SSE4)
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "server/engine/native/kernels.cc"
@@ -60,8 +60,8 @@ namespace ablate::engine::native {
 
 namespace {
 
-// Returns the targets that ATEN_CPU_CAPABILITY allows. The variable bounds LibTorch's instructions,
-// and so keeps the two trainers on the same ones. LibTorch warns of a name that it doesn't know.
+// Returns the targets that ATEN_CPU_CAPABILITY allows. The variable limits LibTorch's instructions,
+// so that both trainers use the same ones. LibTorch warns about an unknown name.
 int64_t AllowedTargets() {
   const char* variable = std::getenv("ATEN_CPU_CAPABILITY");
   const std::string_view capability = variable == nullptr ? "" : variable;

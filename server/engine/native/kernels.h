@@ -1,10 +1,11 @@
-// The loops that a native step is made of, compiled for several instruction sets and chosen when
-// the program runs. An activation is a matrix [features][columns]: a column is a token, and sixteen
-// columns lie side by side in a vector. Weights stay [out, in]. Plain C++; all are thread-safe.
+// Declares the inner loops of native passes. They are compiled for several instruction sets, and
+// one is selected at run time. An activation is a matrix [features][columns]: a column is a token,
+// and a vector holds sixteen adjacent columns. Weights are [out, in]. Plain C++; all functions are
+// thread-safe.
 //
-// Matrices of floats are read and written in whole vectors: their columns are a multiple of
-// kColumns, or kColumns floats behind their last row may be read. Their bits depend neither on the
-// width of a vector nor on other columns, given one of `fused`.
+// Matrices are read and written in whole vectors, so that the number of columns is a multiple of
+// kColumns, or kColumns floats after the last row may be read. The bits of a column depend neither
+// on the vector width nor on other columns, given the same `fused`.
 #ifndef ABLATE_SERVER_ENGINE_NATIVE_KERNELS_H_
 #define ABLATE_SERVER_ENGINE_NATIVE_KERNELS_H_
 
@@ -20,11 +21,11 @@ inline constexpr int kColumns = 16;
 
 constexpr int RoundUp(int n) { return (n + kColumns - 1) / kColumns * kColumns; }
 
-// C ← start + A·B, each element a sum over k in ascending order, where A(i, k) is a[i·a_row +
-// k·a_k].
+// C ← start + A·B, where A(i, k) is a[i·a_row + k·a_k]. Each element sums over k in ascending
+// order.
 struct Gemm {
   int rows = 0;     // of A and C
-  int columns = 0;  // of B and C; so many of C are written, all others left as they are
+  int columns = 0;  // of B and C; other columns of C are unchanged
   int depth = 0;    // columns of A, rows of B
   const float* a = nullptr;
   ptrdiff_t a_row = 0;
@@ -34,10 +35,10 @@ struct Gemm {
   float* c = nullptr;
   ptrdiff_t c_row = 0;
   const float* bias = nullptr;  // [rows]; null: none
-  bool accumulate = false;      // false: without C
+  bool accumulate = false;      // false: C isn't part of the start
 };
 
-// One norm over [features][columns], by column.
+// A norm over [features][columns], by column.
 struct NormSize {
   int features = 0;
   ptrdiff_t columns = 0;
@@ -51,12 +52,13 @@ struct NormForward {
   const float* x = nullptr;
   const float* gain = nullptr;   // [features]; null: 1
   const float* shift = nullptr;  // [features]; null: 0
-  float* z = nullptr;            // standardised
-  float* y = nullptr;            // may be x
-  float* inverse = nullptr;      // [columns], 1/σ
-  float* share = nullptr;        // [columns]: z·share·Σ gz is the part of a gradient g along z
+  float* z = nullptr;            // standardised x (x̂)
+  float* y = nullptr;            // may alias x
+  float* inverse = nullptr;      // [columns], 1/σ (rstd)
+  float* share = nullptr;  // [columns]: z·share·Σ gz is the component of a gradient g along z
 };
 
+// The backward pass of NormForward, given the gradient dy of y.
 struct NormBack {
   NormSize size;
   NormKind kind = NormKind::kLayer;
@@ -68,26 +70,27 @@ struct NormBack {
   const float* gain = nullptr;
   float* dgain = nullptr;   // [features], added to; null: none
   float* dshift = nullptr;  // [features], added to; null: none
-  float* dx = nullptr;      // may be dy unless it is added to
-  bool accumulate = false;  // dx is added to
+  float* dx = nullptr;      // may alias dy unless accumulate
+  bool accumulate = false;  // adds to dx
 };
 
-// BatchNorm: by feature, over the columns where `real` [columns] is 1 and not 0.
+// BatchNorm: by feature, over the columns where `real` [columns] is 1 instead of 0.
 struct BatchNormForward {
   NormSize size;
   float eps = 0;
   const float* real = nullptr;
-  float count = 0;  // real columns
+  float count = 0;  // number of real columns
   const float* x = nullptr;
   const float* gain = nullptr;
   const float* shift = nullptr;
   float* z = nullptr;
-  float* y = nullptr;         // may be x
+  float* y = nullptr;         // may alias x
   float* mean = nullptr;      // [features]
   float* variance = nullptr;  // [features], population
   float* inverse = nullptr;   // [features]
 };
 
+// The backward pass of BatchNormForward.
 struct BatchNormBack {
   NormSize size;
   NormBackward backward = NormBackward::kExact;
@@ -111,34 +114,35 @@ struct StandardiseRows {
   const float* inverse = nullptr;
   const float* gain = nullptr;
   const float* shift = nullptr;
-  float* y = nullptr;  // may be x
+  float* y = nullptr;  // may alias x
 };
 
-// What all self-attention of one head has in common.
+// Parameters of one head's self-attention.
 struct AttentionHead {
   AttentionKind kind = AttentionKind::kSoftmax;
   int length = 0;        // positions
   int features = 0;      // of the head
-  float scale = 1;       // of scores
-  float bias = 0;        // added to scaled scores; kSigmoid only
-  ptrdiff_t stride = 0;  // floats between two rows of what has a row a feature
+  float scale = 1;       // factor of attention scores
+  float bias = 0;        // added to scaled attention scores; kSigmoid only
+  ptrdiff_t stride = 0;  // floats from one feature's row to the next
 };
 
-// Self-attention of one head over one sequence. q, k, v and what is written have a row a feature
-// and a column a position.
+// Self-attention of one head over one sequence. q, k, v and the outputs have one row per feature
+// and one column per position.
 struct Attention : AttentionHead {
   bool causal = true;
   const float* q = nullptr;
   const float* k = nullptr;
   const float* v = nullptr;
-  // RoundUp(length)² floats, a row a key, a column a query: written where any query of a vector of
-  // them looks, and 0 there for those that do not.
+  // RoundUp(length)² floats: one row per key, one column per query. A vector of queries is written
+  // if any of them sees the key; the others get 0.
   float* weights = nullptr;
-  const float* mask = nullptr;  // of dropout, laid out as the weights; null: none
-  float* dropped = nullptr;     // weights·mask; where there is a mask
+  const float* mask = nullptr;  // dropout factors, laid out like the weights; null: none
+  float* dropped = nullptr;     // weights·mask; used if there is a mask
   float* context = nullptr;
 };
 
+// The backward pass of Attention, given the gradient of the context.
 struct AttentionBack {
   Attention forward;
   const float* dcontext = nullptr;
@@ -148,14 +152,14 @@ struct AttentionBack {
   float* scratch = nullptr;  // 2·RoundUp(length)² floats
 };
 
-// Self-attention of one head over kColumns sequences of one length, a lane each, without gradients.
-// Position t has columns first[t], …, first[t] + nodes[t] − 1: lane l's is first[t] +
-// node[t·kColumns + l], and lane[t·kColumns + n] is the first lane of node n. Lanes of one node
-// must agree in all that their queries there look at. kColumns floats behind the last row of q, k
-// and v may be read, for a position's columns begin anywhere.
+// Self-attention of one head over a prefix-shared batch: kColumns sequences of one length, one SIMD
+// lane each, without gradients. Position t has columns first[t], …, first[t] + nodes[t] − 1; lane
+// l's is first[t] + node[t·kColumns + l], and lane[t·kColumns + n] is the first lane of node n.
+// Lanes of one node must agree in everything that their queries see there. Up to kColumns floats
+// after the last row of q, k and v may be read, because a position's columns begin anywhere.
 struct StripAttention : AttentionHead {
   bool causal = true;
-  const float* q = nullptr;  // rows of features, as Attention's, from column 0 on
+  const float* q = nullptr;  // rows of features, as in Attention, from column 0 on
   const float* k = nullptr;
   const float* v = nullptr;
   const int32_t* first = nullptr;
@@ -166,19 +170,19 @@ struct StripAttention : AttentionHead {
   float* context = nullptr;
 };
 
-// Self-attention of one head at the last positions of kColumns sequences of one length, a lane
-// each: one query of each looks at all of its positions.
+// Self-attention of one head at the last positions of kColumns sequences of one length, one SIMD
+// lane each: one query per sequence sees all of its positions.
 struct LaneAttention : AttentionHead {
   const float* q = nullptr;     // rows of features
   const float* keys = nullptr;  // [length][features][kColumns]
   const float* values = nullptr;
   float* weights = nullptr;  // [length][kColumns], written
-  float* context = nullptr;  // rows as those of q, and may be q
+  float* context = nullptr;  // rows like those of q; may alias q
 };
 
-// Attention of one query of each head to the rows of one sequence, with the keys' and values'
-// linears absorbed into the query and into what comes out: a query p (of `width` features, W_kᵀq)
-// looks at the rows x themselves, score(u) = scale·(p·x_u) + offset, and what it sees is Σ_u
+// Absorbed attention: one query per head attends to the rows of one sequence, with the linears of
+// keys and values absorbed into the query and the output. A query p (`width` features, W_kᵀq)
+// attends to the rows x themselves: score(u) = scale·(p·x_u) + offset, and the result is Σ_u
 // w_u·x_u.
 struct QueryAttention {
   AttentionKind kind = AttentionKind::kSoftmax;
@@ -186,52 +190,55 @@ struct QueryAttention {
   int width = 0;
   int heads = 0;
   float scale = 1;
-  // [length] of [width]; what lies behind a row up to RoundUp(width) must be numbers.
+  // [length] pointers to rows of [width]; the floats after a row up to RoundUp(width) must be
+  // finite.
   const float* const* rows = nullptr;
   const float* queries = nullptr;  // [heads][RoundUp(width)]
-  const float* offsets = nullptr;  // [heads], added to scaled scores
+  const float* offsets = nullptr;  // [heads], added to scaled attention scores
   const float* mask = nullptr;     // [heads][RoundUp(length)]; null: none
   float* weights = nullptr;        // [heads][RoundUp(length)]
   float* seen = nullptr;           // [heads][RoundUp(width)]
   float* sums = nullptr;           // [heads], Σ_u w_u
 };
 
+// The backward pass of QueryAttention.
 struct QueryAttentionBack {
   QueryAttention forward;
   const float* dseen = nullptr;  // [heads][RoundUp(width)]
   const float* dsums = nullptr;  // [heads]
   float* dqueries = nullptr;     // [heads][RoundUp(width)]
   float* doffsets = nullptr;     // [heads]
-  // What the gradient of a row is formed with: those of the forward pass, or feedback's.
+  // Used in the gradient of a row: the forward pass's queries and dseen, or those of feedback.
   const float* row_queries = nullptr;  // [heads][RoundUp(width)]
   const float* row_dseen = nullptr;    // [heads][RoundUp(width)]
-  float* drows = nullptr;              // [length][RoundUp(width)], added to
+  float* drows = nullptr;              // [length][RoundUp(width)], adds to it
 };
 
-// An activation's value, and what a gradient is multiplied by on its way back. For kSwiglu `x` has
-// the gates' rows and then as many of what they let through, and so has `slope`; `y` has half.
+// An activation's value, and its derivative, which multiplies gradients on the backward pass. For
+// kSwiglu `x` has the gates' rows, then as many rows of gated values, and so has `slope`; `y` has
+// half as many.
 struct Activate {
   Activation activation = Activation::kRelu;
   int rows = 0;  // of y
   ptrdiff_t columns = 0;
   const float* x = nullptr;
   float* y = nullptr;
-  float* slope = nullptr;  // null: not asked for; may be x
+  float* slope = nullptr;  // null: not computed; may alias x
 };
 
-// Cross entropy of columns of scores [vocabulary][columns].
+// Cross entropy of columns of logits, `scores` [vocabulary][columns].
 struct CrossEntropy {
   int vocabulary = 0;
   ptrdiff_t columns = 0;
-  float* scores = nullptr;           // become their gradient
-  const int32_t* targets = nullptr;  // [columns]; below 0: counts nowhere, its gradient is 0
+  float* scores = nullptr;           // logits; overwritten by their gradient
+  const int32_t* targets = nullptr;  // [columns]; below 0: not counted, gradient 0
   float smoothing = 0;
   float weight = 1;         // of a column in the gradient
-  float* losses = nullptr;  // [columns], unweighted; 0 where there is no target
+  float* losses = nullptr;  // [columns], unweighted; 0 without a target
 };
 
-// Of columns of scores: log Σ exp, from which a score is subtracted for the loss of a token, and
-// the token with the highest score, the first of equals.
+// Computes, for columns of logits, log Σ exp, which minus a token's logit is its loss, and the
+// token with the highest logit, the first one of a tie.
 struct ScoreSummary {
   int vocabulary = 0;
   ptrdiff_t columns = 0;
@@ -240,7 +247,7 @@ struct ScoreSummary {
   int32_t* best = nullptr;   // [columns]
 };
 
-// θ by its gradient, n elements. `clip` multiplies the gradient, `decay` is the weight decay.
+// Updates n parameters θ. `clip` multiplies the gradient; `decay` is the weight decay.
 struct AdamStep {
   int64_t n = 0;
   float* values = nullptr;
@@ -254,9 +261,10 @@ struct AdamStep {
   double beta1 = 0;
   double beta2 = 0;
   double eps = 0;
-  int64_t step = 1;  // of the first update
+  int64_t step = 1;  // 1 for the first update
 };
 
+// As AdamStep, for SGD with momentum.
 struct SgdStep {
   int64_t n = 0;
   float* values = nullptr;
@@ -268,10 +276,10 @@ struct SgdStep {
   float momentum = 0;
 };
 
+// The kernels compiled for one instruction set.
 struct Kernels {
   const char* target = "";  // "AVX3"
-  // Whether a product and a sum are rounded once: such targets give the same bits, others their
-  // own.
+  // True if multiply-add rounds once. Such targets have equal bits; each other target has its own.
   bool fused = false;
 
   void (*gemm)(const Gemm&);
@@ -294,14 +302,13 @@ struct Kernels {
   void (*activate)(const Activate&);
   void (*cross_entropy)(const CrossEntropy&);
   void (*summarise_scores)(const ScoreSummary&);
-  // y ← y·x and y ← a·x + b·y, which does not read y where b is 0, of n elements, a multiple of
-  // kColumns.
+  // y ← y·x, and y ← a·x + b·y, which doesn't read y if b is 0; n is a multiple of kColumns.
   void (*multiply)(const float* x, float* y, int64_t n);
   void (*combine)(float a, const float* x, float b, float* y, int64_t n);
   // y ← y + x, any n.
   void (*add)(const float* x, float* y, int64_t n);
-  // Turns pairs (x, y) of rows r and r + half of [2·half][columns]: cosine and sine are
-  // [half][columns]; `back` turns the other way.
+  // Rotates pairs (x, y) of rows r and r + half of [2·half][columns]. cosine and sine are
+  // [half][columns]; `back` rotates the other way.
   void (*rotate)(float* x, ptrdiff_t row, int half, ptrdiff_t columns, const float* cosine,
                  const float* sine, bool back);
   // y ← y + a·(x − y), any n.
@@ -312,11 +319,12 @@ struct Kernels {
   double (*squared_norm)(const float* x, int64_t n);
 };
 
-// Returns the kernels for the best instruction set of this machine that the environment variable
+// Returns the kernels for this machine's best instruction set that the environment variable
 // ATEN_CPU_CAPABILITY (default, avx2, avx512) allows at the first call.
 const Kernels& BestKernels();
 
-// Returns those for each set that this machine has and ATEN_CPU_CAPABILITY allows, best first.
+// Returns the kernels for each instruction set that this machine has and ATEN_CPU_CAPABILITY
+// allows, best first.
 std::vector<const Kernels*> AllKernels();
 
 }  // namespace ablate::engine::native

@@ -1,4 +1,4 @@
-// Keys and values of the positions that growing sequences have been read to.
+// Caches keys and values of growing sequences.
 #ifndef ABLATE_SERVER_ENGINE_NATIVE_KEY_VALUE_CACHE_H_
 #define ABLATE_SERVER_ENGINE_NATIVE_KEY_VALUE_CACHE_H_
 
@@ -11,34 +11,34 @@
 
 namespace ablate::engine::native {
 
-// One head's keys and values of kColumns sequences at a position: a row a feature, `stride` floats
-// apart.
+// One head's keys and values of kColumns sequences at one position: one row per feature, `stride`
+// floats apart.
 struct KeysAndValues {
   const float* keys = nullptr;
   const float* values = nullptr;
   ptrdiff_t stride = 0;
 };
 
-// A sequence is a column, and kColumns of them lie side by side in a vector, as LaneAttention reads
-// them. All sequences have one length. std::bad_alloc where there is no memory.
+// A sequence is a column, and a vector holds kColumns of them, in the layout that LaneAttention
+// reads. All sequences have the same length. Throws std::bad_alloc if out of memory.
 class KeyValueCache {
  public:
-  // Of `columns` sequences, a multiple of kColumns, without a position yet.
+  // Creates a cache of `columns` sequences, a multiple of kColumns, with length 0.
   KeyValueCache(const ModelConfig& config, int columns);
 
-  // Positions of every sequence, at most the model's context.
+  // Length of every sequence, at most the model's context.
   int length() const { return length_; }
 
-  // Puts the next position's, of a block's head, behind what the sequences from `column` on have.
+  // Stores the next position of a block's head for the kColumns sequences from `column` on.
   void Append(int block, int head, int column, const KeysAndValues& next);
-  // Every block and head has its next position, if there are any.
+  // Call it once every block and head has stored the next position.
   void Lengthen() { ++length_; }
 
   // [positions][features of a head][kColumns], of the sequences from `column` on.
   const float* keys(int block, int head, int column) const;
   const float* values(int block, int head, int column) const;
 
-  // Sequence `to` becomes what sequence `from` is.
+  // Copies sequence `from` to sequence `to`.
   void Copy(int from, int to);
 
  private:
@@ -46,7 +46,7 @@ class KeyValueCache {
 
   const int heads_;
   const int features_;  // of a head
-  const int64_t room_;  // floats of a head in kColumns sequences
+  const int64_t room_;  // floats per head for kColumns sequences
   int length_ = 0;
   // By block, [columns/kColumns][heads][context][features of a head][kColumns].
   std::vector<Floats> keys_;

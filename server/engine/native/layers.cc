@@ -6,10 +6,10 @@
 namespace ablate::engine::native {
 namespace {
 
-// Features that are transposed together: their columns fit into the first cache beside a tile.
+// Features transposed together: their columns fit in the L1 cache together with a tile.
 constexpr int kPanel = 64;
 
-// Momentum of running statistics, as torch.nn.BatchNorm1d's.
+// Momentum of running statistics, as in torch.nn.BatchNorm1d.
 constexpr float kMomentum = 0.1f;
 
 }  // namespace
@@ -108,7 +108,7 @@ void Layers::Normalise(const Norm& norm, const float* x, const ColumnGroup& grou
     kernels_.standardise_rows({size, x, norm.running_mean, inverse, norm.gain, norm.shift, y});
     return;
   }
-  // The batch's mean and variance, side by side.
+  // Reuses this memory for the batch's mean and variance.
   float* const moments = memory.share.Reserve(2 * int64_t{config_.width});
   float* const variance = moments + config_.width;
   kernels_.batch_norm_forward({size, eps, group.real, group.tokens, x, norm.gain, norm.shift,

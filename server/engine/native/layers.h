@@ -1,5 +1,5 @@
-// The layers of the family on columns, forward and back: linears, norms, and what stands around a
-// sublayer. All activations are [features][columns].
+// Computes the layers of the model family on columns, forward and backward: linears, norms,
+// residual additions and dropout. All activations are [features][columns].
 #ifndef ABLATE_SERVER_ENGINE_NATIVE_LAYERS_H_
 #define ABLATE_SERVER_ENGINE_NATIVE_LAYERS_H_
 
@@ -15,95 +15,97 @@
 
 namespace ablate::engine::native {
 
-// How a pass is made.
+// Arguments of a pass.
 struct PassSetting {
-  bool training = false;  // dropout, a batch's statistics, and memory for the way back
+  bool training = false;  // dropout, batch statistics, and memory for the backward pass
   NormBackward norm_backward = NormBackward::kExact;
   uint32_t seed = 0;  // of dropout
   uint32_t step = 0;
 };
 
-// A group of columns as its layers see it.
+// Describes a group of columns to the layers.
 struct ColumnGroup {
   int count = 0;
-  const float* real = nullptr;  // [count], 1 for a token; only where a norm reads other columns
-  float tokens = 0;             // of `real`
-  // [count], of the first of a column's elements among all that a site with `width` features could
-  // have: what dropout counts by.
+  const float* real = nullptr;  // [count], 1 for a token, 0 for padding; set if a norm reads other
+                                // columns
+  float tokens = 0;             // sum of `real`
+  // [count], index of a column's first element among all elements of a site with `width` features;
+  // dropout counts by it.
   const int64_t* element = nullptr;
 };
 
-// A site whose name is built only where something is dropped.
+// A hook point. Its name is built only if something is dropped.
 struct BlockSite {
   Site site;
   int block = 0;
 };
 
-// What a norm keeps for the way back.
+// Data that a norm keeps for the backward pass.
 struct NormMemory {
   Floats z;
   Floats inverse;
   Floats share;
 };
 
-// What stands around one sublayer f of a residual stream x, kept for the way back: x + s·f(norm x),
-// norm(x + s·f x), x + s·norm(f(norm x)) or x + s·f x.
+// Data that one sublayer f of a residual stream x keeps for the backward pass. The result is x +
+// s·f(norm x), norm(x + s·f x), x + s·norm(f(norm x)) or x + s·f x.
 struct SublayerMemory {
-  Floats in;  // what f reads
+  Floats in;  // input of f
   NormMemory norm;
   NormMemory post_norm;
-  Floats mask;  // of dropout
+  Floats mask;  // dropout factors
 };
 
+// The norms before and after a sublayer, if its block has any.
 struct SublayerNorms {
   bool present = false;
   const Norm& norm;
   const Norm& post_norm;
 };
 
-// Whether norms of blocks stand before what reads the stream.
+// Returns true if a block's norms precede what reads the stream.
 bool NormsInput(const NormConfig& config);
 
 SublayerNorms AttentionNorms(const ModelConfig& config, const Block& block);
 SublayerNorms FeedForwardNorms(const ModelConfig& config, const Block& block);
 
-// Not thread-safe: it has room for what it works on.
+// Applies layers forward and backward. Not thread-safe: it owns scratch memory.
 class Layers {
  public:
-  // References are kept.
+  // Keeps references.
   Layers(const ModelConfig& config, const PassSetting& pass, const Kernels& kernels)
       : config_(config), pass_(pass), kernels_(kernels) {}
 
   // y ← Wx + b, or y ← y + Wx + b.
   void Apply(const Linear& linear, const float* x, int columns, float* y, bool add = false) const;
-  // dx ← Bᵀdy or dx ← dx + Bᵀdy, where B is what the linear's gradient goes through.
+  // dx ← Bᵀdy or dx ← dx + Bᵀdy, where B is the matrix that the linear's gradient uses.
   void Back(const Linear& linear, const float* dy, int columns, float* dx, bool add = false) const;
   // Adds the gradients of weight and bias.
   void AddGradients(const Linear& linear, const float* x, const float* dy, int columns);
 
   void Normalise(const Norm& norm, const float* x, const ColumnGroup& group, float* y,
                  NormMemory& memory) const;
-  // dx may be dy unless it is added to.
+  // dx may alias dy unless `add`.
   void NormaliseBack(const Norm& norm, const NormMemory& memory, const float* dy,
                      const ColumnGroup& group, float* dx, bool add) const;
 
-  // What the sublayer reads, in memory.in.
+  // Computes the sublayer's input, memory.in.
   void Begin(const SublayerNorms& norms, const float* stream, const ColumnGroup& group,
              SublayerMemory& memory) const;
-  // The sublayer's last linear, of `x`, and how its output meets the stream.
+  // Applies the sublayer's last linear to `x` and adds the result to the stream.
   void End(const SublayerNorms& norms, const Linear& last, const float* x, BlockSite site,
            const ColumnGroup& group, SublayerMemory& memory, float* stream);
-  // d is the gradient of the stream behind the sublayer and becomes the part of it that passes the
-  // sublayer by. The gradient of the last linear's output: d itself where it is the same, else
-  // written to `room`.
+  // d is the gradient of the stream after the sublayer, and becomes its part along the residual
+  // connection. Returns the gradient of the last linear's output: d itself if they are equal, else
+  // `room`, where it is written.
   const float* EndBack(const SublayerNorms& norms, const ColumnGroup& group,
                        const SublayerMemory& memory, float* d, float* room) const;
-  // Adds to d, or puts there if nothing passes by, what comes through the norm before the sublayer
-  // from dx, the gradient of memory.in, which is overwritten.
+  // Adds the gradient through the norm before the sublayer to d, or stores it there if there is no
+  // residual connection. dx, the gradient of memory.in, is overwritten.
   void BeginBack(const SublayerNorms& norms, const ColumnGroup& group, const SublayerMemory& memory,
                  float* dx, float* d) const;
 
-  // The feed-forward sublayer of a block on `stream`, and back from d.
+  // The feed-forward sublayer of a block: applied to `stream`, and backward from d.
   struct FeedForwardMemory {
     SublayerMemory sublayer;
     Floats slope;
@@ -114,11 +116,12 @@ class Layers {
   void FeedForwardBack(const Block& block, const ColumnGroup& group, FeedForwardMemory& memory,
                        float* d);
 
-  // Multiplies x, of the model's width, by a new mask of this site, kept in `mask`. Nothing where
-  // nothing is dropped.
+  // Multiplies x, which has the model's width, by a new dropout mask of this site, kept in `mask`.
+  // Does nothing if nothing is dropped.
   void Drop(BlockSite site, const ColumnGroup& group, Floats& mask, float* x) const;
 
-  // The masks of a site in this update; for callers that drop, as it takes the site's name.
+  // Returns the masks of a site in this update. Call it only if something is dropped, because it
+  // builds the site's name.
   DropoutSite MasksOf(BlockSite site) const {
     return {config_.dropout, pass_.seed, pass_.step, SiteName(site.site, site.block)};
   }
@@ -131,7 +134,7 @@ class Layers {
  private:
   bool Inside(const SublayerNorms& norms) const;
   bool Is(const SublayerNorms& norms, NormPlacement placement) const;
-  // Whether a sublayer's output is added to the stream as it comes.
+  // Returns true if a sublayer's output is added to the stream unchanged.
   bool AddsPlainly(const SublayerNorms& norms) const;
 
   const ModelConfig& config_;
@@ -143,8 +146,8 @@ class Layers {
   Floats room_;
 };
 
-// Fills [lines][length] with what dropout multiplies by (data/dropout_site.h): line l begins with
-// element first[l], and element j of it goes to mask[l·line + j·stride].
+// Fills [lines][length] with dropout factors (data/dropout_site.h): line l begins with element
+// first[l], and its element j is stored at mask[l·line + j·stride].
 struct MaskLines {
   const int64_t* first = nullptr;
   int lines = 0;

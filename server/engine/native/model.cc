@@ -91,7 +91,7 @@ Model BindModel(const ModelConfig& config, LearningRule rule, const ParameterLay
     BindParameter(info, {run.values + info.offset, gradient}, model);
   }
   for (const BufferInfo& info : layout.buffers) {
-    // An exact gradient goes through the weights themselves, whatever the layout has beside them.
+    // An exact gradient uses the weights, even if the layout has feedback matrices.
     if (info.role == BufferRole::kFeedback && rule == LearningRule::kBackprop) continue;
     BindBuffer(info, run.buffers + info.offset, model);
   }

@@ -1,4 +1,4 @@
-// A run's parameters in their places in the model, with their gradients.
+// Maps a run's flat parameters and gradients to the parts of a model.
 #ifndef ABLATE_SERVER_ENGINE_NATIVE_MODEL_H_
 #define ABLATE_SERVER_ENGINE_NATIVE_MODEL_H_
 
@@ -9,13 +9,13 @@
 
 namespace ablate::engine::native {
 
-// What the model does not have is null. Gradients are null where none are asked for.
+// Parts that the model lacks are null. Gradients are null if they aren't wanted.
 struct Linear {
   int in = 0;
   int out = 0;
   const float* weight = nullptr;  // [out, in]
   const float* bias = nullptr;
-  const float* back = nullptr;  // the weight, or what feedback alignment has in its place
+  const float* back = nullptr;  // the weight, or its replacement in feedback alignment
   float* dweight = nullptr;
   float* dbias = nullptr;
 };
@@ -38,7 +38,7 @@ struct Block {
   Linear up;
   Linear down;
   Norm feed_forward_post_norm;
-  const float* feedback = nullptr;  // [V, d], of the output error
+  const float* feedback = nullptr;  // [V, d], projects the output error
 };
 
 struct Model {
@@ -52,14 +52,14 @@ struct Model {
   Linear head;
 };
 
-// Flat buffers of a run, as the layout orders them.
+// Flat buffers of a run, in layout order.
 struct FlatRun {
   const float* values = nullptr;
   float* gradients = nullptr;  // null: none
-  float* buffers = nullptr;    // null where the layout has none
+  float* buffers = nullptr;    // null if the layout has none
 };
 
-// Pointers into `run`, which must outlive them.
+// Returns pointers into `run`, whose buffers must outlive them.
 Model BindModel(const ModelConfig& config, LearningRule rule, const ParameterLayout& layout,
                 const FlatRun& run);
 

@@ -33,8 +33,8 @@ Floats CopyOf(const std::vector<float>& values) {
   return floats;
 }
 
-// Held-out batches whose strips are kept. A batch has at most 256 short rows, so that these are a
-// few megabytes.
+// Number of held-out batches whose prefix-shared groups are cached. A batch has at most 256 short
+// rows, so that the cache is a few megabytes.
 constexpr size_t kKeptBatches = 64;
 
 class NativeBackend : public Backend {
@@ -115,14 +115,14 @@ class NativeBackend : public Backend {
   }
 
  private:
-  // Of a held-out batch, which is the same at every evaluation.
+  // Returns the cache of a held-out batch, which is the same at every evaluation.
   std::vector<Columns>* StripsOf(size_t batch) {
     if (batch >= kKeptBatches) return nullptr;
     if (strips_.size() <= batch) strips_.resize(batch + 1);
     return &strips_[batch];
   }
 
-  // Whether BatchNorm has something to divide by in each part of the batch.
+  // Checks that every micro-batch has enough positions for BatchNorm.
   absl::Status CheckPositions(const TokenBatch& batch) const {
     const NormConfig& norm = config_.model.norm;
     if (norm.kind != NormKind::kBatch || !HasNorm(norm)) return absl::OkStatus();
@@ -138,7 +138,7 @@ class NativeBackend : public Backend {
 
   UpdateResult Update(const UpdateRequest& request) {
     std::fill_n(gradients_.data(), layout_.size, 0.0f);
-    // Running statistics move in the forward pass, before it is known whether there is an update.
+    // The forward pass updates running statistics before it is known whether there is an update.
     statistics_.assign(buffers_.data(), buffers_.data() + layout_.statistics_size);
     const auto put_back = [this] {
       std::copy(statistics_.begin(), statistics_.end(), buffers_.data());
@@ -229,7 +229,7 @@ class NativeBackend : public Backend {
   const PassSetting evaluation_pass_;
   BatchPass training_;
   BatchPass evaluation_;
-  std::vector<std::vector<Columns>> strips_;  // of held-out batches, as far as they are kept
+  std::vector<std::vector<Columns>> strips_;  // by held-out batch, if cached
   Model model_;
   Model average_;
 };

@@ -1,5 +1,5 @@
-// The backend of small models on a CPU: explicit forward and backward passes over columns of
-// tokens, by kernels that are chosen for the machine. Torch-free.
+// Implements the backend for small models on a CPU: explicit forward and backward passes over
+// columns of tokens, by kernels chosen for the machine. Torch-free.
 #ifndef ABLATE_SERVER_ENGINE_NATIVE_NATIVE_BACKEND_H_
 #define ABLATE_SERVER_ENGINE_NATIVE_NATIVE_BACKEND_H_
 
@@ -16,20 +16,22 @@
 
 namespace ablate::engine::native {
 
-// What is recorded of a run's gradients, of its parameters and buffers now.
+// Returns a run's recorded gradient metrics, given its current parameters and buffers.
 using GradientRecorder = absl::AnyInvocable<absl::StatusOr<std::vector<RecordedValue>>(
     absl::Span<const float> values, absl::Span<const float> buffers, const TokenBatch& batch)>;
 
+// The initial state of a run's backend.
 struct NativeStart {
-  std::vector<float> values;  // as the layout orders them
+  std::vector<float> values;  // in layout order
   std::vector<float> buffers;
   GradientRecorder record;
 };
 
-// What bits depend on beside a run: "native, fused", or the name of a target that does not fuse.
+// Returns the environment that bits depend on: "native, fused", or the name of a target that
+// doesn't fuse.
 std::string Environment(const Kernels& kernels);
 
-// The backend of one run that the native trainer trains (supports.h).
+// Creates the backend of one run that the native trainer supports (supports.h).
 std::unique_ptr<Backend> MakeNativeBackend(const RunConfig& config, NativeStart start,
                                            const Kernels& kernels = BestKernels());
 

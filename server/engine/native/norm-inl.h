@@ -1,5 +1,5 @@
-// Norms: over the features of each column, and over the columns of each feature. Included once a
-// target.
+// Computes norms over the features of each column, and over the columns of each feature. Included
+// once per target.
 #if defined(ABLATE_SERVER_ENGINE_NATIVE_NORM_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef ABLATE_SERVER_ENGINE_NATIVE_NORM_INL_H_
 #undef ABLATE_SERVER_ENGINE_NATIVE_NORM_INL_H_
@@ -15,11 +15,11 @@
 HWY_BEFORE_NAMESPACE();
 namespace ablate::engine::native::HWY_NAMESPACE {
 
-// What standardises a column.
+// Statistics that standardise a column.
 struct ColumnStatistics {
-  V16 mean;     // 0 where the kind does not centre
+  V16 mean;     // 0 if the kind doesn't centre
   V16 inverse;  // 1/σ
-  V16 share;    // z·share·Σ gz is the part of a gradient g along z
+  V16 share;    // z·share·Σ gz is the component of a gradient g along z
 };
 
 HWY_INLINE ColumnStatistics StatisticsOf(const NormForward& n, const float* x) {
@@ -42,7 +42,7 @@ HWY_INLINE ColumnStatistics StatisticsOf(const NormForward& n, const float* x) {
   }
   const V16 deviation = Sqrt(Div(squares, Set(features - 1)));
   const V16 inverse = Div(one, Add(deviation, Set(n.eps)));
-  // A column whose features are equal has z = 0, and no part along it.
+  // A column of equal features has z = 0, and no component along it.
   const V16 divisor = Mul(Mul(Set(features - 1), deviation), inverse);
   return {mean, inverse, IfThenElseZero(Gt(deviation, Zero()), Div(one, divisor))};
 }
@@ -66,7 +66,7 @@ HWY_NOINLINE void ForwardNorm(const NormForward& n) {
   }
 }
 
-// Adds a feature's part of the gradients of gain and shift.
+// Adds a feature's contribution to the gradients of gain and shift.
 HWY_INLINE void AddAffineGradients(const float* dy, const float* z, ptrdiff_t columns, float* dgain,
                                    float* dshift) {
   V16 along = Zero(), level = Zero();
@@ -79,7 +79,7 @@ HWY_INLINE void AddAffineGradients(const float* dy, const float* z, ptrdiff_t co
   if (dshift != nullptr) *dshift += Sum(level);
 }
 
-// What a backward mode leaves of a gradient g of z.
+// Returns the gradient of x that a backward mode computes from a gradient g of z.
 HWY_INLINE V16 BackThroughZ(NormBackward mode, V16 g, V16 z, V16 level, V16 along, V16 inverse) {
   if (mode == NormBackward::kIdentity) return g;
   V16 dx = Sub(g, level);

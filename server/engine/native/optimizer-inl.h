@@ -1,4 +1,4 @@
-// Steps over flat buffers, any number of elements. Included once a target.
+// Applies optimizer steps to flat buffers of any size. Included once per target.
 #if defined(ABLATE_SERVER_ENGINE_NATIVE_OPTIMIZER_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef ABLATE_SERVER_ENGINE_NATIVE_OPTIMIZER_INL_H_
 #undef ABLATE_SERVER_ENGINE_NATIVE_OPTIMIZER_INL_H_
@@ -15,8 +15,8 @@
 HWY_BEFORE_NAMESPACE();
 namespace ablate::engine::native::HWY_NAMESPACE {
 
-// Calls step(at) for each vector of n elements, and then for what is left with copies that are
-// whole vectors, of which all but the first, which is only read, are written back.
+// Calls step(at) for each vector of n elements. The remaining elements are copied to whole vectors;
+// all of them except the first buffer's, which is only read, are written back.
 template <int kBuffers, typename Step>
 HWY_INLINE void ForEachVector(int64_t n, float* const (&buffers)[kBuffers], const Step& step) {
   int64_t i = 0;
@@ -38,9 +38,9 @@ HWY_INLINE void ForEachVector(int64_t n, float* const (&buffers)[kBuffers], cons
   }
 }
 
-// PyTorch's formulas: θ ← (1 − ηλ)θ or g ← g + λθ; m ← m + (1 − β₁)(g − m); v ← β₂v + (1 − β₂)g²;
-// θ ← θ − (η/c₁)·m/(√v/√c₂ + ε), of which both sides of the fraction are taken √c₂ times: a
-// division less, and divisions are half of a step's time.
+// Adam with PyTorch's formulas: θ ← (1 − ηλ)θ or g ← g + λθ; m ← m + (1 − β₁)(g − m); v ← β₂v + (1
+// − β₂)g²; θ ← θ − (η/c₁)·m/(√v/√c₂ + ε). The fraction is expanded by √c₂, which saves a division;
+// divisions are half of a step's time.
 HWY_NOINLINE void StepAdam(const AdamStep& s) {
   const double steps = static_cast<double>(s.step);
   const double first_correction = 1 - std::pow(s.beta1, steps);
@@ -68,7 +68,7 @@ HWY_NOINLINE void StepAdam(const AdamStep& s) {
   ForEachVector(s.n, buffers, step);
 }
 
-// g ← g + λθ; b ← μb + g; θ ← θ − ηb.
+// SGD: g ← g + λθ; b ← μb + g; θ ← θ − ηb.
 HWY_NOINLINE void StepSgd(const SgdStep& s) {
   const V16 clip = Set(s.clip), decay = Set(s.decay), momentum = Set(s.momentum);
   const V16 rate = Set(s.learning_rate);
@@ -100,8 +100,8 @@ HWY_NOINLINE void AddTo(const float* x, float* y, int64_t n) {
   ForEachVector(n, buffers, step);
 }
 
-// In sixteen sums of doubles, added up in a fixed order; a float's square is exact in them, so that
-// it does not matter whether a target rounds products.
+// Returns Σ x² from sixteen sums of doubles, added in a fixed order. A float's square is exact in
+// double, so that fused rounding makes no difference.
 HWY_NOINLINE double SquaredNorm(const float* x, int64_t n) {
   const hn::CappedTag<double, kLanes> doubles;
   const hn::Rebind<float, decltype(doubles)> floats;

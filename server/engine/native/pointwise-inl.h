@@ -1,5 +1,5 @@
-// What acts on each element by itself: activations with their slopes, products, sums, rotations;
-// and the loss, which acts on each column. Included once a target.
+// Computes elementwise operations (activations with their derivatives, products, sums, rotations)
+// and the loss of each column. Included once per target.
 #if defined(ABLATE_SERVER_ENGINE_NATIVE_POINTWISE_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef ABLATE_SERVER_ENGINE_NATIVE_POINTWISE_INL_H_
 #undef ABLATE_SERVER_ENGINE_NATIVE_POINTWISE_INL_H_
@@ -25,14 +25,14 @@ struct Activated {
 struct Relu {
   static HWY_INLINE Activated Of(V16 u) {
     const M16 positive = Gt(u, Zero());
-    // No number stays none.
+    // NaN stays NaN.
     return {Max(Zero(), u), IfThenElseZero(positive, Set(1.0f))};
   }
 };
 
-// u·Φ(u), with one exponential for value and slope: ½·erfc(x)·e^(x²) is t·p(t), t = 1/(1 + .45x),
-// with a polynomial p fitted on x ≥ 0 to a relative error of 4e-8, and u·φ(u) needs the same
-// e^(−x²).
+// u·Φ(u), with one exponential for value and derivative: ½·erfc(x)·e^(x²) is t·p(t), t = 1/(1 +
+// 0.45x), with a polynomial p fitted on x ≥ 0 to a relative error of 4e-8, and u·φ(u) needs the
+// same e^(−x²).
 struct Gelu {
   static HWY_INLINE Activated Of(V16 u) {
     const V16 one = Set(1.0f);
@@ -51,7 +51,7 @@ struct Gelu {
   }
 };
 
-// u/2·(1 + tanh y), y = √(2/π)·(u + .044715u³).
+// u/2·(1 + tanh y), y = √(2/π)·(u + 0.044715u³).
 struct GeluTanh {
   static HWY_INLINE Activated Of(V16 u) {
     const V16 one = Set(1.0f), root = Set(0.797884561f);
@@ -140,14 +140,15 @@ HWY_NOINLINE void Rotate(float* x, ptrdiff_t row, int half, ptrdiff_t columns, c
   }
 }
 
-// Of the columns from `column` on: the largest score, Σ e^(score − largest), and Σ of the scores.
+// Statistics of the columns from `column` on: the largest logit, Σ e^(logit − largest), and Σ of
+// the logits.
 struct ColumnScores {
   V16 largest;
   V16 sum;
   V16 total;
 };
 
-// Leaves e^(score − largest) in `exponentials`, if it is not null.
+// Stores e^(logit − largest) in `exponentials`, unless it is null.
 HWY_INLINE ColumnScores ReadScores(const float* scores, int vocabulary, ptrdiff_t columns,
                                    float* exponentials) {
   ColumnScores read = {Load(scores), Zero(), Zero()};
@@ -184,8 +185,8 @@ HWY_NOINLINE void ScoreLoss(const CrossEntropy& l) {
                          (l.smoothing > 0 ? l.smoothing * (log_sum - total[i] / vocabulary) : 0);
       l.losses[c + i] = l.targets[c + i] < 0 ? 0.0f : loss;
     }
-    // p − (1 − ε)·[target] − ε/V, weighted. A single token is certain: what rounding left of its 0
-    // would be amplified by a model without norms.
+    // p − (1 − ε)·[target] − ε/V, weighted. With a vocabulary of one the gradient is exactly 0;
+    // rounding errors in it would be amplified by a model without norms.
     if (l.vocabulary == 1) {
       Store(Zero(), scores);
       continue;

@@ -1,5 +1,6 @@
-// Attention of a single query of each head to the rows of a sequence, without keys and values of
-// these rows (Gemm's would cost 2·width² a row; this costs 2·heads·width). Included once a target.
+// Computes attention of one query per head to the rows of a sequence, without keys and values of
+// these rows. This costs 2·heads·width per row; keys and values by Gemm would cost 2·width².
+// Included once per target.
 #if defined(ABLATE_SERVER_ENGINE_NATIVE_QUERY_ATTENTION_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef ABLATE_SERVER_ENGINE_NATIVE_QUERY_ATTENTION_INL_H_
 #undef ABLATE_SERVER_ENGINE_NATIVE_QUERY_ATTENTION_INL_H_
@@ -90,7 +91,7 @@ HWY_NOINLINE void BackQueryAttention(const QueryAttentionBack& b) {
       const float d = Dot(a.rows[u], b.dseen + h * width, a.width) + b.dsums[h];
       return mask != nullptr ? d * mask[u] : d;
     };
-    // Σ_u w·dw is what a softmax takes from each gradient.
+    // Softmax subtracts Σ_u w·dw from each gradient.
     float mean = 0;
     if (a.kind == AttentionKind::kSoftmax) {
       for (int u = 0; u < a.length; ++u) mean += weights[u] * dweight(u);

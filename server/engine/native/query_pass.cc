@@ -119,7 +119,7 @@ void QueryPass::AddHeadGradients(const float* x, const Floats& rows, float* dwei
   }
 }
 
-// As SequencePass::FillWeightsMask, of one query a row.
+// As SequencePass::FillWeightsMask, with one query per row.
 void QueryPass::FillWeightsMask(const QueryColumns& columns) {
   if (!layers_.drops()) return;
   const DropoutSite masks = layers_.MasksOf({Site::kAttentionWeights});
@@ -236,7 +236,7 @@ void QueryPass::LookBack(const Parts& qkv, const QueryColumns& columns) {
         {AttentionOf(columns, s), dseen_.data() + at * row, dsums_.data() + at, dqueries + at * row,
          doffsets + at, row_queries + at * row, row_seen + at * row, rows_.gradients(s)});
   }
-  // Columns that are no sequence.
+  // Columns without a sequence.
   std::fill(dqueries + real * row, dqueries + all * row, 0.0f);
   std::fill(doffsets + real, doffsets + all, 0.0f);
 }

@@ -1,6 +1,6 @@
-// One pass of a model of a single block whose loss reads each sequence's last position alone: a
-// column is a sequence. Other positions are rows that its query looks at, and have no keys, values
-// or columns of their own.
+// Runs absorbed attention at the last position: a pass of a single-block model whose loss reads
+// only each sequence's last position. A column is a sequence. Other positions are rows that its
+// query attends to; they have no keys, values or columns of their own.
 #ifndef ABLATE_SERVER_ENGINE_NATIVE_QUERY_PASS_H_
 #define ABLATE_SERVER_ENGINE_NATIVE_QUERY_PASS_H_
 
@@ -18,23 +18,23 @@
 
 namespace ablate::engine::native {
 
-// Whether a model can be passed in this way: rotated keys can't be absorbed into a query.
+// Returns true if a model supports this pass. Rotary keys can't be absorbed into a query.
 bool HasQueryPass(const ModelConfig& config);
 
-// Not thread-safe: it has room for what it works on.
+// Computes losses and gradients of query columns. Not thread-safe: it owns scratch memory.
 class QueryPass {
  public:
-  // References are kept. `rule` is what gradients are formed by.
+  // Keeps references. `rule` forms the gradients.
   QueryPass(const ModelConfig& config, const PassSetting& pass, LearningRule rule,
             const Kernels& kernels);
 
-  // Adds the gradient of the rows' loss.
+  // Returns the loss of the rows and adds its gradient.
   LossSums AddGradient(const Model& model, const QueryColumns& columns, const Objective& objective);
 
   LossSums Score(const Model& model, const QueryColumns& columns);
 
  private:
-  // Of the fused linear, by rows.
+  // The three parts of the fused qkv linear, by rows.
   struct Parts {
     Linear queries;
     Linear keys;
@@ -45,8 +45,9 @@ class QueryPass {
   void Prepare(const QueryColumns& columns);
   void Run(const Model& model, const QueryColumns& columns);
 
-  // A score q·(Wk·x + bk) is (Wkᵀq)·x + q·bk, and Σ w·(Wv·x + bv) is Wv·Σ w·x + bv·Σ w: what a
-  // query looks for, its offset and what it sees are formed once a sequence, not once a row.
+  // Computes attention. A score q·(Wk·x + bk) is (Wkᵀq)·x + q·bk, and Σ w·(Wv·x + bv) is Wv·Σ w·x +
+  // bv·Σ w. The absorbed query, its offset and its context are therefore computed once per
+  // sequence, not once per row.
   void Attend(const Block& block, const QueryColumns& columns);
   void FormQueries(const Parts& qkv);
   void FillWeightsMask(const QueryColumns& columns);
@@ -57,12 +58,12 @@ class QueryPass {
   void LookBack(const Parts& qkv, const QueryColumns& columns);
   void QueriesBack(const Parts& qkv);
 
-  // What the kernel sees of a sequence.
+  // Returns the kernel's arguments for a sequence.
   QueryAttention AttentionOf(const QueryColumns& columns, int sequence);
 
-  // By the rows W of a weight that are a head's, for each head: rows [columns][heads][row] are
-  // Wᵀ·(the head's features of x [width][columns]), and the other way the head's features of to
-  // [width][columns] are W·(its rows).
+  // Apply, for each head, the rows W of a weight that belong to it. Absorb returns rows
+  // [columns][heads][row] = Wᵀ·(the head's features of x [width][columns]). Emit computes the
+  // head's features of to [width][columns] as W·(its rows).
   const float* Absorb(const float* weight, const float* x, Floats& rows);
   void Emit(const float* weight, const Floats& rows, float* to);
   // Adds Σ_columns x·rowᵀ to the head's part of dweight.
@@ -76,16 +77,16 @@ class QueryPass {
   QueryRows rows_;
 
   int columns_ = 0;
-  ColumnGroup last_;  // a column a sequence
+  ColumnGroup last_;  // one column per sequence
   std::vector<int64_t> last_element_;
 
   Floats stream_;   // [width][columns]
-  Floats in_;       // what queries are formed of, [width][columns]
+  Floats in_;       // input of the queries' linear, [width][columns]
   Floats q_;        // [width][columns]
-  Floats queries_;  // what they look for in a row, [columns][heads][row]
+  Floats queries_;  // absorbed queries, [columns][heads][row]
   Floats offsets_;  // [columns][heads]
   Floats weights_;  // by sequence, [heads][RoundUp(length)]
-  Floats mask_;     // of the weights' dropout
+  Floats mask_;     // dropout factors of the weights
   std::vector<int64_t> weights_at_;
   Floats seen_;     // Σ w·x, [columns][heads][row]
   Floats sums_;     // Σ w, [columns][heads]
@@ -93,14 +94,14 @@ class QueryPass {
   SublayerMemory attention_;
   Layers::FeedForwardMemory feed_forward_;
 
-  Floats d_;         // of the stream
-  Floats dcontext_;  // and so on
+  Floats d_;         // gradient of the stream
+  Floats dcontext_;  // gradients of context_ and so on
   Floats dsums_;
   Floats dseen_;
   Floats dqueries_;
   Floats doffsets_;
   Floats dq_;
-  // What a row's gradient is formed with where it goes back by other matrices than forward.
+  // Used in a row's gradient if feedback matrices replace the weights.
   Floats feedback_seen_;
   Floats feedback_queries_;
   Floats room_;  // [width][columns]

@@ -30,7 +30,7 @@ void QueryRows::Embed(const Model& model, const QueryColumns& columns) {
     first_.push_back(count_);
     count_ += length - FirstPosition(length);
   }
-  // An embedding that nothing is done to is read where it lies.
+  // An unmodified embedding is read in place.
   const bool copied = config_.positions != Positions::kNone || layers_.drops() || Normalises();
   const int width = config_.width;
   float* to = copied ? embedded_.Reserve(int64_t{RoundUp(count_)} * floats_) : nullptr;

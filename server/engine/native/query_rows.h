@@ -1,4 +1,5 @@
-// The embeddings that a query pass looks at: a row a token, of RoundUp(width) floats.
+// Holds the embeddings that an absorbed-attention pass attends to: one row of RoundUp(width) floats
+// per token.
 #ifndef ABLATE_SERVER_ENGINE_NATIVE_QUERY_ROWS_H_
 #define ABLATE_SERVER_ENGINE_NATIVE_QUERY_ROWS_H_
 
@@ -16,44 +17,44 @@
 
 namespace ablate::engine::native {
 
-// Not thread-safe: it has room for what it works on.
+// Embeds and normalises the rows, forward and backward. Not thread-safe: it owns scratch memory.
 class QueryRows {
  public:
-  // The reference is kept.
+  // Keeps the reference.
   explicit QueryRows(const Layers& layers);
 
-  // The embeddings of all tokens of the columns' sequences, or where no block attends of each one's
-  // last. What is given must live until the pass is over.
+  // Embeds all tokens of the columns' sequences, or only the last ones if no block has attention.
+  // The arguments must outlive the pass.
   void Embed(const Model& model, const QueryColumns& columns);
-  // As attention reads them, from now on: by the norm before it, if there is one.
+  // Applies the norm before attention, if there is one, to what attention reads.
   void Normalise(const Norm& norm);
-  // Each sequence's last row as its column of to [width][columns]. Columns that are no sequence
-  // repeat the last one.
+  // Copies each sequence's last row to its column of to [width][columns]. Padding columns repeat
+  // the last sequence.
   void CopyLast(float* to);
 
-  // Of a sequence, a row a token.
+  // Returns the rows of a sequence, one per token.
   const float* const* of(int sequence) const { return row_.data() + first_[At(sequence)]; }
   float* gradients(int sequence) {
     return gradients_.data() + int64_t{first_[At(sequence)]} * floats_;
   }
 
-  // The way back: gradients are set to 0 and added to, become those of what was normalised, and
-  // then go to the model's embeddings.
+  // The backward pass: gradients are cleared, accumulated, passed through the norm, and added to
+  // the model's embeddings.
   void ClearGradients();
-  // Adds d [width][columns], of what CopyLast gave.
+  // Adds d [width][columns], the gradient of CopyLast's output.
   void AddLastGradients(const float* d);
   void NormaliseBack(const Norm& norm);
   void EmbedBack(const Model& model);
 
-  // Floats of a row.
+  // Floats per row.
   int floats() const { return floats_; }
 
  private:
   static size_t At(int sequence) { return static_cast<size_t>(sequence); }
 
-  // The first position of a sequence that has a row.
+  // Returns the first position of a sequence that has a row.
   int FirstPosition(int length) const;
-  // The row of a sequence's last token.
+  // Returns the row of a sequence's last token.
   int LastOf(int sequence) const;
   bool Normalises() const;
   void Drop();
@@ -68,13 +69,13 @@ class QueryRows {
   int count_ = 0;           // rows
   std::vector<int> first_;  // by sequence
   std::vector<const float*> row_;
-  Floats embedded_;    // rows, after dropout; nothing where a row is an embedding as it is
-  Floats mask_;        // of dropout
+  Floats embedded_;    // rows, after dropout; empty if rows are the embeddings themselves
+  Floats mask_;        // dropout factors
   Floats by_feature_;  // [width][RoundUp(rows)]
   NormMemory norm_;
   Floats normalised_;  // rows
   Floats gradients_;   // rows
-  Floats last_;        // a row a column
+  Floats last_;        // one row per column
 };
 
 }  // namespace ablate::engine::native

@@ -19,7 +19,7 @@ ModelConfig WithLoss(ModelConfig config, LossPositions loss) {
   return config;
 }
 
-// to[v] = the score of token v in a column of [vocabulary][columns].
+// Sets to[v] to the logit of token v in a column of [vocabulary][columns].
 void CopyColumn(const float* scores, int columns, int column, absl::Span<double> to) {
   for (size_t v = 0; v < to.size(); ++v) {
     to[v] = scores[static_cast<int64_t>(v) * columns + column];
@@ -40,7 +40,7 @@ class CachedReader : public SequenceReader {
 
   void Next(absl::Span<const uint32_t> tokens, absl::Span<double> scores) override {
     const auto count = static_cast<size_t>(columns_.count);
-    // Columns without a sequence read what another does.
+    // Columns without a sequence repeat another one's token.
     columns_.token.assign(count, static_cast<int32_t>(tokens.front()));
     columns_.position.assign(count, cache_.length());
     for (size_t s = 0; s < tokens.size(); ++s) {
@@ -62,7 +62,7 @@ class CachedReader : public SequenceReader {
   }
 
  private:
-  // Moves sequences behind the first `count` columns to those of them that are free.
+  // Moves sequences after the first `count` columns to free columns among these.
   void Shrink(int count) {
     if (count == columns_.count) return;
     std::vector<bool> taken(static_cast<size_t>(columns_.count));

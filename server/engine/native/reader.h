@@ -1,4 +1,4 @@
-// Growing sequences read by the native forward pass.
+// Reads growing sequences with the native forward pass.
 #ifndef ABLATE_SERVER_ENGINE_NATIVE_READER_H_
 #define ABLATE_SERVER_ENGINE_NATIVE_READER_H_
 
@@ -11,9 +11,9 @@
 
 namespace ablate::engine::native {
 
-// Of a model that does not look ahead a token costs one position: keys and values are kept. Others
-// read the whole prefix again. The scores of a sequence have the same bits whatever the others are.
-// `model` must outlive it; std::bad_alloc where there is no memory.
+// A token costs one position in a model that doesn't look ahead, because keys and values are
+// cached, and the whole prefix in others. The bits of a sequence's logits don't depend on the other
+// sequences. `model` must outlive the result. Throws std::bad_alloc if out of memory.
 std::unique_ptr<SequenceReader> MakeReader(const ModelConfig& config, const Model& model,
                                            int sequences, const Kernels& kernels);
 

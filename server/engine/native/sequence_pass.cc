@@ -18,7 +18,7 @@ SequencePass::SequencePass(const ModelConfig& config, const PassSetting& pass, L
       positions_(config),
       blocks_(static_cast<size_t>(config.layers)) {}
 
-// What is the same for every block.
+// Prepares the data that all blocks share.
 void SequencePass::Prepare(const Columns& columns) {
   const auto count = static_cast<size_t>(columns.count);
   group_ = {columns.count, nullptr, static_cast<float>(columns.tokens), nullptr};
@@ -145,7 +145,7 @@ LossSums SequencePass::AddGradient(const Model& model, const Columns& columns,
   float* const d = d_.Reserve(int64_t{config_.width} * columns.count);
   const bool all = config_.loss == LossPositions::kAll;
   const bool direct = rule_ == LearningRule::kDirectFeedbackAlignment;
-  // The gradient of what the loss reads of a stream.
+  // The gradient of the part of the stream that the loss reads.
   float* const read = all ? d : kept_.data();
   const auto inject = [&](const float* feedback) {
     BackThroughFeedback(layers_, feedback, head_.error(), kept.count, read);

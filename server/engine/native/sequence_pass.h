@@ -1,4 +1,4 @@
-// One pass of the family over whole sequences: every position is a column in every block.
+// Runs a pass of the model family over whole sequences: every position is a column in every block.
 #ifndef ABLATE_SERVER_ENGINE_NATIVE_SEQUENCE_PASS_H_
 #define ABLATE_SERVER_ENGINE_NATIVE_SEQUENCE_PASS_H_
 
@@ -16,22 +16,23 @@
 
 namespace ablate::engine::native {
 
-// Not thread-safe: it has room for what it works on.
+// Computes losses and gradients of columns. Not thread-safe: it owns scratch memory.
 class SequencePass {
  public:
-  // References are kept. `rule` is what gradients are formed by.
+  // Keeps references. `rule` forms the gradients.
   SequencePass(const ModelConfig& config, const PassSetting& pass, LearningRule rule,
                const Kernels& kernels);
 
-  // Adds the gradient of the columns' loss. BatchNorm's statistics are those of these columns, and
-  // the running ones move.
+  // Returns the loss of the columns and adds its gradient. BatchNorm uses the statistics of these
+  // columns, and updates the running ones.
   LossSums AddGradient(const Model& model, const Columns& columns, const Objective& objective);
 
-  // The loss and what is hit, without gradients; also of strips.
+  // Returns the loss and the correct predictions, without gradients; also for prefix-shared
+  // batches.
   LossSums Score(const Model& model, const Columns& columns);
 
-  // Of the next token where the loss reads, [V][columns], or [V][RoundUp(sequences)] where that is
-  // last positions alone; valid until the next pass.
+  // Returns the logits of the next token where the loss reads, [V][columns], or
+  // [V][RoundUp(sequences)] if it reads only last positions; valid until the next pass.
   const float* Scores(const Model& model, const Columns& columns);
 
  private:
@@ -47,10 +48,11 @@ class SequencePass {
   void RunBlocks(const Model& model, const Columns& columns);
   void Attend(const Block& block, int index, BlockMemory& memory);
   void AttendBack(const Block& block, BlockMemory& memory);
-  // What the loss reads of the stream: all of it, or last positions side by side.
+  // Returns the part of the stream that the loss reads: all of it, or the last positions side by
+  // side.
   const float* Kept(const Columns& columns);
   ColumnGroup KeptGroup(const Columns& columns) const;
-  // kept_ as a gradient, to the columns that it is of; all others get none.
+  // Copies kept_, as a gradient, to the columns it belongs to; all others get 0.
   void SpreadKept(const Columns& columns, float* d) const;
 
   const ModelConfig& config_;
@@ -63,7 +65,7 @@ class SequencePass {
   PositionTable positions_;
   std::vector<BlockMemory> blocks_;
 
-  // Of the columns that are worked on.
+  // The current columns.
   ColumnGroup group_;
   Floats real_;
   std::vector<int64_t> element_;

@@ -1,6 +1,7 @@
-// Self-attention of one head over sixteen short sequences side by side: a lane is a sequence, so
-// that no lane is lost to a length below sixteen, and a vector of weights belongs to one query and
-// one key of each. At one position it is that of sequences that grow. Included once a target.
+// Computes self-attention of one head over sixteen short sequences side by side, one SIMD lane
+// each, so that no lane is idle if sequences are shorter than sixteen. A vector of weights belongs
+// to one query and one key of each sequence. Its one-position form serves growing sequences.
+// Included once per target.
 #if defined(ABLATE_SERVER_ENGINE_NATIVE_STRIP_ATTENTION_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef ABLATE_SERVER_ENGINE_NATIVE_STRIP_ATTENTION_INL_H_
 #undef ABLATE_SERVER_ENGINE_NATIVE_STRIP_ATTENTION_INL_H_
@@ -17,7 +18,7 @@
 HWY_BEFORE_NAMESPACE();
 namespace ablate::engine::native::HWY_NAMESPACE {
 
-// Where the lanes are at one position: sequences that begin alike share its columns.
+// Maps lanes to columns at one position: sequences with equal beginnings share columns.
 struct Nodes {
   Nodes(const StripAttention& a, int position)
       : first(a.first[position]),
@@ -31,7 +32,7 @@ struct Nodes {
   const int32_t* lane;  // by node, the first one there
 };
 
-// Each lane's own copy of a row's columns.
+// Copies each lane's column of a row to the lane.
 HWY_INLINE V16 Spread(const Nodes& at, const float* row) {
   row += at.first;
   if (at.count == kLanes) return Load(row);
@@ -44,7 +45,7 @@ HWY_INLINE V16 Spread(const Nodes& at, const float* row) {
   }
 }
 
-// The other way: all lanes of a column have the same.
+// The inverse: all lanes of a column hold the same value.
 HWY_INLINE void Gather(V16 x, const Nodes& at, float* row) {
   row += at.first;
   if (at.count == kLanes) {
@@ -59,7 +60,7 @@ HWY_INLINE void Gather(V16 x, const Nodes& at, float* row) {
   }
 }
 
-// Scores of kKeys keys from `key` on.
+// Computes the scores of kKeys keys from `key` on.
 template <int kKeys>
 HWY_INLINE void LaneScores(const LaneAttention& a, int key) {
   const int features = a.features;
@@ -76,7 +77,7 @@ HWY_INLINE void LaneScores(const LaneAttention& a, int key) {
   for (int u = 0; u < kKeys; ++u) Store(sum[u], a.weights + (key + u) * kLanes);
 }
 
-// What is seen of kFeatures features from `feature` on.
+// Computes kFeatures features of the context from `feature` on.
 template <int kFeatures>
 HWY_INLINE void LaneContext(const LaneAttention& a, int feature) {
   V16 sum[kFeatures];
@@ -108,7 +109,7 @@ HWY_NOINLINE void ForwardStripAttention(const StripAttention& a) {
   float* const keys = a.scratch;  // [positions][features][lanes]
   float* const values = keys + a.length * features * kLanes;
   float* const query =
-      values + a.length * features * kLanes;   // [features][lanes], then what it sees
+      values + a.length * features * kLanes;   // [features][lanes], then the context
   float* const w = query + features * kLanes;  // [keys][lanes]
   for (int t = 0; t < a.length; ++t) {
     const Nodes at(a, t);

@@ -19,7 +19,7 @@ absl::Span<const int64_t> RowOf(const TokenBatch& batch, const std::vector<int64
                                          static_cast<size_t>(batch.length));
 }
 
-// Rows in an order that puts equal beginnings beside each other.
+// Returns the rows in an order that makes equal beginnings adjacent.
 std::vector<int64_t> OrderedRows(const TokenBatch& batch, bool by_beginning) {
   std::vector<int64_t> rows(static_cast<size_t>(batch.rows));
   std::iota(rows.begin(), rows.end(), 0);
@@ -31,21 +31,21 @@ std::vector<int64_t> OrderedRows(const TokenBatch& batch, bool by_beginning) {
   return rows;
 }
 
-// How many tokens two rows begin alike with.
+// Returns the number of equal leading tokens of two rows.
 int CommonLength(const TokenBatch& batch, int64_t a, int64_t b) {
   const auto first = RowOf(batch, batch.inputs, a), second = RowOf(batch, batch.inputs, b);
   return static_cast<int>(std::mismatch(first.begin(), first.end(), second.begin()).first -
                           first.begin());
 }
 
-// Adds up to kColumns rows as lanes; lanes without a row repeat the last one and read nothing.
+// Adds up to kColumns rows as lanes; lanes without a row repeat the last one and have no readings.
 void AddStrip(const TokenBatch& batch, absl::Span<const int64_t> rows, bool share,
               Columns& columns) {
   Strip strip;
   strip.length = static_cast<int>(batch.length);
   strip.node.resize(static_cast<size_t>(batch.length) * kColumns);
   strip.lane.resize(strip.node.size());
-  std::vector<int> common(kColumns, strip.length);  // with the lane before
+  std::vector<int> common(kColumns, strip.length);  // with the previous lane
   common[0] = 0;
   for (size_t l = 1; l < rows.size(); ++l) {
     common[l] = share ? CommonLength(batch, rows[l - 1], rows[l]) : 0;

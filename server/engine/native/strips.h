@@ -1,6 +1,6 @@
-// Short sequences of one length side by side, a lane of a vector each, and with one copy of what
-// they have in common: a model that doesn't look ahead says the same of equal beginnings, and of
-// names held out, a column serves almost two.
+// Builds prefix-shared batches: short sequences of one length, one SIMD lane each, that share the
+// columns of equal beginnings. A model that doesn't look ahead computes the same for equal
+// beginnings; for held-out names a column serves almost two sequences.
 #ifndef ABLATE_SERVER_ENGINE_NATIVE_STRIPS_H_
 #define ABLATE_SERVER_ENGINE_NATIVE_STRIPS_H_
 
@@ -13,11 +13,11 @@
 
 namespace ablate::engine::native {
 
-// Whether the held-out loss of a batch is cheaper in strips: many sequences, each shorter than a
-// vector, of one length, of which every position is scored.
+// Returns true if the held-out loss of a batch is cheaper with shared prefixes: many sequences of
+// one length below a vector's, with a target at every position.
 bool FitsStrips(const ModelConfig& config, const TokenBatch& batch);
 
-// The rows of a batch that FitsStrips, cut into groups of about `together` columns.
+// Cuts the rows of a batch that FitsStrips into groups of about `together` columns.
 std::vector<Columns> CutIntoStrips(const ModelConfig& config, const TokenBatch& batch,
                                    int64_t together);
 

@@ -1,4 +1,5 @@
-// What the native backend trains. Torch-free and without kernels: the server links it too.
+// Defines which runs the native backend trains. Torch-free and without kernels; the server links
+// it, too.
 #ifndef ABLATE_SERVER_ENGINE_NATIVE_SUPPORTS_H_
 #define ABLATE_SERVER_ENGINE_NATIVE_SUPPORTS_H_
 
@@ -8,8 +9,8 @@
 
 namespace ablate::engine {
 
-// Why the native backend does not train such a run: a clause that names the setting. Empty where it
-// does.
+// Returns why the native backend doesn't train a run, as a clause that names the setting; empty if
+// it does.
 std::string WhyNotNative(const RunConfig& config);
 
 }  // namespace ablate::engine

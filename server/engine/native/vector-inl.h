@@ -1,6 +1,6 @@
-// Sixteen floats as one value, whatever the width of the machine's vectors: all kernels are written
-// in them, so that each of their numbers is formed by the same operations in the same order on
-// every target. Included once a target (Highway's foreach_target.h).
+// Defines a vector of sixteen floats, independent of the machine's vector width. All kernels are
+// written with it, so that each number is computed by the same operations in the same order on
+// every target. Included once per target (Highway's foreach_target.h).
 #if defined(ABLATE_SERVER_ENGINE_NATIVE_VECTOR_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef ABLATE_SERVER_ENGINE_NATIVE_VECTOR_INL_H_
 #undef ABLATE_SERVER_ENGINE_NATIVE_VECTOR_INL_H_
@@ -24,10 +24,12 @@ using Part = hn::Vec<D>;
 constexpr int kPart = static_cast<int>(hn::MaxLanes(D()));
 constexpr int kParts = kLanes / kPart;
 
+// Sixteen floats.
 struct V16 {
   Part part[kParts];
 };
 
+// A mask of sixteen lanes.
 struct M16 {
   hn::Mask<D> part[kParts];
 };
@@ -50,14 +52,14 @@ HWY_INLINE V16 Div(V16 a, V16 b) { ABLATE_BY_PART(V16, hn::Div(a.part[i], b.part
 HWY_INLINE V16 Sqrt(V16 a) { ABLATE_BY_PART(V16, hn::Sqrt(a.part[i])); }
 HWY_INLINE V16 Abs(V16 a) { ABLATE_BY_PART(V16, hn::Abs(a.part[i])); }
 HWY_INLINE V16 Neg(V16 a) { ABLATE_BY_PART(V16, hn::Neg(a.part[i])); }
-// a·b + c and c − a·b, rounded once where the target can.
+// a·b + c and c − a·b, rounded once if the target can.
 HWY_INLINE V16 MulAdd(V16 a, V16 b, V16 c) {
   ABLATE_BY_PART(V16, hn::MulAdd(a.part[i], b.part[i], c.part[i]));
 }
 HWY_INLINE V16 NegMulAdd(V16 a, V16 b, V16 c) {
   ABLATE_BY_PART(V16, hn::NegMulAdd(a.part[i], b.part[i], c.part[i]));
 }
-// The larger; b where either is no number.
+// The larger value; b if either is NaN.
 HWY_INLINE V16 Max(V16 a, V16 b) {
   ABLATE_BY_PART(V16, hn::IfThenElse(hn::Gt(a.part[i], b.part[i]), a.part[i], b.part[i]));
 }
@@ -91,7 +93,7 @@ HWY_INLINE void Store(V16 a, float* to) {
   for (int i = 0; i < kParts; ++i) hn::StoreU(a.part[i], D(), to + i * kPart);
 }
 
-// The first `count` lanes alone.
+// Stores only the first `count` lanes.
 HWY_INLINE void StoreFirst(V16 a, int count, float* to) {
   if constexpr (kParts == 1) {
     hn::BlendedStore(a.part[0], hn::FirstN(D(), static_cast<size_t>(count)), D(), to);
@@ -102,7 +104,7 @@ HWY_INLINE void StoreFirst(V16 a, int count, float* to) {
   }
 }
 
-// Lanes k and k + 8 first, then k and k + 4, k + 2, k + 1: the same tree on every target.
+// Adds lanes k and k + 8 first, then k and k + 4, k + 2, k + 1: the same tree on every target.
 HWY_INLINE float Sum(V16 a) {
   HWY_ALIGN float lanes[kLanes];
   Store(a, lanes);
@@ -114,9 +116,9 @@ HWY_INLINE float Sum(V16 a) {
   return hn::GetLane(hn::Add(two, hn::Shuffle2301(two)));
 }
 
-// eˣ within a unit in the last place from −87 to 88, at whose ends it stays; no number stays none.
-// 2ⁿ·eʳ with n the nearest integer to x/ln 2 and r = x − n·ln 2, whose ln 2 is two floats of which
-// the first has so few digits that n times it is exact.
+// eˣ within one unit in the last place for −87 to 88; clamps outside. NaN stays NaN. Computed as
+// 2ⁿ·eʳ with n the integer nearest x/ln 2 and r = x − n·ln 2; ln 2 is two floats, the first with so
+// few digits that n times it is exact.
 HWY_INLINE V16 Exp(V16 x) {
   x = Min(Set(88.0f), Max(Set(-87.0f), x));
   V16 result;

@@ -1,6 +1,5 @@
-// What the run loop needs to train a run: one update, one batch of an evaluation, and the bytes of
-// the run's parameters and state. Torch-free: each way to train is a backend, and the loop
-// is the same for all.
+// Interface between the run loop and a trainer's computation: one update, one evaluation batch, and
+// the bytes of the run's parameters and state. Torch-free. The loop is the same for every backend.
 #ifndef ABLATE_SERVER_ENGINE_TRAIN_BACKEND_H_
 #define ABLATE_SERVER_ENGINE_TRAIN_BACKEND_H_
 
@@ -19,11 +18,12 @@
 
 namespace ablate::engine {
 
-// Recorded with what a backend makes: states are continued by the same one only.
+// Identifies a backend. Recorded with its output, because only the same backend may continue a
+// state.
 struct BackendIdentity {
   std::string trainer;      // "torch"
-  std::string environment;  // what bits depend on beside it, as Environment()
-  std::string library;      // its key in a checkpoint's metadata: "torch_version"
+  std::string environment;  // what else its bits depend on, as Environment()
+  std::string library;      // its key in the metadata of checkpoints: "torch_version"
   std::string library_version;
 };
 
@@ -34,16 +34,17 @@ struct UpdateRequest {
 };
 
 struct UpdateResult {
-  double loss = 0;           // nats a token
+  double loss = 0;           // nats per token
   double gradient_norm = 0;  // before clipping
-  bool made = false;         // false if loss or norm is no number: the run is bit for bit as before
+  bool made = false;         // false if loss or norm isn't finite; the run is then unchanged bit
+                             // for bit
 };
 
-// An evaluation that has come as far as some batch.
+// Sums of an evaluation over its batches so far.
 struct EvaluationSums {
   size_t batches = 0;
   double loss = 0;  // over tokens, in nats
-  double hits = 0;  // tokens whose score is the highest
+  double hits = 0;  // tokens that have the highest logit (correct predictions)
   double tokens = 0;
 };
 
@@ -53,27 +54,27 @@ struct RecordedValue {
   double value = 0;  // may be non-finite
 };
 
-// Bytes of a run's tensors, little-endian.
+// Bytes of one tensor of a run, little-endian.
 struct NamedBytes {
   std::string name;
   absl::string_view bytes;
 };
 
 struct RunTensors {
-  TensorType type = TensorType::kF32;  // of all
-  absl::string_view parameters;        // as the layout orders them
+  TensorType type = TensorType::kF32;  // of all tensors
+  absl::string_view parameters;        // in layout order
   absl::string_view buffers;
-  std::vector<NamedBytes> slots;  // each as large as the parameters; as OptimizerSlots
+  std::vector<NamedBytes> slots;  // each as large as the parameters, in the order of OptimizerSlots
 };
 
-// What an evaluation is of.
+// The parameters that an evaluation uses.
 enum class Evaluated {
   kCurrent,  // the run's parameters
-  kAverage,  // their exponential moving average, where training.ema is above 0
+  kAverage,  // the EMA weights, kept if training.ema is above 0
 };
 
-// Computes one run. Not thread-safe. Errors: RESOURCE_EXHAUSTED (memory ran out; the call has
-// changed nothing), UNAVAILABLE (the device is lost to this process), INTERNAL.
+// Computes one run. Not thread-safe. Errors: RESOURCE_EXHAUSTED (out of memory; the call has
+// changed nothing), UNAVAILABLE (this process has lost the device), INTERNAL.
 class Backend {
  public:
   virtual ~Backend() = default;
@@ -82,20 +83,21 @@ class Backend {
 
   virtual absl::StatusOr<UpdateResult> Step(const UpdateRequest& update) = 0;
 
-  // Adds the next of the run's held-out batches, of which sums->batches are added; the same ones at
-  // every evaluation.
+  // Adds the next held-out batch of an evaluation to `sums`; sums->batches counts those added
+  // before. Every evaluation reads the same batches in the same order.
   virtual absl::Status Evaluate(Evaluated what, const TokenBatch& batch, EvaluationSums* sums) = 0;
 
-  // What the run's evaluation.record asks for, of a held-out batch. Changes nothing of the run.
+  // Returns the metrics of the run's evaluation.record for a held-out batch. Doesn't change the
+  // run.
   virtual absl::StatusOr<std::vector<RecordedValue>> RecordGradients(const TokenBatch& batch) = 0;
 
-  // Valid until the next call of any function.
+  // Returns the run's tensors, valid until the next call of any function.
   virtual absl::StatusOr<RunTensors> Tensors() = 0;
-  // Of the run's type and sizes, slots in their order.
+  // Sets the run's tensors. They have the run's type and sizes, and slots in its order.
   virtual absl::Status SetTensors(const RunTensors& tensors) = 0;
 };
 
-// Makes the backend of a run, with its initial parameters.
+// Creates the backend of a run, with its initial parameters.
 using BackendFactory = absl::StatusOr<std::unique_ptr<Backend>>(const RunConfig& config);
 
 }  // namespace ablate::engine

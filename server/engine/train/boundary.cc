@@ -1,5 +1,5 @@
-// Tells running out of memory, which a later call may survive, from errors that end a trainer and
-// from those that end the process.
+// Distinguishes out-of-memory errors, which a later call may survive, from errors that end a
+// trainer and from errors that end the process.
 #include "server/engine/train/boundary.h"
 
 #include <c10/util/Exception.h>
@@ -14,14 +14,15 @@
 namespace ablate::engine {
 namespace {
 
-// The CPU allocator throws a plain c10::Error and CUDA's libraries others; only their texts tell.
+// Recognised by the text, because the CPU allocator throws a plain c10::Error and CUDA's libraries
+// throw others.
 bool IsOutOfMemory(const std::string& message) {
   return absl::StrContains(message, "not enough memory") ||
          absl::StrContains(message, "can't allocate memory") ||
          absl::StrContains(message, "out of memory") || absl::StrContains(message, "ALLOC_FAILED");
 }
 
-// Such an error is sticky: every later call of the process would fail, too. CUDA's libraries throw
+// Such an error is sticky: every later call of the process would also fail. CUDA's libraries throw
 // a plain c10::Error.
 bool IsOfDevice(const c10::Error& error, const std::string& message) {
   return dynamic_cast<const c10::AcceleratorError*>(&error) != nullptr ||

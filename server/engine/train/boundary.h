@@ -1,5 +1,4 @@
-// The one place where LibTorch's exceptions become a Status: the engine's public functions run
-// inside it.
+// Converts LibTorch's exceptions to a Status. The engine's public functions run inside AtBoundary.
 #ifndef ABLATE_SERVER_ENGINE_TRAIN_BOUNDARY_H_
 #define ABLATE_SERVER_ENGINE_TRAIN_BOUNDARY_H_
 
@@ -9,11 +8,11 @@
 
 namespace ablate::engine {
 
-// The Status of the exception that is being handled: RESOURCE_EXHAUSTED when memory ran out,
-// UNAVAILABLE when the device is lost, INTERNAL otherwise. Call it from a catch block only.
+// Returns the Status of the exception that is being handled: RESOURCE_EXHAUSTED if out of memory,
+// UNAVAILABLE if the device is lost, INTERNAL otherwise. Call it only in a catch block.
 absl::Status StatusOfCurrentException();
 
-// What `function` returns (a Status or StatusOr), or the Status of what it threw.
+// Returns the result of `function` (a Status or StatusOr), or the Status of its exception.
 template <typename Function>
 auto AtBoundary(Function&& function) -> decltype(function()) {
   try {

@@ -31,7 +31,7 @@ Json NormSites(const ModelConfig& model) {
   return sites;
 }
 
-// A part of a run's flat bytes.
+// Returns a part of a run's flat bytes.
 template <typename Info>
 TensorView ViewOf(const Info& info, TensorType type, absl::string_view flat) {
   const auto width = static_cast<size_t>(WidthOf(type));
@@ -54,7 +54,7 @@ absl::Status Find(const SafetensorsFile& file, TensorType type, const std::vecto
   return absl::OkStatus();
 }
 
-// Names every member, so that a new one does not compile before it has its place here.
+// Names every member, so that a new one doesn't compile until it is added here.
 Json NormJson(const NormConfig& norm) {
   const auto& [kind, deviation, placement, attention, feed_forward, final, eps, gain, bias,
                backward] = norm;

@@ -1,5 +1,5 @@
-// A run's parameters as a safetensors file that says by itself which model they belong to: writing
-// and reading it. Torch-free.
+// Writes and reads checkpoints: a run's parameters as a safetensors file that describes its model.
+// Torch-free.
 #ifndef ABLATE_SERVER_ENGINE_TRAIN_CHECKPOINT_H_
 #define ABLATE_SERVER_ENGINE_TRAIN_CHECKPOINT_H_
 
@@ -16,32 +16,32 @@
 
 namespace ablate::engine {
 
-// Every field of the model as JSON, and under "norm_sites" the norm of each site by name ("layer",
-// "rms" or "none"): a site without a norm must stay one wherever the parameters are loaded.
+// Returns every field of the model as JSON, with the norm of each norm site by name ("layer", "rms"
+// or "none") under "norm_sites", so that other programs don't add norms that the model lacks.
 std::string ModelJson(const ModelConfig& model);
 
-// What a checkpoint says beside its tensors.
+// The metadata of a checkpoint.
 struct CheckpointHeader {
   const ModelConfig& model;
   const BackendIdentity& backend;
   uint32_t step = 0;
-  absl::string_view vocabulary;  // of the task; empty: it has none
+  absl::string_view vocabulary;  // of the task; empty if it has none
 };
 
-// Parameters and buffers under their layout names. Metadata: format, trainer, numerics_version, the
-// backend's library, model, step, vocabulary.
+// Returns a file with parameters and buffers under their layout names. Metadata: format, trainer,
+// numerics_version, the backend's library, model, step, vocabulary.
 absl::StatusOr<std::string> WriteCheckpoint(const CheckpointHeader& header,
                                             const ParameterLayout& layout,
                                             const RunTensors& tensors);
 
-// The tensors of a file, in the layout's order; views into the file.
+// The tensors of a file, in layout order; views into the file.
 struct CheckpointTensors {
-  TensorType type = TensorType::kF32;  // of all
+  TensorType type = TensorType::kF32;  // of all tensors
   std::vector<absl::string_view> parameters;
   std::vector<absl::string_view> buffers;
 };
 
-// INVALID_ARGUMENT if the file is malformed or its tensors are not those of the layout.
+// Returns INVALID_ARGUMENT if the file is malformed or its tensors don't fit the layout.
 absl::StatusOr<CheckpointTensors> ReadCheckpoint(const ParameterLayout& layout,
                                                  absl::string_view file);
 

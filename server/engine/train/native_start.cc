@@ -24,7 +24,7 @@ std::vector<float> FloatsOf(const at::Tensor& tensor) {
   return {whole.const_data_ptr<float>(), whole.const_data_ptr<float>() + whole.numel()};
 }
 
-// A copy; undefined if there are none.
+// Returns a copy; undefined if there are no values.
 at::Tensor TensorOf(absl::Span<const float> values) {
   if (values.empty()) return {};
   at::Tensor tensor = at::empty({static_cast<int64_t>(values.size())}, at::kFloat);

@@ -1,4 +1,4 @@
-// How a run of the native backend begins, and what of it LibTorch computes.
+// Starts a run of the native backend with the help of LibTorch.
 #ifndef ABLATE_SERVER_ENGINE_TRAIN_NATIVE_START_H_
 #define ABLATE_SERVER_ENGINE_TRAIN_NATIVE_START_H_
 
@@ -10,9 +10,9 @@
 
 namespace ablate::engine {
 
-// The backend of a run that the native trainer trains (native/supports.h), with the initial
-// parameters that the reference backend has. What a run records of its gradients is computed by
-// LibTorch: it is asked for seldom, and an alignment wants exact gradients beside the rule's.
+// Creates the backend of a run that the native trainer supports (native/supports.h), with the same
+// initial parameters as the reference backend. LibTorch computes the recorded gradient metrics:
+// they are rare, and an alignment needs the exact gradients in addition to the rule's.
 absl::StatusOr<std::unique_ptr<Backend>> MakeNativeBackend(const RunConfig& config);
 
 }  // namespace ablate::engine

@@ -11,14 +11,14 @@
 namespace ablate::engine {
 namespace {
 
-// LibTorch's update of a list of tensors in one pass.
+// LibTorch's fused update of a list of tensors.
 using FusedAdam = void(at::TensorList values, at::TensorList gradients, at::TensorList first,
                        at::TensorList second, at::TensorList largest, at::TensorList steps,
                        double rate, double beta1, double beta2, double weight_decay, double eps,
                        bool amsgrad, bool maximize, const std::optional<at::Tensor>& scale,
                        const std::optional<at::Tensor>& found_inf);
 
-// A number of the type and place of `like`: infinite if it is too large for them.
+// Returns a number with the type and device of `like`; infinite if it is too large for the type.
 at::Tensor NumberLike(const at::Tensor& like, double number) {
   return at::scalar_tensor(number, like.options().dtype(at::kDouble)).to(like.scalar_type());
 }
@@ -78,7 +78,7 @@ void Optimizer::StepAdam(uint32_t step, double learning_rate,
 
 void Optimizer::StepSgd(double learning_rate, const at::Tensor& values,
                         const at::Tensor& gradients) {
-  // As tensors: LibTorch would round a product with a number and the sum that follows it once.
+  // As tensors, because with a scalar LibTorch would round multiplication and addition only once.
   const at::Tensor rate = NumberLike(values, learning_rate);
   const at::Tensor decay = NumberLike(values, config_.weight_decay);
   const at::Tensor& velocity = slots_[0].values;

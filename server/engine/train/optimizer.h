@@ -1,5 +1,4 @@
-// AdamW, Adam and SGD with momentum over a run's flat buffers; and the average of the parameters
-// that they step through.
+// Implements AdamW, Adam and SGD with momentum on a run's flat buffers, and the EMA weights.
 #ifndef ABLATE_SERVER_ENGINE_TRAIN_OPTIMIZER_H_
 #define ABLATE_SERVER_ENGINE_TRAIN_OPTIMIZER_H_
 
@@ -20,39 +19,41 @@ struct OptimizerSlot {
   at::Tensor values;
 };
 
-// PyTorch's formulas.
+// Optimizer with PyTorch's formulas.
 class Optimizer {
  public:
-  // The average, if there is one, begins with `values` [P].
+  // The EMA weights, if kept, start as `values` [P].
   Optimizer(const TrainingConfig& training, const ParameterLayout& layout,
             const at::Tensor& values);
 
-  // Update `step` → `step` + 1 of `values` [P] by `gradients` [P], which it may overwrite.
+  // Applies update `step` → `step` + 1 to `values` [P], from `gradients` [P], which it may
+  // overwrite.
   void Step(uint32_t step, double learning_rate, const at::Tensor& values,
             const at::Tensor& gradients);
 
-  // What a resume state must hold beside the parameters, as OptimizerSlots() names it.
+  // The tensors that a resume state holds in addition to the parameters, named by OptimizerSlots().
   const std::vector<OptimizerSlot>& slots() const { return slots_; }
 
-  // The exponential moving average of the parameters, [P]; undefined if there is none.
+  // The EMA weights, [P]; undefined if they aren't kept.
   const at::Tensor& average() const { return average_; }
 
  private:
-  // Of the parameters in `ranges`.
+  // Updates the parameters in `ranges`.
   void StepAdam(uint32_t step, double learning_rate, const std::vector<ParameterRange>& ranges,
                 double weight_decay, const at::Tensor& values, const at::Tensor& gradients);
   void StepSgd(double learning_rate, const at::Tensor& values, const at::Tensor& gradients);
 
   const OptimizerConfig config_;
   const double ema_;
-  std::vector<ParameterRange> decayed_;  // what weight decay acts on
-  std::vector<ParameterRange> exempt_;   // and what it does not
+  std::vector<ParameterRange> decayed_;  // parameters with weight decay
+  std::vector<ParameterRange> exempt_;   // parameters without weight decay
   std::vector<OptimizerSlot> slots_;
-  at::Tensor average_;  // the last slot, or undefined
-  at::Tensor scratch_;  // [P]: SGD's, so that running out of memory can't interrupt a step half-way
+  at::Tensor average_;  // EMA weights: the last slot, or undefined
+  at::Tensor scratch_;  // [P], for SGD; allocated in advance so that a step can't run out of memory
+                        // halfway
 };
 
-// Scales a gradient of this norm to a norm of at most `clip` (> 0) as
+// Scales a gradient of norm `norm` to a norm of at most `clip` (> 0), as
 // torch.nn.utils.clip_grad_norm_ does.
 void ClipGradient(const at::Tensor& gradient, double norm, double clip);
 

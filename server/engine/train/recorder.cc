@@ -12,10 +12,10 @@
 namespace ablate::engine {
 namespace {
 
-// One backward pass over a run's parameters.
+// Computes one backward pass over a run's parameters.
 class Differentiation {
  public:
-  // Both outside autograd.
+  // Both without autograd.
   Differentiation(const RunConfig& config, const ParameterLayout& layout, const at::Tensor& values,
                   const at::Tensor& buffers)
       : model_(config.model), layout_(layout), buffers_(buffers) {
@@ -24,7 +24,7 @@ class Differentiation {
     }
   }
 
-  // Keeps the outputs at `sites`, whose gradients OutputNorm gives then.
+  // Runs a pass and keeps the outputs at `sites`, for OutputNorm.
   void Run(Pass pass, const BatchTensors& batch, const std::vector<std::string>& sites) {
     std::vector<std::pair<std::string, Tap>> observers;
     outputs_.resize(sites.size());
@@ -42,10 +42,10 @@ class Differentiation {
   }
 
   double OutputNorm(size_t site) const { return Norm(outputs_[site].grad()); }
-  // With the graph that they are of.
+  // Also frees their graph.
   void ForgetOutputs() { outputs_.clear(); }
 
-  // Σ a·b over the parameters of a block, in float64.
+  // Returns Σ a·b over the parameters of a block, in float64.
   double Product(const Differentiation& other, int block) const {
     double product = 0;
     for (size_t i = 0; i < leaves_.size(); ++i) {

@@ -29,7 +29,7 @@ std::string LayoutText(const ParameterLayout& layout) {
   return text;
 }
 
-// What must be equal between the writer's run and the reader's.
+// Returns the metadata that must be equal for the writer's and the reader's run.
 Metadata IdentityOf(const ResumeIdentity& identity) {
   const RunConfig& run = identity.run;
   return {{"format", "ablate.resume"},
@@ -64,7 +64,7 @@ absl::Status CheckIdentity(const SafetensorsFile& file, const Metadata& expected
   return absl::OkStatus();
 }
 
-// A tensor of exactly this name, type and shape.
+// Finds a tensor of exactly this name, type and shape.
 absl::StatusOr<TensorView> FindTensor(const SafetensorsFile& file, absl::string_view name,
                                       TensorType type, const std::vector<int64_t>& shape) {
   const TensorView* tensor = file.Find(name);
@@ -75,7 +75,7 @@ absl::StatusOr<TensorView> FindTensor(const SafetensorsFile& file, absl::string_
   return *tensor;
 }
 
-// The bytes of so many numbers.
+// Reads the bytes of `size` numbers.
 absl::Status ReadNumbers(const SafetensorsFile& file, absl::string_view name, TensorType type,
                          int64_t size, absl::string_view* bytes) {
   const absl::StatusOr<TensorView> view = FindTensor(file, name, type, {size});

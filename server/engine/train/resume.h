@@ -1,4 +1,5 @@
-// A run's resume state as a safetensors file: all that the next update depends on. Torch-free.
+// Writes and reads a run's resume state, a safetensors file with everything that the next update
+// depends on. Torch-free.
 #ifndef ABLATE_SERVER_ENGINE_TRAIN_RESUME_H_
 #define ABLATE_SERVER_ENGINE_TRAIN_RESUME_H_
 
@@ -16,15 +17,16 @@
 
 namespace ablate::engine {
 
+// The contents of a resume state.
 struct ResumeState {
-  RunTensors tensors;            // the backend's, or views into the file
+  RunTensors tensors;            // of the backend, or views into the file
   std::vector<uint64_t> cursor;  // of the run's batch source
   uint32_t step = 0;
   Outcome outcome = Outcome::kTraining;
   std::optional<double> first_evaluation;  // held-out loss at step 0
 };
 
-// What a state belongs to.
+// The run that a state must belong to.
 struct ResumeIdentity {
   const RunConfig& run;
   const ParameterLayout& layout;
@@ -34,9 +36,9 @@ struct ResumeIdentity {
 absl::StatusOr<std::string> WriteResumeState(const ResumeIdentity& identity,
                                              const ResumeState& state);
 
-// INVALID_ARGUMENT if `file` is malformed; FAILED_PRECONDITION if it is not a state of this
-// trainer, numerics version and environment, and of a run with this layout, precision, optimizer
-// and seed. `file` must outlive what is returned.
+// Returns INVALID_ARGUMENT if `file` is malformed; FAILED_PRECONDITION if it is a state of another
+// trainer, numerics version or environment, or of a run with another layout, precision, optimizer
+// or seed. `file` must outlive the result.
 absl::StatusOr<ResumeState> ReadResumeState(const ResumeIdentity& identity, absl::string_view file);
 
 }  // namespace ablate::engine

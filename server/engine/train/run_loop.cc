@@ -14,22 +14,23 @@
 namespace ablate::engine {
 namespace {
 
-// Averages over tokens, never averages of batch averages.
+// Means over tokens, not over batch means.
 struct Evaluation {
   double loss = 0;  // nats a token
-  // Share of tokens whose score is the highest, 0…1; NaN if the loss is not finite.
+  // Fraction of tokens that have the highest logit, 0…1; NaN if the loss isn't finite.
   double accuracy = 0;
 };
 
-// Of at least one batch.
+// `sums` must cover at least one batch.
 Evaluation ResultOf(const EvaluationSums& sums) {
-  // Where scores are no numbers none is the highest, and argmax still names one.
+  // If logits are NaN none is the highest, but argmax still returns one.
   const double accuracy =
       std::isfinite(sums.loss) ? sums.hits / sums.tokens : std::numeric_limits<double>::quiet_NaN();
   return {sums.loss / sums.tokens, accuracy};
 }
 
-// As the gradient is: a float32 run's points take half the space in the store.
+// Rounds the norm to the gradient's precision: a float32 run's points take half the space in the
+// store.
 double InPrecision(Precision precision, double norm) {
   const double rounded = precision == Precision::kFloat32 ? static_cast<float>(norm) : norm;
   return std::isfinite(rounded) ? rounded : norm;
@@ -39,8 +40,8 @@ bool ListsStep(const std::vector<uint32_t>& steps, uint32_t step) {
   return std::find(steps.begin(), steps.end(), step) != steps.end();
 }
 
-// Returns the index of the held-out batch with the most tokens, the first of equals; there must be
-// one. Makes every batch: a run asks once.
+// Returns the index of the held-out batch with the most tokens, the first one of a tie; there must
+// be one. Builds every batch, so that a run calls it once.
 size_t LargestHeldOut(const BatchSource& source) {
   size_t largest = 0;
   uint64_t most = 0;
@@ -52,13 +53,13 @@ size_t LargestHeldOut(const BatchSource& source) {
   return largest;
 }
 
-// From `from` at 0 to `to` at 1, along a cosine.
+// Interpolates from `from` at 0 to `to` at 1, along a cosine.
 double Anneal(double from, double to, double t) {
   return to + (from - to) / 2 * (1 + std::cos(M_PI * t));
 }
 
 double OneCycleRate(uint32_t warmup, double rate, uint32_t step, uint32_t steps) {
-  constexpr double kDivFactor = 25, kFinalDivFactor = 1e4;  // as PyTorch calls its defaults
+  constexpr double kDivFactor = 25, kFinalDivFactor = 1e4;  // PyTorch's names and defaults
   const uint32_t peak = std::max(warmup, 1U) - 1;
   if (step == peak) return rate;
   const double first = rate / kDivFactor;
@@ -114,7 +115,7 @@ RunLoop::RunLoop(const RunConfig& config, std::unique_ptr<BatchSource> source,
 
 bool RunLoop::EndDue() const { return diverging_ || progress_.step == config_.training.steps; }
 
-// A run that turns out to diverge is visited once more at its last step.
+// A run that has diverged visits its last step again.
 bool RunLoop::VisitDue() const { return training() && (!visited_ || diverging_); }
 
 bool RunLoop::EvaluationDue() const {
@@ -128,8 +129,8 @@ bool RunLoop::CheckpointDue() const {
   return diverging_ ? last && !listed : last || listed;
 }
 
-// A run that has made all its updates has diverged if it ends worse than guessing and than it
-// began.
+// Returns the outcome of a run that has made all its updates: diverged if it ends worse than a
+// uniform guess and worse than it began.
 Outcome RunLoop::Verdict(std::optional<double> final_loss) const {
   if (!final_loss.has_value()) return Outcome::kDone;
   const double guess = std::log(config_.model.vocabulary);
@@ -154,8 +155,8 @@ absl::Status RunLoop::Step(absl::FunctionRef<bool()> stop) {
   return updated.ok() && EndDue() ? Visit(stop).status() : updated;
 }
 
-// All of an evaluation before any report: a run that is exported in between and imported elsewhere
-// makes its visit again, so nothing of it may be reported yet.
+// Completes an evaluation before it reports any of it. A run that is exported in between and
+// imported elsewhere repeats its visit, so that nothing may have been reported.
 absl::StatusOr<bool> RunLoop::Visit(absl::FunctionRef<bool()> stop) {
   if (!VisitDue()) return true;
   const absl::StatusOr<bool> finished = FinishEvaluation(stop);
@@ -165,7 +166,7 @@ absl::StatusOr<bool> RunLoop::Visit(absl::FunctionRef<bool()> stop) {
   return true;
 }
 
-// The evaluation that is due, if one is. Goes on by a batch at least.
+// Makes the evaluation that is due, if any. Advances by at least one batch.
 absl::StatusOr<bool> RunLoop::FinishEvaluation(absl::FunctionRef<bool()> stop) {
   if (!EvaluationDue() || source_->HeldOutBatches() == 0) return true;
   const uint32_t before = progress_.evaluated;
@@ -184,7 +185,7 @@ absl::StatusOr<bool> RunLoop::FinishEvaluation(absl::FunctionRef<bool()> stop) {
   return true;
 }
 
-// All held-out batches that `sums` lack.
+// Adds all held-out batches that `sums` lack.
 absl::StatusOr<bool> RunLoop::FinishPass(Evaluated what, EvaluationSums* sums,
                                          absl::FunctionRef<bool()> stopped) {
   while (sums->batches < source_->HeldOutBatches()) {
@@ -206,7 +207,7 @@ absl::Status RunLoop::RecordGradients() {
   return absl::OkStatus();
 }
 
-// The evaluation and the checkpoint of the run's step, and its end if that is here.
+// Reports the evaluation and the checkpoint of the run's step, and its end if it ends here.
 absl::Status RunLoop::Report() {
   const uint32_t step = progress_.step;
   if (CheckpointDue()) {
@@ -296,7 +297,8 @@ absl::Status RunLoop::ImportState(absl::string_view file) {
     absl::Status status = source_->SetCursor(state->cursor);
     if (status.ok()) status = backend_->SetTensors(state->tensors);
     if (!status.ok()) return status;
-    // Of a run that was done where this one goes on. What has diverged stays so.
+    // The state may be of a shorter run that was done; this one continues. A diverged run stays
+    // diverged.
     const bool shorter = state->outcome == Outcome::kDone && state->step < config_.training.steps;
     progress_ = {{}, {}, shorter ? Outcome::kTraining : state->outcome, state->step};
     first_evaluation_ = state->first_evaluation;

@@ -1,6 +1,5 @@
-// The trainer, whatever computes: what is due before an update, the update, evaluations,
-// checkpoints, divergence, progress, and what a resume state holds of all that. Torch-free: a
-// backend computes.
+// Implements the trainer on any backend: evaluations, checkpoints, updates, divergence, progress
+// and their part of the resume state. Torch-free.
 #ifndef ABLATE_SERVER_ENGINE_TRAIN_RUN_LOOP_H_
 #define ABLATE_SERVER_ENGINE_TRAIN_RUN_LOOP_H_
 
@@ -22,29 +21,29 @@
 
 namespace ablate::engine {
 
-// Rate of update `step` → `step` + 1 of a run of `steps` updates, 0 ≤ step < steps. With w warm-up
-// steps, rate·(step+1)/(w+1) below w; from w on, with t = (step − w)/(steps − w): rate (constant),
-// rate·(1 − t) (linear), rate·(1 + cos πt)/2 (cosine) or rate·√((w+1)/(step+1)) (inverse_sqrt).
+// Returns the learning rate of update `step` → `step` + 1 in a run of `steps` updates, 0 ≤ step <
+// steps. With w warm-up steps it is rate·(step+1)/(w+1) below w. From w on, with t = (step −
+// w)/(steps − w), it is rate (constant), rate·(1 − t) (linear), rate·(1 + cos πt)/2 (cosine) or
+// rate·√((w+1)/(step+1)) (inverse_sqrt).
 //
-// one_cycle is torch.optim.lr_scheduler.OneCycleLR with its cosines, div_factor 25 and
-// final_div_factor 10⁴: between two steps, of which `from` has rate a and `to` has rate b, b +
-// (a − b)·(1 + cos πt)/2 with t = (step − from)/(to − from). It rises from rate/25 at step 0 to
-// rate at step w − 1, and falls to rate/250,000 at step `steps` − 1. Where w is 0 or 1 it begins
-// with `rate`.
+// one_cycle is torch.optim.lr_scheduler.OneCycleLR with cosines, div_factor 25 and final_div_factor
+// 10⁴. Between step `from` with learning rate a and step `to` with learning rate b it is b + (a −
+// b)·(1 + cos πt)/2, with t = (step − from)/(to − from). It rises from rate/25 at step 0 to rate at
+// step w − 1, and falls to rate/250,000 at step `steps` − 1. If w is 0 or 1, it starts at `rate`.
 double LearningRate(const ScheduleConfig& schedule, double rate, uint32_t step, uint32_t steps);
 
-// What a visit of a step has computed so far, until it is reported.
+// Results of the current step's evaluation and checkpoint (its "visit") that haven't been reported.
 struct VisitResults {
-  EvaluationSums current;  // of no batch where nothing is evaluated
-  EvaluationSums average;  // of the averaged parameters, likewise
+  EvaluationSums current;  // of no batch if there is no evaluation
+  EvaluationSums average;  // of the EMA weights, likewise
   std::optional<std::vector<RecordedValue>> recorded;
 };
 
-// Errors are the backend's; after RESOURCE_EXHAUSTED the run is as before the call, except that
-// finished updates, visits and batches of evaluations stay.
+// The trainer. Errors are the backend's. After RESOURCE_EXHAUSTED the run is as before the call,
+// except that finished updates, visits and evaluation batches are kept.
 class RunLoop : public Trainer {
  public:
-  // INVALID_ARGUMENT if the data can't be used.
+  // Returns INVALID_ARGUMENT if the data can't be used.
   static absl::StatusOr<std::unique_ptr<RunLoop>> Make(const RunConfig& config,
                                                        BackendFactory* make_backend);
 
@@ -58,17 +57,17 @@ class RunLoop : public Trainer {
           std::unique_ptr<Backend> backend);
 
   bool training() const { return progress_.outcome == Outcome::kTraining; }
-  // Whether the run ends where it stands.
+  // Returns true if the run ends at the current step.
   bool EndDue() const;
   bool VisitDue() const;
   bool EvaluationDue() const;
   bool CheckpointDue() const;
   Outcome Verdict(std::optional<double> final_loss) const;
 
-  // One update, after the evaluation and the checkpoint that are due before it; a run that reaches
-  // its last step is evaluated, checkpointed and ended. `stop` is asked between two batches of an
-  // evaluation: when it says so, the step is left there with nothing of it reported, and the next
-  // call goes on with it.
+  // Makes one update, after the evaluation and checkpoint that are due before it. A run at its last
+  // step is evaluated, checkpointed and ended. `stop` is called between two evaluation batches; if
+  // it returns true, the step is interrupted, nothing of it is reported, and the next call
+  // continues it.
   absl::Status Step(absl::FunctionRef<bool()> stop);
   // These three return false if they were stopped.
   absl::StatusOr<bool> Visit(absl::FunctionRef<bool()> stop);
@@ -86,17 +85,19 @@ class RunLoop : public Trainer {
   const ParameterLayout layout_;
   const std::unique_ptr<Backend> backend_;
 
-  RunProgress progress_;  // what has been produced, until it is taken: no error loses any of it
+  RunProgress progress_;                    // output that hasn't been taken yet; no error loses it
   std::optional<double> first_evaluation_;  // held-out loss at step 0
-  std::optional<size_t> largest_held_out_;  // index of the batch that is recorded of, once known
-  bool visited_ = false;                    // evaluation and checkpoint of progress_.step are made
+  std::optional<size_t> largest_held_out_;  // index of the held-out batch whose gradients are
+                                            // recorded, once known
+  bool visited_ = false;                    // true after the evaluation and checkpoint of
+                                            // progress_.step
   VisitResults results_;                    // of progress_.step
-  // The update of progress_.step can't be made: its points, reported when the run's end is visited.
+  // True if the update of progress_.step can't be made. last_points_ has its points, which are
+  // reported when the run ends.
   bool diverging_ = false;
   std::vector<Point> last_points_;
 
-  // The batch of the next update, kept when that update fails, and where the source stood before
-  // it.
+  // The batch of the next update, kept if that update fails, and the source's cursor before it.
   std::optional<TokenBatch> batch_;
   std::vector<uint64_t> cursor_;
 };

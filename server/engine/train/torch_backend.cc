@@ -22,8 +22,8 @@
 namespace ablate::engine {
 namespace {
 
-// LibTorch's reduction adds float32 squares one after the other: at 42 million parameters its norm
-// is .4 % too small, and it is infinite where one square is.
+// LibTorch's reduction adds float32 squares one by one. With 42 million parameters its norm is 0.4
+// % too small, and it is infinite if one square is.
 template <typename Number>
 double SquaredNorm(const Number* values, int64_t count) {
   constexpr int64_t kLanes = 16;
@@ -45,7 +45,8 @@ double SquaredNorm(const Number* values, int64_t count) {
   return sums[0];
 }
 
-// In pieces, for a copy of the gradient in float64 would be as large as both of Adam's moments.
+// Works in pieces, because a float64 copy of the gradient would be as large as both of Adam's
+// moments.
 double NormOnDevice(const at::Tensor& gradient) {
   constexpr int64_t kPiece = 1 << 22;
   const at::Tensor sum = at::zeros({}, gradient.options().dtype(at::kDouble));
@@ -56,13 +57,13 @@ double NormOnDevice(const at::Tensor& gradient) {
   return std::sqrt(sum.item<double>());
 }
 
-// A contiguous tensor on the CPU.
+// Returns the bytes of a contiguous CPU tensor.
 absl::string_view BytesOf(const at::Tensor& tensor) {
   return absl::string_view(static_cast<const char*>(tensor.const_data_ptr()), tensor.nbytes());
 }
 
-// Running statistics change in the forward pass, before it is known whether there will be an
-// update: unless they are kept they are as before.
+// Restores running statistics unless Keep is called, because the forward pass changes them before
+// it is known whether there is an update.
 class StatisticsGuard {
  public:
   explicit StatisticsGuard(const FlatParameters& parameters) {
@@ -79,7 +80,7 @@ class StatisticsGuard {
     try {
       statistics_.copy_(before_);
     } catch (const c10::Error&) {
-      // The device is lost, and its memory with it: what failed before says so.
+      // The device and its memory are lost; the earlier error reports that.
     }
   }
 
@@ -90,7 +91,7 @@ class StatisticsGuard {
   at::Tensor before_;
 };
 
-// Adds the gradient of the loss on `batch` to parameters.gradients(). The loss, a number.
+// Adds the gradient of the loss on `batch` to parameters.gradients(). Returns the loss, a scalar.
 at::Tensor AddGradient(const ModelConfig& model, const Pass& pass, const BatchTensors& batch,
                        const Objective& objective, const FlatParameters& parameters) {
   const at::Tensor logits = Logits(model, parameters.model(), batch, pass);  // [N, V]
@@ -99,7 +100,7 @@ at::Tensor AddGradient(const ModelConfig& model, const Pass& pass, const BatchTe
   return loss.detach();
 }
 
-// The targets that count in all parts of a batch, a number in the model's precision.
+// Returns the number of targets that count in all micro-batches, a scalar in the model's precision.
 at::Tensor CountedTargets(const std::vector<BatchTensors>& parts, at::TensorOptions options) {
   at::Tensor targets = at::zeros({}, options);
   for (const BatchTensors& part : parts) {
@@ -112,7 +113,7 @@ at::Tensor CountedTargets(const std::vector<BatchTensors>& parts, at::TensorOpti
   return targets;
 }
 
-// A run's parameters and buffers as it begins.
+// Returns a run's initial parameters and buffers.
 FlatParameters StartOf(const RunConfig& config, at::TensorOptions options) {
   const at::NoGradGuard no_grad;
   FlatParameters parameters(config.model, config.training.rule, options);
@@ -184,7 +185,7 @@ class TorchBackend : public Backend {
                                 MakeParts(update.batch, training.accumulation, options_),
                                 parameters_, training.label_smoothing);
     result.gradient_norm = GradientNorm(parameters_.gradients());
-    // A gradient that is no number would make every parameter one: it ends the run as such a loss
+    // A gradient that isn't finite would spoil every parameter; it ends the run, as such a loss
     // does.
     result.made = std::isfinite(result.loss) && std::isfinite(result.gradient_norm);
     if (!result.made) return result;
@@ -193,11 +194,11 @@ class TorchBackend : public Backend {
     }
     optimizer_.Step(update.step, update.learning_rate, parameters_.values(),
                     parameters_.gradients());
-    statistics.Keep();  // now that nothing can fail any more
+    statistics.Keep();  // nothing can fail any more
     return result;
   }
 
-  // Sums over all tokens in float64.
+  // Adds sums over all tokens, in float64.
   void AddBatch(const ModelParameters& parameters, const TokenBatch& tokens, EvaluationSums* sums) {
     const at::NoGradGuard no_grad;
     const Unrecorded unrecorded;
@@ -242,9 +243,9 @@ class TorchBackend : public Backend {
                                      TorchVersion()};
   FlatParameters parameters_;
   Optimizer optimizer_;
-  ModelParameters model_;         // views of the values, outside autograd
-  ModelParameters average_;       // the same of the average, if there is one
-  std::vector<at::Tensor> host_;  // what the last Tensors() lent
+  ModelParameters model_;         // views of the values, without autograd
+  ModelParameters average_;       // views of the EMA weights, if kept
+  std::vector<at::Tensor> host_;  // memory returned by the last Tensors()
 };
 
 }  // namespace

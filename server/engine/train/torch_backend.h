@@ -1,5 +1,5 @@
-// The reference backend: autograd on the CPU or a GPU, every switch; and the gradient that it steps
-// along.
+// Implements the reference backend, which supports every switch with autograd on a CPU or GPU, and
+// computes its gradients.
 #ifndef ABLATE_SERVER_ENGINE_TRAIN_TORCH_BACKEND_H_
 #define ABLATE_SERVER_ENGINE_TRAIN_TORCH_BACKEND_H_
 
@@ -17,25 +17,26 @@
 
 namespace ablate::engine {
 
-// LibTorch's exceptions become a Status inside.
+// Creates the backend. It converts LibTorch's exceptions to a Status.
 absl::StatusOr<std::unique_ptr<Backend>> MakeTorchBackend(const RunConfig& config);
 
-// The pass of an update of such a run: its rule, its norms' backward mode, statistics of the batch,
-// and `dropout`, which must outlive it, if it leaves anything out.
+// Returns the arguments of an update's forward pass: the run's rule, its norms' backward mode,
+// batch statistics, and `dropout`, if it drops anything; `dropout` must outlive the result.
 Pass TrainingPass(const RunConfig& config, const Dropout* dropout);
 
-// The norm of a gradient [P], in float64: finite exactly if every float32 element is, and as exact
-// for 10⁸ parameters as for ten. On a CPU its bits depend on nothing but the gradient.
+// Returns the norm of a gradient [P], computed in float64: finite exactly if every float32 element
+// is, and accurate for any size. On a CPU its bits depend only on the gradient.
 double GradientNorm(const at::Tensor& gradient);
 
-// Puts the gradient of the loss into parameters.gradients(), and returns the loss, in nats a token:
-// the mean over the targets of all `parts` of a batch, at least one, which are computed one after
-// the other.
+// Stores the gradient of the loss in parameters.gradients(). Returns the loss, in nats per token:
+// the mean over the targets of all micro-batches in `parts`, at least one, which are computed in
+// order.
 double Differentiate(const ModelConfig& model, const Pass& pass,
                      const std::vector<BatchTensors>& parts, const FlatParameters& parameters,
                      double label_smoothing = 0);
 
-// The batch cut into equal parts of consecutive rows, each padded to its own longest.
+// Returns the batch cut into `parts` micro-batches of consecutive rows, equally many in each,
+// padded to their own longest row.
 std::vector<BatchTensors> MakeParts(const TokenBatch& batch, int64_t parts,
                                     at::TensorOptions options);
 

@@ -1,4 +1,4 @@
-// Makes the trainer of a run; and what of LibTorch a process and its threads are told.
+// Creates the trainer of a run, and configures LibTorch for a process and its threads.
 #include <ATen/ATen.h>
 #include <ATen/Parallel.h>
 #include <ATen/Version.h>
@@ -24,7 +24,8 @@
 namespace ablate::engine {
 namespace {
 
-// A backend reads memory by the tokens of its batches. Ranges of numbers are the server's to check.
+// Checks the task, because a backend indexes memory by the tokens of its batches. The server checks
+// the ranges of numbers.
 absl::Status CheckTask(const RunConfig& run) {
   const absl::StatusOr<TaskShape> shape = KindOf(run.task).shape(run.task);
   if (!shape.ok()) return shape.status();
@@ -56,7 +57,7 @@ BackendFactory* FactoryOf(TrainerKind trainer) {
   return nullptr;
 }
 
-// LibTorch's BLAS has kernels of its own for each.
+// LibTorch's BLAS has separate kernels for each.
 absl::string_view CpuMaker() {
 #ifdef __x86_64__
   if (__builtin_cpu_is("intel") != 0) return "Intel";
@@ -87,8 +88,8 @@ std::string Environment(TrainerKind trainer) {
 void PrepareLaneThread() {
   at::set_num_threads(1);
 #ifdef __GLIBC__
-  // A step allocates and frees the same activations again and again: returning them to the system
-  // in between costs 5 % (width 128) to 15 % (recall) of it in page faults.
+  // A step repeatedly allocates and frees the same activations. Returning them to the system in
+  // between costs page faults: 5 % (width 128) to 15 % (recall) of a step.
   constexpr int kMaxThreshold = 32 << 20;
   mallopt(M_MMAP_THRESHOLD, kMaxThreshold);
   mallopt(M_TRIM_THRESHOLD, std::numeric_limits<int>::max());

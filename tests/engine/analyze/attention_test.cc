@@ -49,14 +49,14 @@ TEST(AttentionTest, GivesTheMapsOfAPrompt) {
   EXPECT_EQ(row[4].item<double>(), 0);
   EXPECT_TRUE(at::allclose(ArrayIn(result, "layer_maps"), heads.mean(1)));
   EXPECT_TRUE(at::allclose(ArrayIn(result, "model_map"), heads.mean(1).mean(0)));
-  const AnalysisSubject subject = DrawnSubject(0);  // of several windows
+  const AnalysisSubject subject = DrawnSubject(0);  // several windows
   EXPECT_EQ(MakeAnalysis({AttentionOptions{{AttentionMaps::kHeads}}, {subject}, {400, ""}})
                 .status()
                 .code(),
             absl::StatusCode::kInvalidArgument);
 }
 
-// Model M with its queries and keys times a factor.
+// Returns model M with its queries and keys times a factor.
 AnalysisSubject WithSharpness(double factor) {
   RunConfig run = ModelM().config;
   at::Tensor values = (*ReadSubject(run, ModelM().checkpoint)).values.clone();
@@ -111,7 +111,7 @@ TEST(AttentionTest, IsUndefinedWithoutAChoice) {
   const AnalysisResult one = Analyzed({AttentionOptions{}, {subject}, {0, prompt}});
   EXPECT_EQ(ReasonIn(one, "entropy"), Undefined::kTooFewTokens);
   EXPECT_EQ(ReasonIn(one, "mean_map_entropy/block.0"), Undefined::kTooFewTokens);
-  const auto [several, letters] = ModelOfRows(R(1, {5, 3}));  // of one head
+  const auto [several, letters] = ModelOfRows(R(1, {5, 3}));  // one head
   const AnalysisResult alone = Analyzed({AttentionOptions{}, {several}, {0, letters}});
   EXPECT_EQ(ReasonIn(alone, "head_distance"), Undefined::kZeroDenominator);
   EXPECT_GT(NumberIn(alone, "entropy"), 0);
@@ -176,7 +176,7 @@ std::vector<double> SharesOf(std::vector<double> p) {
   return p;
 }
 
-// The numbers of one block, row by row.
+// Returns the numbers of one block, computed row by row.
 std::map<std::string, RowMean> NumbersOfBlock(const AnalysisRequest& request, int block) {
   const at::NoGradGuard no_grad;
   const Material material = *ReadMaterial(request);
@@ -185,7 +185,7 @@ std::map<std::string, RowMean> NumbersOfBlock(const AnalysisRequest& request, in
   model.loss = LossPositions::kAll;
   const bool softmax = model.attention.kind == AttentionKind::kSoftmax;
   std::map<std::string, RowMean> numbers;
-  std::map<std::pair<int64_t, int64_t>, RowMean> pairs;  // which differ in the rows that count
+  std::map<std::pair<int64_t, int64_t>, RowMean> pairs;  // pairs differ in which rows count
   for (const TokenBatch& batch : material.batches) {
     at::Tensor weights;
     const Taps taps = *Taps::Make(
@@ -217,7 +217,7 @@ std::map<std::string, RowMean> NumbersOfBlock(const AnalysisRequest& request, in
           for (int64_t g = 0; g < h; ++g) {
             const auto first = static_cast<size_t>(h), second = static_cast<size_t>(g);
             numbers["head_distance"].Take(DivergenceOf(rows[first], rows[second]));
-            // Where a first token has all of a row, nothing is left to share.
+            // If the first token gets all of a row, nothing is left to distribute.
             const auto left = [](const std::vector<double>& p) { return std::isfinite(p[0]); };
             if (keys < 3 || !left(others[first]) || !left(others[second])) continue;
             pairs[{h, g}].Take(DivergenceOf(others[first], others[second]));

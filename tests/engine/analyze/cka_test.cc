@@ -20,7 +20,7 @@ using ::testing::Not;
 at::Tensor OracleX() { return R(11, {20, 6}); }
 at::Tensor OracleY() { return OracleX().narrow(1, 0, 4) + 0.5 * R(12, {20, 4}); }
 
-// Between the rows of two matrices, by two models whose embeddings they are.
+// Returns CKA between the rows of two matrices, which are the embeddings of two models.
 AnalysisResult CkaOf(const at::Tensor& x, const at::Tensor& y, CkaEstimator estimator) {
   auto [first, prompt] = ModelOfRows(x);
   auto [second, same_prompt] = ModelOfRows(y);
@@ -37,7 +37,7 @@ double Biased(const at::Tensor& x, const at::Tensor& y) {
   return NumberIn(CkaOf(x, y, CkaEstimator::kBiased), kBoth);
 }
 
-// tr K̃L̃ and its companions by loops over all pairs of rows (Song et al. 2012).
+// Returns tr K̃L̃ and its companion terms by loops over all pairs of rows (Song et al. 2012).
 double HsicByLoops(const at::Tensor& x, const at::Tensor& y) {
   const int64_t n = x.size(0);
   const at::Tensor k = x.mm(x.t()), l = y.mm(y.t());
@@ -65,7 +65,7 @@ double BiasedByMatrices(const at::Tensor& x, const at::Tensor& y) {
   return (b.t().mm(a).norm().square() / (a.t().mm(a).norm() * b.t().mm(b).norm())).item<double>();
 }
 
-// What a computation gives whose sums may take so many bytes.
+// Returns the result of a computation whose sums may take `bytes` bytes.
 AnalysisResult CkaWithin(const AnalysisRequest& request, uint64_t bytes) {
   PrepareLaneThread();
   const absl::StatusOr<Material> material = ReadMaterial(request);
@@ -124,7 +124,7 @@ TEST(CkaTest, IsTheSameInEitherOrder) {
   EXPECT_TRUE(cka.equal(cka.t()));
 }
 
-// Of matrices without models around them.
+// Returns the CKA of matrices, without models.
 double CkaOfSums(const at::Tensor& x, const at::Tensor& y, CkaEstimator estimator) {
   HsicSums sums({x.size(1), y.size(1)}, {x[0], y[0]});
   sums.Add({x, y});
@@ -159,7 +159,7 @@ TEST(CkaTest, ComparesAllSitesOfAllSubjects) {
   deeper.config.model.layers = 3;
   deeper = SubjectOf(deeper.config, 3);
   const AnalysisResult result = Analyzed({CkaOptions{}, {ModelM(), deeper}, {8, ""}});
-  ASSERT_EQ(result.numbers.size(), 3u);  // block.2.output has only one of them
+  ASSERT_EQ(result.numbers.size(), 3u);  // block.2.output exists in only one of them
   EXPECT_EQ(result.numbers[2].name, "cka/block.1.output/subject.0/subject.1");
   EXPECT_EQ(ArrayIn(result, "cka").sizes(), at::IntArrayRef({7, 7}));
   EXPECT_THAT(result.notes[1], HasSubstr("subject.0.block.1.output, subject.1.embedding"));
@@ -187,7 +187,7 @@ TEST(CkaTest, IsUndefinedWhereNothingVaries) {
 }
 
 TEST(CkaTest, IsUndefinedWhereOneTokenIsAllThatDiffers) {
-  // Without its diagonal such a Gram matrix is 0, and rounding is all there would be to divide by.
+  // Without its diagonal such a Gram matrix is 0, and the denominator would be a rounding error.
   at::Tensor one = at::full({7, 3}, 0.3, at::kDouble);
   one[2] += 1;
   EXPECT_EQ(ReasonIn(CkaOf(R(1, {7, 3}), one, CkaEstimator::kDebiased), kBoth),
@@ -222,8 +222,8 @@ TEST(CkaTest, IsExactByOneMinibatch) {
             "from 1 minibatches of 8 tokens or one more, for sums of all pairs are too large");
 }
 
-// 60 tokens in 12 blocks, at three sites of 16 features: all sums take 12,288 bytes, the rows of a
-// block 1,920.
+// Returns a request of 60 tokens in 12 blocks, at three sites of 16 features: all sums take 12,288
+// bytes, the rows of a block 1,920.
 AnalysisRequest TwelveBlocks() {
   RunConfig run = ModelM().config;
   std::vector<int> held_out;
@@ -250,7 +250,7 @@ TEST(CkaTest, MinibatchesAreDrawnFromAllTokens) {
 }
 
 TEST(CkaTest, MinibatchesReadEveryTokenOnce) {
-  // The last block has more tokens where they don't divide.
+  // If the block size doesn't divide the tokens, the last block has more.
   AnalysisRequest request = TwelveBlocks();
   std::get<CkaOptions>(request.options).block = 59;
   const at::Tensor exact = ArrayIn(CkaWithin(request, 12'288), "hsic");
@@ -303,7 +303,7 @@ TEST(CkaTest, CostsWhatItCarries) {
   const AnalysisOptions small = CkaOptions{};
   const AnalysisCost exact = KindOf(small).cost(small, ModelM().config, 8, 2);
   EXPECT_EQ(exact.forwards, 2);
-  EXPECT_EQ(exact.state_bytes, 8u * 4 * 4 * 21);  // of six representations, each with itself, too
+  EXPECT_EQ(exact.state_bytes, 8u * 4 * 4 * 21);  // six representations, including each with itself
   EXPECT_EQ(exact.array_bytes, 2u * 8 * 6 * 6);
 
   RunConfig run;
@@ -333,7 +333,8 @@ TEST(CkaTest, AgreesWithLoopsOverTheFamily) {
   for (uint64_t number = 0; number < 24; ++number) {
     SCOPED_TRACE(number);
     const RunConfig run = DrawnRun(number);
-    // The embedding comes first, whatever the sites' names; the head's input may be narrower.
+    // The embedding comes first, independent of the order of sites; the head's input may be
+    // narrower.
     const std::vector<std::string> sites = {"embedding", "block.0.feed_forward.hidden",
                                             "head.input", "logits"};
     AnalysisRequest request = {CkaOptions{sites}, {SubjectOf(run, number)}, {90, ""}};

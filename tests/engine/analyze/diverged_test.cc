@@ -1,5 +1,5 @@
-// Models that have diverged, and those that are about to: every kind has a number or a reason for
-// each of its names, and makes no number of what is none.
+// Tests analyses of models that have diverged or are about to: every kind returns a number or a
+// reason for each of its names, and computes no number from NaN.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -17,7 +17,7 @@ namespace {
 
 constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
 
-// The subject with parameters, and buffers, that `change` has changed.
+// Returns the subject with parameters and buffers changed by `change`.
 template <typename Change>
 AnalysisSubject Changed(const AnalysisSubject& subject, const Change& change) {
   const SubjectModel model = *ReadSubject(subject.config, subject.checkpoint);
@@ -37,7 +37,7 @@ AnalysisSubject Times(double factor, const AnalysisSubject& subject) {
   return Changed(subject, [&](const std::string&, at::Tensor values) { values.mul_(factor); });
 }
 
-// Numbers by their reasons, of what every kind gives that is not refused to such a model.
+// Expects numbers, or reasons, from every kind that accepts such a model.
 void ExpectNumbersOrReasons(const AnalysisSubject& subject) {
   for (const AnalysisOptions& options : EveryKind()) {
     const AnalysisKind& kind = KindOf(options);
@@ -80,11 +80,11 @@ TEST(DivergedTest, EveryKindGivesNumbersOrReasonsOfHugeParameters) {
   }
 }
 
-// The embedding is no number, and nothing behind it: neither is what is computed of it.
+// The embedding is NaN, and so is everything computed from it.
 TEST(DivergedTest, NothingIsMadeOfWhatIsNoNumber) {
   for (const AnalysisOptions& options : EveryKind()) {
     const AnalysisKind& kind = KindOf(options);
-    if (kind.name == "weights" || kind.name == "norm_response") continue;  // of no pass
+    if (kind.name == "weights" || kind.name == "norm_response") continue;  // without a pass
     SCOPED_TRACE(kind.name);
     const AnalysisSubject subject = WithNaNIn("position_embedding.weight", ModelM());
     const AnalysisRequest request = {options, LeastSubjects(kind, subject), {60, ""}};

@@ -1,5 +1,5 @@
-// Subjects of random settings of the whole family, and what a model computes for each sequence by
-// itself.
+// Makes subjects with random settings of the whole model family, and computes a model's activations
+// for each sequence separately.
 #ifndef ABLATE_TESTS_ENGINE_ANALYZE_DRAWN_SUBJECTS_H_
 #define ABLATE_TESTS_ENGINE_ANALYZE_DRAWN_SUBJECTS_H_
 
@@ -23,8 +23,8 @@
 
 namespace ablate::engine {
 
-// A task of a number: documents whose held-out ones have several lengths, a text, or recall, where
-// the loss is at the last position.
+// Returns the task of a number: documents whose held-out ones have several lengths, a text, or
+// recall, with the loss at the last position.
 inline TaskConfig DrawnTask(uint64_t number) {
   std::string documents, text;
   for (uint64_t i = 0; i < 40; ++i) {
@@ -46,8 +46,7 @@ inline TaskConfig DrawnTask(uint64_t number) {
   }
 }
 
-// The settings that grid.h draws, but for what the task says of the model; even numbers are
-// float64.
+// Returns the settings that grid.h draws, except those fixed by the task; even numbers are float64.
 inline RunConfig DrawnRun(uint64_t number) {
   const GridCase drawn = DrawCase(number);
   RunConfig run = ConfigOf(drawn);
@@ -62,7 +61,7 @@ inline RunConfig DrawnRun(uint64_t number) {
   return run;
 }
 
-// With parameters, running statistics and feedback that are random, too.
+// Returns a subject whose parameters, running statistics and feedback are random.
 inline AnalysisSubject SubjectOf(const RunConfig& run, uint64_t number) {
   const ParameterLayout layout = MakeLayout(run.model, run.training.rule);
   at::Tensor values = 0.5 * R(number, {layout.size});
@@ -84,14 +83,15 @@ inline AnalysisSubject SubjectOf(const RunConfig& run, uint64_t number) {
   return {run, CheckpointOf(run, values.to(TensorOptionsOf(Device::kCpu, run.precision)), buffers)};
 }
 
-// The same by its number alone.
+// The same, from its number alone.
 inline AnalysisSubject DrawnSubject(uint64_t number) {
-  PrepareLaneThread();  // or threads of operations would wait for each other
+  PrepareLaneThread();  // otherwise threads of operations would wait for each other
   return SubjectOf(DrawnRun(number), number);
 }
 
-// What comes to a site, [n, features] in float64, in the order of the material, each sequence read
-// by itself; at sites of attention, whose sequences have one length, [sequences · heads, T, T].
+// Returns the activations at a site, [n, features] in float64, in the order of the material, with
+// each sequence read separately; at attention sites, whose sequences have one length, [sequences ·
+// heads, T, T].
 inline at::Tensor RowsAlone(const Material& material, const SubjectModel& subject,
                             const std::string& site) {
   PrepareLaneThread();
@@ -109,8 +109,8 @@ inline at::Tensor RowsAlone(const Material& material, const SubjectModel& subjec
   return at::cat(rows).to(at::kDouble);
 }
 
-// Rows of what a drawn subject reads, each a batch of its own, of several lengths where its task
-// has them; in a given precision.
+// Returns material of a drawn subject with one row per batch, of several lengths if its task has
+// them, in a given precision.
 inline Material DrawnMaterial(uint64_t number, Precision precision) {
   PrepareLaneThread();
   RunConfig run = DrawnRun(number);
@@ -128,7 +128,7 @@ inline Material DrawnMaterial(uint64_t number, Precision precision) {
   return material;
 }
 
-// A model that has diverged: one weight of its first block is no number.
+// Returns a diverged model: one weight of its first block is NaN.
 inline AnalysisSubject DivergedModelM() {
   const RunConfig run = ModelM().config;
   const SubjectModel model = *ReadSubject(run, ModelM().checkpoint);
@@ -139,7 +139,7 @@ inline AnalysisSubject DivergedModelM() {
   return {run, CheckpointOf(run, model.values)};
 }
 
-// Equal up to 1e-9 of it in float64 and 1e-5 in float32, where values about 1 are no smaller.
+// Expects equality up to 1e-9 of `scale` in float64 and 1e-5 in float32.
 inline void ExpectNearIn(Precision precision, double value, double expected, double scale) {
   const double share = precision == Precision::kFloat64 ? 1e-9 : 1e-5;
   EXPECT_NEAR(value, expected, share * std::max(scale, std::abs(expected)));

@@ -34,7 +34,7 @@ TEST(DrawnSubjectsTest, AreOfTheWholeFamily) {
 }
 
 TEST(DrawnSubjectsTest, ReadSeveralRowsOfSeveralLengths) {
-  std::set<size_t> lengths;  // how many in a material
+  std::set<size_t> lengths;  // numbers of distinct lengths in a material
   for (uint64_t number = 0; number < 24; ++number) {
     const Material material = DrawnMaterial(number, Precision::kFloat32);
     EXPECT_GT(material.batches.size(), 1u) << number;

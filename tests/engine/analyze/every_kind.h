@@ -1,4 +1,4 @@
-// Options of every kind of analysis, for what holds of all kinds.
+// Options of every kind of analysis, for tests that cover all kinds.
 #ifndef ABLATE_TESTS_ENGINE_ANALYZE_EVERY_KIND_H_
 #define ABLATE_TESTS_ENGINE_ANALYZE_EVERY_KIND_H_
 
@@ -8,7 +8,7 @@
 
 namespace ablate::engine {
 
-// One of each kind at least, small.
+// At least one of each kind, small.
 inline std::vector<AnalysisOptions> EveryKind() {
   LossLandscapeOptions landscape;
   landscape.directions = 1;
@@ -32,7 +32,7 @@ inline std::vector<AnalysisOptions> EveryKind() {
           TrajectoryOptions{2}};
 }
 
-// As few models as the kind takes, all of them this one.
+// Returns as few copies of this model as the kind accepts.
 inline std::vector<AnalysisSubject> LeastSubjects(const AnalysisKind& kind,
                                                   const AnalysisSubject& subject) {
   return std::vector<AnalysisSubject>(kind.least_subjects, subject);

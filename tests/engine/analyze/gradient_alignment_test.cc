@@ -13,7 +13,8 @@ AnalysisRequest AlignmentRequest(const AnalysisSubject& subject) {
   return {GradientAlignmentOptions{}, {subject}, {40, ""}};
 }
 
-// Model M with feedback alignment, by matrices that `feedback` gives of the weight and its shape.
+// Returns model M with feedback alignment; `feedback` returns the matrix for a weight and its
+// shape.
 template <typename Feedback>
 AnalysisSubject ModelMWithFeedback(const Feedback& feedback) {
   RunConfig run = ModelM().config;
@@ -42,13 +43,13 @@ AnalysisSubject ModelMByR43() {
 }
 
 TEST(GradientAlignmentTest, GivesTheOracle) {
-  // The reference's oracle with the head's feedback left out, for our rule has none.
+  // The reference's oracle without feedback for the head, because our rule has none there.
   const AnalysisResult result = Analyzed(AlignmentRequest(ModelMByR43()));
   ExpectOracle(NumberIn(result, "cosine"), 0.04747625104);
   ExpectOracle(NumberIn(result, "norm_ratio"), 1.390966242);
   EXPECT_EQ(NumberIn(result, "cosine/head.weight"), 1);
   EXPECT_EQ(NumberIn(result, "norm_ratio/head.weight"), 1);
-  // The last matrix of all is above every matrix that feedback takes the place of.
+  // The last matrix is above every matrix that feedback replaces.
   EXPECT_EQ(NumberIn(result, "cosine/block.1.feed_forward.down.weight"), 1);
   ExpectOracle(NumberIn(result, "cosine/block.1.feed_forward.up.weight"), 0.5925213763);
   ExpectOracle(NumberIn(result, "cosine/block.0.attention.qkv.weight"), -0.2069734989);
@@ -119,7 +120,7 @@ TEST(GradientAlignmentTest, EqualsTwoBackwardPassesInDrawnSettings) {
     };
     const auto compare = [&](const std::string& place, const at::Tensor& a, const at::Tensor& b) {
       const double ours = a.norm().item<double>(), theirs = b.norm().item<double>();
-      // What is nothing but rounding has no direction.
+      // A rounding error has no direction.
       if (ours < 1e-6 || theirs < 1e-6) return;
       const double cosine = (a * b).sum().item<double>() / (ours * theirs);
       ExpectNearIn(run.precision, NumberIn(result, "cosine" + place), cosine, 1);
@@ -135,7 +136,7 @@ TEST(GradientAlignmentTest, EqualsTwoBackwardPassesInDrawnSettings) {
   EXPECT_GT(aligned, 50);
 }
 
-// Documents of several lengths, in one batch as training has it.
+// Documents of several lengths, in one batch as in training.
 TEST(GradientAlignmentTest, EqualsWhatTrainingRecordsOfABatchNorm) {
   for (const NormBackward backward : {NormBackward::kIdentity, NormBackward::kCenterScale}) {
     RunConfig run = DrawnRun(8);

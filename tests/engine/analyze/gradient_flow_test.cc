@@ -12,7 +12,7 @@ AnalysisRequest FlowRequest(const AnalysisSubject& subject,
   return {GradientFlowOptions{signal}, {subject}, {40, ""}};
 }
 
-// Blocks that multiply positive states by `factor`, and nothing else.
+// Returns a model whose blocks only multiply positive states by `factor`.
 AnalysisSubject ChainOf(double factor, int layers, Precision precision) {
   RunConfig run;
   run.task = LettersTask(3, {0, 1, 2, 0, 1, 2, 1, 0, 2});
@@ -80,7 +80,7 @@ TEST(GradientFlowTest, HasNoLogarithmWhereAGradientIsZero) {
   EXPECT_EQ(NumberIn(result, "vanished_states"), 2);
   EXPECT_EQ(ReasonIn(result, "relative_gradient/block.0.feed_forward.down.weight"),
             Undefined::kZeroDenominator);
-  // A prompt of one letter has nothing to foretell.
+  // A prompt of one letter has no target.
   const auto [subject, prompt] = ModelOfRows(R(1, {1, 3}));
   const AnalysisResult nothing = Analyzed({GradientFlowOptions{}, {subject}, {0, prompt}});
   EXPECT_EQ(ReasonIn(nothing, "gradient_ratio/embedding"), Undefined::kZeroGradient);

@@ -25,14 +25,14 @@ Material HessianMaterial(const AnalysisSubject& subject) {
   return *ReadMaterial({HessianOptions{}, {subject}, {1000, ""}});
 }
 
-// H·v over all batches, float64.
+// Returns H·v over all batches, float64.
 at::Tensor ProductOf(HessianProducts& products, const Material& material, const at::Tensor& v) {
   at::Tensor sum = at::zeros({v.numel()}, at::kDouble);
   for (size_t i = 0; i < material.batches.size(); ++i) sum += products.Multiply(i, v);
   return sum;
 }
 
-// All of it, [P, P].
+// Returns the complete Hessian, [P, P].
 at::Tensor DenseOf(const AnalysisSubject& subject) {
   const Material material = HessianMaterial(subject);
   HessianProducts products(material, material.subjects[0]);
@@ -44,7 +44,7 @@ at::Tensor DenseOf(const AnalysisSubject& subject) {
   return dense;
 }
 
-// That of model M, once a process.
+// Returns the Hessian of model M, computed once per process.
 const at::Tensor& DenseM() {
   static const at::Tensor dense = DenseOf(ModelM());
   return dense;
@@ -56,7 +56,7 @@ AnalysisResult HessianOf(const AnalysisSubject& subject, const HessianOptions& o
   return Analyzed({options, {subject}, {1000, ""}});
 }
 
-// M with parameters that `change` has changed.
+// Returns M with parameters changed by `change`.
 template <typename Change>
 AnalysisSubject WithChange(AnalysisSubject subject, const Change& change) {
   const Material material = HessianMaterial(subject);
@@ -151,7 +151,7 @@ TEST_F(HessianTest, HasTheMomentsOfItsStartInItsDensity) {
         SignVector(m, m.subjects[0].layout, absl::StrCat("hessian/start.", run)) / std::sqrt(440.0);
     at::Tensor power = start;
     double scale = 1;
-    for (int k = 0; k < 12; ++k, power = h.mv(power), scale *= 142) {  // as far as it is exact
+    for (int k = 0; k < 12; ++k, power = h.mv(power), scale *= 142) {  // as long as it is exact
       const double moment = (weights[run] * values[run].pow(k)).sum().item<double>();
       EXPECT_NEAR(moment / scale, start.dot(power).item<double>() / scale, 1e-9) << k;
     }
@@ -161,7 +161,7 @@ TEST_F(HessianTest, HasTheMomentsOfItsStartInItsDensity) {
   EXPECT_NEAR(area, 1, 1e-3);
 }
 
-// A Hessian of few parameters, to its end.
+// A model with few parameters, whose Lanczos run ends early.
 AnalysisSubject TinySubject() {
   RunConfig config = ModelM().config;
   config.model.layers = 1;
@@ -191,7 +191,7 @@ TEST_F(HessianTest, EndsWhereItsBasisSpansAllThatItReaches) {
 }
 
 TEST_F(HessianTest, IsZeroWhereNothingMovesTheLoss) {
-  RunConfig certain = TinySubject().config;  // of its only letter
+  RunConfig certain = TinySubject().config;  // it has only one letter
   certain.task = LettersTask(1, std::vector<int>(9, 0));
   certain.model.vocabulary = 1;
   const AnalysisResult result = HessianOf(UntrainedSubject(certain), {1, 5, 3, 2});
@@ -206,7 +206,7 @@ TEST_F(HessianTest, SaysWhatHasNotConverged) {
   const AnalysisResult early = HessianOf(ModelM(), {1, 4, 0, 0});
   EXPECT_GT(NumberIn(early, "largest_eigenvalue_residual"), 0.01);
   EXPECT_EQ(early.notes[0], "2 of 2 eigenvalues have not converged in 4 iterations");
-  // An eigenvalue is at least as near as the residual says.
+  // An eigenvalue is at most the residual away.
   const at::Tensor all = std::get<0>(at::linalg_eigh(DenseM()));
   const double nearest = (all - NumberIn(early, "smallest_eigenvalue")).abs().min().item<double>();
   EXPECT_LE(nearest, NumberIn(early, "smallest_eigenvalue_residual"));
@@ -245,7 +245,7 @@ TEST_F(HessianTest, DoesNotNoticeWhereItIsCut) {
   ExpectSameBitsWhereverItIsCut({HessianOptions{1, 30, 1, 1}, {TinySubject()}, {1000, ""}});
 }
 
-// Only the basis vectors made so far are saved, and none for the trace.
+// Only the basis vectors computed so far are saved, and none for the trace.
 TEST_F(HessianTest, SavesNoMoreOfItsBasisThanIsNeeded) {
   const HessianOptions options{1, 30, 3, 1};
   const auto analysis = MakeAnalysis({options, {ModelM()}, {1000, ""}});
@@ -267,9 +267,8 @@ TEST_F(HessianTest, IsAsBeforeWhereAPieceWasStopped) {
   ExpectNothingOfWhatWasStopped(HessianOptions{1, 3, 2, 2}, DrawnMaterial(2, Precision::kFloat64));
 }
 
-// The whole computation, batch by batch; the plain model's product by automatic differentiation of
-// its own operations.
-// Whether they could be compared.
+// Compares the whole computation, batch by batch, with the plain model's products by automatic
+// differentiation of its own operations. Returns false if they couldn't be compared.
 bool CompareHessians(uint64_t number, Precision precision, double tolerance) {
   const Material material = DrawnMaterial(number, precision);
   const SubjectModel& subject = material.subjects[0];
@@ -297,14 +296,14 @@ bool CompareHessians(uint64_t number, Precision precision, double tolerance) {
   };
   expect("loss", NumberIn(result, "loss"), loss.item<double>(), loss.item<double>());
   const double norm = gradient.norm().item<double>();
-  // Nearly no variance below a norm: float32 has another loss already.
+  // If the variance before a norm is almost 0, the float32 loss already differs.
   if (precision == Precision::kFloat32 && norm > 1000) return false;
   expect("gradient", NumberIn(result, "gradient_norm"), norm, norm);
   const at::Tensor signs = draw("trace"), start = draw("start") / signs.norm();
   const at::Tensor sampled = product(signs), first = product(start);
   expect("trace", NumberIn(result, "trace"), signs.dot(sampled).item<double>(),
          (signs * sampled).abs().sum().item<double>());
-  // Two steps: the eigenvalues of H in the plane of the start and what H makes of it.
+  // Two steps: the eigenvalues of H in the plane of the start vector and its image.
   const at::Tensor rest = first - start * start.dot(first);
   const at::Tensor second = rest / rest.norm();
   const at::Tensor basis = at::stack({start, second});

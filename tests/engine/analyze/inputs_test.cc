@@ -1,4 +1,4 @@
-// What analyses read: held-out sequences, prompts, and texts of other data sets.
+// Tests the inputs of analyses: held-out sequences, prompts, and texts of other data sets.
 #include "server/engine/analyze/inputs.h"
 
 #include <gmock/gmock.h>
@@ -30,7 +30,7 @@ RunConfig RunOf(TaskConfig task, int context) {
   run.seed = 42;
   return run;
 }
-// Of characters a to e, of which seed 42 orders the documents d b ccc e aa. The last three are held
+// A run with characters a to e. Seed 42 orders the documents d b ccc e aa; the last three are held
 // out.
 RunConfig Documents(int context = 16) {
   return RunOf(*ReadDocumentsTask("aa\nb\nccc\nd\ne", 3), context);
@@ -59,7 +59,7 @@ SequencesRead Read(const std::vector<RunConfig>& runs, const AnalysisInputs& inp
   EXPECT_TRUE(read.ok()) << read.status();
   return read.ok() ? *std::move(read) : SequencesRead();
 }
-// The inputs of each sequence.
+// Returns the inputs of each sequence.
 std::vector<std::vector<int64_t>> Sequences(const RunConfig& run, const AnalysisInputs& inputs) {
   const SequencesRead read = Read({run}, inputs);
   EXPECT_THAT(read.problems, IsEmpty()) << RefusalOf(read.problems);
@@ -72,7 +72,7 @@ std::vector<std::vector<int64_t>> Sequences(const RunConfig& run, const Analysis
   }
   return sequences;
 }
-// What it is refused with.
+// Returns the error.
 std::string Refusal(const std::vector<RunConfig>& runs, const AnalysisInputs& inputs,
                     const AnalysisOptions& options = CkaOptions{}) {
   const SequencesRead read = Read(runs, inputs, options);
@@ -94,7 +94,7 @@ TEST(InputsTest, ReadsTheFirstWindowsAndSequencesOfOtherTasks) {
   EXPECT_THAT(Sequences(Text(2), First(1)), ElementsAre(ElementsAre(1, 2)));
   EXPECT_THAT(Sequences(Text(2), First(2)), ElementsAre(ElementsAre(1, 2), ElementsAre(3, 1)));
   RunConfig recall = RunOf(RecallTask{3, 3, 3}, 4);
-  recall.evaluation.batches = 3;  // of two
+  recall.evaluation.batches = 3;  // batches of two
   EXPECT_THAT(Sequences(recall, First(3)), SizeIs(3));
   EXPECT_EQ(Sequences(recall, First(3)), Sequences(recall, Tokens(12)));
 }
@@ -220,7 +220,7 @@ TEST(InputsTest, NamesACharacterThatTheRunLacksAndItsPlace) {
 
 TEST(InputsTest, RefusesDocumentsOfTooManyTokens) {
   std::string other;
-  for (int i = 0; i < 62'501; ++i) other += "abcdeabcdeabcdea\n";  // of 16 tokens in this context
+  for (int i = 0; i < 62'501; ++i) other += "abcdeabcdeabcdea\n";  // 16 tokens each in this context
   const std::string refused =
       "inputs.documents: the first 62501 have more than 1,000,000 tokens together; allowed: so "
       "many that they have at most 1,000,000";

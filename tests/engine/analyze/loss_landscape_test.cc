@@ -94,7 +94,7 @@ TEST_F(LossLandscapeTest, LeavesTensorsOfOneDimensionAndRowsWithoutNormAsTheyAre
   const auto first = [](const at::Tensor& scaled) { return scaled.narrow(0, 0, 4); };
   const at::Tensor filter = ScaledDirection(Direction::kFilter, m.layout, m.values, R(9, {440}));
   EXPECT_TRUE(first(filter).eq(0).all().item<bool>());
-  // Nor does what was drawn as zero become a NaN.
+  // A direction drawn as zero doesn't become NaN.
   at::Tensor drawn = R(9, {440});
   drawn.narrow(0, 0, 8).zero_();
   EXPECT_TRUE(
@@ -104,7 +104,7 @@ TEST_F(LossLandscapeTest, LeavesTensorsOfOneDimensionAndRowsWithoutNormAsTheyAre
       ScaledDirection(Direction::kUnit, m.layout, m.values, nothing).eq(0).all().item<bool>());
 }
 
-// Queries times 3 and keys over 3 are the same function.
+// Queries times 3 and keys divided by 3 give the same function.
 TEST_F(LossLandscapeTest, MovesAlongTheSameFunctionsWhereRowsAreScaledBothWays) {
   AnalysisSubject other = ModelM();
   const Material material = LandscapeMaterial(other);
@@ -197,7 +197,7 @@ TEST_F(LossLandscapeTest, DescribesWhatItsArraysHave) {
   }
 }
 
-// Of the model's loss around M, exactly: dᵀHd.
+// Returns the exact second derivative of M's loss along a direction: dᵀHd.
 double SecondDerivative(const at::Tensor& direction) {
   const Material m = LandscapeMaterial(ModelM());
   const auto gradient = [&](double at) {
@@ -268,7 +268,7 @@ TEST_F(LossLandscapeTest, IsAsBeforeWhereAPieceWasStopped) {
                                 DrawnMaterial(2, Precision::kFloat64));
 }
 
-// The whole computation, batch by batch, beside the plain model at the same points.
+// Compares the whole computation, batch by batch, with the plain model at the same points.
 void CompareLandscapes(uint64_t number, Precision precision, double tolerance) {
   const Material material = DrawnMaterial(number, precision);
   const SubjectModel& subject = material.subjects[0];

@@ -39,7 +39,8 @@ TEST(NormPartsTest, HoldsTheIdentitiesOfSharesAndCosines) {
     norm.eps = eps;
     const NormParts parts = PartsOf(x, g, norm);
     const at::Tensor left = 1 - (parts.mean + parts.radial) / parts.gradient;
-    // They are exact without eps; z is shorter with it, which leaves δ²/(‖g‖²‖projected‖²).
+    // The identities are exact without eps; with eps z is shorter, which leaves
+    // δ²/(‖g‖²‖projected‖²).
     const at::Tensor z = (x - x.mean(1, true)) / parts.sigma.unsqueeze(1);
     const at::Tensor delta = (1 - z.square().mean(1)) * 8 * (g * z).mean(1).square();
     const at::Tensor apart = delta.square() / (parts.gradient * parts.projected);
@@ -97,12 +98,12 @@ TEST(NormJacobianTest, IsUndefinedWhereNothingComesBack) {
   EXPECT_EQ(ReasonIn(nothing, "cosine_identity/final_norm"), Undefined::kZeroGradient);
   EXPECT_GT(NumberIn(nothing, "sigma_mean/final_norm"), 0);
   EXPECT_EQ(ReasonIn(nothing, "sigma_deviation/final_norm"), Undefined::kTooFewTokens);
-  // Nothing of the kind where no norm is left.
+  // No numbers if the model has no norm.
   RunConfig none = subject.config;
   none.model.norm.attention = none.model.norm.feed_forward = none.model.norm.final = false;
   EXPECT_EQ(MakeAnalysis({NormJacobianOptions{}, {{none, ""}}, {40, ""}}).status().code(),
             absl::StatusCode::kInvalidArgument);
-  // A norm of one feature gives the same for everything.
+  // A norm of one feature has a constant output.
   const auto [thin, letters] = ModelOfRows(R(1, {6, 1}));
   const AnalysisResult flat = Analyzed({NormJacobianOptions{}, {thin}, {0, letters}});
   EXPECT_EQ(NumberIn(flat, "r_mean/final_norm"), 1);
@@ -128,7 +129,7 @@ TEST(NormJacobianTest, RefusesOneTokenForABatchNorm) {
   }
 }
 
-// The numbers of one norm in loops over its vectors, whose exact gradient autograd has found.
+// Expects the numbers of one norm from loops over its vectors, with exact gradients by autograd.
 void ExpectNumbersOf(const std::vector<at::Tensor>& inputs,
                      const std::vector<at::Tensor>& gradients, const RunConfig& run,
                      const std::string& place, const AnalysisResult& result) {
@@ -203,7 +204,7 @@ TEST(NormJacobianTest, EqualsAutogradInDrawnSettings) {
   }
 }
 
-// By definition: the deviations of all tokens' embeddings, of documents of several lengths.
+// By definition: the deviations of all tokens' embeddings, with documents of several lengths.
 TEST(NormJacobianTest, TakesABatchNormsStatisticsOverSequencesOfAllLengths) {
   RunConfig run = DrawnRun(8);
   run.model.norm = NormConfig{.kind = NormKind::kBatch};

@@ -16,7 +16,7 @@ TEST(NormResponseTest, DrawsTheWildVector) {
   EXPECT_NEAR(NumberIn(result, "deviation/input"), 10, 0.15);
   EXPECT_FALSE(at::equal(ArrayIn(ResponseTo(5, 10, 8, 0), "input"),
                          ArrayIn(ResponseTo(5, 10, 8, 1), "input")));
-  // A shorter one is the beginning of a longer one.
+  // A shorter vector is the beginning of a longer one.
   EXPECT_TRUE(at::equal(ArrayIn(ResponseTo(5, 10, 8), "input"),
                         ArrayIn(ResponseTo(5, 10, 20), "input").narrow(0, 0, 8)));
 }

@@ -10,7 +10,7 @@
 namespace ablate::engine {
 namespace {
 
-// A model whose first norm reads these rows [n, d] by that norm.
+// Returns the statistics of a model whose first norm is `norm` and reads the rows [n, d].
 AnalysisResult StatisticsOfRows(const at::Tensor& rows, const NormConfig& norm,
                                 std::vector<uint32_t> batch = {}) {
   auto [subject, prompt] = ModelOfRows(rows);
@@ -72,7 +72,7 @@ TEST(NormStatisticsTest, IsUndefinedForABatchNormOfOneToken) {
   EXPECT_EQ(ReasonIn(batch, std::string("input_mean") + kFirst), Undefined::kTooFewTokens);
   EXPECT_EQ(ReasonIn(batch, "input_mean" + (kFirst + std::string("/batch.1"))),
             Undefined::kTooFewTokens);
-  // A LayerNorm needs no other token, but a batch of two sequences two of them.
+  // A LayerNorm needs no other tokens, but a batch of two sequences needs two sequences.
   const AnalysisResult layer = StatisticsOfRows(R(1, {1, 3}), NormConfig(), {1, 2});
   EXPECT_FALSE(ReasonIn(layer, "input_mean" + (kFirst + std::string("/batch.1"))).has_value());
   EXPECT_EQ(ReasonIn(layer, "input_mean" + (kFirst + std::string("/batch.2"))),
@@ -98,7 +98,7 @@ TEST(NormStatisticsTest, RefusesBatchesThatCantBe) {
   EXPECT_EQ(code({0}), absl::StatusCode::kInvalidArgument);
 }
 
-// The numbers of one stage of vectors, a batch or a part after the other.
+// Expected numbers of one stage, accumulated batch by batch.
 struct Expected {
   double vectors = 0, mean = 0, deviation = 0, rms = 0, largest = 0;
 
@@ -125,7 +125,8 @@ struct Expected {
   }
 };
 
-// What comes to a norm's two sites in each of `batches`, whose rows are as long as each other.
+// Returns the activations at a norm's two sites for each of `batches`, whose rows have equal
+// lengths.
 std::vector<std::pair<at::Tensor, at::Tensor>> AroundNorm(const SubjectModel& subject,
                                                           const std::vector<TokenBatch>& batches,
                                                           const NormPlace& norm,
@@ -146,7 +147,7 @@ std::vector<std::pair<at::Tensor, at::Tensor>> AroundNorm(const SubjectModel& su
   return around;
 }
 
-// One norm by evaluation: all tokens together.
+// Expects one norm's numbers in evaluation, over all tokens together.
 void ExpectEvaluated(const SubjectModel& subject, const Material& material, const NormPlace& norm,
                      const AnalysisResult& result) {
   const NormConfig& config = subject.config.model.norm;
@@ -173,7 +174,7 @@ void ExpectEvaluated(const SubjectModel& subject, const Material& material, cons
   }
 }
 
-// One norm by single sequences: each for itself.
+// Expects one norm's numbers with batches of one sequence.
 void ExpectBySequences(const SubjectModel& subject, const Material& material, const NormPlace& norm,
                        const AnalysisResult& result) {
   const NormConfig& config = subject.config.model.norm;
@@ -181,7 +182,7 @@ void ExpectBySequences(const SubjectModel& subject, const Material& material, co
   for (const TokenBatch& batch : material.batches) {
     for (int64_t row = 0; row < batch.rows; ++row) rows.push_back(batch.Rows(row, 1));
   }
-  // The targets of a last position are of no matter to a pass that reads all.
+  // A pass that reads all positions ignores the targets of last positions.
   Expected before, between, after;
   for (TokenBatch& row : rows) row.targets.assign(row.inputs.size(), 0);
   const SubjectModel everywhere = [&] {
@@ -222,7 +223,7 @@ TEST(NormStatisticsTest, EqualsLoopsOverVectorsInDrawnSettings) {
 }
 
 TEST(NormStatisticsTest, LeavesPaddingOutWhereABatchMixesLengths) {
-  // Of norms that read no other token the batch is of no matter, whatever is padded in it.
+  // For norms that read no other token the batch makes no difference, nor does its padding.
   for (uint64_t number = 0; number < 40; number += 8) {  // of documents
     SCOPED_TRACE(number);
     AnalysisSubject subject = DrawnSubject(number);

@@ -1,4 +1,5 @@
-// The draws of analyses against docs/reference/random-streams.md, and who draws under which name.
+// Tests the draws of analyses against docs/reference/random-streams.md, and the names of their
+// streams.
 #include "server/engine/analyze/parameter_draws.h"
 
 #include <string>

@@ -1,4 +1,4 @@
-// That an analysis does not notice where it is cut.
+// Checks that an analysis gives the same bits wherever it is interrupted.
 #ifndef ABLATE_TESTS_ENGINE_ANALYZE_PIECES_H_
 #define ABLATE_TESTS_ENGINE_ANALYZE_PIECES_H_
 
@@ -6,7 +6,7 @@
 
 namespace ablate::engine {
 
-// The same bits everywhere.
+// Expects equal bits in both results.
 inline void ExpectSameBits(const AnalysisResult& a, const AnalysisResult& b) {
   ASSERT_EQ(a.numbers.size(), b.numbers.size());
   for (size_t i = 0; i < a.numbers.size(); ++i) {
@@ -25,8 +25,8 @@ inline void ExpectSameBits(const AnalysisResult& a, const AnalysisResult& b) {
   EXPECT_EQ(a.notes, b.notes);
 }
 
-// Made with a new analysis for every piece, each of which goes on from the state that the one
-// before has saved.
+// Computes every piece with a new analysis, each of which resumes from the state saved by the
+// previous one.
 inline void ExpectSameBitsWhereverItIsCut(const AnalysisRequest& request) {
   const AnalysisResult whole = Analyzed(request);
   const std::atomic<bool> stop{false};

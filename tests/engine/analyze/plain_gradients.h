@@ -1,5 +1,5 @@
-// Gradients of everything that an analysis reads by one backward pass: those of sites as those of a
-// zero that is added there.
+// Computes gradients over everything that an analysis reads by one backward pass; a site's gradient
+// is that of a zero added there.
 #ifndef ABLATE_TESTS_ENGINE_ANALYZE_PLAIN_GRADIENTS_H_
 #define ABLATE_TESTS_ENGINE_ANALYZE_PLAIN_GRADIENTS_H_
 
@@ -14,9 +14,9 @@
 namespace ablate::engine {
 
 struct PlainGradients {
-  std::vector<at::Tensor> parameters;           // one a parameter of the layout, float64
+  std::vector<at::Tensor> parameters;           // one per parameter of the layout, float64
   std::vector<std::vector<at::Tensor>> sites;   // [site][batch], of [n, features], without padding
-  std::vector<std::vector<at::Tensor>> values;  // likewise, what came to them
+  std::vector<std::vector<at::Tensor>> values;  // likewise, the activations there
 };
 
 inline PlainGradients PlainGradientsOf(const AnalysisRequest& request, Pass pass,

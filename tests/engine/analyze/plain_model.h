@@ -1,5 +1,5 @@
-// The model family's evaluation in plain ATen operations, row by row, independent of engine/model:
-// what analyses of drawn settings are compared with, by values and through autograd.
+// Computes the model family's evaluation in plain ATen operations, row by row, independent of
+// engine/model. Analyses of drawn settings are compared with it, by values and by autograd.
 #ifndef ABLATE_TESTS_ENGINE_ANALYZE_PLAIN_MODEL_H_
 #define ABLATE_TESTS_ENGINE_ANALYZE_PLAIN_MODEL_H_
 
@@ -14,7 +14,7 @@
 
 namespace ablate::engine {
 
-// A model of parameters `values` [P] and its buffers, of which a row is read at a time.
+// A model with parameters `values` [P] and buffers; it reads one row at a time.
 class PlainModel {
  public:
   PlainModel(const RunConfig& config, const at::Tensor& values, const at::Tensor& buffers)
@@ -29,7 +29,7 @@ class PlainModel {
     }
   }
 
-  // The loss summed over the batch's targets.
+  // Returns the loss summed over the batch's targets.
   at::Tensor Loss(const TokenBatch& batch) const {
     at::Tensor sum = at::zeros({}, options_);
     for (int64_t row = 0; row < batch.rows; ++row) {
@@ -165,7 +165,7 @@ class PlainModel {
     return table.to(options_);
   }
 
-  // Queries or keys [T, d/H] of one head, by their position where positions are rotary.
+  // Returns queries or keys [T, d/H] of one head, rotated if positions are rotary.
   at::Tensor Turned(const at::Tensor& x) const {
     if (model_.positions != Positions::kRotary) return x;
     const int64_t half = x.size(1) / 2;

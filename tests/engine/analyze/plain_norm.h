@@ -1,4 +1,4 @@
-// Norms without gain and shift, as their formulas are written.
+// Computes norms without gain and shift, literally by their formulas.
 #ifndef ABLATE_TESTS_ENGINE_ANALYZE_PLAIN_NORM_H_
 #define ABLATE_TESTS_ENGINE_ANALYZE_PLAIN_NORM_H_
 
@@ -8,7 +8,7 @@
 
 namespace ablate::engine {
 
-// z of vectors x [v, m] by their own statistics, in plain operations.
+// Returns x̂ of vectors x [v, m] with their own statistics, in plain operations.
 inline at::Tensor PlainNorm(const at::Tensor& x, const NormConfig& norm) {
   if (norm.kind == NormKind::kL2) return x / (x.square().sum(1, true) + norm.eps).sqrt();
   if (norm.kind == NormKind::kRms) return x / (x.square().mean(1, true) + norm.eps).sqrt();

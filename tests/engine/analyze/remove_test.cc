@@ -72,12 +72,12 @@ TEST(RemoveTest, IsUndefinedWithoutATarget) {
   EXPECT_EQ(ReasonIn(result, "loss_change/all"), Undefined::kTooFewTokens);
 }
 
-// A subject's loss and accuracy with some of its parameters changed.
+// Computes a subject's loss and accuracy with some of its parameters changed.
 class EditedModel {
  public:
   explicit EditedModel(const AnalysisRequest& request) : material_(*ReadMaterial(request)) {}
 
-  // A parameter of a block, [shape…]; undefined where there is none.
+  // Returns a parameter of a block, [shape…]; undefined if there is none.
   at::Tensor Of(int block, const std::string& name) {
     SubjectModel& subject = material_.subjects[0];
     const std::string full = "block." + std::to_string(block) + "." + name;
@@ -88,7 +88,7 @@ class EditedModel {
     return {};
   }
 
-  // Means of a site over all tokens, [d].
+  // Returns means of a site over all tokens, [d].
   at::Tensor MeanAt(const std::string& site) {
     std::vector<at::Tensor> rows;
     for (const TokenBatch& batch : material_.batches) {
@@ -114,8 +114,8 @@ class EditedModel {
   Material material_;
 };
 
-// Takes features [first, first + count) of what comes to a linear out of its sum, and puts `mean`
-// [in] in their place where it is given.
+// Removes features [first, first + count) of a linear's input from its sum, and replaces them by
+// `mean` [in] if given.
 void TakeOut(const at::Tensor& weight, const at::Tensor& bias, int64_t first, int64_t count,
              const at::Tensor& mean) {
   const at::Tensor columns = weight.narrow(1, first, count);
@@ -136,7 +136,7 @@ TEST(RemoveTest, EqualsEditedParametersInDrawnSettings) {
     ++compared;
     const int block = model.layers - 1, head = model.heads - 1;
     const std::string place = "/block." + std::to_string(block);
-    // A mean needs a bias that takes it.
+    // A mean can only be absorbed by a bias.
     const bool mean = model.bias && number % 2 == 0;
     const Replacement replacement = mean ? Replacement::kMean : Replacement::kZero;
     const int64_t size = HeadSize(model);
@@ -172,7 +172,7 @@ TEST(RemoveTest, EqualsEditedParametersInDrawnSettings) {
     }
 
     if (model.attention.kind != AttentionKind::kSoftmax) continue;
-    EditedModel even(request);  // equal scores for all keys
+    EditedModel even(request);  // equal attention scores for all keys
     even.Of(block, "attention.qkv.weight").narrow(0, 0, model.width).zero_();
     const at::Tensor bias = even.Of(block, "attention.qkv.bias");
     if (bias.defined()) bias.narrow(0, 0, model.width).zero_();

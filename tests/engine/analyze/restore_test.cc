@@ -1,4 +1,4 @@
-// Analysis::Restore: which saved states are refused.
+// Tests which saved states Analysis::Restore rejects.
 #include <gtest/gtest.h>
 
 #include "server/engine/safetensors.h"
@@ -13,7 +13,7 @@ std::unique_ptr<Analysis> AnalysisOf(const AnalysisOptions& options) {
   return *std::move(analysis);
 }
 
-// The state after one piece, said to be of this revision; "" leaves the revision out.
+// Returns the state after one piece, with this revision; "" omits the revision.
 std::string StateOfRevision(const AnalysisOptions& options, const std::string& revision) {
   const auto analysis = AnalysisOf(options);
   const std::atomic<bool> stop{false};

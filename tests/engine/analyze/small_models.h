@@ -1,5 +1,5 @@
-// Models that analyses are tested on: the reference's model M, and models whose embeddings are a
-// given matrix; with checkpoints in either precision.
+// Makes models for tests of analyses: the reference's model M, and models whose embeddings are a
+// given matrix, with checkpoints in either precision.
 #ifndef ABLATE_TESTS_ENGINE_ANALYZE_SMALL_MODELS_H_
 #define ABLATE_TESTS_ENGINE_ANALYZE_SMALL_MODELS_H_
 
@@ -25,16 +25,16 @@
 
 namespace ablate::engine {
 
-// R(seed, shape): uniform in [−1, 1), row-major.
+// Returns R(seed, shape): uniform in [−1, 1), row-major.
 inline at::Tensor R(uint64_t seed, std::vector<int64_t> shape) {
   int64_t size = 1;
   for (const int64_t dimension : shape) size *= dimension;
   return UniformSequence(seed, 0, size).view(shape);
 }
 
-// A text task whose tokens are the letters from `a` on: `letters` of them, each once, repeated as
-// training part, then `held_out` as windows to evaluate. It must have more tokens than it holds
-// out.
+// Returns a text task whose tokens are `letters` letters from `a` on. The training part has each
+// once, repeated; then follows `held_out` as windows to evaluate. The training part must be longer
+// than the held-out part.
 inline TextTask LettersTask(int letters, const std::vector<int>& held_out) {
   const size_t training = 9 * held_out.size() + static_cast<size_t>(letters);
   std::string text;
@@ -44,7 +44,7 @@ inline TextTask LettersTask(int letters, const std::vector<int>& held_out) {
   return *ReadTextTask(text, share);
 }
 
-// The checkpoint of a run's model with these parameters [P], in their precision.
+// Returns the checkpoint of a run's model with these parameters [P], in their precision.
 inline std::string CheckpointOf(const RunConfig& config, const at::Tensor& values,
                                 const at::Tensor& buffers = {}) {
   const ParameterLayout layout = MakeLayout(config.model, config.training.rule);
@@ -59,7 +59,7 @@ inline std::string CheckpointOf(const RunConfig& config, const at::Tensor& value
   return *WriteCheckpoint({config.model, backend, 0, ""}, layout, tensors);
 }
 
-// As the run begins, in the precision of its config.
+// Returns the initial model of a run, in the precision of its config.
 inline AnalysisSubject UntrainedSubject(const RunConfig& config) {
   const ParameterLayout layout = MakeLayout(config.model, config.training.rule);
   const at::TensorOptions options = TensorOptionsOf(Device::kCpu, config.precision);
@@ -69,8 +69,8 @@ inline AnalysisSubject UntrainedSubject(const RunConfig& config) {
                        buffers.defined() ? buffers.to(options) : buffers)};
 }
 
-// Model M of the reference, float64: vocabulary 7, width 4, 2 heads, 2 layers, context 8, which
-// holds out tokens 1 4 2 6 1 4 2 6 with targets 4 2 6 1 4 2 6 1.
+// Returns model M of the reference, float64: vocabulary 7, width 4, 2 heads, 2 layers, context 8.
+// It holds out tokens 1 4 2 6 1 4 2 6 with targets 4 2 6 1 4 2 6 1.
 inline AnalysisSubject ModelM() {
   RunConfig run;
   run.task = LettersTask(7, {1, 4, 2, 6, 1, 4, 2, 6, 1});
@@ -94,8 +94,8 @@ inline AnalysisSubject ModelM() {
   return {run, CheckpointOf(run, values)};
 }
 
-// A model without positions whose embeddings are the rows of `rows` [n, d], float64, and the prompt
-// that reads them in their order: at most 26 rows.
+// Returns a model without positions whose embeddings are the rows of `rows` [n, d], float64, and
+// the prompt that reads them in order: at most 26 rows.
 inline std::pair<AnalysisSubject, std::string> ModelOfRows(const at::Tensor& rows) {
   const auto n = static_cast<int>(rows.size(0));
   std::string prompt;
@@ -116,7 +116,7 @@ inline std::pair<AnalysisSubject, std::string> ModelOfRows(const at::Tensor& row
   return {{run, CheckpointOf(run, values)}, prompt};
 }
 
-// What an analysis gives that nothing stops.
+// Returns the result of an analysis that runs to its end.
 inline AnalysisResult Analyzed(AnalysisRequest request) {
   PrepareLaneThread();
   auto analysis = MakeAnalysis(std::move(request));
@@ -133,7 +133,7 @@ inline AnalysisResult Analyzed(AnalysisRequest request) {
   return result.ok() ? *std::move(result) : AnalysisResult();
 }
 
-// The number of a name, NaN where it is undefined or missing.
+// Returns the number of a name; NaN if undefined or missing.
 inline double NumberIn(const AnalysisResult& result, const std::string& name) {
   for (const AnalysisNumber& number : result.numbers) {
     if (number.name == name && !number.undefined.has_value()) return number.value;
@@ -142,7 +142,7 @@ inline double NumberIn(const AnalysisResult& result, const std::string& name) {
   return std::numeric_limits<double>::quiet_NaN();
 }
 
-// The reason for which there is no such number; none if there is one.
+// Returns why a number is undefined; nullopt if it isn't.
 inline std::optional<Undefined> ReasonIn(const AnalysisResult& result, const std::string& name) {
   for (const AnalysisNumber& number : result.numbers) {
     if (number.name == name) return number.undefined;
@@ -151,7 +151,7 @@ inline std::optional<Undefined> ReasonIn(const AnalysisResult& result, const std
   return std::nullopt;
 }
 
-// An array as a float64 tensor.
+// Returns an array as a float64 tensor.
 inline at::Tensor ArrayIn(const AnalysisResult& result, const std::string& name) {
   for (const AnalysisArray& array : result.arrays) {
     if (array.name != name) continue;
@@ -168,7 +168,7 @@ inline at::Tensor ArrayIn(const AnalysisResult& result, const std::string& name)
   return {};
 }
 
-// Equal up to 1e-9 of the expected one, which the references print with ten digits.
+// Expects equality up to 1e-9 of the expected value, because the references print ten digits.
 inline void ExpectOracle(double value, double expected) {
   EXPECT_NEAR(value, expected, 1e-9 * std::max(1.0, std::abs(expected)));
 }

@@ -46,7 +46,7 @@ TEST(SpectrumTest, IsUndefinedWhereNothingVaries) {
 }
 
 TEST(SpectrumTest, FindsTheDirectionThatALayerNormTakesAway) {
-  // Its centred outputs span at most d − 1 directions, whatever gain and bias do to them.
+  // Its centred outputs span at most d − 1 directions, for any gain and bias.
   RunConfig run = ModelM().config;
   run.model.norm.placement = NormPlacement::kPost;
   run.model.norm.final = false;

@@ -1,4 +1,4 @@
-// That a piece which was stopped is as if it had not begun.
+// Checks that a stopped piece leaves no trace.
 #ifndef ABLATE_TESTS_ENGINE_ANALYZE_STOPS_H_
 #define ABLATE_TESTS_ENGINE_ANALYZE_STOPS_H_
 
@@ -15,7 +15,7 @@ inline std::string BytesOfState(Computation& computation) {
   return bytes;
 }
 
-// Every piece is stopped within it once before it is made.
+// Stops every piece once in its middle before computing it.
 template <typename Options>
 void ExpectNothingOfWhatWasStopped(const Options& options, Material material) {
   const auto whole = Compute(options, material), stopped = Compute(options, material);

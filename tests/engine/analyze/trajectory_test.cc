@@ -19,7 +19,7 @@ class TrajectoryTest : public ::testing::Test {
   TrajectoryTest() { PrepareLaneThread(); }
 };
 
-// Of points [P]: their plane, with its axes.
+// The plane of points [P], with its axes.
 struct Found {
   CheckpointPlane plane;
   at::Tensor axes;
@@ -44,7 +44,7 @@ double ShareOf(const CheckpointPlane& plane, size_t axis) {
   return plane.along[axis] / plane.squares;
 }
 
-// Points R(70 + k)·(4 − k)/4 of six elements, of which the last is 0.
+// Points R(70 + k)·(4 − k)/4 of six elements; the last one is 0.
 TEST_F(TrajectoryTest, GivesTheOraclesPlane) {
   std::vector<at::Tensor> points;
   for (uint64_t k = 0; k < 5; ++k) {
@@ -80,7 +80,8 @@ TEST_F(TrajectoryTest, HasOrthonormalAxesOnWhichTheCoordinatesAreProjections) {
   }
 }
 
-// Such as a run's checkpoints: the model's parameters and some way from them, in their precision.
+// Returns subjects like a run's checkpoints: parameters at some distance from the model's, in their
+// precision.
 std::vector<AnalysisSubject> CheckpointsNear(const AnalysisSubject& subject, int count) {
   const SubjectModel model = *ReadSubject(subject.config, subject.checkpoint);
   std::vector<AnalysisSubject> checkpoints;
@@ -99,7 +100,8 @@ AnalysisResult TrajectoryOf(std::vector<AnalysisSubject> subjects, uint32_t poin
   return Analyzed({TrajectoryOptions{points}, std::move(subjects), {60, ""}});
 }
 
-// Beside the singular vectors of the checkpoints' differences and the plain model there.
+// Compares with the singular vectors of the checkpoints' differences, and with the plain model on
+// the plane.
 void CompareWithThePlainModel(uint64_t number) {
   const AnalysisSubject subject = DrawnSubject(number);
   const Precision precision = subject.config.precision;

@@ -11,7 +11,7 @@
 namespace ablate::engine {
 namespace {
 
-// Of values [n] that come in parts of such lengths.
+// Returns the summary of values [n] that arrive in parts of these lengths.
 AnalysisResult SummaryOf(const at::Tensor& values, const std::vector<int64_t>& parts,
                          int64_t kept = kExactQuantiles, bool histograms = false) {
   ValueSummaries summaries({{"x", values.numel(), 0}}, histograms, values.scalar_type(), kept);
@@ -103,7 +103,7 @@ TEST(ValueSummariesTest, TakeQuantilesOfManyValuesFromBins) {
 }
 
 TEST(ValueSummariesTest, FindQuantilesBetweenBinsFarApart) {
-  // A quarter of the way from 0 to 100, between which nothing is.
+  // A quarter of the way from 0 to 100; there are no values in between.
   const at::Tensor values = at::tensor({0.0, 0.0, 100.0, 100.0}, at::kDouble);
   const AnalysisResult exact = SummaryOf(values, {4}), binned = SummaryOf(values, {4}, 0);
   EXPECT_EQ(NumberIn(exact, "quantile_50/x"), 50);
@@ -126,7 +126,7 @@ TEST(ValueSummariesTest, CountInBinsThatAllPlacesShare) {
   EXPECT_TRUE(counts.sum(1).equal(at::tensor({300.0, 200.0}, at::kDouble)));
   EXPECT_NEAR(edges[0].item<double>(), small.min().item<double>(), 1e-12);
   EXPECT_NEAR(edges[kHistogramBins].item<double>(), large.max().item<double>(), 1e-9);
-  // Up to every edge as many as there are, one more or less where rounding decides.
+  // Counts up to every edge are exact, or differ by one because of rounding.
   for (int64_t bin = 0; bin < kHistogramBins; ++bin) {
     const at::Tensor edge = edges[bin + 1];
     EXPECT_NEAR(counts[0].narrow(0, 0, bin + 1).sum().item<double>(),
@@ -134,7 +134,7 @@ TEST(ValueSummariesTest, CountInBinsThatAllPlacesShare) {
     EXPECT_NEAR(counts[1].narrow(0, 0, bin + 1).sum().item<double>(),
                 large.lt(edge).sum().item<double>(), 1);
   }
-  EXPECT_GT(counts[0].gt(0).sum().item<double>(), 20);  // it is seen beside the large one
+  EXPECT_GT(counts[0].gt(0).sum().item<double>(), 20);  // resolved despite the large value
 }
 
 TEST(ValueSummariesTest, NameTheLargestFeature) {

@@ -1,4 +1,4 @@
-// The numbers of activations and weights for one tensor at a time, each by its definition.
+// Computes the numbers of activations and weights for one tensor at a time, by definition.
 #ifndef ABLATE_TESTS_ENGINE_ANALYZE_VALUES_BY_HAND_H_
 #define ABLATE_TESTS_ENGINE_ANALYZE_VALUES_BY_HAND_H_
 
@@ -12,7 +12,7 @@
 
 namespace ablate::engine {
 
-// Of values whose deviation is not 0, float64.
+// Values must be float64 with a deviation above 0.
 inline std::map<std::string, double> ValuesByHand(const at::Tensor& values) {
   const at::Tensor x = values.flatten();
   const at::Tensor deviation = x - x.mean();
@@ -34,7 +34,7 @@ inline std::map<std::string, double> ValuesByHand(const at::Tensor& values) {
   return numbers;
 }
 
-// Up to so much, of a number's own size where that is above 1.
+// Expects equality up to `tolerance`, relative for numbers above 1.
 inline void ExpectValues(const AnalysisResult& result, const std::string& place,
                          const at::Tensor& values, double tolerance) {
   for (const auto& [name, expected] : ValuesByHand(values)) {

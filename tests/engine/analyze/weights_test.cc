@@ -45,7 +45,7 @@ TEST(WeightsTest, HaveHistogramsWhereAsked) {
 }
 
 TEST(WeightsTest, ReadsLargeTensorsInParts) {
-  // More values than quantiles are exact of, and than a piece reads.
+  // More values than exact quantiles allow, and than a piece reads.
   RunConfig run = ModelM().config;
   run.precision = Precision::kFloat32;
   run.model.layers = 1;
