@@ -23,14 +23,14 @@ SENTENCE_WORDS, PARAGRAPH_WORDS = 25, 80
 
 # How often a rule may be broken. Counts may only fall.
 BUDGETS = {
-    "docs: sentence of more than 25 words": 369,
-    "docs: paragraph of more than 80 words": 114,
-    "docs: 'what' as a noun": 181,
-    "docs: 'behind' in space": 36,
-    "comment: opens with What": 544,
-    "comment: opens with Of": 248,
-    "comment: opens with Where": 70,
-    "comment: opens with Whether": 145,
+    "docs: sentence of more than 25 words": 49,
+    "docs: paragraph of more than 80 words": 5,
+    "docs: 'what' as a noun": 14,
+    "docs: 'behind' in space": 3,
+    "comment: opens with What": 14,
+    "comment: opens with Of": 1,
+    "comment: opens with Where": 2,
+    "comment: opens with Whether": 0,
     "string: 'is no …'": 18,
     "string: forbidden words": 20,
 }
@@ -192,7 +192,7 @@ def check_links(root, all_pages, findings):
         prose = "\n".join(CODE_SPAN.sub(lambda m: "x" * len(m[0]), line) if kind in ("prose", "table") else ""
                           for line, kind in zip(page.lines, page.kinds))
         targets = [(m.start(2), m[2]) for m in LINK.finditer(prose)]
-        targets += [(m.start(1), m[1]) for m in re.finditer(r"^\[[^\]]+\]:\s*(\S+)", prose, re.MULTILINE)]
+        targets += [(m.start(1), m[1]) for m in re.finditer(r"^\[[^\]]+\]:\s*(?!x+(?:\s|$))(\S+)", prose, re.MULTILINE)]
         for at, target in targets:
             line = prose.count("\n", 0, at) + 1
             if re.match(r"[a-z]+:", target):
@@ -444,6 +444,9 @@ See [the other](other.md#a-heading) and [`code`](#a-page), or
 [a long link text that leads to some other place](https://example.org/a/very/long/path/that/cannot/be/broken/at/all).
 
 ![an image with a long text that stands alone on its line, and is therefore left as it is](other.md)
+
+A weight is
+[out, in]: `code` comes first.
 
 There is no GPU. What is a cell? It takes 0.05 s, as in `.05`, "smaller than .05" and v0.2.
 

@@ -468,7 +468,9 @@ TEST_F(AnalyzeTest, HasHelpOfAllKindsAndOfOne) {
   EXPECT_THAT(all.out, HasSubstr("\n  hessian             Curvature of the loss at a solution\n"));
   const Outcome one = Run({"analyze", "gradient_flow", "--help"});
   EXPECT_EQ(one.code, kSuccess);
-  EXPECT_THAT(one.out, HasSubstr("\n  signal  exact or rule [exact]\n          exact gradients, "));
+  EXPECT_THAT(
+      one.out,
+      HasSubstr("\n  signal  exact or rule [exact]\n          Gradient to measure: exact, "));
   EXPECT_THAT(one.out, Not(HasSubstr("Kinds:")));
 }
 
