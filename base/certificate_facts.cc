@@ -110,8 +110,8 @@ absl::Status CheckIssued(absl::string_view authority_pem, absl::string_view cert
   if (!authority.ok()) return authority.status();
   const absl::StatusOr<Certificate> certificate = ParseCertificate(certificate_pem);
   if (!certificate.ok()) return certificate.status();
-  // The first looks at names, identifiers and what the authority may do; the second at the
-  // signature.
+  // The first function checks names, identifiers and that the authority may sign; the second checks
+  // the signature.
   const bool issued = X509_check_ca(authority->get()) == 1 &&
                       X509_check_issued(authority->get(), certificate->get()) == X509_V_OK &&
                       X509_verify(certificate->get(), X509_get0_pubkey(authority->get())) == 1;

@@ -16,12 +16,12 @@ struct Range {
   char32_t first, last;
 };
 
-// Controls, marks of direction (line and paragraph separators with them), and what XML and HTML
-// exclude.
+// Control characters, bidirectional controls (with line and paragraph separators), and code points
+// that XML and HTML exclude.
 constexpr Range kUnfit[] = {{0x00, 0x1F},     {0x7F, 0x9F},     {0x061C, 0x061C}, {0x200E, 0x200F},
                             {0x2028, 0x202E}, {0x2066, 0x2069}, {0xFDD0, 0xFDEF}, {0xFEFF, 0xFEFF}};
 
-// The last two code points of each plane are no characters, nor are U+FDD0 to U+FDEF.
+// The last two code points of each plane aren't characters, nor are U+FDD0 to U+FDEF.
 bool IsNoCharacter(char32_t code) { return (code & 0xFFFE) == 0xFFFE; }
 
 bool IsUnfit(char32_t code) {

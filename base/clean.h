@@ -1,4 +1,4 @@
-// Texts from elsewhere, made fit for figures and pages.
+// Cleans and escapes foreign text for figures and pages.
 #ifndef ABLATE_TEXT_CLEAN_H_
 #define ABLATE_TEXT_CLEAN_H_
 
@@ -9,20 +9,20 @@
 
 namespace ablate::text {
 
-// Takes the first character off `text`, which is not empty; U+FFFD for a byte that begins none
-// (overlong forms, surrogates and truncated sequences are none).
+// Removes the first character of `text`, which isn't empty, and returns it. Returns U+FFFD for a
+// byte that begins no character, as in overlong forms, surrogates and truncated sequences.
 char32_t TakeCharacter(absl::string_view* text);
 
-// How many characters TakeCharacter takes off `text`: as many as CleanText gives.
+// Returns the number of characters that TakeCharacter finds in `text`, which is the length of
+// CleanText's result.
 size_t CountCharacters(absl::string_view text);
 
-// `text` with U+FFFD for each control character (line breaks and tabs too), each mark that turns
-// the direction of writing, each code point that XML can't hold and each byte that is not UTF-8.
-// Nothing else changes; what is clean stays as it is.
+// Returns `text` with U+FFFD in place of each control character (line breaks and tabs too), each
+// bidirectional control, each code point that XML can't hold and each byte that isn't UTF-8. Leaves
+// everything else as it is.
 std::string CleanText(absl::string_view text);
 
-// `text`, which is clean, with &, <, >, " and ' as references: for XML and HTML, in texts and
-// attributes.
+// Escapes &, <, >, " and ' for XML and HTML text and attributes. `text` must be clean already.
 std::string EscapeMarkup(absl::string_view text);
 
 }  // namespace ablate::text

@@ -1,4 +1,4 @@
-// Monotonic time, injected where tests would otherwise sleep.
+// Monotonic clock, an interface so that tests needn't sleep.
 #ifndef ABLATE_BASE_CLOCK_H_
 #define ABLATE_BASE_CLOCK_H_
 
@@ -8,20 +8,21 @@
 
 namespace ablate {
 
-// Time since some fixed moment; never goes back. For liveness only, never for safety.
+// Returns the time since a fixed moment; never goes back. Use it for liveness only, never for
+// safety.
 inline absl::Duration MonotonicNow() {
   return absl::FromChrono(std::chrono::steady_clock::now().time_since_epoch());
 }
 
-// Thread-safe.
+// Interface of a monotonic clock. Thread-safe.
 class Clock {
  public:
   virtual ~Clock() = default;
-  // As MonotonicNow.
+  // Returns the same as MonotonicNow.
   virtual absl::Duration Now() const = 0;
 };
 
-// The machine's clock; lives as long as the program.
+// Returns the machine's clock, which lives as long as the program.
 inline const Clock& SteadyClock() {
   class Steady : public Clock {
     absl::Duration Now() const override { return MonotonicNow(); }

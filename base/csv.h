@@ -1,4 +1,4 @@
-// CSV as RFC 4180 has it.
+// Writes CSV as in RFC 4180.
 #ifndef ABLATE_TEXT_CSV_H_
 #define ABLATE_TEXT_CSV_H_
 
@@ -8,7 +8,7 @@
 
 namespace ablate::text {
 
-// `text` as a field: in quotes where it must be.
+// Returns `text` as a field, quoted if necessary.
 std::string CsvField(absl::string_view text);
 
 }  // namespace ablate::text

@@ -38,7 +38,7 @@ bool WriteAll(int file, absl::string_view bytes) {
 std::string ReadWholeFile(const std::string& file) {
   std::ifstream in(file, std::ios::binary);
   std::string content;
-  // By read, which says that it failed: an iterator over a folder would throw.
+  // read reports failure; an iterator over a folder would throw.
   char part[4096];
   while (in.read(part, sizeof(part)) || in.gcount() > 0) {
     content.append(part, static_cast<size_t>(in.gcount()));
@@ -53,7 +53,7 @@ absl::Status ReplaceFile(const std::string& file, absl::string_view content) {
   out << content;
   out.close();
   if (out && std::rename(draft.c_str(), file.c_str()) == 0) return absl::OkStatus();
-  // A stream need not say why it failed.
+  // A stream need not set errno.
   return absl::ErrnoToStatus(errno != 0 ? errno : EIO, absl::StrCat("cannot write ", file));
 }
 

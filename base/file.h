@@ -1,4 +1,4 @@
-// Files and descriptors, as the programs use them beside plain streams.
+// Files and file descriptors: what plain streams can't do.
 #ifndef ABLATE_PROCESS_FILE_H_
 #define ABLATE_PROCESS_FILE_H_
 
@@ -11,11 +11,11 @@
 
 namespace ablate::process {
 
-// A disk that has fewer bytes left counts as full: a start of the server writes about so many, the
+// A disk with fewer free bytes counts as full. A start of the server writes about as many: the
 // index of the database's log, a schema, an address and logs.
 inline constexpr uint64_t kLeastRoom = 1 << 20;
 
-// A descriptor that is closed with its owner.
+// Owns a file descriptor and closes it.
 class FileDescriptor {
  public:
   FileDescriptor() = default;
@@ -27,7 +27,7 @@ class FileDescriptor {
   ~FileDescriptor();
   int get() const { return fd_; }
   bool open() const { return fd_ >= 0; }
-  // Closes it before its owner goes; false, with errno, if what was written may be lost.
+  // Closes the descriptor early; returns false, with errno, if written data may be lost.
   bool Close();
 
  private:
@@ -37,10 +37,10 @@ class FileDescriptor {
 // Writes all bytes, or returns false with errno.
 bool WriteAll(int file, absl::string_view bytes);
 
-// All bytes of a file; none if it can't be read.
+// Returns the content of a file; empty if it can't be read.
 std::string ReadWholeFile(const std::string& file);
 
-// Replaces the file by rename: readers see the old content or the new one, never a part.
+// Replaces the file by rename: readers see either the old content or the new one, never a part.
 absl::Status ReplaceFile(const std::string& file, absl::string_view content);
 
 }  // namespace ablate::process

@@ -20,7 +20,7 @@ constexpr size_t kMaxLabel = 63;
 constexpr size_t kIpv4Bytes = 4;
 constexpr size_t kIpv6Bytes = 16;
 
-// Whether `text` is an address of that family; then `host` is it.
+// Returns true and fills `host` if `text` is an address of that family.
 bool IsAddress(int family, size_t bytes, const std::string& text, Host& host) {
   std::string address(bytes, '\0');
   if (inet_pton(family, text.c_str(), address.data()) != 1) return false;
@@ -44,7 +44,7 @@ bool IsNumber(absl::string_view label) {
 }  // namespace
 
 absl::StatusOr<Host> ParseHost(absl::string_view text) {
-  // No longer text is copied, and none with a zero byte, where the system's functions would end.
+  // Don't copy longer texts, nor one with a zero byte, at which the system's functions would stop.
   if (text.empty() || text.size() > kMaxName ||
       absl::StrContains(text, absl::string_view("\0", 1))) {
     return absl::InvalidArgumentError("a host has 1 to 253 characters");

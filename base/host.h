@@ -11,17 +11,18 @@
 namespace ablate::text {
 
 struct Host {
-  // A DNS name in lower case, or an IP address in its usual spelling: two spellings of one are one.
+  // A DNS name in lower case, or an IP address in canonical form, so that equal hosts have equal
+  // texts.
   std::string text;
-  // The 4 or 16 bytes of an IP address, first byte first; empty for a DNS name.
+  // The 4 or 16 bytes of an IP address in network order; empty for a DNS name.
   std::string address;
 
   friend bool operator==(const Host&, const Host&) = default;
 };
 
-// A DNS name (labels of letters, digits and inner hyphens; in ASCII, so that other names are
-// written as xn--…), an IPv4 or an IPv6 address, the latter in brackets or not. INVALID_ARGUMENT
-// otherwise, with what is wrong and without the text itself, which the caller names.
+// Parses a DNS name (labels of letters, digits and inner hyphens, in ASCII; other names as xn--…),
+// an IPv4 address, or an IPv6 address with or without brackets. Otherwise INVALID_ARGUMENT with the
+// problem; the caller adds the text itself.
 absl::StatusOr<Host> ParseHost(absl::string_view text);
 
 struct HostPort {
@@ -29,8 +30,8 @@ struct HostPort {
   uint16_t port = 0;
 };
 
-// "HOST:PORT"; an IPv6 address is in brackets. Only who listens may ask for port 0, any that is
-// free. Errors as ParseHost's.
+// Parses "HOST:PORT"; an IPv6 address is in brackets. Pass `least_port` 0 for a listening address,
+// which then may ask for any free port. Errors as ParseHost's.
 absl::StatusOr<HostPort> ParseHostPort(absl::string_view text, uint16_t least_port = 1);
 
 }  // namespace ablate::text

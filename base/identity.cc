@@ -15,7 +15,7 @@
 namespace ablate::process {
 namespace {
 
-// The device and inode of the folder that holds `file`: a copy of it differs, and a moved one
+// Returns device and inode of the folder that holds `file`: a copied folder differs, a moved one
 // doesn't. Empty if there is no such folder.
 std::string FolderOf(const std::string& file) {
   struct stat info {};

@@ -1,5 +1,5 @@
-// Which process is meant: a number alone is used anew after the process has ended. Pid files say
-// it.
+// Identifies processes beyond their pid, which the kernel uses again after a process has ended; and
+// reads and writes pid files.
 #ifndef ABLATE_PROCESS_IDENTITY_H_
 #define ABLATE_PROCESS_IDENTITY_H_
 
@@ -14,37 +14,36 @@
 
 namespace ablate::process {
 
-// A process that can't be confused with a later one of the same number: the kernel's start time and
-// boot identity come along.
+// Identifies a process for good: the pid with the kernel's start time and boot ID.
 struct ProcessId {
   pid_t pid = 0;
-  uint64_t start_ticks = 0;  // since boot
-  std::string boot;          // of the kernel
+  uint64_t start_ticks = 0;  // clock ticks since boot
+  std::string boot;          // kernel's boot ID
 
   friend bool operator==(const ProcessId&, const ProcessId&) = default;
 };
 
-// The identity of the kernel since it was started.
+// Returns the kernel's boot ID.
 std::string BootId();
 
-// The identity of a live process (not a zombie); nothing if there is none.
+// Identifies a live process (not a zombie); nothing if there is none.
 std::optional<ProcessId> Identify(pid_t pid);
 
-// "PID TICKS BOOT": how a pid file's first line names a process.
+// Returns "PID TICKS BOOT", the first line of a pid file.
 std::string ToLine(const ProcessId& process);
-// What a file's first line names; nothing if it is no such line. The process may have ended.
+// Parses a pid file's first line; nothing if it is malformed. The process may have ended.
 std::optional<ProcessId> FromLine(absl::string_view text);
 
 struct PidFile {
   ProcessId process;
-  std::string command;  // a second line: what it was started with; empty if unknown
+  std::string command;  // second line: the command that started it; empty if unknown
 };
-// Returns what a file says of a process that still is that very process; nothing if it names none,
-// or if the file was written in another folder: a copy of a folder has no processes.
+// Returns the content of a pid file if its process is still the same one. Returns nothing if the
+// process has ended or the file was written in another folder: a copied folder has no processes.
 std::optional<PidFile> FindByPidFile(const std::string& file);
-// Replaces the file. A third line names the folder that holds it.
+// Replaces the file. Its third line names the folder that holds it.
 absl::Status WritePidFile(const std::string& file, const PidFile& content);
-// Removes the file if it names process `pid`: it may be a later one's by now.
+// Removes the file if it names process `pid`; by now it may name a later one.
 void RemovePidFile(const std::string& file, pid_t pid);
 
 }  // namespace ablate::process

@@ -19,7 +19,7 @@ uint64_t FileSize(const std::string& file) {
 }
 
 absl::StatusOr<FileDescriptor> OpenLog(const std::string& path) {
-  // Without O_NONBLOCK the opening of a pipe would wait for its reader.
+  // Without O_NONBLOCK, opening a pipe would wait for its reader.
   FileDescriptor log(open(
       path.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK, 0600));
   if (!log.open()) {
@@ -55,7 +55,7 @@ void BoundOwnLog(uint64_t max_bytes) {
       fstat(STDOUT_FILENO, &out) == 0 && out.st_dev == log.st_dev && out.st_ino == log.st_ino;
   BoundLog(path, max_bytes);
   const auto opened = OpenLog(path);
-  if (!opened.ok()) return;  // the renamed one goes on
+  if (!opened.ok()) return;  // the renamed file stays in use
   dup2(opened->get(), STDERR_FILENO);
   if (same_out) dup2(opened->get(), STDOUT_FILENO);
 }

@@ -14,7 +14,7 @@
 namespace ablate::process {
 namespace {
 
-// A quota and its period, as texts; "max" and -1 are no limit.
+// Returns quota / period, both given as texts; nothing for "max" and -1.
 std::optional<double> Ratio(absl::string_view quota, absl::string_view period) {
   double of = 0, per = 0;
   if (!absl::SimpleAtod(quota, &of) || !absl::SimpleAtod(period, &per)) return std::nullopt;
@@ -22,7 +22,7 @@ std::optional<double> Ratio(absl::string_view quota, absl::string_view period) {
   return of / per;
 }
 
-// Of one folder, in version 2 or 1.
+// Reads the limit of one folder, of version 2 or 1.
 using FolderLimit = std::optional<double> (*)(const std::string& folder, bool version2);
 
 std::optional<double> QuotaOfFolder(const std::string& folder, bool version2) {
@@ -49,7 +49,7 @@ std::optional<double> Smaller(std::optional<double> a, std::optional<double> b) 
   return std::min(*a, *b);
 }
 
-// Of the folder `path` under `hierarchy` and of every one above it.
+// Returns the smallest limit of the folder `path` under `hierarchy` and of its ancestors.
 std::optional<double> SmallestOnTheWay(FolderLimit limit, const std::string& hierarchy,
                                        std::string path, bool version2) {
   std::optional<double> smallest = limit(hierarchy, version2);
@@ -65,7 +65,7 @@ bool HasController(absl::string_view controllers, absl::string_view name) {
   return std::find(names.begin(), names.end(), name) != names.end();
 }
 
-// The smallest limit of `controller` on a process with this membership.
+// Returns the smallest limit of `controller` on a process with this membership.
 std::optional<double> CgroupLimit(FolderLimit limit, const std::string& controller,
                                   const std::string& root, const std::string& membership) {
   std::optional<double> smallest;
@@ -83,7 +83,7 @@ std::optional<double> CgroupLimit(FolderLimit limit, const std::string& controll
 }
 
 int AffinityCores() {
-  // Boxes with more than a thousand cores exist; the kernel refuses a mask that is too small.
+  // Machines with more than a thousand cores exist; the kernel refuses a mask that is too small.
   constexpr int kMaxCores = 16384;
   cpu_set_t* const mask = CPU_ALLOC(kMaxCores);
   const size_t bytes = CPU_ALLOC_SIZE(kMaxCores);
@@ -107,7 +107,7 @@ uint64_t UsableMemory() {
   const int64_t pages = sysconf(_SC_PHYS_PAGES), size = sysconf(_SC_PAGESIZE);
   std::optional<double> bytes;
   if (pages > 0 && size > 0) bytes = static_cast<double>(pages) * static_cast<double>(size);
-  // A cgroup of version 1 without a limit names one that no machine has.
+  // A cgroup of version 1 without a limit reports a size that no machine has.
   bytes = Smaller(bytes, CgroupMemory("/sys/fs/cgroup", ReadWholeFile("/proc/self/cgroup")));
   return bytes ? static_cast<uint64_t>(std::min(*bytes, 1e18)) : 0;
 }

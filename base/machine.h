@@ -1,4 +1,4 @@
-// How many cores and how much memory of the machine this process may use.
+// Reports how many cores and how much memory this process may use.
 #ifndef ABLATE_PROCESS_MACHINE_H_
 #define ABLATE_PROCESS_MACHINE_H_
 
@@ -8,18 +8,20 @@
 
 namespace ablate::process {
 
-// The smaller of the scheduler's affinity and the cgroup's quota, at least 1.
+// Returns the smaller of the scheduler's affinity and the cgroup's quota, at least 1.
 int UsableCores();
 
-// The smallest CPU quota, in cores, of the cgroup that `membership` (the text of /proc/self/cgroup)
-// names and of those above it, under `root` (/sys/fs/cgroup); nothing if none limits. Reads version
-// 2, and version 1's cpu controller.
+// Returns the smallest CPU quota, in cores, of the cgroup that `membership` (the text of
+// /proc/self/cgroup) names and of its ancestors, below `root` (/sys/fs/cgroup); nothing if none
+// limits. Reads version 2, and version 1's cpu controller.
 std::optional<double> CgroupQuota(const std::string& root, const std::string& membership);
 
-// Bytes: the smaller of the machine's memory and the cgroup's limit; 0 if neither is known.
+// Returns the smaller of the machine's memory and the cgroup's limit, in bytes; 0 if neither is
+// known.
 uint64_t UsableMemory();
 
-// The smallest memory limit in the same way, of version 2 or of version 1's memory controller.
+// Returns the smallest memory limit in bytes, found as by CgroupQuota, of version 2 or of version
+// 1's memory controller.
 std::optional<double> CgroupMemory(const std::string& root, const std::string& membership);
 
 }  // namespace ablate::process

@@ -1,5 +1,5 @@
-// A lock that clang's thread-safety analysis and ThreadSanitizer both understand: std::mutex with
-// annotations.
+// std::mutex with annotations: a lock that clang's thread-safety analysis and ThreadSanitizer both
+// understand.
 #ifndef ABLATE_SYNC_MUTEX_H_
 #define ABLATE_SYNC_MUTEX_H_
 
@@ -42,7 +42,7 @@ class CondVar {
     condition_.wait(lock);
     lock.release();
   }
-  // Like Wait, for at most `timeout`. Returns false if it ran out.
+  // Like Wait, for at most `timeout`. Returns false if it has run out.
   bool WaitFor(Mutex* mutex, std::chrono::milliseconds timeout)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex) {
     std::unique_lock<std::mutex> lock(mutex->mutex_, std::adopt_lock);

@@ -8,10 +8,10 @@
 namespace ablate::tls {
 namespace {
 
-// Without it OpenSSL would ask for a passphrase at the terminal.
+// Without this OpenSSL would ask for a passphrase at the terminal.
 int NoPassphrase(char*, int, int, void*) { return -1; }
 
-// What `write` has written; the memory is cleared, for it may have been a key.
+// Returns the bytes that `write` writes; clears the memory, because it may have held a key.
 template <typename Write>
 absl::StatusOr<std::string> Written(absl::string_view action, Write write) {
   const Memory memory(BIO_new(BIO_s_secmem()));

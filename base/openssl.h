@@ -1,5 +1,4 @@
-// OpenSSL's objects as values of ours: freed with their owner, read from and written as PEM, and
-// its errors as statuses.
+// Owns OpenSSL's objects, reads and writes them as PEM, and turns OpenSSL's errors into statuses.
 #ifndef ABLATE_TLS_OPENSSL_H_
 #define ABLATE_TLS_OPENSSL_H_
 
@@ -30,15 +29,15 @@ using Key = Owned<EVP_PKEY, EVP_PKEY_free>;
 using Certificate = Owned<X509, X509_free>;
 using Memory = Owned<BIO, BIO_free_all>;
 
-// Reads `text`, which must outlive it.
+// Returns a BIO that reads `text`, which must outlive it.
 Memory Reader(absl::string_view text);
 
-// INTERNAL: that `action` failed, and what OpenSSL says of it. Empties this thread's errors.
+// Returns INTERNAL with `action` and OpenSSL's error text. Clears this thread's error queue.
 absl::Status OpenSslError(absl::string_view action);
 
-// INVALID_ARGUMENT if the text holds no PEM certificate.
+// Parses a PEM certificate; INVALID_ARGUMENT if the text holds none.
 absl::StatusOr<Certificate> ParseCertificate(absl::string_view pem);
-// INVALID_ARGUMENT if the text holds no PEM private key, or one that a passphrase encrypts.
+// Parses a PEM private key; INVALID_ARGUMENT if the text holds none, or an encrypted one.
 absl::StatusOr<Key> ParseKey(absl::string_view pem);
 
 absl::StatusOr<std::string> ToPem(const Certificate& certificate);

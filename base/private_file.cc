@@ -34,14 +34,14 @@ absl::Status CheckFile(const std::string& file, const struct stat& info, size_t 
 
 absl::StatusOr<std::string> ReadBoundedFile(const std::string& file, size_t max_bytes,
                                             Readers readers) {
-  // The opened file is looked at, not its name, and none (a pipe, say) is waited for.
+  // Checks the opened file, not its name; doesn't wait for one, a pipe for instance.
   const FileDescriptor opened(open(file.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
   struct stat info;
   if (!opened.open() || fstat(opened.get(), &info) != 0) {
     return absl::ErrnoToStatus(errno, absl::StrCat("cannot read ", file));
   }
   if (absl::Status fine = CheckFile(file, info, max_bytes, readers); !fine.ok()) return fine;
-  // A byte more shows that it grew, and then it is no file to read now.
+  // One more byte shows that the file grew; then don't read it now.
   std::string content(max_bytes + 1, '\0');
   size_t size = 0;
   while (size < content.size()) {

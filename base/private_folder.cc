@@ -45,7 +45,7 @@ absl::StatusOr<std::string> MakePrivateHome(const std::string& folder) {
   if (folder.empty()) return absl::InvalidArgumentError("the server's folder has no name");
   std::error_code error;
   std::filesystem::path path = std::filesystem::absolute(folder, error).lexically_normal();
-  if (!path.has_filename()) path = path.parent_path();  // it ended in a slash
+  if (!path.has_filename()) path = path.parent_path();  // the name ended in a slash
   if (!error) std::filesystem::create_directories(path.parent_path(), error);
   if (error) {
     return absl::ErrnoToStatus(error.value(),
@@ -71,7 +71,7 @@ std::optional<std::string> EnvironmentVariable(const char* name) {
 std::string DefaultHome(const Environment& environment) {
   if (const auto home = environment("ABLATE_HOME")) return *home;
   const std::string data = environment("XDG_DATA_HOME").value_or("");
-  // XDG's folders must be absolute; others are to be ignored.
+  // XDG requires absolute folders; others must be ignored.
   if (absl::StartsWith(data, "/")) return absl::StrCat(data, "/ablate");
   const auto user = environment("HOME");
   return user ? absl::StrCat(*user, "/.local/share/ablate") : "";

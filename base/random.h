@@ -1,4 +1,4 @@
-// Random bytes of the kernel, which nothing in this process can make guessable.
+// Returns random bytes from the kernel, for secrets and ids.
 #ifndef ABLATE_BASE_RANDOM_H_
 #define ABLATE_BASE_RANDOM_H_
 
@@ -7,7 +7,7 @@
 
 namespace ablate::process {
 
-// Ends the process if the kernel has none to give. Thread-safe.
+// Ends the process if the kernel has no random bytes. Thread-safe.
 std::string RandomBytes(size_t size);
 
 // Returns 128 random bits as 32 hex digits: an id that is never drawn twice.

@@ -1,4 +1,4 @@
-// SHA-256, as blobs and data sets are named.
+// SHA-256, which names blobs and data sets.
 #ifndef ABLATE_BASE_SHA256_H_
 #define ABLATE_BASE_SHA256_H_
 
@@ -11,12 +11,12 @@ struct evp_md_ctx_st;
 
 namespace ablate {
 
-// Of bytes that come in pieces. One thread.
+// Hashes bytes that come in pieces. For one thread.
 class Sha256 {
  public:
   Sha256();
   void Add(absl::string_view data);
-  // 64 lower-case hex digits of all that was added; to be called once, last.
+  // Returns the hash of all added bytes as 64 lower-case hex digits. Call it once, last.
   std::string Hex();
 
  private:
@@ -26,10 +26,10 @@ class Sha256 {
   std::unique_ptr<evp_md_ctx_st, Free> context_;
 };
 
-// Of bytes that are all there: 64 lower-case hex digits.
+// Returns the hash of `bytes` as 64 lower-case hex digits.
 std::string Sha256Hex(absl::string_view bytes);
 
-// Whether `text` could be one: 64 lower-case hex digits.
+// Returns true if `text` has the form of a hash: 64 lower-case hex digits.
 bool IsSha256(absl::string_view text);
 
 }  // namespace ablate

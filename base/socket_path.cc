@@ -10,7 +10,7 @@
 namespace ablate::process {
 namespace {
 
-// FNV-1a: the same folder gives the same socket after every restart.
+// FNV-1a: a folder gives the same socket after every restart.
 uint64_t Hash(absl::string_view text) {
   uint64_t hash = 14695981039346656037u;
   for (const char c : text) hash = (hash ^ static_cast<unsigned char>(c)) * 1099511628211u;

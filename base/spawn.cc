@@ -39,12 +39,12 @@ void Detach(int log, SpawnSettings* settings) {
   posix_spawn_file_actions_t* actions = &settings->actions;
   posix_spawn_file_actions_adddup2(actions, log, STDOUT_FILENO);
   posix_spawn_file_actions_adddup2(actions, STDOUT_FILENO, STDERR_FILENO);
-  // Last, for the log's descriptor may be this one where the caller has no standard input.
+  // Last, because the log's descriptor may be this one if the caller has no standard input.
   posix_spawn_file_actions_addopen(actions, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
   posix_spawn_file_actions_addclosefrom_np(actions, STDERR_FILENO + 1);
 }
 
-// Null at the end.
+// Returns pointers to the strings, with a null at the end.
 std::vector<char*> Pointers(std::vector<std::string>& strings) {
   std::vector<char*> result;
   result.reserve(strings.size() + 1);

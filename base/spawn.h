@@ -1,4 +1,4 @@
-// Starting a program in the background.
+// Starts a program in the background.
 #ifndef ABLATE_PROCESS_SPAWN_H_
 #define ABLATE_PROCESS_SPAWN_H_
 
@@ -9,13 +9,13 @@
 
 namespace ablate::process {
 
-// The variables of this process, each as NAME=VALUE.
+// Returns this process's environment, each variable as NAME=VALUE.
 std::vector<std::string> OwnEnvironment();
 
-// Starts `program` in a session of its own, so that it outlives this process: standard input from
-// /dev/null, standard output and error to `log`, an open descriptor, no other descriptor inherited,
-// no signal blocked or ignored. The program's name comes before `arguments`. Sets `pid`; returns
-// errno's number if it can't be started, otherwise 0.
+// Starts `program` in its own session, so that it outlives this process. Standard input is
+// /dev/null, standard output and error go to `log`, an open descriptor; no other descriptor is
+// inherited and no signal is blocked or ignored. The program's name comes before `arguments`. Sets
+// `pid`; returns 0, or errno's number if the program can't be started.
 int SpawnDetached(const std::string& program, std::vector<std::string> arguments,
                   std::vector<std::string> environment, int log, pid_t* pid);
 

@@ -3,8 +3,8 @@
 namespace ablate::text {
 namespace {
 
-// Sequences by their first byte: its range, how many bytes follow, and the range of the second
-// byte, which is where overlong forms, surrogates and too large values show.
+// Sequences by their first byte: its range, the number of bytes that follow, and the range of the
+// second byte, which excludes overlong forms, surrogates and too large values.
 struct LeadRange {
   unsigned char first, last;
   unsigned char following;

@@ -1,5 +1,5 @@
-// UTF-8, strictly: no overlong forms, no surrogates, nothing above U+10FFFF. The one decoder of all
-// programs.
+// Decodes UTF-8 strictly: no overlong forms, no surrogates, nothing above U+10FFFF. All programs
+// use this one decoder.
 #ifndef ABLATE_TEXT_UTF8_H_
 #define ABLATE_TEXT_UTF8_H_
 
@@ -10,34 +10,36 @@
 
 namespace ablate::text {
 
-// What DecodeUtf8 returns where no code point begins.
+// DecodeUtf8's result if no code point begins at the offset.
 inline constexpr char32_t kNotUtf8 = 0xFFFFFFFF;
 
-// The code point at byte `offset` (which must be inside `text`), moving `offset` behind it;
-// kNotUtf8 leaves `offset` alone.
+// Returns the code point at byte `offset`, which must be inside `text`, and moves `offset` past it.
+// Returns kNotUtf8 and leaves `offset` if none begins there.
 char32_t DecodeUtf8(absl::string_view text, size_t& offset);
 
-// The bytes of a code point that DecodeUtf8 can return.
+// Returns the bytes of a code point that DecodeUtf8 can return.
 std::string EncodeUtf8(char32_t code_point);
 
-// Bytes of the character that `text` begins with; 0 if it begins with none, or is empty.
+// Returns the size in bytes of the first character of `text`; 0 if `text` is empty or begins with
+// no character.
 size_t CharacterLength(absl::string_view text);
 
-// Byte offset of the first ill-formed sequence, or string_view::npos.
+// Returns the byte offset of the first ill-formed sequence, or string_view::npos.
 size_t FindNotUtf8(absl::string_view text);
 
 inline bool IsUtf8(absl::string_view text) { return FindNotUtf8(text) == absl::string_view::npos; }
 
-// Whether it is one of the control characters, C0, DEL or C1.
+// Returns true for a control character: C0, DEL or C1.
 constexpr bool IsControl(char32_t code_point) {
   return code_point < 0x20 || (code_point >= 0x7F && code_point < 0xA0);
 }
 
-// Whether some character of `text` is a control character other than those in `except`. Bytes that
-// are not UTF-8 are none.
+// Returns true if `text` has a control character other than those in `except`. Bytes that aren't
+// UTF-8 don't count.
 bool HasControlCharacter(absl::string_view text, absl::string_view except = "");
 
-// Well-formed UTF-8 without control characters, of 1 to `max_characters` characters.
+// Returns true for well-formed UTF-8 of 1 to `max_characters` characters without control
+// characters.
 bool IsPrintable(absl::string_view text, size_t max_characters);
 
 }  // namespace ablate::text

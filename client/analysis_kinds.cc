@@ -19,22 +19,22 @@ namespace {
 using google::protobuf::FieldDescriptor;
 
 constexpr AnalysisKindRow kKinds[] = {
-    {"spectrum", "How many directions a representation uses", Subjects::kEach},
-    {"cka", "How similar representations are, of one model or of several", Subjects::kAll},
-    {"activations", "Scale and shape of the values at sites", Subjects::kEach},
+    {"spectrum", "Number of directions that a representation uses", Subjects::kEach},
+    {"cka", "Similarity of representations, within a model or between models", Subjects::kAll},
+    {"activations", "Scale and shape of the values at hook points (sites)", Subjects::kEach},
     {"weights", "Scale and shape of each parameter tensor", Subjects::kEach},
-    {"capture", "What comes to sites, as arrays", Subjects::kEach},
-    {"loss_landscape", "The loss around a solution, along random directions", Subjects::kEach},
-    {"hessian", "The loss's curvature at a solution", Subjects::kEach},
-    {"gradient_flow", "How large the gradient is over depth", Subjects::kEach},
-    {"gradient_alignment", "How well what a run learns by agrees with backprop", Subjects::kEach},
-    {"norm_jacobian", "Which parts of a norm's Jacobian matter to its gradient", Subjects::kEach},
-    {"norm_statistics", "What each norm does to its input", Subjects::kEach},
-    {"norm_response", "What norms do to one random vector; of no model", Subjects::kNone},
-    {"attention", "Where heads look", Subjects::kEach},
-    {"remove", "What a part does: the loss without it", Subjects::kEach},
-    {"trajectory", "The loss on the plane of a run's checkpoints, and their way through it",
-     Subjects::kSteps}};
+    {"capture", "Values at hook points (sites), as arrays", Subjects::kEach},
+    {"loss_landscape", "Loss around a solution, along random directions", Subjects::kEach},
+    {"hessian", "Curvature of the loss at a solution", Subjects::kEach},
+    {"gradient_flow", "Size of the gradient over depth", Subjects::kEach},
+    {"gradient_alignment", "Agreement of a run's learning signal with backpropagation",
+     Subjects::kEach},
+    {"norm_jacobian", "Effect of the parts of a norm's Jacobian on its gradient", Subjects::kEach},
+    {"norm_statistics", "Statistics of the input and output of each norm", Subjects::kEach},
+    {"norm_response", "Response of norms to one random vector, without a model", Subjects::kNone},
+    {"attention", "Attention patterns of heads", Subjects::kEach},
+    {"remove", "Loss of the model without one of its parts", Subjects::kEach},
+    {"trajectory", "Loss on the plane of a run's checkpoints, and their path", Subjects::kSteps}};
 
 const FieldDescriptor* MemberOf(const AnalysisKindRow& row) {
   return v1::AnalysisKind::descriptor()->FindFieldByName(row.name);
@@ -44,7 +44,7 @@ std::string Padded(const std::string& text, size_t width) {
   return text + std::string(width - std::min(width, text.size()), ' ');
 }
 
-// What one value of the field is, such as "whole number" or "raw, unit or layer".
+// Returns the type of one value of the field, such as "whole number" or "raw, unit or layer".
 std::string ValueText(const FieldDescriptor* field) {
   switch (field->cpp_type()) {
     case FieldDescriptor::CPPTYPE_BOOL:
@@ -67,7 +67,7 @@ std::string ValueText(const FieldDescriptor* field) {
   return reflect::AnyOf(names);
 }
 
-// Such as "whole number, 1 to 20 [1]".
+// Returns type, range and default, such as "whole number, 1 to 20 [1]".
 std::string TypeText(const FieldDescriptor* field) {
   const v1::OptionInfo& info = reflect::OptionOf(field);
   const std::string range = reflect::RangeText(info);
@@ -78,7 +78,7 @@ std::string TypeText(const FieldDescriptor* field) {
   return text;
 }
 
-// What the numbers of a kind are called, and what they are.
+// Returns names and meaning of the numbers of a kind.
 std::string NumbersText(const google::protobuf::MessageOptions& options) {
   const int count = options.ExtensionSize(v1::number);
   if (count == 0) return "It has no numbers, only arrays.\n";
@@ -100,8 +100,8 @@ absl::StatusOr<const AnalysisKindRow*> FindAnalysisKind(absl::string_view name) 
     if (row.name == name) return &row;
     names.emplace_back(row.name);
   }
-  return absl::InvalidArgumentError(absl::StrCat("KIND: ", reflect::Quoted(name), " is none of ",
-                                                 absl::StrJoin(names, ", "),
+  return absl::InvalidArgumentError(absl::StrCat("KIND: ", reflect::Quoted(name),
+                                                 " is unknown; expected ", reflect::AnyOf(names),
                                                  reflect::DidYouMean(name, names)));
 }
 

@@ -1,5 +1,5 @@
-// The kinds of analyses on the command line: a line about each, and their options as the API's
-// descriptors have them.
+// Describes the kinds of analyses for the command line: a line for each, and options from the
+// descriptors of the API.
 #ifndef ABLATE_CLIENT_ANALYSIS_KINDS_H_
 #define ABLATE_CLIENT_ANALYSIS_KINDS_H_
 
@@ -29,18 +29,18 @@ struct AnalysisKindRow {
 // In the order of AnalysisKind's members.
 absl::Span<const AnalysisKindRow> AnalysisKindTable();
 
-// The row of a kind. INVALID_ARGUMENT lists the kinds there are.
+// Returns the row of a kind. INVALID_ARGUMENT lists all kinds.
 absl::StatusOr<const AnalysisKindRow*> FindAnalysisKind(absl::string_view name);
 
-// The kind with the options that --set gives it. INVALID_ARGUMENT says all that is wrong with them.
+// Returns the kind with the options of --set. INVALID_ARGUMENT lists all problems with them.
 absl::StatusOr<v1::AnalysisKind> MakeAnalysisKind(const AnalysisKindRow& row,
                                                   const std::vector<std::string>& set);
 
-// The name of the kind that is set; empty if none is that this program knows.
+// Returns the name of the kind that is set, or "" if this program has no such kind.
 std::string AnalysisKindName(const v1::AnalysisKind& kind);
 
-// For help: a line for each kind, and of one its options with type, range, default and meaning, and
-// its numbers.
+// Return help: a line for each kind; for one kind its options, with type, range, default and
+// meaning, and its numbers.
 std::string AnalysisKindsText();
 std::string AnalysisOptionsText(const AnalysisKindRow& row);
 

@@ -8,6 +8,7 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "base/utf8.h"
+#include "client/help.h"
 #include "proto/reflect/text.h"
 
 namespace ablate::client {
@@ -21,25 +22,15 @@ std::vector<std::string> CommandNames(const CLI::App& app) {
   return names;
 }
 
-// The names of all that was chosen so far, such as "ablate data".
-std::string FullName(const CLI::App& app) {
-  return app.get_parent() == nullptr
-             ? app.get_name()
-             : absl::StrCat(FullName(*app.get_parent()), " ", app.get_name());
-}
-
-std::string ParentName(const CLI::App& app) {
-  return app.get_parent() == nullptr ? "" : FullName(*app.get_parent());
-}
-
-// The innermost command that `arguments` choose; `*problem` is set if one of them is none.
+// Returns the innermost command that `arguments` choose; sets `*problem` if there is no such
+// command.
 CLI::App* Innermost(CLI::App* app, const std::vector<std::string>& arguments,
                     std::string* problem) {
   for (const std::string& word : arguments) {
     const std::vector<std::string> names = CommandNames(*app);
     if (names.empty() || absl::StartsWith(word, "-")) return app;
     if (std::find(names.begin(), names.end(), word) == names.end()) {
-      *problem = absl::StrCat("\"", word, "\" is no command of ", FullName(*app),
+      *problem = absl::StrCat("\"", word, "\" isn't a command of ", FullName(*app),
                               reflect::DidYouMean(word, names));
       return app;
     }
@@ -48,7 +39,7 @@ CLI::App* Innermost(CLI::App* app, const std::vector<std::string>& arguments,
   return app;
 }
 
-// CLI11's account of a mistake, with a suggestion where an option is unknown.
+// Returns CLI11's message about a mistake, with a suggestion if an option is unknown.
 std::string Explain(const CLI::ParseError& error, const CLI::App& root, const CLI::App& command) {
   const std::vector<std::string> extras = root.remaining(true);
   if (dynamic_cast<const CLI::ExtrasError*>(&error) == nullptr || extras.empty()) {
@@ -64,12 +55,12 @@ std::string Explain(const CLI::ParseError& error, const CLI::App& root, const CL
   return problem + reflect::DidYouMean(extras.front().substr(0, extras.front().find('=')), names);
 }
 
-// Of an option's value: what is wrong with it.
+// Returns the problem with an option's value.
 std::string RefuseEmpty(const std::string& value) {
-  return value.empty() ? "the value is empty" : "";
+  return value.empty() ? "the value is empty; expected a value" : "";
 }
 
-// An option whose text `read` turns into a number; `what` such a number is.
+// Adds an option whose text `read` converts to a number; `what` describes such a number.
 template <typename Number, typename Read>
 CLI::Option* AddNumber(CLI::App* app, std::optional<Number>* value, const std::string& flags,
                        const std::string& help, Read read, const char* what) {
@@ -84,14 +75,14 @@ CLI::Option* AddNumber(CLI::App* app, std::optional<Number>* value, const std::s
   return app->add_option_function<std::string>(flags, store, help)->check(check);
 }
 
-// A text, or texts, without a name of its own on the line.
+// Adds an argument without a name of its own on the line.
 template <typename Value>
 CLI::Option* AddPositional(CLI::App* app, Value* value, const std::string& name,
                            const std::string& help) {
   return app->add_option(name, *value, help)->check(RefuseEmpty)->type_name("");
 }
 
-// Says which argument is not UTF-8, which no message can carry; empty if none is.
+// Returns a message about an argument that isn't UTF-8, which no request can carry, or "".
 std::string FindNotUtf8(const std::vector<std::string>& arguments) {
   for (size_t i = 0; i < arguments.size(); ++i) {
     if (text::IsUtf8(arguments[i])) continue;
@@ -100,20 +91,31 @@ std::string FindNotUtf8(const std::vector<std::string>& arguments) {
   return "";
 }
 
+// Replaces `help COMMAND...` by COMMAND... --help.
+std::vector<std::string> ExpandHelp(std::vector<std::string> arguments) {
+  if (arguments.empty() || arguments[0] != "help") return arguments;
+  if (arguments.size() > 1 && absl::StartsWith(arguments[1], "-")) return arguments;
+  arguments.erase(arguments.begin());
+  arguments.emplace_back("--help");
+  return arguments;
+}
+
 }  // namespace
 
 bool ParseBytes(const std::string& text, uint64_t* bytes) {
   std::string digits = text;
   try {
     CLI::AsSizeValue(/*kb_is_1000=*/true)(digits);
-  } catch (const CLI::ValidationError&) {  // how the library says that it is no size
+  } catch (const CLI::ValidationError&) {  // the library's answer to anything but a size
     return false;
   }
   return absl::SimpleAtoi(digits, bytes);
 }
 
-Command Command::Add(const std::string& name, const std::string& help) {
-  return Command(app_->add_subcommand(name, help), chosen_);
+Command Command::Add(const std::string& name, const std::string& help, const std::string& section) {
+  CLI::App* added = app_->add_subcommand(name, help);
+  added->group(section.empty() ? "Commands" : section);  // not the parent's
+  return Command(added, chosen_);
 }
 
 void Command::Argument(std::string* value, const std::string& name, const std::string& help) {
@@ -192,6 +194,12 @@ void Command::Footer(std::function<std::string()> text) { app_->footer(std::move
 
 std::string Command::FullName() const { return client::FullName(*app_); }
 
+std::string Command::HelpPage() const {
+  const CLI::App* root = app_;
+  while (root->get_parent() != nullptr) root = root->get_parent();
+  return client::HelpPage(*root);
+}
+
 void Command::Do(Action action) {
   app_->callback([chosen = chosen_, action = std::move(action)] { *chosen = action; });
 }
@@ -199,7 +207,8 @@ void Command::Do(Action action) {
 CommandLine::CommandLine(const std::string& program, const std::string& version,
                          const std::string& help)
     : app_(std::make_unique<CLI::App>(help, program)) {
-  app_->set_version_flag("--version", absl::StrCat(program, " ", version));
+  app_->set_help_flag("-h,--help", "Print this help");
+  app_->set_version_flag("--version", absl::StrCat(program, " ", version), "Print the version");
   app_->option_defaults()->multi_option_policy(CLI::MultiOptionPolicy::TakeLast);
 }
 
@@ -207,16 +216,18 @@ CommandLine::~CommandLine() = default;
 
 Command CommandLine::root() { return Command(app_.get(), &chosen_); }
 
-int CommandLine::Run(const std::vector<std::string>& arguments, const Context& context) {
-  std::string problem = FindNotUtf8(arguments);
+int CommandLine::Run(const std::vector<std::string>& given, const Context& context) {
+  std::string problem = FindNotUtf8(given);
+  const std::vector<std::string> arguments = ExpandHelp(given);
   const CLI::App* command = Innermost(app_.get(), arguments, &problem);
   const std::string advice = absl::StrCat("see ", FullName(*command), " --help");
-  std::vector<std::string> reversed(arguments.rbegin(), arguments.rend());  // CLI11 wants them so
+  std::vector<std::string> reversed(arguments.rbegin(),
+                                    arguments.rend());  // the order that CLI11 expects
   if (problem.empty()) {
     try {
       app_->parse(reversed);
     } catch (const CLI::CallForHelp&) {
-      *context.console.out << command->help(ParentName(*command));
+      *context.console.out << HelpText(*command);
       return kSuccess;
     } catch (const CLI::CallForVersion& version) {
       *context.console.out << version.what() << "\n";
@@ -226,7 +237,7 @@ int CommandLine::Run(const std::vector<std::string>& arguments, const Context& c
     }
   }
   if (problem.empty() && !chosen_) {
-    *context.console.err << command->help(ParentName(*command));
+    *context.console.err << HelpText(*command);
     return kUsage;
   }
   if (!problem.empty()) {

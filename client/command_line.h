@@ -1,5 +1,4 @@
-// The shape of the command line: commands, arguments, options, help, and errors that suggest what
-// was meant.
+// Defines the command line: commands, arguments, options, help, and errors with suggestions.
 #ifndef ABLATE_CLIENT_COMMAND_LINE_H_
 #define ABLATE_CLIENT_COMMAND_LINE_H_
 
@@ -18,7 +17,7 @@ class App;
 
 namespace ablate::client {
 
-// What a command does once its arguments are read; the result is the exit code.
+// Runs a command once its arguments are read; returns the exit code.
 using Action = std::function<int(const Context&)>;
 
 // One command, or a group of them. A handle: the CommandLine owns what it names. What the
@@ -27,7 +26,8 @@ class Command {
  public:
   Command(CLI::App* app, Action* chosen) : app_(app), chosen_(chosen) {}
 
-  Command Add(const std::string& name, const std::string& help);
+  // The help lists commands under the headings of their sections.
+  Command Add(const std::string& name, const std::string& help, const std::string& section = "");
 
   void Argument(std::string* value, const std::string& name, const std::string& help);
   // One or more.
@@ -40,7 +40,7 @@ class Command {
   // An empty value is a mistake: in a script, a variable that is not set.
   void Option(std::string* value, const std::string& flags, const std::string& placeholder,
               const std::string& help);
-  // Also behind the names of commands below this one.
+  // Accepted also after the names of commands below this one.
   void OptionEverywhere(std::string* value, const std::string& flags,
                         const std::string& placeholder, const std::string& help);
   void RequiredOption(std::string* value, const std::string& flags, const std::string& placeholder,
@@ -53,13 +53,16 @@ class Command {
   void Options(std::vector<std::string>* values, const std::string& flags,
                const std::string& placeholder, const std::string& help);
   void Flag(bool* value, const std::string& flags, const std::string& help);
-  // The last lines of its help: an example, and whatever else must be known.
+  // Sets the last lines of the help: limits, exit codes, examples. Lines that begin with two spaces
+  // are kept as they are, the others wrapped.
   void Footer(const std::string& text);
-  // The same where the lines depend on the arguments that stand beside --help.
+  // The same for lines that depend on the arguments given with --help.
   void Footer(std::function<std::string()> text);
   void Do(Action action);
-  // With the names of its groups, such as "ablate data ls".
+  // Returns the name with those of its groups, such as "ablate data ls".
   std::string FullName() const;
+  // Returns the help of the whole program as a page of Markdown.
+  std::string HelpPage() const;
 
  private:
   CLI::App* app_;

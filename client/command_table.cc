@@ -12,12 +12,12 @@ namespace {
 constexpr CommandGroup kData = {"data", "List, add and remove data sets",
                                 "Example:\n  ablate data add examples/data/names.txt"};
 constexpr CommandGroup kArtifact = {
-    "artifact", "List and fetch what runs leave: checkpoints",
+    "artifact", "List and fetch checkpoints",
     "Example:\n  ablate artifact get names-norm/pre-lr0.01-s42 checkpoint -o pre.safetensors"};
 
 constexpr CommandGroup kAdmin = {
-    "admin", "Share a server: users, tokens, quotas, and who changed what",
-    "Example:\n  ablate admin init box.example.org:7443\n  ablate up --listen 0.0.0.0:7443\n"
+    "admin", "Share a server: certificates, users, tokens, quotas, audit",
+    "Example:\n  ablate admin init lab.example.org:7443\n  ablate up --listen 0.0.0.0:7443\n"
     "  ablate admin user add ada -o ada.join"};
 constexpr CommandGroup kAdminUser = {"user", "Add, list, change and remove users",
                                      "Example:\n  ablate admin user add ada -o ada.join", &kAdmin};
@@ -26,88 +26,106 @@ constexpr CommandGroup kAdminToken = {
     "Example:\n  ablate admin token add ada --note laptop -o ada-laptop.join", &kAdmin};
 
 constexpr CommandGroup kAdminQuota = {
-    "quota", "Bound what users have at one time, and list what they have",
+    "quota", "Limit and list the resources of users",
     "Example:\n  ablate admin quota set ada --lanes 4 --stored 20GB", &kAdmin};
 
+constexpr const char* kServer = "Server";
+constexpr const char* kExperiments = "Experiments";
+constexpr const char* kResults = "Results";
+constexpr const char* kModels = "Trained models";
+constexpr const char* kDataSets = "Data";
+constexpr const char* kAccess = "Access";
+constexpr const char* kMore = "More";
+
 constexpr CommandRow kCommands[] = {
-    {nullptr, "up", "Start a personal server in the background, if none runs", DefineUp},
-    {nullptr, "down", "Stop the personal server; its runs go on after the next up", DefineDown},
-    {nullptr, "submit", "Create an experiment from a file and queue its runs", DefineSubmit},
-    {nullptr, "ls", "List experiments, newest first", DefineLs},
-    {nullptr, "show", "Show an experiment: question, state, results per setting", DefineShow},
-    {nullptr, "runs", "List an experiment's cells and their runs", DefineRuns},
-    {nullptr, "watch", "Follow an experiment until it has ended", DefineWatch},
-    {nullptr, "wait", "Wait until an experiment has ended", DefineWait},
-    {nullptr, "cancel", "Cancel experiments (runs that others share go on) or analyses",
-     DefineCancel},
-    {nullptr, "rm", "Remove ended or cancelled experiments and their runs, or analyses", DefineRm},
-    {nullptr, "logs", "Show a run's history: queued, granted, lost, failed and why", DefineLogs},
-    {nullptr, "metrics", "Print an experiment's metrics: summaries, or all points", DefineMetrics},
-    {nullptr, "compare", "Compare settings, also of several experiments, with their baseline",
-     DefineCompare},
-    {nullptr, "diff", "Show what two experiments, parts of them or runs differ in", DefineDiff},
-    {nullptr, "table", "Print a comparison's main table as text, CSV or LaTeX", DefineTable},
-    {nullptr, "figure", "Draw an experiment: curves, differences, sensitivity", DefineFigure},
-    {nullptr, "report", "Write what experiments came to as one HTML page", DefineReport},
-    {nullptr, "export", "Write every point into a file for other programs", DefineExport},
-    {nullptr, "generate", "Let a trained model write: one sample a line", DefineGenerate},
-    {nullptr, "analyze", "Compute numbers and arrays of trained models", DefineAnalyze},
-    {nullptr, "analyses", "List analyses: what of, and how far they are", DefineAnalyses},
-    {&kData, "ls", "List data sets", DefineDataLs},
-    {&kData, "add", "Upload a text with one document a line", DefineDataAdd},
-    {&kData, "rm", "Remove a data set that no run needs", DefineDataRm},
-    {&kArtifact, "ls", "List a run's artifacts", DefineArtifactLs},
-    {&kArtifact, "get", "Fetch an artifact into a file", DefineArtifactGet},
-    {nullptr, "workers", "List the workers: what they are for, and what they do", DefineWorkers},
-    {nullptr, "login", "Talk to a server elsewhere from now on", DefineLogin},
-    {nullptr, "logout", "Forget a server elsewhere and its token", DefineLogout},
-    {nullptr, "whoami", "Say which server commands talk to, and as whom", DefineWhoami},
-    {&kAdmin, "init", "Make what sharing takes: certificates, the first admin", DefineAdminInit},
-    {&kAdmin, "renew", "Give the server a new certificate", DefineAdminRenew},
-    {&kAdmin, "audit", "List who changed what and who was refused, newest first", DefineAdminAudit},
-    {&kAdminUser, "add", "Add a user, with a token in a join file", DefineAdminUserAdd},
-    {&kAdminUser, "ls", "List users", DefineAdminUserLs},
-    {&kAdminUser, "role", "Change what a user may do", DefineAdminUserRole},
-    {&kAdminUser, "rm", "Remove a user and revoke its tokens", DefineAdminUserRm},
-    {&kAdminQuota, "set", "Change a user's quota", DefineAdminQuotaSet},
-    {&kAdminQuota, "ls", "List users with what they have and may have", DefineAdminQuotaLs},
-    {&kAdminToken, "add", "Make another token of a user", DefineAdminTokenAdd},
-    {&kAdminToken, "ls", "List tokens, newest first", DefineAdminTokenLs},
-    {&kAdminToken, "revoke", "Revoke a token at once", DefineAdminTokenRevoke}};
+    {kServer, nullptr, "up", "Start a personal server in the background, if none runs", DefineUp},
+    {kServer, nullptr, "down", "Stop the personal server; the next up continues its runs",
+     DefineDown},
+    {kServer, nullptr, "workers", "List workers: device, role, state, runs", DefineWorkers},
+    {kExperiments, nullptr, "submit", "Create an experiment from a file and queue its runs",
+     DefineSubmit},
+    {kExperiments, nullptr, "ls", "List experiments, newest first", DefineLs},
+    {kExperiments, nullptr, "show", "Show an experiment: question, state, result per setting",
+     DefineShow},
+    {kExperiments, nullptr, "runs", "List the cells of an experiment and their runs", DefineRuns},
+    {kExperiments, nullptr, "watch", "Show the progress of an experiment until it ends",
+     DefineWatch},
+    {kExperiments, nullptr, "wait", "Wait until an experiment ends; return how it ended",
+     DefineWait},
+    {kExperiments, nullptr, "logs", "Show the history of a run: queued, started, lost, failed",
+     DefineLogs},
+    {kExperiments, nullptr, "cancel", "Cancel experiments or analyses", DefineCancel},
+    {kExperiments, nullptr, "rm", "Remove ended experiments with their runs, or analyses",
+     DefineRm},
+    {kResults, nullptr, "compare", "Compare settings with their baseline", DefineCompare},
+    {kResults, nullptr, "report", "Write a report of experiments as one HTML page", DefineReport},
+    {kResults, nullptr, "figure", "Draw a figure as SVG, PDF or PNG", DefineFigure},
+    {kResults, nullptr, "table", "Print the table of a comparison: text, CSV or LaTeX",
+     DefineTable},
+    {kResults, nullptr, "metrics", "Print metrics: summaries, or every point", DefineMetrics},
+    {kResults, nullptr, "export", "Write every point to a file for other programs", DefineExport},
+    {kResults, nullptr, "diff", "Show the fields in which two experiments or runs differ",
+     DefineDiff},
+    {kModels, nullptr, "generate", "Generate text with a trained model", DefineGenerate},
+    {kModels, nullptr, "analyze", "Compute numbers and arrays of trained models", DefineAnalyze},
+    {kModels, nullptr, "analyses", "List analyses and their progress", DefineAnalyses},
+    {kModels, &kArtifact, "ls", "List the checkpoints of a run", DefineArtifactLs},
+    {kModels, &kArtifact, "get", "Write a checkpoint to a file", DefineArtifactGet},
+    {kDataSets, &kData, "ls", "List data sets", DefineDataLs},
+    {kDataSets, &kData, "add", "Upload a text file as a data set", DefineDataAdd},
+    {kDataSets, &kData, "rm", "Remove a data set that no run needs", DefineDataRm},
+    {kAccess, nullptr, "login", "Log in to a shared server", DefineLogin},
+    {kAccess, nullptr, "logout", "Forget a shared server and its token", DefineLogout},
+    {kAccess, nullptr, "whoami", "Show the server and the user that commands use", DefineWhoami},
+    {kAccess, &kAdmin, "init", "Prepare a server for sharing: certificates, first admin",
+     DefineAdminInit},
+    {kAccess, &kAdmin, "renew", "Renew the server's certificate", DefineAdminRenew},
+    {kAccess, &kAdmin, "audit", "List changes and refused calls, newest first", DefineAdminAudit},
+    {kAccess, &kAdminUser, "add", "Add a user and write a token to a join file",
+     DefineAdminUserAdd},
+    {kAccess, &kAdminUser, "ls", "List users", DefineAdminUserLs},
+    {kAccess, &kAdminUser, "role", "Change the role of a user", DefineAdminUserRole},
+    {kAccess, &kAdminUser, "rm", "Remove a user and revoke its tokens", DefineAdminUserRm},
+    {kAccess, &kAdminQuota, "set", "Change the quota of a user", DefineAdminQuotaSet},
+    {kAccess, &kAdminQuota, "ls", "List users with their usage and quota", DefineAdminQuotaLs},
+    {kAccess, &kAdminToken, "add", "Make another token for a user", DefineAdminTokenAdd},
+    {kAccess, &kAdminToken, "ls", "List tokens, newest first", DefineAdminTokenLs},
+    {kAccess, &kAdminToken, "revoke", "Revoke a token at once", DefineAdminTokenRevoke},
+    {kMore, nullptr, "help", "Print the help of a command", DefineHelp}};
 
 constexpr const char* kFooter = R"(Example:
   ablate up
   ablate submit examples/names-norm.yaml --wait
-  ablate show names-norm
+  ablate compare names-norm
 
-EXP is experiments/ID, an ID, the name of an experiment (the newest one of that name), or
-the beginning of an ID that only one experiment has; EXP/CELL is one of its cells.
---json prints the server's message.
+Names:
+  EXP       an experiment: experiments/ID, an ID, a unique prefix of an ID, or a name (the newest experiment of that name)
+  EXP/CELL  one cell of it, such as names-norm/pre-lr0.01-s42
 
-On a terminal control characters and marks of direction in texts are shown, such as \x1b;
-a pipe or file gets what --json, --csv, compare, table and generate print as it is.
+On a terminal, control characters and direction marks are shown as escapes such as \x1b. In a pipe or file, --json, --csv, compare, table and generate print texts unchanged.
 
 Exit codes:
-  0   done; for wait: every run is DONE or DIVERGED; for analyze: all are DONE
-  1   it failed, or a problem was found; for wait and analyze: one FAILED
-  2   what was waited for was cancelled
-  64  the command line or a setting, such as ABLATE_SERVER, makes no sense
-  69  no server answers, or a part of it is away or busy: try again
-  70  for wait and analyze: waiting itself failed, whatever it was for came to
+  0   success; wait: every run is DONE or DIVERGED; analyze: all are DONE
+  1   failure, or problems were found; wait, analyze: at least one FAILED
+  2   cancelled: the experiment, a run or an analysis that was waited for
+  64  invalid command line or setting, such as ABLATE_SERVER
+  69  no server answers, or it is busy: try again later
+  70  wait, analyze: waiting failed; the outcome is unknown
 
 Environment:
-  ABLATE_SERVER    where the server is: the name of a login, personal, unix:PATH or localhost:PORT
-  ABLATE_HOME      the personal server's folder (else $XDG_DATA_HOME/ablate, ~/.local/share/ablate)
-  NO_COLOR         no colours)";
+  ABLATE_SERVER  server to use: the name of a login, personal, unix:PATH or localhost:PORT
+  ABLATE_HOME    folder of the personal server [$XDG_DATA_HOME/ablate or ~/.local/share/ablate]
+  NO_COLOR       print without colours)";
 
 using Groups = std::map<const CommandGroup*, Command>;
 
-// The command that a group's commands stand behind: made where it is not there yet.
-Command CommandOf(const CommandGroup* group, Command root, Groups* groups) {
+// Returns the command of a group, made at its first use.
+Command CommandOf(const CommandGroup* group, const char* section, Command root, Groups* groups) {
   if (group == nullptr) return root;
   const auto found = groups->find(group);
   if (found != groups->end()) return found->second;
-  Command added = CommandOf(group->parent, root, groups).Add(group->name, group->help);
+  Command added = CommandOf(group->parent, section, root, groups)
+                      .Add(group->name, group->help, group->parent == nullptr ? section : "");
   added.Footer(group->footer);
   groups->emplace(group, added);
   return added;
@@ -127,18 +145,19 @@ int CallServer(const Context& context,
 
 int RunProgram(const std::vector<std::string>& arguments, const Context& context) {
   CommandLine line("ablate", ABLATE_VERSION,
-                   "An ablation lab: experiment files in, trained grids and their numbers out.");
+                   "Train grids of small transformers and compare their variants.");
   Groups groups;
   for (const CommandRow& row : CommandTable()) {
-    Command command = CommandOf(row.group, line.root(), &groups).Add(row.name, row.help);
+    Command command = CommandOf(row.group, row.section, line.root(), &groups)
+                          .Add(row.name, row.help, row.group == nullptr ? row.section : "");
     command.Do(row.define(&command));
   }
   std::string server;
   line.root().OptionEverywhere(&server, "--server", "NAME",
-                               "the server that is meant, as ABLATE_SERVER has it");
+                               "Server to use, as in ABLATE_SERVER; accepted by every command");
   line.root().Footer(kFooter);
   Context chosen = context;
-  // Whatever a server or a file says, a terminal must not obey it.
+  // Texts of servers and files must not control the terminal.
   TerminalStream out(context.console.out), err(context.console.err);
   if (context.console.out_is_terminal) chosen.console.out = &out;
   if (context.console.err_is_terminal) chosen.console.err = &err;

@@ -1,5 +1,5 @@
-// The commands, each in a file of commands/, the one table that they are in, and the program that
-// they make. A new command has a function here, a row in the table, and its file.
+// The table of commands, each in a file of commands/, and the program that they make. A new command
+// has a function here, a row in the table, and its file.
 #ifndef ABLATE_CLIENT_COMMAND_TABLE_H_
 #define ABLATE_CLIENT_COMMAND_TABLE_H_
 
@@ -17,15 +17,16 @@
 
 namespace ablate::client {
 
-// What several commands have in front of their name, such as data of `ablate data ls`.
+// A word that several commands have in front of their names, such as data of `ablate data ls`.
 struct CommandGroup {
   const char* name;
   const char* help;
   const char* footer;
-  const CommandGroup* parent = nullptr;  // that it stands behind, such as admin of `admin user add`
+  const CommandGroup* parent = nullptr;  // such as admin of `admin user add`
 };
 
 struct CommandRow {
+  const char* section;        // heading in the help
   const CommandGroup* group;  // null if it has none
   const char* name;
   const char* help;
@@ -33,11 +34,11 @@ struct CommandRow {
   Action (*define)(Command* command);
 };
 
-// In the order of the help. The commands of a group follow each other.
+// In the order of the help. The commands of a section, and of a group, follow each other.
 absl::Span<const CommandRow> CommandTable();
 
-// The whole program but for main, so that tests can run it as a shell would. `arguments` without
-// the program's name; the result is the exit code (context.h).
+// Runs the whole program without main, so that tests can run it as a shell would. `arguments` lack
+// the program's name; returns the exit code (context.h).
 int RunProgram(const std::vector<std::string>& arguments, const Context& context);
 
 Action DefineUp(Command* command);
@@ -82,12 +83,18 @@ Action DefineAdminTokenAdd(Command* command);
 Action DefineAdminTokenLs(Command* command);
 Action DefineAdminTokenRevoke(Command* command);
 Action DefineAdminAudit(Command* command);
+Action DefineHelp(Command* command);
+
+// Help that several commands have in common.
+inline constexpr char kJsonHelp[] = "Print the server's message as JSON";
+inline constexpr char kExperimentHelp[] = "Experiment: its ID, a unique prefix of it, or its name";
+inline constexpr char kCellHelp[] = "Cell of an experiment, or runs/ID";
 
 // Calls `run` with a connection to the server. `run` returns the exit code, or what went wrong.
 int CallServer(const Context& context,
                absl::FunctionRef<absl::StatusOr<int>(Connection* connection)> run);
 
-// The action of a command that asks the server.
+// Returns the action of a command that asks the server.
 template <typename Options>
 Action WithServer(const std::shared_ptr<Options>& options,
                   absl::StatusOr<int> (*run)(const Options&, const Context&, Connection*)) {
@@ -97,8 +104,8 @@ Action WithServer(const std::shared_ptr<Options>& options,
   };
 }
 
-// The same for a command whose options `make_request` first turns into the request; its error says
-// what makes no sense about them.
+// The same for a command whose options `make_request` first turns into the request; its error is
+// one of the command line.
 template <typename Options, typename Request>
 Action WithServer(const Command& command, const std::shared_ptr<Options>& options,
                   absl::StatusOr<Request> (*make_request)(const Options&),

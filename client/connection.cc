@@ -27,6 +27,7 @@
 #include "proto/join/channel.h"
 #include "proto/join/tls_trouble.h"
 #include "proto/metadata.h"
+#include "proto/reflect/text.h"
 
 namespace ablate::client {
 namespace {
@@ -47,7 +48,8 @@ constexpr CallOptions kLong = {kLongTimeout, true};
 // For calls that change something each time.
 constexpr CallOptions kOnce = {kDefaultTimeout, false};
 
-// A name that several experiments have, and the ID of the newest, as an answer's metadata say.
+// Returns names that several experiments have, with the ID of the newest, from the metadata of an
+// answer.
 std::vector<std::pair<std::string, std::string>> NewestOf(const grpc::ClientContext& context) {
   std::vector<std::pair<std::string, std::string>> named;
   const auto& metadata = context.GetServerTrailingMetadata();
@@ -94,13 +96,14 @@ std::string MessageOf(const grpc::Status& status) {
   return message;
 }
 
-// The payload of a status that is the server's reason.
+// Payload of a status: the reason of the server.
 constexpr absl::string_view kReason = "reason";
 
-// And that of one that may pass.
+// Payload of a status: the same call may succeed later.
 constexpr absl::string_view kRetry = "retry";
 
-// What to do about a server that gave no answer, and what the transport says of it.
+// Returns an error for a server that gave no answer, with the next step and the transport's
+// message.
 absl::Status NoAnswer(const ServerAddress& server, const std::string& why) {
   if (server.authority.empty()) {
     return absl::UnavailableError(absl::StrCat("no server answers at ", server.address,
@@ -115,13 +118,14 @@ absl::Status NoAnswer(const ServerAddress& server, const std::string& why) {
 // Our server gives details with every error, the transport none.
 bool IsAnswer(const grpc::Status& status) { return !status.error_details().empty(); }
 
-// The transport cancels what reaches a server that shuts down; nothing of ours cancels and asks.
+// Returns true for a call that the transport cancelled: it reached a server that shuts down.
+// Nothing else cancels.
 bool IsCutOff(const grpc::Status& status) {
   return status.error_code() == grpc::StatusCode::CANCELLED && !IsAnswer(status);
 }
 
-// With the server's message, field violations and reason. UNAVAILABLE, if the server gave no
-// answer, names its address and what to do: looking why takes a while.
+// Converts a status, with the server's message, field violations and reason. UNAVAILABLE without an
+// answer gets the server's address and the next step, which takes a while to find.
 absl::Status ToStatus(const grpc::Status& status, const ServerAddress& server) {
   const std::string& address = server.address;
   if (status.ok()) return absl::OkStatus();
@@ -235,8 +239,8 @@ class Connection::Caller {
     for (const auto& [name, id] : NewestOf(context)) {
       if (only) {
         return absl::InvalidArgumentError(
-            absl::StrCat(name, " is the name of several experiments, the newest ", id,
-                         "; give the whole ID of one, which `ablate ls` lists"));
+            absl::StrCat(reflect::Quoted(name), " is the name of several experiments, the newest ",
+                         id, "; expected a whole ID. `ablate ls` lists the IDs."));
       }
       if (told_.insert(name).second && on_newest_ != nullptr) on_newest_(name, id);
     }
@@ -246,7 +250,7 @@ class Connection::Caller {
   const ServerAddress server_;
   const Sleep sleep_;
   const OnNewestOf on_newest_;
-  std::set<std::string> told_;  // names that on_newest_ was told of
+  std::set<std::string> told_;  // names passed to on_newest_
   Stubs stubs_;
 };
 

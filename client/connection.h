@@ -1,5 +1,4 @@
-// The server's methods as plain calls: deadlines, retries, lists page by page, and errors as
-// absl::Status.
+// Calls the server's methods: deadlines, retries, lists page by page, and errors as absl::Status.
 #ifndef ABLATE_CLIENT_CONNECTION_H_
 #define ABLATE_CLIENT_CONNECTION_H_
 
@@ -32,41 +31,40 @@ namespace ablate::client {
 
 using Sleep = std::function<void(absl::Duration)>;
 
-// Is given each message of a stream, and ends the stream by returning an error, which is then the
-// call's result.
+// Takes each message of a stream. An error ends the stream and is the result of the call.
 template <typename Message>
 using OnMessage = std::function<absl::Status(const Message&)>;
 
 using join::ServerAddress;
 
-// What kind of error it is that the server answered, such as RUN_NOT_FOUND; empty where it did not
-// say.
+// Returns the kind of the server's error, such as RUN_NOT_FOUND; empty if the server gave none.
 std::string ReasonOf(const absl::Status& status);
 
-// Whether the same call may succeed a little later: the server is away, or it says so.
+// Returns true if the same call may succeed later: the server is away, or its error says so.
 bool MayTryAgain(const absl::Status& status);
 
-// Is told, once for each name, that several experiments have it, and the ID of the newest, which
-// the server took it to mean.
+// Takes a name that several experiments have, once, and the ID of the newest, which the server
+// used.
 using OnNewestOf = std::function<void(const std::string& name, const std::string& id)>;
 
-// Unary calls have a deadline of 30 s (5 min where a large grid is expanded or compared); those
-// that may be repeated without harm are tried three times while the answer is UNAVAILABLE. Streams
-// have no deadline and are not repeated. Errors carry the server's message; UNAVAILABLE, if the
-// server gave no answer, says what to do. Not thread-safe.
+// Unary calls have a deadline of 30 s, or 5 min if they expand or compare a large grid. Calls that
+// may be repeated without harm are tried three times while the answer is UNAVAILABLE. Streams have
+// no deadline and are not repeated. Errors have the server's message; if the server gave no answer,
+// UNAVAILABLE names the next step. Not thread-safe.
 class Connection {
  public:
   // Connects with the first call.
   Connection(const ServerAddress& server, Sleep sleep, OnNewestOf on_newest = nullptr);
   ~Connection();
 
-  // Whether a login leads there: others may have it, too.
+  // Returns true for a server of a login, which others may use, too.
   bool is_elsewhere() const { return is_elsewhere_; }
 
   absl::StatusOr<v1::CreateExperimentResponse> CreateExperiment(
       const v1::CreateExperimentRequest& request);
   absl::StatusOr<v1::Experiment> GetExperiment(const v1::GetExperimentRequest& request);
-  // The same before something is removed: INVALID_ARGUMENT if several experiments have the name.
+  // Does the same before something is removed: INVALID_ARGUMENT if several experiments have the
+  // name.
   absl::StatusOr<v1::Experiment> GetOnlyExperiment(const v1::GetExperimentRequest& request);
   absl::StatusOr<v1::ListExperimentsResponse> ListExperiments(
       const v1::ListExperimentsRequest& request);
@@ -118,7 +116,7 @@ class Connection {
                                   const OnMessage<v1::AnalysisArraysChunk>& on_chunk);
 
   absl::StatusOr<v1::ListWorkersResponse> ListWorkers(const v1::ListWorkersRequest& request);
-  // Without a second try: for asking whether a server is there.
+  // Calls once, to find out if a server runs.
   absl::StatusOr<v1::ListWorkersResponse> ListWorkersWithin(absl::Duration timeout);
 
   absl::StatusOr<v1::WhoAmIResponse> WhoAmI(const v1::WhoAmIRequest& request);
@@ -141,8 +139,8 @@ class Connection {
   std::unique_ptr<Caller> caller_;
 };
 
-// All pages of a list from `request`'s on, as one response without a token: `list` fetches a page,
-// `rows` is where its rows are.
+// Returns all pages of a list from `request` on as one response without a token: `list` fetches a
+// page, `rows` returns its rows.
 template <typename Request, typename Response, typename Row>
 absl::StatusOr<Response> ListAll(Connection* connection,
                                  absl::StatusOr<Response> (Connection::*list)(const Request&),
@@ -158,8 +156,8 @@ absl::StatusOr<Response> ListAll(Connection* connection,
   return all;
 }
 
-// The first `limit` rows, 0 for all, over as many pages as that takes. The token of the last page
-// stays, so that one sees that there are more.
+// Returns the first `limit` rows, 0 for all, over as many pages as needed. The token of the last
+// page stays as a sign that there are more.
 template <typename Request, typename Response, typename Row>
 absl::StatusOr<Response> ListFirst(Connection* connection,
                                    absl::StatusOr<Response> (Connection::*list)(const Request&),

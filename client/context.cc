@@ -68,8 +68,7 @@ absl::StatusOr<std::unique_ptr<Connection>> Connect(const Context& context) {
   absl::StatusOr<ServerAddress> server = FindServer(context.environment);
   if (!server.ok()) return server.status();
   const auto tell = [console = context.console](const std::string& name, const std::string& id) {
-    console.Note(
-        absl::StrCat("several experiments are named ", name, "; ", id, ", the newest, is meant"));
+    console.Note(absl::StrCat("several experiments are named ", name, "; using the newest, ", id));
   };
   return std::make_unique<Connection>(*std::move(server), context.sleep, tell);
 }

@@ -1,5 +1,4 @@
-// What a command has to do with the world (the console, the environment, the clock, the server) and
-// what it tells the shell when it ends.
+// Gives a command its environment (console, variables, clock, server) and the exit codes.
 #ifndef ABLATE_CLIENT_CONTEXT_H_
 #define ABLATE_CLIENT_CONTEXT_H_
 
@@ -28,7 +27,7 @@ inline constexpr int kUsage = 64;       // EX_USAGE of sysexits.h: arguments or 
 inline constexpr int kNoServer = 69;    // EX_UNAVAILABLE
 inline constexpr int kWaitFailed = 70;  // EX_SOFTWARE: waiting failed, which says nothing of runs
 
-// The terminal, or whatever stands in its place: results go to `out`, messages to `err`.
+// The terminal, or files in its place: results go to `out`, messages to `err`.
 struct Console {
   std::istream* in = nullptr;
   std::ostream* out = nullptr;
@@ -39,17 +38,17 @@ struct Console {
   bool color = false;  // err may be coloured: a terminal, and NO_COLOR is not set
   int width = 80;      // columns of the terminal
 
-  // A line on `err` behind a word that says what kind it is; made fit for a terminal.
+  // Prints a line on `err` after a word for its kind; made fit for a terminal.
   void Error(absl::string_view message) const;
   void Note(absl::string_view message) const;
-  // A line on `err` without such a word.
+  // Prints a line on `err` without such a word.
   void Info(absl::string_view message) const;
 
-  // How wide a table on `out` may be, 0 if it may be as wide as it is: it goes to a program.
+  // Returns the greatest width of a table on `out`, 0 for any width if a program reads it.
   int table_width() const { return out_is_terminal ? width : 0; }
 };
 
-// The process's own streams. `no_color` is whether NO_COLOR is set.
+// Returns the process's own streams. `no_color` is true if NO_COLOR is set.
 Console ProcessConsole(bool no_color);
 
 struct Context {
@@ -59,17 +58,17 @@ struct Context {
   Sleep sleep;
 };
 
-// A connection to the server that the environment names. An error that is not UNAVAILABLE is one of
-// the settings, for FailSettings.
+// Returns a connection to the server that the environment names. An error other than UNAVAILABLE is
+// an error of the settings, for FailSettings.
 absl::StatusOr<std::unique_ptr<Connection>> Connect(const Context& context);
 
-// Says what went wrong; the result is the exit code for it.
+// Prints an error; returns its exit code.
 int Fail(const Context& context, const absl::Status& status);
 
-// The same for what is wrong with the client's own settings, such as ABLATE_SERVER or ABLATE_HOME.
+// Does the same for an error in the client's own settings, such as ABLATE_SERVER or ABLATE_HOME.
 int FailSettings(const Context& context, const absl::Status& status);
 
-// Prints a result on `out`; the result is kSuccess, with which most commands end.
+// Print a result on `out`; return kSuccess.
 int PrintJson(const Context& context, const google::protobuf::Message& message);
 int PrintTable(const Context& context, const Table& table);
 

@@ -28,13 +28,14 @@ absl::Status Download(const RemoteFile& remote, const std::string& path, IfExist
     if (received > before) tries = 0;
     const bool may_retry = status.ok() || absl::IsUnavailable(status);
     if (!may_retry || (tries >= kMaxTriesWithoutProgress && received < remote.bytes)) {
-      return status.ok() ? absl::DataLossError("the server sends less than the artifact's size")
-                         : status;
+      return status.ok()
+                 ? absl::DataLossError("the server sent fewer bytes than the file has; try again")
+                 : status;
     }
   }
   if (received != remote.bytes || hash.Hex() != remote.sha256) {
-    return absl::DataLossError(
-        absl::StrCat(remote.name, " arrived damaged: size or SHA-256 differ from the server's"));
+    return absl::DataLossError(absl::StrCat(
+        remote.name, " arrived damaged: size or SHA-256 differ from the server's; try again"));
   }
   return file.Commit();
 }

@@ -1,4 +1,4 @@
-// Files that a server sends in chunks, from any offset on.
+// Downloads files that a server sends in chunks, from any offset.
 #ifndef ABLATE_CLIENT_DOWNLOAD_H_
 #define ABLATE_CLIENT_DOWNLOAD_H_
 
@@ -18,14 +18,14 @@ struct RemoteFile {
   std::string sha256;  // in hex
 };
 
-// Gives the bytes from `offset` on to `on_data`, whose error ends it and is its result.
+// Passes the bytes from `offset` on to `on_data`. An error of `on_data` ends it and is returned.
 using ReadFrom =
     std::function<absl::Status(uint64_t offset, const OnMessage<std::string>& on_data)>;
 
-// Writes the file beside `path` and renames it when size and hash are right: `path` is either the
-// whole file or what it was before. A stream that breaks is read on from where it broke, as long as
-// something comes; `sleep` is called before each new try. DATA_LOSS if what arrives is not the
-// file.
+// Writes the file under a temporary name and renames it to `path` once size and hash are right, so
+// that `path` is either the whole file or unchanged. A stream that breaks is continued from its
+// last byte as long as tries bring bytes; `sleep` is called before each try. DATA_LOSS if the bytes
+// don't match.
 absl::Status Download(const RemoteFile& remote, const std::string& path, IfExists if_exists,
                       const ReadFrom& read, const Sleep& sleep);
 

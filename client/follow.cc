@@ -14,7 +14,7 @@ namespace ablate::client {
 namespace {
 
 constexpr absl::Duration kMaxTimeAway = absl::Seconds(60);
-constexpr absl::Duration kSilence = absl::Seconds(3);  // before a server that is away is told of
+constexpr absl::Duration kSilence = absl::Seconds(3);  // before a note that the server is away
 constexpr absl::Duration kRetryDelay = absl::Milliseconds(500);
 // A watch that lasts so long had a server: gRPC tries to connect to one that hangs for 20 s only.
 constexpr absl::Duration kMinLiveWatch = absl::Seconds(30);
@@ -24,8 +24,7 @@ bool IsTransient(const absl::Status& status) {
   return absl::IsUnavailable(status) || absl::IsResourceExhausted(status);
 }
 
-// One watch, and a look at what came of it: the experiment if it has ended, UNAVAILABLE if there
-// is more to come.
+// Watches once and returns the experiment if it has ended, UNAVAILABLE if there is more to come.
 absl::StatusOr<v1::Experiment> WatchOnce(Connection* connection,
                                          v1::WatchExperimentRequest* request,
                                          const OnEvent& on_event) {
@@ -37,7 +36,7 @@ absl::StatusOr<v1::Experiment> WatchOnce(Connection* connection,
       });
   if (absl::IsOutOfRange(watched) && !request->token().empty()) {
     request->clear_token();
-    return absl::UnavailableError("the server no longer knows where this watch was");
+    return absl::UnavailableError("the watch position expired; restarting from the current state");
   }
   if (!watched.ok()) return watched;
   v1::GetExperimentRequest get;
@@ -72,7 +71,7 @@ absl::Status KeepWatching(const Context& context, const WatchOnceFunction& watch
     const absl::Duration away = context.now() - lost;
     if (away >= kMaxTimeAway) return watched;
     if (away >= kSilence && !std::exchange(told, true)) {
-      context.console.Note(absl::StrCat("the server does not answer; it is asked for up to ",
+      context.console.Note(absl::StrCat("the server does not answer; retrying for up to ",
                                         absl::ToInt64Seconds(kMaxTimeAway), " seconds"));
     }
     context.sleep(kRetryDelay);
@@ -95,9 +94,9 @@ absl::StatusOr<v1::Experiment> Follow(Connection* connection, const Context& con
   });
   if (absl::IsUnavailable(watched)) {
     return absl::UnavailableError(absl::StrCat(watched.message(),
-                                               "; the experiment goes on where "
-                                               "the server does: `ablate wait ",
-                                               Id(experiment.name()), "` waits on"));
+                                               "; the server continues the experiment when it "
+                                               "runs: `ablate wait ",
+                                               Id(experiment.name()), "` waits again"));
   }
   if (!watched.ok()) return watched;
   return ended;
@@ -138,7 +137,7 @@ void PrintOutcome(const Context& context, const v1::Experiment& experiment) {
   std::string line = absl::StrCat(id, ": ", CountsText(experiment.counts()));
   if (experiment.counts().failed() > 0) {
     absl::StrAppend(&line, "; `ablate runs ", id, "` shows why, `ablate logs ", id,
-                    "/CELL` what happened");
+                    "/CELL` the history");
   }
   if (experiment.has_analyses()) {
     absl::StrAppend(

@@ -1,4 +1,4 @@
-// Watches an experiment until it has ended, through restarts of the server, and says how it ended.
+// Watches an experiment until it has ended, through restarts of the server, and prints its outcome.
 #ifndef ABLATE_CLIENT_FOLLOW_H_
 #define ABLATE_CLIENT_FOLLOW_H_
 
@@ -12,33 +12,34 @@
 
 namespace ablate::client {
 
-// One watch; calls `alive` whenever the server says something. UNAVAILABLE if there is more to
+// Runs one watch; calls `alive` after each message of the server. UNAVAILABLE if there is more to
 // come.
 using WatchOnceFunction = std::function<absl::Status(const std::function<void()>& alive)>;
 
-// Watches again and again until that is OK or fails for good. A server that went away, or has no
-// room for a watch, is given 60 s from when it was missed.
+// Watches again until a watch is OK or fails for good. A server that went away, or has no room for
+// a watch, gets 60 s from when it was missed.
 absl::Status KeepWatching(const Context& context, const WatchOnceFunction& watch_once);
 
 using OnEvent = std::function<void(const v1::ExperimentEvent&)>;
 
-// The experiment as it is when every run has ended, by KeepWatching: each watch goes on where the
-// one before was, or from the start if the server has forgotten where that is.
+// Returns the experiment when every run has ended. Uses KeepWatching: each watch continues after
+// the one before, or from the current state if its position expired.
 absl::StatusOr<v1::Experiment> Follow(Connection* connection, const Context& context,
                                       const v1::Experiment& experiment, const OnEvent& on_event);
 
-// Follow with progress on `out`, live if that is a terminal.
+// Does the same with progress on `out`, live if that is a terminal.
 absl::StatusOr<v1::Experiment> FollowWithProgress(Connection* connection, const Context& context,
                                                   const v1::Experiment& experiment,
                                                   std::ostream* out, bool live);
 
-// kFailure if a run FAILED, kCancelled if the experiment or a run was cancelled, else kSuccess.
+// Returns kFailure if a run FAILED, kCancelled if the experiment or a run was cancelled, otherwise
+// kSuccess.
 int ExitCodeOf(const v1::Experiment& experiment);
 
-// Says why waiting failed; the result is the exit code for it, which is none of ExitCodeOf.
+// Prints why waiting failed; returns the exit code for it, which ExitCodeOf never returns.
 int FailToWait(const Context& context, const absl::Status& status);
 
-// A line about how it ended, with what to do about failed runs.
+// Prints a line about the outcome, with the commands to examine failed runs.
 void PrintOutcome(const Context& context, const v1::Experiment& experiment);
 
 }  // namespace ablate::client

@@ -1,6 +1,7 @@
 #include "client/follow_analyses.h"
 
 #include <algorithm>
+#include <cstddef>
 #include <functional>
 
 #include "absl/strings/str_cat.h"
@@ -12,7 +13,7 @@ namespace {
 
 using OnChange = std::function<void(const v1::Analysis&)>;
 
-// Until it has ended; the last change says how.
+// Watches an analysis until it has ended.
 absl::Status Follow(Connection* connection, const Context& context, const std::string& name,
                     const OnChange& on_change) {
   v1::WatchAnalysisRequest request;
@@ -30,14 +31,21 @@ absl::Status Follow(Connection* connection, const Context& context, const std::s
   });
 }
 
+std::ptrdiff_t CountEnded(const std::vector<LabelledAnalysis>& analyses) {
+  return std::count_if(analyses.begin(), analyses.end(),
+                       [](const auto& one) { return HasEnded(one.analysis); });
+}
+
+double EndedFraction(const std::vector<LabelledAnalysis>& analyses) {
+  return static_cast<double>(CountEnded(analyses)) / static_cast<double>(analyses.size());
+}
+
 // Such as "spectrum  3/12 ended   pre-s1  RUNNING 43 %".
 std::string LineOf(const std::string& kind, const std::vector<LabelledAnalysis>& analyses,
                    const LabelledAnalysis& current) {
   std::string line = kind;
   if (analyses.size() > 1) {
-    const auto ended = std::count_if(analyses.begin(), analyses.end(),
-                                     [](const auto& one) { return HasEnded(one.analysis); });
-    absl::StrAppend(&line, "  ", ended, "/", analyses.size(), " ended ");
+    absl::StrAppend(&line, "  ", CountEnded(analyses), "/", analyses.size(), " ended ");
   }
   return absl::StrCat(line, "  ", current.label, current.label.empty() ? "" : "  ",
                       v1::AnalysisState::Value_Name(current.analysis.state()), " ",
@@ -63,7 +71,7 @@ absl::Status FollowAnalyses(Connection* connection, const Context& context, cons
     watched = Follow(connection, context, one.analysis.name(), [&](const v1::Analysis& analysis) {
       one.analysis = analysis;
       last = LineOf(kind, *analyses, one);
-      if (HasEnded(analysis)) line.Tell(last);
+      if (HasEnded(analysis)) line.Advance(EndedFraction(*analyses), last);
       if (!HasEnded(analysis) && line.Due()) line.Draw(last);
     });
     if (!watched.ok()) break;

@@ -1,4 +1,5 @@
-// Watches analyses until they have ended, through restarts of the server, and says how they ended.
+// Watches analyses until they have ended, through restarts of the server, and returns their
+// outcome.
 #ifndef ABLATE_CLIENT_FOLLOW_ANALYSES_H_
 #define ABLATE_CLIENT_FOLLOW_ANALYSES_H_
 
@@ -15,12 +16,12 @@ namespace ablate::client {
 
 bool HasEnded(const v1::Analysis& analysis);
 
-// Waits until each has ended, which is then in its place, with progress on standard error. A server
-// that went away is given time as by KeepWatching.
+// Waits until each has ended and stores it in its place. Prints progress on standard error. A
+// server that went away gets time as in KeepWatching.
 absl::Status FollowAnalyses(Connection* connection, const Context& context, const std::string& kind,
                             std::vector<LabelledAnalysis>* analyses);
 
-// kFailure if one FAILED, kCancelled if one was cancelled, else kSuccess.
+// Returns kFailure if one FAILED, kCancelled if one was cancelled, otherwise kSuccess.
 int ExitCodeOf(const std::vector<LabelledAnalysis>& analyses);
 
 }  // namespace ablate::client

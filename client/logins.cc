@@ -43,8 +43,8 @@ absl::Status Logins::CheckName(const std::string& name) {
   }
   return absl::InvalidArgumentError(
       absl::StrCat(reflect::Quoted(name),
-                   " can't name a server; allowed: letters, digits and . _ -, "
-                   "at most 64, not \"personal\", which is the one on this machine"));
+                   " is not a server name; expected 1 to 64 letters, digits and . _ -, other than "
+                   "\"personal\", the server on this machine"));
 }
 
 std::string Logins::FileOf(const std::string& name) const {
@@ -55,10 +55,9 @@ absl::Status Logins::Add(const std::string& name, const v1::JoinFile& join) {
   if (absl::Status checked = CheckName(name); !checked.ok()) return checked;
   const auto known = Find(name);
   if (known.ok() && known->certificate_authority() != join.certificate_authority()) {
-    return absl::AlreadyExistsError(absl::StrCat(name, " is another server (", known->address(),
-                                                 "): `ablate login --name NAME` calls this "
-                                                 "one otherwise, `ablate logout ",
-                                                 name, "` forgets that one"));
+    return absl::AlreadyExistsError(absl::StrCat(
+        name, " is the name of another server (", known->address(),
+        "); give this one another by --name NAME, or run `ablate logout ", name, "` first"));
   }
   std::error_code error;
   fs::create_directories(fs::path(folder_).parent_path(), error);
@@ -80,10 +79,10 @@ absl::StatusOr<v1::JoinFile> Logins::Find(const std::string& name) const {
   if (std::find(names.begin(), names.end(), name) != names.end()) {
     return join::ReadJoinFile(FileOf(name));
   }
-  return absl::NotFoundError(absl::StrCat("no server is known as ", reflect::Quoted(name),
-                                          "; known: personal", names.empty() ? "" : ", ",
+  return absl::NotFoundError(absl::StrCat("no server is named ", reflect::Quoted(name),
+                                          "; expected personal", names.empty() ? "" : ", ",
                                           absl::StrJoin(names, ", "),
-                                          "; `ablate login --join FILE` adds one"));
+                                          ". `ablate login --join FILE` adds one."));
 }
 
 absl::Status Logins::Remove(const std::string& name) {

@@ -8,7 +8,7 @@
 #include "client/command_table.h"
 
 int main(int argc, char** argv) {
-  // The library prints what its handshakes fail on; commands say it in words.
+  // gRPC prints the reasons of failed handshakes; commands print them as errors.
   setenv("GRPC_VERBOSITY", "NONE", /*overwrite=*/0);
   ablate::client::Context context;
   context.environment = ablate::process::EnvironmentVariable;

@@ -19,22 +19,22 @@ std::string WithPrefix(absl::string_view prefix, absl::string_view text) {
 
 // INVALID_ARGUMENT if `text` is written as a cell or a run is, with the commands that take one.
 absl::Status CheckNoCell(absl::string_view text) {
-  constexpr absl::string_view kWanted = ", and an experiment is wanted here; `ablate logs ";
+  constexpr absl::string_view kExpected = "; expected an experiment. `ablate logs ";
   if (absl::StartsWith(text, "runs/")) {
     return absl::InvalidArgumentError(
-        absl::StrCat(text, " is a run", kWanted, text, "` takes the run"));
+        absl::StrCat(text, " is a run", kExpected, text, "` takes a run."));
   }
   if (absl::StartsWith(text, "analyses/")) {
     return absl::InvalidArgumentError(
         absl::StrCat(text,
-                     " is an analysis, and an experiment is wanted here; `ablate analyses` "
-                     "lists them, and the command that made one prints it again"));
+                     " is an analysis; expected an experiment. `ablate analyses` lists analyses; "
+                     "the command that made one prints it again."));
   }
   const std::optional<CellName> cell = ParseCellName(text);
   if (!cell) return absl::OkStatus();
   return absl::InvalidArgumentError(absl::StrCat(text, " is a cell of ", Id(cell->experiment),
-                                                 kWanted, text, "` and `ablate metrics ", text,
-                                                 "` take the cell"));
+                                                 kExpected, text, "` and `ablate metrics ", text,
+                                                 "` take a cell."));
 }
 
 // The experiment that `text` means, by one of the connection's methods that find one.
@@ -47,7 +47,7 @@ absl::StatusOr<v1::Experiment> Find(
   absl::StatusOr<v1::Experiment> experiment = (connection->*get)(request);
   if (!absl::IsNotFound(experiment.status())) return experiment;
   return absl::NotFoundError(
-      absl::StrCat(experiment.status().message(), "; `ablate ls` lists those there are"));
+      absl::StrCat(experiment.status().message(), "; `ablate ls` lists experiments"));
 }
 
 }  // namespace
@@ -79,8 +79,8 @@ absl::StatusOr<std::string> ResolveExperimentName(Connection* connection, absl::
   const std::string id = Id(experiment->name());
   const bool whole = text == id || text == experiment->spec().name();
   if (!whole && shortened == Shortened::kRefused) {
-    return absl::InvalidArgumentError(absl::StrCat(text, " is only the beginning of ", id,
-                                                   "; with --yes, expected a whole ID or name"));
+    return absl::InvalidArgumentError(
+        absl::StrCat(text, " is a prefix of ", id, "; expected a whole ID or name with --yes"));
   }
   return experiment->name();
 }
@@ -113,7 +113,7 @@ absl::StatusOr<v1::RunRow> FindCell(Connection* connection, const CellName& name
   }
   const std::string experiment = Id(name.experiment);
   std::string hint = reflect::DidYouMean(name.cell, cells);
-  if (hint.empty()) hint = absl::StrCat("; `ablate runs ", experiment, "` lists them");
+  if (hint.empty()) hint = absl::StrCat("; `ablate runs ", experiment, "` lists cells");
   return absl::NotFoundError(absl::StrCat("no cell \"", name.cell, "\" in ", experiment, hint));
 }
 
@@ -135,7 +135,7 @@ absl::Status ExplainRunError(Connection* connection, const absl::Status& status,
     // The server may ask whether another name was meant.
     return absl::NotFoundError(
         absl::StrCat(status.message(), absl::EndsWith(status.message(), "?") ? " " : "; ",
-                     "it is no experiment either; a cell is written EXP/CELL"));
+                     "no experiment has that name, either; expected EXP/CELL or runs/ID"));
   }
   if (!experiment.ok()) return experiment.status();
   v1::ListRunsRequest request;
@@ -146,8 +146,8 @@ absl::Status ExplainRunError(Connection* connection, const absl::Status& status,
   if (runs->rows().empty()) return status;
   const std::string id = Id(experiment->name());
   return absl::NotFoundError(
-      absl::StrCat(text, " is an experiment: name one of its cells, such as ", id, "/",
-                   runs->rows(0).cell(), "; `ablate runs ", id, "` lists them"));
+      absl::StrCat(text, " is an experiment; expected one of its cells, such as ", id, "/",
+                   runs->rows(0).cell(), ". `ablate runs ", id, "` lists them."));
 }
 
 }  // namespace ablate::client

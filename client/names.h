@@ -1,4 +1,4 @@
-// Names of resources as people type them.
+// Resolves names of resources as people type them.
 #ifndef ABLATE_CLIENT_NAMES_H_
 #define ABLATE_CLIENT_NAMES_H_
 
@@ -13,10 +13,11 @@
 
 namespace ablate::client {
 
-// `experiments/ID` of `experiments/ID`, an id or the beginning of one, which the server completes.
+// Returns `experiments/ID` for `experiments/ID`, an ID or a prefix of one, which the server
+// completes.
 std::string ExperimentName(absl::string_view text);
 
-// What stands behind the first slash: the id.
+// Returns the part after the first slash: the ID.
 std::string Id(absl::string_view name);
 
 struct CellName {
@@ -24,36 +25,36 @@ struct CellName {
   std::string cell;
 };
 
-// Of `EXP/CELL` or `experiments/EXP/CELL`; nothing if `text` is neither, such as `runs/ID`.
+// Parses `EXP/CELL` or `experiments/EXP/CELL`; returns nothing for other texts, such as `runs/ID`.
 std::optional<CellName> ParseCellName(absl::string_view text);
 
-// The experiment that `text` means. NOT_FOUND says how to see which there are, INVALID_ARGUMENT of
-// a cell or a run what takes one.
+// Returns the experiment that `text` means. NOT_FOUND names the command that lists experiments.
+// INVALID_ARGUMENT for a cell or a run names the commands that take one.
 absl::StatusOr<v1::Experiment> FindExperiment(Connection* connection, absl::string_view text);
 
 enum class Shortened { kAllowed, kRefused };
 
-// Returns `experiments/ID` for a call that changes or removes, which takes nothing shorter.
-// `experiments/ID` is taken as it is, so that a script that runs twice can't reach another
+// Returns `experiments/ID` for a call that changes or removes, which needs the whole name.
+// `experiments/ID` is used without a lookup, so that a script that runs twice can't reach another
 // experiment; everything else is looked up. INVALID_ARGUMENT for a name that several experiments
-// have, and with kRefused for the beginning of a name or ID.
+// have, and with kRefused for a prefix of a name or ID.
 absl::StatusOr<std::string> ResolveExperimentName(Connection* connection, absl::string_view text,
                                                   Shortened shortened);
-// `datasets/ID` in the same way; `text` may be a display name.
+// Returns `datasets/ID` in the same way; `text` may be a display name.
 absl::StatusOr<std::string> ResolveDatasetName(Connection* connection, absl::string_view text);
 
-// Every row of an experiment, over all pages.
+// Returns every row of an experiment, over all pages.
 absl::StatusOr<v1::ListRunsResponse> ListAllRuns(Connection* connection,
                                                  const std::string& experiment);
 
-// The row of a cell. NOT_FOUND with the nearest name.
+// Returns the row of a cell. NOT_FOUND names the most similar cell.
 absl::StatusOr<v1::RunRow> FindCell(Connection* connection, const CellName& name);
 
-// The run that `EXP/CELL`, `runs/ID` or a run's id means.
+// Returns the run that `EXP/CELL`, `runs/ID` or the ID of a run means.
 absl::StatusOr<std::string> FindRun(Connection* connection, absl::string_view text);
 
-// An error about the run that `text` means, with a word on how cells are named if it is NOT_FOUND
-// and was, or may have been, meant as an experiment.
+// Returns an error about the run that `text` means. If it is NOT_FOUND and the text may be the name
+// of an experiment, the message shows how to name a cell.
 absl::Status ExplainRunError(Connection* connection, const absl::Status& status,
                              absl::string_view text);
 

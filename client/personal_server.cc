@@ -80,9 +80,9 @@ absl::StatusOr<ServerAddress> FindServer(const Environment& environment) {
     const absl::Status asked = Logins::CheckName(login);
     if (!asked.ok()) {
       return absl::InvalidArgumentError(absl::StrCat(
-          "ABLATE_SERVER or --server is \"", login,
-          "\"; allowed: unix:PATH, localhost:PORT, personal, or the name of a login (a server "
-          "elsewhere needs one: `ablate login --join FILE`)"));
+          "ABLATE_SERVER or --server: \"", login,
+          "\" is not a server; expected unix:PATH, localhost:PORT, personal, or the name of a "
+          "login. A server on another machine needs `ablate login --join FILE` first."));
     }
     if (!logins.ok()) return logins.status();
     auto join = logins->Find(login);

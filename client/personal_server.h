@@ -1,4 +1,4 @@
-// The personal server: where it lives, how to reach it (files that it writes and clients read), and
+// Finds the personal server: its folder, its address (files that it writes and clients read), and
 // its process. Not thread-safe.
 #ifndef ABLATE_CLIENT_PERSONAL_SERVER_H_
 #define ABLATE_CLIENT_PERSONAL_SERVER_H_
@@ -16,41 +16,41 @@
 
 namespace ablate::client {
 
-// Within which a server that was told to end has ended: its workers save the state of their runs
-// first.
+// Longest time from the request to end until the server has ended: its workers save the state of
+// their runs first.
 inline constexpr absl::Duration kEndTimeout = absl::Seconds(60);
 
 using Environment = process::Environment;
 using Home = process::HomeFiles;
 
 inline constexpr char kHomeHelp[] =
-    "its folder [$ABLATE_HOME, $XDG_DATA_HOME/ablate or ~/.local/share/ablate]";
+    "Folder of the server [$ABLATE_HOME, $XDG_DATA_HOME/ablate or ~/.local/share/ablate]";
 
-// `folder` if it is not empty, else process::DefaultHome; absolute. FAILED_PRECONDITION if none of
-// these says where.
+// Returns `folder` if it is not empty, otherwise process::DefaultHome; absolute.
+// FAILED_PRECONDITION if both are empty.
 absl::StatusOr<Home> FindHome(const std::string& folder, const Environment& environment);
 
-// Returns the address of the server that serves this very folder: the address file of a copied or
-// moved folder names another. UNAVAILABLE, with what to do, if there is none.
+// Returns the address of the server of this folder; the address file of a copied or moved folder
+// names another. UNAVAILABLE, with the next step, if there is none.
 absl::StatusOr<std::string> ReadAddress(const Home& home);
 
-// The server that commands talk to: $ABLATE_SERVER (an address on this machine, "personal", or the
-// name of a login), else the current login, else the personal server. INVALID_ARGUMENT if
-// $ABLATE_SERVER is none of these: without TLS no other address is safe.
+// Returns the server that commands use: $ABLATE_SERVER (an address on this machine, "personal", or
+// the name of a login), otherwise the current login, otherwise the personal server.
+// INVALID_ARGUMENT if $ABLATE_SERVER is something else: without TLS no other address is safe.
 absl::StatusOr<ServerAddress> FindServer(const Environment& environment);
 
-// A running server: a descriptor of the process, so that a number used anew is never mistaken
-// for it.
+// A running server. Holds a descriptor of the process, so that a reused number can't name another
+// process.
 class ServerProcess {
  public:
-  // Finds the process that the home's pid file names. NOT_FOUND if it has ended, for its number may
-  // have become another's, or if the file was copied from another folder.
+  // Finds the process that the home's pid file names. NOT_FOUND if it has ended, because its number
+  // may be another process's, or if the file was copied from another folder.
   static absl::StatusOr<ServerProcess> Find(const Home& home);
 
   pid_t pid() const { return pid_; }
   // Sends SIGTERM.
   absl::Status Terminate();
-  // Whether it ended within `timeout`.
+  // Returns true if it ended within `timeout`.
   bool WaitForExit(absl::Duration timeout);
 
  private:

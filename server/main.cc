@@ -33,7 +33,7 @@
 namespace ablate {
 namespace {
 
-// Deletes of large experiments, or the start of a server, take a few MB of log.
+// Log space that deletes of large experiments, or the start of a server, need: a few MB.
 constexpr uint64_t kBallastBytes = 16 << 20;
 // A worker saves its runs' states before it leaves.
 constexpr absl::Duration kWorkerTimeout = absl::Seconds(20);
@@ -52,8 +52,8 @@ struct Flags {
   std::string listen;
 };
 
-// A socket that once had no descriptor for a client accepts none after it, and the usual limit of
-// 1,024 is soft.
+// Raises the limit on open files: a socket that once had no descriptor for a client accepts none
+// after it, and the usual limit of 1,024 is soft.
 void RaiseFileLimit() {
   rlimit limit{};
   if (getrlimit(RLIMIT_NOFILE, &limit) != 0) return;
@@ -61,38 +61,50 @@ void RaiseFileLimit() {
   setrlimit(RLIMIT_NOFILE, &limit);
 }
 
+constexpr size_t kHelpColumn = 27;  // lines of the help have at most 80 columns
+
 void Define(CLI::App& app, Flags& flags) {
   std::error_code ignored;
   const std::filesystem::path self = std::filesystem::read_symlink("/proc/self/exe", ignored);
   flags.home = process::DefaultHome(process::EnvironmentVariable);
   flags.worker = (self.parent_path() / "ablate-worker").string();
   app.set_version_flag("--version", absl::StrCat("ablated ", ABLATE_VERSION));
-  app.add_option("--home", flags.home, "folder of everything this server keeps")
-      ->capture_default_str();
-  app.add_option("--lanes", flags.lanes, "runs trained at the same time (default: one a core)")
-      ->check(CLI::Range(1, 4096));
-  app.add_option("--worker", flags.worker, "program of the local workers")->capture_default_str();
-  app.add_flag("--no-workers", flags.no_workers, "start no local worker");
+  app.get_formatter()->column_width(kHelpColumn);
+  app.add_option("--home", flags.home,
+                 absl::StrCat("Folder of everything that the server stores\n[", flags.home, "]"))
+      ->type_name("FOLDER");
+  app.add_option("--lanes", flags.lanes, "Train N runs at the same time, 1–4096\n[one per core]")
+      ->check(CLI::Range(1, 4096).description(""))
+      ->type_name("N");
+  app.add_option("--worker", flags.worker,
+                 absl::StrCat("Program of the local workers\n[", flags.worker, "]"))
+      ->type_name("PROGRAM");
+  app.add_flag("--no-workers", flags.no_workers, "Start no local worker");
   app.add_flag("--sweep-leftovers", flags.sweep_leftovers,
-               "put files into the trash that the database does not know, even if most are such");
-  app.add_option(
-         "--last-states", flags.last_states,
-         "bytes of last states of runs that are kept, so that the same runs with more steps "
-         "go on from there, such as 500MB; the oldest go first, 0 keeps none (default: 2GB)")
-      ->transform(CLI::AsSizeValue(/*kb_is_1000=*/true))
-      ->check(CLI::Range(uint64_t{0}, kMaxLastStates));
+               "Move files that the database doesn't list to the\n"
+               "trash, even if they are the majority");
+  app.add_option("--last-states", flags.last_states,
+                 "Keep saved training states of ended runs, at most\n"
+                 "SIZE in all, such as 500MB, so that the same runs\n"
+                 "with more steps continue from them; the oldest are\n"
+                 "deleted first, 0 keeps none [2GB]")
+      ->transform(CLI::AsSizeValue(/*kb_is_1000=*/true).description(""))
+      ->check(CLI::Range(uint64_t{0}, kMaxLastStates).description(""))
+      ->type_name("SIZE");
   app.add_option("--resume-every", flags.resume_every,
-                 "seconds between saved states of a run, or of an analysis")
-      ->check(CLI::Range(0.0, 86400.0))
-      ->capture_default_str();
+                 "Save the training state of each run, and the state\n"
+                 "of each analysis, every SECONDS, 0–86400 [30]")
+      ->check(CLI::Range(0.0, 86400.0).description(""))
+      ->type_name("SECONDS");
   app.add_option("--worker-silence", flags.worker_silence,
-                 "seconds without a sign of life after which a worker is given up; a local one's "
-                 "process is killed and replaced")
-      ->check(CLI::Range(1.0, 50.0))
-      ->capture_default_str();
+                 "Give up a worker that has been silent for SECONDS,\n"
+                 "and restart a local one, 1–50 [30]")
+      ->check(CLI::Range(1.0, 50.0).description(""))
+      ->type_name("SECONDS");
   app.add_option("--listen", flags.listen,
-                 "HOST:PORT on which others reach it, by TLS and tokens: `ablate admin init` makes "
-                 "what that takes");
+                 "Serve other machines at HOST:PORT by TLS and\n"
+                 "tokens; run `ablate admin init` first")
+      ->type_name("HOST:PORT");
 }
 
 std::string UserName() {
@@ -100,7 +112,7 @@ std::string UserName() {
   return user == nullptr ? absl::StrCat("uid ", geteuid()) : user->pw_name;
 }
 
-// Passes the store's commits on while there is a server to hear of them.
+// Passes the store's commits to the server while it exists.
 class Commits {
  public:
   void PassTo(service::Server* server) {
@@ -117,7 +129,8 @@ class Commits {
   service::Server* server_ ABSL_GUARDED_BY(mutex_) = nullptr;
 };
 
-// Passes the scheduler's word about hung processes on while there is a supervisor to kill them.
+// Passes the scheduler's reports of hung processes to the supervisor, which kills them, while it
+// exists.
 class HungProcesses {
  public:
   void PassTo(launch::LocalWorkers* workers) {
@@ -140,7 +153,7 @@ class HungProcesses {
 constexpr char kTrainer[] = "cpu-train";
 constexpr char kAnalyst[] = "cpu-analysis";
 
-// What the cores' two workers have in common.
+// Returns the command that the two workers on this machine's CPU share.
 launch::WorkerCommand CpuWorker(const std::string& name, const std::string& role,
                                 const Flags& flags, const launch::Home& home) {
   launch::WorkerCommand command;
@@ -162,9 +175,9 @@ std::vector<launch::WorkerCommand> LocalCommands(const Flags& flags, const launc
   return {std::move(trainer), CpuWorker(kAnalyst, "analysis", flags, home)};
 }
 
-// All that serves; destroyed in reverse: workers and server first, then the scheduler, then the
-// store, and only then the pid file: without it, `ablate up` starts a server that would find the
-// folder locked.
+// Owns everything that serves. Destroyed in reverse: workers and server first, then the scheduler,
+// then the store, then the pid file. Without the pid file `ablate up` starts a server, which would
+// find the folder locked if the store still existed.
 class Program {
  public:
   Program() = default;
@@ -179,7 +192,7 @@ class Program {
   absl::Status Start(const Flags& flags, const launch::Home& home);
   // Ends clients' calls, lets local workers save and leave.
   void Stop(const Flags& flags);
-  // Null before Start succeeded.
+  // Null until Start has succeeded.
   launch::Presence* presence() { return presence_.get(); }
   int public_port() const { return server_->public_port(); }
 
@@ -228,7 +241,7 @@ absl::Status Program::StartScheduler(const Flags& flags, const launch::Home& hom
   auto store = storage::Store::Open(std::move(options));
   if (!store.ok()) return store.status();
   store_ = *std::move(store);
-  // Before the scheduler, which asks for quotas.
+  // Before the scheduler, which reads quotas.
   auto sharing = access::Sharing::Open(home.folder);
   if (!sharing.ok()) return sharing.status();
   sharing_ = *std::move(sharing);
@@ -269,8 +282,8 @@ absl::Status Program::StartWorkers(const Flags& flags, const launch::Home& home)
 
 void Program::Stop(const Flags& flags) {
   presence_->LeaveClients();
-  // Without its folder the store can't write, and ends the process when it is to: before that the
-  // workers must have been told to leave.
+  // Without its folder the store can't write, and must end the process; the workers must be told to
+  // leave before that.
   const bool stores = presence_->OwnsFolder();
   if (stores) server_->StopClients();
   if (flags.no_workers) return;
@@ -278,8 +291,8 @@ void Program::Stop(const Flags& flags) {
   workers_->Stop(kWorkerTimeout);
 }
 
-// Until a signal, which is no error, or until nobody finds the server any more: it would hold the
-// folder for ever. Then a supervisor is to start another.
+// Waits for a signal, which isn't an error, or until clients can't find the server any more. In the
+// latter case it would hold the folder forever, and a supervisor must start another.
 absl::Status WaitForEnd(launch::Presence* presence, const launch::Home& home,
                         const sigset_t& signals) {
   const int signal = process::AwaitSignal(signals, [&] { return presence->Keep(); });
@@ -320,11 +333,11 @@ absl::Status Serve(const Flags& flags, const sigset_t& signals) {
 
 int Main(int argc, char** argv) {
   spdlog::set_default_logger(spdlog::stderr_logger_mt("ablated"));
-  CLI::App app("The server of ablate: keeps experiments, trains their runs, answers questions.");
+  CLI::App app("The server of ablate: stores experiments and schedules their runs.");
   Flags flags;
   Define(app, flags);
   CLI11_PARSE(app, argc, argv);
-  // Before any thread is made, so that only the one that waits for them gets them.
+  // Before any thread is made, so that only the thread that waits for signals gets them.
   sigset_t signals;
   sigemptyset(&signals);
   sigaddset(&signals, SIGTERM);

@@ -1,5 +1,6 @@
-// Who may reach a shared server: users with their roles and quotas, their tokens, and the log of
-// who changed what. A file of its own, so that nothing that reads experiments can reach it.
+// Stores who may reach a shared server: users with their roles and quotas, their tokens, and the
+// audit log of changes. It is a file of its own, so that code that reads experiments can't reach
+// it.
 #ifndef ABLATE_STORAGE_ACCESS_STORE_H_
 #define ABLATE_STORAGE_ACCESS_STORE_H_
 
@@ -24,22 +25,22 @@ namespace ablate::storage {
 
 class Connection;
 
-// What a user may do. A worker's is apart from the other three, of which each includes those before
-// it. The numbers are stored.
+// Permissions of a user. Reader, member and admin each include those before; a worker's are
+// separate. The numbers are stored.
 enum class Role { kReader = 0, kMember = 1, kAdmin = 2, kWorker = 3 };
 
-// "reader", "member", "admin", "worker".
+// Returns "reader", "member", "admin" or "worker".
 absl::string_view RoleName(Role role);
 
-// The most that a user may have at one time; nothing set: no limit of the user's own.
+// Limits of one user; a member that isn't set is no limit.
 struct Quota {
-  std::optional<int64_t> lanes;  // that train at one time
+  std::optional<int64_t> lanes;  // training at one time
   std::optional<int64_t> queued_runs;
   std::optional<int64_t> stored_bytes;
   bool operator==(const Quota& other) const = default;
 };
 
-// Times here are whole microseconds: what is finer is cut off.
+// A user. Times here are whole microseconds; finer parts are cut off.
 struct User {
   std::string name;
   Role role = Role::kReader;
@@ -47,157 +48,162 @@ struct User {
   absl::Time created;
 };
 
-// What may be known of a token by everybody: not its secret.
+// The public part of a token, without its secret.
 struct Token {
   std::string id;  // 8 hex digits
   std::string user;
-  std::string note;  // what it is for, in words
+  std::string note;  // its purpose, in words
   absl::Time created;
-  std::optional<absl::Time> expires;  // invalid from then on; none: never
+  std::optional<absl::Time> expires;  // end of its validity; none: never
   std::optional<absl::Time> revoked;
   std::optional<absl::Time> last_used;
 };
 
 struct IssuedToken {
-  std::string secret;  // "ablate_" and 43 characters; nobody can learn it later
+  std::string secret;  // "ablate_" and 43 characters; can't be read again later
   Token token;
 };
 
-// Whom a secret stands for.
+// The user and token that a secret belongs to.
 struct Caller {
   std::string user;
   Role role = Role::kReader;
-  std::string token;  // its id
+  std::string token;  // token ID
 };
 
-// Who changes something, for the audit log.
+// The user and token that make a change, for the audit log.
 struct Actor {
   std::string user;
-  std::string token;  // its id; empty without one
+  std::string token;  // token ID; empty without a token
 };
 
-// A row of the audit log. Texts over 500 bytes are cut, and what can't be printed is replaced.
+// A row of the audit log. Texts over 500 bytes are cut, and unprintable characters are replaced.
 struct Audit {
-  int64_t id = 0;  // ascending; Record sets it
+  int64_t id = 0;  // ascending; set by Record
   absl::Time time;
   std::string user;
-  std::string token;     // its id; empty without one
-  std::string method;    // of changes that are made here: "access/" and the name, "access/SetRole"
+  std::string token;     // token ID; empty without a token
+  std::string method;    // changes made here: "access/" and the method, "access/SetRole"
   std::string resource;  // "users/NAME", "tokens/ID"
-  std::string outcome;   // "OK", with what was changed behind it, or why it was refused
+  std::string outcome;   // "OK" and what was changed, or the reason of the refusal
 };
 
 struct AuditQuery {
-  std::string user;           // who did it; empty: anybody
+  std::string user;           // the actor; empty: anybody
   std::string method_prefix;  // empty: all
   absl::Time since = absl::InfinitePast();
-  absl::Time until = absl::InfiniteFuture();  // without it
-  int64_t before = INT64_MAX;                 // ids below this one
+  absl::Time until = absl::InfiniteFuture();  // exclusive
+  int64_t before = INT64_MAX;                 // only ids below this one
 };
 
 struct AuditPage {
   std::vector<Audit> rows;  // newest first
-  // What is older begins with `before` set to this; none: nothing is older.
+  // `before` of the query for older rows; none if there are no older ones.
   std::optional<int64_t> next;
 };
 
 struct AccessOptions {
-  std::string path;  // of the file; its folder exists
-  // The oldest rows of the audit log go when there are more.
+  std::string path;  // path of the file; its folder exists
+  // If there are more rows than this in the audit log, the oldest are removed.
   int64_t audit_rows = 100'000;
-  // Called when tokens that were valid stop to be so, or stop to mean the same, by a change: they
-  // are revoked, their user is deleted or has another role. With their ids, after the change is
-  // durable, on the thread that made it, which holds no lock. Expiry calls nobody: ExpiredBetween.
+  // Called with the ids of valid tokens that a change invalidates or changes the meaning of: they
+  // are revoked, or their user is deleted or gets another role. Called after the change is durable,
+  // on the thread that made it, which holds no lock. Not called on expiry; see ExpiredBetween.
   std::function<void(const std::vector<std::string>& tokens)> on_end;
 };
 
-// Thread-safe. Users and tokens are in memory, too, so that only changes, Record, ListAudits and
-// now and then NoteUse wait for the disk. Whoever calls says what time it is.
+// Stores users, tokens and the audit log. Thread-safe. Users and tokens are kept in memory, too, so
+// that only changes, Record, ListAudits and now and then NoteUse wait for the disk. Callers pass
+// the current time.
 //
-// A change and its row of the audit log are one transaction, durable when the call returns. Any
-// change: RESOURCE_EXHAUSTED if the disk is full: nothing is changed. DATA_LOSS if the disk failed:
-// nothing is changed here, but who opens the file again may find that it is.
+// A change and its audit row are one transaction, durable when the call returns. Errors of any
+// change: RESOURCE_EXHAUSTED if the disk is full; nothing is changed. DATA_LOSS if the disk failed;
+// nothing is changed here, but the change may be there when the file is opened again.
 class AccessStore {
  public:
   static constexpr size_t kMaxUsers = 1000;
-  static constexpr size_t kMaxValidTokens = 100;  // of a user
-  // Revoked and expired ones that are remembered; the ones that ended first are forgotten.
+  static constexpr size_t kMaxValidTokens = 100;  // of one user
+  // Number of revoked and expired tokens that are kept; those that ended first are deleted.
   static constexpr size_t kMaxEndedTokens = 1000;
   static constexpr size_t kMaxNoteCharacters = 200;
 
-  // Creates the file, for its owner alone, or brings it to the newest schema. FAILED_PRECONDITION
-  // if others than this user can read or write it, it is open elsewhere, newer than this program,
-  // or another program's: it is left as it is. DATA_LOSS if it is damaged.
+  // Creates the file, readable by its owner only, or migrates it to the newest schema.
+  // FAILED_PRECONDITION, leaving the file alone, if others can read or write it, or if it is open
+  // elsewhere, newer than this program, or another program's. DATA_LOSS if it is damaged.
   static absl::StatusOr<std::unique_ptr<AccessStore>> Open(AccessOptions options);
   ~AccessStore();
 
-  // Creates the first user, an admin. FAILED_PRECONDITION if there is one.
+  // Creates the first user, an admin. FAILED_PRECONDITION if there are users.
   absl::StatusOr<User> Initialize(const std::string& admin_name, absl::Time now);
 
-  // INVALID_ARGUMENT if the name or the quota can't be one; ALREADY_EXISTS; RESOURCE_EXHAUSTED if
-  // there are kMaxUsers. A name is 1 to 64 lower-case letters, digits, '-', '_' and '.', and begins
-  // with a letter or digit. One that was deleted may be used again, by whom it then means.
+  // Creates a user. A name has 1 to 64 lower-case letters, digits, '-', '_' and '.', and begins
+  // with a letter or digit; the name of a deleted user may be used again, for a new user.
+  // INVALID_ARGUMENT for an invalid name or quota; ALREADY_EXISTS; RESOURCE_EXHAUSTED if there are
+  // kMaxUsers.
   absl::StatusOr<User> CreateUser(const std::string& name, Role role, const Quota& quota,
                                   const Actor& actor, absl::Time now);
-  // NOT_FOUND without that user, here and below. FAILED_PRECONDITION if no admin would be left.
+  // Changes a user's role. NOT_FOUND if there is no such user, here and below. FAILED_PRECONDITION
+  // if no admin would be left.
   absl::Status SetRole(const std::string& name, Role role, const Actor& actor, absl::Time now);
   absl::Status SetQuota(const std::string& name, const Quota& quota, const Actor& actor,
                         absl::Time now);
-  // Revokes the user's tokens. FAILED_PRECONDITION if no admin would be left.
+  // Deletes a user and revokes their tokens. FAILED_PRECONDITION if no admin would be left.
   absl::Status DeleteUser(const std::string& name, const Actor& actor, absl::Time now);
   absl::StatusOr<User> GetUser(const std::string& name) const;
   bool HasUsers() const;
-  // By name.
+  // Returns all users in order of their names.
   std::vector<User> ListUsers() const;
 
-  // A token of a user, valid for `lifetime` (1 second to 10 years), or until it is revoked.
-  // INVALID_ARGUMENT if the note or the lifetime can't be one; RESOURCE_EXHAUSTED if the user has
+  // Issues a token of a user, valid for `lifetime` (1 second to 10 years) or until it is revoked.
+  // INVALID_ARGUMENT for an invalid note or lifetime; RESOURCE_EXHAUSTED if the user has
   // kMaxValidTokens.
   absl::StatusOr<IssuedToken> IssueToken(const std::string& user, const std::string& note,
                                          std::optional<absl::Duration> lifetime, const Actor& actor,
                                          absl::Time now);
-  // NOT_FOUND. OK, and nothing more, if it was revoked before.
+  // Revokes a token. NOT_FOUND. OK, without effect, if it was revoked before.
   absl::Status RevokeToken(const std::string& id, const Actor& actor, absl::Time now);
-  // The user's, also of one who was deleted, or all; ended ones, too; oldest first.
+  // Returns the tokens of a user (a deleted one's too) or all tokens, ended ones included, oldest
+  // first.
   std::vector<Token> ListTokens(const std::optional<std::string>& user = std::nullopt) const;
 
-  // UNAUTHENTICATED if the secret is of no token, or of one that expired or was revoked, with when.
-  // No error has the secret. Never waits for the disk.
+  // Returns the user and token of a secret. UNAUTHENTICATED if it is unknown, or if its token has
+  // expired or was revoked (with the time). No error contains the secret. Never waits for the disk.
   absl::StatusOr<Caller> Identify(absl::string_view secret, absl::Time now) const;
-  // The token of a secret, also one that has ended; none if no token has it, or it is forgotten.
-  // Never waits for the disk.
+  // Returns the token of a secret, also an ended one; nothing if it is unknown or deleted. Never
+  // waits for the disk.
   std::optional<Token> FindToken(absl::string_view secret) const;
-  // Notes that a token was used: on the disk once a minute, and a disk that refuses it is no
-  // matter. Nothing if there is no such token.
+  // Notes that a token was used. Written to disk at most once a minute; disk errors are ignored.
+  // Does nothing if there is no such token.
   void NoteUse(const std::string& id, absl::Time now);
-  // OK while Identify would answer the same; otherwise its error, or ABORTED if the user has
-  // another role now. For streams: a token can end between Identify and the moment from which
-  // on_end finds the stream.
+  // Returns OK if Identify would still answer the same; otherwise its error, or ABORTED if the user
+  // has another role now. For streams: a token can end between Identify and the moment when on_end
+  // can see the stream.
   absl::Status CheckStill(const Caller& caller, absl::Time now) const;
-  // Ids of those that expired after `after` and up to `until`, unless they were revoked.
+  // Returns the ids of the tokens that expired after `after` and up to `until`, without revoked
+  // ones.
   std::vector<std::string> ExpiredBetween(absl::Time after, absl::Time until) const;
 
   // Adds a row to the audit log, durably.
   absl::Status Record(const Audit& audit);
-  // At most `limit` rows, which is taken as one of 1 to 1000.
+  // Returns at most `limit` rows, clamped to 1–1000.
   absl::StatusOr<AuditPage> ListAudits(const AuditQuery& query, int64_t limit) const;
 
  private:
   struct HeldToken {
     Token token;
     std::string hash;
-    absl::Time use_written = absl::InfinitePast();  // or tried to be
+    absl::Time use_written = absl::InfinitePast();  // last write, or attempt to write, the use
   };
 
   AccessStore(AccessOptions options, std::unique_ptr<Connection> db);
 
-  // Runs `work` in a transaction; what it did is undone if it fails.
+  // Runs `work` in a transaction, which is rolled back if it fails.
   absl::Status Commit(const std::function<void(Connection& db)>& work)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(db_mutex_);
-  // The same, with a row of the audit log.
+  // Like Commit, and adds a row to the audit log.
   absl::Status Change(const Audit& audit, const std::function<void(Connection& db)>& work)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(db_mutex_);
-  // Into memory, as the file has them.
+  // Loads the users from the file into memory.
   absl::Status LoadUsers();
   absl::Status LoadTokens();
 
@@ -205,7 +211,7 @@ class AccessStore {
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(db_mutex_);
   absl::Status CheckAdminIsLeft(const User& without) const;
   std::vector<std::string> ValidTokens(const std::string& user, absl::Time now) const;
-  // Those that have to be forgotten so that no more than kMaxEndedTokens are remembered.
+  // Returns the ended tokens beyond kMaxEndedTokens, which must be deleted.
   std::vector<std::string> TooManyEnded(absl::Time now) const;
   std::string UnusedTokenId() const;
   void Hold(HeldToken held) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
@@ -217,12 +223,12 @@ class AccessStore {
 
   const AccessOptions options_;
 
-  // Held through a whole change, and before mutex_. Users and tokens are changed only by those who
-  // hold both, but for last_used.
+  // Held through a whole change; locked before mutex_. Users and tokens are changed only with both
+  // held, except for last_used.
   mutable Mutex db_mutex_;
   const std::unique_ptr<Connection> db_ ABSL_PT_GUARDED_BY(db_mutex_);
 
-  // Never held while something waits for the disk.
+  // Never held while waiting for the disk.
   mutable Mutex mutex_;
   std::map<std::string, User> users_ ABSL_GUARDED_BY(mutex_);
   std::map<std::string, HeldToken> tokens_ ABSL_GUARDED_BY(mutex_);           // by id

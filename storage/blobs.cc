@@ -39,7 +39,7 @@ absl::Status NoBlob(absl::string_view sha256) {
       absl::StrCat("there is no blob '", absl::CHexEscape(sha256.substr(0, 64)), "'"));
 }
 
-// The files in the folder that are named as blobs; none if there is no folder.
+// Returns the files in the folder that are named as blobs; none if there is no folder.
 absl::StatusOr<std::vector<std::string>> BlobsIn(const std::string& folder) {
   std::vector<std::string> blobs;
   std::error_code error;
@@ -67,7 +67,7 @@ std::optional<Discarded> LookAt(const std::string& path, std::string name) {
                    static_cast<uint64_t>(found.st_size)};
 }
 
-// Uploads that an earlier process did not finish.
+// Removes uploads that an earlier process did not finish.
 absl::Status RemoveTemporaries(const std::string& folder) {
   std::error_code error;
   for (std::filesystem::directory_iterator entry(folder, error), end; !error && entry != end;
@@ -81,17 +81,17 @@ absl::Status RemoveTemporaries(const std::string& folder) {
 
 }  // namespace
 
-// What pins and writers share with the folder, which they may outlive. Inside the folder is a
-// second one, the trash: the same names, dated by their time of modification.
+// State that pins and writers share with the folder object, which they may outlive. The trash is a
+// folder inside, with the same names, dated by modification time.
 struct Blobs::Shelf {
   Shelf(std::string where, BlobsOptions with) : folder(std::move(where)), options(std::move(with)) {
     if (!options.now) options.now = [] { return absl::ToUnixMicros(absl::Now()); };
   }
-  // Whether bytes may be added.
+  // Returns OK if bytes may be added.
   absl::Status MayStore() const {
     return options.room == nullptr ? absl::OkStatus() : options.room->MayStore();
   }
-  // Passes the end of adding some on.
+  // Reports the result of adding bytes to DiskRoom and returns it.
   absl::Status Stored(absl::Status status) const {
     if (options.room != nullptr) options.room->Stored(DiskRoom::Kind::kBlobs, status);
     return status;
@@ -102,30 +102,30 @@ struct Blobs::Shelf {
     return absl::StrCat(folder, "/", kTrash, "/", name);
   }
 
-  // Oldest first.
+  // Returns the trash, oldest first.
   absl::StatusOr<std::vector<Discarded>> ListTrash() const;
-  // Removes one of them, unless it was taken back or swept again since. Whether it did.
+  // Removes one of them, unless it was taken back or swept again since; returns true if removed.
   bool Discard(const Discarded& blob);
   // As Blobs::FreeTrash.
   uint64_t FreeTrash(uint64_t bytes);
 
-  // The size of a blob, which comes back from the trash if it is there.
+  // Returns the size of a blob; moves it back from the trash if it is there.
   absl::StatusOr<uint64_t> LookUp(absl::string_view sha256) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex);
-  // Dates it first, so that a crash between the two leaves nothing in the trash that looks old.
+  // Sets the date first, so that a crash between the two steps leaves no trash that looks old.
   absl::StatusOr<Swept> MoveToTrash(const std::string& path, absl::string_view sha256) const;
-  // The blob must be there.
+  // The blob must exist.
   static std::shared_ptr<Pin> MakePin(const std::shared_ptr<Shelf>& shelf,
                                       const std::string& sha256, uint64_t size)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(shelf->mutex);
 
   const std::string folder;
   BlobsOptions options;
-  // Held over a rename with its pin and over a sweep with its look at the pins, so that neither
-  // happens inside the other.
+  // Held during a rename with its pin, and during a sweep with its check for pins, so that these
+  // don't interleave.
   Mutex mutex;
   std::map<std::string, int, std::less<>> pins ABSL_GUARDED_BY(mutex);
   std::set<std::string> unpinned ABSL_GUARDED_BY(mutex);
-  // Published, but the folder was not synced since: whoever finds one has to do that first.
+  // Published, but the folder was not synced since; Find must do that first.
   std::set<std::string, std::less<>> unsynced ABSL_GUARDED_BY(mutex);
 };
 
@@ -168,7 +168,7 @@ uint64_t Blobs::Shelf::FreeTrash(uint64_t bytes) {
 }
 
 absl::StatusOr<uint64_t> Blobs::Shelf::LookUp(absl::string_view sha256) {
-  // A path that is no hash is not opened.
+  // Don't open a path that isn't a hash.
   if (!IsSha256(sha256)) return NoBlob(sha256);
   const std::string path = PathOf(sha256);
   struct stat found;

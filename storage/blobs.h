@@ -1,4 +1,5 @@
-// Content-addressed files: written once under a temporary name, synced, renamed to their SHA-256.
+// Stores content-addressed files: written once under a temporary name, synced, renamed to their
+// SHA-256.
 #ifndef ABLATE_STORAGE_BLOBS_H_
 #define ABLATE_STORAGE_BLOBS_H_
 
@@ -19,35 +20,35 @@
 namespace ablate::storage {
 
 struct BlobsOptions {
-  // Wall clock in microseconds, by which the trash knows its age. Default: the system's.
+  // Returns the wall-clock time in microseconds, for the age of trash. Default: the system's clock.
   std::function<int64_t()> now;
-  // Told when the trash makes room on a full disk.
+  // Called with a message when trash is removed to make room on a full disk.
   std::function<void(const std::string&)> log;
-  // Of the disk that the folder is on; outlives the blobs and what they made. May be null.
+  // Room of the folder's disk; must outlive the blobs and all objects they made. May be null.
   DiskRoom* room = nullptr;
 };
 
-// What became of a blob that was to be swept.
+// Result of sweeping a blob.
 enum class Swept {
-  kHeld,     // somebody has it pinned: it stays
+  kHeld,     // pinned: it stays
   kAbsent,   // there was none
-  kTrashed,  // in the trash
-  kRemoved,  // gone for good
+  kTrashed,  // moved to the trash
+  kRemoved,  // removed for good
 };
 
 // A folder of blobs. Thread-safe.
 //
-// What is swept goes into a trash beside the others, in the folder `trash`, until EmptyTrash
-// removes it; whoever asks for it before then (Find, Read, Size) gets it back. A full disk makes
-// room by itself: the trash goes, oldest first, before a write fails.
+// Sweep moves a blob to the folder `trash` inside, until EmptyTrash removes it; Find, Read and Size
+// take it back from there. If the disk is full, trash is removed, oldest first, before a write
+// fails.
 class Blobs {
  public:
-  // What a full disk takes of the trash, in bytes, before another try.
+  // Bytes of trash that a full disk removes before a write is retried.
   static constexpr uint64_t kFreedAtOnce = 64 << 20;
-  // Holds a blob against being swept until it is destroyed.
+  // Keeps a blob from being swept until it is destroyed.
   class Pin {
    public:
-    // `release` is called at the end.
+    // `release` is called on destruction.
     Pin(std::string sha256, uint64_t size, std::function<void()> release)
         : sha256_(std::move(sha256)), size_(size), release_(std::move(release)) {}
     ~Pin() { release_(); }
@@ -66,7 +67,7 @@ class Blobs {
   struct Shelf;
 
  public:
-  // An upload in progress; its temporary file goes if it is destroyed before Publish. One thread.
+  // An upload in progress; removes its temporary file if destroyed before Publish. For one thread.
   class Writer {
    public:
     ~Writer();
@@ -94,30 +95,30 @@ class Blobs {
   // Creates the folder and removes temporary files that an earlier process left.
   static absl::StatusOr<std::unique_ptr<Blobs>> Open(const std::string& folder,
                                                      BlobsOptions options = {});
-  // How many blobs are in a folder that nobody has opened; the trash does not count.
+  // Returns the number of blobs, without the trash, in a folder that nobody has opened.
   static absl::StatusOr<size_t> Count(const std::string& folder);
 
   absl::StatusOr<std::unique_ptr<Writer>> Create();
-  // Pins a blob that is already there, and durable. NOT_FOUND.
+  // Pins an existing blob and makes it durable. NOT_FOUND.
   absl::StatusOr<std::shared_ptr<Pin>> Find(absl::string_view sha256);
-  // Up to `length` bytes from `offset`. NOT_FOUND; OUT_OF_RANGE if offset is beyond the end.
+  // Reads up to `length` bytes from `offset`. NOT_FOUND; OUT_OF_RANGE if offset is beyond the end.
   absl::StatusOr<std::string> Read(absl::string_view sha256, uint64_t offset, uint64_t length);
   absl::StatusOr<uint64_t> Size(absl::string_view sha256);
-  // Takes a blob away unless it is pinned: into the trash, or for good if it is not worth keeping
-  // or the disk has no room for that. Called by the store for hashes that no row names.
+  // Removes a blob unless it is pinned: into the trash, or for good if `keep` is false or the disk
+  // has no room for the trash. The store calls it for hashes that no row names.
   absl::StatusOr<Swept> Sweep(absl::string_view sha256, bool keep);
-  // Every blob that nobody has pinned. For the store, which sweeps those that no row names.
+  // Returns the hash of every blob that isn't pinned. The store sweeps those that no row names.
   absl::StatusOr<std::vector<std::string>> List();
-  // Removes for good what was swept before then; how many blobs.
+  // Removes for good the blobs that were swept before that time; returns their number.
   absl::StatusOr<size_t> EmptyTrash(int64_t before);
-  // Makes room on a full disk: removes what was swept, oldest first, until `bytes` are free or
-  // nothing is left. The bytes that were freed.
+  // Makes room on a full disk: removes trash, oldest first, until `bytes` are freed or none is
+  // left. Returns the number of freed bytes.
   uint64_t FreeTrash(uint64_t bytes);
-  // Bytes in the trash, and the blobs that are there.
+  // Returns the total size of the trash in bytes.
   uint64_t TrashBytes();
   absl::StatusOr<std::vector<std::string>> ListTrash();
-  // Blobs that lost their last pin since this was last called. For the store, too: an upload may
-  // have been given up after it was published.
+  // Returns the blobs that lost their last pin since the last call. The store checks them, because
+  // an upload may have been abandoned after it was published.
   std::vector<std::string> TakeUnpinned();
 
  private:

@@ -17,15 +17,15 @@ namespace {
 
 constexpr std::chrono::minutes kBlobMemory(1);
 
-// Whether the file has that many bytes of blocks: one that a crash cut short or that was copied as
-// a hole has not.
+// Returns true if the file's blocks hold that many bytes; not so if a crash cut it short or it was
+// copied as a hole.
 bool HasBlocks(const std::string& file, uint64_t bytes) {
   struct stat found;
   return stat(file.c_str(), &found) == 0 && static_cast<uint64_t>(found.st_size) >= bytes &&
          static_cast<uint64_t>(found.st_blocks) * 512 >= bytes;
 }
 
-// All of it or nothing; returns errno's number.
+// Allocates all of it or nothing; returns errno's number.
 int Allocate(const std::string& file, uint64_t bytes) {
   const int descriptor = open(file.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
   if (descriptor < 0) return errno;
@@ -92,10 +92,10 @@ bool DiskRoom::full() const {
 
 bool DiskRoom::Release() {
   MutexLock lock(&mutex_);
-  // Whoever removed it by hand has given it up for us.
+  // A ballast that somebody removed by hand counts as removed.
   if (!kept_ || (unlink(File().c_str()) != 0 && errno != ENOENT)) return false;
   kept_ = false;
-  // The blocks of some file systems are free only when the journal says so.
+  // Some file systems free the blocks only when the journal is committed.
   process::SyncFolder(folder_).IgnoreError();
   return true;
 }

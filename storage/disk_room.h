@@ -1,4 +1,4 @@
-// The room on the disk that a store is on: whether there is any, and some that is kept for deletes.
+// Watches the free room of the store's disk, and reserves some for deletes.
 #ifndef ABLATE_STORAGE_DISK_ROOM_H_
 #define ABLATE_STORAGE_DISK_ROOM_H_
 
@@ -15,41 +15,42 @@
 
 namespace ablate::storage {
 
-// Whether an errno says that the disk, or the user's share of it, is full.
+// Returns true if an errno means that the disk or the user's quota on it is full.
 bool IsFull(int error);
-// What errno says of a call that failed: "cannot WHAT PATH", RESOURCE_EXHAUSTED if the disk is
-// full.
+// Returns the error for a failed call from errno: "cannot WHAT PATH"; RESOURCE_EXHAUSTED if the
+// disk is full.
 absl::Status FileError(absl::string_view what, const std::string& path);
-// Deleting needs room too: for the log of what is deleted, before any file goes. So a file of real
-// blocks, the ballast, lies in the folder; it is given up when a delete finds the disk full, and
-// taken again once there is room for it. Until then nothing new is stored, or what writes all the
-// time would have that room before the deletes. Thread-safe.
+// Reserves disk room for deletes, which need some for the log before they free any. A file of real
+// blocks, the ballast, lies in the folder. It is removed when a delete finds the disk full, and
+// made again once there is room. Until then nothing new is stored; otherwise frequent writers would
+// take that room before the deletes. Thread-safe.
 class DiskRoom {
  public:
   using FreeBytes = std::function<absl::StatusOr<uint64_t>()>;
 
-  // `ballast` is its size in bytes; 0: there is none. `folder` is this process's alone.
-  // `free_bytes` says what its disk has left; null: the file system is asked.
+  // `ballast` is its size in bytes; 0: none. `folder` must be used by this process only.
+  // `free_bytes` returns the free bytes of its disk; null: the file system is asked.
   DiskRoom(std::string folder, uint64_t ballast, FreeBytes free_bytes = nullptr);
 
   enum class Kind { kRows, kBlobs };
-  // RESOURCE_EXHAUSTED while what is left is for deletes.
+  // Returns RESOURCE_EXHAUSTED while the remaining room is reserved for deletes.
   absl::Status MayStore() const;
-  // What became of storing something; anything but OK and RESOURCE_EXHAUSTED says nothing of room.
+  // Records the result of storing something. Only OK and RESOURCE_EXHAUSTED affect the state.
   void Stored(Kind kind, const absl::Status& status);
-  // Whether the disk was full when something was last to be stored.
+  // Returns true if the disk was full at the last attempt to store something.
   bool full() const;
 
-  // Gives the ballast up. False if there was none to give up.
+  // Removes the ballast. Returns false if there was none.
   bool Release();
-  // Takes it, or takes it again, if room for other things is left beside it. RESOURCE_EXHAUSTED if
-  // not.
+  // Makes the ballast, or makes it again, if that leaves room for other things; otherwise
+  // RESOURCE_EXHAUSTED.
   absl::Status Keep();
-  // `work`, once more if it found the disk full, for others make room as well, and then without the
-  // ballast.
+  // Runs `work`. If it finds the disk full, runs it once more, because other processes free room,
+  // too, and then again without the ballast.
   absl::Status Try(const std::function<absl::Status()>& work);
 
-  // Bytes that may be stored: without the ballast, also where it is yet to be taken again.
+  // Returns the bytes that may be stored: free bytes without the ballast, also while the ballast is
+  // missing.
   absl::StatusOr<uint64_t> Free() const;
   const std::string& folder() const { return folder_; }
 
@@ -61,9 +62,9 @@ class DiskRoom {
   const FreeBytes available_;
   mutable Mutex mutex_;
   bool kept_ ABSL_GUARDED_BY(mutex_) = false;
-  bool impossible_ ABSL_GUARDED_BY(mutex_) = false;  // for another reason than a full disk
+  bool impossible_ ABSL_GUARDED_BY(mutex_) = false;  // for a reason other than a full disk
   bool rows_full_ ABSL_GUARDED_BY(mutex_) = false;
-  // A blob needs much more room than rows, and whoever has it tries again every few seconds.
+  // A blob needs much more room than rows, and its sender retries every few seconds.
   std::chrono::steady_clock::time_point blobs_full_until_ ABSL_GUARDED_BY(mutex_);
 };
 

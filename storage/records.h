@@ -1,5 +1,5 @@
-// What the store keeps, as plain values. Specs are serialized messages that the store never looks
-// into.
+// Plain values of everything that the store keeps. Specs are serialized messages that the store
+// never parses.
 #ifndef ABLATE_STORAGE_RECORDS_H_
 #define ABLATE_STORAGE_RECORDS_H_
 
@@ -12,17 +12,17 @@
 
 namespace ablate::storage {
 
-// Microseconds since the Unix epoch; 0 where it has not happened.
+// Microseconds since the Unix epoch; 0 if it has not happened.
 using Micros = int64_t;
 
-// Who looks at experiments, runs, analyses and data sets. Each is `private_to` somebody or, if that
-// is empty, everybody's.
+// The user who reads experiments, runs, analyses and data sets. Each of those is private to the
+// user in `private_to`, or visible to everybody if that is empty.
 struct Viewer {
   std::string user;
-  bool sees_all = false;  // also what is private to others
+  bool sees_all = false;  // sees what is private to others, too
 };
 
-// For what the server does by itself.
+// The viewer for the server's own work.
 inline const Viewer kServer{"", true};
 
 inline bool Sees(const Viewer& viewer, const std::string& private_to) {
@@ -31,20 +31,20 @@ inline bool Sees(const Viewer& viewer, const std::string& private_to) {
 
 enum class RunState { kQueued, kLeased, kDone, kDiverged, kFailed, kCancelled };
 
-// No run and no analysis has more device time than a hundred years, whatever its worker says: sums
-// and durations of it stay in range.
+// Bound on the device time of a run or analysis, whatever its worker reports: a hundred years. It
+// keeps sums and durations in range.
 inline constexpr Micros kMaxDeviceTime = Micros{36'525} * 24 * 3600 * 1'000'000;
 
-// What training a run took.
+// Cost of a run's training.
 struct Spent {
   Micros device_time = 0;     // lane time on a CPU
-  Micros contended_time = 0;  // of device_time, while other threads had the lane's core
-  uint64_t tokens = 0;        // trained on in that time
+  Micros contended_time = 0;  // part of device_time during which other threads had the lane's core
+  uint64_t tokens = 0;        // trained in that time
 };
 
 struct Summary {
   std::string key;
-  // Over finite values, in arrival order; meaningless while count == nonfinite.
+  // Over finite values, in order of arrival; meaningless if count == nonfinite.
   double first = 0, last = 0, min = 0, max = 0, mean = 0;
   uint64_t count = 0;
   uint64_t nonfinite = 0;
@@ -54,7 +54,7 @@ struct Summary {
 // A run's metrics, by key.
 struct RunSummaries {
   std::vector<Summary> keys;
-  std::string damage;  // why the stored ones can't be read; they can if it is empty
+  std::string damage;  // why the stored ones can't be read; empty if they can
 };
 
 // A run that may have to be trained. Its id is the fingerprint, with ".2", ".3", … for later
@@ -62,31 +62,32 @@ struct RunSummaries {
 struct NewRun {
   std::string fingerprint;
   std::string trajectory;
-  std::string growth;  // of the runs that differ from it in their steps alone; empty: it can't grow
+  std::string growth;  // fingerprint shared by runs that differ only in their steps; empty: it
+                       // can't be extended
   uint32_t seed = 0;
   uint32_t steps = 0;
   uint64_t parameters = 0;
   std::string device_kind;        // "cpu" or "cuda"
-  std::string trainer;            // of those that workers have
+  std::string trainer;            // one that workers have
   std::string shape;              // runs of equal shape cost the same: key of measured step times
   std::string spec;               // serialized RunSpec
-  uint32_t numerics_version = 0;  // in which the fingerprint was made; 0: any worker trains it
+  uint32_t numerics_version = 0;  // in which the fingerprint was made; 0: any worker may train it
   std::string dataset_blob;       // sha256, or empty
-  std::string origin;             // a shorter run, from whose last state it is to begin; or empty
-  uint64_t expected_bytes = 0;    // that it leaves for good, about; 0: not known
+  std::string origin;           // a shorter run from whose saved training state it starts; or empty
+  uint64_t expected_bytes = 0;  // estimate of what it stores permanently; 0: unknown
 };
 
-// A run that is done, with a last state from which the same with more steps can go on.
+// A DONE run with a saved training state, from which an equal run with more steps can continue.
 struct ShorterRun {
   std::string run;
   uint32_t steps = 0;
-  std::string environment;  // in which it can; empty if that is not known
+  std::string environment;  // in which it can; empty if unknown
 };
 
-// The state that a cancelled run goes on from.
+// The resume state from which a cancelled run continues.
 struct SavedState {
   uint32_t step = 0;
-  std::string environment;  // in which it can go on; empty if that is not known
+  std::string environment;  // in which it can continue; empty if unknown
 };
 
 struct NewCell {
@@ -99,25 +100,26 @@ struct NewCell {
 struct NewExperiment {
   std::string name;
   std::string owner;
-  std::string private_to;      // its runs, too; of those the fingerprints must be nobody else's
-  std::string request_id;      // the owner's
-  std::string request_hash;    // of everything that must be equal for request_id to be a repetition
-  std::string spec;            // serialized ExperimentSpec
-  int priority = 1;            // 0 interactive, 1 normal, 2 background
-  bool fresh = false;          // a new generation of every run
-  bool analyses = false;       // its spec asks for analyses, once every run has ended
+  std::string private_to;  // its runs, too; nobody else may have their fingerprints
+  std::string request_id;  // unique for the owner
+  std::string
+      request_hash;       // hash of everything that must be equal for request_id to be a repetition
+  std::string spec;       // serialized ExperimentSpec
+  int priority = 1;       // 0 interactive, 1 normal, 2 background
+  bool fresh = false;     // trains a new generation of every run
+  bool analyses = false;  // its spec asks for analyses after all runs have ended
   std::vector<NewCell> cells;  // grid order, distinct names
-  std::vector<NewRun> runs;    // one per distinct fingerprint
-  // The most runs that active experiments of the owner may have queued or training, with these.
+  std::vector<NewRun> runs;    // one for each distinct fingerprint
+  // Limit on the queued and training runs of the owner's active experiments, including these.
   std::optional<int64_t> max_open_runs = {};
 };
 
 // Sums that are compared with a user's quota.
 struct Holdings {
-  // Runs that are queued or training in active experiments of the user, whoever is charged.
+  // Queued and training runs in active experiments of the user, whoever is charged.
   uint64_t open_runs = 0;
-  // Of checkpoints, resume states, data sets and arrays of analyses, and what open runs are
-  // expected to leave. What several users' things name counts for each.
+  // Bytes of checkpoints, resume states, data sets and arrays of analyses, and the expected bytes
+  // of open runs. Data shared by several users counts for each.
   uint64_t bytes = 0;
 };
 
@@ -130,9 +132,9 @@ enum class ExperimentState { kActive, kEnded, kCancelled };
 // Analyses that an experiment's spec asks for.
 struct AnalysisCounts {
   bool any = false;      // it asks for some
-  bool planned = false;  // which they are is known: every run has ended
+  bool planned = false;  // the list is known: every run has ended
   uint32_t queued = 0, running = 0, done = 0, failed = 0, cancelled = 0;
-  std::string failure;  // why they are not planned, or not all of them
+  std::string failure;  // why they aren't planned, or not all of them
 };
 
 struct ExperimentRecord {
@@ -142,7 +144,7 @@ struct ExperimentRecord {
   std::string private_to;
   std::string spec;
   ExperimentState state = ExperimentState::kActive;
-  RunCounts counts;  // over cells
+  RunCounts counts;  // counts cells
   AnalysisCounts analyses;
   Micros create_time = 0;
   Micros end_time = 0;
@@ -155,13 +157,13 @@ struct CellRecord {
   uint32_t seed = 0;
   std::string run;
   bool reused = false;
-  // Of the run:
+  // State of the run:
   RunState state = RunState::kQueued;
   uint32_t step = 0;
   uint32_t steps = 0;
   std::string failure;
   uint64_t change = 0;  // change number of the last write to the run
-  std::string origin;   // as RunRecord's
+  std::string origin;   // as in RunRecord
   uint32_t origin_step = 0;
 };
 
@@ -177,15 +179,15 @@ struct RunRecord {
   std::string spec;
   std::string dataset_blob;
   uint32_t failures = 0;  // in a row without progress
-  uint32_t losses = 0;    // lost workers in a row without progress
+  uint32_t losses = 0;    // consecutive lost workers without progress
   std::string failure;    // why it FAILED
   std::string trainer;
   std::string device, build, worker, environment;  // empty before its first lease
-  // The shorter run whose last state it began from, or will if it is queued, and the step of that;
-  // empty: it begins at step 0. That run may be gone.
+  // The shorter run from whose saved training state it started, or will start if it is queued, and
+  // that state's step; empty: it starts at step 0. That run may be gone.
   std::string origin;
   uint32_t origin_step = 0;
-  Spent spent;  // what an origin took to come there included
+  Spent spent;  // includes the cost of reaching the origin's step
   Micros create_time = 0, start_time = 0, end_time = 0;
 };
 
@@ -213,11 +215,11 @@ struct DatasetRecord {
   uint64_t documents = 0;
   uint32_t characters = 0;
   Micros create_time = 0;
-  std::string owner = {};  // who uploaded it
+  std::string owner = {};  // the uploader
   std::string private_to = {};
 };
 
-// What somebody has counted of a data set's text; the store never looks into it. Empty before.
+// Counts of a data set's text, opaque to the store; empty if not counted yet.
 struct DatasetCounts {
   std::string document_lengths;
   uint64_t code_points = 0;
@@ -240,29 +242,29 @@ struct AnalysisLabel {
   std::string label;
 };
 
-// A computation on stored models. Its id is the fingerprint of all that is asked.
+// A computation on stored models. Its id is the fingerprint of the whole request.
 struct NewAnalysis {
   std::string id;
-  std::string signature;  // fingerprint of all but its subjects
-  std::string request;    // serialized, for whoever makes it
+  std::string signature;  // fingerprint of everything except its subjects
+  std::string request;    // serialized, for the code that computes it
   std::vector<AnalysisSubject> subjects;
   std::vector<AnalysisLabel> labels;
-  // The experiment whose spec asks for it, as the label says that it is called there; or empty.
+  // The experiment whose spec asks for it, under the name in the label; or empty.
   std::string asked_by = {};
   std::string asked_as = {};
   std::string owner = {};
   std::string private_to = {};
-  // Its guessed time in microseconds, and the group of analyses that it adds its time to
-  // (AnalysisTimes); empty: to none.
+  // Guessed time in microseconds, and the group whose AnalysisTimes include this analysis; empty:
+  // none.
   std::string time_group = {};
   double guessed_time = 0;
 };
 
-// Times of a group's DONE analyses, measured and guessed.
+// Measured and guessed times of a group's DONE analyses.
 struct AnalysisTimes {
   uint64_t analyses = 0;
-  double device_time = 0;   // microseconds, of all together
-  double guessed_time = 0;  // of the same
+  double device_time = 0;   // total in microseconds
+  double guessed_time = 0;  // total guess for the same analyses
   double largest = 0;       // the largest guess among them
 };
 
@@ -272,19 +274,20 @@ struct AnalysisRecord {
   std::vector<AnalysisSubject> subjects;
   AnalysisState state = AnalysisState::kQueued;
   double progress = 0;     // 0 to 1
-  std::string state_blob;  // to go on from; empty: from the beginning
-  std::string result;      // serialized; of one that is done
+  std::string state_blob;  // state to continue from; empty: start at the beginning
+  std::string result;      // serialized; set if DONE
   std::string artifact;    // sha256 of its arrays, or empty
   uint64_t artifact_bytes = 0;
   std::string failure;     // why it FAILED
-  Micros device_time = 0;  // that it took
+  Micros device_time = 0;  // total so far
   Micros create_time = 0, start_time = 0, end_time = 0;
   std::string owner;  // who asked first
   std::string private_to;
-  std::vector<std::string> labels;  // of ExperimentAnalyses alone: the experiment's, in order
+  std::vector<std::string>
+      labels;  // set by ExperimentAnalyses only: the experiment's labels, in order
 };
 
-// An analysis of one run that is done, by what an experiment calls it.
+// A DONE analysis of one run, with its label in an experiment.
 struct LabelledAnalysis {
   std::string label;
   std::string id;
@@ -292,19 +295,19 @@ struct LabelledAnalysis {
   std::string result;
 };
 
-// An experiment all of whose runs have ended, and of whose analyses none is asked for yet.
+// An experiment whose runs have all ended and whose analyses aren't requested yet.
 struct UnplannedExperiment {
   std::string id;
-  int64_t last_place = 0;  // in the queue, of its runs: another once one of them lives again
+  int64_t last_place = 0;  // last queue place of its runs; changes if one is queued again
 };
 
 // Experiments whose analyses are to be planned.
 struct Unplanned {
   std::vector<UnplannedExperiment> ready;
-  bool others = false;  // there are more, whose runs have not
+  bool others = false;  // there are others, whose runs haven't all ended
 };
 
-// One that an experiment's spec asks for.
+// An analysis that an experiment's spec asks for.
 struct AskedAnalysis {
   std::string label;
   std::string id;
@@ -320,22 +323,22 @@ struct AnalysisAsker {
 
 struct CreatedAnalysis {
   AnalysisRecord record;
-  bool reused = false;  // it was there, and is not queued again
+  bool reused = false;  // it existed, and isn't queued again
 };
 
-// How far an analysis has come.
+// Progress of an analysis.
 struct AnalysisProgress {
   double progress = 0;
-  Micros device_time = 0;  // since the last of these
-  // Saved to go on from; empty: what was saved before still is.
+  Micros device_time = 0;  // since the previous report
+  // Saved state to continue from; empty: the previous one stays.
   std::string state_blob;
   uint64_t state_bytes = 0;
   bool yielded = false;  // it waits again
 };
 
-// How it ended: DONE with a result, or FAILED with a failure.
+// Result of an analysis: DONE with a result, or FAILED with a failure.
 struct AnalysisEnd {
-  Micros device_time = 0;  // since its last progress
+  Micros device_time = 0;  // since the last progress report
   std::string result;
   std::string artifact;
   uint64_t artifact_bytes = 0;
@@ -348,7 +351,7 @@ inline constexpr size_t kMaxKeyBytes = 200;  // bytes of a metric's key
 struct Column {
   std::string key;
   std::vector<uint32_t> steps;  // ascending
-  std::vector<double> values;   // may be non-finite; bits are kept
+  std::vector<double> values;   // may be non-finite; bits are preserved
 };
 
 }  // namespace ablate::storage

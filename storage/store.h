@@ -1,5 +1,5 @@
-// Everything durable: experiments, runs, leases, points, artifacts, analyses, data sets. One class
-// over one SQLite file; its methods are in the topics' files of storage/sqlite/.
+// Stores everything durable: experiments, runs, leases, points, artifacts, analyses, data sets. One
+// class over one SQLite file; its methods are in storage/sqlite/, a file per topic.
 #ifndef ABLATE_STORAGE_STORE_H_
 #define ABLATE_STORAGE_STORE_H_
 
@@ -24,60 +24,61 @@ class Database;
 class Maintenance;
 struct OpenedFiles;
 
-// 2 GB: some thousands of the published experiments' states.
+// 2 GB: some thousands of saved training states of the published experiments.
 inline constexpr uint64_t kLastStatesBytes = 2'000'000'000;
 
 struct StoreOptions {
   // Folder with ablate.db and blobs/; created with mode 0700. Empty: in memory, without blobs.
   std::string folder;
-  // Bytes kept on the disk so that deletes work when it is full (storage/disk_room.h); 0: none.
+  // Bytes reserved on the disk so that deletes work when it is full (storage/disk_room.h); 0: none.
   uint64_t ballast_bytes = 0;
-  // The most that last states of runs that are done take, so that the same with more steps can go
-  // on from there; the oldest go first, but none that a queued run is to begin from. 0: none is
-  // kept.
+  // Limit in bytes of the saved training states of DONE runs, from which equal runs with more steps
+  // can continue. The oldest are deleted first, except those that a queued run is to start from. 0:
+  // none are kept.
   uint64_t last_states_bytes = kLastStatesBytes;
-  // Wall clock, for the times in records. Default: the system's.
+  // Wall clock for the times in records. Default: the system's.
   std::function<Micros()> now;
-  // Bytes that the disk has left. Default: what the file system of the folder says.
+  // Returns the free bytes of the disk. Default: as reported by the folder's file system.
   std::function<absl::StatusOr<uint64_t>()> free_bytes;
   // Called on the writer's thread after each group of writes, refused ones too, with the newest
   // change number; must not block.
   std::function<void(uint64_t)> on_commit;
-  // Told what the store does by itself with files that are the user's: a line each. Thread-safe.
+  // Receives one line for each thing that the store does by itself with the user's files.
+  // Thread-safe.
   std::function<void(const std::string&)> log;
-  // Blobs that no row names are swept even if they are most of those there are. Without it such a
-  // sweep, some minutes after a start, takes none: the database may be an older one.
+  // Sweep blobs that no row names even if they are the majority. Otherwise such a sweep, some
+  // minutes after a start, removes none, because the database may be an older one.
   bool sweep_leftovers = false;
-  // In memory only: begins as a copy of the store that Image() was taken of.
+  // In memory only: start as a copy of the store that Image() was called on.
   std::string image;
-  // Called when the disk failed or the file is corrupt; must not return, except in tests, where the
-  // store then refuses all writes. Default: writes the reason to stderr and ends the process.
+  // Called if the disk failed or the file is corrupt; must not return, except in tests, in which
+  // the store then refuses all writes. Default: writes the reason to stderr and ends the process.
   std::function<void(const absl::Status&)> fatal;
 };
 
 struct CreatedCell {
   std::string run;
-  bool reused = false;  // exists and is not queued again for this experiment
+  bool reused = false;  // exists and isn't queued again for this experiment
 };
 
 struct CreatedExperiment {
   std::string id;
-  bool repeated = false;  // the request_id was answered before; nothing was changed
+  bool repeated = false;  // this request_id was answered before; nothing was changed
   std::vector<CreatedCell> cells;
-  uint32_t reused = 0;  // cells
+  uint32_t reused = 0;  // number of reused cells
 };
 
-// What is known of a fingerprint before an experiment is created.
+// Stored facts about a fingerprint, before an experiment is created.
 struct KnownRun {
   std::string run;  // newest generation; empty if there is none
   RunState state = RunState::kQueued;
-  // Queued or training, and an active experiment of the owner who asks has it.
+  // True if it is queued or training in an active experiment of the owner who asks.
   bool counts = false;
   std::vector<std::string> same_trajectory;  // runs that differ only in evaluation or checkpoints
-  // Those it could go on from, the longest first; none unless it would be trained from step 0
-  // otherwise.
+  // Runs that it could continue from, longest first; empty if it would not be trained from step 0
+  // anyway.
   std::vector<ShorterRun> shorter;
-  // The saved state from which a cancelled run goes on.
+  // The saved state from which a cancelled run continues.
   std::optional<SavedState> saved;
 };
 
@@ -88,99 +89,104 @@ struct SeriesQuery {
   uint32_t last_step = UINT32_MAX;
 };
 
-// Takes the next points of a series, of ascending steps; false stops before the next ones.
+// Takes the next points of a series, in ascending steps; returns false to stop.
 using SeriesPiece =
     std::function<bool(const std::vector<uint32_t>& steps, const std::vector<double>& values)>;
 
-// How far the reader of a series has come, so that it can pause; as made, it is at the beginning.
-// Steps ascend strictly within a series, so that the next step says where it goes on, also while
-// the run's row groups turn into chunks.
+// Position of a reader in a series, so that it can pause; a new one is at the beginning. Steps
+// ascend strictly within a series, so that the next step identifies the position, also while the
+// run's row groups are turned into chunks.
 struct SeriesPosition {
   uint64_t next_step = 0;
-  uint64_t last_group = 0;  // row groups up to this one have been read
-  uint64_t points = 0;      // up to here
-  uint64_t change = 0;      // the run's change number at the beginning
+  uint64_t last_group = 0;  // last row group that was read
+  uint64_t points = 0;      // number of points read
+  uint64_t change = 0;      // change number of the run at the beginning
   bool steady = true;       // the run has not changed since
 };
 
-// What cancelling an experiment takes from others.
+// Work that cancelling an experiment stops elsewhere.
 struct CancelledExperiment {
   std::vector<Withdrawal> withdrawals;
-  std::vector<std::string> analyses;  // that no other experiment waits for; CANCELLED
+  std::vector<std::string> analyses;  // analyses that no other experiment waits for; now CANCELLED
 };
 
-// Thread-safe. Writes go through one writer thread that commits them in groups (a savepoint each,
-// one fsync a group) and return after the commit; reads use read-only connections and see every
-// write that returned. Any write: RESOURCE_EXHAUSTED if the disk is full (nothing changed, try
-// again later; cancelling and deleting work as long as there is a ballast). A failed fsync or a
-// corrupt file ends the process: what was acknowledged would no longer be certain.
+// The durable state of a server. Thread-safe. One writer thread commits writes in groups (a
+// savepoint each, one fsync per group); a write returns after its commit. Reads use read-only
+// connections and see every write that has returned. Any write may fail with RESOURCE_EXHAUSTED if
+// the disk is full: nothing has changed, try again later; cancelling and deleting work as long as
+// there is a ballast. A failed fsync or a corrupt file ends the process, because acknowledged data
+// would not be certain any more.
 class Store final : public LeaseStore {
  public:
-  // FAILED_PRECONDITION if another process holds the folder, the file is newer than this program or
-  // is missing beside blobs, or the folder is on a network file system. Applies migrations.
+  // Opens a store and applies migrations. FAILED_PRECONDITION if another process holds the folder,
+  // the file is newer than this program or is missing although there are blobs, or the folder is on
+  // a network file system.
   static absl::StatusOr<std::unique_ptr<Store>> Open(StoreOptions options);
   ~Store() override;
 
-  // Random identity of this file, new when it is created; part of watch tokens.
+  // Returns the random identity of this file, made on its creation; part of watch tokens.
   const std::string& generation() const { return generation_; }
-  // Why nothing more is stored, so that training pauses: "disk full". Empty while all is well.
+  // Returns why nothing more is stored, so that training pauses ("disk full"); empty if it is.
   std::string stalled() const;
-  // Bytes that the disk has left for more, and the folder that they are in. All there can be, in
-  // memory.
+  // Returns the free bytes for new data, and the folder's path. Unlimited in memory.
   absl::StatusOr<uint64_t> FreeBytes() const;
   const std::string& folder() const { return options_.folder; }
   uint64_t last_states_bytes() const { return options_.last_states_bytes; }
 
   // --- Experiments
-  // Creates the experiment, its cells and the runs that are missing, in one transaction. A
-  // fingerprint's newest generation is reused when QUEUED, LEASED, DONE or DIVERGED and queued
-  // again when FAILED (from step 0: its resume state may be why it failed) or CANCELLED. A run that
-  // would begin at step 0 begins from its `origin`, if that still has its last state.
-  // ALREADY_EXISTS if request_id was used for something else; NOT_FOUND if a dataset_blob is not a
-  // data set's.
+  //
+  // Creates the experiment, its cells and the missing runs, in one transaction. A fingerprint's
+  // newest generation is reused if QUEUED, LEASED, DONE or DIVERGED. It is queued again if FAILED
+  // (from step 0: its resume state may be why it failed) or CANCELLED. A run that would start at
+  // step 0 starts from its `origin` if that still has its saved training state. ALREADY_EXISTS if
+  // request_id was used for something else; NOT_FOUND if a dataset_blob isn't a data set's.
   absl::StatusOr<CreatedExperiment> CreateExperiment(const NewExperiment& experiment);
-  // What CreateExperiment would answer to a request_id that its owner used; nothing if it was not.
+  // Returns CreateExperiment's answer to a request_id that its owner has used; nothing if it is
+  // new.
   absl::StatusOr<std::optional<CreatedExperiment>> FindRequest(absl::string_view owner,
                                                                absl::string_view id,
                                                                absl::string_view hash);
   absl::StatusOr<ExperimentRecord> GetExperiment(absl::string_view id);
-  // Returns up to `limit` ids that begin so: the very id, those of this name, newest first, others.
+  // Returns up to `limit` ids with this prefix: the equal id, those of this name, newest first,
+  // others.
   absl::StatusOr<std::vector<std::string>> FindExperiments(const Viewer& viewer,
                                                            absl::string_view prefix,
                                                            uint32_t limit);
-  // Newest first, after the one with id `after` (empty: from the newest): this owner's, or all if
-  // that is empty. NOT_FOUND if there is no such one that the viewer sees.
+  // Returns experiments, newest first, after the one with id `after` (empty: from the newest), of
+  // this owner, or all if that is empty. NOT_FOUND if the viewer sees no experiment `after`.
   absl::StatusOr<std::vector<ExperimentRecord>> ListExperiments(const Viewer& viewer,
                                                                 absl::string_view owner,
                                                                 absl::string_view after,
                                                                 uint32_t limit);
-  // Returns the runs that workers have and no other live experiment has. NOT_FOUND.
+  // Returns the runs that workers have and no other active experiment needs. NOT_FOUND.
   absl::StatusOr<std::vector<Withdrawal>> LeasedOnlyBy(absl::string_view id);
-  // Withdraws a live experiment's cells. Runs that no other live experiment has become CANCELLED
-  // and leave their leases; those that were leased are returned. Repeating it changes nothing.
+  // Withdraws an active experiment's cells. Runs that no other active experiment needs become
+  // CANCELLED and leave their leases; returns those that were leased. Repeating it changes nothing.
   absl::StatusOr<CancelledExperiment> CancelExperiment(absl::string_view id);
-  // FAILED_PRECONDITION while it is active. Runs that no other experiment has go with it, in
-  // slices.
+  // Deletes an experiment that isn't active; FAILED_PRECONDITION otherwise. Runs that no other
+  // experiment has are deleted, too, in slices.
   absl::Status DeleteExperiment(absl::string_view id);
-  // Cells from grid index `first` on.
+  // Returns cells from grid index `first` on.
   absl::StatusOr<std::vector<CellRecord>> ListCells(absl::string_view experiment, uint32_t first,
                                                     uint32_t limit);
-  // Cells whose run changed after change number `after`, by ascending change number. May return
-  // more than `limit`: the cells of one run change together and are never parted, so that the last
-  // one's number can be the next `after`.
+  // Returns cells whose run changed after change number `after`, in ascending order of change
+  // number. May return more than `limit`: the cells of one run change together and are never split,
+  // so that the last one's number can be the next `after`.
   absl::StatusOr<std::vector<CellRecord>> ChangedCells(absl::string_view experiment, uint64_t after,
                                                        uint32_t limit);
-  // Newest committed change number. Every write to a run or an analysis takes a new one.
+  // Returns the newest committed change number. Every write to a run or an analysis takes a new
+  // one.
   uint64_t change_number() const;
 
   // --- Runs
-  // `owner` is whose experiment would have them.
+  //
+  // Returns what is known of these runs; `owner` is the owner of the experiment to be created.
   absl::StatusOr<std::vector<KnownRun>> LookUpRuns(const std::vector<NewRun>& runs,
                                                    absl::string_view owner = "");
   absl::StatusOr<RunRecord> GetRun(absl::string_view id);
   absl::StatusOr<std::vector<std::string>> FindRuns(const Viewer& viewer, absl::string_view prefix,
                                                     uint32_t limit);
-  // Those of the runs that the viewer sees.
+  // Returns the runs that the viewer may see.
   absl::StatusOr<std::vector<std::string>> VisibleRuns(const Viewer& viewer,
                                                        const std::vector<std::string>& runs);
   absl::StatusOr<std::vector<RunEventRecord>> RunEvents(absl::string_view run);
@@ -204,42 +210,45 @@ class Store final : public LeaseStore {
   // Returns the holdings of each user who has any.
   absl::StatusOr<std::map<std::string, Holdings>> GetHoldings();
   absl::StatusOr<Holdings> HoldingsOf(absl::string_view user);
-  // Of a lease that has not ended; nothing if it has.
+  // Returns the rights of a lease; nothing if it has ended.
   absl::StatusOr<std::optional<LeaseRights>> FindLeaseRights(absl::string_view lease);
 
   // --- Metrics
-  // Of each run named. Those of one may be damaged: the others are well.
+  //
+  // Returns the summaries of each run named. If one run's are damaged, the others are still
+  // returned.
   absl::StatusOr<std::vector<RunSummaries>> Summaries(const std::vector<std::string>& runs);
-  // Keys with point counts, over one run (DATA_LOSS if they are damaged) or over all runs of an
+  // Return keys with point counts of one run (DATA_LOSS if they are damaged), or of all runs of an
   // experiment whose keys can be read.
   absl::StatusOr<std::vector<std::pair<std::string, uint64_t>>> RunKeys(absl::string_view run);
   absl::StatusOr<std::vector<std::pair<std::string, uint64_t>>> ExperimentKeys(
       absl::string_view experiment);
-  // Hands over the series in pieces of ascending steps; no read transaction outlives a piece. Stops
-  // early, with CANCELLED, when `piece` returns false. DATA_LOSS, naming run and key, if the rest
-  // of the series is damaged: what was handed over is right. A series that is read to its end from
-  // its first step on is damaged, too, if points are missing, unless the run changed meanwhile.
-  // From `position` on, if it is given, which goes along: after CANCELLED it is after the points
-  // that were handed over, and the same query may go on from there.
+  // Passes the series to `piece` in pieces of ascending steps; no read transaction outlives a
+  // piece. Stops early, with CANCELLED, if `piece` returns false. DATA_LOSS naming run and key if
+  // the rest of the series is damaged; the points passed before are right. A series that is read
+  // from its first step to its end is also checked for missing points, unless the run changed
+  // meanwhile. Starts at `position` if given, and moves it: after CANCELLED it is after the passed
+  // points, and the same query may continue from there.
   absl::Status ReadSeries(const SeriesQuery& query, const SeriesPiece& piece,
                           SeriesPosition* position = nullptr);
 
   // --- Analyses
-  // Creates the analysis of this id if there is none; queues it again, from its beginning, if it
+  //
+  // Creates the analysis with this id if there is none; queues it again, from its beginning, if it
   // FAILED, was CANCELLED or lost its arrays. NOT_FOUND if a subject's run has no checkpoint of
-  // that step, or an experiment that labels it is gone; ALREADY_EXISTS if that calls those of
-  // another signature so; RESOURCE_EXHAUSTED if `most_open` wait or run already.
+  // that step, or an experiment that labels it is gone; ALREADY_EXISTS if that experiment uses the
+  // label for another signature; RESOURCE_EXHAUSTED if `most_open` are waiting or running.
   absl::StatusOr<CreatedAnalysis> CreateAnalysis(const NewAnalysis& analysis, uint32_t most_open);
-  // Returns true if it is there and CreateAnalysis would not queue it again.
+  // Returns true if it exists and CreateAnalysis would not queue it again.
   absl::StatusOr<bool> IsAnalysisThere(absl::string_view id);
-  // Whose label it would be already, as CreateAnalysis says it: the first that is taken, or empty.
+  // Returns CreateAnalysis's error for the first of its labels that is taken; OK if none is.
   absl::Status CheckLabels(const NewAnalysis& analysis);
   absl::StatusOr<AnalysisRecord> GetAnalysis(absl::string_view id);
   absl::StatusOr<std::vector<std::string>> FindAnalyses(const Viewer& viewer,
                                                         absl::string_view prefix, uint32_t limit);
-  // Newest first, after the one with id `after` (empty: from the newest): all; those with a subject
-  // that is this run; or with one that is a run of this experiment, and those that its spec asks
-  // for. NOT_FOUND if there is no such one that the viewer sees.
+  // Return analyses, newest first, after the one with id `after` (empty: from the newest): all;
+  // those with this run as a subject; or those with a run of this experiment as a subject, and
+  // those that its spec asks for. NOT_FOUND if the viewer sees no analysis `after`.
   absl::StatusOr<std::vector<AnalysisRecord>> ListAnalyses(const Viewer& viewer,
                                                            absl::string_view after, uint32_t limit);
   absl::StatusOr<std::vector<AnalysisRecord>> RunAnalyses(const Viewer& viewer,
@@ -249,78 +258,82 @@ class Store final : public LeaseStore {
                                                                  absl::string_view experiment,
                                                                  absl::string_view after,
                                                                  uint32_t limit);
-  // Those of one run that are DONE, of the experiment's runs and of the signatures that it has
-  // given labels, or this one label: by label, run, ascending step, the last where there are
-  // several, and age, the newest last.
+  // Returns the DONE analyses of a single run that are of the experiment's runs and have one of its
+  // labels, or this one label. Ordered by label, run, step (the last step if there are several),
+  // and age, newest last.
   absl::StatusOr<std::vector<LabelledAnalysis>> LabelledAnalyses(absl::string_view experiment,
                                                                  absl::string_view label = "");
-  // Experiments that ask for analyses which nobody has asked for yet.
+  // Returns the experiments whose analyses must be planned.
   absl::StatusOr<Unplanned> UnplannedExperiments();
-  // All that an experiment's spec asks for is asked for: it ends with the last of them. `failure`
-  // says what could not be asked for, and why; or it is empty. Nothing of one that is not ACTIVE,
-  // and of one a run of which has lived again since `experiment` was read: it is to be planned
-  // anew.
+  // Records that everything an experiment's spec asks for has been requested; it ends with the last
+  // of them. `failure` says what could not be requested, and why; or is empty. Does nothing if the
+  // experiment isn't ACTIVE, or if one of its runs was queued again after `experiment` was read:
+  // then it must be planned again.
   absl::Status PlannedAnalyses(const UnplannedExperiment& experiment, const std::string& failure);
-  // By what it calls them, then oldest first.
+  // Returns them in order of label, then oldest first.
   absl::StatusOr<std::vector<AskedAnalysis>> AskedAnalyses(absl::string_view experiment);
-  // Those that are QUEUED or RUNNING, oldest first.
+  // Returns the QUEUED and RUNNING analyses, oldest first.
   absl::StatusOr<std::vector<AnalysisRecord>> OpenAnalyses();
-  // QUEUED → RUNNING. This, and the next two, change nothing of one that has ended or is gone.
+  // Changes QUEUED to RUNNING. This and the next two change nothing if the analysis has ended or is
+  // gone.
   absl::Status BeginAnalysis(absl::string_view id);
-  // The state that it was saved in before is let go where a new one comes. A blob that is named
-  // here must be published.
+  // Saves progress. A new state replaces the previous one, which is deleted. A blob named here must
+  // be published.
   absl::Status SaveAnalysis(absl::string_view id, const AnalysisProgress& progress);
   absl::Status EndAnalysis(absl::string_view id, const AnalysisEnd& end);
   // Counts the DONE analyses whose first subject is one of these runs, by signature.
   absl::StatusOr<std::map<std::string, uint64_t>> CountDoneAnalyses(
       const std::vector<std::string>& runs);
-  // Returns zeros if no analysis of the group was made. Times of removed analyses still count.
+  // Returns the group's measured times; zeros if none was made. Removed analyses still count.
   absl::StatusOr<AnalysisTimes> MeasuredAnalysisTimes(absl::string_view group);
-  // As it is then: CANCELLED, unless it had ended.
+  // Cancels an analysis unless it has ended, and returns its record.
   absl::StatusOr<AnalysisRecord> CancelAnalysis(absl::string_view id);
-  // Removes its result and arrays, whatever its state: its row, too, or it is CANCELLED if an
-  // experiment's spec asks for it. NOT_FOUND.
+  // Removes an analysis's result and arrays in any state, and its row; if an experiment's spec asks
+  // for it, the row stays as CANCELLED. NOT_FOUND.
   absl::Status DeleteAnalysis(absl::string_view id);
-  // The experiments, deleted ones left out, whose specs ask for it, in the order of their creation.
+  // Returns the experiments whose specs ask for it, without deleted ones, in order of creation.
   absl::StatusOr<std::vector<AnalysisAsker>> AnalysisAskers(absl::string_view analysis);
 
   // --- Data sets
-  // The record as stored; an equal hash, private to the same, returns the data set that is there.
-  // ALREADY_EXISTS if the id is another data set's; FAILED_PRECONDITION if the blob is not
-  // published.
+  //
+  // Adds a data set and returns its record; if one with the same hash, private to the same user,
+  // exists, returns that. ALREADY_EXISTS if another data set has the id; FAILED_PRECONDITION if the
+  // blob isn't published.
   absl::StatusOr<DatasetRecord> AddDataset(const DatasetRecord& dataset);
-  // Whether an experiment, a data set or an analysis is this user's, or private to them.
+  // Returns true if the user owns an experiment, a data set or an analysis, or one is private to
+  // them.
   absl::StatusOr<bool> OwnsAnything(absl::string_view user);
-  // By id, or by a display name that only one data set of the viewer's has or, if none of those
-  // does, one of others: no private one of theirs, whoever looks. NOT_FOUND; FAILED_PRECONDITION if
-  // several.
+  // Finds a data set by id, or by a display name that only one of the viewer's data sets has or, if
+  // none of those does, only one of others; never another user's private one, whoever looks.
+  // NOT_FOUND; FAILED_PRECONDITION if several match.
   absl::StatusOr<DatasetRecord> FindDataset(const Viewer& viewer, absl::string_view id_or_name);
-  // Those with these bytes that the viewer sees, private ones first.
+  // Returns the data sets with these bytes that the viewer sees, private ones first.
   absl::StatusOr<std::vector<DatasetRecord>> FindDatasetsOf(const Viewer& viewer,
                                                             absl::string_view sha256);
   absl::StatusOr<std::vector<DatasetRecord>> ListDatasets(const Viewer& viewer,
                                                           absl::string_view after, uint32_t limit);
-  // What KeepCounts was given for the data set. NOT_FOUND.
+  // Returns what KeepCounts stored for the data set. NOT_FOUND.
   absl::StatusOr<DatasetCounts> Counts(absl::string_view id);
   absl::Status KeepCounts(absl::string_view id, const DatasetCounts& counts);
-  // FAILED_PRECONDITION while a run names it.
+  // Deletes a data set; FAILED_PRECONDITION while a run names it.
   absl::Status DeleteDataset(absl::string_view id);
 
-  // --- Upkeep
+  // --- Maintenance
+  //
   // Compacts row groups of ended runs into columnar chunks, deletes tombstoned rows in slices,
-  // sweeps blobs that no row names, checkpoints the log. Runs by itself in the background; this
-  // waits until all of it is done.
+  // sweeps blobs that no row names, and checkpoints the log. This runs in the background by itself;
+  // the call waits until all of it is done.
   absl::Status Maintain();
-  // All bytes of a store in memory, to open another with: as a backup that is restored.
-  // FAILED_PRECONDITION on file.
+  // Returns all bytes of a store in memory, from which another can be opened, like a restored
+  // backup. FAILED_PRECONDITION for a store on disk.
   absl::StatusOr<std::string> Image();
 
  private:
   Store(OpenedFiles files, StoreOptions options);
 
   const StoreOptions options_;
-  // In the order in which they are needed: destroyed from the last to the first. Without a lock,
-  // room or blobs in memory.
+  // In order of dependency: destroyed from last to first. In memory there are no lock, room or
+  // blobs.
   const process::FileDescriptor lock_;
   const std::unique_ptr<DiskRoom> room_;
   const std::unique_ptr<Blobs> blobs_;

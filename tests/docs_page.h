@@ -15,7 +15,7 @@
 
 namespace ablate {
 
-// Expects a row of a table of this page of docs/reference that begins with these two cells.
+// Expects a table row of this page of docs/reference that begins with these two cells.
 inline void ExpectRow(absl::string_view page, absl::string_view first, absl::string_view second) {
   std::ifstream file(absl::StrCat(ABLATE_DOCS "/reference/", page));
   std::stringstream text;

@@ -17,7 +17,7 @@
 
 namespace ablate {
 
-// Mounts a disk of 24 MB on the folder, for this process alone. False where that is not allowed.
+// Mounts a disk of 24 MB on the folder, for this process only. Returns false if that isn't allowed.
 inline bool MountDisk(const std::string& folder) {
   const auto map = [](unsigned id) { return "0 " + std::to_string(id) + " 1"; };
   const std::string users = map(geteuid()), groups = map(getegid());
@@ -42,8 +42,8 @@ inline void Fill(const std::string& file) {
   close(descriptor);
 }
 
-// Runs `live` in a process that has a disk of 24 MB of its own: it returns the line at which
-// something was not as it should be, or 0. Skips the test where no disk may be mounted.
+// Runs `live` in a process that has a disk of 24 MB of its own: it returns the line of the first
+// failed check, or 0. Skips the test if no disk may be mounted.
 inline void RunOnASmallDisk(int (*live)(const std::string& disk)) {
   constexpr int kFailed = 1, kNoDisk = 77;  // exit codes
   const TestFolder folder;

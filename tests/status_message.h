@@ -1,4 +1,4 @@
-// The message of a status as a string, for matchers.
+// Returns the message of a status as a string, for matchers.
 #ifndef ABLATE_TESTS_STATUS_MESSAGE_H_
 #define ABLATE_TESTS_STATUS_MESSAGE_H_
 

@@ -1,4 +1,4 @@
-// ablate admin quota …: what each user may have at one time, and what they have.
+// `ablate admin quota …`: limits of users, and their usage.
 #include <limits>
 #include <memory>
 #include <optional>
@@ -33,12 +33,12 @@ absl::StatusOr<uint64_t> ReadNumber(const std::string& option, const std::string
   uint64_t value = 0;
   const bool read = bytes ? ParseBytes(text, &value) : absl::SimpleAtoi(text, &value);
   if (read && value >= least && value <= most) return value;
-  return absl::InvalidArgumentError(
-      absl::StrCat(option, " is ", reflect::Quoted(text), "; allowed: ", kNone, ", or ", least,
-                   " to ", most, bytes ? " with or without a unit, such as 20GB" : ""));
+  return absl::InvalidArgumentError(absl::StrCat(
+      option, ": ", reflect::Quoted(text), " is not a limit; expected ", kNone, ", or ", least,
+      " to ", most, bytes ? " with or without a unit, such as 20GB" : ""));
 }
 
-// One limit of a quota: how it is given, and where it goes.
+// One limit of a quota: its option, range and field.
 struct Limit {
   const char* option;
   std::string SetOptions::*text;
@@ -59,7 +59,7 @@ constexpr Limit kLimits[] = {
      [](v1::Quota* quota) { quota->clear_stored_bytes(); }},
 };
 
-// What a limit is to be; no value: none.
+// New value of a limit; none if it is removed.
 struct Change {
   const Limit* limit;
   std::optional<uint64_t> value;
@@ -78,7 +78,8 @@ absl::StatusOr<Changes> ReadChanges(const SetOptions& options) {
     changes.back().value = *value;
   }
   if (!changes.empty()) return changes;
-  return absl::InvalidArgumentError("nothing to set: give --lanes, --queued-runs or --stored");
+  return absl::InvalidArgumentError(
+      "no limit is given; expected --lanes, --queued-runs or --stored");
 }
 
 void Apply(const Changes& changes, v1::Quota* quota) {
@@ -126,7 +127,7 @@ absl::StatusOr<int> SetQuota(const SetOptions& options, const Changes& changes,
   return kSuccess;
 }
 
-// What there is, and of how much.
+// Returns usage and limit, such as "3 of 4".
 std::string Of(const std::string& has, const std::string& most) {
   return most == kNone ? has : absl::StrCat(has, " of ", most);
 }
@@ -157,27 +158,29 @@ absl::StatusOr<int> ListQuotas(const QuotaListOptions& options, const Context& c
 
 Action DefineAdminQuotaSet(Command* command) {
   auto options = std::make_shared<SetOptions>();
-  command->Argument(&options->user, "NAME", "of the user");
+  command->Argument(&options->user, "NAME", "User name");
   command->Option(&options->lanes, "--lanes", "N",
-                  "runs that workers have at one time, to train now or next; none: any number");
-  command->Option(
-      &options->queued_runs, "--queued-runs", "N",
-      "runs that are queued or training; a submit that would make them more is refused");
+                  "Limit the runs that workers hold at one time, to train now or next, 1 or more, "
+                  "or none");
+  command->Option(&options->queued_runs, "--queued-runs", "N",
+                  "Limit the runs that are queued or training, 0 or more, or none; a submit "
+                  "beyond the limit is refused");
   command->Option(&options->stored, "--stored", "SIZE",
-                  "bytes of checkpoints, data sets and arrays, and of what queued runs will leave");
-  command->Flag(&options->json, "--json", "print the server's message");
+                  "Limit the bytes of checkpoints, data sets and arrays, and of those that queued "
+                  "runs will write, such as 20GB, or none");
+  command->Flag(&options->json, "--json", kJsonHelp);
   command->Footer(
-      "What is not given stays as it was. What there is already stays.\n\n"
+      "Limits that aren't given are unchanged. Runs and data that exceed a new limit stay.\n\n"
       "Example:\n  ablate admin quota set ada --lanes 4 --stored 20GB");
   return WithServer(*command, options, ReadChanges, SetQuota);
 }
 
 Action DefineAdminQuotaLs(Command* command) {
   auto options = std::make_shared<QuotaListOptions>();
-  command->Flag(&options->json, "--json", "print the server's message");
+  command->Flag(&options->json, "--json", kJsonHelp);
   command->Footer(
-      "A run is at the charge of the first owner of the experiments that keep it alive. Of the\n"
-      "recent device time an hour halves what is older; who has had the least comes first.\n\n"
+      "A run is charged to the first owner of the experiments that keep it alive. Recent device "
+      "time halves every hour; the user with the least comes first.\n\n"
       "Example:\n  ablate admin quota ls");
   return WithServer(options, ListQuotas);
 }

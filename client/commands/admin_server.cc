@@ -1,4 +1,4 @@
-// `ablate admin init | renew | audit`: what sharing takes of the server itself.
+// `ablate admin init | renew | audit`: prepares the server for sharing.
 #include <cstdint>
 #include <memory>
 #include <optional>
@@ -33,7 +33,7 @@ absl::StatusOr<int> Init(const InitOptions& options, const Context& context,
                          Connection* connection) {
   const bool printed = options.json && options.output.empty();
   const std::string file = printed ? "" : options.output.empty() ? "admin.join" : options.output;
-  // Before anything is made, for it is made once.
+  // Checked first, because init works only once.
   if (absl::Status fine = join::CheckNewFile(file); !fine.ok()) return fine;
   v1::InitializeSharingRequest request;
   request.set_address(options.address);
@@ -45,13 +45,13 @@ absl::StatusOr<int> Init(const InitOptions& options, const Context& context,
   if (printed) return kSuccess;
   if (absl::Status written = join::WriteJoinFile(file, *join); !written.ok()) {
     return absl::Status(written.code(), absl::StrCat(written.message(),
-                                                     "; all was made but for this file: `ablate "
+                                                     "; everything else was made. Run `ablate "
                                                      "admin token add ",
-                                                     join->user(), " -o FILE` makes another"));
+                                                     join->user(), " -o FILE` for another file."));
   }
   context.console.Info(absl::StrCat(
-      file, ": the token of ", join->user(), ", an admin, until ", DateOf(join->expire_time()),
-      " UTC; from the next `ablate up --listen HOST:PORT` on others reach ", "the server at ",
+      file, ": token of the admin ", join->user(), ", valid until ", DateOf(join->expire_time()),
+      " UTC; after `ablate up --listen HOST:PORT` other machines reach the server at ",
       join->address()));
   return kSuccess;
 }
@@ -70,9 +70,9 @@ absl::StatusOr<int> Renew(const RenewOptions& options, const Context& context,
   const auto renewed = connection->RenewCertificate(request);
   if (!renewed.ok()) return renewed.status();
   if (options.json) PrintJson(context, *renewed);
-  context.console.Info(absl::StrCat("a certificate for ", absl::StrJoin(renewed->hosts(), ", "),
-                                    " until ", DateOf(renewed->expire_time()),
-                                    " UTC; who connects from now on is served with it"));
+  context.console.Info(absl::StrCat("certificate for ", absl::StrJoin(renewed->hosts(), ", "),
+                                    ", valid until ", DateOf(renewed->expire_time()),
+                                    " UTC; new connections use it"));
   return kSuccess;
 }
 
@@ -107,17 +107,19 @@ absl::StatusOr<int> Audit(const AuditOptions& options, const Context& context,
 Action DefineAdminInit(Command* command) {
   auto options = std::make_shared<InitOptions>();
   command->Argument(&options->address, "ADDRESS",
-                    "HOST:PORT where others will reach the server, as box.example.org:7443");
+                    "HOST:PORT at which other machines reach the server");
   command->Options(&options->hosts, "--host", "HOST",
-                   "another name or address of the machine; repeatable");
-  command->Option(&options->user, "--user", "NAME", "the first admin [your name on this machine]");
+                   "Include another name or address of the machine in the certificate");
+  command->Option(&options->user, "--user", "NAME",
+                  "Name of the first admin [your user name on this machine]");
   command->Option(&options->output, "--output,-o", "FILE",
-                  "the admin's join file, of mode 0600 [admin.join]");
-  command->Flag(&options->json, "--json", "print the join file; written only with -o then");
+                  "Write the admin's join file to FILE, with mode 0600 [admin.join]");
+  command->Flag(&options->json, "--json",
+                "Print the join file as JSON; write it only if -o is given");
   command->Footer(
-      "On the server's machine, of a server that runs. What it makes is in the server's folder:\n"
-      "tls/ has the authority and the certificate, access.db users and tokens.\n\n"
-      "Example:\n  ablate admin init box.example.org:7443\n  ablate down\n"
+      "Run it on the server's machine while the server runs. It creates tls/ (authority and "
+      "certificate) and access.db (users and tokens) in the server's folder.\n\n"
+      "Example:\n  ablate admin init lab.example.org:7443\n  ablate down\n"
       "  ablate up --listen 0.0.0.0:7443");
   return WithServer(options, Init);
 }
@@ -125,25 +127,26 @@ Action DefineAdminInit(Command* command) {
 Action DefineAdminRenew(Command* command) {
   auto options = std::make_shared<RenewOptions>();
   command->Options(&options->hosts, "--host", "HOST",
-                   "another name or address of the machine; repeatable");
+                   "Include another name or address of the machine in the certificate");
   command->Flag(&options->only, "--only",
-                "for these and ADDRESS of `ablate admin init` alone, not for what the one before "
-                "was for");
-  command->Flag(&options->json, "--json", "print the server's message");
+                "Include only these and the ADDRESS of `ablate admin init`, not the hosts of the "
+                "previous certificate");
+  command->Flag(&options->json, "--json", kJsonHelp);
   command->Footer(
-      "On the server's machine. Join files stay valid: the authority is the same. The server does\n"
-      "this by itself when 30 days are left, unless tls/authority.key is kept elsewhere.\n\n"
-      "Example:\n  ablate admin renew --host box.example.org");
+      "Run it on the server's machine. Join files stay valid because the authority is the same. "
+      "The server renews its certificate by itself when 30 days are left, unless "
+      "tls/authority.key is kept elsewhere.\n\n"
+      "Example:\n  ablate admin renew --host lab.example.org");
   return WithServer(options, Renew);
 }
 
 Action DefineAdminAudit(Command* command) {
   auto options = std::make_shared<AuditOptions>();
-  command->Option(&options->user, "--user", "NAME", "only what this user did");
+  command->Option(&options->user, "--user", "NAME", "List only calls of this user [all]");
   command->Option(&options->method, "--method", "PREFIX",
-                  "only methods that begin so, as Experiments.");
-  command->Option(&options->limit, "--limit", "N", "at most so many, 0 for all [50]");
-  command->Flag(&options->json, "--json", "print the server's message");
+                  "List only methods that begin with PREFIX, such as Experiments. [all]");
+  command->Option(&options->limit, "--limit", "N", "List at most N, 0 for all [50]");
+  command->Flag(&options->json, "--json", kJsonHelp);
   command->Footer("Example:\n  ablate admin audit --user ada");
   return WithServer(options, Audit);
 }

@@ -21,13 +21,14 @@ namespace {
 constexpr int64_t kSecondsOfDay = 86'400;
 constexpr uint32_t kMostDays = 3650;  // as the server has it
 
-// INVALID_ARGUMENT unless it is the name of a role; `option` is where it was given.
+// Returns the role of this name; `option` is for the error. INVALID_ARGUMENT.
 absl::StatusOr<v1::Role::Value> ReadRole(const char* option, const std::string& name) {
   v1::Role::Value role = v1::Role::unspecified;
   const bool known = v1::Role::Value_Parse(name, &role) && role != v1::Role::unspecified;
   if (known) return role;
-  return absl::InvalidArgumentError(absl::StrCat(option, " is ", reflect::Quoted(name),
-                                                 "; allowed: reader, member, admin, worker"));
+  return absl::InvalidArgumentError(
+      absl::StrCat(option, ": ", reflect::Quoted(name),
+                   " is unknown; expected reader, member, admin or worker"));
 }
 
 struct TokenOptions {
@@ -46,13 +47,13 @@ absl::StatusOr<v1::CreateTokenRequest> MakeTokenRequest(const TokenOptions& opti
   if (!options.days) return request;
   if (*options.days < 1 || *options.days > kMostDays) {
     return absl::InvalidArgumentError(
-        absl::StrCat("--days is ", *options.days, "; allowed: 1 to ", kMostDays));
+        absl::StrCat("--days: ", *options.days, " is out of range; expected 1 to ", kMostDays));
   }
   request.mutable_lifetime()->set_seconds(*options.days * kSecondsOfDay);
   return request;
 }
 
-// Revokes a token that nobody has, for `why`.
+// Revokes a token that nobody has; returns `why`.
 absl::Status Forget(const v1::Token& token, Connection* connection, absl::Status why) {
   v1::RevokeTokenRequest revoke;
   revoke.set_name(token.name());
@@ -60,19 +61,20 @@ absl::Status Forget(const v1::Token& token, Connection* connection, absl::Status
   return why;
 }
 
-// Makes a token, and of it a join file, or prints that where no file is named.
+// Makes a token and writes its join file, or prints it if no file is named.
 absl::Status MakeToken(const TokenOptions& options, const v1::CreateTokenRequest& request,
                        const Context& context, Connection* connection) {
   const auto created = connection->CreateToken(request);
   if (!created.ok()) return created.status();
-  const std::string what =
-      absl::StrCat("token ", Id(created->token().name()), " of ", options.user, ", until ",
-                   Day(created->join().expire_time()), ": whoever has the file is ", options.user);
+  const std::string what = absl::StrCat("token ", Id(created->token().name()), " of ", options.user,
+                                        ", valid until ", Day(created->join().expire_time()),
+                                        "; whoever has the file acts as ", options.user);
   if (options.output.empty()) {
     *context.console.out << ToJson(created->join()) << std::flush;
     if (!*context.console.out) {
-      return Forget(created->token(), connection,
-                    absl::DataLossError("the token could not be printed, and is revoked"));
+      return Forget(
+          created->token(), connection,
+          absl::DataLossError("writing the token to standard output failed; it is revoked"));
     }
     context.console.Info(what);
     return absl::OkStatus();
@@ -85,7 +87,7 @@ absl::Status MakeToken(const TokenOptions& options, const v1::CreateTokenRequest
   return absl::OkStatus();
 }
 
-// Both are made before any is sent, lest there be a user who can have no token.
+// Both requests are checked before any is sent, so that no user is made without a token.
 struct NewUser {
   v1::CreateUserRequest user;
   v1::CreateTokenRequest token;
@@ -222,60 +224,60 @@ absl::StatusOr<int> Revoke(const NameOptions& options, const Context& context,
 }
 
 void DefineTokenOptions(Command* command, TokenOptions* options) {
-  command->Option(&options->note, "--note", "TEXT", "what the token is for");
-  command->Option(&options->days, "--days", "N", "it expires after so many days [90]");
+  command->Option(&options->note, "--note", "TEXT", "Note about the token's use, such as laptop");
+  command->Option(&options->days, "--days", "N", "Days until the token expires, 1–3650 [90]");
   command->Option(&options->output, "--output,-o", "FILE",
-                  "the join file, of mode 0600; without it it is printed");
-  command->Flag(&options->json, "--json", "with -o: print the token's message, without its secret");
+                  "Write the join file to FILE, with mode 0600 [standard output]");
+  command->Flag(&options->json, "--json",
+                "With -o, print the token's message as JSON, without its secret");
 }
 
 }  // namespace
 
 Action DefineAdminUserAdd(Command* command) {
   auto options = std::make_shared<TokenOptions>();
-  command->Argument(&options->user, "NAME", "lower-case letters, digits and . _ -");
-  command->Option(
-      &options->role, "--role", "ROLE",
-      "reader (sees), member (creates, changes its own), admin (changes all) or worker (trains) "
-      "[member]");
+  command->Argument(&options->user, "NAME", "User name: lower-case letters, digits and . _ -");
+  command->Option(&options->role, "--role", "ROLE",
+                  "Role: reader (reads), member (creates, changes its own), admin (changes all) "
+                  "or worker (trains) [member]");
   DefineTokenOptions(command, options.get());
   command->Footer(
-      "The join file is all that the user needs: `ablate login --join FILE`.\n\n"
+      "The user needs only the join file: `ablate login --join FILE`. A machine that trains for "
+      "the server needs one of role worker: `ablate-worker --join FILE`.\n\n"
       "Examples:\n  ablate admin user add ada -o ada.join\n"
-      "  ablate admin user add gpu2 --role worker -o gpu2.join   # for `ablate-worker --join` "
-      "there");
+      "  ablate admin user add gpu2 --role worker -o gpu2.join");
   return WithServer(*command, options, MakeNewUser, AddUser);
 }
 
 Action DefineAdminUserLs(Command* command) {
   auto options = std::make_shared<UserListOptions>();
-  command->Flag(&options->json, "--json", "print the server's message");
+  command->Flag(&options->json, "--json", kJsonHelp);
   command->Footer("Example:\n  ablate admin user ls");
   return WithServer(options, ListUsers);
 }
 
 Action DefineAdminUserRole(Command* command) {
   auto options = std::make_shared<RoleOptions>();
-  command->Argument(&options->user, "NAME", "of the user");
-  command->Argument(&options->role, "ROLE", "reader, member, admin or worker");
-  command->Flag(&options->json, "--json", "print the server's message");
+  command->Argument(&options->user, "NAME", "User name");
+  command->Argument(&options->role, "ROLE", "New role: reader, member, admin or worker");
+  command->Flag(&options->json, "--json", kJsonHelp);
   command->Footer(
-      "Streams that are open with its tokens end.\n\n"
+      "Open streams of the user's tokens end.\n\n"
       "Example:\n  ablate admin user role ada admin");
   return WithServer(*command, options, MakeRoleRequest, SetRole);
 }
 
 Action DefineAdminUserRm(Command* command) {
   auto options = std::make_shared<NameOptions>();
-  command->Argument(&options->name, "NAME", "of the user");
-  command->Flag(&options->json, "--json", "print an empty message");
-  command->Footer("Example:\n  ablate admin user rm ada");
+  command->Argument(&options->name, "NAME", "User name");
+  command->Flag(&options->json, "--json", "Print an empty message as JSON");
+  command->Footer("The user's experiments stay.\n\nExample:\n  ablate admin user rm ada");
   return WithServer(options, RemoveUser);
 }
 
 Action DefineAdminTokenAdd(Command* command) {
   auto options = std::make_shared<TokenOptions>();
-  command->Argument(&options->user, "USER", "whose token it is");
+  command->Argument(&options->user, "USER", "User name");
   DefineTokenOptions(command, options.get());
   command->Footer("Example:\n  ablate admin token add ada --note laptop -o ada-laptop.join");
   return WithServer(*command, options, MakeTokenRequest, AddToken);
@@ -283,18 +285,18 @@ Action DefineAdminTokenAdd(Command* command) {
 
 Action DefineAdminTokenLs(Command* command) {
   auto options = std::make_shared<UserListOptions>();
-  command->OptionalArgument(&options->user, "USER", "whose [your own; an admin's: everybody's]");
-  command->Flag(&options->json, "--json", "print the server's message");
+  command->OptionalArgument(&options->user, "USER", "User name [yourself; for admins: all users]");
+  command->Flag(&options->json, "--json", kJsonHelp);
   command->Footer("Example:\n  ablate admin token ls ada");
   return WithServer(options, ListTokens);
 }
 
 Action DefineAdminTokenRevoke(Command* command) {
   auto options = std::make_shared<NameOptions>();
-  command->Argument(&options->name, "TOKEN", "its ID, as `ablate admin token ls` has it");
-  command->Flag(&options->json, "--json", "print the server's message");
+  command->Argument(&options->name, "TOKEN", "ID of the token, from `ablate admin token ls`");
+  command->Flag(&options->json, "--json", kJsonHelp);
   command->Footer(
-      "Streams that are open with it end.\n\nExample:\n"
+      "Open streams of the token end.\n\nExample:\n"
       "  ablate admin token revoke 5f0c2a91");
   return WithServer(options, Revoke);
 }

@@ -1,4 +1,4 @@
-// `ablate analyses`: what was computed of trained models, and what is being computed.
+// `ablate analyses`: lists analyses of trained models.
 #include <cstdint>
 #include <map>
 #include <memory>
@@ -27,7 +27,7 @@ struct AnalysesOptions {
   bool json = false;
 };
 
-// What analyses are asked for, and the cells of its runs.
+// The experiment or run whose analyses are listed, and the cells of its runs.
 struct Parent {
   std::string name;  // empty: all
   std::map<std::string, std::string> cells;
@@ -100,7 +100,8 @@ absl::StatusOr<int> Analyses(const AnalysesOptions& options, const Context& cont
   }
   PrintTable(context,
              MakeTable(*list, *parent, ShowsOwners(*connection, list->analyses()), context.now()));
-  if (!list->next_page_token().empty()) context.console.Note("there are more: --limit 0 lists all");
+  if (!list->next_page_token().empty())
+    context.console.Note("more analyses exist; --limit 0 lists all");
   return kSuccess;
 }
 
@@ -109,13 +110,13 @@ absl::StatusOr<int> Analyses(const AnalysesOptions& options, const Context& cont
 Action DefineAnalyses(Command* command) {
   auto options = std::make_shared<AnalysesOptions>();
   command->OptionalArgument(&options->target, "EXP",
-                            "of this experiment's runs; or EXP/CELL, or runs/ID [all]");
-  command->Option(&options->limit, "--limit,-n", "N", "how many at most, 0 for all [100]");
-  command->Flag(&options->json, "--json", "print the server's message");
+                            "Experiment, EXP/CELL or runs/ID that was analysed [all]");
+  command->Option(&options->limit, "--limit,-n", "N", "List at most N, 0 for all [100]");
+  command->Flag(&options->json, "--json", kJsonHelp);
   command->Footer(
-      "Newest first. A subject is a model and the step of its checkpoint; without EXP it is\n"
-      "called by its run. A label is the experiment's name for an analysis. `ablate cancel\n"
-      "analyses/ID` stops one; the command that made one prints it again.\n\n"
+      "The newest come first. A subject is a model and the step of its checkpoint; without EXP it "
+      "is named by its run. A label is the experiment's name for an analysis.\n\n"
+      "`ablate cancel analyses/ID` stops an analysis. The command that made it prints it again.\n\n"
       "Example:\n  ablate analyses names-norm");
   return WithServer(options, Analyses);
 }

@@ -69,11 +69,11 @@ void NoteUnlabelled(const Context& context, const std::vector<LabelledResponse>&
                                     ": only the experiment's owner or an admin labels them"));
 }
 
-// What one call asks for.
+// A request for one analysis.
 struct LabelledRequest {
   std::string label;
   v1::CreateAnalysisRequest request;
-  std::vector<std::string> models = {};  // labels of its subjects, where it compares several
+  std::vector<std::string> models = {};  // labels of its subjects if it compares several
 };
 
 const AnalysisKindRow& RowOf(const AnalyzeOptions& options) {
@@ -84,8 +84,8 @@ bool IsExperiment(const std::string& target) {
   return !absl::StartsWith(target, "runs/") && !ParseCellName(target);
 }
 
-// The steps of --at, such as 0,100,-1; none where it is not given. INVALID_ARGUMENT names the first
-// that is none.
+// Returns the steps of --at, such as 0,100,-1; none if it is not given. INVALID_ARGUMENT names the
+// first wrong one.
 absl::StatusOr<std::vector<int32_t>> ReadSteps(const std::string& text) {
   std::vector<int32_t> steps;
   for (const absl::string_view part : absl::StrSplit(text, ',')) {
@@ -94,7 +94,8 @@ absl::StatusOr<std::vector<int32_t>> ReadSteps(const std::string& text) {
     if (!absl::SimpleAtoi(part, &step) || step < kLastStep) {
       return absl::InvalidArgumentError(
           absl::StrCat("--at: ", reflect::Quoted(part),
-                       " is not a step from 0 on, or -1 for the last; several are 0,100,-1"));
+                       " is not a step; expected a whole number from 0 on, or -1 for the last, or "
+                       "several such as 0,100,-1"));
     }
     if (std::find(steps.begin(), steps.end(), step) != steps.end()) {
       return absl::InvalidArgumentError(absl::StrCat("--at: ", step, " is given twice"));
@@ -104,7 +105,7 @@ absl::StatusOr<std::vector<int32_t>> ReadSteps(const std::string& text) {
   return steps;
 }
 
-// Whether the command line may mean several analyses, even if it turns out to be one.
+// Returns true if the command line may mean several analyses, even if it turns out to be one.
 bool IsList(const AnalyzeOptions& options) {
   const Subjects subjects = RowOf(options).subjects;
   if (subjects != Subjects::kEach && subjects != Subjects::kSteps) return false;
@@ -115,34 +116,38 @@ bool IsList(const AnalyzeOptions& options) {
 // INVALID_ARGUMENT if these make no sense together, or not for this kind.
 absl::Status CheckOptions(const AnalyzeOptions& options, const AnalysisKindRow& row) {
   if (row.subjects == Subjects::kNone && !options.targets.empty()) {
-    return absl::InvalidArgumentError(absl::StrCat(row.name, " is of no model: name none"));
+    return absl::InvalidArgumentError(
+        absl::StrCat("EXP: ", row.name, " reads no model; remove it"));
   }
   if (row.subjects == Subjects::kNone && (!options.at.empty() || !options.label.empty())) {
-    return absl::InvalidArgumentError(absl::StrCat(
-        row.name, " is of no model: it has no checkpoint for --at, and --label no experiment"));
+    return absl::InvalidArgumentError(
+        absl::StrCat("--at, --label: ", row.name, " reads no model of an experiment; remove them"));
   }
   if (row.subjects != Subjects::kNone && options.targets.empty()) {
-    return absl::InvalidArgumentError("EXP, EXP/CELL or runs/ID is required");
+    return absl::InvalidArgumentError(
+        "EXP is missing; expected an experiment, EXP/CELL or runs/ID");
   }
   if (const auto steps = ReadSteps(options.at); !steps.ok()) return steps.status();
   if (options.tokens && !options.prompt.empty()) {
-    return absl::InvalidArgumentError("--tokens is of held-out data: not with --prompt");
+    return absl::InvalidArgumentError(
+        "--tokens: can't be combined with --prompt; remove one of them");
   }
   if (options.documents && (options.tokens || !options.prompt.empty())) {
     return absl::InvalidArgumentError(
-        "--documents says how much is read: not with --tokens, --prompt");
+        "--documents: can't be combined with --tokens or --prompt; give one of them");
   }
   if (!options.dataset.empty() && !options.prompt.empty()) {
-    return absl::InvalidArgumentError("--dataset says what is read: not with --prompt");
+    return absl::InvalidArgumentError(
+        "--dataset: can't be combined with --prompt; remove one of them");
   }
   if (!options.output.empty() && (options.dry_run || options.no_wait)) {
     return absl::InvalidArgumentError(
-        "--output waits for the arrays: not with --dry-run, --no-wait");
+        "--output: can't be combined with --dry-run or --no-wait; remove one of them");
   }
   return absl::OkStatus();
 }
 
-// The request, but for what it is of.
+// Returns the request without its subjects.
 absl::StatusOr<v1::CreateAnalysisRequest> MakeRequest(const AnalyzeOptions& options) {
   const absl::StatusOr<const AnalysisKindRow*> row = FindAnalysisKind(options.kind);
   if (!row.ok()) return row.status();
@@ -193,7 +198,7 @@ absl::Status AddTargets(Connection* connection, const std::string& text,
   return absl::OkStatus();
 }
 
-// Leaves of several cells of one experiment what tells them apart.
+// Shortens the labels of several cells of one experiment to the part that differs.
 void ShortenLabels(std::vector<AnalysisTarget>* targets) {
   const auto folder = [](const AnalysisTarget& target) {
     return target.label.substr(0, target.label.rfind('/') + 1);
@@ -206,7 +211,7 @@ void ShortenLabels(std::vector<AnalysisTarget>* targets) {
   for (AnalysisTarget& target : *targets) target.label.erase(0, size);
 }
 
-// A run at the steps that are asked for; without a step where none is.
+// Returns the target at each step, or without a step if none is given.
 std::vector<AnalysisTarget> AtSteps(const AnalysisTarget& target,
                                     const std::vector<int32_t>& steps) {
   if (steps.empty()) return {target};
@@ -270,7 +275,7 @@ absl::StatusOr<std::vector<LabelledRequest>> MakeRequests(
       RequestsOf(RowOf(options).subjects, request, targets, *steps);
   if (!options.output.empty() && requests.size() > 1) {
     return absl::InvalidArgumentError(absl::StrCat(
-        "--output is for the arrays of one analysis, not of ", requests.size(), ": name one cell"));
+        "--output: ", requests.size(), " analyses are named; expected one. Name a single cell."));
   }
   return requests;
 }
@@ -286,7 +291,8 @@ bool IsRefusal(const absl::Status& status) {
          absl::IsFailedPrecondition(status);
 }
 
-// What is said of one run, as of any: that it "has no checkpoint of step 5" is said once of many.
+// Returns the message about one run as a message about any: of many runs, "has no checkpoint of
+// step 5" is printed once.
 std::string OfAnyRun(absl::string_view message) {
   const size_t name_end = message.find(' ', 4);
   if (!absl::StartsWith(message, "run ") || name_end == absl::string_view::npos) {
@@ -295,7 +301,7 @@ std::string OfAnyRun(absl::string_view message) {
   return absl::StrCat("it", message.substr(name_end));
 }
 
-// The server's answers; what it refuses is in `refusals`.
+// Returns the server's answers; `refusals` gets its refusals.
 absl::StatusOr<std::vector<LabelledResponse>> Create(Connection* connection,
                                                      const std::vector<LabelledRequest>& requests,
                                                      Remarks* refusals) {
@@ -352,7 +358,7 @@ void PrintAnalysesJson(const Context& context, const AnalyzeOptions& options,
   PrintJsonOf(context, options, messages);
 }
 
-// What was queued, for who does not wait.
+// Prints the queued analyses without waiting.
 int ShowQueued(const Context& context, const AnalyzeOptions& options,
                const std::vector<LabelledAnalysis>& analyses) {
   if (options.json) {
@@ -375,8 +381,8 @@ void AnnounceWait(const Context& context, const std::vector<LabelledAnalysis>& a
   if (ended == analyses.size()) return;
   context.console.Info(absl::StrCat(
       ended > 0 ? absl::StrCat(ended, " stored already, ") : "", analyses.size() - ended,
-      " to make; Ctrl-C leaves that to the server: `ablate analyses` lists it, and the same "
-      "command comes back to it"));
+      " to compute; Ctrl-C doesn't stop the server: `ablate analyses` lists them, and the same "
+      "command shows them again"));
 }
 
 // A line about the one analysis that was asked for.
@@ -435,8 +441,8 @@ IfExists IfOutputExists(const AnalyzeOptions& options) {
   return ReplaceOwn(options.output, FileKind::kArrays, options.force);
 }
 
-// Whether the arrays can be written at all: nobody should wait for what can't be kept. Pipes are
-// left alone: who reads one would take the try for its end.
+// Checks that the arrays can be written before anybody waits for them. Pipes are not tried: a
+// reader would take the try for the end.
 absl::Status CheckOutput(const AnalyzeOptions& options) {
   std::error_code error;
   const bool pipe = std::filesystem::is_other(options.output, error);
@@ -448,7 +454,8 @@ absl::Status CheckOutput(const AnalyzeOptions& options) {
 absl::Status WriteArrays(Connection* connection, const Context& context,
                          const AnalyzeOptions& options, const v1::Analysis& analysis) {
   if (analysis.artifact().empty()) {
-    return absl::FailedPreconditionError(absl::StrCat(analysis.name(), " has no arrays"));
+    return absl::FailedPreconditionError(
+        absl::StrCat("--output: ", analysis.name(), " has no arrays"));
   }
   const auto read = [&](uint64_t offset, const OnMessage<std::string>& on_data) {
     v1::ReadAnalysisArraysRequest request;
@@ -466,7 +473,7 @@ absl::Status WriteArrays(Connection* connection, const Context& context,
   return absl::OkStatus();
 }
 
-// Waits for what was created and shows it.
+// Waits for the created analyses and prints them.
 int WaitAndShow(Connection* connection, const Context& context, const AnalyzeOptions& options,
                 std::vector<LabelledAnalysis> analyses) {
   AnnounceWait(context, analyses);
@@ -506,24 +513,27 @@ absl::StatusOr<int> Analyze(const AnalyzeOptions& options, const v1::CreateAnaly
   return code == kSuccess && !refusals.empty() ? kFailure : code;
 }
 
-// The last lines of the help: the kinds, or the options of the one that stands beside --help.
+// Returns the last lines of the help: the kinds, or the options of the kind given with --help.
 std::string Footer(const AnalyzeOptions& options) {
   const absl::StatusOr<const AnalysisKindRow*> row = FindAnalysisKind(options.kind);
   const std::string kinds =
       row.ok() ? AnalysisOptionsText(**row)
-               : absl::StrCat(AnalysisKindsText(), "\n`ablate analyze KIND --help` has a kind's ",
-                              "options, docs/reference/analyses.md its formulas.\n");
+               : absl::StrCat(AnalysisKindsText(),
+                              "\n`ablate help analyze KIND` prints the options of a kind. "
+                              "docs/reference/analyses.md has the formulas.\n");
   return absl::StrCat(
       kinds,
-      "\nAn experiment stands for all its cells. Each model is an analysis, but cka is one of all "
-      "that\n"
-      "are named, trajectory one of a run's checkpoints, and norm_response of none. Equal ones "
-      "are\n"
-      "made once. They are made while runs train, also after Ctrl-C. --json is an array where\n"
-      "several models may be meant.\n"
-      "\nExit codes: 0 all are DONE, 1 one FAILED or was refused, 2 one was cancelled, 69 no "
-      "server\n"
-      "answers, 70 waiting failed otherwise.\n\n"
+      "\nEXP stands for all its cells. Each model gets an analysis of its own, except: cka "
+      "compares "
+      "all models, trajectory reads several checkpoints of a run, and norm_response reads no "
+      "model. Equal analyses are computed once. Computing continues while runs train, and after "
+      "Ctrl-C.\n"
+      "\nExit codes:\n"
+      "  0   all are DONE\n"
+      "  1   at least one FAILED or was refused\n"
+      "  2   at least one was cancelled\n"
+      "  69  no server answers\n"
+      "  70  waiting failed otherwise\n\n"
       "Examples:\n  ablate analyze spectrum names-norm/pre-lr0.01-s42 --at 1000\n"
       "  ablate analyze cka names-norm/pre-lr0.01-s42 names-norm/post-lr0.01-s42\n"
       "  ablate analyze gradient_flow names-norm --set signal=rule");
@@ -533,33 +543,34 @@ std::string Footer(const AnalyzeOptions& options) {
 
 Action DefineAnalyze(Command* command) {
   auto options = std::make_shared<AnalyzeOptions>();
-  command->Argument(&options->kind, "KIND", "what is computed");
-  command->OptionalArguments(&options->targets, "EXP",
-                             "of which models: an experiment, EXP/CELL or runs/ID");
+  command->Argument(&options->kind, "KIND", "Kind of analysis, see below");
+  command->OptionalArguments(&options->targets, "EXP", "Models: experiments, EXP/CELL or runs/ID");
   command->Options(&options->set, "--set", "NAME=VALUE",
-                   "an option of the kind, such as signal=rule or sites=[embedding]; repeatable");
+                   "Set an option of the kind, such as signal=rule or sites=[embedding]");
   command->Option(&options->at, "--at,--step", "STEP",
-                  "of the checkpoints at this step, or at several, as 0,100,-1 [-1, the last; all "
-                  "of trajectory]");
+                  "Use the checkpoint of this step, or of several, such as 0,100,-1; -1 is the "
+                  "last [-1; trajectory: all]");
   command->Option(&options->tokens, "--tokens", "N",
-                  "of about so many tokens of held-out data [by kind]");
+                  "Read about N tokens of held-out data, 1–1,000,000 [by kind]");
   command->Option(&options->documents, "--documents", "N",
-                  "of the first N held-out documents, windows or sequences instead");
-  command->Option(&options->prompt, "--prompt", "TEXT", "of this text instead");
+                  "Read the first N held-out documents, windows or sequences, 1–1,000,000");
+  command->Option(&options->prompt, "--prompt", "TEXT",
+                  "Read TEXT instead of held-out data, at most 512 characters");
   command->Option(&options->dataset, "--dataset", "DATASET",
-                  "of this stored data set, from its beginning on, instead of held-out data");
-  command->Option(&options->seed, "--seed", "N", "of every random draw [0]");
+                  "Read this stored data set from its beginning instead of held-out data");
+  command->Option(&options->seed, "--seed", "N", "Seed of all random draws, 0–4294967295 [0]");
   command->Option(&options->label, "--label", "LABEL",
-                  "what the experiment calls the numbers, as metrics LABEL/NUMBER [the kind]");
+                  "Name the numbers LABEL/NUMBER among the experiment's metrics [the kind]");
   command->Option(&options->output, "--output,-o", "FILE",
-                  "write the arrays of the one analysis, in safetensors; earlier arrays there are "
-                  "replaced");
-  command->Flag(&options->force, "--force", "replace also a file that holds no such arrays");
-  command->Flag(
-      &options->dry_run, "--dry-run",
-      "make nothing: print what each and all would take, what is stored, and all problems");
-  command->Flag(&options->no_wait, "--no-wait", "queue it and print its name");
-  command->Flag(&options->json, "--json", "print the server's message");
+                  "Write the arrays of a single analysis to FILE as safetensors; replaces earlier "
+                  "arrays");
+  command->Flag(&options->force, "--force", "Replace any existing file");
+  command->Flag(&options->dry_run, "--dry-run",
+                "Compute nothing; print the cost of each and of all, what is stored, and all "
+                "problems");
+  command->Flag(&options->no_wait, "--no-wait", "Queue the analyses and print their names");
+  command->Flag(&options->json, "--json",
+                "Print the server's message as JSON; an array if several analyses may result");
   command->Footer([options] { return Footer(*options); });
   return WithServer(*command, options, MakeRequest, Analyze);
 }

@@ -100,20 +100,20 @@ absl::StatusOr<int> Get(const ArtifactOptions& options, const Context& context,
 
 Action DefineArtifactLs(Command* command) {
   auto options = std::make_shared<ArtifactOptions>();
-  command->Argument(&options->run, "EXP/CELL", "a cell, or runs/ID");
-  command->Flag(&options->json, "--json", "print the server's message");
+  command->Argument(&options->run, "EXP/CELL", kCellHelp);
+  command->Flag(&options->json, "--json", kJsonHelp);
   command->Footer("Example:\n  ablate artifact ls names-norm/pre-lr0.01-s42");
   return WithServer(options, Ls);
 }
 
 Action DefineArtifactGet(Command* command) {
   auto options = std::make_shared<ArtifactOptions>();
-  command->Argument(&options->run, "EXP/CELL", "a cell, or runs/ID");
-  command->Argument(&options->kind, "KIND", "checkpoint");
-  command->Option(&options->step, "--step", "N", "at this step [the last]");
-  command->RequiredOption(&options->output, "--output,-o", "FILE", "file to write, in safetensors");
-  command->Flag(&options->force, "--force", "replace a file that is there already");
-  command->Flag(&options->json, "--json", "print what the artifact is");
+  command->Argument(&options->run, "EXP/CELL", kCellHelp);
+  command->Argument(&options->kind, "KIND", "Kind of artifact: checkpoint");
+  command->Option(&options->step, "--step", "N", "Write the one of step N [the last]");
+  command->RequiredOption(&options->output, "--output,-o", "FILE", "Write to FILE as safetensors");
+  command->Flag(&options->force, "--force", "Replace an existing file");
+  command->Flag(&options->json, "--json", "Print kind, step, size and hash as JSON");
   command->Footer(
       "Example:\n  ablate artifact get names-norm/pre-lr0.01-s42 checkpoint -o pre.safetensors");
   return WithServer(options, Get);

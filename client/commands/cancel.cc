@@ -1,4 +1,4 @@
-// `ablate cancel NAME…`: stop training what no other experiment wants, or computing an analysis.
+// `ablate cancel NAME…`: cancels experiments or analyses; runs that others share go on.
 #include <algorithm>
 #include <memory>
 #include <string>
@@ -18,7 +18,7 @@ struct CancelOptions {
   bool json = false;
 };
 
-// Prints what became of it.
+// Prints the new state.
 template <typename Message>
 absl::Status Print(const CancelOptions& options, const Context& context,
                    const absl::StatusOr<Message>& cancelled,
@@ -77,12 +77,13 @@ absl::StatusOr<int> Cancel(const CancelOptions& options, const Context& context,
 
 Action DefineCancel(Command* command) {
   auto options = std::make_shared<CancelOptions>();
-  command->Arguments(&options->names, "EXP", "experiments, or analyses/ID");
-  command->Flag(&options->json, "--json", "print the server's message, one for each");
+  command->Arguments(&options->names, "EXP", "Experiments, or analyses/ID");
+  command->Flag(&options->json, "--json", "Print the server's message for each as JSON");
   command->Footer(
-      "The beginning of an ID will do if it is the only one; a name that several experiments\n"
-      "have is refused, so give the ID then. experiments/ID is taken as it is. Cancelled runs\n"
-      "keep their training state until `ablate rm`: submitted again, they go on from it.\n\n"
+      "Runs that other experiments share go on. Cancelled runs keep their training state until "
+      "`ablate rm`; submitted again, they continue from it.\n\n"
+      "A unique prefix of an ID is enough. A name that several experiments have is refused: give "
+      "the ID. experiments/ID is used without a lookup.\n\n"
       "Examples:\n  ablate cancel names-norm-7f3k\n  ablate cancel analyses/7f3k");
   return WithServer(options, Cancel);
 }

@@ -1,5 +1,4 @@
-// `ablate compare EXP`: what the settings of an experiment, or of several, came to against their
-// baseline.
+// `ablate compare EXP`: compares the settings of one or several experiments with their baseline.
 #include "client/commands/compare.h"
 
 #include <memory>
@@ -19,7 +18,8 @@ absl::Status AddBaseline(const std::string& text, v1::CompareRequest* request) {
   const size_t equals = text.find('=');
   if (equals == 0 || equals == std::string::npos || equals + 1 == text.size()) {
     return absl::InvalidArgumentError(
-        absl::StrCat("--baseline: ", reflect::Quoted(text), " is not AXIS=LABEL"));
+        absl::StrCat("--baseline: ", reflect::Quoted(text),
+                     " is not a label of an axis; expected AXIS=LABEL, such as placement=none"));
   }
   const std::string axis = text.substr(0, equals);
   if (!request->mutable_baseline()->insert({axis, text.substr(equals + 1)}).second) {
@@ -49,21 +49,21 @@ absl::StatusOr<int> Compare(const CompareOptions& options, const v1::CompareRequ
 
 }  // namespace
 
-void AddComparisonChoices(Command* command, ComparisonOptions* options) {
-  command->Option(&options->key, "--key,-k", "KEY", "the metric [report.primary of the spec]");
+void AddComparisonChoices(Command* command, ComparisonOptions* options, const char* key_help) {
+  command->Option(&options->key, "--key,-k", "KEY", key_help);
   command->Option(&options->by, "--by", "AXIS",
-                  "compare along this axis, within each combination of the others");
+                  "Compare along AXIS, separately for each combination of the other axes");
   command->Options(&options->baseline, "--baseline", "AXIS=LABEL",
-                   "compare with this label; repeatable [the first of each axis]");
-  command->Option(&options->at, "--at", "STEP", "the metric at this step [-1, the end]");
+                   "Use the label of this axis as the baseline [the first]");
+  command->Option(&options->at, "--at", "STEP", "Compare at STEP, 0 or more; -1 is the end [-1]");
 }
 
-void AddComparisonOptions(Command* command, ComparisonOptions* options) {
+void AddComparisonOptions(Command* command, ComparisonOptions* options, const char* key_help) {
   command->Argument(&options->experiment, "EXP[/PART]",
-                    "experiment, or a part of it as in ablate compare");
-  AddComparisonChoices(command, options);
+                    "Experiment, or a part of it as in `ablate compare`");
+  AddComparisonChoices(command, options, key_help);
   command->Options(&options->others, "--with", "EXP[/PART]",
-                   "also settings of this experiment, as in ablate compare; repeatable");
+                   "Add the settings of this experiment, as in `ablate compare`");
 }
 
 absl::StatusOr<v1::CompareRequest> MakeCompareRequest(const ComparisonOptions& options) {
@@ -79,7 +79,8 @@ absl::StatusOr<v1::CompareRequest> MakeCompareRequest(const ComparisonOptions& o
   int32_t at = 0;
   if (!absl::SimpleAtoi(options.at, &at) || at < kEnd) {
     return absl::InvalidArgumentError(absl::StrCat("--at: ", reflect::Quoted(options.at),
-                                                   " is not a step from 0 on, or -1 for the end"));
+                                                   " is not a step; expected a whole number from 0 "
+                                                   "on, or -1 for the end"));
   }
   request.set_at(at);
   return request;
@@ -88,22 +89,21 @@ absl::StatusOr<v1::CompareRequest> MakeCompareRequest(const ComparisonOptions& o
 Action DefineCompare(Command* command) {
   auto options = std::make_shared<CompareOptions>();
   command->Argument(&options->comparison.experiment, "EXP[/PART]",
-                    "experiment, or a part of it: EXP/CELL, or EXP/SETTING with all its seeds");
+                    "Experiment, EXP/SETTING with all its seeds, or EXP/CELL");
   command->OptionalArguments(&options->comparison.others, "MORE",
-                             "other experiments or parts, compared with it as settings of one");
+                             "More of these, compared as further settings");
   AddComparisonChoices(command, &options->comparison);
-  command->Flag(&options->json, "--json", "print the server's message: every number, in full");
+  command->Flag(&options->json, "--json", "Print the server's message as JSON, with all digits");
   command->Footer(
-      "Runs of equal seed are paired. Tuned axes are chosen for each setting on its other seeds;\n"
-      "a diverged run counts and loses, and is in no mean. docs/reference/comparison.md has the formulas.\n"
-      "Of several experiments the first setting named is the baseline, unless\n"
-      "--baseline setting=EXP/SETTING names another; what their specs differ in is printed, "
-      "too.\n\n"
-      "Example:\n  ablate compare names-norm\n"
+      "Runs of equal seed are paired. The value of a tuned axis is selected for each seed on the "
+      "other seeds of the setting. A diverged run counts as a loss and is left out of means. "
+      "Formulas: docs/reference/comparison.md.\n\n"
+      "With several experiments the first setting named is the baseline, unless --baseline "
+      "setting=EXP/SETTING names another. The fields in which their specs differ are printed.\n\n"
+      "Examples:\n  ablate compare names-norm\n"
       "  ablate compare names-norm/pre names-longer/pre names-longer/post\n"
       "  ablate compare names-norm --by placement --baseline placement=none --at 100\n"
-      "  ablate compare names-norm --json | jq '.rows[] | {\"label\": .label, n, mean, "
-      "difference}'");
+      "  ablate compare names-norm --json | jq '.rows[] | {\"label\": .label, n, mean}'");
   return WithServer(*command, options, MakeRequest, Compare);
 }
 

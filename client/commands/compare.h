@@ -1,4 +1,4 @@
-// What `ablate compare`, and other commands that compare settings, have on the command line.
+// Options of `ablate compare` and of other commands that compare settings.
 #ifndef ABLATE_CLIENT_COMMANDS_COMPARE_H_
 #define ABLATE_CLIENT_COMMANDS_COMPARE_H_
 
@@ -20,12 +20,16 @@ struct ComparisonOptions {
   std::vector<std::string> baseline;
 };
 
-// --key, --by, --baseline and --at of `command`; with AddComparisonOptions EXP before them, and
-// --with.
-void AddComparisonChoices(Command* command, ComparisonOptions* options);
-void AddComparisonOptions(Command* command, ComparisonOptions* options);
+inline constexpr char kCompareKeyHelp[] = "Compare this metric [report.primary]";
 
-// INVALID_ARGUMENT names the option that makes no sense.
+// Adds --key, --by, --baseline and --at.
+void AddComparisonChoices(Command* command, ComparisonOptions* options,
+                          const char* key_help = kCompareKeyHelp);
+// Adds EXP, the same, and --with.
+void AddComparisonOptions(Command* command, ComparisonOptions* options,
+                          const char* key_help = kCompareKeyHelp);
+
+// Returns the request for a comparison. INVALID_ARGUMENT names the option that is wrong.
 absl::StatusOr<v1::CompareRequest> MakeCompareRequest(const ComparisonOptions& options);
 
 }  // namespace ablate::client

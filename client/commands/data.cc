@@ -58,7 +58,7 @@ absl::StatusOr<int> Add(const DataOptions& options, const Context& context,
       upload->sent ? "uploaded " : "the server has it already: ", Bytes(dataset.bytes()), ", ",
       Count(dataset.documents(), "document"), ", ", Count(dataset.characters(), "character")));
   if (options.is_private && !dataset.private_()) {
-    context.console.Note("everybody sees these bytes already, in a data set that is not private");
+    context.console.Note("the same bytes are public already, in a data set that isn't private");
   }
   return kSuccess;
 }
@@ -79,18 +79,20 @@ absl::StatusOr<int> Rm(const DataOptions& options, const Context& context, Conne
 
 Action DefineDataLs(Command* command) {
   auto options = std::make_shared<DataOptions>();
-  command->Flag(&options->json, "--json", "print the server's message, all pages as one");
+  command->Flag(&options->json, "--json", kJsonHelp);
   command->Footer("Example:\n  ablate data ls");
   return WithServer(options, Ls);
 }
 
 Action DefineDataAdd(Command* command) {
   auto options = std::make_shared<DataOptions>();
-  command->Argument(&options->name, "FILE", "text in UTF-8");
+  command->Argument(&options->name, "FILE", "Text file in UTF-8, at most 1 GiB");
   command->Flag(&options->is_private, "--private",
-                "seen by you and admins alone, for experiments of yours that are private");
-  command->Flag(&options->json, "--json", "print the server's message");
+                "Show it only to you and admins; for private experiments of yours");
+  command->Flag(&options->json, "--json", kJsonHelp);
   command->Footer(
+      "A documents task reads one document per line, a text task reads the whole file. Control "
+      "characters other than tabs and line breaks are refused.\n\n"
       "Examples:\n  ablate data add examples/data/names.txt\n  ablate data add notes.txt "
       "--private");
   return WithServer(options, Add);
@@ -99,8 +101,8 @@ Action DefineDataAdd(Command* command) {
 Action DefineDataRm(Command* command) {
   auto options = std::make_shared<DataOptions>();
   command->Argument(&options->name, "NAME",
-                    "data set: datasets/ID, an ID, or a file's name that only one of yours has");
-  command->Flag(&options->json, "--json", "print the server's message");
+                    "Data set: datasets/ID, its ID, or a file name that only one of yours has");
+  command->Flag(&options->json, "--json", kJsonHelp);
   command->Footer("Example:\n  ablate data rm names-1a2b3c");
   return WithServer(options, Rm);
 }

@@ -1,4 +1,4 @@
-// `ablate diff A B`: what two experiments, parts of them or runs differ in.
+// `ablate diff A B`: fields in which two experiments, parts of them or runs differ.
 #include <cstdint>
 #include <memory>
 #include <string>
@@ -82,13 +82,13 @@ absl::StatusOr<int> Diff(const DiffOptions& options, const Context& context,
 
 Action DefineDiff(Command* command) {
   auto options = std::make_shared<DiffOptions>();
-  command->Argument(&options->left, "A", "EXP, EXP/CELL, EXP/SETTING or runs/ID");
-  command->Argument(&options->right, "B", "likewise");
-  command->Flag(&options->json, "--json", "print the server's message");
+  command->Argument(&options->left, "A", "Experiment, EXP/SETTING, EXP/CELL or runs/ID");
+  command->Argument(&options->right, "B", "Another of these");
+  command->Flag(&options->json, "--json", kJsonHelp);
   command->Footer(
-      "Specs are compared with their defaults filled in: what is left out and what is written as\n"
-      "the default are the same. A field that varies within one side has all its values.\n\n"
-      "Example:\n  ablate diff names-norm names-longer\n"
+      "Defaults are filled in first: a field that is left out equals one that is set to its "
+      "default. A field that varies within one side is printed with all its values.\n\n"
+      "Examples:\n  ablate diff names-norm names-longer\n"
       "  ablate diff names-norm/pre-lr0.01-s42 names-norm/post-lr0.01-s42");
   return WithServer(options, Diff);
 }

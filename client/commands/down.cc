@@ -49,7 +49,7 @@ int Down(const DownOptions& options, const Context& context) {
 Action DefineDown(Command* command) {
   auto options = std::make_shared<DownOptions>();
   command->Option(&options->home, "--home", "FOLDER", kHomeHelp);
-  command->Flag(&options->json, "--json", "print its folder and whether it was up");
+  command->Flag(&options->json, "--json", "Print the folder, and whether a server ran, as JSON");
   command->Footer("Example:\n  ablate down");
   return [options](const Context& context) { return Down(*options, context); };
 }

@@ -10,6 +10,7 @@
 #include "client/output/format.h"
 #include "client/output/part_file.h"
 #include "google/protobuf/struct.pb.h"
+#include "proto/reflect/text.h"
 
 namespace ablate::client {
 namespace {
@@ -23,12 +24,13 @@ struct ExportOptions {
   bool json = false;
 };
 
-// What the server has sent so far.
+// Data received so far.
 struct Received {
   uint64_t files = 0;
   uint64_t bytes = 0;
   std::string path;  // of the last chunk
-  // DATA_LOSS if all arrived but what is damaged on the server: it is kept, and the command fails.
+  // DATA_LOSS if all arrived except data that are damaged on the server: the file is kept, and the
+  // command fails.
   absl::Status damage;
 };
 
@@ -60,7 +62,7 @@ absl::StatusOr<Received> ReceiveFile(Connection* connection, const v1::ExportReq
   const auto received =
       Receive(connection, request, [&](const v1::FileChunk& chunk) -> absl::Status {
         if (chunk.path().empty()) return file.Write(chunk.data());
-        return absl::DataLossError("the server sends several files where one is due");
+        return absl::DataLossError("the server sent several files; expected one");
       });
   if (!received.ok()) return received;
   const absl::Status committed = file.Commit();
@@ -101,7 +103,8 @@ absl::StatusOr<v1::ExportRequest> MakeRequest(const ExportOptions& options) {
   if (!v1::ExportFormat::Value_Parse(options.format, &format) ||
       format == v1::ExportFormat::unspecified) {
     return absl::InvalidArgumentError(
-        absl::StrCat("--format ", options.format, " is none of csv, jsonl, tensorboard"));
+        absl::StrCat("--format: ", reflect::Quoted(options.format),
+                     " is unknown; expected csv, jsonl or tensorboard"));
   }
   request.set_experiment(ExperimentName(options.experiment));
   request.set_format(format);
@@ -127,19 +130,20 @@ absl::StatusOr<int> Export(const ExportOptions& options, const v1::ExportRequest
 
 Action DefineExport(Command* command) {
   auto options = std::make_shared<ExportOptions>();
-  command->Argument(&options->experiment, "EXP", "experiment");
-  command->RequiredOption(&options->format, "--format", "FORMAT", "csv, jsonl or tensorboard");
+  command->Argument(&options->experiment, "EXP", kExperimentHelp);
+  command->RequiredOption(&options->format, "--format", "FORMAT",
+                          "Format: csv, jsonl or tensorboard");
   command->RequiredOption(&options->output, "--output,-o", "PATH",
-                          "file to write; with tensorboard a folder, with a folder for each cell");
-  command->Options(&options->keys, "--key,-k", "KEY", "only this metric; repeatable [all]");
+                          "Write to the file PATH; tensorboard: to the folder PATH, with a folder "
+                          "for each cell");
+  command->Options(&options->keys, "--key,-k", "KEY", "Write only this metric [all]");
   command->Flag(&options->force, "--force",
-                "replace the file, or the folder of an earlier tensorboard export");
-  command->Flag(&options->json, "--json", "print path, number of files and bytes");
+                "Replace an existing file, or the folder of an earlier tensorboard export");
+  command->Flag(&options->json, "--json", "Print path, number of files and size as JSON");
   command->Footer(
       "Values in csv and jsonl are exact; tensorboard's are rounded to float32.\n\n"
       "Examples:\n  ablate export names-norm --format csv -o names-norm.csv\n"
-      "  ablate export names-norm --format tensorboard -o logs/names-norm && tensorboard --logdir "
-      "logs");
+      "  ablate export names-norm --format tensorboard -o logs/names-norm");
   return WithServer(*command, options, MakeRequest, Export);
 }
 

@@ -37,13 +37,14 @@ struct FigureOptions {
   bool json = false;
 };
 
-// That the kind is one of kFigureKinds.
+// INVALID_ARGUMENT unless the kind is one of kFigureKinds.
 absl::Status CheckKind(const std::string& kind) {
   const std::vector<std::string> kinds =
       absl::StrSplit(absl::StrReplaceAll(kFigureKinds, {{" or ", ", "}}), ", ");
   if (std::find(kinds.begin(), kinds.end(), kind) != kinds.end()) return absl::OkStatus();
-  return absl::InvalidArgumentError(absl::StrCat("KIND: ", reflect::Quoted(kind), " is none of ",
-                                                 kFigureKinds, reflect::DidYouMean(kind, kinds)));
+  return absl::InvalidArgumentError(absl::StrCat("KIND: ", reflect::Quoted(kind),
+                                                 " is unknown; expected ", kFigureKinds,
+                                                 reflect::DidYouMean(kind, kinds)));
 }
 
 absl::StatusOr<double> Width(const std::string& text) {
@@ -52,8 +53,8 @@ absl::StatusOr<double> Width(const std::string& text) {
   if (text == "double") return kDouble;
   if (absl::SimpleAtod(text, &inches) && inches >= kNarrowest && inches <= kWidest) return inches;
   return absl::InvalidArgumentError(absl::StrCat(
-      "--width: ", reflect::Quoted(text), " is none of column, double or a number of inches from ",
-      kNarrowest, " to ", kWidest));
+      "--width: ", reflect::Quoted(text),
+      " is not a width; expected column, double or inches from ", kNarrowest, " to ", kWidest));
 }
 
 absl::Status ReadStep(const std::string& text, v1::RenderFigureRequest* request) {
@@ -61,8 +62,9 @@ absl::Status ReadStep(const std::string& text, v1::RenderFigureRequest* request)
   int32_t step = 0;
   if (text.empty()) return absl::OkStatus();
   if (!absl::SimpleAtoi(text, &step) || step < kLast) {
-    return absl::InvalidArgumentError(absl::StrCat(
-        "--step: ", reflect::Quoted(text), " is not a step from 0 on, or -1 for the last one"));
+    return absl::InvalidArgumentError(
+        absl::StrCat("--step: ", reflect::Quoted(text),
+                     " is not a step; expected a whole number from 0 on, or -1 for the last"));
   }
   request->set_step(step);
   return absl::OkStatus();
@@ -74,15 +76,16 @@ absl::StatusOr<v1::RenderFigureRequest> MakeRequest(const FigureOptions& options
   const std::string ending = EndingOf(options.output);
   if (ending.empty() || !v1::FigureFormat::Value_Parse(ending.substr(1), &format) ||
       format == v1::FigureFormat::unspecified) {
-    return absl::InvalidArgumentError(absl::StrCat("--output: ", reflect::Quoted(options.output),
-                                                   " does not end in .svg, .pdf or .png"));
+    return absl::InvalidArgumentError(
+        absl::StrCat("--output: ", reflect::Quoted(options.output),
+                     " has an unknown suffix; expected .svg, .pdf or .png"));
   }
   if (absl::Status kind = CheckKind(options.kind); !kind.ok()) return kind;
   const absl::StatusOr<double> width = Width(options.width);
   if (!width.ok()) return width.status();
   absl::StatusOr<v1::CompareRequest> comparison = MakeCompareRequest(options.comparison);
   if (!comparison.ok()) return comparison.status();
-  // What is drawn; a tuned axis is chosen by the primary metric all the same.
+  // --key is the metric that is drawn; tuned axes are selected by the primary metric.
   request.set_key(comparison->key());
   comparison->clear_key();
   *request.mutable_comparison() = *std::move(comparison);
@@ -98,7 +101,7 @@ FileKind KindOf(v1::FigureFormat::Value format) {
   return format == v1::FigureFormat::pdf ? FileKind::kPdf : FileKind::kPng;
 }
 
-// Where --csv writes the numbers.
+// Returns the path of the file that --csv writes.
 std::string CsvPath(const std::string& output) {
   return std::filesystem::path(output).replace_extension("csv").string();
 }
@@ -121,7 +124,7 @@ absl::StatusOr<int> Figure(const FigureOptions& options, const v1::RenderFigureR
     return ReplaceOwn(options.output, KindOf(request.format()), options.force);
   });
   if (absl::Status opened = picture.Open(); !opened.ok()) return opened;
-  // Both or none: a CSV has nothing that says whose it is.
+  // Both files are written or neither. A CSV has no mark of ours: only --force replaces it.
   const std::string csv_path = CsvPath(options.output);
   PartFile csv(csv_path, options.force ? IfExists::kReplace : IfExists::kRefuse);
   if (options.csv) {
@@ -131,8 +134,8 @@ absl::StatusOr<int> Figure(const FigureOptions& options, const v1::RenderFigureR
   if (!figure.ok()) return figure.status();
   if (options.csv && figure->csv().empty()) {
     return absl::ResourceExhaustedError(
-        "the figure's numbers are too many for an answer, and nothing was written; without --csv "
-        "it is drawn, and `ablate metrics EXP --csv` has all points");
+        "--csv: the figure has too many numbers for one answer; nothing was written. Draw it "
+        "without --csv; `ablate metrics EXP --csv` prints every point.");
   }
   absl::Status saved = picture.Write(figure->data());
   if (saved.ok() && options.csv) saved = csv.Write(figure->csv());
@@ -147,36 +150,37 @@ absl::StatusOr<int> Figure(const FigureOptions& options, const v1::RenderFigureR
 
 Action DefineFigure(Command* command) {
   auto options = std::make_shared<FigureOptions>();
-  AddComparisonOptions(command, &options->comparison);
-  command->Argument(&options->kind, "KIND", std::string(kFigureKinds));
+  AddComparisonOptions(command, &options->comparison, "Draw this metric, see below");
+  command->Argument(&options->kind, "KIND", absl::StrCat("Kind of figure: ", kFigureKinds));
   command->RequiredOption(&options->output, "--output,-o", "FILE",
-                          "file to write; its name ends in .svg, .pdf or .png; an earlier figure "
-                          "there is replaced");
+                          "Write to FILE, which ends in .svg, .pdf or .png; replaces an earlier "
+                          "figure");
   command->Option(&options->width, "--width", "WIDTH",
-                  "column (3.25 inches), double (6.75) or inches from 2 to 12 [column]");
-  command->Option(
-      &options->step, "--step", "STEP",
-      "in depth the step that is drawn [-1, the last that all seeds of a setting have]; in "
-      "landscape, eigenvalues, matrix and trajectory that of the checkpoint [-1, each run's last "
-      "analysed]");
-  command->Flag(&options->csv, "--csv", "write the numbers too, into FILE with .csv as its end");
-  command->Flag(&options->force, "--force",
-                "replace also a file that is no such figure, or the CSV that is there");
-  command->Flag(&options->json, "--json", "print the server's message, without the picture");
+                  "Width: column (3.25 inches), double (6.75) or inches, 2–12 [column]");
+  command->Option(&options->step, "--step", "STEP",
+                  "Draw depth at STEP [-1, the last that all seeds of a setting have]. Draw an "
+                  "analysis of the checkpoint at STEP [-1, the last analysed of each run]");
+  command->Flag(&options->csv, "--csv", "Write the numbers, too, to FILE with the suffix .csv");
+  command->Flag(&options->force, "--force", "Replace any existing file, also the CSV");
+  command->Flag(&options->json, "--json", "Print the server's message as JSON without the picture");
   command->Footer(
-      "--key is the metric that is drawn: in loss, windows and curves [train/loss], else the\n"
-      "compared one [report.primary of the spec]. In depth it is a family of metrics by block\n"
-      "[gradient, of gradient/block.0 and so on]; of an analysis LABEL/NUMBER. In landscape,\n"
-      "eigenvalues, matrix and trajectory it is an analysis's label [loss_landscape, spectrum, "
-      "cka,\n"
-      "trajectory; if no analysis has that label, every label that the kind can draw].\n"
-      "docs/reference/figures.md says what each kind shows.\n\n"
+      "--key depends on the kind:\n"
+      "  loss, windows, curves  metric [train/loss]\n"
+      "  depth                  family of metrics by block, such as gradient for gradient/block.0 "
+      "and so on; LABEL/NUMBER of an analysis [gradient]\n"
+      "  landscape              label of an analysis [loss_landscape]\n"
+      "  eigenvalues            label of an analysis [spectrum]\n"
+      "  matrix                 label of an analysis [cka]\n"
+      "  trajectory             label of an analysis [trajectory]\n"
+      "  others                 compared metric [report.primary]\n\n"
+      "If no analysis has the default label, every label that the kind can draw is drawn. "
+      "docs/reference/figures.md describes each kind.\n\n"
       "Examples:\n  ablate figure names-norm forest -o forest.pdf\n"
       "  ablate figure names-norm loss -o loss.svg --width double --csv\n"
       "  ablate figure names-norm loss --key eval/loss -o eval.png\n"
       "  ablate figure residual-depth depth --key gradient --step 0 -o depth.svg\n"
-      "  ablate figure names-norm depth --key 'norm_jacobian/r_radial/block.*.feed_forward_norm' "
-      "-o r.svg\n"
+      "  ablate figure names-norm depth -o r.svg \\\n"
+      "      --key 'norm_jacobian/r_radial/block.*.feed_forward_norm'\n"
       "  ablate figure names-norm landscape --key loss_landscape -o landscape.svg");
   return WithServer(*command, options, MakeRequest, Figure);
 }

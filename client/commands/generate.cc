@@ -25,10 +25,11 @@ struct GenerateOptions {
   bool json = false;
 };
 
-// The request, but for the run.
+// Returns the request without its run.
 absl::StatusOr<v1::GenerateRequest> MakeRequest(const GenerateOptions& options) {
   if (options.step && *options.step > INT32_MAX) {
-    return absl::InvalidArgumentError("--step is at most 2147483647");
+    return absl::InvalidArgumentError(
+        absl::StrCat("--step: ", *options.step, " is too large; expected at most 2147483647"));
   }
   v1::GenerateRequest request;
   if (options.step) request.set_step(static_cast<int32_t>(*options.step));
@@ -85,24 +86,24 @@ absl::StatusOr<int> Generate(const GenerateOptions& options, const v1::GenerateR
 
 Action DefineGenerate(Command* command) {
   auto options = std::make_shared<GenerateOptions>();
-  command->Argument(&options->run, "EXP/CELL", "a cell, or runs/ID");
-  command->Option(&options->step, "--step", "N", "from the checkpoint of this step [the last]");
-  command->Option(&options->count, "--count,-n", "N", "samples, 1 to 1,000 [20]");
+  command->Argument(&options->run, "EXP/CELL", kCellHelp);
+  command->Option(&options->step, "--step", "N", "Use the checkpoint of step N [the last]");
+  command->Option(&options->count, "--count,-n", "N", "Draw N samples, 1–1,000 [20]");
   command->Option(&options->temperature, "--temperature,-t", "X",
-                  "scores are divided by it; 0: always the most likely token [1]");
+                  "Divide logits by X, 0–100; 0 takes the most likely token [1]");
   command->Option(&options->top_k, "--top-k", "N",
-                  "draw from the N most likely tokens only; 0: from all [0]");
+                  "Draw from the N most likely tokens; 0 draws from all [0]");
   command->Option(&options->top_p, "--top-p", "P",
-                  "draw from the fewest tokens that have this probability together [1]");
+                  "Draw from the fewest tokens whose probabilities add up to P, above 0 to 1 [1]");
   command->Option(&options->seed, "--seed", "N",
-                  "of the draws: with the same seed, models get the same luck [0]");
-  command->Option(&options->prompt, "--prompt", "TEXT", "how every sample begins");
-  command->Flag(&options->json, "--json", "print the server's messages, one a line");
+                  "Seed of the draws; equal seeds give all models the same random numbers, "
+                  "0–4294967295 [0]");
+  command->Option(&options->prompt, "--prompt", "TEXT", "Begin every sample with TEXT");
+  command->Flag(&options->json, "--json", "Print the server's messages, one per line of JSON");
   command->Footer(
-      "It answers while runs train. How many samples differ, and how many are documents of the\n"
-      "training part of the run's data, read by the run or not, is said on standard error. A "
-      "sample\n"
-      "of several lines, as text tasks write them, is followed by an empty line.\n\n"
+      "Samples can be drawn while runs train. Two shares are printed on standard error: distinct "
+      "samples, and samples that are documents of the training part of the data set. The run need "
+      "not have read such a document. An empty line follows a sample of several lines.\n\n"
       "Example:\n  ablate generate names-norm/pre-lr0.01-s42 --temperature 0.5");
   return WithServer(*command, options, MakeRequest, Generate);
 }

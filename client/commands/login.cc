@@ -33,8 +33,8 @@ std::string NameOf(const v1::JoinFile& join) {
 
 using Who = absl::StatusOr<v1::WhoAmIResponse>;
 
-// Where the certificate is not for the join file's name, it may be for the address that was given:
-// the authority is the same, and has signed it for that. `first` where it is not.
+// Asks by the address that was given if the certificate isn't for the join file's name: the same
+// authority may have signed it for the address. Returns `first` if it didn't.
 Who AskByAddress(const std::string& name, const Context& context, v1::JoinFile* join,
                  const Who& first) {
   const auto address = text::ParseHostPort(join->address());
@@ -80,7 +80,7 @@ int Login(const LoginOptions& options, const Context& context) {
   context.console.Info(absl::StrCat(
       "logged in to ", name, " (", join->address(), ") as ", join->user(), ", ",
       v1::Role::Value_Name(who->role()), "; the token expires ",
-      Until(join->expire_time(), context.now()), "; ", options.join, " is no longer needed"));
+      Until(join->expire_time(), context.now()), "; ", options.join, " may be deleted"));
   return kSuccess;
 }
 
@@ -88,16 +88,16 @@ int Login(const LoginOptions& options, const Context& context) {
 
 Action DefineLogin(Command* command) {
   auto options = std::make_shared<LoginOptions>();
-  command->OptionalArgument(
-      &options->address, "ADDRESS",
-      "HOST:PORT, where it differs from the join file's, as through a tunnel");
+  command->OptionalArgument(&options->address, "ADDRESS",
+                            "HOST:PORT, if it differs from the join file's, as through a tunnel");
   command->RequiredOption(&options->join, "--join", "FILE",
-                          "what `ablate admin user add` wrote, of mode 0600");
+                          "Join file written by `ablate admin user add`, of mode 0600");
   command->Option(&options->name, "--name", "NAME",
-                  "what to call the server [the first part of its host's name]");
-  command->Flag(&options->json, "--json", "print as whom, the server's message");
+                  "Name for the server [the first part of its host name]");
+  command->Flag(&options->json, "--json", "Print the user, the server's message, as JSON");
   command->Footer(
-      "Commands talk to it from then on; `--server personal` means the one on this machine.\n\n"
+      "Commands use this server from then on; `--server personal` selects the one on this "
+      "machine.\n\n"
       "Example:\n  ablate login --join ada.join\n  ablate submit examples/names-norm.yaml");
   return [options](const Context& context) { return Login(*options, context); };
 }

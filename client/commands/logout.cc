@@ -27,13 +27,13 @@ int Logout(const LogoutOptions& options, const Context& context) {
   }
   if (name.empty()) {
     return Fail(context, absl::FailedPreconditionError(
-                             "commands talk to no server that was logged in to: name one"));
+                             "NAME: no login is in use; expected the name of a server"));
   }
   if (absl::Status removed = logins->Remove(name); !removed.ok()) return Fail(context, removed);
   if (options.json) PrintJson(context, google::protobuf::Empty());
   context.console.Info(
       absl::StrCat("logged out from ", name,
-                   ": its token is forgotten here, and good until it expires or is revoked"));
+                   "; its token is deleted here, and stays valid until it expires or is revoked"));
   return kSuccess;
 }
 
@@ -41,9 +41,10 @@ int Logout(const LogoutOptions& options, const Context& context) {
 
 Action DefineLogout(Command* command) {
   auto options = std::make_shared<LogoutOptions>();
-  command->OptionalArgument(&options->name, "NAME", "of the server [the one commands talk to]");
-  command->Flag(&options->json, "--json", "print an empty message");
-  command->Footer("Example:\n  ablate logout box");
+  command->OptionalArgument(&options->name, "NAME", "Name of the server [the one in use]");
+  command->Flag(&options->json, "--json", "Print an empty message as JSON");
+  command->Footer(
+      "The token stays valid until it expires or is revoked.\n\nExample:\n  ablate logout lab");
   return [options](const Context& context) { return Logout(*options, context); };
 }
 

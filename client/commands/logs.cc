@@ -1,4 +1,4 @@
-// `ablate logs EXP/CELL`: what happened to a run.
+// `ablate logs EXP/CELL`: prints the history of a run.
 #include <memory>
 #include <string>
 
@@ -30,7 +30,7 @@ absl::StatusOr<int> Logs(const LogsOptions& options, const Context& context,
     table.Add({absl::FormatTime("%Y-%m-%d %H:%M:%S", time, absl::LocalTimeZone()), event.kind(),
                std::to_string(event.step()), Id(event.worker()), event.message()});
   }
-  // Messages are what one looks for: they are not shortened.
+  // Messages are the point of the table: they are not shortened.
   *context.console.out << table.Render(0);
   return kSuccess;
 }
@@ -39,8 +39,8 @@ absl::StatusOr<int> Logs(const LogsOptions& options, const Context& context,
 
 Action DefineLogs(Command* command) {
   auto options = std::make_shared<LogsOptions>();
-  command->Argument(&options->run, "EXP/CELL", "a cell, or runs/ID");
-  command->Flag(&options->json, "--json", "print the server's message");
+  command->Argument(&options->run, "EXP/CELL", kCellHelp);
+  command->Flag(&options->json, "--json", kJsonHelp);
   command->Footer("Example:\n  ablate logs names-norm/post-lr0.01-s42");
   return WithServer(options, Logs);
 }

@@ -56,7 +56,8 @@ absl::StatusOr<int> Ls(const LsOptions& options, const Context& context, Connect
                experiment.spec().question()});
   }
   PrintTable(context, table);
-  if (!list->next_page_token().empty()) context.console.Note("there are more: --limit 0 lists all");
+  if (!list->next_page_token().empty())
+    context.console.Note("more experiments exist; --limit 0 lists all");
   return kSuccess;
 }
 
@@ -64,10 +65,10 @@ absl::StatusOr<int> Ls(const LsOptions& options, const Context& context, Connect
 
 Action DefineLs(Command* command) {
   auto options = std::make_shared<LsOptions>();
-  command->Option(&options->owner, "--owner", "NAME", "only this user's [everybody's]");
-  command->Flag(&options->mine, "--mine", "only your own");
-  command->Option(&options->limit, "--limit,-n", "N", "how many at most, 0 for all [100]");
-  command->Flag(&options->json, "--json", "print the server's message");
+  command->Option(&options->owner, "--owner", "NAME", "List only experiments of this user [all]");
+  command->Flag(&options->mine, "--mine", "List only your own experiments");
+  command->Option(&options->limit, "--limit,-n", "N", "List at most N, 0 for all [100]");
+  command->Flag(&options->json, "--json", kJsonHelp);
   command->Footer(
       "Examples:\n  ablate ls --mine\n  ablate ls --json | jq -r '.experiments[].name'");
   return WithServer(options, Ls);

@@ -36,7 +36,7 @@ struct MetricsOptions {
   bool list = false;
 };
 
-// What EXP or EXP/CELL names.
+// The experiment, and the cell of EXP/CELL.
 struct MetricsTarget {
   std::string experiment;
   std::optional<CellName> cell;
@@ -85,7 +85,7 @@ absl::StatusOr<v1::ListRunsResponse> ListRows(Connection* connection, const Metr
   return rows;
 }
 
-// Series of the target as the request asks for them. Older servers send those of all cells.
+// Reads the series of the target that the request asks for. Older servers send those of all cells.
 absl::Status Query(Connection* connection, const MetricsTarget& target,
                    v1::QueryMetricsRequest request, const OnMessage<v1::Series>& on_series) {
   request.set_experiment(target.experiment);
@@ -96,8 +96,8 @@ absl::Status Query(Connection* connection, const MetricsTarget& target,
   });
 }
 
-// Of many the known keys that begin as the wanted ones do, up to the slash, if there are any: those
-// of a label of analyses, or of what training records.
+// Returns the known keys with the first parts of the wanted keys, up to the slash, or all if there
+// are none. A first part is the label of an analysis, or a family that training records.
 std::vector<std::string> OfTheirLabels(const std::vector<std::string>& wanted,
                                        const std::vector<std::string>& known) {
   std::set<std::string> labels;
@@ -109,7 +109,7 @@ std::vector<std::string> OfTheirLabels(const std::vector<std::string>& wanted,
   return keys.empty() ? known : keys;
 }
 
-// That none of the wanted keys is among the `known` ones.
+// Returns the error that none of the wanted keys is among the `known` ones.
 absl::Status NoSuchKey(const MetricsTarget& target, const std::vector<std::string>& wanted,
                        const std::vector<std::string>& known) {
   std::vector<std::string> named;
@@ -159,7 +159,7 @@ absl::StatusOr<int> PrintPoints(const MetricsOptions& options, const MetricsTarg
   if (absl::Status found = CheckCell(connection, target); !found.ok()) return found;
   std::ostream* out = context.console.out;
   const bool with_key = options.keys.size() != 1;
-  // Before the first point, and where there is none, but not before an error.
+  // The head comes before the first point, or alone if there is none, but not before an error.
   bool has_head = !options.csv;
   const auto print_head = [&] {
     if (has_head) return;
@@ -190,7 +190,7 @@ bool IsWanted(const std::string& key, const std::vector<std::string>& wanted) {
   return wanted.empty() || std::find(wanted.begin(), wanted.end(), key) != wanted.end();
 }
 
-// Whether runs recorded all of these keys, so that none is of analyses.
+// Returns true if runs recorded all of these keys, so that none belongs to an analysis.
 bool AllRecorded(const std::vector<std::string>& keys, const v1::ListRunsResponse& rows) {
   return std::all_of(keys.begin(), keys.end(), [&](const std::string& key) {
     return std::any_of(rows.rows().begin(), rows.rows().end(),
@@ -214,8 +214,8 @@ void AddPoints(const v1::Series& series, v1::Summary* summary) {
 // By cell and key.
 using Summaries = std::map<std::string, std::map<std::string, v1::Summary>>;
 
-// Of the numbers of analyses that are wanted: they are in no run's row, for they are the
-// experiment's, and there is one a checkpoint.
+// Returns summaries of the wanted numbers of analyses. No run's row has them: they belong to the
+// experiment, one per checkpoint.
 absl::StatusOr<Summaries> SummariesOfAnalyses(const std::vector<std::string>& wanted,
                                               const MetricsTarget& target, Connection* connection) {
   constexpr int kMostKeys = 1000;  // of a query
@@ -276,7 +276,7 @@ absl::StatusOr<int> PrintSummaries(const MetricsOptions& options, const MetricsT
   if (!of_analyses.ok()) return of_analyses.status();
   int damaged = 0;
   for (const v1::RunRow& row : rows->rows()) {
-    // A run that ended well has a failure only where its summaries can't be read.
+    // A run that ended well has a failure only if its summaries can't be read.
     const bool ended = row.state() == v1::RunState::DONE || row.state() == v1::RunState::DIVERGED;
     if (ended && !row.failure().empty()) {
       context.console.Error(row.failure());
@@ -310,21 +310,22 @@ absl::StatusOr<int> PrintKeys(const MetricsOptions& options, const MetricsTarget
 // INVALID_ARGUMENT if these options make no sense together.
 absl::Status CheckOptions(const MetricsOptions& options) {
   if (options.csv && (options.json || options.list)) {
-    return absl::InvalidArgumentError("--csv is for points, without --json or --list");
+    return absl::InvalidArgumentError(
+        "--csv: can't be combined with --json or --list; remove one of them");
   }
   if (options.list && !options.keys.empty()) {
-    return absl::InvalidArgumentError("--list lists every metric, without --key");
+    return absl::InvalidArgumentError("--list: can't be combined with --key; remove one of them");
   }
   const bool of_points = options.first_step || options.last_step || options.max_points;
   if (of_points && (options.list || !(options.csv || options.json))) {
     return absl::InvalidArgumentError(
-        "--first-step, --last-step and --max-points are for points: add --csv or --json, "
-        "without --list");
+        "--first-step, --last-step, --max-points: need points; add --csv or --json, and remove "
+        "--list");
   }
   return absl::OkStatus();
 }
 
-// The request for points, but for what they are of.
+// Returns the request for points, without its target.
 absl::StatusOr<v1::QueryMetricsRequest> MakeRequest(const MetricsOptions& options) {
   if (absl::Status status = CheckOptions(options); !status.ok()) return status;
   v1::QueryMetricsRequest request;
@@ -347,22 +348,22 @@ absl::StatusOr<int> Metrics(const MetricsOptions& options, const v1::QueryMetric
 
 Action DefineMetrics(Command* command) {
   auto options = std::make_shared<MetricsOptions>();
-  command->Argument(&options->target, "EXP", "experiment, or EXP/CELL for one cell");
+  command->Argument(&options->target, "EXP", "Experiment, or EXP/CELL for one cell");
   command->Options(&options->keys, "--key,-k", "KEY",
-                   "only this metric; repeatable; an error if no run has any of them [all]");
+                   "Print only this metric; an error if no run has any of those given [all]");
   command->Flag(&options->csv, "--csv",
-                "all points: cell,step,value, or cell,key,step,value unless one --key is given");
-  command->Flag(&options->json, "--json",
-                "all points: one series a line, as the server sends them");
-  command->Flag(&options->list, "--list", "only which metrics there are");
-  command->Option(&options->first_step, "--first-step", "N", "points from this step on");
-  command->Option(&options->last_step, "--last-step", "N", "points up to this step");
+                "Print every point as cell,step,value if one --key is given, else as "
+                "cell,key,step,value");
+  command->Flag(&options->json, "--json", "Print every point, one series per line of JSON");
+  command->Flag(&options->list, "--list", "List the metrics without their values");
+  command->Option(&options->first_step, "--first-step", "N", "Print points from step N on");
+  command->Option(&options->last_step, "--last-step", "N", "Print points up to step N");
   command->Option(&options->max_points, "--max-points", "N",
-                  "at most so many points a series, extremes kept (4 or more) [all]");
+                  "Print at most N points per series, keeping its extremes, 4 or more [all]");
   command->Footer(
-      "The numbers of analyses are metrics, too, a point for each checkpoint: LABEL/NUMBER.\n"
-      "Numbers in CSV and JSON are exact; --first-step, --last-step and --max-points need "
-      "one of the two.\n\n"
+      "The numbers of analyses are metrics, too: LABEL/NUMBER, with a point for each checkpoint. "
+      "Numbers in CSV and JSON are exact. --first-step, --last-step and --max-points need --csv "
+      "or --json.\n\n"
       "Example:\n  ablate metrics names-norm --key train/loss --csv > loss.csv");
   return WithServer(*command, options, MakeRequest, Metrics);
 }

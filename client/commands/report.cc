@@ -40,8 +40,8 @@ absl::Status CheckEnding(const std::string& output) {
   if (ending.empty() || ending == ".html" || ending == ".htm") return absl::OkStatus();
   return absl::InvalidArgumentError(
       absl::StrCat("--output: ", reflect::Quoted(output),
-                   " does not fit a page, which ends in .html or .htm or has no ending; a browser "
-                   "prints it as PDF"));
+                   " does not fit a page; expected a name that ends in .html or .htm, or has no "
+                   "suffix. A browser prints the page as PDF."));
 }
 
 // The file's name without its folder: a page is passed on, and folders are its maker's own.
@@ -55,8 +55,8 @@ absl::StatusOr<v1::RenderReportRequest> MakeRequest(const ReportOptions& options
   const auto comparison = MakeCompareRequest(options.comparison);
   if (!comparison.ok()) return comparison.status();
   if (options.watch && options.experiments.size() > 1) {
-    return absl::InvalidArgumentError(absl::StrCat("--watch is for one experiment, and ",
-                                                   options.experiments.size(), " are named"));
+    return absl::InvalidArgumentError(absl::StrCat("--watch: ", options.experiments.size(),
+                                                   " experiments are named; expected one"));
   }
   v1::RenderReportRequest request;
   for (const std::string& experiment : options.experiments) {
@@ -104,7 +104,7 @@ absl::StatusOr<int> ReportWhileItGoesOn(ReportOptions options,
       const auto bytes = Receive(connection, request, options);
       if (!bytes.ok()) return bytes.status();
       shown = ended;
-      options.force = true;  // what is there now is ours
+      options.force = true;  // the file is ours now
       context.console.Info(absl::StrCat(options.output, ": ", Bytes(*bytes), ", ", ended, " of ",
                                         AllRuns(experiment.counts()), " runs",
                                         over ? "" : ", preliminary"));
@@ -137,20 +137,21 @@ absl::StatusOr<int> Report(const ReportOptions& options, const v1::RenderReportR
 
 Action DefineReport(Command* command) {
   auto options = std::make_shared<ReportOptions>();
-  command->Arguments(&options->experiments, "EXP", "experiments, a section each");
+  command->Arguments(&options->experiments, "EXP", "Experiments, one section each");
   AddComparisonChoices(command, &options->comparison);
   command->RequiredOption(&options->output, "--output,-o", "FILE",
-                          "page to write; an earlier report there is replaced");
-  command->Flag(&options->force, "--force", "replace also a file that is no report");
+                          "Write the page to FILE; replaces an earlier report");
+  command->Flag(&options->force, "--force", "Replace any existing file");
   command->Flag(&options->watch, "--watch",
-                "write it again while runs end, until the experiment has ended");
-  command->Flag(&options->json, "--json", "print path and bytes; with --watch the experiment");
+                "Rewrite the page while runs end, until the experiment has ended; exit as `ablate "
+                "wait` does");
+  command->Flag(&options->json, "--json",
+                "Print path and size as JSON; with --watch, the experiment");
   command->Footer(
-      "The page needs no network: the answer with its figure, table, differences of the specs, "
-      "samples,\n"
-      "methods and provenance. docs/reference/report.md says what stands where.\n\n"
+      "The page works without a network. It has the answer with its figure, a table, the "
+      "differences between specs, samples, methods and provenance: docs/reference/report.md.\n\n"
       "Examples:\n  ablate report names-norm -o report.html\n"
-      "  ablate report names-norm -o report.html --watch   # then the exit codes of `ablate wait`");
+      "  ablate report names-norm -o report.html --watch");
   return WithServer(*command, options, MakeRequest, Report);
 }
 

@@ -66,10 +66,10 @@ absl::Status Remove(Connection* connection, const Context& context, const RmOpti
 absl::StatusOr<int> Rm(const RmOptions& options, const Context& context, Connection* connection) {
   if (!context.console.in_is_terminal && !options.yes) {
     context.console.Error(
-        "ablate rm: standard input is not a terminal, so nobody can be asked; add --yes");
+        "ablate rm: standard input is not a terminal, so rm can't ask; add --yes");
     return kUsage;
   }
-  // Names are looked up first, so that one sees what goes.
+  // Names are looked up first, so that the question has the IDs.
   const Shortened shortened = options.yes ? Shortened::kRefused : Shortened::kAllowed;
   std::vector<std::string> names;
   int code = kSuccess;
@@ -97,16 +97,15 @@ absl::StatusOr<int> Rm(const RmOptions& options, const Context& context, Connect
 
 Action DefineRm(Command* command) {
   auto options = std::make_shared<RmOptions>();
-  command->Arguments(&options->names, "EXP", "experiments, or analyses/ID");
+  command->Arguments(&options->names, "EXP", "Experiments, or analyses/ID");
   command->Flag(&options->yes, "--yes,-y",
-                "remove without asking; names must be whole; required if standard input isn't a "
+                "Remove without asking, by whole names only; required if standard input isn't a "
                 "terminal");
-  command->Flag(&options->json, "--json", "print the server's message");
+  command->Flag(&options->json, "--json", kJsonHelp);
   command->Footer(
-      "Where it asks, the beginning of an ID will do if it is the only one. A name that several\n"
-      "experiments have is refused: give the ID. experiments/ID is taken as it is, which is what\n"
-      "a script should give.\n\n"
-      "Removing analyses/ID, a whole name, removes its numbers and arrays; `ablate analyze` makes\n"
+      "Without --yes, a unique prefix of an ID is enough. A name that several experiments have is "
+      "refused: give the ID. In scripts write experiments/ID, which is used without a lookup.\n\n"
+      "Removing analyses/ID, a whole name, removes its numbers and arrays; `ablate analyze` makes "
       "it again. An analysis that an experiment's file asks for stays listed as CANCELLED.\n\n"
       "Examples:\n  ablate rm names-norm-7f3k --yes\n  ablate rm analyses/7f3kq2mn5xwa --yes");
   return WithServer(options, Rm);

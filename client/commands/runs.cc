@@ -51,8 +51,8 @@ absl::StatusOr<int> Runs(const RunsOptions& options, const Context& context,
 
 Action DefineRuns(Command* command) {
   auto options = std::make_shared<RunsOptions>();
-  command->Argument(&options->experiment, "EXP", "experiment");
-  command->Flag(&options->json, "--json", "print the server's message, all pages as one");
+  command->Argument(&options->experiment, "EXP", kExperimentHelp);
+  command->Flag(&options->json, "--json", kJsonHelp);
   command->Footer("Example:\n  ablate runs names-norm --json | jq '.rows[] | {cell, state}'");
   return WithServer(options, Runs);
 }

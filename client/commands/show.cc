@@ -1,4 +1,4 @@
-// `ablate show EXP`: what an experiment asks, how far it is, and what its settings came to.
+// `ablate show EXP`: prints question, state and result per setting of an experiment.
 #include <cmath>
 #include <map>
 #include <memory>
@@ -82,8 +82,8 @@ std::vector<std::string> NextSteps(const v1::Experiment& experiment,
   return steps;
 }
 
-// Why queued runs wait, if it is for the owner's quota; empty otherwise, also where that can't be
-// asked.
+// Returns the reason why queued runs wait if it is the quota of their owner; otherwise "", also if
+// the server refuses to list users.
 std::string QuotaText(const v1::Experiment& experiment, Connection* connection) {
   if (!connection->is_elsewhere() || experiment.counts().queued() == 0) return "";
   const auto users = connection->ListUsers({});
@@ -134,7 +134,7 @@ absl::StatusOr<int> Show(const ShowOptions& options, const Context& context,
   const absl::Status marked = MarkNonFinite(connection, PrimaryMetric(experiment->spec()), &*runs);
   if (!marked.ok()) {
     context.console.Note(
-        absl::StrCat("which runs diverged at their end can't be read: ", marked.message()));
+        absl::StrCat("runs that diverged at their end can't be found: ", marked.message()));
   }
   Print(context, *experiment, *runs, connection->is_elsewhere() || experiment->private_(),
         QuotaText(*experiment, connection));
@@ -145,11 +145,11 @@ absl::StatusOr<int> Show(const ShowOptions& options, const Context& context,
 
 Action DefineShow(Command* command) {
   auto options = std::make_shared<ShowOptions>();
-  command->Argument(&options->experiment, "EXP", "experiment");
-  command->Flag(&options->json, "--json", "print the server's message");
+  command->Argument(&options->experiment, "EXP", kExperimentHelp);
+  command->Flag(&options->json, "--json", kJsonHelp);
   command->Footer(
-      "The mean is over the DONE cells of a setting, of the last value of report.primary. As in\n"
-      "ablate compare, a run whose last value is not finite counts as diverged.\n\n"
+      "The mean is over the DONE cells of a setting, of the last value of report.primary. A run "
+      "whose last value isn't finite counts as diverged, as in `ablate compare`.\n\n"
       "Example:\n  ablate show names-norm");
   return WithServer(options, Show);
 }

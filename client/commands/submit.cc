@@ -1,4 +1,4 @@
-// `ablate submit FILE`: create an experiment, or say what it would be.
+// `ablate submit FILE`: creates an experiment, or prints its plan.
 #include <memory>
 #include <string>
 #include <utility>
@@ -30,7 +30,7 @@ absl::StatusOr<v1::CreateExperimentResponse> Check(Connection* connection,
   return connection->CreateExperiment(request);
 }
 
-// Own problems do not hide what the server finds elsewhere in the file.
+// Prints problems of the file and of the server together.
 int ReportAll(const Context& context, const Submission& submission,
               const absl::StatusOr<v1::CreateExperimentResponse>& checked) {
   const ExperimentFile& file = submission.file;
@@ -62,8 +62,9 @@ absl::StatusOr<v1::CreateExperimentResponse> AskForTheRest(const Context& contex
   if (!found.ok()) return found;
   if (submission->file.unread.size() > unread) {
     context.console.Note(
-        "the server lacks data sets of the file, which are uploaded once the problems below are "
-        "mended: what depends on their content is checked then");
+        "the server lacks data sets of the file; fix the problems below to upload them and to "
+        "check "
+        "the fields that depend on them");
   }
   v1::CreateExperimentRequest request = MakeRequest(*submission, options);
   MarkUnread(submission->file, &request);
@@ -83,7 +84,7 @@ int ShowDryRun(const Context& context, const SubmitOptions& options, const Submi
   return kSuccess;
 }
 
-// What the server made of it, or would make; the result is the exit code if there is no wait.
+// Prints the server's answer; returns the exit code unless the command waits.
 int Show(const Context& context, const SubmitOptions& options, const Submission& submission,
          const v1::CreateExperimentResponse& response) {
   int code = kSuccess;
@@ -94,7 +95,7 @@ int Show(const Context& context, const SubmitOptions& options, const Submission&
   } else {
     *context.console.out << Headline(response) << std::endl;
   }
-  if (code != kSuccess) return code;  // what is noted of a plan with problems may change with them
+  if (code != kSuccess) return code;  // notes about a plan with problems may change
   for (const std::string& note : response.notes()) context.console.Note(note);
   const std::string evaluation = EvaluationText(response);
   if (!evaluation.empty()) context.console.Note(evaluation);
@@ -143,28 +144,29 @@ int Submit(const SubmitOptions& options, const Context& context) {
 Action DefineSubmit(Command* command) {
   auto options = std::make_shared<SubmitOptions>();
   command->Argument(&options->file, "FILE",
-                    "experiment file (.yaml, .json); - is YAML or JSON from stdin");
+                    "Experiment file (.yaml, .yml or .json), or - for standard input");
   command->Options(&options->set, "--set", "PATH=VALUE",
-                   "change a field of base, such as training.steps=100; null clears; repeatable");
+                   "Set a field of base, such as training.steps=100; null clears it");
   command->Options(&options->data, "--data", "PATH",
-                   "let the file name data sets at PATH, a file or folder outside its own folder; "
-                   "repeatable");
-  command->Option(&options->seeds, "--seeds", "SEEDS", "instead of the file's: 0..9 or 1,2,5");
-  command->Flag(&options->fresh, "--fresh", "train every cell anew, reuse nothing");
+                   "Allow the file to name data sets at PATH, a file or folder outside its own "
+                   "folder");
+  command->Option(&options->seeds, "--seeds", "SEEDS",
+                  "Use these seeds, such as 0..9 or 1,2,5 [the file's]");
+  command->Flag(&options->fresh, "--fresh", "Train every cell again; reuse no stored run");
   command->Flag(&options->is_private, "--private",
-                "seen by you and admins alone, also the data sets that are uploaded; its runs are "
-                "shared with nobody");
-  command->Flag(
-      &options->dry_run, "--dry-run",
-      "create nothing: print the grid, what trains it, what is reused, an estimate and all "
-      "problems; data sets that the server lacks are uploaded, because it checks against them");
+                "Show the experiment, and the data sets that it uploads, only to you and admins; "
+                "share its runs with nobody");
+  command->Flag(&options->dry_run, "--dry-run",
+                "Create nothing; print the grid, the trainer, reused runs, an estimate and all "
+                "problems. Data sets that the server lacks are uploaded to check them");
   command->Flag(&options->wait, "--wait",
-                "wait until every run and analysis has ended, with wait's exit code");
-  command->Flag(&options->json, "--json", "print the server's message");
+                "Wait until every run and analysis has ended; exit as `ablate wait` does");
+  command->Flag(&options->json, "--json", kJsonHelp);
   command->Footer(
-      "Paths of data sets are relative to the file, also those of --set; files that the server\n"
-      "lacks are uploaded, each after a note with its size. A path in the file that leads out of\n"
-      "its folder or to a hidden file is refused, unless --data or --set names it.\n\n"
+      "Paths of data sets are relative to the file, also in --set. Files that the server lacks "
+      "are uploaded; a note with name and size is printed before each. A path in the file that "
+      "leads out of its folder, or to a hidden file, is refused unless --data or --set names "
+      "it.\n\n"
       "Example:\n  ablate submit examples/names-norm.yaml --seeds 42..44 --set training.steps=500");
   return [options](const Context& context) { return Submit(*options, context); };
 }

@@ -20,7 +20,7 @@ struct TableOptions {
   bool json = false;
 };
 
-// INVALID_ARGUMENT if the output's name says that it is something else than a table of this format.
+// INVALID_ARGUMENT if the output's suffix belongs to another format.
 absl::Status CheckEnding(const TableOptions& options, v1::TableFormat::Value format) {
   const std::string ending = EndingOf(options.output);
   const char* wanted = format == v1::TableFormat::csv     ? ".csv"
@@ -29,7 +29,7 @@ absl::Status CheckEnding(const TableOptions& options, v1::TableFormat::Value for
   if (ending.empty() || ending == wanted) return absl::OkStatus();
   return absl::InvalidArgumentError(absl::StrCat(
       "--output: ", reflect::Quoted(options.output), " does not fit --format ", options.format,
-      "; text ends in .txt, csv in .csv, latex in .tex, each also without an ending"));
+      "; expected a name that ends in ", wanted, ", or has no suffix"));
 }
 
 absl::StatusOr<v1::RenderTableRequest> MakeRequest(const TableOptions& options) {
@@ -37,11 +37,12 @@ absl::StatusOr<v1::RenderTableRequest> MakeRequest(const TableOptions& options) 
   v1::TableFormat::Value format = v1::TableFormat::unspecified;
   if (!v1::TableFormat::Value_Parse(options.format, &format) ||
       format == v1::TableFormat::unspecified) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("--format ", options.format, " is none of text, csv, latex"));
+    return absl::InvalidArgumentError(absl::StrCat("--format: ", reflect::Quoted(options.format),
+                                                   " is unknown; expected text, csv or latex"));
   }
   if (options.json && !options.output.empty()) {
-    return absl::InvalidArgumentError("--json is for standard output, without --output");
+    return absl::InvalidArgumentError(
+        "--json: can't be combined with --output; remove one of them");
   }
   if (absl::Status ending = CheckEnding(options, format); !ending.ok()) return ending;
   request.set_format(format);
@@ -77,16 +78,16 @@ absl::StatusOr<int> RenderTable(const TableOptions& options, const v1::RenderTab
 Action DefineTable(Command* command) {
   auto options = std::make_shared<TableOptions>();
   AddComparisonOptions(command, &options->comparison);
-  command->Option(&options->format, "--format", "FORMAT", "text, csv or latex [text]");
+  command->Option(&options->format, "--format", "FORMAT", "Format: text, csv or latex [text]");
   command->Option(&options->output, "--output,-o", "FILE",
-                  "file to write: .txt, .csv or .tex, or without an ending [standard output]");
-  command->Flag(&options->force, "--force", "replace a file that is there already");
-  command->Flag(&options->json, "--json", "print the server's message");
+                  "Write to FILE, which ends in .txt, .csv or .tex or has no suffix [standard "
+                  "output]");
+  command->Flag(&options->force, "--force", "Replace an existing file");
+  command->Flag(&options->json, "--json", kJsonHelp);
   command->Footer(
-      "CSV follows RFC 4180: exact numbers, fixed titles, texts as they are, so that a "
-      "spreadsheet\n"
-      "may take a label such as =A1 for a formula. LaTeX needs the package booktabs.\n\n"
-      "Example:\n  ablate table names-norm\n"
+      "CSV follows RFC 4180, with exact numbers and fixed titles. Labels are written unchanged: a "
+      "spreadsheet may read one such as =A1 as a formula. LaTeX needs the package booktabs.\n\n"
+      "Examples:\n  ablate table names-norm\n"
       "  ablate table names-norm --format latex -o names-norm.tex");
   return WithServer(*command, options, MakeRequest, RenderTable);
 }

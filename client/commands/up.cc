@@ -60,7 +60,8 @@ bool IsProgram(const fs::path& path) {
   return fs::is_regular_file(path, error) && access(path.c_str(), X_OK) == 0;
 }
 
-// `ablated` beside this program, else on $PATH. NOT_FOUND says where it was looked for.
+// Returns the path of `ablated` in the folder of this program, otherwise on $PATH. NOT_FOUND names
+// both.
 absl::StatusOr<std::string> FindServerProgram(const Environment& environment) {
   std::error_code error;
   const fs::path beside = fs::read_symlink("/proc/self/exe", error).parent_path() / kServerName;
@@ -71,7 +72,7 @@ absl::StatusOr<std::string> FindServerProgram(const Environment& environment) {
     if (IsProgram(candidate)) return candidate.string();
   }
   return absl::NotFoundError(
-      absl::StrCat("no program ", kServerName, ", neither ", beside.string(), " nor on PATH"));
+      absl::StrCat("program ", kServerName, " not found at ", beside.string(), " or on PATH"));
 }
 
 // A process of our own that may have ended.
@@ -91,7 +92,7 @@ class Child {
   pid_t pid_;
 };
 
-// What it prints is appended to `log`, an open file.
+// Starts the server; its output is appended to `log`, an open file.
 absl::StatusOr<Child> SpawnServer(const std::string& program, std::vector<std::string> arguments,
                                   int log) {
   pid_t pid = 0;
@@ -128,14 +129,14 @@ absl::StatusOr<Child> StartServer(const Home& home, const UpOptions& options,
   return SpawnServer(*program, std::move(arguments), log->get());
 }
 
-// Nothing in the folder is touched before it is known to be this user's alone: not even a log is
-// written where others may have put a link.
+// Makes the folders and checks that only this user may write them. Nothing is written before, not
+// even a log: others may have put a link there.
 absl::Status PrepareFolders(const Home& home) {
   const absl::StatusOr<std::string> folder = process::MakePrivateHome(home.folder);
   return folder.ok() ? process::MakePrivateFolder(home.log_folder) : folder.status();
 }
 
-// The last lines, at most `max_lines`, of what a file holds behind its first `offset` bytes.
+// Returns the last lines, at most `max_lines`, of a file after its first `offset` bytes.
 std::vector<std::string> LastLines(const std::string& path, uint64_t offset, size_t max_lines) {
   std::ifstream in(path, std::ios::binary);
   in.seekg(static_cast<std::streamoff>(offset));
@@ -175,7 +176,7 @@ class Starter {
         context_(context),
         log_start_(process::FileSize(home.log_file)) {}
 
-  // Where another one is there already, it is taken to be starting just now.
+  // A server that is there already may be starting.
   absl::Status StartUnlessThere() {
     since_ = context_.now();
     return ServerProcess::Find(home_).ok() ? absl::OkStatus() : Start();
@@ -220,7 +221,7 @@ class Starter {
     return absl::OkStatus();
   }
 
-  // Why there is no answer.
+  // Returns the reason for the missing answer.
   absl::Status Explanation() const {
     if (end_) return absl::FailedPreconditionError("ablated ended with " + *end_);
     return absl::DeadlineExceededError(absl::StrCat(
@@ -237,20 +238,20 @@ class Starter {
   std::optional<std::string> end_;  // of ours
 };
 
-// What others find of a server that was made to be shared, where that is not what they look for.
+// Prints notes if other machines can't reach a server that is set up for sharing.
 void NoteSharing(const Home& home, const UpOptions& options, const Context& context) {
   const std::string file = process::ReadWholeFile(absl::StrCat(home.folder, "/shared-address"));
   const std::string shared(absl::StripAsciiWhitespace(file));
   if (shared.empty()) return;
   if (options.listen.empty()) {
-    context.console.Note(absl::StrCat("others look for this server at ", shared,
-                                      ": they reach it only after `ablate up --listen HOST:PORT`"));
+    context.console.Note(absl::StrCat("other machines look for this server at ", shared,
+                                      "; they reach it only after `ablate up --listen HOST:PORT`"));
     return;
   }
   const auto listened = text::ParseHostPort(options.listen), looked = text::ParseHostPort(shared);
   if (listened.ok() && looked.ok() && listened->port != looked->port) {
     context.console.Note(
-        absl::StrCat("it listens at ", options.listen, ", and join files say ", shared));
+        absl::StrCat("the server listens at ", options.listen, ", but join files name ", shared));
   }
 }
 
@@ -272,15 +273,17 @@ int Up(const UpOptions& options, const Context& context) {
     return code;
   }
   if (options.json) PrintJson(context, *answer);
-  context.console.Info(absl::StrCat(
-      was_up ? "already up: " : "up: ", home->folder,
-      !was_up && !options.listen.empty() ? absl::StrCat(", for others at ", options.listen) : ""));
+  context.console.Info(absl::StrCat(was_up ? "already up: " : "up: ", home->folder,
+                                    !was_up && !options.listen.empty()
+                                        ? absl::StrCat(", for other machines at ", options.listen)
+                                        : ""));
   if (was_up && !GivenOptions(options).empty()) {
-    context.console.Note("it keeps the options it was started with: `ablate down` first");
+    context.console.Note(
+        "the running server keeps its options; run `ablate down` first to change them");
   }
   NoteSharing(*home, options, context);
   if (const auto address = context.environment("ABLATE_SERVER")) {
-    context.console.Note("ABLATE_SERVER or --server is given: other commands talk to " + *address);
+    context.console.Note("ABLATE_SERVER or --server is set; other commands use " + *address);
   }
   return kSuccess;
 }
@@ -290,20 +293,22 @@ int Up(const UpOptions& options, const Context& context) {
 Action DefineUp(Command* command) {
   auto options = std::make_shared<UpOptions>();
   command->Option(&options->home, "--home", "FOLDER", kHomeHelp);
-  command->Option(&options->lanes, "--lanes", "N", "runs trained at the same time [one a core]");
-  command->Option(
-      &options->resume_every, "--resume-every", "SECONDS",
-      "how often the state of a run, or of an analysis, is saved, to go on after a crash [30]");
+  command->Option(&options->lanes, "--lanes", "N",
+                  "Train N runs at the same time, 1–4096 [one per core]");
+  command->Option(&options->resume_every, "--resume-every", "SECONDS",
+                  "Save the training state of each run, and the state of each analysis, every "
+                  "SECONDS to resume after a crash, 0–86400 [30]");
   command->Option(&options->worker_silence, "--worker-silence", "SECONDS",
-                  "without a sign of life for so long a worker is killed and replaced [30]");
+                  "Kill and replace a worker that has been silent for SECONDS, 1–50 [30]");
   command->Option(&options->last_states, "--last-states", "SIZE",
-                  "disk space for last states of runs, from which the same runs with more steps go "
-                  "on; 0: none [2GB]");
+                  "Keep saved training states of ended runs, at most SIZE in all. The same runs "
+                  "with more steps continue from them. 0 keeps none [2GB]");
   command->Option(&options->listen, "--listen", "HOST:PORT",
-                  "share it: where others reach it, by TLS and tokens; after `ablate admin init`");
-  command->Flag(&options->json, "--json", "print the server's workers");
+                  "Serve other machines at HOST:PORT by TLS and tokens; run `ablate admin init` "
+                  "first");
+  command->Flag(&options->json, "--json", "Print the server's workers as JSON");
   command->Footer(
-      "Its log is FOLDER/log/ablated.log; one beyond 16 MB is renamed to "
+      "The log is FOLDER/log/ablated.log. A log larger than 16 MB is renamed to "
       "ablated.log.old.\n\nExample:\n  ablate up --lanes 2");
   return [options](const Context& context) { return Up(*options, context); };
 }

@@ -20,7 +20,7 @@ int Wait(const WaitOptions& options, const Context& context) {
   if (!connection.ok()) return FailSettings(context, connection.status());
   absl::StatusOr<v1::Experiment> experiment = FindExperiment(connection->get(), options.experiment);
   if (experiment.ok() && experiment->state() == v1::ExperimentState::ACTIVE) {
-    // On a terminal someone looks; a script wants only the outcome.
+    // Only a terminal gets progress; a script needs only the outcome.
     experiment =
         context.console.err_is_terminal
             ? FollowWithProgress(connection->get(), context, *experiment, context.console.err, true)
@@ -36,14 +36,15 @@ int Wait(const WaitOptions& options, const Context& context) {
 
 Action DefineWait(Command* command) {
   auto options = std::make_shared<WaitOptions>();
-  command->Argument(&options->experiment, "EXP", "experiment");
-  command->Flag(&options->json, "--json", "print the experiment as it ended");
+  command->Argument(&options->experiment, "EXP", kExperimentHelp);
+  command->Flag(&options->json, "--json", "Print the ended experiment as JSON");
   command->Footer(
-      "Exit codes: 0 every run is DONE or DIVERGED and every analysis of its file DONE, 1 one "
-      "FAILED\n"
-      "or could not be asked for, 2 one or the experiment was cancelled, 69 for a minute no "
-      "server answered, 70 waiting failed otherwise, such as for an experiment that there is "
-      "not.\n\n"
+      "Exit codes:\n"
+      "  0   every run is DONE or DIVERGED, and every analysis of the file DONE\n"
+      "  1   a run or analysis FAILED, or the analyses could not be requested\n"
+      "  2   the experiment, a run or an analysis was cancelled\n"
+      "  69  no server has answered for a minute\n"
+      "  70  waiting failed otherwise, such as for an unknown experiment\n\n"
       "Example:\n  ablate wait names-norm && ablate show names-norm");
   return [options](const Context& context) { return Wait(*options, context); };
 }

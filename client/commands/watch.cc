@@ -36,9 +36,12 @@ absl::StatusOr<int> Watch(const WatchOptions& options, const Context& context,
 
 Action DefineWatch(Command* command) {
   auto options = std::make_shared<WatchOptions>();
-  command->Argument(&options->experiment, "EXP", "experiment");
-  command->Flag(&options->json, "--json", "print every event, one JSON message a line");
-  command->Footer("Example:\n  ablate watch names-norm");
+  command->Argument(&options->experiment, "EXP", kExperimentHelp);
+  command->Flag(&options->json, "--json", "Print each event as one line of JSON");
+  command->Footer(
+      "On a terminal one line is updated. In a pipe or file a line is printed for each tenth of "
+      "the work, and at least every 10 minutes.\n\n"
+      "Example:\n  ablate watch names-norm");
   return WithServer(options, Watch);
 }
 

@@ -36,7 +36,7 @@ absl::StatusOr<int> WhoAmI(const WhoamiOptions& options, const Context& context,
 
 Action DefineWhoami(Command* command) {
   auto options = std::make_shared<WhoamiOptions>();
-  command->Flag(&options->json, "--json", "print the server's message");
+  command->Flag(&options->json, "--json", kJsonHelp);
   command->Footer("Example:\n  ablate whoami");
   return WithServer(options, WhoAmI);
 }

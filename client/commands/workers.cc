@@ -48,7 +48,7 @@ absl::StatusOr<int> Workers(const WorkersOptions& options, const Context& contex
 
 Action DefineWorkers(Command* command) {
   auto options = std::make_shared<WorkersOptions>();
-  command->Flag(&options->json, "--json", "print the server's message, all pages as one");
+  command->Flag(&options->json, "--json", kJsonHelp);
   command->Footer("Example:\n  ablate workers");
   return WithServer(options, Workers);
 }

@@ -45,7 +45,7 @@ struct ByNumbersInside {
   }
 };
 
-// The numbers of each name; empty texts where an analysis has no such number.
+// Numbers by name; an empty text if an analysis has no such number.
 using Rows = std::map<std::string, std::vector<std::string>, ByNumbersInside>;
 
 Rows RowsOf(const std::vector<LabelledAnalysis>& analyses) {
@@ -79,7 +79,7 @@ std::string NumbersTable(const std::vector<LabelledAnalysis>& analyses, int widt
 std::string NumberText(const v1::AnalysisNumber& number) {
   if (number.has_value()) return Short(number.value());
   const std::string reason = v1::UndefinedNumber::Value_Name(number.undefined());
-  if (reason.empty()) return "—";  // of a server that knows more reasons
+  if (reason.empty()) return "—";  // a reason of a newer server
   return absl::StrCat("— (", absl::StrReplaceAll(absl::AsciiStrToLower(reason), {{"_", " "}}), ")");
 }
 

@@ -1,4 +1,4 @@
-// What is printed of analyses: their numbers, how far they are, and what making them would take.
+// Formats analyses: their numbers, progress and cost.
 #ifndef ABLATE_CLIENT_OUTPUT_ANALYSIS_TEXT_H_
 #define ABLATE_CLIENT_OUTPUT_ANALYSIS_TEXT_H_
 
@@ -23,29 +23,28 @@ struct LabelledResponse {
   std::vector<std::string> models = {};
 };
 
-// Four significant digits, or a dash with the reason in words.
+// Returns four significant digits, or a dash with the reason in words.
 std::string NumberText(const v1::AnalysisNumber& number);
 
-// The share of its pieces that are made, such as 43 %; never 100 % before all are.
+// Returns the fraction of pieces that are done, such as 43 %; never 100 % before all are.
 std::string ProgressText(const v1::Analysis& analysis);
 
-// A row a number, in the order of their names with block.2 before block.10; of several analyses a
-// column each, or, where `width` > 0 columns of a terminal are too few for that, a table each.
+// Returns a table with a row per number, sorted by name with block.2 before block.10. Several
+// analyses have a column each, or a table each if the columns exceed `width` > 0.
 std::string NumbersText(const std::vector<LabelledAnalysis>& analyses, int width);
 
-// What the numbers of several models call them, a row each: subject.0, and the label with the step
+// Returns a table of the names of several models in numbers: subject.0, and the label with the step
 // of its checkpoint.
 std::string ModelsText(const LabelledAnalysis& analysis, int width);
 
-// What it took, in seconds to two digits below a minute: 0.083 s.
+// Returns a duration, in seconds with two digits below a minute: 0.083 s.
 std::string TookText(absl::Duration took);
 
 // Returns a table of costs, a row for each analysis: time, forward passes, memory, arrays, and if
 // it is stored already. For several, a last row sums up those that are not. `width` is Table's.
 std::string CostText(const std::vector<LabelledResponse>& responses, int width);
 
-// Things to say about models, each said once for all that it is about, in the order in which they
-// came.
+// Messages about models, each printed once for all its models, in the order of arrival.
 class Remarks {
  public:
   void Add(const std::string& label, const std::string& message);

@@ -47,7 +47,7 @@ std::vector<std::string> LabelRow(const v1::ExperimentSpec& spec, const Labels& 
   return row;
 }
 
-// What the cells of one combination of settings came to.
+// Result of the cells of one combination of settings.
 struct SettingResult {
   Labels labels;
   uint32_t diverged = 0;
@@ -58,7 +58,7 @@ struct SettingResult {
   double mean = 0;    // of the metric's last values
 };
 
-// Adds what a cell came to.
+// Adds the result of a cell.
 void Add(const v1::RunRow& row, const std::string& key, SettingResult* result) {
   switch (row.state()) {
     case v1::RunState::DIVERGED:
@@ -121,7 +121,7 @@ uint64_t CellCount(const v1::CreateExperimentResponse& response) {
                   static_cast<uint64_t>(response.cells_size()));
 }
 
-// Whether every cell is in the answer: a large grid's are not.
+// Returns true if the answer has every cell; those of a large grid are left out.
 bool HasAllCells(const v1::CreateExperimentResponse& response) {
   return CellCount(response) == static_cast<uint64_t>(response.cells_size());
 }

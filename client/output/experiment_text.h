@@ -1,5 +1,4 @@
-// What is printed of an experiment: its state, what its settings came to, and what submitting it
-// would create.
+// Formats experiments: state, results per setting, and the plan of a submission.
 #ifndef ABLATE_CLIENT_OUTPUT_EXPERIMENT_TEXT_H_
 #define ABLATE_CLIENT_OUTPUT_EXPERIMENT_TEXT_H_
 
@@ -12,48 +11,50 @@
 
 namespace ablate::client {
 
-// The metric that an experiment is about.
+// Returns the primary metric of an experiment.
 std::string PrimaryMetric(const v1::ExperimentSpec& spec);
 
-// Such as "ACTIVE", or "STALLED: disk full".
+// Returns "ACTIVE", or "STALLED: disk full".
 std::string StateText(const v1::Experiment& experiment);
 
 bool HasEnded(v1::RunState::Value state);
 
-// How many of the runs have ended, and how many there are.
+// Return the number of runs that have ended, and of all runs.
 uint64_t EndedRuns(const v1::RunCounts& counts);
 uint64_t AllRuns(const v1::RunCounts& counts);
 
-// Such as "178 done, 2 diverged".
+// Returns "178 done, 2 diverged".
 std::string CountsText(const v1::RunCounts& counts);
-// Such as "30 of 32 analyses, 2 failed".
+// Returns "30 of 32 analyses, 2 failed".
 std::string AnalysesText(const v1::AnalysisCounts& counts, bool over = false);
 
-// A metric's summary of a run, or null.
+// Returns a metric's summary of a run, or null.
 const v1::Summary* FindSummary(const v1::RunRow& row, const std::string& key);
 
-// A line per combination of settings: labels, how many cells are in the mean, how many diverged,
-// and the mean of the last value of the metric `key` over DONE cells.
+// Returns a line per combination of settings: labels, number of cells in the mean, number of
+// diverged cells, and the mean of the last value of the metric `key` over DONE cells.
 std::string SettingTable(const v1::ExperimentSpec& spec, const v1::ListRunsResponse& runs,
                          const std::string& key, int width);
 
-// `names-norm-7f3k   3 placement × 5 lr × 12 seeds = 180 runs (0 reused)   about 6 s, 40 MB`; where
-// cells are equal `180 cells, 150 runs as equal cells run once`.
+// Returns `names-norm-7f3k   3 placement × 5 lr × 12 seeds = 180 runs (0 reused)   about 6 s, 40
+// MB`; if cells are equal, `180 cells, 150 runs as equal cells run once`.
 std::string Headline(const v1::CreateExperimentResponse& response);
 
-// `trainer: native 96 runs`, or `trainer: torch for all 96 runs: why` where the server chose and
-// native does not train them all; a line for each trainer where some were asked for. Empty if the
-// answer does not say.
+// Returns `trainer: native 96 runs`, or `trainer: torch for all 96 runs: why` if the server chose
+// and native doesn't train them all; a line for each trainer if the file asks for trainers. Empty
+// if the answer lacks them.
 std::string TrainersText(const v1::CreateExperimentResponse& response);
 
-// `12 runs continued from step 1,000 of shorter runs`, a sentence for each step; empty if none did.
+// Returns `12 runs continued from step 1,000 of shorter runs`, a sentence for each step; empty if
+// none did.
 std::string OriginsText(const v1::ListRunsResponse& runs);
 
-// A table of the combinations of settings: parameters, cells and reused cells, which are counted
-// only if the answer has all cells.
+// Returns a table of the combinations of settings: parameters, cells and reused cells, which are
+// counted only if the answer has all cells.
 std::string GridTable(const v1::CreateExperimentResponse& response, int width);
 
-// Which cells are stored but for their evaluation or checkpoints; empty if none is.
+// Returns the cells that are stored except for their evaluation or checkpoints; empty if there are
+// none.
 std::string EvaluationText(const v1::CreateExperimentResponse& response);
 
 }  // namespace ablate::client

@@ -14,11 +14,11 @@ constexpr size_t kHead = 512;  // bytes from the beginning within which a mark i
 
 struct Signature {
   absl::string_view beginning;
-  absl::string_view mark;  // what files of this kind by others lack; empty if there is none
+  absl::string_view mark;  // missing in files by other programs; may be empty
 };
 
-// What server/report writes, and the engine of analyses: a safetensors file whose metadata, which
-// stands behind eight bytes of length, begins with the axes of an array.
+// Signatures of files by server/report and by the engine of analyses. The metadata of a safetensors
+// file follow eight bytes of length, and begin with the axes of an array.
 Signature SignatureOf(FileKind kind) {
   switch (kind) {
     case FileKind::kSvg:

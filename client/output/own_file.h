@@ -1,5 +1,5 @@
-// Files that ablate wrote itself, known again by how they begin: a command that is run once more
-// refreshes them, and nothing else.
+// Recognises files that ablate wrote itself by their first bytes: a command that is run again
+// replaces them, and no others.
 #ifndef ABLATE_CLIENT_OUTPUT_OWN_FILE_H_
 #define ABLATE_CLIENT_OUTPUT_OWN_FILE_H_
 
@@ -11,8 +11,8 @@ namespace ablate::client {
 
 enum class FileKind { kSvg, kPdf, kPng, kPage, kArrays };
 
-// kReplace if `force`, or if the file at `path` is empty or of this kind and ours; else kRefuse. A
-// PNG has no mark of ours: each is taken for one.
+// Returns kReplace if `force`, or if the file at `path` is empty or a file of ours of this kind;
+// otherwise kRefuse. PNG files have no mark: each counts as ours.
 IfExists ReplaceOwn(const std::string& path, FileKind kind, bool force);
 
 }  // namespace ablate::client

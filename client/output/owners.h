@@ -1,4 +1,4 @@
-// Whose experiments, data sets and analyses are, where more than one may have some.
+// Shows the owners of experiments, data sets and analyses, if there may be more than one.
 #ifndef ABLATE_CLIENT_OUTPUT_OWNERS_H_
 #define ABLATE_CLIENT_OUTPUT_OWNERS_H_
 
@@ -17,7 +17,8 @@ std::string OwnerText(const Row& row) {
   return absl::StrCat(row.owner().empty() ? "—" : row.owner(), row.private_() ? ", private" : "");
 }
 
-// Whether a list of them has a column for it: not where all is one's own, and everybody's.
+// Returns true if the list should show an owner column: not if all rows are the caller's own and
+// public.
 template <class Row>
 bool ShowsOwners(const Connection& connection,
                  const google::protobuf::RepeatedPtrField<Row>& rows) {

@@ -23,7 +23,7 @@ namespace fs = std::filesystem;
 using process::FileDescriptor;
 
 constexpr mode_t kPermissions = 0777;
-constexpr int kMaxAttempts = 100;  // to find a free name for a file beside
+constexpr int kMaxAttempts = 100;  // to find a free temporary name
 
 absl::Status AlreadyThere(const std::string& path) {
   return absl::AlreadyExistsError(absl::StrCat(path, " exists already: --force replaces it"));
@@ -33,8 +33,8 @@ absl::Status AlreadyThere(const std::string& path) {
 absl::Status CheckName(const std::string& path) {
   if (path != "-") return absl::OkStatus();
   return absl::InvalidArgumentError(
-      "\"-\" stands for standard output elsewhere, but what is written here is a file that appears "
-      "when it is whole: name one, or ./- for one of that name");
+      "\"-\" is not a file, and the output can't go to standard output; expected a file name, or "
+      "./- for a file named \"-\"");
 }
 
 bool Exists(const std::string& path) {
@@ -42,12 +42,12 @@ bool Exists(const std::string& path) {
   return lstat(path.c_str(), &status) == 0;
 }
 
-// The error that errno says about `path`.
+// Returns the error of errno about `path`.
 absl::Status SystemError(const std::string& path) {
   return absl::FailedPreconditionError(absl::StrCat(path, ": ", std::strerror(errno)));
 }
 
-// The same where `path` can't be made: of the folder that it would be in, if that is why.
+// Returns the error of errno about `path`, or about its folder if that is the cause.
 absl::Status SystemErrorBeside(const std::string& path) {
   const bool of_folder = errno == ENOENT || errno == ENOTDIR || errno == EACCES || errno == EROFS;
   if (!of_folder) return SystemError(path);
@@ -58,8 +58,8 @@ absl::Status SystemErrorBeside(const std::string& path) {
   return SystemError(absl::StrCat("folder ", folder.string()));
 }
 
-// For after a chmod that failed: whether the file system, as some that are mounted by users, or of
-// other systems, keeps no permissions, so that there are none to take over.
+// Returns true after a chmod that failed because the file system stores no permissions, so that
+// none can be copied. Some file systems mounted by users, or of other systems, don't.
 bool KeepsNoPermissions() { return errno == EPERM || errno == ENOTSUP || errno == ENOSYS; }
 
 // `from` becomes `to`. ALREADY_EXISTS if there is something and it is to be refused.
@@ -79,8 +79,8 @@ absl::Status Rename(const std::string& from, const std::string& to, IfExists if_
 // The open file as a path.
 std::string DescriptorPath(int file) { return absl::StrCat("/proc/self/fd/", file); }
 
-// Tries names beside `target` until one is free for `use`, which sets errno; it is then `*name`.
-// Names that were left behind, or laid out by someone else, are passed over.
+// Tries temporary names next to `target` until one is free for `use`, which sets errno; it is then
+// `*name`. Existing files of such names are skipped.
 bool UseFreeName(const std::string& target, std::string* name,
                  const std::function<bool(const std::string&)>& use) {
   for (int attempt = 0; attempt < kMaxAttempts; ++attempt) {
@@ -116,7 +116,8 @@ PartFile::~PartFile() {
 
 absl::Status PartFile::FindTarget() {
   struct stat status;
-  if (lstat(path_.c_str(), &status) != 0) return absl::OkStatus();  // nothing, or open says what
+  if (lstat(path_.c_str(), &status) != 0)
+    return absl::OkStatus();  // no file, or open returns the error
   const bool link = S_ISLNK(status.st_mode);
   if (link && stat(path_.c_str(), &status) != 0) return SystemError(path_);
   if (S_ISDIR(status.st_mode)) {
@@ -228,7 +229,7 @@ absl::Status PartFolder::CheckReplaceable() const {
   if (!fs::exists(status)) return absl::OkStatus();
   if (if_exists_ == IfExists::kRefuse) return AlreadyThere(path_);
   if (!fs::is_directory(status)) {
-    return absl::FailedPreconditionError(absl::StrCat(path_, " is no folder"));
+    return absl::FailedPreconditionError(absl::StrCat(path_, " is not a folder"));
   }
   for (auto at = fs::recursive_directory_iterator(path_, error);
        !error && at != fs::recursive_directory_iterator(); at.increment(error)) {

@@ -1,4 +1,4 @@
-// Files, and folders of files, that appear under their name only when they are whole.
+// Writes files, and folders of files, that appear under their name only when they are whole.
 #ifndef ABLATE_CLIENT_OUTPUT_PART_FILE_H_
 #define ABLATE_CLIENT_OUTPUT_PART_FILE_H_
 
@@ -14,21 +14,21 @@
 
 namespace ablate::client {
 
-// ".html" of "Report.HTML"; "" without an ending.
+// Returns ".html" for "Report.HTML"; "" without a suffix.
 std::string EndingOf(const std::string& path);
 
-// What may stand at the final name. The error of kRefuse offers --force, which commands that write
-// files have.
+// Treatment of an existing file of the final name. The error of kRefuse mentions --force, which
+// commands that write files have.
 enum class IfExists { kReplace, kRefuse };
 
 // Writes a file that gets its final name when it is committed, and is removed otherwise. Until then
-// it has no name, or, on file systems that can't do that, one beside the final name, which stays if
-// a signal ends the program. A symbolic link at the final name stays, and its target is replaced. A
-// device or a pipe is written to directly, also with kRefuse, because nothing of it is lost. The
-// new file has the permissions of the one that it replaces.
+// it has no name, or, on file systems without that, a temporary name in the same folder; such a
+// file stays if a signal ends the program. A symbolic link at the final name stays, and its target
+// is replaced. A device or a pipe is written to directly, also with kRefuse, because nothing of it
+// is lost. The new file has the permissions of the one that it replaces.
 class PartFile {
  public:
-  // Says what may stand at the final name now; asked again when the file gets its name.
+  // Returns the treatment of an existing file; called again when the file gets its name.
   using Decide = std::function<IfExists()>;
 
   PartFile(std::string path, Decide decide);
@@ -37,15 +37,15 @@ class PartFile {
   PartFile& operator=(const PartFile&) = delete;
   ~PartFile();
 
-  // Before anything is written: ALREADY_EXISTS if there is something and it is to be refused,
-  // FAILED_PRECONDITION for what can't be replaced, such as a folder, INVALID_ARGUMENT for "-".
+  // Must be called first. ALREADY_EXISTS if there is a file and kRefuse holds, FAILED_PRECONDITION
+  // for something that can't be replaced, such as a folder, INVALID_ARGUMENT for "-".
   absl::Status Open();
   absl::Status Write(absl::string_view data);
-  // The last call: the bytes are on disk and have the final name.
+  // Must be called last. The bytes are then on disk and have the final name.
   absl::Status Commit();
 
  private:
-  // Looks at what stands at the final name.
+  // Examines the file of the final name.
   absl::Status FindTarget();
   absl::Status Create();
   bool CreateWithoutName();
@@ -61,34 +61,34 @@ class PartFile {
   process::FileDescriptor file_;
 };
 
-// The whole of a small file in one go.
+// Writes a small file at once.
 absl::Status WriteFile(const std::string& path, absl::string_view data,
                        IfExists if_exists = IfExists::kReplace);
 
-// Whether `path`, which a server sent, stays below the folder that it is relative to: names between
-// single slashes, none of them "." or "..", without control characters.
+// Returns true if `path`, which a server sent, stays below the folder that it is relative to: names
+// between single slashes, not "." or "..", without control characters.
 bool IsPathBelow(absl::string_view path);
 
-// Written beside its final name, and removed again unless it is committed. One that is replaced
-// hands the folder's own permissions down.
+// Writes a folder under a temporary name and removes it unless it is committed. The new folder has
+// the permissions of the one that it replaces.
 class PartFolder {
  public:
-  // Whether a file of this name may be deleted together with a folder that is replaced.
+  // Returns true if a file of this name may be deleted with a folder that is replaced.
   using IsOurs = std::function<bool(const std::string& name)>;
 
-  // With kReplace a folder may stand at the final name if it holds nothing but folders and files
-  // that are `ours`.
+  // With kReplace the final name may be a folder if it holds only folders and files that are
+  // `ours`.
   PartFolder(std::string path, IfExists if_exists, IsOurs ours);
   PartFolder(const PartFolder&) = delete;
   PartFolder& operator=(const PartFolder&) = delete;
   ~PartFolder();
 
-  // ALREADY_EXISTS or FAILED_PRECONDITION if what is there is not to be replaced, INVALID_ARGUMENT
-  // for "-".
+  // Must be called first. ALREADY_EXISTS or FAILED_PRECONDITION if the existing folder must not be
+  // replaced, INVALID_ARGUMENT for "-".
   absl::Status Open();
   // Appends to a file below the folder. The writes of one file follow each other.
   absl::Status Write(const std::string& path, absl::string_view data);
-  // The last call: everything is on disk and has its final name.
+  // Must be called last. Everything is then on disk and has its final name.
   absl::Status Commit();
 
  private:

@@ -13,6 +13,7 @@ namespace {
 
 constexpr absl::Duration kRateWindow = absl::Seconds(20);
 constexpr absl::Duration kMinRateTime = absl::Seconds(1);
+constexpr double kMostOfARun = 0.999;  // of a run that has made its steps and has not ended
 
 }  // namespace
 
@@ -30,7 +31,8 @@ void Progress::Count(const v1::ExperimentEvent& event) {
   if (!is_new) made_ += int64_t{run.step} - int64_t{before.step};
   const absl::Time now = options_.line.now();
   samples_.emplace_back(now, made_);
-  // One sample older than the window stays: the window is never shorter than what is known.
+  // One sample older than the window stays, so that the window is never shorter than the known
+  // time.
   while (samples_.size() > 2 && now - samples_[1].first >= kRateWindow) samples_.pop_front();
 }
 
@@ -48,24 +50,26 @@ void Progress::Update(const v1::ExperimentEvent& event) {
     latest_metric_ = absl::StrCat(key, " ", Short(value->second));
     break;
   }
-  const auto [cell, is_new] = cells_.try_emplace(event.cell(), event.state());
-  const bool ended = !is_new && HasEnded(event.state()) && !HasEnded(cell->second);
-  cell->second = event.state();
-  if (ended && event.state() == v1::RunState::FAILED) TellFailure(event);
-  const bool first = cells_.size() == 1 && is_new;
-  const bool another_tenth = AnotherTenth() && !first && !options_.line.live;
-  if (another_tenth || line_.Due()) line_.Draw(Text());
+  Advance(event);
+  if (line_.Due()) line_.Draw(Text());
 }
 
-bool Progress::AnotherTenth() {
-  const uint64_t all = AllRuns(counts_);
-  // Finish() draws the last one.
-  const uint64_t tenths = all == 0 ? 0 : std::min<uint64_t>(10 * EndedRuns(counts_) / all, 9);
-  return std::exchange(ended_tenths_, tenths) < tenths;
-}
-
-void Progress::TellFailure(const v1::ExperimentEvent& event) {
-  line_.Tell(absl::StrCat(event.cell(), "  ", v1::RunState::Value_Name(event.state())));
+void Progress::Advance(const v1::ExperimentEvent& event) {
+  double now = 0;
+  if (HasEnded(event.state())) {
+    now = 1;
+  } else if (event.steps() > 0) {
+    now = std::min(kMostOfARun, static_cast<double>(event.step()) / event.steps());
+  }
+  const auto [cell, is_new] = cells_.try_emplace(event.cell(), 0);
+  const double before = std::exchange(cell->second, now);
+  done_ += now - before;
+  const auto all = static_cast<double>(std::max<uint64_t>(AllRuns(counts_), cells_.size()));
+  if (is_new) return line_.Begin(done_ / all);
+  if (event.state() == v1::RunState::FAILED && before < 1) {
+    line_.Tell(absl::StrCat(event.cell(), "  FAILED"));
+  }
+  line_.Advance(done_ / all, Text());
 }
 
 std::string Progress::Text() const { return absl::StrCat(options_.name, "  ", Line()); }

@@ -1,5 +1,5 @@
 // Shows the progress of an experiment: one line that is rewritten on a terminal. Elsewhere, a line
-// when another tenth of the runs has ended, every 30 s, and for each run that fails.
+// for each tenth of the work, after 10 minutes without one, and for each run that fails.
 #ifndef ABLATE_CLIENT_OUTPUT_PROGRESS_H_
 #define ABLATE_CLIENT_OUTPUT_PROGRESS_H_
 
@@ -26,7 +26,7 @@ class Progress {
  public:
   explicit Progress(ProgressOptions options);
 
-  // An event of the experiment. The first one of a cell is where it stood when watching began.
+  // Takes an event of the experiment. The first event of a cell is its state when watching began.
   void Update(const v1::ExperimentEvent& event);
   // Draws the last state and leaves the line.
   void Finish();
@@ -41,29 +41,27 @@ class Progress {
     bool ended = false;
   };
 
-  // Takes account of where the event's run is now.
+  // Updates steps made and left by the event's run.
   void Count(const v1::ExperimentEvent& event);
-  // Prints that the event's cell failed, unless the line is live.
-  void TellFailure(const v1::ExperimentEvent& event);
-  // Returns true if another tenth of the runs has ended since the last call.
-  bool AnotherTenth();
-  // Line(), behind the experiment's name.
+  // Updates the work that is done by the event's cell, and prints failures and tenths.
+  void Advance(const v1::ExperimentEvent& event);
+  // Returns the experiment's name and Line().
   std::string Text() const;
-  // Steps a second over the last seconds; 0 if too little is known.
+  // Returns steps per second over the last seconds; 0 if too little is known.
   double Rate() const;
 
   const ProgressOptions options_;
   StatusLine line_;
   v1::RunCounts counts_;
-  std::map<std::string, RunProgress> runs_;  // by run: cells may share one
-  std::map<std::string, v1::RunState::Value> cells_;
+  std::map<std::string, RunProgress> runs_;             // by run: cells may share one
+  std::map<std::string, double> cells_;                 // the fraction that is done of each
+  double done_ = 0;                                     // sum of cells_
   std::deque<std::pair<absl::Time, int64_t>> samples_;  // steps made since watching began
   int64_t made_ = 0;
   int64_t remaining_ = 0;
-  uint64_t ended_tenths_ = 0;
   std::string latest_metric_;
-  std::string analyses_;  // how far they are; empty if the experiment asks for none
-  std::string stalled_;   // why; empty while it goes on
+  std::string analyses_;  // their progress; empty if the experiment asks for none
+  std::string stalled_;   // the reason; empty unless stalled
 };
 
 }  // namespace ablate::client

@@ -1,4 +1,4 @@
-// Tables in plain text, aligned by what a terminal shows.
+// Formats tables in plain text, aligned by the columns of a terminal.
 #ifndef ABLATE_CLIENT_OUTPUT_TABLE_H_
 #define ABLATE_CLIENT_OUTPUT_TABLE_H_
 
@@ -21,9 +21,9 @@ class Table {
   // One text per column.
   void Add(std::vector<std::string> row);
 
-  // A line of titles and one a row, two spaces between columns. `width` > 0 is the terminal's: the
-  // widest columns that are not numbers give way, with an ellipsis, until it fits or they are eight
-  // columns wide.
+  // Returns a line of titles and one per row, two spaces between columns. `width` > 0 is the
+  // terminal's: the widest columns without numbers are shortened with an ellipsis until the table
+  // fits or they are eight columns wide.
   std::string Render(int width) const;
 
  private:

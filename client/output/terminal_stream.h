@@ -1,5 +1,4 @@
-// Keeps texts from commanding a terminal: the one place that all output for a terminal goes
-// through.
+// Filters all output for a terminal, so that texts can't control it.
 #ifndef ABLATE_CLIENT_OUTPUT_TERMINAL_STREAM_H_
 #define ABLATE_CLIENT_OUTPUT_TERMINAL_STREAM_H_
 
@@ -14,9 +13,9 @@ struct TerminalControl {
 };
 std::ostream& operator<<(std::ostream& out, const TerminalControl& control);
 
-// Writes what it is given to another stream, and shows control characters other than line feeds,
-// bidirectional marks and bytes that are not UTF-8 as Printable does; a CR before a line feed is
-// left out. Characters are to be written whole. Fails once the other stream does. Not thread-safe.
+// Writes to another stream. Control characters other than line feeds, bidirectional marks and bytes
+// that aren't UTF-8 are shown as by Printable; a CR before a line feed is left out. Characters must
+// be written whole. Fails once the other stream does. Not thread-safe.
 class TerminalStream : public std::ostream {
  public:
   // `terminal` must outlive it.

@@ -30,7 +30,7 @@ constexpr Range kWide[] = {
     {0xFF00, 0xFF60},   {0xFFE0, 0xFFE6},   {0x1F300, 0x1F64F}, {0x1F680, 0x1F6FF},
     {0x1F900, 0x1F9FF}, {0x1FA70, 0x1FAFF}, {0x20000, 0x3FFFD}};
 
-// Marks that change the direction of what follows, and separators that some terminals obey.
+// Marks that change the direction of the text after them, and separators that some terminals obey.
 constexpr Range kDirection[] = {
     {0x061C, 0x061C}, {0x200E, 0x200F}, {0x2028, 0x202E}, {0x2066, 0x2069}, {0xFEFF, 0xFEFF}};
 

@@ -1,4 +1,4 @@
-// Texts on a terminal: read one character at a time, made harmless, and fitted into columns.
+// Reads text one character at a time, makes it harmless for a terminal, and fits it into columns.
 #ifndef ABLATE_CLIENT_OUTPUT_TERMINAL_TEXT_H_
 #define ABLATE_CLIENT_OUTPUT_TERMINAL_TEXT_H_
 
@@ -16,19 +16,19 @@ struct Character {
   bool valid = false;  // not overlong, no surrogate, at most U+10FFFF
 };
 
-// The first character of `text`, which must not be empty.
+// Returns the first character of `text`, which must not be empty.
 Character FirstCharacter(absl::string_view text);
 
-// `text` on one line and without anything that moves a cursor or turns the direction of writing:
-// white space becomes a space, other controls, bidirectional marks and invalid bytes are shown as
-// \x1b or \u202e.
+// Returns `text` on one line, without anything that moves a cursor or turns the direction of
+// writing: white space becomes a space; other controls, bidirectional marks and invalid bytes are
+// shown as \x1b or \u202e.
 std::string Printable(absl::string_view text);
 
-// Columns that `text` takes on a terminal: 2 for East Asian wide characters and emoji, 0 for
-// combining ones.
+// Returns the number of columns of `text` on a terminal: 2 for East Asian wide characters and
+// emoji, 0 for combining ones.
 int DisplayWidth(absl::string_view text);
 
-// `text`, or as much of it as fits into `width` columns with an ellipsis.
+// Returns `text`, or as much of it as fits into `width` columns with an ellipsis.
 std::string Truncate(absl::string_view text, int width);
 
 }  // namespace ablate::client

@@ -51,7 +51,7 @@ absl::Status CheckFile(const std::string& path) {
   if (error) return absl::PermissionDeniedError(absl::StrCat(path, ": ", error.message()));
   if (bytes > kMaxBytes) {
     return absl::InvalidArgumentError(
-        absl::StrCat(path, " has ", bytes, " bytes; a data set has at most ", kMaxBytes));
+        absl::StrCat(path, " is too large (", bytes, " bytes); expected at most ", kMaxBytes));
   }
   return absl::OkStatus();
 }
@@ -98,7 +98,7 @@ absl::string_view LastPart(absl::string_view path) {
   return dot == absl::string_view::npos ? path : path.substr(dot + 1);
 }
 
-// Adds the paths in `value`, which is written to `path` below base. `place` says where it stands.
+// Adds the paths in `value`, which is set at `path` below base. `place` has its field.
 void CollectPaths(absl::string_view path, const DatasetPath& place, Value* value,
                   std::vector<DatasetPath>* found) {
   DatasetPath here = place;
@@ -163,7 +163,7 @@ BaseDataset FindBaseDataset(v1::ExperimentSpec* spec) {
   return {};
 }
 
-// Whether the command line replaces what base says of the data set, or the task that has one.
+// Returns true if the command line replaces the data set of base, or its task.
 bool IsOverridden(const Overrides& overrides, const std::string& kind) {
   const std::string task = absl::StrCat("task.", kind);
   return std::any_of(overrides.begin(), overrides.end(), [&](const auto& override) {
@@ -209,7 +209,7 @@ absl::Status CheckIsAllowed(const std::string& path, const std::string& folder,
   return absl::PermissionDeniedError(
       absl::StrCat(real.empty() ? path : real.string(),
                    hidden ? " is hidden" : " is outside the experiment file's folder",
-                   ", and would be uploaded; if that is what you want, add --data ", path));
+                   ", and would be uploaded; to allow that, add --data ", path));
 }
 
 // Errors that are about the file and not about the connection.

@@ -27,13 +27,13 @@ constexpr std::array<absl::string_view, 3> kFalse = {"false", "False", "FALSE"};
 constexpr std::array<absl::string_view, 3> kInfinity = {".inf", ".Inf", ".INF"};
 constexpr std::array<absl::string_view, 3> kNan = {".nan", ".NaN", ".NAN"};
 
-// How many decimal digits `text` begins with.
+// Returns the number of decimal digits at the beginning of `text`.
 size_t CountDigits(absl::string_view text) {
   const auto end = std::find_if_not(text.begin(), text.end(), absl::ascii_isdigit);
   return static_cast<size_t>(end - text.begin());
 }
 
-// Whether `text` is empty or an exponent such as e-3.
+// Returns true if `text` is empty or an exponent such as e-3.
 bool IsExponentOrEmpty(absl::string_view text) {
   if (text.empty()) return true;
   if (text[0] != 'e' && text[0] != 'E') return false;

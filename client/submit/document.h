@@ -12,7 +12,7 @@
 
 namespace ablate::client {
 
-// What a YAML or JSON text holds. With `syntax_error` the tree ends where the parser gave up.
+// Content of a YAML or JSON text. With `syntax_error` the tree ends where the parser gave up.
 struct Document {
   google::protobuf::Value root;
   SourceMap positions;
@@ -21,21 +21,20 @@ struct Document {
   bool syntax_error = false;
 };
 
-// YAML 1.2, one document, or JSON, which is YAML but for tabs and escapes of surrogates: a text
-// that begins with '{' may have both. Anchors, aliases, tags and tabs in the indentation are
-// refused: none is needed to say what an experiment is, and each has a way to make a small file
-// mean something unexpected.
+// Parses one document of YAML 1.2, or JSON. JSON is YAML except for tabs and escapes of surrogates,
+// which a text that begins with '{' may have. Anchors, aliases, tags and tabs in the indentation
+// are refused: no experiment needs them, and each lets a small file mean something unexpected.
 Document ParseYaml(const SourceText& source);
 
-// What a plain YAML scalar means by the core schema of YAML 1.2, in which `no` and `off` are words:
-// null, a bool, a number (decimal, 0o17, 0x1f, .inf, .nan) or else the text itself.
+// Returns the value of a plain YAML scalar by the core schema of YAML 1.2, in which `no` and `off`
+// are words: null, a bool, a number (decimal, 0o17, 0x1f, .inf, .nan), otherwise the text itself.
 google::protobuf::Value PlainScalar(absl::string_view text);
 
 google::protobuf::Value StringValue(absl::string_view text);
 
 // Builds a Document from a parser's events. Duplicate keys and nesting beyond kMaxDepth become
-// problems: of values with one key, maps are merged, else the last is kept; what is nested too
-// deeply is left out.
+// problems. Maps with the same key are merged; of other values with the same key the last is kept.
+// Values that are nested too deeply are left out.
 class TreeBuilder {
  public:
   explicit TreeBuilder(Document* document) : document_(document) {}
@@ -44,13 +43,13 @@ class TreeBuilder {
   void BeginList(Position position) { Begin(position, false); }
   void Key(const std::string& key, Position position);
   void Scalar(google::protobuf::Value value, Position position);
-  // Of the innermost map or list.
+  // Ends the innermost map or list.
   void End();
   // Leaves out the value that should come next.
   void Skip();
   void Problem(Position position, std::string message);
 
-  // Whether the next scalar is a key.
+  // Returns true if the next scalar is a key.
   bool ExpectsKey() const;
   bool InList() const { return !levels_.empty() && !levels_.back().is_map; }
 
@@ -63,11 +62,11 @@ class TreeBuilder {
   };
 
   void Begin(Position position, bool is_map);
-  // Where the next value goes; its list item is noted.
+  // Returns the slot of the next value; adds an item to a list.
   google::protobuf::Value* NextSlot(Position position);
-  // Clears a value; one that a duplicate key had given is unread.
+  // Clears a value. A value of a duplicate key becomes unread.
   google::protobuf::Value* Replace(google::protobuf::Value* value);
-  // A value has been put where one was expected.
+  // Continues after a value.
   void FinishValue();
 
   Document* document_;

@@ -74,9 +74,9 @@ void CheckAxisValues(const v1::Axis& axis, const std::string& name,
   }
 }
 
-// What can be wrong with axes before a server sees them: paths that do not exist, values that do
-// not fit. Tries every setting and value of every axis on an empty base. The server checks them
-// again, and what they mean together.
+// Returns the problems of axes that can be found without a server: unknown paths and values of the
+// wrong kind. Tries every setting and value of every axis on an empty base. The server checks them
+// again, and their combinations.
 std::vector<reflect::FieldProblem> CheckAxes(const v1::ExperimentSpec& spec) {
   std::vector<reflect::FieldProblem> problems;
   for (int i = 0; i < spec.axes_size(); ++i) {
@@ -108,7 +108,7 @@ constexpr uint32_t kMaxSeeds = 10'000;
 // The value of one --set, read as YAML.
 absl::StatusOr<Value> ParseValue(absl::string_view text) {
   if (text.find_first_not_of(' ') == absl::string_view::npos) {
-    return absl::InvalidArgumentError("no value behind the '=': write null to clear the field");
+    return absl::InvalidArgumentError("no value after the '='; write null to clear the field");
   }
   const SourceText source{std::string(text)};
   std::vector<Diagnostic> problems = source.Check();
@@ -121,7 +121,7 @@ absl::StatusOr<Value> ParseValue(absl::string_view text) {
   return std::move(document.root);
 }
 
-// Adds what `argument` says.
+// Adds the override of `argument`.
 absl::Status ParseOverride(const std::string& argument, absl::string_view example,
                            Overrides* overrides) {
   if (argument.find('=') == std::string::npos || argument[0] == '=') {
@@ -147,8 +147,9 @@ absl::StatusOr<SeedRange> ParseRange(absl::string_view text) {
   SeedRange range;
   if (!absl::SimpleAtoi(ends.first, &range.first) ||
       !absl::SimpleAtoi(single ? ends.first : ends.second, &range.last)) {
-    return absl::InvalidArgumentError(absl::StrCat(
-        "--seeds: \"", text, "\" is neither a seed (0 to 4294967295) nor a range such as 0..9"));
+    return absl::InvalidArgumentError(
+        absl::StrCat("--seeds: \"", text,
+                     "\" is not a seed; expected 0 to 4294967295, or a range such as 0..9"));
   }
   if (range.last < range.first) {
     return absl::InvalidArgumentError(

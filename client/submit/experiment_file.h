@@ -1,5 +1,5 @@
-// An experiment file (YAML or JSON) read into the message it stands for, and what --set path=value
-// and --seeds 0..9 change about it.
+// Reads an experiment file (YAML or JSON) into its message, and the options --set path=value and
+// --seeds 0..9.
 #ifndef ABLATE_CLIENT_SUBMIT_EXPERIMENT_FILE_H_
 #define ABLATE_CLIENT_SUBMIT_EXPERIMENT_FILE_H_
 
@@ -22,7 +22,7 @@ struct ExperimentFile {
   v1::ExperimentSpec spec;  // what could be read
   SourceMap positions;
   std::vector<Diagnostic> problems;  // in the file's order
-  // Fields that `spec` lacks, or has in part, because of problems; lists as a whole.
+  // Fields that `spec` lacks, completely or in part, because of problems; lists as a whole.
   std::vector<FieldPath> unread;
   bool readable = false;  // a server may be asked about `spec`; else problems say why not
 };
@@ -31,19 +31,20 @@ struct ExperimentFile {
 // can be found without a server is in `problems`.
 ExperimentFile LoadExperimentFile(const std::string& path, std::istream& in);
 
-// What --set changes, by path.
+// Values of --set by path.
 using Overrides = std::map<std::string, google::protobuf::Value>;
 
-// The overrides of `arguments`, each `path=value` with a value as in a YAML file (null clears), no
-// path twice. INVALID_ARGUMENT says which arguments are none and why, and shows `example`.
+// Returns the overrides of `arguments`, each `path=value` with a value as in a YAML file (null
+// clears), no path twice. INVALID_ARGUMENT names the wrong arguments with reasons, and shows
+// `example`.
 absl::StatusOr<Overrides> ParseOverrides(const std::vector<std::string>& arguments,
                                          absl::string_view example = "training.steps=100");
 
-// Appends every problem with paths, which lie below base, and with values of the wrong kind.
+// Appends every problem with paths, which are relative to base, and with values of the wrong kind.
 void CheckOverrides(const Overrides& overrides, std::vector<Diagnostic>* problems);
 
-// `7`, `0..9` (both included), `1,2,5` or a mix such as `0..3,9`. INVALID_ARGUMENT says what is
-// wrong; at most 10,000 seeds, all distinct.
+// Returns the seeds of `7`, `0..9` (both included), `1,2,5` or a mix such as `0..3,9`: at most
+// 10,000, all distinct. INVALID_ARGUMENT describes the problem.
 absl::StatusOr<v1::Seeds> ParseSeeds(absl::string_view text);
 
 }  // namespace ablate::client

@@ -30,8 +30,9 @@ absl::Status TooLarge() {
   return absl::InvalidArgumentError("the file is larger than 1 MiB, the most an experiment may be");
 }
 
-// The text between the quotes at the front of `*text`, which is left behind them. Control
-// characters are written as \xNN there, other escapes are a backslash before the character itself.
+// Returns the text between the quotes at the front of `*text` and removes it with its quotes.
+// Control characters are written as \xNN there, other escapes are a backslash before the character
+// itself.
 std::string TakeQuoted(absl::string_view* text) {
   std::string out;
   size_t i = 1;

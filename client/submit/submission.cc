@@ -24,7 +24,7 @@
 namespace ablate::client {
 namespace {
 
-// Whether `field` is `path` or lies below it.
+// Returns true if `field` is `path` or is below it.
 bool IsWithin(absl::string_view field, absl::string_view path) {
   if (!absl::ConsumePrefix(&field, path)) return false;
   return field.empty() || field[0] == '.' || field[0] == '[';

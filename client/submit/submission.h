@@ -1,5 +1,5 @@
-// From a file and the command line to a request that the server understands, and from the server's
-// problems back to the lines that cause them.
+// Turns a file and the command line into a request, and maps problems that the server finds back to
+// lines and options.
 #ifndef ABLATE_CLIENT_SUBMIT_SUBMISSION_H_
 #define ABLATE_CLIENT_SUBMIT_SUBMISSION_H_
 
@@ -32,30 +32,30 @@ struct Submission {
   bool seeds_given = false;  // on the command line
 };
 
-// Reads the file and applies the command line; `file.problems` has what is wrong. INVALID_ARGUMENT
-// if --seeds or --set makes no sense, whatever the file.
+// Reads the file and applies the command line. `file.problems` has the problems of the file.
+// INVALID_ARGUMENT if --seeds or --set is invalid for any file.
 absl::StatusOr<Submission> ReadSubmission(const SubmitOptions& options, std::istream& in);
 
-// Uploads the data sets that the submission names by a path, private ones if it is, and says which
-// and how large before each.
-// Problems with files are added to `file.problems`; other errors are returned.
+// Uploads the data sets that the submission names by a path, as private ones if the submission is
+// private, and prints name and size before each. Problems with files are added to `file.problems`;
+// other errors are returned.
 absl::Status UploadDatasets(Connection* connection, const Context& context,
                             const SubmitOptions& options, Submission* submission);
 
-// The same, but uploads nothing: data sets that the server lacks stay unread.
+// Does the same without uploading: data sets that the server lacks stay unread.
 absl::Status FindDatasets(Connection* connection, const SubmitOptions& options,
                           Submission* submission);
 
-// With a new request id unless it is a dry run.
+// Returns the request, with a new request id unless it is a dry run.
 v1::CreateExperimentRequest MakeRequest(const Submission& submission, const SubmitOptions& options);
 
-// Overrides unread fields of base by values that no field takes, so that a dry run does not hold
+// Overrides unread fields of base by values that no field takes, so that a dry run doesn't check
 // other fields against their defaults.
 void MarkUnread(const ExperimentFile& file, v1::CreateExperimentRequest* request);
 
-// The problems of the file and the server's, at their lines or at the option of the command line
-// that causes them, each once. Left out is what the server finds only because a field is unread:
-// problems of that field, of what is below or around it, and of the one that a misspelt one means.
+// Returns the problems of the file and of the server, each once, at their lines or at the options
+// that cause them. Leaves out problems that the server finds only because a field is unread:
+// problems of that field, of fields below or around it, and of the field that a misspelt one means.
 std::vector<Diagnostic> Locate(const google::protobuf::RepeatedPtrField<v1::Problem>& problems,
                                const Submission& submission);
 

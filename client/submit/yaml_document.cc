@@ -20,7 +20,7 @@
 namespace ablate::client {
 namespace {
 
-// What the parser says, in words that say what to do.
+// A message of the parser, and ours with the next step.
 struct Wording {
   absl::string_view parser;
   const char* ours;
@@ -48,7 +48,7 @@ std::string InOurWords(absl::string_view message) {
   return found == std::end(kWordings) ? std::string(message) : found->ours;
 }
 
-// Whether the quoted text that begins at the front of `text` ends.
+// Returns true if the quoted text at the front of `text` ends.
 bool IsClosed(absl::string_view text) {
   const char quote = text[0];
   for (size_t i = 1; i < text.size(); ++i) {
@@ -63,7 +63,7 @@ bool IsClosed(absl::string_view text) {
   return false;
 }
 
-// Passes the parser's events to a TreeBuilder and reports what is not allowed.
+// Passes the parser's events to a TreeBuilder and reports features that aren't allowed.
 class Handler : public YAML::EventHandler {
  public:
   Handler(const SourceText& source, Document* document)
@@ -188,7 +188,7 @@ class Handler : public YAML::EventHandler {
     if (stopped_) return false;
     RefuseExtras(mark, tag, anchor);
     if (!builder_.ExpectsKey()) return true;
-    // Or a '{' that is never closed, which only the parser can tell.
+    // Otherwise a '{' that is never closed: only the parser can tell.
     suspicion_ = Diagnostic{At(mark), "a field's name must be a word", ""};
     stopped_ = document_.syntax_error = true;
     return false;
@@ -201,12 +201,12 @@ class Handler : public YAML::EventHandler {
   bool stopped_ = false;
   std::optional<Diagnostic> suspicion_;
   bool anchor_seen_ = false;  // one complaint is enough
-  bool lone_key_ = false;     // the newest key has no ':' behind it
+  bool lone_key_ = false;     // the newest key has no ':' after it
   std::string key_;
   YAML::Mark key_mark_;
 };
 
-// Whether a text of its own, | or >, begins behind `line`.
+// Returns true if a block text, | or >, begins after `line`.
 bool OpensBlockText(absl::string_view line) {
   if (absl::StartsWith(line, "#")) return false;
   line = absl::StripTrailingAsciiWhitespace(line.substr(0, line.find(" #")));
@@ -220,7 +220,7 @@ bool OpensBlockText(absl::string_view line) {
 // by indentation, as YAML does.
 class BlockTexts {
  public:
-  // Whether the next line, `indent` spaces and then `rest`, is within such a text.
+  // Returns true if the next line, `indent` spaces and then `rest`, is within such a text.
   bool Contain(size_t indent, absl::string_view rest) {
     const bool blank = rest.find_first_not_of(" \r") == rest.npos;
     if (min_indent_ > 0 && (blank || indent >= min_indent_)) {
@@ -237,7 +237,7 @@ class BlockTexts {
   bool begun_ = false;     // a first line has said how much that is
 };
 
-// YAML forbids tabs in the indentation; parsers differ in what they make of them.
+// Refuses tabs in the indentation: YAML forbids them, and parsers treat them differently.
 void RefuseTabs(const SourceText& source, Document* document) {
   const absl::string_view text = source.text();
   BlockTexts block_texts;
@@ -247,7 +247,7 @@ void RefuseTabs(const SourceText& source, Document* document) {
     const absl::string_view rest = text.substr(first, end - first);
     if (!block_texts.Contain(first - start, rest) && absl::StartsWith(rest, "\t")) {
       document->problems.push_back(
-          {source.At(first), "a tab in the indentation: YAML wants spaces", ""});
+          {source.At(first), "a tab in the indentation: YAML needs spaces", ""});
       document->syntax_error = true;
       return;
     }
@@ -262,8 +262,8 @@ uint32_t UnicodeEscape(absl::string_view text) {
   return escape && absl::SimpleHexAtoi(text.substr(0, 4), &code) ? code : 0;
 }
 
-// JSON writes a character beyond the first 65,536 as a pair of escapes, YAML as one. Columns behind
-// it on its line are two too small then.
+// Joins surrogates: JSON writes a character beyond the first 65,536 as a pair of escapes, YAML as
+// one. Columns after it on its line are then two too small.
 std::string JoinSurrogates(absl::string_view json) {
   std::string joined;
   while (!json.empty()) {
@@ -288,7 +288,7 @@ Document ParseYaml(const SourceText& source) {
   const bool is_json = absl::StartsWith(absl::StripLeadingAsciiWhitespace(source.text()), "{");
   if (!is_json) RefuseTabs(source, &document);
   if (document.syntax_error) return document;
-  // Without a line break at the end the parser misplaces what is wrong there.
+  // Without a line break at the end the parser reports wrong positions there.
   std::istringstream in(
       absl::StrCat(is_json ? JoinSurrogates(source.text()) : source.text(), "\n"));
   Handler handler(source, &document);

@@ -12,7 +12,7 @@ namespace {
 constexpr absl::Duration kLookEvery = absl::Hours(24);
 constexpr absl::Duration kDrift = absl::Minutes(10);
 
-// What somebody should do; empty if nothing.
+// Returns what an administrator should do; empty if nothing.
 std::string ToDo(Upkeep upkeep) {
   switch (upkeep) {
     case Upkeep::kFine:

@@ -1,4 +1,4 @@
-// Looks after the certificate of a shared server while it runs.
+// Keeps the certificate of a shared server valid while it runs.
 #ifndef ABLATE_SERVER_ACCESS_CERTIFICATE_KEEPER_H_
 #define ABLATE_SERVER_ACCESS_CERTIFICATE_KEEPER_H_
 
@@ -15,57 +15,57 @@
 
 namespace ablate::access {
 
-// All are set.
+// All members must be set.
 struct CertificateKeeperOptions {
   std::function<absl::Time()> now;
-  // Time since some fixed moment, which no correction of the clock changes; goes on while the
-  // machine sleeps.
+  // Returns the time since a fixed moment. No correction of the clock changes it, and it goes on
+  // while the machine sleeps.
   std::function<absl::Duration()> elapsed;
-  // Has those who connect from now on served with it. Not called by Load.
+  // Makes new connections use the certificate. Not called by Load.
   std::function<absl::Status(const ServerTls&)> use;
-  // Told in a sentence what was done, and what somebody should do.
+  // Receives one sentence: what was done, and what an administrator should do.
   std::function<void(const std::string&)> log;
   std::function<void(const std::string&)> warn;
 };
 
-// Renews the certificate in time, if that can be, and has what is on disk used. By a clock that was
-// just set, or with which the server has just started, nothing is renewed that is still valid: it
-// has to last for kSettled. Thread-safe; all methods may wait for the disk.
+// Renews the certificate in time if possible, and puts the certificate on disk to use. A clock must
+// have been settled for kSettled (not set, and the server running) before it may renew a
+// certificate that is still valid. Thread-safe; every method may wait for the disk.
 class CertificateKeeper {
  public:
   static constexpr absl::Duration kSettled = absl::Hours(6);
-  // The sharing must outlive it.
+  // `sharing` must outlive this object.
   CertificateKeeper(Sharing* sharing, CertificateKeeperOptions options);
 
-  // Returns the certificate; renews it first if it is not valid. Errors as Sharing::LoadTls's, also
-  // for one that has expired and could not be renewed.
+  // Returns the certificate; renews it first if it isn't valid. Errors as Sharing::LoadTls's, also
+  // for an expired certificate that could not be renewed.
   absl::StatusOr<ServerTls> Load();
-  // Returns true if a day has passed since the last look at the certificate, or the clock was set.
+  // Returns true if a day has passed since the last check of the certificate, or the clock was set.
   bool due() const;
-  // Looks at the certificate if that is due, renews it if little time is left, and uses the files'.
-  // If that can't be used, it warns, and the server keeps the certificate that it has.
+  // Checks the certificate if that is due, renews it if little time is left, and loads the files.
+  // If they can't be used, logs a warning, and the server keeps the certificate that it has.
   void Check();
-  // Uses what is there, for somebody else has changed it.
+  // Loads the files now, after another process or call has changed them.
   void Reload();
 
  private:
-  // Returns true if the clock was set since the last look at it, by more than it drifts in a day.
+  // Returns true if the clock was set since the last check by more than it drifts in a day.
   bool WasSet(absl::Time now) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  // Says what became of it.
+  // Renews the certificate and logs the outcome.
   void Renew(absl::Time now) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  // If it is another.
+  // Puts the certificate on disk to use if it differs from the present one.
   void Use(absl::Time now) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
   Sharing* const sharing_;
   const CertificateKeeperOptions options_;
-  // Also held while it is loaded and used, so that the newest is used last.
+  // Held during loading and use, too, so that the newest certificate is used last.
   mutable Mutex mutex_;
   absl::Time looked_at_ ABSL_GUARDED_BY(mutex_);
-  // By `elapsed`:
+  // Times by `elapsed`:
   absl::Duration looked_ ABSL_GUARDED_BY(mutex_);
   absl::Duration next_ ABSL_GUARDED_BY(mutex_) = -absl::InfiniteDuration();
-  absl::Duration settled_ ABSL_GUARDED_BY(mutex_);   // from when on the clock is relied on
-  std::string fingerprint_ ABSL_GUARDED_BY(mutex_);  // of the one that is used
+  absl::Duration settled_ ABSL_GUARDED_BY(mutex_);   // when the clock becomes reliable
+  std::string fingerprint_ ABSL_GUARDED_BY(mutex_);  // of the certificate in use
 };
 
 }  // namespace ablate::access

@@ -29,7 +29,7 @@ using tls::ParseKey;
 using tls::ReadFacts;
 using tls::ToPem;
 
-// X.509's bound of a common name is 64 characters.
+// X.509 allows 64 characters in a common name.
 constexpr size_t kMaxName = 57;
 constexpr int kSerialBits = 128;
 
@@ -55,7 +55,7 @@ constexpr ExtensionText kServerExtensions[] = {
     {NID_authority_key_identifier, "keyid:always"},
 };
 
-// What a certificate says beside its extensions.
+// Content of a certificate, except its extensions.
 struct Draft {
   std::string common_name;
   absl::Time from;
@@ -68,8 +68,8 @@ absl::StatusOr<Key> MakeKey() {
   return key;
 }
 
-// Random: certificates of one authority are told apart by it, and nobody can foresee what is
-// signed.
+// Sets a random serial number, which distinguishes the certificates of one authority and makes the
+// signed bytes unpredictable.
 bool SetSerial(X509* x509) {
   const BigNumber serial(BN_new());
   return serial != nullptr &&
@@ -88,7 +88,7 @@ bool SetSubject(X509* x509, const std::string& common_name) {
                                     static_cast<int>(common_name.size()), -1, 0) == 1;
 }
 
-// A certificate of the key without extensions and signature; `issuer` is null for its own.
+// Makes a certificate of the key without extensions and signature; `issuer` is null if self-signed.
 absl::StatusOr<Certificate> Begin(const Draft& draft, const Key& key, const X509* issuer) {
   Certificate certificate(X509_new());
   X509* const x509 = certificate.get();
@@ -131,7 +131,8 @@ bool AddName(GENERAL_NAMES* names, const text::Host& host) {
   return false;
 }
 
-// Not by a text of extensions: there a comma in a name would begin another name.
+// Adds the names without OpenSSL's text syntax, in which a comma in a name would begin another
+// name.
 absl::Status AddNames(X509* x509, const std::vector<text::Host>& hosts) {
   const Names names(GENERAL_NAMES_new());
   bool added = names != nullptr;
@@ -154,7 +155,7 @@ absl::StatusOr<CertifiedKey> Sign(const Certificate& certificate, const Key& key
   return CertifiedKey{*std::move(certificate_pem), *std::move(key_pem)};
 }
 
-// Every host once, those of this machine last.
+// Parses the hosts, each once, those of this machine last.
 absl::StatusOr<std::vector<text::Host>> ParseHosts(std::vector<std::string> hosts) {
   if (hosts.size() > kMaxHosts) {
     return absl::InvalidArgumentError(
@@ -181,7 +182,7 @@ absl::StatusOr<std::vector<text::Host>> ParseHosts(std::vector<std::string> host
   return parsed;
 }
 
-// The authority as what signs: FAILED_PRECONDITION unless it can at `now`.
+// Returns the authority's facts; FAILED_PRECONDITION unless it can sign at `now`.
 absl::StatusOr<CertificateFacts> CheckAuthority(const CertifiedKey& authority, absl::Time now) {
   if (absl::Status match = CheckKey(authority.certificate, authority.key); !match.ok()) {
     return match;
@@ -233,7 +234,7 @@ absl::StatusOr<CertifiedKey> MakeServerCertificate(const CertifiedKey& authority
   if (!signer.ok()) return signer.status();
   const absl::StatusOr<Key> key = MakeKey();
   if (!key.ok()) return key.status();
-  // No authority's name is this one: a certificate whose subject is its issuer looks self-signed.
+  // No authority has this name: a certificate whose subject equals its issuer looks self-signed.
   const Draft draft{"ablated", now - kClockSkew, std::min(now + lifetime, facts->not_after)};
   const absl::StatusOr<Certificate> certificate = Begin(draft, *key, issuer->get());
   if (!certificate.ok()) return certificate.status();

@@ -15,7 +15,7 @@ absl::Status NotShared() {
       "this server is not shared yet: `ablate admin init HOST:PORT` makes what that takes");
 }
 
-// What the server's certificate is for.
+// Returns the names for the server's certificate.
 std::vector<std::string> NamesOf(const std::string& host, const std::vector<std::string>& hosts) {
   std::vector<std::string> names = {host};
   names.insert(names.end(), hosts.begin(), hosts.end());
@@ -58,7 +58,7 @@ absl::Status Sharing::Initialize(const std::string& address, const std::vector<s
     return absl::InvalidArgumentError(
         absl::StrCat("address: ", reached_at.status().message(), "; allowed: HOST:PORT"));
   }
-  // Users who were there before stay: what of the rest was lost is made again.
+  // Existing users stay; lost parts of the rest are made again.
   const bool has_users = store_->HasUsers();
   if (has_users && FindEntrance(now).ok()) {
     return absl::FailedPreconditionError("this server is shared already");
@@ -72,7 +72,7 @@ absl::Status Sharing::Initialize(const std::string& address, const std::vector<s
   }
   const std::vector<std::string> names = NamesOf(reached_at->host.text, hosts);
   auto tls = access::Initialize(tls_folder_, names, now);
-  // An earlier try may have come so far, for another address.
+  // An earlier attempt may have come this far, for another address.
   if (absl::IsAlreadyExists(tls.status())) {
     tls = access::Renew(tls_folder_, names, now, OldNames::kDrop);
   }

@@ -1,4 +1,4 @@
-// What a server knows of being shared: who may reach it, by which certificate, and where.
+// State of a shared server: who may reach it, with which certificate, and at which address.
 #ifndef ABLATE_SERVER_ACCESS_SHARING_H_
 #define ABLATE_SERVER_ACCESS_SHARING_H_
 
@@ -18,47 +18,48 @@
 
 namespace ablate::access {
 
-// What a join file says of the server.
+// The server's part of a join file.
 struct Entrance {
   std::string address;      // HOST:PORT
   std::string server_name;  // HOST, without brackets
-  std::string authority;    // its certificate in PEM
+  std::string authority;    // its authority's certificate in PEM
 };
 
-// Of one server, in its home: access.db, tls/ and shared-address. Thread-safe.
+// Manages the sharing of one server in its home: access.db, tls/ and shared-address. Thread-safe.
 class Sharing {
  public:
   // Opens access.db, or creates it. Errors as AccessStore's.
   static absl::StatusOr<std::unique_ptr<Sharing>> Open(const std::string& home);
 
   storage::AccessStore& store() { return *store_; }
-  // Called with the tokens that ended by a change, until it is replaced; null: nobody is. What it
-  // calls must not change users or tokens.
+  // Sets the callback for tokens that a change has ended, replacing the previous one; null removes
+  // it. The callback must not change users or tokens.
   void OnTokensEnd(std::function<void(const std::set<std::string>& tokens)> on_end);
 
   // Makes the authority, the server's certificate for the address's host and `hosts`, and the first
-  // user, an admin. What an earlier try left of it, or what of it was lost, is completed: where
-  // there are users, `admin` must be one of them and an admin. INVALID_ARGUMENT if the address or a
-  // host can't be one; FAILED_PRECONDITION if nothing is missing.
+  // user, an admin. Completes an earlier attempt, or remakes lost parts: if there are users,
+  // `admin` must be one of them and an admin. INVALID_ARGUMENT for an invalid address or host;
+  // FAILED_PRECONDITION if nothing is missing.
   absl::Status Initialize(const std::string& address, const std::vector<std::string>& hosts,
                           const std::string& admin, absl::Time now);
-  // A new certificate by the same authority, for the host where clients reach the server, `hosts`
-  // and what the old one was for (tls_folder.h). FAILED_PRECONDITION before Initialize.
+  // Makes a new certificate by the same authority, for the host where clients reach the server,
+  // `hosts` and the old certificate's names (tls_folder.h). FAILED_PRECONDITION before Initialize.
   absl::StatusOr<tls::CertificateFacts> Renew(const std::vector<std::string>& hosts, absl::Time now,
                                               OldNames old_names = OldNames::kKeep);
-  // Called when Renew has made one, until it is replaced; null: nobody is.
+  // Sets the callback for a certificate made by Renew, replacing the previous one; null removes it.
   void OnRenewal(std::function<void()> on_renewal);
-  // Renews it if that is due (tls_folder.h). FAILED_PRECONDITION before Initialize.
+  // Renews the certificate if that is due (tls_folder.h). FAILED_PRECONDITION before Initialize.
   absl::StatusOr<Upkeep> KeepFresh(absl::Time now, Clock clock);
 
-  // FAILED_PRECONDITION before Initialize, or as tls_folder.h's Load.
+  // Returns the server's part of a join file. FAILED_PRECONDITION before Initialize; errors as
+  // tls_folder.h's Load.
   absl::StatusOr<Entrance> FindEntrance(absl::Time now) const;
   absl::StatusOr<ServerTls> LoadTls(absl::Time now) const;
 
  private:
   explicit Sharing(const std::string& home);
   absl::StatusOr<std::string> ReadAddress() const;
-  absl::StatusOr<std::string> ReadHost() const;  // of the address, without brackets
+  absl::StatusOr<std::string> ReadHost() const;  // host of the address, without brackets
 
   const std::string tls_folder_;
   const std::string address_file_;

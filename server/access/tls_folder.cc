@@ -31,19 +31,19 @@ using tls::ReadFacts;
 
 constexpr size_t kMaxFileBytes = 64 << 10;
 
-// Beside its file while a renewal writes it.
+// Returns the name of the draft in which a renewal writes `file`.
 std::string DraftOf(const std::string& file) { return absl::StrCat(file, ".new"); }
 
 absl::Status Annotated(const std::string& file, const absl::Status& status) {
   if (status.ok()) return status;
-  // What is wrong with a file's bytes is no caller's argument.
+  // A wrong file isn't a wrong argument of the caller.
   const absl::StatusCode code = status.code() == absl::StatusCode::kInvalidArgument
                                     ? absl::StatusCode::kFailedPrecondition
                                     : status.code();
   return absl::Status(code, absl::StrCat(file, ": ", status.message()));
 }
 
-// Holds the folder's lock until it is closed. NOT_FOUND if there is no folder.
+// Locks the folder until the descriptor is closed. NOT_FOUND if there is no folder.
 absl::StatusOr<process::FileDescriptor> Lock(const std::string& folder) {
   struct stat info;
   if (lstat(folder.c_str(), &info) != 0 && errno == ENOENT) {
@@ -58,7 +58,7 @@ absl::StatusOr<process::FileDescriptor> Lock(const std::string& folder) {
   return opened;
 }
 
-// A certificate and its key. The key's file is asked for first: who may read it matters most.
+// Reads a certificate and its key. Checks the key's file first, because its mode matters most.
 absl::StatusOr<CertifiedKey> ReadPair(const std::string& certificate_file,
                                       const std::string& key_file) {
   absl::StatusOr<std::string> key =
@@ -87,8 +87,8 @@ absl::Status Rename(const std::string& from, const std::string& to) {
   return absl::ErrnoToStatus(errno, absl::StrCat("cannot rename ", from, " to ", to));
 }
 
-// A renewal that was stopped between its two renames has put the key in place and not yet the
-// certificate, whose draft is whole: it is put there now. Any other draft is left alone.
+// Completes a renewal that was stopped between its two renames: the key is in place, and the whole
+// draft of the certificate is moved now. Leaves any other draft alone.
 absl::Status FinishRenewal(const TlsFiles& files) {
   const std::string draft = DraftOf(files.server_certificate);
   if (::access(draft.c_str(), F_OK) != 0) return absl::OkStatus();
@@ -98,7 +98,7 @@ absl::Status FinishRenewal(const TlsFiles& files) {
   return process::SyncFolder(files.folder);
 }
 
-// All that is to be right of what the files hold; `file` and `key_file` are those of `server`.
+// Checks the content of all files; `file` and `key_file` are those of `server`.
 absl::StatusOr<ServerTls> Check(const TlsFiles& files, std::string authority, CertifiedKey server,
                                 const std::string& file, const std::string& key_file,
                                 absl::Time now) {
@@ -123,7 +123,7 @@ absl::StatusOr<ServerTls> Check(const TlsFiles& files, std::string authority, Ce
   return ServerTls{std::move(authority), std::move(server), *std::move(facts)};
 }
 
-// With the folder's lock.
+// The caller holds the folder's lock.
 absl::StatusOr<ServerTls> LoadLocked(const TlsFiles& files, absl::Time now) {
   if (absl::Status done = FinishRenewal(files); !done.ok()) return done;
   absl::StatusOr<CertifiedKey> server = ReadPair(files.server_certificate, files.server_key);
@@ -131,7 +131,7 @@ absl::StatusOr<ServerTls> LoadLocked(const TlsFiles& files, absl::Time now) {
   absl::StatusOr<std::string> authority =
       process::ReadBoundedFile(files.authority_certificate, kMaxFileBytes, Readers::kAll);
   if (!authority.ok()) return authority.status();
-  // Not needed to serve, but its owner wants to know that others could take it.
+  // Not needed to serve, but the owner should learn that others could take it.
   const absl::StatusOr<std::string> authority_key =
       process::ReadBoundedFile(files.authority_key, kMaxFileBytes, Readers::kOwner);
   if (!authority_key.ok() && !absl::IsNotFound(authority_key.status())) {
@@ -155,15 +155,15 @@ absl::Status CreatePair(const CertifiedKey& pair, const std::string& certificate
   return process::CreateFile(certificate_file, pair.certificate, Readers::kAll);
 }
 
-// The first part of this machine's name that is printable.
+// Returns the first part of this machine's name that is printable.
 std::string MachineName() {
   char name[58] = "";
-  // A name that is too long is cut; POSIX then need not end it.
+  // A name that is too long is cut; POSIX need not terminate it then.
   gethostname(name, sizeof name - 1);
   return text::IsPrintable(name, sizeof name) ? name : "server";
 }
 
-// Everything of a new folder, in a draft of it that no other process knows.
+// Writes all of a new folder into a draft that no other process knows.
 absl::Status WriteAll(const TlsFiles& draft, const std::vector<std::string>& hosts,
                       absl::Time now) {
   const absl::StatusOr<CertifiedKey> authority = MakeAuthority(MachineName(), now);
@@ -193,8 +193,7 @@ void RemoveOldPair(const TlsFiles& files) {
   unlink(files.old_key.c_str());
 }
 
-// Keeps a copy of the pair that a renewal replaces; of one that can't be read there is nothing to
-// keep.
+// Keeps a copy of the pair that a renewal replaces, unless it can't be read.
 absl::Status KeepOldPair(const TlsFiles& files) {
   const absl::StatusOr<CertifiedKey> old = ReadPair(files.server_certificate, files.server_key);
   if (!old.ok() || !CheckKey(old->certificate, old->key).ok()) return absl::OkStatus();
@@ -202,12 +201,12 @@ absl::Status KeepOldPair(const TlsFiles& files) {
   return CreatePair(*old, files.old_certificate, files.old_key);
 }
 
-// The server's new pair in the place of its old one. The certificate's rename is the moment from
-// which FinishRenewal is not needed; the key's, the one from which it would go on.
+// Replaces the server's pair. After the key's rename FinishRenewal would complete the renewal;
+// after the certificate's it isn't needed.
 absl::Status ReplaceServerPair(const TlsFiles& files, const CertifiedKey& server) {
   const std::string certificate_draft = DraftOf(files.server_certificate);
   const std::string key_draft = DraftOf(files.server_key);
-  // Of a renewal that was stopped before its renames.
+  // Left by a renewal that was stopped before its renames.
   unlink(certificate_draft.c_str());
   unlink(key_draft.c_str());
   if (absl::Status made = CreatePair(server, certificate_draft, key_draft); !made.ok()) return made;
@@ -227,8 +226,8 @@ absl::StatusOr<CertificateFacts> FactsIn(const std::string& certificate_file) {
   return facts;
 }
 
-// The facts of the certificate that Load takes, as far as their times say: the server's, or the one
-// before if that alone is valid `now`.
+// Returns the facts of the certificate that Load uses, judged by times only: the server's, or the
+// previous one if only that one is valid at `now`.
 absl::StatusOr<CertificateFacts> ServedFacts(const TlsFiles& files, absl::Time now) {
   absl::StatusOr<CertificateFacts> facts = FactsIn(files.server_certificate);
   if (!facts.ok() || CheckTimes(*facts, now).ok()) return facts;
@@ -236,8 +235,8 @@ absl::StatusOr<CertificateFacts> ServedFacts(const TlsFiles& files, absl::Time n
   return old.ok() && CheckTimes(*old, now).ok() ? old : facts;
 }
 
-// What the certificate was for beside `hosts` and what each one is for; nothing if it can't be
-// read.
+// Returns the certificate's names except `hosts` and those that each certificate has; nothing if it
+// can't be read.
 std::vector<std::string> OtherNames(const std::string& certificate_file,
                                     const std::vector<std::string>& hosts) {
   const absl::StatusOr<CertificateFacts> facts = FactsIn(certificate_file);
@@ -252,7 +251,7 @@ std::vector<std::string> OtherNames(const std::string& certificate_file,
   return others;
 }
 
-// With the folder's lock.
+// The caller holds the folder's lock.
 absl::StatusOr<ServerTls> RenewLocked(const TlsFiles& files, std::vector<std::string> hosts,
                                       absl::Time now, OldNames old_names) {
   const absl::StatusOr<CertifiedKey> authority =
@@ -295,7 +294,7 @@ absl::StatusOr<ServerTls> Initialize(const std::string& tls_folder,
     return absl::ErrnoToStatus(errno, absl::StrCat("cannot make a folder beside ", tls_folder));
   }
   absl::Status made = WriteAll(TlsFiles(draft), hosts, now);
-  // A folder takes the name of none, or of an empty one: never of one with an authority.
+  // rename replaces only a missing or an empty folder, never one with an authority.
   if (made.ok() && std::rename(draft.c_str(), tls_folder.c_str()) != 0) {
     made = errno == EEXIST || errno == ENOTEMPTY || errno == ENOTDIR
                ? AlreadyThere(tls_folder)
@@ -324,7 +323,7 @@ absl::StatusOr<ServerTls> Renew(const std::string& tls_folder,
   if (!lock.ok()) return lock.status();
   const TlsFiles files(tls_folder);
   absl::StatusOr<ServerTls> renewed = RenewLocked(files, hosts, now, old_names);
-  // A renewal by hand may follow from a stolen key, so the old pair must go.
+  // A renewal by hand may be due to a stolen key, so the old pair must go.
   if (renewed.ok()) RemoveOldPair(files);
   return renewed;
 }

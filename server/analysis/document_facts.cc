@@ -11,13 +11,13 @@ namespace {
 
 constexpr uint64_t kInspectedBytes = 4 << 20;  // at once
 
-// What is stored is missing or no longer what was checked when it came.
+// Returns the error if stored data is missing or has changed since it was checked on upload.
 absl::Status CannotRead(const storage::DatasetRecord& dataset, const absl::Status& why) {
   return absl::DataLossError(
       absl::StrCat("the text of data set ", dataset.id, " can't be read: ", why.message()));
 }
 
-// As the store keeps them: "72 3:12 4:80 72:1", the longest and then documents by length.
+// Formats lengths for the store: "72 3:12 4:80 72:1" is the longest, then LENGTH:DOCUMENTS.
 std::string LengthsText(const engine::DocumentFacts& facts) {
   std::string text = absl::StrCat(facts.longest);
   for (size_t length = 0; length < facts.lengths.size(); ++length) {
@@ -27,7 +27,7 @@ std::string LengthsText(const engine::DocumentFacts& facts) {
   return text;
 }
 
-// Sets longest and lengths; false if the text is not of that form.
+// Sets longest and lengths; returns false if the text has another form.
 bool ReadLengths(const std::string& text, engine::DocumentFacts* facts) {
   const std::vector<absl::string_view> words = absl::StrSplit(text, ' ');
   if (!absl::SimpleAtoi(words[0], &facts->longest)) return false;
@@ -63,7 +63,7 @@ bool HasAll(const engine::DocumentFacts& facts) {
   return HasLengths(facts) && facts.code_points > 0;
 }
 
-// What is kept of a data set if that is enough, else what its text has, which is kept then.
+// Returns the stored facts if they suffice; otherwise counts and stores them.
 absl::StatusOr<engine::DocumentFacts> KnownOrCounted(
     storage::Store* store, const storage::DatasetRecord& dataset,
     bool (*enough)(const engine::DocumentFacts& facts)) {
@@ -73,7 +73,7 @@ absl::StatusOr<engine::DocumentFacts> KnownOrCounted(
   if (!pin.ok()) return CannotRead(dataset, pin.status());
   facts = InspectBlob(store->blobs(), **pin);
   if (!facts.ok()) return CannotRead(dataset, facts.status());
-  // If they can't be kept they are counted again the next time.
+  // If they can't be stored they are counted again the next time.
   store->KeepCounts(dataset.id, CountsOf(*facts)).IgnoreError();
   return facts;
 }

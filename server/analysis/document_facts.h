@@ -1,4 +1,5 @@
-// What is known of an uploaded text: counted when it comes, and again where it was not yet.
+// Counts of an uploaded text (documents, lengths, characters): computed on upload, or later if
+// missing.
 #ifndef ABLATE_SERVER_ANALYSIS_DOCUMENT_FACTS_H_
 #define ABLATE_SERVER_ANALYSIS_DOCUMENT_FACTS_H_
 
@@ -8,19 +9,18 @@
 
 namespace ablate::analysis {
 
-// Reads a published blob once, in pieces. Errors as engine::DocumentInspector's, and the blobs'.
+// Reads a published blob once, in pieces. Errors as engine::DocumentInspector's and the blobs'.
 absl::StatusOr<engine::DocumentFacts> InspectBlob(storage::Blobs* blobs,
                                                   const storage::Blobs::Pin& blob);
 
-// Returns the facts of a stored data set. Counts what nobody has counted, which reads the whole
-// text, and keeps it.
-// Lengths are 0 and empty where the store has no files; what the data set has as one text is 0
-// where it is not known and not asked for `as_text`. An error, naming the data set, if its text
-// can't be read. Blocks on the store.
+// Returns the facts of a stored data set. If they aren't stored yet, reads the whole text, counts
+// and stores them. Lengths are 0 and empty if the store has no files; the counts as one text are 0
+// if they are unknown and `as_text` is false. If the text can't be read, the error names the data
+// set. Blocks on the store.
 absl::StatusOr<engine::DocumentFacts> FactsOf(storage::Store* store,
                                               const storage::DatasetRecord& dataset, bool as_text);
 
-// What the store keeps of the facts of a data set.
+// Returns the part of a data set's facts that the store keeps.
 storage::DatasetCounts CountsOf(const engine::DocumentFacts& facts);
 
 }  // namespace ablate::analysis

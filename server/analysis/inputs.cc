@@ -21,7 +21,7 @@ namespace {
 
 constexpr uint64_t kMostBytesHere = 8 << 20;
 
-// Whether what a model by itself reads could be refused.
+// Returns true if the data that a model by itself reads could be refused.
 bool DependsOnData(const engine::AnalysisOptions& options, const v1::AnalysisInputs& inputs,
                    const engine::ModelConfig& model) {
   const engine::AnalysisKind& kind = engine::KindOf(options);
@@ -31,12 +31,12 @@ bool DependsOnData(const engine::AnalysisOptions& options, const v1::AnalysisInp
   return kind.check_read != nullptr && !kind.check_read(options, model, kSeveral).empty();
 }
 
-// Data sets as they are needed, each read once.
+// Loads data sets on demand, each once.
 class SmallData {
  public:
   explicit SmallData(storage::Blobs* blobs) : blobs_(blobs) {}
 
-  // The bytes of a blob; null if they are too many, or can't be read.
+  // Returns the bytes of a blob; null if there are too many or they can't be read.
   std::shared_ptr<const std::string> Bytes(const std::string& sha256) const {
     const auto pin = blobs_->Find(sha256);
     if (!pin.ok() || (*pin)->size() > kMostBytesHere) return nullptr;
@@ -45,7 +45,7 @@ class SmallData {
     return std::make_shared<const std::string>(*std::move(bytes));
   }
 
-  // Puts the data of a task into it, if it has any. False if that can't be.
+  // Puts the data of a task into it, if it has any. Returns false on failure.
   bool Fill(const std::string& sha256, engine::TaskConfig* task) {
     const engine::TaskKind& kind = engine::KindOf(*task);
     if (kind.read == nullptr) return true;
@@ -67,8 +67,8 @@ class SmallData {
       read_;
 };
 
-// What a worker would refuse of what these models, one at least, read; nothing where that can't be
-// known here.
+// Returns what a worker would refuse of the inputs of these models (at least one); nothing if that
+// can't be known here.
 std::vector<engine::OptionProblem> FindWrong(const engine::AnalysisOptions& options,
                                              const v1::AnalysisInputs& inputs,
                                              const std::vector<AnalyzedModel>& models,
@@ -92,7 +92,7 @@ std::vector<engine::OptionProblem> FindWrong(const engine::AnalysisOptions& opti
   return wrong.ok() ? *std::move(wrong) : std::vector<engine::OptionProblem>();
 }
 
-// Adds what several subjects have wrong alike once, of the first, with how many more there are.
+// Adds each problem that several subjects share once, for the first, with the number of others.
 void AddOnce(const std::vector<engine::OptionProblem>& wrong, spec::Problems* problems) {
   std::map<std::pair<std::string, std::string>, size_t> alike;
   for (const engine::OptionProblem& each : wrong) ++alike[{each.complaint, each.allowed}];
@@ -105,22 +105,22 @@ void AddOnce(const std::vector<engine::OptionProblem>& wrong, spec::Problems* pr
   }
 }
 
-// What a run reads, but for what analyses read in its place: equal ones read the same.
+// A run's inputs, except those that analyses replace: equal values mean equal inputs.
 struct RunInputs {
   std::string task;
   int64_t context = 0;
-  uint32_t seed = 0;  // which says what is held out
+  uint32_t seed = 0;  // determines what is held out
 
   bool operator<(const RunInputs& other) const {
     return std::tie(task, context, seed) < std::tie(other.task, other.context, other.seed);
   }
 };
 
-// The most that are looked at of one grid for one entry.
+// Number of different inputs that are checked of one grid for one entry.
 constexpr size_t kMostInputs = 100;
 
-// What is wrong with what a resolved entry would read, of the first run of a grid that has it
-// wrong. The setting is set.
+// Returns the problems of a resolved entry's inputs, for the first run of a grid that has any. The
+// setting is set.
 std::vector<engine::OptionProblem> FindWrongInGrid(const engine::AnalysisOptions& options,
                                                    const spec::AskedAnalysis& asked,
                                                    const spec::Resolution& resolution,
@@ -132,7 +132,7 @@ std::vector<engine::OptionProblem> FindWrongInGrid(const engine::AnalysisOptions
   for (size_t i = 0; i < resolution.configs.size(); ++i) {
     const engine::RunConfig& config = resolution.configs[i];
     if (spec::AnyBad(resolution.bad[i], {"model", "task"})) continue;
-    // Most kinds look at no data, and are done with here.
+    // Most kinds read no data and end here.
     if (!DependsOnData(options, asked.inputs, config.model)) continue;
     if (!spec::CanBeAskedOf(asked, options, config)) continue;
     const spec::ResolvedCell* const cells = &resolution.cells[i * seeds];
@@ -203,7 +203,7 @@ void CheckInputs(storage::Store* store, const engine::AnalysisOptions& options,
                  const v1::AnalysisInputs& inputs, const std::vector<AnalyzedModel>& models,
                  spec::Problems* problems) {
   if (store->blobs() == nullptr || models.empty()) return;
-  // Several must read the same.
+  // Several models must read the same data.
   if (models.size() == 1 && !DependsOnData(options, inputs, models[0].config.model)) return;
   SmallData small(store->blobs());
   AddOnce(FindWrong(options, inputs, models, &small), problems);
@@ -222,7 +222,7 @@ absl::Status CheckAskedInputs(const rpc::View& view, const std::string& private_
     const auto named = FindInputs(view, &asked.inputs, &found);
     if (!named.ok()) return named.status();
     CheckPrivacy(*named, private_to, asked.inputs, &found);
-    if (!found.empty()) {  // Resolve has told it, unless the data set went since then
+    if (!found.empty()) {  // Resolve has reported it, unless the data set went since then
       if (problems->empty()) spec::AddProblemsOf(asked, "", std::move(found), problems);
       continue;
     }

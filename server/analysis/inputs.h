@@ -1,4 +1,5 @@
-// What an analysis would read: the data set that it names, and what its worker would refuse of it.
+// Checks the inputs of analyses: the data set that they name, and everything in it that a worker
+// would refuse.
 #ifndef ABLATE_SERVER_ANALYSIS_INPUTS_H_
 #define ABLATE_SERVER_ANALYSIS_INPUTS_H_
 
@@ -20,35 +21,36 @@
 
 namespace ablate::analysis {
 
-// Sets the name and the hash of the data set that resolved inputs name, if they name one; a problem
-// in inputs.dataset if it can't be found. The user to whom that data set is private, or empty.
+// Sets the name and the hash of the data set that resolved inputs name, if any; adds a problem in
+// inputs.dataset if it can't be found. Returns the user to whom that data set is private, or empty.
 // Blocks on the store.
 absl::StatusOr<std::string> FindInputs(const rpc::View& view, v1::AnalysisInputs* inputs,
                                        spec::Problems* problems);
 
-// Returns the signature of an experiment entry's analyses; nothing if the entry, or the data set
-// that it names, can't be. Blocks on the store.
+// Returns the signature of an experiment entry's analyses; nothing if the entry or its data set is
+// invalid. Blocks on the store.
 absl::StatusOr<std::optional<std::string>> SignatureOf(const rpc::View& view,
                                                        spec::AskedAnalysis asked);
 
-// The problem in inputs.dataset of one that is private to others than what would read it.
+// Adds a problem in inputs.dataset if the data set is private to anyone except the reader.
 void CheckPrivacy(const std::string& dataset_private_to, const std::string& private_to,
                   const v1::AnalysisInputs& inputs, spec::Problems* problems);
 
-// Says that a private data set is for its owner's private experiments alone.
+// Returns the error text for a private data set: only its owner's private experiments may use it.
 std::string ForPrivateUse(absl::string_view dataset, absl::string_view private_to);
 
-// Adds what is wrong with what these models would read. Data is looked at here up to some MB a data
-// set, and only if something depends on it: what is wrong with more of it, or with data that can't
-// be read, its worker says. Blocks on the store.
+// Adds problems of the inputs of these models. Looks at data only if the answer depends on it, and
+// only up to some MB per data set; the worker reports problems of larger or unreadable data. Blocks
+// on the store.
 void CheckInputs(storage::Store* store, const engine::AnalysisOptions& options,
                  const v1::AnalysisInputs& inputs, const std::vector<AnalyzedModel>& models,
                  spec::Problems* problems);
 
-// The same of every entry of an experiment's analyses before anything is trained, of the first 100
-// of a grid's runs that read different data, or hold other sequences out. What an entry has wrong
-// by itself, its data set included, and runs whose model or task have problems are left out. The
-// experiment is `private_to` somebody, or empty. Errors as FindInputs'. Blocks on the store.
+// Checks the inputs of every entry of an experiment's analyses before training, on the first 100 of
+// a grid's runs that read different data or hold out different sequences. Leaves out entries with
+// problems of their own (the data set's included) and runs whose model or task has problems. The
+// experiment is private to `private_to`, or public if that is empty. Errors as FindInputs's. Blocks
+// on the store.
 absl::Status CheckAskedInputs(const rpc::View& view, const std::string& private_to,
                               const spec::Resolution& resolution, spec::Problems* problems);
 

@@ -24,7 +24,7 @@ absl::StatusOr<AnalysisMetrics> AnalysisMetrics::Load(storage::Store* store,
                                                       const std::vector<std::string>& keys) {
   std::set<std::string> labels;
   for (const std::string& key : keys) labels.insert(key.substr(0, key.find('/')));
-  labels.erase("");  // of no key of an analysis; the store would take it for all labels
+  labels.erase("");  // "" isn't an analysis's label; the store would take it for all labels
   if (keys.empty()) labels = {""};
   AnalysisMetrics metrics;
   for (const std::string& label : labels) {
@@ -35,8 +35,8 @@ absl::StatusOr<AnalysisMetrics> AnalysisMetrics::Load(storage::Store* store,
   return metrics;
 }
 
-// They come in the order of their steps. Of several of one run up to the same step, as of other
-// checkpoints before it, the newest counts, which comes last.
+// They come in order of step. If a run has several for one step, such as of earlier checkpoints of
+// a range, the newest counts, which comes last.
 absl::Status AnalysisMetrics::Add(const std::vector<storage::LabelledAnalysis>& labelled) {
   const auto is_replaced = [&](size_t i) {
     if (i + 1 == labelled.size()) return false;

@@ -1,5 +1,5 @@
-// Headline numbers of analyses as metrics of the experiment that has given them a label: the key is
-// LABEL/NUMBER, the step that of the checkpoint.
+// Turns headline numbers of analyses into metrics of the experiment that labelled them: the key is
+// LABEL/NUMBER, the step is the checkpoint's.
 #ifndef ABLATE_SERVER_ANALYSIS_METRICS_H_
 #define ABLATE_SERVER_ANALYSIS_METRICS_H_
 
@@ -18,43 +18,44 @@
 
 namespace ablate::analysis {
 
-// Ascending steps, and as many values.
+// A metric's points: steps in ascending order, and as many values.
 struct Points {
   std::vector<uint32_t> steps;
   std::vector<double> values;
 };
 
-// The value at a step; nothing if there is none.
+// Returns the value at a step; nothing if there is none.
 std::optional<double> ValueAt(const Points& points, uint32_t step);
 
-// Of an analysis's stored bytes what was asked, or what it gave. DATA_LOSS if they can't be read.
+// Parses an analysis's stored bytes: its request or its result. DATA_LOSS if they can't be read.
 absl::StatusOr<v1::Analysis> ReadAnalysis(const std::string& id, const std::string& bytes);
 
-// Not changed once loaded: safe from any thread.
+// Holds the analyses' metrics of an experiment. Not changed once loaded: safe from any thread.
 class AnalysisMetrics {
  public:
-  // Those of an experiment's runs that are DONE, of the labels that `keys` begin with or, where
-  // there is no key, of all; memory grows with them. An empty one has none. Blocks on the store.
+  // Loads the metrics of an experiment's DONE runs, for the labels that `keys` begin with, or all
+  // labels if `keys` is empty. Memory grows with them. A default object has none. Blocks on the
+  // store.
   static absl::StatusOr<AnalysisMetrics> Load(storage::Store* store, const std::string& experiment,
                                               const std::vector<std::string>& keys = {});
   AnalysisMetrics() = default;
 
-  // Adds those of another experiment; of a key that a run has in both, these stay.
+  // Adds another experiment's metrics; if both have a key of a run, this object's points stay.
   void Merge(const AnalysisMetrics& other);
 
-  // Ascending, with their points over all runs.
+  // Returns all keys in ascending order, each with its number of points over all runs.
   std::vector<std::pair<std::string, uint64_t>> Keys() const;
   bool Has(const std::string& key) const { return points_.count(key) > 0; }
-  // Those that a run has, ascending.
+  // Returns the keys of a run in ascending order.
   std::vector<std::string> KeysOf(const std::string& run) const;
-  // Null if it has none. A number that is undefined is no point.
+  // Returns the points; null if the run has none. Undefined numbers aren't points.
   const Points* Find(const std::string& run, const std::string& key) const;
 
  private:
-  // DATA_LOSS if one can't be read.
+  // Adds stored analyses; DATA_LOSS if one can't be read.
   absl::Status Add(const std::vector<storage::LabelledAnalysis>& labelled);
 
-  std::map<std::string, std::map<std::string, Points>> points_;  // by key, by run
+  std::map<std::string, std::map<std::string, Points>> points_;  // run → key → points
 };
 
 }  // namespace ablate::analysis

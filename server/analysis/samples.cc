@@ -18,7 +18,7 @@
 namespace ablate::analysis {
 namespace {
 
-// How often it is asked whether anybody still waits.
+// Interval between checks whether anybody still waits.
 constexpr std::chrono::milliseconds kCancelCheck{200};
 
 absl::StatusOr<v1::RunSpec> SpecOfRunWithText(const storage::RunRecord& run) {
@@ -31,8 +31,8 @@ absl::StatusOr<v1::RunSpec> SpecOfRunWithText(const storage::RunRecord& run) {
                          "TASK_HAS_NO_TEXT");
 }
 
-// A prompt goes to the worker as it is, so its length is looked at here; whether the data has its
-// characters only the worker can say.
+// Checks the prompt's length, because it goes to the worker as it is. Only the worker can check
+// that the data has its characters.
 absl::Status CheckPrompt(absl::string_view prompt, const v1::ModelSpec& model) {
   engine::ModelConfig config;
   config.context = static_cast<int>(model.context());
@@ -63,7 +63,7 @@ worker::v1::SamplesOptions ToWorker(const engine::SampleOptions& options) {
   return message;
 }
 
-// Where the calls of an analysis leave what they bring, for the thread that waits.
+// Receives an analysis's results from callbacks, for the thread that waits.
 class Outcome {
  public:
   void Add(const worker::v1::AnalysisPart& part) {
@@ -84,14 +84,14 @@ class Outcome {
     changed_.Signal();
   }
 
-  // Waits a little; false if it has not ended.
+  // Waits a little; returns false if it has not ended.
   bool WaitALittle() {
     MutexLock lock(&mutex_);
     if (!ended_) changed_.WaitFor(&mutex_, kCancelCheck);
     return ended_;
   }
 
-  // What came, once it has ended.
+  // Returns the result, once it has ended.
   absl::StatusOr<SampleSet> Take() {
     MutexLock lock(&mutex_);
     if (!status_.ok()) return ExplainSamplesError(status_);
@@ -168,7 +168,7 @@ absl::StatusOr<SampleSet> MakeSamples(storage::Store* store, schedule::Analyses*
   const auto id = analyses->Submit(std::move(prepared->request));
   if (!id.ok()) return id.status();
   while (!answer->WaitALittle()) {
-    if (cancelled()) analyses->Cancel(*id);  // which ends it
+    if (cancelled()) analyses->Cancel(*id);  // this ends it
   }
   absl::StatusOr<SampleSet> set = answer->Take();
   if (!set.ok()) return set;

@@ -1,4 +1,4 @@
-// Samples from a run's checkpoint, made by the worker for analyses.
+// Samples text from a run's checkpoint by the worker for analyses.
 #ifndef ABLATE_SERVER_ANALYSIS_SAMPLES_H_
 #define ABLATE_SERVER_ANALYSIS_SAMPLES_H_
 
@@ -17,8 +17,8 @@
 
 namespace ablate::analysis {
 
-// Which samples are wanted (spec::ToSampleOptions reads an experiment's `analyses`). `run` is an
-// id; without a step from its last checkpoint.
+// Describes the samples wanted (spec::ToSampleOptions reads an experiment's `analyses`). `run` is
+// an id; without a step, its last checkpoint is used.
 struct SamplesQuery {
   std::string run;
   std::optional<uint32_t> step;
@@ -26,33 +26,33 @@ struct SamplesQuery {
 };
 
 struct SampleSet {
-  uint32_t step = 0;  // of the checkpoint
+  uint32_t step = 0;  // the checkpoint's
   std::vector<engine::Sample> samples;
   engine::SampleCounts counts;
-  bool are_documents = false;  // else nothing was looked for in the training data
+  bool are_documents = false;  // if false, no search for copies in the training data
 };
 
-// INVALID_ARGUMENT with every option that is out of range, but for the prompt, which depends on the
-// run.
+// Returns INVALID_ARGUMENT listing every option that is out of range. The prompt isn't checked,
+// because it depends on the run.
 absl::Status CheckSamplesOptions(const engine::SampleOptions& options);
 
-// Waits until the worker has answered or nobody wants it (CANCELLED): for a thread of the pool,
-// such as a report's, never for a reaction. Errors as GenerateSamples and schedule::Analyses have
-// them; NOT_FOUND or FAILED_PRECONDITION if the run is unknown, has no such checkpoint, or a task
-// without text.
+// Makes samples; waits until the worker has answered or nobody wants them (CANCELLED). Call it from
+// a thread of the pool, such as a report's, never from a gRPC reaction. Errors as GenerateSamples's
+// and schedule::Analyses's; NOT_FOUND or FAILED_PRECONDITION if the run is unknown, has no such
+// checkpoint, or its task has no text.
 absl::StatusOr<SampleSet> MakeSamples(storage::Store* store, schedule::Analyses* analyses,
                                       const SamplesQuery& query, const rpc::Cancelled& cancelled);
 
-// The same for a caller that hears of each part: a request that lacks only who is told. Blocks on
-// the store.
+// A request for samples, complete except for its callbacks, for a caller that handles each part.
+// Making it blocks on the store.
 struct PreparedSamples {
   uint32_t step = 0;
-  bool are_documents = false;  // as SampleSet's
+  bool are_documents = false;  // as in SampleSet
   schedule::AnalysisRequest request;
 };
 absl::StatusOr<PreparedSamples> PrepareSamples(storage::Store* store, const SamplesQuery& query);
 
-// What is said about a worker's error: of a bad prompt which field it is.
+// Turns a worker's error into the caller's: an error about the prompt names its field.
 absl::Status ExplainSamplesError(const absl::Status& status);
 
 }  // namespace ablate::analysis

@@ -20,7 +20,7 @@
 namespace ablate::analysis {
 namespace {
 
-// One with these bytes: what it is called does not matter here. NOT_FOUND.
+// Returns a data set with these bytes; its name doesn't matter here. NOT_FOUND.
 absl::StatusOr<storage::DatasetRecord> DatasetOf(storage::Store* store, const std::string& sha256) {
   auto found = store->FindDatasetsOf(storage::kServer, sha256);
   if (!found.ok()) return found.status();
@@ -28,7 +28,7 @@ absl::StatusOr<storage::DatasetRecord> DatasetOf(storage::Store* store, const st
   return std::move(found->front());
 }
 
-// The subject as its worker reads it; what it reads is added to `blobs`.
+// Builds the subject's message for its worker and adds the blobs it reads to `blobs`.
 absl::StatusOr<worker::v1::ComputationSubject> Prepare(
     storage::Store* store, const storage::AnalysisSubject& subject,
     std::vector<std::shared_ptr<storage::Blobs::Pin>>* pins) {
@@ -53,7 +53,7 @@ absl::StatusOr<worker::v1::ComputationSubject> Prepare(
   return message;
 }
 
-// The data set that inputs name. Another one of the same bytes will do.
+// Pins the data set that inputs name, or another one of the same bytes.
 absl::StatusOr<std::shared_ptr<storage::Blobs::Pin>> PinInputs(storage::Store* store,
                                                                const v1::AnalysisInputs& inputs) {
   const auto dataset = DatasetOf(store, inputs.dataset_sha256());
@@ -67,8 +67,8 @@ absl::StatusOr<std::shared_ptr<storage::Blobs::Pin>> PinInputs(storage::Store* s
   return (*blobs)->Find(dataset->sha256);
 }
 
-// Sets the time that a computation is expected to take, and the share of a worker's states that its
-// own needs.
+// Sets the expected time of a computation, and the fraction of a worker's state memory that it
+// needs.
 absl::Status SetCost(storage::Store* store, const v1::Analysis& asked,
                      const storage::AnalysisRecord& analysis, schedule::AnalysisRequest* request) {
   const auto options = spec::ToEngineOptions(asked.analysis());

@@ -1,4 +1,4 @@
-// The models that analyses are about: stored runs at their checkpoints.
+// Finds the models that analyses are about: stored runs at their checkpoints.
 #ifndef ABLATE_SERVER_ANALYSIS_SUBJECTS_H_
 #define ABLATE_SERVER_ANALYSIS_SUBJECTS_H_
 
@@ -15,25 +15,27 @@
 
 namespace ablate::analysis {
 
-// What a stored run trains. DATA_LOSS if it can't be read.
+// Returns the spec of a stored run. DATA_LOSS if it can't be read.
 absl::StatusOr<v1::RunSpec> SpecOf(const storage::RunRecord& run);
 
-// Returns what a stored run's task fixes of its model; of its data set, whose bytes are
-// `dataset_blob`, reads only what is not known. NOT_FOUND if that is gone. Blocks on the store.
+// Returns the properties of the model that a stored run's task determines. Reads the data set, blob
+// `dataset_blob`, only for facts that aren't stored. NOT_FOUND if that blob is gone. Blocks on the
+// store.
 absl::StatusOr<engine::TaskShape> ShapeOfTask(storage::Store* store, const v1::TaskSpec& task,
                                               const std::string& dataset_blob);
 
-// A model that is to be analyzed, as it is known before anything of it is read.
+// Describes a model to be analyzed, as known before anything of it is read.
 struct AnalyzedModel {
   engine::RunConfig config;  // without its data
-  std::string data_blob;     // which holds that; empty if it has none
+  std::string data_blob;     // the training data's blob; empty if there is none
 };
 
-// A stored run's. Errors as GetRun's; DATA_LOSS if the spec can't be read. Blocks on the store.
+// Describes a stored run's model. Errors as GetRun's; DATA_LOSS if the spec can't be read. Blocks
+// on the store.
 absl::StatusOr<AnalyzedModel> ModelOfRun(storage::Store* store, const std::string& run);
 
-// What a worker makes of a stored analysis: a request that lacks only who is told, and holds what
-// its worker reads. NOT_FOUND if a subject is gone; DATA_LOSS. Blocks on the store.
+// Builds a worker's request for a stored analysis, complete except for its callbacks, and pins what
+// the worker reads. NOT_FOUND if a subject is gone; DATA_LOSS. Blocks on the store.
 absl::StatusOr<schedule::AnalysisRequest> PrepareComputation(
     storage::Store* store, const storage::AnalysisRecord& analysis);
 

@@ -5,8 +5,8 @@
 namespace ablate::analysis {
 namespace {
 
-// So many analyses of a group say how long others take, up to so many times as large ones as the
-// largest of them.
+// Minimum number of analyses of a group that predict others' times, and how many times larger than
+// the largest of them those may be.
 constexpr uint64_t kFewAnalyses = 3;
 constexpr double kFurthest = 10;
 

@@ -1,4 +1,4 @@
-// Expects how long analyses take, from guesses and from the times of those that were made here.
+// Predicts how long analyses take, from guesses and from the times of earlier ones on this server.
 #ifndef ABLATE_SERVER_ANALYSIS_TIMES_H_
 #define ABLATE_SERVER_ANALYSIS_TIMES_H_
 
@@ -8,13 +8,13 @@
 namespace ablate::analysis {
 
 struct ExpectedTime {
-  double micros = 0;  // of one analysis, on one core
-  // The group's analyses were measured here, a few at least and none much smaller than the largest
-  // guess. Otherwise the time is a guess.
+  double micros = 0;  // of one analysis on one core
+  // True if at least a few of the group's analyses were measured here, and the largest guess isn't
+  // much larger than they. Otherwise the time is a guess.
   bool measured = false;
 };
 
-// Scales the mean guess by what the analyses of the same group took here, if a few were made.
+// Scales the mean guess by the measured times of the same group on this server, if there are a few.
 ExpectedTime ExpectTime(const spec::GroupTime& guess, const storage::AnalysisTimes& made);
 
 }  // namespace ablate::analysis

@@ -24,7 +24,7 @@
 namespace ablate::results {
 namespace {
 
-// Whether the result says that it has the form's array with its axes.
+// Returns true if the result declares the form's array with its axes.
 bool HasForm(const v1::Analysis& result, const figure::ArrayForm& form) {
   return std::any_of(
       result.arrays().begin(), result.arrays().end(), [&form](const v1::AnalysisArrayInfo& array) {
@@ -37,7 +37,7 @@ bool Draws(const figure::Kind& kind, const std::string& analysis) {
                      [&](const figure::ArrayForm& form) { return form.analysis == analysis; });
 }
 
-// "loss_landscape", "cka or attention".
+// Returns "loss_landscape", "cka or attention".
 std::string DrawnText(const figure::Kind& kind) {
   std::vector<std::string> names;
   for (const figure::ArrayForm& form : kind.forms) {
@@ -47,8 +47,8 @@ std::string DrawnText(const figure::Kind& kind) {
   return absl::StrJoin(names, " or ");
 }
 
-// The command that makes what a figure draws, of a run that it shows: for an analysis that lacks
-// it.
+// Returns the command that computes the maps that a figure draws, for a run that it shows, if the
+// analysis lacks them.
 std::string MapsCommand(const ComparedGrid& compared, const std::string& label) {
   std::string cell = "CELL";
   for (const std::vector<ChosenRun>& row : compared.chosen) {
@@ -101,7 +101,7 @@ absl::Status TooManyValues(const std::string& label) {
                                                    " values, the most that a figure is made of"));
 }
 
-// The blob's bytes, which are those that were published.
+// Returns the blob's bytes; they are verified against its hash.
 absl::StatusOr<std::string> ReadBlob(storage::Store* store, const std::string& sha256,
                                      const rpc::Cancelled& cancelled) {
   auto reader = rpc::BlobReader::Open(store, sha256, 0);
@@ -116,8 +116,8 @@ absl::StatusOr<std::string> ReadBlob(storage::Store* store, const std::string& s
   }
 }
 
-// An array as numbers. INVALID_ARGUMENT if it is not there, has other types than floating point, an
-// empty dimension, or other axes (which is not looked at where `axes` is empty).
+// Reads an array as numbers. INVALID_ARGUMENT if it is missing, isn't floating point, has an empty
+// dimension, or has other axes (not checked if `axes` is empty).
 absl::Status ReadTensor(const engine::SafetensorsFile& file, absl::string_view name,
                         absl::string_view axes, std::vector<size_t>* shape,
                         std::vector<double>* values) {
@@ -147,7 +147,7 @@ absl::Status ReadTensor(const engine::SafetensorsFile& file, absl::string_view n
   return absl::OkStatus();
 }
 
-// Places along an axis of so many values: finite and ascending.
+// Checks the coordinates of an axis with `count` values: finite and ascending.
 absl::Status CheckPlaces(absl::string_view name, const std::vector<double>& places, size_t count) {
   const bool finite =
       std::all_of(places.begin(), places.end(), [](double place) { return std::isfinite(place); });
@@ -164,11 +164,11 @@ absl::StatusOr<LabelledResults> LabelledResults::Load(storage::Store* store,
   const auto labelled = store->LabelledAnalyses(experiment);
   if (!labelled.ok()) return labelled.status();
   LabelledResults results(store);
-  // They come in the order of their labels, runs and steps.
+  // They come in order of labels, runs and steps.
   for (const storage::LabelledAnalysis& one : *labelled) {
     const auto [at, first] = results.labels_.try_emplace(one.label);
     if (first) {
-      // All of a label are asked for in the same way.
+      // All analyses of a label have the same request.
       const auto record = store->GetAnalysis(one.id);
       if (!record.ok()) return record.status();
       auto asked = analysis::ReadAnalysis(one.id, record->request);
@@ -216,7 +216,7 @@ std::vector<std::string> LabelledResults::DefaultLabels(const figure::Kind& kind
   if (labels_.count(name) > 0) return {name};
   std::vector<std::string> labels = LabelsFor(kind);
   if (!labels.empty()) return labels;
-  // Why one that the kind draws has nothing to draw is told by Read.
+  // Read reports why an analysis of the kind has nothing to draw.
   for (const auto& [label, one] : labels_) {
     if (Draws(kind, spec::KindName(one.asked.analysis()))) return {label};
   }

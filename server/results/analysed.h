@@ -1,4 +1,4 @@
-// Stored analyses of an experiment by their labels, read for the figures that draw their arrays.
+// Reads an experiment's labelled analyses for the figures that draw their arrays.
 #ifndef ABLATE_SERVER_RESULTS_ANALYSED_H_
 #define ABLATE_SERVER_RESULTS_ANALYSED_H_
 
@@ -19,35 +19,35 @@
 
 namespace ablate::results {
 
-// The options that are set, by their names, as people write them.
+// Returns the options that are set, by the names that people write.
 std::map<std::string, std::vector<std::string>> OptionsOf(const v1::AnalysisKind& kind);
-// Options of `ablate analyze attention` with which it has maps, as a shell reads them.
+// Options of `ablate analyze attention` that store attention maps, quoted for a shell.
 inline constexpr absl::string_view kMapOptions = "--prompt TEXT --set 'maps=[model]'";
-// What is read, as people say it: "at most 20,000 held-out tokens". Inputs are resolved.
+// Describes resolved inputs in words: "at most 20,000 held-out tokens".
 std::string InputsText(const v1::AnalysisInputs& inputs);
 
-// Analyses of one run each that are DONE and that the experiment has given labels. Not changed once
-// loaded; the store outlives it.
+// The DONE analyses of a single run each that have a label in the experiment. Not changed once
+// loaded; the store must outlive it.
 class LabelledResults {
  public:
-  // Blocks on the store; without arrays.
+  // Loads the results without their arrays. Blocks on the store.
   static absl::StatusOr<LabelledResults> Load(storage::Store* store, const std::string& experiment);
 
-  // Labels of analyses with an array that the kind draws, ascending.
+  // Returns the labels of analyses with an array that the kind draws, in ascending order.
   std::vector<std::string> LabelsFor(const figure::Kind& kind) const;
-  // Returns the labels that a figure of the kind draws if none is asked for: the label that the
-  // kind is called by or, if no analysis has it, LabelsFor. Never empty.
+  // Returns the labels that a figure of the kind draws by default: the label with the kind's own
+  // name or, if no analysis has it, LabelsFor. Never empty.
   std::vector<std::string> DefaultLabels(const figure::Kind& kind) const;
-  // Labels of analyses of this kind, such as gradient_flow, ascending.
+  // Returns the labels of analyses of this kind, such as gradient_flow, in ascending order.
   std::vector<std::string> LabelsOf(const std::string& analysis) const;
 
-  // What the kind draws of `label`: of each row's converged runs, or the one of the lowest seed
-  // that has it, at the checkpoint of `step`, or without one at each run's last that was analysed.
-  // INVALID_ARGUMENT in field `key`, naming labels, if there is no such label, or it is another
-  // kind's; in `step` if no run has it there. FAILED_PRECONDITION in `key` if the analysis lacks
-  // what is drawn, or only runs that are not drawn have it; DATA_LOSS if its arrays are damaged or
-  // not what its kind has; RESOURCE_EXHAUSTED if there are more than kMaxArrayValues. Blocks on the
-  // store.
+  // Reads the data that the kind draws for `label`: for each row, its converged runs or the one of
+  // the lowest seed that has it, at the checkpoint of `step`, or by default at each run's last
+  // analysed one. INVALID_ARGUMENT in field `key`, naming labels, if the label doesn't exist or is
+  // another kind's; in `step` if no run has it there. FAILED_PRECONDITION in `key` if the analysis
+  // lacks the array, or only runs that aren't drawn have it. DATA_LOSS if its arrays are damaged or
+  // not as its kind defines; RESOURCE_EXHAUSTED if there are more than kMaxArrayValues. Blocks on
+  // the store.
   absl::StatusOr<figure::Analysed> Read(const ComparedGrid& compared, const figure::Kind& kind,
                                         const std::string& label, std::optional<uint32_t> step,
                                         const rpc::Cancelled& cancelled) const;
@@ -60,17 +60,17 @@ class LabelledResults {
   };
   struct Label {
     v1::Analysis asked;                            // kind, options and inputs
-    std::map<std::string, std::vector<One>> runs;  // by run; ascending steps
+    std::map<std::string, std::vector<One>> runs;  // by run; steps ascend
   };
 
   explicit LabelledResults(storage::Store* store) : store_(store) {}
-  // The first of the kind's forms that an analysis of the label has; null if none has any.
+  // Returns the first of the kind's forms that an analysis of the label has; null if none has any.
   static const figure::ArrayForm* FormOf(const figure::Kind& kind, const Label& label);
   // Returns the error for a label if none of the runs that rows show has its analysis.
   static absl::Status NoneDrawn(const ComparedGrid& compared, const Label& results,
                                 const std::string& label);
   absl::StatusOr<const Label*> Find(const figure::Kind& kind, const std::string& label) const;
-  // Fills in what the form names.
+  // Reads the arrays that the form names into `seed`.
   absl::Status ReadArrays(const One& one, const figure::ArrayForm& form,
                           const rpc::Cancelled& cancelled, figure::AnalysedSeed* seed) const;
 

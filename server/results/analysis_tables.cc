@@ -23,16 +23,16 @@
 namespace ablate::results {
 namespace {
 
-// Of more columns nothing can be read; metrics and figures have the others.
+// More columns would be unreadable; metrics and figures have the others.
 constexpr size_t kMaxColumns = 8;
 
-// Whether a number is about the whole model: those of blocks, sites and tensors are a path.
+// Returns true if a number is about the whole model; those of blocks, sites and tensors are a path.
 bool IsOfWholeModel(absl::string_view number) {
   absl::ConsumeSuffix(&number, "/all");
   return !absl::StrContains(number, '/');
 }
 
-// The label's numbers that some run has, by what stands behind the label.
+// Returns the label's numbers that some run has, without the label.
 std::vector<std::string> NumbersOf(const analysis::AnalysisMetrics& metrics,
                                    const std::string& label) {
   std::vector<std::string> numbers;
@@ -51,7 +51,7 @@ std::vector<std::string> RunsOfRow(const ComparedGrid& compared, size_t row) {
   return runs;
 }
 
-// Steps at which one of the runs has a number.
+// Returns the steps at which one of the runs has a number.
 std::set<uint32_t> StepsOf(const analysis::AnalysisMetrics& metrics,
                            const std::vector<std::string>& runs, const std::string& label,
                            const std::vector<std::string>& numbers) {
@@ -65,7 +65,7 @@ std::set<uint32_t> StepsOf(const analysis::AnalysisMetrics& metrics,
   return steps;
 }
 
-// One line a step of a row of the comparison.
+// Adds one line for each step of a row of the comparison.
 void AddLines(const ComparedGrid& compared, size_t row, const std::string& label,
               html::AnalysisTable* table) {
   const analysis::AnalysisMetrics& metrics = compared.grid.metrics;
@@ -86,11 +86,12 @@ void AddLines(const ComparedGrid& compared, size_t row, const std::string& label
   }
 }
 
-// What is set beside the defaults: "direction unit", "sites embedding, block.0.output".
+// Returns the options that differ from the defaults: "direction unit", "sites embedding,
+// block.0.output".
 std::vector<std::string> ChosenOptions(const v1::AnalysisKind& written) {
   const auto resolved = [](v1::AnalysisKind kind) {
     spec::Problems problems;
-    spec::ResolveAnalysis(&kind, "", &problems);  // it was checked when it was submitted
+    spec::ResolveAnalysis(&kind, "", &problems);  // it was checked on submission
     return OptionsOf(kind);
   };
   const auto options = resolved(written);
@@ -108,8 +109,8 @@ std::vector<std::string> ChosenOptions(const v1::AnalysisKind& written) {
   return chosen;
 }
 
-// "Read: at most 20,000 held-out tokens. Set: site embedding; seed 3." Of attention without maps
-// also how to have some.
+// Returns "Read: at most 20,000 held-out tokens. Set: site embedding; seed 3." For attention
+// without maps also explains how to get some.
 std::string HowText(const spec::AskedAnalysis& entry) {
   v1::AnalysisInputs inputs = entry.inputs;
   spec::Problems problems;
@@ -132,7 +133,8 @@ std::string HowText(const spec::AskedAnalysis& entry) {
   return absl::StrJoin(sentences, " ");
 }
 
-// Those that have a column: of the whole model as far as there are any, the first of them.
+// Returns the numbers that get a column: the first of those of the whole model, or of all if there
+// are none.
 std::vector<std::string> ColumnsOf(std::vector<std::string> numbers) {
   const auto places = std::stable_partition(numbers.begin(), numbers.end(), IsOfWholeModel);
   if (places != numbers.begin()) numbers.erase(places, numbers.end());
@@ -140,14 +142,14 @@ std::vector<std::string> ColumnsOf(std::vector<std::string> numbers) {
   return numbers;
 }
 
-// Such as "too few tokens"; empty of one that has a value.
+// Returns "too few tokens", for example; empty for a number with a value.
 std::string ReasonText(const v1::AnalysisNumber& number) {
   if (number.has_value()) return "";
   const std::string reason = v1::UndefinedNumber::Value_Name(number.undefined());
   return absl::StrReplaceAll(absl::AsciiStrToLower(reason), {{"_", " "}});
 }
 
-// The numbers of an analysis that is of no run.
+// Adds the numbers of an analysis that doesn't belong to one run.
 void AddOwnNumbers(const v1::Analysis& result, html::AnalysisTable* table) {
   const std::map<std::string, v1::AnalysisNumber> sorted(result.numbers().begin(),
                                                          result.numbers().end());
@@ -158,7 +160,7 @@ void AddOwnNumbers(const v1::Analysis& result, html::AnalysisTable* table) {
   }
 }
 
-// How many were made, and why those that were not.
+// Adds how many were computed, and why the others were not.
 absl::Status AddStates(storage::Store* store, const std::vector<storage::AskedAnalysis>& asked,
                        html::AnalysisTable* table) {
   for (const storage::AskedAnalysis& one : asked) {

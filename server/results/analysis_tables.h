@@ -1,4 +1,4 @@
-// Headline numbers of the analyses that an experiment's spec asks for, as a report's tables.
+// Makes a report's tables of the headline numbers of an experiment's analyses.
 #ifndef ABLATE_SERVER_RESULTS_ANALYSIS_TABLES_H_
 #define ABLATE_SERVER_RESULTS_ANALYSIS_TABLES_H_
 
@@ -11,8 +11,8 @@
 
 namespace ablate::results {
 
-// A table an entry of the spec's `analyses`, samples left out, in its order: over the converged
-// runs that the comparison reads. Errors: the store's. Blocks on the store.
+// Returns a table for each entry of the spec's `analyses` except samples, in its order, over the
+// converged runs that the comparison reads. Errors are the store's. Blocks on the store.
 absl::StatusOr<std::vector<html::AnalysisTable>> AnalysisTables(storage::Store* store,
                                                                 const ComparedGrid& compared);
 

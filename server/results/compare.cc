@@ -32,7 +32,7 @@ absl::StatusOr<GridQuery> ReadQuery(const v1::CompareRequest& request, AnalysisN
   return query;
 }
 
-// For each row the first cell that has its labels.
+// Returns for each row the first cell that has its labels.
 std::vector<size_t> FirstCells(const TrainedGrid& grid, const report::Comparison& comparison) {
   std::map<std::vector<std::string>, size_t> first;
   for (size_t i = 0; i < grid.cells.size(); ++i) {
@@ -67,9 +67,9 @@ report::MetricWindow ToWindow(const v1::Window& message) {
   return window;
 }
 
-using RowRuns = std::vector<std::vector<ChosenRun>>;  // of each row
+using RowRuns = std::vector<std::vector<ChosenRun>>;  // for each row
 
-// The cells of converged runs, each once.
+// Returns the cells of converged runs, each once.
 std::vector<size_t> ConvergedCells(const RowRuns& rows) {
   std::set<size_t> cells;
   for (const std::vector<ChosenRun>& runs : rows) {
@@ -80,7 +80,7 @@ std::vector<size_t> ConvergedCells(const RowRuns& rows) {
 
 using WindowValues = std::map<size_t, report::WindowValue>;  // by cell
 
-// Fills in the windows of one key, one a window; those of other keys stay as they are.
+// Fills in the windows of one key, one per window; those of other keys stay as they are.
 absl::Status ReadKey(storage::Store* store, const TrainedGrid& grid, const std::string& key,
                      const std::vector<size_t>& cells, const rpc::Cancelled& cancelled,
                      const std::vector<report::MetricWindow>& windows,
@@ -108,8 +108,8 @@ report::WindowSummary SummarizeRow(const std::vector<ChosenRun>& row, const Wind
   return report::SummarizeWindow(runs);
 }
 
-// Over each row's own converged runs. Reads one curve at a time, none if no window is asked for.
-// Damaged curves are left out and told.
+// Summarizes each row's own converged runs. Reads one curve at a time, none if there are no
+// windows. Leaves out damaged curves and reports them.
 absl::StatusOr<report::RowWindows> ReadRowWindows(storage::Store* store, const TrainedGrid& grid,
                                                   const RowRuns& rows,
                                                   const rpc::Cancelled& cancelled,
@@ -152,7 +152,7 @@ absl::StatusOr<ComparedGrid> CompareOne(storage::Store* store, StoredExperiment 
   return Compare(*std::move(grid), options);
 }
 
-// What the request names, the first one first.
+// Returns the request's operands, the first one first.
 absl::StatusOr<std::vector<Operand>> ReadOperands(const rpc::View& view,
                                                   const v1::CompareRequest& request) {
   if (request.others_size() + 1 > kMaxOperands) {
@@ -177,13 +177,13 @@ absl::StatusOr<ComparedGrid> CompareMerged(const rpc::View& view,
   });
   std::map<std::string, Operand> baseline;
   for (const auto& [axis, label] : query.baseline) {
-    // As rows are called where all are of one experiment.
+    // Rows are named so if all are of one experiment.
     if (of_one && !absl::StrContains(label, '/')) {
       baseline[axis] = {first, label};
       continue;
     }
     auto named = FindOperand(view, label, absl::StrCat("baseline", reflect::Subscript(axis)));
-    // What is compared is known only later: then it says what could be named.
+    // The operands are only known later; the error then lists the valid names.
     if (absl::IsNotFound(named.status())) named = Operand{label, ""};
     if (!named.ok()) return named.status();
     baseline[axis] = *std::move(named);

@@ -1,5 +1,4 @@
-// Compares the settings of stored experiments: what Compare answers, and what tables and reports
-// are made of.
+// Compares the settings of stored experiments; Compare, tables and reports use the result.
 #ifndef ABLATE_SERVER_RESULTS_COMPARE_H_
 #define ABLATE_SERVER_RESULTS_COMPARE_H_
 
@@ -22,32 +21,33 @@ struct ComparedGrid {
   TrainedGrid grid;
   report::Comparison comparison;
   std::vector<std::vector<size_t>> rows;  // CellsOfRows
-  // What is drawn and told of other numbers than the compared one is of these.
+  // Figures and other numbers than the compared one use these runs.
   std::vector<std::vector<ChosenRun>> chosen;
-  std::vector<size_t> first_cells;  // of each row: what its labels mean, whatever is tuned
-  report::RowWindows windows;       // none before AddWindows
-  // Of a comparison of several experiments, or of parts of them: what is compared, each an
-  // experiment's id with /PART behind it or not. Empty: all of one experiment.
+  std::vector<size_t>
+      first_cells;  // for each row, the first cell: the meaning of its labels, whatever is tuned
+  report::RowWindows windows;  // empty before AddWindows
+  // For a comparison of several experiments, or of parts: the operands, each an experiment's id,
+  // with /PART or without. Empty: all of one experiment.
   std::vector<std::string> operands;
 };
 
 inline constexpr int kMaxOperands = 20;
 
-// Errors as LoadExperiment's and LoadGrid's, and INVALID_ARGUMENT for an experiment or a step that
-// is none. Blocks on the store.
+// Loads and compares. Errors as LoadExperiment's and LoadGrid's, and INVALID_ARGUMENT for an
+// invalid experiment or step. Blocks on the store.
 absl::StatusOr<ComparedGrid> CompareGrid(const rpc::View& view, const v1::CompareRequest& request,
                                          const report::CompareOptions& options,
                                          AnalysisNumbers analyses);
-// The same of an experiment that was found already, whatever the request calls it.
+// Does the same for an experiment that was found already; ignores the request's name for it.
 absl::StatusOr<ComparedGrid> CompareGrid(storage::Store* store, StoredExperiment experiment,
                                          const v1::CompareRequest& request,
                                          const report::CompareOptions& options,
                                          AnalysisNumbers analyses);
-// Reads what report.summaries asks for, for whoever shows it: it takes a look at whole curves.
+// Reads the curves that report.summaries asks for and adds their summaries.
 absl::Status AddWindows(storage::Store* store, const rpc::Cancelled& cancelled,
                         ComparedGrid* compared);
 
-// Returns what differs between a row and its baseline, by ascending path.
+// Returns the fields in which a row differs from its baseline, in order of path.
 std::vector<html::FieldChange> ChangedFields(const ComparedGrid& compared, size_t row);
 
 }  // namespace ablate::results

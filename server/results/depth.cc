@@ -20,7 +20,7 @@ using Steps = std::vector<uint32_t>;
 
 constexpr const char* kReported[] = {"gradient", "alignment"};
 
-// Of an analysis, below its label.
+// Part of an analysis's keys, after its label.
 struct ReportedAnalysis {
   const char* analysis;
   const char* family;
@@ -29,8 +29,8 @@ struct ReportedAnalysis {
 constexpr ReportedAnalysis kReportedAnalyses[] = {
     {"gradient_flow", "gradient"},
     {"gradient_alignment", "cosine"},
-    // What the projection takes away, which a run without it does not learn by. Models without
-    // attention have this norm, too.
+    // The fraction of the gradient that the norm's projection removes. Models without attention
+    // have this norm, too.
     {"norm_jacobian", "r_radial/block.*.feed_forward_norm"},
 };
 
@@ -68,12 +68,12 @@ class DepthReader {
     return setting;
   }
 
-  // Of the first run that has the family; empty if there is none.
+  // Steps of the first run that has the family; empty if there is none.
   const Steps& some_steps() const { return some_steps_; }
 
  private:
-  // Steps that all of the runs with the family have. Nothing is read where the step is `wanted`
-  // anyway and some steps are known, to be named in an error.
+  // Returns the steps that all of the runs with the family share. Reads nothing if the step is
+  // `wanted` anyway and some steps are known, to be named in an error.
   absl::StatusOr<Steps> CommonSteps(const std::vector<ChosenRun>& runs,
                                     std::optional<uint32_t> wanted) {
     Steps common;
@@ -134,10 +134,10 @@ class DepthReader {
   const std::string& family_;
   const rpc::Cancelled& cancelled_;
   Steps some_steps_;
-  size_t held_ = 0;  // values, of all settings
+  size_t held_ = 0;  // values of all settings
 };
 
-// "0, 50, 100" or, of many, the nearest ones and the range.
+// Returns "0, 50, 100" or, if there are many, the nearest ones and the range.
 std::string StepsText(const Steps& steps, uint32_t wanted) {
   constexpr size_t kNamed = 12;
   if (steps.size() <= kNamed) return absl::StrJoin(steps, ", ");
@@ -206,7 +206,7 @@ absl::Status NoSuchFamily(storage::Store* store, const std::string& experiment,
     families.push_back(*std::move(one));
   }
   if (!of_label.empty()) families = std::move(of_label);
-  // Families of whole blocks first: there are many of heads and tensors.
+  // Families of whole blocks first, because heads and tensors have many.
   std::stable_partition(families.begin(), families.end(),
                         [](const std::string& one) { return one.find('*') == std::string::npos; });
   constexpr size_t kNamed = 20;

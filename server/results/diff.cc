@@ -24,7 +24,7 @@
 namespace ablate::results {
 namespace {
 
-// What occurs at a path, in the order in which it was met.
+// Collects the values at each path, in the order in which they appear.
 class Occurring {
  public:
   void Add(const std::string& path, const std::string& value) {
@@ -42,10 +42,10 @@ class Occurring {
 
 // One side of a diff.
 struct Side {
-  std::string name;  // with whole ids
+  std::string name;  // with whole IDs
   Occurring fields;
   bool whole = false;  // an experiment
-  Occurring of_spec;   // what its spec says beside its base
+  Occurring of_spec;   // the spec's content except its base
 };
 
 absl::Status AddRun(const storage::RunRecord& run, Occurring* fields) {
@@ -55,7 +55,7 @@ absl::Status AddRun(const storage::RunRecord& run, Occurring* fields) {
   return absl::OkStatus();
 }
 
-// What it was trained by, once it was.
+// Adds how a run was trained, once it was.
 void AddProvenance(const storage::RunRecord& run, Occurring* fields) {
   if (run.worker.empty()) return;
   fields->Add("version", run.build);
@@ -63,7 +63,7 @@ void AddProvenance(const storage::RunRecord& run, Occurring* fields) {
   if (!run.environment.empty()) fields->Add("environment", run.environment);
 }
 
-// What a spec says beside its base.
+// Adds the spec's content except its base.
 void AddSpec(const v1::ExperimentSpec& spec, Occurring* fields) {
   v1::ExperimentSpec rest = spec;
   for (const char* elsewhere : {"name", "base", "axes", "seeds"}) {
@@ -132,7 +132,7 @@ absl::StatusOr<Side> ReadOperand(const rpc::View& view, absl::string_view name,
     const auto run = view.store->GetRun(cell.run);
     if (!run.ok()) return run.status();
     AddProvenance(*run, &side.fields);
-    // Seeds of one combination follow each other and differ in nothing else.
+    // Seeds of one combination are adjacent and differ in nothing else.
     const bool same = before != nullptr && before->labels == cell.labels;
     before = &cell;
     if (same) continue;
@@ -147,7 +147,7 @@ absl::StatusOr<Side> ReadSide(const rpc::View& view, absl::string_view name,
                                          : ReadOperand(view, name, field, cancelled);
 }
 
-// At every path at which the two are not the same, ascending.
+// Adds every path at which the two sides differ, in ascending order.
 void AddFields(const Occurring& left, const Occurring& right,
                v1::DiffExperimentsResponse* response) {
   std::set<std::string> paths;

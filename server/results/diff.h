@@ -1,4 +1,4 @@
-// What two experiments, parts of them or runs differ in.
+// Lists the differences between two experiments, parts of them, or runs.
 #ifndef ABLATE_SERVER_RESULTS_DIFF_H_
 #define ABLATE_SERVER_RESULTS_DIFF_H_
 
@@ -10,7 +10,8 @@
 
 namespace ablate::results {
 
-// Errors as FindOperand's and PartNames::Select's, in `left` and `right`. Blocks on the store.
+// Compares the two operands' specs and provenance. Errors as FindOperand's and PartNames::Select's,
+// in `left` and `right`. Blocks on the store.
 absl::StatusOr<v1::DiffExperimentsResponse> Diff(const rpc::View& view,
                                                  const v1::DiffExperimentsRequest& request,
                                                  const rpc::Cancelled& cancelled);

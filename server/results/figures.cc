@@ -27,7 +27,7 @@
 namespace ablate::results {
 namespace {
 
-// All of it but the curves, in the width of a column. `compared` outlives it.
+// Returns the input of a figure except the curves, one column wide. `compared` must outlive it.
 figure::Input InputOf(const ComparedGrid& compared, const figure::Kind& kind) {
   figure::Input input;
   input.comparison = &compared.comparison;
@@ -46,8 +46,8 @@ absl::Status TooManyPoints(const std::string& setting, const std::string& key) {
       " points of ", reflect::Quoted(key), ", the most that a figure is made of"));
 }
 
-// The curves of one row's runs, one a seed that has points, in the row's colour. RESOURCE_EXHAUSTED
-// if they have more than kMaxCurvePoints.
+// Reads the curves of one row's runs, one per seed that has points, in the row's colour.
+// RESOURCE_EXHAUSTED if they have more than kMaxCurvePoints.
 absl::StatusOr<figure::SettingCurves> ReadSetting(storage::Store* store,
                                                   const ComparedGrid& compared, size_t row,
                                                   size_t style, const std::string& key,
@@ -77,11 +77,11 @@ absl::StatusOr<figure::SettingCurves> ReadSetting(storage::Store* store,
   return setting;
 }
 
-// The curves of rows as they are read, one row's at a time, and those of the baseline that rows
-// are paired with, which are kept as long as rows have the same one.
+// Reads curves one row at a time. Keeps the curves of the baseline that rows are paired with as
+// long as rows have the same one.
 class RowCurves {
  public:
-  // `compared` outlives it.
+  // `compared` must outlive it.
   RowCurves(storage::Store* store, const ComparedGrid& compared, std::string key,
             rpc::Cancelled cancelled)
       : store_(store),
@@ -94,8 +94,8 @@ class RowCurves {
     return ReadSetting(store_, compared_, row, styles_[row], key_, cancelled_);
   }
 
-  // What a kind draws of `curves`, which are the row's: these, or their differences to the
-  // baseline's; nothing of a row that has none.
+  // Returns what a kind draws of `curves`, the row's: the curves, or their differences to the
+  // baseline's; nothing for a row without any.
   absl::StatusOr<std::optional<figure::ReducedSetting>> Reduce(
       const figure::Kind& kind, size_t row, const figure::SettingCurves& curves,
       const figure::CurveOptions& options) {
@@ -122,7 +122,7 @@ class RowCurves {
   figure::SettingCurves baseline_;
 };
 
-// Whether it draws curves, as they are or paired.
+// Returns true if the kind draws curves, unpaired or paired.
 bool DrawsCurves(const figure::Kind& kind) { return kind.reduce != nullptr; }
 
 absl::Status ReadSettings(storage::Store* store, const ComparedGrid& compared,
@@ -139,7 +139,7 @@ absl::Status ReadSettings(storage::Store* store, const ComparedGrid& compared,
   return absl::OkStatus();
 }
 
-// A figure of a report on its way.
+// A figure of a report in preparation.
 struct Plan {
   const figure::Kind* kind = nullptr;
   figure::Input input;
@@ -147,8 +147,8 @@ struct Plan {
   absl::Status unread;  // why its curves, metrics by block or arrays can't be drawn
 };
 
-// Keys of a kind's figures: of metrics by block one a family in `families`, of analyses one a
-// label, else one.
+// Returns the keys of a kind's figures: one per family in `families` for metrics by block, one per
+// label for analyses, otherwise one.
 std::vector<std::string> KeysOf(const figure::Kind& kind, const std::string& comparison_key,
                                 const std::vector<std::string>& families,
                                 const LabelledResults& results) {
@@ -157,7 +157,7 @@ std::vector<std::string> KeysOf(const figure::Kind& kind, const std::string& com
   return {kind.key.empty() ? comparison_key : std::string(kind.key)};
 }
 
-// Adds the name of a kind's figure to those that there are; a second one is told by its key.
+// Returns the name of a kind's figure and adds it to `names`; a second figure's name has its key.
 std::string NameOf(const figure::Kind& kind, const std::string& key, std::set<std::string>* names) {
   std::string name(kind.name);
   if (!kind.key.empty() && key != kind.key) absl::StrAppend(&name, "-", key);
@@ -169,7 +169,8 @@ std::string NameOf(const figure::Kind& kind, const std::string& key, std::set<st
   return distinct;
 }
 
-// What a report shows of over all steps: the compared metric where it is of held-out data.
+// Returns the metric that a report shows over all steps: the compared one if it is of held-out
+// data.
 std::string LossOf(const report::Comparison& comparison) {
   const bool held_out = absl::StartsWith(comparison.key, "eval/");
   return held_out ? comparison.key : std::string(figure::kLoss.key);
@@ -198,7 +199,7 @@ std::vector<Plan> PlansOf(const ComparedGrid& compared, const std::vector<std::s
   return plans;
 }
 
-// Gives every plan that draws curves of `key` what it needs of them.
+// Adds to every plan that draws curves of `key` the data it needs of them.
 absl::Status ReduceCurves(storage::Store* store, const ComparedGrid& compared,
                           const std::string& key, const rpc::Cancelled& cancelled,
                           std::vector<Plan>* plans) {
@@ -221,7 +222,7 @@ absl::Status ReduceCurves(storage::Store* store, const ComparedGrid& compared,
   return absl::OkStatus();
 }
 
-// Gives a plan of metrics by block or of an analysis what it draws.
+// Adds its data to a plan of metrics by block or of an analysis.
 absl::Status ReadAtLastStep(storage::Store* store, const ComparedGrid& compared,
                             const LabelledResults& results, const rpc::Cancelled& cancelled,
                             Plan* plan) {
@@ -233,28 +234,28 @@ absl::Status ReadAtLastStep(storage::Store* store, const ComparedGrid& compared,
   }
   if (plan->kind->reads == figure::Reads::kAnalysis) {
     auto analysed = results.Read(compared, *plan->kind, plan->input.key, std::nullopt, cancelled);
-    // Arrays that can't be read leave the rest of the page as it is.
+    // Arrays that can't be read don't affect the rest of the page.
     const bool unread =
         absl::IsResourceExhausted(analysed.status()) || absl::IsDataLoss(analysed.status()) ||
         absl::IsNotFound(analysed.status()) || absl::IsFailedPrecondition(analysed.status());
     if (unread) plan->unread = analysed.status();
     if (!analysed.ok()) return unread ? absl::OkStatus() : analysed.status();
     plan->input.analysed = *std::move(analysed);
-    // Maps of several settings stand beside each other.
+    // Maps of several settings are placed side by side.
     const bool maps = !plan->input.analysed.form->every_seed;
     if (maps && compared.rows.size() > 1) plan->input.width = figure::kDoubleWidth;
   }
   return absl::OkStatus();
 }
 
-// In a page there is no field that a message could be about.
+// A page has no field that a message could refer to.
 std::string Missing(const absl::Status& status) {
   absl::string_view why = status.message();
   for (const absl::string_view field : {"kind: ", "key: "}) absl::ConsumePrefix(&why, field);
   return absl::StrCat("Not drawn: ", why, ".");
 }
 
-// Whether some curve has more than one point.
+// Returns true if some curve has more than one point.
 bool HasCurves(const figure::Input& input) {
   return std::any_of(input.settings.begin(), input.settings.end(),
                      [](const figure::ReducedSetting& setting) {
@@ -275,7 +276,7 @@ html::Figure DrawPlan(const Plan& plan, const std::string& prefix) {
   if (plan.kind->reads == figure::Reads::kBlocks) {
     const std::string& family = plan.input.key;
     absl::StrAppend(&figure.title, ": ", report::NameOfFamily(family).text);
-    // Of an analysis its label stands before what it is called.
+    // A key of an analysis begins with its label.
     const size_t label = family.find('/');
     if (label != std::string::npos) {
       absl::StrAppend(&figure.title, " (", family.substr(0, label), ")");
@@ -284,7 +285,7 @@ html::Figure DrawPlan(const Plan& plan, const std::string& prefix) {
   if (plan.kind->reads == figure::Reads::kAnalysis) {
     absl::StrAppend(&figure.title, ": ", plan.input.key);
   }
-  // There is nothing to say of an analysis that was not read.
+  // An analysis that was not read has nothing to describe.
   const bool known =
       plan.kind->reads != figure::Reads::kAnalysis || figure::HasSeeds(plan.input.analysed);
   if (known) figure.caption = plan.kind->caption(plan.input);
@@ -301,7 +302,7 @@ html::Figure DrawPlan(const Plan& plan, const std::string& prefix) {
   return figure;
 }
 
-// The label that is asked for, or all that the kind draws by default below each other.
+// Draws the requested label, or all that the kind draws by default, one below another.
 absl::StatusOr<figure::Drawing> DrawLabels(storage::Store* store, const ComparedGrid& compared,
                                            const figure::Kind& kind, const FigureOptions& options,
                                            const rpc::Cancelled& cancelled, figure::Input input) {
@@ -334,7 +335,7 @@ absl::StatusOr<figure::Drawing> DrawFigure(storage::Store* store, const Compared
                                            const rpc::Cancelled& cancelled) {
   figure::Input input = InputOf(compared, kind);
   input.width = options.width;
-  // Of kinds without a key of their own it is the compared metric.
+  // Kinds without their own key use the compared metric.
   if (!kind.key.empty() && !options.key.empty()) input.key = options.key;
   const bool of_one =
       kind.reads == figure::Reads::kBlocks || kind.reads == figure::Reads::kAnalysis;
@@ -390,11 +391,11 @@ absl::StatusOr<std::vector<html::Figure>> ReportFigures(storage::Store* store,
     if (cancelled()) return rpc::CallCancelled();
     const absl::Status read = ReadAtLastStep(store, compared, *results, cancelled, &plan);
     if (!read.ok()) return read;
-    // A metric without a curve, such as a number of an analysis, has no difference over training.
+    // A metric without a curve, such as an analysis's number, has no difference over training.
     const bool of_pairs = plan.kind->reads == figure::Reads::kPairs;
     if (of_pairs && plan.unread.ok() && !HasCurves(plan.input)) continue;
     figures.push_back(DrawPlan(plan, prefix));
-    plan.input.analysed = {};  // one at a time is in memory
+    plan.input.analysed = {};  // keeps one at a time in memory
   }
   return figures;
 }

@@ -1,4 +1,4 @@
-// Figures of a compared experiment: one as data, and all of a report.
+// Draws figures of a compared experiment: one as data, or all of a report.
 #ifndef ABLATE_SERVER_RESULTS_FIGURES_H_
 #define ABLATE_SERVER_RESULTS_FIGURES_H_
 
@@ -18,23 +18,24 @@
 namespace ablate::results {
 
 struct FigureOptions {
-  // Of the curves, the family of metrics by block, or the analysis's label; "": the kind's own.
+  // The key of the curves, the family of metrics by block, or the analysis's label; "": the kind's
+  // own.
   std::string key;
-  std::optional<uint32_t> step;  // of metrics by block and analyses; without it the last one
+  std::optional<uint32_t> step;  // for metrics by block and analyses; default: the last one
   double width = figure::kColumnWidth;
 };
 
-// The figure as data. Reads the curves setting by setting, so that memory is bounded by one
-// setting's; RESOURCE_EXHAUSTED if that is more than kMaxCurvePoints. Errors as ReadDepth's,
-// LabelledResults::Read's and figure::Draw's.
-// Blocks on the store.
+// Draws the figure as data. Reads the curves setting by setting, so that one setting's curves bound
+// the memory; RESOURCE_EXHAUSTED if those have more than kMaxCurvePoints. Errors as ReadDepth's,
+// LabelledResults::Read's and figure::Draw's. Blocks on the store.
 absl::StatusOr<figure::Drawing> DrawFigure(storage::Store* store, const ComparedGrid& compared,
                                            const figure::Kind& kind, const FigureOptions& options,
                                            const rpc::Cancelled& cancelled);
 
-// What can be drawn of the comparison; a figure that can't be drawn says why in its place. Each
-// curve is read once for all figures, one setting's at a time. The pictures' names begin with
-// `prefix`, distinct in a page. Errors: the store's, and CANCELLED. Blocks on the store.
+// Draws all figures that the comparison allows; a figure that can't be drawn has the reason
+// instead. Reads each curve once for all figures, one setting's at a time. The pictures' names
+// begin with `prefix` and are distinct in a page. Errors: the store's, and CANCELLED. Blocks on the
+// store.
 absl::StatusOr<std::vector<html::Figure>> ReportFigures(storage::Store* store,
                                                         const ComparedGrid& compared,
                                                         const std::string& prefix,

@@ -20,7 +20,7 @@ namespace {
 
 // A tuned axis of any of the experiments.
 struct TunedAxis {
-  std::string path;  // the field that it varies; "" where settings of an axis write several
+  std::string path;  // the field that it varies; "" if its settings write several
   report::Axis axis;
 };
 
@@ -28,10 +28,11 @@ struct TunedAxis {
 struct Setting {
   std::string label;
   const TrainedGrid* grid = nullptr;
-  std::vector<size_t> cells;  // of the grid
+  std::vector<size_t> cells;  // indexes in the grid
 };
 
-// What makes two settings the same: the specs of their cells, tuned values included.
+// Returns the specs of a setting's cells, tuned values included; settings with equal sets are the
+// same.
 std::set<std::string> SpecsOf(const Setting& setting) {
   std::set<std::string> specs;
   for (const size_t cell : setting.cells) specs.insert(setting.grid->spec_hashes[cell]);
@@ -69,7 +70,7 @@ class Merger {
   }
 
  private:
-  // Each experiment once, the first one first.
+  // Loads each experiment once, the first one first.
   absl::Status LoadAll(const std::vector<Operand>& operands) {
     std::vector<StoredExperiment> experiments;
     bool tuned = false;
@@ -95,12 +96,12 @@ class Merger {
     return absl::OkStatus();
   }
 
-  // With its experiment before it, unless there is only that one.
+  // Returns the part with its experiment, or alone if there is only one experiment.
   std::string LabelOf(const std::string& experiment, const std::string& part) const {
     return ids_.size() == 1 && !part.empty() ? part : OperandName(experiment, part);
   }
 
-  // The settings that an operand names, in their order.
+  // Adds the settings that an operand names, in their order.
   absl::Status AddSettings(const Operand& operand, const std::string& field) {
     const TrainedGrid& grid = grids_.at(operand.experiment);
     const PartNames names(grid.spec);
@@ -119,14 +120,14 @@ class Merger {
     return absl::OkStatus();
   }
 
-  // As a setting of its own, or to the one of equal specs.
+  // Adds a setting of its own, or adds it to the one with equal specs.
   void AddSetting(Setting setting) {
     const auto [place, added] = by_specs_.emplace(SpecsOf(setting), settings_.size());
     by_label_.emplace(setting.label, place->second);
     if (added) {
       settings_.push_back({setting.label, {}});
     } else if (absl::StartsWith(settings_[place->second].first, setting.label)) {
-      // A cell of the setting that is named now, or that itself.
+      // The operand is a cell of a setting that is named now, or that setting.
       settings_[place->second].first = setting.label;
     } else if (!absl::StartsWith(setting.label, settings_[place->second].first)) {
       same_.push_back(absl::StrCat(report::Quoted(setting.label), " is the same setting as ",
@@ -135,7 +136,7 @@ class Merger {
     settings_[place->second].second.push_back(std::move(setting));
   }
 
-  // Those of which some setting has more than one value: of others nothing is chosen.
+  // Finds tuned axes of which some setting has several values; only those need a selection.
   void FindTunedAxes() {
     for (const auto& [label, settings] : settings_) {
       for (const Setting& setting : settings) {
@@ -164,7 +165,7 @@ class Merger {
     tuned_.push_back(std::move(added));
   }
 
-  // A cell's label of a tuned axis: where its experiment has no such axis, its value there.
+  // Returns a cell's label on a tuned axis; if its experiment lacks the axis, its value there.
   static std::string TunedLabel(const Setting& setting, size_t cell, const TunedAxis& tuned) {
     std::string label = LabelAt(setting.grid->cells[cell], tuned.axis.name);
     if (label.empty() && !tuned.path.empty()) label = FieldOf(*setting.grid, cell, tuned.path);
@@ -185,7 +186,7 @@ class Merger {
     input.choice_better = first.choice_better;
     input.margin = first.margin;
     for (const auto& [axis, operand] : baseline_) {
-      // A setting that is the same as another is called by the other's name.
+      // A setting that equals another takes the other's name.
       std::string label = LabelOf(operand.experiment, operand.part);
       const auto place = by_label_.find(label);
       input.baseline[axis] = place == by_label_.end() ? label : settings_[place->second].first;
@@ -246,7 +247,8 @@ class Merger {
     merged_.input.origins = absl::StrJoin(notes, "; ");
   }
 
-  // Of two cells of one spec and seed the first: they share a run, or one trained it again.
+  // Uses the first of two cells with the same spec and seed: they share a run, or one trained it
+  // again.
   void PutCells(const std::string& label, const std::vector<Setting>& settings) {
     TrainedGrid& to = merged_;
     std::set<std::pair<std::string, uint32_t>> known;
@@ -291,12 +293,12 @@ class Merger {
   const std::map<std::string, Operand>& baseline_;
   const rpc::Cancelled& cancelled_;
   std::set<std::string> ids_;
-  std::map<std::string, TrainedGrid> grids_;  // by id; they stay where they are
+  std::map<std::string, TrainedGrid> grids_;  // by ID; entries don't move
   const TrainedGrid* first_ = nullptr;
   // By label, in the operands' order: the settings that are the same.
   std::vector<std::pair<std::string, std::vector<Setting>>> settings_;
   std::map<std::set<std::string>, size_t> by_specs_;
-  std::map<std::string, size_t> by_label_;  // those that are merged included
+  std::map<std::string, size_t> by_label_;  // including merged ones
   bool margins_differ_ = false;
   std::vector<std::string> same_;
   std::vector<TunedAxis> tuned_;

@@ -1,6 +1,5 @@
-// What a comparison or a diff names: an experiment, or a part of one. EXP/PART is a cell
-// (post-lr0.01-s42), the cells of all its seeds (post-lr0.01), or those of all tuned values, too
-// (post).
+// Operands of a comparison or a diff: an experiment, or a part of one. EXP/PART is a cell
+// (post-lr0.01-s42), the cells of all its seeds (post-lr0.01), or also of all tuned values (post).
 #ifndef ABLATE_SERVER_RESULTS_OPERAND_H_
 #define ABLATE_SERVER_RESULTS_OPERAND_H_
 
@@ -19,35 +18,35 @@
 namespace ablate::results {
 
 struct Operand {
-  std::string experiment;  // its whole id
-  std::string part;        // "" of all of it
+  std::string experiment;  // whole ID
+  std::string part;        // "": all of it
 };
 
-// `name` is `experiments/ID` or an ID, or the beginning of one, with /PART behind it or not. Errors
-// as rpc::FindExperiment's, in `field`. Whether there is such a part, PartNames knows.
+// Finds the operand `name`: `experiments/ID`, an ID or its beginning, with /PART or without. Errors
+// as rpc::FindExperiment's, in `field`. Doesn't check that the part exists; PartNames does.
 absl::StatusOr<Operand> FindOperand(const rpc::View& view, absl::string_view name,
                                     absl::string_view field);
 
-// "names-norm-7f3k/post"; the experiment alone without a part.
+// Returns "names-norm-7f3k/post", or only the experiment if `part` is empty.
 std::string OperandName(const std::string& experiment, absl::string_view part);
 
-// What parts of an experiment are called.
+// Resolves names of an experiment's parts.
 class PartNames {
  public:
   explicit PartNames(const v1::ExperimentSpec& spec);
 
-  // Of a cell: its name without the seed, and without the tuned values, too. Each is "" where
-  // nothing is left.
+  // Return a cell's name without the seed, and without the tuned values, too. Each is "" if nothing
+  // is left.
   static std::string Combination(const storage::CellRecord& cell);
   std::string Setting(const storage::CellRecord& cell) const;
 
-  // The indexes of the cells that `part` names, all of "". INVALID_ARGUMENT in `field` says what
-  // there is.
+  // Returns the indexes of the cells that `part` names, all for "". INVALID_ARGUMENT in `field`
+  // lists the existing parts.
   absl::StatusOr<std::vector<size_t>> Select(const std::vector<storage::CellRecord>& cells,
                                              const Operand& operand, absl::string_view field) const;
 
  private:
-  // By axis and label what stands for it in a cell's name; of axes that are not tuned.
+  // Maps axis and label to their text in a cell's name, for axes that aren't tuned.
   std::map<std::pair<std::string, std::string>, std::string> parts_;
 };
 

@@ -39,7 +39,7 @@ std::string TimeText(storage::Micros time) {
   return absl::FormatTime("%Y-%m-%d %H:%M UTC", absl::FromUnixMicros(time), absl::UTCTimeZone());
 }
 
-// One word for a shell.
+// Quotes a word for a shell.
 std::string ShellWord(const std::string& text) {
   const bool plain = !text.empty() && std::all_of(text.begin(), text.end(), [](char c) {
     return absl::ascii_isalnum(static_cast<unsigned char>(c)) ||
@@ -48,7 +48,7 @@ std::string ShellWord(const std::string& text) {
   return plain ? text : absl::StrCat("'", absl::StrReplaceAll(text, {{"'", "'\\''"}}), "'");
 }
 
-// Names of the data sets that some cell is trained on, and whether it reads documents there.
+// Returns the names of the data sets that cells train on, and whether they are read as documents.
 std::map<std::string, bool> DatasetNames(const TrainedGrid& grid) {
   std::map<std::string, bool> names;
   const auto add = [&names](const spec::FieldValues& values) {
@@ -68,7 +68,7 @@ absl::StatusOr<std::vector<html::DataSet>> DataSetsOf(storage::Store* store,
   std::vector<html::DataSet> sets;
   for (const auto& [name, has_documents] : DatasetNames(grid)) {
     const auto found = rpc::FindDataset({store, storage::kServer}, name, "dataset");
-    // A data set may have been deleted, or renamed, since the runs were trained.
+    // A data set may have been deleted or renamed since the runs were trained.
     if (absl::IsNotFound(found.status())) continue;
     if (!found.ok()) return found.status();
     sets.push_back({name, found->sha256, found->bytes, has_documents ? found->documents : 0});
@@ -76,7 +76,7 @@ absl::StatusOr<std::vector<html::DataSet>> DataSetsOf(storage::Store* store,
   return sets;
 }
 
-// Whether all cells draw their initial weights by name, so that equal seeds share them.
+// Returns true if all cells draw their initial weights by name, so that equal seeds share them.
 bool SharesWeights(const TrainedGrid& grid) {
   const auto base = grid.base.find(kStreamsPath);
   if (base == grid.base.end() || base->second != kByName) return false;
@@ -123,14 +123,14 @@ absl::StatusOr<html::Provenance> ProvenanceOf(storage::Store* store, const Compa
   provenance.submit_command =
       absl::StrCat("ablate submit ", ShellWord(provenance.spec_file),
                    grid.record.private_to.empty() ? "" : " --private", " --wait");
-  // A new submit gets an id of its own.
+  // A new submission gets a new id.
   provenance.report_command = ReportCommand({"EXPERIMENT"}, request, output);
   return provenance;
 }
 
 constexpr char kStepsPath[] = "training.steps";
 
-// The value that all cells have at a path; none if they differ or have none.
+// Returns the value that all cells have at a path; nothing if they differ or have none.
 std::optional<std::string> SharedValue(const TrainedGrid& grid, const std::string& path) {
   std::optional<std::string> shared;
   for (size_t cell = 0; cell < grid.input.cells.size(); ++cell) {
@@ -141,7 +141,7 @@ std::optional<std::string> SharedValue(const TrainedGrid& grid, const std::strin
   return shared;
 }
 
-// "1,000 steps"; "" where runs are of different lengths.
+// Returns "1,000 steps"; "" if runs have different lengths.
 std::string StepsText(const TrainedGrid& grid) {
   const std::optional<std::string> steps = SharedValue(grid, kStepsPath);
   int64_t count = 0;
@@ -157,8 +157,8 @@ std::string ReadAtText(const ComparedGrid& compared) {
   return steps.empty() ? "where each run ended" : absl::StrCat("after ", steps);
 }
 
-// "one data set, one model size, 1,000 steps. Seeds vary the held-out documents, the order of the
-// data and the initial weights together".
+// Returns "one data set, one model size, 1,000 steps. Seeds vary the held-out documents, the order
+// of the data and the initial weights together".
 std::string ScopeText(const TrainedGrid& grid) {
   const std::map<std::string, bool> data = DatasetNames(grid);
   const bool documents =
@@ -179,8 +179,8 @@ std::string ScopeText(const TrainedGrid& grid) {
                       " and the initial weights together.");
 }
 
-// What it costs to add seeds after a look, if that was done: some pairs of a row had their runs
-// before the experiment, and others are its own. "" if none has such.
+// Returns the warning about seeds that were added after a look at results: some pairs of a row had
+// their runs before the experiment, and others are its own. "" if there are none.
 std::string GrownText(const ComparedGrid& compared) {
   const auto earlier = [&compared](size_t row) {
     std::map<uint32_t, bool> by_seed;
@@ -210,7 +210,7 @@ std::string GrownText(const ComparedGrid& compared) {
   return "";
 }
 
-// Everything but figures and samples. `request` is what `compared` answers.
+// Returns everything except figures and samples. `compared` is the result for `request`.
 absl::StatusOr<html::Experiment> ContentsOf(storage::Store* store, const ComparedGrid& compared,
                                             const v1::CompareRequest& request,
                                             const std::string& output) {
@@ -235,7 +235,8 @@ absl::StatusOr<html::Experiment> ContentsOf(storage::Store* store, const Compare
   return experiment;
 }
 
-constexpr size_t kMaxSampledSettings = 12;  // that are asked; the rest of a large grid is left out
+constexpr size_t kMaxSampledSettings =
+    12;  // settings to sample; the rest of a large grid is left out
 
 std::string HowText(const engine::SampleOptions& options, size_t left_out) {
   std::string text = absl::StrCat(
@@ -256,7 +257,7 @@ std::string HowText(const engine::SampleOptions& options, size_t left_out) {
   return text;
 }
 
-// Fills in what the run writes.
+// Fills in the samples of the run.
 absl::Status Ask(const ReportSources& sources, const std::string& run,
                  const engine::SampleOptions& options, const rpc::Cancelled& cancelled,
                  html::Samples::Setting* setting) {
@@ -271,14 +272,15 @@ absl::Status Ask(const ReportSources& sources, const std::string& run,
   return absl::OkStatus();
 }
 
-// Whether the next setting would wait as long, for the same: no worker, a slow or a busy one.
+// Returns true if the next setting would wait as long for the same reason: no worker, a slow or a
+// busy one.
 bool WouldFailAgain(const absl::Status& status) {
   return absl::IsUnavailable(status) || absl::IsDeadlineExceeded(status) ||
          absl::IsResourceExhausted(status);
 }
 
-// What the spec's `analyses` ask for, from one run a setting: the one of the lowest seed that
-// converged. Nothing if they ask for no samples; a setting without samples says why.
+// Makes the samples that the spec's `analyses` ask for, from one run per setting: the converged one
+// of the lowest seed. Nothing if they ask for none; a setting without samples has the reason.
 std::optional<html::Samples> SamplesOf(const ReportSources& sources, const ComparedGrid& compared,
                                        const rpc::Cancelled& cancelled) {
   const auto& analyses = compared.grid.spec.analyses();
@@ -310,8 +312,8 @@ std::optional<html::Samples> SamplesOf(const ReportSources& sources, const Compa
   return samples;
 }
 
-// The figure of the first screen: how the differences came about, or where there is no such curve,
-// or so many that each would be small, the differences at the end.
+// Returns the figure of the first screen: the differences over training or, if there is no such
+// curve or so many that each would be small, the differences at the end.
 std::optional<size_t> DecisiveOf(const report::Comparison& comparison,
                                  const std::vector<html::Figure>& figures) {
   const bool many = comparison.rows.size() > figure::kMaxInOnePanel;

@@ -1,4 +1,4 @@
-// A stored experiment as a report says it.
+// Describes a stored experiment for a report.
 #ifndef ABLATE_SERVER_RESULTS_REPORT_H_
 #define ABLATE_SERVER_RESULTS_REPORT_H_
 
@@ -15,23 +15,23 @@
 
 namespace ablate::results {
 
-// What reports are made with; all of it is thread-safe.
+// Services that reports are made with; all are thread-safe.
 struct ReportSources {
   storage::Store* store = nullptr;
-  schedule::Analyses* analyses = nullptr;  // of samples: may be null where no spec asks for them
+  schedule::Analyses* analyses = nullptr;  // makes samples: may be null if no spec asks for them
 };
 
-// Everything that a page says about one experiment, compared as `request` says; its figures' names
-// begin with `prefix`, and its commands write to `output`, as ReportCommand's. Errors as
-// CompareGrid's; figures that can't be drawn, or samples that can't be had, are none. Blocks on the
-// store and on the worker for analyses.
+// Returns the content of a page about one experiment, compared as `request` says. Figure names
+// begin with `prefix`; its commands write to `output`, as ReportCommand's. Errors as CompareGrid's;
+// a figure that can't be drawn or samples that can't be made aren't errors. Blocks on the store and
+// on the worker for analyses.
 absl::StatusOr<html::Experiment> DescribeExperiment(
     const ReportSources& sources, StoredExperiment stored, const v1::CompareRequest& request,
     const std::string& output, const std::string& prefix, const rpc::Cancelled& cancelled);
 
-// Returns the `ablate report` command that makes the page of these experiments, compared as
-// `request` says, as a shell reads it. It writes to the file `output`; if that is empty, to
-// report.html.
+// Returns the `ablate report` command, quoted for a shell, that makes the page of these
+// experiments, compared as `request` says. It writes to `output`, or to report.html if that is
+// empty.
 std::string ReportCommand(const std::vector<std::string>& experiments,
                           const v1::CompareRequest& request, const std::string& output);
 

@@ -25,8 +25,8 @@ namespace {
 constexpr size_t kMaxNamedDamages = 5;
 constexpr uint32_t kPointsPerBucket = 4;
 
-// Of which kind the analyses are that the experiment calls so, by its file or by who has asked for
-// some; nothing if it calls none so.
+// Returns the kind of the analyses with this label in the experiment, from its file or from
+// requests; nothing if there are none.
 absl::StatusOr<std::optional<v1::AnalysisKind>> KindOfLabel(storage::Store* store,
                                                             const std::string& experiment,
                                                             const std::string& label) {
@@ -140,7 +140,7 @@ absl::Status SeriesCursor::OpenRun(const std::string& run, const WantedKeys& wan
   }
   if (wanted.empty()) keys_.assign(sorted.begin(), sorted.end());
   for (const std::string& key : wanted) {
-    if (sorted.erase(key) > 0) keys_.push_back(key);  // once, however often it is asked for
+    if (sorted.erase(key) > 0) keys_.push_back(key);  // once, however often it is requested
   }
   return absl::OkStatus();
 }

@@ -1,5 +1,5 @@
-// Stored series of metrics as everybody walks them: which keys there are, a cursor that passes over
-// what is damaged, and thinning for plots.
+// Reads stored series of metrics: lists the keys, walks the series and skips damaged ones, and
+// thins them for plots.
 #ifndef ABLATE_SERVER_RESULTS_SERIES_H_
 #define ABLATE_SERVER_RESULTS_SERIES_H_
 
@@ -19,29 +19,30 @@ namespace ablate::results {
 // The metrics that a request names.
 using WantedKeys = google::protobuf::RepeatedPtrField<std::string>;
 
-// INVALID_ARGUMENT in field `keys`, unless each can be a metric's and there are not too many.
+// Checks that each key has the form of a metric's and that there aren't too many; INVALID_ARGUMENT
+// in field `keys`.
 absl::Status CheckKeys(const WantedKeys& wanted);
-// The metric keys of an experiment's runs, sorted.
+// Returns the metric keys of an experiment's runs, sorted.
 absl::StatusOr<std::vector<std::string>> ExperimentKeys(storage::Store* store,
                                                         const std::string& experiment);
-// INVALID_ARGUMENT: no run of `experiment` has the key that `field` names. It says which there are:
-// where a label of analyses stands before it, what numbers of these are called, else keys that
-// begin alike, if there are any. Blocks on the store.
+// Returns INVALID_ARGUMENT about a key in `field` that no run of `experiment` has. Lists the
+// numbers of the label, if the key begins with a label of analyses; otherwise keys with a similar
+// beginning, if any. Blocks on the store.
 absl::Status NoSuchKey(storage::Store* store, absl::string_view field, const std::string& key,
                        const std::string& experiment);
-// That error if there are points and none of the key: before the first one nothing is known to be
-// wrong. Blocks on the store.
+// Returns that error if there are points but none of the key; before the first point any key may be
+// right. Blocks on the store.
 absl::Status CheckKnownKey(storage::Store* store, absl::string_view field, const std::string& key,
                            const std::string& experiment);
 
-// Stored bytes that turned out to be damaged while the rest of what was asked for is delivered. One
-// thread.
+// Collects damage found in stored bytes while the rest of a request is delivered. For one thread.
 class Damages {
  public:
-  // `status` is DATA_LOSS and names what is damaged.
+  // `status` is DATA_LOSS and names the damaged object.
   void Add(const absl::Status& status);
   bool empty() const { return count_ == 0; }
-  // DATA_LOSS that names them, if they are many the first.
+  // Returns DATA_LOSS that names them, or the first of them if there are many; OK if there are
+  // none.
   absl::Status ToStatus() const;
 
  private:
@@ -52,34 +53,35 @@ class Damages {
 // Why SeriesCursor::Read returned.
 enum class SeriesEnd { kComplete, kStopped, kDamaged };
 
-// Walks the series of one run after another, in as many pieces as its user likes. Damage is noted
-// and passed over, or an error where nobody notes it. One thread. Blocks on the store.
+// Walks the series of one run after another, in as many pieces as its user likes. Damaged series
+// are recorded and skipped, or are an error if there is no Damages. For one thread. Blocks on the
+// store.
 class SeriesCursor {
  public:
-  // Of each series the points from `first_step` to `last_step`. `damages` may be null; what is
-  // pointed to outlives it.
+  // Reads the points from `first_step` to `last_step` of each series. `damages` may be null; the
+  // pointers must outlive the cursor.
   SeriesCursor(storage::Store* store, Damages* damages, uint32_t first_step = 0,
                uint32_t last_step = UINT32_MAX);
 
-  // From now on runs have these metrics, too; null: none. They outlive the cursor.
+  // Adds metrics to the runs from now on; null: none. They must outlive the cursor.
   void Add(const analysis::AnalysisMetrics* metrics) { metrics_ = metrics; }
 
-  // Goes to a run: to those of `wanted` that it has, in that order and each once, or to all it has
-  // in ascending order if none is wanted.
+  // Moves to a run: to those of `wanted` that it has, in that order, each once, or to all it has in
+  // ascending order if `wanted` is empty.
   absl::Status OpenRun(const std::string& run, const WantedKeys& wanted);
-  // Goes to one series, which may have no points.
+  // Moves to one series, which may have no points.
   void OpenSeries(const std::string& run, const std::string& key);
 
-  // Whether a series of the run is left, and its key.
+  // Return whether the run has a series left, and its key.
   bool has_series() const { return key_ < keys_.size(); }
   const std::string& key() const { return keys_[key_]; }
-  // Reads on in the series. If the visitor stopped it the next Read goes on after the points that
-  // were taken; otherwise the cursor is at the next series.
+  // Continues reading the series. If the visitor stopped it, the next Read continues after the
+  // points that were taken; otherwise the cursor moves to the next series.
   absl::StatusOr<SeriesEnd> Read(const storage::SeriesPiece& visit);
 
  private:
   void NextSeries();
-  // What of these lies between the first and the last step is visited as ReadSeries does it.
+  // Visits the points between the first and the last step as ReadSeries does.
   SeriesEnd ReadPoints(const analysis::Points& points, const storage::SeriesPiece& visit);
   absl::Status Note(const absl::Status& damage);
 
@@ -93,23 +95,23 @@ class SeriesCursor {
   storage::SeriesPosition position_;  // in the series
 };
 
-// Thins a series for a plot: every bucket of steps keeps its first, smallest, largest and last
-// point. Takes a series piece by piece; holds at most `max_points` points and a piece. A series
-// that is not longer passes unchanged. Values and their bits are never altered; NaN is neither
-// smallest nor largest. Not thread-safe.
+// Thins a series for a plot: keeps the first, smallest, largest and last point of every bucket of
+// steps. Takes a series in pieces; holds at most `max_points` points and a piece. A series of at
+// most that length passes unchanged. Values keep their bits; NaN is neither smallest nor largest.
+// Not thread-safe.
 class Downsampler {
  public:
-  // `max_points` of at least 4. Buckets divide the steps from the first one seen to `last_step`,
-  // where the series is expected to end.
+  // `max_points` is at least 4. Buckets divide the steps from the first one seen to `last_step`,
+  // the expected end of the series.
   Downsampler(uint32_t max_points, uint32_t last_step);
 
   void Add(const std::vector<uint32_t>& steps, const std::vector<double>& values);
-  // What is kept, at most max_points, ascending.
+  // Returns the points kept, at most max_points, in ascending order.
   analysis::Points Finish();
 
  private:
   struct Point {
-    uint64_t place = 0;  // in the series
+    uint64_t place = 0;  // index in the series
     uint32_t step = 0;
     double value = 0;
   };

@@ -31,7 +31,7 @@ namespace {
 
 using google::protobuf::Value;
 
-// The label whose writes leave the base as it is.
+// Returns the label of an axis that leaves the base unchanged, if any.
 std::optional<std::string> BaseLabel(const spec::AxisPlan& axis, const v1::BaseSpec& base,
                                      const spec::FieldValues& filled, bool cuda) {
   for (const spec::Point& point : axis.points) {
@@ -65,7 +65,7 @@ bool Contains(const std::vector<std::string>& names, const std::string& name) {
   return std::find(names.begin(), names.end(), name) != names.end();
 }
 
-// In the spec's order. `cuda` is what device auto was resolved to.
+// Returns the axes in the spec's order. `cuda` says how device auto was resolved.
 std::vector<report::Axis> AxesOf(const v1::ExperimentSpec& spec, bool cuda) {
   spec::Problems problems;
   const std::vector<spec::AxisPlan> plans = spec::ReadAxes(spec, &problems);
@@ -83,8 +83,8 @@ std::vector<report::Axis> AxesOf(const v1::ExperimentSpec& spec, bool cuda) {
   return axes;
 }
 
-// INVALID_ARGUMENT at field `by` or `baseline` for what names no axis, no label, or an axis that is
-// tuned.
+// Returns INVALID_ARGUMENT at field `by` or `baseline` for an unknown axis or label, or a tuned
+// axis.
 absl::Status CheckAgainstAxes(const std::vector<report::Axis>& axes, const std::string& by,
                               const std::map<std::string, std::string>& baseline) {
   std::vector<std::string> names, compared;
@@ -107,7 +107,7 @@ absl::Status CheckAgainstAxes(const std::vector<report::Axis>& axes, const std::
   return absl::OkStatus();
 }
 
-// Of one key, at a step or, without one, at each run's last point.
+// Selects a key's value at a step or, without one, at each run's last point.
 struct ValueQuery {
   std::string key;
   std::optional<uint32_t> at;
@@ -115,7 +115,7 @@ struct ValueQuery {
 
 using RunValue = absl::StatusOr<std::optional<double>>;
 
-// The last value from `first_step` to `last_step`.
+// Returns the last value from `first_step` to `last_step`.
 RunValue ReadLast(storage::Store* store, const storage::SeriesQuery& query) {
   std::optional<double> last;
   const absl::Status read = store->ReadSeries(
@@ -127,7 +127,7 @@ RunValue ReadLast(storage::Store* store, const storage::SeriesQuery& query) {
   return last;
 }
 
-// Steps of a series around one that it lacks.
+// Steps of a series around a missing one.
 struct Neighbours {
   std::optional<uint32_t> first, before, after, last;
 };
@@ -164,7 +164,7 @@ std::string AllowedSteps(const Neighbours& steps) {
                       *steps.last);
 }
 
-// The same of a number of analyses, all of which are in memory.
+// Returns the value of a number of analyses, which are all in memory.
 RunValue ValueOf(const analysis::AnalysisMetrics& metrics, const ValueQuery& query,
                  const std::string& run) {
   const analysis::Points* const points = metrics.Find(run, query.key);
@@ -173,8 +173,8 @@ RunValue ValueOf(const analysis::AnalysisMetrics& metrics, const ValueQuery& que
   return analysis::ValueAt(*points, *query.at);
 }
 
-// Nothing if the run has no such point. `summaries` are the run's; at the end they suffice, unless
-// some point is not finite.
+// Returns a run's value; nothing if the run has no such point. `summaries` are the run's; for the
+// last point they suffice, unless some point isn't finite.
 RunValue ReadValue(storage::Store* store, const ValueQuery& query, const std::string& run,
                    const storage::RunSummaries& summaries) {
   if (!summaries.damage.empty()) return absl::DataLossError(summaries.damage);
@@ -184,11 +184,11 @@ RunValue ReadValue(storage::Store* store, const ValueQuery& query, const std::st
   if (summary == summaries.keys.end() || summary->count == 0) return std::nullopt;
   if (query.at.has_value()) return ReadLast(store, {run, query.key, *query.at, *query.at});
   if (summary->nonfinite == 0) return summary->last;
-  // A summary's last value is the last finite one, which may not be the last.
+  // A summary has the last finite value, which may not be the last.
   return ReadLast(store, {run, query.key, summary->first_nonfinite_step.value_or(0)});
 }
 
-// INVALID_ARGUMENT about the key that no run of `experiment` has, or the step, with the nearest
+// Returns INVALID_ARGUMENT about a key that no run of `experiment` has, or a step, with the nearest
 // ones of `run`.
 absl::Status NoSuchValue(storage::Store* store, const analysis::AnalysisMetrics& metrics,
                          const std::string& experiment, const ValueQuery& query,
@@ -223,7 +223,7 @@ report::RunOutcome OutcomeOf(storage::RunState state) {
   return report::RunOutcome::kMissing;
 }
 
-// Whether a key is none of those that training records.
+// Returns true if training doesn't record the key.
 bool IsOfAnalyses(const std::string& key) {
   const std::string family = key.substr(0, key.find('/'));
   const auto recorded = spec::RecordedFamilies();
@@ -232,7 +232,7 @@ bool IsOfAnalyses(const std::string& key) {
 
 double Seconds(storage::Micros micros) { return static_cast<double>(micros) / 1e6; }
 
-// Why what is read is not what was planned; "" if it is.
+// Returns why the value isn't the planned one; "" if it is.
 std::string WhyExploratory(const v1::ExperimentSpec& spec, const ValueQuery& value) {
   if (value.key != PrimaryMetric(spec)) {
     return absl::StrCat("report.primary is ", PrimaryMetric(spec));
@@ -272,7 +272,7 @@ class Loader {
   }
 
  private:
-  // None: all.
+  // Keys to load; empty: all.
   std::vector<std::string> MetricKeys() const {
     if (query_.analyses == AnalysisNumbers::kAll) return {};
     std::vector<std::string> keys = {value_.key};
@@ -362,9 +362,9 @@ class Loader {
     return absl::OkStatus();
   }
 
-  // What a run has in place of the base. A field that only one of them has means nothing to the
-  // other, for a part that is switched off or another optimizer: that is the change. But tasks
-  // differ in nothing else than their fields.
+  // Returns a run's differences from the base. A field that only one of them has doesn't apply to
+  // the other, because a part is switched off or the optimizer differs: the change is that. Tasks,
+  // however, differ only in their fields.
   static spec::FieldValues ChangedFrom(const spec::FieldValues& base, const v1::BaseSpec& run) {
     const spec::FieldValues values = spec::ValuesOf(run);
     spec::FieldValues changed;
@@ -375,8 +375,8 @@ class Loader {
     return changed;
   }
 
-  // The paths of `changed_` at which the settings of these labels, one an axis, leave what the file
-  // says as it is.
+  // Returns the paths of `changed_` at which the settings with these labels, one per axis, leave
+  // the file's value unchanged.
   std::set<std::string> FollowsFor(const std::vector<std::string>& labels) const {
     v1::BaseSpec written = grid_.spec.base();
     for (size_t i = 0; i < std::min(labels.size(), plans_.size()); ++i) {
@@ -393,7 +393,7 @@ class Loader {
     return follows;
   }
 
-  // Seeds of one combination follow each other and differ in nothing else.
+  // Seeds of one combination are adjacent and differ in nothing else.
   absl::Status ReadCombination(const std::vector<std::string>& labels,
                                const storage::RunRecord& run) {
     if (!grid_.cells.empty() && labels == labels_) return absl::OkStatus();
@@ -404,7 +404,7 @@ class Loader {
     labels_ = labels;
     changed_ = ChangedFrom(grid_.base, run_spec);
     follows_ = FollowsFor(labels);
-    // Where the store has no data sets their names have to do.
+    // If the store has no data sets, their names are used.
     const v1::TaskSpec& task = run_spec.task();
     const spec::NamedDataset dataset = spec::DatasetOf(task);
     const std::string name = dataset.name == nullptr ? "" : *dataset.name;
@@ -414,12 +414,12 @@ class Loader {
     spec_hash_ = spec::ShortHash(spec::Canonical(run_spec, run.dataset_blob).RunText(0));
     scored_ = spec::ScoredData(run_spec, data, *longest);
     uniform_ = UniformLoss(task, run.dataset_blob);
-    // How many batches an evaluation has is no matter to a metric of training.
+    // The number of batches of an evaluation doesn't affect a training metric.
     if (!report::IsOfHeldOutData(value_.key)) scored_.erase("evaluation.batches");
     return absl::OkStatus();
   }
 
-  // The first evaluation is that before the first step.
+  // The first evaluation is the one before the first step.
   void NoteHighStart(const storage::RunSummaries& summaries, report::Cell* cell) const {
     const auto loss = std::find_if(summaries.keys.begin(), summaries.keys.end(),
                                    [](const auto& one) { return one.key == "eval/loss"; });
@@ -429,7 +429,7 @@ class Loader {
     cell->uniform = *uniform_;
   }
 
-  // The loss of a uniform guess over the vocabulary; nothing if its data set is gone.
+  // Returns the loss of a uniform guess over the vocabulary; nothing if its data set is gone.
   std::optional<double> UniformLoss(const v1::TaskSpec& task, const std::string& dataset_blob) {
     const std::string name = absl::StrCat(spec::TaskName(task), " ", dataset_blob);
     const auto known = vocabularies_.find(name);
@@ -441,8 +441,8 @@ class Loader {
     return loss;
   }
 
-  // Characters of a data set's longest document; 0 if not known. A text that can't be read is an
-  // error once contexts differ: verdicts depend on whether they cut other documents.
+  // Returns the characters of a data set's longest document; 0 if unknown. An unreadable text is an
+  // error only if contexts differ, because verdicts depend on whether they cut different documents.
   absl::StatusOr<uint64_t> LongestDocument(const std::string& name, uint32_t context) {
     if (name.empty()) return 0;
     const auto [known, added] = documents_.try_emplace(name);
@@ -457,8 +457,8 @@ class Loader {
     return 0;
   }
 
-  // The base resolved on the device kind of the first cell, on which all that was `auto` is one
-  // kind, and with its trainer.
+  // Resolves the base on the device kind of the first cell, which `auto` was resolved to
+  // everywhere, and with its trainer.
   void FillBase(const v1::TrainingSpec& first) {
     const bool cuda = first.device() == v1::Device::cuda;
     if (cuda) grid_.input.axes = AxesOf(grid_.spec, true);
@@ -491,9 +491,9 @@ class Loader {
   }
 
   absl::Status CheckPresence() const {
-    // With damage it is unknown what there was.
+    // With damage it is unknown which values existed.
     if (any_value_ || any_damage_) return absl::OkStatus();
-    // A primary number of analyses that are not made yet, or have failed.
+    // A primary number of analyses that aren't computed yet, or have failed.
     if (query_.key.empty() && IsOfAnalyses(value_.key)) return absl::OkStatus();
     if (!done_.empty()) return NoSuchValue(store_, grid_.metrics, grid_.record.id, value_, done_);
     if (query_.key.empty()) return absl::OkStatus();
@@ -504,13 +504,13 @@ class Loader {
   const GridQuery& query_;
   const rpc::Cancelled& cancelled_;
   TrainedGrid grid_;
-  std::vector<spec::AxisPlan> plans_;  // of the spec's axes
-  spec::FieldValues written_base_;     // of the base that cells differ from, without defaults
+  std::vector<spec::AxisPlan> plans_;  // the spec's axes
+  spec::FieldValues written_base_;     // base without defaults, from which cells differ
   ValueQuery value_;
-  std::string done_;  // some run that is DONE
+  std::string done_;  // some DONE run
   bool any_value_ = false;
   bool any_damage_ = false;
-  // Of the combination read last:
+  // State of the last combination that was read:
   std::vector<std::string> labels_;
   spec::FieldValues changed_, scored_;
   std::string spec_hash_;
@@ -524,7 +524,7 @@ class Loader {
   std::map<std::string, Documents> documents_;  // by data set
 };
 
-// The cells of a grid by their labels and seeds.
+// Finds the cells of a grid by labels and seed.
 class CellPlaces {
  public:
   explicit CellPlaces(const TrainedGrid& grid) {
@@ -607,7 +607,7 @@ report::Better BetterOf(const v1::ExperimentSpec& spec, const std::string& key) 
     return spec.report().better() == v1::Better::higher ? report::Better::kHigher
                                                         : report::Better::kLower;
   }
-  // FAMILY/NAME, of a whole model: what it loses without a part has a place behind it.
+  // FAMILY/NAME is of a whole model; the loss without a part has a place after it.
   const std::vector<absl::string_view> parts = absl::StrSplit(key, '/');
   if (parts.size() != 2) return report::Better::kNeither;
   if (parts[1] == "loss" || parts[1] == "ema_loss") return report::Better::kLower;
@@ -636,7 +636,7 @@ absl::StatusOr<TrainedGrid> LoadGrid(storage::Store* store, StoredExperiment exp
   const std::string id = experiment.record.id;
   auto grid = Loader(store, std::move(experiment), query, cancelled).Run();
   if (!absl::IsNotFound(grid.status())) return grid;
-  // A run that is gone went with its experiment, which is what was named.
+  // A run is gone if its experiment is, which is what the request named.
   const auto there = store->GetExperiment(id);
   return there.ok() ? grid : there.status();
 }

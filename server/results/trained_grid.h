@@ -1,4 +1,4 @@
-// A stored experiment as the statistics want it: its grid, what every run gave, and its curves.
+// Loads a stored experiment for the statistics: its grid, each run's value, and its curves.
 #ifndef ABLATE_SERVER_RESULTS_TRAINED_GRID_H_
 #define ABLATE_SERVER_RESULTS_TRAINED_GRID_H_
 
@@ -24,28 +24,28 @@ namespace ablate::results {
 
 struct StoredExperiment {
   storage::ExperimentRecord record;
-  v1::ExperimentSpec spec;  // what the record's bytes are
+  v1::ExperimentSpec spec;  // the record's bytes, parsed
 };
 
-// `id` is whole. NOT_FOUND; DATA_LOSS if the spec can't be read.
+// Loads an experiment by its whole id. NOT_FOUND; DATA_LOSS if the spec can't be read.
 absl::StatusOr<StoredExperiment> LoadExperiment(storage::Store* store, const std::string& id);
 
-// Which numbers of analyses are read: those of the labels of what is compared and of the windows
-// that the spec reports, or of all, for who goes on to other curves.
+// Selects the numbers of analyses to read: those with the labels of the compared key and of the
+// spec's windows, or all, for callers that read further curves.
 enum class AnalysisNumbers { kOfComparison, kAll };
 
 struct TrainedGrid;
 
-// What of an experiment is compared.
+// Selects the numbers of an experiment to compare.
 struct GridQuery {
   std::string key;                              // "": the spec's primary metric
-  std::optional<uint32_t> at;                   // the step read; without it where each run ended
-  std::map<std::string, std::string> baseline;  // as report::ComparisonInput's
+  std::optional<uint32_t> at;                   // the step to read; default: the end of each run
+  std::map<std::string, std::string> baseline;  // as in report::ComparisonInput
   std::string by;                               // likewise
   AnalysisNumbers analyses = AnalysisNumbers::kAll;
-  // Of experiments that are compared with each other: the metric by which tuned values are chosen
-  // in any of them ("": the spec's, if something is tuned), and the one whose base `changed` of the
-  // cells differs from (null: their own).
+  // For a comparison of several experiments: the metric by which tuned values are selected in all
+  // of them ("": the spec's, if something is tuned), and the one whose base the cells' `changed`
+  // refers to (null: their own).
   std::string choice_key;
   const TrainedGrid* reference = nullptr;
 };
@@ -55,56 +55,55 @@ struct TrainedGrid {
   v1::ExperimentSpec spec;
   report::ComparisonInput input;
   std::vector<storage::CellRecord> cells;  // in grid order; cell i is input.cells[i]
-  analysis::AnalysisMetrics metrics;       // of the experiment, as asked for
-  // The base spec with its defaults: what `changed` of the cells differs from.
+  analysis::AnalysisMetrics metrics;       // the experiment's, as requested
+  // The base spec with its defaults, from which `changed` of the cells is the difference.
   spec::FieldValues base;
-  // Of each cell a hash of its resolved spec without the seed, and of its data.
+  // For each cell a hash of its resolved spec without the seed, and of its data.
   std::vector<std::string> spec_hashes;
 };
 
-// Only runs that are DONE have a value: without `at` it is read from summaries, so no curve is
-// touched (but those that hold a non-finite value). A run whose value is damaged counts as missing.
+// Loads a grid with the values of its DONE runs. Without `at` values come from summaries, so that
+// only curves with a non-finite value are read. A run with a damaged value counts as missing.
 // INVALID_ARGUMENT names key, at, by or baseline: a key or step that no run has (if one is DONE, or
-// the key was asked for), an axis or label that there is not. NOT_FOUND if the experiment is gone.
-// Blocks on the store; memory grows with cells.
+// the key was requested), an axis or label that doesn't exist. NOT_FOUND if the experiment is gone.
+// Blocks on the store; memory grows with the number of cells.
 absl::StatusOr<TrainedGrid> LoadGrid(storage::Store* store, StoredExperiment experiment,
                                      const GridQuery& query, const rpc::Cancelled& cancelled);
 
-// What the resolved spec of a cell has at a dotted path; "" where the path means nothing to it.
+// Returns the value of a cell's resolved spec at a dotted path; "" if the path doesn't apply to it.
 std::string FieldOf(const TrainedGrid& grid, size_t cell, const std::string& path);
 
-// For each row of `comparison`, which was made of `grid`, the cells of its runs: as many, in their
-// order.
+// Returns, for each row of `comparison`, the cells of its runs, in their order. `comparison` was
+// made of `grid`.
 std::vector<std::vector<size_t>> CellsOfRows(const TrainedGrid& grid,
                                              const report::Comparison& comparison);
 
-// A run that stands for its setting on one seed, whether or not it has what is compared.
+// A run that represents its setting on one seed, even if it lacks the compared value.
 struct ChosenRun {
   uint32_t seed = 0;
   size_t cell = 0;
   bool diverged = false;
 };
-// Likewise all runs of each row, those without a value included, by ascending seed.
+// Returns, for each row, all of its runs in order of seed, including those without a value.
 std::vector<std::vector<ChosenRun>> ChosenRuns(const TrainedGrid& grid,
                                                const report::Comparison& comparison);
 
 // Returns those of a row's runs that did not diverge.
 std::vector<ChosenRun> Converged(const std::vector<ChosenRun>& row);
 
-// The metric that an experiment's verdict is about, and which values of a key are better: of losses
-// and accuracies that is known, of others only what the spec says.
+// The metric of an experiment's verdict, and the direction in which values of a key are better:
+// known for losses and accuracies, given by the spec for others.
 std::string PrimaryMetric(const v1::ExperimentSpec& spec);
-// The metric by which values of tuned axes are chosen where what is compared says nothing of it, as
-// a number of an analysis: the primary one, or where that is such a number, too, eval/loss.
+// Returns the metric by which tuned values are selected if the compared metric can't be used, such
+// as a number of an analysis: the primary one or, if that is such a number, too, eval/loss.
 std::string ChoiceMetric(const v1::ExperimentSpec& spec);
 report::Better BetterOf(const v1::ExperimentSpec& spec, const std::string& key);
-// How values of a key are compared: by the metric, and of the primary one as the spec says.
+// Returns the scale of a key's values: by the metric, and for the primary one as in the spec.
 report::Scale ScaleOf(const v1::ExperimentSpec& spec, const std::string& key);
 
-// Hands over the curve of `key` of each cell in `cells` (indexes, any order) that has points of it,
-// whatever its run's state: one at a time, so memory is bounded by the longest. Stops at the first
-// error that `visit` returns and gives it back; so does damage, unless it goes to `damages` instead
-// and its curve is left out.
+// Calls `visit` with the curve of `key` of each cell in `cells` (indexes, any order) that has
+// points, whatever its run's state. Holds one curve at a time. Stops at the first error of `visit`
+// and returns it; the same at damage, unless `damages` records it and its curve is left out.
 absl::Status VisitCurves(
     storage::Store* store, const TrainedGrid& grid, const std::string& key,
     const std::vector<size_t>& cells, const rpc::Cancelled& cancelled,

@@ -15,7 +15,7 @@ namespace {
 constexpr absl::string_view kOurs = "/ablate.";
 constexpr char kPath[] = ":path";
 
-// Roles that a rule lets in besides admins, in the order of what they may.
+// Ranks the roles that a rule admits, besides admins, by what they may do.
 int RankOf(storage::Role role) { return static_cast<int>(role); }
 
 storage::Role LeastOf(const v1::Access& rule) {
@@ -31,7 +31,7 @@ storage::Role LeastOf(const v1::Access& rule) {
   }
 }
 
-// "Experiments.CancelExperiment".
+// Returns "Experiments.CancelExperiment".
 std::string ShortName(absl::string_view path) {
   const size_t dot = path.rfind('.');
   return absl::StrReplaceAll(path.substr(dot == absl::string_view::npos ? 1 : dot + 1),
@@ -46,7 +46,7 @@ absl::StatusOr<v1::Access> RuleOf(absl::string_view path) {
     rule.set_anyone(true);
     return rule;
   }
-  // It is gRPC's own, so that nothing could end it with its token.
+  // It is gRPC's own method, so that nothing could end it together with its token.
   if (path == "/grpc.health.v1.Health/Watch") {
     return absl::UnimplementedError("Health.Watch is not served here: ask Health.Check");
   }
@@ -96,7 +96,7 @@ absl::StatusOr<std::string> Authenticator::Check(const CallMetadata& metadata,
   const auto rule = RuleOf(method);
   Refusal refusal;
   refusal.address = address;
-  // Others' names are whatever a client makes up.
+  // Clients can make up any name of an unknown method.
   if (rule.ok()) refusal.method = ShortName(method);
   const auto refuse = [&](const absl::Status& why) {
     refusal.why = why;

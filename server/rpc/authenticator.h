@@ -1,4 +1,5 @@
-// The door of the public port: which token a call has, and whether its user may call the method.
+// Authenticates the public port's calls: finds the token of a call and whether its user may call
+// the method.
 #ifndef ABLATE_SERVER_RPC_AUTHENTICATOR_H_
 #define ABLATE_SERVER_RPC_AUTHENTICATOR_H_
 
@@ -16,25 +17,24 @@
 
 namespace ablate::rpc {
 
-// The rule of a method by its path, "/package.Service/Method": the option (access) beside it, and
-// for health and reflection, which are gRPC's own, any role and readers. UNIMPLEMENTED if no
-// program of ours has such a method, and for Health.Watch; INTERNAL if it has no rule.
+// Returns the access rule of the method at `path`, "/package.Service/Method": the method's option
+// (access). For gRPC's own health and reflection services: any role, and readers. UNIMPLEMENTED if
+// none of our programs has such a method, and for Health.Watch; INTERNAL if it has no rule.
 absl::StatusOr<v1::Access> RuleOf(absl::string_view path);
 
-// PERMISSION_DENIED, with what is needed, unless the role is enough. Rules that are for the unix
-// socket alone are refused to every role.
+// Returns OK if the role suffices; otherwise PERMISSION_DENIED with the role that is needed. Rules
+// for the unix socket only are refused to every role.
 absl::Status CheckRole(const v1::Access& rule, storage::Role role, absl::string_view path);
 
-// Lets a call in that has exactly one "authorization: Bearer TOKEN" of a user whose role the
-// method's rule lets in, before anything of its message is read. UNAUTHENTICATED and
-// PERMISSION_DENIED say what is wrong, and are noted in the log. Looks into memory alone.
-// Thread-safe.
+// Accepts a call if it has exactly one "authorization: Bearer TOKEN" of a user whose role the
+// method's rule admits, before any of its message is read. UNAUTHENTICATED and PERMISSION_DENIED
+// name the problem and are noted in the log. Reads memory only. Thread-safe.
 class Authenticator {
  public:
-  // `store` and `log` outlive it.
+  // `store` and `log` must outlive this object.
   Authenticator(const storage::AccessStore* store, DoorLog* log, std::function<absl::Time()> now);
 
-  // The user whose call it is. A Judge (connection_table.h).
+  // Returns the user who calls. Has the signature of a Judge (connection_table.h).
   absl::StatusOr<std::string> Check(const CallMetadata& metadata, const std::string& address) const;
 
  private:

@@ -60,7 +60,7 @@ absl::StatusOr<bool> HasWhole(storage::Store* store, const std::string& sha256,
   if (!reader.ok()) return reader.status();
   while (!cancelled()) {
     const auto piece = reader->Next();
-    // Whatever the reason, the disk's also: nobody gets these bytes from here.
+    // For any reason, the disk's too: these bytes can't be read from here.
     if (!piece.ok()) return false;
     if (!piece->has_value()) return true;
   }

@@ -1,5 +1,5 @@
-// Blobs as streams of chunks, to and from clients and workers. One call uses an object of these at
-// a time. Errors are storage::Blobs' unless they are named here.
+// Streams blobs in chunks to and from clients and workers. One call at a time uses an object of
+// these classes. Errors are storage::Blobs' unless they are named here.
 #ifndef ABLATE_SERVER_RPC_BLOB_STREAMS_H_
 #define ABLATE_SERVER_RPC_BLOB_STREAMS_H_
 
@@ -20,61 +20,62 @@
 
 namespace ablate::rpc {
 
-// The store's blobs; FAILED_PRECONDITION if it keeps none.
+// Returns the store's blobs; FAILED_PRECONDITION if it keeps none.
 absl::StatusOr<storage::Blobs*> BlobsOf(storage::Store* store);
 
-// A blob that is being read: pinned, so that it stays.
+// Reads a blob, which stays pinned meanwhile.
 class BlobReader {
  public:
-  // NOT_FOUND; OUT_OF_RANGE if `offset` is beyond the end.
+  // Opens a blob at a byte offset. NOT_FOUND; OUT_OF_RANGE if `offset` is beyond the end.
   static absl::StatusOr<BlobReader> Open(storage::Store* store, const std::string& sha256,
                                          uint64_t offset);
-  // The next bytes, at most kChunkBytes; nothing at the end. Bytes before the offset come as an
-  // empty piece: they are only read to be hashed. DATA_LOSS, naming the blob, at the end of one
-  // whose bytes are not those that were published.
+  // Returns the next bytes, at most kChunkBytes; nothing at the end. Bytes before the offset are
+  // only hashed and come as an empty piece. At the end, DATA_LOSS naming the blob if its bytes
+  // aren't those that were published.
   absl::StatusOr<std::optional<std::string>> Next();
 
  private:
   storage::Blobs* blobs_ = nullptr;
   std::shared_ptr<storage::Blobs::Pin> pin_;
-  uint64_t offset_ = 0;    // from where the caller wants bytes
-  uint64_t position_ = 0;  // up to where they are read and hashed
+  uint64_t offset_ = 0;    // where the caller's bytes begin
+  uint64_t position_ = 0;  // end of what was read and hashed
   Sha256 hash_;
 };
 
-// Whether the store has the blob and all of it can be read, with the bytes that were published.
-// Asks `cancelled` between chunks; CANCELLED then.
+// Returns true if the store has the blob and all of it can be read with the bytes that were
+// published. Calls `cancelled` between chunks; CANCELLED if that returns true.
 absl::StatusOr<bool> HasWhole(storage::Store* store, const std::string& sha256,
                               const std::function<bool()>& cancelled);
 
-// A blob that arrives: nothing is written if the store has it already.
+// Receives a blob; writes nothing if the store has it already.
 class BlobWriter {
  public:
-  // Pins the blob if it is there, so that it can't be swept while it is believed to be.
+  // Opens a blob for writing. Pins it if it exists, so that it can't be deleted meanwhile.
   static absl::StatusOr<BlobWriter> Open(storage::Store* store, const std::string& sha256);
-  // For a blob that is there and damaged: its bytes are wanted all the same.
+  // Opens a blob that exists but is damaged, so that its bytes are wanted again.
   static absl::StatusOr<BlobWriter> Replace(storage::Store* store, const std::string& sha256);
 
-  // Whether bytes are wanted.
+  // Returns true if the blob's bytes are wanted.
   bool wanted() const { return writer_ != nullptr; }
-  // Only if it is wanted. INVALID_ARGUMENT in field `data` once there are more than `max_bytes`.
+  // Appends bytes; only if wanted(). INVALID_ARGUMENT in field `data` once there are more than
+  // `max_bytes`.
   absl::Status Append(const std::string& data, uint64_t max_bytes);
-  // Everything has come. INVALID_ARGUMENT if the bytes have another hash.
+  // Publishes the complete blob. INVALID_ARGUMENT if the bytes have another hash.
   absl::StatusOr<std::shared_ptr<storage::Blobs::Pin>> Publish();
-  // What was appended.
+  // Returns the number of appended bytes.
   uint64_t size() const { return writer_ == nullptr ? 0 : writer_->size(); }
 
  private:
   std::string sha256_;
   std::unique_ptr<storage::Blobs::Writer> writer_;  // null if no bytes are wanted
-  std::shared_ptr<storage::Blobs::Pin> pin_;        // of the blob that is there already
+  std::shared_ptr<storage::Blobs::Pin> pin_;        // of the blob, if it exists already
 };
 
-// Chunk is a message with a field `data`.
+// Streams a blob to a client. Chunk is a message with a field `data`.
 template <class Chunk>
 class ReadBlobReactor final : public PullStream<Chunk> {
  public:
-  // `open` finds the blob, on the pool.
+  // `open` finds the blob; it runs on the pool.
   ReadBlobReactor(const StreamCall& call, std::function<absl::StatusOr<BlobReader>()> open)
       : PullStream<Chunk>(call), open_(std::move(open)) {}
 

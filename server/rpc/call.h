@@ -1,4 +1,4 @@
-// Answers unary calls without blocking a reaction.
+// Answers unary calls without blocking a gRPC reaction.
 #ifndef ABLATE_SERVER_RPC_CALL_H_
 #define ABLATE_SERVER_RPC_CALL_H_
 
@@ -21,37 +21,36 @@
 
 namespace ablate::rpc {
 
-// Does `work` on the pool in the caller's turn, unless the call was cancelled or ran past its
-// deadline before it began, and finishes the call with its status. Request and response of the call
-// live until then.
+// Runs `work` on the pool in the caller's turn and finishes the call with its status. Skips the
+// work if the call was cancelled or passed its deadline first. The call's request and response live
+// until it is finished.
 grpc::ServerUnaryReactor* Answer(WorkPool* pool, grpc::CallbackServerContext* context,
                                  std::function<absl::Status()> work);
 
-// What a stream with a client or a worker runs on; pointers outlive the call.
+// Context of a stream with a client or a worker; the pointers outlive the call.
 struct StreamCall {
   grpc::CallbackServerContext* context = nullptr;
   WorkPool* pool = nullptr;
   LiveStreams* streams = nullptr;
   MinPace pace;
-  std::string user = {};  // whose turn its work takes; nobody's if empty
+  std::string user = {};  // whose turn its work takes; empty for none
 };
 
-// Ends a call at once. Finish would not do while a message is being written that the client does
-// not take: the status would wait behind it. The call's reactor must finish it still, as after
-// every cancellation.
+// Ends a call at once. Finish would not do while a message is being written that the client doesn't
+// read: the status would wait for it. The call's reactor must still finish it, as after every
+// cancellation.
 void EndNow(grpc::CallbackServerContext* context, const absl::Status& status);
 
-// The error of a client that takes what it is sent too slowly, or not at all.
+// Returns the error for a client that reads its stream too slowly or not at all.
 absl::Status TooSlow(const Pace& pace);
 
-// What requests that are in the server at once may weigh. Thread-safe.
+// Bounds the total size of the requests in the server. Thread-safe.
 class ByteBudget {
  public:
-  // `what` names them in errors, such as "bytes of experiments".
+  // `what` names the bytes in errors, as "bytes of experiments".
   ByteBudget(std::string what, Most bytes) : what_(std::move(what)), max_(bytes) {}
-  // A share that is given back when it is destroyed, which the budget must outlive.
-  // RESOURCE_EXHAUSTED if so many bytes are not left, in all or of what the user may have; "" is
-  // nobody, who may have all.
+  // Reserves bytes until the result is destroyed; the budget must outlive it. RESOURCE_EXHAUSTED if
+  // not enough are left, in all or of the user's part. The user "" is nobody and may have all.
   absl::StatusOr<std::shared_ptr<void>> Take(size_t bytes, const std::string& user = {});
 
  private:
@@ -61,11 +60,12 @@ class ByteBudget {
   const Most max_;
   Mutex mutex_;
   size_t used_ ABSL_GUARDED_BY(mutex_) = 0;
-  std::unordered_map<std::string, size_t> of_users_ ABSL_GUARDED_BY(mutex_);  // who has some
+  std::unordered_map<std::string, size_t> of_users_
+      ABSL_GUARDED_BY(mutex_);  // users with reservations
 };
 
-// Hands what was freed back to the system: the allocator alone would keep it, in each thread's
-// arena, for as long as the server lives.
+// Returns freed memory to the system. The allocator alone would keep it in each thread's arena for
+// as long as the server lives.
 void GiveMemoryBack();
 
 }  // namespace ablate::rpc

@@ -1,4 +1,4 @@
-// Whether anybody still waits for a long answer.
+// Tells long computations whether anybody still waits for the answer.
 #ifndef ABLATE_SERVER_RPC_CANCELLED_H_
 #define ABLATE_SERVER_RPC_CANCELLED_H_
 
@@ -6,7 +6,7 @@
 
 namespace ablate::rpc {
 
-// Asked now and then; true ends the work with CANCELLED.
+// Called now and then; true ends the work with CANCELLED.
 using Cancelled = std::function<bool()>;
 
 }  // namespace ablate::rpc

@@ -11,8 +11,8 @@
 namespace ablate::rpc {
 namespace {
 
-// The value that the server added: it comes after all that the client may have sent. Empty if there
-// is none.
+// Returns the header value that the server added, which follows everything the client may have
+// sent. Empty if there is none.
 std::string ConnectionOf(const CallMetadata& metadata) {
   const grpc::string_ref name(kConnectionHeader.data(), kConnectionHeader.size());
   const auto range = metadata.equal_range(name);
@@ -23,7 +23,8 @@ std::string ConnectionOf(const CallMetadata& metadata) {
   return id;
 }
 
-// The client would wait for an answer to another call until it is hung up on.
+// Tells the client that this was its last call; otherwise it would wait for another answer until
+// the port hangs up.
 absl::Status ForTheLastTime(const absl::Status& refused) {
   absl::Status status(
       refused.code(),

@@ -1,4 +1,4 @@
-// Who is connected to the public port, for calls that reach gRPC through a pair of sockets.
+// Tracks who is connected to the public port, for calls that reach gRPC through a pair of sockets.
 #ifndef ABLATE_SERVER_RPC_CONNECTION_TABLE_H_
 #define ABLATE_SERVER_RPC_CONNECTION_TABLE_H_
 
@@ -17,36 +17,37 @@
 
 namespace ablate::rpc {
 
-// The header that names a call's connection. Its value is a secret of the server: with another's a
-// client could stand for it.
+// The header that names a call's connection. Its value is a secret of the server: a client that
+// knew another connection's could act as that one.
 inline constexpr absl::string_view kConnectionHeader = "ablate-connection";
 
-// Thread-safe.
+// Maps each connection's id to its address and user. Thread-safe.
 class ConnectionTable {
  public:
-  // `on_let_in` is called, from any thread, when UserOf would say something else of a connection.
+  // `on_let_in` is called, from any thread, when UserOf's result changes for a connection.
   explicit ConnectionTable(std::function<void()> on_let_in) : on_let_in_(std::move(on_let_in)) {}
   ConnectionTable(const ConnectionTable&) = delete;
   ConnectionTable& operator=(const ConnectionTable&) = delete;
 
-  // Adds a stranger's connection and returns its id: 32 random characters.
+  // Adds an unauthenticated connection and returns its id: 32 random characters.
   std::string Add(absl::string_view address);
   void Remove(const std::string& id);
-  // Whose calls have been let in: nobody's, so that it is a stranger's, or of one that is gone;
-  // one user's; or "", several users'.
+  // Returns the user whose calls this connection has had accepted; "" if of several users; nothing
+  // if none was accepted (the connection is unauthenticated) or the connection is gone.
   std::optional<std::string> UserOf(const std::string& id) const;
-  // Lets a call of this user in. RESOURCE_EXHAUSTED, with the reason USER_LIMIT, if the connection
-  // is a stranger's and would be one too many of the user's.
+  // Accepts a call of this user. RESOURCE_EXHAUSTED with the reason USER_LIMIT if the connection is
+  // unauthenticated and the user has the maximum of connections.
   absl::Status LetIn(const std::string& id, const std::string& user);
-  // A call was refused. How many of this connection, of which none has been let in; 0 if one has.
+  // Counts a refused call. Returns the number of refused calls of this connection; 0 if one of its
+  // calls has been accepted.
   int CountRefused(const std::string& id);
-  // The "ADDRESS:PORT" of a connection; none if it is none of these.
+  // Returns the "ADDRESS:PORT" of a connection; nothing if it isn't in the table.
   std::optional<std::string> Find(const std::string& id) const;
 
  private:
   struct Connection {
     std::string address;
-    std::optional<std::string> user = {};  // as UserOf says it
+    std::optional<std::string> user = {};  // as UserOf returns it
     int refused = 0;
   };
 
@@ -56,14 +57,14 @@ class ConnectionTable {
 };
 
 using CallMetadata = grpc::AuthMetadataProcessor::InputMetadata;
-// Whose a call is that comes from `address`, by its metadata, or why it is refused. Must not block:
-// gRPC 1.51 lets calls that come at once wait for a second now and then if asking may.
+// Authenticates a call from `address` by its metadata: returns its user or the error. Must not
+// block: if it may, gRPC 1.51 sometimes delays calls that arrive together by a second.
 using Judge =
     std::function<absl::StatusOr<std::string>(const CallMetadata&, const std::string& address)>;
 
-// Asks `judge` for every call, and lets the connections in whose calls it accepts. The last call
-// that a stranger may make is told so. Calls without a connection of the table are refused with
-// UNAUTHENTICATED.
+// Returns a processor that asks `judge` about every call and accepts the connections of accepted
+// calls. The error of an unauthenticated peer's last permitted call says so. Calls without a
+// connection in the table get UNAUTHENTICATED.
 std::shared_ptr<grpc::AuthMetadataProcessor> MakeDoor(Judge judge,
                                                       std::shared_ptr<ConnectionTable> table);
 

@@ -8,7 +8,7 @@
 namespace ablate::rpc {
 namespace {
 
-// Without its port, which is another for each connection.
+// Removes the port, which differs for each connection.
 std::string HostOf(const std::string& address) { return address.substr(0, address.rfind(':')); }
 
 std::string ToText(absl::Time time) {
@@ -25,7 +25,7 @@ void DoorLog::NoteRefusal(const Refusal& refusal, absl::Time now) {
   Kinds& kinds = stranger ? strangers_.kinds : users_.kinds;
   std::vector<std::string> key = {refusal.user, refusal.method, reason};
   if (stranger) key = {host};
-  // The rest is one kind, whoever it is.
+  // All further callers share one kind.
   if (kinds.size() >= kMaxKinds && kinds.count(key) == 0) key.clear();
   Kind& kind = kinds[key];
   if (kind.calls++ == 0) kind.first = now;

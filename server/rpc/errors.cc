@@ -22,13 +22,14 @@ constexpr absl::Duration kTryAgainAfter = absl::Seconds(1);
 // Room in the details for the note about violations that were left out.
 constexpr size_t kNoteBytes = 120;
 
-// What gRPC makes of a byte of the message in the trailer: itself, or %XX.
+// Returns the number of bytes that gRPC makes of a byte of the message in the trailer: itself, or
+// %XX.
 size_t EncodedBytes(absl::string_view character) {
   const char c = character[0];
   return character.size() == 1 && c >= ' ' && c <= '~' && c != '%' ? 1 : 3 * character.size();
 }
 
-// Valid UTF-8 that fits into the trailer.
+// Returns valid UTF-8 that fits into the trailer.
 std::string ShortMessage(absl::string_view message) {
   std::string text;
   size_t encoded = 0;
@@ -49,7 +50,7 @@ void AddDetail(absl::string_view url, const std::string& value, google::rpc::Sta
   detail->set_value(value);
 }
 
-// The first violations that fit into `room` bytes, and how many did not.
+// Returns the first violations that fit into `room` bytes, and the number of the others.
 google::rpc::BadRequest Trimmed(const google::rpc::BadRequest& all, size_t room) {
   google::rpc::BadRequest kept;
   size_t bytes = 0;

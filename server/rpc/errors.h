@@ -1,4 +1,4 @@
-// Errors as clients see them: absl::Status inside, grpc::Status with google.rpc.Status details
+// Converts errors for clients: absl::Status inside, grpc::Status with google.rpc.Status details
 // outside.
 #ifndef ABLATE_SERVER_RPC_ERRORS_H_
 #define ABLATE_SERVER_RPC_ERRORS_H_
@@ -14,42 +14,42 @@
 
 namespace ablate::rpc {
 
-// INVALID_ARGUMENT about one field of the request, in reflect::MakeProblem's form: the complaint
-// says the value.
+// Returns INVALID_ARGUMENT about one field of the request, in reflect::MakeProblem's form; the
+// complaint includes the value.
 absl::Status InvalidField(absl::string_view field, absl::string_view complaint,
                           absl::string_view allowed);
-// That a list has more than `max` entries.
+// Returns the error for a list with more than `max` entries.
 absl::Status TooMany(absl::string_view field, int entries, int max);
-// That `format`, an enum's value, is missing or none of the `allowed` ones.
+// Returns the error for an enum value `format` that is missing or isn't one of the `allowed` ones.
 absl::Status UnknownFormat(int format, absl::string_view allowed);
 
-// That `value` in field sha256 is no hash, if it is none.
+// Returns an error about field sha256 if `value` isn't a hash.
 absl::Status CheckSha256(absl::string_view value);
 
-// INVALID_ARGUMENT that lists problems of a spec; at least one.
+// Returns INVALID_ARGUMENT that lists problems of a spec; at least one.
 absl::Status InvalidFields(const std::vector<spec::Problem>& problems);
 
-// Of a request whose bytes are no message of its method.
+// Returns the error for a request whose bytes aren't a message of its method.
 absl::Status MalformedRequest();
-// Of a call that its client has cancelled.
+// Returns the error of a call that its client has cancelled.
 absl::Status CallCancelled();
 
-// `status` with an ErrorInfo: a reason in UPPER_SNAKE_CASE for programs. OK stays OK.
+// Attaches an ErrorInfo to `status`: a reason in UPPER_SNAKE_CASE for programs. OK stays OK.
 absl::Status WithReason(absl::Status status, absl::string_view reason);
 
-// RESOURCE_EXHAUSTED because the server has `most.all` of `what` ("watches") already, or `user` has
-// `has` of the `most.of_user` that one may have; the latter with the reason USER_LIMIT. Both say to
-// try again in a second.
+// Returns RESOURCE_EXHAUSTED: the server has its maximum `most.all` of `what` ("watches"), or the
+// user has the maximum `most.of_user`; the latter with the reason USER_LIMIT. Both messages ask to
+// retry in a second.
 absl::Status TooManyAtOnce(absl::string_view what, const Most& most);
 absl::Status TooManyOfUser(absl::string_view what, absl::string_view user, size_t has,
                            const Most& most);
 
-// `status` with a RetryInfo: that the same call may succeed after `delay`. OK stays OK.
+// Attaches a RetryInfo to `status`: the same call may succeed after `delay`. OK stays OK.
 absl::Status WithRetry(absl::Status status, absl::Duration delay);
 
-// The message is made valid UTF-8 and shortened; details are what InvalidField, InvalidFields,
-// WithReason and WithRetry attached (else an ErrorInfo with the code's name) within
-// kErrorDetailBytes: of surplus field violations the last one says how many were left out.
+// Converts a status for gRPC. Makes the message valid UTF-8 and shortens it. Details are those that
+// InvalidField, InvalidFields, WithReason and WithRetry attached (else an ErrorInfo with the code's
+// name), within kErrorDetailBytes; the last field violation gives the number of those left out.
 grpc::Status ToGrpc(const absl::Status& status);
 
 }  // namespace ablate::rpc

@@ -20,7 +20,7 @@ constexpr uint8_t kAck = 0x1;
 constexpr uint8_t kEndHeaders = 0x4;
 constexpr uint8_t kPadded = 0x8;
 
-// A header that HPACK puts into no table (RFC 7541, section 6.2.2), without Huffman's code.
+// Encodes a header that HPACK puts into no table (RFC 7541, section 6.2.2), without Huffman coding.
 std::string Literal(absl::string_view name, absl::string_view value) {
   return absl::StrCat(absl::string_view("\0", 1), std::string(1, static_cast<char>(name.size())),
                       name, std::string(1, static_cast<char>(value.size())), value);
@@ -65,7 +65,7 @@ FrameGate::FrameGate(absl::string_view name, absl::string_view value, Rate* call
 
 absl::Status FrameGate::Pass(absl::Duration now, absl::string_view* in, std::string* out) {
   wait_ = absl::ZeroDuration();
-  // A head whose frame had to wait is whole: it goes on without another byte.
+  // A head whose frame had to wait is complete: continue without another byte.
   while (wait_ == absl::ZeroDuration() && (!in->empty() || head_size_ == kHeadBytes)) {
     absl::Status taken;
     switch (part_) {
@@ -137,9 +137,9 @@ absl::Status FrameGate::CheckFrame(const Head& head) const {
 }
 
 absl::Status FrameGate::CheckStart(const Head& head) const {
-  // Padding would stand behind the header that is added.
+  // Padding would come after the added header.
   if ((head.flags & kPadded) != 0) return absl::InvalidArgumentError("padded headers");
-  // Until then gRPC holds the client to no number of calls.
+  // Until the client acknowledges SETTINGS, gRPC doesn't limit its number of calls.
   if (!settings_acknowledged_ && begun_ >= uint64_t{kMaxPublicCalls}) {
     return absl::InvalidArgumentError(
         absl::StrCat("more than ", kMaxPublicCalls,

@@ -1,4 +1,4 @@
-// What a client may send to gRPC, judged by HTTP/2's frames: gRPC 1.51 bounds neither the length
+// Filters what a client sends to gRPC by HTTP/2 frames, because gRPC 1.51 bounds neither the length
 // of a header block nor how fast calls are begun and reset.
 #ifndef ABLATE_SERVER_RPC_FRAME_GATE_H_
 #define ABLATE_SERVER_RPC_FRAME_GATE_H_
@@ -14,11 +14,11 @@
 
 namespace ablate::rpc {
 
-// So many things in a second, and a burst of them after a pause. Not thread-safe.
+// Limits events per second, with a burst after a pause (token bucket). Not thread-safe.
 class Rate {
  public:
   Rate(double per_second, double burst) : per_second_(per_second), burst_(burst), left_(burst) {}
-  // Counts one if there is room for it; otherwise returns for how long there is none.
+  // Counts one event if there is room; otherwise returns the time until there is.
   absl::Duration Take(absl::Duration now);
 
  private:
@@ -28,24 +28,24 @@ class Rate {
   absl::Duration filled_;
 };
 
-// One direction of one connection, client to server. Header blocks pass when they are whole, as
-// one frame, and with one more header at their end. Frames that come too fast wait; what no client
-// of ours sends ends the connection. Not thread-safe.
+// Filters one connection in the direction client to server. Passes header blocks only when
+// complete, as one frame, with one more header at the end. Delays frames that come too fast; ends
+// the connection at frames that none of our clients sends. Not thread-safe.
 class FrameGate {
  public:
-  // `calls` is shared by the strangers of an address, and must outlive this. `name` and `value`,
-  // of at most 126 bytes each, are the header that every call gets. What stands before it may keep
-  // it from being read as one, and may look like it: only a value that the client can't know is
-  // worth anything.
+  // `calls` is shared by the unauthenticated connections of an address, and must outlive this
+  // object. `name` and `value`, at most 126 bytes each, are the header that every call gets. Bytes
+  // before it may imitate it or keep it from being parsed, so that only a value unknown to the
+  // client is trustworthy.
   FrameGate(absl::string_view name, absl::string_view value, Rate* calls);
-  // Appends to `out` what may pass at `now` and takes it off `in`. What is left waits. An error is
-  // a sentence about what the client did, and the end of its connection.
+  // Moves the bytes that may pass at `now` from `in` to `out`; the rest waits in `in`. An error is
+  // a sentence about the client's mistake and ends the connection.
   absl::Status Pass(absl::Duration now, absl::string_view* in, std::string* out);
-  // For how long after the last Pass nothing more passes: zero if nothing waits, infinite if it
+  // Returns how long after the last Pass nothing more passes: zero if nothing waits, infinite if it
   // waits for LetIn.
   absl::Duration wait() const { return wait_; }
-  // One of its calls had a token that is good: the limits of strangers end, and its calls count
-  // with those that `calls` counts, which must outlive this.
+  // Lifts the limits of unauthenticated peers after a call with a valid token. Its calls now count
+  // in `calls`, which must outlive this object.
   void LetIn(Rate* calls) {
     stranger_ = false;
     calls_ = calls;
@@ -66,16 +66,16 @@ class FrameGate {
   void TakePayload(absl::string_view* in, std::string* out);
   void TakeBlock(absl::string_view* in, std::string* out);
   Head ReadHead() const;
-  // Whether a frame may come at all, in what it is and where it stands.
+  // Returns OK if a frame with this head is allowed at this point.
   absl::Status CheckFrame(const Head& head) const;
   absl::Status CheckStart(const Head& head) const;
-  // For how long the frame in `head_` must wait; zero counts it.
+  // Returns how long the frame in `head_` must wait; counts it if zero.
   absl::Duration Admit(absl::Duration now, const Head& head);
   bool WithinStrangersLimits(const Head& head) const;
   void Begin(const Head& head, std::string* out);
   void EndBlock(std::string* out);
 
-  const std::string stamp_;  // the header of every call, as HPACK
+  const std::string stamp_;  // every call's added header, as HPACK
   Rate* calls_;
   Rate control_;
   Rate small_;
@@ -85,11 +85,11 @@ class FrameGate {
   size_t strangers_bytes_ = 0;
   uint64_t begun_ = 0;
   Part part_ = Part::kPreface;
-  size_t preface_ = 0;  // bytes of it that came
+  size_t preface_ = 0;  // received bytes of the connection preface
   std::array<unsigned char, kHeadBytes> head_{};
   size_t head_size_ = 0;
   size_t payload_left_ = 0;
-  // The header block that has not ended.
+  // State of the unfinished header block.
   bool in_block_ = false;
   bool last_of_block_ = false;
   uint8_t block_flags_ = 0;

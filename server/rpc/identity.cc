@@ -15,10 +15,10 @@ namespace {
 
 constexpr char kAuthorization[] = "authorization";
 constexpr absl::string_view kBearer = "Bearer ";
-// What gRPC says of a port without credentials.
+// gRPC's name for the security of a port without credentials.
 constexpr absl::string_view kInsecure = "insecure";
 
-// Whether the call came through a port without credentials.
+// Returns true if the call came through a port without credentials.
 bool IsOfUnixSocket(const grpc::ServerContextBase& context) {
   const std::shared_ptr<const grpc::AuthContext> auth = context.auth_context();
   if (auth == nullptr) return true;
@@ -38,7 +38,7 @@ absl::StatusOr<absl::string_view> SecretIn(
   if (count > 1) return absl::UnauthenticatedError("authorization is given twice");
   const grpc::string_ref& value = metadata.find(kAuthorization)->second;
   absl::string_view secret(value.data(), value.size());
-  // The scheme's case says nothing (RFC 9110, section 11.1).
+  // The scheme is case-insensitive (RFC 9110, section 11.1).
   if (absl::StartsWithIgnoreCase(secret, kBearer)) return secret.substr(kBearer.size());
   return absl::UnauthenticatedError("authorization is no \"Bearer TOKEN\"");
 }

@@ -1,4 +1,4 @@
-// Who calls: what the port that a call came through has found out, and what callers may change.
+// Identifies the caller by what the port has established, and checks what callers may change.
 #ifndef ABLATE_SERVER_RPC_IDENTITY_H_
 #define ABLATE_SERVER_RPC_IDENTITY_H_
 
@@ -15,24 +15,26 @@
 
 namespace ablate::rpc {
 
-// Who calls, by the token that the call brings; UNAUTHENTICATED if that is none, any more. Without
-// a token, through a port that has no credentials, which is the unix socket that only the server's
-// owner reaches: `owner`, an admin. Of each call anew, for gRPC has no place to keep it: what an
-// AuthMetadataProcessor adds to the context is there for every call of the connection, whose ever.
-// Never waits for the disk: that the token is used is noted at the door.
-// `store` is null where nobody has tokens.
+// Returns the caller by the token of the call; UNAUTHENTICATED if the token isn't valid (any more).
+// Without a token, through a port without credentials (the unix socket, which only the server's
+// owner reaches), returns `owner` as an admin. Looks it up for each call, because gRPC has no place
+// per call to keep it: what an AuthMetadataProcessor adds to the context applies to every call of
+// the connection, whoever's. Never waits for the disk; the authenticator notes the use of tokens.
+// `store` is null if nobody has tokens.
 absl::StatusOr<storage::Caller> FindCaller(const grpc::ServerContextBase& context,
                                            const std::string& owner,
                                            const storage::AccessStore* store, absl::Time now);
 
-// The secret of "authorization: Bearer SECRET", exactly one. UNAUTHENTICATED says what is wrong.
+// Returns the secret of exactly one "authorization: Bearer SECRET". UNAUTHENTICATED names the
+// problem.
 absl::StatusOr<absl::string_view> SecretIn(
     const std::multimap<grpc::string_ref, grpc::string_ref>& metadata);
 
-// Whether it came through the unix socket.
+// Returns true for a caller through the unix socket.
 bool IsLocal(const storage::Caller& caller);
 
-// OK for an admin, and for the member whose it is; PERMISSION_DENIED, saying whose `resource` is.
+// Returns OK for an admin and for the member who owns `resource`; otherwise PERMISSION_DENIED,
+// which names the owner.
 absl::Status CheckMayChange(const storage::Caller& caller, absl::string_view owner,
                             absl::string_view resource);
 

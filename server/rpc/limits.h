@@ -1,4 +1,4 @@
-// What a client may send or hold, in one place; an error that a limit causes names it.
+// Holds all limits on what a client may send or hold. Errors caused by a limit name it.
 #ifndef ABLATE_SERVER_RPC_LIMITS_H_
 #define ABLATE_SERVER_RPC_LIMITS_H_
 
@@ -9,12 +9,12 @@
 
 namespace ablate::rpc {
 
-// How much there may be of something at once: in all, and of one user. Only a server that is shared
-// has users; on any other whoever calls may have all of it.
+// Limits a resource in total and per user. Only a shared server has users; on any other, the caller
+// may use the total.
 struct Most {
   constexpr Most(size_t most_of_all, size_t most_of_user)
       : all(most_of_all), of_user(most_of_user) {}
-  // NOLINTNEXTLINE(google-explicit-constructor): a number alone is one for all.
+  // NOLINTNEXTLINE(google-explicit-constructor): a single number limits both.
   constexpr Most(size_t most_of_all) : Most(most_of_all, most_of_all) {}
   size_t all;
   size_t of_user;
@@ -22,16 +22,16 @@ struct Most {
 
 // Messages, in bytes.
 inline constexpr int kMaxRequestBytes = 4 << 20;
-inline constexpr size_t kMaxSpecBytes = 1 << 20;  // of a whole CreateExperiment
-// Of all of them that are here.
+inline constexpr size_t kMaxSpecBytes = 1 << 20;  // of a whole CreateExperiment request
+// Total over all such requests in the server.
 inline constexpr Most kMaxSpecBytesAtOnce = {size_t{64} << 20, size_t{16} << 20};
-inline constexpr size_t kLargeRequestBytes = 64 << 10;  // what it took is given back at once
+inline constexpr size_t kLargeRequestBytes = 64 << 10;  // larger ones return their memory at once
 inline constexpr int kMaxWorkerMessageBytes = 16 << 20;
-inline constexpr size_t kPageBytes = 3 << 20;        // of rows in one answer: below gRPC's 4 MiB
-inline constexpr size_t kSeriesPoints = 40'000;      // in one message: at most 512 kB
-inline constexpr size_t kBatchBytes = 512 << 10;     // of messages made at once for a stream
-inline constexpr uint64_t kChunkBytes = 1 << 20;     // of a file, in one message
-inline constexpr size_t kErrorDetailBytes = 4'000;   // larger ones are lost on the way
+inline constexpr size_t kPageBytes = 3 << 20;       // of the rows in one answer: below gRPC's 4 MiB
+inline constexpr size_t kSeriesPoints = 40'000;     // in one message: at most 512 kB
+inline constexpr size_t kBatchBytes = 512 << 10;    // of the messages made at once for a stream
+inline constexpr uint64_t kChunkBytes = 1 << 20;    // of a file in one message
+inline constexpr size_t kErrorDetailBytes = 4'000;  // gRPC loses larger ones
 inline constexpr size_t kErrorMessageBytes = 1'500;  // as encoded in the trailer
 
 // Requests.
@@ -46,40 +46,40 @@ inline constexpr int kMaxReportExperiments = 20;
 inline constexpr int kMaxWatchKeys = 20;
 inline constexpr size_t kMaxNameBytes = 200;
 inline constexpr size_t kMaxDisplayNameBytes = 100;
-inline constexpr size_t kMaxCurvePoints = 10'000'000;  // of a setting's curves in a figure: 120 MB
-inline constexpr size_t kMaxBlockValues = 1'000'000;   // of a figure over depth: 64 MB
-inline constexpr size_t kMaxArrayValues = 10'000'000;  // of analyses in a figure: 80 MB
-inline constexpr uint64_t kMaxFigureArtifactBytes = 64 << 20;  // of one of them, all its arrays
+inline constexpr size_t kMaxCurvePoints = 10'000'000;  // per setting's curves in a figure: 120 MB
+inline constexpr size_t kMaxBlockValues = 1'000'000;   // per figure over depth: 64 MB
+inline constexpr size_t kMaxArrayValues = 10'000'000;  // of analyses per figure: 80 MB
+inline constexpr uint64_t kMaxFigureArtifactBytes = 64 << 20;  // of one analysis, all arrays
 inline constexpr uint64_t kMaxDatasetBytes = uint64_t{1} << 30;
 inline constexpr uint64_t kMaxBlobBytes = uint64_t{16} << 30;
 
-// Streams: what a client must take or bring, and how far it may fall behind that.
+// Streams: the least rate at which a client must read or write, and how far it may fall behind.
 inline constexpr double kMinBytesPerSecond = 6'553.6;  // 64 KiB in 10 s
 inline constexpr absl::Duration kStreamTimeout = absl::Minutes(1);
 
-// Calls at once. A user may have a quarter of most things, and two where that would be one: what a
-// person does with two windows should not be refused.
+// Calls at once. A user may have a quarter of most limits, and two where a quarter would be one, so
+// that a person with two windows isn't refused.
 inline constexpr Most kMaxWaitingCalls = {1'024, 256};
 inline constexpr Most kMaxWatches = {64, 16};
 inline constexpr Most kMaxReads = {64, 16};  // of each kind: exports, downloads, queries
-// With figures; fewer than the pool's threads, which they hold.
+// With figures; fewer than the threads of the pool that they occupy.
 inline constexpr Most kMaxReports = {4, 2};
 inline constexpr Most kMaxGenerations = {32, 8};  // more than run or wait: slow clients keep theirs
 inline constexpr Most kMaxUploads = {8, 2};
-inline constexpr Most kMaxSaves = 2;  // that cancels wait for, holding threads as reports do
-// How long each of a user's may take; a watch may take for ever.
+inline constexpr Most kMaxSaves = 2;  // that cancels wait for; they occupy threads as reports do
+// Longest duration of a user's call; a watch has no limit.
 inline constexpr absl::Duration kMaxTransferTime = absl::Hours(24);
-inline constexpr absl::Duration kMaxAnswerTime = absl::Hours(1);  // of what is computed
+inline constexpr absl::Duration kMaxAnswerTime = absl::Hours(1);  // of computed answers
 // Threads that answer, which mostly wait for commits, and how many of them one user's calls may
-// hold: the rest are others', however long each call takes.
+// occupy. The rest stays available to others, however long each call takes.
 inline constexpr Most kAnsweringThreads = {8, 6};
-// That compare, which takes a core for seconds where an experiment is large: what only reads is not
-// kept waiting by it.
+// Threads that compare. A comparison of a large experiment takes a core for seconds; separate
+// threads keep reads from waiting for it.
 inline constexpr Most kComparingThreads = {4, 3};
-// That expand experiments, each up to 100,000 cells: what they hold is bounded by their number.
+// Threads that expand experiments, each up to 100,000 cells; their number bounds the memory.
 inline constexpr Most kExpandingThreads = {4, 3};
-inline constexpr uint32_t kMaxOpenAnalyses = 10'000;  // that run or wait
-// Of those, so many may be experiments' at most: a client always finds room.
+inline constexpr uint32_t kMaxOpenAnalyses = 10'000;  // running or waiting
+// Most of those that may be experiments', so that a client's own request always finds room.
 inline constexpr uint32_t kMaxPlannedAnalyses = 9'000;
 inline constexpr Most kMaxWorkerStreams = {64, 16};
 inline constexpr Most kMaxWorkerTransfers = {1'024, 256};

@@ -41,7 +41,7 @@ absl::StatusOr<process::FileDescriptor> ListenTcp(absl::string_view address) {
   process::FileDescriptor listener(
       socket(found->ai_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
   const int on = 1;
-  // A server that starts again must not wait for its old connections' ends.
+  // A restarted server must not wait until its old connections have ended.
   if (!listener.open() ||
       setsockopt(listener.get(), SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on)) != 0 ||
       bind(listener.get(), found->ai_addr, found->ai_addrlen) != 0 ||

@@ -28,7 +28,8 @@ absl::Status LiveStreams::Add(LiveStream* stream, grpc::CallbackServerContext* c
   const auto caller = find_caller_(*context);
   if (!caller.ok()) return caller.status();
   if (absl::Status added = AddAs(*caller, stream, context); !added.ok()) return added;
-  // What ended since the first answer is in the second; what ends from now on ends the stream.
+  // The second answer shows tokens that ended since the first; those that end from now on end the
+  // stream.
   return find_caller_(*context).status();
 }
 

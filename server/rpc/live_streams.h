@@ -1,5 +1,4 @@
-// The streams that are open: how many there may be, how slow their clients may be, and how to reach
-// them when something happens.
+// Keeps the open streams: limits their number and slowness, and wakes or ends them.
 #ifndef ABLATE_SERVER_RPC_LIVE_STREAMS_H_
 #define ABLATE_SERVER_RPC_LIVE_STREAMS_H_
 
@@ -24,48 +23,49 @@
 
 namespace ablate::rpc {
 
-// Called on any thread; must not block and must not call back into LiveStreams.
+// Interface of an open stream. Methods are called on any thread; they must not block and must not
+// call LiveStreams.
 class LiveStream {
  public:
   virtual ~LiveStream() = default;
-  // The server ends: finish with UNAVAILABLE soon.
+  // The server shuts down: finish soon with UNAVAILABLE.
   virtual void Stop() = 0;
   // Something was committed.
   virtual void Wake() {}
-  // From time to time, with the monotonic time: end if the client is too slow.
+  // Called from time to time with the monotonic time: end the stream if the client is too slow.
   virtual void CheckPace(absl::Duration) {}
 };
 
-// Thread-safe. Outlives its streams.
+// Holds all open streams of one kind. Thread-safe. Outlives its streams.
 class LiveStreams {
  public:
-  // `what` names the streams in errors, such as "watches". One of a user's ends after `max_time`.
+  // `what` names the streams in errors, as "watches". A user's stream ends after `max_time`.
   LiveStreams(std::string what, Most max, absl::Duration max_time = absl::InfiniteDuration());
 
-  // Finds who calls, by the call's own metadata, or why the call is to end. Must not block. Asked
-  // again once the stream is one that EndTokens sees, so that a token that ends meanwhile is
-  // noticed.
+  // Finds the caller by the call's own metadata, or the error with which the call must end. Must
+  // not block. Called a second time once EndTokens sees the stream, so that a token that ends
+  // meanwhile is noticed.
   using FindCaller =
       std::function<absl::StatusOr<storage::Caller>(const grpc::ServerContextBase& context)>;
-  // Before the first Add. Without it streams are nobody's.
+  // Call it before the first Add. Without it streams have no user.
   void set_find_caller(FindCaller find_caller) { find_caller_ = std::move(find_caller); }
 
-  // RESOURCE_EXHAUSTED if there are too many already, in all or of the caller; UNAVAILABLE after
-  // StopAll; or what FindCaller says. `context` is its call's; null for one that is nobody's.
+  // Adds a stream. RESOURCE_EXHAUSTED if there are too many, in all or of the caller; UNAVAILABLE
+  // after StopAll; or FindCaller's error. `context` is the stream's call; null if it has no user.
   absl::Status Add(LiveStream* stream, grpc::CallbackServerContext* context = nullptr);
-  // Also of one that was not accepted. After it returns the stream is not called again.
+  // Removes a stream, also one that was not accepted. Afterwards the stream is not called again.
   void Remove(LiveStream* stream);
   void WakeAll();
-  // Ends those whose clients are too slow, and those of users that take too long.
+  // Ends streams with slow clients and streams of users that last too long.
   void CheckPaces(absl::Duration now);
   void StopAll();
-  // Ends the calls that came with one of these tokens at once.
+  // Ends at once the calls that came with one of these tokens.
   void EndTokens(const std::set<std::string>& tokens, const absl::Status& why);
-  // Waits until none is left, at most until `deadline`. After StopAll.
+  // Waits until no stream is left, at most until `deadline`. Call it after StopAll.
   void WaitUntilGone(std::chrono::steady_clock::time_point deadline);
 
  private:
-  // Of a stream, where it is known.
+  // A stream's call, if it is known.
   struct Call {
     grpc::CallbackServerContext* context = nullptr;
     storage::Caller caller = {};
@@ -80,12 +80,12 @@ class LiveStreams {
   const absl::Duration max_time_;
   FindCaller find_caller_;
   Mutex mutex_;
-  CondVar gone_;  // none is left
+  CondVar gone_;  // signalled when no stream is left
   std::map<LiveStream*, Call> streams_ ABSL_GUARDED_BY(mutex_);
   bool stopped_ ABSL_GUARDED_BY(mutex_) = false;
 };
 
-// A unary call that holds a thread of the pool for long: one of `streams` while it exists.
+// A unary call that occupies a thread of the pool for long: one of `streams` while it exists.
 class LiveCall final : public LiveStream {
  public:
   explicit LiveCall(LiveStreams* streams, grpc::CallbackServerContext* context = nullptr)
@@ -94,11 +94,11 @@ class LiveCall final : public LiveStream {
   LiveCall(const LiveCall&) = delete;
   LiveCall& operator=(const LiveCall&) = delete;
 
-  // As LiveStreams::Add: the call is to end with this error.
+  // Returns LiveStreams::Add's status; if it isn't OK, the call must end with it.
   const absl::Status& accepted() const { return accepted_; }
   void Stop() override { stopped_ = true; }
   bool stopped() const { return stopped_; }
-  // Whether the server stops, or nobody wants the answer: asked now and then by what takes long.
+  // Returns true if the server stops or nobody wants the answer; long work asks now and then.
   bool ended() const { return stopped_ || (context_ != nullptr && context_->IsCancelled()); }
 
  private:
@@ -108,33 +108,34 @@ class LiveCall final : public LiveStream {
   const absl::Status accepted_;
 };
 
-// The error of a call that the server's end cut short.
+// Returns the error of a call that the server's shutdown ended.
 absl::Status ServerEnds();
 
-// What the other end of a stream must keep up with: a place is others' when it is held for nothing.
+// Least rate that the other end of a stream must keep up, so that idle streams don't hold places.
 struct MinPace {
   absl::Duration timeout = kStreamTimeout;
   double bytes_per_second = kMinBytesPerSecond;
 };
 
-// Counts the time that one stream waits for its other end, less what the bytes that went are worth
-// at the least rate. Time without anything to read or write counts nothing: a watcher of an idle
-// experiment is not slow. A message on its way has the time that it takes at that rate, or a large
-// one could not be passed in any. Thread-safe; `now` is monotonic time.
+// Measures how far a stream's other end is behind: the time that the stream waits for it, less the
+// time that the transferred bytes take at the least rate. Time without anything to read or write
+// doesn't count, so that a watcher of an idle experiment isn't slow. A message in transfer gets its
+// time at that rate in advance; otherwise a large one could never pass. Thread-safe; `now` is
+// monotonic time.
 class Pace {
  public:
-  // How large a message is that is being read is known when it is here: `largest_read` bounds it.
+  // The size of a message is known only once it has been read; `largest_read` bounds it.
   explicit Pace(const MinPace& min, size_t largest_read = 0);
 
-  // A write of so many bytes begins.
+  // Call it when a write of so many bytes begins.
   void Write(size_t bytes, absl::Duration now);
   void Written(absl::Duration now);
-  // A read begins, and has ended with so many bytes.
+  // Call these when a read begins, and when it has ended with so many bytes.
   void Read(absl::Duration now);
   void HasRead(size_t bytes, absl::Duration now);
-  // Whether the other end is behind by more than the timeout.
+  // Returns true if the other end is behind by more than the timeout.
   bool TooSlow(absl::Duration now) const;
-  // What is asked for, such as "at least 6.4 KiB a second, and may be 1m behind that".
+  // Returns the requirement in words: "at least 6.4 KiB a second, and may be 1m behind that".
   std::string Terms() const;
 
  private:
@@ -143,10 +144,10 @@ class Pace {
   void End(absl::Duration earned, absl::Duration now);
 
   const MinPace min_;
-  const absl::Duration timeout_;  // with the largest read's time
+  const absl::Duration timeout_;  // includes the time of the largest read
   mutable Mutex mutex_;
-  absl::Duration behind_ ABSL_GUARDED_BY(mutex_);                // below zero only during a write
-  std::optional<absl::Duration> since_ ABSL_GUARDED_BY(mutex_);  // of the wait in progress
+  absl::Duration behind_ ABSL_GUARDED_BY(mutex_);                // negative only during a write
+  std::optional<absl::Duration> since_ ABSL_GUARDED_BY(mutex_);  // start of the wait in progress
 };
 
 }  // namespace ablate::rpc

@@ -28,21 +28,21 @@ constexpr uint32_t kNearCandidates = 500;
 
 using Ids = absl::StatusOr<std::vector<std::string>>;
 
-// One kind of resource: how its names look and how they are found.
+// One kind of resource: the form of its names and how they are found.
 struct Collection {
   absl::string_view singular, plural;
-  absl::string_view allowed, allowed_whole;  // names, in words, of FindId and FindWholeId
-  absl::string_view reason;                  // ErrorInfo's, where there is none
-  absl::string_view partly;                  // how a name that is not a whole ID is a resource's
-  bool by_name;                              // FindId takes a name for the newest that has it
+  absl::string_view allowed, allowed_whole;  // allowed names, in words, of FindId and FindWholeId
+  absl::string_view reason;                  // ErrorInfo's reason if there is none
+  absl::string_view partly;  // how a name that isn't a whole ID means a resource, in words
+  bool by_name;              // FindId takes a name to mean the newest that has it
   bool (*is_id)(absl::string_view id);
-  // At most `limit` IDs that `id` means or begins, the very ID first.
+  // Returns at most `limit` IDs that equal `id` or begin with it, the equal one first.
   Ids (*find)(const View& view, absl::string_view id, uint32_t limit);
-  // What a wrong `id` may have meant.
+  // Returns IDs that a wrong `id` may have meant.
   Ids (*near)(const View& view, absl::string_view id);
 };
 
-// Lower-case letters, digits and `others`.
+// Returns true if `id` has only lower-case letters, digits and `others`.
 bool IsMadeOf(absl::string_view id, absl::string_view others) {
   return !id.empty() && id.size() <= kMaxNameBytes &&
          std::all_of(id.begin(), id.end(), [others](char c) {
@@ -52,7 +52,7 @@ bool IsMadeOf(absl::string_view id, absl::string_view others) {
 
 bool IsRunId(absl::string_view id) { return IsMadeOf(id, "."); }
 
-// By ID or by a display name that only one has.
+// Finds by ID or by a display name that only one data set has.
 Ids FindDatasetIds(const View& view, absl::string_view id, uint32_t) {
   const absl::StatusOr<storage::DatasetRecord> dataset = view.store->FindDataset(view.viewer, id);
   if (absl::IsNotFound(dataset.status())) return std::vector<std::string>();
@@ -142,7 +142,7 @@ absl::Status NotFound(const View& view, const Collection& collection, absl::stri
   return WithReason(absl::NotFoundError(message), collection.reason);
 }
 
-// The ID in `name`, which has the form of one; else an error that says what is `allowed`.
+// Returns the ID in `name` if it has the right form; otherwise an error with `allowed`.
 absl::StatusOr<absl::string_view> IdIn(const Collection& collection, absl::string_view name,
                                        absl::string_view field, absl::string_view allowed) {
   absl::string_view id = name;
@@ -155,13 +155,13 @@ absl::StatusOr<absl::string_view> IdIn(const Collection& collection, absl::strin
                       allowed);
 }
 
-// Returns true if `id` is an experiment's of this name: four random characters follow it.
+// Returns true if `id` is an experiment's of this name, followed by four random characters.
 bool IsOfName(absl::string_view id, absl::string_view name) {
-  constexpr size_t kEnd = 5;  // with a hyphen
+  constexpr size_t kEnd = 5;  // includes the hyphen
   return id.size() == name.size() + kEnd && absl::StartsWith(id, absl::StrCat(name, "-"));
 }
 
-// Returns the id that `id` means of those `found`, which begin with it; empty if it may be several.
+// Returns the id that `id` means among `found`, which begin with it; empty if it may mean several.
 std::string ChooseId(const View& view, const Collection& collection, absl::string_view id,
                      const std::vector<std::string>& found) {
   if (found.size() == 1 || found[0] == id) return found[0];
@@ -186,8 +186,8 @@ absl::StatusOr<std::string> FindId(const View& view, const Collection& collectio
                       absl::StrCat(absl::StrJoin(*found, ", "), more ? " and more" : ""));
 }
 
-// Never completes an ID: a call that is sent twice must not reach what is left beside its first
-// target.
+// Finds whole IDs only and never completes one: a call that is sent twice must not reach what is
+// left after its first target is gone.
 absl::StatusOr<std::string> FindWholeId(const View& view, const Collection& collection,
                                         absl::string_view name, absl::string_view field) {
   const auto id = IdIn(collection, name, field, collection.allowed_whole);
@@ -287,7 +287,7 @@ absl::StatusOr<storage::ArtifactRecord> FindCheckpoint(storage::Store* store,
                                                        std::optional<uint32_t> step) {
   const auto artifacts = store->ListArtifacts(run);
   if (!artifacts.ok()) return artifacts.status();
-  if (!step && !artifacts->empty()) return artifacts->back();  // by ascending step
+  if (!step && !artifacts->empty()) return artifacts->back();  // in ascending order of step
   if (!step) {
     return WithReason(
         absl::FailedPreconditionError(absl::StrCat("run ", run, " has no checkpoint (yet)")),

@@ -1,7 +1,7 @@
-// Finds resources by the names that people give: `experiments/ID`, a bare ID, or, if nothing is
-// changed, the beginning of an ID or the name of an experiment, which means the newest of that
-// name. Every name in a request is looked up here, for its caller: what is private to others is not
-// found, nor offered as the nearest name or a candidate.
+// Finds resources by the names that people give: `experiments/ID`, a bare ID, or, for calls that
+// change nothing, the beginning of an ID or an experiment's name, which means the newest of that
+// name. Every name in a request is looked up here on behalf of its caller: resources private to
+// others aren't found, nor offered as the nearest name or a candidate.
 #ifndef ABLATE_SERVER_RPC_NAMES_H_
 #define ABLATE_SERVER_RPC_NAMES_H_
 
@@ -19,47 +19,49 @@ class ServerContextBase;
 
 namespace ablate::rpc {
 
-// What one caller sees of the store.
+// One caller's view of the store.
 struct View {
   storage::Store* store = nullptr;
   storage::Viewer viewer;
-  // Gets kNewestOf as trailing metadata for each name that several experiments have; null: nothing.
+  // Receives kNewestOf as trailing metadata for each name that several experiments have; may be
+  // null.
   grpc::ServerContextBase* call = nullptr;
 };
 
-// The id that `name` means, in field `field` of the request. INVALID_ARGUMENT if it can't be such a
-// name; NOT_FOUND, with the nearest one if there is one; INVALID_ARGUMENT with candidates if it
-// begins several and is the name of none.
+// Returns the id that `name` means, in field `field` of the request. INVALID_ARGUMENT if the name
+// has a wrong form; NOT_FOUND, with the nearest name if there is one; INVALID_ARGUMENT with
+// candidates if several ids begin with it and it isn't an experiment's name.
 absl::StatusOr<std::string> FindExperiment(const View& view, absl::string_view name,
                                            absl::string_view field);
 absl::StatusOr<std::string> FindRun(const View& view, absl::string_view name,
                                     absl::string_view field);
 absl::StatusOr<std::string> FindAnalysis(const View& view, absl::string_view name,
                                          absl::string_view field);
-// For calls that change or remove: only the whole ID will do. NOT_FOUND otherwise, which also says
-// what it begins or was near to.
+// Returns the id for calls that change or remove; accepts the whole ID only. NOT_FOUND otherwise,
+// with the ids that begin with it or are near.
 absl::StatusOr<std::string> FindWholeExperiment(const View& view, absl::string_view name,
                                                 absl::string_view field);
 absl::StatusOr<std::string> FindWholeDataset(const View& view, absl::string_view name,
                                              absl::string_view field);
 absl::StatusOr<std::string> FindWholeAnalysis(const View& view, absl::string_view name,
                                               absl::string_view field);
-// The run of an experiment's cell; `experiment` is an id that FindExperiment gave.
+// Returns the run of an experiment's cell; `experiment` is an id that FindExperiment returned.
 absl::StatusOr<std::string> FindCellRun(storage::Store* store, const std::string& experiment,
                                         absl::string_view cell, absl::string_view field);
-// By id or by a display name, as storage::Store::FindDataset.
+// Finds a data set by id or display name, as storage::Store::FindDataset.
 absl::StatusOr<storage::DatasetRecord> FindDataset(const View& view, absl::string_view name,
                                                    absl::string_view field);
 
-// `runs/{run}/checkpoints/{step}`.
+// Parts of `runs/{run}/checkpoints/{step}`.
 struct CheckpointName {
-  std::string run;  // as given: an id or the beginning of one
+  std::string run;  // as given: an id or its beginning
   uint32_t step = 0;
 };
 absl::StatusOr<CheckpointName> ParseCheckpointName(absl::string_view name, absl::string_view field);
 
-// `run` is an id that FindRun gave; without a step its last checkpoint. NOT_FOUND lists the steps
-// that there are; FAILED_PRECONDITION if the last one is asked for and there is none.
+// Finds a checkpoint, the last one if there is no step. `run` is an id that FindRun returned.
+// NOT_FOUND lists the existing steps; FAILED_PRECONDITION if the last one is asked for and the run
+// has none.
 absl::StatusOr<storage::ArtifactRecord> FindCheckpoint(storage::Store* store,
                                                        const std::string& run,
                                                        std::optional<uint32_t> step);

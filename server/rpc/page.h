@@ -1,5 +1,4 @@
-// Pages: of lists that are answered, their size and the token that leads to the next; and of an
-// experiment's cells, as they are read.
+// Reads lists page by page: sizes and tokens of the pages of answers, and an experiment's cells.
 #ifndef ABLATE_SERVER_RPC_PAGE_H_
 #define ABLATE_SERVER_RPC_PAGE_H_
 
@@ -16,29 +15,27 @@
 
 namespace ablate::rpc {
 
-// Cells that are read from the store at once.
+// Number of cells that are read from the store at once.
 inline constexpr uint32_t kCellsAtOnce = 1'000;
 
-// What is done with a page of them: whether to go on.
+// Processes a page of cells; returns false to stop.
 using CellVisitor = absl::FunctionRef<absl::StatusOr<bool>(std::vector<storage::CellRecord> page)>;
 
-// Reads the cells of `experiment`, an id that there is, in the grid's order and gives them to
-// `visit`, kCellsAtOnce at a time, until it returns false or an error, which is then the result.
+// Reads the cells of `experiment`, an existing id, in the grid's order and passes them to `visit`,
+// kCellsAtOnce at a time, until it returns false or an error. Returns that error.
 absl::Status VisitCells(storage::Store* store, absl::string_view experiment, CellVisitor visit);
 
-// The rows of a page whose request names no size.
+// Rows of a page if the request names no size.
 inline constexpr uint32_t kDefaultPage = 100;
 
-// Which rows of a list are asked for: at most `size` of those after `position`, which is empty for
-// the first page.
+// Selects rows of a list: at most `size` after `position`, which is empty for the first page.
 struct Page {
   uint32_t size = 0;
   std::string position;
 };
 
-// Returns the page of `list` that is asked for, by a request's page_size, `fallback` if it is 0,
-// and page_token. INVALID_ARGUMENT if the size is over kMaxPageSize, or the token is none of this
-// list's.
+// Parses a request's page_size (`fallback` if 0) and page_token for `list`. INVALID_ARGUMENT if the
+// size exceeds kMaxPageSize or the token doesn't belong to this list.
 absl::StatusOr<Page> ReadPage(uint32_t page_size, absl::string_view page_token,
                               absl::string_view list, uint32_t fallback);
 template <class Request>
@@ -46,17 +43,17 @@ absl::StatusOr<Page> ReadPage(const Request& request, absl::string_view list, ui
   return ReadPage(request.page_size(), request.page_token(), list, fallback);
 }
 
-// An opaque token for the rows of `list` after `position`.
+// Returns an opaque token for the rows of `list` after `position`.
 std::string PageToken(absl::string_view list, absl::string_view position);
 
-// INVALID_ARGUMENT about such a token.
+// Returns INVALID_ARGUMENT about an invalid page token.
 absl::Status NotAPageToken(absl::string_view token);
 
-// Bytes left in an answer.
+// Counts the bytes left in an answer.
 class Room {
  public:
   explicit Room(size_t bytes) : bytes_(bytes) {}
-  // Whether a row of so many bytes still fits; the first always does.
+  // Returns true if a row of so many bytes still fits; the first always does.
   bool Take(size_t bytes) {
     const bool fits = used_ == 0 || used_ + bytes <= bytes_;
     if (fits) used_ += bytes;

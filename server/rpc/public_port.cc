@@ -23,12 +23,12 @@
 namespace ablate::rpc {
 namespace {
 
-// Everybody gets a turn this often, so that what is late is noticed.
+// Every connection gets a turn this often, so that late ones are noticed.
 constexpr absl::Duration kTurnAtLeastEvery = absl::Seconds(1);
-// Of those that wait, in one turn: the others go on between.
+// Connections accepted in one turn; others get their turns between.
 constexpr int kAcceptsInTurn = 32;
 constexpr absl::Duration kAcceptAgainAfter = absl::Milliseconds(100);
-// By then everything that the connections of a group used up is theirs again.
+// After this time everything that the connections of a group used up is available again.
 constexpr absl::Duration kForgetGroupAfter =
     absl::Seconds(1 + static_cast<int>(kCallBurst / kCallsPerSecond));
 
@@ -36,7 +36,7 @@ absl::Duration Now() { return MonotonicNow(); }
 
 int Millis(absl::Duration duration) { return static_cast<int>(duration / absl::Milliseconds(1)); }
 
-// OpenSSL writes to sockets without MSG_NOSIGNAL.
+// Needed because OpenSSL writes to sockets without MSG_NOSIGNAL.
 void BlockSigpipe() {
   sigset_t signals;
   sigemptyset(&signals);
@@ -44,7 +44,7 @@ void BlockSigpipe() {
   pthread_sigmask(SIG_BLOCK, &signals, nullptr);
 }
 
-// One of no use to poll() is left out: it would report a hang-up again and again.
+// Leaves a descriptor without events out: poll() would report a hang-up again and again.
 pollfd Waiting(int descriptor, short events) { return {events == 0 ? -1 : descriptor, events, 0}; }
 
 }  // namespace
@@ -79,14 +79,14 @@ PublicPort::~PublicPort() {
 }
 
 void PublicPort::Prepare(grpc::ServerBuilder* builder) {
-  // These take sockets of this machine without TLS, but not without asking for tokens.
+  // These credentials accept local sockets without TLS, but still ask for tokens.
   const std::shared_ptr<grpc::ServerCredentials> credentials =
       grpc::experimental::LocalServerCredentials(UDS);
   credentials->SetAuthMetadataProcessor(door_);
   acceptor_ = builder->experimental().AddExternalConnectionAcceptor(
       grpc::ServerBuilder::experimental_type::ExternalConnectionType::FROM_FD, credentials);
   builder->SetMaxReceiveMessageSize(kMaxRequestBytes);
-  // gRPC checks the size of a message once it is decompressed: a thousandth of it is sent.
+  // gRPC checks the size of a message after decompression; a thousandth of it is sent.
   builder->SetCompressionAlgorithmSupportStatus(GRPC_COMPRESS_DEFLATE, false);
   builder->SetCompressionAlgorithmSupportStatus(GRPC_COMPRESS_GZIP, false);
   grpc::ResourceQuota quota("public port");
@@ -101,7 +101,7 @@ void PublicPort::Prepare(grpc::ServerBuilder* builder) {
       {GRPC_ARG_KEEPALIVE_TIME_MS, Millis(kPublicPingAfter)},
       {GRPC_ARG_KEEPALIVE_TIMEOUT_MS, Millis(kPublicPingTimeout)},
       {GRPC_ARG_KEEPALIVE_PERMIT_WITHOUT_CALLS, 1},
-      {GRPC_ARG_HTTP2_MAX_PINGS_WITHOUT_DATA, 0},  // of the server's own: as many as it takes
+      {GRPC_ARG_HTTP2_MAX_PINGS_WITHOUT_DATA, 0},  // the server's own pings: as many as it takes
       {GRPC_ARG_HTTP2_MIN_RECV_PING_INTERVAL_WITHOUT_DATA_MS, Millis(kMinPublicPingInterval)},
   };
   for (const auto& [name, value] : arguments) builder->AddChannelArgument(name, value);
@@ -125,7 +125,7 @@ absl::Status PublicPort::UseCertificate(const std::string& certificate_chain,
   return absl::OkStatus();
 }
 
-// It holds its context as long as it needs it.
+// A session holds its context as long as it needs it.
 TlsSession PublicPort::NewSession() {
   MutexLock lock(&mutex_);
   return TlsSession(SSL_new(context_.get()));
@@ -173,7 +173,7 @@ void PublicPort::AcceptWaiting(absl::Duration now) {
     process::FileDescriptor client(accept4(listener_.get(), reinterpret_cast<sockaddr*>(&address),
                                            &size, SOCK_NONBLOCK | SOCK_CLOEXEC));
     if (!client.open()) {
-      // Without a pause one that can't be accepted would be reported again and again.
+      // Without a pause, poll() would report a connection that can't be accepted again and again.
       if (errno == EMFILE || errno == ENFILE || errno == ENOBUFS || errno == ENOMEM) {
         accept_after_ = now + kAcceptAgainAfter;
       }
@@ -183,8 +183,8 @@ void PublicPort::AcceptWaiting(absl::Duration now) {
   }
 }
 
-// Whoever finds no room is hung up on at once: left in the queue of the listener it would keep
-// others waiting.
+// Closes a connection at once if there is no room: left in the listener's queue it would make
+// others wait.
 void PublicPort::Admit(process::FileDescriptor client, const Peer& peer, absl::Duration now) {
   Group& shared = GroupOf(peer.group, now, &addresses_);
   if (!MakeRoom(shared, now)) {
@@ -212,8 +212,8 @@ void PublicPort::Admit(process::FileDescriptor client, const Peer& peer, absl::D
   ++strangers_;
 }
 
-// Among strangers the one who has waited longest makes room, of the same address if that is what is
-// full: an honest client is let in within a few round trips, so that it is hardly ever the one.
+// Closes the unauthenticated connection that has waited longest, of the same address if that one is
+// full. An honest client authenticates within a few round trips, so that it is hardly ever closed.
 bool PublicPort::MakeRoom(const Group& address, absl::Duration now) {
   const bool address_full = address.connections >= kMaxConnectionsOfAddress ||
                             address.strangers >= kMaxStrangersOfAddress;
@@ -329,7 +329,7 @@ process::FileDescriptor PublicPort::ConnectToServer() {
 
 void PublicPort::Wake() const {
   const uint64_t one = 1;
-  // It fails only when it would say so already.
+  // It fails only if the wake-up is pending already.
   if (write(wake_.get(), &one, sizeof(one)) < 0) return;
 }
 

@@ -1,5 +1,5 @@
-// The port for clients on the network: TLS, calls with tokens, and limits on what anybody can make
-// the server hold or do. docs/adr/0010 says why gRPC does not listen there itself.
+// Serves clients on the network: TLS, calls with tokens, and limits on what anybody can make the
+// server hold or do. docs/adr/0010 says why gRPC does not listen there itself.
 #ifndef ABLATE_SERVER_RPC_PUBLIC_PORT_H_
 #define ABLATE_SERVER_RPC_PUBLIC_PORT_H_
 
@@ -28,84 +28,85 @@
 namespace ablate::rpc {
 
 struct PublicPortOptions {
-  std::string address;            // "HOST:PORT", "[HOST]:PORT" for IPv6; port 0: one that is free
-  std::string certificate_chain;  // PEM, the server's own first
+  std::string address;            // "HOST:PORT", "[HOST]:PORT" for IPv6; port 0: any free one
+  std::string certificate_chain;  // PEM, the server's own certificate first
   std::string private_key;        // PEM
-  // Asked for every call before any of its message is read. A call that it accepts lets its
-  // connection in, so it should accept none without a token, not even for health.
+  // Called for every call before any of its message is read. An accepted call authenticates its
+  // connection, so accept none without a token, not even for health.
   Judge judge;
-  // Told in a sentence, from the port's thread and at most every kSayHangUpsEvery, whom the port
-  // hung up on and why: a log that everybody could fill would be a weapon. May be empty.
+  // Receives a sentence that says which connections the port closed and why; called from the port's
+  // thread, at most every kSayHangUpsEvery, so that attackers can't flood the log. May be empty.
   std::function<void(const std::string&)> on_hang_ups;
 };
 
-// Listens, ends TLS, and hands gRPC one end of a pair of sockets for each connection. One thread
-// does all of it. The methods are for one thread, but for UseCertificate; the table is thread-safe.
+// Listens, ends TLS, and hands gRPC one end of a pair of sockets for each connection, all on one
+// thread. Call the methods from one thread, except UseCertificate; the table is thread-safe.
 class PublicPort {
  public:
-  // Binds the address. INVALID_ARGUMENT for one that can't be, or for a certificate or key that
-  // can't be read or do not belong together; UNAVAILABLE if listening fails.
+  // Binds the address. INVALID_ARGUMENT if it is invalid, or if the certificate or key can't be
+  // read or do not belong together; UNAVAILABLE if listening fails.
   static absl::StatusOr<std::unique_ptr<PublicPort>> Listen(const PublicPortOptions& options);
-  // Cuts all connections off. The gRPC server should have been shut down before.
+  // Closes all connections. The gRPC server should have been shut down before.
   ~PublicPort();
   PublicPort(const PublicPort&) = delete;
   PublicPort& operator=(const PublicPort&) = delete;
 
-  // Sets what a server needs that serves this port alone: limits, and where its connections come
-  // from. Before BuildAndStart.
+  // Sets the limits and the source of connections of a gRPC server for this port alone. Call it
+  // before BuildAndStart.
   void Prepare(grpc::ServerBuilder* builder);
-  // Lets clients in: after BuildAndStart.
+  // Begins to accept clients. Call it after BuildAndStart.
   void Serve();
-  // Closes the port for whoever is new; those who are here stay. Before the gRPC server's Shutdown.
+  // Stops accepting new connections; present ones stay. Call it before the gRPC server's Shutdown.
   void StopAccepting();
-  // Serves who connects from now on with another certificate; who is here keeps the old one. Errors
-  // as Listen's, and then the old one stays. Thread-safe.
+  // Serves new connections with another certificate; present ones keep the old one. Errors as
+  // Listen's; then the old one stays. Thread-safe.
   absl::Status UseCertificate(const std::string& certificate_chain, const std::string& private_key);
   int port() const { return port_; }
 
  private:
-  // What the connections of one address share, and those of one user.
+  // Limits shared by the connections of one address, or of one user.
   struct Group {
     size_t connections = 0;
-    size_t strangers = 0;  // of an address
+    size_t strangers = 0;  // unauthenticated connections of the address
     Rate calls;
-    absl::Duration left;  // when the last of them ended
+    absl::Duration left;  // when the last of its connections ended
   };
   using Groups = std::map<std::string, Group>;
   struct Connection {
     std::string id;
     std::string peer;
     Group* address;
-    Group* user = nullptr;  // of one that is no stranger's, and of one user
+    Group* user = nullptr;  // its user's group, if authenticated for one user
     absl::Duration let_in_by;
-    absl::Duration due;  // when it gets a turn even if nothing happens
+    absl::Duration due;  // time of its next turn if nothing happens
     bool stranger = true;
     std::unique_ptr<TlsPipe> pipe;
   };
-  using Connections = std::vector<std::unique_ptr<Connection>>;  // the oldest first
+  using Connections = std::vector<std::unique_ptr<Connection>>;  // oldest first
 
   PublicPort(TlsContext context, process::FileDescriptor listener, process::FileDescriptor wake,
              int port, const PublicPortOptions& options);
 
   void Run();
-  // Waits until something happens or is due; gives those a turn that it is about.
+  // Waits until something happens or is due, and gives the connections concerned a turn.
   void Turn();
   void AcceptWaiting(absl::Duration now);
   TlsSession NewSession();
   void Admit(process::FileDescriptor client, const Peer& peer, absl::Duration now);
   static Group& GroupOf(const std::string& name, absl::Duration now, Groups* groups);
-  // Ends a stranger's connection where one more would be too many. False if there is none to end.
+  // Closes an unauthenticated connection if one more would be too many. Returns false if there is
+  // none to close.
   bool MakeRoom(const Group& address, absl::Duration now);
   void NoteHangUp(const std::string& peer, absl::string_view why);
   void SayHangUps(absl::Duration now);
   void Pump(Connection* connection, absl::Duration now);
-  // Counts a connection's calls with those of whom the table says it is.
+  // Moves a connection to the limits of the user that the table names.
   void NoteUser(Connection* connection, absl::Duration now);
-  // The connection is no stranger's any more.
+  // Marks the connection as authenticated.
   void LetIn(Connection* connection);
-  // Takes a connection out of its user's.
+  // Removes a connection from its user's group.
   static void LeaveUser(Connection* connection, absl::Duration now);
-  // Ends what is late or has no pipe any more, and forgets whom nobody comes from or is.
+  // Ends connections that are late or have no pipe left, and deletes groups without connections.
   void Sweep(absl::Duration now);
   void End(Connection* connection, absl::Duration now);
   process::FileDescriptor ConnectToServer();
@@ -121,14 +122,14 @@ class PublicPort {
   std::unique_ptr<grpc::experimental::ExternalConnectionAcceptor> acceptor_;
   std::atomic<bool> accepting_ = true;
   std::atomic<bool> stopping_ = false;
-  // The thread's own.
+  // Used by the port's thread only.
   process::FileDescriptor listener_;
   Groups addresses_;
   Groups users_;
   Connections connections_;
   size_t strangers_ = 0;
-  absl::Duration accept_after_;  // descriptors were short until then
-  size_t hang_ups_ = 0;          // not said yet
+  absl::Duration accept_after_;  // no accepting until then: descriptors were short
+  size_t hang_ups_ = 0;          // closed connections not yet logged
   std::string last_hang_up_;
   absl::Duration said_hang_ups_;
   std::thread thread_;

@@ -1,5 +1,5 @@
-// Streams whose messages are made, or taken, on the work pool: PullStream writes what it makes as
-// fast as the client takes it, PushStream takes a client's messages one by one.
+// Streams whose messages are made or taken on the work pool: PullStream writes as fast as the
+// client reads, PushStream takes a client's messages one by one.
 #ifndef ABLATE_SERVER_RPC_STREAMS_H_
 #define ABLATE_SERVER_RPC_STREAMS_H_
 
@@ -21,14 +21,14 @@
 namespace ablate::rpc {
 
 // A server stream that is made in batches. At any time either a task of it is on the pool or one
-// write is in progress, so derived classes need no lock. Created with new; deletes itself when the
-// call is done.
+// write is in progress, so derived classes need no lock. Create it with new; it deletes itself when
+// the call is done.
 template <class Response>
 class PullStream : public grpc::ServerWriteReactor<Response>, public LiveStream {
  public:
   explicit PullStream(const StreamCall& call) : call_(call), pace_(call.pace) {}
 
-  // Starts the work; for the method handler to return.
+  // Starts the work; the method handler returns the result.
   grpc::ServerWriteReactor<Response>* Begin() {
     absl::Status accepted = Check();
     if (accepted.ok()) accepted = call_.streams->Add(this, call_.context);
@@ -59,15 +59,15 @@ class PullStream : public grpc::ServerWriteReactor<Response>, public LiveStream 
  protected:
   ~PullStream() override = default;
 
-  // Whether the request may wait for a thread at all: no store, no time. A request that is refused
-  // here is gone at once, however large it is.
+  // Checks the request before it may wait for a thread. Must use neither the store nor much time. A
+  // request refused here is freed at once, however large it is.
   virtual absl::Status Check() const { return absl::OkStatus(); }
 
-  // Appends messages, about kBatchBytes or what can be made in some 20 ms; it may be none. False
-  // when there will be no more. Runs on the pool.
+  // Appends messages, about kBatchBytes or what takes some 20 ms to make; none is allowed. Returns
+  // false if there will be no more. Runs on the pool.
   virtual absl::StatusOr<bool> Fill(std::deque<Response>* batch) = 0;
 
-  // Whether nobody wants the rest: a long Fill looks now and then.
+  // Returns true if nobody wants the rest; a long Fill asks now and then.
   bool ended() const { return cancelled_ || stopped_; }
 
  private:
@@ -103,14 +103,14 @@ class PullStream : public grpc::ServerWriteReactor<Response>, public LiveStream 
 };
 
 // A client stream. At any time either a task of it is on the pool or one read is in progress, so
-// derived classes need no lock. Clients and workers send kChunkBytes in a message at most. Created
-// with new; deletes itself when the call is done.
+// derived classes need no lock. Clients and workers send at most kChunkBytes in a message. Create
+// it with new; it deletes itself when the call is done.
 template <class Request>
 class PushStream : public grpc::ServerReadReactor<Request>, public LiveStream {
  public:
   explicit PushStream(const StreamCall& call) : call_(call), pace_(call.pace, kChunkBytes) {}
 
-  // Starts reading; for the method handler to return.
+  // Starts reading; the method handler returns the result.
   grpc::ServerReadReactor<Request>* Begin() {
     if (const absl::Status accepted = call_.streams->Add(this, call_.context); accepted.ok()) {
       ReadNext();
@@ -143,12 +143,12 @@ class PushStream : public grpc::ServerReadReactor<Request>, public LiveStream {
  protected:
   ~PushStream() override = default;
 
-  // Takes one message, on the pool. False if the client need not send the rest.
+  // Takes one message, on the pool. Returns false if the client need not send the rest.
   virtual absl::StatusOr<bool> Take(const Request& request) = 0;
-  // Everything was taken, or Take returned false: fills in the response, on the pool.
+  // Fills in the response, on the pool, once everything was taken or Take returned false.
   virtual absl::Status Complete() = 0;
 
-  // Whether the call is to end: for work that takes long.
+  // Returns true if the call must end; long work asks.
   bool ended() {
     MutexLock lock(&mutex_);
     return !end_.ok() || call_.context->IsCancelled();
@@ -180,7 +180,7 @@ class PushStream : public grpc::ServerReadReactor<Request>, public LiveStream {
     if (!end.ok()) this->Finish(ToGrpc(end));
   }
 
-  // A client that is gone looks like one that has sent everything.
+  // Ends the reading. A client that is gone looks like one that has sent everything.
   void End() {
     absl::Status end;
     {
@@ -208,7 +208,7 @@ class PushStream : public grpc::ServerReadReactor<Request>, public LiveStream {
   Request request_;
   Mutex mutex_;
   bool reading_ ABSL_GUARDED_BY(mutex_) = false;
-  absl::Status end_ ABSL_GUARDED_BY(mutex_);  // why to stop; OK while nobody asked
+  absl::Status end_ ABSL_GUARDED_BY(mutex_);  // reason to stop; OK if nobody asked
 };
 
 }  // namespace ablate::rpc

@@ -6,7 +6,7 @@
 namespace ablate::rpc {
 namespace {
 
-// Takes h2, or nobody: a client that offers none does not speak gRPC.
+// Chooses h2 or fails: a client that doesn't offer it does not speak gRPC.
 int ChooseH2(SSL*, const unsigned char** chosen, unsigned char* size, const unsigned char* offered,
              unsigned int offered_size, void*) {
   static constexpr unsigned char kH2[] = {2, 'h', '2'};
@@ -36,18 +36,18 @@ absl::Status UseCertificate(SSL_CTX* context, const std::string& certificate_cha
   return absl::OkStatus();
 }
 
-// For a connection to keep as little as possible: no renegotiation, no sessions, no tickets, and
-// no buffers while it is idle.
+// Makes a connection keep as little as possible: no renegotiation, no sessions, no tickets, and no
+// buffers while it is idle.
 void UseLittle(SSL_CTX* context) {
   SSL_CTX_set_min_proto_version(context, TLS1_2_VERSION);
-  // Many clients hang up without saying so in TLS: HTTP/2 says what is cut off.
+  // Many clients hang up without saying so in TLS; HTTP/2 detects truncation.
   SSL_CTX_set_options(context, SSL_OP_NO_RENEGOTIATION | SSL_OP_NO_TICKET | SSL_OP_NO_COMPRESSION |
                                    SSL_OP_IGNORE_UNEXPECTED_EOF);
   SSL_CTX_set_session_cache_mode(context, SSL_SESS_CACHE_OFF);
   SSL_CTX_set_num_tickets(context, 0);
   SSL_CTX_set_mode(context, SSL_MODE_ENABLE_PARTIAL_WRITE | SSL_MODE_ACCEPT_MOVING_WRITE_BUFFER |
                                 SSL_MODE_RELEASE_BUFFERS);
-  // What carries no data is read one record at a time, so that nobody keeps others waiting with it.
+  // Records without data are read one at a time, so that no peer delays others with them.
   SSL_CTX_clear_mode(context, SSL_MODE_AUTO_RETRY);
   SSL_CTX_set_alpn_select_cb(context, ChooseH2, nullptr);
 }
@@ -60,7 +60,7 @@ absl::StatusOr<TlsContext> MakeTlsContext(const std::string& certificate_chain,
   if (context == nullptr) return absl::ResourceExhaustedError("OpenSSL can't start");
   UseLittle(context.get());
   const absl::Status used = UseCertificate(context.get(), certificate_chain, private_key);
-  // Also the end of a chain leaves an error behind.
+  // The end of a chain leaves an error in the queue, too.
   ERR_clear_error();
   if (!used.ok()) return used;
   return context;

@@ -1,4 +1,4 @@
-// How the public port speaks TLS.
+// Configures TLS of the public port.
 #ifndef ABLATE_SERVER_RPC_TLS_CONTEXT_H_
 #define ABLATE_SERVER_RPC_TLS_CONTEXT_H_
 
@@ -14,8 +14,8 @@ namespace ablate::rpc {
 using TlsContext = tls::Owned<SSL_CTX, SSL_CTX_free>;
 using TlsSession = tls::Owned<SSL, SSL_free>;
 
-// For a server: TLS 1.2 or later, HTTP/2 only. Both texts are PEM, the server's own certificate
-// first in its chain. INVALID_ARGUMENT if they can't be read or do not belong together.
+// Returns a server's context: TLS 1.2 or later, HTTP/2 only. Both texts are PEM, the server's own
+// certificate first in its chain. INVALID_ARGUMENT if they can't be read or do not belong together.
 absl::StatusOr<TlsContext> MakeTlsContext(const std::string& certificate_chain,
                                           const std::string& private_key);
 

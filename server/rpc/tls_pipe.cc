@@ -15,9 +15,9 @@
 namespace ablate::rpc {
 namespace {
 
-// A record of TLS.
+// One TLS record.
 constexpr size_t kReadBytes = 16 << 10;
-// How often each end is asked before others have their turn.
+// Number of reads and writes per end before others get their turn.
 constexpr int kTurns = 8;
 
 bool WouldBlock() { return errno == EAGAIN || errno == EWOULDBLOCK || errno == EINTR; }
@@ -34,7 +34,7 @@ TlsPipe::TlsPipe(TlsSession ssl, process::FileDescriptor client, FrameGate gate,
   SSL_set_fd(ssl_.get(), client_.get());
 }
 
-// The client should know that nothing was cut off; whether it hears it is of no matter.
+// Tells the client that nothing was cut off; a failure doesn't matter.
 TlsPipe::~TlsPipe() {
   ERR_clear_error();
   if (open_) SSL_shutdown(ssl_.get());
@@ -46,7 +46,7 @@ absl::Status TlsPipe::Pump(absl::Duration now) {
   for (int turn = 0; turn < kTurns && more_ && status_.ok(); ++turn) {
     more_ = open_ || Handshake();
     if (!open_) continue;
-    // Each has its turn, whatever the others did.
+    // Call each, whatever the others did.
     const bool moved[] = {ReadClient(), PassGate(now), WriteServer(), ReadServer(),
                           WriteClient(now)};
     more_ = false;

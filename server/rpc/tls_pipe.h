@@ -1,4 +1,5 @@
-// One connection from the network to gRPC: TLS ends here, and a gate stands behind it.
+// Carries one connection from the network to gRPC: ends TLS and passes the bytes through a
+// FrameGate.
 #ifndef ABLATE_SERVER_RPC_TLS_PIPE_H_
 #define ABLATE_SERVER_RPC_TLS_PIPE_H_
 
@@ -16,28 +17,29 @@
 
 namespace ablate::rpc {
 
-// Never blocks, holds at most kPipeBytes and a header block in each direction, and reads from
-// neither end what the other end does not take. Not thread-safe; SIGPIPE must be blocked.
+// Moves bytes between a TLS client and gRPC. Never blocks, holds at most kPipeBytes and a header
+// block in each direction, and reads from neither end more than the other end takes. Not
+// thread-safe; SIGPIPE must be blocked.
 class TlsPipe {
  public:
-  // Gives gRPC one end of a pair of sockets, and returns the other; closed if there is none.
+  // Gives gRPC one end of a pair of sockets and returns the other; a closed descriptor on failure.
   using Connect = std::function<process::FileDescriptor()>;
 
-  // `client` is a socket that was accepted and does not block, nor does what `connect` returns,
-  // which is called when the handshake is done.
+  // `client` is an accepted, non-blocking socket. `connect` is called once the handshake is done
+  // and must return a non-blocking one.
   TlsPipe(TlsSession ssl, process::FileDescriptor client, FrameGate gate, Connect connect,
           absl::Duration now);
   ~TlsPipe();
   TlsPipe(const TlsPipe&) = delete;
   TlsPipe& operator=(const TlsPipe&) = delete;
-  // Moves what can be moved now, up to some buffers' worth. CANCELLED: an end hung up. Other
-  // errors are sentences about what the client did. After an error there is nothing more to do.
+  // Moves what can be moved now, up to some buffers' worth. CANCELLED if an end has hung up. Other
+  // errors are sentences about the client's mistake. Don't call it again after an error.
   absl::Status Pump(absl::Duration now);
-  // Whether Pump stopped for others' sake, and should be called again without waiting.
+  // Returns true if Pump stopped only to give others a turn: call it again without waiting.
   bool more() const { return more_; }
-  // For how long the gate holds back what came: see FrameGate::wait.
+  // Returns how long the gate holds back received bytes; see FrameGate::wait.
   absl::Duration wait() const { return gate_.wait(); }
-  // What poll() should wait for.
+  // Returns the events that poll() should wait for.
   short client_events() const;
   short server_events() const;
   int client() const { return client_.get(); }
@@ -46,14 +48,14 @@ class TlsPipe {
   void LetIn(Rate* calls) { gate_.LetIn(calls); }
 
  private:
-  // Each returns whether it moved anything.
+  // Each returns true if it moved anything.
   bool Handshake();
   bool ReadClient();
   bool WriteServer();
   bool ReadServer();
   bool WriteClient(absl::Duration now);
   bool PassGate(absl::Duration now);
-  // Notes what a call of OpenSSL waits for; ends the pipe for what it can't wait for.
+  // Records what an OpenSSL call waits for; ends the pipe at any other error.
   void Understand(int result);
   void CheckDrain(absl::Duration now);
   void End(absl::Status why);
@@ -64,14 +66,14 @@ class TlsPipe {
   const Connect connect_;
   process::FileDescriptor server_;
   absl::Status status_;
-  bool open_ = false;  // the handshake is done
+  bool open_ = false;  // handshake done
   bool more_ = false;
   bool tls_wants_write_ = false;
   bool server_ended_ = false;
-  std::string from_client_;  // not yet judged
+  std::string from_client_;  // not yet checked by the gate
   std::string to_server_;
   std::string to_client_;
-  // Since when the client owes us that it takes kDrainBytes, or all.
+  // Since when the client has to read kDrainBytes, or all.
   absl::Duration owing_since_;
   size_t drained_ = 0;
 };

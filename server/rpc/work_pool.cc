@@ -103,21 +103,21 @@ void WorkPool::Work() {
     {
       MutexLock lock(&mutex_);
       while (turns_.empty() && !stopping_) turns_changed_.Wait(&mutex_);
-      // Tasks of users without a turn are for the threads that these users hold.
+      // Tasks of users without a turn wait for the threads that these users occupy.
       if (turns_.empty()) return;
       user = turns_.front();
       turns_.pop_front();
       task = Begin(user);
     }
     task();
-    task = nullptr;  // what it owns goes while it still counts
+    task = nullptr;  // what it owns is freed while it still counts
     MutexLock lock(&mutex_);
     End(user);
   }
 }
 
 void WorkPool::KeepTime() {
-  std::multimap<Time, Later> dropped;  // destroyed outside the lock: a task may own much
+  std::multimap<Time, Later> dropped;  // destroyed outside the lock, because a task may own much
   MutexLock lock(&mutex_);
   while (!stopping_) {
     const Time now = std::chrono::steady_clock::now();

@@ -1,4 +1,4 @@
-// Threads that do what a gRPC reaction must not: wait for the store.
+// Threads for work that a gRPC reaction must not do: waiting for the store.
 #ifndef ABLATE_SERVER_RPC_WORK_POOL_H_
 #define ABLATE_SERVER_RPC_WORK_POOL_H_
 
@@ -19,46 +19,47 @@
 
 namespace ablate::rpc {
 
-// Thread-safe. Tasks must not throw. Those of one user start in the order posted, and users take
-// turns: whoever posts a thousand tasks keeps nobody else waiting for more than one of them. The
-// user "" is nobody: a server that nobody shares, and the server itself. Its tasks take turns, too,
-// but have no limits of a user.
+// Runs tasks on threads. Tasks of one user start in the order posted, and users take turns: one
+// with a thousand tasks delays another by at most one of them. The user "" is nobody: a server that
+// isn't shared, and the server itself. Its tasks take turns, too, but have no limit per user.
+// Thread-safe. Tasks must not throw.
 class WorkPool {
  public:
   using Task = std::function<void()>;
-  // Whose a call is, or nobody's; must not block.
+  // Returns the user of a call, or ""; must not block.
   using FindUser = std::function<std::string(const grpc::ServerContextBase& context)>;
 
-  // How many tasks run at once, in all and of one user; how many may wait before TryPost refuses.
+  // `threads` limits the tasks that run at once, in all and per user; `waiting`, those that may
+  // wait before TryPost refuses.
   WorkPool(Most threads, Most waiting);
-  // Runs what was posted for now, drops what was posted for later.
+  // Runs the tasks that are due now, and drops those that were posted for later.
   ~WorkPool();
   WorkPool(const WorkPool&) = delete;
   WorkPool& operator=(const WorkPool&) = delete;
 
-  // Before the first call. Without it every call is nobody's.
+  // Call it before the first call. Without it no call has a user.
   void set_find_user(FindUser find_user) { find_user_ = std::move(find_user); }
   std::string UserOf(const grpc::ServerContextBase& context) const {
     return find_user_ == nullptr ? std::string() : find_user_(context);
   }
 
-  // For new calls: RESOURCE_EXHAUSTED, and nothing is kept, if too many tasks wait already, in all
-  // or of this user.
+  // Posts a task of a new call. RESOURCE_EXHAUSTED, and nothing is kept, if too many tasks wait
+  // already, in all or of this user.
   absl::Status TryPost(Task task, const std::string& user = {});
-  // For calls in progress, of which each has at most one task: always accepted.
+  // Posts a task of a call in progress, of which each has at most one: always accepted.
   void Post(Task task, const std::string& user = {});
   void PostAfter(absl::Duration delay, Task task, const std::string& user = {});
-  // Waits until nothing runs and nothing waits to run now, at most until `deadline`.
+  // Waits until nothing runs or is due, at most until `deadline`.
   void WaitUntilIdle(std::chrono::steady_clock::time_point deadline);
 
  private:
   using Time = std::chrono::steady_clock::time_point;
 
-  // A user's tasks; forgotten when there are none.
+  // A user's tasks; deleted when there are none.
   struct Queue {
     std::deque<Task> waiting;
     size_t running = 0;
-    bool has_turn = false;  // it stands in turns_
+    bool has_turn = false;  // is in turns_
   };
   using Queues = std::unordered_map<std::string, Queue>;
   using User = Queues::value_type;
@@ -70,9 +71,9 @@ class WorkPool {
   void Work();
   void KeepTime();
   void Add(Task task, const std::string& user) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  // Lets a user wait for a thread if one of their tasks may start.
+  // Queues a user for a thread if one of their tasks may start.
   void GiveTurn(User* user) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  // The first task of whose turn it is.
+  // Takes the first task of the user whose turn it is.
   Task Begin(User* user) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void End(User* user) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
@@ -86,7 +87,7 @@ class WorkPool {
   size_t running_ ABSL_GUARDED_BY(mutex_) = 0;
   size_t waiting_ ABSL_GUARDED_BY(mutex_) = 0;
   Queues queues_ ABSL_GUARDED_BY(mutex_);
-  std::deque<User*> turns_ ABSL_GUARDED_BY(mutex_);  // each once, the next first
+  std::deque<User*> turns_ ABSL_GUARDED_BY(mutex_);  // each user once, the next first
   std::multimap<Time, Later> later_ ABSL_GUARDED_BY(mutex_);
   bool stopping_ ABSL_GUARDED_BY(mutex_) = false;
   std::vector<std::thread> threads_;

@@ -56,7 +56,7 @@ absl::StatusOr<std::string> Analyses::Submit(AnalysisRequest request) {
                                                      limits_.max_pending,
                                                      " run or wait; try again later"));
   }
-  // It would end the stream, and with it whatever else its worker does.
+  // A larger message would end the stream, and with it the worker's other work.
   if (const size_t bytes = request.message.ByteSizeLong(); bytes > limits_.message_bytes) {
     return absl::InvalidArgumentError(absl::StrCat(
         "the analysis has ", bytes, " bytes; allowed: at most ", limits_.message_bytes));
@@ -144,7 +144,7 @@ void Analyses::Receive(Session session, const v1::FromWorker& message) {
   worker->second.held.erase(id);
   if (message.has_analysis_failed()) {
     const absl::Status why = FailureOf(message.analysis_failed());
-    // Its device is lost, and it ends: what it were given now would be lost with it.
+    // Its device is lost and it ends; a new request would be lost with it.
     if (absl::IsUnavailable(why)) worker->second.drained = true;
     End(id, why);
   } else {
@@ -272,18 +272,18 @@ void Analyses::AskToYield() {
   }
 }
 
-// Less than half: of equal ones each is made to its end, and one is interrupted a few times at
-// most, so that saving it takes a small share of the time.
+// Less than half: equal ones each run to their end, and one is interrupted only a few times, so
+// that saving takes a small fraction of the time.
 Analyses::Pending* Analyses::InTheWayOf(const Pending& waiting) {
   const Share share = ShareOf(waiting);
   Pending* found = nullptr;
   for (Pending& pending : pending_) {
     const auto worker = workers_.find(pending.session);
     if (worker == workers_.end() || worker->second.drained) continue;
-    // With a slot for each class, a request waits only for those that it doesn't fit beside.
+    // With a slot for each class, a request waits only for those that it doesn't fit with.
     const bool shared = worker->second.slots < std::size(kClasses);
     if (!shared && FitTogether(share, ShareOf(pending))) continue;
-    if (pending.yielding) return nullptr;  // room is made already
+    if (pending.yielding) return nullptr;  // room is being made already
     if (ClassOf(pending) == Class::kSamples) continue;
     const absl::Duration turn = pending.yielded ? limits_.later_turn : limits_.turn;
     const bool over = clock_->Now() - pending.since >= turn;
@@ -308,7 +308,7 @@ void Analyses::OnSaved(Worker* worker, Pending* pending, const v1::AnalysisSaved
     }
     if (pending->request.saved) pending->request.saved(saved);
   }
-  Dispatch();  // there may be room; and reports come more often than ticks
+  Dispatch();  // there may be room, and reports are more frequent than ticks
 }
 
 Analyses::Worker* Analyses::FindIdle(const Pending& next, Session* session) {

@@ -1,7 +1,7 @@
-// Hands analyses to the workers for analyses and keeps those that are open, in memory. Samples have
-// a caller that waits for them. A computation takes any time, and yields to one that takes much
-// less. A worker has lanes for both long and short ones, so that samples and short computations
-// don't wait for a long one.
+// Passes analyses to the workers for analyses and keeps open ones in memory. Samples have a caller
+// who waits. A computation may take any time, and yields to one that takes much less. A worker has
+// lanes for long and for short computations, so that samples and short computations don't wait for
+// a long one.
 #ifndef ABLATE_SERVER_SCHEDULE_ANALYSES_H_
 #define ABLATE_SERVER_SCHEDULE_ANALYSES_H_
 
@@ -26,47 +26,47 @@
 namespace ablate::schedule {
 
 struct AnalysisLimits {
-  size_t max_pending = 16;                            // samples that run or wait
-  size_t message_bytes = 1 << 20;                     // of one: a worker takes 4 MiB at most
-  absl::Duration run_time = absl::Seconds(60);        // of samples, once a worker has them
-  absl::Duration worker_timeout = absl::Seconds(30);  // of samples, without any worker
-  // A computation that has had its worker for so long makes way for what takes less than half of
-  // what is left of it.
+  size_t max_pending = 16;                            // waiting and running samples
+  size_t message_bytes = 1 << 20;                     // per request: a worker takes 4 MiB at most
+  absl::Duration run_time = absl::Seconds(60);        // limit for samples, once a worker has them
+  absl::Duration worker_timeout = absl::Seconds(30);  // limit for samples without any worker
+  // After this time on its worker, a computation yields to one that takes less than half of its
+  // remaining time.
   absl::Duration turn = absl::Seconds(1);
-  // The same of one that has made way before: who comes then waits for less than a second.
+  // The same for one that has yielded before, so that a newcomer waits for less than a second.
   absl::Duration later_turn = absl::Milliseconds(250);
   // A computation is short if its work is at most this, in microseconds.
   double short_work = 5e6;
   absl::Duration exit_timeout = absl::Seconds(1);  // for the reason of a worker's end to arrive
-  // A worker that keeps a cancelled analysis for cancel_timeout is replaced if it makes nothing
-  // else. If it does, that would be thrown back: it is then replaced only after held_up_timeout,
-  // and only while another analysis waits for the cancelled one's place.
+  // A worker that keeps a cancelled analysis for cancel_timeout is replaced if it computes nothing
+  // else. If it does, replacement would lose that work; then it is replaced only after
+  // held_up_timeout, and only while another analysis waits for the cancelled one's place.
   absl::Duration cancel_timeout = absl::Seconds(10);
   absl::Duration held_up_timeout = absl::Minutes(1);
 };
 
 struct AnalysisRequest {
-  worker::v1::Analyze message;  // all but its id
-  // How long a computation is expected to take as a whole, in microseconds. Samples take none.
+  worker::v1::Analyze message;  // everything except its id
+  // Expected total time of a computation in microseconds; 0 for samples.
   double work = 0;
-  // Its worker makes nothing else until it has saved a state: the last worker that had it may have
-  // ended because of something else.
+  // Its worker computes nothing else until it has saved a state, because it may have caused the end
+  // of its previous worker.
   bool alone = false;
-  // Its state's size as a share of what a worker's computations may carry together.
+  // Size of its state as a fraction of the limit for a worker's computations together.
   double state = 0;
-  // What its worker may read; held until the end.
+  // Blobs that its worker may read; pinned until the end.
   std::vector<std::shared_ptr<storage::Blobs::Pin>> blobs;
-  // Called on any thread, one at a time; must neither block nor call back. `done` comes once, and
-  // last. `part` is of samples; of computations, `begun` says that a worker has it, and `saved` how
-  // far it is and from where it will go on.
+  // Called on any thread, one at a time; must neither block nor call back. `done` is called once,
+  // last. `part` is for samples; for computations, `begun` says that a worker has it, and `saved`
+  // reports its progress and the state from which it will continue.
   std::function<void(const worker::v1::AnalysisPart&)> part = nullptr;
   std::function<void()> begun = nullptr;
   std::function<void(const worker::v1::AnalysisSaved&)> saved = nullptr;
   std::function<void(const absl::StatusOr<worker::v1::AnalysisResult>&)> done;
 };
 
-// Nothing of it is durable: a request ends with the server, with its worker, or when it is
-// cancelled. Thread-safe.
+// Schedules analyses. Nothing is durable: a request ends with the server, with its worker, or when
+// it is cancelled. Thread-safe.
 class Analyses {
  public:
   using Session = uint64_t;
@@ -75,16 +75,18 @@ class Analyses {
   // Ends every request.
   ~Analyses();
 
-  // --- For those who ask
-  // The request's id, which is also its right to read its blobs. RESOURCE_EXHAUSTED if too many run
-  // or wait, INVALID_ARGUMENT if it is too large, UNAVAILABLE after Stop; `done` is not called
-  // then. Otherwise it gets what the worker answered, or UNAVAILABLE (no worker, or it ended),
-  // DEADLINE_EXCEEDED (run_time), CANCELLED. A computation waits for a worker as long as it takes.
+  // --- For callers
+  //
+  // Submits a request and returns its id, which also grants the right to read its blobs.
+  // RESOURCE_EXHAUSTED if too many run or wait, INVALID_ARGUMENT if it is too large, UNAVAILABLE
+  // after Stop; `done` isn't called then. Otherwise `done` gets the worker's answer, or UNAVAILABLE
+  // (no worker, or it ended), DEADLINE_EXCEEDED (run_time), CANCELLED. A computation waits for a
+  // worker without a limit.
   absl::StatusOr<std::string> Submit(AnalysisRequest request);
-  // The request has ended when this returns; nothing happens if it had.
+  // Cancels a request; it has ended when this returns. Does nothing if it had ended before.
   void Cancel(const std::string& id);
-  // NOT_FOUND if no worker of this user (worker_names.h) makes such an analysis, PERMISSION_DENIED
-  // if the blob is not one of its own.
+  // Returns NOT_FOUND if no worker of this user (worker_names.h) has such an analysis,
+  // PERMISSION_DENIED if the blob isn't one of its own.
   absl::Status MayRead(const std::string& id, absl::string_view user,
                        absl::string_view sha256) const;
   // Returns true if a worker of this user has a computation of this id, which may then publish its
@@ -92,37 +94,38 @@ class Analyses {
   bool MayWrite(const std::string& id, absl::string_view user) const;
   // Returns the ids of all computations.
   std::vector<std::string> Computations() const;
-  // Ends every request, and from now on each at once: the server goes.
+  // Ends every request, and from now on each new one at once, for the server's shutdown.
   void Stop();
 
   // --- For the scheduler
-  // `worker` is its name: what an earlier process of that name left behind ends now.
-  // It makes so many requests at a time, at least one.
+  //
+  // Adds a worker that runs `slots` requests at a time, at least one. Requests of an earlier
+  // process with the name `worker` end now.
   void Attached(Session session, const std::string& worker, uint32_t slots,
                 std::shared_ptr<WorkerStream> stream);
-  // A part, a saved state, a result or a failure; what is about no present request of this session
-  // is too late, and ignored.
+  // Handles a part, a saved state, a result or a failure. Ignores a message about a request that
+  // this session doesn't have (any more).
   void Receive(Session session, const worker::v1::FromWorker& message);
   void Detached(Session session);
-  // Why the worker of this name ended.
+  // Records why the worker of this name ended.
   void Exited(absl::string_view worker, absl::string_view last_words);
-  // Call at least every second.
+  // Call it at least every second.
   void Tick();
   bool Busy(Session session) const;
 
  private:
-  // One with less than three slots takes them in this order.
+  // Kinds of slots. A worker with fewer than three takes them in this order.
   enum class Class { kSamples, kShort, kLong };
   static constexpr Class kClasses[] = {Class::kSamples, Class::kShort, Class::kLong};
   struct Pending {
     std::string id;
     AnalysisRequest request;
-    Session session = 0;    // that has it; 0: it waits
-    std::string worker;     // name of the one that has or had it
-    absl::Duration since;   // it waits, runs or is orphaned
-    double progress = 0;    // share of its work that is done
-    bool yielding = false;  // its worker was asked to let go of it
-    bool yielded = false;   // it has made way before
+    Session session = 0;    // session that has it; 0: it waits
+    std::string worker;     // name of the worker that has or had it
+    absl::Duration since;   // when it began to wait, run or be orphaned
+    double progress = 0;    // fraction of its work that is done
+    bool yielding = false;  // its worker was asked to stop it
+    bool yielded = false;   // it has yielded before
     bool orphaned = false;  // its worker's stream ended
   };
   // A request's claims on a worker.
@@ -170,13 +173,13 @@ class Analyses {
   // Returns a worker with room for the request; null if there is none.
   Worker* FindIdle(const Pending& next, Session* session) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   Pending* Find(absl::string_view id) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  // Takes the request out and tells who asked; its worker is told to stop.
+  // Removes the request, calls its `done`, and tells its worker to stop.
   void End(absl::string_view id, const absl::StatusOr<worker::v1::AnalysisResult>& result)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void EndOrphansOf(absl::string_view worker, const absl::Status& why)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void EndAll(const absl::Status& why) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  // Why a request that has been as it is for too long ends now; OK if it has not.
+  // Returns the error for a request that has been in its state for too long; OK if it hasn't.
   absl::Status Overdue(const Pending& pending) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // Replaces workers that keep a cancelled analysis for too long, by AnalysisLimits.
   void DrainStuck() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);

@@ -1,4 +1,4 @@
-// Grants queued runs to the workers with the least to do.
+// Grants queued runs to the workers with the least work.
 #include <algorithm>
 #include <cmath>
 #include <iterator>
@@ -15,7 +15,7 @@ constexpr uint32_t kMaxRunsPerLane = 32;
 constexpr uint32_t kPage = 16;
 constexpr size_t kMaxStepTimes = 1000;
 constexpr absl::Duration kStepTimeAge = absl::Seconds(10);
-constexpr double kUnknownRunMicros = 10e6;  // of a run whose shape nobody has measured
+constexpr double kUnknownRunMicros = 10e6;  // guess for a run whose shape nobody has measured
 
 }  // namespace
 
@@ -55,7 +55,8 @@ void Scheduler::AssignKind(absl::string_view device_kind, std::vector<storage::N
     const size_t assigned = leases->size() - before;
     const bool fewer = takers.size() < asked;
     if (assigned == 0 && fewer) continue;
-    // Others may have places for runs behind this page, which the queue shows once these left it.
+    // Other workers may have places for runs after this page, which the queue shows once these have
+    // left.
     const bool more = !takers.empty() && (assigned >= page || (assigned > 0 && fewer));
     dispatch_again_ = dispatch_again_ || more;
     return;
@@ -67,7 +68,7 @@ absl::StatusOr<FairQueue> Scheduler::WaitingFor(absl::string_view device_kind,
                                                 uint32_t page) {
   auto queue = store_->Queue(device_kind, trainers, page);
   if (!queue.ok()) return queue.status();
-  // Of one user alone, with any number of lanes, the shares say nothing.
+  // With one user and any number of lanes, shares don't matter.
   const bool alone =
       queue->empty() ||
       (queue->front().user == queue->back().user &&
@@ -78,8 +79,8 @@ absl::StatusOr<FairQueue> Scheduler::WaitingFor(absl::string_view device_kind,
   return FairQueue(*std::move(queue), *shares, options_.max_lanes);
 }
 
-// A run that has to wait makes all who could train it wait for it, whatever shorter ones they could
-// have in between: or it would never have its turn.
+// A run that has to wait makes every worker that could train it wait, even if shorter runs would
+// fit in between; otherwise it would never get its turn.
 void Scheduler::Assign(FairQueue* queue, Takers* takers, std::vector<storage::NewLease>* leases) {
   while (!takers->empty()) {
     const storage::QueuedRun* const next = queue->Next();
@@ -161,14 +162,14 @@ void Scheduler::HandOut(const storage::NewLease& made, const storage::GrantedRun
   SendTo(worker.session, message);
 }
 
-// Runs that are granted one by one, as others end, take a look at the queue and a commit each:
-// those that are granted ahead because they are short come by half of what a worker may have.
+// Granting runs one by one, as others end, costs a queue read and a commit each. Short runs, which
+// are granted in advance, are therefore granted when a worker has half of its limit left.
 bool Scheduler::HasWork(const WorkerState& worker) const {
   return worker.load() + worker.granting >=
          std::max(worker.lanes * options_.runs_per_lane, worker.granted_up_to / 2);
 }
 
-// Compared by runs per lane.
+// Compares runs per lane.
 Scheduler::Takers::const_iterator Scheduler::LeastLoaded(const storage::QueuedRun& run,
                                                          const Takers& takers) {
   auto best = takers.end();

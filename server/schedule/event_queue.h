@@ -1,4 +1,4 @@
-// Events of one session between their arrival and the commit.
+// Buffers the events of one session between arrival and commit.
 #ifndef ABLATE_SERVER_SCHEDULE_EVENT_QUEUE_H_
 #define ABLATE_SERVER_SCHEDULE_EVENT_QUEUE_H_
 
@@ -18,31 +18,33 @@ namespace ablate::schedule {
 
 struct EventGroup {
   std::vector<storage::LeaseEvent> events;
-  std::vector<uint64_t> bytes;                             // one an event
+  std::vector<uint64_t> bytes;                             // one per event
   std::vector<std::shared_ptr<storage::Blobs::Pin>> pins;  // of the blobs that the events name
 };
 using SharedGroup = std::shared_ptr<const EventGroup>;
 
-// Buffers events and hands them out in groups, one at a time: while the store commits one, the next
-// collects. A group that found no room is handed out again, before anything later.
+// Buffers events and returns them in groups: while the store commits one group, the next collects.
+// A group for which there was no disk room is returned again, before anything later.
 class EventQueue {
  public:
-  // What may be here; one event alone always may.
+  // Limits of the buffer; a single event is always accepted.
   struct Limits {
     uint64_t lease_bytes = 0;
-    uint64_t bytes = 0;  // of all leases, for their names are the worker's word
+    uint64_t bytes = 0;  // over all leases, because the worker chooses their names
   };
-  // RESOURCE_EXHAUSTED if there then were more.
+  // Adds an event; RESOURCE_EXHAUSTED if that exceeds the limits.
   absl::Status Add(storage::LeaseEvent event, uint64_t bytes, const Limits& limits,
                    std::shared_ptr<storage::Blobs::Pin> pin);
-  // Null while a group is with the store, before the time for another try, or if there is nothing.
+  // Returns the next group; null while a group is with the store, before the time of the next
+  // attempt, or if there is nothing.
   SharedGroup Take(absl::Duration now);
-  // All that is not with the store, whatever the time: the stream has ended.
+  // Returns everything that isn't with the store, at any time; for a stream that has ended.
   SharedGroup TakeAll();
-  // The store's answer to the group taken last.
+  // Records the store's answer to the last group.
   void Applied(const EventGroup& group);
   void NoRoom(SharedGroup group, absl::Duration now);
-  // One event of the group can't be stored: its parts are handed out next, one after another.
+  // Splits a group of which one event can't be stored: its parts are returned next, one after
+  // another.
   void Split(const std::vector<SharedGroup>& parts);
 
  private:
@@ -55,7 +57,7 @@ class EventQueue {
   SharedGroup Collect(size_t max_events, uint64_t max_bytes);
 
   std::deque<Waiting> waiting_;
-  std::map<std::string, uint64_t> bytes_;  // of each lease, here or with the store
+  std::map<std::string, uint64_t> bytes_;  // per lease, here or with the store
   uint64_t all_bytes_ = 0;
   std::deque<SharedGroup> again_;
   absl::Duration again_at_;

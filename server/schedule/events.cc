@@ -1,4 +1,4 @@
-// Events: from the stream to the store, and what the store's answers mean for the worker.
+// Moves events from the stream to the store, and handles the store's answers.
 #include <map>
 #include <set>
 #include <utility>
@@ -14,7 +14,7 @@ using storage::Applied;
 
 namespace {
 
-// Leases of which a worker may still have events to send when their runs have left them here.
+// Number of ended leases whose workers may still have events to send.
 constexpr size_t kForgottenLeases = 16;
 
 std::vector<SharedGroup> ByLease(const EventGroup& group) {
@@ -31,8 +31,8 @@ std::vector<SharedGroup> ByLease(const EventGroup& group) {
   return groups;
 }
 
-// For an event that no worker of ours sends: whatever trains the run would send it again, so that
-// it is a failure of the run.
+// Returns the end for an event that our workers never send. It counts as a failure, because any
+// worker of the run would send it again.
 storage::LeaseEnding Wrong(absl::string_view why) {
   return {storage::LeaseEnd::kDied, absl::StrCat("its worker sent a wrong event: ", why)};
 }
@@ -56,7 +56,7 @@ void Scheduler::OnEvent(Session id, const v1::FromWorker& message) {
   if (!blob.empty() && store_->blobs() != nullptr) {
     absl::StatusOr<std::shared_ptr<storage::Blobs::Pin>> found = store_->blobs()->Find(blob);
     if (absl::IsNotFound(found.status())) {
-      // Published before a restart of the server, and swept since: the worker can't know.
+      // Published before a restart of the server, and swept since; the worker can't know.
       Reject(id, lease, Lost(absl::StrCat("its blob ", blob, " is gone")));
       return;
     }
@@ -91,8 +91,8 @@ void Scheduler::NoteProgress(const std::string& name, const storage::LeaseEvent&
 
 void Scheduler::Reject(Session id, const std::string& lease, storage::LeaseEnding ending) {
   End(sessions_[id].worker, lease, std::move(ending));
-  // Also of a lease that holds nothing any more: without its answer the worker would send the next
-  // event, and that again on each new stream.
+  // Also for a lease without a run: without an answer the worker would send the next event, again
+  // on each new stream.
   SendCancel(id, lease);
 }
 
@@ -140,8 +140,8 @@ void Scheduler::OnApplied(const Batch& batch, const Results& results) {
   if (left && !waits) Dispatch();
 }
 
-// Without room nothing is acknowledged, so that the worker pauses when its credit is used up. What
-// a closed session leaves is sent again by the worker, if there still is one.
+// Without room nothing is acknowledged, so that the worker pauses when its credit is used up. The
+// worker, if it still exists, resends the events of a closed session.
 void Scheduler::OnRefused(const Batch& batch, const absl::Status& why) {
   if (absl::IsResourceExhausted(why) || absl::IsUnavailable(why)) {
     no_room_at_ = clock_->Now();
@@ -160,7 +160,7 @@ void Scheduler::OnRefused(const Batch& batch, const absl::Status& why) {
   Close(batch.session, why);
 }
 
-// One event is refused: the other leases must not suffer for it.
+// One event was refused; the other leases must not be affected.
 void Scheduler::Resubmit(const Batch& batch, const std::vector<SharedGroup>& parts) {
   const auto session = sessions_.find(batch.session);
   if (session != sessions_.end()) {
@@ -198,7 +198,7 @@ void Scheduler::Answer(Session id, const EventGroup& group, const std::vector<Ap
 void Scheduler::LeaseLeft(const Batch& batch, const storage::LeaseEvent& event) {
   const auto worker = workers_.find(batch.worker);
   if (worker == workers_.end()) return;
-  // Unless it is for a state that it can't continue, a worker gives runs back because it leaves.
+  // A worker releases runs because it leaves, except for a state that it can't continue.
   const auto* released = std::get_if<storage::ReleasedEvent>(&event.event);
   if (released != nullptr && released->state_refused.empty() &&
       worker->second.incarnation == batch.incarnation) {

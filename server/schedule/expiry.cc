@@ -1,4 +1,4 @@
-// How leases end before their runs do: silence, absence, a dead process, a step that never ends.
+// Ends leases before their runs: silence, absence, a dead process, a step that never ends.
 #include <algorithm>
 #include <set>
 #include <utility>
@@ -13,12 +13,11 @@ using storage::LeaseEnd;
 
 namespace {
 
-// Ticks come every second: a longer time between two means that this process did not run, and heard
-// nothing.
+// Ticks come every second; a longer gap means that this process was paused and received nothing.
 constexpr absl::Duration kMinPause = absl::Milliseconds(1500);
 constexpr absl::Duration kMaxPause = absl::Seconds(5);
 constexpr size_t kLastWordsBytes = 2000;
-// For so long a worker that is away is listed; batch systems give each one a name of its own.
+// How long an absent worker is listed; batch systems give each process a new name.
 constexpr absl::Duration kForgetAfter = absl::Hours(1);
 
 }  // namespace
@@ -34,7 +33,7 @@ void Scheduler::Exited(const WorkerExit& exit) {
   if (known && found->second.session != 0) {
     Close(found->second.session, absl::AbortedError("the worker's process ended"));
   }
-  // From the end of a log: any bytes, perhaps the half of a character.
+  // From the end of a log: any bytes, perhaps half a character.
   const std::string last_words = reflect::ShortText(exit.last_words, kLastWordsBytes);
   if (exit.analysis) analyses_.Exited(exit.worker, last_words);
   if (!known) return;
@@ -51,7 +50,7 @@ void Scheduler::Exited(const WorkerExit& exit) {
 
 void Scheduler::Withdraw(const std::vector<storage::Withdrawal>& withdrawals) {
   for (const storage::Withdrawal& withdrawal : withdrawals) {
-    // A lease of the grant that is with the store is not handed out.
+    // A lease in the grant that the store is committing must not be sent to its worker.
     if (granting_) withdrawn_.insert(withdrawal.lease);
     const auto worker = workers_.find(withdrawal.worker);
     if (worker == workers_.end()) continue;
@@ -86,7 +85,7 @@ HeldLease* Scheduler::FindLease(const std::string& worker, absl::string_view lea
   return holder->second.Find(lease);
 }
 
-// Ignores an end if another one is already with the store.
+// Ignored if the store is committing another end already.
 void Scheduler::End(const std::string& worker, const std::string& lease,
                     storage::LeaseEnding ending) {
   HeldLease* const held = FindLease(worker, lease);
@@ -145,7 +144,7 @@ void Scheduler::CheckSilence() {
   }
 }
 
-// One that hangs before it attaches, or attaches no more, is never silent on a stream.
+// A process that hangs before it attaches, or doesn't attach again, is never silent on a stream.
 void Scheduler::CheckProcesses() {
   if (!MayExpire()) return;
   for (const auto& [name, process] : processes_) {
@@ -175,8 +174,8 @@ void Scheduler::CheckAbsence() {
   }
 }
 
-// Heartbeats don't prove progress. What they say counts from when they came, for later ones may be
-// on their way.
+// Heartbeats don't prove progress. Their reports count from their arrival, because later ones may
+// be in transit.
 void Scheduler::CheckSteps() {
   if (!MayExpire()) return;
   const auto too_long = [this](absl::Duration from, absl::Duration to) {
@@ -197,7 +196,7 @@ void Scheduler::CheckSteps() {
   }
 }
 
-// No lane takes up what was granted: the process has to be replaced.
+// No lane begins its runs: the process has to be replaced.
 void Scheduler::GiveUpOn(const std::string& name) {
   WorkerState& worker = workers_[name];
   worker.leaving = true;

@@ -6,7 +6,7 @@
 namespace ablate::schedule {
 namespace {
 
-constexpr int kBackground = 2;  // of storage::QueuedRun's priority
+constexpr int kBackground = 2;  // value of storage::QueuedRun's priority
 
 }  // namespace
 

@@ -1,4 +1,4 @@
-// Whose run comes next: of the users with queued runs the one who has had the least of the devices.
+// Orders the queue by fair share: the next run is of the user who has had the least device time.
 #ifndef ABLATE_SERVER_SCHEDULE_FAIR_QUEUE_H_
 #define ABLATE_SERVER_SCHEDULE_FAIR_QUEUE_H_
 
@@ -14,22 +14,22 @@
 
 namespace ablate::schedule {
 
-// The most runs of a user that may be under leases at one time; nothing: as many as there are
-// lanes.
+// Returns the limit on a user's runs under leases at one time; nothing: as many as there are lanes.
 using MaxLanes = std::function<std::optional<int64_t>(const std::string& user)>;
 
-// What a user has had is the device time that was charged (storage::DeviceShare), and what the runs
-// that they have out are expected to take. Runs of priority background wait for everybody's others;
-// apart from that a priority orders its owner's runs alone. Not thread-safe.
+// Orders queued runs by fair share. A user's share is the charged device time
+// (storage::DeviceShare) plus the expected time of their leased runs. Runs of priority background
+// wait for everybody's others; otherwise a priority orders only its owner's runs. Not thread-safe.
 class FairQueue {
  public:
-  // `queue` as LeaseStore::Queue gives it. `max_lanes` may be null.
+  // `queue` is as returned by LeaseStore::Queue. `max_lanes` may be null.
   FairQueue(std::vector<storage::QueuedRun> queue, const storage::DeviceShares& shares,
             const MaxLanes& max_lanes);
 
-  // Takes the next run out; null if none is left of users who may have more. Valid as long as this.
+  // Removes and returns the next run; null if no user who may have more has any. Valid as long as
+  // this object.
   const storage::QueuedRun* Next();
-  // The one that Next gave last is handed out, and takes about so many microseconds.
+  // Charges about `micros` microseconds for the run that Next returned last, which was granted.
   void HandedOut(double micros);
 
  private:

@@ -21,7 +21,7 @@ namespace v1 = worker::v1;
 
 constexpr size_t kNameBytes = 128;
 constexpr size_t kWordsBytes = 1024;
-constexpr uint64_t kMaxBusy = uint64_t{30} * 24 * 3600 * 1'000'000;  // sums of it must not overflow
+constexpr uint64_t kMaxBusy = uint64_t{30} * 24 * 3600 * 1'000'000;  // so that sums don't overflow
 constexpr uint64_t kMaxTokens = 1'000'000'000'000'000;               // likewise
 constexpr uint32_t kMaxLanes = 4096;
 constexpr int kMaxHeld = 100'000;
@@ -32,7 +32,7 @@ absl::Status Bad(absl::string_view field, absl::string_view value, absl::string_
   return absl::InvalidArgumentError(absl::StrCat(field, " is ", value, "; allowed: ", allowed));
 }
 
-// What a worker says of itself is shown on terminals.
+// A worker's texts are shown on terminals.
 absl::Status CheckPrintable(absl::string_view field, absl::string_view value) {
   if (!text::HasControlCharacter(value)) return absl::OkStatus();
   return Bad(field, reflect::Quoted(value), "printable characters");

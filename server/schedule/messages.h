@@ -1,4 +1,4 @@
-// What a worker sent, checked and turned into the store's terms. A worker is trusted with its
+// Checks a worker's messages and converts them to the store's types. A worker is trusted with its
 // leases, not with the server's health.
 #ifndef ABLATE_SERVER_SCHEDULE_MESSAGES_H_
 #define ABLATE_SERVER_SCHEDULE_MESSAGES_H_
@@ -11,14 +11,14 @@
 
 namespace ablate::schedule {
 
-// INVALID_ARGUMENT names the field and what is allowed.
+// Returns INVALID_ARGUMENT naming the field and the allowed values.
 absl::Status CheckHeartbeat(const worker::v1::Heartbeat& heartbeat);
 absl::Status CheckHello(const worker::v1::Hello& hello);
 absl::StatusOr<storage::LeaseEvent> ToLeaseEvent(const worker::v1::Event& event);
 
-// Whether the lease ends with this event.
+// Returns true if the lease ends with this event.
 bool EndsRun(const storage::LeaseEvent& event);
-// The blob that the event names; empty if it names none.
+// Returns the blob that the event names; empty if it names none.
 absl::string_view NamedBlob(const storage::LeaseEvent& event);
 
 }  // namespace ablate::schedule

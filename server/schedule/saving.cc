@@ -1,4 +1,4 @@
-// States of runs that are asked for before the runs are cancelled.
+// Requests the states of runs before they are cancelled.
 #include <algorithm>
 #include <iterator>
 #include <utility>

@@ -12,7 +12,7 @@ SchedulerOptions WithSilence(absl::Duration silence) {
     *time = *time / absl::FDivDuration(options.silence, silence);
   }
   options.silence = silence;
-  // It is the time of a start, which loads LibTorch and warms the lanes.
+  // Includes a start, which loads LibTorch and warms the lanes.
   options.attach_timeout = std::max(options.attach_timeout, absl::Seconds(30));
   return options;
 }
@@ -43,7 +43,7 @@ absl::Status Scheduler::Start() {
     lease.incarnation = record.holder.incarnation;
     lease.order = ++grants_;
     lease.run = record.run;
-    // The first event of a lease says that a lane has taken up its run.
+    // The first event of a lease shows that a lane has begun its run.
     lease.started = record.acked > 0;
   }
   return absl::OkStatus();

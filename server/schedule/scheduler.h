@@ -1,5 +1,5 @@
-// Hands queued runs to attached workers and decides when a lease is lost. The server's side of the
-// lease protocol; each part of its work has a file of its own.
+// Grants queued runs to attached workers and decides when a lease is lost: the server's side of the
+// lease protocol. Each part of its work has its own file.
 #ifndef ABLATE_SERVER_SCHEDULE_SCHEDULER_H_
 #define ABLATE_SERVER_SCHEDULE_SCHEDULER_H_
 
@@ -28,7 +28,7 @@
 
 namespace ablate::schedule {
 
-// A worker's process on this machine, as its supervisor knows it.
+// A worker process on this machine, as its supervisor sees it.
 struct LocalProcess {
   std::string worker;
   int64_t pid = 0;
@@ -38,31 +38,31 @@ struct SchedulerOptions {
   absl::Duration heartbeat = absl::Seconds(5);
   absl::Duration silence = absl::Seconds(30);      // without a message: the lease is lost
   absl::Duration absence = absl::Seconds(10);      // without a stream: the lease is lost
-  absl::Duration start_grace = absl::Seconds(60);  // after a start nothing expires before this
-  // A local process without a stream for so long hangs.
+  absl::Duration start_grace = absl::Seconds(60);  // after a start, nothing expires before this
+  // A local process without a stream for this long is considered hung.
   absl::Duration attach_timeout = absl::Minutes(2);
-  // No step for so long: the run is taken back as lost.
+  // If a lane makes no step for this long, its lease is lost.
   absl::Duration step_watchdog = absl::Minutes(10);
-  // Runs that are cancelled are stopped after so long, also if their states aren't saved.
+  // Cancelled runs are stopped after this time even if their states aren't saved.
   absl::Duration save_timeout = absl::Seconds(2);
-  uint64_t credit_bytes = 4 << 20;  // unacknowledged event bytes a lease may have
-  uint32_t runs_per_lane = 2;       // one that trains and what is granted ahead of it
-  // Short runs are granted further ahead, until a lane has about this much to do.
+  uint64_t credit_bytes = 4 << 20;  // unacknowledged event bytes per lease
+  uint32_t runs_per_lane = 2;       // one that trains, and those granted in advance
+  // Short runs are granted further in advance, until a lane has about this much work.
   absl::Duration work_per_lane = absl::Seconds(2);
-  // Workers that compute other numbers than fingerprints promise, such as one that outlived an
-  // upgrade of the server, keep what they hold and get nothing new. 0: any.
+  // Workers that compute other numbers than fingerprints identify, such as one that outlived an
+  // upgrade of the server, keep their leases and get nothing new. 0: any.
   uint32_t numerics_version = engine::kNumericsVersion;
-  // The same holds of workers that know less than runs may ask for.
+  // The same for workers whose version lacks features that runs may ask for.
   uint32_t config_version = engine::kConfigVersion;
-  // Of users with a quota of lanes. Called on the scheduler's thread; must not block. Null: nobody.
+  // Returns a user's lane quota. Called on the scheduler's thread; must not block. Null: no quotas.
   MaxLanes max_lanes{};
   AnalysisLimits analyses;
-  // A local process lives and says nothing: to be killed, so that it is replaced. Called once a
-  // process, on the scheduler's thread; must not block. `why` is about the process.
+  // Called if a local process lives but is silent, so that the caller kills and replaces it. Called
+  // once per process, on the scheduler's thread; must not block. `why` is about the process.
   std::function<void(const LocalProcess& process, absl::string_view why)> on_hung{};
 };
 
-// The options with every time that waits for a sign of life in proportion to `silence`.
+// Returns options whose timeouts for a sign of life are scaled in proportion to `silence`.
 SchedulerOptions WithSilence(absl::Duration silence);
 
 struct WorkerInfo {
@@ -70,26 +70,27 @@ struct WorkerInfo {
   std::string device;
   std::string device_kind;
   std::string build;
-  std::map<std::string, std::string> trainers;  // as WorkerState's
-  bool analysis = false;  // its role: it is asked analyses and never granted a run
+  std::map<std::string, std::string> trainers;  // as in WorkerState
+  bool analysis = false;                        // its role: it gets analyses and never a run
   uint32_t lanes = 0;
-  uint64_t memory_bytes = 0;  // for all lanes together; 0: not known
+  uint64_t memory_bytes = 0;  // for all lanes together; 0: unknown
   bool attached = false;
-  bool busy = false;  // it trains, or makes an analysis
+  bool busy = false;  // it trains, or computes an analysis
   storage::Micros attach_time = 0;
   std::vector<std::string> runs;
 };
 
-// How a local worker process ended, as its supervisor saw it.
+// The end of a local worker process, as its supervisor saw it.
 struct WorkerExit {
   std::string worker;
-  // Exit code or SIGSEGV, SIGABRT, SIGBUS, SIGFPE, SIGILL; not SIGKILL or SIGTERM.
+  // True for an exit code or SIGSEGV, SIGABRT, SIGBUS, SIGFPE, SIGILL; false for SIGKILL and
+  // SIGTERM.
   bool by_itself = false;
-  std::string last_words;  // for the runs' history, such as "killed by SIGSEGV"
+  std::string last_words;  // for the runs' history, as "killed by SIGSEGV"
   bool analysis = false;   // its role
 };
 
-// A state machine over a store: not thread-safe, driven by one thread (SchedulerThread) or by a
+// A state machine over a store. Not thread-safe: driven by one thread (SchedulerThread) or by a
 // test.
 class Scheduler {
  public:
@@ -98,43 +99,43 @@ class Scheduler {
   Scheduler(storage::LeaseStore* store, const Clock* clock, SchedulerOptions options,
             std::function<std::string()> new_lease_id);
 
-  // How what the store calls back on its own thread gets to the scheduler's (SchedulerThread sets
-  // it). Without it the work is done where the store calls. Before the first Open.
+  // Moves the store's callbacks to the scheduler's thread (SchedulerThread sets it). Without it
+  // they run on the store's thread. Set it before the first Open.
   using Post = std::function<void(std::function<void()>)>;
   void SetPost(Post post) { post_ = std::move(post); }
 
-  // Loads the leases that an earlier process left; their workers have start_grace to come back.
+  // Loads the leases that an earlier process left; their workers have start_grace to return.
   absl::Status Start();
 
-  // A stream was accepted; its first message must be Hello. Messages of a session whose stream was
-  // replaced or closed are ignored. Malformed messages close the stream with INVALID_ARGUMENT; the
-  // lease that a malformed event names is lost.
+  // Adds an accepted stream; its first message must be Hello. Messages of a session whose stream
+  // was replaced or closed are ignored. Malformed messages close the stream with INVALID_ARGUMENT;
+  // the lease that a malformed event names is lost.
   Session Open(std::shared_ptr<WorkerStream> stream);
   void Receive(Session session, const worker::v1::FromWorker& message);
-  // Passes what has arrived to the store and forgets the session.
+  // Passes received events to the store and forgets the session.
   void Closed(Session session);
 
-  // A local process was started, or found running; it is watched until Exited.
+  // Starts to watch a local process, new or found running, until Exited.
   void Started(const LocalProcess& process);
-  // To be called before the next process of that name is started.
+  // Call it before the next process of that name is started.
   void Exited(const WorkerExit& exit);
-  // Asks the workers of these leases for their runs' states. Calls `saved` once each of them is
-  // durable, its lease has ended, or save_timeout has passed; at once if nothing trains.
+  // Asks the workers of these leases for their runs' states. Calls `saved` once each is durable,
+  // its lease has ended, or save_timeout has passed; at once if nothing trains.
   void Save(const std::vector<storage::Withdrawal>& leases, std::function<void()> saved);
-  // The store has ended these leases: their workers are told to stop the runs.
+  // Tells the workers of these leases, which the store has ended, to stop the runs.
   void Withdraw(const std::vector<storage::Withdrawal>& withdrawals);
-  // Grants what can be granted, each run under a lease of its own: call when runs were queued.
-  // While a grant is with the store it is done once that is answered; after a failure at the next
-  // tick.
+  // Grants all runs that can be granted, each under a new lease. Call it when runs were queued.
+  // While the store commits a grant, the call is deferred until the answer; after a failure, until
+  // the next tick.
   void Dispatch();
-  // Expires leases; call at least every second.
+  // Expires leases; call it at least every second.
   void Tick();
-  // Asks every worker of this machine to save and leave; from now on nothing is granted. Those
-  // elsewhere train on, and come back to the next server.
+  // Asks every worker of this machine to save and leave; nothing is granted from now on. Workers
+  // elsewhere continue to train, and return to the next server.
   void DrainAll();
 
   std::vector<WorkerInfo> Workers() const;
-  // These are thread-safe, unlike the rest.
+  // Thread-safe, unlike the rest.
   absl::Duration save_timeout() const { return options_.save_timeout; }
   Analyses& analyses() { return analyses_; }
 
@@ -146,7 +147,7 @@ class Scheduler {
     absl::Duration heard;
     EventQueue events;
   };
-  // What the store was given, and for whom.
+  // A request to the store, and its session.
   struct Batch {
     Session session = 0;
     std::string worker;
@@ -155,8 +156,8 @@ class Scheduler {
   };
   using Results = absl::StatusOr<std::vector<storage::Applied>>;
 
-  // Wraps what is to be done with an answer of the store, so that it is done on the scheduler's
-  // thread; nothing is once the scheduler is gone.
+  // Wraps the handling of a store's answer so that it runs on the scheduler's thread, or not at all
+  // once the scheduler is gone.
   template <typename Answer>
   std::function<void(Answer)> OnThread(std::function<void(const Answer&)> work) const {
     return [work = std::move(work), post = post_,
@@ -167,7 +168,7 @@ class Scheduler {
     };
   }
 
-  // Leases whose runs' states somebody waits for.
+  // Leases whose runs' states a caller waits for.
   struct Saving {
     std::set<std::string> leases;
     std::function<void()> saved;
@@ -180,7 +181,7 @@ class Scheduler {
 
   // sessions.cc
   void OnHello(Session id, const worker::v1::Hello& hello);
-  // RESOURCE_EXHAUSTED if it would be one too many.
+  // Returns RESOURCE_EXHAUSTED if the worker would be one too many.
   absl::Status CheckKnownWorkers(const std::string& worker) const;
   void OnAnalysis(Session id, const worker::v1::FromWorker& message);
   void RegisterWorker(Session id, const worker::v1::Hello& hello);
@@ -192,10 +193,11 @@ class Scheduler {
   void Close(Session id, const absl::Status& why);
 
   // events.cc
+  //
   // `message` holds an event.
   void OnEvent(Session id, const worker::v1::FromWorker& message);
   void NoteProgress(const std::string& worker, const storage::LeaseEvent& event);
-  // The lease that sent this can't go on.
+  // Ends a lease whose worker sent an invalid event.
   void Reject(Session id, const std::string& lease, storage::LeaseEnding ending);
   void Pump(Session id);
   void Submit(Batch batch);
@@ -206,35 +208,39 @@ class Scheduler {
   void LeaseLeft(const Batch& batch, const storage::LeaseEvent& event);
 
   // dispatch.cc
-  // Workers by name that are granted runs.
+  //
+  // Workers that get runs, by name.
   using Takers = std::map<std::string, WorkerState*>;
   Takers TakersOf(absl::string_view device_kind);
-  // Adds leases for runs of the kind; notes in dispatch_again_ if there may be more.
+  // Adds leases for runs of the kind; sets dispatch_again_ if there may be more.
   void AssignKind(absl::string_view device_kind, std::vector<storage::NewLease>* leases);
-  // Adds a lease for each run at the front of the queue that a worker has a place for. Takes away
-  // those workers that a run has to wait for.
+  // Adds a lease for each run at the front of the queue that a worker has a place for. Removes the
+  // workers that a run has to wait for.
   void Assign(FairQueue* queue, Takers* takers, std::vector<storage::NewLease>* leases);
-  // At most `page` runs of each user.
+  // Reads at most `page` queued runs of each user.
   absl::StatusOr<FairQueue> WaitingFor(absl::string_view device_kind,
                                        const std::set<std::string>& trainers, uint32_t page);
-  // Makes them in one transaction, for a commit each is what granting short runs costs.
+  // Makes the leases in one transaction, because a commit each would dominate the cost of short
+  // runs.
   void Grant(std::vector<storage::NewLease> leases);
   void OnGranted(const std::vector<storage::NewLease>& leases,
                  const absl::StatusOr<storage::Grants>& granted);
-  // Gives a lease that was made to its worker, or ends it if the worker has gone meanwhile.
+  // Sends a lease to its worker, or ends it if the worker has gone meanwhile.
   void HandOut(const storage::NewLease& made, const storage::GrantedRun& run);
-  // The worker for a run; the end if none has a place.
+  // Returns the worker for a run; the end if none has a place.
   Takers::const_iterator LeastLoaded(const storage::QueuedRun& run, const Takers& takers);
-  // Whether it need not be granted the next run at once.
+  // Returns true if it doesn't need the next run at once.
   bool HasWork(const WorkerState& worker) const;
   bool TakesNewRuns(const WorkerState& worker) const;
   uint32_t RunsPerLane(const storage::QueuedRun& run);
   std::optional<double> StepMicros(const std::string& shape);
 
   // expiry.cc
-  // Null if the worker does not hold it.
+  //
+  // Returns the lease; null if the worker doesn't hold it.
   HeldLease* FindLease(const std::string& worker, absl::string_view lease);
-  // Decides the lease's end and has it committed; if there is no room, again at later ticks.
+  // Decides that the lease ends and has the store commit it; without disk room, again at later
+  // ticks.
   void End(const std::string& worker, const std::string& lease, storage::LeaseEnding ending);
   void TryEnd(const std::string& worker, const std::string& lease);
   void OnEnded(const std::string& worker, const std::string& lease, const absl::Status& status);
@@ -242,13 +248,14 @@ class Scheduler {
   void Lose(const std::string& worker, absl::string_view why);
   void CheckSilence();
   void CheckProcesses();
-  // A process hangs: its supervisor is told, once.
+  // Reports a hung process to its supervisor, once.
   void GiveUpProcess(const std::string& worker, absl::string_view why);
   void CheckAbsence();
   void CheckSteps();
   void GiveUpOn(const std::string& name);
   void RetryEnds();
-  // Neither after a start nor after a pause of this process: what workers sent is still to be read.
+  // Returns false after a start and after a pause of this process, because messages are still
+  // unread.
   bool MayExpire() const;
 
   storage::LeaseStore* const store_;
@@ -264,22 +271,22 @@ class Scheduler {
   std::map<Session, Attachment> sessions_;
   struct Watched {
     int64_t pid = 0;
-    absl::Duration alone_since;  // without a stream
+    absl::Duration alone_since;  // time since it has had no stream
     bool given_up = false;
   };
   std::vector<Saving> savings_;
-  std::map<std::string, Watched> processes_;  // of this machine's workers, by name
+  std::map<std::string, Watched> processes_;  // this machine's worker processes, by name
   Analyses analyses_;
   Session last_session_ = 0;
   uint64_t grants_ = 0;
-  // A grant is with the store. Until its answer comes the queue is out of date, and nothing else is
-  // granted.
+  // True while the store commits a grant. Until its answer the queue is out of date, and nothing
+  // else is granted.
   bool granting_ = false;
   bool dispatch_again_ = false;  // once that answer has come
-  // Leases that were withdrawn meanwhile: a store in memory may answer a cancel first.
+  // Leases withdrawn meanwhile: a store in memory may answer a cancel first.
   std::set<std::string> withdrawn_;
   bool draining_ = false;
-  // When the store last had no room: what waits for it makes no steps.
+  // Time when the store last had no disk room; leases that wait for it make no steps.
   absl::Duration no_room_at_ = -absl::InfiniteDuration();
 
   struct StepTime {
@@ -288,7 +295,7 @@ class Scheduler {
   };
   std::map<std::string, StepTime> step_times_;
 
-  // Gone once the scheduler is: answers of the store that come later are for nobody.
+  // Reset with the scheduler, so that later answers of the store are dropped.
   std::shared_ptr<const bool> alive_ = std::make_shared<const bool>(true);
 };
 

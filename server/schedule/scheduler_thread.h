@@ -1,4 +1,4 @@
-// Runs a Scheduler on a thread of its own: callers post, nothing of theirs blocks.
+// Runs a Scheduler on its own thread: callers post tasks and don't block.
 #ifndef ABLATE_SERVER_SCHEDULE_SCHEDULER_THREAD_H_
 #define ABLATE_SERVER_SCHEDULE_SCHEDULER_THREAD_H_
 
@@ -15,30 +15,30 @@
 
 namespace ablate::schedule {
 
-// Thread-safe. Tasks run in the order posted; Tick is called between them about once a second.
+// Runs posted tasks in order and calls Tick between them about once a second. Thread-safe.
 class SchedulerThread {
  public:
-  // `scheduler` must outlive this and is touched by nobody else until the destructor returns.
+  // `scheduler` must outlive this object; nobody else may use it until the destructor returns.
   explicit SchedulerThread(Scheduler* scheduler);
-  // Runs what was posted, then stops.
+  // Runs the posted tasks, then stops.
   ~SchedulerThread();
 
   void Post(std::function<void(Scheduler&)> task);
-  // Posts and waits; not from the scheduler's own thread.
+  // Posts a task and waits for it. Don't call it from the scheduler's thread.
   void Run(const std::function<void(Scheduler&)>& task);
-  // These need no thread of their own.
+  // These don't use the scheduler's thread.
   absl::Duration save_timeout() const { return scheduler_->save_timeout(); }
   Analyses& analyses() { return scheduler_->analyses(); }
 
  private:
   using Task = std::function<void(Scheduler&)>;
 
-  // Shared with whoever still holds a way to post after the thread has gone: that is dropped.
+  // Shared with callers that can still post after the thread has ended; such tasks are dropped.
   class TaskQueue {
    public:
     void Push(Task task);
     void Close();
-    // The next task; none when `deadline` has come, or when closed and empty.
+    // Returns the next task; nothing at `deadline`, or when closed and empty.
     std::optional<Task> PopUntil(std::chrono::steady_clock::time_point deadline);
     bool finished();
 

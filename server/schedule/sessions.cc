@@ -1,4 +1,4 @@
-// Streams: their first message, what a worker says it holds, and their end.
+// Streams: their first message, the leases that a worker claims, and their end.
 #include <algorithm>
 #include <set>
 #include <utility>
@@ -82,8 +82,8 @@ void Scheduler::OnHello(Session id, const v1::Hello& hello) {
   v1::ToWorker message;
   message.mutable_welcome()->set_heartbeat_ms(
       static_cast<uint32_t>(absl::ToInt64Milliseconds(options_.heartbeat)));
-  // Longer than `absence`: after a restart leases live for so long, and a worker that trains in
-  // vain for a while does no harm.
+  // Longer than `absence`: after a restart leases live this long, and a worker that trains in vain
+  // for a while does no harm.
   message.mutable_welcome()->set_grace_ms(
       static_cast<uint32_t>(absl::ToInt64Milliseconds(options_.start_grace)));
   SendTo(id, message);
@@ -96,7 +96,7 @@ void Scheduler::OnHello(Session id, const v1::Hello& hello) {
     analyses_.Attached(id, hello.worker(), hello.lanes(), sessions_[id].stream);
   }
   if (workers_[hello.worker()].leaving) {
-    // It may have missed the first one.
+    // It may have missed the first drain message.
     message.mutable_drain();
     SendTo(id, message);
   }
@@ -123,11 +123,11 @@ void Scheduler::OnAnalysis(Session id, const v1::FromWorker& message) {
   }
 }
 
-// The newest stream of a process wins, and a new process takes the place of the old one.
+// The newest stream of a process wins, and a new process replaces the old one.
 void Scheduler::RegisterWorker(Session id, const v1::Hello& hello) {
   WorkerState& worker = workers_[hello.worker()];
   if (worker.session != 0) {
-    // A process that would attach again after this would take its place back, and so on for ever.
+    // Otherwise that process would attach again and take its place back, forever.
     const bool same_process = worker.incarnation == hello.incarnation();
     Close(worker.session,
           same_process
@@ -193,7 +193,7 @@ void Scheduler::EndAbsentLeases(const v1::Hello& hello) {
                          {lease.started ? storage::LeaseEnd::kLost : storage::LeaseEnd::kReleased,
                           "a new process took the worker's place"}});
     } else if (held.count(id) == 0) {
-      // Counted, or a grant that breaks its stream would be made for ever.
+      // Counted as a loss; otherwise a grant that breaks its stream would be repeated forever.
       endings.push_back({id, {storage::LeaseEnd::kLost, "the worker does not hold it"}});
     }
   }
@@ -214,7 +214,7 @@ void Scheduler::OnHeartbeat(Session id, const v1::Heartbeat& heartbeat) {
     worker.progress_at = std::max(worker.progress_at, stepped_at);
     HeldLease* const lease = worker.Find(progress.lease());
     if (lease == nullptr) {
-      // It has ended, and the worker has not heard of it.
+      // It has ended, but the worker has not received that.
       SendCancel(id, progress.lease());
       continue;
     }
@@ -248,7 +248,7 @@ void Scheduler::Closed(Session id) {
     const auto process = processes_.find(ended.worker);
     if (process != processes_.end()) process->second.alone_since = clock_->Now();
   }
-  // What has arrived may well be all there will ever be of a run's end.
+  // The received events may include a run's end that nobody will resend.
   SharedGroup rest = ended.events.TakeAll();
   if (rest != nullptr) Submit({id, ended.worker, ended.incarnation, std::move(rest)});
 }

@@ -6,7 +6,7 @@
 namespace ablate::schedule {
 namespace {
 
-// No user's name has it, so what is behind the last one is the user.
+// Users' names don't contain it, so the text after the last one is the user.
 constexpr char kAt = '@';
 
 }  // namespace
@@ -14,7 +14,7 @@ constexpr char kAt = '@';
 void SetUser(absl::string_view user, worker::v1::Hello* hello) {
   if (user.empty()) return;
   const auto with_user = [user](const std::string& name) {
-    // A name that is missing stays so, and is refused.
+    // A missing name stays missing and is refused.
     return name.empty() ? name : absl::StrCat(name, absl::string_view(&kAt, 1), user);
   };
   hello->set_worker(with_user(hello->worker()));

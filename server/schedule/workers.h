@@ -1,6 +1,5 @@
-// A worker as the scheduler knows it: its stream, and the leases it holds. Only the store's word
-// about a lease counts; what is remembered here is for granting and for noticing that a worker is
-// gone.
+// The scheduler's state of a worker: its stream and leases. The store alone decides about leases;
+// this state serves granting and noticing that a worker is gone.
 #ifndef ABLATE_SERVER_SCHEDULE_WORKERS_H_
 #define ABLATE_SERVER_SCHEDULE_WORKERS_H_
 
@@ -21,26 +20,25 @@
 
 namespace ablate::schedule {
 
-// One attached stream, as whoever talks to its worker sees it. Thread-safe. Calls must neither
-// block nor call the scheduler.
+// Interface of one attached stream. Thread-safe. Calls must neither block nor call the scheduler.
 class WorkerStream {
  public:
   virtual ~WorkerStream() = default;
   virtual void Send(const worker::v1::ToWorker& message) = 0;
-  // Ends the stream; the worker may come back with a new one.
+  // Ends the stream; the worker may return with a new one.
   virtual void Close(const absl::Status& why) = 0;
 };
 
 struct HeldLease {
   std::string incarnation;
-  uint64_t order = 0;  // of granting
+  uint64_t order = 0;  // order of granting
   std::string run;
-  bool started = false;  // a lane has taken it up
-  bool ended = false;    // its end has arrived, perhaps not yet committed
-  // As of the last heartbeat that named it: when it came, and since when the step had not changed.
+  bool started = false;  // a lane has begun it
+  bool ended = false;    // its end has arrived, but may not be committed yet
+  // When the last heartbeat that named it came, and since when its step had not changed then.
   absl::Duration reported_at;
   absl::Duration stalled_since;
-  // An end that was decided and is not yet known to be committed.
+  // An end that was decided and isn't known to be committed yet.
   std::optional<storage::LeaseEnding> ending;
   bool end_with_store = false;  // the store is committing it
 
@@ -54,7 +52,7 @@ struct WorkerState {
   std::string device;
   std::string device_kind;
   std::string build;
-  // What it trains runs with, and what their bits depend on beside that; empty if it doesn't say.
+  // Its trainers, each with the environment that its bits depend on; empty if unknown.
   std::map<std::string, std::string> trainers;
   uint32_t numerics_version = 0;
   uint32_t config_version = 0;
@@ -64,21 +62,22 @@ struct WorkerState {
   bool leaving = false;   // drains: gets nothing new
   uint64_t session = 0;   // 0: not attached
   absl::Duration detached_at;
-  // As of its last heartbeat: when that came, and when some lane last made a step, or had nothing
-  // to do.
+  // When its last heartbeat came, and when, by that, some lane last made a step or had nothing to
+  // do.
   absl::Duration reported_at;
   absl::Duration progress_at;
-  uint32_t granting = 0;       // runs for it in the grant that the store is committing
+  uint32_t granting = 0;       // its runs in the grant that the store is committing
   uint32_t granted_up_to = 0;  // its load after the last grant
   storage::Micros attach_time = 0;
   HeldLeases leases;
 
-  // Null if it does not hold the lease.
+  // Returns the lease; null if it doesn't hold it.
   HeldLease* Find(absl::string_view lease);
-  // Runs that a lane has or will have to take up.
+  // Returns the number of runs that its lanes have or will have to begin.
   uint32_t load() const;
-  // The leases to blame if the worker dies now: those whose runs its lanes have begun. If none is
-  // known to have begun, one a lane in the order of granting, for lanes take them up in that order.
+  // Returns the leases to blame if the worker dies now: those whose runs its lanes have begun. If
+  // none is known to have begun, one per lane in order of granting, because lanes begin them in
+  // that order.
   std::set<std::string> stepping() const;
 };
 

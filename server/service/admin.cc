@@ -1,4 +1,4 @@
-// Users, their tokens and the audit log.
+// Admin service: users, their tokens and the audit log.
 #include <algorithm>
 #include <functional>
 #include <optional>
@@ -24,7 +24,7 @@
 namespace ablate::service {
 namespace {
 
-constexpr int kMaxHosts = 63;  // beside that of the address
+constexpr int kMaxHosts = 63;  // in addition to the address's
 constexpr absl::Duration kLifetime = absl::Hours(24 * 90);
 constexpr absl::Duration kLeastLifetime = absl::Minutes(1);
 constexpr absl::Duration kMostLifetime = absl::Hours(24 * 3650);
@@ -33,7 +33,7 @@ constexpr absl::string_view kUsers = "users/", kTokens = "tokens/";
 std::string UserName(absl::string_view user) { return absl::StrCat(kUsers, user); }
 std::string TokenName(absl::string_view id) { return absl::StrCat(kTokens, id); }
 
-// The name behind its collection, which may be left out.
+// Returns the name without its collection, which is optional.
 std::string WithoutCollection(absl::string_view name, absl::string_view collection) {
   return std::string(absl::StripPrefix(name, collection));
 }
@@ -135,8 +135,7 @@ v1::AuditEntry AdminProto(const storage::Audit& audit) {
   return entry;
 }
 
-// A page of rows that are in memory, from the one behind the page token on; `key` is what they are
-// ordered by.
+// Adds a page of in-memory rows, starting after the page token; `key` is the sort key.
 template <typename Row, typename Key, typename Add, typename Request, typename Response>
 absl::Status AddPage(const std::vector<Row>& rows, const std::string& list, const Key& key,
                      const Add& add, const Request& request, Response* response) {
@@ -156,7 +155,7 @@ absl::Status AddPage(const std::vector<Row>& rows, const std::string& list, cons
   return absl::OkStatus();
 }
 
-// --- methods
+// --- Methods
 
 absl::Status WhoAmI(const Backend& backend, const storage::Caller& caller, const v1::WhoAmIRequest&,
                     v1::WhoAmIResponse* response) {
@@ -171,7 +170,7 @@ absl::Status WhoAmI(const Backend& backend, const storage::Caller& caller, const
   return absl::OkStatus();
 }
 
-// The token's secret, and how to reach the server.
+// Returns the join file with the token's secret and the server's address.
 absl::StatusOr<v1::JoinFile> MakeJoinFile(access::Sharing* sharing,
                                           const storage::IssuedToken& issued, absl::Time now) {
   auto entrance = sharing->FindEntrance(now);
@@ -229,7 +228,7 @@ absl::Status CreateUser(const Backend& backend, const storage::Caller& caller,
   const auto role =
       request.role() == v1::Role::unspecified ? storage::Role::kMember : FromProto(request.role());
   if (!role.ok()) return role.status();
-  // Who makes the first one is let in by the unix socket; that of the network needs admin init.
+  // The first user is created through the unix socket; access by the network needs admin init.
   if (const auto entrance = backend.sharing->FindEntrance(absl::Now()); !entrance.ok()) {
     return entrance.status();
   }
@@ -237,7 +236,7 @@ absl::Status CreateUser(const Backend& backend, const storage::Caller& caller,
     return rpc::InvalidField("user", absl::StrCat(backend.owner, " is the server's owner"),
                              "another name, or the role admin");
   }
-  // Who gets the name gets what is its.
+  // A new user with the name would get what the old one owned.
   const auto owns = backend.store->OwnsAnything(request.user());
   if (!owns.ok()) return owns.status();
   if (*owns && request.user() != backend.owner) {
@@ -292,7 +291,7 @@ absl::Status SetQuota(const Backend& backend, const storage::Caller& caller,
   const std::string name = WithoutCollection(request.name(), kUsers);
   const absl::Status set = store.SetQuota(name, *quota, rpc::ActorOf(caller), absl::Now());
   if (!set.ok()) return set;
-  // Runs that waited for the old one may go now.
+  // Runs that waited for the old limit may start now.
   backend.scheduler->Post([](schedule::Scheduler& scheduler) { scheduler.Dispatch(); });
   const auto user = store.GetUser(name);
   if (!user.ok()) return user.status();
@@ -324,7 +323,7 @@ absl::Status CreateToken(const Backend& backend, const storage::Caller& caller,
                              "1 minute to 3,650 days");
   }
   const absl::Time now = absl::Now();
-  // Before the token is made: without an entrance nobody could use it.
+  // Before the token is made: without an address nobody could use it.
   if (const auto entrance = backend.sharing->FindEntrance(now); !entrance.ok()) {
     return entrance.status();
   }
@@ -466,7 +465,7 @@ class AdminService final : public v1::Admin::CallbackService {
   }
 
  private:
-  // By a function of (backend, caller, request, response).
+  // Answers with a function of (backend, caller, request, response).
   template <class Handler, class Request, class Response>
   grpc::ServerUnaryReactor* Answer(grpc::CallbackServerContext* context, Handler handler,
                                    const Request* request, Response* response) {

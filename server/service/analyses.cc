@@ -34,19 +34,19 @@ namespace {
 
 constexpr int kMaxSubjects = 64;
 
-// What a request asks for, resolved, and what is wrong with it.
+// A request, resolved, and its problems.
 struct Asked {
   v1::Analysis analysis;
   std::vector<storage::AnalysisSubject> subjects;
-  std::vector<analysis::AnalyzedModel> models;  // of the subjects
-  std::set<std::string> experiments;            // that subjects name
-  std::string private_to;                       // as its runs are, or the experiment that asks
+  std::vector<analysis::AnalyzedModel> models;  // the subjects'
+  std::set<std::string> experiments;            // IDs that subjects name
+  std::string private_to;                       // the runs', or the asking experiment's
   engine::AnalysisCost cost;
-  spec::AnalysisTime time;  // guessed
+  spec::AnalysisTime time;  // guess
   spec::Problems problems;
 };
 
-// What can be said of a subject without looking for it.
+// Checks a subject without looking it up.
 void CheckSubject(const v1::AnalysisSubject& subject, const std::string& field,
                   spec::Problems* problems) {
   const std::string either = "either run, or experiment and cell";
@@ -65,7 +65,7 @@ void CheckSubject(const v1::AnalysisSubject& subject, const std::string& field,
   }
 }
 
-// The run that a subject means.
+// Returns the run that a subject names.
 absl::StatusOr<std::string> FindRunOf(const rpc::View& view, const v1::AnalysisSubject& subject,
                                       const std::string& field,
                                       std::set<std::string>* experiments) {
@@ -79,7 +79,7 @@ absl::StatusOr<std::string> FindRunOf(const rpc::View& view, const v1::AnalysisS
   return rpc::FindCellRun(view.store, *experiment, subject.cell(), absl::StrCat(field, ".cell"));
 }
 
-// The steps of a run that a subject means: one, or all where none is given and `all` says so.
+// Returns the steps of a run that a subject names: one, or all if none is given and `all` is set.
 absl::StatusOr<std::vector<uint32_t>> FindSteps(storage::Store* store, const std::string& run,
                                                 const v1::AnalysisSubject& subject, bool all) {
   std::vector<uint32_t> steps;
@@ -97,7 +97,7 @@ absl::StatusOr<std::vector<uint32_t>> FindSteps(storage::Store* store, const std
   return steps;
 }
 
-// What is wrong with subjects, by ascending step, that are to be checkpoints of one run, each once.
+// Adds problems of subjects, in order of step, that must be checkpoints of one run, each once.
 void CheckOneRun(const std::string& kind, const std::set<std::string>& runs,
                  const std::vector<storage::AnalysisSubject>& subjects, spec::Problems* problems) {
   if (runs.size() > 1) {
@@ -113,7 +113,7 @@ void CheckOneRun(const std::string& kind, const std::set<std::string>& runs,
                 "each checkpoint once");
 }
 
-// An analysis is as private as its runs are.
+// An analysis is as private as its runs.
 absl::Status AddPrivacy(storage::Store* store, const std::string& run, Asked* asked) {
   const auto record = store->GetRun(run);
   if (!record.ok()) return record.status();
@@ -128,7 +128,7 @@ absl::Status AddPrivacy(storage::Store* store, const std::string& run, Asked* as
   return absl::OkStatus();
 }
 
-// Sets subjects and models; those of a kind that reads checkpoints of one run by ascending step.
+// Sets subjects and models, in order of step for kinds that read checkpoints of one run.
 absl::Status FindSubjects(const rpc::View& view, const v1::CreateAnalysisRequest& request,
                           Asked* asked) {
   const bool one_run = spec::TakesStepsOfOneRun(request.analysis());
@@ -166,7 +166,7 @@ std::vector<engine::RunConfig> ConfigsOf(const std::vector<analysis::AnalyzedMod
   return configs;
 }
 
-// `private_to` is that of the experiment that asks for it, or empty.
+// Resolves a request. `private_to` is that of the experiment that asks for it, or empty.
 absl::StatusOr<Asked> Resolve(const rpc::View& view, const v1::CreateAnalysisRequest& request,
                               const std::string& private_to) {
   Asked asked;
@@ -212,19 +212,19 @@ absl::StatusOr<Asked> Resolve(const rpc::View& view, const v1::CreateAnalysisReq
   return asked;
 }
 
-// What the numbers are called as metrics.
+// Returns the label of the numbers as metrics.
 std::string LabelOf(const v1::CreateAnalysisRequest& request) {
   return request.label().empty() ? spec::KindName(request.analysis()) : request.label();
 }
 
-// As it is stored.
+// Returns the record to store.
 storage::NewAnalysis ToRecord(const rpc::View& view, const Asked& asked, const MetricLabels& labels,
                               const v1::CreateAnalysisRequest& request,
                               const std::string& asked_by) {
   storage::NewAnalysis analysis;
   analysis.owner = view.viewer.user;
   analysis.private_to = asked.private_to;
-  // That of no run has another's fingerprint otherwise.
+  // Distinguishes private analyses of no run; others have private runs' fingerprints already.
   analysis.id = spec::PrivateTo(asked.private_to, spec::AnalysisFingerprint(asked.analysis));
   analysis.signature = spec::AnalysisSignature(asked.analysis);
   analysis.request = asked.analysis.SerializeAsString();
@@ -277,7 +277,7 @@ absl::Status Get(const Backend& backend, const rpc::View& view,
   return absl::OkStatus();
 }
 
-// A page of the store's rows for `parent`.
+// Reads a page of rows for `parent`.
 absl::StatusOr<std::vector<storage::AnalysisRecord>> ReadRows(const rpc::View& view,
                                                               const std::string& parent,
                                                               const std::string& after,
@@ -387,7 +387,7 @@ absl::StatusOr<rpc::BlobReader> OpenArrays(const Backend& backend,
   return rpc::BlobReader::Open(backend.store, record->artifact, request.offset());
 }
 
-// Of an experiment that asks for an analysis; empty if none does.
+// Returns the user to whom the experiment that asks for an analysis is private; empty if none asks.
 absl::StatusOr<std::string> PrivacyOf(storage::Store* store, const std::string& experiment) {
   if (experiment.empty()) return std::string();
   const auto record = store->GetExperiment(experiment);

@@ -21,7 +21,7 @@ absl::StatusOr<bool> IsSame(storage::Store* store, const storage::ExperimentReco
   return *planned == spec::AnalysisSignature(analysis);
 }
 
-// Labels of an experiment's file belong to its own analyses, also before they are made.
+// Labels of an experiment's file belong to its own analyses, even before they are computed.
 absl::Status CheckReserved(storage::Store* store, const results::StoredExperiment& experiment,
                            const ToLabel& asked) {
   for (const spec::AskedAnalysis& entry : spec::AskedAnalyses(experiment.spec)) {
@@ -51,7 +51,7 @@ absl::StatusOr<MetricLabels> FindLabels(const rpc::View& view, const ToLabel& as
   MetricLabels labels;
   if (!spec::HasNumbers(asked.analysis->analysis())) return labels;
   for (const std::string& id : *asked.experiments) {
-    // The experiment that asks is as private as the analysis, and its file reserves the label.
+    // The asking experiment is as private as the analysis, and its file reserves the label.
     if (id == asked.asked_by) {
       labels.experiments.push_back(id);
       continue;

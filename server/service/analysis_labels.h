@@ -1,4 +1,4 @@
-// Decides what the experiments of an analysis's subjects call its numbers.
+// Decides under which labels an analysis's numbers become metrics of its subjects' experiments.
 #ifndef ABLATE_SERVER_SERVICE_ANALYSIS_LABELS_H_
 #define ABLATE_SERVER_SERVICE_ANALYSIS_LABELS_H_
 
@@ -15,16 +15,16 @@ namespace ablate::service {
 // An analysis that may become metrics of experiments.
 struct ToLabel {
   const v1::Analysis* analysis = nullptr;              // resolved: kind, inputs, seed
-  const std::set<std::string>* experiments = nullptr;  // ids that its subjects name
+  const std::set<std::string>* experiments = nullptr;  // IDs that its subjects name
   std::string label;
-  bool label_is_given = false;  // by the request; otherwise it is the kind
+  bool label_is_given = false;  // from the request; otherwise the label is the kind
   std::string private_to;
   std::string asked_by;  // the experiment whose file asks for it, or empty
 };
 
 struct MetricLabels {
-  std::vector<std::string> experiments;  // ids: the numbers become their metrics
-  std::vector<std::string> unlabelled;   // ids: they are other users'
+  std::vector<std::string> experiments;  // IDs: the numbers become their metrics
+  std::vector<std::string> unlabelled;   // IDs: they are other users'
 };
 
 // Returns which experiments get the numbers as metrics. A label in an experiment is given by its

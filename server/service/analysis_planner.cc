@@ -21,7 +21,7 @@
 namespace ablate::service {
 namespace {
 
-// Between rounds: commits come many in a second while runs train.
+// Pause between rounds: there are many commits a second while runs train.
 constexpr std::chrono::milliseconds kPause{50};
 constexpr std::chrono::milliseconds kLongPause{1000};
 
@@ -29,7 +29,7 @@ bool MayPassByItself(const absl::Status& status) {
   return absl::IsResourceExhausted(status) || absl::IsUnavailable(status);
 }
 
-// Cells to analyze: of all runs that converged, or of those that the report's comparison reads.
+// Cells to analyze: of all converged runs, or of those that the report's comparison reads.
 struct AnalyzedCells {
   std::vector<storage::CellRecord> all, chosen;
 };
@@ -68,7 +68,7 @@ v1::CreateAnalysisRequest RequestFor(const spec::AskedAnalysis& asked) {
   return request;
 }
 
-// One a step, or one of all.
+// Returns one request per step, or one for all.
 std::vector<v1::CreateAnalysisRequest> RequestsFor(const spec::AskedAnalysis& asked,
                                                    const std::string& experiment,
                                                    const std::string& cell) {
@@ -90,7 +90,7 @@ std::vector<v1::CreateAnalysisRequest> RequestsFor(const spec::AskedAnalysis& as
 
 }  // namespace
 
-// What an experiment says of those that could not be asked for.
+// Collects the failures that an experiment reports.
 class AnalysisPlanner::Failures {
  public:
   void Add(const std::string& label, const absl::Status& why) {
@@ -145,10 +145,10 @@ void AnalysisPlanner::Loop() {
     {
       MutexLock lock(&mutex_);
       while (!stopping_ && !expects_) changed_.Wait(&mutex_);
-      // Also without a word: what failed for the disk's sake, say, may pass by now.
+      // Also without a signal: a cause such as a full disk may have passed.
       if (!stopping_ && !woken_) changed_.WaitFor(&mutex_, kLongPause);
       if (stopping_) return;
-      // Whatever comes from here on is seen in the next round.
+      // Anything from here on is handled in the next round.
       woken_ = expected_ = false;
     }
     const bool left = PlanAll();
@@ -196,7 +196,7 @@ absl::Status AnalysisPlanner::Plan(const storage::UnplannedExperiment& unplanned
     const auto options = spec::ResolveAsked(&resolved);
     for (const storage::CellRecord& cell : asked.all ? cells->all : cells->chosen) {
       if (!asked.of_runs) break;
-      // Some models have no use for it, as those without a norm: the dry run has said so.
+      // Some models can't be analyzed so, as those without a norm; the dry run has reported it.
       const auto model = analysis::ModelOfRun(store, cell.run);
       const bool of_use = options.has_value() && model.ok() &&
                           spec::CanBeAskedOf(resolved, *options, model->config);

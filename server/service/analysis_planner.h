@@ -1,5 +1,5 @@
-// Asks for the analyses of experiments' specs, once all runs of an experiment have ended: until
-// then nobody knows which values are chosen.
+// Requests the analyses of experiments' specs once all runs of an experiment have ended: only then
+// the selected values are known.
 #ifndef ABLATE_SERVER_SERVICE_ANALYSIS_PLANNER_H_
 #define ABLATE_SERVER_SERVICE_ANALYSIS_PLANNER_H_
 
@@ -13,45 +13,46 @@
 
 namespace ablate::service {
 
-// Thread-safe. One thread asks, in the way in which a client would: what is stored already is
-// reused, and a server that dies in between asks again.
+// Plans analyses on one thread and requests them as a client would, so that stored ones are reused
+// and a restarted server can repeat the requests. Thread-safe.
 class AnalysisPlanner {
  public:
-  // `backend` outlives this.
+  // `backend` must outlive this object.
   explicit AnalysisPlanner(Backend* backend);
   ~AnalysisPlanner();
   AnalysisPlanner(const AnalysisPlanner&) = delete;
   AnalysisPlanner& operator=(const AnalysisPlanner&) = delete;
 
-  // Takes up what an earlier server left.
+  // Starts the thread and takes over the work of an earlier server.
   void Start();
-  // After that nothing more is asked for.
+  // Stops; no analysis is requested afterwards.
   void Stop();
-  // There may be a new experiment, or one whose runs live again.
+  // Announces that there may be a new experiment, or one whose runs were queued again.
   void Expect();
-  // Something was committed.
+  // Announces a commit.
   void Notify();
 
  private:
   void Loop();
-  // Whether something may be left to plan later.
+  // Returns true if something may be left to plan later.
   bool PlanAll();
   class Failures;
 
-  // Errors: those that trying again may mend, and CANCELLED if the experiment is no longer active.
+  // Plans an experiment. Returns errors for which a retry may help, and CANCELLED if the experiment
+  // isn't active any more.
   absl::Status Plan(const storage::UnplannedExperiment& unplanned);
   absl::Status Ask(const v1::CreateAnalysisRequest& request, const std::string& experiment,
                    Failures* failures);
-  // Nothing of it can be asked for.
+  // Records that nothing of it can be requested.
   absl::Status GiveUp(const storage::UnplannedExperiment& experiment, const absl::Status& why);
   bool stopping() const;
 
   Backend* const backend_;
   mutable Mutex mutex_;
   CondVar changed_;
-  bool expects_ ABSL_GUARDED_BY(mutex_) = false;   // some experiment may wait to be planned
-  bool woken_ ABSL_GUARDED_BY(mutex_) = false;     // something changed since the last round began
-  bool expected_ ABSL_GUARDED_BY(mutex_) = false;  // likewise Expect was called
+  bool expects_ ABSL_GUARDED_BY(mutex_) = false;  // some experiment may wait for planning
+  bool woken_ ABSL_GUARDED_BY(mutex_) = false;  // something has changed since the last round began
+  bool expected_ ABSL_GUARDED_BY(mutex_) = false;  // Expect was called since then
   bool stopping_ ABSL_GUARDED_BY(mutex_) = false;
   std::thread thread_;  // last: it uses the others
 };

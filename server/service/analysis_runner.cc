@@ -13,9 +13,9 @@
 namespace ablate::service {
 namespace {
 
-constexpr std::chrono::milliseconds kFullPause{1000};  // between two tries on a full disk
+constexpr std::chrono::milliseconds kFullPause{1000};  // between two attempts on a full disk
 
-// Of one message, whatever it says.
+// Returns the busy time in one message, clamped.
 storage::Micros BusyOf(uint64_t busy_us) {
   return static_cast<storage::Micros>(
       std::min<uint64_t>(busy_us, static_cast<uint64_t>(storage::kMaxDeviceTime)));
@@ -63,7 +63,7 @@ void AnalysisRunner::Cancel(const std::string& id) {
     analyses_->Cancel(request);
     pins_->DropLease(request);
   }
-  // It may have been asked for again before it was taken out here.
+  // It may have been requested again before it was removed here.
   Submit(id);
   watches_->WakeAll();
 }
@@ -145,7 +145,7 @@ void AnalysisRunner::Make(const std::string& id) {
   };
   const auto submitted = analyses_->Submit(*std::move(request));
   if (!submitted.ok()) {
-    if (absl::IsUnavailable(submitted.status())) return;  // the server goes
+    if (absl::IsUnavailable(submitted.status())) return;  // the server is stopping
     return Fail(id, submitted.status());
   }
   bool cancelled = false;
@@ -171,14 +171,14 @@ void AnalysisRunner::OnBegun(const std::string& id, uint64_t attempt) {
     MutexLock lock(&mutex_);
     if (Find(id, attempt) == nullptr) return;
   }
-  store_->BeginAnalysis(id).IgnoreError();  // what follows from it is stored with its end
+  store_->BeginAnalysis(id).IgnoreError();  // the consequence is stored with its end
   CancelIfRemoved(id);
   watches_->WakeAll();
 }
 
 void AnalysisRunner::OnSaved(const std::string& id, uint64_t attempt,
                              const worker::v1::AnalysisSaved& saved) {
-  // What only says how far it is need not survive the server.
+  // A progress report alone need not survive the server.
   const bool stores = !saved.state_blob().empty() || saved.yielded();
   storage::AnalysisProgress progress;
   {
@@ -210,7 +210,7 @@ void AnalysisRunner::OnDone(const std::string& id, uint64_t attempt,
     if (Find(id, attempt) == nullptr) return;
   }
   if (result.ok() && result->has_computation()) return Finish(id, result->computation());
-  // One that was cancelled here is not found above: its worker left it for a reason of its own.
+  // One that was cancelled here isn't found above: its worker stopped it for its own reason.
   const bool left = absl::IsUnavailable(result.status()) || absl::IsCancelled(result.status());
   if (left && TriesAgain(id)) return Make(id);
   Fail(id,
@@ -241,7 +241,7 @@ void AnalysisRunner::Fail(const std::string& id, const absl::Status& why) {
   end.failure = why.message().empty() ? why.ToString() : std::string(why.message());
   end.device_time = TakeBusy(id);
   const absl::Status ended = Store([&] { return store_->EndAnalysis(id, end); });
-  // It stays open, and the next server goes on with it.
+  // It stays open, and the next server continues it.
   if (!ended.ok()) spdlog::error("that analysis {} failed is not stored: {}", id, ended.ToString());
   Forget(id);
 }
@@ -282,7 +282,7 @@ void AnalysisRunner::Forget(const std::string& id) {
   watches_->WakeAll();
 }
 
-// The row names the blob now, or will never.
+// The row names the blob now, or never will.
 void AnalysisRunner::LetGo(const std::string& id, const std::string& sha256) {
   if (sha256.empty()) return;
   constexpr uint64_t kAny = 1;

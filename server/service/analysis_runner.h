@@ -1,5 +1,5 @@
-// Has stored analyses made: hands those that are open to the worker for analyses, stores what comes
-// back, and tells whoever watches.
+// Runs stored analyses: passes open ones to the worker for analyses, stores the results, and wakes
+// watchers.
 #ifndef ABLATE_SERVER_SERVICE_ANALYSIS_RUNNER_H_
 #define ABLATE_SERVER_SERVICE_ANALYSIS_RUNNER_H_
 
@@ -22,70 +22,70 @@
 
 namespace ablate::service {
 
-// Thread-safe. One thread does everything that waits for the store, in the order in which it was
-// asked for, so that what is stored of an analysis is never older than what is done next with it.
+// One thread does everything that waits for the store, in order of arrival, so that the stored
+// state of an analysis is never older than the next action on it. Thread-safe.
 class AnalysisRunner {
  public:
-  // So many ends of its worker in a row, without a state saved between them, fail an analysis.
-  // After the first one it is made alone, so that the others are its own.
+  // Number of consecutive worker ends, without a state saved between, that fail an analysis. After
+  // the first one it runs alone, so that the others are its own.
   static constexpr int kMaxFailures = 3;
 
-  // `watches` are woken whenever an analysis changed. What is pointed to outlives this.
+  // `watches` are woken whenever an analysis has changed. The pointers must outlive this object.
   AnalysisRunner(storage::Store* store, schedule::Analyses* analyses, BlobPins* pins,
                  rpc::LiveStreams* watches);
-  // What is open stays so: the next server goes on.
+  // Leaves open analyses open; the next server continues them.
   ~AnalysisRunner();
   AnalysisRunner(const AnalysisRunner&) = delete;
   AnalysisRunner& operator=(const AnalysisRunner&) = delete;
 
-  // Takes up what an earlier server left open.
+  // Starts the thread and takes over analyses that an earlier server left open.
   void Start();
-  // After that no analysis ends any more.
+  // Stops; no analysis ends afterwards.
   void Stop();
-  // Has it made; it is stored as QUEUED. Nothing happens if it is on its way, or not open.
+  // Runs an analysis that is stored as QUEUED. Does nothing if it is running already or isn't open.
   void Submit(const std::string& id);
-  // Ends it at its worker; it is stored as CANCELLED, or gone.
+  // Ends an analysis at its worker after it was stored as CANCELLED or removed.
   void Cancel(const std::string& id);
-  // How far it is, 0 to 1: newer than what is stored; the latter if it is not on its way.
+  // Returns the progress, 0 to 1, newer than the stored one; the stored one if it isn't running.
   double Progress(const storage::AnalysisRecord& analysis) const;
-  // Ids at schedule::Analyses of those that are on their way, until what came of them is stored.
+  // Returns the ids at schedule::Analyses of the running ones, until their results are stored.
   std::vector<std::string> Requests() const;
 
  private:
-  // One that is on its way.
+  // An analysis in progress.
   struct Open {
     std::string request;   // its id at schedule::Analyses; empty until it has one
-    uint64_t attempt = 0;  // of this request: what is said about another one is too late
+    uint64_t attempt = 0;  // of this request; messages about others are too late
     double progress = 0;
-    storage::Micros busy = 0;  // worker's time that is not stored yet
-    int failures = 0;          // ends of its worker since it was saved
+    storage::Micros busy = 0;  // worker time that isn't stored yet
+    int failures = 0;          // worker ends since its last saved state
   };
 
   void Loop();
   void Post(std::function<void()> work);
-  // The following run on the thread.
+  // The following functions run on the thread.
   void SubmitOpen();
-  // Makes it unless it is on its way.
+  // Starts it unless it is running.
   void TakeUp(const std::string& id);
   void Make(const std::string& id);
   void OnBegun(const std::string& id, uint64_t attempt);
   void OnSaved(const std::string& id, uint64_t attempt, const worker::v1::AnalysisSaved& saved);
   void OnDone(const std::string& id, uint64_t attempt,
               const absl::StatusOr<worker::v1::AnalysisResult>& result);
-  // Its subject was deleted: nobody wants it any more.
+  // Cancels it if its subject was deleted, because nobody wants it then.
   void CancelIfRemoved(const std::string& id);
   void Finish(const std::string& id, const worker::v1::ComputationResult& result);
   void Fail(const std::string& id, const absl::Status& why);
-  // Whether it is to be made again after its worker ended.
+  // Returns true if it must be restarted after its worker ended.
   bool TriesAgain(const std::string& id);
-  // Does a write that is worth waiting for, also while the disk is full.
+  // Does a write that is worth waiting for; retries while the disk is full.
   absl::Status Store(const std::function<absl::Status()>& write);
-  // It has ended: nothing more is kept of it here.
+  // Removes an ended analysis from memory.
   void Forget(const std::string& id);
   void LetGo(const std::string& id, const std::string& sha256);
-  // Worker's time that is not stored yet, and is from now on the caller's to store.
+  // Returns the worker time that isn't stored yet; the caller must store it.
   storage::Micros TakeBusy(const std::string& id);
-  // Null unless it is on its way by this attempt.
+  // Returns the entry; null unless it is running as this attempt.
   Open* Find(const std::string& id, uint64_t attempt) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
   storage::Store* const store_;
@@ -98,7 +98,7 @@ class AnalysisRunner {
   std::deque<std::function<void()>> work_ ABSL_GUARDED_BY(mutex_);
   std::map<std::string, Open> open_ ABSL_GUARDED_BY(mutex_);
   bool stopping_ ABSL_GUARDED_BY(mutex_) = false;
-  uint64_t attempts_ = 0;  // of all; the thread's
+  uint64_t attempts_ = 0;  // counts all; the thread's own
   std::thread thread_;     // last: it uses the others
 };
 

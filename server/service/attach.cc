@@ -1,4 +1,4 @@
-// A worker's long stream.
+// A worker's stream.
 #include <deque>
 #include <memory>
 #include <string>
@@ -24,19 +24,19 @@
 namespace ablate::service {
 namespace {
 
-// For a write that the worker does not take, after the stream was to end.
+// For a write that the worker doesn't read after the stream has to end.
 constexpr absl::Duration kWriteTimeout = absl::Seconds(2);
 
-// The blob that an event names, or empty.
+// Returns the blob that an event names, or empty.
 absl::string_view BlobOf(const worker::v1::Event& event) {
   if (event.has_checkpoint()) return event.checkpoint().blob();
   if (event.has_resume_state()) return event.resume_state().blob();
   return "";
 }
 
-// Names what is not there instead of a blob that was not written under the message's lease, or for
-// its analysis: a hash that a worker knows is no right to what is stored under it. Its lease is
-// lost then, as when the blob was swept: pins do not outlive the server.
+// Replaces the name of a blob that was not written under the message's lease, or for its analysis,
+// by a missing one: knowing a hash gives a worker no right to the stored bytes. Its lease is then
+// lost, as when the blob was swept: pins don't outlive the server.
 void DropForeignBlobs(const BlobPins& pins, worker::v1::FromWorker* message) {
   static const std::string kNoBlob(64, '0');
   if (message->has_event()) {
@@ -55,15 +55,15 @@ void DropForeignBlobs(const BlobPins& pins, worker::v1::FromWorker* message) {
   }
 }
 
-// Kept alive by the call and by the scheduler. The next message is read when the scheduler has
-// taken the one before, so that a worker can't flood it.
+// Kept alive by the call and by the scheduler. Reads the next message once the scheduler has taken
+// the previous one, so that a worker can't flood it.
 class AttachReactor final
     : public grpc::ServerBidiReactor<worker::v1::FromWorker, worker::v1::ToWorker>,
       public schedule::WorkerStream,
       public rpc::LiveStream,
       public std::enable_shared_from_this<AttachReactor> {
  public:
-  // The reactor of a new call; `context` outlives the call.
+  // Returns the reactor of a new call; `context` outlives the call.
   static AttachReactor* Start(WorkerBackend* backend, grpc::CallbackServerContext* context);
 
   void Send(const worker::v1::ToWorker& message) override;
@@ -82,7 +82,7 @@ class AttachReactor final
   void Open();
   void ReadNext();
   void WriteFirst() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  // Tells the scheduler, once, that nothing more will come.
+  // Tells the scheduler, once, that there will be no more messages.
   void Leave();
   // Finishes with `status` after the write in progress, which has a while to end.
   void End(const absl::Status& status);
@@ -91,10 +91,10 @@ class AttachReactor final
 
   WorkerBackend* const backend_;
   grpc::CallbackServerContext* const context_;
-  std::string user_;                          // whose worker it is; empty on this machine
+  std::string user_;                          // worker's user; empty on this machine
   std::shared_ptr<AttachReactor> self_;       // until OnDone
-  schedule::Scheduler::Session session_ = 0;  // touched on the scheduler's thread only
-  worker::v1::FromWorker incoming_;           // between a read and ReadNext the scheduler's
+  schedule::Scheduler::Session session_ = 0;  // used on the scheduler's thread only
+  worker::v1::FromWorker incoming_;           // owned by the scheduler between a read and ReadNext
   rpc::Pace pace_;
 
   Mutex mutex_;
@@ -102,7 +102,7 @@ class AttachReactor final
   size_t outgoing_bytes_ ABSL_GUARDED_BY(mutex_) = 0;
   bool ending_ ABSL_GUARDED_BY(mutex_) = false;  // nothing more is read or written
   absl::Status end_ ABSL_GUARDED_BY(mutex_);
-  bool left_ ABSL_GUARDED_BY(mutex_) = true;  // the scheduler does not know the stream
+  bool left_ ABSL_GUARDED_BY(mutex_) = true;  // the scheduler doesn't have the stream
   bool done_ ABSL_GUARDED_BY(mutex_) = false;
 };
 
@@ -195,7 +195,7 @@ void AttachReactor::OnWriteDone(bool ok) {
   } else if (!outgoing_.empty()) {
     WriteFirst();
   }
-  // If the write failed, a read fails too and ends the stream.
+  // If the write failed, a read fails, too, and ends the stream.
 }
 
 void AttachReactor::Close(const absl::Status& why) { End(why); }

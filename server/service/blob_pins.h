@@ -1,4 +1,4 @@
-// Blobs that workers wrote, held until the events that name them are durable.
+// Pins blobs that workers wrote until the events that name them are durable.
 #ifndef ABLATE_SERVER_SERVICE_BLOB_PINS_H_
 #define ABLATE_SERVER_SERVICE_BLOB_PINS_H_
 
@@ -16,37 +16,37 @@
 
 namespace ablate::service {
 
-// Thread-safe.
+// Pins of all leases. Thread-safe.
 class BlobPins {
  public:
-  // Counts bytes of a blob that a lease writes, before it is held. RESOURCE_EXHAUSTED if the lease
-  // would then have more than `most` that no durable event names; they are not counted.
+  // Counts bytes of a blob that a lease is writing. RESOURCE_EXHAUSTED, and nothing is counted, if
+  // the lease would then have more than `most` bytes that no durable event names.
   absl::Status Begin(const std::string& lease, uint64_t bytes, uint64_t most);
-  // So many of those are held now, or given up.
+  // Subtracts such bytes: they are pinned now, or the write was abandoned.
   void End(const std::string& lease, uint64_t bytes);
   void Hold(const std::string& lease, std::shared_ptr<storage::Blobs::Pin> pin);
-  // Event `seq` of the lease names the blob. One that was acknowledged names nothing new.
+  // Records that event `seq` of the lease names the blob. An acknowledged event names nothing new.
   void Named(const std::string& lease, uint64_t seq, absl::string_view sha256);
-  // Whether it was written under this lease, and is held.
+  // Returns true if the blob was written under this lease and is pinned.
   bool Holds(const std::string& lease, absl::string_view sha256) const;
-  // Events up to `seq` are durable: what they named is let go.
+  // Unpins the blobs named by events up to `seq`, which are durable.
   void Acknowledged(const std::string& lease, uint64_t seq);
   void DropLease(const std::string& lease);
-  // With something held.
+  // Returns the leases with pinned blobs.
   std::vector<std::string> Leases() const;
 
  private:
   struct Held {
     std::shared_ptr<storage::Blobs::Pin> pin;
-    uint64_t seq = 0;  // of the event that names it; 0 until one does
+    uint64_t seq = 0;  // event that names it; 0 until one does
   };
 
-  // That are held or being written.
+  // Returns the bytes pinned or being written.
   uint64_t BytesOf(const std::string& lease) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
   mutable Mutex mutex_;
-  std::map<std::string, uint64_t> writing_ ABSL_GUARDED_BY(mutex_);  // bytes, by lease
-  // The newest event of each lease with something held.
+  std::map<std::string, uint64_t> writing_ ABSL_GUARDED_BY(mutex_);  // bytes by lease
+  // Newest acknowledged event of each lease with pinned blobs.
   std::map<std::string, uint64_t> acknowledged_ ABSL_GUARDED_BY(mutex_);
   std::map<std::string, std::vector<Held>> held_ ABSL_GUARDED_BY(mutex_);
 };

@@ -1,4 +1,4 @@
-// Calls that change something: who makes them, and the note of it that a shared server keeps.
+// Runs calls that change something: finds the caller and writes the audit row of a shared server.
 #ifndef ABLATE_SERVER_SERVICE_CHANGES_H_
 #define ABLATE_SERVER_SERVICE_CHANGES_H_
 
@@ -13,13 +13,13 @@
 
 namespace ablate::service {
 
-// Sets `resource` to what it changes as soon as it knows, such as experiments/names-norm-7f3k.
+// The change; sets `resource` to its object as soon as it is known, as experiments/names-norm-7f3k.
 using Change =
     absl::FunctionRef<absl::Status(const storage::Caller& caller, std::string* resource)>;
 
-// Makes it and answers with its status. A server with users has it in the audit log, also where it
-// failed: `method` is Service.Method. What can't be noted is made all the same, and logged. Blocks
-// on the store.
+// Makes the change and answers with its status. A server with users adds it to the audit log,
+// failed or not; `method` is Service.Method. If that fails, the change is still made, and the
+// failure is logged. Blocks on the store.
 absl::Status MakeChange(const Backend& backend, const grpc::ServerContextBase& context,
                         absl::string_view method, Change change);
 

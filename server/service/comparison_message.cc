@@ -23,7 +23,7 @@ v1::Undefined::Value ReasonOf(report::Undefined undefined) {
   return value;
 }
 
-// Sets the field called `name`, or says in `undefined` why it stays absent.
+// Sets the field `name`, or stores the reason of its absence in `undefined`.
 template <class Message>
 void Put(const report::Number& number, void (Message::*set)(double), const char* name,
          Message* message) {
@@ -90,7 +90,7 @@ void PutStatistics(const report::ComparisonRow& row, v1::ComparisonRow* message)
   Put(row.p_holm, &R::set_p_holm, "p_holm", message);
   Put(difference.p_t, &R::set_p_t, "p_t", message);
   if (row.compared()) Put(row.p_t_holm, &R::set_p_t_holm, "p_t_holm", message);
-  // Without a margin nobody asked for it.
+  // Without a margin the test was not requested.
   if (row.p_equivalence.undefined != report::Undefined::kNotRecorded) {
     Put(row.p_equivalence, &R::set_p_equivalence, "p_equivalence", message);
   }
@@ -114,7 +114,7 @@ void PutCosts(const report::ComparisonRow& row, v1::ComparisonRow* message) {
   Put(row.tokens_per_second, &R::set_tokens_per_second, "tokens_per_second", message);
 }
 
-// What rows of the table and of matched blocks have in common.
+// Converts the common part of table rows and matched blocks.
 v1::ComparisonRow PartMessage(const report::Comparison& comparison,
                               const report::ComparisonRow& row, bool bootstrap) {
   v1::ComparisonRow message;
@@ -197,7 +197,7 @@ v1::FactorialEffect PartMessage(report::Scale scale, const report::Effect& effec
   return message;
 }
 
-// What only rows of the table have.
+// Sets the fields that only table rows have.
 void PutDetails(const results::ComparedGrid& compared, size_t index, v1::ComparisonRow* message) {
   const report::ComparisonRow& row = compared.comparison.rows[index];
   for (const report::Choice& choice : row.chosen) {
@@ -230,7 +230,7 @@ void PutDetails(const results::ComparedGrid& compared, size_t index, v1::Compari
 
 void PutWarnings(const report::Comparison& comparison, v1::Comparison* message) {
   using W = v1::ComparisonWarning;
-  // In the order of WarningKind. A damaged run is a missing result whose warning says why.
+  // In the order of WarningKind. A damaged run is a missing result whose warning has the reason.
   static constexpr W::Kind kKinds[] = {
       W::SCORED_DIFFERENTLY, W::MISSING_CELLS,    W::FAILED_CELLS,         W::NON_FINITE_VALUES,
       W::UNBALANCED_SEEDS,   W::TOO_FEW_SEEDS,    W::NO_BASELINE,          W::UNEQUAL_PARAMETERS,
@@ -255,7 +255,7 @@ v1::MatchedComparison PartMessage(const report::Comparison& comparison,
   return message;
 }
 
-// All blocks while they fit into what is left of a message; else the reference alone.
+// Adds all blocks if they fit into the rest of a message; otherwise only the reference.
 void PutMatched(const report::Comparison& comparison, v1::Comparison* message) {
   size_t bytes = message->ByteSizeLong();
   for (size_t i = 0; i < comparison.matched.size(); ++i) {
@@ -272,8 +272,8 @@ void PutMatched(const report::Comparison& comparison, v1::Comparison* message) {
   message->mutable_matched(0)->set_is_reference(true);
 }
 
-// What the settings of several experiments differ in, a line each; of one experiment its axes say
-// it.
+// Returns a line for each difference between the settings of several experiments; empty for one
+// experiment, whose axes show it.
 std::string SpecsText(const results::ComparedGrid& compared) {
   if (compared.operands.empty()) return "";
   std::string lines;

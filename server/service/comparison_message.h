@@ -1,4 +1,4 @@
-// A comparison as the API's message.
+// Converts a comparison to the API's message.
 #ifndef ABLATE_SERVER_SERVICE_COMPARISON_MESSAGE_H_
 #define ABLATE_SERVER_SERVICE_COMPARISON_MESSAGE_H_
 
@@ -8,8 +8,8 @@
 
 namespace ablate::service {
 
-// Without the matched blocks but the reference if it would be larger than kPageBytes;
-// RESOURCE_EXHAUSTED if it is so all the same.
+// Leaves out the matched blocks except the reference if the message would exceed kPageBytes;
+// RESOURCE_EXHAUSTED if it still does.
 absl::StatusOr<v1::Comparison> ToMessage(const results::ComparedGrid& compared);
 
 }  // namespace ablate::service

@@ -47,7 +47,7 @@ constexpr AnalysisState kAnalysisStates[] = {
     {storage::AnalysisState::kCancelled, v1::AnalysisState::CANCELLED},
 };
 
-// The row of `table` with this state, or null.
+// Returns the row of `table` with this state, or null.
 template <class Row, size_t rows, class State>
 const Row* FindState(const Row (&table)[rows], State stored) {
   for (const Row& row : table) {
@@ -60,7 +60,7 @@ template <class Message>
 void AddSummaries(const storage::RunSummaries& summaries, Message* message) {
   message->mutable_summaries()->Reserve(static_cast<int>(summaries.keys.size()));
   for (const storage::Summary& one : summaries.keys) *message->add_summaries() = ToProto(one);
-  // Whoever looks for the numbers that are not there finds why.
+  // A reader who looks for the missing numbers finds the reason here.
   if (message->failure().empty()) message->set_failure(summaries.damage);
 }
 
@@ -101,7 +101,7 @@ google::protobuf::Duration ToDuration(absl::Duration time) {
 
 namespace {
 
-// Clamps a time that comes from a worker or a damaged file to the range that a message can have.
+// Clamps a time from a worker or a damaged file to the range that a message can have.
 google::protobuf::Duration DeviceTime(storage::Micros time) {
   return ToDuration(
       absl::Microseconds(std::clamp<storage::Micros>(time, 0, storage::kMaxDeviceTime)));
@@ -251,7 +251,7 @@ v1::Artifact ToProto(const storage::ArtifactRecord& record) {
 }
 
 v1::Analysis ToProto(const storage::AnalysisRecord& record, double progress) {
-  // What was asked, and then what came of it: they set different fields.
+  // Merges the request and the result, which set different fields.
   v1::Analysis message;
   message.ParseFromString(record.request);
   message.MergeFromString(record.result);

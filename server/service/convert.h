@@ -1,4 +1,4 @@
-// Records of the store as messages of the API.
+// Converts records of the store to messages of the API.
 #ifndef ABLATE_SERVER_SERVICE_CONVERT_H_
 #define ABLATE_SERVER_SERVICE_CONVERT_H_
 
@@ -29,7 +29,8 @@ v1::RunState::Value ToProto(storage::RunState state);
 v1::AnalysisState::Value ToProto(storage::AnalysisState state);
 v1::RunCounts ToProto(const storage::RunCounts& counts);
 v1::AnalysisCounts ToProto(const storage::AnalysisCounts& counts);
-// `stalled`: why nothing goes on, as Store::stalled says; told of what would go on.
+// `stalled`: why training pauses, from Store::stalled; added to objects that would otherwise
+// progress.
 v1::Experiment ToProto(const storage::ExperimentRecord& record, const std::string& stalled);
 v1::Cell ToProto(const storage::CellRecord& record);
 v1::Run ToProto(const storage::RunRecord& record, const storage::RunSummaries& summaries,
@@ -39,13 +40,13 @@ v1::Summary ToProto(const storage::Summary& summary);
 v1::RunEvent ToProto(const storage::RunEventRecord& record);
 v1::Artifact ToProto(const storage::ArtifactRecord& record);
 v1::Dataset ToProto(const storage::DatasetRecord& record);
-// `progress`: as AnalysisRunner knows it.
+// `progress`: from AnalysisRunner.
 v1::Analysis ToProto(const storage::AnalysisRecord& record, double progress);
 v1::Worker ToProto(const schedule::WorkerInfo& worker, const std::string& stalled);
 v1::Problem ToProto(const spec::Problem& problem);
 
 void SetLabels(const Labels& labels, google::protobuf::Map<std::string, std::string>* map);
-// The shorter run that one goes on from, if there is one, and the step of that.
+// Sets the shorter run that a run continues from, if any, and its step.
 template <class Message>
 void SetOrigin(const std::string& origin, uint32_t step, Message* message) {
   if (origin.empty()) return;

@@ -1,4 +1,4 @@
-// CreateExperiment: from a request to queued runs, or to everything that is wrong with it.
+// CreateExperiment: turns a request into queued runs, or lists all its problems.
 #include <algorithm>
 #include <map>
 #include <memory>
@@ -32,7 +32,7 @@
 namespace ablate::service {
 namespace {
 
-// The request's own fields; the spec's problems are Resolve's.
+// Checks the request's own fields; Resolve checks the spec.
 std::vector<spec::Problem> CheckRequest(const v1::CreateExperimentRequest& request) {
   std::vector<spec::Problem> problems;
   const std::string& id = request.request_id();
@@ -53,7 +53,8 @@ std::vector<spec::Problem> CheckRequest(const v1::CreateExperimentRequest& reque
   return problems;
 }
 
-// Equal for requests that mean the same submission. Takes out what does not matter to that.
+// Returns a hash that is equal for requests that mean the same submission. Clears the fields that
+// don't matter.
 std::string RequestHash(v1::CreateExperimentRequest* request) {
   request->clear_request_id();
   request->clear_validate_only();
@@ -71,10 +72,10 @@ int PriorityOf(const v1::Limits& limits) {
   return limits.has_priority() ? limits.priority() - v1::Priority::interactive : 1;
 }
 
-// What identifies a submission.
+// Identifies a submission.
 struct Submission {
   std::string id;    // request_id
-  std::string hash;  // of all the rest
+  std::string hash;  // of everything else
   std::string owner;
   std::string private_to;
 };
@@ -97,7 +98,8 @@ storage::NewExperiment ToRecord(const Submission& submission, bool fresh, Plan&&
   return record;
 }
 
-// Whether a row of so many bytes fits into the answer; else notes that it has `added` of `all`.
+// Returns true if a row of so many bytes fits into the answer; otherwise notes that it has `added`
+// of `all`.
 bool Fits(size_t bytes, int added, size_t all, absl::string_view what, rpc::Room* room,
           v1::CreateExperimentResponse* response) {
   if (room->Take(bytes)) return true;
@@ -116,7 +118,7 @@ void AddRows(const std::vector<Row>& rows, absl::string_view what, rpc::Room* ro
   }
 }
 
-// False once a cell does not fit.
+// Returns false once a cell doesn't fit.
 bool AddCell(v1::Cell&& cell, size_t all, absl::string_view what, rpc::Room* room,
              v1::CreateExperimentResponse* response) {
   const size_t bytes = cell.ByteSizeLong() + 8;
@@ -136,7 +138,7 @@ void AddNotes(const std::vector<std::string>& notes, rpc::Room* room,
 
 std::vector<v1::TrainerUse> TrainersOf(const Plan& plan) {
   using Use = std::pair<std::string, std::string>;  // trainer and reason
-  // By run: one that some cells ask for and others leave to the server has the reason of those.
+  // By run: if some cells ask for a trainer and others leave it open, the reason is the latter's.
   std::map<size_t, Use> use_of_run;
   for (size_t i = 0; i < plan.run_of_cell.size(); ++i) {
     const spec::ResolvedCell& cell = plan.resolution.cells[i];
@@ -174,7 +176,7 @@ void DescribePlan(const Plan& plan, rpc::Room* room, v1::CreateExperimentRespons
   estimate->set_measured(plan.cost.measured);
 }
 
-// The cells as they would be.
+// Adds the cells of the plan.
 void PreviewCells(const Plan& plan, rpc::Room* room, v1::CreateExperimentResponse* response) {
   storage::RunCounts counts;
   bool full = false;
@@ -201,7 +203,7 @@ void PreviewCells(const Plan& plan, rpc::Room* room, v1::CreateExperimentRespons
   response->set_reused(reused);
 }
 
-// The answer to validate_only.
+// Returns the answer to validate_only.
 v1::CreateExperimentResponse Preview(const Submission& submission, Plan&& plan) {
   v1::CreateExperimentResponse response;
   response.mutable_experiment()->set_owner(submission.owner);
@@ -221,7 +223,7 @@ v1::CreateExperimentResponse Preview(const Submission& submission, Plan&& plan) 
   return response;
 }
 
-// The cells of an experiment while they fit.
+// Adds the cells of an experiment while they fit.
 absl::Status AddStoredCells(storage::Store* store, const std::string& id, size_t count,
                             rpc::Room* room, v1::CreateExperimentResponse* response) {
   return rpc::VisitCells(store, id, [&](const std::vector<storage::CellRecord>& page) {
@@ -232,7 +234,8 @@ absl::Status AddStoredCells(storage::Store* store, const std::string& id, size_t
   });
 }
 
-// What runs of each setting have, as DescribePlan says it; seeds of one follow each other.
+// Adds the parameter counts of each setting's runs, as DescribePlan does; seeds of one are
+// adjacent.
 absl::Status AddStoredParameters(storage::Store* store, const std::string& id, rpc::Room* room,
                                  v1::CreateExperimentResponse* response) {
   std::vector<v1::SettingParameters> settings;
@@ -254,7 +257,7 @@ absl::Status AddStoredParameters(storage::Store* store, const std::string& id, r
   return absl::OkStatus();
 }
 
-// Adds what is stored of an experiment.
+// Adds the stored part of an experiment's answer.
 absl::Status AddStored(const Backend& backend, const storage::CreatedExperiment& created,
                        rpc::Room* room, v1::CreateExperimentResponse* response) {
   response->set_reused(created.reused);
@@ -264,8 +267,8 @@ absl::Status AddStored(const Backend& backend, const storage::CreatedExperiment&
   return AddStoredCells(backend.store, created.id, created.cells.size(), room, response);
 }
 
-// The first answer to a request_id as far as it is stored: without what was planned then, which is
-// another plan now. Nothing if there was none.
+// Returns the stored part of the first answer to a request_id, without its plan, which would differ
+// now. Nothing if there was none.
 absl::StatusOr<std::optional<v1::CreateExperimentResponse>> AnswerAgain(
     const Backend& backend, const Submission& submission) {
   const auto known = backend.store->FindRequest(submission.owner, submission.id, submission.hash);
@@ -300,7 +303,7 @@ absl::StatusOr<v1::CreateExperimentResponse> Store(const Backend& backend,
   }
   if (!created.ok()) return created.status();
   backend.scheduler->Post([](schedule::Scheduler& scheduler) { scheduler.Dispatch(); });
-  // Also where this one asks for nothing: runs of others may live again.
+  // Also if this one asks for nothing: other experiments' runs may have been queued again.
   backend.planner->Expect();
   const absl::Status added = AddStored(backend, *created, &room, &response);
   if (!added.ok()) return added;
@@ -329,7 +332,7 @@ absl::StatusOr<v1::CreateExperimentResponse> CreateFor(const Backend& backend,
 absl::Status ReadCreateAnswer(const Backend& backend, const grpc::ServerContextBase& context,
                               const grpc::ByteBuffer& bytes, grpc::ByteBuffer* answer) {
   v1::CreateExperimentRequest request;
-  grpc::ByteBuffer read = bytes;  // shares them
+  grpc::ByteBuffer read = bytes;  // shares the bytes
   if (!grpc::SerializationTraits<v1::CreateExperimentRequest>::Deserialize(&read, &request).ok()) {
     return rpc::MalformedRequest();
   }
@@ -357,7 +360,7 @@ absl::StatusOr<v1::CreateExperimentResponse> CreateExperiment(
   Submission submission{request->request_id(), "", view.viewer.user, PrivateTo(view, *request)};
   if (!validate_only) submission.hash = RequestHash(request);
   if (!validate_only && problems.empty()) {
-    // Before anything is planned: what was accepted once may be refused by what has changed since.
+    // Before planning: a request that was accepted once might be refused by later changes.
     auto again = AnswerAgain(backend, submission);
     if (!again.ok()) return again.status();
     if (again->has_value()) return **std::move(again);

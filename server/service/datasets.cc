@@ -53,8 +53,8 @@ absl::Status CheckHeader(const v1::UploadDatasetRequest& request) {
   return rpc::CheckSha256(request.sha256());
 }
 
-// The name without what follows its last dot, and the beginning of the hash. Of a private one a 'p'
-// and digits of the user's own: whether there is one must not show in the ID that others get.
+// Returns the name without its extension, and the beginning of the hash. For a private data set,
+// adds 'p' and digits of the user: the ID that others get must not show that it exists.
 std::string DatasetId(absl::string_view display_name, absl::string_view sha256,
                       absl::string_view private_to) {
   const absl::string_view stem = display_name.substr(0, display_name.rfind('.'));
@@ -64,7 +64,7 @@ std::string DatasetId(absl::string_view display_name, absl::string_view sha256,
   return absl::StrCat(stem, "-p", own.substr(0, kDigitsInId - 1));
 }
 
-// A text, checked and kept under its hash.
+// Receives a text, checks it and stores it under its hash.
 class UploadDatasetReactor final : public rpc::PushStream<v1::UploadDatasetRequest> {
  public:
   // `context` and `response` outlive the call.
@@ -74,13 +74,13 @@ class UploadDatasetReactor final : public rpc::PushStream<v1::UploadDatasetReque
  private:
   absl::StatusOr<bool> Take(const v1::UploadDatasetRequest& request) override;
   absl::Status Complete() override;
-  // False if the server has the bytes already, in a data set that the caller sees. Whoever only
-  // knows a hash has to send what it is of.
+  // Returns false if the server has the bytes already, in a data set that the caller sees. A caller
+  // who only knows a hash has to send the bytes.
   absl::StatusOr<bool> Open(const v1::UploadDatasetRequest& request);
   absl::StatusOr<rpc::BlobWriter> OpenWriter();
   absl::Status Append(const std::string& data);
   absl::Status Record();
-  // What the text has, read in pieces: several large ones may arrive at once.
+  // Counts the text, read in pieces: several large ones may arrive at once.
   absl::StatusOr<engine::DocumentFacts> Inspect();
 
   Backend* const backend_;
@@ -89,8 +89,8 @@ class UploadDatasetReactor final : public rpc::PushStream<v1::UploadDatasetReque
   bool open_ = false;
   std::string display_name_;
   std::string sha256_;
-  rpc::View view_;          // of who calls
-  std::string private_to_;  // to whom the data set is to be private, or empty
+  rpc::View view_;          // the caller's
+  std::string private_to_;  // to whom the data set will be private, or empty
   rpc::BlobWriter writer_;
   std::shared_ptr<storage::Blobs::Pin> pin_;  // until a row names the blob
 };
@@ -135,7 +135,7 @@ absl::StatusOr<rpc::BlobWriter> UploadDatasetReactor::OpenWriter() {
   if (visible->empty()) return rpc::BlobWriter::Replace(view_.store, sha256_);
   auto writer = rpc::BlobWriter::Open(view_.store, sha256_);
   if (!writer.ok() || writer->wanted()) return writer;
-  // A text that is there and damaged is taken again.
+  // A text that exists but is damaged is received again.
   const absl::StatusOr<bool> whole =
       rpc::HasWhole(view_.store, sha256_, [this] { return ended(); });
   if (!whole.ok()) return whole.status();
@@ -190,7 +190,7 @@ absl::Status UploadDatasetReactor::Record() {
     record.characters = facts->characters;
     counts = analysis::CountsOf(*facts);
   }
-  // Also if it was known: it could have been deleted in between, and is then added again.
+  // Also if it was known: it could have been deleted meanwhile, and is then added again.
   absl::StatusOr<storage::DatasetRecord> added;
   const absl::Status made = MakeChange(*backend_, *context_, "Datasets.UploadDataset",
                                        [&](const storage::Caller&, std::string* resource) {
@@ -200,7 +200,7 @@ absl::Status UploadDatasetReactor::Record() {
                                        });
   if (!made.ok()) return made;
   if (counts.has_value()) {
-    // If they can't be kept they are counted again when they are asked for.
+    // If the counts can't be stored, they are computed again on demand.
     backend_->store->KeepCounts(added->id, *counts).IgnoreError();
   }
   *response_ = ToProto(*added);
@@ -211,12 +211,12 @@ absl::StatusOr<engine::DocumentFacts> UploadDatasetReactor::Inspect() {
   auto facts = analysis::InspectBlob(backend_->store->blobs(), *pin_);
   if (facts.ok() || !absl::IsInvalidArgument(facts.status())) return facts;
   return rpc::InvalidField("data", facts.status().message(),
-                           "UTF-8 text of one document a line, without control characters");
+                           "UTF-8 text without control characters other than tabs and line breaks");
 }
 
 constexpr absl::string_view kDatasetList = "datasets";
 
-// The one of these bytes: the caller's own, if that is asked for, or the public one.
+// Returns the data set with these bytes: the caller's own if requested, or the public one.
 absl::StatusOr<storage::DatasetRecord> FindByHash(const rpc::View& view,
                                                   const v1::GetDatasetRequest& request) {
   if (!request.name().empty()) {

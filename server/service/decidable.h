@@ -1,4 +1,4 @@
-// Says before training what a comparison of an experiment can't decide. Pure.
+// Predicts before training what an experiment's comparison can't decide. Pure.
 #ifndef ABLATE_SERVER_SERVICE_DECIDABLE_H_
 #define ABLATE_SERVER_SERVICE_DECIDABLE_H_
 
@@ -8,9 +8,9 @@
 
 namespace ablate::service {
 
-// "6 seeds can't establish a difference: with Holm over 3 rows a sign-flip test has p of at least
-// 0.0938; 7 seeds are needed": if the grid's seeds are too few, however its runs end. "" if they
-// suffice, or if nothing is compared. The resolution has no problems.
+// Returns a note if the grid has too few seeds, however its runs end: "6 seeds can't establish a
+// difference: with Holm over 3 rows a sign-flip test has p of at least 0.0938; 7 seeds are needed".
+// "" if they suffice, or if nothing is compared. The resolution has no problems.
 std::string UndecidableNote(const spec::Resolution& resolution);
 
 }  // namespace ablate::service

@@ -35,7 +35,7 @@ absl::Status Get(const Backend& backend, const rpc::View& view,
   return absl::OkStatus();
 }
 
-// Of the experiment that the next ones were to follow.
+// Returns the error for the missing experiment that a list was to continue after.
 absl::Status Gone(const v1::ListExperimentsRequest& request, bool is_the_tokens) {
   if (is_the_tokens) return rpc::NotAPageToken(request.page_token());
   return absl::AbortedError("an experiment was deleted while they were listed: list again");
@@ -55,7 +55,7 @@ absl::Status List(const Backend& backend, const rpc::View& view,
   while (true) {
     // A few at a time: each may be as large as a page.
     const auto records = view.store->ListExperiments(view.viewer, owner, last, kExperimentsAtOnce);
-    // Only the experiment that the token names can be missing.
+    // Only the token's experiment can be missing.
     if (absl::IsNotFound(records.status())) return Gone(request, page->position == last);
     if (!records.ok()) return records.status();
     for (const storage::ExperimentRecord& record : *records) {
@@ -80,7 +80,8 @@ absl::Status Diff(const rpc::View& view, const v1::DiffExperimentsRequest& reque
   return absl::OkStatus();
 }
 
-// The experiment of this name, if the caller may change it; `resource` is then its full name.
+// Returns the experiment with this name if the caller may change it, and sets `resource` to its
+// full name.
 absl::StatusOr<std::string> FindToChange(const Backend& backend, const storage::Caller& caller,
                                          const std::string& name, std::string* resource) {
   auto id = rpc::FindWholeExperiment(backend.ViewOf(caller), name, "name");
@@ -93,8 +94,8 @@ absl::StatusOr<std::string> FindToChange(const Backend& backend, const storage::
   return id;
 }
 
-// Waits for a moment until workers have saved the experiment's runs, so that runs which are queued
-// again continue from where they are now. Doesn't wait if too many calls do: they hold the threads.
+// Waits briefly until workers have saved the experiment's runs, so that runs which are queued again
+// continue from their present step. Doesn't wait if too many calls do, because they occupy threads.
 absl::Status SaveRuns(Backend& backend, const std::string& experiment) {
   auto runs = backend.store->LeasedOnlyBy(experiment);
   if (!runs.ok() || runs->empty()) return runs.status();
@@ -105,7 +106,7 @@ absl::Status SaveRuns(Backend& backend, const std::string& experiment) {
   backend.scheduler->Post([runs = *std::move(runs), saved](schedule::Scheduler& scheduler) {
     scheduler.Save(runs, [saved] { saved->set_value(); });
   });
-  // The scheduler may be at its end.
+  // The scheduler may be stopping.
   done.wait_for(absl::ToChronoMilliseconds(backend.scheduler->save_timeout()));
   return absl::OkStatus();
 }
@@ -139,7 +140,7 @@ absl::Status Delete(Backend& backend, const storage::Caller& caller,
                                              : deleted;
 }
 
-// A spec is bytes until its size is known (create.cc).
+// A spec stays bytes until its size is known (create.cc).
 using Base =
     v1::Experiments::WithRawCallbackMethod_CreateExperiment<v1::Experiments::CallbackService>;
 

@@ -1,4 +1,4 @@
-// Export: points as files, one cell after another.
+// Export: sends points as files, one cell after another.
 #include <algorithm>
 #include <cstdint>
 #include <deque>
@@ -55,7 +55,7 @@ absl::StatusOr<std::unique_ptr<report::Encoder>> EncoderOf(v1::ExportFormat::Val
   return rpc::UnknownFormat(format, "csv, jsonl or tensorboard");
 }
 
-// That each wanted key has points somewhere in the experiment.
+// Checks that each wanted key has points somewhere in the experiment.
 absl::Status CheckPresent(storage::Store* store, const std::string& experiment,
                           const analysis::AnalysisMetrics& metrics,
                           const results::WantedKeys& wanted) {
@@ -81,14 +81,14 @@ class ExportReactor final : public rpc::PullStream<v1::FileChunk> {
  private:
   absl::StatusOr<bool> Fill(std::deque<v1::FileChunk>* batch) override;
   absl::Status Open();
-  // The next cell and its keys; false if there is none.
+  // Moves to the next cell and its keys; returns false if there is none.
   absl::StatusOr<bool> NextCell();
-  // What a batch ends with when there is no next cell.
+  // Ends a batch if there is no next cell.
   absl::StatusOr<bool> End(const std::deque<v1::FileChunk>& batch) const;
   absl::Status ReadSeries(std::deque<v1::FileChunk>* batch);
   void Encode(absl::Span<const uint32_t> steps, absl::Span<const double> values,
               std::deque<v1::FileChunk>* batch);
-  // Where bytes for `path` go: the last chunk if it is of that file and not full.
+  // Returns the chunk for bytes of `path`: the last one if it is of that file and not full.
   std::string* ChunkOf(const std::string& path, std::deque<v1::FileChunk>* batch) const;
   absl::Status ReadStartTime();
 
@@ -98,8 +98,8 @@ class ExportReactor final : public rpc::PullStream<v1::FileChunk> {
   std::string experiment_;
   std::unique_ptr<report::Encoder> encoder_;  // null until it is open
   std::vector<storage::CellRecord> cells_;    // a page of them
-  size_t cell_ = 0;                           // in that page
-  uint32_t next_index_ = 0;                   // of the page after it
+  size_t cell_ = 0;                           // index in that page
+  uint32_t next_index_ = 0;                   // first index of the next page
   report::ExportedCell current_;
   std::string path_;    // of the current cell
   bool begun_ = false;  // the current cell has bytes
@@ -189,7 +189,7 @@ absl::StatusOr<bool> ExportReactor::Fill(std::deque<v1::FileChunk>* batch) {
     at_end_ = !*first;
   }
   if (at_end_) return End(*batch);
-  // Files of many small cells make many small chunks, so their number ends a batch, too.
+  // Files of many small cells make many small chunks, so their number also ends a batch.
   while (MonotonicNow() < end && batch->size() < 2 && !ended()) {
     if (series_.has_series()) {
       const absl::Status read = ReadSeries(batch);
@@ -207,7 +207,7 @@ absl::StatusOr<bool> ExportReactor::Fill(std::deque<v1::FileChunk>* batch) {
 
 absl::StatusOr<bool> ExportReactor::End(const std::deque<v1::FileChunk>& batch) const {
   if (damages_.empty()) return false;
-  // What was read goes out first.
+  // Send what was read first.
   if (!batch.empty()) return true;
   return damages_.ToStatus();
 }

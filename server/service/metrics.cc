@@ -30,7 +30,7 @@ namespace ablate::service {
 namespace {
 
 constexpr absl::Duration kQuerySlice = absl::Milliseconds(20);
-constexpr size_t kPointBytes = 12;  // a double and a step's varint, about
+constexpr size_t kPointBytes = 12;  // about a double and a step's varint
 
 absl::Status CheckSubject(const v1::QueryMetricsRequest& request) {
   if (request.experiment().empty() == request.runs().empty()) {
@@ -72,7 +72,7 @@ uint32_t LastStep(const v1::QueryMetricsRequest& request) {
   return request.has_last_step() ? request.last_step() : UINT32_MAX;
 }
 
-// Series of many runs and keys, read and written piece by piece.
+// Reads and writes series of many runs and keys, in pieces.
 class QueryMetricsReactor final : public rpc::PullStream<v1::Series> {
  public:
   // `context` and `request` outlive the call.
@@ -80,10 +80,10 @@ class QueryMetricsReactor final : public rpc::PullStream<v1::Series> {
                       const v1::QueryMetricsRequest* request);
 
  private:
-  struct Subject {  // whose series are wanted
+  struct Subject {  // a run whose series are wanted
     std::string cell;
     std::string run;
-    uint32_t last_step = 0;  // where its series end
+    uint32_t last_step = 0;  // end of its series
   };
 
   absl::Status Check() const override;
@@ -92,7 +92,7 @@ class QueryMetricsReactor final : public rpc::PullStream<v1::Series> {
   absl::Status CollectSubjects();
   absl::Status CollectCells(const std::string& experiment);
   absl::Status CollectCell(const std::string& experiment);
-  // Each moves on to the next series when this one is read to its end.
+  // Each moves to the next series when this one is read to its end.
   absl::Status ReadThinned(const Subject& subject, std::deque<v1::Series>* batch);
   absl::Status ReadFull(const Subject& subject, std::deque<v1::Series>* batch);
   void Append(const Subject& subject, const std::string& key, const std::vector<uint32_t>& steps,
@@ -104,10 +104,10 @@ class QueryMetricsReactor final : public rpc::PullStream<v1::Series> {
   bool open_ = false;
   std::vector<Subject> subjects_;
   size_t subject_ = 0;
-  bool in_subject_ = false;  // the series are its
+  bool in_subject_ = false;  // reading the series of a subject
   size_t batch_bytes_ = 0;
   results::Damages damages_;
-  analysis::AnalysisMetrics metrics_;  // of the experiment, if one is asked for
+  analysis::AnalysisMetrics metrics_;  // the experiment's, if one is requested
   results::SeriesCursor series_;
 };
 
@@ -196,7 +196,7 @@ absl::StatusOr<bool> QueryMetricsReactor::Fill(std::deque<v1::Series>* batch) {
     if (!status.ok()) return status;
   }
   if (damages_.empty()) return false;
-  // What was read goes out first.
+  // Send what was read first.
   if (!batch->empty()) return true;
   return damages_.ToStatus();
 }
@@ -255,7 +255,8 @@ void QueryMetricsReactor::Append(const Subject& subject, const std::string& key,
   }
 }
 
-using Keys = absl::StatusOr<std::vector<std::pair<std::string, uint64_t>>>;  // with their points
+using Keys =
+    absl::StatusOr<std::vector<std::pair<std::string, uint64_t>>>;  // with their numbers of points
 
 v1::MetricInfo MetricOf(const std::string& key, uint64_t count, bool of_analysis) {
   v1::MetricInfo metric;
@@ -265,7 +266,8 @@ v1::MetricInfo MetricOf(const std::string& key, uint64_t count, bool of_analysis
   return metric;
 }
 
-// What training recorded, of the run if one is given, and what analyses found in the experiment.
+// Returns the metrics recorded by training, of the run if one is given, and the numbers of the
+// experiment's analyses.
 absl::StatusOr<std::vector<v1::MetricInfo>> MetricsOf(storage::Store* store,
                                                       const std::string& experiment,
                                                       const std::string& run) {

@@ -66,7 +66,7 @@ class GenerateReactor final : public grpc::ServerWriteReactor<v1::GenerateRespon
                               public rpc::LiveStream,
                               public std::enable_shared_from_this<GenerateReactor> {
  public:
-  // The reactor of a new call, whose request lives as long.
+  // Returns the reactor of a new call; the request outlives it.
   static GenerateReactor* Start(Backend* backend, grpc::CallbackServerContext* context,
                                 const v1::GenerateRequest* request);
 
@@ -84,10 +84,10 @@ class GenerateReactor final : public grpc::ServerWriteReactor<v1::GenerateRespon
   absl::Status Submit();
   void Add(const worker::v1::AnalysisPart& part);
   void AddSummary(const worker::v1::SamplesResult& result);
-  // Nothing after the end.
+  // Appends a message; ignored after the end.
   void Push(v1::GenerateResponse message) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void WriteFirst() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  // Finishes once everything is written; the first end counts.
+  // Finishes once everything is written; the first call counts.
   void End(const absl::Status& status);
 
   Backend* const backend_;
@@ -95,14 +95,14 @@ class GenerateReactor final : public grpc::ServerWriteReactor<v1::GenerateRespon
   const v1::GenerateRequest* const request_;
   rpc::Pace pace_;
   std::shared_ptr<GenerateReactor> self_;  // until OnDone
-  rpc::View view_;                         // of who calls
+  rpc::View view_;                         // the caller's
   std::string run_;                        // these are set before the analysis is submitted
   uint32_t step_ = 0;
   uint32_t samples_ = 0;
   bool are_documents_ = false;
 
   Mutex mutex_;
-  std::string analysis_ ABSL_GUARDED_BY(mutex_);  // its id, once it is submitted
+  std::string analysis_ ABSL_GUARDED_BY(mutex_);  // its ID, once it is submitted
   bool cancelled_ ABSL_GUARDED_BY(mutex_) = false;
   bool stopped_ ABSL_GUARDED_BY(mutex_) = false;
   std::deque<v1::GenerateResponse> outgoing_ ABSL_GUARDED_BY(mutex_);  // the first is being written
@@ -110,7 +110,7 @@ class GenerateReactor final : public grpc::ServerWriteReactor<v1::GenerateRespon
   absl::Status end_ ABSL_GUARDED_BY(mutex_);
 };
 
-// What a request means. INVALID_ARGUMENT, NOT_FOUND.
+// Resolves a request. INVALID_ARGUMENT, NOT_FOUND.
 absl::StatusOr<analysis::SamplesQuery> ToQuery(const rpc::View& view,
                                                const v1::GenerateRequest& request) {
   analysis::SamplesQuery query;
@@ -260,9 +260,9 @@ void GenerateReactor::OnCancel() {
   if (!analysis.empty()) backend_->scheduler->analyses().Cancel(analysis);
 }
 
-// Until the analysis is submitted, Begin uses the call, which may be freed once it is finished:
-// Begin ends it then. What is not being written yet is dropped: a slow client would hold the
-// server's end up.
+// Until the analysis is submitted, Begin uses the call, which may be freed once it is finished;
+// Begin ends it then. Messages that aren't being written yet are dropped: a slow client would delay
+// the shutdown.
 void GenerateReactor::Stop() {
   {
     MutexLock lock(&mutex_);

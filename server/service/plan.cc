@@ -29,13 +29,13 @@
 namespace ablate::service {
 namespace {
 
-constexpr double kLargeShareOfDisk = .8;  // from here on, an experiment's size is worth a note
+constexpr double kLargeShareOfDisk = .8;  // beyond this, an experiment's size is worth a note
 
 struct Devices {
   bool cuda = false;                                 // a GPU worker is known
   uint32_t lanes = 0;                                // of all workers that train
-  std::map<std::string, spec::DeviceMemory> memory;  // as spec::Surroundings'
-  // By kind and trainer, of the workers that are here to train; of one that doesn't say, "".
+  std::map<std::string, spec::DeviceMemory> memory;  // as in spec::Surroundings
+  // Environments of the attached training workers, by kind and trainer; "" for an unknown one.
   std::map<std::pair<std::string, std::string>, std::set<std::string>> environments;
 };
 
@@ -51,7 +51,7 @@ Devices KnownDevices(schedule::SchedulerThread* scheduler) {
         if (!worker.attached) break;
         devices.environments[{worker.device_kind, trainer}].insert(environment);
       }
-      // If one does not say, nothing is known of its kind.
+      // If one worker's is unknown, so is its kind's.
       spec::DeviceMemory& largest = devices.memory[worker.device_kind];
       if (worker.memory_bytes == 0) unknown.insert(worker.device_kind);
       if (worker.memory_bytes > largest.bytes) largest = {worker.memory_bytes, worker.lanes};
@@ -59,7 +59,7 @@ Devices KnownDevices(schedule::SchedulerThread* scheduler) {
   });
   for (const std::string& kind : unknown) devices.memory.erase(kind);
   if (devices.lanes > 0) return devices;
-  // Before the first worker has come, it is taken to be on this machine.
+  // Before the first worker has attached, assume one on this machine.
   devices.lanes = std::max(std::thread::hardware_concurrency(), 1u);
   if (const uint64_t bytes = process::UsableMemory(); bytes > 0) {
     devices.memory["cpu"] = {bytes, devices.lanes};
@@ -67,7 +67,7 @@ Devices KnownDevices(schedule::SchedulerThread* scheduler) {
   return devices;
 }
 
-// For an experiment that is `private_to` somebody, or empty.
+// Looks a data set up for an experiment that is private to `private_to`, or public if empty.
 absl::StatusOr<spec::DatasetFacts> LookUpDataset(const rpc::View& view,
                                                  const std::string& private_to,
                                                  absl::string_view name, bool as_text) {
@@ -82,9 +82,8 @@ absl::StatusOr<spec::DatasetFacts> LookUpDataset(const rpc::View& view,
   return spec::DatasetFacts{*std::move(facts), record->id, record->sha256};
 }
 
-// Gives runs of a private experiment fingerprints of its owner's: all that is stored is found, and
-// shared, by those. Their shapes, too, for a time that was measured says that somebody had the
-// data.
+// Gives runs of a private experiment fingerprints of its owner, which alone find and share
+// everything stored. Shapes, too, because a measured time would show that somebody had the data.
 void KeepPrivate(const std::string& private_to, spec::Resolution* resolution) {
   for (spec::ResolvedCell& cell : resolution->cells) {
     for (std::string* hash : {&cell.fingerprint, &cell.trajectory, &cell.growth, &cell.shape,
@@ -116,8 +115,8 @@ bool IsReusable(const storage::KnownRun& known) {
          known.state != storage::RunState::kCancelled;
 }
 
-// Whether one of the workers that may train the run goes on from a state that was made there, as
-// far as is known.
+// Returns true if a worker that may train the run can continue from a state made in `environment`,
+// as far as known.
 bool MayContinue(const Devices& devices, const storage::NewRun& run,
                  const std::string& environment) {
   const auto known = devices.environments.find({run.device_kind, run.trainer});
@@ -125,8 +124,8 @@ bool MayContinue(const Devices& devices, const storage::NewRun& run,
   return known->second.count(environment) > 0 || known->second.count("") > 0;
 }
 
-// Chooses the longest of the shorter runs that this one may begin from. The step at which it does;
-// 0 if there is none.
+// Selects the longest shorter run that this one may start from. Returns that step; 0 if there is
+// none.
 uint32_t ChooseOrigin(const Devices& devices, const storage::KnownRun& known,
                       storage::NewRun* run) {
   for (const storage::ShorterRun& shorter : known.shorter) {
@@ -137,7 +136,7 @@ uint32_t ChooseOrigin(const Devices& devices, const storage::KnownRun& known,
   return 0;
 }
 
-// The step of the saved state from which a cancelled run goes on; 0 if there is none.
+// Returns the step of the saved state from which a cancelled run continues; 0 if there is none.
 uint32_t SavedStep(const Devices& devices, const storage::KnownRun& known,
                    const storage::NewRun& run) {
   const bool usable = known.saved && MayContinue(devices, run, known.saved->environment);
@@ -164,8 +163,8 @@ void NoteSaved(size_t runs, Plan* plan) {
                                      : " cancelled runs continue from their saved states"));
 }
 
-// The runs of cells that leave the trainer open, by the trainer that they did not get: of those
-// that will be trained from step 0, and that no other cell asks for.
+// Returns the runs of cells that leave the trainer open, with the trainer that they did not get:
+// for those that will be trained from step 0 and that no other cell asks for.
 std::vector<storage::NewRun> RunsByOtherTrainer(const Devices& devices, const Plan& plan) {
   std::set<std::string> planned;
   for (const storage::NewRun& run : plan.runs) planned.insert(run.fingerprint);
@@ -186,8 +185,8 @@ std::vector<storage::NewRun> RunsByOtherTrainer(const Devices& devices, const Pl
   return others;
 }
 
-// A grid that grows, or shrinks, may get another trainer than its runs had: nothing stored of them
-// is of use then.
+// Notes if a grid that grows or shrinks gets another trainer than its runs had; none of their
+// stored results can then be used.
 absl::Status NoteOtherTrainer(storage::Store* store, const Devices& devices, Plan* plan) {
   std::vector<storage::NewRun> others = RunsByOtherTrainer(devices, *plan);
   const absl::StatusOr<std::vector<storage::KnownRun>> known = store->LookUpRuns(others);
@@ -207,7 +206,8 @@ absl::Status NoteOtherTrainer(storage::Store* store, const Devices& devices, Pla
   return absl::OkStatus();
 }
 
-// Runs of one setting of all axes that are not tuned, on one seed, of which one is chosen.
+// Returns the number of runs per setting of the axes that aren't tuned and seed, of which one is
+// selected.
 size_t ChoicesOf(const spec::Resolution& resolution) {
   std::set<std::vector<std::string>> choices;
   for (const spec::ResolvedCell& cell : resolution.cells) {
@@ -221,7 +221,7 @@ size_t ChoicesOf(const spec::Resolution& resolution) {
   return choices.size();
 }
 
-// Counts the DONE analyses of the runs that are reused, by signature.
+// Counts the DONE analyses of the reused runs, by signature.
 absl::StatusOr<std::map<std::string, uint64_t>> StoredAnalyses(storage::Store* store,
                                                                const Plan& plan) {
   std::vector<std::string> runs;
@@ -231,7 +231,8 @@ absl::StatusOr<std::map<std::string, uint64_t>> StoredAnalyses(storage::Store* s
   return store->CountDoneAnalyses(runs);
 }
 
-// Counts all analyses, and adds the cost of those that are not stored. `private_to` is PrivateTo's.
+// Counts all analyses, and adds the cost of those that aren't stored. `private_to` is PrivateTo's
+// result.
 absl::Status AddAnalyses(const rpc::View& view, const std::string& private_to, Plan* plan) {
   const std::vector<spec::AskedAnalysis> asked = spec::AskedAnalyses(plan->resolution.spec);
   if (asked.empty()) return absl::OkStatus();
@@ -256,7 +257,7 @@ absl::Status AddAnalyses(const rpc::View& view, const std::string& private_to, P
   return absl::OkStatus();
 }
 
-// "training 128 runs with 224 analyses".
+// Returns "training 128 runs with 224 analyses".
 std::string WorkOf(size_t runs, uint64_t analyses) {
   return absl::StrCat("training ", runs, runs == 1 ? " run" : " runs",
                       analyses > 0 ? absl::StrCat(" with ", analyses, " analyses") : "");
@@ -273,8 +274,7 @@ std::string SecondsText(absl::Duration time) {
   return absl::StrCat(absl::ToInt64Seconds(absl::Ceil(time, absl::Seconds(1))), "s");
 }
 
-// Times that were measured are held against the limit. A guess may be wrong by several times: it
-// only warns.
+// Checks measured times against the limit. A guess may be wrong by several times, so it only warns.
 void CheckDeviceTime(const std::string& work, Plan* plan) {
   constexpr char kField[] = "limits.device_time";
   const auto& problems = plan->resolution.problems;
@@ -317,8 +317,8 @@ std::string RoundedUpMegabytes(uint64_t bytes) {
   return absl::StrCat((bytes + 999'999) / 1'000'000, " MB");
 }
 
-// What is stored while other experiments train is not known: the estimate is against what is free
-// now.
+// The size stored while other experiments train is unknown: compares the estimate with the room
+// that is free now.
 absl::Status CheckRoom(const storage::Store& store, Plan* plan) {
   const absl::StatusOr<uint64_t> free = store.FreeBytes();
   if (!free.ok()) return free.status();
@@ -335,8 +335,8 @@ absl::Status CheckRoom(const storage::Store& store, Plan* plan) {
   return absl::OkStatus();
 }
 
-// Runs that would count for the owner's quota and don't yet: new ones, and those that other users
-// have queued or training.
+// Returns the runs that would count for the owner's quota and don't yet: new ones, and those that
+// other users have queued or training.
 uint64_t RunsToAdd(const Plan& plan) {
   uint64_t runs = 0;
   for (size_t i = 0; i < plan.runs.size(); ++i) {
@@ -356,30 +356,30 @@ absl::Status CheckUsersQuota(const Backend& backend, const std::string& user, Pl
 }
 
 // An eager step on one core: the calls of a small step take some milliseconds whatever they
-// compute, large ones run at about this rate.
+// compute; large steps run at about this rate.
 constexpr double kStepOverheadMicros = 8'000;
 constexpr double kFlopsPerMicro = 50e3;
 
-// Before its first step, every so many and at its end.
+// Returns the number of evaluations: before the first step, every so many steps, and at the end.
 double EvaluationsOf(const RunCost& run) {
   const uint32_t every = std::max<uint32_t>(run.every, 1);
   return 1 + std::ceil(static_cast<double>(run.steps) / every);
 }
 
-// Of a run whose shape was not measured, in microseconds.
+// Returns a guess for a run whose shape was not measured, in microseconds.
 double GuessedTime(const RunCost& run) {
   const double step = kStepOverheadMicros + run.flops_per_step / kFlopsPerMicro;
-  // A step is one pass forward and one backward.
+  // A step is one forward and one backward pass.
   const double evaluation =
       kStepOverheadMicros / 2 * run.evaluation.passes + run.evaluation.flops / kFlopsPerMicro;
   return (run.steps * step + EvaluationsOf(run) * evaluation) / run.guessed_speed;
 }
 
-// Resume states that a lane has at once: the newest, and the one that it takes the place of or that
-// of the run before.
+// Resume states of a lane at once: the newest, and the one that it replaces or that of the previous
+// run.
 constexpr uint64_t kResumeStatesALane = 2;
 
-// When the last of `seconds` ends if each free lane takes the next.
+// Returns when the last of `seconds` ends if each free lane takes the next.
 double Makespan(const std::vector<double>& seconds, uint32_t lanes) {
   std::priority_queue<double, std::vector<double>, std::greater<>> free_at;
   for (uint32_t lane = 0; lane < lanes; ++lane) free_at.push(0);
@@ -393,7 +393,7 @@ double Makespan(const std::vector<double>& seconds, uint32_t lanes) {
   return last;
 }
 
-// Fills in all but the resolution, which is sound.
+// Fills in everything except the resolution, which has no problems.
 absl::Status PlanRuns(const Backend& backend, const rpc::View& view, const std::string& private_to,
                       const Devices& devices, bool fresh, Plan* plan) {
   KeepPrivate(private_to, &plan->resolution);

@@ -1,4 +1,4 @@
-// What a user of a shared server may have at one time, and what is at their charge.
+// Quotas of a shared server's users, and their use.
 #ifndef ABLATE_SERVER_SERVICE_QUOTAS_H_
 #define ABLATE_SERVER_SERVICE_QUOTAS_H_
 
@@ -12,18 +12,19 @@
 
 namespace ablate::service {
 
-// Without limits for who is no user with a quota. Reads no disk. Thread-safe, as all here.
+// Returns a user's quota; without limits if there is no such user. Doesn't read the disk.
+// Thread-safe, like everything here.
 storage::Quota QuotaOf(const Backend& backend, const std::string& user);
 
-// What would be added.
+// The addition that a request would make.
 struct Demand {
-  uint64_t runs = 0;   // to be queued, or that others have queued or training
+  uint64_t runs = 0;   // to be queued, or queued or training for others
   uint64_t bytes = 0;  // to be stored
 };
 
-// RESOURCE_EXHAUSTED, with what there is and the quota, if the user would then have more than that.
-// Others may add to it at the same time: for runs, the store looks once more as it queues them.
-// Blocks on the store.
+// Returns RESOURCE_EXHAUSTED, with the present use and the quota, if the user would then exceed it.
+// Other calls may add at the same time; for runs, the store checks again as it queues them. Blocks
+// on the store.
 absl::Status CheckQuota(const Backend& backend, const std::string& user, const Demand& demand);
 
 }  // namespace ablate::service

@@ -65,7 +65,7 @@ constexpr FigureFormat kFigureFormats[] = {
     {v1::FigureFormat::png, figure::Format::kPng},
 };
 
-// The row of `table` with this value, or null.
+// Returns the row of `table` with this value, or null.
 template <class Row, size_t rows, class Value>
 const Row* FindRow(const Row (&table)[rows], Value value) {
   for (const Row& row : table) {
@@ -74,7 +74,7 @@ const Row* FindRow(const Row (&table)[rows], Value value) {
   return nullptr;
 }
 
-// A comparison's main table as a file. RESOURCE_EXHAUSTED if it is larger than kPageBytes.
+// Renders a comparison's main table as a file. RESOURCE_EXHAUSTED if it is larger than kPageBytes.
 absl::Status RenderTable(const rpc::View& view, const v1::RenderTableRequest& request,
                          const rpc::Cancelled& cancelled, v1::RenderTableResponse* response) {
   const TableFormat* format = FindRow(kTableFormats, request.format());
@@ -92,7 +92,7 @@ absl::Status RenderTable(const rpc::View& view, const v1::RenderTableRequest& re
   return absl::OkStatus();
 }
 
-// The comparison that the request asks for; `key` is the compared metric of kinds without a key.
+// Returns the comparison of the request; for kinds without a key, `key` is the compared metric.
 v1::CompareRequest ComparisonOf(const v1::RenderFigureRequest& request, const figure::Kind& kind) {
   v1::CompareRequest comparison = request.comparison();
   if (kind.key.empty() && !request.key().empty()) comparison.set_key(request.key());
@@ -108,7 +108,7 @@ absl::Status CheckWidth(const v1::RenderFigureRequest& request) {
       absl::StrCat("inches from ", figure::kMinWidth, " to ", figure::kMaxWidth));
 }
 
-// Of kinds that draw one step; nothing for the last one.
+// Returns the step for kinds that draw one; nothing for the last one.
 absl::StatusOr<std::optional<uint32_t>> StepOf(const v1::RenderFigureRequest& request,
                                                const figure::Kind& kind) {
   constexpr int32_t kLast = -1;
@@ -182,7 +182,7 @@ v1::CompareRequest RequestOf(const v1::RenderReportRequest& request, const std::
   return compare;
 }
 
-// One HTML page about some experiments, made and sent one at a time.
+// Makes and sends one HTML page about some experiments, one experiment at a time.
 class RenderReportReactor final : public rpc::PullStream<v1::FileChunk> {
  public:
   // `context` and `request` outlive the call.
@@ -192,20 +192,19 @@ class RenderReportReactor final : public rpc::PullStream<v1::FileChunk> {
  private:
   absl::StatusOr<bool> Fill(std::deque<v1::FileChunk>* batch) override;
   // Finds every experiment before the first byte; a key, an axis or a step that one of them lacks
-  // ends the page when it is its turn.
+  // ends the page at that experiment.
   absl::Status Open();
   absl::StatusOr<std::string> Section(size_t index);
-  // By id; it may have been deleted since it was found.
+  // Loads an experiment by id; it may have been deleted since it was found.
   absl::StatusOr<results::StoredExperiment> LoadAgain(const std::string& id) const;
 
   Backend* const backend_;
   grpc::CallbackServerContext* const context_;
   const v1::RenderReportRequest* const request_;
   html::Page page_;
-  // The others are loaded again when it is their turn: a spec may be large, and one is held at a
-  // time.
+  // The others are loaded again in their turn: a spec may be large, and only one is held at a time.
   results::StoredExperiment first_;
-  size_t next_ = 0;  // an experiment, the first with the head; then the foot
+  size_t next_ = 0;  // index of the experiment, the first with the head; then the foot
 };
 
 RenderReportReactor::RenderReportReactor(Backend* backend, grpc::CallbackServerContext* context,
@@ -278,7 +277,8 @@ absl::StatusOr<bool> RenderReportReactor::Fill(std::deque<v1::FileChunk>* batch)
   if (piece < page_.experiments.size()) {
     const auto section = Section(piece);
     if (!section.ok()) return section.status();
-    // Only now: what the first experiment's key or axes lack is said before the first byte.
+    // Only now, so that a missing key or axis of the first experiment is reported before the first
+    // byte.
     if (piece == 0) AddChunks(html::PageHead(page_), batch);
     AddChunks(*section, batch);
     return true;

@@ -34,9 +34,9 @@ absl::Status Get(const Backend& backend, const rpc::View& view, const v1::GetRun
   return absl::OkStatus();
 }
 
-// The primary metric, where it is a number of an analysis: no run's summaries have it.
+// The primary metric if it is a number of an analysis, which no run's summaries have.
 struct PrimaryNumber {
-  std::string key;  // empty: what training recorded is the primary metric
+  std::string key;  // empty: training records the primary metric
   analysis::AnalysisMetrics metrics;
 };
 
@@ -69,7 +69,7 @@ void AddPrimaryNumber(const PrimaryNumber& primary, const std::string& run, v1::
   summary.set_mean(report::Mean(values).value);
 }
 
-// Rows for `cells` while they fit; returns how many did.
+// Adds rows for `cells` while they fit; returns their number.
 absl::StatusOr<size_t> AddRows(storage::Store* store, const PrimaryNumber& primary,
                                const std::vector<storage::CellRecord>& cells,
                                v1::ListRunsResponse* response) {
@@ -119,7 +119,7 @@ absl::Status ListEvents(const Backend& backend, const rpc::View& view,
   if (!id.ok()) return id.status();
   const auto events = backend.store->RunEvents(*id);
   if (!events.ok()) return events.status();
-  // The newest ones that fit, in the order in which they happened.
+  // The newest ones that fit, in order of time.
   rpc::Room room(rpc::kPageBytes);
   size_t first = events->size();
   while (first > 0 && events->size() - first < kMaxEvents &&

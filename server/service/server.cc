@@ -30,16 +30,16 @@
 namespace ablate::service {
 namespace {
 
-// For the blobs of workers, so that no client's calls can hold them up.
+// For the blobs of workers, so that no client's calls can delay them.
 constexpr size_t kWorkerThreads = 4;
 constexpr size_t kMaxWaitingTransfers = 1'024;
-// For calls in progress to end by themselves. Behind it come cancellations, also for watchers that
-// a busy machine has not let come back yet.
+// For calls in progress to end by themselves. Afterwards calls are cancelled, also those of
+// watchers that a busy machine has not let reconnect yet.
 constexpr std::chrono::seconds kShutdownTimeout{3};
 constexpr size_t kMaxSocketPathBytes = 107;
 constexpr int kMaxCallsPerConnection = 1'024;
 constexpr int kMinPingMillis = 10'000;
-// A peer that is gone, or stopped, without a word: its connection and its streams end after both.
+// Silent peers, gone or stopped: their connection and streams end after both times.
 constexpr int kPingAfterMillis = 60'000;
 constexpr int kPingTimeoutMillis = 20'000;
 
@@ -57,7 +57,7 @@ absl::Status RemoveStaleSocket(const std::string& path) {
   return absl::OkStatus();
 }
 
-// What gRPC makes of the path of an address.
+// Returns the path that gRPC reads from an address.
 std::string Unescape(absl::string_view text) {
   std::string path;
   while (!text.empty()) {
@@ -84,7 +84,7 @@ absl::Status PrepareSocket(const std::string& address) {
 using grpc::experimental::InterceptionHookPoints;
 
 // gRPC's callback API answers a request that it can't parse as if the method did not exist, with
-// UNIMPLEMENTED and no message; this makes it INVALID_ARGUMENT with a sentence.
+// UNIMPLEMENTED and no message. This class makes it INVALID_ARGUMENT with a sentence.
 class MalformedExplainer final : public grpc::experimental::Interceptor {
  public:
   void Intercept(grpc::experimental::InterceptorBatchMethods* methods) override {
@@ -103,14 +103,14 @@ class MalformedExplainers final : public grpc::experimental::ServerInterceptorFa
  public:
   grpc::experimental::Interceptor* CreateServerInterceptor(
       grpc::experimental::ServerRpcInfo* info) override {
-    // Methods that really do not exist come as bidirectional; those that are have no first request
-    // to parse.
+    // Methods that don't exist appear as bidirectional; bidirectional ones that exist have no first
+    // request to parse.
     if (info->type() == grpc::experimental::ServerRpcInfo::Type::BIDI_STREAMING) return nullptr;
     return new MalformedExplainer;
   }
 };
 
-// Has a server serve `services` (which must outlive it), health and reflection. Not from two
+// Adds `services` (which must outlive the server), health and reflection. Don't call it from two
 // threads at once.
 void AddServices(const std::vector<std::unique_ptr<grpc::Service>>& services,
                  grpc::ServerBuilder* builder) {
@@ -126,10 +126,10 @@ void AddServices(const std::vector<std::unique_ptr<grpc::Service>>& services,
   builder->experimental().SetInterceptorCreators(std::move(interceptors));
 }
 
-// Serves them on `address`, "unix:PATH" (a URI: %XX is a byte of the path). A socket that an
-// earlier process left there is removed: the caller holds the lock of the data folder, so nobody
-// else listens. INVALID_ARGUMENT for an address that can't be; FAILED_PRECONDITION if PATH is no
-// socket; UNAVAILABLE if listening fails.
+// Starts a server on `address`, "unix:PATH" (a URI: %XX is a byte of the path). Removes a socket
+// that an earlier process left there: the caller holds the lock of the data folder, so nobody else
+// listens. INVALID_ARGUMENT for an invalid address; FAILED_PRECONDITION if PATH isn't a socket;
+// UNAVAILABLE if listening fails.
 absl::StatusOr<std::unique_ptr<grpc::Server>> Listen(
     const std::string& address, int max_message_bytes,
     const std::vector<std::unique_ptr<grpc::Service>>& services) {
@@ -232,7 +232,7 @@ void Server::KnowUsers() {
   for (rpc::LiveStreams* streams : StreamsWithTokens()) streams->set_find_caller(find_caller);
   for (rpc::WorkPool* pool : {&pool_, &comparing_, &submissions_}) {
     pool->set_find_user([find_caller](const grpc::ServerContextBase& context) {
-      // Whose token has ended meanwhile is nobody, for the little that is left of the call.
+      // A caller whose token has ended meanwhile counts as nobody for the rest of the call.
       auto caller = find_caller(context);
       return caller.ok() ? std::move(caller->user) : std::string();
     });
@@ -360,8 +360,8 @@ void Server::StopClients() {
   planner_->Stop();
   analyses_->Stop();
   backend_.scheduler->analyses().Stop();
-  // While gRPC waits for calls it cancels new ones, of watchers that come back at once too. Here
-  // those are told that the server ends, so gRPC gets nothing to wait for: it hangs up.
+  // While gRPC waits for calls it cancels new ones, also of watchers that reconnect at once. Here
+  // those get the shutdown error themselves, so that gRPC has nothing to wait for and disconnects.
   const auto deadline = std::chrono::steady_clock::now() + kShutdownTimeout;
   for (rpc::LiveStreams* each : streams) each->WaitUntilGone(deadline);
   pool_.WaitUntilIdle(deadline);
@@ -371,13 +371,13 @@ void Server::StopClients() {
   if (public_server_ != nullptr) ShutDown(public_server_.get(), std::chrono::seconds(0));
 }
 
-// A group of writes that changed nothing takes no new number, nor does one that found no room.
+// A group of writes that changed nothing, or found no room, takes no new number.
 void Server::Notify(uint64_t change) {
   const bool stall_changed = StallChanged();
   const bool changed = notified_.exchange(change) != change;
   if (changed || stall_changed) backend_.watches.WakeAll();
   if (changed) planner_->Notify();
-  if (changed) backend_.analysis_watches.WakeAll();  // also of those that went with their runs
+  if (changed) backend_.analysis_watches.WakeAll();  // also of those removed with their runs
 }
 
 bool Server::StallChanged() {

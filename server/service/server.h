@@ -1,4 +1,4 @@
-// The gRPC server: every public service on one socket, the workers' channel on another.
+// Runs the gRPC server: every public service on one socket, the workers' channel on another.
 #ifndef ABLATE_SERVER_SERVICE_SERVER_H_
 #define ABLATE_SERVER_SERVICE_SERVER_H_
 
@@ -28,21 +28,21 @@ namespace ablate::service {
 struct ServerOptions {
   std::string client_address;  // "unix:PATH"
   std::string worker_address;  // "unix:PATH"
-  std::string owner;           // name of the OS user, who calls through the client address
-  rpc::MinPace pace{};         // of streams whose other end is slow
-  // With whom it may be shared: then there is an Admin service. Outlives the server; null: nobody.
+  std::string owner;    // name of the OS user; the caller of all calls through the client address
+  rpc::MinPace pace{};  // least pace of streams
+  // If it can be shared: adds an Admin service. Must outlive the server; null: not shared.
   access::Sharing* sharing = nullptr;
-  // Where it is shared, HOST:PORT, by TLS and tokens alone; empty: nowhere.
+  // Public address HOST:PORT, with TLS and tokens only; empty: none.
   std::string public_address = {};
 };
 
-// On its public address everybody needs a token, whose role each method's rule must let in
-// (rpc/authenticator.h); a token that ends takes its open streams with it.
-// Watchers are woken by Notify, and by a look for stalls at most every second. Thread-safe.
+// The gRPC server. On its public address every call needs a token whose role the method's rule
+// admits (rpc/authenticator.h); when a token ends, its open streams end. Notify wakes watchers, as
+// does a check for stalls at most every second. Thread-safe.
 class Server {
  public:
-  // Listens on all addresses. `store` and `scheduler` must outlive it. FAILED_PRECONDITION, for a
-  // public address, if nobody has made what sharing takes.
+  // Listens on all addresses. `store` and `scheduler` must outlive it. FAILED_PRECONDITION for a
+  // public address if sharing isn't initialised.
   static absl::StatusOr<std::unique_ptr<Server>> Start(const ServerOptions& options,
                                                        storage::Store* store,
                                                        schedule::SchedulerThread* scheduler);
@@ -50,37 +50,37 @@ class Server {
   ~Server();
   Server(const Server&) = delete;
   Server& operator=(const Server&) = delete;
-  // Does that for clients and refuses new ones, while workers can still save and leave.
+  // Ends clients' calls and refuses new ones, while workers can still save and leave.
   void StopClients();
-  // Of the public address; 0 without one.
+  // Returns the port of the public address; 0 without one.
   int public_port() const { return public_port_ == nullptr ? 0 : public_port_->port(); }
-  // A group of writes ended, and this is the newest change number: wakes watchers if it is a new
-  // one, or if the disk is full now or no longer (storage::StoreOptions::on_commit).
+  // Called after a group of writes with the newest change number: wakes watchers if the number is
+  // new, or if the disk became full or stopped being so (storage::StoreOptions::on_commit).
   void Notify(uint64_t change);
 
  private:
   Server(const ServerOptions& options, storage::Store* store, schedule::SchedulerThread* scheduler);
 
   absl::Status ListenOnBoth(const ServerOptions& options);
-  // Has what each user may have of the server counted, the owner's too. Before it listens.
+  // Sets up per-user limits, the owner's included. Call it before listening.
   void KnowUsers();
   absl::Status ListenInPublic(const ServerOptions& options);
-  // Has the certificate looked after, and the public port use what becomes of it.
+  // Starts to maintain the certificate, and makes the public port use new ones.
   void KeepCertificate();
   std::vector<std::unique_ptr<grpc::Service>> MakeClientServices();
-  // All that the public address serves.
+  // Returns all streams that the public address serves.
   std::vector<rpc::LiveStreams*> StreamsWithTokens();
   // Ends the streams of these tokens.
   void EndTokens(const std::set<std::string>& tokens, const absl::Status& why);
   void EndExpiredTokens();
-  // Has what the public port refused go to the audit log, unless that is being done still.
+  // Starts to write the public port's refusals to the audit log, unless that is in progress.
   void WriteDoorLog();
-  // Has the certificate looked at if that is due.
+  // Has the certificate checked if that is due.
   void CheckCertificate();
-  // Whether a stall came or went since this was last asked.
+  // Returns true if a stall began or ended since the last call.
   bool StallChanged();
-  // Ends streams whose other end is too slow, and tells watchers of a stall that came or went
-  // without a write to the database, as a blob's does; for as long as there is a pool.
+  // Repeats while there is a pool: ends streams whose other end is too slow, and notifies watchers
+  // of a stall that began or ended without a write to the database, such as a blob's.
   void CheckLater();
 
   // Destroyed in reverse: first the servers, so that no reactor is left, then what reactors use.
@@ -89,12 +89,12 @@ class Server {
   WorkerBackend workers_;
   std::atomic<uint64_t> notified_ = 0;
   std::atomic<bool> stalled_ = false;
-  // Tokens that expired up to then have been looked at, by CheckLater alone once it has begun; the
-  // epoch without a public address.
+  // Tokens that expired up to this time have been handled, only by CheckLater once it has begun;
+  // the epoch without a public address.
   absl::Time expired_until_;
   std::unique_ptr<rpc::DoorLog> door_log_;  // null without a public address
   std::atomic<bool> writes_door_log_ = false;
-  // Both are used by the pool, too, and null without a public address.
+  // The pool uses both, too; null without a public address.
   std::unique_ptr<rpc::PublicPort> public_port_;
   std::unique_ptr<access::CertificateKeeper> certificate_;
   rpc::WorkPool pool_;

@@ -1,5 +1,5 @@
-// The gRPC services, and what their handlers work with. Handlers keep no state of their own and may
-// be called on any thread.
+// The gRPC services and the objects that their handlers share. Handlers keep no state of their own
+// and may be called on any thread.
 #ifndef ABLATE_SERVER_SERVICE_SERVICES_H_
 #define ABLATE_SERVER_SERVICE_SERVICES_H_
 
@@ -40,17 +40,17 @@ struct Backend {
   storage::Store* store = nullptr;
   schedule::SchedulerThread* scheduler = nullptr;
   rpc::WorkPool* pool = nullptr;
-  rpc::WorkPool* comparing = nullptr;    // for what computes for seconds
-  rpc::WorkPool* submissions = nullptr;  // few, for each may need much memory
-  std::string owner;                     // who calls through the unix socket
-  access::Sharing* sharing = nullptr;    // with whom else it is shared
+  rpc::WorkPool* comparing = nullptr;    // for computations of seconds
+  rpc::WorkPool* submissions = nullptr;  // few, because each may need much memory
+  std::string owner;                     // caller of calls through the unix socket
+  access::Sharing* sharing = nullptr;    // null: not shared
   rpc::MinPace pace;                     // of streams
   rpc::ByteBudget specs{"bytes of experiments", rpc::kMaxSpecBytesAtOnce};
   AnalysisRunner* analyses = nullptr;
   AnalysisPlanner* planner = nullptr;
   rpc::LiveStreams watches{"watches", rpc::kMaxWatches};
   rpc::LiveStreams analysis_watches{"watches of analyses", rpc::kMaxWatches};
-  // Limited apart from each other, so that unread exports leave room for other reads.
+  // Limited separately, so that unread exports leave room for other reads.
   rpc::LiveStreams exports{"exports", rpc::kMaxReads, rpc::kMaxTransferTime};
   rpc::LiveStreams downloads{"downloads", rpc::kMaxReads, rpc::kMaxTransferTime};
   rpc::LiveStreams queries{"queries", rpc::kMaxReads, rpc::kMaxTransferTime};
@@ -65,18 +65,18 @@ struct Backend {
     return {&watches,     &analysis_watches, &exports,     &downloads, &queries,
             &comparisons, &reports,          &generations, &uploads,   &saves};
   }
-  // Who calls, without blocking. UNAUTHENTICATED where the token has ended since the call was let
-  // in.
+  // Returns the caller without blocking. UNAUTHENTICATED if the token has ended since the call was
+  // accepted.
   absl::StatusOr<storage::Caller> FindCaller(const grpc::ServerContextBase& context) const;
-  // What who calls sees: admins all, others what is not private to others.
+  // Returns the caller's view: admins see everything, others what isn't private to other users.
   absl::StatusOr<rpc::View> FindView(const grpc::ServerContextBase& context) const;
-  // The same for a call whose request names experiments: its caller hears which one a name meant.
+  // The same for a call whose request names experiments: the caller is told which one a name meant.
   absl::StatusOr<rpc::View> FindView(grpc::ServerContextBase* context) const;
   rpc::View ViewOf(const storage::Caller& caller) const;
-  // As rpc::Answer, with what who calls sees. `this` must outlive the call.
+  // Like rpc::Answer, with the caller's view. `this` must outlive the call.
   grpc::ServerUnaryReactor* Answer(grpc::CallbackServerContext* context,
                                    std::function<absl::Status(const rpc::View&)> work) const;
-  // The same by a function. Its type is written out so that it may be one of several overloads.
+  // The same with a function. Its type is written out so that it may be one of several overloads.
   template <class Request, class Response>
   grpc::ServerUnaryReactor* Answer(grpc::CallbackServerContext* context,
                                    absl::Status (*handler)(const Backend&, const rpc::View&,
@@ -86,8 +86,8 @@ struct Backend {
       return handler(*this, view, *request, response);
     });
   }
-  // The same for a comparison, by a function of (view, request, cancelled, response) that asks
-  // `cancelled` now and then whether to go on.
+  // The same for a comparison, with a function of (view, request, cancelled, response) that calls
+  // `cancelled` now and then.
   template <class Handler, class Request, class Response>
   grpc::ServerUnaryReactor* AnswerByComparing(grpc::CallbackServerContext* context, Handler handler,
                                               const Request* request, Response* response) {
@@ -96,8 +96,8 @@ struct Backend {
                                return handler(view, *request, cancelled, response);
                              });
   }
-  // The same for a change, noted as `method` (MakeChange in changes.h); the handler fills in the
-  // name of the resource that it changed.
+  // The same for a change, logged as `method` (MakeChange in changes.h). The handler sets the name
+  // of the resource that it changes.
   template <class Request, class Response>
   grpc::ServerUnaryReactor* AnswerChange(grpc::CallbackServerContext* context, const char* method,
                                          absl::Status (*handler)(Backend&, const storage::Caller&,
@@ -109,7 +109,7 @@ struct Backend {
                           return handler(*this, caller, *request, resource, response);
                         });
   }
-  // What a new stream of one of these kinds runs on.
+  // Returns the context of a new stream of this kind.
   rpc::StreamCall Stream(grpc::CallbackServerContext* context, rpc::LiveStreams* kind) const {
     return {context, pool, kind, pace, pool->UserOf(*context)};
   }
@@ -123,8 +123,8 @@ struct Backend {
       std::function<absl::Status(const storage::Caller&, std::string* resource)> work) const;
 };
 
-// What attached streams work with; outlives their calls. The scheduler may hold a stream longer:
-// one whose call has ended touches none of this.
+// The objects that attached streams use; outlives their calls. The scheduler may hold a stream
+// longer; one whose call has ended uses none of this.
 struct WorkerBackend {
   storage::Store* store = nullptr;
   schedule::SchedulerThread* scheduler = nullptr;
@@ -132,14 +132,14 @@ struct WorkerBackend {
   rpc::MinPace pace;
   AnalysisRunner* analyses = nullptr;
   BlobPins pins;
-  // With whose token a call came; empty for workers on this machine. UNAUTHENTICATED where the
-  // token has ended since the call was let in. Thread-safe.
+  // Returns the user whose token a call has; empty for workers on this machine. UNAUTHENTICATED if
+  // the token has ended since the call was accepted. Thread-safe.
   std::function<absl::StatusOr<std::string>(const grpc::ServerContextBase& context)> find_user;
   rpc::LiveStreams streams{"workers", rpc::kMaxWorkerStreams};
   rpc::LiveStreams transfers{"transfers of workers", rpc::kMaxWorkerTransfers};
 };
 
-// Services; what they are given must outlive them.
+// Make the services; the arguments must outlive them.
 std::unique_ptr<grpc::Service> MakeExperimentsService(Backend* backend);
 std::unique_ptr<grpc::Service> MakeRunsService(Backend* backend);
 std::unique_ptr<grpc::Service> MakeMetricsService(Backend* backend);
@@ -152,42 +152,42 @@ std::unique_ptr<grpc::Service> MakeWorkersService(Backend* backend);
 std::unique_ptr<grpc::Service> MakeAdminService(Backend* backend);
 std::unique_ptr<grpc::Service> MakeWorkerChannelService(WorkerBackend* backend);
 
-// Methods that have a file of their own. What is pointed to outlives the call.
+// Methods with a file of their own. Pointers must outlive the call.
 
-// INVALID_ARGUMENT lists every problem; with validate_only they are in the response and nothing is
-// changed. RESOURCE_EXHAUSTED if the disk has no room for what the runs would leave. A request that
-// was accepted before is none of these: it gets what is stored of the first answer. ALREADY_EXISTS
-// if its owner, whose `view` it is, used request_id for another request. Uses `request` up.
+// Creates an experiment. INVALID_ARGUMENT lists every problem; with validate_only they are in the
+// response and nothing is changed. RESOURCE_EXHAUSTED if the disk has no room for the runs' data. A
+// request that was accepted before gets the stored part of its first answer instead. ALREADY_EXISTS
+// if its owner, of `view`, used request_id for another request. Moves from `request`.
 absl::StatusOr<v1::CreateExperimentResponse> CreateExperiment(const Backend& backend,
                                                               const rpc::View& view,
                                                               v1::CreateExperimentRequest* request);
-// Answers a call whose request is bytes yet: as a message it can be thirty times as large, so its
-// size is looked at before it is read, and only a few are read at once. As CreateExperiment;
-// RESOURCE_EXHAUSTED also while too many bytes of such requests are here.
+// Answers a call whose request is still bytes. As a message it can be thirty times as large, so its
+// size is checked before it is parsed, and only a few are parsed at once. Errors as
+// CreateExperiment's; RESOURCE_EXHAUSTED also while there are too many bytes of such requests.
 grpc::ServerUnaryReactor* AnswerCreate(Backend* backend, grpc::CallbackServerContext* context,
                                        const grpc::ByteBuffer* request, grpc::ByteBuffer* response);
 
-// CreateAnalysis. `asked_by` is the experiment whose spec asks for it, or empty; whose `view` it is
-// owns it if it is new. Errors of a request that can't be: INVALID_ARGUMENT with every problem,
-// unless it is validate_only. Blocks on the store.
+// CreateAnalysis. `asked_by` is the experiment whose spec asks for it, or empty; the viewer of
+// `view` owns a new one. INVALID_ARGUMENT lists every problem, unless it is validate_only. Blocks
+// on the store.
 absl::Status CreateAnalysis(const Backend& backend, const v1::CreateAnalysisRequest& request,
                             const rpc::View& view, const std::string& asked_by,
                             v1::CreateAnalysisResponse* response);
 
-// WatchExperiment: a stream that sleeps until something was committed.
+// WatchExperiment: a stream that sleeps until a commit.
 grpc::ServerWriteReactor<v1::ExperimentEvent>* StartWatch(
     Backend* backend, grpc::CallbackServerContext* context,
     const v1::WatchExperimentRequest* request);
 
-// Errors as CompareGrid's, DrawFigure's and figure::Render's; RESOURCE_EXHAUSTED for a picture
-// larger than kPageBytes, and while kMaxReports are made. `context` is the call's; null for
-// one that is nobody's. Blocks on the store.
+// RenderFigure. Errors as CompareGrid's, DrawFigure's and figure::Render's; RESOURCE_EXHAUSTED for
+// a picture larger than kPageBytes, and while kMaxReports are being made. `context` is the call's;
+// null if it has no user. Blocks on the store.
 absl::Status RenderFigure(Backend* backend, const rpc::View& view,
                           grpc::CallbackServerContext* context,
                           const v1::RenderFigureRequest& request,
                           v1::RenderFigureResponse* response);
 
-// WatchAnalysis: a stream that sleeps until some analysis changed.
+// WatchAnalysis: a stream that sleeps until an analysis has changed.
 grpc::ServerWriteReactor<v1::Analysis>* StartWatchAnalysis(Backend* backend,
                                                            grpc::CallbackServerContext* context,
                                                            const v1::WatchAnalysisRequest* request);
@@ -197,7 +197,7 @@ grpc::ServerWriteReactor<v1::FileChunk>* StartExport(Backend* backend,
                                                      grpc::CallbackServerContext* context,
                                                      const v1::ExportRequest* request);
 
-// A worker's long stream: hands its messages to the scheduler and the scheduler's to it.
+// Attach: a worker's long stream, which passes messages to and from the scheduler.
 grpc::ServerBidiReactor<worker::v1::FromWorker, worker::v1::ToWorker>* StartAttach(
     WorkerBackend* backend, grpc::CallbackServerContext* context);
 

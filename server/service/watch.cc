@@ -35,7 +35,7 @@ std::vector<std::string> WatchedKeys(const v1::WatchExperimentRequest& request) 
 
 class ExperimentWatch final : public WatchStream<v1::ExperimentEvent> {
  public:
-  // What is pointed to outlives the call.
+  // The pointers outlive the call.
   ExperimentWatch(Backend* backend, grpc::CallbackServerContext* context,
                   const v1::WatchExperimentRequest* request)
       : WatchStream(backend->Stream(context, &backend->watches)),
@@ -51,9 +51,9 @@ class ExperimentWatch final : public WatchStream<v1::ExperimentEvent> {
   absl::Status Open();
   absl::Status MakeEvents(const std::vector<storage::CellRecord>& cells,
                           const storage::RunCounts& counts, Events* batch);
-  // Tells of a stall or of its end, or of the experiment's analyses, if no cell's event does.
+  // Reports a stall or its end, or the experiment's analyses, if no cell's event does.
   void TellOfAll(const storage::RunCounts& counts, Events* batch);
-  // What every event says of the whole experiment.
+  // Sets the fields about the whole experiment, which every event has.
   void AddOfAll(const storage::RunCounts& counts, v1::ExperimentEvent* event) const;
 
   Backend* const backend_;
@@ -62,10 +62,10 @@ class ExperimentWatch final : public WatchStream<v1::ExperimentEvent> {
   std::string experiment_;  // empty before the first round
   std::vector<std::string> keys_;
   WatchFeed feed_{0};
-  uint64_t token_ = 0;                          // of what was told before this round
+  uint64_t token_ = 0;                          // of the messages before this round
   bool has_ended_ = false;                      // before this round's reads
-  std::string stalled_;                         // as told last
-  std::optional<v1::AnalysisCounts> analyses_;  // likewise; none if it asks for none
+  std::string stalled_;                         // as last sent
+  std::optional<v1::AnalysisCounts> analyses_;  // likewise; nothing if it asks for none
 };
 
 absl::Status ExperimentWatch::Open() {
@@ -92,8 +92,8 @@ absl::StatusOr<NextRound> ExperimentWatch::Round(Events* batch) {
   if (!changed.ok()) return changed.status();
   feed_.Changed(*changed);
   const bool full = changed->size() >= rpc::kCellsAtOnce;
-  // Read after the cells, so that counts are never older than they are. The end must be known
-  // before they are read, or a last change could be missed.
+  // Read after the cells, so that counts are never older than they. The end must be known before
+  // the cells are read, or a last change could be missed.
   const auto record = backend_->store->GetExperiment(experiment_);
   if (!record.ok()) return record.status();
   NextRound next;

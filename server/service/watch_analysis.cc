@@ -23,7 +23,7 @@ bool HasEnded(const v1::Analysis& analysis) {
 
 class AnalysisWatch final : public WatchStream<v1::Analysis> {
  public:
-  // What is pointed to outlives the call.
+  // The pointers outlive the call.
   AnalysisWatch(Backend* backend, grpc::CallbackServerContext* context,
                 const v1::WatchAnalysisRequest* request)
       : WatchStream(backend->Stream(context, &backend->analysis_watches)),
@@ -56,7 +56,7 @@ class AnalysisWatch final : public WatchStream<v1::Analysis> {
   grpc::CallbackServerContext* const context_;
   const v1::WatchAnalysisRequest* const request_;
   std::string id_;    // empty before the first round
-  std::string told_;  // the analysis as it was told last
+  std::string told_;  // the analysis as last sent
 };
 
 }  // namespace

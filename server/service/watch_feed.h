@@ -1,5 +1,5 @@
-// What a watcher of an experiment is told, and when: changes of state and a run's first values at
-// once, other progress at a pace that people can follow.
+// Selects what a watcher of an experiment receives, and when: changes of state and a run's first
+// values at once, other progress at a pace that people can follow.
 #ifndef ABLATE_SERVER_SERVICE_WATCH_FEED_H_
 #define ABLATE_SERVER_SERVICE_WATCH_FEED_H_
 
@@ -17,36 +17,39 @@
 
 namespace ablate::service {
 
-// The token of a watch: up to which change its holder knows an experiment, in which file.
+// Returns a watch token: the change number up to which its holder has an experiment's state, and
+// the database's generation.
 std::string WatchToken(absl::string_view generation, uint64_t change);
 
-// The change number in `token`; 0 for no token. INVALID_ARGUMENT if it is not a token; OUT_OF_RANGE
-// if it is another generation's or later than `newest`.
+// Returns the change number in `token`; 0 for an empty token. INVALID_ARGUMENT if it isn't a token;
+// OUT_OF_RANGE if it is another generation's or later than `newest`.
 absl::StatusOr<uint64_t> ParseWatchToken(absl::string_view token, absl::string_view generation,
                                          uint64_t newest);
 
-// Messages a second about progress; changes of state come on top.
+// Messages per second about progress, in addition to changes of state.
 inline constexpr uint32_t kProgressPerSecond = 20;
 
-// No threads, no clock of its own: `now` is monotonic time. Not thread-safe.
+// Paces a watcher's messages. No threads, no clock of its own: `now` is monotonic time. Not
+// thread-safe.
 class WatchFeed {
  public:
-  // Everything up to change number `token` is known to the watcher.
+  // The watcher has everything up to change number `token`.
   explicit WatchFeed(uint64_t token) : seen_(token) {}
 
-  // Cells whose runs changed after seen(), by ascending change number, all of them up to the last
-  // one's.
+  // Adds cells whose runs changed after seen(), in order of change number; they must be complete up
+  // to the last one's.
   void Changed(const std::vector<storage::CellRecord>& cells);
   uint64_t seen() const { return seen_; }
 
-  // Cells to tell the watcher about now. After `final` nothing is held back.
+  // Returns the cells to send now. With `final`, holds nothing back.
   std::vector<storage::CellRecord> Take(absl::Duration now, bool final);
-  // The watcher was told about values of this cell, so that what follows is progress.
+  // Records that values of this cell were sent, so that later ones count as progress.
   void ToldValues(uint32_t cell);
 
-  // When Take has something to give if nothing else happens; nothing if it never does.
+  // Returns when Take next has something if nothing else happens; nothing if never.
   std::optional<absl::Duration> next_time() const;
-  // The watcher knows everything up to here once what was taken has reached it.
+  // Returns the change number up to which the watcher has everything once the taken cells have
+  // reached it.
   uint64_t token() const;
 
  private:
@@ -64,8 +67,8 @@ class WatchFeed {
   uint64_t seen_;
   std::vector<Told> told_;  // by cell index
   std::vector<storage::CellRecord> urgent_;
-  std::map<uint32_t, Held> held_;  // by cell index; newest record of each
-  std::deque<uint32_t> order_;     // of held_, oldest first; may name cells that have left
+  std::map<uint32_t, Held> held_;  // by cell index; the newest record of each
+  std::deque<uint32_t> order_;     // keys of held_, oldest first; may have cells that have left
   absl::Duration next_progress_ = absl::ZeroDuration();
 };
 

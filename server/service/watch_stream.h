@@ -1,5 +1,5 @@
-// A server stream that tells of changes as they come: rounds on the work pool, each of which looks
-// what has changed and has it written, at a pace that leaves the pool to others.
+// A server stream that reports changes: it runs rounds on the work pool, each of which reads the
+// changes and has them written, at a pace that leaves the pool to others.
 #ifndef ABLATE_SERVER_SERVICE_WATCH_STREAM_H_
 #define ABLATE_SERVER_SERVICE_WATCH_STREAM_H_
 
@@ -22,15 +22,15 @@
 
 namespace ablate::service {
 
-// What comes after a round, once what it tells is written.
+// Says when the next round begins, once this one's messages are written.
 struct NextRound {
-  bool final = false;                // none: the stream ends
-  bool at_once = false;              // there is more to tell
+  bool final = false;                // no further round: the stream ends
+  bool at_once = false;              // there is more to send
   std::optional<absl::Duration> at;  // by the monotonic clock, if nothing happens before
 };
 
-// Either it rests, or exactly one of a task on the pool and a write is in progress: whoever makes
-// `busy_` true owns everything that is not guarded, until it rests again. So derived classes need
+// Either rests, or has exactly one task on the pool or write in progress: the code that sets
+// `busy_` owns everything that isn't guarded, until the stream rests again. So derived classes need
 // no lock. Kept alive by its call, and by tasks and timers that outlast it.
 template <class Message>
 class WatchStream : public grpc::ServerWriteReactor<Message>,
@@ -39,7 +39,7 @@ class WatchStream : public grpc::ServerWriteReactor<Message>,
  public:
   explicit WatchStream(const rpc::StreamCall& call) : call_(call), pace_(call.pace) {}
 
-  // Starts a new call's stream, for the method handler to return.
+  // Starts a new call's stream; the method handler returns the result.
   static grpc::ServerWriteReactor<Message>* Begin(std::shared_ptr<WatchStream> stream) {
     stream->self_ = stream;
     absl::Status accepted = stream->Check();
@@ -75,14 +75,14 @@ class WatchStream : public grpc::ServerWriteReactor<Message>,
  protected:
   static absl::Duration Now() { return MonotonicNow(); }
 
-  // Whether the request may wait for a thread at all: no store, no time.
+  // Checks the request before it may wait for a thread. Must use neither the store nor much time.
   virtual absl::Status Check() const { return absl::OkStatus(); }
-  // Appends what there is to tell; it may be nothing. Runs on the pool.
+  // Appends the messages to send, if any. Runs on the pool.
   virtual absl::StatusOr<NextRound> Round(std::deque<Message>* batch) = 0;
 
  private:
-  // Between rounds: short enough for a first point to seem immediate, and so long that a watcher of
-  // something huge takes a tenth of a core at most.
+  // Pause between rounds: short enough for a first point to seem immediate, and long enough for a
+  // watcher of something huge to take at most a tenth of a core.
   static constexpr absl::Duration kMinPause = absl::Milliseconds(10);
   static constexpr int kPausePerWork = 9;
 
@@ -133,7 +133,7 @@ class WatchStream : public grpc::ServerWriteReactor<Message>,
     if (!end.ok()) End(end);
   }
 
-  // Has a round begin at `at`, or now if that has passed.
+  // Starts a round at `at`, or now if that has passed.
   void Schedule(absl::Duration at) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
     const absl::Duration now = Now();
     if (at <= now) {
@@ -152,14 +152,14 @@ class WatchStream : public grpc::ServerWriteReactor<Message>,
       if (timer_ != at) return;
       timer_.reset();
       if (busy_) return;
-      // A round that came meanwhile may have put the next one off.
+      // A round in between may have postponed the next one.
       if (Now() < earliest_) return Schedule(earliest_);
       busy_ = true;
     }
     RunRound();
   }
 
-  // Ends when what is in progress is done.
+  // Ends after the work in progress.
   void Leave(const absl::Status& why) {
     {
       MutexLock lock(&mutex_);
@@ -176,14 +176,14 @@ class WatchStream : public grpc::ServerWriteReactor<Message>,
   rpc::Pace pace_;
   std::shared_ptr<WatchStream> self_;  // until OnDone
 
-  // Owned by whoever made busy_ true.
+  // Owned by the code that set busy_.
   std::deque<Message> batch_;
   NextRound next_;
 
   Mutex mutex_;
   bool busy_ ABSL_GUARDED_BY(mutex_) = true;
   bool woken_ ABSL_GUARDED_BY(mutex_) = false;
-  absl::Status end_ ABSL_GUARDED_BY(mutex_);  // why to stop; OK while nobody asked
+  absl::Status end_ ABSL_GUARDED_BY(mutex_);  // reason to stop; OK if nobody asked
   absl::Duration earliest_ ABSL_GUARDED_BY(mutex_) = absl::ZeroDuration();  // next round
   std::optional<absl::Duration> timer_ ABSL_GUARDED_BY(mutex_);             // soonest
 };

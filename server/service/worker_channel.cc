@@ -1,4 +1,4 @@
-// The side of the server that workers see.
+// The server's service for workers.
 #include <memory>
 #include <set>
 #include <string>
@@ -22,8 +22,8 @@
 namespace ablate::service {
 namespace {
 
-// What no durable event names yet of what one lease wrote: a state has a few copies of the
-// parameters, and one blob a run is under way at a time.
+// Limit of one lease's written bytes that no durable event names: a state has a few copies of the
+// parameters, and a run publishes one blob at a time.
 constexpr uint64_t kUnnamedBytes = uint64_t{256} << 20;
 constexpr uint64_t kUnnamedBytesOfParameter = 64;
 
@@ -33,8 +33,8 @@ absl::Status LeaseHasEnded(const std::string& lease) {
       "LEASE_NOT_FOUND");
 }
 
-// NOT_FOUND unless the lease is alive, and one of this user's workers has it: only who trains may
-// read and write.
+// Returns the lease's rights. NOT_FOUND unless the lease is alive and a worker of this user has it:
+// only its worker may read and write.
 absl::StatusOr<storage::LeaseRights> RightsOf(const WorkerBackend& backend,
                                               const std::string& lease, const std::string& user) {
   auto rights = backend.store->FindLeaseRights(lease);
@@ -45,7 +45,7 @@ absl::StatusOr<storage::LeaseRights> RightsOf(const WorkerBackend& backend,
   return **std::move(rights);
 }
 
-// Bytes that may be written under a lease, or for a computation, ahead of what names them.
+// Returns the bytes that may be written under a lease, or for a computation, before they are named.
 absl::StatusOr<uint64_t> BudgetOf(const WorkerBackend& backend, const std::string& grant,
                                   const std::string& user) {
   if (backend.scheduler->analyses().MayWrite(grant, user)) return rpc::kMaxBlobBytes;
@@ -54,10 +54,10 @@ absl::StatusOr<uint64_t> BudgetOf(const WorkerBackend& backend, const std::strin
   return kUnnamedBytes + kUnnamedBytesOfParameter * rights->parameters;
 }
 
-// A worker publishes a checkpoint, a resume state, or what a computation leaves.
+// A worker publishes a checkpoint, a resume state, or a computation's output.
 class WriteBlobReactor final : public rpc::PushStream<worker::v1::WriteBlobRequest> {
  public:
-  // Everything outlives the call.
+  // All arguments outlive the call.
   WriteBlobReactor(const rpc::StreamCall& call, WorkerBackend* backend,
                    worker::v1::WriteBlobResponse* response);
   ~WriteBlobReactor() override { backend_->pins.End(lease_, counted_); }
@@ -66,7 +66,7 @@ class WriteBlobReactor final : public rpc::PushStream<worker::v1::WriteBlobReque
   absl::StatusOr<bool> Take(const worker::v1::WriteBlobRequest& request) override;
   absl::Status Complete() override;
   absl::StatusOr<bool> Open(const worker::v1::WriteBlobRequest& request);
-  // Lets go of what leases left that have no runs any more, and computations whose end is stored.
+  // Unpins the blobs of leases without runs, and of computations whose end is stored.
   absl::Status Prune();
 
   WorkerBackend* const backend_;
@@ -74,8 +74,8 @@ class WriteBlobReactor final : public rpc::PushStream<worker::v1::WriteBlobReque
   worker::v1::WriteBlobResponse* const response_;
   bool open_ = false;
   std::string lease_;
-  uint64_t budget_ = 0;   // of the lease's bytes that nothing names yet
-  uint64_t counted_ = 0;  // of this blob's
+  uint64_t budget_ = 0;   // limit of the lease's unnamed bytes
+  uint64_t counted_ = 0;  // bytes counted for this blob
   rpc::BlobWriter writer_;
 };
 
@@ -105,7 +105,7 @@ absl::StatusOr<bool> WriteBlobReactor::Open(const worker::v1::WriteBlobRequest& 
   if (!budget.ok()) return budget.status();
   lease_ = request.lease();
   budget_ = *budget;
-  // A worker elsewhere that knows a hash is not told whether there are such bytes.
+  // A worker elsewhere that knows a hash must not learn if such bytes exist.
   auto writer = user->empty() ? rpc::BlobWriter::Open(backend_->store, request.sha256())
                               : rpc::BlobWriter::Replace(backend_->store, request.sha256());
   if (!writer.ok()) return writer.status();
@@ -131,7 +131,7 @@ absl::Status WriteBlobReactor::Prune() {
   if (!leases.ok()) return leases.status();
   const std::vector<std::string> computing = backend_->scheduler->analyses().Computations();
   std::set<std::string> alive(computing.begin(), computing.end());
-  // Asked for after those that the worker has: what it leaves is held until it is stored.
+  // Read after those that the worker has: a result is pinned until it is stored.
   for (std::string& request : backend_->analyses->Requests()) alive.insert(std::move(request));
   for (const storage::LeaseRecord& lease : *leases) alive.insert(lease.lease);
   for (const std::string& lease : holding) {
@@ -140,7 +140,7 @@ absl::Status WriteBlobReactor::Prune() {
   return absl::OkStatus();
 }
 
-// Those that a lease's grant, or an analysis, names.
+// Checks that a lease's grant, or an analysis, names the blob.
 absl::Status CheckRead(const WorkerBackend& backend, const std::string& user,
                        const worker::v1::ReadBlobRequest& request) {
   const absl::Status own =

@@ -15,7 +15,7 @@ namespace {
 
 constexpr absl::string_view kWorkerList = "workers";
 
-// Without the names of runs that are private to others than who looks.
+// Hides the names of runs that are private to users other than the viewer.
 absl::StatusOr<v1::Worker> ToRow(const rpc::View& view, schedule::WorkerInfo worker,
                                  const std::string& stalled) {
   auto visible = view.store->VisibleRuns(view.viewer, worker.runs);

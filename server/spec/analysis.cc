@@ -38,14 +38,14 @@ constexpr size_t kMaxPrompt = 512;  // characters
 constexpr size_t kMaxSiteBytes = 200;
 constexpr uint64_t kMaxArrayBytes = 200'000'000;
 constexpr size_t kMaxLabelBytes = 40;
-// What the keys of recorded metrics begin with.
+// First parts of the keys of recorded metrics.
 constexpr absl::string_view kOfTraining[] = {"train",
                                              "eval",
                                              engine::kGradientMetrics.family,
                                              engine::kParameterGradientMetrics.family,
                                              engine::kAlignmentMetrics.family,
                                              engine::kAlignmentRatioMetrics.family};
-// Raised whenever the same request would give other numbers.
+// Increased whenever the same request would give other numbers.
 constexpr int kAnalysisVersion = 1;
 
 // Checks the options of one kind.
@@ -78,7 +78,7 @@ class OptionChecker {
 
   void CheckList(const FieldDescriptor* field) {
     const int size = options_->GetReflection()->FieldSize(*options_, field);
-    if (static_cast<uint32_t>(size) > reflect::OptionOf(field).most()) return;  // reported
+    if (static_cast<uint32_t>(size) > reflect::OptionOf(field).most()) return;  // reported already
     const std::string path = reflect::Below(path_, field->name());
     std::set<std::string> seen;
     for (int i = 0; i < size; ++i) {
@@ -108,7 +108,7 @@ class OptionChecker {
   Problems* const problems_;
 };
 
-// Defaults that depend on other options.
+// Sets defaults that depend on other options.
 void ResolveLandscape(v1::LossLandscapeOptions* landscape) {
   if (!landscape->has_radius()) {
     landscape->set_radius(landscape->direction() == v1::Direction::unit ? 0.5 : 1);
@@ -122,7 +122,7 @@ const engine::AnalysisKind& KindNamed(const std::string& name) {
                        [&](const engine::AnalysisKind& kind) { return kind.name == name; });
 }
 
-// What is wrong with what a subject is to read. The tokens of a prompt are its characters, after
+// Returns the problem of a subject's inputs, if any. A prompt's tokens are its characters, after
 // one that opens a document.
 std::optional<engine::OptionProblem> CheckText(const v1::AnalysisInputs& inputs, size_t characters,
                                                const engine::RunConfig& subject) {
@@ -142,7 +142,7 @@ std::optional<engine::OptionProblem> CheckText(const v1::AnalysisInputs& inputs,
                    opens ? ", one less than the model's context" : ", the model's context")};
 }
 
-// What is wrong with subjects, each sentence once, with those that it is about.
+// Collects problems of subjects, each sentence once, with the subjects that have it.
 class SubjectProblems {
  public:
   void Add(size_t subject, engine::OptionProblem problem) {
@@ -152,7 +152,7 @@ class SubjectProblems {
     found_[place->second].subjects.push_back(absl::StrCat("subjects[", subject, "]"));
   }
 
-  // Of so many subjects in all.
+  // Adds them; `subjects` is the number of all subjects.
   void AddTo(size_t subjects, Problems* problems) const {
     for (const auto& [problem, of] : found_) {
       const std::string which =
@@ -189,7 +189,7 @@ std::string SignatureText(const v1::Analysis& asked) {
   if (const int revision = KindNamed(kind->name()).revision; revision > 0) {
     absl::StrAppend(&text, "revision=", revision, "\n");
   }
-  // Only where they are given: analyses from before they could be keep their fingerprints.
+  // Only if given, so that earlier analyses keep their fingerprints.
   if (asked.inputs().has_documents()) {
     absl::StrAppend(&text, "inputs.documents=", asked.inputs().documents(), "\n");
   }

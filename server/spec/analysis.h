@@ -1,5 +1,6 @@
-// What is asked of an analysis: defaults and ranges as analysis_options.proto has them, checks
-// against the models that it is about, its fingerprint, and the engine's options.
+// Resolves requests of analyses: sets defaults and ranges from analysis_options.proto, checks them
+// against the models that they are about, computes their fingerprint, and converts them to the
+// engine's options.
 #ifndef ABLATE_SERVER_SPEC_ANALYSIS_H_
 #define ABLATE_SERVER_SPEC_ANALYSIS_H_
 
@@ -18,59 +19,60 @@
 
 namespace ablate::spec {
 
-// The most that the analyses of a worker may carry from piece to piece, one of them or several.
+// Limit on the state that a worker's analyses keep between pieces, over all of them.
 inline constexpr uint64_t kMaxStateBytes = 8'000'000'000;
 
-// Sets every option that has none to its default, and says what is wrong with the others in fields
-// below `path`. False if no kind is given.
+// Sets every unset option to its default, and adds problems of the others in fields below `path`.
+// Returns false if no kind is given.
 bool ResolveAnalysis(v1::AnalysisKind* analysis, const std::string& path, Problems* problems);
 
-// The same of what is read, in field inputs: at most one of tokens, documents and prompt is given,
-// and tokens are set if none is. A kind is given. What the server sets is cleared.
+// Does the same for the inputs, in field inputs: at most one of tokens, documents and prompt may be
+// given; sets tokens if none is. A kind is given. Clears the fields that the server sets.
 void ResolveInputs(const v1::AnalysisKind& analysis, v1::AnalysisInputs* inputs,
                    Problems* problems);
 
-// What the keys of metrics begin with that training records: no label of an analysis.
+// Returns the first parts of the metric keys that training records, which can't be an analysis's
+// label.
 absl::Span<const absl::string_view> RecordedFamilies();
 
-// What is wrong with what numbers are called as metrics; empty is the kind's name.
+// Adds problems of the label that numbers have as metrics; empty means the kind's name.
 void CheckLabel(const std::string& label, const std::string& path, Problems* problems);
 
-// The most tokens that are read of resolved inputs, where a model's context has so many.
+// Returns the largest number of tokens that resolved inputs read with this context.
 uint64_t MostTokens(const v1::AnalysisInputs& inputs, int context);
 
-// What can't be asked of these models: how many there are, options that they have no use for, a
-// prompt that is too long for them, a data set that they can't read, what takes too much memory.
-// Where it is of some of several subjects, it says of which. Data need not have been read into the
-// configs. The cost is of all of it.
+// Adds problems of the analysis for these models: their number, options that don't apply to them, a
+// prompt that is too long, a data set that they can't read, too much memory. If only some of
+// several subjects have one, names them. Data need not have been read into the configs. Returns the
+// cost of the whole analysis.
 engine::AnalysisCost CheckSubjects(const engine::AnalysisOptions& options,
                                    const v1::AnalysisInputs& inputs,
                                    absl::Span<const engine::RunConfig> subjects,
                                    const std::string& path, Problems* problems);
 
-// Of a kind that ResolveAnalysis accepted. What this program does not know, as a newer server may
-// send it, is UNIMPLEMENTED; a value of an enum INVALID_ARGUMENT.
+// Converts a kind that ResolveAnalysis accepted. UNIMPLEMENTED for fields unknown to this program,
+// which a newer server may send; INVALID_ARGUMENT for an unknown enum value.
 absl::StatusOr<engine::AnalysisOptions> ToEngineOptions(const v1::AnalysisKind& analysis);
 
-// The options of the kind that is given; null if none is.
+// Returns the field of the kind that is given; null if none is.
 const google::protobuf::FieldDescriptor* KindField(const v1::AnalysisKind& analysis);
 
-// The name of the kind that is given, as in analysis_options.proto; empty if none is.
+// Returns the name of the kind that is given, as in analysis_options.proto; empty if none is.
 std::string KindName(const v1::AnalysisKind& analysis);
 
-// Whether it has numbers, which a label is for: capture has arrays alone.
+// Returns true if it has numbers, which a label is for; capture has arrays only.
 bool HasNumbers(const v1::AnalysisKind& analysis);
 
-// Whether it is of no model. A kind is given.
+// Returns true if the kind, which is given, isn't of a model.
 bool TakesNoSubject(const v1::AnalysisKind& analysis);
 
-// Whether it is of several checkpoints of one run. A kind is given.
+// Returns true if the kind, which is given, is of several checkpoints of one run.
 bool TakesStepsOfOneRun(const v1::AnalysisKind& analysis);
 
-// What makes two analyses the same: 12 characters of [a-z2-7]. `asked` has kind, inputs with the
-// hash of their data set, seed and subjects, all resolved.
+// Returns the fingerprint of an analysis: 12 characters of [a-z2-7], equal for equal analyses.
+// `asked` has kind, inputs with the hash of their data set, seed and subjects, all resolved.
 std::string AnalysisFingerprint(const v1::Analysis& asked);
-// The same of all but the subjects.
+// Returns the fingerprint of everything except the subjects.
 std::string AnalysisSignature(const v1::Analysis& asked);
 
 }  // namespace ablate::spec

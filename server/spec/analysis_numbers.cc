@@ -14,7 +14,7 @@ namespace {
 
 bool IsDigit(char c) { return absl::ascii_isdigit(static_cast<unsigned char>(c)); }
 
-// How many characters of the text's beginning a placeholder of this name stands for.
+// Returns how many characters at the text's beginning match a placeholder of this name.
 size_t PlaceholderSize(absl::string_view name, absl::string_view text) {
   const bool whole_number = name.size() == 1;
   const auto ends = [whole_number](char c) { return whole_number ? !IsDigit(c) : c == '/'; };

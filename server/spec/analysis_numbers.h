@@ -1,5 +1,5 @@
-// What the numbers of each kind of analysis are called: forms of names, which stand as (number) in
-// analysis_options.proto.
+// Names of the numbers of each kind of analysis: the forms that analysis_options.proto declares
+// with (number).
 #ifndef ABLATE_SERVER_SPEC_ANALYSIS_NUMBERS_H_
 #define ABLATE_SERVER_SPEC_ANALYSIS_NUMBERS_H_
 
@@ -13,16 +13,16 @@
 
 namespace ablate::spec {
 
-// Of the kind that is given; none where it has arrays alone.
+// Returns the forms of the kind that is given; none if it has arrays only.
 std::vector<std::string> NumberForms(const v1::AnalysisKind& analysis);
 
-// Whether a number's name has the form, in which {i} stands for a whole number and {norm} for a
-// name without a slash.
+// Returns true if a number's name has the form, in which {i} stands for a whole number and {norm}
+// for a name without a slash.
 bool HasNumberForm(absl::string_view number, absl::string_view form);
 
-// What is wrong with LABEL/`number`, where the label is of such analyses, and what is allowed:
-// nothing if some of their numbers, of some model, is called so. That a model has the block or norm
-// in it is not looked at.
+// Returns a problem of the key LABEL/`number` and what is allowed, if the label is of such
+// analyses; nothing if one of their numbers, for some model, has this name. Doesn't check that the
+// model has the block or norm.
 std::optional<std::pair<std::string, std::string>> NumberComplaint(const v1::AnalysisKind& analysis,
                                                                    const std::string& label,
                                                                    const std::string& number);

@@ -1,4 +1,4 @@
-// The options of an analysis as the engine has them.
+// Converts the options of an analysis to the engine's.
 #include <optional>
 #include <set>
 #include <string>
@@ -20,7 +20,7 @@ namespace {
 using google::protobuf::FieldDescriptor;
 using google::protobuf::Message;
 
-// Reads options into the engine's, and notices which it has read.
+// Reads options into the engine's, and records which ones it has read.
 class OptionReader {
  public:
   explicit OptionReader(const Message& message) : message_(message) {}
@@ -49,7 +49,7 @@ class OptionReader {
     }
   }
 
-  // INTERNAL if an option was not read: its line is forgotten below.
+  // INTERNAL if an option was not read: its line below is missing.
   absl::Status status() const {
     if (!status_.ok()) return status_;
     const auto* type = message_.GetDescriptor();
@@ -137,7 +137,7 @@ void Read(OptionReader& read, engine::RemoveOptions* to) {
 
 void Read(OptionReader& read, engine::TrajectoryOptions* to) { read("points", &to->points); }
 
-// The alternative whose row in the engine's table has this name, as it is made.
+// Returns the alternative whose row in the engine's table has this name, with default values.
 template <size_t index = 0>
 std::optional<engine::AnalysisOptions> OptionsNamed(const std::string& name) {
   if constexpr (index < std::variant_size_v<engine::AnalysisOptions>) {

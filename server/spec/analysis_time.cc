@@ -13,19 +13,19 @@
 namespace ablate::spec {
 namespace {
 
-// Another number once guesses change: stored times are compared with the guesses of their day.
+// Increased when guesses change: stored times are compared with the guesses of their time.
 constexpr int kVersion = 1;
 
 constexpr double kStartMicros = 2'000;
-// LibTorch's calls in a block of a forward pass, whatever they compute.
+// Time of LibTorch's calls in a block of a forward pass, whatever they compute.
 constexpr double kBlockMicros = 150;
 
-// Floating-point operations a microsecond.
+// Floating-point operations per microsecond.
 constexpr double kNativeSpeed = 60e3;
 constexpr double kOtherSpeed = 2e3;
 double TorchSpeed(int width) { return 100e3 * width / (width + 80.0); }
 
-// Pieces in which the tokens are read.
+// Returns the number of pieces in which the tokens are read.
 double PiecesOf(const engine::AnalysisKind& kind, const engine::RunConfig& config, double tokens,
                 double parameters) {
   const double pieces =

@@ -11,14 +11,14 @@
 namespace ablate::spec {
 
 struct AnalysisTime {
-  // Its kind and what computes its passes, such as "loss_landscape/native". In a group, measured
-  // times are about proportional to guessed ones.
+  // Kind and trainer of its passes, such as "loss_landscape/native". In a group, measured times are
+  // about proportional to guessed ones.
   std::string group;
-  double micros = 0;  // of one core
+  double micros = 0;  // on one core
 };
 
-// Guesses the time of an analysis with these resolved inputs, of models like this one; `cost` is
-// that of all of it, as CheckSubjects has it. A kind that is of no model ignores `config`.
+// Guesses the time of an analysis with these resolved inputs, of models like this one. `cost` is
+// the whole cost, from CheckSubjects. Kinds without a model ignore `config`.
 AnalysisTime GuessAnalysisTime(const engine::AnalysisKind& kind, const engine::AnalysisCost& cost,
                                const v1::AnalysisInputs& inputs, const engine::RunConfig& config);
 

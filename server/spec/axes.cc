@@ -38,10 +38,10 @@ bool IsLabel(absl::string_view text) {
          std::all_of(text.begin(), text.end(), allowed);
 }
 
-// A name or label as later messages and cells show it: what is refused may be huge.
+// Shortens a name or label for messages and cells: a refused one may be huge.
 std::string Shown(absl::string_view text) { return reflect::ShortText(text, kMaxLabelLength); }
 
-// Why `path` names no field below BaseSpec; empty if it does.
+// Returns why `path` doesn't name a field below BaseSpec; empty if it does.
 std::vector<Problem> PathProblems(const std::string& path, const std::string& source) {
   v1::BaseSpec scratch;
   std::vector<Problem> problems;
@@ -87,7 +87,7 @@ class AxisReader {
     }
   }
 
-  // False after a problem with the number of points.
+  // Returns false after a problem with the number of points.
   bool CheckSize(const std::string& field, int size) {
     if (size >= 1 && size <= kMaxPoints) return true;
     problems_->Add(field, absl::StrCat(size),
@@ -183,7 +183,7 @@ class AxisReader {
     }
   }
 
-  // Each write by itself: path, type, range; and no two to one path.
+  // Checks each write by itself (path, type, range), and that no two have one path.
   void CheckWrites(Point* point) {
     std::vector<Claim> claims;
     for (const Write& write : point->writes) {

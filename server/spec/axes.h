@@ -1,5 +1,5 @@
-// The axes of an experiment as lists of points, each a label and what it writes; names and the
-// labels of values.
+// Reads the axes of an experiment as lists of points, each a label and its writes; checks names and
+// makes the labels of values.
 #ifndef ABLATE_SERVER_SPEC_AXES_H_
 #define ABLATE_SERVER_SPEC_AXES_H_
 
@@ -15,23 +15,23 @@
 
 namespace ablate::spec {
 
-// A problem at `field` unless `text` is a name.
+// Adds a problem at `field` unless `text` is a valid name.
 void CheckName(const std::string& field, absl::string_view text, Problems* problems);
 
-// Whether a value has a label: numbers, text and booleans do.
+// Returns true for a value with a label: numbers, text and booleans.
 bool HasLabel(const google::protobuf::Value& value);
 
-// Numbers as their shortest decimal (text::ShortestDecimal: 0.01, 5e-05, 16), true and false,
-// text as it is.
+// Returns the label: the shortest decimal of a number (text::ShortestDecimal: 0.01, 5e-05, 16),
+// true or false, or the text as it is.
 std::string ValueLabel(const google::protobuf::Value& value);
 
 // One setting of an axis.
 struct Point {
   std::string label;
-  std::string part;  // of a cell's name: the label, after the axis's name for a field axis
+  std::string part;  // part of a cell's name: the label, for a field axis after the axis's name
   std::vector<Write> writes;
-  BadPaths bad;         // that it writes, and whose values have problems
-  bool broken = false;  // it's not known what it writes: cells with it are not worth checking
+  BadPaths bad;         // paths that it writes and whose values have problems
+  bool broken = false;  // its writes are unknown: don't check cells with it
 };
 
 struct AxisPlan {
@@ -42,7 +42,7 @@ struct AxisPlan {
   std::vector<Point> points;  // at least one
 };
 
-// One plan an axis, complete if there is no problem.
+// Reads the axes, one plan each, complete if there is no problem.
 std::vector<AxisPlan> ReadAxes(const v1::ExperimentSpec& spec, Problems* problems);
 
 }  // namespace ablate::spec

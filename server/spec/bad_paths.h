@@ -1,5 +1,5 @@
-// Keeps the fields below BaseSpec that have problems, so that checks that read them are left out
-// and no others.
+// Tracks the fields below BaseSpec that have problems, so that only the checks that read them are
+// skipped.
 #ifndef ABLATE_SERVER_SPEC_BAD_PATHS_H_
 #define ABLATE_SERVER_SPEC_BAD_PATHS_H_
 
@@ -13,7 +13,7 @@
 
 namespace ablate::spec {
 
-// Such as model.width, task or training.checkpoints[2].
+// Paths such as model.width, task or training.checkpoints[2].
 using BadPaths = std::set<std::string>;
 
 // Returns true if `path` is `root` or lies below it.

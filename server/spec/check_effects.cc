@@ -11,7 +11,7 @@ namespace {
 
 Problem NoEffect(const Condition& condition, const RunToCheck& run, const Source& source) {
   const std::string value = ValuesOf(run.merged).at(condition.path);
-  // Without the part that holds it, as attention.kind.
+  // Without the enclosing part, such as attention.kind.
   const std::string other = condition.switch_path.substr(condition.switch_path.find('.') + 1);
   return reflect::MakeProblem(
       source.reported_as, value,

@@ -44,7 +44,7 @@ void CheckQuestion(const std::string& question, Problems* problems) {
   }
 }
 
-// The analysis that `key`, LABEL/NUMBER, is a number of.
+// Returns the analysis with the number `key`, LABEL/NUMBER.
 std::optional<AskedAnalysis> AnalysisOf(const v1::ExperimentSpec& spec, const std::string& key) {
   return EntryWithNumbers(spec, key.substr(0, key.find('/')));
 }
@@ -65,7 +65,8 @@ void CheckWindow(const v1::ExperimentSpec& spec, const v1::Window& window, const
   }
 }
 
-// A metric that training records, or a number of an analysis that the spec asks for.
+// Checks that the metric is recorded by training, or is a number of an analysis that the spec asks
+// for.
 void CheckPrimary(const v1::ExperimentSpec& spec, Problems* problems) {
   const std::string& primary = spec.report().primary();
   const auto entry = AnalysisOf(spec, primary);
@@ -102,7 +103,7 @@ void CheckLimits(const v1::Limits& limits, Problems* problems) {
 using google::protobuf::FieldDescriptor;
 using google::protobuf::Message;
 
-// No list of messages and no map in a spec may have more entries.
+// Bound on the entries of a list of messages or a map in a spec.
 constexpr int kMaxWalked = 1000;
 
 class Walker {
@@ -125,7 +126,7 @@ class Walker {
   void Visit(const Message& message, const FieldDescriptor* field, const std::string& path) {
     if (!field->is_repeated()) return Check(reflect::Read(message, field), path);
     const int size = message.GetReflection()->FieldSize(message, field);
-    if (size > kMaxWalked) return;  // that there are so many is the problem, told by who reads them
+    if (size > kMaxWalked) return;  // the reader of the list reports that there are so many
     for (int i = 0; i < size && !problems_->full(); ++i) {
       Check(reflect::Read(message, field, i),
             field->is_map() ? path : absl::StrCat(path, "[", i, "]"));
@@ -149,7 +150,7 @@ class Walker {
       reflect::CheckValue(static_cast<const google::protobuf::Value&>(message), path, &found);
       return problems_->Add(std::move(found));
     }
-    if (type->map_key() == nullptr) return Walk(message, path);  // no entry of a map
+    if (type->map_key() == nullptr) return Walk(message, path);  // not a map's entry
     const auto key = std::get<std::string>(reflect::Read(message, type->map_key()));
     const std::string below = absl::StrCat(path, reflect::Subscript(key));
     CheckText(key, below);

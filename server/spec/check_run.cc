@@ -24,7 +24,7 @@ void Read(const std::string& name, Enum& to) {
   to = engine::FindByName<Enum>(name).value_or(to);
 }
 
-// What kind of norms a cell has and where, whatever else is wrong with it.
+// Returns the kind and place of a cell's norms, whatever other problems it has.
 engine::NormConfig NormOf(const v1::NormSpec& spec) {
   engine::NormConfig norm;
   Read(v1::NormKind::Value_Name(spec.kind()), norm.kind);
@@ -35,9 +35,9 @@ engine::NormConfig NormOf(const v1::NormSpec& spec) {
   return norm;
 }
 
-// A task whose sequences draw distinct ones of a whole, a position each, and have one more.
+// A task whose sequences draw distinct elements, one per position, and have one more position.
 struct DrawingTask {
-  std::string path;  // of the task
+  std::string path;  // path of the task
   std::string drawn_name;
   uint32_t drawn;
   std::string whole_name;
@@ -101,7 +101,7 @@ class RunChecker {
     }
   }
 
-  // What a norm divides by has to exist.
+  // Checks that a norm has something to divide by.
   void CheckNormSizes() {
     const v1::ModelSpec& model = run_.filled.model();
     if (!engine::HasNorm(NormOf(model.norm()))) return;
@@ -174,7 +174,7 @@ class RunChecker {
       Report({dataset.path}, "there is no data set", kUploaded);
       return;
     }
-    if (!dataset.name->empty()) CheckDataset(dataset, datasets);  // else reported as a name
+    if (!dataset.name->empty()) CheckDataset(dataset, datasets);  // otherwise reported as a name
   }
 
   void CheckDevice(bool cuda) {
@@ -230,7 +230,7 @@ class RunChecker {
     const engine::TextSplit split = engine::SplitText(tokens, validation, context);
     const std::string with = absl::StrCat("with context ", context, " and validation ",
                                           text::ShortestDecimal(validation), ", ", name);
-    // Both parts of a text must hold a window and the token behind it.
+    // Both parts of a text must hold a window and the token after it.
     if (split.starts == 0 || split.windows == 0) {
       const uint64_t least = std::min(split.training, split.validation);
       Report({"model.context", kShare, path},
@@ -241,8 +241,8 @@ class RunChecker {
                           "a validation that leaves enough of both, or a longer text"));
       return;
     }
-    // No more batches are asked for than there are: with fewer, a run would be another one by its
-    // spec, and the same by its numbers.
+    // The spec may not ask for more batches than there are: otherwise runs with equal numbers would
+    // have different specs.
     const uint32_t wanted = run_.filled.evaluation().batches();
     const uint64_t together = engine::kEvaluatedTogether;
     const uint64_t most = (split.windows + together - 1) / together;
@@ -255,7 +255,7 @@ class RunChecker {
                      " or absent, a smaller context, a larger validation, or a longer text"));
   }
 
-  // As the problem has it: of an element if the path names one, of what is absent nothing.
+  // Returns the value for a problem: of an element if the path names one; empty if it is absent.
   std::string ValueAt(const std::string& path) const {
     const size_t bracket = path.find('[');
     const reflect::FieldPath field(v1::BaseSpec::descriptor(), path.substr(0, bracket));
@@ -267,8 +267,8 @@ class RunChecker {
     return shown ? reflect::ShortText(reflect::TextOf(field.Read(run_.filled))) : "";
   }
 
-  // Reports a problem of fields that don't fit at the one that was written most particularly, the
-  // first of equals.
+  // Reports fields that don't fit at the one that was written most specifically, the first of
+  // equals.
   void Report(const std::vector<std::string>& paths, absl::string_view complaint,
               absl::string_view allowed) {
     const std::string* best = nullptr;

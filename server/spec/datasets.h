@@ -1,4 +1,4 @@
-// The data sets that specs name, each looked up once.
+// Looks up the data sets that specs name, each once.
 #ifndef ABLATE_SERVER_SPEC_DATASETS_H_
 #define ABLATE_SERVER_SPEC_DATASETS_H_
 
@@ -17,7 +17,7 @@ class Datasets {
   // `surroundings` must outlive it.
   explicit Datasets(const Surroundings& surroundings) : surroundings_(surroundings) {}
 
-  // `as_text`: code points and line ends are needed, too.
+  // Finds a data set. `as_text`: code points and line ends are needed, too.
   const absl::StatusOr<DatasetFacts>& Find(const std::string& name, bool as_text = false) {
     const auto known = found_.find(name);
     const bool enough = known != found_.end() && (known->second.as_text || !as_text);
@@ -26,7 +26,7 @@ class Datasets {
     return found_.insert_or_assign(name, std::move(found)).first->second.facts;
   }
 
-  // The one of that id among those found so far; null if there is none.
+  // Returns the data set with that id among those found so far; null if there is none.
   const DatasetFacts* Known(absl::string_view id, bool as_text = false) const {
     for (const auto& [name, found] : found_) {
       const bool enough = found.facts.ok() && (found.as_text || !as_text);

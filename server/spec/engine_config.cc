@@ -31,7 +31,8 @@ absl::Status CheckNumbers(const Message& message, const std::string& path) {
                   "the fields that this program knows");
 }
 
-// The message and all below it; its lists hold numbers only, so that messages are singular.
+// Checks the message and everything below it; its lists hold numbers only, so messages are
+// singular.
 absl::Status CheckFields(const Message& message, const std::string& path) {
   if (absl::Status known = CheckNumbers(message, path); !known.ok()) return known;
   for (const FieldDescriptor* field : reflect::SetFields(message)) {
@@ -58,7 +59,7 @@ absl::Status CheckSet(const v1::BaseSpec& base) {
   return absl::OkStatus();
 }
 
-// Puts the engine's value of the spec's into `to`: they have one name.
+// Sets `to` to the engine's value with the same name as the spec's.
 template <typename Enum>
 absl::Status Read(const google::protobuf::EnumDescriptor* type, int number, absl::string_view path,
                   Enum* to) {
@@ -75,7 +76,7 @@ absl::Status ReadTokenizer(const v1::TextTask& task, engine::Tokenizer* to) {
 }
 
 absl::Status ReadEnums(const v1::BaseSpec& spec, engine::RunConfig* config) {
-  engine::Tokenizer ignored;  // ToEngineTask reads it
+  engine::Tokenizer ignored;  // read by ToEngineTask
   if (spec.task().has_text()) {
     const absl::Status read = ReadTokenizer(spec.task().text(), &ignored);
     if (!read.ok()) return read;
@@ -137,14 +138,14 @@ engine::ModelConfig Model(const v1::ModelSpec& spec, const engine::TaskShape& sh
   model.vocabulary = shape.vocabulary;
   model.layers = static_cast<int>(spec.layers());
   model.width = static_cast<int>(spec.width());
-  // Without attention there are no heads to divide the width.
+  // Without attention no heads divide the width.
   model.heads = spec.has_heads() ? static_cast<int>(spec.heads()) : 1;
   model.context = static_cast<int>(spec.context());
   model.bias = spec.bias();
   model.residual = spec.residual();
   model.tied_head = spec.tied_head();
   model.head_bias = spec.head_bias();
-  // Both stay unset where they mean nothing.
+  // Both stay unset if they have no effect.
   if (spec.has_residual_scale()) model.residual_scale = spec.residual_scale();
   if (spec.attention().has_score_bias()) model.attention.score_bias = spec.attention().score_bias();
   model.dropout = spec.dropout();
@@ -155,7 +156,7 @@ engine::ModelConfig Model(const v1::ModelSpec& spec, const engine::TaskShape& sh
   return model;
 }
 
-// Betas, eps and momentum are set only where the optimizer has them.
+// Betas, eps and momentum are set only if the optimizer has them.
 engine::OptimizerConfig Optimizer(const v1::TrainingSpec& spec) {
   engine::OptimizerConfig optimizer;
   optimizer.learning_rate = spec.learning_rate();
@@ -190,7 +191,7 @@ engine::TrainingConfig Training(const v1::TrainingSpec& spec) {
   return training;
 }
 
-// All that CheckKnown checks but the enums, which ReadEnums does.
+// Does CheckKnown's checks except those of enums, which ReadEnums does.
 absl::Status CheckFieldsOf(const v1::RunSpec& run) {
   const v1::BaseSpec& spec = run.spec();
   absl::Status known = CheckNumbers(run, "run");
@@ -260,7 +261,7 @@ absl::StatusOr<engine::RunConfig> ToEngineConfig(const v1::RunSpec& run,
   config.model = Model(run.spec().model(), shape);
   config.training = Training(run.spec().training());
   config.evaluation.every = run.spec().evaluation().every();
-  config.evaluation.batches = run.spec().evaluation().batches();  // 0 where it is not set: all
+  config.evaluation.batches = run.spec().evaluation().batches();  // 0 if it isn't set: all
   config.seed = run.seed();
   if (absl::Status read = ReadEnums(run.spec(), &config); !read.ok()) return read;
   return config;

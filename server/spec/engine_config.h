@@ -1,5 +1,5 @@
-// A resolved RunSpec as the engine's plain config. Used to check and to count on the server, to
-// train in the worker.
+// Converts a resolved RunSpec to the engine's plain config. The server uses it to check and to
+// count, the worker to train.
 #ifndef ABLATE_SERVER_SPEC_ENGINE_CONFIG_H_
 #define ABLATE_SERVER_SPEC_ENGINE_CONFIG_H_
 
@@ -12,26 +12,26 @@
 
 namespace ablate::spec {
 
-// What this program does not know of a spec, as a newer server may send it: a field, also deep
-// inside; an enum's value; a task; or a field that applies and is not set. INVALID_ARGUMENT names
-// the first with its value.
+// Returns INVALID_ARGUMENT naming the first part of a spec that this program doesn't know, with its
+// value: a field at any depth, an enum value, a task, or an applicable field that is unset. A newer
+// server may send such specs.
 absl::Status CheckKnown(const v1::RunSpec& run);
 
-// The task of a spec that CheckKnown accepts. A data set is yet to be read
+// Converts the task of a spec that CheckKnown accepts. Its data set must still be read
 // (engine::TaskKind::read).
 engine::TaskConfig ToEngineTask(const v1::TaskSpec& task);
 
-// What a task fixes of the model. `facts` are of its data set, if it has one.
+// Returns the properties of the model that a task determines. `facts` are of its data set, if any.
 absl::StatusOr<engine::TaskShape> ShapeOf(const v1::TaskSpec& task,
                                           const engine::DocumentFacts& facts);
 
-// Every field of `run` that applies must be set, as Resolve, ReadStoredRun and FillFields leave it.
-// `shape` fixes vocabulary and where the loss is read. The task is as ToEngineTask's. Errors as
-// CheckKnown's: nothing that is not known is ever replaced by a default.
+// Converts a run's spec. Every applicable field of `run` must be set, as Resolve, ReadStoredRun and
+// FillFields do. `shape` sets the vocabulary and the positions of the loss. The task is
+// ToEngineTask's. Errors as CheckKnown's: unknown content is never replaced by a default.
 absl::StatusOr<engine::RunConfig> ToEngineConfig(const v1::RunSpec& run,
                                                  const engine::TaskShape& shape);
 
-// What is unset has the engine's default, which is the documented one.
+// Converts sample options; unset ones get the engine's default, which is the documented one.
 engine::SampleOptions ToSampleOptions(const v1::SamplesSpec& spec);
 
 }  // namespace ablate::spec

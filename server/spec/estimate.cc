@@ -21,40 +21,40 @@ constexpr uint64_t kGenerators = 10'000;
 uint64_t Points(const engine::RunConfig& config) {
   const uint64_t steps = config.training.steps;
   const uint64_t evaluations = 1 + (steps + config.evaluation.every - 1) / config.evaluation.every;
-  // Loss and accuracy, the loss of the averaged parameters, and what is recorded by block.
+  // Loss and accuracy, the EMA weights' loss, and what is recorded by block.
   uint64_t evaluated = config.training.ema > 0 ? 3 : 2;
   evaluated += 2 * config.evaluation.record.size() * static_cast<uint64_t>(config.model.layers);
   return 2 * steps + evaluated * evaluations;  // loss and gradient norm of each step
 }
 
-// Copies of the parameters in a resume state: themselves and the optimizer's slots.
+// Returns the copies of the parameters in a resume state: themselves and the optimizer's slots.
 uint64_t ResumeCopies(const engine::TrainingConfig& training) {
   return 1 + engine::OptimizerSlots(training).size();
 }
 
-// What the forward pass of one sequence leaves behind for the backward pass, in numbers: the least
-// that its blocks need.
+// Returns the numbers that a sequence's forward pass keeps for the backward pass: the least that
+// its blocks need.
 double NumbersASequence(const engine::ModelConfig& model, double length) {
   const double width = model.width;
   // Normalised inputs, queries, keys, values, context, stream; the feed-forward before and after
   // its activation; a row of the attention's weights for each head.
   const double block = length * (8 * width + 2.0 * model.hidden + model.heads * length);
   if (!engine::Attends(model)) {
-    // Normalised inputs and stream; where only the last position is scored the last block sees no
+    // Normalised inputs and stream; if only the last position is scored the last block sees no
     // other.
     const bool last = model.loss == engine::LossPositions::kLast;
     const double positions = last ? (model.layers - 1) * length + 1 : model.layers * length;
     return positions * (2 * width + 2.0 * model.hidden);
   }
   if (model.loss == engine::LossPositions::kAll) return model.layers * block;
-  // Where only the last position is scored the last block has one query, and feeds only it forward:
-  // of the others it keeps the stream, the normalised inputs, keys and values.
+  // If only the last position is scored the last block has one query, and applies its feed-forward
+  // to that only: of the others it keeps the stream, the normalised inputs, keys and values.
   const double last = length * (4 * width + model.heads) + 2.0 * model.hidden;
   return (model.layers - 1) * block + last;
 }
 
-// A sequence as long as the model's context, forward and backward: two operations a parameter and
-// position, and twice as many on the way back.
+// Returns the cost of a sequence as long as the model's context: two operations per parameter and
+// position forward, and twice as many backward.
 double FlopsPerSequence(const engine::RunConfig& config, uint64_t parameters) {
   const engine::ModelConfig& model = config.model;
   const double width = model.width, context = model.context;
@@ -67,8 +67,8 @@ double FlopsPerSequence(const engine::RunConfig& config, uint64_t parameters) {
     const double attention = attends ? 12.0 * model.layers * width * context * context : 0;
     return 6 * (blocks + head) * context + attention;
   }
-  // Where only the last position is scored, the last block has keys and values of the others alone;
-  // natively a single block has not even those.
+  // If only the last position is scored, the last block computes only keys and values for the
+  // others; a single native block doesn't even have those.
   const double others = blocks * (model.layers - 1) / model.layers;
   const bool absorbed =
       config.training.trainer == engine::TrainerKind::kNative && model.layers == 1;
@@ -82,7 +82,7 @@ double ScoredPositions(const engine::ModelConfig& model, const Sequences& data) 
   return model.loss == engine::LossPositions::kAll ? data.mean : 1;
 }
 
-// Sequences of the largest batch of an evaluation.
+// Returns the number of sequences in an evaluation's largest batch.
 double EvaluatedTogether(const engine::ModelConfig& model, const Sequences& data) {
   return data.evaluated / ScoredPositions(model, data);
 }
@@ -105,19 +105,19 @@ double TrainingBytes(const engine::RunConfig& config, const ModelSize& size,
                      const Sequences& data) {
   const engine::ModelConfig& model = config.model;
   const double copies = static_cast<double>(ResumeCopies(config.training));
-  // Parameters and slots, gradients, the update's scratch, buffers; the resume state that is
+  // Parameters and slots, gradients, the update's scratch, buffers; and the resume state being
   // written.
   const double held = (copies + 2 + copies) * static_cast<double>(size.parameters) +
                       2 * static_cast<double>(size.buffers);
-  // The parts of a batch are computed one after the other.
+  // Micro-batches are computed one after another.
   const uint32_t rows = config.training.batch / config.training.accumulation;
   const double batch = rows;
   const double read = ScoredPositions(model, data);
-  // Scores, their logarithms, and the gradient of those.
+  // Logits, log-probabilities, and the gradient of those.
   const double step = batch * (NumbersASequence(model, data.mean) + 3.0 * read * model.vocabulary);
-  // Keeps nothing of a block but what the next one reads.
+  // An evaluation keeps nothing of a block except the next one's input.
   double evaluation = data.evaluated * 2.0 * model.vocabulary;
-  // But for what is recorded of gradients, which takes a backward pass over one of its batches.
+  // Recorded gradients are the exception: they take a backward pass over one of its batches.
   if (!config.evaluation.record.empty()) {
     evaluation += EvaluatedTogether(model, data) * NumbersASequence(model, data.mean) +
                   static_cast<double>(size.parameters);
@@ -149,7 +149,7 @@ EvaluationCost CostOfEvaluation(const engine::RunConfig& config, uint64_t parame
   const double times = config.training.ema > 0 ? 2 : 1;
   EvaluationCost cost{times * data.batches, times * data.held_out * sequence / 3};
   if (config.evaluation.record.empty()) return cost;
-  // The exact gradient of the largest batch, and beside it the one that is learnt by.
+  // The exact gradient of the largest batch, and the learning rule's gradient.
   const auto& record = config.evaluation.record;
   const bool aligned =
       std::find(record.begin(), record.end(), engine::Record::kRuleAlignment) != record.end();

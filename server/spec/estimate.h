@@ -1,4 +1,4 @@
-// What a run will store, hold and compute, before it starts.
+// Estimates a run's storage, memory and computation before it starts.
 #ifndef ABLATE_SERVER_SPEC_ESTIMATE_H_
 #define ABLATE_SERVER_SPEC_ESTIMATE_H_
 
@@ -9,55 +9,55 @@
 
 namespace ablate::spec {
 
-// Of a run, as in its layout.
+// Sizes of a run's layout.
 struct ModelSize {
   uint64_t parameters = 0;
   uint64_t tensors = 0;  // that hold parameters and buffers
   uint64_t buffers = 0;  // elements: running statistics and feedback
 };
 
-// A resume state: the parameters and buffers, the optimizer's slots (with the parameters' average,
-// where there is one), generators and the data's cursor. It goes when its run ends, unless the run
-// can grow: then the last one is kept for a while.
+// Returns the size of a resume state: parameters and buffers, the optimizer's slots (with the EMA
+// weights, if any), generators and the data's cursor. It is deleted when its run ends; if the run
+// can be extended, the last one is kept for a while.
 uint64_t ResumeBytes(const engine::TrainingConfig& training, const ModelSize& size);
 
-// Points and checkpoints, which stay when a run has ended, in bytes.
+// Returns the bytes of points and checkpoints, which stay after a run has ended.
 uint64_t StoredBytes(const engine::RunConfig& config, const ModelSize& size);
 
-// What a run reads at once, in tokens.
+// Lengths of a run's sequences, in tokens.
 struct Sequences {
-  double mean = 1;       // of a sequence of training
-  double evaluated = 1;  // scored positions of the largest batch of an evaluation
+  double mean = 1;       // of a training sequence
+  double evaluated = 1;  // scored positions of an evaluation's largest batch
   double held_out = 1;   // sequences of an evaluation
-  double batches = 1;    // that they are in
+  double batches = 1;    // their number of batches
 };
 
-// Memory that training takes at least, in bytes, while it steps, evaluates and writes a resume
+// Returns the least memory of training in bytes, while it steps, evaluates and writes a resume
 // state. A double, so that no model overflows it.
 double TrainingBytes(const engine::RunConfig& config, const ModelSize& size, const Sequences& data);
 
-// "1.3 TB", "850 MB": decimal units, two digits.
+// Formats as "1.3 TB", "850 MB": decimal units, two digits.
 std::string BytesText(double bytes);
 
-// Floating-point operations of one step, forward and backward: 6 for each token and parameter that
-// multiplies, and 12 · width · context² for the products of a layer's attention over a sequence.
-// Sequences count as long as the model's context.
+// Returns the floating-point operations of one step, forward and backward: 6 for each token and
+// parameter that multiplies, and 12 · width · context² for the products of a layer's attention over
+// a sequence. Sequences count as long as the model's context.
 double FlopsPerStep(const engine::RunConfig& config, uint64_t parameters);
 
-// The same of a forward pass over `tokens` in sequences, by the trainer that the config names.
+// Returns the operations of a forward pass over `tokens` in sequences, by the config's trainer.
 double ForwardFlops(const engine::RunConfig& config, uint64_t parameters, double tokens);
 
-// What an evaluation computes, of the parameters' average and for what is recorded, too.
+// Cost of an evaluation, including that of the EMA weights and of recorded quantities.
 struct EvaluationCost {
-  double passes = 0;  // through the model, forward or backward: a step makes one of each
+  double passes = 0;  // passes through the model, forward or backward: a step makes one of each
   double flops = 0;
 };
 
-// Sequences count as in FlopsPerStep.
+// Returns the cost of an evaluation. Sequences count as in FlopsPerStep.
 EvaluationCost CostOfEvaluation(const engine::RunConfig& config, uint64_t parameters,
                                 const Sequences& data);
 
-// How many times as fast as eager, about, a run's trainer is on a core: 1 for torch.
+// Returns about how many times faster than eager a run's trainer is on a core: 1 for torch.
 double GuessedSpeed(const engine::RunConfig& config);
 
 }  // namespace ablate::spec

@@ -25,7 +25,7 @@
 namespace ablate::spec {
 namespace {
 
-// By the lengths of a data set's documents; of one token each where they are not known.
+// Groups by the lengths of a data set's documents; one token each if they are unknown.
 Sequences SequencesOfDocuments(const v1::BaseSpec& spec, const DatasetFacts& facts) {
   std::map<uint64_t, double> documents;  // by positions
   double positions = 0;
@@ -74,7 +74,7 @@ Sequences SequencesOf(const v1::BaseSpec& spec, const engine::TaskShape& shape,
   return {static_cast<double>(shape.sequence), batch, batch * batches, batches};
 }
 
-// Stands in for that of a task with problems.
+// Stands in for the shape of a task with problems.
 constexpr engine::TaskShape kSomeTask = {64};
 
 class Expander {
@@ -119,14 +119,13 @@ class Expander {
     AddCombination(indexes, run);
   }
 
-  // Once all combinations were visited. Settings that could not be read may have been what a field
-  // is for.
+  // Call it after all combinations. Settings that could not be read may have used a field.
   void ReportIdle() const {
     if (!any_broken_) effects_.ReportIdle(problems_);
   }
 
-  // Once all combinations were visited: native trains all cells that ask for it, and one trainer
-  // all that leave it open.
+  // Call it after all combinations: checks that native trains all cells that ask for it, and
+  // chooses one trainer for all that leave it open.
   void AddCells() {
     std::map<std::string, std::pair<Source, std::vector<NativeCandidate>>> asking;
     std::vector<NativeCandidate> open;
@@ -150,8 +149,8 @@ class Expander {
     }
   }
 
-  // Where the run that takes the most memory fits its device, but not as often as it is trained at
-  // once.
+  // Returns a note if the run that needs most memory fits its device, but not as often as runs
+  // train at once.
   std::string MemoryNote() const {
     const size_t at_once = std::min<size_t>(largest_.device.lanes, resolution_->cells.size());
     const double all = largest_.bytes * static_cast<double>(at_once);
@@ -164,22 +163,22 @@ class Expander {
   }
 
  private:
-  // All that is known of a combination's cells before their trainer is chosen.
+  // The state of a combination's cells before their trainer is chosen.
   struct Combination {
-    ResolvedCell pattern;  // but for what the seed decides; why_not_native is its own
-    std::string name;      // of its cells, before the seed
+    ResolvedCell pattern;  // without the seed's part; why_not_native is its own
+    std::string name;      // name of its cells, before the seed
     engine::RunConfig config;
     Canonical canonical;
     BadPaths bad;
-    bool open = false;                // it asks for auto; until that is chosen it is native
-    std::optional<Source> native_by;  // where it is told to be native
+    bool open = false;                // it asks for auto; native until the trainer is chosen
+    std::optional<Source> native_by;  // where it is set to native
   };
 
   const Point& PointOf(const Indexes& indexes, size_t axis) const {
     return input_.grid.axes[axis].points[static_cast<size_t>(indexes[axis])];
   }
 
-  // The part of a cell's name before its seed.
+  // Returns the part of a cell's name before its seed.
   std::string NameOf(const Indexes& indexes) const {
     std::vector<absl::string_view> parts;
     for (size_t axis = 0; axis < indexes.size(); ++axis) {
@@ -207,8 +206,8 @@ class Expander {
     return sizes_.emplace(key, size).first->second;
   }
 
-  // All but what depends on the seed. A run without a task gets one, so that the rest of it can be
-  // checked.
+  // Makes everything that doesn't depend on the seed. A run without a task gets one, so that the
+  // rest of it can be checked.
   ResolvedCell MakeCell(const Indexes& indexes, const RunToCheck& run, const DatasetFacts** facts) {
     v1::BaseSpec filled = run.filled;
     if (filled.task().kind_case() == v1::TaskSpec::KIND_NOT_SET) {
@@ -245,9 +244,9 @@ class Expander {
     return false;
   }
 
-  // The cell as the engine has it, in both with native for auto, and why native does not train it
-  // where that is open or asked for; nothing if the engine knows no such run, which is reported of
-  // one that is good so far.
+  // Returns the cell's engine config, and sets why native doesn't train it if auto or native is
+  // asked for; both with native for auto. Nothing if the engine doesn't accept the run, which is
+  // reported if it had no problems before.
   std::optional<engine::RunConfig> ReadConfig(const engine::TaskShape& shape, bool good,
                                               ResolvedCell* cell) {
     v1::TrainingSpec* training = cell->run.mutable_spec()->mutable_training();
@@ -269,7 +268,7 @@ class Expander {
     combination->canonical.SetTrainer(engine::NameOf(engine::TrainerKind::kTorch));
   }
 
-  // False, and reported, if a device that is known has not the memory to train it.
+  // Returns false, with a problem, if a known device lacks the memory to train it.
   bool AddCosts(const RunToCheck& run, const Sequences& sequences, const engine::RunConfig& config,
                 const Canonical& canonical, ResolvedCell* cell) {
     const ModelSize& size = SizeOf(config, canonical.ModelText());
@@ -282,7 +281,7 @@ class Expander {
     return true;
   }
 
-  // A choice between settings that are scored on different data is a choice of the data.
+  // A selection between settings with different evaluation data would select the data.
   void CheckTunedAxes(const Indexes& indexes, const FieldValues& scored) {
     for (size_t axis = 0; axis < indexes.size(); ++axis) {
       const AxisPlan& plan = input_.grid.axes[axis];
@@ -364,7 +363,7 @@ class Expander {
     resolution_->bad.push_back(std::move(combination->bad));
   }
 
-  // Empty if the run can't grow.
+  // Returns the growth key; empty if the run can't be extended.
   static std::string GrowthOf(const Canonical& canonical, uint32_t seed) {
     const std::string text = canonical.GrowthText(seed);
     return text.empty() ? "" : ShortHash(text);
@@ -377,15 +376,15 @@ class Expander {
   Resolution* resolution_;
   std::vector<v1::BaseSpec> merged_;  // after so many axes
   EffectChecker effects_;
-  bool any_broken_ = false;  // settings
+  bool any_broken_ = false;  // a setting could not be read
   std::unordered_set<std::string> names_;
-  std::map<std::string, ModelSize> sizes_;  // by Canonical::ModelText and rule
+  std::map<std::string, ModelSize> sizes_;  // keyed by Canonical::ModelText and rule
   struct {
     uint64_t parameters = 0;
     double bytes = 0;
     DeviceMemory device;
-  } largest_;  // run that fits its device
-  // By tuned axis, then by the combination of the other axes: what its first setting is scored on.
+  } largest_;  // run that needs most memory and fits its device
+  // By tuned axis, then by the combination of the other axes: evaluation data of the first setting.
   std::map<size_t, std::map<Indexes, FieldValues>> scored_;
   std::vector<Combination> combinations_;
 };

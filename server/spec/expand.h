@@ -1,4 +1,4 @@
-// A grid that is known to be small enough becomes cells.
+// Expands a grid, known to be small enough, into cells.
 #ifndef ABLATE_SERVER_SPEC_EXPAND_H_
 #define ABLATE_SERVER_SPEC_EXPAND_H_
 
@@ -15,12 +15,12 @@ struct ExpandInput {
   const v1::BaseSpec& base;  // with overrides applied
   const Grid& grid;
   const std::vector<Write>& overrides;
-  const BadPaths& bad;          // paths of `base` that have problems of their own
-  bool labels_are_good = true;  // else cells' names repeat for reasons that are reported already
+  const BadPaths& bad;          // paths of `base` with problems of their own
+  bool labels_are_good = true;  // false: cells' names repeat for reasons that are reported already
 };
 
 // Checks every combination and appends its cells, its config and its bad paths to `resolution`.
-// Cells with bad paths lack what costs are estimated by.
+// Cells with bad paths lack the values that costs are estimated from.
 void Expand(const ExpandInput& input, const Surroundings& surroundings, Datasets* datasets,
             Problems* problems, Resolution* resolution);
 

@@ -32,13 +32,13 @@ std::string OfSetting(const std::string& name) {
   return name.empty() ? "" : absl::StrCat(" (of setting ", name, ")");
 }
 
-// The kind that an entry names; null if it names none.
+// Returns the kind that an entry names; null if it names none.
 const FieldDescriptor* KindOfEntry(const v1::AnalysisSpec& entry) {
   const auto* kinds = v1::AnalysisSpec::descriptor()->FindOneofByName("kind");
   return entry.GetReflection()->GetOneofFieldDescriptor(entry, kinds);
 }
 
-// Not of samples. The two oneofs have their members by one name.
+// Reads an entry other than samples. Both oneofs name their members alike.
 AskedAnalysis ReadEntry(const v1::AnalysisSpec& entry, int index) {
   AskedAnalysis asked;
   asked.entry = index;
@@ -99,7 +99,7 @@ void CheckSteps(const v1::AnalysisSpec& entry, const std::string& path, Problems
   }
 }
 
-// What an analysis that has no subject has no use for.
+// Checks fields that don't apply to an analysis without a subject.
 void CheckUnused(const v1::AnalysisSpec& entry, const std::string& path, Problems* problems) {
   const std::string kind = KindOfEntry(entry)->name();
   const auto unused = [&](const char* field) {
@@ -125,8 +125,8 @@ void CheckEntry(const v1::AnalysisSpec& entry, int index, Problems* problems) {
   if (!asked.of_runs) CheckUnused(entry, path, problems);
 }
 
-// Entries that read steps together and differ in these alone: a label stands for options, inputs
-// and seed, so the numbers of one would be those of the other.
+// Finds entries that read steps together and differ only in these: a label stands for options,
+// inputs and seed, so both would have the same numbers.
 void CheckTwins(const v1::ExperimentSpec& spec, Problems* problems) {
   std::map<std::string, std::string> labels;
   for (AskedAnalysis& asked : AskedAnalyses(spec)) {
@@ -156,7 +156,7 @@ std::string StepsOf(const engine::TrainingConfig& training) {
              : absl::StrCat("-1, ", absl::StrJoin(training.checkpoints, ", "));
 }
 
-// Those that an entry reads together of a run that keeps all of them, ascending.
+// Returns the steps that an entry reads together, ascending, for a run that keeps all of them.
 std::vector<uint32_t> StepsTogether(const AskedAnalysis& asked,
                                     const engine::TrainingConfig& training) {
   std::vector<uint32_t> steps = training.checkpoints;
@@ -184,7 +184,7 @@ Problems ProblemsOf(const AskedAnalysis& asked, const engine::AnalysisOptions& o
     subjects = steps;
   }
   v1::AnalysisInputs inputs = asked.inputs;
-  if (AnyBad(*setting.bad, {"task"})) {  // whose text the model would read is not known
+  if (AnyBad(*setting.bad, {"task"})) {  // the text that the model would read is unknown
     inputs.clear_prompt();
     inputs.clear_dataset();
   }
@@ -192,7 +192,7 @@ Problems ProblemsOf(const AskedAnalysis& asked, const engine::AnalysisOptions& o
   return found;
 }
 
-// What is wrong with steps that are read together, each of which the run keeps.
+// Checks steps that are read together, each of which the run keeps.
 void CheckTogether(const AskedAnalysis& asked, const engine::AnalysisKind& kind,
                    const engine::TrainingConfig& training, Problems* problems) {
   const std::vector<uint32_t> steps = StepsTogether(asked, training);
@@ -223,7 +223,7 @@ void CheckCheckpoints(const AskedAnalysis& asked, const engine::AnalysisKind* ki
   }
 }
 
-// Adds one of so many settings.
+// Adds the cost of one of `settings` settings.
 void AddCost(const engine::AnalysisCost& cost, const AnalysisTime& time, size_t settings,
              EntryCost* total) {
   GroupTime& group = total->times[time.group];
@@ -243,7 +243,7 @@ bool HasGoodSteps(const AnalyzedSetting& setting) {
   return !AnyBad(*setting.bad, {"training.steps", "training.checkpoints"});
 }
 
-// Returns true if nothing is bad that decides which parts a model has.
+// Returns true if no bad path affects which parts the model has.
 bool HasGoodModel(const AnalyzedSetting& setting) {
   constexpr absl::string_view kNoParts[] = {"model.dropout", "model.init", "model.residual_scale"};
   return std::none_of(setting.bad->begin(), setting.bad->end(), [&](const std::string& bad) {
@@ -254,8 +254,8 @@ bool HasGoodModel(const AnalyzedSetting& setting) {
   });
 }
 
-// Returns false after a problem. If several settings have one, the first is enough to mend it.
-// `kind` is null if its options are not known.
+// Returns false after a problem; if several settings have one, only the first is reported. `kind`
+// is null if its options are unknown.
 bool CheckSteps(const AskedAnalysis& asked, const engine::AnalysisKind* kind,
                 absl::Span<const AnalyzedSetting> settings, Problems* problems) {
   for (const AnalyzedSetting& setting : settings) {
@@ -303,7 +303,7 @@ EntryCost CheckModels(const AskedAnalysis& asked, const engine::AnalysisOptions&
 EntryCost CheckAgainst(AskedAnalysis asked, absl::Span<const AnalyzedSetting> settings,
                        Problems* problems, std::vector<std::string>* notes) {
   auto options = ResolveAsked(&asked);
-  if (!options.has_value()) {  // its inputs may be wrong and its options not
+  if (!options.has_value()) {  // its inputs may be wrong while its options aren't
     asked.inputs.Clear();
     options = ResolveAsked(&asked);
   }

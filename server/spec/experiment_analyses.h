@@ -1,5 +1,4 @@
-// What an experiment's file asks to have computed: its entries of `analyses` as requests, and their
-// checks.
+// Reads and checks the analyses that an experiment's file asks for.
 #ifndef ABLATE_SERVER_SPEC_EXPERIMENT_ANALYSES_H_
 #define ABLATE_SERVER_SPEC_EXPERIMENT_ANALYSES_H_
 
@@ -21,73 +20,74 @@
 
 namespace ablate::spec {
 
-// An entry that is a kind of analysis: not samples, which a report asks for.
+// An entry with a kind of analysis; entries of samples are for reports.
 struct AskedAnalysis {
-  int entry = 0;              // of the spec's analyses
+  int entry = 0;              // index in the spec's analyses
   v1::AnalysisKind analysis;  // as written: without defaults
   v1::AnalysisInputs inputs;  // likewise
   uint32_t seed = 0;
-  std::string label;        // of its numbers
-  bool of_runs = true;      // false: it is made once, of no run
-  std::vector<int32_t> at;  // steps, -1 is the last; none: of every checkpoint
-  bool together = false;    // of a run one analysis of all its steps; else one of each
-  bool all = false;         // of all values of tuned axes
+  std::string label;        // label of its numbers
+  bool of_runs = true;      // false: it is computed once, without a run
+  std::vector<int32_t> at;  // steps, -1 is the last; empty: every checkpoint
+  bool together = false;    // one analysis of all steps of a run; otherwise one per step
+  bool all = false;         // for all values of tuned axes
 
   size_t analyses_of_a_run() const { return together ? 1 : at.size(); }
 };
 
-// Entries in their order, samples and those without a kind left out.
+// Returns the entries in order, without samples and entries that have no kind.
 std::vector<AskedAnalysis> AskedAnalyses(const v1::ExperimentSpec& spec);
 
-// Each entry by itself: one kind, its options, inputs, steps and name; at most one `samples`, and a
-// base that has text. Overrides are in the base.
+// Checks each entry by itself: one kind, its options, inputs, steps and name; at most one
+// `samples`, and for it a base that has text. Overrides are in the base.
 void CheckAnalyses(const v1::ExperimentSpec& spec, Problems* problems);
 inline constexpr int kMaxAnalyses = 100;
 
-// As its labels say it, "norm=post, rate=0.1"; empty for the only one.
+// Returns the setting's labels as "norm=post, rate=0.1"; empty for the only setting.
 std::string NameOfSetting(const v1::SettingParameters& setting);
 
 // A setting that is analyzed.
 struct AnalyzedSetting {
   std::string name;  // NameOfSetting's
   const engine::RunConfig* config = nullptr;
-  const BadPaths* bad = nullptr;  // of its spec
+  const BadPaths* bad = nullptr;  // bad paths of its spec
 };
 
 // Guessed microseconds of an entry's analyses of one group.
 struct GroupTime {
-  double mean = 0;     // of an analysis, over all settings: 0 of those in other groups
-  double largest = 0;  // of one
+  double mean = 0;     // per analysis, over all settings: 0 for those in other groups
+  double largest = 0;  // largest of one analysis
 };
 
 // The cost of one analysis of an entry.
 struct EntryCost {
-  std::map<std::string, GroupTime> times;  // by AnalysisTime's group
-  uint64_t array_bytes = 0;                // of the setting where it is most
+  std::map<std::string, GroupTime> times;  // keyed by AnalysisTime's group
+  uint64_t array_bytes = 0;                // of the setting where it is largest
 };
 
-// Each entry against what will be trained: steps without a checkpoint, and what can be asked of
-// none of these models. What only some have no use for, as those without a norm, is not asked of
-// them: a note says so. Leaves out entries that are wrong by themselves, and what would read a bad
+// Checks each entry against the runs to be trained: steps without a checkpoint, and analyses that
+// none of these models allows. If only some don't allow it, such as those without a norm, they are
+// left out with a note. Skips entries with problems of their own, and checks that would read a bad
 // path of a setting. Returns the cost of each entry of AskedAnalyses; an empty one after a problem.
 std::vector<EntryCost> CheckAnalyzed(const v1::ExperimentSpec& spec,
                                      absl::Span<const AnalyzedSetting> settings, Problems* problems,
                                      std::vector<std::string>* notes);
 
-// Sets its defaults; nothing if something is wrong with it by itself.
+// Sets the entry's defaults and returns its options; nothing if it has a problem by itself.
 std::optional<engine::AnalysisOptions> ResolveAsked(AskedAnalysis* asked);
 
-// Whether this model has a use for an entry that ResolveAsked gave these options, as one with norms
-// for their statistics.
+// Returns true if an entry that ResolveAsked gave these options applies to this model; norm
+// statistics, for instance, need norms.
 bool CanBeAskedOf(const AskedAnalysis& resolved, const engine::AnalysisOptions& options,
                   const engine::RunConfig& config);
 
-// Adds what was found of an entry, by fields below it, as problems of the experiment. `setting` is
-// the one that has them.
+// Adds problems found in an entry, in fields below it, to the experiment's. `setting` is the one
+// that has them.
 void AddProblemsOf(const AskedAnalysis& asked, const std::string& setting, Problems found,
                    Problems* problems);
 
-// The entry of this label, whose numbers runs have as LABEL/NUMBER; nothing if there is none.
+// Returns the entry of this label, whose numbers runs have as LABEL/NUMBER; nothing if there is
+// none.
 std::optional<AskedAnalysis> EntryWithNumbers(const v1::ExperimentSpec& spec,
                                               absl::string_view label);
 

@@ -43,14 +43,14 @@ double Hidden(const BaseSpec& base) { return 4.0 * base.model().width(); }
 double WeightDecay(const BaseSpec& base) {
   return base.training().optimizer() == v1::Optimizer::adamw ? 0.01 : 0;
 }
-// Rows of weights then add up to about one.
+// Makes rows of weights sum to about one.
 double ScoreBias(const BaseSpec& base) { return 0 - std::log(base.model().context()); }
-// A run of one_cycle rises for three tenths of its steps unless it says otherwise.
+// By default one_cycle warms up for three tenths of its steps.
 double Warmup(const BaseSpec& base) {
   const bool one_cycle = base.training().schedule() == v1::Schedule::one_cycle;
   return one_cycle ? std::floor(3.0 * base.training().steps() / 10) : 0;
 }
-// Runs that were stored before there was another have none: new ones have it resolved
+// Runs stored before there was a second trainer have none; new ones have it resolved
 // (FillDefaults).
 double StoredTrainer(const BaseSpec&) { return v1::Trainer::torch; }
 
@@ -70,7 +70,7 @@ constexpr ComputedDefault kComputed[] = {{"model.context", Context},
                                          {"training.trainer", StoredTrainer},
                                          {"evaluation.batches", Batches}};
 
-// A field below BaseSpec that is no message.
+// A field below BaseSpec that isn't a message.
 struct Leaf {
   std::string path;
   const FieldDescriptor* field;
@@ -115,7 +115,7 @@ std::vector<Condition> MakeConditions() {
   return conditions;
 }
 
-// The declared default; kNoDefault if there is none.
+// Returns the declared default; kNoDefault if there is none.
 double ConstantDefault(const Leaf& leaf, const ScalarField& field) {
   if (reflect::OptionOf(leaf.field).default_().empty()) return kNoDefault;
   BaseSpec scratch;
@@ -129,7 +129,7 @@ bool IsInTable(const Leaf& leaf) {
          leaf.field->cpp_type() != FieldDescriptor::CPPTYPE_STRING;
 }
 
-// A default never changes: fingerprints leave fields equal to it out.
+// A default never changes: fingerprints leave out fields equal to it.
 std::vector<FieldRule> MakeRules() {
   std::vector<FieldRule> rules;
   for (const Leaf& leaf : Leaves()) {
@@ -152,7 +152,7 @@ void Fill(const FieldRule& rule, BaseSpec* base) {
   rule.field.Set(rule.Default(*base), base);
 }
 
-// −1 ends the run's list; where it stands, the last step would be kept twice.
+// −1 ends the run's list; elsewhere the last step would be kept twice.
 void SortCheckpoints(v1::TrainingSpec* training) {
   std::set<int32_t> steps(training->checkpoints().begin(), training->checkpoints().end());
   const bool end = steps.empty() || steps.erase(-1) > 0;
@@ -203,7 +203,7 @@ class FieldChecker {
   BadPaths Take() { return std::move(bad_); }
 
  private:
-  // What is wrong with an element is wrong with its list.
+  // A problem of an element is a problem of its list.
   void Add(const std::string& path, const std::string& value, absl::string_view complaint,
            absl::string_view allowed) {
     bad_.insert(path.substr(0, path.find('[')));
@@ -343,7 +343,8 @@ void FillDefaults(bool cuda, v1::BaseSpec* base) {
 }
 
 bool ReadStoredRun(const std::string& bytes, v1::RunSpec* run) {
-  // Every run has a task: without this one, what is no spec would become one of defaults alone.
+  // Every run has a task. Without this check, bytes that aren't a spec would become one of
+  // defaults.
   const bool read =
       run->ParseFromString(bytes) && run->spec().task().kind_case() != v1::TaskSpec::KIND_NOT_SET;
   if (read) FillFields(run->mutable_spec());

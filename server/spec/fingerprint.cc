@@ -34,7 +34,7 @@ std::string Join(const Lines& lines, absl::string_view title, Wanted wanted) {
   return text;
 }
 
-// The same with the seed's line in its place.
+// The same with the seed's line inserted.
 std::string JoinWithSeed(const Lines& lines, uint32_t seed, absl::string_view title,
                          Wanted wanted) {
   const auto place = lines.lower_bound("seed");
@@ -68,7 +68,7 @@ bool InShape(absl::string_view key) {
          key == "training.rule";
 }
 
-// Whether what a run does at a step depends on how many it has.
+// Returns true if a step's computation depends on the number of steps.
 bool DependsOnSteps(const v1::TrainingSpec& training) {
   const auto schedule =
       engine::FindByName<engine::ScheduleKind>(v1::Schedule::Value_Name(training.schedule()));
@@ -86,7 +86,7 @@ Canonical::Canonical(const v1::BaseSpec& filled, const std::string& dataset_sha2
   if (!dataset_sha256.empty()) lines_["data"] = dataset_sha256;
   for (const FieldRule& rule : FieldRules()) {
     if (!rule.Applies(filled) || !rule.field.Has(filled)) continue;
-    if (rule.path == "training.trainer") continue;  // the line `trainer`
+    if (rule.path == "training.trainer") continue;  // has its own line, `trainer`
     const double value = rule.field.Get(filled);
     if (value != rule.Default(filled)) lines_[rule.path] = rule.field.Text(value);
   }

@@ -1,8 +1,8 @@
-// What makes two runs the same: a canonical text and its hash. Changing anything here makes every
-// stored run unfindable.
+// Computes the identity of runs: a canonical text and its hash. Any change here makes every stored
+// run unfindable.
 //
 // The canonical text is lines of `key=value`, each ended by a line feed, sorted by bytes, after one
-// line that says what it is: "ablate run 1", "ablate growth 1", "ablate trajectory 1" or "ablate
+// line with the type of text: "ablate run 1", "ablate growth 1", "ablate trajectory 1" or "ablate
 // shape 1". The keys of a run:
 //   numerics      engine::kNumericsVersion
 //   trainer       training.trainer as resolved: native or torch
@@ -11,17 +11,19 @@
 //   task          documents, legacy_recall, recall or text
 //   data          SHA-256 of the data set, 64 hex digits, if the task has one; its name is left out
 //   and every other field of the resolved spec by its path below BaseSpec (model.norm.eps), unless
-//   it is equal to its default given the others, means nothing in this spec, or is absent for a
+//   it is equal to its default given the others, has no effect in this spec, or is absent with a
 //   meaning of its own (fields.h).
-// Numbers are shortest decimals (text::ShortestDecimal), booleans true or false, enums their
-// names. training.betas is written 0.85,0.99 and left out if 0.9,0.999; training.checkpoints
-// likewise, ascending with -1 last, left out if -1 alone; evaluation.record by names in the order
-// of their numbers, left out if empty.
-// A growth is a run without training.steps: those of equal ones are the same training, ended sooner
-// or later. A trajectory is the same without evaluation.* and training.checkpoints. A shape, whose
-// runs take as long a step with their evaluations, has device, trainer, task, data, the fields of
-// the task, of the model but init, training.batch, optimizer, accumulation, ema and rule, and
-// evaluation.*. The hash is the first 60 bits of the text's SHA-256 in base 32, digits a-z and 2-7.
+// Numbers are shortest decimals (text::ShortestDecimal), booleans true or false, enums their names.
+// training.betas is written 0.85,0.99 and left out if 0.9,0.999; training.checkpoints likewise,
+// ascending with -1 last, left out if -1 alone; evaluation.record by names in the order of their
+// numbers, left out if empty.
+//
+// A growth is a run without training.steps: runs with equal growths are the same training, ended
+// sooner or later. A trajectory is a run without evaluation.* and training.checkpoints. A shape,
+// for which runs take equally long per step with their evaluations, has device, trainer, task,
+// data, the fields of the task, of the model except init, training.batch, optimizer, accumulation,
+// ema and rule, and evaluation.*. The hash is the first 60 bits of the text's SHA-256 in base 32,
+// digits a-z and 2-7.
 #ifndef ABLATE_SERVER_SPEC_FINGERPRINT_H_
 #define ABLATE_SERVER_SPEC_FINGERPRINT_H_
 
@@ -34,22 +36,22 @@
 
 namespace ablate::spec {
 
-// The canonical lines of one combination, ready for its seeds.
+// Holds the canonical lines of one combination, ready for its seeds.
 class Canonical {
  public:
-  // `filled` as FillDefaults leaves it, with its trainer resolved; `dataset_sha256` is empty if the
+  // `filled` is FillDefaults' result with its trainer resolved; `dataset_sha256` is empty if the
   // task has no data set.
   Canonical(const v1::BaseSpec& filled, const std::string& dataset_sha256);
 
-  // The same run by another one.
+  // Changes the trainer of the run.
   void SetTrainer(absl::string_view trainer) { lines_["trainer"] = std::string(trainer); }
 
   std::string RunText(uint32_t seed) const;
   std::string TrajectoryText(uint32_t seed) const;
-  // Empty if what the run does at a step depends on how many steps it has.
+  // Returns the growth; empty if a step's computation depends on the total number of steps.
   std::string GrowthText(uint32_t seed) const;
   std::string ShapeText() const;
-  // The part of the shape that fixes the parameters: task, data and model.
+  // Returns the part of the shape that determines the parameters: task, data and model.
   std::string ModelText() const;
 
  private:
@@ -57,11 +59,11 @@ class Canonical {
   bool grows_ = false;
 };
 
-// 12 characters of [a-z2-7].
+// Returns 12 characters of [a-z2-7].
 std::string ShortHash(absl::string_view text);
 
-// What is private to a user has hashes of its own: equal ones of nobody else's, nor of what is
-// everybody's. The same where either is empty.
+// Returns a user's own hash for private objects, which equals no other user's and no public one.
+// Returns `hash` if either argument is empty.
 std::string PrivateTo(absl::string_view user, absl::string_view hash);
 
 }  // namespace ablate::spec

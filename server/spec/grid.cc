@@ -15,7 +15,7 @@ namespace {
 constexpr int kMaxExclusions = 1000;
 constexpr uint64_t kMaxCells = 100'000;
 constexpr uint32_t kDefaultCells = 1000;
-constexpr uint64_t kPlenty = uint64_t{1} << 60;  // where counting saturates
+constexpr uint64_t kPlenty = uint64_t{1} << 60;  // counting saturates here
 
 uint64_t Times(uint64_t a, uint64_t b) { return b != 0 && a > kPlenty / b ? kPlenty : a * b; }
 
@@ -32,7 +32,7 @@ void CheckList(const v1::Seeds& seeds, Problems* problems) {
   }
 }
 
-// The index of the point that `value` names, or −1 after a problem.
+// Returns the index of the point that `value` names, or −1 after a problem.
 int FindPoint(const google::protobuf::Value& value, const AxisPlan& axis, const std::string& source,
               Problems* problems) {
   std::vector<std::string> labels;
@@ -89,7 +89,7 @@ bool Excluded(const Indexes& indexes, const std::vector<Indexes>& exclusions) {
   return std::any_of(exclusions.begin(), exclusions.end(), matches);
 }
 
-// "3 placement × 5 lr × 12 seeds".
+// Returns "3 placement × 5 lr × 12 seeds".
 std::string Shape(const Grid& grid) {
   std::vector<std::string> factors;
   for (const AxisPlan& axis : grid.axes) {

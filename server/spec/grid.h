@@ -1,4 +1,5 @@
-// The grid of an experiment: which combinations of points there are, counted before any is made.
+// Builds the grid of an experiment: which combinations of points there are, counted before any is
+// made.
 #ifndef ABLATE_SERVER_SPEC_GRID_H_
 #define ABLATE_SERVER_SPEC_GRID_H_
 
@@ -21,21 +22,21 @@ struct Grid {
   std::vector<uint32_t> seeds;
 };
 
-// The seeds in order; {0} by default.
+// Reads the seeds in order; {0} by default.
 std::vector<uint32_t> ReadSeeds(const v1::Seeds& seeds, Problems* problems);
 
-// What `exclude` leaves out, in terms of `axes`. Each names points that there are, so each matches.
+// Reads the excluded combinations in terms of `axes`. Each names existing points, so each matches.
 std::vector<Indexes> ReadExclusions(const v1::ExperimentSpec& spec,
                                     const std::vector<AxisPlan>& axes, Problems* problems);
 
-// Returns whether the grid may be expanded: it has a cell, and no more than limits.runs allows. One
-// that has more is left its first seed alone and may be, too, if that makes it at most 1,000 cells:
-// whatever else is wrong with them is found at once. Takes time proportional to at most 100,000
+// Returns true if the grid may be expanded: it has a cell, and at most limits.runs. A larger grid
+// is reduced to its first seed and may be expanded, too, if that leaves at most 1,000 cells, so
+// that its other problems are found at once. Takes time proportional to at most 100,000
 // combinations, however large the grid.
 bool CheckSize(const v1::Limits& limits, Grid* grid, Problems* problems);
 
-// Calls `visit` for every combination that is not excluded, the last axis fastest. `changed` is the
-// first axis whose index differs from the combination before, 0 at first.
+// Calls `visit` for every combination that isn't excluded, the last axis fastest. `changed` is the
+// first axis whose index differs from the previous combination, 0 at first.
 void VisitGrid(const Grid& grid,
                const std::function<void(const Indexes& indexes, size_t changed)>& visit);
 

@@ -25,7 +25,7 @@ v1::Record::Value RecordOf(engine::Record record) {
   return value;
 }
 
-// The block of a key such as gradient/block.3.
+// Returns the block of a key such as gradient/block.3.
 std::optional<uint32_t> BlockOf(absl::string_view family, absl::string_view key) {
   static const double kMaxLayers =
       reflect::OptionOf(v1::ModelSpec::descriptor()->FindFieldByName("layers")).max();

@@ -1,4 +1,4 @@
-// Which metrics runs record, and what of a spec it takes.
+// Lists the metrics that runs record, and the settings that each needs.
 #ifndef ABLATE_SERVER_SPEC_METRICS_H_
 #define ABLATE_SERVER_SPEC_METRICS_H_
 
@@ -12,26 +12,26 @@
 
 namespace ablate::spec {
 
-// Those that have one name; such as gradient/block.3 exist beside them.
+// Returns the metrics with a single name; families such as gradient/block.3 exist, too.
 const std::vector<std::string>& Metrics();
 
-// All there are, as a sentence lists them.
+// Returns all names, enumerated for a sentence.
 std::string MetricNames();
 
-// What a run's spec must ask for so that the run records a metric.
+// The settings that a run's spec needs to record a metric.
 struct MetricNeeds {
-  bool average = false;                                // of the parameters
+  bool average = false;                                // EMA weights
   v1::Record::Value record = v1::Record::unspecified;  // unspecified: none
-  uint32_t blocks = 0;                                 // that its model must have
+  uint32_t blocks = 0;                                 // least number of blocks
 
   bool any() const { return average || record != v1::Record::unspecified; }
 };
 
-// Absent if `key` is no metric.
+// Returns the needs of a metric; nothing if `key` isn't a metric.
 std::optional<MetricNeeds> FindMetric(absl::string_view key);
 
-// The field below BaseSpec without which a run does not record a metric, and what it has to be,
-// such as "training.ema above 0". Empty if it is recorded.
+// The field below BaseSpec that keeps a run from recording a metric, and the value it needs, such
+// as "training.ema above 0". Empty if the metric is recorded.
 struct LackedSetting {
   std::string path;
   std::string expected;

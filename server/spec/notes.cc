@@ -23,7 +23,7 @@
 namespace ablate::spec {
 namespace {
 
-// What `values` has at `path` and below it, as comparable text; empty if nothing is set.
+// Returns the values at `path` and below it as comparable text; empty if nothing is set.
 std::string ValueAt(const FieldValues& values, const std::string& path) {
   std::string text;
   for (auto at = values.lower_bound(path); at != values.end() && absl::StartsWith(at->first, path);
@@ -37,14 +37,15 @@ std::string ValueAt(const FieldValues& values, const std::string& path) {
 // For each path that some setting changes: setting index → value.
 using Changes = std::map<std::string, std::map<size_t, std::string>>;
 
-// Whether `point` writes a message around `path` or a part of it: then that write counts instead.
+// Returns true if `point` writes a message around `path` or a part of it; then that write counts
+// instead.
 bool WritesAround(const Point& point, const std::string& path) {
   return std::any_of(point.writes.begin(), point.writes.end(), [&path](const Write& write) {
     return absl::StartsWith(path, write.path + ".") || absl::StartsWith(write.path, path + ".");
   });
 }
 
-// A spec with a setting: what is written in it, and what that comes to.
+// A spec with a setting applied: the written values, and the values with defaults.
 struct Values {
   FieldValues written, filled;
 };
@@ -56,9 +57,9 @@ Values ValuesWith(v1::BaseSpec base, const Point& point) {
   return {ValuesOf(base), std::move(filled)};
 }
 
-// Of every path that the axis writes: a setting may also leave out what the baseline writes. Where
-// it writes what the baseline has, nothing changes, and what only follows from another field is no
-// change of its own.
+// Finds the changes at every path that the axis writes, because a setting may also leave out a
+// write of the baseline. Writing the baseline's value isn't a change, nor is a value that only
+// follows from another field.
 Changes FindChanges(const AxisPlan& axis, const v1::BaseSpec& base) {
   std::set<std::string> paths;
   for (const Point& point : axis.points) {
@@ -78,7 +79,7 @@ Changes FindChanges(const AxisPlan& axis, const v1::BaseSpec& base) {
   return changes;
 }
 
-// How much `path` looks like what the axis is about; the greatest wins.
+// Returns how likely `path` is the axis's main path; the greatest wins.
 std::tuple<bool, size_t, size_t> Weight(const AxisPlan& axis, const std::string& path,
                                         const std::map<size_t, std::string>& values) {
   const std::string last = path.substr(path.rfind('.') + 1);
@@ -109,7 +110,7 @@ void AddExtras(const AxisPlan& axis, const Changes& changes, std::vector<std::st
   }
 }
 
-// Axes whose label in `row` is not their baseline's.
+// Returns the axes whose label in `row` isn't their baseline's.
 std::vector<size_t> Moved(const std::vector<AxisPlan>& axes, const v1::SettingParameters& row) {
   std::vector<size_t> moved;
   for (size_t i = 0; i < axes.size(); ++i) {
@@ -133,13 +134,13 @@ std::string ParametersByLabel(const AxisPlan& axis, const std::map<std::string, 
   return absl::StrJoin(parts, ", ");
 }
 
-// Some of the documents, and the verb that goes with them.
+// A subset of the documents, and the verb that goes with it.
 struct Share {
   std::string documents;
   absl::string_view verb;
 };
 
-// "96 % of documents", "3 of 32,033 documents": never rounded to none or to all.
+// Returns "96 % of documents", "3 of 32,033 documents": never rounded to none or to all.
 Share ShareOf(uint64_t part, uint64_t all) {
   if (part == all && all == 1) return {"the one document", "is"};
   if (part == all) return {"all documents", "are"};
@@ -152,7 +153,7 @@ Share ShareOf(uint64_t part, uint64_t all) {
 }
 
 // Returns the variance of an initial value of the model's parameter of this role. A tied head is
-// the embedding of tokens.
+// the token embedding.
 double InitialVariance(const engine::ModelConfig& model, engine::ParameterRole role) {
   if (role == engine::ParameterRole::kHead && model.tied_head) {
     role = engine::ParameterRole::kEmbedding;
@@ -164,8 +165,8 @@ double InitialVariance(const engine::ModelConfig& model, engine::ParameterRole r
   return 0;
 }
 
-// Mean square of what the head reads, or the least that it can be; 0 where that is not known. A
-// BatchNorm's evaluation before the first step leaves the stream as it is.
+// Returns the mean square of the head's input, or a lower bound; 0 if unknown. A BatchNorm's
+// evaluation before the first step leaves the stream as it is.
 double FeatureSquare(const engine::ModelConfig& model) {
   const engine::NormConfig& norm = model.norm;
   const bool post = norm.placement == engine::NormPlacement::kPost && norm.feed_forward;
@@ -246,7 +247,7 @@ std::vector<std::string> StartNotes(const std::vector<v1::SettingParameters>& pa
   size_t high = 0;
   for (size_t i = 0; i < configs.size(); ++i) {
     const engine::ModelConfig& model = configs[i].model;
-    // Scores of variance s² have a loss of about s²/2 above the uniform one, up to s = √(2 ln V).
+    // Logits of variance s² have a loss of about s²/2 above the uniform one, up to s = √(2 ln V).
     const double variance =
         model.width * FeatureSquare(model) * InitialVariance(model, engine::ParameterRole::kHead);
     if (variance / 2 <= kFarAboveUniform || ++high > kNamed) continue;

@@ -1,4 +1,4 @@
-// Problems as they are found: each sentence once, and not without end.
+// Collects problems: each sentence once, and a bounded number.
 #ifndef ABLATE_SERVER_SPEC_PROBLEMS_H_
 #define ABLATE_SERVER_SPEC_PROBLEMS_H_
 
@@ -16,10 +16,10 @@ using Problem = reflect::FieldProblem;
 
 class Problems {
  public:
-  // Beyond this many nothing is kept: whoever mends a spec starts with the first.
+  // Further problems are dropped: the author fixes the first ones first.
   static constexpr size_t kMaxProblems = 1000;
 
-  // See reflect::MakeProblem. A sentence that is known already is left out.
+  // Adds a problem; see reflect::MakeProblem. A repeated sentence is dropped.
   void Add(const std::string& field, const std::string& value, absl::string_view complaint,
            absl::string_view allowed) {
     Add(reflect::MakeProblem(field, value, complaint, allowed));
@@ -33,10 +33,10 @@ class Problems {
     for (Problem& problem : problems) Add(std::move(problem));
   }
 
-  // Nothing more is kept: what only looks for problems may stop.
+  // Returns true if no more are kept, so that a search for problems may stop.
   bool full() const { return list_.size() >= kMaxProblems; }
   bool empty() const { return list_.empty(); }
-  // How often something was added, also what is left out: whether a check found anything.
+  // Returns the number of Add calls, including dropped ones: it shows if a check found anything.
   size_t found() const { return found_; }
   std::vector<Problem> Take() { return std::move(list_); }
 

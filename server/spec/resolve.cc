@@ -36,11 +36,11 @@ class Resolver {
   Resolution Run(const Overrides& overrides) {
     CheckWellFormed(resolution_.spec, &problems_);
     const bool well_formed = problems_.empty();
-    // These problems are not about cells, so cells are checked whatever is found here.
+    // These problems aren't about cells, so cells are checked whatever is found here.
     Problems apart;
     CheckExperiment(resolution_.spec, &apart);
     CheckAnalyses(resolution_.spec, &apart);
-    // Reported, and too many to look at each.
+    // Reported, and too many to check each.
     if (resolution_.spec.analyses_size() > kMaxAnalyses) resolution_.spec.clear_analyses();
     CheckAnalyzedData(&apart);
     ReadOverrides(overrides);
@@ -72,7 +72,7 @@ class Resolver {
     }
     std::vector<Problem> found;
     for (const Write& write : overrides_) {
-      // An override that can't be applied must not be mistaken for a writer later on.
+      // An override that can't be applied must not count as a writer later.
       const size_t before = found.size();
       reflect::SetPath(write.path, write.value, write.source, base, &found);
       if (found.size() == before) {
@@ -92,7 +92,7 @@ class Resolver {
         &problems_));
   }
 
-  // Returns whether it found no problem.
+  // Returns true if it found no problem.
   bool ReadGrid() {
     const size_t before = problems_.found();
     grid_.axes = ReadAxes(resolution_.spec, &problems_);
@@ -101,7 +101,7 @@ class Resolver {
     return problems_.found() == before;
   }
 
-  // Axes first, so that an override that meets an axis is what is reported.
+  // Axes first, so that a conflicting override is reported.
   void CheckWriters() {
     std::vector<Claim> claims;
     int writer = 0;
@@ -120,14 +120,14 @@ class Resolver {
     CheckClaims(claims, &problems_);
   }
 
-  // Data sets that analyses read must be there.
+  // Checks that data sets read by analyses exist.
   void CheckAnalyzedData(Problems* problems) {
     for (int i = 0; i < resolution_.spec.analyses_size(); ++i) {
       const std::string& name = resolution_.spec.analyses(i).inputs().dataset();
       if (name.empty()) continue;
       const auto& facts = datasets_.Find(name, /*as_text=*/false);
       if (facts.ok()) continue;
-      // Of what can't be a name it says the field and what is allowed itself.
+      // An error about an invalid name contains the field and the allowed names already.
       absl::string_view why = facts.status().message();
       absl::ConsumePrefix(&why, "dataset: ");
       problems->Add(absl::StrCat("analyses[", i, "].inputs.dataset"), name,
@@ -135,7 +135,7 @@ class Resolver {
     }
   }
 
-  // What is reported must be recorded by every run, where that takes a setting.
+  // Checks that every run records the reported metrics, if that needs a setting.
   void CheckRecorded() {
     const v1::ReportSpec& report = resolution_.spec.report();
     CheckRecorded("report.primary", report.primary());
@@ -157,7 +157,7 @@ class Resolver {
     }
   }
 
-  // A report gives no prompt, and without one a sample of a text begins behind a line feed.
+  // A report gives no prompt, and without one a sample of a text begins after a line feed.
   void CheckSampled() {
     for (int i = 0; i < resolution_.spec.analyses_size(); ++i) {
       if (!resolution_.spec.analyses(i).has_samples()) continue;
@@ -183,7 +183,7 @@ class Resolver {
         CheckAnalyzed(resolution_.spec, settings, &problems_, &resolution_.notes);
   }
 
-  // Each setting has a cell for every seed.
+  // Returns the first cell; each setting has one for every seed.
   const ResolvedCell& FirstCell(size_t setting) const {
     return resolution_.cells[setting * grid_.seeds.size()];
   }
@@ -212,7 +212,7 @@ class Resolver {
     NameDatasets();
   }
 
-  // Display names may come to mean something else; datasets/ID does not.
+  // Replaces display names, whose meaning may change, by datasets/ID.
   void NameDatasets() {
     std::string* name = MutableDatasetOf(resolution_.spec.mutable_base()->mutable_task());
     if (name != nullptr) Rename(name);

@@ -1,5 +1,5 @@
-// From what a researcher wrote to the runs that will be trained: overrides, axes, seeds, defaults,
-// checks, fingerprints.
+// Resolves an experiment's spec to the runs to train: overrides, axes, seeds, defaults, checks,
+// fingerprints.
 #ifndef ABLATE_SERVER_SPEC_RESOLVE_H_
 #define ABLATE_SERVER_SPEC_RESOLVE_H_
 
@@ -24,30 +24,31 @@
 
 namespace ablate::spec {
 
-// What must be known of a data set to resolve a spec that names it.
-// Lengths, code points and line ends are 0 and empty where they are not known.
+// Facts about a data set that resolving a spec needs. Lengths, code points and line ends are 0 and
+// empty if unknown.
 struct DatasetFacts : engine::DocumentFacts {
   std::string id = {};  // without "datasets/"
   std::string sha256 = {};
 };
 
-// What runs that train at the same time share.
+// Memory shared by the runs that train at the same time.
 struct DeviceMemory {
   uint64_t bytes = 0;
-  uint32_t lanes = 1;  // runs that it trains at once
+  uint32_t lanes = 1;  // number of such runs
 };
 
-// The world that a spec is resolved in.
+// Everything outside a spec that its resolution depends on.
 struct Surroundings {
-  // By id or display name, with or without "datasets/". NOT_FOUND or FAILED_PRECONDITION with a
-  // sentence. `as_text`: code_points and line_ends are needed, too, which may take a while to know.
+  // Finds a data set by id or display name, with or without "datasets/". NOT_FOUND or
+  // FAILED_PRECONDITION with a sentence. `as_text`: code_points and line_ends are needed, too,
+  // which may take a while.
   std::function<absl::StatusOr<DatasetFacts>(absl::string_view name, bool as_text)> find_dataset;
-  bool cuda = false;  // a GPU worker is known: what `auto` becomes, and whether `cuda` is allowed
-  // By kind, that of the device with the most; absent where not known.
+  bool cuda = false;  // a GPU worker is known: decides `auto`, and if `cuda` is allowed
+  // By kind, for the device with the most memory; absent if unknown.
   std::map<std::string, DeviceMemory> memory = {};
 };
 
-// A cell's run by the trainer that it did not get.
+// A cell's run with the trainer that it did not get.
 struct OtherRun {
   std::string trainer;
   std::string fingerprint;
@@ -58,51 +59,52 @@ struct ResolvedCell {
   std::string name;                                         // such as post-lr0.01-s42
   std::vector<std::pair<std::string, std::string>> labels;  // axis name, label; in axis order
   uint32_t seed = 0;
-  v1::RunSpec run;          // every field that applies is set, data sets as datasets/ID
+  v1::RunSpec run;          // every applicable field is set, data sets as datasets/ID
   std::string fingerprint;  // 12 characters of [a-z2-7]
   std::string trajectory;
-  // Of runs that differ in their steps alone, and of which a longer one goes on where a shorter one
-  // ended; empty if a run of this spec can't.
+  // Equal for runs that differ only in their steps, so that a longer one can continue a shorter
+  // one; empty if a run of this spec can't be continued.
   std::string growth;
-  std::string shape;        // key of runs that cost the same a step, their evaluations included
+  std::string shape;        // equal for runs that cost the same per step, evaluations included
   std::string device_kind;  // cpu or cuda
   std::string trainer;      // torch or native
-  // Where its trainer was auto and is torch, why native does not train all cells that ask for auto
-  // (trainer_choice.h); else empty.
+  // If its trainer was auto and is torch: why native doesn't train all cells that ask for auto
+  // (trainer_choice.h). Otherwise empty.
   std::string why_not_native;
-  OtherRun by_other;           // where its trainer was auto; else empty
+  OtherRun by_other;           // if its trainer was auto; otherwise empty
   std::string dataset_sha256;  // empty if the task has no data set
   uint64_t parameters = 0;
-  uint64_t bytes = 0;         // estimate of what it will store for good
-  uint64_t resume_bytes = 0;  // estimate of a resume state, which it has while it trains
+  uint64_t bytes = 0;         // estimate of its permanent storage
+  uint64_t resume_bytes = 0;  // estimate of a resume state, which exists while it trains
   double flops_per_step = 0;  // forward and backward, for a guess of its time
-  EvaluationCost evaluation;  // of each, for the same
-  double guessed_speed = 1;   // how many times as fast as eager it is guessed to train
+  EvaluationCost evaluation;  // cost of each evaluation, for the same
+  double guessed_speed = 1;   // guessed speed relative to eager
 };
 
 struct Resolution {
-  v1::ExperimentSpec spec;  // as submitted, with overrides applied to base and data sets (but in
+  v1::ExperimentSpec spec;  // as submitted, with overrides applied to base and data sets (except in
                             // axes' values, which are labels) as datasets/ID
   std::vector<ResolvedCell>
       cells;  // grid order: last axis fastest, then seeds; excluded ones left out
   std::vector<v1::SettingParameters> parameters;
-  // What one analysis takes of each entry of the spec's that is none of samples.
+  // Cost of one analysis for each entry of the spec except samples.
   std::vector<EntryCost> analyses;
-  std::vector<engine::RunConfig> configs;  // one a setting, as `parameters`, of its first seed
-  std::vector<BadPaths> bad;               // likewise: what has problems in it
+  std::vector<engine::RunConfig> configs;  // one per setting, like `parameters`, for its first seed
+  std::vector<BadPaths> bad;               // likewise: paths with problems
   std::vector<std::string> notes;
   std::vector<Problem> problems;
-  // All cells are there and none has a problem. If false, the cells that there are serve to find
-  // further problems alone: a check skips the settings whose bad paths it would read.
+  // True if all cells exist and none has a problem. If false, the existing cells serve only to find
+  // further problems; checks skip the settings whose bad paths they would read.
   bool sound = false;
 };
 
 inline constexpr size_t kMaxOverrides = 100;
 Problem TooManyOverrides(size_t count);
 
-// Every problem at once, each with its path: one leaves out the checks that depend on it, and no
-// others. Limits on runs are checked before anything is expanded. Pure but for find_dataset, which
-// is called once for each distinct name, and as text only where a task reads it so.
+// Resolves a spec and reports every problem at once, each with its path. A problem skips only the
+// checks that depend on it. Limits on runs are checked before expansion. Pure except for
+// find_dataset, which is called once for each distinct name, and as text only if a task reads it
+// so.
 Resolution Resolve(v1::ExperimentSpec spec,
                    const std::map<std::string, google::protobuf::Value>& overrides,
                    const Surroundings& surroundings);

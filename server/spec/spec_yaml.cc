@@ -29,11 +29,11 @@ using google::protobuf::Value;
 constexpr size_t kMaxLine = 100;
 constexpr uint64_t kMaxExact = uint64_t{1} << 53;
 
-// A message or map as names and values in flow style; the values' own messages are kept to be
-// broken up where a line gets too long.
+// A message or map as names and values in flow style; keeps the values' own messages, to break long
+// lines.
 struct Entry;
 struct Node {
-  std::string scalar;      // of a leaf
+  std::string scalar;      // if a leaf
   std::vector<Entry> map;  // in order
   std::vector<Node> list;
   enum class Kind { kScalar, kMap, kList } kind = Kind::kScalar;
@@ -45,20 +45,21 @@ struct Entry {
 
 Node Scalar(std::string text) { return {std::move(text), {}, {}, Node::Kind::kScalar}; }
 
-// Text that is no other kind of scalar and needs no quotes, also inside brackets.
+// Returns true for text that isn't another kind of scalar and needs no quotes, also inside
+// brackets.
 bool IsPlain(const std::string& text) {
   if (text.empty() || !absl::ascii_isalpha(static_cast<unsigned char>(text[0]))) return false;
   const bool simple = std::all_of(text.begin(), text.end(), [](char c) {
     return absl::ascii_isalnum(static_cast<unsigned char>(c)) || absl::StrContains("_./-+", c);
   });
-  // YAML 1.1 had more words for booleans; numbers begin with a digit or a point.
+  // YAML 1.1 has more words for booleans; numbers begin with a digit or a point.
   for (const char* word : {"true", "false", "null", "yes", "no", "on", "off", "y", "n"}) {
     if (absl::EqualsIgnoreCase(text, word)) return false;
   }
   return simple;
 }
 
-// What a page would not show as it is: its readers could not make the same spec of it.
+// Escapes characters that a page would not show unchanged, so that readers can copy the spec.
 std::string Escaped(absl::string_view character) {
   const auto code = static_cast<uint32_t>(text::TakeCharacter(&character));
   if (code <= 0xFF) return absl::StrFormat("\\x%02x", code);
@@ -125,7 +126,7 @@ Node OfSubmessage(const Message& message) {
 Node Of(const reflect::FieldValue& value) {
   if (const auto* message = std::get_if<const Message*>(&value)) return OfSubmessage(**message);
   if (const auto* text = std::get_if<std::string>(&value)) return Scalar(Text(*text));
-  // A plain number is read as a double, which has no more than 53 bits.
+  // A plain number is read as a double, which has only 53 bits.
   const auto* whole = std::get_if<uint64_t>(&value);
   const std::string text = reflect::TextOf(value);
   return Scalar(whole != nullptr && *whole > kMaxExact ? Quoted(text) : text);
@@ -178,10 +179,10 @@ std::string Flow(const Node& node) {
 
 void Block(const Node& node, const std::string& indent, std::string* out);
 
-// `front` is what the line begins with, such as "  name:" or "  -".
+// Writes a node; `front` begins its line, such as "  name:" or "  -".
 void Line(const std::string& front, const Node& node, const std::string& indent, std::string* out) {
   const std::string flow = Flow(node);
-  // Lists of plain values stay on their line, however long: seeds by the hundred would fill pages.
+  // Lists of plain values stay on one line, however long: hundreds of seeds would fill pages.
   const bool has_parts =
       !node.map.empty() || std::any_of(node.list.begin(), node.list.end(), [](const Node& one) {
         return one.kind != Node::Kind::kScalar;

@@ -1,4 +1,4 @@
-// A spec as the experiment file that it came from, or might have.
+// Writes a spec as an experiment file.
 #ifndef ABLATE_SERVER_SPEC_SPEC_YAML_H_
 #define ABLATE_SERVER_SPEC_SPEC_YAML_H_
 
@@ -9,11 +9,11 @@
 
 namespace ablate::spec {
 
-// YAML 1.2 that the command line reads back as an equal message: fields that are set, in the
+// Returns YAML 1.2 that the command line reads back as an equal message: the set fields in the
 // order of their numbers, short messages on one line.
 std::string SpecYaml(const v1::ExperimentSpec& spec);
 
-// A part of one on one line: "{key: train/loss, last: 100}".
+// Returns a part of a spec on one line: "{key: train/loss, last: 100}".
 std::string FlowYaml(const google::protobuf::Message& part);
 
 }  // namespace ablate::spec

@@ -16,7 +16,8 @@ bool HasAll(const Labels& labels, const Labels& wanted) {
   });
 }
 
-// Labels of `first` that no combination has without its reason; none of them can be left out.
+// Returns the fewest labels of `first` that no combination without its reason has; none of them can
+// be left out.
 Labels FewestLabels(const NativeCandidate& first,
                     const std::vector<NativeCandidate>& combinations) {
   Labels fewest = *first.labels;
@@ -56,7 +57,7 @@ void CheckNative(const Source& asked, const std::vector<NativeCandidate>& combin
       [](const NativeCandidate& combination) { return combination.why_not_native.empty(); });
   std::string allowed = "auto or torch";
   if (some) absl::StrAppend(&allowed, ", or exclude those cells");
-  // No other axis may write what one writes, and no axis what an override writes.
+  // No other axis may write a field of an axis, and no axis one of an override.
   if (some && asked.rank != Rank::kAxis) {
     absl::StrAppend(&allowed, ", or have native in base and training.trainer: torch in the setting",
                     " of those cells");

@@ -25,7 +25,7 @@ void Report(const Claim& one, const Claim& other, bool other_is_later, Problems*
   problems->Add(later.source, later.path, what, kAllowed);
 }
 
-// Each prefix of a path, itself included: model, model.norm, model.norm.eps.
+// Returns each prefix of a path, itself included: model, model.norm, model.norm.eps.
 std::vector<std::string> Prefixes(const std::string& path) {
   std::vector<std::string> prefixes;
   for (size_t dot = path.find('.'); dot != std::string::npos; dot = path.find('.', dot + 1)) {
@@ -79,7 +79,7 @@ Source Sources::Find(const std::string& path, const v1::BaseSpec& merged) const 
   }
   std::string source = WrittenBy(overrides_, path);
   if (!source.empty()) return {Rank::kOverride, std::move(source)};
-  // A path may go on with the element of a list.
+  // A path may end in an element of a list.
   const reflect::FieldPath field(merged.GetDescriptor(), path.substr(0, path.find('[')));
   return {field.IsSet(merged) ? Rank::kBase : Rank::kDefault, absl::StrCat("base.", path)};
 }

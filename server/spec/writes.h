@@ -1,4 +1,5 @@
-// What overrides and settings write, where the user said so, and that no field has two writers.
+// Writes of overrides and settings: where the user made them, and the check that no field has two
+// writers.
 #ifndef ABLATE_SERVER_SPEC_WRITES_H_
 #define ABLATE_SERVER_SPEC_WRITES_H_
 
@@ -18,7 +19,7 @@ struct Write {
   std::string source;  // such as axes[0].settings[1].set["model.norm.placement"]
 };
 
-// How particular the place is that a field comes from; the greater, the better a place to report.
+// Specificity of the place where a field was written; problems are reported at the greatest.
 enum class Rank { kDefault, kBase, kOverride, kAxis };
 
 struct Source {
@@ -26,19 +27,19 @@ struct Source {
   std::string reported_as;
 };
 
-// Where `path` (which may go on with [2]) comes from if one of `writes` wrote it or a message
-// around it, else nothing.
+// Returns the source of `path` (which may end in [2]) if one of `writes` wrote it or a message
+// around it; otherwise nothing.
 std::string WrittenBy(const std::vector<Write>& writes, const std::string& path);
 
-// The sources of one combination: overrides and one point an axis over a base. No two of them may
-// write one path (CheckClaims).
+// Finds the sources of one combination's fields: overrides and one point per axis over a base. No
+// two of them may write one path (CheckClaims).
 class Sources {
  public:
   // Both must outlive it.
   Sources(const std::vector<Write>& overrides, const std::vector<const std::vector<Write>*>& points)
       : overrides_(overrides), points_(points) {}
 
-  // `merged` tells what is set at all.
+  // Returns the source; `merged` shows which fields are set at all.
   Source Find(const std::string& path, const v1::BaseSpec& merged) const;
 
  private:
@@ -52,15 +53,15 @@ bool NamesField(const std::string& path);
 // Applies writes in order.
 void Apply(const std::vector<Write>& writes, v1::BaseSpec* base, std::vector<Problem>* problems);
 
-// One writer's claim to a path below BaseSpec and to all that is below the path.
+// One writer's claim to a path below BaseSpec and everything below it.
 struct Claim {
-  std::string path;  // names a field
+  std::string path;  // a field's name
   std::string source;
   int writer = 0;
 };
 
-// A problem, at the later claim, for each pair of claims of different writers to one path, to a
-// path and its prefix, or to different members of one oneof.
+// Adds a problem, at the later claim, for each pair of claims by different writers to one path, to
+// a path and its prefix, or to different members of a oneof.
 void CheckClaims(const std::vector<Claim>& claims, Problems* problems);
 
 }  // namespace ablate::spec

@@ -54,32 +54,46 @@ struct Flags {
   double flush_every = .25;
 };
 
+constexpr size_t kHelpColumn = 27;  // lines of the help have at most 80 columns
+
 void Define(CLI::App& app, Flags& flags) {
   flags.lanes = process::UsableCores();
   app.set_version_flag("--version", absl::StrCat("ablate-worker ", ABLATE_VERSION, ", torch ",
                                                  std::string(engine::TorchVersion())));
+  app.get_formatter()->column_width(kHelpColumn);
   app.add_option("--server", flags.server,
-                 "where it works: a server on this machine, its socket for workers, unix:PATH")
+                 "Work for the server on this machine with this\nsocket for workers")
       ->check([](const std::string& server) {
         return absl::StartsWith(server, "unix:") ? "" : "must be unix:PATH, is " + server;
-      });
+      })
+      ->type_name("unix:PATH");
   app.add_option("--join", flags.join,
-                 "or one elsewhere: a join file of a user of role worker there");
-  app.add_option("--role", flags.role, "train, or analysis: make what is asked of trained models")
-      ->check(CLI::IsMember({"train", "analysis"}))
-      ->capture_default_str();
-  app.add_option("--name", flags.name, "name of this device's worker for the role [cpu-ROLE]");
-  app.add_option("--lanes", flags.lanes, "runs trained at the same time, a core each")
-      ->check(CLI::Range(1, 4096))
-      ->capture_default_str();
-  app.add_option("--lock", flags.lock, "file that the one worker of this device holds a lock on");
+                 "Work for a server on another machine: join file of\na user of role worker there")
+      ->type_name("FILE");
+  app.add_option(
+         "--role", flags.role,
+         "Role: train, or analysis to compute analyses and\nsamples of trained models [train]")
+      ->check(CLI::IsMember({"train", "analysis"}).description(""))
+      ->type_name("ROLE");
+  app.add_option("--name", flags.name, "Name of this device's worker of the role\n[cpu-ROLE]")
+      ->type_name("NAME");
+  app.add_option(
+         "--lanes", flags.lanes,
+         absl::StrCat("Train N runs at the same time, one per core,\n1–4096 [", flags.lanes, "]"))
+      ->check(CLI::Range(1, 4096).description(""))
+      ->type_name("N");
+  app.add_option("--lock", flags.lock,
+                 "Hold a lock on FILE: a device has only one worker\nof a role")
+      ->type_name("FILE");
   app.add_option("--resume-every", flags.resume_every,
-                 "seconds between saved states of a run, or of an analysis")
-      ->check(CLI::Range(0.0, 86400.0))
-      ->capture_default_str();
-  app.add_option("--flush-every", flags.flush_every, "seconds between reports of a run's points")
-      ->check(CLI::Range(0.0, 3600.0))
-      ->capture_default_str();
+                 "Save the training state of each run, or the state\n"
+                 "of each analysis, every SECONDS, 0–86400 [30]")
+      ->check(CLI::Range(0.0, 86400.0).description(""))
+      ->type_name("SECONDS");
+  app.add_option("--flush-every", flags.flush_every,
+                 "Report the points of a run every SECONDS, 0–3600\n[0.25]")
+      ->check(CLI::Range(0.0, 3600.0).description(""))
+      ->type_name("SECONDS");
 }
 
 // Returns an option of training that is given to a worker for analyses, or "".
@@ -290,12 +304,16 @@ int main(int argc, char** argv) {
   spdlog::set_default_logger(spdlog::stderr_logger_mt("ablate-worker"));
   spdlog::set_pattern("%Y-%m-%dT%H:%M:%S.%e%z %l: %v");
   CLI::App app(
-      "Trains the runs that an ablate server grants, each by its trainer (LibTorch or native), or "
-      "makes analyses, on this machine's cores.");
+      "Trains runs of an ablate server, by LibTorch or native kernels, or computes\n"
+      "analyses, on the cores of this machine.");
   app.footer(
-      "Exit codes: 0 drained, 3 the device or the name is another worker's, 4 the device is lost, "
-      "5 the\nserver refuses this worker, 6 the join file can't be used, 64 options that make no "
-      "sense.");
+      "Exit codes:\n"
+      "  0   drained\n"
+      "  3   another worker has the device or the name\n"
+      "  4   the device is lost\n"
+      "  5   the server refuses this worker\n"
+      "  6   the join file can't be used\n"
+      "  64  invalid options");
   ablate::worker::Flags flags;
   ablate::worker::Define(app, flags);
   const auto usage = [&app](const CLI::Error& error) {

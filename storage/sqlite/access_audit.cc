@@ -1,4 +1,4 @@
-// The log of who changed what.
+// The audit log.
 #include <algorithm>
 #include <utility>
 
@@ -15,7 +15,7 @@ namespace {
 constexpr size_t kMaxText = 500;  // bytes
 constexpr int64_t kMaxPage = 1000;
 
-// Names of methods and resources come from whoever calls, and go into messages and onto terminals.
+// Callers choose the names of methods and resources, which appear in messages and on terminals.
 std::string Clean(absl::string_view text) { return text::CleanText(text.substr(0, kMaxText)); }
 
 void Append(Connection& db, const Audit& audit, int64_t rows) {
@@ -25,7 +25,7 @@ void Append(Connection& db, const Audit& audit, int64_t rows) {
             absl::ToUnixMicros(audit.time), Clean(audit.user), Clean(audit.token),
             Clean(audit.method), Clean(audit.resource), Clean(audit.outcome))
       .Run();
-  // Only the oldest ever go, so that the ids have no gaps.
+  // Only the oldest are removed, so that the ids have no gaps.
   Statement(db, "DELETE FROM audit WHERE id <= (SELECT max(id) FROM audit) - ?1", rows).Run();
 }
 

@@ -1,4 +1,4 @@
-// What the parts of the access store share: times as they are stored, rows of the audit log.
+// Shared by the parts of the access store: stored times, and rows of the audit log.
 #ifndef ABLATE_STORAGE_SQLITE_ACCESS_ROWS_H_
 #define ABLATE_STORAGE_SQLITE_ACCESS_ROWS_H_
 
@@ -10,12 +10,12 @@
 
 namespace ablate::storage {
 
-// As a time is after it was stored.
+// Returns a time rounded as the store does.
 inline absl::Time WholeMicros(absl::Time time) {
   return absl::FromUnixMicros(absl::ToUnixMicros(time));
 }
 
-// The row of a change that is made here and succeeds; `details`: what was changed.
+// Makes the audit row of a successful change; `details` describes the change.
 Audit MakeAudit(const Actor& actor, absl::Time time, absl::string_view change,
                 absl::string_view resource, absl::string_view details);
 

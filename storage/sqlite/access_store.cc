@@ -1,4 +1,4 @@
-// The access file: opened, checked and read, its transactions, and users.
+// The access file: opening, checks, transactions, and users.
 #include "storage/access_store.h"
 
 #include <fcntl.h>
@@ -21,7 +21,7 @@
 namespace ablate::storage {
 namespace {
 
-// Times are microseconds since 1970, 0 for none; a limit of a quota is -1 for none.
+// Times are microseconds since 1970, 0 for none; a quota's limit is -1 for none.
 constexpr char kAccessTables[] = R"sql(
 CREATE TABLE users (
   name TEXT PRIMARY KEY,
@@ -77,8 +77,8 @@ absl::Status CheckMode(const std::string& file, const struct stat& found) {
       found.st_mode >> 3 & 7, found.st_mode & 7, "); allowed: mode 600 (chmod 600 ", file, ")"));
 }
 
-// Makes the file, empty, if there is none: SQLite would let others read it. Looks at one that
-// exists without opening it: closing it would drop the locks that this process has on it.
+// Creates an empty private file if there is none, because SQLite would let others read it. Examines
+// an existing one without opening it: closing it would drop this process's locks on it.
 absl::Status MakePrivateFile(const std::string& path) {
   const int made =
       open(path.c_str(), O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, S_IRUSR | S_IWUSR);
@@ -98,7 +98,7 @@ absl::Status MakePrivateFile(const std::string& path) {
   return absl::OkStatus();
 }
 
-// SQLite takes what is shorter than its header for an empty database.
+// SQLite takes a file shorter than its header for an empty database.
 absl::Status CheckNotCutOff(const std::string& path) {
   constexpr off_t kHeader = 100;
   struct stat found;
@@ -120,8 +120,8 @@ absl::StatusOr<std::unique_ptr<Connection>> OpenDatabase(const std::string& path
   if (absl::Status whole = CheckNotCutOff(path); !whole.ok()) return whole;
   auto db = Connection::OpenFile(path, Connection::Access::kReadWrite);
   if (!db.ok()) return db.status();
-  // Two that have it open would each not know what the other revokes. It is held before anything is
-  // read, so that nobody waits for a lock later.
+  // Two processes with the file open would not see each other's revocations. The lock is taken
+  // before anything is read, so that nobody waits for it later.
   (*db)->Execute("PRAGMA locking_mode = EXCLUSIVE; PRAGMA busy_timeout = 0");
   absl::Status status = CheckSchema(**db, kAccessSchema);
   if (status.ok()) status = (*db)->UseLog();
@@ -165,7 +165,7 @@ absl::Status CheckQuota(const Quota& quota) {
   return absl::OkStatus();
 }
 
-// As the audit log says it.
+// Formats a quota for the audit log.
 std::string ToText(const Quota& quota) {
   std::string text;
   for (const Limit& limit : kLimits) {
@@ -219,7 +219,7 @@ absl::Status AccessStore::Commit(const std::function<void(Connection& db)>& work
     db_->ClearError();
     return error;
   }
-  // What is in the log is durable already: a disk that refuses the copy is asked again.
+  // The log is durable already; if the disk refuses the copy, try again later.
   if (db_->log_pages() >= kAccessLogPages) db_->Checkpoint(/*truncate=*/false).IgnoreError();
   return absl::OkStatus();
 }
@@ -358,7 +358,7 @@ absl::Status AccessStore::DeleteUser(const std::string& name, const Actor& actor
         Change(MakeAudit(actor, now, "DeleteUser", UserResource(name),
                          absl::StrCat("with ", tokens.size(), " valid tokens")),
                [&](Connection& db) {
-                 // Expired ones, too: whoever gets the name later has none of them.
+                 // Expired ones, too, so that a later user of the name has none of them.
                  Statement(db, "UPDATE tokens SET revoked = ?2 WHERE user = ?1 AND revoked = 0",
                            name, absl::ToUnixMicros(now))
                      .Run();

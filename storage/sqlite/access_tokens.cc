@@ -1,4 +1,4 @@
-// Tokens: issued, revoked, found by the hash of their secret.
+// Issues and revokes tokens, and finds them by the hash of their secret.
 #include <algorithm>
 #include <utility>
 
@@ -29,7 +29,7 @@ std::string ToText(absl::Time time) {
   return absl::FormatTime("%Y-%m-%d %H:%M:%S UTC", time, absl::UTCTimeZone());
 }
 
-// As it is stored; empty for what can't be a secret.
+// Returns the hash as it is stored; empty for a text that can't be a secret.
 std::string HashOf(absl::string_view secret) {
   if (secret.size() != kSecretSize || !absl::StartsWith(secret, kSecretPrefix)) return "";
   return Sha256Hex(secret);
@@ -55,7 +55,7 @@ absl::Status CheckLifetime(std::optional<absl::Duration> lifetime) {
                                                  "; allowed: 1 second to 3650 days, or none"));
 }
 
-// When a token stopped to be valid, if it has.
+// Returns when a token became invalid, if it has.
 std::optional<absl::Time> EndOf(const Token& token, absl::Time now) {
   if (token.expires.has_value() && *token.expires <= now) {
     return token.revoked.has_value() ? std::min(*token.expires, *token.revoked) : *token.expires;
@@ -197,9 +197,9 @@ std::vector<Token> AccessStore::ListTokens(const std::optional<std::string>& use
   return tokens;
 }
 
-// It takes less or more time with how much of a stored hash the hash of what was given equals. That
-// tells a stranger nothing of use: what is compared are hashes, which nobody can choose, and even a
-// whole stored hash does not give the 256 random bits that it was made of.
+// The comparison's time depends on how much of a stored hash matches. That doesn't help an
+// attacker: hashes can't be chosen, and even a whole stored hash doesn't reveal the 256 random bits
+// behind it.
 absl::StatusOr<Caller> AccessStore::Identify(absl::string_view secret, absl::Time now) const {
   const std::string hash = HashOf(secret);
   MutexLock lock(&mutex_);
@@ -223,14 +223,14 @@ void AccessStore::NoteUse(const std::string& id, absl::Time now) {
     if (found == tokens_.end()) return;
     HeldToken& held = found->second;
     held.token.last_used = WholeMicros(now);
-    // Also where a clock was set back.
+    // Also if the clock was set back.
     if (absl::AbsDuration(now - held.use_written) < kBetweenUses) return;
     held.use_written = now;
   }
   WriteUse(id, now);
 }
 
-// Told to nobody if it fails: it is tried again in a minute.
+// A failure isn't reported: the write is tried again in a minute.
 void AccessStore::WriteUse(const std::string& id, absl::Time now) {
   MutexLock lock(&db_mutex_);
   Commit([&](Connection& db) {
@@ -255,7 +255,7 @@ absl::StatusOr<Caller> AccessStore::CallerOf(const Token& token, absl::Time now)
     return absl::UnauthenticatedError(absl::StrCat(
         "the token ", end == token.revoked ? "was revoked on " : "expired on ", ToText(*end)));
   }
-  // One that is not revoked has a user.
+  // A token that isn't revoked has a user.
   return Caller{token.user, users_.find(token.user)->second.role, token.id};
 }
 

@@ -19,7 +19,7 @@
 namespace ablate::storage {
 namespace {
 
-// The numbers are in the files; statements and an index know those of open ones as `state < 2`.
+// The numbers are stored; statements and an index use `state < 2` for open analyses.
 static_assert(static_cast<int>(AnalysisState::kQueued) == 0 &&
               static_cast<int>(AnalysisState::kRunning) == 1 &&
               static_cast<int>(AnalysisState::kDone) == 2 &&
@@ -87,7 +87,7 @@ AnalysisRecord ReadAnalysis(Connection& db, int64_t id) {
   return record;
 }
 
-// Those whose row numbers a statement gives.
+// Reads the analyses whose row numbers a statement returns.
 std::vector<AnalysisRecord> ReadAnalyses(Connection& db, Statement& ids) {
   std::vector<AnalysisRecord> records;
   while (ids.Row()) records.push_back(ReadAnalysis(db, ids.Int(0)));
@@ -106,7 +106,7 @@ std::vector<std::string> LabelsIn(Connection& db, int64_t experiment, const std:
   return labels;
 }
 
-// Below which row a page begins. NOT_FOUND.
+// Returns the row below which a page begins. NOT_FOUND.
 absl::StatusOr<int64_t> PageEnd(Connection& db, const Viewer& viewer, absl::string_view after) {
   if (after.empty()) return INT64_MAX;
   Statement last(db, "SELECT id, private_to FROM analyses WHERE name = ?1", after);
@@ -115,7 +115,7 @@ absl::StatusOr<int64_t> PageEnd(Connection& db, const Viewer& viewer, absl::stri
   return last.Int(0);
 }
 
-// The rows of the subjects' runs, which have their checkpoints.
+// Returns the rows of the subjects' runs; checks that they have the checkpoints.
 absl::StatusOr<std::vector<int64_t>> FindSubjects(Connection& db,
                                                   const std::vector<AnalysisSubject>& subjects) {
   std::vector<int64_t> runs;
@@ -158,7 +158,7 @@ int64_t InsertAnalysis(Transaction& t, const NewAnalysis& analysis,
   return id;
 }
 
-// Removes its result, its arrays and why it failed.
+// Removes the result, the arrays and the failure.
 void DropResult(Transaction& t, const AnalysisRow& analysis) {
   if (!analysis.artifact.empty()) DropReference(t, analysis.artifact, OnSweep::kTrash);
   Statement(t.db,
@@ -168,7 +168,7 @@ void DropResult(Transaction& t, const AnalysisRow& analysis) {
       .Run();
 }
 
-// Queues it from its beginning: one that has ended has no state any more.
+// Queues it from its beginning: one that has ended has no saved state.
 void QueueAgain(Transaction& t, const AnalysisRow& analysis) {
   DropResult(t, analysis);
   Statement(t.db,
@@ -178,15 +178,15 @@ void QueueAgain(Transaction& t, const AnalysisRow& analysis) {
       .Run();
 }
 
-// Returns true if it is on its way, or is DONE and still has its arrays: nothing is to be made.
+// Returns true if it is open, or is DONE and still has its arrays: nothing needs to be computed.
 bool IsThere(Blobs* blobs, const AnalysisRow& analysis) {
   if (analysis.state != AnalysisState::kDone) return IsOpen(analysis);
   return analysis.artifact.empty() || blobs == nullptr ||
          !absl::IsNotFound(blobs->Size(analysis.artifact).status());
 }
 
-// An analysis of another signature that the experiment calls so, and that is open or DONE; empty if
-// there is none: the label of what failed or was cancelled is free again.
+// Returns an open or DONE analysis of another signature that has this label in the experiment;
+// empty if there is none. Failed and cancelled analyses free their labels.
 std::string LabelHolder(Connection& db, int64_t experiment, const std::string& label,
                         const std::string& signature) {
   Statement holder(db,
@@ -201,8 +201,8 @@ std::string LabelHolder(Connection& db, int64_t experiment, const std::string& l
   return holder.Row() ? holder.Text(0) : "";
 }
 
-// Returns the row of the label's experiment. What that one's own spec asks for has its label,
-// whoever had it before.
+// Returns the row of the label's experiment. An analysis of the experiment's own spec takes the
+// label from any previous holder.
 absl::StatusOr<int64_t> CheckLabel(Connection& db, const AnalysisLabel& label,
                                    const NewAnalysis& analysis) {
   auto experiment = FindExperimentRow(db, label.experiment);
@@ -226,7 +226,7 @@ absl::Status AddLabels(Transaction& t, const NewAnalysis& analysis) {
   return absl::OkStatus();
 }
 
-// The same, and who asks for it: an experiment's spec, or somebody.
+// Like CheckLabel, and records who asks for it: an experiment's spec or a user.
 absl::StatusOr<CreatedAnalysis> Answer(Transaction& t, const NewAnalysis& analysis, int64_t id,
                                        bool reused) {
   if (!analysis.asked_by.empty()) {
@@ -239,13 +239,13 @@ absl::StatusOr<CreatedAnalysis> Answer(Transaction& t, const NewAnalysis& analys
   return CreatedAnalysis{ReadAnalysis(t.db, id), reused};
 }
 
-// Nothing if too many are open.
+// Creates the analysis; nothing if too many are open.
 absl::StatusOr<std::optional<CreatedAnalysis>> Create(Transaction& t, Blobs* blobs,
                                                       const NewAnalysis& analysis,
                                                       uint32_t most_open) {
   if (absl::Status labelled = AddLabels(t, analysis); !labelled.ok()) return labelled;
   const std::optional<AnalysisRow> known = FindAnalysis(t.db, analysis.id);
-  // What an experiment's spec has asked for once is not made again because it asks again.
+  // An analysis that an experiment's spec has asked for isn't computed again because it asks again.
   const bool asked = known.has_value() && IsLinked(t.db, analysis, known->id);
   if (asked || (known.has_value() && IsThere(blobs, *known))) {
     return Answer(t, analysis, known->id, /*reused=*/true);
@@ -259,8 +259,8 @@ absl::StatusOr<std::optional<CreatedAnalysis>> Create(Transaction& t, Blobs* blo
   return Answer(t, analysis, id, /*reused=*/false);
 }
 
-// Sets what an analysis is to go on from: a blob, or nothing if it is empty. What it was before is
-// let go.
+// Sets the state that an analysis continues from: a blob, or none if empty. Deletes the previous
+// one.
 void SetState(Transaction& t, const AnalysisRow& analysis, const std::string& blob,
               uint64_t bytes) {
   Statement(t.db, "UPDATE analyses SET state_blob = nullif(?2, ''), state_bytes = ?3 WHERE id = ?1",
@@ -280,7 +280,7 @@ void Finish(Transaction& t, const AnalysisRow& analysis, AnalysisState state) {
   t.NextChange();
 }
 
-// Adds the time of one that is DONE to what its group took.
+// Adds the time of a DONE analysis to its group's times.
 void LearnTime(Transaction& t, int64_t analysis) {
   Statement(t.db,
             "INSERT INTO analysis_times "
@@ -299,7 +299,7 @@ std::string OwnerOf(Connection& db, int64_t analysis) {
   return row.Row() ? row.Text(0) : "";
 }
 
-// Removes the row of one and all that it names.
+// Removes the row of an analysis and everything it names.
 void RemoveAnalysis(Transaction& t, int64_t analysis) {
   Statement gone(t.db, "DELETE FROM analyses WHERE id = ?1 RETURNING artifact, state_blob",
                  analysis);
@@ -312,7 +312,7 @@ void RemoveAnalysis(Transaction& t, int64_t analysis) {
   Statement(t.db, "DELETE FROM experiment_analyses WHERE analysis = ?1", analysis).Run();
 }
 
-// Adds how many are DONE whose first subject is this run, by signature.
+// Adds, by signature, the number of DONE analyses whose first subject is this run.
 void CountDone(Connection& db, const std::string& run, std::map<std::string, uint64_t>* counts) {
   Statement row(db,
                 "SELECT signature, count(*) FROM runs "
@@ -324,7 +324,7 @@ void CountDone(Connection& db, const std::string& run, std::map<std::string, uin
   while (row.Row()) (*counts)[row.Text(0)] += row.As<uint64_t>(1);
 }
 
-// A share, whatever a worker says.
+// Clamps a worker's value to 0–1.
 double Share(double progress) { return progress > 0 ? std::min(progress, 1.0) : 0; }
 
 }  // namespace
@@ -368,7 +368,7 @@ absl::StatusOr<CreatedAnalysis> Store::CreateAnalysis(const NewAnalysis& analysi
   });
   if (!created.ok()) return created.status();
   if (created->has_value()) return **std::move(created);
-  // As the request's own end it would say that the disk is full.
+  // Returned as the request's own error it would mean that the disk is full.
   return absl::ResourceExhaustedError(
       absl::StrCat(most_open,
                    " analyses wait or run already, and more may not: try again when one "
@@ -460,7 +460,7 @@ absl::StatusOr<std::vector<LabelledAnalysis>> Store::LabelledAnalyses(absl::stri
     const auto found = FindExperimentRow(db, experiment);
     if (!found.ok()) return found.status();
     std::vector<LabelledAnalysis> labelled;
-    // Most experiments have none, and as many cells as they like.
+    // Most experiments have no labels, but may have very many cells.
     if (!Statement(db,
                    "SELECT 1 FROM analysis_labels "
                    "WHERE experiment = ?1 AND (?2 = '' OR label = ?2) LIMIT 1",
@@ -501,7 +501,7 @@ absl::Status Store::BeginAnalysis(absl::string_view id) {
   return db_->Write([&](Transaction& t) {
     const std::optional<AnalysisRow> analysis = FindAnalysis(t.db, id);
     if (!analysis.has_value() || analysis->state != AnalysisState::kQueued) return absl::OkStatus();
-    // Of one that has yielded the first start stays.
+    // If it has yielded before, the first start time stays.
     Statement(t.db,
               "UPDATE analyses SET state = 1, start_time = iif(start_time = 0, ?2, start_time) "
               "WHERE id = ?1",

@@ -1,4 +1,4 @@
-// Analyses that go with the runs that they are of.
+// Removes and cancels analyses together with their runs.
 #ifndef ABLATE_STORAGE_SQLITE_ANALYSES_H_
 #define ABLATE_STORAGE_SQLITE_ANALYSES_H_
 
@@ -9,11 +9,11 @@
 
 namespace ablate::storage {
 
-// Removes analyses that have a subject of this run, whatever their other subjects are and with all
-// that they name; at most `limit`. How many it were.
+// Removes at most `limit` analyses that have this run among their subjects, with everything they
+// name. Returns the number removed.
 int RemoveAnalyses(Transaction& t, int64_t run, int limit);
 
-// QUEUED or RUNNING → CANCELLED; nothing of one that has ended or is gone.
+// Changes QUEUED or RUNNING to CANCELLED; does nothing if the analysis has ended or is gone.
 void CancelIfOpen(Transaction& t, absl::string_view name);
 
 }  // namespace ablate::storage

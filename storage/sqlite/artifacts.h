@@ -1,4 +1,4 @@
-// Checkpoints and resume states of runs, and which blobs the rows name.
+// Stores checkpoints and resume states of runs, and tracks which blobs are named by rows.
 #ifndef ABLATE_STORAGE_SQLITE_ARTIFACTS_H_
 #define ABLATE_STORAGE_SQLITE_ARTIFACTS_H_
 
@@ -16,40 +16,42 @@
 
 namespace ablate::storage {
 
-// A checkpoint at a step replaces an earlier one there.
+// Adds a checkpoint; replaces an earlier one of the same step.
 void AddCheckpoint(Transaction& t, const RunRow& run, const CheckpointEvent& event,
                    uint64_t change);
-// Removes a run's artifacts that came after a change number.
+// Removes a run's artifacts with later change numbers.
 void RemoveArtifacts(Transaction& t, int64_t run, uint64_t after);
 
-// Where a run can be continued.
+// The state from which a run can continue.
 struct ResumeState {
   uint32_t step = 0;
   std::string blob;
-  uint64_t change = 0;      // its place in the order of events
-  Spent spent;              // until then
-  std::string environment;  // that made it; empty if its worker does not say
-  std::string summaries;    // as they were then, encoded
+  uint64_t change = 0;      // its position in the order of events
+  Spent spent;              // up to this state
+  std::string environment;  // of the worker that made it; empty if unknown
+  std::string summaries;    // at that time, encoded
 };
 std::optional<ResumeState> FindResumeState(Connection& db, int64_t run);
-// Replaces the run's resume state, with its summaries as they are now. Returns the step of the one
-// before, 0 if there was none.
+// Replaces the run's resume state and stores its present summaries with it. Returns the step of the
+// previous state, 0 if there was none.
 uint32_t SaveResumeState(Transaction& t, const RunRow& run, const ResumeStateEvent& event,
                          uint64_t change);
-// Whether there was one.
+// Removes the resume state; returns true if there was one.
 bool DropResumeState(Transaction& t, int64_t run);
 
-// FAILED_PRECONDITION if the blob is not there. Null in memory, where blobs are not looked for.
+// Returns FAILED_PRECONDITION if the blob doesn't exist. `blobs` is null in memory; then nothing is
+// checked.
 absl::Status CheckPublished(Blobs* blobs, absl::string_view sha256);
-// Of a blob that is there, whatever its worker said; in memory what it said, up to 1 TiB.
+// Returns the size of an existing blob, whatever its worker reported; in memory the reported size,
+// up to 1 TiB.
 uint64_t SizeOf(Blobs* blobs, absl::string_view sha256, uint64_t said);
-// Whether a data set, artifact, resume state, last state or analysis names a blob.
+// Returns true if a data set, artifact, resume state, saved training state or analysis names a
+// blob.
 bool IsNamed(Connection& db, absl::string_view sha256);
-// What becomes of a blob that nothing names any more. Resume states, and those of analyses, do not
-// stay in the trash for some days: a run makes one every half minute, and each replaces the one
-// before.
+// Says where a blob goes that no row names. Resume states, also of analyses, aren't kept in the
+// trash: a run makes one every half minute, and each replaces the previous one.
 enum class OnSweep { kTrash, kRemove };
-// A row that named a blob is gone or will be: Maintenance looks if another does.
+// Records that a row that named a blob is gone or will be, so that Maintenance checks for others.
 void DropReference(Transaction& t, absl::string_view sha256, OnSweep on_sweep);
 
 }  // namespace ablate::storage

@@ -9,12 +9,12 @@
 namespace ablate::storage {
 namespace {
 
-constexpr uint32_t kPolynomial = 0x82f63b78;  // with its bits in reverse
+constexpr uint32_t kPolynomial = 0x82f63b78;  // with its bits reversed
 
-// For eight bytes at a time.
+// Tables for eight bytes at a time.
 using Tables = std::array<std::array<uint32_t, 256>, 8>;
 
-// Table k: what a byte adds when k bytes follow it.
+// Table k: what a byte contributes if k bytes follow it.
 constexpr Tables MakeTables() {
   Tables tables{};
   for (uint32_t byte = 0; byte < 256; ++byte) {

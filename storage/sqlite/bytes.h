@@ -1,4 +1,4 @@
-// Building and reading the store's own binary formats, and sealing them against changes.
+// Builds and reads the store's own binary formats, and seals them with checksums.
 #ifndef ABLATE_STORAGE_SQLITE_BYTES_H_
 #define ABLATE_STORAGE_SQLITE_BYTES_H_
 
@@ -15,7 +15,7 @@ namespace ablate::storage {
 
 static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "the formats are little endian");
 
-// First byte of everything in these formats: their version.
+// First byte of all these formats: their version.
 inline constexpr uint8_t kSealed = 4;
 
 inline void PutVarint(std::string* out, uint64_t value) {
@@ -85,20 +85,19 @@ class ByteReader {
   bool ok_ = true;
 };
 
-// Seals bytes against changes, and against being taken for those of another row: version 4, the
-// CRC-32C of `place` and them, then they themselves. The place is whatever says which row they are
-// the content of, and is not stored.
+// Seals bytes against corruption and against being taken for another row's: version 4, the CRC-32C
+// of `place` and the bytes, then the bytes. `place` identifies their row and isn't stored.
 std::string Seal(absl::string_view place, absl::string_view content);
 
-// Returns what was sealed in this place. DATA_LOSS if the bytes are not as they were.
+// Returns the sealed bytes. DATA_LOSS if the bytes or the place have changed.
 absl::StatusOr<absl::string_view> Unseal(absl::string_view place, absl::string_view bytes);
 
-// CRC-32C by the Castagnoli polynomial, as in iSCSI (RFC 3720): finds every change of up to 32 bits
-// in a row. By the processor's instruction where it has one. Of bytes that follow others whose own
-// is `before`: of both together.
+// Computes CRC-32C (Castagnoli polynomial, as in iSCSI, RFC 3720), which detects every burst of up
+// to 32 changed bits. Uses the processor's instruction if there is one. `before` is the CRC of
+// preceding bytes; the result is that of both together.
 uint32_t Crc32c(absl::string_view bytes, uint32_t before = 0);
 
-// The same by tables, for processors without the instruction.
+// Computes the same with tables, for processors without the instruction.
 uint32_t Crc32cByTables(absl::string_view bytes, uint32_t before = 0);
 
 }  // namespace ablate::storage

@@ -14,7 +14,7 @@ namespace ablate::storage {
 namespace {
 
 constexpr size_t kSlicePoints = 1 << 20;
-constexpr int kMaxSlices = 64;  // of short runs, in one transaction
+constexpr int kMaxSlices = 64;  // of short runs in one transaction
 constexpr size_t kChunkPoints = 1 << 16;
 
 struct Chunk {
@@ -80,7 +80,7 @@ CompactedSlice MakeSlice(Connection& db, int64_t run, std::string name) {
   slice.name = std::move(name);
   const auto series = Collect(db, &slice);
   if (!series.ok()) {
-    // Tried again and again, it would keep all later runs from their turn.
+    // If it were retried, all later runs would never get their turn.
     slice.unreadable =
         absl::StrCat("its points are damaged in the database: ", series.status().message());
     return slice;
@@ -89,8 +89,8 @@ CompactedSlice MakeSlice(Connection& db, int64_t run, std::string name) {
   return slice;
 }
 
-// The next slices, of a run each and of so many points together; none if every ended run is
-// compacted. Only reads: the work of encoding is not done on the writer's thread.
+// Returns the next slices, each of one run, with so many points in total; none if every ended run
+// is compacted. Only reads, so that the encoding isn't done on the writer's thread.
 absl::StatusOr<std::vector<CompactedSlice>> NextSlices(Connection& db) {
   std::vector<CompactedSlice> slices;
   size_t points = 0;
@@ -105,8 +105,8 @@ absl::StatusOr<std::vector<CompactedSlice>> NextSlices(Connection& db) {
   return slices;
 }
 
-// Replaces the row groups by the chunks, unless the run is gone. What is unreadable stays as it is
-// and is noted in the run's history.
+// Replaces the row groups by the chunks, unless the run is gone. Unreadable points stay as they are
+// and are noted in the run's history.
 void StoreSlice(Transaction& t, const CompactedSlice& slice) {
   if (!Statement(t.db, "SELECT 1 FROM uncompacted WHERE run = ?1", slice.run).Row()) return;
   if (!slice.unreadable.empty()) {

@@ -14,7 +14,7 @@ namespace {
 
 constexpr int kBusyMilliseconds = 5000;
 
-// SQLite has a code of its own only for some of the ways in which a file can't grow.
+// Returns true if an error means a full disk; SQLite has its own code only for some such errors.
 bool SaysFull(int code, int system_error) {
   return (code & 0xff) == SQLITE_FULL || code == SQLITE_IOERR_SHMSIZE ||
          (code == SQLITE_IOERR_WRITE && IsFull(system_error));
@@ -44,8 +44,8 @@ absl::Status ToStatus(int code, absl::string_view message, int system_error = 0)
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<Connection>> Connection::Open(const char* path, int flags) {
-  // SQLite's own memory statistics take a lock at every allocation: a sixth of a small write. Has
-  // to come before the library is first used; if somebody else was first, it only stays slower.
+  // Switches off SQLite's memory statistics, which lock at every allocation: a sixth of the time of
+  // a small write. Must run before SQLite's first use; otherwise it has no effect.
   [[maybe_unused]] static const int configured = sqlite3_config(SQLITE_CONFIG_MEMSTATUS, 0);
   sqlite3* db = nullptr;
   const int code = sqlite3_open_v2(path, &db, flags | SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_EXRESCODE,
@@ -55,7 +55,7 @@ absl::StatusOr<std::unique_ptr<Connection>> Connection::Open(const char* path, i
     return ToStatus(code, absl::StrCat("cannot open ", path, ": ", sqlite3_errstr(code)));
   }
   sqlite3_busy_timeout(db, kBusyMilliseconds);
-  // Debian builds SQLite so that it overwrites what is deleted; nothing here is secret.
+  // Debian's SQLite overwrites deleted data by default; nothing here is secret.
   connection->Execute("PRAGMA secure_delete = OFF; PRAGMA temp_store = MEMORY");
   return connection;
 }
@@ -67,7 +67,7 @@ absl::StatusOr<std::unique_ptr<Connection>> Connection::OpenFile(const std::stri
       path.c_str(), writes ? SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE : SQLITE_OPEN_READONLY);
   if (!connection.ok()) return connection.status();
   Connection& c = **connection;
-  // SQLite 3.40.1 can corrupt a log that two connections reset: only the writer may checkpoint.
+  // SQLite 3.40.1 can corrupt a log that two connections reset, so only the writer may checkpoint.
   sqlite3_db_config(c.db_, SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1, nullptr);
   c.Execute("PRAGMA wal_autocheckpoint = 0");
   if (!c.error().ok()) return c.error();
@@ -107,7 +107,7 @@ absl::StatusOr<std::unique_ptr<Connection>> Connection::OpenMemory(absl::string_
                             SQLITE_DESERIALIZE_FREEONCLOSE | SQLITE_DESERIALIZE_RESIZEABLE);
     if (code != SQLITE_OK) return ToStatus(code, "cannot open the image");
   }
-  // Small pages: each page that a transaction changes is copied first.
+  // Small pages, because each page that a transaction changes is copied first.
   c.Execute("PRAGMA page_size = 1024; PRAGMA journal_mode = MEMORY; PRAGMA synchronous = OFF");
   if (!c.error().ok()) return c.error();
   return connection;
@@ -119,7 +119,7 @@ Connection::~Connection() {
 }
 
 void Connection::Fail(int code) {
-  // sqlite3_system_errno is not set by a COMMIT that fails.
+  // A failing COMMIT doesn't set sqlite3_system_errno.
   const int system_error = errno;
   if (error_.ok()) error_ = ToStatus(code, sqlite3_errmsg(db_), system_error);
 }

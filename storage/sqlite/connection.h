@@ -1,5 +1,5 @@
-// One SQLite connection: its settings, its prepared statements, their parameters and rows, and its
-// first error.
+// Wraps an SQLite connection: settings, prepared statements with parameters and rows, and the first
+// error.
 #ifndef ABLATE_STORAGE_SQLITE_CONNECTION_H_
 #define ABLATE_STORAGE_SQLITE_CONNECTION_H_
 
@@ -18,48 +18,49 @@ struct sqlite3_stmt;
 
 namespace ablate::storage {
 
-// Not thread-safe: one thread at a time.
+// Not thread-safe: for one thread at a time.
 //
-// The first error stays (error()) and from then on statements do nothing and give no rows: a
-// request runs to its end, is then undone as a whole, and only there has to look for errors.
+// The first error stays (error()); afterwards statements do nothing and return no rows. So a
+// request can run to its end and check for errors only there; it is then rolled back as a whole.
 class Connection {
  public:
   enum class Access { kReadWrite, kReadOnly };
 
-  // Opens a file, or creates it to write; changes nothing that is in it.
+  // Opens a file, or creates it if `access` allows writing; doesn't change its content.
   static absl::StatusOr<std::unique_ptr<Connection>> OpenFile(const std::string& path,
                                                               Access access);
-  // A database in memory, empty or a copy of what Image() returned.
+  // Opens a database in memory, empty or a copy of an Image().
   static absl::StatusOr<std::unique_ptr<Connection>> OpenMemory(absl::string_view image);
   ~Connection();
   Connection(const Connection&) = delete;
   Connection& operator=(const Connection&) = delete;
 
-  // RESOURCE_EXHAUSTED: the disk is full. DATA_LOSS: the file is corrupt or the disk failed.
+  // Returns the first error. RESOURCE_EXHAUSTED: the disk is full. DATA_LOSS: the file is corrupt
+  // or the disk failed.
   const absl::Status& error() const { return error_; }
   void ClearError() { error_ = absl::OkStatus(); }
 
-  // For the connection that writes: puts the file into WAL mode. Never checkpoints unless
-  // Checkpoint is called, and at the end.
+  // Puts the file into WAL mode; for the writing connection. The log is checkpointed only by
+  // Checkpoint and at the end.
   absl::Status UseLog();
 
   // Runs statements without parameters or rows.
   void Execute(const char* sql);
   bool in_transaction() const;
 
-  // Rows changed so far by statements of this connection, undone ones too.
+  // Returns the number of rows changed so far by this connection, including those rolled back.
   int64_t changed_rows() const;
 
-  // Pages in the log after the last commit on this connection.
+  // Returns the number of pages in the log after this connection's last commit.
   int log_pages() const { return log_pages_; }
-  // Copies the log into the file. `truncate` waits for readers, for a moment, and empties the log;
-  // being kept from it by a reader is no error.
+  // Copies the log into the file. With `truncate`, waits briefly for readers and empties the log; a
+  // reader that prevents this isn't an error.
   absl::Status Checkpoint(bool truncate);
 
-  // Whether the file was moved, removed or replaced since it was opened.
+  // Returns true if the file was moved, removed or replaced since it was opened.
   bool Moved() const;
 
-  // All bytes of the database.
+  // Returns all bytes of the database.
   absl::StatusOr<std::string> Image() const;
 
  private:
@@ -68,7 +69,7 @@ class Connection {
   static absl::StatusOr<std::unique_ptr<Connection>> Open(const char* path, int flags);
 
   void Fail(int code);
-  // Hands out a prepared statement, from the cache unless it is in use. `sql` is a literal.
+  // Returns a prepared statement, from the cache unless it is in use. `sql` is a literal.
   sqlite3_stmt* Take(const char* sql);
   void GiveBack(const char* sql, sqlite3_stmt* statement);
 
@@ -78,16 +79,16 @@ class Connection {
   std::unordered_map<const char*, sqlite3_stmt*> idle_;
 };
 
-// A parameter for a BLOB column; plain strings are TEXT.
+// A parameter for a BLOB column; plain strings become TEXT.
 struct Bytes {
   absl::string_view value;
 };
 
-// A prepared statement in use: parameters in, rows out. Not thread-safe. Errors go to the
-// connection, which must outlive this.
+// A prepared statement in use: binds parameters, reads rows. Not thread-safe. Errors go to the
+// connection, which must outlive this object.
 class Statement {
  public:
-  // `sql` must be a literal: its address names it in the cache. `values` become ?1, ?2, … and are
+  // `sql` must be a literal: its address is the key in the cache. `values` become ?1, ?2, … and are
   // copied.
   template <typename... Values>
   explicit Statement(Connection& db, const char* sql, const Values&... values)
@@ -99,15 +100,15 @@ class Statement {
   Statement(const Statement&) = delete;
   Statement& operator=(const Statement&) = delete;
 
-  // Goes to the next row. False at the end or after an error.
+  // Moves to the next row. Returns false at the end or after an error.
   bool Row();
-  // Goes to the end.
+  // Runs to the end, skipping any rows.
   void Run() {
     while (Row()) {
     }
   }
 
-  // Columns of the current row, from 0. NULL reads as 0 or "".
+  // Return columns of the current row, counted from 0. NULL reads as 0 or "".
   int64_t Int(int column) const;
   double Real(int column) const;
   template <typename Integer>

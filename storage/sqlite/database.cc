@@ -6,7 +6,7 @@ namespace ablate::storage {
 namespace {
 
 constexpr int kMaxReaders = 8;
-constexpr size_t kReadTogether = 200;  // places, in one transaction
+constexpr size_t kReadTogether = 200;  // places in one transaction
 
 }  // namespace
 
@@ -28,7 +28,7 @@ absl::Status Database::RunRead(const std::function<absl::Status(Connection&)>& r
   if (db.in_transaction()) Statement(db, "COMMIT").Run();
   if (!db.error().ok()) taken->reset();
   GiveBack(*std::move(taken));
-  // One row that can't be decoded says nothing about the others: only that read fails.
+  // A row that can't be decoded doesn't affect the others: only that read fails.
   if (error.code() == absl::StatusCode::kDataLoss) fatal_(error);
   return status;
 }
@@ -59,7 +59,7 @@ absl::StatusOr<std::unique_ptr<Connection>> Database::Take() {
       return connection;
     }
   }
-  // It is opened by its name, which may be another file's by now. Every commit looks at that.
+  // It is opened by name, which may be another file's by now; every commit checks that.
   writer_.Run([](Transaction&) { return absl::OkStatus(); }).IgnoreError();
   auto connection = Connection::OpenFile(path_, Connection::Access::kReadOnly);
   if (!connection.ok()) {

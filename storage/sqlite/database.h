@@ -1,5 +1,5 @@
-// The way to the database: every read and every write of the store, its upkeep included, is a
-// request to one of these.
+// Gives access to the database: every read and write of the store, maintenance included, is a
+// request to this class.
 #ifndef ABLATE_STORAGE_SQLITE_DATABASE_H_
 #define ABLATE_STORAGE_SQLITE_DATABASE_H_
 
@@ -24,8 +24,8 @@ struct IsStatusOr : std::false_type {};
 template <typename T>
 struct IsStatusOr<absl::StatusOr<T>> : std::true_type {};
 
-// One writer, and read-only connections that are handed out to one thread at a time. In memory
-// there is one connection, for both. Thread-safe.
+// One writer, and read-only connections that are lent to one thread at a time. In memory one
+// connection serves both. Thread-safe.
 class Database {
  public:
   // `db` is the writer's connection. `options.path` is empty in memory.
@@ -34,9 +34,9 @@ class Database {
   bool in_memory() const { return path_.empty(); }
   Writer& writer() { return writer_; }
 
-  // Runs `work` on a connection in a transaction of its own, which sees every commit that was
-  // answered; what it returned: a Status, a StatusOr or a value, which becomes a StatusOr. Keep it
-  // short: an open one keeps the log from being emptied.
+  // Runs `work` in a transaction of its own, which sees every acknowledged commit. Returns its
+  // result: a Status, a StatusOr, or a value, which becomes a StatusOr. Keep it short: an open
+  // transaction keeps the log from being emptied.
   template <typename Work>
   auto Read(const Work& work) {
     using Result = std::invoke_result_t<Work, Connection&>;
@@ -54,17 +54,17 @@ class Database {
     }
   }
 
-  // Calls `read` with each of `count` places, many of them in one transaction, until it fails.
+  // Calls `read` for each of `count` places, many in one transaction, until a call fails.
   absl::Status ReadEach(size_t count,
                         const std::function<absl::Status(Connection& db, size_t place)>& read);
 
-  // Runs `work` as a request to the writer; what it returned: a Status or a StatusOr.
+  // Runs `work` as a request to the writer and returns its result, a Status or StatusOr.
   template <typename Work>
   auto Write(const Work& work) {
     return RunWrite<&Writer::Run>(work);
   }
-  // The same without waiting: `done` is called with what `work` returned, a StatusOr, on the thread
-  // that commits, after the commit. It must not block.
+  // Like Write without waiting: calls `done` with the result of `work`, a StatusOr, on the
+  // committing thread after the commit. `done` must not block.
   template <typename Work, typename Done>
   void WriteAsync(Work work, Done done) {
     using Result = std::invoke_result_t<Work, Transaction&>;
@@ -78,7 +78,7 @@ class Database {
           done(status.ok() ? std::move(*result) : Result(status));
         });
   }
-  // As Write, for work that makes room in the end: a full disk's ballast is for it.
+  // Like Write, for work that eventually frees room; it may use the ballast of a full disk.
   template <typename Work>
   auto Free(const Work& work) {
     return RunWrite<&Writer::Free>(work);
@@ -108,8 +108,8 @@ class Database {
   const std::string path_;
   const std::function<void(const absl::Status&)> fatal_;
   Writer writer_;
-  // After the writer's connection, so that theirs close first and the last one, which empties the
-  // log, is the writer's.
+  // Declared after the writer's connection, so that the readers close first and the writer's, the
+  // last to close, empties the log.
   Mutex mutex_;
   CondVar returned_;
   std::vector<std::unique_ptr<Connection>> idle_ ABSL_GUARDED_BY(mutex_);

@@ -14,7 +14,7 @@ namespace {
 
 constexpr size_t kShownIds = 5;  // of data sets that one name may mean
 
-// Columns in the order of the table, without its row's number.
+// Columns are in the table's order, without the row number.
 DatasetRecord ReadDataset(const Statement& row) {
   DatasetRecord dataset;
   dataset.id = row.Text(0);
@@ -29,7 +29,7 @@ DatasetRecord ReadDataset(const Statement& row) {
   return dataset;
 }
 
-// Of one who sees nothing private there is no more than one.
+// Returns at most one for a viewer who sees nothing private.
 std::vector<DatasetRecord> FindByHash(Connection& db, const Viewer& viewer,
                                       absl::string_view sha256) {
   std::vector<DatasetRecord> found;
@@ -42,7 +42,7 @@ std::vector<DatasetRecord> FindByHash(Connection& db, const Viewer& viewer,
   return found;
 }
 
-// Of the viewer's own or of others, the ones that the name may mean.
+// Returns the data sets that the name may mean: the viewer's own, or others'.
 std::vector<DatasetRecord> FindByDisplayName(Connection& db, const std::string& user, bool own,
                                              absl::string_view name) {
   std::vector<DatasetRecord> found;

@@ -13,7 +13,7 @@
 namespace ablate::storage {
 namespace {
 
-// Ends an experiment all of whose analyses are asked for and have ended.
+// Ends an experiment once all of its analyses are requested and have ended.
 void SettleAnalyses(Transaction& t, int64_t experiment) {
   Statement(t.db,
             "UPDATE experiments SET analyses = 3 WHERE id = ?1 AND analyses = 2 AND NOT EXISTS "
@@ -25,7 +25,7 @@ void SettleAnalyses(Transaction& t, int64_t experiment) {
   SettleExperiment(t, experiment);
 }
 
-// Of all runs the last place in the queue: one that lives again takes a later one.
+// Returns the last queue place of all its runs; one that is queued again gets a later place.
 int64_t LastPlaceOf(Connection& db, int64_t experiment) {
   Statement row(db,
                 "SELECT coalesce(max(runs.place), 0) FROM cells JOIN runs ON runs.id = cells.run "

@@ -1,4 +1,5 @@
-// Analyses that the specs of experiments ask for: an experiment ends with the last of them.
+// Tracks the analyses that experiments' specs ask for. An experiment ends when the last of them
+// has.
 #ifndef ABLATE_STORAGE_SQLITE_EXPERIMENT_ANALYSES_H_
 #define ABLATE_STORAGE_SQLITE_EXPERIMENT_ANALYSES_H_
 
@@ -12,18 +13,19 @@
 
 namespace ablate::storage {
 
-// The experiment's spec asks for the analysis. FAILED_PRECONDITION if the experiment is no longer
-// ACTIVE.
+// Records that the experiment's spec asks for the analysis. FAILED_PRECONDITION if the experiment
+// isn't ACTIVE any more.
 absl::Status LinkAnalysis(Transaction& t, const NewAnalysis& asked, int64_t analysis);
-// Whether it has asked for it before.
+// Returns true if it has asked for it before.
 bool IsLinked(Connection& db, const NewAnalysis& asked, int64_t analysis);
 // Returns true if some experiment's spec asks for it.
 bool IsAskedFor(Connection& db, int64_t analysis);
-// The analysis has ended, or its row is gone: experiments that waited for nothing else end.
+// Ends experiments that waited only for this analysis. Call it after the analysis has ended or its
+// row was removed.
 void SettleAskers(Transaction& t, int64_t analysis);
-// Open analyses that no active experiment but this one's spec asks for.
+// Returns the open analyses that only this experiment's spec asks for, among active experiments.
 std::vector<std::string> AnalysesOnlyOf(Connection& db, int64_t experiment);
-// Of an experiment's spec; state and failure are the columns of its row.
+// Counts the analyses of an experiment's spec; state and failure are columns of its row.
 AnalysisCounts CountAnalyses(Connection& db, int64_t experiment, int state, std::string failure);
 
 }  // namespace ablate::storage

@@ -23,7 +23,7 @@ namespace {
 
 using Labels = std::vector<std::pair<std::string, std::string>>;
 
-// Axis names and labels as a cell's row has them.
+// Encodes axis names and labels for a cell's row.
 std::string EncodeLabels(const Labels& labels) {
   std::string bytes;
   for (const auto& [axis, label] : labels) {
@@ -42,7 +42,7 @@ Labels DecodeLabels(absl::string_view bytes) {
   return labels;
 }
 
-// The run that an experiment's cells with one fingerprint get.
+// The run for an experiment's cells with one fingerprint.
 struct ChosenRun {
   int64_t id = 0;
   std::string name;
@@ -71,7 +71,7 @@ absl::Status CheckGrid(const NewExperiment& experiment) {
   return absl::OkStatus();
 }
 
-// Of the bytes that a run reads: a data set that is private as the run is, or everybody's.
+// Returns the row of the data set that a run reads: one that is private as the run is, or public.
 absl::StatusOr<std::optional<int64_t>> FindDatasetRow(Transaction& t, const NewRun& run,
                                                       const std::string& private_to) {
   if (run.dataset_blob.empty()) return std::optional<int64_t>();
@@ -115,7 +115,7 @@ absl::StatusOr<ChosenRun> InsertRun(Transaction& t, const NewRun& run, int64_t g
 void QueueRunAgain(Transaction& t, int64_t id, const NewRun& wanted) {
   std::optional<RunRow> run = LoadRun(t.db, id);
   if (!run.has_value()) return;
-  // What made it fail may be in there: from it, it would fail for ever.
+  // The cause of the failure may be in the state; from it, the run would fail forever.
   if (run->state == RunState::kFailed) {
     DropResumeState(t, id);
     ForgetOrigin(t, id);
@@ -153,7 +153,7 @@ absl::StatusOr<ChosenRun> ChooseRun(Transaction& t, const NewRun& run,
   return chosen;
 }
 
-// The title, a hyphen and four random characters of a-z2-7.
+// Returns the title, a hyphen and four random characters of a-z2-7.
 std::string NewExperimentName(absl::string_view title) {
   constexpr char kAlphabet[] = "abcdefghijklmnopqrstuvwxyz234567";
   std::string name = absl::StrCat(title, "-");
@@ -163,7 +163,7 @@ std::string NewExperimentName(absl::string_view title) {
   return name;
 }
 
-// As it is stored: two owners may choose the same.
+// Returns the stored form, which includes the owner: two owners may choose the same id.
 std::string RequestKey(absl::string_view owner, absl::string_view id) {
   return id.empty() ? "" : absl::StrCat(owner, "/", id);
 }
@@ -200,8 +200,8 @@ void InsertCells(Transaction& t, int64_t id, const NewExperiment& experiment,
   }
 }
 
-// Counts the new experiment's cells, and lets its runs have its priority, and its owner be charged
-// for those that nobody else wants.
+// Counts the new experiment's cells, gives its runs its priority, and charges its owner for those
+// that no other experiment has.
 void CountCells(Transaction& t, int64_t id, const ChosenRuns& runs) {
   Statement(t.db,
             "UPDATE experiments SET (queued, leased, done, diverged, failed, cancelled) = "
@@ -290,7 +290,7 @@ ExperimentRecord ReadExperiment(Connection& db, const Statement& row) {
   return record;
 }
 
-// Experiments of this owner, or of all if it is empty, with ids below `before`, newest first.
+// Reads experiments of this owner (empty: of all) with ids below `before`, newest first.
 std::vector<ExperimentRecord> ReadBefore(Connection& db, const Viewer& viewer,
                                          absl::string_view owner, int64_t before, uint32_t limit) {
   std::vector<ExperimentRecord> records;
@@ -323,7 +323,7 @@ CellRecord ReadCell(const Statement& row) {
   return cell;
 }
 
-// Cells with after < change <= last.
+// Reads cells with after < change <= last.
 void ReadChanged(Connection& db, int64_t experiment, uint64_t after, uint64_t last, uint32_t offset,
                  uint32_t limit, std::vector<CellRecord>* cells) {
   Statement row(db,
@@ -358,7 +358,7 @@ std::vector<int64_t> LiveRuns(Connection& db, int64_t experiment) {
   return runs;
 }
 
-// Stops a run that no experiment wants any more.
+// Stops a run that no experiment needs any more.
 void CancelRun(Transaction& t, int64_t id, std::vector<Withdrawal>* withdrawals) {
   std::optional<RunRow> run = LoadRun(t.db, id);
   if (!run.has_value()) return;
@@ -470,8 +470,8 @@ absl::Status Store::DeleteExperiment(absl::string_view id) {
       return absl::FailedPreconditionError(
           absl::StrCat("experiment '", id, "' is active: cancel it first"));
     }
-    // Hidden from now on; Maintenance removes its rows. Its request_id is free again: whoever sends
-    // it now wants a new experiment.
+    // Hides the experiment; Maintenance removes its rows. Its request_id is free again, so that
+    // sending it now makes a new experiment.
     Statement(t.db, "UPDATE experiments SET deleted = 1, request_id = NULL WHERE id = ?1",
               experiment->id)
         .Run();

@@ -22,7 +22,7 @@ struct FileSystem {
   absl::string_view name;
 };
 
-// From statfs(2) and the kernels' headers. FUSE is not here: most of what it serves is local.
+// From statfs(2) and the kernel's headers. FUSE is left out: most of what it serves is local.
 constexpr FileSystem kNetworkFileSystems[] = {
     {0x6969, "NFS"},        {0x517b, "SMB"},       {0xfe534d42, "SMB2"}, {0xff534d42, "CIFS"},
     {0x01021997, "9P"},     {0x5346414f, "AFS"},   {0x73757245, "Coda"}, {0x00c36400, "Ceph"},
@@ -59,11 +59,11 @@ absl::StatusOr<process::FileDescriptor> LockFolder(const std::string& folder) {
   }
   const absl::Status local = CheckFileSystem(folder);
   if (!local.ok()) return local;
-  // The folder itself: a file in it could be removed, and another one locked.
+  // Locks the folder itself: a file in it could be removed, and another one locked.
   process::FileDescriptor lock(open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
   if (!lock.open()) return absl::ErrnoToStatus(errno, absl::StrCat("cannot open ", folder));
-  // A server that was killed while it began a worker's process is survived by that process for as
-  // long as this takes to become the worker's program, and with it by the lock.
+  // If a server is killed while it starts a worker, the child process keeps the lock until it has
+  // become the worker's program.
   constexpr int kTries = 10;
   constexpr absl::Duration kBetween = absl::Milliseconds(50);
   for (int tried = 0; tried < kTries; ++tried) {

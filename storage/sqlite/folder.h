@@ -1,4 +1,4 @@
-// The data folder: made, checked and locked before anything in it is touched.
+// Creates, checks and locks the data folder before anything in it is used.
 #ifndef ABLATE_STORAGE_SQLITE_FOLDER_H_
 #define ABLATE_STORAGE_SQLITE_FOLDER_H_
 
@@ -12,12 +12,12 @@
 
 namespace ablate::storage {
 
-// Creates the folder with mode 0700 and holds it against other servers until the descriptor is
-// closed. FAILED_PRECONDITION if somebody holds it or it is on a network file system, whose locks
-// and shared memory SQLite cannot rely on.
+// Creates the folder with mode 0700 and locks it against other servers until the descriptor is
+// closed. FAILED_PRECONDITION if it is locked already or on a network file system, on whose locks
+// and shared memory SQLite can't rely.
 absl::StatusOr<process::FileDescriptor> LockFolder(const std::string& folder);
 
-// The name of a network file system by statfs's f_type; empty for all others.
+// Returns the name of a network file system by statfs's f_type; empty for all others.
 absl::string_view NetworkFileSystem(int64_t type);
 
 }  // namespace ablate::storage

@@ -1,4 +1,4 @@
-// Public ids: the rows that they name, searching by prefix, saying that one is unknown.
+// Public ids: finds their rows, searches by prefix, and reports unknown ones.
 #ifndef ABLATE_STORAGE_SQLITE_IDS_H_
 #define ABLATE_STORAGE_SQLITE_IDS_H_
 
@@ -12,12 +12,12 @@
 
 namespace ablate::storage {
 
-// NOT_FOUND: there is no `what` 'id'.
+// Returns NOT_FOUND: "there is no `what` 'id'".
 absl::Status NotFound(absl::string_view what, absl::string_view id);
-// The row of what is asked for: NOT_FOUND otherwise.
+// Return the row of an id; NOT_FOUND.
 absl::StatusOr<int64_t> FindExperimentRow(Connection& db, absl::string_view id);
 absl::StatusOr<int64_t> FindRunRow(Connection& db, absl::string_view id);
-// Above every id that begins with `prefix`.
+// Returns a text above every id that begins with `prefix`.
 std::string PrefixEnd(absl::string_view prefix);
 
 }  // namespace ablate::storage

@@ -5,13 +5,13 @@
 namespace ablate::storage {
 namespace {
 
-// Let go at once, on the writer's thread.
+// States deleted at once, on the writer's thread.
 constexpr int kMaxTrimmed = 200;
-// Beyond so many there is hardly one that another environment did not make.
+// Beyond this number, hardly any is from the same environment.
 constexpr int kMaxShorter = 20;
 
-// What all last states have together is kept beside them: a server has thousands of them, and one
-// more with every run that ends.
+// Updates the stored total size of saved training states: a server has thousands, and one more with
+// every run that ends.
 void CountBytes(Transaction& t, int64_t more) {
   Statement(t.db, "UPDATE store SET last_state_bytes = last_state_bytes + ?1", more).Run();
 }
@@ -21,7 +21,7 @@ uint64_t AllBytes(Connection& db) {
   return read.Row() ? read.As<uint64_t>(0) : 0;
 }
 
-// The resume state of a run that can grow, if it is of the run's end.
+// Returns the resume state of a run that can be extended, if it is of the run's end.
 std::optional<LastState> FindFinalState(Connection& db, int64_t run) {
   Statement row(db,
                 "SELECT resume_states.step, blob, bytes, resume_states.environment "
@@ -43,11 +43,11 @@ std::optional<LastState> FindLastState(Connection& db, int64_t run) {
 void KeepLastState(Transaction& t, Blobs* blobs, int64_t run, uint64_t budget) {
   std::optional<LastState> state = FindFinalState(t.db, run);
   if (state.has_value() && blobs != nullptr) {
-    // What a worker says of its size is not what it takes of the budget.
+    // Use the blob's size for the budget, not the worker's report.
     const absl::StatusOr<uint64_t> size = blobs->Size(state->blob);
     state->bytes = size.ok() ? *size : UINT64_MAX;
   }
-  // One that has no room alone is no reason to let the others go.
+  // Don't delete the others for one that exceeds the budget alone.
   if (state.has_value() && state->bytes <= budget) {
     Statement(t.db,
               "INSERT INTO last_states (id, run, growth, step, blob, bytes, environment) "

@@ -19,13 +19,13 @@
 namespace ablate::storage {
 namespace {
 
-// Device time by user, so that a batch of events charges each once.
+// Device time by user, so that a batch of events charges each user once.
 using Charges = std::map<std::string, Micros>;
 
-// What an event does to its run, which is leased under the event's lease.
+// Context of an event, whose run is leased under the event's lease.
 struct Context {
   Transaction& t;
-  Blobs* blobs;  // null in memory, where blobs are not looked for
+  Blobs* blobs;  // null in memory; then blobs aren't checked
   uint64_t last_states_bytes;
   RunRow* run;
   Charges& charges;
@@ -37,16 +37,16 @@ absl::Status CheckStep(const Context& c, uint32_t step) {
       absl::StrCat("step: ", step, "; the run has ", c.run->steps, " steps"));
 }
 
-// Of an event that says how far the run has come.
+// Checks the step of an event that reports a run's progress.
 absl::Status CheckProgress(const Context& c, uint32_t step) {
   if (step >= c.run->step) return CheckStep(c, step);
   return absl::InvalidArgumentError(
       absl::StrCat("step: ", step, "; the run had reached step ", c.run->step));
 }
 
-// What is made at a step is sent by the event that ends there or later: an evaluation at s by one
-// that ends at s, the loss of the update s → s+1 by one that ends at s+1, or at s if the run
-// diverges there.
+// A point of step s is sent by the event that ends there or later: an evaluation at s by one that
+// ends at s, the loss of the update s → s+1 by one that ends at s+1, or at s if the run diverges
+// there.
 absl::Status CheckPlaces(const Context& c, const PointsEvent& event) {
   for (const Column& column : event.columns) {
     for (const uint32_t step : column.steps) {
@@ -102,7 +102,7 @@ absl::Status ApplyTo(const Context& c, const PointsEvent& event) {
   return AddRowGroup(c.t, {c.run->id, c.run->name}, change, event.columns);
 }
 
-// A worker may say anything of what it leaves; what its run was planned to leave bounds it.
+// Bounds a checkpoint by the planned size of the run, because a worker may report any size.
 absl::Status CheckRoomOfRun(const Context& c, const CheckpointEvent& event) {
   constexpr uint64_t kSlack = uint64_t{16} << 20;
   Statement row(c.t.db,
@@ -175,8 +175,8 @@ absl::Status ApplyTo(const Context& c, const FailedEvent& event) {
   return absl::OkStatus();
 }
 
-// A refused state goes, so that the next worker begins anew; with none left there is nothing to
-// refuse, or a run could go round for ever.
+// Deletes a refused state, so that the next worker starts from step 0. If there is none, there is
+// nothing to refuse, and accepting it would let a run circulate forever.
 absl::Status ApplyTo(const Context& c, const ReleasedEvent& event) {
   if (!event.state_refused.empty()) {
     if (!DropResumeState(c.t, c.run->id)) {
@@ -191,7 +191,7 @@ absl::Status ApplyTo(const Context& c, const ReleasedEvent& event) {
   return absl::OkStatus();
 }
 
-// What events need of the store.
+// The parts of the store that events need.
 struct Surroundings {
   Blobs* blobs = nullptr;
   uint64_t last_states_bytes = 0;
@@ -215,7 +215,7 @@ absl::StatusOr<Applied> ApplyOne(Transaction& t, const Surroundings& store,
   return Applied::kApplied;
 }
 
-// One answer each, in the order of the events.
+// Returns one answer each, in the order of the events.
 absl::StatusOr<std::vector<Applied>> ApplyAll(Transaction& t, const Surroundings& store,
                                               absl::string_view incarnation,
                                               const std::vector<LeaseEvent>& events) {

@@ -13,16 +13,16 @@
 namespace ablate::storage {
 namespace {
 
-// Whether a run had points before a change number.
+// Returns true if a run had points before a change number.
 bool HasPoints(Connection& db, int64_t run, uint64_t before) {
   return Statement(db, "SELECT 1 FROM row_groups WHERE run = ?1 AND id < ?2 LIMIT 1", run, before)
       .Row();
 }
 
-// Why the holder can't continue a run from its resume state; empty if it can. A restored database
-// may name a blob that was swept since: no worker could ever begin from it. Continued in another
-// environment, a state would not give the numbers that the run's first steps belong to; if it is
-// not known where a state was made, the worker looks into it.
+// Returns why the holder can't continue a run from its resume state; empty if it can. A restored
+// database may name a blob that was swept since; no worker could ever start from it. In another
+// environment a state would give numbers that don't match the run's first steps. If a state's
+// environment is unknown, the worker checks it.
 std::string WhyUnusable(Connection& db, int64_t run, absl::string_view name,
                         const ResumeState& state, Blobs* blobs, const LeaseHolder& holder) {
   if (blobs != nullptr && absl::IsNotFound(blobs->Size(state.blob).status())) {
@@ -41,7 +41,7 @@ std::string WhyUnusable(Connection& db, int64_t run, absl::string_view name,
                       holder.environment);
 }
 
-// The run's resume state, which goes if the holder can't continue from it.
+// Returns the run's resume state; deletes it if the holder can't continue from it.
 std::optional<ResumeState> UsableState(Transaction& t, Blobs* blobs, const LeaseHolder& holder,
                                        absl::string_view name, const RunRow& run) {
   std::optional<ResumeState> state = FindResumeState(t.db, run.id);
@@ -53,8 +53,8 @@ std::optional<ResumeState> UsableState(Transaction& t, Blobs* blobs, const Lease
   return std::nullopt;
 }
 
-// Takes a run back to its resume state's place in the order of events: what came later goes, and
-// the summaries stored with it return.
+// Rewinds a run to its resume state: deletes everything later and restores the summaries stored
+// with the state.
 void Rewind(Transaction& t, const ResumeState& state, RunRow* run) {
   run->step = state.step;
   run->spent = state.spent;
@@ -68,8 +68,8 @@ void Rewind(Transaction& t, const ResumeState& state, RunRow* run) {
   }
 }
 
-// Puts a run that has no resume state at step 0, or where its origin ended if it has not begun yet
-// and can begin there. What it then goes on from, if anything.
+// Puts a run without a resume state at step 0, or at its origin's end if it has not begun yet and
+// can start there. Returns the state that it continues from, if any.
 std::optional<ResumeState> BeginAnew(Transaction& t, Blobs* blobs, const LeaseHolder& holder,
                                      absl::string_view name, RunRow* run) {
   Rewind(t, ResumeState(), run);
@@ -91,7 +91,7 @@ std::optional<ResumeState> BeginAnew(Transaction& t, Blobs* blobs, const LeaseHo
   return std::nullopt;
 }
 
-// What of a run never changes.
+// The immutable part of a run.
 struct FixedRun {
   std::string spec;
   std::string dataset_blob;
@@ -109,8 +109,8 @@ FixedRun ReadFixed(Connection& db, int64_t run) {
   return {row.Text(0), row.Text(1), row.As<uint32_t>(2), row.Int(3) != 0};
 }
 
-// Whether the holder would give other numbers than the run's fingerprint stands for: a run that was
-// queued before an upgrade. It ends, for no worker of today can train it.
+// Returns true and ends the run if the holder would compute other numbers than its fingerprint
+// identifies: it was queued before an upgrade, and no present worker can train it.
 bool EndIfOutdated(Transaction& t, const LeaseHolder& holder, uint32_t version, RunRow* run) {
   if (version == 0 || holder.numerics_version == 0 || version == holder.numerics_version) {
     return false;
@@ -174,7 +174,7 @@ void LoseRun(Transaction& t, RunRow* run, absl::string_view message) {
   EndRun(t, run, RunState::kFailed);
 }
 
-// Nothing is to be done for a lease that has ended.
+// Does nothing if the lease has ended.
 void EndOne(Transaction& t, absl::string_view lease, const LeaseEnding& ending) {
   std::optional<RunRow> run = FindRunOfLease(t.db, lease);
   if (!run.has_value() || run->state != RunState::kLeased) return;
@@ -191,7 +191,7 @@ void EndOne(Transaction& t, absl::string_view lease, const LeaseEnding& ending) 
   }
 }
 
-// By name; nothing behind the last. The index leads from one to the next.
+// Returns the next user with queued runs, by name; nothing after the last. Uses the index to skip.
 std::optional<std::string> NextQueuedUser(Connection& db, absl::string_view device_kind,
                                           const std::optional<std::string>& after) {
   Statement next(db,
@@ -304,7 +304,7 @@ absl::StatusOr<std::vector<LeaseRecord>> Store::ListLeases() {
                   "SELECT lease, worker, incarnation, device, build, trainer, acked, name "
                   "FROM runs WHERE state = 1 ORDER BY change");
     while (row.Row()) {
-      // The rest of the holder is for granting alone.
+      // The rest of the holder is needed for granting only.
       leases.push_back({row.Text(0),
                         {row.Text(1), row.Text(2), row.Text(3), row.Text(4), row.Text(5), "", 0},
                         row.As<uint64_t>(6),

@@ -1,4 +1,4 @@
-// The rows of leases, and what their ends and their events share.
+// Rows of leases, and code shared by their ends and events.
 #ifndef ABLATE_STORAGE_SQLITE_LEASES_H_
 #define ABLATE_STORAGE_SQLITE_LEASES_H_
 
@@ -13,10 +13,10 @@
 
 namespace ablate::storage {
 
-// At most 4,000 bytes of a worker's words, cut between characters; in full they are in its log.
+// Returns at most 4,000 bytes of a worker's message, cut between characters; its log has all of it.
 absl::string_view ShortenMessage(absl::string_view message);
 
-// A failure of the run: back into the queue, or FAILED if it is one too many. Saves.
+// Records a failure of the run: queues it again, or sets FAILED if there were too many. Saves.
 void FailRun(Transaction& t, RunRow* run, absl::string_view message);
 
 }  // namespace ablate::storage

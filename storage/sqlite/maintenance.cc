@@ -11,11 +11,11 @@ namespace {
 
 constexpr std::chrono::minutes kPause(1);
 constexpr std::chrono::seconds kFullPause(5);  // while the disk is full
-// From one pass to the next, whoever asks: short runs end every few milliseconds, and what several
-// have left takes one commit, as what one has left does.
+// Least time between passes, whoever asks: short runs end every few milliseconds, and the leftovers
+// of several take one commit, like those of one.
 constexpr std::chrono::seconds kPace(1);
 // Longer than the scheduler's start_grace: a worker that published a blob before a restart of the
-// server comes back within that and sends the event that names it.
+// server comes back within that time and sends the event that names it.
 constexpr std::chrono::minutes kLeftoverGrace(2);
 
 }  // namespace
@@ -53,7 +53,7 @@ void Maintenance::Loop() {
   const auto start = std::chrono::steady_clock::now();
   while (true) {
     const auto now = std::chrono::steady_clock::now();
-    // What fails, for want of space as a rule, is tried again after the pause.
+    // A failure, usually for lack of space, is retried after the pause.
     Pass(now - start >= kLeftoverGrace).IgnoreError();
     const bool full = options_.room != nullptr && options_.room->full();
     MutexLock lock(&mutex_);
@@ -72,17 +72,17 @@ absl::Status Maintenance::RunAll() { return Pass(/*list_folder=*/true); }
 
 absl::Status Maintenance::Pass(bool list_folder) {
   MutexLock lock(&pass_);
-  // What frees space comes first, and each part is tried whatever became of the others: on a full
-  // disk some need more room before they free any. The first error counts.
+  // Frees space first, and tries each part regardless of the others: on a full disk some need more
+  // room before they free any. The first error counts.
   absl::Status status = RemoveDeleted();
-  // An earlier start may have allowed more; what only saves time must not stop training.
+  // An earlier start may have allowed more; states that only save time must not stop training.
   const bool full = options_.room != nullptr && options_.room->full();
   const uint64_t last_states_bytes = full ? 0 : options_.last_states_bytes;
   status.Update(Repeat(/*frees=*/true, [last_states_bytes](Transaction& t) {
     return TrimLastStates(t, last_states_bytes);
   }));
   status.Update(SweepBlobs(list_folder));
-  // What follows stores something.
+  // The rest stores something.
   status.Update(KeepRoom());
   status.Update(CompactAll());
   return status;
@@ -91,15 +91,15 @@ absl::Status Maintenance::Pass(bool list_folder) {
 absl::Status Maintenance::KeepRoom() {
   if (options_.room == nullptr) return absl::OkStatus();
   if (!options_.room->MayStore().ok()) {
-    // What is in the log is in the file, too, after this, and its room is free.
+    // Afterwards the log's content is in the file, and its room is free.
     db_->writer().Checkpoint().IgnoreError();
     const bool kept = options_.room->Keep().ok();
-    // What was deleted is in the trash as a rule, and nothing else asks for its room meanwhile.
+    // Deleted data is usually in the trash, and nothing else removes it meanwhile.
     if (!kept && blobs_ != nullptr && blobs_->FreeTrash(Blobs::kFreedAtOnce) > 0) {
       options_.room->Keep().IgnoreError();
     }
   }
-  // A page finds room where a row group does not: with so little left nothing is known to fit.
+  // A page may fit where a row group doesn't: with so little left, no write is known to fit.
   const auto free = options_.room->Free();
   if (!options_.room->full() || !free.ok() || *free < process::kLeastRoom) return free.status();
   return db_->Write([](Transaction& t) {

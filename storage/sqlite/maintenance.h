@@ -1,4 +1,4 @@
-// The background: compaction, removal, sweeping, in small requests between the others.
+// Background maintenance: compaction, removal and sweeping, in small requests between the others.
 #ifndef ABLATE_STORAGE_SQLITE_MAINTENANCE_H_
 #define ABLATE_STORAGE_SQLITE_MAINTENANCE_H_
 
@@ -26,27 +26,27 @@ struct MaintenanceOptions {
   DiskRoom* room = nullptr;                     // null in memory
 };
 
-// What the sweeps of a pass did.
+// Results of the sweeps of one pass.
 struct Sweeps {
-  size_t trashed = 0;             // blobs that went into the trash
-  std::vector<std::string> gone;  // whose rows in loose_blobs are of no more use
+  size_t trashed = 0;             // number of blobs moved to the trash
+  std::vector<std::string> gone;  // hashes whose rows in loose_blobs aren't needed any more
 };
 
-// Thread-safe.
+// Runs the maintenance. Thread-safe.
 class Maintenance {
  public:
-  // All outlive this. `blobs` may be null.
+  // The pointers must outlive this object. `blobs` may be null.
   Maintenance(Database* db, Blobs* blobs, MaintenanceOptions options);
   ~Maintenance();
   // Ends the thread after the request in progress.
   void Stop();
 
-  // Begins to work whenever Signal is called, and once a minute. It leaves blobs of an earlier
-  // process alone for some minutes: their workers may be about to name them.
+  // Starts a thread that works after each Signal, and once a minute. For some minutes it leaves
+  // blobs of an earlier process alone, because their workers may be about to name them.
   void StartThread();
-  // There is something to do. Does nothing without a thread.
+  // Wakes the thread. Does nothing without one.
   void Signal();
-  // Does all there is to do, on the caller's thread; waits for one who is at it.
+  // Does all pending work on the caller's thread; waits for a pass in progress.
   absl::Status RunAll();
 
  private:
@@ -54,19 +54,18 @@ class Maintenance {
   bool stopping();
   absl::Status Pass(bool list_folder) ABSL_LOCKS_EXCLUDED(pass_);
   void Log(const std::string& line);
-  // Takes the ballast of a full disk again, and finds out whether there is room for other work.
+  // Makes the ballast of a full disk again, and finds out if there is room for other work.
   absl::Status KeepRoom();
-  // Repeats a request until it has nothing to do; `frees`: it makes room.
+  // Repeats a request until it has nothing to do. `frees`: it makes room.
   absl::Status Repeat(bool frees, const std::function<bool(Transaction&)>& slice);
 
-  // compaction.cc: row groups of ended runs become chunks, one key each.
+  // compaction.cc: turns row groups of ended runs into chunks of one key each.
   absl::Status CompactAll() ABSL_EXCLUSIVE_LOCKS_REQUIRED(pass_);
 
-  // removal.cc
-  // Removes what was deleted, in slices.
+  // removal.cc Removes deleted data in slices.
   absl::Status RemoveDeleted() ABSL_EXCLUSIVE_LOCKS_REQUIRED(pass_);
-  // Sweeps blobs that no row names: those that lost a name, those that were let go since, and, if
-  // `list_folder`, those that a crash left, once. Then what was in the trash for long goes.
+  // Sweeps blobs that no row names: those that lost a name, those unpinned since, and, if
+  // `list_folder`, once those that a crash left. Then removes old trash.
   absl::Status SweepBlobs(bool list_folder) ABSL_EXCLUSIVE_LOCKS_REQUIRED(pass_);
   absl::Status SweepFolder(bool list, Sweeps* sweeps) ABSL_EXCLUSIVE_LOCKS_REQUIRED(pass_);
   absl::Status SweepLeftovers(Sweeps* sweeps) ABSL_EXCLUSIVE_LOCKS_REQUIRED(pass_);
@@ -79,7 +78,7 @@ class Maintenance {
   Blobs* const blobs_;
   const MaintenanceOptions options_;
 
-  Mutex pass_;  // held by whoever is at work
+  Mutex pass_;  // held during a pass
   bool folder_listed_ ABSL_GUARDED_BY(pass_) = false;
   Micros trash_looked_at_ ABSL_GUARDED_BY(pass_) = 0;
 

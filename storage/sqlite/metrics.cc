@@ -42,7 +42,7 @@ absl::Status AddKeys(Connection& db, int64_t run, absl::string_view name, KeyCou
   return absl::OkStatus();
 }
 
-// Row and name of each of an experiment's runs.
+// Returns row and name of each of an experiment's runs.
 absl::StatusOr<std::vector<std::pair<int64_t, std::string>>> RunsOfExperiment(
     Connection& db, absl::string_view experiment) {
   const auto id = FindExperimentRow(db, experiment);
@@ -89,7 +89,7 @@ absl::StatusOr<std::vector<std::pair<std::string, uint64_t>>> Store::ExperimentK
   if (!runs.ok()) return runs.status();
   KeyCounts counts;
   const absl::Status read = db_->ReadEach(runs->size(), [&](Connection& db, size_t i) {
-    // What is damaged is told by whoever reads it.
+    // Damage is reported to whoever reads the run.
     const auto& [id, name] = (*runs)[i];
     AddKeys(db, id, name, &counts).IgnoreError();
     return absl::OkStatus();

@@ -9,7 +9,7 @@ namespace ablate::storage {
 namespace {
 
 // Numbers of states: experiments 0 active, 1 ended, 2 cancelled; runs and analyses in the order of
-// RunState and AnalysisState. Times are microseconds since 1970, 0 where not yet. "change" is a
+// RunState and AnalysisState. Times are microseconds since 1970, 0 for not yet. "change" is a
 // number from store.change: one order over everything that happens to runs, so that a row group or
 // checkpoint is later than a resume state exactly if its number is larger.
 constexpr char kStoreTables[] = R"sql(

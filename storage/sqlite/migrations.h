@@ -10,27 +10,27 @@
 
 namespace ablate::storage {
 
-// The versions of one kind of database file.
+// Versions of the schema of one kind of database file.
 struct Schema {
-  int64_t application;  // SQLite's application id, which tells kinds of files apart
+  int64_t application;  // SQLite's application id, which distinguishes kinds of files
   int64_t first;  // version that the first step makes of an empty file; older ones are refused
-  // Each later one takes a file to the next version. Never changed once released.
+  // Each further step migrates a file to the next version. Never changed once released.
   absl::Span<const char* const> steps;
 
   constexpr int64_t newest() const { return first + static_cast<int64_t>(steps.size()) - 1; }
 };
 
-// Of ablate.db.
+// Returns the schema of ablate.db.
 const Schema& StoreSchema();
 
-// FAILED_PRECONDITION if the file is newer, too old or of another kind. Only reads.
+// Returns FAILED_PRECONDITION if the file is newer, too old or of another kind. Only reads.
 absl::Status CheckSchema(Connection& db, const Schema& schema);
 
-// Whether a database that CheckSchema accepted has no schema yet.
+// Returns true if a database that CheckSchema accepted has no schema yet.
 bool IsEmpty(Connection& db);
 
-// Brings a file to the newest version, each step in a transaction of its own, once CheckSchema
-// has accepted it.
+// Migrates a file that CheckSchema has accepted to the newest version, each step in its own
+// transaction.
 absl::Status Migrate(Connection& db, const Schema& schema);
 
 }  // namespace ablate::storage

@@ -14,17 +14,17 @@
 namespace ablate::storage {
 namespace {
 
-// A row group of the copy is closed at so many: all of it is read for any key of it.
+// Points per row group of the copy: reading one key reads the whole group.
 constexpr size_t kGroupPoints = 65536;
 
-// Points on their way to a run, in row groups like those that a worker sends.
+// Collects points for a run, in row groups like those that a worker sends.
 class RowGroups {
  public:
   RowGroups(Transaction& t, const NamedRun& run) : t_(t), run_(run) {}
 
   absl::Status Add(Column column) {
     if (column.steps.empty()) return absl::OkStatus();
-    // A key comes once in a row group.
+    // A key occurs once in a row group.
     if (!columns_.empty() && columns_.back().key == column.key) {
       if (absl::Status flushed = Flush(); !flushed.ok()) return flushed;
     }
@@ -46,14 +46,14 @@ class RowGroups {
   size_t points_ = 0;
 };
 
-// The points of a page before a step.
+// Returns the points of a page before a step.
 Column Before(uint32_t step, const std::string& key, const SeriesPage& page) {
   const auto end = std::lower_bound(page.steps.begin(), page.steps.end(), step);
   const auto count = end - page.steps.begin();
   return {key, {page.steps.begin(), end}, {page.values.begin(), page.values.begin() + count}};
 }
 
-// Each series is read to its end, for only there it is known whether some of it is missing.
+// Reads each series to its end, because only there missing points are detected.
 absl::Status CopyPoints(Transaction& t, const Origin& origin, const NamedRun& to) {
   const auto keys = LoadSummaries(t.db, origin.run, origin.name);
   if (!keys.ok()) return DamagedSummaries(origin.name, keys.status());
@@ -92,7 +92,7 @@ absl::Status CopyCheckpoints(Transaction& t, Blobs* blobs, const Origin& origin,
   return absl::OkStatus();
 }
 
-// The last state, if the holder can go on from it.
+// Returns the saved training state, if the holder can continue from it.
 absl::StatusOr<LastState> UsableLastState(Connection& db, Blobs* blobs, const LeaseHolder& holder,
                                           const Origin& origin) {
   std::optional<LastState> state = FindLastState(db, origin.run);
@@ -140,7 +140,7 @@ absl::Status BeginFromOrigin(Transaction& t, Blobs* blobs, const LeaseHolder& ho
   if (copied.ok()) copied = CopyCheckpoints(t, blobs, origin, *run);
   if (!copied.ok()) return copied;
   run->step = origin.step;
-  // What it would have taken to come here.
+  // The cost of training up to this step.
   run->spent = shorter->spent;
   run->environment = state->environment;
   SaveResumeState(t, *run, {state->step, state->blob, state->bytes}, t.NextChange());

@@ -12,8 +12,7 @@ namespace {
 
 constexpr uint64_t kStride = 1;  // one stride for all steps; otherwise a difference each
 
-// Far more than is ever written: a row group holds what arrived in one message, a chunk 65,536
-// points.
+// Far more than is ever written: a row group holds the points of one message, a chunk 65,536.
 constexpr uint64_t kMaxPoints = 1 << 28;
 
 void PutSteps(const std::vector<uint32_t>& steps, std::string* out) {
@@ -30,12 +29,12 @@ void PutSteps(const std::vector<uint32_t>& steps, std::string* out) {
   for (size_t i = 1; i < steps.size(); ++i) PutVarint(out, steps[i] - steps[i - 1]);
 }
 
-// Steps as encoded: only counted until somebody needs them.
+// Encoded steps, decoded only on demand.
 struct StepColumn {
   uint64_t count = 0;
   uint64_t first = 0;
   uint32_t stride = 0;
-  std::vector<uint32_t> differences;  // instead of the stride: one less than count
+  std::vector<uint32_t> differences;  // if not strided: one less than count
 };
 
 StepColumn ReadSteps(ByteReader* in) {
@@ -65,7 +64,8 @@ void Expand(const StepColumn& column, std::vector<uint32_t>* steps) {
   }
 }
 
-// Appends the values as floats if each of them is one, with all bits of a NaN; or nothing.
+// Appends the values as floats if each of them is one, including all bits of a NaN; otherwise
+// nothing.
 bool PutFloats(const std::vector<double>& values, std::string* out) {
   const size_t begin = out->size();
   out->resize(begin + values.size() * sizeof(float));
@@ -129,7 +129,7 @@ Head ReadHead(ByteReader* in) {
 
 absl::Status Malformed() { return absl::DataLossError("they are malformed"); }
 
-// Drops the points outside the range from those appended since `begin`.
+// Removes the points outside the range from those appended since `begin`.
 void Cut(size_t begin, uint32_t first_step, uint32_t last_step, std::vector<uint32_t>* steps,
          std::vector<double>* values) {
   const auto from = steps->begin() + static_cast<std::ptrdiff_t>(begin);

@@ -14,21 +14,21 @@
 namespace ablate::storage {
 namespace {
 
-// What a slice may cost, in rows, so that it holds the writer for some 30 ms at most. A row with
-// points frees many pages.
+// Cost of a slice in rows, so that it holds the writer for some 30 ms at most. A row with points
+// frees many pages.
 constexpr int kSliceRows = 2000;
 constexpr int kPointsCost = 10;
 constexpr int kAnalysisCost = 10;
 constexpr int kCellCost = 5;
-// Whoever looks for a blob waits, too, while one file of a slice goes.
+// Readers of blobs wait while one file of a slice is removed.
 constexpr size_t kSliceBlobs = 20;
-constexpr size_t kReadHashes = 500;  // looked for in one read
-// Time to notice that an older database was put back.
+constexpr size_t kReadHashes = 500;  // checked in one read
+// Time to notice that an older database was restored.
 constexpr int kTrashDays = 7;
 constexpr Micros kTrashAge = kTrashDays * Micros{24} * 3600 * 1000000;
 constexpr Micros kTrashPause = Micros{3600} * 1000000;
-// So few leftovers are a crash's; if more than half of all blobs are leftovers, too, the database
-// is not the one that they belong to.
+// A crash leaves this few. If there are more, and they are over half of all blobs, the database
+// isn't the one that they belong to.
 constexpr size_t kFewLeftovers = 5;
 
 void RemoveRun(Transaction& t, int64_t run) {
@@ -38,7 +38,7 @@ void RemoveRun(Transaction& t, int64_t run) {
   Statement(t.db, "INSERT OR IGNORE INTO dead_runs VALUES (?1)", run).Run();
 }
 
-// Of those that still have a run that ended, the first one's owner is charged for what it left.
+// Charges the bytes of an ended run to the owner of the first experiment that still has it.
 void ChargeRest(Transaction& t, int64_t run) {
   Statement(t.db,
             "UPDATE runs SET charged = rest.owner FROM (SELECT owner FROM experiments JOIN cells "
@@ -48,7 +48,7 @@ void ChargeRest(Transaction& t, int64_t run) {
       .Run();
 }
 
-// Rows of a dead run that go in slices; each statement takes the run and a limit.
+// Rows of a dead run that are removed in slices; each statement takes the run and a limit.
 struct RunRows {
   const char* sql;
   int cost;
@@ -65,7 +65,7 @@ constexpr RunRows kRunRows[] = {
      1},
 };
 
-// Takes what it costs from the budget; the run is gone if some of that is left.
+// Takes the cost from the budget; the run is gone if some of that is left.
 void RemoveRunRows(Transaction& t, int64_t run, int* budget) {
   for (const RunRows& rows : kRunRows) {
     for (Statement gone(t.db, rows.sql, run, *budget / rows.cost + 1); gone.Row();) {
@@ -82,10 +82,10 @@ void RemoveRunRows(Transaction& t, int64_t run, int* budget) {
   *budget -= 5;
 }
 
-// What follows returns false if there was nothing to do.
+// The following functions return false if there was nothing to do.
 
-// Cells of deleted experiments. A run that loses its last cell goes at once, with the analyses that
-// it is a subject of; its points and the like wait for RemoveDeadRuns.
+// Removes cells of deleted experiments. A run that loses its last cell is removed at once, with the
+// analyses that it is a subject of; its points and similar rows are left to RemoveDeadRuns.
 bool RemoveCells(Transaction& t) {
   Statement next(t.db, "SELECT id FROM experiments WHERE deleted = 1 ORDER BY id LIMIT 1");
   if (!next.Row()) return false;
@@ -101,8 +101,8 @@ bool RemoveCells(Transaction& t) {
                                  "AND (experiment, place) != (?2, ?3) LIMIT 1",
                                  run, experiment, place)
                            .Row();
-    // The cell stays for the next slice if there are more, and the run with it: every subject of an
-    // analysis has a name.
+    // If there are more, the cell and the run stay for the next slice: every subject of an analysis
+    // has a name.
     if (last) budget -= kAnalysisCost * RemoveAnalyses(t, run, budget / kAnalysisCost + 1);
     if (budget <= 0) return true;
     Statement(t.db, "DELETE FROM cells WHERE experiment = ?1 AND place = ?2", experiment, place)
@@ -138,11 +138,11 @@ void ForgetLoose(Transaction& t, const std::string& hash) {
   Statement(t.db, "DELETE FROM loose_blobs WHERE sha256 = ?1", hash).Run();
 }
 
-// Sweeps those of the blobs that no row names once the transaction is durable: to where the row in
-// loose_blobs says that was made when they lost a name, or into the trash. A row that names one
-// later was written after its blob was pinned, so that it is spared: pins last until the naming
-// request has been answered, and no other request runs between this one's commit and the removal.
-// `blobs` may be null; `sweeps` lasts until the request is answered.
+// Sweeps those of the blobs that no row names once the transaction is durable: into the trash, or
+// as OnSweep in the row of loose_blobs says. A row that names one later was written after its blob
+// was pinned, so that it is spared: pins last until the naming request has been answered, and no
+// other request runs between this one's commit and the removal. `blobs` may be null; `sweeps` must
+// live until the request is answered.
 void SweepUnnamed(Transaction& t, Blobs* blobs, const std::vector<std::string>& hashes,
                   Sweeps* sweeps) {
   for (const std::string& hash : hashes) {
@@ -153,7 +153,7 @@ void SweepUnnamed(Transaction& t, Blobs* blobs, const std::vector<std::string>& 
     Statement loose(t.db, "SELECT superseded FROM loose_blobs WHERE sha256 = ?1", hash);
     const bool keep = !loose.Row() || loose.Int(0) == 0;
     t.after_commit.push_back([blobs, hash, keep, sweeps] {
-      // Whatever keeps a blob now, a pin or a failing disk, it is looked at again.
+      // If a pin or a failing disk keeps a blob now, it is checked again later.
       const absl::StatusOr<Swept> swept = blobs->Sweep(hash, keep);
       if (!swept.ok() || *swept == Swept::kHeld) return;
       if (*swept == Swept::kTrashed) ++sweeps->trashed;
@@ -162,9 +162,8 @@ void SweepUnnamed(Transaction& t, Blobs* blobs, const std::vector<std::string>& 
   }
 }
 
-// Blobs that lost a name, from the first hash after `after` on, which moves. The row of one that
-// somebody holds stays, so that what it says is not forgotten; those of the last slice's blobs that
-// went are removed here.
+// Sweeps blobs that lost a name, from the first hash after `after` on, which moves. Keeps the row
+// of a pinned one, with its OnSweep; removes the rows of the previous slice's blobs that are gone.
 bool SweepLoose(Transaction& t, Blobs* blobs, std::string* after, Sweeps* sweeps) {
   for (const std::string& hash : sweeps->gone) ForgetLoose(t, hash);
   t.after_commit.push_back([sweeps] { sweeps->gone.clear(); });
@@ -200,11 +199,11 @@ absl::Status Maintenance::SweepBlobs(bool list_folder) {
   return status;
 }
 
-// Looks at blobs that were never named: those a crash left, once, and those that were let go since.
+// Sweeps blobs that were never named: once those that a crash left, and those unpinned since.
 absl::Status Maintenance::SweepFolder(bool list, Sweeps* sweeps) {
   if (blobs_ == nullptr) return absl::OkStatus();
   absl::Status status = SweepAll(blobs_->TakeUnpinned(), sweeps);
-  if (!status.ok()) folder_listed_ = false;  // which has those that were not looked at
+  if (!status.ok()) folder_listed_ = false;  // the next listing has those that were not checked
   if (!list || folder_listed_) return status;
   folder_listed_ = true;
   const absl::Status swept = SweepLeftovers(sweeps);
@@ -260,7 +259,7 @@ absl::Status Maintenance::SweepAll(const std::vector<std::string>& hashes, Sweep
 
 absl::Status Maintenance::EmptyTrash() {
   const Micros now = options_.now();
-  // Either way, for the clock may be set back.
+  // In both directions, because the clock may be set back.
   if (blobs_ == nullptr || std::abs(now - trash_looked_at_) < kTrashPause) return absl::OkStatus();
   trash_looked_at_ = now;
   const auto removed = blobs_->EmptyTrash(now - kTrashAge);

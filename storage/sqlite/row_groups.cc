@@ -9,7 +9,7 @@
 namespace ablate::storage {
 namespace {
 
-// Folds the columns into the run's summaries and returns them as they are encoded.
+// Adds the columns to the run's summaries and returns them for encoding.
 absl::StatusOr<std::vector<EncodedColumn>> AddToSummaries(Transaction& t, const NamedRun& run,
                                                           const std::vector<Column>& columns) {
   auto summaries = LoadSummaries(t.db, run.id, run.name);

@@ -1,4 +1,4 @@
-// Points that are added to a run, as a row group and in its summaries.
+// Adds points to a run: as a row group, and to its summaries.
 #ifndef ABLATE_STORAGE_SQLITE_ROW_GROUPS_H_
 #define ABLATE_STORAGE_SQLITE_ROW_GROUPS_H_
 
@@ -12,14 +12,14 @@
 
 namespace ablate::storage {
 
-// A run by its row and its name.
+// A run's row and name.
 struct NamedRun {
   int64_t id = 0;
   absl::string_view name;
 };
 
-// Adds columns, at least one, with the change number that becomes the row group's. INVALID_ARGUMENT
-// as NumberKeys, DATA_LOSS as LoadSummaries: nothing is written then.
+// Adds columns, at least one, as a row group with this change number. INVALID_ARGUMENT as
+// NumberKeys, DATA_LOSS as LoadSummaries; nothing is written then.
 absl::Status AddRowGroup(Transaction& t, const NamedRun& run, uint64_t change,
                          const std::vector<Column>& columns);
 

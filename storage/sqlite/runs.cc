@@ -14,10 +14,10 @@
 namespace ablate::storage {
 namespace {
 
-// An edit of evaluation or checkpoints rarely has more relatives worth a note.
+// A change of evaluation or checkpoints rarely has more related runs worth a note.
 constexpr int kMaxRelatives = 100;
 
-// The numbers are in the files.
+// The numbers are stored.
 static_assert(static_cast<int>(RunState::kQueued) == 0 &&
               static_cast<int>(RunState::kLeased) == 1 && static_cast<int>(RunState::kDone) == 2 &&
               static_cast<int>(RunState::kDiverged) == 3 &&
@@ -90,7 +90,7 @@ KnownRun LookUpRun(Connection& db, const NewRun& wanted, absl::string_view owner
                    "SELECT name, state, id FROM runs WHERE fingerprint = ?1 "
                    "ORDER BY generation DESC LIMIT 1",
                    wanted.fingerprint);
-  bool begins = true;  // where CreateExperiment lets a run begin
+  bool begins = true;  // CreateExperiment lets a run start there
   if (newest.Row()) {
     known.run = newest.Text(0);
     known.state = newest.As<RunState>(1);
@@ -162,7 +162,7 @@ void SettleExperiment(Transaction& t, int64_t experiment) {
             "WHERE id = ?1 AND state = 0 AND queued + leased = 0 AND analyses IN (0, 3)",
             experiment, t.now)
       .Run();
-  // With other numbers other values may be chosen, and other runs be analyzed.
+  // With other numbers, other values may be selected and other runs be analyzed.
   Statement revived(
       t.db,
       "UPDATE experiments SET state = 0, end_time = 0, analyses = min(analyses, 1), "

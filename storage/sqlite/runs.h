@@ -1,4 +1,4 @@
-// Run rows: reading them, and the one way in which their state changes.
+// Run rows: reads them, and changes their state in one place.
 #ifndef ABLATE_STORAGE_SQLITE_RUNS_H_
 #define ABLATE_STORAGE_SQLITE_RUNS_H_
 
@@ -15,23 +15,23 @@
 
 namespace ablate::storage {
 
-// The part of a run's row that changes, and its name.
+// The mutable part of a run's row, and its name.
 struct RunRow {
   int64_t id = 0;
   std::string name;
   uint32_t steps = 0;
   RunState state = RunState::kQueued;
-  // The lease that it is LEASED under, or that its last event ended: events of that one which are
-  // sent again are known to be repetitions. Empty: none.
+  // The lease that it is LEASED under, or that its last event ended, which allows repeated events
+  // of it to be recognised. Empty: none.
   std::string lease;
-  std::string incarnation;  // of the lease's worker
-  uint64_t acked = 0;       // number of the lease's last event that was applied
+  std::string incarnation;  // incarnation of the lease's worker
+  uint64_t acked = 0;       // number of the lease's last applied event
   uint32_t step = 0;
   uint32_t failures = 0;
   uint32_t losses = 0;
   std::string failure;
   std::string trainer, device, build, worker, environment;
-  std::string charged;  // user; changed by SetClaim alone
+  std::string charged;  // user; changed by SetClaim only
   Spent spent;
   Micros start_time = 0, end_time = 0;
 };
@@ -40,27 +40,27 @@ std::optional<RunRow> FindRun(Connection& db, absl::string_view name);
 std::optional<RunRow> LoadRun(Connection& db, int64_t id);
 std::optional<RunRow> FindRunOfLease(Connection& db, absl::string_view lease);
 
-// Ends an active experiment when its last run and what its spec asks to have computed of them have
-// ended, and revives an ended one when one of its runs was queued again.
+// Ends an active experiment once its last run and its spec's analyses have ended, and reactivates
+// an ended one if one of its runs was queued again.
 void SettleExperiment(Transaction& t, int64_t experiment);
-// Writes a row with a new change number, moves the counts of the experiments that have the run from
-// state `before`, and ends or revives those experiments.
+// Writes a row with a new change number, updates the counts of the experiments that have the run,
+// for a change from state `before`, and ends or reactivates those experiments.
 void SaveRun(Transaction& t, const RunRow& run, RunState before);
-// The same when only step, spent and acked may have changed. Returns the change number.
+// Like SaveRun if only step, spent and acked may have changed. Returns the change number.
 uint64_t SaveProgress(Transaction& t, const RunRow& run);
 // Adds a line to a run's history.
 void RecordEvent(Transaction& t, const RunRow& run, absl::string_view kind,
                  absl::string_view message = "");
-// Back into the queue, at its old place. Saves.
+// Returns a run to its old place in the queue. Saves.
 void Requeue(Transaction& t, RunRow* run);
-// Into a final state. Saves.
+// Puts a run into a final state. Saves.
 void EndRun(Transaction& t, RunRow* run, RunState state);
-// What a run has of the experiments that keep it alive.
+// The claim on a run by the active experiments that need it.
 struct Claim {
-  int priority = 1;     // the best
-  std::string charged;  // the first one's owner
+  int priority = 1;     // best of the experiments
+  std::string charged;  // owner of the first experiment
 };
-// Nothing if there is none.
+// Returns the claim; nothing if no active experiment has the run.
 std::optional<Claim> LiveClaim(Connection& db, int64_t run);
 void SetClaim(Transaction& t, int64_t run, const Claim& claim);
 

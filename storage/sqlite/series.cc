@@ -55,7 +55,7 @@ void Advance(SeriesPage* page) {
   if (!page->steps.empty()) page->next.next_step = uint64_t{page->steps.back()} + 1;
 }
 
-// Notes whether the run has changed since the first page.
+// Records if the run has changed since the first page.
 void NoteChange(Connection& db, int64_t run, SeriesPage* page) {
   Statement row(db, "SELECT change FROM runs WHERE id = ?1", run);
   const uint64_t change = row.Row() ? row.As<uint64_t>(0) : 0;
@@ -63,9 +63,9 @@ void NoteChange(Connection& db, int64_t run, SeriesPage* page) {
   page->next.steady = page->next.steady && page->next.change == change;
 }
 
-// Whether all of a series was found, where that is known: points that a damaged index or step hides
-// are not read, so that their own checksums tell nothing. A run that changes between two pages may
-// have begun anew.
+// Checks that all of a series was found, if that is known: points hidden by a damaged index or step
+// aren't read, so that their own checksums don't show it. A run that changes between two pages may
+// have restarted.
 absl::Status CheckCount(const SeriesQuery& query, const FoundKey& key, const SeriesPage& page) {
   const bool whole = query.first_step == 0 && query.last_step >= key.last_step;
   if (!whole || !page.next.steady || page.next.points == key.count) return absl::OkStatus();
@@ -75,8 +75,8 @@ absl::Status CheckCount(const SeriesQuery& query, const FoundKey& key, const Ser
 absl::Status ReadPoints(Connection& db, const NamedRun& run, const SeriesQuery& query,
                         const FoundKey& key, SeriesPage* page) {
   absl::Status status = ReadChunks(db, run, key.number, query.last_step, page);
-  // Points of row groups that became chunks meanwhile come from there: only what is left after the
-  // last chunk is looked for here.
+  // Points of row groups that have become chunks meanwhile come from there; only the rest after the
+  // last chunk is read here.
   Advance(page);
   if (status.ok() && page->steps.size() < kPagePoints && page->next.next_step <= query.last_step) {
     status = ReadGroups(db, run, key.number, query.last_step, page);

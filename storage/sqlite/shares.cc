@@ -11,24 +11,25 @@
 namespace ablate::storage {
 namespace {
 
-// Of a run whose shape nobody has measured.
+// Guess for a run whose shape nobody has measured.
 constexpr double kUnknownRun = 10e6;
 
-// What of `device_time` counts after so long. A clock that was put back forgets nothing.
+// Returns the part of `device_time` that still counts at this age. A clock that was set back
+// doesn't reduce it.
 double Decayed(double device_time, Micros age) {
   return device_time * std::exp2(-static_cast<double>(std::max<Micros>(age, 0)) / kShareHalfLife);
 }
 
-// Rows of a user, or of all, in a column: name, number.
+// Calls `add` with name and number for the rows of a user, or of all.
 template <typename Add>
 void ForEachOf(Connection& db, const char* sql, absl::string_view user, const Add& add) {
   Statement row(db, sql, user.empty(), user);  // one of a few literals
   while (row.Row()) add(row.Text(0), row.As<uint64_t>(1));
 }
 
-// Returns the open runs of active experiments by user; of all if `user` is empty. Whoever is
-// charged: that passes to others with a cancel. CROSS JOIN keeps the order: by any other all cells
-// would be read.
+// Returns the open runs of active experiments by user; of all if `user` is empty. Counts all runs,
+// whoever is charged, because a cancel moves the charge to others. CROSS JOIN fixes the order; any
+// other would read all cells.
 std::map<std::string, uint64_t> ReadOpenRuns(Connection& db, absl::string_view user) {
   std::map<std::string, uint64_t> open;
   ForEachOf(db,

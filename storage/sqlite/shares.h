@@ -1,4 +1,4 @@
-// Who is charged for what: device time, runs that wait or train, bytes.
+// Accounting per user: device time, waiting and training runs, bytes.
 #ifndef ABLATE_STORAGE_SQLITE_SHARES_H_
 #define ABLATE_STORAGE_SQLITE_SHARES_H_
 
@@ -12,15 +12,15 @@
 
 namespace ablate::storage {
 
-// So long it takes until what was used counts half: a colleague who had the devices to themselves
-// for days waits for about an hour behind one who comes anew.
+// Half-life of used device time: a user who had the devices alone for days waits about an hour for
+// a user who starts now.
 inline constexpr Micros kShareHalfLife = Micros{3600} * 1'000'000;
 
-// Adds device time to what a user has had.
+// Adds device time to a user's account.
 void Charge(Transaction& t, const std::string& user, Micros device_time);
 
-// Runs that are queued or training and that active experiments of a user have, whoever is charged
-// for them.
+// Returns the number of queued and training runs of a user's active experiments, whoever is
+// charged.
 uint64_t OpenRuns(Connection& db, absl::string_view user);
 absl::Status TooManyOpenRuns(absl::string_view user, uint64_t would_be, int64_t most);
 

@@ -19,19 +19,19 @@
 
 namespace ablate::storage {
 
-// What Open made; in memory all but `db` and `generation` are null or empty.
+// Results of Open; in memory all except `db` and `generation` are null or empty.
 struct OpenedFiles {
   process::FileDescriptor lock;
   std::unique_ptr<DiskRoom> room;
   std::unique_ptr<Blobs> blobs;
   std::unique_ptr<Connection> db;
-  std::string path;  // of the database
+  std::string path;  // the database's path
   std::string generation;
 };
 
 namespace {
 
-// Without destructors: nothing more may be written.
+// Ends without destructors: nothing more may be written.
 void EndProcess(const absl::Status& why) {
   std::fprintf(
       stderr,
@@ -41,7 +41,7 @@ void EndProcess(const absl::Status& why) {
   std::_Exit(EXIT_FAILURE);
 }
 
-// A new database names no blob, so that all there are would be swept.
+// Refuses blobs without a database: a new database names none, so that all would be swept.
 absl::Status CheckNoBlobs(const std::string& folder) {
   const std::string blobs = absl::StrCat(folder, "/blobs");
   const auto count = Blobs::Count(blobs);
@@ -53,10 +53,10 @@ absl::Status CheckNoBlobs(const std::string& folder) {
                    " away to begin anew"));
 }
 
-// Opens the database, or creates it where there is nothing that it ought to know.
+// Opens the database, or creates it if there is no earlier data.
 absl::StatusOr<std::unique_ptr<Connection>> OpenDatabase(const std::string& folder,
                                                          const std::string& path) {
-  // Looked at before SQLite does, which drops the log beside a file that it creates.
+  // Checked before SQLite does, which drops the log of a file that it creates.
   std::error_code error;
   const auto size = std::filesystem::file_size(path, error);
   if (error || size == 0) {
@@ -72,8 +72,8 @@ absl::StatusOr<std::unique_ptr<Connection>> OpenDatabase(const std::string& fold
   return db;
 }
 
-// What the database names comes back from the trash, where the upkeep of an older one may have sent
-// it: the trash is emptied without asking who names what.
+// Takes named blobs back from the trash, where the maintenance of an older database may have put
+// them; the trash is emptied without checking names.
 absl::Status TakeBackFromTrash(Connection& db, Blobs* blobs,
                                const std::function<void(const std::string&)>& log) {
   const auto trash = blobs->ListTrash();
@@ -90,8 +90,8 @@ absl::Status TakeBackFromTrash(Connection& db, Blobs* blobs,
   return db.error();
 }
 
-// A link would make two folders, each with a lock of its own, share one database. SQLite keeps the
-// log beside the file, not beside the link.
+// Refuses a link, through which two folders, each with its own lock, would share one database.
+// SQLite keeps the log next to the file, not next to the link.
 absl::Status CheckIsFile(const std::string& path) {
   std::error_code error;
   const auto target = std::filesystem::read_symlink(path, error);
@@ -102,7 +102,7 @@ absl::Status CheckIsFile(const std::string& path) {
 }
 
 absl::Status OpenFiles(const StoreOptions& options, OpenedFiles* files) {
-  files->db.reset();  // of an earlier try
+  files->db.reset();  // of an earlier attempt
   const std::string path = absl::StrCat(options.folder, "/ablate.db");
   if (absl::Status is_file = CheckIsFile(path); !is_file.ok()) return is_file;
   auto db = OpenDatabase(options.folder, path);
@@ -129,7 +129,7 @@ absl::Status OpenFolder(const StoreOptions& options, OpenedFiles* files) {
   const auto free = files->room->Free();
   if (free.ok() && *free < process::kLeastRoom) files->room->Release();
   const absl::Status opened = files->room->Try([&] { return OpenFiles(options, files); });
-  // For want of room, as a rule: the upkeep tries again.
+  // If there is no room, maintenance tries again.
   if (opened.ok()) files->room->Keep().IgnoreError();
   return opened;
 }
@@ -188,7 +188,7 @@ Store::Store(OpenedFiles files, StoreOptions options)
 }
 
 Store::~Store() {
-  // In this order, for the writer's last requests may still signal Maintenance.
+  // In this order, because the writer's last requests may still signal Maintenance.
   maintenance_->Stop();
   db_->writer().Stop();
 }
@@ -198,7 +198,7 @@ std::string Store::stalled() const { return room_ != nullptr && room_->full() ? 
 absl::StatusOr<uint64_t> Store::FreeBytes() const {
   if (room_ == nullptr) return UINT64_MAX;
   auto free = room_->Free();
-  // The trash goes before a write fails.
+  // Trash is removed before a write fails.
   if (free.ok()) *free += blobs_->TrashBytes();
   return free;
 }

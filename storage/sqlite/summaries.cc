@@ -11,7 +11,7 @@
 namespace ablate::storage {
 namespace {
 
-// What follows a key: fixed in size, so that a search can skip it.
+// The part after a key; its fixed size lets a search skip it.
 struct Numbers {
   double first, last, min, max, mean;
   uint64_t count, nonfinite;
@@ -25,7 +25,7 @@ Numbers ReadNumbers(absl::string_view stored) {
   return numbers;
 }
 
-// What summaries are sealed with.
+// Returns the place with which summaries are sealed.
 std::string PlaceOf(absl::string_view run) { return absl::StrCat("summaries of ", run); }
 
 absl::Status Invalid(const Column& column, absl::string_view what) {
@@ -54,7 +54,7 @@ absl::Status CheckKey(const Column& column) {
                                       " are allowed"));
 }
 
-// Of a run whose summaries are not there.
+// Checks a run whose summaries are missing.
 absl::Status CheckHasNoPoints(Connection& db, int64_t run) {
   Statement points(db,
                    "SELECT 1 FROM row_groups WHERE run = ?1 "
@@ -64,7 +64,7 @@ absl::Status CheckHasNoPoints(Connection& db, int64_t run) {
   return absl::DataLossError("its summaries are gone from the database, its points are not");
 }
 
-// Calls `decode` with the stored bytes, empty before the run's first point.
+// Calls `decode` with the stored bytes, which are empty before the run's first point.
 template <typename Decode>
 auto LoadWith(Connection& db, int64_t run, const Decode& decode) -> decltype(decode("")) {
   Statement stored(db, "SELECT data FROM summaries WHERE run = ?1", run);
@@ -79,8 +79,8 @@ auto LoadWith(Connection& db, int64_t run, const Decode& decode) -> decltype(dec
       absl::StrCat("its summaries are damaged in the database: ", decoded.status().message()));
 }
 
-// Finds keys by number. Workers send a run's keys in the same order every time, so that the next
-// one is nearly always where it is looked for first.
+// Finds keys by number. Workers send a run's keys in the same order every time, so that the first
+// guess is nearly always right.
 class KeyIndex {
  public:
   explicit KeyIndex(KeySummaries* summaries) : summaries_(summaries) {}
@@ -188,7 +188,7 @@ void AddPoints(const Column& column, KeySummary* entry) {
     } else {
       s.min = std::min(s.min, value);
       s.max = std::max(s.max, value);
-      // Divided apart: the difference of two finite values need not be finite.
+      // Divided separately: the difference of two finite values need not be finite.
       s.mean += value / finite - s.mean / finite;
     }
     s.last = value;

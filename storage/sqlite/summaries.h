@@ -1,4 +1,4 @@
-// A run's metric keys and their summaries, kept as points arrive.
+// A run's metric keys and their summaries, updated as points arrive.
 #ifndef ABLATE_STORAGE_SQLITE_SUMMARIES_H_
 #define ABLATE_STORAGE_SQLITE_SUMMARIES_H_
 
@@ -22,39 +22,40 @@ struct KeySummary {
   uint32_t last_step = 0;  // of any point, finite or not
 };
 
-// The place of a key in this list is its number in row groups and chunks.
+// A key's index in this list is its number in row groups and chunks.
 using KeySummaries = std::vector<KeySummary>;
 
-// Sealed (bytes.h) as those of the run with this name: for each key its text and its numbers.
+// Encodes summaries, sealed (bytes.h) for the run with this name: for each key its text and
+// numbers.
 std::string EncodeSummaries(absl::string_view run, const KeySummaries& summaries);
-// DATA_LOSS if `bytes` are malformed, not as they were written or another run's.
+// Decodes summaries. DATA_LOSS if `bytes` are malformed, changed or another run's.
 absl::StatusOr<KeySummaries> DecodeSummaries(absl::string_view run, absl::string_view bytes);
 
 struct FoundKey {
   uint32_t number = 0;
-  uint64_t count = 0;      // of points
-  uint32_t last_step = 0;  // of the last one
+  uint64_t count = 0;      // number of points
+  uint32_t last_step = 0;  // of the last point
 };
-// A key in encoded summaries, if it is there, without decoding all of them. DATA_LOSS likewise.
+// Finds a key in encoded summaries without decoding all of them; nothing if it isn't there.
+// DATA_LOSS as DecodeSummaries.
 absl::StatusOr<std::optional<FoundKey>> FindKey(absl::string_view run, absl::string_view bytes,
                                                 absl::string_view key);
 
-// Those that the database has of a run, by its row and name; none before its first point.
-// DATA_LOSS, whose message begins with "its summaries", if they are damaged or if they alone are
-// gone: a row that lost its number would take the run's points with it, and new ones would get
-// numbers of keys that have others already.
+// Loads the summaries of a run by its row and name; empty before its first point. DATA_LOSS, with a
+// message that begins with "its summaries", if they are damaged or missing although the run has
+// points: continuing would give new keys numbers that other keys have.
 absl::StatusOr<KeySummaries> LoadSummaries(Connection& db, int64_t run, absl::string_view name);
-// A key in them likewise.
+// Finds one key in a run's stored summaries; errors as LoadSummaries.
 absl::StatusOr<std::optional<FoundKey>> LoadKey(Connection& db, int64_t run, absl::string_view name,
                                                 absl::string_view key);
 
-// Adds the points of one column. Its result does not depend on how points are cut into columns.
+// Adds the points of one column. The result doesn't depend on how points are cut into columns.
 void AddPoints(const Column& column, KeySummary* summary);
 
-// Numbers of the columns' keys, in their order; new keys are appended to `summaries`.
-// INVALID_ARGUMENT, naming the key, for whatever a column may not be: empty, steps and values of
-// different sizes, steps that do not ascend or are not after the run's last, a key twice, too long
-// or one too many.
+// Returns the numbers of the columns' keys, in their order; appends new keys to `summaries`.
+// INVALID_ARGUMENT, naming the key, for an invalid column: empty, steps and values of different
+// sizes, steps that don't ascend or aren't after the run's last, or a key that is repeated, too
+// long, or one too many.
 absl::StatusOr<std::vector<uint32_t>> NumberKeys(const std::vector<Column>& columns,
                                                  KeySummaries* summaries);
 

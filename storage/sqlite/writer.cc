@@ -9,10 +9,10 @@
 namespace ablate::storage {
 namespace {
 
-// Bounds how long an answer waits for its neighbours in the group.
+// Bounds how long an answer waits for others in its group.
 constexpr size_t kMaxGroupRequests = 512;
 constexpr int kLogPages = 4000;  // 16 MB
-// Readers without a pause between them keep the log from being begun anew: then the writer waits.
+// Continuous readers keep the log from being restarted; then the writer waits.
 constexpr int kMaxLogPages = 16 * kLogPages;
 
 }  // namespace
@@ -105,12 +105,13 @@ void Writer::Loop() {
   }
 }
 
-// Waits. Empty only when the writer stops and nothing is left.
+// Waits for requests. Returns an empty group only if the writer stops and nothing is left.
 Writer::Group Writer::NextGroup() {
   MutexLock lock(&mutex_);
   while (queue_.empty() && !stopping_) wake_.Wait(&mutex_);
-  // What makes room and what needs it are never in one group: if the one finds the disk full, it
-  // would be taken for the other's end, and the ballast would go for nothing.
+  // Requests that free room and those that need it are never in one group: if one of the latter
+  // found the disk full, it would be mistaken for the former's failure, and the ballast would be
+  // wasted.
   size_t count = 0;
   while (count < std::min(queue_.size(), kMaxGroupRequests) &&
          queue_[count].frees == queue_.front().frees) {
@@ -132,7 +133,7 @@ void Writer::Serve(Group group) {
     needs_maintenance = transaction.needs_maintenance;
     NoteRoom(group, db_->changed_rows() != changed_rows);
   }
-  // Outside the lock, for in memory these may use the store again.
+  // Outside the lock, because in memory these may use the store again.
   for (Request& request : group) request.done(request.status);
   if (options_.on_commit) options_.on_commit(change_number_);
   if (needs_maintenance && options_.on_maintenance_needed) options_.on_maintenance_needed();
@@ -141,7 +142,7 @@ void Writer::Serve(Group group) {
   KeepLogShort();
 }
 
-// Work that may use the ballast says nothing about the room for other work.
+// Work that may use the ballast doesn't show if other work has room.
 void Writer::NoteRoom(const Group& group, bool changed) {
   if (options_.room == nullptr) return;
   for (const Request& request : group) {
@@ -165,7 +166,7 @@ void Writer::Commit(Group* group, Transaction* transaction) {
   }
   db_->ClearError();
   transaction->needs_maintenance = false;
-  // What one request of the group answered may rest on what another did: all of it is void.
+  // One request's result may depend on another of the group: all of them are void.
   for (Request& request : *group) request.status = status;
   NoteFailure(status);
 }
@@ -177,7 +178,7 @@ void Writer::NoteFailure(const absl::Status& status) {
   options_.fatal(status);
 }
 
-// There may be room again since the upkeep looked last.
+// There may be room again since the last maintenance.
 absl::Status Writer::RoomToStore() {
   if (options_.room == nullptr || options_.room->MayStore().ok()) return absl::OkStatus();
   options_.room->Keep().IgnoreError();
@@ -197,7 +198,7 @@ absl::Status Writer::RunRequests(Group* group, Transaction* transaction) {
       continue;
     }
     request.status = RunOne(request.work, group->size() == 1, transaction);
-    // SQLite undoes the whole transaction after some errors.
+    // SQLite rolls the whole transaction back after some errors.
     if (!db_->in_transaction() || !db_->error().ok()) {
       return db_->error().ok() ? request.status : db_->error();
     }
@@ -211,21 +212,21 @@ absl::Status Writer::RunRequests(Group* group, Transaction* transaction) {
     Statement(*db_, "UPDATE store SET change = ?1", transaction->change).Run();
   }
   Statement(*db_, "COMMIT").Run();
-  // After the commit: what is acknowledged is in a file that was in its place after the sync.
+  // After the commit: acknowledged data is in a file that was still in its place after the sync.
   return db_->error().ok() ? CheckPlace() : db_->error();
 }
 
-// SQLite would write on into a file that was removed or replaced.
+// SQLite would continue to write to a file that was removed or replaced.
 absl::Status Writer::CheckPlace() {
   if (in_memory() || !db_->Moved()) return absl::OkStatus();
-  // So that the log is applied to this file and not to another one that is now in its place.
+  // Applies the log to this file, not to another one that is now in its place.
   db_->Checkpoint(/*truncate=*/true).IgnoreError();
   return absl::DataLossError(
       absl::StrCat(options_.path, " was moved, removed or replaced while the server had it open"));
 }
 
-// A request that fails is undone here, unless it is alone in its transaction or the error takes
-// the group with it (then the connection keeps it).
+// Rolls a failed request back, unless it is alone in its transaction or the error affects the whole
+// group (then the connection keeps it).
 absl::Status Writer::RunOne(const Work& work, bool alone, Transaction* transaction) {
   const size_t actions = transaction->after_commit.size();
   const uint64_t change = transaction->change;

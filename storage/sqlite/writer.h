@@ -1,4 +1,4 @@
-// The one place that writes: groups requests into transactions, a savepoint each, one fsync a
+// The only writer: groups requests into transactions, with a savepoint each and one fsync per
 // group.
 #ifndef ABLATE_STORAGE_SQLITE_WRITER_H_
 #define ABLATE_STORAGE_SQLITE_WRITER_H_
@@ -22,13 +22,13 @@
 
 namespace ablate::storage {
 
-// What a request may use while it runs.
+// Resources of a request while it runs.
 struct Transaction {
   Connection& db;
   Micros now = 0;
   // Last change number given out. They order everything that happens to runs.
   uint64_t change = 0;
-  bool needs_maintenance = false;  // it left work for Maintenance
+  bool needs_maintenance = false;  // a request left work for Maintenance
   // Called on the writer's thread once this is durable, before any later request begins.
   std::vector<std::function<void()>> after_commit = {};
 
@@ -36,50 +36,49 @@ struct Transaction {
 };
 
 struct WriterOptions {
-  // Of the database, for messages. Empty in memory, where requests run
-  // on the caller's thread, one a transaction.
+  // The database's path, for messages. Empty in memory; requests then run on the caller's thread,
+  // one per transaction.
   std::string path;
   DiskRoom* room = nullptr;  // null in memory
   std::function<Micros()> now;
-  // After each commit, with the newest change number; from the thread that commits.
+  // Called after each commit with the newest change number, on the committing thread.
   std::function<void(uint64_t)> on_commit;
-  // After a commit that left work for Maintenance; from the thread that commits.
+  // Called after a commit that left work for Maintenance, on the committing thread.
   std::function<void()> on_maintenance_needed;
-  // The disk is full: whatever can make room for the next try. From the thread that commits.
+  // Called if the disk is full, to make room for the next attempt, on the committing thread.
   std::function<void()> on_full;
-  // The disk failed or the file is corrupt. Does not return, except in tests.
+  // Called if the disk failed or the file is corrupt. Must not return, except in tests.
   std::function<void(const absl::Status&)> fatal;
 };
 
-// Thread-safe.
+// Serializes all writes. Thread-safe.
 class Writer {
  public:
-  // Does not throw away what it did when it fails: the writer does. Its results may be used only
-  // after the commit.
+  // A request. On failure the writer rolls it back. Its results may be used only after the commit.
   using Work = std::function<absl::Status(Transaction&)>;
   using Done = std::function<void(const absl::Status&)>;
 
   // `db` has the newest schema.
   Writer(std::unique_ptr<Connection> db, WriterOptions options);
   ~Writer();
-  // Finishes what was posted and ends the thread. Nothing may be posted afterwards.
+  // Finishes the posted requests and ends the thread. Post nothing afterwards.
   void Stop();
 
-  // `done` is called after the commit, on the thread that commits, with what the work returned or
-  // why it is undone. It must not block.
+  // Posts a request. Calls `done` after the commit, on the committing thread, with the work's
+  // result or the reason for its rollback. `done` must not block.
   void Post(Work work, Done done);
-  // The same, waiting. Not from a callback.
+  // Posts a request and waits for it. Don't call it from a callback.
   absl::Status Run(const Work& work);
-  // The same for work that makes room in the end: a full disk's ballast is for it.
+  // Like Run, for work that eventually frees room; it may use the ballast of a full disk.
   absl::Status Free(const Work& work);
 
-  // Runs `read` between two transactions on the writer's own connection: for stores in memory,
+  // Runs `read` between two transactions on the writer's own connection; for stores in memory,
   // which have no other.
   absl::Status Read(const std::function<absl::Status(Connection&)>& read);
-  // Empties the log into the file.
+  // Copies the log into the file and empties it.
   absl::Status Checkpoint();
 
-  // As of the last commit.
+  // Returns the change number of the last commit.
   uint64_t change_number() const { return change_number_; }
 
  private:
@@ -88,14 +87,14 @@ class Writer {
   struct Request {
     Work work;
     Done done;
-    bool frees = false;  // it makes room
+    bool frees = false;  // its work makes room
     absl::Status status{};
   };
   using Group = std::vector<Request>;
 
   void Enqueue(Request request);
   absl::Status RunRequest(const Work& work, bool frees);
-  // Tells what became of a group, in which rows were changed or not.
+  // Records the outcome of a group; `changed` says if rows were changed.
   void NoteRoom(const Group& group, bool changed);
   void Loop();
   Group NextGroup() ABSL_LOCKS_EXCLUDED(mutex_);
@@ -108,7 +107,7 @@ class Writer {
   absl::Status RunOne(const Work& work, bool alone, Transaction* transaction)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(db_mutex_);
   void KeepLogShort() ABSL_EXCLUSIVE_LOCKS_REQUIRED(db_mutex_);
-  // Makes room on a full disk; the first DATA_LOSS ends all.
+  // Handles an error: makes room on a full disk; ends everything at the first DATA_LOSS.
   void NoteFailure(const absl::Status& status) ABSL_EXCLUSIVE_LOCKS_REQUIRED(db_mutex_);
 
   const WriterOptions options_;

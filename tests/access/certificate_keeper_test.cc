@@ -1,4 +1,4 @@
-// What becomes of a certificate over the years that a server runs.
+// Tests the certificate over the years that a server runs.
 #include "server/access/certificate_keeper.h"
 
 #include <gmock/gmock.h>
@@ -49,7 +49,7 @@ class CertificateKeeperTest : public testing::Test {
     elapsed_ += time;
   }
 
-  // From day to day until another is used; the days that took, or 0.
+  // Advances by days until another certificate is used; returns the number of days, or 0.
   int DaysUntilUsed(int most) {
     used_.clear();
     for (int day = 1; day <= most; ++day) {

@@ -1,4 +1,4 @@
-// Certificates as OpenSSL's own verification judges them.
+// Tests certificates with OpenSSL's own verification.
 #include "server/access/certificates.h"
 
 #include <gmock/gmock.h>
@@ -31,7 +31,7 @@ CertifiedKey Authority() { return MakeAuthority("box", kNow).value(); }
 
 Certificate Parsed(const CertifiedKey& pair) { return ParseCertificate(pair.certificate).value(); }
 
-// OpenSSL's verdict, strict, for a TLS server at `now`: X509_V_OK or what is wrong.
+// Returns OpenSSL's strict verification result for a TLS server at `now`: X509_V_OK or an error.
 int Verify(const CertifiedKey& authority, const CertifiedKey& server, absl::Time now,
            const std::string& dns = "", const std::string& address = "") {
   const Certificate root = Parsed(authority);
@@ -61,7 +61,7 @@ TEST(CertificatesTest, ServesUnderEachOfItsNamesAndNoOther) {
   for (const std::string address : {"10.0.0.7", "127.0.0.1", "::1", "2001:db8:0::7"}) {
     EXPECT_EQ(Verify(authority, *server, kNow, "", address), X509_V_OK) << address;
   }
-  // The subject's common name is no host's.
+  // The subject's common name isn't a host's.
   for (const std::string name : {"other.example.org", "a.box.example.org", "10.0.0.7", "ablated"}) {
     EXPECT_EQ(Verify(authority, *server, kNow, name), X509_V_ERR_HOSTNAME_MISMATCH) << name;
   }
@@ -196,7 +196,7 @@ TEST(CertificatesTest, AnAuthoritysNameHasABound) {
   }
 }
 
-// The output of a command, standard error too.
+// Returns the output of a command, including standard error.
 std::string Output(const std::string& command) {
   FILE* const pipe = popen((command + " 2>&1").c_str(), "r");
   std::string text;

@@ -1,4 +1,4 @@
-// gRPC's own TLS with our certificates, over loopback.
+// Tests gRPC's own TLS with our certificates, over loopback.
 #include <gmock/gmock.h>
 #include <grpcpp/generic/async_generic_service.h>
 #include <grpcpp/grpcpp.h>
@@ -20,7 +20,7 @@ using service::RawAnswer;
 using testing::AnyOf;
 using testing::HasSubstr;
 
-// Serves health alone, with a certificate, until it goes.
+// Serves health with a certificate.
 class TlsServer {
  public:
   explicit TlsServer(const CertifiedKey& pair) {
@@ -34,7 +34,7 @@ class TlsServer {
   }
   ~TlsServer() { server_->Shutdown(); }
 
-  // A call of a client that trusts the authority and expects the name; none: the address's.
+  // Calls as a client that trusts the authority and expects the name; none: the address's.
   RawAnswer Call(const CertifiedKey& authority, const std::string& name = "") const {
     grpc::SslCredentialsOptions options;
     options.pem_root_certs = authority.certificate;

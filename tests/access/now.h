@@ -1,4 +1,4 @@
-// The time at which the tests of certificates are.
+// Fixes the time of the certificate tests.
 #ifndef ABLATE_TESTS_ACCESS_NOW_H_
 #define ABLATE_TESTS_ACCESS_NOW_H_
 

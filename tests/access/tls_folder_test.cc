@@ -1,5 +1,4 @@
-// The files of a shared server's certificates: who may read them, what is wrong with them, and what
-// a crash leaves.
+// Tests the files of a shared server's certificates: permissions, damage, and states after a crash.
 #include "server/access/tls_folder.h"
 
 #include <gmock/gmock.h>
@@ -120,7 +119,7 @@ TEST_F(TlsFolderTest, SaysWhatIsMissing) {
     EXPECT_THAT(Message(Loaded()), HasSubstr(file));
     std::filesystem::rename(away, file);
   }
-  // Its owner may keep it elsewhere.
+  // The owner may keep it elsewhere.
   std::filesystem::remove(files_.authority_key);
   EXPECT_TRUE(Loaded().ok()) << Loaded();
   EXPECT_THAT(Message(Renew(tls_, {}, kNow).status()), HasSubstr(files_.authority_key));
@@ -278,7 +277,7 @@ TEST_F(TlsFolderTest, AWrongHostRenewsNothing) {
   EXPECT_TRUE(Loaded().ok());
 }
 
-// The states that a renewal passes through, as a crash would leave them.
+// Tests the states of a renewal in which a crash may leave the files.
 TEST_F(TlsFolderTest, IsWholeWhereverARenewalWasStopped) {
   const TestFolder elsewhere;
   std::filesystem::copy(tls_, elsewhere / "tls");
@@ -301,7 +300,7 @@ TEST_F(TlsFolderTest, IsWholeWhereverARenewalWasStopped) {
   EXPECT_EQ(Load(tls_, kNow)->facts.fingerprint, renewed->facts.fingerprint);
   EXPECT_FALSE(std::filesystem::exists(certificate_draft));
   EXPECT_EQ(Load(tls_, kNow)->facts.fingerprint, renewed->facts.fingerprint);
-  // Leftovers are in no later renewal's way.
+  // Leftovers don't prevent a later renewal.
   home_.Write("tls/server.key.new", "left");
   home_.Write("tls/server.pem.new", "left");
   EXPECT_TRUE(Renew(tls_, {}, kNow).ok());

@@ -19,7 +19,7 @@ namespace {
 using results::SmallGrid;
 using results::StoredGrid;
 
-// A request for the spectrum of the finished run of seed 1.
+// Returns a request for the spectrum of the finished run of seed 1.
 schedule::AnalysisRequest RequestFor(StoredGrid& stored, const std::string& prompt,
                                      const std::string& private_to = "") {
   v1::Analysis asked;
@@ -56,7 +56,7 @@ TEST(SubjectsTest, CountsItsStateAsAShareOfTheMost) {
   EXPECT_EQ(RequestFor(stored, "aaaa").state, 8 * width * width / spec::kMaxStateBytes);
 }
 
-// The group of RequestFor's analysis.
+// Returns the group of RequestFor's analysis.
 std::string GroupOf(StoredGrid& stored) {
   const engine::SpectrumOptions options;
   const auto model = ModelOfRun(stored.store(), stored.cell("s1").run);

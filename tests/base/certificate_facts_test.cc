@@ -1,4 +1,4 @@
-// What certificates say of themselves, and texts that are none.
+// Tests facts of certificates, and texts that aren't certificates.
 #include "base/certificate_facts.h"
 
 #include <gmock/gmock.h>

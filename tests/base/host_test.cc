@@ -1,4 +1,5 @@
-// One spelling of each host, and nothing that a certificate or an address could not hold.
+// Tests that each host has one spelling, and that names invalid in certificates or addresses are
+// refused.
 #include "base/host.h"
 
 #include <gmock/gmock.h>

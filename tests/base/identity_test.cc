@@ -1,4 +1,4 @@
-// A process is told apart from others of the same number, also by its pid file.
+// Tests that processes with one pid are distinguished, also by their pid files.
 #include "base/identity.h"
 
 #include <gmock/gmock.h>

@@ -1,5 +1,4 @@
-// Logs begin anew when they have grown large, and are never opened where others may have put a
-// link.
+// Tests that large logs are restarted, and are never opened through a link.
 #include "base/log_file.h"
 
 #include <fcntl.h>
@@ -17,7 +16,7 @@ namespace {
 
 using ::testing::HasSubstr;
 
-// Puts another file in the place of standard error until it is destroyed.
+// Redirects standard error to a file until it is destroyed.
 class RedirectedError {
  public:
   explicit RedirectedError(int file) : kept_(dup(STDERR_FILENO)) { dup2(file, STDERR_FILENO); }

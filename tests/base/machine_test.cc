@@ -1,4 +1,4 @@
-// What cgroups allow.
+// Tests the limits of cgroups.
 #include "base/machine.h"
 
 #include <gtest/gtest.h>

@@ -1,4 +1,4 @@
-// Secrets on disk: who may read them, and that nothing is overwritten.
+// Tests secrets on disk: who may read them, and that nothing is overwritten.
 #include "base/private_file.h"
 
 #include <gmock/gmock.h>
@@ -65,7 +65,7 @@ TEST(PrivateFileTest, RefusesWhatIsNoSmallRegularFile) {
               HasSubstr("5 bytes, at most 4"));
   EXPECT_THAT(Message(ReadBoundedFile(folder.path(), 4, Readers::kAll).status()),
               HasSubstr("not a regular file"));
-  // Nobody will ever write into it.
+  // Nobody ever writes into it.
   ASSERT_EQ(mkfifo((folder / "pipe").c_str(), 0600), 0);
   EXPECT_THAT(Message(ReadBoundedFile(folder / "pipe", 4, Readers::kAll).status()),
               HasSubstr("not a regular file"));

@@ -1,4 +1,4 @@
-// Nothing is written where others may have put a link.
+// Tests that nothing is written through links.
 #include "base/private_folder.h"
 
 #include <gmock/gmock.h>

@@ -1,4 +1,4 @@
-// Hashes against the standard's own examples, whole and in pieces.
+// Tests hashes with the standard's own examples, whole and in pieces.
 #include "base/sha256.h"
 
 #include <gtest/gtest.h>

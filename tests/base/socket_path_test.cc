@@ -1,4 +1,4 @@
-// SocketInRunFolder and SocketAddress: the paths of a home's sockets, and their addresses.
+// Tests SocketInRunFolder and SocketAddress.
 #include "base/socket_path.h"
 
 #include <gtest/gtest.h>

@@ -53,7 +53,8 @@ TEST(AnalysisOptionsTextTest, SaysTypeRangeDefaultAndMeaning) {
 
 TEST(FindAnalysisKindTest, SaysWhichThereAre) {
   const std::string message(FindAnalysisKind("spectra").status().message());
-  EXPECT_THAT(message, ::testing::StartsWith("KIND: \"spectra\" is none of spectrum, cka, "));
+  EXPECT_THAT(message,
+              ::testing::StartsWith("KIND: \"spectra\" is unknown; expected spectrum, cka, "));
   EXPECT_THAT(message, ::testing::EndsWith("; did you mean spectrum?"));
 }
 

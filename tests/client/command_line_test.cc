@@ -2,9 +2,16 @@
 #include <filesystem>
 #include <set>
 
+#include "absl/strings/ascii.h"
+#include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "absl/strings/str_replace.h"
+#include "absl/strings/str_split.h"
+#include "absl/strings/strip.h"
+#include "client/analysis_kinds.h"
 #include "client/command_table.h"
 #include "client/context.h"
+#include "client/output/terminal_text.h"
 #include "gmock/gmock.h"
 #include "google/rpc/error_details.pb.h"
 #include "google/rpc/status.pb.h"
@@ -70,18 +77,85 @@ TEST_F(CommandLineTest, HasHelpWithAnExampleForEveryCommand) {
 
 TEST_F(CommandLineTest, OffersJsonEverywhere) {
   for (const std::vector<std::string>& command : Commands()) {
+    if (command[0] == "help") continue;
     std::vector<std::string> arguments = command;
     arguments.push_back("--help");
     EXPECT_THAT(Run(arguments).out, HasSubstr("--json")) << command[0];
   }
 }
 
+TEST_F(CommandLineTest, FitsAllHelpInto80Columns) {
+  std::vector<std::vector<std::string>> asked = Commands();
+  for (std::vector<std::string>& command : asked) command.push_back("--help");
+  for (const char* group : {"data", "artifact", "admin"}) asked.push_back({group, "--help"});
+  for (const char* group : {"user", "token", "quota"}) asked.push_back({"admin", group, "--help"});
+  for (const AnalysisKindRow& kind : AnalysisKindTable()) {
+    asked.push_back({"help", "analyze", kind.name});
+  }
+  asked.push_back({"--help"});
+  for (const std::vector<std::string>& arguments : asked) {
+    const Outcome help = Run(arguments);
+    EXPECT_EQ(help.code, kSuccess);
+    for (const absl::string_view line : absl::StrSplit(help.out, '\n')) {
+      EXPECT_LE(DisplayWidth(line), 80) << absl::StrJoin(arguments, " ") << ": " << line;
+    }
+  }
+}
+
+TEST_F(CommandLineTest, StartsTheHelpOfEveryOptionWithACapital) {
+  for (const std::vector<std::string>& command : Commands()) {
+    std::vector<std::string> arguments = command;
+    arguments.push_back("--help");
+    const std::string help = Run(arguments).out;
+    for (absl::string_view line : absl::StrSplit(help, '\n')) {
+      if (!absl::ConsumePrefix(&line, "  -")) continue;
+      const size_t text = line.find("  ");
+      if (text == line.npos) continue;  // on the next line
+      line = absl::StripLeadingAsciiWhitespace(line.substr(text));
+      EXPECT_TRUE(absl::ascii_isupper(line[0])) << absl::StrJoin(command, " ") << ": " << line;
+    }
+  }
+}
+
+TEST_F(CommandLineTest, GroupsCommandsByPurpose) {
+  const std::string help = Run({"--help"}).out;
+  for (const char* heading : {"Server", "Experiments", "Results", "Trained models", "Data",
+                              "Access", "More", "Options"}) {
+    EXPECT_THAT(help, HasSubstr(absl::StrCat("\n\n", heading, ":\n  ")));
+  }
+  EXPECT_THAT(Run({"help", "data"}).out, HasSubstr("\n\nCommands:\n  ls    "));
+}
+
+TEST_F(CommandLineTest, PrintsHelpByACommand) {
+  EXPECT_EQ(Run({"help"}).out, Run({"--help"}).out);
+  EXPECT_EQ(Run({"help", "data", "add"}).out, Run({"data", "add", "--help"}).out);
+  EXPECT_EQ(Run({"help", "sumbit"}).err,
+            "error: \"sumbit\" isn't a command of ablate; did you mean submit?\n"
+            "see ablate --help\n");
+  EXPECT_EQ(Run({"help", "ls", "--json"}).out, Run({"ls", "--help"}).out);
+}
+
+TEST_F(CommandLineTest, PrintsAllHelpAsAPage) {
+  const Outcome page = Run({"help", "--markdown"});
+  EXPECT_EQ(page.code, kSuccess);
+  for (const std::vector<std::string>& command : Commands()) {
+    const std::string name = absl::StrCat("ablate ", absl::StrJoin(command, " "));
+    EXPECT_THAT(page.out, HasSubstr(absl::StrCat("\n### ", name, "\n\n")));
+    EXPECT_THAT(page.out,
+                HasSubstr(absl::StrCat("](#", absl::StrReplaceAll(name, {{" ", "-"}}), ")")));
+  }
+  EXPECT_THAT(page.out, HasSubstr("\n- `-n, --limit N`: List at most N, 0 for all [100]\n"));
+  for (const absl::string_view line : absl::StrSplit(page.out, '\n')) {
+    EXPECT_LE(DisplayWidth(line), 100) << line;
+  }
+}
+
 TEST_F(CommandLineTest, SaysWhatWasMeant) {
   const std::tuple<std::vector<std::string>, std::string> cases[] = {
       {{"sumbit", "x"},
-       "error: \"sumbit\" is no command of ablate; did you mean submit?\nsee ablate --help\n"},
+       "error: \"sumbit\" isn't a command of ablate; did you mean submit?\nsee ablate --help\n"},
       {{"data", "lst"},
-       "error: \"lst\" is no command of ablate data; did you mean ls?\nsee ablate data --help\n"},
+       "error: \"lst\" isn't a command of ablate data; did you mean ls?\nsee ablate data --help\n"},
       {{"submit", "f", "--sed", "1"},
        "error: ablate submit: unexpected argument \"--sed\"; did you mean --set?\n"
        "see ablate submit --help\n"},
@@ -94,7 +168,8 @@ TEST_F(CommandLineTest, SaysWhatWasMeant) {
       {{"artifact", "get", "a/b", "checkpoint"},
        "error: ablate artifact get: --output is required\nsee ablate artifact get --help\n"},
       {{"metrics", "e", "--csv", "--json"},
-       "error: ablate metrics: --csv is for points, without --json or --list\n"},
+       "error: ablate metrics: --csv: can't be combined with --json or --list; remove one of "
+       "them\n"},
       {{"submit", "f", "--seeds", "9..1"},
        "error: --seeds: the range \"9..1\" ends before it begins\n"},
       {{"submit", "f", "--set", "training.steps"},
@@ -122,7 +197,8 @@ TEST_F(CommandLineTest, RefusesEmptyValues) {
         << arguments[2];
   }
   EXPECT_THAT(Run({"submit", "f", "--seeds", ""}).err,
-              ::testing::StartsWith("error: ablate submit: --seeds: the value is empty\n"));
+              ::testing::StartsWith(
+                  "error: ablate submit: --seeds: the value is empty; expected a value\n"));
 }
 
 TEST_F(CommandLineTest, ShowsHelpWhenNoCommandIsGiven) {

@@ -58,7 +58,10 @@ TEST_F(LoginsTest, OneNameIsOneServer) {
   other.set_certificate_authority("-----BEGIN CERTIFICATE-----\nMAE=\n-----END CERTIFICATE-----\n");
   const absl::Status taken = Known().Add("box", other);
   EXPECT_TRUE(absl::IsAlreadyExists(taken)) << taken;
-  EXPECT_THAT(std::string(taken.message()), HasSubstr("box is another server (box:7443)"));
+  EXPECT_THAT(
+      std::string(taken.message()),
+      HasSubstr(
+          "box is the name of another server (box:7443); give this one another by --name NAME"));
   EXPECT_EQ(Known().Find("box")->token(), box.token());
 }
 
@@ -94,7 +97,7 @@ TEST_F(LoginsTest, ForgetsAServer) {
   ASSERT_TRUE(Known().Remove("box").ok());
   EXPECT_EQ(Known().Current(), "");
   EXPECT_EQ(Known().Find("box").status().message(),
-            "no server is known as \"box\"; known: personal; `ablate login --join FILE` adds one");
+            "no server is named \"box\"; expected personal. `ablate login --join FILE` adds one.");
   EXPECT_TRUE(absl::IsNotFound(Known().Remove("box")));
 }
 

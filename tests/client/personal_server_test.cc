@@ -44,11 +44,11 @@ TEST(FindServerTest, TakesAddressesOnThisMachineAndNamesOfLogins) {
     EXPECT_EQ(FindServer(Of({{"ABLATE_SERVER", address}}))->address, address);
   }
   EXPECT_EQ(FindServer(Of({{"ABLATE_SERVER", "example.org:1"}})).status().message(),
-            "ABLATE_SERVER or --server is \"example.org:1\"; allowed: unix:PATH, localhost:PORT, "
-            "personal, or the name of a login (a server elsewhere needs one: `ablate login --join "
-            "FILE`)");
+            "ABLATE_SERVER or --server: \"example.org:1\" is not a server; expected unix:PATH, "
+            "localhost:PORT, personal, or the name of a login. A server on another machine needs "
+            "`ablate login --join FILE` first.");
   EXPECT_EQ(FindServer(Of({{"ABLATE_SERVER", "box"}, {"HOME", "/none"}})).status().message(),
-            "no server is known as \"box\"; known: personal; `ablate login --join FILE` adds one");
+            "no server is named \"box\"; expected personal. `ablate login --join FILE` adds one.");
 }
 
 class HomesAddressTest : public ::testing::Test {

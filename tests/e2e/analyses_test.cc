@@ -1,5 +1,5 @@
-// Analyses with the real programs: numbers, arrays, metrics of the experiment, and that a short one
-// is not held up by a long one.
+// Tests analyses with the real programs: numbers, arrays, metrics of the experiment, and that a
+// long one doesn't delay a short one.
 #include <algorithm>
 #include <fstream>
 

@@ -1,4 +1,4 @@
-// What scripts rely on, and the errors that people meet first.
+// Tests the output that scripts rely on, and the errors that people meet first.
 #include <algorithm>
 #include <filesystem>
 #include <sstream>
@@ -107,8 +107,8 @@ TEST(CommandLineTest, CreatesNothingFromABadFile) {
   EXPECT_THAT(server.Json({"ls", "--json"})["experiments"], SizeIs(0));
 }
 
-// One of each: reading, an option, fields, the grid, a cell, the report, an analysis's step, its
-// model and the data that it reads.
+// One problem of each stage: reading, an option, fields, the grid, a cell, the report, an
+// analysis's step, its model and the data that it reads.
 TEST(CommandLineTest, ReportsProblemsOfEveryStageAtOnce) {
   PersonalServer server;
   const std::string yaml = SmallNames("A name", 10,
@@ -180,7 +180,7 @@ TEST(CommandLineTest, TakesANameForItsNewestExperiment) {
   EXPECT_EQ(server.Ablate({"show", "same"}).err, "");
   const std::string second = submit("same");
   const std::string note =
-      "note: several experiments are named same; " + second + ", the newest, is meant\n";
+      "note: several experiments are named same; using the newest, " + second + "\n";
   const std::string csv = server.home() + "/../same.csv";
   for (const std::vector<std::string>& command :
        {std::vector<std::string>{"show", "same"},
@@ -197,7 +197,7 @@ TEST(CommandLineTest, TakesANameForItsNewestExperiment) {
     if (line[0] == "rm") line.push_back("--yes");
     const Output refused = server.Ablate(line);
     EXPECT_EQ(refused.exit_code, 1);
-    EXPECT_THAT(refused.err, HasSubstr("same is the name of several experiments"));
+    EXPECT_THAT(refused.err, HasSubstr("\"same\" is the name of several experiments"));
   }
   EXPECT_EQ(server.Ablate({"rm", "sa", "--yes"}).exit_code, 1);
   EXPECT_EQ(server.Ablate({"rm", first}).exit_code, 64) << "nobody can be asked";
@@ -223,7 +223,7 @@ TEST(CommandLineTest, PrintsJsonInSnakeCaseWithDefaults) {
   EXPECT_TRUE(created["experiment"].contains("create_time"));
 }
 
-// Lines of `text` that submit something, with a dry run in place of the wait.
+// Returns the lines of `text` that submit something, with a dry run instead of the wait.
 std::vector<std::string> Submissions(const std::string& text) {
   std::vector<std::string> found;
   std::istringstream lines(text);

@@ -1,5 +1,5 @@
-// Folders of a personal server that were copied or moved: commands reach the server of the folder
-// that they are asked for, and no other.
+// Tests copied and moved folders of a personal server: commands reach the server of their own
+// folder, and no other.
 #include <filesystem>
 
 #include "gmock/gmock.h"
@@ -15,10 +15,10 @@ using ::testing::SizeIs;
 class FoldersTest : public ::testing::Test {
  protected:
   void SetUp() override { server_.Up({"--lanes", "1"}); }
-  // The fixture's server stops the one of its own folder.
+  // The fixture stops the server of its own folder.
   void TearDown() override { AblateThere({"down"}); }
 
-  // `ablate` for the other folder.
+  // Runs `ablate` for the other folder.
   Output AblateThere(const std::vector<std::string>& arguments) const {
     std::vector<std::string> command = {ABLATE_BIN "/ablate"};
     command.insert(command.end(), arguments.begin(), arguments.end());

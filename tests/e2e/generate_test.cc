@@ -1,4 +1,4 @@
-// Samples of a trained run with the real programs, also while both lanes train.
+// Tests samples of a trained run with the real programs, also while both lanes train.
 #include <algorithm>
 #include <sstream>
 

@@ -1,4 +1,4 @@
-// A longer run goes on where a shorter one ended, with the real programs.
+// Tests that a longer run continues a shorter one, with the real programs.
 #include <sstream>
 
 #include "absl/strings/match.h"
@@ -16,7 +16,7 @@ constexpr char kTwoOptimizers[] =
     "  - {name: optimizer, field: training.optimizer, values: [adamw, sgd]}\n"
     "seeds: {first: 1, count: 2}\n";
 
-// An experiment that evaluates at 0, 50, … and at its end.
+// Returns an experiment that evaluates at 0, 50, … and at its end.
 std::string Yaml(int steps) { return SmallNames("grown", steps, kTwoOptimizers); }
 
 class GrowingTest : public ::testing::Test {
@@ -32,7 +32,7 @@ class GrowingTest : public ::testing::Test {
     const Output waited = server_.Ablate({"wait", experiment});
     EXPECT_EQ(waited.exit_code, 0) << waited.err;
   }
-  // Every point, without the name of its run.
+  // Returns every point, without the name of its run.
   std::string Points(const std::string& experiment) {
     const std::string path = server_.home() + "/points.csv";
     const Output exported =
@@ -50,7 +50,7 @@ class GrowingTest : public ::testing::Test {
     }
     return points;
   }
-  // Bytes of the checkpoint of a cell.
+  // Returns the bytes of the checkpoint of a cell.
   std::string Weights(const std::string& experiment, const std::string& step) {
     const std::string path = server_.home() + "/model.safetensors";
     const Output got = server_.Ablate({"artifact", "get", experiment + "/optimizersgd-s2",
@@ -87,7 +87,7 @@ TEST_F(GrowingTest, GivesTheNumbersOfARunThatWasTrainedAtOnce) {
   EXPECT_EQ(server_.Ablate({"report", grown, "-o", page}).exit_code, 0);
   EXPECT_THAT(ReadFile(page), HasSubstr("4 runs continued from step 30 of shorter runs"));
   ExpectAsIfTrainedAtOnce(grown, 60);
-  // And again, from an evaluation on.
+  // Again, from an evaluation on.
   const std::string again = Submit(100);
   Wait(again);
   EXPECT_THAT(server_.Ablate({"show", again}).out, HasSubstr("from step 60"));
@@ -117,7 +117,7 @@ TEST_F(GrowingTest, TrainsFromTheStartWhenTheShorterRunsAreRemovedOrNothingIsKep
   Wait(Submit(40));
   EXPECT_EQ(server_.Ablate({"down"}).exit_code, 0);
   server_.Up({"--lanes", "2", "--last-states", "0"});
-  // The states that were kept go in the background.
+  // The saved states are deleted in the background.
   EXPECT_TRUE(Eventually([&] {
     const Output dry = server_.Ablate({"submit", "-", "--dry-run"}, Yaml(60));
     return dry.exit_code == 0 && !absl::StrContains(dry.out + dry.err, "continue from");

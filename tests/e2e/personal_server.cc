@@ -1,4 +1,4 @@
-// Starts, asks, kills and cleans up the real programs.
+// Starts, calls, kills and cleans up the real programs.
 #include "tests/e2e/personal_server.h"
 
 #include <fcntl.h>
@@ -62,7 +62,7 @@ bool Eventually(const std::function<bool()>& condition) {
   const auto deadline = std::chrono::steady_clock::now() + std::chrono::minutes(1);
   while (std::chrono::steady_clock::now() < deadline) {
     if (condition()) return true;
-    // What other processes do can only be polled; their core is left to them.
+    // Other processes can only be polled; sleep to leave the core to them.
     std::this_thread::sleep_for(std::chrono::milliseconds(5));
   }
   return false;
@@ -150,7 +150,7 @@ int PersonalServer::ServerPid() const { return ReadPid(home_ + "/run/ablated.pid
 int PersonalServer::WorkerPid() const { return ReadPid(home_ + "/run/cpu-train.pid"); }
 int PersonalServer::AnalystPid() const { return ReadPid(home_ + "/run/cpu-analysis.pid"); }
 
-// A killed process that nobody has waited for yet is a zombie: gone for our purposes.
+// A killed process that nobody has waited for is a zombie: it counts as gone.
 bool PersonalServer::Lives(int pid) {
   std::ifstream stat("/proc/" + std::to_string(pid) + "/stat");
   std::string text;

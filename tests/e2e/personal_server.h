@@ -1,4 +1,5 @@
-// A personal server of the real programs in a temporary folder, for end-to-end and fault tests.
+// Runs a personal server of the real programs in a temporary folder, for end-to-end and fault
+// tests.
 #ifndef ABLATE_TESTS_E2E_PERSONAL_SERVER_H_
 #define ABLATE_TESTS_E2E_PERSONAL_SERVER_H_
 
@@ -21,7 +22,7 @@ struct Output {
 // server and kills what is left of it, by process id.
 class PersonalServer {
  public:
-  // `name` is its folder's.
+  // `name` names its folder.
   explicit PersonalServer(const std::string& name = "home");
   ~PersonalServer();
   PersonalServer(const PersonalServer&) = delete;
@@ -30,19 +31,20 @@ class PersonalServer {
   const std::string& home() const { return home_; }
   // Runs `ablate` with these arguments; `input` is its standard input.
   Output Ablate(const std::vector<std::string>& arguments, const std::string& input = "") const;
-  // The same, expecting exit code 0 and JSON on standard output.
+  // Like Ablate, and expects exit code 0 and JSON on standard output.
   nlohmann::json Json(const std::vector<std::string>& arguments,
                       const std::string& input = "") const;
-  // `ablate up` with these further arguments, expecting success.
+  // Runs `ablate up` with these further arguments and expects success.
   void Up(const std::vector<std::string>& arguments = {});
 
-  // Process ids of the server, of the worker that trains and of the one for analyses, or 0.
+  // Return the process ids of the server, of the worker that trains and of the one for analyses, or
+  // 0.
   int ServerPid() const;
   int WorkerPid() const;
   int AnalystPid() const;
-  // Whether the process is there and has not ended.
+  // Returns true if the process exists and has not ended.
   static bool Lives(int pid);
-  // SIGKILL, and waits until the process is gone.
+  // Sends SIGKILL and waits until the process is gone.
   static void Kill(int pid);
 
  private:
@@ -50,21 +52,21 @@ class PersonalServer {
   std::string home_;
 };
 
-// Calls `condition` until it holds or a minute has passed; rests between calls.
+// Calls `condition` until it is true or a minute has passed; sleeps between calls.
 bool Eventually(const std::function<bool()>& condition);
 
-// Runs a program to its end, in the folder of the sources. `environment` is added to ours.
+// Runs a program to its end, in the source folder. `environment` is added to ours.
 Output RunProgram(const std::vector<std::string>& command, const std::string& input,
                   const std::map<std::string, std::string>& environment);
 
-// The text of a file; fails the test if it cannot be read.
+// Returns the text of a file; fails the test if it can't be read.
 std::string ReadFile(const std::string& path);
 void WriteFile(const std::string& path, const std::string& text);
 
-// A small names experiment as YAML: `body` is added below `base` as it is.
+// Returns a small names experiment as YAML, with `rest` added as it is.
 std::string SmallNames(const std::string& name, int steps, const std::string& rest);
 
-// Submits one run of it that ends in no test; returns experiments/ID.
+// Submits one such run, which ends in no test; returns experiments/ID.
 std::string SubmitEndlessRun(const PersonalServer& server, const std::string& name);
 
 }  // namespace ablate::e2e

@@ -1,4 +1,4 @@
-// From trained runs to pictures, pages and files, with the real programs.
+// Tests pictures, pages and files of trained runs, with the real programs.
 #include <filesystem>
 #include <iterator>
 #include <regex>
@@ -32,12 +32,12 @@ std::string Between(const std::string& text, const std::string& before, const st
   return text.substr(from, text.find(after, from) - from);
 }
 
-// A page without the minute at which it was made.
+// Returns a page without the time at which it was made.
 std::string WithoutTimes(const std::string& page) {
   return std::regex_replace(page, std::regex("[0-9-]{10} at [0-9:]{5} UTC"), "");
 }
 
-// Text of a data URI.
+// Returns the text of a data URI.
 std::string Decoded(const std::string& uri) {
   std::string text;
   for (size_t i = 0; i < uri.size(); ++i) {
@@ -67,7 +67,7 @@ class ReportTest : public ::testing::Test {
   }
 
   std::string Path(const std::string& name) const { return server_.home() + "/" + name; }
-  // The file that a command writes.
+  // Returns the file that a command writes.
   std::string Written(std::vector<std::string> command, const std::string& name) {
     command.insert(command.end(), {"-o", Path(name)});
     const Output output = server_.Ablate(command);
@@ -91,7 +91,7 @@ TEST_F(ReportTest, IsOnePageWithFiguresAndSamples) {
   EXPECT_EQ(Count(page, "<li dir=\"auto\">"), 2 * 7u) << "by the worker for analyses";
 }
 
-// Whatever the file was called, and whatever the command line changed of it.
+// Whatever the name of the file, and whatever the command line changed in it.
 TEST_F(ReportTest, HasTheCommandThatMakesItAgain) {
   const std::string file = Path("a file.yaml");
   WriteFile(file, SmallNames("again", 60,
@@ -124,7 +124,7 @@ TEST_F(ReportTest, DrawsFiguresInEveryFormat) {
   EXPECT_THAT(Written({"figure", experiment_, "sensitivity"}, "f.png"), StartsWith("\x89PNG"));
 }
 
-// Real files are known again by how they begin, so that a command can be run twice.
+// Existing files are recognised by their beginning, so that a command can be run twice.
 TEST_F(ReportTest, RefreshesFiguresAndPages) {
   Written({"report", experiment_}, "r.html");
   Written({"report", experiment_, "--at", "50"}, "r.html");

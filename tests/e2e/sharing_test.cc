@@ -1,4 +1,4 @@
-// A server that is shared, with the real programs: a box, and colleagues' laptops elsewhere.
+// Tests a shared server with the real programs: a server machine, and users' laptops.
 #include <fcntl.h>
 #include <sys/wait.h>
 
@@ -20,7 +20,7 @@ using ::testing::HasSubstr;
 using ::testing::Not;
 using ::testing::StartsWith;
 
-// A worker's process that reaches the box by a join file, ended by its id.
+// A worker process that reaches the server by a join file; ended by its id.
 class RemoteWorker {
  public:
   RemoteWorker(const std::string& join, const std::string& log_file) {
@@ -45,7 +45,7 @@ class RemoteWorker {
 
 class SharingTest : public ::testing::Test {
  protected:
-  // Up, initialised and listening on a port that was free.
+  // Starts the server, initialised and listening on a free port.
   void SetUp() override {
     box_.Up();
     const Output made = box_.Ablate({"admin", "init", "localhost:7443", "-o", File("admin.join")});
@@ -65,7 +65,7 @@ class SharingTest : public ::testing::Test {
 
   std::string File(const std::string& name) const { return folder_.path() + "/" + name; }
 
-  // A command on somebody's laptop, where there is no server.
+  // Runs a command on a user's laptop, which has no server.
   Output On(const std::string& laptop, std::vector<std::string> arguments,
             const std::string& input = "") const {
     arguments.insert(arguments.begin(), std::string(ABLATE_BIN) + "/ablate");
@@ -121,7 +121,7 @@ TEST_F(SharingTest, SaysThatRunsWaitForAQuotasLanes) {
   EXPECT_THAT(On("ada", {"show", "long"}).out, Not(HasSubstr("wait for lanes")));
 }
 
-// Numbers of all points of an experiment, by cell, key and step.
+// Returns the numbers of all points of an experiment, by cell, key and step.
 std::string Points(const PersonalServer& server, const std::string& experiment) {
   const Output points = server.Ablate({"metrics", experiment, "--csv"});
   EXPECT_EQ(points.exit_code, 0) << points.err;
@@ -132,7 +132,7 @@ TEST_F(SharingTest, AWorkerElsewhereTrainsThroughEverythingThatBreaks) {
   const std::string join = File("gpu2.join");
   ASSERT_EQ(box_.Ablate({"admin", "user", "add", "gpu2", "--role", "worker", "-o", join}).exit_code,
             0);
-  // As its owner would who reaches the box through a tunnel.
+  // As by an owner who reaches the server through a tunnel.
   nlohmann::json file = nlohmann::json::parse(ReadFile(join));
   file["address"] = address_;
   WriteFile(join, file.dump());
@@ -234,7 +234,7 @@ TEST_F(SharingTest, SaysWhyTheServerIsNotReached) {
 
 TEST_F(SharingTest, NoOtherServerIsTrusted) {
   Join("ada");
-  // Another authority: as whoever sits between them would have.
+  // Another authority, as an attacker in between would have.
   ASSERT_EQ(box_.Ablate({"down"}).exit_code, 0);
   for (const char* file : {"tls", "shared-address", "access.db", "access.db-wal"}) {
     std::filesystem::remove_all(box_.home() + "/" + file);
@@ -282,7 +282,7 @@ TEST(UnsharedServerTest, LooksAtTheJoinFileBeforeAnythingIsMade) {
   std::filesystem::remove(file);
   const Output made = box.Ablate({"admin", "init", "localhost:7443", "-o", file});
   EXPECT_EQ(made.exit_code, 0) << made.err;
-  EXPECT_THAT(made.err, StartsWith(file + ": the token of "));
+  EXPECT_THAT(made.err, StartsWith(file + ": token of the admin "));
 }
 
 TEST(UnsharedServerTest, ServesNoAddressWithoutCertificates) {

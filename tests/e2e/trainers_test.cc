@@ -1,4 +1,4 @@
-// The same cells by both trainers, with the real programs.
+// Tests the same cells with both trainers, with the real programs.
 #include <cmath>
 #include <cstdlib>
 #include <map>
@@ -26,7 +26,7 @@ class TrainersTest : public ::testing::Test {
  protected:
   void SetUp() override { server_.Up({"--lanes", "2"}); }
 
-  // Losses by cell, in the order of their steps.
+  // Returns losses by cell, in the order of their steps.
   std::map<std::string, std::vector<double>> Losses(const std::string& experiment) {
     const Output csv = server_.Ablate({"metrics", experiment, "--key", "train/loss", "--csv"});
     EXPECT_EQ(csv.exit_code, 0) << csv.err;
@@ -86,7 +86,7 @@ TEST_F(TrainersTest, ReuseTheirOwnRunsOnly) {
   EXPECT_EQ(reused({"--set", "training.trainer=native"}), 2);
 }
 
-// Native has no BatchNorm where the loss reads last positions alone.
+// Native has no BatchNorm if the loss reads last positions only.
 constexpr char kRecall[] =
     "name: recall\n"
     "base:\n"
@@ -109,7 +109,7 @@ TEST_F(TrainersTest, AreOneForAllThatAskForAuto) {
   EXPECT_EQ(json["trainers"][0]["trainer"], "torch");
   EXPECT_EQ(json["trainers"][0]["runs"], 3);
   EXPECT_EQ(json["trainers"][0]["why_not_native"], why);
-  // Without what native lacks, native trains all.
+  // Without the unsupported part, native trains all.
   EXPECT_THAT(server_.Ablate({"submit", "-", "--dry-run"}, kRecall + exclude).out,
               HasSubstr("trainer: native 2 runs\n"));
 

@@ -1,4 +1,4 @@
-// From a file to trained numbers and back, with the real programs.
+// Tests the way from a file to trained numbers and back, with the real programs.
 #include <filesystem>
 #include <set>
 #include <sstream>
@@ -202,7 +202,7 @@ TEST_F(WorkflowTest, KeepsEverythingOverDownAndUp) {
   EXPECT_EQ(server_.Ablate({"metrics", experiment, "--key", "train/loss", "--csv"}).out, before);
 }
 
-// A small experiment on another task than documents.
+// Returns a small experiment on another task than documents.
 std::string SmallTask(const std::string& name, const std::string& task) {
   return "name: " + name + "\nbase:\n  task: {" + task +
          "}\n"

@@ -46,8 +46,7 @@ TEST(StreamVectorsTest, HaveAMaskOfDropout) {
   std::string stays;
   for (const float factor : mask) stays += factor > 0 ? '1' : '0';
   ExpectVector(
-      "dropout of 0.3, seed 7, step 5, site `block.0.attention.weights`: which of elements 0 … 23 "
-      "stay",
+      "dropout 0.3, seed 7, step 5, site `block.0.attention.weights`: kept of elements 0 … 23",
       "`" + stays + "`");
 }
 

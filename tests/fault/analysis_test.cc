@@ -1,5 +1,5 @@
-// Kills the worker for analyses in the middle of a request, while the other one trains: only the
-// request notices.
+// Kills the worker for analyses during a request, while the other one trains: only the request is
+// affected.
 #include <signal.h>
 
 #include <thread>
@@ -27,7 +27,7 @@ class AnalysisFaultTest : public ::testing::TestWithParam<int> {
     ASSERT_EQ(server_.Ablate({"generate", cell_}).exit_code, 0) << "its worker is attached";
   }
 
-  // Whether the worker for analyses has been given something to do.
+  // Returns true if the worker for analyses has work.
   bool AnalystIsBusy() const {
     const nlohmann::json list = server_.Json({"workers", "--json"});
     for (const nlohmann::json& worker : list["workers"]) {
@@ -43,7 +43,7 @@ class AnalysisFaultTest : public ::testing::TestWithParam<int> {
 TEST_P(AnalysisFaultTest, EndsTheRequestAndTouchesNoRun) {
   const int trainer = server_.WorkerPid();
   const int analyst = server_.AnalystPid();
-  ASSERT_EQ(::kill(analyst, SIGSTOP), 0);  // so that it surely dies during the request
+  ASSERT_EQ(::kill(analyst, SIGSTOP), 0);  // so that it dies during the request
   Output output;
   std::thread request([&] { output = server_.Ablate({"generate", cell_}); });
   EXPECT_TRUE(Eventually([&] { return AnalystIsBusy(); }));

@@ -1,5 +1,5 @@
-// Kills the worker for analyses and the server in the middle of computations, and compares what
-// comes of them with the same of another run of equal bits that nothing disturbed.
+// Kills the worker for analyses and the server during computations, and compares the results with
+// an undisturbed run's of equal bits.
 #include <random>
 #include <string>
 #include <vector>
@@ -24,13 +24,13 @@ class ComputationFaultTest : public ::testing::Test {
     }
   }
 
-  // The stored analysis of the one cell's run.
+  // Returns the stored analysis of the one cell's run.
   nlohmann::json Stored(const std::string& cell) const {
     const nlohmann::json list = server_.Json({"analyses", cell, "--json"});
     return list.is_array() ? list[0] : list["analyses"][0];
   }
 
-  // Kills one of them, or both, whenever the analysis has come a little further.
+  // Kills one of them, or both, whenever the analysis has progressed a little.
   void Disturb(const std::string& cell) {
     std::mt19937 random(20261123);
     double progress = 0;
@@ -50,7 +50,7 @@ class ComputationFaultTest : public ::testing::Test {
     }
   }
 
-  // The analysis of both runs; that of the second is disturbed.
+  // Analyzes both runs, disturbing the second, and expects equal results.
   void ExpectTheSame(const std::vector<std::string>& what) {
     const auto command = [&](const std::string& cell, const char* option) {
       std::vector<std::string> arguments = {"analyze", what[0], cell, option};

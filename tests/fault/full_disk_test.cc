@@ -1,4 +1,4 @@
-// The programs on a disk without a free byte.
+// Tests the programs on a disk without a free byte.
 #include <sys/stat.h>
 
 #include "gtest/gtest.h"
@@ -8,7 +8,7 @@
 namespace ablate::e2e {
 namespace {
 
-// `ablate up` on a full disk; the line at which something was not as it should be, or 0.
+// Runs `ablate up` on a full disk; returns the line of the first failed check, or 0.
 int ComeUpOnAFullDisk(const std::string& disk) {
   const std::string home = disk + "/home";
   mkdir(home.c_str(), 0700);

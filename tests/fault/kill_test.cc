@@ -1,5 +1,5 @@
-// Kills the real server and the real worker in the middle of a grid and compares every number with
-// an undisturbed run.
+// Kills the real server and the real worker during a grid and compares every number with an
+// undisturbed run.
 #include <signal.h>
 #include <sqlite3.h>
 
@@ -21,12 +21,12 @@ using ::testing::HasSubstr;
 using ::testing::Not;
 
 constexpr int kMinKills = 6;
-constexpr int kMaxKills = 20;  // of a grid; it then ends undisturbed
+constexpr int kMaxKills = 20;  // per grid; it then ends undisturbed
 constexpr int kGridSeeds = 3;
 constexpr int kMaxRounds = 20;
 
-// Another one each round, so that no run is known yet. How often a grid can be disturbed before it
-// ends is a matter of the machine: rounds follow until there were enough kills.
+// Returns another grid each round, so that no run is known yet. How often a grid can be disturbed
+// depends on the machine: rounds are repeated until there were enough kills.
 std::string Grid(int round) {
   return SmallNames("grid", 20000,
                     "axes:\n"
@@ -37,8 +37,8 @@ std::string Grid(int round) {
                         ", count: " + std::to_string(kGridSeeds) + "}\n");
 }
 
-// One run of each rule and part of a model that has a state of its own (feedback matrices, running
-// statistics, drawn masks) and of each task.
+// One run for each rule and part of a model with a state of its own (feedback matrices, running
+// statistics, drawn masks) and for each task.
 constexpr char kKinds[] =
     "axes:\n"
     "  - name: kind\n"
@@ -60,13 +60,13 @@ std::string EveryKind(int round) {
                     kKinds + ("seeds: {first: " + std::to_string(7 + round)) + ", count: 1}\n");
 }
 
-// Why a test gives up.
+// Returns why a test gives up.
 std::string TooFast(int kills) {
   return "grids end before they can be disturbed: " + std::to_string(kills) + " kills of " +
          std::to_string(kMinKills) + " in " + std::to_string(kMaxRounds) + " grids";
 }
 
-// Everything a finished experiment leaves: all points in full precision and the final parameters of
+// The results of a finished experiment: all points in full precision and the final parameters of
 // every cell.
 struct Results {
   std::string points;
@@ -78,8 +78,8 @@ Results Collect(const PersonalServer& server, const std::string& experiment) {
   results.points = server.Ablate({"metrics", experiment, "--csv"}).out;
   const nlohmann::json runs = server.Json({"runs", experiment, "--json"});
   for (const nlohmann::json& row : runs["rows"]) {
-    // So many steps learn a small data set by heart: a held-out loss above the uniform guess is
-    // DIVERGED, and as comparable.
+    // So many steps overfit a small data set: a held-out loss above the uniform guess is DIVERGED,
+    // and comparable, too.
     EXPECT_THAT(row["state"], testing::AnyOf("DONE", "DIVERGED"));
     const std::string cell = row["cell"];
     const std::string file = server.home() + "/../" + cell + ".safetensors";
@@ -110,23 +110,23 @@ uint64_t StepsStored(const PersonalServer& server, const std::string& experiment
   return steps;
 }
 
-// Waits until `more` further steps are stored or everything has ended; true while something is left
-// to disturb.
+// Waits until `more` further steps are stored or everything has ended; returns true if something is
+// left to disturb.
 bool Advance(const PersonalServer& server, const std::string& experiment, uint64_t more) {
   const uint64_t from = StepsStored(server, experiment);
   bool ended = false;
   EXPECT_TRUE(Eventually([&] {
     const std::string state = server.Json({"show", experiment, "--json"})["state"];
     ended = state != "ACTIVE";
-    // A rewind can take the count below where it was.
+    // A rewind can reduce the count below its earlier value.
     const uint64_t now = StepsStored(server, experiment);
     return ended || now >= from + more || now < from;
   }));
   return !ended;
 }
 
-// Step of the last saved state of each run of the grid that has not ended; 0 where it has none. No
-// program says it, so that it is read from the database.
+// Returns the step of the last saved state of each unfinished run of the grid; 0 if it has none.
+// Read from the database, because no program prints it.
 std::map<std::string, int64_t> SavedSteps(const PersonalServer& server,
                                           const std::string& experiment) {
   std::map<std::string, int64_t> saved;
@@ -156,8 +156,8 @@ std::map<std::string, int64_t> SavedSteps(const PersonalServer& server,
   return saved;
 }
 
-// Waits until each of `lanes` runs, or of those that are left, has saved a later state; true while
-// one is left.
+// Waits until each of `lanes` runs, or of those that are left, has saved a later state; returns
+// true if one is left.
 bool AwaitStates(const PersonalServer& server, const std::string& experiment, size_t lanes) {
   const std::map<std::string, int64_t> before = SavedSteps(server, experiment);
   bool left = false;
@@ -171,7 +171,7 @@ bool AwaitStates(const PersonalServer& server, const std::string& experiment, si
   return left;
 }
 
-// Labels of the cells whose run went on from a state of a later step than 0.
+// Returns labels of the cells whose run continued from a state of a later step than 0.
 std::set<std::string> Resumed(const PersonalServer& server, const std::string& experiment) {
   std::set<std::string> resumed;
   const nlohmann::json runs = server.Json({"runs", experiment, "--json"});
@@ -186,9 +186,8 @@ std::set<std::string> Resumed(const PersonalServer& server, const std::string& e
 }
 
 // Kills server or worker, or both, at random moments until the grids were disturbed often enough
-// and `settings` of them have gone on from a state, each grid at most kMaxKills times; all that
-// they leave must be what they leave undisturbed. Every other moment is one where each run has a
-// state to go on from.
+// and `settings` of them have continued from a state, each grid at most kMaxKills times; all
+// results must equal the undisturbed ones. Every other kill waits until each run has a state.
 void ExpectKillsToLoseNothing(std::string (*grid)(int round), size_t lanes, size_t settings) {
   const std::vector<std::string> up = {"--lanes", std::to_string(lanes), "--resume-every", "0.1"};
   PersonalServer server;
@@ -227,7 +226,7 @@ TEST(KillTest, LosesNothingWhenServerAndWorkerAreKilledAtRandomMoments) {
   ExpectKillsToLoseNothing(Grid, 2, 2);
 }
 
-// All of them train at once: a worker that is killed is killed in the middle of each.
+// All of them train at once, so that a killed worker is in the middle of each.
 TEST(KillTest, LosesNothingOfAnyRuleNormOrTask) {
   ExpectKillsToLoseNothing(EveryKind, kKindsInAll, kKindsInAll);
 }
@@ -250,7 +249,7 @@ TEST(KillTest, CostsNoRunItsLeaseWhenOnlyTheServerIsKilled) {
       EXPECT_EQ(row["state"], "DONE");
       const std::string cell = row["cell"];
       const std::string history = server.Ablate({"logs", experiment + "/" + cell}).out;
-      // A grant that was stored but not yet sent costs nothing: the worker never had it.
+      // A grant that was stored but not sent costs nothing: the worker never had it.
       const std::regex unsent("lost +0 +cpu-train +the worker does not hold it");
       EXPECT_THAT(std::regex_replace(history, unsent, "unsent"), Not(HasSubstr(" lost ")))
           << history;

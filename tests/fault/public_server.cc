@@ -1,6 +1,6 @@
-// A server for attacks.py: health behind a token. "--bare" is gRPC's own TLS port instead of ours,
-// for comparison; NAME=NUMBER sets an argument of gRPC, and quota=BYTES its memory.
-// Prints its port, and ends with its standard input.
+// A server for attacks.py: health with a token. "--bare" is gRPC's own TLS port instead of ours,
+// for comparison; NAME=NUMBER sets an argument of gRPC, and quota=BYTES its memory. Prints its
+// port, and ends with its standard input.
 #include <chrono>
 #include <cstdlib>
 #include <iostream>
@@ -23,7 +23,7 @@
 namespace ablate::rpc {
 namespace {
 
-// JudgeCall, for gRPC's own port.
+// Runs JudgeCall for gRPC's own port.
 class TokenProcessor final : public grpc::AuthMetadataProcessor {
  public:
   bool IsBlocking() const override { return false; }
@@ -56,7 +56,7 @@ int Main(int argc, char** argv) {
   }
   const std::unique_ptr<PublicPort> public_port = *std::move(listening);
   grpc::EnableDefaultHealthCheckService(true);
-  // Health has a thread and a queue of its own; what the callback API serves has gRPC's threads.
+  // Health has a thread and a queue of its own; the callback API uses gRPC's threads.
   grpc::CallbackGenericService nothing;
   grpc::ServerBuilder builder;
   builder.RegisterCallbackGenericService(&nothing);

@@ -1,4 +1,4 @@
-// The folder by which others find the server, removed under it.
+// Tests the removal of the folder by which others find a running server.
 #include <signal.h>
 
 #include <filesystem>
@@ -13,7 +13,8 @@ namespace {
 
 using ::testing::HasSubstr;
 
-// The server's and those of both workers, which a server that has just begun may still be starting.
+// Returns the processes of the server and of both workers, which a new server may still be
+// starting.
 std::vector<int> Pids(const PersonalServer& server) {
   EXPECT_TRUE(Eventually([&] { return server.WorkerPid() > 0 && server.AnalystPid() > 0; }));
   return {server.ServerPid(), server.WorkerPid(), server.AnalystPid()};
@@ -27,7 +28,8 @@ void ExpectToEnd(const std::vector<int>& pids) {
   }
 }
 
-// That it answers, that both its workers work for it, and that it is found when it is to end.
+// Expects that the server answers, that both workers serve it, and that it can be found and
+// stopped.
 void ExpectToServe(const PersonalServer& server) {
   EXPECT_TRUE(Eventually([&] {
     const nlohmann::json workers = server.Json({"workers", "--json"})["workers"];

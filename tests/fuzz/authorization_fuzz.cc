@@ -1,4 +1,4 @@
-// libFuzzer on what stands in a call's "authorization": one value, or two.
+// Fuzzes a call's "authorization" with libFuzzer: one value, or two.
 #include <grpcpp/support/string_ref.h>
 
 #include <cstdint>
@@ -20,7 +20,7 @@ namespace ablate::rpc {
 namespace {
 
 const absl::Time kNow = absl::FromUnixSeconds(1'700'000'000);
-// Where an input stands for the token: libFuzzer does not guess 256 bits.
+// Stands for the token in inputs, because libFuzzer doesn't guess 256 bits.
 constexpr absl::string_view kToken = "TOKEN";
 void Require(bool holds) {
   if (!holds) std::abort();
@@ -42,12 +42,12 @@ Users MakeUsers() {
   const auto issued = users.store->IssueToken("ada", "", absl::Hours(1), {"ada", ""}, kNow);
   Require(issued.ok());
   users.secret = issued->secret;
-  // The open file is enough.
+  // The open file suffices.
   std::filesystem::remove_all(name);
   return users;
 }
 
-// What is answered to a call with these values.
+// Returns the answer to a call with these values.
 absl::StatusOr<storage::Caller> Ask(const Users& users, const std::vector<std::string>& values) {
   std::multimap<grpc::string_ref, grpc::string_ref> metadata;
   for (const std::string& value : values) {
@@ -72,7 +72,7 @@ void Try(const Users& users, absl::string_view input) {
   const bool right = values.size() == 1 && bearer && value.substr(kScheme.size()) == users.secret;
   Require(caller.ok() == right);
   if (right) return Require(caller->user == "ada");
-  // One of three sentences, that say nothing of what came.
+  // One of three sentences, which don't contain the input.
   const std::vector<std::string> alike = values.size() > 1 ? std::vector<std::string>{"x", "y"}
                                          : bearer          ? std::vector<std::string>{"Bearer x"}
                                                            : std::vector<std::string>{"Basic x"};

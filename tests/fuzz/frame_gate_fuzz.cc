@@ -1,4 +1,4 @@
-// libFuzzer on the first bytes of a connection: what the frame gate lets through to gRPC.
+// Fuzzes the first bytes of a connection with libFuzzer: what the frame gate passes to gRPC.
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
@@ -20,7 +20,7 @@ namespace {
 constexpr absl::string_view kPreface = "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
 constexpr size_t kHeadBytes = 9;
 constexpr uint8_t kHeaders = 1, kContinuation = 9, kEndHeaders = 4, kPadded = 8;
-// One header, name "n" and value "v", never indexed: what the gate adds to every call.
+// One header, name "n" and value "v", never indexed: the gate adds it to every call.
 const std::string kStamp("\0\1n\1v", 5);
 
 void Require(bool holds) {
@@ -32,15 +32,15 @@ struct Outcome {
   std::string error;
 };
 
-// Where the connection ends some of what stood before the error may have passed, or not.
+// If the connection ends, bytes before the error may have passed, or not.
 bool IsSame(const Outcome& a, const Outcome& b) {
   if (a.error != b.error) return false;
   if (a.error.empty()) return a.passed == b.passed;
   return absl::StartsWith(a.passed, b.passed) || absl::StartsWith(b.passed, a.passed);
 }
 
-// What becomes of the bytes, given in pieces of at most `most`, cut by `seed`. Whatever has to wait
-// does so.
+// Feeds the bytes in pieces of at most `most`, cut by `seed`, and returns the result. Delayed bytes
+// wait.
 Outcome Feed(absl::string_view bytes, bool let_in, size_t most, uint32_t seed) {
   Rate calls(kCallsPerSecond, kCallBurst);
   FrameGate gate("n", "v", &calls);
@@ -74,8 +74,8 @@ size_t Number(absl::string_view bytes) {
   return number;
 }
 
-// The preface, then frames, of which the last may be in the middle of its payload: header blocks
-// are whole, no longer than they may be, and have what the gate adds.
+// Checks the preface and the frames, of which the last may be cut in its payload: header blocks are
+// whole, within the limit, and have the added header.
 void CheckPassed(absl::string_view passed) {
   if (passed.size() < kPreface.size()) return Require(absl::StartsWith(kPreface, passed));
   Require(absl::StartsWith(passed, kPreface));
@@ -100,7 +100,7 @@ void Try(absl::string_view input) {
   const bool let_in = (input[0] & 1) != 0;
   const auto seed = static_cast<uint32_t>(Number(input.substr(0, 3)));
   absl::string_view bytes = input.substr(3);
-  // Half of the inputs needn't find the preface first.
+  // Half of the inputs get the preface added.
   std::string with_preface;
   if ((input[0] & 2) != 0) {
     with_preface = std::string(kPreface) + std::string(bytes);

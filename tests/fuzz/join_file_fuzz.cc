@@ -1,4 +1,4 @@
-// libFuzzer on join files: as text, and as fields that need not be found in JSON first.
+// Fuzzes join files with libFuzzer: as text, and as fields without the JSON around them.
 #include <google/protobuf/util/json_util.h>
 #include <google/protobuf/util/message_differencer.h>
 
@@ -18,7 +18,7 @@ void Require(bool holds) {
   if (!holds) std::abort();
 }
 
-// What was read is fine, and is read the same from JSON of it.
+// Checks that a join file that was read is valid, and equal after a round trip through JSON.
 void CheckRead(const v1::JoinFile& file) {
   Require(CheckJoinFile(file).ok());
   std::string json;
@@ -28,7 +28,7 @@ void CheckRead(const v1::JoinFile& file) {
   Require(google::protobuf::util::MessageDifferencer::Equals(*again, file));
 }
 
-// Fields with zero bytes between them.
+// Reads fields with zero bytes between them.
 v1::JoinFile FromFields(absl::string_view text) {
   const std::vector<std::string> fields = absl::StrSplit(text, absl::MaxSplits('\0', 4));
   v1::JoinFile file;

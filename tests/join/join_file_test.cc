@@ -1,4 +1,4 @@
-// Join files: whatever is in them is read or refused, with the field and without the token.
+// Tests join files: any content is read, or refused with the field and without the token.
 #include "proto/join/join_file.h"
 
 #include <gmock/gmock.h>

@@ -1,4 +1,5 @@
-// Why a server is not reached, against listeners on this machine that do each thing wrong.
+// Tests diagnoses of connection failures, with listeners on this machine that each make one
+// mistake.
 #include "proto/join/tls_trouble.h"
 
 #include <arpa/inet.h>
@@ -30,11 +31,11 @@ using testing::AnyOf;
 using testing::HasSubstr;
 using testing::Not;
 
-// Enough on a busy machine, where nothing waits for its end.
+// Enough on a busy machine, because no test waits for its end.
 constexpr absl::Duration kLong = absl::Minutes(1);
 
-// A port on loopback that nobody else gets. What connects waits until it is accepted, if it
-// listens, and is refused otherwise.
+// A port on loopback for this test only. If it listens, connections wait until they are accepted;
+// otherwise they are refused.
 class Port {
  public:
   explicit Port(bool listens) : socket_(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)) {
@@ -58,7 +59,7 @@ class Port {
   int number_ = 0;
 };
 
-// Hands the first connection to `serve`, and closes it then.
+// Passes the first connection to `serve`, then closes it.
 class Listener {
  public:
   explicit Listener(std::function<void(int)> serve)
@@ -94,7 +95,7 @@ int Choose(SSL*, const unsigned char** chosen, unsigned char* size, const unsign
   return SSL_TLSEXT_ERR_ALERT_FATAL;
 }
 
-// Takes a handshake; how the client ends it, as SSL_get_error says.
+// Performs a handshake; returns how the client ends it, as SSL_get_error does.
 int ServeTls(int socket, const CertifiedKey& pair, Alpn alpn) {
   const tls::Owned<SSL_CTX, SSL_CTX_free> context(SSL_CTX_new(TLS_server_method()));
   SSL_CTX_use_certificate(context.get(), tls::ParseCertificate(pair.certificate).value().get());
@@ -114,13 +115,13 @@ class TlsTroubleTest : public testing::Test {
     return access::MakeServerCertificate(authority_, {"box.example.org"}, made, lifetime).value();
   }
 
-  // What a client with a join file by the authority is told at the address.
+  // Returns the diagnosis for a client with a join file by the authority at the address.
   absl::Status Diagnose(const std::string& address, const std::string& name = "box.example.org",
                         absl::Duration timeout = kLong) const {
     return DiagnoseTls({address, "box", name, authority_.certificate, "secret"}, timeout);
   }
 
-  // The same of a server with that certificate.
+  // The same for a server with that certificate.
   absl::Status DiagnoseServer(const CertifiedKey& pair, const std::string& name = "box.example.org",
                               Alpn alpn = Alpn::kH2) const {
     const Listener listener([&](int socket) { ServeTls(socket, pair, alpn); });

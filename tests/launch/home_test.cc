@@ -1,4 +1,4 @@
-// The folders of a personal server.
+// Tests the folders of a personal server.
 #include "server/launch/home.h"
 
 #include <gmock/gmock.h>

@@ -1,4 +1,4 @@
-// Supervision of processes, with small shell scripts as workers.
+// Tests supervision of processes, with small shell scripts as workers.
 #include "server/launch/local.h"
 
 #include <gmock/gmock.h>
@@ -22,13 +22,13 @@ namespace {
 using testing::HasSubstr;
 using testing::StartsWith;
 
-// Looks at what other processes did until it holds; false after far too long.
+// Polls other processes until the condition holds; returns false after far too long.
 template <typename Condition>
 bool Eventually(Condition holds) {
   const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(30);
   while (!holds()) {
     if (std::chrono::steady_clock::now() > deadline) return false;
-    // What other processes do can only be polled; their core is left to them.
+    // Other processes can only be polled; sleep to leave the core to them.
     std::this_thread::sleep_for(std::chrono::milliseconds(1));
   }
   return true;
@@ -50,7 +50,7 @@ class LocalWorkersTest : public testing::Test {
     return command;
   }
 
-  // Another one beside it.
+  // Returns a second command.
   WorkerCommand Second(const std::string& body) {
     WorkerCommand command;
     command.name = "second";
@@ -178,7 +178,7 @@ TEST_F(LocalWorkersTest, KillsAndReplacesAProcessThatHangs) {
   const auto starts = WaitForStarts(2);
   ASSERT_EQ(starts.size(), 2u);
   EXPECT_NE(starts[1].pid, first.pid);
-  // Late, and about another process.
+  // Too late, and about another process.
   workers->Kill("w", first.pid, "it hung");
   workers->Kill("second", starts[1].pid, "it hung");
   workers->Stop(absl::Seconds(30));
@@ -270,7 +270,7 @@ TEST_F(LocalWorkersTest, DoesNotTouchAProcessThatReusesTheNumber) {
   workers->Stop(absl::Seconds(10));
 }
 
-// The process of an earlier server is nobody's child here: its parent has ended.
+// The process of an earlier server isn't our child: its parent has ended.
 TEST_F(LocalWorkersTest, ReplacesAnAdoptedProgramWhoseExitStatusIsUnknown) {
   const WorkerCommand command = Command(kRunUntilTold);
   FILE* const shell = popen((command.program + " > /dev/null & echo $!").c_str(), "r");

@@ -1,4 +1,5 @@
-// What a server writes into its home and removes there, and when it is another server's.
+// Tests the files that a server writes into its home and removes, and when they are another
+// server's.
 #include "server/launch/presence.h"
 
 #include <gmock/gmock.h>
@@ -33,7 +34,7 @@ class PresenceTest : public testing::Test {
     EXPECT_TRUE(process::ReplaceFile(file, text).ok());
   }
 
-  // Another server's, of a process that was started later.
+  // Writes the files of another server, a process started later.
   void MakeAnother() {
     EXPECT_TRUE(PrepareHome(home_.folder).ok());
     for (const std::string& file : Names()) Write(file, "1 1 another");

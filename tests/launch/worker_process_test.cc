@@ -1,4 +1,4 @@
-// Recognising commands, what is said about a process's end, and the waits between restarts.
+// Tests recognising commands, descriptions of a process's end, and waits between restarts.
 #include "server/launch/worker_process.h"
 
 #include <gtest/gtest.h>

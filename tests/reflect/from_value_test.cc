@@ -1,4 +1,4 @@
-// FromValue: what each type takes, and the sentence for each thing it refuses.
+// Tests FromValue: the values that each type takes, and the sentence for each that it refuses.
 #include "proto/reflect/from_value.h"
 
 #include <limits>
@@ -22,7 +22,7 @@ std::vector<std::string> Messages(const std::vector<FieldProblem>& problems) {
   return messages;
 }
 
-// The problems of filling a T from JSON.
+// Returns the problems of filling a T from JSON.
 template <typename T>
 std::vector<std::string> Problems(const std::string& json, T* message) {
   std::vector<FieldProblem> problems;

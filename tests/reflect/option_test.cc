@@ -1,4 +1,4 @@
-// Bounds that fields declare, as numbers and in words.
+// Tests declared bounds of fields, as numbers and in words.
 #include "proto/reflect/option.h"
 
 #include <cmath>

@@ -1,4 +1,4 @@
-// Fields of messages as plain values.
+// Tests fields of messages as plain values.
 #include "proto/reflect/read.h"
 
 #include <google/protobuf/wrappers.pb.h>

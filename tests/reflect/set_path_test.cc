@@ -1,4 +1,4 @@
-// SetPath: dotted paths below a message, null, oneofs, and problems that change nothing.
+// Tests SetPath: dotted paths below a message, null, oneofs, and problems that change nothing.
 #include "ablate/v1/spec.pb.h"
 #include "gmock/gmock.h"
 #include "google/protobuf/util/message_differencer.h"
@@ -13,7 +13,7 @@ using ::testing::ElementsAre;
 
 class SetPathTest : public ::testing::Test {
  protected:
-  // Problems of setting `path`, reported as "here".
+  // Returns problems of setting `path`, reported as "here".
   std::vector<std::string> Set(absl::string_view path, const std::string& json) {
     std::vector<FieldProblem> problems;
     SetPath(path, FromJson(json), "here", &base_, &problems);

@@ -1,4 +1,4 @@
-// Text for people: shortening, escaping, suggestions.
+// Tests text for people: shortening, escaping, suggestions.
 #include "proto/reflect/text.h"
 
 #include "gmock/gmock.h"

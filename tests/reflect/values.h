@@ -1,4 +1,4 @@
-// Plain values from JSON, for tests.
+// Makes plain values from JSON, for tests.
 #ifndef ABLATE_TESTS_REFLECT_VALUES_H_
 #define ABLATE_TESTS_REFLECT_VALUES_H_
 

@@ -1,5 +1,4 @@
-// Stored analyses that are drawn: which runs and steps, whose arrays can be trusted, and what is
-// said where there is nothing.
+// Tests stored analyses that are drawn: runs and steps, trust in arrays, and errors without data.
 #include "server/results/analysed.h"
 
 #include "absl/strings/str_cat.h"
@@ -39,8 +38,8 @@ class LabelledResultsTest : public ::testing::Test {
     grid_.Finish("post-s2", {{"eval/loss", {{10, 9}}}}, true);
   }
 
-  // An analysis of a cell with these options, numbers and arrays. `told` are the arrays that the
-  // result says there are.
+  // Stores an analysis of a cell with these options, numbers and arrays. `told` are the arrays that
+  // the result declares.
   void Analyse(const std::string& cell, const std::string& label, const std::string& kind,
                const std::map<std::string, double>& numbers,
                const std::vector<engine::AnalysisArray>& arrays,

@@ -1,5 +1,4 @@
-// Metrics by block as they are stored: which runs, which step, and what is said where there is
-// none.
+// Tests stored metrics by block: runs, steps, and errors without data.
 #include "server/results/depth.h"
 
 #include "absl/strings/str_cat.h"
@@ -34,7 +33,7 @@ using Curve = std::map<uint32_t, double>;
 
 class ReadDepthTest : public ::testing::Test {
  protected:
-  // A run that ends with metrics by block at these steps: block + step / 100.
+  // Finishes a run with metrics by block at these steps: block + step / 100.
   void Finish(const std::string& cell, uint32_t blocks, const std::vector<uint32_t>& steps,
               bool diverged = false) {
     StoredGrid::Curves curves = {{"eval/loss", {{20, 2}}}};

@@ -1,4 +1,4 @@
-// Settings of several experiments as one grid: what they are called, paired, merged and tuned.
+// Tests settings of several experiments as one grid: names, pairs, merging and tuning.
 #include "server/results/merged_grid.h"
 
 #include <gmock/gmock.h>
@@ -35,7 +35,7 @@ constexpr char kMergedRates[] = R"(
 
 StoredGrid::Curves EndsAt(double value) { return {{"eval/loss", {{0, 3}, {10, value}}}}; }
 
-// Seeds 1 to `seeds` of a batch of 3 with two settings, another experiment than SmallGrid.
+// Returns seeds 1 to `seeds` of a batch of 3 with two settings: another experiment than SmallGrid.
 std::string OtherGrid(int seeds, const std::string& rest = kPlacementAxis) {
   return absl::StrCat(R"(
     name: "other"
@@ -50,7 +50,7 @@ std::string OtherGrid(int seeds, const std::string& rest = kPlacementAxis) {
 
 class MergedGridTest : public testing::Test {
  protected:
-  // A store with the experiments of these texts; ids_ has theirs.
+  // Makes a store with the experiments of these texts; ids_ has their ids.
   void Submit(const std::vector<std::string>& texts) {
     for (const std::string& text : texts) {
       if (stored_ == nullptr) {
@@ -61,7 +61,7 @@ class MergedGridTest : public testing::Test {
       ids_.push_back(stored_->experiment());
     }
   }
-  // Of operands such as {0, "post"}.
+  // Merges operands such as {0, "post"}.
   absl::StatusOr<TrainedGrid> Merge(const std::vector<std::pair<size_t, std::string>>& parts,
                                     const std::map<std::string, Operand>& baseline = {},
                                     const GridQuery& query = {}) {

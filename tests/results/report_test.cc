@@ -1,4 +1,4 @@
-// What a report says of a stored experiment: contents, provenance, figures.
+// Tests a report's content of a stored experiment: contents, provenance, figures.
 #include "server/results/report.h"
 
 #include "base/sha256.h"

@@ -1,4 +1,4 @@
-// Walking stored series, and thinning one for a plot.
+// Tests walking stored series, and thinning one for a plot.
 #include "server/results/series.h"
 
 #include <gmock/gmock.h>
@@ -39,7 +39,7 @@ analysis::Points Noise(uint32_t count, uint32_t every) {
   return series;
 }
 
-// Every point of `thin` is in `series`, in order, bit for bit.
+// Expects every point of `thin` in `series`, in order, bit for bit.
 void ExpectSubset(const analysis::Points& thin, const analysis::Points& series) {
   size_t at = 0;
   for (size_t i = 0; i < thin.steps.size(); ++i) {
@@ -230,7 +230,7 @@ TEST_F(SeriesCursorTest, CountsALongSeriesThatIsReadInPieces) {
   EXPECT_THAT(damages.ToStatus().message(),
               testing::AllOf(testing::HasSubstr("run " + run + ": points of a are damaged"),
                              testing::HasSubstr("74464 of 140000 are there")));
-  SeriesCursor range(stored.store(), &damages, 1);  // says nothing of how many there should be
+  SeriesCursor range(stored.store(), &damages, 1);  // doesn't know how many there should be
   range.OpenSeries(run, "a");
   EXPECT_EQ(ReadInPieces(&range).size(), kSteps - 65'536 - 1);
 }

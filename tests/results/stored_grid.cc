@@ -1,4 +1,5 @@
-// An experiment in a store in memory whose runs end as a test says, without server or worker.
+// Holds an experiment in a store in memory whose runs end as a test decides, without server or
+// worker.
 #include "tests/results/stored_grid.h"
 
 #include <google/protobuf/text_format.h>

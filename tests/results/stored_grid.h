@@ -1,4 +1,5 @@
-// An experiment in a store in memory whose runs end as a test says, without server or worker.
+// Holds an experiment in a store in memory whose runs end as a test decides, without server or
+// worker.
 #ifndef ABLATE_TESTS_RESULTS_STORED_GRID_H_
 #define ABLATE_TESTS_RESULTS_STORED_GRID_H_
 
@@ -16,7 +17,7 @@
 
 namespace ablate::results {
 
-// The spec of small runs, of seeds 1, 2, …; axes and a report may follow it.
+// Returns the spec of small runs, of seeds 1, 2, …; axes and a report may be appended.
 inline std::string SmallGrid(int seeds) {
   return absl::StrCat(R"(
     name: "small"
@@ -37,39 +38,40 @@ inline constexpr char kPlacementAxis[] = R"(
   }
 )";
 
-// Of work that goes on to its end.
+// Never cancels.
 inline const rpc::Cancelled kNever = [] { return false; };
 
 class StoredGrid {
  public:
   using Curves = std::map<std::string, std::map<uint32_t, double>>;  // key → step → value
 
-  // `text` is the textproto of a spec of legacy_recall. Each run then takes 1 s of device time.
-  // The store is in `folder`, or in memory.
+  // `text` is the textproto of a spec of legacy_recall. Each run then takes 1 s of device time. The
+  // store is in `folder`, or in memory.
   explicit StoredGrid(const std::string& text, const std::string& folder = "");
 
-  // Another experiment in the same store, which shares runs of equal spec: what follows is of it.
+  // Submits another experiment to the same store, which shares runs of equal spec; later calls use
+  // it.
   void Submit(const std::string& text);
 
   storage::Store* store() { return store_.get(); }
   const std::string& experiment() const { return experiment_; }
   const storage::CellRecord& cell(const std::string& name) const { return cells_.at(name); }
 
-  // Trains the run of a cell such as post-s1 to its end, where it leaves a checkpoint.
+  // Trains the run of a cell such as post-s1 to its end, with a checkpoint there.
   void Finish(const std::string& cell, const Curves& curves, bool diverged = false);
-  // Points of a run that goes on.
+  // Reports points of a run that goes on.
   void Report(const std::string& cell, const Curves& curves);
   void Fail(const std::string& cell);
-  // An analysis of a finished run at its end, under a label that stands for it alone; with a result
-  // of these bytes, a v1::Analysis. `request` has kind and inputs, likewise; `arrays` are a file's
-  // bytes, of a store in a folder.
+  // Stores an analysis of a finished run at its end, with a label of its own. `result` is the bytes
+  // of a v1::Analysis; `request` likewise, with kind and inputs; `arrays` are a file's bytes, for a
+  // store in a folder.
   void Analyze(const std::string& cell, const std::string& label, const std::string& result,
                const std::string& request = "", const std::string& arrays = "");
 
  private:
-  // The cell's run under a lease of its own, started.
+  // Starts the cell's run under a lease of its own.
   void Start(const std::string& cell);
-  // Its hash.
+  // Publishes bytes; returns their hash.
   std::string Publish(const std::string& bytes);
   void Send(const std::string& cell, std::vector<storage::LeaseEvent> events);
 
@@ -77,7 +79,7 @@ class StoredGrid {
   std::string experiment_;
   std::map<std::string, storage::CellRecord> cells_;
   uint64_t leases_ = 0, submits_ = 0;
-  std::vector<std::shared_ptr<storage::Blobs::Pin>> pins_;  // of what is published
+  std::vector<std::shared_ptr<storage::Blobs::Pin>> pins_;  // pins of published blobs
 };
 
 }  // namespace ablate::results

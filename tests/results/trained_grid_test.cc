@@ -1,4 +1,4 @@
-// The loader: what cells come to, what is tuned, what the specs change, and errors by name.
+// Tests the loader: results of cells, tuning, changes by specs, and errors by name.
 #include "server/results/trained_grid.h"
 
 #include <gmock/gmock.h>
@@ -46,7 +46,7 @@ absl::StatusOr<TrainedGrid> Load(StoredGrid& stored, const GridQuery& query = {}
   return LoadGrid(stored.store(), *std::move(experiment), query, kNever);
 }
 
-// Of a grid that must load.
+// Loads a grid, which must succeed.
 TrainedGrid Loaded(StoredGrid& stored, GridQuery query = {}) {
   absl::StatusOr<TrainedGrid> grid = Load(stored, std::move(query));
   EXPECT_TRUE(grid.ok()) << grid.status();
@@ -163,7 +163,7 @@ TEST(TrainedGridTest, SaysWhatTheResolvedSpecChanges) {
   EXPECT_EQ(grid.base.at("training.betas"), "[0.9, 0.999]");
 }
 
-// What was auto is what the first cell has.
+// `auto` counts as the first cell's trainer.
 TEST(TrainedGridTest, CountsATrainerAsAChangeFromTheFirst) {
   StoredGrid stored(absl::StrCat(SmallGrid(3), R"(
     axes {
@@ -282,7 +282,7 @@ TEST(TrainedGridTest, ReadsOtherKeysAndSteps) {
   EXPECT_THAT(Loaded(stored, query).input.cells[0].value, Optional(3.));
 }
 
-// The learning rate 0.001 is the better one by its evaluation at the end, and by nothing else.
+// Learning rate 0.001 is better by its evaluation at the end only.
 TEST(TrainedGridTest, ChoosesByThePlannedMetricAtItsEndWhateverIsRead) {
   StoredGrid stored(
       absl::StrCat(SmallGrid(3), kPlacementAxis, kTunedRates, "report { margin: 0.5 }"));
@@ -340,7 +340,7 @@ TEST(TrainedGridTest, ComparesByTheMetricUnlessTheSpecSaysHowOfThePrimaryOne) {
   EXPECT_EQ(scale("scale: difference", norm), report::Scale::kRatio) << "it is not the primary one";
 }
 
-// The table has keys of its own, which kinds of analyses may change: these are all that they have.
+// The table has its own keys, which kinds of analyses may change: these are all of them.
 TEST(TrainedGridTest, ComparesNormsAndSizesThatAnalysesGiveAsRatios) {
   std::set<std::string> ratios;
   const auto* kinds = v1::AnalysisKind::descriptor();
@@ -377,7 +377,7 @@ TEST(TrainedGridTest, ReadsNumbersOfAnalyses) {
   EXPECT_THAT(Loaded(stored, query).input.cells[0].value, Optional(7.));
 }
 
-// As large as results may be, nobody waits for those that are not asked for.
+// Results may be large, so those that aren't requested are not read.
 TEST(TrainedGridTest, LeavesAnalysesOfOtherLabelsUnread) {
   StoredGrid stored(absl::StrCat(SmallGrid(3), kPlacementAxis));
   stored.Finish("pre-s1", Evals(3, 2));

@@ -1,4 +1,4 @@
-// What large requests may weigh together.
+// Tests the limit on large requests at once.
 #include "server/rpc/call.h"
 
 #include <gtest/gtest.h>

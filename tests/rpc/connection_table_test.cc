@@ -1,4 +1,4 @@
-// Whose a connection is, by the calls that were let in on it.
+// Tests whose a connection is, by the calls that were accepted on it.
 #include "server/rpc/connection_table.h"
 
 #include <gtest/gtest.h>

@@ -1,4 +1,4 @@
-// What is noted of refusals, and how little of it however many there are.
+// Tests which refusals are noted, and that there are few rows however many there are.
 #include "server/rpc/door_log.h"
 
 #include <gmock/gmock.h>
@@ -39,7 +39,7 @@ class DoorLogTest : public testing::Test {
                                           : absl::PermissionDeniedError("needs the role admin");
     log_->NoteRefusal({user, user.empty() ? "" : "0123abcd", method, address, why}, now_);
   }
-  // Those that are new, after a write: "user method resource outcome", the oldest first.
+  // Returns the new rows after a write: "user method resource outcome", the oldest first.
   std::vector<std::string> Rows() {
     EXPECT_TRUE(log_->Write(now_).ok());
     std::vector<std::string> rows;

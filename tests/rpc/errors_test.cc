@@ -1,4 +1,4 @@
-// Errors as clients see them.
+// Tests errors as clients see them.
 #include "server/rpc/errors.h"
 
 #include <gtest/gtest.h>

@@ -1,4 +1,4 @@
-// What a client may send, frame by frame.
+// Tests what a client may send, frame by frame.
 #include "server/rpc/frame_gate.h"
 
 #include <gmock/gmock.h>
@@ -41,7 +41,7 @@ class FrameGateTest : public testing::Test {
  protected:
   FrameGateTest() { EXPECT_EQ(Send(kPreface), kPreface); }
 
-  // Sends behind what waits; returns what passed.
+  // Sends after the waiting bytes; returns what passed.
   std::string Send(string_view bytes) {
     absl::StrAppend(&waiting_, bytes);
     string_view rest = waiting_;
@@ -50,7 +50,7 @@ class FrameGateTest : public testing::Test {
     waiting_ = std::string(rest);
     return out;
   }
-  // As a client that has been let in and knows the server's settings.
+  // Acts as an authenticated client that has the server's settings.
   void Settle() {
     gate_.LetIn(&calls_);
     const std::string acknowledgement = Frame(kSettings, kAck, 0, "");

@@ -1,4 +1,4 @@
-// Who may call a port under test.
+// Says who may call a port under test.
 #ifndef ABLATE_TESTS_RPC_JUDGE_H_
 #define ABLATE_TESTS_RPC_JUDGE_H_
 
@@ -10,7 +10,7 @@
 
 namespace ablate::rpc {
 
-// "good" is ada's token, "better" bob's, "hostile" that of eve, who attacks.
+// "good" is ada's token, "better" bob's, "hostile" belongs to eve, an attacker.
 inline absl::StatusOr<std::string> JudgeCall(const CallMetadata& metadata, const std::string&) {
   constexpr std::pair<const char*, const char*> kUsers[] = {
       {"Bearer good", "ada"}, {"Bearer better", "bob"}, {"Bearer hostile", "eve"}};

@@ -1,4 +1,4 @@
-// Addresses to listen on, and whose connections count as one address's.
+// Tests addresses to listen on, and grouping of connections by address.
 #include "server/rpc/listener.h"
 
 #include <arpa/inet.h>

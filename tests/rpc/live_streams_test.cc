@@ -1,4 +1,4 @@
-// The streams that are open, and how slow the other end of one may be.
+// Tests open streams, and how slow the other end of one may be.
 #include "server/rpc/live_streams.h"
 
 #include <gtest/gtest.h>
@@ -74,7 +74,7 @@ TEST(LiveStreamsTest, WaitsForTheLastOne) {
   others.WaitUntilGone(std::chrono::steady_clock::now());  // returns, though there is one
 }
 
-// Streams whose callers are those of `users`, by their contexts.
+// Streams whose callers are `users`, by their contexts.
 class UsersStreams {
  public:
   explicit UsersStreams(Most max) : streams_("watches", max) {

@@ -1,4 +1,4 @@
-// gRPC's own client through the public port.
+// Tests gRPC's own client through the public port.
 #include "server/rpc/public_port.h"
 
 #include <gmock/gmock.h>
@@ -26,7 +26,7 @@ namespace {
 using testing::EndsWith;
 using testing::StartsWith;
 
-// Answers a message with itself, and says where the call came from.
+// Answers a message with itself and the origin of the call.
 class Echo final : public grpc::CallbackGenericService {
  public:
   class Reactor final : public grpc::ServerGenericBidiReactor {
@@ -47,7 +47,7 @@ class Echo final : public grpc::CallbackGenericService {
   }
 };
 
-// The first text that is put in.
+// Holds the first text that is put in.
 class Said {
  public:
   void Put(const std::string& said) {
@@ -68,7 +68,7 @@ struct Answer {
 class PublicPortTest : public testing::Test {
  protected:
   PublicPortTest() {
-    // For good: gRPC's last end waits for a poller of its own, up to ten seconds.
+    // Never shut down: gRPC's last end waits for a poller of its own, up to ten seconds.
     static const bool kept = (grpc_init(), true);
     EXPECT_TRUE(kept);
     const auto judge = [this](const CallMetadata& metadata, const std::string& address) {
@@ -168,7 +168,7 @@ TEST_F(PublicPortTest, ServesUsersWhoShareAConnection) {
   }
 }
 
-// Far more than a stranger may send, in the first call of a connection.
+// Far more than an unauthenticated peer may send, in the first call of a connection.
 TEST_F(PublicPortTest, TakesTheLargestRequestOfANewConnection) {
   const Answer answer = Call("good", kMaxRequestBytes - 1);
   EXPECT_TRUE(answer.status.ok()) << answer.status.error_message();

@@ -1,4 +1,4 @@
-// A certificate for tests that signs itself.
+// Makes a self-signed certificate for tests.
 #ifndef ABLATE_TESTS_RPC_SELF_SIGNED_H_
 #define ABLATE_TESTS_RPC_SELF_SIGNED_H_
 
@@ -11,7 +11,7 @@ struct SelfSigned {
   std::string private_key;  // PEM
 };
 
-// Of "localhost", for a day.
+// Makes a certificate of "localhost", valid for a day.
 SelfSigned MakeSelfSigned();
 
 }  // namespace ablate::rpc

@@ -1,4 +1,4 @@
-// How long a stream of a user's may take.
+// Tests the time limit of a user's streams.
 #include <gtest/gtest.h>
 #include <stdlib.h>
 
@@ -54,7 +54,7 @@ class Holding final : public grpc::CallbackGenericService {
   std::promise<void> held_;
 };
 
-// How a call of a user ends whose streams may take an hour, after one and a half.
+// Returns how a call of a user ends whose streams may take an hour, after one and a half.
 grpc::Status EndAfterItsTime(const std::string& user) {
   std::string folder = "/tmp/ablate-live-XXXXXX";
   EXPECT_NE(mkdtemp(folder.data()), nullptr);

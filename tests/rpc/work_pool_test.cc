@@ -1,4 +1,4 @@
-// The pool that does what reactions must not.
+// Tests the pool for work that gRPC reactions must not do.
 #include "server/rpc/work_pool.h"
 
 #include <gtest/gtest.h>

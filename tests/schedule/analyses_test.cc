@@ -1,5 +1,4 @@
-// Requests for analyses: who gets them, who may answer, and every way in which they end without an
-// answer.
+// Tests requests for analyses: their workers, who may answer, and every end without an answer.
 #include "server/schedule/analyses.h"
 
 #include <gmock/gmock.h>
@@ -21,10 +20,10 @@ using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::SizeIs;
 
-// Someone who asks, and what came of it.
+// A caller, and the result.
 struct Asked {
   std::string id;
-  std::vector<uint32_t> samples;  // indices, as parts brought them
+  std::vector<uint32_t> samples;  // indices, in order of the parts
   std::vector<absl::Status> ends;
 
   absl::Status end() const { return ends.empty() ? absl::OkStatus() : ends.front(); }
@@ -68,7 +67,7 @@ class AnalysesTest : public SchedulerTest {
     return asked;
   }
 
-  // Ids of what a worker was asked.
+  // Returns the ids of a worker's requests.
   static std::vector<std::string> Given(const Peer& peer) {
     std::vector<std::string> ids;
     for (const worker::v1::ToWorker& message : peer.stream->received) {
@@ -119,7 +118,7 @@ TEST_F(AnalysesTest, GivesARequestToTheWorkerForAnalysesAndPassesItsAnswerOn) {
   EXPECT_THAT(Withdrawn(analyst), IsEmpty());
 }
 
-// It might take another model for the one that is asked about.
+// It might take another model for the requested one.
 TEST_F(AnalysesTest, GivesNothingToAWorkerThatKnowsLessThanSpecsSay) {
   worker::v1::FromWorker hello = AnalystsHello("old");
   hello.mutable_hello()->set_config_version(engine::kConfigVersion - 1);
@@ -338,10 +337,10 @@ TEST_F(AnalysesTest, EndsEverythingWithTheServer) {
   EXPECT_TRUE(absl::IsUnavailable(TryAsk(std::make_shared<Asked>())));
 }
 
-// Of computations.
+// Tests of computations.
 class ComputationsTest : public AnalysesTest {
  protected:
-  // Someone who has a computation made.
+  // A caller of a computation.
   struct Made : Asked {
     int begun = 0;
     std::vector<double> progress;
@@ -763,7 +762,7 @@ TEST_F(ComputationsTest, OneThatYieldsMayBeCancelled) {
   analyses().Cancel(made->id);
   EXPECT_TRUE(absl::IsCancelled(made->end()));
   EXPECT_THAT(Withdrawn(analyst), ElementsAre(made->id));
-  Yield(analyst, made->id);  // it had let go of it already
+  Yield(analyst, made->id);  // it had yielded already
   EXPECT_THAT(made->progress, IsEmpty());
   EXPECT_THAT(Given(analyst), ElementsAre(made->id, next->id));
   PassWithHeartbeats(absl::Seconds(15), {analyst});

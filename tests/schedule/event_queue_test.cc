@@ -1,4 +1,4 @@
-// Groups of events: one at a time, bounded, again when there was no room.
+// Tests groups of events: one at a time, bounded, repeated if there was no room.
 #include "server/schedule/event_queue.h"
 
 #include <gmock/gmock.h>

@@ -1,4 +1,4 @@
-// Whose run comes next.
+// Tests which run comes next.
 #include "server/schedule/fair_queue.h"
 
 #include <gmock/gmock.h>
@@ -24,7 +24,7 @@ QueuedRun RunOf(const std::string& user, uint64_t place, int priority = 1) {
   return run;
 }
 
-// Names of the runs as they are handed out, each of which takes so long.
+// Returns the names of the runs in order of granting; each takes so long.
 std::vector<std::string> Order(const std::vector<QueuedRun>& queue, const DeviceShares& shares,
                                double micros = 10, const MaxLanes& max_lanes = nullptr) {
   FairQueue fair(queue, shares, max_lanes);
@@ -92,8 +92,7 @@ TEST(FairQueueTest, LeavesOutARunThatIsNotHandedOut) {
   EXPECT_EQ(fair.Next(), nullptr);
 }
 
-// Whoever has runs waiting gets the same device time as others who have, whatever their runs' sizes
-// and numbers.
+// Users with waiting runs get equal device time, whatever their runs' sizes and numbers.
 TEST(FairQueueTest, EvensOutDeviceTime) {
   std::mt19937 random(7);
   std::vector<QueuedRun> queue;

@@ -1,4 +1,4 @@
-// The worker's side of the lease protocol: numbers, credit, what is sent again and what is dropped.
+// Tests the worker's side of the lease protocol: numbers, credit, resent and dropped events.
 #include "server/worker/lease_book.h"
 
 #include <gmock/gmock.h>

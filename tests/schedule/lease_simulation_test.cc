@@ -1,5 +1,5 @@
-// Random schedules of crashes, resends, restores and expiries over the real scheduler, lease book
-// and store, with a trainer that never gives the same numbers twice.
+// Tests random schedules of crashes, resends, restores and expiries over the real scheduler, lease
+// book and store, with a trainer that never gives the same numbers twice.
 #include <gtest/gtest.h>
 
 #include <cstdint>
@@ -14,7 +14,7 @@ namespace {
 
 constexpr size_t kTraceLines = 250;
 
-// The end of what happened under a seed, to read a failure by.
+// Returns the end of the trace of a seed, for understanding a failure.
 std::string TraceOf(uint64_t seed, Mutation mutation) {
   Simulation simulation(seed, mutation);
   simulation.KeepTrace();
@@ -53,7 +53,7 @@ TEST(LeaseSimulationMutationTest, NoticesAcknowledgementsBeforeTheCommit) {
   EXPECT_GE(ProblemsFound(Mutation::kAcknowledgesBeforeTheCommit, 200), 5u);
 }
 
-// 41 of them. In the others the commit comes before the answer is looked at.
+// 41 of them. In the others the commit comes before the answer is read.
 TEST(LeaseSimulationMutationTest, NoticesGrantsBeforeTheCommit) {
   EXPECT_GE(ProblemsFound(Mutation::kGrantsBeforeTheCommit, 50), 35u);
 }

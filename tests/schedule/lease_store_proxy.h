@@ -1,5 +1,5 @@
-// A store's queue and leases in front of the store itself: every call goes through, so that a test
-// overrides only what it wants to delay or to break.
+// Forwards every call to a store's queue and leases, so that a test overrides only the calls that
+// it wants to delay or break.
 #ifndef ABLATE_TESTS_SCHEDULE_LEASE_STORE_PROXY_H_
 #define ABLATE_TESTS_SCHEDULE_LEASE_STORE_PROXY_H_
 

@@ -1,4 +1,4 @@
-// Malformed messages of workers: each is refused with the field's name.
+// Tests malformed messages of workers: each is refused with the field's name.
 #include "server/schedule/messages.h"
 
 #include <gmock/gmock.h>

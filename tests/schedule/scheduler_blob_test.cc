@@ -1,4 +1,4 @@
-// Events that name blobs: pinned until they are durable, refused when the blob is gone.
+// Tests events that name blobs: pinned until they are durable, refused if the blob is gone.
 #include <gmock/gmock.h>
 #include <unistd.h>
 
@@ -66,7 +66,7 @@ TEST_F(SchedulerBlobTest, LosesALeaseWhoseBlobIsGone) {
   EXPECT_EQ(Run("a-0").losses, 1u);
 }
 
-// The store has cancelled its run, and the scheduler has not heard of that yet.
+// The store has cancelled its run, and the scheduler hasn't been told yet.
 TEST_F(SchedulerBlobTest, CancelsALeaseThatEndedWhoseBlobIsGone) {
   const std::string experiment = Queue("a", 1);
   const Peer peer = Attach();

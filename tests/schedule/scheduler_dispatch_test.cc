@@ -1,4 +1,4 @@
-// What is granted to whom.
+// Tests which runs are granted to which workers.
 #include <gmock/gmock.h>
 
 #include <set>
@@ -16,7 +16,7 @@ using ::testing::SizeIs;
 
 class SchedulerDispatchTest : public SchedulerTest {
  protected:
-  // The names of the runs that a worker was granted, in their order.
+  // Returns the names of the runs granted to a worker, in order.
   static std::vector<std::string> RunsOf(const Peer& peer) {
     std::vector<std::string> runs;
     for (const wire::Grant& grant : peer.grants()) runs.push_back(grant.run().run());
@@ -135,7 +135,7 @@ TEST_F(SchedulerDispatchTest, GrantsNothingToWorkersThatKnowLessThanSpecsSay) {
   EXPECT_THAT(Attach(hello).grants(), SizeIs(1));
 }
 
-// A worker that has both.
+// Returns a worker that has both trainers.
 wire::FromWorker Trains(wire::FromWorker hello, const std::string& native_environment) {
   hello.mutable_hello()->mutable_trainers(0)->set_environment("torch 1");
   wire::TrainerInfo* native = hello.mutable_hello()->add_trainers();
@@ -160,7 +160,7 @@ TEST_F(SchedulerDispatchTest, GrantsARunOnlyToAWorkerThatHasItsTrainer) {
   EXPECT_EQ(Run("t-0").environment, "");
 }
 
-// Or a stream of short runs would go before it for ever.
+// Otherwise a stream of short runs would go before it forever.
 TEST_F(SchedulerDispatchTest, GrantsNothingPastARunThatWaitsForThoseWhoTrainIt) {
   Queue("t", 3);
   Queue("n", 1, 10, 0, "native");
@@ -210,7 +210,7 @@ TEST_F(SchedulerDispatchTest, BeginsARunAnewOnAWorkerOfAnotherEnvironment) {
 
 TEST_F(SchedulerDispatchTest, GrantsTheRunAgainToAWorkerThatRefusedItsState) {
   Queue("a", 1);
-  const Peer first = Attach("w", "w#1");  // says nothing of its environment
+  const Peer first = Attach("w", "w#1");  // doesn't report its environment
   SendStarted(first, first.grants().at(0), 1);
   SendPoints(first, first.grants().at(0), 2, 1);
   SendResumeState(first, first.grants().at(0), 3, std::string(64, 'a'));

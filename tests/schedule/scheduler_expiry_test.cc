@@ -1,4 +1,4 @@
-// When leases end before their runs do, and what that costs.
+// Tests leases that end before their runs do, and the cost for the runs.
 #include <gmock/gmock.h>
 
 #include "absl/strings/str_cat.h"
@@ -15,7 +15,7 @@ using ::testing::SizeIs;
 
 class SchedulerExpiryTest : public SchedulerTest {};
 
-// Tells of processes that hang.
+// Collects reports of processes that hang.
 class SchedulerHangTest : public SchedulerTest {
  protected:
   SchedulerHangTest() { Restart(Options()); }
@@ -282,7 +282,7 @@ TEST_F(SchedulerHangTest, GivesUpALocalProcessThatDoesNotAttach) {
   const Peer peer = Attach();
   PassWithHeartbeats(absl::Minutes(5), {peer});
   EXPECT_THAT(hung_, SizeIs(1));
-  // Its stream ended and none follows.
+  // Its stream ended and isn't replaced.
   scheduler_->Closed(peer.session);
   Pass(absl::Seconds(119));
   EXPECT_THAT(hung_, SizeIs(1));
@@ -325,7 +325,7 @@ TEST(SchedulerOptionsTest, WaitsInProportionToTheSilenceItAllows) {
   EXPECT_EQ(short_waits.step_watchdog, usual.step_watchdog);
 }
 
-// --- Runs and workers that are there, but make no steps.
+// --- Runs and workers that are present, but make no steps.
 
 class SchedulerProgressTest : public SchedulerTest {};
 

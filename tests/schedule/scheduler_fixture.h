@@ -1,4 +1,4 @@
-// A scheduler over a store in memory, workers that are only what they say, and a clock to move.
+// A scheduler over a store in memory, scripted workers, and a clock to move.
 #ifndef ABLATE_TESTS_SCHEDULE_SCHEDULER_FIXTURE_H_
 #define ABLATE_TESTS_SCHEDULE_SCHEDULER_FIXTURE_H_
 
@@ -19,25 +19,25 @@
 
 namespace ablate::schedule {
 
-// A run's spec as it is stored, with little in it: a task, the seed and the steps.
+// Returns a run's spec as it is stored, with a task, the seed and the steps only.
 ablate::v1::RunSpec RecallSpec(uint32_t seed, uint32_t steps);
 
-// Runs out of room when told to, and keeps writes back.
+// Runs out of room on request, and delays writes.
 class FaultyStore : public LeaseStoreProxy {
  public:
   using LeaseStoreProxy::LeaseStoreProxy;
 
   void SetFull(bool full) { full_ = full; }
-  // Full from the next group on that is refused for what is in it.
+  // Makes the disk full from the next group on that is refused for its content.
   void FillOnceRefused() { fill_once_refused_ = true; }
   // Null: no blobs, as in memory.
   void SetBlobs(storage::Blobs* blobs) { blobs_ = blobs; }
   void HoldBack() { holds_back_ = true; }
-  // Commits what was held back, in order; the answers still wait.
+  // Commits the delayed writes in order; their answers still wait.
   void CommitHeldBack();
-  // The same, and answers.
+  // Commits them and answers.
   void LetGo();
-  // Calls of Queue, GrantAsync and EndLeaseAsync.
+  // Returns the number of calls of Queue, GrantAsync and EndLeaseAsync.
   int looks() const { return looks_; }
   int grants() const { return grants_; }
   int ends() const { return ends_; }
@@ -55,7 +55,7 @@ class FaultyStore : public LeaseStoreProxy {
 
  private:
   absl::Status Room() const;
-  // Holds a write back; `commit` answers in time, by what it returns.
+  // Delays a write; `commit` commits it and returns its answer.
   void Write(std::function<std::function<void()>()> commit);
 
   storage::Blobs* blobs_ = nullptr;
@@ -69,8 +69,8 @@ class FaultyStore : public LeaseStoreProxy {
   std::deque<std::function<void()>> answers_;
 };
 
-// A scheduler whose calls are followed by what the store's answers posted meanwhile, as on its
-// thread, where one never runs within another.
+// Runs posted answers of the store after each call of a scheduler, as on its thread, on which calls
+// never nest.
 class DrivenScheduler {
  public:
   class Call {
@@ -87,7 +87,7 @@ class DrivenScheduler {
   };
 
   void Reset(std::unique_ptr<Scheduler> scheduler);
-  // For one call: what was posted runs at the end of the full expression.
+  // For one call: posted answers run at the end of the full expression.
   Call operator->() { return Call(this); }
 
  private:
@@ -95,7 +95,7 @@ class DrivenScheduler {
 
   std::unique_ptr<Scheduler> scheduler_;
   std::deque<std::function<void()>> posted_;
-  int calls_ = 0;  // under way
+  int calls_ = 0;  // in progress
 };
 
 class RecordingStream : public WorkerStream {
@@ -117,37 +117,38 @@ class SchedulerTest : public ::testing::Test {
     bool open() const { return stream->closed.ok(); }
     std::vector<worker::v1::Grant> grants() const;
     std::vector<worker::v1::HeldLeaseDecision> decisions() const;
-    // "lease/run" of each cancel.
+    // Returns "lease/run" of each cancel.
     std::vector<std::string> cancels() const;
-    // The highest number that was acknowledged; 0 if none.
+    // Returns the highest acknowledged number; 0 if none.
     uint64_t acked(const std::string& lease) const;
     bool drained() const;
   };
 
   SchedulerTest();
 
-  // A new scheduler over the same store.
+  // Makes a new scheduler over the same store.
   void Restart();
   void Restart(SchedulerOptions options);
-  // Queues runs "NAME-0", "NAME-1", …; returns the experiment.
-  // Whose the experiments are that Queue submits from now on.
+  // Owner of the experiments that Queue submits from now on.
   std::string owner_;
+  // Queues runs "NAME-0", "NAME-1", …; returns the experiment.
   std::string Queue(const std::string& name, uint32_t runs, uint32_t steps = 10,
                     uint32_t numerics_version = 0, const std::string& trainer = "torch");
 
   static worker::v1::FromWorker Hello(const std::string& name, const std::string& incarnation,
                                       uint32_t lanes = 1);
-  // That worker still holding a lease.
+  // Returns the hello of a worker that still holds a lease.
   static worker::v1::FromWorker Holding(worker::v1::FromWorker hello, const std::string& lease,
                                         uint64_t first_unacked);
   Peer Open();
   Peer Attach(const worker::v1::FromWorker& hello);
   Peer Attach(const std::string& name = "w", const std::string& incarnation = "w#1",
               uint32_t lanes = 1);
-  // One worker with one lane, past the grace of the start: it trains a-0 and has a-1 ahead.
+  // Attaches a worker with one lane, after start_grace: it trains a-0 and has a-1 granted in
+  // advance.
   Peer TrainingWorker();
   void Send(const Peer& peer, const worker::v1::FromWorker& message);
-  // An event of a grant's only run, to be completed.
+  // Returns an incomplete event of a grant's only run.
   static worker::v1::FromWorker EventOf(const worker::v1::Grant& grant, uint64_t seq);
   void SendStarted(const Peer& peer, const worker::v1::Grant& grant, uint64_t seq);
   void SendPoints(const Peer& peer, const worker::v1::Grant& grant, uint64_t seq, uint32_t step);
@@ -157,13 +158,13 @@ class SchedulerTest : public ::testing::Test {
   void SendHeartbeat(const Peer& peer);
   void SendProgress(const Peer& peer, const worker::v1::Grant& grant, absl::Duration since);
 
-  // Second by second, as the scheduler's thread ticks.
+  // Lets time pass second by second, with the scheduler's ticks.
   void Pass(absl::Duration time);
   // The same with a heartbeat every second.
   void PassWithHeartbeats(absl::Duration time, const std::vector<Peer>& peers);
 
   storage::RunRecord Run(const std::string& name);
-  // Kinds of the run's history, in order.
+  // Returns the kinds of the run's history, in order.
   std::vector<std::string> HistoryOf(const std::string& name);
 
   FakeClock clock_;

@@ -206,7 +206,7 @@ TEST_F(SchedulerSessionTest, CountsAMalformedEventAgainstItsRun) {
   EXPECT_EQ(Run("a-0").failures, 1u);
 }
 
-// It once made a run of 100,000 steps DONE at step 7.
+// This once made a run of 100,000 steps DONE at step 7.
 TEST_F(SchedulerSessionTest, FailsARunWhoseWorkersSayAgainAndAgainThatItIsDoneTooEarly) {
   Queue("a", 1);
   for (uint32_t failures = 1; failures <= storage::kMaxFailuresWithoutProgress; ++failures) {
@@ -307,11 +307,11 @@ TEST_F(SchedulerSessionTest, HoldsBackAcknowledgementsWhileTheDiskIsFull) {
   EXPECT_THAT(HistoryOf("a-0"), ElementsAre("queued", "granted", "started"));
 }
 
-// --- What is kept of a worker: its last words, and for how long it is remembered.
+// --- What is kept of a worker: its last words, and how long it is listed.
 
 class SchedulerWorkersTest : public SchedulerTest {};
 
-// Clients could not parse them otherwise.
+// Otherwise clients could not parse them.
 TEST_F(SchedulerWorkersTest, KeepsLastWordsAsWellFormedText) {
   Queue("a", 1);
   const Peer peer = Attach();

@@ -1,4 +1,4 @@
-// The scheduler on its own thread, over a store on disk with its own writer thread.
+// Tests the scheduler on its own thread, over a store on disk with its own writer thread.
 #include "server/schedule/scheduler_thread.h"
 
 #include <gmock/gmock.h>
@@ -24,7 +24,7 @@ namespace {
 namespace wire = worker::v1;
 using ::testing::ElementsAre;
 
-// What a worker's transport would be: written by the scheduler's thread, read by the test's.
+// Stands for a worker's transport: written by the scheduler's thread, read by the test's.
 class WaitingStream : public WorkerStream {
  public:
   void Send(const wire::ToWorker& message) override {
@@ -166,7 +166,7 @@ TEST_F(SchedulerThreadTest, AnswersManyWorkersFromManyThreads) {
 }
 
 TEST_F(SchedulerThreadTest, TicksWhileNothingIsPosted) {
-  // A tick grants what was queued without a word to the scheduler.
+  // A tick grants queued runs without a call to the scheduler.
   SchedulerThread scheduler(scheduler_.get());
   const auto stream = std::make_shared<WaitingStream>();
   const wire::FromWorker hello = Hello("worker");
@@ -195,7 +195,7 @@ TEST_F(SchedulerThreadTest, DropsAnswersThatComeAfterItsEnd) {
     scheduler.Post([session, message](Scheduler& s) { s.Receive(session, message); });
   }
   scheduler_ = nullptr;
-  // Closing the store waits for its writer, which answers into the void.
+  // Closing the store waits for its writer, whose answers nobody receives.
   store_ = nullptr;
   storage::StoreOptions options;
   options.folder = folder_;

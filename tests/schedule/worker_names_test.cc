@@ -1,4 +1,4 @@
-// Whose a worker is, by its name.
+// Tests whose a worker is, by its name.
 #include "server/schedule/worker_names.h"
 
 #include <gtest/gtest.h>

@@ -1,5 +1,5 @@
-// Stored analyses over a real connection, with a scripted worker: from the request to the arrays,
-// and everything that may come between: cancels, crashes, restarts, deletes, other requests.
+// Tests stored analyses over a real connection, with a scripted worker: from the request to the
+// arrays, with cancels, crashes, restarts, deletes and other requests in between.
 #include <algorithm>
 #include <filesystem>
 #include <memory>
@@ -34,8 +34,7 @@ class AnalysesTest : public AnalysisTest {
     result.add_notes("only 3 tokens were there");
     return result;
   }
-  // What is asked next that is not of a kind that was withdrawn: that may have been handed over
-  // just before.
+  // Returns the next request that isn't of a withdrawn kind, which may have been sent just before.
   static v1::AnalysisKind NextOther(FakeWorker* analyst, v1::AnalysisKind::KindCase withdrawn) {
     Analyze next = analyst->NextAnalysis();
     if (next.computation().analysis().kind_case() == withdrawn) {
@@ -259,7 +258,7 @@ TEST_F(AnalysesTest, CancelsOneThatRunsAndTellsItsWorker) {
   EXPECT_EQ(cancelled.state(), v1::AnalysisState::CANCELLED);
   EXPECT_TRUE(cancelled.has_end_time());
   analyst->WaitForWithdrawal(analyze);
-  analyst->ComputationResult(analyze, Result());  // on its way already
+  analyst->ComputationResult(analyze, Result());  // sent already
   const std::string next = Queue("weights {}");
   analyst->NextAnalysis();
   WaitUntil(next, v1::AnalysisState::RUNNING);
@@ -286,10 +285,10 @@ TEST_F(AnalysesTest, ACancelNeedsTheWholeName) {
   EXPECT_EQ(GetAnalysis(name).state(), v1::AnalysisState::QUEUED);
 }
 
-// Whatever the order in which the two reach the server: what was asked for last is made.
+// Whatever the order in which the two reach the server: the last request is computed.
 TEST_F(AnalysesTest, IsMadeWhenItIsAskedForAgainWhileItIsCancelled) {
   const auto analyst = MakeAnalyst();
-  std::thread working([&] {  // until it is asked for weights
+  std::thread working([&] {  // until weights are requested
     Analyze analyze;
     while (!analyze.computation().analysis().has_weights()) {
       analyze = analyst->NextAnalysis();
@@ -375,7 +374,7 @@ TEST_F(AnalysesTest, CrashesByWhatRanBesideItDoNotFailIt) {
       Queue("loss_landscape { dims: 2 directions: 50 points: 51 }");  // long
   std::set<std::string> ended;
   for (int i = 0; i < 3; ++i) {
-    // Both are handed in again before there is a worker.
+    // Both are submitted again before there is a worker.
     const auto waiting = [&] {
       const std::vector<std::string> all = scheduler()->analyses().Computations();
       return std::count_if(all.begin(), all.end(),
@@ -477,7 +476,7 @@ TEST_F(AnalysesTest, IsTakenUpByTheNextServer) {
   EXPECT_EQ(read, "arrays");
 }
 
-// Another worker's upload looks through what is held.
+// Another worker's upload checks the pinned blobs.
 TEST_F(AnalysesTest, KeepsItsArraysWhileTheyAreStored) {
   const auto analyst = MakeAnalyst();
   const auto trainer = MakeWorker();

@@ -1,4 +1,4 @@
-// Two trained runs in a server, and what is asked and told of analyses of them.
+// Two trained runs in a server, with calls about analyses of them.
 #ifndef ABLATE_TESTS_SERVICE_ANALYSIS_FIXTURE_H_
 #define ABLATE_TESTS_SERVICE_ANALYSIS_FIXTURE_H_
 
@@ -22,7 +22,7 @@ class AnalysisWatch {
   }
   ~AnalysisWatch() { context_.TryCancel(); }
 
-  // What comes until something holds of it; a test failure if that never comes.
+  // Reads until `holds` is true for a message; fails the test if that never happens.
   v1::Analysis Until(const std::function<bool(const v1::Analysis&)>& holds) {
     v1::Analysis analysis;
     while (reader_->Read(&analysis)) {
@@ -34,7 +34,7 @@ class AnalysisWatch {
   v1::Analysis Until(v1::AnalysisState::Value state) {
     return Until([state](const v1::Analysis& analysis) { return analysis.state() == state; });
   }
-  // What is told to the end, and how it ends.
+  // Reads to the end, and returns the stream's status.
   grpc::Status End(std::vector<v1::Analysis>* told = nullptr) {
     std::vector<v1::Analysis> ignored;
     return ReadAll(reader_.get(), told == nullptr ? &ignored : told);
@@ -55,7 +55,7 @@ class AnalysisTest : public ServiceTest {
     other_ = Rows(experiment_)[1].run();
   }
 
-  // `analysis` as in textproto of AnalysisKind; of the first run.
+  // Returns a request for the first run; `analysis` is a textproto of AnalysisKind.
   v1::CreateAnalysisRequest Request(const std::string& analysis) const {
     v1::CreateAnalysisRequest request = RequestOf(absl::StrCat("analysis { ", analysis, " }"));
     request.add_subjects()->set_run(run_);
@@ -65,7 +65,7 @@ class AnalysisTest : public ServiceTest {
     return FromText<v1::CreateAnalysisRequest>(text);
   }
 
-  // The trained run of a documents task in context 8 with this data set.
+  // Trains a run of a documents task in context 8 on this data set; returns its name.
   std::string TrainOn(const std::string& name, const std::string& text, uint32_t held_out = 1,
                       uint32_t seed = 0) {
     Upload(name, text);
@@ -78,7 +78,7 @@ class AnalysisTest : public ServiceTest {
     TrainAll(worker.get(), 1);
     return Rows(experiment)[0].run();
   }
-  // An analysis of these runs.
+  // Returns a request about these runs.
   static v1::CreateAnalysisRequest RequestOn(const std::vector<std::string>& runs,
                                              const std::string& analysis,
                                              const std::string& inputs) {
@@ -94,11 +94,11 @@ class AnalysisTest : public ServiceTest {
   grpc::Status Try(const v1::CreateAnalysisRequest& request) {
     return StatusOf(*analyses_, &v1::Analyses::Stub::CreateAnalysis, request);
   }
-  // Expect success.
+  // Expects success.
   v1::CreateAnalysisResponse Ask(const v1::CreateAnalysisRequest& request) {
     return AnswerOf(*analyses_, &v1::Analyses::Stub::CreateAnalysis, request);
   }
-  // The name of a new one.
+  // Queues an analysis and returns its name.
   std::string Queue(const std::string& analysis = "spectrum {}") {
     return Ask(Request(analysis)).analysis().name();
   }
@@ -110,7 +110,7 @@ class AnalysisTest : public ServiceTest {
     return AnswerOf(*analyses_, &v1::Analyses::Stub::CancelAnalysis,
                     Named<v1::CancelAnalysisRequest>(name));
   }
-  // Names in the order of the list.
+  // Returns the names in the order of the list.
   std::vector<std::string> List(const std::string& parent, uint32_t page_size = 0) {
     std::vector<std::string> names;
     v1::ListAnalysesRequest request;
@@ -141,7 +141,7 @@ class AnalysisTest : public ServiceTest {
       return analysis.progress() == progress;
     });
   }
-  // The worker's process ends.
+  // Ends the worker's process.
   void Crash(FakeWorker* analyst, const std::string& how = "killed by SIGSEGV") {
     analyst->Crash();
     scheduler()->Run([&how](schedule::Scheduler& inside) {

@@ -1,5 +1,5 @@
-// Labels on a shared server: which experiments get an analysis' numbers as metrics, and who may
-// cancel or remove the analysis.
+// Tests labels on a shared server: which experiments get an analysis's numbers as metrics, and who
+// may cancel or remove the analysis.
 #include <string>
 
 #include "absl/strings/str_cat.h"
@@ -72,7 +72,7 @@ TEST_F(AnalysisLabelsTest, AreTheOwnersToGive) {
   ASSERT_EQ(response.problems_size(), 1);
   EXPECT_EQ(response.problems(0).field(), "label");
 
-  // bob's has left the label to her.
+  // bob's experiment has left the label to her.
   v1::CreateAnalysisRequest longer = Request(hers, "analysis { weights {} } seed: 1");
   ASSERT_TRUE(CreateAs(mia_, longer, &response).ok());
   EXPECT_THAT(response.unlabelled(), IsEmpty());

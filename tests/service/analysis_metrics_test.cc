@@ -1,4 +1,4 @@
-// Numbers of analyses as metrics of the experiment that labels them.
+// Tests numbers of analyses as metrics of the experiment that labels them.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -30,7 +30,7 @@ class AnalysisMetricsTest : public AnalysisTest {
   }
   std::string CellAt(int cell) { return Rows(experiment_)[static_cast<size_t>(cell)].cell(); }
 
-  // "KEY COUNT" of numbers of analyses.
+  // Returns "KEY COUNT" of numbers of analyses.
   std::vector<std::string> Numbers(const std::string& parent, const std::string& cell = "") {
     std::vector<std::string> numbers;
     const v1::ListMetricsResponse response = ListMetrics(parent, cell);

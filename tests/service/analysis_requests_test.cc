@@ -1,5 +1,5 @@
-// What may be asked of analyses: what comes of a request before a worker sees it, and every request
-// that can't be, which names what is wrong and changes nothing.
+// Tests requests of analyses before a worker gets them: every invalid request names its problem and
+// changes nothing.
 #include <string>
 #include <vector>
 
@@ -14,7 +14,7 @@ using testing::SizeIs;
 
 class AnalysisRequestTest : public AnalysisTest {
  protected:
-  // That it is refused with exactly this, and leaves nothing.
+  // Expects a refusal with exactly this error, and no change.
   void ExpectRefused(const v1::CreateAnalysisRequest& request, const std::string& field,
                      const std::string& message,
                      grpc::StatusCode code = grpc::StatusCode::INVALID_ARGUMENT) {
@@ -163,7 +163,7 @@ TEST_F(AnalysisRequestTest, RefusesAPromptThatIsLongerThanTheContext) {
   EXPECT_EQ(Ask(request).analysis().inputs().prompt(), "ééééééé");
 }
 
-// A dry run says so, too: nothing of this waits for a worker to find it.
+// A dry run reports it, too: no worker is needed to find it.
 TEST_F(AnalysisRequestTest, RefusesWhatItsDataShowsToBeImpossible) {
   const std::string run = TrainOn("words", kWords, 2), seed = TrainOn("words", kWords, 2, 1);
   const auto refused = [&](const v1::CreateAnalysisRequest& request, const std::string& field,

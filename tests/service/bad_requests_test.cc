@@ -1,4 +1,4 @@
-// A table of requests that can't be, each with its exact answer; none of them may change anything.
+// Tests a table of invalid requests, each with its exact answer; none of them may change anything.
 #include <google/protobuf/descriptor.h>
 #include <google/protobuf/dynamic_message.h>
 #include <google/protobuf/text_format.h>
@@ -47,7 +47,7 @@ std::string Repeat(const std::string& text, int times) {
 
 constexpr char kCreate[] = "Experiments/CreateExperiment";
 
-// CreateExperiment of a small experiment with `more` merged into it.
+// Returns CreateExperiment of a small experiment with `more` merged into it.
 BadRequest Create(const std::string& name, const std::string& more, const std::string& message) {
   return {name,
           kCreate,
@@ -265,8 +265,8 @@ Table UploadRequests() {
       upload("UploadOfNoUtf8",
              "display_name: \"names.txt\" data: \"\\377\\376\\n\" "
              "sha256: \"6ff31c28bd3e1fb78657aaf43bf59f5a1a61169ff26a0b42022ae3c08269877c\"",
-             "data: the text is not UTF-8: byte 0 is 0xff; allowed: UTF-8 text of one document a "
-             "line, without control characters"),
+             "data: the text is not UTF-8: byte 0 is 0xff; allowed: UTF-8 text without "
+             "control characters other than tabs and line breaks"),
   };
 }
 
@@ -314,7 +314,7 @@ Table SampleRequests() {
   };
 }
 
-// More about one that is created in analysis_requests_test.cc.
+// Requests to create one are in analysis_requests_test.cc.
 Table AnalysisRequests() {
   const std::string create = "Analyses/CreateAnalysis";
   return {
@@ -377,7 +377,7 @@ std::vector<BadRequest> BadRequests() {
 
 class BadRequestTest : public ServiceTest, public testing::WithParamInterface<BadRequest> {};
 
-// The bytes of a request of the method.
+// Returns the bytes of a request of the method.
 std::string Encode(const std::string& method, const std::string& text) {
   const size_t slash = method.find('/');
   const auto* pool = google::protobuf::DescriptorPool::generated_pool();
@@ -428,7 +428,7 @@ TEST_F(ServiceTest, HasAHandlerForEveryMethodThatIsDeclared) {
 INSTANTIATE_TEST_SUITE_P(Table, BadRequestTest, testing::ValuesIn(BadRequests()),
                          [](const auto& bad) { return bad.param.name; });
 
-// Bytes that are no message of the kind, or hold what text can't.
+// Tests bytes that aren't a message of the type, or hold invalid text.
 class BadBytesTest : public ServiceTest {
  protected:
   void ExpectRefused(const std::string& method, const std::string& bytes, grpc::StatusCode code) {

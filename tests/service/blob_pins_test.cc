@@ -1,4 +1,4 @@
-// Blobs held until the events that name them are durable.
+// Tests that blobs are pinned until the events that name them are durable.
 #include "server/service/blob_pins.h"
 
 #include <gtest/gtest.h>
@@ -56,7 +56,7 @@ TEST(BlobPinsTest, HoldsWhatWasWrittenUnderALeaseUntilItIsDurable) {
   EXPECT_FALSE(pins.Holds("one", "a"));
 }
 
-// It would let a blob go that no durable event names.
+// Otherwise it would unpin a blob that no durable event names.
 TEST(BlobPinsTest, AnEventThatWasAcknowledgedNamesNothingNew) {
   int alive = 0;
   BlobPins pins;

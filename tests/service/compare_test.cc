@@ -1,4 +1,4 @@
-// Compare and RenderTable: from stored runs to numbers, sentences and files.
+// Tests Compare and RenderTable: from stored runs to numbers, sentences and files.
 #include <algorithm>
 #include <cmath>
 #include <filesystem>
@@ -161,7 +161,7 @@ TEST_F(CompareTest, GivesNoVerdictOnOtherData) {
   EXPECT_EQ(comparison.family(), 1u);
 }
 
-// What its documents' lengths decide can't be said; what they do not is said.
+// Results that depend on its documents' lengths are missing; others are not.
 TEST_F(CompareTest, NamesADatasetThatCannotBeReadInsteadOfWithholdingAVerdict) {
   const v1::Dataset dataset = Upload("texts.txt", "abc\nbcde\nabcdefg\ncab\nbad\n");
   v1::ExperimentSpec spec = SmallSpec(2, "placements");

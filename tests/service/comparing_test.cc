@@ -1,4 +1,4 @@
-// Comparisons take cores for seconds: what only reads is answered beside them.
+// Comparisons take cores for seconds; tests that reads are answered meanwhile.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-// CreateExperiment: grids, reuse, request ids, limits, validate_only.
+// Tests CreateExperiment: grids, reuse, request ids, limits, validate_only.
 #include <atomic>
 #include <filesystem>
 #include <memory>
@@ -19,7 +19,7 @@ using testing::HasSubstr;
 
 class CreateTest : public ServiceTest {
  protected:
-  // On a store of its own whose disk has only so much left.
+  // Creates it on a store whose disk has only so much room.
   absl::StatusOr<v1::CreateExperimentResponse> CreateOnDisk(uint64_t free, bool validate_only) {
     free_bytes_ = free;
     Backend backend;
@@ -211,7 +211,7 @@ TEST_F(CreateTest, PreviewsWithoutChangingAnything) {
   EXPECT_EQ(store().change_number(), before);
 }
 
-// Those of the request, of fields, the grid's size, a cell, the report, an analysis's step, its
+// Problems of the request, of fields, the grid's size, a cell, the report, an analysis's step, its
 // model and the data that it reads.
 TEST_F(CreateTest, ListsProblemsOfEveryStageAtOnce) {
   Upload("names.txt", "anna\nbert\ncleo\n");
@@ -420,7 +420,7 @@ TEST_F(CreateTest, KeepsItsAnswerBelowTheLimitOfAMessageWhenTheSpecIsLarge) {
   }
   spec.mutable_seeds()->set_count(5);
   spec.mutable_limits()->set_runs(10'000);
-  // Clients of other languages take 4 MiB, as this one does.
+  // Clients in other languages accept 4 MiB, as this one does.
   EXPECT_GT(spec.ByteSizeLong(), 300'000u);
   EXPECT_LT(Preview(spec).ByteSizeLong(), size_t{4} << 20);
   EXPECT_EQ(Create(spec).experiment().counts().queued(), 10'000u);
@@ -494,7 +494,7 @@ TEST_F(CreateTest, NotesWhatTheContextCutsAlsoOfDataThatNobodyHasMeasured) {
   EXPECT_EQ(store().Counts(id)->document_lengths, "7 3:1 5:1 6:1 7:1") << "counted once";
 }
 
-// 11 characters with the line ends: the last 4 are validated on.
+// 11 characters with the line ends: the last 4 are for validation.
 constexpr char kThreeLines[] = "abc\r\n\ndef\ngh";
 
 v1::ExperimentSpec TextSpec() {

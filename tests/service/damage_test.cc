@@ -1,4 +1,5 @@
-// Stored numbers that a disk changed: told by run and key, while all others are delivered.
+// Tests stored numbers that a disk changed: reported by run and key, while all others are
+// delivered.
 #include <algorithm>
 
 #include "absl/strings/match.h"
@@ -23,7 +24,7 @@ class DamageTest : public ServiceTest {
     TrainAll(worker_.get(), 2);
     ASSERT_TRUE(store().Maintain().ok());
   }
-  // Flips a bit of what the run has in a column `data`.
+  // Flips a bit of a run's column `data`.
   void Damage(const char* select, const char* update) {
     auto db = storage::Connection::OpenFile(folder() + "/ablate.db",
                                             storage::Connection::Access::kReadWrite);
@@ -46,7 +47,7 @@ class DamageTest : public ServiceTest {
     Damage("SELECT data FROM summaries JOIN runs ON runs.id = run WHERE name = ?1",
            "UPDATE summaries SET data = ?2 WHERE run = (SELECT id FROM runs WHERE name = ?1)");
   }
-  // Its summaries are there, as another run's.
+  // Stores its summaries as another run's.
   void MisplaceSummaries() {
     auto db = *storage::Connection::OpenFile(folder() + "/ablate.db",
                                              storage::Connection::Access::kReadWrite);
@@ -57,7 +58,7 @@ class DamageTest : public ServiceTest {
         .Run();
     ASSERT_TRUE(db->error().ok()) << db->error();
   }
-  // DATA_LOSS that names the damaged run.
+  // Expects DATA_LOSS that names the damaged run.
   void ExpectNamed(const grpc::Status& status, const std::string& what) {
     EXPECT_EQ(status.error_code(), grpc::StatusCode::DATA_LOSS);
     EXPECT_THAT(status.error_message(), AllOf(HasSubstr(damaged_.substr(5)), HasSubstr(what)));
@@ -90,7 +91,7 @@ class DamageTest : public ServiceTest {
     request.set_at(at);
     return Compare(request);
   }
-  // The damaged run is missing, and a warning says why.
+  // Expects the damaged run to be missing, with a warning.
   void ExpectMissing(const v1::Comparison& comparison) {
     ASSERT_EQ(comparison.rows_size(), 2);
     EXPECT_EQ(comparison.rows(0).n(), 0u);
@@ -123,7 +124,7 @@ TEST_F(DamageTest, OfAChunkLeavesTheOtherSeries) {
   DamageChunk();
   ExpectTheOtherSeries("points of train/loss are damaged");
   ExpectMissing(CompareAt(3));
-  EXPECT_EQ(CompareAt(-1).rows(0).n(), 1u);  // by its summary, which is well
+  EXPECT_EQ(CompareAt(-1).rows(0).n(), 1u);  // by its summary, which isn't damaged
 }
 
 TEST_F(DamageTest, OfSummariesLeavesTheOtherRuns) {

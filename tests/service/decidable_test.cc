@@ -1,4 +1,4 @@
-// UndecidableNote: comparisons that have too few seeds, found before anything is trained.
+// Tests UndecidableNote: comparisons that have too few seeds, found before training.
 #include "server/service/decidable.h"
 
 #include <gtest/gtest.h>
@@ -9,7 +9,7 @@
 namespace ablate::service {
 namespace {
 
-// An axis of so many settings, beside a tuned one, with so many seeds.
+// Returns the note for an axis of so many settings, beside a tuned one, with so many seeds.
 std::string Note(int settings, int seeds, const std::string& field = "model.width") {
   v1::ExperimentSpec spec;
   std::string text =
@@ -43,7 +43,7 @@ TEST(UndecidableNoteTest, SaysHowManySeedsItTakes) {
 
 TEST(UndecidableNoteTest, SaysNothingWhereNothingIsCompared) {
   EXPECT_EQ(Note(1, 2), "");
-  // Settings that are scored on other data are not compared.
+  // Settings with different evaluation data aren't compared.
   EXPECT_EQ(Note(2, 2, "evaluation.batches"), "");
 }
 

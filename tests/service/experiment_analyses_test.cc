@@ -1,5 +1,5 @@
-// Analyses that experiments' files ask for: asked for once all runs have ended, of the chosen runs,
-// and told of with the experiment.
+// Tests analyses that experiments' files ask for: requested once all runs have ended, for the
+// selected runs, and reported with the experiment.
 #include "tests/service/analysis_fixture.h"
 
 namespace ablate::service {
@@ -26,7 +26,7 @@ class ExperimentAnalysesTest : public AnalysisTest {
     spec.MergeFrom(SpecOf(analyses));
     return spec;
   }
-  // Trains what is queued, in order; the losses are of each run.
+  // Trains what is queued, in order; each run gets one of the losses.
   void Train(FakeWorker* worker, const std::vector<double>& losses, uint32_t steps) {
     for (const double loss : losses) {
       const FakeWorker::Leased run = worker->NextRun();
@@ -42,7 +42,7 @@ class ExperimentAnalysesTest : public AnalysisTest {
     (*result.mutable_numbers())["stable_rank"].set_value(rank);
     return result;
   }
-  // Waits until the experiment says so.
+  // Waits until the condition holds for the experiment.
   v1::Experiment Await(const std::string& name,
                        const std::function<bool(const v1::Experiment&)>& holds) {
     Context context;
@@ -378,7 +378,7 @@ TEST_F(ExperimentAnalysesTest, AreRefusedForWhatTheDataLackBeforeAnythingIsQueue
   EXPECT_EQ(ask("analyses { attention {} inputs { prompt: 'an' } }"), " | ");
 }
 
-// Which two of the three documents are held out, of one length or of two, depends on the seed.
+// The seed decides which two of the three documents are held out, and if their lengths differ.
 TEST_F(ExperimentAnalysesTest, AreRefusedForWhatAnySeedHoldsOut) {
   const std::string names = Upload("names", "aa\nbb\nccc\n").name();
   const auto refusal = [&](const std::vector<uint32_t>& seeds) {

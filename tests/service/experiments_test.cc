@@ -1,4 +1,4 @@
-// Getting, listing, cancelling and deleting experiments.
+// Tests getting, listing, cancelling and deleting experiments.
 #include <future>
 
 #include "absl/strings/str_cat.h"
@@ -24,7 +24,7 @@ class ExperimentsTest : public ServiceTest {
     request.set_page_token(token);
     return AnswerOf(*experiments_, &v1::Experiments::Stub::ListExperiments, request);
   }
-  // The name of the experiment that `name` means, and the answer's kNewestOf.
+  // Returns the experiment that `name` means, and the answer's kNewestOf.
   std::pair<std::string, std::string> GetWithMetadata(const std::string& name) {
     Context context;
     v1::Experiment found;
@@ -243,7 +243,7 @@ TEST_F(ExperimentsTest, AreNotCancelledOrDeletedByTheBeginningOfAName) {
                      Named<v1::CancelExperimentRequest>(other.substr(0, other.size() - 1)))
                 .error_code(),
             grpc::StatusCode::NOT_FOUND);
-  EXPECT_EQ(Get(first).name(), other);  // a read goes on completing
+  EXPECT_EQ(Get(first).name(), other);  // a read still completes IDs
 }
 
 }  // namespace

@@ -1,4 +1,4 @@
-// Exports: whole experiments as files, in pieces, as the points were reported.
+// Tests exports: whole experiments as files, in pieces, as the points were reported.
 #include <cmath>
 #include <map>
 #include <numeric>
@@ -43,7 +43,7 @@ class ExportTest : public ServiceTest {
     return exported;
   }
 
-  // A trained experiment of two cells with ten points each.
+  // Returns a trained experiment of two cells with ten points each.
   std::string Trained() {
     const std::string name = Create(SmallSpec(1)).experiment().name();
     worker_ = MakeWorker();

@@ -1,4 +1,4 @@
-// A worker that does what a test says: attaches, takes runs, reports events, writes blobs.
+// A scripted worker: attaches, takes runs, reports events, writes blobs.
 #include "tests/service/fake_worker.h"
 
 #include <gtest/gtest.h>

@@ -1,4 +1,4 @@
-// A worker that does what a test says: attaches, takes runs, reports events, writes blobs.
+// A scripted worker: attaches, takes runs, reports events, writes blobs.
 #ifndef ABLATE_TESTS_SERVICE_FAKE_WORKER_H_
 #define ABLATE_TESTS_SERVICE_FAKE_WORKER_H_
 
@@ -16,7 +16,7 @@
 
 namespace ablate::service {
 
-// One thread. Attaches when it is made; every wait has the stream's deadline of a minute.
+// For one thread. Attaches when it is made; every wait has the stream's deadline of a minute.
 class FakeWorker {
  public:
   struct Leased {
@@ -37,11 +37,11 @@ class FakeWorker {
   // Waits for a grant unless a granted run is left.
   Leased NextRun();
   void Started(const Leased& run);
-  // An event that ends at `step`, or at the last step of the series if that is later.
+  // Sends an event that ends at `step`, or at the last step of the series if that is later.
   void Points(const Leased& run, const std::vector<Series>& series, uint32_t step);
-  // Writes the blob and reports it; its hash.
+  // Writes the blob and reports it; returns its hash.
   std::string Checkpoint(const Leased& run, uint32_t step, const std::string& bytes);
-  // A resume state, likewise.
+  // Does the same for a resume state.
   std::string State(const Leased& run, uint32_t step, const std::string& bytes);
   void Finished(const Leased& run, uint32_t step, bool diverged = false);
   void Failed(const Leased& run, const std::string& message);
@@ -51,7 +51,7 @@ class FakeWorker {
                     const std::vector<worker::v1::Sample>& samples);
   void AnalysisResult(const worker::v1::Analyze& analysis, uint32_t distinct, uint32_t found);
   void AnalysisFailed(const worker::v1::Analyze& analysis, const absl::Status& status);
-  // Of a computation: publishes its state, unless that is empty, and says how far it is; the
+  // Publishes a computation's state, unless that is empty, and reports its progress; returns the
   // state's hash.
   std::string AnalysisSaved(const worker::v1::Analyze& analysis, double progress,
                             const std::string& state = "", bool yielded = false,
@@ -63,7 +63,7 @@ class FakeWorker {
   void WaitForYield(const worker::v1::Analyze& analysis);
   // Waits until the analysis is withdrawn.
   void WaitForWithdrawal(const worker::v1::Analyze& analysis);
-  // Ends the stream at once, as a crash does.
+  // Ends the stream at once, like a crash.
   void Crash();
   // Sends any message.
   bool Send(const worker::v1::FromWorker& message);
@@ -73,7 +73,7 @@ class FakeWorker {
   void WaitForSave(const Leased& run);
   // Waits for a Cancel of the run.
   void WaitForCancel(const Leased& run);
-  // Waits for the end of the stream; the last call.
+  // Waits for the end of the stream; must be the last call.
   grpc::Status WaitForEnd();
 
   grpc::Status WriteBlob(const std::string& lease, const std::string& sha256,
@@ -82,9 +82,9 @@ class FakeWorker {
 
  private:
   void Report(const Leased& run, worker::v1::Event event);
-  // Publishes a blob as `grant`; its hash.
+  // Publishes a blob under `grant`; returns its hash.
   std::string Publish(const std::string& grant, const std::string& bytes);
-  // Takes in one message; false at the end of the stream.
+  // Receives one message; returns false at the end of the stream.
   bool Receive();
 
   std::unique_ptr<worker::v1::WorkerChannel::Stub> stub_;

@@ -1,4 +1,4 @@
-// Data sets and artifacts: what is uploaded and what is read back.
+// Tests data sets and artifacts: uploads and reads.
 #include <algorithm>
 #include <chrono>
 #include <filesystem>
@@ -46,7 +46,7 @@ class FilesTest : public ServiceTest {
     request.set_verify(verify);
     return AnswerOf(*datasets_, &v1::Datasets::Stub::GetDataset, request);
   }
-  // Until the server has taken an upload's first message.
+  // Waits until the server has received an upload's first message.
   void WaitForDraft() {
     const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(30);
     const auto files = [this] {
@@ -204,7 +204,7 @@ TEST_F(FilesTest, EndsAnUploadThatIsCancelled) {
     context.TryCancel();
     EXPECT_EQ(writer->Finish().error_code(), grpc::StatusCode::CANCELLED);
   }
-  // The server has let go of it when it could end.
+  // A server that can end has released it.
   Restart();
   EXPECT_EQ(List().datasets_size(), 0);
   EXPECT_EQ(Upload("names.txt", kNames).documents(), 4u);

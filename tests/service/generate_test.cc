@@ -1,5 +1,5 @@
-// Generate over a real connection, with a scripted worker for analyses: requests, answers, and ends
-// that are not the last sample: a client, a worker or the server that goes.
+// Tests Generate over a real connection, with a scripted worker for analyses: requests, answers,
+// and early ends, if a client, a worker or the server goes.
 #include <memory>
 #include <string>
 #include <thread>
@@ -27,7 +27,7 @@ class Call {
     if (thread_.joinable()) Wait();
   }
   void Cancel() { context_.TryCancel(); }
-  // What came, once the call is over.
+  // Returns the result, once the call is over.
   grpc::Status Wait() {
     thread_.join();
     return status_;

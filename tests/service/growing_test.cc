@@ -1,4 +1,4 @@
-// Runs that continue from shorter ones, as clients see them.
+// Tests runs that continue from shorter ones, as clients see them.
 #include "absl/strings/str_cat.h"
 #include "tests/service/service_fixture.h"
 
@@ -11,7 +11,7 @@ using testing::Not;
 
 class GrowingTest : public ServiceTest {
  protected:
-  // Trains one granted run from where it stands; `state`: it sends its last one.
+  // Trains one granted run from its present step; `state`: it sends its final one.
   static void Train(FakeWorker* worker, const FakeWorker::Leased& run, uint32_t steps,
                     bool state = true) {
     worker->Started(run);
@@ -31,7 +31,7 @@ class GrowingTest : public ServiceTest {
                                         environment);
   }
 
-  // Two runs of 10 steps that are done.
+  // Trains two runs of 10 steps to their end.
   std::unique_ptr<FakeWorker> TrainShort(const std::string& environment = "") {
     auto worker = MakeWorkerIn(environment);
     first_ = Create(SmallSpec());
@@ -118,7 +118,7 @@ TEST_F(GrowingTest, CountsOnNoStateOfAnEnvironmentThatNoWorkerHas) {
   EXPECT_EQ(Preview(longer).cells(0).continued_step(), 10u);
 }
 
-// Adds a setting that the native trainer does not train, so that torch trains all.
+// Adds a setting that the native trainer doesn't support, so that torch trains all.
 v1::ExperimentSpec WithBatchNorm(v1::ExperimentSpec spec) {
   v1::Setting* batch = spec.mutable_axes(0)->add_settings();
   batch->set_label("batch");
@@ -153,7 +153,7 @@ TEST_F(GrowingTest, SaysHowToGoOnWithTheTrainerThatThereWas) {
       "training.trainer=torch goes on with them";
   EXPECT_THAT(Preview(SmallSpec(2)).notes(), Contains(kFromTorch));
   EXPECT_THAT(Preview(SmallSpec(1, "longer", 30)).notes(), Contains(kFromTorch));
-  // Where both are asked for, nothing is lost.
+  // If both are requested, nothing is lost.
   v1::ExperimentSpec both = SmallSpec();
   v1::Axis* trainer = both.add_axes();
   trainer->set_field("training.trainer");

@@ -1,4 +1,4 @@
-// Metrics: keys and series, exactly as they were reported.
+// Tests metrics: keys and series, exactly as they were reported.
 #include <cmath>
 #include <cstring>
 #include <limits>
@@ -14,7 +14,7 @@ using testing::ElementsAre;
 
 class MetricsTest : public ServiceTest {
  protected:
-  // A run of a new experiment that reported `series` and goes on.
+  // Makes a run of a new experiment that has reported `series` and goes on.
   FakeWorker::Leased Report(const std::vector<FakeWorker::Series>& series) {
     experiment_ = Create(SmallSpec(1, "small", 1'000'000)).experiment().name();
     worker_ = MakeWorker();
@@ -221,7 +221,7 @@ TEST_F(MetricsTest, GivesNothingForAnExperimentWithoutPoints) {
 TEST_F(MetricsTest, StopsReadingWhenTheClientLeaves) {
   const FakeWorker::Leased run = Report({{"a", Steps(300'000), Waves(300'000)}});
   v1::QueryMetricsRequest request = ForRun(run);
-  // More than fit at once: each must give its place back.
+  // More than are allowed at once: each must release its place.
   for (int i = 0; i < 200; ++i) {
     Context context;
     const auto reader = metrics_->QueryMetrics(&context, request);

@@ -1,4 +1,4 @@
-// What training some runs will cost.
+// Tests predictions of the cost of training.
 #include "server/service/plan.h"
 
 #include <gtest/gtest.h>
@@ -129,7 +129,7 @@ spec::EntryCost EntryOf(double mean, double largest) {
   entry.times["hessian/torch"] = {mean, largest};
   return entry;
 }
-// Pretends that so many were made, each guessed at 1 second, in so many seconds each.
+// Pretends that so many were computed, each guessed at 1 second, in so many seconds each.
 FindTimes Made(uint64_t analyses, double seconds) {
   return [=](absl::string_view) {
     const auto count = static_cast<double>(analyses);

@@ -1,4 +1,4 @@
-// What is private on a shared server: to others it is not there, in any method.
+// Tests privacy on a shared server: in every method, private objects don't exist for others.
 #include <google/protobuf/dynamic_message.h>
 #include <google/protobuf/text_format.h>
 
@@ -29,22 +29,22 @@ constexpr char kText[] = "anna\nbob\ncarla\ndora\n";
 
 constexpr char kData[] = "secret.txt";
 
-// A training of ten steps on a data set, as a textproto.
+// Returns a training of ten steps on a data set, as a textproto.
 std::string SpecOn(const std::string& dataset, const std::string& name = "mine") {
   return absl::StrCat("spec { name: '", name, "' base { task { documents { dataset: '", dataset,
                       "' held_out: 1 } } model { layers: 1 width: 8 heads: 2 context: 8 } "
                       "training { steps: 10 batch: 2 } } seeds { list: 0 } }");
 }
 
-// Requests of a method, as textprotos. One that names something of $experiment, $run, … must be
-// answered as if that were not there; the answer to one that names nothing must not have it.
+// Requests of a method, as textprotos. One that names $experiment, $run, … must be answered as if
+// that did not exist; the answer to one that names nothing must not contain it.
 struct Probes {
   std::string method;
   std::vector<std::string> requests;
 };
 
-// Every method that clients call: one that is missing here fails the test. Those that change what
-// others look at are the last.
+// Returns probes for every method that clients call; a missing one fails the test. Methods that
+// change the objects of others are last.
 std::vector<Probes> AllProbes() {
   const std::string by_cell = "experiment: '$experiment' cell: 's0'";
   const std::string spectrum = "analysis { spectrum {} } ";
@@ -119,8 +119,8 @@ std::vector<Probes> AllProbes() {
   };
 }
 
-// Whether an admin gets an answer, of which nothing changes: what is called by its owner's name for
-// it, or by a hash, is the owner's alone.
+// Returns true if an admin gets an answer and nothing changes. A name of the owner's, or a hash, is
+// available to the owner only.
 bool IsForAdmins(const Probes& probes, const std::string& request) {
   const std::string path =
       absl::StrCat("/ablate.v1.", absl::StrReplaceAll(probes.method, {{".", "/"}}));
@@ -129,7 +129,7 @@ bool IsForAdmins(const Probes& probes, const std::string& request) {
   return !absl::StrContains(request, "$file") && !absl::StrContains(request, "$sha256");
 }
 
-// What placeholders stand for.
+// Values of the placeholders.
 using Names = std::vector<std::pair<std::string, std::string>>;
 
 Names NamesOf(const std::string& experiment, const std::string& run, const std::string& analysis,
@@ -147,7 +147,7 @@ Names NamesOf(const std::string& experiment, const std::string& run, const std::
           {"$run", run}};
 }
 
-// An answer, with placeholders in the place of names and of IDs.
+// Returns an answer with placeholders in place of names and IDs.
 RawAnswer WithoutNames(RawAnswer answer, const Names& names) {
   std::vector<std::pair<std::string, std::string>> replaced;
   for (const auto& [placeholder, name] : names) {
@@ -180,7 +180,7 @@ class PrivateTest : public SharingTest {
     return RawCall(public_channel_, PathOf(*found), {request->SerializeAsString()},
                    {Bearer(secret)});
   }
-  // The answer to a call that succeeds.
+  // Returns the answer to a call that must succeed.
   template <class Response>
   Response Expect(const std::string& secret, const std::string& method, const std::string& text) {
     const RawAnswer answer = CallWith(secret, method, text);
@@ -216,7 +216,7 @@ class PrivateTest : public SharingTest {
         secret, "Runs.ListRuns", absl::StrCat("experiment: '", created.experiment().name(), "'"));
     return rows.rows().empty() ? "" : rows.rows(0).run();
   }
-  // Mia's experiment, which has ended, with all that there can be of one.
+  // Makes mia's experiment, which has ended, with all possible contents.
   Names MakeSecret() {
     const v1::Dataset data = UploadAs(mia_, kData, kText, true);
     EXPECT_TRUE(data.private_());
@@ -239,7 +239,7 @@ class PrivateTest : public SharingTest {
     EXPECT_TRUE(done.private_());
     return NamesOf(created.experiment().name(), run, analysis, data.name(), kData, data.sha256());
   }
-  // Names of the same form and length, of nothing.
+  // Returns names of the same form and length for nothing.
   static Names MadeUp() {
     return NamesOf("experiments/sacred-2222", "runs/aaaaaaaaaaaa", "analyses/bbbbbbbbbbbb",
                    "datasets/sacred-p00000", "sacred.txt", std::string(64, '0'));
@@ -249,7 +249,7 @@ class PrivateTest : public SharingTest {
   int submissions_ = 0;
 };
 
-// Fields of requests that name nothing that could be private to others.
+// Fields of requests that can't name anything private.
 const std::set<std::string> kNamesOfNothing = {"request_id",   "key",   "keys",   "by",   "label",
                                                "display_name", "token", "prompt", "kind", "output"};
 
@@ -312,7 +312,7 @@ TEST_F(PrivateTest, IsNotThereForOthersInAnyMethod) {
       }
     }
   }
-  // So that nothing of that is because of what is asked: its owner, and admins, see it.
+  // Checks that the requests are valid: the owner, and admins, get answers.
   for (const std::string& as : {root_.token(), mia_}) {
     for (const Probes& probes : AllProbes()) {
       if (probes.method == "Models.Generate") continue;  // it would wait for a worker
@@ -373,7 +373,7 @@ TEST_F(PrivateTest, NeedsPrivateExperimentsForPrivateData) {
   EXPECT_EQ(admins.status.error_code(), grpc::StatusCode::INVALID_ARGUMENT) << "not hers alone";
 }
 
-// Whoever knows a hash does not have what it is of.
+// Knowing a hash gives no right to the bytes.
 TEST_F(PrivateTest, TakesBytesAndNoHashFromOthers) {
   const v1::Dataset mias = UploadAs(mia_, kData, kText, true);
   const std::string header =

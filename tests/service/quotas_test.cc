@@ -1,4 +1,4 @@
-// What a user of a shared server may have at one time.
+// Tests the quotas of a user of a shared server.
 #include <string>
 
 #include "absl/strings/str_cat.h"

@@ -8,7 +8,7 @@
 namespace ablate::service {
 namespace {
 
-// Waits for the one operation in progress; whether it succeeded.
+// Waits for the one operation in progress; returns true if it succeeded.
 bool Next(grpc::CompletionQueue* queue) {
   void* tag = nullptr;
   bool ok = false;

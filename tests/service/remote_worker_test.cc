@@ -1,4 +1,4 @@
-// Workers on other machines: what a token of role worker reaches, and what a liar gets.
+// Tests workers on other machines: what a token of role worker allows, and false reports.
 #include <string>
 #include <vector>
 
@@ -48,14 +48,14 @@ TEST_F(RemoteWorkerTest, TakesNobodysPlaceByNamingItselfLikeThem) {
                                  "workers/cpu-train", "workers/cpu-train@gpu2",
                                  "workers/cpu-train@gpu3", "workers/cpu-train@gpu2@gpu3"));
   Create(SmallSpec(1));
-  // All are still attached: the one with the least to do gets it.
+  // All are still attached: the one with the least work gets it.
   std::vector<FakeWorker*> all = {local.get(), worker.get(), liar.get(), worse.get()};
   worker::v1::FromWorker heartbeat;
   heartbeat.mutable_heartbeat();
   for (FakeWorker* each : all) EXPECT_TRUE(each->Send(heartbeat));
 }
 
-// It says the truth about a lease that it learnt of, but for whose that is.
+// It reports truthfully about a lease that it has learnt of, except for whose it is.
 TEST_F(RemoteWorkerTest, CantTakeOrSpeakForALeaseOfAnother) {
   const std::string name = Create(SmallSpec(1)).experiment().name();
   const auto worker = WorkerOf("gpu2");
@@ -100,7 +100,7 @@ TEST_F(RemoteWorkerTest, ReadsTheBlobsOfItsLeasesAlone) {
       << "after its end";
 }
 
-// It would have a checkpoint of the run that everybody may read.
+// Otherwise it would have a checkpoint of the run that everybody may read.
 TEST_F(RemoteWorkerTest, NamesOnlyBlobsThatItWroteUnderTheLease) {
   const v1::Dataset other = Upload("other.txt", "secret\nthings\n");
   Create(SmallSpec(1));

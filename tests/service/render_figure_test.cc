@@ -1,4 +1,4 @@
-// RenderFigure over a stored grid: what comes back, and errors by field.
+// Tests RenderFigure over a stored grid: results, and errors by field.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-// RenderReport through the API: whole pages, also of experiments that go on, and what is refused.
+// Tests RenderReport: whole pages, also of running experiments, and refusals.
 #include "absl/strings/match.h"
 #include "tests/service/service_fixture.h"
 

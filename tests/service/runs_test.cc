@@ -1,4 +1,4 @@
-// Runs: one, a grid's rows, a history.
+// Tests runs: one, a grid's rows, a history.
 #include <cmath>
 
 #include "absl/strings/str_cat.h"

@@ -1,4 +1,4 @@
-// The server as a whole: health, reflection, sockets, its end.
+// Tests the server as a whole: health, reflection, sockets, its end.
 #include "server/service/server.h"
 
 #include <sys/socket.h>
@@ -23,7 +23,7 @@ using testing::HasSubstr;
 
 class ServerTest : public ServiceTest {
  protected:
-  // A second server on the same store, on sockets of its own.
+  // Starts a second server on the same store, on sockets of its own.
   absl::StatusOr<std::unique_ptr<Server>> StartOn(const std::string& client,
                                                   const std::string& worker) {
     return Server::Start({client, worker, "ada"}, &store(), scheduler());
@@ -122,7 +122,8 @@ TEST_F(ServerTest, StopsClientsWhileWorkersGoOn) {
 TEST_F(ServerTest, LetsExperimentsInTheMakingBeMadeBeforeItStops) {
   std::promise<void> entered, answered;
   std::atomic<int> writes = 0;
-  storage::StoreOptions options;  // in memory, where whoever makes an experiment writes it
+  storage::StoreOptions
+      options;  // in memory, in which creating an experiment writes on the caller's thread
   options.now = [&] {
     // Holds the first, until the client has its answer or some time has passed.
     if (++writes == 1) {
@@ -153,7 +154,7 @@ TEST_F(ServerTest, LetsExperimentsInTheMakingBeMadeBeforeItStops) {
   EXPECT_TRUE(status.ok()) << status.error_message();
 }
 
-// A watcher comes back on the connection it has, long before it reads there that the server ends.
+// A watcher reconnects on its present connection, long before it reads there that the server ends.
 TEST_F(ServerTest, TellsWatchersThatComeBackThatItEnds) {
   v1::WatchExperimentRequest request;
   request.set_name(Create(SmallSpec()).experiment().name());
@@ -161,8 +162,8 @@ TEST_F(ServerTest, TellsWatchersThatComeBackThatItEnds) {
   const FakeWorker::Leased run = worker->NextRun();
   worker->Checkpoint(run, 5, std::string(8 << 20, 'x'));
   worker->Settle();
-  // Their clients read no further, so the server can't get rid of those that it is writing to: at
-  // any moment it may be between two chunks of one, but not of all.
+  // Their clients don't read on, so the server can't end the streams that it is writing to: at any
+  // moment it may be between two chunks of one, but not of all.
   struct Idle {
     Context context;
     std::unique_ptr<grpc::ClientReader<v1::ArtifactChunk>> reader;

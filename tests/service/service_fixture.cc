@@ -1,5 +1,5 @@
-// A whole server in this process: real store and scheduler in a temporary folder, real sockets,
-// real clients.
+// Runs a whole server in this process: real store and scheduler in a temporary folder, real
+// sockets, real clients.
 #include "tests/service/service_fixture.h"
 
 #include <google/protobuf/text_format.h>

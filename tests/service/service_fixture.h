@@ -1,5 +1,5 @@
-// A whole server in this process: real store and scheduler in a temporary folder, real sockets,
-// real clients.
+// Runs a whole server in this process: real store and scheduler in a temporary folder, real
+// sockets, real clients.
 #ifndef ABLATE_TESTS_SERVICE_SERVICE_FIXTURE_H_
 #define ABLATE_TESTS_SERVICE_SERVICE_FIXTURE_H_
 
@@ -33,12 +33,12 @@
 
 namespace ablate::service {
 
-// A call's context that never waits for ever.
+// A call's context with a deadline.
 struct Context : grpc::ClientContext {
   Context() { set_deadline(std::chrono::system_clock::now() + std::chrono::seconds(60)); }
 };
 
-// Passes commits on while there is a server.
+// Passes commits to the server while it exists.
 class Commits {
  public:
   void PassTo(Server* server);
@@ -49,7 +49,7 @@ class Commits {
   Server* server_ ABSL_GUARDED_BY(mutex_) = nullptr;
 };
 
-// Of a textproto.
+// Parses a textproto.
 template <typename Message>
 Message FromText(const std::string& text) {
   Message message;
@@ -59,7 +59,7 @@ Message FromText(const std::string& text) {
 inline v1::ExperimentSpec SpecOf(const std::string& text) {
   return FromText<v1::ExperimentSpec>(text);
 }
-// A request for what has the name.
+// Returns a request for the object with the name.
 template <typename Request>
 Request Named(const std::string& name) {
   Request request;
@@ -67,18 +67,18 @@ Request Named(const std::string& name) {
   return request;
 }
 
-// A method of a stub that is answered with one message.
+// A stub's method with one response.
 template <typename Stub, typename Request, typename Response>
 using Method = grpc::Status (Stub::*)(grpc::ClientContext*, const Request&, Response*);
 
-// How a call ends: StatusOf(*runs_, &v1::Runs::Stub::GetRun, request).
+// Returns a call's status: StatusOf(*runs_, &v1::Runs::Stub::GetRun, request).
 template <typename Stub, typename Request, typename Response>
 grpc::Status StatusOf(Stub& stub, Method<Stub, Request, Response> method, const Request& request) {
   Context context;
   Response ignored;
   return (stub.*method)(&context, request, &ignored);
 }
-// The answer to a call, which succeeds.
+// Returns the response of a call, which must succeed.
 template <typename Stub, typename Request, typename Response>
 Response AnswerOf(Stub& stub, Method<Stub, Request, Response> method, const Request& request) {
   Context context;
@@ -88,21 +88,21 @@ Response AnswerOf(Stub& stub, Method<Stub, Request, Response> method, const Requ
   return response;
 }
 
-// What a stream brings up to its end, and how that comes.
+// Reads a stream to its end, and returns its status.
 template <typename Message>
 grpc::Status ReadAll(grpc::ClientReader<Message>* reader, std::vector<Message>* messages) {
   for (Message message; reader->Read(&message);) messages->push_back(message);
   return reader->Finish();
 }
 
-// Two placements × `seeds` seeds of a tiny legacy_recall task.
+// Returns two placements × `seeds` seeds of a tiny legacy_recall task.
 v1::ExperimentSpec SmallSpec(uint32_t seeds = 1, const std::string& name = "small",
                              uint32_t steps = 10);
 
-// Ten steps of a tiny model on documents, of which one is held out.
+// Returns ten steps of a tiny model on documents, of which one is held out.
 v1::ExperimentSpec DocumentsSpec(const std::string& dataset, uint32_t context = 8);
 
-// Of an error's details: the field of the first violation, or the reason.
+// Returns, from an error's details, the field of the first violation, or the reason.
 std::string FieldOf(const grpc::Status& status);
 std::string ReasonOf(const grpc::Status& status);
 
@@ -111,13 +111,13 @@ class ServiceTest : public testing::Test {
   ServiceTest();
   ~ServiceTest() override;
 
-  // Ends the server and starts one on the same folder.
+  // Restarts the server on the same folder.
   void Restart();
   void StopServer();
   void StopClients() { server_->StopClients(); }
   schedule::SchedulerThread* scheduler() { return thread_.get(); }
 
-  // Expect success.
+  // Expects success.
   v1::CreateExperimentResponse Create(const v1::ExperimentSpec& spec, bool fresh = false);
   v1::Experiment Get(const std::string& name);
   v1::Experiment Cancel(const std::string& experiment);
@@ -129,13 +129,13 @@ class ServiceTest : public testing::Test {
   std::vector<v1::RunRow> Rows(const std::string& experiment);
   v1::Dataset Upload(const std::string& display_name, const std::string& text);
   std::vector<v1::Series> Query(const v1::QueryMetricsRequest& request);
-  // The bytes, or empty after a failure.
+  // Returns the bytes, or empty after a failure.
   std::string Read(const std::string& artifact, uint64_t offset = 0);
 
-  // What came of one attempt.
+  // Returns the status of one attempt.
   grpc::Status TryCreate(const v1::CreateExperimentRequest& request,
                          v1::CreateExperimentResponse* response = nullptr);
-  // The answer to validate_only, which succeeds.
+  // Returns the answer to validate_only, which must succeed.
   v1::CreateExperimentResponse Preview(const v1::ExperimentSpec& spec, bool fresh = false);
   grpc::Status TryUpload(const std::vector<v1::UploadDatasetRequest>& messages,
                          v1::Dataset* dataset = nullptr);
@@ -144,9 +144,9 @@ class ServiceTest : public testing::Test {
   grpc::Status TryCompare(const v1::CompareRequest& request);
   grpc::Status TryDelete(const std::string& experiment);
 
-  // An attached worker.
+  // Returns an attached worker.
   std::unique_ptr<FakeWorker> MakeWorker(const std::string& name = "cpu-train", uint32_t lanes = 2);
-  // An attached worker for analyses.
+  // Returns an attached worker for analyses.
   std::unique_ptr<FakeWorker> MakeAnalyst();
   // Trains everything that is queued: each run reports train/loss at steps 0 to 9 and a checkpoint.
   void TrainAll(FakeWorker* worker, size_t runs);
@@ -157,9 +157,9 @@ class ServiceTest : public testing::Test {
   access::Sharing& sharing() { return *sharing_; }
   int public_port() const { return server_->public_port(); }
 
-  // Of servers that are started from now on.
+  // Pace of servers that are started from now on.
   rpc::MinPace pace_;
-  // No test is to be overtaken by it; after a change, Restart.
+  // Long enough for all tests; after a change, Restart.
   absl::Duration save_timeout_ = absl::Seconds(60);
   std::string public_address_;
 

@@ -1,4 +1,4 @@
-// A server that is shared, and its clients with tokens on its public port.
+// A shared server, and its clients with tokens on its public port.
 #ifndef ABLATE_TESTS_SERVICE_SHARING_FIXTURE_H_
 #define ABLATE_TESTS_SERVICE_SHARING_FIXTURE_H_
 
@@ -20,7 +20,7 @@ namespace ablate::service {
 
 inline const storage::Actor kRoot = {"ada", ""};
 
-// All methods of ours, by the descriptors that this program has.
+// Returns all of our methods, by this program's descriptors.
 inline std::vector<const google::protobuf::MethodDescriptor*> Methods() {
   std::vector<const google::protobuf::MethodDescriptor*> methods;
   const auto* pool = google::protobuf::DescriptorPool::generated_pool();
@@ -58,7 +58,7 @@ class SharingTest : public ServiceTest {
   std::shared_ptr<grpc::Channel> Channel(const std::string& authority) {
     return Channel(TlsCredentials(authority));
   }
-  // Every call with the token.
+  // Returns a channel that adds the token to every call.
   std::shared_ptr<grpc::Channel> ChannelAs(const std::string& secret) {
     return Channel(grpc::CompositeChannelCredentials(TlsCredentials(root_.certificate_authority()),
                                                      grpc::AccessTokenCredentials(secret)));
@@ -76,7 +76,7 @@ class SharingTest : public ServiceTest {
                                      arguments);
   }
 
-  // The secret of a new user's token.
+  // Creates a user and returns a token.
   storage::IssuedToken Join(const std::string& user, storage::Role role,
                             absl::Duration lifetime = absl::Hours(1)) {
     storage::AccessStore& store = sharing().store();

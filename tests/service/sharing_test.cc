@@ -1,4 +1,4 @@
-// A server that is shared: TLS clients with tokens of every role on its public port.
+// Tests a shared server: TLS clients with tokens of every role on its public port.
 #include <filesystem>
 #include <future>
 #include <map>
@@ -43,7 +43,7 @@ TEST(AccessRulesTest, AreSaidByEveryMethod) {
             absl::StatusCode::kUnimplemented);
 }
 
-// What changes something is no reader's, written out: a rule that is too wide shows here.
+// Readers may call no method that changes something, listed by name, so that a too wide rule shows.
 TEST(AccessRulesTest, LetReadersOnlyRead) {
   std::set<std::string> for_readers;
   for (const auto* method : Methods()) {
@@ -88,7 +88,7 @@ TEST_F(SharingTest, LetsInWhomTheRuleOfAMethodLetsIn) {
     }
     for (const auto& [role, secret] : secrets) {
       const bool let_in = rpc::CheckRole(*rpc::RuleOf(path), role, path).ok();
-      // That nobody is to reach there changes what is being tested.
+      // A method that nobody may call there affects the test itself.
       if (let_in && method->name() == "RevokeToken") continue;
       const grpc::Status status = Call(path, secret);
       const bool refused = status.error_code() == grpc::StatusCode::PERMISSION_DENIED;
@@ -131,7 +131,7 @@ TEST_F(SharingTest, LetsMembersChangeWhatIsTheirs) {
   EXPECT_TRUE(CancelAs(mia, hers).ok());
   EXPECT_TRUE(CancelAs(root_.token(), again).ok()) << "an admin changes all";
 
-  // The owner's.
+  // The owner's data set.
   const auto request = Named<v1::DeleteDatasetRequest>(Upload("names.txt", "anna\nbob\n").name());
   EXPECT_EQ(CallAs(mia, &v1::Datasets::Stub::DeleteDataset, request).error_code(),
             grpc::StatusCode::PERMISSION_DENIED);
@@ -157,7 +157,7 @@ TEST_F(SharingTest, NotesWhoChangedWhat) {
                                  "mia Experiments.CreateExperiment " + hers + " OK"));
 }
 
-// By a thread that writes it now and then.
+// A thread writes it now and then.
 TEST_F(SharingTest, NotesWhomTheDoorRefused) {
   const storage::IssuedToken mine = Join("rex", Role::kReader);
   EXPECT_EQ(Call("/ablate.v1.Admin/ListAudit", mine.secret).error_code(),
@@ -191,7 +191,7 @@ TEST_F(SharingTest, ServesNoWatchThatWouldOutliveItsToken) {
             "Health.Watch is not served here: ask Health.Check");
 }
 
-// A watch that is open, if there was room for it; without a secret the owner's.
+// An open watch, if there was room for it; without a secret the owner's.
 class OpenWatch {
  public:
   OpenWatch(const std::shared_ptr<grpc::Channel>& channel, const std::string& secret,
@@ -230,7 +230,7 @@ TEST_F(SharingTest, EndsTheStreamsOfATokenThatIsRevoked) {
   EXPECT_TRUE(others.End().ok()) << "of the user's other token";
 }
 
-// Through both doors, and on one connection: a user is a user.
+// Through both ports, and on one connection: all count for the user.
 TEST_F(SharingTest, LeavesOthersTheirWatchesWhenAUserHasAllOfTheirOwn) {
   const std::string experiment = CreateAs(root_.token(), "watched");
   const std::string mine = SecretOf("rex", Role::kReader);
@@ -334,7 +334,7 @@ TEST_F(SharingTest, EndsTheStreamsOfAUserWhoGoes) {
 
 TEST_F(SharingTest, EndsTheStreamsOfATokenThatExpires) {
   const std::string experiment = CreateAs(root_.token(), "watched");
-  // A slow machine may take longer to open one than a token is good.
+  // A slow machine may take longer to open one than a token is valid.
   for (const int seconds : {2, 10, 40}) {
     const auto lifetime = absl::Seconds(seconds);
     OpenWatch watch(public_channel_, Join("rex", Role::kReader, lifetime).secret, experiment);
@@ -404,7 +404,7 @@ TEST_F(SharingTest, GivesNobodyANameThatOwnsSomething) {
   EXPECT_TRUE(again().ok());
 }
 
-// Whoever calls before or behind on the same connection, as through a proxy.
+// Other users' calls come before and after on the same connection, as through a proxy.
 TEST_F(SharingTest, KnowsEachCallsUserOnOneConnection) {
   const std::string mia = SecretOf("mia", Role::kMember), rex = SecretOf("rex", Role::kReader);
   for (int i = 0; i < 3; ++i) {

@@ -1,4 +1,4 @@
-// Clients that hold a place and do little with it, and workers beside them.
+// Tests clients that hold a place and do little with it, and workers beside them.
 #include <chrono>
 #include <future>
 #include <thread>
@@ -16,7 +16,7 @@ class SlowClientsTest : public ServiceTest {
  protected:
   using Download = std::unique_ptr<grpc::ClientReader<v1::ArtifactChunk>>;
 
-  // The name of a checkpoint of `bytes`.
+  // Returns the name of a checkpoint of `bytes`.
   std::string Checkpoint(size_t bytes) {
     const auto worker = MakeWorker();
     const FakeWorker::Leased run = worker->NextRun();
@@ -35,8 +35,8 @@ class SlowClientsTest : public ServiceTest {
     request.set_name(name);
     return artifacts_->ReadArtifact(context, request);
   }
-  // From now on downloads are those of a client that takes no more in advance than 64 KiB: on a
-  // socket as fast as ours gRPC would grow that to megabytes.
+  // Makes later downloads those of a client that takes no more than 64 KiB in advance: on a socket
+  // as fast as ours gRPC would increase that to megabytes.
   void TakeNothingInAdvance() {
     grpc::ChannelArguments arguments;
     arguments.SetInt(GRPC_ARG_HTTP2_BDP_PROBE, 0);
@@ -51,7 +51,7 @@ class SlowClientsTest : public ServiceTest {
     }
     return download->Finish();
   }
-  // An upload that sends one byte after another until the server has had enough.
+  // Uploads one byte after another until the server ends the call.
   grpc::Status Trickle() {
     Context context;
     v1::Dataset dataset;
@@ -158,7 +158,7 @@ TEST_F(SlowClientsTest, LeaveThreadsToWorkers) {
   Create(SmallSpec());
   const auto worker = MakeWorker();
   const FakeWorker::Leased run = worker->NextRun();
-  // Calls that wait for the scheduler, which stands still: more than there are threads for clients.
+  // Calls that wait for the stopped scheduler: more than there are threads for clients.
   std::promise<void> gate;
   scheduler()->Post([open = gate.get_future().share()](schedule::Scheduler&) { open.wait(); });
   std::vector<std::thread> clients;

@@ -1,4 +1,4 @@
-// A full disk, as clients see it: why nothing goes on, and that it goes on again.
+// Tests a full disk, as clients see it: why nothing goes on, and that it goes on again.
 #include "absl/strings/str_cat.h"
 #include "tests/service/service_fixture.h"
 #include "tests/storage/failing_disk.h"
@@ -6,14 +6,14 @@
 namespace ablate::service {
 namespace {
 
-// Before the store, which is to be on it.
+// Made before the store, which uses it.
 struct OnFailingDisk {
   storage::FailingDisk disk_;
 };
 
 class StallTest : public OnFailingDisk, public ServiceTest {
  protected:
-  // What `workers` says of the only worker.
+  // Returns the stall of the only worker in `workers`.
   std::string StallOfWorker() {
     const std::vector<v1::Worker> workers = Workers();
     return workers.size() == 1 ? workers[0].stalled() : "not one worker";
@@ -51,8 +51,8 @@ TEST_F(StallTest, SaysThatTheDiskIsFullUntilThereIsRoom) {
   EXPECT_EQ(GetRun("runs/" + run.run.run()).step(), 1u);
 }
 
-// A blob that finds the disk full, and then does not, is no write to the database: nobody tells the
-// server. So this store tells it of no commit.
+// If a blob finds the disk full, and then not any more, nothing is written to the database, so no
+// commit tells the server. This store therefore reports no commit.
 TEST_F(StallTest, TellsWatchersThatBlobsFindTheDiskFull) {
   storage::StoreOptions on_disk;
   on_disk.folder = absl::StrCat(folder(), "/stall-data");

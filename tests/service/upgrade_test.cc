@@ -1,4 +1,4 @@
-// Runs that a server stored before the spec had some fields: they are what they were then.
+// Tests runs that a server stored before the spec had some fields: they keep their identity.
 #include "storage/sqlite/connection.h"
 #include "tests/service/service_fixture.h"
 
@@ -7,7 +7,7 @@ namespace {
 
 using testing::SizeIs;
 
-// As every run was.
+// As every run was at that time.
 v1::ExperimentSpec ByTorch(v1::ExperimentSpec spec) {
   spec.mutable_base()->mutable_training()->set_trainer(v1::Trainer::torch);
   return spec;
@@ -15,8 +15,8 @@ v1::ExperimentSpec ByTorch(v1::ExperimentSpec spec) {
 
 class UpgradeTest : public ServiceTest {
  protected:
-  // Creates an experiment, then takes fields out of its first run as it is stored, as if they had
-  // come since.
+  // Creates an experiment, then removes fields from its first stored run, as if they were added
+  // later.
   void CreateBefore(const v1::ExperimentSpec& spec) {
     const v1::CreateExperimentResponse created = Create(spec);
     experiment_ = created.experiment().name();
@@ -68,7 +68,7 @@ TEST_F(UpgradeTest, GrantsAndShowsARunWithTheDefaultsOfFieldsThatCameLater) {
   const auto worker = MakeWorker();
   EXPECT_EQ(worker->NextRun().run.spec().DebugString(), resolved_.DebugString());
   EXPECT_EQ(StoredSpec(), before_) << "what is stored stays";
-  // It is the same run as one that is written today.
+  // It is the same run as one that is created today.
   EXPECT_EQ(Create(spec).cells(0).run(), run_);
   spec.mutable_base()->mutable_training()->clear_trainer();
   EXPECT_NE(Create(spec).cells(0).run(), run_) << "auto takes another trainer";

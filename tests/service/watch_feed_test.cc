@@ -1,4 +1,4 @@
-// What a watcher is told, and when.
+// Tests what a watcher is sent, and when.
 #include "server/service/watch_feed.h"
 
 #include <gtest/gtest.h>
@@ -20,7 +20,7 @@ CellRecord Cell(uint32_t index, RunState state, uint32_t step, uint64_t change) 
   return cell;
 }
 
-// A feed that has told cells 0 to `count` - 1 as running with values.
+// Returns a feed that has sent cells 0 to `count` - 1 as running with values.
 WatchFeed Running(uint32_t count) {
   WatchFeed feed(0);
   std::vector<CellRecord> cells;

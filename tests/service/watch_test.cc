@@ -1,4 +1,4 @@
-// WatchExperiment: snapshot, changes, tokens, pace, ends.
+// Tests WatchExperiment: snapshot, changes, tokens, pace, ends.
 #include <chrono>
 #include <map>
 
@@ -26,7 +26,7 @@ class WatchTest : public ServiceTest {
     return watch;
   }
 
-  // The next event that satisfies `wanted`; an empty one at the end of the stream.
+  // Returns the next event that satisfies `wanted`; an empty one at the end of the stream.
   template <class Wanted>
   v1::ExperimentEvent Next(Watch* watch, Wanted wanted) {
     v1::ExperimentEvent event;
@@ -44,7 +44,7 @@ class WatchTest : public ServiceTest {
       return event.run() == "runs/" + run && event.state() == state;
     });
   }
-  // The status of a watch that sends nothing.
+  // Returns the status of a watch that sends nothing.
   grpc::Status Refusal(const std::string& name, const std::string& token = "") {
     const auto watch = Open(name, token);
     v1::ExperimentEvent event;
@@ -108,7 +108,7 @@ TEST_F(WatchTest, GoesOnFromAToken) {
   const FakeWorker::Leased first = worker->NextRun();
   const FakeWorker::Leased second = worker->NextRun();
   const auto watch = Open(name, token);
-  // Nothing about QUEUED: that is known.
+  // Nothing about QUEUED, which is known.
   EXPECT_EQ(Next(watch.get()).state(), v1::RunState::RUNNING);
   token = Next(watch.get()).token();
   worker->Started(second);

@@ -1,4 +1,4 @@
-// The workers' side: the long stream, blobs under a lease, what clients see of workers.
+// Tests the workers' side: the long stream, blobs under a lease, workers as clients see them.
 #include <filesystem>
 #include <string>
 
@@ -12,7 +12,7 @@ namespace {
 
 class WorkerChannelTest : public ServiceTest {
  protected:
-  // Without asking for it, which would bring it back from the trash.
+  // Looks at the file: asking the store would bring it back from the trash.
   bool HasBlob(const std::string& sha256) {
     return std::filesystem::exists(store().folder() + "/blobs/" + sha256);
   }

@@ -1,4 +1,4 @@
-// What numbers of analyses are called. That the engine calls them so is tested beside the worker.
+// Tests the names of analyses' numbers. That the engine uses them is tested with the worker.
 #include "server/spec/analysis_numbers.h"
 
 #include "gmock/gmock.h"

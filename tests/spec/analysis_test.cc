@@ -1,5 +1,5 @@
-// What is asked of analyses, option by option as their descriptors have them: defaults, ranges,
-// what the engine is given, and what makes two analyses the same.
+// Tests options of analyses by their descriptors: defaults, ranges, conversion to the engine, and
+// the identity of analyses.
 #include "server/spec/analysis.h"
 
 #include <cmath>
@@ -31,7 +31,7 @@ v1::AnalysisKind KindOf(const std::string& text) {
   return analysis;
 }
 
-// With defaults; whatever is wrong is a test failure.
+// Sets defaults; a problem fails the test.
 v1::AnalysisKind ResolvedKind(v1::AnalysisKind analysis) {
   Problems problems;
   EXPECT_TRUE(ResolveAnalysis(&analysis, "analysis", &problems));
@@ -66,7 +66,7 @@ const v1::OptionInfo& InfoOf(const FieldDescriptor* option) {
   return option->options().GetExtension(v1::option);
 }
 
-// A number; of a list the only one.
+// Sets a number; of a list the only one.
 void Set(const FieldDescriptor* option, double value, Message* options) {
   const auto* reflection = options->GetReflection();
   const bool whole = option->cpp_type() == FieldDescriptor::CPPTYPE_UINT32;
@@ -82,7 +82,7 @@ void Set(const FieldDescriptor* option, double value, Message* options) {
   }
 }
 
-// Some other value than the one it has.
+// Sets another value than the present one.
 void Change(const FieldDescriptor* option, Message* options) {
   const auto* reflection = options->GetReflection();
   const v1::OptionInfo& info = InfoOf(option);
@@ -139,7 +139,7 @@ TEST(AnalysisOptionsTest, DefaultsOfALandscapeDependOnItsOtherOptions) {
   EXPECT_EQ(landscape("direction: unit radius: 3 dims: 2 points: 5").points(), 5u);
 }
 
-// The defaults of the two are the same.
+// Both have the same defaults.
 TEST(AnalysisOptionsTest, DefaultsAreThoseOfTheEngine) {
   const auto of = [](const std::string& text) { return *ToEngineOptions(ResolvedKind(text)); };
   EXPECT_EQ(std::get<engine::SpectrumOptions>(of("spectrum {}")).site, "");
@@ -337,7 +337,7 @@ v1::AnalysisInputs InputsOf(const std::string& text) {
   return inputs;
 }
 
-// What is wrong with inputs of a kind.
+// Returns the problems of inputs of a kind.
 std::vector<std::string> InputProblems(const std::string& text, const std::string& kind) {
   v1::AnalysisInputs inputs = InputsOf(text);
   Problems problems;
@@ -411,7 +411,7 @@ TEST(AnalysisInputsTest, CostAtMostTheContextForEachDocument) {
   EXPECT_EQ(cost("documents: 70").state_bytes, cost("tokens: 560").state_bytes);
 }
 
-// The problems of models of one layer or two with sites, as sentences.
+// Returns the problems of models of one layer or two with sites, as sentences.
 std::vector<std::string> SubjectProblemsOf(const std::string& kind, const std::string& inputs,
                                            const std::vector<engine::RunConfig>& subjects) {
   Problems problems;
@@ -484,7 +484,7 @@ TEST(AnalysisSubjectsTest, HaveNoSitesOfQueriesAndKeysWhereRowsAreLookedAt) {
 
 class AnalysisFingerprintTest : public testing::Test {
  protected:
-  // Of a resolved kind, with everything else set.
+  // Returns a request of a resolved kind, with everything else set.
   static v1::Analysis Asked(const v1::AnalysisKind& analysis) {
     v1::Analysis asked;
     *asked.mutable_analysis() = ResolvedKind(analysis);
@@ -545,13 +545,13 @@ TEST_F(AnalysisFingerprintTest, DiffersForInputsSeedAndSubjects) {
   expect_new([](v1::Analysis* a) { a->mutable_subjects()->RemoveLast(); });
 }
 
-// Stored analyses are found by it: those from before documents and data sets could be named, too.
+// It finds stored analyses, also those from before documents and data sets could be named.
 TEST_F(AnalysisFingerprintTest, IsWhatItWasWhereNoDocumentsOrDataSetIsGiven) {
   EXPECT_EQ(AnalysisFingerprint(Asked(KindOf("cka {}"))), "yroxcaow5373");
   EXPECT_EQ(AnalysisSignature(Asked(KindOf("cka {}"))), "5gmgilanaka6");
 }
 
-// An analysis whose numbers changed is not found under what it was.
+// An analysis with changed numbers isn't found under its old fingerprint.
 TEST_F(AnalysisFingerprintTest, ChangesWithTheRevisionOfItsKind) {
   ASSERT_EQ(engine::KindOf(engine::GradientAlignmentOptions()).revision, 1);
   // It was 6tbb3j3oxafj without a revision.

@@ -1,4 +1,4 @@
-// Guesses of what analyses take: they follow what is computed, and by what.
+// Tests guesses of analyses' times: they follow the computation and the trainer.
 #include "server/spec/analysis_time.h"
 
 #include "gmock/gmock.h"
@@ -61,8 +61,8 @@ TEST(AnalysisTimeTest, GrowsWithWhatIsComputed) {
             4 * Guess(engine::SpectrumOptions(), config).micros);
 }
 
-// If the loss reads the last position only, most of the last block is computed there only. Values
-// at sites are computed everywhere.
+// If the loss reads the last position only, most of the last block is computed for that only.
+// Values at sites are computed everywhere.
 TEST(AnalysisTimeTest, CountsThePositionsThatArePassed) {
   const engine::RunConfig all = ConfigOf(), last = ConfigOf(engine::LossPositions::kLast);
   EXPECT_LT(Guess(engine::LossLandscapeOptions(), last).micros,

@@ -1,6 +1,6 @@
-// Bad input: every sentence, exactly. The cases are in bad_input/*.txt: a title after #, a JSON
-// merge patch to a small valid experiment (its member overrides is not part of the spec), and the
-// sentences after >.
+// Tests bad input: every sentence, exactly. The cases are in bad_input/*.txt: a title after #, a
+// JSON merge patch to a small valid experiment (its member overrides isn't part of the spec), and
+// the sentences after >.
 #include <cctype>
 #include <fstream>
 #include <ostream>
@@ -22,7 +22,7 @@ struct BadCase {
   std::vector<std::string> messages;
 };
 
-// How a test's name and its failures call a case.
+// Names a case in tests and failures.
 void PrintTo(const BadCase& bad, std::ostream* out) { *out << bad.title; }
 
 std::vector<BadCase> ReadCases(const std::string& name) {
@@ -65,8 +65,7 @@ void MergePatch(const Value& patch, Value* target) {
   }
 }
 
-// What is said about `patch`: first what the schema refuses, as a client does; else what Resolve
-// does.
+// Returns the messages about `patch`: the schema's refusals, as in a client; otherwise Resolve's.
 std::vector<std::string> MessagesFor(const std::string& patch) {
   Value value = Json(R"({"name": "bad", "base": {"task": {"legacy_recall": {}}}})");
   Value change = Json(patch);

@@ -1,5 +1,5 @@
-// Fields that have an effect only with some values of another: cleared with others, and refused
-// unless something has a use for them.
+// Tests fields that have an effect only with some values of another: cleared with other values, and
+// refused unless some combination uses them.
 #include <algorithm>
 #include <map>
 #include <string>
@@ -21,7 +21,7 @@ using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::StartsWith;
 
-// Those that are in a file of any task: a field of a task is below its kind.
+// Returns the conditions for files of any task: a field of a task is below its kind.
 std::vector<Condition> SharedConditions() {
   std::vector<Condition> shared;
   for (const Condition& condition : Conditions()) {
@@ -30,7 +30,7 @@ std::vector<Condition> SharedConditions() {
   return shared;
 }
 
-// Every value of the other field, by its name.
+// Returns every value of the other field, by its name.
 std::map<std::string, Value> SwitchValues(const Condition& condition) {
   if (condition.switch_path == "task") {
     return {{"legacy_recall", Json(R"({"legacy_recall": {}})")},
@@ -47,7 +47,7 @@ std::map<std::string, Value> SwitchValues(const Condition& condition) {
   return values;
 }
 
-// A value of the field that is good by itself.
+// Returns a value of the field that is valid by itself.
 Value SomeValue(const FieldDescriptor* field) {
   if (field->is_repeated()) return Json("[0.5, 0.75]");
   if (field->cpp_type() == FieldDescriptor::CPPTYPE_BOOL) return Json("true");
@@ -148,7 +148,7 @@ TEST(EffectTest, IsNotAskedIfASettingIsBroken) {
   EXPECT_THAT(Refused(spec), ElementsAre(HasSubstr("sofmax")));
 }
 
-// The fields of what a setting switches off: cleared, and no part of what a run is.
+// Fields of a part that a setting switches off are cleared, and don't affect the run's identity.
 TEST(SwitchedOffTest, LeavesNothingOfThePart) {
   v1::ExperimentSpec spec = FromText(R"(
     name: "off"

@@ -1,4 +1,4 @@
-// What a spec says that this program does not know is refused, never replaced.
+// Tests that unknown parts of a spec are refused, never replaced.
 #include "server/spec/engine_config.h"
 
 #include <set>
@@ -29,7 +29,7 @@ void AddUnknown(google::protobuf::Message* message) {
   message->GetReflection()->MutableUnknownFields(message)->AddVarint(4711, 1);
 }
 
-// A field that the conversion forgets would train the engine's default.
+// A field that the conversion forgets would get the engine's default.
 TEST(EngineConfigTest, HasEveryFieldOfTheSpec) {
   std::set<std::string> checked;
   for (const v1::BaseSpec& base : FilledBases()) {
@@ -53,7 +53,7 @@ TEST(EngineConfigTest, HasEveryFieldOfTheSpec) {
   EXPECT_EQ(checked.size(), FieldRules().size());
 }
 
-// Every value of every enum of a run is the engine's by one name, and the other way round.
+// Every enum value of a run has the engine's name, and vice versa.
 TEST(EngineConfigTest, KnowsTheValuesOfEveryEnum) {
   size_t enums = 0;
   for (const std::string& path : Leaves()) {
@@ -130,7 +130,7 @@ TEST(EngineConfigTest, RefusesWhatAppliesAndIsNotSet) {
   EXPECT_EQ(Convert(run).status().message(), "task: it is not set");
 }
 
-// All that a spec can say: every field's path and type, every enum value's name.
+// Describes everything a spec can contain: every field's path and type, every enum value's name.
 void Describe(const google::protobuf::Descriptor* type, const std::string& path,
               std::string* text) {
   for (int i = 0; i < type->field_count(); ++i) {

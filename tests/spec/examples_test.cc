@@ -1,4 +1,4 @@
-// The experiment files that come with the program resolve to what they say.
+// Tests that the experiment files that come with the program resolve as they claim.
 #include <cmath>
 #include <cstdlib>
 #include <set>
@@ -17,7 +17,7 @@ using ::testing::ElementsAre;
 using ::testing::IsEmpty;
 using ::testing::SizeIs;
 
-// Enough YAML for files that are known to be good.
+// Parses enough YAML for files that are known to be valid.
 Value ToValue(const YAML::Node& node) {
   Value value;
   if (node.IsMap()) {
@@ -79,7 +79,7 @@ TEST(ExamplesTest, RecallLegacyHasThePublishedSizes) {
   EXPECT_EQ(spec.training().weight_decay(), 0);
 }
 
-// The example with its data set as the tests know it.
+// Resolves the example with the tests' data set.
 Resolution ResolvedExample(const std::string& name) {
   v1::ExperimentSpec spec = ReadExample(name);
   if (std::string* dataset = MutableDatasetOf(spec.mutable_base()->mutable_task())) {

@@ -1,4 +1,4 @@
-// Entries of an experiment's `analyses` as requests; what is wrong with them is in bad_input.
+// Tests entries of an experiment's `analyses` as requests; problems are in bad_input.
 #include "server/spec/experiment_analyses.h"
 
 #include "gmock/gmock.h"

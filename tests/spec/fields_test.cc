@@ -1,4 +1,4 @@
-// The table of fields: it has every field, its defaults hold, and fill in what was stored before.
+// Tests the table of fields: it has every field, its defaults hold, and complete old stored runs.
 #include "server/spec/fields.h"
 
 #include <cmath>
@@ -15,7 +15,7 @@ using ::testing::IsEmpty;
 using ::testing::Not;
 using ::testing::UnorderedElementsAreArray;
 
-// A new field can't be forgotten: it is in the table or one of the few that are handled apart.
+// A new field can't be forgotten: it is in the table or one of the few special ones.
 TEST(FieldRulesTest, CoverBaseSpec) {
   std::vector<std::string> known = {"training.betas", "training.checkpoints", "training.device",
                                     "evaluation.record"};
@@ -34,7 +34,7 @@ TEST(FieldRulesTest, DefaultsAreInRange) {
   }
 }
 
-// A default that is misspelt would be none.
+// A misspelt default would be none.
 TEST(FieldRulesTest, HaveTheDeclaredDefaults) {
   for (const FieldRule& rule : FieldRules()) {
     EXPECT_EQ(std::isnan(rule.constant), rule.info->default_().empty()) << rule.path;
@@ -54,7 +54,7 @@ v1::RunSpec ReadBack(const v1::RunSpec& stored) {
   return run;
 }
 
-// As if each field in turn had come after the run was stored.
+// As if each field in turn had been added after the run was stored.
 TEST(StoredRunTest, HasTheDefaultsOfFieldsThatCameLater) {
   std::set<std::string> cleared;
   for (const v1::BaseSpec& base : FilledBases()) {
@@ -102,7 +102,7 @@ TEST(StoredRunTest, WasTrainedByTorchIfItDoesNotSay) {
   EXPECT_EQ(ReadBack(run).spec().training().trainer(), v1::Trainer::torch);
 }
 
-// Absence says something of its own: all batches.
+// Absence has a meaning of its own: all batches.
 TEST(StoredRunTest, KeepsAbsentWhatHasNoDefault) {
   v1::RunSpec run;
   *run.mutable_spec() = Resolved(TextSpec()).cells.at(0).run.spec();

@@ -1,4 +1,4 @@
-// Fingerprints: pinned values, and what changes them or must not.
+// Tests fingerprints: pinned values, and what changes them or must not.
 #include "server/spec/fingerprint.h"
 
 #include <regex>
@@ -22,8 +22,8 @@ ResolvedCell CellNamed(const Resolution& resolution, const std::string& name) {
 
 ResolvedCell Only(const v1::ExperimentSpec& spec) { return Resolved(spec).cells.at(0); }
 
-// Those of torch are as they were before there was another trainer. These may only ever change
-// together with engine::kNumericsVersion: every stored run is found by them.
+// Torch's are the same as before there was another trainer. These may only change together with
+// engine::kNumericsVersion: every stored run is found by them.
 TEST(FingerprintTest, IsPinned) {
   const Resolution names = Resolved(ByTorch(NamesNorm()));
   EXPECT_EQ(CellNamed(names, "pre-lr0.01-s42").fingerprint, "dbems2u3el72");
@@ -89,18 +89,18 @@ TEST(FingerprintTest, NamesTheTask) {
       "ablate run 1\ndata=x\ndevice=cpu\nnumerics=3\nseed=0\ntask=text\ntrainer=torch\n";
   v1::BaseSpec base = Only(ByTorch(TextSpec())).run.spec();
   EXPECT_EQ(Canonical(base, "x").RunText(0), text);
-  // That it is read as characters goes without saying; how much is evaluated does not.
+  // Reading characters is the default; the number of evaluated batches is not.
   base.mutable_evaluation()->set_batches(8);
   EXPECT_THAT(Canonical(base, "x").RunText(0), ::testing::HasSubstr("\nevaluation.batches=8\n"));
 }
 
 TEST(FingerprintTest, IsTwelveCharactersOfBase32) {
-  // Of SHA-256("abc"): ba7816bf8f01cfea…
+  // SHA-256("abc") is ba7816bf8f01cfea…
   EXPECT_EQ(ShortHash("abc"), "xj4bnp4pahh6");
   EXPECT_TRUE(std::regex_match(Only(SmallSpec()).fingerprint, std::regex("[a-z2-7]{12}")));
 }
 
-// What resolves to the same must be the same, however it is written.
+// Equal resolved specs must be equal, however they are written.
 TEST(FingerprintTest, WritingDefaultsOutChangesNothing) {
   for (const v1::ExperimentSpec& spec : {SmallSpec(), NamesNorm()}) {
     const ResolvedCell cell = Only(spec);
@@ -275,7 +275,7 @@ TEST(GrowthTest, IsTheRunWithoutItsSteps) {
   EXPECT_EQ(Canonical(cell.run.spec(), "").GrowthText(4),
             "ablate growth 1\ndevice=cpu\nnumerics=3\nseed=4\ntask=legacy_recall\ntrainer=torch\n");
   EXPECT_EQ(cell.growth, Only(WithSteps(ByTorch(SmallSpec()), 7)).growth);
-  // Where steps are not written.
+  // If steps are not written.
   EXPECT_EQ(cell.growth, Only(ByTorch(SmallSpec())).growth);
   EXPECT_NE(cell.fingerprint, Only(ByTorch(SmallSpec())).fingerprint);
 }
@@ -292,7 +292,7 @@ TEST(GrowthTest, ChangesWithEverythingElse) {
   for (const v1::ExperimentSpec& other : others) EXPECT_NE(Only(other).growth, growth);
 }
 
-// What such a run does at a step depends on how many it has.
+// A step's computation of such a run depends on the number of steps.
 TEST(GrowthTest, IsEmptyUnderAScheduleThatDependsOnSteps) {
   for (const auto schedule : {v1::Schedule::linear, v1::Schedule::cosine}) {
     v1::ExperimentSpec spec = SmallSpec();
@@ -309,7 +309,7 @@ TEST(PrivateToTest, IsEachUsersOwn) {
   EXPECT_NE(mias, "xj4bnp4pahh6");
   EXPECT_NE(mias, PrivateTo("bob", "xj4bnp4pahh6"));
   EXPECT_NE(mias, PrivateTo("mia", "xj4bnp4pahh7"));
-  // What is stored goes by it.
+  // Stored runs are found by it.
   EXPECT_EQ(mias, "ezed3e755xsr");
 }
 

@@ -1,5 +1,6 @@
-// What no client of ours sends: numbers that are not finite, text that is not UTF-8, unknown fields
-// and enum numbers, endless lists and strings. Each gets its exact sentence and makes no cell.
+// Tests requests that our clients never send: non-finite numbers, text that isn't UTF-8, unknown
+// fields and enum numbers, endless lists and strings. Each gets its exact sentence and makes no
+// cell.
 #include <chrono>
 #include <limits>
 

@@ -1,4 +1,4 @@
-// Whatever bytes parse as a spec, Resolve answers with cells or with sentences.
+// Tests that for any bytes that parse as a spec, Resolve returns cells or sentences.
 #include <random>
 
 #include "base/utf8.h"
@@ -10,7 +10,7 @@ namespace ablate::spec {
 namespace {
 
 TEST(MutationTest, EverySpecGetsAnAnswer) {
-  const google::protobuf::LogSilencer quiet;  // text that is not UTF-8 is no news here
+  const google::protobuf::LogSilencer quiet;  // text that isn't UTF-8 is expected here
   v1::ExperimentSpec spec = NamesNorm();
   spec.mutable_seeds()->set_count(1);
   (*spec.add_exclude()->mutable_where())["lr"] = Json("0.02");

@@ -1,4 +1,4 @@
-// Notes about a grid: what else a setting changes, sizes that differ, cells that are one run.
+// Tests notes about a grid: further changes of a setting, different sizes, cells that are one run.
 #include <algorithm>
 
 #include "absl/strings/str_cat.h"
@@ -141,7 +141,7 @@ TEST(NotesTest, CountsCellsThatAreOneRun) {
               ElementsAre("x-s0 and y-s0 are one run, trained once, and 2 more cells likewise"));
 }
 
-// A server with one data set: so many documents of `lengths`, by characters.
+// Returns a server with one data set: so many documents of `lengths`, in characters.
 Surroundings WithLengths(std::vector<uint64_t> lengths, uint64_t documents = 100) {
   Surroundings surroundings;
   surroundings.find_dataset = [lengths, documents](absl::string_view,
@@ -252,7 +252,7 @@ TEST(ScoredDataTest, IsWhatIsEvaluatedAndNotHowItIsTrained) {
   const v1::BaseSpec text = Resolved(TextSpec()).cells.at(0).run.spec();
   const v1::BaseSpec pairs = Resolved(RecallSpec()).cells.at(0).run.spec();
   const v1::BaseSpec recall = FromText("base { task { legacy_recall { keys: 20 } } }").base();
-  // What is the same after such a change, which is a textproto of BaseSpec.
+  // Returns the data that stays the same after such a change, a textproto of BaseSpec.
   const auto same = [](const v1::BaseSpec& base, const std::string& change, uint64_t longest) {
     v1::BaseSpec other = base;
     other.MergeFrom(FromText("base { " + change + " }").base());

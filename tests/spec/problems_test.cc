@@ -1,4 +1,4 @@
-// Problems beyond the most that are kept: what is bad counts as bad, reported or not.
+// Tests problems beyond the limit: bad paths count, reported or not.
 #include "gmock/gmock.h"
 #include "server/spec/grid.h"
 #include "server/spec/resolve.h"
@@ -10,7 +10,7 @@ namespace {
 using ::testing::IsEmpty;
 using ::testing::SizeIs;
 
-// Settings without labels fill the list; behind them come bad settings and a bad exclusion.
+// Settings without labels fill the list; after them come bad settings and a bad exclusion.
 v1::ExperimentSpec BadBeyondTheEnd() {
   v1::ExperimentSpec spec = SmallSpec();
   v1::Axis* full = spec.add_axes();

@@ -1,4 +1,4 @@
-// Resolve: from a spec and overrides to named cells in grid order.
+// Tests Resolve: from a spec and overrides to named cells in grid order.
 #include "server/spec/resolve.h"
 
 #include <set>
@@ -242,7 +242,7 @@ TEST(ResolveTest, AutoBecomesTheDeviceThatThereIs) {
 
 struct TrainerCase {
   const char* asked;  // JSON; null: absent
-  bool cuda;          // which native does not train on
+  bool cuda;          // not supported by native
   const char* resolved;
   const char* why_not;
 };
@@ -281,11 +281,11 @@ TEST(TrainerTest, IsRefusedWhereNativeIsAskedForAndDoesNotTrain) {
                   "runs on a CPU; allowed: auto or torch"));
 }
 
-// Native trains neither BatchNorm where the loss reads last positions alone nor on a GPU.
+// Native supports neither BatchNorm if the loss reads last positions only, nor GPUs.
 constexpr char kNoBatchNorm[] =
     "the native trainer has no BatchNorm where the loss reads last positions alone";
 
-// A recall experiment on a CPU with norms of these kinds, as JSON.
+// Returns a recall experiment on a CPU with norms of these kinds, as JSON.
 v1::ExperimentSpec Norms(const std::vector<std::string>& kinds) {
   v1::ExperimentSpec spec = RecallSpec();
   AddValues("model.norm.kind", kinds, &spec);

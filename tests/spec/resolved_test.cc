@@ -1,4 +1,4 @@
-// What is in a resolved cell: defaults, the engine's config, costs.
+// Tests the content of a resolved cell: defaults, the engine's config, costs.
 #include "gmock/gmock.h"
 #include "server/engine/layout.h"
 #include "server/engine/names.h"
@@ -46,7 +46,7 @@ TEST(DefaultsTest, AreThoseOfTheSpecsComments) {
   EXPECT_EQ(base.DebugString(), expected.DebugString());
 }
 
-// What a task of running text has, whatever it reads.
+// Expects the common defaults of tasks that read text.
 void ExpectDefaultsOfReading(const v1::BaseSpec& base) {
   EXPECT_EQ(base.model().context(), 64u);
   EXPECT_TRUE(base.model().attention().causal());
@@ -86,7 +86,7 @@ TEST(DefaultsTest, FollowOtherFields) {
   EXPECT_EQ(FilledBase(task + "training { optimizer: adam }").training().weight_decay(), 0);
 }
 
-// A default never changes: a new kind can't be given this one later.
+// A default never changes: a new kind can't get this one later.
 TEST(DefaultsTest, ANormThatCentresShifts) {
   for (const auto& kind : engine::kNames<engine::NormKind>) {
     const v1::BaseSpec base = FilledBase(
@@ -230,7 +230,7 @@ TEST(EstimateTest, CountsTheVocabularyOfATextWithItsLineFeed) {
 
 TEST(EstimateTest, CountsBytes) {
   // 2·1000 training points and 2·11 of evaluation at 12 bytes; four checkpoints of 25,968 floats in
-  // 52 tensors; a resume state, which does not stay, of three such copies.
+  // 52 tensors; a resume state, which isn't permanent, of three such copies.
   const uint64_t checkpoint = 4 * 25'968 + 52 * 120 + 1000;
   const ResolvedCell cell = Resolved(NamesNorm()).cells.at(0);
   EXPECT_EQ(cell.bytes, 12 * 2022 + 4 * checkpoint);
@@ -238,7 +238,7 @@ TEST(EstimateTest, CountsBytes) {
 }
 
 TEST(EstimateTest, CountsOperations) {
-  // Sixteen positions; all but the embeddings (27 + 16 rows of 16) multiply.
+  // Sixteen positions; all parameters except the embeddings (27 + 16 rows of 16) multiply.
   EXPECT_EQ(Resolved(NamesNorm()).cells.at(0).flops_per_step,
             6.0 * (25'968 - 43 * 16) * 16 + 12.0 * 8 * 16 * 16 * 16);
 }
@@ -347,7 +347,7 @@ TEST(EstimateTest, CountsMemory) {
   engine::RunConfig config;
   config.model.vocabulary = 100;
   const double adamw = TrainingBytes(config, {1'000'000'000}, {});
-  // Parameters and two moments, gradients, scratch, and the three of them as they are written.
+  // Parameters and two moments, gradients, scratch, and the three of them being written.
   EXPECT_NEAR(adamw, 8 * 4e9, 1e7);
   config.training.optimizer.kind = engine::OptimizerKind::kSgd;
   EXPECT_NEAR(adamw - TrainingBytes(config, {1'000'000'000}, {}), 2 * 4e9, 1);
@@ -378,7 +378,8 @@ TEST(EstimateTest, CountsOnePositionOfTheLastBlockWhenOnlyTheLastIsScored) {
     return TrainingBytes(config, {}, {64, 1});
   };
   const auto last = engine::LossPositions::kLast, all = engine::LossPositions::kAll;
-  // Four times the width and a weight a head at 64 positions; the feed-forward of one; its scores.
+  // Four times the width and a weight per head at 64 positions; the feed-forward of one; its
+  // logits.
   EXPECT_EQ(with(last, 1), 4 * (64 * (4 * 16 + 8) + 2 * 4'096 + 3 * 2.));
   EXPECT_EQ(with(last, 3) - with(last, 1), with(all, 3) - with(all, 1)) << "the others are whole";
 }

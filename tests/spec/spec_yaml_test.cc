@@ -1,4 +1,4 @@
-// Specs written as YAML: read back by the command line they are equal, whatever their texts.
+// Tests specs written as YAML: the command line reads them back equal, whatever their texts.
 #include "server/spec/spec_yaml.h"
 
 #include <google/protobuf/util/message_differencer.h>

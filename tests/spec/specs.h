@@ -1,4 +1,4 @@
-// Specs and surroundings that the tests resolve.
+// Makes specs and surroundings for resolving.
 #ifndef ABLATE_TESTS_SPEC_SPECS_H_
 #define ABLATE_TESTS_SPEC_SPECS_H_
 
@@ -22,8 +22,8 @@ namespace ablate::spec {
 
 using Overrides = std::map<std::string, google::protobuf::Value>;
 
-// A server that has the data set datasets/names-0a30b5 (32,033 names, also known as names and
-// names.txt), datasets/tiny-000000 (10 documents, 70 tokens as one text),
+// Returns a server that has the data set datasets/names-0a30b5 (32,033 names, also known as names
+// and names.txt), datasets/tiny-000000 (10 documents, 70 tokens as one text),
 // datasets/shakespeare-86c4e6 and datasets/line-000000 (10,000 characters without a line end).
 inline Surroundings TestSurroundings() {
   Surroundings surroundings;
@@ -47,14 +47,14 @@ inline Surroundings TestSurroundings() {
   return surroundings;
 }
 
-// The experiment that textproto `text` says.
+// Parses an experiment from a textproto.
 inline v1::ExperimentSpec FromText(const std::string& text) {
   v1::ExperimentSpec spec;
   EXPECT_TRUE(google::protobuf::TextFormat::ParseFromString(text, &spec)) << text;
   return spec;
 }
 
-// Small, valid, of one cell.
+// Returns a small, valid experiment of one cell.
 inline v1::ExperimentSpec SmallSpec() {
   return FromText(R"(name: "small" base { task { legacy_recall {} } })");
 }
@@ -67,7 +67,7 @@ inline v1::ExperimentSpec TextSpec() {
   return FromText(R"(name: "text" base { task { text { dataset: "shakespeare" } } })");
 }
 
-// The experiment on names that comes as an example: 3 placements × 5 rates × 12 seeds.
+// Returns the example on names: 3 placements × 5 rates × 12 seeds.
 inline v1::ExperimentSpec NamesNorm() {
   return FromText(R"(
     name: "names-norm"
@@ -144,14 +144,14 @@ inline std::vector<std::string> Messages(const Resolution& resolution) {
   return messages;
 }
 
-// Resolves what must be valid.
+// Resolves a spec that must be valid.
 inline Resolution Resolved(const v1::ExperimentSpec& spec, const Overrides& overrides = {}) {
   Resolution resolution = Resolve(spec, overrides, TestSurroundings());
   EXPECT_EQ(Messages(resolution), std::vector<std::string>());
   return resolution;
 }
 
-// The paths of every scalar and every list of BaseSpec.
+// Returns the paths of every scalar and every list of BaseSpec.
 inline std::vector<std::string> Leaves(
     const google::protobuf::Descriptor* type = v1::BaseSpec::descriptor(),
     const std::string& path = "") {
@@ -166,13 +166,13 @@ inline std::vector<std::string> Leaves(
   return leaves;
 }
 
-// The same trained by torch, as every run was once.
+// Returns the spec trained by torch, the trainer of all earlier runs.
 inline v1::ExperimentSpec ByTorch(v1::ExperimentSpec spec) {
   spec.mutable_base()->mutable_training()->set_trainer(v1::Trainer::torch);
   return spec;
 }
 
-// Resolved bases between which every field applies.
+// Returns resolved bases that together make every field applicable.
 inline std::vector<v1::BaseSpec> FilledBases() {
   v1::ExperimentSpec sgd = ByTorch(SmallSpec());
   sgd.mutable_base()->mutable_training()->set_optimizer(v1::Optimizer::sgd);
@@ -187,10 +187,10 @@ inline std::vector<v1::BaseSpec> FilledBases() {
   return bases;
 }
 
-// Whether there is nothing else that the rule's field may say.
+// Returns true if the rule's field has one value only.
 inline bool HasOneValue(const FieldRule& rule) { return rule.path == "task.text.tokenizer"; }
 
-// Another value than `value` that the rule's field may have by itself.
+// Returns another value than `value` that is valid for the rule's field by itself.
 inline double OtherValue(const FieldRule& rule, double value) {
   if (rule.field.is_number())
     return reflect::InRange(*rule.info, value + 1) ? value + 1 : value / 2 + 0.25;

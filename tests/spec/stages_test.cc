@@ -1,4 +1,5 @@
-// Problems of every stage at once: one leaves out what depends on it, and nothing else.
+// Tests problems of every stage at once: a problem skips the checks that depend on it, and no
+// others.
 #include "absl/strings/str_cat.h"
 #include "gmock/gmock.h"
 #include "server/spec/experiment_analyses.h"
@@ -18,10 +19,10 @@ std::vector<std::string> Fields(const std::string& text, const Overrides& overri
   return fields;
 }
 
-// An entry that asks for a step that is not kept and for a block that is not there.
+// An entry with a step that isn't kept and a block that doesn't exist.
 constexpr char kBadEntry[] = R"(analyses { spectrum { site: "block.9.output" } at: [7] })";
 
-// With `base` in the base, beside a task.
+// Returns the text with `base` in the base, beside a task.
 std::string TextWithBase(const std::string& base) {
   return absl::StrCat("name: 'a' base { task { legacy_recall {} } ", base, " } ", kBadEntry);
 }

@@ -1,4 +1,4 @@
-// The log of who changed what.
+// Tests the audit log.
 #include "absl/strings/str_cat.h"
 #include "tests/storage/access_fixture.h"
 
@@ -11,12 +11,12 @@ using ::testing::SizeIs;
 
 class AccessAuditTest : public AccessTest {
  protected:
-  // A row of `user` at second `second`.
+  // Adds a row of `user` at second `second`.
   void Add(const std::string& user, const std::string& method, int second) {
     const absl::Time time = After(absl::Seconds(second));
     ASSERT_TRUE(store().Record({0, time, user, "", method, absl::StrCat(second), "OK"}).ok());
   }
-  // Their resources.
+  // Returns the resources of matching rows.
   std::vector<std::string> Found(const AuditQuery& query) {
     std::vector<std::string> found;
     for (const Audit& row : Value(store().ListAudits(query, 1000)).rows) {

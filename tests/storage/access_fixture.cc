@@ -1,4 +1,4 @@
-// The fixture of the access store's tests.
+// Implements the fixture of the access store's tests.
 #include "tests/storage/access_fixture.h"
 
 #include "absl/strings/str_cat.h"

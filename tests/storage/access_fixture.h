@@ -1,4 +1,4 @@
-// What the tests of the access store share: one on a file, with a first admin, at a given time.
+// Fixture of the access store's tests: a store on a file, with a first admin, at a given time.
 #ifndef ABLATE_TESTS_STORAGE_ACCESS_FIXTURE_H_
 #define ABLATE_TESTS_STORAGE_ACCESS_FIXTURE_H_
 
@@ -47,7 +47,7 @@ class AccessTest : public ::testing::Test {
   void Adopt(std::unique_ptr<AccessStore> store) { store_ = std::move(store); }
   // Closes the store and runs statements in its file.
   void Tamper(const char* sql);
-  // From the next Reopen on.
+  // Takes effect at the next Reopen.
   void KeepAudits(int64_t rows) { audit_rows_ = rows; }
 
   void Create(const std::string& name, Role role = Role::kMember) {
@@ -57,12 +57,12 @@ class AccessTest : public ::testing::Test {
                     absl::Time now = kStart) {
     return Value(store().IssueToken(user, "laptop", lifetime, kRoot, now));
   }
-  // The newest rows of the audit log, as "user token method resource outcome".
+  // Returns the newest rows of the audit log, as "user token method resource outcome".
   std::vector<std::string> Log(const AuditQuery& query = {}, int64_t limit = 1000);
 
   static inline const Actor kRoot = {"root", "feedbeef"};
-  FailingDisk disk_;  // under every database; fails when it is told to
-  // What on_end was called with.
+  FailingDisk disk_;  // under every database; fails on request
+  // The arguments of on_end's calls.
   std::vector<std::vector<std::string>> ended_;
 
  private:

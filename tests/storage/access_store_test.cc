@@ -1,4 +1,4 @@
-// The access file: made, opened again, refused; and users.
+// Tests the access file: made, reopened, refused; and users.
 #include "storage/access_store.h"
 
 #include <sys/stat.h>

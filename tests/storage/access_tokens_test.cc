@@ -1,4 +1,4 @@
-// Tokens: what they are, how long they hold, who learns of their end.
+// Tests tokens: their form, validity, and notification of their end.
 #include <filesystem>
 #include <fstream>
 #include <set>
@@ -22,7 +22,7 @@ using ::testing::SizeIs;
 class AccessTokensTest : public AccessTest {
  protected:
   AccessTokensTest() { Create("ann"); }
-  // All bytes of all files of the folder.
+  // Returns all bytes of all files of the folder.
   std::string AllBytes() const {
     std::string all;
     for (const auto& entry : std::filesystem::recursive_directory_iterator(folder())) {
@@ -275,7 +275,7 @@ TEST_F(AccessTokensTest, ForgetsWhatEndedLongAgo) {
   const IssuedToken second = Issue("ann", absl::Hours(2));
   const IssuedToken revoked = Issue("ann");
   ASSERT_TRUE(store().RevokeToken(revoked.token.id, kRoot, kStart).ok());
-  // Of others, which ended between the two that expire.
+  // Other tokens, which ended between the two that expire.
   Tamper(
       "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 999) "
       "INSERT INTO tokens SELECT 't' || i, 'h' || i, 'gone', '', 1, 0, "

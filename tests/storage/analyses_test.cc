@@ -1,4 +1,5 @@
-// Analyses: there once, queued again when they failed, through their states, gone with their runs.
+// Tests analyses: created once, queued again after a failure, their states, removal with their
+// runs.
 #include <cmath>
 #include <filesystem>
 #include <tuple>
@@ -46,7 +47,7 @@ AnalysisEnd Failure(const std::string& why) {
 
 class AnalysesTest : public StoreTest {
  protected:
-  // Runs that are done, with checkpoints of steps 50 and 100. The experiment.
+  // Trains runs to their end, with checkpoints of steps 50 and 100. Returns the experiment.
   std::string TrainRuns(const std::vector<std::string>& runs) {
     const std::string experiment = Submit(runs).id;
     Lease lease(&store(), "lease of " + experiment, runs);
@@ -59,7 +60,7 @@ class AnalysesTest : public StoreTest {
   CreatedAnalysis Make(const NewAnalysis& analysis) {
     return Value(store().CreateAnalysis(analysis, kMostOpen));
   }
-  // One of run "a" at its end, which is trained for it.
+  // Makes one of run "a" at its end, which is trained for it.
   void MakeOne(const std::string& id = "x") {
     if (!store().GetRun("a").ok()) TrainRuns({"a"});
     Make(Ask(id, {{"a", 100}}));
@@ -74,7 +75,7 @@ class AnalysesTest : public StoreTest {
   }
   void Fail(const std::string& id) { End(id, Failure("out of memory")); }
   void Cancel(const std::string& id) { EXPECT_TRUE(store().CancelAnalysis(id).ok()); }
-  // How far it came, with a state of these bytes that is published.
+  // Returns progress with a published state of these bytes.
   AnalysisProgress SavedIn(const std::string& bytes) {
     AnalysisProgress saved = At(.5, 10);
     saved.state_blob = Publish(bytes);
@@ -127,7 +128,7 @@ TEST_P(AnalysesTest, KeepsWhatIsAsked) {
   EXPECT_EQ(CodeOf(store().GetAnalysis("y")), absl::StatusCode::kNotFound);
 }
 
-// What norms do to a vector is asked of no model.
+// An analysis of norms' response to a vector has no model.
 TEST_P(AnalysesTest, NeedsNoSubject) {
   Make(Ask("x", {}));
   EXPECT_THAT(Get("x").subjects, IsEmpty());
@@ -283,7 +284,7 @@ TEST_P(AnalysesTest, RefusesMoreThanMayBeOpen) {
   EXPECT_EQ(CodeOf(store().GetAnalysis("z")), absl::StatusCode::kNotFound);
   EXPECT_EQ(Get("cancelled").state, AnalysisState::kCancelled);
   EXPECT_TRUE(Value(make("x")).reused);
-  // It is no full disk, for which training would pause.
+  // It doesn't mean a full disk, which would pause training.
   EXPECT_EQ(store().stalled(), "");
   End("x", Done());
   EXPECT_TRUE(make("z").ok());
@@ -387,7 +388,7 @@ TEST_P(AnalysesTest, GoesThroughItsStates) {
   AnalysisEnd end = Done(Publish("arrays"));
   end.device_time = 9;
   end.result = std::string("re\0sult", 7);
-  end.artifact_bytes = on_file() ? 7'000 : 6;  // the file itself is asked where there is one
+  end.artifact_bytes = on_file() ? 7'000 : 6;  // on file the size is the blob's
   End("x", end);
   const AnalysisRecord done = Get("x");
   EXPECT_EQ(done.state, AnalysisState::kDone);
@@ -555,7 +556,7 @@ TEST_P(AnalysesTest, GoesWithAnyOfItsRuns) {
   EXPECT_THAT(Ids(Value(store().RunAnalyses(kServer, "b", "", 9))), ElementsAre("of b"));
   EXPECT_THAT(Ids(Value(store().ExperimentAnalyses(kServer, second, "", 9))), ElementsAre("of b"));
   EXPECT_THAT(Value(store().FindAnalyses(kServer, "of both", 9)), IsEmpty());
-  // A later one takes nothing of them over.
+  // A later one inherits nothing from them.
   Make(Ask("later", {{"b", 100}}));
   EXPECT_THAT(Get("later").subjects, ElementsAre(AnalysisSubject{"b", 100}));
   EXPECT_FALSE(Make(Ask("of both", {{"b", 50}})).reused);
@@ -571,7 +572,7 @@ TEST_P(AnalysesTest, StaysWhileAnExperimentHasItsRun) {
   EXPECT_EQ(CodeOf(store().GetAnalysis("x")), absl::StatusCode::kNotFound);
 }
 
-// More than go in one request.
+// More than one request removes.
 TEST_P(AnalysesTest, GoesWithItsRunHoweverManyThereAre) {
   const std::string experiment = TrainRuns({"a"});
   for (int i = 0; i < 210; ++i) {
@@ -615,7 +616,7 @@ TEST_P(AnalysisBlobsTest, LetsTheStateGoAtItsEnd) {
   EXPECT_TRUE(Exists("arrays"));
 }
 
-// One may have nothing but what was saved last for its arrays.
+// The last saved state may be the same blob as its arrays.
 TEST_P(AnalysisBlobsTest, KeepsArraysThatWereItsState) {
   MakeOne();
   Save("x", SavedIn("bytes"));
@@ -702,7 +703,7 @@ TEST_P(AnalysesTest, FindsThoseThatAreDoneByTheLabelOfTheirSignature) {
   NewAnalysis labelled = ask("one", "b", 100, "spectrum");
   labelled.labels = {{experiment, "ranks"}};
   Make(labelled);
-  // Of the same signature, and therefore by the same label.
+  // It has the same signature, and therefore the same label.
   Make(ask("two", "a", 100, "spectrum"));
   Make(ask("three", "a", 50, "spectrum"));
   Make(ask("other", "a", 100, "hessian"));
@@ -710,7 +711,8 @@ TEST_P(AnalysesTest, FindsThoseThatAreDoneByTheLabelOfTheirSignature) {
   NewAnalysis pair = ask("pair", "a", 100, "spectrum");
   pair.subjects.push_back({"b", 100});
   Make(pair);
-  NewAnalysis way = ask("way", "a", 50, "spectrum");  // of two steps: its numbers are the last's
+  NewAnalysis way =
+      ask("way", "a", 50, "spectrum");  // of two steps: its numbers are the last one's
   way.subjects.push_back({"a", 100});
   Make(way);
   for (const char* id : {"one", "two", "three", "other", "pair"}) End(id, Done());

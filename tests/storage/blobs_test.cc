@@ -1,4 +1,4 @@
-// Content-addressed files.
+// Tests content-addressed files.
 #include "storage/blobs.h"
 
 #include <sys/resource.h>
@@ -40,7 +40,7 @@ class BlobsTest : public ::testing::Test {
     }
     return count;
   }
-  // Publishes bytes and sweeps them. Their hash.
+  // Publishes bytes and sweeps them. Returns their hash.
   std::string Discard(const std::string& bytes) {
     EXPECT_NE(Publish(bytes), nullptr);
     EXPECT_EQ(Value(blobs_->Sweep(Sha256Hex(bytes), /*keep=*/true)), Swept::kTrashed);
@@ -135,7 +135,7 @@ TEST_F(BlobsTest, GivesBackWhatIsInTheTrash) {
   EXPECT_EQ(Value(blobs_->Read(read, 0, 9)), "read");
   EXPECT_EQ(Value(blobs_->Size(looked)), 9u);
   EXPECT_THAT(Value(blobs_->List()), UnorderedElementsAre(found, read, looked));
-  // What came back is swept anew, and its upload does not mind an earlier one in the trash.
+  // A blob that came back is swept again, and its upload ignores an earlier one in the trash.
   EXPECT_EQ(Discard("read"), read);
   EXPECT_EQ(Publish("read")->sha256(), read);
   EXPECT_TRUE(InTrash(read));
@@ -191,8 +191,7 @@ TEST_F(BlobsTest, FindsWhatWasPublishedOnlyOnceTheFolderIsSynced) {
 #ifdef __SANITIZE_ADDRESS__
   GTEST_SKIP() << "the sanitizer beside it looks at memory through a pipe: it needs file numbers";
 #endif
-  // The number that the upload's file will have; without it the folder can't be opened to be
-  // synced.
+  // The number of the upload's next descriptor; without it the folder can't be opened to be synced.
   const int number = dup(0);
   close(number);
   auto writer = Value(blobs_->Create());

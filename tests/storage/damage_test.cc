@@ -1,4 +1,4 @@
-// Bytes that a disk changed: told with their run and key, never taken for numbers.
+// Tests bytes that a disk changed: reported with their run and key, never taken for numbers.
 #include <filesystem>
 #include <functional>
 #include <map>
@@ -45,7 +45,7 @@ TEST(Crc32cTest, IsThatOfTheStandard) {
   }
 }
 
-// Every change of one bit and of one whole byte; calls `look` with each.
+// Calls `look` with every change of one bit and of one whole byte.
 void DamageEach(const std::string& good, const std::function<void(const std::string&)>& look) {
   for (size_t at = 0; at < good.size(); ++at) {
     for (int bit = 0; bit <= 8; ++bit) {
@@ -96,7 +96,7 @@ TEST(DamageTest, IsWhateverIsInAnotherPlace) {
 
 class DamagedStoreTest : public FileTest {
  protected:
-  // Two runs with two keys each, done or not, and closed.
+  // Writes two runs with two keys each, done or not, and closes the store.
   void Write(bool done) {
     auto store = Value(Store::Open(Options()));
     ASSERT_TRUE(store->CreateExperiment(MakeExperiment({"a", "b"})).ok());
@@ -108,7 +108,7 @@ class DamagedStoreTest : public FileTest {
     }
     ASSERT_TRUE(store->Maintain().ok());
   }
-  // A bit of what a query finds.
+  // Flips a bit of the value that a query finds.
   void Damage(const char* select, const char* update) {
     auto db = Value(Connection::OpenFile(Database(), Connection::Access::kReadWrite));
     std::string bytes;
@@ -131,7 +131,7 @@ class DamagedStoreTest : public FileTest {
       return true;
     });
   }
-  // A run with a point and a resume state, given back, and closed.
+  // Makes a run with a point and a resume state, returned to the queue, and closes the store.
   void PauseAtAState() {
     auto store = Value(Store::Open(Options()));
     Begin(store.get());
@@ -142,7 +142,7 @@ class DamagedStoreTest : public FileTest {
             {Point(0), {"l", 2, ResumeStateEvent{1, pin->sha256(), 5}}, {"l", 3, ReleasedEvent{}}})
             .ok());
   }
-  // That run, and its history says why.
+  // Expects that run to begin again, with the reason in its history.
   void ExpectBegunAnew(const std::string& why) {
     auto store = Value(Store::Open(Options()));
     const Lease lease(store.get(), "l2", {"a"});
@@ -179,7 +179,7 @@ TEST_F(DamagedStoreTest, NamesRunAndKeyOfAChunk) {
   EXPECT_THAT(values, ElementsAre(.75));
 }
 
-// Bits of a row beside its bytes: those would give a run another one's numbers, or hide its own.
+// Bits of a row outside its bytes: those would give a run another one's numbers, or hide its own.
 TEST_F(DamagedStoreTest, GivesNoRunTheChunksOfAnother) {
   Write(/*done=*/true);
   Update(
@@ -290,7 +290,7 @@ TEST_F(DamagedStoreTest, MissesSummariesOfARunWithPoints) {
   }
 }
 
-// Its keys would be numbered anew beside row groups that have the numbers already.
+// Its keys would get new numbers, although row groups have the numbers already.
 TEST_F(DamagedStoreTest, TakesNoPointsForARunWhoseSummariesAreGone) {
   Write(/*done=*/false);
   Update("UPDATE summaries SET run = run + 64 WHERE run = 1");

@@ -1,4 +1,4 @@
-// Data sets: stored once by hash, found by id or name, kept while a run names them.
+// Tests data sets: stored once by hash, found by id or name, kept while a run names them.
 #include "base/sha256.h"
 #include "tests/storage/store_fixture.h"
 
@@ -75,7 +75,7 @@ TEST_P(DatasetsTest, AsksForAnIdWhenANameIsAmbiguous) {
   EXPECT_EQ(Value(store().FindDataset(kServer, "names-2")).sha256, Sha256Hex("olivia\n"));
 }
 
-// Of mia's, bob's and everybody's.
+// Data sets of mia, of bob and public ones.
 TEST_P(DatasetsTest, ShowsWhatIsPrivateToItsOwner) {
   const auto make = [this](const char* id, const char* owner, bool is_private) {
     DatasetRecord dataset = Make(id, "names", "emma\n");

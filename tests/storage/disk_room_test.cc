@@ -1,4 +1,4 @@
-// The ballast, and a whole store on a disk that is really full.
+// Tests the ballast, and a whole store on a disk that is really full.
 #include "storage/disk_room.h"
 
 #include <filesystem>
@@ -122,14 +122,14 @@ constexpr uint64_t kStoreBallast = 4 << 20;
 
 constexpr uint64_t kForgotten = 8 << 20;
 
-// Leaves a blob that nothing names.
+// Publishes a blob that nothing names.
 bool PublishAndForget(Blobs* blobs) {
   auto upload = blobs->Create();
   return upload.ok() && (*upload)->Append(std::string(kForgotten, 'b')).ok() &&
          (*upload)->Publish("").ok();
 }
 
-// The disk is full several times, with room again in between; as the next one.
+// Fills the disk several times, with room in between; returns as the next one.
 int FillAgainAndAgain(Store* store, const std::string& disk) {
   const std::string ballast = disk + "/data/ballast";
   for (const std::string run : {"e", "f", "g"}) {
@@ -146,7 +146,7 @@ int FillAgainAndAgain(Store* store, const std::string& disk) {
   return 0;
 }
 
-// Runs on a full disk; the line at which something was not as it should be, or 0.
+// Runs on a full disk; returns the line of the first failed check, or 0.
 int LiveOnAFullDisk(const std::string& disk) {
   StoreOptions options;
   options.folder = disk + "/data";
@@ -163,7 +163,7 @@ int LiveOnAFullDisk(const std::string& disk) {
   if ((*store)->stalled() != "disk full") return __LINE__;
   if (!(*store)->DeleteExperiment(made->id).ok()) return __LINE__;
   if (Value((*store)->FreeBytes()) != 0) return __LINE__;
-  // What the ballast gave is not for others.
+  // Room freed by the ballast isn't for others.
   if (!absl::IsResourceExhausted((*store)->CreateExperiment(MakeExperiment({"c"})).status())) {
     return __LINE__;
   }
@@ -181,7 +181,7 @@ int LiveOnAFullDisk(const std::string& disk) {
   Fill(disk + "/other");
   store = Store::Open(options);
   if (!store.ok()) return __LINE__;
-  // What is in the trash counts as room, and goes when there is no other.
+  // Trash counts as room, and is removed when there is no other.
   std::filesystem::remove(disk + "/other");
   if (!(*store)->Maintain().ok() || !PublishAndForget((*store)->blobs())) return __LINE__;
   if (!(*store)->Maintain().ok()) return __LINE__;
@@ -197,7 +197,7 @@ int LiveOnAFullDisk(const std::string& disk) {
   return FillAgainAndAgain(store->get(), disk);
 }
 
-// A run that is done, with a last state; the same.
+// Tests a DONE run with a saved training state; returns likewise.
 int LoseALastState(const std::string& disk) {
   StoreOptions options;
   options.folder = disk + "/data";
@@ -222,7 +222,7 @@ int LoseALastState(const std::string& disk) {
   if (!absl::IsResourceExhausted((*store)->CreateExperiment(MakeExperiment({"c"})).status())) {
     return __LINE__;
   }
-  // What only saves time makes room by itself.
+  // Data that only saves time is removed to make room.
   if (!(*store)->Maintain().ok() || shorter() != 0) return __LINE__;
   if (!(*store)->Maintain().ok() || !(*store)->stalled().empty()) return __LINE__;
   return (*store)->CreateExperiment(MakeExperiment({"c"})).ok() ? 0 : __LINE__;

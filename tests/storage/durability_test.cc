@@ -1,4 +1,4 @@
-// What was acknowledged stays: over kills, torn logs, full and failing disks.
+// Tests that acknowledged data stays: over kills, torn logs, full and failing disks.
 #include <signal.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -58,7 +58,7 @@ TEST_F(DurabilityTest, KeepsWhatWasAcknowledgedWhenKilled) {
     auto store = Value(Store::Open(Options()));
     const uint32_t stored = Count(store.get());
     EXPECT_GE(stored, last + 1);
-    EXPECT_LE(stored, last + 2);  // the one that was under way
+    EXPECT_LE(stored, last + 2);  // the one in progress
     EXPECT_EQ(Value(store->CheckLease("l", "i", 1)).acked, stored);
     EXPECT_EQ(Value(store->Summaries({"a"}))[0].keys[0].count, stored);
   }
@@ -146,7 +146,7 @@ TEST_P(FullDiskTest, RecoversFromAFullDiskAtAnyMoment) {
   EXPECT_TRUE(fatal_.ok()) << fatal_;
 }
 
-// What needs room before it frees any must not stand in the way.
+// Work that needs room before it frees any must not block the sweep.
 TEST_P(FullDiskTest, SweepsBlobsWhileTheDiskIsFull) {
   auto store = Value(Store::Open(Options()));
   Begin(store.get());
@@ -164,7 +164,7 @@ TEST_P(FullDiskTest, SweepsBlobsWhileTheDiskIsFull) {
   EXPECT_EQ(Count(store.get()), 1u);
 }
 
-// A disk that is full but for the ballast.
+// A disk that is full except for the ballast.
 class BallastTest : public FullDiskTest {
  protected:
   BallastTest() {
@@ -219,7 +219,7 @@ TEST_P(BallastTest, IsTakenAgainByTheFirstWriteThatFindsRoom) {
   EXPECT_TRUE(HasBallast());
 }
 
-// The new database is what needs room here.
+// Here the new database needs the room.
 TEST_P(BallastTest, IsGivenUpForAStart) {
   std::filesystem::create_directories(Options().folder);
   std::ofstream(disk_.ballast) << std::string(kBallast, 'x');
@@ -255,7 +255,7 @@ TEST_F(DurabilityTest, EndsWhenASyncFails) {
   EXPECT_EQ(CodeOf(ApplyAndWait(*store, "i", {Point(1)})), absl::StatusCode::kDataLoss);
   EXPECT_EQ(CodeOf(fatal_), absl::StatusCode::kDataLoss);
   disk.fail_sync = false;
-  // Whether the pages reached the disk is unknown: only a new process may go on.
+  // It is unknown if the pages reached the disk: only a new process may go on.
   EXPECT_EQ(CodeOf(ApplyAndWait(*store, "i", {Point(1)})), absl::StatusCode::kDataLoss);
   store.reset();
   fatal_ = absl::OkStatus();
@@ -275,7 +275,7 @@ TEST_F(DurabilityTest, EndsWhenACheckpointsSyncFails) {
   disk.fail_sync = false;
 }
 
-// What somebody does to the files of a running server.
+// Mishaps to the files of a running server.
 struct Mishap {
   const char* name;
   void (*happen)(const std::string& database);
@@ -315,18 +315,18 @@ TEST_P(MishapTest, Ends) {
   store.reset();
   const std::string moved_to = GetParam().moved_to;
   if (moved_to.empty()) return;
-  // What was acknowledged is in the file itself.
+  // Acknowledged data is in the file itself.
   std::filesystem::remove(Options().folder);
   std::filesystem::rename(Options().folder + moved_to, Options().folder);
   std::filesystem::remove(Database() + "-wal");
   std::filesystem::remove(Database() + "-shm");
   fatal_ = absl::OkStatus();
   store = Value(Store::Open(Options()));
-  // The one that was refused is stored unless a read of the background noticed first.
+  // The refused one is stored unless a background read noticed first.
   EXPECT_THAT(Count(store.get()), AnyOf(2u, 3u));
 }
 
-// SQLite would apply a log to whatever database comes into that place.
+// SQLite would apply a log to any database at that path.
 TEST_F(DurabilityTest, LeavesNoLogToADatabaseThatReplacedItsOwn) {
   auto store = Value(Store::Open(Options()));
   Begin(store.get());

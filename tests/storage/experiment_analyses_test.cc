@@ -1,5 +1,5 @@
-// Analyses that experiments' specs ask for: when they are to be planned, that an experiment ends
-// with the last of them, and what cancelling and deleting leave.
+// Tests analyses that experiments' specs ask for: when they must be planned, that an experiment
+// ends with the last of them, and the state after cancelling and deleting.
 #include "tests/storage/store_fixture.h"
 
 namespace ablate::storage {
@@ -44,7 +44,7 @@ class ExperimentAnalysesTest : public StoreTest {
     }
     return ready;
   }
-  // As it is to be planned now.
+  // Returns the experiment's present entry for planning.
   UnplannedExperiment Unplanned(const std::string& experiment) {
     for (const UnplannedExperiment& each : Value(store().UnplannedExperiments()).ready) {
       if (each.id == experiment) return each;
@@ -267,7 +267,7 @@ TEST_P(ExperimentAnalysesTest, LetTheLabelOfWhatFailedGo) {
   EXPECT_EQ(Value(store().LabelledAnalyses(experiment))[0].id, "second");
 }
 
-// A label that somebody took before labels were reserved is the experiment's own again.
+// A label that a user took before labels were reserved returns to the experiment's own analysis.
 TEST_P(ExperimentAnalysesTest, TakeTheirLabelFromAnother) {
   const std::string experiment = Submit({"a"});
   TrainRuns({"a"});

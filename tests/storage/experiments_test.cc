@@ -1,4 +1,4 @@
-// Experiments and the runs that they share: creating, reusing, cancelling, listing.
+// Tests experiments and the runs that they share: creating, reusing, cancelling, listing.
 #include <algorithm>
 
 #include "base/sha256.h"

@@ -1,4 +1,4 @@
-// A SQLite VFS in front of the real one.
+// Implements an SQLite VFS in front of the real one.
 #include "tests/storage/failing_disk.h"
 
 #include <sqlite3.h>

@@ -1,4 +1,4 @@
-// A disk that is full or fails when told to, under SQLite.
+// A disk below SQLite that is full or fails on request.
 #ifndef ABLATE_TESTS_STORAGE_FAILING_DISK_H_
 #define ABLATE_TESTS_STORAGE_FAILING_DISK_H_
 
@@ -9,7 +9,7 @@
 
 namespace ablate::storage {
 
-// Every database opened while it exists is on it. Thread-safe.
+// Used by every database opened while it exists. Thread-safe.
 class FailingDisk {
  public:
   FailingDisk();
@@ -25,7 +25,8 @@ class FailingDisk {
   std::atomic<bool> fail_index = false;
   std::atomic<bool> fail_sync = false;
   std::atomic<int> syncs = 0;
-  // A file that takes so many bytes: once it is gone they are room. Set before there is a database.
+  // A file of so many bytes, which become room when it is removed. Set it before there is a
+  // database.
   std::string ballast;
   int64_t ballast_bytes = 0;
   std::atomic<bool> ballast_used = false;

@@ -1,4 +1,4 @@
-// A run that is the same as a shorter one but for its steps begins where that one ended.
+// Tests that a run that equals a shorter one except for its steps continues that one.
 #include <filesystem>
 #include <functional>
 
@@ -21,8 +21,8 @@ constexpr uint32_t kShort = 30;
 constexpr uint32_t kLong = 60;
 constexpr uint32_t kEvaluationEvery = 20;
 
-// Everything from step `from` to the end of a run of `steps`, as a worker sends it that evaluates
-// every 20 steps and at the end.
+// Returns everything from step `from` to the end of a run of `steps`, as sent by a worker that
+// evaluates every 20 steps and at the end.
 PointsEvent MakeRest(uint32_t from, uint32_t steps) {
   PointsEvent event = MakeLosses(from, steps);
   Column evaluations{"eval/loss", {}, {}};
@@ -48,7 +48,7 @@ class GrowingTest : public StoreTest {
     experiments_[created.cells[0].run] = created.id;
     return created.cells[0].run;
   }
-  // Trains what was granted from where it stands to its end.
+  // Trains a granted run from its present step to its end.
   void Finish(Lease* lease, const std::string& run, bool diverged = false) {
     ASSERT_THAT(lease->granted(), SizeIs(1));
     const uint32_t from = lease->granted()[0].resume_step;
@@ -87,7 +87,7 @@ class GrowingTest : public StoreTest {
     ASSERT_TRUE(store().DeleteExperiment(experiments_.at(run)).ok());
     ASSERT_TRUE(store().Maintain().ok());
   }
-  // Expects everything that is stored of a run to be that of a run which was trained at once.
+  // Expects the stored data of a run to equal that of a run which was trained at once.
   void ExpectWhole(const std::string& run, uint32_t steps) {
     const PointsEvent whole = MakeRest(0, steps);
     for (const Column& column : whole.columns) {
@@ -285,7 +285,7 @@ TEST_P(GrowingTest, IsARunLikeAnyOtherOnceItHasBegun) {
   Reopen();
   Delete("a");
   {
-    // Back to where it began; the shorter run is not asked for any more.
+    // Back to its origin's end; the shorter run isn't needed any more.
     Lease lease(&store(), "l2", {"b"});
     EXPECT_EQ(lease.granted()[0].resume_step, kShort);
     EXPECT_THAT(Series("b", "train/loss"), SizeIs(kShort));
@@ -296,7 +296,7 @@ TEST_P(GrowingTest, IsARunLikeAnyOtherOnceItHasBegun) {
   SubmitRun("b", kLong, "a");
   Lease lease(&store(), "l3", {"b"});
   EXPECT_EQ(lease.granted()[0].resume_step, 50u);
-  EXPECT_EQ(Run("b").origin, "a");  // where it came from, though that is gone
+  EXPECT_EQ(Run("b").origin, "a");  // its origin, although that is gone
   EXPECT_EQ(Run("b").origin_step, kShort);
   EXPECT_THAT(Value(store().ListArtifacts("b")), SizeIs(1));
 }
@@ -352,7 +352,7 @@ TEST_P(GrowingTest, BeginsAnewWhenTheShorterRunIsDamaged) {
   if (!on_file()) return;
   const std::vector<const char*> damages = {
       "UPDATE chunks SET data = zeroblob(40) WHERE key = 1",
-      "DELETE FROM chunks WHERE key = 1",  // what was copied before goes, too
+      "DELETE FROM chunks WHERE key = 1",  // earlier copies are removed, too
       "UPDATE summaries SET data = zeroblob(40)",
   };
   for (const char* damage : damages) {
@@ -375,7 +375,7 @@ TEST_P(GrowingTest, GoesWithItsRun) {
   EXPECT_EQ(BlobExists(BlobOfEnd("a")), on_file());
   Delete("a");
   EXPECT_FALSE(BlobExists(BlobOfEnd("a")));
-  // Its bytes are counted no more.
+  // Its bytes don't count any more.
   KeepLastStates(std::string("last state of b").size());
   Reopen();
   TrainRun("b", kShort);

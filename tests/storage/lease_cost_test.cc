@@ -1,4 +1,4 @@
-// Costs that must not grow with what has ended: of a grant and of the check of a quota.
+// Tests costs that must not grow with the number of ended runs: of a grant and of a quota check.
 #include <sqlite3.h>
 
 #include <cstdint>
@@ -13,8 +13,8 @@ namespace {
 
 using ::testing::SizeIs;
 
-// Counts the steps of SQLite's virtual machine that statements take, on every connection opened
-// while it exists: a measure of work that is the same each time.
+// Counts the steps of SQLite's virtual machine on every connection opened while it exists: a
+// measure of work that is the same each time.
 class StepMeter {
  public:
   StepMeter() {
@@ -42,15 +42,15 @@ class StepMeter {
     return 0;
   }
 
-  inline static int64_t steps = 0;  // an extension gets no argument of ours
+  inline static int64_t steps = 0;  // static: an extension gets no argument of ours
 };
 
-// In memory: all work is then done by the caller, the upkeep too.
+// In memory: the caller then does all work, including maintenance.
 class LeaseCostTest : public ::testing::Test {
  protected:
   LeaseCostTest() : store_(Value(Store::Open({}))) {}
 
-  // The worker trains so many runs to their end, each under a lease of its own.
+  // Trains so many runs to their end, each under a lease of its own.
   void Settle(int runs) {
     std::vector<std::string> names;
     for (int i = 0; i < runs; ++i) names.push_back(absl::StrCat("r", next_++));

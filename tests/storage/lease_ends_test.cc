@@ -1,4 +1,4 @@
-// How leases end, what that costs their runs, and what progress forgives.
+// Tests how leases end, the cost for their runs, and which progress resets it.
 #include "absl/strings/str_cat.h"
 #include "tests/storage/store_fixture.h"
 
@@ -10,7 +10,7 @@ using ::testing::SizeIs;
 
 class LeaseEndsTest : public StoreTest {
  protected:
-  // A new lease's name.
+  // Returns a new lease's name.
   std::string Name() { return absl::StrCat("lease-", ++names_); }
   // Fails the run once; it must be queued.
   void FailOnce(const std::string& run) {

@@ -1,4 +1,4 @@
-// Grants, events and decisions: every transition, and the invariants from both sides.
+// Tests grants, events and decisions: every transition, and the invariants from both sides.
 #include <utility>
 
 #include "base/mutex.h"
@@ -271,7 +271,7 @@ TEST_P(LeasesTest, RefusesCheckpointsFarBeyondWhatTheRunWasToLeave) {
   Lease lease(&store(), "l1", {"a"});
   EXPECT_EQ(lease.Send("a", Checkpoint(10)), Applied::kApplied);
   const std::string large(17 << 20, 'x');
-  // Whatever it says of the size: where there are blobs they are looked at.
+  // Whatever it reports as size: if there are blobs, their size is used.
   const CheckpointEvent beyond{20, Publish(large), store().blobs() == nullptr ? large.size() : 1};
   const auto refused = ApplyAndWait(store(), "i1", {lease.Next("a", beyond)});
   EXPECT_TRUE(absl::IsInvalidArgument(refused.status()));

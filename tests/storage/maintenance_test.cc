@@ -1,4 +1,4 @@
-// Deletion in slices, and blobs that are swept exactly when nothing names or holds them.
+// Tests deletion in slices, and that blobs are swept exactly when nothing names or pins them.
 #include <atomic>
 #include <filesystem>
 #include <thread>
@@ -30,7 +30,7 @@ TEST_P(MaintenanceTest, DeletesAnExperimentAndItsOwnRuns) {
   EXPECT_EQ(CodeOf(store().DeleteExperiment(first)), absl::StatusCode::kFailedPrecondition);
   Train({"mine", "shared"});
   ASSERT_TRUE(store().DeleteExperiment(first).ok());
-  // At once for whoever looks.
+  // Hidden at once.
   EXPECT_EQ(CodeOf(store().GetExperiment(first)), absl::StatusCode::kNotFound);
   EXPECT_EQ(CodeOf(store().ListCells(first, 0, 9)), absl::StatusCode::kNotFound);
   EXPECT_EQ(CodeOf(store().ChangedCells(first, 0, 9)), absl::StatusCode::kNotFound);
@@ -43,7 +43,7 @@ TEST_P(MaintenanceTest, DeletesAnExperimentAndItsOwnRuns) {
   EXPECT_EQ(CodeOf(store().GetRun("mine")), absl::StatusCode::kNotFound);
   EXPECT_THAT(Series("shared", "train/loss"), SizeIs(3));
   ExpectConsistent(second);
-  // The request may come again and means a new experiment now.
+  // The request may be repeated and makes a new experiment now.
   const CreatedExperiment again = Create(wanted);
   EXPECT_FALSE(again.repeated);
   EXPECT_FALSE(again.cells[0].reused);
@@ -154,7 +154,7 @@ TEST_P(BlobSweepTest, KeepsWhatItSweepsInATrashForDays) {
   Advance(Micros{6} * 24 * 3600 * 1000000);
   ASSERT_TRUE(store().Maintain().ok());
   EXPECT_TRUE(trashed("one"));
-  // Whoever wants it again has it.
+  // It can be taken back.
   EXPECT_TRUE(store().blobs()->Find(Sha256Hex("two")).ok());
   Value(store().AddDataset(Data("two")));
   Advance(Micros{2} * 24 * 3600 * 1000000);
@@ -173,7 +173,7 @@ TEST_P(BlobSweepTest, KeepsWhatItSweepsInATrashForDays) {
   EXPECT_THAT(Logged(), Contains(HasSubstr("1 blobs were in the trash for 7 days")));
 }
 
-// Of 68 blobs none was left two minutes after an older database had been put back.
+// Once, of 68 blobs none was left two minutes after an older database had been restored.
 TEST_P(BlobSweepTest, SweepsNothingWhenTheDatabaseKnowsFewOfTheBlobs) {
   Add("known");
   KeepOlder();
@@ -237,7 +237,7 @@ TEST_P(BlobSweepTest, SweepsWhatACrashLeft) {
 TEST_P(BlobSweepTest, LeavesWhatAnEarlierProcessLeftToExplicitUpkeepAfterAStart) {
   Publish("lost");
   Reopen();
-  // By the time the background has swept the third of these, its first pass is over.
+  // Once the background has swept the third of these, its first pass is over.
   for (const std::string bytes : {"first", "second", "third"}) {
     Add(bytes);
     Unpin();
@@ -261,7 +261,7 @@ TEST_P(BlobSweepTest, FollowsARunsStatesAndCheckpoints) {
   resume(20, "state 20");
   UnpinAndSweep();
   EXPECT_FALSE(Exists("state 10"));
-  // One every half minute: the trash would soon hold nothing else.
+  // There is one every half minute: they would soon fill the trash.
   EXPECT_FALSE(IsInTrash(Sha256Hex("state 10")));
   EXPECT_TRUE(Exists("state 20"));
   EXPECT_TRUE(Exists("weights"));

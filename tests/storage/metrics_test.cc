@@ -1,4 +1,5 @@
-// Points and summaries: stored bit for bit, read in order, before, during and after compaction.
+// Tests points and summaries: stored bit for bit, read in order, before, during and after
+// compaction.
 #include <cmath>
 #include <cstring>
 #include <functional>
@@ -26,7 +27,7 @@ uint64_t Bits(double value) {
 
 class MetricsTest : public StoreTest {
  protected:
-  // Refuses points and says why; nothing may have changed.
+  // Sends points that must be refused and returns the error; nothing may have changed.
   std::string Refuse(Lease* lease, std::vector<Column> columns) {
     const uint64_t change = store().change_number();
     const LeaseEvent event{lease->name(), lease->sent() + 1, MakePoints(5, columns)};
@@ -162,7 +163,7 @@ TEST_P(MetricsTest, ReadsOnWhenRowGroupsBecomeChunksMeanwhile) {
   for (uint32_t g = 0; g < 1200; ++g) EXPECT_EQ(seen[g], g);
 }
 
-// How many points a run has that changes meanwhile says nothing about those that were read before.
+// Points added to a run meanwhile don't affect the check of those read before.
 TEST_P(MetricsTest, ReadsOnAfterAPauseWhateverTheRunDoes) {
   const std::vector<std::string> runs = {"a", "b", "c"};
   Submit(runs, 1200);
@@ -285,7 +286,7 @@ TEST_P(MetricsTest, RefusesMalformedColumns) {
             Applied::kApplied);
 }
 
-// 2^32 - 1 was once stored of a run of 100 steps, and spoilt every figure of it.
+// 2^32 - 1 was once stored for a run of 100 steps, and spoilt all of its figures.
 TEST_P(MetricsTest, RefusesPointsOutsideTheirEventsSteps) {
   Submit({"a"});
   Lease lease(&store(), "l", {"a"});
@@ -302,7 +303,7 @@ TEST_P(MetricsTest, RefusesPointsOutsideTheirEventsSteps) {
               HasSubstr("key 'y': step 9; its event allows 10 to 20"));
   EXPECT_THAT(refuse({{}, 9, {}}), HasSubstr("step: 9; the run had reached step 10"));
   EXPECT_THAT(refuse({{}, 101, {}}), HasSubstr("step: 101; the run has 100 steps"));
-  // What lies between, its ends included, is well: an evaluation is made before the update.
+  // Steps within, ends included, are valid: an evaluation is made before the update.
   EXPECT_EQ(lease.Send("a", PointsEvent{{MakeColumn("y", {10, 20}, {1, 2})}, 20, {}}),
             Applied::kApplied);
   EXPECT_EQ(Series("a", "x").size(), 3u);

@@ -1,4 +1,4 @@
-// Files and folders that are made, migrated, or left alone.
+// Tests files and folders that are made, migrated, or left alone.
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -22,7 +22,7 @@ using ::testing::HasSubstr;
 
 class OpeningTest : public FileTest {
  protected:
-  // Of a store that is not opened, and left as it is.
+  // Returns the error for a store that isn't opened, and is left as it is.
   std::string Refusal(absl::StatusCode code) {
     const std::string before = ReadText(Database());
     const absl::Status refused = Store::Open(Options()).status();
@@ -141,7 +141,7 @@ TEST_F(OpeningTest, RefusesAnImageOnFile) {
 
 TEST(NetworkFileSystemTest, KnowsThem) {
   EXPECT_EQ(NetworkFileSystem(0x6969), "NFS");
-  EXPECT_EQ(NetworkFileSystem(static_cast<int32_t>(0xff534d42)), "CIFS");  // may come negative
+  EXPECT_EQ(NetworkFileSystem(static_cast<int32_t>(0xff534d42)), "CIFS");  // may be negative
   EXPECT_EQ(NetworkFileSystem(0xef53), "");                                // ext4
   EXPECT_EQ(NetworkFileSystem(0x01021994), "");                            // tmpfs
 }
@@ -170,7 +170,7 @@ TEST(MigrationsTest, GoForwardStepByStep) {
             absl::StatusCode::kFailedPrecondition);
 }
 
-// A made-up step, as the first one after the release will be.
+// A made-up step, like the first one after the release.
 TEST(MigrationsTest, KeepWhatAStoreHolds) {
   auto db = Value(Connection::OpenMemory(""));
   ASSERT_TRUE(Migrate(*db, StoreSchema()).ok());

@@ -1,4 +1,4 @@
-// The codecs of points and summaries, also on bytes that are none.
+// Tests the codecs of points and summaries, also on invalid bytes.
 #include "storage/sqlite/points.h"
 
 #include <cmath>
@@ -25,7 +25,7 @@ bool SameBits(const std::vector<double>& a, const std::vector<double>& b) {
   return a.size() == b.size() && std::memcmp(a.data(), b.data(), a.size() * sizeof(double)) == 0;
 }
 
-// Steps of several shapes, values with any bits.
+// Returns steps of several shapes, values with any bits.
 Series RandomSeries(std::mt19937_64* random) {
   Series series;
   const size_t count = 1 + (*random)() % 50;
@@ -83,7 +83,7 @@ TEST(PointsTest, IsSmallForFloatsAtEvenSteps) {
   EXPECT_LE(EncodePoints("place", {{0, &a.steps, &a.values}}).size(), 4020u);
   EXPECT_LE(EncodePoints("place", {{0, &a.steps, &a.values}, {1, &b.steps, &b.values}}).size(),
             8030u);
-  b.values[500] = 0.1;  // no float
+  b.values[500] = 0.1;  // not a float
   EXPECT_GE(EncodePoints("place", {{1, &b.steps, &b.values}}).size(), 8000u);
 }
 

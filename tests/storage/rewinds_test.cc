@@ -1,4 +1,4 @@
-// A run that is taken up again stands exactly where its resume state was taken.
+// Tests that a resumed run is exactly as at its resume state.
 #include <cmath>
 #include <filesystem>
 
@@ -17,7 +17,7 @@ using ::testing::SizeIs;
 
 class RewindsTest : public StoreTest {
  protected:
-  // Queues a run and leaves it with a state of step 10, made in an environment.
+  // Queues a run and gives it a state of step 10, made in an environment.
   void LeaveState(const std::string& run, const std::string& environment) {
     Submit({run});
     Lease lease(&store(), "first of " + run, {run}, HolderIn(environment));
@@ -25,7 +25,7 @@ class RewindsTest : public StoreTest {
     lease.Send(run, Resume(10));
     lease.Send(run, ReleasedEvent{});
   }
-  // Expects what was granted to begin at step 0 with nothing.
+  // Expects the granted run to begin at step 0 with nothing.
   void ExpectBeginsAnew(const Lease& lease, const std::string& run) {
     ASSERT_THAT(lease.granted(), SizeIs(1));
     EXPECT_EQ(lease.granted()[0].resume_blob, "");
@@ -83,7 +83,7 @@ TEST_P(RewindsTest, RewindsToTheStartWithoutAResumeState) {
   first.Send("a", MakeLosses(0, 30));
   first.Send("a", Checkpoint(30));
   first.Send("a", ReleasedEvent{});
-  EXPECT_THAT(Series("a", "train/loss"), SizeIs(30));  // until somebody takes it up
+  EXPECT_THAT(Series("a", "train/loss"), SizeIs(30));  // until a worker takes it
   Lease second(&store(), "l2", {"a"});
   ExpectBeginsAnew(second, "a");
   EXPECT_EQ(Run("a").spent.device_time, 0);

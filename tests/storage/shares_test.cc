@@ -1,4 +1,4 @@
-// Who is charged for runs, device time and bytes.
+// Tests who is charged for runs, device time and bytes.
 #include <map>
 #include <string>
 #include <utility>
@@ -22,7 +22,7 @@ class SharesTest : public StoreTest {
     experiment.priority = priority;
     return Create(experiment).id;
   }
-  // Of whom each queued run is, in the queue's order.
+  // Returns the user of each queued run, in the queue's order.
   std::vector<std::string> Queued(uint32_t limit = 100) {
     std::vector<std::string> runs;
     for (const QueuedRun& run : Value(store().Queue("cpu", {"torch"}, limit))) {
@@ -73,7 +73,7 @@ TEST_P(SharesTest, DeviceTimeIsChargedAndHalvesInAnHour) {
   EXPECT_NEAR(Value(store().GetShares())["ann"].used, 2.5e6 / 4, 1);
 }
 
-// Sums of it go into signed numbers, and to clients as durations.
+// Sums of it must fit signed numbers and clients' durations.
 TEST_P(SharesTest, NoRunHasMoreDeviceTimeThanAHundredYears) {
   SubmitAs("ann", {"x"});
   Lease lease(&store(), "l", {"x"});

@@ -1,4 +1,4 @@
-// The fixture of the store's tests.
+// Implements the fixture of the store's tests.
 #include "tests/storage/store_fixture.h"
 
 #include <algorithm>
@@ -145,7 +145,7 @@ CheckpointEvent StoreTest::Checkpoint(uint32_t step) {
   return {step, Publish(bytes), bytes.size()};
 }
 
-// Without asking the store, which would take it back from the trash.
+// Looks at the file: asking the store would take it back from the trash.
 bool StoreTest::BlobExists(const std::string& sha256) {
   return std::filesystem::exists(folder() + "/blobs/" + sha256);
 }

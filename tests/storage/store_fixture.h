@@ -1,5 +1,4 @@
-// What the store's tests share: a store on file or in memory, and small ways to say what happens to
-// it.
+// Fixture of the store's tests: a store on file or in memory, with short helpers.
 #ifndef ABLATE_TESTS_STORAGE_STORE_FIXTURE_H_
 #define ABLATE_TESTS_STORAGE_STORE_FIXTURE_H_
 
@@ -22,7 +21,7 @@
 
 namespace ablate::storage {
 
-// The value, or a failed test and a default.
+// Returns the value; on an error fails the test and returns a default.
 template <typename T>
 T Value(absl::StatusOr<T> result) {
   EXPECT_TRUE(result.ok()) << result.status();
@@ -34,27 +33,27 @@ absl::StatusCode CodeOf(const absl::StatusOr<T>& result) {
   return result.status().code();
 }
 
-// Publishes bytes in a store on file. They may go as soon as the pin does, unless a row names them.
+// Publishes bytes in a store on file. They may be removed once the pin is, unless a row names them.
 std::shared_ptr<Blobs::Pin> PublishIn(Blobs* blobs, const std::string& bytes);
-// Runs statements in a database that is no store's at the time.
+// Runs statements in a database that no store has open.
 void Alter(const std::string& database, const std::string& sql);
-// A worker whose numbers have bits of their own.
+// Returns a worker with an environment of its own.
 LeaseHolder HolderIn(const std::string& environment, uint32_t numerics_version = 0);
 
-inline constexpr uint32_t kSteps = 100;      // of a run, unless a test says otherwise
+inline constexpr uint32_t kSteps = 100;      // of a run, unless a test sets others
 inline constexpr uint32_t kMostOpen = 1000;  // analyses
 NewRun MakeRun(const std::string& fingerprint, uint32_t steps = kSteps);
-// One cell and run a fingerprint, cells named c0, c1, …
+// Returns an experiment with one cell and run per fingerprint; cells are named c0, c1, …
 NewExperiment MakeExperiment(const std::vector<std::string>& fingerprints, uint32_t steps = kSteps);
 Column MakeColumn(const std::string& key, const std::vector<uint32_t>& steps,
                   const std::vector<double>& values);
-// An event that ends at `step`, or at the last step of the columns if that is later.
+// Returns an event that ends at `step`, or at the last step of the columns if that is later.
 PointsEvent MakePoints(uint32_t step, std::vector<Column> columns);
-// train/loss of each step from `from` to before `to`.
+// Returns train/loss of each step from `from` to before `to`.
 PointsEvent MakeLosses(uint32_t from, uint32_t to);
 
-// A worker's end of one lease: numbers its events.
-// Leases over some runs, one each: the first has the name, others have their run's after it.
+// A worker's side of leases over some runs, one each: numbers their events. The first lease has the
+// name, others have their run's appended.
 class Lease {
  public:
   Lease(Store* store, std::string name, const std::vector<std::string>& runs,
@@ -62,20 +61,20 @@ class Lease {
   Lease(Store* store, std::string name, const std::vector<std::string>& runs,
         const LeaseHolder& holder);
 
-  // Of those that were made.
+  // Returns the leases that were made.
   const std::vector<GrantedRun>& granted() const { return granted_; }
   const std::string& name() const { return name_; }
   const std::string& NameOf(const std::string& run) const { return runs_.at(run).lease; }
-  // Events of all of them.
+  // Returns the number of events over all of them.
   uint64_t sent() const { return sent_; }
 
-  // The next event about a run.
+  // Returns the next event about a run.
   template <typename Kind>
   LeaseEvent Next(const std::string& run, Kind kind) {
     ++sent_;
     return {NameOf(run), ++runs_[run].sent, std::move(kind)};
   }
-  // Sends it; what became of it.
+  // Sends it; returns the result.
   template <typename Kind>
   Applied Send(const std::string& run, Kind kind) {
     return Send(Next(run, std::move(kind)));
@@ -97,7 +96,7 @@ class Lease {
 
 enum class Where { kFile, kMemory };
 
-// Every test of the store runs on file and in memory.
+// Runs every test of the store on file and in memory.
 class StoreTest : public ::testing::TestWithParam<Where> {
  protected:
   StoreTest();
@@ -107,11 +106,11 @@ class StoreTest : public ::testing::TestWithParam<Where> {
   const std::string& folder() const { return folder_.path(); }
   // Closes the store and opens it again (in memory: a copy).
   void Reopen();
-  // From the next Reopen on.
+  // Takes effect at the next Reopen.
   void KeepLastStates(uint64_t bytes) { last_states_bytes_ = bytes; }
-  // On file only; until Reopen.
+  // On file only, until Reopen.
   void Close() { store_.reset(); }
-  // What the store logged.
+  // Returns the store's log messages.
   std::vector<std::string> Logged() {
     MutexLock lock(&log_mutex_);
     return log_;
@@ -119,15 +118,15 @@ class StoreTest : public ::testing::TestWithParam<Where> {
   void Advance(Micros by) { now_ += by; }
   Micros now() const { return now_; }
 
-  // Publishes a blob, where there are blobs, and keeps it pinned. Its hash.
+  // Publishes a blob, if there are blobs, and keeps it pinned. Returns its hash.
   std::string Publish(const std::string& bytes);
   void Unpin() { pins_.clear(); }
-  // Lets what nothing names go.
+  // Unpins and removes blobs that nothing names.
   void UnpinAndSweep() {
     Unpin();
     ASSERT_TRUE(store().Maintain().ok());
   }
-  // Events about blobs that are published.
+  // Return events about blobs that are published.
   ResumeStateEvent Resume(uint32_t step);
   CheckpointEvent Checkpoint(uint32_t step);
   bool BlobExists(const std::string& sha256);
@@ -142,19 +141,19 @@ class StoreTest : public ::testing::TestWithParam<Where> {
   RunRecord Run(const std::string& id) { return Value(store().GetRun(id)); }
   RunState StateOf(const std::string& id) { return Run(id).state; }
   std::vector<std::string> History(const std::string& run);
-  // Of the last event of a kind; empty: there is none.
+  // Returns the message of the last event of a kind; empty if there is none.
   std::string LastMessage(const std::string& run, const std::string& kind);
-  // All points of a series, by step.
+  // Returns all points of a series, by step.
   std::vector<std::pair<uint32_t, double>> Series(const std::string& run, const std::string& key,
                                                   uint32_t first = 0, uint32_t last = UINT32_MAX);
-  // Expects that an experiment's counts and state are what its cells say.
+  // Expects that an experiment's counts and state match its cells.
   void ExpectConsistent(const std::string& experiment);
 
  private:
   StoreOptions Options();
 
   TestFolder folder_;
-  std::atomic<Micros> now_ = 1'700'000'000'000'000;  // also read by the background
+  std::atomic<Micros> now_ = 1'700'000'000'000'000;  // the background reads it, too
   uint64_t leases_ = 0;
   uint64_t last_states_bytes_ = kLastStatesBytes;
   Mutex log_mutex_;
@@ -163,7 +162,7 @@ class StoreTest : public ::testing::TestWithParam<Where> {
   std::unique_ptr<Store> store_;
 };
 
-// A store on file alone, with one run whose points are counted.
+// Uses a store on file, with one run whose points are counted.
 class FileTest : public ::testing::Test {
  protected:
   StoreOptions Options() {
@@ -173,7 +172,7 @@ class FileTest : public ::testing::Test {
     return options;
   }
   std::string Database() { return absl::StrCat(Options().folder, "/ablate.db"); }
-  // One point of run "a".
+  // Returns one point of run "a".
   static LeaseEvent Point(uint32_t step) {
     return {"l", step + 1, MakePoints(0, {MakeColumn("x", {step}, {step * 0.5})})};
   }
@@ -181,7 +180,7 @@ class FileTest : public ::testing::Test {
     ASSERT_TRUE(store->CreateExperiment(MakeExperiment({"a"}, 10'000'000)).ok());
     ASSERT_TRUE(GrantAndWait(*store, {{"l", {"w", "i", "d", "b", "t", "e", 0}, "a"}}).ok());
   }
-  // Steps of run "a"; each must have the value it was sent with.
+  // Counts the steps of run "a"; each must have the value it was sent with.
   static uint32_t Count(Store* store) {
     uint32_t next = 0;
     const absl::Status status =

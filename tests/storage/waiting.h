@@ -1,4 +1,4 @@
-// Waits for what the store's asynchronous writes answer.
+// Waits for the results of the store's asynchronous writes.
 #ifndef ABLATE_TESTS_STORAGE_WAITING_H_
 #define ABLATE_TESTS_STORAGE_WAITING_H_
 

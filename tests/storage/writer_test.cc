@@ -1,4 +1,4 @@
-// Many requests at once: groups, order, and what one that fails does to the others.
+// Tests many requests at once: groups, order, and the effect of a failing one on the others.
 #include <atomic>
 #include <filesystem>
 #include <thread>

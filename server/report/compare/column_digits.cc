@@ -13,8 +13,8 @@ namespace {
 
 constexpr int kMaxColumnDecimals = 6;
 
-// Whether something that is not 0 would read as 0, a bound of the interval or without one the mean;
-// or an interval as a point.
+// Returns true if a nonzero bound of the interval (without one, the mean) would print as 0, or the
+// interval as a point.
 bool Hides(double mean, const Interval& interval, int decimals) {
   const auto hidden = [decimals](double value) {
     return value != 0 && PrintsAsZero(value, decimals);

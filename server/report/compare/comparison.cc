@@ -19,17 +19,17 @@
 namespace ablate::report {
 namespace {
 
-// A run that stands for its row on one seed. It has a result.
+// A run that represents its row on one seed. It has a result.
 struct PickedRun {
   uint32_t seed = 0;
   const Cell* cell = nullptr;
-  size_t candidate = 0;  // of the grid row
+  size_t candidate = 0;  // index in the grid row
   Trial trial;
 };
 
 bool Diverged(const PickedRun& run) { return run.trial.state == Trial::State::kDiverged; }
 
-// The mean of a cost over the runs that recorded it.
+// Returns the mean of a cost over the runs that recorded it.
 Number MeanOfRecorded(const std::vector<PickedRun>& runs, std::optional<double> Cell::*cost) {
   std::vector<double> values;
   for (const PickedRun& run : runs) {
@@ -50,7 +50,8 @@ std::optional<ParameterRange> ParametersOf(const std::vector<PickedRun>& runs) {
   return range;
 }
 
-// Counts and costs over all cells of the row, chosen or not. `picks` are its candidates by seed.
+// Sets counts and costs over all cells of the row, selected or not. `picks` are its candidates by
+// seed.
 void CountCells(const ComparisonInput& input, const GridRow& row,
                 const std::vector<std::optional<size_t>>& picks, ComparisonRow* result) {
   CompensatedSum device_seconds;
@@ -83,7 +84,7 @@ std::vector<Choice> ChoicesOf(const ComparisonInput& input, const CellGrid& grid
   return choices;
 }
 
-// Who won the seed, and whether both can be subtracted.
+// Counts who won the seed, and whether both can be subtracted.
 void CountPair(const PickedRun& run, const PickedRun& baseline, Better better, Pairs* pairs) {
   ++pairs->all;
   if (Diverged(run) || Diverged(baseline)) {
@@ -102,7 +103,7 @@ void CountPair(const PickedRun& run, const PickedRun& baseline, Better better, P
   ++(gain > 0 ? pairs->wins : gain < 0 ? pairs->losses : pairs->ties);
 }
 
-// The runs that the picks lead to, ascending by seed; seeds whose pick has no result are left out.
+// Returns the picked runs in order of seed; seeds whose pick has no result are left out.
 std::vector<PickedRun> RunsOf(const GridRow& row, const std::vector<std::optional<size_t>>& picks) {
   std::vector<PickedRun> runs;
   for (size_t i = 0; i < row.seeds.size(); ++i) {
@@ -114,7 +115,7 @@ std::vector<PickedRun> RunsOf(const GridRow& row, const std::vector<std::optiona
   return runs;
 }
 
-// The chosen runs that are done and have no value.
+// Returns the selected runs that are done and have no value.
 std::vector<SeedRun> WithoutValue(const ComparisonInput& input, const CellGrid& grid,
                                   const GridRow& row,
                                   const std::vector<std::optional<size_t>>& picks) {
@@ -129,8 +130,8 @@ std::vector<SeedRun> WithoutValue(const ComparisonInput& input, const CellGrid& 
   return runs;
 }
 
-// What the runs say on their own: fields up to `own`, `mean` and `interval` equal to it, and costs.
-// `labels` of the candidates' tuned axes are filled into runs and `chosen`.
+// Sets the fields about the row alone: those up to `own`, `mean` and `interval` equal to it, and
+// costs. Fills `labels` of the candidates' tuned axes into runs and `chosen`.
 ComparisonRow DescribeRow(const ComparisonInput& input, Scale scale, const CellGrid& grid,
                           const GridRow& row, const std::vector<std::optional<size_t>>& picks,
                           const std::vector<PickedRun>& runs) {
@@ -175,7 +176,7 @@ ComparisonRow DescribeRow(const ComparisonInput& input, Scale scale, const CellG
 }
 
 // Adds the comparison with the baseline's runs to `row`: pairs, difference, and the mean and
-// interval over the pairs where both converged, if there are any.
+// interval over the pairs in which both converged, if there are any.
 void CompareRow(const std::vector<PickedRun>& runs, const std::vector<PickedRun>& baseline,
                 const Measure& measure, size_t resamples, ComparisonRow* row) {
   std::vector<double> values, baseline_values;
@@ -199,8 +200,8 @@ void CompareRow(const std::vector<PickedRun>& runs, const std::vector<PickedRun>
   row->interval = paired.interval;
 }
 
-// Paths at which what is scored differs between any two cells of the row and its baseline;
-// ascending.
+// Returns the paths at which evaluation data differs between any two cells of the row and its
+// baseline, ascending.
 std::vector<std::string> ScoredDifferently(const GridRow& row, const GridRow& baseline) {
   const std::map<std::string, std::string>* first = nullptr;
   std::set<std::string> paths;
@@ -222,7 +223,7 @@ std::vector<std::string> ScoredDifferently(const GridRow& row, const GridRow& ba
   return {paths.begin(), paths.end()};
 }
 
-// Whether neither cell has `path` from its settings.
+// Returns true if neither cell has `path` from its settings.
 bool Follows(const Cell& cell, const Cell& other, const std::string& path) {
   const auto written = [&path](const Cell& of) {
     return of.changed.count(path) > 0 && of.follows.count(path) == 0;
@@ -230,10 +231,10 @@ bool Follows(const Cell& cell, const Cell& other, const std::string& path) {
   return !written(cell) && !written(other);
 }
 
-// Fills in the paths whose values differ between the two rows at a combination of tuned values that
-// both have; ascending.
+// Sets the paths whose values differ between the two rows at a combination of tuned values that
+// both have, ascending.
 void FindChanges(const GridRow& row, const GridRow& baseline, ComparisonRow* to) {
-  // Specs of one combination differ between seeds in nothing but the seed: any cell speaks for it.
+  // Specs of one combination differ between seeds only in the seed: any cell represents it.
   const auto specs = [](const GridRow& grid_row) {
     std::map<std::vector<size_t>, const Cell*> cells;
     for (size_t i = 0; i < grid_row.cells.size(); ++i) {
@@ -270,7 +271,7 @@ Selection SelectRow(const ComparisonInput& input, const GridRow& row) {
 
 bool Stops(const CompareOptions& options) { return options.cancelled && options.cancelled(); }
 
-// Says which rows get no verdict; `grid_rows` are by row.
+// Marks rows that get no verdict; `grid_rows` are by row.
 void Withhold(const std::vector<GridRow>& grid_rows, bool exploratory,
               std::vector<ComparisonRow>* rows) {
   for (size_t i = 0; i < rows->size(); ++i) {
@@ -290,7 +291,7 @@ void Withhold(const std::vector<GridRow>& grid_rows, bool exploratory,
   }
 }
 
-// Compares each row with its baseline; `runs` are by row. Leaves off where it is cancelled.
+// Compares each row with its baseline; `runs` are by row. Stops early if cancelled.
 void CompareRows(const Measure& measure, const std::vector<std::vector<PickedRun>>& runs,
                  const CompareOptions& options, std::vector<ComparisonRow>* rows) {
   for (size_t i = 0; i < rows->size() && !Stops(options); ++i) {
@@ -307,7 +308,7 @@ void CompareRows(const Measure& measure, const std::vector<std::vector<PickedRun
   }
 }
 
-// Whether all runs that are done have a value, where something else is what is chosen by.
+// Returns true if all DONE runs have a value, in case another metric is used for selection.
 bool HaveValues(const ComparisonInput& input) {
   return input.choice_key.empty() ||
          std::all_of(input.cells.begin(), input.cells.end(), [](const Cell& cell) {
@@ -323,7 +324,7 @@ void JudgeTunedRows(const ComparisonInput& input, const Measure& measure, const 
   }
 }
 
-// The cells of one candidate of a row, as a row of its own.
+// Returns the cells of one candidate of a row, as a row of its own.
 GridRow OnlyCandidate(const GridRow& row, size_t candidate) {
   GridRow only;
   only.labels = row.labels;
@@ -341,7 +342,7 @@ MatchedBlock MatchAt(const ComparisonInput& input, const Measure& measure, const
                      const std::vector<size_t>& candidate, const CompareOptions& options) {
   MatchedBlock block;
   block.labels = LabelsAt(input, grid.tuned_axes, candidate);
-  std::map<size_t, size_t> position;  // of a grid row in the block
+  std::map<size_t, size_t> position;  // grid row → index in the block
   std::vector<GridRow> rows;
   std::vector<std::optional<size_t>> baselines;
   for (size_t i = 0; i < grid.rows.size(); ++i) {
@@ -391,8 +392,8 @@ std::vector<MatchedBlock> MatchAll(const ComparisonInput& input, const Measure& 
   return blocks;
 }
 
-// The block at the base spec's own tuned values; else at what the first baseline chose most
-// often.
+// Returns the block at the base spec's own tuned values; otherwise at the first baseline's most
+// frequent selection.
 std::optional<size_t> ReferenceBlock(const ComparisonInput& input, const CellGrid& grid,
                                      const Comparison& comparison) {
   std::vector<std::string> labels;
@@ -469,7 +470,7 @@ absl::StatusOr<Comparison> Compare(const ComparisonInput& input, const CompareOp
     }
   }
   CompareRows(measure, runs, options, &comparison.rows);
-  // What only chosen runs have can't be read where something else is chosen.
+  // If another metric is used for selection, values that only selected runs have can't be compared.
   const bool whole = HaveValues(input);
   if (!grid->tuned_axes.empty() && whole) {
     JudgeTunedRows(input, measure, *grid, options, &comparison.rows);

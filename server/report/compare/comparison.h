@@ -1,4 +1,5 @@
-// A trained grid as a table: each combination of settings against the baseline, paired by seed.
+// Turns a trained grid into a table: compares each combination of settings with the baseline,
+// paired by seed.
 #ifndef ABLATE_SERVER_REPORT_COMPARE_COMPARISON_H_
 #define ABLATE_SERVER_REPORT_COMPARE_COMPARISON_H_
 
@@ -26,10 +27,11 @@ namespace ablate::report {
 struct Axis {
   std::string name;
   std::vector<std::string> labels;  // distinct, in the spec's order
-  bool tuned = false;               // a nuisance: chosen per setting on its other seeds
-  std::vector<double> values;       // of a numeric axis, one a label; else empty
-  // The label that the base spec itself has, where it is among them: what a comparison without
-  // tuning would use.
+  bool tuned =
+      false;  // a tuned hyperparameter: selected per setting by leave-one-seed-out selection
+  std::vector<double> values;  // of a numeric axis, one per label; otherwise empty
+  // The label of the base spec itself, if it is among them: the value of a comparison without
+  // tuning.
   std::optional<std::string> base;
 };
 
@@ -41,15 +43,14 @@ enum class RunOutcome {
   kFailed,
 };
 
-// One cell of the grid and what its run gave.
+// One cell of the grid and its run's result.
 struct Cell {
-  std::vector<std::string> labels;  // one an axis, in the axes' order
+  std::vector<std::string> labels;  // one per axis, in the axes' order
   uint32_t seed = 0;
   RunOutcome outcome = RunOutcome::kMissing;
-  // The metric, read where kDone; without it the cell counts as missing, a non-finite one as
-  // diverged.
+  // The metric, read if kDone; without it the cell counts as missing, a non-finite one as diverged.
   std::optional<double> value;
-  // Likewise ComparisonInput::choice_key, where that is another metric.
+  // The value of ComparisonInput::choice_key, if that is another metric.
   std::optional<double> choice;
   // Evaluation loss before the first step, set only if it is far above `uniform`, the loss of a
   // uniform guess (ln of the vocabulary's size); in nats.
@@ -57,63 +58,62 @@ struct Cell {
   double uniform = 0;
   std::optional<int64_t> parameters;
   std::optional<double> device_seconds;
-  double contended_seconds = 0;  // of device_seconds, while other work had the core
+  double contended_seconds = 0;  // part of device_seconds during which other work had the core
   std::optional<double> tokens_per_second;
-  std::string trainer, version, device, environment;  // "" where not recorded
+  std::string trainer, version, device, environment;  // "" if not recorded
   // Dotted paths at which the resolved spec differs from the experiment's base, and the value
   // there.
   std::map<std::string, std::string> changed;
   // Paths of `changed` that the settings do not write: their default follows from another field.
   std::set<std::string> follows;
-  // Why what is stored of a run that is done can't be read; then it is kMissing.
+  // Why the stored data of a DONE run can't be read; its state is then kMissing.
   std::string damage;
-  // What its metrics are computed on, by dotted path. Cells that differ in it can't be judged
-  // against each other.
+  // The evaluation data of its metrics, by dotted path. Cells that differ in it can't be compared.
   std::map<std::string, std::string> scored;
 };
 
 struct ComparisonInput {
-  std::string key;  // of the metric, e.g. "eval/loss"
+  std::string key;  // of the metric, such as "eval/loss"
   Better better = Better::kLower;
-  // The step at which the metric is read; without it where each run ended.
+  // The step at which the metric is read; default: the end of each run.
   std::optional<uint32_t> at{};
-  // How values are compared. Ratios need values above 0: if a converged run has another one,
-  // differences are compared all the same, without a margin, and a warning says so.
+  // How values are compared. Ratios need values above 0: if a converged run has another value,
+  // differences are compared instead, without a margin, with a warning.
   Scale scale = Scale::kDifference;
-  // The metric by which tuned values are chosen, where it is not `key`: the cells have its values
-  // as `choice`, and those that are not chosen need no value. Empty: they are chosen by `key`.
+  // The metric by which tuned values are selected, if it isn't `key`: the cells have its values as
+  // `choice`, and those that aren't selected need no value. Empty: selection by `key`.
   std::string choice_key;
   Better choice_better = Better::kLower;
-  // Why this comparison was not planned, as what a sentence puts in brackets: "report.primary is
-  // eval/loss". Its rows are described and not judged. Empty: it was.
+  // Why this comparison was not planned, as a phrase for brackets: "report.primary is eval/loss".
+  // Its rows are described and not tested. Empty: it was planned.
   std::string exploratory;
-  // Of cells that come from several experiments what to know of that, without a full stop; else "".
+  // A note about cells that come from several experiments, without a full stop; otherwise "".
   std::string origins;
-  // Differences within it either way do not matter, or ratios within a factor of 1 + margin; above
-  // 0. None: nothing is equivalent.
+  // Equivalence margin, above 0: differences within ±margin, or ratios within a factor of 1 +
+  // margin, don't matter. None: nothing is equivalent.
   std::optional<double> margin;
   std::vector<Axis> axes;
   std::vector<Cell> cells;  // in any order; each combination and seed at most once
   // Label of the baseline by axis name; axes not named: their first label.
   std::map<std::string, std::string> baseline;
-  // Compare along this axis, within each combination of the other axes that are not tuned (this
-  // axis is then not tuned); "" compares all combinations with one baseline, but within each
-  // setting of an axis that changes what is scored, unless no other axis is left to compare along
-  // or `baseline` names the axis.
+  // Compare along this axis, within each combination of the other axes that aren't tuned (this axis
+  // is then not tuned either). "" compares all combinations with one baseline; but if an axis
+  // changes the evaluation data, within each of its settings, unless no other axis is left to
+  // compare along or `baseline` names the axis.
   std::string by;
 };
 
-// A combination of tuned values and on how many seeds it was chosen.
+// A combination of tuned values, and the number of seeds for which it was selected.
 struct Choice {
-  std::vector<std::string> labels;  // one a tuned axis
+  std::vector<std::string> labels;  // one per tuned axis
   size_t seeds = 0;
 };
 
 struct SeedRun {
   uint32_t seed = 0;
-  double value = 0;  // NaN where diverged
+  double value = 0;  // NaN if diverged
   bool diverged = false;
-  std::vector<std::string> chosen;  // tuned labels, one a tuned axis
+  std::vector<std::string> chosen;  // tuned labels, one per tuned axis
 };
 
 struct ParameterRange {
@@ -125,36 +125,36 @@ struct ParameterRange {
 struct Pairs {
   size_t all = 0;                         // both have a result
   size_t converged = 0;                   // and both converged
-  size_t wins = 0, losses = 0, ties = 0;  // of the row, over all
+  size_t wins = 0, losses = 0, ties = 0;  // of the row, over all pairs
   size_t only_row_diverged = 0, only_baseline_diverged = 0;
 };
 
-// Why a row that is compared gets no verdict.
+// Why a compared row gets no verdict.
 enum class Withheld {
   kNo,
   kUnfinished,         // a run of the row or of its baseline, tuned ones included, has not ended
-  kScoredDifferently,  // their runs are not all scored on the same data, however they end
-  kExploratory,        // the comparison is not the one that was planned
+  kScoredDifferently,  // their runs don't have the same evaluation data
+  kExploratory,        // the comparison isn't the planned one
   kTooFewPairs,        // fewer than kLeastPairs
 };
 
-inline constexpr size_t kLeastPairs = 3;  // for a verdict
+inline constexpr size_t kLeastPairs = 3;  // needed for a verdict
 
 struct ComparisonRow {
-  std::vector<std::string> labels;  // one a row axis
-  std::vector<double> numbers;      // the labels' values; NaN of an axis that is not numeric
-  std::string label;                // the same as one text, by SettingName
-  std::string mark;                 // the same where there is little room: pre/true/16
-  std::optional<size_t> baseline;   // index of the row it is compared with; its own for a baseline
+  std::vector<std::string> labels;  // one per row axis
+  std::vector<double> numbers;      // the labels' values; NaN if the axis isn't numeric
+  std::string label;                // the labels as one text, by SettingName
+  std::string mark;                 // a short form: pre/true/16
+  std::optional<size_t> baseline;   // index of the row it is compared with; a baseline has its own
   bool is_baseline = false;
 
   std::vector<SeedRun> runs;  // with a result, ascending seeds
-  // Chosen ones that ended well but have no value, with NaN for it, ascending seeds: what else they
-  // gave can be shown.
+  // Selected runs that ended well but have no value, with NaN for it, ascending seeds; their other
+  // results can be shown.
   std::vector<SeedRun> without_value;
   size_t n = 0;           // runs with a result
-  size_t diverged = 0;    // of them
-  size_t cells = 0;       // of the grid, tuned ones not chosen included
+  size_t diverged = 0;    // number of those that diverged
+  size_t cells = 0;       // number in the grid, including those not selected
   size_t missing = 0;     // cells without a result, likewise
   size_t failed = 0;      // cells whose run failed, likewise
   size_t unfinished = 0;  // of the missing: cells whose run has not ended
@@ -162,96 +162,97 @@ struct ComparisonRow {
   // Dotted paths at which what is scored differs between the runs of this row and its baseline.
   std::vector<std::string> scored_differently;
 
-  // Over its own converged runs, in the metric's unit. Where ratios are compared means are
-  // geometric, and `own.deviation` is that of natural logarithms.
+  // Over its own converged runs, in the metric's unit. For ratios, means are geometric, and
+  // `own.deviation` is that of natural logarithms.
   Summary own;
-  // Over the pairs where both converged; own without such a pair, and of a baseline.
+  // Over the pairs in which both converged; `own`'s for a baseline or without such a pair.
   Number mean;
   Interval interval;  // of that mean
   Pairs pairs;
-  // Row minus baseline over the pairs where both converged; where ratios are compared, of natural
-  // logarithms.
+  // Row minus baseline over the pairs in which both converged; for ratios, of natural logarithms.
   PairedStatistics difference;
-  // Of the test that judges the row: of the difference, or of the wins where on some pair only one
-  // of the two diverged. Undefined: difference.p_sign_flip's reasons.
+  // p of the row's test: of the difference, or of the wins if in some pair only one of the two
+  // diverged. Undefined: difference.p_sign_flip's reasons.
   Number p;
   bool exact = false;  // p counts all patterns of signs
   bool by_wins = false;
-  Number p_holm;    // of p, over all rows that can be judged
-  Number p_t_holm;  // of difference.p_t likewise; a row by_wins counts in the family and has none
-  // That the difference is beyond the margin on one side or the other: the larger p of the two
-  // one-sided tests (Schuirmann 1987), over the family. kNotRecorded without a margin.
+  Number p_holm;    // Holm-adjusted p over all rows that can be tested
+  Number p_t_holm;  // the same for difference.p_t; a row by_wins counts in the family and has none
+  // Equivalence test: the larger p of the two one-sided tests (Schuirmann 1987) that the difference
+  // is within the margin, adjusted over the family. kNotRecorded without a margin.
   Number p_equivalence = {std::numeric_limits<double>::quiet_NaN(), Undefined::kNotRecorded};
-  // Of the main rows: what the difference would take, and the least that the pairs are likely to
-  // find (kPower), in the unit of `difference`.
+  // For the main rows: the seeds that the difference needs, and the smallest one that these pairs
+  // detect with kPower, in the unit of `difference`.
   SeedsNeeded needed;
   Number least_detectable;
 
   std::vector<Choice> chosen;  // of the tuned axes, in the grid's order, seeds > 0
   std::optional<ParameterRange> parameters;
   Number device_seconds;          // mean of the runs in this row
-  double device_seconds_all = 0;  // sum over all its cells, tuned ones not chosen included
+  double device_seconds_all = 0;  // sum over all its cells, including those not selected
   Number tokens_per_second;       // mean of the runs in this row
-  // Dotted paths whose values differ from the baseline's, tuned axes aside.
+  // Dotted paths whose values differ from the baseline's, without tuned axes.
   std::vector<std::string> changed;
-  // Those of `changed` that no setting writes, for they follow from another by default.
+  // Those of `changed` that no setting writes: they follow from another field by default.
   std::set<std::string> follows;
 
   bool compared() const { return baseline.has_value() && !is_baseline; }
-  // Pairs that the test of `p` is of.
+  // Returns the number of pairs in the test of `p`.
   size_t tested_pairs() const { return by_wins ? pairs.all : difference.n; }
-  // Whether it has a verdict, or will have one when its runs have ended.
+  // Returns true if it has a verdict, or will have one when its runs have ended.
   bool in_family() const { return compared() && withheld != Withheld::kScoredDifferently; }
 };
 
 // The comparison at one shared combination of tuned values.
 struct MatchedBlock {
-  std::vector<std::string> labels;  // one a tuned axis
-  // Rows that have cells there; `baseline` indexes this list. No bootstrap; p_holm is over all
-  // blocks together.
+  std::vector<std::string> labels;  // one per tuned axis
+  // Rows with cells there; `baseline` indexes this list. No bootstrap; p_holm is over all blocks
+  // together.
   std::vector<ComparisonRow> rows;
 };
 
 struct Comparison {
   std::string key;
   Better better = Better::kLower;
-  std::optional<uint32_t> at;           // as ComparisonInput's
-  Scale scale = Scale::kDifference;     // that its rows are compared on
-  std::string choice_key, exploratory;  // as ComparisonInput's
-  std::optional<double> margin;         // likewise; none where ratios were to be compared in vain
+  std::optional<uint32_t> at;           // as in ComparisonInput
+  Scale scale = Scale::kDifference;     // on which its rows are compared
+  std::string choice_key, exploratory;  // as in ComparisonInput
+  std::optional<double> margin;         // likewise; none if ratios were requested but impossible
   std::vector<std::string> row_axes, tuned_axes;
-  // Row axes whose settings are scored on different data, so that rows are compared within each of
-  // them only.
+  // Row axes whose settings have different evaluation data, so that rows are compared within each
+  // of them only.
   std::vector<std::string> within_axes;
-  // Whether every tuned axis is numeric with three values or more, so that a choice at its edge
-  // would have been seen.
+  // True if every tuned axis is numeric with at least three values, so that a selection at the edge
+  // would be noticed.
   bool edges_known = false;
-  size_t planned = 0, ended = 0;      // cells, and of them those whose run has ended
+  size_t planned = 0, ended = 0;      // cells, and those whose run has ended
   std::vector<ComparisonRow> rows;    // combinations in the axes' order, the first axis slowest
-  size_t family = 0;                  // rows that can be judged: Holm's family
-  std::vector<MatchedBlock> matched;  // empty where nothing is tuned
-  // Of `matched`: the block at the base spec's own values, else at the baseline's usual choice.
+  size_t family = 0;                  // rows that can be tested: Holm's family
+  std::vector<MatchedBlock> matched;  // empty if nothing is tuned
+  // Index in `matched`: the block at the base spec's own values, otherwise at the baseline's most
+  // frequent selection.
   std::optional<size_t> reference;
-  Factorial factorial;  // of crossed axes
+  Factorial factorial;  // effects of crossed axes
   std::vector<Warning> warnings;
 };
 
-// Whether tuned values are chosen again under every pattern of signs, for some row.
+// Returns true if the permutation test repeats the selection for some row.
 bool IsRechosen(const Comparison& comparison);
 
-// The baseline of all rows that are compared: an index of `rows`; none where they have several, or
-// nothing is compared.
+// Returns the index in `rows` of the baseline of all compared rows; nothing if they have several,
+// or nothing is compared.
 std::optional<size_t> SharedBaseline(const Comparison& comparison);
 
 struct CompareOptions {
-  std::function<bool()> cancelled;  // asked a row at a time; may be empty
+  std::function<bool()> cancelled;  // called for each row; may be empty
   size_t resamples = 10000;         // of the bootstrap; 0: none, `bca` is then undefined
 };
 
-// Errors: CANCELLED, and INVALID_ARGUMENT naming the field: axes or labels that repeat or are
-// empty, values that do not fit the labels, cells that repeat or name unknown labels, an unknown
-// baseline or `by`. Order of cells does not matter. A choice on other seeds makes the pairs share
-// data, so with tuned axes t and sign flips are approximations. Pure, safe from any thread.
+// Compares a grid. Errors: CANCELLED, and INVALID_ARGUMENT naming the field: axes or labels that
+// repeat or are empty, values that do not fit the labels, cells that repeat or name unknown labels,
+// an unknown baseline or `by`. The order of cells doesn't matter. With tuned axes the pairs share
+// data through leave-one-seed-out selection, so that t and sign-flip tests are approximations.
+// Pure, safe from any thread.
 absl::StatusOr<Comparison> Compare(const ComparisonInput& input,
                                    const CompareOptions& options = {});
 

@@ -27,8 +27,8 @@ VerdictOutcome OutcomeOf(Withheld withheld) {
   return VerdictOutcome::kTooFewPairs;
 }
 
-// +1 if `difference` (row minus baseline) is the row's gain, -1 if its loss; where neither is
-// better, its sign.
+// Returns +1 if `difference` (row minus baseline) is the row's gain, -1 if its loss; if neither
+// direction is better, its sign.
 int GainOf(double difference, Better better) {
   if (!(difference > 0) && !(difference < 0)) return 0;
   return (difference < 0) == (better == Better::kLower) ? 1 : -1;
@@ -38,7 +38,7 @@ bool IsConstant(const PairedStatistics& difference) {
   return difference.n >= 2 && difference.deviation.undefined == Undefined::kZeroVariance;
 }
 
-// Whether a constant difference is nothing but the rounding of the values.
+// Returns true if a constant difference is only the rounding of the values.
 bool IsIdentical(const ComparisonRow& row, Scale scale) {
   const double size = scale == Scale::kRatio ? 1 : std::abs(row.mean.value);
   return IsConstant(row.difference) && std::abs(row.difference.mean.value) <= kTie * size;
@@ -46,14 +46,14 @@ bool IsIdentical(const ComparisonRow& row, Scale scale) {
 
 bool AtMostAlpha(const Number& p) { return p.defined() && p.value <= kAlpha; }
 
-// +1 if the baseline diverged on more of the pairs, -1 if the row did.
+// Returns +1 if the baseline diverged in more of the pairs, -1 if the row did.
 int StabilityOf(const Pairs& pairs) {
   if (pairs.only_row_diverged == pairs.only_baseline_diverged) return 0;
   return pairs.only_row_diverged < pairs.only_baseline_diverged ? 1 : -1;
 }
 
-// Whether the row is better where both converge but diverges more often, or the reverse, and the
-// wins do not say that diverging outweighs it.
+// Returns true if the row is better if both converge but diverges more often, or the reverse, and
+// the wins don't show that divergence outweighs it.
 bool Conflicts(const ComparisonRow& row, Better better, int wins) {
   const int stability = StabilityOf(row.pairs);
   const bool opposed = stability == -GainOf(row.difference.mean.value, better);
@@ -70,8 +70,8 @@ Ground GroundOf(const Comparison& comparison, const ComparisonRow& row, int towa
   return row.p.undefined == Undefined::kNonFinite ? Ground::kNonFinite : Ground::kDifference;
 }
 
-// Whether the test that judges the row is too coarse for its family, and neither of the two chose
-// different values on different seeds, which the t-test would forget.
+// Returns true if the row's test is too coarse for its family, and neither of the two selected
+// different values on different seeds, which the t-test would ignore.
 bool MayBeProbable(const Comparison& comparison, const ComparisonRow& row) {
   const ComparisonRow& baseline = comparison.rows[*row.baseline];
   return !row.by_wins && row.difference.n < LeastSeedsForSignFlip(comparison.family) &&
@@ -79,7 +79,7 @@ bool MayBeProbable(const Comparison& comparison, const ComparisonRow& row) {
 }
 
 Grade GradeOf(const Comparison& comparison, const ComparisonRow& row, const Decision& decision) {
-  // What is identical on every seed may be a setting that takes no effect.
+  // Equal results on every seed may be due to a setting without effect.
   if (decision.ground == Ground::kIdentical || decision.ground == Ground::kConflict) {
     return Grade::kInconclusive;
   }

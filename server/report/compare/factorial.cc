@@ -17,10 +17,10 @@ namespace ablate::report {
 namespace {
 
 using Labels = std::vector<std::string>;
-// By seed, of runs that converged, on the comparison's scale.
+// Values by seed of converged runs, on the comparison's scale.
 using ValuesBySeed = std::map<uint32_t, double>;
 
-// The rows of a comparison by their labels.
+// Finds the rows of a comparison by their labels.
 class Rows {
  public:
   explicit Rows(const Comparison& comparison) {
@@ -32,7 +32,7 @@ class Rows {
     }
   }
 
-  // Null where the grid has no such combination.
+  // Returns null if the grid has no such combination.
   const ValuesBySeed* Find(const Labels& labels) const {
     const auto found = values_.find(labels);
     return found == values_.end() ? nullptr : &found->second;
@@ -44,7 +44,7 @@ class Rows {
   std::map<Labels, ValuesBySeed> values_;
 };
 
-// Cells whose values are added to one side of an effect or the other.
+// Cells whose values are added on each side of an effect.
 struct Sides {
   std::vector<const ValuesBySeed*> setting, setting_less, baseline, baseline_less;
 
@@ -57,7 +57,7 @@ struct Sides {
   }
 };
 
-// Seeds that all of the cells have.
+// Returns the seeds that all of the cells have.
 std::vector<uint32_t> SharedSeeds(const std::vector<const ValuesBySeed*>& cells) {
   std::vector<uint32_t> seeds;
   if (cells.empty()) return seeds;
@@ -86,7 +86,7 @@ void MeasureEffect(const Sides& sides, Effect* effect) {
   effect->difference = ComparePairs(setting, baseline, /*resamples=*/0);
 }
 
-// Makes the effects of one comparison.
+// Computes the effects of one comparison.
 class Finder {
  public:
   Finder(const Comparison& comparison, Labels baseline)
@@ -201,10 +201,10 @@ class Finder {
   const Comparison& comparison_;
   const Rows rows_;
   const Labels baseline_;
-  std::vector<Labels> levels_;  // of each axis but its baseline, in the rows' order
+  std::vector<Labels> levels_;  // labels of each axis except its baseline, in the rows' order
 };
 
-// The labels of the one baseline that all rows are judged against; none where there is no such.
+// Returns the labels of the one baseline of all tested rows; nothing if there isn't exactly one.
 std::optional<Labels> OneBaseline(const Comparison& comparison) {
   std::optional<Labels> labels;
   for (const ComparisonRow& row : comparison.rows) {

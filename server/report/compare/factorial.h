@@ -1,5 +1,5 @@
-// Crossed axes: what one axis does on average over the others, and whether what it does depends on
-// another one. Pure functions, safe from any thread.
+// Crossed axes: main effects of each axis, averaged over the others, and interactions of two axes.
+// Pure functions, safe from any thread.
 #ifndef ABLATE_SERVER_REPORT_COMPARE_FACTORIAL_H_
 #define ABLATE_SERVER_REPORT_COMPARE_FACTORIAL_H_
 
@@ -14,22 +14,23 @@ namespace ablate::report {
 
 struct Comparison;
 
-// A setting of an axis against the axis's baseline.
+// A setting of an axis, compared with the axis's baseline.
 struct Level {
   std::string axis, label, baseline;
 };
 
-// Where ratios are compared, an effect is of natural logarithms: an interaction a ratio of ratios.
+// A main effect or an interaction. For ratios it is of natural logarithms: an interaction is then a
+// ratio of ratios.
 struct Effect {
-  // One: a main effect, the mean over the other axes' combinations of the value at the setting less
-  // that at the baseline. Two: an interaction, the first one's effect at the second one's setting
-  // less that at its baseline, a mean over the combinations of the axes that are left.
+  // One level: a main effect, the value at the setting minus that at the baseline, averaged over
+  // the other axes' combinations. Two levels: an interaction, the first one's effect at the second
+  // one's setting minus that at its baseline, averaged over the combinations of the remaining axes.
   std::vector<Level> levels;
-  // Combinations of other axes that it is a mean over: those at which the grid has all that it is
-  // made of, and all of those have a converged run on some seed.
+  // Number of combinations of other axes in the mean: those for which the grid has all cells, each
+  // with a converged run on some seed.
   size_t combinations = 0;
-  PairedStatistics difference{};  // by seed, over those on which all of its runs converged
-  // Adjusted over the main effects, or over the interactions: each a family of its own (Holm 1979).
+  PairedStatistics difference{};  // by seed, over the seeds on which all of its runs converged
+  // Adjusted over the main effects, or over the interactions: two families (Holm 1979).
   Number p_holm{};
 };
 
@@ -39,16 +40,16 @@ struct Factorial {
   std::vector<Effect> main, interactions;
 };
 
-// None where there are fewer than two row axes, or several baselines, or where rows have no verdict
-// (withheld). Where values are tuned there are differences and t intervals, but no p: it would take
-// choosing again. Interactions of every two axes, both in the rows' order; none where
-// there would be more than kMaxInteractions.
+// Returns the effects. None if there are fewer than two row axes, or several baselines, or if rows
+// have no verdict (withheld). With tuned values there are differences and t intervals, but no p,
+// which would need reselection. Interactions are of every two axes, both in the rows' order; none
+// if there would be more than kMaxInteractions.
 Factorial FindFactorial(const Comparison& comparison);
 
-// "post", "residual false"; of an interaction "post × residual false".
+// Returns "post", "residual false"; for an interaction "post × residual false".
 std::string EffectName(const Effect& effect);
 
-// "post against pre", and of an interaction its name: what a table calls it.
+// Returns a table's name of the effect: "post against pre"; for an interaction EffectName.
 std::string EffectText(const Effect& effect);
 
 }  // namespace ablate::report

@@ -15,7 +15,7 @@
 namespace ablate::report {
 namespace {
 
-// What a finding is about.
+// The subject of a finding.
 struct Subject {
   const Comparison& comparison;
   const ComparisonRow& row;
@@ -23,7 +23,7 @@ struct Subject {
   Decision decision;
 };
 
-// The table of words.
+// Returns the words for a decision: the table of words.
 Words WordsOf(const Decision& decision, Withheld withheld, Better better) {
   const absl::string_view direction = DirectionName(decision.toward, better);
   switch (decision.grade) {
@@ -61,8 +61,8 @@ std::string LeadOf(const Words& words, const std::string& size) {
 
 constexpr absl::string_view kConstant = "on every seed, so without an interval";
 
-// A difference in two parts: {"higher by .031", "[.024, .038]"} if its direction is found, else all
-// of it in the second: "+.031 [−.002, +.064]".
+// A difference in two parts: {"higher by .031", "[.024, .038]"} if it has a direction; otherwise
+// all of it in the second: "+.031 [−.002, +.064]".
 struct Difference {
   std::string size, rest;
   std::string text() const { return Together({size, rest}, " "); }
@@ -91,7 +91,7 @@ Difference DifferenceOf(const Subject& of) {
   return {"", of.decision.ground == Ground::kConstant ? absl::StrCat(text, " ", kConstant) : text};
 }
 
-// "“post” diverged on 3 of 12 seeds, “pre” on 0".
+// Returns "“post” diverged on 3 of 12 seeds, “pre” on 0".
 std::string DivergedText(const Subject& of) {
   const Pairs& pairs = of.row.pairs;
   const size_t both =
@@ -101,7 +101,7 @@ std::string DivergedText(const Subject& of) {
                       pairs.only_baseline_diverged + both);
 }
 
-// "over 12 seeds", or which of them could be subtracted.
+// Returns "over 12 seeds", or which of them could be subtracted.
 std::string OverText(const Subject& of) {
   const Pairs& pairs = of.row.pairs;
   if (pairs.converged == pairs.all) return absl::StrCat("over ", Counted(pairs.all, "seed"));
@@ -109,8 +109,8 @@ std::string OverText(const Subject& of) {
                       " on which both converged (", DivergedText(of), ")");
 }
 
-// "worse on 7 of 8 seeds": how many agree with its direction. Empty if none does, or if neither
-// direction is better.
+// Returns "worse on 7 of 8 seeds": how many agree with its direction. Empty if none does, or if
+// neither direction is better.
 std::string AgreeingText(const Subject& of) {
   const bool worse = of.decision.toward < 0;
   const size_t agreeing = worse ? of.row.pairs.losses : of.row.pairs.wins;
@@ -119,8 +119,7 @@ std::string AgreeingText(const Subject& of) {
                       Counted(of.row.pairs.all, "seed"));
 }
 
-// "1.7 % of “pre”": of the baseline's mean. Empty if that says nothing, as of a ratio, which is a
-// share already.
+// Returns "1.7 % of “pre”", the baseline's mean. Empty if that is meaningless, as for a ratio.
 std::string PercentText(const Subject& of) {
   const Number& mean = of.baseline.own.mean;
   if (of.comparison.scale == Scale::kRatio || !mean.defined() || !(mean.value > 0)) return "";
@@ -129,14 +128,14 @@ std::string PercentText(const Subject& of) {
   return absl::StrCat(Plain(percent, percent < 10 ? 1 : 0), " % of ", Quoted(of.baseline.label));
 }
 
-// "24 of 60 runs, “pre” 60 of 60": how many have ended.
+// Returns how many runs have ended: "24 of 60 runs, “pre” 60 of 60".
 std::string ProgressText(const Subject& of) {
   return absl::StrCat(OfRuns(of.row.cells - of.row.unfinished, of.row.cells), ", ",
                       Quoted(of.baseline.label), " ", of.baseline.cells - of.baseline.unfinished,
                       " of ", of.baseline.cells);
 }
 
-// What is known of a row whose difference says nothing of its direction.
+// Returns the evidence of a row whose difference has no direction.
 std::string SeenText(const Subject& of, const Difference& difference) {
   if (of.row.pairs.all == 0) {
     return of.row.n > 0 && of.baseline.n > 0 ? "they have no seed in common"
@@ -177,13 +176,13 @@ std::string EvidenceText(const Subject& of, const Difference& difference) {
       "; ");
 }
 
-// "p = .078 with Holm over 2 rows", "p = .188"; empty without one.
+// Returns "p = .078 with Holm over 2 rows", "p = .188"; empty without p.
 std::string AdjustedText(const Subject& of) {
   if (!of.row.p_holm.defined()) return "";
   return absl::StrCat(PText(of.row.p_holm.value), FamilyText(of.comparison.family));
 }
 
-// "p = .016 with Holm over 2 rows, the least that 8 pairs allow".
+// Returns "p = .016 with Holm over 2 rows, the least that 8 pairs allow".
 std::string EstablishedText(const Subject& of) {
   const size_t pairs = of.row.tested_pairs();
   const bool least = of.row.p.value <= std::pow(2.0, 1 - static_cast<double>(pairs)) * (1 + kTie);
@@ -192,7 +191,7 @@ std::string EstablishedText(const Subject& of) {
       least ? absl::StrCat(", the least that ", Counted(pairs, "pair"), " allow") : "");
 }
 
-// "p < .001 by the t-test with Holm over 2 rows, if differences are roughly normal".
+// Returns "p < .001 by the t-test with Holm over 2 rows, if differences are roughly normal".
 std::string ProbableText(const Subject& of) {
   return absl::StrCat(PText(of.row.p_t_holm.value), " by the t-test",
                       FamilyText(of.comparison.family), ", if ",
@@ -200,8 +199,8 @@ std::string ProbableText(const Subject& of) {
                                                            : "differences are roughly normal");
 }
 
-// "smaller than .01 either way (p = .003 with Holm over 2 rows)", "within a factor of 1.1 either
-// way …"; the comparison has a margin.
+// Returns "smaller than .01 either way (p = .003 with Holm over 2 rows)", "within a factor of 1.1
+// either way …"; the comparison has a margin.
 std::string EquivalentText(const Subject& of) {
   const Comparison& comparison = of.comparison;
   const std::string within =
@@ -217,7 +216,7 @@ std::string NotEquivalentText(const Subject& of) {
   return absl::StrCat("not shown to be ", EquivalentText(of));
 }
 
-// A number of seeds to two digits: no more of it is known.
+// Rounds a number of seeds to two digits, its precision.
 size_t RoundedSeeds(size_t seeds) {
   size_t unit = 1;
   while (seeds / unit >= 100) unit *= 10;
@@ -229,8 +228,8 @@ std::string SeedsText(const Number& seeds) {
   return text::Grouped(static_cast<int64_t>(RoundedSeeds(static_cast<size_t>(seeds.value))));
 }
 
-// "the least difference that 12 seeds would find with 80 % power is .009", "the least ratio … is a
-// factor of 1.08"; or why there is none.
+// Returns "the least difference that 12 seeds would find with 80 % power is .009", "the least ratio
+// … is a factor of 1.08"; or why there is none.
 std::string DetectableText(const Subject& of) {
   const Scale scale = of.comparison.scale;
   const Number least = OffScale(scale, of.row.least_detectable);
@@ -246,8 +245,8 @@ std::string DetectableText(const Subject& of) {
                             : Plain(least.value, DecimalsFor(least.value)));
 }
 
-// What more seeds would do: "…; the difference seen takes about 105 seeds (40 to 1,000)". A test
-// that chooses tuned values again has less power than that of the differences, which is what is
+// Returns the effect of more seeds: "…; the difference seen takes about 105 seeds (40 to 1,000)". A
+// permutation test with reselection has less power than the test of the differences, whose power is
 // known.
 std::string PowerText(const Subject& of) {
   const SeedsNeeded& needed = of.row.needed;
@@ -270,7 +269,7 @@ std::string PowerText(const Subject& of) {
                       " to ", SeedsText(needed.high), ")");
 }
 
-// By the grade: what speaks for it, or what it would take.
+// Returns the facts by grade: the evidence, or what would be needed.
 std::vector<std::string> GradeFacts(const Subject& of) {
   const size_t least = LeastSeedsForSignFlip(of.comparison.family);
   switch (of.decision.grade) {
@@ -362,7 +361,7 @@ std::vector<std::string> BriefFacts(const Subject& of, const std::string& differ
   return facts;
 }
 
-// How much of the difference at shared tuned values is due to them.
+// Returns how much of the difference at shared tuned values is due to them.
 std::string DueText(const Subject& of, const ComparisonRow& matched) {
   const bool known = of.row.withheld == Withheld::kNo && matched.withheld == Withheld::kNo &&
                      of.row.difference.mean.defined() && LeavesOutZero(matched.difference.interval);

@@ -91,7 +91,7 @@ absl::Status ArrangeAxes(const ComparisonInput& input, CellGrid* grid) {
   return absl::OkStatus();
 }
 
-using LabelIndex = std::vector<std::map<std::string, size_t>>;  // one an axis
+using LabelIndex = std::vector<std::map<std::string, size_t>>;  // one per axis
 
 absl::StatusOr<LabelIndices> LabelsOf(const Cell& cell, const ComparisonInput& input,
                                       const LabelIndex& index) {
@@ -140,8 +140,8 @@ GridRow ArrangeRow(const LabelIndices& labels, const RowCells& cells) {
   return row;
 }
 
-// Whether cells that differ in nothing but their setting of `axis`, and their seed, are scored on
-// different data.
+// Returns true if cells that differ only in their setting of `axis`, and their seed, have different
+// evaluation data.
 bool ChangesScoring(const ComparisonInput& input, size_t axis) {
   std::map<std::vector<std::string>, const Cell*> first;
   for (const Cell& cell : input.cells) {
@@ -153,7 +153,7 @@ bool ChangesScoring(const ComparisonInput& input, size_t axis) {
   return false;
 }
 
-// The row axes to compare within. Not those that the input asks to compare along.
+// Returns the row axes to compare within, except those that the input asks to compare along.
 std::vector<size_t> FindWithinAxes(const ComparisonInput& input, const CellGrid& grid) {
   std::vector<size_t> within;
   bool others = false;
@@ -171,7 +171,7 @@ std::vector<size_t> FindWithinAxes(const ComparisonInput& input, const CellGrid&
   return others ? within : std::vector<size_t>();
 }
 
-// The labels of the row that the row with `labels` is compared with.
+// Returns the labels of the baseline of the row with `labels`.
 LabelIndices BaselineLabels(const ComparisonInput& input, const CellGrid& grid,
                             LabelIndices labels) {
   for (size_t i = 0; i < grid.row_axes.size(); ++i) {
@@ -248,7 +248,7 @@ bool HasNotPositive(const ComparisonInput& input) {
 
 TunedPair PairTrials(const ComparisonInput& input, Scale scale, const GridRow& row,
                      const GridRow& baseline) {
-  std::map<std::vector<size_t>, size_t> candidates;  // their places, in the grid's order
+  std::map<std::vector<size_t>, size_t> candidates;  // their indexes, in the grid's order
   std::map<uint32_t, size_t> seeds;
   for (const GridRow* of : {&row, &baseline}) {
     for (const auto& candidate : of->candidates) candidates.emplace(candidate, 0);

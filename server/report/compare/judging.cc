@@ -80,7 +80,7 @@ void FindPower(size_t family, std::vector<ComparisonRow>* rows) {
   for (ComparisonRow& row : *rows) {
     if (!row.in_family() || row.by_wins || !row.difference.effect.defined()) continue;
     row.needed = FindSeedsNeeded(row.difference.effect, row.difference.n, family);
-    // Both diverge on the others, which are seeds, too.
+    // Both diverge on the other seeds, which count as seeds, too.
     const double seeds_a_pair =
         static_cast<double>(row.pairs.all) / static_cast<double>(row.pairs.converged);
     for (Number* seeds : {&row.needed.estimate, &row.needed.low, &row.needed.high}) {

@@ -22,7 +22,7 @@ constexpr Known kKnown[] = {
     {"eval/ema_loss", "held-out loss of averaged weights", "nats", Scale::kDifference, "token"},
 };
 
-// Metrics by block, without what stands behind the /.
+// Metrics by block, without the part after the /.
 constexpr Known kFamilies[] = {
     {"gradient", "gradient norm", "", Scale::kRatio},
     {"parameter_gradient", "parameter gradient norm", "", Scale::kRatio},
@@ -30,7 +30,7 @@ constexpr Known kFamilies[] = {
     {"alignment_ratio", "norm ratio to backprop", "", Scale::kRatio},
 };
 
-// Numbers of analyses; one without a text is called by its key.
+// Numbers of analyses; one without a text has its key as name.
 constexpr Known kNumbers[] = {
     {"gradient", "gradient norm", "", Scale::kRatio},
     {"gradient_ratio", "gradient norm by the last block's", "", Scale::kRatio},
@@ -90,7 +90,7 @@ MetricName NameOfMetric(absl::string_view key) {
 MetricName NameOfFamily(absl::string_view family) {
   const size_t label = family.find('/');
   if (label == absl::string_view::npos) return NameIn(kFamilies, family);
-  // Of an analysis: LABEL/NUMBER, or LABEL/NUMBER/block.*.NORM.
+  // An analysis's key: LABEL/NUMBER, or LABEL/NUMBER/block.*.NORM.
   const absl::string_view number = family.substr(label + 1);
   const size_t place = number.find("/block.*.");
   const Known* known = Find(kNumbers, number.substr(0, place));

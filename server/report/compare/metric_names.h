@@ -1,5 +1,4 @@
-// What metrics are called in sentences and figures, and how their values are compared. Pure
-// functions.
+// Names of metrics for sentences and figures, and the scales of their values. Pure functions.
 #ifndef ABLATE_SERVER_REPORT_COMPARE_METRIC_NAMES_H_
 #define ABLATE_SERVER_REPORT_COMPARE_METRIC_NAMES_H_
 
@@ -13,19 +12,21 @@ namespace ablate::report {
 struct MetricName {
   std::string text;  // in the middle of a sentence: "held-out loss"
   std::string unit;  // "nats"; may be empty
-  std::string per;   // what the metric is a mean over: "token"; may be empty
+  std::string per;   // unit of the mean: "token"; may be empty
 };
 
-// A key that is not known is its own name; "gradient norm at block.3" of `gradient/block.3`.
+// Returns a metric's name: "gradient norm at block.3" for `gradient/block.3`. An unknown key is its
+// own name.
 MetricName NameOfMetric(absl::string_view key);
 
-// Of a family of metrics by block: "gradient norm" of `gradient` and of an analysis's
-// `flow/gradient`. One that is not known is its own name.
+// Returns the name of a family of metrics by block: "gradient norm" for `gradient` and for an
+// analysis's `flow/gradient`. An unknown one is its own name.
 MetricName NameOfFamily(absl::string_view family);
 
-// Ratios of norms and the like, which are positive and span decades; differences of all others.
-// Known by the key alone, before any value is seen: `train/gradient_norm`, `gradient/block.3`, and
-// numbers of analyses by what stands behind their label, as `flow/gradient/block.3`.
+// Returns the scale of a key: ratios for norms and similar quantities, which are positive and span
+// decades; differences for all others. Determined by the key alone, before any value is seen:
+// `train/gradient_norm`, `gradient/block.3`, and numbers of analyses by the part after their label,
+// as `flow/gradient/block.3`.
 Scale ScaleOfMetric(absl::string_view key);
 
 }  // namespace ablate::report

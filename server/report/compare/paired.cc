@@ -12,7 +12,7 @@ namespace {
 
 using Sizes = absl::Span<const double>;  // absolute differences, largest first
 
-// The 2^k sums ±x0 ± … ± x(k-1); bit i of the index says whether x(i) counts as positive.
+// Returns the 2^k sums ±x0 ± … ± x(k-1); bit i of the index is set if x(i) counts as positive.
 std::vector<double> SumsOfAllSigns(Sizes sizes) {
   std::vector<double> sums{0.0};
   for (const double size : sizes) {
@@ -26,9 +26,9 @@ std::vector<double> SumsOfAllSigns(Sizes sizes) {
   return sums;
 }
 
-// Share of all patterns with |sum| >= threshold > 0. Sums come in pairs of opposite sign, so the
-// first difference keeps its sign; the others are two halves of about √(2^n) sums each, one of them
-// sorted.
+// Returns the fraction of all patterns with |sum| >= threshold > 0. Sums come in pairs of opposite
+// sign, so the first difference keeps its sign; the others are two halves of about √(2^n) sums
+// each, one of them sorted.
 double ExactShare(Sizes sizes, double threshold) {
   const Sizes rest = sizes.subspan(1);
   const size_t middle = rest.size() / 2;
@@ -45,7 +45,7 @@ double ExactShare(Sizes sizes, double threshold) {
   return static_cast<double>(count) / static_cast<double>(sorted.size() * others.size());
 }
 
-// (c+1)/(B+1), where c of B drawn patterns reach the threshold.
+// Returns (c+1)/(B+1), where c of B drawn patterns reach the threshold.
 double DrawnShare(Sizes sizes, double threshold) {
   constexpr size_t kDraws = 100000;
   constexpr size_t kSigns = 8;
@@ -108,7 +108,7 @@ BootstrapResult Nothing(Undefined reason) {
   return {NoInterval(reason), NoNumber(reason), NoNumber(reason)};
 }
 
-// z0: the normal quantile of the share of resamples below the estimate.
+// Returns z0: the normal quantile of the fraction of resamples below the estimate.
 Number Bias(Values ascending, double estimate, double tie) {
   const auto below = std::lower_bound(ascending.begin(), ascending.end(), estimate - tie);
   const auto above = std::upper_bound(below, ascending.end(), estimate + tie);
@@ -117,7 +117,7 @@ Number Bias(Values ascending, double estimate, double tie) {
   return Defined(NormalQuantile((less + equal / 2) / static_cast<double>(ascending.size())));
 }
 
-// Skewness of the mean over samples that leave one value out.
+// Returns the skewness of the mean over samples that leave one value out.
 Number Acceleration(Values sample) {
   std::vector<double> estimates;
   for (size_t left_out = 0; left_out < sample.size(); ++left_out) {
@@ -150,7 +150,8 @@ Interval BcaInterval(Values ascending, double bias, double acceleration) {
   return DefinedInterval(std::min(ends[0], ends[1]), std::max(ends[0], ends[1]));
 }
 
-// `draw` fills the indices of one resample; called `resamples` times, in order.
+// Runs the bootstrap. `draw` fills the indices of one resample; it is called `resamples` times, in
+// order.
 BootstrapResult Run(Values sample, size_t resamples,
                     absl::FunctionRef<void(absl::Span<uint32_t>)> draw) {
   if (sample.size() < 2 || resamples == 0) return Nothing(Undefined::kTooFewPairs);
@@ -206,14 +207,14 @@ BootstrapResult BootstrapFromIndices(Values sample, absl::Span<const uint32_t> i
 
 namespace {
 
-// What is too few values for a sample is too few pairs here.
+// Converts kTooFewRuns to kTooFewPairs: here a sample's values are pairs.
 template <typename T>
 T OverPairs(T result) {
   if (result.undefined == Undefined::kTooFewRuns) result.undefined = Undefined::kTooFewPairs;
   return result;
 }
 
-// `numerator` / `denominator`; undefined as the denominator, then as the numerator.
+// Returns `numerator` / `denominator`; undefined as the denominator, then as the numerator.
 Number Quotient(const Number& numerator, const Number& denominator) {
   if (!denominator.defined()) return denominator;
   if (!numerator.defined()) return numerator;
@@ -250,7 +251,7 @@ PairedStatistics ComparePairs(absl::Span<const double> setting, absl::Span<const
   result.p_sign_flip = flips.p;
   result.exact = flips.exact;
   result.correlation = OverPairs(Correlation(setting, baseline));
-  // Differences that only rounding tells apart have no interval of any kind.
+  // Differences that differ by rounding only have no interval of any kind.
   result.bca =
       NoInterval(result.deviation.defined() ? Undefined::kTooFewPairs : result.deviation.undefined);
   if (result.deviation.defined() && resamples > 0) {

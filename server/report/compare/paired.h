@@ -1,4 +1,4 @@
-// Two settings compared over the seeds that they share: Student's t, the sign-flip test, the
+// Paired comparison of two settings over their common seeds: Student's t, the sign-flip test, the
 // bootstrap. Pure functions, safe from any thread.
 #ifndef ABLATE_SERVER_REPORT_COMPARE_PAIRED_H_
 #define ABLATE_SERVER_REPORT_COMPARE_PAIRED_H_
@@ -11,8 +11,8 @@
 
 namespace ablate::report {
 
-// The random numbers of resampling tests, the same on every platform: splitmix64, whose state
-// starts at the seed. A value type, not thread-safe.
+// Random numbers of resampling tests, the same on every platform: splitmix64, whose state starts at
+// the seed. A value type, not thread-safe.
 class RandomStream {
  public:
   explicit RandomStream(uint64_t seed) : state_(seed) {}
@@ -25,10 +25,10 @@ class RandomStream {
     return word ^ (word >> 31);
   }
 
-  // Uniform in [0, 1), a multiple of 2^-53.
+  // Returns a uniform number in [0, 1), a multiple of 2^-53.
   double Uniform() { return static_cast<double>(Next() >> 11) * 0x1p-53; }
 
-  // Uniform in 0 … bound-1, without bias; bound >= 1.
+  // Returns a uniform number in 0 … bound-1, without bias; bound >= 1.
   uint32_t Below(uint32_t bound) {
     // Words below 2^32 mod bound would make the first numbers likelier: draw again.
     const uint32_t reject = -bound % bound;
@@ -42,62 +42,64 @@ class RandomStream {
   uint64_t state_;
 };
 
-// Where the random numbers of every test here begin.
+// Seed of the random numbers of every test here.
 inline constexpr uint64_t kResamplingSeed = 0;
 
 struct SignFlipResult {
-  Number p;            // undefined: kTooFewPairs (below 2), kNonFinite
-  bool exact = false;  // all 2^n sign patterns counted; else (c+1)/100001, of 100,000 drawn ones
+  Number p;  // undefined: kTooFewPairs (below 2), kNonFinite
+  bool exact =
+      false;  // all 2^n sign patterns counted; otherwise (c+1)/100001, of 100,000 drawn ones
 };
 
-// Sums that differ from the observed one by no more than kTie of the larger of it and the largest
-// difference count as equal to it, so that rounding cannot split ties. Depends neither on the order
-// nor on the signs' naming (p of -d is p of d). Of more than `exact_up_to` pairs signs are drawn.
-// Pure, safe from any thread.
+// Two-sided paired permutation (sign-flip) test of the mean. Sums within kTie, relative to the
+// larger of the observed sum and the largest difference, count as equal to it, so that rounding
+// can't split ties. Depends neither on the order nor on the sign (p of -d is p of d). With more
+// than `exact_up_to` pairs signs are drawn. Pure, safe from any thread.
 SignFlipResult SignFlipTest(absl::Span<const double> differences, size_t exact_up_to = 20);
 
 struct BootstrapResult {
-  // Of the mean, at kConfidence: bias-corrected and accelerated (BCa). Also kNonFinite if all
-  // resamples lie on one side.
+  // Interval of the mean at kConfidence: bias-corrected and accelerated (BCa). Also kNonFinite if
+  // all resamples lie on one side.
   Interval interval;
   Number bias;          // z0; resamples within kTie of the estimate count half
-  Number acceleration;  // by the jackknife
+  Number acceleration;  // from the jackknife
 };
 
-// Undefined: kTooFewPairs (below 2 values), kZeroVariance (as StandardDeviation), kNonFinite.
+// Bootstraps the mean. Undefined: kTooFewPairs (below 2 values), kZeroVariance (as
+// StandardDeviation), kNonFinite.
 BootstrapResult Bootstrap(absl::Span<const double> sample, size_t resamples = 10000);
 
-// The same from given draws: `indices` are [resamples, n], each below n = sample.size().
+// Does the same with given draws: `indices` are [resamples, n], each below n = sample.size().
 BootstrapResult BootstrapFromIndices(absl::Span<const double> sample,
                                      absl::Span<const uint32_t> indices);
 
-// Setting minus baseline, over n pairs.
+// Statistics of setting minus baseline, over n pairs.
 struct PairedStatistics {
   size_t n = 0;
   Number mean, deviation;      // of the differences
-  Interval interval;           // of the mean, at kConfidence: t, unless it is by_rechoosing
-  bool by_rechoosing = false;  // TestByRechoosing's, as p_sign_flip
+  Interval interval;           // of the mean, at kConfidence: Student's t, unless by_rechoosing
+  bool by_rechoosing = false;  // from TestByRechoosing, as p_sign_flip
   Number t, p_t;               // two-sided; n-1 degrees of freedom
   Number p_sign_flip;          // two-sided
   bool exact = false;          // p_sign_flip counts all patterns
   Number effect;               // d_z: mean over deviation of the differences
   Number effect_unbiased;      // d_z times Hedges' factor; needs three pairs
-  Number correlation;          // Pearson's, of the two settings over the pairs; needs three
+  Number correlation;          // Pearson's, of the two settings over the pairs; needs three pairs
   Interval bca;                // bootstrap, of the mean
 };
 
-// `setting` and `baseline` have one length; element i of both is one seed's, all of them finite.
-// `resamples` of the bootstrap, 0 to leave it out (bca is then undefined). Undefined numbers:
-// kTooFewPairs, kZeroVariance (differences equal up to the rounding of the numbers they come from),
-// kNonFinite. Pure, safe from any thread.
+// Compares pairs. `setting` and `baseline` have equal lengths; element i of both is one seed's, all
+// finite. `resamples` is for the bootstrap, 0 to omit it (bca is then undefined). Undefined
+// numbers: kTooFewPairs, kZeroVariance (differences equal up to the rounding of the original
+// numbers), kNonFinite. Pure, safe from any thread.
 PairedStatistics ComparePairs(absl::Span<const double> setting, absl::Span<const double> baseline,
                               size_t resamples = 10000);
 
-// The larger p of Student's two one-sided tests that the mean difference is beyond ±margin
+// Returns the larger p of Student's two one-sided tests that the mean difference is within ±margin
 // (Schuirmann 1987). Undefined: `pairs.deviation`'s reason.
 Number EquivalenceTest(const PairedStatistics& pairs, double margin);
 
-// Statistics that do not exist, all for the same reason.
+// Returns statistics that are all undefined for the same reason.
 PairedStatistics NoPairs(Undefined reason);
 
 }  // namespace ablate::report

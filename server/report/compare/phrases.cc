@@ -13,7 +13,7 @@ namespace {
 
 constexpr size_t kMaxChoices = 3;
 
-// "lr .004, wd .1", or the labels alone.
+// Returns "lr .004, wd .1", or the labels alone.
 std::string ChoiceText(const Choice& choice, const std::vector<std::string>& axes) {
   if (axes.empty()) return ShownValues(choice.labels);
   std::vector<std::string> parts;
@@ -59,7 +59,7 @@ std::string ChosenText(const ComparisonRow& row, const std::vector<std::string>&
   std::vector<std::string> parts;
   const std::vector<std::string> unnamed;
   for (size_t i = 0; i < std::min(choices.size(), kMaxChoices); ++i) {
-    const bool named = i == 0 || axes.size() > 1;  // one axis is named once
+    const bool named = i == 0 || axes.size() > 1;  // a single axis is named once
     parts.push_back(absl::StrCat(ChoiceText(choices[i], named ? axes : unnamed), " (",
                                  choices[i].seeds, "/", seeds, ")"));
   }

@@ -1,4 +1,4 @@
-// Words about a comparison that findings, tables, figures and warnings share. Pure functions.
+// Phrases about a comparison that findings, tables, figures and warnings share. Pure functions.
 #ifndef ABLATE_SERVER_REPORT_COMPARE_PHRASES_H_
 #define ABLATE_SERVER_REPORT_COMPARE_PHRASES_H_
 
@@ -10,18 +10,18 @@
 
 namespace ablate::report {
 
-// "Held-out loss (nats per token, lower is better)", "Gradient norm (compared as ratios, neither
-// direction is better)": what is measured.
+// Returns the metric: "Held-out loss (nats per token, lower is better)", "Gradient norm (compared
+// as ratios, neither direction is better)".
 std::string MeasuredIn(const Comparison& comparison);
 
-// ", each at its chosen lr", or whose choice that was; "" where nothing is tuned.
+// Returns ", each at its chosen lr", or whose choice that was; "" if nothing is tuned.
 std::string TunedText(const Comparison& comparison);
 
-// "lr .004", or how many of a row's seeds chose which: "lr .002 (6/12), .004 (6/12)". Without
-// `axes` the values alone. "" where nothing is tuned.
+// Returns "lr .004", or the number of a row's seeds for each choice: "lr .002 (6/12), .004 (6/12)".
+// Without `axes` the values only. "" if nothing is tuned.
 std::string ChosenText(const ComparisonRow& row, const std::vector<std::string>& axes = {});
 
-// " with Holm over 2 rows"; "" of one row.
+// Returns " with Holm over 2 rows"; "" for one row.
 std::string FamilyText(size_t family);
 
 }  // namespace ablate::report

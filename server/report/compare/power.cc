@@ -11,14 +11,15 @@ namespace {
 
 namespace policies = boost::math::policies;
 
-// Numbers instead of exceptions; what does not converge is not a number. In double, which is some
-// ten times faster than what double would be promoted to, and exact enough.
+// NaN instead of exceptions, also without convergence. In double, which is some ten times faster
+// than Boost's promoted type, and exact enough.
 using QuietPolicy = policies::policy<
     policies::domain_error<policies::ignore_error>, policies::pole_error<policies::ignore_error>,
     policies::overflow_error<policies::ignore_error>,
     policies::evaluation_error<policies::ignore_error>, policies::promote_double<false>>;
 
-// P(T' <= t). For many pairs T' is a normal deviate (Johnson & Welch 1940), which no series beats.
+// Returns P(T' <= t). For many pairs T' is approximated by a normal deviate (Johnson & Welch 1940),
+// which no series beats.
 double NoncentralT(double t, double freedom, double noncentrality) {
   constexpr double kMany = 400;
   if (freedom > kMany) {
@@ -29,15 +30,16 @@ double NoncentralT(double t, double freedom, double noncentrality) {
              t);
 }
 
-// The largest share that the test can reject at, up to kAlpha over the family.
+// Returns the largest attainable level of the test, up to kAlpha over the family.
 double LevelOf(size_t n, size_t family) {
   const double level = kAlpha / static_cast<double>(family);
-  if (n > 50) return level;  // multiples are closer than any number of digits
+  if (n > 50) return level;  // attainable levels are closer than any precision
   const double patterns = std::pow(2.0, static_cast<double>(n) - 1);
   return std::floor(level * patterns) / patterns;
 }
 
-// Where a rising condition first holds, in (low, high], to four digits; it holds at high.
+// Returns where a monotonic condition first holds, in (low, high], to four digits; it holds at
+// high.
 double Bisect(double low, double high, absl::FunctionRef<bool(double)> holds) {
   while (high - low > 1e-5 * std::max(1.0, std::abs(high))) {
     const double middle = (low + high) / 2;
@@ -61,7 +63,7 @@ Number SeedsFor(double effect, size_t family) {
   return Defined(static_cast<double>(high));
 }
 
-// The noncentrality at which P(T' <= t) = level; it falls as the noncentrality rises.
+// Returns the noncentrality at which P(T' <= t) = level; P falls as the noncentrality rises.
 double NoncentralityAt(double t, double freedom, double level) {
   double reach = 4;
   const auto below = [&](double noncentrality) {
@@ -79,7 +81,7 @@ double EstablishingPower(double effect, size_t n, size_t family) {
   const auto freedom = static_cast<double>(n - 1);
   const double t = StudentQuantile(1 - level / 2, freedom);
   const double noncentrality = std::abs(effect) * std::sqrt(static_cast<double>(n));
-  // So far beyond that the series need not be asked.
+  // So far beyond that the series isn't needed.
   if (noncentrality > t + 40) return 1;
   return std::clamp(
       1 - NoncentralT(t, freedom, noncentrality) + NoncentralT(-t, freedom, noncentrality), 0.0,
@@ -89,7 +91,7 @@ double EstablishingPower(double effect, size_t n, size_t family) {
 SeedsNeeded FindSeedsNeeded(const Number& effect, size_t n, size_t family) {
   if (!effect.defined()) return {effect, effect, effect};
   const auto pairs = static_cast<double>(n);
-  // What is so large needs the least there can be, whatever its interval.
+  // Such a large effect needs the minimum of seeds, whatever its interval.
   const double size = std::min(std::abs(effect.value), 30 / std::sqrt(pairs));
   const auto end = [&](double level) {
     return NoncentralityAt(size * std::sqrt(pairs), pairs - 1, level) / std::sqrt(pairs);

@@ -12,22 +12,22 @@ namespace {
 
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
-using Flips = std::vector<char>;  // per seed, whether its columns change hands
+using Flips = std::vector<char>;  // per seed, whether the settings exchange their runs
 
-// Of which differences are summed, so that squares neither overflow nor cancel.
+// Transformation of differences before summation, so that squares neither overflow nor cancel.
 struct Standard {
   double center = 0, unit = 1;  // of the shifted setting's values, in losses
 };
 
-// What both settings' choices under one pattern come to.
+// Result of both settings' selections under one pattern.
 struct Outcome {
   size_t pairs = 0;        // seeds with two results
   SignedSums differences;  // over the seeds on which both converged, in losses, scaled
-  double net_wins = 0;     // of the setting
+  double net_wins = 0;     // for the setting
 };
 
-// Results of both settings as losses, seed by seed, so that a pattern is a matter of which of the
-// two is read.
+// Results of both settings as losses, by seed, so that a pattern only determines which of the two
+// is read.
 class Columns {
  public:
   Columns(const TunedPair& pair, Better better)
@@ -53,8 +53,8 @@ class Columns {
   }
 
   const std::vector<size_t>& flippable() const { return flippable_; }
-  // Whether a seed takes part that can't be flipped. Without one, a pattern and its opposite score
-  // alike.
+  // Returns true if a seed that can't be flipped takes part. Without one, a pattern and its
+  // opposite give the same result.
   bool has_idle() const { return idle_; }
   double LargestDifference() const;
   Outcome Under(const Flips& flips, const Standard& scale) const;
@@ -72,8 +72,8 @@ class Columns {
   const Trial* At(size_t side, const Flips& flips, size_t candidate, size_t seed) const {
     return &trials_[side ^ static_cast<size_t>(flips[seed])][candidate * seeds_ + seed];
   }
-  // Whether the setting whose columns a side has on a seed was tried at a candidate at all: where
-  // the two were tried at other values, what changes hands brings its own.
+  // Returns true if the setting whose runs a side has on a seed was tried at a candidate: if the
+  // two were tried at different values, exchanged runs keep their own candidates.
   bool IsTried(size_t side, const Flips& flips, size_t candidate, size_t seed) const {
     return tried_[side ^ static_cast<size_t>(flips[seed])][candidate] != 0;
   }
@@ -88,13 +88,13 @@ class Columns {
 
   const size_t candidates_, seeds_;
   const std::vector<Trial> trials_[2], choices_[2];
-  const std::vector<Trial>* const chosen_by_;  // one of the two
-  std::vector<char> tried_[2];                 // [candidates], by whose trials
+  const std::vector<Trial>* const chosen_by_;  // points to one of the two
+  std::vector<char> tried_[2];                 // [candidates], by setting
   std::vector<size_t> flippable_;
   bool idle_ = false;
 };
 
-// Of any two results of one seed: what sums may be rounded by is measured with it.
+// Returns the largest difference between two results of a seed, the scale of the sums' rounding.
 double Columns::LargestDifference() const {
   double largest = 0;
   for (size_t seed = 0; seed < seeds_; ++seed) {
@@ -112,7 +112,7 @@ double Columns::LargestDifference() const {
   return largest;
 }
 
-// A candidate's results summed; what one seed gave can be taken out again.
+// Sum of a candidate's results, from which one seed's can be removed.
 struct Total {
   double losses = 0;
   size_t converged = 0, diverged = 0;
@@ -131,7 +131,8 @@ struct Total {
   }
 };
 
-// The trial that each seed is given by its other seeds, as LeaveOneSeedOut does; null without one.
+// Returns the trial that leave-one-seed-out selection gives each seed, as LeaveOneSeedOut does;
+// null without one.
 std::vector<const Trial*> Columns::Choose(size_t side, const Flips& flips) const {
   std::vector<Total> totals(candidates_);
   for (size_t candidate = 0; candidate < candidates_; ++candidate) {
@@ -154,7 +155,7 @@ std::vector<const Trial*> Columns::Choose(size_t side, const Flips& flips) const
   return chosen;
 }
 
-// By what the seed itself gave, for want of others.
+// Selects by the seed's own results if there are no others.
 const Trial* Columns::ChooseHere(size_t side, const Flips& flips, size_t seed) const {
   Standing best;
   const Trial* chosen = nullptr;
@@ -189,7 +190,7 @@ Outcome Columns::Under(const Flips& flips, const Standard& scale) const {
   return outcome;
 }
 
-// The patterns that are looked at, the one that was seen aside.
+// The patterns to evaluate, without the observed one.
 class Patterns {
  public:
   Patterns(const Columns& columns, size_t candidates, size_t seeds,
@@ -198,7 +199,7 @@ class Patterns {
         exact_(flippable_.size() <= options.exact_up_to),
         random_(kResamplingSeed),
         flips_(seeds, 0) {
-    constexpr size_t kDraws = 20000;  // fewer where candidates × seeds are very many
+    constexpr size_t kDraws = 20000;  // fewer if candidates × seeds are very many
     constexpr size_t kMostWork = 40'000'000;
     const size_t free = flippable_.size() - (columns.has_idle() || flippable_.empty() ? 0 : 1);
     const size_t work = std::max<size_t>(1, candidates * seeds);
@@ -226,7 +227,7 @@ class Patterns {
   Flips flips_;
 };
 
-// What all patterns come to, the one that was seen first.
+// Results of all patterns, the observed one first.
 class Flipped {
  public:
   Flipped(const TunedPair& pair, const Columns& columns, const Standard& scale, Patterns* patterns)
@@ -235,8 +236,8 @@ class Flipped {
     for (size_t i = 0; i < patterns->count(); ++i) Add(columns.Under(patterns->Next(), scale));
   }
 
-  // Of patterns that are as far from 0 as what was seen after the setting's values are shifted; one
-  // without a pair is, for there is no telling.
+  // Returns the fraction of patterns that are as far from 0 as the observed one after the setting's
+  // values are shifted; a pattern without a pair counts, because it can't be compared.
   Number ShareAsFar(double shift) const {
     const double at = (shift - scale_.center) / scale_.unit;
     const double seen = Studentized(differences_[0], at);
@@ -248,7 +249,7 @@ class Flipped {
     const double seen = std::abs(net_wins_[0]);
     return Share(net_wins_, [&](double net_wins) { return std::abs(net_wins) >= seen; });
   }
-  // A shift is kept while more than kAlpha of the patterns are as far.
+  // A shift is in the interval while more than kAlpha of the patterns are as far.
   Interval KeptShifts(Better better) const;
 
  private:
@@ -274,7 +275,7 @@ Interval Flipped::KeptShifts(Better better) const {
   const auto rejected = static_cast<size_t>(
       std::floor(kAlpha * static_cast<double>(differences_.size()) * (1 + kTie)));
   if (rejected == 0) return NoInterval(Undefined::kTooFewPairs);
-  // Of the other patterns so many must be as far, for what was seen always is.
+  // Number of the other patterns that must be as far, because the observed one always is.
   std::vector<Shifts> far, mirrored;
   for (size_t i = 1; i < differences_.size(); ++i) {
     for (const Shifts& shifts : AtLeastAsFar(differences_[i], seen)) {
@@ -288,7 +289,8 @@ Interval Flipped::KeptShifts(Better better) const {
   return better == Better::kHigher ? DefinedInterval(-high, -low) : DefinedInterval(low, high);
 }
 
-// Of the two shifts by ±margin the one that is less far from what was seen is accepted by more.
+// The one of the two shifts by ±margin that is nearer to the observed difference is accepted by
+// more patterns.
 Number Equivalence(const Flipped& flipped, double mean, double margin) {
   if (std::abs(mean) >= margin) return Defined(1);
   return Defined(std::max(flipped.ShareAsFar(-margin).value, flipped.ShareAsFar(margin).value) / 2);

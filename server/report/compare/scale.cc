@@ -12,19 +12,20 @@ namespace {
 
 constexpr absl::string_view kTimes = "\u00d7";
 
-// Two significant digits; scientific where wording has no decimals for it.
+// Returns decimals for two significant digits; scientific if wording has no decimals for it.
 int RoughDecimals(double value) {
   const int three = DecimalsFor(value);
   return three > 0 ? three - 1 : three;
 }
 
-// What is positive and the ends of its interval as texts.
+// A positive number and the ends of its interval as texts.
 struct RatioTexts {
   std::string mean, low, high;
 };
 
-// With one number of decimals, as differences have. Where the ends lie so far apart that the lower
-// one would lose its digits, or so near that it would take too many, with those of its own each.
+// Formats with one number of decimals, as differences have. If the ends are so far apart that the
+// lower one would lose its digits, or so near that it would need too many, each has decimals of its
+// own.
 RatioTexts TextsOf(double ratio, const Interval& interval) {
   constexpr double kFarApart = 10;
   if (!interval.defined()) return {Plain(ratio, DecimalsFor(ratio)), "", ""};
@@ -40,12 +41,12 @@ std::string WithInterval(const RatioTexts& texts) {
   return absl::StrCat(texts.mean, " [", texts.low, ", ", texts.high, "]");
 }
 
-// The difference the other way round.
+// Returns the interval of the negated difference.
 Interval Turned(const Interval& interval) {
   return {-interval.high, -interval.low, interval.undefined};
 }
 
-// A difference of logarithms as the factor from the smaller one to the larger.
+// Returns a difference of logarithms as the factor from the smaller one to the larger.
 RatioTexts FactorOf(double mean, const Interval& interval) {
   const Interval upwards = mean < 0 ? Turned(interval) : interval;
   return TextsOf(std::exp(std::abs(mean)), OffScale(Scale::kRatio, upwards));
@@ -118,7 +119,7 @@ std::string ShownRatio(double ratio) {
 }
 
 std::string ShownFactor(double factor) {
-  // As many as an interval that reaches from 1 on would have.
+  // As many decimals as an interval that starts at 1 would have.
   return Plain(factor, DecimalsFor(factor, DefinedInterval(1, 2 * factor - 1)));
 }
 

@@ -35,7 +35,7 @@ struct Record {
   }
 };
 
-// The first of the best records; none if all are empty.
+// Returns the first of the best records; nothing if all are empty.
 std::optional<size_t> Best(absl::Span<const Record> records) {
   size_t best = 0;
   for (size_t i = 1; i < records.size(); ++i) {
@@ -45,7 +45,7 @@ std::optional<size_t> Best(absl::Span<const Record> records) {
   return best;
 }
 
-// Record of each seed's *other* seeds, one candidate's.
+// Returns one candidate's record of each seed's *other* seeds.
 std::vector<Record> LeftOut(absl::Span<const Trial> trials, Better better) {
   std::vector<Record> others(trials.size());
   Record before;
@@ -67,7 +67,7 @@ bool Beats(const Standing& a, const Standing& b) {
   if (a.empty() || b.empty()) return !a.empty() && b.empty();
   if (a.diverged != b.diverged) return a.diverged < b.diverged;
   if (a.converged == 0 || b.converged == 0) return a.converged > b.converged;
-  if (std::isinf(a.mean) || std::isinf(b.mean)) return a.mean < b.mean;  // of sums too large
+  if (std::isinf(a.mean) || std::isinf(b.mean)) return a.mean < b.mean;  // sums too large
   return a.mean < b.mean - kTie * std::max(std::abs(a.mean), std::abs(b.mean));
 }
 

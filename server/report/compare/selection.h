@@ -1,4 +1,5 @@
-// The value of a tuned axis that a setting is given on each seed, chosen on its other seeds.
+// Leave-one-seed-out selection: the value of a tuned axis for a setting and seed, selected on the
+// setting's other seeds.
 #ifndef ABLATE_SERVER_REPORT_COMPARE_SELECTION_H_
 #define ABLATE_SERVER_REPORT_COMPARE_SELECTION_H_
 
@@ -10,23 +11,23 @@
 
 namespace ablate::report {
 
-// Which values of a metric are better. Of kNeither, such as a rank or a norm, choices and counts
-// are made as if lower were, and nothing is called better or worse.
+// The direction in which values of a metric are better. For kNeither, such as a rank or a norm,
+// selections and counts assume lower, and nothing is called better or worse.
 enum class Better { kLower, kHigher, kNeither };
 
-// One run as a choice sees it.
+// One run's result for the selection.
 struct Trial {
   enum class State {
-    kNone,       // no result (yet): left out
+    kNone,       // no result (yet): ignored
     kConverged,  // `value` is finite
-    kDiverged,   // as bad as can be
+    kDiverged,   // worse than any value
   };
   State state = State::kNone;
   double value = 0;
 };
 
-// What a candidate's results over some seeds come to; `mean` is of the losses of those that
-// converged (lower is better, whatever the metric), and not read where there are none.
+// A candidate's results over some seeds; `mean` is of the losses of those that converged (lower is
+// better, whatever the metric), and not read if there are none.
 struct Standing {
   double mean = 0;
   size_t converged = 0, diverged = 0;
@@ -34,35 +35,35 @@ struct Standing {
   bool empty() const { return converged + diverged == 0; }
 };
 
-// Whether `a` is strictly better than `b`. A mean with a diverged run in it is the worst there is,
-// so fewer of them decide before the means of the rest do. Means within kTie are equal.
+// Returns true if `a` is strictly better than `b`. A mean with a diverged run is the worst there
+// is, so fewer of them decide before the means of the rest do. Means within kTie are equal.
 bool Beats(const Standing& a, const Standing& b);
 
-// For each seed the candidate that was chosen without looking at it.
+// For each seed the candidate that was selected without using that seed.
 struct Selection {
-  std::vector<std::optional<size_t>> picks;  // per seed; none where no candidate has a result
+  std::vector<std::optional<size_t>> picks;  // per seed; none if no candidate has a result
   std::vector<size_t> counts;  // per candidate, seeds that picked it and have its result
-  // Seeds whose candidates have results on that seed alone, so that the choice was made on the run
-  // it is judged by.
+  // Seeds whose candidates have results on that seed only, so that the selection used the run that
+  // it is tested on.
   size_t same_seed = 0;
 };
 
-// `trials` is [candidates, seeds], row-major, candidates in the grid's order (several tuned axes:
-// their combinations). A candidate is judged by its mean over the other seeds that have a result.
-// One diverged run makes that mean the worst there is; where every candidate has one, the fewest
-// diverged win, then the best mean of the rest. The first of equals (kTie) is taken. Pure, safe
-// from any thread; time O(candidates × seeds).
+// Selects for each seed. `trials` is [candidates, seeds], row-major, candidates in the grid's order
+// (several tuned axes: their combinations). A candidate is scored by its mean over the other seeds
+// that have a result. One diverged run makes that mean the worst there is; if every candidate has
+// one, the fewest diverged win, then the best mean of the rest. The first of equals (kTie) is
+// taken. Pure, safe from any thread; time O(candidates × seeds).
 Selection LeaveOneSeedOut(absl::Span<const Trial> trials, size_t candidates, size_t seeds,
                           Better better);
 
-// How often a numeric axis was left at the end of what was tried.
+// How often the selection on a numeric axis was at an end of the tried values.
 struct EdgePicks {
   double lowest = 0, highest = 0;        // values tried
   size_t at_lowest = 0, at_highest = 0;  // seeds that picked them
 };
 
-// `values` are the axis's by candidate. None if fewer than three distinct values were tried: then
-// each value, or each but one, is an end.
+// Counts the selections at the ends; `values` are the axis's by candidate. Nothing if fewer than
+// three distinct values were tried, because then all values, or all except one, are ends.
 std::optional<EdgePicks> CountEdgePicks(absl::Span<const double> values,
                                         const Selection& selection);
 

@@ -13,7 +13,7 @@ namespace ablate::report {
 
 namespace {
 
-// What a reason is called: by scripts, and by people where it does not go without saying.
+// Names of a reason: for scripts, and for people if it isn't obvious.
 struct Reason {
   Undefined undefined;
   absl::string_view name, words;
@@ -78,8 +78,7 @@ Interval NoInterval(Undefined reason) {
 
 namespace {
 
-// Boost reports errors by exceptions unless told otherwise; here they become NaN or infinity, which
-// Defined() sees.
+// Makes Boost return NaN or infinity, which Defined() detects, instead of exceptions.
 using Quiet = boost::math::policies::policy<
     boost::math::policies::domain_error<boost::math::policies::ignore_error>,
     boost::math::policies::pole_error<boost::math::policies::ignore_error>,
@@ -109,7 +108,8 @@ Moments MomentsAround(absl::Span<const double> values, double center) {
   return {first.Total(), second.Total()};
 }
 
-// Whether a mean square deviation is no more than the rounding of numbers as large as `magnitude`.
+// Returns true if a mean square deviation is no more than the rounding of numbers as large as
+// `magnitude`.
 bool IsRounding(double mean_square, double magnitude) {
   const double noise = 4 * std::numeric_limits<double>::epsilon() * magnitude;
   return mean_square <= noise * noise;
@@ -132,8 +132,8 @@ Number StandardDeviation(absl::Span<const double> values, double magnitude) {
   const Number mean = Mean(values);
   if (!mean.defined()) return mean;
   const auto n = static_cast<double>(values.size());
-  // The first moment is what rounding left of the mean: taking it off makes the second exact to the
-  // last digit.
+  // The first moment is the rounding error of the mean: subtracting it makes the second exact to
+  // the last digit.
   const Moments moments = MomentsAround(values, mean.value);
   const double square = moments.second - moments.first * moments.first / n;
   if (IsRounding(square / n, std::max(magnitude, LargestMagnitude(values)))) {

@@ -17,30 +17,31 @@ double Value(const Polynomial& polynomial, double x) {
   return value;
 }
 
-// `to` += factor × a × b.
+// Adds factor × a × b to `to`.
 void AddProduct(double factor, const Polynomial& a, const Polynomial& b, Polynomial* to) {
   for (size_t i = 0; i < a.size(); ++i) {
     for (size_t j = 0; j < b.size(); ++j) (*to)[i + j] += factor * a[i] * b[j];
   }
 }
 
-// (Σd)² and Σd² by the shift.
+// Return (Σd)² and Σd² as polynomials of the shift.
 Polynomial SquaredSum(const SignedSums& sums) {
   return {sums.sum * sums.sum, -2 * sums.sum * sums.signs, sums.signs * sums.signs};
 }
 Polynomial Squares(const SignedSums& sums) { return {sums.squares, -2 * sums.signed_sum, sums.n}; }
 
-// Between two ends of which only one has a value below 0.
+// Returns the root between two ends of which only one has a value below 0.
 double Root(const Polynomial& polynomial, double low, double high) {
   const boost::math::tools::eps_tolerance<double> to_the_last_bits(50);
-  std::uintmax_t most = 200;  // halving alone takes about 60
+  std::uintmax_t most = 200;  // bisection alone takes about 60
   const auto [left, right] = boost::math::tools::toms748_solve(
       [&](double x) { return Value(polynomial, x); }, low, high, to_the_last_bits, most);
   return left + (right - left) / 2;
 }
 
-// Where a polynomial, its highest power present, goes below 0 or comes back: at most once between
-// two neighbouring such places of its derivative, and nowhere beyond Cauchy's bound of roots.
+// Returns the points at which a polynomial, whose leading coefficient isn't 0, changes sign: at
+// most once between two neighbouring sign changes of its derivative, and nowhere beyond Cauchy's
+// bound of roots.
 std::vector<double> SignChanges(const Polynomial& polynomial) {
   if (polynomial.size() < 2) return {};
   Polynomial derivative;
@@ -74,7 +75,7 @@ std::vector<Shifts> AtLeastAsFar(const SignedSums& pattern, const SignedSums& se
   AddProduct(1, SquaredSum(pattern), Squares(seen), &ahead);
   AddProduct(-1, SquaredSum(seen), Squares(pattern), &ahead);
   if (ahead.back() == 0) return {{}};
-  // At −∞ the fourth power decides; from there on every change opens or closes a stretch.
+  // At −∞ the fourth power decides; from there on every change opens or closes a range.
   bool far = ahead.back() > 0;
   std::vector<Shifts> stretches;
   if (far) stretches.emplace_back();
@@ -94,7 +95,7 @@ double LargestShared(const std::vector<Shifts>& stretches, size_t least) {
   }
   std::sort(lows.begin(), lows.end(), std::greater<>());
   std::sort(highs.begin(), highs.end(), std::greater<>());
-  size_t left = 0;  // stretches that lie above altogether
+  size_t left = 0;  // ranges that lie entirely above
   for (size_t entered = 1; entered <= highs.size(); ++entered) {
     const double shift = highs[entered - 1];
     while (left < lows.size() && lows[left] > shift) ++left;

@@ -14,7 +14,7 @@
 namespace ablate::report {
 namespace {
 
-constexpr size_t kRowsInFull = 4;  // of an overall verdict; more are counted by outcome
+constexpr size_t kRowsInFull = 4;  // in an overall verdict; more are counted by outcome
 
 std::string MetricText(const Comparison& comparison) { return NameOfMetric(comparison.key).text; }
 
@@ -33,8 +33,8 @@ Verdict VerdictOf(const Comparison& comparison, const Finding& finding) {
           finding.seeds};
 }
 
-// A finding in a list: "“none” is better (lower by .043 [.038, .049], p = .016)". Of an exploratory
-// comparison the sentence says what all of them are.
+// Returns a finding for a list: "“none” is better (lower by .043 [.038, .049], p = .016)". For an
+// exploratory comparison the sentence describes all of them.
 std::string BriefText(const Finding& finding) {
   const std::string facts = absl::StrJoin(finding.brief, ", ");
   if (finding.decision.outcome == VerdictOutcome::kExploratory) {
@@ -43,7 +43,7 @@ std::string BriefText(const Finding& finding) {
   return absl::StrCat(finding.who, " ", finding.words.one, finding.words.what, " (", facts, ")");
 }
 
-// The baseline that all rows share, or what to call several.
+// Returns the name of the baseline that all rows share, or a word for several.
 std::string BaselineText(const Comparison& comparison) {
   const auto shared = SharedBaseline(comparison);
   return shared.has_value() ? Quoted(comparison.rows[*shared].label) : "its baseline";

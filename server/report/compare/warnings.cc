@@ -19,7 +19,7 @@
 namespace ablate::report {
 namespace {
 
-// All that a check may look at.
+// The data of all checks.
 struct Facts {
   const ComparisonInput& input;
   const CellGrid& grid;
@@ -30,7 +30,7 @@ struct Facts {
 using Parts = std::vector<std::string>;
 using Warnings = std::vector<Warning>;
 
-// "<opening> a, b and c", or nothing where no row has something to say.
+// Returns "<opening> a, b and c", or nothing if no row has a part.
 Warnings Spoken(WarningKind kind, absl::string_view opening, const Parts& parts) {
   if (parts.empty()) return {};
   return {{kind, absl::StrCat(opening, Enumerated(parts))}};
@@ -49,7 +49,8 @@ Warnings ScoredDifferentlyRows(const Facts& facts) {
                 parts);
 }
 
-// "“post” 2 of 12 (seeds 3 and 7)": the cells of each row that need a value and of which `holds`.
+// Returns "“post” 2 of 12 (seeds 3 and 7)": each row's cells that need a value and for which
+// `holds` is true.
 Parts CountedCells(const Facts& facts, bool (*holds)(const Cell& cell)) {
   Parts parts;
   for (size_t i = 0; i < facts.comparison.rows.size(); ++i) {
@@ -74,7 +75,7 @@ Parts CountedCells(const Facts& facts, bool (*holds)(const Cell& cell)) {
   return parts;
 }
 
-// Of runs that have ended; those that have not are no fault.
+// Counts runs that have ended; others aren't a fault.
 Warnings MissingCells(const Facts& facts) {
   return Spoken(WarningKind::kMissingCells,
                 "cells without a result: ", CountedCells(facts, [](const Cell& cell) {
@@ -95,7 +96,7 @@ Warnings SeveralExperiments(const Facts& facts) {
   return {{WarningKind::kSeveralExperiments, facts.input.origins}};
 }
 
-// A disk changed what was stored: whoever repairs it has to know where.
+// Names the damaged runs, because whoever repairs the disk must know where.
 Warnings DamagedRuns(const Facts& facts) {
   Parts parts;
   for (const Cell& cell : facts.input.cells) {
@@ -104,7 +105,7 @@ Warnings DamagedRuns(const Facts& facts) {
   return Spoken(WarningKind::kDamagedRuns, "without a result because of damage: ", parts);
 }
 
-// "“post” 2": how many cells of each row there are of which `holds`.
+// Returns "“post” 2": the number of each row's cells for which `holds` is true.
 Parts CountedValues(const Facts& facts, bool (*holds)(const Cell& cell)) {
   Parts parts;
   for (size_t i = 0; i < facts.comparison.rows.size(); ++i) {
@@ -141,7 +142,7 @@ Warnings NotPositive(const Facts& facts) {
 Warnings UnbalancedSeeds(const Facts& facts) {
   Parts parts;
   for (const ComparisonRow& row : facts.comparison.rows) {
-    // While runs go on, partners are to come.
+    // While runs go on, pairs may still be completed.
     if (!row.compared() || row.withheld == Withheld::kUnfinished) continue;
     const ComparisonRow& baseline = facts.comparison.rows[*row.baseline];
     const size_t alone = row.n - row.pairs.all;
@@ -162,7 +163,7 @@ Warnings TooFewSeeds(const Facts& facts) {
   Parts parts;
   for (const ComparisonRow& row : facts.comparison.rows) {
     if (!row.in_family() || row.tested_pairs() >= least) continue;
-    if (row.withheld == Withheld::kUnfinished) continue;  // more pairs are to come
+    if (row.withheld == Withheld::kUnfinished) continue;  // more pairs will follow
     parts.push_back(absl::StrCat(Quoted(row.label), " ", row.tested_pairs()));
   }
   return Spoken(WarningKind::kTooFewSeeds,
@@ -198,7 +199,7 @@ Warnings UnequalParameters(const Facts& facts) {
   return Spoken(WarningKind::kUnequalParameters, "unequal numbers of parameters: ", parts);
 }
 
-// Whether a field says what is recorded or kept of a run, and changes nothing else in it.
+// Returns true if a field only determines what is recorded or kept of a run.
 bool OnlyLooks(const std::string& path) {
   constexpr absl::string_view kFields[] = {"evaluation.every", "evaluation.record",
                                            "training.checkpoints"};
@@ -243,7 +244,8 @@ Warnings MixedProvenance(const Facts& facts) {
   return Spoken(WarningKind::kMixedProvenance, "the runs mix ", parts);
 }
 
-// A lane loses a few per cent to the server beside it. More says that others use the machine.
+// A lane loses a few per cent to the server on the same machine. More means that others use the
+// machine.
 constexpr double kUsualContention = .1;
 
 Warnings ContendedThroughput(const Facts& facts) {
@@ -299,7 +301,7 @@ Warnings GridEdges(const Facts& facts) {
   return warnings;
 }
 
-// ".003, .01 and .03": the values that a row could choose from.
+// Returns ".003, .01 and .03": the values that a row could select from.
 std::string CandidatesText(const Facts& facts, const GridRow& row) {
   Parts values;
   for (const auto& candidate : row.candidates) {
@@ -336,8 +338,8 @@ Warnings TunedOnSameSeed(const Facts& facts) {
                 parts);
 }
 
-// A run that begins with confident errors spends its first steps on them: a difference at the end
-// may be what is left of that.
+// A run that starts with confident errors spends its first steps on correcting them: a difference
+// at the end may be a remainder of that.
 Warnings HighStarts(const Facts& facts) {
   Parts parts;
   for (size_t i = 0; i < facts.comparison.rows.size(); ++i) {
@@ -366,7 +368,7 @@ struct Check {
   Warnings (*find)(const Facts& facts);
 };
 
-// In the order in which warnings are given.
+// In the order of the warnings.
 constexpr Check kChecks[] = {
     {WarningKind::kScoredDifferently, "settings scored on different data", ScoredDifferentlyRows},
     {WarningKind::kMissingCells, "missing results", MissingCells},

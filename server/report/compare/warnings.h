@@ -1,4 +1,4 @@
-// What a reader of a comparison must know before believing it.
+// Warnings that a reader of a comparison needs before believing it.
 #ifndef ABLATE_SERVER_REPORT_COMPARE_WARNINGS_H_
 #define ABLATE_SERVER_REPORT_COMPARE_WARNINGS_H_
 
@@ -40,11 +40,11 @@ struct Warning {
   std::string text;  // one sentence without its full stop
 };
 
-// What a kind is about, in a few words: "unequal seeds".
+// Returns a kind's name in a few words: "unequal seeds".
 absl::string_view WarningName(WarningKind kind);
 
-// At most one warning a kind, and for the grid's edge one a tuned axis and row. `selections`
-// and `comparison.rows` are by grid row. Pure.
+// Returns at most one warning per kind, and for the grid's edge one per tuned axis and row.
+// `selections` and `comparison.rows` are by grid row. Pure.
 std::vector<Warning> FindWarnings(const ComparisonInput& input, const CellGrid& grid,
                                   const std::vector<Selection>& selections,
                                   const Comparison& comparison);

@@ -19,7 +19,7 @@ size_t CountNonFinite(absl::Span<const double> values) {
                                            [](double value) { return !std::isfinite(value); }));
 }
 
-// The sum of some points and how many of them are not finite (those are not in the sum).
+// The sum of some points and the number of non-finite ones, which aren't in the sum.
 struct PartialSum {
   CompensatedSum sum;
   size_t nonfinite = 0;
@@ -44,7 +44,7 @@ struct PartialSum {
 
 // For each point the sum from the start of its block of `width` points to it, or from it to its
 // block's end. A window of `width` points is the end of one block and the start of the next:
-// nothing is ever subtracted, so that a spike leaves no rounding behind when the window has passed
+// nothing is ever subtracted, so that a spike leaves no rounding error once the window has passed
 // it.
 std::vector<PartialSum> SumsFromBlockStart(absl::Span<const double> values, size_t width) {
   std::vector<PartialSum> sums(values.size());

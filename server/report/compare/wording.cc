@@ -23,13 +23,13 @@ constexpr int kScientific = -1;
 constexpr double kMaxPlain = 1e7;
 constexpr absl::string_view kMinus = "\u2212";
 
-// Decimals that show `digits` significant digits of `value`, which is not 0.
+// Returns the decimals that show `digits` significant digits of `value`, which isn't 0.
 int DecimalsOf(double value, int digits) {
   const int exponent = static_cast<int>(std::floor(std::log10(std::abs(value))));
   return std::max(0, digits - 1 - exponent);
 }
 
-// The digits of |value| without sign and leading zero.
+// Returns the digits of |value| without sign and leading zero.
 std::string Digits(double value, int decimals) {
   const double size = std::abs(value);
   if (decimals == kScientific || size >= kMaxPlain) {

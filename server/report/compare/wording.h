@@ -1,4 +1,4 @@
-// Numbers as people read them in sentences: signed, with as many decimals as the interval deserves.
+// Formats numbers for sentences: signed, with as many decimals as the interval justifies.
 #ifndef ABLATE_SERVER_REPORT_COMPARE_WORDING_H_
 #define ABLATE_SERVER_REPORT_COMPARE_WORDING_H_
 
@@ -13,76 +13,77 @@
 
 namespace ablate::report {
 
-// Decimals for a mean and its interval: one significant digit of the half width where that is 5 or
-// more, else two; more until no bound that is not 0 is printed as 0. -1: too small for decimals,
-// print in scientific notation.
+// Returns the decimals for a mean and its interval: one significant digit of the half width if that
+// digit is 5 or more, otherwise two; more until no nonzero bound prints as 0. -1: too small for
+// decimals, print in scientific notation.
 int DecimalsFor(double mean, const Interval& interval);
 
-// Decimals for a number without an interval: three significant digits; -1 as above.
+// Returns the decimals for a number without an interval: three significant digits; -1 as above.
 int DecimalsFor(double value);
 
-// Whether nothing but zeros is left of a value at so many decimals.
+// Returns true if a value prints as zeros only with so many decimals.
 bool PrintsAsZero(double value, int decimals);
 
-// "2.437", ".031", "−.5"; no leading zero, U+2212 as minus, no sign on what rounds to 0; -1
-// decimals: "1.2e−9".
+// Returns "2.437", ".031", "−.5"; no leading zero, U+2212 as minus, no sign on zeros; -1 decimals:
+// "1.2e−9".
 std::string Plain(double value, int decimals);
 
-// The same with "+" before what is positive.
+// The same with "+" before positive numbers.
 std::string Signed(double value, int decimals);
 
-// "+.031 [+.024, +.038]"; the mean alone where there is no interval, "undefined (REASON)" where
-// there is no mean.
+// Returns "+.031 [+.024, +.038]"; the mean alone without an interval, "undefined (REASON)" without
+// a mean.
 std::string SignedWithInterval(const Number& mean, const Interval& interval);
-// With so many decimals.
+// The same with so many decimals.
 std::string SignedWithInterval(const Number& mean, const Interval& interval, int decimals);
 
-// "higher by .031 [.024, .038]" where the interval leaves out 0; else as SignedWithInterval.
+// Returns "higher by .031 [.024, .038]" if the interval excludes 0; otherwise as
+// SignedWithInterval.
 std::string DirectedWithInterval(const Number& mean, const Interval& interval);
 
-// Such a text in two, the interval without its space: {"+.031", "[+.024, +.038]"}; the second part
-// is empty where there is none.
+// Splits such a text before the interval, without the space: {"+.031", "[+.024, +.038]"}; the
+// second part is empty if there is none.
 std::pair<std::string, std::string> BeforeInterval(const std::string& text);
 
-// A value as an experiment file writes it, with the zero in front of its point left out as in every
-// other number: ".004" of "0.004". Other texts stay as they are.
+// Returns a value of an experiment file without the zero before its point, as in every other
+// number: ".004" for "0.004". Other texts stay as they are.
 std::string ShownValue(absl::string_view text);
 
 std::string ShownValues(absl::Span<const std::string> texts);  // ".004, 64"
 
-// What a setting is called, by its labels, one an axis: "post, rms". A bare value (a number, true,
-// false) has its axis in front: "lr .01". "base" without axes.
+// Returns a setting's name from its labels, one per axis: "post, rms". A bare value (a number,
+// true, false) has its axis in front: "lr .01". "base" without axes.
 std::string SettingName(absl::Span<const std::string> axes, absl::Span<const std::string> labels);
 
-// The same where there is little room, as in figures: of one axis its name, of several the values
-// alone, "pre/true/16".
+// Returns a short name, for figures: with one axis its name, with several the values alone,
+// "pre/true/16".
 std::string SettingMark(absl::Span<const std::string> axes, absl::Span<const std::string> labels);
 
-// Those of the parts that say something, with `between` between them.
+// Joins the parts that aren't empty, with `between` between them.
 std::string Together(const std::vector<std::string>& parts, absl::string_view between);
 
-// As a sentence begins.
+// Capitalizes the first letter.
 std::string Capitalized(std::string text);
 
-// A setting's name in a sentence: “none”.
+// Returns a setting's name for a sentence: “none”.
 std::string Quoted(absl::string_view name);
 
-// "p = .031", "p < .001"; as many decimals as it takes to print another number than kAlpha.
+// Returns "p = .031", "p < .001", with enough decimals to differ from kAlpha.
 std::string PText(double p);
 
-// "12 seeds", "1 seed".
+// Returns "12 seeds", "1 seed".
 std::string Counted(size_t count, absl::string_view noun);
 
-// "68 of 96 runs".
+// Returns "68 of 96 runs".
 std::string OfRuns(size_t ended, size_t planned);
 
-// Whether the metric of `key` is computed on held-out data: eval/loss, not train/loss.
+// Returns true if the metric of `key` is computed on held-out data: eval/loss, not train/loss.
 bool IsOfHeldOutData(absl::string_view key);
 
-// What that metric is computed on: "held-out data", or "data".
+// Returns the data of that metric: "held-out data", or "data".
 absl::string_view ScoredText(absl::string_view key);
 
-// "a, b and c"; what is beyond `max_parts` is counted: "a, b and 3 more".
+// Returns "a, b and c"; parts beyond `max_parts` are counted: "a, b and 3 more".
 std::string Enumerated(absl::Span<const std::string> parts, size_t max_parts = 8);
 
 }  // namespace ablate::report

@@ -13,7 +13,7 @@
 namespace ablate::report {
 namespace {
 
-// Before and after the axes, in this order.
+// Columns before and after the axes, in this order.
 constexpr const char* kFirstColumns[] = {"cell"};
 constexpr const char* kLastColumns[] = {"seed", "run", "key", "step", "value"};
 
@@ -28,7 +28,7 @@ std::string JsonText(absl::string_view text) {
   return Json(std::string(text)).dump(-1, ' ', false, Json::error_handler_t::replace);
 }
 
-// A number that is not finite, in the words of a format.
+// A format's names of non-finite numbers.
 struct NonFiniteNames {
   absl::string_view nan, infinity, negative_infinity;
 };

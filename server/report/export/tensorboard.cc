@@ -10,7 +10,7 @@
 namespace ablate::report {
 namespace {
 
-// The polynomial of Castagnoli; begins and ends inverted, bits reflected.
+// The Castagnoli polynomial; begins and ends inverted, bits reflected.
 using Castagnoli = boost::crc_optimal<32, 0x1EDC6F41, 0xFFFFFFFF, 0xFFFFFFFF, true, true>;
 
 template <typename Integer>
@@ -29,7 +29,7 @@ std::string Folder(const ExportedCell& cell) {
   return absl::StrCat(cell.name.substr(0, kMaxFolderBytes - 12), "..", cell.index);
 }
 
-// Infinite beyond what a float holds: a cast alone would do anything there.
+// Converts to infinity beyond the range of float, for which a cast is undefined.
 float ToFloat(double value) {
   if (std::abs(value) <= std::numeric_limits<float>::max()) return static_cast<float>(value);
   if (std::isnan(value)) return std::numeric_limits<float>::quiet_NaN();

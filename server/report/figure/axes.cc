@@ -17,9 +17,9 @@ namespace {
 
 constexpr double kMaxPlain = 1e7;
 constexpr int kMaxDecimals = 6;
-constexpr double kSlack = 1e-9;  // of a tick's distance: what rounding may cost at the ends
+constexpr double kSlack = 1e-9;  // fraction of a tick's distance: rounding at the ends
 
-// A step of 1, 2, 2.5 or 5 times a power of ten, and the decimals it needs.
+// A step of 1, 2, 2.5 or 5 times a power of ten, and its decimals.
 struct Step {
   double size = 1;
   int decimals = 0;
@@ -43,7 +43,7 @@ Axis WithRange(const Extent& extent, double pad, bool whole_numbers) {
   if (extent.empty()) return axis;
   const double length = extent.high() - extent.low();
   const double size = std::max(std::abs(extent.low()), std::abs(extent.high()));
-  // A single value, or as good as one (its digits would not fit beside an axis): room of a tenth.
+  // A single value, or nearly one (its digits would not fit beside an axis): pads by a tenth.
   const bool single = length <= size * 1e-7;
   const double around = size > 0 && !whole_numbers ? size * 0.1 : 1;
   const double room = single ? around : length * pad;
@@ -52,7 +52,7 @@ Axis WithRange(const Extent& extent, double pad, bool whole_numbers) {
   return axis;
 }
 
-// As sentences write fractions: ".05".
+// Removes the leading zero, as in sentences: ".05".
 absl::string_view WithoutZero(absl::string_view digits) {
   return absl::StartsWith(digits, "0.") ? digits.substr(1) : digits;
 }
@@ -158,8 +158,8 @@ Axis LogAxis(const Extent& extent, double pad, size_t max_ticks) {
 
 namespace {
 
-// Round ratios within the axis, as few as fit: 1, 2, 3 and 5 times powers of ten, or some of them,
-// or every so many powers, 1 always among them.
+// Returns round ratios within the axis, as few as fit: 1, 2, 3 and 5 times powers of ten, or some
+// of them, or every so many powers, always with 1.
 std::vector<Tick> RatioTicks(const Axis& axis, size_t max_ticks) {
   const double decade = std::log(10);
   const int first = static_cast<int>(std::floor(axis.low / decade));
@@ -189,7 +189,7 @@ std::vector<Tick> RatioTicks(const Axis& axis, size_t max_ticks) {
 }  // namespace
 
 Axis RatioAxis(const Extent& logarithms, double pad, size_t max_ticks) {
-  constexpr double kNarrow = 3;  // a factor below which ratios are nearly as far apart as steps
+  constexpr double kNarrow = 3;  // factor below which ratios are nearly equidistant
   Axis axis = LinearAxis(logarithms, pad, max_ticks);
   if (logarithms.empty()) return axis;
   if (axis.high - axis.low > std::log(kNarrow)) {
@@ -209,12 +209,12 @@ Axis RatioAxis(const Extent& logarithms, double pad, size_t max_ticks) {
 Axis ValueAxis(const Extent& extent, double pad, size_t max_ticks) {
   const bool log = !extent.empty() && extent.low() > 0 && extent.high() / extent.low() >= 100;
   if (log) return LogAxis(extent, pad, max_ticks);
-  // Upwards a few more ticks than planned do no harm, two alone would.
+  // Upwards a few more ticks than planned do no harm, only two would.
   return LinearAxis(extent, pad, max_ticks + max_ticks / 4 + 1);
 }
 
 std::string SentenceName(const report::MetricName& name) {
-  // Keys stay as they are written.
+  // Keys are shown as they are written.
   return absl::StrContains(name.text, '/') ? name.text : report::Capitalized(name.text);
 }
 
@@ -238,7 +238,7 @@ std::string WholeDifferenceTitle(report::Scale scale, const report::MetricName& 
 
 std::string DifferenceTitle(report::Scale scale, const report::MetricName& name,
                             const std::string& baseline, double max_width) {
-  constexpr double kLeast = 0.35;  // inches of a baseline's name
+  constexpr double kLeast = 0.35;  // inches for a baseline's name
   std::string title = WholeDifferenceTitle(scale, name, baseline);
   const double over = TextWidth(title, kTitleSize) - max_width;
   if (over <= 0 || baseline.empty()) return title;

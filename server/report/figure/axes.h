@@ -1,5 +1,4 @@
-// Axes: ranges, ticks, the numbers beside them, and what metrics are called on them. Pure
-// functions.
+// Axes: ranges, ticks, their numbers, and titles with the metrics' names. Pure functions.
 #ifndef ABLATE_SERVER_REPORT_FIGURE_AXES_H_
 #define ABLATE_SERVER_REPORT_FIGURE_AXES_H_
 
@@ -13,7 +12,7 @@
 
 namespace ablate::figure {
 
-// A range that grows with what it is given; what is not finite is passed over.
+// A range that grows to include added values; ignores non-finite ones.
 class Extent {
  public:
   void Add(double value);
@@ -25,49 +24,49 @@ class Extent {
   double low_ = 1, high_ = 0;
 };
 
-// A number on an axis: "−.025" (U+2212, no sign on what rounds to 0, which is "0"); "2×10⁻⁶" for
-// the very large or small.
+// Formats a number for an axis: "−.025" (U+2212; zeros become "0"); "2×10⁻⁶" if very large or
+// small.
 std::string AxisNumber(double value, int decimals);
 
-// One with as few digits as it has, up to four significant ones: ".001", "20000".
+// The same with as few digits as it has, up to four significant ones: ".001", "20000".
 std::string ShortNumber(double value);
 
-// "10⁻⁴".
+// Returns "10⁻⁴".
 std::string PowerOfTen(int exponent);
 
-// An axis over `extent` with room of `pad` of its length at both ends, and about `max_ticks` round
-// ticks within it. Of an empty extent: 0 to 1 without ticks; of a single value: some room around
-// it.
+// Returns an axis over `extent`, padded by the fraction `pad` at both ends, with about `max_ticks`
+// round ticks. An empty extent gives 0 to 1 without ticks; a single value some room around it.
 Axis LinearAxis(const Extent& extent, double pad, size_t max_ticks, bool whole_numbers = false);
 
-// A linear axis over logarithms of ratios, at whose ticks the ratios stand: "×.5", "×1", "×2".
+// Returns a linear axis over logarithms of ratios, with ratios at its ticks: "×.5", "×1", "×2".
 Axis RatioAxis(const Extent& logarithms, double pad, size_t max_ticks);
 
-// Steps: whole numbers, and up to the next tick where that is near (999 of 1000).
+// Returns an axis of steps: whole numbers, extended to the next tick if that is near (999 of 1000).
 Axis StepAxis(const Extent& extent, size_t max_ticks);
 
-// Ticks that have room along so many inches upwards.
+// Returns how many ticks fit along so many inches upwards.
 size_t TicksOver(double inches);
 
-// Logarithmic, of a positive extent.
+// Returns a logarithmic axis over a positive extent.
 Axis LogAxis(const Extent& extent, double pad, size_t max_ticks);
 
-// Logarithmic if the extent is positive and spans a factor of 100 or more.
+// Returns a logarithmic axis if the extent is positive and spans a factor of 100 or more; otherwise
+// a linear one.
 Axis ValueAxis(const Extent& extent, double pad, size_t max_ticks);
 
-// "Held-out loss": where a sentence begins.
+// Returns the name for the beginning of a sentence: "Held-out loss".
 std::string SentenceName(const report::MetricName& name);
 
-// "Held-out loss (nats)": an axis's title.
+// Returns an axis's title: "Held-out loss (nats)".
 std::string AxisTitle(const report::MetricName& name);
 
-// "Δ held-out loss vs pre (nats)", "gradient norm, ratio to pre": the title of an axis of
-// differences on the scale. "" for several baselines. If that is wider than `max_width` (inches)
+// Returns the title of an axis of differences on the scale: "Δ held-out loss vs pre (nats)",
+// "gradient norm, ratio to pre". "" for several baselines. If it is wider than `max_width` (inches)
 // the baseline's name is cut, or left out if little of it would remain; metric and unit stay.
 std::string DifferenceTitle(report::Scale scale, const report::MetricName& name,
                             const std::string& baseline, double max_width);
 
-// "Difference in held-out loss", "Ratio of gradient norm".
+// Returns "Difference in held-out loss", "Ratio of gradient norm".
 std::string DifferenceName(report::Scale scale, const report::MetricName& name);
 
 }  // namespace ablate::figure

@@ -17,7 +17,7 @@ struct Corner {
   double value = 0;
 };
 
-// Corners in the order in which one goes around the square; side i is from corner i to the next.
+// Corners in the order around the square; side i is from corner i to the next.
 using CellCorners = std::array<Corner, 4>;
 
 CellCorners SquareAt(const ValueGrid& grid, size_t column, size_t row) {
@@ -28,7 +28,7 @@ CellCorners SquareAt(const ValueGrid& grid, size_t column, size_t row) {
           corner(column, row + 1)};
 }
 
-// Where the level is on a side whose corners are on either side of it.
+// Returns where the level crosses a side whose corners are on either side of it.
 Place Crossing(const CellCorners& square, size_t side, double level) {
   const Corner &a = square[side], &b = square[(side + 1) % 4];
   const double share = (level - a.value) / (b.value - a.value);
@@ -51,7 +51,7 @@ void AddSquare(const CellCorners& square, double level, Strokes* strokes) {
     sum += square[side].value;
   }
   if (!std::isfinite(sum) || crossed.empty()) return;
-  // A stroke cuts one corner off. Those that are unlike the middle are cut off.
+  // A stroke cuts off one corner: those unlike the middle.
   const bool first_is_like_middle = (square[0].value >= level) == (sum / 4 >= level);
   if (crossed.size() == 4 && !first_is_like_middle) {
     std::rotate(crossed.begin(), crossed.end() - 1, crossed.end());

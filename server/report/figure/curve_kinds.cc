@@ -14,8 +14,8 @@ namespace {
 
 constexpr absl::string_view kTrainLoss = "train/loss";
 
-// In the first window at most this many steps are averaged: there the curve falls within a few, and
-// an average over more would hide it.
+// In the first window at most this many steps are averaged: the curve falls within a few there, and
+// a longer average would hide it.
 constexpr uint32_t kFirstSmooth = 5;
 
 bool Always(const report::Comparison&) { return true; }
@@ -52,7 +52,7 @@ std::vector<ReducedCurve> ReduceWindows(const SettingCurves& curves, const Curve
   };
 }
 
-// How many steps the settings' curves are over, together.
+// Returns the total range of steps of the settings' curves.
 uint64_t StepsOf(const Input& input) {
   uint32_t first = UINT32_MAX, last = 0;
   for (const ReducedSetting& setting : input.settings) {
@@ -65,8 +65,8 @@ uint64_t StepsOf(const Input& input) {
   return first > last ? 0 : uint64_t{last} - first + 1;
 }
 
-// One where the first window has all steps: the last would show the same again. The second's
-// `last_steps` is 0 where it has all.
+// Returns one panel if the first window has all steps, which the last would repeat. The second's
+// `last_steps` is 0 if it has all.
 std::vector<CurvePanel> WindowPanels(const Input& input) {
   const std::string all = "All steps";
   const uint64_t steps = StepsOf(input);
@@ -81,7 +81,7 @@ absl::StatusOr<Drawing> DrawWindows(const Input& input) {
   return DrawCurves(input, WindowPanels(input));
 }
 
-// The first window has a smoothing of its own.
+// Returns the text about smoothing; the first window has its own.
 std::string WindowsSmoothText(const Input& input, bool one_panel) {
   if (input.curves.smooth <= kFirstSmooth) return SmoothText(input);
   const std::string second = one_panel ? "" : absl::StrCat(" and over ", input.curves.smooth);
@@ -139,7 +139,7 @@ constexpr Kind kLoss = {
     .description = CurvesDescription,
 };
 
-// The same over the first and over the last steps, each with a range of its own.
+// The same over the first and over the last steps, each with its own range.
 constexpr Kind kWindows = {
     .name = "windows",
     .title = "The first and the last steps",

@@ -12,7 +12,7 @@ namespace {
 constexpr double kBreak = std::numeric_limits<double>::quiet_NaN();
 constexpr double kSeedWidth = 0.35;  // of a line, in points
 
-// The last finite point of a line; false if there is none.
+// Finds the last finite point of a line; returns false if there is none.
 bool LastPoint(const std::vector<double>& xs, const std::vector<double>& ys, double* x, double* y) {
   for (size_t i = ys.size(); i-- > 0;) {
     if (!std::isfinite(ys[i])) continue;
@@ -23,7 +23,7 @@ bool LastPoint(const std::vector<double>& xs, const std::vector<double>& ys, dou
   return false;
 }
 
-// The last finite point of a seed that diverged in what its line shows.
+// Finds the last finite point of a seed whose line shows a divergence.
 bool DivergedAt(const ThinLine& line, double* x, double* y) {
   return line.diverged && !line.cut && LastPoint(line.x, line.y, x, y);
 }

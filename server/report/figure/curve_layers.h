@@ -1,4 +1,4 @@
-// What one setting's curve adds to a panel: lines, bands, and marks where seeds diverged.
+// Layers of one setting's curve in a panel: lines, bands, and marks at seeds that diverged.
 #ifndef ABLATE_SERVER_REPORT_FIGURE_CURVE_LAYERS_H_
 #define ABLATE_SERVER_REPORT_FIGURE_CURVE_LAYERS_H_
 
@@ -8,32 +8,31 @@
 
 namespace ablate::figure {
 
-// Behind everything: thin lines of the seeds.
+// Adds thin lines of the seeds, at the back.
 void AddSeedLines(const ReducedCurve& curve, Color color, Panel* panel);
 
-// The mean's interval.
+// Adds the mean's interval.
 void AddBand(const ReducedCurve& curve, Color color, Panel* panel);
 
-// A curve of a single point is a dot.
+// Adds the mean's line; a single point becomes a dot.
 void AddMeanLine(const ReducedCurve& curve, Color color, const Dash& dash, double width,
                  Panel* panel);
 
-// The style's marker where the mean ends, if it is within the panel.
+// Adds the style's marker at the mean's end, if it is within the panel.
 void AddEndMarker(const ReducedCurve& curve, const Style& style, Panel* panel);
 
-// In front: a cross at the last finite point of each diverged seed. One that lies beyond the
-// panel's values has a triangle at its edge: a cross there would stand at a value that the seed
-// never had.
+// Adds, in front, a cross at the last finite point of each diverged seed; a triangle at the panel's
+// edge if that point is beyond the panel's values, at which a cross would show a wrong value.
 void AddDivergences(const ReducedCurve& curve, Color color, Panel* panel);
 
-// Which of these marks a panel has.
+// Kinds of divergence marks in a panel.
 struct DivergenceMarks {
   bool crosses = false, above = false, below = false;
 };
 void FindDivergences(const ReducedCurve& curve, const Panel& panel, DivergenceMarks* marks);
 
-// Where the setting's label points to: the mean's last point, else that of the longest seed. False
-// if there is none.
+// Sets the point for the setting's label: the mean's last point, otherwise that of the longest
+// seed. Returns false if there is none.
 bool EndOf(const ReducedCurve& curve, double* x, double* y);
 
 }  // namespace ablate::figure

@@ -26,7 +26,7 @@ namespace {
 constexpr double kMean = 1.2, kOwnMean = 1;            // of lines, in points
 constexpr size_t kOwnPoints = 200, kOtherPoints = 80;  // of a line in small multiples
 
-// Adds the middle of the seeds' values, `tail` of them left out at each end.
+// Adds the middle of the seeds' values, without a fraction `tail` at each end.
 void AddQuantiles(const std::vector<const ReducedCurve*>& curves, bool diverged, double tail,
                   Extent* extent) {
   std::vector<double> values;
@@ -43,7 +43,8 @@ void AddQuantiles(const std::vector<const ReducedCurve*>& curves, bool diverged,
   extent->Add(report::SortedQuantile(values, 1 - tail));
 }
 
-// The range of values to show. Seeds may leave it: one that explodes must not flatten the others.
+// Returns the range of values to show. Seeds may leave it, so that one that explodes doesn't
+// flatten the others.
 Extent ValuesOf(const std::vector<const ReducedCurve*>& curves) {
   Extent extent;
   for (const ReducedCurve* curve : curves) {
@@ -88,7 +89,7 @@ Axis ValuesAxis(const Extent& values, ValueScale scale, size_t ticks) {
   return log ? LogAxis(values, kPad, ticks) : LinearAxis(values, kPad, ticks);
 }
 
-// Of places that are no steps: as far as means and seeds go.
+// Returns the axis of coordinates other than steps: the range of means and seeds.
 Axis PlacesAxis(const std::vector<const ReducedCurve*>& curves, PlaceScale scale, size_t ticks) {
   Extent places;
   for (const ReducedCurve* curve : curves) {
@@ -99,7 +100,7 @@ Axis PlacesAxis(const std::vector<const ReducedCurve*>& curves, PlaceScale scale
   }
   if (scale != PlaceScale::kLogarithmic || places.empty()) return LinearAxis(places, 0, ticks);
   Axis axis = LogAxis(places, 0, ticks);
-  // Numbers within a decade touch each other where there is room for few: powers of ten are left.
+  // Numbers within a decade would touch if there is little room; keep powers of ten only.
   const auto within = [](const Tick& tick) {
     const double exponent = std::log10(tick.at);
     return std::abs(exponent - std::round(exponent)) > 1e-9;
@@ -141,7 +142,7 @@ void SetAxes(const std::vector<const ReducedCurve*>& curves, const CurvePanel& s
   }
 }
 
-// Lines of seeds are left out of a panel where they would be a thicket.
+// Returns false if lines of seeds would overcrowd a panel.
 bool ShowSeeds(const std::vector<const ReducedCurve*>& curves) {
   size_t lines = 0;
   for (const ReducedCurve* curve : curves) lines += curve->seeds.size();
@@ -160,11 +161,11 @@ void AddAllSettings(const Input& input, size_t index, Panel* panel) {
     });
   }
   each([&](const ReducedCurve& curve, const Style& style) { AddBand(curve, style.line, panel); });
-  // In grey hues of crossed axes look alike, and the dash does not tell them apart.
+  // Hues of crossed axes look alike in grey, and the dash doesn't distinguish them.
   const bool crossed =
       std::any_of(input.settings.begin(), input.settings.end(),
                   [](const ReducedSetting& setting) { return IsCrossedStyle(setting.style); });
-  // The baseline last: it is what the others are compared with.
+  // The baseline last, on top, because the others are compared with it.
   for (size_t s = curves.size(); s-- > 0;) {
     const Style style = StyleOf(input.settings[s].style);
     AddMeanLine(*curves[s], style.line, style.dash, kMean, panel);
@@ -177,7 +178,7 @@ void AddAllSettings(const Input& input, size_t index, Panel* panel) {
 
 constexpr double kUntitledLine = 0.14;  // above a panel without a title
 
-// Says above the panel, where no curve runs, what the sides of 0 mean.
+// Labels the sides of 0 above the panel, where no curve is.
 void AddSides(const CurvePanel& shown, const Panel& panel, Figure* figure) {
   if (shown.sides.empty()) return;
   figure->texts.push_back({panel.right, panel.top + kUntitledLine / 2, shown.sides, kSmallSize,
@@ -195,7 +196,7 @@ void AddLabels(const Input& input, size_t index, const Panel& panel, double room
   AddEndLabels(panel, labels, room, figure);
 }
 
-// All settings in each panel; panels beside each other where the figure is wide, else stacked.
+// Draws all settings in each panel; panels are side by side in a wide figure, otherwise stacked.
 Figure DrawTogether(const Input& input, const std::vector<CurvePanel>& panels,
                     const CurveWords& words, const std::vector<std::string>& footnote) {
   Figure figure;
@@ -236,12 +237,12 @@ Figure DrawTogether(const Input& input, const std::vector<CurvePanel>& panels,
   return figure;
 }
 
-// The setting that is black in every panel: where there is one baseline, else none.
+// Returns true for the setting that is black in every panel: the only baseline, if there is one.
 bool IsBlack(const Input& input, size_t setting) {
   return HasOneBaseline(*input.comparison) && input.settings[setting].style == 0;
 }
 
-// One panel a setting: its own curve, the baseline's, and the others in grey.
+// Draws a setting's panel: its own curve, the baseline's, and the others in grey.
 void AddOneSetting(const Input& input, size_t index, size_t own, Panel* panel) {
   size_t baseline = 0;
   while (baseline < input.settings.size() && !IsBlack(input, baseline)) ++baseline;
@@ -277,8 +278,8 @@ Figure DrawMultiples(const Input& input, const std::vector<CurvePanel>& panels,
   return grid.Finish();
 }
 
-// "× diverged", "× diverged (▲ above the panel)", "▲ diverged, above the panel": by which marks
-// there are.
+// Returns the marks that occur: "× diverged", "× diverged (▲ above the panel)", "▲ diverged, above
+// the panel".
 std::string DivergedMarks(const Input& input, const std::vector<CurvePanel>& panels) {
   DivergenceMarks marks;
   for (size_t i = 0; i < panels.size(); ++i) {
@@ -297,7 +298,7 @@ std::string DivergedMarks(const Input& input, const std::vector<CurvePanel>& pan
                       beyond.empty() ? "" : absl::StrCat(" (", absl::StrJoin(beyond, ", "), ")"));
 }
 
-// "× diverged, not in the mean: none 2 of 12"; empty if none did.
+// Returns "× diverged, not in the mean: none 2 of 12"; empty if none did.
 std::string DivergedText(const Input& input, const std::vector<CurvePanel>& panels) {
   std::vector<std::string> settings;
   for (const ReducedSetting& setting : input.settings) {
@@ -311,8 +312,8 @@ std::string DivergedText(const Input& input, const std::vector<CurvePanel>& pane
                       ", not in the mean: ", report::Enumerated(settings, 6));
 }
 
-// What is drawn: means of how many seeds, the average (unless it is said in the panels), the band,
-// who diverged; of small multiples, what the colours mean.
+// Returns the footnote: number of seeds in the means, smoothing (unless the panels state it), the
+// band, diverged runs; for small multiples, the meaning of the colours.
 std::string CurveFootnote(const Input& input, const std::vector<CurvePanel>& panels) {
   const bool average_in_titles = !panels[0].title.empty();
   std::vector<std::string> parts;
@@ -330,7 +331,7 @@ std::string CurveTitle(const Input& input) {
                       report::Enumerated(LabelsOf(input.settings), kMostNamed));
 }
 
-// Which runs have a thin line of their own in some panel: not all where it would be a thicket.
+// Says which runs have a thin line in some panel: not all if they would overcrowd it.
 struct ShownSeeds {
   bool converged = false, diverged = false;
 };

@@ -25,7 +25,7 @@ struct StepMoments {
   }
 };
 
-// Both ascend: a walk along the two. Steps that the curve has not are left behind.
+// Walks along both ascending lists; removes steps that the curve lacks.
 void AddCurve(const SeedCurve& curve, std::vector<StepMoments>* steps) {
   size_t kept = 0, at = 0;
   for (StepMoments& moments : *steps) {
@@ -76,7 +76,7 @@ ThinLine Thin(const SeedCurve& curve) {
   return line;
 }
 
-// Steps from one point to the next, on average.
+// Returns the average number of steps between points.
 double SpacingOf(const SeedCurve& curve) {
   if (curve.steps.size() < 2) return 1;
   return static_cast<double>(curve.steps.back() - curve.steps.front()) /
@@ -147,7 +147,7 @@ size_t SmoothingPoints(const SeedCurve& curve, uint32_t smooth) {
 SeedCurve Smoothed(const SeedCurve& curve, size_t points) {
   if (points <= 1) return curve;
   absl::StatusOr<report::Curve> mean = report::TrailingMean(curve.steps, curve.values, points);
-  // Of a run that diverged before: its points as they are.
+  // A run that diverged before: its points as they are.
   if (!mean.ok() || mean->steps.empty()) return curve;
   return WithCurve(curve, *std::move(mean));
 }
@@ -193,14 +193,14 @@ void AddMean(double x, const std::vector<double>& values, bool log, ReducedCurve
   for (const double value : values) scaled.push_back(log ? std::log(value) : value);
   const report::Summary summary = report::Summarize(scaled);
   double mean = summary.mean.value, low = summary.interval.low, high = summary.interval.high;
-  // Equal values have no spread, but their mean is certain.
+  // Equal values have no variance, but their mean is certain.
   if (summary.interval.undefined == report::Undefined::kZeroVariance) low = high = mean;
   if (log) {
     mean = std::exp(mean);
     low = std::exp(low);
     high = std::exp(high);
   }
-  // An interval so wide that an axis has no place for it.
+  // The interval is too wide for any axis.
   if (log && !(low > kLeast && high < kMost)) low = high = kNone;
   curve->x.push_back(x);
   curve->mean.push_back(mean);
@@ -230,7 +230,7 @@ ReducedCurve Thinned(const ReducedCurve& reduced, size_t max_points) {
 
 ReducedCurve ReduceSmoothed(const std::vector<SeedCurve>& seeds, uint32_t smooth,
                             uint32_t first_step, uint32_t last_step, bool seed_lines) {
-  // One width for all, or their mean would mix different things.
+  // One width for all; otherwise their mean would mix different averages.
   const SeedCurve* longest = nullptr;
   for (const SeedCurve& curve : seeds) {
     if (curve.steps.size() > (longest == nullptr ? 0 : longest->steps.size())) longest = &curve;
@@ -246,7 +246,7 @@ ReducedCurve ReduceSmoothed(const std::vector<SeedCurve>& seeds, uint32_t smooth
     reduced.smoothed =
         static_cast<uint32_t>(std::lround(SpacingOf(*longest) * static_cast<double>(points)));
   }
-  // The axis begins where the curves do, though an average does later.
+  // The axis begins with the curves, though an average begins later.
   reduced.first_step = std::min(reduced.first_step, std::max(longest->steps.front(), first_step));
   return reduced;
 }

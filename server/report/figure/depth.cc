@@ -25,9 +25,9 @@ namespace ablate::figure {
 namespace {
 
 constexpr absl::string_view kAnyBlock = "block.*";
-constexpr double kLogSpan = 100;  // a factor, as ValueAxis has it
+constexpr double kLogSpan = 100;  // a factor, as in ValueAxis
 
-// What stands before and behind the block in the keys of a family.
+// The parts before and after the block in the keys of a family.
 struct FamilyParts {
   std::string before, behind;
 };
@@ -41,14 +41,14 @@ FamilyParts PartsOf(absl::string_view family) {
 struct DepthData {
   bool log = false;  // logarithmic axis and geometric means
   std::vector<ReducedSetting> settings;
-  bool embedding = false;               // some value is of position 0
-  size_t nonfinite = 0;                 // values that are left out
+  bool embedding = false;               // some value is at position 0
+  size_t nonfinite = 0;                 // values left out
   size_t zeros = 0;                     // values that a logarithmic axis can't show
   std::optional<uint32_t> first, last;  // of the settings' steps
 };
 
-// Whether no value is negative and the positive ones span a factor of 100: a gradient that vanished
-// altogether does not flatten the others.
+// Returns true if no value is negative and the positive ones span a factor of 100: a gradient that
+// vanished completely doesn't flatten the others.
 bool IsLogarithmic(const std::vector<DepthSetting>& settings) {
   Extent all, positive;
   for (const DepthSetting& setting : settings) {
@@ -102,7 +102,7 @@ DepthData DataOf(const Input& input) {
   return data;
 }
 
-// "at step 100", or where the settings have steps of their own "at steps 100 to 500".
+// Returns "at step 100", or if the settings have different steps "at steps 100 to 500".
 std::string StepText(const DepthData& data) {
   const uint32_t first = data.first.value_or(0), last = data.last.value_or(0);
   if (first == last) return absl::StrCat("at step ", last);
@@ -123,7 +123,7 @@ std::string DepthFootnote(const Input& input, const DepthData& data) {
   return CurvesFootnote(input, std::move(statements), LeftOutOf(input.depth));
 }
 
-// Means without a seed and with which mean it is, seeds' values without an interval.
+// Returns means without a seed, with their type, and seeds' values without an interval.
 std::string DepthCsv(const Input& input, const DepthData& data) {
   std::string csv = "key,setting,step,position,seed,value,low,high,mean\n";
   for (size_t s = 0; s < input.depth.size(); ++s) {
@@ -184,7 +184,7 @@ std::string DepthCaption(const Input& input) {
       data.log ? " (a t interval of the logarithms)" : "", ".", ChosenText(*input.comparison));
 }
 
-// "pre from 0.001 to 0.12": each setting's mean at its first and its last position.
+// Returns "pre from 0.001 to 0.12": each setting's mean at its first and its last position.
 std::string DepthDescription(const Input& input) {
   std::vector<std::string> settings;
   for (const ReducedSetting& setting : DataOf(input).settings) {
@@ -221,7 +221,7 @@ std::optional<uint32_t> PositionOf(absl::string_view family, absl::string_view k
                     absl::ConsumePrefix(&rest, "block.") &&
                     absl::ConsumeSuffix(&rest, parts.behind) && absl::SimpleAtoi(rest, &block) &&
                     block < UINT32_MAX;
-  // Only as it is written: "block.03" is no block.
+  // Accept the canonical form only: "block.03" isn't a block.
   if (!read || key != KeyAt(family, block + 1)) return std::nullopt;
   return block + 1;
 }

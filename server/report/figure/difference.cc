@@ -30,7 +30,7 @@ std::vector<ReducedCurve> ReduceDifference(const SettingCurves& curves,
   return {ReduceSmoothed(curves.seeds, options.smooth, 0, UINT32_MAX, true)};
 }
 
-// The baseline's name where all rows have the same one; else "".
+// Returns the baseline's name if all rows have the same one; otherwise "".
 std::string OneBaseline(const Comparison& comparison) {
   const auto shared = report::SharedBaseline(comparison);
   return shared.has_value() ? comparison.rows[*shared].mark : "";
@@ -50,7 +50,7 @@ CurvePanel PanelOf(const Comparison& comparison) {
   return panel;
 }
 
-// Whether some row and its baseline are trained for different numbers of steps.
+// Returns true if some row and its baseline are trained for different numbers of steps.
 bool DifferInLength(const Comparison& comparison) {
   return std::any_of(comparison.rows.begin(), comparison.rows.end(), [](const ComparisonRow& row) {
     const auto& changed = row.changed;
@@ -59,13 +59,13 @@ bool DifferInLength(const Comparison& comparison) {
   });
 }
 
-// Whether the lines are averages over steps, which the values that are compared are not.
+// Returns true if the lines are averages over steps, unlike the compared values.
 bool IsSmoothed(const Input& input) {
   return std::any_of(input.settings.begin(), input.settings.end(),
                      [](const ReducedSetting& setting) { return setting.panels[0].smoothed > 1; });
 }
 
-// What is compared, with the interval that goes with it, beside a line that is an average.
+// Adds the compared value and its interval beside a line that is an average.
 void AddCompared(const Comparison& comparison, const ReducedSetting& setting, Panel* panel) {
   const ReducedCurve& curve = setting.panels[0];
   for (const ComparisonRow& row : comparison.rows) {
@@ -83,7 +83,7 @@ void AddCompared(const Comparison& comparison, const ReducedSetting& setting, Pa
   }
 }
 
-// A rule at the step that rows are compared at, in every panel.
+// Adds a rule at the compared step to every panel.
 void AddStepRule(uint32_t step, Figure* figure) {
   for (Panel& panel : figure->panels) {
     const double x = XInches(panel, step);
@@ -143,7 +143,7 @@ std::string DifferenceCaption(const Input& input) {
                       ChosenText(*input.comparison));
 }
 
-// The last place of a mean that is finite.
+// Returns the last finite index of a mean.
 std::optional<size_t> LastOf(const ReducedCurve& curve) {
   for (size_t i = curve.mean.size(); i-- > 0;) {
     if (std::isfinite(curve.mean[i])) return i;
@@ -159,8 +159,8 @@ std::string AtText(report::Scale scale, const ReducedCurve& curve, size_t place)
                                      : report::NoInterval(report::Undefined::kTooFewPairs));
 }
 
-// From which place on the difference has the sign that it ends with, and the place nearest to the
-// middle of training at which it has the other.
+// The index from which the difference has its final sign, and the index nearest to the middle of
+// training at which it has the other.
 struct Reversal {
   size_t from = 0, before = 0;
 };
@@ -185,13 +185,13 @@ std::optional<Reversal> ReversalOf(const ReducedCurve& curve) {
   return reversal;
 }
 
-// "leads", "falls behind"; "is higher" where neither is better.
+// Returns "leads", "falls behind"; "is higher" if neither direction is better.
 absl::string_view StandsText(int toward, Better better) {
   if (better == Better::kNeither) return toward > 0 ? "is higher" : "is lower";
   return toward > 0 ? "leads" : "falls behind";
 }
 
-// "step 700".
+// Returns "step 700".
 std::string StepText(double step) { return absl::StrCat("step ", std::llround(step)); }
 
 std::string DifferenceDescription(const Input& input) {
@@ -239,7 +239,7 @@ std::vector<std::string> ReversalTexts(const Input& input) {
   return texts;
 }
 
-// The paired difference over training, one line a setting.
+// The paired difference over training, one line per setting.
 constexpr Kind kDifference = {
     .name = "difference",
     .title = "Differences over training",

@@ -1,4 +1,4 @@
-// What the figure of paired differences over steps says beside being drawn.
+// Texts about the figure of paired differences over steps.
 #ifndef ABLATE_SERVER_REPORT_FIGURE_DIFFERENCE_H_
 #define ABLATE_SERVER_REPORT_FIGURE_DIFFERENCE_H_
 
@@ -9,10 +9,9 @@
 
 namespace ablate::figure {
 
-// Of settings whose difference at the end speaks for something (grade leans or better) and that
-// stood the other way round after the first tenth of training: "“none” leads on average only from
-// step 700 on: at step 500 the difference is +.016 [−.009, +.041]". `input` is one of kDifference.
-// Pure.
+// Returns sentences about settings whose difference at the end has grade leans or better and had
+// the opposite sign after the first tenth of training: "“none” leads on average only from step 700
+// on: at step 500 the difference is +.016 [−.009, +.041]". `input` is one of kDifference. Pure.
 std::vector<std::string> ReversalTexts(const Input& input);
 
 }  // namespace ablate::figure

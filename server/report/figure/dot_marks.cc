@@ -16,18 +16,18 @@ namespace {
 
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
 constexpr double kFar = 10;       // times as far as most rows: off scale
-constexpr size_t kLeastRows = 3;  // of which one can be far from the others
+constexpr size_t kLeastRows = 3;  // for one to be far from the others
 
 // Inches above the row's base, and of its height.
 constexpr double kSeeds = 0.115, kSeedLevel = 0.037, kSeedText = 0.078;
 constexpr double kMeanShare = 0.64, kMeanHalf = 0.17;
 constexpr double kMeanRadius = 2, kArrowRadius = 2.1;  // of a mean: points
 constexpr double kDotRadius = 1, kDotArrow = 1.5;      // of a seed: points
-constexpr double kDot = 0.042;                         // of a seed: its room in inches
+constexpr double kDot = 0.042;                         // room for a seed in inches
 constexpr int kDotLevels = 3;
 constexpr double kArrowRoom = 0.09, kTextGap = 0.03;  // inches
 
-// A row's mean, its interval's ends, and its seeds.
+// Returns a row's mean, its interval's ends, and its seeds.
 std::vector<double> MarksOf(const DotRow& row) {
   std::vector<double> marks;
   if (row.mean.defined()) marks.push_back(row.mean.value);
@@ -46,7 +46,7 @@ double MedianMean(const DotGroup& group) {
   return report::SortedQuantile(means, 0.5);
 }
 
-// How far from the middle a mark may lie.
+// Returns how far from the middle a mark may lie.
 double LimitOf(const DotGroup& group, double middle) {
   std::vector<double> reaches;
   for (const DotRow& row : group.rows) {
@@ -57,13 +57,13 @@ double LimitOf(const DotGroup& group, double middle) {
   if (reaches.size() < kLeastRows) return kInfinity;
   std::sort(reaches.begin(), reaches.end());
   const double most = reaches[(2 * reaches.size() + 2) / 3 - 1];
-  // Rows that all but equal the baseline say nothing of how far the others may lie.
+  // Rows nearly equal to the baseline don't limit how far the others may lie.
   return most > 0 ? kFar * most : kInfinity;
 }
 
 bool Within(const Axis& axis, double value) { return value >= axis.low && value <= axis.high; }
 
-// +1: beyond the right end, −1: beyond the left one, 0: within.
+// Returns +1 beyond the right end, −1 beyond the left one, 0 within.
 int SideOf(const Axis& axis, double value) {
   return value > axis.high ? 1 : value < axis.low ? -1 : 0;
 }
@@ -80,7 +80,7 @@ std::string NumberText(double value, int decimals, DotNumbers numbers) {
   return report::Plain(value, decimals);
 }
 
-// One row while its marks are added.
+// State while one row's marks are added.
 struct Adding {
   const DotRow& row;
   DotNumbers numbers;
@@ -91,7 +91,7 @@ struct Adding {
   double mean_y() const { return place.base + kMeanShare * place.height; }
 };
 
-// Points at the panel's edge at a height in inches; `title` is what a viewer shows there.
+// Adds an arrow at the panel's edge, at a height in inches; `title` is its tooltip.
 void AddArrow(int side, double y, double radius, Color color, bool open, const std::string& title,
               Panel* panel) {
   const double inside = radius * kPoint / (panel->right - panel->left);
@@ -107,7 +107,7 @@ void AddArrow(int side, double y, double radius, Color color, bool open, const s
   panel->layers.push_back(std::move(arrow));
 }
 
-// A stretch across the panel, in inches.
+// A range across the panel, in inches.
 struct Stretch {
   double left = 0, right = 0;
 
@@ -116,7 +116,7 @@ struct Stretch {
   }
 };
 
-// Where a text beside an arrow would stand: further inside where the rule at 0 would cross it.
+// Returns the range of a text beside an arrow: further inside if the rule at 0 would cross it.
 Stretch BesideArrow(const Adding& adding, int side, double width) {
   const Panel& panel = *adding.panel;
   Stretch stretch;
@@ -145,7 +145,8 @@ bool HasMeanAt(const Adding& adding, const Stretch& stretch) {
          stretch.Meets(XInches(panel, interval.low), XInches(panel, interval.high));
 }
 
-// Beside an arrow, at the height of the mean or of the seeds; not where marks would cross it.
+// Adds text beside an arrow, at the height of the mean or of the seeds, unless marks would cross
+// it.
 void AddArrowText(const Adding& adding, int side, const std::string& text, bool of_mean) {
   const Panel& panel = *adding.panel;
   const Stretch stretch = BesideArrow(adding, side, TextWidth(text, kSmallSize));
@@ -163,8 +164,8 @@ std::string SeedTitle(const Adding& adding, const DotSeed& seed) {
   return seed.seed.has_value() ? absl::StrCat("seed ", *seed.seed, ": ", value) : "";
 }
 
-// An arrow for all seeds beyond one end; their number and the furthest one beside it, unless the
-// mean is beyond that end, too.
+// Adds an arrow for all seeds beyond one end, with their number and the furthest one beside it,
+// unless the mean is beyond that end, too.
 void AddSeedArrow(const Adding& adding, int side) {
   const DotRow& row = adding.row;
   size_t beyond = 0;
@@ -184,7 +185,7 @@ void AddSeedArrow(const Adding& adding, int side) {
   AddArrowText(adding, side, beyond == 1 ? text : absl::StrCat(beyond, " to ", text), false);
 }
 
-// Seeds below the interval, stacked where they would overlap.
+// Adds seeds below the interval, stacked if they would overlap.
 void AddSeeds(const Adding& adding) {
   const Panel& panel = *adding.panel;
   std::vector<DotSeed> seeds = adding.row.seeds;

@@ -62,21 +62,21 @@ void SortRows(report::Better better, std::vector<DotRow>* rows) {
 
 namespace {
 
-constexpr double kRow = 0.29, kDenseRow = 0.235;  // a row's height, and where there are many
+constexpr double kRow = 0.29, kDenseRow = 0.235;  // a row's height, and with many rows
 constexpr size_t kRoomy = 8;                      // rows in all
 constexpr double kMaxPlotHeight = 9.5;            // of a page
 constexpr double kHeader = 0.15, kNumbers = 0.2, kGroupGap = 0.1, kAxisTitle = 0.16;
-constexpr double kMaxColumn = 0.9;    // of texts at the right: more would leave the axis no room
-constexpr double kLabelLine = 0.145;  // of a label that has one of its own
+constexpr double kMaxColumn = 0.9;  // of texts at the right: more would leave no room for the axis
+constexpr double kLabelLine = 0.145;  // of a label on a line of its own
 constexpr double kValueSize = 7.5, kHeadSize = 6.5;
 
-// Distances across the figure, in inches.
+// Positions across the figure, in inches.
 struct Columns {
   bool wide = false;
-  double longest = 1;           // label beside its marks; a longer one has a line of its own
-  double label = 1;             // width of the labels
-  double left = 1, right = 2;   // of the axes
-  double value = 2;             // left edge of the values, or right edge of the short ones
+  double longest = 1;          // longest label beside its marks; a longer one has a line of its own
+  double label = 1;            // width of the labels
+  double left = 1, right = 2;  // of the axes
+  double value = 2;            // left edge of the values, or right edge of the short ones
   std::vector<double> centers;  // of the columns
 };
 
@@ -97,8 +97,8 @@ const std::string& RemarkOf(const Columns& columns, const DotRow& row) {
   return columns.wide ? row.remark : row.narrow_remark;
 }
 
-// With `lines`, labels that are too long for the column have lines of their own; else they are
-// elided.
+// Arranges the columns. With `lines`, labels that are too long get lines of their own; otherwise
+// they are elided.
 Columns Arrange(const DotPlot& dots, double width, bool lines) {
   Columns columns;
   columns.wide = width >= 5;
@@ -147,7 +147,7 @@ Axis AxisOf(const DotPlot& dots, const DotGroup& group, double inches) {
   return axis;
 }
 
-// A label on a line of its own: what stands behind it in the panel is left out there.
+// Adds a label on a line of its own, and removes what is behind it in the panel.
 void AddLabelLine(const DotRow& row, double y, Panel* panel, Figure* figure) {
   const std::string label = ElideMiddle(row.label, figure->width - 2 * kEdge, kTitleSize);
   const double end = kEdge + TextWidth(label, kTitleSize) + 0.03;
@@ -185,7 +185,7 @@ void AddRowTexts(const DotRow& row, const Columns& columns, double y, Figure* fi
   }
 }
 
-// Words on both sides of the rule at 0, where they have room.
+// Adds words on both sides of the rule at 0 if there is room.
 void AddSides(const DotPlot& dots, const Panel& panel, double y, const Columns& columns,
               Figure* figure) {
   const double zero = XInches(panel, 0);
@@ -273,7 +273,7 @@ Heights HeightsOf(const DotPlot& dots, const Columns& columns, size_t footnote_l
   return heights;
 }
 
-// The groups' axes, and what is said below of what lies beyond them.
+// Returns the groups' axes, and sets the footnote about marks beyond them.
 std::vector<Axis> AxesOf(const DotPlot& dots, const Columns& columns, std::string* footnote) {
   std::vector<Axis> axes;
   BeyondAxis beyond;
@@ -285,7 +285,7 @@ std::vector<Axis> AxesOf(const DotPlot& dots, const Columns& columns, std::strin
   return axes;
 }
 
-// Everything that is drawn but the footnote.
+// Draws everything except the footnote.
 Figure DrawGroups(const DotPlot& dots, const std::vector<Axis>& axes, const Columns& columns,
                   const Heights& heights, double width) {
   Figure figure;
@@ -323,7 +323,7 @@ size_t RowsIn(const DotPlot& dots) {
 }  // namespace
 
 absl::StatusOr<Figure> DrawDotPlot(const DotPlot& dots, double width) {
-  // Labels have lines of their own where the page has room for these.
+  // Labels get lines of their own if the page has room for them.
   for (const bool lines : {true, false}) {
     const Columns columns = Arrange(dots, width, lines);
     std::string footnote = dots.footnote;

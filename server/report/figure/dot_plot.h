@@ -19,28 +19,28 @@ namespace ablate::figure {
 
 struct DotSeed {
   double value = 0;
-  std::optional<uint32_t> seed;  // which, where that is known: a viewer shows it
+  std::optional<uint32_t> seed;  // if known: a viewer shows it
 };
 
-// Of the mean: a stroke; of rows that are all of one colour a marker, filled where the row is
-// decided, else hollow.
+// Mark of the mean: a stroke; if all rows have one colour a marker, filled for decided rows,
+// otherwise hollow.
 enum class MeanMark { kStroke, kFilled, kHollow };
 
-// Of a row that is compared, and what a footnote says of it.
+// Return the mark of a compared row, and its footnote.
 MeanMark MarkOf(const report::Comparison& comparison, const report::ComparisonRow& row);
 inline constexpr absl::string_view kMarkText = "filled: established or probable";
 
 struct DotRow {
   std::string label;
-  // Below the label, of a wide and of a narrow figure; may be empty.
+  // Text below the label of a wide and of a narrow figure; may be empty.
   std::string remark, narrow_remark;
   Style style;
   MeanMark mark = MeanMark::kStroke;
   std::vector<DotSeed> seeds;
   report::Number mean;
   report::Interval interval;
-  // At the right: the value, then of a wide figure one text a column, of a narrow one the remark
-  // below.
+  // Text at the right: the value, then in a wide figure one text per column, in a narrow one the
+  // remark below.
   std::string value;
   std::vector<std::string> columns;
   std::string short_remark;
@@ -48,30 +48,30 @@ struct DotRow {
 
 struct DotGroup {
   std::string title;   // may be empty
-  std::string remark;  // behind the title, in grey
+  std::string remark;  // after the title, in grey
   std::vector<DotRow> rows;
   std::string axis_title;
 };
 
-// Fills in the values of all rows, with the decimals of one column: "+.031 [+.024, +.038]", with
-// `sign` for differences; "−.021, no interval"; why there is none.
+// Sets the value texts of all rows, with the decimals of one column: "+.031 [+.024, +.038]", with
+// `sign` for differences; "−.021, no interval"; or why there is none.
 void WriteValues(bool sign, DotGroup* group);
 
 struct DotPlot {
   std::vector<DotGroup> groups;
   std::string value_title;                 // above the values
-  std::vector<std::string> column_titles;  // as many as a row's columns
-  bool zero = false;                       // a rule at 0, which is then within the axes
-  bool ratios = false;                     // values are their logarithms, and shown as ratios
+  std::vector<std::string> column_titles;  // one for each of a row's columns
+  bool zero = false;                       // a rule at 0, which is within the axes
+  bool ratios = false;                     // values are logarithms, shown as ratios
   std::string below, above;                // words for the sides of 0; may be empty
   std::string footnote;
 };
 
-// Rows by their means, the best first and those without one last; the lowest where `better` is not
-// the higher.
+// Sorts rows by their means, the best first and those without one last; unless `better` is higher,
+// the lowest is best.
 void SortRows(report::Better better, std::vector<DotRow>* rows);
 
-// INVALID_ARGUMENT if there are more rows than fit on a page.
+// Draws the plot. INVALID_ARGUMENT if there are more rows than fit on a page.
 absl::StatusOr<Figure> DrawDotPlot(const DotPlot& dots, double width);
 
 }  // namespace ablate::figure

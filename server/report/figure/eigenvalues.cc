@@ -1,4 +1,4 @@
-// The eigenvalues of representations: how evenly they share the variance, a curve a setting.
+// Eigenvalues of representations: how evenly they share the variance, one curve per setting.
 #include <algorithm>
 #include <cmath>
 #include <cstddef>
@@ -22,18 +22,18 @@
 namespace ablate::figure {
 namespace {
 
-// What is left below that is the rounding of the representation, as in the direction that a norm
-// takes away: 0 in exact arithmetic, with nothing to be seen on a logarithmic axis.
+// Fractions below this are rounding of the representation, as in the direction that a norm removes:
+// 0 in exact arithmetic, and invisible on a logarithmic axis.
 constexpr double kLeastShare = 1e-10;
 
 constexpr ArrayForm kEigenvalueForms[] = {
     {"spectrum", "singular_values", "direction", "", "", true}};
 
-// λ = σ² by their sum, descending; NaN for what is not drawn.
+// Returns λ = σ² divided by their sum, descending; NaN for those that aren't drawn.
 ThinLine SharesOf(const AnalysedSeed& seed) {
   const double largest = *std::max_element(seed.values.begin(), seed.values.end());
   report::CompensatedSum sum;
-  // By the largest first: squares of singular values may overflow.
+  // Divided by the largest first, because squares of singular values may overflow.
   for (const double value : seed.values) sum.Add((value / largest) * (value / largest));
   ThinLine line;
   line.seed = seed.seed;
@@ -45,7 +45,7 @@ ThinLine SharesOf(const AnalysedSeed& seed) {
   return line;
 }
 
-// Shares that are not drawn.
+// Returns the number of fractions that aren't drawn.
 size_t CountSmall(const Analysed& analysed) {
   size_t small = 0;
   for (const AnalysedSetting& setting : analysed.settings) {
@@ -97,7 +97,7 @@ std::string SpectraCaption(const Input& input) {
       input.analysed.inputs, ".", ChosenText(*input.comparison));
 }
 
-// The share that the first direction has.
+// Returns the fraction of the first direction.
 std::string SpectraDescription(const Input& input) {
   std::vector<std::string> settings;
   for (const ReducedSetting& setting : ReduceLines(input.analysed, SharesOf, true)) {

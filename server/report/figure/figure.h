@@ -1,5 +1,5 @@
 // A figure as plain data: panels placed in inches, axes with explicit ranges and ticks, layers,
-// texts. Knows no format.
+// texts. Independent of formats.
 #ifndef ABLATE_SERVER_REPORT_FIGURE_FIGURE_H_
 #define ABLATE_SERVER_REPORT_FIGURE_FIGURE_H_
 
@@ -30,14 +30,14 @@ enum class Marker {
   kCross
 };
 
-// Layers are in the panel's data coordinates; what lies outside its ranges is cut off. A NaN breaks
-// lines and bands. Widths are in points.
+// Layers use the panel's data coordinates and are clipped to its ranges. A NaN breaks lines and
+// bands. Widths are in points.
 
-// A value that is not drawn.
+// A value that isn't drawn.
 inline constexpr double kNone = std::numeric_limits<double>::quiet_NaN();
 
 struct Line {
-  std::vector<double> x, y;  // of one length
+  std::vector<double> x, y;  // of equal lengths
   Color color;
   double width = 1.2;
   Dash dash{};
@@ -45,22 +45,22 @@ struct Line {
 
 // The area between `low` and `high`.
 struct Band {
-  std::vector<double> x, low, high;  // of one length
+  std::vector<double> x, low, high;  // of equal lengths
   Color color;
 };
 
 struct Points {
-  std::vector<double> x, y;  // of one length
+  std::vector<double> x, y;  // of equal lengths
   Color color;
   Marker marker = Marker::kCircle;
   bool open = false;
   double radius = 2.1;                // in points; a seed's dot has 1
-  std::vector<std::string> titles{};  // what a viewer shows at each point; empty: nothing
+  std::vector<std::string> titles{};  // tooltip for each point; empty: none
 };
 
 // Straight strokes from (x, y) to (x + dx, y + dy): error bars.
 struct Strokes {
-  std::vector<double> x, y, dx, dy;  // of one length
+  std::vector<double> x, y, dx, dy;  // of equal lengths
   Color color;
   double width = 0.9;
 };
@@ -68,7 +68,7 @@ struct Strokes {
 // A map: cell (column, row) reaches from x[column] to x[column + 1] and from y[row] to y[row + 1].
 struct Cells {
   std::vector<double> x, y;   // edges, ascending
-  std::vector<Color> colors;  // row by row from y[0]; one that is invisible leaves a hole
+  std::vector<Color> colors;  // row by row from y[0]; an invisible one leaves a hole
 };
 
 using Layer = std::variant<Line, Band, Points, Strokes, Cells>;
@@ -86,13 +86,13 @@ struct Axis {
   std::vector<Tick> ticks;
 };
 
-// Everything below is in inches from the figure's left bottom corner.
+// Everything below is in inches from the figure's bottom left corner.
 
 enum class Align { kLeft, kCenter, kRight };
 
 struct Text {
-  double x = 0, y = 0;  // of the middle of its height
-  std::string text;     // anything; never read as a command or markup
+  double x = 0, y = 0;  // y is the middle of its height
+  std::string text;     // any text; never parsed as a command or markup
   double size = 7;      // points
   Color color{};
   Align align = Align::kLeft;
@@ -116,14 +116,14 @@ struct Panel {
 
 struct Figure {
   std::string name;  // prefix of ids in SVG: letters, digits, - and _
-  // For those who can't see it: what it is, and what can be seen; the latter may be empty.
+  // Alternative text: the kind of figure, and what it shows; the latter may be empty.
   std::string title, description;
   double width = 3.25, height = 2.27;
   std::vector<Panel> panels;
   std::vector<Text> texts;
   std::vector<Rule> rules;  // in front
-  // The first panel's curves are over steps, and its place and axis are told to a viewer that reads
-  // values out.
+  // The first panel's curves are over steps; a viewer that reads values out gets its position and
+  // axis.
   bool steps = false;
 };
 

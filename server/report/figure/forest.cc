@@ -24,7 +24,7 @@ using report::ComparisonRow;
 
 constexpr absl::string_view kScoredOnOtherData = "scored on other data";
 
-// Differences on the scale seed by seed, where both converged.
+// Returns differences on the scale by seed, for seeds on which both converged.
 std::vector<DotSeed> Differences(report::Scale scale, const ComparisonRow& row,
                                  const ComparisonRow& baseline) {
   std::map<uint32_t, double> of_baseline;
@@ -41,7 +41,7 @@ std::vector<DotSeed> Differences(report::Scale scale, const ComparisonRow& row,
   return differences;
 }
 
-// ".004", or the value that most seeds chose: ".002 6/12 …". "" where nothing was chosen.
+// Returns ".004", or the most frequent selection: ".002 6/12 …". "" if nothing is tuned.
 std::string ShortChoice(const ComparisonRow& row) {
   if (row.chosen.empty()) return "";
   const auto fewer = [](const report::Choice& a, const report::Choice& b) {
@@ -57,12 +57,12 @@ std::string ShortChoice(const ComparisonRow& row) {
 
 bool HasWins(const Comparison& comparison) { return comparison.better != report::Better::kNeither; }
 
-// What a figure's rows share.
+// Properties that a figure's rows share.
 struct RowLook {
   std::map<std::string, size_t> styles;  // by mark
-  bool many = false;                     // in one ink
-  bool wins = false;                     // said only where one direction is better
-  std::string tuned;                     // "lr"; "" where nothing is
+  bool many = false;                     // all in one ink
+  bool wins = false;                     // shown only if one direction is better
+  std::string tuned;                     // "lr"; "" if nothing is tuned
   report::Scale scale = report::Scale::kDifference;
 };
 
@@ -77,7 +77,7 @@ RowLook LookOf(const Comparison& comparison) {
   return look;
 }
 
-// "×1.42 [1.31, 1.55]", "×1.42, no interval"; why there is none.
+// Returns "×1.42 [1.31, 1.55]", "×1.42, no interval"; or why there is none.
 std::string RatioText(const DotRow& row, int column) {
   if (!row.mean.defined()) return std::string(report::PairReasonText(row.mean.undefined));
   return absl::StrCat(
@@ -122,7 +122,7 @@ DotRow RowOf(const ComparisonRow& row, const ComparisonRow& baseline, const RowL
   return dots;
 }
 
-// What rows of `labels` are compared with, at which tuned values: a group's title.
+// Returns a group's title: the baseline of rows of `labels`, and the tuned values.
 std::string TitleOf(const std::string& tuning, const std::string& baseline, bool several) {
   const std::string against = several ? absl::StrCat("vs ", baseline) : "";
   const bool both = !tuning.empty() && several;
@@ -131,7 +131,7 @@ std::string TitleOf(const std::string& tuning, const std::string& baseline, bool
 
 struct Source {
   const std::vector<ComparisonRow>* rows;
-  std::string tuning;  // "each at its chosen lr", "all at lr .01"; empty where nothing is tuned
+  std::string tuning;  // "each at its chosen lr", "all at lr .01"; empty if nothing is tuned
 };
 
 std::vector<Source> SourcesOf(const Comparison& comparison) {
@@ -149,12 +149,12 @@ std::vector<Source> SourcesOf(const Comparison& comparison) {
   return sources;
 }
 
-// Rows at one choice of the tuned axes are not judged, and have none of their own.
+// Rows at one choice of the tuned axes aren't tested, and have no choice of their own.
 bool IsJudged(const Comparison& comparison, const Source& source) {
   return source.rows == &comparison.rows;
 }
 
-// Rows of a source that are compared with one baseline, at least one.
+// Returns the group of a source's rows, at least one, that share a baseline.
 DotGroup GroupOf(const Comparison& comparison, const Source& source,
                  const std::vector<const ComparisonRow*>& rows, const RowLook& look) {
   const ComparisonRow& baseline = (*source.rows)[*rows[0]->baseline];
@@ -179,7 +179,7 @@ DotGroup GroupOf(const Comparison& comparison, const Source& source,
   return group;
 }
 
-// One for each baseline, in their order.
+// Returns one group for each baseline, in their order.
 std::vector<DotGroup> GroupsOf(const Comparison& comparison, const Source& source,
                                const RowLook& look) {
   std::map<size_t, std::vector<const ComparisonRow*>> compared;
@@ -193,7 +193,8 @@ std::vector<DotGroup> GroupsOf(const Comparison& comparison, const Source& sourc
   return groups;
 }
 
-// As in the comparison's table. Of rows that are not judged it is only said why they could not be.
+// Returns the verdict's name, as in the comparison's table; for rows that aren't tested, only why
+// they could not be.
 std::string VerdictName(const Comparison& comparison, const Source& source,
                         const ComparisonRow& row) {
   if (!IsJudged(comparison, source) && row.withheld == report::Withheld::kNo) return "";
@@ -224,8 +225,8 @@ void AddCsv(const Comparison& comparison, const Source& source, std::string* csv
   }
 }
 
-// Of which kind the intervals are where there are two: ", by the test at the chosen lr, Student's
-// at .01".
+// Returns the kinds of intervals if there are two: ", by the test at the chosen lr, Student's at
+// .01".
 std::string IntervalsText(const Comparison& comparison) {
   if (!IsRechosen(comparison)) return "";
   const std::string tuned = absl::StrJoin(comparison.tuned_axes, " and ");
@@ -340,7 +341,7 @@ std::string ForestDescription(const Input& input) {
 }  // namespace
 
 // Paired differences to the baseline, each setting at its own choice of the tuned axes, and beside
-// them all at one.
+// them all at one choice.
 constexpr Kind kForest = {
     .name = "forest",
     .title = "Paired differences",

@@ -1,5 +1,5 @@
-// The kinds of figures: what they are drawn from, what they give, and the table of all there are.
-// Pure functions, safe from any thread.
+// The kinds of figures: their inputs and outputs, and the table of all kinds. Pure functions, safe
+// from any thread.
 #ifndef ABLATE_SERVER_REPORT_FIGURE_KINDS_H_
 #define ABLATE_SERVER_REPORT_FIGURE_KINDS_H_
 
@@ -20,95 +20,96 @@
 
 namespace ablate::figure {
 
-// How curves are reduced, in steps.
+// Options for reducing curves, in steps.
 struct CurveOptions {
   uint32_t smooth = 20;                          // of the trailing mean
-  uint32_t first_steps = 100, last_steps = 200;  // of the kind `windows`
+  uint32_t first_steps = 100, last_steps = 200;  // for the kind `windows`
 };
 
 struct Input {
   const report::Comparison* comparison = nullptr;  // never null
-  // Axes of the grid that it compares; read by `sensitivity`.
+  // Axes of the grid, read by `sensitivity`.
   std::vector<report::Axis> axes;
-  // Of the curves; the family of metrics by block; or the analysis's label.
+  // Key of the curves, family of metrics by block, or the analysis's label.
   std::string key;
   CurveOptions curves;
-  std::vector<ReducedSetting> settings;  // of kinds that draw curves: reduced by the kind
-  // Of the kind `summary`; null or without windows: the comparison's metric.
+  std::vector<ReducedSetting> settings;  // for kinds that draw curves: reduced by the kind
+  // For the kind `summary`; null or without windows: the comparison's metric.
   const report::RowWindows* windows = nullptr;
-  std::vector<DepthSetting> depth;  // of kinds that read metrics by block
-  Analysed analysed;                // of kinds that read an analysis
+  std::vector<DepthSetting> depth;  // for kinds that read metrics by block
+  Analysed analysed;                // for kinds that read an analysis
   double width = 3.25;              // inches
-  std::string title;                // of the experiment, for those who can't see the figure
+  std::string title;                // the experiment's, for alternative text
 };
 
 struct Drawing {
   Figure figure;
-  std::string csv;  // the numbers that are drawn
+  std::string csv;  // the drawn numbers
 };
 
-// Where what a kind shows comes from, beside the comparison.
+// Source of a kind's data, besides the comparison.
 enum class Reads {
   kComparison,  // nothing more
   kWindows,     // Input::windows
   kCurves,      // Input::settings, by `reduce`
-  kPairs,       // the same of differences to the baseline (PairedCurves), of rows that have one
+  kPairs,       // the same for differences to the baseline (PairedCurves), of rows that have one
   kBlocks,      // Input::depth: in a report only if runs have such metrics
   kAnalysis,    // Input::analysed: in a report one figure for each label of such an analysis
 };
 
-// All that there is to say about a kind. No member has a default, so that one that is forgotten is
-// an error of the compiler.
+// The complete definition of a kind. No member has a default, so that the compiler reports a
+// missing one.
 struct Kind {
   absl::string_view name;
   absl::string_view title;  // in a report
-  absl::string_view help;   // what it shows, in a line: the row of docs/reference/figures.md
-  absl::string_view key;    // the default of Input::key; empty: shows the compared metric
-  bool wide;                // takes the width of two columns in a report, behind all that do not
-  bool folded;              // in a report stands behind a fold: says again what others say
+  absl::string_view help;   // one line: the row of docs/reference/figures.md
+  absl::string_view key;    // default of Input::key; empty: shows the compared metric
+  bool wide;                // two columns wide in a report, after all others
+  bool folded;              // folded in a report, because it repeats others
   Reads reads;
-  absl::Span<const ArrayForm> forms;  // of kinds that read analyses: what they draw of them
-  // Whether a report shows it: whether the comparison has anything for it.
+  absl::Span<const ArrayForm> forms;  // for kinds that read analyses: the arrays that they draw
+  // Returns true if a report shows it, because the comparison has data for it.
   bool (*wanted)(const report::Comparison& comparison);
-  // Reduces one setting's curves to what `draw` needs of it, so that only one setting's are in
-  // memory at a time. Null if it draws no curves.
+  // Reduces one setting's curves for `draw`, so that only one setting's curves are in memory at a
+  // time. Null if it draws no curves.
   std::vector<ReducedCurve> (*reduce)(const SettingCurves& curves, const CurveOptions& options);
-  // Called by Draw, which names and describes the figure.
+  // Called by Draw, which sets the figure's name and description.
   absl::StatusOr<Drawing> (*draw)(const Input& input);
-  // Sentences for a report: what is drawn and how; and what can be seen, for those who can't. Of an
-  // analysis only once it was read.
+  // Return sentences for a report: what is drawn and how; and what it shows, as alternative text.
+  // For analyses, call them only after the data were read.
   std::string (*caption)(const Input& input);
   std::string (*description)(const Input& input);
 };
 
-// To add a kind: a constant like these in a file of its own, and its place in the table of
+// To add a kind, define a constant like these in a file of its own and add it to the table of
 // kinds.cc.
 extern const Kind kLoss, kWindows, kCurves, kForest, kDifference, kAxis, kSensitivity, kSummary,
     kDepth, kLandscape, kEigenvalues, kMatrix, kTrajectory;
 
-// All kinds; none is null.
+// Returns all kinds; none is null.
 absl::Span<const Kind* const> Kinds();
 
-// Those that a report on the comparison shows, in its order: first what compares, wide ones last.
+// Returns the kinds that a report on the comparison shows, in its order: comparisons first, wide
+// ones last.
 std::vector<const Kind*> KindsInReport(const report::Comparison& comparison);
 
-// Null if there is none of that name.
+// Returns the kind of that name; null if there is none.
 const Kind* FindKind(absl::string_view name);
 
-// "loss, windows, …".
+// Returns "loss, windows, …".
 std::string KindNames();
 
 inline constexpr double kMinWidth = 2, kMaxWidth = 12;  // inches
 
-// Reduces with the setting's label and colour.
+// Reduces the curves and sets the setting's label and colour.
 ReducedSetting ReduceSetting(const Kind& kind, const SettingCurves& curves,
                              const CurveOptions& options);
 
-// `input.width` is from kMinWidth to kMaxWidth. INVALID_ARGUMENT if there is more than fits on a
-// page, FAILED_PRECONDITION if there is nothing to show in this kind.
+// Draws a figure. `input.width` is from kMinWidth to kMaxWidth. INVALID_ARGUMENT if there is more
+// than fits on a page, FAILED_PRECONDITION if this kind has nothing to show.
 absl::StatusOr<Drawing> Draw(const Kind& kind, const Input& input);
 
-// What kinds share.
+// Shared by kinds.
 
 // Returns the labels of settings of any kind.
 template <class Setting>
@@ -120,19 +121,20 @@ std::vector<std::string> LabelsOf(const std::vector<Setting>& settings) {
 
 inline constexpr size_t kMostNamed = 12;  // settings in a title or description
 
-// "names-norm: loss landscape (LABEL) of pre and post": the title of a figure of an analysis.
+// Returns the title of a figure of an analysis: "names-norm: loss landscape (LABEL) of pre and
+// post".
 std::string AnalysedTitle(const Input& input, absl::string_view what);
 
-// " Settings are placement/residual."; "" of one axis.
+// Returns " Settings are placement/residual."; "" for one axis.
 std::string SettingsText(const report::Comparison& comparison);
 
-// The same, and " Each setting's runs are those at its chosen lr." where that is tuned.
+// The same, and " Each setting's runs are those at its chosen lr." if that is tuned.
 std::string ChosenText(const report::Comparison& comparison);
 
-// Quoted where it must be, cleaned as everything that leaves.
+// Returns a CSV field, quoted if necessary and cleaned like all output.
 std::string CsvText(const std::string& text);
 
-// The shortest decimal that reads back as the same number; empty for what is not finite.
+// Returns the shortest decimal that reads back as the same number; empty if it isn't finite.
 std::string CsvNumber(double value);
 
 // Appends a line of fields, which are CSV already.

@@ -30,8 +30,8 @@ constexpr ArrayForm kLandscapeForms[] = {
 
 bool IsPlane(const Input& input) { return !input.analysed.form->every_seed; }
 
-// A seed's rise above the loss at its own parameters, as the mean over its lines; NaN where the
-// loss of one of them is not finite, or that at the parameters.
+// Returns a seed's rise above the loss at its own parameters, averaged over its lines; NaN if the
+// loss of one of them, or at the parameters, isn't finite.
 ThinLine RiseOf(const AnalysedSeed& seed) {
   const size_t points = seed.shape[1];
   ThinLine line{seed.seed, false, false, seed.places, std::vector<double>(points, 0)};
@@ -44,8 +44,8 @@ ThinLine RiseOf(const AnalysedSeed& seed) {
 
 struct LandscapeLines {
   std::vector<ReducedSetting> settings;
-  size_t holes = 0;       // points whose loss is not finite
-  size_t directions = 0;  // of a run, the most
+  size_t holes = 0;       // points with a non-finite loss
+  size_t directions = 0;  // largest number of a run
 };
 
 LandscapeLines LinesOf(const Input& input) {
@@ -59,7 +59,7 @@ LandscapeLines LinesOf(const Input& input) {
   return lines;
 }
 
-// "filter-scaled"; how a direction's length is to be read.
+// Returns the scale of a direction's length: "filter-scaled".
 std::string DirectionText(const Input& input) {
   const std::string direction = OptionOf(input.analysed, "direction");
   return direction.empty() ? "" : absl::StrCat(direction, "-scaled ");
@@ -77,7 +77,7 @@ std::string LinesFootnote(const Input& drawn, const LandscapeLines& lines) {
   return CurvesFootnote(drawn, std::move(sentences), LeftOutOf(drawn.analysed.settings));
 }
 
-// The power of ten in which rises are written: 0 where their numbers are short without one.
+// Returns the power of ten for rises: 0 if their numbers are short without one.
 int ExponentOf(const LandscapeLines& lines) {
   Extent extent;
   for (const ReducedSetting& setting : lines.settings) {
@@ -122,13 +122,13 @@ absl::StatusOr<Drawing> DrawLines(const Input& input) {
       LinesCsv(input, "label,setting,step,seed,alpha,rise,low,high\n", lines.settings, RiseOf)};
 }
 
-// Of each run the first.
+// Returns the first plane of each run.
 std::vector<LossPlane> PlanesOf(const Input& input) {
   std::vector<LossPlane> planes;
   for (const AnalysedSetting& setting : input.analysed.settings) {
     if (setting.seeds.empty()) continue;
     const AnalysedSeed& seed = setting.seeds[0];
-    // Both axes have the same places.
+    // Both axes have the same coordinates.
     if (seed.shape[1] == seed.shape[2]) {
       planes.push_back({&setting, &seed, &seed.places, &seed.places});
     }
@@ -136,7 +136,7 @@ std::vector<LossPlane> PlanesOf(const Input& input) {
   return planes;
 }
 
-// Where the parameters are.
+// Returns a plus at the trained parameters.
 Strokes PlusInTheMiddle(const MapPanel& panel) {
   const double arm = (panel.x.high - panel.x.low) * 0.02;
   return {{-arm, 0}, {0, -arm}, {2 * arm, 0}, {0, 2 * arm}, kWhite, 0.8};
@@ -206,7 +206,7 @@ std::string LandscapeCaption(const Input& input) {
       read);
 }
 
-// The rise at the ends of the lines; on planes the range of the loss.
+// Returns the rise at the ends of the lines; for planes the range of the loss.
 std::string LandscapeDescription(const Input& input) {
   if (IsPlane(input)) {
     return absl::StrCat("Losses on a plane: ", RangesText(PlanesOf(input)), ".");

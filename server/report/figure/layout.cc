@@ -16,7 +16,7 @@
 namespace ablate::figure {
 namespace {
 
-// Thousandths of the size, of U+0020 to U+007E.
+// Thousandths of the size, for U+0020 to U+007E.
 constexpr std::array<uint16_t, 95> kWidths = {
     278,  278, 355, 556, 556, 889, 667, 191, 333, 333, 389, 584, 278, 333, 278, 278,  //
     556,  556, 556, 556, 556, 556, 556, 556, 556, 556, 278, 278, 584, 584, 584, 556,  //
@@ -34,7 +34,7 @@ double CharacterWidth(char32_t code) {
   return code < 0x0250 ? 556 : 722;
 }
 
-// The first or last `count` characters.
+// Returns the first or last `count` characters.
 std::string Part(const std::vector<std::string>& characters, size_t first, size_t count) {
   return absl::StrJoin(absl::MakeConstSpan(characters).subspan(first, count), "");
 }
@@ -86,15 +86,15 @@ std::vector<std::string> Wrap(absl::string_view text, double max_width, double s
 namespace {
 
 constexpr double kLeader = 0.11;       // from the panel to a label
-constexpr double kDashedLeader = 0.9;  // points, of one whose dash is to be seen
-constexpr double kLineHeight = 1.12;   // of a text's size: labels nearer than that would touch
+constexpr double kDashedLeader = 0.9;  // points, for a leader whose dash must be visible
+constexpr double kLineHeight = 1.12;   // fraction of a text's size: nearer labels would touch
 
 double Share(const Axis& axis, double value) {
   if (!axis.log) return (value - axis.low) / (axis.high - axis.low);
   return std::log(value / axis.low) / std::log(axis.high / axis.low);
 }
 
-// Labels that stand together, the gap apart.
+// Adjacent labels, the gap apart.
 struct Cluster {
   double center = 0;
   size_t count = 0;
@@ -159,7 +159,7 @@ void AddEndLabels(const Panel& panel, const std::vector<EndLabel>& labels, doubl
                   Figure* figure) {
   std::vector<double> wanted;
   for (const EndLabel& label : labels) {
-    // A value without a place, as below 0 on a logarithmic axis, has its label at the bottom.
+    // A value without a position, as below 0 on a logarithmic axis, has its label at the bottom.
     if (const double y = YInches(panel, label.y); std::isnan(y)) {
       wanted.push_back(panel.bottom);
       continue;

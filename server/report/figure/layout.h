@@ -1,5 +1,5 @@
-// How wide texts are, and the places that figures share: texts cut to fit, titles of axes, labels
-// at the ends of lines, footnotes. Pure functions.
+// Widths of texts, and layout that figures share: texts cut to fit, titles of axes, labels at the
+// ends of lines, footnotes. Pure functions.
 #ifndef ABLATE_SERVER_REPORT_FIGURE_LAYOUT_H_
 #define ABLATE_SERVER_REPORT_FIGURE_LAYOUT_H_
 
@@ -19,54 +19,56 @@ inline constexpr double kPoint = 1.0 / 72;  // inches
 
 double TextWidth(absl::string_view text, double size, bool bold = false);
 
-// `text` cleaned, and with an ellipsis in its middle if it is wider than `max_width`.
+// Returns `text` cleaned, with an ellipsis in its middle if it is wider than `max_width`.
 std::string ElideMiddle(absl::string_view text, double max_width, double size, bool bold = false);
 
-// `text` in lines of at most `max_width`, broken at spaces; at most `lines`, the last one elided.
+// Breaks `text` at spaces into at most `lines` lines of at most `max_width`; the last one is
+// elided.
 std::vector<std::string> Wrap(absl::string_view text, double max_width, double size, size_t lines);
 
 // Inches.
 inline constexpr double kColumnWidth = 3.25, kDoubleWidth = 6.75;
-inline constexpr double kEdge = 0.06;    // around everything
-inline constexpr double kLeft = 0.52;    // of an axis with numbers and a title
-inline constexpr double kBottom = 0.42;  // of an axis with numbers and a title
+inline constexpr double kEdge = 0.06;    // margin around everything
+inline constexpr double kLeft = 0.52;    // for an axis with numbers and a title
+inline constexpr double kBottom = 0.42;  // for an axis with numbers and a title
 inline constexpr double kFootnoteLine = 0.115;
-inline constexpr double kTitleLine = 0.2;  // of a panel's title
+inline constexpr double kTitleLine = 0.2;  // for a panel's title
 // Points.
 inline constexpr double kTitleSize = 8, kLabelSize = 7, kSmallSize = 6;
 
-// The inch at which a value of an axis stands.
+// Return the position in inches of a value on an axis.
 double XInches(const Panel& panel, double value);
 double YInches(const Panel& panel, double value);
 
-// Positions as near as can be to the wanted ones, in their order of height, at least `gap` apart
-// and within [low, high] as far as that has room.
+// Returns positions as near as possible to the wanted ones, in their order of height, at least
+// `gap` apart, and within [low, high] if there is room.
 std::vector<double> PushApart(const std::vector<double>& wanted, double gap, double low,
                               double high);
 
 struct EndLabel {
   std::string text;
-  double x = 0, y = 0;  // where the line ends, in the panel's data
+  double x = 0, y = 0;  // end of the line, in the panel's data coordinates
   Color line, color;
-  Dash dash{};  // of the leader: not solid where it says what the colour does not
+  Dash dash{};  // of the leader: not solid if it distinguishes lines of one colour
 };
 
-// Room that the labels need at the right of a panel in a figure of that width.
+// Returns the room that the labels need at the right of a panel in a figure of that width.
 double EndLabelRoom(const std::vector<std::string>& labels, double figure_width);
 
-// Writes labels at the right of the panel, pushed apart, each with a leader to its line's end.
+// Adds labels at the right of the panel, pushed apart, each with a leader to its line's end.
 void AddEndLabels(const Panel& panel, const std::vector<EndLabel>& labels, double room,
                   Figure* figure);
 
-// Titles of axes, centred under and beside an area, at a height and at a distance from the left.
+// Add titles of axes, centred below and beside an area, at a height and at a distance from the
+// left.
 void AddXTitle(double left, double right, double y, const std::string& title, Figure* figure);
 void AddYTitle(double x, double bottom, double top, const std::string& title, Figure* figure);
 
-// Bold, above the panel, with a remark in grey behind it.
+// Adds a bold title above the panel, followed by a remark in grey.
 void AddPanelTitle(double left, double right, double top, const std::string& title,
                    const std::string& remark, Figure* figure);
 
-// Lines that the footnote takes in a figure of that width, and their writing at the bottom.
+// Return the footnote's lines in a figure of that width, and add them at the bottom.
 std::vector<std::string> FootnoteLines(const std::string& footnote, double figure_width);
 void AddFootnote(const std::vector<std::string>& lines, Figure* figure);
 

@@ -14,9 +14,9 @@
 namespace ablate::figure {
 namespace {
 
-constexpr int kContours = 9;  // they divide the scale into as many parts and one
+constexpr int kContours = 9;  // they divide the scale into one more part
 
-// Edges half way between places; the outermost as far out as in.
+// Returns edges half way between coordinates; the outermost are as far out as in.
 std::vector<double> EdgesOf(const std::vector<double>& places) {
   const size_t n = places.size();
   if (n == 1) return {places[0] - 0.5, places[0] + 0.5};
@@ -44,7 +44,7 @@ Extent ExtentOf(absl::Span<const LossPlane> planes) {
   return extent;
 }
 
-// Behind what is over the cells already.
+// Adds contours below everything else over the cells.
 void AddContours(const LossPlane& plane, const ColorScale& scale, MapPanel* panel) {
   const Axis& axis = scale.axis;
   const ValueGrid grid{*plane.x, *plane.y, panel->values};
@@ -65,8 +65,8 @@ void AddContours(const LossPlane& plane, const ColorScale& scale, MapPanel* pane
 ColorScale LossScale(const std::vector<LossPlane>& planes) {
   const Extent extent = ExtentOf(planes);
   ColorScale scale;
-  // Losses grow exponentially away from the parameters: on a linear scale a few corners have all
-  // the colours.
+  // Losses grow exponentially away from the parameters: on a linear scale a few corners would take
+  // all the colours.
   constexpr double kLogSpan = 3;
   const bool log = extent.low() > 0 && extent.high() / extent.low() >= kLogSpan;
   scale.axis = log ? LogAxis(extent, 0, 6) : LinearAxis(extent, 0, 6);

@@ -1,5 +1,5 @@
-// The loss on planes of parameters as maps on one scale of colours: what the figures of landscapes
-// and of trajectories share. Pure functions.
+// Loss on planes in parameter space as maps on one colour scale, for the figures of landscapes and
+// of trajectories. Pure functions.
 #ifndef ABLATE_SERVER_REPORT_FIGURE_LOSS_PLANES_H_
 #define ABLATE_SERVER_REPORT_FIGURE_LOSS_PLANES_H_
 
@@ -12,28 +12,29 @@
 
 namespace ablate::figure {
 
-// A plane that one run's analysis gave. Pointers outlive it.
+// A plane from one run's analysis. What it points to must outlive it.
 struct LossPlane {
   const AnalysedSetting* setting = nullptr;
   const AnalysedSeed* seed = nullptr;
-  const std::vector<double>* x = nullptr;  // places along the first axis, which is drawn as x
+  const std::vector<double>* x = nullptr;  // coordinates along the first axis, which is drawn as x
   const std::vector<double>* y = nullptr;  // and along the second
 
-  // At the a-th place along the first axis and the b-th along the second.
+  // Returns the loss at coordinate a of the first axis and b of the second.
   double At(size_t a, size_t b) const { return seed->values[a * y->size() + b]; }
 };
 
-// The losses of all planes, logarithmic where they differ by much.
+// Returns the scale of the losses of all planes, logarithmic if they differ by much.
 ColorScale LossScale(const std::vector<LossPlane>& planes);
 
-// The cells of a plane with lines of equal loss, the same losses in every panel; a × at each point
-// that is not finite, of which `holes` counts more.
+// Draws a plane's cells with contour lines, the same losses in every panel, and a × at each
+// non-finite point; adds the number of those to `holes`.
 MapPanel PanelOf(const LossPlane& plane, const ColorScale& scale, size_t* holes);
 
-// "lines of equal loss divide the scale into 10 equal parts", and where there are holes what × is.
+// Returns "lines of equal loss divide the scale into 10 equal parts" and, if there are holes, the
+// meaning of ×.
 std::vector<std::string> PlaneSentences(size_t holes);
 
-// "pre from 2.1 to 3.4, post without a finite loss".
+// Returns "pre from 2.1 to 3.4, post without a finite loss".
 std::string RangesText(const std::vector<LossPlane>& planes);
 
 }  // namespace ablate::figure

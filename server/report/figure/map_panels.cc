@@ -21,8 +21,8 @@ constexpr double kMostSide = 2.3;     // of a panel
 constexpr double kMapGap = 0.14;      // between panels
 constexpr double kBarGap = 0.1;       // from the last panel to the bar
 constexpr double kBarWidth = 0.1;
-constexpr double kBarRoom = 0.62;      // both and the bar's numbers
-constexpr double kNumberCell = 0.175;  // the narrowest cell that a number fits into
+constexpr double kBarRoom = 0.62;      // both, and the bar's numbers
+constexpr double kNumberCell = 0.175;  // narrowest cell for a number
 
 struct Layout {
   size_t columns = 1, rows = 1;
@@ -60,7 +60,7 @@ absl::Status CheckFits(const std::vector<MapPanel>& panels, double width, size_t
                    most, " at this width"));
 }
 
-// Where a value is on the scale, 0 to 1; NaN stays.
+// Returns the position of a value on the scale, 0 to 1; NaN stays.
 double ShareOf(const ColorScale& scale, double value) {
   const Axis& axis = scale.axis;
   const double share = axis.log ? std::log(value / axis.low) / std::log(axis.high / axis.low)
@@ -70,7 +70,7 @@ double ShareOf(const ColorScale& scale, double value) {
   return scale.root ? std::sqrt(clamped) : clamped;
 }
 
-// ".83", "1", "−.02".
+// Returns ".83", "1", "−.02".
 std::string CellText(double value) {
   if (value == std::round(value)) return absl::StrFormat("%d", std::lround(value));
   return report::Plain(value, 2);
@@ -101,8 +101,8 @@ void AddFrame(const Panel& panel, Figure* figure) {
   }
 }
 
-// Leaves every second, fifth, tenth, … tick, as few as it takes for labels not to touch.
-// `extent_of` is how many inches a label takes along the axis, which has so many in all.
+// Keeps every second, fifth, tenth, … tick, as many as fit without labels touching. `extent_of`
+// returns the inches that a label takes along the axis, which has `inches` in all.
 void ThinTicks(double inches, const std::function<double(const std::string&)>& extent_of,
                Axis* axis) {
   constexpr double kApart = 0.02;  // inches
@@ -128,7 +128,7 @@ void BlankLabels(Axis* axis) {
   for (Tick& tick : axis->ticks) tick.label.clear();
 }
 
-// Numbers across that would reach into a neighbour.
+// Blanks horizontal numbers that would reach into a neighbour.
 void BlankBetween(bool before, bool behind, Panel* panel) {
   for (Tick& tick : panel->x.ticks) {
     const double at = XInches(*panel, tick.at), half = TextWidth(tick.label, kLabelSize) / 2;
@@ -138,7 +138,7 @@ void BlankBetween(bool before, bool behind, Panel* panel) {
   }
 }
 
-// The scale, with its numbers at the right.
+// Adds the scale, with its numbers at the right.
 void AddBar(const ColorScale& scale, double left, double bottom, double top, Figure* figure) {
   constexpr size_t kSteps = 128;
   Panel bar;
@@ -164,7 +164,7 @@ void AddBar(const ColorScale& scale, double left, double bottom, double top, Fig
   const double room = kBarRoom - kBarGap + kBarWidth;
   const std::string title = ElideMiddle(scale.title, room, kLabelSize);
   const double right = left - kBarGap + kBarRoom;
-  // Over the bar, but not beyond the figure.
+  // Above the bar, but not beyond the figure.
   const double x = std::min(left, right - TextWidth(title, kLabelSize));
   figure->texts.push_back({x, top + 0.1, title, kLabelSize, kInk});
 }
@@ -192,13 +192,13 @@ absl::StatusOr<Figure> DrawMaps(const std::vector<MapPanel>& panels, const Color
     panel.bottom = panel.top - layout.side;
     panel.x = map.x;
     panel.y = map.y;
-    constexpr double kHeight = 0.8 * kLabelSize * kPoint;  // of a label that reaches above its line
+    constexpr double kHeight = 0.8 * kLabelSize * kPoint;  // part of a label above its line
     ThinTicks(
         layout.side, [](const std::string& label) { return TextWidth(label, kLabelSize); },
         &panel.x);
     ThinTicks(
         layout.side, [](const std::string&) { return kHeight; }, &panel.y);
-    // Numbers stand at the left column and below the lowest panels.
+    // Only the left column and the lowest panels have numbers.
     if (i + layout.columns < panels.size()) BlankLabels(&panel.x);
     if (column > 0) BlankLabels(&panel.y);
     BlankBetween(column > 0, column + 1 < layout.columns, &panel);

@@ -1,5 +1,4 @@
-// Maps: panels of coloured cells on one scale of colours, which stands beside them as a bar. Pure
-// functions.
+// Maps: panels of coloured cells on one colour scale, with a bar. Pure functions.
 #ifndef ABLATE_SERVER_REPORT_FIGURE_MAP_PANELS_H_
 #define ABLATE_SERVER_REPORT_FIGURE_MAP_PANELS_H_
 
@@ -12,33 +11,32 @@
 
 namespace ablate::figure {
 
-// Which colour a value has: one scale for all panels of a figure.
+// Maps values to colours: one scale for all panels of a figure.
 struct ColorScale {
   Axis axis;          // values and ticks; linear or logarithmic
-  bool root = false;  // by the square root of the share, which shows the small ones
+  bool root = false;  // by the square root of the fraction, which separates small ones
   std::string title;  // above the bar
 };
 
 struct MapPanel {
   std::string label;
-  Color color;  // of the label
+  Color color;  // the label's
   Axis x, y;
-  std::vector<double> x_edges, y_edges;  // of the cells, ascending, within the axes
+  std::vector<double> x_edges, y_edges;  // edges of the cells, ascending, within the axes
   std::vector<double> values;            // row by row from y_edges[0]; NaN is a hole
-  std::vector<Layer> over;               // in front of the cells
-  bool numbers = false;                  // each cell has its value in it, where there is room
+  std::vector<Layer> over;               // drawn over the cells
+  bool numbers = false;                  // each cell shows its value if there is room
 };
 
 struct MapWords {
   std::string x, y, footnote;
 };
 
-inline constexpr size_t kMaxCells = 60'000;  // of a figure
-inline constexpr double kBright = 0.47;      // the share of the scale from which ink on it is dark
+inline constexpr size_t kMaxCells = 60'000;  // in a figure
+inline constexpr double kBright = 0.47;      // fraction of the scale above which text on it is dark
 
-// Panels of one size in rows and columns; values beyond the scale have its ends' colours.
-// INVALID_ARGUMENT if they do not fit on a page, or have more than kMaxCells cells. Without a
-// title.
+// Draws panels of one size in rows and columns, without a title; values beyond the scale have its
+// ends' colours. INVALID_ARGUMENT if they do not fit on a page, or have more than kMaxCells cells.
 absl::StatusOr<Figure> DrawMaps(const std::vector<MapPanel>& panels, const ColorScale& scale,
                                 const MapWords& words, double width);
 

@@ -1,4 +1,4 @@
-// Square maps of an analysis: how similar sites are, and where queries look; a panel a setting.
+// Square maps of an analysis: similarity of sites, and attention; one panel per setting.
 #include <algorithm>
 #include <cmath>
 #include <cstddef>
@@ -42,7 +42,7 @@ struct Square {
   }
 };
 
-// Of each setting's lowest seed; FAILED_PRECONDITION if one is no square.
+// Returns the square of each setting's lowest seed; FAILED_PRECONDITION if one isn't square.
 absl::StatusOr<std::vector<Square>> SquaresOf(const Input& input) {
   std::vector<Square> squares;
   for (const AnalysedSetting& setting : input.analysed.settings) {
@@ -62,8 +62,8 @@ absl::StatusOr<std::vector<Square>> SquaresOf(const Input& input) {
   return squares;
 }
 
-// Names of what a CKA compares, as far as they are known: the sites that were asked for, else the
-// embedding and every block's output.
+// Returns names of a CKA's sites, if known: the requested ones, or the embedding and every block's
+// output.
 std::vector<std::string> SiteNames(const Input& input, size_t sites) {
   const auto asked = input.analysed.options.find("sites");
   if (asked != input.analysed.options.end() && asked->second.size() == sites) return asked->second;
@@ -76,8 +76,8 @@ std::vector<std::string> SiteNames(const Input& input, size_t sites) {
 
 bool HasDefaultSites(const Input& input) { return OptionOf(input.analysed, "sites").empty(); }
 
-// The characters of the prompt, behind the boundary token if the model reads one. Empty if they are
-// not as many as the tokens, or if there is no prompt.
+// Returns the characters of the prompt, after the boundary token if the model reads one. Empty if
+// their number differs from the tokens', or without a prompt.
 std::vector<std::string> CharactersOf(const Input& input, size_t tokens) {
   std::vector<std::string> characters;
   for (absl::string_view rest = input.analysed.prompt; !rest.empty();) {
@@ -102,7 +102,7 @@ std::vector<std::string> CellNames(const Input& input, size_t cells) {
   return names;
 }
 
-// A tick in the middle of each cell; `down` has the first at the top.
+// Returns an axis with a tick in the middle of each cell; `down` puts the first at the top.
 Axis CellsAxis(const std::vector<std::string>& names, bool down) {
   Axis axis;
   axis.low = 0;
@@ -114,7 +114,7 @@ Axis CellsAxis(const std::vector<std::string>& names, bool down) {
   return axis;
 }
 
-// Whether no query looks at a key behind it.
+// Returns true if no query attends to a later key.
 bool IsCausal(const Square& square) {
   for (size_t row = 0; row < square.side; ++row) {
     for (size_t column = row + 1; column < square.side; ++column) {
@@ -140,7 +140,7 @@ MapPanel PanelOf(const Input& input, const Square& square, Found* found) {
   panel.color = StyleOf(square.setting->style).text;
   const std::vector<std::string> names = CellNames(input, square.side);
   panel.x = CellsAxis(names, false);
-  // Sites go up as blocks do; queries go down as text does.
+  // Sites go up like blocks; queries go down like text.
   panel.y = CellsAxis(names, !cka);
   for (size_t i = 0; i <= square.side; ++i) panel.x_edges.push_back(static_cast<double>(i));
   panel.y_edges = panel.x_edges;
@@ -169,7 +169,7 @@ ColorScale ScaleOf(const Input& input) {
   return scale;
 }
 
-// "1: embedding, 2: block.0.attention.output", where numbers alone don't say it.
+// Returns "1: embedding, 2: block.0.attention.output" if the numbers alone don't show it.
 std::string SitesText(const Input& input, size_t sites) {
   std::vector<std::string> texts;
   const std::vector<std::string> names = SiteNames(input, sites);
@@ -177,7 +177,7 @@ std::string SitesText(const Input& input, size_t sites) {
   return report::Enumerated(texts, kMostNamed);
 }
 
-// "|: the boundary token, ·: a space", as far as they are shown.
+// Explains the signs that occur: "|: the boundary token, ·: a space".
 std::string SignsText(const Input& input, const std::vector<Square>& squares) {
   const std::vector<std::string> names = CharactersOf(input, squares[0].side);
   std::vector<std::string> texts;
@@ -274,7 +274,8 @@ std::string MatrixCaption(const Input& input) {
                       ") of every two sites of one model, from 0 to 1.", of);
 }
 
-// Of each setting what is smallest beside the diagonal, or how much goes to the first key.
+// Returns, for each setting, the smallest value off the diagonal, or the attention to the first
+// key.
 std::string MatrixDescription(const Input& input) {
   const auto squares = SquaresOf(input);
   std::vector<std::string> texts;

@@ -25,10 +25,10 @@ namespace {
 using report::Comparison;
 using report::ComparisonRow;
 
-constexpr size_t kLeastValues = 2;    // of a line
-constexpr size_t kLeastInReport = 3;  // of two values `forest` says as much
+constexpr size_t kLeastValues = 2;    // for a line
+constexpr size_t kLeastInReport = 3;  // with two values `forest` shows the same
 
-// How many different numbers a row axis has; 0 if it is not numeric.
+// Returns the number of different numbers of a row axis; 0 if it isn't numeric.
 size_t ValuesOf(const Comparison& comparison, size_t axis) {
   std::set<double> values;
   for (const ComparisonRow& row : comparison.rows) {
@@ -37,7 +37,7 @@ size_t ValuesOf(const Comparison& comparison, size_t axis) {
   return values.size();
 }
 
-// The row axis that has the most values, of equally many the first; none if no one has `least`.
+// Returns the row axis with the most values, the first of equals; nothing if none has `least`.
 std::optional<size_t> LongestAxis(const Comparison& comparison, size_t least) {
   std::optional<size_t> longest;
   size_t most = least - 1;
@@ -56,7 +56,7 @@ std::vector<T> Without(std::vector<T> list, size_t index) {
   return list;
 }
 
-// What of the picture can't be compared, for it is scored on different data.
+// Returns remarks about settings that can't be compared because their evaluation data differ.
 std::vector<std::string> ScoredRemarks(const Comparison& comparison) {
   constexpr size_t kNamed = 3;
   const std::string data(report::ScoredText(comparison.key));
@@ -76,7 +76,7 @@ std::vector<std::string> ScoredRemarks(const Comparison& comparison) {
   return remarks;
 }
 
-// Each combination of the other row axes as a setting, in the rows' order.
+// Makes a line of each combination of the other row axes, in the rows' order.
 class Lines {
  public:
   Lines(const Comparison& comparison, size_t axis) : comparison_(comparison), axis_(axis) {
@@ -111,7 +111,7 @@ class Lines {
     line.diverged += row.diverged;
   }
 
-  // The line of the first baseline has the colour that baselines have.
+  // The line of the first baseline has the baselines' colour.
   Responses Take() {
     const size_t lines = responses_.settings.size();
     const std::vector<size_t> styles =
@@ -132,7 +132,7 @@ class Lines {
   Responses responses_;
 };
 
-// FAILED_PRECONDITION if no row axis has enough numbers.
+// Returns the data; FAILED_PRECONDITION if no row axis has enough numbers.
 absl::StatusOr<Responses> DataOf(const Comparison& comparison) {
   const std::optional<size_t> axis = LongestAxis(comparison, kLeastValues);
   if (!axis.has_value()) {
@@ -153,7 +153,7 @@ absl::StatusOr<Drawing> DrawAxis(const Input& input) {
   return DrawResponses(DataOf(*input.comparison), input);
 }
 
-// " Lines are norm/placement."; "" of one line.
+// Returns " Lines are norm/placement."; "" for one line.
 std::string LinesText(const Comparison& comparison, const std::string& axis) {
   std::vector<std::string> others = comparison.row_axes;
   others.erase(std::remove(others.begin(), others.end(), axis), others.end());
@@ -190,7 +190,7 @@ std::string AxisDescription(const Input& input) {
 
 }  // namespace
 
-// The metric over the numbers of an axis that is compared, a line a setting of the others.
+// The metric over the numbers of a compared axis, one line per setting of the others.
 constexpr Kind kAxis = {
     .name = "axis",
     .title = "Along the numeric axis",

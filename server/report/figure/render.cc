@@ -31,7 +31,7 @@ using Handle = std::unique_ptr<RsvgHandle, Free<g_object_unref>>;
 using Surface = std::unique_ptr<cairo_surface_t, Free<cairo_surface_destroy>>;
 using Context = std::unique_ptr<cairo_t, Free<cairo_destroy>>;
 
-// Cairo's way to write: appends to the string that `closure` is.
+// Cairo's write function: appends to the string `closure`.
 cairo_status_t Append(void* closure, const unsigned char* data, unsigned int length) {
   static_cast<std::string*>(closure)->append(reinterpret_cast<const char*>(data), length);
   return CAIRO_STATUS_SUCCESS;
@@ -48,7 +48,7 @@ absl::Status RsvgError(GError* error) {
                                           owned == nullptr ? "no reason given" : owned->message));
 }
 
-// Without any font all text would be left out, and nothing would say so.
+// Checks for a font: without any, all text would be left out silently.
 absl::Status CheckFonts() {
   const FcFontSet* fonts = FcConfigGetFonts(nullptr, FcSetSystem);
   if (fonts != nullptr && fonts->nfont > 0) return absl::OkStatus();
@@ -65,7 +65,7 @@ absl::Status Draw(const Figure& figure, double width, double height, cairo_surfa
       rsvg_handle_new_from_data(reinterpret_cast<const guint8*>(svg.data()), svg.size(), &error));
   if (handle == nullptr) return RsvgError(error);
   const Context context(cairo_create(surface));
-  // The last row and column of pixels may be covered in part only.
+  // The last row and column of pixels may be covered only partly.
   cairo_set_source_rgb(context.get(), 1, 1, 1);
   cairo_paint(context.get());
   const RsvgRectangle viewport = {0, 0, width, height};
@@ -80,7 +80,7 @@ absl::StatusOr<std::string> Pdf(const Figure& figure) {
   const double width = figure.width * kPointsAnInch, height = figure.height * kPointsAnInch;
   std::string pdf;
   const Surface surface(cairo_pdf_surface_create_for_stream(Append, &pdf, width, height));
-  // The same bytes whenever it is made.
+  // Fixed, so that the bytes are the same every time.
   cairo_pdf_surface_set_metadata(surface.get(), CAIRO_PDF_METADATA_CREATE_DATE,
                                  "2000-01-01T00:00:00Z");
   cairo_pdf_surface_set_metadata(surface.get(), CAIRO_PDF_METADATA_TITLE,

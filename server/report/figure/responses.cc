@@ -36,8 +36,8 @@ constexpr double kDodge = 0.03;        // inches between settings at one value
 constexpr double kPad = 0.06;          // of the axis's length, at least, beyond its ends
 constexpr double kRing = 3.4;          // points, the radius around the baseline's marker
 
-// Room beyond both ends of an axis `wide` inches long in which their labels don't reach the next
-// panel's, as a share of what is between them.
+// Returns the padding at both ends of an axis `wide` inches long that keeps labels from reaching
+// the next panel's, as a fraction of the range between.
 double PadForLabels(const Responses& responses, double wide) {
   double half = 0;
   for (const std::string& label : responses.labels) {
@@ -47,7 +47,7 @@ double PadForLabels(const Responses& responses, double wide) {
   return std::max(kPad, share / (1 - 2 * share));
 }
 
-// Places of the axis's values: numbers; else 1, 2, 3, ….
+// Returns the positions of the axis's values: numbers; otherwise 1, 2, 3, ….
 Axis ValueAxisOf(const Responses& responses, double pad, std::vector<double>* places) {
   *places = responses.values;
   if (places->size() != responses.labels.size()) {
@@ -67,7 +67,7 @@ Axis ValueAxisOf(const Responses& responses, double pad, std::vector<double>* pl
   return axis;
 }
 
-// Blanks labels that would touch the one before, and shortens long ones.
+// Blanks labels that would touch the previous one, and shortens long ones.
 void ThinTickLabels(Panel* panel) {
   double free = -1;
   std::stable_sort(panel->x.ticks.begin(), panel->x.ticks.end(),
@@ -83,7 +83,8 @@ void ThinTickLabels(Panel* panel) {
   }
 }
 
-// Whether an interval is drawn: not where runs diverged, for the others are no sample of all.
+// Returns true if an interval is drawn: not if runs diverged, because the others aren't a sample of
+// all.
 bool HasBar(const ResponsePoint& point) {
   return point.diverged == 0 && point.own.interval.defined();
 }
@@ -105,20 +106,20 @@ Axis MetricAxis(const Responses& responses, size_t ticks) {
   return axis;
 }
 
-// `value` moved by `inches` along the panel's x axis.
+// Returns `value` moved by `inches` along the panel's x axis.
 double Shifted(const Panel& panel, double value, double inches) {
   const double share = inches / (panel.right - panel.left);
   if (panel.x.log) return value * std::pow(panel.x.high / panel.x.low, share);
   return value + share * (panel.x.high - panel.x.low);
 }
 
-// Where a line of a setting's means stands at a value: interrupted where runs diverged, for what
-// the others came to there is not how the setting does.
+// Returns the mean for the line; NaN if runs diverged, because the mean of the others doesn't
+// represent the setting.
 double LineMean(const ResponsePoint& point) {
   return point.diverged > 0 ? std::numeric_limits<double>::quiet_NaN() : point.own.mean.value;
 }
 
-// Line, intervals and markers; a hollow marker without an interval where a seed diverged, a ring
+// Adds line, intervals and markers; a hollow marker without an interval if a seed diverged, a ring
 // around the baseline's.
 void AddResponse(const Response& setting, const std::vector<double>& places, const Style& style,
                  double dodge, Panel* panel) {
@@ -173,7 +174,7 @@ std::string CountText(const ResponsePoint& point) {
   return absl::StrCat(point.diverged, "/", point.n);
 }
 
-// The least distance between two of the places, in inches.
+// Returns the smallest distance between two of the positions, in inches.
 double LeastGap(const Panel& panel, std::vector<double> places) {
   std::sort(places.begin(), places.end());
   double gap = panel.right - panel.left;
@@ -183,7 +184,7 @@ double LeastGap(const Panel& panel, std::vector<double> places) {
   return gap;
 }
 
-// The only panel from left to right, with its x axis; its height is not known yet.
+// Returns the only panel from left to right, with its x axis; its height isn't set yet.
 Panel PanelAcross(const Responses& responses, double width, std::vector<double>* places,
                   double* room) {
   *room = EndLabelRoom(LabelsOf(responses.settings), width);
@@ -194,8 +195,8 @@ Panel PanelAcross(const Responses& responses, double width, std::vector<double>*
   return panel;
 }
 
-// Whether the counts of runs that diverged stand above the values: there are some, and they have
-// room beside each other.
+// Returns true if counts of diverged runs are above the values: there are some, and they fit side
+// by side.
 bool CountsAbove(const Responses& responses, double width) {
   if (responses.settings.size() > kMaxInOnePanel) return false;
   double widest = 0;
@@ -211,7 +212,7 @@ bool CountsAbove(const Responses& responses, double width) {
   return widest > 0 && LeastGap(panel, places) > widest + 0.03;
 }
 
-// The lines of a table above the panel: how many seeds diverged at each value.
+// Adds the lines of a table above the panel: how many seeds diverged at each value.
 void AddCounts(const Responses& responses, const std::vector<double>& places, const Panel& panel,
                double room, Figure* figure) {
   double y = panel.top + 0.1;
@@ -239,7 +240,7 @@ void AddCounts(const Responses& responses, const std::vector<double>& places, co
   }
 }
 
-// What is said below; `counted`: how many runs diverged stands above the values.
+// Returns the footnote; `counted`: the numbers of diverged runs are above the values.
 std::string FootnoteOf(const Responses& responses, bool counted) {
   bool hollow = false, ringed = false;
   size_t n = 0, diverged = 0;
@@ -270,7 +271,7 @@ void AddLabels(const Responses& responses, const std::vector<double>& places, co
   std::vector<EndLabel> labels;
   for (const Response& setting : responses.settings) {
     const Style style = StyleOf(setting.style);
-    // The point furthest to the right, whatever the order of the axis's values.
+    // The rightmost point, whatever the order of the axis's values.
     EndLabel label{setting.label,
                    -std::numeric_limits<double>::infinity(),
                    0,
@@ -321,7 +322,7 @@ absl::StatusOr<Figure> DrawTogether(const Responses& responses, const std::strin
   return figure;
 }
 
-// Of another setting: its line, and dots at the means that no line goes through.
+// Adds another setting's line, and dots at means that no line goes through.
 void AddMeanLine(const Response& setting, const std::vector<double>& places, Color color,
                  Panel* panel) {
   constexpr double kSeedDot = 0.7;  // points
@@ -335,7 +336,7 @@ void AddMeanLine(const Response& setting, const std::vector<double>& places, Col
   alone.radius = kSeedDot;
   const auto joined = [&](size_t i) { return i < line.y.size() && std::isfinite(line.y[i]); };
   for (size_t i = 0; i < places.size(); ++i) {
-    // Before the first one is no place either: i - 1 is then beyond the last.
+    // Before the first one there is no point either: i - 1 is then beyond the last.
     if (joined(i) && (joined(i - 1) || joined(i + 1))) continue;
     alone.x.push_back(places[i]);
     alone.y.push_back(setting.points[i].own.mean.value);

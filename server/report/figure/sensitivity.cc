@@ -21,7 +21,7 @@ namespace {
 using report::Comparison;
 using report::MatchedBlock;
 
-// Values of the tuned axes but the first that all points share: the base spec's.
+// Returns the values of the tuned axes except the first, which all points share: the base spec's.
 std::vector<std::string> SharedLabels(const Comparison& comparison) {
   const MatchedBlock& block = comparison.matched[comparison.reference.value_or(0)];
   return {block.labels.begin() + 1, block.labels.end()};
@@ -45,8 +45,8 @@ std::string OthersText(const Comparison& comparison, const std::vector<std::stri
   return absl::StrJoin(parts, ", ");
 }
 
-// FAILED_PRECONDITION if no axis is tuned, or its values are chosen by something else than what is
-// compared.
+// Returns the responses; FAILED_PRECONDITION if no axis is tuned, or another metric than the
+// compared one is used for selection.
 absl::StatusOr<Responses> ResponsesOf(const Input& input) {
   const Comparison& comparison = *input.comparison;
   if (!comparison.choice_key.empty()) {
@@ -93,7 +93,7 @@ absl::StatusOr<Drawing> DrawSensitivity(const Input& input) {
   return DrawResponses(ResponsesOf(input), input);
 }
 
-// The axis that a sensitivity figure is over; it is drawn only where there is one.
+// Returns the axis of a sensitivity figure; it is drawn only if there is one.
 std::string FirstTuned(const Comparison& comparison) {
   return comparison.tuned_axes.empty() ? "" : comparison.tuned_axes[0];
 }
@@ -117,7 +117,7 @@ std::string SensitivityDescription(const Input& input) {
 
 }  // namespace
 
-// The metric over the values of the first tuned axis, divergences counted above.
+// The metric over the values of the first tuned axis, with counts of divergences above.
 constexpr Kind kSensitivity = {
     .name = "sensitivity",
     .title = "Sensitivity to the tuned axis",

@@ -14,7 +14,7 @@ constexpr double kPanelHeight = 0.62, kPitch = 0.84, kGap = 0.1;
 constexpr double kMaxHeight = 9;  // of a page
 constexpr double kRight = 0.1;
 constexpr double kNumbersRoom =
-    0.45;  // under a block's lowest panels: numbers and the axis's title
+    0.45;  // below a block's lowest panels: numbers and the axis's title
 
 size_t MaxColumns(double width) { return width >= 5 ? 6 : 3; }
 
@@ -32,7 +32,7 @@ double FootHeight(size_t lines) { return kFootnoteLine * static_cast<double>(lin
 absl::Status SmallMultiples::Check(double width, size_t panels, size_t blocks, bool titled,
                                    size_t footnote) {
   const double rows = static_cast<double>(RowsOf(width, panels));
-  const double beside = kNumbersRoom + TitleHeight(titled);  // a block's rows
+  const double beside = kNumbersRoom + TitleHeight(titled);  // of a block's rows
   const double block = (kMaxHeight - FootHeight(footnote)) / static_cast<double>(blocks);
   if (rows * kPitch + beside <= block) return absl::OkStatus();
   const auto most = static_cast<size_t>((block - beside) / kPitch) * MaxColumns(width);
@@ -79,7 +79,7 @@ void SmallMultiples::Add(Panel panel, size_t index, const std::string& label, Co
     for (Tick& tick : axis->ticks) tick.label.clear();
   };
   if (!lowest) blank(&panel.x);
-  // A number that would reach into the next panel.
+  // Blanks a number that would reach into the next panel.
   for (Tick& tick : panel.x.ticks) {
     const double end = XInches(panel, tick.at) + TextWidth(tick.label, kLabelSize) / 2;
     if (end > panel.right + kGap / 2) tick.label.clear();

@@ -1,4 +1,4 @@
-// Small multiples: one panel a setting in rows and columns, in one block or several.
+// Small multiples: one panel per setting in rows and columns, in one block or several.
 #ifndef ABLATE_SERVER_REPORT_FIGURE_SMALL_MULTIPLES_H_
 #define ABLATE_SERVER_REPORT_FIGURE_SMALL_MULTIPLES_H_
 
@@ -15,24 +15,24 @@ namespace ablate::figure {
 // Builds one figure: Add each panel, then Finish. Not thread-safe.
 class SmallMultiples {
  public:
-  // INVALID_ARGUMENT if so many panels do not fit on a page, with titles above the blocks and so
-  // many lines of footnote.
+  // Returns INVALID_ARGUMENT if so many panels don't fit on a page, with titles above the blocks
+  // and so many lines of footnote.
   static absl::Status Check(double width, size_t panels, size_t blocks, bool titled,
                             size_t footnote);
 
   SmallMultiples(double width, size_t panels, size_t blocks, bool titled,
                  std::vector<std::string> footnote);
 
-  // The place of a panel.
+  // Returns an empty panel at its position.
   Panel PanelAt(size_t block, size_t index) const;
-  // Adds it, under its label; numbers stand only at the left column and below the lowest panels.
+  // Adds a panel below its label; only the left column and the lowest panels have numbers.
   void Add(Panel panel, size_t index, const std::string& label, Color color);
   void TitleBlock(size_t block, const std::string& title, const std::string& remark);
   void TitleAxes(size_t block, const std::string& x, const std::string& y);
   Figure Finish();
 
  private:
-  double BlockBottom(size_t block) const;  // of its lowest panels
+  double BlockBottom(size_t block) const;  // bottom of its lowest panels
 
   const size_t panels_, blocks_;
   const double block_title_;
@@ -42,7 +42,7 @@ class SmallMultiples {
   Figure figure_;
 };
 
-// What the colours of small multiples mean.
+// Returns the meaning of the colours of small multiples.
 std::string MultiplesText(const report::Comparison& comparison);
 
 }  // namespace ablate::figure

@@ -11,9 +11,9 @@
 namespace ablate::figure {
 namespace {
 
-constexpr double kHeading = 0.22;  // inches that a heading takes
+constexpr double kHeading = 0.22;  // inches of a heading
 
-// The first line, with its end.
+// Returns the first line with its end.
 absl::string_view HeadOf(const std::string& csv) {
   return absl::string_view(csv).substr(0, csv.find('\n') + 1);
 }
@@ -41,7 +41,7 @@ void Append(std::vector<T> more, std::vector<T>* all) {
               std::make_move_iterator(more.end()));
 }
 
-// Puts `lower` below what `figure` has.
+// Places `lower` below the content of `figure`.
 void PutBelow(Figure lower, Figure* figure) {
   MoveUp(lower.height, figure);
   figure->height += lower.height;

@@ -1,4 +1,4 @@
-// Stacks figures of one kind, one a label of an analysis, into one picture. Pure functions.
+// Stacks figures of one kind, one per label of an analysis, into one picture. Pure functions.
 #ifndef ABLATE_SERVER_REPORT_FIGURE_STACK_H_
 #define ABLATE_SERVER_REPORT_FIGURE_STACK_H_
 
@@ -18,9 +18,9 @@ struct LabelledDrawing {
 
 inline constexpr size_t kMaxStacked = 6;
 
-// Places the drawings, 1 to kMaxStacked of one width, below each other, each with its label as a
-// heading; a single one stays as it is. Their CSV are joined below one head.
-// FAILED_PRECONDITION, naming the field `key`, if their heads differ.
+// Places the drawings, 1 to kMaxStacked of one width, one below another, each with its label as a
+// heading; a single one stays as it is. Joins their CSV below one head. FAILED_PRECONDITION, naming
+// the field `key`, if their heads differ.
 absl::StatusOr<Drawing> Stack(std::vector<LabelledDrawing> drawings);
 
 }  // namespace ablate::figure

@@ -21,7 +21,7 @@ Style StyleOf(size_t index) {
       {{0xE69F00}, {0x9C6C00}, {10.8, 1.8}, Marker::kCircle},
       {{0x56B4E9}, {0x3B7CA1}, {3.6, 1.2, 1.2, 1.2, 1.2, 1.2}, Marker::kSquare},
   };
-  // Whose dashes those of crossed axes are: first those that the short leader of a label shows.
+  // Dashes for crossed axes: first those visible in the short leader of a label.
   static constexpr std::array<size_t, kHues> kDashes = {0, 2, 4, 6, 3, 1, 5};
   Style style = kStyles[index % kHues];
   if (index >= kHues) style.dash = kStyles[kDashes[(index / kHues - 1) % kHues]].dash;
@@ -40,7 +40,7 @@ namespace {
 
 constexpr Color kDarkPaper{0x16181B}, kDarkInk{0xE6E6E6};
 
-// `share` of the way from one to the other.
+// Mixes two colours, with `share` of the second.
 Color Mixed(Color from, Color to, double share) {
   Color mixed;
   for (const int shift : {0, 8, 16}) {
@@ -81,7 +81,7 @@ Color MapColor(double share) {
   static constexpr std::array<uint32_t, 10> kViridis = {0x440154, 0x482878, 0x3E4A89, 0x31688E,
                                                         0x26828E, 0x1F9E89, 0x35B779, 0x6DCD59,
                                                         0xB4DE2C, 0xFDE725};
-  // As many as an eye can tell apart, so that a map has few of them.
+  // As many as an eye can distinguish, so that a map has few of them.
   constexpr double kColors = 128;
   if (std::isnan(share)) return kInvisible;
   const double place =
@@ -92,7 +92,7 @@ Color MapColor(double share) {
 
 namespace {
 
-// Numbers what it is asked for in the order in which it is.
+// Numbers objects in the order of their first request.
 class Numbers {
  public:
   size_t Of(const std::vector<std::string>& labels) {
@@ -104,8 +104,8 @@ class Numbers {
   std::map<std::vector<std::string>, size_t> numbers_;
 };
 
-// `first` is whose hue and dash are 0. Nothing where the axes are not crossed, or have more
-// settings than there are hues or dashes.
+// Returns style indices; `first` is the row whose hue and dash are 0. Nothing if the axes aren't
+// crossed, or have more settings than there are hues or dashes.
 std::optional<std::vector<size_t>> CrossedIndices(const std::vector<report::ComparisonRow>& rows,
                                                   size_t first) {
   Numbers hues, dashes;
@@ -131,7 +131,7 @@ bool HasManySettings(const report::Comparison& comparison) {
 std::vector<size_t> StyleIndices(size_t settings, size_t baseline) {
   std::vector<size_t> indices(settings, kPlainStyle);
   const size_t first = baseline < settings ? baseline : settings;
-  // Those before the baseline make room for it.
+  // Those before the baseline move by one.
   for (size_t i = 0; i < settings && settings <= kHues; ++i) {
     indices[i] = first < settings && i < first ? i + 1 : i;
   }

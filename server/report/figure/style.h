@@ -1,4 +1,4 @@
-// Which colour, dash and marker a setting has: the same in every figure. Pure functions.
+// Colours, dashes and markers of settings: the same in every figure. Pure functions.
 #ifndef ABLATE_SERVER_REPORT_FIGURE_STYLE_H_
 #define ABLATE_SERVER_REPORT_FIGURE_STYLE_H_
 
@@ -27,53 +27,54 @@ struct Style {
   Marker marker = Marker::kCircle;
 };
 
-// 0 is the baseline's, and the first kHues have a hue, a dash and a marker each: in grey two hues
-// look alike, and dashes and labels carry identity. Behind them are kPlainStyle and those of
-// crossed axes. The remainder by kHues is the hue.
+// Returns a setting's style. 0 is the baseline's, and the first kHues have a hue, a dash and a
+// marker each: two hues look alike in grey, so dashes and labels distinguish them. After these come
+// kPlainStyle and the styles of crossed axes. The remainder by kHues is the hue.
 Style StyleOf(size_t index);
 
-// Ink: of settings that are more than there are hues, which no colour can tell apart.
+// Ink, for more settings than there are hues, which colour can't distinguish.
 inline constexpr size_t kPlainStyle = kHues;
 
-// Of crossed axes: hue and marker go by the setting of the one, the dash by that of the other, each
-// below kHues. 0 is the baseline's, as everywhere.
+// Returns the style for crossed axes: hue and marker by the setting of one axis, the dash by that
+// of the other, each below kHues. 0 is the baseline's, as everywhere.
 size_t CrossedStyle(size_t hue, size_t dash);
 bool IsCrossedStyle(size_t index);
 
-// The dash of the leader to a setting's label: its line's where that tells it from others of its
-// hue, else none.
+// Returns the dash of the leader to a setting's label: its line's if that distinguishes it from
+// others of its hue, otherwise none.
 Dash LeaderDash(size_t index);
 
-// The colour made lighter, opaque: what seeds are drawn with.
+// Returns a lighter, opaque colour, for seeds.
 Color Tint(Color color);
 
-// The colour of a band, and of seeds' lines.
+// Returns the colour of a band, and of seeds' lines.
 Color BandOf(Color color);
 Color SeedLineOf(Color color);
 
-// Every colour that figures draw with, maps aside, and what stands for it on a dark page. Those
-// that are transparent need nothing of their own.
+// Maps each colour of figures, except maps, to its colour on a dark page. Transparent ones need
+// none.
 struct DarkColor {
   Color light, dark;
 };
 std::vector<DarkColor> DarkPalette();
 
-// The colour of a map at a share of its scale, 0 to 1: viridis, which in grey goes from dark to
-// light. Invisible for NaN.
+// Returns the colour of a map at a fraction of its scale, 0 to 1: viridis, which goes from dark to
+// light in grey. Invisible for NaN.
 Color MapColor(double share);
 
-// Of each of so many settings: the index of its style, that of `baseline` being 0, if it is one of
-// them; kPlainStyle where there are more of them than hues.
+// Returns the style index of each setting: 0 for `baseline`, if it is one of them; kPlainStyle if
+// there are more settings than hues.
 std::vector<size_t> StyleIndices(size_t settings, size_t baseline);
 
-// The same of each of the comparison's rows, by its first baseline; of crossed axes the hue goes by
-// the first one and the dash by the others.
+// Returns the same for each of the comparison's rows, by its first baseline; for crossed axes the
+// hue is by the first one and the dash by the others.
 std::vector<size_t> StyleIndices(const report::Comparison& comparison);
 
-// Whether it has more rows than there are hues.
+// Returns true if it has more rows than there are hues.
 bool HasManySettings(const report::Comparison& comparison);
 
-// Whether the setting of index 0 is what all others are compared with, and can be called so.
+// Returns true if all other settings are compared with the setting of index 0, so that it can be
+// called the baseline.
 bool HasOneBaseline(const report::Comparison& comparison);
 
 }  // namespace ablate::figure

@@ -35,7 +35,7 @@ DotRow RowOf(const std::string& label, size_t style, std::vector<DotSeed> values
 // One group of rows: a window, or the compared metric.
 class Group {
  public:
-  // `compared`: the rows have what the comparison judges.
+  // `compared`: the rows have the comparison's values.
   Group(const Comparison& comparison, const std::string& title, const std::string& key,
         bool compared)
       : comparison_(comparison),
@@ -47,7 +47,7 @@ class Group {
     group_.axis_title = AxisTitle(report::NameOfMetric(key));
   }
 
-  // `left_out`: converged runs that have no value.
+  // `left_out`: converged runs without a value.
   void Add(size_t row, const std::vector<DotSeed>& values, size_t left_out, report::Summary own,
            std::string* csv) {
     const ComparisonRow& of = comparison_.rows[row];
@@ -60,7 +60,7 @@ class Group {
         csv);
     const size_t style = many_ ? kPlainStyle : styles_[row];
     group_.rows.push_back(RowOf(of.mark, style, values, own, of.diverged + left_out));
-    // What is judged is the compared metric.
+    // Verdicts are about the compared metric only.
     if (many_ && compared_ && of.compared()) group_.rows.back().mark = MarkOf(comparison_, of);
   }
 
@@ -143,7 +143,7 @@ std::string SummaryCaption(const Input& input) {
       ChosenText(*input.comparison));
 }
 
-// "pre 2.40, post 2.43".
+// Returns "pre 2.40, post 2.43".
 std::string MeansText(const std::vector<std::string>& labels,
                       const std::vector<const report::Summary*>& summaries) {
   std::vector<std::string> means;

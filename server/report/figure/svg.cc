@@ -1,4 +1,4 @@
-// The SVG of a figure.
+// Writes a figure as SVG.
 #include <algorithm>
 #include <array>
 #include <cmath>
@@ -23,22 +23,22 @@
 namespace ablate::figure {
 namespace {
 
-constexpr double kUnit = 72;  // to the inch
-// Layouts reckon with Helvetica's widths, which these fonts share.
+constexpr double kUnit = 72;  // per inch
+// Layout uses Helvetica's widths, which these fonts share.
 constexpr char kFonts[] = "'Liberation Sans', Arial, Helvetica, sans-serif";
-// From the middle of a text's height to its base line, of its size: between half the height of
-// capitals and digits and half that of small letters.
+// From the middle of a text's height to its base line, as a fraction of its size: between half the
+// height of capitals and digits and half that of small letters.
 constexpr double kBaseLine = 0.326;
 
 constexpr double kAxisWidth = 0.6, kGridWidth = 0.5, kMarkerWidth = 0.8;
 constexpr double kTick = 2.7;                       // length
 constexpr double kXNumbers = 7.7, kYNumbers = 4.4;  // from the axis to the middle, and to the end
 
-// Far beyond every figure: what has to stand in the file for a value that is much too large.
+// Far beyond every figure; written for values that are much too large.
 constexpr double kFarthest = 1e5;
 
-// Appends hundredths, without zeros that say nothing: "12.5", "-3", ".07". NaN, which no layer
-// hands on, as 0.
+// Appends a number with two decimals and without superfluous zeros: "12.5", "-3", ".07". NaN, which
+// no layer passes on, becomes 0.
 void AppendNumber(double value, std::string* out) {
   if (std::isnan(value)) value = 0;
   const int64_t hundredths = std::llround(std::clamp(value, -kFarthest, kFarthest) * 100);
@@ -57,16 +57,16 @@ std::string Number(double value) {
   return text;
 }
 
-// NaN is what has no place in a panel.
+// NaN marks numbers without a position in a panel.
 bool AllFinite(absl::Span<const double> numbers) {
   return std::all_of(numbers.begin(), numbers.end(),
                      [](double number) { return std::isfinite(number); });
 }
 
-// The `d` of a path, in the figure's units, as a pen draws it that is up at first.
+// Builds the `d` of a path in the figure's units, like a pen that is up at first.
 class Path {
  public:
-  // Draws a line there from where the pen is; only goes there with a pen that is up.
+  // Draws a line from the pen to the point; if the pen is up, only moves there.
   void To(double x, double y) { Add(std::exchange(down_, true) ? 'L' : 'M', {x, y}); }
   void Lift() { down_ = false; }
   void Close() {
@@ -142,7 +142,7 @@ void AddMarker(Marker marker, double x, double y, double radius, Path* path) {
   if (marker != Marker::kCross) path->Close();
 }
 
-// ` fill="#0072B2" fill-opacity=".25"`; of a stroke in the same way.
+// Returns ` fill="#0072B2" fill-opacity=".25"`; for a stroke in the same way.
 std::string Paint(absl::string_view what, Color color) {
   std::string paint = absl::StrFormat(" %s=\"#%06X\"", what, color.rgb);
   if (color.transparency > 0) {
@@ -193,11 +193,12 @@ class Writer {
     absl::StrAppend(&out_, "<rect width=\"100%\" height=\"100%\" fill=\"#FFFFFF\"/>\n");
   }
 
-  // ` data-steps="37.4 234 0 1000"`: from where to where the first panel reaches, and its axis.
+  // Returns ` data-steps="37.4 234 0 1000"`: the left and right ends of the first panel, and of its
+  // axis.
   std::string StepsText() const {
     if (!figure_.steps || figure_.panels.empty()) return "";
     const Panel& panel = figure_.panels[0];
-    // Steps are no places: they have all of their digits.
+    // Steps are data, not positions: they keep all of their digits.
     return absl::StrCat(" data-steps=\"", Number(X(panel.left)), " ", Number(X(panel.right)), " ",
                         text::ShortestDecimal(panel.x.low), " ",
                         text::ShortestDecimal(panel.x.high), "\"");
@@ -276,7 +277,7 @@ class Writer {
     }
   }
 
-  // Where a value stands; NaN where it has no place, such as 0 on a logarithmic axis.
+  // Return the position of a value; NaN if it has none, such as 0 on a logarithmic axis.
   double PanelX(const Panel& panel, double value) const { return X(XInches(panel, value)); }
   double PanelY(const Panel& panel, double value) const { return Y(YInches(panel, value)); }
 
@@ -309,7 +310,7 @@ class Writer {
     WritePath(path, absl::StrCat(Paint("fill", band.color), clipped));
   }
 
-  // Markers are not cut at the panel's edge, but left out beyond it.
+  // Markers aren't clipped at the panel's edge, but left out beyond it.
   void WriteLayer(const Panel& panel, const Points& points, const std::string&) {
     Path path;
     constexpr double kRounding = 0.01;
@@ -345,9 +346,9 @@ class Writer {
     WritePath(path, absl::StrCat(Stroke(strokes.color, strokes.width), clipped));
   }
 
-  // Neighbours of one colour are one box, and all of a colour one path.
+  // Neighbours of one colour become one box, and all of a colour one path.
   void WriteLayer(const Panel& panel, const Cells& cells, const std::string& clipped) {
-    // So far a box reaches under its neighbours, or a viewer that smooths edges shows white seams.
+    // Overlap of boxes; otherwise viewers that smooth edges show white seams.
     constexpr double kUnder = 0.3;
     const size_t columns = cells.x.size() - 1;
     std::map<uint32_t, Path> paths;

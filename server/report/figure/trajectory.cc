@@ -1,4 +1,4 @@
-// The loss on the plane of a run's checkpoints as a map, and their way through it.
+// The loss on the plane of a run's checkpoints as a map, with the path of the checkpoints.
 #include <algorithm>
 #include <cstddef>
 #include <string>
@@ -25,13 +25,13 @@ const std::vector<double>& Beside(const AnalysedSeed& seed, const char* name) {
   return seed.beside.at(name);
 }
 
-// What is drawn: of each setting a seed's arrays, and the planes that point to them.
+// Data to draw: one seed's arrays of each setting, and the planes that point to them.
 struct Ways {
   std::vector<AnalysedSeed> seeds;
   std::vector<LossPlane> planes;
 };
 
-// Turns an axis round, 0 or 1: its places, the losses along it and the way.
+// Mirrors an axis, 0 or 1: its coordinates, the losses along it and the path.
 void Mirror(size_t axis, AnalysedSeed* seed) {
   std::vector<double>& places = axis == 0 ? seed->beside["alphas"] : seed->places;
   std::reverse(places.begin(), places.end());
@@ -48,8 +48,8 @@ void Mirror(size_t axis, AnalysedSeed* seed) {
   }
 }
 
-// Which way an axis points says nothing: all ways begin on the left and below, so that their shapes
-// can be compared. Only arrays of sizes that fit each other are drawn.
+// Mirrors axes, whose directions are arbitrary, so that all paths begin on the left and below, and
+// shapes can be compared. Draws only arrays whose sizes fit each other.
 Ways WaysOf(const Input& input) {
   Ways ways;
   std::vector<const AnalysedSetting*> settings;
@@ -75,7 +75,7 @@ Ways WaysOf(const Input& input) {
   return ways;
 }
 
-// All panels the same, for lengths in the space of parameters can be compared.
+// Gives all panels the same axes, because lengths in parameter space can be compared.
 void ShareAxes(std::vector<MapPanel>* panels) {
   constexpr size_t kTicks = 4;
   Extent x, y;
@@ -89,7 +89,7 @@ void ShareAxes(std::vector<MapPanel>* panels) {
   }
 }
 
-// A line from checkpoint to checkpoint, with a dark edge so that it is seen on every colour, and a
+// Adds a line from checkpoint to checkpoint, with a dark edge for visibility on every colour, and a
 // diamond at the last.
 void AddWay(const LossPlane& plane, MapPanel* panel) {
   const std::vector<double>& way = Beside(*plane.seed, "way");
@@ -117,7 +117,7 @@ void AddWay(const LossPlane& plane, MapPanel* panel) {
   panel->over.emplace_back(std::move(last));
 }
 
-// "pre 82 + 11 %, post 75 + 14 %".
+// Returns "pre 82 + 11 %, post 75 + 14 %".
 std::string SharesText(const std::vector<LossPlane>& planes) {
   std::vector<std::string> settings;
   for (const LossPlane& plane : planes) {
@@ -140,7 +140,7 @@ std::string Footnote(const Input& input, const std::vector<LossPlane>& planes, s
   return FootnoteOf(std::move(sentences), LeftOutOf(input.analysed.settings), "drawn");
 }
 
-// Points of the plane without a checkpoint, and checkpoints by their number from the first.
+// Adds points of the plane without a checkpoint, and checkpoints by their number from the first.
 void AddRows(const Input& input, const LossPlane& plane, std::string* csv) {
   const auto add = [&](const std::string& checkpoint, double alpha, double beta, double loss) {
     AddCsvRow({CsvText(input.key), CsvText(plane.setting->label), absl::StrCat(plane.seed->step),

@@ -20,10 +20,10 @@ namespace {
 using report::Comparison;
 using report::Finding;
 
-constexpr size_t kMaxCards = 8;    // of more settings those of which most is known
-constexpr size_t kMaxEffects = 6;  // of more those of the least p
+constexpr size_t kMaxCards = 8;    // with more settings, those with the strongest evidence
+constexpr size_t kMaxEffects = 6;  // with more, those of the least p
 
-// The colour that the setting has in every figure; the words say the same.
+// Adds the setting's colour in every figure; the words say the same.
 void Chip(size_t colour, Markup* out) {
   out->Open("svg", {{"class", "chip"}, {"viewBox", "0 0 10 10"}, {"aria-hidden", "true"}});
   out->Open("rect", {{"class", absl::StrCat("c", colour % figure::kHues)},
@@ -79,8 +79,8 @@ void Cards(const Experiment& experiment, Markup* out) {
   out->Close();
 }
 
-// What axes do by themselves and together, where the grid crosses them: what such a grid is for.
-// Tuned values are described in the table alone.
+// Writes main effects and interactions if the grid crosses axes. Effects with tuned values are only
+// in the table.
 void EffectCards(const Place& place, const Comparison& comparison, Markup* out) {
   const report::Factorial& factorial = comparison.factorial;
   if (factorial.main.empty()) return;

@@ -1,4 +1,4 @@
-// What was looked at and found in order, and what to beware of.
+// Checks that passed, and cautions.
 #include <algorithm>
 #include <numeric>
 #include <set>
@@ -20,7 +20,7 @@ using report::Comparison;
 using report::ComparisonRow;
 using report::WarningKind;
 
-constexpr size_t kMaxCautionLength = 170;  // characters; of longer ones the subject
+constexpr size_t kMaxCautionLength = 170;  // characters; longer ones are shown by their subject
 
 bool Has(const Comparison& comparison, WarningKind kind) {
   return std::any_of(comparison.warnings.begin(), comparison.warnings.end(),
@@ -32,13 +32,13 @@ size_t DivergedRuns(const Comparison& comparison) {
                          [](size_t sum, const ComparisonRow& row) { return sum + row.diverged; });
 }
 
-// All have ended, and none is missing.
+// Returns true if all runs have ended, and none is missing.
 bool IsWhole(const Comparison& comparison) {
   return comparison.ended == comparison.planned && !Has(comparison, WarningKind::kMissingCells) &&
          !Has(comparison, WarningKind::kFailedCells);
 }
 
-// What was looked at and found in order.
+// Returns the checks that passed.
 std::vector<std::string> PassedChecks(const Comparison& comparison) {
   std::vector<std::string> passed;
   const bool whole = IsWhole(comparison);
@@ -70,7 +70,8 @@ std::vector<std::string> PassedChecks(const Comparison& comparison) {
   return passed;
 }
 
-// "5 of 30 runs diverged: they lose their pairs and are in no mean"; of tuned values those chosen.
+// Returns "5 of 30 runs diverged: they lose their pairs and are in no mean"; with tuning, of the
+// selected runs.
 std::string DivergedText(const Comparison& comparison) {
   size_t runs = 0;
   for (const ComparisonRow& row : comparison.rows) runs += row.n;
@@ -81,7 +82,7 @@ std::string DivergedText(const Comparison& comparison) {
                       " in no mean");
 }
 
-// "16 of 144 analyses have been made: what is shown of them is preliminary".
+// Returns "16 of 144 analyses have been made: what is shown of them is preliminary".
 std::string OpenAnalysesText(const Experiment& experiment) {
   size_t asked = 0, done = 0;
   bool failed = false;
@@ -95,7 +96,7 @@ std::string OpenAnalysesText(const Experiment& experiment) {
                       " analyses have been made: what is shown of them is preliminary");
 }
 
-// Opens a line of the list. Its mark is drawn by the style, which says nothing to those who listen.
+// Opens a line of the list. The style draws its mark, which screen readers ignore.
 Markup& Check(Literal kind, const std::string& text, Markup* out) {
   out->Open("li", {{"class", kind.text()}});
   out->Element("span", {{"class", "unseen"}}, absl::StrCat(report::Capitalized(kind.text()), ": "));
@@ -110,7 +111,7 @@ void Checks(const Place& place, const Experiment& experiment, Markup* out) {
   for (const std::string& passed : PassedChecks(comparison)) Check("passed", passed, out).Close();
   std::set<WarningKind> subjects;
   for (const report::Warning& warning : comparison.warnings) {
-    // That is about what runs cost, and no caution about the answer.
+    // It is about the cost of runs, not a caution about the answer.
     if (warning.kind == WarningKind::kContendedThroughput) continue;
     const absl::string_view subject = report::WarningName(warning.kind);
     const bool brief = text::CountCharacters(warning.text) <= kMaxCautionLength;

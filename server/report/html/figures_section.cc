@@ -10,7 +10,7 @@ void Picture(const Figure& figure, Markup* out) {
                  figure.missing.empty() ? "This figure could not be drawn." : figure.missing);
     return;
   }
-  // Wide ones scroll where the window is narrow.
+  // Wide ones scroll in a narrow window.
   if (figure.wide) {
     OpenScroll("div", "picture", absl::StrCat("Figure: ", figure.title), out);
   } else {
@@ -43,7 +43,7 @@ void OneFigure(const Figure& figure, const std::string& prefix, size_t number, M
 
 namespace {
 
-// A gallery of those that are `folded`, or of the others, in order.
+// Writes the figures that are `folded`, or the others, in order.
 void Gallery(const Place& place, const Experiment& experiment, bool folded, size_t* number,
              Markup* out) {
   out->Open("div", {{"class", "gallery"}});

@@ -1,5 +1,5 @@
-// What a hurried reader sees: a card a setting, the figure that decides, checks and cautions, and
-// the command that makes it again.
+// Writes the first screen: a card per setting, the deciding figure, checks and cautions, and the
+// command that makes it again.
 #include <algorithm>
 #include <cmath>
 
@@ -17,8 +17,8 @@ namespace {
 using report::Comparison;
 using report::ComparisonRow;
 
-// "Held-out loss (nats per token, lower is better) after 1,000 steps, against “pre” = 2.4406 at lr
-// .004."
+// Writes "Held-out loss (nats per token, lower is better) after 1,000 steps, against “pre” = 2.4406
+// at lr .004."
 void Measured(const Experiment& experiment, Markup* out) {
   const Comparison& comparison = experiment.comparison;
   out->Open("p", {{"class", "measured"}});

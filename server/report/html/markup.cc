@@ -12,7 +12,7 @@
 namespace ablate::html {
 namespace {
 
-// A line feed after their end keeps the source readable and says nothing to a reader of the page.
+// A line feed after their end keeps the source readable and doesn't change the page.
 constexpr absl::string_view kBlocks[] = {
     "address",    "article", "body",   "caption", "dd",    "details", "div", "dl",     "dt",
     "figcaption", "figure",  "footer", "h1",      "h2",    "h3",      "h4",  "head",   "header",

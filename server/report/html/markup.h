@@ -1,4 +1,4 @@
-// Writes HTML in which nothing dynamic can become markup.
+// Writes HTML such that no dynamic text can become markup.
 #ifndef ABLATE_SERVER_REPORT_HTML_MARKUP_H_
 #define ABLATE_SERVER_REPORT_HTML_MARKUP_H_
 
@@ -10,11 +10,10 @@
 
 namespace ablate::html {
 
-// A text that stands in the program's source: the names of elements and attributes can't come from
-// anywhere else.
+// A text in the program's source, the only source of names of elements and attributes.
 class Literal {
  public:
-  // Implicit, so that a literal is all that a caller writes.
+  // Implicit, so that callers write only a literal.
   consteval Literal(const char* text) : text_(text) {}  // NOLINT(google-explicit-constructor)
   const char* text() const { return text_; }
 
@@ -27,7 +26,7 @@ struct Attribute {
   std::string value;
 };
 
-// A tree of elements as text, in order. Texts and values of attributes are cleaned
+// Builds a tree of elements as text, in order. Texts and values of attributes are cleaned
 // (text::CleanText) and escaped. Not thread-safe.
 class Markup {
  public:
@@ -36,20 +35,20 @@ class Markup {
   Markup& Open(Literal tag, Attributes attributes = {});
   // Ends the innermost element.
   Markup& Close();
-  // An element without content, such as meta.
+  // Adds an element without content, such as meta.
   Markup& Void(Literal tag, Attributes attributes = {});
   Markup& Text(absl::string_view text);
-  // Text whose line feeds stay: for pre.
+  // Adds text whose line feeds are kept, for pre.
   Markup& Lines(absl::string_view text);
-  // Open, Text, Close.
+  // Does Open, Text, Close.
   Markup& Element(Literal tag, absl::string_view text);
   Markup& Element(Literal tag, Attributes attributes, absl::string_view text);
-  // Our own, as it is.
+  // Adds our own text unchanged.
   Markup& Constant(Literal text);
-  // A finished element by whoever made it well-formed: a figure's SVG.
+  // Adds a finished, well-formed element: a figure's SVG.
   Markup& Finished(absl::string_view element);
 
-  // Everything written so far, which is then forgotten; elements may be open.
+  // Returns everything written so far and clears it; elements may be open.
   std::string Take();
 
  private:
@@ -59,7 +58,7 @@ class Markup {
   std::vector<Literal> open_;
 };
 
-// A data: URI of a text, percent-encoded.
+// Returns a data: URI of a text, percent-encoded.
 std::string DataUri(absl::string_view media_type, absl::string_view text);
 
 }  // namespace ablate::html

@@ -89,7 +89,7 @@ std::string TunedSentence(const Comparison& comparison) {
           : absl::StrCat(" The table at one shared ", axes, " has no such choice."));
 }
 
-// What stands in for the difference, or against it.
+// Returns the exceptions: rows tested otherwise than by the difference.
 std::string ExceptionsText(const Comparison& comparison) {
   const auto any = [&comparison](bool (*holds)(const report::ComparisonRow&)) {
     return std::any_of(

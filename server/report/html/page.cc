@@ -11,7 +11,7 @@ namespace {
 
 bool IsAlone(const Page& page) { return page.experiments.size() == 1; }
 
-// The question, or the name of an experiment that asks none.
+// Returns the question, or the name of an experiment without one.
 std::string QuestionOf(const std::pair<std::string, std::string>& experiment) {
   return experiment.second.empty() ? experiment.first : experiment.second;
 }

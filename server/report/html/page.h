@@ -1,4 +1,4 @@
-// What a report says, as plain values, and the page that is made of them.
+// Content of a report as plain values, and the page made of them.
 #ifndef ABLATE_SERVER_REPORT_HTML_PAGE_H_
 #define ABLATE_SERVER_REPORT_HTML_PAGE_H_
 
@@ -20,18 +20,18 @@ struct Figure {
   std::string name;     // letters, digits, hyphens; distinct in a page
   std::string title;    // a few words
   std::string caption;  // what is drawn and how, in sentences
-  bool wide = false;    // takes the width of two
-  bool folded = false;  // says again what others say
+  bool wide = false;    // two columns wide
+  bool folded = false;  // repeats other figures
   std::string svg;      // one <svg> element, well-formed, titled, ids of its own; "": none
-  std::string missing;  // the reason then, a sentence
-  std::string csv;      // what is drawn, as numbers; "": none
-  std::vector<std::string> cautions;  // what a reader of the verdict must know of it
+  std::string missing;  // the reason if there is none, a sentence
+  std::string csv;      // the drawn numbers; "": none
+  std::vector<std::string> cautions;  // cautions for readers of the verdict
 };
 
 // One field that differs between a row and its baseline.
 struct FieldChange {
   std::string path;
-  std::string value, baseline;  // "" where the field means nothing there
+  std::string value, baseline;  // "" if the field doesn't apply there
 };
 
 // Texts that models wrote.
@@ -39,36 +39,36 @@ struct Samples {
   struct Setting {
     std::string label;
     std::vector<std::string> texts;
-    std::optional<double> distinct, in_training;  // shares of the texts, 0 to 1
+    std::optional<double> distinct, in_training;  // fractions of the texts, 0 to 1
     std::string missing;                          // why there are none
   };
-  std::string how;  // sentences: which checkpoint, temperature, seed
+  std::string how;  // sentences: checkpoint, temperature, seed
   std::vector<Setting> settings;
 };
 
 // Headline numbers of the analyses of one entry of the spec.
 struct AnalysisTable {
   struct Entry {
-    report::Summary over;  // of one number over the runs that have it
+    report::Summary over;  // one number, over the runs that have it
     size_t left_out = 0;   // runs that don't have it
   };
   struct Line {
     std::string setting;
     uint32_t step = 0;
-    std::vector<Entry> entries;  // one a number
+    std::vector<Entry> entries;  // one per number
   };
-  // Of an analysis that is of no run.
+  // A number of an analysis that doesn't belong to a run.
   struct OwnNumber {
     std::string name;
     std::optional<double> value;
-    std::string undefined;  // why it has none
+    std::string undefined;  // why it has no value
   };
   std::string label, kind;
-  std::string how;             // sentences: what it reads, and what is no default; "" if neither
+  std::string how;  // sentences: its inputs and options other than the defaults; "" if neither
   size_t asked = 0, done = 0;  // analyses
-  std::string failure;         // of one that failed, or why none was asked for; or ""
+  std::string failure;         // why one failed, or why none was requested; or ""
   std::vector<std::string> numbers;
-  size_t left_out = 0;  // numbers that have no column
+  size_t left_out = 0;  // numbers without a column
   std::vector<Line> lines;
   std::vector<OwnNumber> own;
 };
@@ -79,18 +79,18 @@ struct DataSet {
 };
 
 struct Provenance {
-  std::string owner, created, ended;  // times as people read them; "" where it has not ended
+  std::string owner, created, ended;  // times as people read them; "" if it hasn't ended
   std::string spec_sha256;
   std::vector<DataSet> data_sets;
-  // Value → number of cells it is recorded for.
+  // Value → number of cells for which it is recorded.
   std::map<std::string, size_t> trainers, versions, devices, environments;
   size_t cells = 0, runs = 0, reused = 0;  // cells whose run existed before the experiment
-  // Runs that went on from the last state of a shorter one, by the step of that.
+  // Number of runs that continued a shorter run's saved training state, by its step.
   std::map<uint32_t, size_t> continued;
-  double device_seconds = 0;  // of all its cells
-  std::string spec_yaml;      // the experiment file with all that --set and --seeds changed; lines
-  std::string spec_file;      // its name in `submit_command`
-  // Commands that make the experiment and its page again from the spec alone, on any server.
+  double device_seconds = 0;  // over all its cells
+  std::string spec_yaml;  // the experiment file including all changes by --set and --seeds; lines
+  std::string spec_file;  // its name in `submit_command`
+  // Commands that repeat the experiment and its page from the spec alone, on any server.
   std::string submit_command, report_command;
 };
 
@@ -98,32 +98,32 @@ struct Experiment {
   std::string id;        // names-norm-7f3k
   std::string question;  // "" if it asks none
   std::string read_at;   // "after 1,000 steps", "where each run ended", "at step 500"
-  // To what the answer is bound, and what seeds vary: "one data set, one model size, 1,000 steps.
-  // Seeds vary …"; "" if that is not known.
+  // Scope of the answer, and what seeds vary: "one data set, one model size, 1,000 steps. Seeds
+  // vary …"; "" if unknown.
   std::string scope;
   // Runs of equal seed share the initial weights that their settings have in common.
   bool shared_weights = false;
-  std::vector<std::string> cautions;  // beside those of the comparison and of figures
+  std::vector<std::string> cautions;  // besides those of the comparison and of figures
   report::Comparison comparison;
-  std::vector<size_t> colours;  // of each row, as figures have them (figure::StyleOf)
-  std::vector<std::vector<FieldChange>> changes;  // one list a row of the comparison
+  std::vector<size_t> colours;                    // of each row, as in figures (figure::StyleOf)
+  std::vector<std::vector<FieldChange>> changes;  // one list per row of the comparison
   report::RowWindows windows;
   std::vector<Figure> figures;
-  std::optional<size_t> decisive;  // of `figures`: the one on the first screen
+  std::optional<size_t> decisive;  // index in `figures` of the one on the first screen
   std::vector<AnalysisTable> analyses;
   std::optional<Samples> samples;
   Provenance provenance;
 };
 
 struct Page {
-  std::string version;                                           // of this program
-  std::string made;                                              // when, as people read it
+  std::string version;                                           // this program's
+  std::string made;                                              // time, as people read it
   std::vector<std::pair<std::string, std::string>> experiments;  // id, question: the contents
-  std::string command = {};  // makes the page again where it was made, as a shell reads it
+  std::string command = {};  // repeats the page on this server, quoted for a shell
 };
 
-// The page comes in pieces, so that one experiment at a time is in memory: the head, one section an
-// experiment in the page's order (`index` from 0), the foot. Pure, safe from any thread.
+// Return the page in parts, so that one experiment at a time is in memory: the head, one section
+// per experiment in the page's order (`index` from 0), the foot. Pure, safe from any thread.
 std::string PageHead(const Page& page);
 std::string ExperimentSection(const Page& page, size_t index, const Experiment& experiment);
 std::string PageFoot(const Page& page);

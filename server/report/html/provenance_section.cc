@@ -20,7 +20,7 @@ void Code(Literal name, absl::string_view value, Markup* out) {
   out->Element("dt", name.text()).Open("dd").Element("code", value).Close();
 }
 
-// "torch (180 cells)"; the count only where there are several.
+// Returns "torch (180 cells)"; the count only if there are several.
 std::string Recorded(const std::map<std::string, size_t>& values) {
   std::vector<std::string> parts;
   for (const auto& [value, cells] : values) {

@@ -9,8 +9,8 @@
 namespace ablate::html {
 namespace {
 
-// An element per level: elements' names are literals. Its look goes by `kind`, for levels differ
-// between pages of one and of several experiments.
+// Writes an element per level, because elements' names are literals. `kind` sets its look, because
+// levels differ between pages of one and of several experiments.
 void Heading(int level, Literal kind, absl::string_view text, Markup* out) {
   constexpr Literal kHeadings[] = {"h1", "h2", "h3", "h4"};
   out->Element(kHeadings[std::clamp(level, 1, 4) - 1], {{"class", kind.text()}}, text);
@@ -27,7 +27,7 @@ void OpenFolded(const Place& place, Literal name, absl::string_view title, Marku
   out->Open("section", {{"class", name.text()}}).Open("details").Open("summary");
   Heading(place.level, "part", title, out);
   out->Close();
-  // Behind the fold, so that a link to it opens it.
+  // Inside the fold, so that a link to it opens it.
   out->Open("div", {{"id", absl::StrCat(place.prefix, name.text())}});
 }
 
@@ -67,8 +67,8 @@ using report::ColumnGroup;
 using report::Table;
 using report::TableCell;
 
-// Two lines of heads: groups, then columns; and a colgroup for each group, which scope="colgroup"
-// refers to.
+// Writes two lines of heads, groups and columns; and a colgroup for each group, for
+// scope="colgroup".
 void GroupedHeads(const std::vector<ColumnGroup>& groups, std::vector<std::string> titles,
                   Markup* out) {
   for (const ColumnGroup& group : groups) {

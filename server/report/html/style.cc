@@ -9,8 +9,8 @@
 namespace ablate::html {
 namespace {
 
-// Texts are at 4.5 to 1 and more on the paper or its tint, in light and in dark. Colours of
-// verdicts say what the words say, too.
+// Texts have a contrast of 4.5 to 1 and more on the paper or its tint, in light and in dark.
+// Colours of verdicts only repeat the words.
 constexpr absl::string_view kStyle = R"css(
 * { box-sizing: border-box; }
 :root { color-scheme: light dark; --paper: #ffffff; --ink: #222222; --muted: #595959; --rule: #c4c4c4; --line: #dedede;
@@ -172,7 +172,7 @@ constexpr absl::string_view kDark =
 
 std::string Hex(figure::Color color) { return absl::StrFormat("#%06X", color.rgb); }
 
-// The colours of settings beside their names.
+// Returns the colours of settings beside their names.
 std::string Chips() {
   std::string css;
   for (size_t i = 0; i < figure::kHues; ++i) {
@@ -181,7 +181,7 @@ std::string Chips() {
   return css;
 }
 
-// On a dark page figures are drawn with other colours: rules outrank the attributes in the SVG.
+// Returns figures' colours on a dark page: rules override the attributes in the SVG.
 std::string DarkFigures() {
   std::string css;
   for (size_t i = 0; i < figure::kHues; ++i) {
@@ -199,7 +199,7 @@ std::string DarkFigures() {
   return css;
 }
 
-// 'sha256-…' as policies write it.
+// Returns 'sha256-…' as policies write it.
 std::string Hash(absl::string_view text) {
   return absl::StrCat("'sha256-", absl::Base64Escape(absl::HexStringToBytes(Sha256Hex(text))), "'");
 }

@@ -14,7 +14,7 @@ namespace {
 
 TableCell Without(absl::string_view reason) { return {"", "", std::string(reason)}; }
 
-// "2.44 [2.42, 2.46]" as a cell.
+// Makes a cell of "2.44 [2.42, 2.46]".
 TableCell InParts(const std::string& text, const Interval& interval) {
   if (!interval.defined()) {
     return {text, "", absl::StrCat("no interval: ", ReasonText(interval.undefined))};

@@ -19,7 +19,7 @@
 namespace ablate::report {
 namespace {
 
-// A cell for each row of a comparison, or for each effect.
+// Makes a column with a cell for each row of a comparison, or for each effect.
 template <class Rows, class CellOf>
 Column ColumnOf(std::string title, bool number, const Rows& rows, const CellOf& cell) {
   Column column{std::move(title), number};
@@ -49,7 +49,7 @@ TableCell DivergedCell(const ComparisonRow& row) {
 
 TableCell RowDifferenceCell(const ComparisonRow& row, Scale scale, int decimals = -1) {
   TableCell cell = DifferenceCell(scale, row.difference, decimals);
-  // Without any such pair the reason says so.
+  // Without any such pair the reason is in the text.
   if (!cell.text.empty() && row.pairs.converged < row.pairs.all) {
     AddNote(&cell, absl::StrCat(row.pairs.converged, " of ", row.pairs.all, " pairs"));
   }
@@ -69,7 +69,7 @@ TableCell WinsCell(const ComparisonRow& row) {
           row.pairs.ties > 0 ? Counted(row.pairs.ties, "tie") : ""};
 }
 
-// A time or a speed: whole from a hundred on.
+// Makes a cell of a time or a speed: a whole number from a hundred on.
 TableCell CostCell(const Number& cost) {
   if (!cost.defined() || cost.value < 100) return NumberCell(cost);
   return {text::Grouped(std::llround(cost.value))};
@@ -88,7 +88,7 @@ class Builder {
     for (const ComparisonRow& row : comparison.rows) table_.baselines.push_back(row.is_baseline);
   }
 
-  // Sets the group of the columns that follow.
+  // Sets the group of the following columns.
   void Group(std::string group) { group_ = std::move(group); }
 
   Column& Add(std::string title, bool number, const CellOf& cell) {
@@ -106,7 +106,7 @@ class Builder {
     if (empty) table_.columns.pop_back();
   }
 
-  // The same of a number about pairs, which a baseline doesn't have.
+  // Does the same for a number about pairs, which a baseline doesn't have.
   void AddOfPairs(std::string title, const CellOf& cell) {
     AddIfAny(std::move(title), true, [&cell](const ComparisonRow& row) {
       return row.is_baseline ? TableCell() : cell(row);
@@ -134,7 +134,7 @@ class Builder {
                [](const ComparisonRow& row) { return TestCell(row, row.p_holm, row.exact); });
   }
 
-  // Nobody wins if neither is better.
+  // Leaves wins out if neither direction is better.
   void AddWins() {
     if (comparison_.better != Better::kNeither) AddIfAny("wins", true, WinsCell);
   }
@@ -151,7 +151,7 @@ std::string DifferenceTitle(Scale scale) {
   return scale == Scale::kRatio ? "ratio [95 % CI]" : "\u0394 [95 % CI]";
 }
 
-// "held-out loss at step 100".
+// Returns "held-out loss at step 100".
 std::string MetricAtText(const Comparison& comparison) {
   return absl::StrCat(NameOfMetric(comparison.key).text,
                       comparison.at.has_value() ? absl::StrCat(" at step ", *comparison.at) : "");
@@ -163,14 +163,14 @@ bool SameCounts(const Comparison& comparison) {
                      [&](const ComparisonRow& row) { return row.n == comparison.rows[0].n; });
 }
 
-// "held-out loss at step 100, higher is better, each at its chosen lr".
+// Returns "held-out loss at step 100, higher is better, each at its chosen lr".
 std::string Heading(const Comparison& comparison) {
   std::string heading = MetricAtText(comparison);
   if (comparison.better == Better::kHigher) absl::StrAppend(&heading, ", higher is better");
   return absl::StrCat(heading, TunedText(comparison));
 }
 
-// Returns a row at shared tuned values: the mean of a baseline, the difference of another.
+// Returns a cell at shared tuned values: the mean of a baseline, the difference of another row.
 TableCell MatchedCell(Scale scale, const MatchedBlock& block, const std::string& label) {
   const auto row = std::find_if(block.rows.begin(), block.rows.end(),
                                 [&label](const ComparisonRow& one) { return one.label == label; });
@@ -270,7 +270,7 @@ Table WindowTable(const Comparison& comparison, const RowWindows& windows) {
   Builder builder(comparison);
   builder.AddSettings("");
   Table table = builder.Take();
-  table.note.clear();  // it stands above the comparison that this one goes with
+  table.note.clear();  // it is above the accompanying comparison
   for (size_t i = 0; i < windows.windows.size(); ++i) {
     std::vector<ColumnNumber> numbers;
     for (const auto& row : windows.rows)

@@ -1,5 +1,5 @@
-// A comparison as tables: for people, in short, and for programs; and as a terminal shows it. Pure
-// functions, safe from any thread.
+// Makes tables of a comparison: for people, in short, and for programs; and its text for a
+// terminal. Pure functions, safe from any thread.
 #ifndef ABLATE_SERVER_REPORT_TABLE_COMPARISON_TABLES_H_
 #define ABLATE_SERVER_REPORT_TABLE_COMPARISON_TABLES_H_
 
@@ -34,15 +34,17 @@ Table WindowTable(const Comparison& comparison, const RowWindows& windows);
 // Returns main effects, then interactions, of crossed axes; p values only if nothing is tuned.
 Table FactorialTable(const Comparison& comparison);
 
-// Every number in its shortest decimal that reads back, empty where undefined; titles are fixed
-// names, and an axis of such a name is called axis_NAME. docs/reference/comparison.md lists them.
+// Returns every number in its shortest decimal that reads back, empty if undefined; titles are
+// fixed names, and an axis of such a name becomes axis_NAME. docs/reference/comparison.md lists
+// them.
 Table DataTable(const Comparison& comparison);
 
 // Returns the title of an axis whose own name another column has: axis_NAME.
 std::string AxisColumn(const std::string& axis);
 
-// How many runs have ended, where that is not all; the brief table, the note about matched values,
-// the verdict, the warnings and the windows, each on lines of its own. Fit for a terminal.
+// Returns the number of ended runs, unless all have ended, then the brief table, the note about
+// matched values, the verdict, the warnings and the windows, each on lines of its own. Fit for a
+// terminal.
 std::string ComparisonText(const Comparison& comparison, const RowWindows& windows);
 
 }  // namespace ablate::report

@@ -33,7 +33,7 @@ std::string High(const Interval& interval) {
 
 std::string Flag(bool value) { return value ? "true" : "false"; }
 
-// "0.004=10;0.002=2".
+// Returns "0.004=10;0.002=2".
 std::string Chosen(const ComparisonRow& row) {
   std::vector<std::string> parts;
   for (const Choice& choice : row.chosen) {
@@ -42,7 +42,7 @@ std::string Chosen(const ComparisonRow& row) {
   return absl::StrJoin(parts, ";");
 }
 
-// A count of pairs, which a baseline has none of.
+// Returns a count of pairs; empty for a baseline, which has none.
 std::string OfPairs(const ComparisonRow& row, size_t count) {
   return row.compared() ? absl::StrCat(count) : "";
 }
@@ -51,7 +51,7 @@ std::string Least(const ComparisonRow& row) {
   return row.parameters.has_value() ? absl::StrCat(row.parameters->low) : std::string();
 }
 
-// Only where the row's runs differ.
+// Only if the row's runs differ.
 std::string Most(const ComparisonRow& row) {
   const bool differ = row.parameters.has_value() && row.parameters->low < row.parameters->high;
   return differ ? absl::StrCat(row.parameters->high) : std::string();
@@ -70,7 +70,7 @@ std::string GradeOf(const Comparison& comparison, Row row) {
   return std::string(GradeName(Decide(comparison, row).grade));
 }
 
-// The difference as a ratio, where ratios are compared.
+// Returns the difference as a ratio, if ratios are compared.
 Number RatioOf(const Comparison& comparison, Row row) {
   if (comparison.scale != Scale::kRatio) return NoNumber(Undefined::kNotRecorded);
   return OffScale(Scale::kRatio, row.difference.mean);
@@ -143,7 +143,7 @@ constexpr Field kFields[] = {
                 Row) { return comparison.at.has_value() ? absl::StrCat(*comparison.at) : ""; }},
 };
 
-// An axis's name, unless a column has it.
+// Returns an axis's name; if a column has it, axis_NAME.
 std::string AxisTitle(const std::string& axis) {
   const bool taken = std::any_of(std::begin(kFields), std::end(kFields),
                                  [&axis](const Field& field) { return axis == field.title; });

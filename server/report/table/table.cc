@@ -100,8 +100,8 @@ struct Escape {
   absl::string_view text;
 };
 
-// What TeX or babel may take for a command, an argument, or a ligature; and the signs of our own
-// texts.
+// Characters that TeX or babel may read as a command, an argument, or a ligature; and the signs in
+// our own texts.
 constexpr Escape kEscapes[] = {{'\\', "\\textbackslash{}"},
                                {'{', "\\{"},
                                {'}', "\\}"},
@@ -133,7 +133,8 @@ constexpr Escape kEscapes[] = {{'\\', "\\textbackslash{}"},
                                {0x2013, "--"},
                                {0x2014, "---"}};
 
-// ASCII, and the letters of Latin-1 and Latin Extended-A that every installation can set.
+// Returns true for ASCII, and for letters of Latin-1 and Latin Extended-A that every installation
+// can set.
 bool IsPlain(char32_t code) {
   const bool ascii = code >= 0x20 && code <= 0x7E;
   const bool letter = code >= 0xC0 && code <= 0x17F && code != 0xD7 && code != 0xF7;
@@ -144,7 +145,7 @@ std::string Line(const std::vector<std::string>& cells) {
   return absl::StrCat(absl::StrJoin(cells, " & "), " \\\\\n");
 }
 
-// A line of groups, each with a rule below it.
+// Returns a line of groups, each with a rule below it.
 std::string GroupLines(const Table& table) {
   std::vector<std::string> cells;
   std::string rules;

@@ -1,4 +1,4 @@
-// A table as a value, and its forms as text, CSV and LaTeX; html/sections.h writes it for a page.
+// A table as a value, rendered as text, CSV and LaTeX; html/sections.h writes it for a page.
 #ifndef ABLATE_SERVER_REPORT_TABLE_TABLE_H_
 #define ABLATE_SERVER_REPORT_TABLE_TABLE_H_
 
@@ -8,9 +8,9 @@
 
 namespace ablate::report {
 
-// Any texts, each empty if there is none.
+// A cell of any texts, each empty if there is none.
 struct TableCell {
-  std::string text;           // without it a cell is a dash, or its note, the reason
+  std::string text;           // if empty the cell is a dash, or its note, the reason
   std::string interval = {};  // "[2.42, 2.45]"
   std::string note = {};      // "4 of 6 pairs", "too few runs"
 };
@@ -20,7 +20,7 @@ struct Column {
   bool number = false;                // aligned to the right
   std::vector<TableCell> cells = {};  // one per row
   std::string group = {};             // heading over neighbours of the same group
-  bool leads = false;                 // on a phone, where a row becomes a list, stands first
+  bool leads = false;                 // first on a phone, where a row becomes a list
 };
 
 // Every column has the same number of cells. The first column names the rows.
@@ -44,20 +44,20 @@ std::vector<ColumnGroup> GroupsOf(const Table& table);
 std::string OneLine(const TableCell& cell);
 
 // Returns the note, a line of groups if there are any, one of titles and one per row, two spaces
-// between columns; an empty cell is a dash. Fit for a terminal: what would move its cursor or turn
-// the direction of writing is U+FFFD. Characters count as one column each.
+// between columns; an empty cell is a dash. Fit for a terminal: characters that move its cursor or
+// change the direction of writing become U+FFFD. Each character counts as one column.
 std::string RenderText(const Table& table);
 
-// Returns RFC 4180 in UTF-8: a line of titles and one per row, each ended by CR LF; texts are kept
-// as they are, an empty cell is empty. Note and groups are left out: no column has them.
+// Returns RFC 4180 in UTF-8: a line of titles and one per row, each ended by CR LF; texts are
+// unchanged, an empty cell is empty. Leaves out note and groups, which belong to no column.
 std::string RenderCsv(const Table& table);
 
-// Returns a tabular for the package booktabs; an empty cell is a dash. Nothing of a text is taken
-// as a command: what LaTeX reads as one is escaped, what its fonts may lack or what is no text is
-// named, as in U+202E.
+// Returns a tabular for the package booktabs; an empty cell is a dash. No text is read as a
+// command: LaTeX's special characters are escaped, and characters that its fonts may lack or that
+// aren't text are named, as in U+202E.
 std::string RenderLatex(const Table& table);
 
-// A text as RenderLatex writes it.
+// Escapes a text as RenderLatex does.
 std::string EscapeLatex(const std::string& text);
 
 }  // namespace ablate::report

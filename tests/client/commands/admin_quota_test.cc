@@ -87,13 +87,13 @@ TEST_F(AdminQuotaTest, NamesWhatIsAllowed) {
   for (const auto& [option, value, allowed] : kCases) {
     const Outcome refused = Set({"ada", option, value});
     EXPECT_EQ(refused.code, kUsage) << option << " " << value;
-    EXPECT_EQ(refused.err, std::string("error: ablate admin quota set: ") + option + " is \"" +
-                               value + "\"; allowed: " + allowed + "\n");
+    EXPECT_EQ(refused.err, std::string("error: ablate admin quota set: ") + option + ": \"" +
+                               value + "\" is not a limit; expected " + allowed + "\n");
   }
   const Outcome nothing = Set({"ada"});
   EXPECT_EQ(nothing.code, kUsage);
   EXPECT_EQ(nothing.err,
-            "error: ablate admin quota set: nothing to set: give --lanes, --queued-runs or "
+            "error: ablate admin quota set: no limit is given; expected --lanes, --queued-runs or "
             "--stored\n");
   EXPECT_EQ(Set({"ada", "--lanes", ""}).code, kUsage);
   EXPECT_EQ(Set({"--lanes", "1"}).code, kUsage);

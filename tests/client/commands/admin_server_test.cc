@@ -67,8 +67,8 @@ TEST_F(AdminServerTest, InitWritesTheFirstAdminsJoinFile) {
                                   "\"10.0.0.7\" user: \"grace\""));
   EXPECT_EQ(made.out, "");
   EXPECT_EQ(made.err, file_ +
-                          ": the token of grace, an admin, until 2033-05-18 03:33 UTC; from the "
-                          "next `ablate up --listen HOST:PORT` on others reach the server at "
+                          ": token of the admin grace, valid until 2033-05-18 03:33 UTC; after "
+                          "`ablate up --listen HOST:PORT` other machines reach the server at "
                           "box.example.org:7443\n");
   EXPECT_EQ(fs::status(file_).permissions(), fs::perms::owner_read | fs::perms::owner_write);
   EXPECT_THAT(Read(file_), HasSubstr("\"token\": \"" + token_ + "\""));
@@ -101,8 +101,8 @@ TEST_F(AdminServerTest, InitSaysHowToHaveAFileThatCouldNotBeWritten) {
   fs::create_symlink(folder_ + "/nowhere", file_);
   const Outcome failed = Init(file_);
   EXPECT_EQ(failed.code, kFailure);
-  EXPECT_THAT(failed.err, HasSubstr("; all was made but for this file: `ablate admin token add "
-                                    "grace -o FILE` makes another\n"));
+  EXPECT_THAT(failed.err, HasSubstr("; everything else was made. Run `ablate admin token add grace "
+                                    "-o FILE` for another file.\n"));
   EXPECT_THAT(failed.err, Not(HasSubstr(token_)));
   EXPECT_FALSE(fs::exists(folder_ + "/nowhere"));
 }
@@ -113,8 +113,8 @@ TEST_F(AdminServerTest, RenewSendsItsHosts) {
   EXPECT_EQ(renewed.code, kSuccess) << renewed.err;
   EXPECT_EQ(renewed.out, "");
   EXPECT_EQ(renewed.err,
-            "a certificate for box.example.org, 10.0.0.7 until 2033-05-18 03:33 UTC; who connects "
-            "from now on is served with it\n");
+            "certificate for box.example.org, 10.0.0.7, valid until 2033-05-18 03:33 UTC; new "
+            "connections use it\n");
   EXPECT_THAT(Run({"admin", "renew", "--json"}).out,
               HasSubstr("\"expire_time\": \"2033-05-18T03:33:20Z\""));
   EXPECT_THAT(asked_,

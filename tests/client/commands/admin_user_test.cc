@@ -64,16 +64,18 @@ TEST_F(AdminUserTest, AddSendsWhatIsGiven) {
   const Outcome made = Run({"admin", "user", "add", "ada", "--note", "laptop", "-o", file_});
   EXPECT_EQ(made.code, kSuccess) << made.err;
   EXPECT_THAT(asked_, ElementsAre("user: \"ada\" role: member", "user: \"ada\" note: \"laptop\""));
-  EXPECT_EQ(made.err, file_ +
-                          ": token 5f0c2a91 of ada, until 2033-05-18: whoever has the file is "
-                          "ada\n");
+  EXPECT_EQ(
+      made.err,
+      file_ +
+          ": token 5f0c2a91 of ada, valid until 2033-05-18; whoever has the file acts as ada\n");
   EXPECT_EQ(made.out, "");
 }
 
 TEST_F(AdminUserTest, AddPrintsTheSecretOnlyWhereNoFileHasIt) {
   const Outcome printed = Run({"admin", "user", "add", "ada"});
   EXPECT_THAT(printed.out, HasSubstr("\"token\": \"" + secret_ + "\""));
-  EXPECT_EQ(printed.err, "token 5f0c2a91 of ada, until 2033-05-18: whoever has the file is ada\n");
+  EXPECT_EQ(printed.err,
+            "token 5f0c2a91 of ada, valid until 2033-05-18; whoever has the file acts as ada\n");
   const Outcome json = Run({"admin", "user", "add", "ada", "--json", "-o", file_});
   EXPECT_EQ(json.code, kSuccess) << json.err;
   EXPECT_THAT(json.out, HasSubstr("\"name\": \"tokens/5f0c2a91\""));
@@ -139,14 +141,14 @@ TEST_F(AdminUserTest, RoleNamesWhichThereAre) {
   for (const std::string role : {"king", "unspecified", "Admin", "1"}) {
     const Outcome refused = Run({"admin", "user", "role", "ada", role});
     EXPECT_EQ(refused.code, kUsage) << role;
-    EXPECT_EQ(refused.err, "error: ablate admin user role: ROLE is \"" + role +
-                               "\"; allowed: reader, member, admin, worker\n");
+    EXPECT_EQ(refused.err, "error: ablate admin user role: ROLE: \"" + role +
+                               "\" is unknown; expected reader, member, admin or worker\n");
   }
   const Outcome added = Run({"admin", "user", "add", "ada", "--role", "king"});
   EXPECT_EQ(added.code, kUsage);
   EXPECT_EQ(added.err,
-            "error: ablate admin user add: --role is \"king\"; allowed: reader, member, admin, "
-            "worker\n");
+            "error: ablate admin user add: --role: \"king\" is unknown; expected reader, member, "
+            "admin or worker\n");
   EXPECT_THAT(asked_, IsEmpty());
 }
 

@@ -81,7 +81,7 @@ TEST_F(AnalysesTest, AsksForACellARunOrAll) {
 TEST_F(AnalysesTest, SaysThatThereAreMoreOrNone) {
   const Outcome some = Run({"analyses", "-n", "1"});
   EXPECT_EQ(request_.page_size(), 1u);
-  EXPECT_EQ(some.err, "note: there are more: --limit 0 lists all\n");
+  EXPECT_EQ(some.err, "note: more analyses exist; --limit 0 lists all\n");
   empty_ = true;
   const Outcome none = Run({"analyses"});
   EXPECT_EQ(none.code, kSuccess);

@@ -140,8 +140,8 @@ TEST_F(AnalyzeTest, PrintsTheNumbersOfACell) {
             "isoscore     — (zero variance)\n"
             "stable_rank                2.5\n");
   EXPECT_EQ(outcome.err,
-            "1 to make; Ctrl-C leaves that to the server: `ablate analyses` lists it, and the same "
-            "command comes back to it\n"
+            "1 to compute; Ctrl-C doesn't stop the server: `ablate analyses` lists them, and the "
+            "same command shows them again\n"
             "spectrum  small/pre-s1  DONE 100 %\n"
             "note: of 100 tokens in 16 features\n"
             "analyses/pre-s1: spectrum at step 1,000, took 3 s\n");
@@ -272,7 +272,7 @@ TEST_F(AnalyzeTest, TakesNoTargetForNormResponse) {
   EXPECT_TRUE(requests_[0].subjects().empty());
   EXPECT_EQ(requests_[0].analysis().norm_response().mean(), 2);
   EXPECT_EQ(Run({"analyze", "norm_response", "small"}).err,
-            "error: ablate analyze: norm_response is of no model: name none\n");
+            "error: ablate analyze: EXP: norm_response reads no model; remove it\n");
 }
 
 TEST_F(AnalyzeTest, DoesNotWaitForWhatIsStored) {
@@ -424,10 +424,10 @@ TEST_F(AnalyzeTest, WritesTheArraysOfOneOnly) {
   const Outcome several = Run({"analyze", "spectrum", "small", "-o", path});
   EXPECT_EQ(several.code, kFailure);
   EXPECT_EQ(several.err,
-            "error: --output is for the arrays of one analysis, not of 2: name one cell\n");
+            "error: --output: 2 analyses are named; expected one. Name a single cell.\n");
   EXPECT_TRUE(requests_.empty());
   EXPECT_THAT(Run({"analyze", "spectrum", "small/pre-s1", "-o", path}).err,
-              EndsWith("error: analyses/pre-s1 has no arrays\n"));
+              EndsWith("error: --output: analyses/pre-s1 has no arrays\n"));
   EXPECT_FALSE(std::filesystem::exists(path));
 }
 
@@ -435,23 +435,25 @@ TEST_F(AnalyzeTest, RefusesWhatMakesNoSense) {
   for (const auto& [arguments, what] :
        std::vector<std::pair<std::vector<std::string>, std::string>>{
            {{"spectra", "small"}, "did you mean spectrum?"},
-           {{"spectrum"}, "EXP, EXP/CELL or runs/ID is required"},
+           {{"spectrum"}, "EXP is missing; expected an experiment, EXP/CELL or runs/ID"},
            {{"spectrum", "a", "--set", "sit=x"}, "--set sit: "},
-           {{"spectrum", "a", "--at", "3000000000"}, "is not a step from 0 on, or -1 for the last"},
+           {{"spectrum", "a", "--at", "3000000000"},
+            "is not a step; expected a whole number from 0 on, or -1 for the last"},
            {{"spectrum", "a", "--at", "-2"}, "--at: \"-2\" is not a step"},
            {{"spectrum", "a", "--at", "1,,2"}, "--at: \"\" is not a step"},
            {{"spectrum", "a", "--at", "1,2,1"}, "--at: 1 is given twice"},
-           {{"norm_response", "--at", "5"}, "it has no checkpoint for --at"},
-           {{"norm_response", "--label", "x"}, "--label no experiment"},
+           {{"norm_response", "--at", "5"}, "--at, --label: norm_response reads no model"},
+           {{"norm_response", "--label", "x"}, "--at, --label: norm_response reads no model"},
            {{"spectrum", "a", "--tokens", "5", "--prompt", "an"},
-            "--tokens is of held-out data: not with --prompt\n"},
+            "--tokens: can't be combined with --prompt; remove one of them\n"},
            {{"spectrum", "a", "--documents", "5", "--prompt", "a"},
-            "--documents says how much is read: not with --tokens, --prompt\n"},
+            "--documents: can't be combined with --tokens or --prompt; give one of them\n"},
            {{"spectrum", "a", "--documents", "5", "--tokens", "5"},
-            "--documents says how much is read: not with --tokens, --prompt\n"},
+            "--documents: can't be combined with --tokens or --prompt; give one of them\n"},
            {{"spectrum", "a", "--dataset", "names", "--prompt", "a"},
-            "--dataset says what is read: not with --prompt\n"},
-           {{"spectrum", "a", "-o", "f", "--no-wait"}, "not with --dry-run, --no-wait"}}) {
+            "--dataset: can't be combined with --prompt; remove one of them\n"},
+           {{"spectrum", "a", "-o", "f", "--no-wait"},
+            "can't be combined with --dry-run or --no-wait"}}) {
     const Outcome outcome = Run(With({"analyze"}, arguments));
     EXPECT_EQ(outcome.code, kUsage) << what;
     EXPECT_THAT(outcome.err, StartsWith("error: ablate analyze: "));
@@ -463,10 +465,12 @@ TEST_F(AnalyzeTest, RefusesWhatMakesNoSense) {
 TEST_F(AnalyzeTest, HasHelpOfAllKindsAndOfOne) {
   const Outcome all = Run({"analyze", "--help"});
   EXPECT_EQ(all.code, kSuccess);
-  EXPECT_THAT(all.out, HasSubstr("\n  hessian             The loss's curvature at a solution\n"));
+  EXPECT_THAT(all.out, HasSubstr("\n  hessian             Curvature of the loss at a solution\n"));
   const Outcome one = Run({"analyze", "gradient_flow", "--help"});
   EXPECT_EQ(one.code, kSuccess);
-  EXPECT_THAT(one.out, HasSubstr("\n  signal  exact or rule [exact]\n          exact gradients, "));
+  EXPECT_THAT(
+      one.out,
+      HasSubstr("\n  signal  exact or rule [exact]\n          Gradient to measure: exact, "));
   EXPECT_THAT(one.out, Not(HasSubstr("Kinds:")));
 }
 

@@ -141,7 +141,7 @@ TEST_F(ArtifactTest, RefusesAStreamThatEndsEarlyWithoutAnError) {
     if (offset == 0) Send(0, 6000, write);
     return absl::OkStatus();
   };
-  EXPECT_THAT(Get().err, HasSubstr("less than the artifact's size"));
+  EXPECT_THAT(Get().err, HasSubstr("fewer bytes than the file has"));
   EXPECT_EQ(FilesInFolder(), 0u);
 }
 

@@ -101,14 +101,22 @@ TEST_F(CompareTest, DisarmsWhatAServerSends) {
 
 TEST_F(CompareTest, RefusesWhatMakesNoSense) {
   const std::pair<std::vector<std::string>, std::string> cases[] = {
-      {{"--baseline", "pre"}, "--baseline: \"pre\" is not AXIS=LABEL"},
-      {{"--baseline", "=pre"}, "--baseline: \"=pre\" is not AXIS=LABEL"},
-      {{"--baseline", "a="}, "--baseline: \"a=\" is not AXIS=LABEL"},
+      {{"--baseline", "pre"},
+       "--baseline: \"pre\" is not a label of an axis; expected AXIS=LABEL, such as "
+       "placement=none"},
+      {{"--baseline", "=pre"},
+       "--baseline: \"=pre\" is not a label of an axis; expected AXIS=LABEL, such as "
+       "placement=none"},
+      {{"--baseline", "a="},
+       "--baseline: \"a=\" is not a label of an axis; expected AXIS=LABEL, such as placement=none"},
       {{"--baseline", "a=b", "--baseline", "a=c"}, "--baseline: \"a\" is given twice"},
-      {{"--at", "end"}, "--at: \"end\" is not a step from 0 on, or -1 for the end"},
-      {{"--at", "-2"}, "--at: \"-2\" is not a step from 0 on, or -1 for the end"},
+      {{"--at", "end"},
+       "--at: \"end\" is not a step; expected a whole number from 0 on, or -1 for the end"},
+      {{"--at", "-2"},
+       "--at: \"-2\" is not a step; expected a whole number from 0 on, or -1 for the end"},
       {{"--at", "99999999999"},
-       "--at: \"99999999999\" is not a step from 0 on, or -1 for the end"}};
+       "--at: \"99999999999\" is not a step; expected a whole number from 0 on, or -1 for the "
+       "end"}};
   for (const auto& [options, message] : cases) {
     for (const char* command : {"compare", "table"}) {
       const Outcome outcome = Run(With({command, "small"}, options));
@@ -175,9 +183,10 @@ TEST_F(CompareTest, WritesATableOnlyUnderAnEndingOfItsFormat) {
   const std::string yaml = Write("width.yaml", "name: width");
   const Outcome foreign = Run({"table", "small", "-o", yaml, "--force"});
   EXPECT_EQ(foreign.code, kUsage);
-  EXPECT_EQ(foreign.err, "error: ablate table: --output: \"" + yaml +
-                             "\" does not fit --format text; text ends in .txt, csv in .csv, latex "
-                             "in .tex, each also without an ending\n");
+  EXPECT_EQ(
+      foreign.err,
+      "error: ablate table: --output: \"" + yaml +
+          "\" does not fit --format text; expected a name that ends in .txt, or has no suffix\n");
   EXPECT_EQ(Read(yaml), "name: width");
   for (const auto& [format, name] : {std::pair("text", "t.csv"), std::pair("csv", "t.tex"),
                                      std::pair("latex", "t.txt"), std::pair("latex", "tex")}) {
@@ -196,8 +205,8 @@ TEST_F(CompareTest, KnowsTheFormatsOfATable) {
   for (const char* format : {"html", "unspecified"}) {
     const Outcome outcome = Run({"table", "small", "--format", format});
     EXPECT_EQ(outcome.code, kUsage);
-    EXPECT_EQ(outcome.err, std::string("error: ablate table: --format ") + format +
-                               " is none of text, csv, latex\n");
+    EXPECT_EQ(outcome.err, std::string("error: ablate table: --format: \"") + format +
+                               "\" is unknown; expected text, csv or latex\n");
   }
   EXPECT_EQ(Run({"table", "small", "--json", "-o", "x"}).code, kUsage);
 }

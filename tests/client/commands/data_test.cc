@@ -123,7 +123,7 @@ TEST_F(DataTest, AddsAPrivateFile) {
     return absl::OkStatus();
   };
   EXPECT_THAT(Run({"data", "add", path, "--private"}).err,
-              HasSubstr("note: everybody sees these bytes already"));
+              HasSubstr("note: the same bytes are public already"));
 }
 
 TEST_F(DataTest, RemovesByName) {

@@ -104,7 +104,7 @@ TEST_F(ExperimentsTest, ShowsAnExperimentWhoseCurveIsDamaged) {
   };
   const Outcome outcome = Run({"show", "small"});
   EXPECT_EQ(outcome.code, kSuccess);
-  EXPECT_THAT(outcome.err, HasSubstr("which runs diverged at their end can't be read: points of "
+  EXPECT_THAT(outcome.err, HasSubstr("runs that diverged at their end can't be found: points of "
                                      "runs/r0 are damaged"));
   EXPECT_THAT(outcome.out, testing::ContainsRegex("pre +2\\.5 +1"));
 }
@@ -115,12 +115,12 @@ TEST_F(ExperimentsTest, SaysWhatTakesACell) {
     EXPECT_EQ(outcome.code, kFailure);
     EXPECT_EQ(outcome.out, "");
     EXPECT_EQ(outcome.err,
-              "error: small/pre-s2 is a cell of small, and an experiment is wanted here; `ablate "
-              "logs small/pre-s2` and `ablate metrics small/pre-s2` take the cell\n");
+              "error: small/pre-s2 is a cell of small; expected an experiment. `ablate "
+              "logs small/pre-s2` and `ablate metrics small/pre-s2` take a cell.\n");
   }
-  EXPECT_EQ(Run({"show", "runs/1a2b"}).err,
-            "error: runs/1a2b is a run, and an experiment is wanted here; `ablate logs runs/1a2b` "
-            "takes the run\n");
+  EXPECT_EQ(
+      Run({"show", "runs/1a2b"}).err,
+      "error: runs/1a2b is a run; expected an experiment. `ablate logs runs/1a2b` takes a run.\n");
   EXPECT_TRUE(names_.empty()) << "no server has to say so";
 }
 
@@ -200,7 +200,7 @@ TEST_F(ExperimentsTest, ListsExperimentsUpToTheLimit) {
             "e0          ENDED  1,000 done  2 h ago  why?\n"
             "e1          ENDED  1,000 done  2 h ago  why?\n"
             "e2          ENDED  1,000 done  2 h ago  why?\n");
-  EXPECT_EQ(three.err, "note: there are more: --limit 0 lists all\n");
+  EXPECT_EQ(three.err, "note: more experiments exist; --limit 0 lists all\n");
   EXPECT_THAT(sizes, ElementsAre(3, 1));
 
   const Outcome all = Run({"ls", "--limit", "0", "--json"});
@@ -285,8 +285,7 @@ TEST_F(ExperimentsTest, SaysWhichOfSeveralExperimentsOfANameIsMeant) {
   answers_.newest_of = "small small-1a2b";
   const Outcome shown = Run({"show", "small"});
   EXPECT_EQ(shown.code, kSuccess);
-  EXPECT_EQ(shown.err,
-            "note: several experiments are named small; small-1a2b, the newest, is meant\n");
+  EXPECT_EQ(shown.err, "note: several experiments are named small; using the newest, small-1a2b\n");
 }
 
 TEST_F(ExperimentsTest, ChangesNoneOfSeveralExperimentsOfAName) {
@@ -295,8 +294,8 @@ TEST_F(ExperimentsTest, ChangesNoneOfSeveralExperimentsOfAName) {
     const Outcome outcome = Run(command);
     EXPECT_EQ(outcome.code, kFailure);
     EXPECT_EQ(outcome.err,
-              "error: small is the name of several experiments, the newest small-1a2b; give the "
-              "whole ID of one, which `ablate ls` lists\n");
+              "error: \"small\" is the name of several experiments, the newest small-1a2b; "
+              "expected a whole ID. `ablate ls` lists the IDs.\n");
   }
 }
 
@@ -304,7 +303,7 @@ TEST_F(ExperimentsTest, RemovesNothingWithoutATerminalUnlessToldTo) {
   const Outcome outcome = Run({"rm", "small-1a2b"});
   EXPECT_EQ(outcome.code, kUsage);
   EXPECT_EQ(outcome.err,
-            "error: ablate rm: standard input is not a terminal, so nobody can be asked; add "
+            "error: ablate rm: standard input is not a terminal, so rm can't ask; add "
             "--yes\n");
   EXPECT_THAT(names_, ::testing::IsEmpty());
 }
@@ -313,8 +312,8 @@ TEST_F(ExperimentsTest, RemovesWholeNamesAloneWhenItDoesNotAsk) {
   const Outcome outcome = Run({"rm", "sma", "small", "small-1a2b", "experiments/y", "--yes"});
   EXPECT_EQ(outcome.code, kFailure);
   EXPECT_EQ(outcome.err,
-            "error: sma is only the beginning of small-1a2b; with --yes, expected a whole ID or "
-            "name\nremoved small-1a2b\nremoved small-1a2b\nremoved y\n");
+            "error: sma is a prefix of small-1a2b; expected a whole ID or name with --yes\nremoved "
+            "small-1a2b\nremoved small-1a2b\nremoved y\n");
   EXPECT_THAT(asked_,
               ElementsAre("experiments/small-1a2b", "experiments/small-1a2b", "experiments/y"));
   console_.in_is_terminal = true;
@@ -332,7 +331,7 @@ TEST_F(ExperimentsTest, RemovesSeveralAndGoesOnAfterAMistake) {
   const Outcome some = Run({"rm", "x", "c"}, "y\n");
   EXPECT_EQ(some.code, kFailure);
   EXPECT_EQ(some.err,
-            "error: no experiment \"x\"; `ablate ls` lists those there are\nremove c-full and the "
+            "error: no experiment \"x\"; `ablate ls` lists experiments\nremove c-full and the "
             "runs that no other experiment has? [y/N] removed c-full\n");
 }
 
@@ -377,7 +376,7 @@ TEST_F(ExperimentsTest, SuggestsTheCellThatWasMeant) {
   EXPECT_EQ(outcome.code, kFailure);
   EXPECT_EQ(outcome.err, "error: no cell \"pre-s3\" in small; did you mean pre-s0?\n");
   EXPECT_EQ(Run({"logs", "small/whatever"}).err,
-            "error: no cell \"whatever\" in small; `ablate runs small` lists them\n");
+            "error: no cell \"whatever\" in small; `ablate runs small` lists cells\n");
 }
 
 TEST_F(ExperimentsTest, SaysHowCellsAreNamed) {
@@ -385,11 +384,11 @@ TEST_F(ExperimentsTest, SaysHowCellsAreNamed) {
     return NotFound("nothing of that name", "RUN_NOT_FOUND");
   };
   EXPECT_EQ(Run({"logs", "small"}).err,
-            "error: small is an experiment: name one of its cells, such as small-1a2b/pre-s0; "
-            "`ablate runs small-1a2b` lists them\n");
-  EXPECT_EQ(
-      Run({"logs", "x"}).err,
-      "error: nothing of that name; it is no experiment either; a cell is written EXP/CELL\n");
+            "error: small is an experiment; expected one of its cells, such as small-1a2b/pre-s0. "
+            "`ablate runs small-1a2b` lists them.\n");
+  EXPECT_EQ(Run({"logs", "x"}).err,
+            "error: nothing of that name; no experiment has that name, either; expected EXP/CELL "
+            "or runs/ID\n");
   EXPECT_EQ(Run({"logs", "runs/small"}).err, "error: nothing of that name\n");
   answers_.run_events = [](const v1::ListRunEventsRequest&, v1::ListRunEventsResponse*) {
     return NotFound("there is no run left", "ARTIFACT_NOT_FOUND");

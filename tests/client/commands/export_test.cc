@@ -71,7 +71,7 @@ TEST_F(ExportTest, SaysWhatItWroteAsJson) {
 TEST_F(ExportTest, RefusesAFormatThatThereIsNot) {
   const Outcome outcome = Export("parquet");
   EXPECT_EQ(outcome.code, kUsage);
-  EXPECT_THAT(outcome.err, HasSubstr("csv, jsonl, tensorboard"));
+  EXPECT_THAT(outcome.err, HasSubstr("csv, jsonl or tensorboard"));
   EXPECT_THAT(requests_, IsEmpty());
 }
 

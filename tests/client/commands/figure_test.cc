@@ -137,7 +137,7 @@ TEST_F(FigureTest, AsksForAStep) {
     const Outcome outcome =
         Run({"figure", "small", "depth", "-o", folder_ + "/a.svg", "--step", step});
     EXPECT_EQ(outcome.code, kUsage);
-    EXPECT_THAT(outcome.err, HasSubstr("is not a step from 0 on, or -1"));
+    EXPECT_THAT(outcome.err, HasSubstr("is not a step; expected a whole number from 0 on, or -1"));
   }
 }
 
@@ -146,11 +146,11 @@ TEST_F(FigureTest, SaysWhatMakesNoSense) {
   for (const char* output : {"loss", "loss.gif", "a.svg/loss", "loss.unspecified"}) {
     const Outcome outcome = Run({"figure", "small", "loss", "-o", output});
     EXPECT_EQ(outcome.code, kUsage);
-    EXPECT_THAT(outcome.err, HasSubstr("does not end in .svg, .pdf or .png"));
+    EXPECT_THAT(outcome.err, HasSubstr("has an unknown suffix; expected .svg, .pdf or .png"));
   }
   const Outcome width = Run({"figure", "small", "loss", "-o", "x.svg", "--width", "wide"});
   EXPECT_EQ(width.code, kUsage);
-  EXPECT_THAT(width.err, HasSubstr("\"wide\" is none of column, double"));
+  EXPECT_THAT(width.err, HasSubstr("\"wide\" is not a width; expected column, double"));
 }
 
 TEST_F(FigureTest, RefusesAKindOrAWidthAsItDoesAnEnding) {
@@ -158,17 +158,19 @@ TEST_F(FigureTest, RefusesAKindOrAWidthAsItDoesAnEnding) {
   const std::string path = folder_ + "/a.svg";
   const std::pair<std::vector<std::string>, std::string> cases[] = {
       {{"forst"},
-       "KIND: \"forst\" is none of loss, windows, curves, forest, difference, axis, sensitivity, "
+       "KIND: \"forst\" is unknown; expected loss, windows, curves, forest, difference, axis, "
+       "sensitivity, "
        "summary, depth, landscape, eigenvalues, matrix or trajectory; did you mean forest?"},
       {{"loss or depth"},
-       "KIND: \"loss or depth\" is none of loss, windows, curves, forest, difference, axis, "
+       "KIND: \"loss or depth\" is unknown; expected loss, windows, curves, forest, difference, "
+       "axis, "
        "sensitivity, summary, depth, landscape, eigenvalues, matrix or trajectory"},
       {{"loss", "--width", "1.99"},
-       "--width: \"1.99\" is none of column, double or a number of inches from 2 to 12"},
+       "--width: \"1.99\" is not a width; expected column, double or inches from 2 to 12"},
       {{"loss", "--width", "12.1"},
-       "--width: \"12.1\" is none of column, double or a number of inches from 2 to 12"},
+       "--width: \"12.1\" is not a width; expected column, double or inches from 2 to 12"},
       {{"loss", "--width", "nan"},
-       "--width: \"nan\" is none of column, double or a number of inches from 2 to 12"}};
+       "--width: \"nan\" is not a width; expected column, double or inches from 2 to 12"}};
   for (const auto& [options, message] : cases) {
     const Outcome outcome = Run(With(With({"figure", "small"}, options), {"-o", path}));
     EXPECT_EQ(outcome.code, kUsage) << message;

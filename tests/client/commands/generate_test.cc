@@ -113,7 +113,8 @@ TEST_F(GenerateTest, RefusesWhatIsNoNumber) {
        std::vector<std::tuple<std::string, std::string, std::string>>{
            {"--temperature", "hot", "\"hot\" is not a number"},
            {"--top-k", "1.5", "\"1.5\" is not a whole number"},
-           {"--step", "3000000000", "--step is at most 2147483647"}}) {
+           {"--step", "3000000000",
+            "--step: 3000000000 is too large; expected at most 2147483647"}}) {
     const Outcome outcome = Run({"generate", "runs/r", option, value});
     EXPECT_EQ(outcome.code, kUsage) << option;
     EXPECT_THAT(outcome.err, HasSubstr(what));
@@ -127,9 +128,9 @@ TEST_F(GenerateTest, SaysHowACellIsNamed) {
   answers_.get = [](const v1::GetExperimentRequest&, v1::Experiment*) {
     return absl::NotFoundError("there is no experiment \"small\"");
   };
-  EXPECT_EQ(
-      Run({"generate", "small"}).err,
-      "error: there is no run \"small\"; it is no experiment either; a cell is written EXP/CELL\n");
+  EXPECT_EQ(Run({"generate", "small"}).err,
+            "error: there is no run \"small\"; no experiment has that name, either; expected "
+            "EXP/CELL or runs/ID\n");
   answers_.get = [](const v1::GetExperimentRequest&, v1::Experiment*) {
     return absl::InvalidArgumentError("\"small\" begins several experiments: small-1a, small-2b");
   };
@@ -140,8 +141,8 @@ TEST_F(GenerateTest, SaysHowACellIsNamed) {
     return absl::OkStatus();
   };
   EXPECT_EQ(Run({"generate", "small"}).err,
-            "error: small is an experiment: name one of its cells, such as small-1a2b/pre-s1; "
-            "`ablate runs small-1a2b` lists them\n");
+            "error: small is an experiment; expected one of its cells, such as small-1a2b/pre-s1. "
+            "`ablate runs small-1a2b` lists them.\n");
 }
 
 TEST_F(GenerateTest, SaysOnlyWhatARunLacks) {

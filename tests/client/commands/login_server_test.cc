@@ -62,7 +62,7 @@ TEST_F(LoginServerTest, KeepsTheServerForItsUserAlone) {
   EXPECT_EQ(made.out, "");
   EXPECT_EQ(made.err, "logged in to box (" + server_->address() +
                           ") as ada, member; the token expires 2033-05-18; " + file +
-                          " is no longer needed\n");
+                          " may be deleted\n");
   const std::string kept = folder_ + "/config/ablate/servers/box.json";
   EXPECT_EQ(fs::status(kept).permissions(), fs::perms::owner_read | fs::perms::owner_write);
   for (const fs::path& folder :
@@ -109,8 +109,8 @@ TEST_F(LoginServerTest, AnotherServerOfTheNameIsRefused) {
   const Outcome refused = Run({"login", "--join", file});
   EXPECT_EQ(refused.code, kFailure);
   EXPECT_EQ(refused.err,
-            "error: box is another server (attic.example.org:7443): `ablate login --name NAME` "
-            "calls this one otherwise, `ablate logout box` forgets that one\n");
+            "error: box is the name of another server (attic.example.org:7443); give this one "
+            "another by --name NAME, or run `ablate logout box` first\n");
   EXPECT_EQ(Known().Find("box")->address(), "attic.example.org:7443");
   EXPECT_EQ(Run({"login", "--join", file, "--name", "mine"}).code, kSuccess);
   EXPECT_THAT(Known().Names(), ElementsAre("box", "mine"));
@@ -184,8 +184,8 @@ TEST_F(LoginServerTest, NamesTheArgumentThatMakesNoSense) {
     const Outcome refused = Run({"login", "--join", file, "--name", name});
     EXPECT_EQ(refused.code, kUsage) << name;
     EXPECT_EQ(refused.err, "error: ablate login: --name: \"" + name +
-                               "\" can't name a server; allowed: letters, digits and . _ -, at "
-                               "most 64, not \"personal\", which is the one on this machine\n");
+                               "\" is not a server name; expected 1 to 64 letters, digits and . _ "
+                               "-, other than \"personal\", the server on this machine\n");
   }
   for (const std::string address : {"nowhere", "box:0", "box:65536"}) {
     const Outcome refused = Run({"login", address, "--join", file});

@@ -29,18 +29,18 @@ TEST_F(LoginTest, LogsOutFromTheServerThatCommandsTalkTo) {
   EXPECT_EQ(Known().Current(), "box") << "the last";
   const Outcome named = Run({"--server", "attic", "logout"});
   EXPECT_EQ(named.code, 0);
-  EXPECT_THAT(named.err, HasSubstr("logged out from attic: "));
+  EXPECT_THAT(named.err, HasSubstr("logged out from attic; "));
   EXPECT_THAT(Known().Names(), ElementsAre("box"));
-  EXPECT_THAT(Run({"logout"}).err, HasSubstr("logged out from box: "));
+  EXPECT_THAT(Run({"logout"}).err, HasSubstr("logged out from box; "));
   EXPECT_EQ(Known().Current(), "") << "commands talk to the personal server again";
 }
 
 TEST_F(LoginTest, LogsOutFromNoneWhereNoneIsMeant) {
   const Outcome personal = Run({"--server", "personal", "logout"});
   EXPECT_EQ(personal.code, kFailure);
-  EXPECT_EQ(personal.err, "error: commands talk to no server that was logged in to: name one\n");
+  EXPECT_EQ(personal.err, "error: NAME: no login is in use; expected the name of a server\n");
   EXPECT_THAT(Run({"logout", "cellar"}).err,
-              HasSubstr("no server is known as \"cellar\"; known: personal, attic, box"));
+              HasSubstr("no server is named \"cellar\"; expected personal, attic, box"));
   EXPECT_THAT(Known().Names(), ElementsAre("attic", "box"));
 }
 
@@ -48,7 +48,7 @@ TEST_F(LoginTest, ALoginWhoseFileIsGoneIsNotThePersonalServer) {
   std::filesystem::remove(folder_ + "/ablate/servers/box.json");
   const Outcome gone = Run({"ls"});
   EXPECT_NE(gone.code, 0);
-  EXPECT_THAT(gone.err, HasSubstr("no server is known as \"box\"; known: personal, attic"));
+  EXPECT_THAT(gone.err, HasSubstr("no server is named \"box\"; expected personal, attic"));
 }
 
 TEST_F(LoginTest, SaysWhenATokenEndsToTheMinuteWhereThatIsSoon) {
@@ -97,8 +97,8 @@ TEST_F(LoginTest, LogoutNeedsNoServerAndLeavesNoToken) {
   EXPECT_EQ(made.code, kSuccess);
   EXPECT_EQ(made.out, "{}\n");
   EXPECT_EQ(made.err,
-            "logged out from box: its token is forgotten here, and good until it expires or is "
-            "revoked\n");
+            "logged out from box; its token is deleted here, and stays valid until it expires or "
+            "is revoked\n");
   for (const auto& entry : std::filesystem::recursive_directory_iterator(folder_ + "/ablate")) {
     EXPECT_NE(entry.path().filename(), "box.json");
   }

@@ -269,9 +269,10 @@ TEST_F(MetricsTest, ListsKeys) {
 
 TEST_F(MetricsTest, IgnoresNoOption) {
   const char* points =
-      "error: ablate metrics: --first-step, --last-step and --max-points are for points: add --csv "
-      "or --json, without --list\n";
-  const char* all = "error: ablate metrics: --list lists every metric, without --key\n";
+      "error: ablate metrics: --first-step, --last-step, --max-points: need points; add --csv or "
+      "--json, and remove --list\n";
+  const char* all =
+      "error: ablate metrics: --list: can't be combined with --key; remove one of them\n";
   const std::tuple<Words, std::string> cases[] = {
       {{"--first-step", "1"}, points},
       {{"--last-step", "1"}, points},

@@ -83,7 +83,7 @@ TEST_F(ReportTest, IsWrittenAgainWhileRunsEnd) {
                              ": 17 B, 2 of 3 runs, preliminary\n" + target_ +
                              ": 17 B, 3 of 3 runs\n");
   EXPECT_EQ(Report({"--watch"}).err,
-            "error: ablate report: --watch is for one experiment, and 2 are named\n");
+            "error: ablate report: --watch: 2 experiments are named; expected one\n");
 }
 
 TEST_F(ReportTest, WatchingEndsWhereThePageCannotBeWritten) {
@@ -112,7 +112,8 @@ TEST_F(ReportTest, WritesNothingThatIsCalledOtherwiseThanAPage) {
   for (const char* name : {"report.pdf", "names.PNG", "report.md"}) {
     const Outcome refused = Run({"report", "a", "-o", folder_ + "/" + name});
     EXPECT_EQ(refused.code, kUsage);
-    EXPECT_THAT(refused.err, HasSubstr("does not fit a page, which ends in .html or .htm"));
+    EXPECT_THAT(refused.err,
+                HasSubstr("does not fit a page; expected a name that ends in .html or .htm"));
     EXPECT_FALSE(std::filesystem::exists(folder_ + "/" + name));
   }
   EXPECT_EQ(request_, "");

@@ -102,8 +102,8 @@ TEST_F(UpDownTest, StartsNothingIfAServerAnswers) {
   EXPECT_EQ(
       outcome.err,
       "already up: " + home_ +
-          "\nnote: it keeps the options it was started with: `ablate down` first\n"
-          "note: ABLATE_SERVER or --server is given: other commands talk to unix:/elsewhere\n");
+          "\nnote: the running server keeps its options; run `ablate down` first to change them\n"
+          "note: ABLATE_SERVER or --server is set; other commands use unix:/elsewhere\n");
   EXPECT_THAT(outcome.out, HasSubstr("\"name\": \"workers/cpu-train\""));
   EXPECT_FALSE(std::filesystem::exists(folder_ + "/started"));
 }
@@ -145,7 +145,7 @@ TEST_F(UpDownTest, SaysWhereItLookedForTheServer) {
   const Outcome outcome = Run({"up"});
   EXPECT_EQ(outcome.code, kFailure);
   EXPECT_THAT(outcome.err, ::testing::MatchesRegex(
-                               "error: no program ablated, neither .*/ablated nor on PATH\n"));
+                               "error: program ablated not found at .*/ablated or on PATH\n"));
 }
 
 TEST_F(UpDownTest, UsesTheFolderThatIsGiven) {

@@ -79,8 +79,8 @@ TEST_F(WaitTest, ExitsByHowTheRunsEnded) {
       {v1::ExperimentState::ENDED, Counts(3, 0, 0, 0), kSuccess, "3 done\n"},
       {v1::ExperimentState::ENDED, Counts(3, 2, 0, 0), kSuccess, "3 done, 2 diverged\n"},
       {v1::ExperimentState::ENDED, Counts(2, 0, 1, 0), kFailure,
-       "2 done, 1 failed; `ablate runs small-1a2b` shows why, `ablate logs small-1a2b/CELL` what "
-       "happened\n"},
+       "2 done, 1 failed; `ablate runs small-1a2b` shows why, `ablate logs small-1a2b/CELL` the "
+       "history\n"},
       {v1::ExperimentState::CANCELLED, Counts(2, 0, 0, 1), kCancelled, "2 done, 1 cancelled\n"},
   };
   for (const auto& [state, counts, code, message] : kCases) {

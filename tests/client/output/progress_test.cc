@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <sstream>
 
-#include "absl/strings/str_cat.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 
@@ -123,30 +122,40 @@ TEST_F(ProgressTest, RewritesOneLineAtMostTenTimesASecondOnATerminal) {
   EXPECT_THAT(out_.str(), ::testing::EndsWith(" ended, …\n"));
 }
 
-TEST_F(ProgressTest, PrintsALineForEachTenthOfTheRunsElsewhere) {
+TEST_F(ProgressTest, PrintsALineForEachTenthOfTheWorkElsewhere) {
   Progress progress = Make(false);
-  counts_.set_queued(20);
-  progress.Update(Event("r0", v1::RunState::QUEUED, 0));
-  for (int ended = 1; ended <= 20; ++ended) {
-    counts_.set_queued(20 - ended);
-    counts_.set_done(ended);
-    progress.Update(Event(absl::StrCat("r", ended), v1::RunState::DONE, 1000));
+  counts_.set_done(2);
+  counts_.set_queued(8);
+  for (int i = 0; i < 10; ++i) {  // two ended before watching began
+    progress.Update(Event(std::to_string(i), i < 2 ? v1::RunState::DONE : v1::RunState::QUEUED,
+                          i < 2 ? 1000 : 0));
   }
-  const std::string text = out_.str();
-  EXPECT_THAT(text, ::testing::StartsWith("exp-1  2/20 ended\nexp-1  4/20 ended\n"));
-  EXPECT_THAT(text, ::testing::EndsWith("exp-1  18/20 ended\n"));
-  EXPECT_EQ(std::count(text.begin(), text.end(), '\n'), 9);
+  EXPECT_EQ(out_.str(), "");
+  for (int i = 2; i < 10; ++i) {
+    for (const uint32_t step : {100, 500, 900}) {
+      progress.Update(Event(std::to_string(i), v1::RunState::RUNNING, step));
+    }
+    counts_.set_done(counts_.done() + 1);
+    counts_.set_queued(counts_.queued() - 1);
+    progress.Update(Event(std::to_string(i), v1::RunState::DONE, 1000));
+  }
   progress.Finish();
-  EXPECT_EQ(out_.str(), text + "exp-1  20/20 ended\n");
+  EXPECT_EQ(out_.str(),
+            "exp-1  3/10 ended\nexp-1  4/10 ended\nexp-1  5/10 ended\nexp-1  6/10 ended\n"
+            "exp-1  7/10 ended\nexp-1  8/10 ended\nexp-1  9/10 ended\nexp-1  10/10 ended\n");
 }
 
-TEST_F(ProgressTest, PrintsNoTenthsThatEndedBeforeWatchingBegan) {
+TEST_F(ProgressTest, CountsStepsOfOneLongRunElsewhere) {
   Progress progress = Make(false);
-  counts_.set_queued(10);
-  counts_.set_done(10);
-  progress.Update(Event("a", v1::RunState::DONE, 1000));
-  progress.Update(Event("b", v1::RunState::QUEUED, 0));
-  EXPECT_EQ(out_.str(), "");
+  counts_.set_running(1);
+  for (uint32_t step = 0; step < 1000; step += 10) {
+    progress.Update(Event("a", v1::RunState::RUNNING, step));
+    now_ += absl::Seconds(1);
+  }
+  const std::string text = out_.str();
+  EXPECT_EQ(std::count(text.begin(), text.end(), '\n'), 9);
+  progress.Update(Event("a", v1::RunState::RUNNING, 500));  // rewound
+  EXPECT_EQ(out_.str(), text);
 }
 
 TEST_F(ProgressTest, PrintsALineForEachRunThatFailsElsewhere) {
@@ -156,18 +165,18 @@ TEST_F(ProgressTest, PrintsALineForEachRunThatFailsElsewhere) {
   progress.Update(Event("b", v1::RunState::RUNNING, 10));
   progress.Update(Event("c", v1::RunState::RUNNING, 10));
   progress.Update(Event("b", v1::RunState::DIVERGED, 20));
-  EXPECT_EQ(out_.str(), "");
+  EXPECT_EQ(out_.str(), "exp-1  0/20 ended, 20 training\n");
   progress.Update(Event("c", v1::RunState::FAILED, 20));
   progress.Update(Event("c", v1::RunState::FAILED, 20));
-  EXPECT_EQ(out_.str(), "c  FAILED\n");
+  EXPECT_EQ(out_.str(), "exp-1  0/20 ended, 20 training\nc  FAILED\n");
 }
 
-TEST_F(ProgressTest, PrintsASummaryEveryHalfMinuteElsewhere) {
+TEST_F(ProgressTest, PrintsALineEveryTenMinutesElsewhere) {
   Progress progress = Make(false);
   counts_.set_running(1);
-  for (int i = 0; i < 61; ++i) {
+  for (int i = 0; i < 21; ++i) {
     progress.Update(Event("a", v1::RunState::RUNNING, 0));
-    now_ += absl::Seconds(1);
+    now_ += absl::Minutes(1);
   }
   EXPECT_EQ(out_.str(), "exp-1  0/1 ended, 1 training\nexp-1  0/1 ended, 1 training\n");
 }

@@ -31,12 +31,12 @@ TEST(ParseOverridesTest, RefusesWhatIsNoPathAndValue) {
       {{"training.batch"}, "--set training.batch: write path=value, such as training.steps=100"},
       {{"=1"}, "--set : write path=value, such as training.steps=100"},
       {{"model.heads="},
-       "--set model.heads: no value behind the '=': write null to clear the field"},
+       "--set model.heads: no value after the '='; write null to clear the field"},
       {{"model.norm={kind: rms"},
        "--set model.norm: the file ends, but a '{' or '[' is not closed"},
       {{"training.clip=1", "training.clip=2", "model.heads="},
        "--set training.clip: given twice; "
-       "--set model.heads: no value behind the '=': write null to clear the field"}};
+       "--set model.heads: no value after the '='; write null to clear the field"}};
   for (const auto& [arguments, message] : cases) {
     EXPECT_EQ(ParseOverrides(arguments).status().message(), message);
   }
@@ -74,13 +74,13 @@ TEST(ParseSeedsTest, ReadsRangesAndLists) {
 
 TEST(ParseSeedsTest, RefusesWhatMakesNoSense) {
   const std::pair<const char*, const char*> cases[] = {
-      {"", "--seeds: \"\" is neither a seed (0 to 4294967295) nor a range such as 0..9"},
-      {"x", "--seeds: \"x\" is neither a seed (0 to 4294967295) nor a range such as 0..9"},
-      {"1,", "--seeds: \"\" is neither a seed (0 to 4294967295) nor a range such as 0..9"},
-      {"-1", "--seeds: \"-1\" is neither a seed (0 to 4294967295) nor a range such as 0..9"},
-      {"1..", "--seeds: \"1..\" is neither a seed (0 to 4294967295) nor a range such as 0..9"},
+      {"", "--seeds: \"\" is not a seed; expected 0 to 4294967295, or a range such as 0..9"},
+      {"x", "--seeds: \"x\" is not a seed; expected 0 to 4294967295, or a range such as 0..9"},
+      {"1,", "--seeds: \"\" is not a seed; expected 0 to 4294967295, or a range such as 0..9"},
+      {"-1", "--seeds: \"-1\" is not a seed; expected 0 to 4294967295, or a range such as 0..9"},
+      {"1..", "--seeds: \"1..\" is not a seed; expected 0 to 4294967295, or a range such as 0..9"},
       {"4294967296",
-       "--seeds: \"4294967296\" is neither a seed (0 to 4294967295) nor a range such as 0..9"},
+       "--seeds: \"4294967296\" is not a seed; expected 0 to 4294967295, or a range such as 0..9"},
       {"9..0", "--seeds: the range \"9..0\" ends before it begins"},
       {"1,2,1", "--seeds: 1 is given twice"},
       {"0..3,2", "--seeds: 2 is given twice"},

@@ -1,4 +1,4 @@
-// Answers questions about statistics, one JSON value a line, so that SciPy can be asked the same.
+// Computes statistics for questions in JSON, one per line, so that SciPy's answers can be compared.
 #include <cstdint>
 #include <iostream>
 #include <nlohmann/json.hpp>
@@ -15,7 +15,7 @@ namespace {
 using Json = nlohmann::json;
 using Values = std::vector<double>;
 
-// A number, or the name of the reason why there is none.
+// Returns a number, or the name of the reason why it is undefined.
 Json Out(const Number& number) {
   if (number.defined()) return number.value;
   return std::string(UndefinedName(number.undefined));

@@ -1,5 +1,5 @@
-// Comparisons: pairs, divergence, Holm, costs; with tuned axes what was chosen, and the matched
-// values.
+// Tests comparisons: pairs, divergence, Holm, costs; with tuned axes the selections, and the
+// matched values.
 #include "server/report/compare/comparison.h"
 
 #include <gmock/gmock.h>
@@ -202,7 +202,7 @@ TEST(CompareTest, WithinTheDataOnlyWhereSomethingIsLeftToCompare) {
   EXPECT_THAT(comparison.within_axes, IsEmpty());
   EXPECT_EQ(comparison.rows[1].baseline, 0u);
   EXPECT_EQ(comparison.rows[1].withheld, Withheld::kScoredDifferently);
-  // A baseline that is asked for is taken.
+  // A requested baseline is used.
   ComparisonInput asked = FactorialGrid();
   for (Cell& cell : asked.cells) cell.scored["task"] = cell.labels[0];
   asked.baseline = {{"task", "legacy"}};
@@ -345,7 +345,7 @@ TEST(CompareTest, MatchedRowsShareOneHolmFamily) {
 
 TEST(CompareTest, ReferenceIsTheBaseSpecsOwnValueElseTheBaselinesUsualOne) {
   ComparisonInput input = OracleGrid();
-  EXPECT_EQ(Compare(input)->reference, 1u);  // layer chose 0.2 on five of six seeds
+  EXPECT_EQ(Compare(input)->reference, 1u);  // layer selected 0.2 on five of six seeds
   input.axes[1].base = "0.4";
   EXPECT_EQ(Compare(input)->reference, 2u);
   EXPECT_EQ(Compare(OneAxis({{"a", {1, 2}}}))->reference, std::nullopt);
@@ -376,7 +376,7 @@ TEST(CompareTest, TunesSeveralAxesJointly) {
   EXPECT_THAT(comparison.matched, SizeIs(4));
 }
 
-// A number of an analysis, made of the runs that losses choose alone.
+// A number of an analysis, computed only for runs selected by loss.
 TEST(CompareTest, ChoosesByAnotherMetricAndMissesNothingElsewhere) {
   const Comparison by_loss = *Compare(OracleGrid());
   ComparisonInput input = OracleGrid();

@@ -1,4 +1,4 @@
-// What is decided about a row, case by case, and how many seeds it would take.
+// Tests decisions about a row, case by case, and the seeds needed.
 #include "server/report/compare/decision.h"
 
 #include <gtest/gtest.h>
@@ -51,7 +51,7 @@ TEST(DecisionTest, IsNeitherHigherNorLowerByDiverging) {
   const Values all(6, kDiv);
   EXPECT_EQ(OutcomeOf(all, Base(6)), VerdictOutcome::kBetter);
   EXPECT_EQ(OutcomeOf(all, Base(6), Better::kNeither), VerdictOutcome::kInconclusive);
-  // Higher where both converge, though it diverges more often.
+  // Higher if both converge, though it diverges more often.
   Values post = Shifted(Base(12), .03, .002);
   post[0] = post[1] = kDiv;
   EXPECT_EQ(OutcomeOf(Base(12), post, Better::kNeither), VerdictOutcome::kHigher);
@@ -144,7 +144,7 @@ TEST(DecisionTest, IdenticalRunsAreNotEquivalentEither) {
   EXPECT_FALSE(Decided(input).equivalent);
 }
 
-// Twelve settings that differ by noise alone: none of them is called better or worse.
+// Twelve settings that differ by noise only: none of them is called better or worse.
 TEST(DecisionTest, TwelveSettingsWithoutADifferenceHaveNoWinner) {
   int winners = 0;
   for (uint64_t round = 0; round < 20; ++round) {
@@ -218,7 +218,7 @@ TEST(DecisionTest, AFailedOrCancelledRunHasEnded) {
   EXPECT_EQ(Decided(input).outcome, VerdictOutcome::kWorse);
 }
 
-// Settings a and b at two rates, on four seeds.
+// Returns settings a and b at two rates, on four seeds.
 ComparisonInput TwoRates() {
   ComparisonInput input;
   input.key = "eval/loss";
@@ -239,7 +239,7 @@ ComparisonInput TwoRates() {
 TEST(DecisionTest, ATunedCandidateThatGoesOnWithholdsItToo) {
   ComparisonInput input = TwoRates();
   ASSERT_EQ(Decided(input).outcome, VerdictOutcome::kWorse);
-  Unfinish(&input.cells.back());  // of learning rate 2, that nobody chooses
+  Unfinish(&input.cells.back());  // of learning rate 2, which is never selected
   EXPECT_EQ(Decided(input).outcome, VerdictOutcome::kPreliminary);
 }
 

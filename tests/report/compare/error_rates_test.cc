@@ -1,6 +1,6 @@
-// How often the verdict is wrong where nothing differs, and right where something does. The noise
-// is seeded: a rate that is beyond its bound is a fault of the rule, not bad luck. All
-// experiments take minutes: `Long`, which `tests/run.sh --all` runs, has them all, `Short` a tenth.
+// Tests how often the verdict is wrong without a difference, and right with one. The noise is
+// seeded: a rate beyond its bound is a fault of the rule, not bad luck. All experiments take
+// minutes: `Long`, which `tests/run.sh --all` runs, has them all, `Short` a tenth.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -15,14 +15,14 @@ namespace ablate::report {
 namespace {
 
 struct Design {
-  size_t rows = 1;  // beside the baseline
+  size_t rows = 1;  // besides the baseline
   size_t seeds = 8;
   size_t learning_rates = 1;  // candidates of a tuned axis; 1: none is
   double correlation = 0;     // of a setting's noise between learning rates
-  double gap = 0;             // between the means of neighbouring ones, in standard deviations
+  double gap = 0;             // between the means of neighbouring rates, in standard deviations
   double effect = 0;          // by which the first row is better, each at its best learning rate
-  size_t apart = 0;       // by how many rates the first row's best is beyond the others', the first
-  size_t own = 0;         // rows are tried at so many only, the last ones; 0: at all
+  size_t apart = 0;  // rates by which the first row's best is beyond the others, the first rate
+  size_t own = 0;    // rows are tried at so many rates only, the last ones; 0: at all
   bool disjoint = false;  // the baseline at the others only
 
   bool IsTried(size_t setting, size_t learning_rate) const {
@@ -67,10 +67,10 @@ ComparisonInput Draw(const Design& design, Noise* noise) {
   return input;
 }
 
-// Shares of experiments in which some row has at least the grade.
+// Fractions of experiments in which some row has at least the grade.
 struct Rates {
   double established = 0, probable = 0;
-  double first = 0;  // in which the first row is established
+  double first = 0;  // fraction in which the first row is established
 };
 
 Rates Simulate(const Design& design, int experiments) {
@@ -90,12 +90,12 @@ Rates Simulate(const Design& design, int experiments) {
   return rates;
 }
 
-// By what share of the experiments is simulated: one in so many.
+// The parameter divides the number of simulated experiments.
 class ErrorRatesTest : public ::testing::TestWithParam<int> {
  protected:
   static bool IsShort() { return GetParam() > 1; }
   static int Share(int experiments) { return experiments / GetParam(); }
-  // How far a rate of few experiments may be off.
+  // Returns how far a rate of few experiments may be off.
   static double Slack() { return IsShort() ? .15 : 0; }
 };
 INSTANTIATE_TEST_SUITE_P(Short, ErrorRatesTest, ::testing::Values(10));
@@ -156,12 +156,12 @@ TEST_P(ErrorRatesTest, TuningKeepsMostOfThePower) {
   const int experiments = Share(150);
   EXPECT_GE(Simulate({2, 8, 5, .8, .5, 2}, experiments).first, .6 - Slack());
   EXPECT_GE(Simulate({2, 8, 5, .8, .5, 3}, experiments).first, .9 - Slack());
-  // Of mean differences: .57, near ties being tuned apart by the patterns.
+  // 0.57 for a test of mean differences, because patterns of signs separate near ties of tuning.
   EXPECT_GE(Simulate({1, 8, 5, 0, 0, 2}, experiments).first, .7 - Slack());
 }
 
-// Settings that are equal at their own best rates differ at every shared one, which is what
-// patterns of signs mix. That is no exchange of equals, so no theorem bounds the rate.
+// Settings that are equal at their own best rates differ at every shared one, which patterns of
+// signs mix. They aren't exchangeable, so no theorem bounds the rate.
 TEST_P(ErrorRatesTest, FewEqualsWithOtherBestRatesAreToldApart) {
   const int experiments = Share(300);
   for (const size_t seeds : {6, 8}) {
@@ -174,8 +174,8 @@ TEST_P(ErrorRatesTest, FewEqualsWithOtherBestRatesAreToldApart) {
   }
 }
 
-// As where an experiment that tunes is compared with one that does not.
-// It is no exchange of equals either: near ties are told apart in up to a tenth of experiments.
+// As if an experiment with tuning is compared with one without. These aren't exchangeable either:
+// near ties are told apart in up to a tenth of experiments.
 TEST_P(ErrorRatesTest, SettingsMayBeTriedAtOtherRates) {
   const int experiments = Share(150);
   for (const size_t seeds : {6, 8, 12}) {

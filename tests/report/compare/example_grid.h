@@ -1,4 +1,4 @@
-// Small grids to compare, written as tables.
+// Makes small grids to compare, written as tables.
 #ifndef ABLATE_TESTS_REPORT_COMPARE_EXAMPLE_GRID_H_
 #define ABLATE_TESTS_REPORT_COMPARE_EXAMPLE_GRID_H_
 
@@ -17,7 +17,7 @@ namespace ablate::report {
 
 inline constexpr double kDivergedRun = std::numeric_limits<double>::quiet_NaN();
 
-// A run that ended with `value`; diverged if it is NaN.
+// Returns a run that ended with `value`; diverged if it is NaN.
 inline Cell MakeCell(std::vector<std::string> labels, uint32_t seed, double value) {
   Cell cell;
   cell.labels = std::move(labels);
@@ -70,13 +70,13 @@ inline ComparisonInput NormByResidual(
   return input;
 }
 
-// The cell's run goes on.
+// Makes the cell's run unfinished.
 inline void Unfinish(Cell* cell) {
   cell->outcome = RunOutcome::kUnfinished;
   cell->value.reset();
 }
 
-// base + shift, and spread more or less by turns.
+// Returns base + shift, with `spread` alternately added and subtracted.
 inline std::vector<double> Shifted(const std::vector<double>& base, double shift,
                                    double spread = 0) {
   std::vector<double> values = base;
@@ -84,15 +84,15 @@ inline std::vector<double> Shifted(const std::vector<double>& base, double shift
   return values;
 }
 
-// Losses of n seeds, near 2.4.
+// Returns losses of n seeds, near 2.4.
 inline std::vector<double> Base(size_t n) { return OracleR(83, n, 2.4, .1); }
 
-// The runs of `count` seeds from the first-th on diverge.
+// Makes the runs of `count` seeds from the first-th on diverge.
 inline void Diverge(std::vector<double>* values, size_t first, size_t count) {
   for (size_t i = first; i < first + count; ++i) (*values)[i] = kDivergedRun;
 }
 
-// The oracle's grid: R(91, [3, 2, 6]) + 2.5 over lr, setting, seed.
+// Returns the oracle's grid: R(91, [3, 2, 6]) + 2.5 over lr, setting, seed.
 inline ComparisonInput OracleGrid() {
   ComparisonInput input;
   input.key = "eval/loss";

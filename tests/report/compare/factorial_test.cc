@@ -1,4 +1,4 @@
-// Main effects and interactions of crossed axes, against sums written out by hand.
+// Tests main effects and interactions of crossed axes, against sums written out by hand.
 #include "server/report/compare/factorial.h"
 
 #include <gmock/gmock.h>
@@ -20,7 +20,7 @@ using ::testing::IsEmpty;
 constexpr size_t kSeeds = 8;
 constexpr double kClose = 1e-12;
 
-// norm × residual: a seed's value is its own, .03 more for post, .1 more without the residual, and
+// norm × residual: a seed's own value, .03 more for post, .1 more without the residual, and
 // `together` more with both; a hundredth of noise by cell and seed.
 double ValueOf(bool post, bool plain, size_t seed, double together) {
   const double noise =
@@ -85,7 +85,7 @@ TEST(FactorialTest, LeavesOutSeedsOnWhichSomeRunDiverged) {
 
 TEST(FactorialTest, TakesCombinationsThatAreCompleteOnly) {
   ComparisonInput input = TwoByTwo(.05);
-  // A third norm that is not crossed with the residual.
+  // A third norm that isn't crossed with the residual.
   input.axes[0].labels.emplace_back("none");
   for (size_t seed = 0; seed < kSeeds; ++seed) {
     input.cells.push_back(MakeCell({"none", "true"}, static_cast<uint32_t>(seed),

@@ -1,4 +1,4 @@
-// Findings in words: the canonical ones whole, and what all of them hold to.
+// Tests the words of findings: canonical ones in full, and common properties of all.
 #include "server/report/compare/finding.h"
 
 #include <gmock/gmock.h>
@@ -23,7 +23,7 @@ using ::testing::StartsWith;
 
 using Values = std::vector<double>;
 
-// “post” against “pre”, which is Base(post.size()).
+// Returns “post” against “pre”, which is Base(post.size()).
 ComparisonInput Post(const Values& post) {
   return OneAxis({{"pre", Base(post.size())}, {"post", post}});
 }
@@ -204,7 +204,7 @@ TEST(FindingTest, SaysWhatIsCanonicalInTheseWords) {
   }
 }
 
-// Words of a verdict, none of which may be said of what has none.
+// Returns true if a text has words of a verdict, which must not describe a row without one.
 bool Judges(const std::string& text) {
   for (const char* word : {"better", "worse", "inconclusive", "would decide", "sign-flip"}) {
     if (absl::StrContains(text, word)) return true;
@@ -234,7 +234,7 @@ TEST(FindingTest, NeverSaysThatThereIsNoDifference) {
       EXPECT_THAT(verdict.text, Not(HasSubstr(wrong)));
     }
     EXPECT_TRUE(verdict.grade < Grade::kProbable || verdict.seeds.seeds == 0);
-    // What is better one way round is worse the other.
+    // Swapping the settings turns better into worse.
     const Verdict mirrored = RowVerdict(*Compare(OneAxis({{"pre", post}, {"post", pre}})), 1);
     EXPECT_EQ(mirrored.grade, verdict.grade);
     EXPECT_EQ(mirrored.outcome, verdict.outcome == VerdictOutcome::kBetter ? VerdictOutcome::kWorse
@@ -276,7 +276,7 @@ TEST(SharedTest, NamesTheDifferenceThatIsDueToTheTunedValues) {
   EXPECT_EQ(MatchedNote(*Compare(input)),
             "At one lr (.01): “post” higher by .2900 [.2873, .2927] (nine tenths of that is due to "
             "the lr) and “none” lower by .0400 [.0373, .0427].");
-  input.axes[1].base.reset();  // the baseline's usual choice
+  input.axes[1].base.reset();  // the baseline's most frequent selection
   EXPECT_EQ(MatchedNote(*Compare(input)),
             "At one lr (.004): “post” higher by .0500 [.0473, .0527] and “none” lower by .0400 "
             "[.0373, .0427].");
@@ -294,7 +294,8 @@ TEST(SharedTest, NamesASignThatDependsOnTheTunedValue) {
             "lower by .0900 [.0873, .0927] (the sign depends on the lr)");
 }
 
-// “post” at its best learning rate; of one on each seed the difference has no interval.
+// “post” at its best learning rate; if each seed has its own selection the difference has no
+// interval.
 TEST(SharedTest, KnowsWhatIsDueToTheTunedValuesWithoutAnInterval) {
   ComparisonInput input = TunedPlacements();
   input.axes[1].base = "0.01";

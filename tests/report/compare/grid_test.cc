@@ -1,4 +1,4 @@
-// What Compare refuses, and the order that it gives to cells in any order.
+// Tests the inputs that Compare refuses, and its order of cells.
 #include "server/report/compare/grid.h"
 
 #include <gmock/gmock.h>

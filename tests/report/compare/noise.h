@@ -1,4 +1,4 @@
-// Grids of pure noise, with or without a difference, for error rates.
+// Makes grids of pure noise, with or without a difference, for error rates.
 #ifndef ABLATE_TESTS_REPORT_COMPARE_NOISE_H_
 #define ABLATE_TESTS_REPORT_COMPARE_NOISE_H_
 
@@ -10,7 +10,7 @@
 
 namespace ablate::report {
 
-// Normal noise by Box and Muller.
+// Normal noise by Box and Muller's method.
 class Noise {
  public:
   explicit Noise(uint64_t seed) : stream_(seed) {}
@@ -24,7 +24,8 @@ class Noise {
   RandomStream stream_;
 };
 
-// What a rate of `rate` may come to in so many experiments, two standard errors off.
+// Returns an upper bound for the observed frequency of an event with probability `rate` in so many
+// experiments: two standard errors above it.
 inline double AtMost(double rate, int experiments) {
   return rate + 2 * std::sqrt(rate * (1 - rate) / experiments);
 }

@@ -1,4 +1,4 @@
-// Verdicts over all rows, and their words.
+// Tests verdicts over all rows, and their words.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

@@ -1,5 +1,5 @@
-// Pairs: sign flips against enumeration one by one, ties and symmetries; bootstrap intervals from
-// the oracle's draws and from our own; what is said about paired differences.
+// Tests pairs: sign flips against enumeration, ties and symmetries; bootstrap intervals from the
+// oracle's draws and from our own; texts about paired differences.
 #include "server/report/compare/paired.h"
 
 #include <gtest/gtest.h>
@@ -16,7 +16,7 @@
 namespace ablate::report {
 namespace {
 
-// By definition: every pattern, each sum anew.
+// By definition: every pattern, each sum computed separately.
 double BruteForce(const std::vector<double>& differences) {
   double observed = 0;
   for (const double difference : differences) observed += difference;
@@ -58,7 +58,7 @@ TEST(SignFlipTest, RoundingDoesNotSplitTies) {
   // .3 - .2 and .1 differ in the last bit; as tenths, every sum is a tie with another.
   const std::vector<double> tenths = {.3 - .2, .1, .1, .7 - .6, -.1};
   EXPECT_EQ(SignFlipTest(tenths).p.value, SignFlipTest({1, 1, 1, 1, -1}).p.value);
-  // The observed sum is 0 but for rounding: every pattern reaches it.
+  // The observed sum is 0 up to rounding: every pattern reaches it.
   EXPECT_EQ(SignFlipTest({.3, -.1, -.2}).p.value, 1);
 }
 
@@ -187,7 +187,7 @@ TEST(ComparePairsTest, EqualsTheOracle) {
   EXPECT_NEAR(pairs.effect.value, .8486960401, kTolerance);
   EXPECT_NEAR(pairs.effect_unbiased.value, .7756020018, kTolerance);
   EXPECT_NEAR(pairs.correlation.value, .955762656, kTolerance);
-  // Other draws than the oracle's: near its BCa interval, not on it.
+  // Other draws than the oracle's: near its BCa interval, but not equal.
   EXPECT_NEAR(pairs.bca.low, .0091, .002);
   EXPECT_NEAR(pairs.bca.high, .0409, .002);
 }
@@ -214,7 +214,7 @@ TEST(ComparePairsTest, SaysWhyANumberIsMissing) {
 }
 
 TEST(ComparePairsTest, TakesAConstantDifferenceForNoSpread) {
-  // 2.3 + .1 - 2.3 is .1 but for the last bits of 2.3: without care t would be about 1e15.
+  // 2.3 + .1 - 2.3 is .1 up to the last bits of 2.3: without care t would be about 1e15.
   const std::vector<double> baseline = OracleR(5, 8, 2.4, .3);
   std::vector<double> setting = baseline;
   for (double& value : setting) value += .1;

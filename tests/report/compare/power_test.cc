@@ -1,4 +1,4 @@
-// Power and seeds, against published numbers, simulation and each other.
+// Tests power and numbers of seeds, against published numbers, simulation and each other.
 #include "server/report/compare/power.h"
 
 #include <gtest/gtest.h>
@@ -12,14 +12,14 @@
 namespace ablate::report {
 namespace {
 
-// Draws of n differences with mean `effect` and deviation 1.
+// Returns n differences with mean `effect` and deviation 1.
 std::vector<double> Draw(Noise* noise, double effect, size_t n) {
   std::vector<double> differences(n);
   for (double& difference : differences) difference = effect + (*noise)();
   return differences;
 }
 
-// statsmodels' TTestPower().power(.5, 34, .05) and its like; 2^(1−n) is too fine to matter there.
+// statsmodels' TTestPower().power(.5, 34, .05) and similar; 2^(1−n) is too fine to matter there.
 TEST(EstablishingPowerTest, IsThePairedTTestsOfTextbooks) {
   EXPECT_NEAR(EstablishingPower(.5, 34, 1), .8077775, 1e-6);
   EXPECT_NEAR(EstablishingPower(-.5, 34, 1), .8077775, 1e-6);

@@ -1,4 +1,5 @@
-// Choosing again under every pattern of signs, against the rule read aloud and its error rates.
+// Tests the permutation test with reselection, against a literal implementation and its error
+// rates.
 #include "server/report/compare/rechoosing.h"
 
 #include <gtest/gtest.h>
@@ -59,7 +60,7 @@ struct Read {
   double distance = 0;  // √u with t² = (n−1)u/(n−u)
 };
 
-// The differences and the wins at the values that LeaveOneSeedOut picks.
+// Returns the differences and the wins at the values that LeaveOneSeedOut selects.
 Read ReadAloud(const TunedPair& pair, Better better) {
   const auto own = LeaveOneSeedOut(pair.setting, pair.candidates, pair.seeds, better).picks;
   const auto other = LeaveOneSeedOut(pair.baseline, pair.candidates, pair.seeds, better).picks;
@@ -93,8 +94,8 @@ bool HasResult(const std::vector<Trial>& trials, const TunedPair& pair, size_t s
   return false;
 }
 
-// All patterns of the seeds on which both have something, choosing by LeaveOneSeedOut itself.
-// `shift` is taken off the setting's values before.
+// Enumerates all patterns of the seeds on which both have results, selecting by LeaveOneSeedOut
+// itself. `shift` is subtracted from the setting's values before.
 RechoosingResult BruteForce(TunedPair pair, Better better, double shift = 0) {
   for (Trial& trial : pair.setting) trial.value -= shift;
   const Read seen = ReadAloud(pair, better);
@@ -236,7 +237,7 @@ TEST(RechoosingTest, ChoosesByWhatElseItIsGiven) {
   const RechoosingResult same = TestByRechoosing(pair, Better::kLower);
   EXPECT_EQ(same.p_difference.value, alone.p_difference.value);
   EXPECT_EQ(same.interval.low, alone.interval.low);
-  // Where all are alike the first is taken: the plain test of its differences.
+  // If all are equal the first is taken: the plain test of its differences.
   std::vector<double> differences;
   for (size_t seed = 0; seed < pair.seeds; ++seed) {
     differences.push_back(pair.setting[seed].value - pair.baseline[seed].value);
@@ -288,7 +289,7 @@ TEST(RechoosingTest, SaysWhyThereIsNone) {
 struct Rates {
   double rejected = 0;  // by the test
   double covered = 0;   // by its interval
-  double by_t = 0;      // rejected by the t-test of the differences once chosen
+  double by_t = 0;      // rejected by the t-test of the differences at fixed selections
 };
 
 Rates Simulate(const Shape& shape, double effect, int experiments) {
@@ -312,12 +313,12 @@ Rates Simulate(const Shape& shape, double effect, int experiments) {
   return rates;
 }
 
-// By how many experiments a rate is found.
+// The parameter is the number of experiments for a rate.
 class RechoosingRatesTest : public ::testing::TestWithParam<int> {};
 INSTANTIATE_TEST_SUITE_P(Short, RechoosingRatesTest, ::testing::Values(100));
 INSTANTIATE_TEST_SUITE_P(Long, RechoosingRatesTest, ::testing::Values(1000));
 
-// Near ties among five candidates are where a test that forgets the choice rejects too often.
+// Near ties among five candidates make a test without reselection reject too often.
 TEST_P(RechoosingRatesTest, RejectsNoMoreThanItsShareUnderNoDifference) {
   const int experiments = GetParam();
   const double most = AtMost(kAlpha, experiments);

@@ -1,4 +1,5 @@
-// Comparisons of ratios: the statistics of logarithms, means in the metric's unit, and their words.
+// Tests comparisons of ratios: the statistics of logarithms, means in the metric's unit, and their
+// words.
 #include "server/report/compare/scale.h"
 
 #include <gmock/gmock.h>
@@ -31,7 +32,7 @@ using ::testing::Not;
 
 constexpr double kExact = 1e-12;
 
-// Norms over three decades by seed; the others are so many times as large, give or take.
+// Norms over three decades by seed; the others are about `factor` times as large.
 std::vector<double> Norms(size_t n, double factor, double spread = 0) {
   std::vector<double> norms = OracleR(17, n, 0, 1);
   const std::vector<double> noise = OracleR(static_cast<uint64_t>(100 * factor), n, 0, spread);
@@ -50,7 +51,7 @@ ComparisonInput NormGrid(size_t n = 8) {
   return input;
 }
 
-// The same grid whose values are the logarithms, to be subtracted.
+// Returns the same grid with logarithms as values, compared by differences.
 ComparisonInput Logarithms(ComparisonInput input) {
   for (Cell& cell : input.cells) {
     if (cell.value.has_value()) cell.value = std::log(*cell.value);
@@ -155,8 +156,8 @@ TEST(RatioTest, ADivergedRunKeepsNothingFromBeingPositive) {
   EXPECT_EQ(comparison.rows[1].diverged, 2u);
 }
 
-// The base's norms, and at the second rate others, of which one is so large that its arithmetic
-// mean is the larger one and its geometric mean the smaller one.
+// The base's norms, and at the second rate others, one of which is so large that their arithmetic
+// mean is larger and their geometric mean smaller.
 ComparisonInput TunedNorms() {
   ComparisonInput input;
   input.key = "eval/norm";
@@ -184,7 +185,7 @@ TEST(RatioTest, ChoosesAsDifferencesDo) {
     EXPECT_THAT(ratios.rows[row].chosen[0].labels, ElementsAre("0.1"));
     EXPECT_EQ(differences.rows[row].chosen[0].labels, ratios.rows[row].chosen[0].labels);
   }
-  // Nothing else can be chosen under any pattern: the test is that of the logarithms at 0.1.
+  // Nothing else can be selected under any pattern: the test is that of the logarithms at 0.1.
   EXPECT_TRUE(ratios.rows[1].difference.by_rechoosing);
   ComparisonInput chosen = OneAxis({{"pre", {}}, {"post", {}}});
   for (const Cell& cell : input.cells) {

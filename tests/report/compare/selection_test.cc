@@ -1,4 +1,4 @@
-// Leave-one-seed-out against the rule read aloud, seed by seed.
+// Tests leave-one-seed-out selection against a literal implementation, seed by seed.
 #include "server/report/compare/selection.h"
 
 #include <gmock/gmock.h>
@@ -20,8 +20,8 @@ constexpr double kInf = std::numeric_limits<double>::infinity();
 Trial Converged(double value) { return {Trial::State::kConverged, value}; }
 Trial Diverged() { return {Trial::State::kDiverged, 0}; }
 
-// The mean over the other seeds with divergence as +infinity; then their number; then the rest's
-// mean.
+// The mean over the other seeds with divergence as +infinity; then the number of divergences; then
+// the mean of the rest.
 struct Rank {
   double mean = kInf;
   int diverged = 0;
@@ -135,7 +135,7 @@ TEST(LeaveOneSeedOutTest, DivergedIsWorseThanAnyLoss) {
 }
 
 TEST(LeaveOneSeedOutTest, TakesTheFewestDivergedWhereAllDiverge) {
-  // Of the other three seeds at least one diverges for each candidate.
+  // For each candidate at least one of the other three seeds diverges.
   const std::vector<Trial> trials = {
       Diverged(), Diverged(), Diverged(),   Converged(9),  // two or three
       Diverged(), Diverged(), Converged(7), Converged(7),  // one or two
@@ -149,7 +149,7 @@ TEST(LeaveOneSeedOutTest, TakesTheFirstOfEquals) {
   const std::vector<Trial> all_diverged(6, Diverged());
   const Selection diverged = LeaveOneSeedOut(all_diverged, 2, 3, Better::kLower);
   for (const auto& pick : diverged.picks) EXPECT_THAT(pick, Optional(0u));
-  // .1 + .2 against .3 + 0: equal, whatever the last bit says.
+  // .1 + .2 against .3 + 0: equal, whatever the last bit.
   const std::vector<Trial> tenths = {Converged(.1), Converged(.2), Converged(9),
                                      Converged(.3), Converged(0),  Converged(9)};
   EXPECT_THAT(LeaveOneSeedOut(tenths, 2, 3, Better::kLower).picks[2], Optional(0u));

@@ -1,4 +1,4 @@
-// Statistics of one sample and of p values: oracles to 1e-9, and what is undefined.
+// Tests statistics of one sample and of p values: oracles to 1e-9, and undefined results.
 #include "server/report/compare/statistics.h"
 
 #include <gmock/gmock.h>
@@ -78,7 +78,7 @@ TEST(StandardDeviationTest, TakesRoundingForNoSpread) {
   const double next = std::nextafter(2.5, 3);
   EXPECT_EQ(StandardDeviation({2.5, next, 2.5}).undefined, Undefined::kZeroVariance);
   EXPECT_TRUE(StandardDeviation({2.5, 2.5 + 1e-12, 2.5}).defined());
-  // Differences of numbers near 100 that are equal but for the last bit of those.
+  // Differences of numbers near 100 that are equal up to the last bit of those.
   EXPECT_EQ(StandardDeviation({.1, .1 + 1e-14, .1}, 100).undefined, Undefined::kZeroVariance);
   EXPECT_TRUE(StandardDeviation({.1, .1 + 1e-14, .1}).defined());
 }

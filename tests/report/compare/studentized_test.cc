@@ -1,4 +1,5 @@
-// How far differences are from 0 after a shift, against Student's t and a fine grid of shifts.
+// Tests distances of differences from 0 after a shift, against Student's t and a fine grid of
+// shifts.
 #include "server/report/compare/studentized.h"
 
 #include <gtest/gtest.h>
@@ -55,7 +56,7 @@ TEST(StudentizedTest, FindsTheShiftsAtWhichAPatternIsAsFar) {
   Noise noise(3);
   size_t apart = 0;
   for (int repetition = 0; repetition < 300; ++repetition) {
-    // A third of the patterns are nearly alike once shifted by 4, far from where those seen are 0.
+    // A third of the patterns are nearly equal once shifted by 4, far from the observed zero.
     const unsigned flipped = 1 + repetition % 30;
     Differences seen, pattern;
     for (int i = 0; i < 6; ++i) {

@@ -1,4 +1,4 @@
-// Each warning speaks when it should, in these words, and is silent otherwise.
+// Tests that each warning appears when it should, in these words, and only then.
 #include "server/report/compare/warnings.h"
 
 #include <gmock/gmock.h>
@@ -19,7 +19,7 @@ namespace {
 using ::testing::ElementsAre;
 using ::testing::IsEmpty;
 
-// The texts of one kind.
+// Returns the texts of one kind.
 std::vector<std::string> Texts(const ComparisonInput& input, WarningKind kind) {
   std::vector<std::string> texts;
   const Comparison comparison = *Compare(input);
@@ -29,7 +29,7 @@ std::vector<std::string> Texts(const ComparisonInput& input, WarningKind kind) {
   return texts;
 }
 
-// Twelve seeds of three settings, nothing wrong with them.
+// Returns twelve seeds of three settings, with nothing wrong.
 ComparisonInput Sound() {
   return OneAxis({{"pre", OracleR(1, 12, 2, .1)},
                   {"post", OracleR(2, 12, 2, .1)},

@@ -1,4 +1,4 @@
-// Windows and smoothed curves: the oracle, laws, and points that are not finite.
+// Tests windows and smoothed curves: the oracle, laws, and non-finite points.
 #include "server/report/compare/windows.h"
 
 #include <gmock/gmock.h>

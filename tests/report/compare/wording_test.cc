@@ -1,4 +1,4 @@
-// Numbers in sentences: decimals, signs, p values, lists.
+// Tests numbers in sentences: decimals, signs, p values, lists.
 #include "server/report/compare/wording.h"
 
 #include <gtest/gtest.h>

@@ -1,4 +1,4 @@
-// CSV and JSON lines: columns, exact values, texts that need quoting.
+// Tests CSV and JSON lines: columns, exact values, texts that need quoting.
 #include <cmath>
 #include <cstdlib>
 #include <cstring>

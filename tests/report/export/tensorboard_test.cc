@@ -1,4 +1,4 @@
-// Records of event files: checksums with published answers, the frame, paths.
+// Tests records of event files: published checksums, the frame, paths.
 #include <string>
 
 #include "ablate/tensorboard/event.pb.h"

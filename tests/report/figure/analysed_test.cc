@@ -1,4 +1,4 @@
-// Figures of analyses: what is drawn of arrays, what is left out and what is said.
+// Tests figures of analyses: what is drawn of arrays, what is left out, and the texts.
 #include "server/report/figure/analysed.h"
 
 #include <gmock/gmock.h>
@@ -34,7 +34,7 @@ class AnalysedTest : public ::testing::Test {
     input_.analysed.inputs = "at most 20 held-out tokens";
   }
 
-  // A setting whose seeds have arrays of this shape.
+  // Adds a setting whose seeds have arrays of this shape.
   AnalysedSetting& Add(const std::string& label, const std::vector<size_t>& shape,
                        const std::vector<std::vector<double>>& seeds) {
     AnalysedSetting setting{label, input_.analysed.settings.size(), {}, seeds.size(), 0};
@@ -176,7 +176,7 @@ TEST_F(PlanesTest, HaveLinesOfTheSameLossesWhereverThePanelHasThem) {
   EXPECT_EQ(strokes(figure.panels[0]), 9 + 1) << "and the +";
   EXPECT_EQ(strokes(figure.panels[1]), 1);
   const auto& third = std::get<Strokes>(figure.panels[0].layers[3]);
-  // But for the room that the axis has at its ends.
+  // Except for the padding at the axis's ends.
   EXPECT_NEAR(third.x[0], -1 + (std::pow(100, 0.3) - 1) / 9, 0.02) << "even in the logarithm";
 }
 
@@ -203,7 +203,7 @@ class TrajectoryFigureTest : public AnalysedTest {
  protected:
   TrajectoryFigureTest() : AnalysedTest("trajectory") {}
 
-  // A plane of two places by three, and a way of three checkpoints that ends at the origin.
+  // A plane of two coordinates by three, and a path of three checkpoints that ends at the origin.
   AnalysedSeed& AddWay(const std::string& label, const std::vector<double>& losses) {
     AnalysedSeed& seed = Add(label, {2, 3}, {losses}).seeds[0];
     seed.beside = {{"alphas", {-1, 4}},

@@ -1,4 +1,4 @@
-// What is said about figures: what their kind, their size and their runs make true.
+// Tests texts about figures, which depend on kind, size and runs.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -14,7 +14,7 @@ using ::testing::ContainsRegex;
 using ::testing::HasSubstr;
 using ::testing::Not;
 
-// The words about a kind over a grid that is compared here.
+// The texts of a kind over a grid that is compared here.
 class Words {
  public:
   explicit Words(report::ComparisonInput grid)

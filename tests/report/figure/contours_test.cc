@@ -1,4 +1,4 @@
-// Lines of equal value: where they are in closed form, what a saddle joins, and holes.
+// Tests contours: positions in closed form, joins at a saddle, and holes.
 #include "server/report/figure/contours.h"
 
 #include <algorithm>

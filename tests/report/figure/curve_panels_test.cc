@@ -1,5 +1,5 @@
-// Curves: what tells settings of crossed axes apart, where runs that diverged end, and where a line
-// is interrupted.
+// Tests curves: distinction of settings of crossed axes, ends of diverged runs, and interrupted
+// lines.
 #include "server/report/figure/curve_panels.h"
 
 #include <gmock/gmock.h>
@@ -78,7 +78,7 @@ TEST(ManySettingsTest, HaveAPanelEachWhereNoStyleTellsThemApart) {
   EXPECT_EQ(DrawnAs("loss", example).panels.size(), 4u) << "of twelve settings four have curves";
 }
 
-// A panel of values from 0 to 10 over 100 steps.
+// Returns a panel of values from 0 to 10 over 100 steps.
 Panel ShownPanel() {
   Panel panel;
   panel.x.high = 100;
@@ -137,7 +137,7 @@ TEST(DivergencesTest, AreSaidBelowByTheMarkThatTheyHave) {
   EXPECT_THAT(footnote(0), HasSubstr("×\u00a0diverged, not in the mean: b 1 of 4"));
 }
 
-// The line of a setting in its own colour.
+// Returns the line of a setting in its own colour.
 Line LineOf(const Figure& figure, Color color) {
   for (const Line& line : LayersOf<Line>(figure.panels.at(0))) {
     if (line.color.rgb == color.rgb && line.width > 1) return line;

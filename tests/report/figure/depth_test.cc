@@ -1,4 +1,4 @@
-// The figure over depth: which means are drawn on which axis, what is left out and what is said.
+// Tests the figure over depth: means and axes, what is left out, and the texts.
 #include "server/report/figure/depth.h"
 
 #include <gmock/gmock.h>
@@ -41,7 +41,7 @@ class DepthTest : public ::testing::Test {
     input_.width = kDoubleWidth;
   }
 
-  // A setting whose seeds have the values of the positions from `first` on.
+  // Adds a setting whose seeds have the values of the positions from `first` on.
   void Add(const std::string& label, const std::vector<std::vector<double>>& seeds,
            uint32_t first = 0, uint32_t step = 100) {
     DepthSetting setting{label, input_.depth.size(), step, {}, seeds.size(), 0};

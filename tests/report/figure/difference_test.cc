@@ -1,4 +1,4 @@
-// Differences over training: what is paired with what, and when a setting leads only late.
+// Tests differences over training: pairing, and settings that lead only late.
 #include "server/report/figure/difference.h"
 
 #include <gmock/gmock.h>
@@ -49,7 +49,7 @@ TEST(PairedCurvesTest, SubtractsLogarithmsWhereThereAreSome) {
   EXPECT_TRUE(std::isnan(paired.seeds[0].values[2]));
 }
 
-// The figure's input of one setting and its baseline. `comparison` outlives it.
+// Returns the figure's input of one setting and its baseline. `comparison` must outlive it.
 Input InputOf(const report::Comparison& comparison, const SettingCurves& setting,
               const SettingCurves& baseline, uint32_t smooth = CurveOptions().smooth) {
   Input input;
@@ -167,8 +167,8 @@ TEST(DifferenceFigureTest, SaysThatOneGoesOnWhereLengthsDiffer) {
   }
 }
 
-// Settings whose paired difference to "pre" is at each step what is given, a hundredth more or less
-// by seed; the last one is what is compared.
+// Settings with given paired differences to "pre" at each step, ± a hundredth by seed; the last
+// step is compared.
 class ReversalTest : public testing::Test {
  protected:
   std::vector<std::string> Texts(const std::vector<double>& differences, size_t seeds = 8) {

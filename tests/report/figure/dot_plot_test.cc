@@ -1,5 +1,5 @@
-// Dot plots: what is far from the others, labels that are long, the order of rows; and what forest
-// and summary make of them where there are many settings.
+// Tests dot plots: outliers, long labels, the order of rows; and forest and summary with many
+// settings.
 #include "server/report/figure/dot_plot.h"
 
 #include <gmock/gmock.h>
@@ -54,7 +54,7 @@ std::vector<std::string> TextList(const Figure& figure) {
   return texts;
 }
 
-// Markers of a kind in a panel, one layer after another.
+// Returns markers of a kind in a panel, one layer after another.
 std::vector<Points> MarkersOf(const Panel& panel, const std::vector<Marker>& markers) {
   std::vector<Points> found;
   for (const Layer& layer : panel.layers) {
@@ -205,7 +205,7 @@ Figure DrawnAs(const std::string& kind, const report::ComparisonInput& grid, dou
   return DrawingOf(kind, grid, width).figure;
 }
 
-// The texts of these that a figure has, in its order.
+// Returns those of the texts that a figure has, in its order.
 std::vector<std::string> Those(const Figure& figure, const std::vector<std::string>& of) {
   std::vector<std::string> found;
   for (const Text& text : figure.texts) {
@@ -214,7 +214,8 @@ std::vector<std::string> Those(const Figure& figure, const std::vector<std::stri
   return found;
 }
 
-// Eight settings: s2 is better for certain, s1 and s3 are worse, of the others nothing is known.
+// Returns eight settings: s2 is established as better, s1 and s3 as worse, the others are
+// undecided.
 report::ComparisonInput EightSettings() {
   std::vector<std::pair<std::string, std::vector<double>>> rows;
   const std::vector<double> effects = {0, .3, -.2, .1, 0, 0, 0, 0};
@@ -267,7 +268,7 @@ TEST(ForestTest, JudgesNoRowAtASharedValue) {
 
 TEST(ForestTest, SaysWhichTunedValuesWereChosen) {
   report::ComparisonInput grid = NormsGrid();
-  // The first seed's run of "none" at .004 is bad, so that on the other seeds .01 is chosen.
+  // The first seed's run of "none" at .004 is bad, so that .01 is selected on the other seeds.
   for (report::Cell& cell : grid.cells) {
     if (cell.labels[0] == "none" && cell.labels[1] == "0.004" && cell.seed == 42) {
       cell.value = *cell.value + 1;

@@ -1,4 +1,4 @@
-// Curves and grids like those of twelve seeds of a small transformer, made from a generator.
+// Makes curves and grids like those of twelve seeds of a small transformer, from a generator.
 #ifndef ABLATE_TESTS_REPORT_FIGURE_EXAMPLE_CURVES_H_
 #define ABLATE_TESTS_REPORT_FIGURE_EXAMPLE_CURVES_H_
 
@@ -32,13 +32,13 @@ class Noise {
   report::RandomStream stream_;
 };
 
-// A setting's loss: from `start` to `end`, with a share of noise that all settings of a seed have.
+// A setting's loss: from `start` to `end`, with noise that all settings of a seed partly share.
 struct CurveShape {
   std::string label;
   double start = 3.4, end = 2.35;
   uint32_t steps = 1000, seeds = 12;
   uint32_t diverging = 0;   // seeds that blow up half way
-  double explosion = 0.02;  // of their loss, a step
+  double explosion = 0.02;  // growth of their loss per step
 };
 
 inline SettingCurves MakeCurves(const CurveShape& shape, size_t style) {
@@ -62,7 +62,7 @@ inline SettingCurves MakeCurves(const CurveShape& shape, size_t style) {
   return setting;
 }
 
-// Placement × learning rate × seed, near the published numbers: held-out losses whose tuned
+// Returns placement × learning rate × seed, near the published numbers: held-out losses whose tuned
 // differences are +.03 and −.04, and runs without norms that diverge at high rates.
 inline report::ComparisonInput NormsGrid(uint32_t seeds = 12) {
   report::ComparisonInput input;
@@ -120,8 +120,8 @@ inline report::ComparisonInput Settings(
   return input;
 }
 
-// Widths × norms n0, n1, … × seeds from 0, or widths alone: losses that fall with the width and lie
-// further apart where it is small.
+// Returns widths × norms n0, n1, … × seeds from 0, or widths alone: losses that fall with the width
+// and are further apart for small widths.
 inline report::ComparisonInput WidthsGrid(const std::vector<double>& widths, size_t norms,
                                           uint32_t seeds = 3) {
   report::ComparisonInput input;
@@ -150,7 +150,7 @@ inline report::ComparisonInput WidthsGrid(const std::vector<double>& widths, siz
   return input;
 }
 
-// The runs at a combination of labels, all or the first so many, end as diverged.
+// Makes all runs, or the first so many, at a combination of labels diverge.
 inline void Diverge(const std::vector<std::string>& labels, report::ComparisonInput* input,
                     uint32_t seeds = std::numeric_limits<uint32_t>::max()) {
   for (report::Cell& cell : input->cells) {
@@ -160,7 +160,7 @@ inline void Diverge(const std::vector<std::string>& labels, report::ComparisonIn
   }
 }
 
-// Takes the cells at a combination of labels out of the grid.
+// Removes the cells at a combination of labels from the grid.
 inline void Exclude(const std::vector<std::string>& labels, report::ComparisonInput* input) {
   auto& cells = input->cells;
   cells.erase(std::remove_if(cells.begin(), cells.end(),
@@ -168,8 +168,8 @@ inline void Exclude(const std::vector<std::string>& labels, report::ComparisonIn
               cells.end());
 }
 
-// A setting's metrics by block: `at_input` at the embedding, times `factor` at each of `blocks`,
-// with noise.
+// A setting's metrics by block: `at_input` at the embedding, multiplied by `factor` at each of
+// `blocks`, with noise.
 struct DepthShape {
   std::string label;
   uint32_t blocks = 20, seeds = 12, diverged = 0;
@@ -191,8 +191,8 @@ inline DepthSetting MakeDepth(const DepthShape& shape, size_t style) {
   return setting;
 }
 
-// What a run's analysis might give in a form: losses that rise from 2, eigenvalues that fall, sites
-// that differ more the further they are apart, queries that look back.
+// Returns a plausible result of an analysis of this form: losses that rise from 2, eigenvalues that
+// fall, sites that differ more the further they are apart, causal attention.
 inline AnalysedSeed MakeAnalysedSeed(const ArrayForm& form, uint32_t seed, size_t style) {
   Noise own(seed * 31 + style);
   AnalysedSeed one;
@@ -271,8 +271,8 @@ inline Analysed MakeAnalysed(const ArrayForm& form, const std::vector<CurveShape
   return analysed;
 }
 
-// Input over a comparison that outlives it, with curves, metrics by block, or the first form of an
-// analysis, of each of the shapes.
+// Returns an input over a comparison, which must outlive it, with curves, metrics by block, or the
+// first form of an analysis, for each of the shapes.
 inline Input MakeInput(const Kind& kind, const report::ComparisonInput& grid,
                        const report::Comparison& comparison, const std::vector<CurveShape>& shapes,
                        double width) {
@@ -310,7 +310,7 @@ inline std::vector<CurveShape> NormsShapes() {
   return {{"pre", 3.4, 2.4}, {"post", 3.45, 2.75}, {"none", 4.6, 2.36}};
 }
 
-// The drawing of a kind of what is compared, where that can be drawn.
+// Returns the drawing of a kind, if it can be drawn.
 inline Drawing DrawingOf(absl::string_view kind, const report::ComparisonInput& grid, double width,
                          const std::vector<CurveShape>& shapes = {}) {
   const auto comparison = report::Compare(grid);
@@ -318,7 +318,7 @@ inline Drawing DrawingOf(absl::string_view kind, const report::ComparisonInput& 
   return *Draw(found, MakeInput(found, grid, *comparison, shapes, width));
 }
 
-// The texts of a figure, each on a line.
+// Returns the texts of a figure, one per line.
 inline std::string TextsIn(const Figure& figure) {
   std::string texts;
   for (const Text& text : figure.texts) texts += text.text + "\n";

@@ -1,4 +1,4 @@
-// Grids with their curves, of what figures have to cope with.
+// Makes grids and curves that are difficult for figures.
 #ifndef ABLATE_TESTS_REPORT_FIGURE_EXAMPLE_GRIDS_H_
 #define ABLATE_TESTS_REPORT_FIGURE_EXAMPLE_GRIDS_H_
 
@@ -75,7 +75,7 @@ inline Example Crossed(const std::string& name, const std::vector<std::string>& 
   return example;
 }
 
-// Labels that have no room beside their marks, among some that have.
+// Some labels have no room beside their marks.
 inline Example LongLabels() {
   Example example{"labels", {}, {}};
   std::vector<std::pair<std::string, std::vector<double>>> rows;

@@ -1,5 +1,5 @@
-// Draws every kind of figure from examples, ordinary and degenerate, into a folder, for looking at;
-// or one text as SVG, for reading back.
+// Draws every kind of figure from examples, ordinary and degenerate, into a folder, for viewing; or
+// one text as SVG, for reading back.
 #include <cmath>
 #include <cstdio>
 #include <fstream>
@@ -79,7 +79,7 @@ std::vector<Example> Examples() {
   ratios.grid.better = report::Better::kNeither;
   ratios.grid.scale = report::Scale::kRatio;
   examples.push_back(ratios);
-  // Of three settings one is far away; a run explodes within a few steps.
+  // Three settings, one far away; one run explodes within a few steps.
   examples.push_back({"three",
                       Settings({{"pre", {2.4, 2.41, 2.42}},
                                 {"post", {2.43, 2.41, 2.44}},
@@ -208,7 +208,7 @@ int DrawAxes(const std::string& folder) {
   return 0;
 }
 
-// The forms of analyses that DrawAll does not draw: all but each kind's first.
+// Draws the forms of analyses that DrawAll doesn't draw: all except each kind's first.
 int DrawForms(const std::string& folder) {
   const std::vector<CurveShape> shapes = {{"pre"}, {"post"}, {"none", 3, 2, 1000, 12, 2}};
   const auto comparison = report::Compare(NormsGrid(2));

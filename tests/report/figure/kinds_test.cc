@@ -1,4 +1,4 @@
-// Every kind: ordinary, degenerate and hostile input, the same bytes twice.
+// Tests every kind: ordinary, degenerate and hostile input, equal bytes twice.
 #include "server/report/figure/kinds.h"
 
 #include <gmock/gmock.h>
@@ -74,7 +74,7 @@ class KindsTest : public testing::TestWithParam<size_t> {
   const Example example_ = Examples()[GetParam()];
   const absl::StatusOr<report::Comparison> comparison_ = report::Compare(example_.grid);
 
-  // Words of the reason for which there is no figure of the kind; empty where there is one.
+  // Returns the reason why there is no figure of the kind; empty if there is one.
   std::string Refusal(const Kind& kind) const {
     const bool diverged = example_.name == "all diverged";
     if (kind.name == "sensitivity" && comparison_->tuned_axes.empty()) return "tuned";
@@ -136,7 +136,7 @@ TEST(KindTest, DrawsEveryFormOfItsAnalyses) {
   }
 }
 
-// One text of the repository.
+// Returns a file of the repository.
 std::string FileText(const std::string& path) {
   std::ifstream file(absl::StrCat(ABLATE_SOURCE, "/", path));
   return {std::istreambuf_iterator<char>(file), {}};
@@ -193,7 +193,7 @@ TEST(KindTest, StandsInReportsWhereItHasSomethingToShow) {
                           "trajectory", "windows", "curves"));
 }
 
-// Where people read which kinds there are: none of these sees the table.
+// Checks the lists of kinds that people read, which are written by hand.
 TEST(KindTest, IsInTheDocumentsAndInTheHelp) {
   std::vector<std::string> names;
   for (const Kind* kind : Kinds()) {
@@ -218,7 +218,7 @@ std::string ExampleName(const testing::TestParamInfo<size_t>& info) {
 
 INSTANTIATE_TEST_SUITE_P(Examples, KindsTest, testing::Range<size_t>(0, 13), ExampleName);
 
-// The line of a CSV that begins so.
+// Returns the line of a CSV with this beginning.
 std::string LineOf(const std::string& csv, const std::string& begin) {
   for (const absl::string_view line : absl::StrSplit(csv, '\n')) {
     if (absl::StartsWith(line, begin)) return std::string(line);
@@ -334,7 +334,7 @@ TEST(SmallMultiplesTest, FitOnAPageWithTitlesAndFootnote) {
   EXPECT_GT(refused, 0u);
 }
 
-// Labels on the x axes of a figure's lowest panels.
+// Returns the labels on the x axes of a figure's lowest panels.
 std::vector<std::string> ValueLabels(const Figure& figure) {
   std::vector<std::string> labels;
   for (const Panel& panel : figure.panels) {

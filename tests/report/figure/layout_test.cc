@@ -1,4 +1,4 @@
-// Layout: labels pushed apart, texts cut, ticks, curves thinned.
+// Tests layout: labels pushed apart, texts cut, ticks, curves thinned.
 #include "server/report/figure/layout.h"
 
 #include <gmock/gmock.h>

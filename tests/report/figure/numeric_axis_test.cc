@@ -1,4 +1,5 @@
-// The metric over a numeric axis: which axis, its lines, and what is not drawn as a mean.
+// Tests the metric over a numeric axis: the choice of axis, its lines, and points left out of
+// means.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -25,13 +26,13 @@ using testing::StartsWith;
 
 const std::vector<double> kModelWidths = {16, 32, 64, 128};
 
-// A grid's figure of a kind, and what is said about it.
+// A grid's figure of a kind, and its texts.
 struct Drawn {
   absl::StatusOr<Drawing> drawing;
   std::string caption, description, texts;
 
   const Panel& panel() const { return drawing->figure.panels.at(0); }
-  // Of one kind of layer, in the panel's order, last setting first.
+  // Returns the layers of one type, in the panel's order, last setting first.
   template <typename L>
   std::vector<L> Layers() const {
     std::vector<L> layers;

@@ -1,4 +1,4 @@
-// Which colour, dash and marker settings have, of one axis and of crossed ones.
+// Tests colours, dashes and markers of settings, of one axis and of crossed ones.
 #include "server/report/figure/style.h"
 
 #include <gmock/gmock.h>

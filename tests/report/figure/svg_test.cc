@@ -1,5 +1,5 @@
-// The SVG of a figure: labels are data, layers stand where their values say, and what has no place
-// is left out. And the files that are made of it.
+// Tests the SVG of a figure: labels are data, layers are at their values, and values without a
+// position are left out. Also tests the files made of it.
 #include <fontconfig/fontconfig.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -29,7 +29,7 @@ using testing::StartsWith;
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
 // A figure of one panel of 1 by 1 inches from 0 to 72 in both directions, so that a unit is a
-// point: the value (x, y) stands at (72 + x, 144 - y).
+// point: the value (x, y) is at (72 + x, 144 - y).
 Figure WithLayers(std::vector<Layer> layers) {
   Figure figure;
   figure.name = "test";
@@ -44,7 +44,7 @@ Figure WithLayers(std::vector<Layer> layers) {
   return figure;
 }
 
-// The lines of the SVG that hold a path, without what names the clip.
+// Returns the lines of the SVG with a path, without the clip's name.
 std::vector<std::string> Paths(const Figure& figure) {
   std::vector<std::string> paths;
   for (const absl::string_view line : absl::StrSplit(Svg(figure), '\n')) {
@@ -188,7 +188,7 @@ TEST(SvgTest, WritesUprightTextsFromBottomToTop) {
                                      "fill=\"#000000\">up</text>"));
 }
 
-// Any bytes, with those that markup and UTF-8 care about more often than others.
+// Returns random bytes, with frequent special characters of markup and UTF-8.
 std::string RandomText(report::RandomStream* random) {
   std::vector<std::string> pieces = absl::StrSplit(
       "< & > ]]> </text> <script> <!-- --> \" ' \\ \n \t \x80 \xE2\x80\xAE é − {} ` &amp;", ' ');
@@ -205,7 +205,7 @@ std::string RandomText(report::RandomStream* random) {
   return text;
 }
 
-// An SVG without what stands between an opening tag and </text>, </title> or </desc>.
+// Returns an SVG without the content between an opening tag and </text>, </title> or </desc>.
 std::string WithoutTexts(const Figure& figure) {
   std::vector<std::string> kept;
   for (const absl::string_view line : absl::StrSplit(Svg(figure), '\n')) {

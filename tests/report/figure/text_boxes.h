@@ -1,4 +1,4 @@
-// Where a figure's texts stand: those that leave it, and those that touch.
+// Finds a figure's texts that leave it or touch.
 #ifndef ABLATE_TESTS_REPORT_FIGURE_TEXT_BOXES_H_
 #define ABLATE_TESTS_REPORT_FIGURE_TEXT_BOXES_H_
 
@@ -11,7 +11,7 @@
 
 namespace ablate::figure {
 
-// What lies outside the figure by more than a line's width.
+// Returns texts that are outside the figure by more than a line's width.
 inline std::vector<std::string> Outside(const Figure& figure) {
   std::vector<std::string> outside;
   for (const Text& text : figure.texts) {
@@ -26,7 +26,7 @@ inline std::vector<std::string> Outside(const Figure& figure) {
   return outside;
 }
 
-// Labels of equal height that overlap.
+// Returns labels of equal height that overlap.
 inline std::vector<std::string> Overlapping(const Figure& figure) {
   struct Box {
     double left, right, low, high;

@@ -1,4 +1,4 @@
-// A report with everything in it, made of a small synthetic grid.
+// Makes a report with everything in it from a small synthetic grid.
 #include "tests/report/html/example_page.h"
 
 #include <cmath>

@@ -1,4 +1,4 @@
-// A report with everything in it, made of a small synthetic grid.
+// Makes a report with everything in it from a small synthetic grid.
 #ifndef ABLATE_TESTS_REPORT_HTML_EXAMPLE_PAGE_H_
 #define ABLATE_TESTS_REPORT_HTML_EXAMPLE_PAGE_H_
 
@@ -9,20 +9,20 @@
 
 namespace ablate::html {
 
-// Gives texts for every place where a page shows one.
+// Provides texts for every place in a page.
 class Texts {
  public:
   virtual ~Texts() = default;
-  // `usual`, or what is to stand in its place.
+  // Returns `usual`, or its replacement.
   virtual std::string Next(const std::string& usual) = 0;
 };
 
-// Three placements × two rates × six seeds. Labels, questions, captions, samples, paths: every text
-// comes through `texts`. Labels that are compared get a number behind them, for they must be
+// Returns three placements × two rates × six seeds. Every text (labels, questions, captions,
+// samples, paths) comes from `texts`. Compared labels get a number appended, because they must be
 // distinct. The pictures' ids begin with `prefix`, distinct in a page.
 Experiment ExampleExperiment(Texts* texts, const std::string& prefix = "");
 
-// All of the page.
+// Returns the whole page.
 std::string WholePage(const Page& page, const std::vector<Experiment>& experiments);
 
 }  // namespace ablate::html

@@ -1,4 +1,4 @@
-// The writer: escaping, nesting, data addresses.
+// Tests the writer: escaping, nesting, data addresses.
 #include "server/report/html/markup.h"
 
 #include "gtest/gtest.h"

@@ -1,4 +1,4 @@
-// What a page says: the order of its sections, the answer, figures that are missing, contents.
+// Tests a page's content: the order of its sections, the answer, missing figures, contents.
 #include <cmath>
 
 #include "absl/strings/str_cat.h"
@@ -28,7 +28,7 @@ Experiment Example() {
   return ExampleExperiment(&usual);
 }
 
-// The example with another comparison, and without what belongs to its own.
+// Returns the example with another comparison, without the parts of its own.
 Experiment ExampleOf(const report::ComparisonInput& input) {
   Experiment experiment = Example();
   experiment.comparison = *report::Compare(input);
@@ -193,7 +193,7 @@ TEST(PageTest, OfSeveralExperimentsBeginsWithContents) {
   EXPECT_THAT(page, HasSubstr("part\">Results</h3>"));
 }
 
-// Three seeds of pre, and those of post that are given.
+// Returns a page with three seeds of pre, and the given ones of post.
 std::string PageOfPost(const std::vector<double>& post) {
   return PageOf({ExampleOf(report::OneAxis({{"pre", {1, 2, 3}}, {"post", post}}))});
 }
@@ -292,7 +292,7 @@ TEST(PageTest, AllowsItsOwnStyleAndScriptAndNothingElse) {
   EXPECT_THAT(page, HasSubstr(absl::StrCat("<style>", PageStyle(), "</style>")));
   EXPECT_THAT(page, HasSubstr(absl::StrCat("<script>", PageScript(), "</script>")));
   EXPECT_THAT(page, HasSubstr(text::EscapeMarkup(PagePolicy(PageStyle(), PageScript()))));
-  // By openssl dgst -sha256 -binary | base64.
+  // Made by openssl dgst -sha256 -binary | base64.
   EXPECT_EQ(PagePolicy("a", "b"),
             "default-src 'none'; style-src 'sha256-ypeBEsobvcr6wjGzmiPcTaeG7/gUfE5yuYB3ha/uSLs='; "
             "script-src 'sha256-PiPoFgA5WUoziU9lZOGxNIu9egCI1CxKy3PurtWcAJ0='; base-uri 'none'; "

@@ -19,7 +19,7 @@ class Usual final : public Texts {
   std::string Next(const std::string& usual) override { return usual; }
 };
 
-// What means something to browsers, spreadsheets, YAML or terminals.
+// Special texts for browsers, spreadsheets, YAML or terminals.
 constexpr absl::string_view kPieces[] = {"<script>",
                                          "</script>",
                                          "<!--",
@@ -94,7 +94,7 @@ class Hostile final : public Texts {
   std::vector<std::string> given_;
 };
 
-// Samples beyond the usual, so that a page holds thousands of texts.
+// Adds samples, so that a page has thousands of texts.
 void AddSamples(Texts* texts, Experiment* experiment) {
   for (Samples::Setting& setting : experiment->samples->settings) {
     for (int i = 0; i < 3300; ++i) setting.texts.push_back(texts->Next(""));

@@ -1,4 +1,4 @@
-// Tables of a comparison: what columns there are and what their cells say.
+// Tests tables of a comparison: their columns and cells.
 #include "server/report/table/comparison_tables.h"
 
 #include <cmath>
@@ -31,7 +31,7 @@ Comparison Compared(const ComparisonInput& input) {
   return *std::move(comparison);
 }
 
-// The cells of the column called `title`, each in one line.
+// Returns the cells of the column `title`, each in one line.
 std::vector<std::string> Cells(const Table& table, const std::string& title) {
   for (const Column& column : table.columns) {
     if (column.title != title) continue;
@@ -73,7 +73,7 @@ ComparisonInput TunedGrid() {
   return input;
 }
 
-// Ten rows, each another kind of row.
+// Returns ten rows, each of another kind.
 ComparisonInput CanonicalGrid() {
   const std::vector<double> base = Base(24), first(base.begin(), base.begin() + 8);
   std::vector<double> diverging = Shifted(first, .03, .002);
@@ -103,7 +103,7 @@ ComparisonInput CanonicalGrid() {
   return input;
 }
 
-// Compares with the file, and leaves what is to replace it if it should differ.
+// Compares with the file, and writes the replacement if it differs.
 void ExpectGolden(const std::string& name, const std::string& actual) {
   const std::string golden = absl::StrCat(ABLATE_SOURCE "/tests/report/table/", name);
   const std::string found = absl::StrCat(testing::TempDir(), "/", name);
@@ -183,7 +183,7 @@ TEST(CellsTest, NeverPrintAnIntervalAsAPoint) {
   EXPECT_THAT(cell(2), StartsWith("+.0"));
 }
 
-// Rows of two runs around a mean: the interval is wide, but of the mean's size.
+// Rows of two runs around a mean: the interval is wide, but of the mean's magnitude.
 TEST(CellsTest, NeverPrintASmallMeanAsZero) {
   const auto means = [](const std::vector<std::pair<std::string, std::vector<double>>>& settings) {
     const Comparison comparison = Compared(OneAxis(settings));
@@ -248,7 +248,7 @@ TEST(DataTableTest, RenamesAnAxisThatIsCalledLikeANumber) {
   }
 }
 
-// Two settings of which the second is 1.42 times the first, give or take a tenth.
+// Returns two settings of which the second is 1.42 times the first, ± a tenth.
 ComparisonInput RatioGrid() {
   std::vector<double> pre, post;
   for (int seed = 0; seed < 8; ++seed) {

@@ -1,4 +1,4 @@
-// Tables written down: alignment, quoting, and texts that would like to be commands.
+// Tests the forms of tables: alignment, quoting, and texts that look like commands.
 #include "server/report/table/table.h"
 
 #include <random>
@@ -24,7 +24,7 @@ TEST(RenderTest, AlignsAndQuotesAndEscapes) {
             "b,{\\symbol{34}}c{\\symbol{34}} & 12 \\\\\n\\bottomrule\n\\end{tabular}\n");
 }
 
-// Random characters, most of them hostile to something.
+// Returns random characters, most of them special somewhere.
 std::string Hostile(std::mt19937* random) {
   static const std::vector<std::string> kPieces = absl::StrSplit(
       "\\ { } $ & # % _ ~ ^ ` \" ' , \r \n \t [ ] * - = @ + | < > ; ! a \x1b[2J \u202E \u2066 \x80 "
@@ -39,7 +39,7 @@ std::string Hostile(std::mt19937* random) {
   return text;
 }
 
-// Fields of a line-based reader of RFC 4180.
+// Parses fields with a line-based reader of RFC 4180.
 std::vector<std::vector<std::string>> ParseCsv(const std::string& text) {
   std::vector<std::vector<std::string>> lines = {{""}};
   bool quoted = false;
@@ -98,7 +98,7 @@ TEST(RenderTest, KeepsTenThousandHostileTextsOnTheirLineOfATerminal) {
   }
 }
 
-// What is left of a text that EscapeLatex made when its own commands are taken out.
+// Returns an EscapeLatex text without its own commands.
 std::string WithoutCommands(std::string text) {
   const std::vector<std::string> commands = absl::StrSplit(
       R"(\textbackslash{} \textasciitilde{} \textasciicircum{} \textless{} \textgreater{} \textbar{}

@@ -60,7 +60,7 @@ std::string CheckSummary(const storage::Summary& summary, const Series& series) 
                       " points");
 }
 
-// One run as the store shows it.
+// One run as the store has it.
 class RunCheck {
  public:
   RunCheck(storage::Store& store, const Histories& histories, std::string run)
@@ -83,7 +83,7 @@ class RunCheck {
 
  private:
   bool done() const { return record_.state == RunState::kDone; }
-  // Whether a state after so many steps may be the run's.
+  // Returns true if a state after so many steps may be the run's.
   bool IsMine(const TrainingState& state, uint32_t step) const {
     if (state.run == run_) return true;
     return step <= record_.origin_step && origins_.count(state.run) > 0;
@@ -187,7 +187,7 @@ class RunCheck {
   const Histories& histories_;
   const std::string run_;
   storage::RunRecord record_;
-  std::set<std::string> origins_;  // that it grew from, and those grew from
+  std::set<std::string> origins_;  // its origin, and the origin's origins
   Series losses_;
   Series evaluations_;
   bool dropped_last_ = false;

@@ -1,4 +1,4 @@
-// Is what the store shows of a run one consistent history?
+// Checks that the store's data of a run are one consistent history.
 #ifndef ABLATE_TESTS_SCHEDULE_SIMULATION_CHECKS_H_
 #define ABLATE_TESTS_SCHEDULE_SIMULATION_CHECKS_H_
 
@@ -10,14 +10,15 @@
 
 namespace ablate::simulation {
 
-// Empty if it is: points of steps 0, 1, 2, … without gaps, all of one history; evaluations and
-// checkpoints of the same; summaries that agree; all of it complete if the run is DONE.
+// Returns what is inconsistent; empty if nothing is: points of steps 0, 1, 2, … without gaps,
+// evaluations and checkpoints all of one history; summaries that agree; and all of it complete if
+// the run is DONE.
 std::string CheckRun(storage::Store& store, const Histories& histories, const std::string& run);
 
-// Empty if the store has the run of a grant under its lease.
+// Returns an error unless the store has the run of a grant under its lease; empty if it has.
 std::string CheckHandedOut(storage::Store& store, const worker::v1::Grant& grant);
 
-// Empty if no run is under two leases.
+// Returns an error if a run is under two leases; empty otherwise.
 std::string CheckLeases(storage::Store& store);
 
 }  // namespace ablate::simulation

@@ -1,4 +1,4 @@
-// Holds groups back, runs out of room, and makes the mistakes that are asked for.
+// Delays groups, runs out of room, and makes the requested mistakes.
 #include "tests/schedule/simulation/delayed_store.h"
 
 #include <utility>
@@ -86,7 +86,7 @@ DelayedStore::Or<storage::HeldLeaseDecision> DelayedStore::CheckLease(Text lease
   return target()->CheckLease(lease, incarnation, first_unacked);
 }
 
-// As if points were keyed by run and step, so that sending them again were harmless.
+// As if points were keyed by run and step, so that resending them were harmless.
 void DelayedStore::TakeByRun(const storage::LeaseEvent& event) {
   const Or<std::vector<storage::LeaseRecord>> leases = target()->ListLeases();
   if (!leases.ok()) return;

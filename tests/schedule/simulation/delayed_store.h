@@ -1,4 +1,4 @@
-// The real store, with the time between a request and its commit in the simulation's hands.
+// Wraps the real store; the simulation controls the time between a request and its commit.
 #ifndef ABLATE_TESTS_SCHEDULE_SIMULATION_DELAYED_STORE_H_
 #define ABLATE_TESTS_SCHEDULE_SIMULATION_DELAYED_STORE_H_
 
@@ -12,33 +12,33 @@
 
 namespace ablate::simulation {
 
-// What a wrong server would do; the simulation has to notice.
+// Bugs of a server that the simulation has to detect.
 enum class Mutation {
   kNone,
   kAcknowledgesBeforeTheCommit,
-  kTakesEventsByRunAlone,  // whatever the lease and the number
+  kTakesEventsByRunAlone,  // accepts events regardless of lease and number
   kGrantsBeforeTheCommit,
 };
 
-// The scheduler's writes wait until Commit; any other write commits what waits first, as one queue
-// of writes would.
+// The scheduler's writes wait until Commit; any other write first commits the waiting ones, as one
+// queue of writes would.
 class DelayedStore : public schedule::LeaseStoreProxy {
  public:
   DelayedStore(storage::Store* target, Mutation mutation)
       : LeaseStoreProxy(target), mutation_(mutation) {}
 
   size_t waiting() const { return waiting_.size(); }
-  // Commits the oldest write that waits.
+  // Commits the oldest waiting write.
   void Commit();
-  // The process ends: what waits was never written, and nobody is told.
+  // Ends the process: waiting writes are never made, and nobody is told.
   void Crash() { waiting_.clear(); }
   void SetFull(bool full) { full_ = full; }
-  // Called with each lease that is made, and what it hands out.
+  // Sets a callback for each lease that is made, with its run.
   void OnGrant(std::function<void(const storage::NewLease&, const storage::GrantedRun&)> call) {
     on_grant_ = std::move(call);
   }
 
-  // As the store's.
+  // Same as the store's.
   Or<storage::CancelledExperiment> CancelExperiment(Text id);
   void GrantAsync(std::vector<storage::NewLease> leases, Done<storage::Grants> done) override;
   void ApplyAsync(std::string incarnation, std::vector<storage::LeaseEvent> events,
@@ -56,7 +56,7 @@ class DelayedStore : public schedule::LeaseStoreProxy {
   const Mutation mutation_;
   std::deque<std::function<void()>> waiting_;
   std::function<void(const storage::NewLease&, const storage::GrantedRun&)> on_grant_;
-  std::map<std::string, std::string> runs_;  // by lease, of all that were asked for
+  std::map<std::string, std::string> runs_;  // by lease, of all requested ones
   bool full_ = false;
 };
 

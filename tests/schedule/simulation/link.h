@@ -1,5 +1,5 @@
 // One stream between a worker and the server: two queues, and an end that each side notices only
-// after it has read what arrived.
+// after it has read everything that arrived.
 #ifndef ABLATE_TESTS_SCHEDULE_SIMULATION_LINK_H_
 #define ABLATE_TESTS_SCHEDULE_SIMULATION_LINK_H_
 
@@ -21,17 +21,17 @@ struct Link {
   schedule::Scheduler::Session session = 0;
   std::deque<worker::v1::FromWorker> up;
   std::deque<worker::v1::ToWorker> down;
-  bool server_side = true;  // whether the server still has it
+  bool server_side = true;  // the server still has it
   bool worker_side = true;
-  bool cut = false;  // nothing more can be put in
+  bool cut = false;  // no more messages
 
-  // The network fails; of what is on its way, a part arrives.
+  // Breaks the network; a part of the messages in transit arrives.
   void Break(Random* random) {
     cut = true;
     up.resize(random->Below(static_cast<uint32_t>(up.size()) + 1));
     down.resize(random->Below(static_cast<uint32_t>(down.size()) + 1));
   }
-  // The server's process is gone.
+  // Ends the server's process.
   void LoseServer(Random* random) {
     Break(random);
     up.clear();
@@ -41,7 +41,7 @@ struct Link {
 
 class LinkStream : public schedule::WorkerStream {
  public:
-  // `on_grant` is called with each grant that is handed out.
+  // `on_grant` is called with each grant that is sent.
   LinkStream(std::shared_ptr<Link> link, PromiseKeeper* promises,
              std::function<void(const worker::v1::Grant&)> on_grant)
       : link_(std::move(link)), promises_(promises), on_grant_(std::move(on_grant)) {}

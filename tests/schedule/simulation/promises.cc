@@ -1,4 +1,4 @@
-// Turns acknowledged events into what a later grant has to respect.
+// Turns acknowledged events into promises for later grants.
 #include "tests/schedule/simulation/promises.h"
 
 #include <algorithm>

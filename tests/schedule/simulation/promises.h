@@ -1,4 +1,4 @@
-// What the server has acknowledged must hold for ever, unless a backup is restored.
+// Checks that what the server has acknowledged holds forever, unless a backup is restored.
 #ifndef ABLATE_TESTS_SCHEDULE_SIMULATION_PROMISES_H_
 #define ABLATE_TESTS_SCHEDULE_SIMULATION_PROMISES_H_
 
@@ -13,8 +13,8 @@
 
 namespace ablate::simulation {
 
-// Per run: from where it may be trained again at the earliest in the environment that made its
-// state, and whether it may be at all.
+// Per run: the earliest step from which it may be trained again, in the environment that made its
+// state, and whether it may be trained at all.
 struct Promises {
   struct Resume {
     uint32_t step = 0;
@@ -26,16 +26,16 @@ struct Promises {
 
 class PromiseKeeper {
  public:
-  // `environment` is what the worker has said; without one a state promises nothing, for the next
-  // worker may refuse it.
+  // `environment` is the worker's; without one a state promises nothing, because the next worker
+  // may refuse it.
   void Sent(const worker::v1::Event& event, const std::string& environment);
   void Acknowledged(const worker::v1::Ack& ack);
-  // Empty if the grant breaks no promise. States of other environments than its worker's are void
+  // Returns the broken promise, or empty. States of other environments than the worker's are void
   // from now on.
   std::string CheckGrant(const storage::NewLease& lease, const storage::GrantedRun& granted);
 
   const Promises& promises() const { return promises_; }
-  // What was acknowledged after the backup was made is no promise any more.
+  // Acknowledgements after the backup promise nothing any more.
   void Restore(Promises promises) { promises_ = std::move(promises); }
 
  private:

@@ -15,7 +15,7 @@ std::unique_ptr<storage::Store> OpenStore(storage::StoreOptions options) {
   return *std::move(store);
 }
 
-// Of a store in which nothing is: copying it is faster than creating one.
+// Returns the image of an empty store: copying it is faster than creating one.
 const std::string& EmptyImage() {
   static const std::string image = *OpenStore({})->Image();
   return image;
@@ -26,9 +26,8 @@ const std::string& EmptyImage() {
 ServerProcess::ServerProcess(const schedule::FakeClock* clock, Mutation mutation, Random* random)
     : clock_(clock), random_(random), store_(Open(EmptyImage())), delayed_(store_.get(), mutation) {
   options_.step_watchdog = absl::Minutes(1);
-  // With 40 bytes nearly every event of a lease waits for the acknowledgement of the one before.
-  // Less would not do: a stream may have about 20 times as much, which the events of two lanes must
-  // fit.
+  // With 40 bytes nearly every event of a lease waits for the previous one's acknowledgement. Less
+  // would not do: a stream may have about 20 times as much, which the events of two lanes must fit.
   const uint64_t credits[] = {40, 400, 4 << 20};
   options_.credit_bytes = credits[random->Below(3)];
 }

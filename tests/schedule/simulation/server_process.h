@@ -1,5 +1,5 @@
-// The server's process: the real scheduler over the real store, which can be killed, started again,
-// and put back to a backup.
+// The server's process: the real scheduler over the real store, which can be killed, restarted, and
+// restored from a backup.
 #ifndef ABLATE_TESTS_SCHEDULE_SIMULATION_SERVER_PROCESS_H_
 #define ABLATE_TESTS_SCHEDULE_SIMULATION_SERVER_PROCESS_H_
 
@@ -23,20 +23,20 @@ class ServerProcess {
   bool up() const { return scheduler_ != nullptr; }
   bool drained() const { return drained_; }
   schedule::Scheduler& scheduler() { return *scheduler_; }
-  // As the scheduler sees it, and as it is on disk.
+  // Return the store as the scheduler sees it, and as it is on disk.
   DelayedStore& delayed() { return delayed_; }
   storage::Store& disk() { return *store_; }
 
   void Start();
-  // Of the writes that wait, some are still done.
+  // Kills it; some of the waiting writes are still made.
   void Kill();
   void Drain();
-  // Answers of the store that the scheduler's thread has not seen.
+  // Returns the number of answers of the store that the scheduler's thread has not handled.
   size_t posted() const { return posted_.size(); }
   void RunPosted();
 
   std::string Backup();
-  // While it is not up.
+  // Call it only while the server is down.
   void Restore(const std::string& backup);
 
  private:

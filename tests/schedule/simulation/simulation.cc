@@ -1,4 +1,4 @@
-// The schedule: what may happen, how often, and what must be true.
+// The schedule: possible actions, their frequencies, and invariants.
 #include "tests/schedule/simulation/simulation.h"
 
 #include <algorithm>
@@ -43,7 +43,7 @@ Simulation::Simulation(uint64_t seed, Mutation mutation)
   for (const Action& action : Actions()) {
     weights_.push_back(action.fault && random_.Chance(50) ? 0 : action.weight);
   }
-  // Backups are for those schedules in which one is restored.
+  // Backups are only made in schedules that restore one.
   if (WeightOf(&Simulation::RestoreBackup) == 0) WeightOf(&Simulation::MakeBackup) = 0;
   server_.delayed().OnGrant(
       [this](const storage::NewLease& lease, const storage::GrantedRun& granted) {
@@ -120,7 +120,7 @@ void Simulation::Act() {
   DropDeadLinks();
 }
 
-// Peace: what is down comes up again, what hangs goes on.
+// Ends the faults: starts what is down, and continues what hangs.
 void Simulation::Heal() {
   Trace("peace");
   server_.delayed().SetFull(false);
@@ -143,7 +143,7 @@ void Simulation::Heal() {
   Fail(absl::StrCat("it does not end: ", Unfinished()));
 }
 
-// Delivers and trains until nothing is on its way.
+// Delivers and trains until nothing is in progress.
 void Simulation::Settle() {
   for (bool busy = true; busy && problem_.empty();) {
     busy = false;
@@ -164,7 +164,7 @@ void Simulation::Settle() {
   }
 }
 
-// What is still to be done; empty when all has ended.
+// Returns the remaining work; empty when all has ended.
 std::string Simulation::Unfinished() {
   for (const std::string& name : runs_) {
     const auto run = server_.disk().GetRun(name);
@@ -193,7 +193,7 @@ void Simulation::CheckEnd() {
   for (const std::string& name : runs_) {
     const auto run = server_.disk().GetRun(name);
     if (!run.ok()) continue;
-    // What a run sends after it was cancelled is acknowledged too, and counts for nothing.
+    // Messages of a run after its cancel are acknowledged, too, without effect.
     const bool may_lack_its_end =
         run->state == RunState::kDone || run->state == RunState::kCancelled;
     if (!may_lack_its_end && promises_.promises().finished.count(name) > 0) {

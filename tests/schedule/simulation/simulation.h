@@ -1,5 +1,5 @@
-// One random schedule: a server, workers and a network between them, faults of every kind, then
-// peace. Everything is decided by the seed.
+// Runs one random schedule: a server, workers and a network between them, faults of every kind,
+// then a phase without faults. The seed decides everything.
 #ifndef ABLATE_TESTS_SCHEDULE_SIMULATION_SIMULATION_H_
 #define ABLATE_TESTS_SCHEDULE_SIMULATION_SIMULATION_H_
 
@@ -26,9 +26,9 @@ class Simulation {
   Simulation(uint64_t seed, Mutation mutation);
   ~Simulation();
 
-  // What went wrong; empty if every invariant held until the end.
+  // Returns the first violated invariant; empty if all held until the end.
   std::string Run();
-  // What happened, a line an action; kept only if asked for before Run.
+  // Records each action as a line; call it before Run.
   void KeepTrace() { keeps_trace_ = true; }
   const std::vector<std::string>& trace() const { return trace_; }
 
@@ -59,7 +59,7 @@ class Simulation {
 
   uint32_t& WeightOf(void (Simulation::*act)());
   void Submit(const char* name, uint32_t first_run, uint32_t runs);
-  // A run of a growth; `origin` is the shorter one that it begins from, or empty.
+  // Returns a run of a growth; `origin` is the shorter one that it begins from, or empty.
   static storage::NewRun MakeRun(const std::string& name, const std::string& growth, uint32_t steps,
                                  const std::string& origin);
   void Act();
@@ -103,7 +103,7 @@ class Simulation {
   void CancelExperiment();
   void FillDisk();
 
-  // A stream on which something is under way in that direction; null if there is none.
+  // Returns a stream with messages in that direction; null if there is none.
   std::shared_ptr<Link> AnyBusyLink(bool up);
   void Up(const std::shared_ptr<Link>& link);
   void Down(const std::shared_ptr<Link>& link);
@@ -125,7 +125,7 @@ class Simulation {
   std::vector<std::shared_ptr<Link>> links_;
   std::vector<std::string> runs_;
   std::string cancellable_;                    // experiment
-  std::map<std::string, uint32_t> cancelled_;  // runs, with the step at which they were
+  std::map<std::string, uint32_t> cancelled_;  // runs, with the step at their cancel
   std::optional<Backup> backup_;
   std::vector<uint32_t> weights_;
   std::string problem_;

@@ -1,4 +1,4 @@
-// What happens without faults: messages, commits, steps, time.
+// Actions without faults: messages, commits, steps, time.
 #include <algorithm>
 #include <utility>
 
@@ -72,7 +72,7 @@ void Simulation::FreeDisk() { server_.delayed().SetFull(false); }
 
 void Simulation::Check() { CheckAll(); }
 
-// A longer run of a growth is submitted, which may be longer again later on.
+// Submits a longer run of a growth, which may be extended again later.
 void Simulation::Grow() {
   const std::string growth = absl::StrCat("growth-", random_.Below(4));
   const storage::NewRun any = MakeRun("any", growth, UINT32_MAX, "");
@@ -96,7 +96,7 @@ void Simulation::Grow() {
   runs_.push_back(name);
 }
 
-// States of all that is leased, as before a cancel.
+// Asks for the states of all leased runs, as before a cancel.
 void Simulation::AskToSave() {
   if (!server_.up()) return;
   const auto leases = server_.disk().ListLeases();
@@ -199,7 +199,7 @@ void Simulation::Tick(absl::Duration by) {
 }
 
 void Simulation::StartProcess(Slot* slot) {
-  // As after an upgrade, or on another machine; some don't say.
+  // As after an upgrade, or on another machine; some don't report it.
   Environment environment{random_.Chance(20) ? "new" : "old", ""};
   if (random_.Chance(80)) environment.said = environment.real;
   slot->process =
@@ -222,7 +222,7 @@ void Simulation::EndProcess(Slot* slot, bool by_itself) {
   if (slot->supervised) slot->exit = schedule::WorkerExit{slot->name, by_itself, "last words"};
 }
 
-// A server that is down learns of no end.
+// A server that is down isn't told of an end.
 void Simulation::Report(Slot* slot) {
   if (server_.up()) {
     Trace(absl::StrCat("end of ", slot->name, " is reported"));

@@ -1,4 +1,4 @@
-// What goes wrong: processes, streams, disks, lanes, backups.
+// Faults: processes, streams, disks, lanes, backups.
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -6,7 +6,7 @@
 
 namespace ablate::simulation {
 
-// Messages stand still meanwhile, so that leases expire.
+// Messages stop meanwhile, so that leases expire.
 void Simulation::PassLongTime() {
   Trace("long silence");
   for (uint32_t left = random_.Between(3, 25); left > 0; --left) Tick(absl::Seconds(4));
@@ -20,7 +20,7 @@ void Simulation::BreakLink() {
   link.Break(&random_);
 }
 
-// The worker attaches anew while the server still reads the old stream.
+// The worker attaches again while the server still reads the old stream.
 void Simulation::AbandonLink() {
   Slot& slot = AnySlot();
   if (slot.process == nullptr || slot.link == nullptr) return;

@@ -1,4 +1,4 @@
-// Trains by writing down values, and keeps the worker's half of the protocol.
+// Trains by recording values, and implements the worker's half of the protocol.
 #include "tests/schedule/simulation/worker_process.h"
 
 #include <algorithm>

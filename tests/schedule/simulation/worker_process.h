@@ -1,4 +1,4 @@
-// A worker's process: the real lease book and a trainer that only writes down what it did.
+// A worker's process: the real lease book and a trainer that only records its steps.
 #ifndef ABLATE_TESTS_SCHEDULE_SIMULATION_WORKER_PROCESS_H_
 #define ABLATE_TESTS_SCHEDULE_SIMULATION_WORKER_PROCESS_H_
 
@@ -21,7 +21,7 @@ namespace ablate::simulation {
 inline constexpr uint32_t kEvaluationEvery = 3;
 inline constexpr uint32_t kCheckpointStep = 5;
 
-// What a worker's bits depend on, and what it says of that.
+// The environment that a worker's bits depend on, and the one that it reports.
 struct Environment {
   std::string real;
   std::string said;
@@ -35,7 +35,7 @@ class WorkerProcess {
   const std::string& incarnation() const { return incarnation_; }
   const Environment& environment() const { return environment_; }
   const worker::LeaseBook& book() const { return book_; }
-  // Asked to leave, and nothing is left to report.
+  // Returns true if it was asked to leave, and nothing is left to report.
   bool finished() const { return draining_ && book_.empty(); }
 
   worker::v1::FromWorker Hello() const;
@@ -43,12 +43,12 @@ class WorkerProcess {
   void Disconnected() { book_.Disconnected(); }
   void DropAll();
   void Receive(const worker::v1::ToWorker& message, absl::Duration now);
-  // One step of some lane, if one may go on.
+  // Makes one step of some lane, if one can continue.
   void Train(absl::Duration now);
-  // A lane hangs in its step until the process ends or its run is stopped.
+  // Makes a lane hang in its step until the process ends or its run is stopped.
   void Stick();
   void Drain();
-  // What is to be sent since the last call, in order; to be thrown away without a stream.
+  // Returns the messages since the last call, in order; discard them if there is no stream.
   std::vector<worker::v1::FromWorker> TakeOutgoing();
 
  private:
@@ -58,16 +58,16 @@ class WorkerProcess {
     uint64_t segment = 0;  // 0: waits for a lane
     uint32_t step = 0;
     bool stuck = false;
-    bool ended = false;  // it has done all but say so
+    bool ended = false;  // done, but not reported
     absl::Duration progress_at;
     worker::v1::Points points;  // not yet flushed
   };
 
   void Stop(const std::string& lease);
   void FillLanes(absl::Duration now);
-  // False if it refuses the state to begin from.
+  // Returns false if it refuses its initial state.
   bool Begin(Job* job);
-  // False when the job has ended.
+  // Returns false when the job has ended.
   bool Step(Job* job);
   void Finish(Job* job);
   void AddPoint(Job* job, const char* key, uint32_t step);
