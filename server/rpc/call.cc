@@ -24,10 +24,10 @@ absl::Status TooSlow(const Pace& pace) {
 absl::StatusOr<std::shared_ptr<void>> ByteBudget::Take(size_t bytes, const std::string& user) {
   {
     MutexLock lock(&mutex_);
-    if (used_ + bytes > max_.all) return TooManyAtOnce(what_, max_);
+    if (used_ + bytes > max_.total) return TooManyAtOnce(what_, max_);
     if (!user.empty()) {
       size_t& has = of_users_[user];
-      if (has + bytes > max_.of_user) return TooManyOfUser(what_, user, has, max_);
+      if (has + bytes > max_.per_user) return TooManyOfUser(what_, user, has, max_);
       has += bytes;
     }
     used_ += bytes;

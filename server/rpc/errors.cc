@@ -127,19 +127,19 @@ absl::Status WithReason(absl::Status status, absl::string_view reason) {
   return status;
 }
 
-absl::Status TooManyAtOnce(absl::string_view what, const Most& most) {
+absl::Status TooManyAtOnce(absl::string_view what, const Limit& limit) {
   return WithRetry(
       absl::ResourceExhaustedError(absl::StrCat("too many ", what, " at once: at most ",
-                                                text::Grouped(most.all), "; try again later")),
+                                                text::Grouped(limit.total), "; try again later")),
       kTryAgainAfter);
 }
 
 absl::Status TooManyOfUser(absl::string_view what, absl::string_view user, size_t has,
-                           const Most& most) {
+                           const Limit& limit) {
   const absl::Status status = absl::ResourceExhaustedError(
       absl::StrCat("too many ", what, " at once: ", user, " has ", text::Grouped(has),
-                   ", and one user may have ", text::Grouped(most.of_user), " of the server's ",
-                   text::Grouped(most.all), "; try again later"));
+                   ", and one user may have ", text::Grouped(limit.per_user), " of the server's ",
+                   text::Grouped(limit.total), "; try again later"));
   return WithRetry(WithReason(status, "USER_LIMIT"), kTryAgainAfter);
 }
 

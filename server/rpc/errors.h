@@ -37,12 +37,12 @@ absl::Status CallCancelled();
 // Attaches an ErrorInfo to `status`: a reason in UPPER_SNAKE_CASE for programs. OK stays OK.
 absl::Status WithReason(absl::Status status, absl::string_view reason);
 
-// Returns RESOURCE_EXHAUSTED: the server has its maximum `most.all` of `what` ("watches"), or the
-// user has the maximum `most.of_user`; the latter with the reason USER_LIMIT. Both messages ask to
-// retry in a second.
-absl::Status TooManyAtOnce(absl::string_view what, const Most& most);
+// Returns RESOURCE_EXHAUSTED: the server has its maximum `limit.total` of `what` ("watches"), or
+// the user has the maximum `limit.per_user`; the latter with the reason USER_LIMIT. Both messages
+// ask to retry in a second.
+absl::Status TooManyAtOnce(absl::string_view what, const Limit& limit);
 absl::Status TooManyOfUser(absl::string_view what, absl::string_view user, size_t has,
-                           const Most& most);
+                           const Limit& limit);
 
 // Attaches a RetryInfo to `status`: the same call may succeed after `delay`. OK stays OK.
 absl::Status WithRetry(absl::Status status, absl::Duration delay);

@@ -11,20 +11,19 @@ namespace ablate::rpc {
 
 // Limits a resource in total and per user. Only a shared server has users; on any other, the caller
 // may use the total.
-struct Most {
-  constexpr Most(size_t most_of_all, size_t most_of_user)
-      : all(most_of_all), of_user(most_of_user) {}
+struct Limit {
+  constexpr Limit(size_t of_all, size_t of_user) : total(of_all), per_user(of_user) {}
   // NOLINTNEXTLINE(google-explicit-constructor): a single number limits both.
-  constexpr Most(size_t most_of_all) : Most(most_of_all, most_of_all) {}
-  size_t all;
-  size_t of_user;
+  constexpr Limit(size_t both) : Limit(both, both) {}
+  size_t total;
+  size_t per_user;
 };
 
 // Messages, in bytes.
 inline constexpr int kMaxRequestBytes = 4 << 20;
 inline constexpr size_t kMaxSpecBytes = 1 << 20;  // of a whole CreateExperiment request
 // Total over all such requests in the server.
-inline constexpr Most kMaxSpecBytesAtOnce = {size_t{64} << 20, size_t{16} << 20};
+inline constexpr Limit kMaxSpecBytesAtOnce = {size_t{64} << 20, size_t{16} << 20};
 inline constexpr size_t kLargeRequestBytes = 64 << 10;  // larger ones return their memory at once
 inline constexpr int kMaxWorkerMessageBytes = 16 << 20;
 inline constexpr size_t kPageBytes = 3 << 20;       // of the rows in one answer: below gRPC's 4 MiB
@@ -59,30 +58,31 @@ inline constexpr absl::Duration kStreamTimeout = absl::Minutes(1);
 
 // Calls at once. A user may have a quarter of most limits, and two where a quarter would be one, so
 // that a person with two windows isn't refused.
-inline constexpr Most kMaxWaitingCalls = {1'024, 256};
-inline constexpr Most kMaxWatches = {64, 16};
-inline constexpr Most kMaxReads = {64, 16};  // of each kind: exports, downloads, queries
+inline constexpr Limit kMaxWaitingCalls = {1'024, 256};
+inline constexpr Limit kMaxWatches = {64, 16};
+inline constexpr Limit kMaxReads = {64, 16};  // of each kind: exports, downloads, queries
 // With figures; fewer than the threads of the pool that they occupy.
-inline constexpr Most kMaxReports = {4, 2};
-inline constexpr Most kMaxGenerations = {32, 8};  // more than run or wait: slow clients keep theirs
-inline constexpr Most kMaxUploads = {8, 2};
-inline constexpr Most kMaxSaves = 2;  // that cancels wait for; they occupy threads as reports do
+inline constexpr Limit kMaxReports = {4, 2};
+inline constexpr Limit kMaxGenerations = {32,
+                                          8};  // more than run or wait: slow clients keep theirs
+inline constexpr Limit kMaxUploads = {8, 2};
+inline constexpr Limit kMaxSaves = 2;  // that cancels wait for; they occupy threads as reports do
 // Longest duration of a user's call; a watch has no limit.
 inline constexpr absl::Duration kMaxTransferTime = absl::Hours(24);
 inline constexpr absl::Duration kMaxAnswerTime = absl::Hours(1);  // of computed answers
 // Threads that answer, which mostly wait for commits, and how many of them one user's calls may
 // occupy. The rest stays available to others, however long each call takes.
-inline constexpr Most kAnsweringThreads = {8, 6};
+inline constexpr Limit kAnsweringThreads = {8, 6};
 // Threads that compare. A comparison of a large experiment takes a core for seconds; separate
 // threads keep reads from waiting for it.
-inline constexpr Most kComparingThreads = {4, 3};
+inline constexpr Limit kComparingThreads = {4, 3};
 // Threads that expand experiments, each up to 100,000 cells; their number bounds the memory.
-inline constexpr Most kExpandingThreads = {4, 3};
+inline constexpr Limit kExpandingThreads = {4, 3};
 inline constexpr uint32_t kMaxOpenAnalyses = 10'000;  // running or waiting
 // Most of those that may be experiments', so that a client's own request always finds room.
 inline constexpr uint32_t kMaxPlannedAnalyses = 9'000;
-inline constexpr Most kMaxWorkerStreams = {64, 16};
-inline constexpr Most kMaxWorkerTransfers = {1'024, 256};
+inline constexpr Limit kMaxWorkerStreams = {64, 16};
+inline constexpr Limit kMaxWorkerTransfers = {1'024, 256};
 inline constexpr size_t kMaxUnsentBytes = 64 << 20;  // to one worker
 
 }  // namespace ablate::rpc

@@ -40,7 +40,7 @@ class LiveStream {
 class LiveStreams {
  public:
   // `what` names the streams in errors, as "watches". A user's stream ends after `max_time`.
-  LiveStreams(std::string what, Most max, absl::Duration max_time = absl::InfiniteDuration());
+  LiveStreams(std::string what, Limit max, absl::Duration max_time = absl::InfiniteDuration());
 
   // Finds the caller by the call's own metadata, or the error with which the call must end. Must
   // not block. Called a second time once EndTokens sees the stream, so that a token that ends
@@ -76,7 +76,7 @@ class LiveStreams {
                      grpc::CallbackServerContext* context);
 
   const std::string what_;
-  const Most max_;
+  const Limit max_;
   const absl::Duration max_time_;
   FindCaller find_caller_;
   Mutex mutex_;

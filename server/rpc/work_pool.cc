@@ -7,9 +7,9 @@
 
 namespace ablate::rpc {
 
-WorkPool::WorkPool(Most threads, Most waiting) : max_running_(threads), max_waiting_(waiting) {
-  threads_.reserve(threads.all);
-  for (size_t i = 0; i < threads.all; ++i) threads_.emplace_back([this] { Work(); });
+WorkPool::WorkPool(Limit threads, Limit waiting) : max_running_(threads), max_waiting_(waiting) {
+  threads_.reserve(threads.total);
+  for (size_t i = 0; i < threads.total; ++i) threads_.emplace_back([this] { Work(); });
   timer_ = std::thread([this] { KeepTime(); });
 }
 
@@ -26,11 +26,11 @@ WorkPool::~WorkPool() {
 
 absl::Status WorkPool::TryPost(Task task, const std::string& user) {
   MutexLock lock(&mutex_);
-  if (waiting_ >= max_waiting_.all) return TooManyAtOnce("calls that wait", max_waiting_);
+  if (waiting_ >= max_waiting_.total) return TooManyAtOnce("calls that wait", max_waiting_);
   if (!user.empty()) {
     const auto found = queues_.find(user);
     const size_t has = found == queues_.end() ? 0 : found->second.waiting.size();
-    if (has >= max_waiting_.of_user) {
+    if (has >= max_waiting_.per_user) {
       return TooManyOfUser("calls that wait", user, has, max_waiting_);
     }
   }
@@ -69,7 +69,7 @@ void WorkPool::Add(Task task, const std::string& user) {
 
 void WorkPool::GiveTurn(User* user) {
   auto& [name, queue] = *user;
-  const bool has_all = !name.empty() && queue.running >= max_running_.of_user;
+  const bool has_all = !name.empty() && queue.running >= max_running_.per_user;
   if (queue.has_turn || queue.waiting.empty() || has_all) return;
   queue.has_turn = true;
   turns_.push_back(user);

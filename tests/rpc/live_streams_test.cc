@@ -77,7 +77,7 @@ TEST(LiveStreamsTest, WaitsForTheLastOne) {
 // Streams whose callers are `users`, by their contexts.
 class UsersStreams {
  public:
-  explicit UsersStreams(Most max) : streams_("watches", max) {
+  explicit UsersStreams(Limit max) : streams_("watches", max) {
     streams_.set_find_caller(
         [this](const grpc::ServerContextBase& context) -> absl::StatusOr<storage::Caller> {
           const std::string& user = users_.at(&context);

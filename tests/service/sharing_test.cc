@@ -235,7 +235,7 @@ TEST_F(SharingTest, LeavesOthersTheirWatchesWhenAUserHasAllOfTheirOwn) {
   const std::string experiment = CreateAs(root_.token(), "watched");
   const std::string mine = SecretOf("rex", Role::kReader);
   std::vector<std::unique_ptr<OpenWatch>> watches;
-  for (size_t i = 0; i < rpc::kMaxWatches.of_user; ++i) {
+  for (size_t i = 0; i < rpc::kMaxWatches.per_user; ++i) {
     watches.push_back(std::make_unique<OpenWatch>(public_channel_, mine, experiment));
     ASSERT_TRUE(watches.back()->open()) << i;
   }
@@ -311,7 +311,7 @@ TEST_F(SharingTest, HoldsFewCallsOfReflectionAndServesOthersMeanwhile) {
 TEST_F(SharingTest, CountsTheOwnerAsAUser) {
   const std::string experiment = CreateAs(root_.token(), "watched");
   std::vector<std::unique_ptr<OpenWatch>> watches;
-  for (size_t i = 0; i < rpc::kMaxWatches.of_user; ++i) {
+  for (size_t i = 0; i < rpc::kMaxWatches.per_user; ++i) {
     watches.push_back(std::make_unique<OpenWatch>(channel_, "", experiment));
     EXPECT_TRUE(watches.back()->open()) << i;
   }

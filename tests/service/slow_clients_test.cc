@@ -137,7 +137,7 @@ TEST_F(SlowClientsTest, LeaveRoomForQueriesHoweverManyExportsAreNotRead) {
   request.set_format(v1::ExportFormat::csv);
   std::vector<std::unique_ptr<Context>> contexts;
   std::vector<std::unique_ptr<grpc::ClientReader<v1::FileChunk>>> unread;
-  for (size_t i = 0; i < rpc::kMaxReads.all; ++i) {
+  for (size_t i = 0; i < rpc::kMaxReads.total; ++i) {
     contexts.push_back(std::make_unique<Context>());
     unread.push_back(reports->Export(contexts.back().get(), request));
     unread.back()->WaitForInitialMetadata();
