@@ -28,7 +28,7 @@ std::string ConnectionOf(const CallMetadata& metadata) {
 absl::Status ForTheLastTime(const absl::Status& refused) {
   absl::Status status(
       refused.code(),
-      absl::StrCat(refused.message(), "; it was the last of ", kStrangerCalls,
+      absl::StrCat(refused.message(), "; it was the last of ", kUnauthenticatedCalls,
                    " calls that a connection may make before one with a good token: "
                    "connect again"));
   refused.ForEachPayload([&status](absl::string_view type, const absl::Cord& payload) {
@@ -54,7 +54,7 @@ class Door final : public grpc::AuthMetadataProcessor {
     const absl::StatusOr<std::string> user = judge_(metadata, *address);
     const absl::Status let_in = user.ok() ? table_->LetIn(id, *user) : user.status();
     if (let_in.ok()) return grpc::Status::OK;
-    const bool last = table_->CountRefused(id) == kStrangerCalls;
+    const bool last = table_->CountRefused(id) == kUnauthenticatedCalls;
     return ToGrpc(last ? ForTheLastTime(let_in) : let_in);
   }
 

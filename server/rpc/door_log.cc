@@ -21,10 +21,10 @@ void DoorLog::NoteRefusal(const Refusal& refusal, absl::Time now) {
   const std::string host = HostOf(refusal.address);
   const std::string reason(absl::StatusCodeToString(refusal.why.code()));
   MutexLock lock(&mutex_);
-  const bool stranger = refusal.user.empty();
-  Kinds& kinds = stranger ? strangers_.kinds : users_.kinds;
+  const bool unauthenticated = refusal.user.empty();
+  Kinds& kinds = unauthenticated ? unauthenticated_.kinds : users_.kinds;
   std::vector<std::string> key = {refusal.user, refusal.method, reason};
-  if (stranger) key = {host};
+  if (unauthenticated) key = {host};
   // All further callers share one kind.
   if (kinds.size() >= kMaxKinds && kinds.count(key) == 0) key.clear();
   Kind& kind = kinds[key];
@@ -73,7 +73,7 @@ absl::Status DoorLog::Write(absl::Time now) {
     running_ += std::max(absl::ZeroDuration(), now - counted_);
     counted_ = now;
     TakeDue(now, running_, &users_, &rows);
-    TakeDue(now, running_, &strangers_, &rows);
+    TakeDue(now, running_, &unauthenticated_, &rows);
     used.swap(used_);
   }
   for (const std::string& token : used) store_->NoteUse(token, now);

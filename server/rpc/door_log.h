@@ -70,7 +70,7 @@ class DoorLog {
   storage::AccessStore* const store_;
   Mutex mutex_;
   Log users_ ABSL_GUARDED_BY(mutex_);
-  Log strangers_ ABSL_GUARDED_BY(mutex_);
+  Log unauthenticated_ ABSL_GUARDED_BY(mutex_);
   std::set<std::string> used_ ABSL_GUARDED_BY(mutex_);  // used tokens
   // How long the log has run, by clocks that may be set back, and up to when that is counted.
   absl::Duration running_ ABSL_GUARDED_BY(mutex_);

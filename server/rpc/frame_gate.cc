@@ -148,14 +148,14 @@ absl::Status FrameGate::CheckStart(const Head& head) const {
   return absl::OkStatus();
 }
 
-bool FrameGate::WithinStrangersLimits(const Head& head) const {
-  if (!stranger_) return true;
-  if (head.type == kHeaders && begun_ >= uint64_t{kStrangerCalls}) return false;
-  return strangers_bytes_ + kHeadBytes + head.length <= kStrangerBytes;
+bool FrameGate::WithinUnauthenticatedLimits(const Head& head) const {
+  if (!unauthenticated_) return true;
+  if (head.type == kHeaders && begun_ >= uint64_t{kUnauthenticatedCalls}) return false;
+  return unauthenticated_bytes_ + kHeadBytes + head.length <= kUnauthenticatedBytes;
 }
 
 absl::Duration FrameGate::Admit(absl::Duration now, const Head& head) {
-  if (!WithinStrangersLimits(head)) return absl::InfiniteDuration();
+  if (!WithinUnauthenticatedLimits(head)) return absl::InfiniteDuration();
   if (head.type == kHeaders) return calls_->Take(now);
   if (IsControl(head.type)) return control_.Take(now);
   if (head.length < kSmallFrameBytes) return small_.Take(now);
@@ -163,7 +163,7 @@ absl::Duration FrameGate::Admit(absl::Duration now, const Head& head) {
 }
 
 void FrameGate::Begin(const Head& head, std::string* out) {
-  if (stranger_) strangers_bytes_ += kHeadBytes + head.length;
+  if (unauthenticated_) unauthenticated_bytes_ += kHeadBytes + head.length;
   if (head.type == kSettings && (head.flags & kAck) != 0) settings_acknowledged_ = true;
   head_size_ = 0;
   payload_left_ = head.length;

@@ -47,7 +47,7 @@ class FrameGate {
   // Lifts the limits of unauthenticated peers after a call with a valid token. Its calls now count
   // in `calls`, which must outlive this object.
   void LetIn(Rate* calls) {
-    stranger_ = false;
+    unauthenticated_ = false;
     calls_ = calls;
   }
 
@@ -71,7 +71,7 @@ class FrameGate {
   absl::Status CheckStart(const Head& head) const;
   // Returns how long the frame in `head_` must wait; counts it if zero.
   absl::Duration Admit(absl::Duration now, const Head& head);
-  bool WithinStrangersLimits(const Head& head) const;
+  bool WithinUnauthenticatedLimits(const Head& head) const;
   void Begin(const Head& head, std::string* out);
   void EndBlock(std::string* out);
 
@@ -80,9 +80,9 @@ class FrameGate {
   Rate control_;
   Rate small_;
   absl::Duration wait_;
-  bool stranger_ = true;
+  bool unauthenticated_ = true;
   bool settings_acknowledged_ = false;
-  size_t strangers_bytes_ = 0;
+  size_t unauthenticated_bytes_ = 0;
   uint64_t begun_ = 0;
   Part part_ = Part::kPreface;
   size_t preface_ = 0;  // received bytes of the connection preface

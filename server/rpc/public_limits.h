@@ -9,7 +9,7 @@
 
 namespace ablate::rpc {
 
-// Connections. A stranger is an unauthenticated connection: no call of it has had a valid token.
+// Connections. A peer is unauthenticated until one of its calls has had a valid token.
 
 // Each has three descriptors and, open and idle, about 100 kB.
 inline constexpr size_t kMaxPublicConnections = 512;
@@ -19,16 +19,16 @@ inline constexpr size_t kMaxConnectionsOfAddress = 64;
 inline constexpr size_t kMaxConnectionsOfUser = 128;
 // If all of these are taken, the one that has waited longest is closed: an honest client needs its
 // place for a few round trips only.
-inline constexpr size_t kMaxStrangers = 128;
+inline constexpr size_t kMaxUnauthenticatedPeers = 128;
 // Part of these per address, so that an address displaces its own and not those from elsewhere.
-inline constexpr size_t kMaxStrangersOfAddress = 16;
+inline constexpr size_t kMaxUnauthenticatedPeersOfAddress = 16;
 // Time from accepting the connection, over TLS, to the first call with a valid token.
 inline constexpr absl::Duration kLetInTimeout = absl::Seconds(10);
 
 // Bytes that an unauthenticated peer may send until then; the rest waits. The first call is
 // answered at its headers, so that no client depends on the rest.
-inline constexpr size_t kStrangerBytes = 64 << 10;
-inline constexpr int kStrangerCalls = 8;
+inline constexpr size_t kUnauthenticatedBytes = 64 << 10;
+inline constexpr int kUnauthenticatedCalls = 8;
 
 // Limits for everybody.
 

@@ -208,20 +208,21 @@ void PublicPort::Admit(process::FileDescriptor client, const Peer& peer, absl::D
       [this] { return ConnectToServer(); }, now);
   connections_.push_back(std::move(connection));
   ++shared.connections;
-  ++shared.strangers;
-  ++strangers_;
+  ++shared.unauthenticated_peers;
+  ++unauthenticated_peers_;
 }
 
 // Closes the unauthenticated connection that has waited longest, of the same address if that one is
 // full. An honest client authenticates within a few round trips, so that it is hardly ever closed.
 bool PublicPort::MakeRoom(const Group& address, absl::Duration now) {
   const bool address_full = address.connections >= kMaxConnectionsOfAddress ||
-                            address.strangers >= kMaxStrangersOfAddress;
-  const bool full = connections_.size() >= kMaxPublicConnections || strangers_ >= kMaxStrangers;
+                            address.unauthenticated_peers >= kMaxUnauthenticatedPeersOfAddress;
+  const bool full = connections_.size() >= kMaxPublicConnections ||
+                    unauthenticated_peers_ >= kMaxUnauthenticatedPeers;
   if (!address_full && !full) return true;
   for (const std::unique_ptr<Connection>& each : connections_) {
     const bool ended = each->pipe == nullptr;
-    if (ended || !each->stranger || (address_full && each->address != &address)) continue;
+    if (ended || !each->unauthenticated || (address_full && each->address != &address)) continue;
     NoteHangUp(each->peer, "too many connections without a call that has a good token");
     End(each.get(), now);
     return true;
@@ -231,7 +232,7 @@ bool PublicPort::MakeRoom(const Group& address, absl::Duration now) {
 
 void PublicPort::Pump(Connection* connection, absl::Duration now) {
   absl::Status pumped = connection->pipe->Pump(now);
-  if (pumped.ok() && connection->stranger && now >= connection->let_in_by) {
+  if (pumped.ok() && connection->unauthenticated && now >= connection->let_in_by) {
     pumped = absl::DeadlineExceededError(absl::StrCat("there was no call with a good token in ",
                                                       absl::FormatDuration(kLetInTimeout)));
   }
@@ -249,7 +250,7 @@ void PublicPort::Pump(Connection* connection, absl::Duration now) {
 void PublicPort::NoteUser(Connection* connection, absl::Duration now) {
   const std::optional<std::string> user = table_->UserOf(connection->id);
   if (!user.has_value()) return;
-  if (connection->stranger) LetIn(connection);
+  if (connection->unauthenticated) LetIn(connection);
   Group* const group = user->empty() ? nullptr : &GroupOf(*user, now, &users_);
   if (group == connection->user) return;
   LeaveUser(connection, now);
@@ -259,11 +260,11 @@ void PublicPort::NoteUser(Connection* connection, absl::Duration now) {
 }
 
 void PublicPort::LetIn(Connection* connection) {
-  connection->stranger = false;
+  connection->unauthenticated = false;
   connection->due = absl::ZeroDuration();
   connection->pipe->LetIn(&connection->address->calls);
-  --connection->address->strangers;
-  --strangers_;
+  --connection->address->unauthenticated_peers;
+  --unauthenticated_peers_;
 }
 
 void PublicPort::LeaveUser(Connection* connection, absl::Duration now) {
@@ -277,9 +278,9 @@ void PublicPort::End(Connection* connection, absl::Duration now) {
   if (connection->pipe == nullptr) return;
   connection->pipe = nullptr;
   table_->Remove(connection->id);
-  if (connection->stranger) {
-    --connection->address->strangers;
-    --strangers_;
+  if (connection->unauthenticated) {
+    --connection->address->unauthenticated_peers;
+    --unauthenticated_peers_;
   }
   --connection->address->connections;
   connection->address->left = now;

@@ -67,7 +67,7 @@ class PublicPort {
   // Limits shared by the connections of one address, or of one user.
   struct Group {
     size_t connections = 0;
-    size_t strangers = 0;  // unauthenticated connections of the address
+    size_t unauthenticated_peers = 0;  // unauthenticated connections of the address
     Rate calls;
     absl::Duration left;  // when the last of its connections ended
   };
@@ -79,7 +79,7 @@ class PublicPort {
     Group* user = nullptr;  // its user's group, if authenticated for one user
     absl::Duration let_in_by;
     absl::Duration due;  // time of its next turn if nothing happens
-    bool stranger = true;
+    bool unauthenticated = true;
     std::unique_ptr<TlsPipe> pipe;
   };
   using Connections = std::vector<std::unique_ptr<Connection>>;  // oldest first
@@ -127,7 +127,7 @@ class PublicPort {
   Groups addresses_;
   Groups users_;
   Connections connections_;
-  size_t strangers_ = 0;
+  size_t unauthenticated_peers_ = 0;
   absl::Duration accept_after_;  // no accepting until then: descriptors were short
   size_t hang_ups_ = 0;          // closed connections not yet logged
   std::string last_hang_up_;

@@ -110,7 +110,7 @@ def open_calls(address, source, seconds, token, path=HEALTH_CHECK, settings=b"",
 
 
 @attack
-def open_calls_of_strangers(*where):
+def open_calls_without_token(*where):
     return open_calls(*where, token=None)
 
 
@@ -170,7 +170,7 @@ def table_bomb(*where, token, value_bytes, references, flags):
 
 
 @attack
-def table_bomb_of_strangers(*where):
+def table_bomb_without_token(*where):
     return table_bomb(*where, token=None, value_bytes=3_900, references=10_000, flags=END_HEADERS | END_STREAM)
 
 
@@ -233,7 +233,7 @@ def unknown_frames_with_token(*where):
 
 
 @attack
-def data_of_strangers(*where):
+def data_without_token(*where):
     """Far beyond the window, in a call that is refused."""
     return flood(*where, frame(HEADERS, END_HEADERS, 1, request(HEALTH_CHECK)), frame(DATA, 0, 1, b"\0\0\x3f\xff\xff" + b"z" * 16_000) * 4)
 

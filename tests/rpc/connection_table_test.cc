@@ -48,7 +48,7 @@ TEST_F(ConnectionTableTest, LetsInSoManyConnectionsOfAUser) {
   EXPECT_TRUE(table_.LetIn(id, "bob").ok());
 }
 
-TEST_F(ConnectionTableTest, CountsRefusedCallsOfStrangers) {
+TEST_F(ConnectionTableTest, CountsRefusedCallsOfUnauthenticatedPeers) {
   const std::string id = Add();
   EXPECT_EQ(table_.CountRefused(id), 1);
   EXPECT_EQ(table_.CountRefused(id), 2);

@@ -82,7 +82,7 @@ TEST_F(DoorLogTest, TellsUsersAndMethodsApart) {
   EXPECT_EQ(Rows().size(), 3u);
 }
 
-TEST_F(DoorLogTest, TellsStrangersApartByTheirAddressAlone) {
+TEST_F(DoorLogTest, TellsUnauthenticatedPeersApartByTheirAddressAlone) {
   Refuse("", "Admin.WhoAmI", "192.0.2.7:1");
   Refuse("", "Runs.GetRun", "192.0.2.7:2");
   Refuse("", "Runs.GetRun", "[2001:db8::1]:3");
@@ -104,7 +104,7 @@ TEST_F(DoorLogTest, WritesFewRowsHoweverManyAddressesThereAre) {
   EXPECT_LE(rows, DoorLog::kRowBurst + 10u);
   EXPECT_GE(rows, DoorLog::kRowBurst + 5u);
   Refuse("mia", "Admin.ListAudit");
-  EXPECT_EQ(Rows().size(), 2u) << "strangers leave users their rows";
+  EXPECT_EQ(Rows().size(), 2u) << "unauthenticated peers leave users their rows";
 }
 
 TEST_F(DoorLogTest, GoesOnWhenTheClockIsSetBack) {

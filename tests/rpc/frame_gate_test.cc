@@ -126,16 +126,17 @@ TEST_F(FrameGateTest, EndsConnectionsThatBeginCallsWithoutTheServersSettings) {
             "more than 100 calls are begun before the server's settings are acknowledged");
 }
 
-TEST_F(FrameGateTest, LetsStrangersBeginFewCallsUntilTheyAreLetIn) {
-  EXPECT_EQ(Send(Repeat(Call(1), kStrangerCalls + 1)), Repeat(Passed(1), kStrangerCalls));
+TEST_F(FrameGateTest, LetsUnauthenticatedPeersBeginFewCalls) {
+  EXPECT_EQ(Send(Repeat(Call(1), kUnauthenticatedCalls + 1)),
+            Repeat(Passed(1), kUnauthenticatedCalls));
   EXPECT_EQ(gate_.wait(), absl::InfiniteDuration());
   gate_.LetIn(&calls_);
   EXPECT_EQ(Send(""), Passed(1));
   EXPECT_EQ(gate_.wait(), absl::ZeroDuration());
 }
 
-TEST_F(FrameGateTest, LetsStrangersSendLittleUntilTheyAreLetIn) {
-  const std::string data = Frame(kData, kNone, 1, std::string(kStrangerBytes - 8, 'd'));
+TEST_F(FrameGateTest, LetsUnauthenticatedPeersSendLittle) {
+  const std::string data = Frame(kData, kNone, 1, std::string(kUnauthenticatedBytes - 8, 'd'));
   EXPECT_EQ(Send(data), "");
   gate_.LetIn(&calls_);
   EXPECT_EQ(Send(""), data);

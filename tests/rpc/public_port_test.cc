@@ -145,8 +145,8 @@ TEST_F(PublicPortTest, RefusesCallsWithout) {
   EXPECT_EQ(Call("bad", 5).status.error_code(), grpc::StatusCode::UNAUTHENTICATED);
 }
 
-TEST_F(PublicPortTest, TellsAStrangerWhichCallWasTheLast) {
-  for (int i = 1; i < kStrangerCalls; ++i) {
+TEST_F(PublicPortTest, TellsAnUnauthenticatedPeerWhichCallWasTheLast) {
+  for (int i = 1; i < kUnauthenticatedCalls; ++i) {
     EXPECT_EQ(Call("bad", 5).status.error_message(), "no token") << i;
   }
   EXPECT_EQ(
@@ -157,7 +157,7 @@ TEST_F(PublicPortTest, TellsAStrangerWhichCallWasTheLast) {
 
 TEST_F(PublicPortTest, RefusesAsManyCallsAsComeWhereOneHadAGoodToken) {
   EXPECT_TRUE(Call("good", 5).status.ok());
-  for (int i = 0; i < 3 * kStrangerCalls; ++i) {
+  for (int i = 0; i < 3 * kUnauthenticatedCalls; ++i) {
     EXPECT_EQ(Call("bad", 5).status.error_message(), "no token") << i;
   }
 }
@@ -186,7 +186,7 @@ TEST_F(PublicPortTest, ServesACallThatNamesAnotherConnection) {
   EXPECT_THAT(from_.Wait(), StartsWith("127.0.0.1:"));
 }
 
-TEST_F(PublicPortTest, ServesMoreCallsAtOnceThanAStrangerMayBegin) {
+TEST_F(PublicPortTest, ServesMoreCallsAtOnceThanAnUnauthenticatedPeerMayBegin) {
   std::vector<std::future<Answer>> answers;
   for (int i = 0; i < 50; ++i) {
     answers.push_back(std::async(std::launch::async, [this] { return Call("good", 100'000); }));

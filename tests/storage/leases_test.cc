@@ -156,7 +156,7 @@ TEST_P(LeasesTest, AppliesEachEventOnce) {
   EXPECT_EQ(Run("a").spent.device_time, 3000);
 }
 
-TEST_P(LeasesTest, DropsEventsOfStrangers) {
+TEST_P(LeasesTest, DropsEventsOfOtherWorkers) {
   Submit({"a"});
   Lease lease(&store(), "l", {"a"});
   const LeaseEvent event = lease.Next("a", MakeLosses(0, 10));
