@@ -83,7 +83,7 @@ absl::Status CheckRole(const v1::Access& rule, storage::Role role, absl::string_
                                                   storage::RoleName(role)));
 }
 
-Authenticator::Authenticator(const storage::AccessStore* store, DoorLog* log,
+Authenticator::Authenticator(const storage::AccessStore* store, AuthenticationLog* log,
                              std::function<absl::Time()> now)
     : store_(store), log_(log), now_(std::move(now)) {}
 

@@ -11,8 +11,8 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "absl/time/time.h"
+#include "server/rpc/authentication_log.h"
 #include "server/rpc/connection_table.h"
-#include "server/rpc/door_log.h"
 #include "storage/access_store.h"
 
 namespace ablate::rpc {
@@ -32,14 +32,15 @@ absl::Status CheckRole(const v1::Access& rule, storage::Role role, absl::string_
 class Authenticator {
  public:
   // `store` and `log` must outlive this object.
-  Authenticator(const storage::AccessStore* store, DoorLog* log, std::function<absl::Time()> now);
+  Authenticator(const storage::AccessStore* store, AuthenticationLog* log,
+                std::function<absl::Time()> now);
 
-  // Returns the user who calls. Has the signature of a Judge (connection_table.h).
+  // Returns the user who calls. Has the signature of AuthenticateCall (connection_table.h).
   absl::StatusOr<std::string> Check(const CallMetadata& metadata, const std::string& address) const;
 
  private:
   const storage::AccessStore* const store_;
-  DoorLog* const log_;
+  AuthenticationLog* const log_;
   const std::function<absl::Time()> now_;
 };
 

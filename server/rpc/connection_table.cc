@@ -37,10 +37,10 @@ absl::Status ForTheLastTime(const absl::Status& refused) {
   return status;
 }
 
-class Door final : public grpc::AuthMetadataProcessor {
+class CallAuthenticator final : public grpc::AuthMetadataProcessor {
  public:
-  Door(Judge judge, std::shared_ptr<ConnectionTable> table)
-      : judge_(std::move(judge)), table_(std::move(table)) {}
+  CallAuthenticator(AuthenticateCall authenticate, std::shared_ptr<ConnectionTable> table)
+      : authenticate_(std::move(authenticate)), table_(std::move(table)) {}
 
   bool IsBlocking() const override { return false; }
 
@@ -51,7 +51,7 @@ class Door final : public grpc::AuthMetadataProcessor {
     if (!address.has_value()) {
       return {grpc::StatusCode::UNAUTHENTICATED, "the headers of the call are cut off"};
     }
-    const absl::StatusOr<std::string> user = judge_(metadata, *address);
+    const absl::StatusOr<std::string> user = authenticate_(metadata, *address);
     const absl::Status let_in = user.ok() ? table_->LetIn(id, *user) : user.status();
     if (let_in.ok()) return grpc::Status::OK;
     const bool last = table_->CountRefused(id) == kUnauthenticatedCalls;
@@ -59,7 +59,7 @@ class Door final : public grpc::AuthMetadataProcessor {
   }
 
  private:
-  const Judge judge_;
+  const AuthenticateCall authenticate_;
   const std::shared_ptr<ConnectionTable> table_;
 };
 
@@ -118,9 +118,9 @@ std::optional<std::string> ConnectionTable::Find(const std::string& id) const {
   return found->second.address;
 }
 
-std::shared_ptr<grpc::AuthMetadataProcessor> MakeDoor(Judge judge,
-                                                      std::shared_ptr<ConnectionTable> table) {
-  return std::make_shared<Door>(std::move(judge), std::move(table));
+std::shared_ptr<grpc::AuthMetadataProcessor> MakeCallAuthenticator(
+    AuthenticateCall authenticate, std::shared_ptr<ConnectionTable> table) {
+  return std::make_shared<CallAuthenticator>(std::move(authenticate), std::move(table));
 }
 
 }  // namespace ablate::rpc

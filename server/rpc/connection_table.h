@@ -59,14 +59,14 @@ class ConnectionTable {
 using CallMetadata = grpc::AuthMetadataProcessor::InputMetadata;
 // Authenticates a call from `address` by its metadata: returns its user or the error. Must not
 // block: if it may, gRPC 1.51 sometimes delays calls that arrive together by a second.
-using Judge =
+using AuthenticateCall =
     std::function<absl::StatusOr<std::string>(const CallMetadata&, const std::string& address)>;
 
-// Returns a processor that asks `judge` about every call and accepts the connections of accepted
-// calls. The error of an unauthenticated peer's last permitted call says so. Calls without a
-// connection in the table get UNAUTHENTICATED.
-std::shared_ptr<grpc::AuthMetadataProcessor> MakeDoor(Judge judge,
-                                                      std::shared_ptr<ConnectionTable> table);
+// Returns a processor that asks `authenticate` about every call and accepts the connections of
+// accepted calls. The error of an unauthenticated peer's last permitted call says so. Calls without
+// a connection in the table get UNAUTHENTICATED.
+std::shared_ptr<grpc::AuthMetadataProcessor> MakeCallAuthenticator(
+    AuthenticateCall authenticate, std::shared_ptr<ConnectionTable> table);
 
 }  // namespace ablate::rpc
 

@@ -68,7 +68,7 @@ PublicPort::PublicPort(TlsContext context, process::FileDescriptor listener,
       wake_(std::move(wake)),
       port_(port),
       table_(std::make_shared<ConnectionTable>([this] { Wake(); })),
-      door_(MakeDoor(options.judge, table_)),
+      call_authenticator_(MakeCallAuthenticator(options.authenticate, table_)),
       on_hang_ups_(options.on_hang_ups),
       listener_(std::move(listener)) {}
 
@@ -82,7 +82,7 @@ void PublicPort::Prepare(grpc::ServerBuilder* builder) {
   // These credentials accept local sockets without TLS, but still ask for tokens.
   const std::shared_ptr<grpc::ServerCredentials> credentials =
       grpc::experimental::LocalServerCredentials(UDS);
-  credentials->SetAuthMetadataProcessor(door_);
+  credentials->SetAuthMetadataProcessor(call_authenticator_);
   acceptor_ = builder->experimental().AddExternalConnectionAcceptor(
       grpc::ServerBuilder::experimental_type::ExternalConnectionType::FROM_FD, credentials);
   builder->SetMaxReceiveMessageSize(kMaxRequestBytes);

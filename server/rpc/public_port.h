@@ -33,7 +33,7 @@ struct PublicPortOptions {
   std::string private_key;        // PEM
   // Called for every call before any of its message is read. An accepted call authenticates its
   // connection, so accept none without a token, not even for health.
-  Judge judge;
+  AuthenticateCall authenticate;
   // Receives a sentence that says which connections the port closed and why; called from the port's
   // thread, at most every kSayHangUpsEvery, so that attackers can't flood the log. May be empty.
   std::function<void(const std::string&)> on_hang_ups;
@@ -117,7 +117,7 @@ class PublicPort {
   const process::FileDescriptor wake_;
   const int port_;
   const std::shared_ptr<ConnectionTable> table_;
-  const std::shared_ptr<grpc::AuthMetadataProcessor> door_;
+  const std::shared_ptr<grpc::AuthMetadataProcessor> call_authenticator_;
   const std::function<void(const std::string&)> on_hang_ups_;
   std::unique_ptr<grpc::experimental::ExternalConnectionAcceptor> acceptor_;
   std::atomic<bool> accepting_ = true;

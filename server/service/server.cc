@@ -256,9 +256,11 @@ absl::Status Server::ListenInPublic(const ServerOptions& options) {
   port.address = options.public_address;
   port.certificate_chain = tls->server.certificate;
   port.private_key = tls->server.key;
-  door_log_ = std::make_unique<rpc::DoorLog>(access);
-  const rpc::Authenticator authenticator(access, door_log_.get(), [] { return absl::Now(); });
-  port.judge = [authenticator](const rpc::CallMetadata& metadata, const std::string& address) {
+  authentication_log_ = std::make_unique<rpc::AuthenticationLog>(access);
+  const rpc::Authenticator authenticator(access, authentication_log_.get(),
+                                         [] { return absl::Now(); });
+  port.authenticate = [authenticator](const rpc::CallMetadata& metadata,
+                                      const std::string& address) {
     return authenticator.Check(metadata, address);
   };
   port.on_hang_ups = [](const std::string& what) { spdlog::info("{}", what); };
@@ -324,12 +326,12 @@ void Server::EndExpiredTokens() {
   EndTokens({expired.begin(), expired.end()}, absl::UnauthenticatedError("the token has expired"));
 }
 
-void Server::WriteDoorLog() {
-  if (door_log_ == nullptr || writes_door_log_.exchange(true)) return;
+void Server::WriteAuthenticationLog() {
+  if (authentication_log_ == nullptr || writes_authentication_log_.exchange(true)) return;
   pool_.Post([this] {
-    const absl::Status written = door_log_->Write(absl::Now());
+    const absl::Status written = authentication_log_->Write(absl::Now());
     if (!written.ok()) spdlog::warn("the audit log lacks what was refused: {}", written.ToString());
-    writes_door_log_ = false;
+    writes_authentication_log_ = false;
   });
 }
 
@@ -393,7 +395,7 @@ void Server::CheckLater() {
     workers_.transfers.CheckPaces(now);
     if (StallChanged()) backend_.watches.WakeAll();
     EndExpiredTokens();
-    WriteDoorLog();
+    WriteAuthenticationLog();
     CheckCertificate();
     CheckLater();
   });

@@ -15,7 +15,7 @@
 #include "grpcpp/server.h"
 #include "server/access/certificate_keeper.h"
 #include "server/access/sharing.h"
-#include "server/rpc/door_log.h"
+#include "server/rpc/authentication_log.h"
 #include "server/rpc/live_streams.h"
 #include "server/rpc/public_port.h"
 #include "server/rpc/work_pool.h"
@@ -74,7 +74,7 @@ class Server {
   void EndTokens(const std::set<std::string>& tokens, const absl::Status& why);
   void EndExpiredTokens();
   // Starts to write the public port's refusals to the audit log, unless that is in progress.
-  void WriteDoorLog();
+  void WriteAuthenticationLog();
   // Has the certificate checked if that is due.
   void CheckCertificate();
   // Returns true if a stall began or ended since the last call.
@@ -92,8 +92,8 @@ class Server {
   // Tokens that expired up to this time have been handled, only by CheckLater once it has begun;
   // the epoch without a public address.
   absl::Time expired_until_;
-  std::unique_ptr<rpc::DoorLog> door_log_;  // null without a public address
-  std::atomic<bool> writes_door_log_ = false;
+  std::unique_ptr<rpc::AuthenticationLog> authentication_log_;  // null without a public address
+  std::atomic<bool> writes_authentication_log_ = false;
   // The pool uses both, too; null without a public address.
   std::unique_ptr<rpc::PublicPort> public_port_;
   std::unique_ptr<access::CertificateKeeper> certificate_;

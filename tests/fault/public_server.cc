@@ -17,20 +17,21 @@
 #include "grpcpp/server.h"
 #include "grpcpp/server_builder.h"
 #include "server/rpc/public_port.h"
-#include "tests/rpc/judge.h"
+#include "tests/rpc/authenticate.h"
 #include "tests/rpc/self_signed.h"
 
 namespace ablate::rpc {
 namespace {
 
-// Runs JudgeCall for gRPC's own port.
+// Runs AuthenticateTestCall for gRPC's own port.
 class TokenProcessor final : public grpc::AuthMetadataProcessor {
  public:
   bool IsBlocking() const override { return false; }
   grpc::Status Process(const InputMetadata& metadata, grpc::AuthContext*, OutputMetadata*,
                        OutputMetadata*) override {
-    const absl::Status judged = JudgeCall(metadata, "").status();
-    return {static_cast<grpc::StatusCode>(judged.code()), std::string(judged.message())};
+    const absl::Status authenticated = AuthenticateTestCall(metadata, "").status();
+    return {static_cast<grpc::StatusCode>(authenticated.code()),
+            std::string(authenticated.message())};
   }
 };
 
@@ -48,8 +49,8 @@ void SetArgument(const std::string& text, grpc::ServerBuilder* builder) {
 int Main(int argc, char** argv) {
   const bool bare = argc > 1 && std::string(argv[1]) == "--bare";
   const SelfSigned made = MakeSelfSigned();
-  auto listening =
-      PublicPort::Listen({"127.0.0.1:0", made.certificate, made.private_key, JudgeCall, nullptr});
+  auto listening = PublicPort::Listen(
+      {"127.0.0.1:0", made.certificate, made.private_key, AuthenticateTestCall, nullptr});
   if (!listening.ok()) {
     std::cerr << listening.status() << "\n";
     return EXIT_FAILURE;

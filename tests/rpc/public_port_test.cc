@@ -17,7 +17,7 @@
 #include "grpcpp/generic/generic_stub.h"
 #include "server/rpc/limits.h"
 #include "server/rpc/public_limits.h"
-#include "tests/rpc/judge.h"
+#include "tests/rpc/authenticate.h"
 #include "tests/rpc/self_signed.h"
 
 namespace ablate::rpc {
@@ -71,13 +71,13 @@ class PublicPortTest : public testing::Test {
     // Never shut down: gRPC's last end waits for a poller of its own, up to ten seconds.
     static const bool kept = (grpc_init(), true);
     EXPECT_TRUE(kept);
-    const auto judge = [this](const CallMetadata& metadata, const std::string& address) {
+    const auto authenticate = [this](const CallMetadata& metadata, const std::string& address) {
       from_.Put(address);
-      return JudgeCall(metadata, address);
+      return AuthenticateTestCall(metadata, address);
     };
     auto listening =
         PublicPort::Listen({"127.0.0.1:0", certificate_.certificate, certificate_.private_key,
-                            judge, [this](const std::string& said) { said_.Put(said); }});
+                            authenticate, [this](const std::string& said) { said_.Put(said); }});
     EXPECT_TRUE(listening.ok()) << listening.status();
     port_ = *std::move(listening);
     grpc::ServerBuilder builder;

@@ -158,7 +158,7 @@ TEST_F(SharingTest, NotesWhoChangedWhat) {
 }
 
 // A thread writes it now and then.
-TEST_F(SharingTest, NotesWhomTheDoorRefused) {
+TEST_F(SharingTest, LogsRefusedCalls) {
   const storage::IssuedToken mine = Join("rex", Role::kReader);
   EXPECT_EQ(Call("/ablate.v1.Admin/ListAudit", mine.secret).error_code(),
             grpc::StatusCode::PERMISSION_DENIED);

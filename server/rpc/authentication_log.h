@@ -1,7 +1,7 @@
 // Collects what the public port's authenticator has to write to disk: refused calls, for the audit
 // log, and the tokens that were used.
-#ifndef ABLATE_SERVER_RPC_DOOR_LOG_H_
-#define ABLATE_SERVER_RPC_DOOR_LOG_H_
+#ifndef ABLATE_SERVER_RPC_AUTHENTICATION_LOG_H_
+#define ABLATE_SERVER_RPC_AUTHENTICATION_LOG_H_
 
 #include <cstdint>
 #include <map>
@@ -31,7 +31,7 @@ struct Refusal {
 // each method and reason; of unknown callers, for each address. A row has the number of calls. In
 // total there are few rows, so that they can't push other entries out of the audit log: kRowBurst
 // and then one per minute for users, and as many for unknown callers. Thread-safe.
-class DoorLog {
+class AuthenticationLog {
  public:
   static constexpr absl::Duration kBetweenRows = absl::Minutes(1);
   static constexpr int kRowBurst = 100;
@@ -39,7 +39,7 @@ class DoorLog {
   static constexpr size_t kMaxKinds = 1'000;
 
   // `store` must outlive this object.
-  explicit DoorLog(storage::AccessStore* store) : store_(store) {}
+  explicit AuthenticationLog(storage::AccessStore* store) : store_(store) {}
 
   // These use memory only.
   void NoteRefusal(const Refusal& refusal, absl::Time now);
@@ -79,4 +79,4 @@ class DoorLog {
 
 }  // namespace ablate::rpc
 
-#endif  // ABLATE_SERVER_RPC_DOOR_LOG_H_
+#endif  // ABLATE_SERVER_RPC_AUTHENTICATION_LOG_H_

@@ -1,4 +1,4 @@
-#include "server/rpc/door_log.h"
+#include "server/rpc/authentication_log.h"
 
 #include <algorithm>
 #include <utility>
@@ -17,7 +17,7 @@ std::string ToText(absl::Time time) {
 
 }  // namespace
 
-void DoorLog::NoteRefusal(const Refusal& refusal, absl::Time now) {
+void AuthenticationLog::NoteRefusal(const Refusal& refusal, absl::Time now) {
   const std::string host = HostOf(refusal.address);
   const std::string reason(absl::StatusCodeToString(refusal.why.code()));
   MutexLock lock(&mutex_);
@@ -37,13 +37,13 @@ void DoorLog::NoteRefusal(const Refusal& refusal, absl::Time now) {
   kind.last.outcome = absl::StrCat(reason, ": ", refusal.why.message());
 }
 
-void DoorLog::NoteUse(const std::string& token) {
+void AuthenticationLog::NoteUse(const std::string& token) {
   MutexLock lock(&mutex_);
   used_.insert(token);
 }
 
-void DoorLog::TakeDue(absl::Time now, absl::Duration running, Log* log,
-                      std::vector<storage::Audit>* rows) {
+void AuthenticationLog::TakeDue(absl::Time now, absl::Duration running, Log* log,
+                                std::vector<storage::Audit>* rows) {
   std::vector<Kind*> due;
   for (auto it = log->kinds.begin(); it != log->kinds.end();) {
     Kind& kind = it->second;
@@ -65,7 +65,7 @@ void DoorLog::TakeDue(absl::Time now, absl::Duration running, Log* log,
   }
 }
 
-absl::Status DoorLog::Write(absl::Time now) {
+absl::Status AuthenticationLog::Write(absl::Time now) {
   std::vector<storage::Audit> rows;
   std::set<std::string> used;
   {

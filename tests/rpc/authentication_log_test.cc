@@ -1,5 +1,5 @@
 // Tests which refusals are noted, and that there are few rows however many there are.
-#include "server/rpc/door_log.h"
+#include "server/rpc/authentication_log.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -18,20 +18,20 @@ namespace {
 using testing::ElementsAre;
 using testing::IsEmpty;
 
-class DoorLogTest : public testing::Test {
+class AuthenticationLogTest : public testing::Test {
  protected:
-  DoorLogTest() {
+  AuthenticationLogTest() {
     EXPECT_NE(mkdtemp(folder_.data()), nullptr);
     storage::AccessOptions options;
     options.path = absl::StrCat(folder_, "/access.db");
     auto store = storage::AccessStore::Open(options);
     EXPECT_TRUE(store.ok()) << store.status();
     store_ = *std::move(store);
-    log_ = std::make_unique<DoorLog>(store_.get());
+    log_ = std::make_unique<AuthenticationLog>(store_.get());
     EXPECT_TRUE(store_->Initialize("ada", now_).ok());
     Rows();
   }
-  ~DoorLogTest() override { std::filesystem::remove_all(folder_); }
+  ~AuthenticationLogTest() override { std::filesystem::remove_all(folder_); }
 
   void Refuse(const std::string& user, const std::string& method,
               const std::string& address = "192.0.2.7:4711") {
@@ -54,14 +54,14 @@ class DoorLogTest : public testing::Test {
     return rows;
   }
 
-  std::string folder_ = "/tmp/ablate-door-XXXXXX";
+  std::string folder_ = "/tmp/ablate-authentication-XXXXXX";
   absl::Time now_ = absl::FromUnixSeconds(1'800'000'000);
   std::unique_ptr<storage::AccessStore> store_;
-  std::unique_ptr<DoorLog> log_;
+  std::unique_ptr<AuthenticationLog> log_;
   int64_t seen_ = 0;
 };
 
-TEST_F(DoorLogTest, WritesTheFirstRefusalAtOnceAndCountsTheRestOfAMinute) {
+TEST_F(AuthenticationLogTest, WritesTheFirstRefusalAtOnceAndCountsTheRestOfAMinute) {
   Refuse("mia", "Admin.ListAudit");
   EXPECT_THAT(Rows(), ElementsAre("mia Admin.ListAudit from 192.0.2.7 PERMISSION_DENIED: needs the "
                                   "role admin"));
@@ -75,14 +75,14 @@ TEST_F(DoorLogTest, WritesTheFirstRefusalAtOnceAndCountsTheRestOfAMinute) {
   EXPECT_THAT(Rows(), IsEmpty());
 }
 
-TEST_F(DoorLogTest, TellsUsersAndMethodsApart) {
+TEST_F(AuthenticationLogTest, TellsUsersAndMethodsApart) {
   Refuse("mia", "Admin.ListAudit");
   Refuse("mia", "Admin.CreateUser");
   Refuse("bob", "Admin.CreateUser");
   EXPECT_EQ(Rows().size(), 3u);
 }
 
-TEST_F(DoorLogTest, TellsUnauthenticatedPeersApartByTheirAddressAlone) {
+TEST_F(AuthenticationLogTest, TellsUnauthenticatedPeersApartByTheirAddressAlone) {
   Refuse("", "Admin.WhoAmI", "192.0.2.7:1");
   Refuse("", "Runs.GetRun", "192.0.2.7:2");
   Refuse("", "Runs.GetRun", "[2001:db8::1]:3");
@@ -94,20 +94,20 @@ TEST_F(DoorLogTest, TellsUnauthenticatedPeersApartByTheirAddressAlone) {
                           " Runs.GetRun from [2001:db8::1] UNAUTHENTICATED: the token is unknown"));
 }
 
-TEST_F(DoorLogTest, WritesFewRowsHoweverManyAddressesThereAre) {
+TEST_F(AuthenticationLogTest, WritesFewRowsHoweverManyAddressesThereAre) {
   size_t rows = 0;
   for (int minute = 0; minute < 10; ++minute) {
     for (int i = 0; i < 3'000; ++i) Refuse("", "", absl::StrCat("10.0.", i, ".", minute, ":1"));
     rows += Rows().size();
     now_ += absl::Minutes(1);
   }
-  EXPECT_LE(rows, DoorLog::kRowBurst + 10u);
-  EXPECT_GE(rows, DoorLog::kRowBurst + 5u);
+  EXPECT_LE(rows, AuthenticationLog::kRowBurst + 10u);
+  EXPECT_GE(rows, AuthenticationLog::kRowBurst + 5u);
   Refuse("mia", "Admin.ListAudit");
   EXPECT_EQ(Rows().size(), 2u) << "unauthenticated peers leave users their rows";
 }
 
-TEST_F(DoorLogTest, GoesOnWhenTheClockIsSetBack) {
+TEST_F(AuthenticationLogTest, GoesOnWhenTheClockIsSetBack) {
   Refuse("mia", "Admin.ListAudit");
   EXPECT_EQ(Rows().size(), 1u);
   now_ -= absl::Hours(10);
@@ -115,7 +115,7 @@ TEST_F(DoorLogTest, GoesOnWhenTheClockIsSetBack) {
   EXPECT_EQ(Rows().size(), 1u);
 }
 
-TEST_F(DoorLogTest, NotesWhichTokensWereUsed) {
+TEST_F(AuthenticationLogTest, NotesWhichTokensWereUsed) {
   const auto token = store_->IssueToken("ada", "", std::nullopt, {"ada", ""}, now_);
   ASSERT_TRUE(token.ok()) << token.status();
   log_->NoteUse(token->token.id);

@@ -1,6 +1,6 @@
 // Says who may call a port under test.
-#ifndef ABLATE_TESTS_RPC_JUDGE_H_
-#define ABLATE_TESTS_RPC_JUDGE_H_
+#ifndef ABLATE_TESTS_RPC_AUTHENTICATE_H_
+#define ABLATE_TESTS_RPC_AUTHENTICATE_H_
 
 #include <string>
 #include <utility>
@@ -11,7 +11,8 @@
 namespace ablate::rpc {
 
 // "good" is ada's token, "better" bob's, "hostile" belongs to eve, an attacker.
-inline absl::StatusOr<std::string> JudgeCall(const CallMetadata& metadata, const std::string&) {
+inline absl::StatusOr<std::string> AuthenticateTestCall(const CallMetadata& metadata,
+                                                        const std::string&) {
   constexpr std::pair<const char*, const char*> kUsers[] = {
       {"Bearer good", "ada"}, {"Bearer better", "bob"}, {"Bearer hostile", "eve"}};
   const auto found = metadata.find("authorization");
@@ -23,4 +24,4 @@ inline absl::StatusOr<std::string> JudgeCall(const CallMetadata& metadata, const
 
 }  // namespace ablate::rpc
 
-#endif  // ABLATE_TESTS_RPC_JUDGE_H_
+#endif  // ABLATE_TESTS_RPC_AUTHENTICATE_H_
