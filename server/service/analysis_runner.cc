@@ -197,7 +197,7 @@ void AnalysisRunner::OnSaved(const std::string& id, uint64_t attempt,
     progress.yielded = saved.yielded();
     const absl::Status stored = Store([&] { return store_->SaveAnalysis(id, progress); });
     if (!stored.ok()) spdlog::warn("analysis {} is not saved: {}", id, stored.ToString());
-    LetGo(id, saved.state_blob());
+    Unpin(id, saved.state_blob());
   }
   CancelIfRemoved(id);
   watches_->WakeAll();
@@ -283,7 +283,7 @@ void AnalysisRunner::Forget(const std::string& id) {
 }
 
 // The row names the blob now, or never will.
-void AnalysisRunner::LetGo(const std::string& id, const std::string& sha256) {
+void AnalysisRunner::Unpin(const std::string& id, const std::string& sha256) {
   if (sha256.empty()) return;
   constexpr uint64_t kAny = 1;
   MutexLock lock(&mutex_);

@@ -82,7 +82,7 @@ class AnalysisRunner {
   absl::Status Store(const std::function<absl::Status()>& write);
   // Removes an ended analysis from memory.
   void Forget(const std::string& id);
-  void LetGo(const std::string& id, const std::string& sha256);
+  void Unpin(const std::string& id, const std::string& sha256);
   // Returns the worker time that isn't stored yet; the caller must store it.
   storage::Micros TakeBusy(const std::string& id);
   // Returns the entry; null unless it is running as this attempt.

@@ -308,7 +308,7 @@ TEST_F(AnalysesTest, EndsWhatRunsTooLong) {
   EXPECT_THAT(Withdrawn(analyst), ElementsAre(asked->id));
 }
 
-TEST_F(AnalysesTest, ReplacesAWorkerThatDoesNotLetGo) {
+TEST_F(AnalysesTest, ReplacesAWorkerThatDoesNotStop) {
   const Peer analyst = AttachAnalyst();
   analyses().Cancel(Ask()->id);
   PassWithHeartbeats(absl::Seconds(9), {analyst});

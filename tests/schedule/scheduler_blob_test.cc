@@ -51,7 +51,7 @@ TEST_F(SchedulerBlobTest, PinsABlobUntilTheEventThatNamesItIsCommitted) {
   SendResumeState(peer, grant, 1, sha256);
   published = nullptr;
   EXPECT_EQ(*blobs_->Sweep(sha256, /*keep=*/false), storage::Swept::kHeld);
-  store_.LetGo();
+  store_.Release();
   EXPECT_EQ(peer.acked(grant.lease()), 1u);
   EXPECT_EQ(*blobs_->Sweep(sha256, /*keep=*/false), storage::Swept::kRemoved);
 }

@@ -288,7 +288,7 @@ TEST_F(SchedulerDispatchTest, HandsOutOnceTheLeaseIsCommitted) {
   store_.CommitHeldBack();
   EXPECT_EQ(Run("a-0").state, RunState::kLeased);
   EXPECT_THAT(peer.grants(), IsEmpty()) << "its answer is on the way";
-  store_.LetGo();
+  store_.Release();
   EXPECT_THAT(RunsOf(peer), ElementsAre("a-0"));
 }
 
@@ -302,7 +302,7 @@ TEST_F(SchedulerDispatchTest, HearsItsWorkersWhileTheDiskStalls) {
   EXPECT_TRUE(training.open());
   EXPECT_TRUE(idle.open());
   EXPECT_FALSE(idle.drained()) << "it is not to blame that it has nothing to do";
-  store_.LetGo();
+  store_.Release();
   EXPECT_THAT(RunsOf(idle), ElementsAre("b-0"));
 }
 
@@ -316,7 +316,7 @@ TEST_F(SchedulerDispatchTest, MakesOneGrantAtATime) {
   scheduler_->Dispatch();
   PassWithHeartbeats(absl::Seconds(3), {peer});
   EXPECT_EQ(store_.grants(), before + 1);
-  store_.LetGo();
+  store_.Release();
   EXPECT_THAT(RunsOf(peer), ElementsAre("a-0", "a-1", "a-2", "b-0"));
 }
 
@@ -326,7 +326,7 @@ TEST_F(SchedulerDispatchTest, TakesALeaseBackWhoseWorkerLeftBeforeItWasHandedOut
   store_.HoldBack();
   scheduler_->Dispatch();
   scheduler_->Closed(peer.session);
-  store_.LetGo();
+  store_.Release();
   EXPECT_THAT(peer.grants(), IsEmpty());
   EXPECT_THAT(HistoryOf("a-0"), ElementsAre("queued", "granted", "released"));
   EXPECT_EQ(Run("a-0").losses, 0u);
@@ -339,7 +339,7 @@ TEST_F(SchedulerDispatchTest, TakesALeaseBackThatWasMadeForAnEarlierProcess) {
   store_.HoldBack();
   scheduler_->Dispatch();
   const Peer next = Attach("w", "w#2");
-  store_.LetGo();
+  store_.Release();
   EXPECT_THAT(HistoryOf("a-0"), ElementsAre("queued", "granted", "released", "granted"));
   ASSERT_THAT(RunsOf(next), ElementsAre("a-0"));
   EXPECT_EQ(next.grants()[0].lease(), "l2");
@@ -355,7 +355,7 @@ TEST_F(SchedulerDispatchTest, HandsOutNothingThatWasCancelledMeanwhile) {
   ASSERT_TRUE(cancelled.ok()) << cancelled.status();
   ASSERT_THAT(cancelled->withdrawals, SizeIs(2));
   scheduler_->Withdraw(cancelled->withdrawals);
-  store_.LetGo();
+  store_.Release();
   EXPECT_THAT(peer.grants(), IsEmpty());
   EXPECT_THAT(scheduler_->Workers().at(0).runs, IsEmpty());
 }

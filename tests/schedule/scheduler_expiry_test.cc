@@ -146,7 +146,7 @@ TEST_F(SchedulerExpiryTest, EventsThatArrivedBeforeADeathCount) {
   SendPoints(peer, peer.grants().at(0), 2, 10);
   SendFinished(peer, peer.grants().at(0), 3, 10);
   scheduler_->Exited({"w", true, "exit code 1"});
-  store_.LetGo();
+  store_.Release();
   EXPECT_EQ(Run("a-0").state, RunState::kDone);
 }
 
@@ -253,7 +253,7 @@ TEST_F(SchedulerExpiryTest, ALateAnswerToALeavingProcessDoesNotConcernTheNext) {
   Send(first, released);
   scheduler_->Closed(first.session);
   const Peer next = Attach("w", "w#2");
-  store_.LetGo();
+  store_.Release();
   scheduler_->Dispatch();
   EXPECT_THAT(next.grants(), SizeIs(2));
 }

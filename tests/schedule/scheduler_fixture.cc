@@ -18,7 +18,7 @@ void FaultyStore::CommitHeldBack() {
   }
 }
 
-void FaultyStore::LetGo() {
+void FaultyStore::Release() {
   holds_back_ = false;
   CommitHeldBack();
   while (!answers_.empty()) {
@@ -34,7 +34,7 @@ absl::Status FaultyStore::Room() const {
 
 void FaultyStore::Write(std::function<std::function<void()>()> commit) {
   held_back_.push_back(std::move(commit));
-  if (!holds_back_) LetGo();
+  if (!holds_back_) Release();
 }
 
 void FaultyStore::GrantAsync(std::vector<storage::NewLease> leases, Done<storage::Grants> done) {

@@ -36,7 +36,7 @@ class FaultyStore : public LeaseStoreProxy {
   // Commits the delayed writes in order; their answers still wait.
   void CommitHeldBack();
   // Commits them and answers.
-  void LetGo();
+  void Release();
   // Returns the number of calls of Queue, GrantAsync and EndLeaseAsync.
   int looks() const { return looks_; }
   int grants() const { return grants_; }

@@ -73,7 +73,7 @@ TEST_F(SchedulerSessionTest, AcknowledgesOnlyAfterTheCommit) {
   SendPoints(peer, grant, 2, 1);
   EXPECT_EQ(peer.acked(grant.lease()), 0u);
   EXPECT_EQ(Run("a-0").step, 0u);
-  store_.LetGo();
+  store_.Release();
   EXPECT_EQ(peer.acked(grant.lease()), 2u);
   EXPECT_EQ(Run("a-0").step, 1u);
 }
@@ -129,7 +129,7 @@ TEST_F(SchedulerSessionTest, KeepsWhatArrivedBeforeTheStreamBroke) {
   SendPoints(peer, grant, 2, 10);
   SendFinished(peer, grant, 3, 10);
   scheduler_->Closed(peer.session);
-  store_.LetGo();
+  store_.Release();
   EXPECT_EQ(Run("a-0").state, RunState::kDone);
   EXPECT_THAT(scheduler_->Workers().at(0).runs, IsEmpty());
 }
@@ -178,7 +178,7 @@ TEST_F(SchedulerSessionTest, DropsALeaseWhoseEndIsBeingCommitted) {
   EXPECT_TRUE(second.decisions()[0].drop());
   Pass(absl::Seconds(3));
   EXPECT_EQ(store_.ends(), 2) << "one a lease, however long the disk takes";
-  store_.LetGo();
+  store_.Release();
   EXPECT_EQ(Run("a-0").losses, 1u);
   ASSERT_FALSE(second.grants().empty());
   EXPECT_EQ(second.grants()[0].run().run(), "a-0");
@@ -231,7 +231,7 @@ TEST_F(SchedulerSessionTest, LosesOnlyTheLeaseWhoseEventTheStoreRefuses) {
   SendStarted(peer, good, 1);
   SendPoints(peer, good, 2, 1);
   SendPoints(peer, bad, 1, 1000);  // the run has 10 steps
-  store_.LetGo();
+  store_.Release();
   EXPECT_EQ(Run("a-0").step, 1u);
   EXPECT_EQ(Run("a-0").losses, 0u);
   EXPECT_EQ(Run("a-1").failures, 1u);
@@ -248,7 +248,7 @@ TEST_F(SchedulerSessionTest, LosesNoPartOfARefusedGroupWhenTheDiskIsFullNext) {
   SendPoints(peer, good, 2, 1);
   SendPoints(peer, bad, 1, 1000);  // the run has 10 steps
   store_.FillOnceRefused();
-  store_.LetGo();
+  store_.Release();
   EXPECT_EQ(Run("a-0").step, 0u);
   store_.SetFull(false);
   PassWithHeartbeats(absl::Seconds(5), {peer});
@@ -287,7 +287,7 @@ TEST_F(SchedulerSessionTest, ClosesAStreamThatOverrunsItsCredit) {
   store_.HoldBack();
   for (uint64_t seq = 1; seq <= 4; ++seq) SendPoints(peer, grant, seq, static_cast<uint32_t>(seq));
   EXPECT_TRUE(absl::IsResourceExhausted(peer.stream->closed));
-  store_.LetGo();
+  store_.Release();
 }
 
 TEST_F(SchedulerSessionTest, HoldsBackAcknowledgementsWhileTheDiskIsFull) {
