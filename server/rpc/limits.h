@@ -63,8 +63,8 @@ inline constexpr Limit kMaxWatches = {64, 16};
 inline constexpr Limit kMaxReads = {64, 16};  // of each kind: exports, downloads, queries
 // With figures; fewer than the threads of the pool that they occupy.
 inline constexpr Limit kMaxReports = {4, 2};
-inline constexpr Limit kMaxGenerations = {32,
-                                          8};  // more than run or wait: slow clients keep theirs
+// More than run or wait: slow clients keep theirs.
+inline constexpr Limit kMaxGenerations = {32, 8};
 inline constexpr Limit kMaxUploads = {8, 2};
 inline constexpr Limit kMaxSaves = 2;  // that cancels wait for; they occupy threads as reports do
 // Longest duration of a user's call; a watch has no limit.
