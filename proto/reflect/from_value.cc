@@ -263,7 +263,7 @@ FieldProblem MakeProblem(const std::string& field, const std::string& value,
                          absl::string_view complaint, absl::string_view allowed) {
   const std::string where = field.empty() ? "" : absl::StrCat(field, ": ");
   return {field, value, std::string(allowed),
-          absl::StrCat(where, complaint, "; allowed: ", allowed)};
+          absl::StrCat(where, complaint, "; expected ", allowed)};
 }
 
 bool CheckValue(const Value& value, const std::string& path, Problems* problems) {

@@ -56,7 +56,7 @@ absl::Status Sharing::Initialize(const std::string& address, const std::vector<s
   const auto reached_at = text::ParseHostPort(address);
   if (!reached_at.ok()) {
     return absl::InvalidArgumentError(
-        absl::StrCat("address: ", reached_at.status().message(), "; allowed: HOST:PORT"));
+        absl::StrCat("address: ", reached_at.status().message(), "; expected HOST:PORT"));
   }
   // Existing users stay; lost parts of the rest are made again.
   const bool has_users = store_->HasUsers();

@@ -59,7 +59,7 @@ absl::StatusOr<std::string> Analyses::Submit(AnalysisRequest request) {
   // A larger message would end the stream, and with it the worker's other work.
   if (const size_t bytes = request.message.ByteSizeLong(); bytes > limits_.message_bytes) {
     return absl::InvalidArgumentError(absl::StrCat(
-        "the analysis has ", bytes, " bytes; allowed: at most ", limits_.message_bytes));
+        "the analysis has ", bytes, " bytes; expected at most ", limits_.message_bytes));
   }
   Pending& pending = pending_.emplace_back();
   pending.id = process::RandomId();

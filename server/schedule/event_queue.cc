@@ -24,11 +24,11 @@ absl::Status EventQueue::Add(storage::LeaseEvent event, uint64_t bytes, const Li
   if (held > 0 && held + bytes > limits.lease_bytes) {
     return absl::ResourceExhaustedError(
         absl::StrCat("lease ", event.lease, " has ", held + bytes,
-                     " unacknowledged bytes; allowed: ", limits.lease_bytes));
+                     " unacknowledged bytes; expected ", limits.lease_bytes));
   }
   if (all_bytes_ > 0 && all_bytes_ + bytes > limits.bytes) {
     return absl::ResourceExhaustedError(absl::StrCat(
-        "the stream has ", all_bytes_ + bytes, " unacknowledged bytes; allowed: ", limits.bytes));
+        "the stream has ", all_bytes_ + bytes, " unacknowledged bytes; expected ", limits.bytes));
   }
   bytes_[event.lease] += bytes;
   all_bytes_ += bytes;

@@ -53,7 +53,7 @@ void Scheduler::Receive(Session id, const v1::FromWorker& message) {
       OnAnalysis(id, message);
       break;
     case v1::FromWorker::MESSAGE_NOT_SET:
-      Close(id, absl::InvalidArgumentError("message is not set; allowed: one kind"));
+      Close(id, absl::InvalidArgumentError("message is not set; expected one kind"));
       break;
   }
 }

@@ -12,7 +12,7 @@ absl::Status BlobPins::Begin(const std::string& lease, uint64_t bytes, uint64_t 
   if (BytesOf(lease) + bytes > most) {
     return absl::ResourceExhaustedError(
         absl::StrCat("lease ", lease, " has written ", BytesOf(lease),
-                     " bytes that no durable event names; allowed: at most ", most));
+                     " bytes that no durable event names; expected at most ", most));
   }
   writing_[lease] += bytes;
   return absl::OkStatus();

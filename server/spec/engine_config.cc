@@ -19,7 +19,7 @@ using google::protobuf::Message;
 
 absl::Status NotKnown(absl::string_view path, absl::string_view value, absl::string_view allowed) {
   return absl::InvalidArgumentError(
-      absl::StrCat(path, ": ", value, " is unknown; allowed: ", allowed));
+      absl::StrCat(path, ": ", value, " is unknown; expected ", allowed));
 }
 
 absl::Status CheckNumbers(const Message& message, const std::string& path) {

@@ -131,7 +131,7 @@ class Resolver {
       absl::string_view why = facts.status().message();
       absl::ConsumePrefix(&why, "dataset: ");
       problems->Add(absl::StrCat("analyses[", i, "].inputs.dataset"), name,
-                    why.substr(0, why.find("; allowed: ")), "a data set of the server");
+                    why.substr(0, why.find("; expected ")), "a data set of the server");
     }
   }
 

@@ -69,12 +69,12 @@ absl::Status CheckMode(const std::string& file, const struct stat& found) {
   }
   if (found.st_uid != geteuid()) {
     return absl::FailedPreconditionError(
-        absl::StrCat(file, " belongs to user ", found.st_uid, "; allowed: this user's own"));
+        absl::StrCat(file, " belongs to user ", found.st_uid, "; expected this user's own"));
   }
   if ((found.st_mode & 077) == 0) return absl::OkStatus();
   return absl::FailedPreconditionError(absl::StrCat(
       file, " is open to other users of this machine (mode ", found.st_mode >> 6 & 7,
-      found.st_mode >> 3 & 7, found.st_mode & 7, "); allowed: mode 600 (chmod 600 ", file, ")"));
+      found.st_mode >> 3 & 7, found.st_mode & 7, "); expected mode 600 (chmod 600 ", file, ")"));
 }
 
 // Creates an empty private file if there is none, because SQLite would let others read it. Examines
@@ -143,7 +143,7 @@ absl::Status CheckName(absl::string_view name) {
   if (ok) return absl::OkStatus();
   return absl::InvalidArgumentError(absl::StrCat(
       "name: '", absl::CHexEscape(name.substr(0, 200)),
-      "' can't be a user's name; allowed: 1 to 64 lower-case letters, digits, '-', '_' and '.', "
+      "' can't be a user's name; expected 1 to 64 lower-case letters, digits, '-', '_' and '.', "
       "beginning with a letter or digit"));
 }
 
@@ -160,7 +160,7 @@ absl::Status CheckQuota(const Quota& quota) {
     const auto& value = quota.*limit.value;
     if (!value.has_value() || *value >= 0) continue;
     return absl::InvalidArgumentError(
-        absl::StrCat("quota.", limit.name, ": it is ", *value, "; allowed: 0 or more"));
+        absl::StrCat("quota.", limit.name, ": it is ", *value, "; expected 0 or more"));
   }
   return absl::OkStatus();
 }
@@ -263,11 +263,11 @@ absl::StatusOr<User> AccessStore::CreateUser(const std::string& name, Role role,
   MutexLock change(&db_mutex_);
   if (GetUser(name).ok()) {
     return absl::AlreadyExistsError(
-        absl::StrCat("name: there is a user '", name, "'; allowed: a name that no user has"));
+        absl::StrCat("name: there is a user '", name, "'; expected a name that no user has"));
   }
   if (ListUsers().size() >= kMaxUsers) {
     return absl::ResourceExhaustedError(
-        absl::StrCat("there are ", kMaxUsers, " users; allowed: at most ", kMaxUsers));
+        absl::StrCat("there are ", kMaxUsers, " users; expected at most ", kMaxUsers));
   }
   return AddUser({name, role, quota, WholeMicros(now)}, actor);
 }

@@ -42,7 +42,7 @@ absl::Status CheckNote(absl::string_view note) {
     return absl::OkStatus();
   }
   return absl::InvalidArgumentError(absl::StrCat(
-      "note: '", absl::CHexEscape(note.substr(0, 200)), "' can't be a note; allowed: at most ",
+      "note: '", absl::CHexEscape(note.substr(0, 200)), "' can't be a note; expected at most ",
       AccessStore::kMaxNoteCharacters, " characters, and no control characters"));
 }
 
@@ -52,7 +52,7 @@ absl::Status CheckLifetime(std::optional<absl::Duration> lifetime) {
   }
   return absl::InvalidArgumentError(absl::StrCat("lifetime: it is ",
                                                  absl::FormatDuration(*lifetime),
-                                                 "; allowed: 1 second to 3650 days, or none"));
+                                                 "; expected 1 second to 3650 days, or none"));
 }
 
 // Returns when a token became invalid, if it has.
@@ -120,7 +120,7 @@ absl::StatusOr<IssuedToken> AccessStore::IssueToken(const std::string& user,
   if (const auto owner = GetUser(user); !owner.ok()) return owner.status();
   if (ValidTokens(user, now).size() >= kMaxValidTokens) {
     return absl::ResourceExhaustedError(absl::StrCat("user '", user, "' has ", kMaxValidTokens,
-                                                     " valid tokens; allowed: at most ",
+                                                     " valid tokens; expected at most ",
                                                      kMaxValidTokens, ": revoke one first"));
   }
   HeldToken held;

@@ -87,7 +87,7 @@ uint64_t OpenRuns(Connection& db, absl::string_view user) {
 
 absl::Status TooManyOpenRuns(absl::string_view user, uint64_t would_be, int64_t most) {
   return absl::ResourceExhaustedError(absl::StrCat(
-      user, " would have ", would_be, " runs that are queued or training; allowed: ", "at most ",
+      user, " would have ", would_be, " runs that are queued or training; expected ", "at most ",
       most, " (quota queued_runs)"));
 }
 

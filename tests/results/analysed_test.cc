@@ -327,7 +327,7 @@ TEST_F(LabelledResultsTest, HaveNumbersByBlockOverDepth) {
   EXPECT_THAT(jacobian->csv, HasSubstr("jacobian/r_mean/block.0.attention_norm,pre,10,1,1,0.25,"));
   EXPECT_THAT(Error("depth", "flow/slope"),
               AllOf(HasSubstr("key: no run that converged has metrics by block of \"flow/slope\""),
-                    HasSubstr("allowed: flow/gradient")));
+                    HasSubstr("expected flow/gradient")));
   EXPECT_THAT(Error("depth", "slope"),
               HasSubstr("flow/gradient and jacobian/r_mean/block.*.attention_norm"));
 }

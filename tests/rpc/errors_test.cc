@@ -48,12 +48,12 @@ TEST(ToGrpcTest, KeepsOk) { EXPECT_TRUE(ToGrpc(absl::OkStatus()).ok()); }
 TEST(ToGrpcTest, GivesAnInvalidFieldWithItsPath) {
   const grpc::Status status = ToGrpc(InvalidField("page_size", "5 is too large", "at most 2"));
   EXPECT_EQ(status.error_code(), grpc::StatusCode::INVALID_ARGUMENT);
-  EXPECT_EQ(status.error_message(), "page_size: 5 is too large; allowed: at most 2");
+  EXPECT_EQ(status.error_message(), "page_size: 5 is too large; expected at most 2");
   const google::rpc::BadRequest request = BadRequestOf(status);
   ASSERT_EQ(request.field_violations_size(), 1);
   EXPECT_EQ(request.field_violations(0).field(), "page_size");
   EXPECT_EQ(request.field_violations(0).description(),
-            "page_size: 5 is too large; allowed: at most 2");
+            "page_size: 5 is too large; expected at most 2");
   EXPECT_EQ(DetailsOf(status).code(), 3);
 }
 

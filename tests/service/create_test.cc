@@ -323,7 +323,7 @@ TEST_F(CreateTest, RefusesByMeasuredTimesAndWarnsByGuesses) {
   EXPECT_EQ(status.error_code(), grpc::StatusCode::INVALID_ARGUMENT);
   EXPECT_EQ(FieldOf(status), "limits.device_time");
   EXPECT_EQ(status.error_message(),
-            "limits.device_time: training 98 runs needs about 1s, more than 0.050s; allowed: at "
+            "limits.device_time: training 98 runs needs about 1s, more than 0.050s; expected at "
             "least 1s, or a smaller experiment");
   EXPECT_EQ(Experiments(), 1u);
   request.mutable_spec()->mutable_limits()->mutable_device_time()->set_nanos(100'000'000);
@@ -386,7 +386,7 @@ TEST_F(CreateTest, RefusesASpecOfMoreThanAMebibyteBeforeItIsRead) {
     EXPECT_EQ(FieldOf(status), "spec");
     EXPECT_EQ(status.error_message(),
               absl::StrCat("spec: the request has ", text::Grouped(request.ByteSizeLong()),
-                           " bytes; allowed: at most 1,048,576"));
+                           " bytes; expected at most 1,048,576"));
   }
   EXPECT_EQ(Experiments(), 0u);
 }
@@ -399,7 +399,7 @@ TEST_F(CreateTest, CountsValuesBeforeItLooksAtThem) {
   const v1::CreateExperimentResponse preview = Preview(spec);
   ASSERT_EQ(preview.problems_size(), 1);
   EXPECT_EQ(preview.problems(0).message(),
-            "axes[1].values: there are 400,000 of them; allowed: 1 to 1,000");
+            "axes[1].values: there are 400,000 of them; expected 1 to 1,000");
 }
 
 TEST_F(CreateTest, KeepsItsAnswerBelowTheLimitOfAMessageWhenTheSpecIsLarge) {
@@ -554,7 +554,7 @@ TEST_F(CreateTest, RefusesATextThatIsTooShort) {
   EXPECT_EQ(
       preview.problems(0).message(),
       "base.model.context: with context 4 and validation 0.3, text.txt has 7 tokens to train on "
-      "and 4 to validate on, and needs 5 of each; allowed: context of at most 3, a validation "
+      "and 4 to validate on, and needs 5 of each; expected context of at most 3, a validation "
       "that leaves enough of both, or a longer text");
 }
 

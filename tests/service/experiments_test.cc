@@ -89,7 +89,7 @@ TEST_F(ExperimentsTest, ListsWhatAnAmbiguousPrefixBegins) {
   const grpc::Status status = TryGet("placement");
   EXPECT_EQ(status.error_code(), grpc::StatusCode::INVALID_ARGUMENT);
   EXPECT_EQ(status.error_message(),
-            absl::StrCat("name: \"placement\" begins several experiments; allowed: ", a, ", ", b));
+            absl::StrCat("name: \"placement\" begins several experiments; expected ", a, ", ", b));
 }
 
 TEST_F(ExperimentsTest, AreListedNewestFirstPageByPage) {

@@ -162,10 +162,10 @@ TEST_F(FilesTest, RefusesMessagesThatAreTooLargeOrNamedTwice) {
   const std::string large(2 << 20, 'a');
   grpc::Status status = TryUpload({Message("a", large, large)});
   EXPECT_EQ(status.error_message(),
-            "data: a message has 2097152 bytes; allowed: at most 1048576 bytes a message");
+            "data: a message has 2097152 bytes; expected at most 1048576 bytes a message");
   status = TryUpload({Message("names.txt", kNames, ""), Message("names.txt", kNames, kNames)});
   EXPECT_EQ(status.error_message(),
-            "display_name: display_name or sha256 come again; allowed: the first message only");
+            "display_name: display_name or sha256 come again; expected the first message only");
   EXPECT_EQ(List().datasets_size(), 0);
 }
 

@@ -380,7 +380,7 @@ TEST_F(SharingTest, AdminsAddAndChangeUsers) {
   EXPECT_TRUE(CallAs(made.join().token(), &v1::Admin::Stub::WhoAmI, {}).ok());
   token.mutable_lifetime()->set_seconds(1);
   const grpc::Status brief = CallAs(root_.token(), &v1::Admin::Stub::CreateToken, token);
-  EXPECT_EQ(brief.error_message(), "lifetime: 1s is out of range; allowed: 1 minute to 3,650 days");
+  EXPECT_EQ(brief.error_message(), "lifetime: 1s is out of range; expected 1 minute to 3,650 days");
   v1::UpdateUserRequest update;
   update.set_name("users/mia");
   update.set_role(v1::Role::reader);

@@ -278,7 +278,7 @@ TEST(TrainerTest, IsRefusedWhereNativeIsAskedForAndDoesNotTrain) {
   EXPECT_THAT(
       Messages(Resolve(spec, {}, surroundings)),
       ElementsAre("base.training.trainer: native does not train this run: the native trainer "
-                  "runs on a CPU; allowed: auto or torch"));
+                  "runs on a CPU; expected auto or torch"));
 }
 
 // Native supports neither BatchNorm if the loss reads last positions only, nor GPUs.
@@ -372,17 +372,17 @@ TEST(TrainerTest, ThatIsRefusedNamesTheCellsAndWhatToDo) {
   AddValues("model.residual", {"true", "false"}, &spec);
   const std::string refusal = absl::StrCat(
       ": native does not train all of these runs: ", kNoBatchNorm,
-      " (norm=bn); allowed: auto or torch, or exclude those cells, or have native in base and "
+      " (norm=bn); expected auto or torch, or exclude those cells, or have native in base and "
       "training.trainer: torch in the setting of those cells");
   EXPECT_THAT(RefusalsOfNative(spec), ElementsAre("overrides[\"training.trainer\"]" + refusal));
   spec.mutable_base()->mutable_training()->set_trainer(v1::Trainer::native);
   EXPECT_THAT(Messages(Resolve(spec, {}, TestSurroundings())),
               ElementsAre("base.training.trainer" + refusal));
   EXPECT_THAT(RefusalsOfNative(Norms({"\"layer\"", "\"batch\""})),
-              ElementsAre(testing::HasSubstr(" (kind=batch); allowed: ")));
+              ElementsAre(testing::HasSubstr(" (kind=batch); expected ")));
   EXPECT_THAT(RefusalsOfNative(Norms({"\"batch\""})),
               ElementsAre(testing::EndsWith(absl::StrCat(
-                  "native does not train this run: ", kNoBatchNorm, "; allowed: auto or torch"))));
+                  "native does not train this run: ", kNoBatchNorm, "; expected auto or torch"))));
 }
 
 TEST(TrainerTest, ThatASettingAsksForIsRefusedThere) {
@@ -391,7 +391,7 @@ TEST(TrainerTest, ThatASettingAsksForIsRefusedThere) {
   EXPECT_THAT(Messages(Resolve(spec, {}, TestSurroundings())),
               ElementsAre(absl::StrCat(
                   "axes[1].values[1]: native does not train all of these runs: ", kNoBatchNorm,
-                  " (kind=batch); allowed: auto or torch, or exclude those cells")));
+                  " (kind=batch); expected auto or torch, or exclude those cells")));
 }
 
 TEST(TrainerTest, IsNotDecidedByCellsThatAreExcluded) {

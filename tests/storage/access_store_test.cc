@@ -53,7 +53,7 @@ TEST_F(AccessStoreTest, RefusesAFileThatOthersCanReadOrWrite) {
   ASSERT_EQ(chmod(File().c_str(), 0640), 0);
   EXPECT_EQ(OpenAgain().message(),
             File() +
-                " is open to other users of this machine (mode 640); allowed: mode 600 "
+                " is open to other users of this machine (mode 640); expected mode 600 "
                 "(chmod 600 " +
                 File() + ")");
   EXPECT_EQ(ModeOf(File()), 0640u) << "it is left as it is";
@@ -217,7 +217,7 @@ TEST_F(AccessStoreTest, TakesNamesOfTheGrammarOnly) {
     EXPECT_EQ(CodeOf(refused), absl::StatusCode::kInvalidArgument) << name;
   }
   EXPECT_EQ(store().CreateUser("A\n", Role::kReader, {}, kRoot, kStart).status().message(),
-            "name: 'A\\n' can't be a user's name; allowed: 1 to 64 lower-case letters, digits, "
+            "name: 'A\\n' can't be a user's name; expected 1 to 64 lower-case letters, digits, "
             "'-', '_' and '.', beginning with a letter or digit");
 }
 
@@ -225,18 +225,18 @@ TEST_F(AccessStoreTest, RefusesASecondUserOfAName) {
   Create("ann");
   EXPECT_EQ(
       store().CreateUser("ann", Role::kAdmin, {}, kRoot, kStart).status(),
-      absl::AlreadyExistsError("name: there is a user 'ann'; allowed: a name that no user has"));
+      absl::AlreadyExistsError("name: there is a user 'ann'; expected a name that no user has"));
   EXPECT_EQ(Value(store().GetUser("ann")).role, Role::kMember);
 }
 
 TEST_F(AccessStoreTest, RefusesQuotasBelowZero) {
   EXPECT_EQ(store().CreateUser("ann", Role::kMember, {-1, {}, {}}, kRoot, kStart).status(),
-            absl::InvalidArgumentError("quota.lanes: it is -1; allowed: 0 or more"));
+            absl::InvalidArgumentError("quota.lanes: it is -1; expected 0 or more"));
   EXPECT_EQ(store().SetQuota("root", {{}, -2, {}}, kRoot, kStart),
-            absl::InvalidArgumentError("quota.queued_runs: it is -2; allowed: 0 or more"));
+            absl::InvalidArgumentError("quota.queued_runs: it is -2; expected 0 or more"));
   EXPECT_EQ(store().SetQuota("root", {0, 0, INT64_MIN}, kRoot, kStart),
             absl::InvalidArgumentError(
-                "quota.stored_bytes: it is -9223372036854775808; allowed: 0 or more"));
+                "quota.stored_bytes: it is -9223372036854775808; expected 0 or more"));
   EXPECT_EQ(Value(store().GetUser("root")).quota, Quota());
 }
 
@@ -331,7 +331,7 @@ TEST_F(AccessStoreTest, HasALimitOfUsers) {
       "INSERT INTO users SELECT 'u' || i, 0, -1, -1, -1, 1 FROM n");
   Reopen();
   EXPECT_EQ(store().CreateUser("more", Role::kReader, {}, kRoot, kStart).status(),
-            absl::ResourceExhaustedError("there are 1000 users; allowed: at most 1000"));
+            absl::ResourceExhaustedError("there are 1000 users; expected at most 1000"));
   ASSERT_TRUE(store().DeleteUser("u1", kRoot, kStart).ok());
   Create("more");
 }

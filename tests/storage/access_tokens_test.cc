@@ -213,13 +213,13 @@ TEST_F(AccessTokensTest, RefusesNotesAndLifetimes) {
   EXPECT_TRUE(issue(std::string(200, 'n'), absl::Seconds(1)).ok());
   EXPECT_TRUE(issue("Änne’s laptop", absl::Hours(24 * 3650)).ok());
   EXPECT_EQ(issue("a\nb", {}),
-            absl::InvalidArgumentError("note: 'a\\nb' can't be a note; allowed: at most 200 "
+            absl::InvalidArgumentError("note: 'a\\nb' can't be a note; expected at most 200 "
                                        "characters, and no control characters"));
   EXPECT_EQ(CodeOf(issue(std::string(201, 'n'), {})), absl::StatusCode::kInvalidArgument);
   EXPECT_EQ(CodeOf(issue("\xff", {})), absl::StatusCode::kInvalidArgument);
   EXPECT_EQ(
       issue("", absl::ZeroDuration()),
-      absl::InvalidArgumentError("lifetime: it is 0; allowed: 1 second to 3650 days, or none"));
+      absl::InvalidArgumentError("lifetime: it is 0; expected 1 second to 3650 days, or none"));
   for (const absl::Duration wrong :
        {absl::Seconds(-1), absl::Milliseconds(999), absl::Hours(24 * 3650) + absl::Nanoseconds(1),
         absl::InfiniteDuration(), -absl::InfiniteDuration()}) {
@@ -262,7 +262,7 @@ TEST_F(AccessTokensTest, HasALimitOfValidTokensAUser) {
   Reopen();
   EXPECT_EQ(store().IssueToken("ann", "", {}, kRoot, kStart).status(),
             absl::ResourceExhaustedError(
-                "user 'ann' has 100 valid tokens; allowed: at most 100: revoke one first"));
+                "user 'ann' has 100 valid tokens; expected at most 100: revoke one first"));
   Issue("root");
   ASSERT_TRUE(store().RevokeToken("t5", kRoot, kStart).ok());
   Issue("ann");

@@ -142,7 +142,7 @@ TEST_P(SharesTest, RefuseASubmitBeyondTheRunsThatMayBeOpen) {
   const absl::Status refused = store().CreateExperiment(more).status();
   EXPECT_TRUE(absl::IsResourceExhausted(refused));
   EXPECT_THAT(std::string(refused.message()),
-              HasSubstr("ann would have 4 runs that are queued or training; allowed: at most 3"));
+              HasSubstr("ann would have 4 runs that are queued or training; expected at most 3"));
   EXPECT_THAT(Queued(), ElementsAre("ann x", "ann y")) << "nothing of it is there";
   more.max_open_runs = 4;
   EXPECT_TRUE(store().CreateExperiment(more).ok());

@@ -31,7 +31,7 @@ absl::StatusOr<Taps> Taps::Make(const ModelConfig& model,
     const auto found = sites.find(tap.first);
     if (found == sites.end()) {
       return absl::InvalidArgumentError(absl::StrCat(
-          "site: '", tap.first, "' is unknown; allowed: ", absl::StrJoin(SiteNames(model), ", ")));
+          "site: '", tap.first, "' is unknown; expected ", absl::StrJoin(SiteNames(model), ", ")));
     }
     made.taps_[found->second].push_back(std::move(tap.second));
   }

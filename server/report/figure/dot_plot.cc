@@ -337,7 +337,7 @@ absl::StatusOr<Figure> DrawDotPlot(const DotPlot& dots, double width) {
   }
   return absl::InvalidArgumentError(absl::StrCat(
       "kind: the ", RowsIn(dots), " rows of ", report::Counted(dots.groups.size(), "group"),
-      " do not fit into this figure; allowed: ", "what fits into ", kMaxPlotHeight,
+      " do not fit into this figure; expected ", "what fits into ", kMaxPlotHeight,
       " inches, about 35 rows"));
 }
 

@@ -101,7 +101,7 @@ TEST_F(GenerateTest, KeepsATerminalSafe) {
 
 TEST_F(GenerateTest, SaysWhatTheServerRefuses) {
   answers_.generate = [](const v1::GenerateRequest&, const Write&) {
-    return absl::InvalidArgumentError("count: 0 is out of range; allowed: 1 to 1,000");
+    return absl::InvalidArgumentError("count: 0 is out of range; expected 1 to 1,000");
   };
   const Outcome outcome = Run({"generate", "runs/r", "--count", "0"});
   EXPECT_EQ(outcome.code, kFailure);
