@@ -79,7 +79,7 @@ TEST(FromValueTest, SuggestsTheNearestField) {
   EXPECT_THAT(
       SpecProblems(R"({"base": {"training": {"batchs": 1}}})"),
       ElementsAre(
-          "base.training.batchs: there is no such field (did you mean batch?); expected steps, "
+          "base.training.batchs: unknown field (did you mean batch?); expected steps, "
           "batch, optimizer, learning_rate, betas, momentum, eps, weight_decay, schedule, warmup, "
           "clip, checkpoints, rule, device, accumulation, weight_decay_on, ema, label_smoothing, "
           "trainer"));
@@ -88,8 +88,7 @@ TEST(FromValueTest, SuggestsTheNearestField) {
 TEST(FromValueTest, ListsTheFieldsWhenNoneIsNear) {
   EXPECT_THAT(
       SpecProblems(R"({"base": {"evaluation": {"frequency": 1}}})"),
-      ElementsAre(
-          "base.evaluation.frequency: there is no such field; expected every, batches, record"));
+      ElementsAre("base.evaluation.frequency: unknown field; expected every, batches or record"));
 }
 
 TEST(FromValueTest, RefusesNumbersThatDoNotFit) {
@@ -101,7 +100,7 @@ TEST(FromValueTest, RefusesNumbersThatDoNotFit) {
                           "context: \"3\" is not a whole number; expected a whole number",
                           "heads: 4294967296 is too large; expected at most 4294967295",
                           "layers: -1 is negative; expected a whole number, 0 or more",
-                          "positions: 1 is unknown; expected learned, none, sinusoidal, rotary",
+                          "positions: 1 is unknown; expected learned, none, sinusoidal or rotary",
                           "tied_head: \"true\" is not a boolean; expected true or false",
                           "width: 2.5 is not a whole number; expected a whole number"));
 }
@@ -149,13 +148,12 @@ TEST(FromValueTest, TakesWideIntegersInQuotes) {
 
 TEST(FromValueTest, SuggestsTheNearestEnumValue) {
   v1::NormSpec norm;
-  EXPECT_THAT(
-      Problems(R"({"placement": "PRE", "kind": "power"})", &norm),
-      ElementsAre(
-          "kind: \"power\" is unknown; expected layer, rms, batch, l2",
-          "placement: \"PRE\" is unknown (did you mean pre?); expected pre, post, none, sandwich"));
+  EXPECT_THAT(Problems(R"({"placement": "PRE", "kind": "power"})", &norm),
+              ElementsAre("kind: \"power\" is unknown; expected layer, rms, batch or l2",
+                          "placement: \"PRE\" is unknown (did you mean pre?); expected pre, post, "
+                          "none or sandwich"));
   EXPECT_THAT(Problems(R"({"kind": "unspecified"})", &norm),
-              ElementsAre("kind: \"unspecified\" is unknown; expected layer, rms, batch, l2"));
+              ElementsAre("kind: \"unspecified\" is unknown; expected layer, rms, batch or l2"));
 }
 
 struct DurationCase {
@@ -198,7 +196,7 @@ TEST(FromValueTest, RefusesWhatIsNoDuration) {
 
 TEST(FromValueTest, RefusesTwoMembersOfAOneof) {
   EXPECT_THAT(SpecProblems(R"({"base": {"task": {"documents": {}, "legacy_recall": {}}}})"),
-              ElementsAre("base.task: documents, legacy_recall are given together; expected one of "
+              ElementsAre("base.task: documents, legacy_recall exclude each other; expected one of "
                           "documents, legacy_recall, recall, text"));
 }
 
@@ -278,7 +276,7 @@ TEST(FromValueTest, KeepsHostileKeysOutOfPaths) {
   FromValue(value, "base.evaluation", &evaluation, &problems);
   ASSERT_THAT(problems, SizeIs(2));
   EXPECT_EQ(problems[0].message,
-            "base.evaluation[\"\\x1b[31m\\xff\"]: there is no such field; expected every, batches, "
+            "base.evaluation[\"\\x1b[31m\\xff\"]: unknown field; expected every, batches, "
             "record");
   EXPECT_LT(problems[1].message.size(), 300u);
 }

@@ -71,11 +71,12 @@ TEST_F(SetPathTest, NullOfAnAbsentMemberLeavesTheOther) {
 
 TEST_F(SetPathTest, NamesThePartThatIsUnknown) {
   EXPECT_THAT(Set("model.nrom.eps", "1"),
-              ElementsAre("here: \"nrom\" is no field (did you mean norm?); expected layers, "
+              ElementsAre("here: unknown field \"nrom\" (did you mean norm?); expected layers, "
                           "width, heads, context, positions, bias, residual, tied_head, head_bias, "
                           "init, attention, norm, feed_forward, residual_scale, dropout"));
-  EXPECT_THAT(Set("", "1"),
-              ElementsAre("here: \"\" is no field; expected task, model, training, evaluation"));
+  EXPECT_THAT(
+      Set("", "1"),
+      ElementsAre("here: unknown field \"\"; expected task, model, training or evaluation"));
 }
 
 TEST_F(SetPathTest, RefusesToGoBelowValuesAndLists) {
@@ -92,7 +93,7 @@ TEST_F(SetPathTest, AProblemChangesNothing) {
   EXPECT_THAT(Set("task.legacy_recall.keys", "-1"),
               ElementsAre("here: -1 is negative; expected a whole number, 0 or more"));
   EXPECT_THAT(Set("model.norm", R"({"gain": true, "kind": "x"})"),
-              ElementsAre("here.kind: \"x\" is unknown; expected layer, rms, batch, l2"));
+              ElementsAre("here.kind: \"x\" is unknown; expected layer, rms, batch or l2"));
   EXPECT_THAT(Set("training.betas", "[0.5, \"x\"]"),
               ElementsAre("here[1]: \"x\" is not a number; expected a number"));
   EXPECT_TRUE(MessageDifferencer::Equals(base_, before));
