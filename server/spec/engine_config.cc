@@ -45,7 +45,7 @@ absl::Status CheckFields(const Message& message, const std::string& path) {
 }
 
 absl::Status NotSet(absl::string_view path) {
-  return absl::InvalidArgumentError(absl::StrCat(path, ": it is not set"));
+  return absl::InvalidArgumentError(absl::StrCat(path, ": missing"));
 }
 
 absl::Status CheckSet(const v1::BaseSpec& base) {

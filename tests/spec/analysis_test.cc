@@ -221,14 +221,14 @@ TEST(AnalysisOptionsTest, ListsHaveAtMostSoManyElementsEachOnce) {
     EXPECT_THAT(ProblemsOf(analysis), IsEmpty());
     v1::AnalysisKind twice = analysis;
     twice.MergeFrom(analysis);
-    EXPECT_THAT(ProblemsOf(twice), ElementsAre(testing::HasSubstr("it is given twice")));
+    EXPECT_THAT(ProblemsOf(twice), ElementsAre(testing::HasSubstr("is repeated")));
   });
   v1::AnalysisKind sites;
   for (int i = 0; i < 500; ++i) sites.mutable_cka()->add_sites(absl::StrCat("site ", i));
   EXPECT_THAT(ProblemsOf(sites), IsEmpty());
   sites.mutable_cka()->add_sites("one more");
   EXPECT_THAT(ProblemsOf(sites),
-              ElementsAre("analysis.cka.sites: there are 501 of them; expected at most 500"));
+              ElementsAre("analysis.cka.sites: 501 entries; expected at most 500"));
 }
 
 TEST(AnalysisOptionsTest, EnumsHaveNoOtherValues) {
@@ -353,13 +353,13 @@ TEST(AnalysisInputsTest, AreTokensOrDocumentsOrAPrompt) {
         "dataset: 'd'", "dataset: 'd' documents: 5", "dataset: 'd' tokens: 5"}) {
     EXPECT_THAT(InputProblems(one, "spectrum {}"), IsEmpty()) << one;
   }
-  const std::string prompt = "there is a prompt, too; expected one of the two";
+  const std::string prompt = "given together with a prompt; expected one of the two";
   EXPECT_THAT(InputProblems("tokens: 1 prompt: 'a'", "spectrum {}"),
               ElementsAre("inputs.tokens: " + prompt));
   EXPECT_THAT(InputProblems("documents: 1 prompt: 'a'", "spectrum {}"),
               ElementsAre("inputs.documents: " + prompt));
   EXPECT_THAT(InputProblems("tokens: 1 documents: 1", "spectrum {}"),
-              ElementsAre("inputs.documents: tokens are given, too; expected one of the two"));
+              ElementsAre("inputs.documents: given together with tokens; expected one of the two"));
   EXPECT_THAT(InputProblems("dataset: 'd' prompt: 'a'", "spectrum {}"),
               ElementsAre("inputs.dataset: " + prompt));
   EXPECT_THAT(InputProblems("tokens: 1 documents: 1 prompt: 'a' dataset: 'd'", "spectrum {}"),
@@ -445,7 +445,7 @@ TEST(AnalysisSubjectsTest, AreNamedWhereSomeOfThemCanNotBeAsked) {
                           "one less than the model's context"));
   EXPECT_THAT(SubjectProblemsOf("cka {}", "dataset: 'd' tokens: 5", {deep, recall}),
               ElementsAre("inputs.dataset: the tokens of recall are numbers, not text "
-                          "(subjects[1]); expected only with a documents or text task"));
+                          "(subjects[1]); expected a documents or text task"));
 }
 
 TEST(AnalysisSubjectsTest, AreTwoThingsAtLeastForCka) {

@@ -85,15 +85,15 @@ TEST(EngineConfigTest, SaysWhatIsAllowedInstead) {
   v1::RunSpec run = ResolvedRun();
   run.mutable_spec()->mutable_model()->mutable_norm()->set_kind(v1::NormKind::Value(9));
   EXPECT_EQ(Convert(run).status().message(),
-            "model.norm.kind: 9 is unknown; expected layer, rms, batch, l2");
+            "model.norm.kind: 9 is unknown; expected layer, rms, batch or l2");
   run = ResolvedRun();
   run.mutable_spec()->mutable_training()->set_device(v1::Device::auto_);
   EXPECT_EQ(Convert(run).status().message(),
-            "training.device: auto is unknown; expected cpu, cuda");
+            "training.device: auto is unknown; expected cpu or cuda");
   run = ResolvedRun();
   run.mutable_spec()->mutable_training()->set_trainer(v1::Trainer::auto_);
   EXPECT_EQ(Convert(run).status().message(),
-            "training.trainer: auto is unknown; expected torch, native");
+            "training.trainer: auto is unknown; expected torch or native");
 }
 
 TEST(EngineConfigTest, NamesUnknownFieldsAtAnyDepth) {
@@ -118,16 +118,16 @@ TEST(EngineConfigTest, NamesUnknownFieldsAtAnyDepth) {
 TEST(EngineConfigTest, RefusesWhatAppliesAndIsNotSet) {
   v1::RunSpec run = ResolvedRun();
   run.mutable_spec()->mutable_model()->clear_layers();
-  EXPECT_EQ(Convert(run).status().message(), "model.layers: it is not set");
+  EXPECT_EQ(Convert(run).status().message(), "model.layers: missing");
   run = ResolvedRun();
   run.mutable_spec()->mutable_model()->mutable_norm()->clear_kind();
-  EXPECT_EQ(Convert(run).status().message(), "model.norm.kind: it is not set");
+  EXPECT_EQ(Convert(run).status().message(), "model.norm.kind: missing");
   run = ResolvedRun();
   run.mutable_spec()->mutable_training()->clear_betas();
-  EXPECT_EQ(Convert(run).status().message(), "training.betas: it is not set");
+  EXPECT_EQ(Convert(run).status().message(), "training.betas: missing");
   run = ResolvedRun();
   run.mutable_spec()->clear_task();
-  EXPECT_EQ(Convert(run).status().message(), "task: it is not set");
+  EXPECT_EQ(Convert(run).status().message(), "task: missing");
 }
 
 // Describes everything a spec can contain: every field's path and type, every enum value's name.

@@ -104,8 +104,8 @@ TEST(HostileTest, EnumNumbersMustBeKnown) {
       RefusedInShort(spec),
       ElementsAre("base.model.positions: 0 is unknown; expected learned, none, "
                   "sinusoidal, rotary",
-                  "base.training.optimizer: 77 is unknown; expected adamw, adam, sgd",
-                  "limits.priority: -1 is unknown; expected interactive, normal, background"));
+                  "base.training.optimizer: 77 is unknown; expected adamw, adam or sgd",
+                  "limits.priority: -1 is unknown; expected interactive, normal or background"));
 }
 
 TEST(HostileTest, FieldsMustBeKnown) {
@@ -191,14 +191,14 @@ TEST(HostileTest, ListsHaveLimits) {
     overrides[std::to_string(i)] = Number(1);
   }
   EXPECT_THAT(RefusedInShort(spec, overrides),
-              ElementsAre("report.summaries: there are 51 of them; expected at most 50",
-                          "overrides: there are 101 of them; expected at most 100",
-                          "base.training.checkpoints: there are 201 of them; expected at most 200",
-                          "axes[0].values: there are 1,001 of them; expected 1 to 1,000",
-                          "axes[1].settings: there are 1,001 of them; expected 1 to 1,000",
-                          "axes[2].settings[0].set: there are 101 paths; expected at most 100",
-                          "exclude: there are 1,001 of them; expected at most 1,000",
-                          "seeds.list: there are 10,001 of them; expected at most 10,000"));
+              ElementsAre("report.summaries: 51 entries; expected at most 50",
+                          "overrides: 101 entries; expected at most 100",
+                          "base.training.checkpoints: 201 entries; expected at most 200",
+                          "axes[0].values: 1,001 entries; expected 1 to 1,000",
+                          "axes[1].settings: 1,001 entries; expected 1 to 1,000",
+                          "axes[2].settings[0].set: 101 paths; expected at most 100",
+                          "exclude: 1,001 entries; expected at most 1,000",
+                          "seeds.list: 10,001 entries; expected at most 10,000"));
 }
 
 TEST(HostileTest, ADurationMustBeWellFormed) {
@@ -272,7 +272,7 @@ TEST(HostileTest, AnEndlessListIsOneProblem) {
   v1::Axis* axis = AddValues("training.learning_rate", {}, &spec);
   for (int i = 0; i < 100'000; ++i) axis->add_values();
   EXPECT_THAT(RefusedInShort(spec),
-              ElementsAre("axes[0].values: there are 100,000 of them; expected 1 to 1,000"));
+              ElementsAre("axes[0].values: 100,000 entries; expected 1 to 1,000"));
 }
 
 TEST(HostileTest, AnEndlessListInAValueHasAnEnd) {

@@ -277,7 +277,7 @@ TEST(TrainerTest, IsRefusedWhereNativeIsAskedForAndDoesNotTrain) {
   spec.mutable_base()->mutable_training()->set_trainer(v1::Trainer::native);
   EXPECT_THAT(
       Messages(Resolve(spec, {}, surroundings)),
-      ElementsAre("base.training.trainer: native does not train this run: the native trainer "
+      ElementsAre("base.training.trainer: native doesn't support this run: the native trainer "
                   "runs on a CPU; expected auto or torch"));
 }
 
@@ -371,7 +371,7 @@ TEST(TrainerTest, ThatIsRefusedNamesTheCellsAndWhatToDo) {
   AddSettings("norm", {{"layer", {}}, {"bn", {{"model.norm.kind", "\"batch\""}}}}, &spec);
   AddValues("model.residual", {"true", "false"}, &spec);
   const std::string refusal = absl::StrCat(
-      ": native does not train all of these runs: ", kNoBatchNorm,
+      ": native doesn't support all of these runs: ", kNoBatchNorm,
       " (norm=bn); expected auto or torch, or exclude those cells, or have native in base and "
       "training.trainer: torch in the setting of those cells");
   EXPECT_THAT(RefusalsOfNative(spec), ElementsAre("overrides[\"training.trainer\"]" + refusal));
@@ -382,7 +382,7 @@ TEST(TrainerTest, ThatIsRefusedNamesTheCellsAndWhatToDo) {
               ElementsAre(testing::HasSubstr(" (kind=batch); expected ")));
   EXPECT_THAT(RefusalsOfNative(Norms({"\"batch\""})),
               ElementsAre(testing::EndsWith(absl::StrCat(
-                  "native does not train this run: ", kNoBatchNorm, "; expected auto or torch"))));
+                  "native doesn't support this run: ", kNoBatchNorm, "; expected auto or torch"))));
 }
 
 TEST(TrainerTest, ThatASettingAsksForIsRefusedThere) {
@@ -390,7 +390,7 @@ TEST(TrainerTest, ThatASettingAsksForIsRefusedThere) {
   AddValues("training.trainer", {"\"torch\"", "\"native\""}, &spec);
   EXPECT_THAT(Messages(Resolve(spec, {}, TestSurroundings())),
               ElementsAre(absl::StrCat(
-                  "axes[1].values[1]: native does not train all of these runs: ", kNoBatchNorm,
+                  "axes[1].values[1]: native doesn't support all of these runs: ", kNoBatchNorm,
                   " (kind=batch); expected auto or torch, or exclude those cells")));
 }
 

@@ -126,10 +126,10 @@ TEST_F(SubmitTest, ReportsProblemsOfTheFileBesideTheServers) {
   EXPECT_THAT(
       outcome.err,
       AllOf(StartsWith(path + ":1:1: name: by the server\n" + path +
-                       ":3:3: base.tsk: there is no such field (did you mean task?); expected "),
+                       ":3:3: base.tsk: unknown field (did you mean task?); expected "),
             HasSubstr(path + ":4:14: base.training.steps: \"many\" is not a whole number; "),
             HasSubstr(path + ":4:27: base.training.batch: by the server\n"),
-            HasSubstr("\n--set model.wdth: \"wdth\" is no field (did you mean width?)"),
+            HasSubstr("\n--set model.wdth: unknown field \"wdth\" (did you mean width?)"),
             HasSubstr("\n--set model.wdth: by the server\n"),
             Not(HasSubstr("steps: by the server")), Not(HasSubstr("base.task: by the server")),
             EndsWith("error: 6 problems; nothing was created\n")));

@@ -53,7 +53,7 @@ TEST(CheckOverridesTest, NamesEveryProblem) {
   EXPECT_THAT(
       lines,
       ElementsAre("--set training.steps: \"many\" is not a whole number; expected a whole number",
-                  "--set training.stepz: \"stepz\" is no field (did you mean steps?); expected "
+                  "--set training.stepz: unknown field \"stepz\" (did you mean steps?); expected "
                   "steps, batch, optimizer, learning_rate, betas, momentum, eps, "
                   "weight_decay, schedule, warmup, clip, checkpoints, rule, device, "
                   "accumulation, weight_decay_on, ema, label_smoothing, trainer"));
