@@ -26,11 +26,10 @@ std::string ConnectionOf(const CallMetadata& metadata) {
 // Tells the client that this was its last call; otherwise it would wait for another answer until
 // the port hangs up.
 absl::Status ForTheLastTime(const absl::Status& refused) {
-  absl::Status status(
-      refused.code(),
-      absl::StrCat(refused.message(), "; it was the last of ", kStrangerCalls,
-                   " calls that a connection may make before one with a good token: "
-                   "connect again"));
+  absl::Status status(refused.code(),
+                      absl::StrCat(refused.message(), "; this was the last of ", kStrangerCalls,
+                                   " calls that a connection may make without a valid token. "
+                                   "Connect again"));
   refused.ForEachPayload([&status](absl::string_view type, const absl::Cord& payload) {
     status.SetPayload(type, payload);
   });

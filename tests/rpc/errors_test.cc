@@ -73,7 +73,7 @@ TEST(ToGrpcTest, DropsSurplusProblemsAndSaysHowMany) {
   EXPECT_GT(kept, 5);
   EXPECT_EQ(
       request.field_violations(kept).description(),
-      "and " + std::to_string(500 - kept) + " more; a dry run (validate_only) says all of them");
+      "and " + std::to_string(500 - kept) + " more; a dry run (validate_only) lists all of them");
   EXPECT_EQ(status.error_message().substr(0, 14), "500 problems: ");
 }
 
