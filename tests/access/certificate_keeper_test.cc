@@ -174,11 +174,11 @@ TEST_F(CertificateKeeperTest, WarnsWhereTheKeyIsKeptElsewhere) {
   std::filesystem::remove(home_ / "tls/authority.key");
   now_ = kStart + kServerLifetime - kDay;
   EXPECT_TRUE(keeper_->Load().ok());
-  EXPECT_THAT(warnings_, ElementsAre(HasSubstr("tls/authority.key is not there")));
+  EXPECT_THAT(warnings_, ElementsAre(HasSubstr("tls/authority.key is missing")));
   EXPECT_EQ(DaysUntilUsed(1), 0);
   Pass(kDay);
   keeper_->Check();
-  EXPECT_THAT(warnings_, Contains(HasSubstr("goes on with the certificate that it has")));
+  EXPECT_THAT(warnings_, Contains(HasSubstr("keeps its present certificate")));
   EXPECT_EQ(keeper_->Load().status().code(), absl::StatusCode::kFailedPrecondition) << "expired";
 }
 
