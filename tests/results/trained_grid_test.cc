@@ -438,7 +438,7 @@ TEST(TrainedGridTest, NamesWhatIsNotThere) {
             absl::StrCat("key: no run of ", stored.experiment(),
                          " has \"eval/los\" (did you mean eval/loss?); expected eval/loss"));
   query.key = "eval\n";
-  EXPECT_THAT(ErrorOf(stored, query), HasSubstr("key: \"eval\\x0a\" is no key"));
+  EXPECT_THAT(ErrorOf(stored, query), HasSubstr("key: \"eval\\x0a\" isn't a valid key"));
   query = {};
   query.at = 7;
   EXPECT_EQ(ErrorOf(stored, query),
@@ -448,21 +448,21 @@ TEST(TrainedGridTest, NamesWhatIsNotThere) {
   query = {};
   query.by = "placment";
   EXPECT_EQ(ErrorOf(stored, query),
-            "by: \"placment\" is no axis (did you mean placement?); expected placement, lr");
+            "by: \"placment\" isn't an axis (did you mean placement?); expected placement or lr");
   query = {};
   query.baseline = {{"lr", "0.01"}};
   EXPECT_EQ(ErrorOf(stored, query),
-            "baseline: \"lr\" is no axis that is compared; expected placement");
+            "baseline: \"lr\" isn't an axis that is compared; expected placement");
   query.by = "lr";
   EXPECT_TRUE(Load(stored, query).ok()) << "then lr is compared";
   query.baseline = {{"placement", "post"}};
   EXPECT_EQ(ErrorOf(stored, query),
-            "baseline: \"placement\" is no axis that is compared; expected lr");
+            "baseline: \"placement\" isn't an axis that is compared; expected lr");
   query = {};
   query.baseline = {{"placement", "pots"}};
   EXPECT_EQ(ErrorOf(stored, query),
-            "baseline[\"placement\"]: \"pots\" is no label of placement (did you mean post?); "
-            "expected pre, post");
+            "baseline[\"placement\"]: \"pots\" isn't a label of placement (did you mean post?); "
+            "expected pre or post");
 }
 
 TEST(TrainedGridTest, WaitsForAMetricThatMayYetCome) {
