@@ -70,18 +70,17 @@ TEST_F(AnalysisRequestTest, SaysWithoutMakingItThatItIsStored) {
 }
 
 TEST_F(AnalysisRequestTest, ReadsEveryCheckpointOfOneRunTogether) {
-  ExpectRefused("trajectory {}", "subjects",
-                "subjects: there are 1; expected 3 to 64 where the analysis is trajectory");
+  ExpectRefused("trajectory {}", "subjects", "subjects: 1 given; expected 3 to 64 for trajectory");
   v1::CreateAnalysisRequest request = Request("trajectory {}");
   request.mutable_subjects(0)->set_step(10);
   *request.add_subjects() = request.subjects(0);
   request.mutable_subjects(1)->set_step(-1);
   ExpectRefused(request, "subjects",
-                "subjects: step 10 is given twice; expected each checkpoint once");
+                "subjects: step 10 is repeated; expected each checkpoint once");
   request.mutable_subjects(1)->set_run(other_);
-  ExpectRefused(request, "subjects",
-                "subjects: they are of 2 runs; expected checkpoints of one run where the analysis "
-                "is trajectory");
+  ExpectRefused(
+      request, "subjects",
+      "subjects: they are checkpoints of 2 runs; expected checkpoints of one run for trajectory");
 }
 
 TEST_F(AnalysisRequestTest, ListsEveryProblemAtOnce) {
@@ -146,8 +145,7 @@ TEST_F(AnalysisRequestTest, RefusesInputsThatCanNotBe) {
                 "inputs.prompt: the tokens of legacy_recall are numbers, not text; expected only "
                 "with a documents or text task");
   request.mutable_inputs()->set_prompt(std::string(513, 'a'));
-  ExpectRefused(request, "inputs.prompt",
-                "inputs.prompt: it has 513 characters; expected at most 512");
+  ExpectRefused(request, "inputs.prompt", "inputs.prompt: 513 characters; expected at most 512");
 }
 
 constexpr char kWords[] = "a\nbé\ncab\nabba\nabcde\n";
@@ -157,7 +155,7 @@ TEST_F(AnalysisRequestTest, RefusesAPromptThatIsLongerThanTheContext) {
   v1::CreateAnalysisRequest request =
       RequestOn({run}, "attention { maps: heads }", "prompt: 'éééééééé'");
   ExpectRefused(request, "inputs.prompt",
-                "inputs.prompt: it has 8 characters; expected at most 7, one less than the model's "
+                "inputs.prompt: 8 characters; expected at most 7, one less than the model's "
                 "context");
   request.mutable_inputs()->set_prompt("ééééééé");  // characters count, not bytes
   EXPECT_EQ(Ask(request).analysis().inputs().prompt(), "ééééééé");
@@ -255,16 +253,14 @@ TEST_F(AnalysisRequestTest, RefusesDataSetsThatCanNotBeRead) {
 TEST_F(AnalysisRequestTest, RefusesTooFewAndTooManySubjects) {
   v1::CreateAnalysisRequest request = Request("spectrum {}");
   request.add_subjects()->set_run(other_);
-  ExpectRefused(request, "subjects",
-                "subjects: there are 2; expected 1 where the analysis is spectrum");
+  ExpectRefused(request, "subjects", "subjects: 2 given; expected 1 for spectrum");
   ExpectRefused("norm_response {}", "subjects",
-                "subjects: there are 1; expected none where the analysis is norm_response");
+                "subjects: 1 given; expected none for norm_response");
   request = Request("cka {}");
   for (int i = 0; i < 64; ++i) request.add_subjects()->set_run(run_);
-  ExpectRefused(request, "subjects", "subjects: there are 65; expected at most 64");
+  ExpectRefused(request, "subjects", "subjects: 65 given; expected at most 64");
   request.clear_subjects();
-  ExpectRefused(request, "subjects",
-                "subjects: there are 0; expected 1 to 64 where the analysis is cka");
+  ExpectRefused(request, "subjects", "subjects: 0 given; expected 1 to 64 for cka");
 }
 
 TEST_F(AnalysisRequestTest, RefusesSubjectsThatCanNotBe) {
@@ -272,16 +268,18 @@ TEST_F(AnalysisRequestTest, RefusesSubjectsThatCanNotBe) {
   v1::CreateAnalysisRequest request = RequestOf("analysis { spectrum {} } subjects {}");
   v1::AnalysisSubject& subject = *request.mutable_subjects(0);
   ExpectRefused(request, "subjects[0].run",
-                "subjects[0].run: neither it nor experiment is given" + either);
+                "subjects[0].run: neither run nor experiment is given" + either);
   subject.set_run(run_);
   subject.set_cell("pre-s0");
-  ExpectRefused(request, "subjects[0].cell", "subjects[0].cell: run is given, too" + either);
+  ExpectRefused(request, "subjects[0].cell",
+                "subjects[0].cell: run and cell are both given" + either);
   subject.set_experiment(experiment_);
-  ExpectRefused(request, "subjects[0].run", "subjects[0].run: experiment is given, too" + either);
+  ExpectRefused(request, "subjects[0].run",
+                "subjects[0].run: run and experiment are both given" + either);
   subject.clear_run();
   subject.clear_cell();
   ExpectRefused(request, "subjects[0].cell",
-                "subjects[0].cell: it is missing; expected a cell of the experiment, such as "
+                "subjects[0].cell: missing; expected a cell of the experiment, such as "
                 "pre-lr0.01-s42");
   subject.set_step(-2);
   ExpectRefused(request, "subjects[0].step",

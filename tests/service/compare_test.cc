@@ -273,8 +273,8 @@ TEST_F(CompareTest, ComparesPartsOfSeveralExperiments) {
   (*request.mutable_baseline())["setting"] = second + "/post";
   EXPECT_TRUE(Compare(request).rows(1).is_baseline());
   const std::pair<const char*, const char*> wrong[] = {
-      {"setting", "baseline[setting]: \"poost\" is not compared here; expected "},
-      {"norm", "baseline: \"norm\" is no axis here; expected setting=EXP/SETTING"}};
+      {"setting", "baseline[setting]: \"poost\" isn't compared here; expected "},
+      {"norm", "baseline: \"norm\" isn't an axis here; expected setting=EXP/SETTING"}};
   for (const auto& [axis, message] : wrong) {
     request.mutable_baseline()->clear();
     (*request.mutable_baseline())[axis] = "poost";

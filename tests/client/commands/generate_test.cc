@@ -132,10 +132,10 @@ TEST_F(GenerateTest, SaysHowACellIsNamed) {
             "error: there is no run \"small\"; no experiment has that name, either; expected "
             "EXP/CELL or runs/ID\n");
   answers_.get = [](const v1::GetExperimentRequest&, v1::Experiment*) {
-    return absl::InvalidArgumentError("\"small\" begins several experiments: small-1a, small-2b");
+    return absl::InvalidArgumentError("\"small\" matches several experiments: small-1a, small-2b");
   };
   EXPECT_EQ(Run({"generate", "small"}).err,
-            "error: \"small\" begins several experiments: small-1a, small-2b\n");
+            "error: \"small\" matches several experiments: small-1a, small-2b\n");
   answers_.get = [](const v1::GetExperimentRequest&, v1::Experiment* experiment) {
     experiment->set_name("experiments/small-1a2b");
     return absl::OkStatus();
