@@ -292,7 +292,7 @@ absl::StatusOr<ServerTls> Initialize(const std::string& tls_folder,
   if (lstat(tls_folder.c_str(), &info) == 0) return AlreadyThere(tls_folder);
   std::string draft = absl::StrCat(tls_folder, ".XXXXXX");
   if (mkdtemp(draft.data()) == nullptr) {
-    return absl::ErrnoToStatus(errno, absl::StrCat("cannot make a folder beside ", tls_folder));
+    return absl::ErrnoToStatus(errno, absl::StrCat("cannot make a folder next to ", tls_folder));
   }
   absl::Status made = WriteAll(TlsFiles(draft), hosts, now);
   // rename replaces only a missing or an empty folder, never one with an authority.

@@ -112,9 +112,8 @@ absl::Status Scheduler::CheckKnownWorkers(const std::string& worker) const {
   if (workers_.size() < kMaxWorkers && of_user < kMaxWorkersOfUser) return absl::OkStatus();
   return absl::ResourceExhaustedError(
       absl::StrCat("too many workers: ", workers_.size(), " in all and ", of_user,
-                   " of this user, counting those of "
-                   "the last hour; expected at most ",
-                   kMaxWorkers, " and ", kMaxWorkersOfUser, ". Retry later"));
+                   " of this user within the last hour; expected at most ", kMaxWorkers, " and ",
+                   kMaxWorkersOfUser, ". Retry later"));
 }
 
 void Scheduler::OnAnalysis(Session id, const v1::FromWorker& message) {

@@ -200,7 +200,7 @@ absl::Status NoteOtherTrainer(storage::Store* store, const Devices& devices, Pla
   const bool from_torch = other == engine::NameOf(engine::TrainerKind::kTorch);
   plan->resolution.notes.push_back(
       absl::StrCat(text::Grouped(stored), stored == 1 ? " run is" : " runs are",
-                   " stored from the ", other, " trainer and will be trained anew by ",
+                   " stored from the ", other, " trainer and will be trained again by ",
                    from_torch ? "native; training.trainer=torch goes on with them"
                               : "torch, so that one trainer trains them all"));
   return absl::OkStatus();

@@ -115,7 +115,7 @@ class Walker {
     for (int i = 0; i < unknown.field_count() && !problems_->full(); ++i) {
       problems_->Add(path, absl::StrCat(unknown.field(i).number()),
                      absl::StrCat("field number ", unknown.field(i).number(), " is unknown"),
-                     "the fields that this server knows");
+                     "the fields of this server's version");
     }
     for (const FieldDescriptor* field : reflect::SetFields(message)) {
       Visit(message, field, reflect::Below(path, field->name()));

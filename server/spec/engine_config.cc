@@ -28,7 +28,7 @@ absl::Status CheckNumbers(const Message& message, const std::string& path) {
   if (unknown.empty()) return absl::OkStatus();
   return NotKnown(path.empty() ? "spec" : path,
                   absl::StrCat("field number ", unknown.field(0).number()),
-                  "the fields that this program knows");
+                  "the fields of this program's version");
 }
 
 // Checks the message and everything below it; its lists hold numbers only, so messages are

@@ -181,7 +181,7 @@ absl::Status ApplyTo(const Context& c, const ReleasedEvent& event) {
       return absl::OkStatus();
     }
     RecordEvent(c.t, *c.run, "rewound",
-                absl::StrCat(ShortenMessage(event.state_refused), ": it begins anew"));
+                absl::StrCat(ShortenMessage(event.state_refused), ". It starts again from step 0"));
   }
   RecordEvent(c.t, *c.run, "released");
   Requeue(c.t, c.run);

@@ -101,7 +101,7 @@ TEST(EngineConfigTest, NamesUnknownFieldsAtAnyDepth) {
   AddUnknown(run.mutable_spec()->mutable_model()->mutable_norm());
   EXPECT_EQ(
       Convert(run).status().message(),
-      "model.norm: field number 4711 is unknown; expected the fields that this program knows");
+      "model.norm: field number 4711 is unknown; expected the fields of this program's version");
   run = ResolvedRun();
   AddUnknown(run.mutable_spec());
   EXPECT_THAT(std::string(Convert(run).status().message()), HasSubstr("spec: field number 4711"));

@@ -114,9 +114,9 @@ TEST(HostileTest, FieldsMustBeKnown) {
   training->GetReflection()->MutableUnknownFields(training)->AddVarint(999, 1);
   spec.GetReflection()->MutableUnknownFields(&spec)->AddVarint(7, 1);
   EXPECT_THAT(RefusedInShort(spec),
-              ElementsAre("field number 7 is unknown; expected the fields that this server knows",
-                          "base.training: field number 999 is unknown; expected the fields that "
-                          "this server knows"));
+              ElementsAre("field number 7 is unknown; expected the fields of this server's version",
+                          "base.training: field number 999 is unknown; expected the fields of "
+                          "this server's version"));
 }
 
 TEST(HostileTest, TextMustBeUtf8) {

@@ -329,7 +329,7 @@ TEST_P(GrowingTest, BeginsAnewWhenTheShorterRunIsGone) {
   Delete("a");
   ExpectBeginsAnew("b");
   EXPECT_EQ(LastMessage("b", "rewound"),
-            "it can't go on from step 30 of run a: it was removed: it begins anew");
+            "it can't go on from step 30 of run a: it was removed. It starts again from step 0");
   TrainRun("c", kShort);
   SubmitRun("d", kLong, "a");  // was there when it was planned
   EXPECT_EQ(Run("d").origin, "");

@@ -190,7 +190,8 @@ std::string TrajectoryCaption(const Input& input) {
       "The loss on the plane in which a run's checkpoints lie, nearly, and their way through it: "
       "through the last one, along the two principal axes of the others' distances from it, in "
       "lengths in the space of parameters, turned to begin on the left and below. Of each setting "
-      "its lowest analysed seed that converged, the last ",
+      "its lowest "
+      "analysed seed that converged, the last ",
       StepsText(input.analysed),
       ", all on one scale of colours. Such a plane shows where training went and little of what is "
       "beside it: of a random walk, too, the axes take 81 and 9 % of the squared distances; "

@@ -150,7 +150,7 @@ TEST_F(FigureTest, SaysWhatMakesNoSense) {
   }
   const Outcome width = Run({"figure", "small", "loss", "-o", "x.svg", "--width", "wide"});
   EXPECT_EQ(width.code, kUsage);
-  EXPECT_THAT(width.err, HasSubstr("\"wide\" is not a width; expected column or double"));
+  EXPECT_THAT(width.err, HasSubstr("\"wide\" is not a width; expected column, double"));
 }
 
 TEST_F(FigureTest, RefusesAKindOrAWidthAsItDoesAnEnding) {
