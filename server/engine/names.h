@@ -4,7 +4,6 @@
 #define ABLATE_SERVER_ENGINE_NAMES_H_
 
 #include <cstddef>
-#include <iterator>
 #include <optional>
 #include <string>
 
@@ -125,13 +124,12 @@ constexpr std::optional<Enum> FindByName(absl::string_view name) {
   return std::nullopt;
 }
 
-// Returns "layer, rms or l2", for an error that lists the allowed values.
+// Returns "layer, rms", for an error that lists the allowed values.
 template <typename Enum>
 std::string AllNames() {
   std::string names;
   for (const Named<Enum>& entry : kNames<Enum>) {
-    const bool last = &entry + 1 == std::end(kNames<Enum>);
-    absl::StrAppend(&names, names.empty() ? "" : last ? " or " : ", ", entry.name);
+    absl::StrAppend(&names, names.empty() ? "" : ", ", entry.name);
   }
   return names;
 }

@@ -59,14 +59,19 @@ absl::Status CheckSet(const v1::BaseSpec& base) {
   return absl::OkStatus();
 }
 
+template <typename Enum>
+std::string Names() {
+  return absl::StrCat("one of ", engine::AllNames<Enum>());
+}
+
 // Sets `to` to the engine's value with the same name as the spec's.
 template <typename Enum>
 absl::Status Read(const google::protobuf::EnumDescriptor* type, int number, absl::string_view path,
                   Enum* to) {
   const google::protobuf::EnumValueDescriptor* value = type->FindValueByNumber(number);
-  if (value == nullptr) return NotKnown(path, absl::StrCat(number), engine::AllNames<Enum>());
+  if (value == nullptr) return NotKnown(path, absl::StrCat(number), Names<Enum>());
   const std::optional<Enum> known = engine::FindByName<Enum>(value->name());
-  if (!known.has_value()) return NotKnown(path, value->name(), engine::AllNames<Enum>());
+  if (!known.has_value()) return NotKnown(path, value->name(), Names<Enum>());
   *to = *known;
   return absl::OkStatus();
 }

@@ -76,7 +76,7 @@ TEST(EngineConfigTest, KnowsTheValuesOfEveryEnum) {
     FillFields(run.mutable_spec());  // of another task
     EXPECT_EQ(Convert(run).status(),
               absl::InvalidArgumentError(
-                  absl::StrCat(path, ": 77 is unknown; expected ", absl::StrJoin(names, ", "))));
+                  absl::StrCat(path, ": 77 is unknown; expected one of ", absl::StrJoin(names, ", "))));
   }
   EXPECT_GT(enums, 5u);
 }
@@ -85,15 +85,15 @@ TEST(EngineConfigTest, SaysWhatIsAllowedInstead) {
   v1::RunSpec run = ResolvedRun();
   run.mutable_spec()->mutable_model()->mutable_norm()->set_kind(v1::NormKind::Value(9));
   EXPECT_EQ(Convert(run).status().message(),
-            "model.norm.kind: 9 is unknown; expected layer, rms, batch or l2");
+            "model.norm.kind: 9 is unknown; expected one of layer, rms, batch, l2");
   run = ResolvedRun();
   run.mutable_spec()->mutable_training()->set_device(v1::Device::auto_);
   EXPECT_EQ(Convert(run).status().message(),
-            "training.device: auto is unknown; expected cpu or cuda");
+            "training.device: auto is unknown; expected one of cpu, cuda");
   run = ResolvedRun();
   run.mutable_spec()->mutable_training()->set_trainer(v1::Trainer::auto_);
   EXPECT_EQ(Convert(run).status().message(),
-            "training.trainer: auto is unknown; expected torch or native");
+            "training.trainer: auto is unknown; expected one of torch, native");
 }
 
 TEST(EngineConfigTest, NamesUnknownFieldsAtAnyDepth) {
