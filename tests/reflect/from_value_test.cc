@@ -81,7 +81,7 @@ TEST(FromValueTest, SuggestsTheNearestField) {
       ElementsAre(
           "base.training.batchs: unknown field (did you mean batch?); expected steps, "
           "batch, optimizer, learning_rate, betas, momentum, eps, weight_decay, schedule, warmup, "
-          "clip, checkpoints, rule, device, accumulation, weight_decay_on, ema, label_smoothing, "
+          "clip, checkpoints, rule, device, accumulation, weight_decay_on, ema, label_smoothing or "
           "trainer"));
 }
 
@@ -196,8 +196,8 @@ TEST(FromValueTest, RefusesWhatIsNoDuration) {
 
 TEST(FromValueTest, RefusesTwoMembersOfAOneof) {
   EXPECT_THAT(SpecProblems(R"({"base": {"task": {"documents": {}, "legacy_recall": {}}}})"),
-              ElementsAre("base.task: documents, legacy_recall exclude each other; expected one of "
-                          "documents, legacy_recall, recall, text"));
+              ElementsAre("base.task: documents, legacy_recall exclude each other; expected "
+                          "documents, legacy_recall, recall or text"));
 }
 
 TEST(FromValueTest, ANullMemberOfAOneofCountsAsAbsent) {
@@ -276,7 +276,7 @@ TEST(FromValueTest, KeepsHostileKeysOutOfPaths) {
   FromValue(value, "base.evaluation", &evaluation, &problems);
   ASSERT_THAT(problems, SizeIs(2));
   EXPECT_EQ(problems[0].message,
-            "base.evaluation[\"\\x1b[31m\\xff\"]: unknown field; expected every, batches, "
+            "base.evaluation[\"\\x1b[31m\\xff\"]: unknown field; expected every, batches or "
             "record");
   EXPECT_LT(problems[1].message.size(), 300u);
 }

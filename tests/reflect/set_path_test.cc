@@ -73,7 +73,7 @@ TEST_F(SetPathTest, NamesThePartThatIsUnknown) {
   EXPECT_THAT(Set("model.nrom.eps", "1"),
               ElementsAre("here: unknown field \"nrom\" (did you mean norm?); expected layers, "
                           "width, heads, context, positions, bias, residual, tied_head, head_bias, "
-                          "init, attention, norm, feed_forward, residual_scale, dropout"));
+                          "init, attention, norm, feed_forward, residual_scale or dropout"));
   EXPECT_THAT(
       Set("", "1"),
       ElementsAre("here: unknown field \"\"; expected task, model, training or evaluation"));

@@ -142,8 +142,8 @@ TEST_F(AnalysisRequestTest, RefusesInputsThatCanNotBe) {
   v1::CreateAnalysisRequest request = Request("spectrum {}");
   request.mutable_inputs()->set_prompt("abc");
   ExpectRefused(request, "inputs.prompt",
-                "inputs.prompt: the tokens of legacy_recall are numbers, not text; expected only "
-                "with a documents or text task");
+                "inputs.prompt: the tokens of legacy_recall are numbers, not text; expected "
+                "a documents or text task");
   request.mutable_inputs()->set_prompt(std::string(513, 'a'));
   ExpectRefused(request, "inputs.prompt", "inputs.prompt: 513 characters; expected at most 512");
 }
@@ -244,8 +244,8 @@ TEST_F(AnalysisRequestTest, RefusesDataSetsThatCanNotBeRead) {
   v1::CreateAnalysisRequest recall = Request("spectrum {}");
   recall.mutable_inputs()->set_dataset("words");
   ExpectRefused(recall, "inputs.dataset",
-                "inputs.dataset: the tokens of legacy_recall are numbers, not text; expected only "
-                "with a documents or text task");
+                "inputs.dataset: the tokens of legacy_recall are numbers, not text; expected "
+                "a documents or text task");
   request.mutable_inputs()->set_documents(1);
   EXPECT_TRUE(Try(request).ok()) << "the second document is not read";
 }

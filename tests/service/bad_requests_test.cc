@@ -78,7 +78,7 @@ Table Specs() {
       Create("WidthNotDivisible", "spec { base { model { width: 9 heads: 2 } } }",
              "base.model.heads: heads 2 does not divide width 9; expected heads that divide width"),
       Create("UnknownBetter", "spec { report { better: 7 } }",
-             "report.better: 7 is unknown; expected lower, higher"),
+             "report.better: 7 is unknown; expected lower or higher"),
       Create("TooManySteps", "spec { base { training { steps: 10000001 } } }",
              "base.training.steps: 10000001 is out of range; expected 0 to 10,000,000"),
       Create("NanRate", "spec { base { training { learning_rate: nan } } }",
@@ -197,7 +197,7 @@ Table ListRequests() {
       {"QueryOfNothing", "Metrics/QueryMetrics", "", kInvalid,
        "experiment: neither experiment nor runs is given; expected either experiment or runs"},
       {"QueryOfBoth", "Metrics/QueryMetrics", "experiment: \"e\" runs: \"runs/abc\"", kInvalid,
-       "experiment: runs are given, too; expected either experiment or runs"},
+       "experiment: experiment and runs are both given; expected either experiment or runs"},
       {"QueryOfTooManyRuns", "Metrics/QueryMetrics", Repeat("runs: \"r\" ", 10'001), kInvalid,
        "runs: 10001 entries; expected at most 10000"},
       {"QueryOfTooManyKeys", "Metrics/QueryMetrics", "runs: \"r\" " + Repeat("keys: \"k\" ", 1'001),
@@ -207,7 +207,7 @@ Table ListRequests() {
       {"QueryOfEmptyKey", "Metrics/QueryMetrics", "runs: \"r\" keys: \"\"", kInvalid,
        "keys[0]: \"\" isn't a valid key; expected a metric such as train/loss"},
       {"QueryBackwards", "Metrics/QueryMetrics", "runs: \"r\" first_step: 5 last_step: 4", kInvalid,
-       "first_step: 5 is after last_step; expected at most last_step, 4"},
+       "first_step: 5 is after last_step; expected at most 4"},
       {"QueryOfTooFewPoints", "Metrics/QueryMetrics", "runs: \"r\" max_points: 3", kInvalid,
        "max_points: 3 is too small; expected 4 to 1000000, or 0 for all points"},
       {"QueryOfTooManyPoints", "Metrics/QueryMetrics", "runs: \"r\" max_points: 4294967295",
@@ -240,7 +240,7 @@ Table ListRequests() {
 Table UploadRequests() {
   const std::string sha256 = "sha256: \"" + Repeat("a", 64) + "\" ";
   const std::string allowed =
-      "; expected 1 to 100 letters, digits, '.', '_' or '-', first a letter or digit";
+      "; expected 1 to 100 letters, digits, '.', '_' or '-', starting with a letter or digit";
   const auto upload = [](const std::string& name, const std::string& request,
                          const std::string& message) {
     return BadRequest{name, "Datasets/UploadDataset", request, kInvalid, message};
@@ -309,7 +309,7 @@ Table SampleRequests() {
        kNotFound, "there is no experiment \"e\""},
       Create("SamplesOfNumbers", "spec { analyses { samples {} } }",
              "analyses[0].samples: the tokens of legacy_recall are numbers, not text; expected "
-             "only with a documents or text task"),
+             "a documents or text task"),
   };
 }
 
@@ -320,7 +320,7 @@ Table AnalysisRequests() {
       {"AnalysisOfNoKind", create, "", kInvalid,
        "analysis: no kind is given; expected spectrum, cka, activations, weights, capture, "
        "loss_landscape, hessian, gradient_flow, gradient_alignment, norm_jacobian, "
-       "norm_statistics, norm_response, attention, remove, trajectory"},
+       "norm_statistics, norm_response, attention, remove or trajectory"},
       {"AnalysisOfNothing", create, "analysis { spectrum {} }", kInvalid,
        "subjects: 0 given; expected 1 for spectrum"},
       {"AnalysisOfAStrangeRun", create, "analysis { spectrum {} } subjects { run: \"runs/R\" }",

@@ -179,7 +179,7 @@ TEST_F(FilesTest, EndsAnUploadThatSendsNothingMore) {
   EXPECT_EQ(status.error_code(), grpc::StatusCode::DEADLINE_EXCEEDED);
   EXPECT_EQ(status.error_message(),
             "the client sends too slowly; expected at least 1024000.0 KiB a second, with at most "
-            "21ms behind that");
+            "21ms of delay");
   EXPECT_EQ(List().datasets_size(), 0);
 }
 

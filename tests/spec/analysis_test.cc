@@ -438,10 +438,10 @@ TEST(AnalysisSubjectsTest, AreNamedWhereSomeOfThemCanNotBeAsked) {
                                "analysis.cka.sites[0]: the model has no site \"block.1.output\" of "
                                "this kind (subjects[1], subjects[3]); expected embedding, "));
   EXPECT_THAT(SubjectProblemsOf(sites, "tokens: 5", {shallow, shallow}),
-              ElementsAre(testing::HasSubstr("of this kind; allowed")))
+              ElementsAre(testing::HasSubstr("of this kind; expected")))
       << "all of them";
   EXPECT_THAT(SubjectProblemsOf("cka {}", "prompt: 'abcd'", {deep, shallow}),
-              ElementsAre("inputs.prompt: it has 4 characters (subjects[1]); expected at most 3, "
+              ElementsAre("inputs.prompt: 4 characters (subjects[1]); expected at most 3, "
                           "one less than the model's context"));
   EXPECT_THAT(SubjectProblemsOf("cka {}", "dataset: 'd' tokens: 5", {deep, recall}),
               ElementsAre("inputs.dataset: the tokens of recall are numbers, not text "

@@ -103,7 +103,7 @@ TEST(HostileTest, EnumNumbersMustBeKnown) {
   EXPECT_THAT(
       RefusedInShort(spec),
       ElementsAre("base.model.positions: 0 is unknown; expected learned, none, "
-                  "sinusoidal, rotary",
+                  "sinusoidal or rotary",
                   "base.training.optimizer: 77 is unknown; expected adamw, adam or sgd",
                   "limits.priority: -1 is unknown; expected interactive, normal or background"));
 }
