@@ -14,7 +14,7 @@ Problem NoEffect(const Condition& condition, const RunToCheck& run, const Source
   // Without the enclosing part, such as attention.kind.
   const std::string other = condition.switch_path.substr(condition.switch_path.find('.') + 1);
   const std::string fitting = absl::StrCat(other, " ", reflect::AnyOf(condition.values));
-  return {source.reported_as, value, absl::StrCat("absent, or ", fitting),
+  return {source.reported_as, value, fitting,
           absl::StrCat(source.reported_as, ": ", value, " has no effect with ", other, " ",
                        condition.SwitchValue(run.filled), "; remove it, or use ", fitting)};
 }
