@@ -86,7 +86,7 @@ class OptionChecker {
       const std::string place = absl::StrCat(path, "[", i, "]");
       CheckValue(value, place);
       if (!seen.insert(reflect::TextOf(value)).second) {
-        problems_->Add(place, reflect::TextOf(value), "it is given twice", "each once");
+        problems_->Add(place, reflect::TextOf(value), "repeated", "each once");
       }
     }
   }

@@ -221,7 +221,7 @@ TEST(AnalysisOptionsTest, ListsHaveAtMostSoManyElementsEachOnce) {
     EXPECT_THAT(ProblemsOf(analysis), IsEmpty());
     v1::AnalysisKind twice = analysis;
     twice.MergeFrom(analysis);
-    EXPECT_THAT(ProblemsOf(twice), ElementsAre(testing::HasSubstr("is repeated")));
+    EXPECT_THAT(ProblemsOf(twice), ElementsAre(testing::HasSubstr("repeated")));
   });
   v1::AnalysisKind sites;
   for (int i = 0; i < 500; ++i) sites.mutable_cka()->add_sites(absl::StrCat("site ", i));

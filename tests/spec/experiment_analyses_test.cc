@@ -86,7 +86,7 @@ TEST(ExperimentAnalysesTest, AreCheckedAgainstTheModelsBesideWhatIsWrongElsewher
   spec.MergeFrom(FromText("analyses { spectrum {} at: [7] } report { primary: 'eval/los' }"));
   EXPECT_THAT(Messages(Resolve(spec, {}, TestSurroundings())),
               ElementsAre(::testing::StartsWith("report.primary: \"eval/los\" isn't a metric"),
-                          ::testing::StartsWith("analyses[0].at[0]: no checkpoint of step 7")));
+                          ::testing::StartsWith("analyses[0].at[0]: step 7 has no checkpoint")));
 }
 
 TEST(ExperimentAnalysesTest, MayBePrimary) {

@@ -56,7 +56,7 @@ TEST(CheckOverridesTest, NamesEveryProblem) {
                   "--set training.stepz: unknown field \"stepz\" (did you mean steps?); expected "
                   "steps, batch, optimizer, learning_rate, betas, momentum, eps, "
                   "weight_decay, schedule, warmup, clip, checkpoints, rule, device, "
-                  "accumulation, weight_decay_on, ema, label_smoothing, trainer"));
+                  "accumulation, weight_decay_on, ema, label_smoothing or trainer"));
 }
 
 TEST(ParseSeedsTest, ReadsRangesAndLists) {
