@@ -198,7 +198,7 @@ TEST_F(CertificateKeeperTest, WarnsOfWhatCanNotBeUsed) {
   ASSERT_TRUE(Renew(home_ / "tls", {}, now_).ok());
   refusal_ = absl::InvalidArgumentError("no such curve");
   keeper_->Reload();
-  EXPECT_THAT(warnings_, ElementsAre(HasSubstr("that it has: no such curve")));
+  EXPECT_THAT(warnings_, ElementsAre(HasSubstr("present certificate: no such curve")));
   refusal_ = absl::OkStatus();
   keeper_->Reload();
   EXPECT_EQ(used_.size(), 2u) << "it is tried again";

@@ -218,7 +218,7 @@ TEST(PaceTest, LetsNobodySaveUpForALongPause) {
 }
 
 TEST(PaceTest, SaysWhatIsAskedFor) {
-  EXPECT_EQ(Pace(MinPace{}).Terms(), "at least 6.4 KiB a second, and may be 1m behind that");
+  EXPECT_EQ(Pace(MinPace{}).Terms(), "at least 6.4 KiB a second, with at most 1m of delay");
 }
 
 }  // namespace

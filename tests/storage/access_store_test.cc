@@ -192,8 +192,8 @@ TEST_F(AccessStoreTest, ReadsUsersAgain) {
 
 TEST_F(AccessStoreTest, InitializesOnlyWhereThereIsNobody) {
   EXPECT_EQ(store().Initialize("eve", kStart).status(),
-            absl::FailedPreconditionError("there are users already, 'root' for one: the first "
-                                          "admin can be made only where there are none"));
+            absl::FailedPreconditionError("the server has users already, such as 'root'. "
+                                          "Add others with `ablate admin user add`"));
   Reopen();
   EXPECT_EQ(CodeOf(store().Initialize("eve", kStart)), absl::StatusCode::kFailedPrecondition);
   EXPECT_THAT(Names(), ElementsAre("root"));

@@ -281,7 +281,7 @@ TEST_P(MetricsTest, RefusesMalformedColumns) {
               HasSubstr("key 'y': is repeated"));
   EXPECT_THAT(Refuse(&lease, {MakeColumn("", {6}, {1})}), HasSubstr("1 to 200 bytes"));
   EXPECT_THAT(Refuse(&lease, {MakeColumn(std::string(201, 'k'), {6}, {1})}),
-              HasSubstr("has 201 bytes; at most 200"));
+              HasSubstr("has 201 bytes; expected at most 200"));
   EXPECT_EQ(lease.Send("a", MakePoints(1, {MakeColumn(std::string(200, 'k'), {6}, {1})})),
             Applied::kApplied);
 }
@@ -316,7 +316,7 @@ TEST_P(MetricsTest, CapsTheNumberOfKeys) {
   for (int i = 0; i < 2000; ++i) columns.push_back(MakeColumn(absl::StrCat("key", i), {0}, {1}));
   ASSERT_EQ(lease.Send("a", MakePoints(1, columns)), Applied::kApplied);
   EXPECT_THAT(Refuse(&lease, {MakeColumn("one more", {1}, {1})}),
-              HasSubstr("key 'one more': is one too many; a run may have 2000 keys"));
+              HasSubstr("key 'one more': is one too many; expected at most 2000 keys"));
   for (Column& column : columns) column.steps[0] = 1;
   std::swap(columns[0], columns[1999]);  // in another order than before
   ASSERT_EQ(lease.Send("a", MakePoints(1, columns)), Applied::kApplied);
