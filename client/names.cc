@@ -1,5 +1,6 @@
 #include "client/names.h"
 
+#include <algorithm>
 #include <utility>
 #include <vector>
 
@@ -127,6 +128,12 @@ absl::StatusOr<std::string> FindRun(Connection* connection, absl::string_view te
 
 absl::Status ExplainRunError(Connection* connection, const absl::Status& status,
                              absl::string_view text) {
+  // "run 1a2b has no checkpoint", of the run that the user named by its cell.
+  if (absl::string_view rest = status.message();
+      ParseCellName(text) && absl::ConsumePrefix(&rest, "run ")) {
+    rest.remove_prefix(std::min(rest.find(' '), rest.size()));
+    return absl::Status(status.code(), absl::StrCat(text, rest));
+  }
   // Not of a run that is there and lacks something else, such as a checkpoint.
   const bool no_run = ReasonOf(status) == "RUN_NOT_FOUND";
   if (!no_run || absl::StrContains(text, '/')) return status;

@@ -16,6 +16,7 @@
 #include <vector>
 
 #include "absl/status/status.h"
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "base/log_file.h"
 #include "base/mutex.h"
@@ -268,7 +269,11 @@ absl::Status Program::StartWorkers(const Flags& flags, const launch::Home& home)
     });
   };
   events.on_exit = [this](const launch::ChildExit& exit) {
-    spdlog::warn("worker {} ended: {}", exit.worker, exit.last_words);
+    if (absl::StartsWith(exit.last_words, "exit code 0")) {
+      spdlog::info("worker {} ended", exit.worker);
+    } else {
+      spdlog::warn("worker {} ended: {}", exit.worker, exit.last_words);
+    }
     thread_->Post([exit](schedule::Scheduler& inside) {
       inside.Exited({exit.worker, exit.by_itself, exit.last_words, exit.worker == kAnalyst});
     });
@@ -306,7 +311,8 @@ absl::Status WaitForEnd(launch::Presence* presence, const launch::Home& home,
       home.run_folder);
   const absl::Status announced = presence->AnnounceEnd();
   if (!announced.ok()) spdlog::warn("{}", std::string(announced.message()));
-  return absl::UnavailableError("ended, for nobody reached this server any more");
+  return absl::UnavailableError(
+      "clients can't reach this server any more: its sockets were removed or replaced");
 }
 
 absl::Status Serve(const Flags& flags, const sigset_t& signals) {

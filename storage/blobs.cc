@@ -246,8 +246,9 @@ absl::StatusOr<std::shared_ptr<Blobs::Pin>> Blobs::Writer::Publish(absl::string_
   shelf_->Stored(absl::OkStatus()).IgnoreError();
   file_ = FileDescriptor();
   if (!expected.empty() && expected != sha256) {
-    return absl::InvalidArgumentError(absl::StrCat(
-        "sha256: '", absl::CHexEscape(expected.substr(0, 64)), "', but the bytes have ", sha256));
+    return absl::InvalidArgumentError(
+        absl::StrCat("sha256: '", absl::CHexEscape(expected.substr(0, 64)),
+                     "' isn't the hash of the bytes, which is ", sha256));
   }
   std::shared_ptr<Pin> pin;
   {
@@ -290,8 +291,8 @@ absl::StatusOr<std::string> Blobs::Read(absl::string_view sha256, uint64_t offse
   const auto size = Size(sha256);
   if (!size.ok()) return size.status();
   if (offset > *size) {
-    return absl::OutOfRangeError(
-        absl::StrCat("offset: ", offset, "; blob ", sha256, " has ", *size, " bytes"));
+    return absl::OutOfRangeError(absl::StrCat("offset: ", offset, "; expected at most ", *size,
+                                              ", the size of blob ", sha256));
   }
   const std::string path = shelf_->PathOf(sha256);
   const FileDescriptor file(open(path.c_str(), O_RDONLY | O_CLOEXEC));

@@ -71,7 +71,8 @@ absl::Status DiskRoom::MayStore() const {
   MutexLock lock(&mutex_);
   if (ballast_ == 0 || kept_ || impossible_) return absl::OkStatus();
   return absl::ResourceExhaustedError(
-      absl::StrCat("the disk is full: what ", folder_, " has left is kept for deletes"));
+      absl::StrCat("the disk is full: the free space of ", folder_,
+                   " is reserved for deletes. Remove experiments (`ablate rm`), or free space"));
 }
 
 void DiskRoom::Stored(Kind kind, const absl::Status& status) {

@@ -166,7 +166,7 @@ FieldProblem UnknownField(const Descriptor* type, absl::string_view name,
                           const std::string& value) {
   const std::vector<std::string> names = FieldNames(type);
   const std::string guess = DidYouMean(name, names, " (", ")");
-  return MakeProblem(path, value, absl::StrCat(complaint, guess), absl::StrJoin(names, ", "));
+  return MakeProblem(path, value, absl::StrCat(complaint, guess), AnyOf(names));
 }
 
 // Replaces `field` of `message`; null clears it. `depth` is the number of enclosing values.
@@ -199,8 +199,8 @@ void CheckOneofs(const google::protobuf::Struct& fields, const Descriptor* type,
     }
     if (given.size() > 1) {
       const std::string all = absl::StrJoin(given, ", ");
-      problems->push_back(MakeProblem(path, all, absl::StrCat(all, " are given together"),
-                                      absl::StrCat("one of ", absl::StrJoin(members, ", "))));
+      problems->push_back(
+          MakeProblem(path, all, absl::StrCat(all, " exclude each other"), AnyOf(members)));
     }
   }
 }
@@ -221,8 +221,8 @@ void FillMessage(const Value& value, const std::string& path, int depth, Message
     if (budget.spent()) return;
     const FieldDescriptor* field = type->FindFieldByName(key);
     if (field == nullptr) {
-      problems->push_back(UnknownField(type, key, "there is no such field", BelowKey(path, key),
-                                       ShortText(*member)));
+      problems->push_back(
+          UnknownField(type, key, "unknown field", BelowKey(path, key), ShortText(*member)));
     } else {
       SetField(field, *member, BelowKey(path, key), depth + 1, message, problems);
     }
@@ -244,7 +244,7 @@ std::vector<const FieldDescriptor*> FieldsAlong(absl::string_view path, const De
     }
     const FieldDescriptor* field = type->FindFieldByName(std::string(name));
     if (field == nullptr) {
-      problems->push_back(UnknownField(type, name, absl::StrCat(Quoted(name), " is no field"),
+      problems->push_back(UnknownField(type, name, absl::StrCat("unknown field ", Quoted(name)),
                                        reported_as, ShortText(value)));
       return {};
     }
@@ -263,7 +263,7 @@ FieldProblem MakeProblem(const std::string& field, const std::string& value,
                          absl::string_view complaint, absl::string_view allowed) {
   const std::string where = field.empty() ? "" : absl::StrCat(field, ": ");
   return {field, value, std::string(allowed),
-          absl::StrCat(where, complaint, "; allowed: ", allowed)};
+          absl::StrCat(where, complaint, "; expected ", allowed)};
 }
 
 bool CheckValue(const Value& value, const std::string& path, Problems* problems) {

@@ -21,7 +21,7 @@ struct FieldProblem {
   std::string message;
 };
 
-// Returns a problem in the form shared by all: "FIELD: COMPLAINT; allowed: ALLOWED", where the
+// Returns a problem in the form shared by all: "FIELD: COMPLAINT; expected ALLOWED", where the
 // complaint includes the value.
 FieldProblem MakeProblem(const std::string& field, const std::string& value,
                          absl::string_view complaint, absl::string_view allowed);

@@ -54,8 +54,7 @@ class Finder {
     if (!field->is_repeated()) return VisitValue(Read(message, field), info, path);
     const int size = message.GetReflection()->FieldSize(message, field);
     if (info.most() > 0 && static_cast<uint32_t>(size) > info.most()) {
-      found_.push_back({path, absl::StrCat(size),
-                        absl::StrCat("there are ", text::Grouped(size), " of them"),
+      found_.push_back({path, absl::StrCat(size), absl::StrCat(text::Grouped(size), " entries"),
                         absl::StrCat("at most ", text::Grouped(info.most()))});
       return;
     }

@@ -8,7 +8,6 @@
 #include "absl/strings/escaping.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_join.h"
 #include "base/utf8.h"
 #include "proto/reflect/text.h"
 
@@ -108,8 +107,7 @@ bool PutEnum(const Target& target, const Value& value, const std::string& path,
     }
   }
   const std::string guess = DidYouMean(value.string_value(), names, " (", ")");
-  return Refuse(value, path,
-                {absl::StrCat(Quoted(value), " is unknown", guess), absl::StrJoin(names, ", ")},
+  return Refuse(value, path, {absl::StrCat(Quoted(value), " is unknown", guess), AnyOf(names)},
                 problems);
 }
 

@@ -20,11 +20,11 @@ std::string ToDo(Upkeep upkeep) {
     case Upkeep::kRenewed:
       return "";
     case Upkeep::kNeedsKey:
-      return "the server's certificate ends soon, and is not renewed for tls/authority.key is not "
-             "there: put it back for a while, and run `ablate admin renew`";
+      return "the server's certificate ends soon and can't be renewed, because tls/authority.key "
+             "is missing. Put it back, and run `ablate admin renew`";
     case Upkeep::kNeedsAuthority:
-      return "the server's certificate ends soon, with its authority: begin with a new one, and "
-             "hand out new join files (docs/explanation/security.md)";
+      return "the server's certificate and its authority end soon. Make a new authority, and hand "
+             "out new join files (docs/explanation/security.md)";
   }
   return "";
 }
@@ -38,6 +38,10 @@ absl::StatusOr<ServerTls> CertificateKeeper::Load() {
   MutexLock lock(&mutex_);
   const absl::Time now = options_.now();
   settled_ = options_.elapsed() + kSettled;
+  // A server that isn't shared: Renew would only warn with the same reason.
+  if (!sharing_->ReadAddress().ok()) {
+    if (const auto tls = sharing_->LoadTls(now); !tls.ok()) return tls.status();
+  }
   Renew(now);
   absl::StatusOr<ServerTls> tls = sharing_->LoadTls(now);
   if (tls.ok()) fingerprint_ = tls->facts.fingerprint;
@@ -76,8 +80,8 @@ void CertificateKeeper::Renew(absl::Time now) {
   const bool waits = upkeep.ok() && *upkeep == Upkeep::kWaits;
   next_ = waits ? settled_ : looked_ + kLookEvery;
   if (!upkeep.ok()) {
-    options_.warn(
-        absl::StrCat("the server's certificate is not looked after: ", upkeep.status().message()));
+    options_.warn(absl::StrCat("the server's certificate isn't renewed automatically: ",
+                               upkeep.status().message()));
     return;
   }
   if (*upkeep == Upkeep::kRenewed) options_.log("renewed the server's certificate");
@@ -90,13 +94,12 @@ void CertificateKeeper::Use(absl::Time now) {
   const absl::Status used = tls.ok() ? options_.use(*tls) : tls.status();
   if (used.ok()) {
     fingerprint_ = tls->facts.fingerprint;
-    options_.log(absl::StrCat("who connects is served with the certificate for ",
+    options_.log(absl::StrCat("new connections get the certificate for ",
                               absl::StrJoin(tls->facts.names, ", "), " until ",
                               tls::FormatDate(tls->facts.not_after)));
     return;
   }
-  options_.warn(
-      absl::StrCat("the server goes on with the certificate that it has: ", used.message()));
+  options_.warn(absl::StrCat("the server keeps its present certificate: ", used.message()));
 }
 
 }  // namespace ablate::access

@@ -159,7 +159,7 @@ absl::StatusOr<CertifiedKey> Sign(const Certificate& certificate, const Key& key
 absl::StatusOr<std::vector<text::Host>> ParseHosts(std::vector<std::string> hosts) {
   if (hosts.size() > kMaxHosts) {
     return absl::InvalidArgumentError(
-        absl::StrCat(hosts.size(), " hosts, at most ", kMaxHosts, " are allowed"));
+        absl::StrCat("hosts: ", hosts.size(), " hosts; expected at most ", kMaxHosts));
   }
   hosts.insert(hosts.end(), LocalHosts().begin(), LocalHosts().end());
   std::vector<text::Host> parsed;
@@ -172,8 +172,8 @@ absl::StatusOr<std::vector<text::Host>> ParseHosts(std::vector<std::string> host
     if (host->text == "0.0.0.0" || host->text == "::") {
       return absl::InvalidArgumentError(
           absl::StrCat("host \"", name,
-                       "\" is where a server listens and no client connects: give the names and "
-                       "addresses that clients use"));
+                       "\": a client can't connect to it; expected a name or address that clients "
+                       "use"));
     }
     if (std::find(parsed.begin(), parsed.end(), *host) == parsed.end()) {
       parsed.push_back(*std::move(host));
@@ -190,7 +190,7 @@ absl::StatusOr<CertificateFacts> CheckAuthority(const CertifiedKey& authority, a
   absl::StatusOr<CertificateFacts> facts = ReadFacts(authority.certificate);
   if (!facts.ok()) return facts;
   if (!facts->authority) {
-    return absl::FailedPreconditionError("the certificate is not that of an authority");
+    return absl::FailedPreconditionError("the certificate isn't an authority's");
   }
   if (absl::Status valid = CheckTimes(*facts, now); !valid.ok()) return valid;
   return facts;
@@ -205,9 +205,9 @@ const std::vector<std::string>& LocalHosts() {
 
 absl::StatusOr<CertifiedKey> MakeAuthority(absl::string_view name, absl::Time now) {
   if (!text::IsPrintable(name, kMaxName)) {
-    return absl::InvalidArgumentError(absl::StrCat("the authority's name is \"",
-                                                   absl::CHexEscape(name), "\", must be 1 to ",
-                                                   kMaxName, " printable characters"));
+    return absl::InvalidArgumentError(absl::StrCat("authority name: \"", absl::CHexEscape(name),
+                                                   "\" is invalid; expected 1 to ", kMaxName,
+                                                   " printable characters"));
   }
   const absl::StatusOr<Key> key = MakeKey();
   if (!key.ok()) return key.status();

@@ -12,7 +12,7 @@ namespace {
 
 absl::Status NotShared() {
   return absl::FailedPreconditionError(
-      "this server is not shared yet: `ablate admin init HOST:PORT` makes what that takes");
+      "this server isn't shared yet. Run `ablate admin init HOST:PORT` first");
 }
 
 // Returns the names for the server's certificate.
@@ -56,18 +56,19 @@ absl::Status Sharing::Initialize(const std::string& address, const std::vector<s
   const auto reached_at = text::ParseHostPort(address);
   if (!reached_at.ok()) {
     return absl::InvalidArgumentError(
-        absl::StrCat("address: ", reached_at.status().message(), "; allowed: HOST:PORT"));
+        absl::StrCat("address: ", reached_at.status().message(), "; expected HOST:PORT"));
   }
   // Existing users stay; lost parts of the rest are made again.
   const bool has_users = store_->HasUsers();
   if (has_users && FindEntrance(now).ok()) {
-    return absl::FailedPreconditionError("this server is shared already");
+    return absl::FailedPreconditionError(
+        "this server is shared already. `ablate admin renew` makes a new certificate");
   }
   if (has_users) {
     const auto user = store_->GetUser(admin);
     if (!user.ok() || user->role != storage::Role::kAdmin) {
       return absl::FailedPreconditionError(absl::StrCat(
-          admin, " is no admin: this server has users, and needs one of its admins: --user NAME"));
+          "user: ", admin, " isn't an admin; expected one of this server's admins (--user NAME)"));
     }
   }
   const std::vector<std::string> names = NamesOf(reached_at->host.text, hosts);

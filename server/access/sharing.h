@@ -55,10 +55,11 @@ class Sharing {
   // tls_folder.h's Load.
   absl::StatusOr<Entrance> FindEntrance(absl::Time now) const;
   absl::StatusOr<ServerTls> LoadTls(absl::Time now) const;
+  // Returns HOST:PORT, where clients reach the server. FAILED_PRECONDITION before Initialize.
+  absl::StatusOr<std::string> ReadAddress() const;
 
  private:
   explicit Sharing(const std::string& home);
-  absl::StatusOr<std::string> ReadAddress() const;
   absl::StatusOr<std::string> ReadHost() const;  // host of the address, without brackets
 
   const std::string tls_folder_;

@@ -48,7 +48,7 @@ absl::StatusOr<process::FileDescriptor> Lock(const std::string& folder) {
   struct stat info;
   if (lstat(folder.c_str(), &info) != 0 && errno == ENOENT) {
     return absl::NotFoundError(absl::StrCat(
-        "there is no folder ", folder, " with certificates: make them with `ablate admin init`"));
+        "folder ", folder, " doesn't exist. Make certificates with `ablate admin init`"));
   }
   if (absl::Status ours = process::CheckPrivateFolder(folder); !ours.ok()) return ours;
   process::FileDescriptor opened(open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
@@ -77,7 +77,8 @@ absl::Status CheckPair(const CertifiedKey& pair, const std::string& certificate_
   const absl::Status match = CheckKey(pair.certificate, pair.key);
   if (absl::IsFailedPrecondition(match)) {
     return absl::FailedPreconditionError(
-        absl::StrCat(key_file, " is not the key of the certificate in ", certificate_file));
+        absl::StrCat(key_file, " isn't the key of the certificate in ", certificate_file,
+                     ". Restore the pair from a backup"));
   }
   return Annotated(key_file, match);
 }
@@ -109,7 +110,7 @@ absl::StatusOr<ServerTls> Check(const TlsFiles& files, std::string authority, Ce
   }
   if (absl::Status issued = CheckIssued(authority, server.certificate); !issued.ok()) {
     return absl::FailedPreconditionError(absl::StrCat("the certificate in ", file,
-                                                      " was not made by the authority in ",
+                                                      " wasn't signed by the authority in ",
                                                       files.authority_certificate));
   }
   if (absl::Status valid = CheckTimes(*authority_facts, now); !valid.ok()) {
@@ -184,8 +185,8 @@ absl::Status WriteAll(const TlsFiles& draft, const std::vector<std::string>& hos
 absl::Status AlreadyThere(const std::string& folder) {
   return absl::AlreadyExistsError(absl::StrCat(
       folder,
-      " is there already, and join files hold its authority: renew the server's certificate, "
-      "or move the folder away to begin with an authority that no join file knows"));
+      " exists, and join files contain its authority. Renew the server's certificate, or move the "
+      "folder away for a new authority, which makes all join files invalid"));
 }
 
 void RemoveOldPair(const TlsFiles& files) {
@@ -291,7 +292,7 @@ absl::StatusOr<ServerTls> Initialize(const std::string& tls_folder,
   if (lstat(tls_folder.c_str(), &info) == 0) return AlreadyThere(tls_folder);
   std::string draft = absl::StrCat(tls_folder, ".XXXXXX");
   if (mkdtemp(draft.data()) == nullptr) {
-    return absl::ErrnoToStatus(errno, absl::StrCat("cannot make a folder beside ", tls_folder));
+    return absl::ErrnoToStatus(errno, absl::StrCat("cannot make a folder next to ", tls_folder));
   }
   absl::Status made = WriteAll(TlsFiles(draft), hosts, now);
   // rename replaces only a missing or an empty folder, never one with an authority.

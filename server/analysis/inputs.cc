@@ -191,12 +191,12 @@ void CheckPrivacy(const std::string& dataset_private_to, const std::string& priv
   if (dataset_private_to.empty() || dataset_private_to == private_to) return;
   problems->Add("inputs.dataset", inputs.dataset(),
                 ForPrivateUse(inputs.dataset(), dataset_private_to),
-                "a public one, or analyses of private runs");
+                "a public data set, or analyses of private runs");
 }
 
 std::string ForPrivateUse(absl::string_view dataset, absl::string_view private_to) {
   return absl::StrCat(dataset, " is private: only private experiments of ", private_to,
-                      "'s can use it (--private)");
+                      " can use it (--private)");
 }
 
 void CheckInputs(storage::Store* store, const engine::AnalysisOptions& options,

@@ -27,7 +27,7 @@ absl::StatusOr<v1::RunSpec> SpecOfRunWithText(const storage::RunRecord& run) {
   return rpc::WithReason(absl::FailedPreconditionError(absl::StrCat(
                              "run ", run.id,
                              " has no text to generate: the tokens of its task are numbers; "
-                             "only documents and text tasks have text")),
+                             "expected a run of a documents or text task")),
                          "TASK_HAS_NO_TEXT");
 }
 
@@ -41,9 +41,9 @@ absl::Status CheckPrompt(absl::string_view prompt, const v1::ModelSpec& model) {
   for (absl::string_view rest = prompt; !rest.empty(); ++characters) {
     const size_t bytes = text::CharacterLength(rest);
     if (bytes == 0) {
-      return rpc::InvalidField(
-          "prompt", absl::StrCat("it is not UTF-8 at byte ", prompt.size() - rest.size()),
-          "text in UTF-8");
+      return rpc::InvalidField("prompt",
+                               absl::StrCat("not UTF-8 at byte ", prompt.size() - rest.size()),
+                               "text in UTF-8");
     }
     rest.remove_prefix(bytes);
   }

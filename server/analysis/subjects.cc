@@ -24,7 +24,7 @@ namespace {
 absl::StatusOr<storage::DatasetRecord> DatasetOf(storage::Store* store, const std::string& sha256) {
   auto found = store->FindDatasetsOf(storage::kServer, sha256);
   if (!found.ok()) return found.status();
-  if (found->empty()) return absl::NotFoundError("its data set is not stored any more");
+  if (found->empty()) return absl::NotFoundError("the data set was deleted. Upload it again");
   return std::move(found->front());
 }
 

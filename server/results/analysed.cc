@@ -96,9 +96,10 @@ absl::Status Damaged(const std::string& id, absl::string_view why) {
 }
 
 absl::Status TooManyValues(const std::string& label) {
-  return absl::ResourceExhaustedError(absl::StrCat("the arrays of ", reflect::Quoted(label),
+  return absl::ResourceExhaustedError(absl::StrCat("key: the arrays of ", reflect::Quoted(label),
                                                    " have more than ", rpc::kMaxArrayValues,
-                                                   " values, the most that a figure is made of"));
+                                                   " values, the limit of a figure. Compare fewer "
+                                                   "settings"));
 }
 
 // Returns the blob's bytes; they are verified against its hash.
@@ -231,22 +232,23 @@ absl::StatusOr<const LabelledResults::Label*> LabelledResults::Find(
   }
   const std::string allowed =
       drawn.empty()
-          ? absl::StrCat("none yet: `ablate analyze` makes one of ", DrawnText(kind),
-                         Draws(kind, "attention") ? absl::StrCat(", that with ", kMapOptions) : "")
-          : absl::StrCat("a label of ", DrawnText(kind), ": ", absl::StrJoin(drawn, ", "));
+          ? absl::StrCat("an analysis of kind ", DrawnText(kind),
+                         Draws(kind, "attention") ? absl::StrCat(" (with ", kMapOptions, ")") : "",
+                         ". Make one with `ablate analyze`")
+          : reflect::AnyOf(drawn);
   const auto found = labels_.find(label);
   if (found == labels_.end()) {
-    return rpc::InvalidField("key",
-                             absl::StrCat("no run of the experiment has an analysis of the label ",
-                                          reflect::Quoted(label)),
-                             allowed);
+    return rpc::InvalidField(
+        "key", absl::StrCat("no run has an analysis with the label ", reflect::Quoted(label)),
+        allowed);
   }
   const std::string analysis = spec::KindName(found->second.asked.analysis());
   if (!Draws(kind, analysis)) {
-    return rpc::InvalidField("key",
-                             absl::StrCat(reflect::Quoted(label), " is of the analysis ", analysis,
-                                          ", which the kind ", kind.name, " does not draw"),
-                             allowed);
+    return rpc::InvalidField(
+        "key",
+        absl::StrCat(reflect::Quoted(label), " is an analysis of kind ", analysis,
+                     ", which figure kind ", kind.name, " can't draw"),
+        allowed);
   }
   return &found->second;
 }
@@ -258,8 +260,8 @@ absl::Status LabelledResults::ReadArrays(const One& one, const figure::ArrayForm
   if (!record.ok()) return record.status();
   if (record->artifact_bytes > rpc::kMaxFigureArtifactBytes) {
     return absl::ResourceExhaustedError(
-        absl::StrCat("the arrays of analysis ", one.id, " have ", record->artifact_bytes,
-                     " bytes; a figure is made of at most ", rpc::kMaxFigureArtifactBytes));
+        absl::StrCat("key: the arrays of analysis ", one.id, " have ", record->artifact_bytes,
+                     " bytes; expected at most ", rpc::kMaxFigureArtifactBytes));
   }
   if (record->artifact.empty()) return Damaged(one.id, "there are none");
   const auto bytes = ReadBlob(store_, record->artifact, cancelled);
@@ -293,10 +295,11 @@ absl::Status LabelledResults::NoneDrawn(const ComparedGrid& compared, const Labe
   constexpr size_t kNamed = 4;
   const std::vector<std::string>& tuned = compared.comparison.tuned_axes;
   return absl::FailedPreconditionError(absl::StrCat(
-      "key: the analysis ", text::CleanText(label), " is there of ",
-      report::Enumerated(cells, kNamed), " only; drawn are runs that converged",
+      "key: the analysis ", text::CleanText(label), " exists for ",
+      report::Enumerated(cells, kNamed), " only; expected converged runs",
       tuned.empty() ? ""
-                    : absl::StrCat(" at their setting's chosen ", absl::StrJoin(tuned, " and "))));
+                    : absl::StrCat(" at their setting's selected ", absl::StrJoin(tuned, " and ")),
+      ". Run the analysis for these"));
 }
 
 absl::StatusOr<figure::Analysed> LabelledResults::Read(const ComparedGrid& compared,
@@ -312,9 +315,8 @@ absl::StatusOr<figure::Analysed> LabelledResults::Read(const ComparedGrid& compa
   if (analysed.form == nullptr) {
     const bool attention = spec::KindName(results.asked.analysis()) == "attention";
     return absl::FailedPreconditionError(absl::StrCat(
-        "key: ", reflect::Quoted(label), " has none of the arrays that the kind ", kind.name,
-        " draws",
-        attention ? absl::StrCat(": it has no maps; ", MapsCommand(compared, label), " makes some")
+        "key: ", reflect::Quoted(label), " has no array that figure kind ", kind.name, " draws",
+        attention ? absl::StrCat(": it has no maps. Make some with ", MapsCommand(compared, label))
                   : ""));
   }
   analysed.options = OptionsOf(results.asked.analysis());
@@ -354,8 +356,7 @@ absl::StatusOr<figure::Analysed> LabelledResults::Read(const ComparedGrid& compa
   if (any) return analysed;
   if (!step.has_value() || steps.empty()) return NoneDrawn(compared, results, label);
   return rpc::InvalidField(
-      "step",
-      absl::StrCat("no run that converged has ", reflect::Quoted(label), " at step ", *step),
+      "step", absl::StrCat("no converged run has ", reflect::Quoted(label), " at step ", *step),
       absl::StrCat("-1 for the last one, or a step with it: ", absl::StrJoin(steps, ", ")));
 }
 

@@ -123,9 +123,9 @@ class DepthReader {
   }
 
   absl::Status TooManyValues() const {
-    return absl::ResourceExhaustedError(
-        absl::StrCat("the runs have more than ", rpc::kMaxBlockValues, " values of ",
-                     reflect::Quoted(family_), " at one step, the most that a figure is made of"));
+    return absl::ResourceExhaustedError(absl::StrCat(
+        "key: the runs have more than ", rpc::kMaxBlockValues, " values of ",
+        reflect::Quoted(family_), " at one step, the limit of a figure. Compare fewer settings"));
   }
 
   storage::Store* const store_;
@@ -167,8 +167,7 @@ absl::StatusOr<std::vector<figure::DepthSetting>> ReadDepth(storage::Store* stor
   }
   if (any || !step.has_value() || reader.some_steps().empty()) return settings;
   return rpc::InvalidField(
-      "step",
-      absl::StrCat("no run that converged has ", figure::KeyAt(family, 1), " at step ", *step),
+      "step", absl::StrCat("no converged run has ", figure::KeyAt(family, 1), " at step ", *step),
       absl::StrCat("-1 for the last one, or a step with points: ",
                    StepsText(reader.some_steps(), *step)));
 }
@@ -211,9 +210,8 @@ absl::Status NoSuchFamily(storage::Store* store, const std::string& experiment,
                         [](const std::string& one) { return one.find('*') == std::string::npos; });
   constexpr size_t kNamed = 20;
   return rpc::InvalidField(
-      "key",
-      absl::StrCat("no run that converged has metrics by block of ", reflect::Quoted(family)),
-      families.empty() ? "none yet: `evaluation.record` and `ablate analyze` ask for them"
+      "key", absl::StrCat("no converged run has metrics by block of ", reflect::Quoted(family)),
+      families.empty() ? "a family that `evaluation.record` or `ablate analyze` gave"
                        : report::Enumerated(families, kNamed));
 }
 

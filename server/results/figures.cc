@@ -41,9 +41,11 @@ figure::Input InputOf(const ComparedGrid& compared, const figure::Kind& kind) {
 }
 
 absl::Status TooManyPoints(const std::string& setting, const std::string& key) {
-  return absl::ResourceExhaustedError(absl::StrCat(
-      "the runs of ", reflect::Quoted(setting), " have more than ", rpc::kMaxCurvePoints,
-      " points of ", reflect::Quoted(key), ", the most that a figure is made of"));
+  return absl::ResourceExhaustedError(
+      absl::StrCat("key: the runs of ", reflect::Quoted(setting), " have more than ",
+                   rpc::kMaxCurvePoints, " points of ", reflect::Quoted(key),
+                   ", the limit of a figure. Choose a metric with fewer "
+                   "points"));
 }
 
 // Reads the curves of one row's runs, one per seed that has points, in the row's colour.
@@ -311,9 +313,9 @@ absl::StatusOr<figure::Drawing> DrawLabels(storage::Store* store, const Compared
   const std::vector<std::string> labels =
       options.key.empty() ? results->DefaultLabels(kind) : std::vector<std::string>{options.key};
   if (labels.size() > figure::kMaxStacked) {
-    return rpc::InvalidField(
-        "key", absl::StrCat("it is missing, and ", labels.size(), " analyses can be drawn"),
-        absl::StrCat("one of ", absl::StrJoin(labels, ", ")));
+    return rpc::InvalidField("key",
+                             absl::StrCat("missing, and ", labels.size(), " analyses can be drawn"),
+                             reflect::AnyOf(labels));
   }
   std::vector<figure::LabelledDrawing> drawings;
   for (const std::string& label : labels) {
@@ -341,7 +343,7 @@ absl::StatusOr<figure::Drawing> DrawFigure(storage::Store* store, const Compared
       kind.reads == figure::Reads::kBlocks || kind.reads == figure::Reads::kAnalysis;
   if (of_one && !compared.operands.empty()) {
     return rpc::InvalidField("comparison.others",
-                             absl::StrCat("the kind ", kind.name, " is of one experiment"),
+                             absl::StrCat("figure kind ", kind.name, " draws one experiment"),
                              "none, and no part of an experiment");
   }
   if (DrawsCurves(kind)) {

@@ -54,8 +54,9 @@ class Merger {
 
   absl::StatusOr<TrainedGrid> Run(const std::vector<Operand>& operands) {
     if (!query_.by.empty()) {
-      return rpc::InvalidField("by", absl::StrCat(reflect::Quoted(query_.by), " is no axis here"),
-                               "none: settings that are named one by one have one baseline");
+      return rpc::InvalidField("by",
+                               absl::StrCat(reflect::Quoted(query_.by), " isn't an axis here"),
+                               "none: settings named one by one have one baseline");
     }
     if (absl::Status loaded = LoadAll(operands); !loaded.ok()) return loaded;
     for (size_t i = 0; i < operands.size(); ++i) {
@@ -277,12 +278,12 @@ class Merger {
     for (const auto& [axis, label] : merged_.input.baseline) {
       if (axis != kSettingAxis) {
         return rpc::InvalidField("baseline",
-                                 absl::StrCat(reflect::Quoted(axis), " is no axis here"),
+                                 absl::StrCat(reflect::Quoted(axis), " isn't an axis here"),
                                  absl::StrCat(kSettingAxis, "=EXP/SETTING"));
       }
       if (std::find(labels.begin(), labels.end(), label) != labels.end()) continue;
       return rpc::InvalidField("baseline[setting]",
-                               absl::StrCat(reflect::Quoted(label), " is not compared here"),
+                               absl::StrCat(reflect::Quoted(label), " isn't compared here"),
                                report::Enumerated(labels, 12));
     }
     return absl::OkStatus();

@@ -37,7 +37,8 @@ absl::StatusOr<Operand> FindOperand(const rpc::View& view, absl::string_view nam
     rest = rest.substr(0, slash);
     if (!text::IsPrintable(operand.part, kMaxPartBytes)) {
       return rpc::InvalidField(
-          field, absl::StrCat(reflect::Quoted(name), " names no part of an experiment"), kAllowed);
+          field, absl::StrCat(reflect::Quoted(name), " has an empty or unprintable part"),
+          kAllowed);
     }
   }
   auto id = rpc::FindExperiment(view, rest, field);
@@ -90,7 +91,7 @@ absl::StatusOr<std::vector<size_t>> PartNames::Select(const std::vector<storage:
           field,
           absl::StrCat(reflect::Quoted(operand.part), " is the name of a cell and of a setting of ",
                        operand.experiment),
-          "a name that means one of them");
+          "an unambiguous name");
     }
     if (selected.empty()) selected = std::move(read);
   }
@@ -103,10 +104,10 @@ absl::StatusOr<std::vector<size_t>> PartNames::Select(const std::vector<storage:
     if (setting.empty()) setting = cell.name;
     if (seen.insert(setting).second) settings.push_back(std::move(setting));
   }
-  return rpc::InvalidField(
-      field,
-      absl::StrCat(reflect::Quoted(operand.part), " is no cell or setting of ", operand.experiment),
-      absl::StrCat("a cell, or one of ", report::Enumerated(settings, 12)));
+  return rpc::InvalidField(field,
+                           absl::StrCat(reflect::Quoted(operand.part),
+                                        " isn't a cell or setting of ", operand.experiment),
+                           absl::StrCat("a cell, or one of ", report::Enumerated(settings, 12)));
 }
 
 }  // namespace ablate::results

@@ -54,8 +54,8 @@ absl::Status CheckKeys(const WantedKeys& wanted) {
   for (int i = 0; i < wanted.size(); ++i) {
     if (text::IsPrintable(wanted[i], storage::kMaxKeyBytes)) continue;
     return rpc::InvalidField(absl::StrCat("keys[", i, "]"),
-                             absl::StrCat(reflect::Quoted(wanted[i]), " is no key"),
-                             "a metric's key such as train/loss");
+                             absl::StrCat(reflect::Quoted(wanted[i]), " isn't a valid key"),
+                             "a metric such as train/loss");
   }
   return absl::OkStatus();
 }
@@ -94,9 +94,10 @@ absl::Status NoSuchKey(storage::Store* store, absl::string_view field, const std
   constexpr size_t kNamed = 20;
   const size_t more = keys->size() - std::min(keys->size(), kNamed);
   if (more > 0) keys->resize(kNamed);
-  const std::string none = kind->has_value() ? absl::StrCat("nothing before an analysis of ", label,
-                                                            " has given one of its numbers")
-                                             : "nothing before the first point";
+  const std::string none = kind->has_value()
+                               ? absl::StrCat("a recorded key. No analysis with the label ", label,
+                                              " has ended yet; retry later")
+                               : "a recorded key. No run has a point yet; retry later";
   return rpc::InvalidField(
       field, absl::StrCat("no run of ", experiment, " has ", reflect::Quoted(key), guess),
       absl::StrCat(keys->empty() ? none : absl::StrJoin(*keys, ", "),

@@ -52,13 +52,13 @@ std::vector<double> NumbersOf(const v1::Axis& axis) {
 absl::Status NotAnAxis(const std::string& field, const std::string& name,
                        const std::vector<std::string>& axes, absl::string_view what) {
   if (axes.empty()) {
-    return rpc::InvalidField(field, absl::StrCat(reflect::Quoted(name), " is no ", what),
-                             absl::StrCat("nothing: the experiment has no ", what));
+    return rpc::InvalidField(field, absl::StrCat(reflect::Quoted(name), " isn't ", what),
+                             "none: the experiment has none");
   }
   return rpc::InvalidField(field,
-                           absl::StrCat(reflect::Quoted(name), " is no ", what,
+                           absl::StrCat(reflect::Quoted(name), " isn't ", what,
                                         reflect::DidYouMean(name, axes, " (", ")")),
-                           absl::StrJoin(axes, ", "));
+                           reflect::AnyOf(axes));
 }
 
 bool Contains(const std::vector<std::string>& names, const std::string& name) {
@@ -94,13 +94,13 @@ absl::Status CheckAgainstAxes(const std::vector<report::Axis>& axes, const std::
     labels[axis.name] = &axis.labels;
     if (by.empty() ? !axis.tuned : axis.name == by) compared.push_back(axis.name);
   }
-  if (!by.empty() && !Contains(names, by)) return NotAnAxis("by", by, names, "axis");
+  if (!by.empty() && !Contains(names, by)) return NotAnAxis("by", by, names, "an axis");
   for (const auto& [name, label] : baseline) {
     if (!Contains(compared, name)) {
-      return NotAnAxis("baseline", name, compared, "axis that is compared");
+      return NotAnAxis("baseline", name, compared, "an axis that is compared");
     }
     if (Contains(*labels[name], label)) continue;
-    const std::string what = absl::StrCat("label of ", name);
+    const std::string what = absl::StrCat("a label of ", name);
     return NotAnAxis(absl::StrCat("baseline", reflect::Subscript(name)), label, *labels[name],
                      what);
   }
@@ -282,8 +282,9 @@ class Loader {
 
   absl::Status ReadQuery() {
     if (!query_.key.empty() && !text::IsPrintable(query_.key, storage::kMaxKeyBytes)) {
-      return rpc::InvalidField("key", absl::StrCat(reflect::Quoted(query_.key), " is no key"),
-                               "a metric's key such as eval/loss");
+      return rpc::InvalidField("key",
+                               absl::StrCat(reflect::Quoted(query_.key), " isn't a valid key"),
+                               "a metric such as eval/loss");
     }
     value_ = {query_.key.empty() ? PrimaryMetric(grid_.spec) : query_.key, query_.at};
     report::ComparisonInput& input = grid_.input;

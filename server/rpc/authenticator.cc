@@ -3,6 +3,7 @@
 #include <string>
 #include <utility>
 
+#include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
@@ -38,6 +39,17 @@ std::string ShortName(absl::string_view path) {
                              {{"/", "."}});
 }
 
+// Returns "cancel experiment" for the path of Experiments.CancelExperiment: users don't know the
+// names of methods.
+std::string ActionOf(absl::string_view path) {
+  std::string action;
+  for (const char c : path.substr(path.rfind('/') + 1)) {
+    if (absl::ascii_isupper(c) && !action.empty()) action += ' ';
+    action += absl::ascii_tolower(c);
+  }
+  return action;
+}
+
 }  // namespace
 
 absl::StatusOr<v1::Access> RuleOf(absl::string_view path) {
@@ -48,7 +60,7 @@ absl::StatusOr<v1::Access> RuleOf(absl::string_view path) {
   }
   // It is gRPC's own method, so that nothing could end it together with its token.
   if (path == "/grpc.health.v1.Health/Watch") {
-    return absl::UnimplementedError("Health.Watch is not served here: ask Health.Check");
+    return absl::UnimplementedError("Health.Watch isn't supported. Call Health.Check");
   }
   if (absl::StartsWith(path, "/grpc.reflection.")) {
     rule.set_least(v1::Role::reader);
@@ -62,7 +74,7 @@ absl::StatusOr<v1::Access> RuleOf(absl::string_view path) {
   if (method == nullptr) return absl::UnimplementedError("there is no such method");
   if (!method->options().HasExtension(v1::access)) {
     return absl::InternalError(
-        absl::StrCat(method->full_name(), " has no rule of who may call it"));
+        absl::StrCat(method->full_name(), " has no access rule (a bug of the server)"));
   }
   return method->options().GetExtension(v1::access);
 }
@@ -70,7 +82,8 @@ absl::StatusOr<v1::Access> RuleOf(absl::string_view path) {
 absl::Status CheckRole(const v1::Access& rule, storage::Role role, absl::string_view path) {
   if (rule.local()) {
     return absl::PermissionDeniedError(
-        absl::StrCat(ShortName(path), " is for the server's owner alone, through its unix socket"));
+        absl::StrCat("\"", ActionOf(path),
+                     "\" is for the server's owner only, through the server's unix socket"));
   }
   if (rule.anyone()) return absl::OkStatus();
   const storage::Role least = LeastOf(rule);
@@ -78,7 +91,7 @@ absl::Status CheckRole(const v1::Access& rule, storage::Role role, absl::string_
                           ? role == least
                           : RankOf(role) >= RankOf(least);
   if (enough) return absl::OkStatus();
-  return absl::PermissionDeniedError(absl::StrCat(ShortName(path), " needs the role ",
+  return absl::PermissionDeniedError(absl::StrCat("\"", ActionOf(path), "\" needs the role ",
                                                   storage::RoleName(least), "; yours is ",
                                                   storage::RoleName(role)));
 }

@@ -23,7 +23,7 @@ absl::StatusOr<BlobReader> BlobReader::Open(storage::Store* store, const std::st
   if (!pin.ok()) return pin.status();
   if (offset > (*pin)->size()) {
     return absl::OutOfRangeError(
-        absl::StrCat("offset is ", offset, ": at most the size, ", (*pin)->size()));
+        absl::StrCat("offset: ", offset, " is beyond the end; expected at most ", (*pin)->size()));
   }
   BlobReader reader;
   reader.blobs_ = *blobs;
@@ -92,7 +92,7 @@ absl::StatusOr<BlobWriter> BlobWriter::Replace(storage::Store* store, const std:
 
 absl::Status BlobWriter::Append(const std::string& data, uint64_t max_bytes) {
   if (writer_->size() + data.size() > max_bytes) {
-    return InvalidField("data", absl::StrCat(writer_->size() + data.size(), " bytes have come"),
+    return InvalidField("data", absl::StrCat(writer_->size() + data.size(), " bytes received"),
                         absl::StrCat("at most ", max_bytes, " bytes in all"));
   }
   return writer_->Append(data);

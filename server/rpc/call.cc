@@ -18,7 +18,7 @@ void EndNow(grpc::CallbackServerContext* context, const absl::Status& status) {
 
 absl::Status TooSlow(const Pace& pace) {
   return absl::ResourceExhaustedError(
-      absl::StrCat("the client takes what it is sent too slowly: it must take ", pace.Terms()));
+      absl::StrCat("the client reads the stream too slowly; expected ", pace.Terms()));
 }
 
 absl::StatusOr<std::shared_ptr<void>> ByteBudget::Take(size_t bytes, const std::string& user) {

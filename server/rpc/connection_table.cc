@@ -28,9 +28,9 @@ std::string ConnectionOf(const CallMetadata& metadata) {
 absl::Status ForTheLastTime(const absl::Status& refused) {
   absl::Status status(
       refused.code(),
-      absl::StrCat(refused.message(), "; it was the last of ", kUnauthenticatedCalls,
-                   " calls that a connection may make before one with a good token: "
-                   "connect again"));
+      absl::StrCat(refused.message(), "; this was the last of ", kUnauthenticatedCalls,
+                   " calls that a connection may make without a valid token. "
+                   "Connect again"));
   refused.ForEachPayload([&status](absl::string_view type, const absl::Cord& payload) {
     status.SetPayload(type, payload);
   });

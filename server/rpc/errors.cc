@@ -62,7 +62,7 @@ google::rpc::BadRequest Trimmed(const google::rpc::BadRequest& all, size_t room)
   const int dropped = all.field_violations_size() - kept.field_violations_size();
   if (dropped > 0) {
     kept.add_field_violations()->set_description(
-        absl::StrCat("and ", dropped, " more; a dry run (validate_only) says all of them"));
+        absl::StrCat("and ", dropped, " more; a dry run (validate_only) lists all of them"));
   }
   return kept;
 }
@@ -75,19 +75,19 @@ absl::Status InvalidField(absl::string_view field, absl::string_view complaint,
 }
 
 absl::Status TooMany(absl::string_view field, int entries, int max) {
-  return InvalidField(field, absl::StrCat("there are ", entries, " of them"),
-                      absl::StrCat("at most ", max));
+  return InvalidField(field, absl::StrCat(entries, " entries"), absl::StrCat("at most ", max));
 }
 
 absl::Status UnknownFormat(int format, absl::string_view allowed) {
-  return InvalidField(
-      "format", format == 0 ? "it is missing" : absl::StrCat(format, " is no format"), allowed);
+  return InvalidField("format", format == 0 ? "missing" : absl::StrCat(format, " isn't a format"),
+                      allowed);
 }
 
 absl::Status MalformedRequest() {
   return WithReason(
-      absl::InvalidArgumentError("the request is malformed: it does not parse as this "
-                                 "method's message, or a text in it is not UTF-8"),
+      absl::InvalidArgumentError("the request is malformed: it doesn't parse as this "
+                                 "method's message, or a text in it isn't UTF-8. Check that client "
+                                 "and server have the same version"),
       "MALFORMED_REQUEST");
 }
 
@@ -97,7 +97,7 @@ absl::Status CheckSha256(absl::string_view value) {
   if (IsSha256(value)) return absl::OkStatus();
   return InvalidField(
       "sha256",
-      value.empty() ? "it is missing" : absl::StrCat(reflect::Quoted(value), " is no SHA-256"),
+      value.empty() ? "missing" : absl::StrCat(reflect::Quoted(value), " isn't a SHA-256"),
       "64 lower-case hex digits");
 }
 
@@ -129,8 +129,8 @@ absl::Status WithReason(absl::Status status, absl::string_view reason) {
 
 absl::Status TooManyAtOnce(absl::string_view what, const Limit& limit) {
   return WithRetry(
-      absl::ResourceExhaustedError(absl::StrCat("too many ", what, " at once: at most ",
-                                                text::Grouped(limit.total), "; try again later")),
+      absl::ResourceExhaustedError(absl::StrCat("too many ", what, " at once; expected at most ",
+                                                text::Grouped(limit.total), ". Retry later")),
       kTryAgainAfter);
 }
 
@@ -138,8 +138,8 @@ absl::Status TooManyOfUser(absl::string_view what, absl::string_view user, size_
                            const Limit& limit) {
   const absl::Status status = absl::ResourceExhaustedError(
       absl::StrCat("too many ", what, " at once: ", user, " has ", text::Grouped(has),
-                   ", and one user may have ", text::Grouped(limit.per_user), " of the server's ",
-                   text::Grouped(limit.total), "; try again later"));
+                   "; expected at most ", text::Grouped(limit.per_user), " per user and ",
+                   text::Grouped(limit.total), " in all. Retry later"));
   return WithRetry(WithReason(status, "USER_LIMIT"), kTryAgainAfter);
 }
 

@@ -90,7 +90,7 @@ absl::Status FrameGate::Pass(absl::Duration now, absl::string_view* in, std::str
 absl::Status FrameGate::TakePreface(absl::string_view* in, std::string* out) {
   const size_t size = std::min(in->size(), kPreface.size() - preface_);
   if (in->substr(0, size) != kPreface.substr(preface_, size)) {
-    return absl::InvalidArgumentError("it does not begin as HTTP/2 does");
+    return absl::InvalidArgumentError("HTTP/2: wrong connection preface");
   }
   Move(size, in, out);
   preface_ += size;
@@ -122,7 +122,7 @@ FrameGate::Head FrameGate::ReadHead() const {
 
 absl::Status FrameGate::CheckFrame(const Head& head) const {
   if (in_block_ != (head.type == kContinuation) || (in_block_ && head.stream != block_stream_)) {
-    return absl::InvalidArgumentError("headers and what continues them are not together");
+    return absl::InvalidArgumentError("HTTP/2: a CONTINUATION frame doesn't follow its headers");
   }
   if (IsBlock(head.type) && block_.size() + head.length > kMaxHeaderBlockBytes) {
     return absl::InvalidArgumentError(
@@ -143,7 +143,7 @@ absl::Status FrameGate::CheckStart(const Head& head) const {
   if (!settings_acknowledged_ && begun_ >= uint64_t{kMaxPublicCalls}) {
     return absl::InvalidArgumentError(
         absl::StrCat("more than ", kMaxPublicCalls,
-                     " calls are begun before the server's settings are acknowledged"));
+                     " calls before the client acknowledged the server's settings"));
   }
   return absl::OkStatus();
 }

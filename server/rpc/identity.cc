@@ -33,14 +33,14 @@ absl::StatusOr<absl::string_view> SecretIn(
   const size_t count = metadata.count(kAuthorization);
   if (count == 0) {
     return absl::UnauthenticatedError(
-        "a token is needed: `ablate login` with a join file of this server's admin");
+        "the call has no token. Run `ablate login` with a join file from this server's admin");
   }
-  if (count > 1) return absl::UnauthenticatedError("authorization is given twice");
+  if (count > 1) return absl::UnauthenticatedError("authorization: given twice; expected once");
   const grpc::string_ref& value = metadata.find(kAuthorization)->second;
   absl::string_view secret(value.data(), value.size());
   // The scheme is case-insensitive (RFC 9110, section 11.1).
   if (absl::StartsWithIgnoreCase(secret, kBearer)) return secret.substr(kBearer.size());
-  return absl::UnauthenticatedError("authorization is no \"Bearer TOKEN\"");
+  return absl::UnauthenticatedError("authorization: wrong form; expected \"Bearer TOKEN\"");
 }
 
 absl::StatusOr<storage::Caller> FindCaller(const grpc::ServerContextBase& context,

@@ -12,8 +12,9 @@ namespace ablate::rpc {
 namespace {
 
 absl::Status TookTooLong(absl::string_view what, absl::Duration max_time) {
-  return absl::DeadlineExceededError(absl::StrCat(
-      what, " of users may take ", absl::FormatDuration(max_time), " on a server that is shared"));
+  return absl::DeadlineExceededError(
+      absl::StrCat(what, ": longer than ", absl::FormatDuration(max_time),
+                   ", the limit of a user's call on a shared server. Call again to continue"));
 }
 
 }  // namespace
@@ -124,7 +125,7 @@ bool Pace::TooSlow(absl::Duration now) const {
 
 std::string Pace::Terms() const {
   return absl::StrCat("at least ", absl::StrFormat("%.1f", min_.bytes_per_second / 1024),
-                      " KiB a second, and may be ", absl::FormatDuration(timeout_), " behind that");
+                      " KiB a second, with at most ", absl::FormatDuration(timeout_), " of delay");
 }
 
 }  // namespace ablate::rpc

@@ -78,7 +78,7 @@ constexpr Collection kExperiments = {
     "hyphens)",
     "experiments/ID or a whole ID (lower-case letters, digits and hyphens)",
     "EXPERIMENT_NOT_FOUND",
-    "begins so",
+    "begins with it",
     true,
     [](absl::string_view id) { return IsMadeOf(id, "-"); },
     [](const View& view, absl::string_view id, uint32_t limit) {
@@ -94,7 +94,7 @@ constexpr Collection kRuns = {
     "runs/ID, an ID or the beginning of one (lower-case letters, digits and a dot)",
     "runs/ID or a whole ID (lower-case letters, digits and a dot)",
     "RUN_NOT_FOUND",
-    "begins so",
+    "begins with it",
     false,
     IsRunId,
     [](const View& view, absl::string_view id, uint32_t limit) {
@@ -110,7 +110,7 @@ constexpr Collection kAnalyses = {
     "analyses/ID, an ID or the beginning of one (lower-case letters and digits)",
     "analyses/ID or a whole ID (lower-case letters and digits)",
     "ANALYSIS_NOT_FOUND",
-    "begins so",
+    "begins with it",
     false,
     [](absl::string_view id) { return IsMadeOf(id, ""); },
     [](const View& view, absl::string_view id, uint32_t limit) {
@@ -148,11 +148,11 @@ absl::StatusOr<absl::string_view> IdIn(const Collection& collection, absl::strin
   absl::string_view id = name;
   absl::ConsumePrefix(&id, absl::StrCat(collection.plural, "/"));
   if (collection.is_id(id)) return id;
-  return InvalidField(field,
-                      name.empty()
-                          ? "it is missing"
-                          : absl::StrCat(Quoted(name), " is no ", collection.singular, "'s name"),
-                      allowed);
+  return InvalidField(
+      field,
+      name.empty() ? "missing"
+                   : absl::StrCat(Quoted(name), " isn't a valid ", collection.singular, " name"),
+      allowed);
 }
 
 // Returns true if `id` is an experiment's of this name, followed by four random characters.
@@ -182,8 +182,11 @@ absl::StatusOr<std::string> FindId(const View& view, const Collection& collectio
   if (std::string chosen = ChooseId(view, collection, *id, *found); !chosen.empty()) return chosen;
   const bool more = found->size() > kShownCandidates;
   if (more) found->pop_back();
-  return InvalidField(field, absl::StrCat(Quoted(name), " begins several ", collection.plural),
-                      absl::StrCat(absl::StrJoin(*found, ", "), more ? " and more" : ""));
+  const std::string candidates = absl::StrCat(absl::StrJoin(*found, ", "), more ? " and more" : "");
+  return InvalidFields(
+      {{std::string(field), std::string(name), candidates,
+        absl::StrCat(field, ": ", Quoted(name), " matches several ", collection.plural, ": ",
+                     candidates, ". Use a longer prefix")}});
 }
 
 // Finds whole IDs only and never completes one: a call that is sent twice must not reach what is
@@ -196,9 +199,9 @@ absl::StatusOr<std::string> FindWholeId(const View& view, const Collection& coll
   if (!found.ok()) return found.status();
   if (found->empty()) return NotFound(view, collection, *id);
   if (found->front() == *id) return found->front();
-  return WithReason(absl::NotFoundError(absl::StrCat(
-                        "there is no ", collection.singular, " ", Quoted(*id), ", but ",
-                        found->front(), " ", collection.partly, ": the whole ID is needed here")),
+  return WithReason(absl::NotFoundError(absl::StrCat("there is no ", collection.singular, " ",
+                                                     Quoted(*id), ", but ", found->front(), " ",
+                                                     collection.partly, ". Give the whole ID")),
                     collection.reason);
 }
 
@@ -223,7 +226,7 @@ absl::StatusOr<std::string> FindCellRun(storage::Store* store, const std::string
                                         absl::string_view cell, absl::string_view field) {
   if (!text::IsPrintable(cell, kMaxNameBytes)) {
     return InvalidField(
-        field, cell.empty() ? "it is missing" : absl::StrCat(Quoted(cell), " is no cell's name"),
+        field, cell.empty() ? "missing" : absl::StrCat(Quoted(cell), " isn't a valid cell name"),
         "a cell of the experiment, such as pre-lr0.01-s42");
   }
   std::vector<std::string> names;
@@ -275,7 +278,7 @@ absl::StatusOr<CheckpointName> ParseCheckpointName(absl::string_view name,
                     parts[2] == "checkpoints" && absl::SimpleAtoi(parts[3], &parsed.step) &&
                     absl::StrCat(parsed.step) == parts[3];
   if (!fits) {
-    return InvalidField(field, absl::StrCat(Quoted(name), " is no artifact's name"),
+    return InvalidField(field, absl::StrCat(Quoted(name), " isn't a valid artifact name"),
                         "runs/{run}/checkpoints/{step}");
   }
   parsed.run = std::string(parts[1]);
@@ -290,7 +293,8 @@ absl::StatusOr<storage::ArtifactRecord> FindCheckpoint(storage::Store* store,
   if (!step && !artifacts->empty()) return artifacts->back();  // in ascending order of step
   if (!step) {
     return WithReason(
-        absl::FailedPreconditionError(absl::StrCat("run ", run, " has no checkpoint (yet)")),
+        absl::FailedPreconditionError(absl::StrCat(
+            "run ", run, " has no checkpoint. Wait for its end, or set training.checkpoints")),
         "NO_CHECKPOINT");
   }
   std::string steps;

@@ -188,7 +188,7 @@ void PublicPort::AcceptWaiting(absl::Duration now) {
 void PublicPort::Admit(process::FileDescriptor client, const Peer& peer, absl::Duration now) {
   Group& shared = GroupOf(peer.group, now, &addresses_);
   if (!MakeRoom(shared, now)) {
-    NoteHangUp(peer.address, "there is no room for more connections, or for more of its address");
+    NoteHangUp(peer.address, "too many connections in all, or of this address");
     return;
   }
   TlsSession ssl = NewSession();
@@ -223,7 +223,7 @@ bool PublicPort::MakeRoom(const Group& address, absl::Duration now) {
   for (const std::unique_ptr<Connection>& each : connections_) {
     const bool ended = each->pipe == nullptr;
     if (ended || !each->unauthenticated || (address_full && each->address != &address)) continue;
-    NoteHangUp(each->peer, "too many connections without a call that has a good token");
+    NoteHangUp(each->peer, "too many connections without a call that has a valid token");
     End(each.get(), now);
     return true;
   }
@@ -233,8 +233,8 @@ bool PublicPort::MakeRoom(const Group& address, absl::Duration now) {
 void PublicPort::Pump(Connection* connection, absl::Duration now) {
   absl::Status pumped = connection->pipe->Pump(now);
   if (pumped.ok() && connection->unauthenticated && now >= connection->let_in_by) {
-    pumped = absl::DeadlineExceededError(absl::StrCat("there was no call with a good token in ",
-                                                      absl::FormatDuration(kLetInTimeout)));
+    pumped = absl::DeadlineExceededError(
+        absl::StrCat("no call with a valid token within ", absl::FormatDuration(kLetInTimeout)));
   }
   if (!pumped.ok()) {
     if (!absl::IsCancelled(pumped)) NoteHangUp(connection->peer, pumped.message());

@@ -137,7 +137,7 @@ class PushStream : public grpc::ServerReadReactor<Request>, public LiveStream {
   void CheckPace(absl::Duration now) final {
     if (!pace_.TooSlow(now)) return;
     Interrupt(absl::DeadlineExceededError(
-        absl::StrCat("too little comes: the client must send ", pace_.Terms())));
+        absl::StrCat("the client sends too slowly; expected ", pace_.Terms())));
   }
 
  protected:

@@ -25,13 +25,15 @@ absl::Status UseCertificate(SSL_CTX* context, const std::string& certificate_cha
   }
   while (tls::Certificate next{PEM_read_bio_X509(chain.get(), nullptr, nullptr, nullptr)}) {
     if (SSL_CTX_add1_chain_cert(context, next.get()) != 1) {
-      return absl::InvalidArgumentError("the chain of the server's certificate can't be used");
+      return absl::InvalidArgumentError(
+          "the server's certificate chain can't be used; expected PEM certificates, the "
+          "server's own first");
     }
   }
   const auto key = tls::ParseKey(private_key);
   if (!key.ok() || SSL_CTX_use_PrivateKey(context, key->get()) != 1) {
     return absl::InvalidArgumentError(
-        "the server's private key can't be read as PEM, or is not its certificate's");
+        "the server's private key can't be read as PEM, or belongs to another certificate");
   }
   return absl::OkStatus();
 }

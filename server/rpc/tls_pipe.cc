@@ -162,7 +162,7 @@ void TlsPipe::Understand(int result) {
       tls_wants_write_ = true;
       return;
     case SSL_ERROR_SSL:
-      End(absl::InvalidArgumentError("it breaks TLS"));
+      End(absl::InvalidArgumentError("TLS protocol error"));
       return;
     default:
       End(absl::CancelledError("the client hung up"));
@@ -171,9 +171,9 @@ void TlsPipe::Understand(int result) {
 
 void TlsPipe::CheckDrain(absl::Duration now) {
   if (!to_client_.empty() && now - owing_since_ > kDrainTimeout) {
-    End(absl::InvalidArgumentError(absl::StrCat("it takes less than ", kDrainBytes, " bytes in ",
-                                                absl::FormatDuration(kDrainTimeout),
-                                                " of what is sent to it")));
+    End(absl::InvalidArgumentError(absl::StrCat("the client reads less than ", kDrainBytes,
+                                                " bytes in ",
+                                                absl::FormatDuration(kDrainTimeout))));
   }
 }
 

@@ -17,8 +17,8 @@ namespace {
 
 absl::Status WorkerEnded(absl::string_view how) {
   return absl::UnavailableError(absl::StrCat("the worker for analyses ", how,
-                                             " during this request; it is started again, and "
-                                             "no run is touched: try again"));
+                                             " during this request. It restarts, and no run is "
+                                             "affected; retry"));
 }
 
 absl::Status FailureOf(const v1::AnalysisFailed& failed) {
@@ -52,14 +52,13 @@ absl::StatusOr<std::string> Analyses::Submit(AnalysisRequest request) {
   const auto samples =
       static_cast<size_t>(std::count_if(pending_.begin(), pending_.end(), is_samples));
   if (!request.message.has_computation() && samples >= limits_.max_pending) {
-    return absl::ResourceExhaustedError(absl::StrCat("too many analyses at once: at most ",
-                                                     limits_.max_pending,
-                                                     " run or wait; try again later"));
+    return absl::ResourceExhaustedError(absl::StrCat("too many samples at once; expected at most ",
+                                                     limits_.max_pending, ". Retry later"));
   }
   // A larger message would end the stream, and with it the worker's other work.
   if (const size_t bytes = request.message.ByteSizeLong(); bytes > limits_.message_bytes) {
     return absl::InvalidArgumentError(absl::StrCat(
-        "the analysis has ", bytes, " bytes; allowed: at most ", limits_.message_bytes));
+        "the analysis has ", bytes, " bytes; expected at most ", limits_.message_bytes));
   }
   Pending& pending = pending_.emplace_back();
   pending.id = process::RandomId();
@@ -86,10 +85,11 @@ absl::Status Analyses::MayRead(const std::string& id, absl::string_view user,
                      std::any_of(blobs.begin(), blobs.end(),
                                  [&](const auto& pin) { return pin->sha256() == sha256; });
     if (own) return absl::OkStatus();
-    return absl::PermissionDeniedError(
-        absl::StrCat("analysis ", id, " has no right to read blob ", sha256));
+    return absl::PermissionDeniedError(absl::StrCat("analysis ", id, " may not read blob ", sha256,
+                                                    "; expected one of its blobs"));
   }
-  return absl::NotFoundError(absl::StrCat("no analysis ", id, " runs"));
+  return absl::NotFoundError(
+      absl::StrCat("analysis ", id, " isn't running on a worker of this user"));
 }
 
 bool Analyses::MayWrite(const std::string& id, absl::string_view user) const {
@@ -369,9 +369,9 @@ absl::Status Analyses::Overdue(const Pending& pending) const {
   if (pending.request.message.has_computation()) return absl::OkStatus();
   if (pending.session != 0) {
     if (now - pending.since < limits_.run_time) return absl::OkStatus();
-    return absl::DeadlineExceededError(absl::StrCat("the analysis ran longer than ",
-                                                    absl::FormatDuration(limits_.run_time),
-                                                    ", the limit of one: ask for less"));
+    return absl::DeadlineExceededError(
+        absl::StrCat("the analysis ran longer than ", absl::FormatDuration(limits_.run_time),
+                     ", the limit. Request fewer or shorter samples"));
   }
   const bool alone = workers_.empty();
   if (!alone || now - std::max(pending.since, alone_since_) < limits_.worker_timeout) {

@@ -192,7 +192,7 @@ void Scheduler::Answer(Session id, const EventGroup& group, const std::vector<Ap
     SendTo(id, message);
   }
   for (const std::string& lease : gone) SendCancel(id, lease);
-  if (gap) Close(id, absl::AbortedError("an earlier event is missing: attach and send it again"));
+  if (gap) Close(id, absl::AbortedError("an earlier event is missing. Attach again and resend it"));
 }
 
 void Scheduler::LeaseLeft(const Batch& batch, const storage::LeaseEvent& event) {

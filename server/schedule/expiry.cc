@@ -136,7 +136,7 @@ void Scheduler::CheckSilence() {
   for (const Session id : silent) {
     const std::string name = sessions_[id].worker;
     if (!name.empty() && !MayExpire()) continue;
-    Close(id, absl::DeadlineExceededError("nothing was heard on this stream for too long"));
+    Close(id, absl::DeadlineExceededError("no message on this stream for too long"));
     if (name.empty()) continue;
     Lose(name, "the worker was silent");
     GiveUpProcess(name,

@@ -29,7 +29,7 @@ constexpr int kMaxTrainers = 16;
 constexpr int kMaxColumns = 100'000;
 
 absl::Status Bad(absl::string_view field, absl::string_view value, absl::string_view allowed) {
-  return absl::InvalidArgumentError(absl::StrCat(field, " is ", value, "; allowed: ", allowed));
+  return absl::InvalidArgumentError(absl::StrCat(field, " is ", value, "; expected ", allowed));
 }
 
 // A worker's texts are shown on terminals.

@@ -33,7 +33,7 @@ void Scheduler::Receive(Session id, const v1::FromWorker& message) {
   if (found == sessions_.end()) return;
   found->second.heard = clock_->Now();
   if (found->second.worker.empty() != message.has_hello()) {
-    Close(id, absl::InvalidArgumentError("hello has to be the first message, and only that"));
+    Close(id, absl::InvalidArgumentError("hello: expected as the first message, and only there"));
     return;
   }
   switch (message.message_case()) {
@@ -53,7 +53,7 @@ void Scheduler::Receive(Session id, const v1::FromWorker& message) {
       OnAnalysis(id, message);
       break;
     case v1::FromWorker::MESSAGE_NOT_SET:
-      Close(id, absl::InvalidArgumentError("message is not set; allowed: one kind"));
+      Close(id, absl::InvalidArgumentError("message: not set; expected one kind"));
       break;
   }
 }
@@ -110,16 +110,18 @@ absl::Status Scheduler::CheckKnownWorkers(const std::string& worker) const {
     return UserOf(known.first) == user;
   });
   if (workers_.size() < kMaxWorkers && of_user < kMaxWorkersOfUser) return absl::OkStatus();
-  return absl::ResourceExhaustedError(absl::StrCat(
-      "the server knows ", workers_.size(), " workers, ", of_user, " of this user's; ",
-      "allowed: ", kMaxWorkers, " and ", kMaxWorkersOfUser, ", those of the last hour included"));
+  return absl::ResourceExhaustedError(
+      absl::StrCat("too many workers: ", workers_.size(), " in all and ", of_user,
+                   " of this user within the last hour; expected at most ", kMaxWorkers, " and ",
+                   kMaxWorkersOfUser, ". Retry later"));
 }
 
 void Scheduler::OnAnalysis(Session id, const v1::FromWorker& message) {
   if (workers_[sessions_[id].worker].analysis) {
     analyses_.Receive(id, message);
   } else {
-    Close(id, absl::InvalidArgumentError("an analysis came from a worker that trains"));
+    Close(id, absl::InvalidArgumentError("an analysis message from a worker that trains; expected "
+                                         "one from a worker for analyses"));
   }
 }
 
@@ -131,7 +133,7 @@ void Scheduler::RegisterWorker(Session id, const v1::Hello& hello) {
     const bool same_process = worker.incarnation == hello.incarnation();
     Close(worker.session,
           same_process
-              ? absl::AbortedError("a newer stream of the worker took its place")
+              ? absl::AbortedError("a newer stream of this worker replaced it")
               : absl::AlreadyExistsError("another process attached under the worker's name"));
   }
   if (worker.incarnation != hello.incarnation()) worker.leaving = false;

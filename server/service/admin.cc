@@ -58,7 +58,7 @@ absl::StatusOr<storage::Role> FromProto(v1::Role::Value role) {
   return rpc::InvalidField(
       "role",
       absl::StrCat(v1::Role::Value_IsValid(role) ? v1::Role::Value_Name(role) : absl::StrCat(role),
-                   " is no role of a user"),
+                   " isn't a user's role"),
       "reader, member, admin or worker");
 }
 
@@ -77,7 +77,7 @@ v1::Quota AdminProto(const storage::Quota& quota) {
 absl::StatusOr<storage::Quota> FromProto(const v1::Quota& quota) {
   storage::Quota stored;
   if (quota.has_lanes() && quota.lanes() == 0) {
-    return rpc::InvalidField("quota.lanes", "0 would let runs wait for ever", "at least 1");
+    return rpc::InvalidField("quota.lanes", "0 would block runs forever", "at least 1");
   }
   if (quota.has_lanes()) stored.lanes = quota.lanes();
   const std::tuple<const char*, bool, uint64_t, std::optional<int64_t>*> large[] = {
@@ -188,7 +188,9 @@ absl::StatusOr<v1::JoinFile> MakeJoinFile(access::Sharing* sharing,
 absl::Status Initialize(const Backend& backend, const storage::Caller& caller,
                         const v1::InitializeSharingRequest& request, v1::JoinFile* response) {
   if (!rpc::IsLocal(caller)) {
-    return absl::PermissionDeniedError("only through the server's unix socket");
+    return absl::PermissionDeniedError(
+        "only allowed through the server's unix socket. Run the command on the server machine as "
+        "its owner");
   }
   if (request.hosts_size() > kMaxHosts) {
     return rpc::TooMany("hosts", request.hosts_size(), kMaxHosts);
@@ -240,10 +242,10 @@ absl::Status CreateUser(const Backend& backend, const storage::Caller& caller,
   const auto owns = backend.store->OwnsAnything(request.user());
   if (!owns.ok()) return owns.status();
   if (*owns && request.user() != backend.owner) {
-    return absl::FailedPreconditionError(
-        absl::StrCat("there are experiments, data sets or analyses of ", request.user(),
-                     " from before: who gets that name would own them. Choose another name, or "
-                     "remove them first"));
+    return absl::FailedPreconditionError(absl::StrCat(
+        "user: ", request.user(),
+        " still owns experiments, data sets or analyses, which a new user of that name "
+        "would inherit. Choose another name, or remove them first"));
   }
   const auto user = backend.sharing->store().CreateUser(request.user(), *role, {},
                                                         rpc::ActorOf(caller), absl::Now());
@@ -342,7 +344,7 @@ absl::Status ListTokens(const Backend& backend, const storage::Caller& caller,
   std::string user = WithoutCollection(request.user(), kUsers);
   if (!admin && !user.empty() && user != caller.user) {
     return absl::PermissionDeniedError(
-        absl::StrCat("the tokens of ", user, " are seen by ", user, " and admins alone"));
+        absl::StrCat("user: only ", user, " and admins may list the tokens of ", user));
   }
   if (!admin) user = caller.user;
   const auto whose = user.empty() ? std::nullopt : std::optional<std::string>(user);

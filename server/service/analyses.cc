@@ -51,12 +51,13 @@ void CheckSubject(const v1::AnalysisSubject& subject, const std::string& field,
                   spec::Problems* problems) {
   const std::string either = "either run, or experiment and cell";
   if (subject.run().empty() == subject.experiment().empty()) {
-    problems->Add(
-        absl::StrCat(field, ".run"), subject.run(),
-        subject.run().empty() ? "neither it nor experiment is given" : "experiment is given, too",
-        either);
+    problems->Add(absl::StrCat(field, ".run"), subject.run(),
+                  subject.run().empty() ? "neither run nor experiment is given"
+                                        : "run and experiment are both given",
+                  either);
   } else if (!subject.run().empty() && !subject.cell().empty()) {
-    problems->Add(absl::StrCat(field, ".cell"), subject.cell(), "run is given, too", either);
+    problems->Add(absl::StrCat(field, ".cell"), subject.cell(), "run and cell are both given",
+                  either);
   }
   if (subject.step() < -1) {
     problems->Add(absl::StrCat(field, ".step"), absl::StrCat(subject.step()),
@@ -101,15 +102,15 @@ absl::StatusOr<std::vector<uint32_t>> FindSteps(storage::Store* store, const std
 void CheckOneRun(const std::string& kind, const std::set<std::string>& runs,
                  const std::vector<storage::AnalysisSubject>& subjects, spec::Problems* problems) {
   if (runs.size() > 1) {
-    problems->Add("subjects", "", absl::StrCat("they are of ", runs.size(), " runs"),
-                  absl::StrCat("checkpoints of one run where the analysis is ", kind));
+    problems->Add("subjects", "", absl::StrCat("they are checkpoints of ", runs.size(), " runs"),
+                  absl::StrCat("checkpoints of one run for ", kind));
     return;
   }
   const auto twin = std::adjacent_find(
       subjects.begin(), subjects.end(),
       [](const auto& subject, const auto& next) { return subject.step == next.step; });
   if (twin == subjects.end()) return;
-  problems->Add("subjects", "", absl::StrCat("step ", twin->step, " is given twice"),
+  problems->Add("subjects", "", absl::StrCat("step ", twin->step, " is repeated"),
                 "each checkpoint once");
 }
 
@@ -121,7 +122,7 @@ absl::Status AddPrivacy(storage::Store* store, const std::string& run, Asked* as
     return absl::OkStatus();
   }
   if (!asked->private_to.empty()) {
-    asked->problems.Add("subjects", "", "they are private to two users",
+    asked->problems.Add("subjects", "", "private to two users",
                         "public runs, and private ones of one user");
   }
   asked->private_to = record->private_to;

@@ -31,8 +31,8 @@ absl::Status CheckReserved(storage::Store* store, const results::StoredExperimen
     if (*same) continue;
     return absl::AlreadyExistsError(absl::StrCat(
         "label: ", asked.label, " is reserved in experiment ", experiment.record.id,
-        " for an analysis of its file, of another kind or with other options, inputs or seed; "
-        "give this one another label"));
+        " for another analysis, which its file declares (kind, options, inputs or seed differ). "
+        "Choose another label"));
   }
   return absl::OkStatus();
 }
@@ -40,8 +40,8 @@ absl::Status CheckReserved(storage::Store* store, const results::StoredExperimen
 absl::Status NotYours(const storage::ExperimentRecord& experiment, const std::string& label) {
   return rpc::WithReason(
       absl::PermissionDeniedError(absl::StrCat(
-          "label: experiment ", experiment.id, " is ", experiment.owner, "'s (", label, "); only ",
-          experiment.owner, " or an admin may label its metrics. Leave the label out.")),
+          "label: only ", experiment.owner, " or an admin may label metrics of ", experiment.owner,
+          "'s experiment ", experiment.id, " (", label, "). Omit the label")),
       "NOT_YOURS");
 }
 

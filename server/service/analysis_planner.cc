@@ -171,7 +171,7 @@ bool AnalysisPlanner::PlanAll() {
   for (const storage::UnplannedExperiment& experiment : unplanned->ready) {
     const absl::Status planned = Plan(experiment);
     if (planned.ok() || absl::IsCancelled(planned) || stopping()) continue;
-    spdlog::warn("analyses of {} wait to be asked for: {}", experiment.id, planned.ToString());
+    spdlog::warn("analyses of {} can't be requested yet: {}", experiment.id, planned.ToString());
     left = true;
   }
   return left;
@@ -215,14 +215,14 @@ absl::Status AnalysisPlanner::Ask(const v1::CreateAnalysisRequest& request,
                                   const std::string& experiment, Failures* failures) {
   v1::CreateAnalysisResponse response;
   const auto asker = backend_->store->GetExperiment(experiment);
-  if (absl::IsNotFound(asker.status())) return absl::CancelledError("it is gone");
+  if (absl::IsNotFound(asker.status())) return absl::CancelledError("the experiment was deleted");
   if (!asker.ok()) return asker.status();
   const rpc::View view{backend_->store, {asker->owner}};
   absl::Status made = CreateAnalysis(*backend_, request, view, experiment, &response);
   if (made.ok() || MayPassByItself(made)) return made;
   const auto record = backend_->store->GetExperiment(experiment);
   const bool wanted = record.ok() && record->state == storage::ExperimentState::kActive;
-  if (!wanted) return absl::CancelledError("it is no longer active");
+  if (!wanted) return absl::CancelledError("the experiment is no longer active");
   failures->Add(request.label(), made);
   return absl::OkStatus();
 }

@@ -108,7 +108,7 @@ void AnalysisRunner::Post(std::function<void()> work) {
 void AnalysisRunner::SubmitOpen() {
   const auto open = store_->OpenAnalyses();
   if (!open.ok()) {
-    spdlog::error("stored analyses can't be taken up: {}", open.status().ToString());
+    spdlog::error("stored analyses can't be resumed: {}", open.status().ToString());
     return;
   }
   for (const storage::AnalysisRecord& analysis : *open) Submit(analysis.id);
@@ -213,8 +213,8 @@ void AnalysisRunner::OnDone(const std::string& id, uint64_t attempt,
   // One that was cancelled here isn't found above: its worker stopped it for its own reason.
   const bool left = absl::IsUnavailable(result.status()) || absl::IsCancelled(result.status());
   if (left && TriesAgain(id)) return Make(id);
-  Fail(id,
-       result.ok() ? absl::InternalError("its worker answered something else") : result.status());
+  Fail(id, result.ok() ? absl::InternalError("the worker sent a result of another kind")
+                       : result.status());
 }
 
 void AnalysisRunner::CancelIfRemoved(const std::string& id) {

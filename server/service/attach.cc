@@ -171,8 +171,8 @@ void AttachReactor::Send(const worker::v1::ToWorker& message) {
   if (message.has_ack()) backend_->pins.Acknowledged(message.ack().lease(), message.ack().seq());
   outgoing_bytes_ += message.ByteSizeLong();
   if (outgoing_bytes_ > rpc::kMaxUnsentBytes) {
-    EndLocked(absl::ResourceExhaustedError(
-        absl::StrCat("the worker does not read: ", outgoing_bytes_, " bytes wait for it")));
+    EndLocked(absl::ResourceExhaustedError(absl::StrCat(
+        "the worker doesn't read its stream: ", outgoing_bytes_, " bytes are waiting")));
     return;
   }
   outgoing_.push_back(message);

@@ -11,8 +11,8 @@ absl::Status BlobPins::Begin(const std::string& lease, uint64_t bytes, uint64_t 
   MutexLock lock(&mutex_);
   if (BytesOf(lease) + bytes > most) {
     return absl::ResourceExhaustedError(
-        absl::StrCat("lease ", lease, " has written ", BytesOf(lease),
-                     " bytes that no durable event names; allowed: at most ", most));
+        absl::StrCat("lease ", lease, ": ", BytesOf(lease),
+                     " written bytes without a durable event; expected at most ", most));
   }
   writing_[lease] += bytes;
   return absl::OkStatus();

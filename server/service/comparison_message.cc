@@ -332,9 +332,9 @@ absl::StatusOr<v1::Comparison> ToMessage(const results::ComparedGrid& compared) 
       absl::StrCat(report::ComparisonText(comparison, compared.windows), SpecsText(compared)));
   PutMatched(comparison, &message);
   if (message.ByteSizeLong() > rpc::kPageBytes) {
-    return absl::ResourceExhaustedError(absl::StrCat(
-        "a comparison of ", comparison.rows.size(), " rows does not fit into an answer of ",
-        rpc::kPageBytes >> 20, " MiB; ask for its table as CSV instead"));
+    return absl::ResourceExhaustedError(
+        absl::StrCat("a comparison of ", comparison.rows.size(), " rows exceeds the limit of ",
+                     rpc::kPageBytes >> 20, " MiB per answer. Use `ablate table --format csv`"));
   }
   return message;
 }

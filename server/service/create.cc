@@ -40,12 +40,12 @@ std::vector<spec::Problem> CheckRequest(const v1::CreateExperimentRequest& reque
   if (!may_be_absent && !text::IsPrintable(id, rpc::kMaxRequestIdCharacters)) {
     problems.push_back(reflect::MakeProblem(
         "request_id", reflect::ShortText(id),
-        id.empty() ? "it is missing" : absl::StrCat(reflect::Quoted(id), " can't be one"),
+        id.empty() ? "missing" : absl::StrCat(reflect::Quoted(id), " is invalid"),
         absl::StrCat("1 to ", rpc::kMaxRequestIdCharacters,
                      " printable characters, new for each submission")));
   }
   if (!request.has_spec()) {
-    problems.push_back(reflect::MakeProblem("spec", "", "it is missing", "an experiment"));
+    problems.push_back(reflect::MakeProblem("spec", "", "missing", "an experiment"));
   }
   if (request.overrides().size() > spec::kMaxOverrides) {
     problems.push_back(spec::TooManyOverrides(request.overrides().size()));

@@ -45,10 +45,10 @@ absl::Status CheckHeader(const v1::UploadDatasetRequest& request) {
     return rpc::InvalidField(
         "display_name",
         request.display_name().empty()
-            ? "it is missing"
-            : absl::StrCat(reflect::Quoted(request.display_name()), " is no file's name"),
+            ? "missing"
+            : absl::StrCat(reflect::Quoted(request.display_name()), " isn't a valid file name"),
         absl::StrCat("1 to ", rpc::kMaxDisplayNameBytes,
-                     " letters, digits, '.', '_' or '-', first a letter or digit"));
+                     " letters, digits, '.', '_' or '-', starting with a letter or digit"));
   }
   return rpc::CheckSha256(request.sha256());
 }
@@ -107,8 +107,8 @@ absl::StatusOr<bool> UploadDatasetReactor::Take(const v1::UploadDatasetRequest& 
     const absl::StatusOr<bool> wanted = Open(request);
     if (!wanted.ok() || !*wanted) return wanted;
   } else if (!request.display_name().empty() || !request.sha256().empty()) {
-    return rpc::InvalidField("display_name", "display_name or sha256 come again",
-                             "the first message only");
+    return rpc::InvalidField("display_name", "display_name or sha256 is repeated",
+                             "both in the first message only");
   }
   if (const absl::Status appended = Append(request.data()); !appended.ok()) return appended;
   return true;
@@ -146,7 +146,7 @@ absl::StatusOr<rpc::BlobWriter> UploadDatasetReactor::OpenWriter() {
 absl::Status UploadDatasetReactor::Append(const std::string& data) {
   if (data.size() > rpc::kChunkBytes) {
     return rpc::InvalidField("data", absl::StrCat("a message has ", data.size(), " bytes"),
-                             absl::StrCat("at most ", rpc::kChunkBytes, " bytes a message"));
+                             absl::StrCat("at most ", rpc::kChunkBytes));
   }
   return writer_.Append(data, rpc::kMaxDatasetBytes);
 }
@@ -157,8 +157,8 @@ absl::Status UploadDatasetReactor::Complete() {
   if (absl::IsInvalidArgument(pin.status())) {
     return rpc::InvalidField(
         "sha256",
-        absl::StrCat(sha256_, " is not the hash of the ", writer_.size(), " bytes that came"),
-        "the SHA-256 of all data");
+        absl::StrCat(sha256_, " isn't the hash of the ", writer_.size(), " received bytes"),
+        "the SHA-256 of all data. Upload again");
   }
   if (!pin.ok()) return pin.status();
   pin_ = *std::move(pin);
@@ -228,7 +228,7 @@ absl::StatusOr<storage::DatasetRecord> FindByHash(const rpc::View& view,
   auto found = view.store->FindDatasetsOf({user}, request.sha256());
   if (!found.ok()) return found.status();
   if (!found->empty()) return std::move(found->front());
-  return rpc::WithReason(absl::NotFoundError("there is no data set of this SHA-256"),
+  return rpc::WithReason(absl::NotFoundError("there is no data set with this SHA-256"),
                          "DATASET_NOT_FOUND");
 }
 

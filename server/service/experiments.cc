@@ -38,7 +38,7 @@ absl::Status Get(const Backend& backend, const rpc::View& view,
 // Returns the error for the missing experiment that a list was to continue after.
 absl::Status Gone(const v1::ListExperimentsRequest& request, bool is_the_tokens) {
   if (is_the_tokens) return rpc::NotAPageToken(request.page_token());
-  return absl::AbortedError("an experiment was deleted while they were listed: list again");
+  return absl::AbortedError("an experiment was deleted during the listing. Start the list again");
 }
 
 absl::Status List(const Backend& backend, const rpc::View& view,

@@ -34,13 +34,14 @@ constexpr size_t kPointBytes = 12;  // about a double and a step's varint
 
 absl::Status CheckSubject(const v1::QueryMetricsRequest& request) {
   if (request.experiment().empty() == request.runs().empty()) {
-    return rpc::InvalidField(
-        "experiment",
-        request.runs().empty() ? "neither it nor runs is given" : "runs are given, too",
-        "either experiment or runs");
+    return rpc::InvalidField("experiment",
+                             request.runs().empty() ? "neither experiment nor runs is given"
+                                                    : "experiment and runs are both given",
+                             "either experiment or runs");
   }
   if (!request.cell().empty() && request.experiment().empty()) {
-    return rpc::InvalidField("cell", "it is given without experiment", "a cell of experiment");
+    return rpc::InvalidField("cell", "given without experiment",
+                             "a cell together with its experiment");
   }
   if (request.runs_size() > rpc::kMaxQueryRuns) {
     return rpc::TooMany("runs", request.runs_size(), rpc::kMaxQueryRuns);
@@ -55,7 +56,7 @@ absl::Status CheckRequest(const v1::QueryMetricsRequest& request) {
       request.first_step() > request.last_step()) {
     return rpc::InvalidField("first_step",
                              absl::StrCat(request.first_step(), " is after last_step"),
-                             absl::StrCat("at most last_step, ", request.last_step()));
+                             absl::StrCat("at most ", request.last_step()));
   }
   const uint32_t points = request.max_points();
   if (points != 0 && (points < rpc::kMinThinnedPoints || points > rpc::kMaxThinnedPoints)) {

@@ -23,14 +23,15 @@ namespace {
 
 absl::StatusOr<std::string> SubjectOf(const rpc::View& view, const v1::GenerateRequest& request) {
   if (request.run().empty() == request.experiment().empty()) {
-    return rpc::InvalidField(
-        "run",
-        request.run().empty() ? "neither it nor experiment is given" : "experiment is given, too",
-        "either run, or experiment and cell");
+    return rpc::InvalidField("run",
+                             request.run().empty() ? "neither run nor experiment is given"
+                                                   : "run and experiment are both given",
+                             "either run, or experiment and cell");
   }
   if (request.experiment().empty()) {
     if (!request.cell().empty()) {
-      return rpc::InvalidField("cell", "run is given, too", "either run, or experiment and cell");
+      return rpc::InvalidField("cell", "run and cell are both given",
+                               "either run, or experiment and cell");
     }
     return rpc::FindRun(view, request.run(), "run");
   }

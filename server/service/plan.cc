@@ -200,7 +200,7 @@ absl::Status NoteOtherTrainer(storage::Store* store, const Devices& devices, Pla
   const bool from_torch = other == engine::NameOf(engine::TrainerKind::kTorch);
   plan->resolution.notes.push_back(
       absl::StrCat(text::Grouped(stored), stored == 1 ? " run is" : " runs are",
-                   " stored from the ", other, " trainer and will be trained anew by ",
+                   " stored from the ", other, " trainer and will be trained again by ",
                    from_torch ? "native; training.trainer=torch goes on with them"
                               : "torch, so that one trainer trains them all"));
   return absl::OkStatus();
@@ -265,9 +265,9 @@ std::string WorkOf(size_t runs, uint64_t analyses) {
 
 spec::Problem OverLimit(const std::string& field, const std::string& limit,
                         const std::string& needed, const std::string& work) {
-  return reflect::MakeProblem(field, limit,
-                              absl::StrCat(work, " needs about ", needed, ", more than ", limit),
-                              absl::StrCat("at least ", needed, ", or a smaller experiment"));
+  return reflect::MakeProblem(
+      field, limit, absl::StrCat(work, " needs about ", needed, ", more than ", limit),
+      absl::StrCat("at least ", needed, ". Raise the limit, or submit a smaller experiment"));
 }
 
 std::string SecondsText(absl::Duration time) {
@@ -300,7 +300,7 @@ void CheckDeviceTime(const std::string& work, Plan* plan) {
 void CheckLimits(size_t trained, Plan* plan) {
   if (plan->analyses > rpc::kMaxOpenAnalyses) {
     plan->resolution.problems.push_back(reflect::MakeProblem(
-        "analyses", "", absl::StrCat("they would be ", text::Grouped(plan->analyses), " in all"),
+        "analyses", "", absl::StrCat(text::Grouped(plan->analyses), " analyses in all"),
         absl::StrCat("at most ", text::Grouped(rpc::kMaxOpenAnalyses))));
   }
   const v1::Limits& limits = plan->resolution.spec.limits();
@@ -328,7 +328,7 @@ absl::Status CheckRoom(const storage::Store& store, Plan* plan) {
       absl::StrCat("the experiment needs about ", RoundedUpMegabytes(needed), ", and ",
                    store.folder(), " has ", RoundedUpMegabytes(*free), " free");
   if (needed > *free) {
-    plan->no_room = absl::StrCat(what, ": free some, or make it smaller");
+    plan->no_room = absl::StrCat(what, ". Free disk space, or submit a smaller experiment");
   } else if (static_cast<double>(needed) > kLargeShareOfDisk * static_cast<double>(*free)) {
     plan->resolution.notes.push_back(what);
   }

@@ -30,18 +30,18 @@ absl::Status CheckQuota(const Backend& backend, const std::string& user, const D
   if (demand.runs > 0 && quota.queued_runs.has_value() &&
       runs > static_cast<uint64_t>(*quota.queued_runs)) {
     return Beyond(absl::StrCat(user, " has ", has->open_runs,
-                               " runs that are queued or training, and this would add ",
-                               demand.runs, ": the quota is ", *quota.queued_runs,
-                               ". Wait, cancel some, or make it smaller"));
+                               " queued or training runs, and this experiment would add ",
+                               demand.runs, "; the quota is ", *quota.queued_runs,
+                               ". Wait, cancel runs, or submit a smaller experiment"));
   }
   const uint64_t bytes = has->bytes + demand.bytes;
   if (demand.bytes > 0 && quota.stored_bytes.has_value() &&
       bytes > static_cast<uint64_t>(*quota.stored_bytes)) {
     return Beyond(absl::StrCat(user, " has ", Megabytes(has->bytes),
-                               " stored, and this would add about ", Megabytes(demand.bytes),
-                               ": the quota is ",
+                               " stored, and this request would add about ",
+                               Megabytes(demand.bytes), "; the quota is ",
                                Megabytes(static_cast<uint64_t>(*quota.stored_bytes)),
-                               ". Remove something, or make it smaller"));
+                               ". Remove something, or submit something smaller"));
   }
   return absl::OkStatus();
 }

@@ -78,15 +78,15 @@ const Row* FindRow(const Row (&table)[rows], Value value) {
 absl::Status RenderTable(const rpc::View& view, const v1::RenderTableRequest& request,
                          const rpc::Cancelled& cancelled, v1::RenderTableResponse* response) {
   const TableFormat* format = FindRow(kTableFormats, request.format());
-  if (format == nullptr) return rpc::UnknownFormat(request.format(), "text, csv, latex");
+  if (format == nullptr) return rpc::UnknownFormat(request.format(), "text, csv or latex");
   const auto compared = results::CompareGrid(view, request.comparison(), {cancelled},
                                              results::AnalysisNumbers::kOfComparison);
   if (!compared.ok()) return compared.status();
   std::string data = format->render(compared->comparison);
   if (data.size() > rpc::kPageBytes) {
-    return absl::ResourceExhaustedError(
-        absl::StrCat("a table of ", compared->comparison.rows.size(), " rows has ", data.size(),
-                     " bytes; at most ", rpc::kPageBytes, " fit into an answer"));
+    return absl::ResourceExhaustedError(absl::StrCat(
+        "format: the table of ", compared->comparison.rows.size(), " rows has ", data.size(),
+        " bytes; expected at most ", rpc::kPageBytes, ". Compare fewer settings"));
   }
   response->set_data(std::move(data));
   return absl::OkStatus();
@@ -114,8 +114,9 @@ absl::StatusOr<std::optional<uint32_t>> StepOf(const v1::RenderFigureRequest& re
   constexpr int32_t kLast = -1;
   if (!request.has_step()) return std::nullopt;
   if (kind.reads != figure::Reads::kBlocks && kind.reads != figure::Reads::kAnalysis) {
-    return rpc::InvalidField("step", absl::StrCat("the kind ", kind.name, " is of no single step"),
-                             "none, but in depth and in kinds of analyses");
+    return rpc::InvalidField("step",
+                             absl::StrCat("figure kind ", kind.name, " doesn't take a step"),
+                             "none. Only depth and kinds of analyses take a step");
   }
   if (request.step() < kLast) {
     return rpc::InvalidField("step", absl::StrCat(request.step(), " is out of range"),
@@ -130,14 +131,14 @@ absl::Status DrawAndRender(const rpc::View& view, const v1::RenderFigureRequest&
   const figure::Kind* kind = figure::FindKind(request.kind());
   if (kind == nullptr) {
     return rpc::InvalidField("kind",
-                             request.kind().empty()
-                                 ? "it is missing"
-                                 : absl::StrCat(reflect::Quoted(request.kind()), " is no kind"),
+                             request.kind().empty() ? "missing"
+                                                    : absl::StrCat(reflect::Quoted(request.kind()),
+                                                                   " isn't a kind of figure"),
                              figure::KindNames());
   }
   if (const absl::Status width = CheckWidth(request); !width.ok()) return width;
   const FigureFormat* format = FindRow(kFigureFormats, request.format());
-  if (format == nullptr) return rpc::UnknownFormat(request.format(), "svg, pdf, png");
+  if (format == nullptr) return rpc::UnknownFormat(request.format(), "svg, pdf or png");
   const auto step = StepOf(request, *kind);
   if (!step.ok()) return step.status();
   auto compared = results::CompareGrid(view, ComparisonOf(request, *kind), {cancelled, 0},
@@ -156,9 +157,9 @@ absl::Status DrawAndRender(const rpc::View& view, const v1::RenderFigureRequest&
   auto data = figure::Render(drawing->figure, format->format);
   if (!data.ok()) return data.status();
   if (data->size() > rpc::kPageBytes) {
-    return absl::ResourceExhaustedError(absl::StrCat("the picture has ", data->size(),
-                                                     " bytes; at most ", rpc::kPageBytes,
-                                                     " fit into an answer: a png is smaller"));
+    return absl::ResourceExhaustedError(absl::StrCat("format: the picture has ", data->size(),
+                                                     " bytes; expected at most ", rpc::kPageBytes,
+                                                     ". Use png, which is smaller"));
   }
   if (data->size() + drawing->csv.size() <= rpc::kPageBytes) response->set_csv(drawing->csv);
   response->set_media_type(std::string(figure::MediaType(format->format)));
@@ -216,7 +217,7 @@ RenderReportReactor::RenderReportReactor(Backend* backend, grpc::CallbackServerC
 
 absl::Status RenderReportReactor::Open() {
   if (request_->experiments().empty()) {
-    return rpc::InvalidField("experiments", "it is missing",
+    return rpc::InvalidField("experiments", "missing",
                              absl::StrCat("1 to ", rpc::kMaxReportExperiments, " experiments"));
   }
   if (request_->experiments_size() > rpc::kMaxReportExperiments) {
@@ -230,7 +231,7 @@ absl::Status RenderReportReactor::Open() {
     const auto id = rpc::FindExperiment(*view, request_->experiments(i), field);
     if (!id.ok()) return id.status();
     if (!seen.insert(*id).second) {
-      return rpc::InvalidField(field, absl::StrCat(reflect::Quoted(*id), " is named twice"),
+      return rpc::InvalidField(field, absl::StrCat(reflect::Quoted(*id), " is repeated"),
                                "distinct experiments");
     }
     auto experiment = results::LoadExperiment(backend_->store, *id);

@@ -47,8 +47,9 @@ absl::Status RemoveStaleSocket(const std::string& path) {
   struct stat found = {};
   if (lstat(path.c_str(), &found) != 0) return absl::OkStatus();
   if (!S_ISSOCK(found.st_mode)) {
-    return absl::FailedPreconditionError(
-        absl::StrCat("can't listen on ", path, ": there is a file that is no socket"));
+    return absl::FailedPreconditionError(absl::StrCat(
+        "can't listen on ", path,
+        ": a file exists there that isn't a socket. Remove it, or use another folder"));
   }
   if (unlink(path.c_str()) != 0) {
     return absl::FailedPreconditionError(
@@ -75,7 +76,7 @@ absl::Status PrepareSocket(const std::string& address) {
   const std::string path = Unescape(rest);
   if (!is_unix || path.empty() || path.size() > kMaxSocketPathBytes) {
     return absl::InvalidArgumentError(absl::StrCat("can't listen on ", address,
-                                                   ": must be unix:PATH, PATH of at most ",
+                                                   "; expected unix:PATH with a PATH of at most ",
                                                    kMaxSocketPathBytes, " bytes"));
   }
   return RemoveStaleSocket(path);
@@ -241,7 +242,8 @@ void Server::KnowUsers() {
 
 absl::Status Server::ListenInPublic(const ServerOptions& options) {
   if (backend_.sharing == nullptr) {
-    return absl::FailedPreconditionError("a server that nobody shares has no public address");
+    return absl::FailedPreconditionError(
+        "this server isn't shared. Run `ablate admin init HOST:PORT` first");
   }
   KeepCertificate();
   const auto tls = certificate_->Load();
@@ -250,7 +252,7 @@ absl::Status Server::ListenInPublic(const ServerOptions& options) {
   expired_until_ = absl::Now();
   backend_.sharing->OnTokensEnd([this](const std::set<std::string>& tokens) {
     EndTokens(tokens, absl::UnauthenticatedError(
-                          "the token was revoked, or its user has another role now"));
+                          "the token was revoked, or its user's role has changed. Log in again"));
   });
   rpc::PublicPortOptions port;
   port.address = options.public_address;

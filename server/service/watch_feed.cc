@@ -21,14 +21,13 @@ absl::StatusOr<uint64_t> ParseWatchToken(absl::string_view token, absl::string_v
   uint64_t change = 0;
   if (dot == absl::string_view::npos || dot == 0 ||
       !absl::SimpleAtoi(token.substr(dot + 1), &change)) {
-    return rpc::InvalidField("token", absl::StrCat(reflect::Quoted(token), " is none"),
+    return rpc::InvalidField("token", absl::StrCat(reflect::Quoted(token), " isn't a watch token"),
                              "the token of an earlier event");
   }
   if (token.substr(0, dot) != generation || change > newest) {
     return rpc::WithReason(
-        absl::OutOfRangeError(absl::StrCat(
-            "token is ", reflect::Quoted(token),
-            ", which this server's data do not reach back to: watch again without a token")),
+        absl::OutOfRangeError(absl::StrCat("token: watch position ", reflect::Quoted(token),
+                                           " expired. Watch again without a token")),
         "TOKEN_EXPIRED");
   }
   return change;

@@ -150,7 +150,8 @@ absl::Status CheckRead(const WorkerBackend& backend, const std::string& user,
   if (!rights.ok()) return rights.status();
   if (rights->reads.count(request.sha256()) > 0) return absl::OkStatus();
   return absl::PermissionDeniedError(absl::StrCat("lease ", reflect::Quoted(request.lease()),
-                                                  " has no right to read blob ", request.sha256()));
+                                                  " may not read blob ", request.sha256(),
+                                                  "; expected a blob of its grant"));
 }
 
 absl::StatusOr<rpc::BlobReader> Open(const WorkerBackend& backend,

@@ -86,7 +86,7 @@ class OptionChecker {
       const std::string place = absl::StrCat(path, "[", i, "]");
       CheckValue(value, place);
       if (!seen.insert(reflect::TextOf(value)).second) {
-        problems_->Add(place, reflect::TextOf(value), "it is given twice", "each once");
+        problems_->Add(place, reflect::TextOf(value), "repeated", "each once");
       }
     }
   }
@@ -132,12 +132,12 @@ std::optional<engine::OptionProblem> CheckText(const v1::AnalysisInputs& inputs,
     return engine::OptionProblem{
         characters > 0 ? "inputs.prompt" : "inputs.dataset", "",
         absl::StrCat("the tokens of ", engine::KindOf(subject.task).name, " are numbers, not text"),
-        "only with a documents or text task"};
+        "a documents or text task"};
   }
   const auto most = static_cast<size_t>(subject.model.context) - (opens ? 1 : 0);
   if (characters <= most) return std::nullopt;
   return engine::OptionProblem{
-      "inputs.prompt", "", absl::StrCat("it has ", characters, " characters"),
+      "inputs.prompt", "", absl::StrCat(characters, " characters"),
       absl::StrCat("at most ", most,
                    opens ? ", one less than the model's context" : ", the model's context")};
 }
@@ -177,7 +177,7 @@ void CheckTooMuch(const std::string& path, const char* what, uint64_t bytes, uin
   if (bytes <= most) return;
   problems->Add(
       path, "", absl::StrCat("its ", what, " would take ", text::Grouped(bytes), " bytes"),
-      absl::StrCat("at most ", text::Grouped(most), ": read fewer tokens, or ask for less"));
+      absl::StrCat("at most ", text::Grouped(most), ". Read fewer tokens, or reduce the analysis"));
 }
 
 std::string SignatureText(const v1::Analysis& asked) {
@@ -212,11 +212,11 @@ std::string SignatureText(const v1::Analysis& asked) {
 bool ResolveAnalysis(v1::AnalysisKind* analysis, const std::string& path, Problems* problems) {
   const FieldDescriptor* kind = KindField(*analysis);
   if (kind == nullptr) {
-    std::string names;
+    std::vector<std::string> names;
     for (const engine::AnalysisKind& known : engine::AnalysisKinds()) {
-      absl::StrAppend(&names, names.empty() ? "" : ", ", known.name);
+      names.emplace_back(known.name);
     }
-    problems->Add(path, "", "no kind is given", names);
+    problems->Add(path, "", "no kind is given", reflect::AnyOf(names));
     return false;
   }
   Message* options = analysis->GetReflection()->MutableMessage(analysis, kind);
@@ -241,10 +241,10 @@ void ResolveInputs(const v1::AnalysisKind& analysis, v1::AnalysisInputs* inputs,
     return;
   }
   if (const size_t characters = text::CountCharacters(inputs->prompt()); characters > kMaxPrompt) {
-    problems->Add("inputs.prompt", "", absl::StrCat("it has ", characters, " characters"),
+    problems->Add("inputs.prompt", "", absl::StrCat(characters, " characters"),
                   absl::StrCat("at most ", kMaxPrompt));
   }
-  const char* const with_prompt = "there is a prompt, too";
+  const char* const with_prompt = "given together with a prompt";
   if (prompt && inputs->has_tokens()) {
     problems->Add("inputs.tokens", absl::StrCat(inputs->tokens()), with_prompt, "one of the two");
   }
@@ -252,8 +252,8 @@ void ResolveInputs(const v1::AnalysisKind& analysis, v1::AnalysisInputs* inputs,
     problems->Add("inputs.documents", absl::StrCat(inputs->documents()), with_prompt,
                   "one of the two");
   } else if (inputs->has_tokens() && inputs->has_documents()) {
-    problems->Add("inputs.documents", absl::StrCat(inputs->documents()), "tokens are given, too",
-                  "one of the two");
+    problems->Add("inputs.documents", absl::StrCat(inputs->documents()),
+                  "given together with tokens", "one of the two");
   }
   if (prompt && dataset) {
     problems->Add("inputs.dataset", reflect::ShortText(inputs->dataset()), with_prompt,
@@ -276,12 +276,14 @@ void CheckLabel(const std::string& label, const std::string& path, Problems* pro
   const auto fits = [](char c) { return absl::ascii_isalnum(c) || absl::StrContains("._+-", c); };
   if (label.size() > kMaxLabelBytes || !std::all_of(label.begin(), label.end(), fits)) {
     problems->Add(path, reflect::ShortText(label),
-                  absl::StrCat(reflect::Quoted(label), " is no label"),
+                  absl::StrCat(reflect::Quoted(label), " isn't a label"),
                   "letters, digits and . _ + -, at most 40 characters");
   } else if (std::find(std::begin(kOfTraining), std::end(kOfTraining), label) !=
              std::end(kOfTraining)) {
-    problems->Add(path, label, absl::StrCat(reflect::Quoted(label), " is what training records"),
-                  absl::StrCat("another one than ", absl::StrJoin(kOfTraining, ", ")));
+    problems->Add(
+        path, label,
+        absl::StrCat(reflect::Quoted(label), " is a name of metrics that training records"),
+        absl::StrCat("a name other than ", absl::StrJoin(kOfTraining, ", ")));
   }
 }
 
@@ -302,8 +304,8 @@ engine::AnalysisCost CheckSubjects(const engine::AnalysisOptions& options,
                                 : kind.most_subjects == kind.least_subjects
                                     ? absl::StrCat(kind.most_subjects)
                                     : absl::StrCat(kind.least_subjects, " to ", kind.most_subjects);
-    problems->Add("subjects", "", absl::StrCat("there are ", subjects.size()),
-                  absl::StrCat(allowed, " where the analysis is ", kind.name));
+    problems->Add("subjects", "", absl::StrCat(subjects.size(), " given"),
+                  absl::StrCat(allowed, " for ", kind.name));
     return {};
   }
   const size_t characters = text::CountCharacters(inputs.prompt());

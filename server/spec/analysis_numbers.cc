@@ -4,7 +4,6 @@
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_join.h"
 #include "google/protobuf/descriptor.h"
 #include "proto/reflect/text.h"
 #include "server/spec/analysis.h"
@@ -64,9 +63,9 @@ std::optional<std::pair<std::string, std::string>> NumberComplaint(const v1::Ana
   return std::make_pair(
       absl::StrCat(
           reflect::Quoted(number.empty() ? label : absl::StrCat(label, "/", number)),
-          " is no number of ", KindName(analysis),
+          " isn't a number of ", KindName(analysis),
           nearest.empty() ? "" : absl::StrCat(" (did you mean ", label, "/", nearest, "?)")),
-      absl::StrCat(label, "/ and one of ", absl::StrJoin(forms, ", ")));
+      absl::StrCat(label, "/ followed by ", reflect::AnyOf(forms)));
 }
 
 }  // namespace ablate::spec

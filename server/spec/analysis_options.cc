@@ -73,7 +73,7 @@ class OptionReader {
     const auto known = value == nullptr ? std::nullopt : engine::FindByName<Enum>(value->name());
     if (known.has_value()) return *known;
     status_ = absl::InvalidArgumentError(absl::StrCat(
-        name, ": ", number.number, " is unknown; allowed: ", engine::AllNames<Enum>()));
+        name, ": ", number.number, " is unknown; expected one of ", engine::AllNames<Enum>()));
     return Enum();
   }
 

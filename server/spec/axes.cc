@@ -64,14 +64,14 @@ class AxisReader {
   AxisPlan Read() {
     ReadName();
     if (axis_.settings_size() > 0 && plan_.is_field) {
-      problems_->Add(plan_.source, plan_.name, "field or values and settings are given together",
+      problems_->Add(plan_.source, plan_.name, "field or values and settings exclude each other",
                      kEither);
     } else if (axis_.settings_size() > 0) {
       ReadSettings();
     } else if (plan_.is_field) {
       ReadValues();
     } else {
-      problems_->Add(plan_.source, plan_.name, "there is nothing to vary", kEither);
+      problems_->Add(plan_.source, plan_.name, "nothing to vary", kEither);
     }
     if (plan_.points.empty()) plan_.points.emplace_back();
     return std::move(plan_);
@@ -91,8 +91,7 @@ class AxisReader {
   bool CheckSize(const std::string& field, int size) {
     if (size >= 1 && size <= kMaxPoints) return true;
     problems_->Add(field, absl::StrCat(size),
-                   size == 0 ? std::string("there is no value")
-                             : absl::StrCat("there are ", text::Grouped(size), " of them"),
+                   size == 0 ? std::string("empty") : absl::StrCat(text::Grouped(size), " entries"),
                    "1 to 1,000");
     return false;
   }
@@ -108,7 +107,7 @@ class AxisReader {
   bool CheckField() {
     const std::string source = absl::StrCat(plan_.source, ".field");
     if (!axis_.has_field()) {
-      problems_->Add(source, "", "there is no field for the values", "a path below base");
+      problems_->Add(source, "", "missing", "a path below base");
       return false;
     }
     std::vector<Problem> found = PathProblems(axis_.field(), source);
@@ -121,8 +120,8 @@ class AxisReader {
     Point point;
     if (!HasLabel(value)) {
       problems_->Add(source, reflect::ShortText(value),
-                     absl::StrCat(reflect::Quoted(value), " has no label"),
-                     "numbers, text and booleans; the rest as settings with labels");
+                     absl::StrCat(reflect::Quoted(value), " can't be a label"),
+                     "a number, text or a boolean. Write other values as settings with labels");
       return;
     }
     const std::string label = ValueLabel(value);
@@ -131,9 +130,9 @@ class AxisReader {
     if (!IsLabel(label)) {
       problems_->Add(source, reflect::ShortText(value),
                      absl::StrCat(reflect::Quoted(value), " can't be a label"),
-                     absl::StrCat(kLabelGrammar, "; the rest as settings with labels"));
+                     absl::StrCat(kLabelGrammar, ". Write other values as settings with labels"));
     } else if (!labels_.insert(point.label).second) {
-      problems_->Add(source, point.label, absl::StrCat(point.label, " is given twice"),
+      problems_->Add(source, point.label, absl::StrCat(point.label, " is repeated"),
                      "distinct values");
     }
     point.writes.push_back({axis_.field(), value, source});
@@ -156,8 +155,7 @@ class AxisReader {
     CheckSettingLabel(setting.label(), absl::StrCat(source, ".label"));
     if (setting.set().size() > kMaxWrites) {
       problems_->Add(absl::StrCat(source, ".set"), absl::StrCat(setting.set().size()),
-                     absl::StrCat("there are ", text::Grouped(setting.set().size()), " paths"),
-                     "at most 100");
+                     absl::StrCat(text::Grouped(setting.set().size()), " paths"), "at most 100");
       point.broken = true;
     } else {
       const std::map<std::string, google::protobuf::Value> sorted(setting.set().begin(),
@@ -173,12 +171,12 @@ class AxisReader {
 
   void CheckSettingLabel(const std::string& label, const std::string& source) {
     if (label.empty()) {
-      problems_->Add(source, "", "there is no label", kLabelGrammar);
+      problems_->Add(source, "", "missing", kLabelGrammar);
     } else if (!IsLabel(label)) {
       problems_->Add(source, reflect::ShortText(label),
                      absl::StrCat(reflect::Quoted(label), " can't be a label"), kLabelGrammar);
     } else if (!labels_.insert(label).second) {
-      problems_->Add(source, label, absl::StrCat(reflect::Quoted(label), " is given twice"),
+      problems_->Add(source, label, absl::StrCat(reflect::Quoted(label), " is repeated"),
                      "distinct labels");
     }
   }
@@ -213,10 +211,10 @@ class AxisReader {
 }  // namespace
 
 void CheckName(const std::string& field, absl::string_view text, Problems* problems) {
-  if (text.empty()) return problems->Add(field, "", "there is no name", kNameGrammar);
+  if (text.empty()) return problems->Add(field, "", "missing", kNameGrammar);
   if (IsName(text)) return;
   problems->Add(field, reflect::ShortText(text),
-                absl::StrCat(reflect::Quoted(text), " is not a name"), kNameGrammar);
+                absl::StrCat(reflect::Quoted(text), " isn't a valid name"), kNameGrammar);
 }
 
 bool HasLabel(const google::protobuf::Value& value) {
@@ -233,8 +231,7 @@ std::vector<AxisPlan> ReadAxes(const v1::ExperimentSpec& spec, Problems* problem
   std::vector<AxisPlan> plans;
   if (spec.axes_size() > kMaxAxes) {
     problems->Add("axes", absl::StrCat(spec.axes_size()),
-                  absl::StrCat("there are ", text::Grouped(spec.axes_size()), " axes"),
-                  "at most 8");
+                  absl::StrCat(text::Grouped(spec.axes_size()), " axes"), "at most 8");
     return plans;
   }
   std::set<std::string> names;
@@ -243,7 +240,7 @@ std::vector<AxisPlan> ReadAxes(const v1::ExperimentSpec& spec, Problems* problem
     const std::string& name = plans.back().name;
     if (!name.empty() && !names.insert(name).second) {
       problems->Add(absl::StrCat("axes[", i, "].name"), reflect::ShortText(name),
-                    absl::StrCat(reflect::Quoted(name), " is given twice"), "distinct names");
+                    absl::StrCat(reflect::Quoted(name), " is repeated"), "distinct names");
     }
   }
   return plans;

@@ -13,10 +13,10 @@ Problem NoEffect(const Condition& condition, const RunToCheck& run, const Source
   const std::string value = ValuesOf(run.merged).at(condition.path);
   // Without the enclosing part, such as attention.kind.
   const std::string other = condition.switch_path.substr(condition.switch_path.find('.') + 1);
-  return reflect::MakeProblem(
-      source.reported_as, value,
-      absl::StrCat(value, " has no effect with ", other, " ", condition.SwitchValue(run.filled)),
-      absl::StrCat("absent, or ", other, " ", reflect::AnyOf(condition.values)));
+  const std::string fitting = absl::StrCat(other, " ", reflect::AnyOf(condition.values));
+  return {source.reported_as, value, fitting,
+          absl::StrCat(source.reported_as, ": ", value, " has no effect with ", other, " ",
+                       condition.SwitchValue(run.filled), "; remove it, or use ", fitting)};
 }
 
 }  // namespace

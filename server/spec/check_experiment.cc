@@ -4,7 +4,6 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_join.h"
 #include "base/decimal.h"
 #include "base/utf8.h"
 #include "google/protobuf/descriptor.h"
@@ -12,6 +11,7 @@
 #include "google/protobuf/unknown_field_set.h"
 #include "proto/reflect/option.h"
 #include "proto/reflect/read.h"
+#include "proto/reflect/text.h"
 #include "server/spec/analysis_numbers.h"
 #include "server/spec/axes.h"
 #include "server/spec/checks.h"
@@ -26,8 +26,8 @@ constexpr size_t kMaxQuestionBytes = 2000;
 void CheckMetric(const std::string& field, const std::string& key, Problems* problems) {
   if (FindMetric(key).has_value()) return;
   const std::string complaint = key.empty()
-                                    ? "there is no metric"
-                                    : absl::StrCat(reflect::Quoted(key), " is no metric",
+                                    ? "missing"
+                                    : absl::StrCat(reflect::Quoted(key), " isn't a metric",
                                                    reflect::DidYouMean(key, Metrics(), " (", ")"));
   problems->Add(field, reflect::ShortText(key), complaint, MetricNames());
 }
@@ -40,7 +40,7 @@ void CheckQuestion(const std::string& question, Problems* problems) {
   } else if (text::HasControlCharacter(question, "\n\t")) {
     problems->Add("question", reflect::ShortText(question),
                   absl::StrCat(reflect::Quoted(question), " has control characters"),
-                  "text with line breaks and tabs");
+                  "text without any except line breaks and tabs");
   }
 }
 
@@ -55,13 +55,13 @@ void CheckWindow(const v1::ExperimentSpec& spec, const v1::Window& window, const
   if (AnalysisOf(spec, window.key()).has_value()) {
     problems->Add(key, reflect::ShortText(window.key()),
                   absl::StrCat(reflect::Quoted(window.key()),
-                               " is of an analysis, which has no series to summarize"),
+                               " is a number of an analysis, which has no series to summarize"),
                   MetricNames());
   } else {
     CheckMetric(key, window.key(), problems);
   }
   if (window.has_first() && window.has_last()) {
-    problems->Add(path, "", "first and last are given together", "first, last or neither");
+    problems->Add(path, "", "first and last exclude each other", "first, last or neither");
   }
 }
 
@@ -115,7 +115,7 @@ class Walker {
     for (int i = 0; i < unknown.field_count() && !problems_->full(); ++i) {
       problems_->Add(path, absl::StrCat(unknown.field(i).number()),
                      absl::StrCat("field number ", unknown.field(i).number(), " is unknown"),
-                     "the fields that this server knows");
+                     "the fields of this server's version");
     }
     for (const FieldDescriptor* field : reflect::SetFields(message)) {
       Visit(message, field, reflect::Below(path, field->name()));
@@ -173,7 +173,7 @@ void CheckEnum(const reflect::EnumNumber& value, const std::string& path, Proble
   std::vector<std::string> names;
   for (int i = 1; i < value.type->value_count(); ++i) names.push_back(value.type->value(i)->name());
   problems->Add(path, absl::StrCat(value.number), absl::StrCat(value.number, " is unknown"),
-                absl::StrJoin(names, ", "));
+                reflect::AnyOf(names));
 }
 
 bool CheckBounds(const Message& message, const std::string& path, Problems* problems) {

@@ -70,14 +70,14 @@ class RunChecker {
     }
     if (model.tied_head() && model.head_bias()) {
       Report({"model.head_bias", "model.tied_head"},
-             "head_bias true does not go with tied_head true", "at most one of the two true");
+             "head_bias true and tied_head true exclude each other", "at most one of them true");
     }
     const bool odd = heads > 0 && width % heads == 0 && width / heads % 2 != 0;
     if (model.positions() == v1::Positions::rotary && odd) {
-      Report(
-          {"model.positions", "model.heads", "model.width"},
-          absl::StrCat("rotary positions turn features in pairs, and a head has ", width / heads),
-          "an even number of features per head, or other positions");
+      Report({"model.positions", "model.heads", "model.width"},
+             absl::StrCat("rotary positions rotate pairs of features, and a head has ",
+                          width / heads, width / heads == 1 ? " feature" : " features"),
+             "an even number of features per head, or other positions");
     }
   }
 
@@ -90,12 +90,12 @@ class RunChecker {
     const std::string backward = v1::NormBackward::Value_Name(norm.backward());
     if (!engine::HasBackward(config)) {
       Report({"model.norm.backward", "model.norm.kind"},
-             absl::StrCat("backward ", backward, " is not defined for ", kind,
-                          " norms, which do not centre"),
+             absl::StrCat("backward ", backward, " isn't defined for ", kind,
+                          " norms, which don't centre"),
              "backward exact, projected or identity, or kind layer or batch");
     } else if (!engine::HasDeviation(config)) {
       Report({"model.norm.deviation", "model.norm.kind", "model.norm.backward"},
-             absl::StrCat("deviation ", deviation, " does not go with kind ", kind,
+             absl::StrCat("deviation ", deviation, " doesn't work with kind ", kind,
                           " and backward ", backward),
              "deviation population, or kind layer with backward exact");
     }
@@ -108,16 +108,17 @@ class RunChecker {
     const bool unbiased = model.norm().deviation() == v1::NormDeviation::unbiased_eps_outside;
     if (unbiased && model.width() == 1) {
       Report({"model.width", "model.norm.deviation"},
-             "width 1 has no deviation unbiased_eps_outside",
-             "width of at least 2, or deviation population");
+             "width 1 has no unbiased deviation (unbiased_eps_outside)",
+             "a width of at least 2, or deviation population");
     }
     const uint32_t batch = run_.filled.training().batch();
     const uint32_t parts = run_.filled.training().accumulation();
     const bool one_row = parts > 0 && batch / parts == 1;
     if (model.norm().kind() == v1::NormKind::batch && model.context() == 1 && one_row) {
       Report({"model.context", "training.batch", "training.accumulation", "model.norm.kind"},
-             absl::StrCat("norm.kind batch has no variance over context 1 of batch ", batch,
-                          " in accumulation ", parts),
+             absl::StrCat("norm.kind batch has no variance with context 1 and micro-batches of one "
+                          "sequence (batch ",
+                          batch, ", accumulation ", parts, ")"),
              "a larger context or batch, a smaller accumulation, or norm.kind layer, rms or l2");
     }
   }
@@ -137,7 +138,7 @@ class RunChecker {
       Report(
           {"model.context", drawn_path},
           absl::StrCat(drawn, " needs ", task->drawn + 1, " tokens, more than context ", context),
-          absl::StrCat("context of at least ", task->drawn_name, " + 1"));
+          absl::StrCat("a context of at least ", task->drawn_name, " + 1"));
     }
   }
 
@@ -159,19 +160,19 @@ class RunChecker {
       if (checkpoints[i] < 0 || static_cast<uint32_t>(checkpoints[i]) <= steps) continue;
       Report({absl::StrCat("training.checkpoints[", i, "]"), "training.steps"},
              absl::StrCat("checkpoint ", checkpoints[i], " is beyond steps ", steps),
-             "checkpoints from 0 to steps, or -1 for where the run ends");
+             "checkpoints from 0 to steps, or -1 for the end of the run");
     }
   }
 
   void CheckTask(Datasets* datasets) {
     const v1::TaskSpec& task = run_.filled.task();
     if (task.kind_case() == v1::TaskSpec::KIND_NOT_SET) {
-      Report({"task"}, "there is no task", absl::StrCat("one of ", TaskNames()));
+      Report({"task"}, "missing", TaskNames());
     }
     const NamedDataset dataset = DatasetOf(task);
     if (dataset.path.empty() || AnyBad(run_.bad, {dataset.path})) return;
     if (dataset.name == nullptr) {
-      Report({dataset.path}, "there is no data set", kUploaded);
+      Report({dataset.path}, "missing", kUploaded);
       return;
     }
     if (!dataset.name->empty()) CheckDataset(dataset, datasets);  // otherwise reported as a name
@@ -179,8 +180,7 @@ class RunChecker {
 
   void CheckDevice(bool cuda) {
     if (cuda || run_.filled.training().device() != v1::Device::cuda) return;
-    Report({"training.device"},
-           "cuda can't be trained on: there are no GPU workers yet, ablate-worker trains on CPUs",
+    Report({"training.device"}, "cuda isn't supported: ablate-worker trains on CPUs only",
            "auto or cpu");
   }
 
@@ -217,8 +217,9 @@ class RunChecker {
                held_out >= facts->documents) {
       Report({"task.documents.held_out", dataset.path},
              absl::StrCat("held_out ", held_out, " leaves none of the ",
-                          text::Grouped(facts->documents), " documents of ", name, " to train on"),
-             "held_out of at most one less than the data set's documents");
+                          text::Grouped(facts->documents), " documents of ", name, " for training"),
+             absl::StrCat("held_out of at most ",
+                          text::Grouped(std::max<uint64_t>(facts->documents, 1) - 1)));
     }
   }
 
@@ -234,10 +235,10 @@ class RunChecker {
     if (split.starts == 0 || split.windows == 0) {
       const uint64_t least = std::min(split.training, split.validation);
       Report({"model.context", kShare, path},
-             absl::StrCat(with, " has ", text::Grouped(split.training), " tokens to train on and ",
-                          text::Grouped(split.validation), " to validate on, and needs ",
+             absl::StrCat(with, " has ", text::Grouped(split.training), " training and ",
+                          text::Grouped(split.validation), " validation tokens, and needs ",
                           context + 1, " of each"),
-             absl::StrCat(least > 1 ? absl::StrCat("context of at most ", least - 1, ", ") : "",
+             absl::StrCat(least > 1 ? absl::StrCat("a context of at most ", least - 1, ", ") : "",
                           "a validation that leaves enough of both, or a longer text"));
       return;
     }

@@ -19,7 +19,7 @@ using google::protobuf::Message;
 
 absl::Status NotKnown(absl::string_view path, absl::string_view value, absl::string_view allowed) {
   return absl::InvalidArgumentError(
-      absl::StrCat(path, ": ", value, " is unknown; allowed: ", allowed));
+      absl::StrCat(path, ": ", value, " is unknown; expected ", allowed));
 }
 
 absl::Status CheckNumbers(const Message& message, const std::string& path) {
@@ -28,7 +28,7 @@ absl::Status CheckNumbers(const Message& message, const std::string& path) {
   if (unknown.empty()) return absl::OkStatus();
   return NotKnown(path.empty() ? "spec" : path,
                   absl::StrCat("field number ", unknown.field(0).number()),
-                  "the fields that this program knows");
+                  "the fields of this program's version");
 }
 
 // Checks the message and everything below it; its lists hold numbers only, so messages are
@@ -45,7 +45,7 @@ absl::Status CheckFields(const Message& message, const std::string& path) {
 }
 
 absl::Status NotSet(absl::string_view path) {
-  return absl::InvalidArgumentError(absl::StrCat(path, ": it is not set"));
+  return absl::InvalidArgumentError(absl::StrCat(path, ": missing"));
 }
 
 absl::Status CheckSet(const v1::BaseSpec& base) {
@@ -59,14 +59,19 @@ absl::Status CheckSet(const v1::BaseSpec& base) {
   return absl::OkStatus();
 }
 
+template <typename Enum>
+std::string Names() {
+  return absl::StrCat("one of ", engine::AllNames<Enum>());
+}
+
 // Sets `to` to the engine's value with the same name as the spec's.
 template <typename Enum>
 absl::Status Read(const google::protobuf::EnumDescriptor* type, int number, absl::string_view path,
                   Enum* to) {
   const google::protobuf::EnumValueDescriptor* value = type->FindValueByNumber(number);
-  if (value == nullptr) return NotKnown(path, absl::StrCat(number), engine::AllNames<Enum>());
+  if (value == nullptr) return NotKnown(path, absl::StrCat(number), Names<Enum>());
   const std::optional<Enum> known = engine::FindByName<Enum>(value->name());
-  if (!known.has_value()) return NotKnown(path, value->name(), engine::AllNames<Enum>());
+  if (!known.has_value()) return NotKnown(path, value->name(), Names<Enum>());
   *to = *known;
   return absl::OkStatus();
 }

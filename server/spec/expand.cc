@@ -191,8 +191,8 @@ class Expander {
     const std::string name = NameOf(indexes);
     if (names_.insert(name).second || name.empty()) return;
     problems_->Add("axes", reflect::ShortText(name),
-                   absl::StrCat("two cells are called ", reflect::ShortText(name)),
-                   "labels that give every cell a name of its own");
+                   absl::StrCat("two cells have the name ", reflect::ShortText(name)),
+                   "labels that make the names of cells unique");
   }
 
   const ModelSize& SizeOf(const engine::RunConfig& config, const std::string& model) {
@@ -254,7 +254,8 @@ class Expander {
     if (wanted == v1::Trainer::auto_) training->set_trainer(v1::Trainer::native);
     absl::StatusOr<engine::RunConfig> config = ToEngineConfig(cell->run, shape);
     if (!config.ok()) {
-      if (good) problems_->Add("base", "", config.status().message(), "what the engine trains");
+      if (good)
+        problems_->Add("base", "", config.status().message(), "a model that the engine supports");
       return std::nullopt;
     }
     if (good && wanted != v1::Trainer::torch) cell->why_not_native = engine::WhyNotNative(*config);
@@ -292,11 +293,10 @@ class Expander {
       if (added || known->second == scored) continue;
       std::vector<std::string> paths;
       for (const auto& [path, value] : Difference(scored, known->second)) paths.push_back(path);
-      problems_->Add(
-          absl::StrCat(plan.source, ".tune"), "true",
-          absl::StrCat("settings of ", plan.name, " are scored on different held-out data (",
-                       absl::StrJoin(paths, ", "), "), so none can be chosen as best"),
-          "false or absent, or settings that are scored on the same data");
+      problems_->Add(absl::StrCat(plan.source, ".tune"), "true",
+                     absl::StrCat("settings of ", plan.name, " have different evaluation data (",
+                                  absl::StrJoin(paths, ", "), "), so that none can be selected"),
+                     "false, or settings with the same evaluation data");
     }
   }
 

@@ -66,7 +66,7 @@ void CheckSamples(const v1::ExperimentSpec& spec, int index, Problems* problems)
   if (task.kind_case() != v1::TaskSpec::KIND_NOT_SET && DatasetOf(task).path.empty()) {
     problems->Add(path, "",
                   absl::StrCat("the tokens of ", TaskName(task), " are numbers, not text"),
-                  "only with a documents or text task");
+                  "a documents or text task");
   }
   for (const engine::OptionProblem& problem :
        engine::CheckSampleOptions(ToSampleOptions(entry.samples()))) {
@@ -75,14 +75,14 @@ void CheckSamples(const v1::ExperimentSpec& spec, int index, Problems* problems)
   }
   for (const FieldDescriptor* field : reflect::SetFields(entry)) {
     if (field->name() == "samples") continue;
-    problems->Add(reflect::Below(PathOf(index), field->name()), "", "samples don't take it",
-                  "none; samples have fields of their own");
+    problems->Add(reflect::Below(PathOf(index), field->name()), "", "samples don't support it",
+                  "none; samples have their own fields");
   }
 }
 
 void CheckSteps(const v1::AnalysisSpec& entry, const std::string& path, Problems* problems) {
   if (entry.at_size() > kMaxSteps) {
-    problems->Add(absl::StrCat(path, ".at"), "", absl::StrCat("there are ", entry.at_size()),
+    problems->Add(absl::StrCat(path, ".at"), "", absl::StrCat(entry.at_size(), " entries"),
                   absl::StrCat("at most ", kMaxSteps));
     return;
   }
@@ -94,7 +94,7 @@ void CheckSteps(const v1::AnalysisSpec& entry, const std::string& path, Problems
       problems->Add(place, absl::StrCat(step), absl::StrCat(step, " is out of range"),
                     "steps of checkpoints, or -1 for the last");
     } else if (!seen.insert(step).second) {
-      problems->Add(place, absl::StrCat(step), "it is given twice", "each once");
+      problems->Add(place, absl::StrCat(step), "repeated", "each step once");
     }
   }
 }
@@ -103,7 +103,8 @@ void CheckSteps(const v1::AnalysisSpec& entry, const std::string& path, Problems
 void CheckUnused(const v1::AnalysisSpec& entry, const std::string& path, Problems* problems) {
   const std::string kind = KindOfEntry(entry)->name();
   const auto unused = [&](const char* field) {
-    problems->Add(absl::StrCat(path, ".", field), "", absl::StrCat(kind, " is of no run"), "none");
+    problems->Add(absl::StrCat(path, ".", field), "",
+                  absl::StrCat(kind, " isn't computed for runs"), "none");
   };
   if (entry.at_size() > 0) unused("at");
   if (entry.has_on()) unused("on");
@@ -137,7 +138,7 @@ void CheckTwins(const v1::ExperimentSpec& spec, Problems* problems) {
     if (is_new) continue;
     problems->Add(absl::StrCat(PathOf(asked.entry), ".", KindName(asked.analysis)), "",
                   absl::StrCat(twin->second, " has the same options, inputs and seed"),
-                  "others, or one entry");
+                  "different ones, or a single entry");
   }
 }
 
@@ -198,13 +199,13 @@ void CheckTogether(const AskedAnalysis& asked, const engine::AnalysisKind& kind,
   const std::vector<uint32_t> steps = StepsTogether(asked, training);
   const auto twin = std::adjacent_find(steps.begin(), steps.end());
   if (twin != steps.end()) {
-    problems->Add("at", "", absl::StrCat("step ", *twin, " is the last, -1, too"),
+    problems->Add("at", "", absl::StrCat("step ", *twin, " is also the last one (-1)"),
                   "each step once");
   } else if (steps.size() < kind.least_subjects || steps.size() > kind.most_subjects) {
     problems->Add("at", "",
                   absl::StrCat(asked.label, " reads ", steps.size(), " checkpoints of a run"),
                   absl::StrCat(kind.least_subjects, " to ", kind.most_subjects,
-                               " (training.checkpoints says which are kept)"));
+                               ". Set training.checkpoints"));
   }
 }
 
@@ -215,7 +216,7 @@ void CheckCheckpoints(const AskedAnalysis& asked, const engine::AnalysisKind* ki
     const bool told = asked.at[i] < kLast || std::find(asked.at.begin(), here, asked.at[i]) != here;
     if (told || HasCheckpoint(training, asked.at[i])) continue;
     problems->Add(absl::StrCat("at[", i, "]"), absl::StrCat(asked.at[i]),
-                  absl::StrCat("no checkpoint of step ", asked.at[i], " is kept"),
+                  absl::StrCat("step ", asked.at[i], " has no checkpoint"),
                   absl::StrCat(StepsOf(training), " (training.checkpoints)"));
   }
   if (asked.together && kind != nullptr && problems->empty()) {
@@ -337,22 +338,22 @@ void CheckAnalyses(const v1::ExperimentSpec& spec, Problems* problems) {
     const v1::AnalysisSpec& entry = spec.analyses(i);
     const FieldDescriptor* kind = KindOfEntry(entry);
     if (kind == nullptr) {
-      std::string names = "samples";
+      std::vector<std::string> names = {"samples"};
       for (const engine::AnalysisKind& known : engine::AnalysisKinds()) {
-        absl::StrAppend(&names, ", ", known.name);
+        names.emplace_back(known.name);
       }
-      problems->Add(PathOf(i), "", "no kind is given", names);
+      problems->Add(PathOf(i), "", "no kind is given", reflect::AnyOf(names));
       continue;
     }
     const std::string label = entry.name().empty() ? kind->name() : entry.name();
     if (!labels.insert(label).second) {
       const std::string path = absl::StrCat(PathOf(i), ".");
       if (entry.has_samples()) {
-        problems->Add(absl::StrCat(path, "samples"), "", "it is given twice", "one such entry");
+        problems->Add(absl::StrCat(path, "samples"), "", "repeated", "one such entry");
       } else {
         problems->Add(absl::StrCat(path, entry.name().empty() ? kind->name() : "name"),
-                      entry.name(), absl::StrCat("another entry is called ", label, ", too"),
-                      "a name of its own");
+                      entry.name(), absl::StrCat(label, " is used by another entry"),
+                      "a unique name");
       }
     }
     if (entry.has_samples()) {

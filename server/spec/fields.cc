@@ -7,11 +7,11 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
 #include "base/utf8.h"
 #include "google/protobuf/descriptor.h"
 #include "proto/reflect/option.h"
+#include "proto/reflect/text.h"
 
 namespace ablate::spec {
 namespace {
@@ -189,14 +189,14 @@ class FieldChecker {
     const bool odd = text::HasControlCharacter(name) || !text::IsUtf8(name);
     if (!name.empty() && name.size() <= kMaxDatasetNameBytes && !odd) return;
     Add(path, reflect::ShortText(name),
-        absl::StrCat(reflect::Quoted(name), " can't be the name of a data set"),
+        absl::StrCat(reflect::Quoted(name), " isn't a valid name of a data set"),
         "1 to 200 printable bytes");
   }
 
   void CheckBetas() {
     const int size = base_.training().betas_size();
     if (size == 0 || size == 2) return;
-    Add("training.betas", absl::StrCat(size), absl::StrCat("the list has length ", size),
+    Add("training.betas", absl::StrCat(size), absl::StrCat(size, size == 1 ? " value" : " values"),
         "two values, or none");
   }
 
@@ -291,7 +291,7 @@ std::string TaskNames() {
   const google::protobuf::OneofDescriptor* kinds = v1::TaskSpec::descriptor()->oneof_decl(0);
   std::vector<std::string> names;
   for (int i = 0; i < kinds->field_count(); ++i) names.push_back(kinds->field(i)->name());
-  return absl::StrJoin(names, ", ");
+  return reflect::AnyOf(names);
 }
 
 NamedDataset DatasetOf(const v1::TaskSpec& task) {

@@ -21,14 +21,14 @@ uint64_t Times(uint64_t a, uint64_t b) { return b != 0 && a > kPlenty / b ? kPle
 
 void CheckList(const v1::Seeds& seeds, Problems* problems) {
   if (seeds.has_first() || seeds.has_count()) {
-    problems->Add("seeds", "", "a list and first or count are given together",
+    problems->Add("seeds", "", "a list and first or count exclude each other",
                   "either first and count, or a list");
   }
   std::set<uint32_t> seen;
   for (int i = 0; i < seeds.list_size(); ++i) {
     if (seen.insert(seeds.list(i)).second) continue;
     problems->Add(absl::StrCat("seeds.list[", i, "]"), absl::StrCat(seeds.list(i)),
-                  absl::StrCat(seeds.list(i), " is given twice"), "distinct seeds");
+                  absl::StrCat(seeds.list(i), " is repeated"), "distinct seeds");
   }
 }
 
@@ -43,13 +43,11 @@ int FindPoint(const google::protobuf::Value& value, const AxisPlan& axis, const 
   const std::string guess =
       value.has_string_value() ? reflect::DidYouMean(value.string_value(), labels, " (", ")") : "";
   constexpr size_t kMaxLabels = 20;
-  if (labels.size() > kMaxLabels) {
-    labels.resize(kMaxLabels);
-    labels.push_back("…");
-  }
+  const bool cut = labels.size() > kMaxLabels;
+  if (cut) labels.resize(kMaxLabels);
   problems->Add(source, reflect::ShortText(value),
-                absl::StrCat(reflect::Quoted(value), " is no setting of ", axis.name, guess),
-                absl::StrJoin(labels, ", "));
+                absl::StrCat(reflect::Quoted(value), " isn't a setting of ", axis.name, guess),
+                cut ? absl::StrCat(absl::StrJoin(labels, ", "), ", …") : reflect::AnyOf(labels));
   return -1;
 }
 
@@ -57,7 +55,7 @@ Indexes ReadExclusion(const v1::Exclusion& exclusion, const std::vector<AxisPlan
                       const std::string& source, Problems* problems) {
   Indexes indexes(axes.size(), -1);
   if (exclusion.where().empty()) {
-    problems->Add(source, "", "there is no axis", "at least one axis and its label");
+    problems->Add(source, "", "names no axis", "at least one axis with its label");
   }
   std::vector<std::string> names;
   names.reserve(axes.size());
@@ -69,8 +67,8 @@ Indexes ReadExclusion(const v1::Exclusion& exclusion, const std::vector<AxisPlan
     const auto found = std::find(names.begin(), names.end(), name);
     if (found == names.end()) {
       const std::string guess = reflect::DidYouMean(name, names, " (", ")");
-      problems->Add(where, reflect::ShortText(value), absl::StrCat("there is no such axis", guess),
-                    names.empty() ? "nothing without axes" : absl::StrJoin(names, ", "));
+      problems->Add(where, reflect::ShortText(value), absl::StrCat("unknown axis", guess),
+                    names.empty() ? "none: the experiment has no axes" : reflect::AnyOf(names));
       continue;
     }
     const auto axis = static_cast<size_t>(found - names.begin());
@@ -128,8 +126,7 @@ std::vector<Indexes> ReadExclusions(const v1::ExperimentSpec& spec,
   std::vector<Indexes> exclusions;
   if (spec.exclude_size() > kMaxExclusions) {
     problems->Add("exclude", absl::StrCat(spec.exclude_size()),
-                  absl::StrCat("there are ", text::Grouped(spec.exclude_size()), " of them"),
-                  "at most 1,000");
+                  absl::StrCat(text::Grouped(spec.exclude_size()), " entries"), "at most 1,000");
     return exclusions;
   }
   for (int i = 0; i < spec.exclude_size(); ++i) {
@@ -149,7 +146,7 @@ bool CheckSize(const v1::Limits& limits, Grid* grid, Problems* problems) {
     combinations = 0;
     VisitGrid(*grid, [&combinations](const Indexes&, size_t) { ++combinations; });
     if (combinations == 0) {
-      problems->Add("exclude", "", "no cell is left", "exclusions that leave at least one cell");
+      problems->Add("exclude", "", "no cell remains", "exclusions that leave at least one cell");
       return false;
     }
   }

@@ -6,10 +6,10 @@
 
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_join.h"
 #include "absl/strings/strip.h"
 #include "google/protobuf/descriptor.h"
 #include "proto/reflect/option.h"
+#include "proto/reflect/text.h"
 #include "server/engine/names.h"
 #include "server/engine/trainer.h"
 
@@ -45,11 +45,12 @@ const std::vector<std::string>& Metrics() {
 }
 
 std::string MetricNames() {
-  std::string names = absl::StrCat(absl::StrJoin(Metrics(), ", "), ", ", kEmbeddingGradient);
+  std::vector<std::string> names(Metrics().begin(), Metrics().end());
+  names.emplace_back(kEmbeddingGradient);
   for (const engine::BlockMetrics& metrics : engine::kBlockMetrics) {
-    absl::StrAppend(&names, ", ", metrics.family, "/block.N");
+    names.push_back(absl::StrCat(metrics.family, "/block.N"));
   }
-  return names;
+  return reflect::AnyOf(names);
 }
 
 std::optional<MetricNeeds> FindMetric(absl::string_view key) {

@@ -131,7 +131,7 @@ class Resolver {
       absl::string_view why = facts.status().message();
       absl::ConsumePrefix(&why, "dataset: ");
       problems->Add(absl::StrCat("analyses[", i, "].inputs.dataset"), name,
-                    why.substr(0, why.find("; allowed: ")), "a data set of the server");
+                    why.substr(0, why.find("; expected ")), "a data set of the server");
     }
   }
 
@@ -151,7 +151,7 @@ class Resolver {
       const ResolvedCell& cell = FirstCell(i);
       const LackedSetting lacked = SettingLacked(*needs, cell.run.spec());
       if (lacked.path.empty() || AnyBad(resolution_.bad[i], {lacked.path})) continue;
-      problems_.Add(field, key, absl::StrCat(key, " is not recorded by ", cell.name),
+      problems_.Add(field, key, absl::StrCat(key, " isn't recorded by ", cell.name),
                     absl::StrCat("eval/loss, or ", lacked.expected, " in every cell"));
       return;
     }
@@ -165,9 +165,9 @@ class Resolver {
         const ResolvedCell& cell = FirstCell(setting);
         if (!LacksLineFeed(cell.run.spec().task())) continue;
         problems_.Add(absl::StrCat("analyses[", i, "].samples"), "",
-                      absl::StrCat("a sample begins behind a line feed, and the text of ",
-                                   cell.name, " has none"),
-                      "only with texts that have line feeds");
+                      absl::StrCat("samples start after a line feed, and the text of ", cell.name,
+                                   " has none"),
+                      "texts with line feeds");
         break;
       }
     }
@@ -262,7 +262,7 @@ class Resolver {
 
 Problem TooManyOverrides(size_t count) {
   return reflect::MakeProblem("overrides", absl::StrCat(count),
-                              absl::StrCat("there are ", text::Grouped(count), " of them"),
+                              absl::StrCat(text::Grouped(count), " entries"),
                               absl::StrCat("at most ", kMaxOverrides));
 }
 

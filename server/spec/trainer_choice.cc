@@ -63,7 +63,7 @@ void CheckNative(const Source& asked, const std::vector<NativeCandidate>& combin
                     " of those cells");
   }
   problems->Add(asked.reported_as, "native",
-                absl::StrCat("native does not train ", some ? "all of these runs" : "this run",
+                absl::StrCat("native doesn't support ", some ? "all of these runs" : "this run",
                              ": ", why_not),
                 allowed);
 }

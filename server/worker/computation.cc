@@ -61,7 +61,7 @@ absl::StatusOr<std::unique_ptr<engine::Analysis>> Begin(const std::string& id,
   // The state is from a program that divides the analysis into other pieces: its progress is lost,
   // but not the analysis.
   if (absl::IsInvalidArgument(restored)) {
-    spdlog::warn("{} begins anew: its saved state is refused: {}", id, restored.ToString());
+    spdlog::warn("{} starts again: its saved state is refused: {}", id, restored.ToString());
     return analysis;
   }
   if (!restored.ok()) return restored;

@@ -65,16 +65,16 @@ constexpr std::array<absl::string_view, 4> kRoleNames = {"reader", "member", "ad
 
 absl::Status CheckMode(const std::string& file, const struct stat& found) {
   if (!S_ISREG(found.st_mode)) {
-    return absl::FailedPreconditionError(absl::StrCat(file, " is no file"));
+    return absl::FailedPreconditionError(absl::StrCat(file, " isn't a regular file"));
   }
   if (found.st_uid != geteuid()) {
     return absl::FailedPreconditionError(
-        absl::StrCat(file, " belongs to user ", found.st_uid, "; allowed: this user's own"));
+        absl::StrCat(file, " belongs to user ", found.st_uid, "; expected a file of this user"));
   }
   if ((found.st_mode & 077) == 0) return absl::OkStatus();
   return absl::FailedPreconditionError(absl::StrCat(
       file, " is open to other users of this machine (mode ", found.st_mode >> 6 & 7,
-      found.st_mode >> 3 & 7, found.st_mode & 7, "); allowed: mode 600 (chmod 600 ", file, ")"));
+      found.st_mode >> 3 & 7, found.st_mode & 7, "); expected mode 600. Run chmod 600 ", file));
 }
 
 // Creates an empty private file if there is none, because SQLite would let others read it. Examines
@@ -106,14 +106,16 @@ absl::Status CheckNotCutOff(const std::string& path) {
     return absl::ErrnoToStatus(errno, "cannot look at it");
   }
   if (found.st_size == 0 || found.st_size >= kHeader) return absl::OkStatus();
-  return absl::DataLossError(absl::StrCat("it is cut off after ", found.st_size, " bytes"));
+  return absl::DataLossError(
+      absl::StrCat("it is truncated (", found.st_size, " bytes). Restore it from a backup"));
 }
 
 absl::Status CheckUndamaged(Connection& db) {
   Statement check(db, "PRAGMA quick_check(1)");
   if (!check.Row()) return db.error();
   if (check.View(0) == "ok") return absl::OkStatus();
-  return absl::DataLossError(absl::StrCat("it is damaged: ", check.View(0)));
+  return absl::DataLossError(
+      absl::StrCat("it is damaged (", check.View(0), "). Restore it from a backup"));
 }
 
 absl::StatusOr<std::unique_ptr<Connection>> OpenDatabase(const std::string& path) {
@@ -128,7 +130,8 @@ absl::StatusOr<std::unique_ptr<Connection>> OpenDatabase(const std::string& path
   if (status.ok()) status = CheckUndamaged(**db);
   if (status.ok()) status = Migrate(**db, kAccessSchema);
   if (absl::IsUnavailable(status)) {
-    status = absl::FailedPreconditionError("it is in use by another server");
+    status =
+        absl::FailedPreconditionError("it is in use by another server. Stop that server first");
   }
   if (!status.ok()) return status;
   return db;
@@ -143,8 +146,8 @@ absl::Status CheckName(absl::string_view name) {
   if (ok) return absl::OkStatus();
   return absl::InvalidArgumentError(absl::StrCat(
       "name: '", absl::CHexEscape(name.substr(0, 200)),
-      "' can't be a user's name; allowed: 1 to 64 lower-case letters, digits, '-', '_' and '.', "
-      "beginning with a letter or digit"));
+      "' isn't a valid user name; expected 1 to 64 lower-case letters, digits, '-', '_' and '.', "
+      "starting with a letter or digit"));
 }
 
 struct Limit {
@@ -160,7 +163,7 @@ absl::Status CheckQuota(const Quota& quota) {
     const auto& value = quota.*limit.value;
     if (!value.has_value() || *value >= 0) continue;
     return absl::InvalidArgumentError(
-        absl::StrCat("quota.", limit.name, ": it is ", *value, "; allowed: 0 or more"));
+        absl::StrCat("quota.", limit.name, ": ", *value, "; expected 0 or more"));
   }
   return absl::OkStatus();
 }
@@ -249,8 +252,8 @@ absl::StatusOr<User> AccessStore::Initialize(const std::string& admin_name, absl
   const std::vector<User> users = ListUsers();
   if (!users.empty()) {
     return absl::FailedPreconditionError(
-        absl::StrCat("there are users already, '", users[0].name,
-                     "' for one: the first admin can be made only where there are none"));
+        absl::StrCat("the server has users already, such as '", users[0].name,
+                     "'. Add others with `ablate admin user add`"));
   }
   return AddUser({admin_name, Role::kAdmin, {}, WholeMicros(now)}, {admin_name, ""});
 }
@@ -263,11 +266,11 @@ absl::StatusOr<User> AccessStore::CreateUser(const std::string& name, Role role,
   MutexLock change(&db_mutex_);
   if (GetUser(name).ok()) {
     return absl::AlreadyExistsError(
-        absl::StrCat("name: there is a user '", name, "'; allowed: a name that no user has"));
+        absl::StrCat("name: user '", name, "' exists; expected a new name"));
   }
   if (ListUsers().size() >= kMaxUsers) {
     return absl::ResourceExhaustedError(
-        absl::StrCat("there are ", kMaxUsers, " users; allowed: at most ", kMaxUsers));
+        absl::StrCat("the server has ", kMaxUsers, " users, which is the limit. Remove one first"));
   }
   return AddUser({name, role, quota, WholeMicros(now)}, actor);
 }
@@ -297,7 +300,7 @@ absl::Status AccessStore::CheckAdminIsLeft(const User& without) const {
     if (user.role == Role::kAdmin && user.name != without.name) return absl::OkStatus();
   }
   return absl::FailedPreconditionError(absl::StrCat(
-      "'", without.name, "' is the last admin, and one has to be left: make another one first"));
+      "user '", without.name, "' is the last admin. Make another user an admin first"));
 }
 
 absl::Status AccessStore::SetRole(const std::string& name, Role role, const Actor& actor,

@@ -42,17 +42,16 @@ absl::Status CheckNote(absl::string_view note) {
     return absl::OkStatus();
   }
   return absl::InvalidArgumentError(absl::StrCat(
-      "note: '", absl::CHexEscape(note.substr(0, 200)), "' can't be a note; allowed: at most ",
-      AccessStore::kMaxNoteCharacters, " characters, and no control characters"));
+      "note: '", absl::CHexEscape(note.substr(0, 200)), "' is invalid; expected at most ",
+      AccessStore::kMaxNoteCharacters, " characters without control characters"));
 }
 
 absl::Status CheckLifetime(std::optional<absl::Duration> lifetime) {
   if (!lifetime.has_value() || (*lifetime >= kLeastLifetime && *lifetime <= kMaxLifetime)) {
     return absl::OkStatus();
   }
-  return absl::InvalidArgumentError(absl::StrCat("lifetime: it is ",
-                                                 absl::FormatDuration(*lifetime),
-                                                 "; allowed: 1 second to 3650 days, or none"));
+  return absl::InvalidArgumentError(absl::StrCat("lifetime: ", absl::FormatDuration(*lifetime),
+                                                 "; expected 1 second to 3,650 days, or none"));
 }
 
 // Returns when a token became invalid, if it has.
@@ -63,7 +62,10 @@ std::optional<absl::Time> EndOf(const Token& token, absl::Time now) {
   return token.revoked;
 }
 
-absl::Status NoToken() { return absl::UnauthenticatedError("the token is none of this server's"); }
+absl::Status NoToken() {
+  return absl::UnauthenticatedError(
+      "the token is unknown to this server. Log in with a join file of this server");
+}
 
 int64_t Stored(const std::optional<absl::Time>& time) {
   return time.has_value() ? absl::ToUnixMicros(*time) : 0;
@@ -119,9 +121,9 @@ absl::StatusOr<IssuedToken> AccessStore::IssueToken(const std::string& user,
   MutexLock change(&db_mutex_);
   if (const auto owner = GetUser(user); !owner.ok()) return owner.status();
   if (ValidTokens(user, now).size() >= kMaxValidTokens) {
-    return absl::ResourceExhaustedError(absl::StrCat("user '", user, "' has ", kMaxValidTokens,
-                                                     " valid tokens; allowed: at most ",
-                                                     kMaxValidTokens, ": revoke one first"));
+    return absl::ResourceExhaustedError(
+        absl::StrCat("user '", user, "' has ", kMaxValidTokens,
+                     " valid tokens, which is the limit. Revoke one first"));
   }
   HeldToken held;
   Token& token = held.token;
@@ -246,8 +248,8 @@ absl::Status AccessStore::CheckStill(const Caller& caller, absl::Time now) const
   const auto same = CallerOf(found->second.token, now);
   if (!same.ok()) return same.status();
   if (same->role == caller.role) return absl::OkStatus();
-  return absl::AbortedError(absl::StrCat("user '", caller.user, "' has another role now, ",
-                                         RoleName(same->role), ": call again"));
+  return absl::AbortedError(absl::StrCat("the role of user '", caller.user, "' changed to ",
+                                         RoleName(same->role), " during the call. Call again"));
 }
 
 absl::StatusOr<Caller> AccessStore::CallerOf(const Token& token, absl::Time now) const {

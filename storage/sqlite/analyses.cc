@@ -210,9 +210,9 @@ absl::StatusOr<int64_t> CheckLabel(Connection& db, const AnalysisLabel& label,
   const std::string holder = LabelHolder(db, *experiment, label.label, analysis.signature);
   if (holder.empty()) return *experiment;
   return absl::AlreadyExistsError(absl::StrCat(
-      "label: ", label.label, " is taken in experiment ", label.experiment, " by analyses/", holder,
-      ", of another kind, with other options, inputs or seed, or made by an earlier version; give "
-      "this one another label, or remove that one"));
+      "label: ", label.label, " is used in experiment ", label.experiment, " by analyses/", holder,
+      ", which differs in kind, options, inputs, seed or version. Choose another label, or remove "
+      "that analysis"));
 }
 
 absl::Status AddLabels(Transaction& t, const NewAnalysis& analysis) {
@@ -369,10 +369,8 @@ absl::StatusOr<CreatedAnalysis> Store::CreateAnalysis(const NewAnalysis& analysi
   if (!created.ok()) return created.status();
   if (created->has_value()) return **std::move(created);
   // Returned as the request's own error it would mean that the disk is full.
-  return absl::ResourceExhaustedError(
-      absl::StrCat(most_open,
-                   " analyses wait or run already, and more may not: try again when one "
-                   "has ended, or cancel one"));
+  return absl::ResourceExhaustedError(absl::StrCat("the analysis queue is full (", most_open,
+                                                   "). Retry when one has ended, or cancel one"));
 }
 
 absl::StatusOr<AnalysisRecord> Store::GetAnalysis(absl::string_view id) {

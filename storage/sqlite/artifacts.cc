@@ -88,7 +88,7 @@ bool DropResumeState(Transaction& t, int64_t run) {
 absl::Status CheckPublished(Blobs* blobs, absl::string_view sha256) {
   if (blobs == nullptr || blobs->Size(sha256).ok()) return absl::OkStatus();
   return absl::FailedPreconditionError(absl::StrCat(
-      "blob '", absl::CHexEscape(sha256.substr(0, 64)), "' is not published; publish it first"));
+      "blob '", absl::CHexEscape(sha256.substr(0, 64)), "' isn't published. Publish it first"));
 }
 
 uint64_t SizeOf(Blobs* blobs, absl::string_view sha256, uint64_t said) {

@@ -88,7 +88,8 @@ absl::Status Connection::UseLog() {
       this);
   Statement mode(*this, "PRAGMA journal_mode");
   if (mode.Row() && mode.View(0) != "wal") {
-    return absl::FailedPreconditionError("this file system cannot hold a write-ahead log");
+    return absl::FailedPreconditionError(
+        "this file system can't hold a write-ahead log. Use a local disk");
   }
   return error_;
 }

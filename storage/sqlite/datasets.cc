@@ -62,7 +62,7 @@ absl::Status SeveralOfName(absl::string_view name, const std::vector<DatasetReco
   }
   return absl::FailedPreconditionError(
       absl::StrCat("several data sets are named '", name, "': ", ids,
-                   found.size() > kShownIds ? " and more" : "", "; use an id"));
+                   found.size() > kShownIds ? " and more" : "", ". Use an ID"));
 }
 
 }  // namespace
@@ -73,12 +73,12 @@ absl::StatusOr<DatasetRecord> Store::AddDataset(const DatasetRecord& dataset) {
       if (same.private_to == dataset.private_to) return std::move(same);
     }
     if (Statement(t.db, "SELECT 1 FROM datasets WHERE name = ?1", dataset.id).Row()) {
-      return absl::AlreadyExistsError(
-          absl::StrCat("data set '", dataset.id, "' exists with other contents"));
+      return absl::AlreadyExistsError(absl::StrCat(
+          "data set '", dataset.id, "' exists with other content. Choose another name"));
     }
     if (blobs_ != nullptr && !blobs_->Size(dataset.sha256).ok()) {
       return absl::FailedPreconditionError(
-          absl::StrCat("data set '", dataset.id, "': its blob is not published; publish it first"));
+          absl::StrCat("data set '", dataset.id, "': its blob isn't published. Publish it first"));
     }
     DatasetRecord added = dataset;
     if (added.create_time == 0) added.create_time = t.now;
@@ -175,7 +175,7 @@ absl::Status Store::DeleteDataset(absl::string_view id) {
       const std::string run =
           user.View(1).empty() ? absl::StrCat("run ", user.View(0)) : std::string("a private run");
       return absl::FailedPreconditionError(absl::StrCat(
-          "data set '", id, "' is used by ", run, ": delete its experiments first (ablate rm)"));
+          "data set '", id, "' is used by ", run, ". Remove its experiments first (`ablate rm`)"));
     }
     DropReference(t, found.View(1), OnSweep::kTrash);
     Statement(t.db, "DELETE FROM datasets WHERE id = ?1", found.Int(0)).Run();

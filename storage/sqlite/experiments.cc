@@ -55,17 +55,18 @@ absl::Status CheckGrid(const NewExperiment& experiment) {
   for (const NewRun& run : experiment.runs) {
     if (fingerprints.insert(run.fingerprint).second) continue;
     return absl::InvalidArgumentError(absl::StrCat("runs: fingerprint '", run.fingerprint,
-                                                   "' comes twice; each must be distinct"));
+                                                   "' is repeated; expected distinct ones"));
   }
   std::unordered_set<std::string> names;
   for (const NewCell& cell : experiment.cells) {
     if (!names.insert(cell.name).second) {
       return absl::InvalidArgumentError(
-          absl::StrCat("cells: name '", cell.name, "' comes twice; names must be distinct"));
+          absl::StrCat("cells: name '", cell.name, "' is repeated; expected distinct names"));
     }
     if (fingerprints.count(cell.fingerprint) == 0) {
       return absl::InvalidArgumentError(absl::StrCat("cells: '", cell.name, "' has fingerprint '",
-                                                     cell.fingerprint, "', which no run has"));
+                                                     cell.fingerprint,
+                                                     "'; expected that of a run"));
     }
   }
   return absl::OkStatus();
@@ -139,7 +140,8 @@ absl::StatusOr<ChosenRun> ChooseRun(Transaction& t, const NewRun& run,
   const bool exists = newest.Row();
   if (exists && newest.View(4) != experiment.private_to) {
     return absl::InternalError(
-        absl::StrCat("fingerprint '", run.fingerprint, "' is another's private run's"));
+        absl::StrCat("fingerprint '", run.fingerprint,
+                     "' belongs to another user's private run (a bug of the server)"));
   }
   if (!exists || experiment.fresh) {
     return InsertRun(t, run, exists ? newest.Int(3) + 1 : 1, experiment);
@@ -225,9 +227,9 @@ absl::StatusOr<std::optional<CreatedExperiment>> FindAnswer(Connection& db, absl
                   RequestKey(owner, id));
   if (!found.Row()) return std::optional<CreatedExperiment>();
   if (found.View(2) != hash) {
-    return absl::AlreadyExistsError(absl::StrCat("request_id '", id,
-                                                 "' was used for another experiment; a new "
-                                                 "request needs a new one"));
+    return absl::AlreadyExistsError(absl::StrCat("request_id: '", id,
+                                                 "' was used for another experiment. Use a new "
+                                                 "one"));
   }
   CreatedExperiment answer;
   answer.id = found.Text(1);
@@ -468,7 +470,7 @@ absl::Status Store::DeleteExperiment(absl::string_view id) {
     if (!experiment.has_value()) return NotFound("experiment", id);
     if (experiment->state == ExperimentState::kActive) {
       return absl::FailedPreconditionError(
-          absl::StrCat("experiment '", id, "' is active: cancel it first"));
+          absl::StrCat("experiment '", id, "' is active. Run `ablate cancel ", id, "` first"));
     }
     // Hides the experiment; Maintenance removes its rows. Its request_id is free again, so that
     // sending it now makes a new experiment.

@@ -38,7 +38,7 @@ absl::Status CheckFileSystem(const std::string& folder) {
   const absl::string_view network = NetworkFileSystem(static_cast<int64_t>(found.f_type));
   if (network.empty()) return absl::OkStatus();
   return absl::FailedPreconditionError(absl::StrCat(
-      "folder ", folder, " is on a network file system (", network, "); use a local disk"));
+      "folder ", folder, " is on a network file system (", network, "); expected a local disk"));
 }
 
 }  // namespace
@@ -73,7 +73,8 @@ absl::StatusOr<process::FileDescriptor> LockFolder(const std::string& folder) {
       return absl::ErrnoToStatus(errno, absl::StrCat("cannot lock ", folder));
     }
   }
-  return absl::FailedPreconditionError(absl::StrCat(folder, " is in use by another server"));
+  return absl::FailedPreconditionError(
+      absl::StrCat(folder, " is in use by another server. Stop it first (`ablate down`)"));
 }
 
 }  // namespace ablate::storage

@@ -34,14 +34,14 @@ struct Context {
 absl::Status CheckStep(const Context& c, uint32_t step) {
   if (step <= c.run->steps) return absl::OkStatus();
   return absl::InvalidArgumentError(
-      absl::StrCat("step: ", step, "; the run has ", c.run->steps, " steps"));
+      absl::StrCat("step: ", step, "; expected at most ", c.run->steps));
 }
 
 // Checks the step of an event that reports a run's progress.
 absl::Status CheckProgress(const Context& c, uint32_t step) {
   if (step >= c.run->step) return CheckStep(c, step);
-  return absl::InvalidArgumentError(
-      absl::StrCat("step: ", step, "; the run had reached step ", c.run->step));
+  return absl::InvalidArgumentError(absl::StrCat("step: ", step, "; expected at least ",
+                                                 c.run->step, ", which the run has reached"));
 }
 
 // A point of step s is sent by the event that ends there or later: an evaluation at s by one that
@@ -53,7 +53,7 @@ absl::Status CheckPlaces(const Context& c, const PointsEvent& event) {
       if (step >= c.run->step && step <= event.step) continue;
       return absl::InvalidArgumentError(
           absl::StrCat("points: key '", absl::CHexEscape(column.key.substr(0, kMaxKeyBytes)),
-                       "': step ", step, "; its event allows ", c.run->step, " to ", event.step));
+                       "': step ", step, "; expected ", c.run->step, " to ", event.step));
     }
   }
   return absl::OkStatus();
@@ -62,21 +62,20 @@ absl::Status CheckPlaces(const Context& c, const PointsEvent& event) {
 absl::Status CheckEnd(const Context& c, const FinishedEvent& event) {
   if (event.diverged || event.step >= c.run->steps) return CheckProgress(c, event.step);
   return absl::InvalidArgumentError(
-      absl::StrCat("finished.step: ", event.step, "; the run is done at step ", c.run->steps));
+      absl::StrCat("finished.step: ", event.step, "; expected ", c.run->steps));
 }
 
 absl::Status CheckSpent(const Context& c, const Spent& spent) {
   if (spent.device_time > kMaxDeviceTime - c.run->spent.device_time) {
     return absl::InvalidArgumentError(absl::StrCat("spent: ", spent.device_time, " µs after ",
-                                                   c.run->spent.device_time,
-                                                   "; no run may have more than ", kMaxDeviceTime));
+                                                   c.run->spent.device_time, "; expected at most ",
+                                                   kMaxDeviceTime, " in all"));
   }
   if (spent.contended_time >= 0 && spent.contended_time <= spent.device_time) {
     return absl::OkStatus();
   }
   return absl::InvalidArgumentError(absl::StrCat("spent: contended for ", spent.contended_time,
-                                                 " of ", spent.device_time,
-                                                 " µs; 0 and more are needed, of no more"));
+                                                 " µs; expected 0 to ", spent.device_time));
 }
 
 absl::Status ApplyTo(const Context& c, const StartedEvent&) {
@@ -112,10 +111,8 @@ absl::Status CheckRoomOfRun(const Context& c, const CheckpointEvent& event) {
   if (!row.Row()) return absl::OkStatus();
   const auto expected = row.As<uint64_t>(0), has = row.As<uint64_t>(1);
   if (expected == 0 || has + event.bytes <= 2 * expected + kSlack) return absl::OkStatus();
-  return absl::InvalidArgumentError(absl::StrCat("checkpoint: ", has + event.bytes,
-                                                 " bytes with those before; the run was to "
-                                                 "leave about ",
-                                                 expected));
+  return absl::InvalidArgumentError(
+      absl::StrCat("checkpoint: ", has + event.bytes, " bytes in all; expected about ", expected));
 }
 
 absl::Status ApplyTo(const Context& c, const CheckpointEvent& event) {
@@ -184,7 +181,7 @@ absl::Status ApplyTo(const Context& c, const ReleasedEvent& event) {
       return absl::OkStatus();
     }
     RecordEvent(c.t, *c.run, "rewound",
-                absl::StrCat(ShortenMessage(event.state_refused), ": it begins anew"));
+                absl::StrCat(ShortenMessage(event.state_refused), ". It starts again from step 0"));
   }
   RecordEvent(c.t, *c.run, "released");
   Requeue(c.t, c.run);

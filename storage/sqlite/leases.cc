@@ -49,7 +49,7 @@ std::optional<ResumeState> UsableState(Transaction& t, Blobs* blobs, const Lease
   const std::string why = WhyUnusable(t.db, run.id, name, *state, blobs, holder);
   if (why.empty()) return state;
   DropResumeState(t, run.id);
-  RecordEvent(t, run, "rewound", absl::StrCat(why, ": it begins anew"));
+  RecordEvent(t, run, "rewound", absl::StrCat(why, ". It starts again from step 0"));
   return std::nullopt;
 }
 
@@ -85,7 +85,7 @@ std::optional<ResumeState> BeginAnew(Transaction& t, Blobs* blobs, const LeaseHo
     Rewind(t, ResumeState(), run);
     RecordEvent(t, *run, "rewound",
                 absl::StrCat("it can't go on from step ", origin->step, " of run ", origin->name,
-                             ": ", begun.message(), ": it begins anew"));
+                             ": ", begun.message(), ". It starts again from step 0"));
   }
   ForgetOrigin(t, run->id);
   return std::nullopt;

@@ -96,14 +96,15 @@ absl::Status CopyCheckpoints(Transaction& t, Blobs* blobs, const Origin& origin,
 absl::StatusOr<LastState> UsableLastState(Connection& db, Blobs* blobs, const LeaseHolder& holder,
                                           const Origin& origin) {
   std::optional<LastState> state = FindLastState(db, origin.run);
-  if (!state.has_value()) return absl::NotFoundError("its last state was let go");
-  absl::Status there = CheckBlob(blobs, "its last state", state->blob);
+  if (!state.has_value()) return absl::NotFoundError("its saved training state was deleted");
+  absl::Status there = CheckBlob(blobs, "its saved training state", state->blob);
   if (!there.ok()) return there;
   if (state->environment.empty() || state->environment == holder.environment) {
     return *std::move(state);
   }
-  return absl::FailedPreconditionError(absl::StrCat(
-      "its last state was made by ", state->environment, "; this worker has ", holder.environment));
+  return absl::FailedPreconditionError(
+      absl::StrCat("its saved training state is from ", state->environment, "; expected ",
+                   holder.environment, ", the environment of this worker"));
 }
 
 }  // namespace

@@ -86,9 +86,9 @@ uint64_t OpenRuns(Connection& db, absl::string_view user) {
 }
 
 absl::Status TooManyOpenRuns(absl::string_view user, uint64_t would_be, int64_t most) {
-  return absl::ResourceExhaustedError(absl::StrCat(
-      user, " would have ", would_be, " runs that are queued or training; allowed: ", "at most ",
-      most, " (quota queued_runs)"));
+  return absl::ResourceExhaustedError(absl::StrCat(user, " would have ", would_be,
+                                                   " queued or training runs; expected at most ",
+                                                   most, " (quota queued_runs)"));
 }
 
 absl::StatusOr<DeviceShares> Store::GetShares() {

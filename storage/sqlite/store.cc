@@ -49,8 +49,8 @@ absl::Status CheckNoBlobs(const std::string& folder) {
   if (*count == 0) return absl::OkStatus();
   return absl::FailedPreconditionError(
       absl::StrCat("folder ", folder, " has no database (ablate.db), but ", *count, " blobs in ",
-                   blobs, " that a new one would not know: put the database back, or move ", blobs,
-                   " away to begin anew"));
+                   blobs, ", which a new database would delete. Restore the database, or move ",
+                   blobs, " away to start again"));
 }
 
 // Opens the database, or creates it if there is no earlier data.
@@ -213,7 +213,7 @@ absl::Status Store::Maintain() {
 
 absl::StatusOr<std::string> Store::Image() {
   if (!db_->in_memory()) {
-    return absl::FailedPreconditionError("an image is made of a store in memory only");
+    return absl::FailedPreconditionError("an image can only be made of a store in memory");
   }
   return db_->Read([](Connection& db) { return db.Image(); });
 }

@@ -35,23 +35,23 @@ absl::Status Invalid(const Column& column, absl::string_view what) {
 }
 
 absl::Status CheckSteps(const Column& column) {
-  if (column.steps.empty()) return Invalid(column, "has no points; at least 1 is needed");
+  if (column.steps.empty()) return Invalid(column, "has no points; expected at least 1");
   if (column.steps.size() != column.values.size()) {
     return Invalid(column, absl::StrCat("has ", column.steps.size(), " steps but ",
-                                        column.values.size(), " values; as many are needed"));
+                                        column.values.size(), " values; expected as many"));
   }
   const auto fall = std::adjacent_find(column.steps.begin(), column.steps.end(),
                                        [](uint32_t a, uint32_t b) { return a >= b; });
   if (fall == column.steps.end()) return absl::OkStatus();
-  return Invalid(column,
-                 absl::StrCat("step ", fall[1], " after step ", fall[0], "; steps must ascend"));
+  return Invalid(column, absl::StrCat("step ", fall[1], " after step ", fall[0],
+                                      "; expected ascending steps"));
 }
 
 absl::Status CheckKey(const Column& column) {
-  if (column.key.empty()) return Invalid(column, "is empty; 1 to 200 bytes are allowed");
+  if (column.key.empty()) return Invalid(column, "is empty; expected 1 to 200 bytes");
   if (column.key.size() <= kMaxKeyBytes) return absl::OkStatus();
-  return Invalid(column, absl::StrCat("has ", column.key.size(), " bytes; at most ", kMaxKeyBytes,
-                                      " are allowed"));
+  return Invalid(
+      column, absl::StrCat("has ", column.key.size(), " bytes; expected at most ", kMaxKeyBytes));
 }
 
 // Checks a run whose summaries are missing.
@@ -61,7 +61,7 @@ absl::Status CheckHasNoPoints(Connection& db, int64_t run) {
                    "UNION ALL SELECT 1 FROM chunks WHERE run = ?1 LIMIT 1",
                    run);
   if (!points.Row()) return absl::OkStatus();
-  return absl::DataLossError("its summaries are gone from the database, its points are not");
+  return absl::DataLossError("its summaries are missing, but its points exist. Restore a backup");
 }
 
 // Calls `decode` with the stored bytes, which are empty before the run's first point.
@@ -208,17 +208,18 @@ absl::StatusOr<std::vector<uint32_t>> NumberKeys(const std::vector<Column>& colu
     std::optional<uint32_t> number = index.Find(column.key);
     if (!number.has_value()) {
       if (summaries->size() == kMaxKeys) {
-        return Invalid(column, absl::StrCat("is one too many; a run may have ", kMaxKeys, " keys"));
+        return Invalid(column,
+                       absl::StrCat("is one too many; expected at most ", kMaxKeys, " keys"));
       }
       number = static_cast<uint32_t>(summaries->size());
       summaries->emplace_back().summary.key = column.key;
     }
-    if (seen[*number]) return Invalid(column, "comes twice; once is allowed");
+    if (seen[*number]) return Invalid(column, "is repeated; expected once");
     seen[*number] = true;
     const KeySummary& entry = (*summaries)[*number];
     if (entry.summary.count > 0 && column.steps.front() <= entry.last_step) {
       return Invalid(column, absl::StrCat("step ", column.steps.front(), " after step ",
-                                          entry.last_step, "; steps must ascend"));
+                                          entry.last_step, "; expected ascending steps"));
     }
     numbers.push_back(*number);
   }

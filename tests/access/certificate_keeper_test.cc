@@ -174,11 +174,11 @@ TEST_F(CertificateKeeperTest, WarnsWhereTheKeyIsKeptElsewhere) {
   std::filesystem::remove(home_ / "tls/authority.key");
   now_ = kStart + kServerLifetime - kDay;
   EXPECT_TRUE(keeper_->Load().ok());
-  EXPECT_THAT(warnings_, ElementsAre(HasSubstr("tls/authority.key is not there")));
+  EXPECT_THAT(warnings_, ElementsAre(HasSubstr("tls/authority.key is missing")));
   EXPECT_EQ(DaysUntilUsed(1), 0);
   Pass(kDay);
   keeper_->Check();
-  EXPECT_THAT(warnings_, Contains(HasSubstr("goes on with the certificate that it has")));
+  EXPECT_THAT(warnings_, Contains(HasSubstr("keeps its present certificate")));
   EXPECT_EQ(keeper_->Load().status().code(), absl::StatusCode::kFailedPrecondition) << "expired";
 }
 
@@ -198,7 +198,7 @@ TEST_F(CertificateKeeperTest, WarnsOfWhatCanNotBeUsed) {
   ASSERT_TRUE(Renew(home_ / "tls", {}, now_).ok());
   refusal_ = absl::InvalidArgumentError("no such curve");
   keeper_->Reload();
-  EXPECT_THAT(warnings_, ElementsAre(HasSubstr("that it has: no such curve")));
+  EXPECT_THAT(warnings_, ElementsAre(HasSubstr("present certificate: no such curve")));
   refusal_ = absl::OkStatus();
   keeper_->Reload();
   EXPECT_EQ(used_.size(), 2u) << "it is tried again";

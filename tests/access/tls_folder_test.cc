@@ -76,7 +76,7 @@ TEST_F(TlsFolderTest, MakesWhatItLoads) {
 TEST_F(TlsFolderTest, NeverOverwritesAnAuthority) {
   const auto again = Initialize(tls_, {"box.example.org"}, kNow);
   EXPECT_EQ(again.status().code(), absl::StatusCode::kAlreadyExists);
-  EXPECT_THAT(Message(again.status()), HasSubstr(tls_ + " is there already"));
+  EXPECT_THAT(Message(again.status()), HasSubstr(tls_ + " exists, and join files"));
   EXPECT_EQ(ReadText(files_.authority_certificate), first_.authority);
   EXPECT_THAT(Names(home_.path()), ElementsAre("tls"));
 }
@@ -157,13 +157,13 @@ TEST_F(TlsFolderTest, SaysWhatDoesNotBelongTogether) {
   ASSERT_TRUE(other.ok());
   Replace(files_.server_key, other->server.key);
   EXPECT_THAT(Message(Loaded()),
-              HasSubstr(files_.server_key + " is not the key of the certificate in " +
+              HasSubstr(files_.server_key + " isn't the key of the certificate in " +
                         files_.server_certificate));
   Replace(files_.server_key, first_.server.key);
   Replace(files_.authority_certificate, other->authority);
-  EXPECT_THAT(Message(Loaded()), HasSubstr("was not made by the authority in"));
+  EXPECT_THAT(Message(Loaded()), HasSubstr("wasn't signed by the authority in"));
   EXPECT_THAT(Message(Renew(tls_, {}, kNow).status()),
-              HasSubstr(files_.authority_key + " is not the key"));
+              HasSubstr(files_.authority_key + " isn't the key"));
 }
 
 TEST_F(TlsFolderTest, SaysWhenItExpired) {

@@ -257,11 +257,11 @@ TEST_F(CommandLineTest, ColoursMessagesOnlyWhenAsked) {
 TEST_F(CommandLineTest, ShowsTheFieldsThatTheServerComplainsAbout) {
   answers_.list = [](const v1::ListExperimentsRequest&, v1::ListExperimentsResponse*) {
     google::rpc::BadRequest bad;
-    bad.add_field_violations()->set_description("page_size is 9; allowed: 1 to 8");
-    bad.add_field_violations()->set_description("page_token is \"x\x1b\"; allowed: a token");
+    bad.add_field_violations()->set_description("page_size is 9; expected 1 to 8");
+    bad.add_field_violations()->set_description("page_token is \"x\x1b\"; expected a token");
     google::rpc::Status details;
     details.add_details()->PackFrom(bad);
-    absl::Status status = absl::InvalidArgumentError("page_size is 9; allowed: 1 to 8");
+    absl::Status status = absl::InvalidArgumentError("page_size is 9; expected 1 to 8");
     status.SetPayload(kDetails, absl::Cord(details.SerializeAsString()));
     return status;
   };
@@ -269,7 +269,7 @@ TEST_F(CommandLineTest, ShowsTheFieldsThatTheServerComplainsAbout) {
   const Outcome outcome = Run({"ls"});
   EXPECT_EQ(outcome.code, kFailure);
   EXPECT_EQ(outcome.err,
-            "error: page_size is 9; allowed: 1 to 8; page_token is \"x\\x1b\"; allowed: a token\n");
+            "error: page_size is 9; expected 1 to 8; page_token is \"x\\x1b\"; expected a token\n");
 }
 
 TEST_F(CommandLineTest, FailsWhenTheOutputCantBeWritten) {

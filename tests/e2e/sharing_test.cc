@@ -289,7 +289,7 @@ TEST(UnsharedServerTest, ServesNoAddressWithoutCertificates) {
   const PersonalServer box;
   const Output up = box.Ablate({"up", "--listen", "127.0.0.1:0"});
   EXPECT_NE(up.exit_code, 0);
-  EXPECT_THAT(up.err, HasSubstr("this server is not shared yet: `ablate admin init HOST:PORT`"));
+  EXPECT_THAT(up.err, HasSubstr("this server isn't shared yet. Run `ablate admin init HOST:PORT`"));
 }
 
 }  // namespace

@@ -118,7 +118,7 @@ TEST_F(TrainersTest, AreOneForAllThatAskForAuto) {
   EXPECT_EQ(experiment["reused"], 0);
   EXPECT_THAT(
       experiment["notes"].get<std::vector<std::string>>(),
-      testing::Contains("2 runs are stored from the native trainer and will be trained anew "
+      testing::Contains("2 runs are stored from the native trainer and will be trained again "
                         "by torch, so that one trainer trains them all"));
   const std::string name = experiment["experiment"]["name"];
   const Output compared = server_.Ablate({"compare", name});

@@ -319,7 +319,7 @@ TEST(SamplesTest, OfATextWithoutLineFeedsNeedAPrompt) {
   EXPECT_EQ(
       Generate(run, checkpoint, Count(1)).status,
       absl::InvalidArgumentError("prompt: it is empty, and the run's data has no line feed to "
-                                 "begin with; allowed: a prompt"));
+                                 "begin with; expected a prompt"));
   SampleOptions options = Count(1);
   options.prompt = "abcde";  // the longest allowed
   EXPECT_EQ(Generate(run, checkpoint, options).samples.at(0).tokens, 2u);

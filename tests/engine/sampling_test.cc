@@ -193,15 +193,15 @@ TEST(EncodePromptTest, NamesWhatCanNotBe) {
   };
   EXPECT_EQ(
       message("abC", 9),
-      "prompt: character 3, \"C\" U+0043, is not in the run's data; allowed: its 5 characters");
+      "prompt: character 3, \"C\" U+0043, is not in the run's data; expected its 5 characters");
   EXPECT_EQ(
       message("éß", 9),
-      "prompt: character 2, \"ß\" U+00DF, is not in the run's data; allowed: its 5 characters");
+      "prompt: character 2, \"ß\" U+00DF, is not in the run's data; expected its 5 characters");
   EXPECT_EQ(message("\x1b[2J", 9),
-            "prompt: character 1, U+001B, is not in the run's data; allowed: its 5 characters");
-  EXPECT_EQ(message("a\xff", 9), "prompt: it is not UTF-8 at byte 1; allowed: text in UTF-8");
+            "prompt: character 1, U+001B, is not in the run's data; expected its 5 characters");
+  EXPECT_EQ(message("a\xff", 9), "prompt: it is not UTF-8 at byte 1; expected text in UTF-8");
   EXPECT_EQ(message("abab", 3),
-            "prompt: it has 4 characters; allowed: at most 3, one less than the model's context");
+            "prompt: it has 4 characters; expected at most 3, one less than the model's context");
 }
 
 // Ten documents, "a" to "j"; the last three in the seed's order are held out.

@@ -79,17 +79,16 @@ TEST(FromValueTest, SuggestsTheNearestField) {
   EXPECT_THAT(
       SpecProblems(R"({"base": {"training": {"batchs": 1}}})"),
       ElementsAre(
-          "base.training.batchs: there is no such field (did you mean batch?); allowed: steps, "
+          "base.training.batchs: unknown field (did you mean batch?); expected steps, "
           "batch, optimizer, learning_rate, betas, momentum, eps, weight_decay, schedule, warmup, "
-          "clip, checkpoints, rule, device, accumulation, weight_decay_on, ema, label_smoothing, "
+          "clip, checkpoints, rule, device, accumulation, weight_decay_on, ema, label_smoothing or "
           "trainer"));
 }
 
 TEST(FromValueTest, ListsTheFieldsWhenNoneIsNear) {
   EXPECT_THAT(
       SpecProblems(R"({"base": {"evaluation": {"frequency": 1}}})"),
-      ElementsAre(
-          "base.evaluation.frequency: there is no such field; allowed: every, batches, record"));
+      ElementsAre("base.evaluation.frequency: unknown field; expected every, batches or record"));
 }
 
 TEST(FromValueTest, RefusesNumbersThatDoNotFit) {
@@ -97,22 +96,22 @@ TEST(FromValueTest, RefusesNumbersThatDoNotFit) {
   EXPECT_THAT(Problems(R"({"width": 2.5, "layers": -1, "heads": 4294967296, "context": "3",
                    "positions": 1, "bias": 1, "tied_head": "true"})",
                        &model),
-              ElementsAre("bias: 1 is not a boolean; allowed: true or false",
-                          "context: \"3\" is not a whole number; allowed: a whole number",
-                          "heads: 4294967296 is too large; allowed: at most 4294967295",
-                          "layers: -1 is negative; allowed: a whole number, 0 or more",
-                          "positions: 1 is unknown; allowed: learned, none, sinusoidal, rotary",
-                          "tied_head: \"true\" is not a boolean; allowed: true or false",
-                          "width: 2.5 is not a whole number; allowed: a whole number"));
+              ElementsAre("bias: 1 is not a boolean; expected true or false",
+                          "context: \"3\" is not a whole number; expected a whole number",
+                          "heads: 4294967296 is too large; expected at most 4294967295",
+                          "layers: -1 is negative; expected a whole number, 0 or more",
+                          "positions: 1 is unknown; expected learned, none, sinusoidal or rotary",
+                          "tied_head: \"true\" is not a boolean; expected true or false",
+                          "width: 2.5 is not a whole number; expected a whole number"));
 }
 
 TEST(FromValueTest, RefusesBooleansAndTextAsNumbers) {
   v1::TrainingSpec training;
   EXPECT_THAT(
       Problems(R"({"steps": true, "learning_rate": "0.1", "clip": null, "eps": [1]})", &training),
-      ElementsAre("eps: [1] is not a number; allowed: a number",
-                  "learning_rate: \"0.1\" is not a number; allowed: a number",
-                  "steps: true is not a whole number; allowed: a whole number"));
+      ElementsAre("eps: [1] is not a number; expected a number",
+                  "learning_rate: \"0.1\" is not a number; expected a number",
+                  "steps: true is not a whole number; expected a whole number"));
 }
 
 TEST(FromValueTest, RefusesNumbersThatAreNotFinite) {
@@ -125,8 +124,8 @@ TEST(FromValueTest, RefusesNumbersThatAreNotFinite) {
   FromValue(value, "base.training", &training, &problems);
   EXPECT_THAT(
       Messages(problems),
-      ElementsAre("base.training.learning_rate: nan is not finite; allowed: a finite number",
-                  "base.training.steps: inf is not a whole number; allowed: a whole number"));
+      ElementsAre("base.training.learning_rate: nan is not finite; expected a finite number",
+                  "base.training.steps: inf is not a whole number; expected a whole number"));
 }
 
 TEST(FromValueTest, TakesWideIntegersInQuotes) {
@@ -136,26 +135,25 @@ TEST(FromValueTest, TakesWideIntegersInQuotes) {
   EXPECT_THAT(
       Problems(R"({"bytes": 1e17})", &limits),
       ElementsAre(
-          "bytes: 1e+17 is too large; allowed: at most 9007199254740992, or more in quotes"));
+          "bytes: 1e+17 is too large; expected at most 9007199254740992, or more in quotes"));
   EXPECT_THAT(Problems(R"({"bytes": -1})", &limits),
-              ElementsAre("bytes: -1 is negative; allowed: a whole number, 0 or more"));
+              ElementsAre("bytes: -1 is negative; expected a whole number, 0 or more"));
   for (const char* text :
        {"\"18446744073709551616\"", "\" 1\"", "\"+1\"", "\"-1\"", "\"1.0\"", "\"\""}) {
     EXPECT_THAT(Problems(std::string(R"({"bytes": )") + text + "}", &limits),
                 ElementsAre(std::string("bytes: ") + text +
-                            " is not a whole number in range; allowed: 0 to 18446744073709551615"));
+                            " is not a whole number in range; expected 0 to 18446744073709551615"));
   }
 }
 
 TEST(FromValueTest, SuggestsTheNearestEnumValue) {
   v1::NormSpec norm;
-  EXPECT_THAT(
-      Problems(R"({"placement": "PRE", "kind": "power"})", &norm),
-      ElementsAre(
-          "kind: \"power\" is unknown; allowed: layer, rms, batch, l2",
-          "placement: \"PRE\" is unknown (did you mean pre?); allowed: pre, post, none, sandwich"));
+  EXPECT_THAT(Problems(R"({"placement": "PRE", "kind": "power"})", &norm),
+              ElementsAre("kind: \"power\" is unknown; expected layer, rms, batch or l2",
+                          "placement: \"PRE\" is unknown (did you mean pre?); expected pre, post, "
+                          "none or sandwich"));
   EXPECT_THAT(Problems(R"({"kind": "unspecified"})", &norm),
-              ElementsAre("kind: \"unspecified\" is unknown; allowed: layer, rms, batch, l2"));
+              ElementsAre("kind: \"unspecified\" is unknown; expected layer, rms, batch or l2"));
 }
 
 struct DurationCase {
@@ -192,14 +190,14 @@ TEST(FromValueTest, RefusesWhatIsNoDuration) {
         Problems(std::string(R"({"device_time": )") + text + "}", &limits);
     ASSERT_THAT(problems, SizeIs(1)) << text;
     EXPECT_EQ(problems[0], std::string("device_time: ") + text +
-                               " is not a duration; allowed: seconds followed by s, such as 7200s");
+                               " is not a duration; expected seconds followed by s, such as 7200s");
   }
 }
 
 TEST(FromValueTest, RefusesTwoMembersOfAOneof) {
   EXPECT_THAT(SpecProblems(R"({"base": {"task": {"documents": {}, "legacy_recall": {}}}})"),
-              ElementsAre("base.task: documents, legacy_recall are given together; allowed: one of "
-                          "documents, legacy_recall, recall, text"));
+              ElementsAre("base.task: documents, legacy_recall exclude each other; expected "
+                          "documents, legacy_recall, recall or text"));
 }
 
 TEST(FromValueTest, ANullMemberOfAOneofCountsAsAbsent) {
@@ -211,19 +209,19 @@ TEST(FromValueTest, RefusesWrongShapes) {
   EXPECT_THAT(
       SpecProblems(R"({"axes": {}, "base": [], "exclude": [{"where": 3}], "name": 7,
                                "seeds": {"list": [1, null, {}]}})"),
-      ElementsAre("axes: {} is not a list; allowed: a list, such as [a, b]",
-                  "base: [] has no fields; allowed: the fields task, model, training, evaluation",
-                  "exclude[0].where: 3 has no keys; allowed: keys and their values",
-                  "name: 7 is not text; allowed: text, in quotes if it looks like something else",
-                  "seeds.list[1]: null is not a whole number; allowed: a whole number",
-                  "seeds.list[2]: {} is not a whole number; allowed: a whole number"));
+      ElementsAre("axes: {} is not a list; expected a list, such as [a, b]",
+                  "base: [] has no fields; expected the fields task, model, training, evaluation",
+                  "exclude[0].where: 3 has no keys; expected keys and their values",
+                  "name: 7 is not text; expected text, in quotes if it looks like something else",
+                  "seeds.list[1]: null is not a whole number; expected a whole number",
+                  "seeds.list[2]: {} is not a whole number; expected a whole number"));
 }
 
 TEST(FromValueTest, RefusesAnEmptyElementOfAListOfMessages) {
   EXPECT_THAT(
       SpecProblems(R"({"axes": [null]})"),
       ElementsAre(
-          "axes[0]: null has no fields; allowed: the fields name, field, values, settings, tune"));
+          "axes[0]: null has no fields; expected the fields name, field, values, settings, tune"));
 }
 
 TEST(FromValueTest, RefusesTextThatIsNotUtf8) {
@@ -234,7 +232,7 @@ TEST(FromValueTest, RefusesTextThatIsNotUtf8) {
   std::vector<FieldProblem> problems;
   FromValue(value, "", &spec, &problems);
   EXPECT_THAT(Messages(problems),
-              ElementsAre("question: \"caf\\xe9\" is not UTF-8; allowed: text in UTF-8"));
+              ElementsAre("question: \"caf\\xe9\" is not UTF-8; expected text in UTF-8"));
 }
 
 TEST(FromValueTest, ChecksValuesThatAreKeptAsValues) {
@@ -247,10 +245,10 @@ TEST(FromValueTest, ChecksValuesThatAreKeptAsValues) {
   std::vector<FieldProblem> problems;
   FromValue(axis, "axes[0]", &message, &problems);
   EXPECT_THAT(Messages(problems),
-              ElementsAre("axes[0].values[0]: -inf is not finite; allowed: a finite number",
-                          "axes[0].values[1]: the value is empty; allowed: null, a boolean, a "
+              ElementsAre("axes[0].values[0]: -inf is not finite; expected a finite number",
+                          "axes[0].values[1]: the value is empty; expected null, a boolean, a "
                           "number, text, a list or fields",
-                          "axes[0].values[2].k: \"\\xff\" is not UTF-8; allowed: text in UTF-8"));
+                          "axes[0].values[2].k: \"\\xff\" is not UTF-8; expected text in UTF-8"));
 }
 
 TEST(FromValueTest, RefusesDeepNesting) {
@@ -278,7 +276,7 @@ TEST(FromValueTest, KeepsHostileKeysOutOfPaths) {
   FromValue(value, "base.evaluation", &evaluation, &problems);
   ASSERT_THAT(problems, SizeIs(2));
   EXPECT_EQ(problems[0].message,
-            "base.evaluation[\"\\x1b[31m\\xff\"]: there is no such field; allowed: every, batches, "
+            "base.evaluation[\"\\x1b[31m\\xff\"]: unknown field; expected every, batches or "
             "record");
   EXPECT_LT(problems[1].message.size(), 300u);
 }
@@ -288,7 +286,7 @@ TEST(FromValueTest, ReadsBytesInBase64) {
   EXPECT_THAT(Problems(R"({"data": "YWI="})", &request), IsEmpty());
   EXPECT_EQ(request.data(), "ab");
   EXPECT_THAT(Problems(R"({"data": "%"})", &request),
-              ElementsAre("data: \"%\" is not base64; allowed: bytes in base64"));
+              ElementsAre("data: \"%\" is not base64; expected bytes in base64"));
 }
 
 TEST(FromValueTest, FillsMapsOfMessagesAndText) {
@@ -297,7 +295,7 @@ TEST(FromValueTest, FillsMapsOfMessagesAndText) {
   EXPECT_EQ(cell.labels().at("lr"), "0.01");
   EXPECT_THAT(cell.labels(), SizeIs(2));
   EXPECT_THAT(Problems(R"({"labels": {"lr": 0.01}})", &cell),
-              ElementsAre("labels[\"lr\"]: 0.01 is not text; allowed: text, in quotes if it looks "
+              ElementsAre("labels[\"lr\"]: 0.01 is not text; expected text, in quotes if it looks "
                           "like something else"));
 }
 

@@ -54,7 +54,7 @@ TEST(FindNotAllowedTest, NamesElementsAndListsThatAreTooLong) {
     found.push_back(one.path + ": " + one.complaint + "; " + one.allowed);
   }
   EXPECT_THAT(found, ElementsAre("base.training.betas[1]: 1 is out of range; 0 to below 1",
-                                 "base.training.checkpoints: there are 201 of them; at most 200"));
+                                 "base.training.checkpoints: 201 entries; at most 200"));
 }
 
 }  // namespace

@@ -71,18 +71,19 @@ TEST_F(SetPathTest, NullOfAnAbsentMemberLeavesTheOther) {
 
 TEST_F(SetPathTest, NamesThePartThatIsUnknown) {
   EXPECT_THAT(Set("model.nrom.eps", "1"),
-              ElementsAre("here: \"nrom\" is no field (did you mean norm?); allowed: layers, "
+              ElementsAre("here: unknown field \"nrom\" (did you mean norm?); expected layers, "
                           "width, heads, context, positions, bias, residual, tied_head, head_bias, "
-                          "init, attention, norm, feed_forward, residual_scale, dropout"));
-  EXPECT_THAT(Set("", "1"),
-              ElementsAre("here: \"\" is no field; allowed: task, model, training, evaluation"));
+                          "init, attention, norm, feed_forward, residual_scale or dropout"));
+  EXPECT_THAT(
+      Set("", "1"),
+      ElementsAre("here: unknown field \"\"; expected task, model, training or evaluation"));
 }
 
 TEST_F(SetPathTest, RefusesToGoBelowValuesAndLists) {
   EXPECT_THAT(Set("model.width.x", "1"),
-              ElementsAre("here: width has no field \"x\"; allowed: a path that ends at width"));
+              ElementsAre("here: width has no field \"x\"; expected a path that ends at width"));
   EXPECT_THAT(Set("training.betas.0", "1"),
-              ElementsAre("here: betas has no field \"0\"; allowed: a path that ends at betas"));
+              ElementsAre("here: betas has no field \"0\"; expected a path that ends at betas"));
 }
 
 TEST_F(SetPathTest, AProblemChangesNothing) {
@@ -90,11 +91,11 @@ TEST_F(SetPathTest, AProblemChangesNothing) {
   base_.mutable_model()->mutable_norm()->set_eps(1);
   const v1::BaseSpec before = base_;
   EXPECT_THAT(Set("task.legacy_recall.keys", "-1"),
-              ElementsAre("here: -1 is negative; allowed: a whole number, 0 or more"));
+              ElementsAre("here: -1 is negative; expected a whole number, 0 or more"));
   EXPECT_THAT(Set("model.norm", R"({"gain": true, "kind": "x"})"),
-              ElementsAre("here.kind: \"x\" is unknown; allowed: layer, rms, batch, l2"));
+              ElementsAre("here.kind: \"x\" is unknown; expected layer, rms, batch or l2"));
   EXPECT_THAT(Set("training.betas", "[0.5, \"x\"]"),
-              ElementsAre("here[1]: \"x\" is not a number; allowed: a number"));
+              ElementsAre("here[1]: \"x\" is not a number; expected a number"));
   EXPECT_TRUE(MessageDifferencer::Equals(base_, before));
 }
 

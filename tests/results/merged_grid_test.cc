@@ -224,16 +224,16 @@ TEST_F(MergedGridTest, ComparesWithTheBaselineThatIsNamed) {
 TEST_F(MergedGridTest, NamesTheFieldOfWhatThereIsNot) {
   Submit({absl::StrCat(SmallGrid(2), kPlacementAxis), OtherGrid(2)});
   EXPECT_THAT(std::string(Merge({{0, ""}, {1, "poost"}}).status().message()),
-              testing::AllOf(HasSubstr("others[0]: \"poost\" is no cell or setting of"),
+              testing::AllOf(HasSubstr("others[0]: \"poost\" isn't a cell or setting of"),
                              HasSubstr("a cell, or one of pre and post")));
   EXPECT_THAT(std::string(Merge({{0, "x"}}).status().message()), HasSubstr("experiment: \"x\""));
   GridQuery query;
   query.by = "placement";
   EXPECT_THAT(std::string(Merge({{0, ""}, {1, ""}}, {}, query).status().message()),
-              HasSubstr("by: \"placement\" is no axis here"));
+              HasSubstr("by: \"placement\" isn't an axis here"));
   const auto status = Merge({{0, ""}, {1, ""}}, {{"setting", {"elsewhere", "pre"}}}).status();
   EXPECT_THAT(std::string(status.message()),
-              HasSubstr("baseline[setting]: \"elsewhere/pre\" is not compared here"));
+              HasSubstr("baseline[setting]: \"elsewhere/pre\" isn't compared here"));
 }
 
 class DiffTest : public MergedGridTest {

@@ -436,33 +436,33 @@ TEST(TrainedGridTest, NamesWhatIsNotThere) {
   query.key = "eval/los";
   EXPECT_EQ(ErrorOf(stored, query),
             absl::StrCat("key: no run of ", stored.experiment(),
-                         " has \"eval/los\" (did you mean eval/loss?); allowed: eval/loss"));
+                         " has \"eval/los\" (did you mean eval/loss?); expected eval/loss"));
   query.key = "eval\n";
-  EXPECT_THAT(ErrorOf(stored, query), HasSubstr("key: \"eval\\x0a\" is no key"));
+  EXPECT_THAT(ErrorOf(stored, query), HasSubstr("key: \"eval\\x0a\" isn't a valid key"));
   query = {};
   query.at = 7;
   EXPECT_EQ(ErrorOf(stored, query),
             absl::StrCat("at: no finished run of ", stored.experiment(),
-                         " has eval/loss at step 7; allowed: -1 for the end, or a step with a "
+                         " has eval/loss at step 7; expected -1 for the end, or a step with a "
                          "point: nearest 0 and 10, from 0 to 10"));
   query = {};
   query.by = "placment";
   EXPECT_EQ(ErrorOf(stored, query),
-            "by: \"placment\" is no axis (did you mean placement?); allowed: placement, lr");
+            "by: \"placment\" isn't an axis (did you mean placement?); expected placement or lr");
   query = {};
   query.baseline = {{"lr", "0.01"}};
   EXPECT_EQ(ErrorOf(stored, query),
-            "baseline: \"lr\" is no axis that is compared; allowed: placement");
+            "baseline: \"lr\" isn't an axis that is compared; expected placement");
   query.by = "lr";
   EXPECT_TRUE(Load(stored, query).ok()) << "then lr is compared";
   query.baseline = {{"placement", "post"}};
   EXPECT_EQ(ErrorOf(stored, query),
-            "baseline: \"placement\" is no axis that is compared; allowed: lr");
+            "baseline: \"placement\" isn't an axis that is compared; expected lr");
   query = {};
   query.baseline = {{"placement", "pots"}};
   EXPECT_EQ(ErrorOf(stored, query),
-            "baseline[\"placement\"]: \"pots\" is no label of placement (did you mean post?); "
-            "allowed: pre, post");
+            "baseline[\"placement\"]: \"pots\" isn't a label of placement (did you mean post?); "
+            "expected pre or post");
 }
 
 TEST(TrainedGridTest, WaitsForAMetricThatMayYetCome) {
@@ -472,7 +472,7 @@ TEST(TrainedGridTest, WaitsForAMetricThatMayYetCome) {
   EXPECT_TRUE(Load(stored).ok()) << "no run is done";
   GridQuery query;
   query.key = "eval/loss";
-  EXPECT_THAT(ErrorOf(stored, query), HasSubstr("allowed: train/loss"));
+  EXPECT_THAT(ErrorOf(stored, query), HasSubstr("expected train/loss"));
 }
 
 TEST(TrainedGridTest, StopsWhenCancelled) {

@@ -13,7 +13,7 @@ TEST(ByteBudgetTest, GivesNoMoreThanItHas) {
   const absl::Status refused = budget.Take(41).status();
   EXPECT_TRUE(absl::IsResourceExhausted(refused));
   EXPECT_EQ(refused.message(),
-            "too many bytes of experiments at once: at most 100; try again later");
+            "too many bytes of experiments at once; expected at most 100. Retry later");
   const auto second = budget.Take(40);
   EXPECT_TRUE(second.ok());
   EXPECT_FALSE(budget.Take(1).ok());
@@ -29,8 +29,8 @@ TEST(ByteBudgetTest, KeepsAUserFromTakingWhatIsOthers) {
   const absl::Status refused = budget.Take(6, "ada").status();
   EXPECT_TRUE(absl::IsResourceExhausted(refused));
   EXPECT_EQ(refused.message(),
-            "too many bytes of experiments at once: ada has 20, and one user may have 25 of the "
-            "server's 100; try again later");
+            "too many bytes of experiments at once: ada has 20; expected at most 25 per user and "
+            "100 in all. Retry later");
   { EXPECT_TRUE(budget.Take(5, "ada").ok()); }
   EXPECT_TRUE(budget.Take(5, "ada").ok()) << "those were given back";
   EXPECT_TRUE(budget.Take(25, "bob").ok());

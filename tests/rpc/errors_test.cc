@@ -48,12 +48,12 @@ TEST(ToGrpcTest, KeepsOk) { EXPECT_TRUE(ToGrpc(absl::OkStatus()).ok()); }
 TEST(ToGrpcTest, GivesAnInvalidFieldWithItsPath) {
   const grpc::Status status = ToGrpc(InvalidField("page_size", "5 is too large", "at most 2"));
   EXPECT_EQ(status.error_code(), grpc::StatusCode::INVALID_ARGUMENT);
-  EXPECT_EQ(status.error_message(), "page_size: 5 is too large; allowed: at most 2");
+  EXPECT_EQ(status.error_message(), "page_size: 5 is too large; expected at most 2");
   const google::rpc::BadRequest request = BadRequestOf(status);
   ASSERT_EQ(request.field_violations_size(), 1);
   EXPECT_EQ(request.field_violations(0).field(), "page_size");
   EXPECT_EQ(request.field_violations(0).description(),
-            "page_size: 5 is too large; allowed: at most 2");
+            "page_size: 5 is too large; expected at most 2");
   EXPECT_EQ(DetailsOf(status).code(), 3);
 }
 
@@ -73,7 +73,7 @@ TEST(ToGrpcTest, DropsSurplusProblemsAndSaysHowMany) {
   EXPECT_GT(kept, 5);
   EXPECT_EQ(
       request.field_violations(kept).description(),
-      "and " + std::to_string(500 - kept) + " more; a dry run (validate_only) says all of them");
+      "and " + std::to_string(500 - kept) + " more; a dry run (validate_only) lists all of them");
   EXPECT_EQ(status.error_message().substr(0, 14), "500 problems: ");
 }
 

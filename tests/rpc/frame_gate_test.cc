@@ -99,12 +99,12 @@ TEST_F(FrameGateTest, EndsConnectionsWhoseHeadersDoNotEnd) {
 TEST_F(FrameGateTest, EndsConnectionsThatPutAnythingBetweenHeadersAndTheirContinuation) {
   Send(Frame(kHeaders, kNone, 1, "pa"));
   Send(Frame(kContinuation, kEndHeaders, 3, "th"));
-  EXPECT_THAT(std::string(status_.message()), HasSubstr("not together"));
+  EXPECT_THAT(std::string(status_.message()), HasSubstr("CONTINUATION"));
 }
 
 TEST_F(FrameGateTest, EndsConnectionsThatContinueNothing) {
   Send(Frame(kContinuation, kEndHeaders, 1, "th"));
-  EXPECT_THAT(std::string(status_.message()), HasSubstr("not together"));
+  EXPECT_THAT(std::string(status_.message()), HasSubstr("CONTINUATION"));
 }
 
 TEST_F(FrameGateTest, EndsConnectionsThatPadHeaders) {
@@ -123,7 +123,7 @@ TEST_F(FrameGateTest, EndsConnectionsThatBeginCallsWithoutTheServersSettings) {
   EXPECT_EQ(Send(Repeat(Call(1), kMaxPublicCalls)), Repeat(Passed(1), kMaxPublicCalls));
   Send(Call(1));
   EXPECT_EQ(status_.message(),
-            "more than 100 calls are begun before the server's settings are acknowledged");
+            "more than 100 calls before the client acknowledged the server's settings");
 }
 
 TEST_F(FrameGateTest, LetsUnauthenticatedPeersBeginFewCalls) {
@@ -197,7 +197,7 @@ TEST(FrameGatePrefaceTest, EndsConnectionsThatBeginOtherwise) {
   string_view in = "PRI * HTTP/1.1";
   std::string out;
   const absl::Status status = gate.Pass(absl::ZeroDuration(), &in, &out);
-  EXPECT_EQ(status.message(), "it does not begin as HTTP/2 does");
+  EXPECT_EQ(status.message(), "HTTP/2: wrong connection preface");
 }
 
 TEST(RateTest, GivesBackNoMoreThanItsBurst) {

@@ -34,7 +34,7 @@ TEST(LiveStreamsTest, RefusesMoreThanItsLimit) {
   EXPECT_TRUE(streams.Add(&b).ok());
   const absl::Status refused = streams.Add(&c);
   EXPECT_TRUE(absl::IsResourceExhausted(refused));
-  EXPECT_EQ(refused.message(), "too many watches at once: at most 2; try again later");
+  EXPECT_EQ(refused.message(), "too many watches at once; expected at most 2. Retry later");
   streams.Remove(&a);
   EXPECT_TRUE(streams.Add(&c).ok());
 }
@@ -111,14 +111,15 @@ TEST(LiveStreamsTest, RefusesAUserWhoHasTheirPartAndNobodyElse) {
   EXPECT_TRUE(users.Add("ada").ok());
   const absl::Status refused = users.Add("ada");
   EXPECT_TRUE(absl::IsResourceExhausted(refused));
-  EXPECT_EQ(refused.message(),
-            "too many watches at once: ada has 2, and one user may have 2 of the server's 4; try "
-            "again later");
+  EXPECT_EQ(
+      refused.message(),
+      "too many watches at once: ada has 2; expected at most 2 per user and 4 in all. Retry later");
   EXPECT_TRUE(users.Add("bob").ok());
   users.RemoveFirst();
   EXPECT_TRUE(users.Add("ada").ok()) << "one of hers has ended";
   EXPECT_TRUE(users.Add("cyd").ok());
-  EXPECT_EQ(users.Add("bob").message(), "too many watches at once: at most 4; try again later");
+  EXPECT_EQ(users.Add("bob").message(),
+            "too many watches at once; expected at most 4. Retry later");
 }
 
 TEST(LiveStreamsTest, CountsNobodysStreamsAsTheServers) {
@@ -217,7 +218,7 @@ TEST(PaceTest, LetsNobodySaveUpForALongPause) {
 }
 
 TEST(PaceTest, SaysWhatIsAskedFor) {
-  EXPECT_EQ(Pace(MinPace{}).Terms(), "at least 6.4 KiB a second, and may be 1m behind that");
+  EXPECT_EQ(Pace(MinPace{}).Terms(), "at least 6.4 KiB a second, with at most 1m of delay");
 }
 
 }  // namespace

@@ -24,7 +24,7 @@ TEST(ReadPageTest, RefusesAnotherListsToken) {
 
 TEST(ReadPageTest, RefusesTooManyRows) {
   EXPECT_EQ(ReadPage(1'001, "", "runs", 100).status().message(),
-            "page_size: 1001 is too large; allowed: 0 (the default) to 1000");
+            "page_size: 1001 is too large; expected 0 (the default) to 1000");
 }
 
 TEST(RoomTest, TakesTheFirstRowHoweverLarge) {

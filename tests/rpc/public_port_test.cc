@@ -200,7 +200,7 @@ TEST_F(PublicPortTest, SaysWhomItHungUpOn) {
   plain->GetState(true);
   const std::string said = said_.Wait();
   EXPECT_THAT(said, StartsWith("hung up on 1 connections, the last from 127.0.0.1:"));
-  EXPECT_THAT(said, EndsWith(": it breaks TLS"));
+  EXPECT_THAT(said, EndsWith(": TLS protocol error"));
 }
 
 TEST_F(PublicPortTest, ServesWhoConnectsFromNowOnWithANewCertificate) {
@@ -233,7 +233,7 @@ TEST(PublicPortListenTest, RefusesACertificateThatCannotBe) {
   EXPECT_EQ(listen("nothing", one.private_key).message(),
             "the server's certificate can't be read as PEM");
   EXPECT_EQ(listen(one.certificate, other.private_key).message(),
-            "the server's private key can't be read as PEM, or is not its certificate's");
+            "the server's private key can't be read as PEM, or belongs to another certificate");
 }
 
 }  // namespace

@@ -92,7 +92,9 @@ grpc::Status EndAfterItsTime(const std::string& user) {
 TEST(StreamTimeTest, EndsAUsersStreamAfterItsTime) {
   const grpc::Status end = EndAfterItsTime("ada");
   EXPECT_EQ(end.error_code(), grpc::StatusCode::DEADLINE_EXCEEDED);
-  EXPECT_EQ(end.error_message(), "downloads of users may take 1h on a server that is shared");
+  EXPECT_EQ(end.error_message(),
+            "downloads: longer than 1h, the limit of a user's call on a shared server. Call again "
+            "to continue");
 }
 
 TEST(StreamTimeTest, LetsNobodysStreamTakeForEver) {

@@ -49,7 +49,8 @@ TEST(WorkPoolTest, RefusesNewWorkWhenTooMuchWaitsButGoesOnWithOld) {
     EXPECT_TRUE(blocked.pool.TryPost(count).ok());
     const absl::Status refused = blocked.pool.TryPost(count);
     EXPECT_TRUE(absl::IsResourceExhausted(refused));
-    EXPECT_EQ(refused.message(), "too many calls that wait at once: at most 2; try again later");
+    EXPECT_EQ(refused.message(),
+              "too many calls that wait at once; expected at most 2. Retry later");
     blocked.pool.Post(count);
     blocked.Release();
   }
@@ -83,8 +84,8 @@ TEST(WorkPoolTest, RefusesAUserWhomTooMuchWaitsForAndNobodyElse) {
   const absl::Status refused = blocked.pool.TryPost(nothing, "ada");
   EXPECT_TRUE(absl::IsResourceExhausted(refused));
   EXPECT_EQ(refused.message(),
-            "too many calls that wait at once: ada has 2, and one user may have 2 of the server's "
-            "4; try again later");
+            "too many calls that wait at once: ada has 2; expected at most 2 per user and 4 in "
+            "all. Retry later");
   EXPECT_TRUE(blocked.pool.TryPost(nothing, "bob").ok());
   EXPECT_TRUE(blocked.pool.TryPost(nothing).ok());
   EXPECT_FALSE(blocked.pool.TryPost(nothing, "cyd").ok()) << "4 wait in all";

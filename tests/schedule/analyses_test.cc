@@ -146,7 +146,7 @@ TEST_F(AnalysesTest, RefusesARequestThatNoWorkerWouldTake) {
   request.message.mutable_samples()->set_prompt(std::string((1 << 20) + 1, 'a'));
   const absl::StatusOr<std::string> id = analyses().Submit(std::move(request));
   EXPECT_EQ(id.status(),
-            absl::InvalidArgumentError("the analysis has 1048585 bytes; allowed: at most 1048576"));
+            absl::InvalidArgumentError("the analysis has 1048585 bytes; expected at most 1048576"));
   EXPECT_THAT(Given(analyst), IsEmpty());
   const auto asked = Ask();
   EXPECT_THAT(Given(analyst), ElementsAre(asked->id));

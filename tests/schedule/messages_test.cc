@@ -46,12 +46,12 @@ TEST(MessagesTest, RefusesMalformedHellosByField) {
     std::string message;
   };
   const std::vector<Case> cases = {
-      {[](auto* h) { h->clear_worker(); }, "hello.worker is 0 bytes; allowed: 1 to 128"},
+      {[](auto* h) { h->clear_worker(); }, "hello.worker is 0 bytes; expected 1 to 128"},
       {[](auto* h) { h->set_worker(std::string(129, 'x')); }, "hello.worker is 129 bytes"},
       {[](auto* h) { h->clear_incarnation(); }, "hello.incarnation is 0 bytes"},
       {[](auto* h) { h->set_device(std::string(1025, 'x')); }, "hello.device is 1025 bytes"},
       {[](auto* h) { h->set_build(std::string(1025, 'x')); }, "hello.build is 1025 bytes"},
-      {[](auto* h) { h->add_trainers(); }, "hello.trainers.name is 0 bytes; allowed: 1 to 128"},
+      {[](auto* h) { h->add_trainers(); }, "hello.trainers.name is 0 bytes; expected 1 to 128"},
       {[](auto* h) {
          h->add_trainers()->set_name("torch");
          h->mutable_trainers(0)->set_environment(std::string(1025, 'x'));
@@ -60,17 +60,17 @@ TEST(MessagesTest, RefusesMalformedHellosByField) {
       {[](auto* h) {
          for (int i = 0; i < 17; ++i) h->add_trainers()->set_name("torch");
        },
-       "hello.trainers is 17 trainers; allowed: at most 16"},
+       "hello.trainers is 17 trainers; expected at most 16"},
       {[](auto* h) { h->set_device_kind("t\npu"); },
-       "hello.device_kind is \"t\\npu\"; allowed: cpu or cuda"},
-      {[](auto* h) { h->set_lanes(0); }, "hello.lanes is 0; allowed: 1 to 4096"},
+       "hello.device_kind is \"t\\npu\"; expected cpu or cuda"},
+      {[](auto* h) { h->set_lanes(0); }, "hello.lanes is 0; expected 1 to 4096"},
       {[](auto* h) { h->set_lanes(5000); }, "hello.lanes is 5000"},
       {[](auto* h) {
          for (int i = 0; i <= 100'000; ++i) h->add_held();
        },
        "hello.held is 100001 leases"},
       {[](auto* h) { h->add_held()->set_lease(std::string(129, 'l')); },
-       "hello.held.lease is 129 bytes; allowed: 1 to 128"},
+       "hello.held.lease is 129 bytes; expected 1 to 128"},
   };
   for (const Case& one : cases) {
     wire::Hello hello = GoodHello();
@@ -89,10 +89,10 @@ TEST(MessagesTest, RefusesMalformedHeartbeatsByField) {
   wire::Heartbeat bad = good;
   bad.mutable_leases(0)->clear_lease();
   EXPECT_THAT(std::string(CheckHeartbeat(bad).message()),
-              StartsWith("heartbeat.leases.lease is 0 bytes; allowed: 1 to 128"));
+              StartsWith("heartbeat.leases.lease is 0 bytes; expected 1 to 128"));
   for (int i = 0; i < 4096; ++i) *good.add_leases() = good.leases(0);
   EXPECT_THAT(std::string(CheckHeartbeat(good).message()),
-              StartsWith("heartbeat.leases is 4097 leases; allowed: at most 4096, one a lane"));
+              StartsWith("heartbeat.leases is 4097 leases; expected at most 4096, one a lane"));
 }
 
 TEST(MessagesTest, RefusesMalformedEventsByField) {
@@ -102,14 +102,14 @@ TEST(MessagesTest, RefusesMalformedEventsByField) {
   };
   const std::vector<Case> cases = {
       {[](auto* e) { e->clear_lease(); }, "event.lease is 0 bytes"},
-      {[](auto* e) { e->set_seq(0); }, "event.seq is 0; allowed: from 1"},
+      {[](auto* e) { e->set_seq(0); }, "event.seq is 0; expected from 1"},
       {[](auto* e) { e->clear_kind(); }, "event.kind is not set"},
       {[](auto* e) { e->mutable_points()->mutable_columns(0)->clear_key(); },
        "points.columns.key is 0 bytes"},
       {[](auto* e) { e->mutable_points()->mutable_columns(0)->set_key(std::string(201, 'k')); },
-       "points.columns.key is 201 bytes; allowed: 1 to 200"},
+       "points.columns.key is 201 bytes; expected 1 to 200"},
       {[](auto* e) { e->mutable_points()->mutable_columns(0)->set_key("a\n\x1b[2Jb"); },
-       "points.columns.key is \"a\\x0a\\x1b[2Jb\"; allowed: printable characters"},
+       "points.columns.key is \"a\\x0a\\x1b[2Jb\"; expected printable characters"},
       {[](auto* e) { e->mutable_points()->mutable_columns(0)->add_steps(9); },
        "points.columns.values is 1 of train/loss for 2 steps"},
       {[](auto* e) {
@@ -120,11 +120,11 @@ TEST(MessagesTest, RefusesMalformedEventsByField) {
       {[](auto* e) { *e->mutable_points()->add_columns() = e->points().columns(0); },
        "points.columns.key is twice train/loss"},
       {[](auto* e) { e->mutable_points()->set_busy_us(2592000000001); },
-       "points.busy_us is 2592000000001; allowed: at most 2592000000000"},
+       "points.busy_us is 2592000000001; expected at most 2592000000000"},
       {[](auto* e) { e->mutable_points()->set_contended_us(8); },
-       "points.contended_us is 8; allowed: at most busy_us, 7"},
+       "points.contended_us is 8; expected at most busy_us, 7"},
       {[](auto* e) { e->mutable_points()->set_tokens(1000000000000001); },
-       "points.tokens is 1000000000000001; allowed: at most 1000000000000000"},
+       "points.tokens is 1000000000000001; expected at most 1000000000000000"},
       {[](auto* e) { e->mutable_checkpoint()->set_blob("abc"); }, "checkpoint.blob is 3 bytes"},
       {[](auto* e) { e->mutable_resume_state()->set_blob(std::string(64, 'G')); },
        "resume_state.blob is 64 bytes"},

@@ -218,7 +218,7 @@ TEST_F(SchedulerSessionTest, FailsARunWhoseWorkersSayAgainAndAgainThatItIsDoneTo
     EXPECT_EQ(Run("a-0").failures, failures);
   }
   EXPECT_EQ(Run("a-0").state, RunState::kFailed);
-  EXPECT_THAT(Run("a-0").failure, HasSubstr("finished.step: 7; the run is done at step 10"));
+  EXPECT_THAT(Run("a-0").failure, HasSubstr("finished.step: 7; expected 10"));
   EXPECT_THAT(Attach().grants(), IsEmpty());
 }
 

@@ -70,18 +70,17 @@ TEST_F(AnalysisRequestTest, SaysWithoutMakingItThatItIsStored) {
 }
 
 TEST_F(AnalysisRequestTest, ReadsEveryCheckpointOfOneRunTogether) {
-  ExpectRefused("trajectory {}", "subjects",
-                "subjects: there are 1; allowed: 3 to 64 where the analysis is trajectory");
+  ExpectRefused("trajectory {}", "subjects", "subjects: 1 given; expected 3 to 64 for trajectory");
   v1::CreateAnalysisRequest request = Request("trajectory {}");
   request.mutable_subjects(0)->set_step(10);
   *request.add_subjects() = request.subjects(0);
   request.mutable_subjects(1)->set_step(-1);
   ExpectRefused(request, "subjects",
-                "subjects: step 10 is given twice; allowed: each checkpoint once");
+                "subjects: step 10 is repeated; expected each checkpoint once");
   request.mutable_subjects(1)->set_run(other_);
-  ExpectRefused(request, "subjects",
-                "subjects: they are of 2 runs; allowed: checkpoints of one run where the analysis "
-                "is trajectory");
+  ExpectRefused(
+      request, "subjects",
+      "subjects: they are checkpoints of 2 runs; expected checkpoints of one run for trajectory");
 }
 
 TEST_F(AnalysisRequestTest, ListsEveryProblemAtOnce) {
@@ -124,7 +123,7 @@ TEST_F(AnalysisRequestTest, AnotherOptionInputSeedOrSubjectIsAnotherAnalysis) {
 
 TEST_F(AnalysisRequestTest, RefusesMorePointsThanAPlaneMayHave) {
   ExpectRefused("loss_landscape { dims: 2 points: 102 }", "analysis.loss_landscape.points",
-                "analysis.loss_landscape.points: 102 is too many; allowed: 2 to 101 where dims is "
+                "analysis.loss_landscape.points: 102 is too many; expected 2 to 101 where dims is "
                 "2");
 }
 
@@ -132,22 +131,21 @@ TEST_F(AnalysisRequestTest, RefusesSitesThatCanNotBe) {
   const grpc::Status unknown = Try(Request("spectrum { site: \"block.7.output\" }"));
   EXPECT_EQ(FieldOf(unknown), "analysis.spectrum.site");
   EXPECT_THAT(unknown.error_message(),
-              HasSubstr("the model has no site \"block.7.output\" of this kind; allowed: "));
+              HasSubstr("the model has no site \"block.7.output\" of this kind; expected "));
   ExpectRefused("spectrum { site: \"" + std::string(201, 's') + "\" }", "analysis.spectrum.site",
-                "analysis.spectrum.site: it has 201 bytes; allowed: at most 200");
+                "analysis.spectrum.site: it has 201 bytes; expected at most 200");
   ExpectRefused("capture {}", "analysis.capture.sites",
-                "analysis.capture.sites: there is none; allowed: at least one site of the model");
+                "analysis.capture.sites: there is none; expected at least one site of the model");
 }
 
 TEST_F(AnalysisRequestTest, RefusesInputsThatCanNotBe) {
   v1::CreateAnalysisRequest request = Request("spectrum {}");
   request.mutable_inputs()->set_prompt("abc");
   ExpectRefused(request, "inputs.prompt",
-                "inputs.prompt: the tokens of legacy_recall are numbers, not text; allowed: only "
-                "with a documents or text task");
+                "inputs.prompt: the tokens of legacy_recall are numbers, not text; expected "
+                "a documents or text task");
   request.mutable_inputs()->set_prompt(std::string(513, 'a'));
-  ExpectRefused(request, "inputs.prompt",
-                "inputs.prompt: it has 513 characters; allowed: at most 512");
+  ExpectRefused(request, "inputs.prompt", "inputs.prompt: 513 characters; expected at most 512");
 }
 
 constexpr char kWords[] = "a\nbé\ncab\nabba\nabcde\n";
@@ -157,7 +155,7 @@ TEST_F(AnalysisRequestTest, RefusesAPromptThatIsLongerThanTheContext) {
   v1::CreateAnalysisRequest request =
       RequestOn({run}, "attention { maps: heads }", "prompt: 'éééééééé'");
   ExpectRefused(request, "inputs.prompt",
-                "inputs.prompt: it has 8 characters; allowed: at most 7, one less than the model's "
+                "inputs.prompt: 8 characters; expected at most 7, one less than the model's "
                 "context");
   request.mutable_inputs()->set_prompt("ééééééé");  // characters count, not bytes
   EXPECT_EQ(Ask(request).analysis().inputs().prompt(), "ééééééé");
@@ -176,18 +174,18 @@ TEST_F(AnalysisRequestTest, RefusesWhatItsDataShowsToBeImpossible) {
     EXPECT_EQ(response.problems(0).field(), field);
   };
   refused(RequestOn({run}, "spectrum {}", "prompt: 'abz'"), "inputs.prompt",
-          "character 3, \"z\" U+007A, is not in the run's data; allowed: its 6 characters");
+          "character 3, \"z\" U+007A, is not in the run's data; expected its 6 characters");
   refused(RequestOn({TrainOn("zs", "z\nza\n"), run}, "cka {}", "prompt: 'z'"), "inputs.prompt",
-          "character 1, \"z\" U+007A, is not in the run's data (subjects[1]); allowed: its 6 "
+          "character 1, \"z\" U+007A, is not in the run's data (subjects[1]); expected its 6 "
           "characters");
   refused(RequestOn({run}, "cka { sites: 'embedding' }", ""), "analysis.cka.sites",
-          "there is one only; allowed: two or more, or several subjects");
+          "there is one only; expected two or more, or several subjects");
   refused(RequestOn({run, seed}, "cka {}", ""), "subjects[1]",
-          "it reads other sequences than the ones before; allowed: models that are held to the "
+          "it reads other sequences than the ones before; expected models that are held to the "
           "same sequences");
   refused(
       RequestOn({run, seed, seed}, "cka {}", ""), "subjects[1]",
-      "it reads other sequences than the ones before (so does 1 more); allowed: models that are "
+      "it reads other sequences than the ones before (so does 1 more); expected models that are "
       "held to the same sequences");
   v1::CreateAnalysisRequest request =
       RequestOn({run}, "capture { sites: 'block.0.attention.weights' }", "");
@@ -228,7 +226,7 @@ TEST_F(AnalysisRequestTest, FindsTheDataSetThatItIsToRead) {
 TEST_F(AnalysisRequestTest, RefusesDataSetsThatCanNotBeRead) {
   const std::string run = TrainOn("words", kWords);
   v1::CreateAnalysisRequest request = RequestOn({run}, "spectrum {}", "dataset: 'wrods'");
-  const std::string allowed = "; allowed: the ID of a stored data set, or the name of one";
+  const std::string allowed = "; expected the ID of a stored data set, or the name of one";
   ExpectRefused(request, "inputs.dataset",
                 "inputs.dataset: there is no data set \"wrods\"; did you mean words?" + allowed);
   request.mutable_inputs()->set_dataset("a/b/c");
@@ -242,12 +240,12 @@ TEST_F(AnalysisRequestTest, RefusesDataSetsThatCanNotBeRead) {
   request.mutable_inputs()->set_dataset("other");
   ExpectRefused(request, "inputs.dataset",
                 "inputs.dataset: document 2 has as character 3 \"ß\" U+00DF, which is not in the "
-                "run's data; allowed: its 6 characters");
+                "run's data; expected its 6 characters");
   v1::CreateAnalysisRequest recall = Request("spectrum {}");
   recall.mutable_inputs()->set_dataset("words");
   ExpectRefused(recall, "inputs.dataset",
-                "inputs.dataset: the tokens of legacy_recall are numbers, not text; allowed: only "
-                "with a documents or text task");
+                "inputs.dataset: the tokens of legacy_recall are numbers, not text; expected "
+                "a documents or text task");
   request.mutable_inputs()->set_documents(1);
   EXPECT_TRUE(Try(request).ok()) << "the second document is not read";
 }
@@ -255,37 +253,37 @@ TEST_F(AnalysisRequestTest, RefusesDataSetsThatCanNotBeRead) {
 TEST_F(AnalysisRequestTest, RefusesTooFewAndTooManySubjects) {
   v1::CreateAnalysisRequest request = Request("spectrum {}");
   request.add_subjects()->set_run(other_);
-  ExpectRefused(request, "subjects",
-                "subjects: there are 2; allowed: 1 where the analysis is spectrum");
+  ExpectRefused(request, "subjects", "subjects: 2 given; expected 1 for spectrum");
   ExpectRefused("norm_response {}", "subjects",
-                "subjects: there are 1; allowed: none where the analysis is norm_response");
+                "subjects: 1 given; expected none for norm_response");
   request = Request("cka {}");
   for (int i = 0; i < 64; ++i) request.add_subjects()->set_run(run_);
-  ExpectRefused(request, "subjects", "subjects: there are 65; allowed: at most 64");
+  ExpectRefused(request, "subjects", "subjects: 65 given; expected at most 64");
   request.clear_subjects();
-  ExpectRefused(request, "subjects",
-                "subjects: there are 0; allowed: 1 to 64 where the analysis is cka");
+  ExpectRefused(request, "subjects", "subjects: 0 given; expected 1 to 64 for cka");
 }
 
 TEST_F(AnalysisRequestTest, RefusesSubjectsThatCanNotBe) {
-  const std::string either = "; allowed: either run, or experiment and cell";
+  const std::string either = "; expected either run, or experiment and cell";
   v1::CreateAnalysisRequest request = RequestOf("analysis { spectrum {} } subjects {}");
   v1::AnalysisSubject& subject = *request.mutable_subjects(0);
   ExpectRefused(request, "subjects[0].run",
-                "subjects[0].run: neither it nor experiment is given" + either);
+                "subjects[0].run: neither run nor experiment is given" + either);
   subject.set_run(run_);
   subject.set_cell("pre-s0");
-  ExpectRefused(request, "subjects[0].cell", "subjects[0].cell: run is given, too" + either);
+  ExpectRefused(request, "subjects[0].cell",
+                "subjects[0].cell: run and cell are both given" + either);
   subject.set_experiment(experiment_);
-  ExpectRefused(request, "subjects[0].run", "subjects[0].run: experiment is given, too" + either);
+  ExpectRefused(request, "subjects[0].run",
+                "subjects[0].run: run and experiment are both given" + either);
   subject.clear_run();
   subject.clear_cell();
   ExpectRefused(request, "subjects[0].cell",
-                "subjects[0].cell: it is missing; allowed: a cell of the experiment, such as "
+                "subjects[0].cell: missing; expected a cell of the experiment, such as "
                 "pre-lr0.01-s42");
   subject.set_step(-2);
   ExpectRefused(request, "subjects[0].step",
-                "subjects[0].step: -2 is out of range; allowed: 0 or more, or -1 for the last "
+                "subjects[0].step: -2 is out of range; expected 0 or more, or -1 for the last "
                 "checkpoint");
 }
 

@@ -58,57 +58,55 @@ BadRequest Create(const std::string& name, const std::string& more, const std::s
 }
 
 Table RequestIds() {
-  const std::string form = "allowed: 1 to 64 printable characters, new for each submission";
+  const std::string form = "expected 1 to 64 printable characters, new for each submission";
   return {
       {"NoRequest", kCreate, "", kInvalid,
-       "2 problems: request_id: it is missing; " + form +
-           "; spec: it is missing; allowed: an experiment"},
-      {"NoSpec", kCreate, "request_id: \"r\"", kInvalid,
-       "spec: it is missing; allowed: an experiment"},
+       "2 problems: request_id: missing; " + form + "; spec: missing; expected an experiment"},
+      {"NoSpec", kCreate, "request_id: \"r\"", kInvalid, "spec: missing; expected an experiment"},
       Create("RequestIdWithControlCharacter", "request_id: \"a\\nb\"",
-             "request_id: \"a\\x0ab\" can't be one; " + form),
+             "request_id: \"a\\x0ab\" is invalid; " + form),
       Create("RequestIdTooLong", "request_id: \"" + Repeat("x", 65) + "\"",
-             "request_id: \"" + Repeat("x", 65) + "\" can't be one; " + form),
+             "request_id: \"" + Repeat("x", 65) + "\" is invalid; " + form),
   };
 }
 
 Table Specs() {
   const std::string name_form =
-      "allowed: lower-case letters, digits and hyphens, beginning with a letter, 1 to 40 "
+      "expected lower-case letters, digits and hyphens, beginning with a letter, 1 to 40 "
       "characters";
   return {
       Create("WidthNotDivisible", "spec { base { model { width: 9 heads: 2 } } }",
-             "base.model.heads: heads 2 does not divide width 9; allowed: heads that divide width"),
+             "base.model.heads: heads 2 does not divide width 9; expected heads that divide width"),
       Create("UnknownBetter", "spec { report { better: 7 } }",
-             "report.better: 7 is unknown; allowed: lower, higher"),
+             "report.better: 7 is unknown; expected lower or higher"),
       Create("TooManySteps", "spec { base { training { steps: 10000001 } } }",
-             "base.training.steps: 10000001 is out of range; allowed: 0 to 10,000,000"),
+             "base.training.steps: 10000001 is out of range; expected 0 to 10,000,000"),
       Create("NanRate", "spec { base { training { learning_rate: nan } } }",
-             "base.training.learning_rate: nan is out of range; allowed: 0 to 1,000"),
+             "base.training.learning_rate: nan is out of range; expected 0 to 1,000"),
       Create("UpperCaseName", "spec { name: \"Big\" }",
-             "name: \"Big\" is not a name; allowed: lower-case letters, digits and hyphens, "
+             "name: \"Big\" isn't a valid name; expected lower-case letters, digits and hyphens, "
              "beginning with a letter, 1 to 40 characters"),
       Create("NameWithEscape", "spec { name: \"a\\033[31m\" }",
-             "name: \"a\\x1b[31m\" is not a name; allowed: lower-case letters, digits and hyphens, "
-             "beginning with a letter, 1 to 40 characters"),
+             "name: \"a\\x1b[31m\" isn't a valid name; expected lower-case letters, digits and "
+             "hyphens, beginning with a letter, 1 to 40 characters"),
       Create("BillionRuns", "spec { seeds { count: 1000000000 } }",
-             "seeds.count: 1000000000 is out of range; allowed: 1 to 10,000"),
+             "seeds.count: 1000000000 is out of range; expected 1 to 10,000"),
       Create("UnknownOverride", "overrides { key: \"model.widht\" value { number_value: 8 } }",
-             "overrides[\"model.widht\"]: \"widht\" is no field (did you mean width?); allowed: "
+             "overrides[\"model.widht\"]: unknown field \"widht\" (did you mean width?); expected "
              "layers, width, heads, context, positions, bias, residual, tied_head, head_bias, "
              "init, attention, norm, feed_forward, residual_scale, dropout"),
       Create("EmptyAxis", "spec { axes { field: \"model.width\" } }",
-             "axes[0].values: there is no value; allowed: 1 to 1,000"),
+             "axes[0].values: empty; expected 1 to 1,000"),
       Create("TwoAxesOnOnePath",
              "spec { axes { name: \"a\" field: \"model.width\" values { number_value: 8 } }"
              " axes { name: \"b\" field: \"model.width\" values { number_value: 16 } } }",
-             "axes[1].field: model.width is also written by axes[0].field; allowed: one axis or "
+             "axes[1].field: model.width is also written by axes[0].field; expected one axis or "
              "override for a path and all below it"),
       Create("NoSuchDataset", "spec { base { task { documents { dataset: \"names\" } } } }",
-             "base.task.documents.dataset: there is no data set \"names\"; allowed: the name of an "
+             "base.task.documents.dataset: there is no data set \"names\"; expected the name of an "
              "uploaded data set"),
       Create("NegativeDeviceTime", "spec { limits { device_time { seconds: -5 } } }",
-             "limits.device_time: -5s is out of range; allowed: 0s to 315576000000s"),
+             "limits.device_time: -5s is out of range; expected 0s to 315576000000s"),
   };
 }
 
@@ -118,21 +116,22 @@ Table NameRequests() {
     return BadRequest{name, "Experiments/GetExperiment", absl::StrCat("name: \"", value, "\""),
                       code, message};
   };
-  const std::string form = absl::StrCat("; allowed: ", kExperimentForm);
+  const std::string form = absl::StrCat("; expected ", kExperimentForm);
   return {
-      get("EmptyName", "", kInvalid, "name: it is missing" + form),
+      get("EmptyName", "", kInvalid, "name: missing" + form),
       get("OnlyACollection", "experiments/", kInvalid,
-          "name: \"experiments/\" is no experiment's name" + form),
-      get("NameOfARun", "runs/abc", kInvalid, "name: \"runs/abc\" is no experiment's name" + form),
+          "name: \"experiments/\" isn't a valid experiment name" + form),
+      get("NameOfARun", "runs/abc", kInvalid,
+          "name: \"runs/abc\" isn't a valid experiment name" + form),
       get("NameWithControlCharacters", "a\\033[2Jb\\n", kInvalid,
-          "name: \"a\\x1b[2Jb\\x0a\" is no experiment's name" + form),
-      get("NameWithAWildcard", "e%", kInvalid, "name: \"e%\" is no experiment's name" + form),
+          "name: \"a\\x1b[2Jb\\x0a\" isn't a valid experiment name" + form),
+      get("NameWithAWildcard", "e%", kInvalid, "name: \"e%\" isn't a valid experiment name" + form),
       get("NameWithAPath", "../../etc", kInvalid,
-          "name: \"../../etc\" is no experiment's name" + form),
+          "name: \"../../etc\" isn't a valid experiment name" + form),
       get("NameInAnotherAlphabet", "größe", kInvalid,
-          "name: \"größe\" is no experiment's name" + form),
+          "name: \"größe\" isn't a valid experiment name" + form),
       get("NameOfAMegabyte", Repeat("a", 1 << 20), kInvalid,
-          "name: \"" + Repeat("a", 197) + "…\" is no experiment's name" + form),
+          "name: \"" + Repeat("a", 197) + "…\" isn't a valid experiment name" + form),
       get("NoSuchExperiment", "experiments/nothing-abcd", kNotFound,
           "there is no experiment \"nothing-abcd\""),
       {"CancelNothing", "Experiments/CancelExperiment", "name: \"e\"", kNotFound,
@@ -143,29 +142,29 @@ Table NameRequests() {
        "there is no experiment \"e\""},
       {"NoSuchRun", "Runs/GetRun", "name: \"runs/abc\"", kNotFound, "there is no run \"abc\""},
       {"RunOfNoName", "Runs/GetRun", "name: \"runs/a b\"", kInvalid,
-       absl::StrCat("name: \"runs/a b\" is no run's name; allowed: ", kRunForm)},
+       absl::StrCat("name: \"runs/a b\" isn't a valid run name; expected ", kRunForm)},
       {"EventsOfNoRun", "Runs/ListRunEvents", "", kInvalid,
-       absl::StrCat("run: it is missing; allowed: ", kRunForm)},
+       absl::StrCat("run: missing; expected ", kRunForm)},
       {"NoSuchDatasetByName", "Datasets/GetDataset", "name: \"names.txt\"", kNotFound,
        "there is no data set \"names.txt\""},
       {"DatasetOfNoName", "Datasets/GetDataset", "", kInvalid,
-       "name: it is missing; allowed: datasets/ID, an ID or a display name"},
+       "name: missing; expected datasets/ID, an ID or a display name"},
       {"DatasetWithAPath", "Datasets/DeleteDataset", "name: \"../names.txt\"", kInvalid,
-       "name: \"../names.txt\" is no data set's name; allowed: datasets/ID or a whole ID"},
+       "name: \"../names.txt\" isn't a valid data set name; expected datasets/ID or a whole ID"},
       {"DeleteOfNoName", "Experiments/DeleteExperiment", "name: \"e%\"", kInvalid,
-       "name: \"e%\" is no experiment's name; allowed: experiments/ID or a whole ID (lower-case "
-       "letters, digits and hyphens)"},
+       "name: \"e%\" isn't a valid experiment name; expected experiments/ID or a whole ID "
+       "(lower-case letters, digits and hyphens)"},
       {"ArtifactsOfNoRun", "Artifacts/ListArtifacts", "run: \"abc\"", kNotFound,
        "there is no run \"abc\""},
       {"ArtifactOfNoName", "Artifacts/ReadArtifact", "name: \"runs/abc\"", kInvalid,
-       "name: \"runs/abc\" is no artifact's name; allowed: runs/{run}/checkpoints/{step}"},
+       "name: \"runs/abc\" isn't a valid artifact name; expected runs/{run}/checkpoints/{step}"},
       {"ArtifactOfNegativeStep", "Artifacts/ReadArtifact", "name: \"runs/abc/checkpoints/-1\"",
        kInvalid,
-       "name: \"runs/abc/checkpoints/-1\" is no artifact's name; allowed: "
+       "name: \"runs/abc/checkpoints/-1\" isn't a valid artifact name; expected "
        "runs/{run}/checkpoints/{step}"},
       {"ArtifactOfHugeStep", "Artifacts/ReadArtifact", "name: \"runs/abc/checkpoints/4294967296\"",
        kInvalid,
-       "name: \"runs/abc/checkpoints/4294967296\" is no artifact's name; allowed: "
+       "name: \"runs/abc/checkpoints/4294967296\" isn't a valid artifact name; expected "
        "runs/{run}/checkpoints/{step}"},
       {"ArtifactOfNoRun", "Artifacts/ReadArtifact", "name: \"runs/abc/checkpoints/7\"", kNotFound,
        "there is no run \"abc\""},
@@ -173,12 +172,12 @@ Table NameRequests() {
 }
 
 Table ListRequests() {
-  const std::string page = absl::StrCat(" does not belong to this list; allowed: ", kNextPage);
+  const std::string page = absl::StrCat(" does not belong to this list; expected ", kNextPage);
   return {
       {"HugePage", "Experiments/ListExperiments", "page_size: 1001", kInvalid,
-       "page_size: 1001 is too large; allowed: 0 (the default) to 1000"},
+       "page_size: 1001 is too large; expected 0 (the default) to 1000"},
       {"NegativePage", "Datasets/ListDatasets", "page_size: 4294967295", kInvalid,
-       "page_size: 4294967295 is too large; allowed: 0 (the default) to 1000"},
+       "page_size: 4294967295 is too large; expected 0 (the default) to 1000"},
       {"TokenOfNoPage", "Experiments/ListExperiments", "page_token: \"later\"", kInvalid,
        "page_token: \"later\"" + page},
       {"TokenWithControlCharacters", "Datasets/ListDatasets", "page_token: \"\\001\\002\"",
@@ -186,86 +185,86 @@ Table ListRequests() {
       {"TokenOfAnotherList", "Datasets/ListDatasets", "page_token: \"ZXhwZXJpbWVudHN8YQ\"",
        kInvalid, "page_token: \"ZXhwZXJpbWVudHN8YQ\"" + page},
       {"HugePageOfWorkers", "Workers/ListWorkers", "page_size: 1001", kInvalid,
-       "page_size: 1001 is too large; allowed: 0 (the default) to 1000"},
+       "page_size: 1001 is too large; expected 0 (the default) to 1000"},
       {"WorkersOfAnotherList", "Workers/ListWorkers", "page_token: \"ZXhwZXJpbWVudHN8YQ\"",
        kInvalid, "page_token: \"ZXhwZXJpbWVudHN8YQ\"" + page},
       {"RunsOfNothing", "Runs/ListRuns", "", kInvalid,
-       absl::StrCat("experiment: it is missing; allowed: ", kExperimentForm)},
+       absl::StrCat("experiment: missing; expected ", kExperimentForm)},
       {"MetricsOfNothing", "Metrics/ListMetrics", "", kInvalid,
-       absl::StrCat("parent: it is missing; allowed: ", kExperimentForm)},
+       absl::StrCat("parent: missing; expected ", kExperimentForm)},
       {"MetricsOfNoRun", "Metrics/ListMetrics", "parent: \"runs/abc\"", kNotFound,
        "there is no run \"abc\""},
       {"QueryOfNothing", "Metrics/QueryMetrics", "", kInvalid,
-       "experiment: neither it nor runs is given; allowed: either experiment or runs"},
+       "experiment: neither experiment nor runs is given; expected either experiment or runs"},
       {"QueryOfBoth", "Metrics/QueryMetrics", "experiment: \"e\" runs: \"runs/abc\"", kInvalid,
-       "experiment: runs are given, too; allowed: either experiment or runs"},
+       "experiment: experiment and runs are both given; expected either experiment or runs"},
       {"QueryOfTooManyRuns", "Metrics/QueryMetrics", Repeat("runs: \"r\" ", 10'001), kInvalid,
-       "runs: there are 10001 of them; allowed: at most 10000"},
+       "runs: 10001 entries; expected at most 10000"},
       {"QueryOfTooManyKeys", "Metrics/QueryMetrics", "runs: \"r\" " + Repeat("keys: \"k\" ", 1'001),
-       kInvalid, "keys: there are 1001 of them; allowed: at most 1000"},
+       kInvalid, "keys: 1001 entries; expected at most 1000"},
       {"QueryOfNoKey", "Metrics/QueryMetrics", "runs: \"r\" keys: \"a\" keys: \"b\\tc\"", kInvalid,
-       "keys[1]: \"b\\x09c\" is no key; allowed: a metric's key such as train/loss"},
+       "keys[1]: \"b\\x09c\" isn't a valid key; expected a metric such as train/loss"},
       {"QueryOfEmptyKey", "Metrics/QueryMetrics", "runs: \"r\" keys: \"\"", kInvalid,
-       "keys[0]: \"\" is no key; allowed: a metric's key such as train/loss"},
+       "keys[0]: \"\" isn't a valid key; expected a metric such as train/loss"},
       {"QueryBackwards", "Metrics/QueryMetrics", "runs: \"r\" first_step: 5 last_step: 4", kInvalid,
-       "first_step: 5 is after last_step; allowed: at most last_step, 4"},
+       "first_step: 5 is after last_step; expected at most 4"},
       {"QueryOfTooFewPoints", "Metrics/QueryMetrics", "runs: \"r\" max_points: 3", kInvalid,
-       "max_points: 3 is too small; allowed: 4 to 1000000, or 0 for all points"},
+       "max_points: 3 is too small; expected 4 to 1000000, or 0 for all points"},
       {"QueryOfTooManyPoints", "Metrics/QueryMetrics", "runs: \"r\" max_points: 4294967295",
-       kInvalid, "max_points: 4294967295 is too large; allowed: 4 to 1000000, or 0 for all points"},
+       kInvalid, "max_points: 4294967295 is too large; expected 4 to 1000000, or 0 for all points"},
       {"QueryOfNoRun", "Metrics/QueryMetrics", "runs: \"abc\"", kNotFound,
        "there is no run \"abc\""},
       {"ReportOfNothing", "Reports/RenderReport", "", kInvalid,
-       "experiments: it is missing; allowed: 1 to 20 experiments"},
+       "experiments: missing; expected 1 to 20 experiments"},
       {"ReportOfTooMany", "Reports/RenderReport", Repeat("experiments: \"e\" ", 21), kInvalid,
-       "experiments: there are 21 of them; allowed: at most 20"},
+       "experiments: 21 entries; expected at most 20"},
       {"ExportOfNothing", "Reports/Export", "format: csv", kInvalid,
-       absl::StrCat("experiment: it is missing; allowed: ", kExperimentForm)},
+       absl::StrCat("experiment: missing; expected ", kExperimentForm)},
       {"CompareNothing", "Metrics/Compare", "", kInvalid,
-       absl::StrCat("experiment: it is missing; allowed: ", kExperimentForm)},
+       absl::StrCat("experiment: missing; expected ", kExperimentForm)},
       {"CompareNoExperiment", "Metrics/Compare", "experiment: \"abc\"", kNotFound,
        "there is no experiment \"abc\""},
       {"TableOfNoFormat", "Reports/RenderTable", "comparison { experiment: \"abc\" }", kInvalid,
-       "format: it is missing; allowed: text, csv, latex"},
+       "format: missing; expected text, csv or latex"},
       {"TableOfUnknownFormat", "Reports/RenderTable",
        "comparison { experiment: \"abc\" } format: 9", kInvalid,
-       "format: 9 is no format; allowed: text, csv, latex"},
+       "format: 9 isn't a format; expected text, csv or latex"},
       {"TableOfNoExperiment", "Reports/RenderTable",
        "comparison { experiment: \"abc\" } format: csv", kNotFound,
        "there is no experiment \"abc\""},
       {"QueryOfMalformedRun", "Metrics/QueryMetrics", "runs: \"A\"", kInvalid,
-       absl::StrCat("runs[0]: \"A\" is no run's name; allowed: ", kRunForm)},
+       absl::StrCat("runs[0]: \"A\" isn't a valid run name; expected ", kRunForm)},
   };
 }
 
 Table UploadRequests() {
   const std::string sha256 = "sha256: \"" + Repeat("a", 64) + "\" ";
   const std::string allowed =
-      "; allowed: 1 to 100 letters, digits, '.', '_' or '-', first a letter or digit";
+      "; expected 1 to 100 letters, digits, '.', '_' or '-', starting with a letter or digit";
   const auto upload = [](const std::string& name, const std::string& request,
                          const std::string& message) {
     return BadRequest{name, "Datasets/UploadDataset", request, kInvalid, message};
   };
   return {
-      upload("UploadOfNoName", sha256, "display_name: it is missing" + allowed),
+      upload("UploadOfNoName", sha256, "display_name: missing" + allowed),
       upload("UploadWithAPath", sha256 + "display_name: \"../etc/passwd\"",
-             "display_name: \"../etc/passwd\" is no file's name" + allowed),
+             "display_name: \"../etc/passwd\" isn't a valid file name" + allowed),
       upload("UploadOfAHiddenFile", sha256 + "display_name: \".names\"",
-             "display_name: \".names\" is no file's name" + allowed),
+             "display_name: \".names\" isn't a valid file name" + allowed),
       upload("UploadWithALongName", sha256 + "display_name: \"" + Repeat("n", 101) + "\"",
-             "display_name: \"" + Repeat("n", 101) + "\" is no file's name" + allowed),
+             "display_name: \"" + Repeat("n", 101) + "\" isn't a valid file name" + allowed),
       upload("UploadOfNoHash", "display_name: \"names.txt\"",
-             "sha256: it is missing; allowed: 64 lower-case hex digits"),
+             "sha256: missing; expected 64 lower-case hex digits"),
       upload("UploadOfAShortHash", "display_name: \"names.txt\" sha256: \"abc\"",
-             "sha256: \"abc\" is no SHA-256; allowed: 64 lower-case hex digits"),
+             "sha256: \"abc\" isn't a SHA-256; expected 64 lower-case hex digits"),
       upload("UploadOfAnotherHash", "display_name: \"names.txt\" data: \"a\\n\" " + sha256,
              absl::StrCat("sha256: ", Repeat("a", 64),
-                          " is not the hash of the 2 bytes that came; allowed: the SHA-256 of all "
-                          "data")),
+                          " isn't the hash of the 2 received bytes; expected the SHA-256 of all "
+                          "data. Upload again")),
       upload("UploadOfNoUtf8",
              "display_name: \"names.txt\" data: \"\\377\\376\\n\" "
              "sha256: \"6ff31c28bd3e1fb78657aaf43bf59f5a1a61169ff26a0b42022ae3c08269877c\"",
-             "data: the text is not UTF-8: byte 0 is 0xff; allowed: UTF-8 text without "
+             "data: the text is not UTF-8: byte 0 is 0xff; expected UTF-8 text without "
              "control characters other than tabs and line breaks"),
   };
 }
@@ -276,41 +275,41 @@ Table SampleRequests() {
                            const std::string& message) {
     return BadRequest{name, "Models/Generate", request, kInvalid, message};
   };
-  const std::string either = "; allowed: either run, or experiment and cell";
+  const std::string either = "; expected either run, or experiment and cell";
   return {
-      generate("GenerateOfNothing", "", "run: neither it nor experiment is given" + either),
+      generate("GenerateOfNothing", "", "run: neither run nor experiment is given" + either),
       generate("GenerateOfBoth", "run: \"runs/r\" experiment: \"experiments/e\"",
-               "run: experiment is given, too" + either),
+               "run: run and experiment are both given" + either),
       generate("GenerateOfARunsCell", "run: \"runs/r\" cell: \"s0\"",
-               "cell: run is given, too" + either),
+               "cell: run and cell are both given" + either),
       generate("GenerateOfAStrangeRun", "run: \"runs/R\"",
-               absl::StrCat("run: \"runs/R\" is no run's name; allowed: ", kRunForm)),
+               absl::StrCat("run: \"runs/R\" isn't a valid run name; expected ", kRunForm)),
       generate("GenerateOfAStepBeforeTheFirst", "run: \"runs/r\" step: -2",
-               "step: -2 is out of range; allowed: 0 or more, or -1 for the last checkpoint"),
+               "step: -2 is out of range; expected 0 or more, or -1 for the last checkpoint"),
       generate("GenerateNoSamples", "run: \"runs/r\" count: 0",
-               "count: 0 is out of range; allowed: 1 to 1,000"),
+               "count: 0 is out of range; expected 1 to 1,000"),
       generate("GenerateTooManySamples", "run: \"runs/r\" count: 1001",
-               "count: 1001 is out of range; allowed: 1 to 1,000"),
+               "count: 1001 is out of range; expected 1 to 1,000"),
       generate("GenerateWithANegativeTemperature", "run: \"runs/r\" temperature: -0.1",
-               "temperature: -0.1 is out of range; allowed: 0 to 100"),
+               "temperature: -0.1 is out of range; expected 0 to 100"),
       generate("GenerateWithNoTemperature", "run: \"runs/r\" temperature: nan",
-               "temperature: nan is out of range; allowed: 0 to 100"),
+               "temperature: nan is out of range; expected 0 to 100"),
       generate("GenerateWithAHugeTopK", "run: \"runs/r\" top_k: 10000001",
-               "top_k: 10000001 is out of range; allowed: 0 (all) to 10,000,000"),
+               "top_k: 10000001 is out of range; expected 0 (all) to 10,000,000"),
       generate("GenerateWithNoTopP", "run: \"runs/r\" top_p: 0",
-               "top_p: 0 is out of range; allowed: above 0, at most 1"),
+               "top_p: 0 is out of range; expected above 0, at most 1"),
       generate("GenerateWithTooMuchTopP", "run: \"runs/r\" top_p: 1.5",
-               "top_p: 1.5 is out of range; allowed: above 0, at most 1"),
+               "top_p: 1.5 is out of range; expected above 0, at most 1"),
       generate("GenerateWithSeveralMistakes", "run: \"runs/r\" count: 0 top_p: 2",
-               "2 problems: count: 0 is out of range; allowed: 1 to 1,000; top_p: 2 is out of "
-               "range; allowed: above 0, at most 1"),
+               "2 problems: count: 0 is out of range; expected 1 to 1,000; top_p: 2 is out of "
+               "range; expected above 0, at most 1"),
       {"GenerateOfAnUnknownRun", "Models/Generate", "run: \"runs/r\"", kNotFound,
        "there is no run \"r\""},
       {"GenerateOfAnUnknownExperiment", "Models/Generate", "experiment: \"e\" cell: \"s0\"",
        kNotFound, "there is no experiment \"e\""},
       Create("SamplesOfNumbers", "spec { analyses { samples {} } }",
-             "analyses[0].samples: the tokens of legacy_recall are numbers, not text; allowed: "
-             "only with a documents or text task"),
+             "analyses[0].samples: the tokens of legacy_recall are numbers, not text; expected "
+             "a documents or text task"),
   };
 }
 
@@ -319,13 +318,14 @@ Table AnalysisRequests() {
   const std::string create = "Analyses/CreateAnalysis";
   return {
       {"AnalysisOfNoKind", create, "", kInvalid,
-       "analysis: no kind is given; allowed: spectrum, cka, activations, weights, capture, "
+       "analysis: no kind is given; expected spectrum, cka, activations, weights, capture, "
        "loss_landscape, hessian, gradient_flow, gradient_alignment, norm_jacobian, "
-       "norm_statistics, norm_response, attention, remove, trajectory"},
+       "norm_statistics, norm_response, attention, remove or trajectory"},
       {"AnalysisOfNothing", create, "analysis { spectrum {} }", kInvalid,
-       "subjects: there are 0; allowed: 1 where the analysis is spectrum"},
+       "subjects: 0 given; expected 1 for spectrum"},
       {"AnalysisOfAStrangeRun", create, "analysis { spectrum {} } subjects { run: \"runs/R\" }",
-       kInvalid, absl::StrCat("subjects[0].run: \"runs/R\" is no run's name; allowed: ", kRunForm)},
+       kInvalid,
+       absl::StrCat("subjects[0].run: \"runs/R\" isn't a valid run name; expected ", kRunForm)},
       {"AnalysisOfAnUnknownRun", create, "analysis { spectrum {} } subjects { run: \"runs/r\" }",
        kNotFound, "there is no run \"r\""},
       {"AnalysisOfAnUnknownExperiment", create,
@@ -333,31 +333,31 @@ Table AnalysisRequests() {
        "there is no experiment \"e\""},
       {"AnalysisWithSeveralMistakes", create,
        "analysis { norm_response { size: 0 deviation: -1 } } inputs { tokens: 3 }", kInvalid,
-       "3 problems: analysis.norm_response.deviation: -1 is out of range; allowed: 0 to "
-       "1,000,000,000; analysis.norm_response.size: 0 is out of range; allowed: 1 to 1,000,000; "
-       "inputs.tokens: norm_response reads no tokens; allowed: none"},
+       "3 problems: analysis.norm_response.deviation: -1 is out of range; expected 0 to "
+       "1,000,000,000; analysis.norm_response.size: 0 is out of range; expected 1 to 1,000,000; "
+       "inputs.tokens: norm_response reads no tokens; expected none"},
       {"GetNoAnalysis", "Analyses/GetAnalysis", "", kInvalid,
-       absl::StrCat("name: it is missing; allowed: ", kAnalysisForm)},
+       absl::StrCat("name: missing; expected ", kAnalysisForm)},
       {"GetAnalysisOfAnotherCollection", "Analyses/GetAnalysis", "name: \"runs/abc\"", kInvalid,
-       absl::StrCat("name: \"runs/abc\" is no analysis's name; allowed: ", kAnalysisForm)},
+       absl::StrCat("name: \"runs/abc\" isn't a valid analysis name; expected ", kAnalysisForm)},
       {"NoSuchAnalysis", "Analyses/GetAnalysis", "name: \"analyses/abc\"", kNotFound,
        "there is no analysis \"abc\""},
       {"WatchNoAnalysis", "Analyses/WatchAnalysis", "name: \"abc\"", kNotFound,
        "there is no analysis \"abc\""},
       {"WatchAnalysisOfAnotherCollection", "Analyses/WatchAnalysis", "name: \"runs/abc\"", kInvalid,
-       absl::StrCat("name: \"runs/abc\" is no analysis's name; allowed: ", kAnalysisForm)},
+       absl::StrCat("name: \"runs/abc\" isn't a valid analysis name; expected ", kAnalysisForm)},
       {"CancelNoAnalysis", "Analyses/CancelAnalysis", "name: \"abc\"", kNotFound,
        "there is no analysis \"abc\""},
       {"CancelOfNoAnalysis", "Analyses/CancelAnalysis", "name: \"a%\"", kInvalid,
-       "name: \"a%\" is no analysis's name; allowed: analyses/ID or a whole ID (lower-case "
+       "name: \"a%\" isn't a valid analysis name; expected analyses/ID or a whole ID (lower-case "
        "letters and digits)"},
       {"ArraysOfNoAnalysis", "Analyses/ReadAnalysisArrays", "name: \"abc\"", kNotFound,
        "there is no analysis \"abc\""},
       {"HugePageOfAnalyses", "Analyses/ListAnalyses", "page_size: 1001", kInvalid,
-       "page_size: 1001 is too large; allowed: 0 (the default) to 1000"},
+       "page_size: 1001 is too large; expected 0 (the default) to 1000"},
       {"AnalysesOfAnotherList", "Analyses/ListAnalyses", "page_token: \"ZXhwZXJpbWVudHN8YQ\"",
        kInvalid,
-       absl::StrCat("page_token: \"ZXhwZXJpbWVudHN8YQ\" does not belong to this list; allowed: ",
+       absl::StrCat("page_token: \"ZXhwZXJpbWVudHN8YQ\" does not belong to this list; expected ",
                     kNextPage)},
       {"AnalysesOfNoRun", "Analyses/ListAnalyses", "parent: \"runs/abc\"", kNotFound,
        "there is no run \"abc\""},

@@ -77,7 +77,7 @@ TEST(BlobPinsTest, BoundsWhatALeaseHasThatNoDurableEventNames) {
   const absl::Status more = pins.Begin("lease", 5, 10);
   EXPECT_TRUE(absl::IsResourceExhausted(more));
   EXPECT_EQ(more.message(),
-            "lease lease has written 6 bytes that no durable event names; allowed: at most 10");
+            "lease lease: 6 written bytes without a durable event; expected at most 10");
   EXPECT_TRUE(pins.Begin("other", 5, 10).ok()) << "another lease's";
   pins.Hold("lease", CountedPin("a", &alive));  // of three bytes
   pins.End("lease", 6);

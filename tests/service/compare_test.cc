@@ -240,7 +240,7 @@ TEST_F(CompareTest, NamesTheFieldOfABadRequest) {
   request.set_at(-2);
   grpc::Status status = TryCompare(request);
   EXPECT_EQ(status.error_message(),
-            "at: -2 is out of range; allowed: a step from 0 on, or -1 for the end");
+            "at: -2 is out of range; expected a step from 0 on, or -1 for the end");
   EXPECT_EQ(FieldOf(status), "at");
   request.set_at(0);
   const v1::Comparison comparison = Compare(request);
@@ -274,8 +274,8 @@ TEST_F(CompareTest, ComparesPartsOfSeveralExperiments) {
   (*request.mutable_baseline())["setting"] = second + "/post";
   EXPECT_TRUE(Compare(request).rows(1).is_baseline());
   const std::pair<const char*, const char*> wrong[] = {
-      {"setting", "baseline[setting]: \"poost\" is not compared here; allowed: "},
-      {"norm", "baseline: \"norm\" is no axis here; allowed: setting=EXP/SETTING"}};
+      {"setting", "baseline[setting]: \"poost\" isn't compared here; expected "},
+      {"norm", "baseline: \"norm\" isn't an axis here; expected setting=EXP/SETTING"}};
   for (const auto& [axis, message] : wrong) {
     request.mutable_baseline()->clear();
     (*request.mutable_baseline())[axis] = "poost";
@@ -287,7 +287,7 @@ TEST_F(CompareTest, ComparesPartsOfSeveralExperiments) {
   request.set_others(0, "runs/1");
   const grpc::Status status = TryCompare(request);
   EXPECT_EQ(FieldOf(status), "others[0]");
-  EXPECT_THAT(status.error_message(), HasSubstr("\"runs/1\" is a run; allowed: EXP, EXP/CELL"));
+  EXPECT_THAT(status.error_message(), HasSubstr("\"runs/1\" is a run; expected EXP, EXP/CELL"));
   for (int i = 0; i < 19; ++i) request.add_others(second);
   EXPECT_EQ(FieldOf(TryCompare(request)), "others");
 }

@@ -61,7 +61,7 @@ TEST_F(CreateTest, RefusesWhatTheDiskHasNoRoomFor) {
   EXPECT_THAT(
       std::string(refused.status().message()),
       testing::MatchesRegex("the experiment needs about [0-9]+ MB, and .*/data has [0-9]+ MB "
-                            "free: free some, or make it smaller"));
+                            "free. Free disk space, or submit a smaller experiment"));
   EXPECT_EQ(ExperimentsIn(small_disk()), 0u);
   const auto preview = CreateOnDisk(needed - 1, true);
   ASSERT_TRUE(preview.ok()) << preview.status();
@@ -323,8 +323,8 @@ TEST_F(CreateTest, RefusesByMeasuredTimesAndWarnsByGuesses) {
   EXPECT_EQ(status.error_code(), grpc::StatusCode::INVALID_ARGUMENT);
   EXPECT_EQ(FieldOf(status), "limits.device_time");
   EXPECT_EQ(status.error_message(),
-            "limits.device_time: training 98 runs needs about 1s, more than 0.050s; allowed: at "
-            "least 1s, or a smaller experiment");
+            "limits.device_time: training 98 runs needs about 1s, more than 0.050s; expected at "
+            "least 1s. Raise the limit, or submit a smaller experiment");
   EXPECT_EQ(Experiments(), 1u);
   request.mutable_spec()->mutable_limits()->mutable_device_time()->set_nanos(100'000'000);
   const v1::CreateExperimentResponse measured = Preview(request.spec());
@@ -386,7 +386,7 @@ TEST_F(CreateTest, RefusesASpecOfMoreThanAMebibyteBeforeItIsRead) {
     EXPECT_EQ(FieldOf(status), "spec");
     EXPECT_EQ(status.error_message(),
               absl::StrCat("spec: the request has ", text::Grouped(request.ByteSizeLong()),
-                           " bytes; allowed: at most 1,048,576"));
+                           " bytes; expected at most 1,048,576"));
   }
   EXPECT_EQ(Experiments(), 0u);
 }
@@ -398,8 +398,7 @@ TEST_F(CreateTest, CountsValuesBeforeItLooksAtThem) {
   for (int i = 0; i < 400'000; ++i) axis->add_values();
   const v1::CreateExperimentResponse preview = Preview(spec);
   ASSERT_EQ(preview.problems_size(), 1);
-  EXPECT_EQ(preview.problems(0).message(),
-            "axes[1].values: there are 400,000 of them; allowed: 1 to 1,000");
+  EXPECT_EQ(preview.problems(0).message(), "axes[1].values: 400,000 entries; expected 1 to 1,000");
 }
 
 TEST_F(CreateTest, KeepsItsAnswerBelowTheLimitOfAMessageWhenTheSpecIsLarge) {
@@ -554,7 +553,7 @@ TEST_F(CreateTest, RefusesATextThatIsTooShort) {
   EXPECT_EQ(
       preview.problems(0).message(),
       "base.model.context: with context 4 and validation 0.3, text.txt has 7 tokens to train on "
-      "and 4 to validate on, and needs 5 of each; allowed: context of at most 3, a validation "
+      "and 4 to validate on, and needs 5 of each; expected a context of at most 3, a validation "
       "that leaves enough of both, or a longer text");
 }
 

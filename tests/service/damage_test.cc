@@ -136,7 +136,7 @@ TEST_F(DamageTest, OfSummariesLeavesTheOtherRuns) {
 TEST_F(DamageTest, OfTheNumberOfSummariesLeavesTheOtherRuns) {
   Train();
   MisplaceSummaries();
-  ExpectTheOtherRuns("summaries are gone");
+  ExpectTheOtherRuns("summaries are missing");
 }
 
 }  // namespace

@@ -167,7 +167,7 @@ TEST_F(ExperimentAnalysesTest, AreHeldAgainstALimitByWhatOthersTookHere) {
   ASSERT_EQ(refused.problems_size(), 1);
   EXPECT_EQ(refused.problems(0).message(),
             "limits.device_time: training 2 runs with 2 analyses needs about 121s, more than 60s; "
-            "allowed: at least 121s, or a smaller experiment");
+            "expected at least 121s. Raise the limit, or submit a smaller experiment");
   spec.mutable_limits()->mutable_device_time()->set_seconds(121);
   EXPECT_EQ(Preview(spec).problems_size(), 0);
   EXPECT_TRUE(Preview(spec).estimate().measured());
@@ -269,14 +269,14 @@ TEST_F(ExperimentAnalysesTest, SayWhichNumbersThereAre) {
     request.set_key(key);
     return TryCompare(request).error_message();
   };
-  EXPECT_THAT(refusal("ranks/nonsense"), HasSubstr("key: \"ranks/nonsense\" is no number of "
-                                                   "spectrum; allowed: ranks/ and one of "));
+  EXPECT_THAT(refusal("ranks/nonsense"), HasSubstr("key: \"ranks/nonsense\" isn't a number of "
+                                                   "spectrum; expected ranks/ followed by "));
   EXPECT_THAT(refusal("ranks/isoscore"),
-              HasSubstr("allowed: nothing before an analysis of ranks has given"));
+              HasSubstr("expected a recorded key. No analysis with the label ranks has ended yet"));
   const auto analyst = MakeAnalyst();
   for (int i = 0; i < 2; ++i) analyst->ComputationResult(analyst->NextAnalysis(), Ranks(i));
   AwaitEnd(experiment);
-  EXPECT_THAT(refusal("ranks/isoscore"), testing::EndsWith("allowed: ranks/stable_rank"));
+  EXPECT_THAT(refusal("ranks/isoscore"), testing::EndsWith("expected ranks/stable_rank"));
 }
 
 TEST_F(ExperimentAnalysesTest, EndAtOnceWhereNoRunConverged) {
@@ -428,7 +428,7 @@ TEST_F(ExperimentAnalysesTest, KeepTheirLabelsBeforeTheyAreMade) {
   request.mutable_inputs()->set_tokens(200);
   const grpc::Status taken = Try(request);
   EXPECT_EQ(taken.error_code(), grpc::StatusCode::ALREADY_EXISTS);
-  EXPECT_THAT(taken.error_message(), StartsWith("label: short is taken in experiment "));
+  EXPECT_THAT(taken.error_message(), StartsWith("label: short is used in experiment "));
   request.set_validate_only(true);
   EXPECT_EQ(Ask(request).problems(0).message(), taken.error_message());
   request.set_validate_only(false);

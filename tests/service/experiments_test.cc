@@ -89,7 +89,8 @@ TEST_F(ExperimentsTest, ListsWhatAnAmbiguousPrefixBegins) {
   const grpc::Status status = TryGet("placement");
   EXPECT_EQ(status.error_code(), grpc::StatusCode::INVALID_ARGUMENT);
   EXPECT_EQ(status.error_message(),
-            absl::StrCat("name: \"placement\" begins several experiments; allowed: ", a, ", ", b));
+            absl::StrCat("name: \"placement\" matches several experiments: ", a, ", ", b,
+                         ". Use a longer prefix"));
 }
 
 TEST_F(ExperimentsTest, AreListedNewestFirstPageByPage) {
@@ -237,7 +238,7 @@ TEST_F(ExperimentsTest, AreNotCancelledOrDeletedByTheBeginningOfAName) {
   EXPECT_EQ(repeated.error_code(), grpc::StatusCode::NOT_FOUND);
   EXPECT_EQ(repeated.error_message(),
             absl::StrCat("there is no experiment \"", first.substr(12), "\", but ",
-                         other.substr(12), " begins so: the whole ID is needed here"));
+                         other.substr(12), " begins with it. Give the whole ID"));
   EXPECT_EQ(ReasonOf(repeated), "EXPERIMENT_NOT_FOUND");
   EXPECT_EQ(StatusOf(*experiments_, &v1::Experiments::Stub::CancelExperiment,
                      Named<v1::CancelExperimentRequest>(other.substr(0, other.size() - 1)))

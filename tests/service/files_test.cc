@@ -84,9 +84,8 @@ TEST_F(FilesTest, DeletesATextByItsIdAlone) {
   const std::string id = dataset.name().substr(9);
   const grpc::Status status = TryDelete("names.txt");
   EXPECT_EQ(status.error_code(), grpc::StatusCode::NOT_FOUND);
-  EXPECT_EQ(status.error_message(),
-            absl::StrCat("there is no data set \"names.txt\", but ", id,
-                         " has that display name: the whole ID is needed here"));
+  EXPECT_EQ(status.error_message(), absl::StrCat("there is no data set \"names.txt\", but ", id,
+                                                 " has that display name. Give the whole ID"));
   EXPECT_EQ(ReasonOf(status), "DATASET_NOT_FOUND");
   EXPECT_EQ(List().datasets_size(), 1);
   EXPECT_TRUE(TryDelete(id).ok());
@@ -161,11 +160,11 @@ TEST_F(FilesTest, RefusesWhatIsNoText) {
 TEST_F(FilesTest, RefusesMessagesThatAreTooLargeOrNamedTwice) {
   const std::string large(2 << 20, 'a');
   grpc::Status status = TryUpload({Message("a", large, large)});
-  EXPECT_EQ(status.error_message(),
-            "data: a message has 2097152 bytes; allowed: at most 1048576 bytes a message");
+  EXPECT_EQ(status.error_message(), "data: a message has 2097152 bytes; expected at most 1048576");
   status = TryUpload({Message("names.txt", kNames, ""), Message("names.txt", kNames, kNames)});
-  EXPECT_EQ(status.error_message(),
-            "display_name: display_name or sha256 come again; allowed: the first message only");
+  EXPECT_EQ(
+      status.error_message(),
+      "display_name: display_name or sha256 is repeated; expected both in the first message only");
   EXPECT_EQ(List().datasets_size(), 0);
 }
 
@@ -179,8 +178,8 @@ TEST_F(FilesTest, EndsAnUploadThatSendsNothingMore) {
   const grpc::Status status = writer->Finish();
   EXPECT_EQ(status.error_code(), grpc::StatusCode::DEADLINE_EXCEEDED);
   EXPECT_EQ(status.error_message(),
-            "too little comes: the client must send at least 1024000.0 KiB a second, and may be "
-            "21ms behind that");
+            "the client sends too slowly; expected at least 1024000.0 KiB a second, with at most "
+            "21ms of delay");
   EXPECT_EQ(List().datasets_size(), 0);
 }
 

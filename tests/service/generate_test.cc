@@ -118,7 +118,7 @@ TEST_F(GenerateTest, RefusesAPromptThatIsLongerThanTheContext) {
     EXPECT_EQ(FieldOf(status), "prompt");
     EXPECT_EQ(status.error_message(),
               absl::StrCat("prompt: it has ", characters,
-                           " characters; allowed: at most 7, one less than the model's context"));
+                           " characters; expected at most 7, one less than the model's context"));
   }
   request.set_prompt("ééééééé");  // characters count, not bytes
   Call call(models_.get(), request);

@@ -129,7 +129,7 @@ v1::ExperimentSpec WithBatchNorm(v1::ExperimentSpec spec) {
 TEST_F(GrowingTest, SaysWhichRunsAreStoredFromTheTrainerThatAutoNoLongerTakes) {
   const auto worker = TrainShort();
   constexpr char kFromNative[] =
-      "2 runs are stored from the native trainer and will be trained anew by torch, so that one "
+      "2 runs are stored from the native trainer and will be trained again by torch, so that one "
       "trainer trains them all";
   EXPECT_THAT(Preview(WithBatchNorm(SmallSpec())).notes(), Contains(kFromNative));
   EXPECT_THAT(Preview(WithBatchNorm(SmallSpec(1, "longer", 30))).notes(), Contains(kFromNative))
@@ -149,7 +149,7 @@ TEST_F(GrowingTest, SaysHowToGoOnWithTheTrainerThatThereWas) {
   Create(first);
   for (int i = 0; i < 2; ++i) Train(worker.get(), worker->NextRun(), 10);
   constexpr char kFromTorch[] =
-      "2 runs are stored from the torch trainer and will be trained anew by native; "
+      "2 runs are stored from the torch trainer and will be trained again by native; "
       "training.trainer=torch goes on with them";
   EXPECT_THAT(Preview(SmallSpec(2)).notes(), Contains(kFromTorch));
   EXPECT_THAT(Preview(SmallSpec(1, "longer", 30)).notes(), Contains(kFromTorch));

@@ -367,7 +367,7 @@ TEST_F(PrivateTest, NeedsPrivateExperimentsForPrivateData) {
       CallWith(mia_, "Experiments.CreateExperiment", "request_id: 'public' " + spec);
   EXPECT_EQ(refused.status.error_code(), grpc::StatusCode::INVALID_ARGUMENT);
   EXPECT_THAT(refused.status.error_message(),
-              HasSubstr(data + " is private: only private experiments of mia's can use it"));
+              HasSubstr(data + " is private: only private experiments of mia can use it"));
   const RawAnswer admins = CallWith(root_.token(), "Experiments.CreateExperiment",
                                     "request_id: 'a' private: true " + spec);
   EXPECT_EQ(admins.status.error_code(), grpc::StatusCode::INVALID_ARGUMENT) << "not hers alone";

@@ -73,7 +73,7 @@ TEST_F(QuotasTest, RefuseASubmitThatWouldQueueTooMuch) {
   const grpc::Status refused = create(mia);
   EXPECT_EQ(refused.error_code(), grpc::StatusCode::RESOURCE_EXHAUSTED);
   EXPECT_THAT(refused.error_message(),
-              HasSubstr("mia has 2 runs that are queued or training, and this would add 4: the "
+              HasSubstr("mia has 2 queued or training runs, and this experiment would add 4; the "
                         "quota is 3"));
   more.set_validate_only(true);
   ASSERT_TRUE(create(mia).ok());
@@ -106,7 +106,7 @@ TEST_F(QuotasTest, RefuseASubmitOfAnothersRunsBeyondTheQuota) {
   const grpc::Status refused = create();
   EXPECT_EQ(refused.error_code(), grpc::StatusCode::RESOURCE_EXHAUSTED);
   EXPECT_THAT(refused.error_message(),
-              HasSubstr("mia has 0 runs that are queued or training, and this would add 2"));
+              HasSubstr("mia has 0 queued or training runs, and this experiment would add 2"));
   same.set_validate_only(true);
   ASSERT_TRUE(create().ok());
   EXPECT_EQ(response.problems_size(), 1) << response.DebugString();
@@ -124,8 +124,8 @@ TEST_F(QuotasTest, RefuseDataBeyondTheBytes) {
   const grpc::Status refused = Upload(mia, "carl\n");
   EXPECT_EQ(refused.error_code(), grpc::StatusCode::RESOURCE_EXHAUSTED);
   EXPECT_EQ(refused.error_message(),
-            "mia has 8 B stored, and this would add about 5 B: the quota is 10 B. Remove "
-            "something, or make it smaller");
+            "mia has 8 B stored, and this request would add about 5 B; the quota is 10 B. Remove "
+            "something, or submit something smaller");
   EXPECT_EQ(ReasonOf(refused), "QUOTA_EXCEEDED");
 }
 

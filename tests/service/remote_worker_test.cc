@@ -89,7 +89,7 @@ TEST_F(RemoteWorkerTest, ReadsTheBlobsOfItsLeasesAlone) {
   EXPECT_EQ(bytes, "anna\nbob\ncarl\ndora\n");
   const grpc::Status others = holder->ReadBlob(run.lease, other.sha256(), &bytes);
   EXPECT_EQ(others.error_code(), grpc::StatusCode::PERMISSION_DENIED);
-  EXPECT_THAT(others.error_message(), HasSubstr("has no right to read blob"));
+  EXPECT_THAT(others.error_message(), HasSubstr("may not read blob"));
   EXPECT_EQ(liar->ReadBlob(run.lease, run.run.dataset_blob(), &bytes).error_code(),
             grpc::StatusCode::NOT_FOUND);
   holder->Started(run);
@@ -146,7 +146,7 @@ TEST_F(RemoteWorkerTest, WritesNoMoreThanItsBudgetAheadOfItsEvents) {
   const std::vector<std::string> chunks(300, std::string(1 << 20, 'x'));
   const grpc::Status status = worker->WriteBlob(run.lease, std::string(64, '0'), chunks);
   EXPECT_EQ(status.error_code(), grpc::StatusCode::RESOURCE_EXHAUSTED);
-  EXPECT_THAT(status.error_message(), HasSubstr("bytes that no durable event names"));
+  EXPECT_THAT(status.error_message(), HasSubstr("written bytes without a durable event"));
   const std::string weights = Sha256Hex("weights");
   EXPECT_TRUE(worker->WriteBlob(run.lease, weights, {"weights"}).ok()) << "given back";
 }
@@ -159,7 +159,8 @@ TEST_F(RemoteWorkerTest, EndsWithItsToken) {
   ASSERT_TRUE(sharing().store().RevokeToken(token.token.id, kRoot, absl::Now()).ok());
   const grpc::Status end = worker.WaitForEnd();
   EXPECT_EQ(end.error_code(), grpc::StatusCode::UNAUTHENTICATED);
-  EXPECT_EQ(end.error_message(), "the token was revoked, or its user has another role now");
+  EXPECT_EQ(end.error_message(),
+            "the token was revoked, or its user's role has changed. Log in again");
   EXPECT_EQ(worker.WriteBlob(run.lease, Sha256Hex("x"), {"x"}).error_code(),
             grpc::StatusCode::UNAUTHENTICATED);
 }

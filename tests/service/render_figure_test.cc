@@ -125,7 +125,7 @@ TEST_F(RenderFigureTest, ChecksTheStepOfTheFigureOverDepth) {
   TrainAll();
   request_.set_step(-1);
   EXPECT_THAT(std::string(Render().message()),
-              testing::AllOf(HasSubstr("step"), HasSubstr("loss is of no single step")));
+              testing::AllOf(HasSubstr("step"), HasSubstr("loss doesn't take a step")));
   request_.set_kind("depth");
   request_.set_step(-2);
   EXPECT_THAT(std::string(Render().message()),

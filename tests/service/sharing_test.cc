@@ -100,13 +100,13 @@ TEST_F(SharingTest, LetsInWhomTheRuleOfAMethodLetsIn) {
 
 TEST_F(SharingTest, SaysWhatIsWrongWithAToken) {
   EXPECT_EQ(RawCall(public_channel_, "/ablate.v1.Admin/WhoAmI", {""}).status.error_message(),
-            "a token is needed: `ablate login` with a join file of this server's admin");
+            "the call has no token. Run `ablate login` with a join file from this server's admin");
   const storage::IssuedToken token = Join("rex", Role::kReader);
   ASSERT_TRUE(sharing().store().RevokeToken(token.token.id, kRoot, absl::Now()).ok());
   EXPECT_THAT(Call("/ablate.v1.Admin/WhoAmI", token.secret).error_message(),
               HasSubstr("was revoked"));
   EXPECT_EQ(Call("/ablate.v1.Admin/CreateUser", SecretOf("sam", Role::kReader)).error_message(),
-            "Admin.CreateUser needs the role admin; yours is reader");
+            "\"create user\" needs the role admin; yours is reader");
 }
 
 TEST_F(SharingTest, KnowsWhoCalls) {
@@ -178,7 +178,8 @@ TEST_F(SharingTest, LogsRefusedCalls) {
     }
   }
   EXPECT_THAT(lines,
-              ElementsAre("  Admin.WhoAmI UNAUTHENTICATED: the token is none of this server's",
+              ElementsAre("  Admin.WhoAmI UNAUTHENTICATED: the token is unknown to this server. "
+                          "Log in with a join file of this server",
                           absl::StrCat("rex ", mine.token.id,
                                        " Admin.ListAudit PERMISSION_DENIED: Admin.ListAudit needs "
                                        "the role admin; yours is reader")));
@@ -188,7 +189,7 @@ TEST_F(SharingTest, ServesNoWatchThatWouldOutliveItsToken) {
   const std::string secret = SecretOf("rex", Role::kReader);
   EXPECT_TRUE(Call("/grpc.health.v1.Health/Check", secret).ok());
   EXPECT_EQ(Call("/grpc.health.v1.Health/Watch", secret).error_message(),
-            "Health.Watch is not served here: ask Health.Check");
+            "Health.Watch isn't supported. Call Health.Check");
 }
 
 // An open watch, if there was room for it; without a secret the owner's.
@@ -225,7 +226,8 @@ TEST_F(SharingTest, EndsTheStreamsOfATokenThatIsRevoked) {
   ASSERT_TRUE(sharing().store().RevokeToken(mine.token.id, kRoot, absl::Now()).ok());
   const grpc::Status end = watch.End();
   EXPECT_EQ(end.error_code(), grpc::StatusCode::UNAUTHENTICATED);
-  EXPECT_EQ(end.error_message(), "the token was revoked, or its user has another role now");
+  EXPECT_EQ(end.error_message(),
+            "the token was revoked, or its user's role has changed. Log in again");
   ASSERT_TRUE(CancelAs(root_.token(), experiment).ok());
   EXPECT_TRUE(others.End().ok()) << "of the user's other token";
 }
@@ -244,8 +246,8 @@ TEST_F(SharingTest, LeavesOthersTheirWatchesWhenAUserHasAllOfTheirOwn) {
   const grpc::Status end = refused.End();
   EXPECT_EQ(end.error_code(), grpc::StatusCode::RESOURCE_EXHAUSTED);
   EXPECT_EQ(end.error_message(),
-            "too many watches at once: rex has 16, and one user may have 16 of the server's 64; "
-            "try again later");
+            "too many watches at once: rex has 16; expected at most 16 per user and 64 in all. "
+            "Retry later");
   EXPECT_EQ(ReasonOf(end), "USER_LIMIT");
   OpenWatch others(public_channel_, SecretOf("bob", Role::kReader), experiment);
   EXPECT_TRUE(others.open());
@@ -380,7 +382,7 @@ TEST_F(SharingTest, AdminsAddAndChangeUsers) {
   EXPECT_TRUE(CallAs(made.join().token(), &v1::Admin::Stub::WhoAmI, {}).ok());
   token.mutable_lifetime()->set_seconds(1);
   const grpc::Status brief = CallAs(root_.token(), &v1::Admin::Stub::CreateToken, token);
-  EXPECT_EQ(brief.error_message(), "lifetime: 1s is out of range; allowed: 1 minute to 3,650 days");
+  EXPECT_EQ(brief.error_message(), "lifetime: 1s is out of range; expected 1 minute to 3,650 days");
   v1::UpdateUserRequest update;
   update.set_name("users/mia");
   update.set_role(v1::Role::reader);

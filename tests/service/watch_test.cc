@@ -205,7 +205,7 @@ TEST_F(WatchTest, RefusesTooManyAndTakesNewOnesWhenOldOnesLeave) {
   }
   const grpc::Status refused = Refusal(name);
   EXPECT_EQ(refused.error_code(), grpc::StatusCode::RESOURCE_EXHAUSTED);
-  EXPECT_EQ(refused.error_message(), "too many watches at once: at most 64; try again later");
+  EXPECT_EQ(refused.error_message(), "too many watches at once; expected at most 64. Retry later");
   for (const auto& watch : watches) watch->context.TryCancel();
   // The server learns of it soon after.
   const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(30);

@@ -42,8 +42,8 @@ TEST(NumberComplaintTest, SaysWhatTheKindHas) {
   const auto complaint = NumberComplaint(spectrum, "ranks", "stabel_rank");
   ASSERT_TRUE(complaint.has_value());
   EXPECT_EQ(complaint->first,
-            "\"ranks/stabel_rank\" is no number of spectrum (did you mean ranks/stable_rank?)");
-  EXPECT_THAT(complaint->second, HasSubstr("ranks/ and one of participation_ratio, "));
+            "\"ranks/stabel_rank\" isn't a number of spectrum (did you mean ranks/stable_rank?)");
+  EXPECT_THAT(complaint->second, HasSubstr("ranks/ followed by participation_ratio, "));
   EXPECT_THAT(NumberComplaint(spectrum, "ranks", "")->first, Not(HasSubstr("/")));
 }
 

@@ -221,14 +221,14 @@ TEST(AnalysisOptionsTest, ListsHaveAtMostSoManyElementsEachOnce) {
     EXPECT_THAT(ProblemsOf(analysis), IsEmpty());
     v1::AnalysisKind twice = analysis;
     twice.MergeFrom(analysis);
-    EXPECT_THAT(ProblemsOf(twice), ElementsAre(testing::HasSubstr("it is given twice")));
+    EXPECT_THAT(ProblemsOf(twice), ElementsAre(testing::HasSubstr("repeated")));
   });
   v1::AnalysisKind sites;
   for (int i = 0; i < 500; ++i) sites.mutable_cka()->add_sites(absl::StrCat("site ", i));
   EXPECT_THAT(ProblemsOf(sites), IsEmpty());
   sites.mutable_cka()->add_sites("one more");
   EXPECT_THAT(ProblemsOf(sites),
-              ElementsAre("analysis.cka.sites: there are 501 of them; allowed: at most 500"));
+              ElementsAre("analysis.cka.sites: 501 entries; expected at most 500"));
 }
 
 TEST(AnalysisOptionsTest, EnumsHaveNoOtherValues) {
@@ -243,7 +243,7 @@ TEST(AnalysisOptionsTest, EnumsHaveNoOtherValues) {
         options->GetReflection()->SetEnumValue(options, option, number);
       }
       EXPECT_THAT(ProblemsOf(analysis),
-                  ElementsAre(testing::HasSubstr(absl::StrCat(number, " is unknown; allowed: "))));
+                  ElementsAre(testing::HasSubstr(absl::StrCat(number, " is unknown; expected "))));
       EXPECT_TRUE(absl::IsInvalidArgument(ToEngineOptions(analysis).status()));
     }
   });
@@ -353,13 +353,13 @@ TEST(AnalysisInputsTest, AreTokensOrDocumentsOrAPrompt) {
         "dataset: 'd'", "dataset: 'd' documents: 5", "dataset: 'd' tokens: 5"}) {
     EXPECT_THAT(InputProblems(one, "spectrum {}"), IsEmpty()) << one;
   }
-  const std::string prompt = "there is a prompt, too; allowed: one of the two";
+  const std::string prompt = "given together with a prompt; expected one of the two";
   EXPECT_THAT(InputProblems("tokens: 1 prompt: 'a'", "spectrum {}"),
               ElementsAre("inputs.tokens: " + prompt));
   EXPECT_THAT(InputProblems("documents: 1 prompt: 'a'", "spectrum {}"),
               ElementsAre("inputs.documents: " + prompt));
   EXPECT_THAT(InputProblems("tokens: 1 documents: 1", "spectrum {}"),
-              ElementsAre("inputs.documents: tokens are given, too; allowed: one of the two"));
+              ElementsAre("inputs.documents: given together with tokens; expected one of the two"));
   EXPECT_THAT(InputProblems("dataset: 'd' prompt: 'a'", "spectrum {}"),
               ElementsAre("inputs.dataset: " + prompt));
   EXPECT_THAT(InputProblems("tokens: 1 documents: 1 prompt: 'a' dataset: 'd'", "spectrum {}"),
@@ -368,7 +368,7 @@ TEST(AnalysisInputsTest, AreTokensOrDocumentsOrAPrompt) {
     for (const char* field : {"documents", "tokens"}) {
       EXPECT_THAT(InputProblems(absl::StrCat(field, ": ", count), "spectrum {}"),
                   ElementsAre(absl::StrCat("inputs.", field, ": ", count,
-                                           " is out of range; allowed: 1 to 1,000,000")));
+                                           " is out of range; expected 1 to 1,000,000")));
     }
   }
 }
@@ -380,7 +380,7 @@ TEST(AnalysisInputsTest, AreNoneOfAKindThatReadsNone) {
                                     {"prompt: 'a'", "inputs.prompt"},
                                     {"dataset: 'd'", "inputs.dataset"}}) {
     EXPECT_THAT(InputProblems(text, "weights {}"),
-                ElementsAre(absl::StrCat(field, ": weights reads no tokens; allowed: none")));
+                ElementsAre(absl::StrCat(field, ": weights reads no tokens; expected none")));
   }
 }
 
@@ -436,16 +436,16 @@ TEST(AnalysisSubjectsTest, AreNamedWhereSomeOfThemCanNotBeAsked) {
   ASSERT_THAT(messages, SizeIs(1));
   EXPECT_THAT(messages[0], testing::StartsWith(
                                "analysis.cka.sites[0]: the model has no site \"block.1.output\" of "
-                               "this kind (subjects[1], subjects[3]); allowed: embedding, "));
+                               "this kind (subjects[1], subjects[3]); expected embedding, "));
   EXPECT_THAT(SubjectProblemsOf(sites, "tokens: 5", {shallow, shallow}),
-              ElementsAre(testing::HasSubstr("of this kind; allowed")))
+              ElementsAre(testing::HasSubstr("of this kind; expected")))
       << "all of them";
   EXPECT_THAT(SubjectProblemsOf("cka {}", "prompt: 'abcd'", {deep, shallow}),
-              ElementsAre("inputs.prompt: it has 4 characters (subjects[1]); allowed: at most 3, "
+              ElementsAre("inputs.prompt: 4 characters (subjects[1]); expected at most 3, "
                           "one less than the model's context"));
   EXPECT_THAT(SubjectProblemsOf("cka {}", "dataset: 'd' tokens: 5", {deep, recall}),
               ElementsAre("inputs.dataset: the tokens of recall are numbers, not text "
-                          "(subjects[1]); allowed: only with a documents or text task"));
+                          "(subjects[1]); expected a documents or text task"));
 }
 
 TEST(AnalysisSubjectsTest, AreTwoThingsAtLeastForCka) {
@@ -453,7 +453,7 @@ TEST(AnalysisSubjectsTest, AreTwoThingsAtLeastForCka) {
   run.model.layers = 1;
   const std::string one = "cka { sites: 'embedding' }";
   EXPECT_THAT(SubjectProblemsOf(one, "tokens: 5", {run}),
-              ElementsAre("analysis.cka.sites: there is one only; allowed: two or more, or several "
+              ElementsAre("analysis.cka.sites: there is one only; expected two or more, or several "
                           "subjects"));
   EXPECT_THAT(SubjectProblemsOf(one, "tokens: 5", {run, run}), IsEmpty());
   EXPECT_THAT(SubjectProblemsOf("cka {}", "tokens: 5", {run}), IsEmpty());
@@ -465,7 +465,7 @@ TEST(AnalysisSubjectsTest, MayBeTooLargeForABiasedCka) {
   run.model.width = 768;
   EXPECT_THAT(SubjectProblemsOf("cka { estimator: biased }", "tokens: 5", {run}),
               ElementsAre("analysis.cka.estimator: biased needs sums of all pairs, 1089994752 "
-                          "bytes; allowed: 1000000000 bytes, with fewer sites, or debiased"));
+                          "bytes; expected 1000000000 bytes, with fewer sites, or debiased"));
   EXPECT_THAT(SubjectProblemsOf("cka {}", "tokens: 5", {run}), IsEmpty());
 }
 
@@ -477,7 +477,7 @@ TEST(AnalysisSubjectsTest, HaveNoSitesOfQueriesAndKeysWhereRowsAreLookedAt) {
                            "activations { sites: 'block.0.attention.weights' }"}) {
     const auto messages = SubjectProblemsOf(kind, "tokens: 5", {run});
     ASSERT_THAT(messages, SizeIs(1)) << kind;
-    EXPECT_THAT(messages[0], testing::HasSubstr("of this kind; allowed: embedding, "));
+    EXPECT_THAT(messages[0], testing::HasSubstr("of this kind; expected embedding, "));
     EXPECT_THAT(messages[0], testing::Not(testing::HasSubstr("attention.weights,")));
   }
 }

@@ -76,7 +76,7 @@ TEST(EngineConfigTest, KnowsTheValuesOfEveryEnum) {
     FillFields(run.mutable_spec());  // of another task
     EXPECT_EQ(Convert(run).status(),
               absl::InvalidArgumentError(
-                  absl::StrCat(path, ": 77 is unknown; allowed: ", absl::StrJoin(names, ", "))));
+                  absl::StrCat(path, ": 77 is unknown; expected one of ", absl::StrJoin(names, ", "))));
   }
   EXPECT_GT(enums, 5u);
 }
@@ -85,15 +85,15 @@ TEST(EngineConfigTest, SaysWhatIsAllowedInstead) {
   v1::RunSpec run = ResolvedRun();
   run.mutable_spec()->mutable_model()->mutable_norm()->set_kind(v1::NormKind::Value(9));
   EXPECT_EQ(Convert(run).status().message(),
-            "model.norm.kind: 9 is unknown; allowed: layer, rms, batch, l2");
+            "model.norm.kind: 9 is unknown; expected one of layer, rms, batch, l2");
   run = ResolvedRun();
   run.mutable_spec()->mutable_training()->set_device(v1::Device::auto_);
   EXPECT_EQ(Convert(run).status().message(),
-            "training.device: auto is unknown; allowed: cpu, cuda");
+            "training.device: auto is unknown; expected one of cpu, cuda");
   run = ResolvedRun();
   run.mutable_spec()->mutable_training()->set_trainer(v1::Trainer::auto_);
   EXPECT_EQ(Convert(run).status().message(),
-            "training.trainer: auto is unknown; allowed: torch, native");
+            "training.trainer: auto is unknown; expected one of torch, native");
 }
 
 TEST(EngineConfigTest, NamesUnknownFieldsAtAnyDepth) {
@@ -101,7 +101,7 @@ TEST(EngineConfigTest, NamesUnknownFieldsAtAnyDepth) {
   AddUnknown(run.mutable_spec()->mutable_model()->mutable_norm());
   EXPECT_EQ(
       Convert(run).status().message(),
-      "model.norm: field number 4711 is unknown; allowed: the fields that this program knows");
+      "model.norm: field number 4711 is unknown; expected the fields of this program's version");
   run = ResolvedRun();
   AddUnknown(run.mutable_spec());
   EXPECT_THAT(std::string(Convert(run).status().message()), HasSubstr("spec: field number 4711"));
@@ -118,16 +118,16 @@ TEST(EngineConfigTest, NamesUnknownFieldsAtAnyDepth) {
 TEST(EngineConfigTest, RefusesWhatAppliesAndIsNotSet) {
   v1::RunSpec run = ResolvedRun();
   run.mutable_spec()->mutable_model()->clear_layers();
-  EXPECT_EQ(Convert(run).status().message(), "model.layers: it is not set");
+  EXPECT_EQ(Convert(run).status().message(), "model.layers: missing");
   run = ResolvedRun();
   run.mutable_spec()->mutable_model()->mutable_norm()->clear_kind();
-  EXPECT_EQ(Convert(run).status().message(), "model.norm.kind: it is not set");
+  EXPECT_EQ(Convert(run).status().message(), "model.norm.kind: missing");
   run = ResolvedRun();
   run.mutable_spec()->mutable_training()->clear_betas();
-  EXPECT_EQ(Convert(run).status().message(), "training.betas: it is not set");
+  EXPECT_EQ(Convert(run).status().message(), "training.betas: missing");
   run = ResolvedRun();
   run.mutable_spec()->clear_task();
-  EXPECT_EQ(Convert(run).status().message(), "task: it is not set");
+  EXPECT_EQ(Convert(run).status().message(), "task: missing");
 }
 
 // Describes everything a spec can contain: every field's path and type, every enum value's name.

@@ -67,14 +67,14 @@ TEST(ExperimentAnalysesTest, AreOneOfAllStepsWhereTheKindReadsThemTogether) {
   EXPECT_EQ(problem("", {0, 2, -1}), "");
   EXPECT_EQ(problem("at: [-1, 2, 0]", {0, 2, 4}), "");
   EXPECT_EQ(problem("", {2, -1}),
-            "analyses[0].at: trajectory reads 2 checkpoints of a run; allowed: 3 to 64 "
-            "(training.checkpoints says which are kept)");
+            "analyses[0].at: trajectory reads 2 checkpoints of a run; expected 3 to 64. "
+            "Set training.checkpoints");
   EXPECT_EQ(problem("at: [0, -1, 100]", {0, -1}),
-            "analyses[0].at: step 100 is the last, -1, too; allowed: each step once");
+            "analyses[0].at: step 100 is also the last one (-1); expected each step once");
   EXPECT_EQ(
       problem("} analyses { name: 'late' trajectory { points: 21 } at: [0, 2, -1]", {0, 2, -1}),
-      "analyses[1].trajectory: trajectory has the same options, inputs and seed; allowed: "
-      "others, or one entry");
+      "analyses[1].trajectory: trajectory has the same options, inputs and seed; expected "
+      "different ones, or a single entry");
   EXPECT_EQ(problem("} analyses { name: 'late' trajectory { points: 5 }", {0, 2, -1}), "");
   std::vector<int32_t> many;
   for (int32_t step = 0; step < 65; ++step) many.push_back(step);
@@ -85,8 +85,8 @@ TEST(ExperimentAnalysesTest, AreCheckedAgainstTheModelsBesideWhatIsWrongElsewher
   v1::ExperimentSpec spec = SmallSpec();
   spec.MergeFrom(FromText("analyses { spectrum {} at: [7] } report { primary: 'eval/los' }"));
   EXPECT_THAT(Messages(Resolve(spec, {}, TestSurroundings())),
-              ElementsAre(::testing::StartsWith("report.primary: \"eval/los\" is no metric"),
-                          ::testing::StartsWith("analyses[0].at[0]: no checkpoint of step 7")));
+              ElementsAre(::testing::StartsWith("report.primary: \"eval/los\" isn't a metric"),
+                          ::testing::StartsWith("analyses[0].at[0]: step 7 has no checkpoint")));
 }
 
 TEST(ExperimentAnalysesTest, MayBePrimary) {
@@ -151,7 +151,7 @@ TEST(ExperimentAnalysesTest, AreNotMadeOfModelsThatHaveNoUseForThem) {
   EXPECT_THAT(resolution.problems, IsEmpty());
   EXPECT_THAT(resolution.notes,
               testing::Contains("norm_statistics is not made of 1 of 2 settings: norm_statistics: "
-                                "the model has no norm; allowed: a model with one (of setting "
+                                "the model has no norm; expected a model with one (of setting "
                                 "norm=none)"));
 }
 

@@ -240,9 +240,9 @@ TEST(TunedAxisTest, IsRefusedWhereItChangesWhatIsScored) {
   };
   EXPECT_THAT(
       Messages(resolve(16, 32)),
-      ElementsAre("axes[0].tune: settings of context are scored on different held-out data "
-                  "(model.context), so none can be chosen as best; allowed: false or absent, "
-                  "or settings that are scored on the same data"));
+      ElementsAre("axes[0].tune: settings of context have different evaluation data "
+                  "(model.context), so that none can be selected; expected false, or settings "
+                  "with the same evaluation data"));
   EXPECT_THAT(Messages(resolve(32, 64)), IsEmpty()) << "neither cuts a document";
 }
 

@@ -277,8 +277,8 @@ TEST(TrainerTest, IsRefusedWhereNativeIsAskedForAndDoesNotTrain) {
   spec.mutable_base()->mutable_training()->set_trainer(v1::Trainer::native);
   EXPECT_THAT(
       Messages(Resolve(spec, {}, surroundings)),
-      ElementsAre("base.training.trainer: native does not train this run: the native trainer "
-                  "runs on a CPU; allowed: auto or torch"));
+      ElementsAre("base.training.trainer: native doesn't support this run: the native trainer "
+                  "runs on a CPU; expected auto or torch"));
 }
 
 // Native supports neither BatchNorm if the loss reads last positions only, nor GPUs.
@@ -371,18 +371,18 @@ TEST(TrainerTest, ThatIsRefusedNamesTheCellsAndWhatToDo) {
   AddSettings("norm", {{"layer", {}}, {"bn", {{"model.norm.kind", "\"batch\""}}}}, &spec);
   AddValues("model.residual", {"true", "false"}, &spec);
   const std::string refusal = absl::StrCat(
-      ": native does not train all of these runs: ", kNoBatchNorm,
-      " (norm=bn); allowed: auto or torch, or exclude those cells, or have native in base and "
+      ": native doesn't support all of these runs: ", kNoBatchNorm,
+      " (norm=bn); expected auto or torch, or exclude those cells, or have native in base and "
       "training.trainer: torch in the setting of those cells");
   EXPECT_THAT(RefusalsOfNative(spec), ElementsAre("overrides[\"training.trainer\"]" + refusal));
   spec.mutable_base()->mutable_training()->set_trainer(v1::Trainer::native);
   EXPECT_THAT(Messages(Resolve(spec, {}, TestSurroundings())),
               ElementsAre("base.training.trainer" + refusal));
   EXPECT_THAT(RefusalsOfNative(Norms({"\"layer\"", "\"batch\""})),
-              ElementsAre(testing::HasSubstr(" (kind=batch); allowed: ")));
+              ElementsAre(testing::HasSubstr(" (kind=batch); expected ")));
   EXPECT_THAT(RefusalsOfNative(Norms({"\"batch\""})),
               ElementsAre(testing::EndsWith(absl::StrCat(
-                  "native does not train this run: ", kNoBatchNorm, "; allowed: auto or torch"))));
+                  "native doesn't support this run: ", kNoBatchNorm, "; expected auto or torch"))));
 }
 
 TEST(TrainerTest, ThatASettingAsksForIsRefusedThere) {
@@ -390,8 +390,8 @@ TEST(TrainerTest, ThatASettingAsksForIsRefusedThere) {
   AddValues("training.trainer", {"\"torch\"", "\"native\""}, &spec);
   EXPECT_THAT(Messages(Resolve(spec, {}, TestSurroundings())),
               ElementsAre(absl::StrCat(
-                  "axes[1].values[1]: native does not train all of these runs: ", kNoBatchNorm,
-                  " (kind=batch); allowed: auto or torch, or exclude those cells")));
+                  "axes[1].values[1]: native doesn't support all of these runs: ", kNoBatchNorm,
+                  " (kind=batch); expected auto or torch, or exclude those cells")));
 }
 
 TEST(TrainerTest, IsNotDecidedByCellsThatAreExcluded) {

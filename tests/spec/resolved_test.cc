@@ -411,7 +411,7 @@ TEST(MemoryTest, RefusesWhatNoDeviceHasRoomFor) {
   EXPECT_EQ(resolution.problems[1].message,
             "axes[0].values[2]: 100 layers of width 8,192 make 80,548,225,426 parameters: training "
             "them with batch 32 and context 41 takes at least 2.6 TB of memory, and the largest "
-            "device has 8.0 GB; allowed: a model, batch and context that fit");
+            "device has 8.0 GB; expected a model, batch and context that fit");
 }
 
 TEST(MemoryTest, NotesWhatFitsOnceButNotInEveryLane) {

@@ -53,9 +53,9 @@ TEST_F(AccessStoreTest, RefusesAFileThatOthersCanReadOrWrite) {
   ASSERT_EQ(chmod(File().c_str(), 0640), 0);
   EXPECT_EQ(OpenAgain().message(),
             File() +
-                " is open to other users of this machine (mode 640); allowed: mode 600 "
-                "(chmod 600 " +
-                File() + ")");
+                " is open to other users of this machine (mode 640); expected mode 600. Run "
+                "chmod 600 " +
+                File());
   EXPECT_EQ(ModeOf(File()), 0640u) << "it is left as it is";
   ASSERT_EQ(chmod(File().c_str(), 0600), 0);
   std::ofstream(File() + "-wal").close();
@@ -67,10 +67,10 @@ TEST_F(AccessStoreTest, RefusesWhatIsNoFile) {
   Close();
   std::filesystem::rename(File(), folder() + "/real.db");
   std::filesystem::create_symlink(folder() + "/real.db", File());
-  EXPECT_EQ(OpenAgain().message(), File() + " is no file");
+  EXPECT_EQ(OpenAgain().message(), File() + " isn't a regular file");
   std::filesystem::remove(File());
   std::filesystem::create_directory(File());
-  EXPECT_EQ(OpenAgain().message(), File() + " is no file");
+  EXPECT_EQ(OpenAgain().message(), File() + " isn't a regular file");
   AccessOptions options = Options();
   options.path = folder() + "/none/access.db";
   EXPECT_EQ(CodeOf(AccessStore::Open(options)), absl::StatusCode::kNotFound);
@@ -143,7 +143,8 @@ TEST_F(AccessStoreTest, RefusesRowsThatCannotBe) {
 TEST_F(AccessStoreTest, RefusesASecondOneAtATime) {
   const auto second = AccessStore::Open(Options());
   EXPECT_EQ(second.status(),
-            absl::FailedPreconditionError(File() + ": it is in use by another server"));
+            absl::FailedPreconditionError(
+                File() + ": it is in use by another server. Stop that server first"));
   const pid_t child = fork();
   if (child == 0) _exit(AccessStore::Open(Options()).ok() ? 1 : 0);
   int status = 1;
@@ -191,8 +192,8 @@ TEST_F(AccessStoreTest, ReadsUsersAgain) {
 
 TEST_F(AccessStoreTest, InitializesOnlyWhereThereIsNobody) {
   EXPECT_EQ(store().Initialize("eve", kStart).status(),
-            absl::FailedPreconditionError("there are users already, 'root' for one: the first "
-                                          "admin can be made only where there are none"));
+            absl::FailedPreconditionError("the server has users already, such as 'root'. "
+                                          "Add others with `ablate admin user add`"));
   Reopen();
   EXPECT_EQ(CodeOf(store().Initialize("eve", kStart)), absl::StatusCode::kFailedPrecondition);
   EXPECT_THAT(Names(), ElementsAre("root"));
@@ -217,26 +218,25 @@ TEST_F(AccessStoreTest, TakesNamesOfTheGrammarOnly) {
     EXPECT_EQ(CodeOf(refused), absl::StatusCode::kInvalidArgument) << name;
   }
   EXPECT_EQ(store().CreateUser("A\n", Role::kReader, {}, kRoot, kStart).status().message(),
-            "name: 'A\\n' can't be a user's name; allowed: 1 to 64 lower-case letters, digits, "
-            "'-', '_' and '.', beginning with a letter or digit");
+            "name: 'A\\n' isn't a valid user name; expected 1 to 64 lower-case letters, digits, "
+            "'-', '_' and '.', starting with a letter or digit");
 }
 
 TEST_F(AccessStoreTest, RefusesASecondUserOfAName) {
   Create("ann");
-  EXPECT_EQ(
-      store().CreateUser("ann", Role::kAdmin, {}, kRoot, kStart).status(),
-      absl::AlreadyExistsError("name: there is a user 'ann'; allowed: a name that no user has"));
+  EXPECT_EQ(store().CreateUser("ann", Role::kAdmin, {}, kRoot, kStart).status(),
+            absl::AlreadyExistsError("name: user 'ann' exists; expected a new name"));
   EXPECT_EQ(Value(store().GetUser("ann")).role, Role::kMember);
 }
 
 TEST_F(AccessStoreTest, RefusesQuotasBelowZero) {
   EXPECT_EQ(store().CreateUser("ann", Role::kMember, {-1, {}, {}}, kRoot, kStart).status(),
-            absl::InvalidArgumentError("quota.lanes: it is -1; allowed: 0 or more"));
+            absl::InvalidArgumentError("quota.lanes: -1; expected 0 or more"));
   EXPECT_EQ(store().SetQuota("root", {{}, -2, {}}, kRoot, kStart),
-            absl::InvalidArgumentError("quota.queued_runs: it is -2; allowed: 0 or more"));
-  EXPECT_EQ(store().SetQuota("root", {0, 0, INT64_MIN}, kRoot, kStart),
-            absl::InvalidArgumentError(
-                "quota.stored_bytes: it is -9223372036854775808; allowed: 0 or more"));
+            absl::InvalidArgumentError("quota.queued_runs: -2; expected 0 or more"));
+  EXPECT_EQ(
+      store().SetQuota("root", {0, 0, INT64_MIN}, kRoot, kStart),
+      absl::InvalidArgumentError("quota.stored_bytes: -9223372036854775808; expected 0 or more"));
   EXPECT_EQ(Value(store().GetUser("root")).quota, Quota());
 }
 
@@ -274,7 +274,8 @@ TEST_F(AccessStoreTest, SetsRolesAndEndsTheirTokens) {
   EXPECT_THAT(ended_, ElementsAre(ElementsAre(token.token.id)));
   EXPECT_EQ(Value(store().Identify(token.secret, later)).role, Role::kReader);
   EXPECT_EQ(store().CheckStill(before, later),
-            absl::AbortedError("user 'ann' has another role now, reader: call again"));
+            absl::AbortedError("the role of user 'ann' changed to reader during the call. Call "
+                               "again"));
   ASSERT_TRUE(store().SetRole("ann", Role::kReader, kRoot, later).ok()) << "the same again";
   EXPECT_THAT(ended_, SizeIs(1));
   Reopen();
@@ -285,7 +286,7 @@ TEST_F(AccessStoreTest, SetsRolesAndEndsTheirTokens) {
 TEST_F(AccessStoreTest, KeepsTheLastAdmin) {
   Create("ann");
   const absl::Status last = absl::FailedPreconditionError(
-      "'root' is the last admin, and one has to be left: make another one first");
+      "user 'root' is the last admin. Make another user an admin first");
   EXPECT_EQ(store().SetRole("root", Role::kMember, kRoot, kStart), last);
   EXPECT_EQ(store().DeleteUser("root", kRoot, kStart), last);
   EXPECT_TRUE(store().SetRole("root", Role::kAdmin, kRoot, kStart).ok());
@@ -331,7 +332,8 @@ TEST_F(AccessStoreTest, HasALimitOfUsers) {
       "INSERT INTO users SELECT 'u' || i, 0, -1, -1, -1, 1 FROM n");
   Reopen();
   EXPECT_EQ(store().CreateUser("more", Role::kReader, {}, kRoot, kStart).status(),
-            absl::ResourceExhaustedError("there are 1000 users; allowed: at most 1000"));
+            absl::ResourceExhaustedError(
+                "the server has 1000 users, which is the limit. Remove one first"));
   ASSERT_TRUE(store().DeleteUser("u1", kRoot, kStart).ok());
   Create("more");
 }

@@ -272,7 +272,7 @@ TEST_P(AnalysesTest, RefusesMoreThanMayBeOpen) {
   const auto expect_refused = [&](const std::string& id) {
     const auto refused = make(id);
     EXPECT_EQ(CodeOf(refused), absl::StatusCode::kResourceExhausted);
-    EXPECT_THAT(refused.status().message(), HasSubstr("2 analyses wait or run"));
+    EXPECT_THAT(refused.status().message(), HasSubstr("the analysis queue is full (2)"));
   };
   EXPECT_TRUE(make("cancelled").ok());
   Cancel("cancelled");

@@ -267,7 +267,7 @@ TEST_F(DamagedStoreTest, GivesNoRunTheSummariesOfAnother) {
   const auto summaries = Value(store->Summaries({"a", "b"}));
   ASSERT_THAT(summaries, SizeIs(2));
   EXPECT_THAT(summaries[0].damage, HasSubstr("run a: its summaries are damaged"));
-  EXPECT_THAT(summaries[1].damage, HasSubstr("run b: its summaries are gone"));
+  EXPECT_THAT(summaries[1].damage, HasSubstr("run b: its summaries are missing"));
 }
 
 TEST_F(DamagedStoreTest, MissesSummariesOfARunWithPoints) {
@@ -276,14 +276,14 @@ TEST_F(DamagedStoreTest, MissesSummariesOfARunWithPoints) {
     Update("UPDATE summaries SET run = run + 64 WHERE run = 1");
     auto store = Value(Store::Open(Options()));
     const auto summaries = Value(store->Summaries({"a", "b"}));
-    EXPECT_THAT(summaries[0].damage, HasSubstr("run a: its summaries are gone"));
+    EXPECT_THAT(summaries[0].damage, HasSubstr("run a: its summaries are missing"));
     EXPECT_THAT(summaries[0].keys, IsEmpty());
     EXPECT_THAT(summaries[1].damage, IsEmpty());
     EXPECT_THAT(summaries[1].keys, SizeIs(2));
     EXPECT_EQ(CodeOf(store->RunKeys("a")), absl::StatusCode::kDataLoss);
     std::vector<double> values;
     EXPECT_THAT(Read(store.get(), "a", "x", &values).message(),
-                HasSubstr("run a: its summaries are gone"));
+                HasSubstr("run a: its summaries are missing"));
     EXPECT_TRUE(Read(store.get(), "b", "x", &values).ok());
     store.reset();
     std::filesystem::remove_all(Options().folder);
@@ -298,7 +298,7 @@ TEST_F(DamagedStoreTest, TakesNoPointsForARunWhoseSummariesAreGone) {
   const LeaseEvent next{"l", 2, MakePoints(60, {MakeColumn("y", {60}, {.25})})};
   const auto refused = ApplyAndWait(*store, "i", {next});
   EXPECT_EQ(CodeOf(refused), absl::StatusCode::kDataLoss);
-  EXPECT_THAT(refused.status().message(), HasSubstr("run a: its summaries are gone"));
+  EXPECT_THAT(refused.status().message(), HasSubstr("run a: its summaries are missing"));
   ASSERT_TRUE(EndLeaseAndWait(*store, "l", {LeaseEnd::kLost, "refused"}).ok());
   Lease again(store.get(), "l2", {"a"}, "w", "i");  // from its beginning, where it has no points
   EXPECT_THAT(Value(store->Summaries({"a"}))[0].damage, IsEmpty());

@@ -71,7 +71,7 @@ TEST_P(DatasetsTest, AsksForAnIdWhenANameIsAmbiguous) {
   Value(store().AddDataset(Make("names-2", "names", "olivia\n")));
   const auto found = store().FindDataset(kServer, "names");
   EXPECT_EQ(CodeOf(found), absl::StatusCode::kFailedPrecondition);
-  EXPECT_THAT(found.status().message(), HasSubstr("names-1, names-2; use an id"));
+  EXPECT_THAT(found.status().message(), HasSubstr("names-1, names-2. Use an ID"));
   EXPECT_EQ(Value(store().FindDataset(kServer, "names-2")).sha256, Sha256Hex("olivia\n"));
 }
 
@@ -105,7 +105,7 @@ TEST_P(DatasetsTest, ShowsWhatIsPrivateToItsOwner) {
   EXPECT_THAT(ids(Value(store().FindDatasetsOf(mia, Sha256Hex("emma\n")))),
               ElementsAre("m", "open"));
   const auto own = store().FindDataset({"bob"}, "names");
-  EXPECT_THAT(own.status().message(), HasSubstr("b, open; use an id"));
+  EXPECT_THAT(own.status().message(), HasSubstr("b, open. Use an ID"));
 }
 
 TEST_P(DatasetsTest, IsOfTheRunThatIsAsPrivate) {

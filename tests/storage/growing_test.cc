@@ -320,7 +320,7 @@ TEST_P(GrowingTest, BeginsAnewInAnotherEnvironment) {
   SubmitRun("b", kLong, "a");
   ExpectBeginsAnew("b", "torch 2.13.0");
   EXPECT_THAT(LastMessage("b", "rewound"),
-              HasSubstr("its last state was made by torch 2.12.0; this worker has torch 2.13.0"));
+              HasSubstr("its saved training state is from torch 2.12.0; expected torch 2.13.0"));
 }
 
 TEST_P(GrowingTest, BeginsAnewWhenTheShorterRunIsGone) {
@@ -329,7 +329,7 @@ TEST_P(GrowingTest, BeginsAnewWhenTheShorterRunIsGone) {
   Delete("a");
   ExpectBeginsAnew("b");
   EXPECT_EQ(LastMessage("b", "rewound"),
-            "it can't go on from step 30 of run a: it was removed: it begins anew");
+            "it can't go on from step 30 of run a: it was removed. It starts again from step 0");
   TrainRun("c", kShort);
   SubmitRun("d", kLong, "a");  // was there when it was planned
   EXPECT_EQ(Run("d").origin, "");

@@ -132,9 +132,9 @@ TEST_P(LeasesTest, IsDoneOnlyAtTheLastStep) {
     EXPECT_EQ(StateOf("a"), RunState::kLeased);
     return std::string(refused.status().message());
   };
-  EXPECT_EQ(refuse({false, 12}), "run a: finished.step: 12; the run is done at step 100");
-  EXPECT_EQ(refuse({false, 101}), "run a: step: 101; the run has 100 steps");
-  EXPECT_EQ(refuse({true, 11}), "run a: step: 11; the run had reached step 12");
+  EXPECT_EQ(refuse({false, 12}), "run a: finished.step: 12; expected 100");
+  EXPECT_EQ(refuse({false, 101}), "run a: step: 101; expected at most 100");
+  EXPECT_EQ(refuse({true, 11}), "run a: step: 11; expected at least 12, which the run has reached");
   EXPECT_EQ(lease.Send("a", FinishedEvent{false, 100}), Applied::kApplied);
 }
 
@@ -236,7 +236,7 @@ TEST_P(LeasesTest, AppliesNothingOfACallWithAnInvalidEvent) {
   std::get<PointsEvent>(bad.event).step = 101;
   const auto refused = ApplyAndWait(store(), "i1", {good, bad});
   EXPECT_EQ(CodeOf(refused), absl::StatusCode::kInvalidArgument);
-  EXPECT_THAT(refused.status().message(), HasSubstr("run a: step: 101; the run has 100 steps"));
+  EXPECT_THAT(refused.status().message(), HasSubstr("run a: step: 101; expected at most 100"));
   EXPECT_EQ(Run("a").step, 0u);
   EXPECT_THAT(Series("a", "train/loss"), IsEmpty());
   EXPECT_EQ(lease.Send(good), Applied::kApplied);
@@ -276,7 +276,7 @@ TEST_P(LeasesTest, RefusesCheckpointsFarBeyondWhatTheRunWasToLeave) {
   const auto refused = ApplyAndWait(store(), "i1", {lease.Next("a", beyond)});
   EXPECT_TRUE(absl::IsInvalidArgument(refused.status()));
   EXPECT_THAT(std::string(refused.status().message()),
-              HasSubstr("the run was to leave about 1000"));
+              HasSubstr("bytes in all; expected about 1000"));
 }
 
 }  // namespace

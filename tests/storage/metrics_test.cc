@@ -278,10 +278,10 @@ TEST_P(MetricsTest, RefusesMalformedColumns) {
   EXPECT_THAT(Refuse(&lease, {MakeColumn("y", {7, 7}, {1, 1})}), HasSubstr("step 7 after step 7"));
   EXPECT_THAT(Refuse(&lease, {MakeColumn("x", {5}, {1})}), HasSubstr("step 5 after step 5"));
   EXPECT_THAT(Refuse(&lease, {MakeColumn("y", {6}, {1}), MakeColumn("y", {7}, {1})}),
-              HasSubstr("key 'y': comes twice"));
+              HasSubstr("key 'y': is repeated"));
   EXPECT_THAT(Refuse(&lease, {MakeColumn("", {6}, {1})}), HasSubstr("1 to 200 bytes"));
   EXPECT_THAT(Refuse(&lease, {MakeColumn(std::string(201, 'k'), {6}, {1})}),
-              HasSubstr("has 201 bytes; at most 200"));
+              HasSubstr("has 201 bytes; expected at most 200"));
   EXPECT_EQ(lease.Send("a", MakePoints(1, {MakeColumn(std::string(200, 'k'), {6}, {1})})),
             Applied::kApplied);
 }
@@ -298,11 +298,11 @@ TEST_P(MetricsTest, RefusesPointsOutsideTheirEventsSteps) {
     return std::string(refused.status().message());
   };
   EXPECT_THAT(refuse({{MakeColumn("x", {11, UINT32_MAX}, {1, 2})}, 20, {}}),
-              HasSubstr("key 'x': step 4294967295; its event allows 10 to 20"));
+              HasSubstr("key 'x': step 4294967295; expected 10 to 20"));
   EXPECT_THAT(refuse({{MakeColumn("y", {9}, {1})}, 20, {}}),
-              HasSubstr("key 'y': step 9; its event allows 10 to 20"));
-  EXPECT_THAT(refuse({{}, 9, {}}), HasSubstr("step: 9; the run had reached step 10"));
-  EXPECT_THAT(refuse({{}, 101, {}}), HasSubstr("step: 101; the run has 100 steps"));
+              HasSubstr("key 'y': step 9; expected 10 to 20"));
+  EXPECT_THAT(refuse({{}, 9, {}}), HasSubstr("step: 9; expected at least 10"));
+  EXPECT_THAT(refuse({{}, 101, {}}), HasSubstr("step: 101; expected at most 100"));
   // Steps within, ends included, are valid: an evaluation is made before the update.
   EXPECT_EQ(lease.Send("a", PointsEvent{{MakeColumn("y", {10, 20}, {1, 2})}, 20, {}}),
             Applied::kApplied);
@@ -316,7 +316,7 @@ TEST_P(MetricsTest, CapsTheNumberOfKeys) {
   for (int i = 0; i < 2000; ++i) columns.push_back(MakeColumn(absl::StrCat("key", i), {0}, {1}));
   ASSERT_EQ(lease.Send("a", MakePoints(1, columns)), Applied::kApplied);
   EXPECT_THAT(Refuse(&lease, {MakeColumn("one more", {1}, {1})}),
-              HasSubstr("key 'one more': is one too many; a run may have 2000 keys"));
+              HasSubstr("key 'one more': is one too many; expected at most 2000 keys"));
   for (Column& column : columns) column.steps[0] = 1;
   std::swap(columns[0], columns[1999]);  // in another order than before
   ASSERT_EQ(lease.Send("a", MakePoints(1, columns)), Applied::kApplied);

@@ -94,7 +94,7 @@ TEST_F(OpeningTest, MakesNoDatabaseBesideBlobs) {
     const auto refused = Store::Open(Options());
     EXPECT_EQ(CodeOf(refused), absl::StatusCode::kFailedPrecondition);
     EXPECT_THAT(refused.status().message(), HasSubstr("1 blobs in " + blobs));
-    EXPECT_THAT(refused.status().message(), HasSubstr("put the database back"));
+    EXPECT_THAT(refused.status().message(), HasSubstr("Restore the database"));
   };
   const std::string kept = folder_.path() + "/kept.db";
   std::filesystem::rename(Database(), kept);

@@ -112,7 +112,7 @@ TEST_P(RewindsTest, BeginsAnewInAnotherEnvironment) {
   ExpectBeginsAnew(second, "a");
   EXPECT_EQ(LastMessage("a", "rewound"),
             "its resume state was made by torch 2.12.0, AVX2; this worker has torch 2.13.0, "
-            "AVX512: it begins anew");
+            "AVX512. It starts again from step 0");
   EXPECT_EQ(Run("a").environment, "torch 2.13.0, AVX512");
   EXPECT_EQ(Run("a").failures, 0u);
 }
@@ -138,7 +138,7 @@ TEST_P(RewindsTest, BeginsAnewAfterTheWorkerRefusedTheState) {
   EXPECT_EQ(second.Send("a", ReleasedEvent{"numerics_version is '2'"}), Applied::kApplied);
   EXPECT_EQ(StateOf("a"), RunState::kQueued);
   EXPECT_EQ(Run("a").failures, 0u);
-  EXPECT_EQ(LastMessage("a", "rewound"), "numerics_version is '2': it begins anew");
+  EXPECT_EQ(LastMessage("a", "rewound"), "numerics_version is '2'. It starts again from step 0");
   ExpectBeginsAnew(Lease(&store(), "l3", {"a"}), "a");
 }
 

@@ -80,7 +80,7 @@ TEST_P(SharesTest, NoRunHasMoreDeviceTimeThanAHundredYears) {
   EXPECT_EQ(lease.Send("x", Spend(10, kMaxDeviceTime)), Applied::kApplied);
   const absl::Status more = ApplyAndWait(store(), "i1", {lease.Next("x", Spend(20, 1))}).status();
   EXPECT_TRUE(absl::IsInvalidArgument(more)) << more;
-  EXPECT_THAT(std::string(more.message()), HasSubstr("no run may have more than"));
+  EXPECT_THAT(std::string(more.message()), HasSubstr("expected at most"));
   EXPECT_EQ(Run("x").spent.device_time, kMaxDeviceTime);
   EXPECT_NEAR(Value(store().GetShares())["ann"].used, static_cast<double>(kMaxDeviceTime), 1e6);
 }
@@ -142,7 +142,7 @@ TEST_P(SharesTest, RefuseASubmitBeyondTheRunsThatMayBeOpen) {
   const absl::Status refused = store().CreateExperiment(more).status();
   EXPECT_TRUE(absl::IsResourceExhausted(refused));
   EXPECT_THAT(std::string(refused.message()),
-              HasSubstr("ann would have 4 runs that are queued or training; allowed: at most 3"));
+              HasSubstr("ann would have 4 queued or training runs; expected at most 3"));
   EXPECT_THAT(Queued(), ElementsAre("ann x", "ann y")) << "nothing of it is there";
   more.max_open_runs = 4;
   EXPECT_TRUE(store().CreateExperiment(more).ok());

@@ -158,7 +158,7 @@ absl::Status CheckRequest(const AnalysisRequest& request) {
   const size_t subjects = request.subjects.size();
   if (subjects < kind.least_subjects || subjects > kind.most_subjects) {
     return absl::InvalidArgumentError(absl::StrCat("subjects: there are ", subjects,
-                                                   "; allowed: ", kind.least_subjects, " to ",
+                                                   "; expected ", kind.least_subjects, " to ",
                                                    kind.most_subjects));
   }
   std::vector<OptionProblem> problems;

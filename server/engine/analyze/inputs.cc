@@ -331,7 +331,7 @@ absl::Status RefusalOf(const std::vector<OptionProblem>& problems) {
   if (problems.empty()) return absl::OkStatus();
   const OptionProblem& first = problems.front();
   return absl::InvalidArgumentError(
-      absl::StrCat(first.field, ": ", first.complaint, "; allowed: ", first.allowed));
+      absl::StrCat(first.field, ": ", first.complaint, "; expected ", first.allowed));
 }
 
 }  // namespace ablate::engine

@@ -222,7 +222,7 @@ absl::StatusOr<Opening> OpeningOf(const SampledData& data, absl::string_view pro
     const absl::StatusOr<std::vector<uint32_t>> line_feed = EncodePrompt("\n", data.alphabet(), 1);
     if (!line_feed.ok()) {
       return absl::InvalidArgumentError(
-          "prompt: it is empty, and the run's data has no line feed to begin with; allowed: a "
+          "prompt: it is empty, and the run's data has no line feed to begin with; expected a "
           "prompt");
     }
     opening = {*line_feed, 1, std::nullopt};

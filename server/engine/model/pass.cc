@@ -30,9 +30,9 @@ absl::StatusOr<Hooks> Hooks::Make(const ModelConfig& model,
   for (std::pair<std::string, Hook>& hook : hooks) {
     const auto found = hook_points.find(hook.first);
     if (found == hook_points.end()) {
-      return absl::InvalidArgumentError(
-          absl::StrCat("site: '", hook.first,
-                       "' is unknown; allowed: ", absl::StrJoin(HookPointNames(model), ", ")));
+      return absl::InvalidArgumentError(absl::StrCat("site: '", hook.first,
+                                                     "' is unknown; expected ",
+                                                     absl::StrJoin(HookPointNames(model), ", ")));
     }
     made.hooks_[found->second].push_back(std::move(hook.second));
   }

@@ -23,18 +23,18 @@ std::optional<size_t> IndexOf(const std::vector<std::string>& names, const std::
 
 absl::Status NotOneOf(absl::string_view field, const std::string& value,
                       const std::vector<std::string>& allowed) {
-  return absl::InvalidArgumentError(
-      absl::StrCat(field, ": '", value, "' is not one of ",
-                   allowed.empty() ? "none" : absl::StrJoin(allowed, ", ")));
+  return absl::InvalidArgumentError(absl::StrCat(
+      field, ": '", value, "' is unknown; expected ",
+      allowed.empty() ? "none" : absl::StrCat("one of ", absl::StrJoin(allowed, ", "))));
 }
 
 absl::Status CheckNames(absl::string_view field, const std::vector<std::string>& names) {
   std::set<std::string> seen;
   for (const std::string& name : names) {
-    if (name.empty()) return absl::InvalidArgumentError(absl::StrCat(field, ": '' is empty"));
+    if (name.empty()) return absl::InvalidArgumentError(absl::StrCat(field, ": the name is empty"));
     if (!seen.insert(name).second) {
       return absl::InvalidArgumentError(
-          absl::StrCat(field, ": '", name, "' stands twice; names are distinct"));
+          absl::StrCat(field, ": '", name, "' is repeated; expected distinct names"));
     }
   }
   return absl::OkStatus();
@@ -44,20 +44,20 @@ absl::Status CheckAxis(const Axis& axis) {
   const std::string field = absl::StrCat("axes.", axis.name);
   if (axis.labels.empty()) {
     return absl::InvalidArgumentError(
-        absl::StrCat(field, ".labels: 0 labels; at least 1 is allowed"));
+        absl::StrCat(field, ".labels: 0 labels; expected at least 1"));
   }
   if (absl::Status status = CheckNames(absl::StrCat(field, ".labels"), axis.labels); !status.ok()) {
     return status;
   }
   if (!axis.values.empty() && axis.values.size() != axis.labels.size()) {
     return absl::InvalidArgumentError(absl::StrCat(field, ".values: ", axis.values.size(),
-                                                   " values; allowed are none or one for each of ",
-                                                   axis.labels.size(), " labels"));
+                                                   " values; expected none, or ",
+                                                   axis.labels.size(), ", one per label"));
   }
   for (const double value : axis.values) {
     if (std::isfinite(value)) continue;
     return absl::InvalidArgumentError(
-        absl::StrCat(field, ".values: ", value, "; finite numbers are allowed"));
+        absl::StrCat(field, ".values: ", value, "; expected finite numbers"));
   }
   if (axis.base.has_value() && !IndexOf(axis.labels, *axis.base).has_value()) {
     return NotOneOf(absl::StrCat(field, ".base"), *axis.base, axis.labels);
@@ -97,8 +97,8 @@ absl::StatusOr<LabelIndices> LabelsOf(const Cell& cell, const ComparisonInput& i
                                       const LabelIndex& index) {
   if (cell.labels.size() != input.axes.size()) {
     return absl::InvalidArgumentError(absl::StrCat("cells.labels: ", cell.labels.size(),
-                                                   " labels; allowed is one for each of ",
-                                                   input.axes.size(), " axes"));
+                                                   " labels; expected ", input.axes.size(),
+                                                   ", one per axis"));
   }
   LabelIndices labels;
   for (size_t i = 0; i < input.axes.size(); ++i) {
@@ -205,7 +205,7 @@ absl::StatusOr<CellGrid> ArrangeCells(const ComparisonInput& input) {
     if (!row.emplace(std::make_pair(candidate, cell.seed), &cell).second) {
       return absl::InvalidArgumentError(
           absl::StrCat("cells: ", absl::StrJoin(cell.labels, "/"), " with seed ", cell.seed,
-                       " stands twice; one cell for each seed is allowed"));
+                       " is repeated; expected one cell per combination and seed"));
     }
   }
   grid.within_axes = FindWithinAxes(input, grid);

@@ -68,7 +68,7 @@ std::vector<PartialSum> SumsToBlockEnd(absl::Span<const double> values, size_t w
 
 absl::StatusOr<WindowValue> Reduce(absl::Span<const double> values, const Window& window) {
   if (window.side != WindowSide::kAll && window.points == 0) {
-    return absl::InvalidArgumentError("window.points: 0; at least 1 is allowed");
+    return absl::InvalidArgumentError("window.points: 0; expected at least 1");
   }
   const size_t points =
       window.side == WindowSide::kAll ? values.size() : std::min(window.points, values.size());
@@ -98,7 +98,7 @@ absl::StatusOr<Curve> TrailingMean(absl::Span<const uint32_t> steps,
                                    absl::Span<const double> values, size_t width) {
   if (width < 1 || width > kMaxSmoothing) {
     return absl::InvalidArgumentError(
-        absl::StrCat("smooth: ", width, "; allowed are 1 to ", kMaxSmoothing));
+        absl::StrCat("smooth: ", width, "; expected 1 to ", kMaxSmoothing));
   }
   Curve curve;
   curve.nonfinite = CountNonFinite(values);

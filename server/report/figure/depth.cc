@@ -154,9 +154,9 @@ absl::StatusOr<Drawing> DrawDepth(const Input& input) {
   DepthData data = DataOf(input);
   if (!data.last.has_value()) {
     return absl::FailedPreconditionError(absl::StrCat(
-        "key: no run that converged has points of ", text::CleanText(KeyAt(input.key, 1)),
-        " and the blocks behind it; `evaluation.record` asks for metrics by block, "
-        "`ablate analyze` for those of analyses"));
+        "key: no converged run has points of ", text::CleanText(KeyAt(input.key, 1)),
+        " and later blocks. Record them with `evaluation.record`, or compute them with "
+        "`ablate analyze`"));
   }
   drawn.settings = data.settings;
   CurvePanel panel;

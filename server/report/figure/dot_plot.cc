@@ -337,8 +337,8 @@ absl::StatusOr<Figure> DrawDotPlot(const DotPlot& dots, double width) {
   }
   return absl::InvalidArgumentError(absl::StrCat(
       "kind: the ", RowsIn(dots), " rows of ", report::Counted(dots.groups.size(), "group"),
-      " do not fit into this figure; allowed: ", "what fits into ", kMaxPlotHeight,
-      " inches, about 35 rows"));
+      " don't fit into this figure; expected about 35 rows, as fit into ", kMaxPlotHeight,
+      " inches"));
 }
 
 }  // namespace ablate::figure

@@ -279,7 +279,8 @@ absl::StatusOr<Drawing> DrawForest(const Input& input) {
   }
   if (dots.groups.empty()) {
     return absl::FailedPreconditionError(
-        "kind: forest compares settings with a baseline, and here nothing is compared");
+        "kind: forest needs a comparison with a baseline, and nothing is compared here; expected "
+        "an experiment with an axis that isn't tuned");
   }
   AddWords(comparison, look, input.width, &dots);
   absl::StatusOr<Figure> figure = DrawDotPlot(dots, input.width);

@@ -44,8 +44,12 @@ const Kind* FindKind(absl::string_view name) {
 }
 
 std::string KindNames() {
-  const auto append = [](std::string* out, const Kind* kind) { absl::StrAppend(out, kind->name); };
-  return absl::StrJoin(kKinds, ", ", append);
+  std::string names;
+  for (const Kind* const& kind : kKinds) {
+    const bool last = &kind + 1 == std::end(kKinds);
+    absl::StrAppend(&names, names.empty() ? "" : last ? " or " : ", ", kind->name);
+  }
+  return names;
 }
 
 ReducedSetting ReduceSetting(const Kind& kind, const SettingCurves& curves,
@@ -64,12 +68,12 @@ absl::StatusOr<Drawing> Draw(const Kind& kind, const Input& input) {
     const bool paired = kind.reads == Reads::kPairs;
     return absl::FailedPreconditionError(absl::StrCat(
         "key: ", paired ? "no seed on which a setting and its baseline converged" : "no run",
-        " has points of ", text::CleanText(input.key), " yet"));
+        " has points of ", text::CleanText(input.key), " yet. Retry when more runs have ended"));
   }
   if (kind.reads == Reads::kAnalysis && !HasSeeds(input.analysed)) {
     return absl::FailedPreconditionError(
-        absl::StrCat("key: no run that converged has an analysis of the label ",
-                     text::CleanText(input.key), " yet"));
+        absl::StrCat("key: no converged run has an analysis with the label ",
+                     text::CleanText(input.key), " yet. Run `ablate analyze`, or retry later"));
   }
   absl::StatusOr<Drawing> drawing = kind.draw(input);
   if (!drawing.ok()) return drawing;

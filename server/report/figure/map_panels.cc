@@ -50,13 +50,13 @@ absl::Status CheckFits(const std::vector<MapPanel>& panels, double width, size_t
   if (cells > kMaxCells) {
     return absl::InvalidArgumentError(
         absl::StrCat("kind: maps of ", cells,
-                     " cells do not fit into this figure; allowed: at most ", kMaxCells));
+                     " cells don't fit into this figure; expected at most ", kMaxCells));
   }
   if (LayoutOf(width, panels.size(), footnote).height <= kMaxMapsHeight) return absl::OkStatus();
   size_t most = panels.size();
   while (most > 1 && LayoutOf(width, most, footnote).height > kMaxMapsHeight) --most;
   return absl::InvalidArgumentError(
-      absl::StrCat("kind: ", panels.size(), " maps do not fit into this figure; allowed: at most ",
+      absl::StrCat("kind: ", panels.size(), " maps don't fit into this figure; expected at most ",
                    most, " at this width"));
 }
 

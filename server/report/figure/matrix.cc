@@ -50,9 +50,9 @@ absl::StatusOr<std::vector<Square>> SquaresOf(const Input& input) {
     const AnalysedSeed& seed = setting.seeds[0];
     const size_t n = seed.shape.size();
     if (seed.shape[n - 1] != seed.shape[n - 2]) {
-      return absl::FailedPreconditionError(absl::StrCat("key: the map of ", setting.label, " has ",
-                                                        seed.shape[n - 2], " rows and ",
-                                                        seed.shape[n - 1], " columns"));
+      return absl::FailedPreconditionError(
+          absl::StrCat("key: the map of ", setting.label, " has ", seed.shape[n - 2], " rows and ",
+                       seed.shape[n - 1], " columns; expected a square map"));
     }
     const size_t blocks = n > 2 ? seed.shape[0] : 1;
     for (size_t block = 0; block < blocks; ++block) {

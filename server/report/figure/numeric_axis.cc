@@ -137,8 +137,8 @@ absl::StatusOr<Responses> DataOf(const Comparison& comparison) {
   const std::optional<size_t> axis = LongestAxis(comparison, kLeastValues);
   if (!axis.has_value()) {
     return absl::FailedPreconditionError(
-        "kind: axis is drawn over an axis that is not tuned and whose `values` are numbers, two "
-        "or more, and the comparison has none; sensitivity is drawn over a tuned axis");
+        "kind: axis needs an axis that isn't tuned, with at least two numeric `values`, and the "
+        "comparison has none. For a tuned axis use sensitivity");
   }
   Lines lines(comparison, *axis);
   for (const ComparisonRow& row : comparison.rows) lines.Add(row);

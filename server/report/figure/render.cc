@@ -53,8 +53,8 @@ absl::Status CheckFonts() {
   const FcFontSet* fonts = FcConfigGetFonts(nullptr, FcSetSystem);
   if (fonts != nullptr && fonts->nfont > 0) return absl::OkStatus();
   return absl::FailedPreconditionError(
-      "a pdf or png needs a font, and the server's machine has none: install the Debian package "
-      "fonts-liberation there and start it anew, or take svg");
+      "format: pdf and png need a font, and the server's machine has none. Install the Debian "
+      "package fonts-liberation there and restart the server, or use svg");
 }
 
 // Draws the figure over the whole of `surface`, whose width and height are in its own units.

@@ -50,9 +50,9 @@ std::string OthersText(const Comparison& comparison, const std::vector<std::stri
 absl::StatusOr<Responses> ResponsesOf(const Input& input) {
   const Comparison& comparison = *input.comparison;
   if (!comparison.choice_key.empty()) {
-    return absl::FailedPreconditionError(
-        absl::StrCat("kind: sensitivity draws metrics of training and evaluations, and ",
-                     report::NameOfMetric(comparison.key).text, " is a number of an analysis"));
+    return absl::FailedPreconditionError(absl::StrCat(
+        "kind: sensitivity can't draw ", report::NameOfMetric(comparison.key).text,
+        ", which is a number of an analysis; expected a metric that training records"));
   }
   const auto axis =
       std::find_if(input.axes.begin(), input.axes.end(), [&](const report::Axis& one) {
@@ -60,8 +60,8 @@ absl::StatusOr<Responses> ResponsesOf(const Input& input) {
       });
   if (axis == input.axes.end() || comparison.matched.empty()) {
     return absl::FailedPreconditionError(
-        "kind: sensitivity is drawn over a tuned axis, and the experiment has none; an axis is "
-        "tuned with `tune: true`");
+        "kind: sensitivity needs a tuned axis, and the experiment has none. Set `tune: true` on an "
+        "axis");
   }
   Responses sensitivity;
   sensitivity.scale = comparison.scale;

@@ -37,7 +37,7 @@ absl::Status SmallMultiples::Check(double width, size_t panels, size_t blocks, b
   if (rows * kPitch + beside <= block) return absl::OkStatus();
   const auto most = static_cast<size_t>((block - beside) / kPitch) * MaxColumns(width);
   return absl::InvalidArgumentError(
-      absl::StrCat("kind: ", panels, " settings do not fit into this figure; allowed: at most ",
+      absl::StrCat("kind: ", panels, " settings don't fit into this figure; expected at most ",
                    most, " at this width"));
 }
 

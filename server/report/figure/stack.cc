@@ -71,7 +71,7 @@ absl::StatusOr<Drawing> Stack(std::vector<LabelledDrawing> drawings) {
     if (head != HeadOf(all.csv)) {
       return absl::FailedPreconditionError(
           absl::StrCat("key: ", drawings.front().label, " and ", label,
-                       " have different numbers and can't stand in one figure; name one of them"));
+                       " have different columns and can't share a figure; expected one of them"));
     }
     AddHeading(label, &drawing.figure);
     PutBelow(std::move(drawing.figure), &all.figure);

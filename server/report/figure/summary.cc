@@ -115,7 +115,9 @@ absl::StatusOr<Drawing> DrawSummary(const Input& input) {
   if (windows == 0) dots.groups.push_back(MetricGroup(*input.comparison, &drawing.csv));
   const bool empty = std::all_of(dots.groups.begin(), dots.groups.end(),
                                  [](const DotGroup& group) { return group.rows.empty(); });
-  if (empty) return absl::FailedPreconditionError("kind: summary has no run to show yet");
+  if (empty)
+    return absl::FailedPreconditionError(
+        "kind: summary has no run to show yet. Retry when a run has ended");
   // Windows are of other metrics and not compared: their means are arithmetic.
   const std::string mean(
       report::MeanName(windows == 0 ? input.comparison->scale : report::Scale::kDifference));

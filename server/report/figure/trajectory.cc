@@ -165,7 +165,8 @@ absl::StatusOr<Drawing> DrawTrajectory(const Input& input) {
   const std::vector<LossPlane>& planes = ways.planes;
   if (planes.empty()) {
     return absl::FailedPreconditionError(
-        absl::StrCat("key: the arrays of ", text::CleanText(input.key), " do not fit each other"));
+        absl::StrCat("key: the arrays of ", text::CleanText(input.key),
+                     " have sizes that don't match. Run the analysis again"));
   }
   std::vector<MapPanel> panels;
   size_t holes = 0;

@@ -129,12 +129,12 @@ TEST_F(CompareTest, RefusesWhatMakesNoSense) {
 
 TEST_F(CompareTest, SaysWhatTheServerRefuses) {
   answers_.compare = [](const v1::CompareRequest&, v1::Comparison*) {
-    return absl::InvalidArgumentError("by: \"x\" is no axis; allowed: placement");
+    return absl::InvalidArgumentError("by: \"x\" isn't an axis; expected placement");
   };
   const Outcome outcome = Run({"compare", "small", "--by", "x"});
   EXPECT_EQ(outcome.code, kFailure);
   EXPECT_EQ(outcome.out, "");
-  EXPECT_EQ(outcome.err, "error: by: \"x\" is no axis; allowed: placement\n");
+  EXPECT_EQ(outcome.err, "error: by: \"x\" isn't an axis; expected placement\n");
 }
 
 TEST_F(CompareTest, PrintsATableByteForByte) {

@@ -101,7 +101,7 @@ TEST_F(GenerateTest, KeepsATerminalSafe) {
 
 TEST_F(GenerateTest, SaysWhatTheServerRefuses) {
   answers_.generate = [](const v1::GenerateRequest&, const Write&) {
-    return absl::InvalidArgumentError("count: 0 is out of range; allowed: 1 to 1,000");
+    return absl::InvalidArgumentError("count: 0 is out of range; expected 1 to 1,000");
   };
   const Outcome outcome = Run({"generate", "runs/r", "--count", "0"});
   EXPECT_EQ(outcome.code, kFailure);
@@ -132,10 +132,10 @@ TEST_F(GenerateTest, SaysHowACellIsNamed) {
             "error: there is no run \"small\"; no experiment has that name, either; expected "
             "EXP/CELL or runs/ID\n");
   answers_.get = [](const v1::GetExperimentRequest&, v1::Experiment*) {
-    return absl::InvalidArgumentError("\"small\" begins several experiments: small-1a, small-2b");
+    return absl::InvalidArgumentError("\"small\" matches several experiments: small-1a, small-2b");
   };
   EXPECT_EQ(Run({"generate", "small"}).err,
-            "error: \"small\" begins several experiments: small-1a, small-2b\n");
+            "error: \"small\" matches several experiments: small-1a, small-2b\n");
   answers_.get = [](const v1::GetExperimentRequest&, v1::Experiment* experiment) {
     experiment->set_name("experiments/small-1a2b");
     return absl::OkStatus();

@@ -214,11 +214,11 @@ TEST_F(MetricsTest, FailsWhereNoRunHasTheKey) {
     EXPECT_EQ(outcome.out, "");
     EXPECT_EQ(
         outcome.err,
-        "error: no run of small has trian/loss (did you mean train/loss?); allowed: train/loss\n");
+        "error: no run of small has trian/loss (did you mean train/loss?); expected train/loss\n");
   }
   const Outcome cell = Run({"metrics", "small/pre-s2", "-k", "foo", "-k", "bar"});
   EXPECT_EQ(cell.code, kFailure);
-  EXPECT_EQ(cell.err, "error: small/pre-s2 has no foo or bar; allowed: train/loss\n");
+  EXPECT_EQ(cell.err, "error: small/pre-s2 has no foo or bar; expected train/loss\n");
   EXPECT_EQ(parent_, "experiments/small");
   EXPECT_EQ(cell_, "pre-s2");
 }

@@ -126,10 +126,10 @@ TEST_F(SubmitTest, ReportsProblemsOfTheFileBesideTheServers) {
   EXPECT_THAT(
       outcome.err,
       AllOf(StartsWith(path + ":1:1: name: by the server\n" + path +
-                       ":3:3: base.tsk: there is no such field (did you mean task?); allowed: "),
+                       ":3:3: base.tsk: unknown field (did you mean task?); expected "),
             HasSubstr(path + ":4:14: base.training.steps: \"many\" is not a whole number; "),
             HasSubstr(path + ":4:27: base.training.batch: by the server\n"),
-            HasSubstr("\n--set model.wdth: \"wdth\" is no field (did you mean width?)"),
+            HasSubstr("\n--set model.wdth: unknown field \"wdth\" (did you mean width?)"),
             HasSubstr("\n--set model.wdth: by the server\n"),
             Not(HasSubstr("steps: by the server")), Not(HasSubstr("base.task: by the server")),
             EndsWith("error: 6 problems; nothing was created\n")));
@@ -143,9 +143,9 @@ TEST_F(SubmitTest, ReportsProblemsOfTheFileBesideTheServers) {
 
 TEST_F(SubmitTest, SaysOnceWhatTheServerFindsAgain) {
   FindProblems({{"axes[0].values[1]",
-                 "axes[0].values[1]: \"x\" is not a whole number; allowed: a whole number"}});
+                 "axes[0].values[1]: \"x\" is not a whole number; expected a whole number"}});
   EXPECT_EQ(Run({"submit", "-"}, "name: a\naxes: [{field: model.width, values: [16, x]}]\n").err,
-            "<stdin>:2:42: axes[0].values[1]: \"x\" is not a whole number; allowed: a whole "
+            "<stdin>:2:42: axes[0].values[1]: \"x\" is not a whole number; expected a whole "
             "number\nerror: 1 problem; nothing was created\n");
 }
 
@@ -191,8 +191,8 @@ TEST_F(SubmitTest, LeavesASyntaxErrorAlone) {
 
 TEST_F(SubmitTest, AsksForAllProblemsWhenTheServerRefuses) {
   FindProblems(
-      {{"base.training.steps", "base.training.steps is 10000001; allowed: 0 to 10,000,000"},
-       {"base.model.heads", "base.model.heads is 4; \x1b[31mallowed: a divisor of width"}});
+      {{"base.training.steps", "base.training.steps is 10000001; expected 0 to 10,000,000"},
+       {"base.model.heads", "base.model.heads is 4; \x1b[31mexpected a divisor of width"}});
   const auto find = answers_.create;
   answers_.create = [find](const v1::CreateExperimentRequest& request,
                            v1::CreateExperimentResponse* response) {
@@ -202,8 +202,8 @@ TEST_F(SubmitTest, AsksForAllProblemsWhenTheServerRefuses) {
   const Outcome outcome = Run({"submit", "-", "--set", "training.steps=0"}, kFile);
   EXPECT_EQ(outcome.code, kFailure);
   EXPECT_EQ(outcome.err,
-            "<stdin>:4:22: base.model.heads is 4; \\x1b[31mallowed: a divisor of width\n"
-            "--set training.steps: base.training.steps is 10000001; allowed: 0 to 10,000,000\n"
+            "<stdin>:4:22: base.model.heads is 4; \\x1b[31mexpected a divisor of width\n"
+            "--set training.steps: base.training.steps is 10000001; expected 0 to 10,000,000\n"
             "error: 2 problems; nothing was created\n");
   ASSERT_EQ(requests_.size(), 2u);
   EXPECT_EQ(requests_[1].request_id(), "");
@@ -246,7 +246,7 @@ TEST_F(SubmitTest, CreatesNothingInADryRun) {
 }
 
 TEST_F(SubmitTest, FailsADryRunThatFindsProblems) {
-  FindProblems({{"name", "name is \"small\"; allowed: larger"}});
+  FindProblems({{"name", "name is \"small\"; expected larger"}});
   const auto find = answers_.create;
   answers_.create = [find](const v1::CreateExperimentRequest& request,
                            v1::CreateExperimentResponse* response) {
@@ -257,7 +257,7 @@ TEST_F(SubmitTest, FailsADryRunThatFindsProblems) {
   EXPECT_EQ(text.code, kFailure);
   EXPECT_EQ(text.out, "");
   EXPECT_EQ(text.err,
-            "<stdin>:1:1: name is \"small\"; allowed: larger\n"
+            "<stdin>:1:1: name is \"small\"; expected larger\n"
             "error: 1 problem; nothing was created\n");
   const Outcome json = Run({"submit", "-", "--dry-run", "--json"}, kFile);
   EXPECT_EQ(json.code, kFailure);

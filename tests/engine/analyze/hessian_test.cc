@@ -233,7 +233,7 @@ TEST_F(HessianTest, IsUndefinedWhereItIsNotFinite) {
 TEST_F(HessianTest, RefusesMoreEigenvaluesThanIterations) {
   const auto made = MakeAnalysis({HessianOptions{5, 4, 0, 0}, {ModelM()}, {1000, ""}});
   EXPECT_EQ(made.status().message(),
-            "analysis.hessian.top: 4 iterations find no more than so many eigenvalues; allowed: 1 "
+            "analysis.hessian.top: 4 iterations find no more than so many eigenvalues; expected 1 "
             "to iterations: 4");
 }
 

@@ -128,7 +128,7 @@ TEST(InputsTest, ReadsWindowsOfAnotherText) {
   EXPECT_THAT(Sequences(Text(2), Of("cbab", Tokens(1'000))), SizeIs(1))
       << "the second would lack its last target";
   EXPECT_EQ(Refusal({Text(4)}, Of("abca", Tokens(100))),
-            "inputs.dataset: it has 4 characters; allowed: at least 5, one more than the model's "
+            "inputs.dataset: it has 4 characters; expected at least 5, one more than the model's "
             "context");
 }
 
@@ -205,16 +205,16 @@ TEST(InputsTest, NamesACharacterThatTheRunLacksAndItsPlace) {
   const std::string documents = "ab\n\nabé\n";
   EXPECT_EQ(Refusal({Documents()}, Of(documents, First(2))),
             "inputs.dataset: document 2 has as character 3 \"é\" U+00E9, which is not in the run's "
-            "data; allowed: its 5 characters");
+            "data; expected its 5 characters");
   EXPECT_THAT(Sequences(Documents(), Of(documents, First(1))), SizeIs(1)) << "it is not read";
   EXPECT_THAT(Sequences(Documents(2), Of(documents, First(2))), SizeIs(2)) << "it is cut off";
   EXPECT_NE(Refusal({Documents(3)}, Of(documents, First(2))), "") << "it is the last target";
   EXPECT_EQ(Refusal({Text(2)}, Of("ab\nca\tb", First(3))),
             "inputs.dataset: line 2 has as character 3 U+0009, which is not in the run's data; "
-            "allowed: its 4 characters");
+            "expected its 4 characters");
   EXPECT_THAT(Sequences(Text(2), Of("ab\nca\tb", First(2))), SizeIs(2));
   EXPECT_EQ(Refusal({Documents()}, Prompt("abx")),
-            "inputs.prompt: character 3, \"x\" U+0078, is not in the run's data; allowed: its 5 "
+            "inputs.prompt: character 3, \"x\" U+0078, is not in the run's data; expected its 5 "
             "characters");
 }
 
@@ -222,7 +222,7 @@ TEST(InputsTest, RefusesDocumentsOfTooManyTokens) {
   std::string other;
   for (int i = 0; i < 62'501; ++i) other += "abcdeabcdeabcdea\n";  // 16 tokens each in this context
   const std::string refused =
-      "inputs.documents: the first 62501 have more than 1,000,000 tokens together; allowed: so "
+      "inputs.documents: the first 62501 have more than 1,000,000 tokens together; expected so "
       "many that they have at most 1,000,000";
   EXPECT_EQ(Refusal({Documents()}, Of(other, First(62'501))), refused);
   EXPECT_THAT(Read({Documents()}, Of(other, First(62'500))).problems, IsEmpty());
@@ -237,26 +237,26 @@ TEST(InputsTest, NamesTheSubjectThatReadsSomethingElse) {
   RunConfig seed = Documents();
   seed.seed = 43;
   EXPECT_EQ(Refusal({Documents(), Documents(), seed}, Tokens(100)),
-            "subjects[2]: it reads other sequences than the ones before; allowed: models that are "
+            "subjects[2]: it reads other sequences than the ones before; expected models that are "
             "held to the same sequences");
   EXPECT_THAT(Read({Documents(), Documents(), seed}, Of("abc\n", Tokens(100))).problems, IsEmpty())
       << "all of them read this one";
   EXPECT_EQ(Refusal({Documents(), RunOf(*ReadDocumentsTask("ab\nba\na", 1), 16)}, Prompt("abc")),
             "inputs.prompt: character 3, \"c\" U+0063, is not in the run's data (subjects[1]); "
-            "allowed: its 2 characters");
+            "expected its 2 characters");
 }
 
 TEST(InputsTest, RefusesWhatAKindCanNotRead) {
   const AnalysisOptions maps = AttentionOptions{{AttentionMaps::kHeads}};
   EXPECT_EQ(Refusal({Documents()}, First(2), maps),
             "analysis.attention.maps: they are of one sequence of at most 512 tokens, and 2 of up "
-            "to 4 are read; allowed: with a prompt, or one document");
+            "to 4 are read; expected with a prompt, or one document");
   EXPECT_THAT(Read({Documents()}, First(1), maps).problems, IsEmpty());
   EXPECT_THAT(Read({Documents()}, First(2), AttentionOptions{}).problems, IsEmpty());
   const AnalysisOptions weights = CaptureOptions{{"embedding", "block.0.attention.weights"}};
   EXPECT_EQ(Refusal({Documents()}, First(2), weights),
             "analysis.capture.sites[1]: block.0.attention.weights has a matrix for each sequence, "
-            "and the sequences that are read have from 2 to 4 tokens; allowed: sites with features "
+            "and the sequences that are read have from 2 to 4 tokens; expected sites with features "
             "at each token, or a prompt");
   EXPECT_THAT(Read({Documents()}, Prompt("ab"), weights).problems, IsEmpty());
   EXPECT_THAT(Read({Documents()}, First(2), CaptureOptions{{"logits"}}).problems, IsEmpty());

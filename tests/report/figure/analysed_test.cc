@@ -196,7 +196,7 @@ TEST_F(PlanesTest, HaveAsManyCellsAsFit) {
   const size_t side = 250;
   Add("a", {1, side, side}, {std::vector<double>(side * side, 1)});
   EXPECT_THAT(std::string(Draw(kind_, input_).status().message()),
-              HasSubstr("maps of 62500 cells do not fit into this figure; allowed: at most 60000"));
+              HasSubstr("maps of 62500 cells don't fit into this figure; expected at most 60000"));
 }
 
 class TrajectoryFigureTest : public AnalysedTest {
@@ -412,7 +412,7 @@ TEST(StackTest, PutsDrawingsBelowEachOther) {
   const auto unlike =
       Stack({{"line", drawing("a", "label,alpha")}, {"plane", drawing("b", "label,alpha,beta")}});
   EXPECT_THAT(std::string(unlike.status().message()),
-              HasSubstr("line and plane have different numbers and can't stand in one figure"));
+              HasSubstr("line and plane have different columns and can't share a figure"));
 }
 
 TEST(MapPanelsTest, FitOnAPage) {
@@ -427,7 +427,7 @@ TEST(MapPanelsTest, FitOnAPage) {
   const auto comparison = report::Compare(grid);
   const auto drawing = Draw(kind, MakeInput(kind, grid, *comparison, shapes, kDoubleWidth));
   EXPECT_THAT(std::string(drawing.status().message()),
-              HasSubstr("30 maps do not fit into this figure; allowed: at most "));
+              HasSubstr("30 maps don't fit into this figure; expected at most "));
 }
 
 TEST(MapColorTest, GetsLighterInGrey) {
