@@ -126,7 +126,7 @@ std::string AnalysedTitle(const Input& input, absl::string_view what);
 // " Settings are placement/residual."; "" of one axis.
 std::string SettingsText(const report::Comparison& comparison);
 
-// The same, and " Each setting's runs are those at its chosen lr." where that is tuned.
+// The same, and " Each setting is shown at its selected lr." where that is tuned.
 std::string ChosenText(const report::Comparison& comparison);
 
 // Quoted where it must be, cleaned as everything that leaves.
