@@ -293,10 +293,11 @@ absl::Status LabelledResults::NoneDrawn(const ComparedGrid& compared, const Labe
   constexpr size_t kNamed = 4;
   const std::vector<std::string>& tuned = compared.comparison.tuned_axes;
   return absl::FailedPreconditionError(absl::StrCat(
-      "key: the analysis ", text::CleanText(label), " is there of ",
-      report::Enumerated(cells, kNamed), " only; drawn are runs that converged",
-      tuned.empty() ? ""
-                    : absl::StrCat(" at their setting's chosen ", absl::StrJoin(tuned, " and "))));
+      "key: the analysis ", text::CleanText(label), " exists only for ",
+      report::Enumerated(cells, kNamed), "; the figure shows runs that converged",
+      tuned.empty()
+          ? ""
+          : absl::StrCat(" at their setting's selected ", absl::StrJoin(tuned, " and "))));
 }
 
 absl::StatusOr<figure::Analysed> LabelledResults::Read(const ComparedGrid& compared,

@@ -8,9 +8,9 @@
 
 namespace ablate::service {
 
-// "6 seeds can't establish a difference: with Holm over 3 rows a sign-flip test has p of at least
-// 0.0938; 7 seeds are needed": if the grid's seeds are too few, however its runs end. "" if they
-// suffice, or if nothing is compared. The resolution has no problems.
+// "6 seeds can't establish a difference: the permutation test, Holm-adjusted for 3 comparisons, has
+// p of at least 0.0938; 7 seeds are needed": if the grid's seeds are too few, however its runs end.
+// "" if they suffice, or if nothing is compared. The resolution has no problems.
 std::string UndecidableNote(const spec::Resolution& resolution);
 
 }  // namespace ablate::service

@@ -227,7 +227,7 @@ TEST_F(LabelledResultsTest, SayWhichRunsHaveThemIfNoneOfTheseIsDrawn) {
   Train();
   Landscape("post-s2", "sharp", 3);
   constexpr char kWhy[] =
-      "the analysis sharp is there of post-s2 only; drawn are runs that converged";
+      "the analysis sharp exists only for post-s2; the figure shows runs that converged";
   EXPECT_THAT(Error("landscape", "sharp"), HasSubstr(kWhy));
   const auto figures = ReportFigures(grid_.store(), Compared(), "e1-", kNever);
   ASSERT_TRUE(figures.ok()) << figures.status();

@@ -14,14 +14,14 @@ namespace ablate::report {
 // direction is better)": what is measured.
 std::string MeasuredIn(const Comparison& comparison);
 
-// ", each at its chosen lr", or whose choice that was; "" where nothing is tuned.
+// ", each at its selected lr", or whose choice that was; "" where nothing is tuned.
 std::string TunedText(const Comparison& comparison);
 
 // "lr .004", or how many of a row's seeds chose which: "lr .002 (6/12), .004 (6/12)". Without
 // `axes` the values alone. "" where nothing is tuned.
 std::string ChosenText(const ComparisonRow& row, const std::vector<std::string>& axes = {});
 
-// " with Holm over 2 rows"; "" of one row.
+// "Holm-adjusted for 2 comparisons"; "" of one.
 std::string FamilyText(size_t family);
 
 }  // namespace ablate::report

@@ -21,8 +21,8 @@ struct Verdict {
 };
 
 // About `comparison.rows[row]`, which is compared with a baseline: "“post” is worse than “pre” in
-// held-out loss: higher by .030 [.023, .037], 1.3 % of “pre”; worse on 12 of 12 seeds; p < .001,
-// the least that 12 pairs allow."
+// held-out loss: higher by .030 [.023, .037], 1.3 % of “pre”; worse on 12 of 12 seeds; p < .001
+// (12 pairs allow no smaller p)."
 Verdict RowVerdict(const Comparison& comparison, size_t row);
 
 // About all rows that are compared; preliminary while any run of the comparison has not ended.
@@ -46,7 +46,7 @@ std::string DivergedNote(const Comparison& comparison);
 // What to know of means where a baseline has more converged runs than a row has pairs; else "".
 std::string MeansNote(const Comparison& comparison);
 
-// "at one lr (.01): ", which Finding::shared follows; the comparison has a reference.
+// "all at lr .01: ", which Finding::shared follows; the comparison has a reference.
 std::string SharedPlace(const Comparison& comparison);
 
 // Every row's difference there, and how much of it is due to the tuned values; "" if nothing is
