@@ -209,22 +209,27 @@ std::string ProbableText(const Subject& of) {
                                                           : "assumes roughly normal differences"}));
 }
 
+// "Holm-adjusted", for facts that follow one with the number of comparisons.
+std::string BriefFamilyText(const Subject& of) {
+  return of.comparison.family > 1 ? "Holm-adjusted" : "";
+}
+
 // "within ±.01 (equivalence test: p = .003; Holm-adjusted for 2 comparisons)", "within a factor of
 // 1.1 either way …"; the comparison has a margin.
-std::string EquivalentText(const Subject& of) {
+std::string EquivalentText(const Subject& of, const std::string& family) {
   const Comparison& comparison = of.comparison;
   const std::string within =
       comparison.scale == Scale::kRatio
           ? absl::StrCat("within a factor of ", 1 + *comparison.margin, " either way")
           : absl::StrCat("within \u00b1", ShownValue(text::ShortestDecimal(*comparison.margin)));
   return absl::StrCat(
-      within, Parenthesized({absl::StrCat("equivalence test: ", PText(of.row.p_equivalence.value)),
-                             FamilyText(comparison.family)}));
+      within, Parenthesized(
+                  {absl::StrCat("equivalence test: ", PText(of.row.p_equivalence.value)), family}));
 }
 
 std::string NotEquivalentText(const Subject& of) {
   if (!of.comparison.margin.has_value() || !of.row.p_equivalence.defined()) return "";
-  return absl::StrCat("not shown to be ", EquivalentText(of));
+  return absl::StrCat("not shown to be ", EquivalentText(of, BriefFamilyText(of)));
 }
 
 // A number of seeds to two digits: no more of it is known.
@@ -247,7 +252,7 @@ std::string DetectableText(const Subject& of) {
   const size_t pairs = of.row.difference.n;
   if (!least.defined()) {
     return absl::StrCat(Counted(pairs, "pair"), " cannot reach p < .05 in the permutation test",
-                        Parenthesized({FamilyText(of.comparison.family)}));
+                        Parenthesized({BriefFamilyText(of)}));
   }
   const bool ratio = scale == Scale::kRatio;
   return absl::StrCat("minimum detectable ", ratio ? "ratio" : "difference", " with ",
@@ -324,7 +329,7 @@ std::vector<std::string> FactsOf(const Subject& of) {
   for (std::string& fact : GradeFacts(of)) {
     if (!fact.empty()) facts.push_back(std::move(fact));
   }
-  if (of.decision.equivalent) facts.push_back(EquivalentText(of));
+  if (of.decision.equivalent) facts.push_back(EquivalentText(of, FamilyText(of.comparison.family)));
   return facts;
 }
 
@@ -365,7 +370,7 @@ std::vector<std::string> BriefFacts(const Subject& of, const std::string& differ
   if (grade == Grade::kProbable) {
     facts.push_back(absl::StrCat(PText(of.row.p_t_holm.value), " by the t-test"));
   }
-  if (of.decision.equivalent) facts.push_back(EquivalentText(of));
+  if (of.decision.equivalent) facts.push_back(EquivalentText(of, FamilyText(of.comparison.family)));
   if (seeds.seeds > 0) {
     const bool about = seeds.low > 0 && of.row.chosen.empty();
     facts.push_back(absl::StrCat(about ? "about " : "at least ",
