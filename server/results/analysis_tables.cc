@@ -109,7 +109,7 @@ std::vector<std::string> ChosenOptions(const v1::AnalysisKind& written) {
   return chosen;
 }
 
-// Returns "Read: at most 20,000 held-out tokens. Set: site embedding; seed 3." For attention
+// Returns "Input: at most 20,000 held-out tokens. Options: site embedding; seed 3." For attention
 // without maps also explains how to get some.
 std::string HowText(const spec::AskedAnalysis& entry) {
   v1::AnalysisInputs inputs = entry.inputs;
@@ -117,18 +117,17 @@ std::string HowText(const spec::AskedAnalysis& entry) {
   spec::ResolveInputs(entry.analysis, &inputs, &problems);  // it was checked, too
   std::vector<std::string> sentences;
   if (inputs.has_tokens() || inputs.has_documents() || !inputs.prompt().empty()) {
-    sentences.push_back(absl::StrCat("Read: ", InputsText(inputs), "."));
+    sentences.push_back(absl::StrCat("Input: ", InputsText(inputs), "."));
   }
   std::vector<std::string> chosen = ChosenOptions(entry.analysis);
   if (entry.seed != 0) chosen.push_back(absl::StrCat("seed ", entry.seed));
   if (!chosen.empty()) {
-    sentences.push_back(absl::StrCat("Set: ", absl::StrJoin(chosen, "; "), "."));
+    sentences.push_back(absl::StrCat("Options: ", absl::StrJoin(chosen, "; "), "."));
   }
   if (entry.analysis.has_attention() && entry.analysis.attention().maps().empty()) {
     sentences.push_back(
-        absl::StrCat("Its maps are drawn where they are asked for: ablate analyze "
-                     "attention EXP/CELL ",
-                     kMapOptions, " --label ", entry.label, "-maps."));
+        absl::StrCat("Maps are drawn on request: ablate analyze attention EXP/CELL ", kMapOptions,
+                     " --label ", entry.label, "-maps."));
   }
   return absl::StrJoin(sentences, " ");
 }

@@ -234,7 +234,7 @@ absl::Status AddWindows(storage::Store* store, const rpc::Cancelled& cancelled,
   if (!damages.empty()) {
     compared->comparison.warnings.push_back(
         {report::WarningKind::kDamagedRuns,
-         absl::StrCat("summaries over windows lack ", damages.ToStatus().message())});
+         absl::StrCat("curve summaries lack ", damages.ToStatus().message())});
   }
   return absl::OkStatus();
 }

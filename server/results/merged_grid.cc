@@ -236,11 +236,10 @@ class Merger {
     if (ids_.size() > 1) {
       notes.push_back(absl::StrCat(
           "settings of ", ids_.size(),
-          " experiments: tests hold for what was chosen to be compared before it was seen"));
+          " experiments: p values hold only for comparisons planned before the results were seen"));
     }
     if (!same_.empty()) {
-      notes.push_back(
-          absl::StrCat(report::Enumerated(same_), ", so the seeds of both are taken together"));
+      notes.push_back(absl::StrCat(report::Enumerated(same_), ", so their seeds are pooled"));
     }
     if (margins_differ_) {
       notes.emplace_back("their report.margin differs, so nothing is called equivalent");

@@ -154,11 +154,11 @@ std::string ReadAtText(const ComparedGrid& compared) {
     return absl::StrCat("at step ", *compared.comparison.at);
   }
   const std::string steps = StepsText(compared.grid);
-  return steps.empty() ? "where each run ended" : absl::StrCat("after ", steps);
+  return steps.empty() ? "at the end of each run" : absl::StrCat("after ", steps);
 }
 
 // Returns "one data set, one model size, 1,000 steps. Seeds vary the held-out documents, the order
-// of the data and the initial weights together".
+// of the data and the initial weights jointly".
 std::string ScopeText(const TrainedGrid& grid) {
   const std::map<std::string, bool> data = DatasetNames(grid);
   const bool documents =
@@ -176,7 +176,7 @@ std::string ScopeText(const TrainedGrid& grid) {
                        : data.empty() ? "the sequences"
                                       : "the order of the data";
   return absl::StrCat(absl::StrJoin(bounds, ", "), ". Seeds vary ", varied,
-                      " and the initial weights together.");
+                      " and the initial weights jointly.");
 }
 
 // Returns the warning about seeds that were added after a look at results: some pairs of a row had
@@ -203,9 +203,9 @@ std::string GrownText(const ComparedGrid& compared) {
     }
     if (before == 0 || before == pairs) continue;
     return absl::StrCat(before, " of ", pairs,
-                        " pairs had their runs before this experiment was submitted: where seeds "
-                        "are added because of what was seen, a difference is found in 13 to 16 % "
-                        "of experiments without one instead of 5 %");
+                        " pairs had their runs before this experiment was submitted: if seeds were "
+                        "added because of the results so far, the false-positive rate is 13 to "
+                        "16 % instead of 5 %");
   }
   return "";
 }
@@ -240,16 +240,15 @@ constexpr size_t kMaxSampledSettings =
 
 std::string HowText(const engine::SampleOptions& options, size_t left_out) {
   std::string text = absl::StrCat(
-      "Written from the last checkpoint of one run a setting, that of its lowest seed that "
-      "converged, at temperature ",
+      "Sampled from the last checkpoint of one run per setting, the converged run of lowest seed, "
+      "at "
+      "temperature ",
       text::ShortestDecimal(options.temperature));
-  if (options.top_k > 0) absl::StrAppend(&text, ", from the ", options.top_k, " likeliest tokens");
+  if (options.top_k > 0) absl::StrAppend(&text, ", top-k ", options.top_k);
   if (options.top_p < 1) {
-    absl::StrAppend(&text, ", from the likeliest tokens that have probability ",
-                    text::ShortestDecimal(options.top_p), " together");
+    absl::StrAppend(&text, ", top-p ", text::ShortestDecimal(options.top_p));
   }
-  absl::StrAppend(&text, ". The draws are those of seed ", options.seed,
-                  ", the same for every setting.");
+  absl::StrAppend(&text, ". The sampling seed is ", options.seed, " for every setting.");
   if (left_out > 0) {
     absl::StrAppend(&text, " The first ", kMaxSampledSettings, " settings are shown; ", left_out,
                     " are left out.");

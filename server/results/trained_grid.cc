@@ -237,7 +237,7 @@ std::string WhyExploratory(const v1::ExperimentSpec& spec, const ValueQuery& val
   if (value.key != PrimaryMetric(spec)) {
     return absl::StrCat("report.primary is ", PrimaryMetric(spec));
   }
-  return value.at.has_value() ? "planned is where runs end" : "";
+  return value.at.has_value() ? "planned: the end of the runs" : "";
 }
 
 // Reads the cells of one experiment.

@@ -53,10 +53,11 @@ std::string UndecidableNote(const spec::Resolution& resolution) {
   if (seeds >= needed) return "";
   const double least =
       std::min(1.0, static_cast<double>(rows) * std::pow(2.0, 1 - static_cast<double>(seeds)));
-  return absl::StrCat(seeds, seeds == 1 ? " seed" : " seeds", " can't establish a difference: ",
-                      rows > 1 ? absl::StrCat("with Holm over ", rows, " rows ") : "",
-                      "a sign-flip test has p of at least ", absl::StrFormat("%.3g", least), "; ",
-                      needed, " seeds are needed");
+  return absl::StrCat(seeds, seeds == 1 ? " seed" : " seeds",
+                      " can't establish a difference: ", "the permutation test",
+                      rows > 1 ? absl::StrCat(", Holm-adjusted for ", rows, " comparisons,") : "",
+                      " has p of at least ", absl::StrFormat("%.3g", least), "; ", needed,
+                      " seeds are needed");
 }
 
 }  // namespace ablate::service

@@ -163,8 +163,8 @@ TEST_F(AnalysesTest, AreMadeWhereTheFileAsksForThem) {
   EXPECT_THAT(ReadFile(page), HasSubstr("ranks (spectrum)"));
   EXPECT_THAT(ReadFile(page), HasSubstr("4 of 4 analyses were made."));
   EXPECT_THAT(ReadFile(page),
-              HasSubstr("Read: at most 20,000 held-out tokens. Set: site embedding."));
-  EXPECT_THAT(ReadFile(page), HasSubstr("It has 3 further numbers: ablate metrics "));
+              HasSubstr("Input: at most 20,000 held-out tokens. Options: site embedding."));
+  EXPECT_THAT(ReadFile(page), HasSubstr("Not shown: 3 further numbers; ablate metrics "));
   EXPECT_THAT(ReadFile(page), HasSubstr("too few tokens"));
 }
 

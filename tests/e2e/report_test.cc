@@ -102,7 +102,7 @@ TEST_F(ReportTest, HasTheCommandThatMakesItAgain) {
                     "training.steps=20", "--seeds", "1,4", "--wait", "--json"});
   const std::string page =
       Written({"report", created["experiment"]["name"], "--at", "20"}, "first.html");
-  std::istringstream words(Between(page, "Again: <code class=\"copy\">", "</code>"));
+  std::istringstream words(Between(page, "Reproduce: <code class=\"copy\">", "</code>"));
   const std::vector<std::string> command{std::istream_iterator<std::string>(words), {}};
   ASSERT_THAT(command, SizeIs(7));
   EXPECT_THAT(command, ElementsAre("ablate", "report", StartsWith("again-"), "--at", "20", "-o",

@@ -84,9 +84,10 @@ TEST_F(ReportContentsTest, SaysWhereSeedsWereAddedToRunsThatThereWere) {
   for (const char* cell : {"narrow-s3", "narrow-s4", "wide-s3", "wide-s4"}) {
     grid_.Finish(cell, {{"eval/loss", {{0, 3.0}, {4, cell[0] == 'w' ? .5 : 1}}}});
   }
-  EXPECT_THAT(Describe().cautions,
-              ElementsAre(StartsWith("3 of 5 pairs had their runs before this experiment was "
-                                     "submitted: where seeds are added because of what was seen")));
+  EXPECT_THAT(
+      Describe().cautions,
+      ElementsAre(StartsWith("3 of 5 pairs had their runs before this experiment was "
+                             "submitted: if seeds were added because of the results so far")));
   std::string same = more;
   grid_.Submit(same);
   request_.set_experiment(grid_.experiment());

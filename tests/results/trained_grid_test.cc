@@ -304,7 +304,7 @@ TEST(TrainedGridTest, ChoosesByThePlannedMetricAtItsEndWhateverIsRead) {
   early.at = 5;
   EXPECT_EQ(chosen({}), "0.001; ");
   EXPECT_EQ(chosen(train), "0.001; report.primary is eval/loss");
-  EXPECT_EQ(chosen(early), "0.001; planned is where runs end");
+  EXPECT_EQ(chosen(early), "0.001; planned: the end of the runs");
   EXPECT_THAT(Loaded(stored).input.margin, Optional(.5));
   EXPECT_EQ(Loaded(stored, train).input.margin, std::nullopt) << "it is of the primary metric";
   EXPECT_EQ(Loaded(stored).input.choice_key, "");

@@ -205,7 +205,7 @@ TEST_F(CompareTest, ChoosesTunedValuesAndShowsMatchedOnes) {
   EXPECT_TRUE(comparison.matched(1).is_reference()) << "the base's own learning rate";
   EXPECT_EQ(comparison.matched(1).labels().at("lr"), "0.001");
   EXPECT_EQ(comparison.matched(1).rows_size(), 2);
-  EXPECT_THAT(comparison.matched_note(), HasSubstr("At one lr (.001): “post” "));
+  EXPECT_THAT(comparison.matched_note(), HasSubstr("All at lr .001: “post” "));
 }
 
 TEST_F(CompareTest, ReducesTheWindowsOfTheSpec) {

@@ -98,7 +98,7 @@ class DamageTest : public ServiceTest {
     EXPECT_EQ(comparison.rows(1).n(), 1u);
     bool told = false;
     for (const v1::ComparisonWarning& warning : comparison.warnings()) {
-      told = told || (absl::StrContains(warning.text(), "because of damage") &&
+      told = told || (absl::StrContains(warning.text(), "data are damaged") &&
                       absl::StrContains(warning.text(), damaged_.substr(5)));
     }
     EXPECT_TRUE(told) << comparison.ShortDebugString();

@@ -29,15 +29,15 @@ std::string Note(int settings, int seeds, const std::string& field = "model.widt
 
 TEST(UndecidableNoteTest, SaysHowManySeedsItTakes) {
   EXPECT_EQ(Note(4, 6),
-            "6 seeds can't establish a difference: with Holm over 3 rows a sign-flip test has p of "
-            "at least 0.0938; 7 seeds are needed");
+            "6 seeds can't establish a difference: the permutation test, Holm-adjusted for 3 "
+            "comparisons, has p of at least 0.0938; 7 seeds are needed");
   EXPECT_EQ(Note(4, 7), "");
   EXPECT_EQ(Note(2, 5),
-            "5 seeds can't establish a difference: a sign-flip test has p of at least 0.0625; 6 "
-            "seeds are needed");
+            "5 seeds can't establish a difference: the permutation test has p of at least 0.0625; "
+            "6 seeds are needed");
   EXPECT_EQ(Note(2, 1),
-            "1 seed can't establish a difference: a sign-flip test has p of at least 1; 6 seeds "
-            "are needed");
+            "1 seed can't establish a difference: the permutation test has p of at least 1; 6 "
+            "seeds are needed");
   EXPECT_EQ(Note(2, 6), "");
 }
 

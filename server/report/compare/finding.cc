@@ -59,7 +59,7 @@ std::string LeadOf(const Words& words, const std::string& size) {
       absl::StrCat(words.hedge, size.empty() ? absl::StrCat(words.what, ":") : size));
 }
 
-constexpr absl::string_view kConstant = "on every seed, so without an interval";
+constexpr absl::string_view kConstant = "on every seed (no spread, so no interval)";
 
 // A difference in two parts: {"higher by .031", "[.024, .038]"} if it has a direction; otherwise
 // all of it in the second: "+.031 [−.002, +.064]".
@@ -128,9 +128,9 @@ std::string PercentText(const Subject& of) {
   return absl::StrCat(Plain(percent, percent < 10 ? 1 : 0), " % of ", Quoted(of.baseline.label));
 }
 
-// Returns how many runs have ended: "24 of 60 runs, “pre” 60 of 60".
+// Returns how many runs have ended: "24 of 60 runs ended, “pre” 60 of 60".
 std::string ProgressText(const Subject& of) {
-  return absl::StrCat(OfRuns(of.row.cells - of.row.unfinished, of.row.cells), ", ",
+  return absl::StrCat(OfRuns(of.row.cells - of.row.unfinished, of.row.cells), " ended, ",
                       Quoted(of.baseline.label), " ", of.baseline.cells - of.baseline.unfinished,
                       " of ", of.baseline.cells);
 }
@@ -139,7 +139,7 @@ std::string ProgressText(const Subject& of) {
 std::string SeenText(const Subject& of, const Difference& difference) {
   if (of.row.pairs.all == 0) {
     return of.row.n > 0 && of.baseline.n > 0 ? "they have no seed in common"
-                                             : "no seed has a result of both";
+                                             : "no seed has a result for both";
   }
   if (difference.rest.empty()) return DivergedText(of);
   return absl::StrCat(difference.rest, " ", OverText(of));
@@ -148,7 +148,7 @@ std::string SeenText(const Subject& of, const Difference& difference) {
 std::string EvidenceText(const Subject& of, const Difference& difference) {
   switch (of.row.withheld) {
     case Withheld::kScoredDifferently:
-      return absl::StrCat("scored on other ", ScoredText(of.comparison.key), " (",
+      return absl::StrCat("evaluated on other ", ScoredText(of.comparison.key), " (",
                           Enumerated(of.row.scored_differently), ")");
     case Withheld::kUnfinished:
       return absl::StrCat(ProgressText(of), "; ", SeenText(of, difference), " so far");
@@ -162,7 +162,7 @@ std::string EvidenceText(const Subject& of, const Difference& difference) {
   if (of.row.by_wins) {
     const std::string& text = difference.rest;
     return Together({DivergedText(of), agreeing,
-                     text.empty() ? "" : absl::StrCat(text, " where both converged")},
+                     text.empty() ? "" : absl::StrCat(text, " when both converged")},
                     "; ");
   }
   if (of.decision.ground == Ground::kNonFinite) return difference.rest;
@@ -176,44 +176,60 @@ std::string EvidenceText(const Subject& of, const Difference& difference) {
       "; ");
 }
 
-// Returns "p = .078 with Holm over 2 rows", "p = .188"; empty without p.
-std::string AdjustedText(const Subject& of) {
-  if (!of.row.p_holm.defined()) return "";
-  return absl::StrCat(PText(of.row.p_holm.value), FamilyText(of.comparison.family));
+// Returns " (Holm-adjusted for 2 comparisons; 8 pairs allow no smaller p)"; "" without parts.
+std::string Parenthesized(const std::vector<std::string>& parts) {
+  const std::string text = Together(parts, "; ");
+  return text.empty() ? "" : absl::StrCat(" (", text, ")");
 }
 
-// Returns "p = .016 with Holm over 2 rows, the least that 8 pairs allow".
+// Returns "p = .078 (Holm-adjusted for 2 comparisons)", "p = .188"; empty without p.
+std::string AdjustedText(const Subject& of) {
+  if (!of.row.p_holm.defined()) return "";
+  return absl::StrCat(PText(of.row.p_holm.value),
+                      Parenthesized({FamilyText(of.comparison.family)}));
+}
+
+// Returns "p = .016 (Holm-adjusted for 2 comparisons; 8 pairs allow no smaller p)".
 std::string EstablishedText(const Subject& of) {
   const size_t pairs = of.row.tested_pairs();
   const bool least = of.row.p.value <= std::pow(2.0, 1 - static_cast<double>(pairs)) * (1 + kTie);
   return absl::StrCat(
-      AdjustedText(of),
-      least ? absl::StrCat(", the least that ", Counted(pairs, "pair"), " allow") : "");
+      PText(of.row.p_holm.value),
+      Parenthesized({FamilyText(of.comparison.family),
+                     least ? absl::StrCat(Counted(pairs, "pair"), " allow no smaller p") : ""}));
 }
 
-// Returns "p < .001 by the t-test with Holm over 2 rows, if differences are roughly normal".
+// Returns "p < .001 by the t-test (Holm-adjusted for 2 comparisons; assumes roughly normal
+// differences)".
 std::string ProbableText(const Subject& of) {
-  return absl::StrCat(PText(of.row.p_t_holm.value), " by the t-test",
-                      FamilyText(of.comparison.family), ", if ",
-                      of.comparison.scale == Scale::kRatio ? "ratios are roughly log-normal"
-                                                           : "differences are roughly normal");
+  return absl::StrCat(
+      PText(of.row.p_t_holm.value), " by the t-test",
+      Parenthesized({FamilyText(of.comparison.family),
+                     of.comparison.scale == Scale::kRatio ? "assumes roughly log-normal ratios"
+                                                          : "assumes roughly normal differences"}));
 }
 
-// Returns "smaller than .01 either way (p = .003 with Holm over 2 rows)", "within a factor of 1.1
-// either way …"; the comparison has a margin.
-std::string EquivalentText(const Subject& of) {
+// Returns "Holm-adjusted", for facts after one that has the number of comparisons.
+std::string BriefFamilyText(const Subject& of) {
+  return of.comparison.family > 1 ? "Holm-adjusted" : "";
+}
+
+// Returns "within ±.01 (equivalence test: p = .003; Holm-adjusted for 2 comparisons)", "within a
+// factor of 1.1 either way …"; the comparison has a margin.
+std::string EquivalentText(const Subject& of, const std::string& family) {
   const Comparison& comparison = of.comparison;
   const std::string within =
       comparison.scale == Scale::kRatio
-          ? absl::StrCat("within a factor of ", 1 + *comparison.margin)
-          : absl::StrCat("smaller than ", ShownValue(text::ShortestDecimal(*comparison.margin)));
-  return absl::StrCat(within, " either way (", PText(of.row.p_equivalence.value),
-                      FamilyText(comparison.family), ")");
+          ? absl::StrCat("within a factor of ", 1 + *comparison.margin, " either way")
+          : absl::StrCat("within \u00b1", ShownValue(text::ShortestDecimal(*comparison.margin)));
+  return absl::StrCat(
+      within, Parenthesized(
+                  {absl::StrCat("equivalence test: ", PText(of.row.p_equivalence.value)), family}));
 }
 
 std::string NotEquivalentText(const Subject& of) {
   if (!of.comparison.margin.has_value() || !of.row.p_equivalence.defined()) return "";
-  return absl::StrCat("not shown to be ", EquivalentText(of));
+  return absl::StrCat("not shown to be ", EquivalentText(of, BriefFamilyText(of)));
 }
 
 // Rounds a number of seeds to two digits, its precision.
@@ -228,45 +244,46 @@ std::string SeedsText(const Number& seeds) {
   return text::Grouped(static_cast<int64_t>(RoundedSeeds(static_cast<size_t>(seeds.value))));
 }
 
-// Returns "the least difference that 12 seeds would find with 80 % power is .009", "the least ratio
-// … is a factor of 1.08"; or why there is none.
+// Returns "minimum detectable difference with 12 seeds: .009 (80 % power)", "minimum detectable
+// ratio with 12 seeds: a factor of 1.08 (80 % power)"; or why there is none.
 std::string DetectableText(const Subject& of) {
   const Scale scale = of.comparison.scale;
   const Number least = OffScale(scale, of.row.least_detectable);
   const size_t pairs = of.row.difference.n;
   if (!least.defined()) {
-    return absl::StrCat(Counted(pairs, "pair"), " cannot reach p < .05 in a sign-flip test",
-                        FamilyText(of.comparison.family));
+    return absl::StrCat(Counted(pairs, "pair"), " cannot reach p < .05 in the permutation test",
+                        Parenthesized({BriefFamilyText(of)}));
   }
   const bool ratio = scale == Scale::kRatio;
-  return absl::StrCat("the least ", ratio ? "ratio" : "difference", " that ",
-                      Counted(pairs, "seed"), " would find with 80 % power is ",
+  return absl::StrCat("minimum detectable ", ratio ? "ratio" : "difference", " with ",
+                      Counted(pairs, "seed"), ": ",
                       ratio ? absl::StrCat("a factor of ", ShownFactor(least.value))
-                            : Plain(least.value, DecimalsFor(least.value)));
+                            : Plain(least.value, DecimalsFor(least.value)),
+                      " (80 % power)");
 }
 
-// Returns the effect of more seeds: "…; the difference seen takes about 105 seeds (40 to 1,000)". A
-// permutation test with reselection has less power than the test of the differences, whose power is
-// known.
+// Returns the effect of more seeds: "…; the observed difference needs about 105 seeds (40 to
+// 1,000)". A permutation test with reselection has less power than the test of the differences,
+// whose power is known.
 std::string PowerText(const Subject& of) {
   const SeedsNeeded& needed = of.row.needed;
   const size_t least = LeastSeedsForSignFlip(of.comparison.family);
   if (!needed.known()) {
     return of.row.pairs.all >= least
-               ? "how many seeds would decide cannot be foretold"
-               : absl::StrCat("at least ", Counted(least, "seed"), " are needed");
+               ? "the number of seeds needed cannot be estimated"
+               : absl::StrCat("the permutation test needs at least ", Counted(least, "seed"));
   }
   const std::string seen =
-      absl::StrCat(DetectableText(of), "; the ",
-                   of.comparison.scale == Scale::kRatio ? "ratio" : "difference", " seen takes ");
+      absl::StrCat(DetectableText(of), "; the observed ",
+                   of.comparison.scale == Scale::kRatio ? "ratio" : "difference", " needs ");
   if (!needed.estimate.defined()) {
     return absl::StrCat(
         seen, SeedsText(needed.estimate), " seeds",
         needed.low.defined() ? absl::StrCat(", at best ", SeedsText(needed.low)) : "");
   }
-  return absl::StrCat(seen, "about ", SeedsText(needed.estimate),
-                      of.row.chosen.empty() ? "" : " or more", " seeds (", SeedsText(needed.low),
-                      " to ", SeedsText(needed.high), ")");
+  return absl::StrCat(seen, "about ", SeedsText(needed.estimate), " seeds",
+                      of.row.chosen.empty() ? "" : " or more", " (", SeedsText(needed.low), " to ",
+                      SeedsText(needed.high), ")");
 }
 
 // Returns the facts by grade: the evidence, or what would be needed.
@@ -276,27 +293,28 @@ std::vector<std::string> GradeFacts(const Subject& of) {
     case Grade::kEstablished:
       return {EstablishedText(of)};
     case Grade::kProbable:
-      return {ProbableText(of), absl::StrCat(least, " seeds would let the sign-flip test decide")};
+      return {ProbableText(of),
+              absl::StrCat("the permutation test needs ", Counted(least, "seed"))};
     case Grade::kEquivalent:
       return {};
     case Grade::kLeans:
-      return {absl::StrCat(PText(of.row.p.value), " alone, but ", AdjustedText(of)), PowerText(of)};
+      return {absl::StrCat(PText(of.row.p.value), " unadjusted, but ", AdjustedText(of)),
+              PowerText(of)};
     case Grade::kInconclusive:
       break;
     case Grade::kNoVerdict:
       if (of.row.withheld != Withheld::kTooFewPairs) return {};
-      return {
-          absl::StrCat("at least ", Counted(least, "seed"), " are needed to establish anything")};
+      return {absl::StrCat("the permutation test needs at least ", Counted(least, "seed"))};
   }
   switch (of.decision.ground) {
     case Ground::kConflict: {
       const bool more = of.row.pairs.only_row_diverged > of.row.pairs.only_baseline_diverged;
-      return {absl::StrCat(more ? "better where both converge, but it diverges more often"
-                                : "worse where both converge, but it diverges less often",
-                           ": more seeds would not say which of the two counts")};
+      return {absl::StrCat(more ? "better when both converge, but diverges more often"
+                                : "worse when both converge, but diverges less often",
+                           ": more seeds cannot resolve this trade-off")};
     }
     case Ground::kIdentical:
-      return {"more seeds would not decide: see whether the setting takes effect"};
+      return {"more seeds will not help: check that the setting has any effect"};
     case Ground::kNonFinite:
       return {};
     default:
@@ -311,7 +329,7 @@ std::vector<std::string> FactsOf(const Subject& of) {
   for (std::string& fact : GradeFacts(of)) {
     if (!fact.empty()) facts.push_back(std::move(fact));
   }
-  if (of.decision.equivalent) facts.push_back(EquivalentText(of));
+  if (of.decision.equivalent) facts.push_back(EquivalentText(of, FamilyText(of.comparison.family)));
   return facts;
 }
 
@@ -337,7 +355,7 @@ std::vector<std::string> BriefFacts(const Subject& of, const std::string& differ
   const Pairs& pairs = of.row.pairs;
   const Grade grade = of.decision.grade;
   if (of.row.withheld == Withheld::kScoredDifferently) {
-    return {absl::StrCat("scored on other ", ScoredText(of.comparison.key))};
+    return {absl::StrCat("evaluated on other ", ScoredText(of.comparison.key))};
   }
   std::vector<std::string> facts;
   if (!difference.empty()) facts.push_back(difference);
@@ -352,7 +370,7 @@ std::vector<std::string> BriefFacts(const Subject& of, const std::string& differ
   if (grade == Grade::kProbable) {
     facts.push_back(absl::StrCat(PText(of.row.p_t_holm.value), " by the t-test"));
   }
-  if (of.decision.equivalent) facts.push_back(EquivalentText(of));
+  if (of.decision.equivalent) facts.push_back(EquivalentText(of, FamilyText(of.comparison.family)));
   if (seeds.seeds > 0) {
     const bool about = seeds.low > 0 && of.row.chosen.empty();
     facts.push_back(absl::StrCat(about ? "about " : "at least ",
@@ -375,7 +393,7 @@ std::string DueText(const Subject& of, const ComparisonRow& matched) {
   const absl::string_view part = share > 0 && share < .05   ? "nearly all"
                                  : share > 0 && share < .15 ? "nine tenths"
                                                             : "most";
-  return absl::StrCat(" (", part, " of that is due to the ", axes, ")");
+  return absl::StrCat(" (tuning the ", axes, " removes ", part, " of it)");
 }
 
 std::string SharedText(const Subject& of) {
@@ -443,16 +461,16 @@ Finding EffectFinding(const Comparison& comparison, const Effect& effect, size_t
   finding.evidence = absl::StrCat(
       shown.rest,
       !together || !found                 ? ", "
-      : comparison.scale == Scale::kRatio ? " than the product of the two by themselves, "
-                                          : " than the sum of the two by themselves, ",
+      : comparison.scale == Scale::kRatio ? " than the product of the two separate effects, "
+                                          : " than the sum of the two separate effects, ",
       effect.combinations < 2
           ? "over "
           : absl::StrCat("on average over ", effect.combinations, " combinations, "),
       Counted(difference.n, "seed"));
   if (effect.p_holm.defined()) {
-    finding.facts.push_back(
-        absl::StrCat(PText(effect.p_holm.value), " with Holm over ",
-                     Counted(family, together ? "interaction" : "main effect")));
+    finding.facts.push_back(absl::StrCat(PText(effect.p_holm.value), " (Holm-adjusted for ",
+                                         Counted(family, together ? "interaction" : "main effect"),
+                                         ")"));
   }
   return finding;
 }

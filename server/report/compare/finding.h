@@ -40,14 +40,14 @@ struct Finding {
   // The text after the size, or after the lead if there is none: "[.037, .046], 1.7 % of “pre”;
   // better on 8 of 8 seeds".
   std::string evidence;
-  // "at lr .004", "p = .016 with Holm over 2 rows, the least that 8 pairs allow", the effect of
-  // more seeds.
+  // "at lr .004", "p = .016 (Holm-adjusted for 2 comparisons; 8 pairs allow no smaller p)", the
+  // effect of more seeds.
   std::vector<std::string> facts;
   // For a list of findings: "higher by .042 [.037, .046]", "p = .016", "about 120 seeds needed".
   std::vector<std::string> brief;
   // The difference at the shared tuned values of Comparison::reference, and how much of it is due
-  // to them: "higher by .29 [.28, .30] (most of that is due to the lr)". Empty if nothing is tuned,
-  // or if it can't be compared.
+  // to them: "higher by .29 [.28, .30] (tuning the lr removes most of it)". Empty if nothing is
+  // tuned, or if it can't be compared.
   std::string shared;
   SeedsToDecide seeds;
 };

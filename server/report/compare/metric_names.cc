@@ -19,7 +19,7 @@ constexpr Known kKnown[] = {
     {"train/gradient_norm", "gradient norm", "", Scale::kRatio},
     {"eval/loss", "held-out loss", "nats", Scale::kDifference, "token"},
     {"eval/accuracy", "held-out accuracy", ""},
-    {"eval/ema_loss", "held-out loss of averaged weights", "nats", Scale::kDifference, "token"},
+    {"eval/ema_loss", "held-out loss of EMA weights", "nats", Scale::kDifference, "token"},
 };
 
 // Metrics by block, without the part after the /.
@@ -33,9 +33,9 @@ constexpr Known kFamilies[] = {
 // Numbers of analyses; one without a text has its key as name.
 constexpr Known kNumbers[] = {
     {"gradient", "gradient norm", "", Scale::kRatio},
-    {"gradient_ratio", "gradient norm by the last block's", "", Scale::kRatio},
+    {"gradient_ratio", "gradient norm relative to the last block", "", Scale::kRatio},
     {"parameter_gradient", "parameter gradient norm", "", Scale::kRatio},
-    {"relative_gradient", "gradient by parameter norm", "", Scale::kRatio},
+    {"relative_gradient", "gradient norm relative to parameter norm", "", Scale::kRatio},
     {"cosine", "alignment with backprop", "cosine"},
     {"norm_ratio", "norm ratio to backprop", "", Scale::kRatio},
     {"r_mean", "share of the mean", ""},

@@ -43,8 +43,8 @@ std::string MeasuredIn(const Comparison& comparison) {
 std::string TunedText(const Comparison& comparison) {
   if (comparison.tuned_axes.empty()) return "";
   const std::string axes = absl::StrJoin(comparison.tuned_axes, " and ");
-  if (comparison.choice_key.empty()) return absl::StrCat(", each at its chosen ", axes);
-  return absl::StrCat(", each at the ", axes, " that is best by ",
+  if (comparison.choice_key.empty()) return absl::StrCat(", each at its selected ", axes);
+  return absl::StrCat(", each at the ", axes, " selected by ",
                       NameOfMetric(comparison.choice_key).text);
 }
 
@@ -70,7 +70,7 @@ std::string ChosenText(const ComparisonRow& row, const std::vector<std::string>&
 }
 
 std::string FamilyText(size_t family) {
-  return family > 1 ? absl::StrCat(" with Holm over ", family, " rows") : "";
+  return family > 1 ? absl::StrCat("Holm-adjusted for ", family, " comparisons") : "";
 }
 
 }  // namespace ablate::report

@@ -14,14 +14,14 @@ namespace ablate::report {
 // as ratios, neither direction is better)".
 std::string MeasuredIn(const Comparison& comparison);
 
-// Returns ", each at its chosen lr", or whose choice that was; "" if nothing is tuned.
+// Returns ", each at its selected lr", or whose selection that was; "" if nothing is tuned.
 std::string TunedText(const Comparison& comparison);
 
 // Returns "lr .004", or the number of a row's seeds for each choice: "lr .002 (6/12), .004 (6/12)".
 // Without `axes` the values only. "" if nothing is tuned.
 std::string ChosenText(const ComparisonRow& row, const std::vector<std::string>& axes = {});
 
-// Returns " with Holm over 2 rows"; "" for one row.
+// Returns "Holm-adjusted for 2 comparisons"; "" for one row.
 std::string FamilyText(size_t family);
 
 }  // namespace ablate::report

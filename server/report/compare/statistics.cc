@@ -30,7 +30,7 @@ constexpr Reason kReasons[] = {
     {Undefined::kIsBaseline, "IS_BASELINE", ""},
     {Undefined::kBeyondLimit, "BEYOND_LIMIT", "beyond the limit"},
     {Undefined::kNotRecorded, "NOT_RECORDED", "not recorded"},
-    {Undefined::kScoredDifferently, "SCORED_DIFFERENTLY", "scored on other data"},
+    {Undefined::kScoredDifferently, "SCORED_DIFFERENTLY", "other evaluation data"},
 };
 
 const Reason& Find(Undefined undefined) {

@@ -127,7 +127,7 @@ std::string PreliminaryText(const Comparison& comparison) {
 std::string WithinNote(const Comparison& comparison) {
   if (comparison.within_axes.empty()) return "";
   return absl::StrCat("settings of ", Enumerated(comparison.within_axes),
-                      " are scored on different ", ScoredText(comparison.key),
+                      " are evaluated on different ", ScoredText(comparison.key),
                       ", so each row is compared with the baseline of its own ",
                       absl::StrJoin(comparison.within_axes, " and "));
 }
@@ -140,7 +140,8 @@ std::string DivergedNote(const Comparison& comparison) {
   const bool chosen = std::any_of(comparison.rows.begin(), comparison.rows.end(),
                                   [](const ComparisonRow& row) { return row.diverged > 0; });
   if (diverged == 0 || chosen) return "";
-  return absl::StrCat(Counted(diverged, "run"), " at values that are not chosen diverged");
+  return absl::StrCat("no selected run diverged; ", Counted(diverged, "run"), " at other ",
+                      absl::StrJoin(comparison.tuned_axes, " and "), " values did");
 }
 
 std::string MeansNote(const Comparison& comparison) {
@@ -151,14 +152,18 @@ std::string MeansNote(const Comparison& comparison) {
                                   });
   if (!differ) return "";
   return absl::StrCat(
-      "a setting's mean is over the seeds of its pairs, a baseline's over all of "
-      "its own, so they need not ",
-      comparison.scale == Scale::kRatio ? "divide to the ratio" : "subtract to \u0394");
+      "a setting's mean is over its paired seeds, the baseline's over all its seeds, so their ",
+      comparison.scale == Scale::kRatio ? "quotient need not equal the ratio"
+                                        : "difference need not equal \u0394");
 }
 
 std::string SharedPlace(const Comparison& comparison) {
-  return absl::StrCat("at one ", absl::StrJoin(comparison.tuned_axes, " and "), " (",
-                      ShownValues(comparison.matched[*comparison.reference].labels), "): ");
+  const std::vector<std::string>& labels = comparison.matched[*comparison.reference].labels;
+  std::vector<std::string> values;
+  for (size_t i = 0; i < labels.size(); ++i) {
+    values.push_back(absl::StrCat(comparison.tuned_axes[i], " ", ShownValue(labels[i])));
+  }
+  return absl::StrCat("all at ", absl::StrJoin(values, ", "), ": ");
 }
 
 std::string MatchedNote(const Comparison& comparison) {

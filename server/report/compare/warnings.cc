@@ -44,7 +44,7 @@ Warnings ScoredDifferentlyRows(const Facts& facts) {
         absl::StrCat(Quoted(row.label), " (", absl::StrJoin(row.scored_differently, ", "), ")"));
   }
   return Spoken(WarningKind::kScoredDifferently,
-                absl::StrCat("not scored on the same ", ScoredText(facts.comparison.key),
+                absl::StrCat("not evaluated on the same ", ScoredText(facts.comparison.key),
                              " as the baseline, so without a verdict: "),
                 parts);
 }
@@ -102,7 +102,8 @@ Warnings DamagedRuns(const Facts& facts) {
   for (const Cell& cell : facts.input.cells) {
     if (!cell.damage.empty()) parts.push_back(cell.damage);
   }
-  return Spoken(WarningKind::kDamagedRuns, "without a result because of damage: ", parts);
+  return Spoken(WarningKind::kDamagedRuns,
+                "runs without a result because stored data are damaged: ", parts);
 }
 
 // Returns "“post” 2": the number of each row's cells for which `holds` is true.
@@ -132,10 +133,10 @@ Warnings NonFiniteValues(const Facts& facts) {
 Warnings NotPositive(const Facts& facts) {
   if (facts.comparison.scale == facts.input.scale) return {};
   return Spoken(WarningKind::kNotPositive,
-                absl::StrCat("differences are compared",
-                             facts.input.margin.has_value() ? ", without the margin," : "",
-                             " where ratios were to be, for runs ended with a ",
-                             NameOfMetric(facts.comparison.key).text, " that is not above 0: "),
+                absl::StrCat("compared as differences instead of ratios",
+                             facts.input.margin.has_value() ? ", and without the margin," : "",
+                             " because runs ended with a ", NameOfMetric(facts.comparison.key).text,
+                             " of 0 or less: "),
                 CountedValues(facts, IsNotPositive));
 }
 
@@ -153,7 +154,8 @@ Warnings UnbalancedSeeds(const Facts& facts) {
                                    Quoted(row.label), ")"));
     }
   }
-  return Spoken(WarningKind::kUnbalancedSeeds, "seeds without a partner, in no pair: ", parts);
+  return Spoken(WarningKind::kUnbalancedSeeds,
+                "unpaired seeds, left out of the paired comparison: ", parts);
 }
 
 Warnings TooFewSeeds(const Facts& facts) {
@@ -166,10 +168,11 @@ Warnings TooFewSeeds(const Facts& facts) {
     if (row.withheld == Withheld::kUnfinished) continue;  // more pairs will follow
     parts.push_back(absl::StrCat(Quoted(row.label), " ", row.tested_pairs()));
   }
-  return Spoken(WarningKind::kTooFewSeeds,
-                absl::StrCat("too few pairs for p below .05 in a sign-flip test",
-                             FamilyText(family), ", ", least, " are needed: "),
-                parts);
+  return Spoken(
+      WarningKind::kTooFewSeeds,
+      absl::StrCat("too few pairs for p < .05 in the permutation test (",
+                   Together({FamilyText(family), absl::StrCat(least, " are needed")}, "; "), "): "),
+      parts);
 }
 
 Warnings NoBaseline(const Facts& facts) {
@@ -241,7 +244,7 @@ Warnings MixedProvenance(const Facts& facts) {
     for (const auto& [name, count] : counts) named.push_back(absl::StrCat(name, " ", count));
     parts.push_back(absl::StrCat(kind.name, " (", absl::StrJoin(named, ", "), ")"));
   }
-  return Spoken(WarningKind::kMixedProvenance, "the runs mix ", parts);
+  return Spoken(WarningKind::kMixedProvenance, "the runs used different ", parts);
 }
 
 // A lane loses a few per cent to the server on the same machine. More means that others use the
@@ -262,19 +265,21 @@ Warnings ContendedThroughput(const Facts& facts) {
     }
     if (count == 0) continue;
     parts.push_back(absl::StrCat(Quoted(facts.comparison.rows[i].label), " ", count, " of ",
-                                 facts.comparison.rows[i].cells, " (",
+                                 Counted(facts.comparison.rows[i].cells, "run"), " (",
                                  std::lround(100 * contended / all), " % of their time)"));
   }
-  return Spoken(WarningKind::kContendedThroughput,
-                "device-seconds and tokens/s say little where runs waited for their core: ", parts);
+  return Spoken(
+      WarningKind::kContendedThroughput,
+      "device-seconds and tokens/s are unreliable because runs waited for a core: ", parts);
 }
 
 std::string EdgeText(const Axis& axis, double value, absl::string_view which, size_t seeds,
                      const ComparisonRow& row) {
   const auto at = std::find(axis.values.begin(), axis.values.end(), value) - axis.values.begin();
-  return absl::StrCat("at the edge of the ", axis.name, " tried: ", Quoted(row.label),
-                      " picked the ", which, " (", ShownValue(axis.labels[static_cast<size_t>(at)]),
-                      ") on ", seeds, " of ", Counted(row.n, "seed"));
+  return absl::StrCat("selected ", axis.name, " at the edge of its grid: ", Quoted(row.label),
+                      " selected the ", which, " (",
+                      ShownValue(axis.labels[static_cast<size_t>(at)]), ") on ", seeds, " of ",
+                      Counted(row.n, "seed"));
 }
 
 Warnings GridEdges(const Facts& facts) {
@@ -322,8 +327,8 @@ Warnings OtherCandidates(const Facts& facts) {
   }
   return Spoken(WarningKind::kOtherCandidates,
                 absl::StrCat(absl::StrJoin(facts.comparison.tuned_axes, " and "),
-                             " tried at other values than the baseline's, so that its test is "
-                             "approximate: "),
+                             " tried at other values than the baseline's, so the permutation "
+                             "test is approximate: "),
                 parts);
 }
 
@@ -334,7 +339,8 @@ Warnings TunedOnSameSeed(const Facts& facts) {
   }
   return Spoken(WarningKind::kTunedOnSameSeed,
                 absl::StrCat(absl::StrJoin(facts.comparison.tuned_axes, " and "),
-                             " chosen on the very run that is judged, for want of other seeds: "),
+                             " selected on the compared run itself, because no other seed has a "
+                             "result: "),
                 parts);
 }
 
@@ -356,10 +362,11 @@ Warnings HighStarts(const Facts& facts) {
                                  Plain(sum / static_cast<double>(count), 1), " against ",
                                  Plain(uniform, 1)));
   }
-  return Spoken(WarningKind::kHighStart,
-                "the loss before the first step is far above that of a uniform guess, so that a "
-                "difference may be due to initial values (model.init.kind, model.tied_head): ",
-                parts);
+  return Spoken(
+      WarningKind::kHighStart,
+      "the loss before the first step is far above that of a uniform guess, so a difference "
+      "may be due to the initial values (model.init.kind, model.tied_head): ",
+      parts);
 }
 
 struct Check {
@@ -370,14 +377,15 @@ struct Check {
 
 // In the order of the warnings.
 constexpr Check kChecks[] = {
-    {WarningKind::kScoredDifferently, "settings scored on different data", ScoredDifferentlyRows},
+    {WarningKind::kScoredDifferently, "settings evaluated on different data",
+     ScoredDifferentlyRows},
     {WarningKind::kMissingCells, "missing results", MissingCells},
     {WarningKind::kFailedCells, "failed runs", FailedCells},
     {WarningKind::kDamagedRuns, "damaged runs", DamagedRuns},
     {WarningKind::kSeveralExperiments, "several experiments", SeveralExperiments},
     {WarningKind::kNonFiniteValues, "values that are not finite", NonFiniteValues},
-    {WarningKind::kNotPositive, "differences in place of ratios", NotPositive},
-    {WarningKind::kUnbalancedSeeds, "unequal seeds", UnbalancedSeeds},
+    {WarningKind::kNotPositive, "differences instead of ratios", NotPositive},
+    {WarningKind::kUnbalancedSeeds, "unpaired seeds", UnbalancedSeeds},
     {WarningKind::kTooFewSeeds, "too few seeds", TooFewSeeds},
     {WarningKind::kNoBaseline, "no baseline", NoBaseline},
     {WarningKind::kUnequalParameters, "unequal parameters", UnequalParameters},
@@ -385,10 +393,10 @@ constexpr Check kChecks[] = {
     {WarningKind::kMixedProvenance, "mixed versions, trainers, devices or environments",
      MixedProvenance},
     {WarningKind::kContendedThroughput, "throughput measured on shared cores", ContendedThroughput},
-    {WarningKind::kGridEdge, "a tuned value at the edge of its grid", GridEdges},
-    {WarningKind::kOtherCandidates, "tuned over other values", OtherCandidates},
-    {WarningKind::kTunedOnSameSeed, "a choice made on the run it is judged by", TunedOnSameSeed},
-    {WarningKind::kHighStart, "a start far above a uniform guess", HighStarts},
+    {WarningKind::kGridEdge, "a selected value at the edge of its grid", GridEdges},
+    {WarningKind::kOtherCandidates, "tuned over other values than the baseline", OtherCandidates},
+    {WarningKind::kTunedOnSameSeed, "a value selected on the compared run itself", TunedOnSameSeed},
+    {WarningKind::kHighStart, "initial loss far above a uniform guess", HighStarts},
 };
 
 }  // namespace

@@ -22,8 +22,8 @@ bool Always(const report::Comparison&) { return true; }
 
 std::string SmoothText(const Input& input) {
   return input.curves.smooth > 1 ? absl::StrCat("trailing means over ", input.curves.smooth,
-                                                " steps (a fifth of a shorter curve)")
-                                 : std::string("values as they are");
+                                                " steps (at most a fifth of the curve)")
+                                 : std::string("unsmoothed values");
 }
 
 std::vector<ReducedCurve> ReduceLoss(const SettingCurves& curves, const CurveOptions& options) {
@@ -86,7 +86,7 @@ std::string WindowsSmoothText(const Input& input, bool one_panel) {
   if (input.curves.smooth <= kFirstSmooth) return SmoothText(input);
   const std::string second = one_panel ? "" : absl::StrCat(" and over ", input.curves.smooth);
   return absl::StrCat("trailing means over ", kFirstSmooth, second,
-                      " steps (a fifth of a shorter curve)");
+                      " steps (at most a fifth of the curve)");
 }
 
 std::string WindowsCaption(const Input& input) {
@@ -95,8 +95,8 @@ std::string WindowsCaption(const Input& input) {
   std::string shown = "all steps";
   if (!one_panel) {
     const uint32_t last = panels[1].last_steps;
-    shown = absl::StrCat("the first ", input.curves.first_steps, " steps at the left and ",
-                         last == 0 ? "all" : absl::StrCat("the last ", last), " at the right");
+    shown = absl::StrCat("the first ", input.curves.first_steps, " steps on the left and ",
+                         last == 0 ? "all" : absl::StrCat("the last ", last), " on the right");
   }
   return CurvesCaption(input, absl::StrCat(shown, "; ", WindowsSmoothText(input, one_panel), "."));
 }
@@ -115,8 +115,8 @@ absl::StatusOr<Drawing> DrawCumulative(const Input& input) {
 }
 
 std::string CumulativeCaption(const Input& input) {
-  return CurvesCaption(input, absl::StrCat("the mean of all steps so far at the left, ",
-                                           SmoothText(input), " at the right."));
+  return CurvesCaption(input, absl::StrCat("the mean of all steps so far on the left, ",
+                                           SmoothText(input), " on the right."));
 }
 
 }  // namespace

@@ -320,7 +320,7 @@ std::string CurveFootnote(const Input& input, const std::vector<CurvePanel>& pan
   parts.push_back(SeedsText(input));
   const std::string average = average_in_titles ? "" : SmoothingText(input, 0);
   if (!average.empty()) parts.push_back(average);
-  if (AnyInterval(input)) parts.push_back("band: 95 % interval of the mean");
+  if (AnyInterval(input)) parts.push_back("band: 95 % t interval of the mean");
   const std::string diverged = DivergedText(input, panels);
   return absl::StrCat(InSmallMultiples(input) ? MultiplesText(*input.comparison) : "",
                       absl::StrJoin(parts, ", "), diverged.empty() ? "" : "; ", diverged);
@@ -354,9 +354,9 @@ ShownSeeds SeedsShown(const Input& input) {
 
 std::string SeedLinesText(const Input& input) {
   const ShownSeeds shown = SeedsShown(input);
-  if (!shown.converged) return shown.diverged ? "; thin lines are runs that diverged" : "";
-  return absl::StrCat("; thin lines are single runs",
-                      shown.diverged ? ", those that diverged included" : "");
+  if (!shown.converged) return shown.diverged ? ". Thin lines: runs that diverged" : "";
+  return absl::StrCat(". Thin lines: single runs",
+                      shown.diverged ? ", including those that diverged" : "");
 }
 
 }  // namespace
@@ -423,7 +423,7 @@ bool AnyInterval(const Input& input) {
 std::string MeanText(const Input& input, bool geometric) {
   const bool interval = AnyInterval(input);
   return absl::StrCat(geometric && interval ? "geometric " : "", SeedsText(input),
-                      interval ? ", band: its 95 % interval" : "");
+                      interval ? ", band: its 95 % t interval" : "");
 }
 
 std::string CurvesFootnote(const Input& input, std::vector<std::string> statements,
@@ -497,10 +497,9 @@ absl::StatusOr<Drawing> DrawCurves(const Input& input, const std::vector<CurvePa
 }
 
 std::string CurvesCaption(const Input& input, absl::string_view what) {
-  return absl::StrCat(
-      SentenceName(report::NameOfMetric(input.key)), " by step, ", what,
-      " The line is the mean over the seeds that converged, the band its 95 % interval",
-      SeedLinesText(input), ".", ChosenText(*input.comparison));
+  return absl::StrCat(SentenceName(report::NameOfMetric(input.key)), " by step, ", what,
+                      " Line: mean over the seeds that converged. Band: its 95 % t interval",
+                      SeedLinesText(input), ".", ChosenText(*input.comparison));
 }
 
 std::string CurvesDescription(const Input& input) {

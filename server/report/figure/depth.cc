@@ -118,7 +118,7 @@ std::string DepthFootnote(const Input& input, const DepthData& data) {
   }
   if (data.zeros > 0) {
     statements.push_back(
-        absl::StrCat(report::Counted(data.zeros, "value"), " of 0, where a line is interrupted"));
+        absl::StrCat(report::Counted(data.zeros, "value"), " of 0, drawn as a gap"));
   }
   return CurvesFootnote(input, std::move(statements), LeftOutOf(input.depth));
 }
@@ -176,12 +176,11 @@ absl::StatusOr<Drawing> DrawDepth(const Input& input) {
 
 std::string DepthCaption(const Input& input) {
   const DepthData data = DataOf(input);
-  return absl::StrCat(
-      SentenceName(report::NameOfFamily(input.key)), " (", KeyAt(input.key, 1),
-      " and so on) over depth ", StepText(data), ", the input at the left. The line is the ",
-      data.log ? "geometric" : "arithmetic",
-      " mean over the seeds that converged, the band its 95 % interval",
-      data.log ? " (a t interval of the logarithms)" : "", ".", ChosenText(*input.comparison));
+  return absl::StrCat(SentenceName(report::NameOfFamily(input.key)), " (", KeyAt(input.key, 1),
+                      " and so on) over depth ", StepText(data),
+                      ", the input on the left. Line: ", data.log ? "geometric" : "arithmetic",
+                      " mean over the seeds that converged. Band: its 95 % t interval",
+                      data.log ? " (of the logarithms)" : "", ".", ChosenText(*input.comparison));
 }
 
 // Returns "pre from 0.001 to 0.12": each setting's mean at its first and its last position.

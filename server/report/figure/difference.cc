@@ -103,14 +103,14 @@ absl::StatusOr<Drawing> DrawDifference(const Input& input) {
     parts.push_back(average);
   }
   if (AnyInterval(input)) {
-    parts.push_back(absl::StrCat("band: ", IsRechosen(comparison) ? "Student's " : "",
-                                 "95 % interval of the ", report::MeanName(comparison.scale)));
+    parts.push_back(
+        absl::StrCat("band: 95 % t interval of the ", report::MeanName(comparison.scale)));
   }
   if (DifferInLength(comparison)) parts.emplace_back("only steps that both have");
   const bool marked = !many && IsSmoothed(input);
-  if (marked) parts.emplace_back("○ what is compared, of one step, with its interval");
+  if (marked) parts.emplace_back("○ compared value, of one step, with interval");
   if (comparison.at.has_value()) {
-    parts.push_back(absl::StrCat("dotted: step ", *comparison.at, ", which is compared"));
+    parts.push_back(absl::StrCat("dotted: step ", *comparison.at, ", the compared one"));
   }
   std::string footnote = absl::StrCat("paired by seed: ", absl::StrJoin(parts, ", "));
   if (many) absl::StrAppend(&footnote, "; orange: the panel's own setting, grey: the others");
@@ -134,12 +134,11 @@ absl::StatusOr<Drawing> DrawDifference(const Input& input) {
 
 std::string DifferenceCaption(const Input& input) {
   return absl::StrCat(DifferenceName(input.comparison->scale, report::NameOfMetric(input.key)),
-                      " to the baseline over training, paired by seed: the line is the ",
+                      " to the baseline over training, paired by seed. Line: ",
                       report::MeanName(input.comparison->scale),
-                      " over the seeds on "
-                      "which both converged, the band Student's 95 % interval at each step by "
-                      "itself, thin lines are "
-                      "single seeds. The first steps may leave the panel.",
+                      " over the seeds on which both converged. Band: its pointwise 95 % t "
+                      "interval. Thin lines: single seeds. The first steps may lie outside the "
+                      "panel.",
                       ChosenText(*input.comparison));
 }
 

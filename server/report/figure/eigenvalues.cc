@@ -88,12 +88,11 @@ absl::StatusOr<Drawing> DrawSpectra(const Input& input) {
 std::string SpectraCaption(const Input& input) {
   const std::string site = OptionOf(input.analysed, "site");
   return absl::StrCat(
-      "Eigenvalues of the covariance of tokens at ",
-      site.empty() ? "the last block's output" : site, ", by their sum, in descending order, ",
-      StepsText(input.analysed),
-      ". The line is the geometric mean over the seeds that converged, the band its "
-      "95 % interval (a t interval of the logarithms); thin lines are single runs; "
-      "computed on ",
+      "Eigenvalues of the covariance of token representations at ",
+      site.empty() ? "the last block's output" : site,
+      " as shares of their sum, in descending order, ", StepsText(input.analysed),
+      ". Line: geometric mean over the seeds that converged. Band: its 95 % t interval (of the "
+      "logarithms). Thin lines: single runs. Computed on ",
       input.analysed.inputs, ".", ChosenText(*input.comparison));
 }
 

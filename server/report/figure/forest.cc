@@ -22,7 +22,7 @@ namespace {
 using report::Comparison;
 using report::ComparisonRow;
 
-constexpr absl::string_view kScoredOnOtherData = "scored on other data";
+constexpr absl::string_view kScoredOnOtherData = "other evaluation data";
 
 // Returns differences on the scale by seed, for seeds on which both converged.
 std::vector<DotSeed> Differences(report::Scale scale, const ComparisonRow& row,
@@ -131,14 +131,14 @@ std::string TitleOf(const std::string& tuning, const std::string& baseline, bool
 
 struct Source {
   const std::vector<ComparisonRow>* rows;
-  std::string tuning;  // "each at its chosen lr", "all at lr .01"; empty if nothing is tuned
+  std::string tuning;  // "each at its selected lr", "all at lr .01"; empty if nothing is tuned
 };
 
 std::vector<Source> SourcesOf(const Comparison& comparison) {
   if (comparison.tuned_axes.empty()) return {{&comparison.rows, ""}};
   std::vector<Source> sources = {
       {&comparison.rows,
-       absl::StrCat("each at its chosen ", absl::StrJoin(comparison.tuned_axes, ", "))}};
+       absl::StrCat("each at its selected ", absl::StrJoin(comparison.tuned_axes, ", "))}};
   if (!comparison.reference) return sources;
   const report::MatchedBlock& block = comparison.matched[*comparison.reference];
   std::vector<std::string> at;
@@ -225,14 +225,14 @@ void AddCsv(const Comparison& comparison, const Source& source, std::string* csv
   }
 }
 
-// Returns the kinds of intervals if there are two: ", by the test at the chosen lr, Student's at
-// .01".
+// Returns the kinds of intervals: "Student's t", or "permutation test at the selected lr, Student's
+// t at .01".
 std::string IntervalsText(const Comparison& comparison) {
-  if (!IsRechosen(comparison)) return "";
+  if (!IsRechosen(comparison)) return "Student's t";
   const std::string tuned = absl::StrJoin(comparison.tuned_axes, " and ");
-  const std::string chosen = absl::StrCat(", by the test at the chosen ", tuned);
+  const std::string chosen = absl::StrCat("permutation test at the selected ", tuned);
   if (!comparison.reference) return chosen;
-  return absl::StrCat(chosen, ", Student's at ",
+  return absl::StrCat(chosen, ", Student's t at ",
                       report::ShownValues(comparison.matched[*comparison.reference].labels));
 }
 
@@ -254,9 +254,9 @@ void AddWords(const Comparison& comparison, const RowLook& look, double width, D
   for (DotGroup& group : dots->groups) {
     group.axis_title = DifferenceTitle(comparison.scale, name, baseline, width - 2 * kEdge);
   }
-  dots->footnote = absl::StrCat(ratio ? "ratio" : "difference",
-                                " to the baseline by seed; bar: 95 % interval of the ",
-                                report::MeanName(comparison.scale), IntervalsText(comparison));
+  dots->footnote =
+      absl::StrCat(ratio ? "ratios" : "differences", " by seed; bar: 95 % interval of the ",
+                   report::MeanName(comparison.scale), ", by ", IntervalsText(comparison));
   if (look.many) absl::StrAppend(&dots->footnote, "; ", kMarkText);
   if (const std::string preliminary = report::PreliminaryText(comparison); !preliminary.empty()) {
     dots->footnote = absl::StrCat(preliminary, "; ", dots->footnote);
@@ -297,13 +297,15 @@ std::string ForestCaption(const Input& input) {
   return absl::StrCat(
       DifferenceName(comparison.scale, report::NameOfMetric(comparison.key)),
       " to the baseline: ", report::MeanName(comparison.scale),
-      " and 95 % interval over the seeds on which both converged; dots are "
-      "single seeds. The intervals are each row's own",
-      IntervalsText(comparison), "; the verdict's tests are of all rows together.",
-      groups ? absl::StrCat(" First each setting at its chosen ",
+      " and 95 % interval over the seeds on which both converged; dots are single seeds. "
+      "Intervals are by ",
+      IntervalsText(comparison),
+      comparison.family > 1 ? "; they are per comparison, and only p values are Holm-adjusted" : "",
+      ".",
+      groups ? absl::StrCat(" First each setting at its selected ",
                             absl::StrJoin(comparison.tuned_axes, " and "), ", then all at ",
                             report::ShownValues(comparison.matched[*comparison.reference].labels),
-                            ": each group has a scale of its own.")
+                            "; each group has its own scale.")
              : "",
       SettingsText(comparison));
 }
@@ -321,7 +323,7 @@ std::string DifferencesText(report::Scale scale, const std::vector<ComparisonRow
     differences.push_back(absl::StrCat(
         row.label, " ",
         report::ShownDifference(scale, row.difference.mean, row.difference.interval, decimals),
-        row.in_family() ? "" : " (scored on other data)"));
+        row.in_family() ? "" : absl::StrCat(" (", kScoredOnOtherData, ")")));
   }
   return report::Enumerated(differences, kMostNamed);
 }

@@ -94,7 +94,7 @@ std::string SettingsText(const report::Comparison& comparison) {
 
 std::string ChosenText(const report::Comparison& comparison) {
   if (comparison.tuned_axes.empty()) return SettingsText(comparison);
-  return absl::StrCat(SettingsText(comparison), " Each setting's runs are those at its chosen ",
+  return absl::StrCat(SettingsText(comparison), " Each setting is shown at its selected ",
                       absl::StrJoin(comparison.tuned_axes, " and "), ".");
 }
 

@@ -128,7 +128,7 @@ std::string AnalysedTitle(const Input& input, absl::string_view what);
 // Returns " Settings are placement/residual."; "" for one axis.
 std::string SettingsText(const report::Comparison& comparison);
 
-// The same, and " Each setting's runs are those at its chosen lr." if that is tuned.
+// The same, and " Each setting is shown at its selected lr." if that is tuned.
 std::string ChosenText(const report::Comparison& comparison);
 
 // Returns a CSV field, quoted if necessary and cleaned like all output.

@@ -71,8 +71,8 @@ std::string LinesFootnote(const Input& drawn, const LandscapeLines& lines) {
       absl::StrCat("a seed's curve is the mean over ", lines.directions, " ", DirectionText(drawn),
                    lines.directions == 1 ? "direction" : "directions")};
   if (lines.holes > 0) {
-    sentences.push_back(absl::StrCat(report::Counted(lines.holes, "point"),
-                                     " not finite, where a mean is interrupted"));
+    sentences.push_back(
+        absl::StrCat(report::Counted(lines.holes, "point"), " not finite, drawn as a gap"));
   }
   return CurvesFootnote(drawn, std::move(sentences), LeftOutOf(drawn.analysed.settings));
 }
@@ -147,7 +147,7 @@ std::string PlanesFootnote(const Input& input, size_t holes) {
       absl::StrCat(StepsText(input.analysed),
                    ", each setting's lowest analysed seed that converged"),
       absl::StrCat("the first plane of two ", DirectionText(input),
-                   "directions, + at its parameters")};
+                   "directions, + at the trained parameters")};
   for (std::string& text : PlaneSentences(holes)) sentences.push_back(std::move(text));
   return FootnoteOf(std::move(sentences), LeftOutOf(input.analysed.settings), "drawn");
 }
@@ -188,21 +188,19 @@ absl::StatusOr<Drawing> DrawLandscape(const Input& input) {
 
 std::string LandscapeCaption(const Input& input) {
   const std::string read =
-      absl::StrCat("; computed on ", input.analysed.inputs, ".", ChosenText(*input.comparison));
-  const std::string directions =
-      absl::StrCat("random directions, scaled by ", OptionOf(input.analysed, "direction"));
+      absl::StrCat(" Computed on ", input.analysed.inputs, ".", ChosenText(*input.comparison));
+  const std::string directions = absl::StrCat("random ", DirectionText(input), "directions");
   if (IsPlane(input)) {
-    return absl::StrCat("The loss on a plane of two ", directions,
-                        ", around the trained parameters: of each setting the first plane of its "
-                        "lowest analysed seed that "
-                        "converged, ",
-                        StepsText(input.analysed), ", all on one scale of colours", read);
+    return absl::StrCat("Loss on a plane of two ", directions,
+                        " around the trained parameters: the first plane of each setting's lowest "
+                        "analysed seed that converged, ",
+                        StepsText(input.analysed), ", all on one colour scale.", read);
   }
   return absl::StrCat(
-      "How far the loss rises above that of the trained parameters along ", directions, ", ",
+      "Rise of the loss above its value at the trained parameters along ", directions, ", ",
       StepsText(input.analysed),
-      ": a run's curve is the mean over its directions, the line the mean over the seeds that "
-      "converged, the band its 95 % interval; thin lines are single runs",
+      ". A run's curve is the mean over its directions. Line: mean over the seeds that converged. "
+      "Band: its 95 % t interval. Thin lines: single runs.",
       read);
 }
 

@@ -103,7 +103,7 @@ MapPanel PanelOf(const LossPlane& plane, const ColorScale& scale, size_t* holes)
 
 std::vector<std::string> PlaneSentences(size_t holes) {
   std::vector<std::string> sentences = {
-      absl::StrCat("lines of equal loss divide the scale into ", kContours + 1, " equal parts")};
+      absl::StrCat("contours divide the colour scale into ", kContours + 1, " equal parts")};
   if (holes > 0) sentences.push_back(absl::StrCat("white with ×: ", holes, " not finite"));
   return sentences;
 }

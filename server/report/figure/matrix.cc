@@ -207,14 +207,12 @@ std::string MatrixFootnote(const Input& input, const std::vector<Square>& square
       sentences.push_back(signs);
     }
   }
-  if (found.causal) sentences.emplace_back("white: keys that a query may not look at");
+  if (found.causal) sentences.emplace_back("white: masked keys");
   if (found.below > 0) {
-    sentences.push_back(
-        absl::StrCat(report::Counted(found.below, "value"), " below 0 in 0's colour"));
+    sentences.push_back(absl::StrCat(report::Counted(found.below, "value"), " below 0 drawn as 0"));
   }
   if (found.above > 0) {
-    sentences.push_back(
-        absl::StrCat(report::Counted(found.above, "value"), " above 1 in 1's colour"));
+    sentences.push_back(absl::StrCat(report::Counted(found.above, "value"), " above 1 drawn as 1"));
   }
   if (found.holes > 0) {
     sentences.push_back(absl::StrCat("white: ", found.holes, " undefined"));
@@ -260,18 +258,18 @@ absl::StatusOr<Drawing> DrawMatrix(const Input& input) {
 
 std::string MatrixCaption(const Input& input) {
   const std::string of =
-      absl::StrCat(" Of each setting the lowest analysed seed that converged, ",
-                   StepsText(input.analysed), ", all on one scale of colours; computed on ",
+      absl::StrCat(" Each setting's lowest analysed seed that converged, ",
+                   StepsText(input.analysed), ", all on one colour scale. Computed on ",
                    input.analysed.inputs, ".", ChosenText(*input.comparison));
   if (!IsCka(input)) {
-    return absl::StrCat("Weights of attention, as the mean over heads",
-                        input.analysed.form->array == kMatrixForms[1].array ? " and blocks" : "",
-                        ": what each query token gives to each key token, colours by the root of "
-                        "the weight.",
-                        of);
+    return absl::StrCat(
+        "Attention weights from each query token (row) to each key token (column), "
+        "mean over heads",
+        input.analysed.form->array == kMatrixForms[1].array ? " and blocks" : "",
+        ". The colour shows the square root of the weight.", of);
   }
   return absl::StrCat("Linear CKA (", OptionOf(input.analysed, "estimator"),
-                      ") of every two sites of one model, from 0 to 1.", of);
+                      ") between all pairs of sites of one model, from 0 to 1.", of);
 }
 
 // Returns, for each setting, the smallest value off the diagonal, or the attention to the first

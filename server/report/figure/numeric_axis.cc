@@ -63,14 +63,14 @@ std::vector<std::string> ScoredRemarks(const Comparison& comparison) {
   std::vector<std::string> remarks, others;
   if (!comparison.within_axes.empty()) {
     remarks.push_back(absl::StrCat("settings of ", report::Enumerated(comparison.within_axes),
-                                   " are scored on different ", data, ", so not comparable"));
+                                   " are evaluated on different ", data, ", so not comparable"));
   }
   for (const ComparisonRow& row : comparison.rows) {
     if (!row.scored_differently.empty()) others.push_back(row.label);
   }
   if (!others.empty()) {
     remarks.push_back(absl::StrCat(
-        "scored on other ", data,
+        "evaluated on other ", data,
         " than the baseline, so not comparable: ", report::Enumerated(others, kNamed)));
   }
   return remarks;
@@ -169,7 +169,7 @@ std::string AxisCaption(const Input& input) {
                                   ResponsesCaption(*responses, input.width),
                                   LinesText(comparison, responses->axis));
   if (!comparison.tuned_axes.empty()) {
-    absl::StrAppend(&text, " Each point's runs are those at its chosen ",
+    absl::StrAppend(&text, " Each point is at its selected ",
                     absl::StrJoin(comparison.tuned_axes, " and "), ".");
   }
   if (HasOneBaseline(comparison)) absl::StrAppend(&text, " A ring marks the baseline.");

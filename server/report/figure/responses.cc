@@ -437,7 +437,7 @@ std::string ResponsesCaption(const Responses& responses, double width) {
   std::string text =
       absl::StrCat(report::MeanName(responses.scale), " and 95 % interval at each value tried");
   if (CountsAbove(responses, width)) {
-    absl::StrAppend(&text, "; the numbers above count runs that diverged");
+    absl::StrAppend(&text, "; numbers above: runs that diverged");
   }
   bool hollow = false;
   for (const Response& setting : responses.settings) {
@@ -445,8 +445,8 @@ std::string ResponsesCaption(const Responses& responses, double width) {
       hollow = hollow || (point.diverged > 0 && point.own.mean.defined());
     }
   }
-  return absl::StrCat(text, hollow ? ". A hollow point has no interval, and no line goes to it, "
-                                     "because a run there diverged."
+  return absl::StrCat(text, hollow ? ". Hollow point: a run diverged there, so it has no interval "
+                                     "and no line."
                                    : ".");
 }
 

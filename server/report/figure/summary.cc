@@ -124,7 +124,7 @@ absl::StatusOr<Drawing> DrawSummary(const Input& input) {
   dots.value_title = absl::StrCat(mean, " [95 % interval]");
   dots.column_titles = {"n"};
   dots.footnote = absl::StrCat("small dots: seeds; bar: 95 % t interval of the ", mean,
-                               " of those that converged");
+                               " over converged seeds");
   if (windows == 0 && HasManySettings(*input.comparison)) {
     absl::StrAppend(&dots.footnote, "; ", kMarkText, ", stroke: baseline");
   }
@@ -137,7 +137,7 @@ absl::StatusOr<Drawing> DrawSummary(const Input& input) {
 
 std::string SummaryCaption(const Input& input) {
   return absl::StrCat(
-      HasWindows(input) ? "Windows of curves"
+      HasWindows(input) ? "Curve summaries"
                         : SentenceName(report::NameOfMetric(input.comparison->key)),
       " of each setting: ",
       report::MeanName(HasWindows(input) ? report::Scale::kDifference : input.comparison->scale),

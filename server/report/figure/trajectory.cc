@@ -133,9 +133,9 @@ std::string Footnote(const Input& input, const std::vector<LossPlane>& planes, s
   std::vector<std::string> sentences = {
       absl::StrCat("checkpoints, the last ", StepsText(input.analysed),
                    ", each setting's lowest analysed seed that converged"),
-      "their first two principal axes, each way turned to begin on the left and below, ◆ the last "
-      "checkpoint",
-      absl::StrCat("squared distances from it along the axes: ", SharesText(planes))};
+      "first two principal components, oriented so that training begins on the left and below, "
+      "◆: last checkpoint",
+      absl::StrCat("explained shares of squared distances: ", SharesText(planes))};
   for (std::string& text : PlaneSentences(holes)) sentences.push_back(std::move(text));
   return FootnoteOf(std::move(sentences), LeftOutOf(input.analysed.settings), "drawn");
 }
@@ -181,21 +181,20 @@ absl::StatusOr<Drawing> DrawTrajectory(const Input& input) {
   auto figure = DrawMaps(
       panels, scale, {"First axis", "Second axis", Footnote(input, planes, holes)}, input.width);
   if (!figure.ok()) return figure.status();
-  figure->title = AnalysedTitle(input, "training's way");
+  figure->title = AnalysedTitle(input, "training trajectory");
   return Drawing{*std::move(figure), std::move(csv)};
 }
 
 std::string TrajectoryCaption(const Input& input) {
   return absl::StrCat(
-      "The loss on the plane in which a run's checkpoints lie, nearly, and their way through it: "
-      "through the last one, along the two principal axes of the others' distances from it, in "
-      "lengths in the space of parameters, turned to begin on the left and below. Of each setting "
-      "its lowest "
-      "analysed seed that converged, the last ",
+      "Loss on the plane that fits a run's checkpoints best, and the checkpoints projected onto "
+      "it. The plane contains the last checkpoint; its axes are the first two principal "
+      "components of the other checkpoints' differences from it, in parameter distance, oriented "
+      "so that training begins on the left and below. Each setting's lowest analysed seed that "
+      "converged, the last checkpoint ",
       StepsText(input.analysed),
-      ", all on one scale of colours. Such a plane shows where training went and little of what is "
-      "beside it: of a random walk, too, the axes take 81 and 9 % of the squared distances; "
-      "computed on ",
+      ", all on one colour scale. The plane shows little of the loss off the trajectory: even for "
+      "a random walk, the axes explain 81 and 9 % of the squared distances. Computed on ",
       input.analysed.inputs, ".", ChosenText(*input.comparison));
 }
 
@@ -203,14 +202,14 @@ std::string TrajectoryDescription(const Input& input) {
   const Ways ways = WaysOf(input);
   const std::vector<LossPlane>& planes = ways.planes;
   return absl::StrCat("Losses on the plane of the checkpoints: ", RangesText(planes),
-                      ". Squared distances along its axes: ", SharesText(planes), ".");
+                      ". Explained shares of squared distances: ", SharesText(planes), ".");
 }
 
 }  // namespace
 
 constexpr Kind kTrajectory = {
     .name = "trajectory",
-    .title = "Training's way",
+    .title = "Training trajectory",
     .help =
         "an analysis trajectory: the loss on the plane of a run's checkpoints as a map, one a "
         "setting, and their way through it",

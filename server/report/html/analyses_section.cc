@@ -34,20 +34,18 @@ report::Table OwnNumbers(const AnalysisTable& analysis) {
 
 std::string StateText(const AnalysisTable& table, const std::string& experiment) {
   if (table.asked == 0) {
-    return absl::StrCat("None was made",
-                        table.failure.empty()
-                            ? ": no run of a model that has a use for it converged"
-                            : absl::StrCat(": ", table.failure),
-                        ".");
+    return absl::StrCat(
+        "No analysis was made: ",
+        table.failure.empty() ? "no run that it applies to converged" : table.failure, ".");
   }
   std::string state =
       absl::StrCat(text::Grouped(table.done), " of ", text::Grouped(table.asked),
                    table.asked == 1 ? " analysis was made." : " analyses were made.");
-  if (!table.failure.empty()) absl::StrAppend(&state, " The first that failed: ", table.failure);
+  if (!table.failure.empty()) absl::StrAppend(&state, " First failure: ", table.failure);
   if (table.left_out > 0) {
-    absl::StrAppend(&state, " It has ", text::Grouped(table.left_out),
+    absl::StrAppend(&state, " Not shown: ", text::Grouped(table.left_out),
                     table.left_out == 1 ? " further number" : " further numbers",
-                    ": ablate metrics ", experiment, " shows all, as ", table.label, "/….");
+                    "; ablate metrics ", experiment, " lists all, as ", table.label, "/….");
   }
   return state;
 }
@@ -56,21 +54,22 @@ std::string StateText(const AnalysisTable& table, const std::string& experiment)
 
 void AnalysesSection(const Place& place, const Experiment& experiment, Markup* out) {
   if (experiment.analyses.empty()) return;
-  OpenSection(place, "analyses", "Inside the models", out);
+  OpenSection(place, "analyses", "Analyses of the models", out);
   for (const AnalysisTable& table : experiment.analyses) {
     const bool named = table.label != table.kind;
     Subheading(place, named ? absl::StrCat(table.label, " (", table.kind, ")") : table.label, out);
     if (!table.how.empty()) out->Element("p", table.how);
     out->Element("p", StateText(table, experiment.id));
     const std::string label = absl::StrCat("Numbers of ", table.label);
-    if (!table.own.empty()) WriteTable(OwnNumbers(table), label, "It is of no run.", out);
+    if (!table.own.empty()) WriteTable(OwnNumbers(table), label, "Computed without a run.", out);
     if (!table.lines.empty()) {
-      WriteTable(NumbersTable(table), label,
-                 absl::StrCat("Mean and 95 % interval over the converged runs of each setting; "
-                              "\"4 of 6 runs\" if the others have no such number. Exploratory: "
-                              "ablate compare EXPERIMENT --key ",
-                              table.label, "/", table.numbers[0], " has the paired differences."),
-                 out);
+      WriteTable(
+          NumbersTable(table), label,
+          absl::StrCat("Mean and 95 % interval over the converged runs of each setting; "
+                       "a cell says \"4 of 6 runs\" if the other runs lack the number. "
+                       "Exploratory: ablate compare EXPERIMENT --key ",
+                       table.label, "/", table.numbers[0], " prints the paired differences."),
+          out);
     }
   }
   out->Close();

@@ -54,9 +54,10 @@ void Cards(const Experiment& experiment, Markup* out) {
   const Comparison& comparison = experiment.comparison;
   std::vector<Finding> findings = report::FindingsOf(comparison);
   if (findings.size() > kMaxCards) {
-    out->Element("p", {{"class", "measured"}},
-                 absl::StrCat("Of ", findings.size(), " settings ", report::CountsText(findings),
-                              ". The ", kMaxCards, " clearest; all are in the table below."));
+    out->Element(
+        "p", {{"class", "measured"}},
+        absl::StrCat("Of ", findings.size(), " settings, ", report::CountsText(findings), ". The ",
+                     kMaxCards, " clearest are shown; the table below has all."));
     const auto known = [&comparison](const Finding& finding) {
       const report::Number& mean = comparison.rows[finding.row].difference.mean;
       return std::make_pair(static_cast<int>(finding.decision.grade),
@@ -99,7 +100,7 @@ void EffectCards(const Place& place, const Comparison& comparison, Markup* out) 
     effects.resize(kMaxEffects);
   }
   out->Open("p", {{"class", "measured"}});
-  out->Text("What each axis does on average over the others, and two together (×): ");
+  out->Text("Main effects, averaged over the other axes, and two-way interactions (×): ");
   out->Element("a", {{"href", absl::StrCat("#", place.prefix, "results")}},
                all > effects.size() ? absl::StrCat("all ", all, " effects") : "table");
   out->Close();

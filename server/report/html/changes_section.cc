@@ -25,11 +25,11 @@ void ChangeRows(const report::ComparisonRow& row, const std::vector<FieldChange>
 }
 
 void ChangeTable(const Experiment& experiment, Markup* out) {
-  OpenScroll("Differences of the specs", out);
+  OpenScroll("Spec differences", out);
   out->Open("table", {{"class", "texts"}});
   Caption(
-      "Every field of the resolved spec that differs from the baseline's; tuned fields "
-      "aside. A dash: the field means nothing there.",
+      "Fields whose resolved value differs from the baseline's, except tuned fields. A dash: the "
+      "field has no effect in that setting.",
       out);
   out->Open("thead");
   HeadRow({"setting", "field", "baseline", "setting's value"}, out);
@@ -52,11 +52,9 @@ void Warnings(const Place& place, const report::Comparison& comparison, Markup* 
   if (comparison.warnings.empty()) {
     out->Element(
         "p", comparison.family > 0
-                 ? "None: no numbers of parameters differ, each setting changes one thing, every "
-                   "run has a "
-                   "result, there are enough seeds, and versions, trainers, devices and "
-                   "environments are "
-                   "the same."
+                 ? "None: numbers of parameters are equal, each setting changes one thing, every "
+                   "run has a result, there are enough seeds, and versions, trainers, devices and "
+                   "environments are the same."
                  : "None: every run has a result, and versions, trainers, devices and environments "
                    "are the same.");
     return;

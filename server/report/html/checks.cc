@@ -44,16 +44,15 @@ std::vector<std::string> PassedChecks(const Comparison& comparison) {
   const bool whole = IsWhole(comparison);
   if (whole && DivergedRuns(comparison) == 0) {
     const std::string others = report::DivergedNote(comparison);
-    passed.push_back(absl::StrCat("Every run finished",
-                                  !others.empty()
-                                      ? absl::StrCat("; no chosen run diverged, but ", others)
-                                  : comparison.tuned_axes.empty() ? ", none diverged"
-                                                                  : "; no chosen run diverged"));
+    passed.push_back(absl::StrCat("Every run finished; ", !others.empty() ? others
+                                                          : comparison.tuned_axes.empty()
+                                                              ? "none diverged"
+                                                              : "no selected run diverged"));
   }
   const bool ordered = std::any_of(comparison.rows.begin(), comparison.rows.end(),
                                    [](const ComparisonRow& row) { return !row.chosen.empty(); });
   if (whole && ordered && comparison.edges_known && !Has(comparison, WarningKind::kGridEdge)) {
-    passed.push_back(absl::StrCat("No chosen ", absl::StrJoin(comparison.tuned_axes, " or "),
+    passed.push_back(absl::StrCat("No selected ", absl::StrJoin(comparison.tuned_axes, " or "),
                                   " at the edge of its grid"));
   }
   const bool counted =
@@ -70,19 +69,19 @@ std::vector<std::string> PassedChecks(const Comparison& comparison) {
   return passed;
 }
 
-// Returns "5 of 30 runs diverged: they lose their pairs and are in no mean"; with tuning, of the
-// selected runs.
+// Returns "5 of 30 runs diverged: each loses to a converged partner and is left out of the means";
+// with tuning, of the selected runs.
 std::string DivergedText(const Comparison& comparison) {
   size_t runs = 0;
   for (const ComparisonRow& row : comparison.rows) runs += row.n;
   const size_t diverged = DivergedRuns(comparison);
   if (diverged == 0) return "";
-  return absl::StrCat(diverged, " of ", report::Counted(runs, "run"), " diverged: ",
-                      diverged == 1 ? "it loses its pair and is" : "they lose their pairs and are",
-                      " in no mean");
+  return absl::StrCat(diverged, " of ", report::Counted(runs, "run"),
+                      " diverged: ", diverged == 1 ? "it" : "each",
+                      " loses to a converged partner and is left out of the means");
 }
 
-// Returns "16 of 144 analyses have been made: what is shown of them is preliminary".
+// Returns "16 of 144 analyses are done: their results are preliminary".
 std::string OpenAnalysesText(const Experiment& experiment) {
   size_t asked = 0, done = 0;
   bool failed = false;
@@ -92,8 +91,7 @@ std::string OpenAnalysesText(const Experiment& experiment) {
     failed = failed || !table.failure.empty();
   }
   if (done == asked || failed) return "";
-  return absl::StrCat(done, " of ", asked,
-                      " analyses have been made: what is shown of them is preliminary");
+  return absl::StrCat(done, " of ", asked, " analyses are done: their results are preliminary");
 }
 
 // Opens a line of the list. The style draws its mark, which screen readers ignore.

@@ -40,16 +40,16 @@ void Measured(const Experiment& experiment, Markup* out) {
     out->Text(", each against the baseline of its own group");
   }
   const bool ratio = comparison.scale == report::Scale::kRatio;
-  out->Text(absl::StrCat(". In brackets: the 95 % interval over seeds",
-                         IsRechosen(comparison)
-                             ? ", from the test that judges; bands in figures are Student's"
-                             : "",
-                         ratio ? "; means are geometric." : "."))
+  out->Text(absl::StrCat(". Brackets: 95 % interval over seeds, by ",
+                         IsRechosen(comparison) ? "inversion of the permutation test. Bands in "
+                                                  "figures: Student's t intervals"
+                                                : "Student's t",
+                         ratio ? ". Means are geometric." : "."))
       .Close();
 }
 
 void Again(const std::string& command, const Provenance& provenance, Markup* out) {
-  out->Open("p", {{"class", "again"}}).Text("Again: ");
+  out->Open("p", {{"class", "again"}}).Text("Reproduce: ");
   out->Element("code", {{"class", "copy"}}, command);
   if (provenance.device_seconds >= .5) {
     out->Text(absl::StrCat(" · ", text::Grouped(std::llround(provenance.device_seconds)),
@@ -79,8 +79,8 @@ void FirstScreen(const Place& place, const std::string& command, const Experimen
     out->Element(
         "p", {{"class", "answer exploratory"}},
         absl::StrCat("Exploratory (", comparison.exploratory,
-                     "): described, without a verdict. The planned comparison is on the page that "
-                     "ablate report writes without options."));
+                     "): not tested, so without a verdict. For the planned comparison, run ablate "
+                     "report without options."));
   }
   if (compared) {
     EffectCards(place, comparison, out);
@@ -89,7 +89,7 @@ void FirstScreen(const Place& place, const std::string& command, const Experimen
   Checks(place, experiment, out);
   if (!experiment.scope.empty()) {
     out->Element("p", {{"class", "scope"}},
-                 absl::StrCat("What this does not show: anything beyond ", experiment.scope));
+                 absl::StrCat("Not shown: anything beyond ", experiment.scope));
   }
   Again(command, experiment.provenance, out);
   out->Close();

@@ -33,7 +33,7 @@ std::string Recorded(const std::map<std::string, size_t>& values) {
 
 std::string RunsText(const Provenance& provenance) {
   std::string text =
-      absl::StrCat(Counted(provenance.cells, "cell"), " of ", Counted(provenance.runs, "run"));
+      absl::StrCat(Counted(provenance.cells, "cell"), ", ", Counted(provenance.runs, "run"));
   if (provenance.reused > 0) {
     absl::StrAppend(&text, "; ", provenance.reused, " trained before this experiment and reused");
   }
@@ -72,28 +72,28 @@ void Facts(const Experiment& experiment, Markup* out) {
   }
   for (const DataSet& data : provenance.data_sets) {
     Fact("Data set", DataText(data), out);
-    Code("Its SHA-256", data.sha256, out);
+    Code("Data set SHA-256", data.sha256, out);
   }
   Code("SHA-256 of the spec below", provenance.spec_sha256, out);
   out->Close();
 }
 
 void Again(const Place& place, const Provenance& provenance, Markup* out) {
-  Subheading(place, "To make it again", out);
+  Subheading(place, "Reproduce this page", out);
   out->Open("p").Text("The whole spec, saved as ");
   out->Element("a",
                {{"download", provenance.spec_file},
                 {"href", DataUri("application/yaml", provenance.spec_yaml)}},
                provenance.spec_file);
   out->Text(absl::StrCat(
-      ", has all that --set and --seeds changed and gives the same runs: on a CPU the same numbers "
-      "bit for bit, given the version, trainer and environment above. Where the server still has "
-      "the runs, nothing is trained again.",
+      ", includes all changes by --set and --seeds. It gives the same runs: on a CPU, with the "
+      "version, trainer and environment above, the same numbers bit for bit. Runs that the server "
+      "still has are not trained again.",
       provenance.data_sets.empty()
           ? ""
-          : " Another server needs the data first: ablate data add FILE with a file of the SHA-256 "
-            "above, and the name that it prints in the spec.",
-      " EXPERIMENT is the id that submit prints."));
+          : " On another server, first run ablate data add FILE with the file of the SHA-256 "
+            "above, and put the name that it prints into the spec.",
+      " EXPERIMENT is the ID that submit prints."));
   out->Close();
   OpenScroll("pre", "commands", "Commands", out);
   out->Open("code");

@@ -18,9 +18,9 @@ void MainTable(const Experiment& experiment, Markup* out) {
       comparison.tuned_axes.empty()
           ? ""
           : absl::StrCat(", each setting at the ", absl::StrJoin(comparison.tuned_axes, ", "),
-                         " chosen on its other seeds");
-  const std::string read = absl::StrCat(report::NameOfMetric(comparison.key).text, ", read ",
-                                        experiment.read_at, chosen);
+                         " selected by leave-one-seed-out");
+  const std::string read =
+      absl::StrCat(report::NameOfMetric(comparison.key).text, " ", experiment.read_at, chosen);
   WriteTable(report::MainTable(comparison), "Main table",
              absl::StrCat(report::Together({read, report::MeansNote(comparison)}, "; "), "."), out);
 }
@@ -32,15 +32,16 @@ void FactorialTable(const Place& place, const Comparison& comparison, Markup* ou
   WriteTable(
       report::FactorialTable(comparison), "Main effects and interactions",
       absl::StrCat(
-          "What each setting of an axis does on average over the other axes (main effect), and by "
-          "how much that changes where a second axis leaves its baseline (interaction, ×), by seed",
+          "Main effect: a setting against its axis's baseline, averaged over the other axes. "
+          "Interaction (×): by how much that changes when a second axis leaves its baseline. Both "
+          "are paired by seed",
           comparison.scale == Scale::kRatio
               ? ": geometric means of ratios, and of ratios of ratios. "
               : ". ",
           comparison.tuned_axes.empty()
-              ? "Holm over the main effects, and over the interactions."
-              : "Values are tuned, so that a test would have to choose them again: effects are "
-                "described and not tested."),
+              ? "Holm's adjustment is separate for main effects and for interactions."
+              : "Effects are not tested, because a test would have to repeat the selection of the "
+                "tuned values."),
       out);
 }
 
@@ -53,22 +54,23 @@ void MatchedTable(const Place& place, const Comparison& comparison, Markup* out)
   Subheading(place, absl::StrCat("At one shared ", axes), out);
   WriteTable(table, absl::StrCat("Comparison at one shared ", axes),
              absl::StrCat("Paired ", ratio ? "ratio" : "difference",
-                          " to the baseline and its 95 % interval where both have the same ", axes,
-                          ", one column for each value; of a baseline the ",
+                          " to the baseline with its 95 % t interval, both at the same ", axes,
+                          "; one column per value. The baseline's row has its ",
                           report::MeanName(comparison.scale), ".",
                           comparison.reference.has_value()
-                              ? " The reference is the base spec's own value, or else the "
-                                "baseline's usual choice."
+                              ? " Reference: the base spec's own value or, if that was not tried, "
+                                "the value selected most often for the baseline."
                               : ""),
              out);
 }
 
 void WindowTable(const Place& place, const Experiment& experiment, Markup* out) {
   if (experiment.windows.windows.empty()) return;
-  Subheading(place, "Windows of curves", out);
-  WriteTable(report::WindowTable(experiment.comparison, experiment.windows), "Windows of curves",
-             "Mean and 95 % interval over the converged runs of each setting; \"4 of 6 runs\" if "
-             "the others have no such window. Exploratory: the verdict is about the main table.",
+  Subheading(place, "Curve summaries", out);
+  WriteTable(report::WindowTable(experiment.comparison, experiment.windows), "Curve summaries",
+             "Mean and 95 % interval over the converged runs of each setting; a cell says \"4 of 6 "
+             "runs\" if the other runs lack the window. Exploratory: the verdict is about the main "
+             "table.",
              out);
 }
 

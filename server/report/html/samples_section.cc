@@ -43,14 +43,14 @@ void Texts(const Place& place, const Samples::Setting& setting, Markup* out) {
 void SamplesSection(const Place& place, const Experiment& experiment, Markup* out) {
   if (!experiment.samples.has_value()) return;
   const Samples& samples = *experiment.samples;
-  OpenFolded(place, "samples", "What the models write", out);
+  OpenFolded(place, "samples", "Samples from the models", out);
   out->Element("p", samples.how);
   bool any = false;
   for (const Samples::Setting& setting : samples.settings) any = any || !setting.texts.empty();
   if (any) {
     WriteTable(Shares(samples), "Shares of samples",
-               "Of each setting's samples: the share that is distinct, and the share that is a "
-               "whole document in the training part of its data, read by the run or not.",
+               "Fraction of each setting's samples that are distinct, and fraction that are a "
+               "whole document of the training data, whether or not the run read it.",
                out);
   }
   out->Open("div", {{"class", "writers"}});

@@ -65,7 +65,7 @@ absl::string_view PageScript() {
     const out = document.createElement('p');
     out.className = 'readout';
     out.role = 'status';
-    out.textContent = 'Point at the figure, or go through it with \u2190 and \u2192, to read values.';
+    out.textContent = 'Point at the figure, or use \u2190 and \u2192, to read values.';
     figure.querySelector('.picture').after(out);
     const steps = [...new Set([...curves.values()].flat().map(([at]) => at))].sort((a, b) => a - b);
     let step = high;

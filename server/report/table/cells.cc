@@ -17,7 +17,9 @@ TableCell Without(absl::string_view reason) { return {"", "", std::string(reason
 // Makes a cell of "2.44 [2.42, 2.46]".
 TableCell InParts(const std::string& text, const Interval& interval) {
   if (!interval.defined()) {
-    return {text, "", absl::StrCat("no interval: ", ReasonText(interval.undefined))};
+    const absl::string_view reason = ReasonText(interval.undefined);
+    const bool constant = interval.undefined == Undefined::kZeroVariance;
+    return {text, "", absl::StrCat(constant ? "" : "no interval: ", reason)};
   }
   auto [mean, ends] = BeforeInterval(text);
   return {std::move(mean), std::move(ends)};

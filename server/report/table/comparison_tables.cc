@@ -163,7 +163,7 @@ bool SameCounts(const Comparison& comparison) {
                      [&](const ComparisonRow& row) { return row.n == comparison.rows[0].n; });
 }
 
-// Returns "held-out loss at step 100, higher is better, each at its chosen lr".
+// Returns "held-out loss at step 100, higher is better, each at its selected lr".
 std::string Heading(const Comparison& comparison) {
   std::string heading = MetricAtText(comparison);
   if (comparison.better == Better::kHigher) absl::StrAppend(&heading, ", higher is better");
@@ -191,7 +191,7 @@ Table MainTable(const Comparison& comparison) {
   table.AddSettings("baseline");
   table.Group("Runs");
   table.AddIfAny("parameters", true, ParametersCell);
-  table.AddIfAny(absl::StrCat("chosen ", absl::StrJoin(comparison.tuned_axes, ", ")), false,
+  table.AddIfAny(absl::StrCat("selected ", absl::StrJoin(comparison.tuned_axes, ", ")), false,
                  [](const ComparisonRow& row) { return TableCell{ChosenText(row)}; });
   table.Add("n", true, RunsCell);
   table.Add("diverged", true, DivergedCell);
@@ -207,11 +207,11 @@ Table MainTable(const Comparison& comparison) {
     return TestCell(row, row.difference.p_sign_flip, row.difference.exact);
   });
   table.AddHolm();
-  table.AddOfPairs("effect d_z", [](const ComparisonRow& row) {
+  table.AddOfPairs("Cohen d_z", [](const ComparisonRow& row) {
     return PairNumberCell(row.difference.effect, true);
   });
   table.AddWins();
-  table.AddOfPairs("r of pairs", [](const ComparisonRow& row) {
+  table.AddOfPairs("Pearson r", [](const ComparisonRow& row) {
     return PairNumberCell(row.difference.correlation, false);
   });
   table.Group("Cost of a run");
@@ -336,19 +336,20 @@ std::string ComparisonText(const Comparison& comparison, const RowWindows& windo
   line("note: ", MeansNote(comparison));
   line("note: ", DivergedNote(comparison));
   if (!comparison.tuned_axes.empty() && comparison.family > 0) {
-    line("note: ",
-         absl::StrCat("each ", absl::StrJoin(comparison.tuned_axes, " and "),
-                      " is chosen on the other seeds",
-                      comparison.choice_key.empty()
-                          ? ""
-                          : absl::StrCat(", by ", NameOfMetric(comparison.choice_key).text),
-                      IsRechosen(comparison) ? ", again under every pattern of signs" : ""));
+    line(
+        "note: ",
+        absl::StrCat("each ", absl::StrJoin(comparison.tuned_axes, " and "),
+                     " is selected by leave-one-seed-out",
+                     comparison.choice_key.empty()
+                         ? ""
+                         : absl::StrCat(" on ", NameOfMetric(comparison.choice_key).text),
+                     IsRechosen(comparison) ? "; the permutation test repeats the selection" : ""));
   }
   if (!comparison.factorial.main.empty()) {
     absl::StrAppend(&out, "\ncrossed axes:\n", RenderText(FirstRows(FactorialTable(comparison))));
   }
   if (!windows.windows.empty()) {
-    absl::StrAppend(&out, "\nover converged runs, mean [95 % CI]:\n",
+    absl::StrAppend(&out, "\ncurve summaries over converged runs, mean [95 % CI]:\n",
                     RenderText(WindowTable(comparison, windows)));
   }
   return out;

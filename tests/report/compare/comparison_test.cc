@@ -191,8 +191,8 @@ TEST(CompareTest, ComparesWithinEachSettingOfAnAxisThatChangesTheData) {
   EXPECT_NEAR(comparison.rows[3].difference.mean.value, 1, kTolerance);
   EXPECT_EQ(comparison.rows[3].withheld, Withheld::kNo);
   EXPECT_EQ(WithinNote(comparison),
-            "settings of task are scored on different held-out data, so each row is compared with "
-            "the baseline of its own task");
+            "settings of task are evaluated on different held-out data, so each row is compared "
+            "with the baseline of its own task");
 }
 
 TEST(CompareTest, WithinTheDataOnlyWhereSomethingIsLeftToCompare) {

@@ -65,12 +65,12 @@ const Canonical kCanonical[] = {
     {"Established", [] { return Worse(); }, "Higher by .030",
      "higher by .030 [.023, .037] | p < .001",
      "“post” is worse than “pre” in held-out loss: higher by .030 [.023, .037], 1.3 % of “pre”; "
-     "worse on 12 of 12 seeds; p < .001, the least that 12 pairs allow."},
+     "worse on 12 of 12 seeds; p < .001 (12 pairs allow no smaller p)."},
     {"Probable", [] { return Post(Shifted(Base(5), .03, .001)); }, "Probably higher by .0302",
      "higher by .0302 [.0288, .0316] | p < .001 by the t-test",
      "“post” is probably worse than “pre” in held-out loss: higher by .0302 [.0288, .0316], 1.2 % "
-     "of “pre”; worse on 5 of 5 seeds; p < .001 by the t-test, if differences are roughly "
-     "normal; 6 seeds would let the sign-flip test decide."},
+     "of “pre”; worse on 5 of 5 seeds; p < .001 by the t-test (assumes roughly normal "
+     "differences); the permutation test needs 6 seeds."},
     {"Leans",
      [] {
        std::vector<std::pair<std::string, Values>> settings = {
@@ -82,18 +82,18 @@ const Canonical kCanonical[] = {
      },
      "Leans lower by .008", "lower by .008 [.001, .015] | p = .125 | about 23 seeds needed",
      "“post” leans better than “pre” in held-out loss: lower by .008 [.001, .015], .3 % of “pre”; "
-     "better on 6 of 12 seeds; p = .031 alone, but p = .125 with Holm over 4 rows; the least "
-     "difference that 12 seeds would find with 80 % power is .0118; the difference seen takes "
-     "about 23 seeds (12 to 110)."},
+     "better on 6 of 12 seeds; p = .031 unadjusted, but p = .125 (Holm-adjusted for 4 "
+     "comparisons); minimum detectable difference with 12 seeds: .0118 (80 % power); the observed "
+     "difference needs about 23 seeds (12 to 110)."},
     {"Equivalent",
      [] {
        ComparisonInput input = Post(Shifted(Base(12), .001, .01));
        input.margin = .02;
        return input;
      },
-     "Equivalent:", "+.001 [−.006, +.008] | smaller than .02 either way (p < .001)",
+     "Equivalent:", "+.001 [−.006, +.008] | within ±.02 (equivalence test: p < .001)",
      "“post” is equivalent to “pre” in held-out loss: +.001 [−.006, +.008]; worse on 6 of 12 "
-     "seeds; smaller than .02 either way (p < .001)."},
+     "seeds; within ±.02 (equivalence test: p < .001)."},
     {"Inconclusive",
      [] {
        ComparisonInput input = Post(Shifted(Base(12), .003, .01));
@@ -102,8 +102,8 @@ const Canonical kCanonical[] = {
      },
      "Inconclusive:", "+.003 [−.004, +.010] | about 98 seeds needed",
      "“post” is inconclusive against “pre” in held-out loss: +.003 [−.004, +.010]; worse on 6 of "
-     "12 seeds; p = .369; not shown to be smaller than .004 either way (p = .373); the least "
-     "difference that 12 seeds would find with 80 % power is .00929; the difference seen takes "
+     "12 seeds; p = .369; not shown to be within ±.004 (equivalence test: p = .373); minimum "
+     "detectable difference with 12 seeds: .00929 (80 % power); the observed difference needs "
      "about 98 seeds (21 to more than 10,000)."},
     {"WorseByDiverging",
      [] {
@@ -113,8 +113,8 @@ const Canonical kCanonical[] = {
      },
      "Worse:", "higher by .029 [.021, .037] | 9 of 12 pairs converged | p < .001",
      "“post” is worse than “pre” in held-out loss: “post” diverged on 3 of 12 seeds, “pre” on 0; "
-     "worse on 12 of 12 seeds; higher by .029 [.021, .037] where both converged; p < .001, the "
-     "least that 12 pairs allow."},
+     "worse on 12 of 12 seeds; higher by .029 [.021, .037] when both converged; p < .001 (12 pairs "
+     "allow no smaller p)."},
     {"Conflict",
      [] {
        Values post = Shifted(Base(12), -.03, .01);
@@ -123,16 +123,15 @@ const Canonical kCanonical[] = {
      },
      "Inconclusive:", "−.030 [−.038, −.022] | 10 of 12 pairs converged",
      "“post” is inconclusive against “pre” in held-out loss: “post” diverged on 2 of 12 seeds, "
-     "“pre” on 0; better on 10 of 12 seeds; −.030 [−.038, −.022] where both converged; better "
-     "where both converge, but it diverges more often: more seeds would not say which of the two "
-     "counts."},
+     "“pre” on 0; better on 10 of 12 seeds; −.030 [−.038, −.022] when both converged; better when "
+     "both converge, but diverges more often: more seeds cannot resolve this trade-off."},
     {"Constant", [] { return Post(Shifted(Base(8), .1)); }, "Higher by .100",
-     "higher by .100 on every seed, so without an interval | p = .008",
-     "“post” is worse than “pre” in held-out loss: higher by .100 on every seed, so without an "
-     "interval, 4.2 % of “pre”; worse on 8 of 8 seeds; p = .008, the least that 8 pairs allow."},
+     "higher by .100 on every seed (no spread, so no interval) | p = .008",
+     "“post” is worse than “pre” in held-out loss: higher by .100 on every seed (no spread, so no "
+     "interval), 4.2 % of “pre”; worse on 8 of 8 seeds; p = .008 (8 pairs allow no smaller p)."},
     {"Identical", [] { return Post(Base(8)); }, "Inconclusive:", "identical values",
      "“post” is inconclusive against “pre” in held-out loss: identical values over 8 seeds; more "
-     "seeds would not decide: see whether the setting takes effect."},
+     "seeds will not help: check that the setting has any effect."},
     {"TooLarge",
      [] {
        return OneAxis({{"pre", Values(3, 1e308)}, {"post", Values(3, -1e308)}});
@@ -143,7 +142,7 @@ const Canonical kCanonical[] = {
     {"TooFewPairs", [] { return Worse(2); },
      "Too few pairs for a verdict:", "+.03 [−.10, +.16] | at least 6 seeds needed",
      "“post” has too few pairs for a verdict against “pre” in held-out loss: +.03 [−.10, +.16] "
-     "over 2 seeds; at least 6 seeds are needed to establish anything."},
+     "over 2 seeds; the permutation test needs at least 6 seeds."},
     {"Unfinished",
      [] {
        ComparisonInput input = Worse();
@@ -151,7 +150,8 @@ const Canonical kCanonical[] = {
        return input;
      },
      "No verdict yet:", "+.031 [+.024, +.038]",
-     "“post” has no verdict yet against “pre” in held-out loss: 11 of 12 runs, “pre” 12 of 12; "
+     "“post” has no verdict yet against “pre” in held-out loss: 11 of 12 runs ended, “pre” 12 of "
+     "12; "
      "+.031 [+.024, +.038] over 11 seeds so far."},
     {"Exploratory",
      [] {
@@ -169,14 +169,14 @@ const Canonical kCanonical[] = {
        for (Cell& cell : input.cells) cell.scored["model.context"] = cell.labels[0];
        return input;
      },
-     "Not comparable:", "scored on other held-out data",
-     "“post” is not comparable with “pre” in held-out loss: scored on other held-out data "
+     "Not comparable:", "evaluated on other held-out data",
+     "“post” is not comparable with “pre” in held-out loss: evaluated on other held-out data "
      "(model.context)."},
     {"Tuned", [] { return TunedPlacements(); }, "Higher by .0300",
      "higher by .0300 [.0273, .0327] | p < .001",
-     "“post” is worse than “pre” in held-out loss, each at its chosen lr: higher by .0300 [.0273, "
-     ".0327], 1.3 % of “pre”; worse on 12 of 12 seeds; at lr .002; p < .001 with Holm over 2 rows, "
-     "the least that 12 pairs allow."},
+     "“post” is worse than “pre” in held-out loss, each at its selected lr: higher by .0300 "
+     "[.0273, .0327], 1.3 % of “pre”; worse on 12 of 12 seeds; at lr .002; p < .001 (Holm-adjusted "
+     "for 2 comparisons; 12 pairs allow no smaller p)."},
     {"HigherAsARatio",
      [] {
        ComparisonInput input = OneAxis({{"pre", Base(8)}, {"post", Base(8)}});
@@ -190,7 +190,7 @@ const Canonical kCanonical[] = {
      },
      "Higher by a factor of 2.00", "higher by a factor of 2.00 [1.91, 2.09] | p = .008",
      "“post” is higher than “pre” in gradient norm: higher by a factor of 2.00 [1.91, 2.09]; over "
-     "8 seeds; p = .008, the least that 8 pairs allow."},
+     "8 seeds; p = .008 (8 pairs allow no smaller p)."},
 };
 
 TEST(FindingTest, SaysWhatIsCanonicalInTheseWords) {
@@ -265,20 +265,20 @@ TEST(FindingTest, SaysHeldOutDataOnlyOfMetricsOfThem) {
   for (Cell& cell : input.cells) cell.scored["model.context"] = cell.labels[0];
   input.key = "train/loss";
   const Comparison comparison = *Compare(input);
-  EXPECT_EQ(FindingOf(comparison, 1).evidence, "scored on other data (model.context)");
+  EXPECT_EQ(FindingOf(comparison, 1).evidence, "evaluated on other data (model.context)");
   ASSERT_FALSE(comparison.warnings.empty());
-  EXPECT_THAT(comparison.warnings[0].text, HasSubstr("not scored on the same data as the base"));
+  EXPECT_THAT(comparison.warnings[0].text, HasSubstr("not evaluated on the same data as the base"));
 }
 
 TEST(SharedTest, NamesTheDifferenceThatIsDueToTheTunedValues) {
   ComparisonInput input = TunedPlacements();
   input.axes[1].base = "0.01";
   EXPECT_EQ(MatchedNote(*Compare(input)),
-            "At one lr (.01): “post” higher by .2900 [.2873, .2927] (nine tenths of that is due to "
-            "the lr) and “none” lower by .0400 [.0373, .0427].");
+            "All at lr .01: “post” higher by .2900 [.2873, .2927] (tuning the lr removes nine "
+            "tenths of it) and “none” lower by .0400 [.0373, .0427].");
   input.axes[1].base.reset();  // the baseline's most frequent selection
   EXPECT_EQ(MatchedNote(*Compare(input)),
-            "At one lr (.004): “post” higher by .0500 [.0473, .0527] and “none” lower by .0400 "
+            "All at lr .004: “post” higher by .0500 [.0473, .0527] and “none” lower by .0400 "
             "[.0373, .0427].");
   EXPECT_EQ(FindingOf(*Compare(input), 1).shared, "higher by .0500 [.0473, .0527]");
   EXPECT_EQ(MatchedNote(*Compare(Worse())), "") << "nothing is tuned";
@@ -305,7 +305,8 @@ TEST(SharedTest, KnowsWhatIsDueToTheTunedValuesWithoutAnInterval) {
   }
   const Comparison comparison = *Compare(input);
   EXPECT_FALSE(comparison.rows[1].difference.interval.defined());
-  EXPECT_THAT(FindingOf(comparison, 1).shared, HasSubstr("(nine tenths of that is due to the lr)"));
+  EXPECT_THAT(FindingOf(comparison, 1).shared,
+              HasSubstr("(tuning the lr removes nine tenths of it)"));
 }
 
 TEST(SharedTest, SaysNothingOfWhatIsNotJudged) {
@@ -320,7 +321,7 @@ TEST(SharedTest, SaysNothingOfWhatIsNotJudged) {
   EXPECT_EQ(FindingOf(*Compare(unfinished), 1).shared, "higher by .2900 [.2873, .2927]");
   for (Cell& cell : input.cells) cell.scored["data"] = cell.labels[0] == "post" ? "b" : "a";
   EXPECT_EQ(FindingOf(*Compare(input), 1).shared, "");
-  EXPECT_EQ(MatchedNote(*Compare(input)), "At one lr (.01): “none” lower by .0400 [.0373, .0427].");
+  EXPECT_EQ(MatchedNote(*Compare(input)), "All at lr .01: “none” lower by .0400 [.0373, .0427].");
 }
 
 }  // namespace

@@ -69,7 +69,7 @@ TEST(OverallVerdictTest, NamesRowsThatCannotBeJudged) {
   EXPECT_EQ(comparison.family, 1u);
   EXPECT_EQ(OverallVerdict(comparison).text,
             "held-out loss against “pre”: “post” is worse (higher by .030 [.023, .037], p < .001) "
-            "and “none” is not comparable (scored on other held-out data).");
+            "and “none” is not comparable (evaluated on other held-out data).");
 }
 
 TEST(OverallVerdictTest, AgreesWithRowsThatAgree) {

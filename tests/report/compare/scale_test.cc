@@ -135,9 +135,10 @@ TEST(RatioTest, FallsBackToDifferencesWhereAValueIsNotPositive) {
   for (const Warning& warning : comparison.warnings) {
     if (warning.kind == WarningKind::kNotPositive) texts.push_back(warning.text);
   }
-  EXPECT_THAT(texts, ElementsAre("differences are compared, without the margin, where ratios were "
-                                 "to be, for runs ended with a gradient norm that is not above 0: "
-                                 "“post” 1 and “none” 1"));
+  EXPECT_THAT(
+      texts,
+      ElementsAre("compared as differences instead of ratios, and without the margin, because runs "
+                  "ended with a gradient norm of 0 or less: “post” 1 and “none” 1"));
   input.scale = Scale::kDifference;
   input.margin.reset();
   const Comparison differences = *Compare(input);
@@ -197,7 +198,7 @@ TEST(RatioTest, ChoosesAsDifferencesDo) {
   EXPECT_EQ(ratios.rows[1].difference.mean.value, untuned.rows[1].difference.mean.value);
   EXPECT_EQ(ratios.rows[1].difference.p_sign_flip.value,
             untuned.rows[1].difference.p_sign_flip.value);
-  EXPECT_THAT(MatchedNote(ratios), HasSubstr("At one lr (.1): “post” higher by a factor of 1."));
+  EXPECT_THAT(MatchedNote(ratios), HasSubstr("All at lr .1: “post” higher by a factor of 1."));
 }
 
 TEST(RatioTest, EffectsOfCrossedAxesAreRatiosOfRatios) {
@@ -222,14 +223,13 @@ TEST(RatioWordsTest, SayHowManyTimesAndWhichWay) {
   EXPECT_THAT(
       RowVerdict(comparison, 1).text,
       AllOf(HasSubstr("“post” is higher than “pre” in gradient norm: higher by a factor of 1."),
-            HasSubstr("]; over 8 seeds; p = .023 with Holm over 3 rows"), Not(HasSubstr("+")),
-            Not(HasSubstr("%"))));
+            HasSubstr("]; over 8 seeds; p = .023 (Holm-adjusted for 3 comparisons; 8 pairs"),
+            Not(HasSubstr("+")), Not(HasSubstr("%"))));
   EXPECT_THAT(RowVerdict(comparison, 2).text,
               HasSubstr("“none” is lower than “pre” in gradient norm: lower by a factor of "));
   EXPECT_THAT(RowVerdict(comparison, 3).text,
               AllOf(HasSubstr("in gradient norm: ×"),
-                    HasSubstr("the least ratio that 8 seeds would find with 80 % power is a factor "
-                              "of 1.")));
+                    HasSubstr("minimum detectable ratio with 8 seeds: a factor of 1.")));
   const Finding lower = FindingOf(comparison, 2);
   EXPECT_THAT(lower.lead, HasSubstr("Lower by a factor of "));
   EXPECT_THAT(lower.evidence, EndsWith("]; over 8 seeds")) << "no share, for it is one";
@@ -244,7 +244,7 @@ TEST(RatioWordsTest, AMarginIsAFactorEitherWay) {
   const Comparison comparison = *Compare(input);
   EXPECT_THAT(RowVerdict(comparison, 3).text,
               AllOf(HasSubstr("“like” is equivalent to “pre”"),
-                    HasSubstr("within a factor of 1.5 either way (p")));
+                    HasSubstr("within a factor of 1.5 either way (equivalence test: p")));
 }
 
 Interval Between(double low, double high) { return DefinedInterval(std::log(low), std::log(high)); }

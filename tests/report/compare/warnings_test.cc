@@ -50,10 +50,9 @@ TEST(FindWarningsTest, CountsMissingAndFailedCells) {
       ElementsAre("cells without a result: “pre” 1 of 12 (seed 0) and “post” 1 of 12 (seed 2)"));
   EXPECT_THAT(Texts(input, WarningKind::kFailedCells),
               ElementsAre("cells whose run failed: “post” 1 of 12 (seed 1)"));
-  EXPECT_THAT(
-      Texts(input, WarningKind::kUnbalancedSeeds),
-      ElementsAre(
-          "seeds without a partner, in no pair: “post” 1, “pre” 2 (against “post”) and “none” 1"));
+  EXPECT_THAT(Texts(input, WarningKind::kUnbalancedSeeds),
+              ElementsAre("unpaired seeds, left out of the paired comparison: “post” 1, “pre” 2 "
+                          "(against “post”) and “none” 1"));
 }
 
 TEST(FindWarningsTest, NamesDamagedRuns) {
@@ -64,8 +63,8 @@ TEST(FindWarningsTest, NamesDamagedRuns) {
     input.cells[at].damage = absl::StrCat("run r", at, ": its summaries are damaged");
   }
   EXPECT_THAT(Texts(input, WarningKind::kDamagedRuns),
-              ElementsAre("without a result because of damage: run r0: its summaries are damaged "
-                          "and run r13: its summaries are damaged"));
+              ElementsAre("runs without a result because stored data are damaged: run r0: its "
+                          "summaries are damaged and run r13: its summaries are damaged"));
 }
 
 TEST(FindWarningsTest, SaysWhatStartsFarAboveAUniformGuess) {
@@ -77,7 +76,7 @@ TEST(FindWarningsTest, SaysWhatStartsFarAboveAUniformGuess) {
   }
   EXPECT_THAT(Texts(input, WarningKind::kHighStart),
               ElementsAre("the loss before the first step is far above that of a uniform guess, so "
-                          "that a difference may be due to initial values (model.init.kind, "
+                          "a difference may be due to the initial values (model.init.kind, "
                           "model.tied_head): “post” 21.0 against 3.3"));
 }
 
@@ -103,7 +102,7 @@ TEST(FindWarningsTest, NamesWhatIsScoredDifferentlyBeforeAllElse) {
   const Comparison comparison = *Compare(input);
   ASSERT_GE(comparison.warnings.size(), 2u);
   EXPECT_EQ(comparison.warnings[0].text,
-            "not scored on the same held-out data as the baseline, so without a verdict: “post” "
+            "not evaluated on the same held-out data as the baseline, so without a verdict: “post” "
             "(model.context) and “none” (model.context, task.documents.dataset)");
 }
 
@@ -121,14 +120,14 @@ TEST(FindWarningsTest, SaysHowManySeedsATestNeeds) {
   const std::vector<double> five = OracleR(1, 5), more = OracleR(2, 5);
   EXPECT_THAT(
       Texts(OneAxis({{"pre", five}, {"post", more}}), WarningKind::kTooFewSeeds),
-      ElementsAre("too few pairs for p below .05 in a sign-flip test, 6 are needed: “post” 5"));
+      ElementsAre("too few pairs for p < .05 in the permutation test (6 are needed): “post” 5"));
   const std::vector<double> six = OracleR(3, 6), other = OracleR(4, 6);
   EXPECT_THAT(Texts(OneAxis({{"pre", six}, {"post", other}}), WarningKind::kTooFewSeeds),
               IsEmpty());
   EXPECT_THAT(
       Texts(OneAxis({{"pre", six}, {"post", other}, {"none", other}}), WarningKind::kTooFewSeeds),
-      ElementsAre("too few pairs for p below .05 in a sign-flip test with Holm over 2 rows, 7 are "
-                  "needed: “post” 6 and “none” 6"));
+      ElementsAre("too few pairs for p < .05 in the permutation test (Holm-adjusted for 2 "
+                  "comparisons; 7 are needed): “post” 6 and “none” 6"));
 }
 
 TEST(FindWarningsTest, NamesUnequalParameters) {
@@ -194,8 +193,8 @@ TEST(FindWarningsTest, NamesWhatIsTunedOverOtherValues) {
     }
   }
   EXPECT_THAT(Texts(input, WarningKind::kOtherCandidates),
-              ElementsAre("lr tried at other values than the baseline's, so that its test is "
-                          "approximate: “wide” (.003, .01 and .03 against .01 and .03)"));
+              ElementsAre("lr tried at other values than the baseline's, so the permutation test "
+                          "is approximate: “wide” (.003, .01 and .03 against .01 and .03)"));
   const ComparisonRow row = Compare(input)->rows[1];
   EXPECT_LE(row.p.value, .05) << "columns bring their own candidates";
   EXPECT_TRUE(row.difference.by_rechoosing);
@@ -222,7 +221,8 @@ TEST(FindWarningsTest, NamesMixedProvenance) {
   }
   EXPECT_THAT(
       Texts(input, WarningKind::kMixedProvenance),
-      ElementsAre("the runs mix trainers (native 12, torch 24) and devices (cpu 33, cuda 3)"));
+      ElementsAre(
+          "the runs used different trainers (native 12, torch 24) and devices (cpu 33, cuda 3)"));
 }
 
 TEST(FindWarningsTest, NamesRunsThatSharedTheirCores) {
@@ -235,8 +235,9 @@ TEST(FindWarningsTest, NamesRunsThatSharedTheirCores) {
   input.cells[0].contended_seconds = 1.01;
   EXPECT_THAT(
       Texts(input, WarningKind::kContendedThroughput),
-      ElementsAre("device-seconds and tokens/s say little where runs waited for their core: “pre” "
-                  "1 of 12 (10 % of their time) and “post” 3 of 12 (30 % of their time)"));
+      ElementsAre(
+          "device-seconds and tokens/s are unreliable because runs waited for a core: "
+          "“pre” 1 of 12 runs (10 % of their time) and “post” 3 of 12 runs (30 % of their time)"));
 }
 
 TEST(FindWarningsTest, SaysWhereTheBaselineIsMissing) {
@@ -268,10 +269,12 @@ TEST(FindWarningsTest, WarnsAtTheEdgesOfAnOrderedGrid) {
   EXPECT_THAT(Texts(Tuned(2, 2, 8), WarningKind::kGridEdge), IsEmpty());
   EXPECT_THAT(
       Texts(Tuned(2, 3, 8), WarningKind::kGridEdge),
-      ElementsAre("at the edge of the lr tried: “b” picked the highest (3) on 8 of 8 seeds"));
+      ElementsAre(
+          "selected lr at the edge of its grid: “b” selected the highest (3) on 8 of 8 seeds"));
   EXPECT_THAT(
       Texts(Tuned(1, 2, 8), WarningKind::kGridEdge),
-      ElementsAre("at the edge of the lr tried: “a” picked the lowest (1) on 8 of 8 seeds"));
+      ElementsAre(
+          "selected lr at the edge of its grid: “a” selected the lowest (1) on 8 of 8 seeds"));
 }
 
 TEST(FindWarningsTest, AnUnorderedAxisOrTwoValuesHaveNoEdge) {
@@ -286,10 +289,9 @@ TEST(FindWarningsTest, AnUnorderedAxisOrTwoValuesHaveNoEdge) {
 }
 
 TEST(FindWarningsTest, SaysWhenATunedValueWasChosenOnItsOwnRun) {
-  EXPECT_THAT(
-      Texts(Tuned(2, 2, 1), WarningKind::kTunedOnSameSeed),
-      ElementsAre(
-          "lr chosen on the very run that is judged, for want of other seeds: “a” and “b”"));
+  EXPECT_THAT(Texts(Tuned(2, 2, 1), WarningKind::kTunedOnSameSeed),
+              ElementsAre("lr selected on the compared run itself, because no other seed has a "
+                          "result: “a” and “b”"));
   EXPECT_THAT(Texts(Tuned(2, 2, 2), WarningKind::kTunedOnSameSeed), IsEmpty());
 }
 

@@ -89,7 +89,7 @@ TEST_F(LinesTest, HaveTheMeanRiseOverDirectionsAndSeeds) {
   EXPECT_EQ(drawing.figure.panels[0].x.high, 1);
   EXPECT_THAT(Texts(), AllOf(HasSubstr("Rise of loss (nats)"), HasSubstr("at step 100, mean of 2"),
                              HasSubstr("the mean over 2 filter-scaled directions")));
-  EXPECT_THAT(kind_.caption(input_), HasSubstr("computed on at most 20 held-out tokens."));
+  EXPECT_THAT(kind_.caption(input_), HasSubstr("Computed on at most 20 held-out tokens."));
   EXPECT_THAT(kind_.description(input_), HasSubstr("a by 2."));
 }
 
@@ -235,7 +235,7 @@ TEST_F(TrajectoryFigureTest, HasTheLossBehindTheWay) {
   EXPECT_THAT(Texts(), AllOf(HasSubstr("a 82 + 11 %"), HasSubstr("×: 1 not finite"),
                              HasSubstr("the last at step 100"), HasSubstr("First axis")));
   EXPECT_THAT(kind_.description(input_), HasSubstr("a from 1.00 to 5.00"));
-  EXPECT_THAT(kind_.caption(input_), HasSubstr("the last at step 100"));
+  EXPECT_THAT(kind_.caption(input_), HasSubstr("the last checkpoint at step 100"));
 }
 
 TEST_F(TrajectoryFigureTest, TurnsEachWayToBeginOnTheLeftAndBelow) {
@@ -300,8 +300,8 @@ TEST_F(SitesTest, HaveNumbersAndCountWhatIsBeyondTheScale) {
   const Cells cells = CellsOf(drawing.figure.panels[0]);
   EXPECT_EQ(cells.colors[1].rgb, MapColor(0).rgb);
   EXPECT_EQ(cells.colors[2].rgb, MapColor(1).rgb);
-  EXPECT_THAT(Texts(), AllOf(HasSubstr("−.25"), HasSubstr("1 value below 0 in 0's colour"),
-                             HasSubstr("1 value above 1 in 1's colour"),
+  EXPECT_THAT(Texts(), AllOf(HasSubstr("−.25"), HasSubstr("1 value below 0 drawn as 0"),
+                             HasSubstr("1 value above 1 drawn as 1"),
                              HasSubstr("Blocks passed (0: embedding)")));
   EXPECT_THAT(drawing.csv, HasSubstr("label,a,100,0,,embedding,block.0.output,-0.25\n"));
 }
@@ -341,7 +341,7 @@ TEST_F(AttentionMapTest, GoesDownAndIsWhiteWhereNoQueryMayLook) {
   EXPECT_EQ(causal.colors[3].transparency, kInvisible.transparency);
   EXPECT_EQ(full.colors[3].transparency, 0);
   EXPECT_THAT(Texts(), AllOf(HasSubstr("a, block.0"), HasSubstr("a, block.1"),
-                             HasSubstr("white: keys that a query may not look at")));
+                             HasSubstr("white: masked keys")));
   EXPECT_THAT(drawing.csv, HasSubstr("label,a,100,0,0,1,0,0.25\n"));
 }
 

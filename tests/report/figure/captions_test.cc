@@ -53,12 +53,11 @@ std::vector<CurveShape> Shapes(uint32_t seeds, uint32_t diverging) {
 TEST(CaptionsTest, SayWhichRunsHaveThinLines) {
   const Words words(NormsGrid(2));
   EXPECT_THAT(words.Caption("loss", Shapes(12, 1)),
-              HasSubstr("thin lines are single runs, those that diverged included"));
-  EXPECT_THAT(words.Caption("loss", Shapes(12, 0)), HasSubstr("thin lines are single runs."));
-  EXPECT_THAT(words.Caption("loss", Shapes(30, 0)), Not(HasSubstr("thin lines")));
-  EXPECT_THAT(words.Caption("curves", Shapes(12, 0)), Not(HasSubstr("thin lines")));
-  EXPECT_THAT(words.Caption("curves", Shapes(12, 1)),
-              HasSubstr("thin lines are runs that diverged."));
+              HasSubstr("Thin lines: single runs, including those that diverged"));
+  EXPECT_THAT(words.Caption("loss", Shapes(12, 0)), HasSubstr("Thin lines: single runs."));
+  EXPECT_THAT(words.Caption("loss", Shapes(30, 0)), Not(HasSubstr("Thin lines")));
+  EXPECT_THAT(words.Caption("curves", Shapes(12, 0)), Not(HasSubstr("Thin lines")));
+  EXPECT_THAT(words.Caption("curves", Shapes(12, 1)), HasSubstr("Thin lines: runs that diverged."));
 }
 
 TEST(CaptionsTest, SayWhatEachWindowAverages) {
@@ -66,10 +65,10 @@ TEST(CaptionsTest, SayWhatEachWindowAverages) {
   const auto of_steps = [&words](uint32_t steps) {
     return words.Caption("windows", {{"pre", 3, 2, steps, 2}, {"post", 3, 2, 20, 2}});
   };
-  EXPECT_THAT(of_steps(201), HasSubstr("the first 100 steps at the left and the last 200 at the "
+  EXPECT_THAT(of_steps(201), HasSubstr("the first 100 steps on the left and the last 200 on the "
                                        "right; trailing means over 5 and over 20 steps"));
-  EXPECT_THAT(of_steps(200), HasSubstr("the first 100 steps at the left and all at the right; "));
-  EXPECT_THAT(of_steps(101), HasSubstr("the first 100 steps at the left and all at the right; "));
+  EXPECT_THAT(of_steps(200), HasSubstr("the first 100 steps on the left and all on the right; "));
+  EXPECT_THAT(of_steps(101), HasSubstr("the first 100 steps on the left and all on the right; "));
   EXPECT_THAT(of_steps(100), HasSubstr("by step, all steps; trailing means over 5 steps"));
 }
 
@@ -91,30 +90,29 @@ TEST(CaptionsTest, DescribeTheWindowsThatAreDrawn) {
 TEST(CaptionsTest, DescribeEachGroupOfDifferences) {
   const Words words(NormsGrid());
 
+  EXPECT_THAT(words.Caption("forest"), HasSubstr("then all at .01; each group has its own scale."));
   EXPECT_THAT(words.Caption("forest"),
-              HasSubstr("then all at .01: each group has a scale of its own."));
-  EXPECT_THAT(words.Caption("forest"),
-              HasSubstr(", by the test at the chosen lr, Student's at .01;"));
+              HasSubstr(" by permutation test at the selected lr, Student's t at .01; they"));
   EXPECT_THAT(words.Description("forest"), HasSubstr(". All at .01: post +"));
   const Words plain(Settings({{"a", {2, 3}}, {"b", {3, 4}}}));
   EXPECT_THAT(plain.Caption("forest"),
-              AllOf(Not(HasSubstr("scale of its own")), Not(HasSubstr("Student"))));
+              AllOf(Not(HasSubstr("its own scale")), HasSubstr("Intervals are by Student's t.")));
 }
 
 TEST(CaptionsTest, MarkDifferencesOfRowsThatAreScoredOnOtherData) {
   report::ComparisonInput grid = NormsGrid();
   for (report::Cell& cell : grid.cells) cell.scored["data"] = cell.labels[0] == "none" ? "b" : "a";
   const std::string description = Words(grid).Description("forest");
-  EXPECT_THAT(description, ContainsRegex("none [^ ]+ .[^]]*] .scored on other data.[.] All"));
-  EXPECT_THAT(description, Not(ContainsRegex("post [^ ]+ .[^]]*] .scored")));
+  EXPECT_THAT(description, ContainsRegex("none [^ ]+ .[^]]*] .other evaluation data.[.] All"));
+  EXPECT_THAT(description, Not(ContainsRegex("post [^ ]+ .[^]]*] .other")));
 }
 
 TEST(CaptionsTest, DescribeTheAxisThatIsDrawn) {
   const Words words(NormsGrid());
 
   EXPECT_THAT(words.Caption("sensitivity"),
-              AllOf(HasSubstr("Held-out loss over lr:"), HasSubstr("the numbers above count"),
-                    HasSubstr("hollow")));
+              AllOf(HasSubstr("Held-out loss over lr:"), HasSubstr("numbers above: runs"),
+                    HasSubstr("Hollow")));
   EXPECT_THAT(words.Description("sensitivity"),
               AllOf(HasSubstr("held-out loss over lr: pre 2."), HasSubstr(" at .001"),
                     HasSubstr("; none 2.")));

@@ -162,7 +162,7 @@ TEST_F(DepthTest, InterruptsALineWhereALogarithmicAxisHasNoPlace) {
   const Drawing drawing = Drawn();
   EXPECT_TRUE(drawing.figure.panels[0].y.log);
   EXPECT_GT(drawing.figure.panels[0].y.low, 0);
-  EXPECT_THAT(Texts(), HasSubstr("1 value of 0, where a line is interrupted"));
+  EXPECT_THAT(Texts(), HasSubstr("1 value of 0, drawn as a gap"));
   EXPECT_THAT(drawing.csv, AllOf(HasSubstr("gradient/block.0,a,100,1,,0.001"),
                                  HasSubstr("gradient/embedding,a,100,0,0,0,,,\n")));
 }

@@ -234,17 +234,17 @@ TEST(ForestTest, MarksRowsThatAreScoredOnOtherData) {
     const auto& texts = drawing.figure.texts;
     EXPECT_EQ(std::count_if(texts.begin(), texts.end(),
                             [](const Text& text) {
-                              return absl::EndsWith(text.text, "(scored on other data)");
+                              return absl::EndsWith(text.text, "(other evaluation data)");
                             }),
               2)
         << "none at its own choice, and at the shared one";
     const std::string& csv = drawing.csv;
     EXPECT_THAT(csv, StartsWith("group,setting,baseline,seed,difference,low,high,n,pairs,wins,"
                                 "ended,planned,verdict\n"));
-    EXPECT_THAT(LineOf(csv, "each at its chosen lr,post,pre,,"), EndsWith(",216,216,worse"));
-    EXPECT_THAT(LineOf(csv, "each at its chosen lr,none,pre,,"),
+    EXPECT_THAT(LineOf(csv, "each at its selected lr,post,pre,,"), EndsWith(",216,216,worse"));
+    EXPECT_THAT(LineOf(csv, "each at its selected lr,none,pre,,"),
                 EndsWith(",216,216,scored-differently"));
-    EXPECT_THAT(LineOf(csv, "each at its chosen lr,none,pre,42,"),
+    EXPECT_THAT(LineOf(csv, "each at its selected lr,none,pre,42,"),
                 EndsWith(",216,216,scored-differently"));
     EXPECT_THAT(LineOf(csv, "all at lr .01,post,pre,,"), EndsWith(",216,216,"));
     EXPECT_THAT(LineOf(csv, "all at lr .01,none,pre,,"), EndsWith(",216,216,scored-differently"));

@@ -147,7 +147,7 @@ TEST(AxisTest, LeavesDivergedRunsOutOfMeansAndCountsThem) {
   EXPECT_THAT(drawn.drawing->csv, HasSubstr(absl::StrCat("\nwidth,n1,64,,", CsvNumber(mean), ",")));
   EXPECT_THAT(drawn.texts, AllOf(HasSubstr("\n3/3\n"), HasSubstr("\n1/3\n"), HasSubstr("hollow")));
   EXPECT_THAT(drawn.texts, Not(HasSubstr("in all")));
-  EXPECT_THAT(drawn.caption, AllOf(HasSubstr("numbers above count"), HasSubstr("hollow point")));
+  EXPECT_THAT(drawn.caption, AllOf(HasSubstr("numbers above: runs"), HasSubstr("Hollow point")));
   EXPECT_THAT(drawn.drawing->csv, HasSubstr("\nwidth,n1,32,,,,,3,3\n"));
 }
 
@@ -202,21 +202,23 @@ TEST(AxisTest, DrawsEachPointAtItsChosenValues) {
   const Drawn drawn = DrawnOf(grid);
   const std::vector<Line> plain = DrawnOf(WidthsGrid(kModelWidths, 1)).Layers<Line>();
   EXPECT_EQ(drawn.Layers<Line>().at(0).y, plain.at(0).y);
-  EXPECT_THAT(drawn.caption, HasSubstr("Each point's runs are those at its chosen lr."));
+  EXPECT_THAT(drawn.caption, HasSubstr("Each point is at its selected lr."));
 }
 
 TEST(AxisTest, SaysWhatIsNotComparable) {
   report::ComparisonInput grid = WidthsGrid(kModelWidths, 2);
   for (report::Cell& cell : grid.cells) cell.scored["model.context"] = cell.labels[0];
   const Drawn within = DrawnOf(grid);
-  EXPECT_THAT(within.texts, HasSubstr("seeds; settings of width are scored on different held-out"));
-  EXPECT_THAT(within.caption, HasSubstr("Settings of width are scored on different held-out data, "
-                                        "so not comparable."));
+  EXPECT_THAT(within.texts,
+              HasSubstr("seeds; settings of width are evaluated on different held-out"));
+  EXPECT_THAT(
+      within.caption,
+      HasSubstr("Settings of width are evaluated on different held-out data, so not comparable."));
 
   report::ComparisonInput alone = WidthsGrid(kModelWidths, 1);
   for (report::Cell& cell : alone.cells) cell.scored["a"] = cell.labels[0] == "64" ? "x" : "y";
   EXPECT_THAT(DrawnOf(alone).caption,
-              HasSubstr("Scored on other held-out data than the baseline, so not comparable: "
+              HasSubstr("Evaluated on other held-out data than the baseline, so not comparable: "
                         "width 64."));
   EXPECT_THAT(DrawnOf(WidthsGrid(kModelWidths, 2)).caption, Not(HasSubstr("comparable")));
 }

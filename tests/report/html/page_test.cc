@@ -50,7 +50,7 @@ TEST(PageTest, HasItsSectionsInOrder) {
        {"<h1>Does norm placement matter?</h1>", "unseen\">Verdict</h2>", "class=\"cards\"",
         "Figure 1. Loss.", "part\">Figures</h2>", "part\">More figures</h2>", "part\">Results</h2>",
         "part\">More tables</h2>", "part\">What the settings change</h2>",
-        "part\">What the models write</h2>", "part\">How this was computed</h2>",
+        "part\">Samples from the models</h2>", "part\">How this was computed</h2>",
         "part\">Provenance</h2>", "</html>"}) {
     const size_t at = page.find(text);
     ASSERT_NE(at, std::string::npos) << text;
@@ -90,7 +90,7 @@ TEST(PageTest, CallsNothingBetterWhereNeitherIs) {
   const std::string page = PageOf({experiment});
   EXPECT_THAT(page, HasSubstr("(nats per token, neither direction is better)"));
   EXPECT_THAT(page, Not(AnyOf(HasSubstr("; better on "), HasSubstr("; worse on "))));
-  EXPECT_THAT(page, HasSubstr("A setting is called higher or lower where the adjusted p"));
+  EXPECT_THAT(page, HasSubstr("a setting is higher or lower (established) if the adjusted p"));
   EXPECT_THAT(page, Not(HasSubstr("better or worse")));
   EXPECT_THAT(page, Not(HasSubstr(">wins<")));
   EXPECT_THAT(PageOf({Example()}), HasSubstr(">wins<"));
@@ -108,7 +108,7 @@ TEST(PageTest, SaysRatiosEverywhereWhereTheyAreCompared) {
   const std::string page = PageOf({ExampleOf(input)});
   for (const char* text :
        {"<strong>Higher by a factor of 1.42</strong> [1.30, 1.55]; worse on 8 of 8 seeds",
-        "Gradient norm (compared as ratios, lower is better)", "; means are geometric.",
+        "Gradient norm (compared as ratios, lower is better)", ". Means are geometric.",
         ">geometric mean [95 % CI]<", ">Paired ratio to pre<", ">ratio [95 % CI]<",
         "×1.42<small>[1.30, 1.55]</small>", "the ratio is the geometric mean, over the seeds"}) {
     EXPECT_THAT(page, HasSubstr(text));
@@ -163,7 +163,7 @@ TEST(PageTest, LeavesOutWhatThereIsNot) {
   const std::string page = PageOf({experiment});
   EXPECT_THAT(page, Not(HasSubstr(">Figures<")));
   EXPECT_THAT(page, Not(HasSubstr("What the models write")));
-  EXPECT_THAT(page, Not(HasSubstr("Windows of curves")));
+  EXPECT_THAT(page, Not(HasSubstr("Curve summaries")));
   EXPECT_THAT(page, Not(HasSubstr("tokens/s")));
 }
 
@@ -203,22 +203,23 @@ TEST(PageTest, HasTheCommandThatMakesItAgainAndTheSpecAsAFile) {
   Experiment experiment = Example();
   experiment.provenance.spec_yaml = "name: a b\n";
   const std::string text = WholePage(page, {experiment});
-  EXPECT_THAT(text, HasSubstr("Again: <code class=\"copy\">ablate report names-norm-7f3k</code>"));
+  EXPECT_THAT(text,
+              HasSubstr("Reproduce: <code class=\"copy\">ablate report names-norm-7f3k</code>"));
   EXPECT_THAT(text, HasSubstr("<a download=\"names-norm.yaml\" "
                               "href=\"data:application/yaml;charset=utf-8,name:%20a%20b%0A\">"
                               "names-norm.yaml</a>"));
 }
 
 TEST(PageTest, ForetellsSeedsOnlyFromMeanAndSpread) {
-  EXPECT_THAT(PageOfPost({1.1, 2.2, 2.9}), HasSubstr("; the difference seen takes "));
+  EXPECT_THAT(PageOfPost({1.1, 2.2, 2.9}), HasSubstr("; the observed difference needs "));
   const std::string constant = PageOfPost({2, 3, 4});
-  EXPECT_THAT(constant, HasSubstr("p = .250 · at least 6 seeds are needed"));
-  EXPECT_THAT(constant, Not(HasSubstr("the difference seen takes")));
+  EXPECT_THAT(constant, HasSubstr("p = .250 · the permutation test needs at least 6 seeds"));
+  EXPECT_THAT(constant, Not(HasSubstr("the observed difference needs")));
 }
 
 TEST(PageTest, SaysWhatDecidesWhereTheDifferenceDoesNot) {
-  const auto wins = HasSubstr("the test is of the wins"),
-             same = HasSubstr("the same on every seed h");
+  const auto wins = HasSubstr("the test is on wins minus losses"),
+             same = HasSubstr("equal on all seeds h");
   EXPECT_THAT(PageOfPost({1.1, 2.2, 2.9}), AllOf(Not(wins), Not(same)));
   EXPECT_THAT(PageOfPost({1.1, 2.2, report::kDivergedRun}), AllOf(wins, Not(same)));
   EXPECT_THAT(PageOfPost({2, 3, 4}), AllOf(Not(wins), same));
@@ -234,8 +235,8 @@ TEST(PageTest, ShowsTheClearestOfManySettings) {
   EXPECT_THAT(
       page,
       HasSubstr(
-          "Of 10 settings 1 is worse (“s7”), 2 lean worse (“s8” and “s9”) and 7 are inconclusive "
-          "(“s0”, “s1”, “s2” and 4 more). The 8 clearest; all are in the table below."));
+          "Of 10 settings, 1 is worse (“s7”), 2 lean worse (“s8” and “s9”) and 7 are inconclusive "
+          "(“s0”, “s1”, “s2” and 4 more). The 8 clearest are shown; the table below has all."));
   EXPECT_LT(page.find("“s7”</p>"), page.find("“s9”</p>"));
   EXPECT_THAT(page, Not(HasSubstr("“s0”</p>")));
 }
@@ -243,14 +244,13 @@ TEST(PageTest, ShowsTheClearestOfManySettings) {
 TEST(PageTest, ChecksOnlyWhatWasLookedAt) {
   Experiment experiment = Example();
   const std::string page = PageOf({experiment});
-  EXPECT_THAT(
-      page, HasSubstr("<li class=\"passed\"><span class=\"unseen\">Passed: </span>Every run "
-                      "finished; no chosen run diverged, but 2 runs at values that are not chosen "
-                      "diverged</li>"));
+  EXPECT_THAT(page,
+              HasSubstr("<li class=\"passed\"><span class=\"unseen\">Passed: </span>Every run "
+                        "finished; no selected run diverged; 2 runs at other lr values did</li>"));
   EXPECT_THAT(page, Not(HasSubstr("at the edge of its grid"))) << "two values have no inside";
   EXPECT_THAT(page, Not(HasSubstr("Equal numbers of parameters")));
   experiment.comparison.edges_known = true;
-  EXPECT_THAT(PageOf({experiment}), HasSubstr("No chosen lr at the edge of its grid"));
+  EXPECT_THAT(PageOf({experiment}), HasSubstr("No selected lr at the edge of its grid"));
 }
 
 TEST(PageTest, CallsNothingFinishedWellWhereRunsDiverged) {
@@ -259,8 +259,8 @@ TEST(PageTest, CallsNothingFinishedWellWhereRunsDiverged) {
   const std::string page =
       PageOf({ExampleOf(report::OneAxis({{"pre", report::Base(8)}, {"post", post}}))});
   EXPECT_THAT(page, Not(HasSubstr("Every run finished")));
-  EXPECT_THAT(page,
-              HasSubstr("</span>3 of 16 runs diverged: they lose their pairs and are in no mean"));
+  EXPECT_THAT(page, HasSubstr("</span>3 of 16 runs diverged: each loses to a converged partner and "
+                              "is left out of the means"));
 }
 
 TEST(PageTest, BeginsWithWhatCrossedAxesDo) {
@@ -274,8 +274,8 @@ TEST(PageTest, BeginsWithWhatCrossedAxesDo) {
   EXPECT_LT(main, together);
   EXPECT_LT(together, page.find("Each combination against the baseline:"));
   EXPECT_THAT(page, HasSubstr("<strong>Together higher by .050</strong> [.041, .059] "));
-  EXPECT_THAT(page, HasSubstr("than the sum of the two by themselves, over 8 seeds"));
-  EXPECT_THAT(page, HasSubstr("p = .008 with Holm over 1 interaction"));
+  EXPECT_THAT(page, HasSubstr("than the sum of the two separate effects, over 8 seeds"));
+  EXPECT_THAT(page, HasSubstr("p = .008 (Holm-adjusted for 1 interaction)"));
 }
 
 TEST(PageTest, TellsWhatTheDecisiveFigureCautions) {
@@ -331,7 +331,8 @@ TEST(PageTest, SaysThatAnExperimentHasNotEnded) {
   const std::string page = PageOf({ExampleOf(input)});
   EXPECT_THAT(page, HasSubstr("<p class=\"answer preliminary\">Preliminary, 15 of 16 runs: there "
                               "is no verdict before all of them have ended.</p>"));
-  EXPECT_THAT(page, HasSubstr("<strong>No verdict yet:</strong> 7 of 8 runs, “pre” 8 of 8; "));
+  EXPECT_THAT(page,
+              HasSubstr("<strong>No verdict yet:</strong> 7 of 8 runs ended, “pre” 8 of 8; "));
   EXPECT_THAT(page, Not(HasSubstr("Every run finished")));
   EXPECT_LT(page.find("Preliminary, 15 of 16 runs"), page.find("<table"));
 }

@@ -124,24 +124,25 @@ TEST(MainTableTest, IsTheSameInAllFourForms) {
 }
 
 TEST(BriefTableTest, SaysMetricChoiceDifferenceAndWins) {
-  EXPECT_EQ(RenderText(BriefTable(Compared(TunedGrid()))),
-            "held-out loss, each at its chosen lr  mean    Δ vs pre [95 % CI]       p (Holm)   "
-            "wins  diverged\n"
-            "pre   lr .004                         2.3987  —                               —      "
-            "—         0\n"
-            "post  lr .002                         2.4287  +.0300 [+.0218, +.0360]     <.001   "
-            "0/12         0\n"
-            "none  lr .004                         2.3587  −.0400 [−.0427, −.0373]     <.001  "
-            "12/12         0\n");
+  EXPECT_EQ(
+      RenderText(BriefTable(Compared(TunedGrid()))),
+      "held-out loss, each at its selected lr  mean    Δ vs pre [95 % CI]       p (Holm)   "
+      "wins  diverged\n"
+      "pre   lr .004                           2.3987  —                               —      "
+      "—         0\n"
+      "post  lr .002                           2.4287  +.0300 [+.0218, +.0360]     <.001   "
+      "0/12         0\n"
+      "none  lr .004                           2.3587  −.0400 [−.0427, −.0373]     <.001  "
+      "12/12         0\n");
 }
 
 TEST(BriefTableTest, SaysStepAndDirection) {
   ComparisonInput input = OneAxis({{"pre", Base(6)}, {"post", Shifted(Base(6), .1, .01)}});
   input.better = Better::kHigher;
   input.at = 100;
-  input.exploratory = "planned is where runs end";
+  input.exploratory = "planned: the end of the runs";
   const Table table = BriefTable(Compared(input));
-  EXPECT_EQ(table.note, "exploratory: planned is where runs end");
+  EXPECT_EQ(table.note, "exploratory: planned: the end of the runs");
   EXPECT_THAT(Titles(table), Not(Contains("p (Holm)")));
   EXPECT_EQ(GroupsOf(MainTable(Compared(input)))[2].name, "held-out loss at step 100");
   EXPECT_THAT(Cells(DataTable(Compared(input)), "step"), ElementsAre("100", "100"));
@@ -202,9 +203,9 @@ TEST(CellsTest, NeverPrintASmallMeanAsZero) {
 
 TEST(MainTableTest, LeavesOutColumnsWithoutACell) {
   const std::vector<std::string> titles = Titles(MainTable(Compared(TunedGrid())));
-  EXPECT_THAT(titles, ElementsAre("placement", "parameters", "chosen lr", "n", "diverged",
+  EXPECT_THAT(titles, ElementsAre("placement", "parameters", "selected lr", "n", "diverged",
                                   "mean [95 % CI]", "Δ [95 % CI]", "p (sign flip)", "p (Holm)",
-                                  "effect d_z", "wins", "r of pairs", "device-s"));
+                                  "Cohen d_z", "wins", "Pearson r", "device-s"));
 }
 
 TEST(MainTableTest, NamesTheBaselineOfEachCombination) {
@@ -308,10 +309,11 @@ TEST(ComparisonTextTest, PutsTableNoteVerdictAndWindowsOnLines) {
     EXPECT_EQ(windows.rows[row][0].fewest_points, 90u);
   }
   const std::string text = ComparisonText(comparison, windows);
-  EXPECT_THAT(text, HasSubstr("\nAt one lr (.008): “post” higher by .250"));
+  EXPECT_THAT(text, HasSubstr("\nAll at lr .008: “post” higher by .250"));
   EXPECT_THAT(text, HasSubstr("\n" + OverallVerdict(comparison).text + "\n"));
   EXPECT_THAT(text, HasSubstr("\nwarning: "));
-  EXPECT_THAT(text, HasSubstr("\nnote: each lr is chosen on the other seeds"));
+  EXPECT_THAT(text, HasSubstr("\nnote: each lr is selected by leave-one-seed-out; the permutation "
+                              "test repeats the selection\n"));
   EXPECT_THAT(text, HasSubstr("training loss, mean of the last 100"));
   EXPECT_THAT(text, HasSubstr("2.6 [1.3, 3.9] (2 of 3 runs)"));
 }
@@ -319,14 +321,14 @@ TEST(ComparisonTextTest, PutsTableNoteVerdictAndWindowsOnLines) {
 TEST(ComparisonTextTest, SaysWhereMeansAreOfOtherSeeds) {
   ComparisonInput input = OneAxis({{"pre", Base(8)}, {"post", Shifted(Base(8), .1, .01)}});
   const std::string even = ComparisonText(Compared(input), {});
-  EXPECT_THAT(even, Not(HasSubstr("need not subtract")));
+  EXPECT_THAT(even, Not(HasSubstr("need not equal")));
   EXPECT_THAT(Titles(BriefTable(Compared(input))), Not(Contains("n")));
   input.cells.resize(14);  // without the last two seeds of “post”
   const Comparison uneven = Compared(input);
   EXPECT_THAT(
       ComparisonText(uneven, {}),
-      HasSubstr("\nnote: a setting's mean is over the seeds of its pairs, a baseline's over "
-                "all of its own, so they need not subtract to Δ\n"));
+      HasSubstr("\nnote: a setting's mean is over its paired seeds, the baseline's over all its "
+                "seeds, so their difference need not equal Δ\n"));
   EXPECT_THAT(Cells(BriefTable(uneven), "n"), ElementsAre("8", "6"));
 }
 
