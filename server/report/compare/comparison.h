@@ -176,10 +176,12 @@ struct ComparisonRow {
   Number p;
   bool exact = false;  // p counts all patterns of signs
   bool by_wins = false;
-  Number p_holm;    // Holm-adjusted p over all rows that can be tested
-  Number p_t_holm;  // the same for difference.p_t; a row by_wins counts in the family and has none
+  Number p_holm;  // Holm-adjusted p over all rows that can be tested
+  // The same for difference.p_t. A row by_wins counts in the family and has none (kTestedByWins).
+  Number p_t_holm;
   // Equivalence test: the larger p of the two one-sided tests (Schuirmann 1987) that the difference
-  // is within the margin, adjusted over the family. kNotRecorded without a margin.
+  // is within the margin, adjusted over the family. kNotRecorded without a margin; kTestedByWins
+  // for a row by_wins.
   Number p_equivalence = {std::numeric_limits<double>::quiet_NaN(), Undefined::kNotRecorded};
   // For the main rows: the seeds that the difference needs, and the smallest one that these pairs
   // detect with kPower, in the unit of `difference`.

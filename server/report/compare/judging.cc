@@ -58,8 +58,10 @@ size_t AdjustFamily(const std::vector<ComparisonRow*>& rows) {
   std::vector<Number> p, p_t, p_equivalence;
   for (const ComparisonRow* row : family) {
     p.push_back(row->p);
-    p_t.push_back(row->by_wins ? NoNumber(Undefined::kAllDiverged) : row->difference.p_t);
-    p_equivalence.push_back(row->by_wins ? NoNumber(Undefined::kAllDiverged) : row->p_equivalence);
+    const Number by_wins = NoNumber(Undefined::kTestedByWins);
+    const bool has_margin = row->p_equivalence.undefined != Undefined::kNotRecorded;
+    p_t.push_back(row->by_wins ? by_wins : row->difference.p_t);
+    p_equivalence.push_back(row->by_wins && has_margin ? by_wins : row->p_equivalence);
   }
   const std::vector<Number> adjusted = HolmAdjust(p), adjusted_t = HolmAdjust(p_t),
                             adjusted_equivalence = HolmAdjust(p_equivalence);
