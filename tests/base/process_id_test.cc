@@ -1,5 +1,5 @@
 // Tests that processes with one pid are distinguished, also by their pid files.
-#include "base/identity.h"
+#include "base/process_id.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
