@@ -6,7 +6,7 @@
 
 #include "server/report/compare/paired.h"
 #include "server/report/compare/power.h"
-#include "server/report/compare/rechoosing.h"
+#include "server/report/compare/reselection.h"
 
 namespace ablate::report {
 
@@ -31,10 +31,10 @@ void Judge(const Measure& measure, ComparisonRow* row) {
 
 void JudgeTuned(const ComparisonInput& input, const Measure& measure, const GridRow& grid_row,
                 const GridRow& baseline, ComparisonRow* row) {
-  RechoosingOptions options;
+  ReselectionOptions options;
   options.margin = measure.margin;
   const TunedPair pair = PairTrials(input, measure.scale, grid_row, baseline);
-  const RechoosingResult test = TestByRechoosing(pair, measure.better, options);
+  const ReselectionResult test = TestByReselection(pair, measure.better, options);
   PairedStatistics& difference = row->difference;
   if (difference.p_sign_flip.defined()) {
     difference.p_sign_flip = test.p_difference;
@@ -42,7 +42,7 @@ void JudgeTuned(const ComparisonInput& input, const Measure& measure, const Grid
   }
   if (difference.interval.defined() && test.interval.defined()) {
     difference.interval = test.interval;
-    difference.by_rechoosing = true;
+    difference.by_reselection = true;
   }
   if (row->p_equivalence.defined()) row->p_equivalence = test.p_equivalence;
   if (row->p.defined()) {
