@@ -1,4 +1,5 @@
-// Formats numbers in the one way that every program uses.
+// Formats numbers: a double as the shortest text that reads back as it, whole numbers with grouped
+// digits.
 #ifndef ABLATE_BASE_DECIMAL_H_
 #define ABLATE_BASE_DECIMAL_H_
 
