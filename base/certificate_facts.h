@@ -1,6 +1,6 @@
 // Reads X.509 certificates and checks that keys and certificates belong together.
-#ifndef ABLATE_TLS_CERTIFICATE_FACTS_H_
-#define ABLATE_TLS_CERTIFICATE_FACTS_H_
+#ifndef ABLATE_BASE_CERTIFICATE_FACTS_H_
+#define ABLATE_BASE_CERTIFICATE_FACTS_H_
 
 #include <string>
 #include <vector>
@@ -44,4 +44,4 @@ std::string Describe(const CertificateFacts& facts);
 
 }  // namespace ablate::tls
 
-#endif  // ABLATE_TLS_CERTIFICATE_FACTS_H_
+#endif  // ABLATE_BASE_CERTIFICATE_FACTS_H_

@@ -1,6 +1,6 @@
 // Cleans and escapes foreign text for figures and pages.
-#ifndef ABLATE_TEXT_CLEAN_H_
-#define ABLATE_TEXT_CLEAN_H_
+#ifndef ABLATE_BASE_CLEAN_H_
+#define ABLATE_BASE_CLEAN_H_
 
 #include <cstddef>
 #include <string>
@@ -27,4 +27,4 @@ std::string EscapeMarkup(absl::string_view text);
 
 }  // namespace ablate::text
 
-#endif  // ABLATE_TEXT_CLEAN_H_
+#endif  // ABLATE_BASE_CLEAN_H_

@@ -1,6 +1,6 @@
 // Writes CSV as in RFC 4180.
-#ifndef ABLATE_TEXT_CSV_H_
-#define ABLATE_TEXT_CSV_H_
+#ifndef ABLATE_BASE_CSV_H_
+#define ABLATE_BASE_CSV_H_
 
 #include <string>
 
@@ -13,4 +13,4 @@ std::string CsvField(absl::string_view text);
 
 }  // namespace ablate::text
 
-#endif  // ABLATE_TEXT_CSV_H_
+#endif  // ABLATE_BASE_CSV_H_

@@ -1,6 +1,7 @@
-// Formats numbers in the one way that every program uses.
-#ifndef ABLATE_TEXT_DECIMAL_H_
-#define ABLATE_TEXT_DECIMAL_H_
+// Formats numbers: a double as the shortest text that reads back as it, whole numbers with grouped
+// digits.
+#ifndef ABLATE_BASE_DECIMAL_H_
+#define ABLATE_BASE_DECIMAL_H_
 
 #include <concepts>
 #include <string>
@@ -30,4 +31,4 @@ std::string Grouped(Number number) {
 
 }  // namespace ablate::text
 
-#endif  // ABLATE_TEXT_DECIMAL_H_
+#endif  // ABLATE_BASE_DECIMAL_H_

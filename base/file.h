@@ -1,6 +1,6 @@
 // Files and file descriptors: what plain streams can't do.
-#ifndef ABLATE_PROCESS_FILE_H_
-#define ABLATE_PROCESS_FILE_H_
+#ifndef ABLATE_BASE_FILE_H_
+#define ABLATE_BASE_FILE_H_
 
 #include <cstdint>
 #include <string>
@@ -45,4 +45,4 @@ absl::Status ReplaceFile(const std::string& file, absl::string_view content);
 
 }  // namespace ablate::process
 
-#endif  // ABLATE_PROCESS_FILE_H_
+#endif  // ABLATE_BASE_FILE_H_

@@ -1,6 +1,6 @@
 // Names and addresses of machines, as people write them and as certificates hold them.
-#ifndef ABLATE_TEXT_HOST_H_
-#define ABLATE_TEXT_HOST_H_
+#ifndef ABLATE_BASE_HOST_H_
+#define ABLATE_BASE_HOST_H_
 
 #include <cstdint>
 #include <string>
@@ -36,4 +36,4 @@ absl::StatusOr<HostPort> ParseHostPort(absl::string_view text, uint16_t least_po
 
 }  // namespace ablate::text
 
-#endif  // ABLATE_TEXT_HOST_H_
+#endif  // ABLATE_BASE_HOST_H_

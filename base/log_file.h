@@ -1,6 +1,6 @@
 // Bounded logs: each is at most two files of some megabytes.
-#ifndef ABLATE_PROCESS_LOG_FILE_H_
-#define ABLATE_PROCESS_LOG_FILE_H_
+#ifndef ABLATE_BASE_LOG_FILE_H_
+#define ABLATE_BASE_LOG_FILE_H_
 
 #include <signal.h>
 
@@ -37,4 +37,4 @@ int AwaitSignal(const sigset_t& signals, const std::function<bool()>& go_on = nu
 
 }  // namespace ablate::process
 
-#endif  // ABLATE_PROCESS_LOG_FILE_H_
+#endif  // ABLATE_BASE_LOG_FILE_H_

@@ -1,6 +1,6 @@
 // Reports how many cores and how much memory this process may use.
-#ifndef ABLATE_PROCESS_MACHINE_H_
-#define ABLATE_PROCESS_MACHINE_H_
+#ifndef ABLATE_BASE_MACHINE_H_
+#define ABLATE_BASE_MACHINE_H_
 
 #include <cstdint>
 #include <optional>
@@ -26,4 +26,4 @@ std::optional<double> CgroupMemory(const std::string& root, const std::string& m
 
 }  // namespace ablate::process
 
-#endif  // ABLATE_PROCESS_MACHINE_H_
+#endif  // ABLATE_BASE_MACHINE_H_

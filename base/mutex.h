@@ -1,7 +1,7 @@
 // std::mutex with annotations: a lock that clang's thread-safety analysis and ThreadSanitizer both
 // understand.
-#ifndef ABLATE_SYNC_MUTEX_H_
-#define ABLATE_SYNC_MUTEX_H_
+#ifndef ABLATE_BASE_MUTEX_H_
+#define ABLATE_BASE_MUTEX_H_
 
 #include <chrono>
 #include <condition_variable>
@@ -59,4 +59,4 @@ class CondVar {
 
 }  // namespace ablate
 
-#endif  // ABLATE_SYNC_MUTEX_H_
+#endif  // ABLATE_BASE_MUTEX_H_

@@ -1,6 +1,6 @@
 // Owns OpenSSL's objects, reads and writes them as PEM, and turns OpenSSL's errors into statuses.
-#ifndef ABLATE_TLS_OPENSSL_H_
-#define ABLATE_TLS_OPENSSL_H_
+#ifndef ABLATE_BASE_OPENSSL_H_
+#define ABLATE_BASE_OPENSSL_H_
 
 #include <openssl/bio.h>
 #include <openssl/evp.h>
@@ -45,4 +45,4 @@ absl::StatusOr<std::string> ToPem(const Key& key);  // PKCS #8
 
 }  // namespace ablate::tls
 
-#endif  // ABLATE_TLS_OPENSSL_H_
+#endif  // ABLATE_BASE_OPENSSL_H_

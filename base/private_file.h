@@ -1,6 +1,6 @@
 // Reads and writes files that hold secrets, which only their owner may read.
-#ifndef ABLATE_PROCESS_PRIVATE_FILE_H_
-#define ABLATE_PROCESS_PRIVATE_FILE_H_
+#ifndef ABLATE_BASE_PRIVATE_FILE_H_
+#define ABLATE_BASE_PRIVATE_FILE_H_
 
 #include <cstddef>
 #include <string>
@@ -29,4 +29,4 @@ absl::Status SyncFolder(const std::string& folder);
 
 }  // namespace ablate::process
 
-#endif  // ABLATE_PROCESS_PRIVATE_FILE_H_
+#endif  // ABLATE_BASE_PRIVATE_FILE_H_

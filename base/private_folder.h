@@ -1,6 +1,6 @@
 // Folders that only one user may enter, and the layout of a personal server's home.
-#ifndef ABLATE_PROCESS_PRIVATE_FOLDER_H_
-#define ABLATE_PROCESS_PRIVATE_FOLDER_H_
+#ifndef ABLATE_BASE_PRIVATE_FOLDER_H_
+#define ABLATE_BASE_PRIVATE_FOLDER_H_
 
 #include <functional>
 #include <optional>
@@ -46,4 +46,4 @@ struct HomeFiles {
 
 }  // namespace ablate::process
 
-#endif  // ABLATE_PROCESS_PRIVATE_FOLDER_H_
+#endif  // ABLATE_BASE_PRIVATE_FOLDER_H_

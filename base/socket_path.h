@@ -1,6 +1,6 @@
 // Names the sockets by which the server of a personal folder is reached.
-#ifndef ABLATE_PROCESS_SOCKET_PATH_H_
-#define ABLATE_PROCESS_SOCKET_PATH_H_
+#ifndef ABLATE_BASE_SOCKET_PATH_H_
+#define ABLATE_BASE_SOCKET_PATH_H_
 
 #include <cstddef>
 #include <optional>
@@ -30,4 +30,4 @@ std::string SocketAddress(absl::string_view path);
 
 }  // namespace ablate::process
 
-#endif  // ABLATE_PROCESS_SOCKET_PATH_H_
+#endif  // ABLATE_BASE_SOCKET_PATH_H_

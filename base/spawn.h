@@ -1,6 +1,6 @@
 // Starts a program in the background.
-#ifndef ABLATE_PROCESS_SPAWN_H_
-#define ABLATE_PROCESS_SPAWN_H_
+#ifndef ABLATE_BASE_SPAWN_H_
+#define ABLATE_BASE_SPAWN_H_
 
 #include <sys/types.h>
 
@@ -21,4 +21,4 @@ int SpawnDetached(const std::string& program, std::vector<std::string> arguments
 
 }  // namespace ablate::process
 
-#endif  // ABLATE_PROCESS_SPAWN_H_
+#endif  // ABLATE_BASE_SPAWN_H_

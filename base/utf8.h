@@ -1,7 +1,7 @@
 // Decodes UTF-8 strictly: no overlong forms, no surrogates, nothing above U+10FFFF. All programs
 // use this one decoder.
-#ifndef ABLATE_TEXT_UTF8_H_
-#define ABLATE_TEXT_UTF8_H_
+#ifndef ABLATE_BASE_UTF8_H_
+#define ABLATE_BASE_UTF8_H_
 
 #include <cstddef>
 #include <string>
@@ -44,4 +44,4 @@ bool IsPrintable(absl::string_view text, size_t max_characters);
 
 }  // namespace ablate::text
 
-#endif  // ABLATE_TEXT_UTF8_H_
+#endif  // ABLATE_BASE_UTF8_H_

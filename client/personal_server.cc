@@ -17,7 +17,7 @@ extern "C" {
 #include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
-#include "base/identity.h"
+#include "base/process_id.h"
 #include "base/socket_path.h"
 #include "client/logins.h"
 

@@ -5,7 +5,8 @@
 - docs/reference/analyses/KIND.md: the options of each kind. A kind without its page is an error, and so
   is a number that its page doesn't name.
 
-Usage: field_table.py [--check] PROTOC; --check writes nothing and fails if a page differs from its source.
+Usage: build/venv/bin/python docs/field_table.py [--check] "$(which protoc)"
+--check writes nothing and fails if a page differs from its source.
 """
 import pathlib
 import re
@@ -272,12 +273,18 @@ def wanted_pages(protos):
 
 
 def main():
-    check = "--check" in sys.argv
-    for path, wanted in wanted_pages(Protos(sys.argv[-1])).items():
+    arguments = sys.argv[1:]
+    check = arguments[:1] == ["--check"]
+    if len(arguments) != (2 if check else 1):
+        sys.exit(__doc__)
+    protoc = arguments[-1]
+    for path, wanted in wanted_pages(Protos(protoc)).items():
         if not check:
             path.write_text(wanted, encoding="utf-8")
         elif wanted != path.read_text(encoding="utf-8"):
-            sys.exit(f"{path.relative_to(ROOT)} differs from the annotations: run docs/field_table.py")
+            sys.exit(f"{path.relative_to(ROOT)} differs from the annotations. Run: build/venv/bin/python "
+                     f"docs/field_table.py {protoc}\n"
+                     "If a default changed, change it back: see \"Defaults never change\" in ARCHITECTURE.md.")
 
 
 if __name__ == "__main__":

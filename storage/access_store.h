@@ -34,7 +34,7 @@ absl::string_view RoleName(Role role);
 
 // Limits of one user; a member that isn't set is no limit.
 struct Quota {
-  std::optional<int64_t> lanes;  // training at one time
+  std::optional<int64_t> lanes;  // leased runs: in training, or granted in advance
   std::optional<int64_t> queued_runs;
   std::optional<int64_t> stored_bytes;
   bool operator==(const Quota& other) const = default;

@@ -123,9 +123,13 @@ struct HeldLeaseDecision {
 
 // Why a lease ends before its run, and the cost for the run.
 enum class LeaseEnd {
-  kLost,      // worker silent or gone: no attempt, but twenty in a row without progress fail a run
-  kDied,      // the worker process died while it was stepping the run: counts as a failure
-  kReleased,  // drained, or the server knows that the worker released it: costs nothing
+  // The worker is silent or gone. Not a failure of the run, but kMaxLossesWithoutProgress in a row
+  // fail it.
+  kLost,
+  // Counts as a failure of the run: the worker process died while it was stepping the run, it sent
+  // an invalid event, or the stored spec can't be read.
+  kDied,
+  kReleased,  // costs nothing: drained, released, or never begun
 };
 
 struct LeaseEnding {

@@ -12,7 +12,7 @@
 
 namespace ablate::storage {
 
-// Microseconds since the Unix epoch; 0 if it has not happened.
+// Microseconds: a time since the Unix epoch (0: it has not happened), or a duration.
 using Micros = int64_t;
 
 // The user who reads experiments, runs, analyses and data sets. Each of those is private to the

@@ -73,7 +73,7 @@ struct KnownRun {
   std::string run;  // newest generation; empty if there is none
   RunState state = RunState::kQueued;
   // True if it is queued or training in an active experiment of the owner who asks.
-  bool counts = false;
+  bool counts_toward_quota = false;
   std::vector<std::string> same_trajectory;  // runs that differ only in evaluation or checkpoints
   // Runs that it could continue from, longest first; empty if it would not be trained from step 0
   // anyway.

@@ -17,8 +17,8 @@ std::string OwnerText(const Row& row) {
   return absl::StrCat(row.owner().empty() ? "—" : row.owner(), row.private_() ? ", private" : "");
 }
 
-// Returns true if the list should show an owner column: not if all rows are the caller's own and
-// public.
+// Returns true if the list should show an owner column. On a local server it should not if all rows
+// have one owner and are public.
 template <class Row>
 bool ShowsOwners(const Connection& connection,
                  const google::protobuf::RepeatedPtrField<Row>& rows) {

@@ -66,6 +66,9 @@ enum class TrainerKind { kTorch, kNative };
 enum class Device { kCpu, kCuda };
 enum class Precision { kFloat32, kFloat64 };
 
+// In a run of a server, each member of the structs below is set from the spec
+// (spec/engine_config.cc) or by the task. The initial values here serve tests; they aren't the
+// spec's defaults.
 struct NormConfig {
   NormKind kind = NormKind::kLayer;
   NormDeviation deviation = NormDeviation::kPopulation;  // the other value needs kLayer
@@ -134,8 +137,9 @@ struct DocumentsTask {
   bool operator==(const DocumentsTask& other) const;
 };
 
-// The recall task of seeds.md S0: `draw` distinct keys out of `keys`. The first is the query and
-// the label. The others are the context, followed by one token 0 and the query.
+// The first recall task, whose keys are their own labels: `draw` distinct keys out of `keys`. The
+// first is the query and the label. The others are the context, followed by one token 0 and the
+// query.
 struct LegacyRecallTask {
   int keys = 400;
   int draw = 40;

@@ -17,8 +17,8 @@
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
 #include "base/clock.h"
-#include "base/identity.h"
 #include "base/log_file.h"
+#include "base/process_id.h"
 #include "server/launch/worker_process.h"
 
 // glibc 2.36 doesn't declare these with C linkage.

@@ -12,7 +12,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
 #include "base/file.h"
-#include "base/identity.h"
+#include "base/process_id.h"
 #include "base/socket_path.h"
 
 namespace ablate::launch {

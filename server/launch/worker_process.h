@@ -11,7 +11,7 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "absl/time/time.h"
-#include "base/identity.h"
+#include "base/process_id.h"
 #include "server/launch/local.h"
 
 namespace ablate::launch {

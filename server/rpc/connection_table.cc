@@ -47,7 +47,7 @@ class CallAuthenticator final : public grpc::AuthMetadataProcessor {
   grpc::Status Process(const InputMetadata& metadata, grpc::AuthContext*, OutputMetadata*,
                        OutputMetadata*) override {
     const std::string id = ConnectionOf(metadata);
-    const std::optional<std::string> address = table_->Find(id);
+    const std::optional<std::string> address = table_->AddressOf(id);
     if (!address.has_value()) {
       return {grpc::StatusCode::UNAUTHENTICATED, "the headers of the call are cut off"};
     }
@@ -111,7 +111,7 @@ int ConnectionTable::CountRefused(const std::string& id) {
   return ++found->second.refused;
 }
 
-std::optional<std::string> ConnectionTable::Find(const std::string& id) const {
+std::optional<std::string> ConnectionTable::AddressOf(const std::string& id) const {
   MutexLock lock(&mutex_);
   const auto found = connections_.find(id);
   if (found == connections_.end()) return std::nullopt;

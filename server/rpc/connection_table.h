@@ -42,7 +42,7 @@ class ConnectionTable {
   // calls has been accepted.
   int CountRefused(const std::string& id);
   // Returns the "ADDRESS:PORT" of a connection; nothing if it isn't in the table.
-  std::optional<std::string> Find(const std::string& id) const;
+  std::optional<std::string> AddressOf(const std::string& id) const;
 
  private:
   struct Connection {

@@ -1,4 +1,5 @@
-// Orders the queue by fair share: the next run is of the user who has had the least device time.
+// Orders the queue by fair share: the next run is of the user with the least device time, used and
+// expected.
 #ifndef ABLATE_SERVER_SCHEDULE_FAIR_QUEUE_H_
 #define ABLATE_SERVER_SCHEDULE_FAIR_QUEUE_H_
 
@@ -14,7 +15,7 @@
 
 namespace ablate::schedule {
 
-// Returns the limit on a user's runs under leases at one time; nothing: as many as there are lanes.
+// Returns the limit on a user's runs under leases at one time; nothing: no limit.
 using MaxLanes = std::function<std::optional<int64_t>(const std::string& user)>;
 
 // Orders queued runs by fair share. A user's share is the charged device time
@@ -26,8 +27,8 @@ class FairQueue {
   FairQueue(std::vector<storage::QueuedRun> queue, const storage::DeviceShares& shares,
             const MaxLanes& max_lanes);
 
-  // Removes and returns the next run; null if no user who may have more has any. Valid as long as
-  // this object.
+  // Removes and returns the next run; null if no user below their limit has a queued run. Valid as
+  // long as this object.
   const storage::QueuedRun* Next();
   // Charges about `micros` microseconds for the run that Next returned last, which was granted.
   void HandedOut(double micros);

@@ -58,7 +58,7 @@ v1::Difference PartMessage(report::Scale scale, const report::PairedStatistics& 
   Put(statistics.interval, &D::set_low, &D::set_high, "low", "high", &message);
   Put(statistics.deviation, &D::set_deviation, "deviation", &message);
   Put(statistics.t, &D::set_t, "t", &message);
-  message.set_by_rechoosing(statistics.by_rechoosing);
+  message.set_by_rechoosing(statistics.by_reselection);
   if (bootstrap) {
     Put(statistics.bca, &D::set_bca_low, &D::set_bca_high, "bca_low", "bca_high", &message);
   }

@@ -343,7 +343,7 @@ uint64_t RunsToAdd(const Plan& plan) {
     const storage::KnownRun& known = plan.known[i];
     const bool open =
         known.state == storage::RunState::kQueued || known.state == storage::RunState::kLeased;
-    if (!plan.reused[i] || (open && !known.counts)) ++runs;
+    if (!plan.reused[i] || (open && !known.counts_toward_quota)) ++runs;
   }
   return runs;
 }

@@ -94,7 +94,7 @@ KnownRun LookUpRun(Connection& db, const NewRun& wanted, absl::string_view owner
   if (newest.Row()) {
     known.run = newest.Text(0);
     known.state = newest.As<RunState>(1);
-    known.counts = CountsFor(db, owner, newest.Int(2));
+    known.counts_toward_quota = CountsFor(db, owner, newest.Int(2));
     begins = known.state == RunState::kCancelled;
     const auto state = begins ? FindResumeState(db, newest.Int(2)) : std::nullopt;
     if (state.has_value()) {

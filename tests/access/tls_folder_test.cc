@@ -271,7 +271,7 @@ TEST_F(TlsFolderTest, RenewsWhatIsMissingOrDamaged) {
   EXPECT_TRUE(Loaded().ok()) << Loaded();
 }
 
-TEST_F(TlsFolderTest, AWrongHostRenewsNothing) {
+TEST_F(TlsFolderTest, RenewsNothingForAWrongHost) {
   EXPECT_EQ(Renew(tls_, {"a b"}, kNow).status().code(), absl::StatusCode::kInvalidArgument);
   EXPECT_EQ(ReadText(files_.server_key), first_.server.key);
   EXPECT_TRUE(Loaded().ok());

@@ -18,7 +18,7 @@ namespace {
 using ::testing::ElementsAre;
 using ::testing::ElementsAreArray;
 
-// seeds.md S3.
+// A small language model of names.
 ModelConfig NamesModel() {
   ModelConfig model;
   model.vocabulary = 27;
@@ -35,7 +35,7 @@ ModelConfig NamesModel() {
   return model;
 }
 
-// seeds.md S0.
+// The model of the task legacy_recall.
 ModelConfig RecallModel() {
   ModelConfig model;
   model.vocabulary = 402;

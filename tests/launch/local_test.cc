@@ -10,9 +10,9 @@
 #include <chrono>
 #include <thread>
 
-#include "base/identity.h"
 #include "base/log_file.h"
 #include "base/mutex.h"
+#include "base/process_id.h"
 #include "server/launch/worker_process.h"
 #include "tests/test_folder.h"
 

@@ -10,7 +10,7 @@
 #include <memory>
 
 #include "base/file.h"
-#include "base/identity.h"
+#include "base/process_id.h"
 #include "base/socket_path.h"
 #include "tests/test_folder.h"
 

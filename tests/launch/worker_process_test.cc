@@ -32,7 +32,7 @@ TEST(CommandHashTest, TellsProgramsAndArgumentsApart) {
   EXPECT_NE(CommandHash(command), hash) << "another file at the same path";
 }
 
-TEST(DescribeExitTest, CountsCrashesAndExitCodesAsItsOwn) {
+TEST(DescribeExitTest, TakesCrashesAndExitCodesAsFailuresOfTheWorker) {
   const ChildExit code = DescribeExit("w", Ended(CLD_EXITED, 4), "out of luck");
   EXPECT_EQ(code.worker, "w");
   EXPECT_TRUE(code.by_itself);
@@ -42,7 +42,7 @@ TEST(DescribeExitTest, CountsCrashesAndExitCodesAsItsOwn) {
   EXPECT_EQ(crash.last_words, "killed by SIGSEGV");
 }
 
-TEST(DescribeExitTest, BlamesNobodyForBeingKilledOrLeaving) {
+TEST(DescribeExitTest, DoesNotTakeKillsAndNormalExitsAsFailures) {
   EXPECT_FALSE(DescribeExit("w", Ended(CLD_EXITED, 0), "").by_itself);
   EXPECT_FALSE(DescribeExit("w", Ended(CLD_KILLED, SIGKILL), "").by_itself);
   EXPECT_FALSE(DescribeExit("w", Ended(CLD_KILLED, SIGTERM), "").by_itself);

@@ -58,8 +58,8 @@ TEST_F(ConnectionTableTest, CountsRefusedCallsOfUnauthenticatedPeers) {
 }
 
 TEST_F(ConnectionTableTest, KnowsWhereConnectionsComeFrom) {
-  EXPECT_EQ(table_.Find(Add()), "192.0.2.7:4711");
-  EXPECT_EQ(table_.Find("none"), std::nullopt);
+  EXPECT_EQ(table_.AddressOf(Add()), "192.0.2.7:4711");
+  EXPECT_EQ(table_.AddressOf("none"), std::nullopt);
 }
 
 }  // namespace

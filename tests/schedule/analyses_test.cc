@@ -633,7 +633,7 @@ TEST_F(ComputationsTest, OneAloneHasItsWorkerToItselfUntilItHasSavedAState) {
   EXPECT_THAT(Given(analyst), ElementsAre(alone->id, samples->id, brief->id));
 }
 
-TEST_F(ComputationsTest, OneAloneMakesWayForWhatWouldHaveALaneOfItsOwn) {
+TEST_F(ComputationsTest, OneAloneYieldsToSamplesThenRunsWithThem) {
   const Peer analyst = Attach(AnalystsHello("a", 3));
   const auto alone = Compute(kLongWork, true);
   const auto samples = Ask();
@@ -644,7 +644,7 @@ TEST_F(ComputationsTest, OneAloneMakesWayForWhatWouldHaveALaneOfItsOwn) {
       << "it has saved a state, and goes on beside them";
 }
 
-TEST_F(ComputationsTest, OneAloneWaitsUntilNothingElseRunsAndNothingLongerComesBefore) {
+TEST_F(ComputationsTest, OneAloneWaitsUntilNothingElseRuns) {
   const Peer analyst = Attach(AnalystsHello("a", 3));
   const auto long_one = Compute(kLongWork);
   const auto samples = Ask();
@@ -660,7 +660,7 @@ TEST_F(ComputationsTest, OneAloneWaitsUntilNothingElseRunsAndNothingLongerComesB
   EXPECT_EQ(Given(analyst).back(), long_one->id);
 }
 
-TEST_F(ComputationsTest, TwoWhoseStatesAWorkerCanNotCarryAreMadeOneAfterTheOther) {
+TEST_F(ComputationsTest, RunsTwoInTurnIfTheirStatesExceedTheLimit) {
   const Peer analyst = Attach(AnalystsHello("a", 3));
   const auto long_one = Compute(kLongWork, false, .6);
   const auto large = Compute(1, false, .5);

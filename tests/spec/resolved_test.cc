@@ -21,7 +21,7 @@ v1::BaseSpec FilledBase(const std::string& base) {
   return Resolved(WithBase(base)).cells.at(0).run.spec();
 }
 
-TEST(DefaultsTest, AreThoseOfTheSpecsComments) {
+TEST(DefaultsTest, NeverChange) {
   const v1::BaseSpec base = FilledBase("task { legacy_recall {} }");
   v1::BaseSpec expected;
   ASSERT_TRUE(google::protobuf::TextFormat::ParseFromString(R"(

@@ -156,14 +156,14 @@ TEST_P(SharesTest, RefuseASubmitOfOthersRunsBeyondThoseThatMayBeOpen) {
   const absl::Status refused = store().CreateExperiment(same).status();
   EXPECT_TRUE(absl::IsResourceExhausted(refused)) << refused;
   const auto wanted = same.runs;
-  EXPECT_FALSE(Value(store().LookUpRuns(wanted, "bob"))[0].counts);
-  EXPECT_TRUE(Value(store().LookUpRuns(wanted, "ann"))[0].counts);
+  EXPECT_FALSE(Value(store().LookUpRuns(wanted, "bob"))[0].counts_toward_quota);
+  EXPECT_TRUE(Value(store().LookUpRuns(wanted, "ann"))[0].counts_toward_quota);
   same.max_open_runs = 2;
   ASSERT_TRUE(store().CreateExperiment(same).ok());
   Value(store().CancelExperiment(first));
   EXPECT_THAT(Queued(), ElementsAre("bob x", "bob y"));
   EXPECT_EQ(Value(store().HoldingsOf("ann")).open_runs, 0u);
-  EXPECT_FALSE(Value(store().LookUpRuns(wanted, "ann"))[0].counts);
+  EXPECT_FALSE(Value(store().LookUpRuns(wanted, "ann"))[0].counts_toward_quota);
 }
 
 }  // namespace

@@ -59,7 +59,7 @@ TEST(RunControlTest, AbandonEndsAPause) {
   pausing.join();
 }
 
-TEST(RunControlTest, AbandonsItsFollowerToo) {
+TEST(RunControlTest, AbandonsItsFollowerButDoesNotHaltIt) {
   RunControl control, follower, late;
   int cancelled = 0;
   follower.BeginCall([&] { ++cancelled; });

@@ -20,9 +20,9 @@ struct Sequence {
 };
 
 // A prefix-shared batch: kColumns sequences of one length, one SIMD lane each. Sequences with equal
-// beginnings share columns. Position t has counts[t] columns from first[t] on. Lane l's column is
-// first[t] + column_of_lane[t·kColumns + l]. lane_of_column[t·kColumns + n] is the first lane with
-// column first[t] + n.
+// beginnings share columns, unless the model looks ahead. Position t has counts[t] columns from
+// first[t] on. Lane l's column is first[t] + column_of_lane[t·kColumns + l].
+// lane_of_column[t·kColumns + n] is the first lane with column first[t] + n.
 struct PrefixBatch {
   int length = 0;
   std::vector<int32_t> first;           // [length]

@@ -38,12 +38,13 @@ struct Gemm {
   bool accumulate = false;      // false: C isn't part of the start
 };
 
-// A norm over [features][columns], by column.
+// The size of a matrix [features][columns].
 struct NormSize {
   int features = 0;
   ptrdiff_t columns = 0;
 };
 
+// A norm over the features of each column.
 struct NormForward {
   NormSize size;
   NormKind kind = NormKind::kLayer;  // not kBatch

@@ -1,6 +1,6 @@
-// Builds prefix-shared batches: short sequences of one length, one SIMD lane each, that share the
-// columns of equal beginnings. A model that doesn't look ahead computes the same for equal
-// beginnings; for held-out names a column serves almost two sequences.
+// Builds prefix-shared batches: up to kColumns short sequences of one length side by side, one SIMD
+// lane each. If the model doesn't look ahead, it computes the same for equal beginnings, and these
+// share columns; for held-out names a column serves almost two sequences.
 #ifndef ABLATE_SERVER_ENGINE_NATIVE_PREFIX_BATCHES_H_
 #define ABLATE_SERVER_ENGINE_NATIVE_PREFIX_BATCHES_H_
 
@@ -13,8 +13,9 @@
 
 namespace ablate::engine::native {
 
-// Returns true if the held-out loss of a batch is cheaper with shared prefixes: many sequences of
-// one length below a vector's, with a target at every position.
+// Returns true if the loss of a batch without gradients is cheaper in prefix-shared batches: more
+// sequences than tokens in one, all of one length of at most kColumns, with a target at every
+// position.
 bool FitsPrefixBatches(const ModelConfig& config, const TokenBatch& batch);
 
 // Cuts the rows of a batch that FitsPrefixBatches into groups of about `together` columns.

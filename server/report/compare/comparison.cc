@@ -428,7 +428,7 @@ std::optional<size_t> SharedBaseline(const Comparison& comparison) {
 
 bool IsRechosen(const Comparison& comparison) {
   return std::any_of(comparison.rows.begin(), comparison.rows.end(), [](const ComparisonRow& row) {
-    return row.compared() && row.difference.by_rechoosing;
+    return row.compared() && row.difference.by_reselection;
   });
 }
 

@@ -36,7 +36,7 @@ struct Axis {
 };
 
 enum class RunOutcome {
-  kMissing,     // ended without a result: cancelled
+  kMissing,     // ended without a result: cancelled, unreadable, or without the metric
   kUnfinished,  // queued or training
   kDone,
   kDiverged,
@@ -66,7 +66,7 @@ struct Cell {
   std::map<std::string, std::string> changed;
   // Paths of `changed` that the settings do not write: their default follows from another field.
   std::set<std::string> follows;
-  // Why the stored data of a DONE run can't be read; its state is then kMissing.
+  // Why the stored data of a DONE run can't be read; its outcome is then kMissing.
   std::string damage;
   // The evaluation data of its metrics, by dotted path. Cells that differ in it can't be compared.
   std::map<std::string, std::string> scored;
@@ -120,8 +120,8 @@ struct ParameterRange {
   int64_t low = 0, high = 0;
 };
 
-// Pairs of a row with its baseline, over the seeds on which both have a result. A diverged run
-// loses.
+// Pairs of a row with its baseline, over the seeds on which both have a result. A run that diverged
+// loses its pair; two tie.
 struct Pairs {
   size_t all = 0;                         // both have a result
   size_t converged = 0;                   // and both converged
@@ -172,14 +172,16 @@ struct ComparisonRow {
   // Row minus baseline over the pairs in which both converged; for ratios, of natural logarithms.
   PairedStatistics difference;
   // p of the row's test: of the difference, or of the wins if in some pair only one of the two
-  // diverged. Undefined: difference.p_sign_flip's reasons.
+  // diverged and the metric has a better direction. Undefined: difference.p_sign_flip's reasons.
   Number p;
   bool exact = false;  // p counts all patterns of signs
   bool by_wins = false;
-  Number p_holm;    // Holm-adjusted p over all rows that can be tested
-  Number p_t_holm;  // the same for difference.p_t; a row by_wins counts in the family and has none
+  Number p_holm;  // Holm-adjusted p over all rows that can be tested
+  // The same for difference.p_t. A row by_wins counts in the family and has none (kTestedByWins).
+  Number p_t_holm;
   // Equivalence test: the larger p of the two one-sided tests (Schuirmann 1987) that the difference
-  // is within the margin, adjusted over the family. kNotRecorded without a margin.
+  // is within the margin, adjusted over the family. kNotRecorded without a margin; kTestedByWins
+  // for a row by_wins.
   Number p_equivalence = {std::numeric_limits<double>::quiet_NaN(), Undefined::kNotRecorded};
   // For the main rows: the seeds that the difference needs, and the smallest one that these pairs
   // detect with kPower, in the unit of `difference`.

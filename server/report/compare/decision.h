@@ -48,7 +48,7 @@ enum class Ground {
   kWithheld,    // none: the row has the reason
   kDifference,  // the pairs in which both converged
   kConstant,    // the same, with one nonzero difference on every seed: no variance
-  kDivergence,  // in some pair only one diverged: the wins over all pairs
+  kDivergence,  // in some pair only one diverged, and one direction is better: wins over all pairs
   kConflict,    // the same: better if both converge, but diverges more often, or the reverse
   kIdentical,   // equal on every seed
   kNonFinite,   // differences too large for the computation

@@ -10,7 +10,7 @@
 
 #include "absl/status/statusor.h"
 #include "server/report/compare/comparison.h"
-#include "server/report/compare/rechoosing.h"
+#include "server/report/compare/reselection.h"
 #include "server/report/compare/selection.h"
 
 namespace ablate::report {

@@ -6,7 +6,7 @@
 
 #include "server/report/compare/paired.h"
 #include "server/report/compare/power.h"
-#include "server/report/compare/rechoosing.h"
+#include "server/report/compare/reselection.h"
 
 namespace ablate::report {
 
@@ -31,10 +31,10 @@ void Judge(const Measure& measure, ComparisonRow* row) {
 
 void JudgeTuned(const ComparisonInput& input, const Measure& measure, const GridRow& grid_row,
                 const GridRow& baseline, ComparisonRow* row) {
-  RechoosingOptions options;
+  ReselectionOptions options;
   options.margin = measure.margin;
   const TunedPair pair = PairTrials(input, measure.scale, grid_row, baseline);
-  const RechoosingResult test = TestByRechoosing(pair, measure.better, options);
+  const ReselectionResult test = TestByReselection(pair, measure.better, options);
   PairedStatistics& difference = row->difference;
   if (difference.p_sign_flip.defined()) {
     difference.p_sign_flip = test.p_difference;
@@ -42,7 +42,7 @@ void JudgeTuned(const ComparisonInput& input, const Measure& measure, const Grid
   }
   if (difference.interval.defined() && test.interval.defined()) {
     difference.interval = test.interval;
-    difference.by_rechoosing = true;
+    difference.by_reselection = true;
   }
   if (row->p_equivalence.defined()) row->p_equivalence = test.p_equivalence;
   if (row->p.defined()) {
@@ -58,8 +58,10 @@ size_t AdjustFamily(const std::vector<ComparisonRow*>& rows) {
   std::vector<Number> p, p_t, p_equivalence;
   for (const ComparisonRow* row : family) {
     p.push_back(row->p);
-    p_t.push_back(row->by_wins ? NoNumber(Undefined::kAllDiverged) : row->difference.p_t);
-    p_equivalence.push_back(row->by_wins ? NoNumber(Undefined::kAllDiverged) : row->p_equivalence);
+    const Number by_wins = NoNumber(Undefined::kTestedByWins);
+    const bool has_margin = row->p_equivalence.undefined != Undefined::kNotRecorded;
+    p_t.push_back(row->by_wins ? by_wins : row->difference.p_t);
+    p_equivalence.push_back(row->by_wins && has_margin ? by_wins : row->p_equivalence);
   }
   const std::vector<Number> adjusted = HolmAdjust(p), adjusted_t = HolmAdjust(p_t),
                             adjusted_equivalence = HolmAdjust(p_equivalence);

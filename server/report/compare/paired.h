@@ -76,16 +76,16 @@ BootstrapResult BootstrapFromIndices(absl::Span<const double> sample,
 // Statistics of setting minus baseline, over n pairs.
 struct PairedStatistics {
   size_t n = 0;
-  Number mean, deviation;      // of the differences
-  Interval interval;           // of the mean, at kConfidence: Student's t, unless by_rechoosing
-  bool by_rechoosing = false;  // from TestByRechoosing, as p_sign_flip
-  Number t, p_t;               // two-sided; n-1 degrees of freedom
-  Number p_sign_flip;          // two-sided
-  bool exact = false;          // p_sign_flip counts all patterns
-  Number effect;               // d_z: mean over deviation of the differences
-  Number effect_unbiased;      // d_z times Hedges' factor; needs three pairs
-  Number correlation;          // Pearson's, of the two settings over the pairs; needs three pairs
-  Interval bca;                // bootstrap, of the mean
+  Number mean, deviation;       // of the differences
+  Interval interval;            // of the mean, at kConfidence: Student's t, unless by_reselection
+  bool by_reselection = false;  // from TestByReselection, as p_sign_flip
+  Number t, p_t;                // two-sided; n-1 degrees of freedom
+  Number p_sign_flip;           // two-sided
+  bool exact = false;           // p_sign_flip counts all patterns
+  Number effect;                // d_z: mean over deviation of the differences
+  Number effect_unbiased;       // d_z times Hedges' factor; needs three pairs
+  Number correlation;           // Pearson's, of the two settings over the pairs; needs three pairs
+  Interval bca;                 // bootstrap, of the mean
 };
 
 // Compares pairs. `setting` and `baseline` have equal lengths; element i of both is one seed's, all

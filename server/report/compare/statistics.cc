@@ -26,6 +26,7 @@ constexpr Reason kReasons[] = {
     {Undefined::kZeroVariance, "ZERO_VARIANCE", "no spread"},
     {Undefined::kNonFinite, "NON_FINITE", "not finite"},
     {Undefined::kAllDiverged, "ALL_DIVERGED", "all diverged"},
+    {Undefined::kTestedByWins, "TESTED_BY_WINS", "tested by wins"},
     {Undefined::kNoBaseline, "NO_BASELINE", "no baseline"},
     {Undefined::kIsBaseline, "IS_BASELINE", ""},
     {Undefined::kBeyondLimit, "BEYOND_LIMIT", "beyond the limit"},

@@ -21,6 +21,7 @@ enum class Undefined {
   kZeroVariance,       // all values equal, up to the rounding of the original numbers
   kNonFinite,          // a value, or the result, is infinite or not a number
   kAllDiverged,        // no seed on which all the runs in question converged
+  kTestedByWins,       // only one run of some pair diverged, so the row is tested by its wins
   kNoBaseline,         // the grid has no baseline to compare with
   kIsBaseline,         // the baseline isn't compared with itself
   kBeyondLimit,        // beyond the searched range

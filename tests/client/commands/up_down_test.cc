@@ -9,9 +9,9 @@
 #include <filesystem>
 
 #include "absl/strings/str_cat.h"
-#include "base/identity.h"
 #include "base/log_file.h"
 #include "base/private_folder.h"
+#include "base/process_id.h"
 #include "client/context.h"
 #include "client/personal_server.h"
 #include "gmock/gmock.h"

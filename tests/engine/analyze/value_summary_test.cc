@@ -60,7 +60,7 @@ TEST(ValueSummariesTest, ScaleWithTheirValues) {
   EXPECT_GE(NumberIn(of, "kurtosis/x"), std::pow(NumberIn(of, "skewness/x"), 2) + 1);
 }
 
-TEST(ValueSummariesTest, HaveNoShapeWhereNothingVaries) {
+TEST(ValueSummariesTest, HaveNoKurtosisIfNothingVaries) {
   const AnalysisResult result = SummaryOf(at::full({9}, 0.1, at::kDouble), {4, 5});
   EXPECT_EQ(ReasonIn(result, "skewness/x"), Undefined::kZeroVariance);
   EXPECT_EQ(ReasonIn(result, "kurtosis/x"), Undefined::kZeroVariance);

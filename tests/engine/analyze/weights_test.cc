@@ -23,7 +23,7 @@ TEST(WeightsTest, GiveTheOracle) {
   EXPECT_EQ(result.notes[0], "of 440 parameters");
 }
 
-TEST(WeightsTest, HaveNoShapeWhereGainsAreUntrained) {
+TEST(WeightsTest, HaveNoKurtosisIfGainsAreUntrained) {
   const AnalysisResult result = Analyzed(WeightsOf(UntrainedSubject(ModelM().config)));
   EXPECT_EQ(ReasonIn(result, "kurtosis/final_norm.weight"), Undefined::kZeroVariance);
   EXPECT_EQ(NumberIn(result, "mean/final_norm.weight"), 1);

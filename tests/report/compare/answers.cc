@@ -110,7 +110,7 @@ Json RowOut(const ComparisonRow& row) {
           {"difference", Out(row.difference)},
           {"p", Out(row.p)},
           {"by_wins", row.by_wins},
-          {"by_rechoosing", row.difference.by_rechoosing},
+          {"by_rechoosing", row.difference.by_reselection},
           {"p_holm", Out(row.p_holm)},
           {"runs", runs}};
 }

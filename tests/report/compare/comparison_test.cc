@@ -47,6 +47,20 @@ TEST(CompareTest, CountsDivergenceAndNeverAveragesIt) {
   EXPECT_TRUE(post.runs[1].diverged);
 }
 
+TEST(CompareTest, GivesWinsAsTheReasonWhyOtherTestsAreMissing) {
+  ComparisonInput input = OneAxis({{"pre", {1, 2, 3, kDivergedRun, kDivergedRun, 6}},
+                                   {"post", {2, kDivergedRun, 5, 7, kDivergedRun, 5}}});
+  const ComparisonRow row = Compare(input)->rows[1];
+  EXPECT_TRUE(row.by_wins);
+  EXPECT_NEAR(row.p.value, 1, kTolerance);  // two wins, three losses
+  EXPECT_NEAR(row.p_holm.value, 1, kTolerance);
+  EXPECT_TRUE(row.difference.p_t.defined());
+  EXPECT_EQ(row.p_t_holm.undefined, Undefined::kTestedByWins);
+  EXPECT_EQ(row.p_equivalence.undefined, Undefined::kNotRecorded);  // no margin
+  input.margin = 0.1;
+  EXPECT_EQ(Compare(input)->rows[1].p_equivalence.undefined, Undefined::kTestedByWins);
+}
+
 TEST(CompareTest, RowsHaveTheNumbersOfTheirLabels) {
   ComparisonInput input;
   input.key = "eval/loss";

@@ -67,7 +67,7 @@ void ExpectAlike(const PairedStatistics& a, const PairedStatistics& b) {
   EXPECT_EQ(a.deviation.value, b.deviation.value);
   EXPECT_EQ(a.interval.low, b.interval.low);
   EXPECT_EQ(a.interval.high, b.interval.high);
-  EXPECT_EQ(a.by_rechoosing, b.by_rechoosing);
+  EXPECT_EQ(a.by_reselection, b.by_reselection);
   EXPECT_EQ(a.p_t.value, b.p_t.value);
   EXPECT_EQ(a.p_sign_flip.value, b.p_sign_flip.value);
   EXPECT_EQ(a.effect.value, b.effect.value);
@@ -187,7 +187,7 @@ TEST(RatioTest, ChoosesAsDifferencesDo) {
     EXPECT_EQ(differences.rows[row].chosen[0].labels, ratios.rows[row].chosen[0].labels);
   }
   // Nothing else can be selected under any pattern: the test is that of the logarithms at 0.1.
-  EXPECT_TRUE(ratios.rows[1].difference.by_rechoosing);
+  EXPECT_TRUE(ratios.rows[1].difference.by_reselection);
   ComparisonInput chosen = OneAxis({{"pre", {}}, {"post", {}}});
   for (const Cell& cell : input.cells) {
     if (cell.labels[1] == "0.1")

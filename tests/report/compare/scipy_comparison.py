@@ -84,7 +84,7 @@ def flip(results, others, flipped):
             **{key: r for key, r in others.items() if key[1] in flipped}}
 
 
-def rechosen_p(own, other, candidates, seeds, sign):
+def reselected_p(own, other, candidates, seeds, sign):
     """(p of the difference, p of the wins), choosing again under each of all patterns of signs; few seeds only."""
     columns = [s for s in seeds if any((c, s) in own for c in candidates) and any((c, s) in other for c in candidates)]
     scores = []
@@ -105,7 +105,7 @@ def pick_all(values, sign):
     return np.take_along_axis(values, picks[..., None, :], -2)[..., 0, :]
 
 
-def rechosen(own, other, candidates, seeds, sign):
+def reselected(own, other, candidates, seeds, sign):
     """p and the least and largest kept shift of whole grids, by Student's t of all patterns at once."""
     a, b = (np.array([[results[c, s] for s in seeds] for c in candidates]) for results in (own, other))
     n = len(seeds)
@@ -134,18 +134,18 @@ def rechosen(own, other, candidates, seeds, sign):
     return p_at(0.0), [turns[low], turns[high + 1]]
 
 
-def check_rechoosing(checks, name, row, own, other, candidates, seeds, sign):
+def check_reselection(checks, name, row, own, other, candidates, seeds, sign):
     """p of a row whose settings chose, and its interval where the grid is whole."""
     whole = all(math.isfinite(r.get((c, s), INFINITY)) for r in (own, other) for c in candidates for s in seeds)
     if len(seeds) <= 5:
-        p, p_wins = rechosen_p(own, other, candidates, seeds, sign)
+        p, p_wins = reselected_p(own, other, candidates, seeds, sign)
         if p is not None:
             checks.near(f"{name} p, chosen again", row["difference"]["p_sign_flip"], p)
         if row["by_wins"] and p_wins is not None:
             checks.near(f"{name} p of wins, chosen again", row["p"], p_wins)
         checks.equal(f"{name} is chosen again below six pairs", row["by_rechoosing"], False)
     elif whole and len(seeds) <= 12:
-        p, ends = rechosen(own, other, candidates, seeds, sign)
+        p, ends = reselected(own, other, candidates, seeds, sign)
         checks.near(f"{name} p, chosen again", row["difference"]["p_sign_flip"], p)
         checks.equal(f"{name} interval is of the choices made again", row["by_rechoosing"], True)
         checks.near(f"{name} kept shifts", row["difference"]["interval"], ends, 1e-7)
@@ -260,7 +260,7 @@ def check_grid(checks, name, question, answer):
         checks.equal(f"{where} picks", row["runs"], [[s, list(runs[labels][s][0])] for s in sorted(runs[labels])])
         check_row(checks, where, row, runs[labels], runs[base], sign, base == labels, bool(tuned_axes))
         if base != labels and tuned_axes:
-            check_rechoosing(checks, where, row, grid[labels], grid[base], candidates, seeds, sign)
+            check_reselection(checks, where, row, grid[labels], grid[base], candidates, seeds, sign)
         if base != labels:
             tested.append(row)
     check_holm(checks, name, tested)

@@ -197,7 +197,7 @@ TEST(FindWarningsTest, NamesWhatIsTunedOverOtherValues) {
                           "is approximate: “wide” (.003, .01 and .03 against .01 and .03)"));
   const ComparisonRow row = Compare(input)->rows[1];
   EXPECT_LE(row.p.value, .05) << "columns bring their own candidates";
-  EXPECT_TRUE(row.difference.by_rechoosing);
+  EXPECT_TRUE(row.difference.by_reselection);
 }
 
 TEST(FindWarningsTest, HowOftenOneLooksIsNoChange) {

@@ -1,5 +1,5 @@
 // Tests that processes with one pid are distinguished, also by their pid files.
-#include "base/identity.h"
+#include "base/process_id.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -16,7 +16,7 @@
 namespace ablate::process {
 namespace {
 
-TEST(IdentityTest, ReadsBackTheLineItWrites) {
+TEST(ProcessIdTest, ReadsBackTheLineItWrites) {
   const auto self = Identify(getpid());
   ASSERT_TRUE(self.has_value());
   EXPECT_EQ(FromLine(ToLine(*self)), self);
@@ -24,7 +24,7 @@ TEST(IdentityTest, ReadsBackTheLineItWrites) {
   EXPECT_EQ(self->boot, BootId());
 }
 
-TEST(IdentityTest, DiffersByStartAndBoot) {
+TEST(ProcessIdTest, DiffersByStartAndBoot) {
   const ProcessId self = *Identify(getpid());
   ProcessId earlier = self;
   --earlier.start_ticks;
@@ -34,7 +34,7 @@ TEST(IdentityTest, DiffersByStartAndBoot) {
   EXPECT_NE(before_boot, self);
 }
 
-TEST(IdentityTest, KnowsNoProcessThatHasEnded) {
+TEST(ProcessIdTest, KnowsNoProcessThatHasEnded) {
   const pid_t child = fork();
   if (child == 0) _exit(0);
   ASSERT_GT(child, 0);
@@ -47,7 +47,7 @@ TEST(IdentityTest, KnowsNoProcessThatHasEnded) {
   EXPECT_FALSE(Identify(-1).has_value());
 }
 
-TEST(IdentityTest, RefusesLinesThatNameNoProcess) {
+TEST(ProcessIdTest, RefusesLinesThatNameNoProcess) {
   for (const char* line : {"", "0", "17", "17 5", "17 5 ", "0 5 boot", "-1 5 boot", "x 5 boot",
                            "17 y boot", "17 5 boot more", "99999999999 5 boot", "\n17 5 boot"}) {
     EXPECT_FALSE(FromLine(line).has_value()) << line;

@@ -1,4 +1,4 @@
-#include "base/identity.h"
+#include "base/process_id.h"
 
 #include <sys/stat.h>
 #include <unistd.h>

@@ -5,8 +5,8 @@
 // compared by Student's |t|: if best values differ, mixed patterns select values at which the
 // settings differ much in both directions, which gives large means and small t. Pure functions,
 // safe from any thread.
-#ifndef ABLATE_SERVER_REPORT_COMPARE_RECHOOSING_H_
-#define ABLATE_SERVER_REPORT_COMPARE_RECHOOSING_H_
+#ifndef ABLATE_SERVER_REPORT_COMPARE_RESELECTION_H_
+#define ABLATE_SERVER_REPORT_COMPARE_RESELECTION_H_
 
 #include <cstddef>
 #include <cstdint>
@@ -30,12 +30,12 @@ struct TunedPair {
   Better choice_better = Better::kLower;
 };
 
-struct RechoosingOptions {
+struct ReselectionOptions {
   size_t exact_up_to = 16;  // seeds that can be flipped, at most 62; with more, patterns are drawn
   std::optional<double> margin;  // margin for p_equivalence
 };
 
-struct RechoosingResult {
+struct ReselectionResult {
   // Two-sided: the fraction of patterns that are at least as far from 0 as the observed one.
   // Undefined: kTooFewPairs (below 2), kNonFinite.
   Number p_difference;  // by Studentized differences of pairs in which both converged
@@ -56,9 +56,9 @@ struct RechoosingResult {
 // noise and however seeds are correlated, p <= a in at most a fraction a of experiments. A seed can
 // be flipped if both have a result on it; the others take part in selection only. Time O(patterns ×
 // candidates × seeds).
-RechoosingResult TestByRechoosing(const TunedPair& pair, Better better,
-                                  const RechoosingOptions& options = {});
+ReselectionResult TestByReselection(const TunedPair& pair, Better better,
+                                    const ReselectionOptions& options = {});
 
 }  // namespace ablate::report
 
-#endif  // ABLATE_SERVER_REPORT_COMPARE_RECHOOSING_H_
+#endif  // ABLATE_SERVER_REPORT_COMPARE_RESELECTION_H_

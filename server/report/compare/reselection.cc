@@ -1,4 +1,4 @@
-#include "server/report/compare/rechoosing.h"
+#include "server/report/compare/reselection.h"
 
 #include <algorithm>
 #include <cmath>
@@ -194,7 +194,7 @@ Outcome Columns::Under(const Flips& flips, const Standard& scale) const {
 class Patterns {
  public:
   Patterns(const Columns& columns, size_t candidates, size_t seeds,
-           const RechoosingOptions& options)
+           const ReselectionOptions& options)
       : flippable_(columns.flippable()),
         exact_(flippable_.size() <= options.exact_up_to),
         random_(kResamplingSeed),
@@ -296,14 +296,14 @@ Number Equivalence(const Flipped& flipped, double mean, double margin) {
   return Defined(std::max(flipped.ShareAsFar(-margin).value, flipped.ShareAsFar(margin).value) / 2);
 }
 
-RechoosingResult NoTest(Undefined reason) {
+ReselectionResult NoTest(Undefined reason) {
   return {NoNumber(reason), NoNumber(reason), false, NoNumber(reason), NoInterval(reason)};
 }
 
 }  // namespace
 
-RechoosingResult TestByRechoosing(const TunedPair& pair, Better better,
-                                  const RechoosingOptions& options) {
+ReselectionResult TestByReselection(const TunedPair& pair, Better better,
+                                    const ReselectionOptions& options) {
   const Columns columns(pair, better);
   const Outcome seen = columns.Under(Flips(pair.seeds, 0), {});
   if (seen.pairs < 2) return NoTest(Undefined::kTooFewPairs);
@@ -315,7 +315,7 @@ RechoosingResult TestByRechoosing(const TunedPair& pair, Better better,
   const double mean = paired ? seen.differences.sum / seen.differences.n : 0;
   Patterns patterns(columns, pair.candidates, pair.seeds, options);
   const Flipped flipped(pair, columns, {mean, largest > 0 ? largest : 1}, &patterns);
-  RechoosingResult result = NoTest(Undefined::kTooFewPairs);
+  ReselectionResult result = NoTest(Undefined::kTooFewPairs);
   result.exact = patterns.exact();
   result.p_wins = flipped.ShareAsFarByWins();
   if (!paired) return result;

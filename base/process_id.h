@@ -1,7 +1,7 @@
 // Identifies processes beyond their pid, which the kernel uses again after a process has ended; and
 // reads and writes pid files.
-#ifndef ABLATE_PROCESS_IDENTITY_H_
-#define ABLATE_PROCESS_IDENTITY_H_
+#ifndef ABLATE_BASE_PROCESS_ID_H_
+#define ABLATE_BASE_PROCESS_ID_H_
 
 #include <sys/types.h>
 
@@ -48,4 +48,4 @@ void RemovePidFile(const std::string& file, pid_t pid);
 
 }  // namespace ablate::process
 
-#endif  // ABLATE_PROCESS_IDENTITY_H_
+#endif  // ABLATE_BASE_PROCESS_ID_H_

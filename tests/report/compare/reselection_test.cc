@@ -1,6 +1,6 @@
 // Tests the permutation test with reselection, against a literal implementation and its error
 // rates.
-#include "server/report/compare/rechoosing.h"
+#include "server/report/compare/reselection.h"
 
 #include <gtest/gtest.h>
 
@@ -96,7 +96,7 @@ bool HasResult(const std::vector<Trial>& trials, const TunedPair& pair, size_t s
 
 // Enumerates all patterns of the seeds on which both have results, selecting by LeaveOneSeedOut
 // itself. `shift` is subtracted from the setting's values before.
-RechoosingResult BruteForce(TunedPair pair, Better better, double shift = 0) {
+ReselectionResult BruteForce(TunedPair pair, Better better, double shift = 0) {
   for (Trial& trial : pair.setting) trial.value -= shift;
   const Read seen = ReadAloud(pair, better);
   std::vector<size_t> flippable;
@@ -120,21 +120,21 @@ RechoosingResult BruteForce(TunedPair pair, Better better, double shift = 0) {
     far += read.converged == 0 || read.distance >= seen.distance - 1e-11;
     far_wins += std::abs(read.wins) >= std::abs(seen.wins);
   }
-  RechoosingResult result;
+  ReselectionResult result;
   result.p_difference = Defined(far / static_cast<double>(patterns));
   result.p_wins = Defined(far_wins / static_cast<double>(patterns));
   return result;
 }
 
-TEST(RechoosingTest, IsTheRuleReadAloud) {
+TEST(ReselectionTest, IsTheRuleReadAloud) {
   Noise noise(5);
   for (const Shape& shape : {Shape{1, 6}, Shape{3, 7}, Shape{5, 5, .8}, Shape{4, 7, 0, .5},
                              Shape{3, 7, 0, 0, .2, 0}, Shape{3, 7, 0, 0, .1, .3}}) {
     for (int repetition = 0; repetition < 6; ++repetition) {
       const TunedPair pair = DrawPair(shape, .5 * repetition, &noise);
       for (const Better better : {Better::kLower, Better::kHigher}) {
-        const RechoosingResult result = TestByRechoosing(pair, better);
-        const RechoosingResult read = BruteForce(pair, better);
+        const ReselectionResult result = TestByReselection(pair, better);
+        const ReselectionResult read = BruteForce(pair, better);
         const Read seen = ReadAloud(pair, better);
         EXPECT_EQ(result.p_wins.defined(), seen.pairs >= 2);
         EXPECT_EQ(result.p_difference.defined(), seen.converged >= 2);
@@ -148,7 +148,7 @@ TEST(RechoosingTest, IsTheRuleReadAloud) {
   }
 }
 
-TEST(RechoosingTest, IsTheSignFlipTestWhereThereIsOneCandidate) {
+TEST(ReselectionTest, IsTheSignFlipTestWhereThereIsOneCandidate) {
   for (const size_t n : {2, 6, 11}) {
     const std::vector<double> a = OracleR(1, n, 2, .1), b = OracleR(2, n, 2.02, .1);
     TunedPair pair{1, n, {}, {}};
@@ -158,12 +158,12 @@ TEST(RechoosingTest, IsTheSignFlipTestWhereThereIsOneCandidate) {
       pair.baseline.push_back(Converged(b[i]));
       differences.push_back(a[i] - b[i]);
     }
-    EXPECT_EQ(TestByRechoosing(pair, Better::kLower).p_difference.value,
+    EXPECT_EQ(TestByReselection(pair, Better::kLower).p_difference.value,
               SignFlipTest(differences).p.value);
   }
 }
 
-TEST(RechoosingTest, TakesEqualDifferencesForTheFarthest) {
+TEST(ReselectionTest, TakesEqualDifferencesForTheFarthest) {
   TunedPair pair{2, 6, {}, {}};
   for (const double value : {1., 2.}) {
     for (int seed = 0; seed < 6; ++seed) {
@@ -171,35 +171,35 @@ TEST(RechoosingTest, TakesEqualDifferencesForTheFarthest) {
       pair.baseline.push_back(Converged(value + seed + .5));
     }
   }
-  const RechoosingResult equal = TestByRechoosing(pair, Better::kLower);
+  const ReselectionResult equal = TestByReselection(pair, Better::kLower);
   EXPECT_EQ(equal.p_difference.value, 1. / 32);
   EXPECT_EQ(equal.interval.undefined, Undefined::kZeroVariance);
   pair.baseline = pair.setting;
-  EXPECT_EQ(TestByRechoosing(pair, Better::kLower).p_difference.value, 1);
+  EXPECT_EQ(TestByReselection(pair, Better::kLower).p_difference.value, 1);
 }
 
-TEST(RechoosingTest, IsAsSureInAnyUnit) {
+TEST(ReselectionTest, IsAsSureInAnyUnit) {
   Noise noise(17);
   const TunedPair pair = DrawPair({3, 8, .8, .5}, 1, &noise);
-  const RechoosingResult result = TestByRechoosing(pair, Better::kLower);
+  const ReselectionResult result = TestByReselection(pair, Better::kLower);
   for (const double unit : {0x1p-500, 0x1p500}) {
     TunedPair scaled = pair;
     for (auto* trials : {&scaled.setting, &scaled.baseline}) {
       for (Trial& trial : *trials) trial.value *= unit;
     }
-    const RechoosingResult same = TestByRechoosing(scaled, Better::kLower);
+    const ReselectionResult same = TestByReselection(scaled, Better::kLower);
     EXPECT_EQ(same.p_difference.value, result.p_difference.value);
     EXPECT_DOUBLE_EQ(same.interval.low, result.interval.low * unit);
     EXPECT_DOUBLE_EQ(same.interval.high, result.interval.high * unit);
   }
 }
 
-TEST(RechoosingTest, KeepsEveryShiftThatTheTestDoesNotReject) {
+TEST(ReselectionTest, KeepsEveryShiftThatTheTestDoesNotReject) {
   Noise noise(7);
   for (const Better better : {Better::kLower, Better::kHigher}) {
     for (const double correlation : {0., .8}) {
       const TunedPair pair = DrawPair({4, 7, correlation, .2}, .5, &noise);
-      const RechoosingResult result = TestByRechoosing(pair, better);
+      const ReselectionResult result = TestByReselection(pair, better);
       ASSERT_TRUE(result.interval.defined());
       const double width = result.interval.high - result.interval.low;
       // Between the ends some may be rejected, but not next to them.
@@ -212,15 +212,15 @@ TEST(RechoosingTest, KeepsEveryShiftThatTheTestDoesNotReject) {
   }
 }
 
-TEST(RechoosingTest, ShowsEquivalenceWhereTheShiftedTestsReject) {
+TEST(ReselectionTest, ShowsEquivalenceWhereTheShiftedTestsReject) {
   Noise noise(13);
   const TunedPair pair = DrawPair({3, 8, .9}, 0, &noise);
-  RechoosingOptions options;
-  EXPECT_EQ(TestByRechoosing(pair, Better::kLower).p_equivalence.undefined,
+  ReselectionOptions options;
+  EXPECT_EQ(TestByReselection(pair, Better::kLower).p_equivalence.undefined,
             Undefined::kNotRecorded);
   for (const double margin : {.1, .5, 1., 2., 4.}) {
     options.margin = margin;
-    const RechoosingResult result = TestByRechoosing(pair, Better::kLower, options);
+    const ReselectionResult result = TestByReselection(pair, Better::kLower, options);
     const double beyond = std::max(BruteForce(pair, Better::kLower, margin).p_difference.value,
                                    BruteForce(pair, Better::kLower, -margin).p_difference.value);
     const bool inside = std::abs(ReadAloud(pair, Better::kLower).mean) < margin;
@@ -228,13 +228,13 @@ TEST(RechoosingTest, ShowsEquivalenceWhereTheShiftedTestsReject) {
   }
 }
 
-TEST(RechoosingTest, ChoosesByWhatElseItIsGiven) {
+TEST(ReselectionTest, ChoosesByWhatElseItIsGiven) {
   Noise noise(15);
   TunedPair pair = DrawPair({3, 8}, .5, &noise);
-  const RechoosingResult alone = TestByRechoosing(pair, Better::kLower);
+  const ReselectionResult alone = TestByReselection(pair, Better::kLower);
   pair.setting_choices = pair.setting;
   pair.baseline_choices = pair.baseline;
-  const RechoosingResult same = TestByRechoosing(pair, Better::kLower);
+  const ReselectionResult same = TestByReselection(pair, Better::kLower);
   EXPECT_EQ(same.p_difference.value, alone.p_difference.value);
   EXPECT_EQ(same.interval.low, alone.interval.low);
   // If all are equal the first is taken: the plain test of its differences.
@@ -245,45 +245,46 @@ TEST(RechoosingTest, ChoosesByWhatElseItIsGiven) {
   for (auto* choices : {&pair.setting_choices, &pair.baseline_choices}) {
     for (Trial& trial : *choices) trial.value = 1;
   }
-  EXPECT_EQ(TestByRechoosing(pair, Better::kLower).p_difference.value,
+  EXPECT_EQ(TestByReselection(pair, Better::kLower).p_difference.value,
             SignFlipTest(differences).p.value);
 }
 
-TEST(RechoosingTest, HasNoIntervalBelowSixPairs) {
+TEST(ReselectionTest, HasNoIntervalBelowSixPairs) {
   Noise noise(9);
-  const RechoosingResult five = TestByRechoosing(DrawPair({3, 5}, 4, &noise), Better::kLower);
+  const ReselectionResult five = TestByReselection(DrawPair({3, 5}, 4, &noise), Better::kLower);
   EXPECT_EQ(five.interval.undefined, Undefined::kTooFewPairs);
   EXPECT_GE(five.p_difference.value, 1. / 16);
-  EXPECT_TRUE(TestByRechoosing(DrawPair({3, 6}, 4, &noise), Better::kLower).interval.defined());
+  EXPECT_TRUE(TestByReselection(DrawPair({3, 6}, 4, &noise), Better::kLower).interval.defined());
 }
 
-TEST(RechoosingTest, DrawsPatternsWhereThereAreTooMany) {
+TEST(ReselectionTest, DrawsPatternsWhereThereAreTooMany) {
   Noise noise(11);
   const TunedPair pair = DrawPair({3, 11}, .5, &noise);
-  const RechoosingResult exact = TestByRechoosing(pair, Better::kLower);
-  RechoosingOptions options;
+  const ReselectionResult exact = TestByReselection(pair, Better::kLower);
+  ReselectionOptions options;
   options.exact_up_to = 5;
-  const RechoosingResult drawn = TestByRechoosing(pair, Better::kLower, options);
+  const ReselectionResult drawn = TestByReselection(pair, Better::kLower, options);
   EXPECT_FALSE(drawn.exact);
   EXPECT_NEAR(drawn.p_difference.value, exact.p_difference.value, .02);
   EXPECT_NEAR(drawn.interval.low, exact.interval.low, .1);
   EXPECT_NEAR(drawn.interval.high, exact.interval.high, .1);
   const TunedPair many = DrawPair({2, 90}, 0, &noise);
-  EXPECT_FALSE(TestByRechoosing(many, Better::kLower).exact);
+  EXPECT_FALSE(TestByReselection(many, Better::kLower).exact);
 }
 
-TEST(RechoosingTest, SaysWhyThereIsNone) {
+TEST(ReselectionTest, SaysWhyThereIsNone) {
   TunedPair pair{1, 2, {Converged(1), Trial()}, {Converged(2), Converged(3)}};
-  EXPECT_EQ(TestByRechoosing(pair, Better::kLower).p_difference.undefined, Undefined::kTooFewPairs);
+  EXPECT_EQ(TestByReselection(pair, Better::kLower).p_difference.undefined,
+            Undefined::kTooFewPairs);
   pair.setting = {Converged(1e308), Converged(-1e308)};
   pair.baseline = {Converged(-1e308), Converged(1e308)};
-  EXPECT_EQ(TestByRechoosing(pair, Better::kLower).p_difference.undefined, Undefined::kNonFinite);
+  EXPECT_EQ(TestByReselection(pair, Better::kLower).p_difference.undefined, Undefined::kNonFinite);
   pair.setting = {Diverged(), Diverged()};
   pair.baseline = {Converged(1), Converged(2)};
-  const RechoosingResult diverged = TestByRechoosing(pair, Better::kLower);
+  const ReselectionResult diverged = TestByReselection(pair, Better::kLower);
   EXPECT_EQ(diverged.p_difference.undefined, Undefined::kTooFewPairs);
   EXPECT_EQ(diverged.p_wins.value, .5);
-  EXPECT_EQ(TestByRechoosing({}, Better::kLower).p_wins.undefined, Undefined::kTooFewPairs);
+  EXPECT_EQ(TestByReselection({}, Better::kLower).p_wins.undefined, Undefined::kTooFewPairs);
 }
 
 struct Rates {
@@ -297,7 +298,7 @@ Rates Simulate(const Shape& shape, double effect, int experiments) {
   Rates rates;
   for (int i = 0; i < experiments; ++i) {
     const TunedPair pair = DrawPair(shape, effect, &noise);
-    const RechoosingResult result = TestByRechoosing(pair, Better::kLower);
+    const ReselectionResult result = TestByReselection(pair, Better::kLower);
     rates.rejected += result.p_difference.value <= kAlpha;
     rates.covered += result.interval.low <= -effect && -effect <= result.interval.high;
     std::vector<double> a, b;
@@ -314,12 +315,12 @@ Rates Simulate(const Shape& shape, double effect, int experiments) {
 }
 
 // The parameter is the number of experiments for a rate.
-class RechoosingRatesTest : public ::testing::TestWithParam<int> {};
-INSTANTIATE_TEST_SUITE_P(Short, RechoosingRatesTest, ::testing::Values(100));
-INSTANTIATE_TEST_SUITE_P(Long, RechoosingRatesTest, ::testing::Values(1000));
+class ReselectionRatesTest : public ::testing::TestWithParam<int> {};
+INSTANTIATE_TEST_SUITE_P(Short, ReselectionRatesTest, ::testing::Values(100));
+INSTANTIATE_TEST_SUITE_P(Long, ReselectionRatesTest, ::testing::Values(1000));
 
 // Near ties among five candidates make a test without reselection reject too often.
-TEST_P(RechoosingRatesTest, RejectsNoMoreThanItsShareUnderNoDifference) {
+TEST_P(ReselectionRatesTest, RejectsNoMoreThanItsShareUnderNoDifference) {
   const int experiments = GetParam();
   const double most = AtMost(kAlpha, experiments);
   for (const size_t seeds : {6, 8, 10}) {
@@ -333,7 +334,7 @@ TEST_P(RechoosingRatesTest, RejectsNoMoreThanItsShareUnderNoDifference) {
   EXPECT_GT(Simulate({5, 8}, 0, experiments).by_t, .1) << "what the choice does to the t-test";
 }
 
-TEST(RechoosingTest, CoversATrueDifference) {
+TEST(ReselectionTest, CoversATrueDifference) {
   constexpr int kExperiments = 500;
   const double least = .95 - 2 * std::sqrt(.05 * .95 / kExperiments);
   EXPECT_GE(Simulate({5, 8}, 1, kExperiments).covered, least);
