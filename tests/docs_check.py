@@ -23,8 +23,8 @@ SENTENCE_WORDS, PARAGRAPH_WORDS = 25, 80
 
 # How often a rule may be broken. Counts may only fall.
 BUDGETS = {
-    "docs: sentence of more than 25 words": 49,
-    "docs: paragraph of more than 80 words": 5,
+    "docs: sentence of more than 25 words": 45,
+    "docs: paragraph of more than 80 words": 4,
     "docs: 'what' as a noun": 14,
     "docs: 'behind' in space": 3,
     "docs: 'that of'": 22,
@@ -33,7 +33,7 @@ BUDGETS = {
     "comment: opens with Where": 2,
     "comment: opens with Whether": 0,
     "string: 'is no …'": 0,
-    "string: forbidden words": 9,
+    "string: forbidden words": 0,
 }
 
 I = re.IGNORECASE

@@ -121,8 +121,8 @@ absl::Status NoSuchKey(const MetricsTarget& target, const std::vector<std::strin
   return absl::NotFoundError(absl::StrCat(
       target.cell ? absl::StrCat(id, "/", target.cell->cell, " has no ")
                   : absl::StrCat("no run of ", id, " has "),
-      absl::StrJoin(named, " or "),
-      known.empty() ? ": all ended without a point" : "; expected ", absl::StrJoin(allowed, ", ")));
+      absl::StrJoin(named, " or "), known.empty() ? ": all ended without a point" : "; expected ",
+      absl::StrJoin(allowed, ", ")));
 }
 
 // Notes which of the wanted keys have no points among those `seen`. NOT_FOUND if no run has any of

@@ -125,8 +125,6 @@ std::string CumulativeCaption(const Input& input) {
 constexpr Kind kLoss = {
     .name = "loss",
     .title = "Loss",
-    .help =
-        "a metric over all steps: mean over seeds, its interval as a band, the seeds as thin lines",
     .key = kTrainLoss,
     .wide = false,
     .folded = false,
@@ -143,9 +141,6 @@ constexpr Kind kLoss = {
 constexpr Kind kWindows = {
     .name = "windows",
     .title = "The first and the last steps",
-    .help =
-        "the same over the first 100 and over the last 200 steps, each with a range of its own; a "
-        "run of at most 100 steps has one panel",
     .key = kTrainLoss,
     .wide = true,
     .folded = true,
@@ -161,7 +156,6 @@ constexpr Kind kWindows = {
 constexpr Kind kCurves = {
     .name = "curves",
     .title = "Cumulative and trailing mean",
-    .help = "its cumulative mean, and its trailing mean",
     .key = kTrainLoss,
     .wide = true,
     .folded = true,

@@ -240,9 +240,6 @@ std::optional<std::string> FamilyOf(absl::string_view key) {
 constexpr Kind kDepth = {
     .name = "depth",
     .title = "Over depth",
-    .help =
-        "a metric by block at one step, over depth: mean over seeds, its interval as a band, the "
-        "seeds as thin lines",
     .key = "gradient",
     .wide = false,
     .folded = false,

@@ -242,9 +242,6 @@ std::vector<std::string> ReversalTexts(const Input& input) {
 constexpr Kind kDifference = {
     .name = "difference",
     .title = "Differences over training",
-    .help =
-        "the paired difference to the baseline over all steps: mean over seeds, its interval as a "
-        "band, the seeds as thin lines",
     .key = "",
     .wide = false,
     .folded = false,

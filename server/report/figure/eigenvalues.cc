@@ -115,9 +115,6 @@ std::string SpectraDescription(const Input& input) {
 constexpr Kind kEigenvalues = {
     .name = "eigenvalues",
     .title = "Eigenvalues",
-    .help =
-        "an analysis spectrum: eigenvalues by their sum in descending order, mean over seeds, its "
-        "interval as a band, the seeds as thin lines",
     .key = "spectrum",
     .wide = false,
     .folded = false,

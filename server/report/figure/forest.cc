@@ -348,8 +348,6 @@ std::string ForestDescription(const Input& input) {
 constexpr Kind kForest = {
     .name = "forest",
     .title = "Paired differences",
-    .help =
-        "paired differences to the baseline: mean, interval, one dot a seed; n and wins as text",
     .key = "",
     .wide = false,
     .folded = false,

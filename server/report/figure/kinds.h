@@ -62,7 +62,6 @@ enum class Reads {
 struct Kind {
   absl::string_view name;
   absl::string_view title;  // in a report
-  absl::string_view help;   // one line: the row of docs/reference/figures.md
   absl::string_view key;    // default of Input::key; empty: shows the compared metric
   bool wide;                // two columns wide in a report, after all others
   bool folded;              // folded in a report, because it repeats others

@@ -226,9 +226,6 @@ std::string LandscapeDescription(const Input& input) {
 constexpr Kind kLandscape = {
     .name = "landscape",
     .title = "Loss landscape",
-    .help =
-        "an analysis loss_landscape: on lines the rise of the loss above the trained parameters', "
-        "its mean over directions and seeds with a band; on planes the loss as maps, one a setting",
     .key = "loss_landscape",
     .wide = false,
     .folded = false,

@@ -295,9 +295,6 @@ std::string MatrixDescription(const Input& input) {
 constexpr Kind kMatrix = {
     .name = "matrix",
     .title = "Maps",
-    .help =
-        "an analysis cka or attention as maps on one scale, one a setting: how similar its sites "
-        "are, or where its tokens look (of the model's map, or of each layer's)",
     .key = "cka",
     .wide = false,
     .folded = false,

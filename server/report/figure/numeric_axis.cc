@@ -194,9 +194,6 @@ std::string AxisDescription(const Input& input) {
 constexpr Kind kAxis = {
     .name = "axis",
     .title = "Along the numeric axis",
-    .help =
-        "the compared metric over the values of a numeric axis that is not tuned, one line a "
-        "setting of the other axes; divergences as in `sensitivity`",
     .key = "",
     .wide = false,
     .folded = false,

@@ -121,9 +121,6 @@ std::string SensitivityDescription(const Input& input) {
 constexpr Kind kSensitivity = {
     .name = "sensitivity",
     .title = "Sensitivity to the tuned axis",
-    .help =
-        "the compared metric over the values of the first tuned axis; divergences counted above, "
-        "of more than six settings in the footnote",
     .key = "",
     .wide = false,
     .folded = false,

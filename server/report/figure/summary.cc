@@ -186,9 +186,6 @@ std::string SummaryDescription(const Input& input) {
 constexpr Kind kSummary = {
     .name = "summary",
     .title = "Settings",
-    .help =
-        "each setting's value with its interval and seeds: one group a window of "
-        "`report.summaries`, or else the compared metric",
     .key = "",
     .wide = false,
     .folded = true,

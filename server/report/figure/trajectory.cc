@@ -210,9 +210,6 @@ std::string TrajectoryDescription(const Input& input) {
 constexpr Kind kTrajectory = {
     .name = "trajectory",
     .title = "Training trajectory",
-    .help =
-        "an analysis trajectory: the loss on the plane of a run's checkpoints as a map, one a "
-        "setting, and their way through it",
     .key = "trajectory",
     .wide = false,
     .folded = false,
