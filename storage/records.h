@@ -157,6 +157,8 @@ struct CellRecord {
   uint32_t seed = 0;
   std::string run;
   bool reused = false;
+  // Number of the earliest stored experiment that has the run; earlier ones have lower numbers.
+  int64_t first_experiment = 0;
   // State of the run:
   RunState state = RunState::kQueued;
   uint32_t step = 0;

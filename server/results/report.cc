@@ -179,37 +179,6 @@ std::string ScopeText(const TrainedGrid& grid) {
                       " and the initial weights jointly.");
 }
 
-// Returns the warning about seeds that were added after a look at results: some pairs of a row had
-// their runs before the experiment, and others are its own. "" if there are none.
-std::string GrownText(const ComparedGrid& compared) {
-  const auto earlier = [&compared](size_t row) {
-    std::map<uint32_t, bool> by_seed;
-    const std::vector<report::SeedRun>& runs = compared.comparison.rows[row].runs;
-    for (size_t i = 0; i < runs.size(); ++i) {
-      by_seed[runs[i].seed] = compared.grid.cells[compared.rows[row][i]].reused;
-    }
-    return by_seed;
-  };
-  for (size_t row = 0; row < compared.comparison.rows.size(); ++row) {
-    const report::ComparisonRow& of = compared.comparison.rows[row];
-    if (!of.in_family()) continue;
-    const std::map<uint32_t, bool> own = earlier(row), baseline = earlier(*of.baseline);
-    size_t pairs = 0, before = 0;
-    for (const auto& [seed, reused] : own) {
-      const auto partner = baseline.find(seed);
-      if (partner == baseline.end()) continue;
-      ++pairs;
-      before += reused && partner->second ? 1 : 0;
-    }
-    if (before == 0 || before == pairs) continue;
-    return absl::StrCat(before, " of ", pairs,
-                        " pairs had their runs before this experiment was submitted: if seeds were "
-                        "added because of the results so far, the false-positive rate is 13 to "
-                        "16 % instead of 5 %");
-  }
-  return "";
-}
-
 // Returns everything except figures and samples. `compared` is the result for `request`.
 absl::StatusOr<html::Experiment> ContentsOf(storage::Store* store, const ComparedGrid& compared,
                                             const v1::CompareRequest& request,
@@ -221,9 +190,6 @@ absl::StatusOr<html::Experiment> ContentsOf(storage::Store* store, const Compare
   experiment.question = compared.grid.spec.question();
   experiment.read_at = ReadAtText(compared);
   experiment.scope = ScopeText(compared.grid);
-  if (std::string grown = GrownText(compared); !grown.empty()) {
-    experiment.cautions.push_back(std::move(grown));
-  }
   experiment.colours = figure::StyleIndices(compared.comparison);
   experiment.shared_weights = SharesWeights(compared.grid);
   experiment.comparison = compared.comparison;

@@ -331,6 +331,7 @@ class Loader {
     report::Cell cell;
     for (const auto& [axis, label] : record.labels) cell.labels.push_back(label);
     cell.seed = record.seed;
+    cell.first_experiment = record.first_experiment;
     cell.outcome = OutcomeOf(run->state);
     if (cell.outcome == report::RunOutcome::kDone) {
       auto value = grid_.metrics.Has(value_.key) ? ValueOf(grid_.metrics, value_, record.run)

@@ -236,8 +236,8 @@ void PutWarnings(const report::Comparison& comparison, v1::Comparison* message) 
       W::UNBALANCED_SEEDS,   W::TOO_FEW_SEEDS,    W::NO_BASELINE,          W::UNEQUAL_PARAMETERS,
       W::SEVERAL_CHANGES,    W::MIXED_PROVENANCE, W::CONTENDED_THROUGHPUT, W::GRID_EDGE,
       W::TUNED_ON_SAME_SEED, W::MISSING_CELLS,    W::SEVERAL_EXPERIMENTS,  W::NOT_POSITIVE,
-      W::OTHER_CANDIDATES,   W::HIGH_START};
-  static_assert(std::size(kKinds) == static_cast<size_t>(report::WarningKind::kHighStart) + 1);
+      W::OTHER_CANDIDATES,   W::HIGH_START,       W::SEEDS_ADDED};
+  static_assert(std::size(kKinds) == static_cast<size_t>(report::WarningKind::kSeedsAdded) + 1);
   for (const report::Warning& warning : comparison.warnings) {
     v1::ComparisonWarning* added = message->add_warnings();
     added->set_kind(kKinds[static_cast<size_t>(warning.kind)]);

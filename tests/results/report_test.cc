@@ -75,8 +75,15 @@ TEST_F(ReportContentsTest, SaysWhatEachSettingChangesAndItsWindows) {
   EXPECT_DOUBLE_EQ(experiment.windows.rows[1][0].over.mean.value, 0);
 }
 
-TEST_F(ReportContentsTest, SaysWhereSeedsWereAddedToRunsThatThereWere) {
-  EXPECT_THAT(Describe().cautions, testing::IsEmpty()) << "all runs are its own";
+TEST_F(ReportContentsTest, WarnsOfSeedsThatWereAddedLater) {
+  const auto added = [this] {
+    std::vector<std::string> texts;
+    for (const report::Warning& warning : Describe().comparison.warnings) {
+      if (warning.kind == report::WarningKind::kSeedsAdded) texts.push_back(warning.text);
+    }
+    return texts;
+  };
+  EXPECT_THAT(added(), testing::IsEmpty()) << "all runs are its own";
   std::string more = kReportSpec;
   more.replace(more.find("count: 3"), 8, "count: 5");
   grid_.Submit(more);
@@ -84,14 +91,12 @@ TEST_F(ReportContentsTest, SaysWhereSeedsWereAddedToRunsThatThereWere) {
   for (const char* cell : {"narrow-s3", "narrow-s4", "wide-s3", "wide-s4"}) {
     grid_.Finish(cell, {{"eval/loss", {{0, 3.0}, {4, cell[0] == 'w' ? .5 : 1}}}});
   }
-  EXPECT_THAT(
-      Describe().cautions,
-      ElementsAre(StartsWith("3 of 5 pairs had their runs before this experiment was "
-                             "submitted: if seeds were added because of the results so far")));
-  std::string same = more;
+  const auto expected = ElementsAre(testing::EndsWith("with five): “wide” 2 of 5"));
+  EXPECT_THAT(added(), expected);
+  const std::string same = more;
   grid_.Submit(same);
   request_.set_experiment(grid_.experiment());
-  EXPECT_THAT(Describe().cautions, testing::IsEmpty()) << "nothing was added";
+  EXPECT_THAT(added(), expected) << "submitting the file once more hides nothing";
 }
 
 TEST_F(ReportContentsTest, KnowsWhetherSeedsShareWeights) {

@@ -136,6 +136,11 @@ TEST_P(ExperimentsTest, ReusesRunsInAnyStateButFailedAndCancelled) {
   for (const CreatedCell& cell : created.cells) reused.push_back(cell.reused);
   EXPECT_THAT(reused, ElementsAre(true, true, true, true, false, false, false));
   EXPECT_EQ(created.reused, 4u);
+  std::vector<int64_t> first;
+  for (const CellRecord& cell : Value(store().ListCells(created.id, 0, 7))) {
+    first.push_back(cell.first_experiment);
+  }
+  EXPECT_THAT(first, ElementsAre(1, 1, 1, 1, 2, 3, 4)) << "the experiment that first had the run";
   EXPECT_EQ(StateOf("failed"), RunState::kQueued);
   EXPECT_EQ(Run("failed").failures, 0u);
   EXPECT_EQ(Run("failed").failure, "");

@@ -33,6 +33,7 @@ enum class WarningKind {
   kNotPositive,
   kOtherCandidates,
   kHighStart,
+  kSeedsAdded,
 };
 
 struct Warning {

@@ -123,7 +123,6 @@ void Checks(const Place& place, const Experiment& experiment, Markup* out) {
   }
   std::vector<std::string> others = {report::WithinNote(comparison), DivergedText(comparison),
                                      OpenAnalysesText(experiment)};
-  others.insert(others.end(), experiment.cautions.begin(), experiment.cautions.end());
   for (const Figure& figure : experiment.figures) {
     others.insert(others.end(), figure.cautions.begin(), figure.cautions.end());
   }

@@ -103,7 +103,6 @@ struct Experiment {
   std::string scope;
   // Runs of equal seed share the initial weights that their settings have in common.
   bool shared_weights = false;
-  std::vector<std::string> cautions;  // besides those of the comparison and of figures
   report::Comparison comparison;
   std::vector<size_t> colours;                    // of each row, as in figures (figure::StyleOf)
   std::vector<std::vector<FieldChange>> changes;  // one list per row of the comparison

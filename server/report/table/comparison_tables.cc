@@ -331,7 +331,10 @@ std::string ComparisonText(const Comparison& comparison, const RowWindows& windo
   line("", MatchedNote(comparison));
   out.push_back('\n');
   line("", OverallVerdict(comparison).text);
-  for (const Warning& warning : comparison.warnings) line("warning: ", warning.text);
+  for (const Warning& warning : comparison.warnings) {
+    // It concerns columns of the main table, which this text doesn't have.
+    if (warning.kind != WarningKind::kContendedThroughput) line("warning: ", warning.text);
+  }
   line("note: ", WithinNote(comparison));
   line("note: ", MeansNote(comparison));
   line("note: ", DivergedNote(comparison));

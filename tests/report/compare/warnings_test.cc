@@ -18,6 +18,7 @@ namespace {
 
 using ::testing::ElementsAre;
 using ::testing::IsEmpty;
+using ::testing::StartsWith;
 
 // Returns the texts of one kind.
 std::vector<std::string> Texts(const ComparisonInput& input, WarningKind kind) {
@@ -295,9 +296,22 @@ TEST(FindWarningsTest, SaysWhenATunedValueWasChosenOnItsOwnRun) {
   EXPECT_THAT(Texts(Tuned(2, 2, 2), WarningKind::kTunedOnSameSeed), IsEmpty());
 }
 
+TEST(FindWarningsTest, SaysWhichPairsWereAddedLater) {
+  ComparisonInput input = Sound();
+  EXPECT_THAT(Texts(input, WarningKind::kSeedsAdded), IsEmpty());
+  for (Cell& cell : input.cells) cell.first_experiment = cell.seed < 4 ? 1 : 2;
+  EXPECT_THAT(Texts(input, WarningKind::kSeedsAdded),
+              ElementsAre(StartsWith("some pairs were submitted later than others")));
+  // All pairs are as new as the newer of their two runs.
+  for (Cell& cell : input.cells) {
+    if (cell.labels[0] == "post") cell.first_experiment = 2;
+  }
+  EXPECT_THAT(Texts(input, WarningKind::kSeedsAdded), IsEmpty());
+}
+
 TEST(WarningNameTest, NamesEachKindOnce) {
   std::set<absl::string_view> names;
-  for (int i = 0; i <= static_cast<int>(WarningKind::kHighStart); ++i) {
+  for (int i = 0; i <= static_cast<int>(WarningKind::kSeedsAdded); ++i) {
     const absl::string_view name = WarningName(static_cast<WarningKind>(i));
     EXPECT_NE(name, "");
     EXPECT_TRUE(names.insert(name).second) << name;
