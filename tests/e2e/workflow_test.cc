@@ -220,7 +220,7 @@ TEST_F(WorkflowTest, TrainsAndComparesRecall) {
   for (const nlohmann::json& row : runs["rows"]) EXPECT_EQ(row["state"], "DONE");
   const Output refused = server_.Ablate({"generate", experiment + "/pre-s1"});
   EXPECT_NE(refused.exit_code, 0);
-  EXPECT_THAT(refused.err, HasSubstr("only documents and text tasks have text"));
+  EXPECT_THAT(refused.err, HasSubstr("expected a run of a documents or text task"));
 }
 
 TEST_F(WorkflowTest, TrainsComparesAndWritesAText) {

@@ -52,7 +52,7 @@ TEST_P(AnalysisFaultTest, EndsTheRequestAndTouchesNoRun) {
   request.join();
   EXPECT_EQ(output.exit_code, 69);
   EXPECT_THAT(output.err, HasSubstr("error: the worker for analyses ended (killed by SIG"));
-  EXPECT_THAT(output.err, HasSubstr("try again"));
+  EXPECT_THAT(output.err, HasSubstr("retry"));
 
   EXPECT_EQ(server_.Ablate({"generate", cell_}).exit_code, 0) << "it is started again";
   EXPECT_NE(server_.AnalystPid(), analyst);

@@ -199,14 +199,15 @@ TEST_F(LabelledResultsTest, NameTheLabelsThatThereAre) {
 TEST_F(LabelledResultsTest, SayWhichMapsAttentionNeeds) {
   Train();
   EXPECT_THAT(Error("matrix", ""),
-              HasSubstr("one of cka or attention, that with --prompt TEXT --set 'maps=[model]'"));
+              HasSubstr("of kind cka or attention (with --prompt TEXT --set 'maps=[model]')"));
   Analyse("pre-s1", "attention", "attention {}", {{"entropy", .5}},
           {Array("entropy", {"block", "head"}, {1, 2}, {.5, .5})});
   for (const char* key : {"", "attention"}) {
-    EXPECT_THAT(Error("matrix", key),
-                HasSubstr(absl::StrCat("`ablate analyze attention ", grid_.experiment(),
-                                       "/pre-s1 --prompt TEXT --set 'maps=[model]' --label "
-                                       "attention-maps` makes some")));
+    EXPECT_THAT(
+        Error("matrix", key),
+        HasSubstr(absl::StrCat("Make some with `ablate analyze attention ", grid_.experiment(),
+                               "/pre-s1 --prompt TEXT --set 'maps=[model]' --label "
+                               "attention-maps`")));
   }
 }
 

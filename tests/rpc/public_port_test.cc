@@ -151,8 +151,8 @@ TEST_F(PublicPortTest, TellsAnUnauthenticatedPeerWhichCallWasTheLast) {
   }
   EXPECT_EQ(
       Call("bad", 5).status.error_message(),
-      "no token; it was the last of 8 calls that a connection may make before one with a good "
-      "token: connect again");
+      "no token; this was the last of 8 calls that a connection may make without a valid token. "
+      "Connect again");
 }
 
 TEST_F(PublicPortTest, KeepsAConnectionWithOneAcceptedCallDespiteRefusedOnes) {

@@ -251,7 +251,7 @@ TEST_F(AnalysesTest, SaysHowTheWorkerDiedWhicheverIsHeardFirst) {
     ASSERT_THAT(asked->ends, SizeIs(1));
     EXPECT_TRUE(absl::IsUnavailable(asked->end()));
     EXPECT_THAT(std::string(asked->end().message()),
-                AllOf(HasSubstr("killed by SIGSEGV"), HasSubstr("try again")));
+                AllOf(HasSubstr("killed by SIGSEGV"), HasSubstr("retry")));
     EXPECT_THAT(Given(AttachAnalyst()), IsEmpty()) << "it may have killed its worker";
   }
 }

@@ -317,7 +317,7 @@ TEST_F(AnalysisRequestTest, RefusesWhatTakesTooMuchMemory) {
   request.mutable_inputs()->set_tokens(1'000'000);
   const grpc::Status status = Try(request);
   EXPECT_EQ(FieldOf(status), "analysis.capture");
-  EXPECT_THAT(status.error_message(), HasSubstr("at most 200,000,000: read fewer tokens"));
+  EXPECT_THAT(status.error_message(), HasSubstr("at most 200,000,000. Read fewer tokens"));
   EXPECT_THAT(List(""), SizeIs(0));
 }
 

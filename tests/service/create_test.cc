@@ -552,8 +552,8 @@ TEST_F(CreateTest, RefusesATextThatIsTooShort) {
   EXPECT_EQ(preview.problems(0).field(), "base.model.context");
   EXPECT_EQ(
       preview.problems(0).message(),
-      "base.model.context: with context 4 and validation 0.3, text.txt has 7 tokens to train on "
-      "and 4 to validate on, and needs 5 of each; expected a context of at most 3, a validation "
+      "base.model.context: with context 4 and validation 0.3, text.txt has 7 training "
+      "and 4 validation tokens, and needs 5 of each; expected a context of at most 3, a validation "
       "that leaves enough of both, or a longer text");
 }
 

@@ -95,7 +95,7 @@ TEST_F(RenderFigureTest, NamesTheFieldThatMakesNoSense) {
               testing::AllOf(HasSubstr("kind"), HasSubstr("pie"), HasSubstr("sensitivity")));
   request_.set_kind("loss");
   request_.set_format(v1::FigureFormat::unspecified);
-  EXPECT_THAT(message(), testing::AllOf(HasSubstr("format"), HasSubstr("svg, pdf, png")));
+  EXPECT_THAT(message(), testing::AllOf(HasSubstr("format"), HasSubstr("svg, pdf or png")));
   request_.set_format(v1::FigureFormat::svg);
   for (const double width : {0.0, -1.0, 100.0, std::numeric_limits<double>::quiet_NaN()}) {
     request_.set_width(width);

@@ -40,7 +40,7 @@ TEST_F(LoginTest, LogsOutFromNoneWhereNoneIsMeant) {
   EXPECT_EQ(personal.code, kFailure);
   EXPECT_EQ(personal.err, "error: NAME: no login is in use; expected the name of a server\n");
   EXPECT_THAT(Run({"logout", "cellar"}).err,
-              HasSubstr("no server is named \"cellar\"; expected personal, attic or box"));
+              HasSubstr("no server is named \"cellar\"; expected personal, attic, box"));
   EXPECT_THAT(Known().Names(), ElementsAre("attic", "box"));
 }
 
@@ -48,7 +48,7 @@ TEST_F(LoginTest, ALoginWhoseFileIsGoneIsNotThePersonalServer) {
   std::filesystem::remove(folder_ + "/ablate/servers/box.json");
   const Outcome gone = Run({"ls"});
   EXPECT_NE(gone.code, 0);
-  EXPECT_THAT(gone.err, HasSubstr("no server is named \"box\"; expected personal or attic"));
+  EXPECT_THAT(gone.err, HasSubstr("no server is named \"box\"; expected personal, attic"));
 }
 
 TEST_F(LoginTest, SaysWhenATokenEndsToTheMinuteWhereThatIsSoon) {

@@ -140,7 +140,7 @@ TEST_F(LinesTest, NeedARunThatConverged) {
   input_.analysed.settings.push_back({"a", 0, {}, 0, 2});
   const auto drawing = Draw(kind_, input_);
   EXPECT_TRUE(absl::IsFailedPrecondition(drawing.status()));
-  EXPECT_THAT(drawing.status().message(), HasSubstr("of the label label yet"));
+  EXPECT_THAT(drawing.status().message(), HasSubstr("with the label label yet"));
 }
 
 class PlanesTest : public AnalysedTest {

@@ -230,7 +230,7 @@ TEST(AxisTest, NeedsAnAxisOfNumbersThatIsNotTuned) {
     const absl::Status status = Draw(kAxis, MakeInput(kAxis, grid, *comparison, {}, 3.25)).status();
     EXPECT_EQ(status.code(), absl::StatusCode::kFailedPrecondition);
     EXPECT_THAT(std::string(status.message()),
-                AllOf(StartsWith("kind: axis"), HasSubstr("`values` are numbers, two or more")));
+                AllOf(StartsWith("kind: axis"), HasSubstr("at least two numeric `values`")));
     EXPECT_FALSE(WantedIn(grid));
   }
   report::ComparisonInput by_rate = NormsGrid(2);
