@@ -8,8 +8,8 @@
 
 namespace ablate {
 
-// Returns the time since a fixed moment; never goes back. Use it for liveness only, never for
-// safety.
+// Returns the time since a fixed moment; never goes back. Use it to decide when to give up
+// waiting, never to decide what is stored.
 inline absl::Duration MonotonicNow() {
   return absl::FromChrono(std::chrono::steady_clock::now().time_since_epoch());
 }

@@ -1,4 +1,4 @@
-// Files and file descriptors: what plain streams can't do.
+// Owns file descriptors; writes and replaces files.
 #ifndef ABLATE_BASE_FILE_H_
 #define ABLATE_BASE_FILE_H_
 
@@ -11,8 +11,8 @@
 
 namespace ablate::process {
 
-// A disk with fewer free bytes counts as full. A start of the server writes about as many: the
-// index of the database's log, a schema, an address and logs.
+// A disk with fewer free bytes counts as full. A starting server needs about as many for the index
+// of the database's log, a schema, an address and logs.
 inline constexpr uint64_t kLeastRoom = 1 << 20;
 
 // Owns a file descriptor and closes it.

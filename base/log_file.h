@@ -1,4 +1,4 @@
-// Bounded logs: each is at most two files of some megabytes.
+// Bounds logs: each is at most two files of some megabytes. Waits for signals.
 #ifndef ABLATE_BASE_LOG_FILE_H_
 #define ABLATE_BASE_LOG_FILE_H_
 

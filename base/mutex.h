@@ -1,5 +1,5 @@
-// std::mutex with annotations: a lock that clang's thread-safety analysis and ThreadSanitizer both
-// understand.
+// Wraps std::mutex with annotations: a lock that clang's thread-safety analysis and ThreadSanitizer
+// both understand.
 #ifndef ABLATE_BASE_MUTEX_H_
 #define ABLATE_BASE_MUTEX_H_
 

@@ -1,4 +1,4 @@
-// SHA-256, which names blobs and data sets.
+// Computes SHA-256, which names blobs and data sets.
 #ifndef ABLATE_BASE_SHA256_H_
 #define ABLATE_BASE_SHA256_H_
 

@@ -1,4 +1,4 @@
-"""Holds the include rules of the tree: who may see torch, protobuf, gRPC, SQLite and whose headers."""
+"""Checks which files of the tree may include torch, protobuf, gRPC, SQLite, and which of our folders."""
 import pathlib
 import re
 import sys

@@ -17,8 +17,7 @@ namespace ablate::client {
 std::string Exact(double value);
 // Returns four significant digits.
 std::string Short(double value);
-// Returns a size such as 40 MB: powers of 1000, whole units, with one
-// decimal below 10.
+// Returns a size such as 40 MB: powers of 1000, in whole units, or with one decimal below 10.
 std::string Bytes(uint64_t bytes);
 absl::Duration ToDuration(const google::protobuf::Duration& message);
 // Returns a duration such as 6 s, 3 min 20 s, 2 h 5 min or 3 d 4 h.

@@ -36,9 +36,9 @@ struct StreamCall {
   std::string user = {};  // whose turn its work takes; empty for none
 };
 
-// Ends a call at once. Finish would not do while a message is being written that the client doesn't
-// read: the status would wait for it. The call's reactor must still finish it, as after every
-// cancellation.
+// Ends a call at once. Finish isn't enough: gRPC sends the status only after the message that is
+// being written, which a client that doesn't read never takes. The call's reactor must still finish
+// it, as after every cancellation.
 void EndNow(grpc::CallbackServerContext* context, const absl::Status& status);
 
 // Returns the error for a client that reads its stream too slowly or not at all.
@@ -50,7 +50,7 @@ class ByteBudget {
   // `what` names the bytes in errors, as "bytes of experiments".
   ByteBudget(std::string what, Limit bytes) : what_(std::move(what)), max_(bytes) {}
   // Reserves bytes until the result is destroyed; the budget must outlive it. RESOURCE_EXHAUSTED if
-  // not enough are left, in all or of the user's part. The user "" is nobody and may have all.
+  // not enough are left, in all or of the user's part. An empty user means none, and may have all.
   absl::StatusOr<std::shared_ptr<void>> Take(size_t bytes, const std::string& user = {});
 
  private:

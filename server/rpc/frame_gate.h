@@ -34,9 +34,9 @@ class Rate {
 class FrameGate {
  public:
   // `calls` is shared by the unauthenticated connections of an address, and must outlive this
-  // object. `name` and `value`, at most 126 bytes each, are the header that every call gets. Bytes
-  // before it may imitate it or keep it from being parsed, so that only a value unknown to the
-  // client is trustworthy.
+  // object. `name` and `value`, at most 126 bytes each, are the header that every call gets. A
+  // client can forge this header or hide ours, so trust it only if its value is one that the client
+  // can't know.
   FrameGate(absl::string_view name, absl::string_view value, Rate* calls);
   // Moves the bytes that may pass at `now` from `in` to `out`; the rest waits in `in`. An error is
   // a sentence about the client's mistake and ends the connection.

@@ -63,10 +63,12 @@ inline constexpr Limit kMaxWatches = {64, 16};
 inline constexpr Limit kMaxReads = {64, 16};  // of each kind: exports, downloads, queries
 // With figures; fewer than the threads of the pool that they occupy.
 inline constexpr Limit kMaxReports = {4, 2};
-// More than run or wait: slow clients keep theirs.
+// More than may run or wait, because a slow client still holds its call after the worker has
+// answered.
 inline constexpr Limit kMaxGenerations = {32, 8};
 inline constexpr Limit kMaxUploads = {8, 2};
-inline constexpr Limit kMaxSaves = 2;  // that cancels wait for; they occupy threads as reports do
+// Saves of run states at once, each of which a cancel waits for; they occupy threads as reports do.
+inline constexpr Limit kMaxSaves = 2;
 // Longest duration of a user's call; a watch has no limit.
 inline constexpr absl::Duration kMaxTransferTime = absl::Hours(24);
 inline constexpr absl::Duration kMaxAnswerTime = absl::Hours(1);  // of computed answers

@@ -39,8 +39,8 @@ struct PublicPortOptions {
   std::function<void(const std::string&)> on_hang_ups;
 };
 
-// Listens, ends TLS, and hands gRPC one end of a pair of sockets for each connection, all on one
-// thread. Call the methods from one thread, except UseCertificate; the table is thread-safe.
+// Listens, terminates TLS, and hands gRPC one end of a pair of sockets for each connection, all on
+// one thread. Call the methods from one thread, except UseCertificate; the table is thread-safe.
 class PublicPort {
  public:
   // Binds the address. INVALID_ARGUMENT if it is invalid, or if the certificate or key can't be

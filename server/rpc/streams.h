@@ -63,7 +63,7 @@ class PullStream : public grpc::ServerWriteReactor<Response>, public LiveStream 
   // request refused here is freed at once, however large it is.
   virtual absl::Status Check() const { return absl::OkStatus(); }
 
-  // Appends messages, about kBatchBytes or what takes some 20 ms to make; none is allowed. Returns
+  // Appends messages, about kBatchBytes or what takes some 20 ms to make; may append none. Returns
   // false if there will be no more. Runs on the pool.
   virtual absl::StatusOr<bool> Fill(std::deque<Response>* batch) = 0;
 

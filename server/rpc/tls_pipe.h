@@ -1,4 +1,4 @@
-// Carries one connection from the network to gRPC: ends TLS and passes the bytes through a
+// Carries one connection from the network to gRPC: terminates TLS and passes the bytes through a
 // FrameGate.
 #ifndef ABLATE_SERVER_RPC_TLS_PIPE_H_
 #define ABLATE_SERVER_RPC_TLS_PIPE_H_

@@ -1,4 +1,4 @@
-// Threads for work that a gRPC reaction must not do: waiting for the store.
+// Runs work on threads that a gRPC reaction must not do, such as waiting for the store.
 #ifndef ABLATE_SERVER_RPC_WORK_POOL_H_
 #define ABLATE_SERVER_RPC_WORK_POOL_H_
 
@@ -20,8 +20,8 @@
 namespace ablate::rpc {
 
 // Runs tasks on threads. Tasks of one user start in the order posted, and users take turns: one
-// with a thousand tasks delays another by at most one of them. The user "" is nobody: a server that
-// isn't shared, and the server itself. Its tasks take turns, too, but have no limit per user.
+// with a thousand tasks delays another by at most one of them. An empty user means none: a server
+// that isn't shared, and the server itself. Its tasks take turns, too, but have no limit per user.
 // Thread-safe. Tasks must not throw.
 class WorkPool {
  public:

@@ -49,8 +49,8 @@ struct AnalysisRequest {
   worker::v1::Analyze message;  // everything except its id
   // Expected total time of a computation in microseconds; 0 for samples.
   double work = 0;
-  // Its worker computes nothing else until it has saved a state, because it may have caused the end
-  // of its previous worker.
+  // Runs alone on its worker until it has saved a state, because it may have crashed its previous
+  // worker.
   bool alone = false;
   // Size of its state as a fraction of the limit for a worker's computations together.
   double state = 0;

@@ -62,9 +62,8 @@ struct WorkerState {
   bool leaving = false;   // drains: gets nothing new
   uint64_t session = 0;   // 0: not attached
   absl::Duration detached_at;
-  // When its last heartbeat came, and when, by that, some lane last made a step or had nothing to
-  // do.
-  absl::Duration reported_at;
+  absl::Duration reported_at;  // when its last heartbeat came
+  // When, by that heartbeat, some lane last made a step or had nothing to do.
   absl::Duration progress_at;
   uint32_t granting = 0;       // its runs in the grant that the store is committing
   uint32_t granted_up_to = 0;  // its load after the last grant

@@ -1,4 +1,4 @@
-// The kinds of analyses: a line for each, help for every option, and what --set makes of them.
+// Tests the table of analysis kinds: a line and help for each option of each kind, and --set.
 #include "client/analysis_kinds.h"
 
 #include "ablate/v1/analysis.pb.h"

@@ -1,4 +1,4 @@
-// The shape of the command line: help, mistakes, exit codes.
+// Tests the command line as a whole: help, mistakes, exit codes.
 #include <filesystem>
 #include <set>
 

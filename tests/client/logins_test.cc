@@ -1,4 +1,4 @@
-// Servers elsewhere that a user has logged in to.
+// Tests the list of shared servers that a user has logged in to.
 #include "client/logins.h"
 
 #include <gmock/gmock.h>

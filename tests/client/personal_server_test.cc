@@ -1,4 +1,4 @@
-// Where the server is looked for.
+// Tests where the client looks for the server.
 #include "client/personal_server.h"
 
 #include <filesystem>

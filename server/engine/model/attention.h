@@ -29,7 +29,8 @@ at::Tensor PositionsOf(const SequenceShape& shape, Kept kept, at::TensorOptions 
 // x [B·T, d] → the last position of every row that isn't padding, [B, d].
 at::Tensor LastPositions(const at::Tensor& x, const SequenceShape& shape);
 
-// Cosine and sine of the angles by which rotary positions rotate a head's features, [B·H, S, d/2H].
+// Cosine and sine of the angles by which rotary positions rotate a head's features, [B·H, S,
+// d/(2H)].
 struct Rotation {
   at::Tensor cosine;
   at::Tensor sine;
@@ -39,8 +40,11 @@ struct Rotation {
 struct AttentionSetting {
   const ModelConfig& config;
   SequenceShape shape;
-  // Added to the attention scores: −∞ for keys that a query may not see. Undefined, [1, T, T] or
-  // [B·H, 1, T].
+  // Each exists twice: for queries at every position, and at last positions only (Kept).
+  //
+  // Biases are added to the attention scores: −∞ for keys that a query may not see. every_bias is
+  // [1, T, T] for causal attention; otherwise both are [B·H, 1, T] if rows are padded, else
+  // undefined.
   at::Tensor every_bias;
   at::Tensor last_bias;
   Rotation every;  // undefined if positions are not rotary
@@ -52,7 +56,7 @@ AttentionSetting MakeAttentionSetting(const ModelConfig& config, const SequenceS
 
 // Returns softmax(qkᵀ/√(d/H))v, or σ(qkᵀ/√(d/H) + score_bias)v without normalisation, after the
 // projection: x [B·T, d] → [B·T, d], or [B, d] with kLast, which queries at the last positions
-// only. Rotary positions rotate features j and j + d/2H of queries and keys at position p by
+// only. Rotary positions rotate features j and j + d/(2H) of queries and keys at position p by
 // p·10000^(−2jH/d).
 at::Tensor SelfAttention(const at::Tensor& x, const BlockParameters& block,
                          const AttentionSetting& setting, Kept kept, const BlockPass& pass);

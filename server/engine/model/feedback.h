@@ -1,5 +1,5 @@
-// Direct feedback alignment: replaces the gradient of every block's output by the projected output
-// error.
+// Replaces the gradient of every block's output by the projected output error: direct feedback
+// alignment.
 #ifndef ABLATE_SERVER_ENGINE_MODEL_FEEDBACK_H_
 #define ABLATE_SERVER_ENGINE_MODEL_FEEDBACK_H_
 

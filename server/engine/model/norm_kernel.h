@@ -1,5 +1,5 @@
-// Fused CPU loops of the norm's forward and backward pass. Torch-free: compiled separately, with
-// vectorization.
+// Computes the norm's forward and backward pass on a CPU, in one loop each. Torch-free: compiled
+// separately, with vectorization.
 #ifndef ABLATE_SERVER_ENGINE_MODEL_NORM_KERNEL_H_
 #define ABLATE_SERVER_ENGINE_MODEL_NORM_KERNEL_H_
 

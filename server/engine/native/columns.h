@@ -37,14 +37,18 @@ struct Reading {
   int32_t target = 0;
 };
 
-// A group of columns. Columns after the last sequence's end are padding: they repeat its last
-// token, so that they are finite if it is, and have no target.
+// A group of columns, of one of three kinds:
+//
+// - whole sequences: `sequences` and `target` are set;
+// - prefix-shared batches: `prefix_batches` and `readings` are set;
+// - next positions: `past` is set, and each column is the next position of a separate sequence.
+//
+// Columns after the last sequence's end are padding: they repeat its last token, so that they are
+// finite if that token's column is, and have no target.
 struct Columns {
   std::vector<Sequence> sequences;
-  // If not empty, they define the columns, instead of `sequences` and `target`.
   std::vector<PrefixBatch> prefix_batches;
-  // If not null, each column is the next position of a separate sequence. The cache has the keys
-  // and values of its earlier positions, and receives those of this one.
+  // Has the keys and values of the earlier positions, and receives the ones of this position.
   KeyValueCache* past = nullptr;
   std::vector<Reading> readings;
   int tokens = 0;                 // columns that are tokens
@@ -56,8 +60,8 @@ struct Columns {
   std::vector<int32_t> target;
 };
 
-// Tokens, or sequences of an absorbed pass, computed together: enough to fill the widest tile of a
-// matrix product.
+// How many tokens (or, in an absorbed pass, sequences) one group has: enough to fill the widest
+// tile of a matrix product.
 inline constexpr int64_t kTogether = 64;
 
 // Returns the number of targets that count.

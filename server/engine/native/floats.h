@@ -13,8 +13,8 @@
 
 namespace ablate::engine::native {
 
-// An array of floats, aligned to a cache line, with kColumns more after its end. Throws
-// std::bad_alloc.
+// An array of floats, aligned to a cache line and followed by kColumns further floats, which
+// kernels may read. Throws std::bad_alloc.
 class Floats {
  public:
   Floats() = default;

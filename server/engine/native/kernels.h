@@ -209,7 +209,8 @@ struct AbsorbedAttentionBack {
   const float* dsums = nullptr;  // [heads]
   float* dqueries = nullptr;     // [heads][RoundUp(width)]
   float* doffsets = nullptr;     // [heads]
-  // Used in the gradient of a row: the forward pass's queries and dseen, or those of feedback.
+  // Both are used in the gradients of rows: the queries and dseen above, or, with feedback
+  // alignment, the same through the feedback matrices.
   const float* row_queries = nullptr;  // [heads][RoundUp(width)]
   const float* row_dseen = nullptr;    // [heads][RoundUp(width)]
   float* drows = nullptr;              // [length][RoundUp(width)], adds to it

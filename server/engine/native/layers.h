@@ -89,6 +89,9 @@ class Layers {
   void NormaliseBack(const Norm& norm, const NormMemory& memory, const float* dy,
                      const ColumnGroup& group, float* dx, bool add) const;
 
+  // A sublayer consists of Begin, its own computation, and End; backward of EndBack, the gradient
+  // of that computation, and BeginBack.
+  //
   // Computes the sublayer's input, memory.in.
   void Begin(const SublayerNorms& norms, const float* stream, const ColumnGroup& group,
              SublayerMemory& memory) const;

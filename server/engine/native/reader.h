@@ -11,9 +11,10 @@
 
 namespace ablate::engine::native {
 
-// A token costs one position in a model that doesn't look ahead, because keys and values are
-// cached, and the whole prefix in others. The bits of a sequence's logits don't depend on the other
-// sequences. `model` must outlive the result. Throws std::bad_alloc if out of memory.
+// Returns a reader of `sequences` sequences. A token costs one position in a model that doesn't
+// look ahead, because keys and values are cached, and the whole prefix in others. The bits of a
+// sequence's logits don't depend on the other sequences. `model` must outlive the result. Throws
+// std::bad_alloc if out of memory.
 std::unique_ptr<SequenceReader> MakeReader(const ModelConfig& config, const Model& model,
                                            int sequences, const Kernels& kernels);
 

@@ -1,6 +1,7 @@
 // Defines a vector of sixteen floats, independent of the machine's vector width. All kernels are
 // written with it, so that each number is computed by the same operations in the same order on
-// every target. Included once per target (Highway's foreach_target.h).
+// every target. Included once per target (Highway's foreach_target.h). kernels.h has the contracts
+// of the kernels in all -inl.h files.
 #if defined(ABLATE_SERVER_ENGINE_NATIVE_VECTOR_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef ABLATE_SERVER_ENGINE_NATIVE_VECTOR_INL_H_
 #undef ABLATE_SERVER_ENGINE_NATIVE_VECTOR_INL_H_

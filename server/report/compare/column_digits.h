@@ -20,15 +20,15 @@ struct ColumnNumber {
 // Returns the decimals that the most precise number needs, but at most two more than the least
 // precise. -1 if none has an interval.
 int ColumnDecimals(const std::vector<ColumnNumber>& column);
-// The same for differences on a scale. For ratios, -1 if some are more than ten times as large as
-// others; then each has decimals of its own.
+// Returns the same for differences on a scale. For ratios, -1 if some are more than ten times as
+// large as others; then each has decimals of its own.
 int ColumnDecimals(Scale scale, std::vector<ColumnNumber> column);
 
-// For the rows' means: the decimals that their most precise difference needs, at most six. -1 for
-// ratios, because such means span decades and have decimals of their own.
+// Returns the decimals of the rows' means: as many as their most precise difference needs, at most
+// six. -1 for ratios, because such means span decades and have decimals of their own.
 int MeanDecimals(const Comparison& comparison);
 
-// For the columns of the rows' differences, and of the effects of crossed axes.
+// Return the decimals of the columns of the rows' differences, and of the effects of crossed axes.
 int DifferenceDecimals(const Comparison& comparison);
 int EffectDecimals(Scale scale, const Factorial& factorial);
 

@@ -1,4 +1,4 @@
-// The rule of the verdict: the direction of a row's difference, and its grade. Pure functions, safe
+// Decides a row's verdict: the direction of its difference, and the grade. Pure functions, safe
 // from any thread. docs/reference/comparison.md has the rule with its error rates.
 #ifndef ABLATE_SERVER_REPORT_COMPARE_DECISION_H_
 #define ABLATE_SERVER_REPORT_COMPARE_DECISION_H_

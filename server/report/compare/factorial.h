@@ -1,5 +1,5 @@
-// Crossed axes: main effects of each axis, averaged over the others, and interactions of two axes.
-// Pure functions, safe from any thread.
+// Computes the effects of crossed axes: main effects of each axis, averaged over the others, and
+// interactions of two axes. Pure functions, safe from any thread.
 #ifndef ABLATE_SERVER_REPORT_COMPARE_FACTORIAL_H_
 #define ABLATE_SERVER_REPORT_COMPARE_FACTORIAL_H_
 

@@ -1,5 +1,5 @@
-// Words for the result of a row. A finding is made once; terminal, page and messages lay it out.
-// Pure functions, safe from any thread.
+// Puts the result of a row into words. A finding is made once; terminal, page and messages lay it
+// out. Pure functions, safe from any thread.
 #ifndef ABLATE_SERVER_REPORT_COMPARE_FINDING_H_
 #define ABLATE_SERVER_REPORT_COMPARE_FINDING_H_
 

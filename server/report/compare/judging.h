@@ -1,5 +1,9 @@
 // Tests the rows of a comparison: each row's own test, the family's adjustment, and the power of
 // more seeds. Pure functions, safe from any thread.
+//
+// Compare calls Judge, JudgeTuned, AdjustFamily and FindPower, in this order. From the tested rows
+// Decide (decision.h) makes the grade, FindingOf (finding.h) the words, and RowVerdict (verdict.h)
+// the sentences.
 #ifndef ABLATE_SERVER_REPORT_COMPARE_JUDGING_H_
 #define ABLATE_SERVER_REPORT_COMPARE_JUDGING_H_
 
@@ -19,14 +23,16 @@ struct Measure {
   std::optional<double> margin;
 };
 
-// Returns the input's measure, as far as its values allow.
+// Returns the measure that the input requests; differences without a margin if it requests ratios
+// but a value isn't above 0.
 Measure MeasureOf(const ComparisonInput& input);
 
 // Sets p, by_wins and p_equivalence of a row whose pairs and difference are set, without tuning.
 void Judge(const Measure& measure, ComparisonRow* row);
 
-// Does the same for a row that Judge has tested, if both settings have tuned values: also sets the
-// sign-flip p and the interval of the difference, if the permutation test with reselection has one.
+// For a row that Judge has tested and whose settings have tuned values: replaces p, exact, the
+// sign-flip p and p_equivalence by the results of the permutation test with reselection, and the
+// interval of the difference if that test has one. Undefined numbers stay undefined.
 void JudgeTuned(const ComparisonInput& input, const Measure& measure, const GridRow& grid_row,
                 const GridRow& baseline, ComparisonRow* row);
 

@@ -1,4 +1,5 @@
-// Names of metrics for sentences and figures, and the scales of their values. Pure functions.
+// Returns the names of metrics for sentences and figures, and the scales of their values. Pure
+// functions.
 #ifndef ABLATE_SERVER_REPORT_COMPARE_METRIC_NAMES_H_
 #define ABLATE_SERVER_REPORT_COMPARE_METRIC_NAMES_H_
 

@@ -1,4 +1,4 @@
-// Paired comparison of two settings over their common seeds: Student's t, the sign-flip test, the
+// Compares two settings over their common seeds by Student's t, the sign-flip test and the
 // bootstrap. Pure functions, safe from any thread.
 #ifndef ABLATE_SERVER_REPORT_COMPARE_PAIRED_H_
 #define ABLATE_SERVER_REPORT_COMPARE_PAIRED_H_

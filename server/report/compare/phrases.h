@@ -1,4 +1,5 @@
-// Phrases about a comparison that findings, tables, figures and warnings share. Pure functions.
+// Writes the phrases about a comparison that findings, tables, figures and warnings share. Pure
+// functions.
 #ifndef ABLATE_SERVER_REPORT_COMPARE_PHRASES_H_
 #define ABLATE_SERVER_REPORT_COMPARE_PHRASES_H_
 

@@ -1,6 +1,6 @@
-// Power of the sign-flip test in a Holm family: how many seeds are needed, and which differences
-// the present seeds detect. Approximated by the paired t-test at the level that the sign-flip test
-// can reach. Pure functions, safe from any thread.
+// Estimates the power of the sign-flip test in a Holm family: how many seeds are needed, and which
+// differences the present seeds detect. Approximated by the paired t-test at the level that the
+// sign-flip test can reach. Pure functions, safe from any thread.
 #ifndef ABLATE_SERVER_REPORT_COMPARE_POWER_H_
 #define ABLATE_SERVER_REPORT_COMPARE_POWER_H_
 

@@ -1,5 +1,5 @@
-// Scales of values: compared by differences, or by ratios, which are differences of logarithms; and
-// differences in words. Pure functions.
+// Converts values to the scale on which they are compared: differences, or ratios, which are
+// differences of logarithms. Puts differences into words. Pure functions.
 #ifndef ABLATE_SERVER_REPORT_COMPARE_SCALE_H_
 #define ABLATE_SERVER_REPORT_COMPARE_SCALE_H_
 

@@ -1,5 +1,5 @@
-// Leave-one-seed-out selection: the value of a tuned axis for a setting and seed, selected on the
-// setting's other seeds.
+// Selects the values of tuned axes by leave-one-seed-out selection: the value for a setting and
+// seed is selected on the setting's other seeds.
 #ifndef ABLATE_SERVER_REPORT_COMPARE_SELECTION_H_
 #define ABLATE_SERVER_REPORT_COMPARE_SELECTION_H_
 

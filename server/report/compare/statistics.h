@@ -1,5 +1,5 @@
-// Numbers that may be undefined, and the statistics of one sample and of p values. Pure functions,
-// safe from any thread; docs/reference/comparison.md has the formulas.
+// Defines numbers that may be undefined, and computes the statistics of one sample and of p values.
+// Pure functions, safe from any thread; docs/reference/comparison.md has the formulas.
 #ifndef ABLATE_SERVER_REPORT_COMPARE_STATISTICS_H_
 #define ABLATE_SERVER_REPORT_COMPARE_STATISTICS_H_
 
@@ -25,7 +25,7 @@ enum class Undefined {
   kNoBaseline,         // the grid has no baseline to compare with
   kIsBaseline,         // the baseline isn't compared with itself
   kBeyondLimit,        // beyond the searched range
-  kNotRecorded,        // no run carries it
+  kNotRecorded,        // no run has it, or it wasn't requested, such as a test without a margin
   kScoredDifferently,  // the runs in question have different evaluation data
 };
 

@@ -77,19 +77,19 @@ std::vector<Shifts> AtLeastAsFar(const SignedSums& pattern, const SignedSums& se
   if (ahead.back() == 0) return {{}};
   // At −∞ the fourth power decides; from there on every change opens or closes a range.
   bool far = ahead.back() > 0;
-  std::vector<Shifts> stretches;
-  if (far) stretches.emplace_back();
+  std::vector<Shifts> ranges;
+  if (far) ranges.emplace_back();
   for (const double change : SignChanges(ahead)) {
-    if (far) stretches.back().high = change;
-    if (!far) stretches.push_back({change, Shifts::kInfinity});
+    if (far) ranges.back().high = change;
+    if (!far) ranges.push_back({change, Shifts::kInfinity});
     far = !far;
   }
-  return stretches;
+  return ranges;
 }
 
-double LargestShared(const std::vector<Shifts>& stretches, size_t least) {
+double LargestShared(const std::vector<Shifts>& ranges, size_t least) {
   std::vector<double> lows, highs;
-  for (const Shifts& shifts : stretches) {
+  for (const Shifts& shifts : ranges) {
     lows.push_back(shifts.low);
     highs.push_back(shifts.high);
   }

@@ -1,6 +1,6 @@
-// Studentized distances of paired differences from 0, at every shift of one setting's values; and
-// the shifts at which one pattern of signs is at least as far as another. Pure functions, safe from
-// any thread.
+// Computes Studentized distances of paired differences from 0, at every shift of one setting's
+// values, and the shifts at which one pattern of signs is at least as far as another. Pure
+// functions, safe from any thread.
 #ifndef ABLATE_SERVER_REPORT_COMPARE_STUDENTIZED_H_
 #define ABLATE_SERVER_REPORT_COMPARE_STUDENTIZED_H_
 
@@ -27,8 +27,9 @@ struct SignedSums {
   }
 };
 
-// Returns |Σd| / √Σd², which for equal n orders like Student's |t|: t² = (n−1)u/(n−u) with its
-// square u. Finite even if t isn't: √n, the maximum, for equal differences, 0 if all are 0.
+// Returns |Σd| / √Σd², which for equal n orders like Student's |t|: t² = (n−1)u/(n−u) where
+// u is the square of this value. Finite even if t isn't: √n, the maximum, for equal differences, 0
+// if all are 0.
 double Studentized(const SignedSums& sums, double shift);
 
 struct Shifts {
@@ -38,12 +39,12 @@ struct Shifts {
 
 // Returns the shifts at which `pattern` is at least as far from 0 as `seen`, which has flipped no
 // pair: disjoint and ascending ranges, whose ends are roots of a polynomial of degree four. A
-// pattern that has flipped none or all of its pairs, or has none, is as far everywhere, because no
-// large shift distinguishes it from `seen`.
+// pattern that is empty, or has flipped none or all of its pairs, is at least as far at every
+// shift, because no large shift distinguishes it from `seen`.
 std::vector<Shifts> AtLeastAsFar(const SignedSums& pattern, const SignedSums& seen);
 
 // Returns the largest shift that at least `least` >= 1 of the ranges contain; −∞ if there is none.
-double LargestShared(const std::vector<Shifts>& stretches, size_t least);
+double LargestShared(const std::vector<Shifts>& ranges, size_t least);
 
 }  // namespace ablate::report
 

@@ -1,4 +1,4 @@
-// Warnings that a reader of a comparison needs before believing it.
+// Finds the warnings that a reader of a comparison needs before believing it.
 #ifndef ABLATE_SERVER_REPORT_COMPARE_WARNINGS_H_
 #define ABLATE_SERVER_REPORT_COMPARE_WARNINGS_H_
 

@@ -1,4 +1,4 @@
-// `admin quota`: what is set, what stays, and what there is.
+// Tests `admin quota`: setting limits, keeping the others, listing.
 #include "client/context.h"
 #include "gmock/gmock.h"
 #include "tests/client/fixture.h"

@@ -1,4 +1,4 @@
-// `admin init`, `admin renew` and `admin audit`: what is asked, what is written, what is printed.
+// Tests `admin init`, `admin renew` and `admin audit`: requests, files and output.
 #include <algorithm>
 #include <filesystem>
 

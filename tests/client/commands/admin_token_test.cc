@@ -1,4 +1,4 @@
-// `admin token`: another one, which there are, and the end of one.
+// Tests `admin token`: adding, listing and revoking.
 #include <filesystem>
 
 #include "client/context.h"

@@ -1,4 +1,4 @@
-// `admin user`: who is there and with which role, and refusals of all of it.
+// Tests `admin user`: adding, listing, roles, and refusals of each.
 #include <filesystem>
 
 #include "client/context.h"

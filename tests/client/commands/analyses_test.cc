@@ -1,4 +1,4 @@
-// `ablate analyses`, `ablate cancel analyses/ID` and `ablate rm analyses/ID`.
+// Tests `ablate analyses`, `ablate cancel analyses/ID` and `ablate rm analyses/ID`.
 #include "client/context.h"
 #include "gmock/gmock.h"
 #include "tests/client/fixture.h"

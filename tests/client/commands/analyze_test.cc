@@ -1,4 +1,4 @@
-// `ablate analyze`: what is asked of the server, waiting, numbers, arrays, exit codes.
+// Tests `ablate analyze`: the request, waiting, numbers, arrays, exit codes.
 #include <filesystem>
 #include <map>
 

@@ -1,4 +1,4 @@
-// `ablate artifact`: which checkpoint, whole files only, streams that break.
+// Tests `ablate artifact`: the choice of a checkpoint, whole files only, streams that break.
 #include <filesystem>
 
 #include "base/sha256.h"

@@ -1,4 +1,4 @@
-// `compare` and `table`: what is asked for, what is printed, and mistakes on the command line.
+// Tests `compare` and `table`: requests, output, and mistakes on the command line.
 #include "client/context.h"
 #include "gmock/gmock.h"
 #include "google/protobuf/util/json_util.h"

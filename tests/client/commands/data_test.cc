@@ -1,4 +1,4 @@
-// `ablate data`: list, add, remove.
+// Tests `ablate data`: list, add, remove.
 #include "absl/strings/str_cat.h"
 #include "base/sha256.h"
 #include "client/context.h"

@@ -1,4 +1,4 @@
-// `diff`: what is asked for and what is printed.
+// Tests `diff`: request and output.
 #include "client/context.h"
 #include "gmock/gmock.h"
 #include "tests/client/fixture.h"

@@ -1,4 +1,5 @@
-// `ls`, `show`, `runs`, `cancel`, `rm`, `logs` and `workers` against a server of the test's own.
+// Tests `ls`, `show`, `runs`, `cancel`, `rm`, `logs` and `workers` against a server of the test's
+// own.
 #include <cmath>
 #include <utility>
 

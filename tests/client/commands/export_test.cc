@@ -1,4 +1,5 @@
-// `ablate export`: whole files or none, nothing overwritten unasked, no path that leads out.
+// Tests `ablate export`: whole files or none, no overwriting without --force, no path that leads
+// out.
 #include <filesystem>
 
 #include "client/context.h"

@@ -1,4 +1,4 @@
-// `figure`: what is asked for, what is written, and mistakes on the command line.
+// Tests `figure`: requests, files, and mistakes on the command line.
 #include <filesystem>
 
 #include "client/context.h"

@@ -1,4 +1,4 @@
-// `ablate generate`: what is asked, one sample a line, the closing line, errors.
+// Tests `ablate generate`: the request, one sample per line, the closing line, errors.
 #include "client/context.h"
 #include "gmock/gmock.h"
 #include "tests/client/fixture.h"

@@ -1,4 +1,4 @@
-// `login` to a server of TLS in this process: what it is shown, what is kept, and when nothing is.
+// Tests `login` to a TLS server in this process: what is sent and stored, and when nothing is.
 #include <filesystem>
 
 #include "absl/strings/str_cat.h"

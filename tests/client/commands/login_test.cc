@@ -1,4 +1,4 @@
-// `whoami` and `logout`: which server they mean, and what they say of it.
+// Tests `whoami` and `logout`: the server that they use, and their output.
 #include <filesystem>
 
 #include "client/context.h"

@@ -1,4 +1,4 @@
-// `ablate metrics`: CSV in full precision, JSON lines, tables of summaries.
+// Tests `ablate metrics`: CSV in full precision, JSON lines, tables of summaries.
 #include <cmath>
 #include <cstring>
 #include <limits>

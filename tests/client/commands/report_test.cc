@@ -1,4 +1,4 @@
-// `ablate report`: what is asked for, whole pages only, nothing overwritten unasked.
+// Tests `ablate report`: requests, whole pages only, no overwriting without --force.
 #include <filesystem>
 
 #include "client/context.h"

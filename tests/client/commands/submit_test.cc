@@ -1,4 +1,4 @@
-// `ablate submit` against a server of the test's own.
+// Tests `ablate submit` against a server of the test's own.
 #include <filesystem>
 
 #include "base/sha256.h"

@@ -1,4 +1,4 @@
-// `ablate up` and `down` with programs that only pretend to be the server.
+// Tests `ablate up` and `down` with programs that only pretend to be the server.
 #include <fcntl.h>
 #include <signal.h>
 #include <spawn.h>

@@ -1,4 +1,4 @@
-// `wait`, `watch` and `submit --wait`: exit codes, progress, and servers that come and go.
+// Tests `wait`, `watch` and `submit --wait`: exit codes, progress, and servers that come and go.
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "client/context.h"

@@ -1,4 +1,4 @@
-// What is printed of analyses.
+// Tests the text of analyses.
 #include "client/output/analysis_text.h"
 
 #include "gmock/gmock.h"

@@ -1,4 +1,4 @@
-// What is printed of an experiment: means per setting, and what a submission would create.
+// Tests the text of an experiment: means per setting, and what a submission would create.
 #include "client/output/experiment_text.h"
 
 #include "absl/strings/str_cat.h"

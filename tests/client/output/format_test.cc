@@ -1,4 +1,4 @@
-// Numbers, times and messages as people and programs read them.
+// Tests numbers, times and messages as people and programs read them.
 #include "client/output/format.h"
 
 #include <cmath>

@@ -1,4 +1,4 @@
-// Files that appear when they are whole, and what may stand at their name before.
+// Tests files that appear only when they are whole, and what may exist at their path before.
 #include "client/output/part_file.h"
 
 #include <fcntl.h>

@@ -1,4 +1,4 @@
-// Progress on a terminal and elsewhere, with a clock of the test's own.
+// Tests progress on a terminal and elsewhere, with a clock of the test's own.
 #include "client/output/progress.h"
 
 #include <algorithm>

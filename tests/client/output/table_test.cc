@@ -1,4 +1,4 @@
-// Tables: alignment, truncation, harmless texts.
+// Tests tables: alignment, truncation, harmless texts.
 #include "client/output/table.h"
 
 #include "gtest/gtest.h"

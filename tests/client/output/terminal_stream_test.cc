@@ -1,4 +1,4 @@
-// TerminalStream: which characters of a text reach the terminal.
+// Tests which characters of a text TerminalStream passes to the terminal.
 #include "client/output/terminal_stream.h"
 
 #include <sstream>

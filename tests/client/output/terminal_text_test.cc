@@ -1,4 +1,4 @@
-// Characters, widths, and texts made fit for a terminal.
+// Tests characters, widths, and texts made fit for a terminal.
 #include "client/output/terminal_text.h"
 
 #include "gtest/gtest.h"

@@ -1,4 +1,4 @@
-// Lines of text and lists of terms, broken to a width.
+// Tests lines of text and lists of terms that are broken to a width.
 #include "client/output/wrap.h"
 
 #include "gtest/gtest.h"

@@ -1,4 +1,5 @@
-// Data sets as files: their names on the server, and the paths by which an experiment names them.
+// Tests data sets as files: their names on the server, and the paths by which an experiment names
+// them.
 #include "client/submit/dataset_files.h"
 
 #include <sstream>

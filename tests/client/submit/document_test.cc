@@ -1,4 +1,4 @@
-// Plain scalars by YAML 1.2's core schema.
+// Tests plain scalars by YAML 1.2's core schema.
 #include "client/submit/document.h"
 
 #include <cmath>

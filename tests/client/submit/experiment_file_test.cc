@@ -1,4 +1,4 @@
-// The same experiment in YAML and JSON, and where its fields stand.
+// Tests that YAML and JSON give the same experiment, and the places of its fields.
 #include "client/submit/experiment_file.h"
 
 #include <filesystem>

@@ -1,4 +1,4 @@
-// --set and --seeds.
+// Tests --set and --seeds.
 #include "client/submit/experiment_file.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"

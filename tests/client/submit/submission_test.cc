@@ -1,4 +1,4 @@
-// The server's problems, at the line or the option that causes them.
+// Tests that the server's problems are printed at the line or the option that causes them.
 #include "client/submit/submission.h"
 
 #include <algorithm>

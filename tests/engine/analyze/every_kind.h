@@ -8,7 +8,7 @@
 
 namespace ablate::engine {
 
-// At least one of each kind, small.
+// Returns small options, at least one of each kind.
 inline std::vector<AnalysisOptions> EveryKind() {
   LossLandscapeOptions landscape;
   landscape.directions = 1;

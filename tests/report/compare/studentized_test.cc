@@ -45,8 +45,8 @@ TEST(StudentizedTest, TakesAShiftOffFlippedPairsBackwards) {
                    Studentized(Sum({.5, 1.5, -3.5}, 0), 0));
 }
 
-bool Contains(const std::vector<Shifts>& stretches, double shift) {
-  for (const Shifts& shifts : stretches) {
+bool Contains(const std::vector<Shifts>& ranges, double shift) {
+  for (const Shifts& shifts : ranges) {
     if (shifts.low <= shift && shift <= shifts.high) return true;
   }
   return false;
@@ -65,34 +65,34 @@ TEST(StudentizedTest, FindsTheShiftsAtWhichAPatternIsAsFar) {
                                            : 3 + ((flipped >> i & 1) != 0 ? -4 : 4) + .3 * noise());
     }
     const SignedSums from = Sum(seen), to = Sum(pattern, flipped);
-    const std::vector<Shifts> stretches = AtLeastAsFar(to, from);
-    apart += stretches.size() > 1;
+    const std::vector<Shifts> ranges = AtLeastAsFar(to, from);
+    apart += ranges.size() > 1;
     for (double shift = -30; shift <= 30; shift += .01) {
       const double ahead = Studentized(to, shift) - Studentized(from, shift);
       if (std::abs(ahead) < 1e-9) continue;
-      ASSERT_EQ(Contains(stretches, shift), ahead > 0) << repetition << " at " << shift;
+      ASSERT_EQ(Contains(ranges, shift), ahead > 0) << repetition << " at " << shift;
     }
   }
-  EXPECT_GT(apart, 10u) << "of stretches that are apart";
+  EXPECT_GT(apart, 10u) << "of ranges that are apart";
 }
 
 TEST(StudentizedTest, IsAsFarEverywhereWherePairsAreFlippedAlike) {
   const Differences seen = {.3, -.1, .4};
-  for (const std::vector<Shifts>& stretches :
+  for (const std::vector<Shifts>& ranges :
        {AtLeastAsFar(Sum(seen), Sum(seen)), AtLeastAsFar(Sum({-.3, .1, -.4}, 0b111), Sum(seen)),
         AtLeastAsFar(Sum({.1, -.1, .2}), Sum(seen)), AtLeastAsFar({}, Sum(seen))}) {
-    ASSERT_EQ(stretches.size(), 1u);
-    EXPECT_EQ(stretches[0].low, -Shifts::kInfinity);
-    EXPECT_EQ(stretches[0].high, Shifts::kInfinity);
+    ASSERT_EQ(ranges.size(), 1u);
+    EXPECT_EQ(ranges[0].low, -Shifts::kInfinity);
+    EXPECT_EQ(ranges[0].high, Shifts::kInfinity);
   }
 }
 
 TEST(StudentizedTest, FindsTheLargestShiftThatEnoughShare) {
-  const std::vector<Shifts> stretches = {{0, 2}, {1, 5}, {6, 9}, {7, 8}, {-1, 1}};
-  EXPECT_EQ(LargestShared(stretches, 1), 9);
-  EXPECT_EQ(LargestShared(stretches, 2), 8);
-  EXPECT_EQ(LargestShared(stretches, 3), 1);
-  EXPECT_EQ(LargestShared(stretches, 4), -Shifts::kInfinity);
+  const std::vector<Shifts> ranges = {{0, 2}, {1, 5}, {6, 9}, {7, 8}, {-1, 1}};
+  EXPECT_EQ(LargestShared(ranges, 1), 9);
+  EXPECT_EQ(LargestShared(ranges, 2), 8);
+  EXPECT_EQ(LargestShared(ranges, 3), 1);
+  EXPECT_EQ(LargestShared(ranges, 4), -Shifts::kInfinity);
   EXPECT_EQ(LargestShared({{}, {0, 1}}, 1), Shifts::kInfinity);
 }
 
