@@ -75,8 +75,8 @@ TEST(EngineConfigTest, KnowsTheValuesOfEveryEnum) {
     }
     FillFields(run.mutable_spec());  // of another task
     EXPECT_EQ(Convert(run).status(),
-              absl::InvalidArgumentError(
-                  absl::StrCat(path, ": 77 is unknown; expected one of ", absl::StrJoin(names, ", "))));
+              absl::InvalidArgumentError(absl::StrCat(path, ": 77 is unknown; expected one of ",
+                                                      absl::StrJoin(names, ", "))));
   }
   EXPECT_GT(enums, 5u);
 }

@@ -157,8 +157,8 @@ absl::Status CheckRequest(const AnalysisRequest& request) {
   const AnalysisKind& kind = KindOf(request.options);
   const size_t subjects = request.subjects.size();
   if (subjects < kind.least_subjects || subjects > kind.most_subjects) {
-    return absl::InvalidArgumentError(absl::StrCat("subjects: there are ", subjects,
-                                                   "; expected ", kind.least_subjects, " to ",
+    return absl::InvalidArgumentError(absl::StrCat("subjects: there are ", subjects, "; expected ",
+                                                   kind.least_subjects, " to ",
                                                    kind.most_subjects));
   }
   std::vector<OptionProblem> problems;
