@@ -111,13 +111,13 @@ configure() {
 
 begin_log build/setup.log
 programs=(ablate ablated ablate-worker)
-venv=build/venv kind=tests preset=release folder=build targets=() text="Compiling the programs and the tests (up to 30 minutes the first time)"
+venv=build/venv kind=tests preset=release folder=build targets=() text="Compiling the programs and the tests (up to 25 minutes the first time)"
 case "${1:-}" in
-  '') kind=programs targets=("${programs[@]}") text="Compiling the programs (up to 20 minutes the first time)" ;;
+  '') kind=programs targets=("${programs[@]}") text="Compiling the programs (up to 12 minutes the first time)" ;;
   --tests) ;;
   --cuda)
     venv=build/cuda/venv kind=programs preset=cuda folder=build/cuda targets=("${programs[@]}")
-    text="Compiling the programs (up to 20 minutes the first time)"
+    text="Compiling the programs (up to 12 minutes the first time)"
     ;;
   --all) packages+=(clang clang-format clang-tidy) ;;
   *) echo "usage: deploy/setup.sh [--tests|--cuda|--all]" >&2; exit 64 ;;
