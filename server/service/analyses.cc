@@ -182,7 +182,7 @@ absl::StatusOr<Asked> Resolve(const rpc::View& view, const v1::CreateAnalysisReq
                         &asked.problems);
   }
   if (request.subjects_size() > kMaxSubjects) {
-    asked.problems.Add("subjects", "", absl::StrCat("there are ", request.subjects_size()),
+    asked.problems.Add("subjects", "", absl::StrCat(request.subjects_size(), " given"),
                        absl::StrCat("at most ", kMaxSubjects));
     return asked;
   }

@@ -230,7 +230,9 @@ TEST_F(LabelledResultsTest, AreDrawnUnderOtherLabelsIfTheKindsOwnIsNotThere) {
 TEST_F(LabelledResultsTest, SayWhichRunsHaveThemIfNoneOfTheseIsDrawn) {
   Train();
   Landscape("post-s2", "sharp", 3);
-  constexpr char kWhy[] = "the analysis sharp exists for post-s2 only; expected converged runs";
+  constexpr char kWhy[] =
+      "the analysis sharp exists for post-s2 only; expected converged runs. "
+      "Run the analysis for these";
   EXPECT_THAT(Error("landscape", "sharp"), HasSubstr(kWhy));
   const auto figures = ReportFigures(grid_.store(), Compared(), "e1-", kNever);
   ASSERT_TRUE(figures.ok()) << figures.status();

@@ -162,7 +162,7 @@ TEST_F(AnalysesTest, FailsWhenItsArraysWereNotPublished) {
   v1::Analysis result = Result();
   result.set_artifact(std::string(64, 'a'));
   analyst->ComputationResult(analyst->NextAnalysis(), result);
-  EXPECT_THAT(WaitUntil(name, v1::AnalysisState::FAILED).failure(), HasSubstr("not published"));
+  EXPECT_THAT(WaitUntil(name, v1::AnalysisState::FAILED).failure(), HasSubstr("isn't published"));
 }
 
 TEST_F(AnalysesTest, GivesTheWorkerTheDataSetThatItReadsUntilItsEnd) {

@@ -66,7 +66,7 @@ TEST_F(AnalysisLabelsTest, AreTheOwnersToGive) {
   const grpc::Status refused = CreateAs(bob_, weights, &response);
   EXPECT_EQ(refused.error_code(), grpc::StatusCode::PERMISSION_DENIED);
   EXPECT_EQ(ReasonOf(refused), "NOT_YOURS");
-  EXPECT_THAT(refused.error_message(), HasSubstr("is mia's (mine); only mia or an admin"));
+  EXPECT_THAT(refused.error_message(), HasSubstr("only mia or an admin may label metrics"));
   weights.set_validate_only(true);
   ASSERT_TRUE(CreateAs(bob_, weights, &response).ok());
   ASSERT_EQ(response.problems_size(), 1);

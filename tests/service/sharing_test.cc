@@ -181,7 +181,7 @@ TEST_F(SharingTest, LogsRefusedCalls) {
               ElementsAre("  Admin.WhoAmI UNAUTHENTICATED: the token is unknown to this server. "
                           "Log in with a join file of this server",
                           absl::StrCat("rex ", mine.token.id,
-                                       " Admin.ListAudit PERMISSION_DENIED: Admin.ListAudit needs "
+                                       " Admin.ListAudit PERMISSION_DENIED: \"list audit\" needs "
                                        "the role admin; yours is reader")));
 }
 
