@@ -21,7 +21,7 @@ namespace ablate::engine::native {
 // Returns true if a model supports this pass. Rotary keys can't be absorbed into a query.
 bool HasAbsorbedPass(const ModelConfig& config);
 
-// Computes losses and gradients of last columns. Not thread-safe: it owns scratch memory.
+// Computes losses and gradients of LastColumns. Not thread-safe: it owns scratch memory.
 class AbsorbedPass {
  public:
   // Keeps references. `rule` forms the gradients.
