@@ -32,7 +32,7 @@ NormPass PassOf(NormConfig config, NormBackward backward = NormBackward::kExact)
 // Uses the statistics of x.
 NormPass BatchPassOf(const at::Tensor& x, NormConfig config,
                      Statistics statistics = Statistics::kBatch, const at::Tensor& real = {}) {
-  return BatchPass(config, statistics, real, x.size(0), x.options());
+  return MakeNormPass(config, statistics, real, x.size(0), x.options());
 }
 
 // Returns the gradient of x, given the gradient g of the norm's output.

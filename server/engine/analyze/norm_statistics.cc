@@ -173,7 +173,7 @@ class NormStatistics : public Computation {
     }
     const bool reads_batch = IsBatchNorm() && by_batch;
     const NormPass pass =
-        reads_batch ? BatchPass(model_.norm, Statistics::kBatch, {}, x.size(0), x.options())
+        reads_batch ? MakeNormPass(model_.norm, Statistics::kBatch, {}, x.size(0), x.options())
                     : NormPass{model_.norm, Statistics::kRunning, {}, {}};
     return Norm(x, running, pass);
   }

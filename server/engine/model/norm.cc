@@ -287,8 +287,8 @@ at::Tensor BatchNorm(const at::Tensor& x, const NormParameters& parameters, cons
 
 }  // namespace
 
-NormPass BatchPass(const NormConfig& config, Statistics statistics, const at::Tensor& real,
-                   int64_t positions, at::TensorOptions options) {
+NormPass MakeNormPass(const NormConfig& config, Statistics statistics, const at::Tensor& real,
+                      int64_t positions, at::TensorOptions options) {
   const at::Tensor count = real.defined()
                                ? real.sum(0, true)
                                : at::full({1, 1}, static_cast<double>(positions), options);

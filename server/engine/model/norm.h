@@ -10,7 +10,7 @@
 
 namespace ablate::engine {
 
-// Describes how a pass applies its norms. BatchPass makes the one that uses batch statistics.
+// Describes how a pass applies its norms. MakeNormPass makes the one that uses batch statistics.
 struct NormPass {
   NormConfig config;  // the model's, with the backward mode of the pass
   Statistics statistics = Statistics::kRunning;
@@ -21,8 +21,8 @@ struct NormPass {
 // Returns a pass that uses the statistics of a batch of N `positions`; `real` as in NormPass,
 // `options` the model's. Throws c10::Error if it must update running statistics and there is only
 // one real position.
-NormPass BatchPass(const NormConfig& config, Statistics statistics, const at::Tensor& real,
-                   int64_t positions, at::TensorOptions options);
+NormPass MakeNormPass(const NormConfig& config, Statistics statistics, const at::Tensor& real,
+                      int64_t positions, at::TensorOptions options);
 
 // x [N, d] → x̂·gain + shift [N, d], with x̂ = (x − μ)/σ (`x_hat` in the code):
 //

@@ -85,7 +85,7 @@ NormPass NormsOf(const ModelConfig& config, const SequenceShape& shape, const Pa
     const at::Tensor position = at::arange(shape.length, shape.lengths.options());
     real = position.lt(shape.lengths.unsqueeze(1)).to(options).view({-1, 1});
   }
-  return BatchPass(norm, pass.statistics, real, shape.rows * shape.length, options);
+  return MakeNormPass(norm, pass.statistics, real, shape.rows * shape.length, options);
 }
 
 at::Tensor HookedNorm(const at::Tensor& x, const NormParameters& norm, const NormHookPoints& around,
