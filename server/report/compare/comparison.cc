@@ -426,7 +426,7 @@ std::optional<size_t> SharedBaseline(const Comparison& comparison) {
   return shared;
 }
 
-bool IsRechosen(const Comparison& comparison) {
+bool IsReselected(const Comparison& comparison) {
   return std::any_of(comparison.rows.begin(), comparison.rows.end(), [](const ComparisonRow& row) {
     return row.compared() && row.difference.by_reselection;
   });

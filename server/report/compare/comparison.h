@@ -240,7 +240,7 @@ struct Comparison {
 };
 
 // Returns true if the permutation test repeats the selection for some row.
-bool IsRechosen(const Comparison& comparison);
+bool IsReselected(const Comparison& comparison);
 
 // Returns the index in `rows` of the baseline of all compared rows; nothing if they have several,
 // or nothing is compared.

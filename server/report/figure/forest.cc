@@ -228,7 +228,7 @@ void AddCsv(const Comparison& comparison, const Source& source, std::string* csv
 // Returns the kinds of intervals: "Student's t", or "permutation test at the selected lr, Student's
 // t at .01".
 std::string IntervalsText(const Comparison& comparison) {
-  if (!IsRechosen(comparison)) return "Student's t";
+  if (!IsReselected(comparison)) return "Student's t";
   const std::string tuned = absl::StrJoin(comparison.tuned_axes, " and ");
   const std::string chosen = absl::StrCat("permutation test at the selected ", tuned);
   if (!comparison.reference) return chosen;

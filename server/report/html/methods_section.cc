@@ -33,7 +33,7 @@ std::string PairsText(const Comparison& comparison, bool shared_weights) {
                            " minus its baseline's. A setting's mean in the main table is over the "
                            "same seeds. "),
       "The 95 % interval of ", ratio ? "the ratio " : "Δ ",
-      IsRechosen(comparison)
+      IsReselected(comparison)
           ? "is obtained by inverting the test below: it reaches from the smallest to the largest "
             "shift of the setting's values that the test does not reject at the 5 % level"
           : "is Student's t with n − 1 degrees of freedom; it assumes that the seeds are a random "
@@ -77,7 +77,7 @@ std::string TunedSentence(const Comparison& comparison) {
       ": for each seed, the value with the best mean over the setting's other seeds. So no run "
       "influences the selection that it is evaluated with. A value at which a run diverged ranks "
       "last.",
-      IsRechosen(comparison)
+      IsReselected(comparison)
           ? " Selection makes results look better than they are (selection bias), so the "
             "permutation test repeats it: for every sign pattern, the two settings exchange their "
             "runs at all values on the flipped seeds, and both select again. The test is exact if "
@@ -143,7 +143,7 @@ std::string PowerText(const Comparison& comparison) {
       "Power: the number of seeds needed is the one that establishes the observed difference with "
       "80 % power if its mean and standard deviation stay the same (noncentral t at the level of "
       "Holm's first step). Its range corresponds to the 80 % interval of the effect size.",
-      IsRechosen(comparison) ? " With tuned axes, somewhat more seeds are needed." : "");
+      IsReselected(comparison) ? " With tuned axes, somewhat more seeds are needed." : "");
 }
 
 std::string DivergenceText() {

@@ -346,7 +346,7 @@ std::string ComparisonText(const Comparison& comparison, const RowWindows& windo
                      comparison.choice_key.empty()
                          ? ""
                          : absl::StrCat(" on ", NameOfMetric(comparison.choice_key).text),
-                     IsRechosen(comparison) ? "; the permutation test repeats the selection" : ""));
+                     IsReselected(comparison) ? "; the permutation test repeats the selection" : ""));
   }
   if (!comparison.factorial.main.empty()) {
     absl::StrAppend(&out, "\ncrossed axes:\n", RenderText(FirstRows(FactorialTable(comparison))));
