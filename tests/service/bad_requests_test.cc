@@ -94,7 +94,7 @@ Table Specs() {
       Create("UnknownOverride", "overrides { key: \"model.widht\" value { number_value: 8 } }",
              "overrides[\"model.widht\"]: unknown field \"widht\" (did you mean width?); expected "
              "layers, width, heads, context, positions, bias, residual, tied_head, head_bias, "
-             "init, attention, norm, feed_forward, residual_scale, dropout"),
+             "init, attention, norm, feed_forward, residual_scale or dropout"),
       Create("EmptyAxis", "spec { axes { field: \"model.width\" } }",
              "axes[0].values: empty; expected 1 to 1,000"),
       Create("TwoAxesOnOnePath",

@@ -73,7 +73,7 @@ TEST(ArrangeCellsTest, NamesWhatIsWrong) {
       {[](ComparisonInput* input) { input->axes[1].values.pop_back(); },
        "axes.lr.values: 2 values"},
       {[](ComparisonInput* input) { input->axes[1].values[0] = std::nan(""); },
-       "axes.lr.values: nan; finite"},
+       "axes.lr.values: nan; expected finite"},
       {[](ComparisonInput* input) { input->axes[1].base = "9"; },
        "axes.lr.base: '9' is unknown; expected one of 0.1, 0.2, 0.4"},
       {[](ComparisonInput* input) { input->by = "depth"; },

@@ -304,7 +304,7 @@ TEST(FindWarningsTest, SaysWhichPairsWereAddedLater) {
               ElementsAre(StartsWith("some pairs were submitted later than others")));
   // All pairs are as new as the newer of their two runs.
   for (Cell& cell : input.cells) {
-    if (cell.labels[0] == "post") cell.first_experiment = 2;
+    if (cell.labels[0] != "pre") cell.first_experiment = 2;
   }
   EXPECT_THAT(Texts(input, WarningKind::kSeedsAdded), IsEmpty());
 }

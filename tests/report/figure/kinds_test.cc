@@ -78,7 +78,7 @@ class KindsTest : public testing::TestWithParam<size_t> {
   std::string Refusal(const Kind& kind) const {
     const bool diverged = example_.name == "all diverged";
     if (kind.name == "sensitivity" && comparison_->tuned_axes.empty()) return "tuned";
-    if (kind.name == "axis" && example_.name != "widths") return "numbers";
+    if (kind.name == "axis" && example_.name != "widths") return "numeric `values`";
     if (kind.reads == Reads::kPairs && comparison_->family > 0 &&
         (example_.shapes.size() < 2 || diverged)) {
       return "baseline converged has points of";
