@@ -42,8 +42,8 @@ void Measured(const Experiment& experiment, Markup* out) {
   const bool ratio = comparison.scale == report::Scale::kRatio;
   out->Text(absl::StrCat(". Brackets: 95 % interval over seeds, by ",
                          IsReselected(comparison) ? "inversion of the permutation test. Bands in "
-                                                  "figures: Student's t intervals"
-                                                : "Student's t",
+                                                    "figures: Student's t intervals"
+                                                  : "Student's t",
                          ratio ? ". Means are geometric." : "."))
       .Close();
 }

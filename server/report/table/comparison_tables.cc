@@ -339,14 +339,14 @@ std::string ComparisonText(const Comparison& comparison, const RowWindows& windo
   line("note: ", MeansNote(comparison));
   line("note: ", DivergedNote(comparison));
   if (!comparison.tuned_axes.empty() && comparison.family > 0) {
-    line(
-        "note: ",
-        absl::StrCat("each ", absl::StrJoin(comparison.tuned_axes, " and "),
-                     " is selected by leave-one-seed-out",
-                     comparison.choice_key.empty()
-                         ? ""
-                         : absl::StrCat(" on ", NameOfMetric(comparison.choice_key).text),
-                     IsReselected(comparison) ? "; the permutation test repeats the selection" : ""));
+    line("note: ",
+         absl::StrCat(
+             "each ", absl::StrJoin(comparison.tuned_axes, " and "),
+             " is selected by leave-one-seed-out",
+             comparison.choice_key.empty()
+                 ? ""
+                 : absl::StrCat(" on ", NameOfMetric(comparison.choice_key).text),
+             IsReselected(comparison) ? "; the permutation test repeats the selection" : ""));
   }
   if (!comparison.factorial.main.empty()) {
     absl::StrAppend(&out, "\ncrossed axes:\n", RenderText(FirstRows(FactorialTable(comparison))));
