@@ -158,6 +158,7 @@ struct CellRecord {
   std::string run;
   bool reused = false;
   // Number of the earliest stored experiment that has the run; earlier ones have lower numbers.
+  // Only ListCells sets it.
   int64_t first_experiment = 0;
   // State of the run:
   RunState state = RunState::kQueued;

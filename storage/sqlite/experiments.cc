@@ -322,7 +322,6 @@ CellRecord ReadCell(const Statement& row) {
   cell.change = row.As<uint64_t>(10);
   cell.origin = row.Text(11);
   cell.origin_step = row.As<uint32_t>(12);
-  cell.first_experiment = row.Int(13);
   return cell;
 }
 
@@ -331,8 +330,7 @@ void ReadChanged(Connection& db, int64_t experiment, uint64_t after, uint64_t la
                  uint32_t limit, std::vector<CellRecord>* cells) {
   Statement row(db,
                 "SELECT cells.place, cells.name, labels, cells.seed, runs.name, reused, state, "
-                "runs.step, steps, failure, cells.change, origins.name, origins.step, "
-                "(SELECT min(experiment) FROM cells AS first WHERE first.run = runs.id) "
+                "runs.step, steps, failure, cells.change, origins.name, origins.step "
                 "FROM cells JOIN runs ON runs.id = cells.run "
                 "LEFT JOIN origins ON origins.run = runs.id "
                 "WHERE experiment = ?1 AND cells.change > ?2 AND cells.change <= ?3 "
@@ -498,7 +496,10 @@ absl::StatusOr<std::vector<CellRecord>> Store::ListCells(absl::string_view exper
                   "LEFT JOIN origins ON origins.run = runs.id "
                   "WHERE experiment = ?1 AND cells.place >= ?2 ORDER BY cells.place LIMIT ?3",
                   *id, first, limit);
-    while (row.Row()) cells.push_back(ReadCell(row));
+    while (row.Row()) {
+      cells.push_back(ReadCell(row));
+      cells.back().first_experiment = row.Int(13);
+    }
     return cells;
   });
 }
