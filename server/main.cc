@@ -16,7 +16,6 @@
 #include <vector>
 
 #include "absl/status/status.h"
-#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "base/log_file.h"
 #include "base/mutex.h"
@@ -269,7 +268,7 @@ absl::Status Program::StartWorkers(const Flags& flags, const launch::Home& home)
     });
   };
   events.on_exit = [this](const launch::ChildExit& exit) {
-    if (absl::StartsWith(exit.last_words, "exit code 0")) {
+    if (exit.succeeded) {
       spdlog::info("worker {} ended", exit.worker);
     } else {
       spdlog::warn("worker {} ended: {}", exit.worker, exit.last_words);

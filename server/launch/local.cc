@@ -154,6 +154,7 @@ std::optional<ChildExit> Reap(const SupervisedWorker& worker) {
     if (taken) return std::nullopt;
     ChildExit exit = DescribeExit(worker.command.name, ended, tail);
     if (!worker.killed_for.empty()) {
+      exit.succeeded = false;
       exit.last_words = absl::StrCat(worker.killed_for, "; ", exit.last_words);
     }
     return exit;

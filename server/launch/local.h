@@ -42,6 +42,7 @@ struct ChildExit {
   std::string worker;
   bool by_itself = false;  // exit code other than 0, or SIGSEGV, SIGABRT, SIGBUS, SIGFPE, SIGILL
   std::string last_words;  // "exit code 1: <last line of its log>", "killed by SIGSEGV"
+  bool succeeded = false;  // exit code 0, without being killed by us
 };
 
 // Called on the thread of Start, then on the supervisor's; must not block.

@@ -82,6 +82,7 @@ ChildExit DescribeExit(absl::string_view worker, const siginfo_t& ended,
   exit.worker = std::string(worker);
   if (ended.si_code == CLD_EXITED) {
     exit.by_itself = ended.si_status != 0;
+    exit.succeeded = ended.si_status == 0;
     exit.last_words = absl::StrCat("exit code ", ended.si_status);
   } else {
     exit.by_itself = IsCrash(ended.si_status);

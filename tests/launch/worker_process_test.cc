@@ -37,6 +37,7 @@ TEST(DescribeExitTest, TakesCrashesAndExitCodesAsFailuresOfTheWorker) {
   EXPECT_EQ(code.worker, "w");
   EXPECT_TRUE(code.by_itself);
   EXPECT_EQ(code.last_words, "exit code 4: out of luck");
+  EXPECT_FALSE(code.succeeded);
   const ChildExit crash = DescribeExit("w", Ended(CLD_DUMPED, SIGSEGV), "");
   EXPECT_TRUE(crash.by_itself);
   EXPECT_EQ(crash.last_words, "killed by SIGSEGV");
@@ -44,6 +45,7 @@ TEST(DescribeExitTest, TakesCrashesAndExitCodesAsFailuresOfTheWorker) {
 
 TEST(DescribeExitTest, DoesNotTakeKillsAndNormalExitsAsFailures) {
   EXPECT_FALSE(DescribeExit("w", Ended(CLD_EXITED, 0), "").by_itself);
+  EXPECT_TRUE(DescribeExit("w", Ended(CLD_EXITED, 0), "").succeeded);
   EXPECT_FALSE(DescribeExit("w", Ended(CLD_KILLED, SIGKILL), "").by_itself);
   EXPECT_FALSE(DescribeExit("w", Ended(CLD_KILLED, SIGTERM), "").by_itself);
 }
