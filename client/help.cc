@@ -54,12 +54,16 @@ std::vector<Term> OptionTerms(const CLI::App& command) {
   return terms;
 }
 
+// Such as "FILE", or "EXP..." if it takes several values.
+std::string ArgumentName(const CLI::Option& argument) {
+  return absl::StrCat(argument.get_name(true), TakesSeveral(argument) ? "..." : "");
+}
+
 std::vector<Term> ArgumentTerms(const CLI::App& command) {
   std::vector<Term> terms;
   for (const CLI::Option* option : command.get_options()) {
     if (!option->get_positional()) continue;
-    terms.emplace_back(absl::StrCat(option->get_name(true), TakesSeveral(*option) ? "..." : ""),
-                       option->get_description());
+    terms.emplace_back(ArgumentName(*option), option->get_description());
   }
   return terms;
 }
@@ -72,8 +76,7 @@ std::string Usage(const CLI::App& command) {
   }
   for (const CLI::Option* option : command.get_options()) {
     if (option->get_positional()) {
-      const std::string name =
-          absl::StrCat(option->get_name(true), TakesSeveral(*option) ? "..." : "");
+      const std::string name = ArgumentName(*option);
       absl::StrAppend(
           &usage, option->get_required() ? absl::StrCat(" ", name) : absl::StrCat(" [", name, "]"));
     } else if (option->get_required()) {

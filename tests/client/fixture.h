@@ -41,7 +41,7 @@ class ClientTest : public ::testing::Test {
   // Ends each with every code that a server refuses with: in `result_`, which must be an answer's.
   void ExpectRefusals(const std::vector<std::vector<std::string>>& command_lines);
 
-  // Of ada, for the server `name`.
+  // Returns ada's join file for the server `name`.
   static v1::JoinFile JoinOf(const std::string& name);
   // The servers that the program has logged in to.
   Logins Known() const { return *Logins::Of(Variables()); }

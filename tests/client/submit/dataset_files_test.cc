@@ -35,7 +35,7 @@ ExperimentFile Load(const std::string& text) {
   return file;
 }
 
-// What is replaced as a path, with the field it is in.
+// Returns the paths to replace, each as FIELD = PATH.
 std::vector<std::string> Found(ExperimentFile* file, Overrides* overrides) {
   std::vector<std::string> found;
   for (const DatasetPath& path : FindDatasetPaths(&file->spec, overrides)) {
