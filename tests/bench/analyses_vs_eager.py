@@ -8,15 +8,19 @@ keeps the graph of the gradient for all products, as ours does, and orthogonalis
 """
 
 import json
+import os
 import statistics
 import subprocess
 import sys
 import time
 
-from trainer_vs_eager import RecallModel
-
+os.environ["OMP_NUM_THREADS"] = "1"
 import torch
 import torch.nn.functional as F
+
+from eager_models import RecallModel
+
+torch.set_num_threads(1)
 
 ROWS = 121  # of 41 tokens
 

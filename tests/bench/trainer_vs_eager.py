@@ -11,7 +11,6 @@ and the best `compiled` by torch.compile, where the model can be.
 import json
 import math
 import os
-import random
 import statistics
 import subprocess
 import sys
@@ -21,6 +20,10 @@ os.environ["OMP_NUM_THREADS"] = "1"
 import torch
 import torch.nn as nn
 import torch.nn.functional as F
+
+from eager_models import (CHARACTERS_ADAMW, NAMES_ADAMW, RECALL_ADAM, PreNormModel, RecallModel,
+                          characters_model, loss_of, names_batches, names_model, plays_batches,
+                          recall_batches)
 
 torch.set_num_threads(1)
 
@@ -47,49 +50,6 @@ class Aligned(nn.Linear):
 
     def forward(self, x):
         return AlignedLinear.apply(x, self.weight, self.bias, self.feedback)
-
-
-class Attention(nn.Module):
-    def __init__(self, width, heads, bias, fused, linear):
-        super().__init__()
-        self.heads, self.fused = heads, fused
-        self.qkv = linear(width, 3 * width, bias=bias)
-        self.projection = linear(width, width, bias=bias)
-
-    def forward(self, x):
-        batch, time_, width = x.shape
-        q, k, v = (t.view(batch, time_, self.heads, -1).transpose(1, 2)
-                   for t in self.qkv(x).split(width, dim=2))
-        if self.fused:
-            y = F.scaled_dot_product_attention(q, k, v, is_causal=True)
-        else:
-            hidden = torch.ones(time_, time_, dtype=torch.bool).triu(1)
-            scores = q @ k.transpose(2, 3) / (width // self.heads)**.5
-            y = scores.masked_fill(hidden, -torch.inf).softmax(-1) @ v
-        return self.projection(y.transpose(1, 2).reshape(batch, time_, width))
-
-
-class PreNormModel(nn.Module):
-    def __init__(self, vocabulary, context, layers, width, heads, hidden, bias, norm, activation,
-                 tied, fused, linear=nn.Linear):
-        super().__init__()
-        self.tokens = nn.Embedding(vocabulary, width)
-        self.positions = nn.Embedding(context, width)
-        self.blocks = nn.ModuleList([
-            nn.ModuleList([norm(width), Attention(width, heads, bias, fused, linear), norm(width),
-                           linear(width, hidden, bias=bias), activation,
-                           linear(hidden, width, bias=bias)]) for _ in range(layers)])
-        self.norm = norm(width)
-        self.head = nn.Linear(width, vocabulary, bias=False)
-        if tied:
-            self.head.weight = self.tokens.weight
-
-    def forward(self, tokens):
-        x = self.tokens(tokens) + self.positions(torch.arange(tokens.shape[1]))
-        for norm1, attention, norm2, up, activation, down in self.blocks:
-            x = x + attention(norm1(x))
-            x = x + down(activation(up(norm2(x))))
-        return self.head(self.norm(x))
 
 
 class OddAttention(nn.Module):
@@ -170,57 +130,28 @@ class OddModel(nn.Module):
         return self.head(self.norm(x))
 
 
-class RecallModel(nn.Module):
-    def __init__(self):
-        super().__init__()
-        self.tokens = nn.Embedding(402, 128)
-        self.attention = nn.MultiheadAttention(128, 1, batch_first=True)
-        self.norm1, self.norm2 = nn.LayerNorm(128), nn.LayerNorm(128)
-        self.up, self.down = nn.Linear(128, 512), nn.Linear(512, 128)
-        self.head = nn.Linear(128, 402)
-
-    def forward(self, tokens):
-        x = self.tokens(tokens)
-        x = self.norm1(x + self.attention(x, x, x, need_weights=False)[0])
-        x = self.norm2(x + self.down(F.gelu(self.up(x))))
-        return self.head(x[:, -1])
-
-
-def adamw(model, fused, **options):
+def adamw(model, fused, options):
     return torch.optim.AdamW(model.parameters(), fused=fused, **options)
 
 
-def names_model(fused):
-    model = PreNormModel(27, 16, 8, 16, 4, 64, False, lambda d: nn.RMSNorm(d, 1e-5), nn.ReLU(),
-                         False, fused)
-    return model, adamw(model, fused, lr=0.01, betas=(0.85, 0.99), weight_decay=0.01)
-
-
 def names(fused):
-    """Documents of 3 to 12 letters, one a step."""
-    path = os.path.join(os.path.dirname(__file__), "../../examples/data/names.txt")
-    with open(path, encoding="utf-8") as file:
-        lines = [line.strip() for line in file if line.strip()]
-    random.Random(42).shuffle(lines)
-    batches = []
-    for line in lines[:4000]:
-        tokens = [26] + [ord(c) - ord("a") for c in line] + [26]
-        count = min(16, len(tokens) - 1)
-        batches.append((torch.tensor([tokens[:count]]), torch.tensor([tokens[1:count + 1]])))
-    return *names_model(fused), batches, 100
+    """Trains on documents of 3 to 12 letters, one a step."""
+    model = names_model(fused)
+    return model, adamw(model, fused, NAMES_ADAMW), names_batches(), 100
 
 
 def names16(fused):
-    """Documents that fill the context."""
+    """Trains on documents that fill the context."""
+    model = names_model(fused)
     batches = [(torch.randint(27, (1, 16)), torch.randint(27, (1, 16))) for _ in range(400)]
-    return *names_model(fused), batches, 100
+    return model, adamw(model, fused, NAMES_ADAMW), batches, 100
 
 
 def recall(fused):
-    """nn.MultiheadAttention is as it comes in both."""
+    """Trains with nn.MultiheadAttention as it comes, fused or not."""
     model = RecallModel()
-    batches = [(torch.randint(400, (128, 41)), torch.randint(400, (128,))) for _ in range(20)]
-    return model, torch.optim.Adam(model.parameters(), lr=1e-4, fused=fused), batches, 10
+    optimizer = torch.optim.Adam(model.parameters(), fused=fused, **RECALL_ADAM)
+    return model, optimizer, recall_batches(), 10
 
 
 def random_characters():
@@ -229,32 +160,20 @@ def random_characters():
 
 def depth(fused):
     model = PreNormModel(65, 64, 20, 64, 4, 256, True, nn.LayerNorm, nn.GELU(), False, fused)
-    return model, adamw(model, fused, lr=1e-3, weight_decay=0.01), random_characters(), 3
+    return model, adamw(model, fused, CHARACTERS_ADAMW), random_characters(), 3
 
 
 def characters(fused, linear=nn.Linear):
-    model = PreNormModel(65, 64, 4, 128, 4, 512, True, nn.LayerNorm, nn.GELU(), True, fused, linear)
-    return model, adamw(model, fused, lr=1e-3, weight_decay=0.01), random_characters(), 5
+    model = characters_model(fused, linear)
+    return model, adamw(model, fused, CHARACTERS_ADAMW), random_characters(), 5
 
 
 def alignment(fused):
     return characters(fused, Aligned)
 
 
-def plays():
-    """Windows of 64 characters."""
-    path = os.path.join(os.path.dirname(__file__), "../../examples/data/tinyshakespeare.txt")
-    with open(path, encoding="utf-8") as file:
-        text = file.read()
-    token = {c: i for i, c in enumerate(sorted(set(text)))}
-    tokens = torch.tensor([token[c] for c in text])
-    windows = [torch.stack([tokens[i:i + 65] for i in torch.randint(len(tokens) - 65, (32,))])
-               for _ in range(20)]
-    return [(w[:, :-1].contiguous(), w[:, 1:].contiguous()) for w in windows]
-
-
 def odd(model, fused):
-    return model, adamw(model, fused, lr=1e-3, weight_decay=0.01), plays(), 10
+    return model, adamw(model, fused, CHARACTERS_ADAMW), plays_batches(), 10
 
 
 def odd_sandwich(fused):
@@ -275,8 +194,7 @@ def eager_round(model, optimizer, batches, position, steps):
     for step in range(position, position + steps):
         tokens, targets = batches[step % len(batches)]
         optimizer.zero_grad()
-        logits = model(tokens)
-        loss = F.cross_entropy(logits.view(-1, logits.shape[-1]), targets.view(-1))
+        loss = loss_of(model, tokens, targets)
         loss.backward()
         norms = torch._foreach_norm([p.grad for p in model.parameters()])
         torch.linalg.vector_norm(torch.stack(norms)).item()
