@@ -1,7 +1,6 @@
 # LibTorch from the torch wheel: its libraries are linked directly. The wheel's own TorchConfig.cmake is not asked, for it demands
 # a CUDA toolkit where the wheel is the CUDA build, and its folders, put into CMAKE_PREFIX_PATH, would bring an old protobuf.
 set(ABLATE_VENV "${PROJECT_SOURCE_DIR}/build/venv" CACHE PATH "Python environment that holds the torch wheel")
-option(ABLATE_CUDA "Link the CUDA libraries of the wheel, too: for a box with an NVIDIA device" OFF)
 if(NOT Torch_DIR)
   file(GLOB ablate_torch_candidates "${ABLATE_VENV}/lib/python3*/site-packages/torch/share/cmake/Torch")
   if(NOT ablate_torch_candidates)
@@ -25,8 +24,17 @@ target_include_directories(ablate_torch SYSTEM INTERFACE
   "${ABLATE_TORCH_ROOT}/include" "${ABLATE_TORCH_ROOT}/include/torch/csrc/api/include")
 target_link_libraries(ablate_torch INTERFACE "${ABLATE_TORCH_LIB}/libtorch_cpu.so" "${ABLATE_TORCH_LIB}/libc10.so")
 target_link_options(ablate_torch INTERFACE "LINKER:--unresolved-symbols=ignore-in-shared-libs")
-if(ABLATE_CUDA)
-  # No symbol of these is ours to name: loading them registers the device.
-  target_link_libraries(ablate_torch INTERFACE "-Wl,--no-as-needed" "${ABLATE_TORCH_LIB}/libtorch_cuda.so"
-                        "${ABLATE_TORCH_LIB}/libc10_cuda.so" "-Wl,--as-needed")
+
+# The libraries and headers of CUDA, for the plugin of NVIDIA devices alone. PyPI's wheel is the CUDA build; the headers that it
+# lacks are in small wheels of NVIDIA's, which deploy/setup.sh installs beside it.
+file(GLOB ablate_cuda_include "${ABLATE_TORCH_ROOT}/../nvidia/cu1*/include")
+file(GLOB ablate_cuda_runtime "${ABLATE_TORCH_ROOT}/../nvidia/cu1*/lib/libcudart.so.1*")
+if(EXISTS "${ABLATE_TORCH_LIB}/libtorch_cuda.so" AND EXISTS "${ablate_cuda_include}/crt" AND EXISTS "${ablate_cuda_include}/cccl" AND ablate_cuda_runtime)
+  set(ABLATE_CUDA ON)
+  add_library(ablate_torch_cuda INTERFACE)
+  target_include_directories(ablate_torch_cuda SYSTEM INTERFACE "${ablate_cuda_include}" "${ablate_cuda_include}/cccl")
+  target_link_libraries(ablate_torch_cuda INTERFACE ablate_torch "${ABLATE_TORCH_LIB}/libtorch_cuda.so"
+                        "${ABLATE_TORCH_LIB}/libc10_cuda.so" "${ablate_cuda_runtime}")
+else()
+  set(ABLATE_CUDA OFF)
 endif()

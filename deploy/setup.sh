@@ -39,24 +39,24 @@ nvidia_device() { [ -e /dev/nvidiactl ] || [ -e /proc/driver/nvidia/version ]; }
 # pip_install VENV ARGUMENT...
 pip_install() { "$1/bin/pip" install --quiet --disable-pip-version-check "${@:2}"; }
 
-# Prints the two small NVIDIA packages (13 of 2,200 MB) that PyPI's torch needs to be linked and loaded on a machine
-# without a device. Prints nothing for the CPU build.
-cuda_libraries() {
-  "$1/bin/python" - <<'PYTHON'
-import importlib.metadata, re
+# cuda_packages VENV PARTS: prints the requirement for these parts of the CUDA toolkit, in the version of PyPI's torch.
+# Prints nothing for the CPU build.
+cuda_packages() {
+  "$1/bin/python" - "$2" <<'PYTHON'
+import importlib.metadata, re, sys
 for required in importlib.metadata.requires("torch") or []:
     toolkit = re.match(r"cuda-toolkit\[[^]]*\]\s*(==[\d.]+)", required)
     if toolkit:
-        print("cuda-toolkit[cudart,cupti]" + toolkit[1])
+        print(f"cuda-toolkit[{sys.argv[1]}]" + toolkit[1])
 PYTHON
 }
 
-# Installs PyPI's torch into VENV without the libraries of a device that isn't there.
-install_torch_without_device() {
-  local venv=$1 libraries
-  pip_install "$venv" --no-deps "torch===$torch_version"
-  libraries=$(cuda_libraries "$venv")
-  [ -z "$libraries" ] || pip_install "$venv" "$libraries"
+# install_cuda_torch VENV PARTS [OPTION...]: installs PyPI's torch, by these options of pip, and parts of the toolkit.
+install_cuda_torch() {
+  local venv=$1 packages
+  pip_install "$venv" "${@:3}" "torch===$torch_version"
+  packages=$(cuda_packages "$venv" "$2")
+  [ -z "$packages" ] || pip_install "$venv" "$packages"
 }
 
 # install_torch VENV KIND: installs the CPU build if an index offers it and there is no NVIDIA device, else PyPI's own,
@@ -64,6 +64,7 @@ install_torch_without_device() {
 # that torch requires, because Python imports it.
 install_torch() {
   local venv=$1 kind=$2 dependencies=() began=$SECONDS status
+  local headers=cccl,crt  # without them the plugin for devices isn't built
   [ "$kind" = tests ] || dependencies=(--no-deps)
   if [ "$venv" = build/venv ] && ! nvidia_device; then
     printf 'Installing the CPU build of PyTorch %s (200 MB to download) ... ' "$torch_version"
@@ -76,10 +77,11 @@ install_torch() {
   fi
   if [ "$kind" = tests ] || nvidia_device; then
     phase "Installing PyPI's PyTorch $torch_version with CUDA (2.7 GB to download, 4.4 GB on disk)" \
-      pip_install "$venv" "torch===$torch_version"
+      install_cuda_torch "$venv" "$headers"
   else
+    # Two small packages (13 of 2,200 MB) suffice to load torch on a machine without a device.
     phase "Installing PyPI's PyTorch $torch_version without CUDA's libraries (540 MB to download)" \
-      install_torch_without_device "$venv"
+      install_cuda_torch "$venv" "$headers,cudart,cupti" --no-deps
   fi
 }
 

@@ -10,6 +10,8 @@ INCLUDE = re.compile(r'^\s*#\s*include\s*[<"]([^>"]+)[>"]', re.MULTILINE)
 TORCH = re.compile(r"^(torch|ATen|c10)/")
 # The rest of train/ is the run loop and what it keeps, whatever computes.
 TORCH_TRAINING = re.compile(r"^server/engine/train/(torch_\w+|trainer|native_start|optimizer|recorder|boundary)\.(h|cc)$")
+# CUDA's own headers, for the plugin alone.
+CUDA = re.compile(r"^cuda_runtime_api\.h$|^(ATen|c10)/cuda/")
 PROTO = re.compile(r"^google/protobuf/|\.pb\.h$")
 GRPC = re.compile(r"^(grpc|grpcpp)/|\.grpc\.pb\.h$")
 OPENSSL = re.compile(r"^openssl/")
@@ -31,6 +33,8 @@ def problems_of(path: str, include: str):
     torch_allowed = inside("server/engine/") and not engine_face and not run_loop
     if TORCH.match(include) and not torch_allowed:
         yield "only server/engine/ below its public headers and apart from the run loop sees torch"
+    if CUDA.match(include) and not inside("server/engine/cuda/"):
+        yield "only server/engine/cuda/ sees CUDA's headers"
     if SQLITE.match(include) and not inside("storage/sqlite/"):
         yield "only storage/sqlite/ sees sqlite3.h"
     if OPENSSL.match(include) and not inside(SPEAK_TLS) and path != HASHES:

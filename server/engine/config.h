@@ -62,9 +62,11 @@ enum class LearningRule { kBackprop, kFeedbackAlignment, kDirectFeedbackAlignmen
 // kernels for small models on a CPU (native/supports.h).
 enum class TrainerKind { kTorch, kNative };
 
-// The device and the precision of the arithmetic.
+// The device and the precision of the arithmetic. kTf32 and kBfloat16 are of devices only, and of
+// matrix products only: parameters, norms, losses and updates are float32. kTf32 rounds the factors
+// to 10 bits behind the point, kBfloat16 factors and products to 7.
 enum class Device { kCpu, kCuda };
-enum class Precision { kFloat32, kFloat64 };
+enum class Precision { kFloat32, kFloat64, kTf32, kBfloat16 };
 
 // In a run of a server, each member of the structs below is set from the spec
 // (spec/engine_config.cc) or by the task. The initial values here serve tests; they aren't the

@@ -102,7 +102,9 @@ template <>
 inline constexpr Named<Device> kNames<Device>[] = {{Device::kCpu, "cpu"}, {Device::kCuda, "cuda"}};
 template <>
 inline constexpr Named<Precision> kNames<Precision>[] = {{Precision::kFloat32, "float32"},
-                                                         {Precision::kFloat64, "float64"}};
+                                                         {Precision::kFloat64, "float64"},
+                                                         {Precision::kTf32, "tf32"},
+                                                         {Precision::kBfloat16, "bfloat16"}};
 template <>
 inline constexpr Named<Outcome> kNames<Outcome>[] = {
     {Outcome::kTraining, "training"}, {Outcome::kDone, "done"}, {Outcome::kDiverged, "diverged"}};

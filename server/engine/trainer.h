@@ -12,6 +12,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
+#include "server/engine/accelerator.h"
 #include "server/engine/config.h"
 
 namespace ablate::engine {
@@ -93,17 +94,19 @@ class Trainer {
 
 // Creates the trainer that `run` asks for. Returns INVALID_ARGUMENT if its data can't be used, its
 // model doesn't fit its task, or this trainer or machine can't train it. The caller checks the
-// ranges of numbers. LibTorch's exceptions become a Status here.
-absl::StatusOr<std::unique_ptr<Trainer>> MakeTrainer(const RunConfig& run);
+// ranges of numbers. LibTorch's exceptions become a Status here. A run with device cuda needs an
+// accelerator, which several trainers share.
+absl::StatusOr<std::unique_ptr<Trainer>> MakeTrainer(
+    const RunConfig& run, const std::shared_ptr<Accelerator>& accelerator = nullptr);
 
 // Returns the version of the linked tensor library ("2.13.0").
 std::string TorchVersion();
 
 // Returns the environment that the bits of a run depend on, in addition to config, trainer and
 // numerics version. For kTorch: the tensor library and the instruction set that it selects kernels
-// for ("torch 2.13.0, AVX512 (Intel)"). For kNative: whether multiply-add rounds once ("native,
-// fused").
-std::string Environment(TrainerKind trainer);
+// for ("torch 2.13.0, AVX512 (Intel)"), or the accelerator ("torch 2.13.0, NVIDIA H100 80GB HBM3").
+// For kNative: whether multiply-add rounds once ("native, fused").
+std::string Environment(TrainerKind trainer, const Accelerator* accelerator = nullptr);
 
 // Prepares the calling thread as a training slot: its tensor operations run on this thread alone.
 void PrepareLaneThread();

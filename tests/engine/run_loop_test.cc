@@ -11,6 +11,7 @@
 #include <utility>
 #include <vector>
 
+#include "absl/strings/str_cat.h"
 #include "server/engine/train/checkpoint.h"
 #include "server/engine/train/resume.h"
 #include "tests/engine/train_configs.h"
@@ -32,13 +33,16 @@ std::string FloatsFrom(float first, int64_t count) {
 // A backend whose losses fall from 1 on, and whose parameters stay as set.
 class CountingBackend : public Backend {
  public:
-  explicit CountingBackend(const RunConfig& config)
+  explicit CountingBackend(const RunConfig& config, size_t blocks = 1)
       : parameters_(FloatsFrom(static_cast<float>(config.seed), MakeLayout(config.model).size)),
         slots_(OptimizerSlots(config.training)),
         slot_(parameters_.size(), '\0'),
-        fails_at_(static_cast<uint32_t>(config.training.clip)) {}
+        fails_at_(static_cast<uint32_t>(config.training.clip)),
+        blocks_(blocks) {}
 
   const BackendIdentity& identity() const override { return identity_; }
+
+  BlockSizes blocks() const override { return {blocks_, blocks_}; }
 
   absl::StatusOr<UpdateResult> Step(const UpdateRequest& update) override {
     const bool fails = fails_at_ > 0 && update.step == fails_at_;
@@ -46,9 +50,12 @@ class CountingBackend : public Backend {
     return UpdateResult{loss, 2, !fails};
   }
 
-  absl::Status Evaluate(Evaluated, const TokenBatch& batch, EvaluationSums* sums) override {
-    const double tokens = static_cast<double>(batch.tokens());
-    *sums = {sums->batches + 1, sums->loss + tokens, sums->correct, sums->tokens + tokens};
+  absl::Status Evaluate(Evaluated, absl::Span<const TokenBatch> batches,
+                        EvaluationSums* sums) override {
+    for (const TokenBatch& batch : batches) {
+      const double tokens = static_cast<double>(batch.tokens());
+      sums->Add(tokens, 0, tokens);
+    }
     return absl::OkStatus();
   }
 
@@ -74,6 +81,7 @@ class CountingBackend : public Backend {
   const std::vector<std::string> slots_;
   const std::string slot_;
   const uint32_t fails_at_;
+  const size_t blocks_;
 };
 
 absl::StatusOr<std::unique_ptr<Backend>> MakeCountingBackend(const RunConfig& config) {
@@ -125,6 +133,33 @@ TEST(RunLoopBackendTest, EndsARunWhoseUpdateCannotBeMade) {
   const RunProgress progress = Finish(*loop);
   EXPECT_EQ(progress.outcome, Outcome::kDiverged);
   EXPECT_EQ(progress.step, 2u);
+}
+
+// Returns everything that a run reports, and its last state.
+std::string OutputOf(RunConfig run, size_t blocks) {
+  const auto loop = RunLoop::Make(run, [&](const RunConfig& config) {
+    return std::make_unique<CountingBackend>(config, blocks);
+  });
+  const RunProgress progress = Finish(**loop);
+  std::string output = absl::StrCat(progress.step, " ", progress.tokens, " ", progress.evaluated);
+  for (const Point& point : progress.points) {
+    absl::StrAppend(&output, "\n", point.key, " ", point.step, " ", point.value);
+  }
+  for (const Checkpoint& checkpoint : progress.checkpoints) {
+    absl::StrAppend(&output, "\ncheckpoint ", checkpoint.step);
+  }
+  return absl::StrCat(output, "\n", *(*loop)->ExportState());
+}
+
+TEST(RunLoopBackendTest, ReportsTheSameWithAnyBlocks) {
+  RunConfig run = SmallDocumentsRun(3);
+  run.training.checkpoints = {0, 4, 9};
+  run.evaluation.every = 7;
+  for (const double fails_at : {0.0, 7.0, 12.0}) {
+    run.training.clip = fails_at;
+    const std::string single = OutputOf(run, 1);
+    for (const size_t blocks : {2, 5, 64}) EXPECT_EQ(OutputOf(run, blocks), single) << blocks;
+  }
 }
 
 TEST(RunLoopBackendTest, RefusesAnotherBackendsState) {

@@ -1,9 +1,11 @@
 # Training: the model's parts, the reference trainer, and what its runs guarantee.
 ablate_test(engine_train_test
   SOURCES
+    packed_batch_test.cc
     run_loop_test.cc
     samples_test.cc
     train_checks_test.cc
+    train_device_test.cc
     train_dropout_test.cc
     train_initial_values_test.cc
     train_lanes_test.cc

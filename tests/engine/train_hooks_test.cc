@@ -11,7 +11,7 @@
 
 #include "server/engine/model/init.h"
 #include "server/engine/model/transformer.h"
-#include "server/engine/train/torch_backend.h"
+#include "server/engine/train/torch_run.h"
 #include "tests/engine/train_configs.h"
 
 namespace ablate::engine {
@@ -43,7 +43,7 @@ struct HookedModel {
   // Returns the exact loss and gradient.
   std::pair<double, at::Tensor> Differentiated(const Hooks* hooks) {
     const Pass pass = {.statistics = Statistics::kBatch, .hooks = hooks};
-    const double loss = Differentiate(model, pass, {batch}, *parameters);
+    const double loss = Differentiate(model, pass, {batch}, *parameters).item<double>();
     return {loss, parameters->gradients().clone()};
   }
 

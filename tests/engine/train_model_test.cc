@@ -14,6 +14,7 @@
 #include "server/engine/names.h"
 #include "server/engine/train/run_loop.h"
 #include "server/engine/train/torch_backend.h"
+#include "server/engine/train/torch_run.h"
 #include "tests/engine/train_configs.h"
 
 namespace ablate::engine {

@@ -32,7 +32,8 @@ NormPass PassOf(NormConfig config, NormBackward backward = NormBackward::kExact)
 // Uses the statistics of x.
 NormPass BatchPassOf(const at::Tensor& x, NormConfig config,
                      Statistics statistics = Statistics::kBatch, const at::Tensor& real = {}) {
-  return MakeNormPass(config, statistics, real, x.size(0), x.options());
+  const int64_t positions = real.defined() ? real.sum().item<int64_t>() : x.size(0);
+  return MakeNormPass(config, statistics, real, positions, x.options());
 }
 
 // Returns the gradient of x, given the gradient g of the norm's output.

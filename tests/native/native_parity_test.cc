@@ -23,7 +23,7 @@ namespace {
 
 EvaluationSums Evaluated(Backend& backend, const TokenBatch& batch) {
   EvaluationSums sums;
-  EXPECT_TRUE(backend.Evaluate(Evaluated::kCurrent, batch, &sums).ok());
+  EXPECT_TRUE(backend.Evaluate(Evaluated::kCurrent, {&batch, 1}, &sums).ok());
   return sums;
 }
 

@@ -42,7 +42,7 @@ std::string Trained(const RunConfig& config, const std::vector<TokenBatch>& batc
   }
   const auto evaluate = [&](Evaluated what, size_t index, const TokenBatch& batch) {
     EvaluationSums sums = {index, 0, 0, 0};
-    EXPECT_TRUE(backend->Evaluate(what, batch, &sums).ok());
+    EXPECT_TRUE(backend->Evaluate(what, {&batch, 1}, &sums).ok());
     // The sign of a NaN has no meaning.
     if (std::isnan(sums.loss)) sums.loss = std::abs(sums.loss);
     bytes.append(reinterpret_cast<const char*>(&sums.loss), sizeof(sums.loss));
@@ -70,7 +70,7 @@ TEST(NativeRunTest, EvaluatesAgainAsABackendThatHasNotBefore) {
     const auto evaluate = [&](Backend& backend, Evaluated what, absl::Span<const TokenBatch> all) {
       EvaluationSums sums;
       for (const TokenBatch& batch : all) {
-        EXPECT_TRUE(backend.Evaluate(what, batch, &sums).ok());
+        EXPECT_TRUE(backend.Evaluate(what, {&batch, 1}, &sums).ok());
       }
       return sums.loss;
     };

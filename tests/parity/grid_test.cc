@@ -16,6 +16,7 @@
 #include "server/engine/train/checkpoint.h"
 #include "server/engine/train/run_loop.h"
 #include "server/engine/train/torch_backend.h"
+#include "server/engine/train/torch_run.h"
 #include "server/engine/trainer.h"
 #include "tests/parity/exchange.h"
 #include "tests/parity/grid_run.h"
@@ -54,7 +55,7 @@ at::Tensor Evaluations(const GridCase& grid, Backend& backend) {
   for (const Evaluated kind : kinds) {
     EvaluationSums sums;
     const TokenBatch& batch = grid.batches.front();
-    EXPECT_TRUE(backend.Evaluate(kind, batch, &sums).ok());
+    EXPECT_TRUE(backend.Evaluate(kind, {&batch, 1}, &sums).ok());
     losses.push_back(sums.loss / sums.tokens);
   }
   return at::tensor(losses, at::kDouble);

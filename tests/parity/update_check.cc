@@ -119,7 +119,7 @@ TensorMap Updated(const std::string& name, const GridCase& grid, const Parameter
   for (const Evaluated what : {Evaluated::kCurrent, Evaluated::kEmaWeights}) {
     if (what == Evaluated::kEmaWeights && config.training.ema == 0) continue;
     EvaluationSums sums;
-    EXPECT_TRUE(backend->Evaluate(what, batches.front(), &sums).ok());
+    EXPECT_TRUE(backend->Evaluate(what, {batches.data(), 1}, &sums).ok());
     evaluations.push_back(sums.loss / sums.tokens);
   }
   out["evaluations"] = at::tensor(evaluations, at::kDouble);

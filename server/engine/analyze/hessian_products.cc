@@ -1,5 +1,6 @@
 #include "server/engine/analyze/hessian_products.h"
 
+#include <ATen/core/grad_mode.h>
 #include <torch/csrc/autograd/autograd.h>
 
 #include "server/engine/model/layers.h"

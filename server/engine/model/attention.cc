@@ -24,7 +24,7 @@ using torch::autograd::variable_list;
 class HeadSplitter : public torch::autograd::Function<HeadSplitter> {
  public:
   static variable_list forward(AutogradContext* ctx, const at::Tensor& x, int64_t rows,
-                               int64_t parts, int64_t heads) {
+                               int64_t parts, int64_t heads, bool copies) {
     const Unrecorded unrecorded;
     const int64_t features = x.size(-1), positions = x.numel() / (rows * features);
     const int64_t size = features / (parts * heads);
@@ -33,10 +33,10 @@ class HeadSplitter : public torch::autograd::Function<HeadSplitter> {
     const at::Tensor whole = x.view({rows, positions, parts, heads, size});
     variable_list split;
     for (int64_t part = 0; part < parts; ++part) {
-      split.push_back(whole
-                          .select(2, part)  // [B, S, H, d/H]
-                          .transpose(1, 2)  // [B, H, S, d/H]
-                          .reshape({rows * heads, positions, size}));
+      const at::Tensor heads_of_part =
+          whole.select(2, part).transpose(1, 2);  // [B, H, S, d/H], a view
+      split.push_back(copies ? heads_of_part.reshape({rows * heads, positions, size})
+                             : heads_of_part);
     }
     return split;
   }
@@ -46,26 +46,33 @@ class HeadSplitter : public torch::autograd::Function<HeadSplitter> {
     const std::vector<int64_t> shape = ctx->saved_data["shape"].toIntVector();
     const int64_t rows = ctx->saved_data["rows"].toInt();
     const int64_t parts = static_cast<int64_t>(gradients.size());
-    const int64_t heads = gradients[0].size(0) / rows, positions = gradients[0].size(1);
-    const int64_t size = gradients[0].size(2);
+    const int64_t positions = gradients[0].size(-2), size = gradients[0].size(-1);
+    const int64_t heads = gradients[0].numel() / (rows * positions * size);
     if (at::GradMode::is_enabled()) {
       const at::Tensor stacked = at::stack(gradients).view({parts, rows, heads, positions, size});
-      return {stacked.permute({1, 3, 0, 2, 4}).reshape(shape), {}, {}, {}};
+      return {stacked.permute({1, 3, 0, 2, 4}).reshape(shape), {}, {}, {}, {}};
     }
     at::Tensor dx = at::empty(shape, gradients[0].options());
     const at::Tensor to = dx.view({rows, positions, parts, heads, size});
     for (int64_t part = 0; part < parts; ++part) {
-      to.select(2, part).copy_(
-          gradients[part].view({rows, heads, positions, size}).transpose(1, 2));  // [B, S, H, d/H]
+      to.select(2, part).copy_(gradients[part]
+                                   .reshape({rows, heads, positions, size})
+                                   .transpose(1, 2));  // [B, S, H, d/H]
     }
-    return {dx, {}, {}, {}};
+    return {dx, {}, {}, {}, {}};
   }
 };
 
 // x [B·S, k·d] → k tensors [B·H, S, d/H]. Twice differentiable.
 std::vector<at::Tensor> Split(const at::Tensor& x, int64_t k, int64_t heads,
                               const SequenceShape& shape) {
-  return HeadSplitter::apply(x.contiguous(), shape.rows, k, heads);
+  return HeadSplitter::apply(x.contiguous(), shape.rows, k, heads, /*copies=*/true);
+}
+
+// x [B·S, k·d] → k views [B, H, S, d/H].
+std::vector<at::Tensor> SplitViews(const at::Tensor& x, int64_t k, int64_t heads,
+                                   const SequenceShape& shape) {
+  return HeadSplitter::apply(x.contiguous(), shape.rows, k, heads, /*copies=*/false);
 }
 
 // x [B·H, S, d/H] → [B·S, d].
@@ -76,13 +83,14 @@ at::Tensor MergeHeads(const at::Tensor& x, int64_t heads) {
       .reshape({-1, heads * x.size(2)});
 }
 
-// Returns the softmax of scores [N, S, T]. LibTorch processes a row shorter than a vector (16
-// floats) element by element, about ten times slower than a whole vector. Many short rows are
+// Returns the softmax of scores [N, S, T]. On a CPU, LibTorch processes a row shorter than a vector
+// (16 floats) element by element, about ten times slower than a whole vector. Many short rows are
 // therefore padded with keys of weight 0.
 at::Tensor Softmax(const at::Tensor& scores) {
   constexpr int64_t kVector = 16, kMany = 64;
   const int64_t length = scores.size(2);
-  if (length >= kVector || scores.size(0) * scores.size(1) < kMany) return scores.softmax(-1);
+  const bool many = scores.size(0) * scores.size(1) >= kMany;
+  if (length >= kVector || !many || !scores.is_cpu()) return scores.softmax(-1);
   const double hidden = -std::numeric_limits<double>::infinity();
   return at::constant_pad_nd(scores, {0, kVector - length}, hidden)
       .softmax(-1)
@@ -192,20 +200,57 @@ struct Heads {
 };
 
 Heads HeadsOf(const at::Tensor& x, const BlockParameters& block, const AttentionSetting& setting,
-              Kept kept, LearningRule rule) {
+              Kept kept, const BlockPass& pass) {
   const SequenceShape& shape = setting.shape;
+  const auto linear = [&](const at::Tensor& in, const LinearParameters& parameters) {
+    return Linear(in, parameters, pass.rule(), pass.factors()).to(parameters.weight.scalar_type());
+  };
   const int64_t d = x.size(1), heads = setting.config.heads;
   if (kept == Kept::kEvery) {
-    const at::Tensor qkv = Linear(x, block.qkv, rule);  // [B·T, 3d]
+    const at::Tensor qkv = linear(x, block.qkv);  // [B·T, 3d]
     const std::vector<at::Tensor> split = Split(qkv, 3, heads, shape);
     return {Rotate(split[0], setting.every), Rotate(split[1], setting.every), split[2]};
   }
-  const at::Tensor last = LastPositions(x, shape);                          // [B, d]
-  const at::Tensor q = Linear(last, OutputRange(block.qkv, 0, d), rule);    // [B, d]
-  const at::Tensor kv = Linear(x, OutputRange(block.qkv, d, 2 * d), rule);  // [B·T, 2d]
+  const at::Tensor last = LastPositions(x, shape);                    // [B, d]
+  const at::Tensor q = linear(last, OutputRange(block.qkv, 0, d));    // [B, d]
+  const at::Tensor kv = linear(x, OutputRange(block.qkv, d, 2 * d));  // [B·T, 2d]
   const std::vector<at::Tensor> split = Split(kv, 2, heads, shape);
   return {Rotate(Split(q, 1, heads, shape)[0], setting.last), Rotate(split[0], setting.every),
           split[1]};
+}
+
+// Returns true if LibTorch's fused attention computes what Attend would.
+bool CanFuse(const at::Tensor& x, const AttentionSetting& setting, const Pass& pass) {
+  const AttentionConfig& attention = setting.config.attention;
+  const bool plain =
+      attention.kind == AttentionKind::kSoftmax && pass.dropout == nullptr && pass.hooks == nullptr;
+  // Padding is on the right, where causal attention never looks.
+  const bool sees_padding = !attention.causal && setting.shape.lengths.defined();
+  return pass.fused_attention && plain && !sees_padding && !x.is_cpu();
+}
+
+// Returns the attention of all positions, before the projection: x [B·T, d] → [B·T, d].
+at::Tensor FusedAttention(const at::Tensor& x, const BlockParameters& block,
+                          const AttentionSetting& setting, const BlockPass& pass) {
+  const ModelConfig& config = setting.config;
+  const SequenceShape& shape = setting.shape;
+  const at::Tensor qkv = Linear(x, block.qkv, pass.rule(), pass.factors());  // [B·T, 3d]
+  std::vector<at::Tensor> heads;
+  if (setting.every.cosine.defined()) {
+    heads = Split(qkv, 3, config.heads, shape);  // 3 × [B·H, T, d/H]
+    for (size_t i = 0; i < 2; ++i) heads[i] = Rotate(heads[i], setting.every);
+    for (at::Tensor& head : heads) {
+      head =
+          head.to(qkv.scalar_type()).view({shape.rows, config.heads, shape.length, head.size(2)});
+    }
+  } else {
+    heads = SplitViews(qkv, 3, config.heads, shape);  // 3 × [B, H, T, d/H]
+  }
+  const at::Tensor context =
+      at::scaled_dot_product_attention(heads[0], heads[1], heads[2], /*attn_mask=*/{},
+                                       /*dropout_p=*/0, config.attention.causal,
+                                       ScoreScale(config));  // [B, H, T, d/H]
+  return context.transpose(1, 2).reshape({shape.rows * shape.length, -1});
 }
 
 }  // namespace
@@ -245,7 +290,11 @@ at::Tensor SelfAttention(const at::Tensor& x, const BlockParameters& block,
                          const AttentionSetting& setting, Kept kept, const BlockPass& pass) {
   const ModelConfig& config = setting.config;
   const SequenceShape& shape = setting.shape;
-  const Heads heads = HeadsOf(x, block, setting, kept, pass.rule());
+  if (kept == Kept::kEvery && CanFuse(x, setting, pass.pass)) {
+    return Linear(FusedAttention(x, block, setting, pass), block.projection, pass.rule(),
+                  pass.factors());
+  }
+  const Heads heads = HeadsOf(x, block, setting, kept, pass);
   DropWeights drop;
   if (const Dropout* dropout = pass.pass.dropout) {
     drop = [&, dropout](const at::Tensor& weights) {
@@ -257,8 +306,8 @@ at::Tensor SelfAttention(const at::Tensor& x, const BlockParameters& block,
   }
   const at::Tensor& bias = kept == Kept::kEvery ? setting.every_bias : setting.last_bias;
   const at::Tensor context =
-      Attend(heads.q, heads.k, heads.v, bias, config, pass, drop);  // [B·S, d]
-  return Linear(context, block.projection, pass.rule());            // [B·S, d]
+      Attend(heads.q, heads.k, heads.v, bias, config, pass, drop);        // [B·S, d]
+  return Linear(context, block.projection, pass.rule(), pass.factors());  // [B·S, d]
 }
 
 at::Tensor NextAttention(const at::Tensor& x, const BlockParameters& block,

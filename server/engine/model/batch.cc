@@ -19,6 +19,7 @@ BatchTensors TensorsOf(const TokenBatch& batch, at::TensorOptions options) {
   BatchTensors tensors;
   tensors.rows = batch.rows;
   tensors.length = batch.length;
+  tensors.real_positions = static_cast<int64_t>(batch.tokens());
   tensors.tokens = CopyOf(batch.inputs).to(device);
   at::Tensor targets = CopyOf(batch.targets);
   if (std::count(batch.targets.begin(), batch.targets.end(), TokenBatch::kIgnored) > 0) {

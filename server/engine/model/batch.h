@@ -14,9 +14,10 @@ namespace ablate::engine {
 struct BatchTensors {
   int64_t rows = 0;
   int64_t length = 0;
-  at::Tensor tokens;   // [B·T], int64
-  at::Tensor targets;  // [N], int64; 0 where ignored
-  at::Tensor lengths;  // [B], int64; undefined when every row has T tokens
+  int64_t real_positions = 0;  // without padding
+  at::Tensor tokens;           // [B·T], int64
+  at::Tensor targets;          // [N], int64; 0 where ignored
+  at::Tensor lengths;          // [B], int64; undefined when every row has T tokens
   at::Tensor counted;  // [N], 1 or 0 in the model's precision; undefined when every target counts
 };
 

@@ -1,10 +1,13 @@
 #include "server/engine/model/dropout.h"
 
+#include "absl/strings/str_cat.h"
 #include "server/engine/data/dropout_stream.h"
 #include "server/engine/data/random.h"
 
 namespace ablate::engine {
 namespace {
+
+constexpr auto kGamma = static_cast<int64_t>(SplitMix64::kGamma);
 
 DropoutStream StreamOf(const Dropout& dropout, absl::string_view hook_point) {
   return {dropout.rate, dropout.seed, dropout.step, hook_point};
@@ -33,6 +36,13 @@ at::Tensor Mixed(const at::Tensor& words) {
   return mixed.bitwise_xor(ShiftRight(mixed, 31));
 }
 
+// As DropoutStream::stream() of the step in `device_step`, [1].
+at::Tensor StreamOnDevice(const Dropout& dropout, absl::string_view hook_point) {
+  const auto seed =
+      static_cast<int64_t>(StreamSeed(dropout.seed, absl::StrCat("dropout/", hook_point)));
+  return Mixed((dropout.device_step + 1).mul(kGamma) + seed);
+}
+
 }  // namespace
 
 at::Tensor DropoutMask(const Dropout& dropout, absl::string_view hook_point,
@@ -52,8 +62,11 @@ at::Tensor ComposedDropoutMask(const Dropout& dropout, absl::string_view hook_po
   const at::TensorOptions words = lines.first.options();
   const at::Tensor number =
       lines.first.unsqueeze(1) + at::arange(1, lines.length + 1, words);  // [L, length]
-  const auto stream = static_cast<int64_t>(StreamOf(dropout, hook_point).stream());
-  const at::Tensor mixed = Mixed(number.mul(static_cast<int64_t>(SplitMix64::kGamma)) + stream);
+  const at::Tensor scaled = number.mul(kGamma);
+  const at::Tensor mixed =
+      Mixed(dropout.device_step.defined()
+                ? scaled + StreamOnDevice(dropout, hook_point)
+                : scaled + static_cast<int64_t>(StreamOf(dropout, hook_point).stream()));
   const at::Tensor stays =
       ShiftRight(mixed, 32).ge(static_cast<int64_t>(DropoutStream::Threshold(dropout.rate)));
   return stays.to(options) * (1 / (1 - dropout.rate));
@@ -61,7 +74,8 @@ at::Tensor ComposedDropoutMask(const Dropout& dropout, absl::string_view hook_po
 
 at::Tensor Drop(const at::Tensor& x, const Dropout& dropout, absl::string_view hook_point,
                 const DropoutLines& lines) {
-  const auto make = x.is_cpu() ? DropoutMask : ComposedDropoutMask;
+  const bool on_host = x.is_cpu() && !dropout.device_step.defined();
+  const auto make = on_host ? DropoutMask : ComposedDropoutMask;
   return x * make(dropout, hook_point, lines, x.options().requires_grad(false)).view(x.sizes());
 }
 

@@ -11,6 +11,7 @@ using torch::autograd::AutogradContext;
 using torch::autograd::variable_list;
 
 at::Tensor ProductAndSum(const at::Tensor& sum, const at::Tensor& a, const at::Tensor& b) {
+  if (!a.is_cpu()) return at::addmm(sum, a, b);
   return at::baddbmm(sum, a.unsqueeze(0), b.unsqueeze(0)).squeeze(0);
 }
 
@@ -20,12 +21,14 @@ class LinearFunction : public torch::autograd::Function<LinearFunction> {
  public:
   static at::Tensor forward(AutogradContext* ctx, const at::Tensor& x, const at::Tensor& weight,
                             const std::optional<at::Tensor>& bias,
-                            const std::optional<at::Tensor>& feedback) {
+                            const std::optional<at::Tensor>& feedback, at::ScalarType factors) {
     const Unrecorded unrecorded;
-    ctx->save_for_backward({x, feedback.value_or(weight)});
+    const at::Tensor in = x.to(factors), w = weight.to(factors);
+    ctx->save_for_backward({in, feedback.has_value() ? feedback->to(factors) : w});
     ctx->saved_data["has_bias"] = bias.has_value();
-    const at::Tensor transposed = weight.t();  // [in, out]
-    return bias.has_value() ? ProductAndSum(*bias, x, transposed) : Product(x, transposed);
+    const at::Tensor transposed = w.t();  // [in, out]
+    return bias.has_value() ? ProductAndSum(bias->to(factors), in, transposed)
+                            : Product(in, transposed);
   }
 
   static variable_list backward(AutogradContext* ctx, const variable_list& gradients) {
@@ -38,27 +41,34 @@ class LinearFunction : public torch::autograd::Function<LinearFunction> {
     if (ctx->needs_input_grad(0)) dx = Product(g, back);   // [N, in]
     if (ctx->needs_input_grad(1)) dw = Product(g.t(), x);  // [out, in]
     if (ctx->saved_data["has_bias"].toBool() && ctx->needs_input_grad(2)) db = g.sum(0);  // [out]
-    return {dx, dw, db, {}};
+    return {dx, dw, db, {}, {}};
   }
 };
 
 }  // namespace
 
 at::Tensor Product(const at::Tensor& a, const at::Tensor& b) {
+  if (!a.is_cpu()) return a.mm(b);
   return a.unsqueeze(0).bmm(b.unsqueeze(0)).squeeze(0);
 }
 
-at::Tensor Linear(const at::Tensor& x, const LinearParameters& parameters, LearningRule rule) {
+at::Tensor Linear(const at::Tensor& x, const LinearParameters& parameters, LearningRule rule,
+                  std::optional<at::ScalarType> factors) {
   const bool aligned = rule == LearningRule::kFeedbackAlignment;
   TORCH_CHECK(!aligned || parameters.feedback.defined(), "a linear has no feedback to align with");
   return LinearFunction::apply(x, parameters.weight, IfDefined(parameters.bias),
-                               IfDefined(aligned ? parameters.feedback : at::Tensor()));
+                               IfDefined(aligned ? parameters.feedback : at::Tensor()),
+                               factors.value_or(parameters.weight.scalar_type()));
 }
 
 at::Tensor TokenLosses(const at::Tensor& logits, const BatchTensors& batch,
                        double label_smoothing) {
   const at::Tensor log_probabilities = logits.log_softmax(-1);  // [N, V]
-  at::Tensor losses = -log_probabilities.gather(1, batch.targets.unsqueeze(1)).squeeze(1);  // [N]
+  // On a device, gather's gradient would be summed in any order, or sorted first.
+  at::Tensor losses = logits.is_cpu()
+                          ? -log_probabilities.gather(1, batch.targets.unsqueeze(1)).squeeze(1)
+                          : at::nll_loss(log_probabilities, batch.targets, /*weight=*/{},
+                                         at::Reduction::None);  // [N]
   if (label_smoothing > 0) {
     losses = losses * (1 - label_smoothing) - log_probabilities.mean(-1) * label_smoothing;
   }

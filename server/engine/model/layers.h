@@ -4,6 +4,8 @@
 
 #include <ATen/ATen.h>
 
+#include <optional>
+
 #include "server/engine/config.h"
 #include "server/engine/model/batch.h"
 #include "server/engine/model/parameters.h"
@@ -15,8 +17,10 @@ namespace ablate::engine {
 at::Tensor Product(const at::Tensor& a, const at::Tensor& b);
 
 // x [N, in] → x·Wᵀ + b [N, out]. With feedback alignment the gradient of x is g·B, with the
-// linear's feedback B in place of W. Twice differentiable by backpropagation.
-at::Tensor Linear(const at::Tensor& x, const LinearParameters& parameters, LearningRule rule);
+// linear's feedback B in place of W. Twice differentiable by backpropagation. If `factors` is a
+// type, factors and result are of this type, and the gradients of the parameters' own.
+at::Tensor Linear(const at::Tensor& x, const LinearParameters& parameters, LearningRule rule,
+                  std::optional<at::ScalarType> factors = {});
 
 // logits [N, V], targets [N] → −ln p(target), in nats, [N]; 0 for ignored targets. With a smoothing
 // ε it is (1 − ε)·(−ln p(target)) + ε·(the mean of −ln p over the vocabulary), as in

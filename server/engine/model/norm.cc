@@ -23,7 +23,7 @@ void Keep(AutogradContext* ctx, const NormConfig& config) {
   ctx->saved_data["eps"] = config.eps;
 }
 
-NormConfig Kept(AutogradContext* ctx) {
+NormConfig KeptConfig(AutogradContext* ctx) {
   NormConfig config;
   config.kind = static_cast<NormKind>(ctx->saved_data["kind"].toInt());
   config.deviation = static_cast<NormDeviation>(ctx->saved_data["deviation"].toInt());
@@ -161,8 +161,50 @@ variable_list FusedBackward(const at::Tensor& x, const at::Tensor& gain, bool ha
   return {dx, dgain, dshift};
 }
 
-// A norm over the features of each token. Uses fused loops on the CPU, and composed operations
-// elsewhere and for second derivatives.
+// Returns true if LibTorch has the norm as one kernel of a device.
+bool HasDeviceKernel(const at::Tensor& x, const NormConfig& config) {
+  return !x.is_cpu() && FormulaOf(config.kind).averages &&
+         config.deviation == NormDeviation::kPopulation;
+}
+
+// The output of a norm by a device's kernel, and what its backward kernel needs.
+struct DeviceNorm {
+  at::Tensor y;     // [N, d]
+  at::Tensor mean;  // [N, 1]; undefined for RMSNorm
+  at::Tensor rstd;  // [N, 1]
+};
+
+DeviceNorm DeviceForward(const at::Tensor& x, const NormParameters& parameters,
+                         const NormConfig& config) {
+  const auto gain = IfDefined(parameters.gain), shift = IfDefined(parameters.shift);
+  if (config.kind == NormKind::kLayer) {
+    auto [y, mean, rstd] = at::native_layer_norm(x, {x.size(1)}, gain, shift, config.eps);
+    return {y, mean, rstd};
+  }
+  auto [y, rstd] = at::_fused_rms_norm(x, {x.size(1)}, gain, config.eps);
+  return {shift.has_value() ? y + *shift : y, {}, rstd};
+}
+
+variable_list DeviceBackward(const at::Tensor& x, const at::Tensor& gain, bool has_shift,
+                             const at::Tensor& gradient, const at::Tensor& mean,
+                             const at::Tensor& rstd) {
+  const at::Tensor g = gradient.contiguous();  // [N, d]
+  const bool has_gain = gain.defined();
+  if (mean.defined()) {
+    // The kernel reads from a shift only whether there is one.
+    const at::Tensor shift = has_shift ? (has_gain ? gain : x.select(0, 0)) : at::Tensor();
+    auto [dx, dgain, dshift] =
+        at::native_layer_norm_backward(g, x, {x.size(1)}, mean, rstd, IfDefined(gain),
+                                       IfDefined(shift), {true, has_gain, has_shift});
+    return {dx, dgain, dshift};
+  }
+  auto [dx, dgain] =
+      at::_fused_rms_norm_backward(g, x, {x.size(1)}, rstd, IfDefined(gain), {true, has_gain});
+  return {dx, dgain, has_shift ? g.sum(0) : at::Tensor()};
+}
+
+// A norm over the features of each token. Uses fused loops on the CPU, a device's kernels where
+// LibTorch has them, and composed operations elsewhere and for second derivatives.
 class TokenNorm : public torch::autograd::Function<TokenNorm> {
  public:
   static at::Tensor forward(AutogradContext* ctx, const at::Tensor& x,
@@ -171,9 +213,14 @@ class TokenNorm : public torch::autograd::Function<TokenNorm> {
     const Unrecorded unrecorded;
     const NormParameters parameters = {
         gain.value_or(at::Tensor()), shift.value_or(at::Tensor()), {}, {}};
-    ctx->save_for_backward({x, parameters.gain});
     Keep(ctx, config);
     ctx->saved_data["has_shift"] = shift.has_value();
+    if (HasDeviceKernel(x, config)) {
+      DeviceNorm norm = DeviceForward(x, parameters, config);
+      ctx->save_for_backward({x, parameters.gain, norm.mean, norm.rstd});
+      return norm.y;
+    }
+    ctx->save_for_backward({x, parameters.gain});
     const auto compute = !x.is_cpu()                      ? ComposedForward
                          : x.scalar_type() == at::kDouble ? FusedForward<double>
                                                           : FusedForward<float>;
@@ -185,10 +232,16 @@ class TokenNorm : public torch::autograd::Function<TokenNorm> {
     const variable_list saved = ctx->get_saved_variables();
     const bool has_shift = ctx->saved_data["has_shift"].toBool();
     const at::Tensor& x = saved[0];
-    const auto compute = at::GradMode::is_enabled() || !x.is_cpu() ? ComposedBackward
-                         : x.scalar_type() == at::kDouble          ? FusedBackward<double>
-                                                                   : FusedBackward<float>;
-    variable_list result = compute(x, saved[1], has_shift, gradients[0], Kept(ctx));
+    const NormConfig config = KeptConfig(ctx);
+    const bool twice = at::GradMode::is_enabled();
+    const auto compute = twice || !x.is_cpu()             ? ComposedBackward
+                         : x.scalar_type() == at::kDouble ? FusedBackward<double>
+                                                          : FusedBackward<float>;
+    const bool by_kernel =
+        !twice && HasDeviceKernel(x, config) && config.backward == NormBackward::kExact;
+    variable_list result =
+        by_kernel ? DeviceBackward(x, saved[1], has_shift, gradients[0], saved[2], saved[3])
+                  : compute(x, saved[1], has_shift, gradients[0], config);
     result.resize(4);  // the config has no gradient
     return result;
   }
@@ -245,7 +298,7 @@ class PositionNorm : public torch::autograd::Function<PositionNorm> {
 
   static variable_list backward(AutogradContext* ctx, const variable_list& gradients) {
     const variable_list saved = ctx->get_saved_variables();
-    const NormConfig config = Kept(ctx);
+    const NormConfig config = KeptConfig(ctx);
     const at::Tensor& x = saved[0];
     const at::Tensor& real = saved[2];
     const at::Tensor& count = saved[3];
@@ -288,19 +341,16 @@ at::Tensor BatchNorm(const at::Tensor& x, const NormParameters& parameters, cons
 }  // namespace
 
 NormPass MakeNormPass(const NormConfig& config, Statistics statistics, const at::Tensor& real,
-                      int64_t positions, at::TensorOptions options) {
+                      int64_t real_positions, at::TensorOptions options) {
+  TORCH_CHECK(statistics != Statistics::kBatchAndTrack || real_positions > 1, kOnePosition);
   const at::Tensor count = real.defined()
                                ? real.sum(0, true)
-                               : at::full({1, 1}, static_cast<double>(positions), options);
-  if (statistics == Statistics::kBatchAndTrack) {
-    // Without padding no synchronisation with the device is needed.
-    const bool several = real.defined() ? count.min().item<double>() > 1 : positions > 1;
-    TORCH_CHECK(several, kOnePosition);
-  }
+                               : at::full({1, 1}, static_cast<double>(real_positions), options);
   return {config, statistics, real, count};
 }
 
 at::Tensor Norm(const at::Tensor& x, const NormParameters& parameters, const NormPass& pass) {
+  if (x.scalar_type() == at::kBFloat16) return Norm(x.to(at::kFloat), parameters, pass);
   if (pass.config.kind == NormKind::kBatch) return BatchNorm(x, parameters, pass);
   return TokenNorm::apply(x, IfDefined(parameters.gain), IfDefined(parameters.shift), pass.config);
 }

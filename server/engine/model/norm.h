@@ -18,11 +18,11 @@ struct NormPass {
   at::Tensor count;  // number of real positions, [1, 1]; undefined with running statistics
 };
 
-// Returns a pass that uses the statistics of a batch of N `positions`; `real` as in NormPass,
-// `options` the model's. Throws c10::Error if it must update running statistics and there is only
-// one real position.
+// Returns a pass that uses the statistics of a batch with `real_positions` that aren't padding;
+// `real` as in NormPass, `options` the model's. Throws c10::Error if it must update running
+// statistics and there is only one real position.
 NormPass MakeNormPass(const NormConfig& config, Statistics statistics, const at::Tensor& real,
-                      int64_t positions, at::TensorOptions options);
+                      int64_t real_positions, at::TensorOptions options);
 
 // x [N, d] → x̂·gain + shift [N, d], with x̂ = (x − μ)/σ (`x_hat` in the code):
 //

@@ -135,14 +135,10 @@ FlatParameters::FlatParameters(const ModelConfig& config, LearningRule rule,
       values_(at::zeros({layout_.size}, options)),
       gradients_(at::zeros({layout_.size}, options)) {
   if (layout_.buffer_size > 0) buffers_ = at::zeros({layout_.buffer_size}, options);
-  const std::vector<at::Tensor> gradient_views = ParameterViews(layout_, gradients_);
-  std::vector<at::Tensor> leaves;
   for (const at::Tensor& view : ParameterViews(layout_, values_)) {
-    at::Tensor leaf = view.detach().requires_grad_();
-    leaf.mutable_grad() = gradient_views[leaves.size()];
-    leaves.push_back(std::move(leaf));
+    leaves_.push_back(view.detach().requires_grad_());
   }
-  model_ = BindParameters(config, layout_, leaves, buffers_);
+  model_ = BindParameters(config, layout_, leaves_, buffers_);
 }
 
 }  // namespace ablate::engine

@@ -81,13 +81,15 @@ class FlatParameters {
   const at::Tensor& values() const { return values_; }        // [P]
   const at::Tensor& gradients() const { return gradients_; }  // [P]
   const at::Tensor& buffers() const { return buffers_; }
-  const ModelParameters& model() const { return model_; }  // the leaves, by name
+  const std::vector<at::Tensor>& leaves() const { return leaves_; }  // in layout order
+  const ModelParameters& model() const { return model_; }            // the leaves, by name
 
  private:
   ParameterLayout layout_;
   at::Tensor values_;
   at::Tensor gradients_;
   at::Tensor buffers_;
+  std::vector<at::Tensor> leaves_;
   ModelParameters model_;
 };
 

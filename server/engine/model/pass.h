@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <functional>
 #include <map>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -55,6 +56,8 @@ struct Dropout {
   uint32_t seed = 0;
   uint32_t step = 0;      // updates made before this one
   int64_t first_row = 0;  // index of the batch's first row in the update, if it is a micro-batch
+  at::Tensor device_step = {};  // [1], int64: takes the place of `step` in a captured graph, which
+                                // can't read a number of the host
 };
 
 // Arguments of a pass. The default is an evaluation with exact derivatives, independent of the
@@ -65,6 +68,11 @@ struct Pass {
   Statistics statistics = Statistics::kRunning;
   const Dropout* dropout = nullptr;  // null: no dropout
   const Hooks* hooks = nullptr;      // null: no hooks; an empty one gives the same bits
+  // True if a device may use a fused attention kernel, which can't be differentiated twice.
+  bool fused_attention = false;
+  // Type of the factors of matrix products; undefined: the parameters' own. Products in bfloat16
+  // can't be differentiated twice.
+  std::optional<at::ScalarType> factors = {};
 };
 
 // The arguments of a pass for one of its blocks.
@@ -73,6 +81,7 @@ struct BlockPass {
   int block = 0;
 
   LearningRule rule() const { return pass.rule; }
+  std::optional<at::ScalarType> factors() const { return pass.factors; }
   at::Tensor At(HookPoint hook_point, const at::Tensor& x) const {
     return pass.hooks == nullptr ? x : pass.hooks->Apply(hook_point, block, x);
   }

@@ -75,8 +75,8 @@ bool NormsReadBatch(const ModelConfig& config, const Pass& pass) {
 }
 
 // Returns how a pass over sequences of a shape applies its norms.
-NormPass NormsOf(const ModelConfig& config, const SequenceShape& shape, const Pass& pass,
-                 at::TensorOptions options) {
+NormPass NormsOf(const ModelConfig& config, const SequenceShape& shape, int64_t real_positions,
+                 const Pass& pass, at::TensorOptions options) {
   NormConfig norm = config.norm;
   norm.backward = pass.norm_backward;
   if (!NormsReadBatch(config, pass)) return {norm, Statistics::kRunning, {}, {}};
@@ -85,7 +85,7 @@ NormPass NormsOf(const ModelConfig& config, const SequenceShape& shape, const Pa
     const at::Tensor position = at::arange(shape.length, shape.lengths.options());
     real = position.lt(shape.lengths.unsqueeze(1)).to(options).view({-1, 1});
   }
-  return MakeNormPass(norm, pass.statistics, real, shape.rows * shape.length, options);
+  return MakeNormPass(norm, pass.statistics, real, real_positions, options);
 }
 
 at::Tensor HookedNorm(const at::Tensor& x, const NormParameters& norm, const NormHookPoints& around,
@@ -165,11 +165,12 @@ at::Tensor ApplyBlock(const ModelConfig& config, const BlockParameters& block, c
                                  pass};
   const at::Tensor in =
       pass.At(HookPoint::kFeedForwardInput, feed_forward.Before(stream));  // [M, d]
-  const at::Tensor hidden =
-      pass.At(HookPoint::kFeedForwardHidden,
-              Activate(Linear(in, block.up, pass.rule()), config.activation));  // [M, h]
+  const at::Tensor hidden = pass.At(HookPoint::kFeedForwardHidden,
+                                    Activate(Linear(in, block.up, pass.rule(), pass.factors()),
+                                             config.activation));  // [M, h]
   const at::Tensor update =
-      pass.At(HookPoint::kFeedForwardOutput, Linear(hidden, block.down, pass.rule()));  // [M, d]
+      pass.At(HookPoint::kFeedForwardOutput,
+              Linear(hidden, block.down, pass.rule(), pass.factors()));  // [M, d]
   return pass.At(HookPoint::kBlockOutput,
                  feed_forward.After(stream, steps.drop(update, HookPoint::kFeedForwardOutput)));
 }
@@ -185,7 +186,7 @@ class Forward {
         pass_(pass),
         options_(parameters.token_embedding.options().requires_grad(false)),
         setting_(MakeAttentionSetting(config, {batch.rows, batch.length, batch.lengths}, options_)),
-        norms_(NormsOf(config, setting_.shape, pass, options_)) {}
+        norms_(NormsOf(config, setting_.shape, batch.real_positions, pass, options_)) {}
 
   at::Tensor Logits() {
     const BlockPass whole{pass_};
@@ -200,7 +201,9 @@ class Forward {
       x = HookedNorm(x, parameters_.final_norm, kFinalNormHookPoints, norms_, whole);
     }
     if (config_.loss == LossPositions::kLast && !Trims()) x = LastPositions(x, setting_.shape);
-    x = Linear(whole.At(HookPoint::kHeadInput, x), parameters_.head, LearningRule::kBackprop);
+    x = Linear(whole.At(HookPoint::kHeadInput, x), parameters_.head, LearningRule::kBackprop,
+               pass_.factors)
+            .to(options_);
     return WithFeedback(whole.At(HookPoint::kLogits, x));  // [M, V]
   }
 

@@ -78,12 +78,14 @@ class NativeBackend : public Backend {
     }
   }
 
-  absl::Status Evaluate(Evaluated what, const TokenBatch& batch, EvaluationSums* sums) override {
+  absl::Status Evaluate(Evaluated what, absl::Span<const TokenBatch> batches,
+                        EvaluationSums* sums) override {
     try {
       const Model& model = what == Evaluated::kEmaWeights ? ema_model_ : model_;
-      const LossSums added = evaluation_.Score(model, batch, PrefixBatchesOf(sums->batches));
-      *sums = {sums->batches + 1, sums->loss + added.loss, sums->correct + added.correct,
-               sums->tokens + added.tokens};
+      for (const TokenBatch& batch : batches) {
+        const LossSums added = evaluation_.Score(model, batch, PrefixBatchesOf(sums->batches));
+        sums->Add(added.loss, added.correct, added.tokens);
+      }
       return absl::OkStatus();
     } catch (const std::bad_alloc&) {
       return OutOfMemory();

@@ -9,9 +9,11 @@
 #include <string>
 #include <vector>
 
+#include "absl/functional/function_ref.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
+#include "absl/types/span.h"
 #include "server/engine/config.h"
 #include "server/engine/data/batches.h"
 #include "server/engine/safetensors.h"
@@ -46,6 +48,18 @@ struct EvaluationSums {
   double loss = 0;     // over tokens, in nats
   double correct = 0;  // targets that have the highest logit
   double tokens = 0;
+
+  // Adds the sums over one batch.
+  void Add(double batch_loss, double batch_correct, double batch_tokens) {
+    *this = {batches + 1, loss + batch_loss, correct + batch_correct, tokens + batch_tokens};
+  }
+};
+
+// The largest number of updates and of evaluation batches that a backend wants in one call. A
+// device computes a block without waiting for the host in between; a CPU gains nothing by it.
+struct BlockSizes {
+  size_t updates = 1;
+  size_t evaluation_batches = 1;
 };
 
 // A value of the metric `key`.
@@ -81,11 +95,21 @@ class Backend {
 
   virtual const BackendIdentity& identity() const = 0;
 
+  // Returns the sizes of the next calls; they may change from call to call. The run's bits don't
+  // depend on how its updates are cut into calls.
+  virtual BlockSizes blocks() const { return {}; }
+
   virtual absl::StatusOr<UpdateResult> Step(const UpdateRequest& update) = 0;
 
-  // Adds the next held-out batch of an evaluation to `sums`; sums->batches counts those added
+  // Makes consecutive updates, and appends the result of each. Ends at the first that isn't made,
+  // whose result is the last. After an error, `results` has those that were made.
+  virtual absl::Status StepBlock(absl::Span<const UpdateRequest> updates,
+                                 std::vector<UpdateResult>* results);
+
+  // Adds the next held-out batches of an evaluation to `sums`; sums->batches counts those added
   // before. Every evaluation reads the same batches in the same order.
-  virtual absl::Status Evaluate(Evaluated what, const TokenBatch& batch, EvaluationSums* sums) = 0;
+  virtual absl::Status Evaluate(Evaluated what, absl::Span<const TokenBatch> batches,
+                                EvaluationSums* sums) = 0;
 
   // Returns the metrics of the run's evaluation.record for a held-out batch. Doesn't change the
   // run.
@@ -98,7 +122,8 @@ class Backend {
 };
 
 // Creates the backend of a run, with its initial parameters.
-using BackendFactory = absl::StatusOr<std::unique_ptr<Backend>>(const RunConfig& config);
+using BackendFactory =
+    absl::FunctionRef<absl::StatusOr<std::unique_ptr<Backend>>(const RunConfig& config)>;
 
 }  // namespace ablate::engine
 

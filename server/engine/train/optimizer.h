@@ -13,6 +13,16 @@
 
 namespace ablate::engine {
 
+// The numbers of one update, on the device of the parameters.
+struct UpdateNumbers {
+  at::Tensor update;         // [], float32: 1 for a run's first update
+  at::Tensor learning_rate;  // [], float64 on a CPU, float32 elsewhere
+  at::Tensor frozen = {};    // [], bool: if true, the update changes nothing; undefined: false
+};
+
+// Returns the numbers of update `step` → `step` + 1.
+UpdateNumbers NumbersOf(uint32_t step, double learning_rate, at::Device device);
+
 // A tensor [P] that an optimizer carries from step to step.
 struct OptimizerSlot {
   std::string name;
@@ -26,10 +36,9 @@ class Optimizer {
   Optimizer(const TrainingConfig& training, const ParameterLayout& layout,
             const at::Tensor& values);
 
-  // Applies update `step` → `step` + 1 to `values` [P], from `gradients` [P], which it may
-  // overwrite.
-  void Step(uint32_t step, double learning_rate, const at::Tensor& values,
-            const at::Tensor& gradients);
+  // Applies an update to `values` [P], from `gradients` [P], which it may overwrite. Doesn't wait
+  // for the device.
+  void Step(const UpdateNumbers& numbers, const at::Tensor& values, const at::Tensor& gradients);
 
   // The tensors that a resume state holds in addition to the parameters, named by OptimizerSlots().
   const std::vector<OptimizerSlot>& slots() const { return slots_; }
@@ -39,9 +48,9 @@ class Optimizer {
 
  private:
   // Updates the parameters in `ranges`.
-  void StepAdam(uint32_t step, double learning_rate, const std::vector<ParameterRange>& ranges,
+  void StepAdam(const UpdateNumbers& numbers, const std::vector<ParameterRange>& ranges,
                 double weight_decay, const at::Tensor& values, const at::Tensor& gradients);
-  void StepSgd(double learning_rate, const at::Tensor& values, const at::Tensor& gradients);
+  void StepSgd(const UpdateNumbers& numbers, const at::Tensor& values, const at::Tensor& gradients);
 
   const OptimizerConfig config_;
   const double ema_;

@@ -32,7 +32,7 @@ Evaluation ResultOf(const EvaluationSums& sums) {
 // Rounds the norm to the gradient's precision: a float32 run's points take half the space in the
 // store.
 double InPrecision(Precision precision, double norm) {
-  const double rounded = precision == Precision::kFloat32 ? static_cast<float>(norm) : norm;
+  const double rounded = precision == Precision::kFloat64 ? norm : static_cast<float>(norm);
   return std::isfinite(rounded) ? rounded : norm;
 }
 
@@ -98,7 +98,7 @@ double LearningRate(const ScheduleConfig& schedule, double learning_rate, uint32
 }
 
 absl::StatusOr<std::unique_ptr<RunLoop>> RunLoop::Make(const RunConfig& config,
-                                                       BackendFactory* make_backend) {
+                                                       BackendFactory make_backend) {
   absl::StatusOr<std::unique_ptr<BatchSource>> source = MakeBatchSource(config);
   if (!source.ok()) return source.status();
   absl::StatusOr<std::unique_ptr<Backend>> backend = make_backend(config);
@@ -141,18 +141,20 @@ Outcome RunLoop::Verdict(std::optional<double> final_loss) const {
 
 absl::StatusOr<RunProgress> RunLoop::Advance(uint32_t steps, absl::FunctionRef<bool()> stop) {
   return AtBoundary([&]() -> absl::StatusOr<RunProgress> {
-    for (uint32_t step = 0; step < steps && training() && !stop(); ++step) {
-      absl::Status stepped = Step(stop);
+    const uint64_t end = uint64_t{progress_.step} + steps;
+    while (progress_.step < end && training() && !stop()) {
+      const uint64_t most = std::min<uint64_t>(end - progress_.step, config_.training.steps);
+      absl::Status stepped = Step(static_cast<uint32_t>(most), stop);
       if (!stepped.ok()) return stepped;
     }
     return TakeProgress();
   });
 }
 
-absl::Status RunLoop::Step(absl::FunctionRef<bool()> stop) {
+absl::Status RunLoop::Step(uint32_t most, absl::FunctionRef<bool()> stop) {
   const absl::StatusOr<bool> visited = Visit(stop);
   if (!visited.ok() || !*visited || !training()) return visited.status();
-  absl::Status updated = Update();
+  absl::Status updated = Update(most);
   return updated.ok() && EndDue() ? Visit(stop).status() : updated;
 }
 
@@ -189,11 +191,15 @@ absl::StatusOr<bool> RunLoop::FinishEvaluation(absl::FunctionRef<bool()> stop) {
 // Adds all held-out batches that `sums` lack.
 absl::StatusOr<bool> RunLoop::FinishPass(Evaluated what, EvaluationSums* sums,
                                          absl::FunctionRef<bool()> stopped) {
-  while (sums->batches < source_->HeldOutBatches()) {
+  const size_t all = source_->HeldOutBatches();
+  while (sums->batches < all) {
     if (stopped()) return false;
-    absl::Status added = backend_->Evaluate(what, source_->HeldOut(sums->batches), sums);
+    std::vector<TokenBatch> batches;
+    const size_t end = std::min(all, sums->batches + backend_->blocks().evaluation_batches);
+    for (size_t i = sums->batches; i < end; ++i) batches.push_back(source_->HeldOut(i));
+    absl::Status added = backend_->Evaluate(what, batches, sums);
     if (!added.ok()) return added;
-    ++progress_.evaluated;
+    progress_.evaluated += static_cast<uint32_t>(batches.size());
   }
   return true;
 }
@@ -235,38 +241,62 @@ absl::Status RunLoop::Report() {
   if (step == 0 && !diverging_) first_evaluation_ = loss;
   if (EndDue()) progress_.outcome = diverging_ ? Outcome::kDiverged : Verdict(loss);
   Append(progress_.points, std::exchange(last_points_, {}));
-  if (diverging_) batch_.reset();
+  if (diverging_) produced_.pop_front();
   visited_ = true;
   return absl::OkStatus();
 }
 
-absl::Status RunLoop::Update() {
-  if (!batch_.has_value()) {
-    cursor_ = source_->Cursor();
-    batch_ = source_->Next();
+uint32_t RunLoop::UpdatesToVisit() const {
+  const uint32_t step = progress_.step, every = config_.evaluation.every;
+  uint32_t next = std::min<uint64_t>(config_.training.steps, uint64_t{step} + every - step % every);
+  for (const uint32_t checkpoint : config_.training.checkpoints) {
+    if (checkpoint > step) next = std::min(next, checkpoint);
+  }
+  return next - step;
+}
+
+absl::Status RunLoop::Update(uint32_t most) {
+  most = std::min(most, UpdatesToVisit());
+  const size_t count = std::min<size_t>(most, backend_->blocks().updates);
+  while (produced_.size() < count) {
+    std::vector<uint64_t> cursor = source_->Cursor();
+    produced_.push_back({source_->Next(), std::move(cursor)});
   }
   const TrainingConfig& training = config_.training;
-  const uint32_t step = progress_.step;
-  const double learning_rate =
-      LearningRate(training.schedule, training.optimizer.learning_rate, step, training.steps);
-  const absl::StatusOr<UpdateResult> result = backend_->Step({*batch_, step, learning_rate});
-  if (!result.ok()) return result.status();
-  std::vector<Point> points = {{"train/loss", step, result->loss}};
-  if (std::isfinite(result->loss)) {
-    points.push_back(
-        {"train/gradient_norm", step, InPrecision(config_.precision, result->gradient_norm)});
+  std::vector<UpdateRequest> updates;
+  for (size_t i = 0; i < count; ++i) {
+    const uint32_t step = progress_.step + static_cast<uint32_t>(i);
+    updates.push_back(
+        {produced_[i].batch, step,
+         LearningRate(training.schedule, training.optimizer.learning_rate, step, training.steps)});
   }
-  diverging_ = !result->made;
+  std::vector<UpdateResult> results;
+  absl::Status made = backend_->StepBlock(updates, &results);
+  for (const UpdateResult& result : results) Take(result);
+  return made;
+}
+
+void RunLoop::Take(const UpdateResult& result) {
+  const uint32_t step = progress_.step;
+  std::vector<Point> points = {{"train/loss", step, result.loss}};
+  if (std::isfinite(result.loss)) {
+    points.push_back(
+        {"train/gradient_norm", step, InPrecision(config_.precision, result.gradient_norm)});
+  }
+  diverging_ = !result.made;
   if (diverging_) {
     last_points_ = std::move(points);
-    return absl::OkStatus();
+    return;
   }
   Append(progress_.points, std::move(points));
-  progress_.tokens += batch_->tokens();
-  batch_.reset();
+  progress_.tokens += produced_.front().batch.tokens();
+  produced_.pop_front();
   ++progress_.step;
   visited_ = false;
-  return absl::OkStatus();
+}
+
+std::vector<uint64_t> RunLoop::Cursor() const {
+  return produced_.empty() ? source_->Cursor() : produced_.front().cursor;
 }
 
 RunProgress RunLoop::TakeProgress() {
@@ -282,7 +312,7 @@ absl::StatusOr<std::string> RunLoop::ExportState() {
     if (!tensors.ok()) return tensors.status();
     ResumeState state;
     state.tensors = *std::move(tensors);
-    state.cursor = batch_.has_value() ? cursor_ : source_->Cursor();
+    state.cursor = Cursor();
     state.step = progress_.step;
     state.outcome = progress_.outcome;
     state.first_evaluation = first_evaluation_;
@@ -307,7 +337,7 @@ absl::Status RunLoop::ImportState(absl::string_view file) {
     results_ = {};
     diverging_ = false;
     last_points_.clear();
-    batch_.reset();
+    produced_.clear();
     return absl::OkStatus();
   });
 }

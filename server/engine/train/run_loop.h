@@ -3,7 +3,9 @@
 #ifndef ABLATE_SERVER_ENGINE_TRAIN_RUN_LOOP_H_
 #define ABLATE_SERVER_ENGINE_TRAIN_RUN_LOOP_H_
 
+#include <cstddef>
 #include <cstdint>
+#include <deque>
 #include <memory>
 #include <optional>
 #include <string>
@@ -47,7 +49,7 @@ class RunLoop : public Trainer {
  public:
   // Returns INVALID_ARGUMENT if the data can't be used.
   static absl::StatusOr<std::unique_ptr<RunLoop>> Make(const RunConfig& config,
-                                                       BackendFactory* make_backend);
+                                                       BackendFactory make_backend);
 
   absl::StatusOr<RunProgress> Advance(uint32_t steps, absl::FunctionRef<bool()> stop) override;
   absl::StatusOr<std::string> ExportState() override;
@@ -66,11 +68,12 @@ class RunLoop : public Trainer {
   bool CheckpointDue() const;
   Outcome Verdict(std::optional<double> final_loss) const;
 
-  // Makes one update, after the evaluation and checkpoint that are due before it. A run at its last
-  // step is evaluated, checkpointed and ended. `stop` is called between two evaluation batches; if
-  // it returns true, the step is interrupted, nothing of it is reported, and the next call
-  // continues it.
-  absl::Status Step(absl::FunctionRef<bool()> stop);
+  // Makes one update, after the evaluation and checkpoint that are due before it, and further ones
+  // in the same block if the backend wants them, up to `most` in all. A run at its last step is
+  // evaluated, checkpointed and ended. `stop` is called between two calls of an evaluation; if it
+  // returns true, the step is interrupted, nothing of it is reported, and the next call continues
+  // it.
+  absl::Status Step(uint32_t most, absl::FunctionRef<bool()> stop);
   // These three return false if they were stopped.
   absl::StatusOr<bool> Visit(absl::FunctionRef<bool()> stop);
   absl::StatusOr<bool> FinishEvaluation(absl::FunctionRef<bool()> stop);
@@ -78,7 +81,12 @@ class RunLoop : public Trainer {
                                   absl::FunctionRef<bool()> stopped);
   absl::Status RecordGradients();
   absl::Status Report();
-  absl::Status Update();
+  // Returns the number of updates before the next evaluation, checkpoint or end, at least 1.
+  uint32_t UpdatesToVisit() const;
+  absl::Status Update(uint32_t most);
+  void Take(const UpdateResult& result);
+  // Returns the position of the next batch that no update has used.
+  std::vector<uint64_t> Cursor() const;
   RunProgress TakeProgress();
 
   const RunConfig config_;
@@ -99,9 +107,13 @@ class RunLoop : public Trainer {
   bool diverging_ = false;
   std::vector<Point> last_points_;
 
-  // The batch of the next update, kept if that update fails, and the source's cursor before it.
-  std::optional<TokenBatch> batch_;
-  std::vector<uint64_t> cursor_;
+  // A batch that the source has produced, and the source's cursor before it.
+  struct Produced {
+    TokenBatch batch;
+    std::vector<uint64_t> cursor;
+  };
+  // The batches of the next updates, kept if an update fails.
+  std::deque<Produced> produced_;
 };
 
 }  // namespace ablate::engine

@@ -3,20 +3,15 @@
 #include <ATen/ATen.h>
 #include <ATen/core/grad_mode.h>
 
-#include <algorithm>
 #include <array>
 #include <cmath>
-#include <cstring>
+#include <string>
 
 #include "absl/status/status.h"
-#include "server/engine/model/init.h"
-#include "server/engine/model/layers.h"
-#include "server/engine/model/transformer.h"
-#include "server/engine/model/unrecorded.h"
 #include "server/engine/names.h"
 #include "server/engine/train/boundary.h"
 #include "server/engine/train/optimizer.h"
-#include "server/engine/train/recorder.h"
+#include "server/engine/train/torch_run.h"
 #include "server/engine/trainer.h"
 
 namespace ablate::engine {
@@ -43,23 +38,6 @@ double SquaredNorm(const Number* values, int64_t count) {
     for (int64_t lane = 0; lane < half; ++lane) sums[lane] += sums[lane + half];
   }
   return sums[0];
-}
-
-// Works in pieces, because a float64 copy of the gradient would be as large as both of Adam's
-// moments.
-double NormOnDevice(const at::Tensor& gradient) {
-  constexpr int64_t kPiece = 1 << 22;
-  const at::Tensor sum = at::zeros({}, gradient.options().dtype(at::kDouble));
-  for (int64_t at = 0; at < gradient.numel(); at += kPiece) {
-    const int64_t size = std::min(kPiece, gradient.numel() - at);
-    sum.add_(gradient.narrow(0, at, size).to(at::kDouble).square().sum());
-  }
-  return std::sqrt(sum.item<double>());
-}
-
-// Returns the bytes of a contiguous CPU tensor.
-absl::string_view BytesOf(const at::Tensor& tensor) {
-  return absl::string_view(static_cast<const char*>(tensor.const_data_ptr()), tensor.nbytes());
 }
 
 // Restores running statistics unless Keep is called, because the forward pass changes them before
@@ -91,54 +69,9 @@ class StatisticsGuard {
   at::Tensor before_;
 };
 
-// Adds the gradient of the loss on `batch` to parameters.gradients(). Returns the loss, a scalar.
-at::Tensor AddGradient(const ModelConfig& model, const Pass& pass, const BatchTensors& batch,
-                       const Objective& objective, const FlatParameters& parameters) {
-  const at::Tensor logits = Logits(model, parameters.model(), batch, pass);  // [N, V]
-  const at::Tensor loss = MeanLoss(logits, batch, objective);
-  loss.backward();
-  return loss.detach();
-}
-
-// Returns the number of targets that count in all micro-batches, a scalar in the model's precision.
-at::Tensor CountedTargets(const std::vector<BatchTensors>& micro_batches,
-                          at::TensorOptions options) {
-  at::Tensor targets = at::zeros({}, options);
-  for (const BatchTensors& micro_batch : micro_batches) {
-    if (micro_batch.counted.defined()) {
-      targets += micro_batch.counted.sum();
-    } else {
-      targets += micro_batch.targets.numel();
-    }
-  }
-  return targets;
-}
-
-// Returns a run's initial parameters and buffers.
-FlatParameters StartOf(const RunConfig& config, at::TensorOptions options) {
-  const at::NoGradGuard no_grad;
-  FlatParameters parameters(config.model, config.training.rule, options);
-  parameters.values().copy_(InitialParameters(config.model, parameters.layout(), config.seed));
-  const at::Tensor buffers = InitialBuffers(parameters.layout(), config.seed);
-  if (buffers.defined()) parameters.buffers().copy_(buffers);
-  return parameters;
-}
-
 class TorchBackend : public Backend {
  public:
-  explicit TorchBackend(const RunConfig& config)
-      : config_(config),
-        options_(TensorOptionsOf(config.device, config.precision)),
-        parameters_(StartOf(config, options_)),
-        optimizer_(config.training, parameters_.layout(), parameters_.values()) {
-    const at::NoGradGuard no_grad;
-    const auto bound = [&](const at::Tensor& values) {
-      return BindParameters(config_.model, parameters_.layout(),
-                            ParameterViews(parameters_.layout(), values), parameters_.buffers());
-    };
-    model_ = bound(parameters_.values());
-    if (optimizer_.ema_weights().defined()) ema_model_ = bound(optimizer_.ema_weights());
-  }
+  explicit TorchBackend(const RunConfig& config) : run_(config) {}
 
   const BackendIdentity& identity() const override { return identity_; }
 
@@ -146,156 +79,74 @@ class TorchBackend : public Backend {
     return AtBoundary([&]() -> absl::StatusOr<UpdateResult> { return Update(update); });
   }
 
-  absl::Status Evaluate(Evaluated what, const TokenBatch& batch, EvaluationSums* sums) override {
+  absl::Status Evaluate(Evaluated what, absl::Span<const TokenBatch> batches,
+                        EvaluationSums* sums) override {
     return AtBoundary([&] {
-      AddBatch(what == Evaluated::kEmaWeights ? ema_model_ : model_, batch, sums);
+      for (const TokenBatch& batch : batches) {
+        const at::Tensor score = run_.Score(what, TensorsOf(batch, run_.options()));
+        const double* const sum = score.const_data_ptr<double>();
+        sums->Add(sum[0], sum[1], sum[2]);
+      }
       return absl::OkStatus();
     });
   }
 
   absl::StatusOr<std::vector<RecordedValue>> RecordGradients(const TokenBatch& batch) override {
     return AtBoundary([&]() -> absl::StatusOr<std::vector<RecordedValue>> {
-      return engine::RecordGradients(config_, parameters_.layout(), parameters_.values(),
-                                     parameters_.buffers(), TensorsOf(batch, options_));
+      return run_.RecordGradients(batch);
     });
   }
 
   absl::StatusOr<RunTensors> Tensors() override {
-    return AtBoundary([&]() -> absl::StatusOr<RunTensors> { return HostTensors(); });
+    return AtBoundary([&]() -> absl::StatusOr<RunTensors> { return run_.Tensors(); });
   }
 
   absl::Status SetTensors(const RunTensors& tensors) override {
     return AtBoundary([&] {
-      const at::NoGradGuard no_grad;
-      Set(parameters_.values(), tensors.parameters);
-      if (parameters_.buffers().defined()) Set(parameters_.buffers(), tensors.buffers);
-      for (size_t i = 0; i < tensors.slots.size(); ++i) {
-        Set(optimizer_.slots()[i].values, tensors.slots[i].bytes);
-      }
+      run_.SetTensors(tensors);
       return absl::OkStatus();
     });
   }
 
  private:
   UpdateResult Update(const UpdateRequest& update) {
-    const TrainingConfig& training = config_.training;
-    const Dropout dropout = {config_.model.dropout, config_.seed, update.step, 0};
-    StatisticsGuard statistics(parameters_);
+    const RunConfig& config = run_.config();
+    const TrainingConfig& training = config.training;
+    FlatParameters& parameters = run_.parameters();
+    const Dropout dropout = {config.model.dropout, config.seed, update.step, 0};
+    StatisticsGuard statistics(parameters);
     UpdateResult result;
-    result.loss = Differentiate(config_.model, TrainingPass(config_, &dropout),
-                                MakeMicroBatches(update.batch, training.accumulation, options_),
-                                parameters_, training.label_smoothing);
-    result.gradient_norm = GradientNorm(parameters_.gradients());
+    result.loss =
+        Differentiate(config.model, TrainingPass(config, &dropout),
+                      MakeMicroBatches(update.batch, training.accumulation, run_.options()),
+                      parameters, training.label_smoothing)
+            .item<double>();
+    result.gradient_norm = GradientNorm(parameters.gradients());
     // A gradient that isn't finite would spoil every parameter; it ends the run, as such a loss
     // does.
     result.made = std::isfinite(result.loss) && std::isfinite(result.gradient_norm);
     if (!result.made) return result;
     if (training.clip > 0) {
-      ClipGradient(parameters_.gradients(), result.gradient_norm, training.clip);
+      ClipGradient(parameters.gradients(), result.gradient_norm, training.clip);
     }
-    optimizer_.Step(update.step, update.learning_rate, parameters_.values(),
-                    parameters_.gradients());
+    run_.optimizer().Step(NumbersOf(update.step, update.learning_rate, at::kCPU),
+                          parameters.values(), parameters.gradients());
     statistics.Keep();  // nothing can fail any more
     return result;
   }
 
-  // Adds sums over all tokens, in float64.
-  void AddBatch(const ModelParameters& parameters, const TokenBatch& tokens, EvaluationSums* sums) {
-    const at::NoGradGuard no_grad;
-    const Unrecorded unrecorded;
-    const BatchTensors batch = TensorsOf(tokens, options_);
-    const at::Tensor logits = Logits(config_.model, parameters, batch, Pass());  // [N, V]
-    const double loss = TokenLosses(logits, batch).sum(at::kDouble).item<double>();
-    at::Tensor is_correct = logits.argmax(-1).eq(batch.targets);  // [N]
-    if (batch.counted.defined()) is_correct = is_correct.logical_and(batch.counted.to(at::kBool));
-    const double correct = is_correct.sum().item<double>();
-    const double count = batch.counted.defined() ? batch.counted.sum(at::kDouble).item<double>()
-                                                 : static_cast<double>(batch.targets.numel());
-    *sums = {sums->batches + 1, sums->loss + loss, sums->correct + correct, sums->tokens + count};
-  }
-
-  RunTensors HostTensors() {
-    host_.clear();
-    const auto bytes = [&](const at::Tensor& tensor) {
-      host_.push_back(tensor.to(at::kCPU).contiguous());
-      return BytesOf(host_.back());
-    };
-    RunTensors tensors;
-    tensors.type = options_.dtype() == at::kDouble ? TensorType::kF64 : TensorType::kF32;
-    tensors.parameters = bytes(parameters_.values());
-    if (parameters_.buffers().defined()) tensors.buffers = bytes(parameters_.buffers());
-    for (const OptimizerSlot& slot : optimizer_.slots()) {
-      tensors.slots.push_back({slot.name, bytes(slot.values)});
-    }
-    return tensors;
-  }
-
-  static void Set(const at::Tensor& tensor, absl::string_view bytes) {
-    const at::Tensor host = at::empty(tensor.sizes(), tensor.options().device(at::kCPU));
-    TORCH_CHECK(host.nbytes() == bytes.size(), "a run's tensor has another size");
-    std::memcpy(host.mutable_data_ptr(), bytes.data(), bytes.size());
-    tensor.copy_(host);
-  }
-
-  const RunConfig config_;
-  const at::TensorOptions options_;
   const BackendIdentity identity_ = {std::string(NameOf(TrainerKind::kTorch)),
                                      Environment(TrainerKind::kTorch), "torch_version",
                                      TorchVersion()};
-  FlatParameters parameters_;
-  Optimizer optimizer_;
-  ModelParameters model_;         // views of the values, without autograd
-  ModelParameters ema_model_;     // views of the EMA weights, if kept
-  std::vector<at::Tensor> host_;  // memory returned by the last Tensors()
+  TorchRun run_;
 };
 
 }  // namespace
 
-Pass TrainingPass(const RunConfig& config, const Dropout* dropout) {
-  return {.rule = config.training.rule,
-          .norm_backward = config.model.norm.backward,
-          .statistics = Statistics::kBatchAndTrack,
-          .dropout = dropout->rate > 0 ? dropout : nullptr};
-}
-
 double GradientNorm(const at::Tensor& gradient) {
-  if (!gradient.is_cpu()) return NormOnDevice(gradient);
   return std::sqrt(gradient.scalar_type() == at::kDouble
                        ? SquaredNorm(gradient.const_data_ptr<double>(), gradient.numel())
                        : SquaredNorm(gradient.const_data_ptr<float>(), gradient.numel()));
-}
-
-double Differentiate(const ModelConfig& model, const Pass& pass,
-                     const std::vector<BatchTensors>& micro_batches,
-                     const FlatParameters& parameters, double label_smoothing) {
-  parameters.gradients().zero_();
-  Objective objective = {label_smoothing, {}};
-  if (micro_batches.size() > 1)
-    objective.targets = CountedTargets(micro_batches, parameters.values().options());
-  at::Tensor loss;
-  Dropout dropout;
-  if (pass.dropout != nullptr) dropout = *pass.dropout;
-  Pass micro_batch_pass = pass;
-  if (pass.dropout != nullptr) micro_batch_pass.dropout = &dropout;
-  for (const BatchTensors& micro_batch : micro_batches) {
-    const at::Tensor added =
-        AddGradient(model, micro_batch_pass, micro_batch, objective, parameters);
-    dropout.first_row += micro_batch.rows;
-    loss = loss.defined() ? loss + added : added;
-  }
-  return loss.item<double>();
-}
-
-std::vector<BatchTensors> MakeMicroBatches(const TokenBatch& batch, int64_t micro_batches,
-                                           at::TensorOptions options) {
-  const int64_t rows = batch.rows / micro_batches;
-  TORCH_CHECK(rows * micro_batches == batch.rows, "a batch can't be cut into equal micro-batches");
-  if (micro_batches == 1) return {TensorsOf(batch, options)};
-  std::vector<BatchTensors> made;
-  for (int64_t micro_batch = 0; micro_batch < micro_batches; ++micro_batch) {
-    made.push_back(TensorsOf(batch.Rows(micro_batch * rows, rows), options));
-  }
-  return made;
 }
 
 absl::StatusOr<std::unique_ptr<Backend>> MakeTorchBackend(const RunConfig& config) {

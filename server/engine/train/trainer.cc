@@ -12,6 +12,7 @@
 #endif
 
 #include "absl/strings/str_cat.h"
+#include "server/engine/device/device_backend.h"
 #include "server/engine/native/native_backend.h"
 #include "server/engine/native/supports.h"
 #include "server/engine/task.h"
@@ -35,26 +36,29 @@ absl::Status CheckTask(const RunConfig& run) {
   return absl::InvalidArgumentError("model: its vocabulary, context or loss is not the task's");
 }
 
-absl::Status CheckDevice(const RunConfig& run) {
+absl::Status CheckDevice(const RunConfig& run, const Accelerator* accelerator) {
   if (run.training.trainer == TrainerKind::kNative) {
     const std::string why_not = WhyNotNative(run);
     if (why_not.empty()) return absl::OkStatus();
     return absl::InvalidArgumentError(absl::StrCat("training.trainer is native, but ", why_not));
   }
-  if (run.device == Device::kCuda && !at::hasCUDA()) {
+  const bool mixed = run.precision == Precision::kTf32 || run.precision == Precision::kBfloat16;
+  if (mixed && run.device == Device::kCpu) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("precision is ", NameOf(run.precision), ", but a CPU computes in float32"));
+  }
+  if (run.device == Device::kCuda && accelerator == nullptr) {
     return absl::InvalidArgumentError("device is cuda, but this worker has no CUDA device");
   }
   return absl::OkStatus();
 }
 
-BackendFactory* FactoryOf(TrainerKind trainer) {
-  switch (trainer) {
-    case TrainerKind::kTorch:
-      return MakeTorchBackend;
-    case TrainerKind::kNative:
-      return MakeNativeBackend;
-  }
-  return nullptr;
+absl::StatusOr<std::unique_ptr<Backend>> MakeBackend(const RunConfig& run,
+                                                     Accelerator* accelerator) {
+  if (run.training.trainer == TrainerKind::kNative) return MakeNativeBackend(run);
+  if (run.device == Device::kCpu) return MakeTorchBackend(run);
+  return MakeDeviceBackend(run, Environment(run.training.trainer, accelerator),
+                           accelerator->NewStream());
 }
 
 // LibTorch's BLAS has separate kernels for each.
@@ -68,19 +72,24 @@ absl::string_view CpuMaker() {
 
 }  // namespace
 
-absl::StatusOr<std::unique_ptr<Trainer>> MakeTrainer(const RunConfig& run) {
+absl::StatusOr<std::unique_ptr<Trainer>> MakeTrainer(
+    const RunConfig& run, const std::shared_ptr<Accelerator>& accelerator) {
   return AtBoundary([&]() -> absl::StatusOr<std::unique_ptr<Trainer>> {
     absl::Status status = CheckTask(run);
-    if (status.ok()) status = CheckDevice(run);
+    if (status.ok()) status = CheckDevice(run, accelerator.get());
     if (!status.ok()) return status;
-    return RunLoop::Make(run, FactoryOf(run.training.trainer));
+    return RunLoop::Make(
+        run, [&](const RunConfig& config) { return MakeBackend(config, accelerator.get()); });
   });
 }
 
 std::string TorchVersion() { return TORCH_VERSION; }
 
-std::string Environment(TrainerKind trainer) {
+std::string Environment(TrainerKind trainer, const Accelerator* accelerator) {
   if (trainer == TrainerKind::kNative) return native::Environment(native::BestKernels());
+  if (accelerator != nullptr) {
+    return absl::StrCat("torch ", TORCH_VERSION, ", ", InfoOf(*accelerator).name);
+  }
   return absl::StrCat("torch ", TORCH_VERSION, ", ", at::get_cpu_capability(), " (", CpuMaker(),
                       ")");
 }

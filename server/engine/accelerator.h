@@ -1,0 +1,34 @@
+// Opens an accelerator (an NVIDIA GPU) of this machine, on which runs with device cuda train.
+// Torch-free.
+#ifndef ABLATE_SERVER_ENGINE_ACCELERATOR_H_
+#define ABLATE_SERVER_ENGINE_ACCELERATOR_H_
+
+#include <cstdint>
+#include <memory>
+#include <string>
+
+#include "absl/status/statusor.h"
+
+namespace ablate::engine {
+
+struct AcceleratorInfo {
+  std::string uuid;           // "GPU-8c0fb2cf-…"; CUDA_VISIBLE_DEVICES accepts it
+  std::string name;           // "NVIDIA H100 80GB HBM3"
+  std::string capability;     // of its instruction set, "9.0"
+  uint64_t memory_bytes = 0;  // in total
+};
+
+// A device that this process has opened. Thread-safe.
+class Accelerator;
+
+// Loads the plugin with the device's code, a shared library, and opens the first device that
+// CUDA_VISIBLE_DEVICES shows. A process opens at most one. Returns FAILED_PRECONDITION, which says
+// why, if the plugin or a library that it needs is missing, or if there is no device that the
+// driver lets this process use.
+absl::StatusOr<std::shared_ptr<Accelerator>> OpenAccelerator(const std::string& plugin);
+
+AcceleratorInfo InfoOf(const Accelerator& accelerator);
+
+}  // namespace ablate::engine
+
+#endif  // ABLATE_SERVER_ENGINE_ACCELERATOR_H_

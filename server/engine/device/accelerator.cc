@@ -1,0 +1,33 @@
+// Loads the plugin of the device's code.
+#include "server/engine/accelerator.h"
+
+#include <dlfcn.h>
+
+#include "absl/strings/str_cat.h"
+#include "server/engine/device/plugin.h"
+#include "server/engine/train/boundary.h"
+
+namespace ablate::engine {
+
+absl::StatusOr<std::shared_ptr<Accelerator>> OpenAccelerator(const std::string& plugin) {
+  // Never closed: LibTorch's device code stays registered until the process ends.
+  void* const library = dlopen(plugin.c_str(), RTLD_NOW | RTLD_GLOBAL);
+  if (library == nullptr) {
+    return absl::FailedPreconditionError(absl::StrCat("cannot load ", dlerror()));
+  }
+  auto* const open = reinterpret_cast<OpenDevice*>(dlsym(library, kOpenDevice));
+  if (open == nullptr) {
+    return absl::FailedPreconditionError(absl::StrCat(plugin, " is not a plugin of this program"));
+  }
+  return AtBoundary([&]() -> absl::StatusOr<std::shared_ptr<Accelerator>> {
+    std::string why_not;
+    std::shared_ptr<Accelerator> accelerator;
+    open(&accelerator, &why_not);
+    if (accelerator == nullptr) return absl::FailedPreconditionError(why_not);
+    return accelerator;
+  });
+}
+
+AcceleratorInfo InfoOf(const Accelerator& accelerator) { return accelerator.info(); }
+
+}  // namespace ablate::engine

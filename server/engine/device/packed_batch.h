@@ -1,0 +1,52 @@
+// Packs token batches as rows of int64 numbers, which a captured graph reads. Torch-free.
+#ifndef ABLATE_SERVER_ENGINE_DEVICE_PACKED_BATCH_H_
+#define ABLATE_SERVER_ENGINE_DEVICE_PACKED_BATCH_H_
+
+#include <compare>
+#include <cstdint>
+
+#include "server/engine/config.h"
+#include "server/engine/data/batches.h"
+
+namespace ablate::engine {
+
+// The shape of a packed batch; a graph is captured per shape. Rows and lengths are padded to few
+// values, so that a run has few graphs.
+struct PackedShape {
+  int64_t rows = 0;
+  int64_t length = 0;
+  int64_t targets = 0;   // of each row: `length`, or 1 if the loss reads the last position only
+  bool padded = false;   // true if rows may have padding
+  bool ignores = false;  // true if targets may be ignored
+
+  auto operator<=>(const PackedShape&) const = default;
+
+  // Numbers of a packed batch: tokens [rows·length], targets [rows·targets], lengths [rows].
+  int64_t words() const { return rows * (length + targets + 1); }
+};
+
+// Decides the shapes of a run's batches. If its documents differ in length, a batch's length is
+// padded to the next power of two, at least 16 and at most the model's context, and an evaluation
+// batch has 64 or 256 rows. A shape depends on the run and its batch alone.
+class Packing {
+ public:
+  explicit Packing(const RunConfig& run);
+
+  PackedShape UpdateShape(const TokenBatch& batch) const;
+  PackedShape EvaluationShape(const TokenBatch& batch) const;
+
+  // Returns the words of the largest shape that a batch of the same kind can have.
+  int64_t MostWords(const PackedShape& shape) const;
+
+ private:
+  bool ragged_;
+  int64_t context_;
+  LossPositions loss_;
+};
+
+// Writes shape.words() numbers. Padding has token 0 and ignored targets; added rows have length 1.
+void PackBatch(const TokenBatch& batch, const PackedShape& shape, int64_t* words);
+
+}  // namespace ablate::engine
+
+#endif  // ABLATE_SERVER_ENGINE_DEVICE_PACKED_BATCH_H_

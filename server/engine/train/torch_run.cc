@@ -1,0 +1,190 @@
+#include "server/engine/train/torch_run.h"
+
+#include <ATen/core/grad_mode.h>
+#include <torch/csrc/autograd/autograd.h>
+
+#include <cstring>
+
+#include "server/engine/model/init.h"
+#include "server/engine/model/layers.h"
+#include "server/engine/model/transformer.h"
+#include "server/engine/model/unrecorded.h"
+#include "server/engine/train/recorder.h"
+
+namespace ablate::engine {
+namespace {
+
+// Returns the bytes of a contiguous CPU tensor.
+absl::string_view BytesOf(const at::Tensor& tensor) {
+  return absl::string_view(static_cast<const char*>(tensor.const_data_ptr()), tensor.nbytes());
+}
+
+void Set(const at::Tensor& tensor, absl::string_view bytes) {
+  const at::Tensor host = at::empty(tensor.sizes(), tensor.options().device(at::kCPU));
+  TORCH_CHECK(host.nbytes() == bytes.size(), "a run's tensor has another size");
+  std::memcpy(host.mutable_data_ptr(), bytes.data(), bytes.size());
+  tensor.copy_(host);
+}
+
+struct LossGradient {
+  at::Tensor loss;                // a scalar
+  std::vector<at::Tensor> parts;  // [·] for each parameter, in layout order
+};
+
+LossGradient GradientOf(const ModelConfig& model, const Pass& pass, const BatchTensors& batch,
+                        const Objective& objective, const FlatParameters& parameters) {
+  const at::Tensor logits = Logits(model, parameters.model(), batch, pass);  // [N, V]
+  const at::Tensor loss = MeanLoss(logits, batch, objective);
+  const std::vector<at::Tensor>& leaves = parameters.leaves();
+  LossGradient gradient = {loss.detach(),
+                           torch::autograd::grad({loss}, leaves, /*grad_outputs=*/{},
+                                                 /*retain_graph=*/false, /*create_graph=*/false,
+                                                 /*allow_unused=*/true)};
+  for (size_t i = 0; i < leaves.size(); ++i) {
+    at::Tensor& part = gradient.parts[i];
+    part = part.defined() ? part.flatten() : at::zeros_like(leaves[i].detach()).flatten();
+  }
+  return gradient;
+}
+
+// Returns the number of targets that count in all micro-batches, a scalar in the model's precision.
+at::Tensor CountedTargets(const std::vector<BatchTensors>& micro_batches,
+                          at::TensorOptions options) {
+  at::Tensor targets = at::zeros({}, options);
+  for (const BatchTensors& micro_batch : micro_batches) {
+    if (micro_batch.counted.defined()) {
+      targets += micro_batch.counted.sum();
+    } else {
+      targets += micro_batch.targets.numel();
+    }
+  }
+  return targets;
+}
+
+std::optional<at::ScalarType> FactorsOf(Precision precision) {
+  if (precision == Precision::kBfloat16) return at::kBFloat16;
+  return std::nullopt;
+}
+
+// Returns a run's initial parameters and buffers.
+FlatParameters StartOf(const RunConfig& config, at::TensorOptions options) {
+  const at::NoGradGuard no_grad;
+  FlatParameters parameters(config.model, config.training.rule, options);
+  parameters.values().copy_(InitialParameters(config.model, parameters.layout(), config.seed));
+  const at::Tensor buffers = InitialBuffers(parameters.layout(), config.seed);
+  if (buffers.defined()) parameters.buffers().copy_(buffers);
+  return parameters;
+}
+
+}  // namespace
+
+TorchRun::TorchRun(const RunConfig& config)
+    : config_(config),
+      options_(TensorOptionsOf(config.device, config.precision)),
+      parameters_(StartOf(config, options_)),
+      optimizer_(config.training, parameters_.layout(), parameters_.values()) {
+  const at::NoGradGuard no_grad;
+  const auto bound = [&](const at::Tensor& values) {
+    return BindParameters(config_.model, parameters_.layout(),
+                          ParameterViews(parameters_.layout(), values), parameters_.buffers());
+  };
+  model_ = bound(parameters_.values());
+  if (optimizer_.ema_weights().defined()) ema_model_ = bound(optimizer_.ema_weights());
+}
+
+at::Tensor TorchRun::Score(Evaluated what, const BatchTensors& batch) const {
+  const at::NoGradGuard no_grad;
+  const Unrecorded unrecorded;
+  const ModelParameters& parameters = what == Evaluated::kEmaWeights ? ema_model_ : model_;
+  const Pass pass = {.fused_attention = true, .factors = FactorsOf(config_.precision)};
+  const at::Tensor logits = Logits(config_.model, parameters, batch, pass);  // [N, V]
+  const at::Tensor loss = TokenLosses(logits, batch).sum(at::kDouble);
+  at::Tensor is_correct = logits.argmax(-1).eq(batch.targets);  // [N]
+  if (batch.counted.defined()) is_correct = is_correct.logical_and(batch.counted.to(at::kBool));
+  const at::Tensor tokens =
+      batch.counted.defined()
+          ? batch.counted.sum(at::kDouble)
+          : at::full({}, static_cast<double>(batch.targets.numel()), loss.options());
+  return at::stack({loss, is_correct.sum().to(at::kDouble), tokens});
+}
+
+std::vector<RecordedValue> TorchRun::RecordGradients(const TokenBatch& batch) const {
+  return engine::RecordGradients(config_, parameters_.layout(), parameters_.values(),
+                                 parameters_.buffers(), TensorsOf(batch, options_));
+}
+
+RunTensors TorchRun::Tensors() {
+  host_.clear();
+  const auto bytes = [&](const at::Tensor& tensor) {
+    host_.push_back(tensor.to(at::kCPU).contiguous());
+    return BytesOf(host_.back());
+  };
+  RunTensors tensors;
+  tensors.type = options_.dtype() == at::kDouble ? TensorType::kF64 : TensorType::kF32;
+  tensors.parameters = bytes(parameters_.values());
+  if (parameters_.buffers().defined()) tensors.buffers = bytes(parameters_.buffers());
+  for (const OptimizerSlot& slot : optimizer_.slots()) {
+    tensors.slots.push_back({slot.name, bytes(slot.values)});
+  }
+  return tensors;
+}
+
+void TorchRun::SetTensors(const RunTensors& tensors) {
+  const at::NoGradGuard no_grad;
+  Set(parameters_.values(), tensors.parameters);
+  if (parameters_.buffers().defined()) Set(parameters_.buffers(), tensors.buffers);
+  for (size_t i = 0; i < tensors.slots.size(); ++i) {
+    Set(optimizer_.slots()[i].values, tensors.slots[i].bytes);
+  }
+}
+
+Pass TrainingPass(const RunConfig& config, const Dropout* dropout) {
+  return {.rule = config.training.rule,
+          .norm_backward = config.model.norm.backward,
+          .statistics = Statistics::kBatchAndTrack,
+          .dropout = dropout->rate > 0 ? dropout : nullptr,
+          .fused_attention = true,
+          .factors = FactorsOf(config.precision)};
+}
+
+at::Tensor Differentiate(const ModelConfig& model, const Pass& pass,
+                         const std::vector<BatchTensors>& micro_batches,
+                         const FlatParameters& parameters, double label_smoothing) {
+  Objective objective = {label_smoothing, {}};
+  if (micro_batches.size() > 1) {
+    objective.targets = CountedTargets(micro_batches, parameters.values().options());
+  }
+  at::Tensor loss;
+  Dropout dropout;
+  if (pass.dropout != nullptr) dropout = *pass.dropout;
+  Pass micro_batch_pass = pass;
+  if (pass.dropout != nullptr) micro_batch_pass.dropout = &dropout;
+  for (const BatchTensors& micro_batch : micro_batches) {
+    const LossGradient added =
+        GradientOf(model, micro_batch_pass, micro_batch, objective, parameters);
+    dropout.first_row += micro_batch.rows;
+    at::Tensor gradients = parameters.gradients();
+    if (loss.defined()) {
+      gradients.add_(at::cat(added.parts));
+      loss = loss + added.loss;
+    } else {
+      at::cat_out(gradients, added.parts);
+      loss = added.loss;
+    }
+  }
+  return loss;
+}
+
+std::vector<BatchTensors> MakeMicroBatches(const TokenBatch& batch, int64_t micro_batches,
+                                           at::TensorOptions options) {
+  const int64_t rows = batch.rows / micro_batches;
+  TORCH_CHECK(rows * micro_batches == batch.rows, "a batch can't be cut into equal micro-batches");
+  if (micro_batches == 1) return {TensorsOf(batch, options)};
+  std::vector<BatchTensors> made;
+  for (int64_t micro_batch = 0; micro_batch < micro_batches; ++micro_batch) {
+    made.push_back(TensorsOf(batch.Rows(micro_batch * rows, rows), options));
+  }
+  return made;
+}
+
+}  // namespace ablate::engine

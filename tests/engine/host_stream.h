@@ -1,0 +1,55 @@
+// Implements DeviceStream on the CPU: a graph is its work, done again.
+#ifndef ABLATE_TESTS_ENGINE_HOST_STREAM_H_
+#define ABLATE_TESTS_ENGINE_HOST_STREAM_H_
+
+#include <functional>
+#include <memory>
+#include <utility>
+
+#include "server/engine/device/device_stream.h"
+
+namespace ablate::engine {
+
+// What a device was asked to do.
+struct HostStreamLog {
+  int captures = 0;
+  int replays = 0;
+  int waits = 0;
+};
+
+class HostStream : public DeviceStream {
+ public:
+  explicit HostStream(HostStreamLog* log = nullptr) : log_(log == nullptr ? &own_ : log) {}
+
+  at::Device device() const override { return at::kCPU; }
+  void Run(absl::FunctionRef<void()> work) override { work(); }
+  std::unique_ptr<DeviceGraph> Capture(bool /*tf32*/, std::function<void()> work) override {
+    ++log_->captures;
+    return std::make_unique<Graph>(std::move(work), log_);
+  }
+  void Synchronize() override { ++log_->waits; }
+  at::Tensor HostTensor(at::IntArrayRef sizes, at::ScalarType type) override {
+    return at::zeros(sizes, type);
+  }
+
+ private:
+  class Graph : public DeviceGraph {
+   public:
+    Graph(std::function<void()> work, HostStreamLog* log) : work_(std::move(work)), log_(log) {}
+    void Replay() override {
+      ++log_->replays;
+      work_();
+    }
+
+   private:
+    const std::function<void()> work_;
+    HostStreamLog* const log_;
+  };
+
+  HostStreamLog own_;
+  HostStreamLog* const log_;
+};
+
+}  // namespace ablate::engine
+
+#endif  // ABLATE_TESTS_ENGINE_HOST_STREAM_H_
