@@ -75,6 +75,7 @@ struct SupervisedWorker {
   absl::Duration delay;       // wait before the last start
   absl::Duration restart_at;  // valid while it doesn't run
   std::string killed_for;     // why we killed it; empty if we didn't
+  int failed_probes = 0;      // its last starts that could not use the device
 };
 
 namespace {
@@ -333,10 +334,15 @@ void LocalWorkers::ReapEnded() {
     if (!worker.pidfd.open()) continue;
     pollfd event{worker.pidfd.get(), POLLIN, 0};
     if (poll(&event, 1, 0) != 1) continue;
-    const std::optional<ChildExit> exit = Reap(worker);
+    std::optional<ChildExit> exit = Reap(worker);
     worker.pidfd = FileDescriptor();
     process::RemovePidFile(worker.pid_file.file(), worker.pid);
     DelayRestart(worker, MonotonicNow() - worker.started);
+    worker.failed_probes = exit && exit->device_unusable ? worker.failed_probes + 1 : 0;
+    if (worker.failed_probes >= kMaxProbes) {
+      exit->drained = true;
+      worker.restart_at = MonotonicNow() + kDrainedDelay;
+    }
     if (exit) events_.on_exit(*exit);
   }
 }
