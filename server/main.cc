@@ -167,6 +167,7 @@ class HungProcesses {
 
 constexpr char kTrainer[] = "cpu-train";
 constexpr char kAnalyst[] = "cpu-analysis";
+constexpr char kGpuPrefix[] = "cuda-";  // of the names of workers on GPUs
 
 // Returns the command that all workers of this machine share.
 launch::WorkerCommand LocalWorker(const std::string& name, const std::string& role,
@@ -191,7 +192,7 @@ void AddLanes(int lanes, launch::WorkerCommand* command) {
 // Returns the command of a GPU's worker, which sees no other.
 launch::WorkerCommand GpuWorker(const launch::ListedDevice& device, const Flags& flags,
                                 const launch::Home& home) {
-  const std::string name = absl::StrCat("cuda-", device.index, "-train");
+  const std::string name = absl::StrCat(kGpuPrefix, device.index, "-train");
   launch::WorkerCommand command = LocalWorker(name, "train", device.uuid, flags, home);
   command.arguments.push_back("--device=cuda");
   command.environment = {absl::StrCat("CUDA_VISIBLE_DEVICES=", device.uuid)};
@@ -316,7 +317,9 @@ absl::Status Program::StartWorkers(const Flags& flags, const launch::Home& home)
           {exit.worker, exit.by_itself, exit.last_words, exit.worker == kAnalyst, exit.drained});
     });
   };
-  auto workers = launch::LocalWorkers::Start(LocalCommands(flags, home), std::move(events));
+  std::vector<launch::WorkerCommand> commands = LocalCommands(flags, home);
+  if (!flags.no_workers) launch::EndLeftovers(home.run_folder, kGpuPrefix, commands);
+  auto workers = launch::LocalWorkers::Start(std::move(commands), std::move(events));
   if (!workers.ok()) return workers.status();
   workers_ = *std::move(workers);
   hung_.PassTo(workers_.get());

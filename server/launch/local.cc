@@ -15,6 +15,7 @@
 #include <utility>
 
 #include "absl/status/status.h"
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "base/clock.h"
 #include "base/log_file.h"
@@ -171,6 +172,23 @@ std::optional<ChildExit> Reap(const SupervisedWorker& worker) {
 }
 
 }  // namespace
+
+void EndLeftovers(const std::string& folder, absl::string_view prefix,
+                  const std::vector<WorkerCommand>& commands) {
+  std::error_code ignored;
+  for (const auto& entry : std::filesystem::directory_iterator(folder, ignored)) {
+    const std::string file = entry.path().string();
+    const bool wanted =
+        std::any_of(commands.begin(), commands.end(),
+                    [&file](const WorkerCommand& command) { return command.pid_file == file; });
+    const std::string name = entry.path().stem().string();
+    if (wanted || entry.path().extension() != ".pid" || !absl::StartsWith(name, prefix)) continue;
+    const std::optional<process::PidFile> left = process::FindByPidFile(file);
+    if (!left.has_value()) continue;
+    spdlog::info("worker {} of an earlier server isn't wanted: ending it", name);
+    kill(left->process.pid, SIGTERM);
+  }
+}
 
 absl::StatusOr<std::unique_ptr<LocalWorkers>> LocalWorkers::Start(
     std::vector<WorkerCommand> commands, ChildEvents events) {

@@ -57,6 +57,11 @@ struct ChildEvents {
   std::function<void(const ChildExit&)> on_exit;
 };
 
+// Asks workers that an earlier server left, and that no command would adopt, to save and end: those
+// with pid files in `folder` whose names begin with `prefix`.
+void EndLeftovers(const std::string& folder, absl::string_view prefix,
+                  const std::vector<WorkerCommand>& commands);
+
 struct SupervisedWorker;
 
 // Keeps one process per command alive. Thread-safe.

@@ -254,6 +254,23 @@ TEST_F(LocalWorkersTest, SupervisesAProgramWhosePidFileCannotBeWritten) {
   workers->Stop(absl::Seconds(10));
 }
 
+TEST_F(LocalWorkersTest, EndsWhatNoCommandWouldAdopt) {
+  WorkerCommand kept = Command(kRunUntilTold), left = Second(kRunUntilTold);
+  kept.pid_file = folder_ / "cuda-0-train.pid";
+  left.pid_file = folder_ / "cuda-1-train.pid";
+  WorkerCommand other = Second(kRunUntilTold);
+  other.pid_file = folder_ / "cpu-train.pid";
+  StartAll({kept, left, other});  // leaves them running
+  EndLeftovers(folder_.path(), "cuda-", {kept});
+  ASSERT_TRUE(Eventually([&] { return !process::FindByPidFile(left.pid_file).has_value(); }));
+  for (const WorkerCommand& running : {kept, other}) {
+    const auto found = process::FindByPidFile(running.pid_file);
+    ASSERT_TRUE(found.has_value());
+    kill(found->process.pid, SIGKILL);
+  }
+  for (const ChildStart& start : starts_) waitpid(static_cast<pid_t>(start.pid), nullptr, 0);
+}
+
 TEST_F(LocalWorkersTest, LeavesAFolderAloneThatAnotherTook) {
   const std::string run = folder_ / "run";
   const std::string other = folder_ / "other";
