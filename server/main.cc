@@ -23,6 +23,7 @@
 #include "base/random.h"
 #include "base/socket_path.h"
 #include "server/access/sharing.h"
+#include "server/launch/devices.h"
 #include "server/launch/home.h"
 #include "server/launch/local.h"
 #include "server/launch/presence.h"
@@ -42,7 +43,9 @@ constexpr rlim_t kMaxFiles = 65'536;
 
 struct Flags {
   std::string home;
-  int lanes = 0;  // 0: the worker's own choice
+  int lanes = 0;      // on the cores; 0: the worker's own choice
+  int gpu_lanes = 0;  // on each GPU, likewise
+  std::string devices = "all";
   std::string worker;
   bool no_workers = false;
   bool sweep_leftovers = false;
@@ -73,7 +76,19 @@ void Define(CLI::App& app, Flags& flags) {
   app.add_option("--home", flags.home,
                  absl::StrCat("Folder of everything that the server stores\n[", flags.home, "]"))
       ->type_name("FOLDER");
-  app.add_option("--lanes", flags.lanes, "Train N runs at the same time, 1–4096\n[one per core]")
+  app.add_option("--lanes", flags.lanes,
+                 "Train N runs at the same time on the cores, 1–4096\n[one per core]")
+      ->check(CLI::Range(1, 4096).description(""))
+      ->type_name("N");
+  app.add_option("--devices", flags.devices,
+                 "GPUs to train on besides the cores: all, none, or a\n"
+                 "list such as cuda:0,cuda:1, as nvidia-smi numbers\nthem [all]")
+      ->check([](const std::string& devices) {
+        return std::string(launch::ReadDeviceChoice(devices).status().message());
+      })
+      ->type_name("DEVICES");
+  app.add_option("--gpu-lanes", flags.gpu_lanes,
+                 "Train N runs at the same time on each GPU, 1–4096\n[4]")
       ->check(CLI::Range(1, 4096).description(""))
       ->type_name("N");
   app.add_option("--worker", flags.worker,
@@ -152,27 +167,50 @@ class HungProcesses {
 
 constexpr char kTrainer[] = "cpu-train";
 constexpr char kAnalyst[] = "cpu-analysis";
+constexpr char kGpuPrefix[] = "cuda-";  // of the names of workers on GPUs
 
-// Returns the command that the two workers on this machine's CPU share.
-launch::WorkerCommand CpuWorker(const std::string& name, const std::string& role,
-                                const Flags& flags, const launch::Home& home) {
+// Returns the command that all workers of this machine share.
+launch::WorkerCommand LocalWorker(const std::string& name, const std::string& role,
+                                  const std::string& lock, const Flags& flags,
+                                  const launch::Home& home) {
   launch::WorkerCommand command;
   command.name = name;
   command.program = std::filesystem::absolute(flags.worker).string();
   command.arguments = {absl::StrCat("--server=", process::SocketAddress(home.worker_socket)),
                        absl::StrCat("--role=", role), absl::StrCat("--name=", name),
-                       absl::StrCat("--lock=", home.run_folder, "/", name, ".lock"),
+                       absl::StrCat("--lock=", home.run_folder, "/", lock, ".lock"),
                        absl::StrCat("--resume-every=", flags.resume_every)};
   command.log_file = absl::StrCat(home.log_folder, "/", name, ".log");
   command.pid_file = absl::StrCat(home.run_folder, "/", name, ".pid");
   return command;
 }
 
+void AddLanes(int lanes, launch::WorkerCommand* command) {
+  if (lanes > 0) command->arguments.push_back(absl::StrCat("--lanes=", lanes));
+}
+
+// Returns the command of a GPU's worker, which sees no other.
+launch::WorkerCommand GpuWorker(const launch::ListedDevice& device, const Flags& flags,
+                                const launch::Home& home) {
+  const std::string name = absl::StrCat(kGpuPrefix, device.index, "-train");
+  launch::WorkerCommand command = LocalWorker(name, "train", device.uuid, flags, home);
+  command.arguments.push_back("--device=cuda");
+  command.environment = {absl::StrCat("CUDA_VISIBLE_DEVICES=", device.uuid)};
+  AddLanes(flags.gpu_lanes, &command);
+  return command;
+}
+
 std::vector<launch::WorkerCommand> LocalCommands(const Flags& flags, const launch::Home& home) {
   if (flags.no_workers) return {};
-  launch::WorkerCommand trainer = CpuWorker(kTrainer, "train", flags, home);
-  if (flags.lanes > 0) trainer.arguments.push_back(absl::StrCat("--lanes=", flags.lanes));
-  return {std::move(trainer), CpuWorker(kAnalyst, "analysis", flags, home)};
+  std::vector<launch::WorkerCommand> commands = {
+      LocalWorker(kTrainer, "train", kTrainer, flags, home),
+      LocalWorker(kAnalyst, "analysis", kAnalyst, flags, home)};
+  AddLanes(flags.lanes, &commands[0]);
+  const launch::DeviceChoice choice = *launch::ReadDeviceChoice(flags.devices);
+  for (const launch::ListedDevice& device : launch::FindDevices(choice, commands[0].program)) {
+    commands.push_back(GpuWorker(device, flags, home));
+  }
+  return commands;
 }
 
 // Owns everything that serves. Destroyed in reverse: workers and server first, then the scheduler,
@@ -271,13 +309,17 @@ absl::Status Program::StartWorkers(const Flags& flags, const launch::Home& home)
     if (exit.succeeded) {
       spdlog::info("worker {} ended", exit.worker);
     } else {
-      spdlog::warn("worker {} ended: {}", exit.worker, exit.last_words);
+      spdlog::warn("worker {} ended: {}{}", exit.worker, exit.last_words,
+                   exit.drained ? "; its device is left alone for 10 minutes" : "");
     }
     thread_->Post([exit](schedule::Scheduler& inside) {
-      inside.Exited({exit.worker, exit.by_itself, exit.last_words, exit.worker == kAnalyst});
+      inside.Exited(
+          {exit.worker, exit.by_itself, exit.last_words, exit.worker == kAnalyst, exit.drained});
     });
   };
-  auto workers = launch::LocalWorkers::Start(LocalCommands(flags, home), std::move(events));
+  std::vector<launch::WorkerCommand> commands = LocalCommands(flags, home);
+  if (!flags.no_workers) launch::EndLeftovers(home.run_folder, kGpuPrefix, commands);
+  auto workers = launch::LocalWorkers::Start(std::move(commands), std::move(events));
   if (!workers.ok()) return workers.status();
   workers_ = *std::move(workers);
   hung_.PassTo(workers_.get());

@@ -41,6 +41,8 @@ constexpr size_t kMaxLogLines = 15;
 struct UpOptions {
   std::string home;
   std::optional<uint32_t> lanes;
+  std::string devices;
+  std::optional<uint32_t> gpu_lanes;
   std::string resume_every;
   std::string worker_silence;
   std::string last_states;
@@ -110,6 +112,8 @@ std::vector<std::string> GivenOptions(const UpOptions& options) {
   std::vector<std::string> arguments;
   for (const auto& [name, value] :
        {std::pair("--lanes", options.lanes ? absl::StrCat(*options.lanes) : ""),
+        std::pair("--devices", options.devices),
+        std::pair("--gpu-lanes", options.gpu_lanes ? absl::StrCat(*options.gpu_lanes) : ""),
         std::pair("--resume-every", options.resume_every), std::pair("--listen", options.listen),
         std::pair("--worker-silence", options.worker_silence),
         std::pair("--last-states", options.last_states)}) {
@@ -294,7 +298,12 @@ Action DefineUp(Command* command) {
   auto options = std::make_shared<UpOptions>();
   command->Option(&options->home, "--home", "FOLDER", kHomeHelp);
   command->Option(&options->lanes, "--lanes", "N",
-                  "Train N runs at the same time, 1–4096 [one per core]");
+                  "Train N runs at the same time on the cores, 1–4096 [one per core]");
+  command->Option(&options->devices, "--devices", "DEVICES",
+                  "GPUs to train on besides the cores: all, none, or a list such as cuda:0,cuda:1, "
+                  "as nvidia-smi numbers them [all]");
+  command->Option(&options->gpu_lanes, "--gpu-lanes", "N",
+                  "Train N runs at the same time on each GPU, 1–4096 [4]");
   command->Option(&options->resume_every, "--resume-every", "SECONDS",
                   "Save the training state of each run, and the state of each analysis, every "
                   "SECONDS to resume after a crash, 0–86400 [30]");

@@ -15,6 +15,16 @@ struct WorkersOptions {
   bool json = false;
 };
 
+// Returns the device in words, and who uses it if that is known.
+std::string DeviceText(const v1::Worker& worker) {
+  if (!worker.has_device_use()) return worker.device();
+  const v1::DeviceUse& use = worker.device_use();
+  const std::string others =
+      use.others() == 0 ? "" : absl::StrCat(", ", Count(use.others(), "other program"));
+  return absl::StrCat(worker.device(), "; ", use.utilization(), " % busy, ",
+                      Bytes(use.used_bytes()), " in use", others);
+}
+
 absl::StatusOr<int> Workers(const WorkersOptions& options, const Context& context,
                             Connection* connection) {
   const absl::StatusOr<v1::ListWorkersResponse> list =
@@ -36,8 +46,8 @@ absl::StatusOr<int> Workers(const WorkersOptions& options, const Context& contex
     const std::string state = worker.stalled().empty()
                                   ? v1::WorkerState::Value_Name(worker.state())
                                   : absl::StrCat("STALLED: ", worker.stalled());
-    table.Add({Id(worker.name()), v1::WorkerRole::Value_Name(worker.role()), state, worker.device(),
-               text::Grouped(worker.lanes()),
+    table.Add({Id(worker.name()), v1::WorkerRole::Value_Name(worker.role()), state,
+               DeviceText(worker), text::Grouped(worker.lanes()),
                text::Grouped(static_cast<uint64_t>(worker.runs_size()) + worker.hidden_runs()),
                since, worker.build()});
   }

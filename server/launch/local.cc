@@ -15,6 +15,7 @@
 #include <utility>
 
 #include "absl/status/status.h"
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "base/clock.h"
 #include "base/log_file.h"
@@ -75,6 +76,7 @@ struct SupervisedWorker {
   absl::Duration delay;       // wait before the last start
   absl::Duration restart_at;  // valid while it doesn't run
   std::string killed_for;     // why we killed it; empty if we didn't
+  int failed_probes = 0;      // its last starts that could not use the device
 };
 
 namespace {
@@ -170,6 +172,23 @@ std::optional<ChildExit> Reap(const SupervisedWorker& worker) {
 }
 
 }  // namespace
+
+void EndLeftovers(const std::string& folder, absl::string_view prefix,
+                  const std::vector<WorkerCommand>& commands) {
+  std::error_code ignored;
+  for (const auto& entry : std::filesystem::directory_iterator(folder, ignored)) {
+    const std::string file = entry.path().string();
+    const bool wanted =
+        std::any_of(commands.begin(), commands.end(),
+                    [&file](const WorkerCommand& command) { return command.pid_file == file; });
+    const std::string name = entry.path().stem().string();
+    if (wanted || entry.path().extension() != ".pid" || !absl::StartsWith(name, prefix)) continue;
+    const std::optional<process::PidFile> left = process::FindByPidFile(file);
+    if (!left.has_value()) continue;
+    spdlog::info("worker {} of an earlier server isn't wanted: ending it", name);
+    kill(left->process.pid, SIGTERM);
+  }
+}
 
 absl::StatusOr<std::unique_ptr<LocalWorkers>> LocalWorkers::Start(
     std::vector<WorkerCommand> commands, ChildEvents events) {
@@ -333,10 +352,15 @@ void LocalWorkers::ReapEnded() {
     if (!worker.pidfd.open()) continue;
     pollfd event{worker.pidfd.get(), POLLIN, 0};
     if (poll(&event, 1, 0) != 1) continue;
-    const std::optional<ChildExit> exit = Reap(worker);
+    std::optional<ChildExit> exit = Reap(worker);
     worker.pidfd = FileDescriptor();
     process::RemovePidFile(worker.pid_file.file(), worker.pid);
     DelayRestart(worker, MonotonicNow() - worker.started);
+    worker.failed_probes = exit && exit->device_unusable ? worker.failed_probes + 1 : 0;
+    if (worker.failed_probes >= kMaxProbes) {
+      exit->drained = true;
+      worker.restart_at = MonotonicNow() + kDrainedDelay;
+    }
     if (exit) events_.on_exit(*exit);
   }
 }

@@ -1,5 +1,5 @@
 // Starts and supervises the worker processes of this machine: posix_spawn, a lock per device,
-// restarts with back-off.
+// restarts with back-off. A device that can't be used several times in a row is left alone longer.
 #ifndef ABLATE_SERVER_LAUNCH_LOCAL_H_
 #define ABLATE_SERVER_LAUNCH_LOCAL_H_
 
@@ -25,13 +25,16 @@ struct WorkerCommand {
   std::string name;     // of the worker, such as cpu-train
   std::string program;  // absolute path of ablate-worker
   std::vector<std::string> arguments;
-  std::string log_file;  // appended to; stdout and stderr
+  std::vector<std::string> environment = {};  // NAME=VALUE, besides the server's own
+  std::string log_file;                       // appended to; stdout and stderr
   std::string pid_file;  // by which a restarted server finds a worker that is still running
 };
 
 // Exit code of a worker whose device is locked by another process of that name, which continues: it
 // is restarted later, and not reported.
 inline constexpr int kDeviceTakenExit = 3;
+// Exit code of a worker that can't use its device.
+inline constexpr int kDeviceUnusableExit = 7;
 
 struct ChildStart {
   std::string worker;
@@ -43,6 +46,9 @@ struct ChildExit {
   bool by_itself = false;  // exit code other than 0, or SIGSEGV, SIGABRT, SIGBUS, SIGFPE, SIGILL
   std::string last_words;  // "exit code 1: <last line of its log>", "killed by SIGSEGV"
   bool succeeded = false;  // exit code 0, without being killed by us
+  bool device_unusable = false;  // it could not use its device
+  bool drained = false;          // and it was the last of several such starts: the device is left
+                                 // alone for a while
 };
 
 // Called on the thread of Start, then on the supervisor's; must not block.
@@ -50,6 +56,11 @@ struct ChildEvents {
   std::function<void(const ChildStart&)> on_start;  // also for an adopted process
   std::function<void(const ChildExit&)> on_exit;
 };
+
+// Asks workers that an earlier server left, and that no command would adopt, to save and end: those
+// with pid files in `folder` whose names begin with `prefix`.
+void EndLeftovers(const std::string& folder, absl::string_view prefix,
+                  const std::vector<WorkerCommand>& commands);
 
 struct SupervisedWorker;
 

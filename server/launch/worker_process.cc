@@ -24,14 +24,8 @@ namespace {
 
 constexpr uint64_t kMaxLastLineBytes = 500;
 
-// Sets the thread count in the environment, because LibTorch's OpenMP reads it when loaded, before
-// main. A lane is one thread.
-std::vector<std::string> WorkerEnvironment() {
-  std::vector<std::string> result = process::OwnEnvironment();
-  for (const char* name : {"OMP_NUM_THREADS", "MKL_NUM_THREADS"}) {
-    if (getenv(name) == nullptr) result.push_back(absl::StrCat(name, "=1"));
-  }
-  return result;
+absl::string_view NameOfVariable(absl::string_view variable) {
+  return variable.substr(0, variable.find('='));
 }
 
 std::string SignalName(int signal) {
@@ -46,6 +40,24 @@ bool IsCrash(int signal) {
 
 }  // namespace
 
+std::vector<std::string> WorkerEnvironment(const std::vector<std::string>& variables) {
+  std::vector<std::string> result = variables;
+  const auto has = [&result](absl::string_view name) {
+    return std::any_of(result.begin(), result.end(), [name](const std::string& variable) {
+      return NameOfVariable(variable) == name;
+    });
+  };
+  for (const std::string& variable : process::OwnEnvironment()) {
+    if (!has(NameOfVariable(variable))) result.push_back(variable);
+  }
+  // In the environment, because LibTorch's OpenMP reads it when loaded, before main. A lane is one
+  // thread.
+  for (const char* name : {"OMP_NUM_THREADS", "MKL_NUM_THREADS"}) {
+    if (!has(name)) result.push_back(absl::StrCat(name, "=1"));
+  }
+  return result;
+}
+
 std::string CommandHash(const WorkerCommand& command) {
   struct stat program {};
   // A missing program is hashed as zeros.
@@ -53,9 +65,12 @@ std::string CommandHash(const WorkerCommand& command) {
   std::string text =
       absl::StrCat(command.program, "\n", program.st_dev, " ", program.st_ino, " ", program.st_size,
                    " ", program.st_mtim.tv_sec, " ", program.st_mtim.tv_nsec);
-  // Includes lengths, so that no two lists of arguments are equal.
-  for (const std::string& argument : command.arguments) {
-    absl::StrAppend(&text, "\n", argument.size(), " ", argument);
+  // Includes lengths, so that no two lists are equal.
+  for (const auto* list : {&command.arguments, &command.environment}) {
+    absl::StrAppend(&text, "\n", list->size());
+    for (const std::string& entry : *list) {
+      absl::StrAppend(&text, "\n", entry.size(), " ", entry);
+    }
   }
   return Sha256Hex(text);
 }
@@ -64,9 +79,10 @@ absl::StatusOr<process::ProcessId> Spawn(const WorkerCommand& command) {
   const process::FileDescriptor log(
       open(command.log_file.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600));
   pid_t pid = 0;
-  const int error = log.open() ? process::SpawnDetached(command.program, command.arguments,
-                                                        WorkerEnvironment(), log.get(), &pid)
-                               : errno;
+  const int error =
+      log.open() ? process::SpawnDetached(command.program, command.arguments,
+                                          WorkerEnvironment(command.environment), log.get(), &pid)
+                 : errno;
   if (error != 0) {
     return absl::ErrnoToStatus(
         error, absl::StrCat("cannot start worker ", command.name, ": ", command.program,
@@ -83,6 +99,7 @@ ChildExit DescribeExit(absl::string_view worker, const siginfo_t& ended,
   if (ended.si_code == CLD_EXITED) {
     exit.by_itself = ended.si_status != 0;
     exit.succeeded = ended.si_status == 0;
+    exit.device_unusable = ended.si_status == kDeviceUnusableExit;
     exit.last_words = absl::StrCat("exit code ", ended.si_status);
   } else {
     exit.by_itself = IsCrash(ended.si_status);

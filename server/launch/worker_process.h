@@ -7,6 +7,7 @@
 
 #include <cstdint>
 #include <string>
+#include <vector>
 
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
@@ -16,13 +17,16 @@
 
 namespace ablate::launch {
 
+// Returns this process's environment with the given variables, each as NAME=VALUE, instead of its
+// own. Sets one OpenMP and MKL thread unless the environment sets another number.
+std::vector<std::string> WorkerEnvironment(const std::vector<std::string>& variables);
+
 // Returns a hash that differs between commands that start different workers: program (its path and
-// the file now there, which an upgrade replaces) and arguments.
+// the file now there, which an upgrade replaces), arguments and environment.
 std::string CommandHash(const WorkerCommand& command);
 
 // Starts the command in a new session, so that it outlives the server, and appends its output to
-// the log file. Uses one OpenMP and MKL thread unless the environment sets another number. Returns
-// NOT_FOUND or PERMISSION_DENIED if it can't be started.
+// the log file. Returns NOT_FOUND or PERMISSION_DENIED if it can't be started.
 absl::StatusOr<process::ProcessId> Spawn(const WorkerCommand& command);
 
 // Describes how a process ended, from waitid's result; `log_tail` is its last line or empty. Exit
@@ -42,6 +46,11 @@ inline constexpr absl::Duration kHealthyLife = absl::Minutes(1);
 // of `previous` (zero: none). Doubles from kMinRestartDelay to kMaxRestartDelay; starts over after
 // kHealthyLife.
 absl::Duration RestartDelay(absl::Duration previous, absl::Duration lived);
+
+// After so many starts in a row that ended with kDeviceUnusableExit the device is drained: it is
+// tried again only after kDrainedDelay.
+inline constexpr int kMaxProbes = 3;
+inline constexpr absl::Duration kDrainedDelay = absl::Minutes(10);
 
 }  // namespace ablate::launch
 

@@ -64,8 +64,17 @@ std::vector<WorkerInfo> Scheduler::Workers() const {
     info.memory_bytes = worker.memory_bytes;
     info.attached = worker.session != 0;
     info.attach_time = worker.attach_time;
+    if (info.attached) info.device_use = worker.device_use;
     for (const auto& [id, lease] : worker.leases) info.runs.push_back(lease.run);
     info.busy = !info.runs.empty() || analyses_.Busy(worker.session);
+    const auto drained = drained_.find(name);
+    if (drained != drained_.end()) info.unusable = drained->second;
+  }
+  for (const auto& [name, last_words] : drained_) {
+    if (workers_.count(name) > 0) continue;
+    WorkerInfo& info = infos.emplace_back();
+    info.name = name;
+    info.unusable = last_words;
   }
   return infos;
 }

@@ -78,6 +78,8 @@ struct WorkerInfo {
   bool busy = false;  // it trains, or computes an analysis
   storage::Micros attach_time = 0;
   std::vector<std::string> runs;
+  std::optional<worker::v1::DeviceUse> device_use;  // of an attached worker's GPU, if known
+  std::string unusable;                             // why its device is left alone; empty: it isn't
 };
 
 // The end of a local worker process, as its supervisor saw it.
@@ -88,6 +90,7 @@ struct WorkerExit {
   bool by_itself = false;
   std::string last_words;  // for the runs' history, as "killed by SIGSEGV"
   bool analysis = false;   // its role
+  bool drained = false;    // it can't use its device, which is left alone for a while
 };
 
 // A state machine over a store. Not thread-safe: driven by one thread (SchedulerThread) or by a
@@ -134,6 +137,8 @@ class Scheduler {
   // elsewhere continue to train, and return to the next server.
   void DrainAll();
 
+  // Returns the workers that are attached or were within the last hour, and those of drained
+  // devices.
   std::vector<WorkerInfo> Workers() const;
   // Thread-safe, unlike the rest.
   absl::Duration save_timeout() const { return options_.save_timeout; }
@@ -275,7 +280,8 @@ class Scheduler {
     bool given_up = false;
   };
   std::vector<Saving> savings_;
-  std::map<std::string, Watched> processes_;  // this machine's worker processes, by name
+  std::map<std::string, Watched> processes_;    // this machine's worker processes, by name
+  std::map<std::string, std::string> drained_;  // last words of workers of drained devices, by name
   Analyses analyses_;
   Session last_session_ = 0;
   uint64_t grants_ = 0;

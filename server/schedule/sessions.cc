@@ -127,6 +127,7 @@ void Scheduler::OnAnalysis(Session id, const v1::FromWorker& message) {
 
 // The newest stream of a process wins, and a new process replaces the old one.
 void Scheduler::RegisterWorker(Session id, const v1::Hello& hello) {
+  drained_.erase(hello.worker());
   WorkerState& worker = workers_[hello.worker()];
   if (worker.session != 0) {
     // Otherwise that process would attach again and take its place back, forever.
@@ -149,6 +150,7 @@ void Scheduler::RegisterWorker(Session id, const v1::Hello& hello) {
   worker.config_version = hello.config_version();
   worker.lanes = hello.lanes();
   worker.memory_bytes = hello.memory_bytes();
+  worker.device_use.reset();
   worker.analysis = hello.role() == v1::ANALYSIS;
   worker.leaving = worker.leaving || (draining_ && !IsElsewhere(hello.worker()));
   worker.session = id;
@@ -210,6 +212,8 @@ void Scheduler::OnHeartbeat(Session id, const v1::Heartbeat& heartbeat) {
   const absl::Duration now = clock_->Now();
   WorkerState& worker = workers_[sessions_[id].worker];
   worker.reported_at = now;
+  worker.device_use.reset();
+  if (heartbeat.has_device_use()) worker.device_use = heartbeat.device_use();
   if (worker.load() == 0) worker.progress_at = now;
   for (const v1::LeaseProgress& progress : heartbeat.leases()) {
     const absl::Duration stepped_at = now - absl::Milliseconds(progress.since_progress_ms());

@@ -65,6 +65,7 @@ struct WorkerState {
   absl::Duration reported_at;  // when its last heartbeat came
   // When, by that heartbeat, some lane last made a step or had nothing to do.
   absl::Duration progress_at;
+  std::optional<worker::v1::DeviceUse> device_use;  // by that heartbeat
   uint32_t granting = 0;       // its runs in the grant that the store is committing
   uint32_t granted_up_to = 0;  // its load after the last grant
   storage::Micros attach_time = 0;

@@ -288,12 +288,19 @@ v1::Dataset ToProto(const storage::DatasetRecord& record) {
 v1::Worker ToProto(const schedule::WorkerInfo& worker, const std::string& stalled) {
   v1::Worker message;
   if (worker.attached && !worker.analysis) message.set_stalled(stalled);
+  if (!worker.unusable.empty()) message.set_stalled(worker.unusable);
   message.set_name(absl::StrCat("workers/", worker.name));
   message.set_device(worker.device);
   message.set_lanes(worker.lanes);
   message.set_build(worker.build);
   message.set_role(worker.analysis ? v1::WorkerRole::analysis : v1::WorkerRole::train);
   for (const std::string& run : worker.runs) message.add_runs(rpc::RunName(run));
+  if (worker.device_use.has_value()) {
+    v1::DeviceUse* use = message.mutable_device_use();
+    use->set_utilization(worker.device_use->utilization());
+    use->set_used_bytes(worker.device_use->used_bytes());
+    use->set_others(worker.device_use->others());
+  }
   if (worker.attached) {
     message.set_state(worker.busy ? v1::WorkerState::BUSY : v1::WorkerState::IDLE);
     *message.mutable_attach_time() = ToTimestamp(worker.attach_time);

@@ -33,7 +33,7 @@ constexpr double kLargeShareOfDisk = .8;  // beyond this, an experiment's size i
 
 struct Devices {
   bool cuda = false;                                 // a GPU worker is known
-  uint32_t lanes = 0;                                // of all workers that train
+  std::map<std::string, uint32_t> lanes;             // of all workers that train, by kind
   std::map<std::string, spec::DeviceMemory> memory;  // as in spec::Surroundings
   // Environments of the attached training workers, by kind and trainer; "" for an unknown one.
   std::map<std::pair<std::string, std::string>, std::set<std::string>> environments;
@@ -44,9 +44,9 @@ Devices KnownDevices(schedule::SchedulerThread* scheduler) {
   std::set<std::string> unknown;  // kinds
   scheduler->Run([&devices, &unknown](schedule::Scheduler& inside) {
     for (const schedule::WorkerInfo& worker : inside.Workers()) {
-      if (worker.analysis) continue;
+      if (worker.analysis || !worker.unusable.empty()) continue;
       devices.cuda = devices.cuda || worker.device_kind == "cuda";
-      devices.lanes += worker.lanes;
+      devices.lanes[worker.device_kind] += worker.lanes;
       for (const auto& [trainer, environment] : worker.trainers) {
         if (!worker.attached) break;
         devices.environments[{worker.device_kind, trainer}].insert(environment);
@@ -58,11 +58,12 @@ Devices KnownDevices(schedule::SchedulerThread* scheduler) {
     }
   });
   for (const std::string& kind : unknown) devices.memory.erase(kind);
-  if (devices.lanes > 0) return devices;
+  if (!devices.lanes.empty()) return devices;
   // Before the first worker has attached, assume one on this machine.
-  devices.lanes = std::max(std::thread::hardware_concurrency(), 1u);
+  const uint32_t cores = std::max(std::thread::hardware_concurrency(), 1u);
+  devices.lanes["cpu"] = cores;
   if (const uint64_t bytes = process::UsableMemory(); bytes > 0) {
-    devices.memory["cpu"] = {bytes, devices.lanes};
+    devices.memory["cpu"] = {bytes, cores};
   }
   return devices;
 }
@@ -86,10 +87,12 @@ absl::StatusOr<spec::DatasetFacts> LookUpDataset(const rpc::View& view,
 // everything stored. Shapes, too, because a measured time would show that somebody had the data.
 void KeepPrivate(const std::string& private_to, spec::Resolution* resolution) {
   for (spec::ResolvedCell& cell : resolution->cells) {
-    for (std::string* hash : {&cell.fingerprint, &cell.trajectory, &cell.growth, &cell.shape,
-                              &cell.by_other.fingerprint, &cell.by_other.growth}) {
-      *hash = spec::PrivateTo(private_to, *hash);
+    std::vector<std::string*> hashes = {&cell.fingerprint, &cell.trajectory, &cell.growth,
+                                        &cell.shape};
+    for (spec::OtherRun& other : cell.others) {
+      hashes.insert(hashes.end(), {&other.fingerprint, &other.growth});
     }
+    for (std::string* hash : hashes) *hash = spec::PrivateTo(private_to, *hash);
   }
 }
 
@@ -105,7 +108,7 @@ std::vector<RunCost> CollectRuns(Plan* plan) {
     plan->runs.back().expected_bytes = cell.bytes;
     costs.push_back({cell.shape, plan->runs.back().steps, cell.flops_per_step, cell.bytes,
                      cell.resume_bytes, !cell.growth.empty(), cell.run.spec().evaluation().every(),
-                     cell.evaluation, cell.guessed_speed});
+                     cell.evaluation, cell.guessed_speed, cell.device_kind});
   }
   return costs;
 }
@@ -163,46 +166,71 @@ void NoteSaved(size_t runs, Plan* plan) {
                                      : " cancelled runs continue from their saved states"));
 }
 
-// Returns the runs of cells that leave the trainer open, with the trainer that they did not get:
-// for those that will be trained from step 0 and that no other cell asks for.
-std::vector<storage::NewRun> RunsByOtherTrainer(const Devices& devices, const Plan& plan) {
+// A run that auto could have become, and the one that it became.
+struct Alternative {
+  storage::NewRun other;
+  size_t chosen = 0;  // index of plan.runs
+};
+
+// Returns the alternatives of the runs that will be trained from step 0, except those that a cell
+// asks for.
+std::vector<Alternative> AlternativesOf(const Devices& devices, const Plan& plan) {
   std::set<std::string> planned;
   for (const storage::NewRun& run : plan.runs) planned.insert(run.fingerprint);
-  std::vector<storage::NewRun> others;
+  std::vector<Alternative> alternatives;
   for (size_t i = 0; i < plan.run_of_cell.size(); ++i) {
     const size_t run = plan.run_of_cell[i];
-    const spec::OtherRun& by_other = plan.resolution.cells[i].by_other;
-    if (by_other.fingerprint.empty() || plan.reused[run] || plan.first_step[run] > 0) continue;
+    if (plan.reused[run] || plan.first_step[run] > 0) continue;
     if (SavedStep(devices, plan.known[run], plan.runs[run]) > 0) continue;
-    if (!planned.insert(by_other.fingerprint).second) continue;
-    storage::NewRun& other = others.emplace_back();
-    other.fingerprint = by_other.fingerprint;
-    other.growth = by_other.growth;
-    other.trainer = by_other.trainer;
-    other.steps = plan.runs[run].steps;
-    other.device_kind = plan.runs[run].device_kind;
+    for (const spec::OtherRun& other : plan.resolution.cells[i].others) {
+      if (!planned.insert(other.fingerprint).second) continue;
+      Alternative& alternative = alternatives.emplace_back();
+      alternative.chosen = run;
+      alternative.other.fingerprint = other.fingerprint;
+      alternative.other.growth = other.growth;
+      alternative.other.trainer = other.trainer;
+      alternative.other.steps = plan.runs[run].steps;
+      alternative.other.device_kind = other.device_kind;
+    }
   }
-  return others;
+  return alternatives;
 }
 
-// Notes if a grid that grows or shrinks gets another trainer than its runs had; none of their
-// stored results can then be used.
-absl::Status NoteOtherTrainer(storage::Store* store, const Devices& devices, Plan* plan) {
-  std::vector<storage::NewRun> others = RunsByOtherTrainer(devices, *plan);
+// Returns why runs that are stored from another trainer or device will be trained again.
+std::string TrainedAgain(size_t runs, const storage::NewRun& other, const storage::NewRun& chosen) {
+  const std::string count =
+      absl::StrCat(text::Grouped(runs), runs == 1 ? " run is" : " runs are", " stored from ");
+  if (other.trainer == chosen.trainer) {
+    return absl::StrCat(count, "device ", other.device_kind, " and will be trained again on ",
+                        chosen.device_kind, "; training.device=", other.device_kind,
+                        " goes on with them");
+  }
+  const bool from_torch = other.trainer == engine::NameOf(engine::TrainerKind::kTorch);
+  return absl::StrCat(count, "the ", other.trainer, " trainer and will be trained again by ",
+                      from_torch ? "native; training.trainer=torch goes on with them"
+                                 : "torch, so that one trainer trains them all");
+}
+
+// Notes if an experiment gets another trainer or device than its runs had, because its grid grew or
+// shrank, or a GPU came or went; none of their stored results can then be used.
+absl::Status NoteTrainedAgain(storage::Store* store, const Devices& devices, Plan* plan) {
+  std::vector<Alternative> alternatives = AlternativesOf(devices, *plan);
+  std::vector<storage::NewRun> others;
+  for (const Alternative& alternative : alternatives) others.push_back(alternative.other);
   const absl::StatusOr<std::vector<storage::KnownRun>> known = store->LookUpRuns(others);
   if (!known.ok()) return known.status();
-  size_t stored = 0;
+  // By trainer and device of the stored run, then of the chosen one.
+  std::map<std::vector<std::string>, std::vector<const Alternative*>> stored;
   for (size_t i = 0; i < others.size(); ++i) {
-    if (IsReusable((*known)[i]) || ChooseOrigin(devices, (*known)[i], &others[i]) > 0) ++stored;
+    if (!IsReusable((*known)[i]) && ChooseOrigin(devices, (*known)[i], &others[i]) == 0) continue;
+    const storage::NewRun& chosen = plan->runs[alternatives[i].chosen];
+    stored[{others[i].trainer, others[i].device_kind, chosen.trainer, chosen.device_kind}]
+        .push_back(&alternatives[i]);
   }
-  if (stored == 0) return absl::OkStatus();
-  const std::string& other = others[0].trainer;
-  const bool from_torch = other == engine::NameOf(engine::TrainerKind::kTorch);
-  plan->resolution.notes.push_back(
-      absl::StrCat(text::Grouped(stored), stored == 1 ? " run is" : " runs are",
-                   " stored from the ", other, " trainer and will be trained again by ",
-                   from_torch ? "native; training.trainer=torch goes on with them"
-                              : "torch, so that one trainer trains them all"));
+  for (const auto& [key, of_key] : stored) {
+    plan->resolution.notes.push_back(
+        TrainedAgain(of_key.size(), of_key.front()->other, plan->runs[of_key.front()->chosen]));
+  }
   return absl::OkStatus();
 }
 
@@ -359,6 +387,9 @@ absl::Status CheckUsersQuota(const Backend& backend, const std::string& user, Pl
 // compute; large steps run at about this rate.
 constexpr double kStepOverheadMicros = 8'000;
 constexpr double kFlopsPerMicro = 50e3;
+// On a lane of a GPU, by published launch times and float32 peaks; not measured here.
+constexpr double kGpuStepOverheadMicros = 500;
+constexpr double kGpuFlopsPerMicro = 5e6;
 
 // Returns the number of evaluations: before the first step, every so many steps, and at the end.
 double EvaluationsOf(const RunCost& run) {
@@ -368,10 +399,12 @@ double EvaluationsOf(const RunCost& run) {
 
 // Returns a guess for a run whose shape was not measured, in microseconds.
 double GuessedTime(const RunCost& run) {
-  const double step = kStepOverheadMicros + run.flops_per_step / kFlopsPerMicro;
+  const bool gpu = run.device_kind == "cuda";
+  const double overhead = gpu ? kGpuStepOverheadMicros : kStepOverheadMicros;
+  const double flops = gpu ? kGpuFlopsPerMicro : kFlopsPerMicro;
+  const double step = overhead + run.flops_per_step / flops;
   // A step is one forward and one backward pass.
-  const double evaluation =
-      kStepOverheadMicros / 2 * run.evaluation.passes + run.evaluation.flops / kFlopsPerMicro;
+  const double evaluation = overhead / 2 * run.evaluation.passes + run.evaluation.flops / flops;
   return (run.steps * step + EvaluationsOf(run) * evaluation) / run.guessed_speed;
 }
 
@@ -416,7 +449,7 @@ absl::Status PlanRuns(const Backend& backend, const rpc::View& view, const std::
   NoteOrigins(plan);
   NoteSaved(saved, plan);
   if (!fresh) {
-    absl::Status noted = NoteOtherTrainer(backend.store, devices, plan);
+    absl::Status noted = NoteTrainedAgain(backend.store, devices, plan);
     if (!noted.ok()) return noted;
   }
   if (std::string note = UndecidableNote(plan->resolution); !note.empty()) {
@@ -444,8 +477,7 @@ absl::StatusOr<Cost> EstimateCost(const std::vector<RunCost>& runs, const StepTi
   double total = 0, measured = 0;
   uint64_t largest_state = 0;
   uint64_t kept = 0;
-  std::vector<double> seconds;
-  seconds.reserve(runs.size());
+  std::map<std::string, std::vector<double>> seconds;  // by device kind
   for (const RunCost& run : runs) {
     auto shape = known.find(run.shape);
     if (shape == known.end()) {
@@ -455,18 +487,26 @@ absl::StatusOr<Cost> EstimateCost(const std::vector<RunCost>& runs, const StepTi
       cost.measured = cost.measured && micros->has_value();
     }
     const double micros = shape->second.has_value() ? *shape->second * run.steps : GuessedTime(run);
-    seconds.push_back(micros / 1e6);
-    total += seconds.back();
-    if (shape->second.has_value()) measured += seconds.back();
+    seconds[run.device_kind].push_back(micros / 1e6);
+    total += micros / 1e6;
+    if (shape->second.has_value()) measured += micros / 1e6;
     cost.bytes += run.bytes;
     largest_state = std::max(largest_state, run.resume_bytes);
     if (run.grows) kept = std::min(kept + run.resume_bytes, capacity.last_states_bytes);
   }
-  const uint32_t lanes = std::max<uint32_t>(capacity.lanes, 1);
-  cost.bytes += kept + std::min<uint64_t>(runs.size(), kResumeStatesALane * lanes) * largest_state;
+  uint64_t states = 0;
+  double last = 0;
+  for (const auto& [kind, of_kind] : seconds) {
+    const auto known_lanes = capacity.lanes.find(kind);
+    const uint32_t lanes =
+        known_lanes == capacity.lanes.end() ? 1 : std::max<uint32_t>(known_lanes->second, 1);
+    states += std::min<uint64_t>(of_kind.size(), kResumeStatesALane * lanes);
+    last = std::max(last, Makespan(of_kind, lanes));
+  }
+  cost.bytes += kept + states * largest_state;
   cost.device_time = absl::Seconds(total);
   cost.measured_time = absl::Seconds(measured);
-  cost.wall_time = absl::Seconds(Makespan(seconds, lanes));
+  cost.wall_time = absl::Seconds(last);
   return cost;
 }
 

@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <optional>
 #include <string>
 #include <vector>
@@ -31,11 +32,12 @@ struct RunCost {
   uint32_t every = 1;         // steps between evaluations
   spec::EvaluationCost evaluation = {};
   double guessed_speed = 1;  // as in spec::ResolvedCell
+  std::string device_kind = "cpu";
 };
 
 struct Cost {
-  absl::Duration device_time;  // lane time on a CPU
-  absl::Duration wall_time;    // with `lanes` lanes and nothing else queued
+  absl::Duration device_time;  // lane time, of cores and GPUs together
+  absl::Duration wall_time;    // with Capacity's lanes and nothing else queued
   // Largest size stored at once: the permanent data of every run, resume states of those that train
   // at the same time, and the saved training states that are kept.
   uint64_t bytes = 0;
@@ -48,7 +50,8 @@ using StepTime = std::function<absl::StatusOr<std::optional<double>>(absl::strin
 
 // Resources for training and for saved states.
 struct Capacity {
-  uint32_t lanes = 1;              // each takes the next run in order when it is free
+  // By device kind; 1 if absent. Each takes the next run of its kind in order when it is free.
+  std::map<std::string, uint32_t> lanes;
   uint64_t last_states_bytes = 0;  // limit of saved training states
 };
 

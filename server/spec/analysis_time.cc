@@ -39,13 +39,14 @@ double PiecesOf(const engine::AnalysisKind& kind, const engine::RunConfig& confi
 
 AnalysisTime GuessAnalysisTime(const engine::AnalysisKind& kind, const engine::AnalysisCost& cost,
                                const v1::AnalysisInputs& inputs, const engine::RunConfig& config) {
+  engine::RunConfig computed = config;
+  computed.device = engine::Device::kCpu;  // whatever trained the model
   const bool native =
-      cost.pass == engine::AnalysisPass::kMoved && engine::WhyNotNative(config).empty();
+      cost.pass == engine::AnalysisPass::kMoved && engine::WhyNotNative(computed).empty();
   const auto trainer = native ? engine::TrainerKind::kNative : engine::TrainerKind::kTorch;
   AnalysisTime time{absl::StrCat(kind.name, "/", engine::NameOf(trainer), "/", kVersion),
                     kStartMicros};
   if (kind.most_subjects == 0) return time;
-  engine::RunConfig computed = config;
   computed.training.trainer = trainer;
   if (cost.pass == engine::AnalysisPass::kEverywhere) {
     computed.model.loss = engine::LossPositions::kAll;

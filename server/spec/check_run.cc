@@ -180,7 +180,9 @@ class RunChecker {
 
   void CheckDevice(bool cuda) {
     if (cuda || run_.filled.training().device() != v1::Device::cuda) return;
-    Report({"training.device"}, "cuda isn't supported: ablate-worker trains on CPUs only",
+    Report({"training.device"},
+           "no GPU worker is known to this server; `ablate workers` lists those that are, and "
+           "docs/howto/use-a-gpu.md says how to start one",
            "auto or cpu");
   }
 

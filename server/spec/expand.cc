@@ -77,6 +77,9 @@ Sequences SequencesOf(const v1::BaseSpec& spec, const engine::TaskShape& shape,
 // Stands in for the shape of a task with problems.
 constexpr engine::TaskShape kSomeTask = {64};
 
+constexpr char kCpu[] = "cpu";
+constexpr char kCuda[] = "cuda";
+
 class Expander {
  public:
   Expander(const ExpandInput& input, const Surroundings& surroundings, Datasets* datasets,
@@ -106,7 +109,7 @@ class Expander {
     any_broken_ |= broken;
     if (broken) return;
     v1::BaseSpec filled = merged_.back();
-    FillDefaults(surroundings_.cuda, &filled);
+    FillDefaults(/*cuda=*/false, &filled);  // until the device is chosen
     std::vector<const std::vector<Write>*> points;
     for (size_t axis = 0; axis < indexes.size(); ++axis) {
       points.push_back(&PointOf(indexes, axis).writes);
@@ -124,8 +127,8 @@ class Expander {
     if (!any_broken_) effects_.ReportIdle(problems_);
   }
 
-  // Call it after all combinations: checks that native trains all cells that ask for it, and
-  // chooses one trainer for all that leave it open.
+  // Call it after all combinations: checks that native trains all cells that ask for it, chooses
+  // one trainer for all that leave it open, and one device likewise.
   void AddCells() {
     std::map<std::string, std::pair<Source, std::vector<NativeCandidate>>> asking;
     std::vector<NativeCandidate> open;
@@ -141,25 +144,16 @@ class Expander {
     for (const auto& [path, asked] : asking) CheckNative(asked.first, asked.second, problems_);
     const std::string why_torch = WhyNotAllNative(open);
     for (Combination& combination : combinations_) {
-      if (combination.open) {
-        if (!why_torch.empty()) TrainByTorch(&combination);
-        combination.pattern.why_not_native = why_torch;
-      }
+      if (!combination.open) continue;
+      if (!why_torch.empty()) TrainByTorch(&combination);
+      combination.pattern.why_not_native = why_torch;
+    }
+    ChooseDevice();
+    for (Combination& combination : combinations_) {
+      CheckMemory(&combination);
       AddSeeds(&combination);
     }
-  }
-
-  // Returns a note if the run that needs most memory fits its device, but not as often as runs
-  // train at once.
-  std::string MemoryNote() const {
-    const size_t at_once = std::min<size_t>(largest_.device.lanes, resolution_->cells.size());
-    const double all = largest_.bytes * static_cast<double>(at_once);
-    if (all <= static_cast<double>(largest_.device.bytes)) return "";
-    return absl::StrCat("training a run of ", text::Grouped(largest_.parameters),
-                        " parameters takes at least ", BytesText(largest_.bytes), " of memory, ",
-                        at_once, " at once ", BytesText(all), ", and the device has ",
-                        BytesText(static_cast<double>(largest_.device.bytes)),
-                        ": give its worker fewer lanes");
+    AddMemoryNotes();
   }
 
  private:
@@ -170,8 +164,19 @@ class Expander {
     engine::RunConfig config;
     Canonical canonical;
     BadPaths bad;
-    bool open = false;                // it asks for auto; native until the trainer is chosen
-    std::optional<Source> native_by;  // where it is set to native
+    bool open = false;                     // it asks for auto; native until the trainer is chosen
+    std::optional<Source> native_by = {};  // where it is set to native
+    bool device_open = false;              // likewise; cpu until the device is chosen
+    double training_bytes = 0;             // memory; 0 if it has problems
+    // By device kind that lacks this memory, among those that may train it.
+    std::map<std::string, std::vector<Problem>> too_large = {};
+  };
+
+  // The run that needs most memory and fits its device.
+  struct Largest {
+    uint64_t parameters = 0;
+    double bytes = 0;
+    size_t cells = 0;  // on devices of this kind
   };
 
   const Point& PointOf(const Indexes& indexes, size_t axis) const {
@@ -212,7 +217,7 @@ class Expander {
     v1::BaseSpec filled = run.filled;
     if (filled.task().kind_case() == v1::TaskSpec::KIND_NOT_SET) {
       filled.mutable_task()->mutable_recall();
-      FillDefaults(surroundings_.cuda, &filled);
+      FillDefaults(/*cuda=*/false, &filled);
     }
     ResolvedCell cell;
     for (size_t axis = 0; axis < indexes.size(); ++axis) {
@@ -229,19 +234,53 @@ class Expander {
     return cell;
   }
 
-  bool FitsMemory(const RunToCheck& run, const engine::RunConfig& config,
-                  const Sequences& sequences, const ModelSize& size) {
-    const auto memory =
-        surroundings_.memory.find(v1::Device::Value_Name(run.filled.training().device()));
-    if (memory == surroundings_.memory.end()) return true;
-    const DeviceMemory& device = memory->second;
-    const double bytes = TrainingBytes(config, size, sequences);
-    if (bytes <= static_cast<double>(device.bytes)) {
-      if (bytes > largest_.bytes) largest_ = {size.parameters, bytes, device};
-      return true;
+  // Fills in too_large. Returns false if no device that may train the combination has the memory.
+  bool FindMemory(const RunToCheck& run, uint64_t parameters, Combination* combination) const {
+    std::vector<std::string> kinds = {combination->pattern.device_kind};
+    if (combination->device_open && surroundings_.cuda) kinds.push_back(kCuda);
+    for (const std::string& kind : kinds) {
+      const auto memory = surroundings_.memory.find(kind);
+      const bool fits = memory == surroundings_.memory.end() ||
+                        combination->training_bytes <= static_cast<double>(memory->second.bytes);
+      if (fits) continue;
+      Problems problems;
+      ReportMemory(run, {parameters, combination->training_bytes, memory->second.bytes}, &problems);
+      combination->too_large[kind] = problems.Take();
     }
-    ReportMemory(run, {size.parameters, bytes, device.bytes}, problems_);
-    return false;
+    return combination->too_large.size() < kinds.size();
+  }
+
+  // Reports if the chosen device lacks the memory.
+  void CheckMemory(Combination* combination) {
+    const std::string& kind = combination->pattern.device_kind;
+    const auto too_large = combination->too_large.find(kind);
+    if (too_large != combination->too_large.end()) {
+      problems_->Add(std::move(too_large->second));
+      combination->bad.insert("model");
+      return;
+    }
+    Largest& largest = largest_[kind];
+    largest.cells += input_.grid.seeds.size();
+    if (combination->training_bytes <= largest.bytes) return;
+    largest.parameters = combination->pattern.parameters;
+    largest.bytes = combination->training_bytes;
+  }
+
+  // Notes if a run fits its device, but not as often as runs train at once.
+  void AddMemoryNotes() const {
+    for (const auto& [kind, largest] : largest_) {
+      const auto memory = surroundings_.memory.find(kind);
+      if (memory == surroundings_.memory.end()) continue;
+      const DeviceMemory& device = memory->second;
+      const size_t at_once = std::min<size_t>(device.lanes, largest.cells);
+      const double all = largest.bytes * static_cast<double>(at_once);
+      if (all <= static_cast<double>(device.bytes)) continue;
+      resolution_->notes.push_back(absl::StrCat(
+          "training a run of ", text::Grouped(largest.parameters), " parameters takes at least ",
+          BytesText(largest.bytes), " of memory, ", at_once, " at once ", BytesText(all),
+          ", and the ", kind == kCuda ? "GPU" : "device", " has ",
+          BytesText(static_cast<double>(device.bytes)), ": give its worker fewer lanes"));
+    }
   }
 
   // Returns the cell's engine config, and sets why native doesn't train it if auto or native is
@@ -269,17 +308,49 @@ class Expander {
     combination->canonical.SetTrainer(engine::NameOf(engine::TrainerKind::kTorch));
   }
 
-  // Returns false, with a problem, if a known device lacks the memory to train it.
-  bool AddCosts(const RunToCheck& run, const Sequences& sequences, const engine::RunConfig& config,
-                const Canonical& canonical, ResolvedCell* cell) {
-    const ModelSize& size = SizeOf(config, canonical.ModelText());
-    if (!FitsMemory(run, config, sequences, size)) return false;
-    cell->parameters = size.parameters;
-    cell->bytes = StoredBytes(config, size);
-    cell->resume_bytes = ResumeBytes(config.training, size);
-    cell->flops_per_step = FlopsPerStep(config, size.parameters);
-    cell->evaluation = CostOfEvaluation(config, size.parameters, sequences);
-    return true;
+  static void TrainOnGpu(Combination* combination) {
+    ResolvedCell& pattern = combination->pattern;
+    pattern.run.mutable_spec()->mutable_training()->set_device(v1::Device::cuda);
+    pattern.device_kind = kCuda;
+    combination->config.device = engine::Device::kCuda;
+    combination->canonical.SetDevice(kCuda);
+  }
+
+  // One device for all cells that leave it open, because devices round differently, too: a GPU,
+  // unless the native trainer trains one of them, which it does on the cores.
+  void ChooseDevice() {
+    size_t open = 0, native = 0;
+    for (const Combination& combination : combinations_) {
+      if (!combination.device_open || !combination.bad.empty()) continue;
+      ++open;
+      native += combination.config.training.trainer == engine::TrainerKind::kNative ? 1 : 0;
+    }
+    if (!surroundings_.cuda || open == 0) return;
+    if (native == 0) {
+      for (Combination& combination : combinations_) {
+        if (combination.device_open) TrainOnGpu(&combination);
+      }
+    }
+    resolution_->notes.push_back(
+        native == 0 ? "training.device auto is cuda: torch trains on a GPU"
+                    : absl::StrCat("training.device auto is cpu, because native trains ",
+                                   native == open ? "" : "some of ",
+                                   "the runs on the cores; training.device=cuda trains them by "
+                                   "torch on a GPU"));
+  }
+
+  // Adds no costs if no device has the memory to train it.
+  void AddCosts(const RunToCheck& run, const Sequences& sequences, Combination* combination) {
+    const engine::RunConfig& config = combination->config;
+    const ModelSize& size = SizeOf(config, combination->canonical.ModelText());
+    combination->training_bytes = TrainingBytes(config, size, sequences);
+    if (!FindMemory(run, size.parameters, combination)) return;
+    ResolvedCell& cell = combination->pattern;
+    cell.parameters = size.parameters;
+    cell.bytes = StoredBytes(config, size);
+    cell.resume_bytes = ResumeBytes(config.training, size);
+    cell.flops_per_step = FlopsPerStep(config, size.parameters);
+    cell.evaluation = CostOfEvaluation(config, size.parameters, sequences);
   }
 
   // A selection between settings with different evaluation data would select the data.
@@ -313,18 +384,18 @@ class Expander {
     BadPaths bad = run.bad;
     std::optional<engine::RunConfig> config = ReadConfig(shape, bad.empty(), &pattern);
     if (!config.has_value()) return;
-    Canonical canonical(spec, pattern.dataset_sha256);
-    const bool fits = !bad.empty() || AddCosts(run, SequencesOf(run.filled, shape, *facts), *config,
-                                               canonical, &pattern);
-    if (!fits) bad.insert("model");
+    const bool good = bad.empty();
     const auto trainer = run.filled.training().trainer();
-    std::optional<Source> native_by;
+    const auto device = run.merged.training().device();
+    Canonical canonical(spec, pattern.dataset_sha256);
+    Combination& combination = combinations_.emplace_back(
+        Combination{std::move(pattern), NameOf(indexes), *std::move(config), std::move(canonical),
+                    std::move(bad), trainer == v1::Trainer::auto_});
+    combination.device_open = device == v1::Device::unspecified || device == v1::Device::auto_;
     if (trainer == v1::Trainer::native) {
-      native_by = run.sources.Find("training.trainer", run.merged);
+      combination.native_by = run.sources.Find("training.trainer", run.merged);
     }
-    combinations_.push_back({std::move(pattern), NameOf(indexes), *std::move(config),
-                             std::move(canonical), std::move(bad), trainer == v1::Trainer::auto_,
-                             std::move(native_by)});
+    if (good) AddCosts(run, SequencesOf(run.filled, shape, *facts), &combination);
   }
 
   void AddSeeds(Combination* combination) {
@@ -334,13 +405,7 @@ class Expander {
     pattern.trainer = std::string(engine::NameOf(trainer));
     pattern.guessed_speed = GuessedSpeed(combination->config);
     pattern.shape = ShortHash(canonical.ShapeText());
-    Canonical by_other = canonical;
-    if (combination->open) {
-      const bool torch = trainer == engine::TrainerKind::kTorch;
-      pattern.by_other.trainer = std::string(
-          engine::NameOf(torch ? engine::TrainerKind::kNative : engine::TrainerKind::kTorch));
-      by_other.SetTrainer(pattern.by_other.trainer);
-    }
+    const std::vector<OtherChoice> others = OthersOf(*combination);
     const std::string& name = combination->name;
     for (const uint32_t seed : input_.grid.seeds) {
       ResolvedCell cell = pattern;
@@ -350,9 +415,10 @@ class Expander {
       cell.fingerprint = ShortHash(canonical.RunText(seed));
       cell.trajectory = ShortHash(canonical.TrajectoryText(seed));
       cell.growth = GrowthOf(canonical, seed);
-      if (combination->open) {
-        cell.by_other.fingerprint = ShortHash(by_other.RunText(seed));
-        cell.by_other.growth = GrowthOf(by_other, seed);
+      for (const OtherChoice& other : others) {
+        cell.others.push_back({other.trainer, other.device_kind,
+                               ShortHash(other.canonical.RunText(seed)),
+                               GrowthOf(other.canonical, seed)});
       }
       resolution_->cells.push_back(std::move(cell));
     }
@@ -361,6 +427,31 @@ class Expander {
     row.set_parameters(pattern.parameters);
     resolution_->configs.push_back(std::move(combination->config));
     resolution_->bad.push_back(std::move(combination->bad));
+  }
+
+  // A trainer and device that could have been chosen for a combination.
+  struct OtherChoice {
+    std::string trainer;
+    std::string device_kind;
+    Canonical canonical;
+  };
+
+  std::vector<OtherChoice> OthersOf(const Combination& combination) const {
+    std::vector<OtherChoice> others;
+    const ResolvedCell& chosen = combination.pattern;
+    for (const auto& [trainer, device_kind] :
+         {std::pair("native", kCpu), std::pair("torch", kCpu), std::pair("torch", kCuda)}) {
+      const bool other_trainer = chosen.trainer != trainer;
+      const bool other_device = chosen.device_kind != device_kind;
+      const bool possible = (!other_trainer || combination.open) &&
+                            (!other_device || (combination.device_open && surroundings_.cuda));
+      if (!possible || (!other_trainer && !other_device)) continue;
+      OtherChoice& other =
+          others.emplace_back(OtherChoice{trainer, device_kind, combination.canonical});
+      other.canonical.SetTrainer(trainer);
+      other.canonical.SetDevice(device_kind);
+    }
+    return others;
   }
 
   // Returns the growth key; empty if the run can't be extended.
@@ -379,11 +470,7 @@ class Expander {
   bool any_broken_ = false;  // a setting could not be read
   std::unordered_set<std::string> names_;
   std::map<std::string, ModelSize> sizes_;  // keyed by Canonical::ModelText and rule
-  struct {
-    uint64_t parameters = 0;
-    double bytes = 0;
-    DeviceMemory device;
-  } largest_;  // run that needs most memory and fits its device
+  std::map<std::string, Largest> largest_;  // by device kind
   // By tuned axis, then by the combination of the other axes: evaluation data of the first setting.
   std::map<size_t, std::map<Indexes, FieldValues>> scored_;
   std::vector<Combination> combinations_;
@@ -399,8 +486,6 @@ void Expand(const ExpandInput& input, const Surroundings& surroundings, Datasets
   });
   expander.ReportIdle();
   expander.AddCells();
-  const std::string note = expander.MemoryNote();
-  if (!note.empty()) resolution->notes.push_back(note);
 }
 
 }  // namespace ablate::spec

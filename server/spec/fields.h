@@ -101,8 +101,8 @@ std::string* MutableDatasetOf(v1::TaskSpec* task);
 // records likewise. Idempotent.
 void FillFields(v1::BaseSpec* base);
 
-// Does the same, except that an absent trainer becomes auto, which depends on the whole run
-// (expand.h); and sets the device, whose default depends on the machine: absent or auto becomes
+// Does the same, except that an absent trainer becomes auto, which depends on all runs of the
+// experiment (expand.h); and sets the device: absent or auto, which depends on them, too, becomes
 // cuda or cpu.
 void FillDefaults(bool cuda, v1::BaseSpec* base);
 

@@ -43,8 +43,9 @@ class Canonical {
   // task has no data set.
   Canonical(const v1::BaseSpec& filled, const std::string& dataset_sha256);
 
-  // Changes the trainer of the run.
+  // Change the trainer of the run, and the kind of its device.
   void SetTrainer(absl::string_view trainer) { lines_["trainer"] = std::string(trainer); }
+  void SetDevice(absl::string_view kind) { lines_["device"] = std::string(kind); }
 
   std::string RunText(uint32_t seed) const;
   std::string TrajectoryText(uint32_t seed) const;

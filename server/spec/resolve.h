@@ -43,14 +43,15 @@ struct Surroundings {
   // FAILED_PRECONDITION with a sentence. `as_text`: code_points and line_ends are needed, too,
   // which may take a while.
   std::function<absl::StatusOr<DatasetFacts>(absl::string_view name, bool as_text)> find_dataset;
-  bool cuda = false;  // a GPU worker is known: decides `auto`, and if `cuda` is allowed
+  bool cuda = false;  // a GPU worker is known: `auto` may become cuda, and `cuda` is allowed
   // By kind, for the device with the most memory; absent if unknown.
   std::map<std::string, DeviceMemory> memory = {};
 };
 
-// A cell's run with the trainer that it did not get.
+// A cell's run with a trainer or on a device that it did not get.
 struct OtherRun {
   std::string trainer;
+  std::string device_kind;
   std::string fingerprint;
   std::string growth;
 };
@@ -71,8 +72,8 @@ struct ResolvedCell {
   // If its trainer was auto and is torch: why native doesn't train all cells that ask for auto
   // (trainer_choice.h). Otherwise empty.
   std::string why_not_native;
-  OtherRun by_other;           // if its trainer was auto; otherwise empty
-  std::string dataset_sha256;  // empty if the task has no data set
+  std::vector<OtherRun> others;  // that auto could have become, if its trainer or device was auto
+  std::string dataset_sha256;    // empty if the task has no data set
   uint64_t parameters = 0;
   uint64_t bytes = 0;         // estimate of its permanent storage
   uint64_t resume_bytes = 0;  // estimate of a resume state, which exists while it trains

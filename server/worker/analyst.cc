@@ -95,9 +95,10 @@ void Analyst::ReportWithdrawn(const std::string& id) {
 
 absl::StatusOr<v1::SamplesResult> Analyst::MakeSamples(const v1::Analyze& analyze,
                                                        RunControl& control) {
-  const absl::StatusOr<engine::RunConfig> config =
+  absl::StatusOr<engine::RunConfig> config =
       ReadConfig(analyze.spec(), {analyze.id(), analyze.dataset_blob()}, &data_sets_, control);
   if (!config.ok()) return config.status();
+  config->device = engine::Device::kCpu;  // of this worker, whatever trained the model
   const absl::StatusOr<std::string> checkpoint =
       blobs_->Read(analyze.id(), analyze.checkpoint_blob(), control);
   if (!checkpoint.ok()) return checkpoint.status();

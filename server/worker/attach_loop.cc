@@ -153,6 +153,9 @@ void AttachLoop::SendHeartbeat() {
       *heartbeat.add_leases() = std::move(lease);
     }
   }
+  if (requests_.device_use) {
+    if (auto use = requests_.device_use()) *heartbeat.mutable_device_use() = *std::move(use);
+  }
   Send(std::move(message));
 }
 

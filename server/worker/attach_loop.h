@@ -5,6 +5,7 @@
 
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <thread>
 #include <vector>
@@ -42,7 +43,9 @@ struct AttachRequests {
   // The server rejects this worker, possibly after having accepted it: UNAUTHENTICATED,
   // PERMISSION_DENIED, or ALREADY_EXISTS if another process now uses its name.
   std::function<void(const absl::Status& why)> refused;
-  std::function<std::vector<v1::LeaseProgress>()> progress;  // for heartbeats; may be null
+  // For heartbeats, on a thread of the loop; may be null.
+  std::function<std::vector<v1::LeaseProgress>()> progress;
+  std::function<std::optional<v1::DeviceUse>()> device_use;
   std::function<void(v1::Analyze)> analyze;
   std::function<void(const std::string& id)> cancel_analysis;
   std::function<void(const std::string& id)> yield_analysis;

@@ -3,19 +3,20 @@
 #include <spdlog/spdlog.h>
 
 #include <CLI/CLI.hpp>
-#include <atomic>
 #include <csignal>
 #include <cstdio>
 #include <cstdlib>
-#include <fstream>
+#include <filesystem>
+#include <memory>
 #include <optional>
 #include <string>
 #include <thread>
 #include <utility>
+#include <vector>
 
-#include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_replace.h"
 #include "absl/time/clock.h"
 #include "absl/time/time.h"
 #include "base/file.h"
@@ -25,12 +26,15 @@
 #include "proto/join/channel.h"
 #include "proto/join/join_file.h"
 #include "proto/join/tls_trouble.h"
+#include "server/engine/accelerator.h"
 #include "server/engine/names.h"
 #include "server/engine/samples.h"
-#include "server/engine/task.h"
 #include "server/engine/trainer.h"
 #include "server/launch/local.h"
+#include "server/worker/device.h"
 #include "server/worker/device_lock.h"
+#include "server/worker/nvml.h"
+#include "server/worker/warm_up.h"
 #include "server/worker/worker.h"
 
 namespace ablate::worker {
@@ -40,6 +44,10 @@ constexpr int kNoLockExit = 1;
 constexpr int kDeviceLostExit = 4;
 constexpr int kRefusedExit = 5;
 constexpr int kNoServerExit = 6;  // the join file can't be used
+constexpr char kCuda[] = "cuda";
+// Opened where a GPU is, so that one program runs everywhere.
+constexpr char kCudaPlugin[] = "libablate_cuda.so";
+constexpr char kVisibleDevices[] = "CUDA_VISIBLE_DEVICES";
 // Warn this long before the token expires, so that the operator has time to replace it.
 constexpr absl::Duration kWarnOfExpiry = absl::Hours(14 * 24);
 
@@ -47,17 +55,18 @@ struct Flags {
   std::string server;
   std::string join;
   std::string role = "train";
-  std::string name;  // empty: cpu- and the role
-  int lanes = 0;
+  std::string name;  // empty: the device, - and the role
+  int lanes = 0;     // 0: the device's default
   std::string lock;
   double resume_every = 30;
   double flush_every = .25;
+  std::string device = "cpu";
+  bool list_devices = false;
 };
 
 constexpr size_t kHelpColumn = 27;  // lines of the help have at most 80 columns
 
 void Define(CLI::App& app, Flags& flags) {
-  flags.lanes = process::UsableCores();
   app.set_version_flag("--version", absl::StrCat("ablate-worker ", ABLATE_VERSION, ", torch ",
                                                  std::string(engine::TorchVersion())));
   app.get_formatter()->column_width(kHelpColumn);
@@ -75,11 +84,18 @@ void Define(CLI::App& app, Flags& flags) {
          "Role: train, or analysis to compute analyses and\nsamples of trained models [train]")
       ->check(CLI::IsMember({"train", "analysis"}).description(""))
       ->type_name("ROLE");
-  app.add_option("--name", flags.name, "Name of this device's worker of the role\n[cpu-ROLE]")
+  app.add_option("--device", flags.device,
+                 "Device: cpu, all cores together, or cuda, the first\n"
+                 "GPU that CUDA_VISIBLE_DEVICES shows [cpu]")
+      ->check(CLI::IsMember({"cpu", kCuda}).description(""))
+      ->type_name("DEVICE");
+  app.add_flag("--list-devices", flags.list_devices,
+               "Print the GPUs that a worker can use, one line of\nJSON each, and exit");
+  app.add_option("--name", flags.name, "Name of this device's worker of the role\n[DEVICE-ROLE]")
       ->type_name("NAME");
-  app.add_option(
-         "--lanes", flags.lanes,
-         absl::StrCat("Train N runs at the same time, one per core,\n1–4096 [", flags.lanes, "]"))
+  app.add_option("--lanes", flags.lanes,
+                 absl::StrCat("Train N runs at the same time, 1–4096 [", process::UsableCores(),
+                              ",\none per core; ", kCudaLanes, " with cuda]"))
       ->check(CLI::Range(1, 4096).description(""))
       ->type_name("N");
   app.add_option("--lock", flags.lock,
@@ -102,99 +118,37 @@ std::string Misplaced(const CLI::App& app, const Flags& flags) {
   for (const char* option : {"--lanes", "--flush-every"}) {
     if (app.count(option) > 0) return option;
   }
-  return "";
+  return flags.device == kCuda ? "--device cuda" : "";
 }
 
-std::string CpuInWords(int lanes) {
-  std::ifstream in("/proc/cpuinfo");
-  std::string line, model = "CPU";
-  while (std::getline(in, line)) {
-    const size_t colon = line.find(':');
-    if (!absl::StartsWith(line, "model name") || colon == std::string::npos) continue;
-    model = std::string(absl::StripAsciiWhitespace(line.substr(colon + 1)));
-    break;
-  }
-  return absl::StrCat(model, ", ", lanes, lanes == 1 ? " lane" : " lanes");
+// Returns the lanes of a worker: as many as it is told, or its device's default.
+int LanesOf(const Flags& flags) {
+  if (flags.role != "train") return AnalysisLanes(process::UsableCores());
+  if (flags.lanes > 0) return flags.lanes;
+  return flags.device == kCuda ? kCudaLanes : process::UsableCores();
 }
 
-v1::Hello HelloOf(const Flags& flags) {
-  const bool trains = flags.role == "train";
-  const int lanes = trains ? flags.lanes : worker::AnalysisLanes(process::UsableCores());
+// `accelerator` is null for a worker on the cores.
+v1::Hello HelloOf(const Flags& flags, const engine::Accelerator* accelerator) {
   v1::Hello hello;
-  hello.set_worker(flags.name.empty() ? absl::StrCat("cpu-", flags.role) : flags.name);
-  hello.set_role(trains ? v1::TRAIN : v1::ANALYSIS);
+  hello.set_worker(flags.name.empty() ? absl::StrCat(flags.device, "-", flags.role) : flags.name);
+  hello.set_role(flags.role == "train" ? v1::TRAIN : v1::ANALYSIS);
   hello.set_incarnation(process::RandomId());
-  hello.set_device(CpuInWords(lanes));
-  hello.set_device_kind("cpu");
-  hello.set_lanes(static_cast<uint32_t>(lanes));
-  hello.set_memory_bytes(process::UsableMemory());
+  if (accelerator != nullptr) {
+    DescribeAccelerator(engine::InfoOf(*accelerator), LanesOf(flags), &hello);
+  } else {
+    DescribeCores(LanesOf(flags), &hello);
+  }
   hello.set_build(absl::StrCat("ablate ", ABLATE_VERSION, ", torch ", engine::TorchVersion()));
-  for (const auto& trainer : engine::kNames<engine::TrainerKind>) {
+  const auto device = accelerator != nullptr ? engine::Device::kCuda : engine::Device::kCpu;
+  for (const engine::TrainerKind trainer : TrainersOn(device)) {
     v1::TrainerInfo* info = hello.add_trainers();
-    info->set_name(std::string(trainer.name));
-    info->set_environment(engine::Environment(trainer.value));
+    info->set_name(std::string(engine::NameOf(trainer)));
+    info->set_environment(engine::Environment(trainer, accelerator));
   }
   hello.set_numerics_version(engine::kNumericsVersion);
   hello.set_config_version(engine::kConfigVersion);
   return hello;
-}
-
-constexpr char kTinyText[] = "a warm start\nis half\nthe race\nfor everyone\nelse\n";
-
-// Returns a tiny run that goes through every stage of a real one.
-absl::StatusOr<engine::RunConfig> TinyRun() {
-  engine::RunConfig config;
-  absl::StatusOr<engine::DocumentsTask> task = engine::ReadDocumentsTask(kTinyText, 2);
-  if (!task.ok()) return task.status();
-  config.task = *std::move(task);
-  const absl::StatusOr<engine::TaskShape> shape = engine::KindOf(config.task).shape(config.task);
-  if (!shape.ok()) return shape.status();
-  config.model.vocabulary = shape->vocabulary;
-  config.model.loss = shape->loss;
-  config.model.layers = 1;
-  config.model.width = 16;
-  config.model.heads = 2;
-  config.model.hidden = 32;
-  config.model.context = 16;
-  config.training.steps = 3;
-  config.training.batch = 2;
-  config.training.clip = 1;
-  return config;
-}
-
-// Does slow one-time initialisation before the first grant: trains a tiny model for a few steps on
-// the calling thread, and exports its state.
-absl::Status WarmUpTrainer(engine::TrainerKind kind) {
-  absl::StatusOr<engine::RunConfig> config = TinyRun();
-  if (!config.ok()) return config.status();
-  config->training.trainer = kind;
-  const uint32_t steps = config->training.steps;
-  const auto trainer = engine::MakeTrainer(*config);
-  if (!trainer.ok()) return trainer.status();
-  if (const auto advanced = (*trainer)->Advance(steps, [] { return false; }); !advanced.ok()) {
-    return advanced.status();
-  }
-  return (*trainer)->ExportState().status();
-}
-
-// Warms up every trainer that the worker declares. An error means that this device can't train.
-absl::Status WarmUp() {
-  for (const auto& trainer : engine::kNames<engine::TrainerKind>) {
-    if (absl::Status status = WarmUpTrainer(trainer.value); !status.ok()) return status;
-  }
-  return absl::OkStatus();
-}
-
-// Warms up analyses: exports a checkpoint of the untrained tiny model and draws samples from it.
-absl::Status WarmUpAnalyses() {
-  const absl::StatusOr<engine::RunConfig> config = TinyRun();
-  if (!config.ok()) return config.status();
-  const auto trainer = engine::MakeTrainer(*config);
-  if (!trainer.ok()) return trainer.status();
-  const absl::StatusOr<std::string> checkpoint = (*trainer)->ExportCheckpoint();
-  if (!checkpoint.ok()) return checkpoint.status();
-  const std::atomic<bool> never{false};
-  return engine::GenerateSamples(*config, *checkpoint, {}, never, [](const auto&) {}).status();
 }
 
 absl::StatusOr<join::ServerAddress> ServerOf(const Flags& flags) {
@@ -212,10 +166,25 @@ absl::StatusOr<join::ServerAddress> ServerOf(const Flags& flags) {
   return join::AddressOf(*file, file->user());
 }
 
-WorkerOptions OptionsOf(const Flags& flags, join::ServerAddress server) {
+// Initialises a lane. FAILED_PRECONDITION if its accelerator can't train.
+absl::Status PrepareTraining(const std::shared_ptr<engine::Accelerator>& accelerator) {
+  engine::PrepareLaneThread();
+  absl::Status warm = WarmUpTraining(accelerator);
+  if (warm.ok() || accelerator == nullptr) return warm;
+  return absl::FailedPreconditionError(
+      absl::StrCat(engine::InfoOf(*accelerator).name, " can't train: ", warm.message()));
+}
+
+absl::Status PrepareAnalyses() {
+  engine::PrepareLaneThread();
+  return WarmUpAnalyses();
+}
+
+WorkerOptions OptionsOf(const Flags& flags, join::ServerAddress server,
+                        const std::shared_ptr<engine::Accelerator>& accelerator) {
   WorkerOptions options;
   options.server = std::move(server);
-  options.attach.hello = HelloOf(flags);
+  options.attach.hello = HelloOf(flags, accelerator.get());
   // A remote server returns eventually; a server on this machine starts its own workers.
   if (!flags.join.empty()) {
     options.attach.orphan_timeout = absl::InfiniteDuration();
@@ -223,14 +192,18 @@ WorkerOptions OptionsOf(const Flags& flags, join::ServerAddress server) {
   }
   options.executor.flush_every = absl::Seconds(flags.flush_every);
   options.executor.resume_every = absl::Seconds(flags.resume_every);
-  options.make_trainer = engine::MakeTrainer;
+  options.make_trainer = [accelerator](const engine::RunConfig& run) {
+    return engine::MakeTrainer(run, accelerator);
+  };
   options.analysis = {engine::GenerateSamples, engine::MakeAnalysis, {}};
   options.analysis.pace.save_every = absl::Seconds(flags.resume_every);
-  const bool trains = options.attach.hello.role() == v1::TRAIN;
-  options.prepare_lane = [trains] {
-    engine::PrepareLaneThread();
-    return trains ? WarmUp() : WarmUpAnalyses();
-  };
+  if (accelerator != nullptr) {
+    options.device_use = AskForUse(Nvml::Load(), engine::InfoOf(*accelerator).uuid);
+  }
+  options.prepare_lane = PrepareAnalyses;
+  if (flags.role == "train") {
+    options.prepare_lane = [accelerator] { return PrepareTraining(accelerator); };
+  }
   return options;
 }
 
@@ -247,7 +220,8 @@ sigset_t BlockEndSignals() {
 
 // Prints the log's last line, which the server shows for a worker that ended.
 int LastWords(int code, absl::string_view words) {
-  std::fprintf(stderr, "%.*s\n", static_cast<int>(words.size()), words.data());
+  // Errors of CUDA have several lines.
+  std::fprintf(stderr, "%s\n", absl::StrReplaceAll(words, {{"\n", " "}}).c_str());
   return code;
 }
 
@@ -262,12 +236,14 @@ int ExitOf(const absl::Status& end, bool joined) {
   if (absl::IsUnauthenticated(end) || absl::IsPermissionDenied(end)) {
     return LastWords(kRefusedExit, absl::StrCat("the server refuses this worker: ", end.message()));
   }
+  if (absl::IsFailedPrecondition(end)) {
+    return LastWords(launch::kDeviceUnusableExit, end.message());
+  }
   return LastWords(kDeviceLostExit, end.ToString());
 }
 
 // Works until it is drained or its device is lost.
-[[noreturn]] void RunToTheEnd(WorkerOptions options, bool joined) {
-  const sigset_t signals = BlockEndSignals();
+[[noreturn]] void RunToTheEnd(WorkerOptions options, bool joined, const sigset_t& signals) {
   Worker worker(std::move(options));
   std::thread([&worker, signals] {
     while (process::AwaitSignal(signals) > 0) worker.Drain();
@@ -276,6 +252,13 @@ int ExitOf(const absl::Status& end, bool joined) {
   const int code = ExitOf(end, joined);
   // Skips destructors, because a thread of a lost device may never return.
   std::_Exit(code);
+}
+
+// Returns the path of the plugin, beside this program.
+std::string PluginFile() {
+  std::error_code ignored;
+  const std::filesystem::path self = std::filesystem::read_symlink("/proc/self/exe", ignored);
+  return (self.parent_path() / kCudaPlugin).string();
 }
 
 int Work(const Flags& flags) {
@@ -291,7 +274,41 @@ int Work(const Flags& flags) {
     }
     lock = *std::move(taken);
   }
-  RunToTheEnd(OptionsOf(flags, *std::move(server)), !flags.join.empty());
+  const sigset_t signals = BlockEndSignals();
+  std::shared_ptr<engine::Accelerator> accelerator;
+  if (flags.device == kCuda) {
+    auto opened = engine::OpenAccelerator(PluginFile());
+    if (!opened.ok()) {
+      return LastWords(launch::kDeviceUnusableExit,
+                       absl::StrCat("no GPU can be used: ", opened.status().message()));
+    }
+    accelerator = *std::move(opened);
+  }
+  RunToTheEnd(OptionsOf(flags, *std::move(server), accelerator), !flags.join.empty(), signals);
+}
+
+// Prints the devices that CUDA_VISIBLE_DEVICES shows; without one, the reason.
+int ListDevices() {
+  const absl::StatusOr<Nvml> nvml = Nvml::Load();
+  if (!nvml.ok()) return LastWords(launch::kDeviceUnusableExit, nvml.status().message());
+  const absl::StatusOr<std::vector<DeviceInfo>> all = nvml->List();
+  if (!all.ok()) return LastWords(launch::kDeviceUnusableExit, all.status().message());
+  std::optional<std::string> visible;  // empty hides all, and is not the same as absent
+  if (const char* set = getenv(kVisibleDevices); set != nullptr) visible = set;
+  const std::vector<DeviceInfo> devices = VisibleDevices(*all, visible);
+  if (devices.empty()) {
+    return LastWords(launch::kDeviceUnusableExit,
+                     all->empty() ? "the NVIDIA driver shows no GPU to this user"
+                                  : absl::StrCat(kVisibleDevices, " shows none of ", all->size(),
+                                                 all->size() == 1 ? " GPU" : " GPUs"));
+  }
+  if (!std::filesystem::exists(PluginFile())) {
+    return LastWords(launch::kDeviceUnusableExit,
+                     absl::StrCat("this build can't use ", devices.front().name, ": there is no ",
+                                  PluginFile(), "; run deploy/setup.sh on this machine"));
+  }
+  for (const DeviceInfo& device : devices) std::printf("%s\n", ToJson(device).c_str());
+  return 0;
 }
 
 }  // namespace
@@ -304,8 +321,8 @@ int main(int argc, char** argv) {
   spdlog::set_default_logger(spdlog::stderr_logger_mt("ablate-worker"));
   spdlog::set_pattern("%Y-%m-%dT%H:%M:%S.%e%z %l: %v");
   CLI::App app(
-      "Trains runs of an ablate server, by LibTorch or native kernels, or computes\n"
-      "analyses, on the cores of this machine.");
+      "Trains runs of an ablate server, by LibTorch or native kernels, on the cores\n"
+      "or a GPU of this machine, or computes analyses on its cores.");
   app.footer(
       "Exit codes:\n"
       "  0   drained\n"
@@ -313,6 +330,7 @@ int main(int argc, char** argv) {
       "  4   the device is lost\n"
       "  5   the server refuses this worker\n"
       "  6   the join file can't be used\n"
+      "  7   no GPU can be used\n"
       "  64  invalid options");
   ablate::worker::Flags flags;
   ablate::worker::Define(app, flags);
@@ -324,6 +342,7 @@ int main(int argc, char** argv) {
   } catch (const CLI::ParseError& error) {
     return usage(error);
   }
+  if (flags.list_devices) return ablate::worker::ListDevices();
   if (flags.server.empty() == flags.join.empty()) {
     return usage(CLI::ValidationError("exactly one of --server and --join must be given"));
   }

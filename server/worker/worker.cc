@@ -57,6 +57,7 @@ AttachRequests Worker::Requests() {
   requests.abandon = [this](const std::string& lease) { lanes_.Abandon(lease); };
   if (trains()) {
     requests.progress = [this] { return lanes_.Progress(); };
+    requests.device_use = options_.device_use;
     requests.save = [this](const std::string& lease) { lanes_.Save(lease); };
     requests.start = [this](v1::Grant grant) { lanes_.Start(JobOf(std::move(grant))); };
     return requests;

@@ -4,6 +4,7 @@
 
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "absl/status/status.h"
@@ -26,6 +27,7 @@ struct WorkerOptions {
   // For a worker that trains:
   ExecutorOptions executor;
   TrainerFactory make_trainer;
+  std::function<std::optional<v1::DeviceUse>()> device_use;  // for heartbeats; may be null
   absl::Duration drain_timeout = absl::Seconds(10);
   // For a worker that computes analyses:
   AnalysisTools analysis;

@@ -151,6 +151,38 @@ TEST_F(LocalWorkersTest, SaysNothingOfAProgramWhoseDeviceIsTaken) {
   workers->Stop(absl::Seconds(10));
 }
 
+TEST_F(LocalWorkersTest, GivesAProgramItsEnvironment) {
+  WorkerCommand command = Command("echo \"$CUDA_VISIBLE_DEVICES\"\nexec sleep 1000\n");
+  command.environment = {"CUDA_VISIBLE_DEVICES=GPU-a"};
+  setenv("CUDA_VISIBLE_DEVICES", "1,2", 1);
+  const auto workers = Start(command);
+  ASSERT_TRUE(Eventually([&] { return Lines(folder_ / "log") == 1; }));
+  EXPECT_EQ(ReadText(folder_ / "log"), "GPU-a\n");
+  workers->Stop(absl::Seconds(10));
+}
+
+TEST_F(LocalWorkersTest, DrainsADeviceThatFailsThreeTimesInARow) {
+  const auto workers = StartAll({Command("echo 'no driver'\nexit 7\n"), Second("exit 5\n")});
+  // The second goes on being restarted, and the first does not.
+  std::vector<ChildExit> first;
+  for (const ChildExit& exit : WaitForExits(8)) {
+    if (exit.worker == "w") first.push_back(exit);
+  }
+  ASSERT_EQ(first.size(), 3u);
+  EXPECT_FALSE(first[0].drained || first[1].drained);
+  EXPECT_TRUE(first[2].drained);
+  EXPECT_EQ(first[2].last_words, "exit code 7: no driver");
+  workers->Stop(absl::Seconds(10));
+}
+
+TEST_F(LocalWorkersTest, DoesNotDrainADeviceThatWorkedInBetween) {
+  const auto workers =
+      Start(Command("echo once >> \"$0.starts\"\n"
+                    "[ $(wc -l < \"$0.starts\") -eq 3 ] && exit 5\nexit 7\n"));
+  for (const ChildExit& exit : WaitForExits(5)) EXPECT_FALSE(exit.drained);
+  workers->Stop(absl::Seconds(10));
+}
+
 TEST_F(LocalWorkersTest, TellsACrashFromBeingKilled) {
   const auto workers =
       Start(Command("if [ -e \"$0.second\" ]; then kill -KILL $$; fi\n"
@@ -220,6 +252,23 @@ TEST_F(LocalWorkersTest, SupervisesAProgramWhosePidFileCannotBeWritten) {
   ASSERT_NE(workers, nullptr);
   EXPECT_EQ(WaitForExits(2).size(), 2u);
   workers->Stop(absl::Seconds(10));
+}
+
+TEST_F(LocalWorkersTest, EndsWhatNoCommandWouldAdopt) {
+  WorkerCommand kept = Command(kRunUntilTold), left = Second(kRunUntilTold);
+  kept.pid_file = folder_ / "cuda-0-train.pid";
+  left.pid_file = folder_ / "cuda-1-train.pid";
+  WorkerCommand other = Second(kRunUntilTold);
+  other.pid_file = folder_ / "cpu-train.pid";
+  StartAll({kept, left, other});  // leaves them running
+  EndLeftovers(folder_.path(), "cuda-", {kept});
+  ASSERT_TRUE(Eventually([&] { return !process::FindByPidFile(left.pid_file).has_value(); }));
+  for (const WorkerCommand& running : {kept, other}) {
+    const auto found = process::FindByPidFile(running.pid_file);
+    ASSERT_TRUE(found.has_value());
+    kill(found->process.pid, SIGKILL);
+  }
+  for (const ChildStart& start : starts_) waitpid(static_cast<pid_t>(start.pid), nullptr, 0);
 }
 
 TEST_F(LocalWorkersTest, LeavesAFolderAloneThatAnotherTook) {

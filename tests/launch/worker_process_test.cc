@@ -27,7 +27,13 @@ TEST(CommandHashTest, TellsProgramsAndArgumentsApart) {
   EXPECT_EQ(CommandHash(command), hash);
   command.arguments = {"a b"};
   EXPECT_NE(CommandHash(command), hash);
+  command.arguments = {"a"};
+  command.environment = {"b"};
+  EXPECT_NE(CommandHash(command), hash) << "b belongs to another list";
   command.arguments = {"a", "b"};
+  command.environment = {"c"};
+  EXPECT_NE(CommandHash(command), hash) << "another environment";
+  command.environment.clear();
   std::filesystem::rename(folder.Write("upgrade", "two"), command.program);
   EXPECT_NE(CommandHash(command), hash) << "another file at the same path";
 }
@@ -41,6 +47,16 @@ TEST(DescribeExitTest, TakesCrashesAndExitCodesAsFailuresOfTheWorker) {
   const ChildExit crash = DescribeExit("w", Ended(CLD_DUMPED, SIGSEGV), "");
   EXPECT_TRUE(crash.by_itself);
   EXPECT_EQ(crash.last_words, "killed by SIGSEGV");
+}
+
+TEST(DescribeExitTest, TellsADeviceThatCannotBeUsed) {
+  const ChildExit exit = DescribeExit("w", Ended(CLD_EXITED, kDeviceUnusableExit), "no driver");
+  EXPECT_TRUE(exit.device_unusable);
+  EXPECT_FALSE(exit.drained);
+  EXPECT_EQ(exit.last_words, "exit code 7: no driver");
+  EXPECT_FALSE(DescribeExit("w", Ended(CLD_EXITED, 4), "").device_unusable);
+  EXPECT_FALSE(DescribeExit("w", Ended(CLD_KILLED, kDeviceUnusableExit), "").device_unusable)
+      << "a signal of that number";
 }
 
 TEST(DescribeExitTest, DoesNotTakeKillsAndNormalExitsAsFailures) {

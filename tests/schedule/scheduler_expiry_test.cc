@@ -64,6 +64,22 @@ TEST_F(SchedulerExpiryTest, LosesTheLeasesOfAWorkerThatDoesNotComeBack) {
   EXPECT_EQ(Run("a-0").state, RunState::kQueued);
 }
 
+TEST_F(SchedulerExpiryTest, ShowsADrainedDeviceUntilItsWorkerAttaches) {
+  scheduler_->Exited({"cuda-0-train", true, "exit code 7: no driver"});
+  EXPECT_THAT(scheduler_->Workers(), IsEmpty()) << "it is tried again";
+  scheduler_->Exited({"cuda-0-train", true, "exit code 7: no driver", false, /*drained=*/true});
+  ASSERT_THAT(scheduler_->Workers(), SizeIs(1));
+  EXPECT_EQ(scheduler_->Workers()[0].name, "cuda-0-train");
+  EXPECT_EQ(scheduler_->Workers()[0].unusable, "exit code 7: no driver");
+  EXPECT_FALSE(scheduler_->Workers()[0].attached);
+  const Peer peer = Attach("cuda-0-train", "g#1");
+  ASSERT_THAT(scheduler_->Workers(), SizeIs(1));
+  EXPECT_EQ(scheduler_->Workers()[0].unusable, "");
+  scheduler_->Exited({"cuda-0-train", true, "exit code 7: lost", false, /*drained=*/true});
+  ASSERT_THAT(scheduler_->Workers(), SizeIs(1)) << "known and drained, it is one worker";
+  EXPECT_EQ(scheduler_->Workers()[0].unusable, "exit code 7: lost");
+}
+
 TEST_F(SchedulerExpiryTest, KeepsTheLeasesOfAWorkerThatComesBackInTime) {
   const Peer first = TrainingWorker();
   scheduler_->Closed(first.session);

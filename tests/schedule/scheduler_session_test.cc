@@ -335,5 +335,18 @@ TEST_F(SchedulerWorkersTest, ForgetsAWorkerThatStaysAway) {
   EXPECT_EQ(scheduler_->Workers()[0].name, "here");
 }
 
+TEST_F(SchedulerSessionTest, KnowsTheUseOfADeviceByTheLastHeartbeat) {
+  const Peer peer = Attach();
+  wire::FromWorker message;
+  message.mutable_heartbeat()->mutable_device_use()->set_utilization(62);
+  scheduler_->Receive(peer.session, message);
+  ASSERT_TRUE(scheduler_->Workers().at(0).device_use.has_value());
+  EXPECT_EQ(scheduler_->Workers()[0].device_use->utilization(), 62u);
+  scheduler_->Closed(peer.session);
+  EXPECT_FALSE(scheduler_->Workers().at(0).device_use.has_value()) << "away";
+  EXPECT_FALSE(Attach().stream == nullptr);
+  EXPECT_FALSE(scheduler_->Workers().at(0).device_use.has_value()) << "of the stream before";
+}
+
 }  // namespace
 }  // namespace ablate::schedule

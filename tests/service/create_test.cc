@@ -149,6 +149,24 @@ TEST_F(CreateTest, SaysWhatTrainsTheRunsAndWhyNotNative) {
   EXPECT_NE(both.trainers(1).why_not_native(), "");
 }
 
+TEST_F(CreateTest, TrainsOnAGpuOnceItsWorkerIsKnown) {
+  v1::ExperimentSpec spec = SmallSpec();
+  spec.mutable_base()->mutable_training()->set_trainer(v1::Trainer::torch);
+  v1::ExperimentSpec asked = spec;
+  asked.mutable_base()->mutable_training()->set_device(v1::Device::cuda);
+  ASSERT_EQ(Preview(asked).problems_size(), 1);
+  EXPECT_THAT(Preview(asked).problems(0).message(), HasSubstr("no GPU worker is known"));
+  const auto worker = MakeWorker("cuda-0-train", 4);
+  EXPECT_EQ(Preview(asked).problems_size(), 0);
+  EXPECT_THAT(Preview(spec).notes(),
+              testing::Contains("training.device auto is cuda: torch trains on a GPU"));
+  EXPECT_EQ(Preview(spec).notes_size(), 1 + Preview(asked).notes_size());
+  Create(spec);
+  const auto& training = worker->NextRun().run.spec().spec().training();
+  EXPECT_EQ(training.device(), v1::Device::cuda);
+  EXPECT_EQ(training.trainer(), v1::Trainer::torch);
+}
+
 TEST_F(CreateTest, GivesTheSameAnswerToTheSameRequest) {
   v1::CreateExperimentRequest request;
   request.set_request_id("2024-05-01 größe");

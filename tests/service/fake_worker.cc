@@ -7,6 +7,7 @@
 #include <chrono>
 #include <utility>
 
+#include "absl/strings/match.h"
 #include "base/sha256.h"
 #include "server/engine/trainer.h"
 
@@ -32,12 +33,14 @@ FakeWorker::FakeWorker(const std::shared_ptr<grpc::Channel>& channel, const std:
   hello->set_worker(name);
   hello->set_incarnation("incarnation of " + name);
   hello->set_device("an abacus, 2 lanes");
-  hello->set_device_kind("cpu");
+  const bool cuda = absl::StartsWith(name, "cuda-");
+  hello->set_device_kind(cuda ? "cuda" : "cpu");
   hello->set_lanes(lanes);
   hello->set_memory_bytes(4'000'000'000);
   hello->set_role(role);
   hello->set_build("test");
   for (const char* kind : {"torch", "native"}) {
+    if (cuda && kind == absl::string_view("native")) continue;
     worker::v1::TrainerInfo* trainer = hello->add_trainers();
     trainer->set_name(kind);
     trainer->set_environment(environment);

@@ -29,6 +29,7 @@ class FakeWorker {
     std::vector<double> values;
   };
 
+  // A worker whose name begins with cuda- has a GPU.
   FakeWorker(const std::shared_ptr<grpc::Channel>& channel, const std::string& name, uint32_t lanes,
              worker::v1::Role role = worker::v1::TRAIN, const std::string& environment = "");
   // Ends the stream.

@@ -161,6 +161,25 @@ TEST_F(GrowingTest, SaysHowToGoOnWithTheTrainerThatThereWas) {
   EXPECT_THAT(Preview(both).notes(), Not(Contains(kFromTorch)));
 }
 
+TEST_F(GrowingTest, SaysHowToGoOnWithTheDeviceThatThereWas) {
+  const auto worker = MakeWorkerIn("");
+  v1::ExperimentSpec spec = SmallSpec();
+  spec.mutable_base()->mutable_training()->set_trainer(v1::Trainer::torch);
+  Create(spec);
+  for (int i = 0; i < 2; ++i) Train(worker.get(), worker->NextRun(), 10);
+  EXPECT_EQ(Preview(spec).reused(), 2u);
+  const auto gpu = MakeWorker("cuda-0-train");
+  const v1::CreateExperimentResponse there = Preview(spec);
+  EXPECT_EQ(there.reused(), 0u);
+  constexpr char kFromCores[] =
+      "2 runs are stored from device cpu and will be trained again on cuda; training.device=cpu "
+      "goes on with them";
+  EXPECT_THAT(there.notes(), Contains(kFromCores));
+  spec.mutable_base()->mutable_training()->set_device(v1::Device::cpu);
+  EXPECT_EQ(Preview(spec).reused(), 2u);
+  EXPECT_THAT(Preview(spec).notes(), Not(Contains(kFromCores)));
+}
+
 TEST_F(GrowingTest, SaysNothingOfTrainersWhereTheRunsAreReused) {
   const auto worker = TrainShort();
   Create(WithBatchNorm(SmallSpec()));  // queued: by torch

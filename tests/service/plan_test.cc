@@ -11,8 +11,12 @@ StepTime Measured(double micros) {
 }
 absl::StatusOr<std::optional<double>> Unknown(absl::string_view) { return std::nullopt; }
 
+Capacity Cores(uint32_t lanes, uint64_t last_states_bytes = 0) {
+  return {{{"cpu", lanes}}, last_states_bytes};
+}
+
 TEST(EstimateCostTest, CostsNothingForNothing) {
-  const auto cost = EstimateCost({}, Unknown, {2});
+  const auto cost = EstimateCost({}, Unknown, Cores(2));
   ASSERT_TRUE(cost.ok());
   EXPECT_EQ(cost->device_time, absl::ZeroDuration());
   EXPECT_EQ(cost->wall_time, absl::ZeroDuration());
@@ -20,7 +24,8 @@ TEST(EstimateCostTest, CostsNothingForNothing) {
 }
 
 TEST(EstimateCostTest, UsesMeasuredStepTimes) {
-  const auto cost = EstimateCost({{"a", 1'000, 0, 5}, {"a", 2'000, 0, 7}}, Measured(2'000), {1});
+  const auto cost =
+      EstimateCost({{"a", 1'000, 0, 5}, {"a", 2'000, 0, 7}}, Measured(2'000), Cores(1));
   ASSERT_TRUE(cost.ok());
   EXPECT_TRUE(cost->measured);
   EXPECT_EQ(cost->device_time, absl::Seconds(6));
@@ -30,17 +35,34 @@ TEST(EstimateCostTest, UsesMeasuredStepTimes) {
 
 TEST(EstimateCostTest, SpreadsRunsOverLanes) {
   const std::vector<RunCost> runs(5, RunCost{"a", 1'000, 0, 0});
-  const auto cost = EstimateCost(runs, Measured(1'000), {2});
+  const auto cost = EstimateCost(runs, Measured(1'000), Cores(2));
   ASSERT_TRUE(cost.ok());
   EXPECT_EQ(cost->device_time, absl::Seconds(5));
   EXPECT_EQ(cost->wall_time, absl::Seconds(3));
+}
+
+TEST(EstimateCostTest, SpreadsRunsOverLanesOfTheirDevice) {
+  std::vector<RunCost> runs(6, RunCost{"a", 1'000, 0, 0, 100});
+  for (size_t i = 0; i < 4; ++i) runs[i].device_kind = "cuda";
+  const auto cost = EstimateCost(runs, Measured(1'000), {{{"cpu", 8}, {"cuda", 1}}});
+  ASSERT_TRUE(cost.ok());
+  EXPECT_EQ(cost->device_time, absl::Seconds(6));
+  EXPECT_EQ(cost->wall_time, absl::Seconds(4)) << "the cores don't help";
+  EXPECT_EQ(cost->bytes, (2 + 2) * 100u) << "two states of the GPU's lane, and each run's here";
+}
+
+TEST(EstimateCostTest, GuessesLessTimeOnAGpu) {
+  RunCost run{"a", 1'000, 1e9, 0};
+  const absl::Duration core = EstimateCost({run}, Unknown, {})->device_time;
+  run.device_kind = "cuda";
+  EXPECT_LT(EstimateCost({run}, Unknown, {})->device_time, core / 10);
 }
 
 TEST(EstimateCostTest, CountsResumeStatesOfRunsThatTrainAtOnceWhenThereAreMany) {
   std::vector<RunCost> runs(1'000, RunCost{"a", 1'000, 0, 5, 100});
   runs[7].resume_bytes = 300;
   const auto cost = [&runs](uint32_t lanes) {
-    return EstimateCost(runs, Measured(1'000), {lanes})->bytes;
+    return EstimateCost(runs, Measured(1'000), Cores(lanes))->bytes;
   };
   EXPECT_EQ(cost(3), 1'000 * 5 + 2 * 3 * 300u) << "and not one a run";
   EXPECT_EQ(cost(0), 1'000 * 5 + 2 * 300u) << "some lane is to come";
@@ -49,8 +71,8 @@ TEST(EstimateCostTest, CountsResumeStatesOfRunsThatTrainAtOnceWhenThereAreMany) 
 }
 
 TEST(EstimateCostTest, GuessesFromArithmeticAndSaysSo) {
-  const auto small = EstimateCost({{"a", 1'000, 1e6, 0}}, Unknown, {1});
-  const auto large = EstimateCost({{"a", 1'000, 1e11, 0}}, Unknown, {1});
+  const auto small = EstimateCost({{"a", 1'000, 1e6, 0}}, Unknown, Cores(1));
+  const auto large = EstimateCost({{"a", 1'000, 1e11, 0}}, Unknown, Cores(1));
   ASSERT_TRUE(small.ok() && large.ok());
   EXPECT_FALSE(small->measured);
   EXPECT_GT(small->device_time, absl::ZeroDuration());
@@ -59,7 +81,7 @@ TEST(EstimateCostTest, GuessesFromArithmeticAndSaysSo) {
 
 TEST(EstimateCostTest, GuessesEvaluationsToo) {
   RunCost run{"a", 1'000, 1e8, 0};
-  const auto time = [&run] { return EstimateCost({run}, Unknown, {1})->device_time; };
+  const auto time = [&run] { return EstimateCost({run}, Unknown, Cores(1))->device_time; };
   const absl::Duration alone = time();
   run.every = 300;
   run.evaluation = {20, 1e9};
@@ -77,26 +99,27 @@ TEST(EstimateCostTest, GuessesEvaluationsToo) {
 TEST(EstimateCostTest, HasEvaluationsInMeasuredTimes) {
   RunCost run{"a", 1'000, 0, 0};
   run.evaluation = {20, 1e12};
-  EXPECT_EQ(EstimateCost({run}, Measured(1'000), {1})->device_time, absl::Seconds(1));
+  EXPECT_EQ(EstimateCost({run}, Measured(1'000), Cores(1))->device_time, absl::Seconds(1));
 }
 
 TEST(EstimateCostTest, GuessesByTheTrainersSpeedUnlessItIsMeasured) {
   RunCost fast{"a", 1'000, 1e6, 0};
   fast.guessed_speed = 10;
-  const auto eager = EstimateCost({{"a", 1'000, 1e6, 0}}, Unknown, {1});
-  EXPECT_EQ(EstimateCost({fast}, Unknown, {1})->device_time, eager->device_time / 10);
-  EXPECT_FALSE(EstimateCost({fast}, Unknown, {1})->measured);
-  EXPECT_EQ(EstimateCost({fast}, Measured(2'000), {1})->device_time, absl::Seconds(2));
+  const auto eager = EstimateCost({{"a", 1'000, 1e6, 0}}, Unknown, Cores(1));
+  EXPECT_EQ(EstimateCost({fast}, Unknown, Cores(1))->device_time, eager->device_time / 10);
+  EXPECT_FALSE(EstimateCost({fast}, Unknown, Cores(1))->measured);
+  EXPECT_EQ(EstimateCost({fast}, Measured(2'000), Cores(1))->device_time, absl::Seconds(2));
 }
 
 TEST(EstimateCostTest, AsksOnceForEachShape) {
   int asked = 0;
-  const auto cost = EstimateCost({{"a", 1, 0, 0}, {"b", 1, 0, 0}, {"a", 1, 0, 0}},
-                                 [&asked](absl::string_view shape) {
-                                   ++asked;
-                                   return shape == "a" ? std::optional<double>(1e6) : std::nullopt;
-                                 },
-                                 {1});
+  const auto cost = EstimateCost(
+      {{"a", 1, 0, 0}, {"b", 1, 0, 0}, {"a", 1, 0, 0}},
+      [&asked](absl::string_view shape) {
+        ++asked;
+        return shape == "a" ? std::optional<double>(1e6) : std::nullopt;
+      },
+      Cores(1));
   ASSERT_TRUE(cost.ok());
   EXPECT_EQ(asked, 2);
   EXPECT_FALSE(cost->measured);
@@ -105,18 +128,19 @@ TEST(EstimateCostTest, AsksOnceForEachShape) {
 }
 
 TEST(EstimateCostTest, PassesErrorsOn) {
-  const auto cost = EstimateCost({{"a", 1, 0, 0}},
-                                 [](absl::string_view) -> absl::StatusOr<std::optional<double>> {
-                                   return absl::UnavailableError("no store");
-                                 },
-                                 {1});
+  const auto cost = EstimateCost(
+      {{"a", 1, 0, 0}},
+      [](absl::string_view) -> absl::StatusOr<std::optional<double>> {
+        return absl::UnavailableError("no store");
+      },
+      Cores(1));
   EXPECT_EQ(cost.status(), absl::UnavailableError("no store"));
 }
 
 TEST(EstimateCostTest, CountsTheLastStatesThatAreKept) {
   const auto bytes = [](bool grows, uint64_t kept) {
     const std::vector<RunCost> runs(10, {"a", 10, 0, 100, 1'000, grows});
-    return EstimateCost(runs, Measured(1'000), {1, kept})->bytes;
+    return EstimateCost(runs, Measured(1'000), Cores(1, kept))->bytes;
   };
   EXPECT_EQ(bytes(false, 50'000), 10 * 100 + 2 * 1'000u);
   EXPECT_EQ(bytes(true, 50'000), 10 * 100 + 2 * 1'000 + 10 * 1'000u);

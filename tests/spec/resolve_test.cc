@@ -5,6 +5,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "gmock/gmock.h"
+#include "server/engine/names.h"
 #include "tests/spec/specs.h"
 
 namespace ablate::spec {
@@ -231,13 +232,107 @@ TEST(ResolveTest, EqualCellsAreOneRun) {
   EXPECT_THAT(resolution.notes, ElementsAre("default-s0 and same-s0 are one run, trained once"));
 }
 
-TEST(ResolveTest, AutoBecomesTheDeviceThatThereIs) {
+// Surroundings with a GPU worker.
+Surroundings WithGpu() {
   Surroundings surroundings = TestSurroundings();
-  EXPECT_EQ(Resolve(SmallSpec(), {}, surroundings).cells[0].device_kind, "cpu");
   surroundings.cuda = true;
-  const Resolution resolution = Resolve(SmallSpec(), {}, surroundings);
-  EXPECT_EQ(resolution.cells[0].device_kind, "cuda");
-  EXPECT_EQ(resolution.cells[0].run.spec().training().device(), v1::Device::cuda);
+  return surroundings;
+}
+
+std::vector<std::string> Devices(const Resolution& resolution) {
+  std::vector<std::string> kinds;
+  for (size_t i = 0; i < resolution.cells.size(); ++i) {
+    const ResolvedCell& cell = resolution.cells[i];
+    EXPECT_EQ(v1::Device::Value_Name(cell.run.spec().training().device()), cell.device_kind);
+    EXPECT_EQ(engine::NameOf<engine::Device>(resolution.configs[i].device), cell.device_kind);
+    kinds.push_back(cell.device_kind);
+  }
+  return kinds;
+}
+
+TEST(DeviceTest, IsTheCoresIfNativeTrainsTheRun) {
+  const Resolution resolution = Resolve(SmallSpec(), {}, WithGpu());
+  EXPECT_THAT(Devices(resolution), ElementsAre("cpu"));
+  EXPECT_EQ(resolution.cells[0].trainer, "native");
+  EXPECT_EQ(resolution.cells[0].fingerprint, Resolved(SmallSpec()).cells[0].fingerprint);
+  EXPECT_THAT(resolution.notes,
+              ::testing::Contains("training.device auto is cpu, because native trains the runs on "
+                                  "the cores; training.device=cuda trains them by torch on a GPU"));
+}
+
+TEST(DeviceTest, IsAGpuIfTorchTrainsAllRuns) {
+  v1::ExperimentSpec spec = SmallSpec();
+  spec.mutable_base()->mutable_training()->set_trainer(v1::Trainer::torch);
+  EXPECT_THAT(Devices(Resolved(spec)), ElementsAre("cpu")) << "there is none";
+  const Resolution resolution = Resolve(spec, {}, WithGpu());
+  EXPECT_THAT(Devices(resolution), ElementsAre("cuda"));
+  EXPECT_NE(resolution.cells[0].fingerprint, Resolved(spec).cells[0].fingerprint);
+  EXPECT_NE(resolution.cells[0].shape, Resolved(spec).cells[0].shape);
+  EXPECT_THAT(resolution.notes,
+              ::testing::Contains("training.device auto is cuda: torch trains on a GPU"));
+  spec.mutable_base()->mutable_training()->set_device(v1::Device::cuda);
+  const Resolution asked = Resolve(spec, {}, WithGpu());
+  EXPECT_EQ(asked.cells[0].fingerprint, resolution.cells[0].fingerprint) << "it is the same run";
+  EXPECT_THAT(asked.notes, IsEmpty());
+}
+
+TEST(DeviceTest, IsWhatTheFileSaysWhateverTrains) {
+  for (const char* device : {"\"cpu\"", "\"cuda\""}) {
+    const Resolution resolution = Resolve(
+        SmallSpec(), {{"training.device", Json(device)}, {"training.trainer", Json("\"torch\"")}},
+        WithGpu());
+    EXPECT_THAT(Messages(resolution), IsEmpty());
+    EXPECT_EQ(absl::StrCat("\"", resolution.cells.at(0).device_kind, "\""), device);
+    EXPECT_THAT(resolution.notes, IsEmpty());
+  }
+}
+
+TEST(DeviceTest, IsOneForAllCellsThatLeaveItOpen) {
+  v1::ExperimentSpec spec = SmallSpec();
+  AddSettings("by",
+              {{"native", {{"training.trainer", "\"native\""}}},
+               {"torch", {{"training.trainer", "\"torch\""}}},
+               {"gpu", {{"training.trainer", "\"torch\""}, {"training.device", "\"cuda\""}}}},
+              &spec);
+  const Resolution resolution = Resolve(spec, {}, WithGpu());
+  EXPECT_THAT(Devices(resolution), ElementsAre("cpu", "cpu", "cuda"));
+  EXPECT_THAT(resolution.notes,
+              ::testing::Contains(::testing::HasSubstr("native trains some of the runs")));
+}
+
+// Auto may have become another trainer or device while the grid was smaller, or before a GPU came.
+TEST(DeviceTest, KnowsTheRunsThatItCouldHaveBecome) {
+  const auto others = [](const Resolution& resolution) {
+    std::vector<std::string> result;
+    for (const OtherRun& other : resolution.cells.at(0).others) {
+      result.push_back(absl::StrCat(other.trainer, " ", other.device_kind));
+      EXPECT_NE(other.fingerprint, resolution.cells[0].fingerprint);
+    }
+    return result;
+  };
+  EXPECT_THAT(others(Resolved(SmallSpec())), ElementsAre("torch cpu"));
+  EXPECT_THAT(others(Resolve(SmallSpec(), {}, WithGpu())), ElementsAre("torch cpu", "torch cuda"));
+  v1::ExperimentSpec spec = SmallSpec();
+  spec.mutable_base()->mutable_training()->set_trainer(v1::Trainer::torch);
+  EXPECT_THAT(others(Resolved(spec)), IsEmpty());
+  const Resolution on_gpu = Resolve(spec, {}, WithGpu());
+  EXPECT_THAT(others(on_gpu), ElementsAre("torch cpu"));
+  EXPECT_EQ(on_gpu.cells[0].others[0].fingerprint, Resolved(spec).cells[0].fingerprint);
+  EXPECT_EQ(on_gpu.cells[0].others[0].growth, Resolved(spec).cells[0].growth);
+}
+
+TEST(DeviceTest, MustHaveTheMemory) {
+  v1::ExperimentSpec spec = SmallSpec();
+  spec.mutable_base()->mutable_training()->set_trainer(v1::Trainer::torch);
+  Surroundings surroundings = WithGpu();
+  surroundings.memory = {{"cpu", {1'000, 1}}, {"cuda", {80'000'000'000, 4}}};
+  EXPECT_THAT(Devices(Resolve(spec, {}, surroundings)), ElementsAre("cuda"))
+      << "the memory of the cores doesn't matter";
+  surroundings.memory = {{"cpu", {80'000'000'000, 2}}, {"cuda", {1'000, 4}}};
+  EXPECT_THAT(Messages(Resolve(spec, {}, surroundings)),
+              ElementsAre(::testing::HasSubstr("the largest device has 1.0 kB")));
+  spec.mutable_base()->mutable_training()->set_device(v1::Device::cpu);
+  EXPECT_THAT(Messages(Resolve(spec, {}, surroundings)), IsEmpty());
 }
 
 struct TrainerCase {
@@ -275,6 +370,8 @@ TEST(TrainerTest, IsRefusedWhereNativeIsAskedForAndDoesNotTrain) {
   surroundings.cuda = true;
   v1::ExperimentSpec spec = SmallSpec();
   spec.mutable_base()->mutable_training()->set_trainer(v1::Trainer::native);
+  EXPECT_THAT(Messages(Resolve(spec, {}, surroundings)), IsEmpty()) << "on the cores";
+  spec.mutable_base()->mutable_training()->set_device(v1::Device::cuda);
   EXPECT_THAT(
       Messages(Resolve(spec, {}, surroundings)),
       ElementsAre("base.training.trainer: native doesn't support this run: the native trainer "
@@ -409,12 +506,14 @@ TEST(TrainerTest, MakesTheRunThatAskingForItMakes) {
     EXPECT_EQ(chosen.growth, asked.growth);
     EXPECT_EQ(chosen.shape, asked.shape);
     EXPECT_EQ(chosen.guessed_speed, asked.guessed_speed);
-    EXPECT_EQ(asked.by_other.fingerprint, "");
+    EXPECT_THAT(asked.others, IsEmpty());
   };
   const auto expect_other = [](const ResolvedCell& chosen, const ResolvedCell& asked) {
-    EXPECT_EQ(chosen.by_other.fingerprint, asked.fingerprint);
-    EXPECT_EQ(chosen.by_other.growth, asked.growth);
-    EXPECT_EQ(chosen.by_other.trainer, asked.trainer);
+    ASSERT_THAT(chosen.others, SizeIs(1));
+    EXPECT_EQ(chosen.others[0].fingerprint, asked.fingerprint);
+    EXPECT_EQ(chosen.others[0].growth, asked.growth);
+    EXPECT_EQ(chosen.others[0].trainer, asked.trainer);
+    EXPECT_EQ(chosen.others[0].device_kind, asked.device_kind);
   };
   v1::ExperimentSpec grid = Norms({"\"layer\"", "\"batch\""});
   grid.mutable_base()->mutable_training()->set_schedule(v1::Schedule::constant);

@@ -2,6 +2,10 @@
 // leases.
 #include <gmock/gmock.h>
 
+#include <atomic>
+#include <memory>
+#include <optional>
+
 #include "tests/worker/worker_fixture.h"
 
 namespace ablate::worker {
@@ -134,6 +138,21 @@ TEST_F(AttachTest, APauseForCreditIsNotTimeWithoutProgress) {
       server_->WaitUntil([&](const ServerState& s) { return s.heartbeats.size() >= first + 10; });
   EXPECT_LT(state.heartbeats.back().leases(0).since_progress_ms(), 60u);
   server_->ReleaseAcks();
+}
+
+TEST_F(AttachTest, HeartbeatsSayWhoUsesTheDeviceIfThatIsKnown) {
+  const auto known = std::make_shared<std::atomic<bool>>(true);
+  options.device_use = [known]() -> std::optional<v1::DeviceUse> {
+    v1::DeviceUse use;
+    use.set_utilization(62);
+    return *known ? std::optional(use) : std::nullopt;
+  };
+  Start();
+  const ServerState state =
+      server_->WaitUntil([](const ServerState& s) { return !s.heartbeats.empty(); });
+  EXPECT_EQ(state.heartbeats[0].device_use().utilization(), 62u);
+  *known = false;
+  server_->WaitUntil([](const ServerState& s) { return !s.heartbeats.back().has_device_use(); });
 }
 
 TEST_F(AttachTest, HeartbeatsNameTheRunsOnLanesAndTheirSteps) {

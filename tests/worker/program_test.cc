@@ -11,12 +11,14 @@
 #include "absl/strings/str_cat.h"
 #include "server/engine/config.h"
 #include "server/launch/worker_process.h"
+#include "tests/test_folder.h"
 #include "tests/worker/worker_fixture.h"
 
 namespace ablate::worker {
 namespace {
 
 using testing::HasSubstr;
+using testing::StartsWith;
 
 class ProgramTest : public WorkerTest {
  protected:
@@ -212,6 +214,69 @@ TEST_F(ProgramTest, UsesOneThreadALane) {
   EXPECT_EQ(EndProgram(), 0);
 }
 
+struct Printed {
+  int code = 0;
+  std::string text;
+};
+
+// Returns what a shell command prints.
+Printed Shell(const std::string& command) {
+  FILE* const run = popen((command + " 2>&1").c_str(), "r");
+  Printed printed;
+  printed.text.resize(1 << 12);
+  printed.text.resize(fread(printed.text.data(), 1, printed.text.size(), run));
+  printed.code = WEXITSTATUS(pclose(run));
+  return printed;
+}
+
+// A copy of the program in a folder of its own.
+class ProgramDevicesTest : public testing::Test {
+ protected:
+  ProgramDevicesTest() {
+    std::filesystem::copy_file(getenv("ABLATE_WORKER"), program_);
+    unsetenv("CUDA_VISIBLE_DEVICES");
+  }
+  // On a machine with two GPUs, as far as the management library says.
+  Printed List(const std::string& visible = "") {
+    return Shell(absl::StrCat(visible, " LD_LIBRARY_PATH=", getenv("ABLATE_FAKE_NVML"), " ",
+                              program_, " --list-devices"));
+  }
+
+  const TestFolder folder_;
+  const std::string program_ = folder_ / "ablate-worker";
+  const std::string plugin_ = folder_ / "libablate_cuda.so";
+};
+
+TEST_F(ProgramDevicesTest, ListsTheVisibleDevices) {
+  folder_.Write("libablate_cuda.so", "");
+  constexpr char kFirst[] =
+      R"({"index":0,"uuid":"GPU-11aa","name":"NVIDIA Fake","memory_bytes":25769803776})";
+  constexpr char kSecond[] =
+      R"({"index":1,"uuid":"GPU-22bb","name":"NVIDIA Fake","memory_bytes":25769803776})";
+  const Printed all = List();
+  EXPECT_EQ(all.code, 0);
+  EXPECT_EQ(all.text, absl::StrCat(kFirst, "\n", kSecond, "\n"));
+  EXPECT_EQ(List("CUDA_VISIBLE_DEVICES=GPU-22").text, absl::StrCat(kSecond, "\n"));
+  const Printed none = List("CUDA_VISIBLE_DEVICES=");
+  EXPECT_EQ(none.code, launch::kDeviceUnusableExit);
+  EXPECT_EQ(none.text, "CUDA_VISIBLE_DEVICES shows none of 2 GPUs\n");
+}
+
+TEST_F(ProgramDevicesTest, SaysThatTheBuildCannotUseThem) {
+  const Printed printed = List();
+  EXPECT_EQ(printed.code, launch::kDeviceUnusableExit);
+  EXPECT_EQ(printed.text, absl::StrCat("this build can't use NVIDIA Fake: there is no ", plugin_,
+                                       "; run deploy/setup.sh on this machine\n"));
+}
+
+TEST_F(ProgramDevicesTest, EndsBeforeItAttachesIfItsPluginCannotBeLoaded) {
+  folder_.Write("libablate_cuda.so", "not a library");
+  const Printed printed = Shell(program_ + " --device cuda --server unix:/there/is/none");
+  EXPECT_EQ(printed.code, launch::kDeviceUnusableExit);
+  EXPECT_THAT(printed.text, StartsWith("no GPU can be used: "));
+  EXPECT_THAT(printed.text, HasSubstr(plugin_));
+}
+
 TEST(ProgramFlagsTest, SaysWhichFlagIsWrong) {
   const std::string program = getenv("ABLATE_WORKER") != nullptr ? getenv("ABLATE_WORKER") : "";
   for (const auto& [flags, part] : std::vector<std::pair<std::string, std::string>>{
@@ -222,14 +287,13 @@ TEST(ProgramFlagsTest, SaysWhichFlagIsWrong) {
            {"--server unix:x --lanes 0", "--lanes"},
            {"--server unix:x --flush-every -1", "--flush-every"},
            {"--server unix:x --role cook", "--role"},
+           {"--server unix:x --device tpu", "--device"},
+           {"--server unix:x --role analysis --device cuda", "--device cuda: is for --role train"},
            {"--server unix:x --role analysis --lanes 2", "--lanes: is for --role train"},
            {"--server unix:x --colour blue", "--colour"}}) {
-    FILE* const run = popen((program + " " + flags + " 2>&1").c_str(), "r");
-    std::string said(1 << 12, '\0');
-    said.resize(fread(said.data(), 1, said.size(), run));
-    const int status = pclose(run);
+    const auto [code, said] = Shell(program + " " + flags);
     const bool unread = absl::StrContains(flags, "/there/is/none");
-    EXPECT_EQ(WEXITSTATUS(status), unread ? 6 : 64) << flags << said;
+    EXPECT_EQ(code, unread ? 6 : 64) << flags << said;
     EXPECT_THAT(said, HasSubstr(part)) << flags;
   }
 }

@@ -79,10 +79,12 @@ TEST_F(UpDownTest, StartsAServerAndWaitsUntilItAnswers) {
   PretendServer(absl::StrCat("echo \"$@\" > ", folder_, "/arguments\n", "echo $$ > ", folder_,
                              "/pid\n", "/bin/mkdir -p $2/run; echo hello; echo ",
                              server_->address(), " > $2/run/address\n", "exec /bin/sleep 1000\n"));
-  const Outcome outcome = Run({"up", "--lanes", "2", "--resume-every", "5"});
+  const Outcome outcome =
+      Run({"up", "--lanes", "2", "--devices", "cuda:0", "--gpu-lanes", "8", "--resume-every", "5"});
   EXPECT_EQ(outcome.code, kSuccess) << outcome.err;
   EXPECT_EQ(outcome.err, "up: " + home_ + "\n");
-  EXPECT_EQ(Read(folder_ + "/arguments"), "--home " + home_ + " --lanes 2 --resume-every 5\n");
+  EXPECT_EQ(Read(folder_ + "/arguments"),
+            "--home " + home_ + " --lanes 2 --devices cuda:0 --gpu-lanes 8 --resume-every 5\n");
   EXPECT_EQ(Read(home_ + "/log/ablated.log"), "hello\n");
   const pid_t pid = std::stoi(Read(folder_ + "/pid"));
   started_.push_back(pid);

@@ -1,0 +1,150 @@
+#include "server/launch/devices.h"
+
+#include <dlfcn.h>
+#include <poll.h>
+#include <spdlog/spdlog.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <csignal>
+#include <nlohmann/json.hpp>
+#include <set>
+#include <utility>
+
+#include "absl/status/status.h"
+#include "absl/strings/ascii.h"
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
+#include "absl/strings/strip.h"
+#include "base/clock.h"
+#include "base/file.h"
+#include "base/spawn.h"
+#include "server/launch/worker_process.h"
+
+// glibc 2.36 doesn't declare these with C linkage.
+extern "C" {
+#include <sys/pidfd.h>
+}
+
+namespace ablate::launch {
+namespace {
+
+using process::FileDescriptor;
+
+constexpr absl::string_view kCudaPrefix = "cuda:";
+constexpr uint32_t kMaxDeviceIndex = 1023;
+constexpr size_t kMaxUuidBytes = 96;
+constexpr absl::Duration kListTimeout = absl::Seconds(5);
+
+// A UUID becomes part of a file's name and a value of the environment.
+bool IsUuid(absl::string_view text) {
+  return !text.empty() && text.size() <= kMaxUuidBytes &&
+         std::all_of(text.begin(), text.end(),
+                     [](char c) { return absl::ascii_isalnum(c) || c == '-'; });
+}
+
+// Reads a line of the list. Returns false for any other.
+bool ReadDevice(absl::string_view line, ListedDevice* device) {
+  const auto json = nlohmann::json::parse(line.begin(), line.end(), nullptr,
+                                          /*allow_exceptions=*/false);
+  if (!json.is_object() || !json.contains("index") || !json["index"].is_number_unsigned() ||
+      !json.contains("uuid") || !json["uuid"].is_string()) {
+    return false;
+  }
+  device->index = json["index"].get<uint32_t>();
+  device->uuid = json["uuid"].get<std::string>();
+  return device->index <= kMaxDeviceIndex && IsUuid(device->uuid);
+}
+
+// Waits until the child ends, or kills it, with what it started, when the time is over. Returns
+// true if it ended by itself.
+bool AwaitChild(pid_t pid, absl::Duration timeout) {
+  const FileDescriptor pidfd(pidfd_open(pid, 0));
+  const absl::Duration deadline = MonotonicNow() + timeout;
+  bool ended = false;
+  while (!ended && pidfd.open() && MonotonicNow() < deadline) {
+    pollfd event{pidfd.get(), POLLIN, 0};
+    const absl::Duration left = absl::Ceil(deadline - MonotonicNow(), absl::Milliseconds(1));
+    ended = poll(&event, 1, static_cast<int>(absl::ToInt64Milliseconds(left))) == 1;
+  }
+  // It leads a session of its own.
+  if (!ended) kill(-pid, SIGKILL);
+  waitpid(pid, nullptr, 0);
+  return ended;
+}
+
+// Asks faster than a worker, which loads LibTorch first.
+bool HasNvidiaDriver() {
+  void* const library = dlopen("libnvidia-ml.so.1", RTLD_LAZY | RTLD_LOCAL);
+  if (library != nullptr) dlclose(library);
+  return library != nullptr;
+}
+
+}  // namespace
+
+absl::StatusOr<DeviceChoice> ReadDeviceChoice(absl::string_view text) {
+  if (text == "all") return DeviceChoice{};
+  if (text == "none") return DeviceChoice{false};
+  std::set<uint32_t> indexes;
+  for (absl::string_view entry : absl::StrSplit(text, ',')) {
+    uint32_t index = 0;
+    if (!absl::ConsumePrefix(&entry, kCudaPrefix) || !absl::SimpleAtoi(entry, &index) ||
+        index > kMaxDeviceIndex) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("must be all, none, or a list such as cuda:0,cuda:1, is ", text));
+    }
+    indexes.insert(index);
+  }
+  return DeviceChoice{false, {indexes.begin(), indexes.end()}};
+}
+
+absl::StatusOr<std::vector<ListedDevice>> ListDevices(const std::string& program,
+                                                      absl::Duration timeout) {
+  const FileDescriptor output(memfd_create("devices", MFD_CLOEXEC));
+  if (!output.open()) return absl::ErrnoToStatus(errno, "cannot make a file in memory");
+  pid_t pid = 0;
+  const int error = process::SpawnDetached(program, {"--list-devices"}, WorkerEnvironment({}),
+                                           output.get(), &pid);
+  if (error != 0) return absl::ErrnoToStatus(error, absl::StrCat("cannot start ", program));
+  if (!AwaitChild(pid, timeout)) {
+    return absl::DeadlineExceededError(absl::StrCat(program, " --list-devices did not end within ",
+                                                    absl::FormatDuration(timeout)));
+  }
+  const std::string file = absl::StrCat("/proc/self/fd/", output.get());
+  std::vector<ListedDevice> devices;
+  for (absl::string_view line : absl::StrSplit(process::ReadWholeFile(file), '\n')) {
+    ListedDevice device;
+    if (ReadDevice(line, &device)) devices.push_back(std::move(device));
+  }
+  if (!devices.empty()) return devices;
+  const std::string reason = LastLine(file, 0);
+  return absl::NotFoundError(reason.empty() ? absl::StrCat(program, " lists none") : reason);
+}
+
+std::vector<ListedDevice> FindDevices(const DeviceChoice& choice, const std::string& program) {
+  if (choice.none() || (choice.all && !HasNvidiaDriver())) return {};
+  absl::StatusOr<std::vector<ListedDevice>> listed = ListDevices(program, kListTimeout);
+  if (!listed.ok()) {
+    spdlog::warn("no GPU is used: {}", std::string(listed.status().message()));
+    return {};
+  }
+  if (choice.all) return *std::move(listed);
+  std::vector<ListedDevice> chosen;
+  for (const uint32_t index : choice.indexes) {
+    const auto found = std::find_if(listed->begin(), listed->end(),
+                                    [index](const auto& device) { return device.index == index; });
+    if (found != listed->end()) {
+      chosen.push_back(*found);
+    } else {
+      spdlog::warn("--devices: there is no cuda:{}; ablate-worker --list-devices prints {} devices",
+                   index, listed->size());
+    }
+  }
+  return chosen;
+}
+
+}  // namespace ablate::launch
