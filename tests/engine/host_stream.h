@@ -10,7 +10,7 @@
 
 namespace ablate::engine {
 
-// What a device was asked to do.
+// Counts the work of a device.
 struct HostStreamLog {
   int captures = 0;
   int replays = 0;
@@ -47,6 +47,17 @@ class HostStream : public DeviceStream {
   };
 
   HostStreamLog own_;
+  HostStreamLog* const log_;
+};
+
+class HostStreams : public StreamSource {
+ public:
+  explicit HostStreams(HostStreamLog* log = nullptr) : log_(log) {}
+
+  AcceleratorInfo info() const override { return {"", "host", "", 0}; }
+  std::unique_ptr<DeviceStream> NewStream() override { return std::make_unique<HostStream>(log_); }
+
+ private:
   HostStreamLog* const log_;
 };
 

@@ -54,7 +54,7 @@ class CountingBackend : public Backend {
                         EvaluationSums* sums) override {
     for (const TokenBatch& batch : batches) {
       const double tokens = static_cast<double>(batch.tokens());
-      sums->Add(tokens, 0, tokens);
+      sums->Add(1, tokens, 0, tokens);
     }
     return absl::OkStatus();
   }

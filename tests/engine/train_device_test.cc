@@ -12,29 +12,43 @@
 namespace ablate::engine {
 namespace {
 
-std::unique_ptr<Trainer> MakeDeviceTrainer(const RunConfig& run, HostStreamLog* log = nullptr) {
-  PrepareLaneThread();
-  auto trainer = RunLoop::Make(run, [&](const RunConfig& config) {
-    return MakeDeviceBackend(config, "tested", std::make_unique<HostStream>(log));
-  });
-  EXPECT_TRUE(trainer.ok()) << trainer.status();
-  return *std::move(trainer);
+// A device without runs before.
+struct HostDevice {
+  HostStreamLog log;
+  HostStreams streams{&log};
+  EndedRuns ended;
+
+  std::unique_ptr<Trainer> Make(const RunConfig& run) {
+    PrepareLaneThread();
+    auto trainer = RunLoop::Make(run, [&](const RunConfig& config) {
+      return MakeDeviceBackend(config, "tested", streams, ended);
+    });
+    EXPECT_TRUE(trainer.ok()) << trainer.status();
+    return *std::move(trainer);
+  }
+};
+
+// Returns the output of a run by calls of `steps` updates on a new device.
+RunOutput TrainedBy(uint32_t steps, const RunConfig& run) {
+  HostDevice device;
+  return TrainBy(steps, *device.Make(run));
 }
 
 TEST(DeviceBackendTest, MakesTheBitsOfSingleStepsInBlocks) {
   for (const auto& [name, run] : DeviceRuns()) {
-    const RunOutput single = TrainBy(1, *MakeDeviceTrainer(run));
+    const RunOutput single = TrainedBy(1, run);
     EXPECT_EQ(single.outcome, Outcome::kDone);
-    EXPECT_TRUE(TrainBy(1000, *MakeDeviceTrainer(run)) == single) << name;
-    EXPECT_TRUE(TrainBy(7, *MakeDeviceTrainer(run)) == single) << name;
+    EXPECT_TRUE(TrainedBy(1000, run) == single) << name;
+    EXPECT_TRUE(TrainedBy(7, run) == single) << name;
   }
 }
 
 TEST(DeviceBackendTest, ResumesWithTheSameBitsAtAnyStep) {
   for (const auto& [name, run] : DeviceRuns()) {
-    const RunOutput whole = TrainBy(1000, *MakeDeviceTrainer(run));
+    const RunOutput whole = TrainedBy(1000, run);
     for (const uint32_t at : {3u, 10u, 16u}) {
-      const auto make = [](const RunConfig& config) { return MakeDeviceTrainer(config); };
+      HostDevice device;
+      const auto make = [&](const RunConfig& config) { return device.Make(config); };
       EXPECT_TRUE(TrainResumed(at, run, make) == whole) << name << " at step " << at;
     }
   }
@@ -42,11 +56,11 @@ TEST(DeviceBackendTest, ResumesWithTheSameBitsAtAnyStep) {
 
 TEST(DeviceBackendTest, EndsADivergingRunAtTheStepOfTheReference) {
   const RunConfig run = DivergingRun();
-  const RunOutput single = TrainBy(1, *MakeDeviceTrainer(run));
+  const RunOutput single = TrainedBy(1, run);
   EXPECT_EQ(single.outcome, Outcome::kDiverged);
   EXPECT_GT(single.step, 1u);
   EXPECT_LT(single.step, run.training.steps);
-  EXPECT_TRUE(TrainBy(1000, *MakeDeviceTrainer(run)) == single);
+  EXPECT_TRUE(TrainedBy(1000, run) == single);
   EXPECT_EQ(TrainBy(1000, *MustMakeTrainer(run)).step, single.step);
 }
 
@@ -55,12 +69,48 @@ TEST(DeviceBackendTest, WaitsOncePerBlockAndCapturesOncePerShape) {
   run.training.steps = 1000;
   run.evaluation.every = 1000;
   run.training.final_checkpoint = false;
-  HostStreamLog log;
-  const auto trainer = MakeDeviceTrainer(run, &log);
-  Advance(*trainer, 1000);
-  EXPECT_EQ(log.captures, 2);  // an update, an evaluation
-  EXPECT_GE(log.replays, 1000);
-  EXPECT_LT(log.waits, 200);
+  HostDevice device;
+  Advance(*device.Make(run), 1000);
+  EXPECT_EQ(device.log.captures, 2);  // an update, an evaluation
+  EXPECT_GE(device.log.replays, 1000);
+  EXPECT_LT(device.log.waits, 200);
+}
+
+TEST(EndedRunsTest, GiveTheirGraphsToRunsWithOtherSeedsAndRates) {
+  HostDevice device;
+  for (auto [name, run] : DeviceRuns()) {
+    TrainBy(1000, *device.Make(run));
+    const int captures = device.log.captures;
+    run.training.optimizer.learning_rate /= 2;
+    run.training.steps += 5;
+    if (run.model.dropout == 0) ++run.seed;
+    EXPECT_TRUE(TrainBy(1000, *device.Make(run)) == TrainedBy(1000, run)) << name;
+    EXPECT_EQ(device.log.captures, captures) << name;
+  }
+}
+
+TEST(EndedRunsTest, GiveNothingToAnotherModel) {
+  HostDevice device;
+  RunConfig run = SmallTextRun(1);
+  TrainBy(1000, *device.Make(run));
+  const int captures = device.log.captures;
+  run.training.optimizer.beta1 = 0.5;
+  EXPECT_TRUE(TrainBy(1000, *device.Make(run)) == TrainedBy(1000, run));
+  EXPECT_GT(device.log.captures, captures);
+}
+
+TEST(EndedRunsTest, AreDroppedWhenThereAreTooMany) {
+  HostStreams streams;
+  EndedRuns ended;
+  RunConfig run = SmallTextRun(1);
+  for (int i = 0; i < 17; ++i) {
+    run.training.optimizer.beta1 = 0.5 + 0.01 * i;
+    ended.Put(GraphKey(run), std::make_unique<DeviceRun>(run, streams.NewStream()));
+  }
+  EXPECT_NE(ended.Take(GraphKey(run)), nullptr);
+  EXPECT_EQ(ended.Take(GraphKey(run)), nullptr);
+  run.training.optimizer.beta1 = 0.5;
+  EXPECT_EQ(ended.Take(GraphKey(run)), nullptr);
 }
 
 }  // namespace

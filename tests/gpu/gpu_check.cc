@@ -12,7 +12,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "server/engine/accelerator.h"
-#include "server/engine/device/device_stream.h"
+#include "server/engine/device/accelerator_parts.h"
 #include "server/engine/trainer.h"
 #include "tests/engine/device_runs.h"
 #include "tests/parity/device_check.h"
@@ -65,8 +65,11 @@ class Checks {
     constexpr uint64_t kCases = 60;
     std::string wrong;
     for (uint64_t number = 0; number < kCases; ++number) {
-      const std::string difference = DeviceDifference(DrawCase(number), Device::kCuda,
-                                                      [this] { return accelerator_->NewStream(); });
+      GridCase grid = DrawCase(number);
+      // A wide vocabulary has a head of its own.
+      if (number % 10 == 0) grid.model.vocabulary = 1030;
+      const std::string difference =
+          DeviceDifference(std::move(grid), Device::kCuda, accelerator_->streams());
       if (!difference.empty()) {
         absl::StrAppend(&wrong, "\n  case ", number, ": ", difference.substr(0, 200));
       }

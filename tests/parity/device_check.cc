@@ -85,13 +85,14 @@ std::string Difference(const TensorMap& expected, const TensorMap& found) {
 
 }  // namespace
 
-std::string DeviceDifference(GridCase grid, Device device, StreamFactory new_stream) {
+std::string DeviceDifference(GridCase grid, Device device, StreamSource& streams) {
   grid.precision = Precision::kFloat64;
   RunConfig run = ComparedRun(grid);
   const auto reference = MakeTorchBackend(run);
   if (!reference.ok()) return reference.status().ToString();
   run.device = device;
-  const auto tested = MakeDeviceBackend(run, "tested", new_stream());
+  EndedRuns ended;
+  const auto tested = MakeDeviceBackend(run, "tested", streams, ended);
   if (!tested.ok()) return tested.status().ToString();
   const auto expected = Train(grid, **reference, {10});
   if (!expected.ok()) return absl::StrCat("reference: ", expected.status().ToString());

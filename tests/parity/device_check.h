@@ -2,22 +2,18 @@
 #ifndef ABLATE_TESTS_PARITY_DEVICE_CHECK_H_
 #define ABLATE_TESTS_PARITY_DEVICE_CHECK_H_
 
-#include <memory>
 #include <string>
 
-#include "absl/functional/function_ref.h"
 #include "server/engine/config.h"
 #include "server/engine/device/device_stream.h"
 #include "tests/parity/grid.h"
 
 namespace ablate::engine {
 
-using StreamFactory = absl::FunctionRef<std::unique_ptr<DeviceStream>()>;
-
 // Makes the case's updates in blocks of several sizes, and an evaluation, on both. Returns "" if
 // losses, norms, parameters, buffers and slots differ by at most 1e-7 of their own size, else what
 // differs.
-std::string DeviceDifference(GridCase grid, Device device, StreamFactory new_stream);
+std::string DeviceDifference(GridCase grid, Device device, StreamSource& streams);
 
 }  // namespace ablate::engine
 

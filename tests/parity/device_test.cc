@@ -1,7 +1,6 @@
 // Compares the device backend, on the CPU, with the reference backend over the grid of settings.
 #include <gtest/gtest.h>
 
-#include <memory>
 #include <string>
 
 #include "server/engine/trainer.h"
@@ -15,8 +14,8 @@ TEST(DeviceParityTest, ComputesWhatTheReferenceDoes) {
   constexpr uint64_t kCases = 60;
   PrepareLaneThread();
   for (uint64_t number = 0; number < kCases; ++number) {
-    const std::string difference = DeviceDifference(DrawCase(number), Device::kCpu,
-                                                    [] { return std::make_unique<HostStream>(); });
+    HostStreams streams;
+    const std::string difference = DeviceDifference(DrawCase(number), Device::kCpu, streams);
     EXPECT_EQ(difference, "") << "case " << number;
   }
 }

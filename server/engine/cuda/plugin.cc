@@ -110,11 +110,11 @@ struct StreamResources {
   std::unique_ptr<at::cuda::CUDAGraph> owner;
 };
 
-class CudaAccelerator;
+class CudaDevice;
 
 class CudaStream : public DeviceStream {
  public:
-  CudaStream(std::shared_ptr<CudaAccelerator> owner, StreamResources resources)
+  CudaStream(std::shared_ptr<CudaDevice> owner, StreamResources resources)
       : owner_(std::move(owner)), resources_(std::move(resources)) {}
   CudaStream(const CudaStream&) = delete;
   CudaStream& operator=(const CudaStream&) = delete;
@@ -129,13 +129,13 @@ class CudaStream : public DeviceStream {
   }
 
  private:
-  const std::shared_ptr<CudaAccelerator> owner_;
+  const std::shared_ptr<CudaDevice> owner_;
   StreamResources resources_;
 };
 
-class CudaAccelerator : public Accelerator, public std::enable_shared_from_this<CudaAccelerator> {
+class CudaDevice : public StreamSource, public std::enable_shared_from_this<CudaDevice> {
  public:
-  explicit CudaAccelerator(const cudaDeviceProp& properties) : properties_(properties) {}
+  explicit CudaDevice(const cudaDeviceProp& properties) : properties_(properties) {}
 
   AcceleratorInfo info() const override {
     char uuid[64];
@@ -224,7 +224,7 @@ void CudaStream::Synchronize() {
   Check(error);
 }
 
-std::shared_ptr<Accelerator> Open(std::string* why_not) {
+std::shared_ptr<StreamSource> Open(std::string* why_not) {
   int devices = 0;
   const cudaError_t error = cudaGetDeviceCount(&devices);
   if (error != cudaSuccess || devices == 0) {
@@ -242,13 +242,13 @@ std::shared_ptr<Accelerator> Open(std::string* why_not) {
   context.lazyInitDevice(at::kCUDA);
   cudaDeviceProp properties;
   Check(cudaGetDeviceProperties(&properties, 0));
-  return std::make_shared<CudaAccelerator>(properties);
+  return std::make_shared<CudaDevice>(properties);
 }
 
 }  // namespace
 }  // namespace ablate::engine
 
 extern "C" __attribute__((visibility("default"))) void ablate_open_device(
-    std::shared_ptr<ablate::engine::Accelerator>* opened, std::string* why_not) {
+    std::shared_ptr<ablate::engine::StreamSource>* opened, std::string* why_not) {
   *opened = ablate::engine::Open(why_not);
 }

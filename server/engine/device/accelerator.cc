@@ -3,7 +3,10 @@
 
 #include <dlfcn.h>
 
+#include <utility>
+
 #include "absl/strings/str_cat.h"
+#include "server/engine/device/accelerator_parts.h"
 #include "server/engine/device/plugin.h"
 #include "server/engine/train/boundary.h"
 
@@ -21,13 +24,13 @@ absl::StatusOr<std::shared_ptr<Accelerator>> OpenAccelerator(const std::string& 
   }
   return AtBoundary([&]() -> absl::StatusOr<std::shared_ptr<Accelerator>> {
     std::string why_not;
-    std::shared_ptr<Accelerator> accelerator;
-    open(&accelerator, &why_not);
-    if (accelerator == nullptr) return absl::FailedPreconditionError(why_not);
-    return accelerator;
+    std::shared_ptr<StreamSource> streams;
+    open(&streams, &why_not);
+    if (streams == nullptr) return absl::FailedPreconditionError(why_not);
+    return std::make_shared<Accelerator>(std::move(streams));
   });
 }
 
-AcceleratorInfo InfoOf(const Accelerator& accelerator) { return accelerator.info(); }
+AcceleratorInfo InfoOf(const Accelerator& accelerator) { return accelerator.streams().info(); }
 
 }  // namespace ablate::engine

@@ -50,9 +50,10 @@ class DeviceStream {
   virtual at::Tensor HostTensor(at::IntArrayRef sizes, at::ScalarType type) = 0;
 };
 
-class Accelerator {
+// Makes the streams of one device. Thread-safe.
+class StreamSource {
  public:
-  virtual ~Accelerator() = default;
+  virtual ~StreamSource() = default;
 
   virtual AcceleratorInfo info() const = 0;
 

@@ -8,7 +8,29 @@ namespace ablate::engine {
 namespace {
 
 constexpr int64_t kLeast = 16;
-constexpr int64_t kFewRows = 64;  // of an evaluation batch
+constexpr int64_t kRows[] = {64, BatchSource::kMaxEvaluationBatch, 1024};  // of an evaluation
+// Positions of batches that are evaluated together: enough to occupy a device, and little memory.
+constexpr int64_t kMostTogether = 1 << 14;
+
+int64_t RowsOf(absl::Span<const TokenBatch> batches) {
+  int64_t rows = 0;
+  for (const TokenBatch& batch : batches) rows += batch.rows;
+  return rows;
+}
+
+int64_t LongestOf(absl::Span<const TokenBatch> batches) {
+  int64_t longest = 0;
+  for (const TokenBatch& batch : batches) longest = std::max(longest, batch.length);
+  return longest;
+}
+
+// Returns the least number of rows that an evaluation of `rows` is padded to.
+int64_t PaddedRows(int64_t rows) {
+  for (const int64_t padded : kRows) {
+    if (rows <= padded) return padded;
+  }
+  return rows;
+}
 
 int64_t PowerOfTwo(int64_t number) {
   int64_t power = kLeast;
@@ -38,31 +60,47 @@ PackedShape Packing::UpdateShape(const TokenBatch& batch) const {
   return shape;
 }
 
-PackedShape Packing::EvaluationShape(const TokenBatch& batch) const {
-  PackedShape shape = UpdateShape(batch);
-  if (ragged_) shape.rows = batch.rows <= kFewRows ? kFewRows : BatchSource::kMaxEvaluationBatch;
+bool Packing::Fit(absl::Span<const TokenBatch> batches) const {
+  if (!ragged_) return false;
+  const int64_t length = std::min(PowerOfTwo(LongestOf(batches)), context_);
+  return PaddedRows(RowsOf(batches)) * length <= kMostTogether;
+}
+
+PackedShape Packing::EvaluationShape(absl::Span<const TokenBatch> batches) const {
+  PackedShape shape = UpdateShape(batches.front());
+  if (!ragged_) return shape;
+  shape.rows = PaddedRows(RowsOf(batches));
+  shape.length = std::min(PowerOfTwo(LongestOf(batches)), context_);
+  if (loss_ == LossPositions::kAll) shape.targets = shape.length;
   return shape;
 }
 
-int64_t Packing::MostWords(const PackedShape& shape) const {
-  if (!ragged_) return shape.words();
-  PackedShape largest = shape;
-  largest.length = largest.targets = context_;
-  if (shape.rows == kFewRows) largest.rows = BatchSource::kMaxEvaluationBatch;
-  return largest.words();
+int64_t Packing::MostUpdateWords(const PackedShape& shape) const {
+  return ragged_ ? shape.rows * (2 * context_ + 1) : shape.words();
 }
 
-void PackBatch(const TokenBatch& batch, const PackedShape& shape, int64_t* words) {
-  const auto write = [&](const std::vector<int64_t>& from, int64_t width, int64_t padding) {
-    const int64_t real = static_cast<int64_t>(from.size()) / batch.rows;
-    for (int64_t row = 0; row < shape.rows; ++row, words += width) {
-      std::fill_n(words, width, padding);
-      if (row < batch.rows) std::copy_n(from.begin() + row * real, real, words);
+int64_t Packing::MostEvaluationWords(const PackedShape& shape) const {
+  if (!ragged_) return shape.words();
+  return std::max(BatchSource::kMaxEvaluationBatch * (2 * context_ + 1), 3 * kMostTogether);
+}
+
+void PackBatches(absl::Span<const TokenBatch> batches, const PackedShape& shape, int64_t* words) {
+  const auto write = [&](std::vector<int64_t> TokenBatch::*numbers, int64_t width,
+                         int64_t padding) {
+    std::fill_n(words, shape.rows * width, padding);
+    int64_t* to = words;
+    for (const TokenBatch& batch : batches) {
+      const std::vector<int64_t>& from = batch.*numbers;
+      const int64_t real = static_cast<int64_t>(from.size()) / batch.rows;
+      for (int64_t row = 0; row < batch.rows; ++row, to += width) {
+        std::copy_n(from.begin() + row * real, real, to);
+      }
     }
+    words += shape.rows * width;
   };
-  write(batch.inputs, shape.length, 0);
-  write(batch.targets, shape.targets, TokenBatch::kIgnored);
-  write(batch.lengths, 1, 1);
+  write(&TokenBatch::inputs, shape.length, 0);
+  write(&TokenBatch::targets, shape.targets, TokenBatch::kIgnored);
+  write(&TokenBatch::lengths, 1, 1);
 }
 
 }  // namespace ablate::engine

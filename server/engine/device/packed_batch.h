@@ -5,6 +5,7 @@
 #include <compare>
 #include <cstdint>
 
+#include "absl/types/span.h"
 #include "server/engine/config.h"
 #include "server/engine/data/batches.h"
 
@@ -26,17 +27,22 @@ struct PackedShape {
 };
 
 // Decides the shapes of a run's batches. If its documents differ in length, a batch's length is
-// padded to the next power of two, at least 16 and at most the model's context, and an evaluation
-// batch has 64 or 256 rows. A shape depends on the run and its batch alone.
+// padded to the next power of two, at least 16 and at most the model's context, and evaluation
+// batches are put together and padded to 64, 256 or 1,024 rows. A shape depends on the run and its
+// batches alone.
 class Packing {
  public:
   explicit Packing(const RunConfig& run);
 
   PackedShape UpdateShape(const TokenBatch& batch) const;
-  PackedShape EvaluationShape(const TokenBatch& batch) const;
+  // Returns true if these batches may be evaluated as one.
+  bool Fit(absl::Span<const TokenBatch> batches) const;
+  // Returns the shape of evaluation batches as one: of a single batch, or of several that fit.
+  PackedShape EvaluationShape(absl::Span<const TokenBatch> batches) const;
 
-  // Returns the words of the largest shape that a batch of the same kind can have.
-  int64_t MostWords(const PackedShape& shape) const;
+  // Return the words of the largest shape that a batch of the same kind can have.
+  int64_t MostUpdateWords(const PackedShape& shape) const;
+  int64_t MostEvaluationWords(const PackedShape& shape) const;
 
  private:
   bool ragged_;
@@ -44,8 +50,9 @@ class Packing {
   LossPositions loss_;
 };
 
-// Writes shape.words() numbers. Padding has token 0 and ignored targets; added rows have length 1.
-void PackBatch(const TokenBatch& batch, const PackedShape& shape, int64_t* words);
+// Writes shape.words() numbers: the rows of all batches. Padding has token 0 and ignored targets;
+// added rows have length 1.
+void PackBatches(absl::Span<const TokenBatch> batches, const PackedShape& shape, int64_t* words);
 
 }  // namespace ablate::engine
 

@@ -11,7 +11,7 @@ namespace ablate::engine {
 
 // Opens the first visible device, or sets `why_not` if there is none that can be used. Throws
 // c10::Error.
-using OpenDevice = void(std::shared_ptr<Accelerator>* opened, std::string* why_not);
+using OpenDevice = void(std::shared_ptr<StreamSource>* opened, std::string* why_not);
 
 inline constexpr char kOpenDevice[] = "ablate_open_device";  // its symbol
 

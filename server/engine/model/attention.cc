@@ -226,7 +226,7 @@ bool CanFuse(const at::Tensor& x, const AttentionSetting& setting, const Pass& p
       attention.kind == AttentionKind::kSoftmax && pass.dropout == nullptr && pass.hooks == nullptr;
   // Padding is on the right, where causal attention never looks.
   const bool sees_padding = !attention.causal && setting.shape.lengths.defined();
-  return pass.fused_attention && plain && !sees_padding && !x.is_cpu();
+  return pass.once && plain && !sees_padding && !x.is_cpu();
 }
 
 // Returns the attention of all positions, before the projection: x [B·T, d] → [B·T, d].

@@ -68,10 +68,10 @@ struct Pass {
   Statistics statistics = Statistics::kRunning;
   const Dropout* dropout = nullptr;  // null: no dropout
   const Hooks* hooks = nullptr;      // null: no hooks; an empty one gives the same bits
-  // True if a device may use a fused attention kernel, which can't be differentiated twice.
-  bool fused_attention = false;
-  // Type of the factors of matrix products; undefined: the parameters' own. Products in bfloat16
-  // can't be differentiated twice.
+  // True if the pass is differentiated at most once: a device may use kernels without a second
+  // derivative.
+  bool once = false;
+  // Type of the factors of matrix products, if it isn't the parameters' own. Needs `once`.
   std::optional<at::ScalarType> factors = {};
 };
 

@@ -201,9 +201,7 @@ class Forward {
       x = HookedNorm(x, parameters_.final_norm, kFinalNormHookPoints, norms_, whole);
     }
     if (config_.loss == LossPositions::kLast && !Trims()) x = LastPositions(x, setting_.shape);
-    x = Linear(whole.At(HookPoint::kHeadInput, x), parameters_.head, LearningRule::kBackprop,
-               pass_.factors)
-            .to(options_);
+    x = Head(whole.At(HookPoint::kHeadInput, x), parameters_.head, pass_.once, pass_.factors);
     return WithFeedback(whole.At(HookPoint::kLogits, x));  // [M, V]
   }
 

@@ -84,7 +84,7 @@ class NativeBackend : public Backend {
       const Model& model = what == Evaluated::kEmaWeights ? ema_model_ : model_;
       for (const TokenBatch& batch : batches) {
         const LossSums added = evaluation_.Score(model, batch, PrefixBatchesOf(sums->batches));
-        sums->Add(added.loss, added.correct, added.tokens);
+        sums->Add(1, added.loss, added.correct, added.tokens);
       }
       return absl::OkStatus();
     } catch (const std::bad_alloc&) {

@@ -49,9 +49,9 @@ struct EvaluationSums {
   double correct = 0;  // targets that have the highest logit
   double tokens = 0;
 
-  // Adds the sums over one batch.
-  void Add(double batch_loss, double batch_correct, double batch_tokens) {
-    *this = {batches + 1, loss + batch_loss, correct + batch_correct, tokens + batch_tokens};
+  // Adds the sums over `count` batches.
+  void Add(size_t count, double more_loss, double more_correct, double more_tokens) {
+    *this = {batches + count, loss + more_loss, correct + more_correct, tokens + more_tokens};
   }
 };
 

@@ -53,6 +53,12 @@ Optimizer::Optimizer(const TrainingConfig& training, const ParameterLayout& layo
   }
 }
 
+void Optimizer::Restart(const at::Tensor& values) {
+  const at::NoGradGuard no_grad;
+  for (const OptimizerSlot& slot : slots_) slot.values.zero_();
+  if (ema_ > 0) ema_weights_.copy_(values);
+}
+
 void Optimizer::Step(const UpdateNumbers& numbers, const at::Tensor& values,
                      const at::Tensor& gradients) {
   const at::NoGradGuard no_grad;

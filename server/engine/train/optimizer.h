@@ -36,6 +36,9 @@ class Optimizer {
   Optimizer(const TrainingConfig& training, const ParameterLayout& layout,
             const at::Tensor& values);
 
+  // Starts again, as a new optimizer of `values` [P] would.
+  void Restart(const at::Tensor& values);
+
   // Applies an update to `values` [P], from `gradients` [P], which it may overwrite. Doesn't wait
   // for the device.
   void Step(const UpdateNumbers& numbers, const at::Tensor& values, const at::Tensor& gradients);

@@ -85,7 +85,7 @@ class TorchBackend : public Backend {
       for (const TokenBatch& batch : batches) {
         const at::Tensor score = run_.Score(what, TensorsOf(batch, run_.options()));
         const double* const sum = score.const_data_ptr<double>();
-        sums->Add(sum[0], sum[1], sum[2]);
+        sums->Add(1, sum[0], sum[1], sum[2]);
       }
       return absl::OkStatus();
     });

@@ -66,13 +66,17 @@ std::optional<at::ScalarType> FactorsOf(Precision precision) {
   return std::nullopt;
 }
 
-// Returns a run's initial parameters and buffers.
-FlatParameters StartOf(const RunConfig& config, at::TensorOptions options) {
+// Sets a run's parameters and buffers to their initial values.
+void SetInitialValues(const RunConfig& config, const FlatParameters& parameters) {
   const at::NoGradGuard no_grad;
-  FlatParameters parameters(config.model, config.training.rule, options);
   parameters.values().copy_(InitialParameters(config.model, parameters.layout(), config.seed));
   const at::Tensor buffers = InitialBuffers(parameters.layout(), config.seed);
   if (buffers.defined()) parameters.buffers().copy_(buffers);
+}
+
+FlatParameters StartOf(const RunConfig& config, at::TensorOptions options) {
+  FlatParameters parameters(config.model, config.training.rule, options);
+  SetInitialValues(config, parameters);
   return parameters;
 }
 
@@ -92,11 +96,16 @@ TorchRun::TorchRun(const RunConfig& config)
   if (optimizer_.ema_weights().defined()) ema_model_ = bound(optimizer_.ema_weights());
 }
 
+void TorchRun::Restart(const RunConfig& config) {
+  SetInitialValues(config, parameters_);
+  optimizer_.Restart(parameters_.values());
+}
+
 at::Tensor TorchRun::Score(Evaluated what, const BatchTensors& batch) const {
   const at::NoGradGuard no_grad;
   const Unrecorded unrecorded;
   const ModelParameters& parameters = what == Evaluated::kEmaWeights ? ema_model_ : model_;
-  const Pass pass = {.fused_attention = true, .factors = FactorsOf(config_.precision)};
+  const Pass pass = {.once = true, .factors = FactorsOf(config_.precision)};
   const at::Tensor logits = Logits(config_.model, parameters, batch, pass);  // [N, V]
   const at::Tensor loss = TokenLosses(logits, batch).sum(at::kDouble);
   at::Tensor is_correct = logits.argmax(-1).eq(batch.targets);  // [N]
@@ -143,7 +152,7 @@ Pass TrainingPass(const RunConfig& config, const Dropout* dropout) {
           .norm_backward = config.model.norm.backward,
           .statistics = Statistics::kBatchAndTrack,
           .dropout = dropout->rate > 0 ? dropout : nullptr,
-          .fused_attention = true,
+          .once = true,
           .factors = FactorsOf(config.precision)};
 }
 

@@ -23,6 +23,10 @@ class TorchRun {
   // Starts with the run's initial parameters.
   explicit TorchRun(const RunConfig& config);
 
+  // Starts a run of the same model and optimizer, in the same memory: `config` gives its initial
+  // parameters.
+  void Restart(const RunConfig& config);
+
   const RunConfig& config() const { return config_; }
   // Device and precision of the tensors.
   at::TensorOptions options() const { return options_; }

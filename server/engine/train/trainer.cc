@@ -12,7 +12,8 @@
 #endif
 
 #include "absl/strings/str_cat.h"
-#include "server/engine/device/device_backend.h"
+#include "server/engine/device/accelerator_parts.h"
+#include "server/engine/names.h"
 #include "server/engine/native/native_backend.h"
 #include "server/engine/native/supports.h"
 #include "server/engine/task.h"
@@ -58,7 +59,7 @@ absl::StatusOr<std::unique_ptr<Backend>> MakeBackend(const RunConfig& run,
   if (run.training.trainer == TrainerKind::kNative) return MakeNativeBackend(run);
   if (run.device == Device::kCpu) return MakeTorchBackend(run);
   return MakeDeviceBackend(run, Environment(run.training.trainer, accelerator),
-                           accelerator->NewStream());
+                           accelerator->streams(), accelerator->ended());
 }
 
 // LibTorch's BLAS has separate kernels for each.
