@@ -55,6 +55,16 @@ smoke_training() (
           printf "%d passed, %d failed\n", fell, runs - fell; exit runs == 0 || fell < runs }'
 )
 
+# says_why_no_gpu FOLDER: without a GPU, the worker in FOLDER has the plugin, and says why it can't use one.
+says_why_no_gpu() {
+  local words status=0
+  [ -e "$1/libablate_cuda.so" ] || { echo "there is no $1/libablate_cuda.so" >&2; exit 1; }
+  ! nvidia-smi >/dev/null 2>&1 || return 0
+  words=$("$1/ablate-worker" --list-devices 2>&1) || status=$?
+  echo "ablate-worker --list-devices: $words"
+  [ "$status" -eq 7 ] || { echo "it exits with $status; expected 7" >&2; exit 1; }
+}
+
 case "${1:-}" in
   '')
     deploy/setup.sh --tests
@@ -62,6 +72,7 @@ case "${1:-}" in
     ;;
   --cuda)
     deploy/setup.sh --cuda
+    says_why_no_gpu build/cuda/bin
     smoke_training build/cuda/bin
     ;;
   --cpu)

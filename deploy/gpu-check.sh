@@ -1,0 +1,111 @@
+#!/usr/bin/env bash
+# Checks and measures training on this machine's GPU in about ten minutes, and writes a Markdown page.
+# Usage: deploy/gpu-check.sh [--programs FOLDER] [--page FILE] [--quick]
+#   --programs  ready programs (ablate, ablated, ablate-worker, libablate_cuda.so, gpu_check, gpu_trainer); without it,
+#               they are installed and built by deploy/setup.sh --tests
+#   --page      where to write the page [build/gpu-check.md]
+#   --quick     leave out the comparison with PyTorch
+# Needs no network with --programs. Prints "ok" or "FAILED" per check, and exits with 1 if one failed.
+set -euo pipefail
+cd "$(dirname "${BASH_SOURCE[0]}")/.."
+
+programs='' page=build/gpu-check.md quick=
+while [ $# -gt 0 ]; do
+  case "$1" in
+    --programs) programs=$2; shift 2 ;;
+    --page) page=$2; shift 2 ;;
+    --quick) quick=yes; shift ;;
+    *) sed -n '3,7s/^# //p' "$0" >&2; exit 64 ;;
+  esac
+done
+
+if [ -z "$programs" ]; then
+  deploy/setup.sh --tests
+  programs=$(mktemp -d)
+  ln -s "$PWD"/build/bin/* "$PWD/build/tests/gpu_check" "$PWD/build/tests/gpu_trainer" "$programs"
+fi
+programs=$(cd "$programs" && pwd)
+plugin=$programs/libablate_cuda.so
+work=$(mktemp -d)
+export PATH="$programs:$PATH"
+failed=0
+
+cleanup() {
+  for home in "$work"/*/; do ABLATE_HOME=$home ablate down >/dev/null 2>&1 || true; done
+  rm -rf "$work"
+}
+trap cleanup EXIT
+
+# check NAME COMMAND...: prints whether the command succeeds, and the end of its output if not.
+check() {
+  local name=$1 began=$SECONDS
+  shift
+  if "$@" >"$work/output" 2>&1; then
+    echo "ok $name ($((SECONDS - began)) s)"
+  else
+    echo "FAILED $name ($((SECONDS - began)) s)"
+    tail -n 15 "$work/output" | cut -c1-500
+    failed=1
+  fi
+}
+
+# serve NAME: starts a personal server with a folder of its own, and waits for its GPU worker.
+serve() {
+  export ABLATE_HOME=$work/$1
+  ablate up --devices cuda:0 --gpu-lanes 8
+  for _ in $(seq 60); do
+    ablate workers | grep -q '^cuda-0-train.*IDLE' && return
+    sleep 1
+  done
+  ablate workers
+  tail -n 5 "$ABLATE_HOME"/log/*
+  return 1
+}
+
+# Submits the runs that the server's checks train.
+submit() {
+  ablate submit tests/gpu/kills.yaml --data examples/data/names.txt "$@" >"$work/submitted"
+  tail -n 2 "$work/submitted"
+}
+
+# export_runs FILE: writes the numbers of the experiment that was submitted last.
+export_runs() { ablate metrics "$(cut -d' ' -f1 "$work/submitted" | head -n 1)" --csv >"$1"; }
+
+calm() { serve calm && ablate workers && submit --wait && export_runs "$work/calm.csv" && ablate down; }
+
+# Kills the GPU's worker three times while it trains.
+killed() {
+  serve killed
+  submit
+  for _ in 1 2 3; do
+    sleep 4
+    kill -KILL "$(cut -d' ' -f1 "$ABLATE_HOME/run/cuda-0-train.pid")" || true
+  done
+  ablate wait "$(cut -d' ' -f1 "$work/submitted" | head -n 1)"
+  export_runs "$work/killed.csv"
+  ablate down
+}
+
+same_after_kills() { calm && killed && cmp "$work/calm.csv" "$work/killed.csv"; }
+
+mkdir -p "$(dirname "$page")"
+{
+  echo "# Training on a GPU: checks of $(date -u +%Y-%m-%d)"
+  echo
+  echo "$(nvidia-smi --query-gpu=name,driver_version,memory.total --format=csv,noheader), $(nproc) cores."
+  echo
+  echo '```'
+  "$programs/gpu_check" "$plugin" || failed=1
+  check "the same numbers after three kills of the worker" same_after_kills
+  for lanes in 1 8 16; do "$programs/gpu_trainer" names-grid "$lanes" "$plugin" 2>/dev/null || failed=1; done
+  echo '```'
+} | tee "$page"
+grep -q '^FAILED' "$page" && failed=1
+if [ -z "$quick" ] && python3 -c 'import torch, sys; sys.exit(not torch.cuda.is_available())' 2>/dev/null; then
+  printf '#!/bin/sh\nexec "%s/gpu_trainer" "$1" "$2" "%s"\n' "$programs" "$plugin" >"$work/ours"
+  chmod +x "$work/ours"
+  python3 tests/bench/gpu_vs_pytorch.py --ours "$work/ours" --lanes 1,16 --budget 300 --markdown "$work/page.md" >/dev/null
+  cat "$work/page.md" >>"$page"
+fi
+echo "The page is $page"
+exit "$failed"
