@@ -52,7 +52,7 @@ check() {
 # serve NAME: starts a personal server with a folder of its own, and waits for its GPU worker.
 serve() {
   export ABLATE_HOME=$work/$1
-  ablate up --devices cuda:0 --gpu-lanes 8
+  ablate up --devices cuda:0 --gpu-lanes 8 --resume-every 1
   for _ in $(seq 60); do
     ablate workers | grep -q '^cuda-0-train.*IDLE' && return
     sleep 1
@@ -97,7 +97,7 @@ mkdir -p "$(dirname "$page")"
   echo '```'
   "$programs/gpu_check" "$plugin" || failed=1
   check "the same numbers after three kills of the worker" same_after_kills
-  for lanes in 1 8 16; do "$programs/gpu_trainer" names-grid "$lanes" "$plugin" 2>/dev/null || failed=1; done
+  for lanes in 8 16; do "$programs/gpu_trainer" names-grid "$lanes" "$plugin" 2>/dev/null || failed=1; done
   echo '```'
 } | tee "$page"
 grep -q '^FAILED' "$page" && failed=1
