@@ -386,12 +386,11 @@ class Expander {
     if (!config.has_value()) return;
     const bool good = bad.empty();
     const auto trainer = run.filled.training().trainer();
-    const auto device = run.merged.training().device();
     Canonical canonical(spec, pattern.dataset_sha256);
     Combination& combination = combinations_.emplace_back(
         Combination{std::move(pattern), NameOf(indexes), *std::move(config), std::move(canonical),
                     std::move(bad), trainer == v1::Trainer::auto_});
-    combination.device_open = device == v1::Device::unspecified || device == v1::Device::auto_;
+    combination.device_open = LeavesDeviceOpen(run.merged.training());
     if (trainer == v1::Trainer::native) {
       combination.native_by = run.sources.Find("training.trainer", run.merged);
     }
