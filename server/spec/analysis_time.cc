@@ -40,7 +40,9 @@ double PiecesOf(const engine::AnalysisKind& kind, const engine::RunConfig& confi
 AnalysisTime GuessAnalysisTime(const engine::AnalysisKind& kind, const engine::AnalysisCost& cost,
                                const v1::AnalysisInputs& inputs, const engine::RunConfig& config) {
   engine::RunConfig computed = config;
-  computed.device = engine::Device::kCpu;  // whatever trained the model
+  // Whatever trained the model.
+  computed.device = engine::Device::kCpu;
+  computed.precision = engine::Precision::kFloat32;
   const bool native =
       cost.pass == engine::AnalysisPass::kMoved && engine::WhyNotNative(computed).empty();
   const auto trainer = native ? engine::TrainerKind::kNative : engine::TrainerKind::kTorch;

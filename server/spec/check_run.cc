@@ -180,10 +180,20 @@ class RunChecker {
 
   void CheckDevice(bool cuda) {
     if (cuda || run_.filled.training().device() != v1::Device::cuda) return;
-    Report({"training.device"},
-           "no GPU worker is known to this server; `ablate workers` lists those that are, and "
-           "docs/howto/use-a-gpu.md says how to start one",
-           "auto or cpu");
+    Report({"training.device"}, kNoGpu, "auto or cpu");
+  }
+
+  void CheckPrecision(bool cuda) {
+    const v1::TrainingSpec& training = run_.filled.training();
+    if (training.precision() == v1::Precision::float32) return;
+    const std::string needs = absl::StrCat(
+        "precision ", v1::Precision::Value_Name(training.precision()), " needs a GPU, and ");
+    if (run_.merged.training().device() == v1::Device::cpu) {
+      Report({"training.precision", "training.device"}, needs + "device is cpu",
+             "precision float32, or device cuda");
+    } else if (!cuda && LeavesDeviceOpen(run_.merged.training())) {
+      Report({"training.precision"}, needs + kNoGpu, "float32");
+    }
   }
 
   void ReportMemory(const MemoryNeed& need) {
@@ -205,6 +215,9 @@ class RunChecker {
 
  private:
   static constexpr char kUploaded[] = "the name of an uploaded data set";
+  static constexpr char kNoGpu[] =
+      "no GPU worker is known to this server; `ablate workers` lists those that are, and "
+      "docs/howto/use-a-gpu.md says how to start one";
 
   void CheckDataset(const NamedDataset& dataset, Datasets* datasets) {
     const absl::StatusOr<DatasetFacts>& facts =
@@ -309,6 +322,7 @@ BadPaths CheckRun(const RunToCheck& run, const Surroundings& surroundings, Datas
   checker.CheckDrawing();
   checker.CheckTraining();
   checker.CheckDevice(surroundings.cuda);
+  checker.CheckPrecision(surroundings.cuda);
   return checker.Take();
 }
 

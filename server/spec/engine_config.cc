@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "google/protobuf/descriptor.h"
 #include "google/protobuf/unknown_field_set.h"
 #include "proto/reflect/read.h"
@@ -59,9 +60,15 @@ absl::Status CheckSet(const v1::BaseSpec& base) {
   return absl::OkStatus();
 }
 
+// Returns the spec's values that the engine has; auto, for example, is resolved before.
 template <typename Enum>
-std::string Names() {
-  return absl::StrCat("one of ", engine::AllNames<Enum>());
+std::string Names(const google::protobuf::EnumDescriptor* type) {
+  std::vector<std::string> names;
+  for (int i = 0; i < type->value_count(); ++i) {
+    const std::string& name = type->value(i)->name();
+    if (engine::FindByName<Enum>(name).has_value()) names.push_back(name);
+  }
+  return absl::StrCat("one of ", absl::StrJoin(names, ", "));
 }
 
 // Sets `to` to the engine's value with the same name as the spec's.
@@ -69,9 +76,9 @@ template <typename Enum>
 absl::Status Read(const google::protobuf::EnumDescriptor* type, int number, absl::string_view path,
                   Enum* to) {
   const google::protobuf::EnumValueDescriptor* value = type->FindValueByNumber(number);
-  if (value == nullptr) return NotKnown(path, absl::StrCat(number), Names<Enum>());
+  if (value == nullptr) return NotKnown(path, absl::StrCat(number), Names<Enum>(type));
   const std::optional<Enum> known = engine::FindByName<Enum>(value->name());
-  if (!known.has_value()) return NotKnown(path, value->name(), Names<Enum>());
+  if (!known.has_value()) return NotKnown(path, value->name(), Names<Enum>(type));
   *to = *known;
   return absl::OkStatus();
 }
@@ -115,7 +122,9 @@ absl::Status ReadEnums(const v1::BaseSpec& spec, engine::RunConfig* config) {
            &config->training.schedule.kind),
       Read(v1::WeightDecayOn::Value_descriptor(), training.weight_decay_on(),
            "training.weight_decay_on", &config->training.optimizer.weight_decay_on),
-      Read(v1::Device::Value_descriptor(), training.device(), "training.device", &config->device)};
+      Read(v1::Device::Value_descriptor(), training.device(), "training.device", &config->device),
+      Read(v1::Precision::Value_descriptor(), training.precision(), "training.precision",
+           &config->precision)};
   for (const absl::Status& status : read) {
     if (!status.ok()) return status;
   }

@@ -167,6 +167,7 @@ class Expander {
     bool open = false;                     // it asks for auto; native until the trainer is chosen
     std::optional<Source> native_by = {};  // where it is set to native
     bool device_open = false;              // likewise; cpu until the device is chosen
+    std::optional<Source> gpu_by = {};     // where its precision is set, if it needs a GPU
     double training_bytes = 0;             // memory; 0 if it has problems
     // By device kind that lacks this memory, among those that may train it.
     std::map<std::string, std::vector<Problem>> too_large = {};
@@ -316,6 +317,19 @@ class Expander {
     combination->canonical.SetDevice(kCuda);
   }
 
+  // Reports a precision that the cores lack. CheckNative reports it for the native trainer.
+  void CheckPrecision(Combination* combination) {
+    const engine::RunConfig& config = combination->config;
+    const bool refused = config.training.trainer == engine::TrainerKind::kNative;
+    if (!combination->gpu_by.has_value() || refused || !combination->bad.empty()) return;
+    problems_->Add(combination->gpu_by->reported_as, std::string(engine::NameOf(config.precision)),
+                   absl::StrCat("precision ", engine::NameOf(config.precision),
+                                " needs a GPU, and device auto is cpu, because native trains some "
+                                "of the runs"),
+                   "float32, or training.device: cuda for this run");
+    combination->bad.insert("training.precision");
+  }
+
   // One device for all cells that leave it open, because devices round differently, too: a GPU,
   // unless the native trainer trains one of them, which it does on the cores.
   void ChooseDevice() {
@@ -326,9 +340,12 @@ class Expander {
       native += combination.config.training.trainer == engine::TrainerKind::kNative ? 1 : 0;
     }
     if (!surroundings_.cuda || open == 0) return;
-    if (native == 0) {
-      for (Combination& combination : combinations_) {
-        if (combination.device_open) TrainOnGpu(&combination);
+    for (Combination& combination : combinations_) {
+      if (!combination.device_open) continue;
+      if (native == 0) {
+        TrainOnGpu(&combination);
+      } else {
+        CheckPrecision(&combination);
       }
     }
     resolution_->notes.push_back(
@@ -386,12 +403,14 @@ class Expander {
     if (!config.has_value()) return;
     const bool good = bad.empty();
     const auto trainer = run.filled.training().trainer();
-    const auto device = run.merged.training().device();
     Canonical canonical(spec, pattern.dataset_sha256);
     Combination& combination = combinations_.emplace_back(
         Combination{std::move(pattern), NameOf(indexes), *std::move(config), std::move(canonical),
                     std::move(bad), trainer == v1::Trainer::auto_});
-    combination.device_open = device == v1::Device::unspecified || device == v1::Device::auto_;
+    combination.device_open = LeavesDeviceOpen(run.merged.training());
+    if (combination.config.precision != engine::Precision::kFloat32) {
+      combination.gpu_by = run.sources.Find("training.precision", run.merged);
+    }
     if (trainer == v1::Trainer::native) {
       combination.native_by = run.sources.Find("training.trainer", run.merged);
     }
@@ -439,6 +458,7 @@ class Expander {
   std::vector<OtherChoice> OthersOf(const Combination& combination) const {
     std::vector<OtherChoice> others;
     const ResolvedCell& chosen = combination.pattern;
+    if (combination.gpu_by.has_value()) return others;  // only torch on a GPU can train it
     for (const auto& [trainer, device_kind] :
          {std::pair("native", kCpu), std::pair("torch", kCpu), std::pair("torch", kCuda)}) {
       const bool other_trainer = chosen.trainer != trainer;

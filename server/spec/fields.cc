@@ -337,9 +337,13 @@ void FillDefaults(bool cuda, v1::BaseSpec* base) {
   v1::TrainingSpec* training = base->mutable_training();
   if (!training->has_trainer()) training->set_trainer(v1::Trainer::auto_);
   FillFields(base);
-  if (!training->has_device() || training->device() == v1::Device::auto_) {
+  if (LeavesDeviceOpen(*training)) {
     training->set_device(cuda ? v1::Device::cuda : v1::Device::cpu);
   }
+}
+
+bool LeavesDeviceOpen(const v1::TrainingSpec& training) {
+  return training.device() == v1::Device::unspecified || training.device() == v1::Device::auto_;
 }
 
 bool ReadStoredRun(const std::string& bytes, v1::RunSpec* run) {

@@ -106,6 +106,9 @@ void FillFields(v1::BaseSpec* base);
 // cuda or cpu.
 void FillDefaults(bool cuda, v1::BaseSpec* base);
 
+// Returns true if the device is absent or auto.
+bool LeavesDeviceOpen(const v1::TrainingSpec& training);
+
 // Parses a stored run's spec. A field that the server of that time lacked gets its default, as for
 // a run made today; an absent training.trainer is torch. Returns false if `bytes` aren't a run's
 // spec.

@@ -98,7 +98,9 @@ absl::StatusOr<v1::SamplesResult> Analyst::MakeSamples(const v1::Analyze& analyz
   absl::StatusOr<engine::RunConfig> config =
       ReadConfig(analyze.spec(), {analyze.id(), analyze.dataset_blob()}, &data_sets_, control);
   if (!config.ok()) return config.status();
-  config->device = engine::Device::kCpu;  // of this worker, whatever trained the model
+  // Those of this worker, whatever trained the model.
+  config->device = engine::Device::kCpu;
+  config->precision = engine::Precision::kFloat32;
   const absl::StatusOr<std::string> checkpoint =
       blobs_->Read(analyze.id(), analyze.checkpoint_blob(), control);
   if (!checkpoint.ok()) return checkpoint.status();

@@ -40,7 +40,9 @@ absl::StatusOr<engine::AnalysisRequest> RequestOf(const std::string& id,
   for (const v1::ComputationSubject& from : asked.subjects()) {
     auto config = ReadConfig(from.spec(), {id, from.dataset_blob()}, hands.data_sets, control);
     if (!config.ok()) return config.status();
-    config->device = engine::Device::kCpu;  // of this worker, whatever trained the model
+    // Those of this worker, whatever trained the model.
+    config->device = engine::Device::kCpu;
+    config->precision = engine::Precision::kFloat32;
     auto checkpoint = hands.blobs->Read(id, from.checkpoint_blob(), control);
     if (!checkpoint.ok()) return checkpoint.status();
     request.subjects.push_back({*std::move(config), *std::move(checkpoint)});

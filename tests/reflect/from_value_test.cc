@@ -81,8 +81,8 @@ TEST(FromValueTest, SuggestsTheNearestField) {
       ElementsAre(
           "base.training.batchs: unknown field (did you mean batch?); expected steps, "
           "batch, optimizer, learning_rate, betas, momentum, eps, weight_decay, schedule, warmup, "
-          "clip, checkpoints, rule, device, accumulation, weight_decay_on, ema, label_smoothing or "
-          "trainer"));
+          "clip, checkpoints, rule, device, precision, accumulation, weight_decay_on, ema, "
+          "label_smoothing or trainer"));
 }
 
 TEST(FromValueTest, ListsTheFieldsWhenNoneIsNear) {

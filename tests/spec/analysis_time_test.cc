@@ -40,7 +40,13 @@ TEST(AnalysisTimeTest, IsGroupedByKindAndWhatComputesIt) {
   EXPECT_THAT(Guess(engine::LossLandscapeOptions(), config).group,
               StartsWith("loss_landscape/native/"));
   EXPECT_THAT(Guess(engine::HessianOptions(), config).group, StartsWith("hessian/torch/"));
-  config.precision = engine::Precision::kFloat64;
+  config.device = engine::Device::kCuda;
+  config.precision = engine::Precision::kBfloat16;
+  EXPECT_THAT(Guess(engine::LossLandscapeOptions(), config).group,
+              StartsWith("loss_landscape/native/"))
+      << "it is computed on the cores, in float32";
+  config.model.norm.kind = engine::NormKind::kBatch;
+  config.model.loss = engine::LossPositions::kLast;
   EXPECT_THAT(Guess(engine::LossLandscapeOptions(), config).group,
               StartsWith("loss_landscape/torch/"));
 }

@@ -53,7 +53,7 @@ TEST(EngineConfigTest, HasEveryFieldOfTheSpec) {
   EXPECT_EQ(checked.size(), FieldRules().size());
 }
 
-// Every enum value of a run has the engine's name, and vice versa.
+// Every enum value of a run has the engine's name.
 TEST(EngineConfigTest, KnowsTheValuesOfEveryEnum) {
   size_t enums = 0;
   for (const std::string& path : Leaves()) {
@@ -94,6 +94,20 @@ TEST(EngineConfigTest, SaysWhatIsAllowedInstead) {
   run.mutable_spec()->mutable_training()->set_trainer(v1::Trainer::auto_);
   EXPECT_EQ(Convert(run).status().message(),
             "training.trainer: auto is unknown; expected one of torch, native");
+  run = ResolvedRun();
+  run.mutable_spec()->mutable_training()->set_precision(v1::Precision::Value(9));
+  EXPECT_EQ(Convert(run).status().message(),
+            "training.precision: 9 is unknown; expected one of float32, tf32, bfloat16")
+      << "float64 is for tests of the engine";
+}
+
+TEST(EngineConfigTest, HasThePrecision) {
+  v1::RunSpec run = ResolvedRun();
+  EXPECT_EQ(Convert(run)->precision, engine::Precision::kFloat32);
+  run.mutable_spec()->mutable_training()->set_precision(v1::Precision::tf32);
+  EXPECT_EQ(Convert(run)->precision, engine::Precision::kTf32);
+  run.mutable_spec()->mutable_training()->set_precision(v1::Precision::bfloat16);
+  EXPECT_EQ(Convert(run)->precision, engine::Precision::kBfloat16);
 }
 
 TEST(EngineConfigTest, NamesUnknownFieldsAtAnyDepth) {
@@ -150,8 +164,8 @@ TEST(ConfigVersionTest, RisesWithTheSpec) {
   Describe(v1::RunSpec::descriptor(), "", &text);
   Describe(v1::AnalysisKind::descriptor(), "", &text);
   Describe(v1::AnalysisInputs::descriptor(), "", &text);
-  EXPECT_EQ(engine::kConfigVersion, 6u);
-  EXPECT_EQ(ShortHash(text), "mmy3dr4zxugj")
+  EXPECT_EQ(engine::kConfigVersion, 7u);
+  EXPECT_EQ(ShortHash(text), "plceonrj3gkq")
       << "A spec or an analysis can say something else than before. Raise engine::kConfigVersion, "
          "so that workers "
          "which don't know it are not granted runs that say it, and note both here.";

@@ -232,24 +232,6 @@ TEST(ResolveTest, EqualCellsAreOneRun) {
   EXPECT_THAT(resolution.notes, ElementsAre("default-s0 and same-s0 are one run, trained once"));
 }
 
-// Surroundings with a GPU worker.
-Surroundings WithGpu() {
-  Surroundings surroundings = TestSurroundings();
-  surroundings.cuda = true;
-  return surroundings;
-}
-
-std::vector<std::string> Devices(const Resolution& resolution) {
-  std::vector<std::string> kinds;
-  for (size_t i = 0; i < resolution.cells.size(); ++i) {
-    const ResolvedCell& cell = resolution.cells[i];
-    EXPECT_EQ(v1::Device::Value_Name(cell.run.spec().training().device()), cell.device_kind);
-    EXPECT_EQ(engine::NameOf<engine::Device>(resolution.configs[i].device), cell.device_kind);
-    kinds.push_back(cell.device_kind);
-  }
-  return kinds;
-}
-
 TEST(DeviceTest, IsTheCoresIfNativeTrainsTheRun) {
   const Resolution resolution = Resolve(SmallSpec(), {}, WithGpu());
   EXPECT_THAT(Devices(resolution), ElementsAre("cpu"));

@@ -40,6 +40,7 @@ TEST(DefaultsTest, NeverChange) {
       steps: 1000 batch: 32 optimizer: adamw learning_rate: 0.001 betas: [0.9, 0.999] eps: 1e-8
       weight_decay: 0.01 schedule: constant warmup: 0 clip: 0 checkpoints: [-1] device: cpu
       rule: backprop accumulation: 1 weight_decay_on: all ema: 0 label_smoothing: 0 trainer: native
+      precision: float32
     }
     evaluation { every: 100 batches: 8 })",
                                                             &expected));

@@ -15,6 +15,7 @@
 #include "gtest/gtest.h"
 #include "proto/reflect/option.h"
 #include "proto/reflect/read.h"
+#include "server/engine/names.h"
 #include "server/spec/fields.h"
 #include "server/spec/resolve.h"
 
@@ -44,6 +45,13 @@ inline Surroundings TestSurroundings() {
     }
     return absl::NotFoundError("there is no data set of that name.");
   };
+  return surroundings;
+}
+
+// Returns the same server with a GPU worker.
+inline Surroundings WithGpu() {
+  Surroundings surroundings = TestSurroundings();
+  surroundings.cuda = true;
   return surroundings;
 }
 
@@ -149,6 +157,18 @@ inline Resolution Resolved(const v1::ExperimentSpec& spec, const Overrides& over
   Resolution resolution = Resolve(spec, overrides, TestSurroundings());
   EXPECT_EQ(Messages(resolution), std::vector<std::string>());
   return resolution;
+}
+
+// Returns the device of each cell.
+inline std::vector<std::string> Devices(const Resolution& resolution) {
+  std::vector<std::string> kinds;
+  for (size_t i = 0; i < resolution.cells.size(); ++i) {
+    const ResolvedCell& cell = resolution.cells[i];
+    EXPECT_EQ(v1::Device::Value_Name(cell.run.spec().training().device()), cell.device_kind);
+    EXPECT_EQ(engine::NameOf<engine::Device>(resolution.configs[i].device), cell.device_kind);
+    kinds.push_back(cell.device_kind);
+  }
+  return kinds;
 }
 
 // Returns the paths of every scalar and every list of BaseSpec.

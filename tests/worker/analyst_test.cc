@@ -50,6 +50,7 @@ class SamplesTest : public AnalystTest {
   };
   // Written by the engine, on the analyst's thread.
   std::vector<std::string> seen_;
+  engine::RunConfig config_;
   std::vector<std::shared_ptr<const engine::TokenizedDocuments>> documents_;
 
  private:
@@ -57,6 +58,7 @@ class SamplesTest : public AnalystTest {
       const engine::RunConfig& config, absl::string_view checkpoint,
       const engine::SampleOptions& asked, const std::atomic<bool>& stop,
       const std::function<void(std::vector<engine::Sample>)>& on_samples) {
+    config_ = config;
     documents_.push_back(std::get<engine::DocumentsTask>(config.task).documents);
     seen_ = {TextOf(*documents_.back()), std::string(checkpoint), asked.prompt};
     for (uint32_t i = 0; i < asked.count; ++i) on_samples({{i, "text", 5, true, i == 0}});
@@ -80,6 +82,18 @@ TEST_F(SamplesTest, FetchesTheDataAndTheCheckpointAndReportsEverySample) {
   }
   EXPECT_EQ(answer[3].analysis_result().samples().distinct(), 1u);
   EXPECT_THAT(seen_, ElementsAre(kText, "weights", "a"));
+}
+
+TEST_F(SamplesTest, DrawsOnTheCoresInFloat32WhateverTrained) {
+  StartAnalyst();
+  v1::ToWorker message = Samples("one");
+  auto* training = message.mutable_analyze()->mutable_spec()->mutable_spec()->mutable_training();
+  training->set_device(ablate::v1::Device::cuda);
+  training->set_precision(ablate::v1::Precision::bfloat16);
+  server_->Send(message);
+  EXPECT_TRUE(WaitForAnswer("one").back().has_analysis_result());
+  EXPECT_EQ(config_.device, engine::Device::kCpu);
+  EXPECT_EQ(config_.precision, engine::Precision::kFloat32);
 }
 
 TEST_F(SamplesTest, SaysThatItMakesAnalysesAndHoldsNothing) {

@@ -214,6 +214,24 @@ TEST_F(ComputationTest, FetchesWhatItReadsAndMakesEveryPiece) {
   EXPECT_EQ(server_->state().reads, 3u);
 }
 
+TEST_F(ComputationTest, ComputesOnTheCoresInFloat32WhateverTrained) {
+  StartAnalyst();
+  v1::ToWorker message = Computation("one");
+  auto* training = message.mutable_analyze()
+                       ->mutable_computation()
+                       ->mutable_subjects(0)
+                       ->mutable_spec()
+                       ->mutable_spec()
+                       ->mutable_training();
+  training->set_device(ablate::v1::Device::cuda);
+  training->set_precision(ablate::v1::Precision::bfloat16);
+  server_->Send(message);
+  EXPECT_TRUE(WaitForAnswer("one").back().has_analysis_result());
+  ASSERT_THAT(engine_.request.subjects, SizeIs(1));
+  EXPECT_EQ(engine_.request.subjects[0].config.device, engine::Device::kCpu);
+  EXPECT_EQ(engine_.request.subjects[0].config.precision, engine::Precision::kFloat32);
+}
+
 TEST_F(ComputationTest, FetchesTheDataSetThatItReads) {
   StartAnalyst();
   v1::ToWorker message = Computation("one");

@@ -55,7 +55,7 @@ TEST(CheckOverridesTest, NamesEveryProblem) {
       ElementsAre("--set training.steps: \"many\" is not a whole number; expected a whole number",
                   "--set training.stepz: unknown field \"stepz\" (did you mean steps?); expected "
                   "steps, batch, optimizer, learning_rate, betas, momentum, eps, "
-                  "weight_decay, schedule, warmup, clip, checkpoints, rule, device, "
+                  "weight_decay, schedule, warmup, clip, checkpoints, rule, device, precision, "
                   "accumulation, weight_decay_on, ema, label_smoothing or trainer"));
 }
 
