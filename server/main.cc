@@ -23,6 +23,7 @@
 #include "base/random.h"
 #include "base/socket_path.h"
 #include "server/access/sharing.h"
+#include "server/engine/accelerator.h"
 #include "server/launch/devices.h"
 #include "server/launch/home.h"
 #include "server/launch/local.h"
@@ -88,8 +89,9 @@ void Define(CLI::App& app, Flags& flags) {
       })
       ->type_name("DEVICES");
   app.add_option("--gpu-lanes", flags.gpu_lanes,
-                 "Train N runs at the same time on each GPU, 1–4096\n[4]")
-      ->check(CLI::Range(1, 4096).description(""))
+                 absl::StrCat("Train N runs at the same time on each GPU, 1–",
+                              engine::kMostDeviceLanes, "\n[4]"))
+      ->check(CLI::Range(1, engine::kMostDeviceLanes).description(""))
       ->type_name("N");
   app.add_option("--worker", flags.worker,
                  absl::StrCat("Program of the local workers\n[", flags.worker, "]"))

@@ -11,6 +11,10 @@
 
 namespace ablate::engine {
 
+// The most runs that may train on a device at the same time: each has a stream of its own, and as
+// many ended runs keep theirs (device/device_backend.h). LibTorch has 32.
+inline constexpr int kMostDeviceLanes = 16;
+
 struct AcceleratorInfo {
   std::string uuid;           // "GPU-8c0fb2cf-…"; CUDA_VISIBLE_DEVICES accepts it
   std::string name;           // "NVIDIA H100 80GB HBM3"

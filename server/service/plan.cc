@@ -387,9 +387,10 @@ absl::Status CheckUsersQuota(const Backend& backend, const std::string& user, Pl
 // compute; large steps run at about this rate.
 constexpr double kStepOverheadMicros = 8'000;
 constexpr double kFlopsPerMicro = 50e3;
-// On a lane of a GPU, by published launch times and float32 peaks; not measured here.
-constexpr double kGpuStepOverheadMicros = 500;
-constexpr double kGpuFlopsPerMicro = 5e6;
+// On a lane of a GPU. Measured on an H100 in float32 (docs/explanation/benchmarks.md): a small step
+// takes 1 ms in each of four lanes, and one lane makes 40 TFLOP/s with GPT-2.
+constexpr double kGpuStepOverheadMicros = 1'000;
+constexpr double kGpuFlopsPerMicro = 40e6;
 
 // Returns the number of evaluations: before the first step, every so many steps, and at the end.
 double EvaluationsOf(const RunCost& run) {

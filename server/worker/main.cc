@@ -94,8 +94,9 @@ void Define(CLI::App& app, Flags& flags) {
   app.add_option("--name", flags.name, "Name of this device's worker of the role\n[DEVICE-ROLE]")
       ->type_name("NAME");
   app.add_option("--lanes", flags.lanes,
-                 absl::StrCat("Train N runs at the same time, 1–4096 [", process::UsableCores(),
-                              ",\none per core; ", kCudaLanes, " with cuda]"))
+                 absl::StrCat("Train N runs at the same time, 1–4096, 1–", engine::kMostDeviceLanes,
+                              " with cuda\n[", process::UsableCores(), ", one per core; ",
+                              kCudaLanes, " with cuda]"))
       ->check(CLI::Range(1, 4096).description(""))
       ->type_name("N");
   app.add_option("--lock", flags.lock,
@@ -348,6 +349,11 @@ int main(int argc, char** argv) {
   }
   if (const std::string option = ablate::worker::Misplaced(app, flags); !option.empty()) {
     return usage(CLI::ValidationError(option, "is for --role train"));
+  }
+  if (flags.device == ablate::worker::kCuda && flags.lanes > ablate::engine::kMostDeviceLanes) {
+    return usage(
+        CLI::ValidationError("--lanes", absl::StrCat("must be 1–", ablate::engine::kMostDeviceLanes,
+                                                     " with --device cuda, is ", flags.lanes)));
   }
   return ablate::worker::Work(flags);
 }

@@ -288,6 +288,7 @@ TEST(ProgramFlagsTest, SaysWhichFlagIsWrong) {
            {"--server unix:x --flush-every -1", "--flush-every"},
            {"--server unix:x --role cook", "--role"},
            {"--server unix:x --device tpu", "--device"},
+           {"--server unix:x --device cuda --lanes 17", "must be 1–16 with --device cuda, is 17"},
            {"--server unix:x --role analysis --device cuda", "--device cuda: is for --role train"},
            {"--server unix:x --role analysis --lanes 2", "--lanes: is for --role train"},
            {"--server unix:x --colour blue", "--colour"}}) {

@@ -26,6 +26,7 @@ namespace {
 
 // LibTorch has this many streams in its pool; a further one would be one of these again.
 constexpr size_t kStreams = 32;
+static_assert(kStreams >= 2 * kMostDeviceLanes);
 
 void Check(cudaError_t error) {
   if (error == cudaSuccess) return;

@@ -113,15 +113,14 @@ std::unique_ptr<DeviceRun> EndedRuns::Take(const RunConfig& key) {
 
 void EndedRuns::Put(RunConfig key, std::unique_ptr<DeviceRun> run) {
   constexpr int64_t kLargest = 4 << 20;  // parameters; a step of a larger model hides a capture
-  constexpr size_t kMost = 16;
-  std::vector<Ended> dropped;  // destroyed after the lock is released
+  std::vector<Ended> dropped;            // destroyed after the lock is released
   MutexLock lock(&mutex_);
   if (run->size() > kLargest) {
     dropped.push_back({{}, std::move(run)});
     return;
   }
   runs_.push_back({std::move(key), std::move(run)});
-  if (runs_.size() > kMost) {
+  if (runs_.size() > kMostDeviceLanes) {
     dropped.push_back(std::move(runs_.front()));
     runs_.erase(runs_.begin());
   }
