@@ -71,10 +71,16 @@ bool AwaitChild(pid_t pid, absl::Duration timeout) {
     const absl::Duration left = absl::Ceil(deadline - MonotonicNow(), absl::Milliseconds(1));
     ended = poll(&event, 1, static_cast<int>(absl::ToInt64Milliseconds(left))) == 1;
   }
-  // It leads a session of its own.
-  if (!ended) kill(-pid, SIGKILL);
-  waitpid(pid, nullptr, 0);
-  return ended;
+  if (ended) {
+    waitpid(pid, nullptr, 0);
+    return true;
+  }
+  kill(-pid, SIGKILL);  // it leads a session of its own
+  // A process that hangs in a driver doesn't end by that.
+  constexpr int kReapMs = 1000;
+  pollfd event{pidfd.get(), POLLIN, 0};
+  if (!pidfd.open() || poll(&event, 1, kReapMs) == 1) waitpid(pid, nullptr, WNOHANG);
+  return false;
 }
 
 // Asks faster than a worker, which loads LibTorch first.

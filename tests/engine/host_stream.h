@@ -15,6 +15,8 @@ struct HostStreamLog {
   int captures = 0;
   int replays = 0;
   int waits = 0;
+  int releases = 0;      // of memory
+  int failing_work = 0;  // the next captures that run out of memory
 };
 
 class HostStream : public DeviceStream {
@@ -24,6 +26,10 @@ class HostStream : public DeviceStream {
   at::Device device() const override { return at::kCPU; }
   void Run(absl::FunctionRef<void()> work) override { work(); }
   std::unique_ptr<DeviceGraph> Capture(bool /*tf32*/, std::function<void()> work) override {
+    if (log_->failing_work > 0) {
+      --log_->failing_work;
+      throw c10::OutOfMemoryError({"", "", 0}, "no memory for a graph");
+    }
     ++log_->captures;
     return std::make_unique<Graph>(std::move(work), log_);
   }
@@ -56,6 +62,9 @@ class HostStreams : public StreamSource {
 
   AcceleratorInfo info() const override { return {"", "host", "", 0}; }
   std::unique_ptr<DeviceStream> NewStream() override { return std::make_unique<HostStream>(log_); }
+  void ReleaseMemory() override {
+    if (log_ != nullptr) ++log_->releases;
+  }
 
  private:
   HostStreamLog* const log_;

@@ -99,6 +99,46 @@ TEST(EndedRunsTest, GiveNothingToAnotherModel) {
   EXPECT_GT(device.log.captures, captures);
 }
 
+TEST(DeviceBackendTest, TriesAgainWithTheMemoryOfEndedRuns) {
+  HostDevice device;
+  RunConfig run = SmallDocumentsRun(4);
+  run.model.norm.kind = NormKind::kBatch;
+  const RunOutput expected = TrainedBy(1000, run);
+  TrainBy(1000, *device.Make(SmallTextRun(1)));
+  device.log.failing_work = 1;
+  EXPECT_TRUE(TrainBy(1000, *device.Make(run)) == expected);
+  EXPECT_EQ(device.log.releases, 1);
+  EXPECT_EQ(device.ended.Take(GraphKey(SmallTextRun(1))), nullptr);
+}
+
+TEST(DeviceBackendTest, SaysThatMemoryIsShort) {
+  HostDevice device;
+  const auto trainer = device.Make(SmallTextRun(1));
+  device.log.failing_work = 2;
+  EXPECT_EQ(trainer->Advance(1, [] { return false; }).status().code(),
+            absl::StatusCode::kResourceExhausted);
+  EXPECT_TRUE(TrainBy(1000, *trainer) == TrainedBy(1000, SmallTextRun(1)));
+}
+
+TEST(DeviceBackendTest, MakesTheUpdatesBeforeOneThatMustFail) {
+  RunConfig run = SmallDocumentsRun(4);
+  run.model.norm.kind = NormKind::kBatch;
+  HostStreams streams;
+  EndedRuns ended;
+  const auto backend = MakeDeviceBackend(run, "tested", streams, ended);
+  const auto source = MakeBatchSource(run);
+  const TokenBatch good = (*source)->Next();
+  TokenBatch bad = good.Rows(0, 1);
+  bad.rows = bad.length = 1;
+  bad.inputs.resize(1);
+  bad.targets.resize(1);
+  bad.lengths = {1};
+  std::vector<UpdateResult> results;
+  EXPECT_TRUE((*backend)->StepBlock({{good, 0, 0.1}, {bad, 1, 0.1}}, &results).ok());
+  EXPECT_EQ(results.size(), 1u);
+  EXPECT_FALSE((*backend)->StepBlock({{bad, 1, 0.1}}, &results).ok());
+}
+
 TEST(EndedRunsTest, AreDroppedWhenThereAreTooMany) {
   HostStreams streams;
   EndedRuns ended;

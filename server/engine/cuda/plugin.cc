@@ -103,25 +103,36 @@ class CudaGraph : public DeviceGraph {
   std::unique_ptr<at::cuda::CUDAGraph> graph_;
 };
 
-// A stream of LibTorch's pool, and the owner of its graphs' memory. They share memory, because they
-// run one after the other and keep nothing in it between two replays. A first graph, which is never
-// replayed, keeps it: LibTorch can't use the memory again once no graph does.
-struct StreamResources {
-  c10::cuda::CUDAStream stream;
-  std::unique_ptr<at::cuda::CUDAGraph> owner;
-};
+// Captures `work` on the current stream, with its temporaries in the memory of `pool`. Needs the
+// exclusive lock.
+std::unique_ptr<at::cuda::CUDAGraph> Record(at::cuda::MempoolId_t pool,
+                                            const std::function<void()>& work) {
+  auto graph = std::make_unique<at::cuda::CUDAGraph>();
+  graph->capture_begin(pool, cudaStreamCaptureModeThreadLocal);
+  try {
+    work();
+  } catch (...) {
+    try {
+      graph->capture_end();
+    } catch (...) {
+      // The work's own error says more.
+    }
+    throw;
+  }
+  graph->capture_end();
+  return graph;
+}
 
 class CudaDevice;
 
 class CudaStream : public DeviceStream {
  public:
-  CudaStream(std::shared_ptr<CudaDevice> owner, StreamResources resources)
-      : owner_(std::move(owner)), resources_(std::move(resources)) {}
+  CudaStream(std::shared_ptr<CudaDevice> device, c10::cuda::CUDAStream stream);
   CudaStream(const CudaStream&) = delete;
   CudaStream& operator=(const CudaStream&) = delete;
   ~CudaStream() override;
 
-  at::Device device() const override { return resources_.stream.device(); }
+  at::Device device() const override { return stream_.device(); }
   void Run(absl::FunctionRef<void()> work) override;
   std::unique_ptr<DeviceGraph> Capture(bool tf32, std::function<void()> work) override;
   void Synchronize() override;
@@ -130,8 +141,12 @@ class CudaStream : public DeviceStream {
   }
 
  private:
-  const std::shared_ptr<CudaDevice> owner_;
-  StreamResources resources_;
+  const std::shared_ptr<CudaDevice> device_;
+  const c10::cuda::CUDAStream stream_;
+  // Owns the memory of this stream's graphs, and is never replayed. They share memory, because they
+  // run one after the other and keep nothing in it between two replays; LibTorch can't use it again
+  // once no graph does.
+  std::unique_ptr<at::cuda::CUDAGraph> memory_;
 };
 
 class CudaDevice : public StreamSource, public std::enable_shared_from_this<CudaDevice> {
@@ -151,77 +166,85 @@ class CudaDevice : public StreamSource, public std::enable_shared_from_this<Cuda
   }
 
   std::unique_ptr<DeviceStream> NewStream() override {
-    const std::lock_guard<std::mutex> hold(mutex_);
-    TORCH_CHECK(!free_.empty() || made_ < kStreams, "all ", kStreams, " streams are in use");
-    if (free_.empty()) {
-      free_.push_back(NewResources());
-      ++made_;
+    c10::cuda::CUDAStream stream = TakeStream();
+    try {
+      return std::make_unique<CudaStream>(shared_from_this(), stream);
+    } catch (...) {
+      Return(stream);
+      throw;
     }
-    StreamResources resources = std::move(free_.back());
-    free_.pop_back();
-    return std::make_unique<CudaStream>(shared_from_this(), std::move(resources));
   }
 
-  void Return(StreamResources resources) {
+  void ReleaseMemory() override {
+    const std::unique_lock<CaptureLock> alone(lock_);
+    c10::cuda::CUDACachingAllocator::emptyCache();
+  }
+
+  void Return(c10::cuda::CUDAStream stream) {
     const std::lock_guard<std::mutex> hold(mutex_);
-    free_.push_back(std::move(resources));
+    free_.push_back(stream);
   }
 
   CaptureLock& lock() { return lock_; }
 
  private:
-  StreamResources NewResources() {
-    const std::unique_lock<CaptureLock> alone(lock_);
-    StreamResources made = {c10::cuda::getStreamFromPool(),
-                            std::make_unique<at::cuda::CUDAGraph>()};
-    const StreamScope scope(made.stream);
-    const at::Tensor number = at::zeros({1}, at::TensorOptions(made.stream.device()));
-    made.owner->capture_begin({0, 0}, cudaStreamCaptureModeThreadLocal);
-    const at::Tensor next = number + 1;
-    made.owner->capture_end();
-    return made;
+  c10::cuda::CUDAStream TakeStream() {
+    const std::lock_guard<std::mutex> hold(mutex_);
+    TORCH_CHECK(!free_.empty() || made_ < kStreams, "all ", kStreams, " streams are in use");
+    if (free_.empty()) {
+      ++made_;
+      return c10::cuda::getStreamFromPool();
+    }
+    const c10::cuda::CUDAStream stream = free_.back();
+    free_.pop_back();
+    return stream;
   }
 
   const cudaDeviceProp properties_;
   CaptureLock lock_;
   std::mutex mutex_;
-  std::vector<StreamResources> free_;  // guarded by mutex_
-  size_t made_ = 0;                    // guarded by mutex_
+  std::vector<c10::cuda::CUDAStream> free_;  // guarded by mutex_
+  size_t made_ = 0;                          // guarded by mutex_
 };
 
-CudaStream::~CudaStream() { owner_->Return(std::move(resources_)); }
+CudaStream::CudaStream(std::shared_ptr<CudaDevice> device, c10::cuda::CUDAStream stream)
+    : device_(std::move(device)), stream_(stream) {
+  const std::unique_lock<CaptureLock> alone(device_->lock());
+  const StreamScope scope(stream_);
+  const at::Tensor number = at::zeros({1}, at::TensorOptions(stream_.device()));
+  memory_ = Record({0, 0}, [&] { const at::Tensor next = number + 1; });
+}
+
+CudaStream::~CudaStream() {
+  {
+    const std::shared_lock<CaptureLock> use(device_->lock());
+    memory_.reset();
+  }
+  device_->Return(stream_);
+}
 
 void CudaStream::Run(absl::FunctionRef<void()> work) {
-  const std::shared_lock<CaptureLock> use(owner_->lock());
-  const StreamScope scope(resources_.stream);
+  const std::shared_lock<CaptureLock> use(device_->lock());
+  const StreamScope scope(stream_);
   work();
 }
 
 std::unique_ptr<DeviceGraph> CudaStream::Capture(bool tf32, std::function<void()> work) {
-  const std::unique_lock<CaptureLock> alone(owner_->lock());
+  const std::unique_lock<CaptureLock> alone(device_->lock());
+  // LibTorch doesn't give cached memory back during a capture.
+  size_t free = 0, total = 0;
+  Check(cudaMemGetInfo(&free, &total));
+  if (free < total / 2) c10::cuda::CUDACachingAllocator::emptyCache();
   const MatrixMath math(tf32);
-  const StreamScope scope(resources_.stream);
-  auto graph = std::make_unique<at::cuda::CUDAGraph>();
-  graph->capture_begin(resources_.owner->pool(), cudaStreamCaptureModeThreadLocal);
-  try {
-    work();
-  } catch (...) {
-    try {
-      graph->capture_end();
-    } catch (...) {
-      // The work's own error says more.
-    }
-    throw;
-  }
-  graph->capture_end();
-  return std::make_unique<CudaGraph>(owner_->lock(), std::move(graph));
+  const StreamScope scope(stream_);
+  return std::make_unique<CudaGraph>(device_->lock(), Record(memory_->pool(), work));
 }
 
 void CudaStream::Synchronize() {
   // Captures may go on while this thread waits.
-  owner_->lock().unlock_shared();
-  const cudaError_t error = cudaStreamSynchronize(resources_.stream);
-  owner_->lock().lock_shared();
+  device_->lock().unlock_shared();
+  const cudaError_t error = cudaStreamSynchronize(stream_);
+  device_->lock().lock_shared();
   Check(error);
 }
 

@@ -17,12 +17,13 @@ class DeviceBackend : public Backend {
       : identity_{std::string(NameOf(TrainerKind::kTorch)), std::move(environment), "torch_version",
                   TorchVersion()},
         key_(GraphKey(config)),
+        source_(source),
         ended_(ended),
         run_(ended.Take(key_)) {
     if (run_ != nullptr) {
       run_->Restart(config);
     } else {
-      run_ = std::make_unique<DeviceRun>(config, source.NewStream());
+      WithMemory([&] { run_ = std::make_unique<DeviceRun>(config, source.NewStream()); });
     }
   }
   DeviceBackend(const DeviceBackend&) = delete;
@@ -45,7 +46,9 @@ class DeviceBackend : public Backend {
   absl::Status StepBlock(absl::Span<const UpdateRequest> updates,
                          std::vector<UpdateResult>* results) override {
     return OnDevice([&] {
-      run_->StepBlock(updates, results);
+      size_t count = 0;
+      WithMemory([&] { count = run_->PrepareUpdates(updates); });
+      run_->MakeUpdates(updates.first(count), results);
       return absl::OkStatus();
     });
   }
@@ -53,7 +56,7 @@ class DeviceBackend : public Backend {
   absl::Status Evaluate(Evaluated what, absl::Span<const TokenBatch> batches,
                         EvaluationSums* sums) override {
     return OnDevice([&] {
-      run_->Evaluate(what, batches, sums);
+      WithMemory([&] { run_->Evaluate(what, batches, sums); });
       return absl::OkStatus();
     });
   }
@@ -76,24 +79,31 @@ class DeviceBackend : public Backend {
   }
 
  private:
-  // Returns the result of `work`, or the Status of its exception. If memory is short, ended runs
-  // are dropped, so that the next attempt has more.
+  // Returns the result of `work`, or the Status of its exception.
   template <typename Work>
   auto OnDevice(const Work& work) -> decltype(work()) {
     auto result = AtBoundary(work);
-    if (result.ok()) return result;
-    usable_ = false;
-    if (absl::IsResourceExhausted(absl::Status(StatusOf(result)))) ended_.Clear();
+    if (!result.ok()) usable_ = false;
     return result;
   }
-  static absl::Status StatusOf(const absl::Status& status) { return status; }
-  template <typename Value>
-  static absl::Status StatusOf(const absl::StatusOr<Value>& result) {
-    return result.status();
+
+  // Calls `work`, which changes nothing if it runs out of memory. It is called again then, with the
+  // memory of ended runs and LibTorch's cache.
+  template <typename Work>
+  void WithMemory(const Work& work) {
+    try {
+      work();
+      return;
+    } catch (const c10::OutOfMemoryError&) {
+    }
+    ended_.Clear();
+    source_.ReleaseMemory();
+    work();
   }
 
   const BackendIdentity identity_;
   const RunConfig key_;
+  StreamSource& source_;
   EndedRuns& ended_;
   std::unique_ptr<DeviceRun> run_;
   bool usable_ = true;  // false after an error: another run must not take it over

@@ -78,21 +78,25 @@ at::Tensor StatisticsOf(const FlatParameters& parameters) {
 
 }  // namespace
 
-bool DeviceSlots::Reserve(int64_t slots, int64_t words) {
-  if (host_.defined() && host_.size(0) >= slots && host_.size(1) >= words) return false;
-  if (host_.defined()) {
-    slots = std::max(slots, host_.size(0));
-    words = std::max(words, host_.size(1));
-  }
+bool DeviceSlots::Reserve(size_t least, int64_t words) {
+  const auto slots_wanted = static_cast<int64_t>(least);
+  if (host_.defined() && host_.size(0) >= slots_wanted && host_.size(1) >= words) return false;
+  if (host_.defined()) words = std::max(words, host_.size(1));
+  // The largest block at once: what has moved costs new graphs.
+  const auto slots = static_cast<int64_t>(std::max(least, SlotsFor(words)));
   const auto on_device = [&](at::ScalarType type) {
     return at::TensorOptions(stream_.device()).dtype(type);
   };
-  host_ = stream_.HostTensor({slots, words}, at::kLong);
-  device_ = at::zeros({slots, words}, on_device(at::kLong));
-  host_results_ = stream_.HostTensor({slots, results_}, at::kDouble);
-  device_results_ = at::zeros({slots, results_}, on_device(at::kDouble));
-  numbers_ = at::arange(slots, on_device(at::kLong)).unsqueeze(1);
-  slot_ = at::zeros({1}, on_device(at::kLong));
+  // Changes nothing if one of them fails.
+  at::Tensor host = stream_.HostTensor({slots, words}, at::kLong);
+  at::Tensor host_results = stream_.HostTensor({slots, results_}, at::kDouble);
+  at::Tensor device = at::zeros({slots, words}, on_device(at::kLong));
+  at::Tensor device_results = at::zeros({slots, results_}, on_device(at::kDouble));
+  at::Tensor numbers = at::arange(slots, on_device(at::kLong)).unsqueeze(1);
+  at::Tensor slot = at::zeros({1}, on_device(at::kLong));
+  host_ = std::move(host), host_results_ = std::move(host_results);
+  device_ = std::move(device), device_results_ = std::move(device_results);
+  numbers_ = std::move(numbers), slot_ = std::move(slot);
   return true;
 }
 
@@ -133,8 +137,10 @@ DeviceRun::DeviceRun(const RunConfig& config, std::unique_ptr<DeviceStream> stre
       update_slots_(*stream_, 3),
       score_slots_(*stream_, 3),
       evaluations_(EvaluationsOf(config)) {
+  // Drawn without the lock, because it takes the host seconds for a large model.
+  const InitialValues start = DrawInitialValues(config);
   stream_->Run([&] {
-    run_.emplace(config);
+    run_.emplace(config, start);
     frozen_ = at::zeros({}, at::TensorOptions(stream_->device()).dtype(at::kBool));
   });
 }
@@ -149,40 +155,49 @@ DeviceRun::~DeviceRun() {
 }
 
 void DeviceRun::Restart(const RunConfig& config) {
-  stream_->Run([&] { run_->Restart(config); });
+  const InitialValues start = DrawInitialValues(config);
+  stream_->Run([&] { run_->Restart(start); });
 }
 
-void DeviceRun::StepBlock(absl::Span<const UpdateRequest> updates,
-                          std::vector<UpdateResult>* results) {
-  std::vector<PackedShape> shapes;
+size_t DeviceRun::PrepareUpdates(absl::Span<const UpdateRequest> updates) {
+  size_t count = 0;
+  while (count < updates.size() && HasPositions(updates[count].batch)) ++count;
+  TORCH_CHECK(count > 0, kOnePosition);
   int64_t words = 0;
-  for (const UpdateRequest& update : updates) {
-    CheckPositions(update.batch);
-    shapes.push_back(packing_.UpdateShape(update.batch));
-    words = std::max(words, kHeader + packing_.MostUpdateWords(shapes.back()));
+  for (const UpdateRequest& update : updates.first(count)) {
+    const PackedShape shape = packing_.UpdateShape(update.batch);
+    words = std::max(words, kHeader + packing_.MostUpdateWords(shape));
   }
-  if (Reserve(update_slots_, updates.size(), words) && !update_graphs_.empty()) DropGraphs();
-  const auto pack = [&](size_t update, size_t slot) {
-    int64_t* const to = update_slots_.Words(slot);
-    to[0] = std::bit_cast<int64_t>(updates[update].learning_rate);
-    to[1] = updates[update].step;
-    PackBatches({&updates[update].batch, 1}, shapes[update], to + kHeader);
-  };
-  for (size_t i = 0; i < updates.size(); ++i) {
-    const PackedShape shape = shapes[i];
+  if (Reserve(update_slots_, count, words) && !update_graphs_.empty()) DropGraphs();
+  for (const UpdateRequest& update : updates.first(count)) {
+    const PackedShape shape = packing_.UpdateShape(update.batch);
     if (update_graphs_.contains(shape)) continue;
-    pack(i, 0);
+    PackUpdate(update, 0);
     update_graphs_[shape] = Captured(update_slots_, [this, shape] { UpdateOnce(shape); });
   }
-  for (size_t i = 0; i < updates.size(); ++i) pack(i, i);
-  const absl::Time begin = absl::Now();
+  return count;
+}
+
+void DeviceRun::MakeUpdates(absl::Span<const UpdateRequest> updates,
+                            std::vector<UpdateResult>* results) {
+  int64_t words = 0;
+  std::vector<DeviceGraph*> graphs;
+  for (size_t i = 0; i < updates.size(); ++i) {
+    PackUpdate(updates[i], i);
+    const PackedShape shape = packing_.UpdateShape(updates[i].batch);
+    words = std::max(words, kHeader + packing_.MostUpdateWords(shape));
+    graphs.push_back(update_graphs_.at(shape).get());
+  }
+  absl::Duration elapsed;
   stream_->Run([&] {
+    const absl::Time begin = absl::Now();
     update_slots_.Send(updates.size());
     frozen_.zero_();
-    for (const PackedShape& shape : shapes) update_graphs_[shape]->Replay();
+    for (DeviceGraph* graph : graphs) graph->Replay();
     update_slots_.Fetch(updates.size());
+    elapsed = absl::Now() - begin;
   });
-  Adapt(updates.size(), words, absl::Now() - begin);
+  Adapt(updates.size(), words, elapsed);
   for (size_t i = 0; i < updates.size(); ++i) {
     const double* const result = update_slots_.Results(i);
     results->push_back({result[0], result[1], result[2] != 0});
@@ -190,16 +205,24 @@ void DeviceRun::StepBlock(absl::Span<const UpdateRequest> updates,
   }
 }
 
-// Checks that every micro-batch has enough positions for BatchNorm; a graph can't.
-void DeviceRun::CheckPositions(const TokenBatch& batch) const {
+void DeviceRun::PackUpdate(const UpdateRequest& update, size_t slot) {
+  int64_t* const words = update_slots_.Words(slot);
+  words[0] = std::bit_cast<int64_t>(update.learning_rate);
+  words[1] = update.step;
+  PackBatches({&update.batch, 1}, packing_.UpdateShape(update.batch), words + kHeader);
+}
+
+// Returns true if every micro-batch has enough positions for BatchNorm; a graph can't check it.
+bool DeviceRun::HasPositions(const TokenBatch& batch) const {
   const RunConfig& config = run_->config();
   const int64_t micro_batches = config.training.accumulation, rows = batch.rows / micro_batches;
   TORCH_CHECK(rows * micro_batches == batch.rows, "a batch can't be cut into equal micro-batches");
-  if (config.model.norm.kind != NormKind::kBatch || !HasNorm(config.model.norm)) return;
+  if (config.model.norm.kind != NormKind::kBatch || !HasNorm(config.model.norm)) return true;
   for (int64_t micro_batch = 0; micro_batch < micro_batches; ++micro_batch) {
     const auto first = batch.lengths.begin() + micro_batch * rows;
-    TORCH_CHECK(std::accumulate(first, first + rows, int64_t{0}) > 1, kOnePosition);
+    if (std::accumulate(first, first + rows, int64_t{0}) <= 1) return false;
   }
+  return true;
 }
 
 // Grows blocks that are short, and shrinks long ones.
@@ -301,8 +324,7 @@ void DeviceRun::CaptureScore(Evaluated what, const Group& group) {
 bool DeviceRun::Reserve(DeviceSlots& slots, size_t count, int64_t words) {
   bool moved = false;
   stream_->Run([&] {
-    // The largest block at once: what has moved costs new graphs.
-    moved = slots.Reserve(static_cast<int64_t>(std::max(count, SlotsFor(words))), words);
+    moved = slots.Reserve(count, words);
     if (moved) stream_->Synchronize();
   });
   return moved;
@@ -319,15 +341,29 @@ void DeviceRun::DropGraphs() {
 std::unique_ptr<DeviceGraph> DeviceRun::Captured(DeviceSlots& slots,
                                                  const std::function<void()>& work) {
   constexpr int kWarmUps = 2;
-  stream_->Run([&] {
-    for (int i = 0; i < kWarmUps; ++i) {
-      slots.Send(1);
-      frozen_.fill_(true);
-      work();
-    }
-    stream_->Synchronize();
-  });
-  return stream_->Capture(run_->config().precision == Precision::kTf32, work);
+  at::Tensor statistics, before;
+  try {
+    stream_->Run([&] {
+      statistics = StatisticsOf(run_->parameters());
+      if (statistics.defined()) before = statistics.clone();
+      for (int i = 0; i < kWarmUps; ++i) {
+        slots.Send(1);
+        frozen_.fill_(true);
+        work();
+      }
+      stream_->Synchronize();
+    });
+    return stream_->Capture(run_->config().precision == Precision::kTf32, work);
+  } catch (const c10::OutOfMemoryError&) {
+    // A pass that failed halfway has moved the running statistics; a failed capture has freed
+    // workspaces of the other graphs.
+    stream_->Run([&] {
+      if (before.defined()) statistics.copy_(before);
+      stream_->Synchronize();
+    });
+    DropGraphs();
+    throw;
+  }
 }
 
 std::vector<RecordedValue> DeviceRun::RecordGradients(const TokenBatch& batch) {

@@ -31,9 +31,9 @@ class DeviceSlots {
   // `results` numbers per slot.
   DeviceSlots(DeviceStream& stream, int64_t results) : stream_(stream), results_(results) {}
 
-  // Makes room for `slots` slots of `words` numbers. Returns true if the memory has moved; graphs
-  // that use it must be dropped then.
-  bool Reserve(int64_t slots, int64_t words);
+  // Makes room for at least `least` slots of `words` numbers. Returns true if the memory has moved;
+  // graphs that use it must be dropped then.
+  bool Reserve(size_t least, int64_t words);
 
   int64_t* Words(size_t slot);
   const double* Results(size_t slot) const;
@@ -57,8 +57,9 @@ class DeviceSlots {
   at::Tensor slot_;                           // [1], int64
 };
 
-// A run whose functions throw c10::Error. Not thread-safe. An exception other than out of memory
-// makes it unusable.
+// A run whose functions throw c10::Error. Not thread-safe. A c10::OutOfMemoryError of the
+// constructor, a Prepare function or Evaluate has changed nothing; any other exception makes the
+// run unusable.
 class DeviceRun {
  public:
   DeviceRun(const RunConfig& config, std::unique_ptr<DeviceStream> stream);
@@ -69,9 +70,15 @@ class DeviceRun {
   // Starts another run, whose GraphKey must be equal. Its graphs serve that run, too.
   void Restart(const RunConfig& config);
 
-  // As the functions of Backend.
   BlockSizes blocks() const { return {updates_, evaluations_}; }
-  void StepBlock(absl::Span<const UpdateRequest> updates, std::vector<UpdateResult>* results);
+
+  // Captures the graphs that these updates need. Returns how many of them can be made in one block:
+  // those before the first that must fail, at least one.
+  size_t PrepareUpdates(absl::Span<const UpdateRequest> updates);
+  // As Backend::StepBlock, after PrepareUpdates.
+  void MakeUpdates(absl::Span<const UpdateRequest> updates, std::vector<UpdateResult>* results);
+
+  // As the functions of Backend.
   void Evaluate(Evaluated what, absl::Span<const TokenBatch> batches, EvaluationSums* sums);
   std::vector<RecordedValue> RecordGradients(const TokenBatch& batch);
   RunTensors Tensors();
@@ -87,7 +94,8 @@ class DeviceRun {
     PackedShape shape;
   };
 
-  void CheckPositions(const TokenBatch& batch) const;
+  bool HasPositions(const TokenBatch& batch) const;
+  void PackUpdate(const UpdateRequest& update, size_t slot);
   void Adapt(size_t updates, int64_t words, absl::Duration elapsed);
   void UpdateOnce(const PackedShape& shape);
   std::vector<BatchTensors> MicroBatches(const at::Tensor& words, const PackedShape& shape) const;
@@ -109,8 +117,9 @@ class DeviceRun {
   std::map<std::pair<PackedShape, Evaluated>, std::unique_ptr<DeviceGraph>> score_graphs_;
 };
 
-// Returns what the graphs of a run depend on: the config without what differs between its
-// experiment's cells and reaches the device as numbers (learning rate, seed, steps, checkpoints).
+// Returns what the graphs of a run depend on: its config without the task's data, the initial
+// values, the schedule, and the times of evaluations and checkpoints. The learning rate reaches the
+// device as a number; so does the seed, unless there is dropout.
 RunConfig GraphKey(RunConfig config);
 
 }  // namespace ablate::engine

@@ -33,8 +33,9 @@ class DeviceStream {
   virtual at::Device device() const = 0;
 
   // Calls `work` with this stream as the thread's current one. Backward passes within run on this
-  // thread. No graph is captured in this process meanwhile, so every call of LibTorch that touches
-  // the device must be within it or within Capture.
+  // thread. No graph is captured in this process meanwhile, except while it waits in Synchronize.
+  // Every call of LibTorch that touches the device must be within Run or Capture; tensors may be
+  // destroyed anywhere.
   virtual void Run(absl::FunctionRef<void()> work) = 0;
 
   // Records `work`, which must have run on this stream before, must not wait for the device, and
@@ -59,6 +60,9 @@ class StreamSource {
 
   // Returns a stream that no other object uses; throws c10::Error if all are in use.
   virtual std::unique_ptr<DeviceStream> NewStream() = 0;
+
+  // Gives memory that LibTorch keeps for later back to the device.
+  virtual void ReleaseMemory() = 0;
 };
 
 }  // namespace ablate::engine

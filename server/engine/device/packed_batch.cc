@@ -8,7 +8,7 @@ namespace ablate::engine {
 namespace {
 
 constexpr int64_t kLeast = 16;
-constexpr int64_t kRows[] = {64, BatchSource::kMaxEvaluationBatch, 1024};  // of an evaluation
+constexpr int64_t kRows[] = {4, 16, 64, BatchSource::kMaxEvaluationBatch, 1024};
 // Positions of batches that are evaluated together: enough to occupy a device, and little memory.
 constexpr int64_t kMostTogether = 1 << 14;
 

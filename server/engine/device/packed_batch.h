@@ -28,8 +28,8 @@ struct PackedShape {
 
 // Decides the shapes of a run's batches. If its documents differ in length, a batch's length is
 // padded to the next power of two, at least 16 and at most the model's context, and evaluation
-// batches are put together and padded to 64, 256 or 1,024 rows. A shape depends on the run and its
-// batches alone.
+// batches are put together and padded to 4, 16, 64, 256 or 1,024 rows. A shape depends on the run
+// and its batches alone.
 class Packing {
  public:
   explicit Packing(const RunConfig& run);

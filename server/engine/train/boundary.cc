@@ -26,7 +26,8 @@ bool IsOutOfMemory(const std::string& message) {
 // a plain c10::Error.
 bool IsOfDevice(const c10::Error& error, const std::string& message) {
   return dynamic_cast<const c10::AcceleratorError*>(&error) != nullptr ||
-         absl::StartsWith(message, "CUDA error");
+         absl::StartsWith(message, "CUDA error") ||
+         absl::StartsWith(message, "CUDA driver error") || absl::StartsWith(message, "cuDNN error");
 }
 
 }  // namespace

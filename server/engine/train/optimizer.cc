@@ -31,10 +31,8 @@ void Assign(const at::Tensor& to, const at::Tensor& value, const at::Tensor& fro
 
 }  // namespace
 
-UpdateNumbers NumbersOf(uint32_t step, double learning_rate, at::Device device) {
-  const at::ScalarType type = device.is_cpu() ? at::kDouble : at::kFloat;
-  return {at::scalar_tensor(step + 1.0, at::TensorOptions(device).dtype(at::kFloat)),
-          at::scalar_tensor(learning_rate, at::TensorOptions(device).dtype(type))};
+UpdateNumbers NumbersOf(uint32_t step, double learning_rate) {
+  return {at::scalar_tensor(step + 1.0, at::kFloat), at::scalar_tensor(learning_rate, at::kDouble)};
 }
 
 Optimizer::Optimizer(const TrainingConfig& training, const ParameterLayout& layout,

@@ -20,8 +20,8 @@ struct UpdateNumbers {
   at::Tensor frozen = {};    // [], bool: if true, the update changes nothing; undefined: false
 };
 
-// Returns the numbers of update `step` → `step` + 1.
-UpdateNumbers NumbersOf(uint32_t step, double learning_rate, at::Device device);
+// Returns the numbers of update `step` → `step` + 1 on the CPU.
+UpdateNumbers NumbersOf(uint32_t step, double learning_rate);
 
 // A tensor [P] that an optimizer carries from step to step.
 struct OptimizerSlot {

@@ -55,11 +55,7 @@ class StatisticsGuard {
   ~StatisticsGuard() {
     if (!before_.defined()) return;
     const at::NoGradGuard no_grad;
-    try {
-      statistics_.copy_(before_);
-    } catch (const c10::Error&) {
-      // The device and its memory are lost; the earlier error reports that.
-    }
+    statistics_.copy_(before_);
   }
 
   void Keep() { before_ = at::Tensor(); }
@@ -71,7 +67,7 @@ class StatisticsGuard {
 
 class TorchBackend : public Backend {
  public:
-  explicit TorchBackend(const RunConfig& config) : run_(config) {}
+  explicit TorchBackend(const RunConfig& config) : run_(config, DrawInitialValues(config)) {}
 
   const BackendIdentity& identity() const override { return identity_; }
 
@@ -129,8 +125,8 @@ class TorchBackend : public Backend {
     if (training.clip > 0) {
       ClipGradient(parameters.gradients(), result.gradient_norm, training.clip);
     }
-    run_.optimizer().Step(NumbersOf(update.step, update.learning_rate, at::kCPU),
-                          parameters.values(), parameters.gradients());
+    run_.optimizer().Step(NumbersOf(update.step, update.learning_rate), parameters.values(),
+                          parameters.gradients());
     statistics.Keep();  // nothing can fail any more
     return result;
   }

@@ -66,28 +66,21 @@ std::optional<at::ScalarType> FactorsOf(Precision precision) {
   return std::nullopt;
 }
 
-// Sets a run's parameters and buffers to their initial values.
-void SetInitialValues(const RunConfig& config, const FlatParameters& parameters) {
-  const at::NoGradGuard no_grad;
-  parameters.values().copy_(InitialParameters(config.model, parameters.layout(), config.seed));
-  const at::Tensor buffers = InitialBuffers(parameters.layout(), config.seed);
-  if (buffers.defined()) parameters.buffers().copy_(buffers);
-}
-
-FlatParameters StartOf(const RunConfig& config, at::TensorOptions options) {
-  FlatParameters parameters(config.model, config.training.rule, options);
-  SetInitialValues(config, parameters);
-  return parameters;
-}
-
 }  // namespace
 
-TorchRun::TorchRun(const RunConfig& config)
+InitialValues DrawInitialValues(const RunConfig& config) {
+  const ParameterLayout layout = MakeLayout(config.model, config.training.rule);
+  return {InitialParameters(config.model, layout, config.seed),
+          InitialBuffers(layout, config.seed)};
+}
+
+TorchRun::TorchRun(const RunConfig& config, const InitialValues& start)
     : config_(config),
       options_(TensorOptionsOf(config.device, config.precision)),
-      parameters_(StartOf(config, options_)),
+      parameters_(config.model, config.training.rule, options_),
       optimizer_(config.training, parameters_.layout(), parameters_.values()) {
   const at::NoGradGuard no_grad;
+  Restart(start);
   const auto bound = [&](const at::Tensor& values) {
     return BindParameters(config_.model, parameters_.layout(),
                           ParameterViews(parameters_.layout(), values), parameters_.buffers());
@@ -96,8 +89,10 @@ TorchRun::TorchRun(const RunConfig& config)
   if (optimizer_.ema_weights().defined()) ema_model_ = bound(optimizer_.ema_weights());
 }
 
-void TorchRun::Restart(const RunConfig& config) {
-  SetInitialValues(config, parameters_);
+void TorchRun::Restart(const InitialValues& start) {
+  const at::NoGradGuard no_grad;
+  parameters_.values().copy_(start.parameters);
+  if (start.buffers.defined()) parameters_.buffers().copy_(start.buffers);
   optimizer_.Restart(parameters_.values());
 }
 

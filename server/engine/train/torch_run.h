@@ -16,17 +16,23 @@
 
 namespace ablate::engine {
 
+// The values that a run starts with, on the CPU.
+struct InitialValues {
+  at::Tensor parameters;  // [P]
+  at::Tensor buffers;     // undefined if there are none
+};
+InitialValues DrawInitialValues(const RunConfig& config);
+
 // Parameters, buffers and optimizer of one run, and the models bound to them. Its functions throw
 // c10::Error.
 class TorchRun {
  public:
-  // Starts with the run's initial parameters.
-  explicit TorchRun(const RunConfig& config);
+  TorchRun(const RunConfig& config, const InitialValues& start);
 
-  // Starts a run of the same model and optimizer, in the same memory: `config` gives its initial
-  // parameters.
-  void Restart(const RunConfig& config);
+  // Starts a run of the same model and optimizer in the same memory.
+  void Restart(const InitialValues& start);
 
+  // Returns the config of the first run.
   const RunConfig& config() const { return config_; }
   // Device and precision of the tensors.
   at::TensorOptions options() const { return options_; }
