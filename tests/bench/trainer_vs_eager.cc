@@ -36,32 +36,17 @@ std::string RandomText() {
   return text;
 }
 
-RunConfig CharactersRun() {
-  RunConfig run;
-  run.task = *ReadDocumentsTask(RandomText(), 0);
-  run.model.vocabulary = 65;
-  run.model.layers = 4;
-  run.model.width = 128;
-  run.model.heads = 4;
-  run.model.context = 64;
-  run.model.hidden = 512;
-  run.model.tied_head = true;
-  run.model.head_bias = false;
-  run.model.init.kind = InitKind::kGpt2;
-  run.training.batch = 32;
-  run.training.optimizer.weight_decay = 0.01;
-  return run;
-}
+RunConfig RandomCharactersRun() { return CharactersRun(*ReadDocumentsTask(RandomText(), 0)); }
 
 RunConfig AlignmentRun() {
-  RunConfig run = CharactersRun();
+  RunConfig run = RandomCharactersRun();
   run.training.rule = LearningRule::kFeedbackAlignment;
   return run;
 }
 
 // Returns a run with twenty blocks of width 64.
 RunConfig DepthRun() {
-  RunConfig run = CharactersRun();
+  RunConfig run = RandomCharactersRun();
   run.model.layers = 20;
   run.model.width = 64;
   run.model.hidden = 256;
@@ -85,7 +70,7 @@ RunConfig LongNamesRun() {
 // Returns a run with switches that the other workloads don't use, in four blocks of width 64 on
 // windows of plays.
 RunConfig PlaysRun() {
-  RunConfig run = CharactersRun();
+  RunConfig run = RandomCharactersRun();
   std::ifstream file(ABLATE_EXAMPLES_DATA "/tinyshakespeare.txt", std::ios::binary);
   std::stringstream text;
   text << file.rdbuf();
@@ -129,7 +114,7 @@ constexpr Workload kWorkloads[] = {
     {"names16", LongNamesRun},
     {"recall", [] { return RecallRun(0, NormPlacement::kPost); }},
     {"depth", DepthRun},
-    {"characters", CharactersRun},
+    {"characters", RandomCharactersRun},
     {"alignment", AlignmentRun},
     {"odd_sandwich", OddSandwichRun},
     {"odd_alignment", OddAlignmentRun},

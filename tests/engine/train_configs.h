@@ -5,6 +5,7 @@
 #include <fstream>
 #include <sstream>
 #include <string>
+#include <utility>
 
 #include "server/engine/config.h"
 #include "server/engine/task.h"
@@ -136,6 +137,24 @@ inline RunConfig RecallRun(uint32_t seed, NormPlacement placement) {
   run.training.optimizer.learning_rate = placement == NormPlacement::kPost ? 1e-4 : 5e-4;
   run.evaluation.every = 500;
   run.evaluation.batches = 8;
+  return run;
+}
+
+// The source's model of 65 characters: 4 layers of width 128, 32 windows of 64 characters.
+inline RunConfig CharactersRun(TaskConfig task) {
+  RunConfig run;
+  run.task = std::move(task);
+  run.model.vocabulary = 65;
+  run.model.layers = 4;
+  run.model.width = 128;
+  run.model.heads = 4;
+  run.model.context = 64;
+  run.model.hidden = 512;
+  run.model.tied_head = true;
+  run.model.head_bias = false;
+  run.model.init.kind = InitKind::kGpt2;
+  run.training.batch = 32;
+  run.training.optimizer.weight_decay = 0.01;
   return run;
 }
 

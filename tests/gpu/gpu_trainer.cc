@@ -32,22 +32,8 @@ std::string RandomText(int64_t length, uint64_t letters) {
   return text;
 }
 
-// The source's model of characters, trained by backpropagation.
-RunConfig CharactersRun() {
-  RunConfig run;
-  run.task = *ReadTextTask(RandomText(200000, 65), 0.1);
-  run.model.vocabulary = 65;
-  run.model.layers = 4;
-  run.model.width = 128;
-  run.model.heads = 4;
-  run.model.context = 64;
-  run.model.hidden = 512;
-  run.model.tied_head = true;
-  run.model.head_bias = false;
-  run.model.init.kind = InitKind::kGpt2;
-  run.training.batch = 32;
-  run.training.optimizer.weight_decay = 0.01;
-  return run;
+RunConfig RandomCharactersRun() {
+  return CharactersRun(*ReadTextTask(RandomText(200000, 65), 0.1));
 }
 
 // Returns a text of 50,257 different characters, GPT-2's vocabulary.
@@ -68,8 +54,7 @@ std::string WideText() {
 
 // GPT-2 of 124 million parameters: batches of 8 windows of 1,024 tokens.
 RunConfig Gpt2Run() {
-  RunConfig run = CharactersRun();
-  run.task = *ReadTextTask(WideText(), 0.1);
+  RunConfig run = CharactersRun(*ReadTextTask(WideText(), 0.1));
   run.model.vocabulary = 50257;
   run.model.layers = 12;
   run.model.width = 768;
@@ -95,7 +80,7 @@ struct Workload {
 constexpr Workload kWorkloads[] = {
     {"names", [] { return NamesRun(42, NormPlacement::kPre, true); }},
     {"recall", [] { return RecallRun(0, NormPlacement::kPost); }},
-    {"s4", CharactersRun},
+    {"s4", RandomCharactersRun},
     {"gpt2", Gpt2Run},
     {"gpt2-tf32", [] { return Gpt2Run(Precision::kTf32); }},
     {"gpt2-bf16", [] { return Gpt2Run(Precision::kBfloat16); }},
