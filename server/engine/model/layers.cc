@@ -15,6 +15,11 @@ at::Tensor ProductAndSum(const at::Tensor& sum, const at::Tensor& a, const at::T
   return at::baddbmm(sum, a.unsqueeze(0), b.unsqueeze(0)).squeeze(0);
 }
 
+// Without a call of LibTorch if it has the type.
+at::Tensor As(const at::Tensor& x, at::ScalarType type) {
+  return x.scalar_type() == type ? x : x.to(type);
+}
+
 // One graph node instead of transpose, product and sum. Feedback, if defined, replaces the weight
 // in the gradient of x.
 class LinearFunction : public torch::autograd::Function<LinearFunction> {
@@ -23,11 +28,11 @@ class LinearFunction : public torch::autograd::Function<LinearFunction> {
                             const std::optional<at::Tensor>& bias,
                             const std::optional<at::Tensor>& feedback, at::ScalarType factors) {
     const Unrecorded unrecorded;
-    const at::Tensor in = x.to(factors), w = weight.to(factors);
-    ctx->save_for_backward({in, feedback.has_value() ? feedback->to(factors) : w});
+    const at::Tensor in = As(x, factors), w = As(weight, factors);
+    ctx->save_for_backward({in, feedback.has_value() ? As(*feedback, factors) : w});
     ctx->saved_data["has_bias"] = bias.has_value();
     const at::Tensor transposed = w.t();  // [in, out]
-    return bias.has_value() ? ProductAndSum(bias->to(factors), in, transposed)
+    return bias.has_value() ? ProductAndSum(As(*bias, factors), in, transposed)
                             : Product(in, transposed);
   }
 
@@ -109,7 +114,7 @@ at::Tensor Head(const at::Tensor& x, const LinearParameters& parameters, bool on
     return PaddedHeadFunction::apply(x, parameters.weight, IfDefined(parameters.bias),
                                      factors.value_or(own));
   }
-  return Linear(x, parameters, LearningRule::kBackprop, factors).to(own);
+  return As(Linear(x, parameters, LearningRule::kBackprop, factors), own);
 }
 
 at::Tensor TokenLosses(const at::Tensor& logits, const BatchTensors& batch,

@@ -40,6 +40,8 @@ LossGradient GradientOf(const ModelConfig& model, const Pass& pass, const BatchT
                            torch::autograd::grad({loss}, leaves, /*grad_outputs=*/{},
                                                  /*retain_graph=*/false, /*create_graph=*/false,
                                                  /*allow_unused=*/true)};
+  const at::NoGradGuard no_grad;
+  const Unrecorded unrecorded;
   for (size_t i = 0; i < leaves.size(); ++i) {
     at::Tensor& part = gradient.parts[i];
     part = part.defined() ? part.flatten() : at::zeros_like(leaves[i].detach()).flatten();
