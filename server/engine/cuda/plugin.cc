@@ -1,7 +1,5 @@
 // The plugin for NVIDIA devices: streams and graphs of CUDA, by LibTorch. A library of its own, so
 // that one worker program runs on machines with and without CUDA.
-#include "server/engine/device/plugin.h"
-
 #include <ATen/Context.h>
 #include <ATen/cuda/CUDAGraph.h>
 #include <c10/core/AutogradState.h>
@@ -20,6 +18,8 @@
 #include <string>
 #include <utility>
 #include <vector>
+
+#include "server/engine/device/device_stream.h"
 
 namespace ablate::engine {
 namespace {

@@ -9,6 +9,7 @@
 
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
+#include "server/engine/layout.h"
 #include "server/engine/task.h"
 
 namespace ablate::engine {
@@ -38,6 +39,17 @@ TokenBatch TokenBatch::Rows(int64_t first, int64_t count) const {
   copy(inputs, &part.inputs);
   copy(targets, &part.targets);
   return part;
+}
+
+bool CanStandardise(const RunConfig& config, const TokenBatch& batch) {
+  const NormConfig& norm = config.model.norm;
+  if (norm.kind != NormKind::kBatch || !HasNorm(norm)) return true;
+  const int64_t micro_batches = config.training.accumulation, rows = batch.rows / micro_batches;
+  for (int64_t micro_batch = 0; micro_batch < micro_batches; ++micro_batch) {
+    const auto first = batch.lengths.begin() + micro_batch * rows;
+    if (std::accumulate(first, first + rows, int64_t{0}) == 1) return false;
+  }
+  return true;
 }
 
 std::optional<std::vector<TokenBatch>> BatchSource::FirstHeldOut(uint64_t sequences,

@@ -41,6 +41,9 @@ struct TokenBatch {
 inline constexpr char kOnePosition[] =
     "a batch of one position in all has no variance that BatchNorm could divide by";
 
+// Returns true if the run's norms can standardise every micro-batch of a training batch.
+bool CanStandardise(const RunConfig& config, const TokenBatch& batch);
+
 // A run's stream of batches. The training order depends on (task, seed) alone. Not thread-safe.
 class BatchSource {
  public:

@@ -7,7 +7,6 @@
 
 #include "absl/strings/str_cat.h"
 #include "server/engine/device/accelerator_parts.h"
-#include "server/engine/device/plugin.h"
 #include "server/engine/train/boundary.h"
 
 namespace ablate::engine {

@@ -46,9 +46,9 @@ class DeviceBackend : public Backend {
   absl::Status StepBlock(absl::Span<const UpdateRequest> updates,
                          std::vector<UpdateResult>* results) override {
     return OnDevice([&] {
-      size_t count = 0;
-      WithMemory([&] { count = run_->PrepareUpdates(updates); });
-      run_->MakeUpdates(updates.first(count), results);
+      std::vector<PackedShape> shapes;
+      WithMemory([&] { shapes = run_->PrepareUpdates(updates); });
+      run_->MakeUpdates(updates, shapes, results);
       return absl::OkStatus();
     });
   }

@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <bit>
-#include <numeric>
 #include <variant>
 
 #include "absl/time/clock.h"
@@ -68,12 +67,6 @@ BatchTensors Unpacked(const at::Tensor& words, const PackedShape& shape, int64_t
   if (shape.ignores) batch.counted = targets.ne(TokenBatch::kIgnored).to(options);
   if (shape.padded) batch.lengths = part(shape.rows * (shape.length + shape.targets), 1);
   return batch;
-}
-
-// Returns BatchNorm's running statistics; undefined if there are none.
-at::Tensor StatisticsOf(const FlatParameters& parameters) {
-  const int64_t size = parameters.layout().statistics_size;
-  return size == 0 ? at::Tensor() : parameters.buffers().narrow(0, 0, size);
 }
 
 }  // namespace
@@ -159,76 +152,60 @@ void DeviceRun::Restart(const RunConfig& config) {
   stream_->Run([&] { run_->Restart(start); });
 }
 
-size_t DeviceRun::PrepareUpdates(absl::Span<const UpdateRequest> updates) {
-  size_t count = 0;
-  while (count < updates.size() && HasPositions(updates[count].batch)) ++count;
-  TORCH_CHECK(count > 0, kOnePosition);
+std::vector<PackedShape> DeviceRun::PrepareUpdates(absl::Span<const UpdateRequest> updates) {
+  std::vector<PackedShape> shapes;
   int64_t words = 0;
-  for (const UpdateRequest& update : updates.first(count)) {
-    const PackedShape shape = packing_.UpdateShape(update.batch);
-    words = std::max(words, kHeader + packing_.MostUpdateWords(shape));
+  for (const UpdateRequest& update : updates) {
+    if (!CanStandardise(run_->config(), update.batch)) break;  // a graph can't check it
+    TORCH_CHECK(update.batch.rows % run_->config().training.accumulation == 0,
+                "a batch can't be cut into equal micro-batches");
+    shapes.push_back(packing_.UpdateShape(update.batch));
+    words = std::max(words, kHeader + packing_.MostUpdateWords(shapes.back()));
   }
-  if (Reserve(update_slots_, count, words) && !update_graphs_.empty()) DropGraphs();
-  for (const UpdateRequest& update : updates.first(count)) {
-    const PackedShape shape = packing_.UpdateShape(update.batch);
+  TORCH_CHECK(!shapes.empty(), kOnePosition);
+  if (Reserve(update_slots_, shapes.size(), words) && !update_graphs_.empty()) DropGraphs();
+  for (size_t i = 0; i < shapes.size(); ++i) {
+    const PackedShape shape = shapes[i];
     if (update_graphs_.contains(shape)) continue;
-    PackUpdate(update, 0);
+    PackUpdate(updates[i], shape, 0);
     update_graphs_[shape] = Captured(update_slots_, [this, shape] { UpdateOnce(shape); });
   }
-  return count;
+  return shapes;
 }
 
 void DeviceRun::MakeUpdates(absl::Span<const UpdateRequest> updates,
+                            absl::Span<const PackedShape> shapes,
                             std::vector<UpdateResult>* results) {
-  int64_t words = 0;
-  std::vector<DeviceGraph*> graphs;
-  for (size_t i = 0; i < updates.size(); ++i) {
-    PackUpdate(updates[i], i);
-    const PackedShape shape = packing_.UpdateShape(updates[i].batch);
-    words = std::max(words, kHeader + packing_.MostUpdateWords(shape));
-    graphs.push_back(update_graphs_.at(shape).get());
-  }
+  const size_t count = shapes.size();
+  for (size_t i = 0; i < count; ++i) PackUpdate(updates[i], shapes[i], i);
   absl::Duration elapsed;
   stream_->Run([&] {
     const absl::Time begin = absl::Now();
-    update_slots_.Send(updates.size());
+    update_slots_.Send(count);
     frozen_.zero_();
-    for (DeviceGraph* graph : graphs) graph->Replay();
-    update_slots_.Fetch(updates.size());
+    for (const PackedShape& shape : shapes) update_graphs_.at(shape)->Replay();
+    update_slots_.Fetch(count);
     elapsed = absl::Now() - begin;
   });
-  Adapt(updates.size(), words, elapsed);
-  for (size_t i = 0; i < updates.size(); ++i) {
+  Adapt(count, elapsed);
+  for (size_t i = 0; i < count; ++i) {
     const double* const result = update_slots_.Results(i);
     results->push_back({result[0], result[1], result[2] != 0});
     if (!results->back().made) break;
   }
 }
 
-void DeviceRun::PackUpdate(const UpdateRequest& update, size_t slot) {
+void DeviceRun::PackUpdate(const UpdateRequest& update, const PackedShape& shape, size_t slot) {
   int64_t* const words = update_slots_.Words(slot);
   words[0] = std::bit_cast<int64_t>(update.learning_rate);
   words[1] = update.step;
-  PackBatches({&update.batch, 1}, packing_.UpdateShape(update.batch), words + kHeader);
-}
-
-// Returns true if every micro-batch has enough positions for BatchNorm; a graph can't check it.
-bool DeviceRun::HasPositions(const TokenBatch& batch) const {
-  const RunConfig& config = run_->config();
-  const int64_t micro_batches = config.training.accumulation, rows = batch.rows / micro_batches;
-  TORCH_CHECK(rows * micro_batches == batch.rows, "a batch can't be cut into equal micro-batches");
-  if (config.model.norm.kind != NormKind::kBatch || !HasNorm(config.model.norm)) return true;
-  for (int64_t micro_batch = 0; micro_batch < micro_batches; ++micro_batch) {
-    const auto first = batch.lengths.begin() + micro_batch * rows;
-    if (std::accumulate(first, first + rows, int64_t{0}) <= 1) return false;
-  }
-  return true;
+  PackBatches({&update.batch, 1}, shape, words + kHeader);
 }
 
 // Grows blocks that are short, and shrinks long ones.
-void DeviceRun::Adapt(size_t updates, int64_t words, absl::Duration elapsed) {
+void DeviceRun::Adapt(size_t updates, absl::Duration elapsed) {
   if (updates == updates_ && elapsed < kShortBlock) {
-    updates_ = std::min(2 * updates_, SlotsFor(words));
+    updates_ = std::min(2 * updates_, update_slots_.count());
   }
   if (elapsed > kLongBlock) updates_ = std::max<size_t>(updates_ / 2, 1);
 }
@@ -241,7 +218,7 @@ void DeviceRun::UpdateOnce(const PackedShape& shape) {
   const at::Tensor learning_rate = words.narrow(0, 0, 1).view(at::kDouble).squeeze(0);  // []
   const at::Tensor step = words.narrow(0, 1, 1);                                        // [1]
   const Dropout dropout = {config.model.dropout, config.seed, 0, 0, step};
-  const at::Tensor statistics = StatisticsOf(parameters);
+  const at::Tensor statistics = parameters.statistics();
   const at::Tensor before = statistics.defined() ? statistics.clone() : at::Tensor();
   const at::Tensor loss =
       Differentiate(config.model, TrainingPass(config, &dropout),
@@ -344,7 +321,7 @@ std::unique_ptr<DeviceGraph> DeviceRun::Captured(DeviceSlots& slots,
   at::Tensor statistics, before;
   try {
     stream_->Run([&] {
-      statistics = StatisticsOf(run_->parameters());
+      statistics = run_->parameters().statistics();
       if (statistics.defined()) before = statistics.clone();
       for (int i = 0; i < kWarmUps; ++i) {
         slots.Send(1);

@@ -35,6 +35,7 @@ class DeviceSlots {
   // graphs that use it must be dropped then.
   bool Reserve(size_t least, int64_t words);
 
+  size_t count() const { return static_cast<size_t>(host_.size(0)); }
   int64_t* Words(size_t slot);
   const double* Results(size_t slot) const;
 
@@ -72,11 +73,12 @@ class DeviceRun {
 
   BlockSizes blocks() const { return {updates_, evaluations_}; }
 
-  // Captures the graphs that these updates need. Returns how many of them can be made in one block:
-  // those before the first that must fail, at least one.
-  size_t PrepareUpdates(absl::Span<const UpdateRequest> updates);
-  // As Backend::StepBlock, after PrepareUpdates.
-  void MakeUpdates(absl::Span<const UpdateRequest> updates, std::vector<UpdateResult>* results);
+  // Captures the graphs that these updates need. Returns the shapes of those that can be made in
+  // one block: the updates before the first that must fail, at least one.
+  std::vector<PackedShape> PrepareUpdates(absl::Span<const UpdateRequest> updates);
+  // As Backend::StepBlock, for as many updates as PrepareUpdates has returned shapes.
+  void MakeUpdates(absl::Span<const UpdateRequest> updates, absl::Span<const PackedShape> shapes,
+                   std::vector<UpdateResult>* results);
 
   // As the functions of Backend.
   void Evaluate(Evaluated what, absl::Span<const TokenBatch> batches, EvaluationSums* sums);
@@ -94,9 +96,8 @@ class DeviceRun {
     PackedShape shape;
   };
 
-  bool HasPositions(const TokenBatch& batch) const;
-  void PackUpdate(const UpdateRequest& update, size_t slot);
-  void Adapt(size_t updates, int64_t words, absl::Duration elapsed);
+  void PackUpdate(const UpdateRequest& update, const PackedShape& shape, size_t slot);
+  void Adapt(size_t updates, absl::Duration elapsed);
   void UpdateOnce(const PackedShape& shape);
   std::vector<BatchTensors> MicroBatches(const at::Tensor& words, const PackedShape& shape) const;
   std::vector<Group> GroupsOf(absl::Span<const TokenBatch> batches) const;

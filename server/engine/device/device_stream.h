@@ -7,6 +7,7 @@
 
 #include <functional>
 #include <memory>
+#include <string>
 
 #include "absl/functional/function_ref.h"
 #include "server/engine/accelerator.h"
@@ -64,6 +65,12 @@ class StreamSource {
   // Gives memory that LibTorch keeps for later back to the device.
   virtual void ReleaseMemory() = 0;
 };
+
+// The function that a plugin exports: opens the first visible device, or sets `why_not` if there is
+// none that can be used. Throws c10::Error.
+using OpenDevice = void(std::shared_ptr<StreamSource>* opened, std::string* why_not);
+
+inline constexpr char kOpenDevice[] = "ablate_open_device";  // its symbol
 
 }  // namespace ablate::engine
 

@@ -7,7 +7,6 @@
 namespace ablate::engine {
 namespace {
 
-constexpr int64_t kLeast = 16;
 constexpr int64_t kRows[] = {4, 16, 64, BatchSource::kMaxEvaluationBatch, 1024};
 // Positions of batches that are evaluated together: enough to occupy a device, and little memory.
 constexpr int64_t kMostTogether = 1 << 14;
@@ -32,12 +31,6 @@ int64_t PaddedRows(int64_t rows) {
   return rows;
 }
 
-int64_t PowerOfTwo(int64_t number) {
-  int64_t power = kLeast;
-  while (power < number) power *= 2;
-  return power;
-}
-
 bool IgnoresTargets(const TokenBatch& batch) {
   return std::find(batch.targets.begin(), batch.targets.end(), TokenBatch::kIgnored) !=
          batch.targets.end();
@@ -50,10 +43,16 @@ Packing::Packing(const RunConfig& run)
       context_(run.model.context),
       loss_(run.model.loss) {}
 
+int64_t Packing::PaddedLength(int64_t length) const {
+  int64_t padded = 16;
+  while (padded < length) padded *= 2;
+  return std::min(padded, context_);
+}
+
 PackedShape Packing::UpdateShape(const TokenBatch& batch) const {
   PackedShape shape;
   shape.rows = batch.rows;
-  shape.length = ragged_ ? std::min(PowerOfTwo(batch.length), context_) : batch.length;
+  shape.length = ragged_ ? PaddedLength(batch.length) : batch.length;
   shape.targets = loss_ == LossPositions::kLast ? 1 : shape.length;
   shape.padded = ragged_ || !batch.uniform();
   shape.ignores = ragged_ || IgnoresTargets(batch);
@@ -62,15 +61,14 @@ PackedShape Packing::UpdateShape(const TokenBatch& batch) const {
 
 bool Packing::Fit(absl::Span<const TokenBatch> batches) const {
   if (!ragged_) return false;
-  const int64_t length = std::min(PowerOfTwo(LongestOf(batches)), context_);
-  return PaddedRows(RowsOf(batches)) * length <= kMostTogether;
+  return PaddedRows(RowsOf(batches)) * PaddedLength(LongestOf(batches)) <= kMostTogether;
 }
 
 PackedShape Packing::EvaluationShape(absl::Span<const TokenBatch> batches) const {
   PackedShape shape = UpdateShape(batches.front());
   if (!ragged_) return shape;
   shape.rows = PaddedRows(RowsOf(batches));
-  shape.length = std::min(PowerOfTwo(LongestOf(batches)), context_);
+  shape.length = PaddedLength(LongestOf(batches));
   if (loss_ == LossPositions::kAll) shape.targets = shape.length;
   return shape;
 }

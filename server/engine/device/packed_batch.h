@@ -45,6 +45,9 @@ class Packing {
   int64_t MostEvaluationWords(const PackedShape& shape) const;
 
  private:
+  // Returns the length that documents of this length are padded to.
+  int64_t PaddedLength(int64_t length) const;
+
   bool ragged_;
   int64_t context_;
   LossPositions loss_;

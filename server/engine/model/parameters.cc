@@ -141,4 +141,9 @@ FlatParameters::FlatParameters(const ModelConfig& config, LearningRule rule,
   model_ = BindParameters(config, layout_, leaves_, buffers_);
 }
 
+at::Tensor FlatParameters::statistics() const {
+  const int64_t size = layout_.statistics_size;
+  return size == 0 ? at::Tensor() : buffers_.narrow(0, 0, size);
+}
+
 }  // namespace ablate::engine

@@ -81,6 +81,8 @@ class FlatParameters {
   const at::Tensor& values() const { return values_; }        // [P]
   const at::Tensor& gradients() const { return gradients_; }  // [P]
   const at::Tensor& buffers() const { return buffers_; }
+  // BatchNorm's running statistics, the first part of the buffers; undefined if there are none.
+  at::Tensor statistics() const;
   const std::vector<at::Tensor>& leaves() const { return leaves_; }  // in layout order
   const ModelParameters& model() const { return model_; }            // the leaves, by name
 

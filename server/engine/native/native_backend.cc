@@ -4,7 +4,6 @@
 #include <cmath>
 #include <cstring>
 #include <new>
-#include <numeric>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -69,8 +68,7 @@ class NativeBackend : public Backend {
   const BackendIdentity& identity() const override { return identity_; }
 
   absl::StatusOr<UpdateResult> Step(const UpdateRequest& update) override {
-    const absl::Status status = CheckPositions(update.batch);
-    if (!status.ok()) return status;
+    if (!CanStandardise(config_, update.batch)) return absl::InternalError(kOnePosition);
     try {
       return Update(update);
     } catch (const std::bad_alloc&) {
@@ -122,20 +120,6 @@ class NativeBackend : public Backend {
     if (batch >= kKeptBatches) return nullptr;
     if (prefix_batches_.size() <= batch) prefix_batches_.resize(batch + 1);
     return &prefix_batches_[batch];
-  }
-
-  // Checks that every micro-batch has enough positions for BatchNorm.
-  absl::Status CheckPositions(const TokenBatch& batch) const {
-    const NormConfig& norm = config_.model.norm;
-    if (norm.kind != NormKind::kBatch || !HasNorm(norm)) return absl::OkStatus();
-    const int64_t micro_batches = config_.training.accumulation, rows = batch.rows / micro_batches;
-    for (int64_t micro_batch = 0; micro_batch < micro_batches; ++micro_batch) {
-      const auto first = batch.lengths.begin() + micro_batch * rows;
-      if (std::accumulate(first, first + rows, int64_t{0}) == 1) {
-        return absl::InternalError(kOnePosition);
-      }
-    }
-    return absl::OkStatus();
   }
 
   UpdateResult Update(const UpdateRequest& request) {

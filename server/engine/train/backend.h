@@ -104,7 +104,15 @@ class Backend {
   // Makes consecutive updates, and appends the result of each. Ends at the first that isn't made,
   // whose result is the last. After an error, `results` has those that were made.
   virtual absl::Status StepBlock(absl::Span<const UpdateRequest> updates,
-                                 std::vector<UpdateResult>* results);
+                                 std::vector<UpdateResult>* results) {
+    for (const UpdateRequest& update : updates) {
+      const absl::StatusOr<UpdateResult> result = Step(update);
+      if (!result.ok()) return result.status();
+      results->push_back(*result);
+      if (!result->made) break;
+    }
+    return absl::OkStatus();
+  }
 
   // Adds the next held-out batches of an evaluation to `sums`; sums->batches counts those added
   // before. Every evaluation reads the same batches in the same order.

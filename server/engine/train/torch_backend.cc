@@ -44,11 +44,9 @@ double SquaredNorm(const Number* values, int64_t count) {
 // it is known whether there is an update.
 class StatisticsGuard {
  public:
-  explicit StatisticsGuard(const FlatParameters& parameters) {
-    const int64_t size = parameters.layout().statistics_size;
-    if (size == 0) return;
-    statistics_ = parameters.buffers().narrow(0, 0, size);
-    before_ = statistics_.clone();
+  explicit StatisticsGuard(const FlatParameters& parameters)
+      : statistics_(parameters.statistics()) {
+    if (statistics_.defined()) before_ = statistics_.clone();
   }
   StatisticsGuard(const StatisticsGuard&) = delete;
   StatisticsGuard& operator=(const StatisticsGuard&) = delete;
