@@ -1,0 +1,53 @@
+// Reads the files of a tokenizer: vocab.json and merges.txt.
+#ifndef ABLATE_BASE_TOKENIZER_VOCABULARY_H_
+#define ABLATE_BASE_TOKENIZER_VOCABULARY_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "absl/container/flat_hash_map.h"
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+
+namespace ablate::tokenizer {
+
+inline constexpr uint32_t kMaxVocabulary = 1 << 20;  // ids are smaller
+inline constexpr size_t kMaxFileBytes = 64 << 20;
+inline constexpr size_t kMaxNameBytes = 1024;  // of a token's name in vocab.json
+
+// A file that was read, and the name that its errors begin with.
+struct FileText {
+  std::string name;
+  std::string text;
+};
+
+// Reads a file of at most kMaxFileBytes.
+absl::StatusOr<FileText> ReadFileText(const std::string& path);
+
+// Quotes `text` for an error: escapes what isn't UTF-8 or printable, shortens long text.
+std::string Quoted(absl::string_view text);
+
+// Ids by name: names as in the file, in which characters stand for bytes (byte_alphabet.h).
+using Vocabulary = absl::flat_hash_map<std::string, uint32_t>;
+
+// Reads a JSON object of names and ids. Ids are different integers below kMaxVocabulary, and some
+// may be missing in between. INVALID_ARGUMENT names the file and the first bad entry.
+absl::StatusOr<Vocabulary> ParseVocabulary(const FileText& file);
+
+// Replaces the two neighbours `left` and `right` by `result`.
+struct Merge {
+  uint32_t left, right, result;
+};
+
+// Reads a merge per line, in the order of their rank: two names with a space between them. Lines
+// end with LF or CR LF. The first line may be a comment, "#version" and more; the last lines may be
+// empty. Both names and the joined one must be in the vocabulary, and the joined one must consist
+// of characters that stand for bytes. INVALID_ARGUMENT names the file and the first bad line.
+absl::StatusOr<std::vector<Merge>> ParseMerges(const FileText& file, const Vocabulary& vocabulary);
+
+}  // namespace ablate::tokenizer
+
+#endif  // ABLATE_BASE_TOKENIZER_VOCABULARY_H_

@@ -1,0 +1,40 @@
+// Splits text into the words that byte pair encoding merges within.
+#ifndef ABLATE_BASE_TOKENIZER_WORD_SPLITTER_H_
+#define ABLATE_BASE_TOKENIZER_WORD_SPLITTER_H_
+
+#include <cstddef>
+
+#include "absl/strings/string_view.h"
+#include "base/tokenizer/character_classes.h"
+
+namespace ablate::tokenizer {
+
+// Finds the matches of GPT-2's pattern, which cover each text without gaps:
+//   's|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+
+// \s is Unicode's White_Space. A byte that isn't part of a well-formed UTF-8 sequence counts as one
+// character of [^\s\p{L}\p{N}]. A match of more than kMaxWordBytes is cut there, between two
+// characters, so that time and memory per word are bounded. Immutable.
+class WordSplitter {
+ public:
+  static constexpr size_t kMaxWordBytes = 2 << 20;
+  static constexpr size_t kNeedsMore = absl::string_view::npos;
+
+  // Returns the end of the word that begins at `begin`, which must be inside `text`. If `is_last`
+  // is false, more text will follow; the result is kNeedsMore if the end depends on it. `*resume`
+  // is then the place at which the next call may continue with the same word and a longer text; it
+  // must be 0 in the first call for a word.
+  size_t EndOfWord(absl::string_view text, size_t begin, bool is_last, size_t* resume) const;
+
+ private:
+  struct Character {
+    CharacterClass kind;
+    size_t bytes;  // 0: the end of the text cuts it, and more will follow
+  };
+  Character At(absl::string_view text, size_t offset, bool is_last) const;
+
+  CharacterClasses classes_;
+};
+
+}  // namespace ablate::tokenizer
+
+#endif  // ABLATE_BASE_TOKENIZER_WORD_SPLITTER_H_
