@@ -14,8 +14,8 @@ torch_version=2.13.0
 packages=(
   build-essential ca-certificates ccache cmake fonts-liberation git ninja-build pkg-config python3 python3-venv
   libabsl-dev libboost-math-dev libcli11-dev libfmt-dev libgmock-dev libgrpc++-dev libgtest-dev
-  libhwy-dev libprotobuf-dev librsvg2-dev libspdlog-dev libsqlite3-dev libssl-dev libyaml-cpp-dev nlohmann-json3-dev
-  protobuf-compiler protobuf-compiler-grpc
+  libhwy-dev libpcre2-dev libprotobuf-dev librsvg2-dev libspdlog-dev libsqlite3-dev libssl-dev libyaml-cpp-dev
+  nlohmann-json3-dev protobuf-compiler protobuf-compiler-grpc
 )
 
 apt_install() {

@@ -68,8 +68,8 @@ class VocabularyReader : public nlohmann::json_sax<json> {
   bool start_array(size_t) override { return Value("an array"); }
   bool end_array() override { return true; }
   bool parse_error(size_t position, const std::string&, const json::exception&) override {
-    const size_t read = std::min(position, file_.text.size());
-    const auto lines = std::count(file_.text.begin(), file_.text.begin() + read, '\n');
+    const absl::string_view read = absl::string_view(file_.text).substr(0, position);
+    const auto lines = std::count(read.begin(), read.end(), '\n');
     error_ = absl::InvalidArgumentError(
         absl::StrCat(file_.name, ":", lines + 1, ": not JSON at byte ", position,
                      "; expected an object of tokens and ids in UTF-8"));

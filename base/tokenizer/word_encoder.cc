@@ -56,7 +56,7 @@ void WordEncoder::Encode(absl::string_view word, std::vector<uint32_t>* ids) {
   slot.tail = key.second;
   slot.bytes = static_cast<uint8_t>(word.size());
   slot.count = static_cast<uint8_t>(count);
-  std::copy(ids->begin() + before, ids->end(), slot.ids.begin());
+  std::copy_n(ids->data() + before, count, slot.ids.begin());
 }
 
 void WordEncoder::Rank(uint32_t place) {

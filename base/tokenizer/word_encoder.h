@@ -13,15 +13,15 @@
 namespace ablate::tokenizer {
 
 // For one thread at a time. Its cache has 2 MiB; encoding a word of n bytes takes O(n log n) time
-// and at most 40 n bytes more, which are kept for later words.
+// and at most 50 n bytes more, which are kept for later words.
 class WordEncoder {
  public:
   explicit WordEncoder(std::shared_ptr<const BytePairEncoding> encoding);
 
   const BytePairEncoding& encoding() const { return *encoding_; }
 
-  // Appends the ids of `word`: begins with a token per byte and replaces the pair whose merge has
-  // the lowest rank, the leftmost of several, until no merge is left.
+  // Appends the ids of `word`, which isn't empty: begins with a token per byte and replaces the
+  // pair whose merge has the lowest rank, the leftmost of several, until no merge is left.
   void Encode(absl::string_view word, std::vector<uint32_t>* ids);
 
  private:
