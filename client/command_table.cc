@@ -9,7 +9,7 @@
 namespace ablate::client {
 namespace {
 
-constexpr CommandGroup kData = {"data", "List, add and remove data sets",
+constexpr CommandGroup kData = {"data", "List, add and remove data sets; encode text",
                                 "Example:\n  ablate data add examples/data/names.txt"};
 constexpr CommandGroup kArtifact = {
     "artifact", "List and fetch checkpoints",
@@ -73,6 +73,7 @@ constexpr CommandRow kCommands[] = {
     {kModels, &kArtifact, "get", "Write a checkpoint to a file", DefineArtifactGet},
     {kDataSets, &kData, "ls", "List data sets", DefineDataLs},
     {kDataSets, &kData, "add", "Upload a text file as a data set", DefineDataAdd},
+    {kDataSets, &kData, "encode", "Encode a text file as token ids", DefineDataEncode},
     {kDataSets, &kData, "rm", "Remove a data set that no run needs", DefineDataRm},
     {kAccess, nullptr, "login", "Log in to a shared server", DefineLogin},
     {kAccess, nullptr, "logout", "Forget a shared server and its token", DefineLogout},

@@ -1,0 +1,171 @@
+// `ablate data encode FILE`: the token ids of a text, in a file or as JSON, without a server.
+#include <cerrno>
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+#include <memory>
+#include <string>
+#include <system_error>
+#include <utility>
+#include <vector>
+
+#include "absl/functional/function_ref.h"
+#include "absl/strings/str_cat.h"
+#include "base/tokenizer/encoder.h"
+#include "client/command_table.h"
+#include "client/output/format.h"
+#include "client/output/part_file.h"
+
+namespace ablate::client {
+namespace {
+
+using tokenizer::BytePairEncoding;
+using tokenizer::Encoder;
+
+constexpr size_t kBlockBytes = 256 << 10;
+constexpr uint32_t kMaxShortVocabulary = 1 << 16;  // whose ids fit uint16
+
+struct EncodeOptions {
+  std::string file;
+  std::string tokenizer;
+  std::string output;
+  std::vector<std::string> special;
+  bool force = false;
+  bool json = false;
+};
+
+struct EncodedSize {
+  uint64_t bytes = 0;  // of the text
+  uint64_t tokens = 0;
+};
+
+using WriteIds = absl::FunctionRef<absl::Status(const std::vector<uint32_t>& ids)>;
+
+absl::Status OpenText(const std::string& path, std::ifstream* in) {
+  std::error_code error;
+  if (std::filesystem::is_directory(path, error)) {
+    return absl::InvalidArgumentError(absl::StrCat(path, " is a folder; expected a file"));
+  }
+  errno = 0;
+  in->open(path, std::ios::binary);
+  if (*in) return absl::OkStatus();
+  return absl::FailedPreconditionError(
+      absl::StrCat(path, ": ", std::strerror(errno != 0 ? errno : EIO)));
+}
+
+// Encodes `in` block by block; `name` is its name in errors.
+absl::StatusOr<EncodedSize> EncodeStream(std::istream* in, const std::string& name,
+                                         Encoder* encoder, WriteIds write) {
+  EncodedSize size;
+  std::string block(kBlockBytes, '\0');
+  std::vector<uint32_t> ids;
+  for (bool ends = false; !ends;) {
+    in->read(block.data(), static_cast<std::streamsize>(block.size()));
+    const size_t bytes = static_cast<size_t>(in->gcount());
+    if (in->bad()) return absl::DataLossError(absl::StrCat(name, ": reading failed"));
+    ends = bytes < block.size();
+    ids.clear();
+    encoder->Add(absl::string_view(block).substr(0, bytes), &ids);
+    if (ends) encoder->Finish(&ids);
+    size.bytes += bytes;
+    size.tokens += ids.size();
+    if (const absl::Status written = write(ids); !written.ok()) return written;
+  }
+  return size;
+}
+
+// Appends `id` as a little-endian integer of `bytes` bytes.
+void AppendLittleEndian(uint32_t id, size_t bytes, std::string* out) {
+  for (size_t i = 0; i < bytes; ++i) out->push_back(static_cast<char>(id >> (8 * i)));
+}
+
+absl::StatusOr<int> WriteFileOfIds(const EncodeOptions& options, const Context& context,
+                                   std::istream* in, const std::string& name, uint32_t vocabulary,
+                                   Encoder* encoder) {
+  const size_t id_bytes = vocabulary <= kMaxShortVocabulary ? sizeof(uint16_t) : sizeof(uint32_t);
+  PartFile file(options.output, options.force ? IfExists::kReplace : IfExists::kRefuse);
+  if (const absl::Status opened = file.Open(); !opened.ok()) return opened;
+  std::string bytes;
+  const auto write = [&](const std::vector<uint32_t>& ids) {
+    bytes.clear();
+    for (const uint32_t id : ids) AppendLittleEndian(id, id_bytes, &bytes);
+    return file.Write(bytes);
+  };
+  const absl::StatusOr<EncodedSize> size = EncodeStream(in, name, encoder, write);
+  if (!size.ok()) return size.status();
+  if (const absl::Status committed = file.Commit(); !committed.ok()) return committed;
+  context.console.Info(absl::StrCat(options.output, ": ", Count(size->tokens, "token"), " of ",
+                                    Count(size->bytes, "byte"), ", uint", 8 * id_bytes));
+  return kSuccess;
+}
+
+absl::StatusOr<int> PrintIds(const Context& context, std::istream* in, const std::string& name,
+                             uint32_t vocabulary, Encoder* encoder) {
+  std::ostream& out = *context.console.out;
+  out << "{\"vocabulary\": " << vocabulary << ", \"ids\": [";
+  const char* separator = "";
+  const auto write = [&](const std::vector<uint32_t>& ids) {
+    std::string text;
+    for (const uint32_t id : ids) absl::StrAppend(&text, std::exchange(separator, ", "), id);
+    out << text;
+    return absl::OkStatus();
+  };
+  const absl::StatusOr<EncodedSize> size = EncodeStream(in, name, encoder, write);
+  if (!size.ok()) return size.status();
+  out << "]}\n";
+  return kSuccess;
+}
+
+absl::StatusOr<int> Encode(const EncodeOptions& options, const Context& context) {
+  const auto encoding =
+      BytePairEncoding::Read(options.tokenizer + "/vocab.json", options.tokenizer + "/merges.txt");
+  if (!encoding.ok()) return encoding.status();
+  absl::StatusOr<Encoder> encoder = Encoder::WithSpecial(*encoding, options.special);
+  if (!encoder.ok()) {
+    return absl::InvalidArgumentError(absl::StrCat("--special: ", encoder.status().message()));
+  }
+  std::ifstream file;
+  const bool is_file = options.file != "-";
+  if (is_file) {
+    if (const absl::Status opened = OpenText(options.file, &file); !opened.ok()) return opened;
+  }
+  std::istream* const in = is_file ? &file : context.console.in;
+  const std::string name = is_file ? options.file : "<stdin>";
+  const uint32_t vocabulary = (*encoding)->vocabulary();
+  return options.json ? PrintIds(context, in, name, vocabulary, &*encoder)
+                      : WriteFileOfIds(options, context, in, name, vocabulary, &*encoder);
+}
+
+}  // namespace
+
+Action DefineDataEncode(Command* command) {
+  auto options = std::make_shared<EncodeOptions>();
+  command->Argument(&options->file, "FILE", "Text file, or - for standard input");
+  command->RequiredOption(&options->tokenizer, "--tokenizer", "FOLDER",
+                          "Tokenizer: a folder with GPT-2's vocab.json and merges.txt");
+  command->Option(&options->output, "--output,-o", "OUT",
+                  "Write the ids to OUT; required without --json");
+  command->Options(&options->special, "--special", "TOKEN",
+                   "Encode TOKEN in the text as one id, such as <|endoftext|> [none]");
+  command->Flag(&options->force, "--force", "Replace an existing file");
+  command->Flag(&options->json, "--json", "Print vocabulary and ids as JSON; write no file");
+  command->Footer(
+      "Encodes with byte-level byte pair encoding as GPT-2 does, on this machine. OUT has the ids "
+      "as little-endian uint16 if the vocabulary has at most 65,536 ids, otherwise uint32, without "
+      "a header.\n\n"
+      "Examples:\n  ablate data encode notes.txt --tokenizer gpt2 -o notes.bin\n"
+      "  ablate data encode - --tokenizer gpt2 --json < notes.txt");
+  const std::string name = command->FullName();
+  return [options, name](const Context& context) {
+    if (options->json != options->output.empty()) {
+      context.console.Error(absl::StrCat(name, ": -o: ", options->json ? "given" : "missing",
+                                         options->json ? " with" : " without",
+                                         " --json; expected either -o OUT or --json"));
+      return kUsage;
+    }
+    const absl::StatusOr<int> code = Encode(*options, context);
+    return code.ok() ? *code : Fail(context, code.status());
+  };
+}
+
+}  // namespace ablate::client
