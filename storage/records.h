@@ -10,6 +10,9 @@
 #include <utility>
 #include <vector>
 
+#include "absl/strings/string_view.h"
+#include "base/dataset_file.h"
+
 namespace ablate::storage {
 
 // Microseconds: a time since the Unix epoch (0: it has not happened), or a duration.
@@ -216,16 +219,21 @@ struct DatasetRecord {
   std::string sha256;
   uint64_t bytes = 0;
   uint64_t documents = 0;
-  uint32_t characters = 0;
+  uint32_t characters = 0;  // of a tokenizer and of tokens: the size of the vocabulary
   Micros create_time = 0;
   std::string owner = {};  // the uploader
   std::string private_to = {};
+  DatasetKind kind = DatasetKind::kText;
+  std::string encoded_from = {};  // EncodedFrom(); empty for all others
 };
+
+// Names the text and the tokenizer, by their hashes, that tokens were made of.
+std::string EncodedFrom(absl::string_view text_sha256, absl::string_view tokenizer_sha256);
 
 // Counts of a data set's text, opaque to the store; empty if not counted yet.
 struct DatasetCounts {
   std::string document_lengths;
-  uint64_t code_points = 0;
+  uint64_t code_points = 0;  // of tokens: their number
   uint64_t line_ends = 0;
 };
 

@@ -24,6 +24,11 @@ struct DataOptions {
   bool json = false;
 };
 
+// An older server has texts only, and doesn't say so.
+bool IsText(const v1::Dataset& dataset) {
+  return dataset.kind() == v1::DatasetKind::text || dataset.kind() == v1::DatasetKind::unspecified;
+}
+
 absl::StatusOr<int> Ls(const DataOptions& options, const Context& context, Connection* connection) {
   const absl::StatusOr<v1::ListDatasetsResponse> list =
       ListAll(connection, &Connection::ListDatasets, &v1::ListDatasetsResponse::mutable_datasets,
@@ -34,14 +39,18 @@ absl::StatusOr<int> Ls(const DataOptions& options, const Context& context, Conne
   Table table({{"data set"},
                {"file"},
                {"owner", false, !owners},
+               {"kind"},
                {"size", true},
                {"documents", true},
-               {"characters", true},
+               {"vocabulary", true},
                {"created"}});
   for (const v1::Dataset& dataset : list->datasets()) {
+    const bool is_text = IsText(dataset);
     table.Add({Id(dataset.name()), dataset.display_name(), owners ? OwnerText(dataset) : "",
-               Bytes(dataset.bytes()), text::Grouped(dataset.documents()),
-               text::Grouped(dataset.characters()), Ago(dataset.create_time(), context.now())});
+               is_text ? "text" : v1::DatasetKind::Value_Name(dataset.kind()),
+               Bytes(dataset.bytes()), is_text ? text::Grouped(dataset.documents()) : "",
+               text::Grouped(is_text ? dataset.characters() : dataset.vocabulary()),
+               Ago(dataset.create_time(), context.now())});
   }
   return PrintTable(context, table);
 }
@@ -54,9 +63,13 @@ absl::StatusOr<int> Add(const DataOptions& options, const Context& context,
   const v1::Dataset& dataset = upload->dataset;
   if (options.json) return PrintJson(context, dataset);
   *context.console.out << dataset.name() << "\n";
-  context.console.Info(absl::StrCat(
-      upload->sent ? "uploaded " : "the server has it already: ", Bytes(dataset.bytes()), ", ",
-      Count(dataset.documents(), "document"), ", ", Count(dataset.characters(), "character")));
+  const std::string facts =
+      IsText(dataset) ? absl::StrCat(Count(dataset.documents(), "document"), ", ",
+                                     Count(dataset.characters(), "character"))
+                      : absl::StrCat(v1::DatasetKind::Value_Name(dataset.kind()),
+                                     " with a vocabulary of ", text::Grouped(dataset.vocabulary()));
+  context.console.Info(absl::StrCat(upload->sent ? "uploaded " : "the server has it already: ",
+                                    Bytes(dataset.bytes()), ", ", facts));
   if (options.is_private && !dataset.private_()) {
     context.console.Note("the same bytes are public already, in a data set that isn't private");
   }
@@ -86,7 +99,9 @@ Action DefineDataLs(Command* command) {
 
 Action DefineDataAdd(Command* command) {
   auto options = std::make_shared<DataOptions>();
-  command->Argument(&options->name, "FILE", "Text file in UTF-8, at most 1 GiB");
+  command->Argument(&options->name, "PATH",
+                    "Text file in UTF-8, at most 1 GiB; or a tokenizer's folder, which has "
+                    "vocab.json and merges.txt");
   command->Flag(&options->is_private, "--private",
                 "Show it only to you and admins; for private experiments of yours");
   command->Flag(&options->json, "--json", kJsonHelp);
@@ -94,7 +109,7 @@ Action DefineDataAdd(Command* command) {
       "A documents task reads one document per line, a text task reads the whole file. Control "
       "characters other than tabs and line breaks are refused.\n\n"
       "Examples:\n  ablate data add examples/data/names.txt\n  ablate data add notes.txt "
-      "--private");
+      "--private\n  ablate data add gpt2");
   return WithServer(options, Add);
 }
 

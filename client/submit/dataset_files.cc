@@ -4,7 +4,9 @@
 #include <filesystem>
 #include <fstream>
 #include <map>
+#include <memory>
 #include <set>
+#include <sstream>
 #include <system_error>
 #include <utility>
 #include <vector>
@@ -12,7 +14,10 @@
 #include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "base/dataset_file.h"
 #include "base/sha256.h"
+#include "base/tokenizer/byte_pair_encoding.h"
+#include "base/tokenizer/vocabulary.h"
 #include "client/names.h"
 #include "proto/reflect/text.h"
 
@@ -56,21 +61,83 @@ absl::Status CheckFile(const std::string& path) {
   return absl::OkStatus();
 }
 
-absl::StatusOr<std::string> NextChunk(std::ifstream* in, const std::string& path) {
-  std::string chunk(kChunkBytes, '\0');
-  in->read(chunk.data(), kChunkBytes);
-  chunk.resize(static_cast<size_t>(in->gcount()));
-  if (in->bad()) return absl::DataLossError(absl::StrCat(path, ": reading failed"));
-  return chunk;
+// The files of a tokenizer in a folder, as GPT-2's are called.
+constexpr char kVocabularyFile[] = "vocab.json", kMergesFile[] = "merges.txt";
+
+// Returns the paths of the files that are read for a path.
+std::vector<std::string> FilesOf(const std::string& path) {
+  std::error_code error;
+  if (!fs::is_directory(path, error)) return {path};
+  return {fs::path(path) / kVocabularyFile, fs::path(path) / kMergesFile};
 }
 
-absl::StatusOr<std::string> Hash(const std::string& path) {
-  if (const absl::Status status = CheckFile(path); !status.ok()) return status;
-  std::ifstream in(path, std::ios::binary);
-  if (!in) return absl::PermissionDeniedError(absl::StrCat(path, " can't be read"));
+// What is uploaded of a path: a file, or the file that is made of a tokenizer's folder.
+class Source {
+ public:
+  static absl::StatusOr<std::unique_ptr<Source>> Open(const std::string& path) {
+    std::error_code error;
+    if (fs::is_directory(path, error)) return OpenFolder(path);
+    if (const absl::Status status = CheckFile(path); !status.ok()) return status;
+    auto in = std::make_unique<std::ifstream>(path, std::ios::binary);
+    if (!*in) return absl::PermissionDeniedError(absl::StrCat(path, " can't be read"));
+    return std::unique_ptr<Source>(new Source(path, std::move(in)));
+  }
+
+  // Returns the next bytes; none at the end.
+  absl::StatusOr<std::string> Next() {
+    std::string chunk(kChunkBytes, '\0');
+    in_->read(chunk.data(), kChunkBytes);
+    chunk.resize(static_cast<size_t>(in_->gcount()));
+    if (in_->bad()) return absl::DataLossError(absl::StrCat(path_, ": reading failed"));
+    return chunk;
+  }
+
+  void Rewind() {
+    in_->clear();
+    in_->seekg(0);
+  }
+
+  // Returns the number of bytes; rewinds.
+  uint64_t Size() {
+    in_->clear();
+    const auto size = static_cast<uint64_t>(in_->seekg(0, std::ios::end).tellg());
+    Rewind();
+    return size;
+  }
+
+ private:
+  Source(std::string path, std::unique_ptr<std::istream> in)
+      : path_(std::move(path)), in_(std::move(in)) {}
+
+  static absl::StatusOr<std::unique_ptr<Source>> OpenFolder(const std::string& path) {
+    std::vector<tokenizer::FileText> files;
+    for (const std::string& file : FilesOf(path)) {
+      std::error_code error;
+      if (!fs::exists(file, error)) {
+        return absl::InvalidArgumentError(
+            absl::StrCat(path, " is a folder without ", fs::path(file).filename().string(),
+                         "; expected a file, or a tokenizer's folder with ", kVocabularyFile,
+                         " and ", kMergesFile));
+      }
+      auto text = tokenizer::ReadFileText(file);
+      if (!text.ok()) return text.status();
+      files.push_back(*std::move(text));
+    }
+    const auto checked = tokenizer::BytePairEncoding::Parse(files[0], files[1]);
+    if (!checked.ok()) return checked.status();
+    return std::unique_ptr<Source>(new Source(
+        path,
+        std::make_unique<std::istringstream>(WriteTokenizerFile({files[0].text, files[1].text}))));
+  }
+
+  const std::string path_;
+  const std::unique_ptr<std::istream> in_;
+};
+
+absl::StatusOr<std::string> Hash(Source* source) {
   Sha256 hash;
   while (true) {
-    const absl::StatusOr<std::string> chunk = NextChunk(&in, path);
+    const absl::StatusOr<std::string> chunk = source->Next();
     if (!chunk.ok()) return chunk.status();
     if (chunk->empty()) return hash.Hex();
     hash.Add(*chunk);
@@ -98,6 +165,9 @@ absl::string_view LastPart(absl::string_view path) {
   return dot == absl::string_view::npos ? path : path.substr(dot + 1);
 }
 
+// Returns true for the names of fields whose value is a data set.
+bool NamesDataset(absl::string_view field) { return field == "dataset" || field == "tokenizer"; }
+
 // Adds the paths in `value`, which is set at `path` below base. `place` has its field.
 void CollectPaths(absl::string_view path, const DatasetPath& place, Value* value,
                   std::vector<DatasetPath>* found) {
@@ -107,7 +177,7 @@ void CollectPaths(absl::string_view path, const DatasetPath& place, Value* value
       here.field = absl::StrCat(place.field, ".", name);
       CollectPaths(name, here, &member, found);
     }
-  } else if (value->kind_case() == Value::kStringValue && LastPart(path) == "dataset") {
+  } else if (value->kind_case() == Value::kStringValue && NamesDataset(LastPart(path))) {
     here.name = value->mutable_string_value();
     if (IsPath(*here.name)) found->push_back(here);
   }
@@ -124,7 +194,7 @@ std::set<std::string> CollectPathsOfAxes(v1::ExperimentSpec* spec,
   for (int i = 0; i < spec->axes_size(); ++i) {
     v1::Axis& axis = *spec->mutable_axes(i);
     const std::string last(LastPart(axis.field()));
-    if (last == "dataset") dataset_axes.insert(axis.has_name() ? axis.name() : last);
+    if (NamesDataset(last)) dataset_axes.insert(axis.has_name() ? axis.name() : last);
     for (int j = 0; j < axis.values_size(); ++j) {
       CollectPaths(axis.field(), AsLabel(absl::StrCat("axes[", i, "].values[", j, "]")),
                    axis.mutable_values(j), found);
@@ -145,30 +215,35 @@ std::string Resolve(const std::string& folder, const std::string& path) {
   return (fs::path(folder) / path).lexically_normal().string();
 }
 
-// The name of the data set that base gives a task, and the task's kind; null if there is none.
+// A data set that base gives its task: in a field of a kind of task.
 struct BaseDataset {
   std::string kind;
+  std::string field;
   std::string* name = nullptr;
 };
 
-BaseDataset FindBaseDataset(v1::ExperimentSpec* spec) {
-  const v1::TaskSpec& task = spec->base().task();
-  if (task.documents().has_dataset()) {
-    return {"documents",
-            spec->mutable_base()->mutable_task()->mutable_documents()->mutable_dataset()};
+std::vector<BaseDataset> FindBaseDatasets(v1::ExperimentSpec* spec) {
+  std::vector<BaseDataset> found;
+  v1::TaskSpec* task = spec->mutable_base()->mutable_task();
+  if (task->documents().has_dataset()) {
+    found.push_back({"documents", "dataset", task->mutable_documents()->mutable_dataset()});
   }
-  if (task.text().has_dataset()) {
-    return {"text", spec->mutable_base()->mutable_task()->mutable_text()->mutable_dataset()};
+  if (task->text().has_dataset()) {
+    found.push_back({"text", "dataset", task->mutable_text()->mutable_dataset()});
   }
-  return {};
+  if (task->text().has_tokenizer()) {
+    found.push_back({"text", "tokenizer", task->mutable_text()->mutable_tokenizer()});
+  }
+  return found;
 }
 
 // Returns true if the command line replaces the data set of base, or its task.
-bool IsOverridden(const Overrides& overrides, const std::string& kind) {
-  const std::string task = absl::StrCat("task.", kind);
+bool IsOverridden(const Overrides& overrides, const BaseDataset& base) {
+  const std::string task = absl::StrCat("task.", base.kind);
   return std::any_of(overrides.begin(), overrides.end(), [&](const auto& override) {
     const auto& [path, value] = override;
-    const bool replaced = path == "task" || path == task || path == absl::StrCat(task, ".dataset");
+    const bool replaced =
+        path == "task" || path == task || path == absl::StrCat(task, ".", base.field);
     const bool other_task =
         absl::StartsWith(path, "task.") && !absl::StartsWith(path, absl::StrCat(task, "."));
     return replaced || (other_task && !value.has_null_value());
@@ -221,7 +296,9 @@ bool IsAboutFile(const absl::Status& status) {
 }  // namespace
 
 std::string DisplayName(const std::string& path) {
-  std::string name = fs::path(path).filename().string();
+  fs::path file = fs::path(path).lexically_normal();
+  if (!file.has_filename()) file = file.parent_path();  // a folder's path may end with a slash
+  std::string name = file.filename().string();
   for (char& c : name) {
     if (!absl::ascii_isalnum(c) && c != '.' && c != '_') c = '-';
   }
@@ -235,7 +312,9 @@ std::string DisplayName(const std::string& path) {
 
 absl::StatusOr<Upload> UploadFile(Connection* connection, const std::string& path,
                                   Audience audience, const BeforeUpload& before_upload) {
-  const absl::StatusOr<std::string> sha256 = Hash(path);
+  const auto source = Source::Open(path);
+  if (!source.ok()) return source.status();
+  const absl::StatusOr<std::string> sha256 = Hash(source->get());
   if (!sha256.ok()) return sha256.status();
   absl::StatusOr<v1::Dataset> dataset = FindUploaded(connection, *sha256, audience);
   if (dataset.ok() && !dataset->damaged()) return Upload{*std::move(dataset), false};
@@ -246,13 +325,9 @@ absl::StatusOr<Upload> UploadFile(Connection* connection, const std::string& pat
   first.set_sha256(*sha256);
   // One that is damaged is mended.
   first.set_private_(dataset.ok() ? dataset->private_() : audience == Audience::kOurselves);
-  std::ifstream in(path, std::ios::binary);
-  if (!in) return absl::PermissionDeniedError(absl::StrCat(path, " can't be read any more"));
-  if (before_upload) {
-    before_upload(static_cast<uint64_t>(in.seekg(0, std::ios::end).tellg()), first.private_());
-  }
-  in.seekg(0);
-  dataset = connection->UploadDataset(first, [&] { return NextChunk(&in, path); });
+  const uint64_t bytes = (*source)->Size();
+  if (before_upload) before_upload(bytes, first.private_());
+  dataset = connection->UploadDataset(first, [&] { return (*source)->Next(); });
   if (!dataset.ok()) {
     return absl::Status(dataset.status().code(),
                         absl::StrCat(path, ": ", dataset.status().message()));
@@ -262,7 +337,9 @@ absl::StatusOr<Upload> UploadFile(Connection* connection, const std::string& pat
 
 absl::StatusOr<std::string> FindFile(Connection* connection, const std::string& path,
                                      Audience audience) {
-  const absl::StatusOr<std::string> sha256 = Hash(path);
+  const auto source = Source::Open(path);
+  if (!source.ok()) return source.status();
+  const absl::StatusOr<std::string> sha256 = Hash(source->get());
   if (!sha256.ok()) return sha256.status();
   const absl::StatusOr<v1::Dataset> dataset = FindUploaded(connection, *sha256, audience);
   if (dataset.ok() && !dataset->damaged()) return dataset->name();
@@ -277,9 +354,9 @@ bool IsPath(const std::string& dataset) {
 
 std::vector<DatasetPath> FindDatasetPaths(v1::ExperimentSpec* spec, Overrides* overrides) {
   std::vector<DatasetPath> found;
-  const BaseDataset base = FindBaseDataset(spec);
-  if (base.name != nullptr && IsPath(*base.name) && !IsOverridden(*overrides, base.kind)) {
-    found.push_back(InFile(absl::StrCat("base.task.", base.kind, ".dataset")));
+  for (const BaseDataset& base : FindBaseDatasets(spec)) {
+    if (!IsPath(*base.name) || IsOverridden(*overrides, base)) continue;
+    found.push_back(InFile(absl::StrCat("base.task.", base.kind, ".", base.field)));
     found.back().name = base.name;
   }
   const std::set<std::string> dataset_axes = CollectPathsOfAxes(spec, &found);
@@ -301,8 +378,10 @@ absl::Status ReplaceDatasetPaths(
   const auto name_of = [&](const DatasetPath& place) -> absl::StatusOr<std::string> {
     const std::string path = Resolve(file->folder, *place.name);
     if (!place.from_command_line) {
-      const absl::Status checked = CheckIsAllowed(path, file->folder, allowed);
-      if (!checked.ok()) return checked;
+      for (const std::string& read : FilesOf(path)) {
+        const absl::Status checked = CheckIsAllowed(read, file->folder, allowed);
+        if (!checked.ok()) return checked;
+      }
     }
     auto done = uploads.find(path);
     if (done == uploads.end()) done = uploads.emplace(path, upload(path)).first;

@@ -58,6 +58,17 @@ absl::StatusOr<engine::DocumentFacts> KeptFacts(storage::Store* store,
   return facts;
 }
 
+// Returns the facts of a data set that isn't plain text, which are always stored.
+absl::StatusOr<engine::DocumentFacts> FactsOfFile(storage::Store* store,
+                                                  const storage::DatasetRecord& dataset) {
+  const absl::StatusOr<storage::DatasetCounts> kept = store->Counts(dataset.id);
+  if (!kept.ok()) return kept.status();
+  engine::DocumentFacts facts;
+  facts.characters = dataset.characters;
+  facts.code_points = kept->code_points;
+  return facts;
+}
+
 bool HasLengths(const engine::DocumentFacts& facts) { return facts.longest > 0; }
 bool HasAll(const engine::DocumentFacts& facts) {
   return HasLengths(facts) && facts.code_points > 0;
@@ -97,6 +108,7 @@ storage::DatasetCounts CountsOf(const engine::DocumentFacts& facts) {
 
 absl::StatusOr<engine::DocumentFacts> FactsOf(storage::Store* store,
                                               const storage::DatasetRecord& dataset, bool as_text) {
+  if (dataset.kind != DatasetKind::kText) return FactsOfFile(store, dataset);
   return KnownOrCounted(store, dataset, as_text ? HasAll : HasLengths);
 }
 

@@ -13,7 +13,8 @@ namespace ablate::analysis {
 absl::StatusOr<engine::DocumentFacts> InspectBlob(storage::Blobs* blobs,
                                                   const storage::Blobs::Pin& blob);
 
-// Returns the facts of a stored data set. If they aren't stored yet, reads the whole text, counts
+// Returns the facts of a stored data set. Of tokens, code_points is their number and characters the
+// size of the vocabulary. If they aren't stored yet, reads the whole text, counts
 // and stores them. Lengths are 0 and empty if the store has no files; the counts as one text are 0
 // if they are unknown and `as_text` is false. If the text can't be read, the error names the data
 // set. Blocks on the store.

@@ -32,11 +32,13 @@ absl::StatusOr<v1::RunSpec> SpecOfRunWithText(const storage::RunRecord& run) {
 }
 
 // Checks the prompt's length, because it goes to the worker as it is. Only the worker can check
-// that the data has its characters.
-absl::Status CheckPrompt(absl::string_view prompt, const v1::ModelSpec& model) {
+// that the data has its characters, and how many tokens a tokenizer makes of it.
+absl::Status CheckPrompt(absl::string_view prompt, const v1::BaseSpec& spec) {
+  constexpr uint32_t kMostCharactersPerToken = 64;
   engine::ModelConfig config;
-  config.context = static_cast<int>(model.context());
-  const uint32_t max = engine::LongestPrompt(config);
+  config.context = static_cast<int>(spec.model().context());
+  const bool stored = spec.task().text().tokenizer() == spec::kStoredTokens;
+  const uint32_t max = engine::LongestPrompt(config) * (stored ? kMostCharactersPerToken : 1);
   size_t characters = 0;
   for (absl::string_view rest = prompt; !rest.empty(); ++characters) {
     const size_t bytes = text::CharacterLength(rest);
@@ -48,8 +50,10 @@ absl::Status CheckPrompt(absl::string_view prompt, const v1::ModelSpec& model) {
     rest.remove_prefix(bytes);
   }
   if (characters <= max) return absl::OkStatus();
-  return rpc::InvalidField("prompt", absl::StrCat("it has ", characters, " characters"),
-                           absl::StrCat("at most ", max, ", one less than the model's context"));
+  return rpc::InvalidField(
+      "prompt", absl::StrCat("it has ", characters, " characters"),
+      stored ? absl::StrCat("at most ", max)
+             : absl::StrCat("at most ", max, ", one less than the model's context"));
 }
 
 worker::v1::SamplesOptions ToWorker(const engine::SampleOptions& options) {
@@ -124,7 +128,7 @@ absl::StatusOr<PreparedSamples> PrepareSamples(storage::Store* store, const Samp
   if (!run.ok()) return run.status();
   const auto spec = SpecOfRunWithText(*run);
   if (!spec.ok()) return spec.status();
-  const absl::Status prompt = CheckPrompt(query.options.prompt, spec->spec().model());
+  const absl::Status prompt = CheckPrompt(query.options.prompt, spec->spec());
   if (!prompt.ok()) return prompt;
   const auto checkpoint = rpc::FindCheckpoint(store, query.run, query.step);
   if (!checkpoint.ok()) return checkpoint.status();

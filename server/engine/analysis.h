@@ -16,8 +16,8 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "absl/types/span.h"
+#include "base/safetensors.h"
 #include "server/engine/config.h"
-#include "server/engine/safetensors.h"
 #include "server/engine/samples.h"
 
 namespace ablate::engine {

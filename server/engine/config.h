@@ -13,7 +13,7 @@ namespace ablate::engine {
 // request gains (tests/spec/engine_config_test.cc checks it). A worker declares it when it
 // attaches. A server grants runs and hands analyses only to workers whose version covers what it
 // may ask for. It isn't part of a fingerprint; kNumericsVersion covers changes of the numbers.
-inline constexpr uint32_t kConfigVersion = 7;
+inline constexpr uint32_t kConfigVersion = 8;
 
 enum class NormKind { kLayer, kRms, kBatch, kL2 };
 // Describes a norm's formula, x̂ = (x − μ)/√(Σ(x − μ)²/m + ε). Sums are over the features of a
@@ -48,7 +48,6 @@ enum class InitStreams { kByName, kSequential };
 enum class OptimizerKind { kAdamW, kAdam, kSgd };
 enum class ScheduleKind { kConstant, kLinear, kCosine, kOneCycle, kInverseSqrt };
 enum class WeightDecayOn { kAll, kMatrices };  // kMatrices: no biases, no gains
-enum class Tokenizer { kChars };
 
 // The output positions of a sequence that the loss reads.
 enum class LossPositions { kAll, kLast };
@@ -164,9 +163,11 @@ struct TokenizedText;  // data/whole_text.h
 
 // One whole text; its end is the validation part.
 struct TextTask {
+  // True if the data set holds tokens and their tokenizer, false if a text, of which each character
+  // is a token.
+  bool stored = false;
   // The data set as task.h reads it, shared by runs. Null until it is read.
   std::shared_ptr<const TokenizedText> text;
-  Tokenizer tokenizer = Tokenizer::kChars;
   double validation = 0.1;  // fraction of the text that is never trained on
 
   // Compares texts by their content.

@@ -91,8 +91,6 @@ template <>
 inline constexpr Named<TrainerKind> kNames<TrainerKind>[] = {{TrainerKind::kTorch, "torch"},
                                                              {TrainerKind::kNative, "native"}};
 template <>
-inline constexpr Named<Tokenizer> kNames<Tokenizer>[] = {{Tokenizer::kChars, "chars"}};
-template <>
 inline constexpr Named<LossPositions> kNames<LossPositions>[] = {{LossPositions::kAll, "all"},
                                                                  {LossPositions::kLast, "last"}};
 template <>

@@ -54,7 +54,7 @@ absl::StatusOr<TaskShape> ShapeOfDocuments(const TaskConfig& task) {
 absl::StatusOr<TaskShape> ShapeOfText(const TaskConfig& task) {
   const TokenizedText* text = std::get<TextTask>(task).text.get();
   if (text == nullptr) return absl::InvalidArgumentError("task: its text was not read");
-  return TextShape({text->tokens.size(), static_cast<uint32_t>(text->alphabet.size())});
+  return TextShape({text->tokens.size(), text->vocabulary()});
 }
 
 Json Characters(const std::u32string& alphabet) {
@@ -69,7 +69,11 @@ std::string DocumentsVocabulary(const TaskConfig& task) {
 }
 
 std::string TextVocabulary(const TaskConfig& task) {
-  return Json{{"characters", Characters(std::get<TextTask>(task).text->alphabet)}}.dump();
+  const TokenizedText& text = *std::get<TextTask>(task).text;
+  if (text.encoding != nullptr) {
+    return Json{{"tokenizer", "byte_level_bpe"}, {"tokens", text.vocabulary()}}.dump();
+  }
+  return Json{{"characters", Characters(text.alphabet)}}.dump();
 }
 
 std::string NoVocabulary(const TaskConfig&) { return ""; }
@@ -83,7 +87,7 @@ constexpr TaskKind kTasks[] = {
      MakeLegacyRecallBatches, NoVocabulary},
     {"recall", nullptr, nullptr, ShapeOfGenerated<RecallTask, RecallShape>, MakeRecallBatches,
      NoVocabulary},
-    {"text", ReadAs<TokenizedText, TokenizeText>, SetData<TextTask, TokenizedText, &TextTask::text>,
+    {"text", ReadAs<TokenizedText, ReadText>, SetData<TextTask, TokenizedText, &TextTask::text>,
      ShapeOfText, MakeTextBatches, TextVocabulary},
 };
 static_assert(std::size(kTasks) == std::variant_size_v<TaskConfig>);
@@ -117,8 +121,7 @@ bool DocumentsTask::operator==(const DocumentsTask& other) const {
 }
 
 bool TextTask::operator==(const TextTask& other) const {
-  return tokenizer == other.tokenizer && validation == other.validation &&
-         SaySame(text, other.text);
+  return stored == other.stored && validation == other.validation && SaySame(text, other.text);
 }
 
 struct DocumentInspector::Characters {

@@ -116,7 +116,8 @@ struct TaskKind {
   absl::StatusOr<TaskShape> (*shape)(const TaskConfig& task);
   absl::StatusOr<std::unique_ptr<BatchSource>> (*batches)(const RunConfig& run);
   // Returns the meaning of tokens as JSON: {"characters": [...], "bos": id}, without "bos" for a
-  // text. Empty if tokens are numbers.
+  // text; {"tokenizer": "byte_level_bpe", "tokens": number} for one of stored tokens. Empty if
+  // tokens are numbers.
   std::string (*vocabulary)(const TaskConfig& task);
 };
 

@@ -11,9 +11,9 @@
 #include "absl/strings/str_join.h"
 #include "base/clean.h"
 #include "base/decimal.h"
+#include "base/safetensors.h"
 #include "proto/reflect/read.h"
 #include "proto/reflect/text.h"
-#include "server/engine/safetensors.h"
 #include "server/report/compare/wording.h"
 #include "server/report/figure/style.h"
 #include "server/rpc/blob_streams.h"
@@ -119,10 +119,9 @@ absl::StatusOr<std::string> ReadBlob(storage::Store* store, const std::string& s
 
 // Reads an array as numbers. INVALID_ARGUMENT if it is missing, isn't floating point, has an empty
 // dimension, or has other axes (not checked if `axes` is empty).
-absl::Status ReadTensor(const engine::SafetensorsFile& file, absl::string_view name,
-                        absl::string_view axes, std::vector<size_t>* shape,
-                        std::vector<double>* values) {
-  const engine::TensorView* tensor = file.Find(name);
+absl::Status ReadTensor(const SafetensorsFile& file, absl::string_view name, absl::string_view axes,
+                        std::vector<size_t>* shape, std::vector<double>* values) {
+  const TensorView* tensor = file.Find(name);
   if (tensor == nullptr) return absl::InvalidArgumentError(absl::StrCat("there is no ", name));
   const auto named = file.metadata.find(absl::StrCat("axes.", name));
   const bool same =
@@ -132,8 +131,8 @@ absl::Status ReadTensor(const engine::SafetensorsFile& file, absl::string_view n
     return absl::InvalidArgumentError(absl::StrCat("the axes of ", name, " are not ", axes));
   }
   shape->assign(tensor->shape.begin(), tensor->shape.end());
-  const bool wide = tensor->type == engine::TensorType::kF64;
-  if (!wide && tensor->type != engine::TensorType::kF32) {
+  const bool wide = tensor->type == TensorType::kF64;
+  if (!wide && tensor->type != TensorType::kF32) {
     return absl::InvalidArgumentError(absl::StrCat(name, " has no floating-point numbers"));
   }
   if (tensor->bytes.empty()) return absl::InvalidArgumentError(absl::StrCat(name, " is empty"));
@@ -266,7 +265,7 @@ absl::Status LabelledResults::ReadArrays(const One& one, const figure::ArrayForm
   if (record->artifact.empty()) return Damaged(one.id, "there are none");
   const auto bytes = ReadBlob(store_, record->artifact, cancelled);
   if (!bytes.ok()) return bytes.status();
-  const auto file = engine::ParseSafetensors(*bytes);
+  const auto file = ParseSafetensors(*bytes);
   if (!file.ok()) return Damaged(one.id, file.status().message());
   absl::Status read = ReadTensor(*file, form.array, form.axes, &seed->shape, &seed->values);
   if (read.ok() && !form.places.empty()) {

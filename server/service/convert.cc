@@ -277,8 +277,21 @@ v1::Dataset ToProto(const storage::DatasetRecord& record) {
   message.set_display_name(record.display_name);
   message.set_sha256(record.sha256);
   message.set_bytes(record.bytes);
-  message.set_documents(record.documents);
-  message.set_characters(record.characters);
+  switch (record.kind) {
+    case DatasetKind::kText:
+      message.set_kind(v1::DatasetKind::text);
+      message.set_documents(record.documents);
+      message.set_characters(record.characters);
+      break;
+    case DatasetKind::kTokenizer:
+      message.set_kind(v1::DatasetKind::tokenizer);
+      message.set_vocabulary(record.characters);
+      break;
+    case DatasetKind::kTokens:
+      message.set_kind(v1::DatasetKind::tokens);
+      message.set_vocabulary(record.characters);
+      break;
+  }
   *message.mutable_create_time() = ToTimestamp(record.create_time);
   message.set_owner(record.owner);
   message.set_private_(!record.private_to.empty());

@@ -375,6 +375,9 @@ absl::StatusOr<v1::CreateExperimentResponse> CreateExperiment(
   if (validate_only) return Preview(submission, std::move(plan));
   if (!problems.empty()) return rpc::InvalidFields(problems);
   if (!plan.no_room.empty()) return absl::ResourceExhaustedError(plan.no_room);
+  for (const EncodedText& encoded : plan.encoded) {
+    if (const absl::Status stored = StoreEncoded(backend, encoded); !stored.ok()) return stored;
+  }
   return Store(backend, submission, request->fresh(), std::move(plan));
 }
 

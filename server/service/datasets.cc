@@ -11,7 +11,7 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
-#include "base/sha256.h"
+#include "base/dataset_file.h"
 #include "proto/reflect/text.h"
 #include "server/analysis/document_facts.h"
 #include "server/engine/task.h"
@@ -26,12 +26,11 @@
 #include "server/service/convert.h"
 #include "server/service/quotas.h"
 #include "server/service/services.h"
+#include "server/service/token_datasets.h"
 #include "storage/blobs.h"
 
 namespace ablate::service {
 namespace {
-
-constexpr size_t kDigitsInId = 6;
 
 bool IsDisplayName(absl::string_view name) {
   return !name.empty() && name.size() <= rpc::kMaxDisplayNameBytes &&
@@ -53,17 +52,6 @@ absl::Status CheckHeader(const v1::UploadDatasetRequest& request) {
   return rpc::CheckSha256(request.sha256());
 }
 
-// Returns the name without its extension, and the beginning of the hash. For a private data set,
-// adds 'p' and digits of the user: the ID that others get must not show that it exists.
-std::string DatasetId(absl::string_view display_name, absl::string_view sha256,
-                      absl::string_view private_to) {
-  const absl::string_view stem = display_name.substr(0, display_name.rfind('.'));
-  if (private_to.empty()) return absl::StrCat(stem, "-", sha256.substr(0, kDigitsInId));
-  const std::string own = Sha256Hex(
-      absl::StrCat("ablate private data set 1\nof=", sha256, "\nuser=", private_to, "\n"));
-  return absl::StrCat(stem, "-p", own.substr(0, kDigitsInId - 1));
-}
-
 // Receives a text, checks it and stores it under its hash.
 class UploadDatasetReactor final : public rpc::PushStream<v1::UploadDatasetRequest> {
  public:
@@ -80,8 +68,9 @@ class UploadDatasetReactor final : public rpc::PushStream<v1::UploadDatasetReque
   absl::StatusOr<rpc::BlobWriter> OpenWriter();
   absl::Status Append(const std::string& data);
   absl::Status Record();
-  // Counts the text, read in pieces: several large ones may arrive at once.
-  absl::StatusOr<engine::DocumentFacts> Inspect();
+  // Sets the record's kind and facts. Returns the counts. A text is read in pieces: several large
+  // ones may arrive at once.
+  absl::StatusOr<storage::DatasetCounts> Inspect(storage::DatasetRecord* record);
 
   Backend* const backend_;
   grpc::CallbackServerContext* const context_;
@@ -176,8 +165,9 @@ absl::Status UploadDatasetReactor::Record() {
   if (known != visible->end()) {
     record = *known;
   } else {
-    const auto facts = Inspect();
-    if (!facts.ok()) return facts.status();
+    auto inspected = Inspect(&record);
+    if (!inspected.ok()) return inspected.status();
+    counts = *std::move(inspected);
     record.id = DatasetId(display_name_, sha256_, private_to_);
     record.owner = view_.viewer.user;
     record.private_to = private_to_;
@@ -186,9 +176,6 @@ absl::Status UploadDatasetReactor::Record() {
     record.bytes = pin_->size();
     const absl::Status allowed = CheckQuota(*backend_, record.owner, {0, record.bytes});
     if (!allowed.ok()) return allowed;
-    record.documents = facts->documents;
-    record.characters = facts->characters;
-    counts = analysis::CountsOf(*facts);
   }
   // Also if it was known: it could have been deleted meanwhile, and is then added again.
   absl::StatusOr<storage::DatasetRecord> added;
@@ -207,11 +194,33 @@ absl::Status UploadDatasetReactor::Record() {
   return absl::OkStatus();
 }
 
-absl::StatusOr<engine::DocumentFacts> UploadDatasetReactor::Inspect() {
-  auto facts = analysis::InspectBlob(backend_->store->blobs(), *pin_);
-  if (facts.ok() || !absl::IsInvalidArgument(facts.status())) return facts;
-  return rpc::InvalidField("data", facts.status().message(),
-                           "UTF-8 text without control characters other than tabs and line breaks");
+absl::StatusOr<storage::DatasetCounts> UploadDatasetReactor::Inspect(
+    storage::DatasetRecord* record) {
+  storage::Blobs* blobs = backend_->store->blobs();
+  const auto beginning = blobs->Read(pin_->sha256(), 0, 8);
+  if (!beginning.ok()) return beginning.status();
+  absl::Status problem;
+  if (IsText(*beginning)) {
+    const auto facts = analysis::InspectBlob(blobs, *pin_);
+    if (facts.ok()) {
+      record->documents = facts->documents;
+      record->characters = facts->characters;
+      return analysis::CountsOf(*facts);
+    }
+    problem = facts.status();
+  } else {
+    const auto facts = InspectFile(blobs, *pin_);
+    if (facts.ok()) {
+      record->kind = facts->kind;
+      record->characters = facts->vocabulary;
+      return storage::DatasetCounts{"", facts->tokens, 0};
+    }
+    problem = facts.status();
+  }
+  if (!absl::IsInvalidArgument(problem)) return problem;
+  return rpc::InvalidField("data", problem.message(),
+                           "UTF-8 text without control characters other than tabs and line breaks, "
+                           "or a file of a tokenizer or of tokens");
 }
 
 constexpr absl::string_view kDatasetList = "datasets";

@@ -69,18 +69,44 @@ Devices KnownDevices(schedule::SchedulerThread* scheduler) {
 }
 
 // Looks a data set up for an experiment that is private to `private_to`, or public if empty.
+absl::StatusOr<storage::DatasetRecord> LookUpRecord(const rpc::View& view,
+                                                    const std::string& private_to,
+                                                    absl::string_view name) {
+  absl::StatusOr<storage::DatasetRecord> record = rpc::FindDataset(view, name, "dataset");
+  if (!record.ok() || record->private_to.empty() || record->private_to == private_to) return record;
+  return absl::FailedPreconditionError(
+      analysis::ForPrivateUse(rpc::DatasetName(record->id), record->private_to));
+}
+
 absl::StatusOr<spec::DatasetFacts> LookUpDataset(const rpc::View& view,
                                                  const std::string& private_to,
                                                  absl::string_view name, bool as_text) {
-  const absl::StatusOr<storage::DatasetRecord> record = rpc::FindDataset(view, name, "dataset");
+  const absl::StatusOr<storage::DatasetRecord> record = LookUpRecord(view, private_to, name);
   if (!record.ok()) return record.status();
-  if (!record->private_to.empty() && record->private_to != private_to) {
-    return absl::FailedPreconditionError(
-        analysis::ForPrivateUse(rpc::DatasetName(record->id), record->private_to));
-  }
   absl::StatusOr<engine::DocumentFacts> facts = analysis::FactsOf(view.store, *record, as_text);
   if (!facts.ok()) return facts.status();
-  return spec::DatasetFacts{*std::move(facts), record->id, record->sha256};
+  return spec::DatasetFacts{*std::move(facts), record->id, record->sha256, record->kind};
+}
+
+// Divides a text into tokens, which the plan keeps.
+absl::StatusOr<spec::DatasetFacts> EncodeDataset(const rpc::View& view,
+                                                 const std::string& private_to,
+                                                 const std::string& text,
+                                                 const std::string& tokenizer, Plan* plan) {
+  const auto text_record = LookUpRecord(view, private_to, text);
+  if (!text_record.ok()) return text_record.status();
+  const auto tokenizer_record = LookUpRecord(view, private_to, tokenizer);
+  if (!tokenizer_record.ok()) return tokenizer_record.status();
+  absl::StatusOr<EncodedText> encoded = EncodeText(view, *text_record, *tokenizer_record);
+  if (!encoded.ok()) return encoded.status();
+  spec::DatasetFacts facts;
+  facts.id = encoded->record.id;
+  facts.sha256 = encoded->record.sha256;
+  facts.kind = DatasetKind::kTokens;
+  facts.characters = encoded->record.characters;
+  facts.code_points = encoded->tokens;
+  plan->encoded.push_back(*std::move(encoded));
+  return facts;
 }
 
 // Gives runs of a private experiment fingerprints of its owner, which alone find and share
@@ -560,6 +586,9 @@ absl::StatusOr<Plan> MakePlan(const Backend& backend, const rpc::View& view,
     return LookUpDataset(view, private_to, name, as_text);
   };
   Plan plan;
+  surroundings.encode_dataset = [&](const std::string& text, const std::string& tokenizer) {
+    return EncodeDataset(view, private_to, text, tokenizer, &plan);
+  };
   plan.resolution =
       spec::Resolve(std::move(*request->mutable_spec()),
                     {request->overrides().begin(), request->overrides().end()}, surroundings);

@@ -16,6 +16,7 @@
 #include "absl/time/time.h"
 #include "server/rpc/names.h"
 #include "server/service/services.h"
+#include "server/service/token_datasets.h"
 #include "server/spec/estimate.h"
 #include "server/spec/resolve.h"
 #include "storage/store.h"
@@ -69,6 +70,7 @@ absl::Status AddAnalysesCost(size_t count, const spec::EntryCost& entry, const F
 // If the resolution has problems, the rest is missing.
 struct Plan {
   spec::Resolution resolution;
+  std::vector<EncodedText> encoded;      // tokens that its runs read; some may not be stored yet
   std::vector<storage::NewRun> runs;     // one for each distinct fingerprint
   std::vector<size_t> run_of_cell;       // index into runs, for each cell
   std::vector<storage::KnownRun> known;  // for each of runs

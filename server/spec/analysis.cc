@@ -134,6 +134,8 @@ std::optional<engine::OptionProblem> CheckText(const v1::AnalysisInputs& inputs,
         absl::StrCat("the tokens of ", engine::KindOf(subject.task).name, " are numbers, not text"),
         "a documents or text task"};
   }
+  const auto* text = std::get_if<engine::TextTask>(&subject.task);
+  if (text != nullptr && text->stored) return std::nullopt;  // only its tokenizer knows the length
   const auto most = static_cast<size_t>(subject.model.context) - (opens ? 1 : 0);
   if (characters <= most) return std::nullopt;
   return engine::OptionProblem{
@@ -288,7 +290,7 @@ void CheckLabel(const std::string& label, const std::string& path, Problems* pro
 }
 
 uint64_t MostTokens(const v1::AnalysisInputs& inputs, int context) {
-  if (!inputs.prompt().empty()) return text::CountCharacters(inputs.prompt());
+  if (!inputs.prompt().empty()) return inputs.prompt().size();  // a token has a byte at least
   if (!inputs.has_documents()) return inputs.tokens();
   return std::min(inputs.documents() * static_cast<uint64_t>(context), engine::kMaxReadTokens);
 }

@@ -220,14 +220,22 @@ class RunChecker {
       "docs/howto/use-a-gpu.md says how to start one";
 
   void CheckDataset(const NamedDataset& dataset, Datasets* datasets) {
-    const absl::StatusOr<DatasetFacts>& facts =
-        datasets->Find(*dataset.name, run_.filled.task().has_text());
+    const bool as_text = run_.filled.task().has_text();
+    const absl::StatusOr<DatasetFacts>& facts = datasets->Find(*dataset.name, as_text);
     const std::string name = reflect::ShortText(*dataset.name);
     if (!facts.ok()) {
-      Report({dataset.path}, reflect::ShortText(absl::StripSuffix(facts.status().message(), ".")),
-             kUploaded);
-    } else if (run_.filled.task().has_text()) {
-      CheckText(dataset.path, name, engine::FactsOfText(*facts).tokens);
+      Report({dataset.path}, Complaint(facts.status()), kUploaded);
+    } else if (facts->kind == DatasetKind::kTokenizer) {
+      Report({dataset.path}, absl::StrCat(name, " is a tokenizer"), "a data set of text");
+    } else if (facts->kind == DatasetKind::kTokens && !as_text) {
+      Report({dataset.path}, absl::StrCat(name, " holds tokens of a text, not documents"),
+             "a data set of text, or task text");
+    } else if (as_text) {
+      if (!CheckTokenizer(dataset.path, name, facts->kind, datasets)) return;
+      const absl::StatusOr<DatasetFacts>& read = datasets->FindRead(run_.filled.task());
+      if (read.ok()) return CheckText(dataset.path, name, engine::FactsOfText(*read).tokens);
+      Report({dataset.path, kTokenizerPath}, Complaint(read.status()),
+             "a text that can be divided");
     } else if (const uint32_t held_out = run_.filled.task().documents().held_out();
                held_out >= facts->documents) {
       Report({"task.documents.held_out", dataset.path},
@@ -236,6 +244,41 @@ class RunChecker {
              absl::StrCat("held_out of at most ",
                           text::Grouped(std::max<uint64_t>(facts->documents, 1) - 1)));
     }
+  }
+
+  static std::string Complaint(const absl::Status& status) {
+    return reflect::ShortText(absl::StripSuffix(status.message(), "."));
+  }
+
+  // Returns true if the tokenizer exists and fits the data set `name`, at `path`, of that kind.
+  bool CheckTokenizer(const std::string& path, const std::string& name, DatasetKind kind,
+                      Datasets* datasets) {
+    constexpr char kAllowed[] = "chars or a tokenizer's data set";
+    const std::string& tokenizer = run_.filled.task().text().tokenizer();
+    if (AnyBad(run_.bad, {kTokenizerPath})) return false;
+    const bool stored = tokenizer == kStoredTokens, holds_tokens = kind == DatasetKind::kTokens;
+    // chars may be the default, which isn't meant for tokens.
+    const bool given = run_.merged.task().text().has_tokenizer();
+    if (holds_tokens && given && !stored) {
+      Report({kTokenizerPath, path},
+             absl::StrCat(reflect::ShortText(tokenizer), " divides a text, and ", name,
+                          " holds tokens already"),
+             "stored, or a data set of text");
+      return false;
+    }
+    if (stored && !holds_tokens) {
+      Report({kTokenizerPath, path},
+             absl::StrCat("stored needs stored tokens, and ", name, " is a text"), kAllowed);
+      return false;
+    }
+    if (!NamesTokenizer(tokenizer)) return true;
+    const absl::StatusOr<DatasetFacts>& facts = datasets->Find(tokenizer);
+    if (facts.ok() && facts->kind == DatasetKind::kTokenizer) return true;
+    Report({kTokenizerPath},
+           facts.ok() ? absl::StrCat(reflect::ShortText(tokenizer), " is not a tokenizer")
+                      : Complaint(facts.status()),
+           kAllowed);
+    return false;
   }
 
   void CheckText(const std::string& path, const std::string& name, uint64_t tokens) {

@@ -1,4 +1,4 @@
-// Looks up the data sets that specs name, each once.
+// Looks up the data sets that specs name, each once, and the tokens that texts are divided into.
 #ifndef ABLATE_SERVER_SPEC_DATASETS_H_
 #define ABLATE_SERVER_SPEC_DATASETS_H_
 
@@ -8,6 +8,7 @@
 
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
+#include "server/spec/fields.h"
 #include "server/spec/resolve.h"
 
 namespace ablate::spec {
@@ -26,8 +27,24 @@ class Datasets {
     return found_.insert_or_assign(name, std::move(found)).first->second.facts;
   }
 
+  // Returns the data set that a task reads: the one that it names or, if it names a tokenizer too,
+  // the tokens of both. Call it only if both names were found.
+  const absl::StatusOr<DatasetFacts>& FindRead(const v1::TaskSpec& task) {
+    const std::string* name = DatasetOf(task).name;
+    const absl::StatusOr<DatasetFacts>& named = Find(*name, task.has_text());
+    if (!task.has_text() || !NamesTokenizer(task.text().tokenizer())) return named;
+    const std::string tokenizer = Find(task.text().tokenizer())->id;
+    const auto key = std::make_pair(named->id, tokenizer);
+    const auto known = encoded_.find(key);
+    if (known != encoded_.end()) return known->second;
+    return encoded_.emplace(key, surroundings_.encode_dataset(named->id, tokenizer)).first->second;
+  }
+
   // Returns the data set with that id among those found so far; null if there is none.
   const DatasetFacts* Known(absl::string_view id, bool as_text = false) const {
+    for (const auto& [names, facts] : encoded_) {
+      if (facts.ok() && facts->id == id) return &*facts;
+    }
     for (const auto& [name, found] : found_) {
       const bool enough = found.facts.ok() && (found.as_text || !as_text);
       if (enough && found.facts->id == id) return &*found.facts;
@@ -43,6 +60,8 @@ class Datasets {
 
   const Surroundings& surroundings_;
   std::map<std::string, Found> found_;
+  // By the ids of a text and a tokenizer.
+  std::map<std::pair<std::string, std::string>, absl::StatusOr<DatasetFacts>> encoded_;
 };
 
 }  // namespace ablate::spec

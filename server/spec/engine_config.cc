@@ -83,16 +83,7 @@ absl::Status Read(const google::protobuf::EnumDescriptor* type, int number, absl
   return absl::OkStatus();
 }
 
-absl::Status ReadTokenizer(const v1::TextTask& task, engine::Tokenizer* to) {
-  return Read(v1::Tokenizer::Value_descriptor(), task.tokenizer(), "task.text.tokenizer", to);
-}
-
 absl::Status ReadEnums(const v1::BaseSpec& spec, engine::RunConfig* config) {
-  engine::Tokenizer ignored;  // read by ToEngineTask
-  if (spec.task().has_text()) {
-    const absl::Status read = ReadTokenizer(spec.task().text(), &ignored);
-    if (!read.ok()) return read;
-  }
   const v1::ModelSpec& model = spec.model();
   const v1::TrainingSpec& training = spec.training();
   engine::ModelConfig& to = config->model;
@@ -257,7 +248,7 @@ engine::TaskConfig ToEngineTask(const v1::TaskSpec& task) {
                                 static_cast<int>(task.recall().pairs())};
     case v1::TaskSpec::kText: {
       engine::TextTask text;
-      ReadTokenizer(task.text(), &text.tokenizer).IgnoreError();  // CheckKnown has refused others
+      text.stored = task.text().tokenizer() == kStoredTokens;
       text.validation = task.text().validation();
       return text;
     }

@@ -226,8 +226,11 @@ class Expander {
     }
     std::string* name = MutableDatasetOf(filled.mutable_task());
     if (name != nullptr && !AnyBad(run.bad, {"task"})) {
-      *facts = &*datasets_->Find(*name, filled.task().has_text());
+      *facts = &*datasets_->FindRead(filled.task());
       *name = absl::StrCat("datasets/", (*facts)->id);
+      if ((*facts)->kind == DatasetKind::kTokens) {
+        filled.mutable_task()->mutable_text()->set_tokenizer(kStoredTokens);
+      }
     }
     cell.dataset_sha256 = (*facts)->sha256;
     cell.device_kind = v1::Device::Value_Name(filled.training().device());

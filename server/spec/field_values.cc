@@ -82,7 +82,7 @@ FieldValues ScoredData(const v1::BaseSpec& filled, const std::string& dataset_sh
   }
   if (task.has_text()) {
     return {{"task.text.dataset", dataset_sha256},
-            {"task.text.tokenizer", v1::Tokenizer::Value_Name(task.text().tokenizer())},
+            {"task.text.tokenizer", task.text().tokenizer()},
             {"task.text.validation", text::ShortestDecimal(task.text().validation())},
             {"model.context", absl::StrCat(filled.model().context())},
             {"evaluation.batches", batches}};

@@ -181,16 +181,11 @@ class FieldChecker {
     }
   }
 
-  void CheckDataset() {
+  void CheckNames() {
     const NamedDataset dataset = DatasetOf(base_.task());
-    if (dataset.name == nullptr) return;
-    const std::string& path = dataset.path;
-    const std::string& name = *dataset.name;
-    const bool odd = text::HasControlCharacter(name) || !text::IsUtf8(name);
-    if (!name.empty() && name.size() <= kMaxDatasetNameBytes && !odd) return;
-    Add(path, reflect::ShortText(name),
-        absl::StrCat(reflect::Quoted(name), " isn't a valid name of a data set"),
-        "1 to 200 printable bytes");
+    if (dataset.name != nullptr) CheckName(dataset.path, *dataset.name);
+    const v1::TextTask& text = base_.task().text();
+    if (text.has_tokenizer()) CheckName(std::string(kTokenizerPath), text.tokenizer());
   }
 
   void CheckBetas() {
@@ -203,6 +198,14 @@ class FieldChecker {
   BadPaths Take() { return std::move(bad_); }
 
  private:
+  void CheckName(const std::string& path, const std::string& name) {
+    const bool odd = text::HasControlCharacter(name) || !text::IsUtf8(name);
+    if (!name.empty() && name.size() <= kMaxDatasetNameBytes && !odd) return;
+    Add(path, reflect::ShortText(name),
+        absl::StrCat(reflect::Quoted(name), " isn't a valid name of a data set"),
+        "1 to 200 printable bytes");
+  }
+
   // A problem of an element is a problem of its list.
   void Add(const std::string& path, const std::string& value, absl::string_view complaint,
            absl::string_view allowed) {
@@ -309,6 +312,10 @@ std::string* MutableDatasetOf(v1::TaskSpec* task) {
                           : task->mutable_documents()->mutable_dataset();
 }
 
+bool NamesTokenizer(absl::string_view tokenizer) {
+  return tokenizer != kCharacters && tokenizer != kStoredTokens;
+}
+
 void FillFields(v1::BaseSpec* base) {
   const auto is_constant = [](const FieldRule& rule) {
     return rule.condition == nullptr && rule.computed == nullptr;
@@ -323,6 +330,9 @@ void FillFields(v1::BaseSpec* base) {
   }
   for (const FieldRule& rule : FieldRules()) {
     if (!is_constant(rule)) Fill(rule, base);
+  }
+  if (base->task().has_text() && !base->task().text().has_tokenizer()) {
+    base->mutable_task()->mutable_text()->set_tokenizer(kCharacters);
   }
   v1::TrainingSpec* training = base->mutable_training();
   if (training->optimizer() != v1::Optimizer::sgd && training->betas().empty()) {
@@ -358,7 +368,7 @@ bool ReadStoredRun(const std::string& bytes, v1::RunSpec* run) {
 BadPaths CheckFields(const v1::BaseSpec& base, const ReportedAs& reported_as, Problems* problems) {
   FieldChecker checker(base, reported_as, problems);
   checker.CheckBounds();
-  checker.CheckDataset();
+  checker.CheckNames();
   checker.CheckBetas();
   return checker.Take();
 }

@@ -75,6 +75,7 @@ struct FieldRule {
 
 // Returns the scalars in the order of spec.proto. Missing because they aren't such scalars or their
 // default depends on the machine: task.documents.dataset and task.text.dataset (required),
+// task.text.tokenizer (chars, or stored if the data set has tokens),
 // training.betas, training.checkpoints, training.device, evaluation.record.
 const std::vector<FieldRule>& FieldRules();
 
@@ -86,6 +87,14 @@ std::string TaskNames();
 // Paths below BaseSpec at which a task names its data set.
 inline constexpr absl::string_view kDatasetPaths[] = {"task.documents.dataset",
                                                       "task.text.dataset"};
+
+// The path at which a text task says how its text is divided into tokens, and the values that
+// aren't the name of a tokenizer's data set.
+inline constexpr char kTokenizerPath[] = "task.text.tokenizer";
+inline constexpr char kCharacters[] = "chars";
+inline constexpr char kStoredTokens[] = "stored";
+// Returns true if the value names a data set.
+bool NamesTokenizer(absl::string_view tokenizer);
 
 // The path and value of a task's data set name.
 struct NamedDataset {

@@ -188,8 +188,9 @@ class Resolver {
     return resolution_.cells[setting * grid_.seeds.size()];
   }
 
+  // Asks of a text that is divided into characters; byte-level tokenizers have a line feed.
   bool LacksLineFeed(const v1::TaskSpec& task) const {
-    if (!task.has_text()) return false;
+    if (!task.has_text() || task.text().tokenizer() != kCharacters) return false;
     const DatasetFacts* facts =
         datasets_.Known(absl::StripPrefix(task.text().dataset(), "datasets/"), /*as_text=*/true);
     return facts != nullptr && facts->code_points > 0 && facts->line_ends == 0;
@@ -214,8 +215,12 @@ class Resolver {
 
   // Replaces display names, whose meaning may change, by datasets/ID.
   void NameDatasets() {
-    std::string* name = MutableDatasetOf(resolution_.spec.mutable_base()->mutable_task());
+    v1::TaskSpec* task = resolution_.spec.mutable_base()->mutable_task();
+    std::string* name = MutableDatasetOf(task);
     if (name != nullptr) Rename(name);
+    if (task->has_text() && task->text().has_tokenizer()) {
+      Rename(task->mutable_text()->mutable_tokenizer());
+    }
     for (v1::AnalysisSpec& analysis : *resolution_.spec.mutable_analyses()) {
       if (analysis.inputs().dataset().empty()) continue;
       Rename(analysis.mutable_inputs()->mutable_dataset());
@@ -224,6 +229,7 @@ class Resolver {
       for (v1::Setting& setting : *axis.mutable_settings()) {
         for (auto& [path, value] : *setting.mutable_set()) {
           for (const absl::string_view dataset : kDatasetPaths) RenameIn(path, dataset, &value);
+          RenameIn(path, kTokenizerPath, &value);
         }
       }
     }
@@ -244,6 +250,7 @@ class Resolver {
   }
 
   void Rename(std::string* name) {
+    if (!NamesTokenizer(*name)) return;
     const auto& facts = datasets_.Find(*name);
     if (facts.ok()) *name = absl::StrCat("datasets/", facts->id);
   }

@@ -15,6 +15,7 @@
 #include "ablate/v1/spec.pb.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
+#include "base/dataset_file.h"
 #include "google/protobuf/struct.pb.h"
 #include "server/engine/task.h"
 #include "server/spec/bad_paths.h"
@@ -29,6 +30,8 @@ namespace ablate::spec {
 struct DatasetFacts : engine::DocumentFacts {
   std::string id = {};  // without "datasets/"
   std::string sha256 = {};
+  // Of tokens, code_points is their number and characters the size of the vocabulary.
+  DatasetKind kind = DatasetKind::kText;
 };
 
 // Memory shared by the runs that train at the same time.
@@ -43,6 +46,10 @@ struct Surroundings {
   // FAILED_PRECONDITION with a sentence. `as_text`: code_points and line_ends are needed, too,
   // which may take a while.
   std::function<absl::StatusOr<DatasetFacts>(absl::string_view name, bool as_text)> find_dataset;
+  // Returns the data set of the tokens that a tokenizer divides a text into, both by id. May take a
+  // while.
+  std::function<absl::StatusOr<DatasetFacts>(const std::string& text, const std::string& tokenizer)>
+      encode_dataset = nullptr;
   bool cuda = false;  // a GPU worker is known: `auto` may become cuda, and `cuda` is allowed
   // By kind, for the device with the most memory; absent if unknown.
   std::map<std::string, DeviceMemory> memory = {};
@@ -105,7 +112,7 @@ Problem TooManyOverrides(size_t count);
 // Resolves a spec and reports every problem at once, each with its path. A problem skips only the
 // checks that depend on it. Limits on runs are checked before expansion. Pure except for
 // find_dataset, which is called once for each distinct name, and as text only if a task reads it
-// so.
+// so, and encode_dataset, which is called once for each pair.
 Resolution Resolve(v1::ExperimentSpec spec,
                    const std::map<std::string, google::protobuf::Value>& overrides,
                    const Surroundings& surroundings);

@@ -89,7 +89,7 @@ api::Analysis MessageOf(const engine::AnalysisResult& result) {
     array.set_name(from.name);
     for (const std::string& axis : from.axes) array.add_axes(axis);
     for (const int64_t size : from.shape) array.add_shape(size);
-    array.set_type(std::string(engine::NameOf(from.type)));
+    array.set_type(std::string(NameOf(from.type)));
   }
   for (const std::string& note : result.notes) message.add_notes(note);
   return message;

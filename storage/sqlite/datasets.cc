@@ -14,7 +14,12 @@ namespace {
 
 constexpr size_t kShownIds = 5;  // of data sets that one name may mean
 
-// Columns are in the table's order, without the row number.
+// The columns that ReadDataset reads, in its order. A macro, because a statement is a literal.
+#define ABLATE_DATASET_COLUMNS                                                     \
+  "name, display_name, sha256, bytes, documents, characters, create_time, owner, " \
+  "private_to, kind, encoded_from"
+#define ABLATE_SELECT_DATASETS "SELECT " ABLATE_DATASET_COLUMNS " FROM datasets "
+
 DatasetRecord ReadDataset(const Statement& row) {
   DatasetRecord dataset;
   dataset.id = row.Text(0);
@@ -26,6 +31,8 @@ DatasetRecord ReadDataset(const Statement& row) {
   dataset.create_time = row.Int(6);
   dataset.owner = row.Text(7);
   dataset.private_to = row.Text(8);
+  dataset.kind = static_cast<DatasetKind>(row.Int(9));
+  dataset.encoded_from = row.Text(10);
   return dataset;
 }
 
@@ -34,8 +41,7 @@ std::vector<DatasetRecord> FindByHash(Connection& db, const Viewer& viewer,
                                       absl::string_view sha256) {
   std::vector<DatasetRecord> found;
   Statement row(db,
-                "SELECT name, display_name, sha256, bytes, documents, characters, create_time, "
-                "owner, private_to FROM datasets "
+                ABLATE_SELECT_DATASETS
                 "WHERE sha256 = ?1 AND (?2 OR private_to IN ('', ?3)) ORDER BY private_to DESC",
                 sha256, viewer.sees_all, viewer.user);
   while (row.Row()) found.push_back(ReadDataset(row));
@@ -47,9 +53,9 @@ std::vector<DatasetRecord> FindByDisplayName(Connection& db, const std::string& 
                                              absl::string_view name) {
   std::vector<DatasetRecord> found;
   Statement row(db,
-                "SELECT name, display_name, sha256, bytes, documents, characters, create_time, "
-                "owner, private_to FROM datasets WHERE display_name = ?1 "
-                "AND (owner = ?2) = ?3 AND private_to IN ('', ?2) ORDER BY name LIMIT ?4",
+                ABLATE_SELECT_DATASETS
+                "WHERE display_name = ?1 AND (owner = ?2) = ?3 AND private_to IN ('', ?2) "
+                "ORDER BY name LIMIT ?4",
                 name, user, own, kShownIds + 1);
   while (row.Row()) found.push_back(ReadDataset(row));
   return found;
@@ -67,6 +73,10 @@ absl::Status SeveralOfName(absl::string_view name, const std::vector<DatasetReco
 
 }  // namespace
 
+std::string EncodedFrom(absl::string_view text_sha256, absl::string_view tokenizer_sha256) {
+  return absl::StrCat(text_sha256, "/", tokenizer_sha256);
+}
+
 absl::StatusOr<DatasetRecord> Store::AddDataset(const DatasetRecord& dataset) {
   return db_->Write([&](Transaction& t) -> absl::StatusOr<DatasetRecord> {
     for (DatasetRecord& same : FindByHash(t.db, kServer, dataset.sha256)) {
@@ -83,10 +93,11 @@ absl::StatusOr<DatasetRecord> Store::AddDataset(const DatasetRecord& dataset) {
     DatasetRecord added = dataset;
     if (added.create_time == 0) added.create_time = t.now;
     Statement(t.db,
-              "INSERT INTO datasets (name, display_name, sha256, bytes, documents, characters, "
-              "create_time, owner, private_to) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)",
+              "INSERT INTO datasets (" ABLATE_DATASET_COLUMNS
+              ") VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11)",
               added.id, added.display_name, added.sha256, added.bytes, added.documents,
-              added.characters, added.create_time, added.owner, added.private_to)
+              added.characters, added.create_time, added.owner, added.private_to,
+              static_cast<int64_t>(added.kind), added.encoded_from)
         .Run();
     return added;
   });
@@ -107,10 +118,7 @@ absl::StatusOr<bool> Store::OwnsAnything(absl::string_view user) {
 absl::StatusOr<DatasetRecord> Store::FindDataset(const Viewer& viewer,
                                                  absl::string_view id_or_name) {
   return db_->Read([&](Connection& db) -> absl::StatusOr<DatasetRecord> {
-    Statement by_id(db,
-                    "SELECT name, display_name, sha256, bytes, documents, characters, create_time, "
-                    "owner, private_to FROM datasets WHERE name = ?1",
-                    id_or_name);
+    Statement by_id(db, ABLATE_SELECT_DATASETS "WHERE name = ?1", id_or_name);
     if (by_id.Row()) {
       DatasetRecord found = ReadDataset(by_id);
       if (Sees(viewer, found.private_to)) return found;
@@ -129,14 +137,27 @@ absl::StatusOr<std::vector<DatasetRecord>> Store::FindDatasetsOf(const Viewer& v
   return db_->Read([&](Connection& db) { return FindByHash(db, viewer, sha256); });
 }
 
+absl::StatusOr<std::optional<DatasetRecord>> Store::FindEncoded(absl::string_view encoded_from,
+                                                                absl::string_view private_to) {
+  return db_->Read([&](Connection& db) {
+    std::optional<DatasetRecord> found;
+    Statement row(db,
+                  ABLATE_SELECT_DATASETS
+                  "WHERE encoded_from = ?1 AND encoded_from <> '' AND private_to IN ('', ?2) "
+                  "ORDER BY private_to DESC LIMIT 1",
+                  encoded_from, private_to);
+    if (row.Row()) found = ReadDataset(row);
+    return found;
+  });
+}
+
 absl::StatusOr<std::vector<DatasetRecord>> Store::ListDatasets(const Viewer& viewer,
                                                                absl::string_view after,
                                                                uint32_t limit) {
   return db_->Read([&](Connection& db) {
     std::vector<DatasetRecord> datasets;
     Statement row(db,
-                  "SELECT name, display_name, sha256, bytes, documents, characters, create_time, "
-                  "owner, private_to FROM datasets "
+                  ABLATE_SELECT_DATASETS
                   "WHERE name > ?1 AND (?3 OR private_to IN ('', ?4)) ORDER BY name LIMIT ?2",
                   after, limit, viewer.sees_all, viewer.user);
     while (row.Row()) datasets.push_back(ReadDataset(row));

@@ -302,7 +302,16 @@ CREATE TABLE loose_blobs (
 ) STRICT, WITHOUT ROWID;
 )sql";
 
-constexpr const char* kStoreSteps[] = {kStoreTables};
+// Data sets that aren't plain text. Of tokens, `characters` is the size of the vocabulary and
+// `code_points` the number of tokens.
+constexpr char kDatasetKinds[] = R"sql(
+ALTER TABLE datasets ADD COLUMN kind INTEGER NOT NULL DEFAULT 0;  -- in the order of DatasetKind
+-- Of tokens that the server made of a text: the hashes of the text and of the tokenizer.
+ALTER TABLE datasets ADD COLUMN encoded_from TEXT NOT NULL DEFAULT '';
+CREATE INDEX datasets_encoded_from ON datasets (encoded_from) WHERE encoded_from <> '';
+)sql";
+
+constexpr const char* kStoreSteps[] = {kStoreTables, kDatasetKinds};
 
 // Versions 1 to 14 were never released.
 constexpr Schema kStoreSchema = {0x61626c61 /* "abla" */, 15, kStoreSteps};

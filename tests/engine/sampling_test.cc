@@ -7,7 +7,10 @@
 
 #include <cmath>
 #include <limits>
+#include <memory>
+#include <string>
 
+#include "absl/strings/str_cat.h"
 #include "server/engine/data/random.h"
 
 namespace ablate::engine {
@@ -181,15 +184,16 @@ TEST(SampleOptionsTest, NamesEveryOptionThatIsOutOfRange) {
 }
 
 const std::u32string kAlphabet = U"abé€😀";
+const TextCodec kCharacters = {&kAlphabet, nullptr};
 
 TEST(EncodePromptTest, FindsEveryCharacter) {
-  EXPECT_THAT(*EncodePrompt("bé€😀a", kAlphabet, 9), ElementsAre(1, 2, 3, 4, 0));
-  EXPECT_THAT(*EncodePrompt("", kAlphabet, 0), IsEmpty());
+  EXPECT_THAT(*EncodePrompt("bé€😀a", kCharacters, 9), ElementsAre(1, 2, 3, 4, 0));
+  EXPECT_THAT(*EncodePrompt("", kCharacters, 0), IsEmpty());
 }
 
 TEST(EncodePromptTest, NamesWhatCanNotBe) {
   const auto message = [](absl::string_view prompt, uint32_t most) {
-    return std::string(EncodePrompt(prompt, kAlphabet, most).status().message());
+    return std::string(EncodePrompt(prompt, kCharacters, most).status().message());
   };
   EXPECT_EQ(
       message("abC", 9),
@@ -202,6 +206,41 @@ TEST(EncodePromptTest, NamesWhatCanNotBe) {
   EXPECT_EQ(message("a\xff", 9), "prompt: it is not UTF-8 at byte 1; expected text in UTF-8");
   EXPECT_EQ(message("abab", 3),
             "prompt: it has 4 characters; expected at most 3, one less than the model's context");
+}
+
+std::shared_ptr<const tokenizer::BytePairEncoding> ExampleEncoding() {
+  const std::string folder = absl::StrCat(ABLATE_EXAMPLES_DATA, "/shakespeare-bpe/");
+  return *tokenizer::BytePairEncoding::Read(folder + "vocab.json", folder + "merges.txt");
+}
+
+TEST(EncodePromptTest, CountsTheTokensOfAnEncoding) {
+  const TextCodec codec = {nullptr, ExampleEncoding()};
+  const std::string prompt = "the king é😀\n";
+  const std::vector<uint32_t> tokens = *EncodePrompt(prompt, codec, 100);
+  EXPECT_LT(tokens.size(), prompt.size());
+  EXPECT_EQ(codec.TextOf(tokens), prompt);
+  const auto few = static_cast<uint32_t>(tokens.size() - 1);
+  EXPECT_EQ(EncodePrompt(prompt, codec, few).status().message(),
+            absl::StrCat("prompt: it has ", tokens.size(), " tokens; expected at most ", few,
+                         ", one less than the model's context"));
+  EXPECT_EQ(EncodePrompt("a\xff", codec, 9).status().message(),
+            "prompt: it is not UTF-8 at byte 1; expected text in UTF-8");
+}
+
+TEST(TextCodecTest, ReplacesBytesThatAreNoCharacter) {
+  const TextCodec codec = {nullptr, ExampleEncoding()};
+  std::vector<uint32_t> tokens = *EncodePrompt("a😀", codec, 100);
+  tokens.pop_back();
+  EXPECT_THAT(codec.TextOf(tokens), ::testing::StartsWith("a\xEF\xBF\xBD"));
+}
+
+TEST(OpeningTest, OfAnEncodingBeginsWithALineFeed) {
+  TokenizedText text;
+  text.encoding = ExampleEncoding();
+  const auto opening = OpeningOf({nullptr, &text}, "", 3);
+  ASSERT_TRUE(opening.ok()) << opening.status();
+  EXPECT_EQ(SampledData({nullptr, &text}).codec().TextOf(opening->tokens), "\n");
+  EXPECT_EQ(opening->hidden, 1u);
 }
 
 // Ten documents, "a" to "j"; the last three in the seed's order are held out.

@@ -4,9 +4,13 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <fstream>
+#include <iterator>
 #include <string>
 #include <vector>
 
+#include "absl/strings/str_cat.h"
+#include "base/dataset_file.h"
 #include "server/engine/data/documents.h"
 #include "server/engine/data/whole_text.h"
 
@@ -163,6 +167,26 @@ TEST(TokenizeTextTest, RefusesWhatDocumentsRefuse) {
   }
   EXPECT_EQ(TokenizeText("").status().message(), "the text is empty");
   EXPECT_EQ(TokenizeText("\xEF\xBB\xBF").status().message(), "the text is empty");
+}
+
+std::string TokenizerPart(const std::string& path) {
+  std::ifstream in(absl::StrCat(ABLATE_EXAMPLES_DATA, "/shakespeare-bpe/", path));
+  EXPECT_TRUE(in) << path;
+  return {std::istreambuf_iterator<char>(in), {}};
+}
+
+TEST(ReadTextTest, ReadsTokensWithTheirTokenizer) {
+  const std::string vocabulary = TokenizerPart("vocab.json"), merges = TokenizerPart("merges.txt");
+  const auto text = ReadText(WriteTokenFile({vocabulary, merges}, 512, {5, 511, 5}));
+  ASSERT_TRUE(text.ok()) << text.status();
+  EXPECT_EQ(text->tokens, std::vector<uint32_t>({5, 511, 5}));
+  EXPECT_EQ(text->vocabulary(), 512u);
+  EXPECT_TRUE(text->alphabet.empty());
+  EXPECT_EQ(ReadText(WriteTokenFile({vocabulary, merges}, 512, {5, 512})).status().message(),
+            "token 1 is 512; expected an ID below 512, the size of the vocabulary");
+  EXPECT_EQ(ReadText(WriteTokenizerFile({vocabulary, merges})).status().message(),
+            "it is a tokenizer; expected tokens");
+  EXPECT_EQ(ReadText("ab")->alphabet, U"ab");
 }
 
 // Facts counted when a text arrives must agree with those of training.

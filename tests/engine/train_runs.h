@@ -11,8 +11,8 @@
 #include <utility>
 #include <vector>
 
+#include "base/safetensors.h"
 #include "server/engine/layout.h"
-#include "server/engine/safetensors.h"
 #include "server/engine/trainer.h"
 #include "tests/engine/train_configs.h"
 

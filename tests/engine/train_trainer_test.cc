@@ -11,9 +11,9 @@
 #include <string>
 #include <vector>
 
+#include "base/safetensors.h"
 #include "server/engine/data/batches.h"
 #include "server/engine/layout.h"
-#include "server/engine/safetensors.h"
 #include "server/engine/trainer.h"
 #include "tests/engine/train_configs.h"
 #include "tests/engine/train_runs.h"

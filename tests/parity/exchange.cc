@@ -11,8 +11,8 @@
 #include <fstream>
 #include <sstream>
 
+#include "base/safetensors.h"
 #include "server/engine/names.h"
-#include "server/engine/safetensors.h"
 
 namespace ablate::engine {
 namespace {

@@ -24,7 +24,7 @@ using ::testing::SizeIs;
 
 engine::AnalysisArray Array(const std::string& name, const std::vector<std::string>& axes,
                             const std::vector<int64_t>& shape, const std::vector<double>& values) {
-  engine::AnalysisArray array{name, axes, shape, engine::TensorType::kF64, {}};
+  engine::AnalysisArray array{name, axes, shape, TensorType::kF64, {}};
   array.bytes.assign(reinterpret_cast<const char*>(values.data()), values.size() * sizeof(double));
   return array;
 }
@@ -252,7 +252,7 @@ TEST_F(LabelledResultsTest, AreNotTrusted) {
   whole.name = "losses";
   whole.axes = losses.axes;
   whole.shape = {1, 3};
-  whole.type = engine::TensorType::kI64;
+  whole.type = TensorType::kI64;
   const struct {
     std::string why;
     std::vector<engine::AnalysisArray> arrays;

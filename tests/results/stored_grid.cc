@@ -63,11 +63,10 @@ StoredGrid::StoredGrid(const std::string& text, const std::string& folder) {
 void StoredGrid::Submit(const std::string& text) {
   v1::ExperimentSpec spec;
   EXPECT_TRUE(google::protobuf::TextFormat::ParseFromString(text, &spec)) << text;
-  const spec::Surroundings surroundings{
-      [](absl::string_view, bool) -> absl::StatusOr<spec::DatasetFacts> {
-        return absl::NotFoundError("there are no data sets here");
-      },
-      false};
+  spec::Surroundings surroundings;
+  surroundings.find_dataset = [](absl::string_view, bool) -> absl::StatusOr<spec::DatasetFacts> {
+    return absl::NotFoundError("there are no data sets here");
+  };
   const spec::Resolution resolution = spec::Resolve(spec, {}, surroundings);
   for (const spec::Problem& problem : resolution.problems) ADD_FAILURE() << problem.message;
   storage::NewExperiment experiment = ToExperiment(resolution);

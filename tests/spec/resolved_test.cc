@@ -1,4 +1,5 @@
 // Tests the content of a resolved cell: defaults, the engine's config, costs.
+#include "absl/strings/str_cat.h"
 #include "gmock/gmock.h"
 #include "server/engine/layout.h"
 #include "server/engine/names.h"
@@ -72,9 +73,47 @@ TEST(DefaultsTest, OfRecall) {
 TEST(DefaultsTest, OfText) {
   const v1::BaseSpec base = FilledBase(R"(task { text { dataset: "shakespeare" } })");
   EXPECT_EQ(base.task().text().dataset(), "datasets/shakespeare-86c4e6");
-  EXPECT_EQ(base.task().text().tokenizer(), v1::Tokenizer::chars);
+  EXPECT_EQ(base.task().text().tokenizer(), "chars");
   EXPECT_EQ(base.task().text().validation(), 0.1);
   ExpectDefaultsOfReading(base);
+}
+
+TEST(TokenizerTest, MakesTokensTheDataOfARun) {
+  for (const char* tokenizer : {"gpt2", "datasets/gpt2-111111"}) {
+    const Resolution resolution = Resolved(FromText(absl::StrCat(
+        R"(name: "a" base { task { text { dataset: "shakespeare" tokenizer: ")", tokenizer,
+        R"(" } } model { layers: 1 width: 4 heads: 1 feed_forward { hidden: 4 } } })")));
+    const ResolvedCell& cell = resolution.cells.at(0);
+    const v1::TextTask& text = cell.run.spec().task().text();
+    EXPECT_EQ(text.dataset(), "datasets/shakespeare-86c4e6-gpt2");
+    EXPECT_EQ(text.tokenizer(), "stored");
+    EXPECT_EQ(cell.dataset_sha256, std::string(63, '0') + "6");
+    EXPECT_EQ(resolution.configs.at(0).model.vocabulary, 50'257);
+    EXPECT_TRUE(std::get<engine::TextTask>(resolution.configs[0].task).stored);
+    // The experiment says what was asked for, by names that keep their meaning.
+    EXPECT_EQ(resolution.spec.base().task().text().dataset(), "datasets/shakespeare-86c4e6");
+    EXPECT_EQ(resolution.spec.base().task().text().tokenizer(), "datasets/gpt2-111111");
+  }
+}
+
+TEST(TokenizerTest, IsStoredWithTokens) {
+  const v1::BaseSpec base = FilledBase(R"(task { text { dataset: "ids" } })");
+  EXPECT_EQ(base.task().text().tokenizer(), "stored");
+  EXPECT_EQ(base.task().text().dataset(), "datasets/ids-222222");
+  EXPECT_EQ(
+      FilledBase(R"(task { text { dataset: "ids" tokenizer: "stored" } })").ShortDebugString(),
+      base.ShortDebugString());
+}
+
+TEST(TokenizerTest, IsAnAxis) {
+  const Resolution resolution = Resolved(FromText(R"(
+    name: "a"
+    base { task { text { dataset: "shakespeare" } } }
+    axes { field: "task.text.tokenizer" values { string_value: "chars" }
+           values { string_value: "gpt2" } })"));
+  ASSERT_EQ(resolution.cells.size(), 2u);
+  EXPECT_NE(resolution.cells[0].dataset_sha256, resolution.cells[1].dataset_sha256);
+  EXPECT_EQ(resolution.parameters[0].parameters() < resolution.parameters[1].parameters(), true);
 }
 
 TEST(DefaultsTest, FollowOtherFields) {

@@ -23,9 +23,15 @@ namespace ablate::spec {
 
 using Overrides = std::map<std::string, google::protobuf::Value>;
 
+// Returns the facts of a data set of GPT-2's tokens.
+inline DatasetFacts TokensOf(const std::string& id, uint64_t tokens) {
+  return {{0, 50'257, 0, tokens, 0, {}}, id, std::string(63, '0') + "6", DatasetKind::kTokens};
+}
+
 // Returns a server that has the data set datasets/names-0a30b5 (32,033 names, also known as names
 // and names.txt), datasets/tiny-000000 (10 documents, 70 tokens as one text),
-// datasets/shakespeare-86c4e6 and datasets/line-000000 (10,000 characters without a line end).
+// datasets/shakespeare-86c4e6, datasets/line-000000 (10,000 characters without a line end), the
+// tokenizer datasets/gpt2-111111 and datasets/ids-222222 (30,000 of its tokens).
 inline Surroundings TestSurroundings() {
   Surroundings surroundings;
   surroundings.find_dataset = [](absl::string_view name, bool) -> absl::StatusOr<DatasetFacts> {
@@ -43,7 +49,19 @@ inline Surroundings TestSurroundings() {
     if (name == "line") {
       return DatasetFacts{{1, 5, 0, 10'000, 0, {}}, "line-000000", std::string(63, '0') + "4"};
     }
+    if (name == "gpt2" || name == "datasets/gpt2-111111") {
+      return DatasetFacts{{0, 50'257, 0, 0, 0, {}},
+                          "gpt2-111111",
+                          std::string(63, '0') + "5",
+                          DatasetKind::kTokenizer};
+    }
+    if (name == "ids") return TokensOf("ids-222222", 30'000);
     return absl::NotFoundError("there is no data set of that name.");
+  };
+  surroundings.encode_dataset = [](const std::string& text, const std::string& tokenizer) {
+    EXPECT_EQ(tokenizer, "gpt2-111111");
+    return absl::StatusOr<DatasetFacts>(
+        TokensOf(text + "-gpt2", text == "tiny-000000" ? 20 : 338'000));
   };
   return surroundings;
 }
@@ -206,9 +224,6 @@ inline std::vector<v1::BaseSpec> FilledBases() {
   }
   return bases;
 }
-
-// Returns true if the rule's field has one value only.
-inline bool HasOneValue(const FieldRule& rule) { return rule.path == "task.text.tokenizer"; }
 
 // Returns another value than `value` that is valid for the rule's field by itself.
 inline double OtherValue(const FieldRule& rule, double value) {

@@ -8,8 +8,8 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/strip.h"
+#include "base/safetensors.h"
 #include "server/engine/data/documents.h"
-#include "server/engine/safetensors.h"
 #include "tests/worker/analyst_fixture.h"
 
 namespace ablate::worker {
@@ -76,11 +76,11 @@ class FakeAnalysis : public engine::Analysis {
 };
 
 engine::AnalysisArray ArrayOf(const std::string& name, std::vector<std::string> axes,
-                              std::vector<int64_t> shape, engine::TensorType type) {
+                              std::vector<int64_t> shape, TensorType type) {
   engine::AnalysisArray array{name, std::move(axes), shape, type, ""};
   int64_t elements = 1;
   for (const int64_t size : shape) elements *= size;
-  const int64_t bytes = type == engine::TensorType::kF32 ? 4 : 8;
+  const int64_t bytes = type == TensorType::kF32 ? 4 : 8;
   array.bytes.assign(static_cast<size_t>(elements * bytes), 'x');
   return array;
 }
@@ -263,8 +263,8 @@ TEST_F(ComputationTest, ReportsNumbersAndNotesAndPublishesArrays) {
                             engine::UndefinedNumber("skew", engine::Undefined::kZeroVariance),
                             engine::NumberOf("mean", 1 / 0.)};
   engine_.result.arrays = {
-      ArrayOf("b", {"block", "feature"}, {2, 3}, engine::TensorType::kF64),
-      ArrayOf("a", {"token"}, {5}, engine::TensorType::kF32),
+      ArrayOf("b", {"block", "feature"}, {2, 3}, TensorType::kF64),
+      ArrayOf("a", {"token"}, {5}, TensorType::kF32),
   };
   engine_.result.notes = {"only 3 tokens were there"};
   StartAnalyst();
@@ -279,7 +279,7 @@ TEST_F(ComputationTest, ReportsNumbersAndNotesAndPublishesArrays) {
   const std::string file = server_->state().blobs[result.artifact()];
   EXPECT_EQ(Sha256Of(file), result.artifact());
   EXPECT_EQ(file.size(), result.artifact_bytes());
-  const auto parsed = engine::ParseSafetensors(file);
+  const auto parsed = ParseSafetensors(file);
   ASSERT_TRUE(parsed.ok()) << parsed.status();
   ASSERT_EQ(result.arrays_size(), 2);
   ASSERT_THAT(parsed->tensors, SizeIs(2));
@@ -521,7 +521,7 @@ TEST_F(ComputationTest, ALostDeviceEndsTheWorkerAfterSayingSo) {
 }
 
 TEST_F(ComputationTest, WaitsForRoomOnTheServersDiskWithItsStateAndItsArrays) {
-  engine_.result.arrays = {ArrayOf("a", {"token"}, {5}, engine::TensorType::kF64)};
+  engine_.result.arrays = {ArrayOf("a", {"token"}, {5}, TensorType::kF64)};
   server_->Change([](ServerState& state) {
     state.write_errors = {8, 8, 8};  // RESOURCE_EXHAUSTED
   });
@@ -542,7 +542,7 @@ TEST_F(ComputationTest, WaitsForRoomOnTheServersDiskWithItsStateAndItsArrays) {
 }
 
 TEST_F(ComputationTest, LetsGoWhenItIsCancelledWhileItWaitsForRoom) {
-  engine_.result.arrays = {ArrayOf("a", {"token"}, {5}, engine::TensorType::kF64)};
+  engine_.result.arrays = {ArrayOf("a", {"token"}, {5}, TensorType::kF64)};
   server_->Change([](ServerState& state) { state.write_errors.assign(100'000, 8); });
   StartAnalyst();
   server_->Send(Computation("one"));

@@ -7,7 +7,9 @@
 #include <variant>
 
 #include "absl/strings/str_cat.h"
+#include "base/dataset_file.h"
 #include "base/decimal.h"
+#include "base/tokenizer/encoder.h"
 #include "server/engine/analyze/sampling.h"
 #include "server/engine/data/characters.h"
 #include "server/engine/data/documents.h"
@@ -40,7 +42,7 @@ Read ReadPrompt(const RunConfig& config, const std::string& prompt) {
   const auto context = static_cast<uint32_t>(config.model.context);
   const uint32_t longest =
       std::min(kMaxPromptTokens, context) - (data->documents != nullptr ? 1 : 0);
-  if (const auto wrong = CheckPrompt(prompt, data->alphabet(), longest); wrong.has_value()) {
+  if (const auto wrong = CheckPrompt(prompt, data->codec(), longest); wrong.has_value()) {
     return Refused("inputs.prompt", wrong->complaint, wrong->allowed);
   }
   const absl::StatusOr<Opening> opening = OpeningOf(*data, prompt, longest);
@@ -167,6 +169,38 @@ Read ReadOtherDocuments(const TokenizedDocuments& own, int64_t context,
   return SequencesRead{DocumentBatchesOf(std::move(documents), context), {}};
 }
 
+// Appends up to `most` characters of a text as tokens of `own`. Returns the problem of the first
+// one that `own` lacks.
+absl::StatusOr<std::optional<SequencesRead>> EncodeCharacters(absl::string_view text,
+                                                              const TokenizedText& own,
+                                                              uint64_t most,
+                                                              std::vector<uint32_t>* tokens) {
+  LineReader reader(text, 0);
+  std::u32string line;
+  for (uint64_t number = 1; tokens->size() < most; ++number) {
+    const absl::StatusOr<bool> found = reader.Next(line);
+    if (!found.ok()) return found.status();
+    if (!*found) break;
+    line.resize(std::min<size_t>(line.size(), most - tokens->size()));
+    auto wrong = Encode(line, own.alphabet, "line", number, tokens);
+    if (wrong.has_value()) return wrong;
+  }
+  return std::nullopt;
+}
+
+// Appends up to `most` tokens of a text.
+void EncodePieces(absl::string_view text, const TokenizedText& own, uint64_t most,
+                  std::vector<uint32_t>* tokens) {
+  constexpr size_t kPiece = 64 << 10;
+  tokenizer::Encoder encoder(own.encoding);
+  while (!text.empty() && tokens->size() < most) {
+    encoder.Add(text.substr(0, kPiece), tokens);
+    text.remove_prefix(std::min(kPiece, text.size()));
+  }
+  if (tokens->size() < most) encoder.Finish(tokens);
+  if (tokens->size() > most) tokens->resize(most);
+}
+
 // Reads windows of another text from its beginning.
 Read ReadOtherText(const TokenizedText& own, int64_t context, const AnalysisInputs& inputs) {
   const auto length = static_cast<uint64_t>(context);
@@ -174,19 +208,22 @@ Read ReadOtherText(const TokenizedText& own, int64_t context, const AnalysisInpu
       inputs.documents > 0 ? inputs.documents : std::max<uint64_t>(1, inputs.tokens / length);
   // One window beyond the limit shows that there are too many.
   const uint64_t windows = std::min(wanted, kMaxReadTokens / length + 1);
+  const uint64_t most = windows * length + 1;
+  const char* unit = " characters";
   TokenizedText text;
-  LineReader reader(*inputs.text, 0);
-  std::u32string line;
-  for (uint64_t number = 1; text.tokens.size() < windows * length + 1; ++number) {
-    const absl::StatusOr<bool> found = reader.Next(line);
-    if (!found.ok()) return found.status();
-    if (!*found) break;
-    line.resize(std::min<size_t>(line.size(), windows * length + 1 - text.tokens.size()));
-    auto wrong = Encode(line, own.alphabet, "line", number, &text.tokens);
-    if (wrong.has_value()) return *std::move(wrong);
+  if (!IsText(*inputs.text)) {
+    return Refused("inputs.dataset", "it is no text", "a data set of text");
+  }
+  if (own.encoding != nullptr) {
+    unit = " tokens";
+    EncodePieces(*inputs.text, own, most, &text.tokens);
+  } else {
+    auto wrong = EncodeCharacters(*inputs.text, own, most, &text.tokens);
+    if (!wrong.ok()) return wrong.status();
+    if (wrong->has_value()) return **std::move(wrong);
   }
   if (text.tokens.size() <= length) {
-    return Refused("inputs.dataset", absl::StrCat("it has ", text.tokens.size(), " characters"),
+    return Refused("inputs.dataset", absl::StrCat("it has ", text.tokens.size(), unit),
                    absl::StrCat("at least ", length + 1, ", one more than the model's context"));
   }
   const uint64_t whole = (text.tokens.size() - 1) / length * length;

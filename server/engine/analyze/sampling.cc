@@ -4,12 +4,15 @@
 #include <cmath>
 #include <cstddef>
 #include <numeric>
+#include <utility>
 
 #include "absl/container/flat_hash_set.h"
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
 #include "absl/types/span.h"
+#include "base/clean.h"
 #include "base/decimal.h"
+#include "base/tokenizer/encoder.h"
 #include "base/utf8.h"
 #include "server/engine/analyze/inputs.h"
 #include "server/engine/data/characters.h"
@@ -71,6 +74,13 @@ size_t PrefixReaching(const std::vector<double>& probabilities, double top_p) {
     if (sum >= top_p) return i + 1;
   }
   return probabilities.size();
+}
+
+std::vector<uint32_t> Encoded(absl::string_view text,
+                              std::shared_ptr<const tokenizer::BytePairEncoding> encoding) {
+  std::vector<uint32_t> tokens;
+  tokenizer::Encoder(std::move(encoding)).Encode(text, &tokens);
+  return tokens;
 }
 
 using Tokens = absl::Span<const uint32_t>;
@@ -156,16 +166,36 @@ double UniformAt(uint32_t seed, uint32_t sample, uint32_t position) {
   return static_cast<double>(generator.Next() >> 11) * 0x1p-53;
 }
 
-std::optional<OptionProblem> CheckPrompt(absl::string_view prompt, const std::u32string& alphabet,
+std::string TextCodec::TextOf(absl::Span<const uint32_t> tokens) const {
+  std::string text;
+  if (encoding == nullptr) {
+    for (const uint32_t token : tokens) text += text::EncodeUtf8((*alphabet)[token]);
+    return text;
+  }
+  std::string bytes;
+  for (const uint32_t token : tokens) absl::StrAppend(&bytes, encoding->TextOf(token));
+  absl::string_view rest = bytes;
+  while (!rest.empty()) text += text::EncodeUtf8(text::TakeCharacter(&rest));
+  return text;
+}
+
+std::optional<OptionProblem> CheckPrompt(absl::string_view prompt, const TextCodec& codec,
                                          uint32_t max_tokens) {
+  if (const size_t byte = text::FindNotUtf8(prompt); byte != absl::string_view::npos) {
+    return OptionProblem{"prompt", "", absl::StrCat("it is not UTF-8 at byte ", byte),
+                         "text in UTF-8"};
+  }
+  const std::string allowed =
+      absl::StrCat("at most ", max_tokens, ", one less than the model's context");
+  if (codec.encoding != nullptr) {
+    const size_t tokens = Encoded(prompt, codec.encoding).size();
+    if (tokens <= max_tokens) return std::nullopt;
+    return OptionProblem{"prompt", "", absl::StrCat("it has ", tokens, " tokens"), allowed};
+  }
+  const std::u32string& alphabet = *codec.alphabet;
   uint32_t characters = 0;
   for (size_t offset = 0; offset < prompt.size(); ++characters) {
-    const size_t start = offset;
     const char32_t point = text::DecodeUtf8(prompt, offset);
-    if (point == text::kNotUtf8) {
-      return OptionProblem{"prompt", "", absl::StrCat("it is not UTF-8 at byte ", start),
-                           "text in UTF-8"};
-    }
     if (RankOf(point, alphabet)) continue;
     return OptionProblem{"prompt", "",
                          absl::StrCat("character ", characters + 1, ", ", CharacterText(point),
@@ -173,25 +203,26 @@ std::optional<OptionProblem> CheckPrompt(absl::string_view prompt, const std::u3
                          absl::StrCat("its ", alphabet.size(), " characters")};
   }
   if (characters <= max_tokens) return std::nullopt;
-  return OptionProblem{"prompt", "", absl::StrCat("it has ", characters, " characters"),
-                       absl::StrCat("at most ", max_tokens, ", one less than the model's context")};
+  return OptionProblem{"prompt", "", absl::StrCat("it has ", characters, " characters"), allowed};
 }
 
-absl::StatusOr<std::vector<uint32_t>> EncodePrompt(absl::string_view prompt,
-                                                   const std::u32string& alphabet,
+absl::StatusOr<std::vector<uint32_t>> EncodePrompt(absl::string_view prompt, const TextCodec& codec,
                                                    uint32_t max_tokens) {
-  if (const auto wrong = CheckPrompt(prompt, alphabet, max_tokens); wrong.has_value()) {
+  if (const auto wrong = CheckPrompt(prompt, codec, max_tokens); wrong.has_value()) {
     return RefusalOf({*wrong});
   }
+  if (codec.encoding != nullptr) return Encoded(prompt, codec.encoding);
   std::vector<uint32_t> tokens;
   for (size_t offset = 0; offset < prompt.size();) {
-    tokens.push_back(*RankOf(text::DecodeUtf8(prompt, offset), alphabet));
+    tokens.push_back(*RankOf(text::DecodeUtf8(prompt, offset), *codec.alphabet));
   }
   return tokens;
 }
 
-const std::u32string& SampledData::alphabet() const {
-  return documents != nullptr ? documents->alphabet : text->alphabet;
+TextCodec SampledData::codec() const {
+  if (documents != nullptr) return {&documents->alphabet, nullptr};
+  if (text->encoding != nullptr) return {nullptr, text->encoding};
+  return {&text->alphabet, nullptr};
 }
 
 absl::StatusOr<SampledData> SampledDataOf(const RunConfig& config) {
@@ -213,13 +244,13 @@ absl::StatusOr<SampledData> SampledDataOf(const RunConfig& config) {
 
 absl::StatusOr<Opening> OpeningOf(const SampledData& data, absl::string_view prompt,
                                   uint32_t max_tokens) {
-  absl::StatusOr<std::vector<uint32_t>> tokens = EncodePrompt(prompt, data.alphabet(), max_tokens);
+  absl::StatusOr<std::vector<uint32_t>> tokens = EncodePrompt(prompt, data.codec(), max_tokens);
   if (!tokens.ok()) return tokens.status();
   Opening opening;
   if (data.documents != nullptr) {
     opening = {{data.documents->bos()}, 1, data.documents->bos()};
   } else if (prompt.empty()) {
-    const absl::StatusOr<std::vector<uint32_t>> line_feed = EncodePrompt("\n", data.alphabet(), 1);
+    const absl::StatusOr<std::vector<uint32_t>> line_feed = EncodePrompt("\n", data.codec(), 1);
     if (!line_feed.ok()) {
       return absl::InvalidArgumentError(
           "prompt: it is empty, and the run's data has no line feed to begin with; expected a "
@@ -232,11 +263,14 @@ absl::StatusOr<Opening> OpeningOf(const SampledData& data, absl::string_view pro
 }
 
 SampleWriter::SampleWriter(const TokenizedDocuments& documents, uint32_t held_out, uint32_t seed)
-    : alphabet_(documents.alphabet), documents_(&documents) {
+    : codec_{&documents.alphabet, nullptr}, documents_(&documents) {
   const size_t count = documents.documents();
   training_ = PythonShuffle(static_cast<uint32_t>(count), seed);
   training_.resize(count - std::min<size_t>(held_out, count));
 }
+
+SampleWriter::SampleWriter(const TokenizedText& text)
+    : codec_(SampledData{nullptr, &text}.codec()) {}
 
 std::vector<Sample> SampleWriter::Write(const std::vector<Draft>& drafts) {
   std::vector<Tokens> written;
@@ -249,7 +283,7 @@ std::vector<Sample> SampleWriter::Write(const std::vector<Draft>& drafts) {
   for (size_t i = 0; i < drafts.size(); ++i) {
     Sample& sample = samples.emplace_back();
     sample.index = next_++;
-    for (const uint32_t token : written[i]) sample.text += text::EncodeUtf8(alphabet_[token]);
+    sample.text = codec_.TextOf(written[i]);
     sample.tokens = drafts[i].drawn;
     sample.ended = drafts[i].ended;
     sample.in_training_data = found.count(written[i]) > 0;

@@ -4,6 +4,7 @@
 #define ABLATE_SERVER_ENGINE_ANALYZE_SAMPLING_H_
 
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <set>
 #include <string>
@@ -12,6 +13,7 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "absl/types/span.h"
+#include "base/tokenizer/byte_pair_encoding.h"
 #include "server/engine/config.h"
 #include "server/engine/data/documents.h"
 #include "server/engine/data/whole_text.h"
@@ -37,14 +39,24 @@ uint32_t Draw(const KeptTokens& kept, double u);
 // draw thus depends neither on other samples nor on their number.
 double UniformAt(uint32_t seed, uint32_t sample, uint32_t position);
 
+// How the tokens of a data set stand for text: exactly one pointer is set. The alphabet must
+// outlive it.
+struct TextCodec {
+  const std::u32string* alphabet = nullptr;  // code point of each token, ascending
+  std::shared_ptr<const tokenizer::BytePairEncoding> encoding;
+
+  // Returns the text of tokens, in UTF-8. Bytes of an encoding that are no whole characters become
+  // U+FFFD.
+  std::string TextOf(absl::Span<const uint32_t> tokens) const;
+};
+
 // Returns the problem of a prompt: the first character that the alphabet lacks, or its length.
-std::optional<OptionProblem> CheckPrompt(absl::string_view prompt, const std::u32string& alphabet,
+std::optional<OptionProblem> CheckPrompt(absl::string_view prompt, const TextCodec& codec,
                                          uint32_t max_tokens);
 
 // Returns the tokens of a prompt. INVALID_ARGUMENT names the first character that the alphabet
 // lacks, or the length.
-absl::StatusOr<std::vector<uint32_t>> EncodePrompt(absl::string_view prompt,
-                                                   const std::u32string& alphabet,
+absl::StatusOr<std::vector<uint32_t>> EncodePrompt(absl::string_view prompt, const TextCodec& codec,
                                                    uint32_t max_tokens);
 
 // The data set that samples resemble: exactly one pointer is set.
@@ -52,7 +64,7 @@ struct SampledData {
   const TokenizedDocuments* documents = nullptr;
   const TokenizedText* text = nullptr;
 
-  const std::u32string& alphabet() const;
+  TextCodec codec() const;
 };
 
 // Returns the data set of the run's task. FAILED_PRECONDITION if its tokens are numbers without a
@@ -89,14 +101,14 @@ class SampleWriter {
   SampleWriter(const TokenizedDocuments& documents, uint32_t held_out, uint32_t seed);
 
   // `text` must outlive it. No sample counts as found in the training data.
-  explicit SampleWriter(const TokenizedText& text) : alphabet_(text.alphabet) {}
+  explicit SampleWriter(const TokenizedText& text);
 
   // Returns the next samples, in order of index.
   std::vector<Sample> Write(const std::vector<Draft>& drafts);
   const SampleCounts& counts() const { return counts_; }
 
  private:
-  const std::u32string& alphabet_;
+  const TextCodec codec_;
   const TokenizedDocuments* documents_ = nullptr;
   std::vector<uint32_t> training_;
   std::set<std::string> texts_;

@@ -1,6 +1,12 @@
 #include "server/engine/data/whole_text.h"
 
+#include <algorithm>
+#include <string>
+#include <utility>
+
 #include "absl/status/status.h"
+#include "absl/strings/str_cat.h"
+#include "base/dataset_file.h"
 #include "server/engine/data/characters.h"
 
 namespace ablate::engine {
@@ -10,8 +16,12 @@ uint64_t TokenizedText::bytes() const {
          alphabet.capacity() * sizeof(char32_t);
 }
 
+uint32_t TokenizedText::vocabulary() const {
+  return encoding != nullptr ? encoding->vocabulary() : static_cast<uint32_t>(alphabet.size());
+}
+
 bool TokenizedText::operator==(const TokenizedText& other) const {
-  return alphabet == other.alphabet && tokens == other.tokens;
+  return alphabet == other.alphabet && vocabulary() == other.vocabulary() && tokens == other.tokens;
 }
 
 absl::StatusOr<TokenizedText> TokenizeText(absl::string_view text) {
@@ -30,6 +40,34 @@ absl::StatusOr<TokenizedText> TokenizeText(absl::string_view text) {
   // It lives long.
   whole.tokens.shrink_to_fit();
   return whole;
+}
+
+absl::StatusOr<TokenizedText> ReadTokens(absl::string_view file) {
+  absl::StatusOr<DatasetFile> read = ReadDatasetFile(file);
+  if (!read.ok()) return read.status();
+  if (read->kind != DatasetKind::kTokens) {
+    return absl::InvalidArgumentError("it is a tokenizer; expected tokens");
+  }
+  auto encoding =
+      tokenizer::BytePairEncoding::Parse({"vocab.json", std::string(read->tokenizer.vocabulary)},
+                                         {"merges.txt", std::string(read->tokenizer.merges)});
+  if (!encoding.ok()) return encoding.status();
+  const uint32_t vocabulary = (*encoding)->vocabulary();
+  const auto wrong = std::find_if(read->tokens.begin(), read->tokens.end(),
+                                  [vocabulary](uint32_t token) { return token >= vocabulary; });
+  if (wrong != read->tokens.end()) {
+    return absl::InvalidArgumentError(absl::StrCat("token ", wrong - read->tokens.begin(), " is ",
+                                                   *wrong, "; expected an ID below ", vocabulary,
+                                                   ", the size of the vocabulary"));
+  }
+  TokenizedText text;
+  text.encoding = *std::move(encoding);
+  text.tokens = std::move(read->tokens);
+  return text;
+}
+
+absl::StatusOr<TokenizedText> ReadText(absl::string_view file) {
+  return IsText(file) ? TokenizeText(file) : ReadTokens(file);
 }
 
 }  // namespace ablate::engine

@@ -1,28 +1,42 @@
-// Tokenizes a text as a whole, by characters.
+// Reads a text as a whole: a text, whose tokens are its characters, or stored tokens.
 #ifndef ABLATE_SERVER_ENGINE_DATA_WHOLE_TEXT_H_
 #define ABLATE_SERVER_ENGINE_DATA_WHOLE_TEXT_H_
 
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <vector>
 
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
+#include "base/tokenizer/byte_pair_encoding.h"
 #include "server/engine/task.h"
 
 namespace ablate::engine {
 
 struct TokenizedText : TaskData {
-  std::u32string alphabet;  // code point of each token id, ascending; a line end is a line feed
+  // Code point of each token id, ascending; a line end is a line feed. Empty if `encoding` is set.
+  std::u32string alphabet;
+  std::shared_ptr<const tokenizer::BytePairEncoding> encoding;  // of stored tokens
   std::vector<uint32_t> tokens;
+
+  uint32_t vocabulary() const;
 
   uint64_t bytes() const override;
 
   bool operator==(const TokenizedText& other) const;
 };
 
-// Returns INVALID_ARGUMENT as LineReader::Next, and if the text is empty.
+// Returns the characters of a text. Returns INVALID_ARGUMENT as LineReader::Next, and if the text
+// is empty.
 absl::StatusOr<TokenizedText> TokenizeText(absl::string_view text);
+
+// Reads a file of tokens (base/dataset_file.h). INVALID_ARGUMENT names the problem of the file, of
+// its tokenizer, or the first token that isn't in the vocabulary.
+absl::StatusOr<TokenizedText> ReadTokens(absl::string_view file);
+
+// Reads a data set by its kind: a text, or a file of tokens.
+absl::StatusOr<TokenizedText> ReadText(absl::string_view file);
 
 }  // namespace ablate::engine
 

@@ -8,9 +8,9 @@
 #include <optional>
 #include <vector>
 
+#include "base/safetensors.h"
 #include "server/engine/config.h"
 #include "server/engine/layout.h"
-#include "server/engine/safetensors.h"
 
 namespace ablate::engine {
 

@@ -14,9 +14,9 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "absl/types/span.h"
+#include "base/safetensors.h"
 #include "server/engine/config.h"
 #include "server/engine/data/batches.h"
-#include "server/engine/safetensors.h"
 
 namespace ablate::engine {
 

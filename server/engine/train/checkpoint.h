@@ -9,9 +9,9 @@
 
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
+#include "base/safetensors.h"
 #include "server/engine/config.h"
 #include "server/engine/layout.h"
-#include "server/engine/safetensors.h"
 #include "server/engine/train/backend.h"
 
 namespace ablate::engine {

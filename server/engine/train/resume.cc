@@ -9,8 +9,8 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "base/safetensors.h"
 #include "server/engine/names.h"
-#include "server/engine/safetensors.h"
 
 namespace ablate::engine {
 namespace {

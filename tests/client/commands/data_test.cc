@@ -1,5 +1,6 @@
 // Tests `ablate data`: list, add, remove.
 #include "absl/strings/str_cat.h"
+#include "base/dataset_file.h"
 #include "base/sha256.h"
 #include "client/context.h"
 #include "gmock/gmock.h"
@@ -42,6 +43,43 @@ TEST_F(DataTest, AddsAFile) {
               HasSubstr("\"display_name\": \"names.txt\""));
 }
 
+TEST_F(DataTest, AddsTheFolderOfATokenizer) {
+  std::string sent;
+  answers_.upload = [&](const std::vector<v1::UploadDatasetRequest>& messages,
+                        v1::Dataset* dataset) {
+    for (const auto& message : messages) sent += message.data();
+    EXPECT_EQ(messages[0].display_name(), "shakespeare-bpe");
+    EXPECT_EQ(messages[0].sha256(), Sha256Hex(sent));
+    dataset->set_name("datasets/shakespeare-bpe-1a2b3c");
+    dataset->set_kind(v1::DatasetKind::tokenizer);
+    dataset->set_vocabulary(512);
+    dataset->set_bytes(7'000);
+    return absl::OkStatus();
+  };
+  for (const char* slash : {"", "/"}) {
+    sent.clear();
+    const Outcome outcome =
+        Run({"data", "add", absl::StrCat(ABLATE_EXAMPLES_DATA, "/shakespeare-bpe", slash)});
+    EXPECT_EQ(outcome.out, "datasets/shakespeare-bpe-1a2b3c\n");
+    EXPECT_EQ(outcome.err, "uploaded 7.0 kB, tokenizer with a vocabulary of 512\n");
+    EXPECT_EQ(ReadDatasetFile(sent)->kind, DatasetKind::kTokenizer);
+  }
+}
+
+TEST_F(DataTest, SendsNoFolderThatIsNoTokenizer) {
+  bool sent = false;
+  answers_.upload = [&](const std::vector<v1::UploadDatasetRequest>&, v1::Dataset*) {
+    sent = true;
+    return absl::OkStatus();
+  };
+  Write("merges.txt", "#version: 0.2\n");
+  Write("vocab.json", "{\"secret\": \"of another file\"}");
+  const Outcome outcome = Run({"data", "add", folder_});
+  EXPECT_EQ(outcome.code, kFailure);
+  EXPECT_THAT(outcome.err, HasSubstr("vocab.json"));
+  EXPECT_FALSE(sent);
+}
+
 TEST_F(DataTest, AddsAFileAgainOnlyIfTheServersIsDamaged) {
   const std::string path = Write("names.txt", "a\nb\n");
   bool damaged = false;
@@ -70,7 +108,11 @@ TEST_F(DataTest, AddsAnEmptyFileOnlyIfTheServerTakesIt) {
 
 TEST_F(DataTest, SaysWhyAFileCantBeAdded) {
   EXPECT_EQ(Run({"data", "add", folder_ + "/gone"}).err, "error: no file " + folder_ + "/gone\n");
-  EXPECT_EQ(Run({"data", "add", folder_}).err, "error: " + folder_ + " is not a file\n");
+  EXPECT_EQ(Run({"data", "add", folder_}).err,
+            "error: " + folder_ +
+                " is a folder without vocab.json; expected a file, or a tokenizer's folder with "
+                "vocab.json and merges.txt\n");
+  EXPECT_EQ(Run({"data", "add", "/dev/null"}).err, "error: /dev/null is not a file\n");
 }
 
 TEST_F(DataTest, ListsAllPages) {
@@ -81,16 +123,21 @@ TEST_F(DataTest, ListsAllPages) {
     dataset->set_name(first ? "datasets/a-1" : "datasets/b-2");
     dataset->set_display_name(first ? "a.txt" : "b.txt");
     dataset->set_bytes(228145);
-    dataset->set_documents(32033);
-    dataset->set_characters(26);
+    dataset->set_kind(first ? v1::DatasetKind::text : v1::DatasetKind::tokens);
+    if (first) {
+      dataset->set_documents(32033);
+      dataset->set_characters(26);
+    } else {
+      dataset->set_vocabulary(50257);
+    }
     dataset->mutable_create_time()->set_seconds(absl::ToUnixSeconds(now_) - 60);
     if (first) response->set_next_page_token("next");
     return absl::OkStatus();
   };
   EXPECT_EQ(Run({"data", "ls"}).out,
-            "data set  file     size  documents  characters  created\n"
-            "a-1       a.txt  228 kB     32,033          26  1 min ago\n"
-            "b-2       b.txt  228 kB     32,033          26  1 min ago\n");
+            "data set  file   kind      size  documents  vocabulary  created\n"
+            "a-1       a.txt  text    228 kB     32,033          26  1 min ago\n"
+            "b-2       b.txt  tokens  228 kB                 50,257  1 min ago\n");
   EXPECT_THAT(Run({"data", "ls", "--json"}).out, HasSubstr("\"name\": \"datasets/b-2\""));
 }
 
@@ -105,7 +152,7 @@ TEST_F(DataTest, SaysWhoseTheyAreWhereSeveralHaveSome) {
     return absl::OkStatus();
   };
   EXPECT_THAT(Run({"data", "ls"}).out,
-              AllOf(HasSubstr("data set  file  owner         size"),
+              AllOf(HasSubstr("data set  file  owner         kind"),
                     HasSubstr("mias-1          mia, private"), HasSubstr("bobs-1          bob  ")));
 }
 

@@ -416,9 +416,8 @@ TEST_F(SubmitTest, PutsWhatTheServerFindsBesideADataSetThatCantBeRead) {
 
 TEST_F(SubmitTest, RefusesAFolderAsADataSet) {
   const std::string path = Reading("./");
-  EXPECT_THAT(
-      Run({"submit", path}).err,
-      StartsWith(path + ":3:22: base.task.documents.dataset: " + folder_ + "/ is not a file\n"));
+  EXPECT_THAT(Run({"submit", path}).err, StartsWith(path + ":3:22: base.task.documents.dataset: " +
+                                                    folder_ + "/ is a folder without vocab.json"));
 }
 
 }  // namespace

@@ -112,6 +112,23 @@ TEST(FindDatasetPathsTest, LeavesOutTheFileOfATaskThatTheCommandLineReplaces) {
   EXPECT_THAT(FindDatasetPaths(&file.spec, &overrides), IsEmpty());
 }
 
+TEST(FindDatasetPathsTest, FindsTheFolderOfATokenizer) {
+  ExperimentFile file = Load(
+      "name: a\n"
+      "base: {task: {text: {dataset: t, tokenizer: data/bpe}}}\n"
+      "axes: [{field: task.text.tokenizer, values: [chars, ./gpt2]}]\n"
+      "exclude: [{where: {tokenizer: ./gpt2}}]\n");
+  Overrides overrides;
+  EXPECT_THAT(
+      Found(&file, &overrides),
+      UnorderedElementsAre("base.task.text.tokenizer = data/bpe", "axes[0].values[1] = ./gpt2",
+                           "exclude[0].where[\"tokenizer\"] = ./gpt2"));
+  overrides["task.text.dataset"].set_string_value("u");
+  EXPECT_EQ(FindDatasetPaths(&file.spec, &overrides).size(), 3u);
+  overrides["task.text.tokenizer"].set_string_value("chars");
+  EXPECT_EQ(FindDatasetPaths(&file.spec, &overrides).size(), 2u);
+}
+
 TEST(ReplaceDatasetPathsTest, UploadsEachFileOnceRelativeToTheExperiment) {
   ExperimentFile file = Load(kFileText);
   Overrides overrides;

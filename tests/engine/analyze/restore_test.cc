@@ -1,7 +1,7 @@
 // Tests which saved states Analysis::Restore rejects.
 #include <gtest/gtest.h>
 
-#include "server/engine/safetensors.h"
+#include "base/safetensors.h"
 #include "tests/engine/analyze/small_models.h"
 
 namespace ablate::engine {

@@ -1,6 +1,7 @@
-// Reads and writes the safetensors format, the only format of checkpoints and states. Torch-free.
-#ifndef ABLATE_SERVER_ENGINE_SAFETENSORS_H_
-#define ABLATE_SERVER_ENGINE_SAFETENSORS_H_
+// Reads and writes the safetensors format: checkpoints, states, arrays, and data sets that aren't
+// plain text.
+#ifndef ABLATE_BASE_SAFETENSORS_H_
+#define ABLATE_BASE_SAFETENSORS_H_
 
 #include <cstdint>
 #include <map>
@@ -10,9 +11,9 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 
-namespace ablate::engine {
+namespace ablate {
 
-enum class TensorType { kF32, kF64, kU8, kI64, kU64 };
+enum class TensorType { kF32, kF64, kU8, kU16, kU32, kI64, kU64 };
 
 // Returns the type as the format spells it: "F32".
 absl::string_view NameOf(TensorType type);
@@ -46,6 +47,6 @@ absl::StatusOr<std::string> WriteSafetensors(const std::vector<TensorView>& tens
 // Returns INVALID_ARGUMENT with the problem. The views point into `file`, which must outlive them.
 absl::StatusOr<SafetensorsFile> ParseSafetensors(absl::string_view file);
 
-}  // namespace ablate::engine
+}  // namespace ablate
 
-#endif  // ABLATE_SERVER_ENGINE_SAFETENSORS_H_
+#endif  // ABLATE_BASE_SAFETENSORS_H_

@@ -1,4 +1,4 @@
-#include "server/engine/safetensors.h"
+#include "base/safetensors.h"
 
 #include <algorithm>
 #include <iterator>
@@ -13,7 +13,7 @@
 #include "absl/strings/str_join.h"
 #include "base/utf8.h"
 
-namespace ablate::engine {
+namespace ablate {
 namespace {
 
 // The key of a file's metadata, which therefore can't name a tensor.
@@ -39,10 +39,9 @@ struct TypeInfo {
   int64_t width;  // bytes of one element
 };
 
-constexpr TypeInfo kTypes[] = {{TensorType::kF32, "F32", 4},
-                               {TensorType::kF64, "F64", 8},
-                               {TensorType::kU8, "U8", 1},
-                               {TensorType::kI64, "I64", 8},
+constexpr TypeInfo kTypes[] = {{TensorType::kF32, "F32", 4}, {TensorType::kF64, "F64", 8},
+                               {TensorType::kU8, "U8", 1},   {TensorType::kU16, "U16", 2},
+                               {TensorType::kU32, "U32", 4}, {TensorType::kI64, "I64", 8},
                                {TensorType::kU64, "U64", 8}};
 
 const TypeInfo& InfoOf(TensorType type) {
@@ -109,7 +108,8 @@ class HeaderReader : public nlohmann::json_sax<nlohmann::json> {
     const auto* info = std::find_if(std::begin(kTypes), std::end(kTypes),
                                     [&](const TypeInfo& known) { return known.name == value; });
     if (info == std::end(kTypes)) {
-      return Fail(Where(), " is ", Quoted(value), ", but must be one of F32, F64, U8, I64, U64");
+      return Fail(Where(), " is ", Quoted(value),
+                  ", but must be one of F32, F64, U8, U16, U32, I64, U64");
     }
     entry_.type = info->type;
     return true;
@@ -438,4 +438,4 @@ absl::StatusOr<SafetensorsFile> ParseSafetensors(absl::string_view file) {
   return parsed;
 }
 
-}  // namespace ablate::engine
+}  // namespace ablate

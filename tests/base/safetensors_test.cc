@@ -1,6 +1,6 @@
 // Tests safetensors files that must be rejected with a reason, and files of other programs that
 // must not; written files: round trips, damage, and contents that can't be written.
-#include "server/engine/safetensors.h"
+#include "base/safetensors.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -12,7 +12,7 @@
 
 #include "absl/strings/str_cat.h"
 
-namespace ablate::engine {
+namespace ablate {
 namespace {
 
 using ::testing::ElementsAre;
@@ -114,9 +114,9 @@ TEST(ParseSafetensorsTest, RefusesEntriesOfAnotherForm) {
       {"field of ours? no", One("\"dtype\":\"U8\",\"stride\":[0]"),
        "tensor 'a' has the field 'stride'; allowed are dtype, shape, data_offsets"},
       {"unknown dtype", One("\"dtype\":\"BF16\""),
-       "dtype of tensor 'a' is 'BF16', but must be one of F32, F64, U8, I64, U64"},
+       "dtype of tensor 'a' is 'BF16', but must be one of F32, F64, U8, U16, U32, I64, U64"},
       {"dtype in lower case", One("\"dtype\":\"f32\""),
-       "dtype of tensor 'a' is 'f32', but must be one of F32, F64, U8, I64, U64"},
+       "dtype of tensor 'a' is 'f32', but must be one of F32, F64, U8, U16, U32, I64, U64"},
       {"dtype a number", One("\"dtype\":4"),
        "dtype of tensor 'a' holds the number 4, but must be a string"},
       {"dtype a list", One("\"dtype\":[\"U8\"]"),
@@ -371,4 +371,4 @@ TEST(WriteSafetensorsTest, RefusesAHeaderAboveTheLimit) {
 }
 
 }  // namespace
-}  // namespace ablate::engine
+}  // namespace ablate

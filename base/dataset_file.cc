@@ -1,0 +1,110 @@
+#include "base/dataset_file.h"
+
+#include <cstring>
+#include <map>
+#include <utility>
+
+#include "absl/status/status.h"
+#include "absl/strings/str_cat.h"
+#include "base/safetensors.h"
+
+namespace ablate {
+namespace {
+
+constexpr char kKindKey[] = "ablate.dataset";  // in the metadata
+constexpr char kTokenizerName[] = "tokenizer", kTokensName[] = "tokens";
+constexpr char kVocabularyTensor[] = "vocab.json", kMergesTensor[] = "merges.txt";
+constexpr char kTokensTensor[] = "tokens";
+constexpr uint32_t kNarrow = 65'536;  // tokens of such a vocabulary have 16 bits
+
+TensorView FileTensor(const char* name, absl::string_view bytes) {
+  return {name, TensorType::kU8, {static_cast<int64_t>(bytes.size())}, bytes};
+}
+
+// Returns the bytes of a file that is stored as a tensor.
+absl::StatusOr<absl::string_view> FindPart(const SafetensorsFile& file, const char* name) {
+  const TensorView* tensor = file.Find(name);
+  if (tensor == nullptr) return absl::InvalidArgumentError(absl::StrCat("it has no ", name));
+  if (tensor->type != TensorType::kU8 || tensor->shape.size() != 1) {
+    return absl::InvalidArgumentError(
+        absl::StrCat(name, " isn't stored as bytes; expected a tensor of type U8 with one axis"));
+  }
+  return tensor->bytes;
+}
+
+template <typename Number>
+std::vector<uint32_t> Widened(absl::string_view bytes) {
+  std::vector<uint32_t> numbers(bytes.size() / sizeof(Number));
+  for (size_t i = 0; i < numbers.size(); ++i) {
+    Number number;
+    std::memcpy(&number, bytes.data() + i * sizeof(Number), sizeof(Number));
+    numbers[i] = number;
+  }
+  return numbers;
+}
+
+absl::StatusOr<std::vector<uint32_t>> FindTokens(const SafetensorsFile& file) {
+  const TensorView* tensor = file.Find(kTokensTensor);
+  if (tensor == nullptr) return absl::InvalidArgumentError("it has no tensor tokens");
+  const bool narrow = tensor->type == TensorType::kU16;
+  if ((!narrow && tensor->type != TensorType::kU32) || tensor->shape.size() != 1) {
+    return absl::InvalidArgumentError(
+        "tokens has another form; expected a tensor of type U16 or U32 with one axis");
+  }
+  if (tensor->bytes.empty()) return absl::InvalidArgumentError("it has no tokens");
+  return narrow ? Widened<uint16_t>(tensor->bytes) : Widened<uint32_t>(tensor->bytes);
+}
+
+}  // namespace
+
+bool IsText(absl::string_view beginning) {
+  return beginning.substr(0, 8).find('\0') == absl::string_view::npos;
+}
+
+std::string WriteTokenizerFile(const TokenizerFiles& tokenizer) {
+  return *WriteSafetensors({FileTensor(kVocabularyTensor, tokenizer.vocabulary),
+                            FileTensor(kMergesTensor, tokenizer.merges)},
+                           {{kKindKey, kTokenizerName}});
+}
+
+std::string WriteTokenFile(const TokenizerFiles& tokenizer, uint32_t vocabulary,
+                           absl::Span<const uint32_t> tokens) {
+  TensorView view{kTokensTensor, TensorType::kU32, {static_cast<int64_t>(tokens.size())}, {}};
+  std::vector<uint16_t> narrow;
+  if (vocabulary <= kNarrow) {
+    narrow.assign(tokens.begin(), tokens.end());
+    view.type = TensorType::kU16;
+    view.bytes = {reinterpret_cast<const char*>(narrow.data()), narrow.size() * sizeof(uint16_t)};
+  } else {
+    view.bytes = {reinterpret_cast<const char*>(tokens.data()), tokens.size() * sizeof(uint32_t)};
+  }
+  return *WriteSafetensors({FileTensor(kVocabularyTensor, tokenizer.vocabulary),
+                            FileTensor(kMergesTensor, tokenizer.merges), view},
+                           {{kKindKey, kTokensName}});
+}
+
+absl::StatusOr<DatasetFile> ReadDatasetFile(absl::string_view bytes) {
+  const absl::StatusOr<SafetensorsFile> file = ParseSafetensors(bytes);
+  if (!file.ok()) return file.status();
+  const auto kind = file->metadata.find(kKindKey);
+  DatasetFile read;
+  if (kind != file->metadata.end() && kind->second == kTokensName) {
+    read.kind = DatasetKind::kTokens;
+  } else if (kind == file->metadata.end() || kind->second != kTokenizerName) {
+    return absl::InvalidArgumentError(absl::StrCat("its metadata don't say what it is; expected ",
+                                                   kKindKey, " to be ", kTokenizerName, " or ",
+                                                   kTokensName));
+  }
+  const auto vocabulary = FindPart(*file, kVocabularyTensor);
+  if (!vocabulary.ok()) return vocabulary.status();
+  const auto merges = FindPart(*file, kMergesTensor);
+  if (!merges.ok()) return merges.status();
+  read.tokenizer = {*vocabulary, *merges};
+  if (read.kind == DatasetKind::kTokenizer) return read;
+  auto tokens = FindTokens(*file);
+  if (!tokens.ok()) return tokens.status();
+  read.tokens = *std::move(tokens);
+  return read;
+}
+
+}  // namespace ablate

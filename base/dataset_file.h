@@ -1,0 +1,51 @@
+// Reads and writes the files of data sets that aren't plain text: a tokenizer, and a text that is
+// divided into tokens. Both are safetensors files; docs/reference/tokenizers.md has the format.
+#ifndef ABLATE_BASE_DATASET_FILE_H_
+#define ABLATE_BASE_DATASET_FILE_H_
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "absl/types/span.h"
+
+namespace ablate {
+
+enum class DatasetKind { kText, kTokenizer, kTokens };
+
+// The files of a GPT-2 tokenizer.
+struct TokenizerFiles {
+  absl::string_view vocabulary;  // vocab.json
+  absl::string_view merges;      // merges.txt
+};
+
+// The contents of a file. The views point into the file's bytes.
+struct DatasetFile {
+  DatasetKind kind = DatasetKind::kTokenizer;
+  TokenizerFiles tokenizer;
+  std::vector<uint32_t> tokens;  // of kind kTokens; not checked against the vocabulary
+};
+
+// The largest such file. It is read as a whole.
+inline constexpr uint64_t kMaxDatasetFileBytes = uint64_t{256} << 20;
+
+// Returns false for a file that ReadDatasetFile may accept, given its first eight bytes. Such a
+// file is no text: it begins with a number that has zero bytes.
+bool IsText(absl::string_view beginning);
+
+// Returns the file of a tokenizer.
+std::string WriteTokenizerFile(const TokenizerFiles& tokenizer);
+
+// Returns the file of a text's tokens: 16 bits each if the vocabulary has at most 65,536, else 32.
+// Every token must be below `vocabulary`.
+std::string WriteTokenFile(const TokenizerFiles& tokenizer, uint32_t vocabulary,
+                           absl::Span<const uint32_t> tokens);
+
+// Returns INVALID_ARGUMENT with the problem. Doesn't read the tokenizer's files.
+absl::StatusOr<DatasetFile> ReadDatasetFile(absl::string_view file);
+
+}  // namespace ablate
+
+#endif  // ABLATE_BASE_DATASET_FILE_H_

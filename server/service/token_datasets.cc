@@ -1,0 +1,163 @@
+#include "server/service/token_datasets.h"
+
+#include <algorithm>
+#include <functional>
+#include <memory>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "base/decimal.h"
+#include "base/sha256.h"
+#include "base/tokenizer/encoder.h"
+#include "server/rpc/blob_streams.h"
+#include "server/rpc/limits.h"
+#include "server/service/quotas.h"
+
+namespace ablate::service {
+namespace {
+
+constexpr size_t kDigitsInId = 6;
+constexpr uint64_t kPieceBytes = 1 << 20;
+
+using tokenizer::BytePairEncoding;
+
+absl::StatusOr<std::shared_ptr<const BytePairEncoding>> ReadEncoding(const TokenizerFiles& files) {
+  return BytePairEncoding::Parse({"vocab.json", std::string(files.vocabulary)},
+                                 {"merges.txt", std::string(files.merges)});
+}
+
+absl::Status CannotRead(const storage::DatasetRecord& dataset, const absl::Status& why) {
+  return absl::DataLossError(
+      absl::StrCat("data set ", dataset.id, " can't be read: ", why.message()));
+}
+
+// Calls `take` with the pieces of a data set's file in order.
+absl::Status ReadPieces(storage::Store* store, const storage::DatasetRecord& dataset,
+                        const std::function<void(absl::string_view)>& take) {
+  const auto blobs = rpc::BlobsOf(store);
+  if (!blobs.ok()) return blobs.status();
+  for (uint64_t at = 0; at < dataset.bytes; at += kPieceBytes) {
+    const auto piece = (*blobs)->Read(dataset.sha256, at, kPieceBytes);
+    if (!piece.ok()) return CannotRead(dataset, piece.status());
+    take(*piece);
+  }
+  return absl::OkStatus();
+}
+
+// Returns the name of tokens: "tinyshakespeare-gpt2.tokens".
+std::string DisplayNameOf(const storage::DatasetRecord& text,
+                          const storage::DatasetRecord& tokenizer) {
+  const auto stem = [](absl::string_view name) {
+    constexpr size_t kShown = 16;  // so that an ID, which may be a label, has at most 40 characters
+    return name.substr(0, std::min(name.rfind('.'), kShown));
+  };
+  return absl::StrCat(stem(text.display_name), "-", stem(tokenizer.display_name), ".tokens");
+}
+
+// Divides a text. `file` receives the file of its tokens.
+absl::Status Divide(storage::Store* store, const storage::DatasetRecord& text,
+                    const storage::DatasetRecord& tokenizer, EncodedText* encoded) {
+  std::string bytes;
+  absl::Status read = ReadPieces(store, tokenizer,
+                                 [&](absl::string_view piece) { absl::StrAppend(&bytes, piece); });
+  if (!read.ok()) return read;
+  const absl::StatusOr<DatasetFile> file = ReadDatasetFile(bytes);
+  if (!file.ok()) return CannotRead(tokenizer, file.status());
+  const auto encoding = ReadEncoding(file->tokenizer);
+  if (!encoding.ok()) return CannotRead(tokenizer, encoding.status());
+  tokenizer::Encoder encoder(*encoding);
+  std::vector<uint32_t> tokens;
+  read = ReadPieces(store, text, [&](absl::string_view piece) { encoder.Add(piece, &tokens); });
+  if (!read.ok()) return read;
+  encoder.Finish(&tokens);
+  encoded->tokens = tokens.size();
+  encoded->record.characters = (*encoding)->vocabulary();
+  encoded->file = WriteTokenFile(file->tokenizer, (*encoding)->vocabulary(), tokens);
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+absl::StatusOr<FileFacts> InspectFile(storage::Blobs* blobs, const storage::Blobs::Pin& blob) {
+  if (blob.size() > kMaxDatasetFileBytes) {
+    return absl::InvalidArgumentError(absl::StrCat("the file has ", text::Grouped(blob.size()),
+                                                   " bytes and isn't text; expected "
+                                                   "at most ",
+                                                   text::Grouped(kMaxDatasetFileBytes)));
+  }
+  const auto bytes = blobs->Read(blob.sha256(), 0, blob.size());
+  if (!bytes.ok()) return bytes.status();
+  const absl::StatusOr<DatasetFile> file = ReadDatasetFile(*bytes);
+  if (!file.ok()) return file.status();
+  const auto encoding = ReadEncoding(file->tokenizer);
+  if (!encoding.ok()) return encoding.status();
+  const uint32_t vocabulary = (*encoding)->vocabulary();
+  for (size_t i = 0; i < file->tokens.size(); ++i) {
+    if (file->tokens[i] < vocabulary) continue;
+    return absl::InvalidArgumentError(
+        absl::StrCat("token ", i, " is ", file->tokens[i], "; expected an ID below ", vocabulary));
+  }
+  return FileFacts{file->kind, vocabulary, file->tokens.size()};
+}
+
+std::string DatasetId(absl::string_view display_name, absl::string_view sha256,
+                      absl::string_view private_to) {
+  const absl::string_view stem = display_name.substr(0, display_name.rfind('.'));
+  if (private_to.empty()) return absl::StrCat(stem, "-", sha256.substr(0, kDigitsInId));
+  const std::string own = Sha256Hex(
+      absl::StrCat("ablate private data set 1\nof=", sha256, "\nuser=", private_to, "\n"));
+  return absl::StrCat(stem, "-p", own.substr(0, kDigitsInId - 1));
+}
+
+absl::StatusOr<EncodedText> EncodeText(const rpc::View& view, const storage::DatasetRecord& text,
+                                       const storage::DatasetRecord& tokenizer) {
+  const std::string& private_to = text.private_to.empty() ? tokenizer.private_to : text.private_to;
+  const std::string from = storage::EncodedFrom(text.sha256, tokenizer.sha256);
+  const auto known = view.store->FindEncoded(from, private_to);
+  if (!known.ok()) return known.status();
+  EncodedText encoded;
+  if (known->has_value()) {
+    encoded.record = **known;
+    const auto counts = view.store->Counts(encoded.record.id);
+    if (!counts.ok()) return counts.status();
+    encoded.tokens = counts->code_points;
+    return encoded;
+  }
+  if (text.bytes > kMaxEncodedText) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        text.id, " has ", text::Grouped(text.bytes), " bytes; expected at most ",
+        text::Grouped(kMaxEncodedText), " with a tokenizer. Divide it with `ablate data encode`"));
+  }
+  const absl::Status divided = Divide(view.store, text, tokenizer, &encoded);
+  if (!divided.ok()) return divided;
+  storage::DatasetRecord& record = encoded.record;
+  record.kind = DatasetKind::kTokens;
+  record.display_name = DisplayNameOf(text, tokenizer);
+  record.sha256 = Sha256Hex(encoded.file);
+  record.id = DatasetId(record.display_name, record.sha256, private_to);
+  record.bytes = encoded.file.size();
+  record.owner = view.viewer.user;
+  record.private_to = private_to;
+  record.encoded_from = from;
+  return encoded;
+}
+
+absl::Status StoreEncoded(const Backend& backend, const EncodedText& encoded) {
+  if (encoded.file.empty()) return absl::OkStatus();
+  const storage::DatasetRecord& record = encoded.record;
+  const absl::Status allowed = CheckQuota(backend, record.owner, {0, record.bytes});
+  if (!allowed.ok()) return allowed;
+  const auto blobs = rpc::BlobsOf(backend.store);
+  if (!blobs.ok()) return blobs.status();
+  auto writer = (*blobs)->Create();
+  if (!writer.ok()) return writer.status();
+  if (const absl::Status written = (*writer)->Append(encoded.file); !written.ok()) return written;
+  const auto pin = (*writer)->Publish(record.sha256);
+  if (!pin.ok()) return pin.status();
+  const auto added = backend.store->AddDataset(record);
+  if (!added.ok()) return added.status();
+  return backend.store->KeepCounts(added->id, {"", encoded.tokens, 0});
+}
+
+}  // namespace ablate::service

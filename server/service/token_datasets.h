@@ -1,0 +1,56 @@
+// Reads data sets that aren't plain text, and divides texts into tokens for experiments.
+#ifndef ABLATE_SERVER_SERVICE_TOKEN_DATASETS_H_
+#define ABLATE_SERVER_SERVICE_TOKEN_DATASETS_H_
+
+#include <cstdint>
+#include <string>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "base/dataset_file.h"
+#include "server/rpc/names.h"
+#include "server/service/services.h"
+#include "storage/blobs.h"
+#include "storage/store.h"
+
+namespace ablate::service {
+
+// The largest text that an experiment may have divided into tokens.
+inline constexpr uint64_t kMaxEncodedText = uint64_t{256} << 20;
+
+// Facts of a file that isn't plain text.
+struct FileFacts {
+  DatasetKind kind = DatasetKind::kTokenizer;
+  uint32_t vocabulary = 0;
+  uint64_t tokens = 0;  // 0 for a tokenizer
+};
+
+// Checks a published file completely. INVALID_ARGUMENT with its problem. Blocks on the store.
+absl::StatusOr<FileFacts> InspectFile(storage::Blobs* blobs, const storage::Blobs::Pin& blob);
+
+// A data set's id: the name without its extension, and the beginning of the hash. A private one has
+// 'p' and digits of the user: the ID that others get must not show that it exists.
+std::string DatasetId(absl::string_view display_name, absl::string_view sha256,
+                      absl::string_view private_to);
+
+// The tokens of a text, which the store may have already.
+struct EncodedText {
+  storage::DatasetRecord record;
+  uint64_t tokens = 0;
+  std::string file;  // empty if the store has it
+};
+
+// Divides a text into tokens unless the store has them. The tokens are private if the text or the
+// tokenizer is. INVALID_ARGUMENT if the text is too large; DATA_LOSS if one can't be read. Changes
+// nothing. Blocks on the store, some seconds for a large text.
+absl::StatusOr<EncodedText> EncodeText(const rpc::View& view, const storage::DatasetRecord& text,
+                                       const storage::DatasetRecord& tokenizer);
+
+// Stores the tokens unless that has happened. RESOURCE_EXHAUSTED if the owner's quota or the disk
+// is too small. Blocks on the store.
+absl::Status StoreEncoded(const Backend& backend, const EncodedText& encoded);
+
+}  // namespace ablate::service
+
+#endif  // ABLATE_SERVER_SERVICE_TOKEN_DATASETS_H_

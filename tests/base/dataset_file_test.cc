@@ -1,0 +1,88 @@
+// Tests the files of data sets that aren't plain text.
+#include "base/dataset_file.h"
+
+#include <gmock/gmock.h>
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "base/safetensors.h"
+
+namespace ablate {
+namespace {
+
+using ::testing::ElementsAre;
+
+constexpr TokenizerFiles kFiles = {"{\"a\": 0}", "#version: 0.2\n"};
+
+std::string MessageOf(const std::string& file) {
+  const auto read = ReadDatasetFile(file);
+  EXPECT_EQ(read.status().code(), absl::StatusCode::kInvalidArgument);
+  return std::string(read.status().message());
+}
+
+// Returns a file of these metadata and tensors.
+std::string FileOf(const std::map<std::string, std::string>& metadata,
+                   const std::vector<TensorView>& tensors) {
+  return *WriteSafetensors(tensors, metadata);
+}
+
+const std::vector<TensorView> kParts = {{"vocab.json", TensorType::kU8, {2}, "{}"},
+                                        {"merges.txt", TensorType::kU8, {0}, ""}};
+
+TEST(DatasetFileTest, KeepsATokenizer) {
+  const std::string file = WriteTokenizerFile(kFiles);
+  EXPECT_FALSE(IsText(file));
+  const auto read = ReadDatasetFile(file);
+  ASSERT_TRUE(read.ok()) << read.status();
+  EXPECT_EQ(read->kind, DatasetKind::kTokenizer);
+  EXPECT_EQ(read->tokenizer.vocabulary, kFiles.vocabulary);
+  EXPECT_EQ(read->tokenizer.merges, kFiles.merges);
+  EXPECT_TRUE(read->tokens.empty());
+  EXPECT_EQ(file, WriteTokenizerFile(kFiles)) << "its hash names it";
+}
+
+TEST(DatasetFileTest, KeepsTokensInAsManyBitsAsTheVocabularyNeeds) {
+  const std::vector<uint32_t> tokens = {0, 65'535, 7};
+  const std::string narrow = WriteTokenFile(kFiles, 65'536, tokens);
+  const std::string wide = WriteTokenFile(kFiles, 65'537, tokens);
+  EXPECT_LT(narrow.size(), wide.size());
+  for (const std::string& file : {narrow, wide}) {
+    EXPECT_FALSE(IsText(file));
+    const auto read = ReadDatasetFile(file);
+    ASSERT_TRUE(read.ok()) << read.status();
+    EXPECT_EQ(read->kind, DatasetKind::kTokens);
+    EXPECT_THAT(read->tokens, ElementsAre(0, 65'535, 7));
+    EXPECT_EQ(read->tokenizer.vocabulary, kFiles.vocabulary);
+  }
+  const auto large = ReadDatasetFile(WriteTokenFile(kFiles, 1'000'000, {999'999}));
+  EXPECT_THAT(large->tokens, ElementsAre(999'999));
+}
+
+TEST(DatasetFileTest, TellsTextFromFiles) {
+  EXPECT_TRUE(IsText(""));
+  EXPECT_TRUE(IsText("emma\nolivia\n"));
+  EXPECT_TRUE(IsText("eight by" + std::string(1, '\0')));
+}
+
+TEST(DatasetFileTest, NamesWhatIsWrong) {
+  EXPECT_THAT(MessageOf("no such file"), ::testing::HasSubstr("safetensors"));
+  EXPECT_EQ(MessageOf(FileOf({}, kParts)),
+            "its metadata don't say what it is; expected ablate.dataset to be tokenizer or tokens");
+  EXPECT_EQ(MessageOf(FileOf({{"ablate.dataset", "tokenizer"}}, {kParts[0]})),
+            "it has no merges.txt");
+  EXPECT_EQ(MessageOf(FileOf({{"ablate.dataset", "tokens"}}, kParts)), "it has no tensor tokens");
+  std::vector<TensorView> parts = kParts;
+  parts.push_back({"tokens", TensorType::kU64, {1}, absl::string_view("\0\0\0\0\0\0\0\0", 8)});
+  EXPECT_EQ(MessageOf(FileOf({{"ablate.dataset", "tokens"}}, parts)),
+            "tokens has another form; expected a tensor of type U16 or U32 with one axis");
+  parts.back() = {"tokens", TensorType::kU16, {0}, ""};
+  EXPECT_EQ(MessageOf(FileOf({{"ablate.dataset", "tokens"}}, parts)), "it has no tokens");
+  parts = {{"vocab.json", TensorType::kU8, {1, 2}, "{}"}, kParts[1]};
+  EXPECT_EQ(MessageOf(FileOf({{"ablate.dataset", "tokenizer"}}, parts)),
+            "vocab.json isn't stored as bytes; expected a tensor of type U8 with one axis");
+}
+
+}  // namespace
+}  // namespace ablate

@@ -1,0 +1,136 @@
+// Tests tokenizers and tokens: uploads, and experiments that divide a text into tokens.
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+
+#include "absl/strings/str_cat.h"
+#include "base/dataset_file.h"
+#include "base/sha256.h"
+#include "storage/blobs.h"
+#include "tests/service/service_fixture.h"
+
+namespace ablate::service {
+namespace {
+
+using testing::HasSubstr;
+
+std::string Contents(const std::string& path) {
+  std::ifstream in(absl::StrCat(ABLATE_EXAMPLES_DATA, "/", path), std::ios::binary);
+  EXPECT_TRUE(in) << path;
+  return {std::istreambuf_iterator<char>(in), {}};
+}
+
+class TokensTest : public ServiceTest {
+ protected:
+  TokensTest()
+      : vocabulary_(Contents("shakespeare-bpe/vocab.json")),
+        merges_(Contents("shakespeare-bpe/merges.txt")),
+        text_(Contents("tinyshakespeare.txt").substr(0, 20'000)) {}
+
+  TokenizerFiles files() const { return {vocabulary_, merges_}; }
+
+  v1::ListDatasetsResponse List() {
+    return AnswerOf(*datasets_, &v1::Datasets::Stub::ListDatasets, v1::ListDatasetsRequest());
+  }
+
+  // Uploads the text and the tokenizer, and returns an experiment of both.
+  v1::ExperimentSpec UploadedSpec() {
+    const v1::Dataset text = Upload("plays.txt", text_);
+    const v1::Dataset tokenizer = Upload("bpe", WriteTokenizerFile(files()));
+    return SpecOf(absl::StrCat(R"(name: "a" base { task { text { dataset: ")", text.name(),
+                               R"(" tokenizer: ")", tokenizer.name(),
+                               R"(" } } model { layers: 1 width: 8 heads: 1 context: 16 }
+        training { steps: 2 batch: 2 } })"));
+  }
+
+  const std::string vocabulary_, merges_, text_;
+};
+
+TEST_F(TokensTest, KeepsATokenizer) {
+  const v1::Dataset dataset = Upload("bpe", WriteTokenizerFile(files()));
+  EXPECT_EQ(dataset.kind(), v1::DatasetKind::tokenizer);
+  EXPECT_EQ(dataset.vocabulary(), 512u);
+  EXPECT_EQ(dataset.documents(), 0u);
+  Restart();
+  ASSERT_EQ(List().datasets_size(), 1);
+  EXPECT_EQ(List().datasets(0).DebugString(), dataset.DebugString());
+}
+
+TEST_F(TokensTest, KeepsTokens) {
+  const v1::Dataset dataset = Upload("ids.tokens", WriteTokenFile(files(), 512, {1, 2, 511}));
+  EXPECT_EQ(dataset.kind(), v1::DatasetKind::tokens);
+  EXPECT_EQ(dataset.vocabulary(), 512u);
+}
+
+TEST_F(TokensTest, RefusesFilesThatWouldFailLater) {
+  const std::string cases[][2] = {
+      {WriteTokenFile(files(), 512, {1, 512}), "token 1 is 512; expected an ID below 512"},
+      {WriteTokenizerFile({"{}", merges_}), "vocab.json"},
+      {std::string(100, '\0'), "safetensors"}};
+  for (const auto& [file, message] : cases) {
+    v1::UploadDatasetRequest upload;
+    upload.set_display_name("bad");
+    upload.set_sha256(Sha256Hex(file));
+    upload.set_data(file);
+    const grpc::Status status = TryUpload({upload});
+    EXPECT_EQ(status.error_code(), grpc::StatusCode::INVALID_ARGUMENT);
+    EXPECT_EQ(FieldOf(status), "data");
+    EXPECT_THAT(status.error_message(), HasSubstr(message));
+  }
+  EXPECT_EQ(List().datasets_size(), 0);
+}
+
+TEST_F(TokensTest, DividesATextOnceForAllRuns) {
+  const v1::ExperimentSpec spec = UploadedSpec();
+  const v1::CreateExperimentResponse preview = Preview(spec);
+  EXPECT_EQ(List().datasets_size(), 2) << "a dry run stores nothing";
+  const v1::CreateExperimentResponse created = Create(spec);
+  ASSERT_EQ(List().datasets_size(), 3);
+  const auto tokens = AnswerOf(*datasets_, &v1::Datasets::Stub::GetDataset,
+                               Named<v1::GetDatasetRequest>("plays-bpe.tokens"));
+  EXPECT_THAT(tokens.name(), HasSubstr("datasets/plays-bpe-"));
+  EXPECT_EQ(tokens.kind(), v1::DatasetKind::tokens);
+  EXPECT_EQ(preview.parameters(0).parameters(), created.parameters(0).parameters());
+
+  const v1::Run run = GetRun(created.cells(0).run());
+  EXPECT_EQ(run.resolved_spec().spec().task().text().dataset(), tokens.name());
+  EXPECT_EQ(run.resolved_spec().spec().task().text().tokenizer(), "stored");
+
+  v1::ExperimentSpec more = spec;
+  more.mutable_base()->mutable_training()->set_steps(3);
+  Create(more);
+  EXPECT_EQ(List().datasets_size(), 3) << "the tokens are there";
+
+  // The text and the tokenizer may go, the tokens may not while runs read them.
+  const v1::ListDatasetsResponse all = List();
+  for (const v1::Dataset& dataset : all.datasets()) {
+    const grpc::Status deleted = StatusOf(*datasets_, &v1::Datasets::Stub::DeleteDataset,
+                                          Named<v1::DeleteDatasetRequest>(dataset.name()));
+    EXPECT_EQ(deleted.ok(), dataset.kind() != v1::DatasetKind::tokens) << dataset.name();
+  }
+}
+
+// A run of the stored tokens is the run of the text and its tokenizer.
+TEST_F(TokensTest, SharesRunsWithTheTokensThemselves) {
+  const v1::ExperimentSpec spec = UploadedSpec();
+  const v1::CreateExperimentResponse created = Create(spec);
+  v1::ExperimentSpec direct = spec;
+  v1::TextTask* text = direct.mutable_base()->mutable_task()->mutable_text();
+  text->clear_tokenizer();
+  text->set_dataset("plays-bpe.tokens");
+  EXPECT_EQ(Create(direct).cells(0).run(), created.cells(0).run());
+}
+
+TEST_F(TokensTest, NamesATextThatIsGone) {
+  v1::ExperimentSpec spec = UploadedSpec();
+  spec.mutable_base()->mutable_task()->mutable_text()->set_tokenizer("bpf");
+  v1::CreateExperimentRequest request;
+  request.set_request_id("r");
+  *request.mutable_spec() = spec;
+  const grpc::Status status = TryCreate(request);
+  EXPECT_EQ(FieldOf(status), "base.task.text.tokenizer");
+  EXPECT_THAT(status.error_message(), HasSubstr("bpf"));
+}
+
+}  // namespace
+}  // namespace ablate::service
