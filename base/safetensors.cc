@@ -39,10 +39,11 @@ struct TypeInfo {
   int64_t width;  // bytes of one element
 };
 
-constexpr TypeInfo kTypes[] = {{TensorType::kF32, "F32", 4}, {TensorType::kF64, "F64", 8},
-                               {TensorType::kU8, "U8", 1},   {TensorType::kU16, "U16", 2},
-                               {TensorType::kU32, "U32", 4}, {TensorType::kI64, "I64", 8},
-                               {TensorType::kU64, "U64", 8}};
+constexpr TypeInfo kTypes[] = {{TensorType::kF32, "F32", 4},   {TensorType::kF64, "F64", 8},
+                               {TensorType::kF16, "F16", 2},   {TensorType::kBF16, "BF16", 2},
+                               {TensorType::kBool, "BOOL", 1}, {TensorType::kU8, "U8", 1},
+                               {TensorType::kU16, "U16", 2},   {TensorType::kU32, "U32", 4},
+                               {TensorType::kI64, "I64", 8},   {TensorType::kU64, "U64", 8}};
 
 const TypeInfo& InfoOf(TensorType type) {
   return *std::find_if(std::begin(kTypes), std::end(kTypes),
@@ -57,13 +58,6 @@ bool TensorBytes(TensorType type, const std::vector<int64_t>& shape, int64_t& by
     if (extent < 0 || __builtin_mul_overflow(bytes, extent, &bytes)) return false;
   }
   return true;
-}
-
-// Returns text of a file for an error message: in quotes, escaped to ASCII, shortened.
-std::string Quoted(absl::string_view text) {
-  constexpr size_t kShown = 64;
-  return absl::StrCat("'", absl::CHexEscape(text.substr(0, kShown)),
-                      text.size() > kShown ? "...'" : "'");
 }
 
 // Receives the header's JSON event by event and accepts only what a header may contain. Nothing is
@@ -108,8 +102,11 @@ class HeaderReader : public nlohmann::json_sax<nlohmann::json> {
     const auto* info = std::find_if(std::begin(kTypes), std::end(kTypes),
                                     [&](const TypeInfo& known) { return known.name == value; });
     if (info == std::end(kTypes)) {
-      return Fail(Where(), " is ", Quoted(value),
-                  ", but must be one of F32, F64, U8, U16, U32, I64, U64");
+      const auto append_name = [](std::string* names, const TypeInfo& known) {
+        absl::StrAppend(names, known.name);
+      };
+      return Fail(Where(), " is ", Quoted(value), ", but must be one of ",
+                  absl::StrJoin(kTypes, ", ", append_name));
     }
     entry_.type = info->type;
     return true;
@@ -373,6 +370,12 @@ std::string HeaderOf(const std::vector<TensorView>& tensors,
 }
 
 }  // namespace
+
+std::string Quoted(absl::string_view text) {
+  constexpr size_t kShown = 64;
+  return absl::StrCat("'", absl::CHexEscape(text.substr(0, kShown)),
+                      text.size() > kShown ? "...'" : "'");
+}
 
 absl::string_view NameOf(TensorType type) { return InfoOf(type).name; }
 

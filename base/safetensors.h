@@ -13,7 +13,8 @@
 
 namespace ablate {
 
-enum class TensorType { kF32, kF64, kU8, kU16, kU32, kI64, kU64 };
+// kF16, kBF16 and kBool are in files of other programs only.
+enum class TensorType { kF32, kF64, kF16, kBF16, kBool, kU8, kU16, kU32, kI64, kU64 };
 
 // Returns the type as the format spells it: "F32".
 absl::string_view NameOf(TensorType type);
@@ -41,6 +42,9 @@ struct SafetensorsFile {
 // repeats or a view's bytes don't fit its shape.
 absl::StatusOr<std::string> WriteSafetensors(const std::vector<TensorView>& tensors,
                                              const std::map<std::string, std::string>& metadata);
+
+// Returns a name or text of a file for an error message: in quotes, escaped to ASCII, shortened.
+std::string Quoted(absl::string_view text);
 
 // Parses a file and checks it completely: header length (at most 100,000,000), JSON, types, shapes
 // without overflow, and ranges, which must be sorted, contiguous and end at the end of the file.

@@ -113,10 +113,12 @@ TEST(ParseSafetensorsTest, RefusesEntriesOfAnotherForm) {
       {"no data_offsets", One("\"dtype\":\"U8\",\"shape\":[0]"), "tensor 'a' has no data_offsets"},
       {"field of ours? no", One("\"dtype\":\"U8\",\"stride\":[0]"),
        "tensor 'a' has the field 'stride'; allowed are dtype, shape, data_offsets"},
-      {"unknown dtype", One("\"dtype\":\"BF16\""),
-       "dtype of tensor 'a' is 'BF16', but must be one of F32, F64, U8, U16, U32, I64, U64"},
+      {"unknown dtype", One("\"dtype\":\"F8_E5M2\""),
+       "dtype of tensor 'a' is 'F8_E5M2', but must be one of F32, F64, F16, BF16, BOOL, U8, "
+       "U16, U32, I64, U64"},
       {"dtype in lower case", One("\"dtype\":\"f32\""),
-       "dtype of tensor 'a' is 'f32', but must be one of F32, F64, U8, U16, U32, I64, U64"},
+       "dtype of tensor 'a' is 'f32', but must be one of F32, F64, F16, BF16, BOOL, U8, "
+       "U16, U32, I64, U64"},
       {"dtype a number", One("\"dtype\":4"),
        "dtype of tensor 'a' holds the number 4, but must be a string"},
       {"dtype a list", One("\"dtype\":[\"U8\"]"),
@@ -259,6 +261,23 @@ TEST(ParseSafetensorsTest, AcceptsForeignForms) {
   EXPECT_EQ(parsed->tensors[2].type, TensorType::kF32);
   EXPECT_EQ(parsed->tensors[2].bytes, "defg");
   EXPECT_THAT(parsed->metadata, IsEmpty());
+}
+
+TEST(ParseSafetensorsTest, AcceptsTypesOfOtherPrograms) {
+  const struct {
+    std::string name;
+    TensorType type;
+    int width;
+  } types[] = {
+      {"F16", TensorType::kF16, 2}, {"BF16", TensorType::kBF16, 2}, {"BOOL", TensorType::kBool, 1}};
+  for (const auto& [name, type, width] : types) {
+    const std::string fields = "\"dtype\":\"" + name + "\",\"shape\":[3],\"data_offsets\":[0,";
+    const std::string file = One(fields + std::to_string(3 * width) + "]", 3 * width);
+    const auto parsed = ParseSafetensors(file);
+    ASSERT_TRUE(parsed.ok()) << parsed.status();
+    EXPECT_EQ(parsed->tensors[0].type, type);
+    EXPECT_EQ(WidthOf(type), width);
+  }
 }
 
 std::string SampleFile() {
