@@ -7,6 +7,7 @@
 #include <set>
 #include <utility>
 
+#include "absl/container/flat_hash_set.h"
 #include "absl/status/status.h"
 #include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
@@ -226,7 +227,7 @@ class HeaderReader : public nlohmann::json_sax<nlohmann::json> {
   std::string key_;  // the last one, on any level
   TensorEntry entry_;
   std::set<std::string> fields_;  // of entry_ so far
-  std::set<std::string> top_keys_;
+  absl::flat_hash_set<std::string> top_keys_;
   SafetensorsHeader header_;
   absl::Status status_;
 };
