@@ -1,6 +1,6 @@
 """What PyTorch computes for the parity tests: models and training written from their formulas.
 
-    python reference.py runs|updates|names|characters|recall|cycles FOLDER
+    python reference.py runs|updates|names|characters|recall|cycles|gpt2_models|gpt2_exports FOLDER
 
 Reads the cases that the C++ test wrote into FOLDER and writes the answers beside them. Exit code 77: a
 package is missing.
@@ -372,8 +372,20 @@ def recall(folder):
         answer(path, out)
 
 
+def gpt2(function):
+    """Returns a function of gpt2.py, which needs transformers and imports it only when it is called."""
+    def run(folder):
+        try:
+            import gpt2 as models
+        except ImportError as error:
+            print(error)
+            sys.exit(77)
+        getattr(models, function)(folder)
+    return run
+
+
 if __name__ == "__main__":
     torch.set_num_threads(1)
     modes = {"runs": each(run_case), "updates": each(update_case), "names": names, "characters": characters,
-             "recall": recall, "cycles": cycles}
+             "recall": recall, "cycles": cycles, "gpt2_models": gpt2("make"), "gpt2_exports": gpt2("check")}
     modes[sys.argv[1]](sys.argv[2])

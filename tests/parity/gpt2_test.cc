@@ -1,0 +1,150 @@
+// Compares imported GPT-2 models with transformers: hidden states, logits, and what is exported
+// again.
+#include "server/engine/gpt2.h"
+
+#include <c10/core/GradMode.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <fstream>
+#include <sstream>
+#include <string>
+#include <vector>
+
+#include "absl/strings/match.h"
+#include "server/engine/layout.h"
+#include "server/engine/model/parameters.h"
+#include "server/engine/model/transformer.h"
+#include "server/engine/trainer.h"
+#include "tests/parity/exchange.h"
+
+namespace ablate::engine {
+namespace {
+
+std::vector<NamedFile> FilesIn(const std::string& folder) {
+  std::vector<NamedFile> files;
+  for (const auto& entry : std::filesystem::directory_iterator(folder)) {
+    std::ifstream file(entry.path(), std::ios::binary);
+    std::ostringstream bytes;
+    bytes << file.rdbuf();
+    files.push_back({entry.path().filename(), bytes.str()});
+  }
+  return files;
+}
+
+// Returns the names of the models in a folder.
+std::vector<std::string> ModelsIn(const std::string& folder) {
+  std::vector<std::string> names;
+  for (const auto& entry : std::filesystem::directory_iterator(folder)) {
+    if (entry.is_directory()) names.push_back(entry.path().filename());
+  }
+  std::sort(names.begin(), names.end());
+  return names;
+}
+
+std::vector<FileView> ViewsOf(const std::vector<NamedFile>& files) {
+  std::vector<FileView> views;
+  for (const NamedFile& file : files) views.push_back({file.name, file.bytes});
+  return views;
+}
+
+// Returns logits [B, T, V] and hidden states [B, T, d] of our model, by transformers' numbering:
+// the last hidden state is the head's input, the others are the inputs of blocks.
+TensorMap OursOf(const ImportedModel& imported, Precision precision, const at::Tensor& tokens) {
+  const ModelConfig& model = imported.model;
+  const at::TensorOptions options = TensorOptionsOf(Device::kCpu, precision);
+  FlatParameters parameters(model, LearningRule::kBackprop, options);
+  parameters.values().copy_(at::tensor(at::ArrayRef<float>(imported.parameters)));
+  const int64_t rows = tokens.size(0), length = tokens.size(1);
+  const c10::NoGradGuard no_grad;
+  TensorMap out;
+  std::vector<std::pair<std::string, Hook>> hooks;
+  const auto observe = [&](const std::string& hook_point, int state) {
+    hooks.emplace_back(hook_point, Observe([&out, state, rows, length](const at::Tensor& x) {
+                         out["hidden." + std::to_string(state)] = x.view({rows, length, -1});
+                       }));
+  };
+  observe("embedding", 0);
+  for (int block = 0; block + 1 < model.layers; ++block) {
+    observe("block." + std::to_string(block) + ".output", block + 1);
+  }
+  observe("head.input", model.layers);
+  const auto made = Hooks::Make(model, std::move(hooks));
+  EXPECT_TRUE(made.ok()) << made.status();
+  Pass pass;
+  pass.hooks = &*made;
+  const BatchTensors batch = {rows, length, rows * length, tokens.flatten(), {}, {}, {}};
+  out["logits"] = Logits(model, parameters.model(), batch, pass).view({rows, length, -1});
+  return out;
+}
+
+// Compares everything that transformers computed in a precision.
+void ExpectSame(const ImportedModel& imported, const TensorMap& answer, Precision precision) {
+  const bool is_double = precision == Precision::kFloat64;
+  const std::string prefix = is_double ? "float64." : "float32.";
+  const TensorMap ours = OursOf(imported, precision, answer.at("tokens"));
+  size_t compared = 0;
+  for (const auto& [name, theirs] : answer) {
+    if (!absl::StartsWith(name, prefix)) continue;
+    const auto found = ours.find(name.substr(prefix.size()));
+    ASSERT_TRUE(found != ours.end()) << name;
+    ASSERT_EQ(found->second.sizes(), theirs.sizes()) << name;
+    EXPECT_LE(RelativeError(found->second, theirs), is_double ? 1e-9 : 1e-4) << name;
+    ++compared;
+  }
+  EXPECT_EQ(compared, static_cast<size_t>(imported.model.layers) + 2);
+}
+
+// Compares the plain logits of one row with transformers' in float64.
+void ExpectPlainLogits(const std::vector<NamedFile>& files, const Gpt2Overrides& overrides,
+                       const TensorMap& answer) {
+  const at::Tensor row = answer.at("tokens").select(0, 1).contiguous();
+  const std::vector<int64_t> tokens(row.const_data_ptr<int64_t>(),
+                                    row.const_data_ptr<int64_t>() + row.numel());
+  const auto logits = Gpt2Logits(ViewsOf(files), overrides, tokens, Gpt2Positions::kAll);
+  ASSERT_TRUE(logits.ok()) << logits.status();
+  const at::Tensor theirs = answer.at("float64.logits").select(0, 1);
+  EXPECT_LE(RelativeError(at::tensor(*logits, at::kDouble).view_as(theirs), theirs), 1e-12);
+}
+
+// Writes the model to FOLDER, and checks that reading it again changes nothing.
+void Export(const ImportedModel& imported, const std::string& folder) {
+  const auto files = WriteGpt2(imported.model, imported.parameters);
+  ASSERT_TRUE(files.ok()) << files.status();
+  std::filesystem::create_directory(folder);
+  for (const NamedFile& file : *files) {
+    std::ofstream(folder + "/" + file.name, std::ios::binary) << file.bytes;
+  }
+  const auto again = ReadGpt2(ViewsOf(*files), {});
+  ASSERT_TRUE(again.ok()) << again.status();
+  EXPECT_EQ(again->model, imported.model);
+  EXPECT_EQ(again->parameters, imported.parameters);
+}
+
+TEST(Gpt2ParityTest, MatchesTransformers) {
+  const ScratchFolder folder;
+  std::string missing = RunReference("gpt2_models", folder.path());
+  if (!missing.empty()) GTEST_SKIP() << missing;
+  PrepareLaneThread();
+  const std::vector<std::string> names = ModelsIn(folder.path());
+  ASSERT_GE(names.size(), 12u);
+  for (const std::string& name : names) {
+    SCOPED_TRACE(name);
+    const std::vector<NamedFile> files = FilesIn(folder.path() + "/" + name);
+    Gpt2Overrides overrides;
+    if (absl::StartsWith(name, "rms")) overrides.norm_kind = NormKind::kRms;
+    const auto imported = ReadGpt2(ViewsOf(files), overrides);
+    ASSERT_TRUE(imported.ok()) << imported.status();
+    const TensorMap answer = ReadAnswer(folder.path(), name);
+    ExpectSame(*imported, answer, Precision::kFloat32);
+    ExpectSame(*imported, answer, Precision::kFloat64);
+    ExpectPlainLogits(files, overrides, answer);
+    Export(*imported, folder.path() + "/" + name + ".export");
+  }
+  missing = RunReference("gpt2_exports", folder.path());
+  EXPECT_EQ(missing, "");
+}
+
+}  // namespace
+}  // namespace ablate::engine
