@@ -153,7 +153,7 @@ RefusedModel Setting(const std::string& key, nlohmann::json value, const std::st
 TEST(ReadGpt2Test, RefusesSettingsThatItCannotRead) {
   ExpectRefused({
       Setting("model_type", "gptj", "'gptj'; expected 'gpt2'."),
-      Setting("model_type", nullptr, "missing; expected \"gpt2\"."),
+      Setting("model_type", nullptr, "missing; expected 'gpt2'."),
       Setting("model_type", "ablate_gpt2", "'ablate_gpt2'; expected 'gpt2'."),
       Setting("vocab_size", 0, "0; expected an integer from 1 to 1000000."),
       Setting("vocab_size", 5.0, "5.0; expected an integer from 1 to 1000000."),
@@ -498,7 +498,7 @@ TEST(ReadGpt2DropoutTest, TakesTheGivenProbability) {
 TEST(ReadGpt2FilesTest, RefusesFilesThatAreMissingOrRepeated) {
   const std::vector<NamedFile> files = FilesOf(TinyGpt2());
   EXPECT_EQ(MessageOf(ReadFiles({files[1]}).status()),
-            "config.json: the file is missing; expected it beside model.safetensors.");
+            "config.json: the file is missing; expected it with model.safetensors.");
   EXPECT_EQ(MessageOf(ReadFiles({files[0]}).status()),
             "model.safetensors: the file is missing; expected it, or shards with "
             "model.safetensors.index.json.");

@@ -149,7 +149,7 @@ absl::StatusOr<Gpt2Config> ReadGpt2Config(absl::string_view bytes, const Gpt2Ove
   JsonMembers members(kGpt2ConfigName, *parsed);
   const json* record = members.Find(kGpt2RecordKey);
   std::string type;
-  members.Require("model_type", absl::StrCat("\"", kGpt2Type, "\""));
+  members.Require("model_type", absl::StrCat("'", kGpt2Type, "'"));
   members.Text("model_type", &type);
   if (type != kGpt2Type && !(type == kGpt2VariantType && record != nullptr)) {
     members.Refuse("model_type", absl::StrCat("'", kGpt2Type, "'"));

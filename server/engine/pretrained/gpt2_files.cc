@@ -153,7 +153,7 @@ absl::StatusOr<Gpt2Files> OpenGpt2Files(absl::Span<const FileView> files) {
   }
   const auto config = by_name.find(kGpt2ConfigName);
   if (config == by_name.end()) {
-    return BadFile(kGpt2ConfigName, "the file is missing; expected it beside model.safetensors.");
+    return BadFile(kGpt2ConfigName, "the file is missing; expected it with model.safetensors.");
   }
   if (tensor_files.empty()) return NoTensorFile(files);
   absl::StatusOr<ShardOfTensor> index = ShardOfTensor();
