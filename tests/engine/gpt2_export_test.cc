@@ -118,6 +118,19 @@ TEST(WriteGpt2Test, NamesAnArchitectureOfItsOwnForOtherNorms) {
   EXPECT_EQ(type_of(model), variant);
 }
 
+TEST(WriteGpt2Test, NamesTensorsAsTransformersDoes) {
+  ModelConfig model = SmallGpt2();
+  model.tied_head = false;
+  const auto files = WriteGpt2(model, Parameters(model));
+  ASSERT_TRUE(files.ok()) << files.status();
+  const auto tensors = ParseSafetensors((*files)[1].bytes);
+  ASSERT_TRUE(tensors.ok()) << tensors.status();
+  for (const char* name : {"transformer.wte.weight", "transformer.h.2.mlp.c_fc.bias",
+                           "transformer.ln_f.weight", "lm_head.weight"}) {
+    EXPECT_NE(tensors->Find(name), nullptr) << name;
+  }
+}
+
 TEST(WriteGpt2Test, RefusesModelsThatGpt2Lacks) {
   const struct {
     std::function<void(ModelConfig*)> change;

@@ -195,7 +195,7 @@ TEST(ReadGpt2Test, RefusesModelsThatAreTooLarge) {
 
 TEST(ReadGpt2Test, RefusesConfigsThatAreNoJsonObject) {
   const std::string tensors = FileOf(TinyGpt2().tensors);
-  const std::string deep = R"({"a": )" + std::string(500000, '[') + "}";
+  const std::string deep = "{\"a\": " + std::string(500000, '[') + std::string(500000, ']') + "}";
   const std::string object = TinyGpt2().config.dump();
   for (const std::string& config :
        {std::string("[]"), std::string(), std::string("{"), deep, object + std::string("\0x", 2),
