@@ -12,8 +12,8 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "base/safetensors.h"
 #include "server/engine/gpt2.h"
-#include "server/engine/safetensors.h"
 
 namespace ablate::engine {
 

@@ -5,7 +5,7 @@
 #include "absl/status/status.h"
 #include "absl/strings/string_view.h"
 #include "absl/types/span.h"
-#include "server/engine/safetensors.h"
+#include "base/safetensors.h"
 
 namespace ablate::engine {
 

@@ -4,13 +4,13 @@
 
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
+#include "base/safetensors.h"
 #include "server/engine/gpt2.h"
 #include "server/engine/layout.h"
 #include "server/engine/pretrained/float_values.h"
 #include "server/engine/pretrained/gpt2_config.h"
 #include "server/engine/pretrained/gpt2_family.h"
 #include "server/engine/pretrained/gpt2_files.h"
-#include "server/engine/safetensors.h"
 #include "server/engine/train/checkpoint.h"
 
 namespace ablate::engine {

@@ -9,8 +9,8 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "absl/types/span.h"
+#include "base/safetensors.h"
 #include "server/engine/gpt2.h"
-#include "server/engine/safetensors.h"
 
 namespace ablate::engine {
 

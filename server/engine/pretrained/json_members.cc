@@ -2,7 +2,7 @@
 
 #include <limits>
 
-#include "server/engine/safetensors.h"
+#include "base/safetensors.h"
 
 namespace ablate::engine {
 namespace {
