@@ -63,6 +63,7 @@ struct NewLease {
 struct GrantedRun {
   std::string spec;
   std::string dataset_blob;
+  std::string initial_blob;
   std::string resume_blob;  // empty: from step 0
   uint32_t resume_step = 0;
   bool keep_state = false;  // the worker must send the state at the end, for a longer run
@@ -147,7 +148,8 @@ struct LeaseRecord {
 // Permissions of a lease's worker, while its run is LEASED under it.
 struct LeaseRights {
   std::string worker;
-  // Blobs that its grant names: the data set, and the state that the run continues from.
+  // Blobs that its grant names: the data set, the checkpoint that the run begins with, and the
+  // state that it continues from.
   std::set<std::string> reads;
   uint64_t parameters = 0;  // the run's number of parameters
 };

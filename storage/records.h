@@ -76,7 +76,8 @@ struct NewRun {
   std::string spec;               // serialized RunSpec
   uint32_t numerics_version = 0;  // in which the fingerprint was made; 0: any worker may train it
   std::string dataset_blob;       // sha256, or empty
-  std::string origin;           // a shorter run from whose saved training state it starts; or empty
+  std::string initial_blob;  // sha256 of the checkpoint whose parameters it begins with, or empty
+  std::string origin;        // a shorter run from whose saved training state it starts; or empty
   uint64_t expected_bytes = 0;  // estimate of what it stores permanently; 0: unknown
 };
 
@@ -184,6 +185,7 @@ struct RunRecord {
   RunState state = RunState::kQueued;
   std::string spec;
   std::string dataset_blob;
+  std::string initial_blob;
   uint32_t failures = 0;  // in a row without progress
   uint32_t losses = 0;    // consecutive lost workers without progress
   std::string failure;    // why it FAILED

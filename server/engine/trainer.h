@@ -84,6 +84,13 @@ class Trainer {
   // steps.
   virtual absl::StatusOr<std::string> ExportState() = 0;
 
+  // Replaces the initial parameters by those of a checkpoint, before the first Advance; EMA weights
+  // begin as the same. The checkpoint's model must be the run's, except that its context may be
+  // longer: the first positions are taken. Running statistics are taken if it has them. Returns
+  // INVALID_ARGUMENT with the problem, also if the checkpoint says that its tokens stand for other
+  // text than the run's; nothing is changed then.
+  virtual absl::Status StartFrom(absl::string_view checkpoint) = 0;
+
   // Loads a state. Returns INVALID_ARGUMENT if it is malformed, and FAILED_PRECONDITION if its
   // trainer, numerics version, environment or shape differs; nothing is changed then.
   virtual absl::Status ImportState(absl::string_view state) = 0;

@@ -413,7 +413,8 @@ class Loader {
     const std::string& data = run.dataset_blob.empty() ? name : run.dataset_blob;
     const auto longest = LongestDocument(task.documents().dataset(), run_spec.model().context());
     if (!longest.ok()) return longest.status();
-    spec_hash_ = spec::ShortHash(spec::Canonical(run_spec, run.dataset_blob).RunText(0));
+    spec_hash_ =
+        spec::ShortHash(spec::Canonical(run_spec, run.dataset_blob, run.initial_blob).RunText(0));
     scored_ = spec::ScoredData(run_spec, data, *longest);
     uniform_ = UniformLoss(task, run.dataset_blob);
     // The number of batches of an evaluation doesn't affect a training metric.

@@ -22,6 +22,7 @@
 #include "server/rpc/limits.h"
 #include "server/rpc/names.h"
 #include "server/service/decidable.h"
+#include "server/service/initial_models.h"
 #include "server/service/quotas.h"
 #include "server/spec/experiment_analyses.h"
 #include "server/spec/fingerprint.h"
@@ -567,6 +568,7 @@ storage::NewRun ToRun(const spec::ResolvedCell& cell) {
   run.shape = cell.shape;
   run.spec = cell.run.SerializeAsString();
   run.dataset_blob = cell.dataset_sha256;
+  run.initial_blob = cell.initial_sha256;
   run.numerics_version = engine::kNumericsVersion;
   return run;
 }
@@ -588,6 +590,9 @@ absl::StatusOr<Plan> MakePlan(const Backend& backend, const rpc::View& view,
   Plan plan;
   surroundings.encode_dataset = [&](const std::string& text, const std::string& tokenizer) {
     return EncodeDataset(view, private_to, text, tokenizer, &plan);
+  };
+  surroundings.find_model = [&](const std::string& name) {
+    return FindInitialModel(view, private_to, name);
   };
   plan.resolution =
       spec::Resolve(std::move(*request->mutable_spec()),

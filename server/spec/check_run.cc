@@ -4,6 +4,7 @@
 #include <utility>
 #include <vector>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/strip.h"
 #include "base/decimal.h"
@@ -13,8 +14,10 @@
 #include "server/engine/names.h"
 #include "server/engine/task.h"
 #include "server/spec/checks.h"
+#include "server/spec/engine_config.h"
 #include "server/spec/estimate.h"
 #include "server/spec/fields.h"
+#include "server/spec/initial_model.h"
 
 namespace ablate::spec {
 namespace {
@@ -59,6 +62,54 @@ std::optional<DrawingTask> DrawingTaskOf(const v1::TaskSpec& task) {
 class RunChecker {
  public:
   RunChecker(const RunToCheck& run, Problems* problems) : run_(run), problems_(problems) {}
+
+  // Checks the model that the run begins with, and the fields that are set beside it.
+  void CheckInitialModel() {
+    if (run_.initial == nullptr) return;
+    if (!run_.initial->ok()) {
+      Report({"model_from"}, Complaint(run_.initial->status()),
+             "EXPERIMENT/CELL of a run that is done");
+      return;
+    }
+    const ModelFacts& initial = **run_.initial;
+    const std::string& name = run_.merged.model_from();
+    for (const FieldRule& rule : FieldRules()) {
+      if (!absl::StartsWith(rule.path, "model.") || !rule.field.Has(run_.merged)) continue;
+      if (absl::StartsWith(rule.path, "model.init.")) {
+        Report({rule.path, "model_from"},
+               absl::StrCat("it has no effect: the parameters are those of ", name), "no init");
+        continue;
+      }
+      if (MayDiffer(rule.path)) continue;
+      v1::BaseSpec own;
+      *own.mutable_model() = initial.model;
+      const double given = rule.field.Get(run_.merged);
+      if (rule.field.Has(own) && rule.field.Get(own) == given) continue;
+      Report({rule.path, "model_from"},
+             absl::StrCat(rule.field.Text(given), " isn't the value of ", name),
+             rule.field.Has(own) ? absl::StrCat(rule.field.Text(rule.field.Get(own)), ", or none")
+                                 : std::string("none"));
+    }
+    const uint32_t context = run_.filled.model().context();
+    if (context > initial.model.context()) {
+      Report({"model.context", "model_from"},
+             absl::StrCat("context ", context, " is longer than that of ", name),
+             absl::StrCat("at most ", initial.model.context()));
+    }
+  }
+
+  // Checks that the model has each token of the task.
+  void CheckVocabulary(const DatasetFacts& facts) {
+    if (run_.initial == nullptr || !run_.initial->ok()) return;
+    const ModelFacts& initial = **run_.initial;
+    const auto shape = ShapeOf(run_.filled.task(), facts);
+    if (!shape.ok() || shape->vocabulary <= static_cast<int>(initial.vocabulary)) return;
+    Report({"task", "model_from"},
+           absl::StrCat("the task has ", text::Grouped(static_cast<uint64_t>(shape->vocabulary)),
+                        " tokens, and ", run_.merged.model_from(), " has ",
+                        text::Grouped(initial.vocabulary)),
+           "a task whose tokens are the model's");
+  }
 
   void CheckModel() {
     const v1::ModelSpec& model = run_.filled.model();
@@ -170,6 +221,7 @@ class RunChecker {
       Report({"task"}, "missing", TaskNames());
     }
     const NamedDataset dataset = DatasetOf(task);
+    if (dataset.path.empty()) CheckVocabulary({});
     if (dataset.path.empty() || AnyBad(run_.bad, {dataset.path})) return;
     if (dataset.name == nullptr) {
       Report({dataset.path}, "missing", kUploaded);
@@ -233,17 +285,26 @@ class RunChecker {
     } else if (as_text) {
       if (!CheckTokenizer(dataset.path, name, facts->kind, datasets)) return;
       const absl::StatusOr<DatasetFacts>& read = datasets->FindRead(run_.filled.task());
-      if (read.ok()) return CheckText(dataset.path, name, engine::FactsOfText(*read).tokens);
+      if (read.ok()) {
+        CheckVocabulary(*read);
+        return CheckText(dataset.path, name, engine::FactsOfText(*read).tokens);
+      }
       Report({dataset.path, kTokenizerPath}, Complaint(read.status()),
              "a text that can be divided");
-    } else if (const uint32_t held_out = run_.filled.task().documents().held_out();
-               held_out >= facts->documents) {
-      Report({"task.documents.held_out", dataset.path},
-             absl::StrCat("held_out ", held_out, " leaves none of the ",
-                          text::Grouped(facts->documents), " documents of ", name, " for training"),
-             absl::StrCat("held_out of at most ",
-                          text::Grouped(std::max<uint64_t>(facts->documents, 1) - 1)));
+    } else {
+      CheckVocabulary(*facts);
+      CheckHeldOut(dataset.path, name, facts->documents);
     }
+  }
+
+  void CheckHeldOut(const std::string& path, const std::string& name, uint64_t documents) {
+    const uint32_t held_out = run_.filled.task().documents().held_out();
+    if (held_out < documents) return;
+    Report(
+        {"task.documents.held_out", path},
+        absl::StrCat("held_out ", held_out, " leaves none of the ", text::Grouped(documents),
+                     " documents of ", name, " for training"),
+        absl::StrCat("held_out of at most ", text::Grouped(std::max<uint64_t>(documents, 1) - 1)));
   }
 
   static std::string Complaint(const absl::Status& status) {
@@ -358,6 +419,7 @@ void ReportMemory(const RunToCheck& run, const MemoryNeed& need, Problems* probl
 BadPaths CheckRun(const RunToCheck& run, const Surroundings& surroundings, Datasets* datasets,
                   Problems* problems) {
   RunChecker checker(run, problems);
+  checker.CheckInitialModel();
   checker.CheckTask(datasets);
   checker.CheckModel();
   checker.CheckNorm();

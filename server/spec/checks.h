@@ -40,7 +40,8 @@ struct RunToCheck {
   const v1::BaseSpec& merged;  // as written
   const v1::BaseSpec& filled;  // with defaults
   const Sources& sources;
-  const BadPaths& bad;  // paths with problems of their own
+  const BadPaths& bad;                                  // paths with problems of their own
+  const absl::StatusOr<ModelFacts>* initial = nullptr;  // of model_from, if it is set
 };
 
 // Checks that fields fit each other, the data set and the device. Reports each problem at the most

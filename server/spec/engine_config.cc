@@ -1,5 +1,6 @@
 #include "server/spec/engine_config.h"
 
+#include <algorithm>
 #include <optional>
 #include <string>
 #include <vector>
@@ -264,6 +265,7 @@ absl::StatusOr<engine::RunConfig> ToEngineConfig(const v1::RunSpec& run,
   engine::RunConfig config;
   config.task = ToEngineTask(run.spec().task());
   config.model = Model(run.spec().model(), shape);
+  config.model.vocabulary = std::max(config.model.vocabulary, static_cast<int>(run.vocabulary()));
   config.training = Training(run.spec().training());
   config.evaluation.every = run.spec().evaluation().every();
   config.evaluation.batches = run.spec().evaluation().batches();  // 0 if it isn't set: all

@@ -20,6 +20,7 @@
 #include "server/spec/field_values.h"
 #include "server/spec/fields.h"
 #include "server/spec/fingerprint.h"
+#include "server/spec/initial_model.h"
 #include "server/spec/trainer_choice.h"
 
 namespace ablate::spec {
@@ -87,6 +88,7 @@ class Expander {
       : input_(input),
         surroundings_(surroundings),
         datasets_(datasets),
+        models_(surroundings),
         problems_(problems),
         resolution_(resolution),
         merged_(input.grid.axes.size() + 1) {
@@ -108,14 +110,19 @@ class Expander {
     if (input_.labels_are_good) CheckName(indexes);
     any_broken_ |= broken;
     if (broken) return;
-    v1::BaseSpec filled = merged_.back();
-    FillDefaults(/*cuda=*/false, &filled);  // until the device is chosen
     std::vector<const std::vector<Write>*> points;
     for (size_t axis = 0; axis < indexes.size(); ++axis) {
       points.push_back(&PointOf(indexes, axis).writes);
     }
     const Sources sources(input_.overrides, points);
-    const RunToCheck run{merged_.back(), filled, sources, bad};
+    v1::BaseSpec filled = merged_.back();
+    const absl::StatusOr<ModelFacts>* initial = nullptr;
+    if (filled.has_model_from() && !AnyBad(bad, {"model_from"})) {
+      initial = &models_.Find(filled.model_from());
+      if (initial->ok()) BeginWith(**initial, &filled);
+    }
+    FillDefaults(/*cuda=*/false, &filled);  // until the device is chosen
+    const RunToCheck run{merged_.back(), filled, sources, bad, initial};
     BadPaths found = CheckRun(run, surroundings_, datasets_, problems_);
     bad.merge(std::move(found));
     bad.merge(effects_.Check(run, problems_));
@@ -233,6 +240,11 @@ class Expander {
       }
     }
     cell.dataset_sha256 = (*facts)->sha256;
+    if (run.initial != nullptr && run.initial->ok()) {
+      cell.initial_sha256 = (*run.initial)->sha256;
+      cell.run.set_vocabulary((*run.initial)->vocabulary);
+      filled.set_model_from((*run.initial)->name);
+    }
     cell.device_kind = v1::Device::Value_Name(filled.training().device());
     *cell.run.mutable_spec() = std::move(filled);
     return cell;
@@ -406,7 +418,7 @@ class Expander {
     if (!config.has_value()) return;
     const bool good = bad.empty();
     const auto trainer = run.filled.training().trainer();
-    Canonical canonical(spec, pattern.dataset_sha256);
+    Canonical canonical(spec, pattern.dataset_sha256, pattern.initial_sha256);
     Combination& combination = combinations_.emplace_back(
         Combination{std::move(pattern), NameOf(indexes), *std::move(config), std::move(canonical),
                     std::move(bad), trainer == v1::Trainer::auto_});
@@ -486,6 +498,7 @@ class Expander {
   const ExpandInput& input_;
   const Surroundings& surroundings_;
   Datasets* datasets_;
+  InitialModels models_;
   Problems* problems_;
   Resolution* resolution_;
   std::vector<v1::BaseSpec> merged_;  // after so many axes

@@ -54,7 +54,7 @@ bool InTrajectory(absl::string_view key) {
 }
 
 bool InModel(absl::string_view key) {
-  if (key == "task" || key == "data") return true;
+  if (key == "task" || key == "data" || key == "initial") return true;
   if (absl::StartsWith(key, "task.")) {
     return key != "task.documents.held_out" && key != "task.text.validation";
   }
@@ -77,13 +77,15 @@ bool DependsOnSteps(const v1::TrainingSpec& training) {
 
 }  // namespace
 
-Canonical::Canonical(const v1::BaseSpec& filled, const std::string& dataset_sha256)
+Canonical::Canonical(const v1::BaseSpec& filled, const std::string& dataset_sha256,
+                     const std::string& initial_sha256)
     : grows_(!DependsOnSteps(filled.training())) {
   lines_["numerics"] = absl::StrCat(engine::kNumericsVersion);
   lines_["trainer"] = v1::Trainer::Value_Name(filled.training().trainer());
   lines_["device"] = v1::Device::Value_Name(filled.training().device());
   lines_["task"] = TaskName(filled.task());
   if (!dataset_sha256.empty()) lines_["data"] = dataset_sha256;
+  if (!initial_sha256.empty()) lines_["initial"] = initial_sha256;
   for (const FieldRule& rule : FieldRules()) {
     if (!rule.Applies(filled) || !rule.field.Has(filled)) continue;
     if (rule.path == "training.trainer") continue;  // has its own line, `trainer`

@@ -9,6 +9,7 @@
 //   device        cpu or cuda
 //   seed          the run's seed
 //   task          documents, legacy_recall, recall or text
+//   initial       SHA-256 of the checkpoint whose parameters the run begins with, if any
 //   data          SHA-256 of the data set, 64 hex digits, if the task has one; its name is left out
 //   and every other field of the resolved spec by its path below BaseSpec (model.norm.eps), unless
 //   it is equal to its default given the others, has no effect in this spec, or is absent with a
@@ -41,7 +42,9 @@ class Canonical {
  public:
   // `filled` is FillDefaults' result with its trainer resolved; `dataset_sha256` is empty if the
   // task has no data set.
-  Canonical(const v1::BaseSpec& filled, const std::string& dataset_sha256);
+  // `initial_sha256` is of the checkpoint that the run begins with; empty if parameters are drawn.
+  Canonical(const v1::BaseSpec& filled, const std::string& dataset_sha256,
+            const std::string& initial_sha256 = "");
 
   // Change the trainer of the run, and the kind of its device.
   void SetTrainer(absl::string_view trainer) { lines_["trainer"] = std::string(trainer); }

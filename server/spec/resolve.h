@@ -34,6 +34,14 @@ struct DatasetFacts : engine::DocumentFacts {
   DatasetKind kind = DatasetKind::kText;
 };
 
+// Facts about a model that a run may begin with.
+struct ModelFacts {
+  std::string name = {};    // as stored specs have it: models/ID or EXPERIMENT/CELL
+  std::string sha256 = {};  // of its checkpoint
+  uint32_t vocabulary = 0;
+  v1::ModelSpec model = {};  // every applicable field is set, and no other
+};
+
 // Memory shared by the runs that train at the same time.
 struct DeviceMemory {
   uint64_t bytes = 0;
@@ -50,6 +58,9 @@ struct Surroundings {
   // while.
   std::function<absl::StatusOr<DatasetFacts>(const std::string& text, const std::string& tokenizer)>
       encode_dataset = nullptr;
+  // Finds the model that model_from names. NOT_FOUND, INVALID_ARGUMENT or FAILED_PRECONDITION with
+  // a sentence.
+  std::function<absl::StatusOr<ModelFacts>(const std::string& name)> find_model = nullptr;
   bool cuda = false;  // a GPU worker is known: `auto` may become cuda, and `cuda` is allowed
   // By kind, for the device with the most memory; absent if unknown.
   std::map<std::string, DeviceMemory> memory = {};
@@ -81,6 +92,7 @@ struct ResolvedCell {
   std::string why_not_native;
   std::vector<OtherRun> others;  // that auto could have become, if its trainer or device was auto
   std::string dataset_sha256;    // empty if the task has no data set
+  std::string initial_sha256;    // of the checkpoint of model_from; empty if parameters are drawn
   uint64_t parameters = 0;
   uint64_t bytes = 0;         // estimate of its permanent storage
   uint64_t resume_bytes = 0;  // estimate of a resume state, which exists while it trains
@@ -111,8 +123,8 @@ Problem TooManyOverrides(size_t count);
 
 // Resolves a spec and reports every problem at once, each with its path. A problem skips only the
 // checks that depend on it. Limits on runs are checked before expansion. Pure except for
-// find_dataset, which is called once for each distinct name, and as text only if a task reads it
-// so, and encode_dataset, which is called once for each pair.
+// find_dataset and find_model, which are called once for each distinct name (and find_dataset as
+// text only if a task reads it so), and encode_dataset, which is called once for each pair.
 Resolution Resolve(v1::ExperimentSpec spec,
                    const std::map<std::string, google::protobuf::Value>& overrides,
                    const Surroundings& surroundings);

@@ -72,13 +72,28 @@ absl::StatusOr<std::unique_ptr<engine::Trainer>> RunSetup::Make(const v1::Grant&
       ReadConfig(run.spec(), {grant.lease(), run.dataset_blob()}, &data_sets_, control);
   if (!config.ok()) return config.status();
   auto trainer = make_trainer_(*config);
-  if (!trainer.ok() || run.resume_blob().empty()) return trainer;
+  if (!trainer.ok()) return trainer;
+  if (run.resume_blob().empty()) {
+    const absl::Status started = StartFrom(grant, trainer->get(), control);
+    if (!started.ok()) return started;
+    return trainer;
+  }
   const absl::StatusOr<std::string> state = blobs_->Read(grant.lease(), run.resume_blob(), control);
   const absl::Status imported = state.ok() ? (*trainer)->ImportState(*state) : state.status();
   if (imported.ok()) return trainer;
   return absl::Status(
       IsRefusal(imported) ? absl::StatusCode::kAborted : imported.code(),
       absl::StrCat("cannot resume from step ", run.resume_step(), ": ", imported.message()));
+}
+
+absl::Status RunSetup::StartFrom(const v1::Grant& grant, engine::Trainer* trainer,
+                                 RunControl& control) {
+  const std::string& blob = grant.run().initial_blob();
+  if (blob.empty()) return absl::OkStatus();
+  const absl::StatusOr<std::string> checkpoint = blobs_->Read(grant.lease(), blob, control);
+  if (!checkpoint.ok()) return checkpoint.status();
+  const absl::Status started = trainer->StartFrom(*checkpoint);
+  return started.ok() ? started : Annotate(started, "cannot begin with model_from");
 }
 
 absl::StatusOr<engine::RunConfig> ReadConfig(ablate::v1::RunSpec run, const GrantedBlob& data_set,

@@ -78,6 +78,9 @@ class RunSetup {
                                                         RunControl& control);
 
  private:
+  // Replaces the initial parameters by those that the grant names, if any.
+  absl::Status StartFrom(const v1::Grant& grant, engine::Trainer* trainer, RunControl& control);
+
   const TrainerFactory make_trainer_;
   BlobChannel* const blobs_;
   DataSets data_sets_;

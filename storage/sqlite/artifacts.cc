@@ -103,6 +103,7 @@ bool IsNamed(Connection& db, absl::string_view sha256) {
                    "UNION ALL SELECT 1 FROM artifacts WHERE blob = ?1 "
                    "UNION ALL SELECT 1 FROM resume_states WHERE blob = ?1 "
                    "UNION ALL SELECT 1 FROM last_states WHERE blob = ?1 "
+                   "UNION ALL SELECT 1 FROM runs WHERE initial_blob = ?1 AND initial_blob <> '' "
                    "UNION ALL SELECT 1 FROM analyses WHERE state_blob = ?1 "
                    "UNION ALL SELECT 1 FROM analyses WHERE artifact = ?1",
                    sha256)

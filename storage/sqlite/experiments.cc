@@ -88,6 +88,9 @@ absl::StatusOr<ChosenRun> InsertRun(Transaction& t, const NewRun& run, int64_t g
                                     const NewExperiment& experiment) {
   const auto dataset = FindDatasetRow(t, run, experiment.private_to);
   if (!dataset.ok()) return dataset.status();
+  if (!run.initial_blob.empty() && !IsNamed(t.db, run.initial_blob)) {
+    return NotFound("checkpoint with hash", run.initial_blob);
+  }
   ChosenRun chosen;
   chosen.name = generation == 1 ? run.fingerprint : absl::StrCat(run.fingerprint, ".", generation);
   const uint64_t change = t.NextChange();
@@ -95,14 +98,14 @@ absl::StatusOr<ChosenRun> InsertRun(Transaction& t, const NewRun& run, int64_t g
       t.db,
       "INSERT INTO runs (name, fingerprint, generation, trajectory, seed, steps, parameters, "
       "device_kind, shape, dataset, state, priority, place, create_time, change, numerics, growth, "
-      "trainer, private_to, expected_bytes, charged) "
+      "trainer, private_to, expected_bytes, charged, initial_blob) "
       "VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, nullif(?10, 0), 0, ?11, ?12, ?13, ?12, ?14, "
-      "?15, ?16, ?17, ?18, ?19) "
+      "?15, ?16, ?17, ?18, ?19, ?20) "
       "RETURNING id",
       chosen.name, run.fingerprint, generation, run.trajectory, run.seed, run.steps, run.parameters,
       run.device_kind, run.shape, dataset->value_or(0), experiment.priority, change, t.now,
       run.numerics_version, run.growth, run.trainer, experiment.private_to, run.expected_bytes,
-      experiment.owner);
+      experiment.owner, run.initial_blob);
   if (insert.Row()) chosen.id = insert.Int(0);
   insert.Run();
   Statement(t.db, "INSERT INTO run_specs VALUES (?1, ?2)", chosen.id, Bytes{run.spec}).Run();

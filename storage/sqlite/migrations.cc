@@ -311,7 +311,13 @@ ALTER TABLE datasets ADD COLUMN encoded_from TEXT NOT NULL DEFAULT '';
 CREATE INDEX datasets_encoded_from ON datasets (encoded_from) WHERE encoded_from <> '';
 )sql";
 
-constexpr const char* kStoreSteps[] = {kStoreTables, kDatasetKinds};
+// Runs that begin with the parameters of another model.
+constexpr char kInitialBlobs[] = R"sql(
+ALTER TABLE runs ADD COLUMN initial_blob TEXT NOT NULL DEFAULT '';  -- a checkpoint
+CREATE INDEX runs_initial_blob ON runs (initial_blob) WHERE initial_blob <> '';
+)sql";
+
+constexpr const char* kStoreSteps[] = {kStoreTables, kDatasetKinds, kInitialBlobs};
 
 // Versions 1 to 14 were never released.
 constexpr Schema kStoreSchema = {0x61626c61 /* "abla" */, 15, kStoreSteps};

@@ -34,7 +34,10 @@ constexpr size_t kFewLeftovers = 5;
 void RemoveRun(Transaction& t, int64_t run) {
   Statement(t.db, "DELETE FROM uncompacted WHERE run = ?1", run).Run();
   Statement(t.db, "DELETE FROM run_specs WHERE run = ?1", run).Run();
-  Statement(t.db, "DELETE FROM runs WHERE id = ?1", run).Run();
+  Statement gone(t.db, "DELETE FROM runs WHERE id = ?1 RETURNING initial_blob", run);
+  while (gone.Row()) {
+    if (!gone.View(0).empty()) DropReference(t, gone.View(0), OnSweep::kTrash);
+  }
   Statement(t.db, "INSERT OR IGNORE INTO dead_runs VALUES (?1)", run).Run();
 }
 

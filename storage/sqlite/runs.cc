@@ -257,7 +257,8 @@ absl::StatusOr<RunRecord> Store::GetRun(absl::string_view id) {
     Statement fixed(
         db,
         "SELECT runs.id, trajectory, seed, parameters, run_specs.spec, datasets.sha256, "
-        "runs.create_time, runs.private_to FROM runs JOIN run_specs ON run_specs.run = runs.id "
+        "runs.create_time, runs.private_to, initial_blob FROM runs JOIN run_specs ON run_specs.run "
+        "= runs.id "
         "LEFT JOIN datasets ON datasets.id = runs.dataset WHERE runs.name = ?1",
         id);
     if (!fixed.Row()) return NotFound("run", id);
@@ -270,6 +271,7 @@ absl::StatusOr<RunRecord> Store::GetRun(absl::string_view id) {
     record.dataset_blob = fixed.Text(5);
     record.create_time = fixed.Int(6);
     record.private_to = fixed.Text(7);
+    record.initial_blob = fixed.Text(8);
     const std::optional<RunRow> row = LoadRun(db, fixed.Int(0));
     if (!row.has_value()) return NotFound("run", id);
     ReadProvenance(*row, &record);

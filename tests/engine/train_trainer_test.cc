@@ -313,6 +313,79 @@ TEST(TorchTrainerTest, TrainsTwoHundredBlocks) {
   for (const Point& point : progress.points) EXPECT_TRUE(std::isfinite(point.value)) << point.key;
 }
 
+// Returns the run's last checkpoint.
+std::string Trained(const RunConfig& run) {
+  return Advance(*MustMakeTrainer(run), 100).checkpoints.back().safetensors;
+}
+
+TEST(StartFromTest, ContinuesWithTheParametersOfAnotherRun) {
+  for (const TrainerKind kind : {TrainerKind::kTorch, TrainerKind::kNative}) {
+    RunConfig run = SmallDocumentsRun(3);
+    run.training.trainer = kind;
+    run.training.ema = 0.9;
+    const auto first = MustMakeTrainer(run);
+    const RunProgress trained = Advance(*first, 100);
+    RunConfig next = run;
+    next.training.steps = 0;
+    const auto trainer = MustMakeTrainer(next);
+    ASSERT_TRUE(trainer->StartFrom(trained.checkpoints.back().safetensors).ok());
+    const RunProgress begun = Advance(*trainer, 1);
+    const double loss = ValuesOf(begun.points, "eval/loss").at(0);
+    EXPECT_EQ(ValuesOf(begun.points, "eval/ema_loss").at(0), loss) << "EMA weights begin equal";
+    EXPECT_EQ(loss, ValuesOf(trained.points, "eval/loss").back());
+    const auto before = ParseSafetensors(trained.checkpoints.back().safetensors);
+    const auto after = ParseSafetensors(begun.checkpoints.back().safetensors);
+    for (size_t i = 0; i < before->tensors.size(); ++i) {
+      EXPECT_EQ(after->tensors[i].bytes, before->tensors[i].bytes) << before->tensors[i].name;
+    }
+  }
+}
+
+TEST(StartFromTest, TakesTheFirstPositionsOfALongerContext) {
+  const RunConfig longer = SmallDocumentsRun(3);
+  const std::string checkpoint = Trained(longer);
+  RunConfig shorter = longer;
+  shorter.model.context = 4;
+  shorter.training.steps = 0;
+  const auto trainer = MustMakeTrainer(shorter);
+  ASSERT_TRUE(trainer->StartFrom(checkpoint).ok());
+  const std::string begun = Advance(*trainer, 1).checkpoints.back().safetensors;
+  const auto before = ParseSafetensors(checkpoint), after = ParseSafetensors(begun);
+  const TensorView* rows = after->Find("position_embedding.weight");
+  EXPECT_EQ(rows->bytes,
+            before->Find("position_embedding.weight")->bytes.substr(0, rows->bytes.size()));
+}
+
+TEST(StartFromTest, RefusesOtherModelsAndOtherCharacters) {
+  const RunConfig run = SmallDocumentsRun(3);
+  const std::string checkpoint = Trained(run);
+  RunConfig wider = run;
+  wider.model.hidden = 20;
+  EXPECT_EQ(MustMakeTrainer(wider)->StartFrom(checkpoint).message(),
+            "the checkpoint has no tensor block.0.feed_forward.up.weight of shape [20, 8]");
+  RunConfig other = run;
+  other.task = *ReadDocumentsTask("uvw\nxyz\nvyu\n", 1);  // as many characters
+  const auto trainer = MustMakeTrainer(other);
+  EXPECT_EQ(trainer->StartFrom(checkpoint).message(),
+            "its tokens stand for other text than the task's; expected the same characters or "
+            "tokenizer");
+  EXPECT_FALSE(trainer->StartFrom("no file").ok());
+  EXPECT_EQ(Exactly(Advance(*trainer, 3).points),
+            Exactly(Advance(*MustMakeTrainer(other), 3).points))
+      << "it is as it was";
+}
+
+// Tokens that the task lacks never occur.
+TEST(StartFromTest, ModelsMayHaveMoreTokensThanTheTask) {
+  RunConfig run = SmallDocumentsRun(3);
+  run.model.vocabulary = 12;
+  const RunProgress progress = Advance(*MustMakeTrainer(run), 100);
+  EXPECT_EQ(progress.outcome, Outcome::kDone);
+  RunConfig few = run;
+  few.model.vocabulary = 6;
+  EXPECT_FALSE(MakeTrainer(few).ok());
+}
+
 // A run that continues begins with an untrained model.
 TEST(TrainerTest, EvaluatesAndKeepsTheInitialModelOfNoSteps) {
   for (const TrainerKind kind : {TrainerKind::kTorch, TrainerKind::kNative}) {

@@ -116,6 +116,50 @@ TEST(TokenizerTest, IsAnAxis) {
   EXPECT_EQ(resolution.parameters[0].parameters() < resolution.parameters[1].parameters(), true);
 }
 
+TEST(ModelFromTest, GivesTheFieldsOfTheModel) {
+  const Resolution resolution = Resolved(FromText(R"(
+    name: "a"
+    base { model_from: "plays/s0" task { text { dataset: "shakespeare" } } })"));
+  const ResolvedCell& cell = resolution.cells.at(0);
+  const v1::BaseSpec& spec = cell.run.spec();
+  EXPECT_EQ(spec.model().layers(), 2u);
+  EXPECT_EQ(spec.model().context(), 32u);
+  EXPECT_EQ(spec.model().norm().kind(), v1::NormKind::rms);
+  EXPECT_EQ(spec.training().steps(), 0u) << "without training nothing is trained";
+  EXPECT_EQ(spec.model_from(), "plays-ab12/s0");
+  EXPECT_EQ(cell.initial_sha256, std::string(63, '0') + "7");
+  EXPECT_EQ(cell.run.vocabulary(), 70u);
+  EXPECT_EQ(resolution.configs.at(0).model.vocabulary, 70);
+}
+
+TEST(ModelFromTest, MayTrainWithOtherDropoutAndAShorterContext) {
+  const Resolution resolution = Resolved(FromText(R"(
+    name: "a"
+    base {
+      model_from: "plays/s0" task { text { dataset: "shakespeare" } }
+      model { dropout: 0.1 context: 16 layers: 2 }
+      training { learning_rate: 0.1 }
+    })"));
+  const v1::BaseSpec& spec = resolution.cells.at(0).run.spec();
+  EXPECT_EQ(spec.model().dropout(), 0.1);
+  EXPECT_EQ(spec.model().context(), 16u);
+  EXPECT_EQ(spec.training().steps(), 1000u);
+}
+
+// Equal specs that begin with different parameters are different runs.
+TEST(ModelFromTest, IsPartOfTheFingerprint) {
+  const std::string task = R"( task { text { dataset: "shakespeare" } } training { steps: 3 } )";
+  const auto from = Resolved(FromText(R"(name: "a" base { model_from: "plays/s0")" + task + "}"));
+  v1::ExperimentSpec drawn;
+  drawn.set_name("a");
+  *drawn.mutable_base() = from.cells[0].run.spec();
+  drawn.mutable_base()->clear_model_from();
+  const Resolution other = Resolved(drawn);
+  EXPECT_NE(other.cells[0].fingerprint, from.cells[0].fingerprint);
+  EXPECT_NE(other.cells[0].trajectory, from.cells[0].trajectory);
+  EXPECT_NE(other.cells[0].growth, from.cells[0].growth);
+}
+
 TEST(DefaultsTest, FollowOtherFields) {
   const std::string task = "task { legacy_recall { draw: 9 } } ";
   EXPECT_EQ(FilledBase(task).model().context(), 10u);

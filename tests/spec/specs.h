@@ -63,6 +63,20 @@ inline Surroundings TestSurroundings() {
     return absl::StatusOr<DatasetFacts>(
         TokensOf(text + "-gpt2", text == "tiny-000000" ? 20 : 338'000));
   };
+  // A model of two layers that has 70 tokens, with the fields that stored runs have.
+  surroundings.find_model = [](const std::string& name) -> absl::StatusOr<ModelFacts> {
+    if (name != "plays/s0") return absl::NotFoundError("there is no experiment of that name.");
+    ModelFacts facts{"plays-ab12/s0", std::string(63, '0') + "7", 70};
+    v1::BaseSpec base;
+    base.mutable_task()->mutable_text()->set_dataset("shakespeare");
+    base.mutable_model()->set_layers(2);
+    base.mutable_model()->set_width(16);
+    base.mutable_model()->set_context(32);
+    base.mutable_model()->mutable_norm()->set_kind(v1::NormKind::rms);
+    FillFields(&base);
+    facts.model = base.model();
+    return facts;
+  };
   return surroundings;
 }
 

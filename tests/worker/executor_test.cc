@@ -263,6 +263,37 @@ TEST_F(ExecutorTest, ContinuesFromTheStateThatTheServerPicked) {
   ExpectWholeSeries(WaitForRun(5), 5, 30, 40);
 }
 
+TEST_F(ExecutorTest, StartsFromTheCheckpointThatTheServerPicked) {
+  Start();
+  v1::GrantedRun run = RecallRun(5, 10);
+  run.set_initial_blob(AddBlob("weights"));
+  server_->Grant({run});
+  ExpectWholeSeries(WaitForRun(5), 5, 0, 10);
+  EXPECT_EQ(trainers_.StartOf(5), "weights");
+}
+
+// Its state has the parameters.
+TEST_F(ExecutorTest, DoesNotReadTheCheckpointOfARunThatContinues) {
+  Start();
+  v1::GrantedRun run = RecallRun(5, 40);
+  run.set_initial_blob("not stored");
+  run.set_resume_blob(AddBlob(FakeState(5, 30)));
+  run.set_resume_step(30);
+  server_->Grant({run});
+  ExpectWholeSeries(WaitForRun(5), 5, 30, 40);
+  EXPECT_EQ(trainers_.StartOf(5), "");
+}
+
+TEST_F(ExecutorTest, FailsARunWhoseCheckpointDoesNotFit) {
+  Start();
+  v1::GrantedRun run = RecallRun(5, 10);
+  run.set_initial_blob(AddBlob(kBadCheckpoint));
+  server_->Grant({run});
+  const auto events = EventsOf(WaitForRun(5), NameOf(5));
+  ASSERT_TRUE(events.back().has_failed());
+  EXPECT_EQ(events.back().failed().message(), "cannot begin with model_from: it has no tensor w");
+}
+
 TEST_F(ExecutorTest, GivesTheRunBackWhenItsStateIsRefused) {
   Start();
   v1::GrantedRun run = RecallRun(5, 40);

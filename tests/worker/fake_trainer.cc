@@ -53,6 +53,13 @@ class FakeTrainers::Trainer : public engine::Trainer {
     return progress;
   }
 
+  absl::Status StartFrom(absl::string_view checkpoint) override {
+    MutexLock lock(&all_->mutex_);
+    if (checkpoint == kBadCheckpoint) return absl::InvalidArgumentError("it has no tensor w");
+    run().started_from = std::string(checkpoint);
+    return absl::OkStatus();
+  }
+
   absl::StatusOr<std::string> ExportState() override { return FakeState(config_.seed, step_); }
 
   absl::Status ImportState(absl::string_view state) override {
@@ -147,6 +154,12 @@ uint32_t FakeTrainers::StepOf(uint32_t seed) const {
   MutexLock lock(&mutex_);
   const auto found = runs_.find(seed);
   return found == runs_.end() ? 0 : found->second.step;
+}
+
+std::string FakeTrainers::StartOf(uint32_t seed) const {
+  MutexLock lock(&mutex_);
+  const auto run = runs_.find(seed);
+  return run == runs_.end() ? "" : run->second.started_from;
 }
 
 }  // namespace ablate::worker

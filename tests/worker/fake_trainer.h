@@ -20,6 +20,9 @@ inline double FakeLoss(uint32_t seed, uint32_t step) { return seed * 1e6 + step;
 // Returns the state that a fake run exports.
 std::string FakeState(uint32_t seed, uint32_t step);
 
+// A checkpoint that fake trainers refuse to start from.
+inline constexpr char kBadCheckpoint[] = "bad";
+
 // Creates trainers and controls them; runs are identified by their seed. Thread-safe; must outlive
 // its trainers.
 class FakeTrainers {
@@ -41,6 +44,8 @@ class FakeTrainers {
   uint32_t made() const;
   // Returns the updates that the run of this seed has made.
   uint32_t StepOf(uint32_t seed) const;
+  // Returns the checkpoint that the run of this seed started from; empty if there was none.
+  std::string StartOf(uint32_t seed) const;
 
  private:
   class Trainer;
@@ -50,6 +55,7 @@ class FakeTrainers {
     absl::Status failure;
     uint32_t diverge_at = UINT32_MAX;
     uint32_t step = 0;
+    std::string started_from;
     bool held = false;
     int trainers = 0;
   };

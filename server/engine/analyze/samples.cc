@@ -89,6 +89,7 @@ struct Request {
   const ReaderMaker& make_reader;
   const SampleOptions& options;
   const Opening& opening;
+  const size_t tokens;  // IDs that stand for text; the model may have more
   const std::atomic<bool>& stop;
 };
 
@@ -141,7 +142,7 @@ class Group {
     for (size_t i = 0; i < open_.size(); ++i, row += vocabulary) {
       const double u = UniformAt(request_.options.seed, first_ + open_[i], position);
       Draft& draft = drafts_[open_[i]];
-      const uint32_t token = Draw(Keep({row, vocabulary}, request_.options), u);
+      const uint32_t token = Draw(Keep({row, request_.tokens}, request_.options), u);
       ++draft.drawn;
       draft.ended = token == request_.opening.end;
       if (draft.ended) continue;
@@ -179,7 +180,10 @@ absl::StatusOr<SampleCounts> Generate(const RunConfig& config, absl::string_view
   if (!opening.ok()) return opening.status();
   const absl::StatusOr<ReaderMaker> make_reader = ReadersOf(config, checkpoint);
   if (!make_reader.ok()) return make_reader.status();
-  const Request request = {config.model, *make_reader, options, *opening, stop};
+  const absl::StatusOr<TaskShape> shape = KindOf(config.task).shape(config.task);
+  if (!shape.ok()) return shape.status();
+  const Request request = {
+      config.model, *make_reader, options, *opening, static_cast<size_t>(shape->vocabulary), stop};
   SampleWriter writer = WriterOf(*data, config);
   const auto group = static_cast<uint32_t>(RowsAtOnce(config.model));
   for (uint32_t first = 0; first < options.count; first += group) {

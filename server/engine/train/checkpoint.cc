@@ -1,9 +1,11 @@
 #include "server/engine/train/checkpoint.h"
 
+#include <cstring>
 #include <map>
 #include <nlohmann/json.hpp>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "server/engine/names.h"
 #include "server/engine/trainer.h"
 
@@ -80,6 +82,40 @@ Json InitJson(const InitConfig& init) {
   return {{"kind", NameOf(kind)}, {"streams", NameOf(streams)}};
 }
 
+bool IsFloating(TensorType type) { return type == TensorType::kF32 || type == TensorType::kF64; }
+
+// Returns true if a tensor has the parameter's values: in its shape or, for positions, in its first
+// rows.
+bool Holds(const TensorView& view, const ParameterInfo& info) {
+  if (view.shape == info.shape) return true;
+  return info.role == ParameterRole::kPosition && view.shape.size() == 2 &&
+         view.shape[0] >= info.shape[0] && view.shape[1] == info.shape[1];
+}
+
+template <typename From, typename To>
+void CopyAs(const char* from, int64_t count, char* to) {
+  for (int64_t i = 0; i < count; ++i) {
+    From value;
+    std::memcpy(&value, from + i * static_cast<int64_t>(sizeof value), sizeof value);
+    const To converted = static_cast<To>(value);
+    std::memcpy(to + i * static_cast<int64_t>(sizeof converted), &converted, sizeof converted);
+  }
+}
+
+// Copies the first `count` values of a tensor to element `offset` of flat bytes of `type`.
+void CopyValues(const TensorView& view, int64_t count, TensorType type, int64_t offset,
+                std::string* flat) {
+  char* const to = flat->data() + offset * WidthOf(type);
+  const bool wide = view.type == TensorType::kF64;
+  if (type == TensorType::kF64) {
+    wide ? CopyAs<double, double>(view.bytes.data(), count, to)
+         : CopyAs<float, double>(view.bytes.data(), count, to);
+  } else {
+    wide ? CopyAs<double, float>(view.bytes.data(), count, to)
+         : CopyAs<float, float>(view.bytes.data(), count, to);
+  }
+}
+
 }  // namespace
 
 std::string ModelJson(const ModelConfig& model) {
@@ -146,6 +182,38 @@ absl::StatusOr<CheckpointTensors> ReadCheckpoint(const ParameterLayout& layout,
   if (found.ok()) found = Find(*parsed, tensors.type, layout.buffers, &tensors.buffers);
   if (!found.ok()) return found;
   return tensors;
+}
+
+absl::Status CopyParameters(const WantedModel& wanted, TensorType type, absl::string_view file,
+                            std::string* parameters, std::string* buffers) {
+  const ParameterLayout& layout = wanted.layout;
+  const absl::StatusOr<SafetensorsFile> parsed = ParseSafetensors(file);
+  if (!parsed.ok()) return parsed.status();
+  const auto vocabulary = parsed->metadata.find("vocabulary");
+  if (vocabulary != parsed->metadata.end() && !wanted.vocabulary.empty() &&
+      vocabulary->second != wanted.vocabulary) {
+    return absl::InvalidArgumentError(
+        "its tokens stand for other text than the task's; expected the same characters or "
+        "tokenizer");
+  }
+  for (const ParameterInfo& info : layout.parameters) {
+    const TensorView* view = parsed->Find(info.name);
+    if (view == nullptr || !IsFloating(view->type) || !Holds(*view, info)) {
+      return absl::InvalidArgumentError(absl::StrCat("the checkpoint has no tensor ", info.name,
+                                                     " of shape [", absl::StrJoin(info.shape, ", "),
+                                                     "]"));
+    }
+    CopyValues(*view, info.size, type, info.offset, parameters);
+  }
+  for (const BufferInfo& info : layout.buffers) {
+    const TensorView* view = parsed->Find(info.name);
+    const bool is_statistic = info.role != BufferRole::kFeedback;
+    if (!is_statistic || view == nullptr || !IsFloating(view->type) || view->shape != info.shape) {
+      continue;
+    }
+    CopyValues(*view, info.size, type, info.offset, buffers);
+  }
+  return absl::OkStatus();
 }
 
 }  // namespace ablate::engine

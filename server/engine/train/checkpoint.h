@@ -45,6 +45,18 @@ struct CheckpointTensors {
 absl::StatusOr<CheckpointTensors> ReadCheckpoint(const ParameterLayout& layout,
                                                  absl::string_view file);
 
+// Copies the parameters of a checkpoint into flat bytes of `type` in layout order, and the running
+// statistics if the checkpoint has them. Other buffers are left as they are. An embedding of
+// positions may have more rows than the layout's; the first ones are copied. Returns
+// INVALID_ARGUMENT if the file is malformed or lacks a parameter of the layout's shape; the bytes
+// are then undefined. Both vocabularies must be equal if both are known.
+struct WantedModel {
+  const ParameterLayout& layout;
+  absl::string_view vocabulary;  // as TaskKind::vocabulary; empty if tokens are numbers
+};
+absl::Status CopyParameters(const WantedModel& wanted, TensorType type, absl::string_view file,
+                            std::string* parameters, std::string* buffers);
+
 }  // namespace ablate::engine
 
 #endif  // ABLATE_SERVER_ENGINE_TRAIN_CHECKPOINT_H_

@@ -320,6 +320,24 @@ absl::StatusOr<std::string> RunLoop::ExportState() {
   });
 }
 
+absl::Status RunLoop::StartFrom(absl::string_view checkpoint) {
+  return AtBoundary([&]() -> absl::Status {
+    absl::StatusOr<RunTensors> tensors = backend_->Tensors();
+    if (!tensors.ok()) return tensors.status();
+    std::string parameters(tensors->parameters), buffers(tensors->buffers);
+    const absl::Status read =
+        CopyParameters({layout_, vocabulary_}, tensors->type, checkpoint, &parameters, &buffers);
+    if (!read.ok()) return read;
+    RunTensors start = *tensors;
+    start.parameters = parameters;
+    start.buffers = buffers;
+    for (NamedBytes& slot : start.slots) {
+      if (slot.name == kEmaSlot) slot.bytes = parameters;
+    }
+    return backend_->SetTensors(start);
+  });
+}
+
 absl::Status RunLoop::ImportState(absl::string_view file) {
   return AtBoundary([&]() -> absl::Status {
     const absl::StatusOr<ResumeState> state =

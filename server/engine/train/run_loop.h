@@ -53,6 +53,7 @@ class RunLoop : public Trainer {
 
   absl::StatusOr<RunProgress> Advance(uint32_t steps, absl::FunctionRef<bool()> stop) override;
   absl::StatusOr<std::string> ExportState() override;
+  absl::Status StartFrom(absl::string_view checkpoint) override;
   absl::Status ImportState(absl::string_view file) override;
   absl::StatusOr<std::string> ExportCheckpoint() override;
 

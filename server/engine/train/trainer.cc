@@ -31,7 +31,7 @@ namespace {
 absl::Status CheckTask(const RunConfig& run) {
   const absl::StatusOr<TaskShape> shape = KindOf(run.task).shape(run.task);
   if (!shape.ok()) return shape.status();
-  const bool fits = run.model.vocabulary == shape->vocabulary &&
+  const bool fits = run.model.vocabulary >= shape->vocabulary &&
                     run.model.context >= shape->sequence && run.model.loss == shape->loss;
   if (fits) return absl::OkStatus();
   return absl::InvalidArgumentError("model: its vocabulary, context or loss is not the task's");

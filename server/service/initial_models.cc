@@ -1,0 +1,57 @@
+#include "server/service/initial_models.h"
+
+#include <optional>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
+#include "absl/strings/strip.h"
+#include "proto/reflect/text.h"
+#include "server/analysis/inputs.h"
+#include "server/analysis/subjects.h"
+#include "storage/store.h"
+
+namespace ablate::service {
+namespace {
+
+constexpr char kField[] = "model_from";
+
+}  // namespace
+
+absl::StatusOr<spec::ModelFacts> FindInitialModel(const rpc::View& view,
+                                                  const std::string& private_to,
+                                                  const std::string& name) {
+  const std::vector<std::string> parts =
+      absl::StrSplit(absl::StripPrefix(name, "experiments/"), '/');
+  if (parts.size() != 2 || parts[0].empty() || parts[1].empty()) {
+    return absl::InvalidArgumentError(
+        absl::StrCat(reflect::Quoted(reflect::ShortText(name)), " is no EXPERIMENT/CELL"));
+  }
+  const auto experiment = rpc::FindExperiment(view, parts[0], kField);
+  if (!experiment.ok()) return experiment.status();
+  const auto run_id = rpc::FindCellRun(view.store, *experiment, parts[1], kField);
+  if (!run_id.ok()) return run_id.status();
+  const auto run = view.store->GetRun(*run_id);
+  if (!run.ok()) return run.status();
+  spec::ModelFacts facts;
+  facts.name = absl::StrCat(*experiment, "/", parts[1]);
+  if (run->state != storage::RunState::kDone) {
+    return absl::FailedPreconditionError(absl::StrCat(facts.name, " is not done"));
+  }
+  if (!run->private_to.empty() && run->private_to != private_to) {
+    return absl::FailedPreconditionError(analysis::ForPrivateUse(facts.name, run->private_to));
+  }
+  const auto checkpoint = rpc::FindCheckpoint(view.store, *run_id, std::nullopt);
+  if (!checkpoint.ok()) return checkpoint.status();
+  const auto spec = analysis::SpecOf(*run);
+  if (!spec.ok()) return spec.status();
+  const auto model = analysis::ModelOfRun(view.store, *run_id);
+  if (!model.ok()) return model.status();
+  facts.sha256 = checkpoint->blob;
+  facts.vocabulary = static_cast<uint32_t>(model->config.model.vocabulary);
+  facts.model = spec->spec().model();
+  return facts;
+}
+
+}  // namespace ablate::service

@@ -1,0 +1,22 @@
+// Finds the models that experiments begin with (model_from).
+#ifndef ABLATE_SERVER_SERVICE_INITIAL_MODELS_H_
+#define ABLATE_SERVER_SERVICE_INITIAL_MODELS_H_
+
+#include <string>
+
+#include "absl/status/statusor.h"
+#include "server/rpc/names.h"
+#include "server/spec/resolve.h"
+
+namespace ablate::service {
+
+// Returns the model that `name`, EXPERIMENT/CELL, means for an experiment that is private to
+// `private_to`, or public if empty: the last checkpoint of a run that is done. INVALID_ARGUMENT,
+// NOT_FOUND or FAILED_PRECONDITION with a sentence. Blocks on the store.
+absl::StatusOr<spec::ModelFacts> FindInitialModel(const rpc::View& view,
+                                                  const std::string& private_to,
+                                                  const std::string& name);
+
+}  // namespace ablate::service
+
+#endif  // ABLATE_SERVER_SERVICE_INITIAL_MODELS_H_
