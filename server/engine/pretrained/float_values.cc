@@ -51,6 +51,8 @@ double ValueAt(const TensorView& tensor, size_t i) {
       return ElementAt<double>(tensor.bytes, i);
     case TensorType::kBool:
     case TensorType::kU8:
+    case TensorType::kU16:
+    case TensorType::kU32:
     case TensorType::kI64:
     case TensorType::kU64:
       break;
