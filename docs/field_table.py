@@ -185,7 +185,7 @@ def fields_of(message, prefix, protos):
 def experiment_fields(protos):
     """A section for each top-level group of fields."""
     groups = [("The experiment", "ExperimentSpec", ("name", "question", "base")),
-              ("Task", "BaseSpec", ("task",)), ("Model", "BaseSpec", ("model",)),
+              ("Task", "BaseSpec", ("task",)), ("Model", "BaseSpec", ("model", "model_from")),
               ("Training", "BaseSpec", ("training",)), ("Evaluation", "BaseSpec", ("evaluation",)),
               ("Axes, exclusions, seeds", "ExperimentSpec", ("axes", "exclude", "seeds")),
               ("Analyses", "ExperimentSpec", ("analyses",)), ("Report", "ExperimentSpec", ("report",)),

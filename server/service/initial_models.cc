@@ -26,7 +26,7 @@ absl::StatusOr<spec::ModelFacts> FindInitialModel(const rpc::View& view,
       absl::StrSplit(absl::StripPrefix(name, "experiments/"), '/');
   if (parts.size() != 2 || parts[0].empty() || parts[1].empty()) {
     return absl::InvalidArgumentError(
-        absl::StrCat(reflect::Quoted(reflect::ShortText(name)), " is no EXPERIMENT/CELL"));
+        absl::StrCat(reflect::Quoted(reflect::ShortText(name)), " doesn't name a cell"));
   }
   const auto experiment = rpc::FindExperiment(view, parts[0], kField);
   if (!experiment.ok()) return experiment.status();

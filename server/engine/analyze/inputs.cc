@@ -212,7 +212,7 @@ Read ReadOtherText(const TokenizedText& own, int64_t context, const AnalysisInpu
   const char* unit = " characters";
   TokenizedText text;
   if (!IsText(*inputs.text)) {
-    return Refused("inputs.dataset", "it is no text", "a data set of text");
+    return Refused("inputs.dataset", "it isn't text", "a data set of text");
   }
   if (own.encoding != nullptr) {
     unit = " tokens";
