@@ -71,7 +71,7 @@ std::vector<std::string> FilesOf(const std::string& path) {
   return {fs::path(path) / kVocabularyFile, fs::path(path) / kMergesFile};
 }
 
-// What is uploaded of a path: a file, or the file that is made of a tokenizer's folder.
+// Reads what is uploaded of a path: a file, or the file that is made of a tokenizer's folder.
 class Source {
  public:
   static absl::StatusOr<std::unique_ptr<Source>> Open(const std::string& path) {

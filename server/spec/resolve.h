@@ -30,7 +30,7 @@ namespace ablate::spec {
 struct DatasetFacts : engine::DocumentFacts {
   std::string id = {};  // without "datasets/"
   std::string sha256 = {};
-  // Of tokens, code_points is their number and characters the size of the vocabulary.
+  // For tokens, code_points is their number and characters the size of the vocabulary.
   DatasetKind kind = DatasetKind::kText;
 };
 
