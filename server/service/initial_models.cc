@@ -15,7 +15,7 @@
 namespace ablate::service {
 namespace {
 
-constexpr char kField[] = "model_from";
+constexpr char kModelFromField[] = "model_from";
 
 }  // namespace
 
@@ -28,9 +28,9 @@ absl::StatusOr<spec::ModelFacts> FindInitialModel(const rpc::View& view,
     return absl::InvalidArgumentError(
         absl::StrCat(reflect::Quoted(reflect::ShortText(name)), " doesn't name a cell"));
   }
-  const auto experiment = rpc::FindExperiment(view, parts[0], kField);
+  const auto experiment = rpc::FindExperiment(view, parts[0], kModelFromField);
   if (!experiment.ok()) return experiment.status();
-  const auto run_id = rpc::FindCellRun(view.store, *experiment, parts[1], kField);
+  const auto run_id = rpc::FindCellRun(view.store, *experiment, parts[1], kModelFromField);
   if (!run_id.ok()) return run_id.status();
   const auto run = view.store->GetRun(*run_id);
   if (!run.ok()) return run.status();
