@@ -20,7 +20,7 @@ TEST(MakeTrainerTest, RefusesAModelOfAnotherTask) {
     return std::string(MakeTrainer(run).status().message());
   };
   const auto refused = HasSubstr("its vocabulary, context or loss is not the task's");
-  EXPECT_THAT(message([](RunConfig& run) { run.model.vocabulary = 9; }), refused);
+  EXPECT_THAT(message([](RunConfig& run) { run.model.vocabulary = 6; }), refused);
   EXPECT_THAT(message([](RunConfig& run) { run.model.loss = LossPositions::kLast; }), refused);
   EXPECT_THAT(
       message([](RunConfig& run) { std::get<DocumentsTask>(run.task).documents = nullptr; }),
