@@ -104,7 +104,7 @@ class RunChecker {
     const ModelFacts& initial = **run_.initial;
     const auto shape = ShapeOf(run_.filled.task(), facts);
     if (!shape.ok() || shape->vocabulary <= static_cast<int>(initial.vocabulary)) return;
-    Report({"task", "model_from"},
+    Report({"model_from", "task"},
            absl::StrCat("the task has ", text::Grouped(static_cast<uint64_t>(shape->vocabulary)),
                         " tokens, and ", run_.merged.model_from(), " has ",
                         text::Grouped(initial.vocabulary)),
