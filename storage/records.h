@@ -239,6 +239,24 @@ struct DatasetCounts {
   uint64_t line_ends = 0;
 };
 
+// A model that was imported.
+struct ModelRecord {
+  std::string name;    // without "models/"; PrivateModelName() if it is private
+  std::string sha256;  // of its checkpoint
+  uint64_t bytes = 0;
+  uint64_t parameters = 0;
+  uint32_t vocabulary = 0;
+  std::string spec;   // opaque to the store
+  std::string notes;  // sentences about the import, one a line
+  std::string owner;  // the uploader
+  std::string private_to;
+  Micros create_time = 0;
+};
+
+// Returns the name of a user's private model. Public models' names have no '@', so that nobody can
+// find out by a name that is taken.
+std::string PrivateModelName(absl::string_view name, absl::string_view user);
+
 enum class AnalysisState { kQueued, kRunning, kDone, kFailed, kCancelled };
 
 // A run at the step of a checkpoint.

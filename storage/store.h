@@ -300,8 +300,8 @@ class Store final : public LeaseStore {
   // exists, returns that. ALREADY_EXISTS if another data set has the id; FAILED_PRECONDITION if the
   // blob isn't published.
   absl::StatusOr<DatasetRecord> AddDataset(const DatasetRecord& dataset);
-  // Returns true if the user owns an experiment, a data set or an analysis, or one is private to
-  // them.
+  // Returns true if the user owns an experiment, a data set, a model or an analysis, or one is
+  // private to them.
   absl::StatusOr<bool> OwnsAnything(absl::string_view user);
   // Finds a data set by id, or by a display name that only one of the viewer's data sets has or, if
   // none of those does, only one of others; never another user's private one, whoever looks.
@@ -321,6 +321,21 @@ class Store final : public LeaseStore {
   absl::Status KeepCounts(absl::string_view id, const DatasetCounts& counts);
   // Deletes a data set; FAILED_PRECONDITION while a run names it.
   absl::Status DeleteDataset(absl::string_view id);
+
+  // --- Models
+  //
+  // Adds a model and returns its record; if one of that name and checkpoint exists, returns that.
+  // ALREADY_EXISTS if a model with another checkpoint has the name; FAILED_PRECONDITION if the blob
+  // isn't published.
+  absl::StatusOr<ModelRecord> AddModel(const ModelRecord& model);
+  // Finds a model by its name; a private one of the viewer's also by the name without the user, and
+  // before a public one. NOT_FOUND.
+  absl::StatusOr<ModelRecord> FindModel(const Viewer& viewer, absl::string_view name);
+  // Returns models in order of name, from after `after`.
+  absl::StatusOr<std::vector<ModelRecord>> ListModels(const Viewer& viewer, absl::string_view after,
+                                                      uint32_t limit);
+  // Deletes a model. Runs that begin with it keep its checkpoint. NOT_FOUND.
+  absl::Status DeleteModel(absl::string_view name);
 
   // --- Maintenance
   //

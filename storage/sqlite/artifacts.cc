@@ -100,6 +100,7 @@ uint64_t SizeOf(Blobs* blobs, absl::string_view sha256, uint64_t said) {
 bool IsNamed(Connection& db, absl::string_view sha256) {
   return Statement(db,
                    "SELECT 1 FROM datasets WHERE sha256 = ?1 "
+                   "UNION ALL SELECT 1 FROM models WHERE sha256 = ?1 "
                    "UNION ALL SELECT 1 FROM artifacts WHERE blob = ?1 "
                    "UNION ALL SELECT 1 FROM resume_states WHERE blob = ?1 "
                    "UNION ALL SELECT 1 FROM last_states WHERE blob = ?1 "

@@ -45,8 +45,8 @@ absl::Status CheckPublished(Blobs* blobs, absl::string_view sha256);
 // Returns the size of an existing blob, whatever its worker reported; in memory the reported size,
 // up to 1 TiB.
 uint64_t SizeOf(Blobs* blobs, absl::string_view sha256, uint64_t said);
-// Returns true if a data set, artifact, resume state, saved training state or analysis names a
-// blob.
+// Returns true if a data set, model, artifact, resume state, saved training state, run or analysis
+// names a blob.
 bool IsNamed(Connection& db, absl::string_view sha256);
 // Says where a blob goes that no row names. Resume states, also of analyses, aren't kept in the
 // trash: a run makes one every half minute, and each replaces the previous one.

@@ -108,6 +108,7 @@ absl::StatusOr<bool> Store::OwnsAnything(absl::string_view user) {
     return Statement(db,
                      "SELECT 1 FROM experiments WHERE owner = ?1 AND deleted = 0 "
                      "UNION ALL SELECT 1 FROM datasets WHERE owner = ?1 "
+                     "UNION ALL SELECT 1 FROM models WHERE owner = ?1 "
                      "UNION ALL SELECT 1 FROM analyses WHERE owner = ?1 OR private_to = ?1 "
                      "UNION ALL SELECT 1 FROM runs WHERE private_to = ?1 LIMIT 1",
                      user)

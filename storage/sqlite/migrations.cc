@@ -317,7 +317,25 @@ ALTER TABLE runs ADD COLUMN initial_blob TEXT NOT NULL DEFAULT '';  -- a checkpo
 CREATE INDEX runs_initial_blob ON runs (initial_blob) WHERE initial_blob <> '';
 )sql";
 
-constexpr const char* kStoreSteps[] = {kStoreTables, kDatasetKinds, kInitialBlobs};
+// Models that were imported.
+constexpr char kModels[] = R"sql(
+CREATE TABLE models (
+  id INTEGER PRIMARY KEY,
+  name TEXT NOT NULL UNIQUE,           -- given by the user; of a private one with @ and the user
+  sha256 TEXT NOT NULL,                -- blob: its checkpoint
+  bytes INTEGER NOT NULL,
+  parameters INTEGER NOT NULL,
+  vocabulary INTEGER NOT NULL,
+  spec BLOB NOT NULL,                  -- a v1.ModelSpec
+  notes TEXT NOT NULL,                 -- one a line
+  owner TEXT NOT NULL,
+  private_to TEXT NOT NULL,            -- user who alone sees it; empty: public
+  create_time INTEGER NOT NULL
+) STRICT;
+CREATE INDEX models_sha256 ON models (sha256);
+)sql";
+
+constexpr const char* kStoreSteps[] = {kStoreTables, kDatasetKinds, kInitialBlobs, kModels};
 
 // Versions 1 to 14 were never released.
 constexpr Schema kStoreSchema = {0x61626c61 /* "abla" */, 15, kStoreSteps};

@@ -57,6 +57,7 @@ std::map<std::string, Holdings> ReadHoldings(Connection& db, absl::string_view u
         "SELECT charged, sum(bytes) FROM runs JOIN resume_states ON resume_states.run = runs.id "
         "WHERE (?1 OR charged = ?2) GROUP BY charged",
         "SELECT owner, sum(bytes) FROM datasets WHERE (?1 OR owner = ?2) GROUP BY owner",
+        "SELECT owner, sum(bytes) FROM models WHERE (?1 OR owner = ?2) GROUP BY owner",
         "SELECT owner, sum(artifact_bytes + state_bytes) FROM analyses "
         "WHERE (?1 OR owner = ?2) GROUP BY owner"}) {
     ForEachOf(db, bytes, user, add_bytes);
