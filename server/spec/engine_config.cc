@@ -7,6 +7,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "absl/types/span.h"
 #include "google/protobuf/descriptor.h"
 #include "google/protobuf/unknown_field_set.h"
 #include "proto/reflect/read.h"
@@ -84,11 +85,16 @@ absl::Status Read(const google::protobuf::EnumDescriptor* type, int number, absl
   return absl::OkStatus();
 }
 
-absl::Status ReadEnums(const v1::BaseSpec& spec, engine::RunConfig* config) {
-  const v1::ModelSpec& model = spec.model();
-  const v1::TrainingSpec& training = spec.training();
-  engine::ModelConfig& to = config->model;
-  const absl::Status read[] = {
+absl::Status FirstError(absl::Span<const absl::Status> read) {
+  for (const absl::Status& status : read) {
+    if (!status.ok()) return status;
+  }
+  return absl::OkStatus();
+}
+
+absl::Status ReadModelEnums(const v1::ModelSpec& model, engine::ModelConfig* config) {
+  engine::ModelConfig& to = *config;
+  return FirstError({
       Read(v1::Positions::Value_descriptor(), model.positions(), "model.positions", &to.positions),
       Read(v1::NormKind::Value_descriptor(), model.norm().kind(), "model.norm.kind", &to.norm.kind),
       Read(v1::NormDeviation::Value_descriptor(), model.norm().deviation(), "model.norm.deviation",
@@ -97,10 +103,6 @@ absl::Status ReadEnums(const v1::BaseSpec& spec, engine::RunConfig* config) {
            &to.norm.backward),
       Read(v1::AttentionKind::Value_descriptor(), model.attention().kind(), "model.attention.kind",
            &to.attention.kind),
-      Read(v1::LearningRule::Value_descriptor(), training.rule(), "training.rule",
-           &config->training.rule),
-      Read(v1::Trainer::Value_descriptor(), training.trainer(), "training.trainer",
-           &config->training.trainer),
       Read(v1::NormPlacement::Value_descriptor(), model.norm().placement(), "model.norm.placement",
            &to.norm.placement),
       Read(v1::Activation::Value_descriptor(), model.feed_forward().activation(),
@@ -108,6 +110,17 @@ absl::Status ReadEnums(const v1::BaseSpec& spec, engine::RunConfig* config) {
       Read(v1::InitKind::Value_descriptor(), model.init().kind(), "model.init.kind", &to.init.kind),
       Read(v1::InitStreams::Value_descriptor(), model.init().streams(), "model.init.streams",
            &to.init.streams),
+  });
+}
+
+absl::Status ReadEnums(const v1::BaseSpec& spec, engine::RunConfig* config) {
+  if (absl::Status read = ReadModelEnums(spec.model(), &config->model); !read.ok()) return read;
+  const v1::TrainingSpec& training = spec.training();
+  const absl::Status read = FirstError({
+      Read(v1::LearningRule::Value_descriptor(), training.rule(), "training.rule",
+           &config->training.rule),
+      Read(v1::Trainer::Value_descriptor(), training.trainer(), "training.trainer",
+           &config->training.trainer),
       Read(v1::Optimizer::Value_descriptor(), training.optimizer(), "training.optimizer",
            &config->training.optimizer.kind),
       Read(v1::Schedule::Value_descriptor(), training.schedule(), "training.schedule",
@@ -116,10 +129,9 @@ absl::Status ReadEnums(const v1::BaseSpec& spec, engine::RunConfig* config) {
            "training.weight_decay_on", &config->training.optimizer.weight_decay_on),
       Read(v1::Device::Value_descriptor(), training.device(), "training.device", &config->device),
       Read(v1::Precision::Value_descriptor(), training.precision(), "training.precision",
-           &config->precision)};
-  for (const absl::Status& status : read) {
-    if (!status.ok()) return status;
-  }
+           &config->precision),
+  });
+  if (!read.ok()) return read;
   for (int i = 0; i < spec.evaluation().record_size(); ++i) {
     absl::Status known = Read(v1::Record::Value_descriptor(), spec.evaluation().record(i),
                               "evaluation.record", &config->evaluation.record.emplace_back());
@@ -257,6 +269,13 @@ engine::TaskConfig ToEngineTask(const v1::TaskSpec& task) {
       break;
   }
   return {};  // CheckKnown has refused it
+}
+
+absl::StatusOr<engine::ModelConfig> ToEngineModel(const v1::ModelSpec& spec,
+                                                  const engine::TaskShape& shape) {
+  engine::ModelConfig model = Model(spec, shape);
+  if (absl::Status read = ReadModelEnums(spec, &model); !read.ok()) return read;
+  return model;
 }
 
 absl::StatusOr<engine::RunConfig> ToEngineConfig(const v1::RunSpec& run,

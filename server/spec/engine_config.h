@@ -31,6 +31,10 @@ absl::StatusOr<engine::TaskShape> ShapeOf(const v1::TaskSpec& task,
 absl::StatusOr<engine::RunConfig> ToEngineConfig(const v1::RunSpec& run,
                                                  const engine::TaskShape& shape);
 
+// Converts a model alone, as ToEngineConfig does. Every applicable field must be set.
+absl::StatusOr<engine::ModelConfig> ToEngineModel(const v1::ModelSpec& spec,
+                                                  const engine::TaskShape& shape);
+
 // Converts sample options; unset ones get the engine's default, which is the documented one.
 engine::SampleOptions ToSampleOptions(const v1::SamplesSpec& spec);
 
