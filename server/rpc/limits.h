@@ -50,6 +50,8 @@ inline constexpr size_t kMaxBlockValues = 1'000'000;   // per figure over depth:
 inline constexpr size_t kMaxArrayValues = 10'000'000;  // of analyses per figure: 80 MB
 inline constexpr uint64_t kMaxFigureArtifactBytes = 64 << 20;  // of one analysis, all arrays
 inline constexpr uint64_t kMaxDatasetBytes = uint64_t{1} << 30;
+inline constexpr uint64_t kMaxModelBytes = uint64_t{2} << 30;  // of the files of an import
+inline constexpr int kMaxModelFiles = 1'000;
 inline constexpr uint64_t kMaxBlobBytes = uint64_t{16} << 30;
 
 // Streams: the least rate at which a client must read or write, and how far it may fall behind.
@@ -67,6 +69,9 @@ inline constexpr Limit kMaxReports = {4, 2};
 // answered.
 inline constexpr Limit kMaxGenerations = {32, 8};
 inline constexpr Limit kMaxUploads = {8, 2};
+// Imports and exports of models at once, each of which may hold several GB.
+inline constexpr Limit kMaxModelUploads = 1;
+inline constexpr Limit kMaxModelExports = {2, 1};
 // Saves of run states at once, each of which a cancel waits for; they occupy threads as reports do.
 inline constexpr Limit kMaxSaves = 2;
 // Longest duration of a user's call; a watch has no limit.

@@ -4,6 +4,7 @@
 #include <utility>
 #include <vector>
 
+#include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
@@ -134,6 +135,38 @@ constexpr Collection kDatasets = {"data set",
                                   FindDatasetIds,
                                   DatasetIdsAndNames};
 
+// Finds a public model of exactly this name, or else one that FindModel finds.
+Ids FindModelNames(const View& view, absl::string_view name, uint32_t) {
+  for (const storage::Viewer& viewer : {storage::Viewer(), view.viewer}) {
+    const auto model = view.store->FindModel(viewer, name);
+    if (model.ok()) return std::vector<std::string>{model->name};
+    if (!absl::IsNotFound(model.status())) return model.status();
+  }
+  return std::vector<std::string>();
+}
+
+Ids ModelNames(const View& view, absl::string_view) {
+  const auto all = view.store->ListModels(view.viewer, "", kNearCandidates);
+  if (!all.ok()) return all.status();
+  std::vector<std::string> names;
+  for (const storage::ModelRecord& one : *all) names.push_back(one.name);
+  return names;
+}
+
+constexpr Collection kModels = {"model",
+                                "models",
+                                "models/NAME or a name",
+                                "models/NAME or a whole name",
+                                "MODEL_NOT_FOUND",
+                                "is what you call so",
+                                false,
+                                [](absl::string_view id) {
+                                  return text::IsPrintable(id, kMaxNameBytes) &&
+                                         !absl::StrContains(id, '/');
+                                },
+                                FindModelNames,
+                                ModelNames};
+
 absl::Status NotFound(const View& view, const Collection& collection, absl::string_view id) {
   std::string message = absl::StrCat("there is no ", collection.singular, " ", Quoted(id));
   if (const Ids near = collection.near(view, id); near.ok()) {
@@ -262,12 +295,40 @@ absl::StatusOr<std::string> FindWholeDataset(const View& view, absl::string_view
   return FindWholeId(view, kDatasets, name, field);
 }
 
+absl::StatusOr<std::string> FindWholeModel(const View& view, absl::string_view name,
+                                           absl::string_view field) {
+  return FindWholeId(view, kModels, name, field);
+}
+
 absl::StatusOr<storage::DatasetRecord> FindDataset(const View& view, absl::string_view name,
                                                    absl::string_view field) {
   const auto id = IdIn(kDatasets, name, field, kDatasets.allowed);
   if (!id.ok()) return id.status();
   absl::StatusOr<storage::DatasetRecord> dataset = view.store->FindDataset(view.viewer, *id);
   return absl::IsNotFound(dataset.status()) ? NotFound(view, kDatasets, *id) : std::move(dataset);
+}
+
+absl::StatusOr<storage::ModelRecord> FindModel(const View& view, absl::string_view name,
+                                               absl::string_view field) {
+  const auto id = IdIn(kModels, name, field, kModels.allowed);
+  if (!id.ok()) return id.status();
+  absl::StatusOr<storage::ModelRecord> model = view.store->FindModel(view.viewer, *id);
+  return absl::IsNotFound(model.status()) ? NotFound(view, kModels, *id) : std::move(model);
+}
+
+absl::Status CheckChosenName(absl::string_view name, absl::string_view kind,
+                             absl::string_view field) {
+  const bool valid = !name.empty() && name.size() <= kMaxDisplayNameBytes &&
+                     absl::ascii_isalnum(name[0]) &&
+                     std::all_of(name.begin(), name.end(), [](unsigned char c) {
+                       return absl::ascii_isalnum(c) || c == '.' || c == '_' || c == '-';
+                     });
+  if (valid) return absl::OkStatus();
+  return InvalidField(
+      field,
+      name.empty() ? "missing" : absl::StrCat(Quoted(name), " isn't a valid ", kind, " name"),
+      absl::StrCat("1 to ", kMaxDisplayNameBytes,
+                   " letters, digits, '.', '_' or '-', starting with a letter or digit"));
 }
 
 absl::StatusOr<CheckpointName> ParseCheckpointName(absl::string_view name,
@@ -312,6 +373,7 @@ std::string RunName(absl::string_view id) { return absl::StrCat("runs/", id); }
 std::string AnalysisName(absl::string_view id) { return absl::StrCat("analyses/", id); }
 
 std::string DatasetName(absl::string_view id) { return absl::StrCat("datasets/", id); }
+std::string ModelName(absl::string_view id) { return absl::StrCat("models/", id); }
 std::string CheckpointNameOf(absl::string_view run, uint32_t step) {
   return absl::StrCat("runs/", run, "/checkpoints/", step);
 }

@@ -43,6 +43,8 @@ absl::StatusOr<std::string> FindWholeExperiment(const View& view, absl::string_v
                                                 absl::string_view field);
 absl::StatusOr<std::string> FindWholeDataset(const View& view, absl::string_view name,
                                              absl::string_view field);
+absl::StatusOr<std::string> FindWholeModel(const View& view, absl::string_view name,
+                                           absl::string_view field);
 absl::StatusOr<std::string> FindWholeAnalysis(const View& view, absl::string_view name,
                                               absl::string_view field);
 // Returns the run of an experiment's cell; `experiment` is an id that FindExperiment returned.
@@ -51,6 +53,16 @@ absl::StatusOr<std::string> FindCellRun(storage::Store* store, const std::string
 // Finds a data set by id or display name, as storage::Store::FindDataset.
 absl::StatusOr<storage::DatasetRecord> FindDataset(const View& view, absl::string_view name,
                                                    absl::string_view field);
+
+// Finds a model as storage::Store::FindModel.
+absl::StatusOr<storage::ModelRecord> FindModel(const View& view, absl::string_view name,
+                                               absl::string_view field);
+
+// Returns an error unless `name` can be the name of a file or a model that a user chose: 1 to
+// kMaxDisplayNameBytes letters, digits, '.', '_' or '-', starting with a letter or digit. `kind`
+// is "file" or "model".
+absl::Status CheckChosenName(absl::string_view name, absl::string_view kind,
+                             absl::string_view field);
 
 // Parts of `runs/{run}/checkpoints/{step}`.
 struct CheckpointName {
@@ -70,6 +82,7 @@ std::string ExperimentName(absl::string_view id);
 std::string RunName(absl::string_view id);
 std::string AnalysisName(absl::string_view id);
 std::string DatasetName(absl::string_view id);
+std::string ModelName(absl::string_view id);
 std::string CheckpointNameOf(absl::string_view run, uint32_t step);
 
 }  // namespace ablate::rpc

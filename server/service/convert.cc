@@ -3,7 +3,9 @@
 #include <algorithm>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
 #include "server/spec/fields.h"
+#include "server/spec/model_spec.h"
 
 namespace ablate::service {
 namespace {
@@ -268,6 +270,25 @@ v1::Analysis ToProto(const storage::AnalysisRecord& record, double progress) {
   *message.mutable_create_time() = ToTimestamp(record.create_time);
   if (record.start_time != 0) *message.mutable_start_time() = ToTimestamp(record.start_time);
   if (record.end_time != 0) *message.mutable_end_time() = ToTimestamp(record.end_time);
+  return message;
+}
+
+absl::StatusOr<v1::Model> ToProto(const storage::ModelRecord& record) {
+  auto spec = spec::ReadStoredModel(record.spec);
+  if (!spec.ok()) return spec.status();
+  v1::Model message;
+  message.set_name(rpc::ModelName(record.name));
+  *message.mutable_model() = *std::move(spec);
+  message.set_vocabulary(record.vocabulary);
+  message.set_parameters(record.parameters);
+  message.set_sha256(record.sha256);
+  message.set_bytes(record.bytes);
+  for (const absl::string_view note : absl::StrSplit(record.notes, '\n', absl::SkipEmpty())) {
+    message.add_notes(std::string(note));
+  }
+  message.set_owner(record.owner);
+  message.set_private_(!record.private_to.empty());
+  *message.mutable_create_time() = ToTimestamp(record.create_time);
   return message;
 }
 

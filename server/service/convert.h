@@ -10,8 +10,10 @@
 #include "ablate/v1/artifact.pb.h"
 #include "ablate/v1/dataset.pb.h"
 #include "ablate/v1/experiment.pb.h"
+#include "ablate/v1/model.pb.h"
 #include "ablate/v1/run.pb.h"
 #include "ablate/v1/worker.pb.h"
+#include "absl/status/statusor.h"
 #include "absl/time/time.h"
 #include "google/protobuf/duration.pb.h"
 #include "google/protobuf/map.h"
@@ -40,6 +42,8 @@ v1::Summary ToProto(const storage::Summary& summary);
 v1::RunEvent ToProto(const storage::RunEventRecord& record);
 v1::Artifact ToProto(const storage::ArtifactRecord& record);
 v1::Dataset ToProto(const storage::DatasetRecord& record);
+// DATA_LOSS if the stored description can't be read.
+absl::StatusOr<v1::Model> ToProto(const storage::ModelRecord& record);
 // `progress`: from AnalysisRunner.
 v1::Analysis ToProto(const storage::AnalysisRecord& record, double progress);
 v1::Worker ToProto(const schedule::WorkerInfo& worker, const std::string& stalled);

@@ -9,10 +9,8 @@
 #include "ablate/v1/dataset.pb.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
-#include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "base/dataset_file.h"
-#include "proto/reflect/text.h"
 #include "server/analysis/document_facts.h"
 #include "server/engine/task.h"
 #include "server/rpc/blob_streams.h"
@@ -32,23 +30,9 @@
 namespace ablate::service {
 namespace {
 
-bool IsDisplayName(absl::string_view name) {
-  return !name.empty() && name.size() <= rpc::kMaxDisplayNameBytes &&
-         absl::ascii_isalnum(name[0]) && std::all_of(name.begin(), name.end(), [](unsigned char c) {
-           return absl::ascii_isalnum(c) || c == '.' || c == '_' || c == '-';
-         });
-}
-
 absl::Status CheckHeader(const v1::UploadDatasetRequest& request) {
-  if (!IsDisplayName(request.display_name())) {
-    return rpc::InvalidField(
-        "display_name",
-        request.display_name().empty()
-            ? "missing"
-            : absl::StrCat(reflect::Quoted(request.display_name()), " isn't a valid file name"),
-        absl::StrCat("1 to ", rpc::kMaxDisplayNameBytes,
-                     " letters, digits, '.', '_' or '-', starting with a letter or digit"));
-  }
+  const absl::Status named = rpc::CheckChosenName(request.display_name(), "file", "display_name");
+  if (!named.ok()) return named;
   return rpc::CheckSha256(request.sha256());
 }
 

@@ -10,9 +10,9 @@
 
 namespace ablate::service {
 
-// Returns the model that `name`, EXPERIMENT/CELL, means for an experiment that is private to
-// `private_to`, or public if empty: the last checkpoint of a run that is done. INVALID_ARGUMENT,
-// NOT_FOUND or FAILED_PRECONDITION with a sentence. Blocks on the store.
+// Returns the model that `name` means for an experiment that is private to `private_to`, or public
+// if empty: models/NAME, an imported model, or EXPERIMENT/CELL, the last checkpoint of a run that
+// is done. INVALID_ARGUMENT, NOT_FOUND or FAILED_PRECONDITION with a sentence. Blocks on the store.
 absl::StatusOr<spec::ModelFacts> FindInitialModel(const rpc::View& view,
                                                   const std::string& private_to,
                                                   const std::string& name);

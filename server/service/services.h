@@ -10,6 +10,7 @@
 
 #include "ablate/v1/analysis.pb.h"
 #include "ablate/v1/experiment.pb.h"
+#include "ablate/v1/model.pb.h"
 #include "ablate/v1/report.pb.h"
 #include "ablate/worker/v1/worker.pb.h"
 #include "absl/status/status.h"
@@ -59,11 +60,13 @@ struct Backend {
   rpc::LiveStreams reports{"reports and figures", rpc::kMaxReports, rpc::kMaxAnswerTime};
   rpc::LiveStreams generations{"generations", rpc::kMaxGenerations, rpc::kMaxAnswerTime};
   rpc::LiveStreams uploads{"uploads", rpc::kMaxUploads, rpc::kMaxTransferTime};
+  rpc::LiveStreams model_uploads{"imports of models", rpc::kMaxModelUploads, rpc::kMaxAnswerTime};
+  rpc::LiveStreams model_exports{"exports of models", rpc::kMaxModelExports, rpc::kMaxAnswerTime};
   rpc::LiveStreams saves{"cancels that wait for workers", rpc::kMaxSaves};
 
-  std::array<rpc::LiveStreams*, 10> AllStreams() {
-    return {&watches,     &analysis_watches, &exports,     &downloads, &queries,
-            &comparisons, &reports,          &generations, &uploads,   &saves};
+  std::array<rpc::LiveStreams*, 12> AllStreams() {
+    return {&watches, &analysis_watches, &exports, &downloads,     &queries,       &comparisons,
+            &reports, &generations,      &uploads, &model_uploads, &model_exports, &saves};
   }
   // Returns the caller without blocking. UNAUTHENTICATED if the token has ended since the call was
   // accepted.
@@ -196,6 +199,20 @@ grpc::ServerWriteReactor<v1::Analysis>* StartWatchAnalysis(Backend* backend,
 grpc::ServerWriteReactor<v1::FileChunk>* StartExport(Backend* backend,
                                                      grpc::CallbackServerContext* context,
                                                      const v1::ExportRequest* request);
+
+// Generate: samples of a run's model, which the analysis worker draws.
+grpc::ServerWriteReactor<v1::GenerateResponse>* StartGenerate(Backend* backend,
+                                                              grpc::CallbackServerContext* context,
+                                                              const v1::GenerateRequest* request);
+
+// UploadModel: imports a model from its files.
+grpc::ServerReadReactor<v1::UploadModelRequest>* StartUploadModel(
+    Backend* backend, grpc::CallbackServerContext* context, v1::Model* response);
+
+// ExportModel: an imported model, or a run's checkpoint, as files.
+grpc::ServerWriteReactor<v1::FileChunk>* StartExportModel(Backend* backend,
+                                                          grpc::CallbackServerContext* context,
+                                                          const v1::ExportModelRequest* request);
 
 // Attach: a worker's long stream, which passes messages to and from the scheduler.
 grpc::ServerBidiReactor<worker::v1::FromWorker, worker::v1::ToWorker>* StartAttach(

@@ -68,7 +68,7 @@ class RunChecker {
     if (run_.initial == nullptr) return;
     if (!run_.initial->ok()) {
       Report({"model_from"}, Complaint(run_.initial->status()),
-             "EXPERIMENT/CELL of a run that is done");
+             "models/NAME, or EXPERIMENT/CELL of a run that is done");
       return;
     }
     const ModelFacts& initial = **run_.initial;

@@ -102,7 +102,7 @@ TEST_F(InitialModelsTest, RefusesRunsThatAreNotDone) {
   spec.mutable_base()->set_model_from("gone/s0");
   EXPECT_THAT(Try(spec).error_message(), HasSubstr("gone"));
   spec.mutable_base()->set_model_from("words");
-  EXPECT_THAT(Try(spec).error_message(), HasSubstr("\"words\" doesn't name a cell"));
+  EXPECT_THAT(Try(spec).error_message(), HasSubstr("\"words\" doesn't name a model"));
   spec.mutable_base()->set_model_from(CellName() + "1");
   EXPECT_THAT(Try(spec).error_message(), HasSubstr("has no cell"));
 }

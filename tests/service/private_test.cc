@@ -14,6 +14,7 @@
 #include "base/sha256.h"
 #include "server/rpc/authenticator.h"
 #include "server/rpc/page.h"
+#include "tests/engine/gpt2_files.h"
 #include "tests/service/raw_call.h"
 #include "tests/service/sharing_fixture.h"
 
@@ -36,6 +37,12 @@ std::string SpecOn(const std::string& dataset, const std::string& name = "mine")
                       "training { steps: 10 batch: 2 } } seeds { list: 0 } }");
 }
 
+// Returns an experiment that begins with a model, as a textproto.
+std::string SpecFrom(const std::string& model) {
+  return absl::StrCat("spec { name: 'from' base { model_from: '", model,
+                      "' task { text { dataset: 'no-such-text' } } } seeds { list: 0 } }");
+}
+
 // Requests of a method, as textprotos. One that names $experiment, $run, … must be answered as if
 // that did not exist; the answer to one that names nothing must not contain it.
 struct Probes {
@@ -53,7 +60,9 @@ std::vector<Probes> AllProbes() {
        {"validate_only: true " + SpecOn("$data"), "validate_only: true " + SpecOn("$file"),
         "validate_only: true private: true " + SpecOn("$data"),
         "request_id: 'another' " + SpecOn("$data"),
-        "request_id: 'private' private: true " + SpecOn("$data")}},
+        "request_id: 'private' private: true " + SpecOn("$data"),
+        "validate_only: true private: true " + SpecFrom("$model"),
+        "validate_only: true private: true " + SpecFrom("$experiment/s0")}},
       {"Experiments.GetExperiment", {"name: '$experiment'", "name: '$title'"}},
       {"Experiments.ListExperiments",
        {"", "owner: 'mia'", "owner: 'users/mia'", "page_token: '$after_experiment'"}},
@@ -91,6 +100,10 @@ std::vector<Probes> AllProbes() {
       {"Artifacts.ListArtifacts", {"run: '$run'"}},
       {"Artifacts.ReadArtifact", {"name: '$run/checkpoints/10'"}},
       {"Models.Generate", {"run: '$run'", by_cell}},
+      {"Models.GetModel", {"name: '$model'", "name: 'models/$called'"}},
+      {"Models.ListModels", {"", "page_token: '$after_model'"}},
+      {"Models.ExportModel", {"name: '$model'", "name: '$run'", by_cell}},
+      {"Models.UploadModel", {"name: '$called' files: 'config.json' files: 'model.safetensors'"}},
       {"Datasets.GetDataset",
        {"name: '$data'", "name: '$data' verify: true", "name: '$file'",
         "sha256: '$sha256' private: true"}},
@@ -116,6 +129,7 @@ std::vector<Probes> AllProbes() {
       {"Experiments.CancelExperiment", {"name: '$experiment'"}},
       {"Experiments.DeleteExperiment", {"name: '$experiment'"}},
       {"Datasets.DeleteDataset", {"name: '$data'"}},
+      {"Models.DeleteModel", {"name: '$model'"}},
   };
 }
 
@@ -126,18 +140,23 @@ bool IsForAdmins(const Probes& probes, const std::string& request) {
       absl::StrCat("/ablate.v1.", absl::StrReplaceAll(probes.method, {{".", "/"}}));
   const auto rule = rpc::RuleOf(path);
   if (!rule.ok() || !rpc::CheckRole(*rule, Role::kReader, path).ok()) return false;
-  return !absl::StrContains(request, "$file") && !absl::StrContains(request, "$sha256");
+  return !absl::StrContains(request, "$file") && !absl::StrContains(request, "$sha256") &&
+         !absl::StrContains(request, "$called");
 }
 
 // Values of the placeholders.
 using Names = std::vector<std::pair<std::string, std::string>>;
 
 Names NamesOf(const std::string& experiment, const std::string& run, const std::string& analysis,
-              const std::string& data, const std::string& file, const std::string& sha256) {
+              const std::string& data, const std::string& file, const std::string& sha256,
+              const std::string& model) {
   const auto id = [](const std::string& name) { return name.substr(name.find('/') + 1); };
   return {{"$after_experiment", rpc::PageToken("experiments", id(experiment))},
           {"$after_analysis", rpc::PageToken("analyses of ", id(analysis))},
           {"$after_data", rpc::PageToken("datasets", id(data))},
+          {"$after_model", rpc::PageToken("models", id(model))},
+          {"$model", model},
+          {"$called", id(model).substr(0, id(model).find('@'))},
           {"$experiment", experiment},
           {"$analysis", analysis},
           {"$sha256", sha256},
@@ -203,6 +222,30 @@ class PrivateTest : public SharingTest {
     if (!answer.messages.empty()) dataset.ParseFromString(answer.messages[0]);
     return dataset;
   }
+  // Models of different seeds differ.
+  v1::Model AddModelAs(const std::string& secret, const std::string& name, bool is_private,
+                       int seed = 1) {
+    engine::StoredModel stored = engine::TinyGpt2();
+    stored.tensors["transformer.wpe.weight"] = engine::Numbers({6, 4}, seed);
+    const std::vector<engine::NamedFile> files = FilesOf(stored);
+    std::vector<std::string> messages;
+    v1::UploadModelRequest message;
+    message.set_name(name);
+    message.set_private_(is_private);
+    for (const engine::NamedFile& file : files) message.add_files(file.name);
+    for (size_t i = 0; i < files.size(); ++i) {
+      message.set_file(static_cast<uint32_t>(i));
+      message.set_data(files[i].bytes);
+      messages.push_back(message.SerializeAsString());
+      message.Clear();
+    }
+    const RawAnswer answer =
+        RawCall(public_channel_, "/ablate.v1.Models/UploadModel", messages, {Bearer(secret)});
+    EXPECT_TRUE(answer.status.ok()) << answer.status.error_message();
+    v1::Model model;
+    if (!answer.messages.empty()) model.ParseFromString(answer.messages[0]);
+    return model;
+  }
   // Queued, not trained.
   v1::CreateExperimentResponse SubmitAs(const std::string& secret, const std::string& dataset,
                                         bool is_private, const std::string& name = "secret") {
@@ -237,12 +280,17 @@ class PrivateTest : public SharingTest {
                                            absl::StrCat("name: '", analysis, "'"));
     EXPECT_EQ(done.state(), v1::AnalysisState::DONE);
     EXPECT_TRUE(done.private_());
-    return NamesOf(created.experiment().name(), run, analysis, data.name(), kData, data.sha256());
+    const v1::Model model = AddModelAs(mia_, "secret-model", true);
+    EXPECT_EQ(model.name(), "models/secret-model@mia");
+    EXPECT_TRUE(model.private_());
+    return NamesOf(created.experiment().name(), run, analysis, data.name(), kData, data.sha256(),
+                   model.name());
   }
   // Returns names of the same form and length for nothing.
   static Names MadeUp() {
     return NamesOf("experiments/sacred-2222", "runs/aaaaaaaaaaaa", "analyses/bbbbbbbbbbbb",
-                   "datasets/sacred-p00000", "sacred.txt", std::string(64, '0'));
+                   "datasets/sacred-p00000", "sacred.txt", std::string(64, '0'),
+                   "models/sacred-model@mia");
   }
 
   const std::string mia_, bob_, rex_;
@@ -408,6 +456,43 @@ TEST_F(PrivateTest, PutsOnesOwnDataBeforeOthersOfItsName) {
   for (const v1::Dataset& one : {mias, adas}) {
     EXPECT_THAT(several.status.error_message(), HasSubstr(one.name().substr(9)));
   }
+}
+
+TEST_F(PrivateTest, TakesAModelsNameThatAnotherUserHasInPrivate) {
+  const v1::Model mias = AddModelAs(mia_, "tiny", true, 1);
+  const v1::Model bobs = AddModelAs(bob_, "tiny", false, 2);
+  EXPECT_EQ(bobs.name(), "models/tiny");
+  const auto found_by = [this](const std::string& secret, const std::string& name) {
+    return Expect<v1::Model>(secret, "Models.GetModel", absl::StrCat("name: '", name, "'")).name();
+  };
+  EXPECT_EQ(found_by(mia_, "tiny"), mias.name()) << "one's own comes first";
+  EXPECT_EQ(found_by(rex_, "tiny"), bobs.name());
+  EXPECT_EQ(found_by(root_.token(), "tiny"), bobs.name());
+  EXPECT_EQ(found_by(root_.token(), "tiny@mia"), mias.name());
+  const RawAnswer others = CallWith(mia_, "Models.DeleteModel", "name: 'tiny'");
+  EXPECT_EQ(others.status.error_code(), grpc::StatusCode::PERMISSION_DENIED) << "it is bob's";
+  Expect<google::protobuf::Empty>(bob_, "Models.DeleteModel", "name: 'tiny'");
+  const RawAnswer again = CallWith(mia_, "Models.DeleteModel", "name: 'tiny'");
+  EXPECT_EQ(again.status.error_code(), grpc::StatusCode::NOT_FOUND);
+  EXPECT_THAT(again.status.error_message(), HasSubstr("tiny@mia"));
+  Expect<google::protobuf::Empty>(root_.token(), "Models.DeleteModel", "name: 'tiny@mia'");
+}
+
+TEST_F(PrivateTest, NeedsPrivateExperimentsForPrivateModels) {
+  AddModelAs(mia_, "tiny", true);
+  std::string text;
+  for (int i = 0; i < 20; ++i) text += "abcabcacbacbacbabcabcbcabcabacbacb\n";
+  const std::string spec =
+      absl::StrCat("spec { name: 'from' base { model_from: 'models/tiny' task { text { dataset: '",
+                   UploadAs(mia_, "abc.txt", text, false).name(), "' } } } seeds { list: 0 } }");
+  const RawAnswer refused =
+      CallWith(mia_, "Experiments.CreateExperiment", "request_id: 'public' " + spec);
+  EXPECT_EQ(refused.status.error_code(), grpc::StatusCode::INVALID_ARGUMENT);
+  EXPECT_THAT(refused.status.error_message(),
+              HasSubstr("models/tiny@mia is private: only private experiments of mia can use it"));
+  const auto created = Expect<v1::CreateExperimentResponse>(
+      mia_, "Experiments.CreateExperiment", "request_id: 'own' private: true " + spec);
+  EXPECT_EQ(created.experiment().spec().base().model_from(), "models/tiny@mia");
 }
 
 TEST_F(PrivateTest, ListsExperimentsOfOneOwner) {

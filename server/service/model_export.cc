@@ -1,0 +1,164 @@
+// ExportModel: sends a model as files that another program loads.
+#include <algorithm>
+#include <cstdint>
+#include <deque>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "ablate/v1/model.pb.h"
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "server/analysis/subjects.h"
+#include "server/engine/gpt2.h"
+#include "server/rpc/blob_streams.h"
+#include "server/rpc/errors.h"
+#include "server/rpc/names.h"
+#include "server/rpc/streams.h"
+#include "server/service/services.h"
+#include "server/spec/engine_config.h"
+#include "server/spec/model_spec.h"
+
+namespace ablate::service {
+namespace {
+
+// A checkpoint and the model that it is of.
+struct ModelToExport {
+  engine::ModelConfig model;
+  engine::LearningRule rule = engine::LearningRule::kBackprop;
+  std::string sha256;
+};
+
+absl::StatusOr<ModelToExport> OfImported(const rpc::View& view,
+                                         const v1::ExportModelRequest& request) {
+  const auto record = rpc::FindModel(view, request.name(), "name");
+  if (!record.ok()) return record.status();
+  if (request.has_step()) {
+    return rpc::InvalidField("step", absl::StrCat(request.step(), " has no effect"),
+                             "no step for an imported model");
+  }
+  const auto spec = spec::ReadStoredModel(record->spec);
+  if (!spec.ok()) return spec.status();
+  auto model = spec::ToEngineModel(
+      *spec, {static_cast<int>(record->vocabulary), 0, engine::LossPositions::kAll});
+  if (!model.ok()) return model.status();
+  return ModelToExport{*std::move(model), engine::LearningRule::kBackprop, record->sha256};
+}
+
+absl::StatusOr<ModelToExport> OfRun(const rpc::View& view, const std::string& run,
+                                    const v1::ExportModelRequest& request) {
+  std::optional<uint32_t> step;
+  if (request.has_step()) step = request.step();
+  const auto checkpoint = rpc::FindCheckpoint(view.store, run, step);
+  if (!checkpoint.ok()) return checkpoint.status();
+  const auto of_run = analysis::ModelOfRun(view.store, run);
+  if (!of_run.ok()) return of_run.status();
+  return ModelToExport{of_run->config.model, of_run->config.training.rule, checkpoint->blob};
+}
+
+absl::StatusOr<ModelToExport> FindModelToExport(const rpc::View& view,
+                                                const v1::ExportModelRequest& request) {
+  if (request.name().empty() == request.experiment().empty()) {
+    return rpc::InvalidField("name",
+                             request.name().empty() ? "neither name nor experiment is given"
+                                                    : "name and experiment are both given",
+                             "either models/NAME or runs/ID, or experiment and cell");
+  }
+  if (!request.experiment().empty()) {
+    const auto experiment = rpc::FindExperiment(view, request.experiment(), "experiment");
+    if (!experiment.ok()) return experiment.status();
+    const auto run = rpc::FindCellRun(view.store, *experiment, request.cell(), "cell");
+    return run.ok() ? OfRun(view, *run, request) : run.status();
+  }
+  if (!request.cell().empty()) {
+    return rpc::InvalidField("cell", "name and cell are both given",
+                             "either models/NAME or runs/ID, or experiment and cell");
+  }
+  if (!absl::StartsWith(request.name(), "runs/")) return OfImported(view, request);
+  const auto run = rpc::FindRun(view, request.name(), "name");
+  return run.ok() ? OfRun(view, *run, request) : run.status();
+}
+
+// Makes the files at once and keeps them in memory until they are sent.
+class ExportModelReactor final : public rpc::PullStream<v1::FileChunk> {
+ public:
+  // `context` and `request` outlive the call.
+  ExportModelReactor(Backend* backend, grpc::CallbackServerContext* context,
+                     const v1::ExportModelRequest* request)
+      : PullStream(backend->Stream(context, &backend->model_exports)),
+        backend_(backend),
+        context_(context),
+        request_(request) {}
+
+ private:
+  absl::StatusOr<bool> Fill(std::deque<v1::FileChunk>* batch) override;
+  absl::Status MakeFiles();
+  absl::StatusOr<std::string> ReadBlob(const std::string& sha256);
+
+  Backend* const backend_;
+  grpc::CallbackServerContext* const context_;
+  const v1::ExportModelRequest* const request_;
+  bool made_ = false;
+  std::deque<engine::NamedFile> files_;  // the first is being sent
+  size_t sent_ = 0;                      // bytes of the first
+};
+
+absl::StatusOr<std::string> ExportModelReactor::ReadBlob(const std::string& sha256) {
+  auto reader = rpc::BlobReader::Open(backend_->store, sha256, 0);
+  if (!reader.ok()) return reader.status();
+  std::string bytes;
+  while (!ended()) {
+    const auto piece = reader->Next();
+    if (!piece.ok()) return piece.status();
+    if (!piece->has_value()) return bytes;
+    bytes += **piece;
+  }
+  return rpc::CallCancelled();
+}
+
+absl::Status ExportModelReactor::MakeFiles() {
+  made_ = true;
+  const auto view = backend_->FindView(context_);
+  if (!view.ok()) return view.status();
+  const auto found = FindModelToExport(*view, *request_);
+  if (!found.ok()) return found.status();
+  const auto checkpoint = ReadBlob(found->sha256);
+  if (!checkpoint.ok()) return checkpoint.status();
+  auto files = engine::ExportCheckpoint(found->model, found->rule, *checkpoint);
+  if (absl::IsInvalidArgument(files.status())) {
+    return rpc::InvalidFields({{"name", "", "", std::string(files.status().message())}});
+  }
+  if (!files.ok()) return files.status();
+  for (engine::NamedFile& file : *files) files_.push_back(std::move(file));
+  return absl::OkStatus();
+}
+
+absl::StatusOr<bool> ExportModelReactor::Fill(std::deque<v1::FileChunk>* batch) {
+  if (!made_) {
+    if (const absl::Status made = MakeFiles(); !made.ok()) return made;
+  }
+  const engine::NamedFile& file = files_.front();
+  const size_t length = std::min<size_t>(rpc::kChunkBytes, file.bytes.size() - sent_);
+  v1::FileChunk& chunk = batch->emplace_back();
+  chunk.set_path(file.name);
+  chunk.set_data(file.bytes.substr(sent_, length));
+  sent_ += length;
+  if (sent_ == file.bytes.size()) {
+    files_.pop_front();
+    sent_ = 0;
+  }
+  return !files_.empty();
+}
+
+}  // namespace
+
+grpc::ServerWriteReactor<v1::FileChunk>* StartExportModel(Backend* backend,
+                                                          grpc::CallbackServerContext* context,
+                                                          const v1::ExportModelRequest* request) {
+  return (new ExportModelReactor(backend, context, request))->Begin();
+}
+
+}  // namespace ablate::service

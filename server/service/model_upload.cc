@@ -1,0 +1,265 @@
+// UploadModel: imports a model from the files of another program.
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "ablate/v1/model.pb.h"
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "base/decimal.h"
+#include "base/utf8.h"
+#include "proto/reflect/text.h"
+#include "server/engine/gpt2.h"
+#include "server/rpc/blob_streams.h"
+#include "server/rpc/call.h"
+#include "server/rpc/errors.h"
+#include "server/rpc/names.h"
+#include "server/rpc/streams.h"
+#include "server/service/changes.h"
+#include "server/service/convert.h"
+#include "server/service/quotas.h"
+#include "server/service/services.h"
+#include "server/spec/model_spec.h"
+#include "storage/blobs.h"
+
+namespace ablate::service {
+namespace {
+
+// Models up to this size are tried on a few tokens, which takes about a second.
+constexpr size_t kMaxTriedParameters = 400'000'000;
+
+using ModelFiles = std::vector<engine::NamedFile>;
+
+std::vector<engine::FileView> ViewsOf(const ModelFiles& files) {
+  std::vector<engine::FileView> views;
+  for (const engine::NamedFile& file : files) views.push_back({file.name, file.bytes});
+  return views;
+}
+
+absl::Status CheckFileNames(const v1::UploadModelRequest& header) {
+  if (header.files_size() > rpc::kMaxModelFiles) {
+    return rpc::TooMany("files", header.files_size(), rpc::kMaxModelFiles);
+  }
+  for (int i = 0; i < header.files_size(); ++i) {
+    const std::string& name = header.files(i);
+    if (text::IsPrintable(name, rpc::kMaxNameBytes) && !absl::StrContains(name, '/')) continue;
+    return rpc::InvalidField(
+        absl::StrCat("files[", i, "]"),
+        name.empty() ? "missing" : absl::StrCat(reflect::Quoted(name), " isn't a file's name"),
+        absl::StrCat("at most ", rpc::kMaxNameBytes, " characters without '/'"));
+  }
+  return absl::OkStatus();
+}
+
+absl::StatusOr<engine::Gpt2Overrides> OverridesOf(const v1::UploadModelRequest& header) {
+  engine::Gpt2Overrides overrides;
+  switch (header.norm_kind()) {
+    case v1::NormKind::unspecified:
+      break;
+    case v1::NormKind::layer:
+      overrides.norm_kind = engine::NormKind::kLayer;
+      break;
+    case v1::NormKind::rms:
+      overrides.norm_kind = engine::NormKind::kRms;
+      break;
+    default:
+      return rpc::InvalidField("norm_kind",
+                               absl::StrCat(static_cast<int>(header.norm_kind()), " isn't GPT-2's"),
+                               "layer or rms");
+  }
+  if (header.has_dropout()) overrides.dropout = header.dropout();
+  return overrides;
+}
+
+// Returns an error of the import as one of the request: its message names file, tensor or setting.
+absl::Status BadModel(const absl::Status& why) {
+  if (!absl::IsInvalidArgument(why)) return why;
+  return rpc::InvalidFields({{"files", "", "", std::string(why.message())}});
+}
+
+// Computes logits of a few tokens. INVALID_ARGUMENT if they aren't finite.
+absl::Status TryModel(const ModelFiles& files, const engine::Gpt2Overrides& overrides,
+                      const engine::ModelConfig& model) {
+  std::vector<int64_t> tokens = {0, model.vocabulary - 1, model.vocabulary / 2};
+  tokens.resize(std::min(tokens.size(), static_cast<size_t>(model.context)));
+  const auto logits =
+      engine::Gpt2Logits(ViewsOf(files), overrides, tokens, engine::Gpt2Positions::kAll);
+  if (!logits.ok()) return logits.status();
+  const bool finite =
+      std::all_of(logits->begin(), logits->end(), [](double x) { return std::isfinite(x); });
+  if (finite) return absl::OkStatus();
+  return absl::InvalidArgumentError(
+      "model.safetensors: the model's logits aren't finite; expected a trained model.");
+}
+
+// Receives the files of a model and converts them. Only one may exist at a time: it holds the
+// files, then in addition the parameters or their checkpoint, in memory.
+class UploadModelReactor final : public rpc::PushStream<v1::UploadModelRequest> {
+ public:
+  // `context` and `response` outlive the call.
+  UploadModelReactor(Backend* backend, grpc::CallbackServerContext* context, v1::Model* response)
+      : PushStream(backend->Stream(context, &backend->model_uploads)),
+        backend_(backend),
+        context_(context),
+        response_(response) {}
+
+ private:
+  absl::StatusOr<bool> Take(const v1::UploadModelRequest& request) override;
+  absl::Status Complete() override;
+  absl::Status Open(const v1::UploadModelRequest& request);
+  absl::Status Append(const v1::UploadModelRequest& request);
+  // Returns the checkpoint's bytes and sets the record's facts. Frees the files.
+  absl::StatusOr<std::string> Convert(storage::ModelRecord* record);
+  absl::StatusOr<std::shared_ptr<storage::Blobs::Pin>> Publish(std::string checkpoint);
+  absl::Status Record(storage::ModelRecord record);
+
+  Backend* const backend_;
+  grpc::CallbackServerContext* const context_;
+  v1::Model* const response_;
+  bool open_ = false;
+  std::string name_;
+  engine::Gpt2Overrides overrides_;
+  rpc::View view_;          // the caller's
+  std::string private_to_;  // to whom the model will be private, or empty
+  ModelFiles files_;
+  size_t file_ = 0;  // that the last bytes were of
+  uint64_t bytes_ = 0;
+};
+
+absl::StatusOr<bool> UploadModelReactor::Take(const v1::UploadModelRequest& request) {
+  const bool has_header = !request.name().empty() || request.files_size() > 0 ||
+                          request.private_() || request.has_norm_kind() || request.has_dropout();
+  if (!open_) {
+    if (const absl::Status opened = Open(request); !opened.ok()) return opened;
+  } else if (has_header) {
+    return rpc::InvalidField("name", "name, files or settings are repeated",
+                             "them in the first message only");
+  }
+  if (const absl::Status appended = Append(request); !appended.ok()) return appended;
+  return true;
+}
+
+absl::Status UploadModelReactor::Open(const v1::UploadModelRequest& request) {
+  open_ = true;
+  absl::Status checked = rpc::CheckChosenName(request.name(), "model", "name");
+  if (checked.ok()) checked = CheckFileNames(request);
+  if (!checked.ok()) return checked;
+  const auto overrides = OverridesOf(request);
+  if (!overrides.ok()) return overrides.status();
+  overrides_ = *overrides;
+  const auto view = backend_->FindView(*context_);
+  if (!view.ok()) return view.status();
+  view_ = *view;
+  if (request.private_()) private_to_ = view_.viewer.user;
+  name_ =
+      private_to_.empty() ? request.name() : storage::PrivateModelName(request.name(), private_to_);
+  for (const std::string& file : request.files()) files_.push_back({file, ""});
+  const bool has_tensors = std::any_of(files_.begin(), files_.end(), [](const auto& file) {
+    return absl::EndsWith(file.name, ".safetensors");
+  });
+  // Without tensors it is refused by the names alone, before anything is sent.
+  if (has_tensors) return absl::OkStatus();
+  return BadModel(engine::ReadGpt2(ViewsOf(files_), overrides_).status());
+}
+
+absl::Status UploadModelReactor::Append(const v1::UploadModelRequest& request) {
+  const std::string& data = request.data();
+  if (data.empty()) return absl::OkStatus();
+  if (request.file() < file_ || request.file() >= files_.size()) {
+    return rpc::InvalidField("file", absl::StrCat(request.file(), " is out of order or range"),
+                             absl::StrCat(file_, " to ", files_.size() - 1));
+  }
+  if (data.size() > rpc::kChunkBytes) {
+    return rpc::InvalidField("data", absl::StrCat("a message has ", data.size(), " bytes"),
+                             absl::StrCat("at most ", rpc::kChunkBytes));
+  }
+  bytes_ += data.size();
+  if (bytes_ > rpc::kMaxModelBytes) {
+    return rpc::InvalidField(
+        "data", "the files are too large",
+        absl::StrCat("at most ", text::Grouped(rpc::kMaxModelBytes), " bytes in total"));
+  }
+  file_ = request.file();
+  files_[file_].bytes += data;
+  return absl::OkStatus();
+}
+
+absl::Status UploadModelReactor::Complete() {
+  if (!open_) return rpc::CheckChosenName("", "model", "name");
+  storage::ModelRecord record;
+  auto checkpoint = Convert(&record);
+  if (!checkpoint.ok()) return BadModel(checkpoint.status());
+  if (ended()) return rpc::CallCancelled();
+  // Holds the blob until a row names it.
+  const auto pin = Publish(*std::move(checkpoint));
+  if (!pin.ok()) return pin.status();
+  record.sha256 = (*pin)->sha256();
+  record.bytes = (*pin)->size();
+  return Record(std::move(record));
+}
+
+absl::StatusOr<std::string> UploadModelReactor::Convert(storage::ModelRecord* record) {
+  absl::StatusOr<engine::ImportedModel> imported = engine::ReadGpt2(ViewsOf(files_), overrides_);
+  if (!imported.ok()) return imported.status();
+  if (imported->parameters.size() <= kMaxTriedParameters) {
+    const absl::Status tried = TryModel(files_, overrides_, imported->model);
+    if (!tried.ok()) return tried;
+  }
+  files_.clear();
+  record->parameters = imported->parameters.size();
+  record->vocabulary = static_cast<uint32_t>(imported->model.vocabulary);
+  record->spec = spec::ToModelSpec(imported->model).SerializeAsString();
+  record->notes = absl::StrJoin(imported->notes, "\n");
+  return engine::ImportedCheckpoint(*imported);
+}
+
+absl::StatusOr<std::shared_ptr<storage::Blobs::Pin>> UploadModelReactor::Publish(
+    std::string checkpoint) {
+  const auto blobs = rpc::BlobsOf(view_.store);
+  if (!blobs.ok()) return blobs.status();
+  auto writer = (*blobs)->Create();
+  if (!writer.ok()) return writer.status();
+  if (const absl::Status written = (*writer)->Append(checkpoint); !written.ok()) return written;
+  return (*writer)->Publish("");
+}
+
+absl::Status UploadModelReactor::Record(storage::ModelRecord record) {
+  record.name = name_;
+  record.owner = view_.viewer.user;
+  record.private_to = private_to_;
+  const auto known = view_.store->FindModel(view_.viewer, name_);
+  if (!known.ok() && !absl::IsNotFound(known.status())) return known.status();
+  if (!known.ok()) {
+    const absl::Status allowed = CheckQuota(*backend_, record.owner, {0, record.bytes});
+    if (!allowed.ok()) return allowed;
+  }
+  absl::StatusOr<storage::ModelRecord> added;
+  const absl::Status made = MakeChange(*backend_, *context_, "Models.UploadModel",
+                                       [&](const storage::Caller&, std::string* resource) {
+                                         *resource = rpc::ModelName(name_);
+                                         added = backend_->store->AddModel(record);
+                                         return added.status();
+                                       });
+  if (absl::IsAlreadyExists(made)) return rpc::WithReason(made, "MODEL_EXISTS");
+  if (!made.ok()) return made;
+  auto message = ToProto(*added);
+  if (message.ok()) *response_ = *std::move(message);
+  return message.status();
+}
+
+}  // namespace
+
+grpc::ServerReadReactor<v1::UploadModelRequest>* StartUploadModel(
+    Backend* backend, grpc::CallbackServerContext* context, v1::Model* response) {
+  return (new UploadModelReactor(backend, context, response))->Begin();
+}
+
+}  // namespace ablate::service
