@@ -14,6 +14,8 @@ constexpr CommandGroup kData = {"data", "List, add and remove data sets; encode 
 constexpr CommandGroup kArtifact = {
     "artifact", "List and fetch checkpoints",
     "Example:\n  ablate artifact get names-norm/pre-lr0.01-s42 checkpoint -o pre.safetensors"};
+constexpr CommandGroup kModel = {"model", "List, import, show, remove and export models",
+                                 "Example:\n  ablate model add ./gpt2 --name gpt2"};
 
 constexpr CommandGroup kAdmin = {
     "admin", "Share a server: certificates, users, tokens, quotas, audit",
@@ -71,6 +73,11 @@ constexpr CommandRow kCommands[] = {
     {kModels, nullptr, "analyses", "List analyses and their progress", DefineAnalyses},
     {kModels, &kArtifact, "ls", "List the checkpoints of a run", DefineArtifactLs},
     {kModels, &kArtifact, "get", "Write a checkpoint to a file", DefineArtifactGet},
+    {kModels, &kModel, "ls", "List imported models", DefineModelLs},
+    {kModels, &kModel, "add", "Import a GPT-2 model from a folder", DefineModelAdd},
+    {kModels, &kModel, "show", "Show an imported model: sizes, norms, notes", DefineModelShow},
+    {kModels, &kModel, "rm", "Remove an imported model", DefineModelRm},
+    {kModels, &kModel, "export", "Write a model to a folder for transformers", DefineModelExport},
     {kDataSets, &kData, "ls", "List data sets", DefineDataLs},
     {kDataSets, &kData, "add", "Upload a text file as a data set", DefineDataAdd},
     {kDataSets, &kData, "encode", "Encode a text file as token ids", DefineDataEncode},

@@ -388,6 +388,46 @@ absl::Status Connection::Generate(const v1::GenerateRequest& request,
   return caller_->Stream(&v1::Models::Stub::Generate, request, on_message);
 }
 
+absl::StatusOr<v1::Model> Connection::UploadModel(
+    const std::function<absl::StatusOr<std::optional<v1::UploadModelRequest>>()>& next) {
+  grpc::ClientContext context;
+  caller_->Authorize(&context);
+  v1::Model model;
+  const auto writer = caller_->stub<v1::Models::Stub>().UploadModel(&context, &model);
+  while (true) {
+    const auto message = next();
+    if (!message.ok()) {
+      context.TryCancel();
+      writer->Finish();
+      return message.status();
+    }
+    // A failed write means that the server has refused the model already.
+    if (!message->has_value() || !writer->Write(**message)) break;
+  }
+  writer->WritesDone();
+  const absl::Status status = caller_->StatusOf(writer->Finish());
+  if (!status.ok()) return status;
+  return model;
+}
+
+absl::StatusOr<v1::Model> Connection::GetModel(const v1::GetModelRequest& request) {
+  return caller_->Call(&v1::Models::Stub::GetModel, request);
+}
+
+absl::StatusOr<v1::ListModelsResponse> Connection::ListModels(
+    const v1::ListModelsRequest& request) {
+  return caller_->Call(&v1::Models::Stub::ListModels, request);
+}
+
+absl::Status Connection::DeleteModel(const v1::DeleteModelRequest& request) {
+  return caller_->Call(&v1::Models::Stub::DeleteModel, request, kOnce).status();
+}
+
+absl::Status Connection::ExportModel(const v1::ExportModelRequest& request,
+                                     const OnMessage<v1::FileChunk>& on_chunk) {
+  return caller_->Stream(&v1::Models::Stub::ExportModel, request, on_chunk);
+}
+
 absl::StatusOr<v1::RenderTableResponse> Connection::RenderTable(
     const v1::RenderTableRequest& request) {
   return caller_->Call(&v1::Reports::Stub::RenderTable, request, kLong);

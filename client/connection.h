@@ -7,6 +7,7 @@
 #include <functional>
 #include <limits>
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 
@@ -101,6 +102,14 @@ class Connection {
   absl::Status Export(const v1::ExportRequest& request, const OnMessage<v1::FileChunk>& on_chunk);
   absl::Status Generate(const v1::GenerateRequest& request,
                         const OnMessage<v1::GenerateResponse>& on_message);
+  // `next` gives the messages in order, nothing at the end.
+  absl::StatusOr<v1::Model> UploadModel(
+      const std::function<absl::StatusOr<std::optional<v1::UploadModelRequest>>()>& next);
+  absl::StatusOr<v1::Model> GetModel(const v1::GetModelRequest& request);
+  absl::StatusOr<v1::ListModelsResponse> ListModels(const v1::ListModelsRequest& request);
+  absl::Status DeleteModel(const v1::DeleteModelRequest& request);
+  absl::Status ExportModel(const v1::ExportModelRequest& request,
+                           const OnMessage<v1::FileChunk>& on_chunk);
   absl::StatusOr<v1::RenderTableResponse> RenderTable(const v1::RenderTableRequest& request);
   absl::StatusOr<v1::RenderFigureResponse> RenderFigure(const v1::RenderFigureRequest& request);
 

@@ -86,6 +86,8 @@ absl::StatusOr<std::string> ResolveExperimentName(Connection* connection, absl::
   return experiment->name();
 }
 
+std::string ModelName(absl::string_view text) { return WithPrefix("models/", text); }
+
 absl::StatusOr<std::string> ResolveDatasetName(Connection* connection, absl::string_view text) {
   if (absl::StartsWith(text, "datasets/")) return std::string(text);
   v1::GetDatasetRequest request;

@@ -43,6 +43,9 @@ absl::StatusOr<std::string> ResolveExperimentName(Connection* connection, absl::
 // Returns `datasets/ID` in the same way; `text` may be a display name.
 absl::StatusOr<std::string> ResolveDatasetName(Connection* connection, absl::string_view text);
 
+// Returns `models/NAME` for it or a name, which the server looks up.
+std::string ModelName(absl::string_view text);
+
 // Returns every row of an experiment, over all pages.
 absl::StatusOr<v1::ListRunsResponse> ListAllRuns(Connection* connection,
                                                  const std::string& experiment);

@@ -174,6 +174,29 @@ struct ModelsService : v1::Models::Service {
                   ServerWriter<v1::GenerateResponse>* writer) override {
     return Stream(answers->generate, request, writer);
   }
+  Status UploadModel(ServerContext*, grpc::ServerReader<v1::UploadModelRequest>* reader,
+                     v1::Model* response) override {
+    std::vector<v1::UploadModelRequest> messages;
+    v1::UploadModelRequest message;
+    while (reader->Read(&message)) messages.push_back(message);
+    return Run(answers->upload_model, &messages, response);
+  }
+  Status GetModel(ServerContext*, const v1::GetModelRequest* request,
+                  v1::Model* response) override {
+    return Run(answers->model, request, response);
+  }
+  Status ListModels(ServerContext*, const v1::ListModelsRequest* request,
+                    v1::ListModelsResponse* response) override {
+    return Run(answers->models, request, response);
+  }
+  Status DeleteModel(ServerContext*, const v1::DeleteModelRequest* request,
+                     google::protobuf::Empty* response) override {
+    return Run(answers->remove_model, request, response);
+  }
+  Status ExportModel(ServerContext*, const v1::ExportModelRequest* request,
+                     ServerWriter<v1::FileChunk>* writer) override {
+    return Stream(answers->export_model, request, writer);
+  }
   Answers* answers;
 };
 

@@ -63,6 +63,12 @@ struct Answers {
   StreamAnswer<v1::RenderReportRequest, v1::FileChunk> report;
   StreamAnswer<v1::ExportRequest, v1::FileChunk> export_points;
   StreamAnswer<v1::GenerateRequest, v1::GenerateResponse> generate;
+  // All messages of the upload.
+  Answer<std::vector<v1::UploadModelRequest>, v1::Model> upload_model;
+  Answer<v1::GetModelRequest, v1::Model> model;
+  Answer<v1::ListModelsRequest, v1::ListModelsResponse> models;
+  Answer<v1::DeleteModelRequest, google::protobuf::Empty> remove_model;
+  StreamAnswer<v1::ExportModelRequest, v1::FileChunk> export_model;
   Answer<v1::RenderTableRequest, v1::RenderTableResponse> table;
   Answer<v1::RenderFigureRequest, v1::RenderFigureResponse> figure;
   Answer<v1::CreateAnalysisRequest, v1::CreateAnalysisResponse> create_analysis;
