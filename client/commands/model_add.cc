@@ -78,7 +78,7 @@ class ModelSource {
         pickles.push_back(name);
       }
     }
-    if (const absl::Status fits = source.CheckSize(); !fits.ok()) return fits;
+    if (const absl::Status fits = source.SetSize(); !fits.ok()) return fits;
     source.first_.mutable_files()->Add(source.files_.begin(), source.files_.end());
     // The server refuses these by their names, and says how to convert them.
     if (!has_tensors) source.first_.mutable_files()->Add(pickles.begin(), pickles.end());
@@ -113,12 +113,13 @@ class ModelSource {
   ModelSource(std::string folder, v1::UploadModelRequest first)
       : folder_(std::move(folder)), first_(std::move(first)) {}
 
-  absl::Status CheckSize() const {
+  absl::Status SetSize() {
     uint64_t bytes = 0;
     for (const std::string& name : files_) {
       std::error_code ignored;
       bytes += fs::file_size(fs::path(folder_) / name, ignored);
     }
+    first_.set_bytes(bytes);
     if (bytes <= kMaxModelBytes) return absl::OkStatus();
     return absl::InvalidArgumentError(
         absl::StrCat("the files are too large (", text::Grouped(bytes),

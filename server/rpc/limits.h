@@ -52,6 +52,8 @@ inline constexpr uint64_t kMaxFigureArtifactBytes = 64 << 20;  // of one analysi
 inline constexpr uint64_t kMaxDatasetBytes = uint64_t{1} << 30;
 inline constexpr uint64_t kMaxModelBytes = uint64_t{2} << 30;  // of the files of an import
 inline constexpr int kMaxModelFiles = 1'000;
+// Total of the models that are imported or exported, which are held in memory.
+inline constexpr Limit kMaxModelBytesAtOnce = kMaxModelBytes;
 inline constexpr uint64_t kMaxBlobBytes = uint64_t{16} << 30;
 
 // Streams: the least rate at which a client must read or write, and how far it may fall behind.
@@ -69,9 +71,6 @@ inline constexpr Limit kMaxReports = {4, 2};
 // answered.
 inline constexpr Limit kMaxGenerations = {32, 8};
 inline constexpr Limit kMaxUploads = {8, 2};
-// Imports and exports of models at once, each of which may hold several GB.
-inline constexpr Limit kMaxModelUploads = 1;
-inline constexpr Limit kMaxModelExports = {2, 1};
 // Saves of run states at once, each of which a cancel waits for; they occupy threads as reports do.
 inline constexpr Limit kMaxSaves = 2;
 // Longest duration of a user's call; a watch has no limit.

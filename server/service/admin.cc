@@ -244,8 +244,8 @@ absl::Status CreateUser(const Backend& backend, const storage::Caller& caller,
   if (*owns && request.user() != backend.owner) {
     return absl::FailedPreconditionError(absl::StrCat(
         "user: ", request.user(),
-        " still owns experiments, data sets or analyses, which a new user of that name "
-        "would inherit. Choose another name, or remove them first"));
+        " still owns experiments, data sets, models or analyses, which a new user of that "
+        "name would inherit. Choose another name, or remove them first"));
   }
   const auto user = backend.sharing->store().CreateUser(request.user(), *role, {},
                                                         rpc::ActorOf(caller), absl::Now());

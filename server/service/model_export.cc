@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <cstdint>
 #include <deque>
+#include <memory>
 #include <optional>
 #include <string>
 #include <utility>
@@ -82,13 +83,14 @@ absl::StatusOr<ModelToExport> FindModelToExport(const rpc::View& view,
   return run.ok() ? OfRun(view, *run, request) : run.status();
 }
 
-// Makes the files at once and keeps them in memory until they are sent.
+// Makes the files at once and keeps them in memory until they are sent; bytes of the checkpoint's
+// size are reserved meanwhile.
 class ExportModelReactor final : public rpc::PullStream<v1::FileChunk> {
  public:
   // `context` and `request` outlive the call.
   ExportModelReactor(Backend* backend, grpc::CallbackServerContext* context,
                      const v1::ExportModelRequest* request)
-      : PullStream(backend->Stream(context, &backend->model_exports)),
+      : PullStream(backend->Stream(context, &backend->exports)),
         backend_(backend),
         context_(context),
         request_(request) {}
@@ -102,6 +104,7 @@ class ExportModelReactor final : public rpc::PullStream<v1::FileChunk> {
   grpc::CallbackServerContext* const context_;
   const v1::ExportModelRequest* const request_;
   bool made_ = false;
+  std::shared_ptr<void> reserved_;       // memory
   std::deque<engine::NamedFile> files_;  // the first is being sent
   size_t sent_ = 0;                      // bytes of the first
 };
@@ -125,6 +128,14 @@ absl::Status ExportModelReactor::MakeFiles() {
   if (!view.ok()) return view.status();
   const auto found = FindModelToExport(*view, *request_);
   if (!found.ok()) return found.status();
+  const auto blobs = rpc::BlobsOf(backend_->store);
+  if (!blobs.ok()) return blobs.status();
+  const auto size = (*blobs)->Size(found->sha256);
+  if (!size.ok()) return size.status();
+  auto reserved = backend_->models.Take(std::min(*size, rpc::kMaxModelBytes),
+                                        backend_->pool->UserOf(*context_));
+  if (!reserved.ok()) return reserved.status();
+  reserved_ = *std::move(reserved);
   const auto checkpoint = ReadBlob(found->sha256);
   if (!checkpoint.ok()) return checkpoint.status();
   auto files = engine::ExportCheckpoint(found->model, found->rule, *checkpoint);
@@ -150,6 +161,7 @@ absl::StatusOr<bool> ExportModelReactor::Fill(std::deque<v1::FileChunk>* batch) 
     files_.pop_front();
     sent_ = 0;
   }
+  if (files_.empty()) reserved_.reset();
   return !files_.empty();
 }
 

@@ -100,13 +100,13 @@ absl::Status TryModel(const ModelFiles& files, const engine::Gpt2Overrides& over
       "model.safetensors: the model's logits aren't finite; expected a trained model.");
 }
 
-// Receives the files of a model and converts them. Only one may exist at a time: it holds the
-// files, then in addition the parameters or their checkpoint, in memory.
+// Receives the files of a model and converts them. Holds the files, then in addition the parameters
+// or their checkpoint, in memory; their bytes are reserved meanwhile.
 class UploadModelReactor final : public rpc::PushStream<v1::UploadModelRequest> {
  public:
   // `context` and `response` outlive the call.
   UploadModelReactor(Backend* backend, grpc::CallbackServerContext* context, v1::Model* response)
-      : PushStream(backend->Stream(context, &backend->model_uploads)),
+      : PushStream(backend->Stream(context, &backend->uploads)),
         backend_(backend),
         context_(context),
         response_(response) {}
@@ -114,8 +114,14 @@ class UploadModelReactor final : public rpc::PushStream<v1::UploadModelRequest> 
  private:
   absl::StatusOr<bool> Take(const v1::UploadModelRequest& request) override;
   absl::Status Complete() override;
+  absl::Status Receive(const v1::UploadModelRequest& request);
+  absl::Status Import();
+  // Frees the memory before the client learns the end, so that its next upload finds room.
+  void Free();
+  absl::Status CheckHeader(const v1::UploadModelRequest& request);
   absl::Status Open(const v1::UploadModelRequest& request);
   absl::Status Append(const v1::UploadModelRequest& request);
+  absl::Status WrongSize() const;
   // Returns the checkpoint's bytes and sets the record's facts. Frees the files.
   absl::StatusOr<std::string> Convert(storage::ModelRecord* record);
   absl::StatusOr<std::shared_ptr<storage::Blobs::Pin>> Publish(std::string checkpoint);
@@ -130,28 +136,56 @@ class UploadModelReactor final : public rpc::PushStream<v1::UploadModelRequest> 
   rpc::View view_;          // the caller's
   std::string private_to_;  // to whom the model will be private, or empty
   ModelFiles files_;
-  size_t file_ = 0;  // that the last bytes were of
-  uint64_t bytes_ = 0;
+  size_t file_ = 0;                 // that the last bytes were of
+  uint64_t announced_ = 0;          // bytes of all files
+  uint64_t received_ = 0;           // bytes
+  std::shared_ptr<void> reserved_;  // memory
 };
 
 absl::StatusOr<bool> UploadModelReactor::Take(const v1::UploadModelRequest& request) {
+  const absl::Status received = Receive(request);
+  if (received.ok()) return true;
+  Free();
+  return received;
+}
+
+absl::Status UploadModelReactor::Complete() {
+  const absl::Status imported = open_ ? Import() : CheckHeader({});
+  Free();
+  return imported;
+}
+
+void UploadModelReactor::Free() {
+  files_ = {};
+  reserved_.reset();
+  rpc::GiveMemoryBack();
+}
+
+absl::Status UploadModelReactor::Receive(const v1::UploadModelRequest& request) {
   const bool has_header = !request.name().empty() || request.files_size() > 0 ||
-                          request.private_() || request.has_norm_kind() || request.has_dropout();
+                          request.private_() || request.has_norm_kind() || request.has_dropout() ||
+                          request.bytes() > 0;
   if (!open_) {
     if (const absl::Status opened = Open(request); !opened.ok()) return opened;
   } else if (has_header) {
-    return rpc::InvalidField("name", "name, files or settings are repeated",
+    return rpc::InvalidField("name", "name, files, bytes or settings are repeated",
                              "them in the first message only");
   }
-  if (const absl::Status appended = Append(request); !appended.ok()) return appended;
-  return true;
+  return Append(request);
+}
+
+absl::Status UploadModelReactor::CheckHeader(const v1::UploadModelRequest& request) {
+  absl::Status checked = rpc::CheckChosenName(request.name(), "model", "name");
+  if (checked.ok()) checked = CheckFileNames(request);
+  if (!checked.ok() || request.bytes() <= rpc::kMaxModelBytes) return checked;
+  return rpc::InvalidField(
+      "bytes", absl::StrCat("the files have ", text::Grouped(request.bytes()), " bytes"),
+      absl::StrCat("at most ", text::Grouped(rpc::kMaxModelBytes)));
 }
 
 absl::Status UploadModelReactor::Open(const v1::UploadModelRequest& request) {
   open_ = true;
-  absl::Status checked = rpc::CheckChosenName(request.name(), "model", "name");
-  if (checked.ok()) checked = CheckFileNames(request);
-  if (!checked.ok()) return checked;
+  if (const absl::Status checked = CheckHeader(request); !checked.ok()) return checked;
   const auto overrides = OverridesOf(request);
   if (!overrides.ok()) return overrides.status();
   overrides_ = *overrides;
@@ -161,6 +195,10 @@ absl::Status UploadModelReactor::Open(const v1::UploadModelRequest& request) {
   if (request.private_()) private_to_ = view_.viewer.user;
   name_ =
       private_to_.empty() ? request.name() : storage::PrivateModelName(request.name(), private_to_);
+  announced_ = request.bytes();
+  auto reserved = backend_->models.Take(announced_, backend_->pool->UserOf(*context_));
+  if (!reserved.ok()) return reserved.status();
+  reserved_ = *std::move(reserved);
   for (const std::string& file : request.files()) files_.push_back({file, ""});
   const bool has_tensors = std::any_of(files_.begin(), files_.end(), [](const auto& file) {
     return absl::EndsWith(file.name, ".safetensors");
@@ -181,19 +219,20 @@ absl::Status UploadModelReactor::Append(const v1::UploadModelRequest& request) {
     return rpc::InvalidField("data", absl::StrCat("a message has ", data.size(), " bytes"),
                              absl::StrCat("at most ", rpc::kChunkBytes));
   }
-  bytes_ += data.size();
-  if (bytes_ > rpc::kMaxModelBytes) {
-    return rpc::InvalidField(
-        "data", "the files are too large",
-        absl::StrCat("at most ", text::Grouped(rpc::kMaxModelBytes), " bytes in total"));
-  }
+  received_ += data.size();
+  if (received_ > announced_) return WrongSize();
   file_ = request.file();
   files_[file_].bytes += data;
   return absl::OkStatus();
 }
 
-absl::Status UploadModelReactor::Complete() {
-  if (!open_) return rpc::CheckChosenName("", "model", "name");
+absl::Status UploadModelReactor::WrongSize() const {
+  return rpc::InvalidField("data", absl::StrCat(text::Grouped(received_), " bytes were sent"),
+                           absl::StrCat(text::Grouped(announced_), ", as `bytes` says"));
+}
+
+absl::Status UploadModelReactor::Import() {
+  if (received_ != announced_) return WrongSize();
   storage::ModelRecord record;
   auto checkpoint = Convert(&record);
   if (!checkpoint.ok()) return BadModel(checkpoint.status());
@@ -213,7 +252,7 @@ absl::StatusOr<std::string> UploadModelReactor::Convert(storage::ModelRecord* re
     const absl::Status tried = TryModel(files_, overrides_, imported->model);
     if (!tried.ok()) return tried;
   }
-  files_.clear();
+  files_ = {};
   record->parameters = imported->parameters.size();
   record->vocabulary = static_cast<uint32_t>(imported->model.vocabulary);
   record->spec = spec::ToModelSpec(imported->model).SerializeAsString();
@@ -235,7 +274,7 @@ absl::Status UploadModelReactor::Record(storage::ModelRecord record) {
   record.name = name_;
   record.owner = view_.viewer.user;
   record.private_to = private_to_;
-  const auto known = view_.store->FindModel(view_.viewer, name_);
+  const auto known = view_.store->FindModel(storage::kServer, name_);
   if (!known.ok() && !absl::IsNotFound(known.status())) return known.status();
   if (!known.ok()) {
     const absl::Status allowed = CheckQuota(*backend_, record.owner, {0, record.bytes});

@@ -50,7 +50,8 @@ absl::Status DeleteModelOf(Backend& backend, const storage::Caller& caller,
   const auto name = rpc::FindWholeModel(view, request.name(), "name");
   if (!name.ok()) return name.status();
   *resource = rpc::ModelName(*name);
-  const auto model = view.store->FindModel(view.viewer, *name);
+  // By exactly this name, which the caller sees.
+  const auto model = view.store->FindModel(storage::kServer, *name);
   if (!model.ok()) return model.status();
   const absl::Status allowed = rpc::CheckMayChange(caller, model->owner, *resource);
   if (!allowed.ok()) return allowed;

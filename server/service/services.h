@@ -47,6 +47,7 @@ struct Backend {
   access::Sharing* sharing = nullptr;    // null: not shared
   rpc::MinPace pace;                     // of streams
   rpc::ByteBudget specs{"bytes of experiments", rpc::kMaxSpecBytesAtOnce};
+  rpc::ByteBudget models{"bytes of models", rpc::kMaxModelBytesAtOnce};
   AnalysisRunner* analyses = nullptr;
   AnalysisPlanner* planner = nullptr;
   rpc::LiveStreams watches{"watches", rpc::kMaxWatches};
@@ -60,13 +61,11 @@ struct Backend {
   rpc::LiveStreams reports{"reports and figures", rpc::kMaxReports, rpc::kMaxAnswerTime};
   rpc::LiveStreams generations{"generations", rpc::kMaxGenerations, rpc::kMaxAnswerTime};
   rpc::LiveStreams uploads{"uploads", rpc::kMaxUploads, rpc::kMaxTransferTime};
-  rpc::LiveStreams model_uploads{"imports of models", rpc::kMaxModelUploads, rpc::kMaxAnswerTime};
-  rpc::LiveStreams model_exports{"exports of models", rpc::kMaxModelExports, rpc::kMaxAnswerTime};
   rpc::LiveStreams saves{"cancels that wait for workers", rpc::kMaxSaves};
 
-  std::array<rpc::LiveStreams*, 12> AllStreams() {
-    return {&watches, &analysis_watches, &exports, &downloads,     &queries,       &comparisons,
-            &reports, &generations,      &uploads, &model_uploads, &model_exports, &saves};
+  std::array<rpc::LiveStreams*, 10> AllStreams() {
+    return {&watches,     &analysis_watches, &exports,     &downloads, &queries,
+            &comparisons, &reports,          &generations, &uploads,   &saves};
   }
   // Returns the caller without blocking. UNAUTHENTICATED if the token has ended since the call was
   // accepted.

@@ -7,6 +7,7 @@
 #include "base/sha256.h"
 #include "server/engine/gpt2.h"
 #include "tests/engine/gpt2_files.h"
+#include "tests/service/model_upload.h"
 #include "tests/service/service_fixture.h"
 
 namespace ablate::service {
@@ -18,23 +19,7 @@ using engine::TinyGpt2;
 using testing::HasSubstr;
 using testing::SizeIs;
 
-constexpr char kText[] = "abcabcaabbccabcbacbacbacbabcabcabcbcabcabc\n";
-
-// Returns the messages of an upload, with files in pieces of 1,000 bytes.
-std::vector<v1::UploadModelRequest> MessagesOf(const std::string& name,
-                                               const std::vector<NamedFile>& files) {
-  std::vector<v1::UploadModelRequest> messages(1);
-  messages[0].set_name(name);
-  for (const NamedFile& file : files) messages[0].add_files(file.name);
-  for (size_t i = 0; i < files.size(); ++i) {
-    for (size_t at = 0; at < files[i].bytes.size(); at += 1000) {
-      v1::UploadModelRequest& message = messages.emplace_back();
-      message.set_file(static_cast<uint32_t>(i));
-      message.set_data(files[i].bytes.substr(at, 1000));
-    }
-  }
-  return messages;
-}
+constexpr char kLetters[] = "abcabcaabbccabcbacbacbacbabcabcabcbcabcabc\n";
 
 StoredModel WithoutNormBiases() {
   StoredModel model = TinyGpt2();
@@ -92,7 +77,7 @@ class ModelsTest : public ServiceTest {
   // Returns an experiment that begins with a model, and uploads its text.
   v1::ExperimentSpec SpecFrom(const std::string& model, const std::string& more = "") {
     std::string text;
-    for (int i = 0; i < 20; ++i) text += kText;
+    for (int i = 0; i < 20; ++i) text += kLetters;
     return SpecOf(absl::StrCat(R"(name: "from" base { model_from: ")", model,
                                R"(" task { text { dataset: ")", Upload("abc.txt", text).name(),
                                R"(" } } )", more, "} seeds { list: 0 }"));
@@ -180,11 +165,11 @@ TEST_F(ModelsTest, RefusesFilesByNameAndStoresNothing) {
   engine::RemoveTensors(&missing, "h.1.mlp.c_fc.bias");
   StoredModel infinite = TinyGpt2();
   infinite.tensors["transformer.wpe.weight"].bytes.replace(0, 4, std::string("\0\0\x80\x7f", 4));
-  StoredModel large = TinyGpt2();  // finite parameters whose logits aren't
-  for (auto& [name, tensor] : large.tensors) {
-    std::vector<float> values = engine::FloatsOf(tensor);
-    for (float& value : values) value = value < 0 ? -3e38F : 3e38F;
-    tensor = engine::TensorOfFloats(tensor.shape, values);
+  StoredModel constant = TinyGpt2();  // whose norms divide 0 by 0
+  constant.config["layer_norm_epsilon"] = 0;
+  for (const char* name : {"transformer.wte.weight", "transformer.wpe.weight"}) {
+    std::string& bytes = constant.tensors[name].bytes;
+    bytes.assign(bytes.size(), '\0');
   }
   StoredModel other = TinyGpt2();
   other.config["model_type"] = "llama";
@@ -196,10 +181,10 @@ TEST_F(ModelsTest, RefusesFilesByNameAndStoresNothing) {
   } cases[] = {
       {FilesOf(missing), "tensor h.1.mlp.c_fc.bias is missing"},
       {FilesOf(infinite), "wpe.weight"},
-      {FilesOf(large), "the model's logits aren't finite"},
+      {FilesOf(constant), "the model's logits aren't finite"},
       {FilesOf(other), "config.json: model_type"},
       {damaged, "model.safetensors: "},
-      {{{"config.json", "{}"}, {"model.safetensors", ""}}, "config.json: "},
+      {{{"config.json", "{}"}, {"model.safetensors", ""}}, "model.safetensors: "},
       {{{"model.safetensors", "abc"}}, "config.json: the file is missing"},
   };
   for (const auto& [files, message] : cases) {
@@ -244,7 +229,7 @@ TEST_F(ModelsTest, RefusesMessagesOutOfOrder) {
               HasSubstr("files[1]: \"../model.safetensors\" isn't a file's name"));
   changed = messages;
   changed[1].set_name("tiny");
-  EXPECT_THAT(refusal(changed), HasSubstr("name: name, files or settings are repeated"));
+  EXPECT_THAT(refusal(changed), HasSubstr("name: name, files, bytes or settings are repeated"));
   changed = messages;
   std::swap(changed[1], changed.back());
   EXPECT_THAT(refusal(changed), HasSubstr("file: 0 is out of order or range; expected 1 to 1"));
@@ -254,24 +239,35 @@ TEST_F(ModelsTest, RefusesMessagesOutOfOrder) {
   changed = messages;
   changed[1].set_data(std::string((1 << 20) + 1, 'a'));
   EXPECT_THAT(refusal(changed), HasSubstr("data: a message has 1048577 bytes"));
+  changed = messages;
+  changed[0].set_bytes(5000);
+  EXPECT_THAT(refusal(changed), HasSubstr("expected 5,000, as `bytes` says"));
   EXPECT_THAT(refusal({}), HasSubstr("name: missing"));
   EXPECT_EQ(List().models_size(), 0);
 }
 
-TEST_F(ModelsTest, TakesOneUploadAtATime) {
-  const auto messages = MessagesOf("tiny", FilesOf(TinyGpt2()));
-  Context context;
-  v1::Model model;
-  const auto writer = models_->UploadModel(&context, &model);
-  ASSERT_TRUE(writer->Write(messages[0]));
-  grpc::Status second;
-  // The first call may arrive later; a second one that wins is accepted.
-  for (int i = 0; i < 1000 && second.ok(); ++i) second = TryAdd(messages);
+TEST_F(ModelsTest, BoundsTheMemoryOfAllUploads) {
+  auto messages = MessagesOf("large", FilesOf(TinyGpt2()));
+  messages[0].set_bytes((uint64_t{2} << 30) + 1);
+  EXPECT_EQ(TryAdd(messages).error_message(),
+            "bytes: the files have 2,147,483,649 bytes; expected at most 2,147,483,648");
+  messages[0].set_bytes(uint64_t{2} << 30);
+  grpc::Status large, second;
+  // The second call may be the first to arrive; then both are made again.
+  while (second.ok()) {
+    Context context;
+    v1::Model model;
+    const auto writer = models_->UploadModel(&context, &model);
+    ASSERT_TRUE(writer->Write(messages[0]));
+    second = TryAdd(MessagesOf("tiny", FilesOf(TinyGpt2())));
+    writer->WritesDone();
+    large = writer->Finish();
+  }
   EXPECT_EQ(second.error_code(), grpc::StatusCode::RESOURCE_EXHAUSTED);
-  EXPECT_THAT(second.error_message(), HasSubstr("imports of models"));
-  for (size_t i = 1; i < messages.size(); ++i) ASSERT_TRUE(writer->Write(messages[i]));
-  writer->WritesDone();
-  EXPECT_TRUE(writer->Finish().ok());
+  EXPECT_THAT(second.error_message(), HasSubstr("too many bytes of models at once"));
+  EXPECT_EQ(large.error_message(),
+            "data: 0 bytes were sent; expected 2,147,483,648, as `bytes` says");
+  Add("tiny");
 }
 
 TEST_F(ModelsTest, BeginsARunThatOutlivesIt) {
@@ -301,7 +297,7 @@ TEST_F(ModelsTest, SaysWhatModelFromCanName) {
     return TryCreate(request).error_message();
   };
   EXPECT_THAT(complaint("models/tinny"),
-              HasSubstr("base.model_from: there is no model \"tinny\"; did you mean \"tiny\"?"));
+              HasSubstr("base.model_from: there is no model \"tinny\"; did you mean tiny?"));
   EXPECT_THAT(complaint("models/tinny"),
               HasSubstr("expected models/NAME, or EXPERIMENT/CELL of a run that is done"));
   EXPECT_THAT(complaint("tiny"), HasSubstr("\"tiny\" doesn't name a model"));

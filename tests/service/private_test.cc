@@ -15,6 +15,7 @@
 #include "server/rpc/authenticator.h"
 #include "server/rpc/page.h"
 #include "tests/engine/gpt2_files.h"
+#include "tests/service/model_upload.h"
 #include "tests/service/raw_call.h"
 #include "tests/service/sharing_fixture.h"
 
@@ -227,18 +228,10 @@ class PrivateTest : public SharingTest {
                        int seed = 1) {
     engine::StoredModel stored = engine::TinyGpt2();
     stored.tensors["transformer.wpe.weight"] = engine::Numbers({6, 4}, seed);
-    const std::vector<engine::NamedFile> files = FilesOf(stored);
+    std::vector<v1::UploadModelRequest> upload = MessagesOf(name, FilesOf(stored));
+    upload[0].set_private_(is_private);
     std::vector<std::string> messages;
-    v1::UploadModelRequest message;
-    message.set_name(name);
-    message.set_private_(is_private);
-    for (const engine::NamedFile& file : files) message.add_files(file.name);
-    for (size_t i = 0; i < files.size(); ++i) {
-      message.set_file(static_cast<uint32_t>(i));
-      message.set_data(files[i].bytes);
-      messages.push_back(message.SerializeAsString());
-      message.Clear();
-    }
+    for (const auto& message : upload) messages.push_back(message.SerializeAsString());
     const RawAnswer answer =
         RawCall(public_channel_, "/ablate.v1.Models/UploadModel", messages, {Bearer(secret)});
     EXPECT_TRUE(answer.status.ok()) << answer.status.error_message();
@@ -492,7 +485,9 @@ TEST_F(PrivateTest, NeedsPrivateExperimentsForPrivateModels) {
               HasSubstr("models/tiny@mia is private: only private experiments of mia can use it"));
   const auto created = Expect<v1::CreateExperimentResponse>(
       mia_, "Experiments.CreateExperiment", "request_id: 'own' private: true " + spec);
-  EXPECT_EQ(created.experiment().spec().base().model_from(), "models/tiny@mia");
+  const auto run =
+      Expect<v1::Run>(mia_, "Runs.GetRun", absl::StrCat("name: '", RunOf(mia_, created), "'"));
+  EXPECT_EQ(run.resolved_spec().spec().model_from(), "models/tiny@mia");
 }
 
 TEST_F(PrivateTest, ListsExperimentsOfOneOwner) {

@@ -3,6 +3,8 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/sha256.h"
+#include "tests/engine/gpt2_files.h"
+#include "tests/service/model_upload.h"
 #include "tests/service/sharing_fixture.h"
 
 namespace ablate::service {
@@ -126,6 +128,29 @@ TEST_F(QuotasTest, RefuseDataBeyondTheBytes) {
   EXPECT_EQ(refused.error_message(),
             "mia has 8 B stored, and this request would add about 5 B; the quota is 10 B. Remove "
             "something, or submit something smaller");
+  EXPECT_EQ(ReasonOf(refused), "QUOTA_EXCEEDED");
+}
+
+TEST_F(QuotasTest, RefuseAModelBeyondTheBytes) {
+  const std::string mia = SecretOf("mia", Role::kMember);
+  v1::Models::Stub stub(public_channel_);
+  const auto add = [&](const std::string& name) {
+    Context context;
+    context.AddMetadata("authorization", "Bearer " + mia);
+    v1::Model model;
+    const auto writer = stub.UploadModel(&context, &model);
+    for (const auto& message : MessagesOf(name, FilesOf(engine::TinyGpt2()))) {
+      writer->Write(message);
+    }
+    writer->WritesDone();
+    return writer->Finish();
+  };
+  ASSERT_TRUE(sharing().store().SetQuota("mia", {{}, {}, 10'000}, kRoot, absl::Now()).ok());
+  ASSERT_TRUE(add("first").ok());
+  ASSERT_TRUE(sharing().store().SetQuota("mia", {{}, {}, 10}, kRoot, absl::Now()).ok());
+  EXPECT_TRUE(add("first").ok()) << "it is stored already";
+  const grpc::Status refused = add("second");
+  EXPECT_EQ(refused.error_code(), grpc::StatusCode::RESOURCE_EXHAUSTED);
   EXPECT_EQ(ReasonOf(refused), "QUOTA_EXCEEDED");
 }
 

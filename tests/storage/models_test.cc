@@ -52,7 +52,7 @@ TEST_P(ModelsTest, StoresARecord) {
   EXPECT_EQ(found.owner, "mia");
   EXPECT_EQ(found.create_time, then);
   EXPECT_EQ(CodeOf(store().FindModel(kServer, "gpt")), absl::StatusCode::kNotFound);
-  if (on_file()) EXPECT_TRUE(BlobExists(found.sha256)) << "a row names it";
+  EXPECT_EQ(BlobExists(found.sha256), on_file()) << "a row names it";
 }
 
 TEST_P(ModelsTest, KeepsANameForOneCheckpoint) {
@@ -104,7 +104,7 @@ TEST_P(ModelsTest, IsDeletedWhileARunNeedsItsBlob) {
   EXPECT_THAT(Names(kServer), IsEmpty());
   UnpinAndSweep();
   EXPECT_EQ(Run("a").initial_blob, model.sha256);
-  if (on_file()) EXPECT_TRUE(BlobExists(model.sha256));
+  EXPECT_EQ(BlobExists(model.sha256), on_file());
   NewExperiment late = MakeExperiment({"b"});
   late.runs[0].initial_blob = model.sha256;
   EXPECT_TRUE(store().CreateExperiment(late).ok()) << "a run names the blob";

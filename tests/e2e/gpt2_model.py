@@ -1,0 +1,66 @@
+"""A tiny GPT-2 of transformers, to hold imports and exports against.
+
+    python gpt2_model.py make FOLDER
+    python gpt2_model.py loss FOLDER TEXT TOKENIZER CONTEXT
+    python gpt2_model.py check FOLDER EXPORTED
+
+make saves a model with random weights for the 512 tokens of examples/data/shakespeare-bpe. loss prints the mean
+loss over the windows that a text task evaluates. check compares the tensors that transformers loads from both
+folders bit for bit. Exit code 77: a package is missing.
+"""
+
+import os
+import sys
+
+os.environ["TOKENIZERS_PARALLELISM"] = "false"
+try:
+    import torch
+    import transformers
+    from tokenizers import Tokenizer, models, pre_tokenizers
+    from transformers import GPT2Config, GPT2LMHeadModel
+except ImportError as error:
+    print(error)
+    sys.exit(77)
+
+transformers.logging.set_verbosity_error()
+transformers.utils.logging.disable_progress_bar()
+
+
+def make(folder):
+    torch.manual_seed(1)
+    config = GPT2Config(n_layer=2, n_embd=32, n_head=4, n_positions=48, vocab_size=512, bos_token_id=None,
+                        eos_token_id=None)
+    model = GPT2LMHeadModel(config)
+    with torch.no_grad():
+        for parameter in model.parameters():
+            parameter.add_(torch.randn_like(parameter) * 0.1)
+    model.save_pretrained(folder)
+
+
+def loss(folder, text, tokenizer, context):
+    bpe = Tokenizer(models.BPE.from_file(f"{tokenizer}/vocab.json", f"{tokenizer}/merges.txt"))
+    bpe.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=True)
+    with open(text, encoding="utf-8", newline="") as file:
+        ids = bpe.encode(file.read()).ids
+    held_out = torch.tensor(ids[int(len(ids) * 0.9):])
+    context = int(context)
+    windows = (len(held_out) - 1) // context
+    inputs = held_out[: windows * context].view(windows, context)
+    targets = held_out[1: windows * context + 1].view(windows, context)
+    model = GPT2LMHeadModel.from_pretrained(folder).eval().double()
+    with torch.no_grad():
+        logits = model(inputs).logits
+    print(repr(torch.nn.functional.cross_entropy(logits.flatten(0, 1), targets.flatten()).item()))
+
+
+def check(folder, exported):
+    wanted = GPT2LMHeadModel.from_pretrained(folder).state_dict()
+    loaded, info = GPT2LMHeadModel.from_pretrained(exported, output_loading_info=True)
+    assert not any(info.values()), info
+    state = loaded.state_dict()
+    assert state.keys() == wanted.keys(), state.keys() ^ wanted.keys()
+    for name, tensor in wanted.items():
+        assert torch.equal(state[name].view(torch.int32), tensor.view(torch.int32)), name
+
+
+{"make": make, "loss": loss, "check": check}[sys.argv[1]](*sys.argv[2:])

@@ -1,0 +1,64 @@
+// Tests the way of a model of transformers into an experiment and back, with the real programs.
+#include <cstdlib>
+#include <filesystem>
+
+#include "absl/strings/str_cat.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "tests/e2e/personal_server.h"
+
+namespace ablate::e2e {
+namespace {
+
+using ::testing::HasSubstr;
+
+constexpr char kTokenizer[] = ABLATE_SOURCE "/examples/data/shakespeare-bpe";
+
+Output Transformers(std::vector<std::string> arguments) {
+  arguments.insert(arguments.begin(), {ABLATE_PYTHON, ABLATE_SOURCE "/tests/e2e/gpt2_model.py"});
+  return RunProgram(arguments, "", {});
+}
+
+// Returns the number at the end of a text's last line.
+double LastNumber(std::string csv) {
+  while (!csv.empty() && csv.back() == '\n') csv.pop_back();
+  return std::strtod(csv.c_str() + csv.rfind(',') + 1, nullptr);
+}
+
+TEST(ModelsTest, EvaluatesAnImportedModelAndHandsItBack) {
+  PersonalServer server;
+  server.Up({"--lanes", "1"});
+  const std::string folder = server.home() + "/../";
+  const std::string tiny = folder + "tiny";
+  const Output made = Transformers({"make", tiny});
+  if (made.exit_code == 77) GTEST_SKIP() << made.out;
+  ASSERT_EQ(made.exit_code, 0) << made.err;
+  const std::string text = folder + "plays.txt";
+  WriteFile(text, ReadFile(ABLATE_SOURCE "/examples/data/tinyshakespeare.txt").substr(0, 60'000));
+  const nlohmann::json model = server.Json({"model", "add", tiny, "--name", "tiny", "--json"});
+  EXPECT_EQ(model["name"], "models/tiny");
+  EXPECT_EQ(model["model"]["context"], 48);
+  const std::string data = server.Json({"data", "add", text, "--json"})["name"];
+  const std::string tokenizer = server.Json({"data", "add", kTokenizer, "--json"})["name"];
+  const std::string yaml = absl::StrCat(
+      "name: imported\nbase:\n  model_from: models/tiny\n  task: {text: {dataset: ", data,
+      ", tokenizer: ", tokenizer, "}}\nseeds: {count: 1}\n");
+  const std::string experiment =
+      server.Json({"submit", "-", "--wait", "--json"}, yaml)["experiment"]["name"];
+  const Output metrics = server.Ablate({"metrics", experiment, "--key", "eval/loss", "--csv"});
+  ASSERT_EQ(metrics.exit_code, 0) << metrics.err;
+  const Output loss = Transformers({"loss", tiny, text, kTokenizer, "48"});
+  ASSERT_EQ(loss.exit_code, 0) << loss.err;
+  EXPECT_NEAR(LastNumber(metrics.out), std::strtod(loss.out.c_str(), nullptr), 1e-4) << metrics.out;
+
+  ASSERT_EQ(server.Ablate({"model", "rm", "tiny"}).exit_code, 0);
+  const std::string exported = folder + "exported";
+  const Output written = server.Ablate({"model", "export", experiment + "/s0", "-o", exported});
+  ASSERT_EQ(written.exit_code, 0) << written.err;
+  EXPECT_THAT(written.err, HasSubstr("2 files"));
+  const Output same = Transformers({"check", tiny, exported});
+  EXPECT_EQ(same.exit_code, 0) << same.err;
+}
+
+}  // namespace
+}  // namespace ablate::e2e
