@@ -59,7 +59,8 @@ TEST(AccessRulesTest, LetReadersOnlyRead) {
       "QueryMetrics",  "Compare",         "DiffExperiments", "RenderTable",
       "RenderFigure",  "RenderReport",    "Export",          "GetRun",
       "ListRuns",      "ListRunEvents",   "ListWorkers",     "WhoAmI",
-      "ListUsers",     "ListTokens",      "RevokeToken"};
+      "ListUsers",     "ListTokens",      "RevokeToken",     "GetModel",
+      "ListModels",    "ExportModel"};
   EXPECT_EQ(for_readers, expected);
 }
 
