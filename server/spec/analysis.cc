@@ -290,7 +290,7 @@ void CheckLabel(const std::string& label, const std::string& path, Problems* pro
 }
 
 uint64_t MostTokens(const v1::AnalysisInputs& inputs, int context) {
-  if (!inputs.prompt().empty()) return inputs.prompt().size();  // a token has a byte at least
+  if (!inputs.prompt().empty()) return text::CountCharacters(inputs.prompt());
   if (!inputs.has_documents()) return inputs.tokens();
   return std::min(inputs.documents() * static_cast<uint64_t>(context), engine::kMaxReadTokens);
 }
