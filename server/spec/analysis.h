@@ -38,7 +38,8 @@ absl::Span<const absl::string_view> RecordedFamilies();
 // Adds problems of the label that numbers have as metrics; empty means the kind's name.
 void CheckLabel(const std::string& label, const std::string& path, Problems* problems);
 
-// Returns the largest number of tokens that resolved inputs read with this context.
+// Returns the largest number of tokens that resolved inputs read with this context. A prompt counts
+// by its characters; a tokenizer makes more tokens of few prompts only.
 uint64_t MostTokens(const v1::AnalysisInputs& inputs, int context);
 
 // Adds problems of the analysis for these models: their number, options that don't apply to them, a

@@ -76,7 +76,8 @@ TEST_F(SetPathTest, NamesThePartThatIsUnknown) {
                           "init, attention, norm, feed_forward, residual_scale or dropout"));
   EXPECT_THAT(
       Set("", "1"),
-      ElementsAre("here: unknown field \"\"; expected task, model, training, evaluation or model_from"));
+      ElementsAre(
+          "here: unknown field \"\"; expected task, model, training, evaluation or model_from"));
 }
 
 TEST_F(SetPathTest, RefusesToGoBelowValuesAndLists) {
