@@ -30,9 +30,7 @@ class InitialModelsTest : public ServiceTest {
     return blob;
   }
 
-  std::string CellName() {
-    return absl::StrCat(first_.substr(first_.find('/') + 1), "/", cell_);
-  }
+  std::string CellName() { return absl::StrCat(first_.substr(first_.find('/') + 1), "/", cell_); }
 
   // Returns an experiment that begins with the first one's run.
   v1::ExperimentSpec Next(const std::string& name = "next") {
