@@ -55,11 +55,18 @@ class SharingTest : public ::testing::Test {
   }
 
   void Listen() {
+    const std::string path = box_.home() + "/log/ablated.log";
+    // An earlier start has written a port, too, and `up` may return before this one has.
+    const size_t begin = std::filesystem::exists(path) ? ReadFile(path).size() : 0;
     box_.Up({"--listen", "127.0.0.1:0"});
-    const std::string log = ReadFile(box_.home() + "/log/ablated.log");
     const std::string before = "serving others on 127.0.0.1:0, port ";
-    const size_t at = log.rfind(before);
-    ASSERT_NE(at, std::string::npos) << log;
+    std::string log;
+    size_t at = std::string::npos;
+    ASSERT_TRUE(Eventually([&] {
+      log = ReadFile(path);
+      at = log.find(before, begin);
+      return log.find('\n', at) != std::string::npos && at != std::string::npos;
+    })) << log;
     address_ = "localhost:" + std::to_string(std::stoi(log.substr(at + before.size())));
   }
 
