@@ -219,7 +219,7 @@ class Resolver {
     std::string* name = MutableDatasetOf(task);
     if (name != nullptr) Rename(name);
     if (task->has_text() && task->text().has_tokenizer()) {
-      Rename(task->mutable_text()->mutable_tokenizer());
+      RenameTokenizer(task->mutable_text()->mutable_tokenizer());
     }
     for (v1::AnalysisSpec& analysis : *resolution_.spec.mutable_analyses()) {
       if (analysis.inputs().dataset().empty()) continue;
@@ -228,29 +228,36 @@ class Resolver {
     for (v1::Axis& axis : *resolution_.spec.mutable_axes()) {
       for (v1::Setting& setting : *axis.mutable_settings()) {
         for (auto& [path, value] : *setting.mutable_set()) {
-          for (const absl::string_view dataset : kDatasetPaths) RenameIn(path, dataset, &value);
-          RenameIn(path, kTokenizerPath, &value);
+          for (const absl::string_view dataset : kDatasetPaths) {
+            if (std::string* found = FindIn(path, dataset, &value)) Rename(found);
+          }
+          if (std::string* found = FindIn(path, kTokenizerPath, &value)) RenameTokenizer(found);
         }
       }
     }
   }
 
-  // A setting may name the data set, at `rest`, below a message that it replaces, at `path`.
-  void RenameIn(absl::string_view path, absl::string_view rest, google::protobuf::Value* value) {
-    if (!absl::ConsumePrefix(&rest, path)) return;
+  // Returns the text that a setting writes at `rest`, which may be below a message that it
+  // replaces, at `path`; null if it writes none.
+  static std::string* FindIn(absl::string_view path, absl::string_view rest,
+                             google::protobuf::Value* value) {
+    if (!absl::ConsumePrefix(&rest, path)) return nullptr;
     while (!rest.empty() && value->has_struct_value()) {
       rest.remove_prefix(1);
       const std::string name(rest.substr(0, rest.find('.')));
       rest.remove_prefix(name.size());
       const auto member = value->mutable_struct_value()->mutable_fields()->find(name);
-      if (member == value->mutable_struct_value()->mutable_fields()->end()) return;
+      if (member == value->mutable_struct_value()->mutable_fields()->end()) return nullptr;
       value = &member->second;
     }
-    if (rest.empty() && value->has_string_value()) Rename(value->mutable_string_value());
+    return rest.empty() && value->has_string_value() ? value->mutable_string_value() : nullptr;
+  }
+
+  void RenameTokenizer(std::string* name) {
+    if (NamesTokenizer(*name)) Rename(name);
   }
 
   void Rename(std::string* name) {
-    if (!NamesTokenizer(*name)) return;
     const auto& facts = datasets_.Find(*name);
     if (facts.ok()) *name = absl::StrCat("datasets/", facts->id);
   }

@@ -105,6 +105,15 @@ TEST(TokenizerTest, IsStoredWithTokens) {
       base.ShortDebugString());
 }
 
+// Only a tokenizer of that name is none.
+TEST(TokenizerTest, LeavesItsWordsToDataSets) {
+  const Resolution resolution = Resolved(FromText(R"(
+    name: "a"
+    base { task { text { dataset: "chars" tokenizer: "chars" } } model { context: 4 } })"));
+  EXPECT_EQ(resolution.spec.base().task().text().dataset(), "datasets/tiny-000000");
+  EXPECT_EQ(resolution.spec.base().task().text().tokenizer(), "chars");
+}
+
 TEST(TokenizerTest, IsAnAxis) {
   const Resolution resolution = Resolved(FromText(R"(
     name: "a"
