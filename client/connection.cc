@@ -160,7 +160,7 @@ bool MayTryAgain(const absl::Status& status) {
   return absl::IsUnavailable(status) || status.GetPayload(kRetry).has_value();
 }
 
-// The server's stubs, and the two shapes that nearly all its methods have.
+// The server's stubs, and the three shapes that its methods have.
 class Connection::Caller {
  public:
   Caller(const ServerAddress& server, Sleep sleep, OnNewestOf on_newest)
@@ -211,6 +211,32 @@ class Connection::Caller {
     return ToStatus(finished, server_);
   }
 
+  // Writes a stream of the messages that `next` returns, until it returns none or an error.
+  template <typename Stub, typename Request, typename Response>
+  absl::StatusOr<Response> Send(
+      std::unique_ptr<grpc::ClientWriter<Request>> (Stub::*method)(grpc::ClientContext*, Response*),
+      const std::function<absl::StatusOr<std::optional<Request>>()>& next) {
+    grpc::ClientContext context;
+    Authorize(&context);
+    Response response;
+    const auto writer = (stub<Stub>().*method)(&context, &response);
+    while (true) {
+      const auto message = next();
+      if (!message.ok()) {
+        context.TryCancel();
+        writer->Finish();
+        return message.status();
+      }
+      // A failed write means that the server has answered already: it needs no more, or refuses.
+      if (!message->has_value() || !writer->Write(**message)) break;
+    }
+    writer->WritesDone();
+    const grpc::Status finished = writer->Finish();
+    if (!finished.ok()) return ToStatus(finished, server_);
+    return response;
+  }
+
+ private:
   template <typename Stub>
   Stub& stub() {
     return std::get<Stub>(stubs_);
@@ -218,9 +244,6 @@ class Connection::Caller {
 
   void Authorize(grpc::ClientContext* context) const { join::Authorize(server_, context); }
 
-  absl::Status StatusOf(const grpc::Status& status) const { return ToStatus(status, server_); }
-
- private:
   using Stubs =
       std::tuple<v1::Experiments::Stub, v1::Runs::Stub, v1::Metrics::Stub, v1::Datasets::Stub,
                  v1::Artifacts::Stub, v1::Reports::Stub, v1::Models::Stub, v1::Analyses::Stub,
@@ -326,27 +349,18 @@ absl::StatusOr<v1::Comparison> Connection::Compare(const v1::CompareRequest& req
 absl::StatusOr<v1::Dataset> Connection::UploadDataset(
     const v1::UploadDatasetRequest& first,
     const std::function<absl::StatusOr<std::string>()>& next_chunk) {
-  grpc::ClientContext context;
-  caller_->Authorize(&context);
-  v1::Dataset dataset;
-  const auto writer = caller_->stub<v1::Datasets::Stub>().UploadDataset(&context, &dataset);
-  v1::UploadDatasetRequest message = first;
-  // A failed write means that the server has answered already: it holds the data, or refuses it.
-  while (writer->Write(message)) {
+  using Next = absl::StatusOr<std::optional<v1::UploadDatasetRequest>>;
+  bool begun = false;
+  const std::function<Next()> next = [&]() -> Next {
+    if (!std::exchange(begun, true)) return first;
     absl::StatusOr<std::string> chunk = next_chunk();
-    if (!chunk.ok()) {
-      context.TryCancel();
-      writer->Finish();
-      return chunk.status();
-    }
-    if (chunk->empty()) break;
-    message.Clear();
+    if (!chunk.ok()) return chunk.status();
+    if (chunk->empty()) return std::nullopt;
+    v1::UploadDatasetRequest message;
     message.set_data(*std::move(chunk));
-  }
-  writer->WritesDone();
-  const absl::Status status = caller_->StatusOf(writer->Finish());
-  if (!status.ok()) return status;
-  return dataset;
+    return message;
+  };
+  return caller_->Send(&v1::Datasets::Stub::UploadDataset, next);
 }
 
 absl::StatusOr<v1::Dataset> Connection::GetDataset(const v1::GetDatasetRequest& request) {
@@ -390,24 +404,7 @@ absl::Status Connection::Generate(const v1::GenerateRequest& request,
 
 absl::StatusOr<v1::Model> Connection::UploadModel(
     const std::function<absl::StatusOr<std::optional<v1::UploadModelRequest>>()>& next) {
-  grpc::ClientContext context;
-  caller_->Authorize(&context);
-  v1::Model model;
-  const auto writer = caller_->stub<v1::Models::Stub>().UploadModel(&context, &model);
-  while (true) {
-    const auto message = next();
-    if (!message.ok()) {
-      context.TryCancel();
-      writer->Finish();
-      return message.status();
-    }
-    // A failed write means that the server has refused the model already.
-    if (!message->has_value() || !writer->Write(**message)) break;
-  }
-  writer->WritesDone();
-  const absl::Status status = caller_->StatusOf(writer->Finish());
-  if (!status.ok()) return status;
-  return model;
+  return caller_->Send(&v1::Models::Stub::UploadModel, next);
 }
 
 absl::StatusOr<v1::Model> Connection::GetModel(const v1::GetModelRequest& request) {
