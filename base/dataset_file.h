@@ -32,7 +32,7 @@ struct DatasetFile {
 inline constexpr uint64_t kMaxDatasetFileBytes = uint64_t{256} << 20;
 
 // Returns false for a file that ReadDatasetFile may accept, given its first eight bytes. Such a
-// file is no text: it begins with a number that has zero bytes.
+// file isn't text: it begins with a number that has zero bytes.
 bool IsText(absl::string_view beginning);
 
 // Returns the file of a tokenizer.

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <functional>
-#include <memory>
 #include <utility>
 #include <vector>
 
@@ -10,6 +9,7 @@
 #include "base/decimal.h"
 #include "base/sha256.h"
 #include "base/tokenizer/encoder.h"
+#include "server/engine/data/whole_text.h"
 #include "server/rpc/blob_streams.h"
 #include "server/rpc/limits.h"
 #include "server/service/quotas.h"
@@ -19,13 +19,6 @@ namespace {
 
 constexpr size_t kDigitsInId = 6;
 constexpr uint64_t kPieceBytes = 1 << 20;
-
-using tokenizer::BytePairEncoding;
-
-absl::StatusOr<std::shared_ptr<const BytePairEncoding>> ReadEncoding(const TokenizerFiles& files) {
-  return BytePairEncoding::Parse({"vocab.json", std::string(files.vocabulary)},
-                                 {"merges.txt", std::string(files.merges)});
-}
 
 absl::Status CannotRead(const storage::DatasetRecord& dataset, const absl::Status& why) {
   return absl::DataLossError(
@@ -64,7 +57,7 @@ absl::Status Divide(storage::Store* store, const storage::DatasetRecord& text,
   if (!read.ok()) return read;
   const absl::StatusOr<DatasetFile> file = ReadDatasetFile(bytes);
   if (!file.ok()) return CannotRead(tokenizer, file.status());
-  const auto encoding = ReadEncoding(file->tokenizer);
+  const auto encoding = engine::ReadEncoding(file->tokenizer);
   if (!encoding.ok()) return CannotRead(tokenizer, encoding.status());
   tokenizer::Encoder encoder(*encoding);
   std::vector<uint32_t> tokens;
@@ -88,17 +81,13 @@ absl::StatusOr<FileFacts> InspectFile(storage::Blobs* blobs, const storage::Blob
   }
   const auto bytes = blobs->Read(blob.sha256(), 0, blob.size());
   if (!bytes.ok()) return bytes.status();
-  const absl::StatusOr<DatasetFile> file = ReadDatasetFile(*bytes);
+  absl::StatusOr<DatasetFile> file = ReadDatasetFile(*bytes);
   if (!file.ok()) return file.status();
-  const auto encoding = ReadEncoding(file->tokenizer);
-  if (!encoding.ok()) return encoding.status();
-  const uint32_t vocabulary = (*encoding)->vocabulary();
-  for (size_t i = 0; i < file->tokens.size(); ++i) {
-    if (file->tokens[i] < vocabulary) continue;
-    return absl::InvalidArgumentError(
-        absl::StrCat("token ", i, " is ", file->tokens[i], "; expected an ID below ", vocabulary));
-  }
-  return FileFacts{file->kind, vocabulary, file->tokens.size()};
+  const DatasetKind kind = file->kind;
+  // A tokenizer is a file without tokens.
+  const auto read = engine::ReadTokens(*std::move(file));
+  if (!read.ok()) return read.status();
+  return FileFacts{kind, read->vocabulary(), read->tokens.size()};
 }
 
 std::string DatasetId(absl::string_view display_name, absl::string_view sha256,

@@ -42,32 +42,37 @@ absl::StatusOr<TokenizedText> TokenizeText(absl::string_view text) {
   return whole;
 }
 
-absl::StatusOr<TokenizedText> ReadTokens(absl::string_view file) {
-  absl::StatusOr<DatasetFile> read = ReadDatasetFile(file);
-  if (!read.ok()) return read.status();
-  if (read->kind != DatasetKind::kTokens) {
-    return absl::InvalidArgumentError("it is a tokenizer; expected tokens");
-  }
-  auto encoding =
-      tokenizer::BytePairEncoding::Parse({"vocab.json", std::string(read->tokenizer.vocabulary)},
-                                         {"merges.txt", std::string(read->tokenizer.merges)});
+absl::StatusOr<std::shared_ptr<const tokenizer::BytePairEncoding>> ReadEncoding(
+    const TokenizerFiles& files) {
+  return tokenizer::BytePairEncoding::Parse({"vocab.json", std::string(files.vocabulary)},
+                                            {"merges.txt", std::string(files.merges)});
+}
+
+absl::StatusOr<TokenizedText> ReadTokens(DatasetFile file) {
+  auto encoding = ReadEncoding(file.tokenizer);
   if (!encoding.ok()) return encoding.status();
   const uint32_t vocabulary = (*encoding)->vocabulary();
-  const auto wrong = std::find_if(read->tokens.begin(), read->tokens.end(),
+  const auto wrong = std::find_if(file.tokens.begin(), file.tokens.end(),
                                   [vocabulary](uint32_t token) { return token >= vocabulary; });
-  if (wrong != read->tokens.end()) {
-    return absl::InvalidArgumentError(absl::StrCat("token ", wrong - read->tokens.begin(), " is ",
+  if (wrong != file.tokens.end()) {
+    return absl::InvalidArgumentError(absl::StrCat("token ", wrong - file.tokens.begin(), " is ",
                                                    *wrong, "; expected an ID below ", vocabulary,
                                                    ", the size of the vocabulary"));
   }
   TokenizedText text;
   text.encoding = *std::move(encoding);
-  text.tokens = std::move(read->tokens);
+  text.tokens = std::move(file.tokens);
   return text;
 }
 
-absl::StatusOr<TokenizedText> ReadText(absl::string_view file) {
-  return IsText(file) ? TokenizeText(file) : ReadTokens(file);
+absl::StatusOr<TokenizedText> ReadText(absl::string_view bytes) {
+  if (IsText(bytes)) return TokenizeText(bytes);
+  absl::StatusOr<DatasetFile> file = ReadDatasetFile(bytes);
+  if (!file.ok()) return file.status();
+  if (file->kind != DatasetKind::kTokens) {
+    return absl::InvalidArgumentError("it is a tokenizer; expected tokens");
+  }
+  return ReadTokens(*std::move(file));
 }
 
 }  // namespace ablate::engine

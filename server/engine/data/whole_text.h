@@ -9,6 +9,7 @@
 
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
+#include "base/dataset_file.h"
 #include "base/tokenizer/byte_pair_encoding.h"
 #include "server/engine/task.h"
 
@@ -31,12 +32,16 @@ struct TokenizedText : TaskData {
 // is empty.
 absl::StatusOr<TokenizedText> TokenizeText(absl::string_view text);
 
-// Reads a file of tokens (base/dataset_file.h). INVALID_ARGUMENT names the problem of the file, of
-// its tokenizer, or the first token that isn't in the vocabulary.
-absl::StatusOr<TokenizedText> ReadTokens(absl::string_view file);
+// Returns a tokenizer. INVALID_ARGUMENT names the file and its problem.
+absl::StatusOr<std::shared_ptr<const tokenizer::BytePairEncoding>> ReadEncoding(
+    const TokenizerFiles& files);
 
-// Reads a data set by its kind: a text, or a file of tokens.
-absl::StatusOr<TokenizedText> ReadText(absl::string_view file);
+// Returns the tokens of a file, with their tokenizer; a tokenizer's file has none. INVALID_ARGUMENT
+// names the problem of the tokenizer, or the first token that isn't in the vocabulary.
+absl::StatusOr<TokenizedText> ReadTokens(DatasetFile file);
+
+// Reads a data set by its kind: a text, or a file of tokens (base/dataset_file.h).
+absl::StatusOr<TokenizedText> ReadText(absl::string_view bytes);
 
 }  // namespace ablate::engine
 
