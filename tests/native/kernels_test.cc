@@ -814,22 +814,49 @@ TEST(KernelsTest, HaveTheSameBitsOnEveryFusedTarget) {
   }
 }
 
+// A matrix product, of which each column is also computed alone.
+struct ColumnCase {
+  int rows, depth, columns;
+  bool turned;  // rows of A aren't consecutive
+};
+
+void CheckColumns(Trial& run, const ColumnCase& is) {
+  SCOPED_TRACE(testing::Message() << is.rows << "×" << is.depth << "×" << is.columns);
+  Random random(12);
+  const std::vector<float> a = random.Floats(int64_t{is.rows} * is.depth),
+                           bias = random.Floats(is.rows);
+  Matrix b = random.Rows(is.depth, is.columns), c = random.Rows(is.rows, is.columns), before = c;
+  Gemm g = {is.rows, is.columns, is.depth};
+  g.a = a.data();
+  g.a_row = is.turned ? 1 : is.depth;
+  g.a_k = is.turned ? is.rows : 1;
+  g.b = b.data();
+  g.b_row = b.stride;
+  g.c = c.data();
+  g.c_row = c.stride;
+  g.bias = bias.data();
+  g.accumulate = true;
+  run.kernels.gemm(g);
+  g.columns = 1;
+  for (const int column : {0, 15, 16, 63, 64, is.columns - 1}) {
+    Matrix alone(is.rows, 1);
+    for (int r = 0; r < is.rows; ++r) alone.at(r, 0) = before.at(r, column);
+    g.b = b.data() + column;
+    g.c = alone.data();
+    g.c_row = alone.stride;
+    run.kernels.gemm(g);
+    for (int r = 0; r < is.rows; ++r) ASSERT_EQ(alone.at(r, 0), c.at(r, column)) << column;
+  }
+}
+
 TEST(KernelsTest, GiveAColumnTheSameBitsWhereverItLies) {
   OnEveryTarget([](Trial& run) {
-    Random random(12);
-    const int rows = 23, depth = 40, columns = 100;
-    Matrix a = random.Rows(rows, depth), c(rows, columns), alone(rows, 1);
-    Matrix b = random.Rows(depth, columns);
-    Gemm g = {rows, columns, depth, a.data(), depth, 1, b.data(), columns, c.data(), columns};
-    run.kernels.gemm(g);
-    g.columns = 1;
-    g.c = alone.data();
-    g.c_row = 1;
-    for (const int column : {0, 15, 16, 63, 64, 99}) {
-      g.b = b.data() + column;
-      run.kernels.gemm(g);
-      for (int r = 0; r < rows; ++r) EXPECT_EQ(alone.at(r, 0), c.at(r, column));
-    }
+    CheckColumns(run, {23, 40, 100, false});
+    CheckColumns(run, {23, 40, 100, true});
+    // In blocks of rows, depth and columns, the last ones smaller.
+    CheckColumns(run, {101, 1100, 496, false});
+    CheckColumns(run, {203, 700, 256, true});
+    CheckColumns(run, {300, 1027, 112, true});
   });
 }
 

@@ -10,6 +10,7 @@
 #include <algorithm>
 #include <cstddef>
 
+#include "server/engine/native/blocked_gemm-inl.h"
 #include "server/engine/native/kernels.h"
 #include "server/engine/native/vector-inl.h"
 
@@ -121,6 +122,7 @@ HWY_INLINE void GemmColumns(const Gemm& g, int j) {
 }
 
 HWY_NOINLINE void MultiplyMatrices(const Gemm& g) {
+  if (WantsBlocks(g)) return MultiplyInBlocks(g);
   if (g.bias == nullptr) {
     g.accumulate ? GemmColumns<kWidest, false, true>(g, 0)
                  : GemmColumns<kWidest, false, false>(g, 0);
