@@ -29,13 +29,14 @@ struct QueuedRun {
   uint32_t steps = 0;
   std::string user;    // user who is charged
   uint64_t place = 0;  // position in order of submission
+  uint32_t lanes = 1;  // that train it together
 };
 
 // A user's past and present use of the devices.
 struct DeviceShare {
   // Charged device time in microseconds, with a half-life of one hour.
   double used = 0;
-  uint32_t training = 0;  // runs under leases
+  uint32_t training = 0;  // lanes of runs under leases
   double expected = 0;    // device time that those still need, if measured
 };
 using DeviceShares = std::map<std::string, DeviceShare, std::less<>>;  // keyed by user

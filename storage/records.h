@@ -79,6 +79,7 @@ struct NewRun {
   std::string initial_blob;  // sha256 of the checkpoint whose parameters it begins with, or empty
   std::string origin;        // a shorter run from whose saved training state it starts; or empty
   uint64_t expected_bytes = 0;  // estimate of what it stores permanently; 0: unknown
+  uint32_t lanes = 1;           // that train it together
 };
 
 // A DONE run with a saved training state, from which an equal run with more steps can continue.

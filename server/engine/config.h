@@ -13,7 +13,7 @@ namespace ablate::engine {
 // request gains (tests/spec/engine_config_test.cc checks it). A worker declares it when it
 // attaches. A server grants runs and hands analyses only to workers whose version covers what it
 // may ask for. It isn't part of a fingerprint; kNumericsVersion covers changes of the numbers.
-inline constexpr uint32_t kConfigVersion = 9;
+inline constexpr uint32_t kConfigVersion = 10;
 
 enum class NormKind { kLayer, kRms, kBatch, kL2 };
 // Describes a norm's formula, x̂ = (x − μ)/√(Σ(x − μ)²/m + ε). Sums are over the features of a
@@ -61,9 +61,9 @@ enum class LearningRule { kBackprop, kFeedbackAlignment, kDirectFeedbackAlignmen
 // kernels for small models on a CPU (native/supports.h).
 enum class TrainerKind { kTorch, kNative };
 
-// The device and the precision of the arithmetic. kTf32 and kBfloat16 are of devices only, and of
-// matrix products only: parameters, norms, losses and updates are float32. kTf32 rounds the factors
-// to 10 bits behind the point, kBfloat16 factors and products to 7.
+// The device and the precision of the arithmetic. kTf32 and kBfloat16 are of matrix products only:
+// parameters, norms, losses and updates are float32. kTf32 rounds the factors to 10 bits behind the
+// point, kBfloat16 factors and products to 7. kTf32 is of devices only.
 enum class Device { kCpu, kCuda };
 enum class Precision { kFloat32, kFloat64, kTf32, kBfloat16 };
 
@@ -228,6 +228,7 @@ struct TrainingConfig {
   double ema = 0;
   LearningRule rule = LearningRule::kBackprop;
   TrainerKind trainer = TrainerKind::kTorch;
+  uint32_t threads = 1;  // that share each operation; more than one are of kTorch on a CPU only
   // Ascending steps in 0…steps; `final_checkpoint` stands for −1 in a spec.
   std::vector<uint32_t> checkpoints;
   bool final_checkpoint = true;  // saves a checkpoint at the end, also of a diverged run
@@ -243,7 +244,10 @@ struct EvaluationConfig {
   // Batches per evaluation: the number generated, or the first ones of a text; 0 means all of a
   // text's. Ignored for documents.
   uint32_t batches = 8;
-  std::vector<Record> record;  // ascending, each once; recorded at every evaluation
+  // Of a text: number of held-out tokens to evaluate, in place of batches, rounded up to whole
+  // windows; 0: as batches says.
+  uint32_t tokens = 0;
+  std::vector<Record> record = {};  // ascending, each once; recorded at every evaluation
 
   bool operator==(const EvaluationConfig&) const = default;
 };

@@ -87,6 +87,13 @@ bool LooksAhead(const ModelConfig& config);
 int HeadSize(const ModelConfig& config);
 double ScoreScale(const ModelConfig& config);
 
+// Bounds of the torch trainer's memory on a CPU. Attention over at least kFusedOnCpu positions
+// keeps no weights, if it needn't. A loss of more than kManyLogits logits is computed in chunks of
+// at most kLogitsTogether.
+inline constexpr int64_t kFusedOnCpu = 256;
+inline constexpr int64_t kManyLogits = int64_t{1} << 24;
+inline constexpr int64_t kLogitsTogether = int64_t{1} << 25;
+
 // Returns true if the placement has norms in blocks or before the head.
 bool HasNorm(const NormConfig& config);
 

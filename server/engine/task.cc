@@ -210,8 +210,16 @@ TextSplit SplitText(uint64_t tokens, double validation, uint64_t context) {
   return split;
 }
 
-uint64_t EvaluatedWindows(const TextSplit& split, uint32_t batches) {
-  return batches == 0 ? split.windows : std::min(split.windows, batches * kEvaluatedTogether);
+EvaluatedWindows WindowsToEvaluate(const TextSplit& split, uint64_t context,
+                                   const EvaluationConfig& evaluation) {
+  if (evaluation.tokens > 0) {
+    const uint64_t wanted = (evaluation.tokens + context - 1) / context;
+    return {std::min(split.windows, wanted),
+            std::clamp<uint64_t>(kTokensTogether / context, 1, kEvaluatedTogether)};
+  }
+  const uint64_t batches = evaluation.batches;
+  return {batches == 0 ? split.windows : std::min(split.windows, batches * kEvaluatedTogether),
+          kEvaluatedTogether};
 }
 
 TaskShape LegacyRecallShape(const LegacyRecallTask& task) {

@@ -80,10 +80,20 @@ struct TextSplit {
 };
 TextSplit SplitText(uint64_t tokens, double validation, uint64_t context);
 
-// Returns the number of windows that an evaluation reads: those of the first `batches` batches, or
-// all if `batches` is 0.
-inline constexpr uint64_t kEvaluatedTogether = 32;  // windows in a batch
-uint64_t EvaluatedWindows(const TextSplit& split, uint32_t batches);
+// The windows that an evaluation of a text reads, from the first one on.
+struct EvaluatedWindows {
+  uint64_t windows = 0;
+  uint64_t together = 0;  // in a batch; the last one may have fewer
+
+  uint64_t batches() const { return (windows + together - 1) / together; }
+};
+
+// The number of windows in a batch, unless an evaluation is measured in tokens: its batches have
+// about kTokensTogether tokens then, so that one of a long context doesn't take minutes.
+inline constexpr uint64_t kEvaluatedTogether = 32;
+inline constexpr uint64_t kTokensTogether = 4096;
+EvaluatedWindows WindowsToEvaluate(const TextSplit& split, uint64_t context,
+                                   const EvaluationConfig& evaluation);
 
 // Holds the contents of a task's data set, read once and shared by runs.
 struct TaskData {

@@ -89,7 +89,7 @@ void Scheduler::Assign(FairQueue* queue, Takers* takers, std::vector<storage::Ne
     const auto taker = LeastLoaded(run, *takers);
     if (taker == takers->end()) {
       for (auto it = takers->begin(); it != takers->end();) {
-        it = it->second->trainers.count(run.trainer) > 0 ? takers->erase(it) : std::next(it);
+        it = CanTrain(*it->second, run) ? takers->erase(it) : std::next(it);
       }
       continue;
     }
@@ -170,6 +170,16 @@ bool Scheduler::HasWork(const WorkerState& worker) const {
          std::max(worker.lanes * options_.runs_per_lane, worker.granted_up_to / 2);
 }
 
+bool Scheduler::CanTrain(const WorkerState& worker, const storage::QueuedRun& run) const {
+  if (worker.trainers.count(run.trainer) == 0) return false;
+  if (worker.lanes >= run.lanes) return true;
+  return std::none_of(workers_.begin(), workers_.end(), [&](const auto& named) {
+    const WorkerState& other = named.second;
+    return other.device_kind == worker.device_kind && other.lanes > worker.lanes &&
+           TakesNewRuns(other) && other.trainers.count(run.trainer) > 0;
+  });
+}
+
 // Compares runs per lane.
 Scheduler::Takers::const_iterator Scheduler::LeastLoaded(const storage::QueuedRun& run,
                                                          const Takers& takers) {
@@ -177,7 +187,7 @@ Scheduler::Takers::const_iterator Scheduler::LeastLoaded(const storage::QueuedRu
   uint64_t best_load = 0;
   for (auto taker = takers.begin(); taker != takers.end(); ++taker) {
     const WorkerState& worker = *taker->second;
-    if (worker.trainers.count(run.trainer) == 0) continue;
+    if (!CanTrain(worker, run)) continue;
     const uint64_t load = uint64_t{worker.load()} + worker.granting;
     if (load >= uint64_t{worker.lanes} * RunsPerLane(run)) continue;
     if (best != takers.end() && load * best->second->lanes >= best_load * worker.lanes) continue;

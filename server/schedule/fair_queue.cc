@@ -40,7 +40,7 @@ const storage::QueuedRun* FairQueue::Next() {
 
 void FairQueue::HandedOut(double micros) {
   last_->had += micros;
-  if (last_->may_have_more.has_value()) --*last_->may_have_more;
+  if (last_->may_have_more.has_value()) *last_->may_have_more -= last_->runs[last_->next - 1].lanes;
 }
 
 }  // namespace ablate::schedule

@@ -15,7 +15,8 @@
 
 namespace ablate::schedule {
 
-// Returns the limit on a user's runs under leases at one time; nothing: no limit.
+// Returns the limit on the lanes of a user's runs under leases at one time; nothing: no limit. A
+// user below it gets one more run, however many lanes it takes.
 using MaxLanes = std::function<std::optional<int64_t>(const std::string& user)>;
 
 // Orders queued runs by fair share. A user's share is the charged device time
@@ -38,7 +39,7 @@ class FairQueue {
     std::vector<storage::QueuedRun> runs;  // in their order
     size_t next = 0;
     double had = 0;                             // microseconds
-    std::optional<int64_t> may_have_more = {};  // runs; nothing: any number
+    std::optional<int64_t> may_have_more = {};  // lanes; nothing: any number
   };
   static bool ComesBefore(const User& a, const User& b);
 

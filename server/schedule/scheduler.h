@@ -232,6 +232,8 @@ class Scheduler {
                  const absl::StatusOr<storage::Grants>& granted);
   // Sends a lease to its worker, or ends it if the worker has gone meanwhile.
   void HandOut(const storage::NewLease& made, const storage::GrantedRun& run);
+  // Returns true if it has the run's trainer and, unless no worker of the kind has, its lanes.
+  bool CanTrain(const WorkerState& worker, const storage::QueuedRun& run) const;
   // Returns the worker for a run; the end if none has a place.
   Takers::const_iterator LeastLoaded(const storage::QueuedRun& run, const Takers& takers);
   // Returns true if it doesn't need the next run at once.

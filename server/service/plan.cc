@@ -34,6 +34,7 @@ constexpr double kLargeShareOfDisk = .8;  // beyond this, an experiment's size i
 
 struct Devices {
   bool cuda = false;                                 // a GPU worker is known
+  uint32_t most_lanes = 0;                           // of a worker on cores; 0: unknown
   std::map<std::string, uint32_t> lanes;             // of all workers that train, by kind
   std::map<std::string, spec::DeviceMemory> memory;  // as in spec::Surroundings
   // Environments of the attached training workers, by kind and trainer; "" for an unknown one.
@@ -48,6 +49,9 @@ Devices KnownDevices(schedule::SchedulerThread* scheduler) {
       if (worker.analysis || !worker.unusable.empty()) continue;
       devices.cuda = devices.cuda || worker.device_kind == "cuda";
       devices.lanes[worker.device_kind] += worker.lanes;
+      if (worker.device_kind == "cpu") {
+        devices.most_lanes = std::max(devices.most_lanes, worker.lanes);
+      }
       for (const auto& [trainer, environment] : worker.trainers) {
         if (!worker.attached) break;
         devices.environments[{worker.device_kind, trainer}].insert(environment);
@@ -135,7 +139,8 @@ std::vector<RunCost> CollectRuns(Plan* plan) {
     plan->runs.back().expected_bytes = cell.bytes;
     costs.push_back({cell.shape, plan->runs.back().steps, cell.flops_per_step, cell.bytes,
                      cell.resume_bytes, !cell.growth.empty(), cell.run.spec().evaluation().every(),
-                     cell.evaluation, cell.guessed_speed, cell.device_kind});
+                     cell.evaluation, cell.guessed_speed, cell.device_kind,
+                     plan->runs.back().lanes});
   }
   return costs;
 }
@@ -436,6 +441,8 @@ double GuessedTime(const RunCost& run) {
   return (run.steps * step + EvaluationsOf(run) * evaluation) / run.guessed_speed;
 }
 
+constexpr uint32_t kMostLanes = 256;  // of a run
+
 // Resume states of a lane at once: the newest, and the one that it replaces or that of the previous
 // run.
 constexpr uint64_t kResumeStatesALane = 2;
@@ -515,7 +522,9 @@ absl::StatusOr<Cost> EstimateCost(const std::vector<RunCost>& runs, const StepTi
       cost.measured = cost.measured && micros->has_value();
     }
     const double micros = shape->second.has_value() ? *shape->second * run.steps : GuessedTime(run);
-    seconds[run.device_kind].push_back(micros / 1e6);
+    // A run of several lanes takes as long as one a lane that share its work.
+    const uint32_t lanes = std::clamp<uint32_t>(run.lanes, 1, kMostLanes);
+    seconds[run.device_kind].insert(seconds[run.device_kind].end(), lanes, micros / 1e6 / lanes);
     total += micros / 1e6;
     if (shape->second.has_value()) measured += micros / 1e6;
     cost.bytes += run.bytes;
@@ -570,6 +579,7 @@ storage::NewRun ToRun(const spec::ResolvedCell& cell) {
   run.dataset_blob = cell.dataset_sha256;
   run.initial_blob = cell.initial_sha256;
   run.numerics_version = engine::kNumericsVersion;
+  run.lanes = std::max(cell.run.spec().training().threads(), 1u);
   return run;
 }
 
@@ -583,6 +593,7 @@ absl::StatusOr<Plan> MakePlan(const Backend& backend, const rpc::View& view,
   const Devices devices = KnownDevices(backend.scheduler);
   spec::Surroundings surroundings;
   surroundings.cuda = devices.cuda;
+  surroundings.most_lanes = devices.most_lanes;
   surroundings.memory = devices.memory;
   surroundings.find_dataset = [&](absl::string_view name, bool as_text) {
     return LookUpDataset(view, private_to, name, as_text);

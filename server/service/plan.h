@@ -34,6 +34,7 @@ struct RunCost {
   spec::EvaluationCost evaluation = {};
   double guessed_speed = 1;  // as in spec::ResolvedCell
   std::string device_kind = "cpu";
+  uint32_t lanes = 1;  // that train it together
 };
 
 struct Cost {

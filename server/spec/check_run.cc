@@ -237,7 +237,7 @@ class RunChecker {
 
   void CheckPrecision(bool cuda) {
     const v1::TrainingSpec& training = run_.filled.training();
-    if (training.precision() == v1::Precision::float32) return;
+    if (training.precision() != v1::Precision::tf32) return;
     const std::string needs = absl::StrCat(
         "precision ", v1::Precision::Value_Name(training.precision()), " needs a GPU, and ");
     if (run_.merged.training().device() == v1::Device::cpu) {
@@ -246,6 +246,28 @@ class RunChecker {
     } else if (!cuda && LeavesDeviceOpen(run_.merged.training())) {
       Report({"training.precision"}, needs + kNoGpu, "float32");
     }
+  }
+
+  void CheckThreads(uint32_t most_lanes) {
+    const uint32_t threads = run_.filled.training().threads();
+    if (threads <= 1) return;
+    const std::string given = absl::StrCat("threads ", threads);
+    if (run_.merged.training().device() == v1::Device::cuda) {
+      Report({"training.threads", "training.device"},
+             absl::StrCat(given, " are of the cores, and device is cuda"),
+             "threads 1, or device cpu");
+    } else if (most_lanes > 0 && threads > most_lanes) {
+      Report({"training.threads"},
+             absl::StrCat(given, " take as many lanes, and no worker has more than ", most_lanes),
+             absl::StrCat("at most ", most_lanes));
+    }
+  }
+
+  void CheckEvaluation() {
+    const v1::EvaluationSpec& evaluation = run_.merged.evaluation();
+    if (!evaluation.has_tokens() || !evaluation.has_batches()) return;
+    Report({"evaluation.tokens", "evaluation.batches"}, "tokens and batches exclude each other",
+           "at most one of them");
   }
 
   void ReportMemory(const MemoryNeed& need) {
@@ -361,8 +383,18 @@ class RunChecker {
                           "a validation that leaves enough of both, or a longer text"));
       return;
     }
-    // The spec may not ask for more batches than there are: otherwise runs with equal numbers would
-    // have different specs.
+    // The spec may not ask for more batches or tokens than there are: otherwise runs with equal
+    // numbers would have different specs.
+    const uint32_t tokens_wanted = run_.filled.evaluation().tokens();
+    const uint64_t most_tokens = split.windows * context;
+    if (tokens_wanted > most_tokens) {
+      Report({"evaluation.tokens", "model.context", kShare, path},
+             absl::StrCat(with, " has ", text::Grouped(most_tokens),
+                          " tokens to evaluate, fewer than evaluation.tokens ",
+                          text::Grouped(tokens_wanted)),
+             absl::StrCat("evaluation.tokens of at most ", most_tokens,
+                          " or absent, a larger validation, or a longer text"));
+    }
     const uint32_t wanted = run_.filled.evaluation().batches();
     const uint64_t together = engine::kEvaluatedTogether;
     const uint64_t most = (split.windows + together - 1) / together;
@@ -428,6 +460,8 @@ BadPaths CheckRun(const RunToCheck& run, const Surroundings& surroundings, Datas
   checker.CheckTraining();
   checker.CheckDevice(surroundings.cuda);
   checker.CheckPrecision(surroundings.cuda);
+  checker.CheckThreads(surroundings.most_lanes);
+  checker.CheckEvaluation();
   return checker.Take();
 }
 

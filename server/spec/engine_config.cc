@@ -196,6 +196,7 @@ engine::TrainingConfig Training(const v1::TrainingSpec& spec) {
   training.schedule.warmup = spec.warmup();
   training.clip = spec.clip();
   training.accumulation = spec.accumulation();
+  if (spec.has_threads()) training.threads = spec.threads();
   training.ema = spec.ema();
   training.label_smoothing = spec.label_smoothing();
   training.final_checkpoint = false;
@@ -288,6 +289,7 @@ absl::StatusOr<engine::RunConfig> ToEngineConfig(const v1::RunSpec& run,
   config.training = Training(run.spec().training());
   config.evaluation.every = run.spec().evaluation().every();
   config.evaluation.batches = run.spec().evaluation().batches();  // 0 if it isn't set: all
+  config.evaluation.tokens = run.spec().evaluation().tokens();    // likewise
   config.seed = run.seed();
   if (absl::Status read = ReadEnums(run.spec(), &config); !read.ok()) return read;
   return config;

@@ -1,6 +1,7 @@
 #include "server/spec/estimate.h"
 
 #include <algorithm>
+#include <cmath>
 #include <iterator>
 
 #include "absl/strings/str_format.h"
@@ -32,13 +33,25 @@ uint64_t ResumeCopies(const engine::TrainingConfig& training) {
   return 1 + engine::OptimizerSlots(training).size();
 }
 
+// Returns true if attention keeps no weights for the backward pass.
+bool FusesAttention(const engine::RunConfig& config, double length) {
+  const engine::ModelConfig& model = config.model;
+  const bool long_enough = config.device == engine::Device::kCuda ||
+                           config.precision == engine::Precision::kBfloat16 ||
+                           length >= static_cast<double>(engine::kFusedOnCpu);
+  return config.training.trainer == engine::TrainerKind::kTorch && long_enough &&
+         model.dropout == 0 && model.attention.kind == engine::AttentionKind::kSoftmax;
+}
+
 // Returns the numbers that a sequence's forward pass keeps for the backward pass: the least that
 // its blocks need.
-double NumbersASequence(const engine::ModelConfig& model, double length) {
+double NumbersASequence(const engine::RunConfig& config, double length) {
+  const engine::ModelConfig& model = config.model;
   const double width = model.width;
   // Normalised inputs, queries, keys, values, context, stream; the feed-forward before and after
-  // its activation; a row of the attention's weights for each head.
-  const double block = length * (8 * width + 2.0 * model.hidden + model.heads * length);
+  // its activation; a row of the attention's weights for each head, or its sum.
+  const double row = FusesAttention(config, length) ? 1 : length;
+  const double block = length * (8 * width + 2.0 * model.hidden + model.heads * row);
   if (!engine::Attends(model)) {
     // Normalised inputs and stream; if only the last position is scored the last block sees no
     // other.
@@ -82,6 +95,27 @@ double ScoredPositions(const engine::ModelConfig& model, const Sequences& data) 
   return model.loss == engine::LossPositions::kAll ? data.mean : 1;
 }
 
+// Returns how many of `rows` sequences of a mean length the trainer computes at the same time.
+double SequencesTogether(const engine::RunConfig& config, double rows, double length) {
+  const bool reads_batch =
+      config.model.norm.kind == engine::NormKind::kBatch && engine::HasNorm(config.model.norm);
+  if (config.training.trainer != engine::TrainerKind::kNative || reads_batch) return rows;
+  constexpr double kTokens = 64;
+  return std::min(rows, std::max(1.0, std::floor(kTokens / length)));
+}
+
+// Returns the numbers that the loss of `targets` targets takes: `copies` of its logits (themselves,
+// log-probabilities, the gradient of those), or two of a chunk.
+double LossNumbers(const engine::RunConfig& config, double targets, double copies) {
+  const double logits = targets * config.model.vocabulary;
+  if (config.training.trainer == engine::TrainerKind::kNative) return logits;
+  const bool chunks = config.device == engine::Device::kCpu &&
+                      config.training.rule != engine::LearningRule::kDirectFeedbackAlignment &&
+                      logits > static_cast<double>(engine::kManyLogits);
+  return chunks ? 2 * std::min(logits, static_cast<double>(engine::kLogitsTogether))
+                : copies * logits;
+}
+
 // Returns the number of sequences in an evaluation's largest batch.
 double EvaluatedTogether(const engine::ModelConfig& model, const Sequences& data) {
   return data.evaluated / ScoredPositions(model, data);
@@ -111,16 +145,19 @@ double TrainingBytes(const engine::RunConfig& config, const ModelSize& size,
                       2 * static_cast<double>(size.buffers);
   // Micro-batches are computed one after another.
   const uint32_t rows = config.training.batch / config.training.accumulation;
-  const double batch = rows;
+  const double batch = SequencesTogether(config, rows, data.mean);
   const double read = ScoredPositions(model, data);
-  // Logits, log-probabilities, and the gradient of those.
-  const double step = batch * (NumbersASequence(model, data.mean) + 3.0 * read * model.vocabulary);
+  const double factors = config.precision == engine::Precision::kBfloat16 ? 0.5 : 1;
+  const double kept = factors * NumbersASequence(config, data.mean);
+  const double step = batch * kept + LossNumbers(config, batch * read, 3);
   // An evaluation keeps nothing of a block except the next one's input.
-  double evaluation = data.evaluated * 2.0 * model.vocabulary;
+  const double evaluated = SequencesTogether(config, data.evaluated / read, data.mean) * read;
+  double evaluation = LossNumbers(config, evaluated, 2);
   // Recorded gradients are the exception: they take a backward pass over one of its batches.
   if (!config.evaluation.record.empty()) {
-    evaluation += EvaluatedTogether(model, data) * NumbersASequence(model, data.mean) +
-                  static_cast<double>(size.parameters);
+    evaluation = std::max(evaluation, data.evaluated * 2.0 * model.vocabulary) +
+                 EvaluatedTogether(model, data) * NumbersASequence(config, data.mean) +
+                 static_cast<double>(size.parameters);
   }
   return kFloat * (held + std::max(step, evaluation));
 }
@@ -162,7 +199,7 @@ EvaluationCost CostOfEvaluation(const engine::RunConfig& config, uint64_t parame
 double GuessedSpeed(const engine::RunConfig& config) {
   if (config.training.trainer == engine::TrainerKind::kTorch) return 1;
   if (config.model.width < 64) return 10;
-  return config.model.width <= 256 ? 3 : 1.5;
+  return config.model.width <= 256 ? 3 : 1;
 }
 
 }  // namespace ablate::spec

@@ -56,15 +56,19 @@ Sequences SequencesOfDocuments(const v1::BaseSpec& spec, const DatasetFacts& fac
   return sequences;
 }
 
+engine::EvaluationConfig EvaluationOf(const v1::EvaluationSpec& spec) {
+  return {.batches = spec.batches(), .tokens = spec.tokens()};
+}
+
 Sequences SequencesOfText(const v1::BaseSpec& spec, const DatasetFacts& facts) {
   const uint64_t context = spec.model().context();
   const engine::TextSplit split = engine::SplitText(engine::FactsOfText(facts).tokens,
                                                     spec.task().text().validation(), context);
-  const uint64_t windows = engine::EvaluatedWindows(split, spec.evaluation().batches());
-  const uint64_t together = std::min<uint64_t>(engine::kEvaluatedTogether, windows);
+  const engine::EvaluatedWindows read =
+      engine::WindowsToEvaluate(split, context, EvaluationOf(spec.evaluation()));
+  const uint64_t together = std::min(read.together, read.windows);
   return {static_cast<double>(context), static_cast<double>(together * context),
-          static_cast<double>(windows),
-          std::ceil(static_cast<double>(windows) / engine::kEvaluatedTogether)};
+          static_cast<double>(read.windows), static_cast<double>(read.batches())};
 }
 
 Sequences SequencesOf(const v1::BaseSpec& spec, const engine::TaskShape& shape,
@@ -184,7 +188,8 @@ class Expander {
   struct Largest {
     uint64_t parameters = 0;
     double bytes = 0;
-    size_t cells = 0;  // on devices of this kind
+    uint32_t lanes = 1;  // that train it together
+    size_t cells = 0;    // on devices of this kind
   };
 
   const Point& PointOf(const Indexes& indexes, size_t axis) const {
@@ -280,6 +285,7 @@ class Expander {
     if (combination->training_bytes <= largest.bytes) return;
     largest.parameters = combination->pattern.parameters;
     largest.bytes = combination->training_bytes;
+    largest.lanes = combination->config.training.threads;
   }
 
   // Notes if a run fits its device, but not as often as runs train at once.
@@ -288,7 +294,7 @@ class Expander {
       const auto memory = surroundings_.memory.find(kind);
       if (memory == surroundings_.memory.end()) continue;
       const DeviceMemory& device = memory->second;
-      const size_t at_once = std::min<size_t>(device.lanes, largest.cells);
+      const size_t at_once = std::min<size_t>(device.lanes / largest.lanes, largest.cells);
       const double all = largest.bytes * static_cast<double>(at_once);
       if (all <= static_cast<double>(device.bytes)) continue;
       resolution_->notes.push_back(absl::StrCat(
@@ -339,36 +345,41 @@ class Expander {
     if (!combination->gpu_by.has_value() || refused || !combination->bad.empty()) return;
     problems_->Add(combination->gpu_by->reported_as, std::string(engine::NameOf(config.precision)),
                    absl::StrCat("precision ", engine::NameOf(config.precision),
-                                " needs a GPU, and device auto is cpu, because native trains some "
-                                "of the runs"),
+                                " needs a GPU, and device auto is cpu, because the cores train "
+                                "some of the runs"),
                    "float32, or training.device: cuda for this run");
     combination->bad.insert("training.precision");
   }
 
   // One device for all cells that leave it open, because devices round differently, too: a GPU,
-  // unless the native trainer trains one of them, which it does on the cores.
+  // unless the cores must train one of them: by the native trainer, or by several threads.
   void ChooseDevice() {
-    size_t open = 0, native = 0;
+    size_t open = 0, native = 0, threaded = 0;
     for (const Combination& combination : combinations_) {
       if (!combination.device_open || !combination.bad.empty()) continue;
+      const engine::TrainingConfig& training = combination.config.training;
       ++open;
-      native += combination.config.training.trainer == engine::TrainerKind::kNative ? 1 : 0;
+      native += training.trainer == engine::TrainerKind::kNative ? 1 : 0;
+      threaded += training.threads > 1 ? 1 : 0;
     }
     if (!surroundings_.cuda || open == 0) return;
     for (Combination& combination : combinations_) {
       if (!combination.device_open) continue;
-      if (native == 0) {
+      if (native + threaded == 0) {
         TrainOnGpu(&combination);
       } else {
         CheckPrecision(&combination);
       }
     }
     resolution_->notes.push_back(
-        native == 0 ? "training.device auto is cuda: torch trains on a GPU"
-                    : absl::StrCat("training.device auto is cpu, because native trains ",
-                                   native == open ? "" : "some of ",
-                                   "the runs on the cores; training.device=cuda trains them by "
-                                   "torch on a GPU"));
+        native > 0 ? absl::StrCat("training.device auto is cpu, because native trains ",
+                                  native == open ? "" : "some of ",
+                                  "the runs on the cores; training.device=cuda trains them by "
+                                  "torch on a GPU")
+        : threaded > 0
+            ? "training.device auto is cpu, because training.threads is above 1; without threads "
+              "a GPU trains the runs"
+            : "training.device auto is cuda: torch trains on a GPU");
   }
 
   // Adds no costs if no device has the memory to train it.
@@ -408,7 +419,7 @@ class Expander {
     const DatasetFacts* facts = &none;
     ResolvedCell pattern = MakeCell(indexes, run, &facts);
     const v1::BaseSpec& spec = pattern.run.spec();
-    if (!AnyBad(run.bad, {"task", "model.context", "evaluation.batches"})) {
+    if (!AnyBad(run.bad, {"task", "model.context", "evaluation.batches", "evaluation.tokens"})) {
       CheckTunedAxes(indexes, ScoredData(spec, facts->sha256, facts->longest));
     }
     engine::TaskShape shape = kSomeTask;
@@ -423,7 +434,7 @@ class Expander {
         Combination{std::move(pattern), NameOf(indexes), *std::move(config), std::move(canonical),
                     std::move(bad), trainer == v1::Trainer::auto_});
     combination.device_open = LeavesDeviceOpen(run.merged.training());
-    if (combination.config.precision != engine::Precision::kFloat32) {
+    if (combination.config.precision == engine::Precision::kTf32) {
       combination.gpu_by = run.sources.Find("training.precision", run.merged);
     }
     if (trainer == v1::Trainer::native) {
@@ -474,6 +485,11 @@ class Expander {
     std::vector<OtherChoice> others;
     const ResolvedCell& chosen = combination.pattern;
     if (combination.gpu_by.has_value()) return others;  // only torch on a GPU can train it
+    // Or only torch on cores.
+    if (combination.config.training.threads > 1) return others;
+    engine::RunConfig on_cores = combination.config;
+    on_cores.device = engine::Device::kCpu;
+    const bool has_native = engine::WhyNotNative(on_cores).empty();
     for (const auto& [trainer, device_kind] :
          {std::pair("native", kCpu), std::pair("torch", kCpu), std::pair("torch", kCuda)}) {
       const bool other_trainer = chosen.trainer != trainer;
@@ -481,6 +497,7 @@ class Expander {
       const bool possible = (!other_trainer || combination.open) &&
                             (!other_device || (combination.device_open && surroundings_.cuda));
       if (!possible || (!other_trainer && !other_device)) continue;
+      if (!has_native && trainer == absl::string_view("native")) continue;
       OtherChoice& other =
           others.emplace_back(OtherChoice{trainer, device_kind, combination.canonical});
       other.canonical.SetTrainer(trainer);

@@ -81,11 +81,13 @@ FieldValues ScoredData(const v1::BaseSpec& filled, const std::string& dataset_sh
             {"evaluation.batches", batches}};
   }
   if (task.has_text()) {
+    const bool by_tokens = filled.evaluation().has_tokens();
     return {{"task.text.dataset", dataset_sha256},
             {"task.text.tokenizer", task.text().tokenizer()},
             {"task.text.validation", text::ShortestDecimal(task.text().validation())},
             {"model.context", absl::StrCat(filled.model().context())},
-            {"evaluation.batches", batches}};
+            {by_tokens ? "evaluation.tokens" : "evaluation.batches",
+             by_tokens ? absl::StrCat(filled.evaluation().tokens()) : batches}};
   }
   if (!task.has_documents()) {
     return {{"task.legacy_recall.keys", absl::StrCat(task.legacy_recall().keys())},

@@ -267,30 +267,32 @@ std::vector<std::string> StartNotes(const std::vector<v1::SettingParameters>& pa
 
 std::vector<std::string> TextNotes(const std::vector<ResolvedCell>& cells,
                                    const Datasets& datasets) {
-  // Data sets, shares, contexts and batches.
-  std::set<std::tuple<std::string, double, uint32_t, uint32_t>> places;
+  // Data sets, shares, contexts, batches and tokens.
+  std::set<std::tuple<std::string, double, uint32_t, uint32_t, uint32_t>> places;
   std::set<std::string> names;
   for (const ResolvedCell& cell : cells) {
     const v1::BaseSpec& spec = cell.run.spec();
     if (!spec.task().has_text()) continue;
     const v1::TextTask& task = spec.task().text();
     places.emplace(task.dataset(), task.validation(), spec.model().context(),
-                   spec.evaluation().batches());
+                   spec.evaluation().batches(), spec.evaluation().tokens());
     names.insert(task.dataset());
   }
   std::vector<std::string> notes;
-  for (const auto& [name, validation, context, batches] : places) {
+  for (const auto& [name, validation, context, batches, tokens] : places) {
     const DatasetFacts* facts =
         datasets.Known(absl::StripPrefix(name, "datasets/"), /*as_text=*/true);
     if (facts == nullptr) continue;
     const engine::TextSplit split =
         engine::SplitText(engine::FactsOfText(*facts).tokens, validation, context);
-    const uint64_t windows = engine::EvaluatedWindows(split, batches);
+    const uint64_t windows =
+        engine::WindowsToEvaluate(split, context, {.batches = batches, .tokens = tokens}).windows;
     const uint64_t scored = windows * context;
     const uint64_t left_out = split.validation - scored - 1;  // the first is read and not scored
     if (left_out == 0) continue;
-    const std::string by =
-        windows < split.windows ? absl::StrCat(" (evaluation.batches ", batches, ")") : "";
+    const std::string by = windows == split.windows ? ""
+                           : tokens > 0 ? absl::StrCat(" (evaluation.tokens ", tokens, ")")
+                                        : absl::StrCat(" (evaluation.batches ", batches, ")");
     notes.push_back(absl::StrCat(
         names.size() > 1 ? absl::StrCat(name, ": ") : "", "evaluation scores ",
         text::Grouped(scored), scored == 1 ? " token in " : " tokens in ", text::Grouped(windows),

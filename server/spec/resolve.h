@@ -61,7 +61,8 @@ struct Surroundings {
   // Finds the model that model_from names. NOT_FOUND, INVALID_ARGUMENT or FAILED_PRECONDITION with
   // a sentence.
   std::function<absl::StatusOr<ModelFacts>(const std::string& name)> find_model = nullptr;
-  bool cuda = false;  // a GPU worker is known: `auto` may become cuda, and `cuda` is allowed
+  bool cuda = false;        // a GPU worker is known: `auto` may become cuda, and `cuda` is allowed
+  uint32_t most_lanes = 0;  // of a worker on cores; 0: unknown
   // By kind, for the device with the most memory; absent if unknown.
   std::map<std::string, DeviceMemory> memory = {};
 };

@@ -156,8 +156,10 @@ class Training {
   void Flush() {
     if (points_.empty()) return;
     v1::Event event;
-    *event.mutable_points() = points_.Take(step_, {MonotonicNow() - began_ - control_.waited(),
-                                                   RunQueueDelay() - delay_at_begin_, tokens_});
+    const uint32_t lanes = std::max(grant_.run().spec().spec().training().threads(), 1u);
+    const absl::Duration busy = MonotonicNow() - began_ - control_.waited();
+    *event.mutable_points() =
+        points_.Take(step_, {lanes * busy, RunQueueDelay() - delay_at_begin_, tokens_});
     outbox_.Post(std::move(event));
     flushed_ = true;
     flushed_at_ = MonotonicNow();

@@ -65,7 +65,8 @@ class Lanes::CompletionThread {
   std::thread thread_;  // last member: it uses the others
 };
 
-Lanes::Lanes(int count, LaneActions actions) : actions_(std::move(actions)), preparing_(count) {
+Lanes::Lanes(int count, LaneActions actions)
+    : count_(count), actions_(std::move(actions)), preparing_(count) {
   threads_.reserve(static_cast<size_t>(count));
   for (int lane = 0; lane < count; ++lane) threads_.emplace_back([this] { RunLane(); });
 }
@@ -180,6 +181,7 @@ void Lanes::RunLane() {
   while (const std::shared_ptr<Begun> begun = Next()) {
     Completion completion;
     const absl::Status done = begun->job.work(begun->control, &completion);
+    FreeLanes(*begun);
     if (completion) {
       completions.Complete(begun, std::exchange(completion, nullptr));
     } else {
@@ -191,13 +193,26 @@ void Lanes::RunLane() {
 
 std::shared_ptr<Lanes::Begun> Lanes::Next() {
   MutexLock lock(&mutex_);
-  while (waiting_.empty() && !quit_) changed_.Wait(&mutex_);
+  // A job of several lanes isn't overtaken, or it might never get them.
+  const auto may_begin = [this]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+    return !waiting_.empty() && taken_ + LanesOf(waiting_.front()) <= count_;
+  };
+  while (!may_begin() && !quit_) changed_.Wait(&mutex_);
   if (quit_) return nullptr;
   auto begun = std::make_shared<Begun>();
   begun->job = std::move(waiting_.front());
   waiting_.pop_front();
+  taken_ += LanesOf(begun->job);
   running_.push_back(begun.get());
   return begun;
+}
+
+int Lanes::LanesOf(const Job& job) const { return std::min(job.lanes, count_); }
+
+void Lanes::FreeLanes(const Begun& begun) {
+  MutexLock lock(&mutex_);
+  taken_ -= LanesOf(begun.job);
+  changed_.SignalAll();
 }
 
 void Lanes::EndJob(const Begun* begun) {

@@ -1,5 +1,5 @@
-// Runs jobs on the lanes (training slots) of a device. Each lane runs one job at a time; others
-// wait in order of arrival.
+// Runs jobs on the lanes (training slots) of a device. A job takes one lane or several; others wait
+// in order of arrival.
 #ifndef ABLATE_SERVER_WORKER_LANES_H_
 #define ABLATE_SERVER_WORKER_LANES_H_
 
@@ -32,6 +32,8 @@ struct Job {
   // begun it. Must not block; may be null.
   std::function<void()> drained = nullptr;
   std::function<void()> abandoned = nullptr;
+  // Number of lanes that it takes; as many as there are if it is larger.
+  int lanes = 1;
 };
 
 // Functions that the lanes call.
@@ -80,16 +82,21 @@ class Lanes {
   // Waits for a job and marks it as running, atomically, so that no request misses it. Returns null
   // at the end.
   std::shared_ptr<Begun> Next();
+  int LanesOf(const Job& job) const;
+  // Returns the lanes of a job whose work is done.
+  void FreeLanes(const Begun& begun);
   void EndJob(const Begun* begun);
   template <typename Wanted>
   void AbandonIf(const Wanted& wanted);
 
+  const int count_;
   const LaneActions actions_;
   mutable Mutex mutex_;
   CondVar changed_;
   std::deque<Job> waiting_ ABSL_GUARDED_BY(mutex_);
   std::vector<Begun*> running_ ABSL_GUARDED_BY(mutex_);  // includes jobs whose completion hasn't
                                                          // finished
+  int taken_ ABSL_GUARDED_BY(mutex_) = 0;                // lanes
   int preparing_ ABSL_GUARDED_BY(mutex_);                // lanes that aren't ready yet
   bool draining_ ABSL_GUARDED_BY(mutex_) = false;
   bool quit_ ABSL_GUARDED_BY(mutex_) = false;

@@ -2,6 +2,7 @@
 
 #include <spdlog/spdlog.h>
 
+#include <algorithm>
 #include <utility>
 
 namespace ablate::worker {
@@ -72,6 +73,7 @@ AttachRequests Worker::Requests() {
 Job Worker::JobOf(v1::Grant grant) {
   Job job;
   job.id = grant.lease();
+  job.lanes = static_cast<int>(std::max(grant.run().spec().spec().training().threads(), 1u));
   job.drained = [this, lease = grant.lease()] {
     v1::Event event;
     event.set_lease(lease);

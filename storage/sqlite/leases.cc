@@ -208,7 +208,7 @@ void AddQueueOf(Connection& db, absl::string_view device_kind, const std::string
                 const std::set<std::string>& trainers, uint32_t limit,
                 std::vector<QueuedRun>* queue) {
   Statement row(db,
-                "SELECT name, shape, trainer, priority, steps, place FROM runs "
+                "SELECT name, shape, trainer, priority, steps, place, lanes FROM runs "
                 "WHERE state = 0 AND device_kind = ?1 AND charged = ?2 ORDER BY priority, place",
                 device_kind, user);
   uint32_t added = 0;
@@ -216,7 +216,8 @@ void AddQueueOf(Connection& db, absl::string_view device_kind, const std::string
     std::string trainer = row.Text(2);
     if (trainers.count(trainer) == 0) continue;
     queue->push_back({row.Text(0), row.Text(1), std::string(device_kind), std::move(trainer),
-                      row.As<int>(3), row.As<uint32_t>(4), user, row.As<uint64_t>(5)});
+                      row.As<int>(3), row.As<uint32_t>(4), user, row.As<uint64_t>(5),
+                      row.As<uint32_t>(6)});
     ++added;
   }
 }

@@ -335,7 +335,12 @@ CREATE TABLE models (
 CREATE INDEX models_sha256 ON models (sha256);
 )sql";
 
-constexpr const char* kStoreSteps[] = {kStoreTables, kDatasetKinds, kInitialBlobs, kModels};
+// Runs that several lanes train together.
+constexpr char kLanes[] = R"sql(
+ALTER TABLE runs ADD COLUMN lanes INTEGER NOT NULL DEFAULT 1;
+)sql";
+
+constexpr const char* kStoreSteps[] = {kStoreTables, kDatasetKinds, kInitialBlobs, kModels, kLanes};
 
 // Versions 1 to 14 were never released.
 constexpr Schema kStoreSchema = {0x61626c61 /* "abla" */, 15, kStoreSteps};

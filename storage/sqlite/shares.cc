@@ -100,12 +100,12 @@ absl::StatusOr<DeviceShares> Store::GetShares() {
     while (used.Row()) shares[used.Text(0)].used = Decayed(used.Real(1), now - used.Int(2));
     Statement training(db,
                        "SELECT charged, runs.steps - step, runs.steps, step_times.device_time, "
-                       "step_times.steps FROM runs "
+                       "step_times.steps, runs.lanes FROM runs "
                        "LEFT JOIN step_times ON step_times.shape = runs.shape "
                        "WHERE state = 1");
     while (training.Row()) {
       DeviceShare& share = shares[training.Text(0)];
-      ++share.training;
+      share.training += training.As<uint32_t>(5);
       const double left = training.Real(1), steps = std::max(training.Real(2), 1.0);
       const double measured = training.Real(4);
       share.expected +=

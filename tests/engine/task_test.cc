@@ -216,11 +216,11 @@ TEST(SplitTextTest, EveryWindowHasTheTargetOfItsLastPosition) {
 
 TEST(SplitTextTest, EvaluatesWholeBatchesOfWindows) {
   const TextSplit split = SplitText(1'115'394, 0.1, 64);
-  EXPECT_EQ(EvaluatedWindows(split, 0), 1'742u);
-  EXPECT_EQ(EvaluatedWindows(split, 1), 32u);
-  EXPECT_EQ(EvaluatedWindows(split, 54), 1'728u);
-  EXPECT_EQ(EvaluatedWindows(split, 55), 1'742u);
-  EXPECT_EQ(EvaluatedWindows(split, UINT32_MAX), 1'742u);
+  EXPECT_EQ(WindowsToEvaluate(split, 64, {.batches = 0}).windows, 1'742u);
+  EXPECT_EQ(WindowsToEvaluate(split, 64, {.batches = 1}).windows, 32u);
+  EXPECT_EQ(WindowsToEvaluate(split, 64, {.batches = 54}).windows, 1'728u);
+  EXPECT_EQ(WindowsToEvaluate(split, 64, {.batches = 55}).windows, 1'742u);
+  EXPECT_EQ(WindowsToEvaluate(split, 64, {.batches = UINT32_MAX}).windows, 1'742u);
 }
 
 TEST(VocabularyTest, SaysWhatTokensOfATextMean) {

@@ -7,6 +7,7 @@ ablate_test(engine_train_test
     train_checks_test.cc
     train_device_test.cc
     train_dropout_test.cc
+    train_head_loss_test.cc
     train_initial_values_test.cc
     train_lanes_test.cc
     train_model_test.cc
@@ -14,6 +15,7 @@ ablate_test(engine_train_test
     train_resume_test.cc
     train_seeds_test.cc
     train_states_test.cc
+    train_threads_test.cc
     train_torch_backend_test.cc
     train_hooks_test.cc
     train_trainer_test.cc

@@ -83,6 +83,15 @@ TEST(FairQueueTest, GivesNobodyMoreLanesThanTheirQuota) {
               ElementsAre("a1", "b3", "b4"));
 }
 
+TEST(FairQueueTest, CountsEachLaneOfARun) {
+  std::vector<QueuedRun> queue = {RunOf("a", 1), RunOf("a", 2), RunOf("a", 3)};
+  queue[0].lanes = 3;
+  const MaxLanes two = [](const std::string&) -> std::optional<int64_t> { return 2; };
+  EXPECT_THAT(Order(queue, {}, 10, two), ElementsAre("a1")) << "it begins below the quota";
+  queue[0].lanes = 1;
+  EXPECT_THAT(Order(queue, {}, 10, two), ElementsAre("a1", "a2"));
+}
+
 TEST(FairQueueTest, LeavesOutARunThatIsNotHandedOut) {
   FairQueue fair({RunOf("a", 1), RunOf("b", 2), RunOf("b", 3)}, {}, nullptr);
   EXPECT_EQ(fair.Next()->run, "a1");

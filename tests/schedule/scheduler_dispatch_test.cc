@@ -12,6 +12,7 @@ namespace wire = worker::v1;
 using storage::RunState;
 using ::testing::ElementsAre;
 using ::testing::IsEmpty;
+using ::testing::Not;
 using ::testing::SizeIs;
 
 class SchedulerDispatchTest : public SchedulerTest {
@@ -94,6 +95,30 @@ TEST_F(SchedulerDispatchTest, SpreadsRunsByRunsPerLane) {
   scheduler_->Dispatch();
   EXPECT_THAT(small.grants(), SizeIs(1));
   EXPECT_THAT(large.grants(), SizeIs(3));
+}
+
+TEST_F(SchedulerDispatchTest, GrantsARunOfSeveralLanesToAWorkerThatHasThem) {
+  const Peer small = Attach("small", "s#1", 1);
+  const Peer large = Attach("large", "l#1", 4);
+  lanes_of_runs_ = 3;
+  Queue("wide", 9);
+  scheduler_->Dispatch();
+  EXPECT_THAT(small.grants(), IsEmpty());
+  EXPECT_THAT(large.grants(), Not(IsEmpty()));
+  lanes_of_runs_ = 1;
+  Queue("narrow", 1);
+  scheduler_->Dispatch();
+  EXPECT_THAT(small.grants(), SizeIs(1)) << "it doesn't wait for the wide ones";
+}
+
+TEST_F(SchedulerDispatchTest, GrantsARunOfMoreLanesThanAnyWorkerHasToTheLargest) {
+  const Peer small = Attach("small", "s#1", 1);
+  const Peer large = Attach("large", "l#1", 2);
+  lanes_of_runs_ = 8;
+  Queue("wide", 1);
+  scheduler_->Dispatch();
+  EXPECT_THAT(small.grants(), IsEmpty());
+  EXPECT_THAT(large.grants(), SizeIs(1));
 }
 
 TEST_F(SchedulerDispatchTest, GrantsOnlyRunsOfTheWorkersDeviceKind) {

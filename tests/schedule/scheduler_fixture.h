@@ -129,8 +129,9 @@ class SchedulerTest : public ::testing::Test {
   // Makes a new scheduler over the same store.
   void Restart();
   void Restart(SchedulerOptions options);
-  // Owner of the experiments that Queue submits from now on.
+  // Owner of the experiments that Queue submits from now on, and lanes of each of their runs.
   std::string owner_;
+  uint32_t lanes_of_runs_ = 1;
   // Queues runs "NAME-0", "NAME-1", …; returns the experiment.
   std::string Queue(const std::string& name, uint32_t runs, uint32_t steps = 10,
                     uint32_t numerics_version = 0, const std::string& trainer = "torch");

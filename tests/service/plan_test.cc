@@ -41,6 +41,15 @@ TEST(EstimateCostTest, SpreadsRunsOverLanes) {
   EXPECT_EQ(cost->wall_time, absl::Seconds(3));
 }
 
+TEST(EstimateCostTest, LetsLanesShareTheWorkOfARun) {
+  RunCost run{"a", 1'000, 0, 0};
+  run.lanes = 4;
+  const auto cost = EstimateCost({run, run}, Measured(1'000), Cores(4));
+  ASSERT_TRUE(cost.ok());
+  EXPECT_EQ(cost->device_time, absl::Seconds(2));
+  EXPECT_EQ(cost->wall_time, absl::Seconds(.5));
+}
+
 TEST(EstimateCostTest, SpreadsRunsOverLanesOfTheirDevice) {
   std::vector<RunCost> runs(6, RunCost{"a", 1'000, 0, 0, 100});
   for (size_t i = 0; i < 4; ++i) runs[i].device_kind = "cuda";

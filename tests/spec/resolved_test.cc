@@ -455,7 +455,32 @@ TEST(EstimateTest, CountsMemory) {
   EXPECT_EQ(
       TrainingBytes(config, {1'000'000'000}, {}) - TrainingBytes(without, {1'000'000'000}, {}),
       2 * 4e9);
-  EXPECT_GE(TrainingBytes(config, {}, {64, 1e6}), 2e8 * 4) << "the scores of an evaluation";
+}
+
+TEST(EstimateTest, CountsLogitsThatAreInMemoryTogether) {
+  engine::RunConfig config;
+  config.model.layers = 1;
+  config.training.batch = 1;
+  const auto evaluating = [&config](double tokens) {
+    return TrainingBytes(config, {}, {64, tokens}) - TrainingBytes(config, {}, {64, 1});
+  };
+  config.model.vocabulary = 100'000;
+  config.device = engine::Device::kCuda;
+  EXPECT_GE(evaluating(1e6), 1e11 * 4) << "of all targets";
+  config.device = engine::Device::kCpu;
+  EXPECT_LE(evaluating(1e6), 2 * 4 * engine::kLogitsTogether) << "of a chunk";
+  config.training.trainer = engine::TrainerKind::kNative;
+  EXPECT_LE(evaluating(1e6), 64 * 1e5 * 4) << "of a few tokens";
+}
+
+TEST(EstimateTest, CountsNoWeightsOfFusedAttention) {
+  engine::RunConfig config;
+  config.model.vocabulary = 100;
+  config.training.batch = 1;
+  const double fused = TrainingBytes(config, {}, {1'024, 1});
+  config.model.dropout = 0.1;
+  const double weights = 4.0 * config.model.layers * config.model.heads * 1'024 * 1'023;
+  EXPECT_EQ(TrainingBytes(config, {}, {1'024, 1}) - fused, weights);
 }
 
 TEST(EstimateTest, CountsOnePositionOfTheLastBlockWhenOnlyTheLastIsScored) {

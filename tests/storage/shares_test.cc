@@ -85,6 +85,18 @@ TEST_P(SharesTest, NoRunHasMoreDeviceTimeThanAHundredYears) {
   EXPECT_NEAR(Value(store().GetShares())["ann"].used, static_cast<double>(kMaxDeviceTime), 1e6);
 }
 
+TEST_P(SharesTest, CountEachLaneOfARun) {
+  NewExperiment experiment = MakeExperiment({"x", "y"});
+  experiment.owner = "ann";
+  experiment.runs[0].lanes = 3;
+  Create(experiment);
+  const std::vector<QueuedRun> queue = Value(store().Queue("cpu", {"torch"}, 10));
+  EXPECT_EQ(queue[0].lanes, 3u);
+  EXPECT_EQ(queue[1].lanes, 1u);
+  Lease lease(&store(), "l", {"x", "y"});
+  EXPECT_EQ(Value(store().GetShares()).at("ann").training, 4u);
+}
+
 TEST_P(SharesTest, SayWhatTheRunsOfEachStillTake) {
   SubmitAs("ann", {"x", "y"});
   SubmitAs("bob", {"z"});

@@ -44,6 +44,39 @@ TEST_F(LanesTest, TakesRunsInTheOrderOfTheirGrant) {
   EXPECT_THAT(started, ElementsAre(NameOf(3), NameOf(1), NameOf(2)));
 }
 
+v1::GrantedRun OnThreads(v1::GrantedRun run, uint32_t threads) {
+  run.mutable_spec()->mutable_spec()->mutable_training()->set_threads(threads);
+  return run;
+}
+
+TEST_F(LanesTest, GiveARunOfSeveralThreadsAsManyLanes) {
+  options.attach.hello.set_lanes(3);
+  for (uint32_t seed : {1, 2, 3, 4}) trainers_.LimitTo(seed, 5);
+  Start();
+  server_->Grant(
+      {RecallRun(1, 10), RecallRun(2, 10), OnThreads(RecallRun(3, 10), 2), RecallRun(4, 10)});
+  trainers_.WaitUntilHeld(1);
+  trainers_.WaitUntilHeld(2);
+  EXPECT_EQ(trainers_.made(), 2u) << "one lane is free, and run 4 doesn't overtake";
+  trainers_.Unlimit(1);
+  trainers_.WaitUntilHeld(3);
+  EXPECT_EQ(trainers_.made(), 3u) << "all lanes are taken";
+  trainers_.Unlimit(2);
+  trainers_.WaitUntilHeld(4);
+  trainers_.Unlimit(3);
+  trainers_.Unlimit(4);
+  WaitForRun(3);
+  WaitForRun(4);
+}
+
+TEST_F(LanesTest, TrainARunOfMoreThreadsThanThereAreLanes) {
+  options.attach.hello.set_lanes(2);
+  Start();
+  server_->Grant({OnThreads(RecallRun(1, 10), 8), RecallRun(2, 10)});
+  WaitForRun(1);
+  WaitForRun(2);
+}
+
 TEST_F(LanesTest, PreparesEveryLaneOnItsOwnThread) {
   Mutex mutex;
   std::set<std::thread::id> prepared;

@@ -55,7 +55,7 @@ class BatchSource {
   // Return the number of held-out batches, and the batch of an index below that, which is the same
   // at every call. Documents are grouped by length so that none is padded, with at most
   // `kMaxEvaluationBatch` rows in each batch. Generated tasks have `evaluation.batches` batches. A
-  // text has EvaluatedWindows (task.h), `kEvaluatedTogether` per batch. Batches are built on
+  // text has those of WindowsToEvaluate (task.h). Batches are built on
   // request, because they take several times the memory of the data set's tokens.
   virtual size_t HeldOutBatches() const = 0;
   virtual TokenBatch HeldOut(size_t index) const = 0;

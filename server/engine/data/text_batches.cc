@@ -34,18 +34,13 @@ TokenBatch Windows(const TokenizedText& text, const std::vector<uint64_t>& start
   return batch;
 }
 
-// Returns batch `index` of kEvaluatedTogether windows, out of `windows` consecutive windows from
-// `begin` on.
-TokenBatch WindowsInOrder(const TokenizedText& text, uint64_t begin, uint64_t windows,
+// Returns batch `index` of consecutive windows from `begin` on.
+TokenBatch WindowsInOrder(const TokenizedText& text, uint64_t begin, const EvaluatedWindows& read,
                           uint64_t index, uint64_t context) {
-  const uint64_t first = index * kEvaluatedTogether;
-  std::vector<uint64_t> starts(std::min(kEvaluatedTogether, windows - first));
+  const uint64_t first = index * read.together;
+  std::vector<uint64_t> starts(std::min(read.together, read.windows - first));
   for (size_t i = 0; i < starts.size(); ++i) starts[i] = begin + (first + i) * context;
   return Windows(text, starts, context);
-}
-
-uint64_t BatchesOfWindows(uint64_t windows) {
-  return (windows + kEvaluatedTogether - 1) / kEvaluatedTogether;
 }
 
 class TextBatches : public BatchSource {
@@ -57,7 +52,7 @@ class TextBatches : public BatchSource {
         batch_(config.training.batch),
         starts_(split.starts),
         held_out_(split.training),
-        windows_(EvaluatedWindows(split, config.evaluation.batches)),
+        evaluated_(WindowsToEvaluate(split, context_, config.evaluation)),
         generator_(StreamSeed(config.seed, "data/train")) {}
 
   TokenBatch Next() override {
@@ -66,10 +61,10 @@ class TextBatches : public BatchSource {
     return Windows(*text_, starts, context_);
   }
 
-  size_t HeldOutBatches() const override { return static_cast<size_t>(BatchesOfWindows(windows_)); }
+  size_t HeldOutBatches() const override { return static_cast<size_t>(evaluated_.batches()); }
 
   TokenBatch HeldOut(size_t index) const override {
-    return WindowsInOrder(*text_, held_out_, windows_, index, context_);
+    return WindowsInOrder(*text_, held_out_, evaluated_, index, context_);
   }
 
   std::vector<uint64_t> Cursor() const override {
@@ -94,7 +89,7 @@ class TextBatches : public BatchSource {
   uint32_t batch_;
   uint64_t starts_;
   uint64_t held_out_;  // first evaluated token
-  uint64_t windows_;   // total number evaluated
+  EvaluatedWindows evaluated_;
   SplitMix64 generator_;
 };
 
@@ -124,10 +119,11 @@ absl::StatusOr<std::unique_ptr<BatchSource>> MakeTextBatches(const RunConfig& co
 
 std::vector<TokenBatch> TextBatchesOf(const TokenizedText& text, int64_t context) {
   const auto length = static_cast<uint64_t>(context);
-  const uint64_t windows = text.tokens.empty() ? 0 : (text.tokens.size() - 1) / length;
+  const EvaluatedWindows all = {text.tokens.empty() ? 0 : (text.tokens.size() - 1) / length,
+                                kEvaluatedTogether};
   std::vector<TokenBatch> batches;
-  for (uint64_t index = 0; index < BatchesOfWindows(windows); ++index) {
-    batches.push_back(WindowsInOrder(text, 0, windows, index, length));
+  for (uint64_t index = 0; index < all.batches(); ++index) {
+    batches.push_back(WindowsInOrder(text, 0, all, index, length));
   }
   return batches;
 }

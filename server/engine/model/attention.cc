@@ -226,7 +226,9 @@ bool CanFuse(const at::Tensor& x, const AttentionSetting& setting, const Pass& p
       attention.kind == AttentionKind::kSoftmax && pass.dropout == nullptr && pass.hooks == nullptr;
   // Padding is on the right, where causal attention never looks.
   const bool sees_padding = !attention.causal && setting.shape.lengths.defined();
-  return pass.once && plain && !sees_padding && !x.is_cpu();
+  // On a CPU short rows of weights stay in the cache anyway.
+  const bool pays = !x.is_cpu() || setting.shape.length >= kFusedOnCpu || pass.factors.has_value();
+  return pass.once && plain && !sees_padding && pays;
 }
 
 // Returns the attention of all positions, before the projection: x [B·T, d] → [B·T, d].

@@ -10,8 +10,11 @@ namespace {
 using torch::autograd::AutogradContext;
 using torch::autograd::variable_list;
 
+// True if a product keeps the bits that stored resume states were made with.
+bool KeepsBits(const at::Tensor& a) { return a.is_cpu() && a.scalar_type() != at::kBFloat16; }
+
 at::Tensor ProductAndSum(const at::Tensor& sum, const at::Tensor& a, const at::Tensor& b) {
-  if (!a.is_cpu()) return at::addmm(sum, a, b);
+  if (!KeepsBits(a)) return at::addmm(sum, a, b);
   return at::baddbmm(sum, a.unsqueeze(0), b.unsqueeze(0)).squeeze(0);
 }
 
@@ -91,7 +94,7 @@ class PaddedHeadFunction : public torch::autograd::Function<PaddedHeadFunction> 
 }  // namespace
 
 at::Tensor Product(const at::Tensor& a, const at::Tensor& b) {
-  if (!a.is_cpu()) return a.mm(b);
+  if (!KeepsBits(a)) return a.mm(b);
   return a.unsqueeze(0).bmm(b.unsqueeze(0)).squeeze(0);
 }
 
@@ -136,6 +139,17 @@ at::Tensor MeanLoss(const at::Tensor& logits, const BatchTensors& batch,
   const at::Tensor losses = TokenLosses(logits, batch, objective.label_smoothing);  // [N]
   if (objective.targets.defined()) return losses.sum() / objective.targets;
   return batch.counted.defined() ? losses.sum() / batch.counted.sum() : losses.mean();
+}
+
+at::Tensor ScoreLogits(const at::Tensor& logits, const BatchTensors& batch) {
+  const at::Tensor loss = TokenLosses(logits, batch).sum(at::kDouble);
+  at::Tensor is_correct = logits.argmax(-1).eq(batch.targets);  // [N]
+  if (batch.counted.defined()) is_correct = is_correct.logical_and(batch.counted.to(at::kBool));
+  const at::Tensor tokens =
+      batch.counted.defined()
+          ? batch.counted.sum(at::kDouble)
+          : at::full({}, static_cast<double>(batch.targets.numel()), loss.options());
+  return at::stack({loss, is_correct.sum().to(at::kDouble), tokens});
 }
 
 }  // namespace ablate::engine

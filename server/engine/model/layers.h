@@ -47,6 +47,10 @@ struct Objective {
 at::Tensor MeanLoss(const at::Tensor& logits, const BatchTensors& batch,
                     const Objective& objective = {});
 
+// Returns the sums over the counted targets of a batch: their TokenLosses, those that have the
+// highest logit, and their number; [3], float64. Doesn't wait for a device.
+at::Tensor ScoreLogits(const at::Tensor& logits, const BatchTensors& batch);
+
 }  // namespace ablate::engine
 
 #endif  // ABLATE_SERVER_ENGINE_MODEL_LAYERS_H_

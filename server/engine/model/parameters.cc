@@ -135,8 +135,10 @@ FlatParameters::FlatParameters(const ModelConfig& config, LearningRule rule,
       values_(at::zeros({layout_.size}, options)),
       gradients_(at::zeros({layout_.size}, options)) {
   if (layout_.buffer_size > 0) buffers_ = at::zeros({layout_.buffer_size}, options);
+  const std::vector<at::Tensor> gradients = ParameterViews(layout_, gradients_);
   for (const at::Tensor& view : ParameterViews(layout_, values_)) {
-    leaves_.push_back(view.detach().requires_grad_());
+    const at::Tensor& leaf = leaves_.emplace_back(view.detach().requires_grad_());
+    if (leaf.is_cpu()) leaf.mutable_grad() = gradients[leaves_.size() - 1];
   }
   model_ = BindParameters(config, layout_, leaves_, buffers_);
 }

@@ -69,9 +69,9 @@ ModelParameters BindParameters(const ModelConfig& config, const ParameterLayout&
                                const std::vector<at::Tensor>& parameters,
                                const at::Tensor& buffers);
 
-// Holds values, gradients and buffers of a run. The autograd leaves are detached views, and their
-// `.grad` are views of the flat gradient, so that an update, a norm or a copy is one operation on a
-// flat buffer.
+// Holds values, gradients and buffers of a run. The autograd leaves are detached views, and on a
+// CPU their `.grad` are views of the flat gradient, so that an update, a norm or a copy is one
+// operation on a flat buffer.
 class FlatParameters {
  public:
   // Values start at 0; buffers are undefined if the layout has none.

@@ -8,6 +8,7 @@
 #include "server/engine/layout.h"
 #include "server/engine/model/dropout.h"
 #include "server/engine/model/feedback.h"
+#include "server/engine/model/head_loss.h"
 #include "server/engine/model/layers.h"
 #include "server/engine/model/norm.h"
 
@@ -188,7 +189,23 @@ class Forward {
         setting_(MakeAttentionSetting(config, {batch.rows, batch.length, batch.lengths}, options_)),
         norms_(NormsOf(config, setting_.shape, batch.real_positions, pass, options_)) {}
 
-  at::Tensor Logits() {
+  at::Tensor Logits() { return LogitsOf(HeadInput()); }
+
+  at::Tensor Loss(const Objective& objective) {
+    const at::Tensor x = HeadInput();
+    if (!InChunks()) return MeanLoss(LogitsOf(x), batch_, objective);
+    return MeanHeadLoss(x, parameters_.head, batch_, objective, pass_.factors);
+  }
+
+  at::Tensor Scores() {
+    const at::Tensor x = HeadInput();
+    if (InChunks()) return ScoreHead(x, parameters_.head, batch_, pass_.factors);
+    return ScoreLogits(LogitsOf(x), batch_);
+  }
+
+ private:
+  // Returns the head's input, [M, d].
+  at::Tensor HeadInput() {
     const BlockPass whole{pass_};
     at::Tensor x = Embed(config_, parameters_, batch_);  // [B·T, d]
     x = Dropped(x, HookPoint::kEmbedding, 0, Kept::kEvery);
@@ -201,11 +218,22 @@ class Forward {
       x = HookedNorm(x, parameters_.final_norm, kFinalNormHookPoints, norms_, whole);
     }
     if (config_.loss == LossPositions::kLast && !Trims()) x = LastPositions(x, setting_.shape);
-    x = Head(whole.At(HookPoint::kHeadInput, x), parameters_.head, pass_.once, pass_.factors);
-    return WithFeedback(whole.At(HookPoint::kLogits, x));  // [M, V]
+    return whole.At(HookPoint::kHeadInput, x);
   }
 
- private:
+  // Returns the logits of the head's input, [M, V].
+  at::Tensor LogitsOf(const at::Tensor& x) {
+    const at::Tensor logits = Head(x, parameters_.head, pass_.once, pass_.factors);
+    return WithFeedback(BlockPass{pass_}.At(HookPoint::kLogits, logits));
+  }
+
+  // Returns true if the loss is computed without all logits at once.
+  bool InChunks() const {
+    return pass_.once && pass_.hooks == nullptr && batch_.tokens.is_cpu() &&
+           pass_.rule != LearningRule::kDirectFeedbackAlignment &&
+           HasManyLogits(batch_.targets.numel(), config_.vocabulary);
+  }
+
   // Returns true if the last block computes last positions only. A norm that reads the batch needs
   // the others, too.
   bool Trims() const {
@@ -272,6 +300,16 @@ class Forward {
 at::Tensor Logits(const ModelConfig& config, const ModelParameters& parameters,
                   const BatchTensors& batch, const Pass& pass) {
   return Forward(config, parameters, batch, pass).Logits();
+}
+
+at::Tensor BatchLoss(const ModelConfig& config, const ModelParameters& parameters,
+                     const BatchTensors& batch, const Pass& pass, const Objective& objective) {
+  return Forward(config, parameters, batch, pass).Loss(objective);
+}
+
+at::Tensor ScoreBatch(const ModelConfig& config, const ModelParameters& parameters,
+                      const BatchTensors& batch, const Pass& pass) {
+  return Forward(config, parameters, batch, pass).Scores();
 }
 
 Decoder::Decoder(const ModelConfig& config, const ModelParameters& parameters, int64_t rows)

@@ -10,6 +10,7 @@
 #include "server/engine/config.h"
 #include "server/engine/model/attention.h"
 #include "server/engine/model/batch.h"
+#include "server/engine/model/layers.h"
 #include "server/engine/model/parameters.h"
 #include "server/engine/model/pass.h"
 
@@ -21,6 +22,15 @@ namespace ablate::engine {
 // rule's gradient. A pass with kBatchAndTrack updates the running statistics.
 at::Tensor Logits(const ModelConfig& config, const ModelParameters& parameters,
                   const BatchTensors& batch, const Pass& pass);
+
+// Returns MeanLoss of the logits, a scalar. If pass.once, memory holds a part of very many logits
+// at a time.
+at::Tensor BatchLoss(const ModelConfig& config, const ModelParameters& parameters,
+                     const BatchTensors& batch, const Pass& pass, const Objective& objective);
+
+// Returns ScoreLogits of the logits, without a graph; memory as BatchLoss.
+at::Tensor ScoreBatch(const ModelConfig& config, const ModelParameters& parameters,
+                      const BatchTensors& batch, const Pass& pass);
 
 // Runs a causal model token by token on a batch of sequences, with a key-value cache: each token
 // costs one position. `parameters` must outlive it. Records no autograd graph.

@@ -1,6 +1,7 @@
 #include "server/engine/train/torch_backend.h"
 
 #include <ATen/ATen.h>
+#include <ATen/Parallel.h>
 #include <ATen/core/grad_mode.h>
 
 #include <array>
@@ -63,6 +64,24 @@ class StatisticsGuard {
   at::Tensor before_;
 };
 
+// Lets `threads` threads share the operations of the calling thread while it exists.
+class ThreadsGuard {
+ public:
+  explicit ThreadsGuard(uint32_t threads) : before_(at::get_num_threads()) {
+    Set(static_cast<int>(threads));
+  }
+  ThreadsGuard(const ThreadsGuard&) = delete;
+  ThreadsGuard& operator=(const ThreadsGuard&) = delete;
+  ~ThreadsGuard() { Set(before_); }
+
+ private:
+  static void Set(int threads) {
+    if (at::get_num_threads() != threads) at::set_num_threads(threads);
+  }
+
+  const int before_;
+};
+
 class TorchBackend : public Backend {
  public:
   explicit TorchBackend(const RunConfig& config) : run_(config, DrawInitialValues(config)) {}
@@ -70,11 +89,13 @@ class TorchBackend : public Backend {
   const BackendIdentity& identity() const override { return identity_; }
 
   absl::StatusOr<UpdateResult> Step(const UpdateRequest& update) override {
+    const ThreadsGuard threads(run_.config().training.threads);
     return AtBoundary([&]() -> absl::StatusOr<UpdateResult> { return Update(update); });
   }
 
   absl::Status Evaluate(Evaluated what, absl::Span<const TokenBatch> batches,
                         EvaluationSums* sums) override {
+    const ThreadsGuard threads(run_.config().training.threads);
     return AtBoundary([&] {
       for (const TokenBatch& batch : batches) {
         const at::Tensor score = run_.Score(what, TensorsOf(batch, run_.options()));
@@ -86,6 +107,7 @@ class TorchBackend : public Backend {
   }
 
   absl::StatusOr<std::vector<RecordedValue>> RecordGradients(const TokenBatch& batch) override {
+    const ThreadsGuard threads(run_.config().training.threads);
     return AtBoundary([&]() -> absl::StatusOr<std::vector<RecordedValue>> {
       return run_.RecordGradients(batch);
     });

@@ -26,27 +26,30 @@ void Set(const at::Tensor& tensor, absl::string_view bytes) {
   tensor.copy_(host);
 }
 
-struct LossGradient {
-  at::Tensor loss;                // a scalar
-  std::vector<at::Tensor> parts;  // [·] for each parameter, in layout order
-};
-
-LossGradient GradientOf(const ModelConfig& model, const Pass& pass, const BatchTensors& batch,
-                        const Objective& objective, const FlatParameters& parameters) {
-  const at::Tensor logits = Logits(model, parameters.model(), batch, pass);  // [N, V]
-  const at::Tensor loss = MeanLoss(logits, batch, objective);
+// Adds the gradient of `loss` to parameters.gradients(), or sets it there if it is the `first` of
+// an update. On a CPU autograd adds to the leaves' views of them, which takes the least memory. On
+// a device its nodes for that would keep the stream of their first use, and spoil later captures.
+void AddGradient(const at::Tensor& loss, const FlatParameters& parameters, bool first) {
+  at::Tensor gradients = parameters.gradients();
+  if (gradients.is_cpu()) {
+    if (first) gradients.zero_();
+    return torch::autograd::backward({loss}, /*grad_tensors=*/{});
+  }
   const std::vector<at::Tensor>& leaves = parameters.leaves();
-  LossGradient gradient = {loss.detach(),
-                           torch::autograd::grad({loss}, leaves, /*grad_outputs=*/{},
-                                                 /*retain_graph=*/false, /*create_graph=*/false,
-                                                 /*allow_unused=*/true)};
+  std::vector<at::Tensor> parts =
+      torch::autograd::grad({loss}, leaves, /*grad_outputs=*/{}, /*retain_graph=*/false,
+                            /*create_graph=*/false, /*allow_unused=*/true);
   const at::NoGradGuard no_grad;
   const Unrecorded unrecorded;
   for (size_t i = 0; i < leaves.size(); ++i) {
-    at::Tensor& part = gradient.parts[i];
+    at::Tensor& part = parts[i];
     part = part.defined() ? part.flatten() : at::zeros_like(leaves[i].detach()).flatten();
   }
-  return gradient;
+  if (first) {
+    at::cat_out(gradients, parts);
+  } else {
+    gradients.add_(at::cat(parts));
+  }
 }
 
 // Returns the number of targets that count in all micro-batches, a scalar in the model's precision.
@@ -103,15 +106,7 @@ at::Tensor TorchRun::Score(Evaluated what, const BatchTensors& batch) const {
   const Unrecorded unrecorded;
   const ModelParameters& parameters = what == Evaluated::kEmaWeights ? ema_model_ : model_;
   const Pass pass = {.once = true, .factors = FactorsOf(config_.precision)};
-  const at::Tensor logits = Logits(config_.model, parameters, batch, pass);  // [N, V]
-  const at::Tensor loss = TokenLosses(logits, batch).sum(at::kDouble);
-  at::Tensor is_correct = logits.argmax(-1).eq(batch.targets);  // [N]
-  if (batch.counted.defined()) is_correct = is_correct.logical_and(batch.counted.to(at::kBool));
-  const at::Tensor tokens =
-      batch.counted.defined()
-          ? batch.counted.sum(at::kDouble)
-          : at::full({}, static_cast<double>(batch.targets.numel()), loss.options());
-  return at::stack({loss, is_correct.sum().to(at::kDouble), tokens});
+  return ScoreBatch(config_.model, parameters, batch, pass);
 }
 
 std::vector<RecordedValue> TorchRun::RecordGradients(const TokenBatch& batch) const {
@@ -160,25 +155,19 @@ at::Tensor Differentiate(const ModelConfig& model, const Pass& pass,
   if (micro_batches.size() > 1) {
     objective.targets = CountedTargets(micro_batches, parameters.values().options());
   }
-  at::Tensor loss;
+  at::Tensor sum;
   Dropout dropout;
   if (pass.dropout != nullptr) dropout = *pass.dropout;
   Pass micro_batch_pass = pass;
   if (pass.dropout != nullptr) micro_batch_pass.dropout = &dropout;
   for (const BatchTensors& micro_batch : micro_batches) {
-    const LossGradient added =
-        GradientOf(model, micro_batch_pass, micro_batch, objective, parameters);
+    const at::Tensor loss =
+        BatchLoss(model, parameters.model(), micro_batch, micro_batch_pass, objective);
+    AddGradient(loss, parameters, /*first=*/!sum.defined());
+    sum = sum.defined() ? sum + loss.detach() : loss.detach();
     dropout.first_row += micro_batch.rows;
-    at::Tensor gradients = parameters.gradients();
-    if (loss.defined()) {
-      gradients.add_(at::cat(added.parts));
-      loss = loss + added.loss;
-    } else {
-      at::cat_out(gradients, added.parts);
-      loss = added.loss;
-    }
   }
-  return loss;
+  return sum;
 }
 
 std::vector<BatchTensors> MakeMicroBatches(const TokenBatch& batch, int64_t micro_batches,

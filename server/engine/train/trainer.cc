@@ -43,10 +43,8 @@ absl::Status CheckDevice(const RunConfig& run, const Accelerator* accelerator) {
     if (why_not.empty()) return absl::OkStatus();
     return absl::InvalidArgumentError(absl::StrCat("training.trainer is native, but ", why_not));
   }
-  const bool mixed = run.precision == Precision::kTf32 || run.precision == Precision::kBfloat16;
-  if (mixed && run.device == Device::kCpu) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("precision is ", NameOf(run.precision), ", but a CPU computes in float32"));
+  if (run.precision == Precision::kTf32 && run.device == Device::kCpu) {
+    return absl::InvalidArgumentError("precision is tf32, but a CPU has no such products");
   }
   if (run.device == Device::kCuda && accelerator == nullptr) {
     return absl::InvalidArgumentError("device is cuda, but this worker has no CUDA device");
