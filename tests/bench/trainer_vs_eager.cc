@@ -14,6 +14,7 @@
 #include <variant>
 #include <vector>
 
+#include "absl/strings/numbers.h"
 #include "absl/strings/string_view.h"
 #include "server/engine/data/random.h"
 #include "server/engine/names.h"
@@ -104,6 +105,24 @@ RunConfig OddMasksRun() {
   return run;
 }
 
+// Returns a GPT-2 of 124M parameters on a window of 512 tokens. The tokens are characters, which
+// makes no difference to the time.
+RunConfig Gpt2Run() {
+  RunConfig run = PlaysRun();
+  run.model.vocabulary = 50257;
+  run.model.layers = 12;
+  run.model.width = 768;
+  run.model.hidden = 3072;
+  run.model.heads = 12;
+  run.model.context = 512;
+  run.model.activation = Activation::kGeluTanh;
+  run.model.init.kind = InitKind::kGpt2;
+  run.model.tied_head = true;
+  run.model.head_bias = false;
+  run.training.batch = 1;
+  return run;
+}
+
 struct Workload {
   const char* name;
   RunConfig (*make)();
@@ -119,6 +138,7 @@ constexpr Workload kWorkloads[] = {
     {"odd_sandwich", OddSandwichRun},
     {"odd_alignment", OddAlignmentRun},
     {"odd_masks", OddMasksRun},
+    {"gpt2", Gpt2Run},
 };
 
 const Workload* FindWorkload(absl::string_view name) {
@@ -163,16 +183,23 @@ int Serve(RunConfig run) {
 }
 
 int Run(int argc, char** argv) {
-  const Workload* const workload = argc == 3 ? FindWorkload(argv[1]) : nullptr;
-  const auto kind = argc == 3 ? FindByName<TrainerKind>(argv[2]) : std::nullopt;
-  if (workload == nullptr || !kind.has_value()) {
-    std::cerr << "usage: trainer_vs_eager WORKLOAD torch|native, of the workloads";
+  const bool complete = argc >= 3 && argc <= 5;
+  const Workload* const workload = complete ? FindWorkload(argv[1]) : nullptr;
+  const auto kind = complete ? FindByName<TrainerKind>(argv[2]) : std::nullopt;
+  const auto precision = FindByName<Precision>(argc > 3 ? argv[3] : "float32");
+  uint32_t threads = 1;
+  const bool counted = argc < 5 || absl::SimpleAtoi(argv[4], &threads);
+  if (workload == nullptr || !kind.has_value() || !precision.has_value() || !counted) {
+    std::cerr << "usage: trainer_vs_eager WORKLOAD torch|native [PRECISION [THREADS]], of the "
+                 "workloads";
     for (const Workload& one : kWorkloads) std::cerr << " " << one.name;
     std::cerr << "\n";
     return 2;
   }
   RunConfig run = Endless(workload->make());
   run.training.trainer = *kind;
+  run.training.threads = threads;
+  run.precision = *precision;
   return Serve(std::move(run));
 }
 
