@@ -196,6 +196,18 @@ void AddLabels(const Input& input, size_t index, const Panel& panel, double room
   AddEndLabels(panel, labels, room, figure);
 }
 
+// Returns the room at the left that all panels of that height need.
+double LeftRoomOf(const Input& input, const std::vector<CurvePanel>& panels, double height) {
+  double room = kLeft;
+  for (size_t i = 0; i < panels.size(); ++i) {
+    Panel panel;
+    panel.top = height;
+    SetAxes(CurvesOf(input, i), panels[i], 5, &panel);
+    room = std::max(room, LeftRoom(panel.y));
+  }
+  return room;
+}
+
 // Draws all settings in each panel; panels are side by side in a wide figure, otherwise stacked.
 Figure DrawTogether(const Input& input, const std::vector<CurvePanel>& panels,
                     const CurveWords& words, const std::vector<std::string>& footnote) {
@@ -212,10 +224,11 @@ Figure DrawTogether(const Input& input, const std::vector<CurvePanel>& panels,
   const double room = EndLabelRoom(LabelsOf(input.settings), input.width);
   const size_t across = beside ? panels.size() : 1;
   const double wide = (input.width - room - 0.03) / static_cast<double>(across);
+  const double left = LeftRoomOf(input, panels, tall);
   for (size_t i = 0; i < panels.size(); ++i) {
     const size_t row = beside ? 0 : i, column = beside ? i : 0;
     Panel panel;
-    panel.left = wide * static_cast<double>(column) + (column > 0 ? 0.08 : 0) + kLeft;
+    panel.left = wide * static_cast<double>(column) + (column > 0 ? 0.08 : 0) + left;
     panel.right = wide * static_cast<double>(column + 1);
     panel.bottom = foot + pitch * static_cast<double>(rows - 1 - row);
     panel.top = panel.bottom + tall;
@@ -227,7 +240,7 @@ Figure DrawTogether(const Input& input, const std::vector<CurvePanel>& panels,
     }
     AddXTitle(panel.left, panel.right, panel.bottom - 0.32, words.x, &figure);
     if (column == 0) {
-      AddYTitle(panel.left - 0.4, panel.bottom, panel.top, words.y, &figure);
+      AddYTitle(panel.bottom, panel.top, words.y, &figure);
     }
     if (column + 1 == across) AddLabels(input, i, panel, room, &figure);
     figure.panels.push_back(std::move(panel));
@@ -263,8 +276,8 @@ void AddOneSetting(const Input& input, size_t index, size_t own, Panel* panel) {
 
 Figure DrawMultiples(const Input& input, const std::vector<CurvePanel>& panels,
                      const CurveWords& words, const std::vector<std::string>& footnote) {
-  SmallMultiples grid(input.width, input.settings.size(), panels.size(), !panels[0].title.empty(),
-                      footnote);
+  SmallMultiples grid(input.width, LeftRoomOf(input, panels, SmallMultiples::kPanelHeight),
+                      input.settings.size(), panels.size(), !panels[0].title.empty(), footnote);
   for (size_t block = 0; block < panels.size(); ++block) {
     grid.TitleBlock(block, panels[block].title, panels[block].remark);
     for (size_t s = 0; s < input.settings.size(); ++s) {

@@ -122,7 +122,7 @@ Columns Arrange(const DotPlot& dots, double width, bool lines) {
   double edge = width - kEdge;
   if (!columns.wide) {
     columns.value = edge;
-    columns.right = edge - std::min(narrow, width * 0.4) - 0.16;
+    columns.right = edge - std::min(narrow, width * 0.45) - 0.16;
     return columns;
   }
   columns.centers.resize(widths.size());

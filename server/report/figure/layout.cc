@@ -27,10 +27,13 @@ constexpr std::array<uint16_t, 95> kWidths = {
 
 constexpr double kBold = 1.07;  // on average
 
+// Inches from the figure's left to the middle of a y axis's title.
+constexpr double kYTitleMiddle = 0.12;
+
 double CharacterWidth(char32_t code) {
   if (code >= 0x20 && code < 0x20 + kWidths.size()) return kWidths[code - 0x20];
-  if (code == U'…' || code == 0xFFFD || code >= 0x1100) return 1000;  // wide scripts, and arrows
   if (code == U'−' || code == U'±' || code == U'×') return 584;
+  if (code == U'…' || code == 0xFFFD || code >= 0x1100) return 1000;  // wide scripts, and arrows
   return code < 0x0250 ? 556 : 722;
 }
 
@@ -45,6 +48,13 @@ double TextWidth(absl::string_view text, double size, bool bold) {
   double width = 0;
   while (!text.empty()) width += CharacterWidth(text::TakeCharacter(&text));
   return width / 1000 * size * kPoint * (bold ? kBold : 1);
+}
+
+double LeftRoom(const Axis& y) {
+  constexpr double kTitle = kYTitleMiddle + 0.08;  // with its descenders and a gap
+  double widest = 0;
+  for (const Tick& tick : y.ticks) widest = std::max(widest, TextWidth(tick.label, kLabelSize));
+  return std::max(kLeft, kTitle + widest + kYNumbers * kPoint);
 }
 
 std::string ElideMiddle(absl::string_view text, double max_width, double size, bool bold) {
@@ -194,12 +204,13 @@ void AddXTitle(double left, double right, double y, const std::string& title, Fi
   figure->texts.push_back({center, y, text, kTitleSize, kInk, Align::kCenter});
 }
 
-void AddYTitle(double x, double bottom, double top, const std::string& title, Figure* figure) {
+void AddYTitle(double bottom, double top, const std::string& title, Figure* figure) {
   const std::string text = ElideMiddle(title, figure->height - 2 * kEdge, kTitleSize);
   const double half = TextWidth(text, kTitleSize) / 2;
   const double center = std::clamp((bottom + top) / 2, kEdge + half,
                                    std::max(kEdge + half, figure->height - kEdge - half));
-  figure->texts.push_back({x, center, text, kTitleSize, kInk, Align::kCenter, false, true});
+  figure->texts.push_back(
+      {kYTitleMiddle, center, text, kTitleSize, kInk, Align::kCenter, false, true});
 }
 
 void AddPanelTitle(double left, double right, double top, const std::string& title,

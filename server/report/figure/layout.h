@@ -29,12 +29,16 @@ std::vector<std::string> Wrap(absl::string_view text, double max_width, double s
 // Inches.
 inline constexpr double kColumnWidth = 3.25, kDoubleWidth = 6.75;
 inline constexpr double kEdge = 0.06;    // margin around everything
-inline constexpr double kLeft = 0.52;    // for an axis with numbers and a title
+inline constexpr double kLeft = 0.52;    // for an axis with usual numbers and a title; see LeftRoom
 inline constexpr double kBottom = 0.42;  // for an axis with numbers and a title
 inline constexpr double kFootnoteLine = 0.115;
 inline constexpr double kTitleLine = 0.2;  // for a panel's title
 // Points.
 inline constexpr double kTitleSize = 8, kLabelSize = 7, kSmallSize = 6;
+inline constexpr double kYNumbers = 4.4;  // from an axis to the end of its numbers
+
+// Returns the room at the left of a panel for the axis's numbers and a title: at least kLeft.
+double LeftRoom(const Axis& y);
 
 // Return the position in inches of a value on an axis.
 double XInches(const Panel& panel, double value);
@@ -59,10 +63,9 @@ double EndLabelRoom(const std::vector<std::string>& labels, double figure_width)
 void AddEndLabels(const Panel& panel, const std::vector<EndLabel>& labels, double room,
                   Figure* figure);
 
-// Add titles of axes, centred below and beside an area, at a height and at a distance from the
-// left.
+// Add titles of axes: centred below an area, at a height, and centred at the figure's left edge.
 void AddXTitle(double left, double right, double y, const std::string& title, Figure* figure);
-void AddYTitle(double x, double bottom, double top, const std::string& title, Figure* figure);
+void AddYTitle(double bottom, double top, const std::string& title, Figure* figure);
 
 // Adds a bold title above the panel, followed by a remark in grey.
 void AddPanelTitle(double left, double right, double top, const std::string& title,

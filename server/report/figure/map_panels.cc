@@ -21,24 +21,27 @@ constexpr double kMostSide = 2.3;     // of a panel
 constexpr double kMapGap = 0.14;      // between panels
 constexpr double kBarGap = 0.1;       // from the last panel to the bar
 constexpr double kBarWidth = 0.1;
-constexpr double kBarRoom = 0.62;      // both, and the bar's numbers
-constexpr double kNumberCell = 0.175;  // narrowest cell for a number
+constexpr double kBarRoom = 0.62;    // both, and the bar's numbers
+constexpr double kNumberGap = 0.01;  // between numbers of neighbouring cells
 
 struct Layout {
+  double left = kLeft;
   size_t columns = 1, rows = 1;
   double side = 1;  // of a panel
   double foot = 0;  // below the lowest panels
   double height = 1;
 };
 
-Layout LayoutOf(double width, size_t panels, size_t footnote) {
+// Returns the layout of the first `count` panels.
+Layout LayoutOf(double width, const std::vector<MapPanel>& panels, size_t count, size_t footnote) {
   Layout layout;
+  for (const MapPanel& panel : panels) layout.left = std::max(layout.left, LeftRoom(panel.y));
   const size_t most = width >= 5 ? 4 : 2;
-  layout.rows = (panels + most - 1) / most;
-  layout.columns = (panels + layout.rows - 1) / layout.rows;
+  layout.rows = (count + most - 1) / most;
+  layout.columns = (count + layout.rows - 1) / layout.rows;
   const auto columns = static_cast<double>(layout.columns);
-  layout.side =
-      std::min((width - kLeft - kBarRoom - kEdge - kMapGap * (columns - 1)) / columns, kMostSide);
+  layout.side = std::min(
+      (width - layout.left - kBarRoom - kEdge - kMapGap * (columns - 1)) / columns, kMostSide);
   layout.foot = kBottom + kFootnoteLine * static_cast<double>(footnote);
   layout.height = layout.foot + (layout.side + kTitleLine) * static_cast<double>(layout.rows);
   return layout;
@@ -52,9 +55,12 @@ absl::Status CheckFits(const std::vector<MapPanel>& panels, double width, size_t
         absl::StrCat("kind: maps of ", cells,
                      " cells don't fit into this figure; expected at most ", kMaxCells));
   }
-  if (LayoutOf(width, panels.size(), footnote).height <= kMaxMapsHeight) return absl::OkStatus();
+  const auto fits = [&](size_t count) {
+    return LayoutOf(width, panels, count, footnote).height <= kMaxMapsHeight;
+  };
+  if (fits(panels.size())) return absl::OkStatus();
   size_t most = panels.size();
-  while (most > 1 && LayoutOf(width, most, footnote).height > kMaxMapsHeight) --most;
+  while (most > 1 && !fits(most)) --most;
   return absl::InvalidArgumentError(
       absl::StrCat("kind: ", panels.size(), " maps don't fit into this figure; expected at most ",
                    most, " at this width"));
@@ -70,16 +76,25 @@ double ShareOf(const ColorScale& scale, double value) {
   return scale.root ? std::sqrt(clamped) : clamped;
 }
 
-// Returns ".83", "1", "−.02".
+// Returns "0.83", "1", "−0.02".
 std::string CellText(double value) {
   if (value == std::round(value)) return absl::StrFormat("%d", std::lround(value));
   return report::Plain(value, 2);
 }
 
+// Returns true if the numbers of all maps that show them fit into their cells.
+bool NumbersFit(const std::vector<MapPanel>& maps, double side) {
+  return std::all_of(maps.begin(), maps.end(), [side](const MapPanel& map) {
+    if (!map.numbers) return true;
+    const double cell = side / static_cast<double>(map.x_edges.size() - 1);
+    return std::all_of(map.values.begin(), map.values.end(), [cell](double value) {
+      return !std::isfinite(value) || TextWidth(CellText(value), kSmallSize) + kNumberGap <= cell;
+    });
+  });
+}
+
 void AddNumbers(const MapPanel& map, const ColorScale& scale, const Panel& panel, Figure* figure) {
   const size_t columns = map.x_edges.size() - 1;
-  const double cell = (panel.right - panel.left) / static_cast<double>(columns);
-  if (!map.numbers || cell < kNumberCell) return;
   for (size_t i = 0; i < map.values.size(); ++i) {
     if (!std::isfinite(map.values[i])) continue;
     const size_t row = i / columns, column = i % columns;
@@ -175,18 +190,19 @@ absl::StatusOr<Figure> DrawMaps(const std::vector<MapPanel>& panels, const Color
                                 const MapWords& words, double width) {
   const std::vector<std::string> footnote = FootnoteLines(words.footnote, width);
   if (absl::Status fits = CheckFits(panels, width, footnote.size()); !fits.ok()) return fits;
-  const Layout layout = LayoutOf(width, panels.size(), footnote.size());
+  const Layout layout = LayoutOf(width, panels, panels.size(), footnote.size());
   Figure figure;
   figure.width = width;
   figure.height = layout.height;
   const double pitch = layout.side + kTitleLine;
   const double top = layout.foot + pitch * static_cast<double>(layout.rows) - kTitleLine;
-  double right = kLeft;
+  const bool numbers_fit = NumbersFit(panels, layout.side);
+  double right = layout.left;
   for (size_t i = 0; i < panels.size(); ++i) {
     const MapPanel& map = panels[i];
     const size_t row = i / layout.columns, column = i % layout.columns;
     Panel panel;
-    panel.left = kLeft + (layout.side + kMapGap) * static_cast<double>(column);
+    panel.left = layout.left + (layout.side + kMapGap) * static_cast<double>(column);
     panel.right = panel.left + layout.side;
     panel.top = top - pitch * static_cast<double>(row);
     panel.bottom = panel.top - layout.side;
@@ -207,7 +223,7 @@ absl::StatusOr<Figure> DrawMaps(const std::vector<MapPanel>& panels, const Color
     panel.layers.push_back(std::move(cells));
     panel.layers.insert(panel.layers.end(), map.over.begin(), map.over.end());
     AddFrame(panel, &figure);
-    AddNumbers(map, scale, panel, &figure);
+    if (map.numbers && numbers_fit) AddNumbers(map, scale, panel, &figure);
     // The last column leaves the place above the bar to the scale's title.
     figure.texts.push_back({panel.left, panel.top + 0.1,
                             ElideMiddle(map.label, layout.side - 0.08, kLabelSize, true),
@@ -216,8 +232,8 @@ absl::StatusOr<Figure> DrawMaps(const std::vector<MapPanel>& panels, const Color
     figure.panels.push_back(std::move(panel));
   }
   AddBar(scale, right + kBarGap, layout.foot, top, &figure);
-  AddXTitle(kLeft, right, layout.foot - 0.32, words.x, &figure);
-  AddYTitle(0.12, layout.foot, top, words.y, &figure);
+  AddXTitle(layout.left, right, layout.foot - 0.32, words.x, &figure);
+  AddYTitle(layout.foot, top, words.y, &figure);
   AddFootnote(footnote, &figure);
   return figure;
 }

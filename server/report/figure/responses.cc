@@ -73,7 +73,7 @@ void ThinTickLabels(Panel* panel) {
   std::stable_sort(panel->x.ticks.begin(), panel->x.ticks.end(),
                    [](const Tick& a, const Tick& b) { return a.at < b.at; });
   for (Tick& tick : panel->x.ticks) {
-    tick.label = ElideMiddle(report::ShownValue(tick.label), kMaxTickLabel, kLabelSize);
+    tick.label = ElideMiddle(tick.label, kMaxTickLabel, kLabelSize);
     const double half = TextWidth(tick.label, kLabelSize) / 2, at = XInches(*panel, tick.at);
     if (at - half < free) {
       tick.label.clear();
@@ -184,12 +184,15 @@ double LeastGap(const Panel& panel, std::vector<double> places) {
   return gap;
 }
 
-// Returns the only panel from left to right, with its x axis; its height isn't set yet.
+double HeightOf(double width) { return width >= 5 ? 1.75 : 1.6; }
+
+// Returns the only panel from left to right, with its axes; its height isn't set yet.
 Panel PanelAcross(const Responses& responses, double width, std::vector<double>* places,
                   double* room) {
   *room = EndLabelRoom(LabelsOf(responses.settings), width);
   Panel panel;
-  panel.left = kLeft;
+  panel.y = MetricAxis(responses, TicksOver(HeightOf(width)));
+  panel.left = LeftRoom(panel.y);
   panel.right = width - *room - 0.03;
   panel.x = ValueAxisOf(responses, kPad, places);
   return panel;
@@ -301,9 +304,8 @@ absl::StatusOr<Figure> DrawTogether(const Responses& responses, const std::strin
   double room = 0;
   Panel panel = PanelAcross(responses, width, &places, &room);
   panel.bottom = kBottom + kFootnoteLine * static_cast<double>(footnote.size());
-  panel.top = panel.bottom + (width >= 5 ? 1.75 : 1.6);
+  panel.top = panel.bottom + HeightOf(width);
   figure.height = panel.top + 0.12 + (counted ? kCountLine * static_cast<double>(lines) : 0);
-  panel.y = MetricAxis(responses, TicksOver(panel.top - panel.bottom));
   ThinTickLabels(&panel);
   const auto settings = static_cast<double>(responses.settings.size());
   const double dodge = std::min(kDodge, LeastGap(panel, places) / settings);
@@ -313,8 +315,7 @@ absl::StatusOr<Figure> DrawTogether(const Responses& responses, const std::strin
                 dodge * (static_cast<double>(s) - (settings - 1) / 2), &panel);
   }
   AddXTitle(panel.left, panel.right, panel.bottom - 0.32, responses.axis, &figure);
-  AddYTitle(panel.left - 0.4, panel.bottom, panel.top, AxisTitle(report::NameOfMetric(key)),
-            &figure);
+  AddYTitle(panel.bottom, panel.top, AxisTitle(report::NameOfMetric(key)), &figure);
   AddLabels(responses, places, panel, room, &figure);
   if (counted) AddCounts(responses, places, panel, room, &figure);
   AddFootnote(footnote, &figure);
@@ -355,12 +356,13 @@ absl::StatusOr<Figure> DrawMultiples(const Responses& responses, const std::stri
   const auto is_baseline = [&](const Response& setting) {
     return responses.one_baseline && setting.style == 0;
   };
-  SmallMultiples grid(width, settings.size(), 1, false, footnote);
+  const Axis y = MetricAxis(responses, TicksOver(SmallMultiples::kPanelHeight));
+  SmallMultiples grid(width, LeftRoom(y), settings.size(), 1, false, footnote);
   for (size_t own = 0; own < settings.size(); ++own) {
     Panel panel = grid.PanelAt(0, own);
     std::vector<double> places;
     panel.x = ValueAxisOf(responses, PadForLabels(responses, panel.right - panel.left), &places);
-    panel.y = MetricAxis(responses, TicksOver(panel.top - panel.bottom));
+    panel.y = y;
     ThinTickLabels(&panel);
     for (const Response& setting : settings) {
       if (&setting == &settings[own]) continue;
@@ -459,7 +461,7 @@ std::string MeansText(const Responses& responses) {
       const report::Number& mean = setting.points[i].own.mean;
       if (!mean.defined()) continue;
       means.push_back(absl::StrCat(report::Plain(mean.value, report::DecimalsFor(mean.value)),
-                                   " at ", report::ShownValue(responses.labels[i])));
+                                   " at ", responses.labels[i]));
     }
     settings.push_back(absl::StrCat(setting.label, setting.label.empty() ? "" : " ",
                                     means.empty() ? "none" : report::Enumerated(means, kNamed)));

@@ -10,7 +10,7 @@
 namespace ablate::figure {
 namespace {
 
-constexpr double kPanelHeight = 0.62, kPitch = 0.84, kGap = 0.1;
+constexpr double kPitch = 0.84, kGap = 0.1;
 constexpr double kMaxHeight = 9;  // of a page
 constexpr double kRight = 0.1;
 constexpr double kNumbersRoom =
@@ -41,15 +41,16 @@ absl::Status SmallMultiples::Check(double width, size_t panels, size_t blocks, b
                    most, " at this width"));
 }
 
-SmallMultiples::SmallMultiples(double width, size_t panels, size_t blocks, bool titled,
+SmallMultiples::SmallMultiples(double width, double left, size_t panels, size_t blocks, bool titled,
                                std::vector<std::string> footnote)
-    : panels_(panels),
+    : left_(left),
+      panels_(panels),
       blocks_(blocks),
       block_title_(TitleHeight(titled)),
       footnote_(std::move(footnote)) {
   rows_ = RowsOf(width, panels);
   columns_ = (panels + rows_ - 1) / rows_;
-  panel_width_ = (width - kLeft - kRight - kGap * static_cast<double>(columns_ - 1)) /
+  panel_width_ = (width - left_ - kRight - kGap * static_cast<double>(columns_ - 1)) /
                  static_cast<double>(columns_);
   foot_ = FootHeight(footnote_.size());
   figure_.width = width;
@@ -66,7 +67,7 @@ double SmallMultiples::BlockBottom(size_t block) const {
 Panel SmallMultiples::PanelAt(size_t block, size_t index) const {
   const size_t row = index / columns_, column = index % columns_;
   Panel panel;
-  panel.left = kLeft + (panel_width_ + kGap) * static_cast<double>(column);
+  panel.left = left_ + (panel_width_ + kGap) * static_cast<double>(column);
   panel.right = panel.left + panel_width_;
   panel.bottom = BlockBottom(block) + kPitch * static_cast<double>(rows_ - 1 - row);
   panel.top = panel.bottom + kPanelHeight;
@@ -99,8 +100,8 @@ void SmallMultiples::TitleBlock(size_t block, const std::string& title, const st
 void SmallMultiples::TitleAxes(size_t block, const std::string& x, const std::string& y) {
   const double bottom = BlockBottom(block);
   const double top = bottom + kPitch * static_cast<double>(rows_ - 1) + kPanelHeight;
-  AddXTitle(kLeft, figure_.width - kRight, bottom - 0.32, x, &figure_);
-  AddYTitle(0.12, bottom, top, y, &figure_);
+  AddXTitle(left_, figure_.width - kRight, bottom - 0.32, x, &figure_);
+  AddYTitle(bottom, top, y, &figure_);
 }
 
 Figure SmallMultiples::Finish() {

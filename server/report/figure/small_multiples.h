@@ -15,12 +15,15 @@ namespace ablate::figure {
 // Builds one figure: Add each panel, then Finish. Not thread-safe.
 class SmallMultiples {
  public:
+  static constexpr double kPanelHeight = 0.62;  // inches
+
   // Returns INVALID_ARGUMENT if so many panels don't fit on a page, with titles above the blocks
   // and so many lines of footnote.
   static absl::Status Check(double width, size_t panels, size_t blocks, bool titled,
                             size_t footnote);
 
-  SmallMultiples(double width, size_t panels, size_t blocks, bool titled,
+  // `left` is the room for the y axes' numbers and title.
+  SmallMultiples(double width, double left, size_t panels, size_t blocks, bool titled,
                  std::vector<std::string> footnote);
 
   // Returns an empty panel at its position.
@@ -34,6 +37,7 @@ class SmallMultiples {
  private:
   double BlockBottom(size_t block) const;  // bottom of its lowest panels
 
+  const double left_;
   const size_t panels_, blocks_;
   const double block_title_;
   const std::vector<std::string> footnote_;

@@ -26,20 +26,37 @@ inline std::vector<std::string> Outside(const Figure& figure) {
   return outside;
 }
 
-// Returns labels of equal height that overlap.
+// Returns texts that overlap, with the numbers of y axes.
 inline std::vector<std::string> Overlapping(const Figure& figure) {
   struct Box {
     double left, right, low, high;
     std::string text;
   };
+  std::vector<Text> texts = figure.texts;
+  for (const Panel& panel : figure.panels) {
+    for (const Tick& tick : panel.y.ticks) {
+      texts.push_back({panel.left - kYNumbers * kPoint,
+                       YInches(panel, tick.at),
+                       tick.label,
+                       kLabelSize,
+                       {},
+                       Align::kRight});
+    }
+  }
   std::vector<Box> boxes;
-  for (const Text& text : figure.texts) {
-    if (text.upright || text.text.empty()) continue;
-    const double width = TextWidth(text.text, text.size, text.bold), half = text.size / 72 * 0.35;
+  for (const Text& text : texts) {
+    if (text.text.empty()) continue;
+    const double length = TextWidth(text.text, text.size, text.bold), half = text.size / 72 * 0.35;
+    if (text.upright) {
+      const double descenders = text.size / 72 * 0.55;  // to the right of the middle
+      boxes.push_back({text.x - half, text.x + descenders, text.y - length / 2, text.y + length / 2,
+                       text.text});
+      continue;
+    }
     const double left = text.align == Align::kLeft    ? text.x
-                        : text.align == Align::kRight ? text.x - width
-                                                      : text.x - width / 2;
-    boxes.push_back({left, left + width, text.y - half, text.y + half, text.text});
+                        : text.align == Align::kRight ? text.x - length
+                                                      : text.x - length / 2;
+    boxes.push_back({left, left + length, text.y - half, text.y + half, text.text});
   }
   std::vector<std::string> found;
   for (size_t i = 0; i < boxes.size(); ++i) {
