@@ -281,7 +281,7 @@ std::string SpecsText(const results::ComparedGrid& compared) {
     std::vector<std::string> fields;
     for (const html::FieldChange& field : results::ChangedFields(compared, row)) {
       const auto shown = [](const std::string& value) {
-        return value.empty() ? std::string("unset") : report::ShownValue(value);
+        return value.empty() ? absl::string_view("unset") : absl::string_view(value);
       };
       fields.push_back(
           absl::StrCat(field.path, " ", shown(field.value), " (", shown(field.baseline), ")"));

@@ -18,8 +18,8 @@ using testing::UnorderedElementsAre;
 
 class CompareTest : public ServiceTest {
  protected:
-  // Trains every run of a new experiment: eval/loss ends at 2 + .01 × seed, .1 more if post (and a
-  // little that differs between seeds); seeds in `diverged` of post diverge.
+  // Trains every run of a new experiment: eval/loss ends at 2 + 0.01 × seed, 0.1 more if post (and
+  // a little that differs between seeds); seeds in `diverged` of post diverge.
   std::string Train(const v1::ExperimentSpec& spec, const std::vector<uint32_t>& diverged = {}) {
     const v1::CreateExperimentResponse created = Create(spec);
     if (worker_ == nullptr) worker_ = MakeWorker();
@@ -205,7 +205,7 @@ TEST_F(CompareTest, ChoosesTunedValuesAndShowsMatchedOnes) {
   EXPECT_TRUE(comparison.matched(1).is_reference()) << "the base's own learning rate";
   EXPECT_EQ(comparison.matched(1).labels().at("lr"), "0.001");
   EXPECT_EQ(comparison.matched(1).rows_size(), 2);
-  EXPECT_THAT(comparison.matched_note(), HasSubstr("All at lr .001: “post” "));
+  EXPECT_THAT(comparison.matched_note(), HasSubstr("All at lr 0.001: “post” "));
 }
 
 TEST_F(CompareTest, ReducesTheWindowsOfTheSpec) {

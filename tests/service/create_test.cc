@@ -355,7 +355,7 @@ TEST_F(CreateTest, RefusesByMeasuredTimesAndWarnsByGuesses) {
 
   const auto worker = MakeWorker();
   Create(SmallSpec());
-  TrainAll(worker.get(), 2);  // in .1 milliseconds a step
+  TrainAll(worker.get(), 2);  // in 0.1 milliseconds a step
   const grpc::Status status = TryCreate(request);
   EXPECT_EQ(status.error_code(), grpc::StatusCode::INVALID_ARGUMENT);
   EXPECT_EQ(FieldOf(status), "limits.device_time");

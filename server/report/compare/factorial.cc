@@ -237,7 +237,7 @@ std::string EffectName(const Effect& effect) {
 std::string EffectText(const Effect& effect) {
   if (effect.levels.size() > 1) return EffectName(effect);
   const Level& level = effect.levels[0];
-  return absl::StrCat(EffectName(effect), " against ", ShownValue(level.baseline));
+  return absl::StrCat(EffectName(effect), " against ", level.baseline);
 }
 
 }  // namespace ablate::report

@@ -61,8 +61,8 @@ std::string LeadOf(const Words& words, const std::string& size) {
 
 constexpr absl::string_view kConstant = "on every seed (no spread, so no interval)";
 
-// A difference in two parts: {"higher by .031", "[.024, .038]"} if it has a direction; otherwise
-// all of it in the second: "+.031 [−.002, +.064]".
+// A difference in two parts: {"higher by 0.031", "[0.024, 0.038]"} if it has a direction; otherwise
+// all of it in the second: "+0.031 [−0.002, +0.064]".
 struct Difference {
   std::string size, rest;
   std::string text() const { return Together({size, rest}, " "); }
@@ -182,14 +182,14 @@ std::string Parenthesized(const std::vector<std::string>& parts) {
   return text.empty() ? "" : absl::StrCat(" (", text, ")");
 }
 
-// Returns "p = .078 (Holm-adjusted for 2 comparisons)", "p = .188"; empty without p.
+// Returns "p = 0.078 (Holm-adjusted for 2 comparisons)", "p = 0.188"; empty without p.
 std::string AdjustedText(const Subject& of) {
   if (!of.row.p_holm.defined()) return "";
   return absl::StrCat(PText(of.row.p_holm.value),
                       Parenthesized({FamilyText(of.comparison.family)}));
 }
 
-// Returns "p = .016 (Holm-adjusted for 2 comparisons; 8 pairs allow no smaller p)".
+// Returns "p = 0.016 (Holm-adjusted for 2 comparisons; 8 pairs allow no smaller p)".
 std::string EstablishedText(const Subject& of) {
   const size_t pairs = of.row.tested_pairs();
   const bool least = of.row.p.value <= std::pow(2.0, 1 - static_cast<double>(pairs)) * (1 + kTie);
@@ -199,7 +199,7 @@ std::string EstablishedText(const Subject& of) {
                      least ? absl::StrCat(Counted(pairs, "pair"), " allow no smaller p") : ""}));
 }
 
-// Returns "p < .001 by the t-test (Holm-adjusted for 2 comparisons; assumes roughly normal
+// Returns "p < 0.001 by the t-test (Holm-adjusted for 2 comparisons; assumes roughly normal
 // differences)".
 std::string ProbableText(const Subject& of) {
   return absl::StrCat(
@@ -214,14 +214,14 @@ std::string BriefFamilyText(const Subject& of) {
   return of.comparison.family > 1 ? "Holm-adjusted" : "";
 }
 
-// Returns "within ±.01 (equivalence test: p = .003; Holm-adjusted for 2 comparisons)", "within a
+// Returns "within ±0.01 (equivalence test: p = 0.003; Holm-adjusted for 2 comparisons)", "within a
 // factor of 1.1 either way …"; the comparison has a margin.
 std::string EquivalentText(const Subject& of, const std::string& family) {
   const Comparison& comparison = of.comparison;
   const std::string within =
       comparison.scale == Scale::kRatio
           ? absl::StrCat("within a factor of ", 1 + *comparison.margin, " either way")
-          : absl::StrCat("within \u00b1", ShownValue(text::ShortestDecimal(*comparison.margin)));
+          : absl::StrCat("within \u00b1", text::ShortestDecimal(*comparison.margin));
   return absl::StrCat(
       within, Parenthesized(
                   {absl::StrCat("equivalence test: ", PText(of.row.p_equivalence.value)), family}));
@@ -244,14 +244,14 @@ std::string SeedsText(const Number& seeds) {
   return text::Grouped(static_cast<int64_t>(RoundedSeeds(static_cast<size_t>(seeds.value))));
 }
 
-// Returns "minimum detectable difference with 12 seeds: .009 (80 % power)", "minimum detectable
+// Returns "minimum detectable difference with 12 seeds: 0.009 (80 % power)", "minimum detectable
 // ratio with 12 seeds: a factor of 1.08 (80 % power)"; or why there is none.
 std::string DetectableText(const Subject& of) {
   const Scale scale = of.comparison.scale;
   const Number least = OffScale(scale, of.row.least_detectable);
   const size_t pairs = of.row.difference.n;
   if (!least.defined()) {
-    return absl::StrCat(Counted(pairs, "pair"), " cannot reach p < .05 in the permutation test",
+    return absl::StrCat(Counted(pairs, "pair"), " cannot reach p < 0.05 in the permutation test",
                         Parenthesized({BriefFamilyText(of)}));
   }
   const bool ratio = scale == Scale::kRatio;

@@ -15,7 +15,7 @@
 namespace ablate::report {
 
 // A grade, or the reason why there is none, in words: "“post” leans worse than “pre”", "3 lean
-// worse", "Leans higher by .031".
+// worse", "Leans higher by 0.031".
 struct Words {
   absl::string_view one, many;  // verbs: "is probably ", "are probably "
   absl::string_view hedge;      // before a size: "probably "; empty if not needed
@@ -35,18 +35,19 @@ struct Finding {
   std::string who;  // “post”; for an effect "off against on"
   Decision decision;
   Words words;
-  std::string size;  // "higher by .042" if its difference has a direction
-  std::string lead;  // "Probably higher by .042", "Worse:", "Inconclusive:"
-  // The text after the size, or after the lead if there is none: "[.037, .046], 1.7 % of “pre”;
+  std::string size;  // "higher by 0.042" if its difference has a direction
+  std::string lead;  // "Probably higher by 0.042", "Worse:", "Inconclusive:"
+  // The text after the size, or after the lead if there is none: "[0.037, 0.046], 1.7 % of “pre”;
   // better on 8 of 8 seeds".
   std::string evidence;
-  // "at lr .004", "p = .016 (Holm-adjusted for 2 comparisons; 8 pairs allow no smaller p)", the
+  // "at lr 0.004", "p = 0.016 (Holm-adjusted for 2 comparisons; 8 pairs allow no smaller p)", the
   // effect of more seeds.
   std::vector<std::string> facts;
-  // For a list of findings: "higher by .042 [.037, .046]", "p = .016", "about 120 seeds needed".
+  // For a list of findings: "higher by 0.042 [0.037, 0.046]", "p = 0.016", "about 120 seeds
+  // needed".
   std::vector<std::string> brief;
   // The difference at the shared tuned values of Comparison::reference, and how much of it is due
-  // to them: "higher by .29 [.28, .30] (tuning the lr removes most of it)". Empty if nothing is
+  // to them: "higher by 0.29 [0.28, 0.30] (tuning the lr removes most of it)". Empty if nothing is
   // tuned, or if it can't be compared.
   std::string shared;
   SeedsToDecide seeds;

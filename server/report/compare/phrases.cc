@@ -13,12 +13,12 @@ namespace {
 
 constexpr size_t kMaxChoices = 3;
 
-// Returns "lr .004, wd .1", or the labels alone.
+// Returns "lr 0.004, wd 0.1", or the labels alone.
 std::string ChoiceText(const Choice& choice, const std::vector<std::string>& axes) {
-  if (axes.empty()) return ShownValues(choice.labels);
+  if (axes.empty()) return absl::StrJoin(choice.labels, ", ");
   std::vector<std::string> parts;
   for (size_t i = 0; i < axes.size(); ++i) {
-    parts.push_back(absl::StrCat(axes[i], " ", ShownValue(choice.labels[i])));
+    parts.push_back(absl::StrCat(axes[i], " ", choice.labels[i]));
   }
   return absl::StrJoin(parts, ", ");
 }

@@ -18,8 +18,8 @@ std::string MeasuredIn(const Comparison& comparison);
 // Returns ", each at its selected lr", or whose selection that was; "" if nothing is tuned.
 std::string TunedText(const Comparison& comparison);
 
-// Returns "lr .004", or the number of a row's seeds for each choice: "lr .002 (6/12), .004 (6/12)".
-// Without `axes` the values only. "" if nothing is tuned.
+// Returns "lr 0.004", or the number of a row's seeds for each choice: "lr 0.002 (6/12), 0.004
+// (6/12)". Without `axes` the values only. "" if nothing is tuned.
 std::string ChosenText(const ComparisonRow& row, const std::vector<std::string>& axes = {});
 
 // Returns "Holm-adjusted for 2 comparisons"; "" for one row.

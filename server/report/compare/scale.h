@@ -31,17 +31,17 @@ std::string ShownMean(Scale scale, double mean, const Interval& interval, int de
 
 // The following functions take differences on the scale.
 
-// Returns "+.031 [+.024, +.038]", "×1.42 [1.31, 1.55]"; the mean alone without an interval,
+// Returns "+0.031 [+0.024, +0.038]", "×1.42 [1.31, 1.55]"; the mean alone without an interval,
 // "undefined (REASON)" without a mean. In a column it has the column's decimals, by DecimalsIn,
 // unless these are -1.
 std::string ShownDifference(Scale scale, const Number& mean, const Interval& interval,
                             int column = -1);
 
-// Returns "higher by .031 [.024, .038]", "lower by a factor of 2.1 [1.8, 2.4]" if the interval
+// Returns "higher by 0.031 [0.024, 0.038]", "lower by a factor of 2.1 [1.8, 2.4]" if the interval
 // excludes 0; otherwise as ShownDifference.
 std::string DirectedDifference(Scale scale, const Number& mean, const Interval& interval);
 
-// Returns "higher by .031", "lower by a factor of 2.1", with the digits that the interval
+// Returns "higher by 0.031", "lower by a factor of 2.1", with the digits that the interval
 // justifies.
 std::string DirectedSize(Scale scale, double mean, const Interval& interval);
 

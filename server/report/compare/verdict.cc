@@ -33,8 +33,8 @@ Verdict VerdictOf(const Comparison& comparison, const Finding& finding) {
           finding.seeds};
 }
 
-// Returns a finding for a list: "“none” is better (lower by .043 [.038, .049], p = .016)". For an
-// exploratory comparison the sentence describes all of them.
+// Returns a finding for a list: "“none” is better (lower by 0.043 [0.038, 0.049], p = 0.016)". For
+// an exploratory comparison the sentence describes all of them.
 std::string BriefText(const Finding& finding) {
   const std::string facts = absl::StrJoin(finding.brief, ", ");
   if (finding.decision.outcome == VerdictOutcome::kExploratory) {
@@ -161,7 +161,7 @@ std::string SharedPlace(const Comparison& comparison) {
   const std::vector<std::string>& labels = comparison.matched[*comparison.reference].labels;
   std::vector<std::string> values;
   for (size_t i = 0; i < labels.size(); ++i) {
-    values.push_back(absl::StrCat(comparison.tuned_axes[i], " ", ShownValue(labels[i])));
+    values.push_back(absl::StrCat(comparison.tuned_axes[i], " ", labels[i]));
   }
   return absl::StrCat("all at ", absl::StrJoin(values, ", "), ": ");
 }

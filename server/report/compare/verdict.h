@@ -21,8 +21,8 @@ struct Verdict {
 };
 
 // Returns the verdict on `comparison.rows[row]`, which is compared with a baseline: "“post” is
-// worse than “pre” in held-out loss: higher by .030 [.023, .037], 1.3 % of “pre”; worse on 12 of 12
-// seeds; p < .001 (12 pairs allow no smaller p)."
+// worse than “pre” in held-out loss: higher by 0.030 [0.023, 0.037], 1.3 % of “pre”; worse on 12 of
+// 12 seeds; p < 0.001 (12 pairs allow no smaller p)."
 Verdict RowVerdict(const Comparison& comparison, size_t row);
 
 // Returns the verdict on all compared rows; preliminary until every run of the comparison has
@@ -48,7 +48,7 @@ std::string DivergedNote(const Comparison& comparison);
 // "".
 std::string MeansNote(const Comparison& comparison);
 
-// Returns "all at lr .01: ", the beginning for Finding::shared; the comparison has a reference.
+// Returns "all at lr 0.01: ", the beginning for Finding::shared; the comparison has a reference.
 std::string SharedPlace(const Comparison& comparison);
 
 // Returns every row's difference at the shared values, and how much of it is due to the tuned

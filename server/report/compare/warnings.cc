@@ -170,7 +170,7 @@ Warnings TooFewSeeds(const Facts& facts) {
   }
   return Spoken(
       WarningKind::kTooFewSeeds,
-      absl::StrCat("too few pairs for p < .05 in the permutation test (",
+      absl::StrCat("too few pairs for p < 0.05 in the permutation test (",
                    Together({FamilyText(family), absl::StrCat(least, " are needed")}, "; "), "): "),
       parts);
 }
@@ -277,9 +277,8 @@ std::string EdgeText(const Axis& axis, double value, absl::string_view which, si
                      const ComparisonRow& row) {
   const auto at = std::find(axis.values.begin(), axis.values.end(), value) - axis.values.begin();
   return absl::StrCat("selected ", axis.name, " at the edge of its grid: ", Quoted(row.label),
-                      " selected the ", which, " (",
-                      ShownValue(axis.labels[static_cast<size_t>(at)]), ") on ", seeds, " of ",
-                      Counted(row.n, "seed"));
+                      " selected the ", which, " (", axis.labels[static_cast<size_t>(at)], ") on ",
+                      seeds, " of ", Counted(row.n, "seed"));
 }
 
 Warnings GridEdges(const Facts& facts) {
@@ -306,11 +305,11 @@ Warnings GridEdges(const Facts& facts) {
   return warnings;
 }
 
-// Returns ".003, .01 and .03": the values that a row could select from.
+// Returns "0.003, 0.01 and 0.03": the values that a row could select from.
 std::string CandidatesText(const Facts& facts, const GridRow& row) {
   Parts values;
   for (const auto& candidate : row.candidates) {
-    values.push_back(ShownValues(LabelsAt(facts.input, facts.grid.tuned_axes, candidate)));
+    values.push_back(absl::StrJoin(LabelsAt(facts.input, facts.grid.tuned_axes, candidate), ", "));
   }
   return Enumerated(values);
 }

@@ -11,7 +11,6 @@
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_replace.h"
-#include "absl/strings/strip.h"
 #include "base/decimal.h"
 #include "server/report/compare/statistics.h"
 
@@ -29,19 +28,18 @@ int DecimalsOf(double value, int digits) {
   return std::max(0, digits - 1 - exponent);
 }
 
-// Returns the digits of |value| without sign and leading zero.
+// Returns the digits of |value|, without a sign.
 std::string Digits(double value, int decimals) {
   const double size = std::abs(value);
   if (decimals == kScientific || size >= kMaxPlain) {
     return absl::StrReplaceAll(absl::StrFormat("%.2e", size),
                                {{"e-0", "e\u2212"}, {"e-", "e\u2212"}, {"e+0", "e"}, {"e+", "e"}});
   }
-  const std::string text = absl::StrFormat("%.*f", decimals, size);
-  return absl::StartsWith(text, "0.") ? text.substr(1) : text;
+  return absl::StrFormat("%.*f", decimals, size);
 }
 
 bool IsZero(const std::string& digits) {
-  return digits.substr(0, digits.find('e')).find_first_not_of(".0") == std::string::npos;
+  return digits.substr(0, digits.find('e')).find_first_not_of("0.") == std::string::npos;
 }
 
 }  // namespace
@@ -101,35 +99,20 @@ std::string DirectedWithInterval(const Number& mean, const Interval& interval) {
                       " [", Plain(low, decimals), ", ", Plain(high, decimals), "]");
 }
 
-std::string ShownValue(absl::string_view text) {
-  const bool negative = absl::ConsumePrefix(&text, "-");
-  double value = 0;
-  const bool fraction = absl::StartsWith(text, "0.") && absl::SimpleAtod(text, &value);
-  return absl::StrCat(negative ? (fraction ? kMinus : "-") : "", fraction ? text.substr(1) : text);
-}
-
-std::string ShownValues(absl::Span<const std::string> texts) {
-  return absl::StrJoin(texts, ", ", [](std::string* out, const std::string& text) {
-    absl::StrAppend(out, ShownValue(text));
-  });
-}
-
 std::string SettingName(absl::Span<const std::string> axes, absl::Span<const std::string> labels) {
   std::vector<std::string> parts;
   for (size_t i = 0; i < labels.size(); ++i) {
     double value = 0;
     const bool bare =
         labels[i] == "true" || labels[i] == "false" || absl::SimpleAtod(labels[i], &value);
-    parts.push_back(bare ? absl::StrCat(axes[i], " ", ShownValue(labels[i])) : labels[i]);
+    parts.push_back(bare ? absl::StrCat(axes[i], " ", labels[i]) : labels[i]);
   }
   return parts.empty() ? "base" : absl::StrJoin(parts, ", ");
 }
 
 std::string SettingMark(absl::Span<const std::string> axes, absl::Span<const std::string> labels) {
   if (labels.size() < 2) return SettingName(axes, labels);
-  return absl::StrJoin(labels, "/", [](std::string* out, const std::string& label) {
-    absl::StrAppend(out, ShownValue(label));
-  });
+  return absl::StrJoin(labels, "/");
 }
 
 std::string Quoted(absl::string_view name) { return absl::StrCat("\u201c", name, "\u201d"); }
@@ -153,7 +136,7 @@ std::string Capitalized(std::string text) {
 }
 
 std::string PText(double p) {
-  if (p < 0.001) return "p < .001";
+  if (p < 0.001) return "p < 0.001";
   const std::string alpha = Plain(kAlpha, 3);
   for (int decimals = 3; decimals <= kMaxDecimals; ++decimals) {
     const std::string text = Plain(p, decimals);

@@ -24,35 +24,28 @@ int DecimalsFor(double value);
 // Returns true if a value prints as zeros only with so many decimals.
 bool PrintsAsZero(double value, int decimals);
 
-// Returns "2.437", ".031", "−.5"; no leading zero, U+2212 as minus, no sign on zeros; -1 decimals:
-// "1.2e−9".
+// Returns "2.437", "0.031", "−0.5"; U+2212 as minus, no sign on zeros; -1 decimals: "1.2e−9".
 std::string Plain(double value, int decimals);
 
 // The same with "+" before positive numbers.
 std::string Signed(double value, int decimals);
 
-// Returns "+.031 [+.024, +.038]"; the mean alone without an interval, "undefined (REASON)" without
-// a mean.
+// Returns "+0.031 [+0.024, +0.038]"; the mean alone without an interval, "undefined (REASON)"
+// without a mean.
 std::string SignedWithInterval(const Number& mean, const Interval& interval);
 // The same with so many decimals.
 std::string SignedWithInterval(const Number& mean, const Interval& interval, int decimals);
 
-// Returns "higher by .031 [.024, .038]" if the interval excludes 0; otherwise as
+// Returns "higher by 0.031 [0.024, 0.038]" if the interval excludes 0; otherwise as
 // SignedWithInterval.
 std::string DirectedWithInterval(const Number& mean, const Interval& interval);
 
-// Splits such a text before the interval, without the space: {"+.031", "[+.024, +.038]"}; the
+// Splits such a text before the interval, without the space: {"+0.031", "[+0.024, +0.038]"}; the
 // second part is empty if there is none.
 std::pair<std::string, std::string> BeforeInterval(const std::string& text);
 
-// Returns a value of an experiment file without the zero before its point, as in every other
-// number: ".004" for "0.004". Other texts stay as they are.
-std::string ShownValue(absl::string_view text);
-
-std::string ShownValues(absl::Span<const std::string> texts);  // ".004, 64"
-
 // Returns a setting's name from its labels, one per axis: "post, rms". A bare value (a number,
-// true, false) has its axis in front: "lr .01". "base" without axes.
+// true, false) has its axis in front: "lr 0.01". "base" without axes.
 std::string SettingName(absl::Span<const std::string> axes, absl::Span<const std::string> labels);
 
 // Returns a short name, for figures: with one axis its name, with several the values alone,
@@ -68,7 +61,7 @@ std::string Capitalized(std::string text);
 // Returns a setting's name for a sentence: “none”.
 std::string Quoted(absl::string_view name);
 
-// Returns "p = .031", "p < .001", with enough decimals to differ from kAlpha.
+// Returns "p = 0.031", "p < 0.001", with enough decimals to differ from kAlpha.
 std::string PText(double p);
 
 // Returns "12 seeds", "1 seed".

@@ -52,11 +52,6 @@ Axis WithRange(const Extent& extent, double pad, bool whole_numbers) {
   return axis;
 }
 
-// Removes the leading zero, as in sentences: ".05".
-absl::string_view WithoutZero(absl::string_view digits) {
-  return absl::StartsWith(digits, "0.") ? digits.substr(1) : digits;
-}
-
 std::string LogLabel(double value, int exponent) {
   if (value >= 0.00099 && value <= 1001) return ShortNumber(value);
   const double mantissa = value / std::pow(10, exponent);
@@ -91,14 +86,14 @@ std::string AxisNumber(double value, int decimals) {
   }
   const std::string digits = absl::StrFormat("%.*f", decimals, std::abs(value));
   const bool zero = digits.find_first_not_of("0.") == std::string::npos;
-  return absl::StrCat(value < 0 && !zero ? "−" : "", WithoutZero(zero ? "0" : digits));
+  return absl::StrCat(value < 0 && !zero ? "−" : "", zero ? "0" : digits);
 }
 
 std::string ShortNumber(double value) {
   const std::string text = absl::StrFormat("%.4g", value);
   const size_t e = text.find('e');
   if (e == std::string::npos) {
-    return absl::StrCat(value < 0 ? "−" : "", WithoutZero(absl::StripPrefix(text, "-")));
+    return absl::StrCat(value < 0 ? "−" : "", absl::StripPrefix(text, "-"));
   }
   const int exponent = static_cast<int>(std::lround(std::floor(std::log10(std::abs(value)))));
   const std::string mantissa = text.substr(0, e);

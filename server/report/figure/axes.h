@@ -24,11 +24,11 @@ class Extent {
   double low_ = 1, high_ = 0;
 };
 
-// Formats a number for an axis: "−.025" (U+2212; zeros become "0"); "2×10⁻⁶" if very large or
+// Formats a number for an axis: "−0.025" (U+2212; zeros become "0"); "2×10⁻⁶" if very large or
 // small.
 std::string AxisNumber(double value, int decimals);
 
-// The same with as few digits as it has, up to four significant ones: ".001", "20000".
+// The same with as few digits as it has, up to four significant ones: "0.001", "20000".
 std::string ShortNumber(double value);
 
 // Returns "10⁻⁴".
@@ -38,7 +38,7 @@ std::string PowerOfTen(int exponent);
 // round ticks. An empty extent gives 0 to 1 without ticks; a single value some room around it.
 Axis LinearAxis(const Extent& extent, double pad, size_t max_ticks, bool whole_numbers = false);
 
-// Returns a linear axis over logarithms of ratios, with ratios at its ticks: "×.5", "×1", "×2".
+// Returns a linear axis over logarithms of ratios, with ratios at its ticks: "×0.5", "×1", "×2".
 Axis RatioAxis(const Extent& logarithms, double pad, size_t max_ticks);
 
 // Returns an axis of steps: whole numbers, extended to the next tick if that is near (999 of 1000).

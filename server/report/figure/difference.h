@@ -11,7 +11,7 @@ namespace ablate::figure {
 
 // Returns sentences about settings whose difference at the end has grade leans or better and had
 // the opposite sign after the first tenth of training: "“none” leads on average only from step 700
-// on: at step 500 the difference is +.016 [−.009, +.041]". `input` is one of kDifference. Pure.
+// on: at step 500 the difference is +0.016 [−0.009, +0.041]". `input` is one of kDifference. Pure.
 std::vector<std::string> ReversalTexts(const Input& input);
 
 }  // namespace ablate::figure

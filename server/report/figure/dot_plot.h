@@ -53,8 +53,8 @@ struct DotGroup {
   std::string axis_title;
 };
 
-// Sets the value texts of all rows, with the decimals of one column: "+.031 [+.024, +.038]", with
-// `sign` for differences; "−.021, no interval"; or why there is none.
+// Sets the value texts of all rows, with the decimals of one column: "+0.031 [+0.024, +0.038]",
+// with `sign` for differences; "−0.021, no interval"; or why there is none.
 void WriteValues(bool sign, DotGroup* group);
 
 struct DotPlot {

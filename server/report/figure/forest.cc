@@ -41,14 +41,14 @@ std::vector<DotSeed> Differences(report::Scale scale, const ComparisonRow& row,
   return differences;
 }
 
-// Returns ".004", or the most frequent selection: ".002 6/12 …". "" if nothing is tuned.
+// Returns "0.004", or the most frequent selection: "0.002 6/12 …". "" if nothing is tuned.
 std::string ShortChoice(const ComparisonRow& row) {
   if (row.chosen.empty()) return "";
   const auto fewer = [](const report::Choice& a, const report::Choice& b) {
     return a.seeds < b.seeds;
   };
   const report::Choice& most = *std::max_element(row.chosen.begin(), row.chosen.end(), fewer);
-  const std::string values = report::ShownValues(most.labels);
+  const std::string values = absl::StrJoin(most.labels, ", ");
   if (row.chosen.size() == 1) return values;
   size_t seeds = 0;
   for (const report::Choice& choice : row.chosen) seeds += choice.seeds;
@@ -131,7 +131,7 @@ std::string TitleOf(const std::string& tuning, const std::string& baseline, bool
 
 struct Source {
   const std::vector<ComparisonRow>* rows;
-  std::string tuning;  // "each at its selected lr", "all at lr .01"; empty if nothing is tuned
+  std::string tuning;  // "each at its selected lr", "all at lr 0.01"; empty if nothing is tuned
 };
 
 std::vector<Source> SourcesOf(const Comparison& comparison) {
@@ -143,7 +143,7 @@ std::vector<Source> SourcesOf(const Comparison& comparison) {
   const report::MatchedBlock& block = comparison.matched[*comparison.reference];
   std::vector<std::string> at;
   for (size_t i = 0; i < block.labels.size(); ++i) {
-    at.push_back(absl::StrCat(comparison.tuned_axes[i], " ", report::ShownValue(block.labels[i])));
+    at.push_back(absl::StrCat(comparison.tuned_axes[i], " ", block.labels[i]));
   }
   sources.push_back({&block.rows, absl::StrCat("all at ", absl::StrJoin(at, ", "))});
   return sources;
@@ -226,14 +226,14 @@ void AddCsv(const Comparison& comparison, const Source& source, std::string* csv
 }
 
 // Returns the kinds of intervals: "Student's t", or "permutation test at the selected lr, Student's
-// t at .01".
+// t at 0.01".
 std::string IntervalsText(const Comparison& comparison) {
   if (!IsReselected(comparison)) return "Student's t";
   const std::string tuned = absl::StrJoin(comparison.tuned_axes, " and ");
   const std::string chosen = absl::StrCat("permutation test at the selected ", tuned);
   if (!comparison.reference) return chosen;
   return absl::StrCat(chosen, ", Student's t at ",
-                      report::ShownValues(comparison.matched[*comparison.reference].labels));
+                      absl::StrJoin(comparison.matched[*comparison.reference].labels, ", "));
 }
 
 void AddWords(const Comparison& comparison, const RowLook& look, double width, DotPlot* dots) {
@@ -304,7 +304,7 @@ std::string ForestCaption(const Input& input) {
       ".",
       groups ? absl::StrCat(" First each setting at its selected ",
                             absl::StrJoin(comparison.tuned_axes, " and "), ", then all at ",
-                            report::ShownValues(comparison.matched[*comparison.reference].labels),
+                            absl::StrJoin(comparison.matched[*comparison.reference].labels, ", "),
                             "; each group has its own scale.")
              : "",
       SettingsText(comparison));
@@ -337,7 +337,7 @@ std::string ForestDescription(const Input& input) {
       ".");
   if (!comparison.reference.has_value()) return text;
   const report::MatchedBlock& block = comparison.matched[*comparison.reference];
-  return absl::StrCat(text, " All at ", report::ShownValues(block.labels), ": ",
+  return absl::StrCat(text, " All at ", absl::StrJoin(block.labels, ", "), ": ",
                       DifferencesText(comparison.scale, block.rows, -1), ".");
 }
 

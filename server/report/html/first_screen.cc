@@ -18,7 +18,7 @@ using report::Comparison;
 using report::ComparisonRow;
 
 // Writes "Held-out loss (nats per token, lower is better) after 1,000 steps, against “pre” = 2.4406
-// at lr .004."
+// at lr 0.004."
 void Measured(const Experiment& experiment, Markup* out) {
   const Comparison& comparison = experiment.comparison;
   out->Open("p", {{"class", "measured"}});

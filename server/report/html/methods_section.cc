@@ -54,7 +54,7 @@ std::string TestsText(const Comparison& comparison) {
       ". The test does not assume normality. It assumes exchangeability: if the settings do not "
       "differ, it does not matter on any seed which run has which setting. With ",
       comparison.family == 1 ? "one comparison" : absl::StrCat(comparison.family, " comparisons"),
-      ", p can reach .05 from ",
+      ", p can reach 0.05 from ",
       report::Counted(report::LeastSeedsForSignFlip(std::max<size_t>(1, comparison.family)),
                       "pair"),
       " on. ",
@@ -119,8 +119,7 @@ std::string MarginText(const Comparison& comparison) {
   return absl::StrCat(
       "It is equivalent if two one-sided tests (TOST), also Holm-adjusted, reject a ",
       ratio ? absl::StrCat("ratio beyond a factor of ", 1 + *comparison.margin, " either way")
-            : absl::StrCat("difference beyond ±",
-                           report::ShownValue(text::ShortestDecimal(*comparison.margin))),
+            : absl::StrCat("difference beyond ±", text::ShortestDecimal(*comparison.margin)),
       ", the margin in the spec. The 95 % interval shown is wider than these tests need. ");
 }
 
@@ -128,10 +127,10 @@ std::string VerdictText(const Comparison& comparison) {
   return absl::StrCat(
       "Grades: a setting is ",
       comparison.better == report::Better::kNeither ? "higher or lower" : "better or worse",
-      " (established) if the adjusted p is at most .05. It is probably so (probable) if there are "
-      "too few pairs for that, but the adjusted p of the paired t-test is at most .05",
+      " (established) if the adjusted p is at most 0.05. It is probably so (probable) if there are "
+      "too few pairs for that, but the adjusted p of the paired t-test is at most 0.05",
       comparison.tuned_axes.empty() ? "" : " and each setting's selection is the same on all seeds",
-      ". It leans if only its unadjusted p is at most .05. ", MarginText(comparison),
+      ". It leans if only its unadjusted p is at most 0.05. ", MarginText(comparison),
       "Everything else is inconclusive, which does not mean equal. There is no verdict before all "
       "runs have ended, with fewer than three pairs, for settings evaluated on different data, and "
       "for another metric or step than planned.",

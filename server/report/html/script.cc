@@ -74,7 +74,7 @@ absl::string_view PageScript() {
         Math.abs(point[0] - step) < Math.abs(best[0] - step) ? point : best);
       out.textContent = [...curves].map(([name, points]) => {
         const [at, value] = near(points);
-        return `${name} ${value.toPrecision(4).replace('-', '\u2212').replace(/^(\u2212?)0\./, '$1.')} at ${at}`;
+        return `${name} ${value.toPrecision(4).replace('-', '\u2212')} at ${at}`;
       }).join(' \u00b7 ');
     };
     svg.onpointermove = (event) => {

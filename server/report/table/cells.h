@@ -20,10 +20,10 @@ TableCell MeanCell(const Number& mean, const Interval& interval, int decimals = 
 // The same for a sample; if some runs have no value the note counts the others: "4 of 6 runs".
 TableCell SampleCell(const Summary& over, size_t left_out, int decimals = -1);
 
-// Returns "+.031 [+.024, +.038]", "×1.42 [1.31, 1.55]".
+// Returns "+0.031 [+0.024, +0.038]", "×1.42 [1.31, 1.55]".
 TableCell DifferenceCell(Scale scale, const PairedStatistics& difference, int decimals = -1);
 
-// Returns ".031", "<.001", "≈.012" if not `exact`.
+// Returns "0.031", "<0.001", "≈0.012" if not `exact`.
 TableCell PCell(const Number& p, bool exact);
 
 // Returns a number about pairs with two decimals, and with a sign if requested.

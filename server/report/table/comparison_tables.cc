@@ -259,7 +259,7 @@ Table MatchedTable(const Comparison& comparison) {
     const bool reference = i == comparison.reference;
     if (!all && !reference) continue;
     table.columns.push_back(ColumnOf(
-        absl::StrCat(ShownValues(block.labels), reference ? " (reference)" : ""), true,
+        absl::StrCat(absl::StrJoin(block.labels, ", "), reference ? " (reference)" : ""), true,
         comparison.rows,
         [&](const ComparisonRow& row) { return MatchedCell(comparison.scale, block, row.label); }));
   }

@@ -39,7 +39,7 @@ struct ColumnGroup {
 // Returns all of them, from the first column on.
 std::vector<ColumnGroup> GroupsOf(const Table& table);
 
-// Returns "+.031 [+.024, +.038] (10 of 12 pairs)"; without a text the note alone; "" of an empty
+// Returns "+0.031 [+0.024, +0.038] (10 of 12 pairs)"; without a text the note alone; "" of an empty
 // cell.
 std::string OneLine(const TableCell& cell);
 

@@ -20,7 +20,7 @@ using ::testing::IsEmpty;
 constexpr size_t kSeeds = 8;
 constexpr double kClose = 1e-12;
 
-// norm × residual: a seed's own value, .03 more for post, .1 more without the residual, and
+// norm × residual: a seed's own value, 0.03 more for post, 0.1 more without the residual, and
 // `together` more with both; a hundredth of noise by cell and seed.
 double ValueOf(bool post, bool plain, size_t seed, double together) {
   const double noise =

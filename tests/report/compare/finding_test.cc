@@ -30,8 +30,8 @@ ComparisonInput Post(const Values& post) {
 
 ComparisonInput Worse(size_t seeds = 12) { return Post(Shifted(Base(seeds), .03, .01)); }
 
-// Setting "post" needs a lower learning rate than "pre"; at its own best it is .03 worse, at the
-// shared one .3.
+// Setting "post" needs a lower learning rate than "pre"; at its own best it is 0.03 worse, at the
+// shared one 0.3.
 ComparisonInput TunedPlacements() {
   ComparisonInput input;
   input.key = "eval/loss";
@@ -62,14 +62,14 @@ struct Canonical {
 };
 
 const Canonical kCanonical[] = {
-    {"Established", [] { return Worse(); }, "Higher by .030",
-     "higher by .030 [.023, .037] | p < .001",
-     "“post” is worse than “pre” in held-out loss: higher by .030 [.023, .037], 1.3 % of “pre”; "
-     "worse on 12 of 12 seeds; p < .001 (12 pairs allow no smaller p)."},
-    {"Probable", [] { return Post(Shifted(Base(5), .03, .001)); }, "Probably higher by .0302",
-     "higher by .0302 [.0288, .0316] | p < .001 by the t-test",
-     "“post” is probably worse than “pre” in held-out loss: higher by .0302 [.0288, .0316], 1.2 % "
-     "of “pre”; worse on 5 of 5 seeds; p < .001 by the t-test (assumes roughly normal "
+    {"Established", [] { return Worse(); }, "Higher by 0.030",
+     "higher by 0.030 [0.023, 0.037] | p < 0.001",
+     "“post” is worse than “pre” in held-out loss: higher by 0.030 [0.023, 0.037], 1.3 % of “pre”; "
+     "worse on 12 of 12 seeds; p < 0.001 (12 pairs allow no smaller p)."},
+    {"Probable", [] { return Post(Shifted(Base(5), .03, .001)); }, "Probably higher by 0.0302",
+     "higher by 0.0302 [0.0288, 0.0316] | p < 0.001 by the t-test",
+     "“post” is probably worse than “pre” in held-out loss: higher by 0.0302 [0.0288, 0.0316], 1.2 "
+     "% of “pre”; worse on 5 of 5 seeds; p < 0.001 by the t-test (assumes roughly normal "
      "differences); the permutation test needs 6 seeds."},
     {"Leans",
      [] {
@@ -80,10 +80,10 @@ const Canonical kCanonical[] = {
        }
        return OneAxis(settings);
      },
-     "Leans lower by .008", "lower by .008 [.001, .015] | p = .125 | about 23 seeds needed",
-     "“post” leans better than “pre” in held-out loss: lower by .008 [.001, .015], .3 % of “pre”; "
-     "better on 6 of 12 seeds; p = .031 unadjusted, but p = .125 (Holm-adjusted for 4 "
-     "comparisons); minimum detectable difference with 12 seeds: .0118 (80 % power); the observed "
+     "Leans lower by 0.008", "lower by 0.008 [0.001, 0.015] | p = 0.125 | about 23 seeds needed",
+     "“post” leans better than “pre” in held-out loss: lower by 0.008 [0.001, 0.015], 0.3 % of "
+     "“pre”; better on 6 of 12 seeds; p = 0.031 unadjusted, but p = 0.125 (Holm-adjusted for 4 "
+     "comparisons); minimum detectable difference with 12 seeds: 0.0118 (80 % power); the observed "
      "difference needs about 23 seeds (12 to 110)."},
     {"Equivalent",
      [] {
@@ -91,19 +91,19 @@ const Canonical kCanonical[] = {
        input.margin = .02;
        return input;
      },
-     "Equivalent:", "+.001 [−.006, +.008] | within ±.02 (equivalence test: p < .001)",
-     "“post” is equivalent to “pre” in held-out loss: +.001 [−.006, +.008]; worse on 6 of 12 "
-     "seeds; within ±.02 (equivalence test: p < .001)."},
+     "Equivalent:", "+0.001 [−0.006, +0.008] | within ±0.02 (equivalence test: p < 0.001)",
+     "“post” is equivalent to “pre” in held-out loss: +0.001 [−0.006, +0.008]; worse on 6 of 12 "
+     "seeds; within ±0.02 (equivalence test: p < 0.001)."},
     {"Inconclusive",
      [] {
        ComparisonInput input = Post(Shifted(Base(12), .003, .01));
        input.margin = .004;
        return input;
      },
-     "Inconclusive:", "+.003 [−.004, +.010] | about 98 seeds needed",
-     "“post” is inconclusive against “pre” in held-out loss: +.003 [−.004, +.010]; worse on 6 of "
-     "12 seeds; p = .369; not shown to be within ±.004 (equivalence test: p = .373); minimum "
-     "detectable difference with 12 seeds: .00929 (80 % power); the observed difference needs "
+     "Inconclusive:", "+0.003 [−0.004, +0.010] | about 98 seeds needed",
+     "“post” is inconclusive against “pre” in held-out loss: +0.003 [−0.004, +0.010]; worse on 6 "
+     "of 12 seeds; p = 0.369; not shown to be within ±0.004 (equivalence test: p = 0.373); minimum "
+     "detectable difference with 12 seeds: 0.00929 (80 % power); the observed difference needs "
      "about 98 seeds (21 to more than 10,000)."},
     {"WorseByDiverging",
      [] {
@@ -111,24 +111,24 @@ const Canonical kCanonical[] = {
        Diverge(&post, 0, 3);
        return Post(post);
      },
-     "Worse:", "higher by .029 [.021, .037] | 9 of 12 pairs converged | p < .001",
+     "Worse:", "higher by 0.029 [0.021, 0.037] | 9 of 12 pairs converged | p < 0.001",
      "“post” is worse than “pre” in held-out loss: “post” diverged on 3 of 12 seeds, “pre” on 0; "
-     "worse on 12 of 12 seeds; higher by .029 [.021, .037] when both converged; p < .001 (12 pairs "
-     "allow no smaller p)."},
+     "worse on 12 of 12 seeds; higher by 0.029 [0.021, 0.037] when both converged; p < 0.001 (12 "
+     "pairs allow no smaller p)."},
     {"Conflict",
      [] {
        Values post = Shifted(Base(12), -.03, .01);
        Diverge(&post, 0, 2);
        return Post(post);
      },
-     "Inconclusive:", "−.030 [−.038, −.022] | 10 of 12 pairs converged",
+     "Inconclusive:", "−0.030 [−0.038, −0.022] | 10 of 12 pairs converged",
      "“post” is inconclusive against “pre” in held-out loss: “post” diverged on 2 of 12 seeds, "
-     "“pre” on 0; better on 10 of 12 seeds; −.030 [−.038, −.022] when both converged; better when "
-     "both converge, but diverges more often: more seeds cannot resolve this trade-off."},
-    {"Constant", [] { return Post(Shifted(Base(8), .1)); }, "Higher by .100",
-     "higher by .100 on every seed (no spread, so no interval) | p = .008",
-     "“post” is worse than “pre” in held-out loss: higher by .100 on every seed (no spread, so no "
-     "interval), 4.2 % of “pre”; worse on 8 of 8 seeds; p = .008 (8 pairs allow no smaller p)."},
+     "“pre” on 0; better on 10 of 12 seeds; −0.030 [−0.038, −0.022] when both converged; better "
+     "when both converge, but diverges more often: more seeds cannot resolve this trade-off."},
+    {"Constant", [] { return Post(Shifted(Base(8), .1)); }, "Higher by 0.100",
+     "higher by 0.100 on every seed (no spread, so no interval) | p = 0.008",
+     "“post” is worse than “pre” in held-out loss: higher by 0.100 on every seed (no spread, so no "
+     "interval), 4.2 % of “pre”; worse on 8 of 8 seeds; p = 0.008 (8 pairs allow no smaller p)."},
     {"Identical", [] { return Post(Base(8)); }, "Inconclusive:", "identical values",
      "“post” is inconclusive against “pre” in held-out loss: identical values over 8 seeds; more "
      "seeds will not help: check that the setting has any effect."},
@@ -140,8 +140,8 @@ const Canonical kCanonical[] = {
      "“post” is inconclusive against “pre” in held-out loss: differences too large to compute "
      "with."},
     {"TooFewPairs", [] { return Worse(2); },
-     "Too few pairs for a verdict:", "+.03 [−.10, +.16] | at least 6 seeds needed",
-     "“post” has too few pairs for a verdict against “pre” in held-out loss: +.03 [−.10, +.16] "
+     "Too few pairs for a verdict:", "+0.03 [−0.10, +0.16] | at least 6 seeds needed",
+     "“post” has too few pairs for a verdict against “pre” in held-out loss: +0.03 [−0.10, +0.16] "
      "over 2 seeds; the permutation test needs at least 6 seeds."},
     {"Unfinished",
      [] {
@@ -149,10 +149,9 @@ const Canonical kCanonical[] = {
        Unfinish(&input.cells.back());
        return input;
      },
-     "No verdict yet:", "+.031 [+.024, +.038]",
+     "No verdict yet:", "+0.031 [+0.024, +0.038]",
      "“post” has no verdict yet against “pre” in held-out loss: 11 of 12 runs ended, “pre” 12 of "
-     "12; "
-     "+.031 [+.024, +.038] over 11 seeds so far."},
+     "12; +0.031 [+0.024, +0.038] over 11 seeds so far."},
     {"Exploratory",
      [] {
        ComparisonInput input = Worse();
@@ -160,9 +159,9 @@ const Canonical kCanonical[] = {
        input.exploratory = "report.primary is eval/loss";
        return input;
      },
-     "Exploratory:", "higher by .030 [.023, .037]",
+     "Exploratory:", "higher by 0.030 [0.023, 0.037]",
      "“post” is exploratory against “pre” in training loss (report.primary is eval/loss): higher "
-     "by .030 [.023, .037] over 12 seeds."},
+     "by 0.030 [0.023, 0.037] over 12 seeds."},
     {"ScoredDifferently",
      [] {
        ComparisonInput input = Worse();
@@ -172,11 +171,11 @@ const Canonical kCanonical[] = {
      "Not comparable:", "evaluated on other held-out data",
      "“post” is not comparable with “pre” in held-out loss: evaluated on other held-out data "
      "(model.context)."},
-    {"Tuned", [] { return TunedPlacements(); }, "Higher by .0300",
-     "higher by .0300 [.0273, .0327] | p < .001",
-     "“post” is worse than “pre” in held-out loss, each at its selected lr: higher by .0300 "
-     "[.0273, .0327], 1.3 % of “pre”; worse on 12 of 12 seeds; at lr .002; p < .001 (Holm-adjusted "
-     "for 2 comparisons; 12 pairs allow no smaller p)."},
+    {"Tuned", [] { return TunedPlacements(); }, "Higher by 0.0300",
+     "higher by 0.0300 [0.0273, 0.0327] | p < 0.001",
+     "“post” is worse than “pre” in held-out loss, each at its selected lr: higher by 0.0300 "
+     "[0.0273, 0.0327], 1.3 % of “pre”; worse on 12 of 12 seeds; at lr 0.002; p < 0.001 "
+     "(Holm-adjusted for 2 comparisons; 12 pairs allow no smaller p)."},
     {"HigherAsARatio",
      [] {
        ComparisonInput input = OneAxis({{"pre", Base(8)}, {"post", Base(8)}});
@@ -188,9 +187,9 @@ const Canonical kCanonical[] = {
        input.better = Better::kNeither;
        return input;
      },
-     "Higher by a factor of 2.00", "higher by a factor of 2.00 [1.91, 2.09] | p = .008",
+     "Higher by a factor of 2.00", "higher by a factor of 2.00 [1.91, 2.09] | p = 0.008",
      "“post” is higher than “pre” in gradient norm: higher by a factor of 2.00 [1.91, 2.09]; over "
-     "8 seeds; p = .008 (8 pairs allow no smaller p)."},
+     "8 seeds; p = 0.008 (8 pairs allow no smaller p)."},
 };
 
 TEST(FindingTest, SaysWhatIsCanonicalInTheseWords) {
@@ -250,7 +249,7 @@ TEST(FindingTest, CallsNothingBetterWhereNeitherDirectionIs) {
   input.better = Better::kNeither;
   const Comparison comparison = *Compare(input);
   EXPECT_THAT(RowVerdict(comparison, 1).text, StartsWith("“post” is higher than “pre” in held-out "
-                                                         "loss: higher by .030 [.023, .037]"));
+                                                         "loss: higher by 0.030 [0.023, 0.037]"));
   EXPECT_FALSE(Judges(RowVerdict(comparison, 1).text));
 }
 
@@ -274,13 +273,13 @@ TEST(SharedTest, NamesTheDifferenceThatIsDueToTheTunedValues) {
   ComparisonInput input = TunedPlacements();
   input.axes[1].base = "0.01";
   EXPECT_EQ(MatchedNote(*Compare(input)),
-            "All at lr .01: “post” higher by .2900 [.2873, .2927] (tuning the lr removes nine "
-            "tenths of it) and “none” lower by .0400 [.0373, .0427].");
+            "All at lr 0.01: “post” higher by 0.2900 [0.2873, 0.2927] (tuning the lr removes nine "
+            "tenths of it) and “none” lower by 0.0400 [0.0373, 0.0427].");
   input.axes[1].base.reset();  // the baseline's most frequent selection
   EXPECT_EQ(MatchedNote(*Compare(input)),
-            "All at lr .004: “post” higher by .0500 [.0473, .0527] and “none” lower by .0400 "
-            "[.0373, .0427].");
-  EXPECT_EQ(FindingOf(*Compare(input), 1).shared, "higher by .0500 [.0473, .0527]");
+            "All at lr 0.004: “post” higher by 0.0500 [0.0473, 0.0527] and “none” lower by 0.0400 "
+            "[0.0373, 0.0427].");
+  EXPECT_EQ(FindingOf(*Compare(input), 1).shared, "higher by 0.0500 [0.0473, 0.0527]");
   EXPECT_EQ(MatchedNote(*Compare(Worse())), "") << "nothing is tuned";
 }
 
@@ -291,7 +290,7 @@ TEST(SharedTest, NamesASignThatDependsOnTheTunedValue) {
     if (cell.labels[0] == "pre" && cell.labels[1] == "0.002") *cell.value += .1;
   }
   EXPECT_EQ(FindingOf(*Compare(input), 1).shared,
-            "lower by .0900 [.0873, .0927] (the sign depends on the lr)");
+            "lower by 0.0900 [0.0873, 0.0927] (the sign depends on the lr)");
 }
 
 // “post” at its best learning rate; if each seed has its own selection the difference has no
@@ -318,10 +317,11 @@ TEST(SharedTest, SaysNothingOfWhatIsNotJudged) {
       Unfinish(&cell);
     }
   }
-  EXPECT_EQ(FindingOf(*Compare(unfinished), 1).shared, "higher by .2900 [.2873, .2927]");
+  EXPECT_EQ(FindingOf(*Compare(unfinished), 1).shared, "higher by 0.2900 [0.2873, 0.2927]");
   for (Cell& cell : input.cells) cell.scored["data"] = cell.labels[0] == "post" ? "b" : "a";
   EXPECT_EQ(FindingOf(*Compare(input), 1).shared, "");
-  EXPECT_EQ(MatchedNote(*Compare(input)), "All at lr .01: “none” lower by .0400 [.0373, .0427].");
+  EXPECT_EQ(MatchedNote(*Compare(input)),
+            "All at lr 0.01: “none” lower by 0.0400 [0.0373, 0.0427].");
 }
 
 }  // namespace

@@ -43,7 +43,7 @@ TEST(ArrangeCellsTest, FollowsTheAxesNotTheCells) {
 
 TEST(ArrangeCellsTest, LeavesHolesWhereTheGridHasNoCell) {
   ComparisonInput input = TwoAxes();
-  input.cells.pop_back();  // layer at .2 with seed 3
+  input.cells.pop_back();  // layer at 0.2 with seed 3
   const CellGrid grid = *ArrangeCells(input);
   EXPECT_EQ(grid.rows[0].cells[2], nullptr);
   EXPECT_EQ(grid.rows[0].cells.size(), 6u);
@@ -55,7 +55,7 @@ TEST(ArrangeCellsTest, ByMakesATunedAxisACompared) {
   const CellGrid grid = *ArrangeCells(input);
   ASSERT_EQ(grid.rows.size(), 6u);
   EXPECT_TRUE(grid.tuned_axes.empty());
-  EXPECT_EQ(grid.rows[5].baseline, 3u);  // rms at .4 with rms at .1
+  EXPECT_EQ(grid.rows[5].baseline, 3u);  // rms at 0.4 with rms at 0.1
 }
 
 struct Bad {

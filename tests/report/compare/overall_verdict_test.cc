@@ -39,9 +39,10 @@ TEST(OverallVerdictTest, NamesEachRowWhileTheyAreFew) {
   ComparisonInput input = Placements();
   const Verdict verdict = OverallVerdict(*Compare(input));
   EXPECT_EQ(verdict.outcome, VerdictOutcome::kMixed);
-  EXPECT_EQ(verdict.text,
-            "held-out loss against “pre”: “post” is worse (higher by .030 [.023, .037], p < .001) "
-            "and “none” is better (lower by .040 [.033, .047], p < .001).");
+  EXPECT_EQ(
+      verdict.text,
+      "held-out loss against “pre”: “post” is worse (higher by 0.030 [0.023, 0.037], p < 0.001) "
+      "and “none” is better (lower by 0.040 [0.033, 0.047], p < 0.001).");
 }
 
 TEST(OverallVerdictTest, IsPreliminaryUntilTheLastRunHasEnded) {
@@ -67,9 +68,10 @@ TEST(OverallVerdictTest, NamesRowsThatCannotBeJudged) {
   }
   const Comparison comparison = *Compare(input);
   EXPECT_EQ(comparison.family, 1u);
-  EXPECT_EQ(OverallVerdict(comparison).text,
-            "held-out loss against “pre”: “post” is worse (higher by .030 [.023, .037], p < .001) "
-            "and “none” is not comparable (evaluated on other held-out data).");
+  EXPECT_EQ(
+      OverallVerdict(comparison).text,
+      "held-out loss against “pre”: “post” is worse (higher by 0.030 [0.023, 0.037], p < 0.001) "
+      "and “none” is not comparable (evaluated on other held-out data).");
 }
 
 TEST(OverallVerdictTest, AgreesWithRowsThatAgree) {
@@ -91,11 +93,12 @@ TEST(OverallVerdictTest, ShowsDivergenceAndMissingPairs) {
   for (Cell& cell : input.cells) {
     if (cell.labels[0] == "late") cell.outcome = RunOutcome::kMissing;
   }
-  EXPECT_EQ(OverallVerdict(*Compare(input)).text,
-            "held-out loss against “pre”: “some” is worse (higher by .030 [.022, .038], 10 of 12 "
-            "pairs converged, p = .002), “all” is worse (0 of 12 pairs converged, p = .002), "
-            "“same” is inconclusive (identical values) and “late” has too few pairs for a verdict "
-            "(no pairs, at least 8 seeds needed).");
+  EXPECT_EQ(
+      OverallVerdict(*Compare(input)).text,
+      "held-out loss against “pre”: “some” is worse (higher by 0.030 [0.022, 0.038], 10 of 12 "
+      "pairs converged, p = 0.002), “all” is worse (0 of 12 pairs converged, p = 0.002), "
+      "“same” is inconclusive (identical values) and “late” has too few pairs for a verdict "
+      "(no pairs, at least 8 seeds needed).");
 }
 
 TEST(OverallVerdictTest, CountsManyRows) {
@@ -151,9 +154,10 @@ TEST(OverallVerdictTest, DescribesWhatWasNotPlannedAndJudgesNothing) {
   const Verdict verdict = OverallVerdict(*Compare(input));
   EXPECT_EQ(verdict.outcome, VerdictOutcome::kExploratory);
   EXPECT_EQ(verdict.grade, Grade::kNoVerdict);
-  EXPECT_EQ(verdict.text,
-            "training loss against “pre”: exploratory (report.primary is eval/loss), without a "
-            "verdict; “post” higher by .030 [.023, .037] and “none” lower by .040 [.033, .047].");
+  EXPECT_EQ(
+      verdict.text,
+      "training loss against “pre”: exploratory (report.primary is eval/loss), without a "
+      "verdict; “post” higher by 0.030 [0.023, 0.037] and “none” lower by 0.040 [0.033, 0.047].");
 }
 
 TEST(OverallVerdictTest, HasTheLeastGradeOfItsRows) {

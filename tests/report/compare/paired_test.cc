@@ -55,7 +55,7 @@ TEST(SignFlipTest, CountsTiesOfWholeNumbers) {
 }
 
 TEST(SignFlipTest, RoundingDoesNotSplitTies) {
-  // .3 - .2 and .1 differ in the last bit; as tenths, every sum is a tie with another.
+  // 0.3 - 0.2 and 0.1 differ in the last bit; as tenths, every sum is a tie with another.
   const std::vector<double> tenths = {.3 - .2, .1, .1, .7 - .6, -.1};
   EXPECT_EQ(SignFlipTest(tenths).p.value, SignFlipTest({1, 1, 1, 1, -1}).p.value);
   // The observed sum is 0 up to rounding: every pattern reaches it.
@@ -119,7 +119,7 @@ TEST(BootstrapTest, EqualsTheOracleFromItsDraws) {
 }
 
 TEST(BootstrapTest, CountsHalfOfTheTies) {
-  // Resample means: 0, .5, .5, 1 around an estimate of .5: half below, so no bias.
+  // Resample means: 0, 0.5, 0.5, 1 around an estimate of 0.5: half below, so no bias.
   const BootstrapResult result = BootstrapFromIndices({0, 1}, {0, 0, 0, 1, 1, 0, 1, 1});
   EXPECT_EQ(result.bias.value, 0);
   EXPECT_EQ(result.acceleration.value, 0);
@@ -214,7 +214,7 @@ TEST(ComparePairsTest, SaysWhyANumberIsMissing) {
 }
 
 TEST(ComparePairsTest, TakesAConstantDifferenceForNoSpread) {
-  // 2.3 + .1 - 2.3 is .1 up to the last bits of 2.3: without care t would be about 1e15.
+  // 2.3 + 0.1 - 2.3 is 0.1 up to the last bits of 2.3: without care t would be about 1e15.
   const std::vector<double> baseline = OracleR(5, 8, 2.4, .3);
   std::vector<double> setting = baseline;
   for (double& value : setting) value += .1;

@@ -19,7 +19,7 @@ std::vector<double> Draw(Noise* noise, double effect, size_t n) {
   return differences;
 }
 
-// statsmodels' TTestPower().power(.5, 34, .05) and similar; 2^(1−n) is too fine to matter there.
+// statsmodels' TTestPower().power(0.5, 34, 0.05) and similar; 2^(1−n) is too fine to matter there.
 TEST(EstablishingPowerTest, IsThePairedTTestsOfTextbooks) {
   EXPECT_NEAR(EstablishingPower(.5, 34, 1), .8077775, 1e-6);
   EXPECT_NEAR(EstablishingPower(-.5, 34, 1), .8077775, 1e-6);

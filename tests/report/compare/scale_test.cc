@@ -102,7 +102,7 @@ TEST(RatioTest, MeansAreGeometricInTheMetricsUnit) {
   EXPECT_THAT(comparison.rows[0].mean.value, DoubleNear(10, kExact));
   EXPECT_THAT(post.own.mean.value, DoubleNear(40, 1e-11));
   EXPECT_THAT(post.mean.value, DoubleNear(40, 1e-11));
-  // ln 40 ± t(.975, 1) times half the distance of the two logarithms.
+  // ln 40 ± t(0.975, 1) times half the distance of the two logarithms.
   const double half = 12.706204736432095 * std::log(400) / 2;
   EXPECT_NEAR(std::log(post.interval.low), std::log(40) - half, 1e-9);
   EXPECT_NEAR(std::log(post.interval.high), std::log(40) + half, 1e-9);
@@ -198,7 +198,7 @@ TEST(RatioTest, ChoosesAsDifferencesDo) {
   EXPECT_EQ(ratios.rows[1].difference.mean.value, untuned.rows[1].difference.mean.value);
   EXPECT_EQ(ratios.rows[1].difference.p_sign_flip.value,
             untuned.rows[1].difference.p_sign_flip.value);
-  EXPECT_THAT(MatchedNote(ratios), HasSubstr("All at lr .1: “post” higher by a factor of 1."));
+  EXPECT_THAT(MatchedNote(ratios), HasSubstr("All at lr 0.1: “post” higher by a factor of 1."));
 }
 
 TEST(RatioTest, EffectsOfCrossedAxesAreRatiosOfRatios) {
@@ -223,7 +223,7 @@ TEST(RatioWordsTest, SayHowManyTimesAndWhichWay) {
   EXPECT_THAT(
       RowVerdict(comparison, 1).text,
       AllOf(HasSubstr("“post” is higher than “pre” in gradient norm: higher by a factor of 1."),
-            HasSubstr("]; over 8 seeds; p = .023 (Holm-adjusted for 3 comparisons; 8 pairs"),
+            HasSubstr("]; over 8 seeds; p = 0.023 (Holm-adjusted for 3 comparisons; 8 pairs"),
             Not(HasSubstr("+")), Not(HasSubstr("%"))));
   EXPECT_THAT(RowVerdict(comparison, 2).text,
               HasSubstr("“none” is lower than “pre” in gradient norm: lower by a factor of "));
@@ -258,8 +258,8 @@ TEST(RatioWordsTest, HaveTheDigitsThatTheIntervalDeserves) {
   EXPECT_EQ(shown(1.42, 1.31, 1.55), "×1.42 [1.31, 1.55]");
   EXPECT_EQ(shown(1.0023, 1.0011, 1.0035), "×1.0023 [1.0011, 1.0035]");
   EXPECT_EQ(shown(37.2, 30.1, 46), "×37 [30, 46]");
-  EXPECT_EQ(shown(.0123, .0101, .015), "×.0123 [.0101, .0150]");
-  EXPECT_EQ(shown(.012, .0005, .288), "×.012 [.00050, .29]") << "far apart";
+  EXPECT_EQ(shown(.0123, .0101, .015), "×0.0123 [0.0101, 0.0150]");
+  EXPECT_EQ(shown(.012, .0005, .288), "×0.012 [0.00050, 0.29]") << "far apart";
   EXPECT_EQ(shown(2, 2 - 1e-15, 2 + 1e-15), "×2.0 [2.0, 2.0]") << "nothing but rounding";
   EXPECT_EQ(ShownDifference(Scale::kRatio, Times(1.4), NoInterval(Undefined::kZeroVariance)),
             "×1.40");
@@ -268,9 +268,10 @@ TEST(RatioWordsTest, HaveTheDigitsThatTheIntervalDeserves) {
 }
 
 TEST(RatioWordsTest, AGeometricMeanHasDigitsOfItsOwn) {
-  EXPECT_EQ(ShownMean(Scale::kRatio, .6123, DefinedInterval(.0801, 4.68), 5), ".61 [.080, 4.7]");
+  EXPECT_EQ(ShownMean(Scale::kRatio, .6123, DefinedInterval(.0801, 4.68), 5), "0.61 [0.080, 4.7]");
   EXPECT_EQ(ShownMean(Scale::kRatio, 612.3, DefinedInterval(580.1, 646.3), 5), "612 [580, 646]");
-  EXPECT_EQ(ShownMean(Scale::kDifference, .6123, DefinedInterval(.0801, 4.68), 1), ".6 [.1, 4.7]");
+  EXPECT_EQ(ShownMean(Scale::kDifference, .6123, DefinedInterval(.0801, 4.68), 1),
+            "0.6 [0.1, 4.7]");
 }
 
 TEST(RatioWordsTest, AreAlwaysAbove1WithTheDirection) {
@@ -279,11 +280,11 @@ TEST(RatioWordsTest, AreAlwaysAbove1WithTheDirection) {
   };
   EXPECT_EQ(directed(1.42, 1.31, 1.55), "higher by a factor of 1.42 [1.31, 1.55]");
   EXPECT_EQ(directed(1 / 2.1, 1 / 2.4, 1 / 1.8), "lower by a factor of 2.10 [1.80, 2.40]");
-  EXPECT_EQ(directed(1.02, .97, 1.07), "×1.02 [.97, 1.07]");
+  EXPECT_EQ(directed(1.02, .97, 1.07), "×1.02 [0.97, 1.07]");
   EXPECT_EQ(DirectedSize(Scale::kRatio, std::log(.5), NoInterval(Undefined::kZeroVariance)),
             "lower by a factor of 2.00");
   EXPECT_EQ(DirectedSize(Scale::kDifference, -.031, DefinedInterval(-.038, -.024)),
-            "lower by .031");
+            "lower by 0.031");
 }
 
 TEST(RatioWordsTest, TellAFactorFrom1) {

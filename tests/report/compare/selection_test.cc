@@ -149,7 +149,7 @@ TEST(LeaveOneSeedOutTest, TakesTheFirstOfEquals) {
   const std::vector<Trial> all_diverged(6, Diverged());
   const Selection diverged = LeaveOneSeedOut(all_diverged, 2, 3, Better::kLower);
   for (const auto& pick : diverged.picks) EXPECT_THAT(pick, Optional(0u));
-  // .1 + .2 against .3 + 0: equal, whatever the last bit.
+  // 0.1 + 0.2 against 0.3 + 0: equal, whatever the last bit.
   const std::vector<Trial> tenths = {Converged(.1), Converged(.2), Converged(9),
                                      Converged(.3), Converged(0),  Converged(9)};
   EXPECT_THAT(LeaveOneSeedOut(tenths, 2, 3, Better::kLower).picks[2], Optional(0u));

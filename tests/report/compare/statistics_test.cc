@@ -31,7 +31,7 @@ TEST(CompensatedSumTest, KeepsWhatALargeTermWouldSwallow) {
 TEST(CompensatedSumTest, ForgetsNothingOverAMillionTerms) {
   CompensatedSum sum;
   for (int i = 0; i < 1000000; ++i) sum.Add(0.1);
-  EXPECT_EQ(sum.Total(), 100000.00000000000555);  // a million times the double nearest to .1
+  EXPECT_EQ(sum.Total(), 100000.00000000000555);  // a million times the double nearest to 0.1
 }
 
 TEST(CompensatedSumTest, MergesWithTheErrorsOfBoth) {

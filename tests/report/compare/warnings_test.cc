@@ -121,13 +121,13 @@ TEST(FindWarningsTest, SaysHowManySeedsATestNeeds) {
   const std::vector<double> five = OracleR(1, 5), more = OracleR(2, 5);
   EXPECT_THAT(
       Texts(OneAxis({{"pre", five}, {"post", more}}), WarningKind::kTooFewSeeds),
-      ElementsAre("too few pairs for p < .05 in the permutation test (6 are needed): “post” 5"));
+      ElementsAre("too few pairs for p < 0.05 in the permutation test (6 are needed): “post” 5"));
   const std::vector<double> six = OracleR(3, 6), other = OracleR(4, 6);
   EXPECT_THAT(Texts(OneAxis({{"pre", six}, {"post", other}}), WarningKind::kTooFewSeeds),
               IsEmpty());
   EXPECT_THAT(
       Texts(OneAxis({{"pre", six}, {"post", other}, {"none", other}}), WarningKind::kTooFewSeeds),
-      ElementsAre("too few pairs for p < .05 in the permutation test (Holm-adjusted for 2 "
+      ElementsAre("too few pairs for p < 0.05 in the permutation test (Holm-adjusted for 2 "
                   "comparisons; 7 are needed): “post” 6 and “none” 6"));
 }
 
@@ -195,7 +195,7 @@ TEST(FindWarningsTest, NamesWhatIsTunedOverOtherValues) {
   }
   EXPECT_THAT(Texts(input, WarningKind::kOtherCandidates),
               ElementsAre("lr tried at other values than the baseline's, so the permutation test "
-                          "is approximate: “wide” (.003, .01 and .03 against .01 and .03)"));
+                          "is approximate: “wide” (0.003, 0.01 and 0.03 against 0.01 and 0.03)"));
   const ComparisonRow row = Compare(input)->rows[1];
   EXPECT_LE(row.p.value, .05) << "columns bring their own candidates";
   EXPECT_TRUE(row.difference.by_reselection);

@@ -13,18 +13,18 @@ std::string Text(double mean, double low, double high) {
 }
 
 TEST(SignedWithIntervalTest, ShowsWhatTheIntervalDeserves) {
-  EXPECT_EQ(Text(.0308, .0240, .0376), "+.031 [+.024, +.038]");
-  EXPECT_EQ(Text(-.0434, -.0490, -.0379), "−.043 [−.049, −.038]");
-  EXPECT_EQ(Text(.303, .244, .362), "+.30 [+.24, +.36]");
+  EXPECT_EQ(Text(.0308, .0240, .0376), "+0.031 [+0.024, +0.038]");
+  EXPECT_EQ(Text(-.0434, -.0490, -.0379), "−0.043 [−0.049, −0.038]");
+  EXPECT_EQ(Text(.303, .244, .362), "+0.30 [+0.24, +0.36]");
   EXPECT_EQ(Text(12.3, 2.1, 22.5), "+12 [+2, +22]");
   EXPECT_EQ(Text(1234.5, 1100, 1369), "+1234 [+1100, +1369]");
-  EXPECT_EQ(Text(.5, -.5, 1.5), "+.5 [−.5, +1.5]");
+  EXPECT_EQ(Text(.5, -.5, 1.5), "+0.5 [−0.5, +1.5]");
 }
 
 TEST(SignedWithIntervalTest, NoBoundRoundsToZero) {
-  EXPECT_EQ(Text(.0504, .0004, .1004), "+.0504 [+.0004, +.1004]");
-  EXPECT_EQ(Text(.05, 0, .1), "+.05 [.00, +.10]");  // a bound that is 0
-  EXPECT_EQ(Text(0, -.031, .031), ".000 [−.031, +.031]");
+  EXPECT_EQ(Text(.0504, .0004, .1004), "+0.0504 [+0.0004, +0.1004]");
+  EXPECT_EQ(Text(.05, 0, .1), "+0.05 [0.00, +0.10]");  // a bound that is 0
+  EXPECT_EQ(Text(0, -.031, .031), "0.000 [−0.031, +0.031]");
 }
 
 TEST(SignedWithIntervalTest, GoesScientificWhereDecimalsEnd) {
@@ -33,7 +33,7 @@ TEST(SignedWithIntervalTest, GoesScientificWhereDecimalsEnd) {
 }
 
 TEST(SignedWithIntervalTest, SaysWhatIsMissing) {
-  EXPECT_EQ(SignedWithInterval(Defined(.0312345), NoInterval(Undefined::kTooFewPairs)), "+.0312");
+  EXPECT_EQ(SignedWithInterval(Defined(.0312345), NoInterval(Undefined::kTooFewPairs)), "+0.0312");
   EXPECT_EQ(SignedWithInterval(Defined(0), NoInterval(Undefined::kZeroVariance)), "0");
   EXPECT_EQ(
       SignedWithInterval(NoNumber(Undefined::kAllDiverged), NoInterval(Undefined::kAllDiverged)),
@@ -44,51 +44,41 @@ TEST(DirectedWithIntervalTest, SaysTheDirectionWhereTheIntervalHasOne) {
   const auto text = [](double mean, double low, double high) {
     return DirectedWithInterval(Defined(mean), DefinedInterval(low, high));
   };
-  EXPECT_EQ(text(.0308, .0240, .0376), "higher by .031 [.024, .038]");
-  EXPECT_EQ(text(-.0434, -.0490, -.0379), "lower by .043 [.038, .049]");
-  EXPECT_EQ(text(.003, -.004, .010), "+.003 [−.004, +.010]");
-  EXPECT_EQ(text(.05, 0, .1), "+.05 [.00, +.10]");
-  EXPECT_EQ(DirectedWithInterval(Defined(.5), NoInterval(Undefined::kTooFewPairs)), "+.500");
+  EXPECT_EQ(text(.0308, .0240, .0376), "higher by 0.031 [0.024, 0.038]");
+  EXPECT_EQ(text(-.0434, -.0490, -.0379), "lower by 0.043 [0.038, 0.049]");
+  EXPECT_EQ(text(.003, -.004, .010), "+0.003 [−0.004, +0.010]");
+  EXPECT_EQ(text(.05, 0, .1), "+0.05 [0.00, +0.10]");
+  EXPECT_EQ(DirectedWithInterval(Defined(.5), NoInterval(Undefined::kTooFewPairs)), "+0.500");
 }
 
 TEST(SettingNameTest, PutsTheAxisBeforeABareValue) {
   EXPECT_EQ(SettingName({}, {}), "base");
   EXPECT_EQ(SettingName({"norm"}, {"post"}), "post");
-  EXPECT_EQ(SettingName({"lr"}, {"0.01"}), "lr .01");
+  EXPECT_EQ(SettingName({"lr"}, {"0.01"}), "lr 0.01");
   EXPECT_EQ(SettingName({"norm", "residual", "width"}, {"post", "false", "64"}),
             "post, residual false, width 64");
   EXPECT_EQ(SettingName({"norm"}, {"none"}), "none");
-  EXPECT_EQ(SettingMark({"lr"}, {"0.01"}), "lr .01");
-  EXPECT_EQ(SettingMark({"norm", "residual", "lr"}, {"post", "false", "0.01"}), "post/false/.01");
+  EXPECT_EQ(SettingMark({"lr"}, {"0.01"}), "lr 0.01");
+  EXPECT_EQ(SettingMark({"norm", "residual", "lr"}, {"post", "false", "0.01"}), "post/false/0.01");
 }
 
-TEST(ShownValueTest, LeavesOutTheZeroOfAFraction) {
-  EXPECT_EQ(ShownValue("0.004"), ".004");
-  EXPECT_EQ(ShownValue("-0.5"), "−.5");
-  EXPECT_EQ(ShownValue("1e-3"), "1e-3");
-  EXPECT_EQ(ShownValue("10"), "10");
-  EXPECT_EQ(ShownValue("0.1-warm"), "0.1-warm") << "a label that is no number";
-  EXPECT_EQ(ShownValue("-post"), "-post");
-  EXPECT_EQ(ShownValues({"0.004", "64"}), ".004, 64");
-}
-
-TEST(PlainTest, HasNoLeadingZeroAndNoSignOnZero) {
+TEST(PlainTest, HasALeadingZeroAndNoSignOnZero) {
   EXPECT_EQ(Plain(2.4371, 3), "2.437");
-  EXPECT_EQ(Plain(.0314, 3), ".031");
-  EXPECT_EQ(Plain(-.5, 1), "−.5");
-  EXPECT_EQ(Plain(-.0001, 2), ".00");
+  EXPECT_EQ(Plain(.0314, 3), "0.031");
+  EXPECT_EQ(Plain(-.5, 1), "−0.5");
+  EXPECT_EQ(Plain(-.0001, 2), "0.00");
   EXPECT_EQ(Plain(0, 0), "0");
-  EXPECT_EQ(Signed(0, 2), ".00");
+  EXPECT_EQ(Signed(0, 2), "0.00");
 }
 
 TEST(PTextTest, NeverRoundsOntoTheThreshold) {
-  EXPECT_EQ(PText(.031), "p = .031");
-  EXPECT_EQ(PText(.001), "p = .001");
-  EXPECT_EQ(PText(.00098), "p < .001");
-  EXPECT_EQ(PText(.0004), "p < .001");
-  EXPECT_EQ(PText(.0499), "p = .0499");
-  EXPECT_EQ(PText(.050001), "p = .050001");
-  EXPECT_EQ(PText(.05), "p = .050");
+  EXPECT_EQ(PText(.031), "p = 0.031");
+  EXPECT_EQ(PText(.001), "p = 0.001");
+  EXPECT_EQ(PText(.00098), "p < 0.001");
+  EXPECT_EQ(PText(.0004), "p < 0.001");
+  EXPECT_EQ(PText(.0499), "p = 0.0499");
+  EXPECT_EQ(PText(.050001), "p = 0.050001");
+  EXPECT_EQ(PText(.05), "p = 0.050");
   EXPECT_EQ(PText(1), "p = 1.000");
 }
 

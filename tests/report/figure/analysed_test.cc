@@ -268,7 +268,7 @@ TEST_F(EigenvaluesTest, AreSharesWithGeometricMeans) {
   const Drawing drawing = Drawn();
   EXPECT_TRUE(drawing.figure.panels[0].x.log);
   EXPECT_TRUE(drawing.figure.panels[0].y.log);
-  // λ = σ²; √(.9 · .5).
+  // λ = σ²; √(0.9 · 0.5).
   EXPECT_THAT(drawing.csv,
               AllOf(HasSubstr("label,a,,,1,0.8,0.8,0.8\n"), HasSubstr("label,a,100,1,2,0.2,,\n"),
                     HasSubstr("label,b,,,1,0.67082")));
@@ -300,7 +300,7 @@ TEST_F(SitesTest, HaveNumbersAndCountWhatIsBeyondTheScale) {
   const Cells cells = CellsOf(drawing.figure.panels[0]);
   EXPECT_EQ(cells.colors[1].rgb, MapColor(0).rgb);
   EXPECT_EQ(cells.colors[2].rgb, MapColor(1).rgb);
-  EXPECT_THAT(Texts(), AllOf(HasSubstr("−.25"), HasSubstr("1 value below 0 drawn as 0"),
+  EXPECT_THAT(Texts(), AllOf(HasSubstr("−0.25"), HasSubstr("1 value below 0 drawn as 0"),
                              HasSubstr("1 value above 1 drawn as 1"),
                              HasSubstr("Blocks passed (0: embedding)")));
   EXPECT_THAT(drawing.csv, HasSubstr("label,a,100,0,,embedding,block.0.output,-0.25\n"));
@@ -428,6 +428,28 @@ TEST(MapPanelsTest, FitOnAPage) {
   const auto drawing = Draw(kind, MakeInput(kind, grid, *comparison, shapes, kDoubleWidth));
   EXPECT_THAT(std::string(drawing.status().message()),
               HasSubstr("30 maps don't fit into this figure; expected at most "));
+}
+
+// Returns the number of texts "0.50" or "−0.50" in a map of `side` × `side` cells.
+int NumbersIn(size_t side, double value) {
+  MapPanel map;
+  for (size_t i = 0; i <= side; ++i) map.x_edges.push_back(static_cast<double>(i));
+  map.y_edges = map.x_edges;
+  map.x.high = map.y.high = static_cast<double>(side);
+  map.values.assign(side * side, value);
+  map.numbers = true;
+  const auto figure = DrawMaps({map}, {}, {}, kDoubleWidth);
+  EXPECT_TRUE(figure.ok()) << figure.status();
+  return static_cast<int>(
+      std::count_if(figure->texts.begin(), figure->texts.end(),
+                    [](const Text& text) { return text.text == "0.50" || text.text == "−0.50"; }));
+}
+
+TEST(MapPanelsTest, HaveNumbersIfAllFitIntoTheirCells) {
+  EXPECT_EQ(NumbersIn(10, .5), 100);
+  EXPECT_EQ(NumbersIn(10, -.5), 100);
+  EXPECT_EQ(NumbersIn(13, .5), 169);
+  EXPECT_EQ(NumbersIn(13, -.5), 0) << "the sign makes them wider";
 }
 
 TEST(MapColorTest, GetsLighterInGrey) {

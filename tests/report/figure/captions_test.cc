@@ -90,10 +90,11 @@ TEST(CaptionsTest, DescribeTheWindowsThatAreDrawn) {
 TEST(CaptionsTest, DescribeEachGroupOfDifferences) {
   const Words words(NormsGrid());
 
-  EXPECT_THAT(words.Caption("forest"), HasSubstr("then all at .01; each group has its own scale."));
   EXPECT_THAT(words.Caption("forest"),
-              HasSubstr(" by permutation test at the selected lr, Student's t at .01; they"));
-  EXPECT_THAT(words.Description("forest"), HasSubstr(". All at .01: post +"));
+              HasSubstr("then all at 0.01; each group has its own scale."));
+  EXPECT_THAT(words.Caption("forest"),
+              HasSubstr(" by permutation test at the selected lr, Student's t at 0.01; they"));
+  EXPECT_THAT(words.Description("forest"), HasSubstr(". All at 0.01: post +"));
   const Words plain(Settings({{"a", {2, 3}}, {"b", {3, 4}}}));
   EXPECT_THAT(plain.Caption("forest"),
               AllOf(Not(HasSubstr("its own scale")), HasSubstr("Intervals are by Student's t.")));
@@ -114,7 +115,7 @@ TEST(CaptionsTest, DescribeTheAxisThatIsDrawn) {
               AllOf(HasSubstr("Held-out loss over lr:"), HasSubstr("numbers above: runs"),
                     HasSubstr("Hollow")));
   EXPECT_THAT(words.Description("sensitivity"),
-              AllOf(HasSubstr("held-out loss over lr: pre 2."), HasSubstr(" at .001"),
+              AllOf(HasSubstr("held-out loss over lr: pre 2."), HasSubstr(" at 0.001"),
                     HasSubstr("; none 2.")));
   report::ComparisonInput many = NormsGrid(2);
   const size_t cells = many.cells.size();

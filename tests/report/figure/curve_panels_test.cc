@@ -177,7 +177,7 @@ TEST(SensitivityTest, ShowsMeansOfOtherSettingsThatNoLineGoesThrough) {
       alone += points.color.rgb == kOthers.rgb && std::isfinite(y) ? 1 : 0;
     }
   }
-  EXPECT_EQ(alone, 2u) << "pre/half and post/on, of which two of four seeds diverged at .1";
+  EXPECT_EQ(alone, 2u) << "pre/half and post/on, of which two of four seeds diverged at 0.1";
 }
 
 TEST(SensitivityTest, DrawsNumbersInTheirOrderWhateverTheSpecs) {

@@ -107,6 +107,24 @@ TEST(DifferenceFigureTest, SaysAboveTheCurvesWhichSideIsBetter) {
   }
 }
 
+TEST(DifferenceFigureTest, KeepsItsTitleApartFromLongNumbers) {
+  const report::Comparison comparison =
+      *report::Compare(Settings({{"pre", {2, 2, 2}}, {"post", {2.0001, 2.0003, 2.0002}}}));
+  const SettingCurves pre{"pre", 0, {{0, {0, 5, 10}, {2, 2, 2}}}},
+      post{"post", 1, {{0, {0, 5, 10}, {2, 1.9997, 2.0003}}}};
+  for (const double width : {3.25, 6.75}) {
+    Input input = InputOf(comparison, post, pre);
+    input.width = width;
+    const auto drawing = Draw(kDifference, input);
+    ASSERT_TRUE(drawing.ok()) << drawing.status();
+    const std::vector<Tick>& ticks = drawing->figure.panels[0].y.ticks;
+    EXPECT_TRUE(std::any_of(ticks.begin(), ticks.end(),
+                            [](const Tick& tick) { return tick.label.size() > 8; }));
+    EXPECT_THAT(Outside(drawing->figure), IsEmpty());
+    EXPECT_THAT(Overlapping(drawing->figure), IsEmpty());
+  }
+}
+
 TEST(DifferenceFigureTest, MarksWhatIsComparedBesideAnAverage) {
   report::ComparisonInput grid = Settings({{"pre", {2, 2, 2}}, {"post", {2.5, 2.6, 2.7}}});
   const report::Comparison comparison = *report::Compare(grid);
@@ -206,9 +224,10 @@ TEST_F(ReversalTest, SaysFromWhichStepOnASettingLeads) {
   EXPECT_THAT(
       texts,
       ElementsAre("“none” leads on average only from step 800 on: at step 500 the difference "
-                  "is +.040 [+.031, +.049]"));
-  EXPECT_THAT(description_,
-              HasSubstr("They end: none −.050 [−.059, −.041]. “none” leads on average only from"));
+                  "is +0.040 [+0.031, +0.049]"));
+  EXPECT_THAT(
+      description_,
+      HasSubstr("They end: none −0.050 [−0.059, −0.041]. “none” leads on average only from"));
 }
 
 TEST_F(ReversalTest, SaysWhatFallsBehind) {

@@ -105,12 +105,12 @@ TEST(DotPlotTest, ShowsASeedThatIsFarFromTheRowsAsAnArrow) {
   const auto one = DrawDotPlot(PlotOf(rows), 6.75);
   EXPECT_LT(one->panels[0].x.high, .1);
   ASSERT_EQ(ArrowsOf(one->panels[0]).size(), 1u);
-  EXPECT_THAT(ArrowsOf(one->panels[0])[0].titles, ElementsAre("seed 7: .900"));
-  EXPECT_THAT(TextList(*one), Contains("+.900"));
+  EXPECT_THAT(ArrowsOf(one->panels[0])[0].titles, ElementsAre("seed 7: 0.900"));
+  EXPECT_THAT(TextList(*one), Contains("+0.900"));
   EXPECT_THAT(TextList(*one).back(), HasSubstr("beyond the axis, 1 seed"));
   rows[1].seeds.push_back({1.5, 8});
   const auto two = DrawDotPlot(PlotOf(rows), 6.75);
-  EXPECT_THAT(ArrowsOf(two->panels[0])[0].titles, ElementsAre("seed 7: .900, seed 8: 1.50"));
+  EXPECT_THAT(ArrowsOf(two->panels[0])[0].titles, ElementsAre("seed 7: 0.900, seed 8: 1.50"));
   EXPECT_THAT(TextList(*two), Contains("2 to +1.50"));
 }
 
@@ -130,7 +130,7 @@ TEST(DotPlotTest, WritesNoValueOverMarks) {
                               RowAt("c", .02, {.03, 0})};
   const auto figure = DrawDotPlot(PlotOf(rows), 3.25);
   EXPECT_EQ(ArrowsOf(figure->panels[0]).size(), 1u);
-  EXPECT_THAT(TextList(*figure), Not(Contains("+.900"))) << "the seed at .029 stands there";
+  EXPECT_THAT(TextList(*figure), Not(Contains("+0.900"))) << "the seed at 0.029 stands there";
 }
 
 TEST(DotPlotTest, HasOneScaleForTwoRowsAndForRowsThatAreNotMuchFurther) {
@@ -268,22 +268,22 @@ TEST(ForestTest, JudgesNoRowAtASharedValue) {
 
 TEST(ForestTest, SaysWhichTunedValuesWereChosen) {
   report::ComparisonInput grid = NormsGrid();
-  // The first seed's run of "none" at .004 is bad, so that .01 is selected on the other seeds.
+  // The first seed's run of "none" at 0.004 is bad, so that 0.01 is selected on the other seeds.
   for (report::Cell& cell : grid.cells) {
     if (cell.labels[0] == "none" && cell.labels[1] == "0.004" && cell.seed == 42) {
       cell.value = *cell.value + 1;
     }
   }
   const Figure wide = DrawnAs("forest", grid, 6.75);
-  EXPECT_EQ(TextOf(wide, "lr").x, TextOf(wide, ".002").x);
-  EXPECT_THAT(Those(wide, {".002", ".01 11/12 …", ".004", ".01"}),
-              ElementsAre(".002", ".01 11/12 …"))
+  EXPECT_EQ(TextOf(wide, "lr").x, TextOf(wide, "0.002").x);
+  EXPECT_THAT(Those(wide, {"0.002", "0.01 11/12 …", "0.004", "0.01"}),
+              ElementsAre("0.002", "0.01 11/12 …"))
       << "of post and of none; at the shared value nothing was chosen";
-  EXPECT_THAT(TextList(wide), Contains("pre: lr .004"));
+  EXPECT_THAT(TextList(wide), Contains("pre: lr 0.004"));
   const Figure narrow = DrawnAs("forest", grid, 3.25);
-  EXPECT_EQ(TextOf(narrow, "lr .002").x, TextOf(narrow, "post").x);
-  EXPECT_LT(TextOf(narrow, "lr .002").y, TextOf(narrow, "post").y);
-  EXPECT_THAT(TextList(narrow), Contains("lr .01 11/12 …"));
+  EXPECT_EQ(TextOf(narrow, "lr 0.002").x, TextOf(narrow, "post").x);
+  EXPECT_LT(TextOf(narrow, "lr 0.002").y, TextOf(narrow, "post").y);
+  EXPECT_THAT(TextList(narrow), Contains("lr 0.01 11/12 …"));
 }
 
 TEST(ForestTest, SaysNothingOfTunedValuesWhereNoneIs) {

@@ -63,7 +63,7 @@ inline SettingCurves MakeCurves(const CurveShape& shape, size_t style) {
 }
 
 // Returns placement × learning rate × seed, near the published numbers: held-out losses whose tuned
-// differences are +.03 and −.04, and runs without norms that diverge at high rates.
+// differences are +0.03 and −0.04, and runs without norms that diverge at high rates.
 inline report::ComparisonInput NormsGrid(uint32_t seeds = 12) {
   report::ComparisonInput input;
   input.key = "eval/loss";

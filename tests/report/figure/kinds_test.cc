@@ -247,8 +247,8 @@ TEST(ForestTest, MarksRowsThatAreScoredOnOtherData) {
                 EndsWith(",216,216,scored-differently"));
     EXPECT_THAT(LineOf(csv, "each at its selected lr,none,pre,42,"),
                 EndsWith(",216,216,scored-differently"));
-    EXPECT_THAT(LineOf(csv, "all at lr .01,post,pre,,"), EndsWith(",216,216,"));
-    EXPECT_THAT(LineOf(csv, "all at lr .01,none,pre,,"), EndsWith(",216,216,scored-differently"));
+    EXPECT_THAT(LineOf(csv, "all at lr 0.01,post,pre,,"), EndsWith(",216,216,"));
+    EXPECT_THAT(LineOf(csv, "all at lr 0.01,none,pre,,"), EndsWith(",216,216,scored-differently"));
   }
 }
 

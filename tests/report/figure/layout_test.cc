@@ -59,11 +59,21 @@ TEST(PushApartTest, KeepsDistanceEvenWithoutRoom) {
 
 TEST(MeasureTest, CutsInTheMiddleAtCharacters) {
   EXPECT_NEAR(TextWidth("pre", 72), 0.556 + 0.333 + 0.556, 1e-9);
+  EXPECT_NEAR(TextWidth("−1", 72), 0.584 + 0.556, 1e-9);
   const std::string cut = ElideMiddle("ééééééééééééééééé", 0.5, 7);
   EXPECT_LE(TextWidth(cut, 7), 0.5);
   EXPECT_NE(cut.find("…"), std::string::npos);
   EXPECT_EQ(ElideMiddle("short", 1, 7), "short");
   EXPECT_EQ(ElideMiddle("a\tb\x80", 1, 7), "a\uFFFDb\uFFFD");
+}
+
+TEST(LeftRoomTest, GrowsWithTheNumbersOfTheAxis) {
+  Axis usual, small;
+  usual.ticks = {{2, "2.40"}, {3, "2.45"}};
+  EXPECT_EQ(LeftRoom(usual), kLeft);
+  small.ticks = {{0, "0"}, {1, "−0.0025"}};
+  EXPECT_NEAR(LeftRoom(small), 0.2 + TextWidth("−0.0025", kLabelSize) + kYNumbers * kPoint, 1e-9);
+  EXPECT_GT(LeftRoom(small), kLeft);
 }
 
 TEST(MeasureTest, WrapsAndElidesTheLastLine) {
@@ -74,11 +84,11 @@ TEST(MeasureTest, WrapsAndElidesTheLastLine) {
 
 TEST(TicksTest, AreRoundWithTheDecimalsOfTheirStep) {
   EXPECT_THAT(LabelsOf(LinearAxis(Of({-0.051, 0.053}), 0, 5)),
-              ElementsAre("−.050", "−.025", "0", ".025", ".050"));
+              ElementsAre("−0.050", "−0.025", "0", "0.025", "0.050"));
   EXPECT_THAT(LabelsOf(StepAxis(Of({0, 999}), 5)),
               ElementsAre("0", "200", "400", "600", "800", "1000"));
   EXPECT_THAT(LabelsOf(LogAxis(Of({1e-6, 1}), 0, 5)),
-              ElementsAre("10⁻⁶", "10⁻⁵", "10⁻⁴", ".001", ".01", ".1", "1"));
+              ElementsAre("10⁻⁶", "10⁻⁵", "10⁻⁴", "0.001", "0.01", "0.1", "1"));
   EXPECT_THAT(LabelsOf(LogAxis(Of({2, 9}), 0, 5)), ElementsAre("2", "3", "5"));
 }
 
@@ -87,8 +97,8 @@ TEST(AxesTest, HaveRatiosAtLogarithms) {
     return RatioAxis(Of({std::log(low), std::log(high)}), 0, ticks);
   };
   EXPECT_THAT(LabelsOf(ratios(.97, 1.11, 4)), ElementsAre("×1.00", "×1.05", "×1.10"));
-  EXPECT_THAT(LabelsOf(ratios(.4, 4, 5)), ElementsAre("×.5", "×1", "×2", "×3"));
-  EXPECT_THAT(LabelsOf(ratios(.01, 40, 4)), ElementsAre("×.01", "×.1", "×1", "×10"));
+  EXPECT_THAT(LabelsOf(ratios(.4, 4, 5)), ElementsAre("×0.5", "×1", "×2", "×3"));
+  EXPECT_THAT(LabelsOf(ratios(.01, 40, 4)), ElementsAre("×0.01", "×0.1", "×1", "×10"));
   EXPECT_THAT(LabelsOf(ratios(1e-9, 1e5, 4)), ElementsAre("×10⁻⁸", "×10⁻⁴", "×1", "×10⁴"));
   const Axis axis = ratios(.4, 4, 5);
   ASSERT_EQ(axis.ticks.size(), 4u);
@@ -121,7 +131,7 @@ TEST(ReducedCurveTest, AveragesConvergedSeedsAndKeepsDivergedOnesApart) {
   EXPECT_EQ(reduced.converged, 2u);
   EXPECT_EQ(reduced.diverged, 1u);
   EXPECT_THAT(reduced.mean, ElementsAre(2, 3));
-  // t(.975, 1)·s/√2 = 12.706·1.
+  // t(0.975, 1)·s/√2 = 12.706·1.
   EXPECT_THAT(reduced.high, ElementsAre(DoubleNear(14.706, 1e-3), DoubleNear(15.706, 1e-3)));
   EXPECT_EQ(reduced.seeds.size(), 3u);
 }

@@ -213,7 +213,7 @@ TEST(PageTest, HasTheCommandThatMakesItAgainAndTheSpecAsAFile) {
 TEST(PageTest, ForetellsSeedsOnlyFromMeanAndSpread) {
   EXPECT_THAT(PageOfPost({1.1, 2.2, 2.9}), HasSubstr("; the observed difference needs "));
   const std::string constant = PageOfPost({2, 3, 4});
-  EXPECT_THAT(constant, HasSubstr("p = .250 · the permutation test needs at least 6 seeds"));
+  EXPECT_THAT(constant, HasSubstr("p = 0.250 · the permutation test needs at least 6 seeds"));
   EXPECT_THAT(constant, Not(HasSubstr("the observed difference needs")));
 }
 
@@ -273,9 +273,9 @@ TEST(PageTest, BeginsWithWhatCrossedAxesDo) {
   const size_t together = page.find("<p class=\"who effect\">post × residual false</p>");
   EXPECT_LT(main, together);
   EXPECT_LT(together, page.find("Each combination against the baseline:"));
-  EXPECT_THAT(page, HasSubstr("<strong>Together higher by .050</strong> [.041, .059] "));
+  EXPECT_THAT(page, HasSubstr("<strong>Together higher by 0.050</strong> [0.041, 0.059] "));
   EXPECT_THAT(page, HasSubstr("than the sum of the two separate effects, over 8 seeds"));
-  EXPECT_THAT(page, HasSubstr("p = .008 (Holm-adjusted for 1 interaction)"));
+  EXPECT_THAT(page, HasSubstr("p = 0.008 (Holm-adjusted for 1 interaction)"));
 }
 
 TEST(PageTest, TellsWhatTheDecisiveFigureCautions) {

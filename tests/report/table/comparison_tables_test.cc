@@ -126,13 +126,13 @@ TEST(MainTableTest, IsTheSameInAllFourForms) {
 TEST(BriefTableTest, SaysMetricChoiceDifferenceAndWins) {
   EXPECT_EQ(
       RenderText(BriefTable(Compared(TunedGrid()))),
-      "held-out loss, each at its selected lr  mean    Δ vs pre [95 % CI]       p (Holm)   "
+      "held-out loss, each at its selected lr  mean    Δ vs pre [95 % CI]          p (Holm)   "
       "wins  diverged\n"
-      "pre   lr .004                           2.3987  —                               —      "
+      "pre   lr 0.004                          2.3987  —                                  —      "
       "—         0\n"
-      "post  lr .002                           2.4287  +.0300 [+.0218, +.0360]     <.001   "
+      "post  lr 0.002                          2.4287  +0.0300 [+0.0218, +0.0360]    <0.001   "
       "0/12         0\n"
-      "none  lr .004                           2.3587  −.0400 [−.0427, −.0373]     <.001  "
+      "none  lr 0.004                          2.3587  −0.0400 [−0.0427, −0.0373]    <0.001  "
       "12/12         0\n");
 }
 
@@ -159,10 +159,10 @@ TEST(BriefTableTest, HasNoWinsWhereNeitherIsBetter) {
 TEST(CellsTest, ShowShareOfSeedsWhereTheChoiceVaries) {
   ComparisonRow row;
   row.chosen = {{{"0.001"}, 2}, {{"0.002"}, 6}, {{"0.004"}, 3}, {{"0.008"}, 1}};
-  EXPECT_EQ(ChosenText(row), ".002 (6/12), .004 (3/12), .001 (2/12), 1 more");
-  EXPECT_EQ(ChosenText(row, {"lr"}), "lr .002 (6/12), .004 (3/12), .001 (2/12), 1 more");
+  EXPECT_EQ(ChosenText(row), "0.002 (6/12), 0.004 (3/12), 0.001 (2/12), 1 more");
+  EXPECT_EQ(ChosenText(row, {"lr"}), "lr 0.002 (6/12), 0.004 (3/12), 0.001 (2/12), 1 more");
   row.chosen = {{{"0.001", "0"}, 1}, {{"0.002", "0.1"}, 1}};
-  EXPECT_EQ(ChosenText(row, {"lr", "wd"}), "lr .001, wd 0 (1/2), lr .002, wd .1 (1/2)");
+  EXPECT_EQ(ChosenText(row, {"lr", "wd"}), "lr 0.001, wd 0 (1/2), lr 0.002, wd 0.1 (1/2)");
 }
 
 TEST(CellsTest, LeaveOutAnIntervalThatNoNumberCanHold) {
@@ -181,7 +181,7 @@ TEST(CellsTest, NeverPrintAnIntervalAsAPoint) {
     return OneLine(DifferenceCell(Scale::kDifference, comparison.rows[row].difference, decimals));
   };
   EXPECT_THAT(cell(1), StartsWith("+1.09e−4 [+1.0"));
-  EXPECT_THAT(cell(2), StartsWith("+.0"));
+  EXPECT_THAT(cell(2), StartsWith("+0.0"));
 }
 
 // Rows of two runs around a mean: the interval is wide, but of the mean's magnitude.
@@ -216,7 +216,7 @@ TEST(MainTableTest, NamesTheBaselineOfEachCombination) {
   EXPECT_EQ(BaselineName(Compared(input)), "none");
   input.by = "";
   input.baseline = {};
-  EXPECT_EQ(BaselineName(Compared(input)), "pre, lr .002");
+  EXPECT_EQ(BaselineName(Compared(input)), "pre, lr 0.002");
 }
 
 TEST(DataTableTest, HasExactNumbersAndNothingForWhatIsUndefined) {
@@ -309,7 +309,7 @@ TEST(ComparisonTextTest, PutsTableNoteVerdictAndWindowsOnLines) {
     EXPECT_EQ(windows.rows[row][0].fewest_points, 90u);
   }
   const std::string text = ComparisonText(comparison, windows);
-  EXPECT_THAT(text, HasSubstr("\nAll at lr .008: “post” higher by .250"));
+  EXPECT_THAT(text, HasSubstr("\nAll at lr 0.008: “post” higher by 0.250"));
   EXPECT_THAT(text, HasSubstr("\n" + OverallVerdict(comparison).text + "\n"));
   EXPECT_THAT(text, HasSubstr("\nwarning: "));
   EXPECT_THAT(text, HasSubstr("\nnote: each lr is selected by leave-one-seed-out; the permutation "
@@ -340,19 +340,15 @@ TEST(ComparisonTextTest, TellsEffectsOfCrossedAxes) {
   const std::string text = ComparisonText(Compared(input), {});
   EXPECT_THAT(
       text,
-      HasSubstr(
-          "\ncrossed axes:\n"
-          "effect                       combinations  n  Δ [95 % CI]              p (sign flip)  p "
-          "(Holm)\n"
-          "post against pre                        2  8  +.0550 [+.0505, +.0595]           .008    "
-          "  "
-          ".016\n"
-          "residual false against true             2  8  +.1250 [+.1205, +.1295]           .008    "
-          "  "
-          ".016\n"
-          "post × residual false                   1  8  +.0500 [+.0411, +.0589]           .008    "
-          "  "
-          ".008\n"));
+      HasSubstr("\ncrossed axes:\n"
+                "effect                       combinations  n  Δ [95 % CI]                 "
+                "p (sign flip)  p (Holm)\n"
+                "post against pre                        2  8  +0.0550 [+0.0505, +0.0595]          "
+                "0.008     0.016\n"
+                "residual false against true             2  8  +0.1250 [+0.1205, +0.1295]          "
+                "0.008     0.016\n"
+                "post × residual false                   1  8  +0.0500 [+0.0411, +0.0589]          "
+                "0.008     0.008\n"));
   EXPECT_THAT(ComparisonText(Compared(TunedGrid()), {}), Not(HasSubstr("crossed axes")));
 }
 
