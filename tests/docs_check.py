@@ -61,15 +61,15 @@ FORBIDDEN = [
     (re.compile(r"\bchoosing again\b", I), "write 'permutation test with reselection'"),
     (re.compile(r"(?:^|(?<=[.!?] ))(?:What|Of|Where|Whether) (?!course\b)[a-z][^?]*?(?:[.!:;]|$)"),
      "a sentence opens with its subject, not with What, Of, Where or Whether"),
-    (re.compile(r"(?<![\w./…\d,])[+−-]?\.\d+\b"), "a number in prose has its leading zero"),
 ]
-LEADING_ZERO = FORBIDDEN[-1][0]
-PROSE_ONLY = 2  # of the last patterns: tables may break them
+PROSE_ONLY = 1  # of the last patterns: tables may break it
+NO_ZERO = re.compile(r"(?<![\w./…,%)\]])[+−-]?\.\d+\b")  # text, code and printed output alike
+ZERO_ADVICE = "a number has its leading zero"
 WHAT = re.compile(r"(?<!of )\bwhat\b(?! is\b| are\b)[^?.]*(?=[.,;:]|$)")
 BEHIND = re.compile(r"\bbehind\b", I)
 THAT_OF = re.compile(r"\b(?:that|those) of\b", I)
 # The same for texts in the sources.
-STRING_FORBIDDEN = [FORBIDDEN[i] for i in (0, 1, 2, 4, 5, 6)]
+STRING_FORBIDDEN = [FORBIDDEN[i] for i in (0, 1, 2, 4, 5, 6)] + [(NO_ZERO, ZERO_ADVICE)]
 STRING_IS_NO = FORBIDDEN[3]
 
 FENCE = re.compile(r"^\s*(```+|~~~+)\s*(\S*)")
@@ -277,6 +277,13 @@ def options_of_programs(root):
     return found
 
 
+def check_numbers(all_pages, findings):
+    for page in all_pages:
+        for number, line in page.of("prose", "table", "code"):
+            for match in NO_ZERO.finditer(line):
+                findings.add(page.path, number, f"'{match[0]}': {ZERO_ADVICE}")
+
+
 def check_commands(root, all_pages, findings):
     page = root / "docs" / "reference" / "cli.md"
     if not page.exists():
@@ -312,8 +319,6 @@ def check_words(all_pages, findings):
             prose = page.kinds[line_at(0) - 1] == "prose"
             for pattern, advice in FORBIDDEN if prose else FORBIDDEN[:-PROSE_ONLY]:
                 for match in pattern.finditer(text):
-                    if pattern is LEADING_ZERO and is_quoted(text[:match.start()]):
-                        continue
                     findings.add(page.path, line_at(match.start()), f"'{shown(match[0])}': {advice}")
             for match in WHAT.finditer(text):
                 findings.count("docs: 'what' as a noun", page.path, line_at(match.start()),
@@ -334,11 +339,6 @@ def check_words(all_pages, findings):
                     findings.count("docs: sentence of more than 25 words", page.path, line_at(start),
                                    f"{count} words: '{shown(sentence)}'")
                 start += len(sentence) + 1
-
-
-def is_quoted(before):
-    """Returns true within quotes, as of a program's output."""
-    return before.count('"') % 2 == 1 or before.count("“") > before.count("”")
 
 
 def shown(text):
@@ -376,6 +376,7 @@ def find(root):
     all_pages = pages(root)
     check_links(root, all_pages, findings)
     check_widths(all_pages, findings)
+    check_numbers(all_pages, findings)
     check_commands(root, all_pages, findings)
     check_words(all_pages, findings)
     check_sources(root, findings)
@@ -437,6 +438,9 @@ FAULTS = [
     ("What a run leaves is kept.", "opens with its subject"),
     ("It ends. Where there is none, it stops.", "opens with its subject"),
     ("It grew by .03 nats.", "leading zero"),
+    ("It prints “smaller than .05”.", "leading zero"),
+    ("| p |\n| --- |\n| <.001 |", "leading zero"),
+    ("```\npost  +.0311 [+.0183, +.0381]\n```", "leading zero"),
     ("It reads what it finds.", "'what' as a noun: 1 times"),
     ("word " * 13 + "\n" + "word " * 13 + "end.", "sentence of more than 25 words: 1 times"),
     ("\n".join(["Seven words stand in this short sentence."] * 12), "paragraph of more than 80 words: 1 times"),
@@ -451,7 +455,7 @@ See [the other](other.md#a-heading) and [`code`](#a-page), or
 A weight is
 [out, in]: `code` comes first.
 
-There is no GPU. What is a cell? It takes 0.05 s, as in `.05`, "smaller than .05" and v0.2.
+There is no GPU. What is a cell? It takes 0.05 s, as in `0.05` and v0.2.
 
 ```
 ablate ls --limit 3 | jq .name   # that of others
@@ -498,7 +502,8 @@ def self_test():
         if wanted is not None and not any(wanted in line for line in found):
             failures.append(f"not found: '{wanted}' in {text!r}; found {found}")
     sources = {"client/a.cc": ('  // What it is.\n  Error("x is none of y");\n  Error("a name is no label");\n',
-                               ["comment: opens with What: 1", "string: forbidden words: 1", "string: 'is no …': 1"])}
+                               ["comment: opens with What: 1", "string: forbidden words: 1", "string: 'is no …': 1"]),
+               "server/b.cc": ('  Text("p < .05");\n', ["string: forbidden words: 1"])}
     for name, (text, wanted) in sources.items():
         with tempfile.TemporaryDirectory() as folder:
             root = pathlib.Path(folder).resolve()
@@ -508,7 +513,7 @@ def self_test():
             (root / name).write_text(text)
             found = check(root, {})
             failures += [f"not found: {each}; found {found}" for each in wanted if not any(each in f for f in found)]
-            if check(root, {"comment: opens with What": 1, "string: forbidden words": 1, "string: 'is no …'": 1}):
+            if check(root, {each.rpartition(": ")[0]: 1 for each in wanted}):
                 failures.append("a count within its budget is found")
     return failures
 
