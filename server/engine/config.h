@@ -244,8 +244,8 @@ struct EvaluationConfig {
   // Batches per evaluation: the number generated, or the first ones of a text; 0 means all of a
   // text's. Ignored for documents.
   uint32_t batches = 8;
-  // Of a text: number of held-out tokens to evaluate, in place of batches, rounded up to whole
-  // windows; 0: as batches says.
+  // Number of held-out tokens of a text, in place of batches, rounded up to whole windows; 0: as
+  // batches says.
   uint32_t tokens = 0;
   std::vector<Record> record = {};  // ascending, each once; recorded at every evaluation
 
