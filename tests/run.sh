@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Installs, builds and runs the tests. Usage: tests/run.sh [--all|--cuda|--cpu [default|avx2|avx512]...]
-#   --all   adds sanitizers, clang and clang-tidy, and the instances of tests that are called Long
+#   --all   adds sanitizers, clang and clang-tidy, and, without sanitizers, the instances of tests that are called Long
 #   --cuda  instead: builds the programs with PyPI's own torch wheel, the CUDA build, and trains a short run; needs no GPU
 #   --cpu   instead: runs the tests once per named instruction set, by default with each that this machine has
 # Prints a line per phase and CTest's summary last. CTest's whole output is in FOLDER/Testing/Temporary/LastTest.log.
@@ -88,7 +88,7 @@ case "${1:-}" in
       phase "Configuring build/$preset" cmake --preset "$preset"
       compile "Compiling the tests with the sanitizers of $preset (25 minutes the first time)" "build/$preset"
       LSAN_OPTIONS="suppressions=$PWD/tests/lsan.supp" TSAN_OPTIONS="suppressions=$PWD/tests/tsan.supp" \
-        run_tests "build/$preset"
+        run_tests "build/$preset" "${plain[@]}"
     done
     tests/tidy.sh
     run_tests build

@@ -162,7 +162,7 @@ TEST_F(CreateTest, TrainsOnAGpuOnceItsWorkerIsKnown) {
               testing::Contains("training.device auto is cuda: torch trains on a GPU"));
   EXPECT_EQ(Preview(spec).notes_size(), 1 + Preview(asked).notes_size());
   Create(spec);
-  const auto& training = worker->NextRun().run.spec().spec().training();
+  const v1::TrainingSpec training = worker->NextRun().run.spec().spec().training();
   EXPECT_EQ(training.device(), v1::Device::cuda);
   EXPECT_EQ(training.trainer(), v1::Trainer::torch);
   EXPECT_EQ(training.precision(), v1::Precision::float32);
@@ -170,20 +170,20 @@ TEST_F(CreateTest, TrainsOnAGpuOnceItsWorkerIsKnown) {
 
 TEST_F(CreateTest, TrainsInAPrecisionOfGpusOnAGpu) {
   v1::ExperimentSpec spec = SmallSpec();
-  spec.mutable_base()->mutable_training()->set_precision(v1::Precision::bfloat16);
+  spec.mutable_base()->mutable_training()->set_precision(v1::Precision::tf32);
   ASSERT_EQ(Preview(spec).problems_size(), 1);
   EXPECT_THAT(Preview(spec).problems(0).message(),
-              HasSubstr("base.training.precision: precision bfloat16 needs a GPU"));
+              HasSubstr("base.training.precision: precision tf32 needs a GPU"));
   const auto worker = MakeWorker("cuda-0-train", 4);
   const v1::CreateExperimentResponse response = Preview(spec);
   EXPECT_EQ(response.problems_size(), 0);
   ASSERT_EQ(response.trainers_size(), 1);
   EXPECT_EQ(response.trainers(0).why_not_native(), "the native trainer computes in float32");
   Create(spec);
-  const auto& training = worker->NextRun().run.spec().spec().training();
+  const v1::TrainingSpec training = worker->NextRun().run.spec().spec().training();
   EXPECT_EQ(training.device(), v1::Device::cuda);
   EXPECT_EQ(training.trainer(), v1::Trainer::torch);
-  EXPECT_EQ(training.precision(), v1::Precision::bfloat16);
+  EXPECT_EQ(training.precision(), v1::Precision::tf32);
 }
 
 TEST_F(CreateTest, GivesTheSameAnswerToTheSameRequest) {
