@@ -153,7 +153,7 @@ footer { border-top: 1px solid var(--rule); margin-top: 3rem; color: var(--muted
   table.main { font-size: 6.6pt; width: 100%; }
   th, td { padding: .12rem .22rem; white-space: normal; }
   td small { font-size: 6pt; white-space: nowrap; }
-  tr, figure, .writer, li, dl > * { break-inside: avoid; }
+  tr, table, figure, .writer, li, dl > * { break-inside: avoid; }
   thead { display: table-header-group; }
   .gallery { grid-template-columns: repeat(2, minmax(0, 1fr)); gap: 1rem; }
   figure.wide { grid-column: 1 / -1; }
