@@ -15,6 +15,7 @@
 #include "base/tokenizer/encoder.h"
 #include "base/utf8.h"
 #include "server/engine/analyze/inputs.h"
+#include "server/engine/analyze/ranking.h"
 #include "server/engine/data/characters.h"
 #include "server/engine/data/random.h"
 
@@ -44,20 +45,6 @@ std::string TextOf(double value) {
   std::string text;
   text::AppendDecimal(value, &text);
   return text;
-}
-
-// Moves the `count` most likely tokens to the front, in order, and drops the rest.
-void KeepBest(absl::Span<const double> logits, size_t count, std::vector<uint32_t>& tokens) {
-  const auto better = [logits](uint32_t a, uint32_t b) {
-    return logits[a] != logits[b] ? logits[a] > logits[b] : a < b;
-  };
-  if (count == tokens.size()) {
-    std::sort(tokens.begin(), tokens.end(), better);
-    return;
-  }
-  const auto end = tokens.begin() + static_cast<std::ptrdiff_t>(count);
-  std::partial_sort(tokens.begin(), end, tokens.end(), better);
-  tokens.resize(count);
 }
 
 void Normalise(std::vector<double>& probabilities) {
@@ -127,14 +114,12 @@ uint32_t LongestPrompt(const ModelConfig& model) {
 }
 
 KeptTokens Keep(absl::Span<const double> logits, const SampleOptions& options) {
-  KeptTokens kept;
-  kept.tokens.resize(logits.size());
-  std::iota(kept.tokens.begin(), kept.tokens.end(), 0u);
   const bool greedy = options.temperature == 0;
   const size_t limit = greedy ? 1 : options.top_k == 0 ? logits.size() : options.top_k;
-  KeepBest(logits, std::min(limit, logits.size()), kept.tokens);
+  KeptTokens kept = {MostLikely(logits, std::min(limit, logits.size())), {}};
   if (greedy) return {kept.tokens, {1.0}};
   const double best = logits[kept.tokens.front()];
+  kept.probabilities.reserve(kept.tokens.size());
   for (const uint32_t token : kept.tokens) {
     kept.probabilities.push_back(std::exp((logits[token] - best) / options.temperature));
   }
