@@ -15,6 +15,9 @@
 
 namespace ablate::engine {
 
+// Largest value of SampleOptions::max_tokens.
+inline constexpr uint32_t kMaxDrawnTokens = 10'000'000;
+
 // Sampling options; docs/reference/analyses/samples.md has the formulas. Logits are divided by the
 // temperature, cut to the top_k most likely tokens (0: all), then to the fewest most likely tokens
 // whose probabilities add up to top_p.
@@ -25,17 +28,25 @@ struct SampleOptions {
   double top_p = 1;
   uint32_t seed = 0;
   std::string prompt;  // UTF-8; every sample begins with it
+  // Largest number of drawn tokens; the default is more than any context holds.
+  uint32_t max_tokens = kMaxDrawnTokens;
+  // UTF-8. A sample ends as soon as its drawn text contains one of them.
+  std::vector<std::string> stop = {};
+  std::vector<uint32_t> prompt_ids = {};  // the prompt's tokens, if `prompt` is empty
 };
 
 struct Sample {
   uint32_t index = 0;
-  std::string text;     // UTF-8, including the prompt
+  std::string text;     // UTF-8, including the prompt, up to the stop string
   uint32_t tokens = 0;  // drawn ones, including the closing boundary
-  // True if the model closed the document; false if the context was full, as always in a text task.
+  // True if the model closed the document; false if a stop string, max_tokens or the full context
+  // ended it, as always in a text task.
   bool ended = false;
   // True if the text is a whole document of the training part of the data, even if the run hasn't
   // read it. A document longer than the context is never found. Always false for a text task.
   bool in_training_data = false;
+  std::vector<uint32_t> token_ids = {};  // [tokens], the drawn ones
+  std::string stop = {};                 // the stop string that ended it; empty if none did
 };
 
 struct SampleCounts {
@@ -51,17 +62,17 @@ struct OptionProblem {
   std::string allowed;
 };
 
-// Checks every range except the prompt's, which depends on the model. Returns an empty list if all
-// is well.
+// Checks every range except the prompt's, which depends on the model. Returns one problem per
+// option; an empty list if all is well.
 std::vector<OptionProblem> CheckSampleOptions(const SampleOptions& options);
 
-// Returns the largest number of characters in a prompt for this model.
+// Returns the largest number of tokens in a prompt for this model.
 uint32_t LongestPrompt(const ModelConfig& model);
 
 // Draws samples from the model of `config` with the parameters of `checkpoint`. For a documents
-// task each sample is a document: it starts with the boundary token and ends with it or when the
-// context is full. For a text task a sample starts with the prompt, or with a line feed if the
-// prompt is empty, and ends when the context is full.
+// task each sample is a document: it starts with the boundary token and ends with it. For a text
+// task a sample starts with the prompt, or with a line feed if the prompt is empty. In both a stop
+// string, max_tokens or the full context may end it.
 //
 // `on_samples` receives the samples in order, some at a time. The task's text defines the meaning
 // of tokens and, with the run's seed, the held-out part. Errors:

@@ -4,8 +4,11 @@
 
 #include <gmock/gmock.h>
 
+#include "base/clean.h"
+#include "base/utf8.h"
 #include "server/engine/analyze/sampling.h"
 #include "server/engine/data/documents.h"
+#include "server/engine/data/whole_text.h"
 #include "server/engine/model/transformer.h"
 #include "server/engine/train/checkpoint.h"
 #include "tests/engine/train_configs.h"
@@ -323,6 +326,182 @@ TEST(SamplesTest, OfATextWithoutLineFeedsNeedAPrompt) {
   SampleOptions options = Count(1);
   options.prompt = "abcde";  // the longest allowed
   EXPECT_EQ(Generate(run, checkpoint, options).samples.at(0).tokens, 2u);
+}
+
+// Returns a text run whose tokens are those of an encoding, which has bytes that are parts of
+// characters.
+RunConfig EncodedTextRun() {
+  const std::string folder = ABLATE_EXAMPLES_DATA "/shakespeare-bpe/";
+  auto text = std::make_shared<TokenizedText>();
+  text->encoding = *tokenizer::BytePairEncoding::Read(folder + "vocab.json", folder + "merges.txt");
+  text->tokens.assign(200, 1);
+  RunConfig run = SmallTextRun(3);
+  run.task = TextTask{true, text, 0.5};
+  run.model.vocabulary = static_cast<int>(text->vocabulary());
+  run.model.context = 64;
+  return run;
+}
+
+// Returns the bytes of each drawn token.
+std::vector<std::string> DrawnBytes(const RunConfig& run, const Sample& sample) {
+  const auto* const documents = std::get_if<DocumentsTask>(&run.task);
+  const auto* const text = std::get_if<TextTask>(&run.task);
+  const SampledData data = {documents != nullptr ? documents->documents.get() : nullptr,
+                            text != nullptr ? text->text.get() : nullptr};
+  std::vector<std::string> bytes;
+  for (const uint32_t id : sample.token_ids) bytes.push_back(data.codec().BytesOf({id}));
+  return bytes;
+}
+
+// Checks that each sample with stop strings is the one without them, up to the first occurrence.
+void ExpectCut(const RunConfig& run, const SampleOptions& options,
+               const std::vector<std::string>& stops) {
+  const std::string checkpoint = CheckpointOf(run, 5);
+  const Generated whole = Generate(run, checkpoint, options);
+  SampleOptions stopping = options;
+  stopping.stop = stops;
+  const Generated stopped = Generate(run, checkpoint, stopping);
+  ASSERT_TRUE(stopped.status.ok()) << stopped.status;
+  ASSERT_EQ(stopped.samples.size(), whole.samples.size());
+  size_t cut = 0;
+  for (size_t i = 0; i < whole.samples.size(); ++i) {
+    const Sample& sample = stopped.samples[i];
+    std::string drawn;
+    size_t tokens = 0, begin = std::string::npos;
+    for (const std::string& bytes : DrawnBytes(run, whole.samples[i])) {
+      ++tokens;
+      drawn += bytes;
+      for (const std::string& stop : stops) begin = std::min(begin, drawn.find(stop));
+      if (begin != std::string::npos) break;
+    }
+    EXPECT_EQ(sample.tokens, tokens) << i;
+    EXPECT_EQ(sample.token_ids, std::vector<uint32_t>(whole.samples[i].token_ids.begin(),
+                                                      whole.samples[i].token_ids.begin() +
+                                                          static_cast<int64_t>(tokens)));
+    if (begin == std::string::npos) {
+      EXPECT_EQ(sample.stop, "");
+      EXPECT_EQ(sample.text, whole.samples[i].text);
+      EXPECT_EQ(sample.ended, whole.samples[i].ended);
+      continue;
+    }
+    ++cut;
+    EXPECT_FALSE(sample.ended);
+    EXPECT_EQ(drawn.compare(begin, sample.stop.size(), sample.stop), 0) << sample.stop;
+    std::string text = options.prompt, kept = drawn.substr(0, begin);
+    for (absl::string_view rest = kept; !rest.empty();) {
+      text += text::EncodeUtf8(text::TakeCharacter(&rest));
+    }
+    EXPECT_EQ(sample.text, text);
+  }
+  EXPECT_GT(cut, 0u);
+  EXPECT_LT(cut, whole.samples.size()) << "the test must see both";
+}
+
+TEST(SamplesTest, EndBeforeAStopStringAndLeaveTheOthersAsTheyAre) {
+  for (const bool causal : {true, false}) {
+    RunConfig run = SmallTextRun(3);
+    run.model.attention.causal = causal;
+    SampleOptions options = Count(300);
+    options.prompt = "ab";  // "ab" counts only after it
+    ExpectCut(run, options, {"ab", "c\n", "fa"});
+    ExpectCut(SmallDocumentsRun(3), options, {"ab", "cde"});
+  }
+}
+
+TEST(SamplesTest, EndBeforeAStopStringOfSeveralTokensOrWithinOne) {
+  const RunConfig run = EncodedTextRun();
+  const SampleOptions options = Count(40);
+  const Generated whole = Generate(run, CheckpointOf(run, 5), options);
+  std::vector<std::string> spanning, within;
+  for (const Sample& sample : whole.samples) {
+    const std::vector<std::string> tokens = DrawnBytes(run, sample);
+    for (size_t i = 0; i + 2 < tokens.size(); ++i) {
+      const std::string three =
+          tokens[i].substr(tokens[i].size() - 1) + tokens[i + 1] + tokens[i + 2].substr(0, 1);
+      if (text::IsUtf8(three) && spanning.size() < 5) spanning.push_back(three);
+      if (tokens[i].size() > 3 && text::IsUtf8(tokens[i]) && within.size() < 5) {
+        within.push_back(tokens[i].substr(1, 2));
+      }
+    }
+  }
+  ASSERT_EQ(spanning.size(), 5u);
+  ASSERT_EQ(within.size(), 5u);
+  ExpectCut(run, options, spanning);
+  ExpectCut(run, options, {within[0]});
+  ExpectCut(run, options, {within[1], spanning[1], spanning[2]});
+}
+
+TEST(SamplesTest, DrawNoMoreTokensThanAllowed) {
+  for (const RunConfig& run : {SmallDocumentsRun(3), SmallTextRun(3)}) {
+    const std::string checkpoint = CheckpointOf(run, 5);
+    SampleOptions options = Count(60);
+    options.prompt = "ab";
+    const Generated whole = Generate(run, checkpoint, options);
+    for (const uint32_t most : {1u, 2u, 3u, 9u}) {
+      options.max_tokens = most;
+      const Generated some = Generate(run, checkpoint, options);
+      ASSERT_EQ(some.samples.size(), 60u);
+      for (size_t i = 0; i < 60; ++i) {
+        const Sample& all = whole.samples[i];
+        const uint32_t tokens = std::min(most, all.tokens);
+        EXPECT_EQ(some.samples[i].tokens, tokens);
+        EXPECT_EQ(some.samples[i].token_ids,
+                  std::vector<uint32_t>(all.token_ids.begin(), all.token_ids.begin() + tokens));
+        EXPECT_EQ(some.samples[i].ended, all.ended && tokens == all.tokens);
+        EXPECT_THAT(all.text, StartsWith(some.samples[i].text));
+      }
+    }
+  }
+}
+
+TEST(SamplesTest, BeginWithPromptIdsAsWithTheirText) {
+  for (const RunConfig& run : {SmallDocumentsRun(3), SmallTextRun(3)}) {
+    const std::string checkpoint = CheckpointOf(run, 5);
+    SampleOptions by_text = Count(30), by_ids = Count(30);
+    by_text.prompt = "cab";
+    const bool line_feed = std::holds_alternative<TextTask>(run.task);  // it has the lowest id
+    for (const uint32_t id : {2u, 0u, 1u}) by_ids.prompt_ids.push_back(id + (line_feed ? 1 : 0));
+    const Generated expected = Generate(run, checkpoint, by_text);
+    const Generated generated = Generate(run, checkpoint, by_ids);
+    ASSERT_TRUE(generated.status.ok()) << generated.status;
+    EXPECT_EQ(generated.Texts(), expected.Texts());
+    for (size_t i = 0; i < 30; ++i) {
+      EXPECT_EQ(generated.samples[i].token_ids, expected.samples[i].token_ids);
+      EXPECT_EQ(generated.samples[i].token_ids.size(), generated.samples[i].tokens);
+    }
+  }
+}
+
+TEST(SamplesTest, TakePromptIdsThatStandForNoText) {
+  RunConfig run = SmallDocumentsRun(3);
+  run.model.vocabulary = 9;  // six letters, the boundary, and two more
+  SampleOptions options = Count(3);
+  options.prompt_ids = {0, 6, 8};
+  const Generated generated = Generate(run, CheckpointOf(run, 1), options);
+  ASSERT_TRUE(generated.status.ok()) << generated.status;
+  for (const Sample& sample : generated.samples) {
+    EXPECT_THAT(sample.text, StartsWith("a"));
+    EXPECT_EQ(sample.text.size(), 1 + sample.tokens - (sample.ended ? 1 : 0));
+  }
+  options.prompt_ids = {0, 9};
+  EXPECT_EQ(Generate(run, CheckpointOf(run, 1), options).status,
+            absl::InvalidArgumentError("prompt_ids: id 2, 9, is not in the model's vocabulary; "
+                                       "expected ids below 9, its size"));
+}
+
+TEST(SamplesTest, StopsBetweenTwoGroups) {
+  const RunConfig run = SmallDocumentsRun(3);
+  SampleOptions options = Count(600);
+  options.stop = {"a"};
+  std::atomic<bool> stop{false};
+  size_t received = 0;
+  const auto counts = GenerateSamples(run, CheckpointOf(run, 1), options, stop,
+                                      [&](const std::vector<Sample>& samples) {
+                                        received += samples.size();
+                                        stop = true;
+                                      });
+  EXPECT_TRUE(absl::IsCancelled(counts.status()));
+  EXPECT_EQ(received, 256u);
 }
 
 TEST(SamplesTest, StopsWhenItIsAskedTo) {

@@ -9,6 +9,8 @@
 #include <limits>
 #include <memory>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "server/engine/data/random.h"
@@ -157,6 +159,18 @@ SampleOptions With(double temperature, double top_p, uint32_t count = 1, uint32_
   return options;
 }
 
+SampleOptions WithMaxTokens(uint32_t max_tokens) {
+  SampleOptions options;
+  options.max_tokens = max_tokens;
+  return options;
+}
+
+SampleOptions WithStop(std::vector<std::string> stop) {
+  SampleOptions options;
+  options.stop = std::move(stop);
+  return options;
+}
+
 TEST(SampleOptionsTest, NamesEveryOptionThatIsOutOfRange) {
   const double nan = std::numeric_limits<double>::quiet_NaN();
   const double infinity = std::numeric_limits<double>::infinity();
@@ -171,7 +185,10 @@ TEST(SampleOptionsTest, NamesEveryOptionThatIsOutOfRange) {
                               {"top_k", "10000001", With(1, 1, 1, 10'000'001)},
                               {"top_p", "0", With(1, 0)},
                               {"top_p", "1.0000000000000002", With(1, std::nextafter(1.0, 2.0))},
-                              {"top_p", "nan", With(1, nan)}}) {
+                              {"top_p", "nan", With(1, nan)},
+                              {"max_tokens", "0", WithMaxTokens(0)},
+                              {"max_tokens", "10000001", WithMaxTokens(10'000'001)},
+                              {"stop", "17", WithStop(std::vector<std::string>(17, "a"))}}) {
     const std::vector<OptionProblem> problems = CheckSampleOptions(bad.options);
     ASSERT_EQ(problems.size(), 1u) << bad.field << " " << bad.value;
     EXPECT_EQ(problems[0].field, bad.field);
@@ -181,19 +198,64 @@ TEST(SampleOptionsTest, NamesEveryOptionThatIsOutOfRange) {
   EXPECT_EQ(CheckSampleOptions(With(nan, nan, 0)).size(), 3u) << "all of them at once";
   EXPECT_TRUE(CheckSampleOptions({}).empty());
   EXPECT_TRUE(CheckSampleOptions(With(0, 1e-300, 1000, 10'000'000)).empty());
+  EXPECT_TRUE(CheckSampleOptions(WithMaxTokens(1)).empty());
+  EXPECT_TRUE(CheckSampleOptions(WithMaxTokens(10'000'000)).empty());
+  EXPECT_TRUE(
+      CheckSampleOptions(WithStop(std::vector<std::string>(16, std::string(1000, 'a')))).empty());
+}
+
+TEST(SampleOptionsTest, NamesTheFirstBadStopString) {
+  const auto message = [](const std::vector<std::string>& stop) {
+    const std::vector<OptionProblem> problems = CheckSampleOptions(WithStop(stop));
+    EXPECT_EQ(problems.size(), 1u);
+    return problems[0].field + ": " + problems[0].complaint + "; expected " + problems[0].allowed;
+  };
+  EXPECT_EQ(message(std::vector<std::string>(17)), "stop: it has 17 strings; expected at most 16");
+  EXPECT_EQ(message({"a", "", ""}), "stop[1]: it has 0 bytes; expected 1 to 1,000 bytes of UTF-8");
+  EXPECT_EQ(message({std::string(1001, 'a')}),
+            "stop[0]: it has 1001 bytes; expected 1 to 1,000 bytes of UTF-8");
+  EXPECT_EQ(message({"a\xff"}), "stop[0]: it is not UTF-8; expected 1 to 1,000 bytes of UTF-8");
+}
+
+TEST(SampleOptionsTest, RefusesAPromptInTwoForms) {
+  SampleOptions options;
+  options.prompt = "a";
+  EXPECT_TRUE(CheckSampleOptions(options).empty());
+  options.prompt_ids = {0};
+  const std::vector<OptionProblem> problems = CheckSampleOptions(options);
+  ASSERT_EQ(problems.size(), 1u);
+  EXPECT_EQ(problems[0].field, "prompt_ids");
+  EXPECT_EQ(problems[0].complaint, "prompt and prompt_ids are both given");
+  options.prompt.clear();
+  EXPECT_TRUE(CheckSampleOptions(options).empty());
 }
 
 const std::u32string kAlphabet = U"abé€😀";
 const TextCodec kCharacters = {&kAlphabet, nullptr};
 
+// Returns the tokens of a prompt that has no problem.
+std::vector<uint32_t> Encoded(absl::string_view prompt, const TextCodec& codec, uint32_t most) {
+  std::vector<uint32_t> tokens = {77};
+  EXPECT_FALSE(EncodePrompt(prompt, codec, most, &tokens).has_value()) << prompt;
+  return tokens;
+}
+
+// Returns the problem of a prompt.
+std::string Problem(absl::string_view prompt, const TextCodec& codec, uint32_t most) {
+  std::vector<uint32_t> tokens;
+  const auto problem = EncodePrompt(prompt, codec, most, &tokens);
+  if (!problem.has_value()) return "";
+  return problem->field + ": " + problem->complaint + "; expected " + problem->allowed;
+}
+
 TEST(EncodePromptTest, FindsEveryCharacter) {
-  EXPECT_THAT(*EncodePrompt("bé€😀a", kCharacters, 9), ElementsAre(1, 2, 3, 4, 0));
-  EXPECT_THAT(*EncodePrompt("", kCharacters, 0), IsEmpty());
+  EXPECT_THAT(Encoded("bé€😀a", kCharacters, 9), ElementsAre(1, 2, 3, 4, 0));
+  EXPECT_THAT(Encoded("", kCharacters, 0), IsEmpty());
 }
 
 TEST(EncodePromptTest, NamesWhatCanNotBe) {
   const auto message = [](absl::string_view prompt, uint32_t most) {
-    return std::string(EncodePrompt(prompt, kCharacters, most).status().message());
+    return Problem(prompt, kCharacters, most);
   };
   EXPECT_EQ(
       message("abC", 9),
@@ -216,28 +278,57 @@ std::shared_ptr<const tokenizer::BytePairEncoding> ExampleEncoding() {
 TEST(EncodePromptTest, CountsTheTokensOfAnEncoding) {
   const TextCodec codec = {nullptr, ExampleEncoding()};
   const std::string prompt = "the king é😀\n";
-  const std::vector<uint32_t> tokens = *EncodePrompt(prompt, codec, 100);
+  const std::vector<uint32_t> tokens = Encoded(prompt, codec, 100);
   EXPECT_LT(tokens.size(), prompt.size());
   EXPECT_EQ(codec.TextOf(tokens), prompt);
   const auto few = static_cast<uint32_t>(tokens.size() - 1);
-  EXPECT_EQ(EncodePrompt(prompt, codec, few).status().message(),
+  EXPECT_EQ(Problem(prompt, codec, few),
             absl::StrCat("prompt: it has ", tokens.size(), " tokens; expected at most ", few,
                          ", one less than the model's context"));
-  EXPECT_EQ(EncodePrompt("a\xff", codec, 9).status().message(),
+  EXPECT_EQ(Problem("a\xff", codec, 9),
             "prompt: it is not UTF-8 at byte 1; expected text in UTF-8");
 }
 
 TEST(TextCodecTest, ReplacesBytesThatAreNoCharacter) {
   const TextCodec codec = {nullptr, ExampleEncoding()};
-  std::vector<uint32_t> tokens = *EncodePrompt("a😀", codec, 100);
+  std::vector<uint32_t> tokens = Encoded("a😀", codec, 100);
   tokens.pop_back();
   EXPECT_THAT(codec.TextOf(tokens), ::testing::StartsWith("a\xEF\xBF\xBD"));
+}
+
+TEST(TextCodecTest, AnIdWithoutTextHasNoBytes) {
+  EXPECT_EQ(kCharacters.TextOf({1, 5, 4'000'000'000, 0}), "ba");
+  const TextCodec codec = {nullptr, ExampleEncoding()};
+  EXPECT_EQ(codec.BytesOf({codec.encoding->vocabulary(), 4'000'000'000}), "");
+}
+
+TEST(PromptOfTest, TakesIdsOrEncodesTheText) {
+  ModelConfig model;
+  model.vocabulary = 8;
+  model.context = 4;
+  SampleOptions options;
+  EXPECT_THAT(*PromptOf(options, kCharacters, model), IsEmpty());
+  options.prompt = "éa";
+  EXPECT_THAT(*PromptOf(options, kCharacters, model), ElementsAre(2, 0));
+  options.prompt.clear();
+  options.prompt_ids = {7, 0, 2};  // 7 stands for no text
+  EXPECT_THAT(*PromptOf(options, kCharacters, model), ElementsAre(7, 0, 2));
+  options.prompt_ids = {7, 8, 9};
+  EXPECT_EQ(PromptOf(options, kCharacters, model).status(),
+            absl::InvalidArgumentError("prompt_ids: id 2, 8, is not in the model's vocabulary; "
+                                       "expected ids below 8, its size"));
+  options.prompt_ids = {4'294'967'295};
+  EXPECT_FALSE(PromptOf(options, kCharacters, model).ok());
+  options.prompt_ids = {0, 0, 0, 0};
+  EXPECT_EQ(PromptOf(options, kCharacters, model).status(),
+            absl::InvalidArgumentError("prompt_ids: it has 4 ids; expected at most 3, one less "
+                                       "than the model's context"));
 }
 
 TEST(OpeningTest, OfAnEncodingBeginsWithALineFeed) {
   TokenizedText text;
   text.encoding = ExampleEncoding();
-  const auto opening = OpeningOf({nullptr, &text}, "", 3);
+  const auto opening = OpeningOf({nullptr, &text}, {});
   ASSERT_TRUE(opening.ok()) << opening.status();
   EXPECT_EQ(SampledData({nullptr, &text}).codec().TextOf(opening->tokens), "\n");
   EXPECT_EQ(opening->hidden, 1u);
@@ -270,6 +361,52 @@ TEST(SampleWriterTest, AWholeDocumentIsFoundButNoPartOfOne) {
       writer.Write({DraftOf({0, 1}), DraftOf({0}), DraftOf({}), DraftOf({0, 1, 2, 0})});
   EXPECT_TRUE(samples[0].in_training_data);
   for (size_t i = 1; i < samples.size(); ++i) EXPECT_FALSE(samples[i].in_training_data) << i;
+}
+
+TEST(SampleWriterTest, WritesTheTextBeforeTheStopString) {
+  const TokenizedDocuments documents = *TokenizeDocuments("aé\né€\n");
+  SampleWriter writer(documents, 0, 0);
+  const uint32_t bos = documents.bos();
+  // The boundary and "a" are given; "é€" are drawn and "é" or "€" stops.
+  Draft at_once = {{bos, 0, 1, 2}, 2, false, 1, "é€", 5, "é€"};
+  Draft later = {{bos, 0, 1, 2}, 2, false, 1, "é€", 3, "€"};
+  const std::vector<Sample> samples = writer.Write({at_once, later});
+  EXPECT_EQ(samples[0].text, "a");
+  EXPECT_EQ(samples[0].stop, "é€");
+  EXPECT_FALSE(samples[0].in_training_data);
+  EXPECT_EQ(samples[1].text, "aé");
+  EXPECT_EQ(samples[1].stop, "€");
+  EXPECT_TRUE(samples[1].in_training_data) << "the text is a document";
+  EXPECT_THAT(samples[1].token_ids, ElementsAre(1, 2));
+  EXPECT_EQ(samples[1].tokens, 2u);
+  EXPECT_EQ(writer.counts().distinct, 2u);
+}
+
+TEST(SampleWriterTest, ListsTheDrawnTokensWithTheBoundary) {
+  const TokenizedDocuments documents = *TokenizeDocuments("ab\n");
+  SampleWriter writer(documents, 0, 0);
+  const std::vector<Sample> samples =
+      writer.Write({{{2, 0, 1}, 2, true, 1}, {{2, 0, 1}, 1, false, 1}});
+  EXPECT_THAT(samples[0].token_ids, ElementsAre(1, 2));
+  EXPECT_THAT(samples[1].token_ids, ElementsAre(1));
+  EXPECT_EQ(samples[1].stop, "");
+}
+
+// Bytes of a character may be spread over the prompt, drawn tokens, and the text that is cut.
+TEST(SampleWriterTest, JoinsTheBytesOfAnEncoding) {
+  TokenizedText text;
+  text.encoding = ExampleEncoding();
+  SampleWriter writer(text);
+  std::vector<uint32_t> tokens;
+  for (const unsigned char byte : std::string("😀é.")) {
+    tokens.push_back(text.encoding->TokenOf(byte));
+  }
+  Draft whole = {tokens, 5, false};
+  Draft cut = {tokens, 5, false, 0, "\x98\x80é.", 2, "\xA9."};
+  const std::vector<Sample> samples = writer.Write({whole, cut});
+  EXPECT_EQ(samples[0].text, "😀é.");
+  EXPECT_EQ(samples[1].text, "😀\uFFFD");
+  EXPECT_EQ(*text.encoding->Decode(samples[1].token_ids), "\x98\x80é.");
 }
 
 TEST(SampleWriterTest, NumbersAndCountsOverSeveralGroups) {

@@ -42,10 +42,10 @@ Read ReadPrompt(const RunConfig& config, const std::string& prompt) {
   const auto context = static_cast<uint32_t>(config.model.context);
   const uint32_t longest =
       std::min(kMaxPromptTokens, context) - (data->documents != nullptr ? 1 : 0);
-  if (const auto wrong = CheckPrompt(prompt, data->codec(), longest); wrong.has_value()) {
-    return Refused("inputs.prompt", wrong->complaint, wrong->allowed);
-  }
-  const absl::StatusOr<Opening> opening = OpeningOf(*data, prompt, longest);
+  std::vector<uint32_t> tokens;
+  const auto wrong = EncodePrompt(prompt, data->codec(), longest, &tokens);
+  if (wrong.has_value()) return Refused("inputs.prompt", wrong->complaint, wrong->allowed);
+  const absl::StatusOr<Opening> opening = OpeningOf(*data, tokens);
   if (!opening.ok()) return opening.status();
   TokenBatch batch;
   batch.rows = 1;

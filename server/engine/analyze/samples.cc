@@ -5,7 +5,10 @@
 #include <algorithm>
 #include <cmath>
 #include <memory>
+#include <optional>
+#include <string>
 #include <utility>
+#include <vector>
 
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
@@ -13,6 +16,7 @@
 #include "server/engine/analyze/inputs.h"
 #include "server/engine/analyze/sampling.h"
 #include "server/engine/analyze/sequence_reader.h"
+#include "server/engine/analyze/stop_strings.h"
 #include "server/engine/analyze/torch_reader.h"
 #include "server/engine/layout.h"
 #include "server/engine/model/parameters.h"
@@ -89,8 +93,15 @@ struct Request {
   const ReaderMaker& make_reader;
   const SampleOptions& options;
   const Opening& opening;
+  const TextCodec codec;
   const size_t tokens;  // IDs that stand for text; the model may have more
   const std::atomic<bool>& stop;
+
+  // Returns the number of tokens that a sample reads at most; it draws after the last ones.
+  uint32_t MaxRead() const {
+    const uint64_t read = uint64_t{opening.tokens.size()} - 1 + options.max_tokens;
+    return static_cast<uint32_t>(std::min<uint64_t>(read, static_cast<uint64_t>(model.context)));
+  }
 };
 
 // Draws one group of samples, from first to last token.
@@ -109,9 +120,9 @@ class Group {
   }
 
   absl::StatusOr<std::vector<Draft>> Run() {
-    const auto context = static_cast<uint32_t>(request_.model.context);
+    const uint32_t length = request_.MaxRead();
     const auto given = static_cast<uint32_t>(request_.opening.tokens.size());
-    for (uint32_t position = 0; position < context && !open_.empty(); ++position) {
+    for (uint32_t position = 0; position < length && !open_.empty(); ++position) {
       if (request_.stop.load()) return Withdrawn();
       logits_.resize(open_.size() * static_cast<size_t>(request_.model.vocabulary));
       reader_->Next(Inputs(position), absl::MakeSpan(logits_));
@@ -147,12 +158,26 @@ class Group {
       draft.ended = token == request_.opening.end;
       if (draft.ended) continue;
       draft.tokens.push_back(token);
+      if (Stops(token, draft)) continue;
       open.push_back(open_[i]);
       kept.push_back(static_cast<uint32_t>(i));
     }
     if (open.size() < open_.size() && !open.empty()) reader_->Keep(kept);
     open_ = std::move(open);
     return absl::OkStatus();
+  }
+
+  // Appends a drawn token to the draft's text. Returns true if that completes a stop string.
+  bool Stops(uint32_t token, Draft& draft) const {
+    const std::vector<std::string>& stops = request_.options.stop;
+    if (stops.empty()) return false;
+    const size_t searched = draft.text.size();
+    draft.text += request_.codec.BytesOf(absl::MakeConstSpan(&token, 1));
+    const std::optional<StopFound> found = FindStop(draft.text, searched, stops);
+    if (!found.has_value()) return false;
+    draft.cut = draft.text.size() - found->begin;
+    draft.stop = stops[found->which];
+    return true;
   }
 
   const Request& request_;
@@ -175,15 +200,17 @@ absl::StatusOr<SampleCounts> Generate(const RunConfig& config, absl::string_view
   const absl::StatusOr<SampledData> data = SampledDataOf(config);
   if (!data.ok()) return data.status();
   if (stop.load()) return Withdrawn();
-  const absl::StatusOr<Opening> opening =
-      OpeningOf(*data, options.prompt, LongestPrompt(config.model));
+  const auto prompt = PromptOf(options, data->codec(), config.model);
+  if (!prompt.ok()) return prompt.status();
+  const absl::StatusOr<Opening> opening = OpeningOf(*data, *prompt);
   if (!opening.ok()) return opening.status();
   const absl::StatusOr<ReaderMaker> make_reader = ReadersOf(config, checkpoint);
   if (!make_reader.ok()) return make_reader.status();
   const absl::StatusOr<TaskShape> shape = KindOf(config.task).shape(config.task);
   if (!shape.ok()) return shape.status();
-  const Request request = {
-      config.model, *make_reader, options, *opening, static_cast<size_t>(shape->vocabulary), stop};
+  const auto tokens = static_cast<size_t>(shape->vocabulary);
+  const Request request = {config.model,  *make_reader, options, *opening,
+                           data->codec(), tokens,       stop};
   SampleWriter writer = WriterOf(*data, config);
   const auto group = static_cast<uint32_t>(RowsAtOnce(config.model));
   for (uint32_t first = 0; first < options.count; first += group) {

@@ -11,7 +11,6 @@
 #include "absl/strings/str_cat.h"
 #include "absl/types/span.h"
 #include "base/clean.h"
-#include "base/decimal.h"
 #include "base/tokenizer/encoder.h"
 #include "base/utf8.h"
 #include "server/engine/analyze/inputs.h"
@@ -21,31 +20,6 @@
 
 namespace ablate::engine {
 namespace {
-
-constexpr double kMaxSamples = 1'000;
-constexpr double kMaxTemperature = 100;
-constexpr double kMaxTopK = 10'000'000;
-
-struct Range {
-  const char* field;
-  double value;
-  double low;
-  bool open_low;  // low itself is excluded
-  double high;
-  const char* allowed;
-
-  // Returns false for NaN.
-  bool Holds() const { return (open_low ? value > low : value >= low) && value <= high; }
-};
-
-// Returns the shortest decimal that parses to the same number; counts have no exponent.
-std::string TextOf(double value) {
-  const bool whole = value >= 0 && value < 1e15 && value == std::floor(value);
-  if (whole) return absl::StrCat(static_cast<uint64_t>(value));
-  std::string text;
-  text::AppendDecimal(value, &text);
-  return text;
-}
 
 void Normalise(std::vector<double>& probabilities) {
   const double sum = std::accumulate(probabilities.begin(), probabilities.end(), 0.0);
@@ -63,11 +37,47 @@ size_t PrefixReaching(const std::vector<double>& probabilities, double top_p) {
   return probabilities.size();
 }
 
-std::vector<uint32_t> Encoded(absl::string_view text,
-                              std::shared_ptr<const tokenizer::BytePairEncoding> encoding) {
-  std::vector<uint32_t> tokens;
-  tokenizer::Encoder(std::move(encoding)).Encode(text, &tokens);
-  return tokens;
+// Returns bytes with U+FFFD in place of those that are no whole characters.
+std::string WholeCharacters(absl::string_view bytes) {
+  std::string text;
+  text.reserve(bytes.size());
+  while (!bytes.empty()) text += text::EncodeUtf8(text::TakeCharacter(&bytes));
+  return text;
+}
+
+// Appends the tokens of a text in UTF-8. Returns the problem of the first character that the
+// alphabet lacks.
+std::optional<OptionProblem> EncodePromptCharacters(absl::string_view text,
+                                                    const std::u32string& alphabet,
+                                                    std::vector<uint32_t>* tokens) {
+  for (size_t offset = 0; offset < text.size();) {
+    const char32_t point = text::DecodeUtf8(text, offset);
+    const std::optional<uint32_t> token = RankOf(point, alphabet);
+    if (!token.has_value()) {
+      return OptionProblem{"prompt", "",
+                           absl::StrCat("character ", tokens->size() + 1, ", ",
+                                        CharacterText(point), ", is not in the run's data"),
+                           absl::StrCat("its ", alphabet.size(), " characters")};
+    }
+    tokens->push_back(*token);
+  }
+  return std::nullopt;
+}
+
+std::optional<OptionProblem> CheckIds(const std::vector<uint32_t>& ids, const ModelConfig& model) {
+  const uint32_t longest = LongestPrompt(model);
+  if (ids.size() > longest) {
+    return OptionProblem{"prompt_ids", "", absl::StrCat("it has ", ids.size(), " ids"),
+                         absl::StrCat("at most ", longest, ", one less than the model's context")};
+  }
+  for (size_t i = 0; i < ids.size(); ++i) {
+    if (ids[i] < static_cast<uint32_t>(model.vocabulary)) continue;
+    return OptionProblem{
+        "prompt_ids", "",
+        absl::StrCat("id ", i + 1, ", ", ids[i], ", is not in the model's vocabulary"),
+        absl::StrCat("ids below ", model.vocabulary, ", its size")};
+  }
+  return std::nullopt;
 }
 
 using Tokens = absl::Span<const uint32_t>;
@@ -75,6 +85,15 @@ using Tokens = absl::Span<const uint32_t>;
 Tokens DocumentOf(const TokenizedDocuments& documents, uint32_t document) {
   const size_t start = documents.starts[document];
   return Tokens(documents.tokens).subspan(start, documents.starts[document + 1] - start);
+}
+
+// Returns the tokens of a draft of a document, without those of the text that is cut: each drawn
+// token is a character.
+Tokens DocumentOf(const Draft& draft) {
+  Tokens tokens = Tokens(draft.tokens).subspan(draft.hidden);
+  const absl::string_view text = draft.text;
+  tokens.remove_suffix(text::CountCharacters(text.substr(text.size() - draft.cut)));
+  return tokens;
 }
 
 // Returns which of `wanted` are documents of `training`, in a single pass over the data.
@@ -91,27 +110,6 @@ absl::flat_hash_set<Tokens> Found(const TokenizedDocuments& documents,
 }
 
 }  // namespace
-
-std::vector<OptionProblem> CheckSampleOptions(const SampleOptions& options) {
-  const Range ranges[] = {
-      {"count", static_cast<double>(options.count), 1, false, kMaxSamples, "1 to 1,000"},
-      {"temperature", options.temperature, 0, false, kMaxTemperature, "0 to 100"},
-      {"top_k", static_cast<double>(options.top_k), 0, false, kMaxTopK, "0 (all) to 10,000,000"},
-      {"top_p", options.top_p, 0, true, 1, "above 0, at most 1"}};
-  std::vector<OptionProblem> problems;
-  for (const Range& range : ranges) {
-    if (range.Holds()) continue;
-    const std::string value = TextOf(range.value);
-    problems.push_back(
-        {range.field, value, absl::StrCat(value, " is out of range"), range.allowed});
-  }
-  return problems;
-}
-
-// The boundary token comes first, and one position is left to draw.
-uint32_t LongestPrompt(const ModelConfig& model) {
-  return static_cast<uint32_t>(std::max(model.context - 1, 0));
-}
 
 KeptTokens Keep(absl::Span<const double> logits, const SampleOptions& options) {
   const bool greedy = options.temperature == 0;
@@ -151,56 +149,50 @@ double UniformAt(uint32_t seed, uint32_t sample, uint32_t position) {
   return static_cast<double>(generator.Next() >> 11) * 0x1p-53;
 }
 
-std::string TextCodec::TextOf(absl::Span<const uint32_t> tokens) const {
-  std::string text;
-  if (encoding == nullptr) {
-    for (const uint32_t token : tokens) text += text::EncodeUtf8((*alphabet)[token]);
-    return text;
-  }
+std::string TextCodec::BytesOf(absl::Span<const uint32_t> tokens) const {
   std::string bytes;
-  for (const uint32_t token : tokens) absl::StrAppend(&bytes, encoding->TextOf(token));
-  absl::string_view rest = bytes;
-  while (!rest.empty()) text += text::EncodeUtf8(text::TakeCharacter(&rest));
-  return text;
+  for (const uint32_t token : tokens) {
+    if (encoding != nullptr) {
+      absl::StrAppend(&bytes, encoding->TextOf(token));
+    } else if (token < alphabet->size()) {
+      bytes += text::EncodeUtf8((*alphabet)[token]);
+    }
+  }
+  return bytes;
 }
 
-std::optional<OptionProblem> CheckPrompt(absl::string_view prompt, const TextCodec& codec,
-                                         uint32_t max_tokens) {
+std::string TextCodec::TextOf(absl::Span<const uint32_t> tokens) const {
+  return WholeCharacters(BytesOf(tokens));
+}
+
+std::optional<OptionProblem> EncodePrompt(absl::string_view prompt, const TextCodec& codec,
+                                          uint32_t max_tokens, std::vector<uint32_t>* tokens) {
   if (const size_t byte = text::FindNotUtf8(prompt); byte != absl::string_view::npos) {
     return OptionProblem{"prompt", "", absl::StrCat("it is not UTF-8 at byte ", byte),
                          "text in UTF-8"};
   }
   const std::string allowed =
       absl::StrCat("at most ", max_tokens, ", one less than the model's context");
+  tokens->clear();
+  std::optional<OptionProblem> unknown;
   if (codec.encoding != nullptr) {
-    const size_t tokens = Encoded(prompt, codec.encoding).size();
-    if (tokens <= max_tokens) return std::nullopt;
-    return OptionProblem{"prompt", "", absl::StrCat("it has ", tokens, " tokens"), allowed};
+    tokenizer::Encoder(codec.encoding).Encode(prompt, tokens);
+  } else {
+    unknown = EncodePromptCharacters(prompt, *codec.alphabet, tokens);
   }
-  const std::u32string& alphabet = *codec.alphabet;
-  uint32_t characters = 0;
-  for (size_t offset = 0; offset < prompt.size(); ++characters) {
-    const char32_t point = text::DecodeUtf8(prompt, offset);
-    if (RankOf(point, alphabet)) continue;
-    return OptionProblem{"prompt", "",
-                         absl::StrCat("character ", characters + 1, ", ", CharacterText(point),
-                                      ", is not in the run's data"),
-                         absl::StrCat("its ", alphabet.size(), " characters")};
-  }
-  if (characters <= max_tokens) return std::nullopt;
-  return OptionProblem{"prompt", "", absl::StrCat("it has ", characters, " characters"), allowed};
+  if (unknown.has_value()) return unknown;
+  if (tokens->size() <= max_tokens) return std::nullopt;
+  const char* const unit = codec.encoding != nullptr ? " tokens" : " characters";
+  return OptionProblem{"prompt", "", absl::StrCat("it has ", tokens->size(), unit), allowed};
 }
 
-absl::StatusOr<std::vector<uint32_t>> EncodePrompt(absl::string_view prompt, const TextCodec& codec,
-                                                   uint32_t max_tokens) {
-  if (const auto wrong = CheckPrompt(prompt, codec, max_tokens); wrong.has_value()) {
-    return RefusalOf({*wrong});
-  }
-  if (codec.encoding != nullptr) return Encoded(prompt, codec.encoding);
-  std::vector<uint32_t> tokens;
-  for (size_t offset = 0; offset < prompt.size();) {
-    tokens.push_back(*RankOf(text::DecodeUtf8(prompt, offset), *codec.alphabet));
-  }
+absl::StatusOr<std::vector<uint32_t>> PromptOf(const SampleOptions& options, const TextCodec& codec,
+                                               const ModelConfig& model) {
+  std::vector<uint32_t> tokens = options.prompt_ids;
+  const auto wrong = tokens.empty()
+                         ? EncodePrompt(options.prompt, codec, LongestPrompt(model), &tokens)
+                         : CheckIds(tokens, model);
+  if (wrong.has_value()) return RefusalOf({*wrong});
   return tokens;
 }
 
@@ -227,23 +219,20 @@ absl::StatusOr<SampledData> SampledDataOf(const RunConfig& config) {
       "the data has ", shape->vocabulary, " tokens, but the model has ", config.model.vocabulary));
 }
 
-absl::StatusOr<Opening> OpeningOf(const SampledData& data, absl::string_view prompt,
-                                  uint32_t max_tokens) {
-  absl::StatusOr<std::vector<uint32_t>> tokens = EncodePrompt(prompt, data.codec(), max_tokens);
-  if (!tokens.ok()) return tokens.status();
+absl::StatusOr<Opening> OpeningOf(const SampledData& data, absl::Span<const uint32_t> prompt) {
   Opening opening;
   if (data.documents != nullptr) {
     opening = {{data.documents->bos()}, 1, data.documents->bos()};
   } else if (prompt.empty()) {
-    const absl::StatusOr<std::vector<uint32_t>> line_feed = EncodePrompt("\n", data.codec(), 1);
-    if (!line_feed.ok()) {
+    std::vector<uint32_t> line_feed;
+    if (EncodePrompt("\n", data.codec(), 1, &line_feed).has_value()) {
       return absl::InvalidArgumentError(
           "prompt: it is empty, and the run's data has no line feed to begin with; expected a "
           "prompt");
     }
-    opening = {*line_feed, 1, std::nullopt};
+    opening = {std::move(line_feed), 1, std::nullopt};
   }
-  opening.tokens.insert(opening.tokens.end(), tokens->begin(), tokens->end());
+  opening.tokens.insert(opening.tokens.end(), prompt.begin(), prompt.end());
   return opening;
 }
 
@@ -259,19 +248,28 @@ SampleWriter::SampleWriter(const TokenizedText& text)
 
 std::vector<Sample> SampleWriter::Write(const std::vector<Draft>& drafts) {
   std::vector<Tokens> written;
-  written.reserve(drafts.size());
-  for (const Draft& draft : drafts) written.push_back(Tokens(draft.tokens).subspan(draft.hidden));
   absl::flat_hash_set<Tokens> found;
-  if (documents_ != nullptr) found = Found(*documents_, training_, written);
+  if (documents_ != nullptr) {
+    for (const Draft& draft : drafts) written.push_back(DocumentOf(draft));
+    found = Found(*documents_, training_, written);
+  }
   std::vector<Sample> samples;
   samples.reserve(drafts.size());
   for (size_t i = 0; i < drafts.size(); ++i) {
+    const Draft& draft = drafts[i];
     Sample& sample = samples.emplace_back();
     sample.index = next_++;
-    sample.text = codec_.TextOf(written[i]);
-    sample.tokens = drafts[i].drawn;
-    sample.ended = drafts[i].ended;
-    sample.in_training_data = found.count(written[i]) > 0;
+    const std::string bytes = codec_.BytesOf(Tokens(draft.tokens).subspan(draft.hidden));
+    sample.text = WholeCharacters(absl::string_view(bytes).substr(0, bytes.size() - draft.cut));
+    sample.tokens = draft.drawn;
+    sample.ended = draft.ended;
+    const auto kept = static_cast<std::ptrdiff_t>(draft.drawn - (draft.ended ? 1 : 0));
+    sample.token_ids.assign(draft.tokens.end() - kept, draft.tokens.end());
+    if (documents_ != nullptr) {
+      if (draft.ended) sample.token_ids.push_back(documents_->bos());
+      sample.in_training_data = found.count(written[i]) > 0;
+    }
+    sample.stop = draft.stop;
     counts_.in_training_data += sample.in_training_data ? 1 : 0;
     counts_.distinct += texts_.insert(sample.text).second ? 1 : 0;
   }

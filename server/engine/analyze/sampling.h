@@ -3,6 +3,7 @@
 #ifndef ABLATE_SERVER_ENGINE_ANALYZE_SAMPLING_H_
 #define ABLATE_SERVER_ENGINE_ANALYZE_SAMPLING_H_
 
+#include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <optional>
@@ -45,19 +46,24 @@ struct TextCodec {
   const std::u32string* alphabet = nullptr;  // code point of each token, ascending
   std::shared_ptr<const tokenizer::BytePairEncoding> encoding;
 
-  // Returns the text of tokens, in UTF-8. Bytes of an encoding that are no whole characters become
-  // U+FFFD.
+  // Returns the bytes of tokens, which may be parts of characters in an encoding. An id that stands
+  // for no text, such as a boundary, has none.
+  std::string BytesOf(absl::Span<const uint32_t> tokens) const;
+
+  // Returns the text of tokens, in UTF-8. Bytes that are no whole characters become U+FFFD.
   std::string TextOf(absl::Span<const uint32_t> tokens) const;
 };
 
-// Returns the problem of a prompt: the first character that the alphabet lacks, or its length.
-std::optional<OptionProblem> CheckPrompt(absl::string_view prompt, const TextCodec& codec,
-                                         uint32_t max_tokens);
+// Sets `*tokens` to those of a prompt. Returns the problem if it isn't UTF-8, the first character
+// that the alphabet lacks, or the length if there are more than `max_tokens`; the tokens are then
+// undefined.
+std::optional<OptionProblem> EncodePrompt(absl::string_view prompt, const TextCodec& codec,
+                                          uint32_t max_tokens, std::vector<uint32_t>* tokens);
 
-// Returns the tokens of a prompt. INVALID_ARGUMENT names the first character that the alphabet
-// lacks, or the length.
-absl::StatusOr<std::vector<uint32_t>> EncodePrompt(absl::string_view prompt, const TextCodec& codec,
-                                                   uint32_t max_tokens);
+// Returns the tokens of the options' prompt, given as text or as ids. INVALID_ARGUMENT as
+// EncodePrompt, and names the first id that isn't below the model's vocabulary.
+absl::StatusOr<std::vector<uint32_t>> PromptOf(const SampleOptions& options, const TextCodec& codec,
+                                               const ModelConfig& model);
 
 // The data set that samples resemble: exactly one pointer is set.
 struct SampledData {
@@ -80,17 +86,18 @@ struct Opening {
 
 // Returns the opening. Documents begin with the boundary token and the prompt, and end with the
 // boundary token. A text begins with the prompt, or with a line feed, which isn't written, if the
-// prompt is empty. Returns INVALID_ARGUMENT as EncodePrompt, or if the text needs a line feed and
-// has none.
-absl::StatusOr<Opening> OpeningOf(const SampledData& data, absl::string_view prompt,
-                                  uint32_t max_tokens);
+// prompt is empty. Returns INVALID_ARGUMENT if the text needs a line feed and has none.
+absl::StatusOr<Opening> OpeningOf(const SampledData& data, absl::Span<const uint32_t> prompt);
 
 // A sample in progress, without the token that ends it.
 struct Draft {
   std::vector<uint32_t> tokens;  // the opening, then drawn tokens
-  uint32_t drawn = 0;
+  uint32_t drawn = 0;            // tokens, including the one that ended it
   bool ended = false;
-  uint32_t hidden = 0;  // number of leading tokens that aren't written
+  uint32_t hidden = 0;    // number of leading tokens that aren't written
+  std::string text = {};  // bytes of the drawn tokens, if stop strings are looked for
+  size_t cut = 0;         // last bytes of the text that aren't written: from the stop string on
+  std::string stop = {};  // the stop string that ended it
 };
 
 // Converts drafts to samples and counts them. Not thread-safe.
