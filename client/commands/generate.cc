@@ -3,8 +3,12 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <vector>
 
+#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
+#include "absl/strings/string_view.h"
 #include "base/decimal.h"
 #include "client/command_table.h"
 #include "client/names.h"
@@ -21,7 +25,10 @@ struct GenerateOptions {
   std::optional<uint32_t> top_k;
   std::optional<double> top_p;
   std::optional<uint32_t> seed;
+  std::optional<uint32_t> max_tokens;
+  std::vector<std::string> stop;
   std::string prompt;
+  std::string prompt_ids;
   bool json = false;
 };
 
@@ -38,7 +45,19 @@ absl::StatusOr<v1::GenerateRequest> MakeRequest(const GenerateOptions& options) 
   if (options.top_k) request.set_top_k(*options.top_k);
   if (options.top_p) request.set_top_p(*options.top_p);
   if (options.seed) request.set_seed(*options.seed);
+  if (options.max_tokens) request.set_max_tokens(*options.max_tokens);
+  request.mutable_stop()->Assign(options.stop.begin(), options.stop.end());
   request.set_prompt(options.prompt);
+  if (options.prompt_ids.empty()) return request;
+  for (const absl::string_view text : absl::StrSplit(options.prompt_ids, ',')) {
+    uint32_t id = 0;
+    if (!absl::SimpleAtoi(text, &id)) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("--prompt-ids: \"", text,
+                       "\" is not a token id; expected whole numbers, such as 50256,318"));
+    }
+    request.add_prompt_ids(id);
+  }
   return request;
 }
 
@@ -98,12 +117,20 @@ Action DefineGenerate(Command* command) {
   command->Option(&options->seed, "--seed", "N",
                   "Seed of the draws; equal seeds give all models the same random numbers, "
                   "0–4294967295 [0]");
+  command->Option(&options->max_tokens, "--max-tokens", "N",
+                  "Draw at most N tokens for a sample, 1–10,000,000 [until the context is full]");
+  command->Options(&options->stop, "--stop", "TEXT",
+                   "End a sample before the first TEXT after the prompt");
   command->Option(&options->prompt, "--prompt", "TEXT", "Begin every sample with TEXT");
+  command->Option(&options->prompt_ids, "--prompt-ids", "ID,...",
+                  "Begin every sample with these token ids, such as 50256,318");
   command->Flag(&options->json, "--json", "Print the server's messages, one per line of JSON");
   command->Footer(
       "Samples can be drawn while runs train. Two shares are printed on standard error: distinct "
       "samples, and samples that are documents of the training part of the data set. The run need "
-      "not have read such a document. An empty line follows a sample of several lines.\n\n"
+      "not have read such a document. An empty line follows a sample of several lines. TEXT is "
+      "taken as it "
+      "is; a shell writes a line feed as $'\\n'.\n\n"
       "Example:\n  ablate generate names-norm/pre-lr0.01-s42 --temperature 0.5");
   return WithServer(*command, options, MakeRequest, Generate);
 }

@@ -32,13 +32,21 @@ absl::StatusOr<v1::RunSpec> SpecOfRunWithText(const storage::RunRecord& run) {
 }
 
 // Checks the prompt's length, because it goes to the worker as it is. Only the worker can check
-// that the data has its characters, and how many tokens a tokenizer makes of it.
-absl::Status CheckPrompt(absl::string_view prompt, const v1::BaseSpec& spec) {
+// that the data has its characters, how many tokens a tokenizer makes of it, and that the model has
+// its ids.
+absl::Status CheckPrompt(const engine::SampleOptions& options, const v1::BaseSpec& spec) {
   constexpr uint32_t kMostCharactersPerToken = 64;
   engine::ModelConfig config;
   config.context = static_cast<int>(spec.model().context());
   const bool stored = spec.task().text().tokenizer() == spec::kStoredTokens;
-  const uint32_t max = engine::LongestPrompt(config) * (stored ? kMostCharactersPerToken : 1);
+  const uint32_t longest = engine::LongestPrompt(config);
+  if (options.prompt_ids.size() > longest) {
+    return rpc::InvalidField(
+        "prompt_ids", absl::StrCat("it has ", options.prompt_ids.size(), " ids"),
+        absl::StrCat("at most ", longest, ", one less than the model's context"));
+  }
+  const uint32_t max = longest * (stored ? kMostCharactersPerToken : 1);
+  const absl::string_view prompt = options.prompt;
   size_t characters = 0;
   for (absl::string_view rest = prompt; !rest.empty(); ++characters) {
     const size_t bytes = text::CharacterLength(rest);
@@ -64,6 +72,9 @@ worker::v1::SamplesOptions ToWorker(const engine::SampleOptions& options) {
   message.set_top_p(options.top_p);
   message.set_seed(options.seed);
   message.set_prompt(options.prompt);
+  message.set_max_tokens(options.max_tokens);
+  message.mutable_stop()->Assign(options.stop.begin(), options.stop.end());
+  message.mutable_prompt_ids()->Assign(options.prompt_ids.begin(), options.prompt_ids.end());
   return message;
 }
 
@@ -73,8 +84,13 @@ class Outcome {
   void Add(const worker::v1::AnalysisPart& part) {
     MutexLock lock(&mutex_);
     for (const worker::v1::Sample& sample : part.samples()) {
-      set_.samples.push_back({sample.index(), sample.text(), sample.tokens(), sample.ended(),
-                              sample.in_training_data()});
+      set_.samples.push_back({sample.index(),
+                              sample.text(),
+                              sample.tokens(),
+                              sample.ended(),
+                              sample.in_training_data(),
+                              {sample.token_ids().begin(), sample.token_ids().end()},
+                              sample.stop()});
     }
   }
 
@@ -128,7 +144,7 @@ absl::StatusOr<PreparedSamples> PrepareSamples(storage::Store* store, const Samp
   if (!run.ok()) return run.status();
   const auto spec = SpecOfRunWithText(*run);
   if (!spec.ok()) return spec.status();
-  const absl::Status prompt = CheckPrompt(query.options.prompt, spec->spec());
+  const absl::Status prompt = CheckPrompt(query.options, spec->spec());
   if (!prompt.ok()) return prompt;
   const auto checkpoint = rpc::FindCheckpoint(store, query.run, query.step);
   if (!checkpoint.ok()) return checkpoint.status();
@@ -151,13 +167,15 @@ absl::StatusOr<PreparedSamples> PrepareSamples(storage::Store* store, const Samp
 }
 
 absl::Status ExplainSamplesError(const absl::Status& status) {
-  const bool prompt =
-      absl::IsInvalidArgument(status) && absl::StartsWith(status.message(), "prompt: ");
-  if (!prompt) return status;
-  spec::Problem problem;
-  problem.field = "prompt";
-  problem.message = std::string(status.message());
-  return rpc::InvalidFields({problem});
+  if (!absl::IsInvalidArgument(status)) return status;
+  for (const char* const field : {"prompt", "prompt_ids"}) {
+    if (!absl::StartsWith(status.message(), absl::StrCat(field, ": "))) continue;
+    spec::Problem problem;
+    problem.field = field;
+    problem.message = std::string(status.message());
+    return rpc::InvalidFields({problem});
+  }
+  return status;
 }
 
 absl::StatusOr<SampleSet> MakeSamples(storage::Store* store, schedule::Analyses* analyses,

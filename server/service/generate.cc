@@ -48,6 +48,9 @@ engine::SampleOptions OptionsOf(const v1::GenerateRequest& request) {
   if (request.has_top_p()) options.top_p = request.top_p();
   if (request.has_seed()) options.seed = request.seed();
   options.prompt = request.prompt();
+  if (request.has_max_tokens()) options.max_tokens = request.max_tokens();
+  options.stop = {request.stop().begin(), request.stop().end()};
+  options.prompt_ids = {request.prompt_ids().begin(), request.prompt_ids().end()};
   return options;
 }
 
@@ -59,6 +62,8 @@ v1::GenerateResponse ToResponse(const worker::v1::Sample& from) {
   sample.set_tokens(from.tokens());
   sample.set_ended(from.ended());
   sample.set_in_training_data(from.in_training_data());
+  *sample.mutable_token_ids() = from.token_ids();
+  sample.set_stop(from.stop());
   return response;
 }
 

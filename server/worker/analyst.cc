@@ -9,6 +9,7 @@ namespace {
 
 constexpr uint64_t kAnalystCacheBytes = 64 << 20;
 constexpr size_t kMaxMessageBytes = 2000;
+constexpr size_t kPartBytes = 1 << 20;
 
 engine::SampleOptions OptionsOf(const v1::SamplesOptions& message) {
   engine::SampleOptions options;
@@ -18,21 +19,32 @@ engine::SampleOptions OptionsOf(const v1::SamplesOptions& message) {
   options.top_p = message.top_p();
   options.seed = message.seed();
   options.prompt = message.prompt();
+  if (message.has_max_tokens()) options.max_tokens = message.max_tokens();
+  options.stop = {message.stop().begin(), message.stop().end()};
+  options.prompt_ids = {message.prompt_ids().begin(), message.prompt_ids().end()};
   return options;
 }
 
-v1::FromWorker PartOf(const std::string& id, std::vector<engine::Sample> samples) {
-  v1::FromWorker message;
-  message.mutable_analysis_part()->set_id(id);
+// Returns samples as messages of about kPartBytes each, because the server limits a message.
+std::vector<v1::FromWorker> PartsOf(const std::string& id, std::vector<engine::Sample> samples) {
+  std::vector<v1::FromWorker> parts;
+  size_t bytes = kPartBytes;
   for (engine::Sample& from : samples) {
-    v1::Sample& sample = *message.mutable_analysis_part()->add_samples();
+    if (bytes >= kPartBytes) {
+      parts.emplace_back().mutable_analysis_part()->set_id(id);
+      bytes = 0;
+    }
+    bytes += from.text.size() + from.token_ids.size() * sizeof(uint32_t);
+    v1::Sample& sample = *parts.back().mutable_analysis_part()->add_samples();
     sample.set_index(from.index);
     sample.set_text(std::move(from.text));
     sample.set_tokens(from.tokens);
     sample.set_ended(from.ended);
     sample.set_in_training_data(from.in_training_data);
+    sample.mutable_token_ids()->Assign(from.token_ids.begin(), from.token_ids.end());
+    sample.set_stop(std::move(from.stop));
   }
-  return message;
+  return parts;
 }
 
 v1::FromWorker FailureOf(const std::string& id, const absl::Status& status) {
@@ -104,11 +116,12 @@ absl::StatusOr<v1::SamplesResult> Analyst::MakeSamples(const v1::Analyze& analyz
   const absl::StatusOr<std::string> checkpoint =
       blobs_->Read(analyze.id(), analyze.checkpoint_blob(), control);
   if (!checkpoint.ok()) return checkpoint.status();
-  const auto counts = tools_.generate(*config, *checkpoint, OptionsOf(analyze.samples()),
-                                      control.stop(), [&](std::vector<engine::Sample> samples) {
-                                        if (!control.abandoned())
-                                          send_(PartOf(analyze.id(), std::move(samples)));
-                                      });
+  const auto report = [&](std::vector<engine::Sample> samples) {
+    if (control.abandoned()) return;
+    for (v1::FromWorker& part : PartsOf(analyze.id(), std::move(samples))) send_(std::move(part));
+  };
+  const auto counts =
+      tools_.generate(*config, *checkpoint, OptionsOf(analyze.samples()), control.stop(), report);
   if (!counts.ok()) return counts.status();
   v1::SamplesResult result;
   result.set_distinct(counts->distinct);

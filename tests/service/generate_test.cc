@@ -1,5 +1,6 @@
 // Tests Generate over a real connection, with a scripted worker for analyses: requests, answers,
 // and early ends, if a client, a worker or the server goes.
+#include <functional>
 #include <memory>
 #include <string>
 #include <thread>
@@ -13,6 +14,7 @@ namespace ablate::service {
 namespace {
 
 using testing::AllOf;
+using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::SizeIs;
 using worker::v1::Analyze;
@@ -141,6 +143,9 @@ TEST_F(GenerateTest, AsksForTheLastCheckpointWithTheDocumentedDefaults) {
   EXPECT_EQ(analysis.samples().top_p(), 1);
   EXPECT_EQ(analysis.samples().seed(), 0u);
   EXPECT_EQ(analysis.samples().prompt(), "");
+  EXPECT_EQ(analysis.samples().max_tokens(), 10'000'000u);
+  EXPECT_THAT(analysis.samples().stop(), SizeIs(0));
+  EXPECT_THAT(analysis.samples().prompt_ids(), SizeIs(0));
   analyst->AnalysisResult(analysis, 0, 0);
 }
 
@@ -157,6 +162,9 @@ TEST_F(GenerateTest, PassesEveryOptionOn) {
   request.set_top_p(.5);
   request.set_seed(9);
   request.set_prompt("bé");
+  request.set_max_tokens(3);
+  request.add_stop("\n");
+  request.add_stop("é");
   Call call(models_.get(), request);
   const Analyze analysis = analyst->NextAnalysis();
   EXPECT_NE(analysis.checkpoint_blob(), last_);
@@ -166,9 +174,73 @@ TEST_F(GenerateTest, PassesEveryOptionOn) {
   EXPECT_EQ(analysis.samples().top_p(), .5);
   EXPECT_EQ(analysis.samples().seed(), 9u);
   EXPECT_EQ(analysis.samples().prompt(), "bé");
+  EXPECT_EQ(analysis.samples().max_tokens(), 3u);
+  EXPECT_THAT(analysis.samples().stop(), ElementsAre("\n", "é"));
   analyst->AnalysisResult(analysis, 0, 0);
   ASSERT_TRUE(call.Wait().ok());
   EXPECT_EQ(call.messages().back().summary().step(), 0u);
+}
+
+TEST_F(GenerateTest, PassesPromptIdsOnAndTokenIdsBack) {
+  Train();
+  const auto analyst = MakeAnalyst();
+  v1::GenerateRequest request = Request();
+  for (const uint32_t id : {5u, 0u}) request.add_prompt_ids(id);
+  Call call(models_.get(), request);
+  const Analyze analysis = analyst->NextAnalysis();
+  EXPECT_THAT(analysis.samples().prompt_ids(), ElementsAre(5, 0));
+  EXPECT_EQ(analysis.samples().prompt(), "");
+  worker::v1::Sample sample = SampleOf(0, "an", false);
+  sample.set_ended(false);
+  for (const uint32_t id : {3u, 4u, 1u}) sample.add_token_ids(id);
+  sample.set_stop("n");
+  analyst->AnalysisPart(analysis, {sample});
+  analyst->AnalysisResult(analysis, 1, 0);
+  ASSERT_TRUE(call.Wait().ok());
+  EXPECT_THAT(call.messages()[0].sample().token_ids(), ElementsAre(3, 4, 1));
+  EXPECT_EQ(call.messages()[0].sample().stop(), "n");
+}
+
+TEST_F(GenerateTest, NamesEveryOptionThatIsOutOfRange) {
+  Train();
+  struct Case {
+    std::function<void(v1::GenerateRequest*)> change;
+    std::string field, message;
+  };
+  const std::vector<Case> cases = {
+      {[](auto* r) { r->set_max_tokens(0); }, "max_tokens",
+       "max_tokens: 0 is out of range; expected 1 to 10,000,000"},
+      {[](auto* r) { r->set_max_tokens(10'000'001); }, "max_tokens",
+       "max_tokens: 10000001 is out of range; expected 1 to 10,000,000"},
+      {[](auto* r) { r->add_stop(""); }, "stop[0]",
+       "stop[0]: it has 0 bytes; expected 1 to 1,000 bytes of UTF-8"},
+      {[](auto* r) {
+         r->add_stop("a");
+         r->add_stop(std::string(1001, 'a'));
+       },
+       "stop[1]", "stop[1]: it has 1001 bytes; expected 1 to 1,000 bytes of UTF-8"},
+      {[](auto* r) {
+         for (int i = 0; i < 17; ++i) r->add_stop("a");
+       },
+       "stop", "stop: it has 17 strings; expected at most 16"},
+      {[](auto* r) {
+         r->set_prompt("a");
+         r->add_prompt_ids(0);
+       },
+       "prompt_ids", "prompt_ids: prompt and prompt_ids are both given; expected either of them"},
+      {[](auto* r) {
+         for (int i = 0; i < 8; ++i) r->add_prompt_ids(0);
+       },
+       "prompt_ids",
+       "prompt_ids: it has 8 ids; expected at most 7, one less than the model's context"}};
+  for (const Case& bad : cases) {
+    v1::GenerateRequest request = Request();
+    bad.change(&request);
+    const grpc::Status status = Try(request);
+    EXPECT_EQ(status.error_code(), grpc::StatusCode::INVALID_ARGUMENT) << bad.message;
+    EXPECT_EQ(status.error_message(), bad.message);
+    EXPECT_EQ(FieldOf(status), bad.field);
+  }
 }
 
 TEST_F(GenerateTest, LetsTheWorkerReadTheBlobsOfItsAnalysisWhileItRuns) {
@@ -195,13 +267,15 @@ TEST_F(GenerateTest, LetsTheWorkerReadTheBlobsOfItsAnalysisWhileItRuns) {
 TEST_F(GenerateTest, NamesTheFieldOfABadPrompt) {
   Train();
   const auto analyst = MakeAnalyst();
-  Call call(models_.get(), Request());
-  analyst->AnalysisFailed(analyst->NextAnalysis(),
-                          absl::InvalidArgumentError("prompt: \"x\" is not in the data"));
-  const grpc::Status status = call.Wait();
-  EXPECT_EQ(status.error_code(), grpc::StatusCode::INVALID_ARGUMENT);
-  EXPECT_EQ(status.error_message(), "prompt: \"x\" is not in the data");
-  EXPECT_EQ(FieldOf(status), "prompt");
+  for (const std::string field : {"prompt", "prompt_ids"}) {
+    const std::string message = field + ": \"x\" is not in the data";
+    Call call(models_.get(), Request());
+    analyst->AnalysisFailed(analyst->NextAnalysis(), absl::InvalidArgumentError(message));
+    const grpc::Status status = call.Wait();
+    EXPECT_EQ(status.error_code(), grpc::StatusCode::INVALID_ARGUMENT);
+    EXPECT_EQ(status.error_message(), message);
+    EXPECT_EQ(FieldOf(status), field);
+  }
 }
 
 TEST_F(GenerateTest, SaysWhichCheckpointsThereAre) {

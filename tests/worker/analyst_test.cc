@@ -50,6 +50,8 @@ class SamplesTest : public AnalystTest {
   };
   // Written by the engine, on the analyst's thread.
   std::vector<std::string> seen_;
+  engine::SampleOptions asked_;
+  std::vector<engine::Sample> together_;  // drawn at once, if there are any
   engine::RunConfig config_;
   std::vector<std::shared_ptr<const engine::TokenizedDocuments>> documents_;
 
@@ -61,7 +63,11 @@ class SamplesTest : public AnalystTest {
     config_ = config;
     documents_.push_back(std::get<engine::DocumentsTask>(config.task).documents);
     seen_ = {TextOf(*documents_.back()), std::string(checkpoint), asked.prompt};
-    for (uint32_t i = 0; i < asked.count; ++i) on_samples({{i, "text", 5, true, i == 0}});
+    asked_ = asked;
+    for (uint32_t i = 0; i < asked.count && together_.empty(); ++i) {
+      on_samples({{i, "text", 5, true, i == 0, {1, 2, 3, 4, i}, i == 1 ? "\n" : ""}});
+    }
+    if (!together_.empty()) on_samples(together_);
     if (absl::Status status = compute_(stop); !status.ok()) return status;
     return engine::SampleCounts{1, 1};
   }
@@ -79,9 +85,51 @@ TEST_F(SamplesTest, FetchesTheDataAndTheCheckpointAndReportsEverySample) {
     EXPECT_EQ(sample.tokens(), 5u);
     EXPECT_TRUE(sample.ended());
     EXPECT_EQ(sample.in_training_data(), i == 0);
+    EXPECT_THAT(sample.token_ids(), ElementsAre(1, 2, 3, 4, i));
+    EXPECT_EQ(sample.stop(), i == 1 ? "\n" : "");
   }
   EXPECT_EQ(answer[3].analysis_result().samples().distinct(), 1u);
   EXPECT_THAT(seen_, ElementsAre(kText, "weights", "a"));
+}
+
+TEST_F(SamplesTest, PassesTheOptionsToTheEngine) {
+  StartAnalyst();
+  server_->Send(Samples("one"));
+  WaitForAnswer("one");
+  EXPECT_EQ(asked_.max_tokens, engine::kMaxDrawnTokens) << "a server that knows no limit";
+  EXPECT_THAT(asked_.stop, SizeIs(0));
+  v1::ToWorker message = Samples("two");
+  v1::SamplesOptions& samples = *message.mutable_analyze()->mutable_samples();
+  samples.set_max_tokens(7);
+  samples.add_stop("\n\n");
+  samples.add_stop("b");
+  samples.clear_prompt();
+  samples.add_prompt_ids(1);
+  samples.add_prompt_ids(0);
+  server_->Send(message);
+  WaitForAnswer("two");
+  EXPECT_EQ(asked_.max_tokens, 7u);
+  EXPECT_THAT(asked_.stop, ElementsAre("\n\n", "b"));
+  EXPECT_THAT(asked_.prompt_ids, ElementsAre(1, 0));
+}
+
+TEST_F(SamplesTest, SendsManyLongSamplesInSeveralMessages) {
+  const std::vector<uint32_t> ids(8192, 50'000);
+  for (uint32_t i = 0; i < 256; ++i) {
+    together_.push_back({i, std::string(4 * 8192, 'a'), 8192, false, false, ids});
+  }
+  StartAnalyst();
+  server_->Send(Samples("one"));
+  const std::vector<v1::FromWorker> answer = WaitForAnswer("one");
+  uint32_t samples = 0;
+  for (const v1::FromWorker& message : answer) {
+    EXPECT_LT(message.ByteSizeLong(), 2u << 20);
+    for (const v1::Sample& sample : message.analysis_part().samples()) {
+      EXPECT_EQ(sample.index(), samples++);
+      EXPECT_EQ(sample.token_ids_size(), 8192);
+    }
+  }
+  EXPECT_EQ(samples, 256u);
 }
 
 TEST_F(SamplesTest, DrawsOnTheCoresInFloat32WhateverTrained) {

@@ -6,6 +6,7 @@
 namespace ablate::client {
 namespace {
 
+using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
 class GenerateTest : public ClientTest {
@@ -19,6 +20,9 @@ class GenerateTest : public ClientTest {
       for (const std::string& text : texts_) {
         v1::GenerateResponse message;
         message.mutable_sample()->set_text(text);
+        message.mutable_sample()->add_token_ids(50256);
+        message.mutable_sample()->add_token_ids(318);
+        message.mutable_sample()->set_stop("\n");
         write(message);
       }
       v1::GenerateResponse message;
@@ -71,7 +75,7 @@ TEST_F(GenerateTest, LeavesOutAShareThatIsNotLookedFor) {
 TEST_F(GenerateTest, PassesEveryOptionOn) {
   const Outcome outcome =
       Run({"generate", "runs/r", "--step", "100", "--count", "5", "--temperature", "0.5", "--top-k",
-           "40", "--top-p", "0.9", "--seed", "7", "--prompt", "an"});
+           "40", "--top-p", "0.9", "--seed", "7", "--prompt", "an", "--max-tokens", "9"});
   EXPECT_EQ(outcome.code, kSuccess) << outcome.err;
   EXPECT_EQ(request_.step(), 100);
   EXPECT_EQ(request_.count(), 5u);
@@ -80,12 +84,34 @@ TEST_F(GenerateTest, PassesEveryOptionOn) {
   EXPECT_EQ(request_.top_p(), .9);
   EXPECT_EQ(request_.seed(), 7u);
   EXPECT_EQ(request_.prompt(), "an");
+  EXPECT_EQ(request_.max_tokens(), 9u);
+}
+
+TEST_F(GenerateTest, TakesStopStringsAsTheyAre) {
+  const Outcome outcome = Run({"generate", "--stop", "\n\n", "--stop", "\\n", "--stop=[END]",
+                               "--stop", " a, b ", "--stop=--", "runs/r"});
+  EXPECT_EQ(outcome.code, kSuccess) << outcome.err;
+  EXPECT_THAT(request_.stop(), ElementsAre("\n\n", "\\n", "[END]", " a, b ", "--"));
+  EXPECT_EQ(request_.run(), "runs/r");
+  EXPECT_EQ(Run({"generate", "runs/r", "--stop", ""}).code, kUsage);
+}
+
+TEST_F(GenerateTest, ReadsPromptIds) {
+  EXPECT_EQ(Run({"generate", "runs/r", "--prompt-ids", "50256,318"}).code, kSuccess);
+  EXPECT_THAT(request_.prompt_ids(), ElementsAre(50256, 318));
+  for (const char* const text : {"1,", "1,x", "-1", "1.5", "4294967296"}) {
+    const Outcome outcome = Run({"generate", "runs/r", std::string("--prompt-ids=") + text});
+    EXPECT_EQ(outcome.code, kUsage) << text;
+    EXPECT_THAT(outcome.err, HasSubstr("is not a token id; expected whole numbers"));
+  }
 }
 
 TEST_F(GenerateTest, PrintsTheMessagesAsJsonOneALine) {
   const Outcome outcome = Run({"generate", "runs/r", "--json"});
   EXPECT_EQ(std::count(outcome.out.begin(), outcome.out.end(), '\n'), 4);
   EXPECT_THAT(outcome.out, HasSubstr("\"in_training_data\":false"));
+  EXPECT_THAT(outcome.out, HasSubstr("\"token_ids\":[50256,318]"));
+  EXPECT_THAT(outcome.out, HasSubstr("\"stop\":\"\\n\""));
   EXPECT_THAT(outcome.out, HasSubstr("\"distinct_share\":0.95"));
 }
 
