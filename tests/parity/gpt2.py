@@ -1,7 +1,8 @@
 """GPT-2 models of transformers for the parity tests.
 
 make(FOLDER) writes models with random weights, their hidden states and logits. check(FOLDER) loads what
-the C++ test wrote of them, and compares every tensor bit for bit.
+the C++ test wrote of them, and compares every tensor bit for bit. generate(FOLDER) writes models, and the
+most likely tokens after a prompt.
 """
 
 import json
@@ -46,6 +47,17 @@ CASES = {
     "layer_attention": {"n_layer": 2, "n_embd": 28, "n_head": 2, "n_positions": 16, "vocab_size": 31,
                         "without": ["ln_2", "ln_f"]},
 }
+# Models that generate.
+TEXT_CASES = {
+    "tied": {"n_layer": 2, "n_embd": 48, "n_head": 4, "n_positions": 256, "vocab_size": 300},
+    "untied": {"n_layer": 3, "n_embd": 32, "n_head": 2, "n_positions": 207, "vocab_size": 97,
+               "tie_word_embeddings": False, "activation_function": "gelu"},
+    "relu": {"n_layer": 1, "n_embd": 40, "n_head": 5, "n_positions": 240, "vocab_size": 64, "n_inner": 72,
+             "activation_function": "relu", "tie_word_embeddings": False},
+    "rms": {"n_layer": 2, "n_embd": 32, "n_head": 4, "n_positions": 256, "vocab_size": 128, "norm": "rms",
+            "activation_function": "silu"},
+}
+PROMPT, NEW = 7, 200  # numbers of tokens
 OURS = ("dtype", "max_shard_size", "plain", "masks", "norm", "without")
 
 
@@ -161,3 +173,17 @@ def check(folder):
             assert "ablate_gpt2" in str(error), (name, error)
         else:
             raise AssertionError(f"{name}: transformers would compute another norm")
+
+
+def generate(folder):
+    for seed, (name, case) in enumerate(sorted(TEXT_CASES.items())):
+        model = make_model(case, seed)
+        with torch.no_grad():
+            model.transformer.wpe.weight.mul_(4)  # or few tokens repeat
+        save(model, case, os.path.join(folder, name))
+        prompt = torch.randint(case["vocab_size"], (1, PROMPT))
+        tokens = model.double().generate(prompt, attention_mask=torch.ones_like(prompt), do_sample=False,
+                                         min_new_tokens=NEW, max_new_tokens=NEW, pad_token_id=0)[0]
+        assert tokens.shape == (PROMPT + NEW,), (name, tokens.shape)
+        save_file({"prompt": tokens[:PROMPT].clone(), "drawn": tokens[PROMPT:].clone()},
+                  os.path.join(folder, name + ".answer.safetensors"))

@@ -1,21 +1,27 @@
-// Compares imported GPT-2 models with transformers: hidden states, logits, and what is exported
-// again.
+// Compares imported GPT-2 models with transformers: hidden states, logits, what is exported again,
+// and the most likely text.
 #include "server/engine/gpt2.h"
 
 #include <c10/core/GradMode.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <atomic>
 #include <filesystem>
 #include <fstream>
+#include <set>
 #include <sstream>
 #include <string>
 #include <vector>
 
 #include "absl/strings/match.h"
+#include "base/utf8.h"
 #include "server/engine/layout.h"
 #include "server/engine/model/parameters.h"
 #include "server/engine/model/transformer.h"
+#include "server/engine/samples.h"
+#include "server/engine/task.h"
+#include "server/engine/train/checkpoint.h"
 #include "server/engine/trainer.h"
 #include "tests/parity/exchange.h"
 
@@ -144,6 +150,65 @@ TEST(Gpt2ParityTest, MatchesTransformers) {
   }
   missing = RunReference("gpt2_exports", folder.path());
   EXPECT_EQ(missing, "");
+}
+
+// Returns a task whose data has as many different characters as the model has tokens.
+TextTask TaskOfCharacters(int vocabulary) {
+  std::string text;
+  for (int i = 0; i < vocabulary; ++i) text += text::EncodeUtf8(static_cast<char32_t>(0x4E00 + i));
+  return *ReadTextTask(text, 0.5);
+}
+
+// Returns a checkpoint of the model in float64.
+std::string DoubleCheckpoint(const ImportedModel& imported) {
+  const std::vector<double> values(imported.parameters.begin(), imported.parameters.end());
+  const absl::string_view bytes(reinterpret_cast<const char*>(values.data()),
+                                values.size() * sizeof(double));
+  const BackendIdentity origin = {"imported", "", "imported_from", "gpt2"};
+  return *WriteCheckpoint({imported.model, origin, 0, ""}, MakeLayout(imported.model),
+                          {TensorType::kF64, bytes, "", {}});
+}
+
+std::vector<uint32_t> IdsOf(const at::Tensor& tokens) {
+  const int64_t* const ids = tokens.const_data_ptr<int64_t>();
+  return {ids, ids + tokens.numel()};
+}
+
+TEST(Gpt2ParityTest, GeneratesTheTokensOfTransformers) {
+  const ScratchFolder folder;
+  const std::string missing = RunReference("gpt2_texts", folder.path());
+  if (!missing.empty()) GTEST_SKIP() << missing;
+  PrepareLaneThread();
+  const std::vector<std::string> names = ModelsIn(folder.path());
+  ASSERT_GE(names.size(), 4u);
+  for (const std::string& name : names) {
+    SCOPED_TRACE(name);
+    const std::vector<NamedFile> files = FilesIn(folder.path() + "/" + name);
+    Gpt2Overrides overrides;
+    if (name == "rms") overrides.norm_kind = NormKind::kRms;
+    const auto imported = ReadGpt2(ViewsOf(files), overrides);
+    ASSERT_TRUE(imported.ok()) << imported.status();
+    const TensorMap answer = ReadAnswer(folder.path(), name);
+    const std::vector<uint32_t> drawn = IdsOf(answer.at("drawn"));
+    ASSERT_EQ(drawn.size(), 200u);
+    EXPECT_GT(std::set<uint32_t>(drawn.begin(), drawn.end()).size(), 10u) << "a dull text";
+    RunConfig run;
+    run.model = imported->model;
+    run.task = TaskOfCharacters(run.model.vocabulary);
+    run.precision = Precision::kFloat64;
+    SampleOptions options;
+    options.count = 1;
+    options.temperature = 0;
+    options.max_tokens = 200;
+    options.prompt_ids = IdsOf(answer.at("prompt"));
+    std::vector<Sample> samples;
+    const auto counts = GenerateSamples(
+        run, DoubleCheckpoint(*imported), options, std::atomic<bool>{false},
+        [&](std::vector<Sample> some) { samples.insert(samples.end(), some.begin(), some.end()); });
+    ASSERT_TRUE(counts.ok()) << counts.status();
+    ASSERT_EQ(samples.size(), 1u);
+    EXPECT_EQ(samples[0].token_ids, drawn);
+  }
 }
 
 }  // namespace
