@@ -1,7 +1,6 @@
 """Writes a small GPT-2 with random values, as transformers saves one: python make-gpt2.py FOLDER.
 
-Equal versions of torch and transformers write equal files. The vocabulary is that of
-data/shakespeare-bpe.
+Equal versions of torch and transformers write equal files. Its tokenizer is data/shakespeare-bpe.
 """
 
 import sys

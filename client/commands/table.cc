@@ -3,6 +3,7 @@
 #include <string>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
 #include "client/command_table.h"
 #include "client/commands/compare.h"
 #include "client/output/format.h"
@@ -15,6 +16,7 @@ namespace {
 struct TableOptions {
   ComparisonOptions comparison;
   std::string format = "text";
+  std::string columns;  // separated by commas
   std::string output;
   bool force = false;
   bool json = false;
@@ -46,6 +48,9 @@ absl::StatusOr<v1::RenderTableRequest> MakeRequest(const TableOptions& options) 
   }
   if (absl::Status ending = CheckEnding(options, format); !ending.ok()) return ending;
   request.set_format(format);
+  for (const absl::string_view column : absl::StrSplit(options.columns, ',', absl::SkipEmpty())) {
+    request.add_columns(std::string(column));
+  }
   const absl::StatusOr<v1::CompareRequest> comparison = MakeCompareRequest(options.comparison);
   if (!comparison.ok()) return comparison.status();
   *request.mutable_comparison() = *comparison;
@@ -79,6 +84,10 @@ Action DefineTable(Command* command) {
   auto options = std::make_shared<TableOptions>();
   AddComparisonOptions(command, &options->comparison);
   command->Option(&options->format, "--format", "FORMAT", "Format: text, csv or latex [text]");
+  command->Option(&options->columns, "--columns", "LIST",
+                  "Columns of text and LaTeX in this order, separated by commas: parameters, "
+                  "chosen, n, diverged, mean, difference, p_sign_flip, p_holm, effect, wins, "
+                  "correlation, device_seconds, tokens_per_second [all that have a number]");
   command->Option(&options->output, "--output,-o", "FILE",
                   "Write to FILE, which ends in .txt, .csv or .tex or has no suffix [standard "
                   "output]");
@@ -88,7 +97,8 @@ Action DefineTable(Command* command) {
       "CSV follows RFC 4180, with exact numbers and fixed titles. Labels are written unchanged: a "
       "spreadsheet may read one such as =A1 as a formula. LaTeX needs the package booktabs.\n\n"
       "Examples:\n  ablate table names-norm\n"
-      "  ablate table names-norm --format latex -o names-norm.tex");
+      "  ablate table names-norm --format latex --columns chosen,mean,difference,p_holm "
+      "-o names-norm.tex");
   return WithServer(*command, options, MakeRequest, RenderTable);
 }
 

@@ -167,6 +167,11 @@ double ScoreScale(const ModelConfig& config) {
   return 1 / std::sqrt(static_cast<double>(HeadSize(config)));
 }
 
+bool HasManyLogits(int64_t targets, int64_t vocabulary) {
+  constexpr double kMany = 1 << 24;
+  return static_cast<double>(targets) * static_cast<double>(vocabulary) > kMany;
+}
+
 bool HasNorm(const NormConfig& config) { return InBlocks(config) || config.final; }
 
 bool HasAttentionNorm(const ModelConfig& config) {

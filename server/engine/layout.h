@@ -87,12 +87,13 @@ bool LooksAhead(const ModelConfig& config);
 int HeadSize(const ModelConfig& config);
 double ScoreScale(const ModelConfig& config);
 
-// Bounds of the torch trainer's memory on a CPU. Attention over at least kFusedOnCpu positions
-// keeps no weights, if it needn't. A loss of more than kManyLogits logits is computed in chunks of
-// at most kLogitsTogether.
-inline constexpr int64_t kFusedOnCpu = 256;
-inline constexpr int64_t kManyLogits = int64_t{1} << 24;
+// Returns true if so many targets have so many logits that the torch trainer bounds its memory on a
+// CPU: its attention then keeps no weights, and its loss is computed in chunks of at most
+// kLogitsTogether logits. A GPT-2 has 50,257 for each target, so that a window of 1,024 takes 200
+// MB for its logits, and again for each of their probabilities and gradients. Runs with fewer keep
+// the numbers that they had before there was such a bound.
 inline constexpr int64_t kLogitsTogether = int64_t{1} << 25;
+bool HasManyLogits(int64_t targets, int64_t vocabulary);
 
 // Returns true if the placement has norms in blocks or before the head.
 bool HasNorm(const NormConfig& config);

@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <deque>
+#include <iterator>
 #include <optional>
 #include <set>
 #include <string>
@@ -13,12 +14,14 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "absl/time/clock.h"
 #include "absl/time/time.h"
 #include "proto/reflect/text.h"
 #include "server/report/figure/render.h"
 #include "server/report/html/page.h"
 #include "server/report/table/comparison_tables.h"
+#include "server/report/table/table.h"
 #include "server/results/compare.h"
 #include "server/results/figures.h"
 #include "server/results/report.h"
@@ -36,22 +39,14 @@ namespace {
 
 struct TableFormat {
   v1::TableFormat::Value value;
-  std::string (*render)(const report::Comparison& comparison);
+  report::Table (*make)(const report::Comparison& comparison);
+  std::string (*render)(const report::Table& table);
 };
 
 constexpr TableFormat kTableFormats[] = {
-    {v1::TableFormat::text,
-     [](const report::Comparison& comparison) {
-       return report::RenderText(report::MainTable(comparison));
-     }},
-    {v1::TableFormat::csv,
-     [](const report::Comparison& comparison) {
-       return report::RenderCsv(report::DataTable(comparison));
-     }},
-    {v1::TableFormat::latex,
-     [](const report::Comparison& comparison) {
-       return report::RenderLatex(report::MainTable(comparison));
-     }},
+    {v1::TableFormat::text, report::MainTable, report::RenderText},
+    {v1::TableFormat::csv, report::DataTable, report::RenderCsv},
+    {v1::TableFormat::latex, report::MainTable, report::RenderLatex},
 };
 
 struct FigureFormat {
@@ -74,15 +69,35 @@ const Row* FindRow(const Row (&table)[rows], Value value) {
   return nullptr;
 }
 
+absl::Status CheckColumns(const std::vector<std::string>& columns, v1::TableFormat::Value format) {
+  if (columns.empty()) return absl::OkStatus();
+  if (format == v1::TableFormat::csv) {
+    return rpc::InvalidField("columns", "csv has columns of its own",
+                             "none, or format text or latex");
+  }
+  for (const std::string& column : columns) {
+    if (std::count(std::begin(report::kMainColumns), std::end(report::kMainColumns), column) > 0) {
+      continue;
+    }
+    return rpc::InvalidField("columns", absl::StrCat(reflect::ShortText(column), " is unknown"),
+                             absl::StrJoin(report::kMainColumns, ", "));
+  }
+  return absl::OkStatus();
+}
+
 // Renders a comparison's main table as a file. RESOURCE_EXHAUSTED if it is larger than kPageBytes.
 absl::Status RenderTable(const rpc::View& view, const v1::RenderTableRequest& request,
                          const rpc::Cancelled& cancelled, v1::RenderTableResponse* response) {
   const TableFormat* format = FindRow(kTableFormats, request.format());
   if (format == nullptr) return rpc::UnknownFormat(request.format(), "text, csv or latex");
+  const std::vector<std::string> columns(request.columns().begin(), request.columns().end());
+  if (const absl::Status known = CheckColumns(columns, format->value); !known.ok()) return known;
   const auto compared = results::CompareGrid(view, request.comparison(), {cancelled},
                                              results::AnalysisNumbers::kOfComparison);
   if (!compared.ok()) return compared.status();
-  std::string data = format->render(compared->comparison);
+  report::Table table = format->make(compared->comparison);
+  if (!columns.empty()) table = report::WithColumns(table, columns);
+  std::string data = format->render(table);
   if (data.size() > rpc::kPageBytes) {
     return absl::ResourceExhaustedError(absl::StrCat(
         "format: the table of ", compared->comparison.rows.size(), " rows has ", data.size(),

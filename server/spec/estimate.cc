@@ -33,24 +33,25 @@ uint64_t ResumeCopies(const engine::TrainingConfig& training) {
   return 1 + engine::OptimizerSlots(training).size();
 }
 
-// Returns true if attention keeps no weights for the backward pass.
-bool FusesAttention(const engine::RunConfig& config, double length) {
+// Returns true if attention keeps no weights for the backward pass over `rows` sequences.
+bool FusesAttention(const engine::RunConfig& config, double rows, double length) {
   const engine::ModelConfig& model = config.model;
-  const bool long_enough = config.device == engine::Device::kCuda ||
-                           config.precision == engine::Precision::kBfloat16 ||
-                           length >= static_cast<double>(engine::kFusedOnCpu);
-  return config.training.trainer == engine::TrainerKind::kTorch && long_enough &&
-         model.dropout == 0 && model.attention.kind == engine::AttentionKind::kSoftmax;
+  const bool fuses = config.device == engine::Device::kCuda ||
+                     config.precision == engine::Precision::kBfloat16 ||
+                     (model.loss == engine::LossPositions::kAll &&
+                      engine::HasManyLogits(static_cast<int64_t>(rows * length), model.vocabulary));
+  return config.training.trainer == engine::TrainerKind::kTorch && fuses && model.dropout == 0 &&
+         model.attention.kind == engine::AttentionKind::kSoftmax;
 }
 
-// Returns the numbers that a sequence's forward pass keeps for the backward pass: the least that
-// its blocks need.
-double NumbersASequence(const engine::RunConfig& config, double length) {
+// Returns the numbers that the forward pass of one of `rows` sequences keeps for the backward pass:
+// the least that its blocks need.
+double NumbersASequence(const engine::RunConfig& config, double rows, double length) {
   const engine::ModelConfig& model = config.model;
   const double width = model.width;
   // Normalised inputs, queries, keys, values, context, stream; the feed-forward before and after
   // its activation; a row of the attention's weights for each head, or its sum.
-  const double row = FusesAttention(config, length) ? 1 : length;
+  const double row = FusesAttention(config, rows, length) ? 1 : length;
   const double block = length * (8 * width + 2.0 * model.hidden + model.heads * row);
   if (!engine::Attends(model)) {
     // Normalised inputs and stream; if only the last position is scored the last block sees no
@@ -111,7 +112,7 @@ double LossNumbers(const engine::RunConfig& config, double targets, double copie
   if (config.training.trainer == engine::TrainerKind::kNative) return logits;
   const bool chunks = config.device == engine::Device::kCpu &&
                       config.training.rule != engine::LearningRule::kDirectFeedbackAlignment &&
-                      logits > static_cast<double>(engine::kManyLogits);
+                      engine::HasManyLogits(static_cast<int64_t>(targets), config.model.vocabulary);
   return chunks ? 2 * std::min(logits, static_cast<double>(engine::kLogitsTogether))
                 : copies * logits;
 }
@@ -148,7 +149,7 @@ double TrainingBytes(const engine::RunConfig& config, const ModelSize& size,
   const double batch = SequencesTogether(config, rows, data.mean);
   const double read = ScoredPositions(model, data);
   const double factors = config.precision == engine::Precision::kBfloat16 ? 0.5 : 1;
-  const double kept = factors * NumbersASequence(config, data.mean);
+  const double kept = factors * NumbersASequence(config, batch, data.mean);
   const double step = batch * kept + LossNumbers(config, batch * read, 3);
   // An evaluation keeps nothing of a block except the next one's input.
   const double evaluated = SequencesTogether(config, data.evaluated / read, data.mean) * read;
@@ -156,7 +157,7 @@ double TrainingBytes(const engine::RunConfig& config, const ModelSize& size,
   // Recorded gradients are the exception: they take a backward pass over one of its batches.
   if (!config.evaluation.record.empty()) {
     evaluation = std::max(evaluation, data.evaluated * 2.0 * model.vocabulary) +
-                 EvaluatedTogether(model, data) * NumbersASequence(config, data.mean) +
+                 EvaluatedTogether(model, data) * NumbersASequence(config, 1, data.mean) +
                  static_cast<double>(size.parameters);
   }
   return kFloat * (held + std::max(step, evaluation));

@@ -35,6 +35,8 @@ double HeadBias(const BaseSpec& base) {
 double Causal(const BaseSpec& base) { return IsGenerated(base) ? 0 : 1; }
 // A text is evaluated in full.
 double Batches(const BaseSpec& base) { return IsText(base) ? kNoDefault : 8; }
+// Without it batches decides.
+double EvaluatedTokens(const BaseSpec&) { return kNoDefault; }
 double NormBias(const BaseSpec& base) {
   const auto kind = base.model().norm().kind();
   return kind == v1::NormKind::layer || kind == v1::NormKind::batch ? 1 : 0;
@@ -68,7 +70,8 @@ constexpr ComputedDefault kComputed[] = {{"model.context", Context},
                                          {"training.weight_decay", WeightDecay},
                                          {"training.warmup", Warmup},
                                          {"training.trainer", StoredTrainer},
-                                         {"evaluation.batches", Batches}};
+                                         {"evaluation.batches", Batches},
+                                         {"evaluation.tokens", EvaluatedTokens}};
 
 // A field below BaseSpec that isn't a message.
 struct Leaf {

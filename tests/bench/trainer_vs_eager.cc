@@ -120,6 +120,7 @@ RunConfig Gpt2Run() {
   run.model.tied_head = true;
   run.model.head_bias = false;
   run.training.batch = 1;
+  run.evaluation.tokens = 512;
   return run;
 }
 

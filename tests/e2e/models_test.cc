@@ -60,5 +60,28 @@ TEST(ModelsTest, EvaluatesAnImportedModelAndHandsItBack) {
   EXPECT_EQ(same.exit_code, 0) << same.err;
 }
 
+TEST(ModelsTest, TrainsTheExampleOfFineTuningOnTwoCoresInBfloat16) {
+  PersonalServer server;
+  server.Up({"--lanes", "2"});
+  const std::string model = server.home() + "/../plays";
+  const Output made =
+      RunProgram({ABLATE_PYTHON, ABLATE_SOURCE "/examples/make-gpt2.py", model}, "", {});
+  if (made.exit_code != 0) GTEST_SKIP() << made.err;  // no transformers
+  ASSERT_EQ(server.Ablate({"model", "add", model, "--name", "gpt2-plays"}).exit_code, 0);
+  const nlohmann::json submitted = server.Json(
+      {"submit", ABLATE_SOURCE "/examples/gpt2-finetune.yaml", "--seeds", "0..0", "--set",
+       "training.steps=6", "--set", "training.warmup=0", "--set", "training.threads=2", "--set",
+       "training.precision=bfloat16", "--set", "evaluation.tokens=200", "--wait", "--json"});
+  const std::string experiment = submitted["experiment"]["name"];
+  for (const char* lr : {"lr0.0003", "lr0.001", "lr0.003", "lr0.01"}) {
+    const std::string cell = absl::StrCat(experiment, "/", lr, "-s0");
+    const Output metrics = server.Ablate({"metrics", cell, "--key", "eval/loss", "--csv"});
+    ASSERT_EQ(metrics.exit_code, 0) << metrics.err;
+    const double last = LastNumber(metrics.out);
+    EXPECT_GT(last, 1) << metrics.out;
+    EXPECT_LT(last, 6.3) << "it begins near log 512\n" << metrics.out;
+  }
+}
+
 }  // namespace
 }  // namespace ablate::e2e

@@ -81,14 +81,16 @@ TEST(FromValueTest, SuggestsTheNearestField) {
       ElementsAre(
           "base.training.batchs: unknown field (did you mean batch?); expected steps, "
           "batch, optimizer, learning_rate, betas, momentum, eps, weight_decay, schedule, warmup, "
-          "clip, checkpoints, rule, device, precision, accumulation, weight_decay_on, ema, "
+          "clip, checkpoints, rule, device, precision, threads, accumulation, weight_decay_on, "
+          "ema, "
           "label_smoothing or trainer"));
 }
 
 TEST(FromValueTest, ListsTheFieldsWhenNoneIsNear) {
   EXPECT_THAT(
       SpecProblems(R"({"base": {"evaluation": {"frequency": 1}}})"),
-      ElementsAre("base.evaluation.frequency: unknown field; expected every, batches or record"));
+      ElementsAre(
+          "base.evaluation.frequency: unknown field; expected every, batches, tokens or record"));
 }
 
 TEST(FromValueTest, RefusesNumbersThatDoNotFit) {
@@ -276,9 +278,10 @@ TEST(FromValueTest, KeepsHostileKeysOutOfPaths) {
   std::vector<FieldProblem> problems;
   FromValue(value, "base.evaluation", &evaluation, &problems);
   ASSERT_THAT(problems, SizeIs(2));
-  EXPECT_EQ(problems[0].message,
-            "base.evaluation[\"\\x1b[31m\\xff\"]: unknown field; expected every, batches or "
-            "record");
+  EXPECT_EQ(
+      problems[0].message,
+      "base.evaluation[\"\\x1b[31m\\xff\"]: unknown field; expected every, batches, tokens or "
+      "record");
   EXPECT_LT(problems[1].message.size(), 300u);
 }
 

@@ -229,6 +229,14 @@ Table ListRequests() {
       {"TableOfUnknownFormat", "Reports/RenderTable",
        "comparison { experiment: \"abc\" } format: 9", kInvalid,
        "format: 9 isn't a format; expected text, csv or latex"},
+      {"TableOfUnknownColumn", "Reports/RenderTable",
+       "comparison { experiment: \"abc\" } format: latex columns: [\"n\", \"median\"]", kInvalid,
+       "columns: \"median\" is unknown; expected parameters, chosen, n, diverged, mean, "
+       "difference, "
+       "p_sign_flip, p_holm, effect, wins, correlation, device_seconds, tokens_per_second"},
+      {"TableOfCsvColumns", "Reports/RenderTable",
+       "comparison { experiment: \"abc\" } format: csv columns: \"n\"", kInvalid,
+       "columns: csv has columns of its own; expected none, or format text or latex"},
       {"TableOfNoExperiment", "Reports/RenderTable",
        "comparison { experiment: \"abc\" } format: csv", kNotFound,
        "there is no experiment \"abc\""},

@@ -300,8 +300,9 @@ class PrivateTest : public SharingTest {
 };
 
 // Fields of requests that can't name anything private.
-const std::set<std::string> kNamesOfNothing = {"request_id",   "key",   "keys",   "by",   "label",
-                                               "display_name", "token", "prompt", "kind", "output"};
+const std::set<std::string> kNamesOfNothing = {"request_id", "key",          "keys",  "by",
+                                               "label",      "display_name", "token", "prompt",
+                                               "kind",       "output",       "stop",  "columns"};
 
 bool IsProbed(const google::protobuf::MethodDescriptor& method, const std::string& field) {
   for (const Probes& probes : AllProbes()) {

@@ -226,8 +226,9 @@ bool CanFuse(const at::Tensor& x, const AttentionSetting& setting, const Pass& p
       attention.kind == AttentionKind::kSoftmax && pass.dropout == nullptr && pass.hooks == nullptr;
   // Padding is on the right, where causal attention never looks.
   const bool sees_padding = !attention.causal && setting.shape.lengths.defined();
-  // On a CPU short rows of weights stay in the cache anyway.
-  const bool pays = !x.is_cpu() || setting.shape.length >= kFusedOnCpu || pass.factors.has_value();
+  const bool many = setting.config.loss == LossPositions::kAll &&
+                    HasManyLogits(x.size(0), setting.config.vocabulary);
+  const bool pays = !x.is_cpu() || pass.factors.has_value() || many;
   return pass.once && plain && !sees_padding && pays;
 }
 

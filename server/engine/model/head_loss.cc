@@ -112,10 +112,6 @@ class HeadLossFunction : public torch::autograd::Function<HeadLossFunction> {
 
 }  // namespace
 
-bool HasManyLogits(int64_t targets, int64_t vocabulary) {
-  return targets * vocabulary > kManyLogits;
-}
-
 at::Tensor MeanHeadLoss(const at::Tensor& x, const LinearParameters& head,
                         const BatchTensors& batch, const Objective& objective,
                         std::optional<at::ScalarType> factors) {

@@ -3,12 +3,19 @@
 #include <ATen/ATen.h>
 #include <ATen/Parallel.h>
 #include <ATen/core/grad_mode.h>
+#ifdef __x86_64__
+#include <cpuid.h>
+#endif
 
+#include <algorithm>
 #include <array>
 #include <cmath>
+#include <numeric>
 #include <string>
+#include <vector>
 
 #include "absl/status/status.h"
+#include "absl/strings/str_cat.h"
 #include "server/engine/names.h"
 #include "server/engine/train/boundary.h"
 #include "server/engine/train/optimizer.h"
@@ -41,6 +48,21 @@ double SquaredNorm(const Number* values, int64_t count) {
   return sums[0];
 }
 
+// Lets several threads sum a part each time, and adds the parts in order.
+template <typename Number>
+double SquaredNormByThreads(const Number* values, int64_t count) {
+  if (at::get_num_threads() == 1) return SquaredNorm(values, count);
+  constexpr int64_t kPart = int64_t{1} << 20;
+  std::vector<double> parts(static_cast<size_t>((count + kPart - 1) / kPart));
+  at::parallel_for(0, static_cast<int64_t>(parts.size()), 1, [&](int64_t begin, int64_t end) {
+    for (int64_t part = begin; part < end; ++part) {
+      parts[static_cast<size_t>(part)] =
+          SquaredNorm(values + part * kPart, std::min(kPart, count - part * kPart));
+    }
+  });
+  return std::accumulate(parts.begin(), parts.end(), 0.0);
+}
+
 // Restores running statistics unless Keep is called, because the forward pass changes them before
 // it is known whether there is an update.
 class StatisticsGuard {
@@ -64,6 +86,28 @@ class StatisticsGuard {
   at::Tensor before_;
 };
 
+// Returns the instructions that multiply bfloat16.
+absl::string_view Bfloat16Instructions() {
+#ifdef __x86_64__
+  constexpr unsigned kExtended = 7, kAmxBf16 = 1 << 22, kAvx512Bf16 = 1 << 5;
+  unsigned eax = 0, ebx = 0, ecx = 0, edx = 0;
+  if (__get_cpuid_count(kExtended, 0, &eax, &ebx, &ecx, &edx) != 0 && (edx & kAmxBf16) != 0) {
+    return "AMX";
+  }
+  if (__get_cpuid_count(kExtended, 1, &eax, &ebx, &ecx, &edx) != 0 && (eax & kAvx512Bf16) != 0) {
+    return "AVX512-BF16";
+  }
+#endif
+  return "float32";
+}
+
+// Returns the environment that a run's bits depend on.
+std::string EnvironmentOf(const RunConfig& config) {
+  const std::string environment = Environment(TrainerKind::kTorch);
+  if (config.precision != Precision::kBfloat16) return environment;
+  return absl::StrCat(environment, ", bfloat16 by ", Bfloat16Instructions());
+}
+
 // Lets `threads` threads share the operations of the calling thread while it exists.
 class ThreadsGuard {
  public:
@@ -84,7 +128,10 @@ class ThreadsGuard {
 
 class TorchBackend : public Backend {
  public:
-  explicit TorchBackend(const RunConfig& config) : run_(config, DrawInitialValues(config)) {}
+  explicit TorchBackend(const RunConfig& config)
+      : identity_{std::string(NameOf(TrainerKind::kTorch)), EnvironmentOf(config), "torch_version",
+                  TorchVersion()},
+        run_(config, DrawInitialValues(config)) {}
 
   const BackendIdentity& identity() const override { return identity_; }
 
@@ -151,9 +198,7 @@ class TorchBackend : public Backend {
     return result;
   }
 
-  const BackendIdentity identity_ = {std::string(NameOf(TrainerKind::kTorch)),
-                                     Environment(TrainerKind::kTorch), "torch_version",
-                                     TorchVersion()};
+  const BackendIdentity identity_;
   TorchRun run_;
 };
 
@@ -161,8 +206,8 @@ class TorchBackend : public Backend {
 
 double GradientNorm(const at::Tensor& gradient) {
   return std::sqrt(gradient.scalar_type() == at::kDouble
-                       ? SquaredNorm(gradient.const_data_ptr<double>(), gradient.numel())
-                       : SquaredNorm(gradient.const_data_ptr<float>(), gradient.numel()));
+                       ? SquaredNormByThreads(gradient.const_data_ptr<double>(), gradient.numel())
+                       : SquaredNormByThreads(gradient.const_data_ptr<float>(), gradient.numel()));
 }
 
 absl::StatusOr<std::unique_ptr<Backend>> MakeTorchBackend(const RunConfig& config) {

@@ -91,10 +91,14 @@ class Builder {
   // Sets the group of the following columns.
   void Group(std::string group) { group_ = std::move(group); }
 
+  // Sets the id of the next column.
+  void Id(absl::string_view id) { id_ = std::string(id); }
+
   Column& Add(std::string title, bool number, const CellOf& cell) {
     Column& column =
         table_.columns.emplace_back(ColumnOf(std::move(title), number, comparison_.rows, cell));
     column.group = group_;
+    column.id = std::exchange(id_, "");
     return column;
   }
 
@@ -137,6 +141,7 @@ class Builder {
   // Leaves wins out if neither direction is better.
   void AddWins() {
     if (comparison_.better != Better::kNeither) AddIfAny("wins", true, WinsCell);
+    id_.clear();
   }
 
   Table Take() { return std::move(table_); }
@@ -144,6 +149,7 @@ class Builder {
  private:
   const Comparison& comparison_;
   std::string group_;
+  std::string id_;
   Table table_;
 };
 
@@ -190,36 +196,60 @@ Table MainTable(const Comparison& comparison) {
   Builder table(comparison);
   table.AddSettings("baseline");
   table.Group("Runs");
+  table.Id("parameters");
   table.AddIfAny("parameters", true, ParametersCell);
+  table.Id("chosen");
   table.AddIfAny(absl::StrCat("selected ", absl::StrJoin(comparison.tuned_axes, ", ")), false,
                  [](const ComparisonRow& row) { return TableCell{ChosenText(row)}; });
+  table.Id("n");
   table.Add("n", true, RunsCell);
+  table.Id("diverged");
   table.Add("diverged", true, DivergedCell);
   table.Group(MetricAtText(comparison));
+  table.Id("mean");
   table.Add(absl::StrCat(MeanName(scale), " [95 % CI]"), false,
             [scale, decimals = MeanDecimals(comparison)](const ComparisonRow& row) {
               return MeanCell(row.mean, row.interval, decimals, scale);
             });
   table.Group(absl::StrCat("Paired ", scale == Scale::kRatio ? "ratio" : "difference", " to ",
                            BaselineName(comparison)));
+  table.Id("difference");
   table.AddDifference(DifferenceTitle(scale));
+  table.Id("p_sign_flip");
   table.AddOfPairs("p (sign flip)", [](const ComparisonRow& row) {
     return TestCell(row, row.difference.p_sign_flip, row.difference.exact);
   });
+  table.Id("p_holm");
   table.AddHolm();
+  table.Id("effect");
   table.AddOfPairs("Cohen d_z", [](const ComparisonRow& row) {
     return PairNumberCell(row.difference.effect, true);
   });
+  table.Id("wins");
   table.AddWins();
+  table.Id("correlation");
   table.AddOfPairs("Pearson r", [](const ComparisonRow& row) {
     return PairNumberCell(row.difference.correlation, false);
   });
   table.Group("Cost of a run");
+  table.Id("device_seconds");
   table.AddIfAny("device-s", true,
                  [](const ComparisonRow& row) { return CostCell(row.device_seconds); });
+  table.Id("tokens_per_second");
   table.AddIfAny("tokens/s", true,
                  [](const ComparisonRow& row) { return CostCell(row.tokens_per_second); });
   return table.Take();
+}
+
+Table WithColumns(const Table& table, const std::vector<std::string>& ids) {
+  Table chosen = table;
+  chosen.columns.resize(1);
+  for (const std::string& id : ids) {
+    for (const Column& column : table.columns) {
+      if (column.id == id) chosen.columns.push_back(column);
+    }
+  }
+  return chosen;
 }
 
 Table BriefTable(const Comparison& comparison) {

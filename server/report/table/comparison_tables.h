@@ -6,7 +6,9 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <vector>
 
+#include "absl/strings/string_view.h"
 #include "server/report/compare/comparison.h"
 #include "server/report/compare/windows.h"
 #include "server/report/table/table.h"
@@ -18,6 +20,15 @@ namespace ablate::report {
 // in which no row has a text are left out, except settings, n, diverged, mean and difference.
 // While runs have not ended its note counts them, and so does the brief table's.
 Table MainTable(const Comparison& comparison);
+
+// Ids of the main table's columns after the settings.
+inline constexpr absl::string_view kMainColumns[] = {
+    "parameters",       "chosen", "n",      "diverged", "mean",        "difference",
+    "p_sign_flip",      "p_holm", "effect", "wins",     "correlation", "device_seconds",
+    "tokens_per_second"};
+
+// Returns a table of the first column and, in this order, those of the ids that it has.
+Table WithColumns(const Table& table, const std::vector<std::string>& ids);
 
 // Returns the columns of the main table that fit a terminal: settings with their chosen values, n
 // if it differs, mean without its interval, difference, Holm's p, wins, diverged. The first title

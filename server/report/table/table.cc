@@ -6,6 +6,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
+#include "absl/strings/str_replace.h"
 #include "base/clean.h"
 #include "base/csv.h"
 
@@ -184,7 +185,7 @@ std::string RenderLatex(const Table& table) {
   std::vector<std::string> titles;
   for (const Column& column : table.columns) {
     alignment.push_back(column.number ? 'r' : 'l');
-    titles.push_back(EscapeLatex(column.title));
+    titles.push_back(absl::StrReplaceAll(EscapeLatex(column.title), {{"d\\_z", "$d_z$"}}));
   }
   std::string out = absl::StrCat("% needs \\usepackage{booktabs}\n\\begin{tabular}{", alignment,
                                  "}\n\\toprule\n");

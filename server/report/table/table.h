@@ -21,6 +21,7 @@ struct Column {
   std::vector<TableCell> cells = {};  // one per row
   std::string group = {};             // heading over neighbours of the same group
   bool leads = false;                 // first on a phone, where a row becomes a list
+  std::string id = {};                // by which a caller chooses it; empty: none
 };
 
 // Every column has the same number of cells. The first column names the rows.

@@ -144,7 +144,10 @@ TEST_F(CompareTest, PrintsATableByteForByte) {
   EXPECT_EQ(table_request_.format(), v1::TableFormat::csv);
   EXPECT_EQ(table_request_.comparison().by(), "placement");
   EXPECT_EQ(table_request_.comparison().experiment(), "experiments/small");
+  Run({"table", "small", "--columns", "n,mean"});
+  EXPECT_THAT(table_request_.columns(), testing::ElementsAre("n", "mean"));
   Run({"table", "small"});
+  EXPECT_EQ(table_request_.columns_size(), 0);
   EXPECT_EQ(table_request_.format(), v1::TableFormat::text);
   EXPECT_THAT(Run({"table", "small", "--json"}).out, HasSubstr("\"data\": \"a,b"));
 }

@@ -52,11 +52,12 @@ TEST(CheckOverridesTest, NamesEveryProblem) {
   for (const Diagnostic& problem : problems) lines.push_back(ToString(problem, "file"));
   EXPECT_THAT(
       lines,
-      ElementsAre("--set training.steps: \"many\" is not a whole number; expected a whole number",
-                  "--set training.stepz: unknown field \"stepz\" (did you mean steps?); expected "
-                  "steps, batch, optimizer, learning_rate, betas, momentum, eps, "
-                  "weight_decay, schedule, warmup, clip, checkpoints, rule, device, precision, "
-                  "accumulation, weight_decay_on, ema, label_smoothing or trainer"));
+      ElementsAre(
+          "--set training.steps: \"many\" is not a whole number; expected a whole number",
+          "--set training.stepz: unknown field \"stepz\" (did you mean steps?); expected "
+          "steps, batch, optimizer, learning_rate, betas, momentum, eps, "
+          "weight_decay, schedule, warmup, clip, checkpoints, rule, device, precision, threads, "
+          "accumulation, weight_decay_on, ema, label_smoothing or trainer"));
 }
 
 TEST(ParseSeedsTest, ReadsRangesAndLists) {

@@ -123,6 +123,30 @@ TEST(MainTableTest, IsTheSameInAllFourForms) {
   ExpectGolden("main_table.html", markup.Take());
 }
 
+std::vector<std::string> IdsOf(const Table& table) {
+  std::vector<std::string> ids;
+  for (const Column& column : table.columns) ids.push_back(column.id);
+  return ids;
+}
+
+TEST(MainTableTest, HasEveryColumnThatCanBeChosen) {
+  ComparisonInput tuned = TunedGrid();
+  for (Cell& cell : tuned.cells) cell.tokens_per_second = 1'000;
+  std::vector<std::string> ids = {""};  // of the settings
+  ids.insert(ids.end(), std::begin(kMainColumns), std::end(kMainColumns));
+  EXPECT_EQ(IdsOf(MainTable(Compared(tuned))), ids);
+}
+
+TEST(MainTableTest, KeepsTheChosenColumnsInTheirOrder) {
+  const Table table = MainTable(Compared(CanonicalGrid()));
+  const Table chosen = WithColumns(table, {"p_holm", "n", "chosen", "mean"});
+  EXPECT_EQ(IdsOf(chosen), (std::vector<std::string>{"", "p_holm", "n", "mean"}))
+      << "nothing is tuned";
+  EXPECT_EQ(chosen.columns[0].cells.size(), 10u);
+  EXPECT_EQ(GroupsOf(chosen).size(), 4u) << "each in its group";
+  EXPECT_EQ(chosen.note, table.note);
+}
+
 TEST(BriefTableTest, SaysMetricChoiceDifferenceAndWins) {
   EXPECT_EQ(
       RenderText(BriefTable(Compared(TunedGrid()))),
