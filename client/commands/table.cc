@@ -97,8 +97,7 @@ Action DefineTable(Command* command) {
       "CSV follows RFC 4180, with exact numbers and fixed titles. Labels are written unchanged: a "
       "spreadsheet may read one such as =A1 as a formula. LaTeX needs the package booktabs.\n\n"
       "Examples:\n  ablate table names-norm\n"
-      "  ablate table names-norm --format latex --columns chosen,mean,difference,p_holm "
-      "-o names-norm.tex");
+      "  ablate table names-norm --format latex --columns mean,p_holm -o t.tex");
   return WithServer(*command, options, MakeRequest, RenderTable);
 }
 

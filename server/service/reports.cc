@@ -79,7 +79,7 @@ absl::Status CheckColumns(const std::vector<std::string>& columns, v1::TableForm
     if (std::count(std::begin(report::kMainColumns), std::end(report::kMainColumns), column) > 0) {
       continue;
     }
-    return rpc::InvalidField("columns", absl::StrCat(reflect::ShortText(column), " is unknown"),
+    return rpc::InvalidField("columns", absl::StrCat(reflect::Quoted(column), " is unknown"),
                              absl::StrJoin(report::kMainColumns, ", "));
   }
   return absl::OkStatus();

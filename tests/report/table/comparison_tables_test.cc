@@ -133,7 +133,7 @@ TEST(MainTableTest, HasEveryColumnThatCanBeChosen) {
   ComparisonInput tuned = TunedGrid();
   for (Cell& cell : tuned.cells) cell.tokens_per_second = 1'000;
   std::vector<std::string> ids = {""};  // of the settings
-  ids.insert(ids.end(), std::begin(kMainColumns), std::end(kMainColumns));
+  for (const absl::string_view id : kMainColumns) ids.emplace_back(id);
   EXPECT_EQ(IdsOf(MainTable(Compared(tuned))), ids);
 }
 
