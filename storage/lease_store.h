@@ -58,6 +58,7 @@ struct NewLease {
   std::string lease;
   LeaseHolder holder;
   std::string run;
+  uint32_t lanes = 1;  // of the run; not stored with the lease
 };
 
 // A granted run: rewound to its resume state, or to step 0.

@@ -111,8 +111,8 @@ std::string TorchVersion();
 
 // Returns the environment that the bits of a run depend on, in addition to config, trainer and
 // numerics version. For kTorch: the tensor library and the instruction set that it selects kernels
-// for ("torch 2.13.0, AVX512 (Intel)"), or the accelerator ("torch 2.13.0, NVIDIA H100 80GB HBM3").
-// For kNative: whether multiply-add rounds once ("native, fused").
+// for ("torch 2.13.0, AVX512 (Intel, AMX)"), or the accelerator ("torch 2.13.0, NVIDIA H100 80GB
+// HBM3"). For kNative: whether multiply-add rounds once ("native, fused").
 std::string Environment(TrainerKind trainer, const Accelerator* accelerator = nullptr);
 
 // Prepares the calling thread as a training slot: its tensor operations run on this thread alone.

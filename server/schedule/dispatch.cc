@@ -94,13 +94,14 @@ void Scheduler::Assign(FairQueue* queue, Takers* takers, std::vector<storage::Ne
       continue;
     }
     const auto& [name, worker] = *taker;
-    ++worker->granting;
+    worker->granting += worker->LanesOf(run.lanes);
     queue->HandedOut(StepMicros(run.shape).value_or(kUnknownRunMicros / std::max(run.steps, 1u)) *
                      run.steps);
     leases->push_back({new_lease_id_(),
                        {name, worker->incarnation, worker->device, worker->build, run.trainer,
                         worker->trainers.at(run.trainer), worker->numerics_version},
-                       run.run});
+                       run.run,
+                       run.lanes});
   }
 }
 
@@ -139,6 +140,7 @@ void Scheduler::HandOut(const storage::NewLease& made, const storage::GrantedRun
   lease.incarnation = made.holder.incarnation;
   lease.order = ++grants_;
   lease.run = made.run;
+  lease.lanes = made.lanes;
   worker::v1::ToWorker message;
   message.mutable_grant()->set_lease(made.lease);
   message.mutable_grant()->set_credit_bytes(options_.credit_bytes);
@@ -175,12 +177,12 @@ bool Scheduler::CanTrain(const WorkerState& worker, const storage::QueuedRun& ru
   if (worker.lanes >= run.lanes) return true;
   return std::none_of(workers_.begin(), workers_.end(), [&](const auto& named) {
     const WorkerState& other = named.second;
-    return other.device_kind == worker.device_kind && other.lanes > worker.lanes &&
-           TakesNewRuns(other) && other.trainers.count(run.trainer) > 0;
+    return other.device_kind == worker.device_kind && !other.analysis &&
+           other.lanes > worker.lanes && other.trainers.count(run.trainer) > 0;
   });
 }
 
-// Compares runs per lane.
+// Compares what waits for each lane.
 Scheduler::Takers::const_iterator Scheduler::LeastLoaded(const storage::QueuedRun& run,
                                                          const Takers& takers) {
   auto best = takers.end();
@@ -206,7 +208,7 @@ bool Scheduler::TakesNewRuns(const WorkerState& worker) const {
 uint32_t Scheduler::RunsPerLane(const storage::QueuedRun& run) {
   const std::optional<double> micros = StepMicros(run.shape);
   if (!micros.has_value()) return options_.runs_per_lane;
-  const double work = std::max(*micros * run.steps, 1.0);
+  const double work = std::max(*micros * run.steps / run.lanes, 1.0);
   const double runs = std::ceil(absl::ToDoubleMicroseconds(options_.work_per_lane) / work);
   return std::max(options_.runs_per_lane,
                   static_cast<uint32_t>(std::min<double>(runs, kMaxRunsPerLane)));

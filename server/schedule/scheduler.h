@@ -232,7 +232,8 @@ class Scheduler {
                  const absl::StatusOr<storage::Grants>& granted);
   // Sends a lease to its worker, or ends it if the worker has gone meanwhile.
   void HandOut(const storage::NewLease& made, const storage::GrantedRun& run);
-  // Returns true if it has the run's trainer and, unless no worker of the kind has, its lanes.
+  // Returns true if it has the run's trainer and its lanes, or as many as the largest known worker
+  // of the kind. A large worker that is away for a moment still counts.
   bool CanTrain(const WorkerState& worker, const storage::QueuedRun& run) const;
   // Returns the worker for a run; the end if none has a place.
   Takers::const_iterator LeastLoaded(const storage::QueuedRun& run, const Takers& takers);

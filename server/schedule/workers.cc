@@ -1,7 +1,7 @@
 #include "server/schedule/workers.h"
 
 #include <algorithm>
-#include <utility>
+#include <map>
 
 namespace ablate::schedule {
 
@@ -11,22 +11,29 @@ HeldLease* WorkerState::Find(absl::string_view lease) {
 }
 
 uint32_t WorkerState::load() const {
-  return static_cast<uint32_t>(std::count_if(leases.begin(), leases.end(), [](const auto& lease) {
-    return !lease.second.ending.has_value() && !lease.second.ended;
-  }));
+  uint32_t load = 0;
+  for (const auto& [id, lease] : leases) {
+    if (!lease.ending.has_value() && !lease.ended) load += LanesOf(lease.lanes);
+  }
+  return load;
 }
 
 std::set<std::string> WorkerState::stepping() const {
   std::set<std::string> stepping;
-  std::vector<std::pair<uint64_t, std::string>> granted;
+  std::map<uint64_t, const HeldLeases::value_type*> granted;  // by order
   for (const auto& [id, lease] : leases) {
     if (lease.stepping()) stepping.insert(id);
-    if (!lease.started && !lease.ended) granted.emplace_back(lease.order, id);
   }
   if (!stepping.empty()) return stepping;
-  std::sort(granted.begin(), granted.end());
-  granted.resize(std::min<size_t>(granted.size(), std::max<uint32_t>(lanes, 1)));
-  for (auto& [order, id] : granted) stepping.insert(std::move(id));
+  for (const auto& held : leases) {
+    if (!held.second.started && !held.second.ended) granted[held.second.order] = &held;
+  }
+  uint32_t taken = 0;
+  for (const auto& [order, held] : granted) {
+    taken += LanesOf(held->second.lanes);
+    if (taken > std::max(lanes, 1u)) break;
+    stepping.insert(held->first);
+  }
   return stepping;
 }
 

@@ -3,6 +3,7 @@
 #ifndef ABLATE_SERVER_SCHEDULE_WORKERS_H_
 #define ABLATE_SERVER_SCHEDULE_WORKERS_H_
 
+#include <algorithm>
 #include <cstdint>
 #include <functional>
 #include <map>
@@ -33,6 +34,7 @@ struct HeldLease {
   std::string incarnation;
   uint64_t order = 0;  // order of granting
   std::string run;
+  uint32_t lanes = 1;    // that train it together
   bool started = false;  // a lane has begun it
   bool ended = false;    // its end has arrived, but may not be committed yet
   // When the last heartbeat that named it came, and since when its step had not changed then.
@@ -66,18 +68,20 @@ struct WorkerState {
   // When, by that heartbeat, some lane last made a step or had nothing to do.
   absl::Duration progress_at;
   std::optional<worker::v1::DeviceUse> device_use;  // by that heartbeat
-  uint32_t granting = 0;       // its runs in the grant that the store is committing
+  uint32_t granting = 0;       // lanes of its runs in the grant that the store is committing
   uint32_t granted_up_to = 0;  // its load after the last grant
   storage::Micros attach_time = 0;
   HeldLeases leases;
 
   // Returns the lease; null if it doesn't hold it.
   HeldLease* Find(absl::string_view lease);
-  // Returns the number of runs that its lanes have or will have to begin.
+  // Returns the number of its lanes that a run of so many takes.
+  uint32_t LanesOf(uint32_t run_lanes) const { return std::min(run_lanes, std::max(lanes, 1u)); }
+  // Returns the sum of LanesOf over the runs that its lanes have or will have to begin.
   uint32_t load() const;
   // Returns the leases to blame if the worker dies now: those whose runs its lanes have begun. If
-  // none is known to have begun, one per lane in order of granting, because lanes begin them in
-  // that order.
+  // none is known to have begun, as many as fit its lanes in order of granting, because lanes begin
+  // them in that order.
   std::set<std::string> stepping() const;
 };
 

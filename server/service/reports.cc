@@ -76,6 +76,10 @@ absl::Status CheckColumns(const std::vector<std::string>& columns, v1::TableForm
                              "none, or format text or latex");
   }
   for (const std::string& column : columns) {
+    if (std::count(columns.begin(), columns.end(), column) > 1) {
+      return rpc::InvalidField("columns", absl::StrCat(reflect::Quoted(column), " occurs twice"),
+                               "each column once");
+    }
     if (std::count(std::begin(report::kMainColumns), std::end(report::kMainColumns), column) > 0) {
       continue;
     }

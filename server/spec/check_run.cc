@@ -383,8 +383,8 @@ class RunChecker {
                           "a validation that leaves enough of both, or a longer text"));
       return;
     }
-    // The spec may not ask for more batches or tokens than there are: otherwise runs with equal
-    // numbers would have different specs.
+    // The spec may not ask for more batches or tokens than there are: most runs with equal numbers
+    // would have different specs otherwise.
     const uint32_t tokens_wanted = run_.filled.evaluation().tokens();
     const uint64_t most_tokens = split.windows * context;
     if (tokens_wanted > most_tokens) {

@@ -44,14 +44,14 @@ bool FusesAttention(const engine::RunConfig& config, double rows, double length)
          model.attention.kind == engine::AttentionKind::kSoftmax;
 }
 
-// Returns the numbers that the forward pass of one of `rows` sequences keeps for the backward pass:
-// the least that its blocks need.
-double NumbersASequence(const engine::RunConfig& config, double rows, double length) {
+// Returns the numbers that a sequence's forward pass keeps for the backward pass: the least that
+// its blocks need.
+double NumbersASequence(const engine::RunConfig& config, bool fuses, double length) {
   const engine::ModelConfig& model = config.model;
   const double width = model.width;
   // Normalised inputs, queries, keys, values, context, stream; the feed-forward before and after
   // its activation; a row of the attention's weights for each head, or its sum.
-  const double row = FusesAttention(config, rows, length) ? 1 : length;
+  const double row = fuses ? 1 : length;
   const double block = length * (8 * width + 2.0 * model.hidden + model.heads * row);
   if (!engine::Attends(model)) {
     // Normalised inputs and stream; if only the last position is scored the last block sees no
@@ -149,15 +149,16 @@ double TrainingBytes(const engine::RunConfig& config, const ModelSize& size,
   const double batch = SequencesTogether(config, rows, data.mean);
   const double read = ScoredPositions(model, data);
   const double factors = config.precision == engine::Precision::kBfloat16 ? 0.5 : 1;
-  const double kept = factors * NumbersASequence(config, batch, data.mean);
+  const double kept =
+      factors * NumbersASequence(config, FusesAttention(config, batch, data.mean), data.mean);
   const double step = batch * kept + LossNumbers(config, batch * read, 3);
   // An evaluation keeps nothing of a block except the next one's input.
   const double evaluated = SequencesTogether(config, data.evaluated / read, data.mean) * read;
   double evaluation = LossNumbers(config, evaluated, 2);
   // Recorded gradients are the exception: they take a backward pass over one of its batches.
   if (!config.evaluation.record.empty()) {
-    evaluation = std::max(evaluation, data.evaluated * 2.0 * model.vocabulary) +
-                 EvaluatedTogether(model, data) * NumbersASequence(config, 1, data.mean) +
+    evaluation = data.evaluated * 3.0 * model.vocabulary +
+                 EvaluatedTogether(model, data) * NumbersASequence(config, false, data.mean) +
                  static_cast<double>(size.parameters);
   }
   return kFloat * (held + std::max(step, evaluation));

@@ -68,6 +68,16 @@ FieldValues Difference(const FieldValues& spec, const FieldValues& base) {
   return difference;
 }
 
+namespace {
+
+// Returns evaluation.tokens rounded up to whole windows, as an evaluation reads them.
+uint64_t WholeWindows(const v1::BaseSpec& filled) {
+  const uint64_t context = std::max(filled.model().context(), 1u);
+  return (filled.evaluation().tokens() + context - 1) / context * context;
+}
+
+}  // namespace
+
 FieldValues ScoredData(const v1::BaseSpec& filled, const std::string& dataset_sha256,
                        uint64_t longest) {
   const v1::TaskSpec& task = filled.task();
@@ -87,7 +97,7 @@ FieldValues ScoredData(const v1::BaseSpec& filled, const std::string& dataset_sh
             {"task.text.validation", text::ShortestDecimal(task.text().validation())},
             {"model.context", absl::StrCat(filled.model().context())},
             {by_tokens ? "evaluation.tokens" : "evaluation.batches",
-             by_tokens ? absl::StrCat(filled.evaluation().tokens()) : batches}};
+             by_tokens ? absl::StrCat(WholeWindows(filled)) : batches}};
   }
   if (!task.has_documents()) {
     return {{"task.legacy_recall.keys", absl::StrCat(task.legacy_recall().keys())},

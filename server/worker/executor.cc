@@ -156,7 +156,8 @@ class Training {
   void Flush() {
     if (points_.empty()) return;
     v1::Event event;
-    const uint32_t lanes = std::max(grant_.run().spec().spec().training().threads(), 1u);
+    const uint32_t lanes = std::clamp(grant_.run().spec().spec().training().threads(), 1u,
+                                      std::max(options_.lanes, 1u));
     const absl::Duration busy = MonotonicNow() - began_ - control_.waited();
     *event.mutable_points() =
         points_.Take(step_, {lanes * busy, RunQueueDelay() - delay_at_begin_, tokens_});

@@ -22,6 +22,8 @@ struct ExecutorOptions {
   absl::Duration advance_time = absl::Milliseconds(50);
   // How long a blob being published may hold back later events before the lane waits for it.
   absl::Duration max_hold = absl::Minutes(1);
+  // Lanes of the worker, the most that a run takes.
+  uint32_t lanes = 1;
 };
 
 // Trains granted runs. Thread-safe: every lane calls Execute.

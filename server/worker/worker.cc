@@ -10,13 +10,19 @@ namespace {
 
 constexpr absl::Duration kFlushTimeout = absl::Seconds(1);
 
+ExecutorOptions WithLanes(ExecutorOptions options, uint32_t lanes) {
+  options.lanes = lanes;
+  return options;
+}
+
 }  // namespace
 
 Worker::Worker(WorkerOptions options)
     : options_(std::move(options)),
       blobs_(BlobChannel::Make(options_.server)),
       loop_(options_.attach, AttachClient::Make(options_.server)),
-      executor_(options_.executor, options_.make_trainer, blobs_.get(), &loop_),
+      executor_(WithLanes(options_.executor, options_.attach.hello.lanes()), options_.make_trainer,
+                blobs_.get(), &loop_),
       analyst_(options_.analysis, blobs_.get(),
                [this](v1::FromWorker message) { loop_.Send(std::move(message)); }),
       lanes_(static_cast<int>(options_.attach.hello.lanes()),

@@ -66,10 +66,15 @@ TEST(ThreadsTest, GiveTheLossesOfOneThread) {
   ExpectClose(Losses(OnThreads(2)), Losses(OnThreads(1)), 1e-4);
 }
 
-TEST(ThreadsTest, LeaveTheLaneAsItWas) {
+TEST(ThreadsTest, AreOnesAgainInTheLanesNextRun) {
   const std::unique_ptr<Trainer> trainer = MustMakeTrainer(OnThreads(3));
   Advance(*trainer, 2);
+  EXPECT_EQ(at::get_num_threads(), 3);
+  const absl::StatusOr<std::unique_ptr<Trainer>> next = MakeTrainer(OnThreads(1));
+  ASSERT_TRUE(next.ok());
   EXPECT_EQ(at::get_num_threads(), 1);
+  Advance(*trainer, 1);
+  EXPECT_EQ(at::get_num_threads(), 3) << "each run on its own number";
 }
 
 TEST(ThreadsTest, ResumeWithTheSameBits) {

@@ -234,6 +234,9 @@ Table ListRequests() {
        "columns: \"median\" is unknown; expected parameters, chosen, n, diverged, mean, "
        "difference, "
        "p_sign_flip, p_holm, effect, wins, correlation, device_seconds, tokens_per_second"},
+      {"TableOfTwoColumnsOfAName", "Reports/RenderTable",
+       "comparison { experiment: \"abc\" } format: text columns: [\"n\", \"n\"]", kInvalid,
+       "columns: \"n\" occurs twice; expected each column once"},
       {"TableOfCsvColumns", "Reports/RenderTable",
        "comparison { experiment: \"abc\" } format: csv columns: \"n\"", kInvalid,
        "columns: csv has columns of its own; expected none, or format text or latex"},

@@ -3,9 +3,6 @@
 #include <ATen/ATen.h>
 #include <ATen/Parallel.h>
 #include <ATen/core/grad_mode.h>
-#ifdef __x86_64__
-#include <cpuid.h>
-#endif
 
 #include <algorithm>
 #include <array>
@@ -15,7 +12,6 @@
 #include <vector>
 
 #include "absl/status/status.h"
-#include "absl/strings/str_cat.h"
 #include "server/engine/names.h"
 #include "server/engine/train/boundary.h"
 #include "server/engine/train/optimizer.h"
@@ -86,63 +82,27 @@ class StatisticsGuard {
   at::Tensor before_;
 };
 
-// Returns the instructions that multiply bfloat16.
-absl::string_view Bfloat16Instructions() {
-#ifdef __x86_64__
-  constexpr unsigned kExtended = 7, kAmxBf16 = 1 << 22, kAvx512Bf16 = 1 << 5;
-  unsigned eax = 0, ebx = 0, ecx = 0, edx = 0;
-  if (__get_cpuid_count(kExtended, 0, &eax, &ebx, &ecx, &edx) != 0 && (edx & kAmxBf16) != 0) {
-    return "AMX";
-  }
-  if (__get_cpuid_count(kExtended, 1, &eax, &ebx, &ecx, &edx) != 0 && (eax & kAvx512Bf16) != 0) {
-    return "AVX512-BF16";
-  }
-#endif
-  return "float32";
+// Lets so many threads share the operations of the calling one from now on. Each change drops
+// oneDNN's compiled kernels, so that the number stays until the lane's next run.
+void UseThreads(uint32_t threads) {
+  const int count = static_cast<int>(threads);
+  if (at::get_num_threads() != count) at::set_num_threads(count);
 }
-
-// Returns the environment that a run's bits depend on.
-std::string EnvironmentOf(const RunConfig& config) {
-  const std::string environment = Environment(TrainerKind::kTorch);
-  if (config.precision != Precision::kBfloat16) return environment;
-  return absl::StrCat(environment, ", bfloat16 by ", Bfloat16Instructions());
-}
-
-// Lets `threads` threads share the operations of the calling thread while it exists.
-class ThreadsGuard {
- public:
-  explicit ThreadsGuard(uint32_t threads) : before_(at::get_num_threads()) {
-    Set(static_cast<int>(threads));
-  }
-  ThreadsGuard(const ThreadsGuard&) = delete;
-  ThreadsGuard& operator=(const ThreadsGuard&) = delete;
-  ~ThreadsGuard() { Set(before_); }
-
- private:
-  static void Set(int threads) {
-    if (at::get_num_threads() != threads) at::set_num_threads(threads);
-  }
-
-  const int before_;
-};
 
 class TorchBackend : public Backend {
  public:
-  explicit TorchBackend(const RunConfig& config)
-      : identity_{std::string(NameOf(TrainerKind::kTorch)), EnvironmentOf(config), "torch_version",
-                  TorchVersion()},
-        run_(config, DrawInitialValues(config)) {}
+  explicit TorchBackend(const RunConfig& config) : run_(config, DrawInitialValues(config)) {}
 
   const BackendIdentity& identity() const override { return identity_; }
 
   absl::StatusOr<UpdateResult> Step(const UpdateRequest& update) override {
-    const ThreadsGuard threads(run_.config().training.threads);
+    UseThreads(run_.config().training.threads);
     return AtBoundary([&]() -> absl::StatusOr<UpdateResult> { return Update(update); });
   }
 
   absl::Status Evaluate(Evaluated what, absl::Span<const TokenBatch> batches,
                         EvaluationSums* sums) override {
-    const ThreadsGuard threads(run_.config().training.threads);
+    UseThreads(run_.config().training.threads);
     return AtBoundary([&] {
       for (const TokenBatch& batch : batches) {
         const at::Tensor score = run_.Score(what, TensorsOf(batch, run_.options()));
@@ -154,7 +114,7 @@ class TorchBackend : public Backend {
   }
 
   absl::StatusOr<std::vector<RecordedValue>> RecordGradients(const TokenBatch& batch) override {
-    const ThreadsGuard threads(run_.config().training.threads);
+    UseThreads(run_.config().training.threads);
     return AtBoundary([&]() -> absl::StatusOr<std::vector<RecordedValue>> {
       return run_.RecordGradients(batch);
     });
@@ -198,7 +158,9 @@ class TorchBackend : public Backend {
     return result;
   }
 
-  const BackendIdentity identity_;
+  const BackendIdentity identity_ = {std::string(NameOf(TrainerKind::kTorch)),
+                                     Environment(TrainerKind::kTorch), "torch_version",
+                                     TorchVersion()};
   TorchRun run_;
 };
 
@@ -212,6 +174,7 @@ double GradientNorm(const at::Tensor& gradient) {
 
 absl::StatusOr<std::unique_ptr<Backend>> MakeTorchBackend(const RunConfig& config) {
   return AtBoundary([&]() -> absl::StatusOr<std::unique_ptr<Backend>> {
+    UseThreads(config.training.threads);
     return std::make_unique<TorchBackend>(config);
   });
 }

@@ -10,6 +10,9 @@
 #ifdef __GLIBC__
 #include <malloc.h>
 #endif
+#ifdef __x86_64__
+#include <cpuid.h>
+#endif
 
 #include "absl/strings/str_cat.h"
 #include "server/engine/device/accelerator_parts.h"
@@ -60,6 +63,21 @@ absl::StatusOr<std::unique_ptr<Backend>> MakeBackend(const RunConfig& run,
                            accelerator->streams(), accelerator->ended());
 }
 
+// Returns the processor's instructions for products of bfloat16, with a comma; "" if it has none.
+std::string Bfloat16Instructions() {
+#ifdef __x86_64__
+  constexpr unsigned kExtended = 7, kAmx = 1 << 22, kAvx512 = 1 << 5;
+  unsigned eax = 0, ebx = 0, ecx = 0, edx = 0;
+  if (__get_cpuid_count(kExtended, 0, &eax, &ebx, &ecx, &edx) != 0 && (edx & kAmx) != 0) {
+    return ", AMX";
+  }
+  if (__get_cpuid_count(kExtended, 1, &eax, &ebx, &ecx, &edx) != 0 && (eax & kAvx512) != 0) {
+    return ", AVX512-BF16";
+  }
+#endif
+  return "";
+}
+
 // LibTorch's BLAS has separate kernels for each.
 absl::string_view CpuMaker() {
 #ifdef __x86_64__
@@ -90,10 +108,12 @@ std::string Environment(TrainerKind trainer, const Accelerator* accelerator) {
     return absl::StrCat("torch ", TORCH_VERSION, ", ", InfoOf(*accelerator).name);
   }
   return absl::StrCat("torch ", TORCH_VERSION, ", ", at::get_cpu_capability(), " (", CpuMaker(),
-                      ")");
+                      Bfloat16Instructions(), ")");
 }
 
 void PrepareLaneThread() {
+  // The first question of a thread sets its number to that which another thread set last.
+  (void)at::get_num_threads();
   at::set_num_threads(1);
 #ifdef __GLIBC__
   // A step repeatedly allocates and frees the same activations. Returning them to the system in
