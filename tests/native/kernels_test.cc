@@ -839,9 +839,11 @@ void CheckColumns(Trial& run, const ColumnCase& is) {
   run.kernels.gemm(g);
   g.columns = 1;
   for (const int column : {0, 15, 16, 63, 64, is.columns - 1}) {
-    Matrix alone(is.rows, 1);
+    Matrix of_b(is.depth, 1), alone(is.rows, 1);
+    for (int k = 0; k < is.depth; ++k) of_b.at(k, 0) = b.at(k, column);
     for (int r = 0; r < is.rows; ++r) alone.at(r, 0) = before.at(r, column);
-    g.b = b.data() + column;
+    g.b = of_b.data();
+    g.b_row = of_b.stride;
     g.c = alone.data();
     g.c_row = alone.stride;
     run.kernels.gemm(g);
