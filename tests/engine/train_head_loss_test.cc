@@ -82,9 +82,10 @@ TEST(HeadLossTest, IsThatOfAllLogits) {
   ExpectEqualLosses({13, 50, 6, false, false, false, 0.3}, at::kFloat, 2e-6);
 }
 
-// Chunks have 32 targets here. Sums of a million float32 probabilities differ by some 1e-4.
+// Chunks have 32 targets here. Float32 sums over a million tokens differ by some 2e-3 between two
+// orders; the gradients of a chunk that is left out, by 0.4.
 TEST(HeadLossTest, IsThatOfAllLogitsOverSeveralChunks) {
-  ExpectEqualLosses({40, 1 << 20, 2, true, true, false, 0.1}, at::kFloat, 2e-3);
+  ExpectEqualLosses({40, 1 << 20, 2, true, true, false, 0.1}, at::kFloat, 0.02);
 }
 
 TEST(HeadLossTest, RoundsFactorsToBfloat16) {
