@@ -417,11 +417,7 @@ class Loader {
         spec::ShortHash(spec::Canonical(run_spec, run.dataset_blob, run.initial_blob).RunText(0));
     scored_ = spec::ScoredData(run_spec, data, *longest);
     uniform_ = UniformLoss(task, run.dataset_blob);
-    // The size of an evaluation doesn't affect a training metric.
-    if (!report::IsOfHeldOutData(value_.key)) {
-      scored_.erase("evaluation.batches");
-      scored_.erase("evaluation.tokens");
-    }
+    if (!report::IsOfHeldOutData(value_.key)) spec::RemoveEvaluationSize(&scored_);
     return absl::OkStatus();
   }
 

@@ -34,10 +34,7 @@ report::ComparisonInput InputOf(const spec::Resolution& resolution) {
     for (const auto& [axis, label] : of.labels) cell.labels.push_back(label);
     cell.outcome = report::RunOutcome::kUnfinished;
     cell.scored = spec::ScoredData(of.run.spec(), of.dataset_sha256, 0);
-    if (!report::IsOfHeldOutData(input.key)) {
-      cell.scored.erase("evaluation.batches");
-      cell.scored.erase("evaluation.tokens");
-    }
+    if (!report::IsOfHeldOutData(input.key)) spec::RemoveEvaluationSize(&cell.scored);
     input.cells.push_back(std::move(cell));
   }
   return input;

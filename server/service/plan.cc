@@ -441,8 +441,6 @@ double GuessedTime(const RunCost& run) {
   return (run.steps * step + EvaluationsOf(run) * evaluation) / run.guessed_speed;
 }
 
-constexpr uint32_t kMostLanes = 256;  // of a run
-
 // Resume states of a lane at once: the newest, and the one that it replaces or that of the previous
 // run.
 constexpr uint64_t kResumeStatesALane = 2;
@@ -523,8 +521,8 @@ absl::StatusOr<Cost> EstimateCost(const std::vector<RunCost>& runs, const StepTi
     }
     const double micros = shape->second.has_value() ? *shape->second * run.steps : GuessedTime(run);
     // A run of several lanes takes as long as one a lane that share its work.
-    const uint32_t lanes = std::clamp<uint32_t>(run.lanes, 1, kMostLanes);
-    seconds[run.device_kind].insert(seconds[run.device_kind].end(), lanes, micros / 1e6 / lanes);
+    seconds[run.device_kind].insert(seconds[run.device_kind].end(), run.lanes,
+                                    micros / 1e6 / run.lanes);
     total += micros / 1e6;
     if (shape->second.has_value()) measured += micros / 1e6;
     cost.bytes += run.bytes;

@@ -289,7 +289,7 @@ absl::StatusOr<engine::RunConfig> ToEngineConfig(const v1::RunSpec& run,
   config.training = Training(run.spec().training());
   config.evaluation.every = run.spec().evaluation().every();
   config.evaluation.batches = run.spec().evaluation().batches();  // 0 if it isn't set: all
-  config.evaluation.tokens = run.spec().evaluation().tokens();    // likewise
+  config.evaluation.tokens = run.spec().evaluation().tokens();    // as well
   config.seed = run.seed();
   if (absl::Status read = ReadEnums(run.spec(), &config); !read.ok()) return read;
   return config;

@@ -6,6 +6,7 @@
 
 #include "absl/strings/str_format.h"
 #include "server/engine/layout.h"
+#include "server/engine/native/columns.h"
 
 namespace ablate::spec {
 namespace {
@@ -101,7 +102,7 @@ double SequencesTogether(const engine::RunConfig& config, double rows, double le
   const bool reads_batch =
       config.model.norm.kind == engine::NormKind::kBatch && engine::HasNorm(config.model.norm);
   if (config.training.trainer != engine::TrainerKind::kNative || reads_batch) return rows;
-  constexpr double kTokens = 64;
+  constexpr auto kTokens = static_cast<double>(engine::native::kTogether);
   return std::min(rows, std::max(1.0, std::floor(kTokens / length)));
 }
 

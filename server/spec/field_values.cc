@@ -111,4 +111,9 @@ FieldValues ScoredData(const v1::BaseSpec& filled, const std::string& dataset_sh
           {"model.context", absl::StrCat(positions)}};
 }
 
+void RemoveEvaluationSize(FieldValues* scored) {
+  scored->erase("evaluation.batches");
+  scored->erase("evaluation.tokens");
+}
+
 }  // namespace ablate::spec

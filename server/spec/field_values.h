@@ -35,6 +35,9 @@ FieldValues Difference(const FieldValues& spec, const FieldValues& base);
 FieldValues ScoredData(const v1::BaseSpec& filled, const std::string& dataset_sha256,
                        uint64_t longest);
 
+// Removes the size of evaluations, which doesn't affect a training metric.
+void RemoveEvaluationSize(FieldValues* scored);
+
 }  // namespace ablate::spec
 
 #endif  // ABLATE_SERVER_SPEC_FIELD_VALUES_H_
