@@ -91,28 +91,26 @@ class Builder {
   // Sets the group of the following columns.
   void Group(std::string group) { group_ = std::move(group); }
 
-  // Sets the id of the next column.
-  void Id(absl::string_view id) { id_ = std::string(id); }
-
   Column& Add(std::string title, bool number, const CellOf& cell) {
     Column& column =
         table_.columns.emplace_back(ColumnOf(std::move(title), number, comparison_.rows, cell));
     column.group = group_;
-    column.id = std::exchange(id_, "");
     return column;
   }
 
-  // Leaves the column out if no row has a text in it.
-  void AddIfAny(std::string title, bool number, const CellOf& cell) {
-    const Column& column = Add(std::move(title), number, cell);
+  // Leaves the column out, and returns null, if no row has a text in it.
+  Column* AddIfAny(std::string title, bool number, const CellOf& cell) {
+    Column& column = Add(std::move(title), number, cell);
     const bool empty = std::all_of(column.cells.begin(), column.cells.end(),
                                    [](const TableCell& one) { return one.text.empty(); });
-    if (empty) table_.columns.pop_back();
+    if (!empty) return &column;
+    table_.columns.pop_back();
+    return nullptr;
   }
 
   // Does the same for a number about pairs, which a baseline doesn't have.
-  void AddOfPairs(std::string title, const CellOf& cell) {
-    AddIfAny(std::move(title), true, [&cell](const ComparisonRow& row) {
+  Column* AddOfPairs(std::string title, const CellOf& cell) {
+    return AddIfAny(std::move(title), true, [&cell](const ComparisonRow& row) {
       return row.is_baseline ? TableCell() : cell(row);
     });
   }
@@ -124,24 +122,25 @@ class Builder {
     });
   }
 
-  void AddDifference(std::string title) {
-    Add(std::move(title), false,
-        [scale = comparison_.scale,
-         decimals = DifferenceDecimals(comparison_)](const ComparisonRow& row) {
-          return row.is_baseline ? TableCell() : RowDifferenceCell(row, scale, decimals);
-        })
-        .leads = true;
+  Column& AddDifference(std::string title) {
+    Column& column =
+        Add(std::move(title), false,
+            [scale = comparison_.scale,
+             decimals = DifferenceDecimals(comparison_)](const ComparisonRow& row) {
+              return row.is_baseline ? TableCell() : RowDifferenceCell(row, scale, decimals);
+            });
+    column.leads = true;
+    return column;
   }
 
-  void AddHolm() {
-    AddOfPairs("p (Holm)",
-               [](const ComparisonRow& row) { return TestCell(row, row.p_holm, row.exact); });
+  Column* AddHolm() {
+    return AddOfPairs(
+        "p (Holm)", [](const ComparisonRow& row) { return TestCell(row, row.p_holm, row.exact); });
   }
 
   // Leaves wins out if neither direction is better.
-  void AddWins() {
-    if (comparison_.better != Better::kNeither) AddIfAny("wins", true, WinsCell);
-    id_.clear();
+  Column* AddWins() {
+    return comparison_.better == Better::kNeither ? nullptr : AddIfAny("wins", true, WinsCell);
   }
 
   Table Take() { return std::move(table_); }
@@ -149,9 +148,13 @@ class Builder {
  private:
   const Comparison& comparison_;
   std::string group_;
-  std::string id_;
   Table table_;
 };
+
+// Lets callers choose a column, which may be null.
+void Name(Column* column, absl::string_view id) {
+  if (column != nullptr) column->id = std::string(id);
+}
 
 std::string DifferenceTitle(Scale scale) {
   return scale == Scale::kRatio ? "ratio [95 % CI]" : "\u0394 [95 % CI]";
@@ -196,48 +199,44 @@ Table MainTable(const Comparison& comparison) {
   Builder table(comparison);
   table.AddSettings("baseline");
   table.Group("Runs");
-  table.Id("parameters");
-  table.AddIfAny("parameters", true, ParametersCell);
-  table.Id("chosen");
-  table.AddIfAny(absl::StrCat("selected ", absl::StrJoin(comparison.tuned_axes, ", ")), false,
-                 [](const ComparisonRow& row) { return TableCell{ChosenText(row)}; });
-  table.Id("n");
-  table.Add("n", true, RunsCell);
-  table.Id("diverged");
-  table.Add("diverged", true, DivergedCell);
+  Name(table.AddIfAny("parameters", true, ParametersCell), "parameters");
+  Name(table.AddIfAny(absl::StrCat("selected ", absl::StrJoin(comparison.tuned_axes, ", ")), false,
+                      [](const ComparisonRow& row) { return TableCell{ChosenText(row)}; }),
+       "chosen");
+  Name(&table.Add("n", true, RunsCell), "n");
+  Name(&table.Add("diverged", true, DivergedCell), "diverged");
   table.Group(MetricAtText(comparison));
-  table.Id("mean");
-  table.Add(absl::StrCat(MeanName(scale), " [95 % CI]"), false,
-            [scale, decimals = MeanDecimals(comparison)](const ComparisonRow& row) {
-              return MeanCell(row.mean, row.interval, decimals, scale);
-            });
+  Name(&table.Add(absl::StrCat(MeanName(scale), " [95 % CI]"), false,
+                  [scale, decimals = MeanDecimals(comparison)](const ComparisonRow& row) {
+                    return MeanCell(row.mean, row.interval, decimals, scale);
+                  }),
+       "mean");
   table.Group(absl::StrCat("Paired ", scale == Scale::kRatio ? "ratio" : "difference", " to ",
                            BaselineName(comparison)));
-  table.Id("difference");
-  table.AddDifference(DifferenceTitle(scale));
-  table.Id("p_sign_flip");
-  table.AddOfPairs("p (sign flip)", [](const ComparisonRow& row) {
-    return TestCell(row, row.difference.p_sign_flip, row.difference.exact);
-  });
-  table.Id("p_holm");
-  table.AddHolm();
-  table.Id("effect");
-  table.AddOfPairs("Cohen d_z", [](const ComparisonRow& row) {
-    return PairNumberCell(row.difference.effect, true);
-  });
-  table.Id("wins");
-  table.AddWins();
-  table.Id("correlation");
-  table.AddOfPairs("Pearson r", [](const ComparisonRow& row) {
-    return PairNumberCell(row.difference.correlation, false);
-  });
+  Name(&table.AddDifference(DifferenceTitle(scale)), "difference");
+  Name(table.AddOfPairs("p (sign flip)",
+                        [](const ComparisonRow& row) {
+                          return TestCell(row, row.difference.p_sign_flip, row.difference.exact);
+                        }),
+       "p_sign_flip");
+  Name(table.AddHolm(), "p_holm");
+  Name(table.AddOfPairs(
+           "Cohen d_z",
+           [](const ComparisonRow& row) { return PairNumberCell(row.difference.effect, true); }),
+       "effect");
+  Name(table.AddWins(), "wins");
+  Name(table.AddOfPairs("Pearson r",
+                        [](const ComparisonRow& row) {
+                          return PairNumberCell(row.difference.correlation, false);
+                        }),
+       "correlation");
   table.Group("Cost of a run");
-  table.Id("device_seconds");
-  table.AddIfAny("device-s", true,
-                 [](const ComparisonRow& row) { return CostCell(row.device_seconds); });
-  table.Id("tokens_per_second");
-  table.AddIfAny("tokens/s", true,
-                 [](const ComparisonRow& row) { return CostCell(row.tokens_per_second); });
+  Name(table.AddIfAny("device-s", true,
+                      [](const ComparisonRow& row) { return CostCell(row.device_seconds); }),
+       "device_seconds");
+  Name(table.AddIfAny("tokens/s", true,
+                      [](const ComparisonRow& row) { return CostCell(row.tokens_per_second); }),
+       "tokens_per_second");
   return table.Take();
 }
 
