@@ -8,11 +8,16 @@ endif()
 # LABELS grpc: it makes calls. Debian's gRPC is not built with ThreadSanitizer, which then sees races that are none.
 # SHARDS N: N entries with a share of the tests each, instead of one entry per test. For programs that link LibTorch: each start
 # takes a quarter of a second of a core, and most of their tests much less.
+# ENVIRONMENT NAME=VALUE: at most one, because CMake 3.25 of Debian 12 gives discovered tests only the first of several.
 # COST N: ctest starts tests of a higher cost first, so that no long one is left for the end, when the other cores idle.
 function(ablate_test target)
   cmake_parse_arguments(ARG "" "TIMEOUT;SHARDS;COST" "SOURCES;LIBS;ENVIRONMENT;LABELS" ${ARGN})
   if("grpc" IN_LIST ARG_LABELS AND NOT ABLATE_GRPC_TESTS)
     return()
+  endif()
+  list(LENGTH ARG_ENVIRONMENT variables)
+  if(variables GREATER 1)
+    message(FATAL_ERROR "${target}: ENVIRONMENT: ${variables} variables; expected at most one")
   endif()
   if(NOT ARG_TIMEOUT)
     set(ARG_TIMEOUT 120)

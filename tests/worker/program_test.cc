@@ -238,8 +238,8 @@ class ProgramDevicesTest : public testing::Test {
   }
   // On a machine with two GPUs, as far as the management library says.
   Printed List(const std::string& visible = "") {
-    return Shell(absl::StrCat(visible, " LD_LIBRARY_PATH=", getenv("ABLATE_FAKE_NVML"), " ",
-                              program_, " --list-devices"));
+    return Shell(absl::StrCat(visible, " LD_LIBRARY_PATH=", ABLATE_FAKE_NVML, " ", program_,
+                              " --list-devices"));
   }
 
   const TestFolder folder_;
