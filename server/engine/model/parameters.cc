@@ -1,7 +1,12 @@
 #include "server/engine/model/parameters.h"
 
+#include <torch/csrc/autograd/autograd.h>
+#include <torch/csrc/autograd/variable.h>
+
 #include <cstring>
 #include <utility>
+
+#include "server/engine/model/unrecorded.h"
 
 namespace ablate::engine {
 namespace {
@@ -129,18 +134,67 @@ ModelParameters BindParameters(const ModelConfig& config, const ParameterLayout&
   return model;
 }
 
+// The leaves whose part of the flat gradient is set.
+struct FlatParameters::Written {
+  std::vector<bool> leaves;
+};
+
+// Moves the gradient of a leaf into the flat gradient as soon as autograd has it, while it is in
+// the processor's caches. Views as `.grad` of the leaves would cost two more passes over the
+// memory: one that sets them to 0, and one that reads them to add.
+class FlatParameters::WriteGradient : public torch::autograd::PostAccumulateGradHook {
+ public:
+  WriteGradient(at::Tensor to, size_t leaf, std::shared_ptr<Written> written)
+      : to_(std::move(to)), leaf_(leaf), written_(std::move(written)) {}
+
+  void operator()(const at::Tensor& leaf) override {
+    const Unrecorded unrecorded;
+    at::Tensor& gradient = leaf.mutable_grad();
+    if (written_->leaves[leaf_]) {
+      to_.add_(gradient);
+    } else {
+      to_.copy_(gradient);
+    }
+    written_->leaves[leaf_] = true;
+    gradient.reset();
+  }
+
+ private:
+  const at::Tensor to_;
+  const size_t leaf_;
+  const std::shared_ptr<Written> written_;
+};
+
 FlatParameters::FlatParameters(const ModelConfig& config, LearningRule rule,
                                at::TensorOptions options)
     : layout_(MakeLayout(config, rule)),
       values_(at::zeros({layout_.size}, options)),
-      gradients_(at::zeros({layout_.size}, options)) {
+      gradients_(at::zeros({layout_.size}, options)),
+      written_(std::make_shared<Written>()) {
   if (layout_.buffer_size > 0) buffers_ = at::zeros({layout_.buffer_size}, options);
   const std::vector<at::Tensor> gradients = ParameterViews(layout_, gradients_);
   for (const at::Tensor& view : ParameterViews(layout_, values_)) {
     const at::Tensor& leaf = leaves_.emplace_back(view.detach().requires_grad_());
-    if (leaf.is_cpu()) leaf.mutable_grad() = gradients[leaves_.size() - 1];
+    if (!leaf.is_cpu()) continue;
+    const size_t i = leaves_.size() - 1;
+    torch::autograd::impl::set_post_acc_grad_hooks(
+        leaf, std::make_unique<WriteGradient>(gradients[i], i, written_));
   }
   model_ = BindParameters(config, layout_, leaves_, buffers_);
+}
+
+void FlatParameters::SetGradients(const at::Tensor& loss) const {
+  written_->leaves.assign(leaves_.size(), false);
+  torch::autograd::backward({loss}, /*grad_tensors=*/{});
+  for (size_t i = 0; i < leaves_.size(); ++i) {
+    const ParameterInfo& parameter = layout_.parameters[i];
+    if (!written_->leaves[i]) gradients_.narrow(0, parameter.offset, parameter.size).zero_();
+  }
+}
+
+void FlatParameters::AddGradients(const at::Tensor& loss) const {
+  written_->leaves.assign(leaves_.size(), true);
+  torch::autograd::backward({loss}, /*grad_tensors=*/{});
 }
 
 at::Tensor FlatParameters::statistics() const {

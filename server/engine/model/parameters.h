@@ -5,6 +5,7 @@
 #include <ATen/ATen.h>
 
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <vector>
 
@@ -69,9 +70,8 @@ ModelParameters BindParameters(const ModelConfig& config, const ParameterLayout&
                                const std::vector<at::Tensor>& parameters,
                                const at::Tensor& buffers);
 
-// Holds values, gradients and buffers of a run. The autograd leaves are detached views, and on a
-// CPU their `.grad` are views of the flat gradient, so that an update, a norm or a copy is one
-// operation on a flat buffer.
+// Holds values, gradients and buffers of a run in flat buffers, so that an update, a norm or a copy
+// is one operation. The autograd leaves are detached views.
 class FlatParameters {
  public:
   // Values start at 0; buffers are undefined if the layout has none.
@@ -86,13 +86,21 @@ class FlatParameters {
   const std::vector<at::Tensor>& leaves() const { return leaves_; }  // in layout order
   const ModelParameters& model() const { return model_; }            // the leaves, by name
 
+  // Sets gradients() to the gradient of `loss` by the leaves, or adds it to them. On a CPU only.
+  void SetGradients(const at::Tensor& loss) const;
+  void AddGradients(const at::Tensor& loss) const;
+
  private:
+  struct Written;
+  class WriteGradient;
+
   ParameterLayout layout_;
   at::Tensor values_;
   at::Tensor gradients_;
   at::Tensor buffers_;
   std::vector<at::Tensor> leaves_;
   ModelParameters model_;
+  std::shared_ptr<Written> written_;  // by the current backward pass
 };
 
 }  // namespace ablate::engine

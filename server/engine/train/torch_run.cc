@@ -27,13 +27,12 @@ void Set(const at::Tensor& tensor, absl::string_view bytes) {
 }
 
 // Adds the gradient of `loss` to parameters.gradients(), or sets it there if it is the `first` of
-// an update. On a CPU autograd adds to the leaves' views of them, which takes the least memory. On
-// a device its nodes for that would keep the stream of their first use, and spoil later captures.
+// an update. On a device, autograd's nodes that hand a gradient to its leaf would keep the stream
+// of their first use, and spoil later captures.
 void AddGradient(const at::Tensor& loss, const FlatParameters& parameters, bool first) {
   at::Tensor gradients = parameters.gradients();
   if (gradients.is_cpu()) {
-    if (first) gradients.zero_();
-    return torch::autograd::backward({loss}, /*grad_tensors=*/{});
+    return first ? parameters.SetGradients(loss) : parameters.AddGradients(loss);
   }
   const std::vector<at::Tensor>& leaves = parameters.leaves();
   std::vector<at::Tensor> parts =
