@@ -415,6 +415,20 @@ AnalysisCost TrajectoryCost(const AnalysisOptions& options, const RunConfig& con
           AnalysisPass::kMoved};
 }
 
+AnalysisCost LogitLensCost(const AnalysisOptions&, const RunConfig&, uint64_t, size_t) {
+  return {1};
+}
+
+AnalysisCost PredictionsCost(const AnalysisOptions&, const RunConfig&, uint64_t, size_t) {
+  return {1};
+}
+
+AnalysisCost InductionCost(const AnalysisOptions&, const RunConfig&, uint64_t, size_t) {
+  return {1};
+}
+
+AnalysisCost PatchCost(const AnalysisOptions&, const RunConfig&, uint64_t, size_t) { return {1}; }
+
 // In the order of AnalysisOptions.
 constexpr AnalysisKind kKinds[] = {
     {"spectrum", 1, 1, 20'000, CheckSpectrum, SpectrumCost},
@@ -436,6 +450,10 @@ constexpr AnalysisKind kKinds[] = {
     {"attention", 1, 1, 20'000, CheckAttends, AttentionCost, nullptr, CheckMapped},
     {"remove", 1, 1, 20'000, CheckRemove, RemoveCost},
     {"trajectory", 3, 64, 5'000, NothingToCheck, TrajectoryCost, CheckOneLayout, nullptr, 1, true},
+    {"logit_lens", 1, 1, 20'000, NothingToCheck, LogitLensCost},
+    {"predictions", 1, 1, 20'000, NothingToCheck, PredictionsCost},
+    {"induction", 1, 1, 0, NothingToCheck, InductionCost},
+    {"patch", 1, 1, 0, NothingToCheck, PatchCost},
 };
 static_assert(std::size(kKinds) == std::variant_size_v<AnalysisOptions>);
 
