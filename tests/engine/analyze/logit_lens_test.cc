@@ -160,17 +160,26 @@ AnalysisSubject ManyTokens(int vocabulary, int sequences) {
 
 TEST(LogitLensTest, ReadsLogitsInChunks) {
   constexpr int kVocabulary = 20'000, kSequences = 40;
-  const AnalysisRequest request = {
-      LogitLensOptions{}, {ManyTokens(kVocabulary, kSequences)}, {8 * kSequences, ""}};
-  ASSERT_EQ(ReadAnalysisContext(request)->batch_count(), 1);
-  ASSERT_GT(8 * kSequences * kVocabulary, kLogitsInChunk);
+  const AnalysisRequest request = {LogitLensOptions{LensStatistics::kCached},
+                                   {ManyTokens(kVocabulary, kSequences)},
+                                   {8 * kSequences, ""}};
+  const size_t targets = ReadAnalysisContext(request)->Batch(0).targets.size();
+  ASSERT_GT(static_cast<int64_t>(targets) * kVocabulary, kLogitsInChunk);
   const AnalysisResult result = Analyzed(request);
-  const auto sequences = PlainSequences(request, false);
+  const auto sequences = PlainSequences(request, true);
   ASSERT_EQ(sequences.size(), size_t{kSequences});
   const DepthMeans means = MeansAt(1, sequences);
   ExpectOracle(NumberIn(result, "loss/block.0"), means.loss);
   ExpectOracle(NumberIn(result, "divergence/block.0"), means.divergence);
   ExpectOracle(NumberIn(result, "agreement/block.0"), means.agreement);
+}
+
+TEST(LogitLensTest, DoesNotDependOnTheBatches) {
+  for (uint64_t number = 0; number < 12; ++number) {
+    SCOPED_TRACE(number);
+    ExpectEqualInOneBatch(LogitLensOptions{}, number);
+    ExpectEqualInOneBatch(LogitLensOptions{LensStatistics::kCached}, number);
+  }
 }
 
 TEST(LogitLensTest, IsUndefinedWithoutATarget) {

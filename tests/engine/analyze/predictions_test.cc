@@ -248,6 +248,13 @@ TEST(PredictionsTest, GivesTheSameBitsWhereverItIsCut) {
   }
 }
 
+TEST(PredictionsTest, DoesNotDependOnTheBatches) {
+  for (uint64_t number = 0; number < 12; ++number) {
+    SCOPED_TRACE(number);
+    ExpectEqualInOneBatch(PredictionsOptions{5, 1}, number);
+  }
+}
+
 TEST(PredictionsTest, HasArraysOfItsCost) {
   const AnalysisRequest request = PredictionsRequest(ModelM(), 20);
   size_t bytes = 0;
