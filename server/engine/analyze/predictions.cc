@@ -25,7 +25,7 @@ enum PositionSum { kPositionLoss, kPositionTargets, kPositionSums };
 // Sums over sequences with two edges: the losses of an edge, and the sequences.
 enum EdgeSum { kEarlyLoss, kLateLoss, kEdgeSequences, kEdgeSums };
 
-// What is known about each target of a batch that counts, [n] float64.
+// Values of each target of a batch that counts, [n] float64.
 struct TargetValues {
   at::Tensor loss;
   at::Tensor correct;  // 1 or 0

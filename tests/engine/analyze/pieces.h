@@ -75,8 +75,9 @@ void ExpectEqualInOneBatch(const Options& options, uint64_t number) {
   const AnalysisResult a = ComputedFrom(options, alone), b = ComputedFrom(options, together);
   ASSERT_EQ(a.numbers.size(), b.numbers.size());
   for (size_t i = 0; i < a.numbers.size(); ++i) {
-    EXPECT_EQ(a.numbers[i].undefined, b.numbers[i].undefined) << a.numbers[i].name;
-    EXPECT_NEAR(a.numbers[i].value, b.numbers[i].value, 1e-12) << a.numbers[i].name;
+    SCOPED_TRACE(a.numbers[i].name);
+    EXPECT_EQ(a.numbers[i].undefined, b.numbers[i].undefined);
+    ExpectNearIn(Precision::kFloat64, a.numbers[i].value, b.numbers[i].value, 1);
   }
 }
 
