@@ -34,7 +34,11 @@ constexpr AnalysisKindRow kKinds[] = {
     {"norm_response", "Response of norms to one random vector, without a model", Subjects::kNone},
     {"attention", "Attention patterns of heads", Subjects::kEach},
     {"remove", "Loss of the model without one of its parts", Subjects::kEach},
-    {"trajectory", "Loss on the plane of a run's checkpoints, and their path", Subjects::kSteps}};
+    {"trajectory", "Loss on the plane of a run's checkpoints, and their path", Subjects::kSteps},
+    {"logit_lens", "Prediction at each depth of the model", Subjects::kEach},
+    {"predictions", "Calibration of predictions, and their loss over a sequence", Subjects::kEach},
+    {"induction", "Heads that continue a repeated sequence", Subjects::kEach},
+    {"patch", "Activations that carry the difference between two prompts", Subjects::kEach}};
 
 const FieldDescriptor* MemberOf(const AnalysisKindRow& row) {
   return v1::AnalysisKind::descriptor()->FindFieldByName(row.name);

@@ -31,6 +31,9 @@ enum class RemovedPart { kHead, kAttention, kFeedForward };
 enum class Replacement { kMean, kZero, kUniform };
 enum class AttentionMaps { kHeads, kLayers, kModel };
 enum class CkaEstimator { kDebiased, kBiased };
+enum class LensStatistics { kRecomputed, kCached };
+enum class PatchedPart { kResidual, kAttention, kFeedForward, kHead };
+enum class PatchDirection { kDenoise, kNoise };
 
 // The options of each kind, with their defaults. An empty site (hook point) is the last block's
 // output.
@@ -113,11 +116,37 @@ struct TrajectoryOptions {
   uint32_t points = 21;  // along each axis
 };
 
+struct LogitLensOptions {
+  LensStatistics statistics = LensStatistics::kRecomputed;
+};
+
+struct PredictionsOptions {
+  uint32_t bins = 15;
+  uint32_t edge = 0;  // positions at either end; 0: a quarter of the longest sequence
+};
+
+struct InductionOptions {
+  uint32_t period = 25;  // random tokens that are repeated
+  uint32_t repeats = 4;  // including the first time
+  uint32_t sequences = 20;
+};
+
+// Pairs of prompts, and an answer of one token to each; all lists have the same length.
+struct PatchOptions {
+  std::vector<std::string> clean;
+  std::vector<std::string> corrupt;
+  std::vector<std::string> right;
+  std::vector<std::string> wrong;
+  PatchedPart part = PatchedPart::kResidual;
+  PatchDirection direction = PatchDirection::kDenoise;
+};
+
 using AnalysisOptions =
     std::variant<SpectrumOptions, CkaOptions, ActivationsOptions, WeightsOptions, CaptureOptions,
                  LossLandscapeOptions, HessianOptions, GradientFlowOptions,
                  GradientAlignmentOptions, NormJacobianOptions, NormStatisticsOptions,
-                 NormResponseOptions, AttentionOptions, RemoveOptions, TrajectoryOptions>;
+                 NormResponseOptions, AttentionOptions, RemoveOptions, TrajectoryOptions,
+                 LogitLensOptions, PredictionsOptions, InductionOptions, PatchOptions>;
 
 // Selects the tokens that are read, in one of three ways: whole held-out sequences of each subject
 // in their order, up to `tokens` tokens in all but at least one sequence; the first `documents`

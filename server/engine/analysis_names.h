@@ -32,6 +32,18 @@ template <>
 inline constexpr Named<CkaEstimator> kNames<CkaEstimator>[] = {
     {CkaEstimator::kDebiased, "debiased"}, {CkaEstimator::kBiased, "biased"}};
 template <>
+inline constexpr Named<LensStatistics> kNames<LensStatistics>[] = {
+    {LensStatistics::kRecomputed, "recomputed"}, {LensStatistics::kCached, "cached"}};
+template <>
+inline constexpr Named<PatchedPart> kNames<PatchedPart>[] = {
+    {PatchedPart::kResidual, "residual"},
+    {PatchedPart::kAttention, "attention"},
+    {PatchedPart::kFeedForward, "feed_forward"},
+    {PatchedPart::kHead, "head"}};
+template <>
+inline constexpr Named<PatchDirection> kNames<PatchDirection>[] = {
+    {PatchDirection::kDenoise, "denoise"}, {PatchDirection::kNoise, "noise"}};
+template <>
 inline constexpr Named<Undefined> kNames<Undefined>[] = {
     {Undefined::kZeroVariance, "ZERO_VARIANCE"}, {Undefined::kTooFewTokens, "TOO_FEW_TOKENS"},
     {Undefined::kNoAttention, "NO_ATTENTION"},   {Undefined::kUnnormalised, "UNNORMALISED"},

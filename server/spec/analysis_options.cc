@@ -137,6 +137,28 @@ void Read(OptionReader& read, engine::RemoveOptions* to) {
 
 void Read(OptionReader& read, engine::TrajectoryOptions* to) { read("points", &to->points); }
 
+void Read(OptionReader& read, engine::LogitLensOptions* to) { read("statistics", &to->statistics); }
+
+void Read(OptionReader& read, engine::PredictionsOptions* to) {
+  read("bins", &to->bins);
+  read("edge", &to->edge);
+}
+
+void Read(OptionReader& read, engine::InductionOptions* to) {
+  read("period", &to->period);
+  read("repeats", &to->repeats);
+  read("sequences", &to->sequences);
+}
+
+void Read(OptionReader& read, engine::PatchOptions* to) {
+  read("clean", &to->clean);
+  read("corrupt", &to->corrupt);
+  read("right", &to->right);
+  read("wrong", &to->wrong);
+  read("part", &to->part);
+  read("direction", &to->direction);
+}
+
 // Returns the alternative whose row in the engine's table has this name, with default values.
 template <size_t index = 0>
 std::optional<engine::AnalysisOptions> OptionsNamed(const std::string& name) {

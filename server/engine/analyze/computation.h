@@ -61,6 +61,10 @@ MadeComputation Compute(const NormResponseOptions& options, const AnalysisContex
 MadeComputation Compute(const AttentionOptions& options, const AnalysisContext& analysis);
 MadeComputation Compute(const RemoveOptions& options, const AnalysisContext& analysis);
 MadeComputation Compute(const TrajectoryOptions& options, const AnalysisContext& analysis);
+MadeComputation Compute(const LogitLensOptions& options, const AnalysisContext& analysis);
+MadeComputation Compute(const PredictionsOptions& options, const AnalysisContext& analysis);
+MadeComputation Compute(const InductionOptions& options, const AnalysisContext& analysis);
+MadeComputation Compute(const PatchOptions& options, const AnalysisContext& analysis);
 
 }  // namespace ablate::engine
 

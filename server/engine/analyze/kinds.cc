@@ -415,6 +415,45 @@ AnalysisCost TrajectoryCost(const AnalysisOptions& options, const RunConfig& con
           AnalysisPass::kMoved};
 }
 
+// --- logit_lens, predictions
+// Returns an estimate of the targets among so many tokens.
+double TargetsAmong(uint64_t tokens, const ModelConfig& model) {
+  const auto each = static_cast<double>(tokens);
+  return model.loss == LossPositions::kAll ? each : std::ceil(each / model.context);
+}
+
+// Exponentials and sums for the float64 probabilities of each token of the vocabulary.
+double ProbabilityOperations(double targets, const ModelConfig& model) {
+  return 25 * targets * model.vocabulary;
+}
+
+// The head is applied at each depth; the last one is the model's own pass.
+AnalysisCost LogitLensCost(const AnalysisOptions&, const RunConfig& config, uint64_t tokens,
+                           size_t) {
+  const ModelConfig& model = config.model;
+  const double targets = TargetsAmong(tokens, model);
+  const double head = static_cast<double>(model.vocabulary) * model.width;
+  const double share = targets / static_cast<double>(std::max<uint64_t>(tokens, 1));
+  const double heads = model.layers * share * head / static_cast<double>(ParametersOf(config));
+  return {1 + heads, 32 * States(model), 32 * States(model), AnalysisPass::kScored,
+          static_cast<double>(States(model)) * ProbabilityOperations(targets, model)};
+}
+
+AnalysisCost PredictionsCost(const AnalysisOptions& options, const RunConfig& config,
+                             uint64_t tokens, size_t) {
+  const uint64_t bins = Of<PredictionsOptions>(options).bins;
+  const auto context = static_cast<uint64_t>(config.model.context);
+  const uint64_t arrays = 8 * (3 * bins + 2 * context);
+  return {1, arrays + 56, arrays, AnalysisPass::kScored,
+          ProbabilityOperations(TargetsAmong(tokens, config.model), config.model)};
+}
+
+AnalysisCost InductionCost(const AnalysisOptions&, const RunConfig&, uint64_t, size_t) {
+  return {1};
+}
+
+AnalysisCost PatchCost(const AnalysisOptions&, const RunConfig&, uint64_t, size_t) { return {1}; }
+
 // In the order of AnalysisOptions.
 constexpr AnalysisKind kKinds[] = {
     {"spectrum", 1, 1, 20'000, CheckSpectrum, SpectrumCost},
@@ -436,6 +475,10 @@ constexpr AnalysisKind kKinds[] = {
     {"attention", 1, 1, 20'000, CheckAttends, AttentionCost, nullptr, CheckMapped},
     {"remove", 1, 1, 20'000, CheckRemove, RemoveCost},
     {"trajectory", 3, 64, 5'000, NothingToCheck, TrajectoryCost, CheckOneLayout, nullptr, 1, true},
+    {"logit_lens", 1, 1, 20'000, NothingToCheck, LogitLensCost, nullptr, nullptr, 2},
+    {"predictions", 1, 1, 20'000, NothingToCheck, PredictionsCost},
+    {"induction", 1, 1, 0, NothingToCheck, InductionCost},
+    {"patch", 1, 1, 0, NothingToCheck, PatchCost},
 };
 static_assert(std::size(kKinds) == std::variant_size_v<AnalysisOptions>);
 

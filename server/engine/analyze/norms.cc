@@ -105,4 +105,8 @@ NormParts PartsOf(const at::Tensor& x, const at::Tensor& g, const NormConfig& co
   return parts;
 }
 
+at::Tensor SigmasOf(const at::Tensor& x, const NormConfig& config) {
+  return StandardisingOf(x, config).sigma;
+}
+
 }  // namespace ablate::engine

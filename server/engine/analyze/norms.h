@@ -46,6 +46,9 @@ struct NormParts {
 // the standardised vectors; both float64. model/norm.h has the formulas.
 NormParts PartsOf(const at::Tensor& x, const at::Tensor& g, const NormConfig& config);
 
+// Returns the denominators of vectors x [v, m], [v, 1], as in PartsOf.
+at::Tensor SigmasOf(const at::Tensor& x, const NormConfig& config);
+
 }  // namespace ablate::engine
 
 #endif  // ABLATE_SERVER_ENGINE_ANALYZE_NORMS_H_

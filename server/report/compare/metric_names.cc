@@ -40,6 +40,7 @@ constexpr Known kNumbers[] = {
     {"norm_ratio", "norm ratio to backprop", "", Scale::kRatio},
     {"r_mean", "share of the mean", ""},
     {"r_radial", "radial share", ""},
+    {"divergence", "divergence from the model's prediction", "nats"},
     {"gradient_norm", "", "", Scale::kRatio},
     {"l2_norm", "", "", Scale::kRatio},
     {"variance", "", "", Scale::kRatio},

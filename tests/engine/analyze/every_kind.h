@@ -29,7 +29,10 @@ inline std::vector<AnalysisOptions> EveryKind() {
           AttentionOptions{},
           RemoveOptions{RemovedPart::kHead},
           RemoveOptions{RemovedPart::kFeedForward, Replacement::kZero},
-          TrajectoryOptions{2}};
+          TrajectoryOptions{2},
+          LogitLensOptions{},
+          LogitLensOptions{LensStatistics::kCached},
+          PredictionsOptions{}};
 }
 
 // Returns as few copies of this model as the kind accepts.

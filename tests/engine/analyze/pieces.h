@@ -1,7 +1,11 @@
-// Checks that an analysis gives the same bits wherever it is interrupted.
+// Checks that an analysis gives the same bits wherever it is interrupted, and the same numbers
+// however its sequences are batched.
 #ifndef ABLATE_TESTS_ENGINE_ANALYZE_PIECES_H_
 #define ABLATE_TESTS_ENGINE_ANALYZE_PIECES_H_
 
+#include "server/engine/analyze/computation.h"
+#include "server/engine/analyze/inputs.h"
+#include "tests/engine/analyze/drawn_subjects.h"
 #include "tests/engine/analyze/small_models.h"
 
 namespace ablate::engine {
@@ -49,6 +53,31 @@ inline void ExpectSameBitsWhereverItIsCut(const AnalysisRequest& request) {
     const auto saved = (*analysis)->Save();
     ASSERT_TRUE(saved.ok()) << saved.status();
     state = *saved;
+  }
+}
+
+// Returns the result of one computation over the batches of `analysis`.
+template <typename Options>
+AnalysisResult ComputedFrom(const Options& options, const AnalysisContext& analysis) {
+  const MadeComputation made = Compute(options, analysis);
+  EXPECT_TRUE(made.ok()) << made.status();
+  for (int64_t piece = 0; piece < (*made)->pieces(); ++piece) (*made)->Add(piece);
+  return (*made)->Finish();
+}
+
+// Expects equal numbers, up to rounding, from the sequences of a drawn context one by one and from
+// all of them in one batch, padded if they have several lengths.
+template <typename Options>
+void ExpectEqualInOneBatch(const Options& options, uint64_t number) {
+  const AnalysisContext alone = DrawnContext(number, Precision::kFloat64);
+  AnalysisContext together = alone;
+  together.batches = {JoinRows(alone.batches)};
+  const AnalysisResult a = ComputedFrom(options, alone), b = ComputedFrom(options, together);
+  ASSERT_EQ(a.numbers.size(), b.numbers.size());
+  for (size_t i = 0; i < a.numbers.size(); ++i) {
+    SCOPED_TRACE(a.numbers[i].name);
+    EXPECT_EQ(a.numbers[i].undefined, b.numbers[i].undefined);
+    ExpectNearIn(Precision::kFloat64, a.numbers[i].value, b.numbers[i].value, 1);
   }
 }
 

@@ -47,8 +47,8 @@ class PlainModel {
     return sum;
   }
 
- private:
-  at::Tensor Logits(const std::vector<int64_t>& tokens) const {  // [T, V]
+  // Returns the embedding and the output of each block, [T, d].
+  std::vector<at::Tensor> Streams(const std::vector<int64_t>& tokens) const {
     at::Tensor x = Parameter("token_embedding.weight").index_select(0, at::tensor(tokens));
     const int64_t length = x.size(0);
     if (model_.positions == Positions::kLearned) {
@@ -56,6 +56,7 @@ class PlainModel {
     } else if (model_.positions == Positions::kSinusoidal) {
       x = x + Sinusoids(length);
     }
+    std::vector<at::Tensor> streams = {x};
     for (int i = 0; i < model_.layers; ++i) {
       const std::string block = absl::StrCat("block.", i, ".");
       if (Attends(model_)) {
@@ -64,10 +65,23 @@ class PlainModel {
       }
       x = Sublayer(x, block + "feed_forward.", HasFeedForwardNorm(model_),
                    [&](const at::Tensor& in) { return FeedForward(in, block + "feed_forward."); });
+      streams.push_back(x);
     }
-    if (model_.norm.final) x = Norm(x, "final_norm");
+    return streams;
+  }
+
+  // Returns the logits [T, V] of a stream x [T, d], whose final norm divides by the deviation of
+  // `scale` [T, d].
+  at::Tensor LogitsOf(at::Tensor x, const at::Tensor& scale) const {
+    if (model_.norm.final) x = Norm(x, "final_norm", scale);
     const at::Tensor head = Parameter(model_.tied_head ? "token_embedding.weight" : "head.weight");
     return WithBias(x.mm(head.t()), "head.bias");
+  }
+
+ private:
+  at::Tensor Logits(const std::vector<int64_t>& tokens) const {  // [T, V]
+    const at::Tensor x = Streams(tokens).back();
+    return LogitsOf(x, x);
   }
 
   template <typename Function>
@@ -123,20 +137,23 @@ class PlainModel {
     return halves[0] * halves[0].sigmoid() * halves[1];
   }
 
-  at::Tensor Norm(const at::Tensor& x, const std::string& name) const {
+  at::Tensor Norm(const at::Tensor& x, const std::string& name) const { return Norm(x, name, x); }
+
+  // Divides by the deviation of `scale` instead of that of x, except in a BatchNorm.
+  at::Tensor Norm(const at::Tensor& x, const std::string& name, const at::Tensor& scale) const {
     const NormConfig& norm = model_.norm;
     at::Tensor x_hat;
     if (norm.kind == NormKind::kBatch) {
       x_hat = (x - Buffer(name + ".running_mean")) /
               (Buffer(name + ".running_variance") + norm.eps).sqrt();
     } else if (norm.kind == NormKind::kRms) {
-      x_hat = x / (x.pow(2).mean(-1, true) + norm.eps).sqrt();
+      x_hat = x / (scale.pow(2).mean(-1, true) + norm.eps).sqrt();
     } else if (norm.kind == NormKind::kL2) {
-      x_hat = x / (x.pow(2).sum(-1, true) + norm.eps).sqrt();
+      x_hat = x / (scale.pow(2).sum(-1, true) + norm.eps).sqrt();
     } else if (norm.deviation == NormDeviation::kUnbiasedEpsOutside) {
-      x_hat = (x - x.mean(-1, true)) / (x.std(-1, true, true) + norm.eps);
+      x_hat = (x - x.mean(-1, true)) / (scale.std(-1, true, true) + norm.eps);
     } else {
-      x_hat = (x - x.mean(-1, true)) / (x.var(-1, false, true) + norm.eps).sqrt();
+      x_hat = (x - x.mean(-1, true)) / (scale.var(-1, false, true) + norm.eps).sqrt();
     }
     if (norm.gain) x_hat = x_hat * Parameter(name + ".weight");
     return WithBias(x_hat, name + ".bias");

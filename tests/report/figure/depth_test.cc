@@ -106,6 +106,8 @@ TEST_F(DepthTest, NamesWhatAnalysesGive) {
   EXPECT_EQ(report::NameOfFamily("flow/gradient").text, "gradient norm");
   EXPECT_EQ(report::NameOfFamily("jacobian/r_radial/block.*.attention_norm").text,
             "radial share at attention_norm");
+  EXPECT_EQ(AxisTitle(report::NameOfFamily("logit_lens/divergence")),
+            "Divergence from the model's prediction (nats)");
   EXPECT_EQ(report::NameOfFamily("attention/entropy").text, "attention/entropy");
   input_.key = "jacobian/r_radial/block.*.attention_norm";
   Add("a", {{.2, .4}, {.3, .5}}, 1);
