@@ -32,6 +32,7 @@ constexpr ReportedAnalysis kReportedAnalyses[] = {
     // The fraction of the gradient that the norm's projection removes. Models without attention
     // have this norm, too.
     {"norm_jacobian", "r_radial/block.*.feed_forward_norm"},
+    {"induction", "induction"},
 };
 
 // Reads the metrics of one family by block.
