@@ -11,7 +11,8 @@
 
 namespace ablate::engine {
 
-// The keys whose weights are summed, for a query at position i, a period p and k = 1, 2, …
+// The keys whose weights are summed, for a query at position i, a period p and each k with
+// 1 ≤ k ≤ i/p.
 enum RepeatSum {
   kInduction,  // i − k·p + 1, the tokens that followed earlier occurrences; queries from p on
   kPreviousToken,   // i − 1; queries from 1 on
@@ -27,17 +28,16 @@ inline std::array<int64_t, kRepeatSums> RepeatQueries(int64_t length, int64_t pe
 // Returns the sums over the queries of causal weights [..., T, T]: [..., kRepeatSums], float64. T
 // is at least two periods.
 inline at::Tensor SumsOfRepeats(const at::Tensor& weights, int64_t period) {
-  const int64_t length = weights.size(-1);
   // Returns the sum over queries from `first` on of the weight of the key `back` tokens earlier.
   const auto sum = [&](int64_t back, int64_t first) {
     const at::Tensor line = weights.diagonal(-back, -2, -1);  // queries from `back` on
-    const int64_t without = first > back ? first - back : 0;
+    const int64_t without = first - back;
     return line.narrow(-1, without, line.size(-1) - without).to(at::kDouble).sum(-1);
   };
   at::Tensor induction = sum(period - 1, period), duplicate = sum(period, period);
-  for (int64_t back = 2 * period; back - 1 < length; back += period) {
-    induction = induction + sum(back - 1, period);
-    if (back < length) duplicate = duplicate + sum(back, period);
+  for (int64_t back = 2 * period; back < weights.size(-1); back += period) {
+    induction = induction + sum(back - 1, back);
+    duplicate = duplicate + sum(back, back);
   }
   return at::stack({induction, sum(1, 1), duplicate}, -1);
 }
@@ -50,7 +50,7 @@ inline std::array<double, kRepeatSums> ChanceOfRepeats(int64_t length, int64_t p
     const auto keys = static_cast<double>(i + 1);
     sums[kPreviousToken] += 1 / keys;
     if (i < period) continue;
-    sums[kInduction] += static_cast<double>((i + 1) / period) / keys;
+    sums[kInduction] += static_cast<double>(i / period) / keys;
     sums[kDuplicateToken] += static_cast<double>(i / period) / keys;
   }
   const auto queries = RepeatQueries(length, period);

@@ -27,12 +27,12 @@ inline std::vector<AnalysisOptions> EveryKind() {
           NormStatisticsOptions{{1}},
           NormResponseOptions{},
           AttentionOptions{},
-          RemoveOptions{RemovedPart::kHead},
-          RemoveOptions{RemovedPart::kFeedForward, Replacement::kZero},
-          TrajectoryOptions{2},
           InductionOptions{2, 2, 3},
           PatchOptions{{"ab", "cd"}, {"cb", "ad"}, {"a", "b"}, {"b", "c"}},
-          PatchOptions{{"ab", "cd"}, {"cb", "ad"}, {"a", "b"}, {"b", "c"}, PatchedPart::kHead}};
+          PatchOptions{{"ab", "cd"}, {"cb", "ad"}, {"a", "b"}, {"b", "c"}, PatchedPart::kHead},
+          RemoveOptions{RemovedPart::kHead},
+          RemoveOptions{RemovedPart::kFeedForward, Replacement::kZero},
+          TrajectoryOptions{2}};
 }
 
 // Returns true if the kind accepts the options for this model and its data.

@@ -65,7 +65,8 @@ TEST(PatchTest, ChangesNoBitIfActivationsAreEqual) {
   for (int64_t depth = 0; depth < 3; ++depth) {
     for (int64_t position = 0; position < 8; ++position) {
       const bool equal = depth == 0 ? position != 2 : position < 2;
-      if (equal) EXPECT_EQ(recovered[depth][position].item<double>(), 0);
+      if (!equal) continue;
+      EXPECT_EQ(recovered[depth][position].item<double>(), 0) << depth << " " << position;
     }
   }
   EXPECT_EQ(recovered[0][2].item<double>(), 1);
@@ -202,6 +203,10 @@ TEST(PatchTest, EqualsAPlainModelInDrawnSettings) {
     const AnalysisResult result = PatchOf(subject, options);
     const PairsRead read = *ReadPairs(options, run);
     ASSERT_THAT(read.problems, IsEmpty());
+    if (!Attends(run.model)) {  // the last token is the same in both prompts
+      EXPECT_THAT(result.arrays, IsEmpty());
+      continue;
+    }
     const PatchedPlainModel plain(subject);
     const int block = run.model.layers - 1, head = run.model.heads - 1;
     const std::string in_block = "block." + std::to_string(block);
@@ -341,7 +346,9 @@ TEST(PatchTest, DoesNotDependOnTheSizeOfBatches) {
   for (int64_t position = 0; position < kLength; ++position) {
     SCOPED_TRACE(position);
     const bool differs = position == 10 || position == 50;
-    if (!differs) EXPECT_EQ(recovered[0][position].item<double>(), 0);
+    if (!differs) {
+      EXPECT_EQ(recovered[0][position].item<double>(), 0);
+    }
     EXPECT_EQ(recovered[2][position].item<double>(), position + 1 == kLength ? 1 : 0);
     EXPECT_NEAR(recovered[1][position].item<double>(),
                 plain.Recovered(read.pairs[0], PatchDirection::kDenoise, "block.0", position, 0, 4),
