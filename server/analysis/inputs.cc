@@ -25,6 +25,7 @@ constexpr uint64_t kMostBytesHere = 8 << 20;
 bool DependsOnData(const engine::AnalysisOptions& options, const v1::AnalysisInputs& inputs,
                    const engine::ModelConfig& model) {
   const engine::AnalysisKind& kind = engine::KindOf(options);
+  if (kind.check_data != nullptr) return true;
   if (kind.default_tokens == 0) return false;
   if (!inputs.prompt().empty() || !inputs.dataset().empty()) return true;
   constexpr engine::SequenceLengths kSeveral = {2, 1, 2};
@@ -126,7 +127,8 @@ std::vector<engine::OptionProblem> FindWrongInGrid(const engine::AnalysisOptions
                                                    const spec::Resolution& resolution,
                                                    SmallData* small, std::string* setting) {
   if (resolution.configs.empty()) return {};
-  const bool held_out = asked.inputs.prompt().empty() && asked.inputs.dataset().empty();
+  const bool held_out = engine::KindOf(options).default_tokens > 0 &&
+                        asked.inputs.prompt().empty() && asked.inputs.dataset().empty();
   const size_t seeds = resolution.cells.size() / resolution.configs.size();
   std::set<RunInputs> looked_at;
   for (size_t i = 0; i < resolution.configs.size(); ++i) {

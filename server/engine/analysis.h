@@ -260,7 +260,8 @@ struct AnalysisCost {
   uint64_t state_bytes = 0;  // carried from piece to piece
   uint64_t array_bytes = 0;
   AnalysisPass pass = AnalysisPass::kScored;
-  double others = 0;  // float64 operations in addition to the passes; a logarithm counts as ten
+  double others = 0;    // float64 operations in addition to the passes; a logarithm counts as ten
+  uint64_t tokens = 0;  // tokens of a pass over sequences that the kind makes itself
 };
 
 // Summarises the lengths of all sequences that are read.
@@ -276,7 +277,7 @@ struct AnalysisKind {
   // Number of models that one analysis takes.
   size_t least_subjects;
   size_t most_subjects;
-  uint64_t default_tokens;  // 0: the kind reads no tokens
+  uint64_t default_tokens;  // 0: the kind takes no inputs
   // Returns the problems of the options for this model; empty if there are none. An option that
   // depends on neither another option nor the model is checked against its range in
   // analysis_options.proto.
@@ -297,6 +298,10 @@ struct AnalysisKind {
   bool steps_of_one_run = false;
   // Raised when the kind's numbers change, so that results stored earlier aren't reused.
   int revision = 0;
+  // Returns the problems of options that depend on the run's data, which is loaded. Errors as
+  // CheckRead's. Null: none does.
+  absl::StatusOr<std::vector<OptionProblem>> (*check_data)(const AnalysisOptions& options,
+                                                           const RunConfig& config) = nullptr;
 };
 
 // Returns the largest number of tokens in a piece; `parameters` is the total over its models.
@@ -306,8 +311,8 @@ absl::Span<const AnalysisKind> AnalysisKinds();
 const AnalysisKind& KindOf(const AnalysisOptions& options);
 
 // Returns the problems, by fields of a request, for which MakeAnalysis would reject what these
-// models would read. `subjects` has at least one run, with its task's data loaded. Returns an error
-// if the data can't be used.
+// models would read, or options that depend on their data. `subjects` has at least one run, with
+// its task's data loaded. Returns an error if the data can't be used.
 absl::StatusOr<std::vector<OptionProblem>> CheckRead(const AnalysisOptions& options,
                                                      const AnalysisInputs& inputs,
                                                      const std::vector<const RunConfig*>& subjects);

@@ -33,6 +33,7 @@ constexpr ReportedAnalysis kReportedAnalyses[] = {
     // have this norm, too.
     {"norm_jacobian", "r_radial/block.*.feed_forward_norm"},
     {"logit_lens", "loss"},
+    {"induction", "induction"},
 };
 
 // Reads the metrics of one family by block.

@@ -239,7 +239,7 @@ void ResolveInputs(const v1::AnalysisKind& analysis, v1::AnalysisInputs* inputs,
                   : inputs->has_tokens()    ? "inputs.tokens"
                   : inputs->has_documents() ? "inputs.documents"
                                             : "inputs.dataset",
-                  "", absl::StrCat(kind.name, " reads no tokens"), "none");
+                  "", absl::StrCat(kind.name, " takes no inputs"), "none");
     return;
   }
   if (const size_t characters = text::CountCharacters(inputs->prompt()); characters > kMaxPrompt) {

@@ -55,9 +55,9 @@ AnalysisTime GuessAnalysisTime(const engine::AnalysisKind& kind, const engine::A
   }
   const auto parameters = static_cast<uint64_t>(engine::MakeLayout(config.model).size);
   const double speed = native ? kNativeSpeed : TorchSpeed(config.model.width);
-  if (kind.default_tokens > 0) {
-    const auto most = static_cast<double>(MostTokens(inputs, config.model.context));
-    const double tokens = std::max(most, 1.0);
+  if (kind.default_tokens > 0 || cost.tokens > 0) {
+    const uint64_t most = cost.tokens > 0 ? cost.tokens : MostTokens(inputs, config.model.context);
+    const double tokens = std::max(static_cast<double>(most), 1.0);
     const double calls = native ? 0 : kBlockMicros * config.model.layers;
     time.micros +=
         cost.forwards * (ForwardFlops(computed, parameters, tokens) / speed +

@@ -203,6 +203,36 @@ TEST_F(AnalysisRequestTest, RefusesWhatItsDataShowsToBeImpossible) {
   EXPECT_EQ(FieldOf(recall), "analysis.attention.maps");
 }
 
+// The prompts of patch are options, and are read like one of the inputs.
+TEST_F(AnalysisRequestTest, RefusesPairsOfPromptsThatItsDataShowsToBeImpossible) {
+  const std::string run = TrainOn("words", kWords);
+  const auto patch = [&](const std::string& clean, const std::string& corrupt,
+                         const std::string& right) {
+    return RequestOn({run},
+                     absl::StrCat("patch { clean: '", clean, "' corrupt: '", corrupt, "' right: '",
+                                  right, "' wrong: 'b' }"),
+                     "");
+  };
+  EXPECT_TRUE(Try(patch("ab", "cb", "a")).ok());
+  const auto refused = [&](const v1::CreateAnalysisRequest& request, const std::string& message) {
+    EXPECT_EQ(Try(request).error_message(), message);
+  };
+  refused(patch("abz", "cbz", "a"),
+          "analysis.patch.clean[0]: character 3, \"z\" U+007A, is not in the run's "
+          "data; expected its 6 characters (so does 1 more)");
+  refused(patch("ab", "cb", "ab"),
+          "analysis.patch.right[0]: it has 2 tokens; expected text of one token");
+  refused(patch("ab", "c", "a"),
+          "analysis.patch.corrupt[0]: it has 2 tokens, and clean[0] has 3; expected as many tokens "
+          "in both prompts of a pair");
+  v1::CreateAnalysisRequest prompt = patch("ab", "cb", "a");
+  prompt.mutable_inputs()->set_prompt("ab");
+  refused(prompt, "inputs.prompt: patch takes no inputs; expected none");
+  refused(Request("patch { clean: 'ab' corrupt: 'cb' right: 'a' wrong: 'b' }"),
+          "analysis.patch.clean: the tokens of legacy_recall are numbers, not text; expected a run "
+          "of a documents or text task");
+}
+
 TEST_F(AnalysisRequestTest, FindsTheDataSetThatItIsToRead) {
   const std::string run = TrainOn("words", kWords);
   const v1::Dataset other = Upload("other.txt", "ab\nba\n");

@@ -347,7 +347,7 @@ Table AnalysisRequests() {
        "analysis { norm_response { size: 0 deviation: -1 } } inputs { tokens: 3 }", kInvalid,
        "3 problems: analysis.norm_response.deviation: -1 is out of range; expected 0 to "
        "1,000,000,000; analysis.norm_response.size: 0 is out of range; expected 1 to 1,000,000; "
-       "inputs.tokens: norm_response reads no tokens; expected none"},
+       "inputs.tokens: norm_response takes no inputs; expected none"},
       {"GetNoAnalysis", "Analyses/GetAnalysis", "", kInvalid,
        absl::StrCat("name: missing; expected ", kAnalysisForm)},
       {"GetAnalysisOfAnotherCollection", "Analyses/GetAnalysis", "name: \"runs/abc\"", kInvalid,

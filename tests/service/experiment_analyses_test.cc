@@ -375,6 +375,9 @@ TEST_F(ExperimentAnalysesTest, AreRefusedForWhatTheDataLackBeforeAnythingIsQueue
   EXPECT_THAT(
       ask("analyses { attention { maps: heads } inputs { dataset: 'longer' } }"),
       AllOf(StartsWith("analyses[0].attention.maps | "), HasSubstr("4 of up to 6 are read")));
+  EXPECT_THAT(ask("analyses { patch { clean: 'an' corrupt: 'xn' right: 'a' wrong: 'b' } }"),
+              AllOf(StartsWith("analyses[0].patch.corrupt[0] | "), HasSubstr("\"x\" U+0078"),
+                    ::testing::Not(HasSubstr("seed"))));
   EXPECT_EQ(ask("analyses { attention {} inputs { prompt: 'an' } }"), " | ");
 }
 

@@ -380,7 +380,7 @@ TEST(AnalysisInputsTest, AreNoneOfAKindThatReadsNone) {
                                     {"prompt: 'a'", "inputs.prompt"},
                                     {"dataset: 'd'", "inputs.dataset"}}) {
     EXPECT_THAT(InputProblems(text, "weights {}"),
-                ElementsAre(absl::StrCat(field, ": weights reads no tokens; expected none")));
+                ElementsAre(absl::StrCat(field, ": weights takes no inputs; expected none")));
   }
 }
 

@@ -77,6 +77,24 @@ TEST(AnalysisTimeTest, CountsThePositionsThatArePassed) {
             Guess(engine::SpectrumOptions(), all).micros);
 }
 
+TEST(AnalysisTimeTest, CountsTokensThatAKindMakesItself) {
+  engine::RunConfig config = ConfigOf();
+  config.model.context = 1024;
+  engine::InductionOptions few, many;
+  many.sequences = 10 * few.sequences;
+  EXPECT_GT(Guess(many, config).micros, 3 * Guess(few, config).micros);
+  EXPECT_EQ(Guess(few, config, 1'000).micros, Guess(few, config, 100'000).micros);
+  engine::PatchOptions short_pair, long_pair;
+  short_pair.clean = {"ab"};
+  long_pair.clean = {std::string(100, 'a')};
+  for (engine::PatchOptions* pair : {&short_pair, &long_pair}) {
+    pair->corrupt = pair->clean;
+    pair->right = {"a"};
+    pair->wrong = {"b"};
+  }
+  EXPECT_GT(Guess(long_pair, config).micros, 3 * Guess(short_pair, config).micros);
+}
+
 TEST(AnalysisTimeTest, NeedsNoModelForAKindThatIsOfNone) {
   const AnalysisTime time =
       GuessAnalysisTime(engine::KindOf(engine::NormResponseOptions()), {}, {}, {});

@@ -28,7 +28,7 @@ std::map<std::string, std::set<std::string>> MadeNumbers() {
     every.push_back(RemoveOptions{RemovedPart::kAttention});
     for (const AnalysisOptions& options : every) {
       const AnalysisKind& kind = KindOf(options);
-      if (!kind.check(options, subject.config.model).empty()) continue;
+      if (!Accepts(options, subject.config)) continue;
       Add(kind, {options, LeastSubjects(kind, subject), {60, ""}}, &made);
     }
   }

@@ -13,6 +13,9 @@
 namespace ablate::engine {
 namespace {
 
+// Least mean weight of the first token in a head that rests on it (Gu et al., 2025).
+constexpr double kSinkWeight = 0.3;
+
 // Sums over the rows of a head.
 enum HeadSum { kRowEntropy, kLargestWeight, kFirstToken, kRowMass, kHeadSums };
 // Sums over the rows of a pair of heads.
@@ -122,6 +125,7 @@ class AttentionLook : public Computation {
       Describe("row_mass", heads.select(-1, kRowMass), std::nullopt, &result);
       Describe("share_entropy", heads.select(-1, kRowEntropy), std::nullopt, &result);
     }
+    Add("sink_share", SinkShare(), unequal, &result);
     const at::Tensor distances = pairs_.select(-1, kDistance);
     DescribePairs("head_distance", distances, rows_.expand_as(distances), &result);
     DescribePairs("head_distance_without_first", pairs_.select(-1, kDistanceWithoutFirst),
@@ -142,6 +146,19 @@ class AttentionLook : public Computation {
     const at::TensorOptions options = at::TensorOptions().dtype(at::kDouble);
     if (model_.attention.causal) return {1, at::arange(1, length + 1, options)};
     return {length > 1 ? 0 : 1, at::full({length}, static_cast<double>(length), options)};
+  }
+
+  // Returns the fraction of heads whose mean weight of the first token exceeds kSinkWeight. The
+  // mean includes rows without a choice, whose weight is 1.
+  at::Tensor SinkShare() const {
+    int64_t without_choice = 0;
+    for (const TokenBatch& batch : analysis_.batches) {
+      without_choice += batch.rows * RowsOf(batch.length).first;
+    }
+    const at::Tensor means = (heads_.select(-1, kFirstToken) + without_choice) /
+                             (rows_ + without_choice);              // [layers, H]
+    if (!means.isfinite().all().item<bool>()) return means.mean();  // NaN
+    return means.gt(kSinkWeight).to(at::kDouble).mean();
   }
 
   // Measures weights [B, H, T, T].

@@ -262,6 +262,21 @@ SequenceLengths LengthsOf(const std::vector<TokenBatch>& batches) {
   return lengths;
 }
 
+// Returns the problems of options that depend on the data of these models.
+absl::StatusOr<std::vector<OptionProblem>> CheckData(
+    const AnalysisKind& kind, const AnalysisOptions& options,
+    const std::vector<const RunConfig*>& subjects) {
+  std::vector<OptionProblem> all;
+  for (size_t i = 0; i < subjects.size(); ++i) {
+    auto problems = kind.check_data(options, *subjects[i]);
+    if (!problems.ok()) return problems.status();
+    for (OptionProblem& problem : *problems) {
+      all.push_back(OfSubject(i, subjects.size(), InRequest(kind, std::move(problem))));
+    }
+  }
+  return all;
+}
+
 }  // namespace
 
 bool ReadsTrainingBatches(const AnalysisOptions& options, const ModelConfig& model) {
@@ -348,6 +363,8 @@ absl::StatusOr<SequencesRead> ReadSequences(const AnalysisOptions& options,
 absl::StatusOr<std::vector<OptionProblem>> CheckRead(
     const AnalysisOptions& options, const AnalysisInputs& inputs,
     const std::vector<const RunConfig*>& subjects) {
+  const AnalysisKind& kind = KindOf(options);
+  if (kind.check_data != nullptr) return CheckData(kind, options, subjects);
   auto read = ReadSequences(options, inputs, subjects);
   if (!read.ok()) return read.status();
   return std::move(read->problems);

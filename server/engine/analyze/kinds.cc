@@ -9,6 +9,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "server/engine/analysis.h"
+#include "server/engine/analyze/prompt_pairs.h"
 #include "server/engine/layout.h"
 #include "server/engine/model/hook_points.h"
 
@@ -448,11 +449,34 @@ AnalysisCost PredictionsCost(const AnalysisOptions& options, const RunConfig& co
           ProbabilityOperations(TargetsAmong(tokens, config.model), config.model)};
 }
 
-AnalysisCost InductionCost(const AnalysisOptions&, const RunConfig&, uint64_t, size_t) {
-  return {1};
+// --- induction
+Problems CheckInduction(const AnalysisOptions& options, const ModelConfig& model) {
+  if (!Attends(model)) return CheckAttends(options, model);
+  if (!model.attention.causal) {
+    return {{"", "", "queries of the model see later tokens",
+             "a model whose model.attention.causal is true"}};
+  }
+  const auto& induction = Of<InductionOptions>(options);
+  const auto context = static_cast<uint64_t>(model.context);
+  const uint64_t tokens = uint64_t{induction.period} * induction.repeats;
+  if (tokens <= context) return {};
+  const uint64_t most = context / induction.repeats;
+  return {{"period", absl::StrCat(induction.period),
+           absl::StrCat(induction.period, " tokens, ", induction.repeats, " times, are ", tokens,
+                        ", and the model's context has ", context),
+           most >= 2 ? absl::StrCat("at most ", most, " with ", induction.repeats, " repeats")
+                     : absl::StrCat("period · repeats of at most ", context)}};
 }
 
-AnalysisCost PatchCost(const AnalysisOptions&, const RunConfig&, uint64_t, size_t) { return {1}; }
+AnalysisCost InductionCost(const AnalysisOptions& options, const RunConfig& config, uint64_t,
+                           size_t) {
+  const auto& induction = Of<InductionOptions>(options);
+  const auto heads =
+      static_cast<uint64_t>(config.model.layers) * static_cast<uint64_t>(config.model.heads);
+  AnalysisCost cost = {1, 8 * (3 * heads + 2), 24 * heads, AnalysisPass::kEverywhere};
+  cost.tokens = uint64_t{induction.period} * induction.repeats * induction.sequences;
+  return cost;
+}
 
 // In the order of AnalysisOptions.
 constexpr AnalysisKind kKinds[] = {
@@ -472,13 +496,14 @@ constexpr AnalysisKind kKinds[] = {
      false, 1},
     {"norm_statistics", 1, 1, 5'000, CheckNormStatistics, NormStatisticsCost},
     {"norm_response", 0, 0, 0, NothingToCheck, NormResponseCost},
-    {"attention", 1, 1, 20'000, CheckAttends, AttentionCost, nullptr, CheckMapped},
+    // Revision 1: has sink_share.
+    {"attention", 1, 1, 20'000, CheckAttends, AttentionCost, nullptr, CheckMapped, 1, false, 1},
     {"remove", 1, 1, 20'000, CheckRemove, RemoveCost},
     {"trajectory", 3, 64, 5'000, NothingToCheck, TrajectoryCost, CheckOneLayout, nullptr, 1, true},
     {"logit_lens", 1, 1, 20'000, NothingToCheck, LogitLensCost, nullptr, nullptr, 2},
     {"predictions", 1, 1, 20'000, NothingToCheck, PredictionsCost},
-    {"induction", 1, 1, 0, NothingToCheck, InductionCost},
-    {"patch", 1, 1, 0, NothingToCheck, PatchCost},
+    {"induction", 1, 1, 0, CheckInduction, InductionCost},
+    {"patch", 1, 1, 0, CheckPatch, PatchCost, nullptr, nullptr, 1, false, 0, CheckPairs},
 };
 static_assert(std::size(kKinds) == std::variant_size_v<AnalysisOptions>);
 

@@ -60,6 +60,10 @@ constexpr Known kNumbers[] = {
     {"output_largest", "", "", Scale::kRatio},
     {"length", "", "", Scale::kRatio},
     {"displacement", "", "", Scale::kRatio},
+    {"induction", "weight of repeated continuations, largest head", ""},
+    {"recovered", "recovered fraction of the difference", ""},
+    {"first_loss", "loss at tokens read for the first time", "nats", Scale::kDifference, "token"},
+    {"repeated_loss", "loss at repeated tokens", "nats", Scale::kDifference, "token"},
 };
 
 const Known* Find(absl::Span<const Known> table, absl::string_view key) {

@@ -29,6 +29,7 @@ TEST(AttentionTest, GivesTheOracle) {
     ExpectOracle(NumberIn(result, "first_token/block.0.head.1"), 0.1837598155);
     ExpectOracle(NumberIn(result, "first_token/block.1.head.0"), 0.1010307758);
     ExpectOracle(NumberIn(result, "first_token/block.1.head.1"), 0.2625461313);
+    ExpectOracle(NumberIn(result, "sink_share"), 0.25);
     ExpectOracle(NumberIn(result, "head_distance/block.0"), 0.2681240789);
     ExpectOracle(NumberIn(result, "head_distance/block.1"), 0.1576758061);
     ExpectOracle(NumberIn(result, "head_distance_without_first/block.0"), 0.3027253436);
@@ -111,6 +112,7 @@ TEST(AttentionTest, IsUndefinedWithoutAChoice) {
   const AnalysisResult one = Analyzed({AttentionOptions{}, {subject}, {0, prompt}});
   EXPECT_EQ(ReasonIn(one, "entropy"), Undefined::kTooFewTokens);
   EXPECT_EQ(ReasonIn(one, "mean_map_entropy/block.0"), Undefined::kTooFewTokens);
+  EXPECT_EQ(ReasonIn(one, "sink_share"), Undefined::kTooFewTokens);
   const auto [several, letters] = ModelOfRows(R(1, {5, 3}));  // one head
   const AnalysisResult alone = Analyzed({AttentionOptions{}, {several}, {0, letters}});
   EXPECT_EQ(ReasonIn(alone, "head_distance"), Undefined::kZeroDenominator);
@@ -123,8 +125,8 @@ TEST(AttentionTest, IsUndefinedWithoutAChoice) {
 
 TEST(AttentionTest, SaysThatADivergedModelHasNoNumbers) {
   const AnalysisResult result = Analyzed({AttentionOptions{}, {DivergedModelM()}, {40, ""}});
-  for (const char* name :
-       {"entropy", "head_distance/block.1", "mean_map_entropy", "head_distance_without_first"}) {
+  for (const char* name : {"entropy", "sink_share", "head_distance/block.1", "mean_map_entropy",
+                           "head_distance_without_first"}) {
     EXPECT_EQ(ReasonIn(result, name), Undefined::kNonFinite) << name;
   }
 }
@@ -135,12 +137,27 @@ TEST(AttentionTest, TellsTheMassOfRowsThatAreNotNormalised) {
   subject.config.model.attention.kind = AttentionKind::kSigmoid;
   subject.checkpoint = CheckpointOf(subject.config, values);
   const AnalysisResult result = Analyzed({AttentionOptions{}, {subject}, {40, ""}});
-  for (const char* name : {"entropy", "largest_weight", "first_token/block.0.head.1",
+  for (const char* name : {"entropy", "largest_weight", "first_token/block.0.head.1", "sink_share",
                            "head_distance/block.1", "mean_map_entropy"}) {
     EXPECT_EQ(ReasonIn(result, name), Undefined::kUnnormalised);
   }
   EXPECT_GT(NumberIn(result, "row_mass"), 0);
   EXPECT_LT(NumberIn(result, "share_entropy"), 1);
+}
+
+// With equal weights the first token gets 1/(i + 1) of row i. Over n rows of a causal model its
+// mean is the harmonic number of n, divided by n.
+TEST(AttentionTest, CountsTheFirstRowInTheShareOfSinks) {
+  const auto share = [](bool causal, const std::string& prompt) {
+    AnalysisSubject even = WithSharpness(0);
+    const at::Tensor values = (*ReadSubject(even.config, even.checkpoint)).values;
+    even.config.model.attention.causal = causal;
+    even.checkpoint = CheckpointOf(even.config, values);
+    return NumberIn(Analyzed({AttentionOptions{}, {even}, {0, prompt}}), "sink_share");
+  };
+  EXPECT_EQ(share(true, "abcdefga"), 1) << "2.718/8 = 0.34; 0.245 over rows with a choice";
+  EXPECT_EQ(share(false, "abc"), 1) << "a third, at each row";
+  EXPECT_EQ(share(false, "abcd"), 0) << "a quarter";
 }
 
 // A sum over rows, and their number.

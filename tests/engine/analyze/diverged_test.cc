@@ -42,7 +42,7 @@ void ExpectNumbersOrReasons(const AnalysisSubject& subject) {
   for (const AnalysisOptions& options : EveryKind()) {
     const AnalysisKind& kind = KindOf(options);
     SCOPED_TRACE(kind.name);
-    if (!kind.check(options, subject.config.model).empty()) continue;
+    if (!Accepts(options, subject.config)) continue;
     const AnalysisRequest request = {options, LeastSubjects(kind, subject), {60, ""}};
     for (const AnalysisNumber& number : Analyzed(request).numbers) {
       EXPECT_TRUE(number.undefined.has_value() || std::isfinite(number.value)) << number.name;
@@ -89,7 +89,8 @@ TEST(DivergedTest, NothingIsMadeOfWhatIsNoNumber) {
     const AnalysisSubject subject = WithNaNIn("position_embedding.weight", ModelM());
     const AnalysisRequest request = {options, LeastSubjects(kind, subject), {60, ""}};
     for (const AnalysisNumber& number : Analyzed(request).numbers) {
-      if (number.name == "holes") continue;  // it counts them
+      if (number.name == "holes") continue;            // it counts them
+      if (number.name.ends_with("_chance")) continue;  // without a pass
       EXPECT_EQ(number.undefined, Undefined::kNonFinite) << number.name << " " << number.value;
     }
   }

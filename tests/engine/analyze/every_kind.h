@@ -27,12 +27,22 @@ inline std::vector<AnalysisOptions> EveryKind() {
           NormStatisticsOptions{{1}},
           NormResponseOptions{},
           AttentionOptions{},
+          InductionOptions{2, 2, 3},
+          PatchOptions{{"ab", "cd"}, {"cb", "ad"}, {"a", "b"}, {"b", "c"}},
+          PatchOptions{{"ab", "cd"}, {"cb", "ad"}, {"a", "b"}, {"b", "c"}, PatchedPart::kHead},
           RemoveOptions{RemovedPart::kHead},
           RemoveOptions{RemovedPart::kFeedForward, Replacement::kZero},
           TrajectoryOptions{2},
           LogitLensOptions{},
           LogitLensOptions{LensStatistics::kCached},
           PredictionsOptions{}};
+}
+
+// Returns true if the kind accepts the options for this model and its data.
+inline bool Accepts(const AnalysisOptions& options, const RunConfig& config) {
+  const AnalysisKind& kind = KindOf(options);
+  if (!kind.check(options, config.model).empty()) return false;
+  return kind.check_data == nullptr || kind.check_data(options, config)->empty();
 }
 
 // Returns as few copies of this model as the kind accepts.

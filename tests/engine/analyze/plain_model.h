@@ -4,6 +4,7 @@
 #define ABLATE_TESTS_ENGINE_ANALYZE_PLAIN_MODEL_H_
 
 #include <cmath>
+#include <functional>
 #include <limits>
 #include <map>
 #include <string>
@@ -47,8 +48,22 @@ class PlainModel {
     return sum;
   }
 
+  // Changes the activation [T, d] of a place: embedding, block.{i}, block.{i}.attention,
+  // block.{i}.feed_forward (its sublayer's output), or block.{i}.attention.heads.
+  using Change = std::function<at::Tensor(const std::string& place, const at::Tensor& x)>;
+
+  // Returns the logits of a row, [T, V].
+  at::Tensor Logits(const std::vector<int64_t>& tokens, const Change& change = nullptr) const {
+    const at::Tensor x = Streams(tokens, change).back();
+    return LogitsOf(x, x);
+  }
+
   // Returns the embedding and the output of each block, [T, d].
-  std::vector<at::Tensor> Streams(const std::vector<int64_t>& tokens) const {
+  std::vector<at::Tensor> Streams(const std::vector<int64_t>& tokens,
+                                  const Change& change = nullptr) const {
+    const auto at = [&](const std::string& place, const at::Tensor& activation) {
+      return change ? change(place, activation) : activation;
+    };
     at::Tensor x = Parameter("token_embedding.weight").index_select(0, at::tensor(tokens));
     const int64_t length = x.size(0);
     if (model_.positions == Positions::kLearned) {
@@ -56,15 +71,21 @@ class PlainModel {
     } else if (model_.positions == Positions::kSinusoidal) {
       x = x + Sinusoids(length);
     }
+    x = at("embedding", x);
     std::vector<at::Tensor> streams = {x};
     for (int i = 0; i < model_.layers; ++i) {
       const std::string block = absl::StrCat("block.", i, ".");
       if (Attends(model_)) {
-        x = Sublayer(x, block + "attention.", HasAttentionNorm(model_),
-                     [&](const at::Tensor& in) { return Attention(in, block + "attention."); });
+        x = Sublayer(x, block + "attention.", HasAttentionNorm(model_), [&](const at::Tensor& in) {
+          const at::Tensor heads = at(block + "attention.heads", Heads(in, block + "attention."));
+          return at(block + "attention", Linear(heads, block + "attention.projection"));
+        });
       }
       x = Sublayer(x, block + "feed_forward.", HasFeedForwardNorm(model_),
-                   [&](const at::Tensor& in) { return FeedForward(in, block + "feed_forward."); });
+                   [&](const at::Tensor& in) {
+                     return at(block + "feed_forward", FeedForward(in, block + "feed_forward."));
+                   });
+      x = at(absl::StrCat("block.", i), x);
       streams.push_back(x);
     }
     return streams;
@@ -79,11 +100,6 @@ class PlainModel {
   }
 
  private:
-  at::Tensor Logits(const std::vector<int64_t>& tokens) const {  // [T, V]
-    const at::Tensor x = Streams(tokens).back();
-    return LogitsOf(x, x);
-  }
-
   template <typename Function>
   at::Tensor Sublayer(const at::Tensor& x, const std::string& name, bool has_norm,
                       const Function& function) const {
@@ -95,7 +111,8 @@ class PlainModel {
     return placement == NormPlacement::kPost ? Norm(sum, name + "norm") : sum;
   }
 
-  at::Tensor Attention(const at::Tensor& x, const std::string& name) const {
+  // Returns the outputs of all heads, [T, d].
+  at::Tensor Heads(const at::Tensor& x, const std::string& name) const {
     const int64_t length = x.size(0), d = x.size(1), size = d / model_.heads;
     const at::Tensor qkv = Linear(x, name + "qkv");
     std::vector<at::Tensor> heads;
@@ -113,7 +130,7 @@ class PlainModel {
       const bool softmax = model_.attention.kind == AttentionKind::kSoftmax;
       heads.push_back((softmax ? scores.softmax(-1) : scores.sigmoid()).mm(part(2)));
     }
-    return Linear(at::cat(heads, 1), name + "projection");
+    return at::cat(heads, 1);
   }
 
   at::Tensor FeedForward(const at::Tensor& x, const std::string& name) const {
