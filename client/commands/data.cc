@@ -8,12 +8,14 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/decimal.h"
+#include "base/text_split.h"
 #include "client/command_table.h"
 #include "client/names.h"
 #include "client/output/format.h"
 #include "client/output/owners.h"
 #include "client/output/table.h"
 #include "client/submit/dataset_files.h"
+#include "client/submit/token_bins.h"
 
 namespace ablate::client {
 namespace {
@@ -55,10 +57,27 @@ absl::StatusOr<int> Ls(const DataOptions& options, const Context& context, Conne
   return PrintTable(context, table);
 }
 
+// Returns the value that divides the tokens where val.bin begins.
+std::string ValidationText(const TokenBins& bins) {
+  const uint64_t all = bins.training + bins.validation;
+  return absl::StrCat("task.text.validation: ", ValidationOf(bins.validation, all),
+                      " holds out exactly val.bin: ", text::Grouped(bins.validation), " of ",
+                      text::Grouped(all), " tokens");
+}
+
 absl::StatusOr<int> Add(const DataOptions& options, const Context& context,
                         Connection* connection) {
-  const absl::StatusOr<Upload> upload = UploadFile(
-      connection, options.name, options.is_private ? Audience::kOurselves : Audience::kEverybody);
+  const Audience audience = options.is_private ? Audience::kOurselves : Audience::kEverybody;
+  absl::StatusOr<Upload> upload;
+  std::string validation;  // of token files
+  if (HasTokenBins(options.name)) {
+    absl::StatusOr<TokenBins> bins = ReadTokenBins(options.name);
+    if (!bins.ok()) return bins.status();
+    validation = ValidationText(*bins);
+    upload = UploadBytes(connection, options.name, std::move(bins->file), audience);
+  } else {
+    upload = UploadFile(connection, options.name, audience);
+  }
   if (!upload.ok()) return upload.status();
   const v1::Dataset& dataset = upload->dataset;
   if (options.json) return PrintJson(context, dataset);
@@ -70,6 +89,7 @@ absl::StatusOr<int> Add(const DataOptions& options, const Context& context,
                                      " with a vocabulary of ", text::Grouped(dataset.vocabulary()));
   context.console.Info(absl::StrCat(upload->sent ? "uploaded " : "the server has it already: ",
                                     Bytes(dataset.bytes()), ", ", facts));
+  if (!validation.empty()) context.console.Info(validation);
   if (options.is_private && !dataset.private_()) {
     context.console.Note("the same bytes are public already, in a data set that isn't private");
   }
@@ -101,13 +121,16 @@ Action DefineDataAdd(Command* command) {
   auto options = std::make_shared<DataOptions>();
   command->Argument(&options->name, "PATH",
                     "Text file in UTF-8, at most 1 GiB; or a tokenizer's folder, which has "
-                    "vocab.json and merges.txt");
+                    "vocab.json and merges.txt, and may have train.bin and val.bin");
   command->Flag(&options->is_private, "--private",
                 "Show it only to you and admins; for private experiments of yours");
   command->Flag(&options->json, "--json", kJsonHelp);
   command->Footer(
       "A documents task reads one document per line, a text task reads the whole file. Control "
       "characters other than tabs and line breaks are refused.\n\n"
+      "train.bin and val.bin are token ids of the folder's tokenizer, as nanoGPT's prepare scripts "
+      "write them: little-endian uint16. They become one data set of tokens. The line about "
+      "task.text.validation has the value that holds out the tokens of val.bin.\n\n"
       "Examples:\n  ablate data add examples/data/names.txt\n  ablate data add notes.txt "
       "--private\n  ablate data add gpt2");
   return WithServer(options, Add);

@@ -1,10 +1,11 @@
-// `ablate generate EXP/CELL`: text from a checkpoint, one sample a line.
+// `ablate generate EXP/CELL|models/NAME`: text from a checkpoint, one sample a line.
 #include <cmath>
 #include <memory>
 #include <optional>
 #include <string>
 #include <vector>
 
+#include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
@@ -18,7 +19,8 @@ namespace ablate::client {
 namespace {
 
 struct GenerateOptions {
-  std::string run;
+  std::string model;
+  std::string tokenizer;
   std::optional<uint32_t> step;
   std::optional<uint32_t> count;
   std::optional<double> temperature;
@@ -32,13 +34,24 @@ struct GenerateOptions {
   bool json = false;
 };
 
+// Returns true if the model is an imported one, not a run.
+bool IsImported(const std::string& model) { return absl::StartsWith(model, "models/"); }
+
 // Returns the request without its run.
 absl::StatusOr<v1::GenerateRequest> MakeRequest(const GenerateOptions& options) {
+  if (IsImported(options.model) && options.tokenizer.empty()) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "--tokenizer: missing for ", options.model,
+        "; expected the data set of its tokenizer. `ablate data add FOLDER` uploads a folder with "
+        "its vocab.json and merges.txt, and prints the name"));
+  }
   if (options.step && *options.step > INT32_MAX) {
     return absl::InvalidArgumentError(
         absl::StrCat("--step: ", *options.step, " is too large; expected at most 2147483647"));
   }
   v1::GenerateRequest request;
+  if (IsImported(options.model)) request.set_model(options.model);
+  request.set_tokenizer(options.tokenizer);
   if (options.step) request.set_step(static_cast<int32_t>(*options.step));
   if (options.count) request.set_count(*options.count);
   if (options.temperature) request.set_temperature(*options.temperature);
@@ -64,9 +77,11 @@ absl::StatusOr<v1::GenerateRequest> MakeRequest(const GenerateOptions& options) 
 std::string Percent(double share) { return absl::StrCat(std::lround(share * 100), " %"); }
 
 void PrintSummary(const v1::GenerateSummary& summary, const Context& context) {
-  std::string line =
-      absl::StrCat(Count(summary.samples(), "sample"), " at step ", text::Grouped(summary.step()),
-                   ": ", Percent(summary.distinct_share()), " distinct");
+  const std::string of = summary.model().empty()
+                             ? absl::StrCat(" at step ", text::Grouped(summary.step()))
+                             : absl::StrCat(" of ", summary.model());
+  std::string line = absl::StrCat(Count(summary.samples(), "sample"), of, ": ",
+                                  Percent(summary.distinct_share()), " distinct");
   if (summary.has_in_training_data_share()) {
     absl::StrAppend(&line, ", ", Percent(summary.in_training_data_share()),
                     " found in the training data");
@@ -87,26 +102,32 @@ void Print(const v1::GenerateResponse& message, const GenerateOptions& options,
 
 absl::StatusOr<int> Generate(const GenerateOptions& options, const v1::GenerateRequest& request,
                              const Context& context, Connection* connection) {
-  const absl::StatusOr<std::string> run = FindRun(connection, options.run);
-  if (!run.ok()) return run.status();
+  v1::GenerateRequest of_model = request;
+  if (request.model().empty()) {
+    const absl::StatusOr<std::string> run = FindRun(connection, options.model);
+    if (!run.ok()) return run.status();
+    of_model.set_run(*run);
+  }
   const auto on_message = [&](const v1::GenerateResponse& message) {
     Print(message, options, context);
     const bool good = context.console.out->good();
     return good ? absl::OkStatus() : absl::AbortedError("writing the output failed");
   };
-  v1::GenerateRequest of_run = request;
-  of_run.set_run(*run);
-  const absl::Status status = connection->Generate(of_run, on_message);
-  if (!status.ok()) return ExplainRunError(connection, status, options.run);
-  return kSuccess;
+  const absl::Status status = connection->Generate(of_model, on_message);
+  if (status.ok()) return kSuccess;
+  if (!request.model().empty()) return status;
+  return ExplainRunError(connection, status, options.model);
 }
 
 }  // namespace
 
 Action DefineGenerate(Command* command) {
   auto options = std::make_shared<GenerateOptions>();
-  command->Argument(&options->run, "EXP/CELL", kCellHelp);
-  command->Option(&options->step, "--step", "N", "Use the checkpoint of step N [the last]");
+  command->Argument(&options->model, "EXP/CELL|models/NAME",
+                    "Cell of an experiment, runs/ID, or models/NAME, an imported model");
+  command->Option(&options->tokenizer, "--tokenizer", "NAME",
+                  "Tokenizer of models/NAME: a data set of the server");
+  command->Option(&options->step, "--step", "N", "Use a run's checkpoint of step N [the last]");
   command->Option(&options->count, "--count,-n", "N", "Draw N samples, 1–1,000 [20]");
   command->Option(&options->temperature, "--temperature,-t", "X",
                   "Divide logits by X, 0–100; 0 takes the most likely token [1]");
@@ -131,7 +152,8 @@ Action DefineGenerate(Command* command) {
       "not have read such a document. An empty line follows a sample of several lines. TEXT is "
       "taken as it "
       "is; a shell writes a line feed as $'\\n'.\n\n"
-      "Example:\n  ablate generate names-norm/pre-lr0.01-s42 --temperature 0.5");
+      "Examples:\n  ablate generate names-norm/pre-lr0.01-s42 --temperature 0.5\n"
+      "  ablate generate models/gpt2 --tokenizer gpt2 --max-tokens 40");
   return WithServer(*command, options, MakeRequest, Generate);
 }
 

@@ -83,6 +83,12 @@ class Source {
     return std::unique_ptr<Source>(new Source(path, std::move(in)));
   }
 
+  // Reads a file that was made of the files at `path`.
+  static std::unique_ptr<Source> OfBytes(const std::string& path, std::string bytes) {
+    return std::unique_ptr<Source>(
+        new Source(path, std::make_unique<std::istringstream>(std::move(bytes))));
+  }
+
   // Returns the next bytes; none at the end.
   absl::StatusOr<std::string> Next() {
     std::string chunk(kChunkBytes, '\0');
@@ -125,9 +131,7 @@ class Source {
     }
     const auto checked = tokenizer::BytePairEncoding::Parse(files[0], files[1]);
     if (!checked.ok()) return checked.status();
-    return std::unique_ptr<Source>(new Source(
-        path,
-        std::make_unique<std::istringstream>(WriteTokenizerFile({files[0].text, files[1].text}))));
+    return OfBytes(path, WriteTokenizerFile({files[0].text, files[1].text}));
   }
 
   const std::string path_;
@@ -157,6 +161,30 @@ absl::StatusOr<v1::Dataset> FindUploaded(Connection* connection, const std::stri
   }
   request.set_private_(true);
   return connection->GetDataset(request);
+}
+
+// Uploads what a source reads; `path` is the one that the user gave.
+absl::StatusOr<Upload> UploadSource(Connection* connection, const std::string& path, Source* source,
+                                    Audience audience, const BeforeUpload& before_upload) {
+  const absl::StatusOr<std::string> sha256 = Hash(source);
+  if (!sha256.ok()) return sha256.status();
+  absl::StatusOr<v1::Dataset> dataset = FindUploaded(connection, *sha256, audience);
+  if (dataset.ok() && !dataset->damaged()) return Upload{*std::move(dataset), false};
+  if (!dataset.ok() && !absl::IsNotFound(dataset.status())) return dataset.status();
+
+  v1::UploadDatasetRequest first;
+  first.set_display_name(DisplayName(path));
+  first.set_sha256(*sha256);
+  // One that is damaged is mended.
+  first.set_private_(dataset.ok() ? dataset->private_() : audience == Audience::kOurselves);
+  const uint64_t bytes = source->Size();
+  if (before_upload) before_upload(bytes, first.private_());
+  dataset = connection->UploadDataset(first, [&] { return source->Next(); });
+  if (!dataset.ok()) {
+    return absl::Status(dataset.status().code(),
+                        absl::StrCat(path, ": ", dataset.status().message()));
+  }
+  return Upload{*std::move(dataset), true};
 }
 
 // The last part of a dotted path.
@@ -314,25 +342,13 @@ absl::StatusOr<Upload> UploadFile(Connection* connection, const std::string& pat
                                   Audience audience, const BeforeUpload& before_upload) {
   const auto source = Source::Open(path);
   if (!source.ok()) return source.status();
-  const absl::StatusOr<std::string> sha256 = Hash(source->get());
-  if (!sha256.ok()) return sha256.status();
-  absl::StatusOr<v1::Dataset> dataset = FindUploaded(connection, *sha256, audience);
-  if (dataset.ok() && !dataset->damaged()) return Upload{*std::move(dataset), false};
-  if (!dataset.ok() && !absl::IsNotFound(dataset.status())) return dataset.status();
+  return UploadSource(connection, path, source->get(), audience, before_upload);
+}
 
-  v1::UploadDatasetRequest first;
-  first.set_display_name(DisplayName(path));
-  first.set_sha256(*sha256);
-  // One that is damaged is mended.
-  first.set_private_(dataset.ok() ? dataset->private_() : audience == Audience::kOurselves);
-  const uint64_t bytes = (*source)->Size();
-  if (before_upload) before_upload(bytes, first.private_());
-  dataset = connection->UploadDataset(first, [&] { return (*source)->Next(); });
-  if (!dataset.ok()) {
-    return absl::Status(dataset.status().code(),
-                        absl::StrCat(path, ": ", dataset.status().message()));
-  }
-  return Upload{*std::move(dataset), true};
+absl::StatusOr<Upload> UploadBytes(Connection* connection, const std::string& path,
+                                   std::string bytes, Audience audience) {
+  const auto source = Source::OfBytes(path, std::move(bytes));
+  return UploadSource(connection, path, source.get(), audience, nullptr);
 }
 
 absl::StatusOr<std::string> FindFile(Connection* connection, const std::string& path,

@@ -39,6 +39,10 @@ using BeforeUpload = std::function<void(uint64_t bytes, bool is_private)>;
 absl::StatusOr<Upload> UploadFile(Connection* connection, const std::string& path,
                                   Audience audience, const BeforeUpload& before_upload = nullptr);
 
+// Uploads a file that was made of the files at `path`, as UploadFile uploads a file.
+absl::StatusOr<Upload> UploadBytes(Connection* connection, const std::string& path,
+                                   std::string bytes, Audience audience);
+
 // Returns the name of the data set that UploadFile would use without sending; empty if it would
 // send the file. Errors as of UploadFile.
 absl::StatusOr<std::string> FindFile(Connection* connection, const std::string& path,

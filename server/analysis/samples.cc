@@ -9,10 +9,8 @@
 #include "absl/strings/str_cat.h"
 #include "base/mutex.h"
 #include "base/utf8.h"
-#include "server/analysis/subjects.h"
 #include "server/rpc/blob_streams.h"
 #include "server/rpc/errors.h"
-#include "server/rpc/names.h"
 #include "server/spec/fields.h"
 
 namespace ablate::analysis {
@@ -20,16 +18,6 @@ namespace {
 
 // Interval between checks whether anybody still waits.
 constexpr std::chrono::milliseconds kCancelCheck{200};
-
-absl::StatusOr<v1::RunSpec> SpecOfRunWithText(const storage::RunRecord& run) {
-  absl::StatusOr<v1::RunSpec> spec = SpecOf(run);
-  if (!spec.ok() || !spec::DatasetOf(spec->spec().task()).path.empty()) return spec;
-  return rpc::WithReason(absl::FailedPreconditionError(absl::StrCat(
-                             "run ", run.id,
-                             " has no text to generate: the tokens of its task are numbers; "
-                             "expected a run of a documents or text task")),
-                         "TASK_HAS_NO_TEXT");
-}
 
 // Checks the prompt's length, because it goes to the worker as it is. Only the worker can check
 // that the data has its characters, how many tokens a tokenizer makes of it, and that the model has
@@ -137,33 +125,26 @@ absl::Status CheckSamplesOptions(const engine::SampleOptions& options) {
   return problems.empty() ? absl::OkStatus() : rpc::InvalidFields(problems);
 }
 
-absl::StatusOr<PreparedSamples> PrepareSamples(storage::Store* store, const SamplesQuery& query) {
-  if (const absl::Status checked = CheckSamplesOptions(query.options); !checked.ok())
-    return checked;
-  const auto run = store->GetRun(query.run);
-  if (!run.ok()) return run.status();
-  const auto spec = SpecOfRunWithText(*run);
-  if (!spec.ok()) return spec.status();
-  const absl::Status prompt = CheckPrompt(query.options, spec->spec());
+absl::StatusOr<schedule::AnalysisRequest> PrepareSamples(storage::Store* store,
+                                                         const SampledModel& model,
+                                                         const engine::SampleOptions& options) {
+  if (const absl::Status checked = CheckSamplesOptions(options); !checked.ok()) return checked;
+  const absl::Status prompt = CheckPrompt(options, model.spec.spec());
   if (!prompt.ok()) return prompt;
-  const auto checkpoint = rpc::FindCheckpoint(store, query.run, query.step);
-  if (!checkpoint.ok()) return checkpoint.status();
   const auto blobs = rpc::BlobsOf(store);
   if (!blobs.ok()) return blobs.status();
-  PreparedSamples prepared;
-  prepared.step = checkpoint->step;
-  prepared.are_documents = spec->spec().task().has_documents();
-  for (const std::string& sha256 : {checkpoint->blob, run->dataset_blob}) {
+  schedule::AnalysisRequest request;
+  for (const std::string& sha256 : {model.checkpoint_blob, model.dataset_blob}) {
     auto pin = (*blobs)->Find(sha256);
     if (!pin.ok()) return pin.status();
-    prepared.request.blobs.push_back(*std::move(pin));
+    request.blobs.push_back(*std::move(pin));
   }
-  worker::v1::Analyze& message = prepared.request.message;
-  message.set_checkpoint_blob(checkpoint->blob);
-  message.set_dataset_blob(run->dataset_blob);
-  *message.mutable_spec() = *spec;
-  *message.mutable_samples() = ToWorker(query.options);
-  return prepared;
+  worker::v1::Analyze& message = request.message;
+  message.set_checkpoint_blob(model.checkpoint_blob);
+  message.set_dataset_blob(model.dataset_blob);
+  *message.mutable_spec() = model.spec;
+  *message.mutable_samples() = ToWorker(options);
+  return request;
 }
 
 absl::Status ExplainSamplesError(const absl::Status& status) {
@@ -180,22 +161,24 @@ absl::Status ExplainSamplesError(const absl::Status& status) {
 
 absl::StatusOr<SampleSet> MakeSamples(storage::Store* store, schedule::Analyses* analyses,
                                       const SamplesQuery& query, const rpc::Cancelled& cancelled) {
-  auto prepared = PrepareSamples(store, query);
-  if (!prepared.ok()) return prepared.status();
+  const auto model = FindSampledRun(store, query.run, query.step);
+  if (!model.ok()) return model.status();
+  auto request = PrepareSamples(store, *model, query.options);
+  if (!request.ok()) return request.status();
   const auto answer = std::make_shared<Outcome>();
-  prepared->request.part = [answer](const worker::v1::AnalysisPart& part) { answer->Add(part); };
-  prepared->request.done = [answer](const absl::StatusOr<worker::v1::AnalysisResult>& result) {
+  request->part = [answer](const worker::v1::AnalysisPart& part) { answer->Add(part); };
+  request->done = [answer](const absl::StatusOr<worker::v1::AnalysisResult>& result) {
     answer->End(result);
   };
-  const auto id = analyses->Submit(std::move(prepared->request));
+  const auto id = analyses->Submit(*std::move(request));
   if (!id.ok()) return id.status();
   while (!answer->WaitALittle()) {
     if (cancelled()) analyses->Cancel(*id);  // this ends it
   }
   absl::StatusOr<SampleSet> set = answer->Take();
   if (!set.ok()) return set;
-  set->step = prepared->step;
-  set->are_documents = prepared->are_documents;
+  set->step = model->step;
+  set->are_documents = model->spec.spec().task().has_documents();
   return set;
 }
 

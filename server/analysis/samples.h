@@ -1,4 +1,4 @@
-// Samples text from a run's checkpoint by the worker for analyses.
+// Samples text from a checkpoint by the worker for analyses.
 #ifndef ABLATE_SERVER_ANALYSIS_SAMPLES_H_
 #define ABLATE_SERVER_ANALYSIS_SAMPLES_H_
 
@@ -10,6 +10,7 @@
 #include "ablate/worker/v1/worker.pb.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "server/analysis/sampled_models.h"
 #include "server/engine/samples.h"
 #include "server/rpc/cancelled.h"
 #include "server/schedule/analyses.h"
@@ -43,14 +44,11 @@ absl::Status CheckSamplesOptions(const engine::SampleOptions& options);
 absl::StatusOr<SampleSet> MakeSamples(storage::Store* store, schedule::Analyses* analyses,
                                       const SamplesQuery& query, const rpc::Cancelled& cancelled);
 
-// A request for samples, complete except for its callbacks, for a caller that handles each part.
-// Making it blocks on the store.
-struct PreparedSamples {
-  uint32_t step = 0;
-  bool are_documents = false;  // as in SampleSet
-  schedule::AnalysisRequest request;
-};
-absl::StatusOr<PreparedSamples> PrepareSamples(storage::Store* store, const SamplesQuery& query);
+// Builds a worker's request for samples, complete except for its callbacks, and pins what the
+// worker reads, for a caller that handles each part. Blocks on the store.
+absl::StatusOr<schedule::AnalysisRequest> PrepareSamples(storage::Store* store,
+                                                         const SampledModel& model,
+                                                         const engine::SampleOptions& options);
 
 // Turns a worker's error into the caller's: an error about the prompt names its field.
 absl::Status ExplainSamplesError(const absl::Status& status);

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <bitset>
-#include <cmath>
 #include <iterator>
 #include <memory>
 #include <nlohmann/json.hpp>
@@ -12,6 +11,7 @@
 #include <variant>
 
 #include "absl/status/status.h"
+#include "base/text_split.h"
 #include "base/utf8.h"
 #include "server/engine/data/batches.h"
 #include "server/engine/data/documents.h"
@@ -199,10 +199,7 @@ TextFacts FactsOfText(const DocumentFacts& facts) {
 
 TextSplit SplitText(uint64_t tokens, double validation, uint64_t context) {
   TextSplit split;
-  // 1 − 0.8 is a little below 0.2 in binary: a product within rounding of a whole number counts as
-  // that number.
-  const double training = static_cast<double>(tokens) * (1 - validation);
-  split.training = static_cast<uint64_t>(std::floor(training * (1 + 1e-13) + 1e-9));
+  split.training = TrainingTokens(tokens, validation);
   split.validation = tokens - split.training;
   // Every window needs the target of its last position, too.
   if (split.training > context) split.starts = split.training - context;

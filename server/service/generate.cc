@@ -1,6 +1,7 @@
-// Generate: draws samples of a run's model.
+// Generate: draws samples of a run's model, or of an imported one.
 #include <deque>
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 
@@ -11,6 +12,7 @@
 #include "base/clock.h"
 #include "base/mutex.h"
 #include "grpcpp/support/server_callback.h"
+#include "server/analysis/sampled_models.h"
 #include "server/analysis/samples.h"
 #include "server/rpc/call.h"
 #include "server/rpc/errors.h"
@@ -21,23 +23,55 @@
 namespace ablate::service {
 namespace {
 
-absl::StatusOr<std::string> SubjectOf(const rpc::View& view, const v1::GenerateRequest& request) {
-  if (request.run().empty() == request.experiment().empty()) {
-    return rpc::InvalidField("run",
-                             request.run().empty() ? "neither run nor experiment is given"
-                                                   : "run and experiment are both given",
-                             "either run, or experiment and cell");
+// Checks that a request names one model, and gives the fields that this kind of model needs.
+absl::Status CheckNamesOneModel(const v1::GenerateRequest& request) {
+  constexpr char kOne[] = "one of run, experiment with cell, and model with tokenizer";
+  const bool of_run = !request.run().empty(), of_cell = !request.experiment().empty(),
+             of_import = !request.model().empty();
+  const int given = (of_run ? 1 : 0) + (of_cell ? 1 : 0) + (of_import ? 1 : 0);
+  if (given == 0) {
+    return rpc::InvalidField("run", "none of run, experiment and model is given", kOne);
   }
-  if (request.experiment().empty()) {
-    if (!request.cell().empty()) {
-      return rpc::InvalidField("cell", "run and cell are both given",
-                               "either run, or experiment and cell");
-    }
-    return rpc::FindRun(view, request.run(), "run");
+  if (given > 1) {
+    return rpc::InvalidField("run", "several of run, experiment and model are given", kOne);
   }
+  if (!of_cell && !request.cell().empty()) {
+    return rpc::InvalidField("cell", "given without experiment", kOne);
+  }
+  if (!of_import && !request.tokenizer().empty()) {
+    return rpc::InvalidField("tokenizer", "given without model", kOne);
+  }
+  if (of_import && request.tokenizer().empty()) {
+    return rpc::InvalidField("tokenizer", "missing",
+                             "the data set of the model's tokenizer. `ablate data add FOLDER` "
+                             "uploads a folder with its vocab.json and merges.txt");
+  }
+  if (of_import && request.has_step()) {
+    return rpc::InvalidField("step", absl::StrCat(request.step(), " has no effect"),
+                             "no step for an imported model");
+  }
+  return absl::OkStatus();
+}
+
+absl::StatusOr<std::string> FindRunOf(const rpc::View& view, const v1::GenerateRequest& request) {
+  if (!request.run().empty()) return rpc::FindRun(view, request.run(), "run");
   const auto experiment = rpc::FindExperiment(view, request.experiment(), "experiment");
   if (!experiment.ok()) return experiment.status();
   return rpc::FindCellRun(view.store, *experiment, request.cell(), "cell");
+}
+
+// Returns the model that a request names. INVALID_ARGUMENT, NOT_FOUND, FAILED_PRECONDITION.
+absl::StatusOr<analysis::SampledModel> FindModelOf(const rpc::View& view,
+                                                   const v1::GenerateRequest& request) {
+  if (const absl::Status checked = CheckNamesOneModel(request); !checked.ok()) return checked;
+  if (!request.model().empty()) {
+    return analysis::FindSampledImport(view, request.model(), request.tokenizer());
+  }
+  std::optional<uint32_t> step;
+  if (request.has_step() && request.step() >= 0) step = static_cast<uint32_t>(request.step());
+  const auto run = FindRunOf(view, request);
+  if (!run.ok()) return run.status();
+  return analysis::FindSampledRun(view.store, *run, step);
 }
 
 engine::SampleOptions OptionsOf(const v1::GenerateRequest& request) {
@@ -102,9 +136,8 @@ class GenerateReactor final : public grpc::ServerWriteReactor<v1::GenerateRespon
   rpc::Pace pace_;
   std::shared_ptr<GenerateReactor> self_;  // until OnDone
   rpc::View view_;                         // the caller's
-  std::string run_;                        // these are set before the analysis is submitted
-  uint32_t step_ = 0;
-  uint32_t samples_ = 0;
+  // These are set before the analysis is submitted.
+  v1::GenerateSummary summary_;  // without shares
   bool are_documents_ = false;
 
   Mutex mutex_;
@@ -116,25 +149,13 @@ class GenerateReactor final : public grpc::ServerWriteReactor<v1::GenerateRespon
   absl::Status end_ ABSL_GUARDED_BY(mutex_);
 };
 
-// Resolves a request. INVALID_ARGUMENT, NOT_FOUND.
-absl::StatusOr<analysis::SamplesQuery> ToQuery(const rpc::View& view,
-                                               const v1::GenerateRequest& request) {
-  analysis::SamplesQuery query;
+absl::Status CheckOptions(const v1::GenerateRequest& request,
+                          const engine::SampleOptions& options) {
   if (request.has_step() && request.step() < -1) {
     return rpc::InvalidField("step", absl::StrCat(request.step(), " is out of range"),
                              "0 or more, or -1 for the last checkpoint");
   }
-  if (request.has_step() && request.step() >= 0) {
-    query.step = static_cast<uint32_t>(request.step());
-  }
-  query.options = OptionsOf(request);
-  if (const absl::Status checked = analysis::CheckSamplesOptions(query.options); !checked.ok()) {
-    return checked;
-  }
-  auto run = SubjectOf(view, request);
-  if (!run.ok()) return run.status();
-  query.run = *std::move(run);
-  return query;
+  return analysis::CheckSamplesOptions(options);
 }
 
 GenerateReactor::GenerateReactor(Backend* backend, grpc::CallbackServerContext* context,
@@ -165,25 +186,27 @@ void GenerateReactor::Begin() {
 }
 
 absl::Status GenerateReactor::Submit() {
-  const auto query = ToQuery(view_, *request_);
-  if (!query.ok()) return query.status();
-  auto prepared = analysis::PrepareSamples(backend_->store, *query);
-  if (!prepared.ok()) return prepared.status();
-  run_ = query->run;
-  step_ = prepared->step;
-  samples_ = query->options.count;
-  are_documents_ = prepared->are_documents;
-  schedule::AnalysisRequest& request = prepared->request;
-  request.part = [self = shared_from_this()](const worker::v1::AnalysisPart& part) {
+  const engine::SampleOptions options = OptionsOf(*request_);
+  if (const absl::Status checked = CheckOptions(*request_, options); !checked.ok()) return checked;
+  const auto model = FindModelOf(view_, *request_);
+  if (!model.ok()) return model.status();
+  auto request = analysis::PrepareSamples(backend_->store, *model, options);
+  if (!request.ok()) return request.status();
+  summary_.set_run(model->run);
+  summary_.set_model(model->imported);
+  summary_.set_step(model->step);
+  summary_.set_samples(options.count);
+  are_documents_ = model->spec.spec().task().has_documents();
+  request->part = [self = shared_from_this()](const worker::v1::AnalysisPart& part) {
     self->Add(part);
   };
-  request.done =
+  request->done =
       [self = shared_from_this()](const absl::StatusOr<worker::v1::AnalysisResult>& result) {
         if (result.ok()) self->AddSummary(result->samples());
         self->End(analysis::ExplainSamplesError(result.status()));
       };
   schedule::Analyses& analyses = backend_->scheduler->analyses();
-  const auto id = analyses.Submit(std::move(request));
+  const auto id = analyses.Submit(*std::move(request));
   if (!id.ok()) return id.status();
   bool cancelled = false;
   bool stopped = false;
@@ -209,13 +232,10 @@ void GenerateReactor::Add(const worker::v1::AnalysisPart& part) {
 void GenerateReactor::AddSummary(const worker::v1::SamplesResult& result) {
   v1::GenerateResponse response;
   v1::GenerateSummary& summary = *response.mutable_summary();
-  summary.set_run(rpc::RunName(run_));
-  summary.set_step(step_);
-  summary.set_samples(samples_);
-  summary.set_distinct_share(static_cast<double>(result.distinct()) / samples_);
-  if (are_documents_) {
-    summary.set_in_training_data_share(static_cast<double>(result.in_training_data()) / samples_);
-  }
+  summary = summary_;
+  const double samples = summary.samples();
+  summary.set_distinct_share(result.distinct() / samples);
+  if (are_documents_) summary.set_in_training_data_share(result.in_training_data() / samples);
   MutexLock lock(&mutex_);
   Push(std::move(response));
 }

@@ -11,6 +11,7 @@ namespace ablate::e2e {
 namespace {
 
 using ::testing::HasSubstr;
+using ::testing::StartsWith;
 
 constexpr char kTokenizer[] = ABLATE_SOURCE "/examples/data/shakespeare-bpe";
 
@@ -50,6 +51,19 @@ TEST(ModelsTest, EvaluatesAnImportedModelAndHandsItBack) {
   const Output loss = Transformers({"loss", tiny, text, kTokenizer, "48"});
   ASSERT_EQ(loss.exit_code, 0) << loss.err;
   EXPECT_NEAR(LastNumber(metrics.out), std::strtod(loss.out.c_str(), nullptr), 1e-4) << metrics.out;
+
+  const std::vector<std::string> greedy = {"--temperature", "0", "--prompt", "KING ", "-n", "2"};
+  const auto generate = [&](std::vector<std::string> arguments) {
+    arguments.insert(arguments.begin(), "generate");
+    arguments.insert(arguments.end(), greedy.begin(), greedy.end());
+    const Output output = server.Ablate(arguments);
+    EXPECT_EQ(output.exit_code, 0) << output.err;
+    return output;
+  };
+  const Output of_model = generate({"models/tiny", "--tokenizer", tokenizer});
+  EXPECT_THAT(of_model.err, HasSubstr("2 samples of models/tiny: 50 % distinct"));
+  EXPECT_THAT(of_model.out, StartsWith("KING "));
+  EXPECT_EQ(of_model.out, generate({experiment + "/s0"}).out);
 
   ASSERT_EQ(server.Ablate({"model", "rm", "tiny"}).exit_code, 0);
   const std::string exported = folder + "exported";

@@ -353,6 +353,43 @@ std::vector<std::string> DrawnBytes(const RunConfig& run, const Sample& sample) 
   return bytes;
 }
 
+TEST(SamplesTest, NeedOnlyTheTokenizerOfAText) {
+  RunConfig run = EncodedTextRun();
+  run.model.vocabulary += 88;  // of padding
+  const std::string checkpoint = CheckpointOf(run, 5);
+  SampleOptions options = Count(30);
+  const Generated wanted = Generate(run, checkpoint, options);
+  auto tokenizer = std::make_shared<TokenizedText>(*std::get<TextTask>(run.task).text);
+  tokenizer->tokens.clear();
+  std::get<TextTask>(run.task).text = tokenizer;
+  const Generated generated = Generate(run, checkpoint, options);
+  ASSERT_TRUE(generated.status.ok()) << generated.status;
+  ASSERT_EQ(generated.samples.size(), 30u);
+  for (size_t i = 0; i < generated.samples.size(); ++i) {
+    EXPECT_EQ(generated.samples[i].text, wanted.samples[i].text);
+    EXPECT_EQ(generated.samples[i].token_ids, wanted.samples[i].token_ids);
+    for (const uint32_t id : generated.samples[i].token_ids) EXPECT_LT(id, 512u) << "padding";
+  }
+}
+
+TEST(SamplesTest, WriteNoTextForIdsOfPadding) {
+  RunConfig run = EncodedTextRun();
+  run.model.vocabulary += 88;
+  const std::string checkpoint = CheckpointOf(run, 1);
+  SampleOptions options = Count(1);
+  options.temperature = 0;
+  options.max_tokens = 3;
+  options.prompt_ids = {512, 5, 599};
+  const Generated generated = Generate(run, checkpoint, options);
+  ASSERT_TRUE(generated.status.ok()) << generated.status;
+  std::string text;
+  for (const std::string& bytes : DrawnBytes(run, generated.samples.at(0))) text += bytes;
+  EXPECT_EQ(generated.samples[0].text,
+            std::string(std::get<TextTask>(run.task).text->encoding->TextOf(5)) + text);
+  options.prompt_ids = {600};
+  EXPECT_FALSE(Generate(run, checkpoint, options).status.ok());
+}
+
 // Checks that each sample with stop strings is the one without them, up to the first occurrence.
 void ExpectCut(const RunConfig& run, const SampleOptions& options,
                const std::vector<std::string>& stops) {

@@ -6,11 +6,13 @@
 #include <algorithm>
 #include <fstream>
 #include <iterator>
+#include <memory>
 #include <string>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "base/dataset_file.h"
+#include "server/engine/data/batches.h"
 #include "server/engine/data/documents.h"
 #include "server/engine/data/whole_text.h"
 
@@ -184,9 +186,22 @@ TEST(ReadTextTest, ReadsTokensWithTheirTokenizer) {
   EXPECT_TRUE(text->alphabet.empty());
   EXPECT_EQ(ReadText(WriteTokenFile({vocabulary, merges}, 512, {5, 512})).status().message(),
             "token 1 is 512; expected an ID below 512, the size of the vocabulary");
-  EXPECT_EQ(ReadText(WriteTokenizerFile({vocabulary, merges})).status().message(),
-            "it is a tokenizer; expected tokens");
   EXPECT_EQ(ReadText("ab")->alphabet, U"ab");
+}
+
+TEST(ReadTextTest, ReadsATokenizerAsATextWithoutTokens) {
+  const auto text =
+      ReadText(WriteTokenizerFile({TokenizerPart("vocab.json"), TokenizerPart("merges.txt")}));
+  ASSERT_TRUE(text.ok()) << text.status();
+  EXPECT_EQ(text->vocabulary(), 512u);
+  EXPECT_TRUE(text->tokens.empty());
+  RunConfig run;
+  run.model.context = 8;
+  run.task = TextTask{true, std::make_shared<const TokenizedText>(*text), 0.1};
+  EXPECT_EQ(KindOf(run.task).batches(run).status().message(),
+            "the text has 0 tokens to train on and 0 to validate on, but model.context 8 needs 9 "
+            "of each")
+      << "it can only be sampled with";
 }
 
 // Facts counted when a text arrives must agree with those of training.

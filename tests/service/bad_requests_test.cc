@@ -287,13 +287,29 @@ Table SampleRequests() {
                            const std::string& message) {
     return BadRequest{name, "Models/Generate", request, kInvalid, message};
   };
-  const std::string either = "; expected either run, or experiment and cell";
+  const std::string one = "; expected one of run, experiment with cell, and model with tokenizer";
+  const std::string several = "run: several of run, experiment and model are given" + one;
   return {
-      generate("GenerateOfNothing", "", "run: neither run nor experiment is given" + either),
-      generate("GenerateOfBoth", "run: \"runs/r\" experiment: \"experiments/e\"",
-               "run: run and experiment are both given" + either),
+      generate("GenerateOfNothing", "", "run: none of run, experiment and model is given" + one),
+      generate("GenerateOfRunAndExperiment", "run: \"runs/r\" experiment: \"experiments/e\"",
+               several),
+      generate("GenerateOfRunAndModel", "run: \"runs/r\" model: \"models/m\" tokenizer: \"t\"",
+               several),
+      generate("GenerateOfExperimentAndModel",
+               "experiment: \"e\" cell: \"s0\" model: \"m\" tokenizer: \"t\"", several),
       generate("GenerateOfARunsCell", "run: \"runs/r\" cell: \"s0\"",
-               "cell: run and cell are both given" + either),
+               "cell: given without experiment" + one),
+      generate("GenerateOfAModelsCell", "model: \"m\" tokenizer: \"t\" cell: \"s0\"",
+               "cell: given without experiment" + one),
+      generate("GenerateOfARunByATokenizer", "run: \"runs/r\" tokenizer: \"t\"",
+               "tokenizer: given without model" + one),
+      generate("GenerateOfAModelWithoutTokenizer", "model: \"models/m\"",
+               "tokenizer: missing; expected the data set of the model's tokenizer. `ablate data "
+               "add FOLDER` uploads a folder with its vocab.json and merges.txt"),
+      generate("GenerateOfAModelsStep", "model: \"m\" tokenizer: \"t\" step: -1",
+               "step: -1 has no effect; expected no step for an imported model"),
+      {"GenerateOfAnUnknownModel", "Models/Generate", "model: \"m\" tokenizer: \"t\"", kNotFound,
+       "there is no model \"m\""},
       generate("GenerateOfAStrangeRun", "run: \"runs/R\"",
                absl::StrCat("run: \"runs/R\" isn't a valid run name; expected ", kRunForm)),
       generate("GenerateOfAStepBeforeTheFirst", "run: \"runs/r\" step: -2",

@@ -1,13 +1,13 @@
 // Tests Generate over a real connection, with a scripted worker for analyses: requests, answers,
 // and early ends, if a client, a worker or the server goes.
 #include <functional>
-#include <memory>
 #include <string>
 #include <thread>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "server/analysis/samples.h"
+#include "tests/service/generate_call.h"
 #include "tests/service/service_fixture.h"
 
 namespace ablate::service {
@@ -19,40 +19,7 @@ using testing::HasSubstr;
 using testing::SizeIs;
 using worker::v1::Analyze;
 
-// One call of Generate, made on a thread of its own.
-class Call {
- public:
-  Call(v1::Models::Stub* stub, const v1::GenerateRequest& request)
-      : reader_(stub->Generate(&context_, request)),
-        thread_([this] { status_ = ReadAll(reader_.get(), &messages_); }) {}
-  ~Call() {
-    if (thread_.joinable()) Wait();
-  }
-  void Cancel() { context_.TryCancel(); }
-  // Returns the result, once the call is over.
-  grpc::Status Wait() {
-    thread_.join();
-    return status_;
-  }
-  const std::vector<v1::GenerateResponse>& messages() const { return messages_; }
-
- private:
-  Context context_;
-  std::unique_ptr<grpc::ClientReader<v1::GenerateResponse>> reader_;
-  std::vector<v1::GenerateResponse> messages_;
-  grpc::Status status_;
-  std::thread thread_;
-};
-
-worker::v1::Sample SampleOf(uint32_t index, const std::string& text, bool found) {
-  worker::v1::Sample sample;
-  sample.set_index(index);
-  sample.set_text(text);
-  sample.set_tokens(static_cast<uint32_t>(text.size()) + 1);
-  sample.set_ended(true);
-  sample.set_in_training_data(found);
-  return sample;
-}
+using Call = GenerateCall;
 
 class GenerateTest : public ServiceTest {
  protected:

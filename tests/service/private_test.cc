@@ -101,7 +101,10 @@ std::vector<Probes> AllProbes() {
       {"Analyses.ReadAnalysisArrays", {"name: '$analysis'"}},
       {"Artifacts.ListArtifacts", {"run: '$run'"}},
       {"Artifacts.ReadArtifact", {"name: '$run/checkpoints/10'"}},
-      {"Models.Generate", {"run: '$run'", by_cell}},
+      {"Models.Generate",
+       {"run: '$run'", by_cell, "model: '$model' tokenizer: '$data'",
+        "model: '$called' tokenizer: 'open-tokenizer'", "model: 'open' tokenizer: '$data'",
+        "model: 'open' tokenizer: '$file'"}},
       {"Models.GetModel", {"name: '$model'", "name: 'models/$called'"}},
       {"Models.ListModels", {"", "page_token: '$after_model'"}},
       {"Models.ExportModel", {"name: '$model'", "name: '$run'", by_cell}},
@@ -334,6 +337,7 @@ TEST(PrivateProbesTest, AreOfEveryMethod) {
 
 TEST_F(PrivateTest, IsNotThereForOthersInAnyMethod) {
   const std::string other = CreateAs(bob_, "other");
+  EXPECT_EQ(AddModelAs(bob_, "open", false, 2).name(), "models/open");
   {
     const auto worker = MakeWorker();
     TrainAll(worker.get(), 2);

@@ -69,9 +69,6 @@ absl::StatusOr<TokenizedText> ReadText(absl::string_view bytes) {
   if (IsText(bytes)) return TokenizeText(bytes);
   absl::StatusOr<DatasetFile> file = ReadDatasetFile(bytes);
   if (!file.ok()) return file.status();
-  if (file->kind != DatasetKind::kTokens) {
-    return absl::InvalidArgumentError("it is a tokenizer; expected tokens");
-  }
   return ReadTokens(*std::move(file));
 }
 

@@ -40,7 +40,8 @@ absl::StatusOr<std::shared_ptr<const tokenizer::BytePairEncoding>> ReadEncoding(
 // names the problem of the tokenizer, or the first token that isn't in the vocabulary.
 absl::StatusOr<TokenizedText> ReadTokens(DatasetFile file);
 
-// Reads a data set by its kind: a text, or a file of tokens (base/dataset_file.h).
+// Reads a data set by its kind: a text, or a file of tokens or of a tokenizer, which has none
+// (base/dataset_file.h).
 absl::StatusOr<TokenizedText> ReadText(absl::string_view bytes);
 
 }  // namespace ablate::engine

@@ -53,6 +53,43 @@ TEST_F(GenerateTest, PrintsOneSampleALineAndTheSharesBesides) {
       << "defaults are the server's";
 }
 
+TEST_F(GenerateTest, SamplesAnImportedModelByItsTokenizer) {
+  answers_.generate = [this](const v1::GenerateRequest& request, const Write& write) {
+    request_ = request;
+    v1::GenerateResponse message;
+    message.mutable_summary()->set_model("models/tiny@mia");
+    message.mutable_summary()->set_samples(1);
+    message.mutable_summary()->set_distinct_share(1);
+    write(message);
+    return absl::OkStatus();
+  };
+  const Outcome outcome = Run({"generate", "models/tiny", "--tokenizer", "gpt2", "-n", "1"});
+  EXPECT_EQ(outcome.code, kSuccess) << outcome.err;
+  EXPECT_EQ(outcome.err, "1 sample of models/tiny@mia: 100 % distinct\n");
+  EXPECT_EQ(request_.model(), "models/tiny");
+  EXPECT_EQ(request_.tokenizer(), "gpt2");
+  EXPECT_EQ(request_.run(), "");
+  EXPECT_EQ(request_.count(), 1u);
+}
+
+TEST_F(GenerateTest, NeedsTheTokenizerOfAnImportedModel) {
+  const Outcome outcome = Run({"generate", "models/tiny"});
+  EXPECT_EQ(outcome.code, kUsage);
+  EXPECT_THAT(outcome.err,
+              HasSubstr("--tokenizer: missing for models/tiny; expected the data set of its "
+                        "tokenizer. `ablate data add FOLDER` uploads a folder with its vocab.json "
+                        "and merges.txt, and prints the name"));
+  EXPECT_EQ(request_.model(), "") << "nothing is asked";
+}
+
+TEST_F(GenerateTest, LetsTheServerRefuseOptionsOfTheOtherKindOfModel) {
+  EXPECT_EQ(Run({"generate", "runs/r", "--tokenizer", "gpt2"}).code, kSuccess);
+  EXPECT_EQ(request_.run(), "runs/r");
+  EXPECT_EQ(request_.tokenizer(), "gpt2");
+  EXPECT_EQ(Run({"generate", "models/m", "--tokenizer", "t", "--step", "3"}).code, kSuccess);
+  EXPECT_EQ(request_.step(), 3);
+}
+
 TEST_F(GenerateTest, KeepsSamplesOfSeveralLinesApart) {
   texts_ = {"to be\nor not", "that\n"};
   EXPECT_EQ(Run({"generate", "runs/r"}).out, "to be\nor not\n\nthat\n\n\n");

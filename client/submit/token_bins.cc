@@ -1,0 +1,128 @@
+#include "client/submit/token_bins.h"
+
+#include <algorithm>
+#include <filesystem>
+#include <fstream>
+#include <memory>
+#include <system_error>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "base/dataset_file.h"
+#include "base/decimal.h"
+#include "base/tokenizer/byte_pair_encoding.h"
+#include "base/tokenizer/vocabulary.h"
+
+namespace ablate::client {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr char kTrainFile[] = "train.bin", kValFile[] = "val.bin", kMetaFile[] = "meta.pkl";
+constexpr char kVocabFile[] = "vocab.json", kMergeFile[] = "merges.txt";
+constexpr uint64_t kIdBytes = 2;
+
+bool Has(const std::string& folder, const char* name) {
+  std::error_code error;
+  return fs::exists(fs::path(folder) / name, error);
+}
+
+// Checks that the folder has all four files.
+absl::Status CheckComplete(const std::string& folder) {
+  if (!Has(folder, kVocabFile) && Has(folder, kMetaFile)) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        folder, " has ", kMetaFile, " and no ", kVocabFile,
+        ": its ids are characters; expected the text itself, such as input.txt. `ablate data add "
+        "FILE` uploads it, and a text task reads its characters"));
+  }
+  for (const char* const name : {kTrainFile, kValFile, kVocabFile, kMergeFile}) {
+    if (Has(folder, name)) continue;
+    return absl::InvalidArgumentError(absl::StrCat(
+        folder, " has no ", name, "; expected ", kTrainFile, " and ", kValFile, ", and ",
+        kVocabFile, " and ", kMergeFile, " of the tokenizer that made them"));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status TooLarge(const std::string& path, uint64_t bytes) {
+  return absl::InvalidArgumentError(
+      absl::StrCat(path, ": too large (", text::Grouped(bytes), " bytes); expected at most ",
+                   text::Grouped(kMaxDatasetFileBytes), " bytes of ids and tokenizer together"));
+}
+
+// Checks the size of a file of ids before it is read.
+absl::StatusOr<uint64_t> SizeOf(const std::string& path) {
+  std::error_code error;
+  if (!fs::is_regular_file(path, error)) {
+    return absl::InvalidArgumentError(absl::StrCat(path, ": not a file"));
+  }
+  const uint64_t bytes = fs::file_size(path, error);
+  if (error) return absl::PermissionDeniedError(absl::StrCat(path, ": ", error.message()));
+  if (bytes > kMaxDatasetFileBytes) return TooLarge(path, bytes);
+  if (bytes == 0) return absl::InvalidArgumentError(absl::StrCat(path, ": it has no ids"));
+  if (bytes % kIdBytes == 0) return bytes;
+  return absl::InvalidArgumentError(absl::StrCat(
+      path, ": odd number of bytes (", text::Grouped(bytes), "); expected ids of two bytes each"));
+}
+
+// Appends the ids of a file of that size. `vocabulary` is the number of tokens.
+absl::Status AppendIds(const std::string& path, uint64_t bytes, uint32_t vocabulary,
+                       std::vector<uint32_t>* ids) {
+  std::string read(bytes, '\0');
+  std::ifstream in(path, std::ios::binary);
+  if (!in.read(read.data(), static_cast<std::streamsize>(read.size()))) {
+    return absl::PermissionDeniedError(absl::StrCat(path, ": can't be read"));
+  }
+  for (size_t i = 0; i < read.size(); i += kIdBytes) {
+    const auto low = static_cast<uint8_t>(read[i]), high = static_cast<uint8_t>(read[i + 1]);
+    const uint32_t id = low + (uint32_t{high} << 8);
+    if (id >= vocabulary) {
+      return absl::InvalidArgumentError(
+          absl::StrCat(path, ": id ", id, " at position ", i / kIdBytes,
+                       " is not in the vocabulary; expected ids below ", vocabulary, ", its size"));
+    }
+    ids->push_back(id);
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+bool HasTokenBins(const std::string& folder) {
+  std::error_code error;
+  if (!fs::is_directory(folder, error)) return false;
+  const bool has_tokenizer = Has(folder, kVocabFile);
+  return Has(folder, kTrainFile) || Has(folder, kValFile) ||
+         (Has(folder, kMetaFile) && !has_tokenizer);
+}
+
+absl::StatusOr<TokenBins> ReadTokenBins(const std::string& folder) {
+  if (const absl::Status complete = CheckComplete(folder); !complete.ok()) return complete;
+  const auto vocabulary = tokenizer::ReadFileText(fs::path(folder) / kVocabFile);
+  if (!vocabulary.ok()) return vocabulary.status();
+  const auto merges = tokenizer::ReadFileText(fs::path(folder) / kMergeFile);
+  if (!merges.ok()) return merges.status();
+  const auto encoding = tokenizer::BytePairEncoding::Parse(*vocabulary, *merges);
+  if (!encoding.ok()) return encoding.status();
+  const std::string train = fs::path(folder) / kTrainFile, val = fs::path(folder) / kValFile;
+  const absl::StatusOr<uint64_t> train_bytes = SizeOf(train), val_bytes = SizeOf(val);
+  for (const absl::Status& status : {train_bytes.status(), val_bytes.status()}) {
+    if (!status.ok()) return status;
+  }
+  const uint64_t bytes = *train_bytes + *val_bytes;
+  if (bytes > kMaxDatasetFileBytes) return TooLarge(folder, bytes);
+  std::vector<uint32_t> ids;
+  ids.reserve(bytes / kIdBytes);
+  const uint32_t tokens = (*encoding)->vocabulary();
+  absl::Status read = AppendIds(train, *train_bytes, tokens, &ids);
+  if (read.ok()) read = AppendIds(val, *val_bytes, tokens, &ids);
+  if (!read.ok()) return read;
+  TokenBins bins;
+  bins.training = *train_bytes / kIdBytes;
+  bins.validation = *val_bytes / kIdBytes;
+  bins.file = WriteTokenFile({vocabulary->text, merges->text}, tokens, ids);
+  if (bins.file.size() > kMaxDatasetFileBytes) return TooLarge(folder, bins.file.size());
+  return bins;
+}
+
+}  // namespace ablate::client

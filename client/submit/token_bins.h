@@ -1,0 +1,30 @@
+// Makes a data set of the token files that nanoGPT's prepare scripts write: train.bin and val.bin,
+// in a folder with the tokenizer that made them.
+#ifndef ABLATE_CLIENT_SUBMIT_TOKEN_BINS_H_
+#define ABLATE_CLIENT_SUBMIT_TOKEN_BINS_H_
+
+#include <cstdint>
+#include <string>
+
+#include "absl/status/statusor.h"
+
+namespace ablate::client {
+
+struct TokenBins {
+  std::string file;         // of kind tokens (base/dataset_file.h)
+  uint64_t training = 0;    // ids of train.bin, which come first
+  uint64_t validation = 0;  // ids of val.bin
+};
+
+// Returns true if the folder has token files, or the meta.pkl that belongs to such files.
+bool HasTokenBins(const std::string& folder);
+
+// Reads the ids, which are little-endian uint16, and the tokenizer's vocab.json and merges.txt.
+// meta.pkl isn't read. INVALID_ARGUMENT names a file that is missing, empty or too large, has an
+// odd number of bytes, or has an id that isn't in the vocabulary; other errors as
+// tokenizer::ReadFileText.
+absl::StatusOr<TokenBins> ReadTokenBins(const std::string& folder);
+
+}  // namespace ablate::client
+
+#endif  // ABLATE_CLIENT_SUBMIT_TOKEN_BINS_H_

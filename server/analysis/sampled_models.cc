@@ -1,0 +1,99 @@
+#include "server/analysis/sampled_models.h"
+
+#include <utility>
+
+#include "absl/status/status.h"
+#include "absl/strings/str_cat.h"
+#include "base/dataset_file.h"
+#include "base/decimal.h"
+#include "server/analysis/subjects.h"
+#include "server/rpc/errors.h"
+#include "server/spec/fields.h"
+#include "server/spec/model_spec.h"
+
+namespace ablate::analysis {
+namespace {
+
+constexpr char kTokenizerField[] = "tokenizer";
+
+absl::StatusOr<v1::RunSpec> SpecOfRunWithText(const storage::RunRecord& run) {
+  absl::StatusOr<v1::RunSpec> spec = SpecOf(run);
+  if (!spec.ok() || !spec::DatasetOf(spec->spec().task()).path.empty()) return spec;
+  return rpc::WithReason(absl::FailedPreconditionError(absl::StrCat(
+                             "run ", run.id,
+                             " has no text to generate: the tokens of its task are numbers; "
+                             "expected a run of a documents or text task")),
+                         "TASK_HAS_NO_TEXT");
+}
+
+// Checks that the tokens of a data set are tokens of the model.
+absl::Status CheckTokenizerFits(const storage::DatasetRecord& tokenizer,
+                                const storage::ModelRecord& model) {
+  const std::string name = rpc::DatasetName(tokenizer.id);
+  if (tokenizer.kind == DatasetKind::kText) {
+    return rpc::InvalidField(kTokenizerField, absl::StrCat(name, " is a text"),
+                             "a tokenizer, or tokens");
+  }
+  if (tokenizer.characters <= model.vocabulary) return absl::OkStatus();
+  const std::string most = text::Grouped(model.vocabulary);
+  return rpc::InvalidField(
+      kTokenizerField,
+      absl::StrCat(name, " has a vocabulary of ", text::Grouped(tokenizer.characters), ", but ",
+                   rpc::ModelName(model.name), " has one of ", most),
+      absl::StrCat("the model's tokenizer, of at most ", most, " tokens"));
+}
+
+// Returns the spec of a run that begins with the model and doesn't train it.
+absl::StatusOr<v1::RunSpec> SpecOfImported(const storage::ModelRecord& model,
+                                           const storage::DatasetRecord& tokenizer) {
+  absl::StatusOr<v1::ModelSpec> stored = spec::ReadStoredModel(model.spec);
+  if (!stored.ok()) return stored.status();
+  v1::RunSpec run;
+  run.set_vocabulary(model.vocabulary);
+  v1::BaseSpec& base = *run.mutable_spec();
+  *base.mutable_model() = *std::move(stored);
+  base.mutable_task()->mutable_text()->set_dataset(tokenizer.id);
+  base.mutable_task()->mutable_text()->set_tokenizer(spec::kStoredTokens);
+  base.mutable_training()->set_device(v1::Device::cpu);
+  spec::FillFields(&base);
+  return run;
+}
+
+}  // namespace
+
+absl::StatusOr<SampledModel> FindSampledRun(storage::Store* store, const std::string& run,
+                                            std::optional<uint32_t> step) {
+  const auto record = store->GetRun(run);
+  if (!record.ok()) return record.status();
+  auto spec = SpecOfRunWithText(*record);
+  if (!spec.ok()) return spec.status();
+  const auto checkpoint = rpc::FindCheckpoint(store, run, step);
+  if (!checkpoint.ok()) return checkpoint.status();
+  SampledModel model;
+  model.run = rpc::RunName(run);
+  model.step = checkpoint->step;
+  model.spec = *std::move(spec);
+  model.checkpoint_blob = checkpoint->blob;
+  model.dataset_blob = record->dataset_blob;
+  return model;
+}
+
+absl::StatusOr<SampledModel> FindSampledImport(const rpc::View& view, absl::string_view model,
+                                               absl::string_view tokenizer) {
+  const auto record = rpc::FindModel(view, model, "model");
+  if (!record.ok()) return record.status();
+  const auto dataset = rpc::FindDataset(view, tokenizer, kTokenizerField);
+  if (!dataset.ok()) return dataset.status();
+  const absl::Status fits = CheckTokenizerFits(*dataset, *record);
+  if (!fits.ok()) return fits;
+  auto spec = SpecOfImported(*record, *dataset);
+  if (!spec.ok()) return spec.status();
+  SampledModel sampled;
+  sampled.imported = rpc::ModelName(record->name);
+  sampled.spec = *std::move(spec);
+  sampled.checkpoint_blob = record->sha256;
+  sampled.dataset_blob = dataset->sha256;
+  return sampled;
+}
+
+}  // namespace ablate::analysis
