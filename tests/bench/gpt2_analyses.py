@@ -197,7 +197,8 @@ def gradient_flow(subject, _):
     for name, parameter in subject.parameters.items():
         norm = parameter.grad.double().norm()
         numbers["parameter_gradient/" + name] = norm
-        numbers["relative_gradient/" + name] = norm / parameter.detach().double().norm()
+        if parameter.any():
+            numbers["relative_gradient/" + name] = norm / parameter.detach().double().norm()
     return numbers
 
 
