@@ -24,6 +24,11 @@ std::vector<at::Tensor> DoubleRowsOf(std::vector<at::Tensor> captured) {
   return captured;
 }
 
+// Returns uniform(seed, n) of docs/reference/random-streams.md.
+double StreamUniform(uint64_t seed, int64_t n) {
+  return static_cast<double>(SplitMix64::At(seed, static_cast<uint64_t>(n)) >> 11) * 0x1p-53;
+}
+
 }  // namespace
 
 absl::StatusOr<SubjectModel> ReadSubject(RunConfig config, absl::string_view checkpoint) {
@@ -208,8 +213,7 @@ at::Tensor UniformSequence(uint64_t seed, int64_t first, int64_t count) {
   at::Tensor values = at::empty({count}, at::kDouble);
   double* const out = values.mutable_data_ptr<double>();
   for (int64_t i = 0; i < count; ++i) {
-    const uint64_t word = SplitMix64::At(seed, static_cast<uint64_t>(first + i));
-    out[i] = 2 * std::ldexp(static_cast<double>(word >> 11), -53) - 1;
+    out[i] = 2 * StreamUniform(seed, first + i) - 1;
   }
   return values;
 }
@@ -222,13 +226,9 @@ at::Tensor NormalSequence(uint64_t seed, int64_t count) {
   at::Tensor values = at::empty({count}, at::kDouble);
   double* const out = values.mutable_data_ptr<double>();
   for (int64_t i = 0; i < count; i += 2) {
-    const auto uniform = [&](int64_t n) {
-      return std::ldexp(static_cast<double>(SplitMix64::At(seed, static_cast<uint64_t>(n)) >> 11),
-                        -53);
-    };
     // 1 − u is never 0, so that its logarithm is finite.
-    const double radius = std::sqrt(-2 * std::log1p(-uniform(i)));
-    const double angle = 2 * std::numbers::pi * uniform(i + 1);
+    const double radius = std::sqrt(-2 * std::log1p(-StreamUniform(seed, i)));
+    const double angle = 2 * std::numbers::pi * StreamUniform(seed, i + 1);
     out[i] = radius * std::cos(angle);
     if (i + 1 < count) out[i + 1] = radius * std::sin(angle);
   }
