@@ -23,7 +23,8 @@ namespace {
 
 using nlohmann::json;
 
-constexpr size_t kMaxQuotedBytes = 60;
+// An escaped byte takes four, and an error quotes up to two texts.
+constexpr size_t kMaxQuotedBytes = 40;
 
 // Receives the parts of vocab.json from the parser, and stops it at the first bad one.
 class VocabularyReader : public nlohmann::json_sax<json> {

@@ -2,7 +2,8 @@
 
 make(FOLDER) writes models with random weights, their hidden states and logits. check(FOLDER) loads what
 the C++ test wrote of them, and compares every tensor bit for bit. generate(FOLDER) writes models, and the
-most likely tokens after a prompt.
+most likely tokens after a prompt. shapes(FOLDER) writes models of several shapes in every type of file,
+and their logits.
 """
 
 import json
@@ -57,6 +58,21 @@ TEXT_CASES = {
     "rms": {"n_layer": 2, "n_embd": 32, "n_head": 4, "n_positions": 256, "vocab_size": 128, "norm": "rms",
             "activation_function": "silu"},
 }
+# Shapes whose logits gpt2_errors compares, for each type of file. The last is GPT-2's own.
+SHAPES = {
+    "1-tiny": {"n_layer": 1, "n_embd": 16, "n_head": 1, "n_positions": 8, "vocab_size": 50},
+    "2-narrow": {"n_layer": 2, "n_embd": 64, "n_head": 4, "n_positions": 64, "vocab_size": 512},
+    "3-example": {"n_layer": 4, "n_embd": 128, "n_head": 4, "n_positions": 128, "vocab_size": 512},
+    "4-deep": {"n_layer": 24, "n_embd": 64, "n_head": 4, "n_positions": 64, "vocab_size": 512},
+    "5-odd": {"n_layer": 4, "n_embd": 120, "n_head": 5, "n_positions": 100, "vocab_size": 997, "n_inner": 300,
+              "activation_function": "gelu"},
+    "6-untied": {"n_layer": 4, "n_embd": 256, "n_head": 8, "n_positions": 256, "vocab_size": 5000,
+                 "tie_word_embeddings": False},
+    "7-half": {"n_layer": 6, "n_embd": 768, "n_head": 12, "n_positions": 1024, "vocab_size": 5000},
+    "8-gpt2": {"n_layer": 12, "n_embd": 768, "n_head": 12, "n_positions": 1024, "vocab_size": 50257},
+}
+FILE_TYPES = {"F32": torch.float32, "F16": torch.float16, "BF16": torch.bfloat16, "F64": torch.float64}
+MOST_TOKENS = 256  # of a sequence of a shape
 PROMPT, NEW = 7, 200  # numbers of tokens
 OURS = ("dtype", "max_shard_size", "plain", "masks", "norm", "without")
 
@@ -187,3 +203,22 @@ def generate(folder):
         assert tokens.shape == (PROMPT + NEW,), (name, tokens.shape)
         save_file({"prompt": tokens[:PROMPT].clone(), "drawn": tokens[PROMPT:].clone()},
                   os.path.join(folder, name + ".answer.safetensors"))
+
+
+def shapes(folder):
+    for seed, (name, settings) in enumerate(SHAPES.items()):
+        for kind, dtype in FILE_TYPES.items():
+            torch.manual_seed(seed)
+            model = GPT2LMHeadModel(GPT2Config(bos_token_id=None, eos_token_id=None, **settings)).double()
+            with torch.no_grad():
+                for parameter in model.parameters():
+                    parameter.add_(torch.randn_like(parameter) * 0.05)
+            model = model.to(dtype).eval()
+            model.save_pretrained(os.path.join(folder, f"{name}.{kind}"))
+            tokens = torch.randint(settings["vocab_size"], (1, min(settings["n_positions"], MOST_TOKENS)))
+            answer = {"tokens": tokens}
+            for computed in (torch.float64, torch.float32):  # first with the exact values of the file
+                model = model.to(computed)
+                with torch.no_grad():
+                    answer[str(computed).removeprefix("torch.") + ".logits"] = model(tokens).logits[0]
+            save_file(answer, os.path.join(folder, f"{name}.{kind}.answer.safetensors"))

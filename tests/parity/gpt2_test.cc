@@ -5,12 +5,10 @@
 #include <c10/core/GradMode.h>
 #include <gtest/gtest.h>
 
-#include <algorithm>
 #include <atomic>
 #include <filesystem>
 #include <fstream>
 #include <set>
-#include <sstream>
 #include <string>
 #include <vector>
 
@@ -24,36 +22,10 @@
 #include "server/engine/train/checkpoint.h"
 #include "server/engine/trainer.h"
 #include "tests/parity/exchange.h"
+#include "tests/parity/gpt2_folders.h"
 
 namespace ablate::engine {
 namespace {
-
-std::vector<NamedFile> FilesIn(const std::string& folder) {
-  std::vector<NamedFile> files;
-  for (const auto& entry : std::filesystem::directory_iterator(folder)) {
-    std::ifstream file(entry.path(), std::ios::binary);
-    std::ostringstream bytes;
-    bytes << file.rdbuf();
-    files.push_back({entry.path().filename(), bytes.str()});
-  }
-  return files;
-}
-
-// Returns the names of the models in a folder.
-std::vector<std::string> ModelsIn(const std::string& folder) {
-  std::vector<std::string> names;
-  for (const auto& entry : std::filesystem::directory_iterator(folder)) {
-    if (entry.is_directory()) names.push_back(entry.path().filename());
-  }
-  std::sort(names.begin(), names.end());
-  return names;
-}
-
-std::vector<FileView> ViewsOf(const std::vector<NamedFile>& files) {
-  std::vector<FileView> views;
-  for (const NamedFile& file : files) views.push_back({file.name, file.bytes});
-  return views;
-}
 
 // Returns logits [B, T, V] and hidden states [B, T, d] of our model, by transformers' numbering:
 // the last hidden state is the head's input, the others are the inputs of blocks.

@@ -1,6 +1,6 @@
 """What PyTorch computes for the parity tests: models and training written from their formulas.
 
-    python reference.py runs|updates|names|characters|recall|cycles|gpt2_models|gpt2_exports|gpt2_texts FOLDER
+    python reference.py MODE FOLDER, with one of the modes at the end of this file
 
 Reads the cases that the C++ test wrote into FOLDER and writes the answers beside them. Exit code 77: a
 package is missing.
@@ -388,5 +388,5 @@ if __name__ == "__main__":
     torch.set_num_threads(1)
     modes = {"runs": each(run_case), "updates": each(update_case), "names": names, "characters": characters,
              "recall": recall, "cycles": cycles, "gpt2_models": gpt2("make"), "gpt2_exports": gpt2("check"),
-             "gpt2_texts": gpt2("generate")}
+             "gpt2_texts": gpt2("generate"), "gpt2_shapes": gpt2("shapes")}
     modes[sys.argv[1]](sys.argv[2])

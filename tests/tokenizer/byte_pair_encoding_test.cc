@@ -150,6 +150,9 @@ TEST(BytePairEncodingTest, RefusesMerges) {
               StartsWith("v/merges.txt:2: token \"#version:\""));
   EXPECT_THAT(MergesError("\xFF\xFE b\n"),
               StartsWith("v/merges.txt:1: token \"\\xff\\xfe\" of the merge \"\\xff\\xfe b\""));
+  const std::string escaped = MergesError(std::string(1000, '\0') + " b\n");
+  EXPECT_THAT(escaped, StartsWith("v/merges.txt:1: token \"\\x00"));
+  EXPECT_LT(escaped.size(), 500u);
   for (const char* merge : {"a x1", "x1 a", "b a", "a b\r"}) {
     EXPECT_THAT(MergesError(absl::StrCat(merge, "\n\n\nb a")), StartsWith("v/merges.txt:"));
   }
@@ -184,8 +187,8 @@ TEST(BytePairEncodingTest, ReadsFilesOrNamesTheBadOne) {
 TEST(QuotedTest, ShortensBetweenCharacters) {
   EXPECT_EQ(Quoted("a\n\"\x01"), "\"a\\n\\\"\\x01\"");
   EXPECT_EQ(Quoted("é\xFF"), "\"\\xc3\\xa9\\xff\"");
-  std::string text = std::string(59, 'x') + "é";
-  EXPECT_EQ(Quoted(text), "\"" + std::string(59, 'x') + "…\"");
+  std::string text = std::string(39, 'x') + "é";
+  EXPECT_EQ(Quoted(text), "\"" + std::string(39, 'x') + "…\"");
 }
 
 }  // namespace

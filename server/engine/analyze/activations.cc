@@ -7,14 +7,12 @@
 namespace ablate::engine {
 namespace {
 
-std::vector<ValuePlace> ActivationPlaces(const std::vector<std::string>& hook_points,
-                                         const AnalysisContext& analysis) {
-  const std::vector<at::Tensor> rows =
-      CaptureRows(analysis, analysis.subjects[0], analysis.batches[0], hook_points);
+std::vector<ValuePlace> ActivationPlaces(const CapturedBatches& captured, uint64_t tokens) {
   std::vector<ValuePlace> places;
-  for (size_t i = 0; i < hook_points.size(); ++i) {
-    const int64_t features = rows[i].size(1);
-    places.push_back({hook_points[i], static_cast<int64_t>(analysis.tokens) * features, features});
+  for (size_t i = 0; i < captured.hook_points().size(); ++i) {
+    const int64_t features = captured.first()[i].size(-1);
+    places.push_back(
+        {captured.hook_points()[i], static_cast<int64_t>(tokens) * features, features});
   }
   return places;
 }
@@ -22,19 +20,19 @@ std::vector<ValuePlace> ActivationPlaces(const std::vector<std::string>& hook_po
 class Activations : public Computation {
  public:
   Activations(const ActivationsOptions& options, const AnalysisContext& analysis)
-      : hook_points_(HookPointsOr(options.sites, analysis.subjects[0].config.model)),
-        analysis_(analysis),
-        summaries_(ActivationPlaces(hook_points_, analysis), options.histograms,
+      : analysis_(analysis),
+        captured_(analysis, analysis.subjects[0],
+                  HookPointsOr(options.sites, analysis.subjects[0].config.model)),
+        summaries_(ActivationPlaces(captured_, analysis.tokens), options.histograms,
                    analysis.subjects[0].values.scalar_type()) {}
 
   int64_t pieces() const override { return summaries_.passes() * analysis_.batch_count(); }
 
   void Add(int64_t piece) override {
-    const std::vector<at::Tensor> rows =
-        CaptureRows(analysis_, analysis_.subjects[0],
-                    analysis_.Batch(piece % analysis_.batch_count()), hook_points_);
-    for (size_t i = 0; i < hook_points_.size(); ++i)
+    const std::vector<at::Tensor> rows = captured_.TakeRows(piece % analysis_.batch_count());
+    for (size_t i = 0; i < rows.size(); ++i) {
       summaries_.Add(piece / analysis_.batch_count(), i, rows[i]);
+    }
   }
 
   std::vector<StateTensor> State() override { return summaries_.State(); }
@@ -43,13 +41,13 @@ class Activations : public Computation {
     AnalysisResult result = summaries_.Result();
     result.notes.push_back(absl::StrCat("of ", analysis_.tokens, " tokens"));
     result.notes.push_back(
-        absl::StrCat("places in their order: ", absl::StrJoin(hook_points_, ", ")));
+        absl::StrCat("places in their order: ", absl::StrJoin(captured_.hook_points(), ", ")));
     return result;
   }
 
  private:
-  const std::vector<std::string> hook_points_;
   const AnalysisContext& analysis_;
+  CapturedBatches captured_;
   ValueSummaries summaries_;
 };
 

@@ -16,6 +16,20 @@
 #include "server/engine/train/checkpoint.h"
 
 namespace ablate::engine {
+namespace {
+
+// Returns activations [..., features] as rows [n, features] in float64.
+std::vector<at::Tensor> DoubleRowsOf(std::vector<at::Tensor> captured) {
+  for (at::Tensor& of : captured) of = of.flatten(0, -2).to(at::kDouble);
+  return captured;
+}
+
+// Returns uniform(seed, n) of docs/reference/random-streams.md.
+double StreamUniform(uint64_t seed, int64_t n) {
+  return static_cast<double>(SplitMix64::At(seed, static_cast<uint64_t>(n)) >> 11) * 0x1p-53;
+}
+
+}  // namespace
 
 absl::StatusOr<SubjectModel> ReadSubject(RunConfig config, absl::string_view checkpoint) {
   SubjectModel subject;
@@ -120,16 +134,35 @@ std::vector<at::Tensor> CaptureHookPoints(const AnalysisContext& analysis,
                            Observe([&captured, i](const at::Tensor& x) { captured[i] = x; }));
   }
   const Hooks hooks = HooksOf(analysis, everywhere, std::move(observers));
-  Logits(everywhere, subject.parameters, BatchOf(subject, batch), {.hooks = &hooks});
+  const std::string logits = HookPointName(HookPoint::kLogits, 0);
+  const bool needs_head =
+      std::find(hook_points.begin(), hook_points.end(), logits) != hook_points.end();
+  (needs_head ? Logits : HeadInput)(everywhere, subject.parameters, BatchOf(subject, batch),
+                                    {.hooks = &hooks});
   return captured;
 }
 
 std::vector<at::Tensor> CaptureRows(const AnalysisContext& analysis, const SubjectModel& subject,
                                     const TokenBatch& batch,
                                     const std::vector<std::string>& hook_points) {
-  std::vector<at::Tensor> rows = CaptureHookPoints(analysis, subject, batch, hook_points);
-  for (at::Tensor& of : rows) of = of.flatten(0, -2).to(at::kDouble);
-  return rows;
+  return DoubleRowsOf(CaptureHookPoints(analysis, subject, batch, hook_points));
+}
+
+CapturedBatches::CapturedBatches(const AnalysisContext& analysis, const SubjectModel& subject,
+                                 std::vector<std::string> hook_points)
+    : analysis_(analysis),
+      subject_(subject),
+      hook_points_(std::move(hook_points)),
+      first_(CaptureHookPoints(analysis_, subject_, analysis_.Batch(0), hook_points_)) {}
+
+std::vector<at::Tensor> CapturedBatches::Take(int64_t batch) {
+  std::vector<at::Tensor> first = std::exchange(first_, {});
+  if (batch == 0 && !first.empty()) return first;
+  return CaptureHookPoints(analysis_, subject_, analysis_.Batch(batch), hook_points_);
+}
+
+std::vector<at::Tensor> CapturedBatches::TakeRows(int64_t batch) {
+  return DoubleRowsOf(Take(batch));
 }
 
 Score ScoreOf(const SubjectModel& subject, const TokenBatch& batch, const Pass& pass) {
@@ -180,8 +213,7 @@ at::Tensor UniformSequence(uint64_t seed, int64_t first, int64_t count) {
   at::Tensor values = at::empty({count}, at::kDouble);
   double* const out = values.mutable_data_ptr<double>();
   for (int64_t i = 0; i < count; ++i) {
-    const uint64_t word = SplitMix64::At(seed, static_cast<uint64_t>(first + i));
-    out[i] = 2 * std::ldexp(static_cast<double>(word >> 11), -53) - 1;
+    out[i] = 2 * StreamUniform(seed, first + i) - 1;
   }
   return values;
 }
@@ -194,13 +226,9 @@ at::Tensor NormalSequence(uint64_t seed, int64_t count) {
   at::Tensor values = at::empty({count}, at::kDouble);
   double* const out = values.mutable_data_ptr<double>();
   for (int64_t i = 0; i < count; i += 2) {
-    const auto uniform = [&](int64_t n) {
-      return std::ldexp(static_cast<double>(SplitMix64::At(seed, static_cast<uint64_t>(n)) >> 11),
-                        -53);
-    };
     // 1 − u is never 0, so that its logarithm is finite.
-    const double radius = std::sqrt(-2 * std::log1p(-uniform(i)));
-    const double angle = 2 * std::numbers::pi * uniform(i + 1);
+    const double radius = std::sqrt(-2 * std::log1p(-StreamUniform(seed, i)));
+    const double angle = 2 * std::numbers::pi * StreamUniform(seed, i + 1);
     out[i] = radius * std::cos(angle);
     if (i + 1 < count) out[i + 1] = radius * std::sin(angle);
   }

@@ -90,6 +90,29 @@ std::vector<at::Tensor> CaptureRows(const AnalysisContext& analysis, const Subje
                                     const TokenBatch& batch,
                                     const std::vector<std::string>& hook_points);
 
+// Captures activations of one subject batch by batch. The first batch, which constructors of
+// analyses read for shapes or means, isn't computed again if it is also the first that is taken.
+class CapturedBatches {
+ public:
+  // Runs a pass over the first batch. `analysis` and `subject` must outlive it.
+  CapturedBatches(const AnalysisContext& analysis, const SubjectModel& subject,
+                  std::vector<std::string> hook_points);
+
+  const std::vector<std::string>& hook_points() const { return hook_points_; }
+  // Returns the first batch's activations, as CaptureHookPoints. Call it before any batch is taken.
+  const std::vector<at::Tensor>& first() const { return first_; }
+  // Returns the activations of a batch, as CaptureHookPoints.
+  std::vector<at::Tensor> Take(int64_t batch);
+  // Returns the activations of a batch, as CaptureRows.
+  std::vector<at::Tensor> TakeRows(int64_t batch);
+
+ private:
+  const AnalysisContext& analysis_;
+  const SubjectModel& subject_;
+  std::vector<std::string> hook_points_;
+  std::vector<at::Tensor> first_;  // empty after a batch was taken
+};
+
 // Sums over the targets that count, from an evaluation's logits [N, V], in float64.
 struct Score {
   double loss = 0;

@@ -24,11 +24,41 @@ enum PairSum { kDistance, kDistanceWithoutFirst, kRowsWithoutFirst, kPairSums };
 // Returns −Σ a ln a of rows [..., T].
 at::Tensor RowEntropies(const at::Tensor& a) { return -at::xlogy(a, a).sum(-1); }
 
+// Rows of weights [..., T] and their entropies.
+struct RowWeights {
+  at::Tensor weights;
+  at::Tensor entropies;
+};
+
 // Returns the Jensen–Shannon divergence of rows, in nats.
-at::Tensor RowDivergences(const at::Tensor& a, const at::Tensor& b) {
-  const at::Tensor apart = RowEntropies((a + b) / 2) - (RowEntropies(a) + RowEntropies(b)) / 2;
-  return apart.clamp_min(0);
+at::Tensor RowDivergences(const RowWeights& a, const RowWeights& b) {
+  const at::Tensor middle = RowEntropies((a.weights + b.weights) / 2);
+  return (middle - (a.entropies + b.entropies) / 2).clamp_min(0);
 }
+
+// The weights [B, T, T] of a head, and entropies that its distances to all other heads need.
+class HeadRows {
+ public:
+  explicit HeadRows(const at::Tensor& weights)
+      : all_{weights, RowEntropies(weights)},
+        mass_(weights.narrow(2, 1, weights.size(2) - 1).sum(-1)),
+        entropies_without_first_(RowEntropies(WeightsWithoutFirst())) {}
+
+  const RowWeights& all() const { return all_; }
+  // Returns the rows without the first key, normalised to 1 again.
+  RowWeights WithoutFirst() const { return {WeightsWithoutFirst(), entropies_without_first_}; }
+  // Returns true for rows without weight on the other keys, [B, T].
+  at::Tensor LacksOthers() const { return mass_.le(0); }
+
+ private:
+  at::Tensor WeightsWithoutFirst() const {
+    return all_.weights.narrow(2, 1, all_.weights.size(2) - 1) / mass_.unsqueeze(-1);
+  }
+
+  RowWeights all_;
+  at::Tensor mass_;  // of all keys except the first, [B, T]
+  at::Tensor entropies_without_first_;
+};
 
 // The contribution of one block to the sums.
 struct BlockAttention {
@@ -95,8 +125,8 @@ class AttentionLook : public Computation {
     const Hooks hooks = HooksOf(analysis_, model_, std::move(observers));
     TokenBatch read = batch;
     read.targets.assign(read.inputs.size(), 0);  // targets are unused
-    Logits(model_, subject_.parameters, TensorsOf(read, subject_.values.options()),
-           {.hooks = &hooks});
+    HeadInput(model_, subject_.parameters, TensorsOf(read, subject_.values.options()),
+              {.hooks = &hooks});
     means.push_back(rows.Evenness(everywhere).sum());
     const at::Tensor all_means = at::stack(means);
     if (!maps.empty()) maps_.copy_(at::stack(maps));
@@ -174,9 +204,12 @@ class AttentionLook : public Computation {
                             -1);
     block.pairs = at::zeros({model_.heads, model_.heads, kPairSums}, at::kDouble);
     if (!Normalised()) return block;
+    std::vector<HeadRows> heads;
+    for (int64_t h = 0; h < model_.heads; ++h) heads.emplace_back(weights.select(1, h));
     for (int64_t h = 0; h < model_.heads; ++h) {
       for (int64_t g = h + 1; g < model_.heads; ++g) {
-        const at::Tensor sums = LookAtPair(weights.select(1, h), weights.select(1, g), rows);
+        const at::Tensor sums =
+            LookAtPair(heads[static_cast<size_t>(h)], heads[static_cast<size_t>(g)], rows);
         block.pairs[h][g].copy_(sums);
         block.pairs[g][h].copy_(sums);
       }
@@ -184,17 +217,13 @@ class AttentionLook : public Computation {
     return block;
   }
 
-  // Returns [kPairSums] for two heads' weights [B, T, T]. The variant without the first token,
-  // which most heads of trained models attend to, only counts rows with at least two other keys.
-  static at::Tensor LookAtPair(const at::Tensor& a, const at::Tensor& b, const CountedRows& rows) {
-    const int64_t others = a.size(2) - 1;
-    const at::Tensor first = a.narrow(2, 1, others), second = b.narrow(2, 1, others);
-    const at::Tensor mass = first.sum(-1), other_mass = second.sum(-1);  // [B, T]
-    const at::Tensor none = mass.le(0).logical_or(other_mass.le(0));
+  // Returns [kPairSums] for two heads. The variant without the first token, which most heads of
+  // trained models attend to, only counts rows with at least two other keys.
+  static at::Tensor LookAtPair(const HeadRows& a, const HeadRows& b, const CountedRows& rows) {
+    const at::Tensor none = a.LacksOthers().logical_or(b.LacksOthers());  // [B, T]
     const at::Tensor counts = rows.keys.ge(3).logical_and(none.logical_not());
-    const at::Tensor apart =
-        RowDivergences(first / mass.unsqueeze(-1), second / other_mass.unsqueeze(-1));
-    return at::stack({rows.Of(RowDivergences(a, b), 1).sum(),
+    const at::Tensor apart = RowDivergences(a.WithoutFirst(), b.WithoutFirst());
+    return at::stack({rows.Of(RowDivergences(a.all(), b.all()), 1).sum(),
                       apart.masked_fill(counts.logical_not(), 0).sum(),
                       counts.sum().to(at::kDouble)});
   }

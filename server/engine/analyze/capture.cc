@@ -23,9 +23,11 @@ bool HasHeadMatrices(const std::string& hook_point, const ModelConfig& model) {
 class Capture : public Computation {
  public:
   Capture(const CaptureOptions& options, const AnalysisContext& analysis)
-      : hook_points_(options.sites), analysis_(analysis), subject_(analysis.subjects[0]) {
-    const std::vector<at::Tensor> first =
-        CaptureHookPoints(analysis, subject_, analysis.batches[0], hook_points_);
+      : hook_points_(options.sites),
+        analysis_(analysis),
+        subject_(analysis.subjects[0]),
+        batches_(analysis, subject_, hook_points_) {
+    const std::vector<at::Tensor>& first = batches_.first();
     for (size_t i = 0; i < hook_points_.size(); ++i) {
       matrices_.push_back(HasHeadMatrices(hook_points_[i], subject_.config.model));
       std::vector<int64_t> shape = Shaped(i, first[i], analysis.batches[0]).sizes().vec();
@@ -42,8 +44,7 @@ class Capture : public Computation {
       tokens += static_cast<int64_t>(analysis_.Batch(i).tokens());
       sequences += analysis_.Batch(i).rows;
     }
-    const std::vector<at::Tensor> values =
-        CaptureHookPoints(analysis_, subject_, analysis_.Batch(piece), hook_points_);
+    const std::vector<at::Tensor> values = batches_.Take(piece);
     for (size_t i = 0; i < hook_points_.size(); ++i) {
       const at::Tensor from = Shaped(i, values[i], analysis_.Batch(piece));
       captured_[i].narrow(0, matrices_[i] ? sequences : tokens, from.size(0)).copy_(from);
@@ -93,6 +94,7 @@ class Capture : public Computation {
   const std::vector<std::string> hook_points_;
   const AnalysisContext& analysis_;
   const SubjectModel& subject_;
+  CapturedBatches batches_;
   std::vector<bool> matrices_;        // by hook point
   std::vector<at::Tensor> captured_;  // in the subject's precision
 };

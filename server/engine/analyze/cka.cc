@@ -102,7 +102,7 @@ class ExactCka : public Computation {
  private:
   const CkaOptions options_;
   const AnalysisContext& analysis_;
-  const Representations representations_;
+  Representations representations_;
   HsicSums sums_;
 };
 
@@ -203,7 +203,7 @@ class MinibatchCka : public Computation {
 
   const CkaOptions options_;
   const AnalysisContext& analysis_;
-  const Representations representations_;
+  Representations representations_;
   int64_t blocks_ = 0;
   int64_t together_ = 0;  // blocks per pass over all batches
   at::Tensor place_;      // [tokens]

@@ -40,12 +40,14 @@ class GradientFlow : public Computation {
   void Add(int64_t piece) override {
     const Gradients gradients =
         GradientsOf(analysis_, subject_, analysis_.Batch(piece), pass_, {true, hook_points_, {}});
-    std::vector<at::Tensor> squares, parameters;
+    std::vector<at::Tensor> squares;
     for (const at::Tensor& g : gradients.hook_points) squares.push_back(g.square().sum());
-    for (const at::Tensor& g : gradients.parameters) parameters.push_back(g.flatten());
-    const at::Tensor more = at::stack(squares), flat = at::cat(parameters);
-    squares_ += more;
-    gradient_ += flat;
+    squares_ += at::stack(squares);
+    const std::vector<ParameterInfo>& parameters = subject_.layout.parameters;
+    for (size_t i = 0; i < parameters.size(); ++i) {
+      gradient_.narrow(0, parameters[i].offset, parameters[i].size) +=
+          gradients.parameters[i].flatten();
+    }
   }
 
   std::vector<StateTensor> State() override {
@@ -91,22 +93,23 @@ class GradientFlow : public Computation {
   }
 
   void DescribeParameters(AnalysisResult* result) const {
-    const at::Tensor values = subject_.values.to(at::kDouble);
     const int64_t blocks = subject_.config.model.layers;
     std::vector<double> gradients(blocks, 0), sizes(blocks, 0);  // squares
+    double all = 0;
     std::vector<AnalysisNumber> of_tensors;
     for (const ParameterInfo& parameter : subject_.layout.parameters) {
       const auto square = [&](const at::Tensor& flat) {
-        return flat.narrow(0, parameter.offset, parameter.size).square().sum().item<double>();
+        const at::Tensor part = flat.narrow(0, parameter.offset, parameter.size);
+        return part.to(at::kDouble).square().sum().item<double>();
       };
-      const double gradient = square(gradient_), size = square(values);
+      const double gradient = square(gradient_), size = square(subject_.values);
+      all += gradient;
       AddParameters(parameter.name, gradient, size, &of_tensors);
       if (parameter.block < 0) continue;
       gradients[static_cast<size_t>(parameter.block)] += gradient;
       sizes[static_cast<size_t>(parameter.block)] += size;
     }
-    result->numbers.push_back(
-        NumberOf("parameter_gradient", std::sqrt(gradient_.square().sum().item<double>())));
+    result->numbers.push_back(NumberOf("parameter_gradient", std::sqrt(all)));
     for (size_t i = 0; i < gradients.size(); ++i) {
       AddParameters(absl::StrCat("block.", i), gradients[i], sizes[i], &result->numbers);
     }

@@ -21,7 +21,7 @@ constexpr double kMostExponent = 120;  // the factor itself is a float32
 std::pair<double, double> RangeOfNorms(const std::vector<at::Tensor>& gradients) {
   double least = INFINITY, most = 0;
   for (const at::Tensor& gradient : gradients) {
-    const double norm = std::sqrt(gradient.square().sum().item<double>());
+    const double norm = gradient.norm().item<double>();
     least = std::min(least, norm);
     most = std::isfinite(norm) ? std::max(most, norm) : INFINITY;
   }
@@ -32,16 +32,19 @@ std::pair<double, double> RangeOfNorms(const std::vector<at::Tensor>& gradients)
 // ones.
 std::vector<at::Tensor> GradientsAt(double factor, const at::Tensor& loss,
                                     const std::vector<at::Tensor>& inputs, bool keep_graph) {
-  const std::vector<at::Tensor> raw =
+  std::vector<at::Tensor> raw =
       torch::autograd::grad({loss}, inputs, {at::full_like(loss, factor)}, keep_graph,
                             /*create_graph=*/false, /*allow_unused=*/true);
-  std::vector<at::Tensor> gradients;
   for (size_t i = 0; i < raw.size(); ++i) {
-    gradients.push_back(raw[i].defined()
-                            ? raw[i].to(at::kDouble) / factor
-                            : at::zeros(inputs[i].sizes(), raw[0].options().dtype(at::kDouble)));
+    at::Tensor& gradient = raw[i];  // replaced one by one, for memory
+    if (!gradient.defined()) {
+      gradient = at::zeros(inputs[i].sizes(), inputs[i].options().dtype(at::kDouble));
+      continue;
+    }
+    gradient = gradient.to(at::kDouble);
+    if (factor != 1) gradient = gradient / factor;
   }
-  return gradients;
+  return raw;
 }
 
 }  // namespace

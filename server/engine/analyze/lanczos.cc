@@ -6,13 +6,15 @@
 namespace ablate::engine {
 
 LanczosStep StepOf(const at::Tensor& basis, const at::Tensor& product) {
-  constexpr int64_t kRows = 8;  // rows converted to float64 at a time
+  // Rows are converted to float64 in groups of at most 8 and, if there are several, 512 MB.
+  constexpr int64_t kMostRows = 8, kMostElements = int64_t{1} << 26;
+  const int64_t together = std::clamp<int64_t>(kMostElements / basis.size(1), 1, kMostRows);
   at::Tensor rest = product.clone();
   LanczosStep step;
   step.alpha = basis[-1].to(at::kDouble).dot(product).item<double>();
   for (int pass = 0; pass < 2; ++pass) {
-    for (int64_t first = 0; first < basis.size(0); first += kRows) {
-      const int64_t rows = std::min(kRows, basis.size(0) - first);
+    for (int64_t first = 0; first < basis.size(0); first += together) {
+      const int64_t rows = std::min(together, basis.size(0) - first);
       const at::Tensor some = basis.narrow(0, first, rows).to(at::kDouble);
       rest.addmv_(some.t(), some.mv(rest), 1, -1);
     }

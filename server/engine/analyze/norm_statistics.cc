@@ -154,8 +154,9 @@ class NormStatistics : public Computation {
       observe(norms_[i].output, i * kNormStages + kNormOutput);
     }
     const Hooks hooks = HooksOf(analysis_, model_, std::move(observers));
-    Logits(model_, subject_.parameters, tensors,
-           {.statistics = by_batch ? Statistics::kBatch : Statistics::kRunning, .hooks = &hooks});
+    HeadInput(
+        model_, subject_.parameters, tensors,
+        {.statistics = by_batch ? Statistics::kBatch : Statistics::kRunning, .hooks = &hooks});
     for (size_t i = 0; i < norms_.size(); ++i) {
       values[i * kNormStages + kNormStandardised] =
           Standardised(values[i * kNormStages + kNormInput], norms_[i].parameters, by_batch);

@@ -17,12 +17,12 @@ at::Tensor DrawByTensor(const AnalysisContext& analysis, const ParameterLayout& 
   return drawn;
 }
 
-// Returns a divided by its row norms, times the row norms of b; 0 if either norm is 0. Both are
-// [rows, …].
-at::Tensor WithNormsOf(const at::Tensor& a, const at::Tensor& b) {
+// Divides a by its row norms, and multiplies it by those of b, or by 0 if either norm is 0. Both
+// are [rows, …].
+void ScaleRows(const at::Tensor& a, const at::Tensor& b) {
   const auto norms = [](const at::Tensor& x) { return x.square().sum(-1, true).sqrt(); };
   const at::Tensor own = norms(a);
-  return a * (norms(b) / own).masked_fill(own.eq(0), 0);
+  a.mul_((norms(b) / own).masked_fill(own.eq(0), 0));
 }
 
 }  // namespace
@@ -40,21 +40,25 @@ at::Tensor SignVector(const AnalysisContext& analysis, const ParameterLayout& la
 }
 
 at::Tensor ScaledDirection(Direction direction, const ParameterLayout& layout,
-                           const at::Tensor& values, const at::Tensor& drawn) {
+                           const at::Tensor& values, at::Tensor drawn) {
   if (direction == Direction::kRaw) return drawn;
   if (direction == Direction::kUnit) {
-    return WithNormsOf(drawn, at::ones({1}, drawn.options()));
+    ScaleRows(drawn, at::ones({1}, drawn.options()));
+    return drawn;
   }
-  at::Tensor scaled = at::zeros_like(drawn);
   for (const ParameterInfo& parameter : layout.parameters) {
-    if (parameter.shape.size() < 2) continue;
-    const int64_t rows = direction == Direction::kFilter ? parameter.shape.front() : 1;
+    const bool is_matrix = parameter.shape.size() >= 2;
+    const int64_t rows = is_matrix && direction == Direction::kFilter ? parameter.shape.front() : 1;
     const auto part = [&](const at::Tensor& of) {
       return of.narrow(0, parameter.offset, parameter.size).view({rows, -1});
     };
-    part(scaled).copy_(WithNormsOf(part(drawn), part(values).to(at::kDouble)));
+    if (is_matrix) {
+      ScaleRows(part(drawn), part(values).to(at::kDouble));
+    } else {
+      part(drawn).zero_();
+    }
   }
-  return scaled;
+  return drawn;
 }
 
 }  // namespace ablate::engine

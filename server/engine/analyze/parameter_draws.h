@@ -18,7 +18,7 @@ at::Tensor NormalVector(const AnalysisContext& analysis, const ParameterLayout& 
 at::Tensor SignVector(const AnalysisContext& analysis, const ParameterLayout& layout,
                       absl::string_view name);
 
-// Returns `drawn` [P], float64, scaled as a direction from `values` [P]:
+// Returns `drawn` [P], float64, which is scaled in place as a direction from `values` [P]:
 //
 //   raw     as drawn
 //   unit    divided by its norm
@@ -27,7 +27,7 @@ at::Tensor SignVector(const AnalysisContext& analysis, const ParameterLayout& la
 //
 // A matrix is a tensor of two dimensions or more. A part with norm 0 in either stays 0.
 at::Tensor ScaledDirection(Direction direction, const ParameterLayout& layout,
-                           const at::Tensor& values, const at::Tensor& drawn);
+                           const at::Tensor& values, at::Tensor drawn);
 
 }  // namespace ablate::engine
 

@@ -38,11 +38,10 @@ class Representations {
   std::string PairName(size_t first, size_t second) const;
 
   // Returns the rows of one batch, [n, features] each, float64.
-  std::vector<at::Tensor> Rows(int64_t batch) const;
+  std::vector<at::Tensor> Rows(int64_t batch);
 
  private:
-  const AnalysisContext& analysis_;
-  std::vector<std::vector<std::string>> hook_points_;  // of each subject
+  std::vector<CapturedBatches> subjects_;
   std::vector<Representation> all_;
   std::vector<at::Tensor> first_means_;
 };

@@ -34,9 +34,10 @@ class Spectrum : public Computation {
  public:
   Spectrum(const SpectrumOptions& options, const AnalysisContext& analysis)
       : analysis_(analysis),
-        hook_point_(HookPointOr(options.site, analysis.subjects[0].config.model)),
-        features_(Rows(0).size(1)),
-        shift_(Rows(0).mean(0)),
+        captured_(analysis, analysis.subjects[0],
+                  {HookPointOr(options.site, analysis.subjects[0].config.model)}),
+        shift_(captured_.first()[0].flatten(0, -2).to(at::kDouble).mean(0)),
+        features_(shift_.size(0)),
         gram_(at::zeros({features_, features_}, at::kDouble)),
         sum_(at::zeros({features_}, at::kDouble)) {}
 
@@ -44,7 +45,7 @@ class Spectrum : public Computation {
 
   // Shifted by the first batch's mean, because otherwise centring cancels most digits.
   void Add(int64_t piece) override {
-    const at::Tensor x = Rows(piece) - shift_;  // [n, d]
+    const at::Tensor x = captured_.TakeRows(piece)[0] - shift_;  // [n, d]
     const at::Tensor gram = x.t().mm(x), sum = x.sum(0);
     gram_ += gram;
     sum_ += sum;
@@ -68,10 +69,6 @@ class Spectrum : public Computation {
   }
 
  private:
-  at::Tensor Rows(int64_t piece) const {
-    return CaptureRows(analysis_, analysis_.subjects[0], analysis_.Batch(piece), {hook_point_})[0];
-  }
-
   // Describes a matrix. It varies if the sum of its squares is above `rounding`. If it isn't
   // finite, there is neither spectrum nor array.
   void Describe(const std::string& prefix, const at::Tensor& gram, double rounding,
@@ -112,11 +109,11 @@ class Spectrum : public Computation {
   }
 
   const AnalysisContext& analysis_;
-  const std::string hook_point_;
-  const int64_t features_;
+  CapturedBatches captured_;
   const at::Tensor shift_;  // [d]
-  at::Tensor gram_;         // [d, d]
-  at::Tensor sum_;          // [d]
+  const int64_t features_;
+  at::Tensor gram_;  // [d, d]
+  at::Tensor sum_;   // [d]
 };
 
 }  // namespace

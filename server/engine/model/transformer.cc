@@ -189,21 +189,6 @@ class Forward {
         setting_(MakeAttentionSetting(config, {batch.rows, batch.length, batch.lengths}, options_)),
         norms_(NormsOf(config, setting_.shape, batch.real_positions, pass, options_)) {}
 
-  at::Tensor Logits() { return LogitsOf(HeadInput()); }
-
-  at::Tensor Loss(const Objective& objective) {
-    const at::Tensor x = HeadInput();
-    if (!InChunks()) return MeanLoss(LogitsOf(x), batch_, objective);
-    return MeanHeadLoss(x, parameters_.head, batch_, objective, pass_.factors);
-  }
-
-  at::Tensor Scores() {
-    const at::Tensor x = HeadInput();
-    if (InChunks()) return ScoreHead(x, parameters_.head, batch_, pass_.factors);
-    return ScoreLogits(LogitsOf(x), batch_);
-  }
-
- private:
   // Returns the head's input, [M, d].
   at::Tensor HeadInput() {
     const BlockPass whole{pass_};
@@ -221,6 +206,21 @@ class Forward {
     return whole.At(HookPoint::kHeadInput, x);
   }
 
+  at::Tensor Logits() { return LogitsOf(HeadInput()); }
+
+  at::Tensor Loss(const Objective& objective) {
+    const at::Tensor x = HeadInput();
+    if (!InChunks()) return MeanLoss(LogitsOf(x), batch_, objective);
+    return MeanHeadLoss(x, parameters_.head, batch_, objective, pass_.factors);
+  }
+
+  at::Tensor Scores() {
+    const at::Tensor x = HeadInput();
+    if (InChunks()) return ScoreHead(x, parameters_.head, batch_, pass_.factors);
+    return ScoreLogits(LogitsOf(x), batch_);
+  }
+
+ private:
   // Returns the logits of the head's input, [M, V].
   at::Tensor LogitsOf(const at::Tensor& x) {
     const at::Tensor logits = Head(x, parameters_.head, pass_.once, pass_.factors);
@@ -300,6 +300,11 @@ class Forward {
 at::Tensor Logits(const ModelConfig& config, const ModelParameters& parameters,
                   const BatchTensors& batch, const Pass& pass) {
   return Forward(config, parameters, batch, pass).Logits();
+}
+
+at::Tensor HeadInput(const ModelConfig& config, const ModelParameters& parameters,
+                     const BatchTensors& batch, const Pass& pass) {
+  return Forward(config, parameters, batch, pass).HeadInput();
 }
 
 at::Tensor BatchLoss(const ModelConfig& config, const ModelParameters& parameters,

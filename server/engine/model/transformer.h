@@ -23,6 +23,11 @@ namespace ablate::engine {
 at::Tensor Logits(const ModelConfig& config, const ModelParameters& parameters,
                   const BatchTensors& batch, const Pass& pass);
 
+// Returns the input of the head, of which Logits makes the logits: [B·T, d], or [B, d]. For hooks
+// before the logits, which take a large part of a pass if the vocabulary is large.
+at::Tensor HeadInput(const ModelConfig& config, const ModelParameters& parameters,
+                     const BatchTensors& batch, const Pass& pass);
+
 // Returns MeanLoss of the logits, a scalar. If pass.once, memory holds a part of very many logits
 // at a time.
 at::Tensor BatchLoss(const ModelConfig& config, const ModelParameters& parameters,
