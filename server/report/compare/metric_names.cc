@@ -60,7 +60,7 @@ constexpr Known kNumbers[] = {
     {"output_largest", "", "", Scale::kRatio},
     {"length", "", "", Scale::kRatio},
     {"displacement", "", "", Scale::kRatio},
-    {"induction", "weight of repeated continuations, largest head", ""},
+    {"induction", "largest induction weight", ""},
     {"recovered", "recovered fraction of the difference", ""},
     {"first_loss", "loss at tokens read for the first time", "nats", Scale::kDifference, "token"},
     {"repeated_loss", "loss at repeated tokens", "nats", Scale::kDifference, "token"},
