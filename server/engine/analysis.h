@@ -122,14 +122,17 @@ struct LogitLensOptions {
 
 struct PredictionsOptions {
   uint32_t bins = 15;
-  uint32_t edge = 0;  // positions at either end; 0: a quarter of the longest sequence
+  uint32_t edge = 0;  // targets at either end; 0: a quarter of the longest sequence
 };
 
 struct InductionOptions {
-  uint32_t period = 25;  // random tokens that are repeated
+  uint32_t period = 0;   // random tokens that are repeated; 0: see PeriodOf
   uint32_t repeats = 4;  // including the first time
   uint32_t sequences = 20;
 };
+
+// Returns the period: by default 25, or the largest that fits the model's context.
+uint32_t PeriodOf(const InductionOptions& options, const ModelConfig& model);
 
 // Pairs of prompts, and an answer of one token to each; all lists have the same length.
 struct PatchOptions {
@@ -137,7 +140,7 @@ struct PatchOptions {
   std::vector<std::string> corrupt;
   std::vector<std::string> right;
   std::vector<std::string> wrong;
-  PatchedPart part = PatchedPart::kResidual;
+  PatchedPart part = PatchedPart::kHead;
   PatchDirection direction = PatchDirection::kDenoise;
 };
 

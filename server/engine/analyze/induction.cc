@@ -25,8 +25,8 @@ class Induction : public Computation {
  public:
   // Draws tokens below `vocabulary`.
   Induction(const InductionOptions& options, uint64_t vocabulary, const AnalysisContext& analysis)
-      : period_(options.period),
-        length_(int64_t{options.period} * options.repeats),
+      : period_(PeriodOf(options, analysis.subjects[0].config.model)),
+        length_(period_ * options.repeats),
         sequences_(options.sequences),
         vocabulary_(vocabulary),
         analysis_(analysis),

@@ -458,9 +458,14 @@ Problems CheckInduction(const AnalysisOptions& options, const ModelConfig& model
   }
   const auto& induction = Of<InductionOptions>(options);
   const auto context = static_cast<uint64_t>(model.context);
+  const uint64_t most = context / induction.repeats;
+  if (induction.period == 0 && most < 2) {
+    return {{"repeats", absl::StrCat(induction.repeats),
+             absl::StrCat("the model's context has ", context, " tokens, fewer than two for each"),
+             absl::StrCat("at most ", context / 2)}};
+  }
   const uint64_t tokens = uint64_t{induction.period} * induction.repeats;
   if (tokens <= context) return {};
-  const uint64_t most = context / induction.repeats;
   return {{"period", absl::StrCat(induction.period),
            absl::StrCat(induction.period, " tokens, ", induction.repeats, " times, are ", tokens,
                         ", and the model's context has ", context),
@@ -474,7 +479,8 @@ AnalysisCost InductionCost(const AnalysisOptions& options, const RunConfig& conf
   const auto heads =
       static_cast<uint64_t>(config.model.layers) * static_cast<uint64_t>(config.model.heads);
   AnalysisCost cost = {1, 8 * (3 * heads + 2), 24 * heads, AnalysisPass::kEverywhere};
-  cost.tokens = uint64_t{induction.period} * induction.repeats * induction.sequences;
+  cost.tokens =
+      uint64_t{PeriodOf(induction, config.model)} * induction.repeats * induction.sequences;
   return cost;
 }
 
@@ -512,6 +518,12 @@ static_assert(std::size(kKinds) == std::variant_size_v<AnalysisOptions>);
 absl::Span<const AnalysisKind> AnalysisKinds() { return kKinds; }
 
 const AnalysisKind& KindOf(const AnalysisOptions& options) { return kKinds[options.index()]; }
+
+uint32_t PeriodOf(const InductionOptions& options, const ModelConfig& model) {
+  constexpr uint32_t kUsual = 25;
+  if (options.period > 0) return options.period;
+  return std::min(kUsual, static_cast<uint32_t>(model.context) / options.repeats);
+}
 
 AnalysisNumber NumberOf(std::string name, double value, std::optional<Undefined> undefined) {
   if (!undefined && !std::isfinite(value)) undefined = Undefined::kNonFinite;

@@ -28,7 +28,7 @@ inline std::vector<AnalysisOptions> EveryKind() {
           NormResponseOptions{},
           AttentionOptions{},
           InductionOptions{2, 2, 3},
-          PatchOptions{{"ab", "cd"}, {"cb", "ad"}, {"a", "b"}, {"b", "c"}},
+          PatchOptions{{"ab", "cd"}, {"cb", "ad"}, {"a", "b"}, {"b", "c"}, PatchedPart::kResidual},
           PatchOptions{{"ab", "cd"}, {"cb", "ad"}, {"a", "b"}, {"b", "c"}, PatchedPart::kHead},
           RemoveOptions{RemovedPart::kHead},
           RemoveOptions{RemovedPart::kFeedForward, Replacement::kZero},

@@ -193,6 +193,14 @@ TEST(InductionTest, HasNoChanceWithoutNormalisedWeights) {
   EXPECT_GT(NumberIn(result, "induction"), 0);
 }
 
+TEST(InductionTest, RepeatsAsManyTokensAsFitTheContext) {
+  ModelConfig model = ModelM().config.model;
+  EXPECT_EQ(PeriodOf({0, 3, 1}, model), 2u);
+  EXPECT_EQ(PeriodOf({3, 2, 1}, model), 3u);
+  model.context = 1024;
+  EXPECT_EQ(PeriodOf({}, model), 25u);
+}
+
 TEST(InductionTest, RefusesModelsAndPeriodsByName) {
   ModelConfig model = ModelM().config.model;
   EXPECT_EQ(InductionProblem(model, {4, 2, 1}), "");
@@ -202,6 +210,10 @@ TEST(InductionTest, RefusesModelsAndPeriodsByName) {
   EXPECT_EQ(InductionProblem(model, {2, 5, 1}),
             "period: 2 tokens, 5 times, are 10, and the model's context has 8; expected period · "
             "repeats of at most 8");
+  EXPECT_EQ(InductionProblem(model, {0, 4, 1}), "");
+  EXPECT_EQ(InductionProblem(model, {0, 5, 1}),
+            "repeats: the model's context has 8 tokens, fewer than two for each; expected at most "
+            "4");
   model.attention.causal = false;
   EXPECT_EQ(InductionProblem(model, {4, 2, 1}),
             ": queries of the model see later tokens; expected a model whose "

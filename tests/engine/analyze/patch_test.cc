@@ -336,7 +336,7 @@ TEST(PatchTest, DoesNotDependOnTheSizeOfBatches) {
   corrupt[10] = corrupt[50] = 'd';
   ASSERT_NE(clean[10], 'd');
   ASSERT_NE(clean[50], 'd');
-  const PatchOptions options = {{clean}, {corrupt}, {"b"}, {"f"}};
+  const PatchOptions options = {{clean}, {corrupt}, {"b"}, {"f"}, PatchedPart::kResidual};
   EXPECT_EQ((*MakeAnalysis({options, {subject}, {}}))->pieces(), 2 + 3 * 2);
   const AnalysisResult result = PatchOf(subject, options);
   EXPECT_EQ(NumberIn(result, "recovered/embedding"), 1);
