@@ -46,8 +46,8 @@ double LargestDifference(const at::Tensor& a, const at::Tensor& exact) {
   return (a.to(at::kDouble) - exact).abs().max().item<double>();
 }
 
-// Prints the cells of one shape: its sizes, and for each type of file our largest error and that of
-// transformers in float32.
+// Prints the cells of one shape: its sizes, and for each type of file our largest error, and the
+// one of transformers in float32.
 void PrintRow(const std::string& folder, const std::string& shape) {
   std::string row;
   for (const char* type : {"F32", "F16", "BF16", "F64"}) {

@@ -5,10 +5,9 @@
 
 namespace ablate::engine {
 
-LanczosStep StepOf(const at::Tensor& basis, const at::Tensor& product) {
-  // Rows are converted to float64 in groups of at most 8 and, if there are several, 512 MB.
-  constexpr int64_t kMostRows = 8, kMostElements = int64_t{1} << 26;
-  const int64_t together = std::clamp<int64_t>(kMostElements / basis.size(1), 1, kMostRows);
+LanczosStep StepOf(const at::Tensor& basis, const at::Tensor& product, int64_t elements) {
+  constexpr int64_t kMostRows = 8;
+  const int64_t together = std::clamp<int64_t>(elements / basis.size(1), 1, kMostRows);
   at::Tensor rest = product.clone();
   LanczosStep step;
   step.alpha = basis[-1].to(at::kDouble).dot(product).item<double>();

@@ -137,5 +137,28 @@ TEST(CaptureTest, AgreesWithSequencesByThemselvesOverTheFamily) {
   }
 }
 
+TEST(CapturedBatchesTest, ComputesTheFirstBatchOnce) {
+  const std::vector<std::string> hook_points = {"embedding", "block.1.output", "logits"};
+  absl::StatusOr<AnalysisContext> analysis =
+      ReadAnalysisContext({CaptureOptions{hook_points}, {ModelM()}, {8, ""}});
+  ASSERT_TRUE(analysis.ok()) << analysis.status();
+  const SubjectModel& subject = analysis->subjects[0];
+  const auto expect_first = [&](const std::vector<at::Tensor>& captured) {
+    const std::vector<at::Tensor> wanted =
+        CaptureHookPoints(*analysis, subject, analysis->Batch(0), hook_points);
+    ASSERT_EQ(captured.size(), wanted.size());
+    for (size_t i = 0; i < wanted.size(); ++i) EXPECT_TRUE(captured[i].equal(wanted[i])) << i;
+  };
+  CapturedBatches batches(*analysis, subject, hook_points);
+  const std::atomic<bool> stop{true};  // each pass throws
+  analysis->stop = &stop;
+  const std::vector<at::Tensor> taken = batches.Take(0);
+  EXPECT_THROW(batches.Take(0), c10::Error);
+  analysis->stop = nullptr;
+  expect_first(taken);
+  expect_first(batches.Take(0));
+  EXPECT_TRUE(batches.TakeRows(0)[2].equal(taken[2].to(at::kDouble)));
+}
+
 }  // namespace
 }  // namespace ablate::engine
