@@ -3,6 +3,8 @@
 #include <ATen/core/grad_mode.h>
 #include <torch/csrc/autograd/autograd.h>
 
+#include <algorithm>
+
 #include "server/engine/model/layers.h"
 #include "server/engine/model/transformer.h"
 
@@ -36,13 +38,17 @@ uint64_t GraphBytes(const SubjectModel& subject, const TokenBatch& batch) {
   return subject.values.element_size() * static_cast<uint64_t>(batch.rows * batch.length * token);
 }
 
+uint64_t KeptGraphBytes(const SubjectModel& subject) {
+  return std::max(kGraphBytes, 4 * static_cast<uint64_t>(subject.values.nbytes()));
+}
+
 HessianProducts::HessianProducts(const AnalysisContext& analysis, const SubjectModel& subject,
-                                 uint64_t kept_bytes)
+                                 std::optional<uint64_t> kept_bytes)
     : analysis_(analysis),
       subject_(subject),
       targets_(TargetsIn(analysis.batches)),
       leaves_(subject),
-      kept_(BatchesThatFit(analysis, subject, kept_bytes)) {}
+      kept_(BatchesThatFit(analysis, subject, kept_bytes.value_or(KeptGraphBytes(subject)))) {}
 
 HessianProducts::Graph HessianProducts::MakeGraph(size_t batch) const {
   const at::AutoGradMode with_gradients(true);
@@ -54,6 +60,12 @@ HessianProducts::Graph HessianProducts::MakeGraph(size_t batch) const {
   return {losses.detach(), torch::autograd::grad({losses.sum() / targets_}, leaves_.all, {},
                                                  /*retain_graph=*/true, /*create_graph=*/true,
                                                  /*allow_unused=*/true)};
+}
+
+HessianProducts::Graph HessianProducts::GraphOf(size_t batch) {
+  if (batch >= kept_.size()) return MakeGraph(batch);
+  if (!kept_[batch].loss.defined()) kept_[batch] = MakeGraph(batch);
+  return kept_[batch];
 }
 
 at::Tensor HessianProducts::Flat(const std::vector<at::Tensor>& by_leaf) const {
@@ -68,20 +80,13 @@ at::Tensor HessianProducts::Flat(const std::vector<at::Tensor>& by_leaf) const {
 
 BatchDerivative HessianProducts::Differentiate(size_t batch) {
   CheckStop(analysis_);
-  const Graph graph = MakeGraph(batch);
+  const Graph graph = GraphOf(batch);
   return {graph.loss.sum(at::kDouble).item<double>() / targets_, Flat(graph.gradient)};
 }
 
 at::Tensor HessianProducts::Multiply(size_t batch, const at::Tensor& vector) {
   CheckStop(analysis_);
-  const bool keep = batch < kept_.size();
-  Graph made;
-  if (!keep) {
-    made = MakeGraph(batch);
-  } else if (!kept_[batch].loss.defined()) {
-    kept_[batch] = MakeGraph(batch);
-  }
-  const Graph& graph = keep ? kept_[batch] : made;
+  const Graph graph = GraphOf(batch);
   std::vector<at::Tensor> gradient, weights;
   for (size_t i = 0; i < graph.gradient.size(); ++i) {
     const at::Tensor& part = graph.gradient[i];
@@ -90,7 +95,8 @@ at::Tensor HessianProducts::Multiply(size_t batch, const at::Tensor& vector) {
     gradient.push_back(part);
     weights.push_back(vector.narrow(0, parameter.offset, parameter.size).view(part.sizes()));
   }
-  return Flat(torch::autograd::grad(gradient, leaves_.all, weights, /*retain_graph=*/keep,
+  return Flat(torch::autograd::grad(gradient, leaves_.all, weights,
+                                    /*retain_graph=*/batch < kept_.size(),
                                     /*create_graph=*/false, /*allow_unused=*/true));
 }
 

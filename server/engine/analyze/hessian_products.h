@@ -5,6 +5,7 @@
 #include <ATen/ATen.h>
 
 #include <cstdint>
+#include <optional>
 #include <vector>
 
 #include "server/engine/analyze/analysis_context.h"
@@ -14,6 +15,9 @@ namespace ablate::engine {
 // Memory limit of the kept gradient graphs of all batches. A product is about twice as fast if its
 // batch's graph was kept.
 inline constexpr uint64_t kGraphBytes = uint64_t{1} << 30;
+// Returns kGraphBytes, or four times the parameters if they take more: an analysis of a large model
+// holds several such vectors anyway.
+uint64_t KeptGraphBytes(const SubjectModel& subject);
 
 // Returns roughly the bytes of a batch's graph.
 uint64_t GraphBytes(const SubjectModel& subject, const TokenBatch& batch);
@@ -30,8 +34,9 @@ struct BatchDerivative {
 // `analysis` and `subject` must outlive it.
 class HessianProducts {
  public:
+  // Keeps the graphs of the first batches that fit into `kept_bytes`, by default KeptGraphBytes.
   HessianProducts(const AnalysisContext& analysis, const SubjectModel& subject,
-                  uint64_t kept_bytes = kGraphBytes);
+                  std::optional<uint64_t> kept_bytes = std::nullopt);
 
   // These throw c10::Error, also if the analysis must stop.
   BatchDerivative Differentiate(size_t batch);
@@ -50,6 +55,8 @@ class HessianProducts {
   };
 
   Graph MakeGraph(size_t batch) const;
+  // Returns the kept graph of a batch, which is made at its first use, or a new one.
+  Graph GraphOf(size_t batch);
   at::Tensor Flat(const std::vector<at::Tensor>& by_leaf) const;
 
   const AnalysisContext& analysis_;

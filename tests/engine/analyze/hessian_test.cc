@@ -349,6 +349,13 @@ TEST_F(HessianTest, IsThatOfTheLossWhateverTheRunLearnsBy) {
   ExpectSameBits(HessianOf(aligned, options), HessianOf(ModelM(), options));
 }
 
+TEST_F(HessianTest, KeepsLargerGraphsOfLargeModels) {
+  SubjectModel subject = HessianContext(ModelM()).subjects[0];
+  EXPECT_EQ(KeptGraphBytes(subject), kGraphBytes);
+  subject.values = at::zeros({1}).expand({int64_t{1} << 28});  // 1 GiB as parameters
+  EXPECT_EQ(KeptGraphBytes(subject), uint64_t{1} << 32);
+}
+
 TEST_F(HessianTest, HasTheSameBitsWhetherGraphsAreKept) {
   const AnalysisContext analysis = DrawnContext(3, Precision::kFloat32);
   const SubjectModel& subject = analysis.subjects[0];
