@@ -80,7 +80,10 @@ absl::StatusOr<int> Add(const DataOptions& options, const Context& context,
   }
   if (!upload.ok()) return upload.status();
   const v1::Dataset& dataset = upload->dataset;
-  if (options.json) return PrintJson(context, dataset);
+  if (options.json) {
+    if (!validation.empty()) context.console.Info(validation);
+    return PrintJson(context, dataset);
+  }
   *context.console.out << dataset.name() << "\n";
   const std::string facts =
       IsText(dataset) ? absl::StrCat(Count(dataset.documents(), "document"), ", ",

@@ -53,13 +53,17 @@ absl::Status TooLarge(const std::string& path, uint64_t bytes) {
 // Checks the size of a file of ids before it is read.
 absl::StatusOr<uint64_t> SizeOf(const std::string& path) {
   std::error_code error;
-  if (!fs::is_regular_file(path, error)) {
-    return absl::InvalidArgumentError(absl::StrCat(path, ": not a file"));
+  const bool is_file = fs::is_regular_file(path, error);
+  if (error) return absl::PermissionDeniedError(absl::StrCat(path, ": ", error.message()));
+  if (!is_file) {
+    return absl::InvalidArgumentError(absl::StrCat(path, ": not a file; expected a file of ids"));
   }
   const uint64_t bytes = fs::file_size(path, error);
   if (error) return absl::PermissionDeniedError(absl::StrCat(path, ": ", error.message()));
   if (bytes > kMaxDatasetFileBytes) return TooLarge(path, bytes);
-  if (bytes == 0) return absl::InvalidArgumentError(absl::StrCat(path, ": it has no ids"));
+  if (bytes == 0)
+    return absl::InvalidArgumentError(
+        absl::StrCat(path, ": it is empty; expected ids of two bytes each"));
   if (bytes % kIdBytes == 0) return bytes;
   return absl::InvalidArgumentError(absl::StrCat(
       path, ": odd number of bytes (", text::Grouped(bytes), "); expected ids of two bytes each"));

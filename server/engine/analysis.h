@@ -265,6 +265,7 @@ struct AnalysisCost {
   AnalysisPass pass = AnalysisPass::kScored;
   double others = 0;    // float64 operations in addition to the passes; a logarithm counts as ten
   uint64_t tokens = 0;  // tokens of a pass over sequences that the kind makes itself
+  double calls = 0;     // number of passes; 0: forwards, each in pieces of its tokens
 };
 
 // Summarises the lengths of all sequences that are read.

@@ -46,7 +46,7 @@ absl::Status CheckNamesOneModel(const v1::GenerateRequest& request) {
                              "the data set of the model's tokenizer. `ablate data add FOLDER` "
                              "uploads a folder with its vocab.json and merges.txt");
   }
-  if (of_import && request.has_step()) {
+  if (of_import && request.step() > -1 && request.has_step()) {
     return rpc::InvalidField("step", absl::StrCat(request.step(), " has no effect"),
                              "no step for an imported model");
   }

@@ -63,7 +63,7 @@ class OptionChecker {
       } else if (!options_->GetReflection()->HasField(*options_, field)) {
         SetDefault(field);
       } else {
-        CheckValue(reflect::Read(*options_, field), reflect::Below(path_, field->name()));
+        CheckValue(field, reflect::Read(*options_, field), reflect::Below(path_, field->name()));
       }
     }
   }
@@ -76,31 +76,45 @@ class OptionChecker {
     problems_->Add(std::move(wrong));
   }
 
+  // Other texts, such as prompts, may be equal and long.
+  static bool NamesSites(const FieldDescriptor* field) {
+    return field->name() == "site" || field->name() == "sites";
+  }
+
   void CheckList(const FieldDescriptor* field) {
     const int size = options_->GetReflection()->FieldSize(*options_, field);
     if (static_cast<uint32_t>(size) > reflect::OptionOf(field).most()) return;  // reported already
     const std::string path = reflect::Below(path_, field->name());
+    const bool distinct = field->cpp_type() != FieldDescriptor::CPPTYPE_STRING || NamesSites(field);
     std::set<std::string> seen;
     for (int i = 0; i < size; ++i) {
       const reflect::FieldValue value = reflect::Read(*options_, field, i);
       const std::string place = absl::StrCat(path, "[", i, "]");
-      CheckValue(value, place);
-      if (!seen.insert(reflect::TextOf(value)).second) {
+      CheckValue(field, value, place);
+      if (distinct && !seen.insert(reflect::TextOf(value)).second) {
         problems_->Add(place, reflect::TextOf(value), "repeated", "each once");
       }
     }
   }
 
-  void CheckValue(const reflect::FieldValue& value, const std::string& path) {
+  void CheckValue(const FieldDescriptor* field, const reflect::FieldValue& value,
+                  const std::string& path) {
     if (const auto* text = std::get_if<std::string>(&value)) {
-      if (text->size() <= kMaxSiteBytes) return;
-      problems_->Add(path, "", absl::StrCat("it has ", text->size(), " bytes"),
-                     absl::StrCat("at most ", kMaxSiteBytes));
+      CheckLength(field, *text, path);
       return;
     }
     if (const auto* number = std::get_if<reflect::EnumNumber>(&value)) {
       CheckEnum(*number, path, problems_);
     }
+  }
+
+  void CheckLength(const FieldDescriptor* field, const std::string& text, const std::string& path) {
+    const bool site = NamesSites(field);
+    const size_t length = site ? text.size() : text::CountCharacters(text);
+    const size_t most = site ? kMaxSiteBytes : kMaxPrompt;
+    if (length <= most) return;
+    problems_->Add(path, "", absl::StrCat("it has ", length, site ? " bytes" : " characters"),
+                   absl::StrCat("at most ", most));
   }
 
   Message* const options_;
@@ -202,8 +216,8 @@ std::string SignatureText(const v1::Analysis& asked) {
   for (const FieldDescriptor* field : reflect::SetFields(options)) {
     const int size = field->is_repeated() ? options.GetReflection()->FieldSize(options, field) : 1;
     for (int i = 0; i < size; ++i) {
-      absl::StrAppend(&text, field->name(), "=", reflect::TextOf(reflect::Read(options, field, i)),
-                      "\n");
+      const std::string value = reflect::TextOf(reflect::Read(options, field, i));
+      absl::StrAppend(&text, field->name(), "=", absl::CHexEscape(value), "\n");
     }
   }
   return text;

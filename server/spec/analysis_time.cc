@@ -59,9 +59,12 @@ AnalysisTime GuessAnalysisTime(const engine::AnalysisKind& kind, const engine::A
     const uint64_t most = cost.tokens > 0 ? cost.tokens : MostTokens(inputs, config.model.context);
     const double tokens = std::max(static_cast<double>(most), 1.0);
     const double calls = native ? 0 : kBlockMicros * config.model.layers;
+    const double passes =
+        cost.calls > 0
+            ? cost.calls
+            : cost.forwards * PiecesOf(kind, config, tokens, static_cast<double>(parameters));
     time.micros +=
-        cost.forwards * (ForwardFlops(computed, parameters, tokens) / speed +
-                         calls * PiecesOf(kind, config, tokens, static_cast<double>(parameters)));
+        cost.forwards * ForwardFlops(computed, parameters, tokens) / speed + calls * passes;
   }
   time.micros += cost.others / kOtherSpeed;
   return time;

@@ -225,12 +225,23 @@ TEST_F(AnalysisRequestTest, RefusesPairsOfPromptsThatItsDataShowsToBeImpossible)
   refused(patch("ab", "c", "a"),
           "analysis.patch.corrupt[0]: it has 2 tokens, and clean[0] has 3; expected as many tokens "
           "in both prompts of a pair");
+  refused(patch(std::string(513, 'a'), "cb", "a"),
+          "analysis.patch.clean[0]: it has 513 characters; expected at most 512");
   v1::CreateAnalysisRequest prompt = patch("ab", "cb", "a");
   prompt.mutable_inputs()->set_prompt("ab");
   refused(prompt, "inputs.prompt: patch takes no inputs; expected none");
   refused(Request("patch { clean: 'ab' corrupt: 'cb' right: 'a' wrong: 'b' }"),
           "analysis.patch.clean: the tokens of legacy_recall are numbers, not text; expected a run "
           "of a documents or text task");
+}
+
+TEST_F(AnalysisRequestTest, TakesEqualTextsInSeveralPairs) {
+  const std::string pairs =
+      "patch { clean: 'ab' clean: 'ab' corrupt: 'cb' corrupt: 'ac' right: 'a' right: 'a' "
+      "wrong: 'b' wrong: 'b' }";
+  EXPECT_TRUE(Try(RequestOn({TrainOn("words", kWords)}, pairs, "")).ok());
+  ExpectRefused("capture { sites: 'embedding' sites: 'embedding' }", "analysis.capture.sites[1]",
+                "analysis.capture.sites[1]: repeated; expected each once");
 }
 
 TEST_F(AnalysisRequestTest, FindsTheDataSetThatItIsToRead) {

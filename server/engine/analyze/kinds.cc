@@ -366,9 +366,9 @@ AnalysisCost AttentionCost(const AnalysisOptions& options, const RunConfig& conf
   if (!Of<AttentionOptions>(options).maps.empty()) {
     maps = 8 * (layers * (heads + 1) + 1) * Squared(std::min(tokens, kMostMappedTokens));
   }
-  // Logarithms per weight: one for each head, and six for each pair of heads, three with the first
-  // token and three without.
-  const double logarithms = static_cast<double>(tokens * layers * heads * (3 * heads - 2));
+  // Logarithms per weight: three for each head, and two for each pair of heads, with the first
+  // token and without.
+  const double logarithms = static_cast<double>(tokens * layers * heads * (heads + 2));
   return {1, sums + maps, sums + maps, AnalysisPass::kEverywhere,
           10 * logarithms * config.model.context};
 }

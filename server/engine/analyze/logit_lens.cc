@@ -83,14 +83,14 @@ class LogitLens : public Computation {
     const auto last = static_cast<int64_t>(depths_.size()) - 1;
     const auto add = [&](int64_t first, int64_t count) {
       const at::Tensor targets = streams.counted.targets.narrow(0, first, count);
-      const at::Tensor whole = LogProbabilities(
+      const WholePrediction whole(
           streams.logits.index_select(0, streams.counted.places.narrow(0, first, count)));
       for (int64_t depth = 0; depth < last; ++depth) {
         CheckStop(analysis_);
         const at::Tensor logits = lens.Logits(streams.at[static_cast<size_t>(depth)], first, count);
         sums[depth] += SumsAt(LogProbabilities(logits), whole, targets);
       }
-      sums[last] += SumsAt(whole, whole, targets);
+      sums[last] += SumsAt(whole.log_probabilities, whole, targets);
     };
     VisitTargetChunks(streams.counted.targets.numel(), subject_.config.model.vocabulary, add);
     sums_ += sums;
@@ -151,13 +151,25 @@ class LogitLens : public Computation {
     return streams;
   }
 
-  // Returns the sums [kLensSums] of one depth; all log-probabilities are [n, V].
-  static at::Tensor SumsAt(const at::Tensor& here, const at::Tensor& whole,
+  // The model's own prediction, which those at all depths are compared with.
+  struct WholePrediction {
+    explicit WholePrediction(const at::Tensor& logits)
+        : log_probabilities(LogProbabilities(logits)),
+          probabilities(log_probabilities.exp()),
+          likeliest(log_probabilities.argmax(-1)) {}
+
+    at::Tensor log_probabilities;  // [n, V]
+    at::Tensor probabilities;      // [n, V]
+    at::Tensor likeliest;          // [n]
+  };
+
+  // Returns the sums [kLensSums] of one depth, given its log-probabilities [n, V].
+  static at::Tensor SumsAt(const at::Tensor& here, const WholePrediction& whole,
                            const at::Tensor& targets) {
     const at::Tensor likeliest = here.argmax(-1);  // [n]
     return at::stack({LossesOf(here, targets).sum(), likeliest.eq(targets).sum().to(at::kDouble),
-                      (whole.exp() * (whole - here)).sum(),
-                      likeliest.eq(whole.argmax(-1)).sum().to(at::kDouble)});
+                      (whole.probabilities * (whole.log_probabilities - here)).sum(),
+                      likeliest.eq(whole.likeliest).sum().to(at::kDouble)});
   }
 
   static std::string NameOf(int64_t depth) {

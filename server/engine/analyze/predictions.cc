@@ -130,7 +130,7 @@ class Predictions : public Computation {
           all.index_select(0, counted.places.narrow(0, first, count)).to(at::kDouble);
       const at::Tensor target = counted.targets.narrow(0, first, count);
       const at::Tensor log_p = LogProbabilities(logits);  // [count, V]
-      const at::Tensor p = logits.softmax(-1);            // [count, V]
+      const at::Tensor p = log_p.exp();                   // [count, V]
       put(values.loss, LossesOf(log_p, target));
       put(values.correct, logits.argmax(-1).eq(target));
       put(values.confidence, p.amax(-1));

@@ -176,21 +176,25 @@ absl::StatusOr<std::vector<OptionProblem>> CheckPairs(const AnalysisOptions& opt
   return std::move(read->problems);
 }
 
-// Counts a character as a token, because the data may not be loaded.
+// The data may not be loaded: a character counts as a token, or, with a tokenizer, three of them.
+// Then prompts of different lengths may have equally many tokens.
 AnalysisCost PatchCost(const AnalysisOptions& options, const RunConfig& config, uint64_t, size_t) {
   const auto& patch = std::get<PatchOptions>(options);
   const int64_t opening = std::holds_alternative<DocumentsTask>(config.task) ? 1 : 0;
+  const auto* text = std::get_if<TextTask>(&config.task);
+  const bool encoded = text != nullptr && text->stored;
   int64_t tokens = 0, longest = 1, shortest = config.model.context;
   for (const std::string& prompt : patch.clean) {
     const auto characters = static_cast<int64_t>(text::CountCharacters(prompt));
-    const int64_t length = std::clamp<int64_t>(characters + opening, 1, config.model.context);
+    const int64_t length = std::clamp<int64_t>(
+        encoded ? (characters + 2) / 3 : characters + opening, 1, config.model.context);
     tokens += length;
     longest = std::max(longest, length);
     shortest = std::min(shortest, length);
   }
   const auto parameters = static_cast<double>(MakeLayout(config.model).size);
   const int64_t places = PatchedPlaces(patch.part, config.model);
-  const int64_t positions = shortest == longest ? longest : 0;
+  const int64_t positions = encoded || shortest == longest ? longest : 0;
   const int64_t rows = PatchedRows(longest, positions, parameters);
   const int64_t batches = 2 + places * ((positions + rows) / rows);
   const int64_t element = config.precision == Precision::kFloat64 ? 8 : 4;
@@ -202,6 +206,7 @@ AnalysisCost PatchCost(const AnalysisOptions& options, const RunConfig& config, 
   cost.state_bytes = static_cast<uint64_t>(element * activations + sums);
   cost.array_bytes = static_cast<uint64_t>(16 * places * positions);
   cost.tokens = static_cast<uint64_t>(tokens);
+  cost.calls = static_cast<double>(batches) * static_cast<double>(patch.clean.size());
   return cost;
 }
 

@@ -180,6 +180,7 @@ FlatParameters::FlatParameters(const ModelConfig& config, LearningRule rule,
     torch::autograd::impl::set_post_acc_grad_hooks(
         leaf, std::make_unique<WriteGradient>(gradients[i], i, written_));
   }
+  written_->leaves.resize(leaves_.size());
   model_ = BindParameters(config, layout_, leaves_, buffers_);
 }
 

@@ -90,7 +90,7 @@ TEST_F(DataBinsTest, TakesTheOptionsOfOtherDataSets) {
   const Outcome outcome = Add({"--private", "--json"});
   EXPECT_EQ(outcome.code, kSuccess);
   EXPECT_THAT(outcome.out, HasSubstr("\"vocabulary\": 512"));
-  EXPECT_EQ(outcome.err, "");
+  EXPECT_THAT(outcome.err, HasSubstr("task.text.validation: "));
   EXPECT_TRUE(first_.private_());
 }
 
@@ -122,7 +122,7 @@ TEST_F(DataBinsTest, NamesTheFileThatCannotBeRead) {
   Put("val.bin", Bin({1, 2}) + "x");
   ExpectRefused(plays_ + "/val.bin: odd number of bytes (5); expected ids of two bytes each");
   Put("val.bin", "");
-  ExpectRefused(plays_ + "/val.bin: it has no ids");
+  ExpectRefused(plays_ + "/val.bin: it is empty; expected ids of two bytes each");
   Put("val.bin", Bin({9, 512, 600}));
   ExpectRefused(plays_ +
                 "/val.bin: id 512 at position 1 is not in the vocabulary; expected ids below 512, "
@@ -133,7 +133,7 @@ TEST_F(DataBinsTest, NamesTheFileThatCannotBeRead) {
                 "512, its size");
   Remove("train.bin");
   std::filesystem::create_directory(plays_ + "/train.bin");
-  ExpectRefused(plays_ + "/train.bin: not a file");
+  ExpectRefused(plays_ + "/train.bin: not a file; expected a file of ids");
 }
 
 // The files have holes, so that they need no disk.
