@@ -39,7 +39,7 @@ uint64_t GraphBytes(const SubjectModel& subject, const TokenBatch& batch) {
 }
 
 uint64_t KeptGraphBytes(const SubjectModel& subject) {
-  return std::max(kGraphBytes, 4 * static_cast<uint64_t>(subject.values.nbytes()));
+  return std::max(kGraphBytes, 8 * static_cast<uint64_t>(subject.values.nbytes()));
 }
 
 HessianProducts::HessianProducts(const AnalysisContext& analysis, const SubjectModel& subject,

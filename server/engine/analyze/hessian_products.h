@@ -15,8 +15,8 @@ namespace ablate::engine {
 // Memory limit of the kept gradient graphs of all batches. A product is about twice as fast if its
 // batch's graph was kept.
 inline constexpr uint64_t kGraphBytes = uint64_t{1} << 30;
-// Returns kGraphBytes, or four times the parameters if they take more: an analysis of a large model
-// holds several such vectors anyway.
+// Returns kGraphBytes, or eight times the parameters if they take more: an analysis of a large
+// model holds several such vectors anyway.
 uint64_t KeptGraphBytes(const SubjectModel& subject);
 
 // Returns roughly the bytes of a batch's graph.
