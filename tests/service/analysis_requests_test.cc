@@ -236,12 +236,12 @@ TEST_F(AnalysisRequestTest, RefusesPairsOfPromptsThatItsDataShowsToBeImpossible)
 }
 
 TEST_F(AnalysisRequestTest, TakesEqualTextsInSeveralPairs) {
+  ExpectRefused("capture { sites: 'embedding' sites: 'embedding' }", "analysis.capture.sites[1]",
+                "analysis.capture.sites[1]: repeated; expected each once");
   const std::string pairs =
       "patch { clean: 'ab' clean: 'ab' corrupt: 'cb' corrupt: 'ac' right: 'a' right: 'a' "
       "wrong: 'b' wrong: 'b' }";
   EXPECT_TRUE(Try(RequestOn({TrainOn("words", kWords)}, pairs, "")).ok());
-  ExpectRefused("capture { sites: 'embedding' sites: 'embedding' }", "analysis.capture.sites[1]",
-                "analysis.capture.sites[1]: repeated; expected each once");
 }
 
 TEST_F(AnalysisRequestTest, FindsTheDataSetThatItIsToRead) {

@@ -306,8 +306,8 @@ Table SampleRequests() {
       generate("GenerateOfAModelWithoutTokenizer", "model: \"models/m\"",
                "tokenizer: missing; expected the data set of the model's tokenizer. `ablate data "
                "add FOLDER` uploads a folder with its vocab.json and merges.txt"),
-      generate("GenerateOfAModelsStep", "model: \"m\" tokenizer: \"t\" step: -1",
-               "step: -1 has no effect; expected no step for an imported model"),
+      generate("GenerateOfAModelsStep", "model: \"m\" tokenizer: \"t\" step: 5",
+               "step: 5 has no effect; expected no step for an imported model"),
       {"GenerateOfAnUnknownModel", "Models/Generate", "model: \"m\" tokenizer: \"t\"", kNotFound,
        "there is no model \"m\""},
       generate("GenerateOfAStrangeRun", "run: \"runs/R\"",
