@@ -35,10 +35,16 @@ bool DependsOnData(const engine::AnalysisOptions& options, const v1::AnalysisInp
 // Loads data sets on demand, each once.
 class SmallData {
  public:
-  explicit SmallData(storage::Blobs* blobs) : blobs_(blobs) {}
+  // `blobs` and `unstored` must outlive it.
+  SmallData(storage::Blobs* blobs, const UnstoredData& unstored)
+      : blobs_(blobs), unstored_(unstored) {}
 
   // Returns the bytes of a blob; null if there are too many or they can't be read.
   std::shared_ptr<const std::string> Bytes(const std::string& sha256) const {
+    if (const auto made = unstored_.find(sha256); made != unstored_.end()) {
+      if (made->second.size() > kMostBytesHere) return nullptr;
+      return std::make_shared<const std::string>(made->second);
+    }
     const auto pin = blobs_->Find(sha256);
     if (!pin.ok() || (*pin)->size() > kMostBytesHere) return nullptr;
     auto bytes = blobs_->Read(sha256, 0, (*pin)->size());
@@ -64,6 +70,7 @@ class SmallData {
 
  private:
   storage::Blobs* const blobs_;
+  const UnstoredData& unstored_;
   std::map<std::pair<absl::string_view, std::string>, std::shared_ptr<const engine::TaskData>>
       read_;
 };
@@ -207,16 +214,18 @@ void CheckInputs(storage::Store* store, const engine::AnalysisOptions& options,
   if (store->blobs() == nullptr || models.empty()) return;
   // Several models must read the same data.
   if (models.size() == 1 && !DependsOnData(options, inputs, models[0].config.model)) return;
-  SmallData small(store->blobs());
+  const UnstoredData none;
+  SmallData small(store->blobs(), none);
   AddOnce(FindWrong(options, inputs, models, &small), problems);
 }
 
 absl::Status CheckAskedInputs(const rpc::View& view, const std::string& private_to,
-                              const spec::Resolution& resolution, spec::Problems* problems) {
+                              const spec::Resolution& resolution, const UnstoredData& unstored,
+                              spec::Problems* problems) {
   storage::Store* const store = view.store;
   std::vector<spec::AskedAnalysis> entries = spec::AskedAnalyses(resolution.spec);
   if (store->blobs() == nullptr || entries.empty()) return absl::OkStatus();
-  SmallData small(store->blobs());
+  SmallData small(store->blobs(), unstored);
   for (spec::AskedAnalysis& asked : entries) {
     const auto options = spec::ResolveAsked(&asked);
     if (!options.has_value()) continue;

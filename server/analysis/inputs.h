@@ -3,6 +3,7 @@
 #ifndef ABLATE_SERVER_ANALYSIS_INPUTS_H_
 #define ABLATE_SERVER_ANALYSIS_INPUTS_H_
 
+#include <map>
 #include <optional>
 #include <string>
 #include <vector>
@@ -46,13 +47,17 @@ void CheckInputs(storage::Store* store, const engine::AnalysisOptions& options,
                  const v1::AnalysisInputs& inputs, const std::vector<AnalyzedModel>& models,
                  spec::Problems* problems);
 
+// Bytes of data sets that aren't stored yet, by SHA-256.
+using UnstoredData = std::map<std::string, absl::string_view>;
+
 // Checks the inputs of every entry of an experiment's analyses before training, on the first 100 of
 // a grid's runs that read different data or hold out different sequences. Leaves out entries with
 // problems of their own (the data set's included) and runs whose model or task has problems. The
 // experiment is private to `private_to`, or public if that is empty. Errors as FindInputs's. Blocks
 // on the store.
 absl::Status CheckAskedInputs(const rpc::View& view, const std::string& private_to,
-                              const spec::Resolution& resolution, spec::Problems* problems);
+                              const spec::Resolution& resolution, const UnstoredData& unstored,
+                              spec::Problems* problems);
 
 }  // namespace ablate::analysis
 

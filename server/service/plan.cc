@@ -608,7 +608,12 @@ absl::StatusOr<Plan> MakePlan(const Backend& backend, const rpc::View& view,
                     {request->overrides().begin(), request->overrides().end()}, surroundings);
   spec::Problems problems;
   problems.Add(std::move(plan.resolution.problems));
-  absl::Status status = analysis::CheckAskedInputs(view, private_to, plan.resolution, &problems);
+  analysis::UnstoredData unstored;
+  for (const EncodedText& encoded : plan.encoded) {
+    if (!encoded.file.empty()) unstored[encoded.record.sha256] = encoded.file;
+  }
+  absl::Status status =
+      analysis::CheckAskedInputs(view, private_to, plan.resolution, unstored, &problems);
   plan.resolution.problems = problems.Take();
   if (status.ok() && plan.resolution.sound) {
     status = PlanRuns(backend, view, private_to, devices, request->fresh(), &plan);

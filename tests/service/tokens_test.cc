@@ -121,6 +121,23 @@ TEST_F(TokensTest, SharesRunsWithTheTokensThemselves) {
   EXPECT_EQ(Create(direct).cells(0).run(), created.cells(0).run());
 }
 
+// The tokens aren't stored yet.
+TEST_F(TokensTest, ChecksPromptsOfAnalysesAtTheFirstSubmit) {
+  v1::CreateExperimentRequest request;
+  request.set_request_id("r");
+  *request.mutable_spec() = UploadedSpec();
+  v1::PatchOptions* patch = request.mutable_spec()->add_analyses()->mutable_patch();
+  patch->add_clean("KING");
+  patch->add_corrupt("KING");
+  patch->add_right("\xf0\x9f\x99\x82");
+  patch->add_wrong("a");
+  patch->set_part(v1::PatchedPart::feed_forward);
+  const grpc::Status status = TryCreate(request);
+  EXPECT_EQ(FieldOf(status), "analyses[0].patch.right[0]");
+  EXPECT_THAT(status.error_message(), HasSubstr("it has 4 tokens; expected text of one token"));
+  EXPECT_EQ(List().datasets_size(), 2) << "nothing is stored";
+}
+
 TEST_F(TokensTest, NamesATextThatIsGone) {
   v1::ExperimentSpec spec = UploadedSpec();
   spec.mutable_base()->mutable_task()->mutable_text()->set_tokenizer("bpf");
