@@ -123,7 +123,8 @@ class MinibatchCka : public Computation {
     }
     blocks_ = std::max<int64_t>(1, tokens / options.block);
     const int64_t largest = (tokens + blocks_ - 1) / blocks_;
-    const int64_t block_bytes = largest * columns * static_cast<int64_t>(at::elementSize(type));
+    const int64_t block_bytes =
+        std::max<int64_t>(1, largest * columns * static_cast<int64_t>(at::elementSize(type)));
     together_ = std::clamp<int64_t>(static_cast<int64_t>(most_bytes) / block_bytes, 1, blocks_);
     gathered_ = at::zeros({std::min(together_ * largest, tokens), columns}, type);
     place_ = ShuffledPlaces(tokens);

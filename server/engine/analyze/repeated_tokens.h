@@ -50,8 +50,9 @@ inline std::array<double, kRepeatSums> ChanceOfRepeats(int64_t length, int64_t p
     const auto keys = static_cast<double>(i + 1);
     sums[kPreviousToken] += 1 / keys;
     if (i < period) continue;
-    sums[kInduction] += static_cast<double>(i / period) / keys;
-    sums[kDuplicateToken] += static_cast<double>(i / period) / keys;
+    const int64_t occurrences = i / period;
+    sums[kInduction] += static_cast<double>(occurrences) / keys;
+    sums[kDuplicateToken] += static_cast<double>(occurrences) / keys;
   }
   const auto queries = RepeatQueries(length, period);
   for (size_t i = 0; i < sums.size(); ++i) sums[i] /= static_cast<double>(queries[i]);
