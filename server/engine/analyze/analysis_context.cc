@@ -155,6 +155,8 @@ CapturedBatches::CapturedBatches(const AnalysisContext& analysis, const SubjectM
       hook_points_(std::move(hook_points)),
       first_(CaptureHookPoints(analysis_, subject_, analysis_.Batch(0), hook_points_)) {}
 
+std::vector<at::Tensor> CapturedBatches::FirstRows() const { return DoubleRowsOf(first_); }
+
 std::vector<at::Tensor> CapturedBatches::Take(int64_t batch) {
   std::vector<at::Tensor> first = std::exchange(first_, {});
   if (batch == 0 && !first.empty()) return first;

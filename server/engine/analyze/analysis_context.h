@@ -101,6 +101,8 @@ class CapturedBatches {
   const std::vector<std::string>& hook_points() const { return hook_points_; }
   // Returns the first batch's activations, as CaptureHookPoints. Call it before any batch is taken.
   const std::vector<at::Tensor>& first() const { return first_; }
+  // Returns the same as CaptureRows.
+  std::vector<at::Tensor> FirstRows() const;
   // Returns the activations of a batch, as CaptureHookPoints.
   std::vector<at::Tensor> Take(int64_t batch);
   // Returns the activations of a batch, as CaptureRows.

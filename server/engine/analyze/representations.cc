@@ -10,10 +10,10 @@ Representations::Representations(const std::vector<std::string>& hook_points,
     const size_t number = subjects_.size();
     const CapturedBatches& captured =
         subjects_.emplace_back(analysis, subject, HookPointsOr(hook_points, subject.config.model));
-    for (size_t i = 0; i < captured.hook_points().size(); ++i) {
-      const at::Tensor rows = captured.first()[i].flatten(0, -2).to(at::kDouble);
-      all_.push_back({number, captured.hook_points()[i], rows.size(1)});
-      first_means_.push_back(rows.mean(0));
+    const std::vector<at::Tensor> rows = captured.FirstRows();
+    for (size_t i = 0; i < rows.size(); ++i) {
+      all_.push_back({number, captured.hook_points()[i], rows[i].size(1)});
+      first_means_.push_back(rows[i].mean(0));
     }
   }
 }

@@ -36,7 +36,7 @@ class Spectrum : public Computation {
       : analysis_(analysis),
         captured_(analysis, analysis.subjects[0],
                   {HookPointOr(options.site, analysis.subjects[0].config.model)}),
-        shift_(captured_.first()[0].flatten(0, -2).to(at::kDouble).mean(0)),
+        shift_(captured_.FirstRows()[0].mean(0)),
         features_(shift_.size(0)),
         gram_(at::zeros({features_, features_}, at::kDouble)),
         sum_(at::zeros({features_}, at::kDouble)) {}
