@@ -1,5 +1,6 @@
-// Reads and writes the files of data sets that aren't plain text: a tokenizer, and a text that is
-// divided into tokens. Both are safetensors files; docs/reference/tokenizers.md has the format.
+// The kinds of data sets. Reads and writes the files of those that aren't text: a tokenizer, and a
+// text that is divided into tokens. Both are safetensors files; docs/reference/tokenizers.md has
+// the format.
 #ifndef ABLATE_BASE_DATASET_FILE_H_
 #define ABLATE_BASE_DATASET_FILE_H_
 
@@ -13,7 +14,8 @@
 
 namespace ablate {
 
-enum class DatasetKind { kText, kTokenizer, kTokens };
+// Tagged sentences are text, too (base/conllu.h).
+enum class DatasetKind { kText, kTokenizer, kTokens, kTagged };
 
 // The files of a GPT-2 tokenizer.
 struct TokenizerFiles {

@@ -38,7 +38,9 @@ constexpr AnalysisKindRow kKinds[] = {
     {"logit_lens", "Prediction at each depth of the model", Subjects::kEach},
     {"predictions", "Calibration of predictions, and their loss over a sequence", Subjects::kEach},
     {"induction", "Heads that continue a repeated sequence", Subjects::kEach},
-    {"patch", "Activations that carry the difference between two prompts", Subjects::kEach}};
+    {"patch", "Activations that carry the difference between two prompts", Subjects::kEach},
+    {"robustness", "Growth of the loss when words or embeddings are perturbed", Subjects::kEach},
+    {"probe", "Labels of words that can be read linearly from each depth", Subjects::kEach}};
 
 const FieldDescriptor* MemberOf(const AnalysisKindRow& row) {
   return v1::AnalysisKind::descriptor()->FindFieldByName(row.name);

@@ -34,6 +34,8 @@ enum class CkaEstimator { kDebiased, kBiased };
 enum class LensStatistics { kRecomputed, kCached };
 enum class PatchedPart { kResidual, kAttention, kFeedForward, kHead };
 enum class PatchDirection { kDenoise, kNoise };
+enum class LevelUnit { kAbsolute, kRelative };
+enum class Subtoken { kLast, kFirst, kMean };
 
 // The options of each kind, with their defaults. An empty site (hook point) is the last block's
 // output.
@@ -144,12 +146,31 @@ struct PatchOptions {
   PatchDirection direction = PatchDirection::kDenoise;
 };
 
+// Levels of each perturbation. If all lists are empty: see LevelsOf.
+struct RobustnessOptions {
+  std::vector<double> replace_words;
+  std::vector<double> embedding_noise;
+  std::vector<double> fgsm;
+  std::vector<double> l2;
+  LevelUnit unit = LevelUnit::kAbsolute;
+  uint32_t draws = 10;
+};
+
+struct ProbeOptions {
+  std::string label = "upos";  // upos, xpos or a feature
+  double test = 0.3;
+  Subtoken subtoken = Subtoken::kLast;
+  double c = 1;
+  bool controls = true;
+};
+
 using AnalysisOptions =
     std::variant<SpectrumOptions, CkaOptions, ActivationsOptions, WeightsOptions, CaptureOptions,
                  LossLandscapeOptions, HessianOptions, GradientFlowOptions,
                  GradientAlignmentOptions, NormJacobianOptions, NormStatisticsOptions,
                  NormResponseOptions, AttentionOptions, RemoveOptions, TrajectoryOptions,
-                 LogitLensOptions, PredictionsOptions, InductionOptions, PatchOptions>;
+                 LogitLensOptions, PredictionsOptions, InductionOptions, PatchOptions,
+                 RobustnessOptions, ProbeOptions>;
 
 // Selects the tokens that are read, in one of three ways: whole held-out sequences of each subject
 // in their order, up to `tokens` tokens in all but at least one sequence; the first `documents`
@@ -188,6 +209,7 @@ enum class Undefined {
   kZeroDenominator,
   kNonFinite,
   kNoNorm,
+  kOneClass,
 };
 
 // A headline number: a finite value, or the reason why it is undefined.

@@ -44,11 +44,18 @@ template <>
 inline constexpr Named<PatchDirection> kNames<PatchDirection>[] = {
     {PatchDirection::kDenoise, "denoise"}, {PatchDirection::kNoise, "noise"}};
 template <>
+inline constexpr Named<LevelUnit> kNames<LevelUnit>[] = {{LevelUnit::kAbsolute, "absolute"},
+                                                         {LevelUnit::kRelative, "relative"}};
+template <>
+inline constexpr Named<Subtoken> kNames<Subtoken>[] = {
+    {Subtoken::kLast, "last"}, {Subtoken::kFirst, "first"}, {Subtoken::kMean, "mean"}};
+template <>
 inline constexpr Named<Undefined> kNames<Undefined>[] = {
     {Undefined::kZeroVariance, "ZERO_VARIANCE"}, {Undefined::kTooFewTokens, "TOO_FEW_TOKENS"},
     {Undefined::kNoAttention, "NO_ATTENTION"},   {Undefined::kUnnormalised, "UNNORMALISED"},
     {Undefined::kZeroGradient, "ZERO_GRADIENT"}, {Undefined::kZeroDenominator, "ZERO_DENOMINATOR"},
-    {Undefined::kNonFinite, "NON_FINITE"},       {Undefined::kNoNorm, "NO_NORM"}};
+    {Undefined::kNonFinite, "NON_FINITE"},       {Undefined::kNoNorm, "NO_NORM"},
+    {Undefined::kOneClass, "ONE_CLASS"}};
 
 }  // namespace ablate::engine
 

@@ -304,6 +304,10 @@ v1::Dataset ToProto(const storage::DatasetRecord& record) {
       message.set_documents(record.documents);
       message.set_characters(record.characters);
       break;
+    case DatasetKind::kTagged:
+      message.set_kind(v1::DatasetKind::tagged);
+      message.set_documents(record.documents);
+      break;
     case DatasetKind::kTokenizer:
       message.set_kind(v1::DatasetKind::tokenizer);
       message.set_vocabulary(record.characters);

@@ -159,6 +159,23 @@ void Read(OptionReader& read, engine::PatchOptions* to) {
   read("direction", &to->direction);
 }
 
+void Read(OptionReader& read, engine::RobustnessOptions* to) {
+  read("replace_words", &to->replace_words);
+  read("embedding_noise", &to->embedding_noise);
+  read("fgsm", &to->fgsm);
+  read("l2", &to->l2);
+  read("unit", &to->unit);
+  read("draws", &to->draws);
+}
+
+void Read(OptionReader& read, engine::ProbeOptions* to) {
+  read("label", &to->label);
+  read("test", &to->test);
+  read("subtoken", &to->subtoken);
+  read("c", &to->c);
+  read("controls", &to->controls);
+}
+
 // Returns the alternative whose row in the engine's table has this name, with default values.
 template <size_t index = 0>
 std::optional<engine::AnalysisOptions> OptionsNamed(const std::string& name) {

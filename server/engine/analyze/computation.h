@@ -65,6 +65,8 @@ MadeComputation Compute(const LogitLensOptions& options, const AnalysisContext& 
 MadeComputation Compute(const PredictionsOptions& options, const AnalysisContext& analysis);
 MadeComputation Compute(const InductionOptions& options, const AnalysisContext& analysis);
 MadeComputation Compute(const PatchOptions& options, const AnalysisContext& analysis);
+MadeComputation Compute(const RobustnessOptions& options, const AnalysisContext& analysis);
+MadeComputation Compute(const ProbeOptions& options, const AnalysisContext& analysis);
 
 }  // namespace ablate::engine
 

@@ -484,6 +484,13 @@ AnalysisCost InductionCost(const AnalysisOptions& options, const RunConfig& conf
   return cost;
 }
 
+// --- robustness, probe
+AnalysisCost RobustnessCost(const AnalysisOptions&, const RunConfig&, uint64_t, size_t) {
+  return {1};
+}
+
+AnalysisCost ProbeCost(const AnalysisOptions&, const RunConfig&, uint64_t, size_t) { return {1}; }
+
 // In the order of AnalysisOptions.
 constexpr AnalysisKind kKinds[] = {
     {"spectrum", 1, 1, 20'000, CheckSpectrum, SpectrumCost},
@@ -510,6 +517,8 @@ constexpr AnalysisKind kKinds[] = {
     {"predictions", 1, 1, 20'000, NothingToCheck, PredictionsCost},
     {"induction", 1, 1, 0, CheckInduction, InductionCost},
     {"patch", 1, 1, 0, CheckPatch, PatchCost, nullptr, nullptr, 1, false, 0, CheckPairs},
+    {"robustness", 1, 1, 5'000, NothingToCheck, RobustnessCost},
+    {"probe", 1, 1, 50'000, NothingToCheck, ProbeCost},
 };
 static_assert(std::size(kKinds) == std::variant_size_v<AnalysisOptions>);
 
