@@ -239,7 +239,7 @@ absl::string_view LabelOf(const TaggedWord& word, absl::string_view label) {
   if (label == "upos") return given(word.upos);
   if (label == "xpos") return given(word.xpos);
   for (absl::string_view pair : absl::StrSplit(word.features, '|')) {
-    if (absl::ConsumePrefix(&pair, label) && absl::ConsumePrefix(&pair, "=")) return pair;
+    if (absl::ConsumePrefix(&pair, label) && absl::ConsumePrefix(&pair, "=")) return given(pair);
   }
   return {};
 }
