@@ -31,6 +31,19 @@ bool IsText(const v1::Dataset& dataset) {
   return dataset.kind() == v1::DatasetKind::text || dataset.kind() == v1::DatasetKind::unspecified;
 }
 
+bool IsTagged(const v1::Dataset& dataset) { return dataset.kind() == v1::DatasetKind::tagged; }
+
+// Returns the counts of an uploaded data set.
+std::string FactsText(const v1::Dataset& dataset) {
+  if (IsTagged(dataset)) return Count(dataset.documents(), "tagged sentence");
+  if (IsText(dataset)) {
+    return absl::StrCat(Count(dataset.documents(), "document"), ", ",
+                        Count(dataset.characters(), "character"));
+  }
+  return absl::StrCat(v1::DatasetKind::Value_Name(dataset.kind()), " with a vocabulary of ",
+                      text::Grouped(dataset.vocabulary()));
+}
+
 absl::StatusOr<int> Ls(const DataOptions& options, const Context& context, Connection* connection) {
   const absl::StatusOr<v1::ListDatasetsResponse> list =
       ListAll(connection, &Connection::ListDatasets, &v1::ListDatasetsResponse::mutable_datasets,
@@ -48,11 +61,13 @@ absl::StatusOr<int> Ls(const DataOptions& options, const Context& context, Conne
                {"created"}});
   for (const v1::Dataset& dataset : list->datasets()) {
     const bool is_text = IsText(dataset);
-    table.Add({Id(dataset.name()), dataset.display_name(), owners ? OwnerText(dataset) : "",
-               is_text ? "text" : v1::DatasetKind::Value_Name(dataset.kind()),
-               Bytes(dataset.bytes()), is_text ? text::Grouped(dataset.documents()) : "",
-               text::Grouped(is_text ? dataset.characters() : dataset.vocabulary()),
-               Ago(dataset.create_time(), context.now())});
+    table.Add(
+        {Id(dataset.name()), dataset.display_name(), owners ? OwnerText(dataset) : "",
+         is_text ? "text" : v1::DatasetKind::Value_Name(dataset.kind()), Bytes(dataset.bytes()),
+         is_text || IsTagged(dataset) ? text::Grouped(dataset.documents()) : "",
+         IsTagged(dataset) ? ""
+                           : text::Grouped(is_text ? dataset.characters() : dataset.vocabulary()),
+         Ago(dataset.create_time(), context.now())});
   }
   return PrintTable(context, table);
 }
@@ -85,13 +100,8 @@ absl::StatusOr<int> Add(const DataOptions& options, const Context& context,
     return PrintJson(context, dataset);
   }
   *context.console.out << dataset.name() << "\n";
-  const std::string facts =
-      IsText(dataset) ? absl::StrCat(Count(dataset.documents(), "document"), ", ",
-                                     Count(dataset.characters(), "character"))
-                      : absl::StrCat(v1::DatasetKind::Value_Name(dataset.kind()),
-                                     " with a vocabulary of ", text::Grouped(dataset.vocabulary()));
   context.console.Info(absl::StrCat(upload->sent ? "uploaded " : "the server has it already: ",
-                                    Bytes(dataset.bytes()), ", ", facts));
+                                    Bytes(dataset.bytes()), ", ", FactsText(dataset)));
   if (!validation.empty()) context.console.Info(validation);
   if (options.is_private && !dataset.private_()) {
     context.console.Note("the same bytes are public already, in a data set that isn't private");
@@ -122,15 +132,19 @@ Action DefineDataLs(Command* command) {
 
 Action DefineDataAdd(Command* command) {
   auto options = std::make_shared<DataOptions>();
-  command->Argument(&options->name, "PATH",
-                    "Text file in UTF-8, at most 1 GiB; or a tokenizer's folder, which has "
-                    "vocab.json and merges.txt, and may have train.bin and val.bin");
+  command->Argument(
+      &options->name, "PATH",
+      "Text file in UTF-8, at most 1 GiB; tagged sentences in CoNLL-U; or a tokenizer's "
+      "folder, which has vocab.json and merges.txt, and may have train.bin and val.bin");
   command->Flag(&options->is_private, "--private",
                 "Show it only to you and admins; for private experiments of yours");
   command->Flag(&options->json, "--json", kJsonHelp);
   command->Footer(
       "A documents task reads one document per line, a text task reads the whole file. Control "
       "characters other than tabs and line breaks are refused.\n\n"
+      "A file in CoNLL-U has sentences with labels for each word, for the inputs of analyses such "
+      "as "
+      "probe. It is recognised by its first word's line, which has ten columns.\n\n"
       "train.bin and val.bin are token ids of the folder's tokenizer, as nanoGPT's prepare scripts "
       "write them: little-endian uint16. They become one data set of tokens. The line about "
       "task.text.validation has the value that holds out the tokens of val.bin.\n\n"

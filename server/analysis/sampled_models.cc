@@ -30,7 +30,7 @@ absl::StatusOr<v1::RunSpec> SpecOfRunWithText(const storage::RunRecord& run) {
 absl::Status CheckTokenizerFits(const storage::DatasetRecord& tokenizer,
                                 const storage::ModelRecord& model) {
   const std::string name = rpc::DatasetName(tokenizer.id);
-  if (tokenizer.kind == DatasetKind::kText) {
+  if (tokenizer.kind == DatasetKind::kText || tokenizer.kind == DatasetKind::kTagged) {
     return rpc::InvalidField(kTokenizerField, absl::StrCat(name, " is a text"),
                              "a tokenizer, or tokens");
   }

@@ -9,7 +9,9 @@
 #include "ablate/v1/dataset.pb.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "base/conllu.h"
 #include "base/dataset_file.h"
 #include "server/analysis/document_facts.h"
 #include "server/engine/task.h"
@@ -29,6 +31,14 @@
 
 namespace ablate::service {
 namespace {
+
+// The beginning of a file by which its kind is known.
+constexpr uint64_t kBeginningBytes = 64 << 10;
+
+// Returns true for a name that only files of tagged sentences have.
+bool HasTaggedName(absl::string_view display_name) {
+  return absl::EndsWith(display_name, ".conllu");
+}
 
 absl::Status CheckHeader(const v1::UploadDatasetRequest& request) {
   const absl::Status named = rpc::CheckChosenName(request.display_name(), "file", "display_name");
@@ -181,9 +191,19 @@ absl::Status UploadDatasetReactor::Record() {
 absl::StatusOr<storage::DatasetCounts> UploadDatasetReactor::Inspect(
     storage::DatasetRecord* record) {
   storage::Blobs* blobs = backend_->store->blobs();
-  const auto beginning = blobs->Read(pin_->sha256(), 0, 8);
+  const auto beginning = blobs->Read(pin_->sha256(), 0, kBeginningBytes);
   if (!beginning.ok()) return beginning.status();
   absl::Status problem;
+  if (IsText(*beginning) && (IsConllu(*beginning) || HasTaggedName(display_name_))) {
+    const auto facts = InspectTagged(blobs, *pin_);
+    if (facts.ok()) {
+      record->kind = DatasetKind::kTagged;
+      record->documents = facts->sentences;
+      return storage::DatasetCounts{"", facts->words, 0};
+    }
+    if (!absl::IsInvalidArgument(facts.status())) return facts.status();
+    return rpc::InvalidField("data", facts.status().message(), "tagged sentences in CoNLL-U");
+  }
   if (IsText(*beginning)) {
     const auto facts = analysis::InspectBlob(blobs, *pin_);
     if (facts.ok()) {
@@ -204,7 +224,7 @@ absl::StatusOr<storage::DatasetCounts> UploadDatasetReactor::Inspect(
   if (!absl::IsInvalidArgument(problem)) return problem;
   return rpc::InvalidField("data", problem.message(),
                            "UTF-8 text without control characters other than tabs and line breaks, "
-                           "or a file of a tokenizer or of tokens");
+                           "tagged sentences in CoNLL-U, or a file of a tokenizer or of tokens");
 }
 
 constexpr absl::string_view kDatasetList = "datasets";

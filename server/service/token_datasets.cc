@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "base/conllu.h"
 #include "base/decimal.h"
 #include "base/sha256.h"
 #include "base/tokenizer/encoder.h"
@@ -70,16 +71,18 @@ absl::Status Divide(storage::Store* store, const storage::DatasetRecord& text,
   return absl::OkStatus();
 }
 
+// Returns the bytes of a file that isn't plain text. INVALID_ARGUMENT if there are too many.
+absl::StatusOr<std::string> ReadWhole(storage::Blobs* blobs, const storage::Blobs::Pin& blob) {
+  if (blob.size() <= kMaxDatasetFileBytes) return blobs->Read(blob.sha256(), 0, blob.size());
+  return absl::InvalidArgumentError(absl::StrCat("the file has ", text::Grouped(blob.size()),
+                                                 " bytes and isn't plain text; expected at most ",
+                                                 text::Grouped(kMaxDatasetFileBytes)));
+}
+
 }  // namespace
 
 absl::StatusOr<FileFacts> InspectFile(storage::Blobs* blobs, const storage::Blobs::Pin& blob) {
-  if (blob.size() > kMaxDatasetFileBytes) {
-    return absl::InvalidArgumentError(absl::StrCat("the file has ", text::Grouped(blob.size()),
-                                                   " bytes and isn't text; expected "
-                                                   "at most ",
-                                                   text::Grouped(kMaxDatasetFileBytes)));
-  }
-  const auto bytes = blobs->Read(blob.sha256(), 0, blob.size());
+  const auto bytes = ReadWhole(blobs, blob);
   if (!bytes.ok()) return bytes.status();
   absl::StatusOr<DatasetFile> file = ReadDatasetFile(*bytes);
   if (!file.ok()) return file.status();
@@ -88,6 +91,23 @@ absl::StatusOr<FileFacts> InspectFile(storage::Blobs* blobs, const storage::Blob
   const auto read = engine::ReadTokens(*std::move(file));
   if (!read.ok()) return read.status();
   return FileFacts{kind, read->vocabulary(), read->tokens.size()};
+}
+
+absl::StatusOr<TaggedFacts> InspectTagged(storage::Blobs* blobs, const storage::Blobs::Pin& blob) {
+  const auto bytes = ReadWhole(blobs, blob);
+  if (!bytes.ok()) return bytes.status();
+  ConlluReader reader(*bytes);
+  TaggedSentence sentence;
+  TaggedFacts facts;
+  while (true) {
+    const absl::StatusOr<bool> found = reader.Next(sentence);
+    if (!found.ok()) return found.status();
+    if (!*found) break;
+    ++facts.sentences;
+    facts.words += sentence.words.size();
+  }
+  if (facts.sentences == 0) return absl::InvalidArgumentError("it has no sentence");
+  return facts;
 }
 
 std::string DatasetId(absl::string_view display_name, absl::string_view sha256,

@@ -1,4 +1,4 @@
-// Reads data sets that aren't plain text, and divides texts into tokens for experiments.
+// Checks data sets that aren't plain text, and divides texts into tokens for experiments.
 #ifndef ABLATE_SERVER_SERVICE_TOKEN_DATASETS_H_
 #define ABLATE_SERVER_SERVICE_TOKEN_DATASETS_H_
 
@@ -28,6 +28,16 @@ struct FileFacts {
 
 // Checks a published file completely. INVALID_ARGUMENT with its problem. Blocks on the store.
 absl::StatusOr<FileFacts> InspectFile(storage::Blobs* blobs, const storage::Blobs::Pin& blob);
+
+// Counts of tagged sentences (base/conllu.h).
+struct TaggedFacts {
+  uint64_t sentences = 0;
+  uint64_t words = 0;
+};
+
+// Checks a published file of tagged sentences completely. INVALID_ARGUMENT with its problem. Blocks
+// on the store.
+absl::StatusOr<TaggedFacts> InspectTagged(storage::Blobs* blobs, const storage::Blobs::Pin& blob);
 
 // A data set's id: the name without its extension, and the beginning of the hash. A private one has
 // 'p' and digits of the user: the ID that others get must not show that it exists.

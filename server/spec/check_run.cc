@@ -301,6 +301,9 @@ class RunChecker {
       Report({dataset.path}, Complaint(facts.status()), kUploaded);
     } else if (facts->kind == DatasetKind::kTokenizer) {
       Report({dataset.path}, absl::StrCat(name, " is a tokenizer"), "a data set of text");
+    } else if (facts->kind == DatasetKind::kTagged) {
+      Report({dataset.path}, absl::StrCat(name, " holds tagged sentences, for inputs of analyses"),
+             "a data set of text");
     } else if (facts->kind == DatasetKind::kTokens && !as_text) {
       Report({dataset.path}, absl::StrCat(name, " holds tokens of a text, not documents"),
              "a data set of text, or task text");

@@ -312,6 +312,47 @@ TEST_F(FilesTest, EndsADamagedCheckpointWithItsName) {
   }
 }
 
+// Returns a line of CoNLL-U.
+std::string Tagged(const std::string& id, const std::string& form) {
+  return absl::StrCat(id, "\t", form, "\t_\tX\t_\t_\t_\t_\t_\t_\n");
+}
+
+TEST_F(FilesTest, KeepsTaggedSentences) {
+  const std::string file =
+      absl::StrCat("# c\n", Tagged("1", "a"), Tagged("2", "b"), "\n", Tagged("1", "c"));
+  const v1::Dataset dataset = Upload("tags.txt", file);
+  EXPECT_EQ(dataset.kind(), v1::DatasetKind::tagged) << "by its contents";
+  EXPECT_EQ(dataset.documents(), 2u);
+  EXPECT_EQ(dataset.characters(), 0u);
+  Restart();
+  ASSERT_EQ(List().datasets_size(), 1);
+  EXPECT_EQ(List().datasets(0).DebugString(), dataset.DebugString());
+
+  v1::CreateExperimentRequest request;
+  request.set_request_id("r");
+  *request.mutable_spec() = SmallSpec();
+  request.mutable_spec()->mutable_base()->mutable_task()->mutable_documents()->set_dataset(
+      dataset.name());
+  const grpc::Status status = TryCreate(request);
+  EXPECT_EQ(FieldOf(status), "base.task.documents.dataset");
+  EXPECT_THAT(status.error_message(), testing::HasSubstr("holds tagged sentences"));
+}
+
+TEST_F(FilesTest, RefusesWrongTaggedSentences) {
+  const std::string cases[][3] = {
+      {"tags.txt", absl::StrCat(Tagged("1", "a"), Tagged("3", "b")),
+       "line 2: its ID is 3; expected 2"},
+      {"tags.conllu", "a plain text\n", "line 1: it has 1 columns; expected 10"},
+      {"tags.conllu", "# comments\n", "it has no sentence"}};
+  for (const auto& [name, file, message] : cases) {
+    const grpc::Status status = TryUpload({Message(name, file, file)});
+    EXPECT_EQ(status.error_code(), grpc::StatusCode::INVALID_ARGUMENT);
+    EXPECT_EQ(FieldOf(status), "data");
+    EXPECT_THAT(status.error_message(), testing::HasSubstr(message));
+  }
+  EXPECT_EQ(List().datasets_size(), 0);
+}
+
 TEST_F(FilesTest, SaysWhichCheckpointsThereAre) {
   const std::string run = Create(SmallSpec()).cells(0).run();
   const auto worker = MakeWorker();

@@ -141,6 +141,22 @@ TEST_F(DataTest, ListsAllPages) {
   EXPECT_THAT(Run({"data", "ls", "--json"}).out, HasSubstr("\"name\": \"datasets/b-2\""));
 }
 
+TEST_F(DataTest, ListsTaggedSentencesByTheirNumber) {
+  answers_.datasets = [this](const v1::ListDatasetsRequest&, v1::ListDatasetsResponse* response) {
+    v1::Dataset* dataset = response->add_datasets();
+    dataset->set_name("datasets/tags-1");
+    dataset->set_display_name("tags.conllu");
+    dataset->set_kind(v1::DatasetKind::tagged);
+    dataset->set_bytes(104989);
+    dataset->set_documents(335);
+    dataset->mutable_create_time()->set_seconds(absl::ToUnixSeconds(now_) - 60);
+    return absl::OkStatus();
+  };
+  EXPECT_EQ(Run({"data", "ls"}).out,
+            "data set  file         kind      size  documents  vocabulary  created\n"
+            "tags-1    tags.conllu  tagged  105 kB        335              1 min ago\n");
+}
+
 TEST_F(DataTest, SaysWhoseTheyAreWhereSeveralHaveSome) {
   answers_.datasets = [](const v1::ListDatasetsRequest&, v1::ListDatasetsResponse* response) {
     for (const char* owner : {"mia", "bob"}) {
