@@ -375,6 +375,11 @@ std::vector<DatasetPath> FindDatasetPaths(v1::ExperimentSpec* spec, Overrides* o
     found.push_back(InFile(absl::StrCat("base.task.", base.kind, ".", base.field)));
     found.back().name = base.name;
   }
+  for (int i = 0; i < spec->analyses_size(); ++i) {
+    if (!IsPath(spec->analyses(i).inputs().dataset())) continue;
+    found.push_back(InFile(absl::StrCat("analyses[", i, "].inputs.dataset")));
+    found.back().name = spec->mutable_analyses(i)->mutable_inputs()->mutable_dataset();
+  }
   const std::set<std::string> dataset_axes = CollectPathsOfAxes(spec, &found);
   for (int i = 0; i < spec->exclude_size(); ++i) {
     for (auto& [axis, value] : *spec->mutable_exclude(i)->mutable_where()) {

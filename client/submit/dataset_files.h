@@ -66,7 +66,7 @@ struct DatasetPath {
 // `datasets/`.
 bool IsPath(const std::string& dataset);
 
-// Returns every such place in base, axes, settings, exclusions and overrides.
+// Returns every such place in base, analyses, axes, settings, exclusions and overrides.
 std::vector<DatasetPath> FindDatasetPaths(v1::ExperimentSpec* spec, Overrides* overrides);
 
 // Replaces each path, relative to the file's folder, by the name that `upload` returns. Each file

@@ -103,6 +103,20 @@ TEST(FindDatasetPathsTest, FindsTheFileOfAText) {
   EXPECT_EQ(FindDatasetPaths(&file.spec, &overrides).size(), 2u) << "one of them of the option";
 }
 
+TEST(FindDatasetPathsTest, FindsTheFilesOfInputs) {
+  ExperimentFile file = Load(
+      "name: a\n"
+      "base: {task: {documents: {dataset: names}}}\n"
+      "analyses:\n"
+      "  - {spectrum: {}}\n"
+      "  - {probe: {}, inputs: {dataset: tagged.conllu}}\n"
+      "  - {cka: {}, inputs: {dataset: datasets/other.txt}}\n");
+  ASSERT_THAT(file.problems, IsEmpty());
+  Overrides overrides;
+  EXPECT_THAT(Found(&file, &overrides),
+              UnorderedElementsAre("analyses[1].inputs.dataset = tagged.conllu"));
+}
+
 TEST(FindDatasetPathsTest, LeavesOutTheFileOfATaskThatTheCommandLineReplaces) {
   ExperimentFile file = Load("name: a\nbase: {task: {documents: {dataset: gone.txt}}}\n");
   Overrides overrides;
