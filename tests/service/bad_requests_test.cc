@@ -349,7 +349,7 @@ Table AnalysisRequests() {
        "analysis: no kind is given; expected spectrum, cka, activations, weights, capture, "
        "loss_landscape, hessian, gradient_flow, gradient_alignment, norm_jacobian, "
        "norm_statistics, norm_response, attention, remove, trajectory, logit_lens, predictions, "
-       "induction or patch"},
+       "induction, patch, robustness or probe"},
       {"AnalysisOfNothing", create, "analysis { spectrum {} }", kInvalid,
        "subjects: 0 given; expected 1 for spectrum"},
       {"AnalysisOfAStrangeRun", create, "analysis { spectrum {} } subjects { run: \"runs/R\" }",

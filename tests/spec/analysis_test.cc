@@ -70,10 +70,11 @@ const v1::OptionInfo& InfoOf(const FieldDescriptor* option) {
 void Set(const FieldDescriptor* option, double value, Message* options) {
   const auto* reflection = options->GetReflection();
   const bool whole = option->cpp_type() == FieldDescriptor::CPPTYPE_UINT32;
-  if (option->is_repeated()) {
-    reflection->ClearField(options, option);
-    ASSERT_TRUE(whole);
+  if (option->is_repeated()) reflection->ClearField(options, option);
+  if (option->is_repeated() && whole) {
     reflection->AddUInt32(options, option, static_cast<uint32_t>(value));
+  } else if (option->is_repeated()) {
+    reflection->AddDouble(options, option, value);
   } else if (whole) {
     reflection->SetUInt32(options, option, static_cast<uint32_t>(value));
   } else {
