@@ -36,6 +36,9 @@ KINDS = {  # windows to read, and the options
     "gradient_flow": (4, []),
     "loss_landscape": (2, ["directions=1", f"points={POINTS}"]),
     "hessian": (1, [f"iterations={ITERATIONS}", f"trace_samples={SAMPLES}", "density_runs=0"]),
+    "predictions": (4, []),
+    "logit_lens": (2, []),
+    "robustness": (2, ["fgsm=[0.001,0.01]", "l2=[0.1]"]),
 }
 TOLERANCE = 5e-3
 EXAMPLES = os.path.join(os.path.dirname(os.path.abspath(__file__)), "../../examples/data")
@@ -271,6 +274,72 @@ def hessian(subject, draws):
             "largest_eigenvalue": ends[-1], "smallest_eigenvalue": ends[0]}
 
 
+def log_probabilities(logits):
+    import torch
+    return torch.log_softmax(logits.double(), -1)
+
+
+def predictions(subject, _, bins=15):
+    import torch
+    read = []
+    for window in subject.windows:
+        log_p = log_probabilities(subject.model(window[0], use_cache=False).logits[0])
+        confidence, guess = log_p.exp().max(-1)
+        read.append(torch.stack([-log_p.gather(1, window[1][:, None])[:, 0], (guess == window[1]).double(),
+                                 confidence, -(log_p.exp() * log_p).sum(-1)]))
+    quarter = WINDOW // 4
+    early = torch.stack([values[0, :quarter] for values in read]).mean()
+    late = torch.stack([values[0, -quarter:] for values in read]).mean()
+    loss, correct, confidence, entropy = torch.cat(read, 1)
+    held = (confidence * bins).ceil().long().clamp(1, bins)
+    gaps = [(correct[held == i].sum() - confidence[held == i].sum()).abs() for i in range(1, bins + 1)]
+    return {"loss": loss.mean(), "accuracy": correct.mean(), "confidence": confidence.mean(),
+            "entropy": entropy.mean(), "calibration_error": sum(gaps) / len(loss), "early_loss": early,
+            "late_loss": late, "in_context_loss": late - early}
+
+
+def logit_lens(subject, _):
+    import torch
+    sums = {}
+    for window in subject.windows:
+        states = subject.states(window)
+        last = log_probabilities(subject.model.lm_head(subject.body.ln_f(states[-1])))
+        for depth, state in enumerate(states):
+            place = f"block.{depth - 1}" if depth else "embedding"
+            log_p = log_probabilities(subject.model.lm_head(subject.body.ln_f(state)))
+            guess = log_p.argmax(-1)
+            for name, values in (("loss", -log_p.gather(1, window[1][:, None])), ("accuracy", guess == window[1]),
+                                 ("divergence", (last.exp() * (last - log_p)).sum(-1)),
+                                 ("agreement", guess == last.argmax(-1))):
+                sums[f"{name}/{place}"] = sums.get(f"{name}/{place}", 0) + values.double().mean()
+    return {name: value / len(subject.windows) for name, value in sums.items()}
+
+
+def robustness(subject, _):
+    import torch
+    sums = {}
+
+    def add(name, logits, targets):
+        log_p = log_probabilities(logits)
+        sums[name + "loss"] = sums.get(name + "loss", 0) - log_p.gather(1, targets[:, None]).mean()
+        sums[name + "accuracy"] = sums.get(name + "accuracy", 0) + (log_p.argmax(-1) == targets).double().mean()
+
+    squares = []
+    for tokens, targets in subject.windows:
+        embedding = subject.body.wte(tokens).detach().requires_grad_()
+        squares.append(embedding.detach().double().square().mean())
+        logits = subject.model(inputs_embeds=embedding, use_cache=False).logits[0]
+        gradient, = torch.autograd.grad(torch.nn.functional.cross_entropy(logits, targets), embedding)
+        add("", logits.detach(), targets)
+        with torch.no_grad():
+            for name, step in (("fgsm@0.001/", 0.001 * gradient.sign()), ("fgsm@0.01/", 0.01 * gradient.sign()),
+                               ("l2@0.1/", 0.1 * gradient / gradient.norm())):
+                add(name, subject.model(inputs_embeds=embedding + step, use_cache=False).logits[0], targets)
+    numbers = {name: value / len(squares) for name, value in sums.items()}
+    numbers["embedding_rms"] = (sum(squares) / len(squares)).sqrt()
+    return numbers
+
+
 def word(state, numbers):
     """Returns the words of splitmix64 with these numbers (docs/reference/random-streams.md)."""
     import numpy
@@ -333,7 +402,7 @@ def serve(kind, folder, tokens):
         draws = [draw("analysis/hessian/start.0", signs, shapes)]
         draws += [draw(f"analysis/hessian/trace.{i}", signs, shapes) for i in range(SAMPLES)]
     begin = time.process_time()
-    with torch.set_grad_enabled(kind in ("gradient_flow", "hessian")):
+    with torch.set_grad_enabled(kind in ("gradient_flow", "hessian", "robustness")):
         numbers = globals()[kind](Subject(folder, ids, windows, how), draws)
     seconds = time.process_time() - begin
     print(json.dumps({"seconds": seconds, "peak": peak_gigabytes("self"),
