@@ -77,12 +77,8 @@ AnalysisSubject SubjectOfWords(bool documents, Precision precision = Precision::
 AnalysisSubject SubjectOfTokens() {
   AnalysisSubject subject = SubjectOfWords(false);
   auto text = std::make_shared<TokenizedText>();
-  text->encoding = tokenizer::SmallTokenizer{
-      {"\xC4\xA0 a", "b c",
-       "\xC4\xA0"
-       "a bc",
-       "d e", "\xC4\xA0 d"},
-      {"<|end|>"}}.Make();
+  text->encoding =
+      tokenizer::SmallTokenizer{{"Ġ a", "b c", "Ġa bc", "d e", "Ġ d"}, {"<|end|>"}}.Make();
   tokenizer::Encoder(text->encoding).Encode(TextOfWords(), &text->tokens);
   text->tokens[text->tokens.size() - 5] = text->encoding->special()[0];
   RunConfig run = subject.config;
