@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <iterator>
+#include <variant>
 
 #include "absl/strings/str_cat.h"
 #include "base/decimal.h"

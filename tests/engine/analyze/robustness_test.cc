@@ -3,22 +3,21 @@
 
 #include <algorithm>
 #include <cmath>
-#include <sstream>
+#include <map>
 #include <string>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "base/tokenizer/encoder.h"
 #include "server/engine/analyze/perturbed_scores.h"
-#include "server/engine/analyze/replaced_words.h"
 #include "server/engine/analyze/robustness_levels.h"
 #include "server/engine/data/random.h"
 #include "tests/engine/analyze/drawn_subjects.h"
 #include "tests/engine/analyze/pieces.h"
 #include "tests/engine/analyze/plain_model.h"
 #include "tests/engine/analyze/plain_predictions.h"
+#include "tests/engine/analyze/plain_words.h"
 #include "tests/engine/analyze/stops.h"
-#include "tests/tokenizer/small_tokenizer.h"
+#include "tests/engine/analyze/word_subjects.h"
 
 namespace ablate::engine {
 namespace {
@@ -40,51 +39,6 @@ RobustnessOptions LevelsFor(std::vector<double> words, std::vector<double> noise
 AnalysisRequest RobustnessRequest(const AnalysisSubject& subject, const RobustnessOptions& options,
                                   uint64_t tokens = 60) {
   return {options, {subject}, {tokens, ""}};
-}
-
-std::string TextOfWords() {
-  std::string text;
-  for (int i = 0; i < 300; ++i) {
-    for (int j = 0; j <= (i * i + i / 5) % 6; ++j) {
-      text += static_cast<char>('a' + (i + j * j) % 9);
-    }
-    text += i % 11 == 3 ? "\n" : i % 7 == 2 ? "  " : " ";
-  }
-  return text;
-}
-
-// Returns a model with random parameters that reads words: documents of several lengths, or a text.
-AnalysisSubject SubjectOfWords(bool documents, Precision precision = Precision::kFloat64) {
-  RunConfig run = DrawnRun(0);
-  run.task = ModelM().config.task;
-  if (documents) {
-    run.task = *ReadDocumentsTask(TextOfWords(), 8);
-  } else {
-    run.task = *ReadTextTask(TextOfWords(), 0.3);
-  }
-  run.model = ModelConfig();
-  run.model.vocabulary = KindOf(run.task).shape(run.task)->vocabulary;
-  run.model.layers = 2;
-  run.model.width = 8;
-  run.model.heads = 2;
-  run.model.context = 24;
-  run.model.hidden = 16;
-  run.precision = precision;
-  return SubjectOf(run, 3);
-}
-
-// Returns a model that reads the tokens of an encoding.
-AnalysisSubject SubjectOfTokens() {
-  AnalysisSubject subject = SubjectOfWords(false);
-  auto text = std::make_shared<TokenizedText>();
-  text->encoding =
-      tokenizer::SmallTokenizer{{"Ġ a", "b c", "Ġa bc", "d e", "Ġ d"}, {"<|end|>"}}.Make();
-  tokenizer::Encoder(text->encoding).Encode(TextOfWords(), &text->tokens);
-  text->tokens[text->tokens.size() - 5] = text->encoding->special()[0];
-  RunConfig run = subject.config;
-  run.task = TextTask{true, text, 0.3};
-  run.model.vocabulary = static_cast<int>(text->vocabulary());
-  return SubjectOf(run, 4);
 }
 
 AnalysisContext ContextOf(const AnalysisSubject& subject, uint64_t tokens = 60) {
@@ -148,7 +102,7 @@ TEST(RobustnessTest, ChangesNoBitAtLevel0) {
   const auto expect_equal = [](const AnalysisSubject& subject) {
     const bool text = HasText(subject.config.model);
     const RobustnessOptions options =
-        LevelsFor(text ? std::vector<double>{0} : std::vector<double>{}, {0}, {0}, {0}, 3);
+        LevelsFor(text ? std::vector<double>{0} : std::vector<double>{}, {0}, {0}, {0}, 10);
     const AnalysisResult result = Analyzed(RobustnessRequest(subject, options));
     const double loss = NumberIn(result, "loss"), accuracy = NumberIn(result, "accuracy");
     for (const char* level : {"embedding_noise@0", "fgsm@0", "l2@0"}) {
@@ -239,59 +193,6 @@ TEST(RobustnessTest, AgreesWithThePlainModel) {
     ExpectNearIn(Precision::kFloat64, NumberIn(result, "embedding_noise@0.2/increase_deviation"),
                  increase.std().item<double>(), 1);
   }
-}
-
-// Replaces words of characters as the reference page describes, by strings.
-struct PlainWords {
-  std::string text;           // with replaced words
-  std::vector<bool> stayed;   // of each character of the text: in a word that stays
-  std::vector<int64_t> from;  // of such a character: its place in the original
-};
-PlainWords ReplaceByHand(const std::string& text, double fraction, uint64_t state,
-                         const std::string& letters) {
-  const auto uniform = [state](uint64_t n) {
-    return static_cast<double>(SplitMix64::At(state, n) >> 11) * 0x1p-53;
-  };
-  const auto white = [](char c) { return c == ' ' || c == '\n'; };
-  struct Word {
-    size_t begin, end;
-  };
-  std::vector<Word> words;
-  for (size_t i = 0; i < text.size(); ++i) {
-    if (white(text[i])) continue;
-    if (i == 0 || white(text[i - 1])) words.push_back({i, i});
-    words.back().end = i + 1;
-  }
-  size_t count =
-      std::min(words.size(), static_cast<size_t>(std::floor(fraction * words.size() + 1e-9)));
-  if (count == 0 && !words.empty() && fraction > 0) count = 1;
-  std::vector<std::pair<double, size_t>> order;
-  for (size_t i = 0; i < words.size(); ++i) order.emplace_back(uniform(4 * i), i);
-  std::sort(order.begin(), order.end());
-  std::vector<bool> chosen(words.size());
-  for (size_t i = 0; i < count; ++i) chosen[order[i].second] = true;
-  PlainWords made;
-  size_t at = 0;
-  const auto append = [&](char c, bool stays, size_t from) {
-    made.text += c;
-    made.stayed.push_back(stays);
-    made.from.push_back(static_cast<int64_t>(from));
-  };
-  for (size_t i = 0; i < words.size(); ++i) {
-    for (; at < words[i].begin; ++at) append(text[at], false, 0);
-    if (chosen[i]) {
-      for (uint64_t j = 1; j <= 3; ++j) {
-        append(
-            letters[static_cast<size_t>(uniform(4 * i + j) * static_cast<double>(letters.size()))],
-            false, 0);
-      }
-    } else {
-      for (size_t j = words[i].begin; j < words[i].end; ++j) append(text[j], true, j);
-    }
-    at = words[i].end;
-  }
-  for (; at < text.size(); ++at) append(text[at], false, 0);
-  return made;
 }
 
 TEST(RobustnessTest, ComparesTargetsOfWordsThatStay) {
@@ -535,6 +436,19 @@ TEST(RobustnessTest, DoesNotDependOnTheBatches) {
     }
     EXPECT_EQ(a.notes, b.notes);
   }
+}
+
+// A chunk has 4 targets.
+TEST(RobustnessTest, ScoresALargeVocabularyInChunks) {
+  RunConfig run = ModelM().config;
+  run.model.vocabulary = 1 << 20;
+  const AnalysisSubject subject = SubjectOf(run, 5);
+  const AnalysisResult result =
+      Analyzed(RobustnessRequest(subject, LevelsFor({0}, {}, {0}, {}, 1)));
+  const AnalysisResult expected = Analyzed({PredictionsOptions{}, {subject}, {60, ""}});
+  ExpectOracle(NumberIn(result, "loss"), NumberIn(expected, "loss"));
+  EXPECT_EQ(NumberIn(result, "accuracy"), NumberIn(expected, "accuracy"));
+  EXPECT_EQ(NumberIn(result, "fgsm@0/loss"), NumberIn(result, "loss"));
 }
 
 TEST(RobustnessTest, HasArraysOfItsCost) {
