@@ -146,7 +146,7 @@ struct PatchOptions {
   PatchDirection direction = PatchDirection::kDenoise;
 };
 
-// Levels of each perturbation. If all lists are empty: see LevelsOf.
+// Levels of each perturbation; no level twice. If all lists are empty: see LevelsOf.
 struct RobustnessOptions {
   std::vector<double> replace_words;
   std::vector<double> embedding_noise;
@@ -155,6 +155,10 @@ struct RobustnessOptions {
   LevelUnit unit = LevelUnit::kAbsolute;
   uint32_t draws = 10;
 };
+
+// Returns the options with the levels that are used: their own, or by default 0.1, 0.2 and 0.4, of
+// replace_words if the model's task has text, else of embedding_noise.
+RobustnessOptions LevelsOf(const RobustnessOptions& options, const ModelConfig& model);
 
 struct ProbeOptions {
   std::string label = "upos";  // upos, xpos or a feature

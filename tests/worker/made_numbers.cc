@@ -26,6 +26,7 @@ std::map<std::string, std::set<std::string>> MadeNumbers() {
     const AnalysisSubject subject = DrawnSubject(drawn);
     std::vector<AnalysisOptions> every = EveryKind();
     every.push_back(RemoveOptions{RemovedPart::kAttention});
+    every.push_back(RobustnessOptions{{0.5}, {}, {}, {}});
     for (const AnalysisOptions& options : every) {
       const AnalysisKind& kind = KindOf(options);
       if (!Accepts(options, subject.config)) continue;

@@ -9,7 +9,9 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "server/engine/analysis.h"
+#include "server/engine/analyze/prediction_cost.h"
 #include "server/engine/analyze/prompt_pairs.h"
+#include "server/engine/analyze/robustness_levels.h"
 #include "server/engine/layout.h"
 #include "server/engine/model/hook_points.h"
 
@@ -417,17 +419,6 @@ AnalysisCost TrajectoryCost(const AnalysisOptions& options, const RunConfig& con
 }
 
 // --- logit_lens, predictions
-// Returns an estimate of the targets among so many tokens.
-double TargetsAmong(uint64_t tokens, const ModelConfig& model) {
-  const auto each = static_cast<double>(tokens);
-  return model.loss == LossPositions::kAll ? each : std::ceil(each / model.context);
-}
-
-// Exponentials and sums for the float64 probabilities of each token of the vocabulary.
-double ProbabilityOperations(double targets, const ModelConfig& model) {
-  return 25 * targets * model.vocabulary;
-}
-
 // The head is applied at each depth; the last one is the model's own pass.
 AnalysisCost LogitLensCost(const AnalysisOptions&, const RunConfig& config, uint64_t tokens,
                            size_t) {
@@ -484,11 +475,7 @@ AnalysisCost InductionCost(const AnalysisOptions& options, const RunConfig& conf
   return cost;
 }
 
-// --- robustness, probe
-AnalysisCost RobustnessCost(const AnalysisOptions&, const RunConfig&, uint64_t, size_t) {
-  return {1};
-}
-
+// --- probe
 AnalysisCost ProbeCost(const AnalysisOptions&, const RunConfig&, uint64_t, size_t) { return {1}; }
 
 // In the order of AnalysisOptions.
@@ -517,7 +504,7 @@ constexpr AnalysisKind kKinds[] = {
     {"predictions", 1, 1, 20'000, NothingToCheck, PredictionsCost},
     {"induction", 1, 1, 0, CheckInduction, InductionCost},
     {"patch", 1, 1, 0, CheckPatch, PatchCost, nullptr, nullptr, 1, false, 0, CheckPairs},
-    {"robustness", 1, 1, 5'000, NothingToCheck, RobustnessCost},
+    {"robustness", 1, 1, 5'000, CheckRobustness, RobustnessCost, nullptr, nullptr, kGradient + 1},
     {"probe", 1, 1, 50'000, NothingToCheck, ProbeCost},
 };
 static_assert(std::size(kKinds) == std::variant_size_v<AnalysisOptions>);

@@ -1,11 +1,338 @@
 // Measures how the loss grows when words are replaced or embeddings are perturbed.
-#include "absl/status/status.h"
+#include <ATen/core/grad_mode.h>
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
 #include "server/engine/analyze/computation.h"
+#include "server/engine/analyze/inputs.h"
+#include "server/engine/analyze/perturbed_scores.h"
+#include "server/engine/analyze/replaced_words.h"
+#include "server/engine/analyze/robustness_levels.h"
 
 namespace ablate::engine {
+namespace {
 
-MadeComputation Compute(const RobustnessOptions&, const AnalysisContext&) {
-  return absl::UnimplementedError("robustness");
+// One perturbed pass over a batch.
+struct PerturbedPass {
+  Perturbation perturbation;
+  double level = 0;
+  uint32_t draw = 0;
+};
+
+// The values of a level, one for each draw.
+struct LevelValues {
+  std::vector<double> loss, accuracy, increase, total_loss, macro_f1;
+  std::optional<Undefined> undefined;        // of the targets that are compared
+  std::optional<Undefined> without_targets;  // of all targets
+};
+
+// Returns the mean. Equal values have it to the bit.
+double MeanOfDraws(const std::vector<double>& values) {
+  double above = 0;
+  for (const double value : values) above += value - values[0];
+  return values[0] + above / static_cast<double>(values.size());
+}
+
+double DeviationOfDraws(const std::vector<double>& values) {
+  const double mean = MeanOfDraws(values);
+  double squares = 0;
+  for (const double value : values) squares += (value - mean) * (value - mean);
+  return std::sqrt(squares / static_cast<double>(values.size() - 1));
+}
+
+std::vector<PerturbedPass> PassesOf(const RobustnessOptions& options) {
+  std::vector<PerturbedPass> passes;
+  for (const PerturbationInfo& info : kPerturbations) {
+    for (const double level : options.*info.levels) {
+      for (uint32_t draw = 0; draw < DrawsOf(info, options); ++draw) {
+        passes.push_back({info.perturbation, level, draw});
+      }
+    }
+  }
+  return passes;
+}
+
+// Reads each batch as it is, then once for each level and draw. A piece is one pass.
+class Robustness : public Computation {
+ public:
+  // `words` is set if words are replaced.
+  Robustness(RobustnessOptions options, std::optional<WordReplacer> words,
+             const AnalysisContext& analysis)
+      : options_(std::move(options)),
+        analysis_(analysis),
+        subject_(analysis.subjects[0]),
+        words_(std::move(words)),
+        passes_(PassesOf(options_)),
+        rms_(EmbeddingRms(subject_, analysis.batches)) {
+    size_t most = 0;
+    for (const TokenBatch& batch : analysis.batches) {
+      most = std::max(most, batch.targets.size());
+      first_sequences_.push_back(sequences_);
+      sequences_ += batch.rows;
+    }
+    const auto rows = static_cast<int64_t>(passes_.size()) + 1;
+    unperturbed_ = at::zeros({static_cast<int64_t>(most)}, at::kDouble);
+    sums_ = at::zeros({rows, kRobustnessSums}, at::kDouble);
+    if (HasClasses()) {
+      classes_ = at::zeros({rows, 3, subject_.config.model.vocabulary}, at::kDouble);
+    }
+  }
+
+  int64_t pieces() const override { return analysis_.batch_count() * PiecesOfBatch(); }
+
+  void Add(int64_t piece) override {
+    const int64_t batch = piece / PiecesOfBatch(), step = piece % PiecesOfBatch();
+    if (step == 0) {
+      ReadUnperturbed(analysis_.Batch(batch));
+      return;
+    }
+    const PerturbedPass& pass = passes_[static_cast<size_t>(step - 1)];
+    if (pass.perturbation == Perturbation::kReplaceWords) {
+      ReadReplaced(batch, pass, sums_[step]);
+    } else {
+      ReadMoved(batch, pass, step);
+    }
+  }
+
+  std::vector<StateTensor> State() override {
+    std::vector<StateTensor> state = {{"sums", sums_}, {"unperturbed", unperturbed_}};
+    if (HasClasses()) state.push_back({"classes", classes_});
+    return state;
+  }
+
+  AnalysisResult Finish() override {
+    AnalysisResult result;
+    const LevelValues clean = ValuesOf(0, 1);
+    AddNumbers("", clean, &result);
+    result.numbers.push_back(NumberOf("embedding_rms", rms_));
+    int64_t row = 1;
+    for (const PerturbationInfo& info : kPerturbations) {
+      const std::vector<double>& levels = options_.*info.levels;
+      const uint32_t draws = DrawsOf(info, options_);
+      std::vector<double> increases;
+      for (const double level : levels) {
+        const LevelValues values = ValuesOf(row, draws, info.perturbation);
+        AddLevel(info, level, values, &result);
+        increases.insert(increases.end(), values.increase.begin(), values.increase.end());
+        row += draws;
+      }
+      if (levels.empty()) continue;
+      const auto count = static_cast<int64_t>(levels.size());
+      result.arrays.push_back(
+          ArrayOf(absl::StrCat("level/", info.name), {"level"}, at::tensor(levels, at::kDouble)));
+      result.arrays.push_back(ArrayOf(absl::StrCat("increase/", info.name), {"level", "draw"},
+                                      at::tensor(increases, at::kDouble).view({count, draws})));
+    }
+    if (words_.has_value()) AddNotes(&result);
+    return result;
+  }
+
+ private:
+  int64_t PiecesOfBatch() const { return static_cast<int64_t>(passes_.size()) + 1; }
+  bool HasClasses() const { return !HasText(subject_.config.model); }
+
+  void AddClasses(int64_t row, const TargetScores& scores) {
+    if (HasClasses()) classes_[row] += CountClasses(scores, subject_.config.model.vocabulary);
+  }
+
+  // Returns sums [kRobustnessSums] over all targets of a batch.
+  at::Tensor SumsOf(const TargetScores& scores, const at::Tensor& unperturbed, double moved) const {
+    const at::Tensor loss = scores.losses.sum(), targets = scores.counted.sum();
+    const at::Tensor correct = (scores.counted * scores.predicted.eq(scores.targets)).sum();
+    return at::stack({loss, unperturbed.sum(), correct, targets, loss, targets,
+                      at::scalar_tensor(moved, at::kDouble)});
+  }
+
+  // Returns the losses of the batch that was read last as it is, [N].
+  at::Tensor UnperturbedLosses(const TokenBatch& batch) const {
+    return unperturbed_.narrow(0, 0, static_cast<int64_t>(batch.targets.size()));
+  }
+
+  void ReadUnperturbed(const TokenBatch& batch) {
+    const TargetScores scores = ScoresOf(analysis_, subject_, batch);
+    const at::Tensor sums = SumsOf(scores, scores.losses, 0);
+    AddClasses(0, scores);
+    UnperturbedLosses(batch).copy_(scores.losses);
+    sums_[0] += sums;
+  }
+
+  // Reads a batch whose embedding is moved.
+  void ReadMoved(int64_t index, const PerturbedPass& pass, int64_t row) {
+    const TokenBatch& batch = analysis_.Batch(index);
+    const double size = pass.level * (options_.unit == LevelUnit::kRelative ? rms_ : 1);
+    double moved = 0;
+    at::Tensor step;  // [B·T, d]
+    if (pass.perturbation == Perturbation::kEmbeddingNoise) {
+      step = EmbeddingNoise(analysis_, batch, subject_.config.model.width, pass.draw,
+                            first_sequences_[static_cast<size_t>(index)]);
+    } else {
+      const at::Tensor gradient = GradientOf(index);
+      moved = CountMoved(gradient, batch.rows);
+      step = pass.perturbation == Perturbation::kFgsm ? SignOf(gradient)
+                                                      : UnitOf(gradient, batch.rows);
+    }
+    const TargetScores scores = ScoresOf(analysis_, subject_, batch, size * step);
+    const at::Tensor sums = SumsOf(scores, UnperturbedLosses(batch), moved);
+    AddClasses(row, scores);
+    sums_[row] += sums;
+  }
+
+  // Returns the gradient of a batch. Consecutive pieces need the same one.
+  at::Tensor GradientOf(int64_t index) {
+    if (gradient_batch_ != index) {
+      gradient_ = EmbeddingGradient(analysis_, subject_, analysis_.Batch(index));
+      gradient_batch_ = index;
+    }
+    return gradient_;
+  }
+
+  void ReadReplaced(int64_t index, const PerturbedPass& pass, at::Tensor to) {
+    const TokenBatch& batch = analysis_.Batch(index);
+    const std::vector<TokenBatch> rows = SplitRows({batch});
+    std::vector<ReplacedRow> replaced;
+    std::vector<TokenBatch> joined;
+    for (size_t row = 0; row < rows.size(); ++row) {
+      const int64_t sequence =
+          first_sequences_[static_cast<size_t>(index)] + static_cast<int64_t>(row);
+      const uint64_t seed =
+          DrawSeed(analysis_, absl::StrCat("robustness/words/", pass.draw, "/", sequence));
+      replaced.push_back(words_->Replace(rows[row], pass.level, seed));
+      joined.push_back(replaced.back().row);
+    }
+    const TokenBatch read = JoinRows(joined);
+    // The targets of words that stay, among those of the batch that is read and of the one as it
+    // is.
+    std::vector<int64_t> places, originals;
+    for (size_t row = 0; row < rows.size(); ++row) {
+      const auto number = static_cast<int64_t>(row);
+      for (const ReplacedRow::Stayed& stayed : replaced[row].stayed) {
+        places.push_back(number * read.length + stayed.position);
+        originals.push_back(number * batch.length + stayed.original);
+      }
+    }
+    const at::Tensor stayed = at::tensor(places, at::kLong);
+    const TargetScores scores = ScoresOf(analysis_, subject_, read);
+    const at::Tensor correct = scores.predicted.eq(scores.targets).to(at::kDouble);
+    const at::Tensor unperturbed =
+        UnperturbedLosses(batch).index_select(0, at::tensor(originals, at::kLong));
+    to += at::stack({scores.losses.index_select(0, stayed).sum(), unperturbed.sum(),
+                     correct.index_select(0, stayed).sum(),
+                     at::scalar_tensor(static_cast<double>(places.size()), at::kDouble),
+                     scores.losses.sum(), scores.counted.sum(), at::zeros({}, at::kDouble)});
+  }
+
+  // Returns the values of `draws` rows of the sums, from `first` on.
+  LevelValues ValuesOf(int64_t first, uint32_t draws,
+                       std::optional<Perturbation> of = std::nullopt) const {
+    LevelValues values;
+    bool has_targets = true, has_any_target = true, is_moved = false;
+    for (int64_t row = first; row < first + draws; ++row) {
+      const double* const sums = sums_.const_data_ptr<double>() + row * kRobustnessSums;
+      const double targets = sums[kComparedTargets];
+      has_targets = has_targets && targets > 0;
+      has_any_target = has_any_target && sums[kTotalTargets] > 0;
+      is_moved = is_moved || sums[kMovedSequences] > 0;
+      const double loss = sums[kComparedLoss] / targets;
+      // Without a loss there is no most likely token, although argmax returns one.
+      const double if_finite = std::isfinite(loss) ? 1 : std::numeric_limits<double>::quiet_NaN();
+      values.loss.push_back(loss);
+      values.accuracy.push_back(if_finite * sums[kComparedCorrect] / targets);
+      values.increase.push_back(loss - sums[kUnperturbedLoss] / targets);
+      values.total_loss.push_back(sums[kTotalLoss] / sums[kTotalTargets]);
+      if (HasClasses()) values.macro_f1.push_back(if_finite * MacroF1(classes_[row]));
+    }
+    if (of == Perturbation::kL2 && !is_moved) values.undefined = Undefined::kZeroGradient;
+    if (!has_targets) values.undefined = Undefined::kTooFewTokens;
+    values.without_targets = WithoutTargets(has_any_target ? 1 : 0);
+    return values;
+  }
+
+  // Adds the numbers that the input as it is has as well.
+  void AddNumbers(const std::string& prefix, const LevelValues& values,
+                  AnalysisResult* result) const {
+    const auto add = [&](const char* name, double value) {
+      result->numbers.push_back(NumberOf(prefix + name, value, values.undefined));
+    };
+    const double loss = MeanOfDraws(values.loss);
+    add("loss", loss);
+    add("perplexity", std::exp(loss));
+    add("accuracy", MeanOfDraws(values.accuracy));
+    if (HasClasses()) add("macro_f1", MeanOfDraws(values.macro_f1));
+  }
+
+  void AddLevel(const PerturbationInfo& info, double level, const LevelValues& values,
+                AnalysisResult* result) const {
+    const std::string prefix = LevelName(info, level) + "/";
+    AddNumbers(prefix, values, result);
+    result->numbers.push_back(
+        NumberOf(prefix + "increase", MeanOfDraws(values.increase), values.undefined));
+    if (info.is_random) {
+      const bool one = values.increase.size() == 1;
+      result->numbers.push_back(
+          NumberOf(prefix + "increase_deviation", one ? 0 : DeviationOfDraws(values.increase),
+                   one ? std::optional(Undefined::kTooFewTokens) : values.undefined));
+    }
+    if (info.perturbation == Perturbation::kReplaceWords) {
+      result->numbers.push_back(
+          NumberOf(prefix + "total_loss", MeanOfDraws(values.total_loss), values.without_targets));
+    }
+  }
+
+  void AddNotes(AnalysisResult* result) const {
+    size_t few = 0, left_out = 0;
+    for (const TokenBatch& row : SplitRows(analysis_.batches)) {
+      const SequenceWords words = words_->WordsOf(row);
+      few += words.words.size() < 2 ? 1 : 0;
+      left_out += words.left_out;
+    }
+    if (few > 0) {
+      result->notes.push_back(absl::StrCat(few, " of ", sequences_,
+                                           " sequences have fewer than two words, so that none "
+                                           "stays if one is replaced"));
+    }
+    if (left_out > 0) {
+      result->notes.push_back(absl::StrCat(left_out,
+                                           " words share a token with another word: they are not "
+                                           "replaced, and their targets are in no loss but the "
+                                           "total"));
+    }
+  }
+
+  const RobustnessOptions options_;
+  const AnalysisContext& analysis_;
+  const SubjectModel& subject_;
+  std::optional<WordReplacer> words_;
+  const std::vector<PerturbedPass> passes_;
+  const double rms_;  // of the embedding
+  int64_t sequences_ = 0;
+  std::vector<int64_t> first_sequences_;  // of each batch
+  at::Tensor unperturbed_;  // losses of the batch's targets in the input as it is, [most N]
+  // Row 0 is of the input as it is, row 1 + i of passes_[i].
+  at::Tensor sums_;      // [1 + passes, kRobustnessSums]
+  at::Tensor classes_;   // CountClasses, [1 + passes, 3, V]; undefined if the task has text
+  at::Tensor gradient_;  // of one batch, [B·T, d]; not a part of the state
+  int64_t gradient_batch_ = -1;
+};
+
+}  // namespace
+
+MadeComputation Compute(const RobustnessOptions& options, const AnalysisContext& analysis) {
+  const RunConfig& config = analysis.subjects[0].config;
+  RobustnessOptions used = LevelsOf(options, config.model);
+  std::optional<WordReplacer> words;
+  if (!used.replace_words.empty()) {
+    const absl::StatusOr<SampledData> data = SampledDataOf(config);
+    if (!data.ok()) return data.status();
+    words.emplace(data->codec(), config.model.context);
+  }
+  return std::make_unique<Robustness>(std::move(used), std::move(words), analysis);
 }
 
 }  // namespace ablate::engine

@@ -64,6 +64,8 @@ constexpr Known kNumbers[] = {
     {"recovered", "recovered fraction of the difference", ""},
     {"first_loss", "loss at tokens read for the first time", "nats", Scale::kDifference, "token"},
     {"repeated_loss", "loss at repeated tokens", "nats", Scale::kDifference, "token"},
+    {"perplexity", "", "", Scale::kRatio},
+    {"embedding_rms", "", "", Scale::kRatio},
 };
 
 const Known* Find(absl::Span<const Known> table, absl::string_view key) {
@@ -111,7 +113,10 @@ Scale ScaleOfMetric(absl::string_view key) {
   if (const Known* known = Find(kKnown, key); known != nullptr) return known->scale;
   const size_t slash = key.find('/');
   if (slash == absl::string_view::npos) return Scale::kDifference;
-  const absl::string_view behind = key.substr(slash + 1);
+  absl::string_view behind = key.substr(slash + 1);
+  // Numbers of robustness begin with the level: replace_words@0.2/perplexity.
+  const size_t end = behind.find('/');
+  if (behind.substr(0, end).find('@') != absl::string_view::npos) behind.remove_prefix(end + 1);
   const Known* known = Find(kFamilies, key.substr(0, slash));
   if (known == nullptr) known = Find(kNumbers, behind.substr(0, behind.find('/')));
   return known == nullptr ? Scale::kDifference : known->scale;

@@ -35,7 +35,8 @@ inline std::vector<AnalysisOptions> EveryKind() {
           TrajectoryOptions{2},
           LogitLensOptions{},
           LogitLensOptions{LensStatistics::kCached},
-          PredictionsOptions{}};
+          PredictionsOptions{},
+          RobustnessOptions{{}, {0.1, 0.2}, {0.1}, {0.1}, LevelUnit::kRelative, 2}};
 }
 
 // Returns true if the kind accepts the options for this model and its data.

@@ -299,12 +299,14 @@ TEST(ScaleOfMetricTest, IsKnownByTheKey) {
        {"train/gradient_norm", "gradient/embedding", "parameter_gradient/block.3",
         "alignment_ratio/block.0", "flow/gradient/block.3", "flow/gradient_ratio/embedding",
         "flow/parameter_gradient", "flow/relative_gradient/block.1.attention", "alike/norm_ratio",
-        "sharp/gradient_norm", "weights/l2_norm/block.0.ffn"}) {
+        "sharp/gradient_norm", "weights/l2_norm/block.0.ffn", "words/perplexity",
+        "words/replace_words@0.2/perplexity", "words/embedding_rms"}) {
     EXPECT_EQ(ScaleOfMetric(key), Scale::kRatio) << key;
   }
-  for (const char* key : {"eval/loss", "train/loss", "eval/accuracy", "alignment/block.0",
-                          "alike/cosine", "jacobian/r_mean", "ranks/stable_rank", "gradient",
-                          "sharp/largest_eigenvalue", "remove/loss", "sharp/loss", ""}) {
+  for (const char* key :
+       {"eval/loss", "train/loss", "eval/accuracy", "alignment/block.0", "alike/cosine",
+        "jacobian/r_mean", "ranks/stable_rank", "gradient", "sharp/largest_eigenvalue",
+        "remove/loss", "sharp/loss", "words/fgsm@0.1/loss", "words/fgsm@0.1", ""}) {
     EXPECT_EQ(ScaleOfMetric(key), Scale::kDifference) << key;
   }
   EXPECT_EQ(NameOfFamily("w/l2_norm").text, "w/l2_norm") << "it has no other name";
