@@ -50,6 +50,9 @@ struct TextCodec {
   // for no text, such as a boundary, has none.
   std::string BytesOf(absl::Span<const uint32_t> tokens) const;
 
+  // Returns the offset at which each token's bytes end in BytesOf(tokens).
+  std::vector<size_t> EndsOf(absl::Span<const uint32_t> tokens) const;
+
   // Returns the text of tokens, in UTF-8. Bytes that are no whole characters become U+FFFD.
   std::string TextOf(absl::Span<const uint32_t> tokens) const;
 };
