@@ -23,7 +23,7 @@ constexpr const char* kFitNames[kProbeFits] = {"accuracy", "shuffled", "types"};
 // Facts about a probe that has been fitted.
 enum ProbeOutcome { kFitCorrect, kFitSteps, kFitStatus, kFitOutcomes };
 // Largest number of steps in a piece.
-constexpr int64_t kMostPieceSteps = 25;
+constexpr int64_t kMostPieceSteps = 10;
 
 // The labels that one probe learns and is scored on.
 struct FitLabels {
@@ -133,8 +133,8 @@ class Probing : public Computation {
     const bool one_class = fits_[kLabelFit].one_class();
     const auto add = [&](const char* name, const auto& number_at) {
       for (int64_t depth = 0; depth < Depths(); ++depth) {
-        AnalysisNumber number = number_at(depth);
-        if (one_class) number = UndefinedNumber("", Undefined::kOneClass);
+        AnalysisNumber number =
+            one_class ? UndefinedNumber("", Undefined::kOneClass) : number_at(depth);
         number.name = absl::StrCat(name, "/", PlaceName(depth));
         result.numbers.push_back(std::move(number));
       }
