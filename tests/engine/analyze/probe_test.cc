@@ -11,8 +11,10 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/strip.h"
 #include "server/engine/analyze/sentence_bootstrap.h"
 #include "server/engine/data/random.h"
+#include "tests/docs_page.h"
 #include "tests/engine/analyze/drawn_subjects.h"
 #include "tests/engine/analyze/pieces.h"
 #include "tests/engine/analyze/plain_probe.h"
@@ -177,7 +179,7 @@ TEST(ProbeTest, IntervalsContainTheAccuracy) {
   }
 }
 
-// Of two sentences with 0 and 1 correct, a quarter of the resamples have none and a quarter all.
+// A quarter of the resamples has the first sentence alone, and a quarter the second.
 TEST(ProbeTest, BootstrapsSentencesNotWords) {
   const std::vector<Interval> two = BootstrapIntervals({10, 10}, {{0, 10}, {10, 10}, {5, 5}}, 3);
   EXPECT_EQ(two[0].low, 0);
@@ -371,6 +373,51 @@ TEST(ProbeTest, SplitsSentencesInTheSameOrderForModelsThatReadMore) {
   std::sort(labels.begin(), labels.begin() + training);
   std::sort(shuffled.begin(), shuffled.begin() + training);
   EXPECT_EQ(labels, shuffled);
+}
+
+// Returns sentences of words with these forms and labels, each in a row of its own.
+TaggedRows RowsOfWords(const std::vector<std::vector<absl::string_view>>& forms,
+                       const std::vector<std::string>& labels) {
+  TaggedRows rows;
+  for (const auto& of : forms) {
+    TaggedSentence& sentence = rows.sentences.emplace_back();
+    TaggedRow& row = rows.rows.emplace_back();
+    row.sentence = rows.sentences.size() - 1;
+    row.words.resize(of.size());
+    for (size_t i = 0; i < of.size(); ++i) {
+      sentence.words.push_back({of[i], labels[i % labels.size()], "_", "_"});
+    }
+  }
+  return rows;
+}
+
+TEST(ProbeTest, DrawsAsTheReferenceSays) {
+  const TaggedRows six = RowsOfWords({{"a"}, {"b"}, {"c"}, {"d"}, {"e"}, {"f"}}, {"X"});
+  std::vector<absl::string_view> order;
+  for (int scored = 1; scored <= 5; ++scored) {
+    ProbeOptions options;
+    options.test = scored / 6.0;
+    const ProbeWords words = SelectWords(options, six, 3);
+    for (size_t i = words.training; i < 6; ++i) {
+      const absl::string_view form = words.words[i].form;
+      if (std::count(order.begin(), order.end(), form) == 0) order.push_back(form);
+    }
+    if (scored == 5) order.push_back(words.words[0].form);
+  }
+  std::string numbers;
+  for (const absl::string_view form : order) absl::StrAppend(&numbers, form[0] - 'a', " ");
+  ExpectRow("random-streams.md",
+            "sentences 0 … 5 of `probe`, in the order in which they are scored",
+            absl::StripSuffix(numbers, " "));
+
+  std::vector<std::string> labels;
+  for (int i = 0; i < 100; ++i) labels.push_back(absl::StrCat(i / 10, i % 10));
+  std::vector<absl::string_view> forms(100, "x");
+  forms[0] = "the";
+  const ProbeWords words = SelectWords(ProbeOptions(), RowsOfWords({forms, forms}, labels), 3);
+  ASSERT_EQ(words.training, 100u);
+  ExpectRow("random-streams.md", "word of 100 to learn from whose label `the` has in `probe`",
+            absl::StrCat(TypeLabels(words, 3)[0]));
 }
 
 TEST(ProbeTest, NeedsNoMoreThanItsCost) {
