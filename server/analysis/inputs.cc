@@ -28,7 +28,7 @@ bool DependsOnData(const engine::AnalysisOptions& options, const v1::AnalysisInp
   if (kind.check_data != nullptr) return true;
   if (kind.default_tokens == 0) return false;
   if (!inputs.prompt().empty() || !inputs.dataset().empty()) return true;
-  constexpr engine::SequenceLengths kSeveral = {2, 1, 2};
+  constexpr engine::SequenceSummary kSeveral = {2, 1, 2};
   return kind.check_read != nullptr && !kind.check_read(options, model, kSeveral).empty();
 }
 

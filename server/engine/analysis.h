@@ -294,11 +294,14 @@ struct AnalysisCost {
   double calls = 0;     // number of passes; 0: forwards, each in pieces of its tokens
 };
 
-// Summarises the lengths of all sequences that are read.
-struct SequenceLengths {
+struct TaggedRows;  // analyze/tagged_rows.h
+
+// Summarises all sequences that are read.
+struct SequenceSummary {
   uint64_t sequences = 0;
   uint64_t shortest = 0;  // in tokens
   uint64_t longest = 0;
+  const TaggedRows* tagged = nullptr;  // null: they aren't tagged sentences
 };
 
 // A row of the table of kinds. Rows are in the order of AnalysisOptions.
@@ -318,10 +321,10 @@ struct AnalysisKind {
   // problem that a single model lacks.
   std::vector<OptionProblem> (*check_all)(const AnalysisOptions& options,
                                           const std::vector<const ModelConfig*>& models) = nullptr;
-  // Returns the problems of the options for sequences of these lengths. Null: no length is a
-  // problem.
+  // Returns the problems of the options for such sequences, or of the inputs, with fields such as
+  // inputs.dataset. Null: no sequences are a problem.
   std::vector<OptionProblem> (*check_read)(const AnalysisOptions& options, const ModelConfig& model,
-                                           const SequenceLengths& read) = nullptr;
+                                           const SequenceSummary& read) = nullptr;
   // Passes that a piece makes over its tokens; a gradient counts as three.
   double piece_forwards = 1;
   // True if the subjects must be checkpoints of one run, by ascending step.

@@ -34,6 +34,7 @@ constexpr ReportedAnalysis kReportedAnalyses[] = {
     {"norm_jacobian", "r_radial/block.*.feed_forward_norm"},
     {"logit_lens", "loss"},
     {"induction", "induction"},
+    {"probe", "accuracy"},
 };
 
 // Reads the metrics of one family by block.

@@ -296,6 +296,17 @@ TEST(TextCodecTest, ReplacesBytesThatAreNoCharacter) {
   EXPECT_THAT(codec.TextOf(tokens), ::testing::StartsWith("a\xEF\xBF\xBD"));
 }
 
+TEST(TextCodecTest, EndsOfTokensAreThoseOfTheirBytes) {
+  const TextCodec codec = {nullptr, ExampleEncoding()};
+  const std::vector<uint32_t> tokens = Encoded("the é😀\n", codec, 100);
+  const std::vector<size_t> ends = codec.EndsOf(tokens);
+  ASSERT_EQ(ends.size(), tokens.size());
+  for (size_t i = 0; i < tokens.size(); ++i) {
+    EXPECT_EQ(ends[i], codec.BytesOf(absl::MakeConstSpan(tokens).first(i + 1)).size()) << i;
+  }
+  EXPECT_EQ(kCharacters.EndsOf({1, 5, 0}), (std::vector<size_t>{1, 1, 2})) << "a boundary has none";
+}
+
 TEST(TextCodecTest, AnIdWithoutTextHasNoBytes) {
   EXPECT_EQ(kCharacters.TextOf({1, 5, 4'000'000'000, 0}), "ba");
   const TextCodec codec = {nullptr, ExampleEncoding()};

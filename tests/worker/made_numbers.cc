@@ -30,7 +30,7 @@ std::map<std::string, std::set<std::string>> MadeNumbers() {
     for (const AnalysisOptions& options : every) {
       const AnalysisKind& kind = KindOf(options);
       if (!Accepts(options, subject.config)) continue;
-      Add(kind, {options, LeastSubjects(kind, subject), {60, ""}}, &made);
+      Add(kind, {options, LeastSubjects(kind, subject), InputsOf(options, subject.config)}, &made);
     }
   }
   const CkaOptions cka = {{"embedding", "block.0.output"}};

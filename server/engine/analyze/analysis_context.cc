@@ -64,6 +64,7 @@ absl::StatusOr<AnalysisContext> ReadAnalysisContext(const AnalysisRequest& reque
   if (!read.ok()) return read.status();
   if (absl::Status refused = RefusalOf(read->problems); !refused.ok()) return refused;
   analysis.batches = std::move(read->batches);
+  analysis.tagged = std::move(read->tagged);
   for (const TokenBatch& batch : analysis.batches) analysis.tokens += batch.tokens();
   return analysis;
 }

@@ -6,11 +6,14 @@
 #include <utility>
 #include <variant>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "base/conllu.h"
 #include "base/dataset_file.h"
 #include "base/decimal.h"
 #include "base/tokenizer/encoder.h"
 #include "server/engine/analyze/sampling.h"
+#include "server/engine/analyze/tagged_rows.h"
 #include "server/engine/data/characters.h"
 #include "server/engine/data/documents.h"
 #include "server/engine/data/whole_text.h"
@@ -23,18 +26,6 @@ constexpr uint32_t kMaxPromptTokens = 512;
 
 using Read = absl::StatusOr<SequencesRead>;
 
-SequencesRead Refused(std::string field, std::string complaint, std::string allowed) {
-  return {{}, {{std::move(field), "", std::move(complaint), std::move(allowed)}}};
-}
-
-SequencesRead TooManyTokens(const AnalysisInputs& inputs) {
-  const std::string most = text::Grouped(kMaxReadTokens);
-  return Refused(
-      "inputs.documents",
-      absl::StrCat("the first ", inputs.documents, " have more than ", most, " tokens together"),
-      absl::StrCat("so many that they have at most ", most));
-}
-
 // Reads the prompt as one row. Every token except the first is a target.
 Read ReadPrompt(const RunConfig& config, const std::string& prompt) {
   const absl::StatusOr<SampledData> data = SampledDataOf(config);
@@ -44,7 +35,7 @@ Read ReadPrompt(const RunConfig& config, const std::string& prompt) {
       std::min(kMaxPromptTokens, context) - (data->documents != nullptr ? 1 : 0);
   std::vector<uint32_t> tokens;
   const auto wrong = EncodePrompt(prompt, data->codec(), longest, &tokens);
-  if (wrong.has_value()) return Refused("inputs.prompt", wrong->complaint, wrong->allowed);
+  if (wrong.has_value()) return UnreadableInputs("inputs.prompt", wrong->complaint, wrong->allowed);
   const absl::StatusOr<Opening> opening = OpeningOf(*data, tokens);
   if (!opening.ok()) return opening.status();
   TokenBatch batch;
@@ -131,10 +122,7 @@ std::optional<SequencesRead> Encode(const std::u32string& points, const std::u32
   for (size_t i = 0; i < points.size(); ++i) {
     const std::optional<uint32_t> token = RankOf(points[i], alphabet);
     if (!token.has_value()) {
-      return Refused("inputs.dataset",
-                     absl::StrCat(unit, " ", number, " has as character ", i + 1, " ",
-                                  CharacterText(points[i]), ", which is not in the run's data"),
-                     absl::StrCat("its ", alphabet.size(), " characters"));
+      return UnknownCharacter(absl::StrCat(unit, " ", number), i + 1, points[i], alphabet);
     }
     tokens->push_back(*token);
   }
@@ -212,7 +200,7 @@ Read ReadOtherText(const TokenizedText& own, int64_t context, const AnalysisInpu
   const char* unit = " characters";
   TokenizedText text;
   if (!IsText(*inputs.text)) {
-    return Refused("inputs.dataset", "it isn't text", "a data set of text");
+    return UnreadableInputs("inputs.dataset", "it isn't text", "a data set of text");
   }
   if (own.encoding != nullptr) {
     unit = " tokens";
@@ -223,8 +211,9 @@ Read ReadOtherText(const TokenizedText& own, int64_t context, const AnalysisInpu
     if (wrong->has_value()) return **std::move(wrong);
   }
   if (text.tokens.size() <= length) {
-    return Refused("inputs.dataset", absl::StrCat("it has ", text.tokens.size(), unit),
-                   absl::StrCat("at least ", length + 1, ", one more than the model's context"));
+    return UnreadableInputs(
+        "inputs.dataset", absl::StrCat("it has ", text.tokens.size(), unit),
+        absl::StrCat("at least ", length + 1, ", one more than the model's context"));
   }
   const uint64_t whole = (text.tokens.size() - 1) / length * length;
   if (inputs.documents > 0 && whole > kMaxReadTokens) return TooManyTokens(inputs);
@@ -235,6 +224,7 @@ Read ReadOther(const RunConfig& config, const AnalysisInputs& inputs) {
   const absl::StatusOr<SampledData> own = SampledDataOf(config);
   if (!own.ok()) return own.status();
   const int64_t context = config.model.context;
+  if (IsConllu(*inputs.text)) return ReadTaggedSentences(*own, context, inputs);
   return own->documents != nullptr ? ReadOtherDocuments(*own->documents, context, inputs)
                                    : ReadOtherText(*own->text, context, inputs);
 }
@@ -251,15 +241,16 @@ bool ReadsTheSame(const std::vector<TokenBatch>& a, const std::vector<TokenBatch
                     });
 }
 
-SequenceLengths LengthsOf(const std::vector<TokenBatch>& batches) {
-  SequenceLengths lengths;
-  for (const TokenBatch& batch : batches) {
+SequenceSummary SummaryOf(const SequencesRead& read) {
+  SequenceSummary summary;
+  for (const TokenBatch& batch : read.batches) {
     const auto length = static_cast<uint64_t>(batch.length);
-    lengths.shortest = lengths.sequences == 0 ? length : std::min(lengths.shortest, length);
-    lengths.longest = std::max(lengths.longest, length);
-    lengths.sequences += static_cast<uint64_t>(batch.rows);
+    summary.shortest = summary.sequences == 0 ? length : std::min(summary.shortest, length);
+    summary.longest = std::max(summary.longest, length);
+    summary.sequences += static_cast<uint64_t>(batch.rows);
   }
-  return lengths;
+  summary.tagged = read.tagged.get();
+  return summary;
 }
 
 // Returns the problems of options that depend on the data of these models.
@@ -278,6 +269,27 @@ absl::StatusOr<std::vector<OptionProblem>> CheckData(
 }
 
 }  // namespace
+
+SequencesRead UnreadableInputs(std::string field, std::string complaint, std::string allowed) {
+  return {{}, {{std::move(field), "", std::move(complaint), std::move(allowed)}}};
+}
+
+SequencesRead TooManyTokens(const AnalysisInputs& inputs) {
+  const std::string most = text::Grouped(kMaxReadTokens);
+  return UnreadableInputs(
+      "inputs.documents",
+      absl::StrCat("the first ", inputs.documents, " have more than ", most, " tokens together"),
+      absl::StrCat("so many that they have at most ", most));
+}
+
+SequencesRead UnknownCharacter(absl::string_view place, size_t number, char32_t character,
+                               const std::u32string& alphabet) {
+  return UnreadableInputs(
+      "inputs.dataset",
+      absl::StrCat(place, " has as character ", number, " ", CharacterText(character),
+                   ", which is not in the run's data"),
+      absl::StrCat("its ", alphabet.size(), " characters"));
+}
 
 bool ReadsTrainingBatches(const AnalysisOptions& options, const ModelConfig& model) {
   if (model.norm.kind != NormKind::kBatch) return false;
@@ -337,6 +349,7 @@ absl::StatusOr<SequencesRead> ReadSequences(const AnalysisOptions& options,
     if (!read->problems.empty()) continue;
     if (all.batches.empty()) {
       all.batches = std::move(read->batches);
+      all.tagged = std::move(read->tagged);
     } else if (!ReadsTheSame(all.batches, read->batches)) {
       all.problems.push_back({absl::StrCat("subjects[", i, "]"), "",
                               "it reads other sequences than the ones before",
@@ -345,14 +358,16 @@ absl::StatusOr<SequencesRead> ReadSequences(const AnalysisOptions& options,
   }
   const AnalysisKind& kind = KindOf(options);
   if (all.problems.empty() && kind.check_read != nullptr) {
-    for (OptionProblem& problem :
-         kind.check_read(options, subjects[0]->model, LengthsOf(all.batches))) {
-      all.problems.push_back(InRequest(kind, std::move(problem)));
+    for (OptionProblem& problem : kind.check_read(options, subjects[0]->model, SummaryOf(all))) {
+      const bool of_inputs = absl::StartsWith(problem.field, "inputs.");
+      all.problems.push_back(of_inputs ? std::move(problem) : InRequest(kind, std::move(problem)));
     }
   }
   if (!all.problems.empty()) {
     all.batches.clear();
+    all.tagged = nullptr;
   } else if (ReadsTrainingBatches(options, subjects[0]->model)) {
+    all.tagged = nullptr;
     all.batches = InTrainingBatches(all.batches, subjects[0]->training);
   } else {
     all.batches = InParts(all.batches, PieceTokens(kind, ParametersTogether(kind, subjects)));

@@ -2,7 +2,9 @@
 #ifndef ABLATE_SERVER_ENGINE_ANALYZE_INPUTS_H_
 #define ABLATE_SERVER_ENGINE_ANALYZE_INPUTS_H_
 
+#include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -26,7 +28,18 @@ struct SequencesRead {
   // ReadsTrainingBatches. Empty if there are problems.
   std::vector<TokenBatch> batches;
   std::vector<OptionProblem> problems;  // fields as in requests: inputs.prompt, subjects[1]
+  // The sentences and words of the rows of all batches. Null if these aren't tagged sentences, or
+  // if ReadsTrainingBatches.
+  std::shared_ptr<const TaggedRows> tagged = nullptr;
 };
+
+// Return the problem of inputs that can't be read: any, that of documents with more than
+// kMaxReadTokens tokens together, and that of a character that the run's data lack. The character
+// is the `number`-th, from 1, of a `place` such as "line 2".
+SequencesRead UnreadableInputs(std::string field, std::string complaint, std::string allowed);
+SequencesRead TooManyTokens(const AnalysisInputs& inputs);
+SequencesRead UnknownCharacter(absl::string_view place, size_t number, char32_t character,
+                               const std::u32string& alphabet);
 
 // Returns true if BatchNorm in this analysis uses batch statistics as in training, because
 // gradients depend on them. Otherwise it uses running statistics.

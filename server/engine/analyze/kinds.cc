@@ -10,6 +10,7 @@
 #include "absl/strings/str_join.h"
 #include "server/engine/analysis.h"
 #include "server/engine/analyze/prediction_cost.h"
+#include "server/engine/analyze/probe_words.h"
 #include "server/engine/analyze/prompt_pairs.h"
 #include "server/engine/analyze/robustness_levels.h"
 #include "server/engine/layout.h"
@@ -229,7 +230,7 @@ Problems CheckCapture(const AnalysisOptions& options, const ModelConfig& model) 
 
 // At hook points of queries and keys each sequence has a matrix of its own length.
 Problems CheckCaptured(const AnalysisOptions& options, const ModelConfig& model,
-                       const SequenceLengths& read) {
+                       const SequenceSummary& read) {
   const auto& hook_points = Of<CaptureOptions>(options).sites;
   if (read.shortest == read.longest) return {};
   for (size_t i = 0; i < hook_points.size(); ++i) {
@@ -350,7 +351,7 @@ Problems CheckAttends(const AnalysisOptions&, const ModelConfig& model) {
 }
 
 Problems CheckMapped(const AnalysisOptions& options, const ModelConfig&,
-                     const SequenceLengths& read) {
+                     const SequenceSummary& read) {
   const bool one = read.sequences == 1 && read.longest <= kMostMappedTokens;
   if (Of<AttentionOptions>(options).maps.empty() || one) return {};
   return {{"maps", "",
@@ -475,9 +476,6 @@ AnalysisCost InductionCost(const AnalysisOptions& options, const RunConfig& conf
   return cost;
 }
 
-// --- probe
-AnalysisCost ProbeCost(const AnalysisOptions&, const RunConfig&, uint64_t, size_t) { return {1}; }
-
 // In the order of AnalysisOptions.
 constexpr AnalysisKind kKinds[] = {
     {"spectrum", 1, 1, 20'000, CheckSpectrum, SpectrumCost},
@@ -505,7 +503,7 @@ constexpr AnalysisKind kKinds[] = {
     {"induction", 1, 1, 0, CheckInduction, InductionCost},
     {"patch", 1, 1, 0, CheckPatch, PatchCost, nullptr, nullptr, 1, false, 0, CheckPairs},
     {"robustness", 1, 1, 5'000, CheckRobustness, RobustnessCost, nullptr, nullptr, kGradient + 1},
-    {"probe", 1, 1, 50'000, NothingToCheck, ProbeCost},
+    {"probe", 1, 1, 50'000, NothingToCheck, ProbeCost, nullptr, CheckProbed},
 };
 static_assert(std::size(kKinds) == std::variant_size_v<AnalysisOptions>);
 

@@ -62,6 +62,7 @@ constexpr Known kNumbers[] = {
     {"displacement", "", "", Scale::kRatio},
     {"induction", "largest induction weight", ""},
     {"recovered", "recovered fraction of the difference", ""},
+    {"selectivity", "accuracy beyond random labels of word types", ""},
     {"first_loss", "loss at tokens read for the first time", "nats", Scale::kDifference, "token"},
     {"repeated_loss", "loss at repeated tokens", "nats", Scale::kDifference, "token"},
     {"perplexity", "", "", Scale::kRatio},

@@ -2,9 +2,13 @@
 #ifndef ABLATE_TESTS_ENGINE_ANALYZE_EVERY_KIND_H_
 #define ABLATE_TESTS_ENGINE_ANALYZE_EVERY_KIND_H_
 
+#include <string>
+#include <variant>
 #include <vector>
 
 #include "server/engine/analysis.h"
+#include "server/engine/analyze/sampling.h"
+#include "tests/engine/analyze/tagged_text.h"
 
 namespace ablate::engine {
 
@@ -36,14 +40,31 @@ inline std::vector<AnalysisOptions> EveryKind() {
           LogitLensOptions{},
           LogitLensOptions{LensStatistics::kCached},
           PredictionsOptions{},
-          RobustnessOptions{{}, {0.1, 0.2}, {0.1}, {0.1}, LevelUnit::kRelative, 2}};
+          RobustnessOptions{{}, {0.1, 0.2}, {0.1}, {0.1}, LevelUnit::kRelative, 2},
+          ProbeOptions{},
+          ProbeOptions{"upos", 0.5, Subtoken::kMean, 1, false}};
 }
 
 // Returns true if the kind accepts the options for this model and its data.
 inline bool Accepts(const AnalysisOptions& options, const RunConfig& config) {
   const AnalysisKind& kind = KindOf(options);
   if (!kind.check(options, config.model).empty()) return false;
+  if (std::holds_alternative<ProbeOptions>(options) && !SampledDataOf(config).ok()) return false;
   return kind.check_data == nullptr || kind.check_data(options, config)->empty();
+}
+
+// Returns inputs of about 60 tokens that the kind reads: held-out ones, or tagged sentences in
+// characters of the run's data.
+inline AnalysisInputs InputsOf(const AnalysisOptions& options, const RunConfig& config) {
+  if (!std::holds_alternative<ProbeOptions>(options)) return {60, ""};
+  std::string letters;
+  for (const char32_t point : *SampledDataOf(config)->codec().alphabet) {
+    if (point >= 'a' && point <= 'z') letters += static_cast<char>(point);
+  }
+  AnalysisInputs inputs = AllOf(Conllu(DrawnSentences(20, letters)));
+  inputs.documents = 0;
+  inputs.tokens = 60;
+  return inputs;
 }
 
 // Returns as few copies of this model as the kind accepts.

@@ -1,0 +1,438 @@
+#include "server/engine/analyze/probe.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <numeric>
+#include <string>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/strip.h"
+#include "server/engine/analyze/sentence_bootstrap.h"
+#include "server/engine/data/random.h"
+#include "tests/docs_page.h"
+#include "tests/engine/analyze/drawn_subjects.h"
+#include "tests/engine/analyze/pieces.h"
+#include "tests/engine/analyze/plain_probe.h"
+#include "tests/engine/analyze/stops.h"
+#include "tests/engine/analyze/tagged_text.h"
+
+namespace ablate::engine {
+namespace {
+
+using ::testing::Contains;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+
+ProbeOptions WithoutControls(ProbeOptions options = {}) {
+  options.controls = false;
+  return options;
+}
+
+AnalysisRequest ProbeRequest(const AnalysisSubject& subject,
+                             const std::vector<TextSentence>& sentences,
+                             const ProbeOptions& options = {}) {
+  return {options, {subject}, AllOf(Conllu(sentences))};
+}
+
+// Returns the model whose embedding of letter i is row i of a multiple of the identity.
+AnalysisSubject OneHotModel(int letters) {
+  return ModelOfRows(3 * at::eye(letters, at::kDouble)).first;
+}
+
+// Returns `count` sentences of four random one-letter words, whose labels `label_of` makes.
+template <typename LabelOf>
+std::vector<TextSentence> RandomWords(size_t count, int letters, const LabelOf& label_of) {
+  SplitMix64 draws(7);
+  std::vector<TextSentence> sentences(count);
+  for (TextSentence& sentence : sentences) {
+    for (int i = 0; i < 4; ++i) {
+      const uint64_t letter = draws.Below(static_cast<uint64_t>(letters));
+      sentence.push_back(
+          {std::string(1, static_cast<char>('a' + letter)), label_of(letter, &draws)});
+    }
+  }
+  return sentences;
+}
+
+// Numbers of drawn subjects that read documents or a text.
+constexpr uint64_t kDrawnTexts[] = {0, 1, 2, 3, 8, 9, 10, 11, 16, 18};
+
+TEST(ProbeTest, EqualsAPlainProbeInDrawnSettings) {
+  int informative = 0;
+  for (const uint64_t number : kDrawnTexts) {
+    SCOPED_TRACE(number);
+    const AnalysisSubject subject = DrawnSubject(number);
+    for (const Subtoken subtoken : {Subtoken::kLast, Subtoken::kFirst, Subtoken::kMean}) {
+      ProbeOptions options;
+      options.subtoken = subtoken;
+      options.c = number % 2 == 0 ? 1 : 0.1;
+      options.test = 0.4;
+      const std::vector<TextSentence> sentences = DrawnSentences(60, "abcdefg");
+      AnalysisRequest request = ProbeRequest(subject, sentences, options);
+      request.seed = static_cast<uint32_t>(number);
+      const AnalysisResult result = Analyzed(request);
+      const std::vector<PlainProbe> plain = PlainProbes(request, sentences);
+      for (size_t depth = 0; depth < plain.size(); ++depth) {
+        const std::string place = depth == 0 ? "embedding" : absl::StrCat("block.", depth - 1);
+        SCOPED_TRACE(place);
+        EXPECT_DOUBLE_EQ(NumberIn(result, "accuracy/" + place), plain[depth].accuracy);
+        EXPECT_DOUBLE_EQ(NumberIn(result, "shuffled/" + place), plain[depth].shuffled);
+        EXPECT_DOUBLE_EQ(NumberIn(result, "types/" + place), plain[depth].types);
+        EXPECT_DOUBLE_EQ(NumberIn(result, "selectivity/" + place),
+                         plain[depth].accuracy - plain[depth].types);
+        EXPECT_DOUBLE_EQ(NumberIn(result, "majority"), plain[depth].majority);
+        EXPECT_GT(NumberIn(result, "steps/" + place), 1);
+        informative += plain[depth].accuracy > plain[depth].majority ? 1 : 0;
+      }
+    }
+  }
+  EXPECT_GT(informative, 30);
+}
+
+TEST(ProbeTest, ReadsALabelThatTheEmbeddingDetermines) {
+  const auto sentences = RandomWords(
+      80, 6, [](uint64_t letter, SplitMix64*) { return absl::StrCat("L", letter % 3); });
+  const AnalysisResult result = Analyzed(ProbeRequest(OneHotModel(6), sentences));
+  EXPECT_EQ(NumberIn(result, "accuracy/embedding"), 1);
+  EXPECT_EQ(NumberIn(result, "accuracy_low/embedding"), 1);
+  EXPECT_EQ(NumberIn(result, "accuracy_high/embedding"), 1);
+  EXPECT_EQ(NumberIn(result, "types/embedding"), 1) << "each word type was seen";
+  EXPECT_EQ(NumberIn(result, "selectivity/embedding"), 0);
+  EXPECT_LT(NumberIn(result, "shuffled/embedding"), 0.7) << "six types have a random label each";
+  EXPECT_LT(NumberIn(result, "majority"), 0.5);
+}
+
+// Labels are independent of words: nothing can be learned but majority, whereas a word type's
+// random label can be.
+TEST(ProbeTest, FindsNothingInRandomLabels) {
+  const auto sentences = RandomWords(
+      300, 6, [](uint64_t, SplitMix64* draws) { return draws->Below(10) < 6 ? "A" : "B"; });
+  const AnalysisResult result = Analyzed(ProbeRequest(OneHotModel(6), sentences));
+  for (const std::string place : {"embedding", "block.0"}) {
+    const double error = std::sqrt(0.24 / 360);  // of 360 scored words
+    EXPECT_NEAR(NumberIn(result, "accuracy/" + place), NumberIn(result, "majority"), 3 * error);
+    EXPECT_NEAR(NumberIn(result, "shuffled/" + place), NumberIn(result, "majority"), 3 * error);
+    EXPECT_EQ(NumberIn(result, "types/" + place), 1);
+    EXPECT_LT(NumberIn(result, "selectivity/" + place), -0.2);
+  }
+}
+
+// Words by their letters, at the first, last or all of their positions.
+TEST(ProbeTest, ReadsTheTokenThatTheOptionNames) {
+  std::vector<TextSentence> sentences;
+  SplitMix64 draws(1);
+  for (int i = 0; i < 60; ++i) {
+    TextSentence& sentence = sentences.emplace_back();
+    for (int j = 0; j < 2; ++j) {
+      const bool first = draws.Below(2) == 0, last = draws.Below(2) == 0;
+      sentence.push_back({absl::StrCat(first ? "a" : "b", "e", last ? "c" : "d"), first ? "X" : "Y",
+                          last ? "Last=P" : "Last=Q"});
+    }
+  }
+  const auto accuracy = [&](const std::string& label, Subtoken subtoken) {
+    ProbeOptions options = WithoutControls();
+    options.label = label;
+    options.subtoken = subtoken;
+    return NumberIn(Analyzed(ProbeRequest(OneHotModel(7), sentences, options)),
+                    "accuracy/embedding");
+  };
+  EXPECT_EQ(accuracy("upos", Subtoken::kFirst), 1);
+  EXPECT_LT(accuracy("upos", Subtoken::kLast), 0.9);
+  EXPECT_EQ(accuracy("Last", Subtoken::kLast), 1);
+  EXPECT_LT(accuracy("Last", Subtoken::kFirst), 0.9);
+  EXPECT_EQ(accuracy("upos", Subtoken::kMean), 1);
+  EXPECT_EQ(accuracy("Last", Subtoken::kMean), 1);
+}
+
+TEST(ProbeTest, CountsConfusions) {
+  const AnalysisResult result =
+      Analyzed(ProbeRequest(ModelM(), DrawnSentences(60, "abcdefg"), WithoutControls()));
+  const at::Tensor confusion = ArrayIn(result, "confusion");
+  ASSERT_EQ(confusion.sizes(), (std::vector<int64_t>{3, 2, 2}));
+  EXPECT_EQ(result.arrays[0].type, TensorType::kI64);
+  EXPECT_EQ(result.arrays[0].axes, (std::vector<std::string>{"depth", "label", "predicted"}));
+  EXPECT_THAT(result.notes, Contains("labels of confusion, in order: NOUN, VERB"));
+  const std::vector<std::string> places = {"embedding", "block.0", "block.1"};
+  for (int64_t depth = 0; depth < 3; ++depth) {
+    const at::Tensor of = confusion[depth];
+    EXPECT_DOUBLE_EQ(of.trace().item<double>() / of.sum().item<double>(),
+                     NumberIn(result, "accuracy/" + places[static_cast<size_t>(depth)]));
+    EXPECT_TRUE(at::equal(of.sum(1), confusion[0].sum(1))) << "labels are those of the words";
+  }
+}
+
+TEST(ProbeTest, IntervalsContainTheAccuracy) {
+  const AnalysisResult result =
+      Analyzed(ProbeRequest(ModelM(), DrawnSentences(80, "abcdefg"), WithoutControls()));
+  for (const std::string place : {"embedding", "block.0", "block.1"}) {
+    const double low = NumberIn(result, "accuracy_low/" + place);
+    const double high = NumberIn(result, "accuracy_high/" + place);
+    EXPECT_LT(low, NumberIn(result, "accuracy/" + place));
+    EXPECT_GT(high, NumberIn(result, "accuracy/" + place));
+    EXPECT_GT(high - low, 0.05);
+    EXPECT_LT(high - low, 0.5);
+  }
+}
+
+// A quarter of the resamples has the first sentence alone, and a quarter the second.
+TEST(ProbeTest, BootstrapsSentencesNotWords) {
+  const std::vector<Interval> two = BootstrapIntervals({10, 10}, {{0, 10}, {10, 10}, {5, 5}}, 3);
+  EXPECT_EQ(two[0].low, 0);
+  EXPECT_EQ(two[0].high, 1);
+  EXPECT_EQ(two[1].low, 1);
+  EXPECT_EQ(two[2].low, 0.5);
+  EXPECT_EQ(two[2].high, 0.5);
+  // 400 sentences of one word: that of a binomial share.
+  std::vector<size_t> words(400, 1);
+  std::vector<int64_t> correct(400);
+  std::fill(correct.begin(), correct.begin() + 100, 1);
+  const std::vector<Interval> many = BootstrapIntervals(words, {correct}, 3);
+  const double error = 1.96 * std::sqrt(0.25 * 0.75 / 400);
+  EXPECT_NEAR(many[0].low, 0.25 - error, 0.008);
+  EXPECT_NEAR(many[0].high, 0.25 + error, 0.008);
+}
+
+TEST(ProbeTest, CountsWhatItLeavesOut) {
+  std::vector<TextSentence> sentences(10, {{"a", "X"}, {"b", "_"}, {"c", "Y"}});
+  sentences.push_back({{"abcd", "X"}, {"efg", "Y"}, {"abc", "X"}, {"a", "_"}});
+  const AnalysisResult result = Analyzed(ProbeRequest(ModelM(), sentences, WithoutControls()));
+  EXPECT_THAT(result.notes,
+              ElementsAre("learned from 16 words of 8 sentences, scored on 6 words of 3",
+                          "10 words without upos are left out",
+                          "2 words beyond the model's context are left out",
+                          "labels of confusion, in order: X, Y"));
+  EXPECT_EQ(NumberIn(result, "accuracy/embedding"), 1);
+}
+
+TEST(ProbeTest, CountsLabelsThatNoWordToLearnFromHasAsWrong) {
+  std::vector<TextSentence> sentences;
+  for (int i = 0; i < 12; ++i) sentences.push_back({{"a", "X"}, {"b", "Y"}});
+  // Whichever sentence is scored, it is the only one with its label.
+  for (int i = 0; i < 12; ++i)
+    sentences[static_cast<size_t>(i)].push_back({"c", absl::StrCat("Z", i)});
+  ProbeOptions options = WithoutControls();
+  options.test = 0.01;
+  const AnalysisResult result = Analyzed(ProbeRequest(OneHotModel(4), sentences, options));
+  EXPECT_DOUBLE_EQ(NumberIn(result, "accuracy/embedding"), 2.0 / 3);
+  EXPECT_THAT(result.notes, Contains("1 scored words have a label that no word to learn from has, "
+                                     "and count as wrong"));
+  EXPECT_EQ(ReasonIn(result, "accuracy_low/embedding"), Undefined::kTooFewTokens)
+      << "one sentence alone is scored";
+  EXPECT_EQ(ArrayIn(result, "confusion").sizes(), (std::vector<int64_t>{2, 14, 14}));
+}
+
+TEST(ProbeTest, ScoresASentenceAndLearnsFromOneAtLeast) {
+  const std::vector<TextSentence> three(3, {{"a", "X"}, {"b", "Y"}});
+  const auto scored = [&](double test) {
+    ProbeOptions options = WithoutControls();
+    options.test = test;
+    return Analyzed(ProbeRequest(OneHotModel(4), three, options)).notes[0];
+  };
+  EXPECT_THAT(scored(0.001), HasSubstr("of 2 sentences, scored on 2 words of 1"));
+  EXPECT_THAT(scored(0.999), HasSubstr("of 1 sentences, scored on 4 words of 2"));
+  EXPECT_THAT(scored(0.5), HasSubstr("of 1 sentences, scored on 4 words of 2"));
+}
+
+TEST(ProbeTest, IsUndefinedForOneClass) {
+  const std::vector<TextSentence> sentences(6, {{"a", "X"}, {"b", "X"}});
+  const AnalysisResult result = Analyzed(ProbeRequest(ModelM(), sentences));
+  EXPECT_EQ(result.numbers.size(), 7 * 3 + 1u);
+  for (const AnalysisNumber& number : result.numbers) {
+    EXPECT_EQ(number.undefined, Undefined::kOneClass) << number.name;
+  }
+  EXPECT_TRUE(result.arrays.empty());
+}
+
+// A random label for each of few types can be the same for all.
+TEST(ProbeTest, ControlOfTypesMayHaveOneClass) {
+  const std::vector<TextSentence> sentences(8, {{"a", "X"}, {"a", "Y"}, {"a", "X"}});
+  const AnalysisResult result = Analyzed(ProbeRequest(ModelM(), sentences));
+  EXPECT_EQ(ReasonIn(result, "types/embedding"), Undefined::kOneClass);
+  EXPECT_EQ(ReasonIn(result, "selectivity/block.1"), Undefined::kOneClass);
+  EXPECT_EQ(ReasonIn(result, "accuracy/block.1"), std::nullopt);
+}
+
+TEST(ProbeTest, IsUndefinedWhereAModelDiverged) {
+  const AnalysisResult result =
+      Analyzed(ProbeRequest(DivergedModelM(), DrawnSentences(20, "abcdefg")));
+  for (const std::string name :
+       {"accuracy", "accuracy_low", "accuracy_high", "shuffled", "types", "selectivity", "steps"}) {
+    EXPECT_EQ(ReasonIn(result, name + "/embedding"), std::nullopt) << name;
+    EXPECT_EQ(ReasonIn(result, name + "/block.0"), Undefined::kNonFinite) << name;
+  }
+  EXPECT_EQ(ArrayIn(result, "confusion")[1].sum().item<double>(), 0);
+}
+
+TEST(ProbeTest, NotesFitsThatDoNotConverge) {
+  // Nothing but the penalty bounds the coefficients.
+  const auto sentences = RandomWords(
+      40, 6, [](uint64_t letter, SplitMix64*) { return absl::StrCat("L", letter % 2); });
+  ProbeOptions options = WithoutControls();
+  options.c = 1e6;
+  const AnalysisResult result = Analyzed(ProbeRequest(OneHotModel(6), sentences, options));
+  EXPECT_EQ(NumberIn(result, "accuracy/embedding"), 1);
+  EXPECT_LT(NumberIn(result, "steps/embedding"), 1000) << "it converges";
+  EXPECT_EQ(result.notes.size(), 2u);
+}
+
+TEST(ProbeTest, LeavesOutControlsThatNobodyAsksFor) {
+  for (const AnalysisNumber& number :
+       Analyzed(ProbeRequest(ModelM(), DrawnSentences(20, "abcdefg"), WithoutControls())).numbers) {
+    EXPECT_FALSE(number.name.starts_with("types") || number.name.starts_with("shuffled") ||
+                 number.name.starts_with("selectivity"))
+        << number.name;
+  }
+}
+
+TEST(ProbeTest, GivesTheSameBitsWhereverItIsCut) {
+  ProbeOptions options;
+  options.c = 100;  // takes several pieces to converge
+  AnalysisRequest request = ProbeRequest(ModelM(), DrawnSentences(30, "abcdefg"), options);
+  ExpectSameBitsWhereverItIsCut(request);
+  EXPECT_GT(NumberIn(Analyzed(request), "steps/block.1"), 10) << "it is cut in the middle of a fit";
+}
+
+// Returns the context of an analysis of drawn sentences.
+AnalysisContext ProbeContext(const AnalysisSubject& subject, const ProbeOptions& options) {
+  PrepareLaneThread();
+  return *ReadAnalysisContext(ProbeRequest(subject, DrawnSentences(40, "abcdefg"), options));
+}
+
+AnalysisResult ProbedWithin(const ProbeLimits& limits, const AnalysisContext& analysis,
+                            int64_t* pieces) {
+  const MadeComputation made = MakeProbe(ProbeOptions(), analysis, limits);
+  EXPECT_TRUE(made.ok()) << made.status();
+  *pieces = (*made)->pieces();
+  for (int64_t piece = 0; piece < *pieces; ++piece) (*made)->Add(piece);
+  return (*made)->Finish();
+}
+
+TEST(ProbeTest, GivesTheSameBitsInMorePassesAndSmallerPieces) {
+  const AnalysisContext analysis = ProbeContext(ModelM(), ProbeOptions());
+  int64_t usual = 0, passes = 0, small = 0;
+  const AnalysisResult whole = ProbedWithin(ProbeLimits(), analysis, &usual);
+  ProbeLimits limits;
+  limits.feature_bytes = 1;
+  ExpectSameBits(whole, ProbedWithin(limits, analysis, &passes));
+  EXPECT_EQ(passes, usual + 2 * analysis.batch_count());
+  limits.piece_operations = 1;
+  ExpectSameBits(whole, ProbedWithin(limits, analysis, &small));
+  EXPECT_EQ(small, 3 * analysis.batch_count() + 9 * 1000);
+}
+
+TEST(ProbeTest, DoesNotDependOnTheBatches) {
+  for (const Subtoken subtoken : {Subtoken::kLast, Subtoken::kMean}) {
+    ProbeOptions options;
+    options.subtoken = subtoken;
+    const AnalysisContext parts = ProbeContext(ModelM(), options);
+    EXPECT_GT(parts.batches.size(), 2u);
+    AnalysisContext together = parts, alone = parts;
+    together.batches = {JoinRows(SplitRows(parts.batches))};
+    alone.batches = SplitRows(parts.batches);
+    const AnalysisResult expected = ComputedFrom(options, parts);
+    for (const AnalysisContext& other : {together, alone}) {
+      const AnalysisResult result = ComputedFrom(options, other);
+      ASSERT_EQ(result.numbers.size(), expected.numbers.size());
+      for (size_t i = 0; i < result.numbers.size(); ++i) {
+        EXPECT_EQ(result.numbers[i].value, expected.numbers[i].value) << expected.numbers[i].name;
+      }
+    }
+  }
+}
+
+TEST(ProbeTest, LeavesNoTraceOfAStoppedPiece) {
+  ProbeOptions options;
+  options.c = 100;
+  ExpectNothingOfWhatWasStopped(options, ProbeContext(ModelM(), options));
+}
+
+TEST(ProbeTest, SplitsSentencesInTheSameOrderForModelsThatReadMore) {
+  const std::vector<TextSentence> sentences = DrawnSentences(60, "abcdefg");
+  const auto scored = [&](uint64_t documents) {
+    AnalysisRequest request = ProbeRequest(ModelM(), sentences);
+    request.inputs.documents = documents;
+    PrepareLaneThread();
+    const AnalysisContext analysis = *ReadAnalysisContext(request);
+    return SelectWords(ProbeOptions(), *analysis.tagged, 5);
+  };
+  const ProbeWords all = scored(60);
+  EXPECT_EQ(all.scored_sentences.size(), 18u);
+  EXPECT_EQ(all.training_sentences, 42u);
+  EXPECT_EQ(std::accumulate(all.scored_sentences.begin(), all.scored_sentences.end(), size_t{0}),
+            all.words.size() - all.training);
+  EXPECT_NE(ShuffledLabels(all, 1), ShuffledLabels(all, 2));
+  std::vector<int64_t> labels = LabelsOf(all), shuffled = ShuffledLabels(all, 1);
+  EXPECT_NE(labels, shuffled);
+  const auto training = static_cast<std::ptrdiff_t>(all.training);
+  EXPECT_TRUE(std::equal(labels.begin() + training, labels.end(), shuffled.begin() + training));
+  std::sort(labels.begin(), labels.begin() + training);
+  std::sort(shuffled.begin(), shuffled.begin() + training);
+  EXPECT_EQ(labels, shuffled);
+}
+
+// Returns sentences of words with these forms and labels, each in a row of its own.
+TaggedRows RowsOfWords(const std::vector<std::vector<absl::string_view>>& forms,
+                       const std::vector<std::string>& labels) {
+  TaggedRows rows;
+  for (const auto& of : forms) {
+    TaggedSentence& sentence = rows.sentences.emplace_back();
+    TaggedRow& row = rows.rows.emplace_back();
+    row.sentence = rows.sentences.size() - 1;
+    row.words.resize(of.size());
+    for (size_t i = 0; i < of.size(); ++i) {
+      sentence.words.push_back({of[i], labels[i % labels.size()], "_", "_"});
+    }
+  }
+  return rows;
+}
+
+TEST(ProbeTest, DrawsAsTheReferenceSays) {
+  const TaggedRows six = RowsOfWords({{"a"}, {"b"}, {"c"}, {"d"}, {"e"}, {"f"}}, {"X"});
+  std::vector<absl::string_view> order;
+  for (int scored = 1; scored <= 5; ++scored) {
+    ProbeOptions options;
+    options.test = scored / 6.0;
+    const ProbeWords words = SelectWords(options, six, 3);
+    for (size_t i = words.training; i < 6; ++i) {
+      const absl::string_view form = words.words[i].form;
+      if (std::count(order.begin(), order.end(), form) == 0) order.push_back(form);
+    }
+    if (scored == 5) order.push_back(words.words[0].form);
+  }
+  std::string numbers;
+  for (const absl::string_view form : order) absl::StrAppend(&numbers, form[0] - 'a', " ");
+  ExpectRow("random-streams.md",
+            "sentences 0 … 5 of `probe`, in the order in which they are scored",
+            absl::StripSuffix(numbers, " "));
+
+  std::vector<std::string> labels;
+  for (int i = 0; i < 100; ++i) labels.push_back(absl::StrCat(i / 10, i % 10));
+  std::vector<absl::string_view> forms(100, "x");
+  forms[0] = "the";
+  const ProbeWords words = SelectWords(ProbeOptions(), RowsOfWords({forms, forms}, labels), 3);
+  ASSERT_EQ(words.training, 100u);
+  ExpectRow("random-streams.md", "word of 100 to learn from whose label `the` has in `probe`",
+            absl::StrCat(TypeLabels(words, 3)[0]));
+}
+
+TEST(ProbeTest, NeedsNoMoreThanItsCost) {
+  const AnalysisRequest request = ProbeRequest(ModelM(), DrawnSentences(40, "abcdefg"));
+  const uint64_t tokens = ProbeContext(ModelM(), ProbeOptions()).tokens;
+  const AnalysisCost cost =
+      KindOf(request.options).cost(request.options, ModelM().config, tokens, 1);
+  auto analysis = MakeAnalysis(request);
+  ASSERT_TRUE(analysis.ok());
+  EXPECT_LE((*analysis)->state_bytes(), cost.state_bytes);
+  EXPECT_EQ(cost.forwards, 1);
+  size_t bytes = 0;
+  for (const AnalysisArray& array : Analyzed(request).arrays) bytes += array.bytes.size();
+  EXPECT_LE(bytes, cost.array_bytes);
+}
+
+}  // namespace
+}  // namespace ablate::engine
