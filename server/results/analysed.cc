@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstring>
 #include <functional>
 #include <set>
 #include <utility>
@@ -16,7 +15,7 @@
 #include "proto/reflect/text.h"
 #include "server/report/compare/wording.h"
 #include "server/report/figure/style.h"
-#include "server/rpc/blob_streams.h"
+#include "server/results/arrays.h"
 #include "server/rpc/errors.h"
 #include "server/rpc/limits.h"
 #include "server/spec/analysis.h"
@@ -91,60 +90,11 @@ std::string InputsText(const v1::AnalysisInputs& inputs) {
 
 namespace {
 
-absl::Status Damaged(const std::string& id, absl::string_view why) {
-  return absl::DataLossError(absl::StrCat("the arrays of analysis ", id, " can't be read: ", why));
-}
-
 absl::Status TooManyValues(const std::string& label) {
   return absl::ResourceExhaustedError(absl::StrCat("key: the arrays of ", reflect::Quoted(label),
                                                    " have more than ", rpc::kMaxArrayValues,
                                                    " values, the limit of a figure. Compare fewer "
                                                    "settings"));
-}
-
-// Returns the blob's bytes; they are verified against its hash.
-absl::StatusOr<std::string> ReadBlob(storage::Store* store, const std::string& sha256,
-                                     const rpc::Cancelled& cancelled) {
-  auto reader = rpc::BlobReader::Open(store, sha256, 0);
-  if (!reader.ok()) return reader.status();
-  std::string bytes;
-  for (;;) {
-    if (cancelled()) return rpc::CallCancelled();
-    auto next = reader->Next();
-    if (!next.ok()) return next.status();
-    if (!next->has_value()) return bytes;
-    bytes.append(**next);
-  }
-}
-
-// Reads an array as numbers. INVALID_ARGUMENT if it is missing, isn't floating point, has an empty
-// dimension, or has other axes (not checked if `axes` is empty).
-absl::Status ReadTensor(const SafetensorsFile& file, absl::string_view name, absl::string_view axes,
-                        std::vector<size_t>* shape, std::vector<double>* values) {
-  const TensorView* tensor = file.Find(name);
-  if (tensor == nullptr) return absl::InvalidArgumentError(absl::StrCat("there is no ", name));
-  const auto named = file.metadata.find(absl::StrCat("axes.", name));
-  const bool same =
-      named != file.metadata.end() && named->second == axes &&
-      tensor->shape.size() == static_cast<size_t>(std::count(axes.begin(), axes.end(), ',') + 1);
-  if (!axes.empty() && !same) {
-    return absl::InvalidArgumentError(absl::StrCat("the axes of ", name, " are not ", axes));
-  }
-  shape->assign(tensor->shape.begin(), tensor->shape.end());
-  const bool wide = tensor->type == TensorType::kF64;
-  if (!wide && tensor->type != TensorType::kF32) {
-    return absl::InvalidArgumentError(absl::StrCat(name, " has no floating-point numbers"));
-  }
-  if (tensor->bytes.empty()) return absl::InvalidArgumentError(absl::StrCat(name, " is empty"));
-  const size_t width = wide ? sizeof(double) : sizeof(float);
-  values->resize(tensor->bytes.size() / width);
-  for (size_t i = 0; i < values->size(); ++i) {
-    float narrow = 0;
-    void* const to = wide ? static_cast<void*>(&(*values)[i]) : static_cast<void*>(&narrow);
-    std::memcpy(to, tensor->bytes.data() + i * width, width);
-    if (!wide) (*values)[i] = narrow;
-  }
-  return absl::OkStatus();
 }
 
 // Checks the coordinates of an axis with `count` values: finite and ascending.
@@ -255,18 +205,10 @@ absl::StatusOr<const LabelledResults::Label*> LabelledResults::Find(
 absl::Status LabelledResults::ReadArrays(const One& one, const figure::ArrayForm& form,
                                          const rpc::Cancelled& cancelled,
                                          figure::AnalysedSeed* seed) const {
-  const auto record = store_->GetAnalysis(one.id);
-  if (!record.ok()) return record.status();
-  if (record->artifact_bytes > rpc::kMaxFigureArtifactBytes) {
-    return absl::ResourceExhaustedError(
-        absl::StrCat("key: the arrays of analysis ", one.id, " have ", record->artifact_bytes,
-                     " bytes; expected at most ", rpc::kMaxFigureArtifactBytes));
-  }
-  if (record->artifact.empty()) return Damaged(one.id, "there are none");
-  const auto bytes = ReadBlob(store_, record->artifact, cancelled);
+  const auto bytes = ReadArtifact(store_, one.id, cancelled);
   if (!bytes.ok()) return bytes.status();
   const auto file = ParseSafetensors(*bytes);
-  if (!file.ok()) return Damaged(one.id, file.status().message());
+  if (!file.ok()) return DamagedArrays(one.id, file.status().message());
   absl::Status read = ReadTensor(*file, form.array, form.axes, &seed->shape, &seed->values);
   if (read.ok() && !form.places.empty()) {
     std::vector<size_t> shape;
@@ -277,7 +219,7 @@ absl::Status LabelledResults::ReadArrays(const One& one, const figure::ArrayForm
     std::vector<size_t> shape;
     if (read.ok()) read = ReadTensor(*file, name, "", &shape, &seed->beside[std::string(name)]);
   }
-  if (!read.ok()) return Damaged(one.id, read.message());
+  if (!read.ok()) return DamagedArrays(one.id, read.message());
   const auto number = one.result.numbers().find(std::string(form.number));
   if (number != one.result.numbers().end() && number->second.has_value()) {
     seed->number = number->second.value();

@@ -9,6 +9,7 @@
 #include "proto/reflect/text.h"
 #include "server/results/merged_grid.h"
 #include "server/results/operand.h"
+#include "server/results/units.h"
 #include "server/rpc/errors.h"
 #include "server/rpc/names.h"
 
@@ -134,7 +135,12 @@ absl::StatusOr<report::RowWindows> ReadRowWindows(storage::Store* store, const T
   return result;
 }
 
-absl::StatusOr<ComparedGrid> Compare(TrainedGrid grid, const report::CompareOptions& options) {
+// Compares a grid of the cells of `experiments`.
+absl::StatusOr<ComparedGrid> Compare(storage::Store* store,
+                                     const std::vector<std::string>& experiments, TrainedGrid grid,
+                                     const report::CompareOptions& options) {
+  const absl::Status found = FindSequences(store, experiments, options.cancelled, &grid);
+  if (!found.ok()) return found;
   auto comparison = report::Compare(grid.input, options);
   if (!comparison.ok()) return comparison.status();
   ComparedGrid compared{std::move(grid), *std::move(comparison), {}, {}, {}, {}, {}};
@@ -147,9 +153,10 @@ absl::StatusOr<ComparedGrid> Compare(TrainedGrid grid, const report::CompareOpti
 absl::StatusOr<ComparedGrid> CompareOne(storage::Store* store, StoredExperiment experiment,
                                         const GridQuery& query,
                                         const report::CompareOptions& options) {
+  const std::string id = experiment.record.id;
   auto grid = LoadGrid(store, std::move(experiment), query, options.cancelled);
   if (!grid.ok()) return grid.status();
-  return Compare(*std::move(grid), options);
+  return Compare(store, {id}, *std::move(grid), options);
 }
 
 // Returns the request's operands, the first one first.
@@ -191,7 +198,9 @@ absl::StatusOr<ComparedGrid> CompareMerged(const rpc::View& view,
   query.baseline.clear();
   auto merged = MergeGrids(view.store, operands, baseline, query, options.cancelled);
   if (!merged.ok()) return merged.status();
-  auto compared = Compare(*std::move(merged), options);
+  std::vector<std::string> experiments;
+  for (const Operand& operand : operands) experiments.push_back(operand.experiment);
+  auto compared = Compare(view.store, experiments, *std::move(merged), options);
   if (!compared.ok()) return compared.status();
   for (const Operand& operand : operands) {
     compared->operands.push_back(OperandName(operand.experiment, operand.part));

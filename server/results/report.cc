@@ -175,8 +175,11 @@ std::string ScopeText(const TrainedGrid& grid) {
   const char* varied = documents      ? "which documents are held out, the order of the data"
                        : data.empty() ? "the sequences"
                                       : "the order of the data";
-  return absl::StrCat(absl::StrJoin(bounds, ", "), ". Seeds vary ", varied,
-                      " and the initial weights jointly.");
+  const std::string scope = absl::StrJoin(bounds, ", ");
+  if (grid.input.unit == report::Unit::kSequence) {
+    return absl::StrCat(scope, ". The models are the same; sequences vary.");
+  }
+  return absl::StrCat(scope, ". Seeds vary ", varied, " and the initial weights jointly.");
 }
 
 // Returns everything except figures and samples. `compared` is the result for `request`.

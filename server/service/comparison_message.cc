@@ -236,8 +236,8 @@ void PutWarnings(const report::Comparison& comparison, v1::Comparison* message) 
       W::UNBALANCED_SEEDS,   W::TOO_FEW_SEEDS,    W::NO_BASELINE,          W::UNEQUAL_PARAMETERS,
       W::SEVERAL_CHANGES,    W::MIXED_PROVENANCE, W::CONTENDED_THROUGHPUT, W::GRID_EDGE,
       W::TUNED_ON_SAME_SEED, W::MISSING_CELLS,    W::SEVERAL_EXPERIMENTS,  W::NOT_POSITIVE,
-      W::OTHER_CANDIDATES,   W::HIGH_START,       W::SEEDS_ADDED};
-  static_assert(std::size(kKinds) == static_cast<size_t>(report::WarningKind::kSeedsAdded) + 1);
+      W::OTHER_CANDIDATES,   W::HIGH_START,       W::SEEDS_ADDED,          W::NOT_BY_SEQUENCE};
+  static_assert(std::size(kKinds) == static_cast<size_t>(report::WarningKind::kNotBySequence) + 1);
   for (const report::Warning& warning : comparison.warnings) {
     v1::ComparisonWarning* added = message->add_warnings();
     added->set_kind(kKinds[static_cast<size_t>(warning.kind)]);
@@ -308,6 +308,8 @@ absl::StatusOr<v1::Comparison> ToMessage(const results::ComparedGrid& compared) 
   message.set_better(PartMessage(comparison.better));
   message.set_scale(comparison.scale == report::Scale::kRatio ? v1::Scale::ratio
                                                               : v1::Scale::difference);
+  message.set_unit(comparison.unit == report::Unit::kSequence ? v1::PairUnit::SEQUENCE
+                                                              : v1::PairUnit::SEED);
   for (const std::string& axis : comparison.row_axes) message.add_row_axes(axis);
   for (const std::string& axis : comparison.tuned_axes) message.add_tuned_axes(axis);
   for (size_t i = 0; i < comparison.rows.size(); ++i) {

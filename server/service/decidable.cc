@@ -10,6 +10,7 @@
 #include "server/report/compare/statistics.h"
 #include "server/report/compare/wording.h"
 #include "server/results/trained_grid.h"
+#include "server/spec/analysis.h"
 #include "server/spec/axes.h"
 #include "server/spec/field_values.h"
 
@@ -53,11 +54,16 @@ std::string UndecidableNote(const spec::Resolution& resolution) {
   if (seeds >= needed) return "";
   const double least =
       std::min(1.0, static_cast<double>(rows) * std::pow(2.0, 1 - static_cast<double>(seeds)));
-  return absl::StrCat(seeds, seeds == 1 ? " seed" : " seeds",
-                      " can't establish a difference: ", "the permutation test",
-                      rows > 1 ? absl::StrCat(", Holm-adjusted for ", rows, " comparisons,") : "",
-                      " has p of at least ", absl::StrFormat("%.3g", least), "; ", needed,
-                      " seeds are needed");
+  const auto recorded = spec::RecordedFamilies();
+  const std::string family = input.key.substr(0, input.key.find('/'));
+  const bool of_analyses = std::find(recorded.begin(), recorded.end(), family) == recorded.end();
+  const bool by_sequence = seeds == 1 && of_analyses && comparison->tuned_axes.empty();
+  return absl::StrCat(
+      seeds, seeds == 1 ? " seed" : " seeds",
+      " can't establish a difference: ", "the permutation test",
+      rows > 1 ? absl::StrCat(", Holm-adjusted for ", rows, " comparisons,") : "",
+      " has p of at least ", absl::StrFormat("%.3g", least), "; ", needed, " seeds are needed",
+      by_sequence ? absl::StrCat(", unless the analysis stores ", input.key, " by sequence") : "");
 }
 
 }  // namespace ablate::service

@@ -41,6 +41,20 @@ TEST(UndecidableNoteTest, SaysHowManySeedsItTakes) {
   EXPECT_EQ(Note(2, 6), "");
 }
 
+TEST(UndecidableNoteTest, SaysThatAnAnalysisMayDecideBySequence) {
+  v1::ExperimentSpec spec;
+  ASSERT_TRUE(google::protobuf::TextFormat::ParseFromString(
+      "name: 'small' base { task { recall {} } } axes { field: 'model.width' values { "
+      "number_value: "
+      "16 } values { number_value: 32 } } analyses { predictions {} } report { primary: "
+      "'predictions/loss' }",
+      &spec));
+  const spec::Resolution resolution = spec::Resolve(spec, {}, {});
+  EXPECT_EQ(UndecidableNote(resolution),
+            "1 seed can't establish a difference: the permutation test has p of at least 1; 6 "
+            "seeds are needed, unless the analysis stores predictions/loss by sequence");
+}
+
 TEST(UndecidableNoteTest, SaysNothingWhereNothingIsCompared) {
   EXPECT_EQ(Note(1, 2), "");
   // Settings with different evaluation data aren't compared.

@@ -436,8 +436,9 @@ AnalysisCost PredictionsCost(const AnalysisOptions& options, const RunConfig& co
                              uint64_t tokens, size_t) {
   const uint64_t bins = Of<PredictionsOptions>(options).bins;
   const auto context = static_cast<uint64_t>(config.model.context);
-  const uint64_t arrays = 8 * (3 * bins + 2 * context);
-  return {1, arrays + 56, arrays, AnalysisPass::kScored,
+  const uint64_t sequences = tokens;  // at most
+  const uint64_t arrays = 8 * (3 * bins + 2 * context + 2 * sequences);
+  return {1, arrays + 56 + 8 * sequences, arrays, AnalysisPass::kScored,
           ProbabilityOperations(TargetsAmong(tokens, config.model), config.model)};
 }
 
@@ -499,7 +500,8 @@ constexpr AnalysisKind kKinds[] = {
     {"remove", 1, 1, 20'000, CheckRemove, RemoveCost},
     {"trajectory", 3, 64, 5'000, NothingToCheck, TrajectoryCost, CheckOneLayout, nullptr, 1, true},
     {"logit_lens", 1, 1, 20'000, NothingToCheck, LogitLensCost, nullptr, nullptr, 2},
-    {"predictions", 1, 1, 20'000, NothingToCheck, PredictionsCost},
+    // Revision 1: has by_sequence.
+    {"predictions", 1, 1, 20'000, NothingToCheck, PredictionsCost, nullptr, nullptr, 1, false, 1},
     {"induction", 1, 1, 0, CheckInduction, InductionCost},
     {"patch", 1, 1, 0, CheckPatch, PatchCost, nullptr, nullptr, 1, false, 0, CheckPairs},
     {"robustness", 1, 1, 5'000, CheckRobustness, RobustnessCost, nullptr, nullptr, kGradient + 1},

@@ -1,5 +1,5 @@
 // Measures a model's predictions: their calibration, their entropy, and their loss over the
-// positions of a sequence.
+// positions of a sequence and in each sequence.
 #include <ATen/core/grad_mode.h>
 
 #include <algorithm>
@@ -8,6 +8,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "server/engine/analyze/computation.h"
+#include "server/engine/analyze/sequence_sums.h"
 #include "server/engine/analyze/target_logits.h"
 #include "server/engine/model/transformer.h"
 
@@ -49,7 +50,8 @@ class Predictions : public Computation {
         sums_(at::zeros({kPredictionSums}, at::kDouble)),
         bins_(at::zeros({kBinSums, options.bins}, at::kDouble)),
         positions_(at::zeros({kPositionSums, longest_}, at::kDouble)),
-        edges_(at::zeros({kEdgeSums}, at::kDouble)) {}
+        edges_(at::zeros({kEdgeSums}, at::kDouble)),
+        by_sequence_(analysis.batches, {"loss", "accuracy"}) {}
 
   int64_t pieces() const override { return analysis_.batch_count(); }
 
@@ -71,10 +73,15 @@ class Predictions : public Computation {
     bins_.index_add_(1, bin, at::stack({values.confidence, values.correct, one}));
     positions_.index_add_(1, counted.positions, at::stack({values.loss, one}));
     edges_ += edges;
+    by_sequence_.Add(piece, counted.rows, {values.loss, values.correct});
   }
 
   std::vector<StateTensor> State() override {
-    return {{"sums", sums_}, {"bins", bins_}, {"positions", positions_}, {"edges", edges_}};
+    return {{"sums", sums_},
+            {"bins", bins_},
+            {"positions", positions_},
+            {"edges", edges_},
+            by_sequence_.State()};
   }
 
   AnalysisResult Finish() override {
@@ -172,6 +179,7 @@ class Predictions : public Computation {
     add("bin_confidence", "bin", bins_[kBinConfidence] / held);
     add("bin_accuracy", "bin", bins_[kBinCorrect] / held);
     add("bin_targets", "bin", held.to(at::kLong));
+    by_sequence_.AddArrays(result);
   }
 
   void AddNotes(double sequences, AnalysisResult* result) const {
@@ -191,6 +199,7 @@ class Predictions : public Computation {
   at::Tensor bins_;        // [kBinSums, bins]
   at::Tensor positions_;   // [kPositionSums, longest_]
   at::Tensor edges_;       // [kEdgeSums]
+  SequenceSums by_sequence_;
 };
 
 }  // namespace

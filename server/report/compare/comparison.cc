@@ -124,10 +124,26 @@ std::vector<SeedRun> WithoutValue(const ComparisonInput& input, const CellGrid& 
     if (!picks[i].has_value()) continue;
     const Cell* cell = row.cells[*picks[i] * row.seeds.size() + i];
     if (cell == nullptr || cell->outcome != RunOutcome::kDone || cell->value.has_value()) continue;
-    runs.push_back({row.seeds[i], std::numeric_limits<double>::quiet_NaN(), false,
-                    LabelsAt(input, grid.tuned_axes, row.candidates[*picks[i]])});
+    runs.push_back({row.seeds[i],
+                    std::numeric_limits<double>::quiet_NaN(),
+                    false,
+                    LabelsAt(input, grid.tuned_axes, row.candidates[*picks[i]]),
+                    {}});
   }
   return runs;
+}
+
+// Returns for each converged run one trial per sequence, whose index counts as its seed.
+std::vector<PickedRun> SequencesOf(const std::vector<PickedRun>& runs) {
+  std::vector<PickedRun> sequences;
+  for (const PickedRun& run : runs) {
+    if (Diverged(run)) continue;
+    for (const double value : run.cell->by_sequence) {
+      const auto index = static_cast<uint32_t>(sequences.size());
+      sequences.push_back({index, run.cell, run.candidate, {Trial::State::kConverged, value}});
+    }
+  }
+  return sequences;
 }
 
 // Sets the fields about the row alone: those up to `own`, `mean` and `interval` equal to it, and
@@ -149,14 +165,23 @@ ComparisonRow DescribeRow(const ComparisonInput& input, Scale scale, const CellG
   std::vector<double> values;
   for (const PickedRun& run : runs) {
     const bool diverged = Diverged(run);
-    result.runs.push_back(
-        {run.seed, diverged ? std::numeric_limits<double>::quiet_NaN() : run.trial.value, diverged,
-         LabelsAt(input, grid.tuned_axes, row.candidates[run.candidate])});
-    if (!diverged) values.push_back(OnScale(scale, run.trial.value));
+    SeedRun& added = result.runs.emplace_back(
+        SeedRun{run.seed,
+                diverged ? std::numeric_limits<double>::quiet_NaN() : run.trial.value,
+                diverged,
+                LabelsAt(input, grid.tuned_axes, row.candidates[run.candidate]),
+                {}});
+    result.diverged += diverged;
+    if (diverged) continue;
+    if (input.unit == Unit::kSequence) {
+      added.by_sequence = run.cell->by_sequence;
+      values.insert(values.end(), added.by_sequence.begin(), added.by_sequence.end());
+    } else {
+      values.push_back(OnScale(scale, run.trial.value));
+    }
   }
   result.without_value = WithoutValue(input, grid, row, picks);
   result.n = runs.size();
-  result.diverged = runs.size() - values.size();
   result.own = OffScale(scale, Summarize(values));
   if (values.empty() && result.diverged > 0) {
     result.own.mean = NoNumber(Undefined::kAllDiverged);
@@ -291,6 +316,17 @@ void Withhold(const std::vector<GridRow>& grid_rows, bool exploratory,
   }
 }
 
+// Compares two rows of one run each over the sequences that both read; by no pair if they read
+// others.
+void CompareSequences(const std::vector<PickedRun>& run, const std::vector<PickedRun>& baseline,
+                      const Measure& measure, size_t resamples, ComparisonRow* row) {
+  const bool paired = !run.empty() && !baseline.empty() && run[0].seed == baseline[0].seed;
+  std::vector<PickedRun> own, other;
+  if (paired) own = SequencesOf(run), other = SequencesOf(baseline);
+  if (own.size() != other.size()) own.clear();
+  CompareRow(own, other, measure, resamples, row);
+}
+
 // Compares each row with its baseline; `runs` are by row. Stops early if cancelled.
 void CompareRows(const Measure& measure, const std::vector<std::vector<PickedRun>>& runs,
                  const CompareOptions& options, std::vector<ComparisonRow>* rows) {
@@ -302,7 +338,8 @@ void CompareRows(const Measure& measure, const std::vector<std::vector<PickedRun
       row.p = NoNumber(Undefined::kIsBaseline);
       row.p_holm = NoNumber(Undefined::kIsBaseline);
     } else if (row.baseline.has_value()) {
-      CompareRow(runs[i], runs[*row.baseline], measure, options.resamples, &row);
+      const auto compare = measure.unit == Unit::kSequence ? CompareSequences : CompareRow;
+      compare(runs[i], runs[*row.baseline], measure, options.resamples, &row);
       Judge(measure, &row);
     }
   }
@@ -439,6 +476,7 @@ absl::StatusOr<Comparison> Compare(const ComparisonInput& input, const CompareOp
   comparison.key = input.key;
   comparison.at = input.at;
   const Measure measure = MeasureOf(input);
+  comparison.unit = measure.unit;
   comparison.better = measure.better;
   comparison.scale = measure.scale;
   comparison.choice_key = input.choice_key;

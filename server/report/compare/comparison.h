@@ -1,5 +1,5 @@
 // Turns a trained grid into a table: compares each combination of settings with the baseline,
-// paired by seed.
+// paired by seed or by sequence.
 #ifndef ABLATE_SERVER_REPORT_COMPARE_COMPARISON_H_
 #define ABLATE_SERVER_REPORT_COMPARE_COMPARISON_H_
 
@@ -43,6 +43,9 @@ enum class RunOutcome {
   kFailed,
 };
 
+// The unit of pairs: runs of equal seed, or results of two models on one sequence that both read.
+enum class Unit { kSeed, kSequence };
+
 // One cell of the grid and its run's result.
 struct Cell {
   std::vector<std::string> labels;  // one per axis, in the axes' order
@@ -51,6 +54,8 @@ struct Cell {
   RunOutcome outcome = RunOutcome::kMissing;
   // The metric, read if kDone; without it the cell counts as missing, a non-finite one as diverged.
   std::optional<double> value;
+  // If the unit is kSequence: the part of each sequence in `value`, which is their mean.
+  std::vector<double> by_sequence;
   // The value of ComparisonInput::choice_key, if that is another metric.
   std::optional<double> choice;
   // Evaluation loss before the first step, set only if it is far above `uniform`, the loss of a
@@ -78,6 +83,13 @@ struct ComparisonInput {
   Better better = Better::kLower;
   // The step at which the metric is read; default: the end of each run.
   std::optional<uint32_t> at{};
+  // kSequence needs differences, no tuned axis, one cell per combination, and finite `by_sequence`,
+  // at least two, of each cell with a value. Cells of one seed and the same evaluation data have as
+  // many of them, of the same sequences in the same order.
+  Unit unit = Unit::kSeed;
+  // Why pairs are of seeds although an analysis has the results of sequences, without a full stop;
+  // otherwise "".
+  std::string not_by_sequence;
   // How values are compared. Ratios need values above 0: if a converged run has another value,
   // differences are compared instead, without a margin, with a warning.
   Scale scale = Scale::kDifference;
@@ -115,6 +127,7 @@ struct SeedRun {
   double value = 0;  // NaN if diverged
   bool diverged = false;
   std::vector<std::string> chosen;  // tuned labels, one per tuned axis
+  std::vector<double> by_sequence;  // as in Cell
 };
 
 struct ParameterRange {
@@ -122,7 +135,7 @@ struct ParameterRange {
 };
 
 // Pairs of a row with its baseline, over the seeds on which both have a result. A run that diverged
-// loses its pair; two tie.
+// loses its pair; two tie. Pairs of sequences exist only if both runs converged.
 struct Pairs {
   size_t all = 0;                         // both have a result
   size_t converged = 0;                   // and both converged
@@ -163,8 +176,8 @@ struct ComparisonRow {
   // Dotted paths at which what is scored differs between the runs of this row and its baseline.
   std::vector<std::string> scored_differently;
 
-  // Over its own converged runs, in the metric's unit. For ratios, means are geometric, and
-  // `own.deviation` is that of natural logarithms.
+  // Over its own converged runs, or over their sequences, in the metric's unit. For ratios, means
+  // are geometric, and `own.deviation` is that of natural logarithms.
   Summary own;
   // Over the pairs in which both converged; `own`'s for a baseline or without such a pair.
   Number mean;
@@ -218,6 +231,7 @@ struct Comparison {
   std::string key;
   Better better = Better::kLower;
   std::optional<uint32_t> at;           // as in ComparisonInput
+  Unit unit = Unit::kSeed;              // likewise; of pairs, and of each row's `own`
   Scale scale = Scale::kDifference;     // on which its rows are compared
   std::string choice_key, exploratory;  // as in ComparisonInput
   std::optional<double> margin;         // likewise; none if ratios were requested but impossible
@@ -253,9 +267,9 @@ struct CompareOptions {
 
 // Compares a grid. Errors: CANCELLED, and INVALID_ARGUMENT naming the field: axes or labels that
 // repeat or are empty, values that do not fit the labels, cells that repeat or name unknown labels,
-// an unknown baseline or `by`. The order of cells doesn't matter. With tuned axes the pairs share
-// data through leave-one-seed-out selection, so that t and sign-flip tests are approximations.
-// Pure, safe from any thread.
+// an unknown baseline or `by`, cells that can't be compared by the unit. The order of cells doesn't
+// matter. With tuned axes the pairs share data through leave-one-seed-out selection, so that t and
+// sign-flip tests are approximations. Pure, safe from any thread.
 absl::StatusOr<Comparison> Compare(const ComparisonInput& input,
                                    const CompareOptions& options = {});
 

@@ -17,7 +17,7 @@ namespace ablate::report {
 namespace {
 
 using Labels = std::vector<std::string>;
-// Values by seed of converged runs, on the comparison's scale.
+// Values by seed of converged runs, or by sequence, on the comparison's scale.
 using ValuesBySeed = std::map<uint32_t, double>;
 
 // Finds the rows of a comparison by their labels.
@@ -27,7 +27,11 @@ class Rows {
     for (const ComparisonRow& row : comparison.rows) {
       ValuesBySeed& values = values_[row.labels];
       for (const SeedRun& run : row.runs) {
-        if (!run.diverged) values[run.seed] = OnScale(comparison.scale, run.value);
+        if (comparison.unit == Unit::kSequence) {
+          for (const double value : run.by_sequence) values[values.size()] = value;
+        } else if (!run.diverged) {
+          values[run.seed] = OnScale(comparison.scale, run.value);
+        }
       }
     }
   }

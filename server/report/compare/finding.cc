@@ -59,7 +59,14 @@ std::string LeadOf(const Words& words, const std::string& size) {
       absl::StrCat(words.hedge, size.empty() ? absl::StrCat(words.what, ":") : size));
 }
 
-constexpr absl::string_view kConstant = "on every seed (no spread, so no interval)";
+std::string ConstantText(Unit unit) {
+  return absl::StrCat("on every ", UnitName(unit), " (no spread, so no interval)");
+}
+
+// Returns "12 seeds", "1 sequence".
+std::string CountedUnits(const Comparison& comparison, size_t count) {
+  return Counted(count, UnitName(comparison.unit));
+}
 
 // A difference in two parts: {"higher by 0.031", "[0.024, 0.038]"} if it has a direction; otherwise
 // all of it in the second: "+0.031 [−0.002, +0.064]".
@@ -68,12 +75,13 @@ struct Difference {
   std::string text() const { return Together({size, rest}, " "); }
 };
 
-Difference FoundDifference(Scale scale, const PairedStatistics& difference) {
+Difference FoundDifference(const Comparison& comparison, const PairedStatistics& difference) {
+  const Scale scale = comparison.scale;
   const Interval& interval = difference.interval;
   return {DirectedSize(scale, difference.mean.value, interval),
           interval.defined()
               ? BeforeInterval(DirectedDifference(scale, difference.mean, interval)).second
-              : std::string(kConstant)};
+              : ConstantText(comparison.unit)};
 }
 
 Difference DifferenceOf(const Subject& of) {
@@ -84,11 +92,13 @@ Difference DifferenceOf(const Subject& of) {
     return {"", "differences too large to compute with"};
   if (!difference.mean.defined()) return {};
   const bool found = SaysWhichWay(of.decision.grade);
-  if (found && !of.row.by_wins) return FoundDifference(scale, difference);
+  if (found && !of.row.by_wins) return FoundDifference(of.comparison, difference);
   const std::string text = found || of.row.withheld == Withheld::kExploratory
                                ? DirectedDifference(scale, difference.mean, difference.interval)
                                : ShownDifference(scale, difference.mean, difference.interval);
-  return {"", of.decision.ground == Ground::kConstant ? absl::StrCat(text, " ", kConstant) : text};
+  return {"", of.decision.ground == Ground::kConstant
+                  ? absl::StrCat(text, " ", ConstantText(of.comparison.unit))
+                  : text};
 }
 
 // Returns "“post” diverged on 3 of 12 seeds, “pre” on 0".
@@ -97,16 +107,17 @@ std::string DivergedText(const Subject& of) {
   const size_t both =
       pairs.all - pairs.converged - pairs.only_row_diverged - pairs.only_baseline_diverged;
   return absl::StrCat(Quoted(of.row.label), " diverged on ", pairs.only_row_diverged + both, " of ",
-                      Counted(pairs.all, "seed"), ", ", Quoted(of.baseline.label), " on ",
-                      pairs.only_baseline_diverged + both);
+                      CountedUnits(of.comparison, pairs.all), ", ", Quoted(of.baseline.label),
+                      " on ", pairs.only_baseline_diverged + both);
 }
 
 // Returns "over 12 seeds", or which of them could be subtracted.
 std::string OverText(const Subject& of) {
   const Pairs& pairs = of.row.pairs;
-  if (pairs.converged == pairs.all) return absl::StrCat("over ", Counted(pairs.all, "seed"));
-  return absl::StrCat("over the ", pairs.converged, " of ", Counted(pairs.all, "seed"),
-                      " on which both converged (", DivergedText(of), ")");
+  const std::string all = CountedUnits(of.comparison, pairs.all);
+  if (pairs.converged == pairs.all) return absl::StrCat("over ", all);
+  return absl::StrCat("over the ", pairs.converged, " of ", all, " on which both converged (",
+                      DivergedText(of), ")");
 }
 
 // Returns "worse on 7 of 8 seeds": how many agree with its direction. Empty if none does, or if
@@ -115,8 +126,8 @@ std::string AgreeingText(const Subject& of) {
   const bool worse = of.decision.toward < 0;
   const size_t agreeing = worse ? of.row.pairs.losses : of.row.pairs.wins;
   if (of.comparison.better == Better::kNeither || agreeing == 0) return "";
-  return absl::StrCat(worse ? "worse on " : "better on ", agreeing, " of ",
-                      Counted(of.row.pairs.all, "seed"));
+  return absl::StrCat(worse ? "worse on " : "better on ", text::Grouped(agreeing), " of ",
+                      CountedUnits(of.comparison, of.row.pairs.all));
 }
 
 // Returns "1.7 % of “pre”", the baseline's mean. Empty if that is meaningless, as for a ratio.
@@ -138,8 +149,13 @@ std::string ProgressText(const Subject& of) {
 // Returns the evidence of a row whose difference has no direction.
 std::string SeenText(const Subject& of, const Difference& difference) {
   if (of.row.pairs.all == 0) {
-    return of.row.n > 0 && of.baseline.n > 0 ? "they have no seed in common"
-                                             : "no seed has a result for both";
+    const absl::string_view unit = UnitName(of.comparison.unit);
+    if (of.comparison.unit == Unit::kSequence && of.row.diverged + of.baseline.diverged > 0) {
+      return absl::StrCat(Quoted(of.row.diverged > 0 ? of.row.label : of.baseline.label),
+                          " diverged");
+    }
+    return of.row.n > 0 && of.baseline.n > 0 ? absl::StrCat("they have no ", unit, " in common")
+                                             : absl::StrCat("no ", unit, " has a result for both");
   }
   if (difference.rest.empty()) return DivergedText(of);
   return absl::StrCat(difference.rest, " ", OverText(of));
@@ -256,7 +272,7 @@ std::string DetectableText(const Subject& of) {
   }
   const bool ratio = scale == Scale::kRatio;
   return absl::StrCat("minimum detectable ", ratio ? "ratio" : "difference", " with ",
-                      Counted(pairs, "seed"), ": ",
+                      CountedUnits(of.comparison, pairs), ": ",
                       ratio ? absl::StrCat("a factor of ", ShownFactor(least.value))
                             : Plain(least.value, DecimalsFor(least.value)),
                       " (80 % power)");
@@ -268,33 +284,43 @@ std::string DetectableText(const Subject& of) {
 std::string PowerText(const Subject& of) {
   const SeedsNeeded& needed = of.row.needed;
   const size_t least = LeastSeedsForSignFlip(of.comparison.family);
+  const std::string units = absl::StrCat(UnitName(of.comparison.unit), "s");
   if (!needed.known()) {
     return of.row.pairs.all >= least
-               ? "the number of seeds needed cannot be estimated"
-               : absl::StrCat("the permutation test needs at least ", Counted(least, "seed"));
+               ? absl::StrCat("the number of ", units, " needed cannot be estimated")
+               : absl::StrCat("the permutation test needs at least ",
+                              CountedUnits(of.comparison, least));
   }
   const std::string seen =
       absl::StrCat(DetectableText(of), "; the observed ",
                    of.comparison.scale == Scale::kRatio ? "ratio" : "difference", " needs ");
   if (!needed.estimate.defined()) {
     return absl::StrCat(
-        seen, SeedsText(needed.estimate), " seeds",
+        seen, SeedsText(needed.estimate), " ", units,
         needed.low.defined() ? absl::StrCat(", at best ", SeedsText(needed.low)) : "");
   }
-  return absl::StrCat(seen, "about ", SeedsText(needed.estimate), " seeds",
+  return absl::StrCat(seen, "about ", SeedsText(needed.estimate), " ", units,
                       of.row.chosen.empty() ? "" : " or more", " (", SeedsText(needed.low), " to ",
                       SeedsText(needed.high), ")");
 }
 
+// Returns true for a row with too few pairs that more of them would decide: not if a run diverged
+// and pairs are of sequences.
+bool NeedsPairs(const Subject& of) {
+  return of.row.withheld == Withheld::kTooFewPairs &&
+         (of.comparison.unit == Unit::kSeed || of.row.diverged + of.baseline.diverged == 0);
+}
+
 // Returns the facts by grade: the evidence, or what would be needed.
 std::vector<std::string> GradeFacts(const Subject& of) {
-  const size_t least = LeastSeedsForSignFlip(of.comparison.family);
+  const std::string unit(UnitName(of.comparison.unit));
+  const std::string least =
+      CountedUnits(of.comparison, LeastSeedsForSignFlip(of.comparison.family));
   switch (of.decision.grade) {
     case Grade::kEstablished:
       return {EstablishedText(of)};
     case Grade::kProbable:
-      return {ProbableText(of),
-              absl::StrCat("the permutation test needs ", Counted(least, "seed"))};
+      return {ProbableText(of), absl::StrCat("the permutation test needs ", least)};
     case Grade::kEquivalent:
       return {};
     case Grade::kLeans:
@@ -303,18 +329,19 @@ std::vector<std::string> GradeFacts(const Subject& of) {
     case Grade::kInconclusive:
       break;
     case Grade::kNoVerdict:
-      if (of.row.withheld != Withheld::kTooFewPairs) return {};
-      return {absl::StrCat("the permutation test needs at least ", Counted(least, "seed"))};
+      if (!NeedsPairs(of)) return {};
+      return {absl::StrCat("the permutation test needs at least ", least)};
   }
   switch (of.decision.ground) {
     case Ground::kConflict: {
       const bool more = of.row.pairs.only_row_diverged > of.row.pairs.only_baseline_diverged;
       return {absl::StrCat(more ? "better when both converge, but diverges more often"
                                 : "worse when both converge, but diverges less often",
-                           ": more seeds cannot resolve this trade-off")};
+                           ": more ", unit, "s cannot resolve this trade-off")};
     }
     case Ground::kIdentical:
-      return {"more seeds will not help: check that the setting has any effect"};
+      return {
+          absl::StrCat("more ", unit, "s will not help: check that the setting has any effect")};
     case Ground::kNonFinite:
       return {};
     default:
@@ -335,7 +362,7 @@ std::vector<std::string> FactsOf(const Subject& of) {
 
 SeedsToDecide SeedsOf(const Subject& of) {
   const size_t least = LeastSeedsForSignFlip(of.comparison.family);
-  if (of.row.withheld == Withheld::kTooFewPairs) return {least, 0, 0};
+  if (NeedsPairs(of)) return {least, 0, 0};
   const Grade grade = of.decision.grade;
   const Ground ground = of.decision.ground;
   const bool open = grade == Grade::kInconclusive || grade == Grade::kLeans;
@@ -374,7 +401,8 @@ std::vector<std::string> BriefFacts(const Subject& of, const std::string& differ
   if (seeds.seeds > 0) {
     const bool about = seeds.low > 0 && of.row.chosen.empty();
     facts.push_back(absl::StrCat(about ? "about " : "at least ",
-                                 Counted(RoundedSeeds(seeds.seeds), "seed"), " needed"));
+                                 CountedUnits(of.comparison, RoundedSeeds(seeds.seeds)),
+                                 " needed"));
   }
   return facts;
 }
@@ -450,7 +478,7 @@ Finding EffectFinding(const Comparison& comparison, const Effect& effect, size_t
     finding.decision.grade = Grade::kEstablished;
   }
   const Difference shown =
-      found ? FoundDifference(comparison.scale, difference)
+      found ? FoundDifference(comparison, difference)
       : difference.mean.defined()
           ? Difference{"", ShownDifference(comparison.scale, difference.mean, difference.interval)}
           : Difference{"", std::string(PairReasonText(difference.mean.undefined))};
@@ -466,7 +494,7 @@ Finding EffectFinding(const Comparison& comparison, const Effect& effect, size_t
       effect.combinations < 2
           ? "over "
           : absl::StrCat("on average over ", effect.combinations, " combinations, "),
-      Counted(difference.n, "seed"));
+      CountedUnits(comparison, difference.n));
   if (effect.p_holm.defined()) {
     finding.facts.push_back(absl::StrCat(PText(effect.p_holm.value), " (Holm-adjusted for ",
                                          Counted(family, together ? "interaction" : "main effect"),

@@ -23,9 +23,9 @@ struct Words {
   absl::string_view against;    // "than", "to", "with", "against"
 };
 
-// Number of seeds with which an undecided row would be established with kPower, if mean and spread
-// stay as they are, and its range. Without a spread: the least number, and no range. 0: decided,
-// not predictable (the facts have the reason), or more than kMaxSeeds.
+// Number of seeds, or sequences, with which an undecided row would be established with kPower, if
+// mean and spread stay as they are, and its range. Without a spread: the least number, and no
+// range. 0: decided, not predictable (the facts have the reason), or more than kMaxSeeds.
 struct SeedsToDecide {
   size_t seeds = 0, low = 0, high = 0;
 };

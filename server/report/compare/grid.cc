@@ -185,6 +185,33 @@ LabelIndices BaselineLabels(const ComparisonInput& input, const CellGrid& grid,
   return labels;
 }
 
+// Returns INVALID_ARGUMENT if the cells can't be compared by sequence.
+absl::Status CheckSequences(const ComparisonInput& input, const CellGrid& grid) {
+  if (!grid.tuned_axes.empty() || input.scale != Scale::kDifference) {
+    return absl::InvalidArgumentError(
+        "unit: sequences; expected seeds if an axis is tuned or ratios are compared");
+  }
+  for (const GridRow& row : grid.rows) {
+    if (row.cells.size() == 1) continue;
+    return absl::InvalidArgumentError(absl::StrCat("unit: sequences with ", row.cells.size(),
+                                                   " cells of a setting; expected one cell"));
+  }
+  using Data = std::pair<uint32_t, std::map<std::string, std::string>>;
+  std::map<Data, size_t> counts;
+  for (const Cell& cell : input.cells) {
+    const std::vector<double>& values = cell.by_sequence;
+    if (TrialOf(&cell).state != Trial::State::kConverged) continue;
+    const bool finite = std::all_of(values.begin(), values.end(),
+                                    [](double value) { return std::isfinite(value); });
+    const size_t count = counts.emplace(Data{cell.seed, cell.scored}, values.size()).first->second;
+    if (finite && count >= 2 && values.size() == count) continue;
+    return absl::InvalidArgumentError(absl::StrCat(
+        "cells.by_sequence: ", values.size(), finite ? "" : " not finite",
+        " values; expected finite numbers, at least two, and as many as in other cells"));
+  }
+  return absl::OkStatus();
+}
+
 }  // namespace
 
 absl::StatusOr<CellGrid> ArrangeCells(const ComparisonInput& input) {
@@ -217,6 +244,9 @@ absl::StatusOr<CellGrid> ArrangeCells(const ComparisonInput& input) {
   for (GridRow& row : grid.rows) {
     const auto found = positions.find(BaselineLabels(input, grid, row.labels));
     if (found != positions.end()) row.baseline = found->second;
+  }
+  if (input.unit == Unit::kSequence) {
+    if (absl::Status status = CheckSequences(input, grid); !status.ok()) return status;
   }
   return grid;
 }

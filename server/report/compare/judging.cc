@@ -11,7 +11,9 @@
 namespace ablate::report {
 
 Measure MeasureOf(const ComparisonInput& input) {
-  if (input.scale == Scale::kDifference) return {input.better, input.scale, input.margin};
+  if (input.scale == Scale::kDifference) {
+    return {input.better, input.scale, input.margin, input.unit};
+  }
   if (HasNotPositive(input)) return {input.better, Scale::kDifference, std::nullopt};
   Measure measure{input.better, input.scale, std::nullopt};
   if (input.margin.has_value()) measure.margin = std::log1p(*input.margin);

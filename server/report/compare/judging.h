@@ -21,6 +21,7 @@ struct Measure {
   Better better = Better::kLower;
   Scale scale = Scale::kDifference;
   std::optional<double> margin;
+  Unit unit = Unit::kSeed;
 };
 
 // Returns the measure that the input requests; differences without a margin if it requests ratios

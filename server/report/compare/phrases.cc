@@ -40,6 +40,14 @@ std::string MeasuredIn(const Comparison& comparison) {
                       absl::StrJoin(remarks, ", "), ")");
 }
 
+absl::string_view UnitName(Unit unit) { return unit == Unit::kSequence ? "sequence" : "seed"; }
+
+std::string UnitNote(const Comparison& comparison) {
+  if (comparison.unit == Unit::kSeed) return "";
+  return "pairs are the sequences that the models read: intervals and p are about other sequences "
+         "of the same kind for these very models, not about other training seeds";
+}
+
 std::string TunedText(const Comparison& comparison) {
   if (comparison.tuned_axes.empty()) return "";
   const std::string axes = absl::StrJoin(comparison.tuned_axes, " and ");

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "absl/strings/string_view.h"
 #include "server/report/compare/comparison.h"
 
 namespace ablate::report {
@@ -14,6 +15,13 @@ namespace ablate::report {
 // Returns the metric: "Held-out loss (nats per token, lower is better)", "Gradient norm (compared
 // as ratios, neither direction is better)".
 std::string MeasuredIn(const Comparison& comparison);
+
+// Returns "seed", "sequence".
+absl::string_view UnitName(Unit unit);
+
+// Returns a note on the scope of a comparison by sequence: its intervals and tests are about these
+// models. "" for seeds.
+std::string UnitNote(const Comparison& comparison);
 
 // Returns ", each at its selected lr", or whose selection that was; "" if nothing is tuned.
 std::string TunedText(const Comparison& comparison);

@@ -141,6 +141,7 @@ Warnings NotPositive(const Facts& facts) {
 }
 
 Warnings UnbalancedSeeds(const Facts& facts) {
+  if (facts.comparison.unit == Unit::kSequence) return {};  // other warnings name missing runs
   Parts parts;
   for (const ComparisonRow& row : facts.comparison.rows) {
     // While runs go on, pairs may still be completed.
@@ -173,6 +174,12 @@ Warnings TooFewSeeds(const Facts& facts) {
       absl::StrCat("too few pairs for p < 0.05 in the permutation test (",
                    Together({FamilyText(family), absl::StrCat(least, " are needed")}, "; "), "): "),
       parts);
+}
+
+Warnings NotBySequence(const Facts& facts) {
+  if (facts.input.not_by_sequence.empty()) return {};
+  return {{WarningKind::kNotBySequence,
+           absl::StrCat("compared by seed, not by sequence: ", facts.input.not_by_sequence)}};
 }
 
 Warnings NoBaseline(const Facts& facts) {
@@ -424,6 +431,7 @@ constexpr Check kChecks[] = {
     {WarningKind::kNotPositive, "differences instead of ratios", NotPositive},
     {WarningKind::kUnbalancedSeeds, "unpaired seeds", UnbalancedSeeds},
     {WarningKind::kTooFewSeeds, "too few seeds", TooFewSeeds},
+    {WarningKind::kNotBySequence, "not compared by sequence", NotBySequence},
     {WarningKind::kNoBaseline, "no baseline", NoBaseline},
     {WarningKind::kUnequalParameters, "unequal parameters", UnequalParameters},
     {WarningKind::kSeveralChanges, "several things changed", SeveralChanges},

@@ -34,6 +34,7 @@ enum class WarningKind {
   kOtherCandidates,
   kHighStart,
   kSeedsAdded,
+  kNotBySequence,
 };
 
 struct Warning {

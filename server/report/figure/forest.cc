@@ -8,6 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "server/report/compare/column_digits.h"
+#include "server/report/compare/phrases.h"
 #include "server/report/compare/scale.h"
 #include "server/report/compare/verdict.h"
 #include "server/report/compare/wording.h"
@@ -24,9 +25,11 @@ using report::ComparisonRow;
 
 constexpr absl::string_view kScoredOnOtherData = "other evaluation data";
 
-// Returns differences on the scale by seed, for seeds on which both converged.
-std::vector<DotSeed> Differences(report::Scale scale, const ComparisonRow& row,
+// Returns differences on the scale by seed, for seeds on which both converged. None for pairs of
+// sequences: one seed's is the mean.
+std::vector<DotSeed> Differences(report::Unit unit, report::Scale scale, const ComparisonRow& row,
                                  const ComparisonRow& baseline) {
+  if (unit == report::Unit::kSequence) return {};
   std::map<uint32_t, double> of_baseline;
   for (const report::SeedRun& run : baseline.runs) {
     if (!run.diverged) of_baseline[run.seed] = report::OnScale(scale, run.value);
@@ -64,6 +67,7 @@ struct RowLook {
   bool wins = false;                     // shown only if one direction is better
   std::string tuned;                     // "lr"; "" if nothing is tuned
   report::Scale scale = report::Scale::kDifference;
+  report::Unit unit = report::Unit::kSeed;
 };
 
 RowLook LookOf(const Comparison& comparison) {
@@ -73,6 +77,7 @@ RowLook LookOf(const Comparison& comparison) {
   look.many = HasManySettings(comparison);
   look.wins = HasWins(comparison);
   look.scale = comparison.scale;
+  look.unit = comparison.unit;
   look.tuned = absl::StrJoin(comparison.tuned_axes, ", ");
   return look;
 }
@@ -97,7 +102,7 @@ DotRow RowOf(const ComparisonRow& row, const ComparisonRow& baseline, const RowL
   DotRow dots;
   dots.label = row.mark;
   dots.style = StyleOf(look.many ? kPlainStyle : look.styles.at(row.mark));
-  dots.seeds = Differences(look.scale, row, baseline);
+  dots.seeds = Differences(look.unit, look.scale, row, baseline);
   dots.mean = row.difference.mean;
   dots.interval = row.difference.interval;
   const report::Pairs& pairs = row.pairs;
@@ -216,7 +221,7 @@ void AddCsv(const Comparison& comparison, const Source& source, std::string* csv
                absl::StrCat(row.pairs.all), HasWins(comparison) ? absl::StrCat(row.pairs.wins) : "",
                ended, planned, verdict},
               csv);
-    for (const DotSeed& seed : Differences(comparison.scale, row, baseline)) {
+    for (const DotSeed& seed : Differences(comparison.unit, comparison.scale, row, baseline)) {
       const report::Number value = OffScale(comparison.scale, report::Defined(seed.value));
       AddCsvRow({group, CsvText(row.mark), CsvText(baseline.mark), absl::StrCat(*seed.seed),
                  CsvNumber(value.value), "", "", "", "", "", ended, planned, verdict},
@@ -255,8 +260,11 @@ void AddWords(const Comparison& comparison, const RowLook& look, double width, D
     group.axis_title = DifferenceTitle(comparison.scale, name, baseline, width - 2 * kEdge);
   }
   dots->footnote =
-      absl::StrCat(ratio ? "ratios" : "differences", " by seed; bar: 95 % interval of the ",
-                   report::MeanName(comparison.scale), ", by ", IntervalsText(comparison));
+      comparison.unit == report::Unit::kSequence
+          ? absl::StrCat("over sequences; bar: 95 % interval of the mean, by ",
+                         IntervalsText(comparison))
+          : absl::StrCat(ratio ? "ratios" : "differences", " by seed; bar: 95 % interval of the ",
+                         report::MeanName(comparison.scale), ", by ", IntervalsText(comparison));
   if (look.many) absl::StrAppend(&dots->footnote, "; ", kMarkText);
   if (const std::string preliminary = report::PreliminaryText(comparison); !preliminary.empty()) {
     dots->footnote = absl::StrCat(preliminary, "; ", dots->footnote);
@@ -286,8 +294,8 @@ absl::StatusOr<Drawing> DrawForest(const Input& input) {
   absl::StatusOr<Figure> figure = DrawDotPlot(dots, input.width);
   if (!figure.ok()) return figure.status();
   drawing.figure = *std::move(figure);
-  drawing.figure.title =
-      absl::StrCat(input.title, ": ", dots.groups[0].axis_title, ", paired by seed");
+  drawing.figure.title = absl::StrCat(input.title, ": ", dots.groups[0].axis_title, ", paired by ",
+                                      report::UnitName(comparison.unit));
   return drawing;
 }
 
@@ -297,8 +305,10 @@ std::string ForestCaption(const Input& input) {
   return absl::StrCat(
       DifferenceName(comparison.scale, report::NameOfMetric(comparison.key)),
       " to the baseline: ", report::MeanName(comparison.scale),
-      " and 95 % interval over the seeds on which both converged; dots are single seeds. "
-      "Intervals are by ",
+      comparison.unit == report::Unit::kSequence
+          ? " and 95 % interval over the sequences that the models read. Intervals are by "
+          : " and 95 % interval over the seeds on which both converged; dots are single seeds. "
+            "Intervals are by ",
       IntervalsText(comparison),
       comparison.family > 1 ? "; they are per comparison, and only p values are Holm-adjusted" : "",
       ".",

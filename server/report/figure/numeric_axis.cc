@@ -145,6 +145,7 @@ absl::StatusOr<Responses> DataOf(const Comparison& comparison) {
   Responses responses = lines.Take();
   responses.log_from = 8;
   responses.scale = comparison.scale;
+  responses.unit = comparison.unit;
   responses.remarks = ScoredRemarks(comparison);
   return responses;
 }

@@ -23,7 +23,7 @@ ResponsePoint PointOf(const report::ComparisonRow& row) {
   point.n = row.n;
   point.diverged = row.diverged;
   for (const report::SeedRun& run : row.runs) {
-    if (!run.diverged) point.seeds.push_back(run);
+    if (!run.diverged && run.by_sequence.empty()) point.seeds.push_back(run);
   }
   return point;
 }
@@ -258,8 +258,9 @@ std::string FootnoteOf(const Responses& responses, bool counted) {
   const bool multiples = responses.settings.size() > kMaxInOnePanel;
   std::string text = absl::StrCat(
       multiples ? responses.colours : "",
-      n == 1 ? "one seed, no interval"
-             : absl::StrCat(report::MeanName(responses.scale), ", 95 % interval and seeds"));
+      responses.unit == report::Unit::kSequence ? "mean and 95 % interval over sequences"
+      : n == 1                                  ? "one seed, no interval"
+               : absl::StrCat(report::MeanName(responses.scale), ", 95 % interval and seeds"));
   if (ringed) absl::StrAppend(&text, "; ring: baseline");
   if (hollow) absl::StrAppend(&text, "; hollow: some seeds diverged, mean of the others");
   if (!counted && diverged > 0) {

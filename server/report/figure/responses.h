@@ -19,8 +19,8 @@ namespace ablate::figure {
 struct ResponsePoint {
   bool present = false;
   bool baseline = false;               // marked as the baseline by a ring
-  report::Summary own;                 // over the converged seeds
-  std::vector<report::SeedRun> seeds;  // converged ones
+  report::Summary own;                 // over the converged seeds, or the sequences of one
+  std::vector<report::SeedRun> seeds;  // converged ones; none if `own` is over sequences
   size_t n = 0, diverged = 0;
 };
 
@@ -45,6 +45,7 @@ struct Responses {
   std::string colours{};
   std::vector<std::string> remarks{};                // at the end of the footnote
   report::Scale scale = report::Scale::kDifference;  // of the means
+  report::Unit unit = report::Unit::kSeed;           // of the intervals
 };
 
 // Sorts numeric values in ascending order, so that no line runs back.

@@ -24,8 +24,8 @@ DotRow RowOf(const std::string& label, size_t style, std::vector<DotSeed> values
   row.style = StyleOf(style);
   row.mean = own.mean;
   row.interval = own.interval;
-  const size_t all = values.size() + without;
-  const std::string n = without == 0 ? absl::StrCat(all) : absl::StrCat(values.size(), " of ", all);
+  const size_t all = own.n + without;
+  const std::string n = without == 0 ? absl::StrCat(all) : absl::StrCat(own.n, " of ", all);
   row.columns = {n};
   row.short_remark = absl::StrCat("n = ", n);
   row.seeds = std::move(values);
@@ -54,10 +54,9 @@ class Group {
     if (of.diverged > 0 && of.diverged == of.n) {
       own.mean = report::NoNumber(report::Undefined::kAllDiverged);
     }
-    AddCsvRow(
-        {csv_title_, CsvText(of.mark), CsvNumber(own.mean.value), CsvNumber(own.interval.low),
-         CsvNumber(own.interval.high), absl::StrCat(values.size()), absl::StrCat(of.diverged)},
-        csv);
+    AddCsvRow({csv_title_, CsvText(of.mark), CsvNumber(own.mean.value), CsvNumber(own.interval.low),
+               CsvNumber(own.interval.high), absl::StrCat(own.n), absl::StrCat(of.diverged)},
+              csv);
     const size_t style = many_ ? kPlainStyle : styles_[row];
     group_.rows.push_back(RowOf(of.mark, style, values, own, of.diverged + left_out));
     // Verdicts are about the compared metric only.
@@ -83,7 +82,8 @@ DotGroup MetricGroup(const Comparison& comparison, std::string* csv) {
   for (size_t row = 0; row < comparison.rows.size(); ++row) {
     std::vector<DotSeed> values;
     for (const report::SeedRun& run : comparison.rows[row].runs) {
-      if (!run.diverged) values.push_back({run.value, run.seed});
+      const bool shown = !run.diverged && comparison.unit == report::Unit::kSeed;
+      if (shown) values.push_back({run.value, run.seed});
     }
     group.Add(row, values, 0, comparison.rows[row].own, csv);
   }
@@ -106,6 +106,11 @@ bool HasWindows(const Input& input) {
   return input.windows != nullptr && !input.windows->windows.empty();
 }
 
+// Returns true if intervals are over sequences, and no dots are shown.
+bool IsBySequence(const Input& input) {
+  return !HasWindows(input) && input.comparison->unit == report::Unit::kSequence;
+}
+
 absl::StatusOr<Drawing> DrawSummary(const Input& input) {
   DotPlot dots;
   Drawing drawing;
@@ -123,8 +128,10 @@ absl::StatusOr<Drawing> DrawSummary(const Input& input) {
       report::MeanName(windows == 0 ? input.comparison->scale : report::Scale::kDifference));
   dots.value_title = absl::StrCat(mean, " [95 % interval]");
   dots.column_titles = {"n"};
-  dots.footnote = absl::StrCat("small dots: seeds; bar: 95 % t interval of the ", mean,
-                               " over converged seeds");
+  dots.footnote = IsBySequence(input)
+                      ? "bar: 95 % t interval of the mean over sequences"
+                      : absl::StrCat("small dots: seeds; bar: 95 % t interval of the ", mean,
+                                     " over converged seeds");
   if (windows == 0 && HasManySettings(*input.comparison)) {
     absl::StrAppend(&dots.footnote, "; ", kMarkText, ", stroke: baseline");
   }
@@ -141,7 +148,8 @@ std::string SummaryCaption(const Input& input) {
                         : SentenceName(report::NameOfMetric(input.comparison->key)),
       " of each setting: ",
       report::MeanName(HasWindows(input) ? report::Scale::kDifference : input.comparison->scale),
-      " and 95 % interval over its own converged runs; dots are single runs.",
+      IsBySequence(input) ? " and 95 % interval over the sequences that its model read."
+                          : " and 95 % interval over its own converged runs; dots are single runs.",
       ChosenText(*input.comparison));
 }
 

@@ -53,7 +53,7 @@ void Warnings(const Place& place, const report::Comparison& comparison, Markup* 
     out->Element(
         "p", comparison.family > 0
                  ? "None: numbers of parameters are equal, each setting changes one thing, every "
-                   "run has a result, there are enough seeds, and versions, trainers, devices and "
+                   "run has a result, there are enough pairs, and versions, trainers, devices and "
                    "environments are the same."
                  : "None: every run has a result, and versions, trainers, devices and environments "
                    "are the same.");

@@ -40,11 +40,14 @@ void Measured(const Experiment& experiment, Markup* out) {
     out->Text(", each against the baseline of its own group");
   }
   const bool ratio = comparison.scale == report::Scale::kRatio;
-  out->Text(absl::StrCat(". Brackets: 95 % interval over seeds, by ",
+  const std::string note = report::UnitNote(comparison);
+  out->Text(absl::StrCat(". Brackets: 95 % interval over ", report::UnitName(comparison.unit),
+                         "s, by ",
                          IsReselected(comparison) ? "inversion of the permutation test. Bands in "
                                                     "figures: Student's t intervals"
                                                   : "Student's t",
-                         ratio ? ". Means are geometric." : "."))
+                         ratio ? ". Means are geometric." : ".",
+                         note.empty() ? "" : absl::StrCat(" ", report::Capitalized(note), ".")))
       .Close();
 }
 

@@ -4,6 +4,7 @@
 #include "absl/strings/str_join.h"
 #include "base/decimal.h"
 #include "server/report/compare/metric_names.h"
+#include "server/report/compare/phrases.h"
 #include "server/report/compare/statistics.h"
 #include "server/report/compare/wording.h"
 #include "server/report/html/sections.h"
@@ -13,13 +14,33 @@ namespace {
 
 using report::Comparison;
 
-std::string PairsText(const Comparison& comparison, bool shared_weights) {
-  const bool ratio = comparison.scale == report::Scale::kRatio;
-  const std::string metric = report::NameOfMetric(comparison.key).text;
+// Returns "seeds", "sequences".
+std::string UnitsOf(const Comparison& comparison) {
+  return absl::StrCat(report::UnitName(comparison.unit), "s");
+}
+
+// Returns why pairs are pairs.
+std::string DesignText(const Comparison& comparison, bool shared_weights) {
+  if (comparison.unit == report::Unit::kSequence) {
+    return absl::StrCat(
+        "Paired design: each setting has one model, and all models read the same sequences, so "
+        "settings are compared sequence by sequence. A sequence's value is its sum over targets, "
+        "times the number of sequences, divided by the number of all targets; the mean of these "
+        "values is the metric. ",
+        report::Capitalized(report::UnitNote(comparison)), ". ");
+  }
   return absl::StrCat(
       "Paired design: runs with the same seed share ",
       shared_weights ? "the initial weights that their settings have in common and " : "",
-      "the order of their data, so settings are compared seed by seed. ",
+      "the order of their data, so settings are compared seed by seed. ");
+}
+
+std::string PairsText(const Comparison& comparison, bool shared_weights) {
+  const bool ratio = comparison.scale == report::Scale::kRatio;
+  const std::string metric = report::NameOfMetric(comparison.key).text;
+  const std::string units = UnitsOf(comparison);
+  return absl::StrCat(
+      DesignText(comparison, shared_weights),
       ratio ? absl::StrCat("The metric is positive and spans decades, so it is compared by ratios: "
                            "the ratio is the geometric mean, over the seeds on which both runs "
                            "converged, of the setting's ",
@@ -27,19 +48,22 @@ std::string PairsText(const Comparison& comparison, bool shared_weights) {
                            " divided by its baseline's. All statistics are computed on natural "
                            "logarithms: the differences below are differences of logarithms, and "
                            "a setting's mean, over the same seeds, is geometric too. ")
-            : absl::StrCat("Δ is the mean, over the seeds on which both runs converged, of the "
-                           "setting's ",
-                           metric,
-                           " minus its baseline's. A setting's mean in the main table is over the "
-                           "same seeds. "),
+            : absl::StrCat(
+                  "Δ is the mean, over the ", units,
+                  comparison.unit == report::Unit::kSeed ? " on which both runs converged" : "",
+                  ", of the setting's ", metric,
+                  " minus its baseline's. A setting's mean in the main table is over the "
+                  "same ",
+                  units, ". "),
       "The 95 % interval of ", ratio ? "the ratio " : "Δ ",
       IsReselected(comparison)
           ? "is obtained by inverting the test below: it reaches from the smallest to the largest "
             "shift of the setting's values that the test does not reject at the 5 % level"
-          : "is Student's t with n − 1 degrees of freedom; it assumes that the seeds are a random "
-            "sample and that the differences are roughly normal",
+          : absl::StrCat("is Student's t with n − 1 degrees of freedom; it assumes that the ",
+                         units, " are a random sample and that the differences are roughly normal"),
       ". Cohen's d_z is the mean of the differences divided by their standard deviation. Pearson r "
-      "is the correlation of the two settings over the seeds; near 0, pairing gains nothing.");
+      "is the correlation of the two settings over the ",
+      units, "; near 0, pairing gains nothing.");
 }
 
 std::string TestsText(const Comparison& comparison) {
@@ -52,7 +76,8 @@ std::string TestsText(const Comparison& comparison) {
       "patterns of the differences whose |t| is at least the observed one; ",
       sampled ? "for so many pairs, patterns are sampled" : "all patterns are enumerated",
       ". The test does not assume normality. It assumes exchangeability: if the settings do not "
-      "differ, it does not matter on any seed which run has which setting. With ",
+      "differ, it does not matter on any ",
+      report::UnitName(comparison.unit), " which run has which setting. With ",
       comparison.family == 1 ? "one comparison" : absl::StrCat(comparison.family, " comparisons"),
       ", p can reach 0.05 from ",
       report::Counted(report::LeastSeedsForSignFlip(std::max<size_t>(1, comparison.family)),
@@ -64,7 +89,8 @@ std::string TestsText(const Comparison& comparison) {
                          " comparisons controls the family-wise error rate, the probability of "
                          "one or more false findings. "),
       "ablate compare --json also prints a bias-corrected and accelerated bootstrap interval (BCa, "
-      "10,000 resamples of the seeds).");
+      "10,000 resamples of the ",
+      UnitsOf(comparison), ").");
 }
 
 std::string TunedSentence(const Comparison& comparison) {
@@ -106,9 +132,8 @@ std::string ExceptionsText(const Comparison& comparison) {
   if (any([](const auto& row) {
         return row.difference.deviation.undefined == report::Undefined::kZeroVariance;
       })) {
-    text +=
-        " Differences that are equal on all seeds have no interval, and identical values are "
-        "inconclusive.";
+    absl::StrAppend(&text, " Differences that are equal on all ", UnitsOf(comparison),
+                    " have no interval, and identical values are inconclusive.");
   }
   return text;
 }
@@ -139,8 +164,9 @@ std::string VerdictText(const Comparison& comparison) {
 
 std::string PowerText(const Comparison& comparison) {
   return absl::StrCat(
-      "Power: the number of seeds needed is the one that establishes the observed difference with "
-      "80 % power if its mean and standard deviation stay the same (noncentral t at the level of "
+      "Power: the number of ", UnitsOf(comparison),
+      " needed is the one that establishes the observed difference with 80 % power if its mean and "
+      "standard deviation stay the same (noncentral t at the level of "
       "Holm's first step). Its range corresponds to the 80 % interval of the effect size.",
       IsReselected(comparison) ? " With tuned axes, somewhat more seeds are needed." : "");
 }

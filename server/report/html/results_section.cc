@@ -1,6 +1,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "server/report/compare/metric_names.h"
+#include "server/report/compare/phrases.h"
 #include "server/report/compare/verdict.h"
 #include "server/report/compare/wording.h"
 #include "server/report/html/sections.h"
@@ -34,7 +35,8 @@ void FactorialTable(const Place& place, const Comparison& comparison, Markup* ou
       absl::StrCat(
           "Main effect: a setting against its axis's baseline, averaged over the other axes. "
           "Interaction (×): by how much that changes when a second axis leaves its baseline. Both "
-          "are paired by seed",
+          "are paired by ",
+          report::UnitName(comparison.unit),
           comparison.scale == Scale::kRatio
               ? ": geometric means of ratios, and of ratios of ratios. "
               : ". ",

@@ -43,6 +43,13 @@ TableCell RunsCell(const ComparisonRow& row) {
   return cell;
 }
 
+// Has the number of sequences in place of runs, which is one.
+TableCell SequencesCell(const ComparisonRow& row) {
+  TableCell cell = RunsCell(row);
+  cell.text = text::Grouped(row.own.n);
+  return cell;
+}
+
 TableCell DivergedCell(const ComparisonRow& row) {
   return {row.diverged == 0 ? "0" : absl::StrCat(row.diverged, "/", row.n)};
 }
@@ -65,7 +72,7 @@ TableCell TestCell(const ComparisonRow& row, const Number& p, bool exact) {
 
 TableCell WinsCell(const ComparisonRow& row) {
   if (!row.compared()) return {};
-  return {absl::StrCat(row.pairs.wins, "/", row.pairs.all), "",
+  return {absl::StrCat(text::Grouped(row.pairs.wins), "/", text::Grouped(row.pairs.all)), "",
           row.pairs.ties > 0 ? Counted(row.pairs.ties, "tie") : ""};
 }
 
@@ -196,6 +203,7 @@ TableCell MatchedCell(Scale scale, const MatchedBlock& block, const std::string&
 
 Table MainTable(const Comparison& comparison) {
   const Scale scale = comparison.scale;
+  const bool by_sequence = comparison.unit == Unit::kSequence;
   Builder table(comparison);
   table.AddSettings("baseline");
   table.Group("Runs");
@@ -203,7 +211,8 @@ Table MainTable(const Comparison& comparison) {
   Name(table.AddIfAny(absl::StrCat("selected ", absl::StrJoin(comparison.tuned_axes, ", ")), false,
                       [](const ComparisonRow& row) { return TableCell{ChosenText(row)}; }),
        "chosen");
-  Name(&table.Add("n", true, RunsCell), "n");
+  Name(&table.Add(by_sequence ? "sequences" : "n", true, by_sequence ? SequencesCell : RunsCell),
+       "n");
   Name(&table.Add("diverged", true, DivergedCell), "diverged");
   table.Group(MetricAtText(comparison));
   Name(&table.Add(absl::StrCat(MeanName(scale), " [95 % CI]"), false,
@@ -212,7 +221,7 @@ Table MainTable(const Comparison& comparison) {
                   }),
        "mean");
   table.Group(absl::StrCat("Paired ", scale == Scale::kRatio ? "ratio" : "difference", " to ",
-                           BaselineName(comparison)));
+                           BaselineName(comparison), by_sequence ? ", by sequence" : ""));
   Name(&table.AddDifference(DifferenceTitle(scale)), "difference");
   Name(table.AddOfPairs("p (sign flip)",
                         [](const ComparisonRow& row) {
@@ -364,6 +373,7 @@ std::string ComparisonText(const Comparison& comparison, const RowWindows& windo
     // It concerns columns of the main table, which this text doesn't have.
     if (warning.kind != WarningKind::kContendedThroughput) line("warning: ", warning.text);
   }
+  line("note: ", UnitNote(comparison));
   line("note: ", WithinNote(comparison));
   line("note: ", MeansNote(comparison));
   line("note: ", DivergedNote(comparison));

@@ -7,6 +7,7 @@
 #include "absl/strings/str_join.h"
 #include "base/decimal.h"
 #include "server/report/compare/decision.h"
+#include "server/report/compare/phrases.h"
 #include "server/report/compare/scale.h"
 #include "server/report/table/comparison_tables.h"
 
@@ -141,6 +142,7 @@ constexpr Field kFields[] = {
     {"p_t_holm", [](Whole, Row row) { return Exact(row.p_t_holm); }},
     {"step", [](Whole comparison,
                 Row) { return comparison.at.has_value() ? absl::StrCat(*comparison.at) : ""; }},
+    {"unit", [](Whole comparison, Row) { return std::string(UnitName(comparison.unit)); }},
 };
 
 // Returns an axis's name; if a column has it, axis_NAME.

@@ -3,6 +3,7 @@
 
 #include <cmath>
 #include <map>
+#include <numeric>
 #include <vector>
 
 #include "tests/engine/analyze/drawn_subjects.h"
@@ -58,11 +59,16 @@ class ByHand {
         bin_targets_(bin_confidence_) {
     for (const PlainSequence& sequence : sequences) {
       std::vector<double> losses;
+      const double correct_before = correct_;
       for (size_t i = 0; i < sequence.targets.size(); ++i) {
         const at::Tensor log_p = sequence.by_depth.back()[static_cast<int64_t>(i)];
         losses.push_back(-log_p[sequence.targets[i]].item<double>());
         Add(sequence.positions[i], losses.back(), log_p,
             log_p.argmax().item<int64_t>() == sequence.targets[i]);
+      }
+      if (!losses.empty()) {
+        const double loss = std::accumulate(losses.begin(), losses.end(), 0.0);
+        by_sequence_.emplace_back(loss, correct_ - correct_before);
       }
       if (losses.size() < 2 * edge) continue;
       for (size_t i = 0; i < edge; ++i) early_ += losses[i];
@@ -104,6 +110,7 @@ class ByHand {
         EXPECT_EQ(ReasonIn(result, name), Undefined::kTooFewTokens) << name;
       }
     }
+    ExpectSequences(precision, result);
     const at::Tensor losses = ArrayIn(result, "loss_by_position");
     const at::Tensor counts = ArrayIn(result, "targets_by_position");
     for (int64_t position = 0; position < losses.size(0); ++position) {
@@ -118,6 +125,22 @@ class ByHand {
         EXPECT_TRUE(std::isnan(loss));
       }
     }
+  }
+
+  void ExpectSequences(Precision precision, const AnalysisResult& result) const {
+    const at::Tensor losses = ArrayIn(result, "by_sequence/loss");
+    const at::Tensor correct = ArrayIn(result, "by_sequence/accuracy");
+    const auto count = static_cast<double>(by_sequence_.size());
+    ASSERT_EQ(losses.sizes(), std::vector<int64_t>{static_cast<int64_t>(count)});
+    for (size_t i = 0; i < by_sequence_.size(); ++i) {
+      SCOPED_TRACE(i);
+      const auto at = static_cast<int64_t>(i);
+      ExpectNearIn(precision, losses[at].item<double>(), count * by_sequence_[i].first / targets_,
+                   10);
+      EXPECT_NEAR(correct[at].item<double>(), count * by_sequence_[i].second / targets_, 1e-12);
+    }
+    EXPECT_NEAR(losses.mean().item<double>(), NumberIn(result, "loss"), 1e-12);
+    EXPECT_NEAR(correct.mean().item<double>(), NumberIn(result, "accuracy"), 1e-12);
   }
 
   bool has_edges() const { return in_edges_ > 0; }
@@ -150,6 +173,7 @@ class ByHand {
   double early_ = 0, late_ = 0, in_edges_ = 0;
   std::vector<double> bin_confidence_, bin_correct_, bin_targets_;
   std::map<int64_t, std::pair<double, double>> by_position_;  // losses and targets
+  std::vector<std::pair<double, double>> by_sequence_;        // losses and correct predictions
 };
 
 TEST(PredictionsTest, EqualsAPlainModelInDrawnSettings) {

@@ -1,0 +1,40 @@
+#include "server/engine/analyze/sequence_sums.h"
+
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "server/engine/analyze/analysis_context.h"
+
+namespace ablate::engine {
+
+SequenceSums::SequenceSums(const std::vector<TokenBatch>& batches, std::vector<std::string> numbers)
+    : numbers_(std::move(numbers)) {
+  int64_t sequences = 0;
+  for (const TokenBatch& batch : batches) {
+    first_.push_back(sequences);
+    sequences += batch.rows;
+  }
+  sums_ = at::zeros({static_cast<int64_t>(numbers_.size()) + 1, sequences}, at::kDouble);
+}
+
+void SequenceSums::Add(int64_t batch, const at::Tensor& rows,
+                       const std::vector<at::Tensor>& values) {
+  std::vector<at::Tensor> all = values;
+  all.push_back(at::ones({rows.size(0)}, at::kDouble));
+  sums_.index_add_(1, rows + first_[static_cast<size_t>(batch)], at::stack(all));
+}
+
+void SequenceSums::AddArrays(AnalysisResult* result) const {
+  const at::Tensor targets = sums_[-1];
+  const at::Tensor read = targets > 0;
+  const double all = targets.sum().item<double>();
+  if (all == 0) return;
+  const double scale = read.sum().item<double>() / all;
+  for (size_t i = 0; i < numbers_.size(); ++i) {
+    const at::Tensor sums = sums_[static_cast<int64_t>(i)].masked_select(read);  // [S]
+    result->arrays.push_back(
+        ArrayOf(absl::StrCat("by_sequence/", numbers_[i]), {"sequence"}, sums * scale));
+  }
+}
+
+}  // namespace ablate::engine

@@ -1,0 +1,76 @@
+#include "server/results/arrays.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include "absl/strings/str_cat.h"
+#include "server/rpc/blob_streams.h"
+#include "server/rpc/limits.h"
+
+namespace ablate::results {
+
+absl::Status DamagedArrays(const std::string& id, absl::string_view why) {
+  return absl::DataLossError(absl::StrCat("the arrays of analysis ", id, " can't be read: ", why));
+}
+
+namespace {
+
+// Returns the blob's bytes; they are verified against its hash.
+absl::StatusOr<std::string> ReadBlob(storage::Store* store, const std::string& sha256,
+                                     const rpc::Cancelled& cancelled) {
+  auto reader = rpc::BlobReader::Open(store, sha256, 0);
+  if (!reader.ok()) return reader.status();
+  std::string bytes;
+  for (;;) {
+    if (cancelled()) return rpc::CallCancelled();
+    auto next = reader->Next();
+    if (!next.ok()) return next.status();
+    if (!next->has_value()) return bytes;
+    bytes.append(**next);
+  }
+}
+
+}  // namespace
+
+absl::StatusOr<std::string> ReadArtifact(storage::Store* store, const std::string& id,
+                                         const rpc::Cancelled& cancelled) {
+  const auto record = store->GetAnalysis(id);
+  if (!record.ok()) return record.status();
+  if (record->artifact_bytes > rpc::kMaxFigureArtifactBytes) {
+    return absl::ResourceExhaustedError(
+        absl::StrCat("key: the arrays of analysis ", id, " have ", record->artifact_bytes,
+                     " bytes; expected at most ", rpc::kMaxFigureArtifactBytes));
+  }
+  if (record->artifact.empty()) return DamagedArrays(id, "there are none");
+  return ReadBlob(store, record->artifact, cancelled);
+}
+
+absl::Status ReadTensor(const SafetensorsFile& file, absl::string_view name, absl::string_view axes,
+                        std::vector<size_t>* shape, std::vector<double>* values) {
+  const TensorView* tensor = file.Find(name);
+  if (tensor == nullptr) return absl::InvalidArgumentError(absl::StrCat("there is no ", name));
+  const auto named = file.metadata.find(absl::StrCat("axes.", name));
+  const bool same =
+      named != file.metadata.end() && named->second == axes &&
+      tensor->shape.size() == static_cast<size_t>(std::count(axes.begin(), axes.end(), ',') + 1);
+  if (!axes.empty() && !same) {
+    return absl::InvalidArgumentError(absl::StrCat("the axes of ", name, " are not ", axes));
+  }
+  shape->assign(tensor->shape.begin(), tensor->shape.end());
+  const bool wide = tensor->type == TensorType::kF64;
+  if (!wide && tensor->type != TensorType::kF32) {
+    return absl::InvalidArgumentError(absl::StrCat(name, " has no floating-point numbers"));
+  }
+  if (tensor->bytes.empty()) return absl::InvalidArgumentError(absl::StrCat(name, " is empty"));
+  const size_t width = wide ? sizeof(double) : sizeof(float);
+  values->resize(tensor->bytes.size() / width);
+  for (size_t i = 0; i < values->size(); ++i) {
+    float narrow = 0;
+    void* const to = wide ? static_cast<void*>(&(*values)[i]) : static_cast<void*>(&narrow);
+    std::memcpy(to, tensor->bytes.data() + i * width, width);
+    if (!wide) (*values)[i] = narrow;
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace ablate::results
