@@ -41,7 +41,7 @@ struct AnalysisContext {
   // The batches that all subjects read, as in SequencesRead.
   std::vector<TokenBatch> batches;
   std::shared_ptr<const TaggedRows> tagged;  // likewise
-  uint64_t tokens = 0;  // of all batches
+  uint64_t tokens = 0;                       // of all batches
   int64_t batch_count() const { return static_cast<int64_t>(batches.size()); }
   const TokenBatch& Batch(int64_t i) const { return batches[static_cast<size_t>(i)]; }
   uint32_t seed = 0;

@@ -195,7 +195,7 @@ std::vector<OptionProblem> CheckProbed(const AnalysisOptions& options, const Mod
 
 AnalysisCost ProbeCost(const AnalysisOptions& options, const RunConfig& config, uint64_t tokens,
                        size_t) {
-  constexpr double kUsualSteps = 150, kUsualLabels = 20;
+  constexpr double kUsualSteps = 500, kUsualLabels = 17;  // of upos in a few thousand sentences
   const auto& probe = std::get<ProbeOptions>(options);
   const auto width = static_cast<uint64_t>(config.model.width);
   const uint64_t depths = static_cast<uint64_t>(config.model.layers) + 1;
