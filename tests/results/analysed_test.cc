@@ -6,7 +6,7 @@
 #include "google/protobuf/text_format.h"
 #include "gtest/gtest.h"
 #include "server/engine/analysis.h"
-#include "server/results/depth.h"
+#include "server/results/families.h"
 #include "server/results/figures.h"
 #include "server/rpc/cancelled.h"
 #include "tests/results/stored_grid.h"
@@ -336,6 +336,50 @@ TEST_F(LabelledResultsTest, HaveNumbersByBlockOverDepth) {
                     HasSubstr("expected flow/gradient")));
   EXPECT_THAT(Error("depth", "slope"),
               HasSubstr("flow/gradient and jacobian/r_mean/block.*.attention_norm"));
+}
+
+TEST_F(LabelledResultsTest, HaveNumbersByLevelOverLevels) {
+  Train();
+  const auto numbers = [](double steep) {
+    return std::map<std::string, double>{{"loss", 2},
+                                         {"replace_words@0.1/increase", steep * .1},
+                                         {"replace_words@0.4/increase", steep * .4},
+                                         {"fgsm@0.01/increase", steep},
+                                         {"fgsm@0.01/loss", steep + 2}};
+  };
+  Analyse("pre-s1", "robustness", "robustness { fgsm: 0.01 }", numbers(1), {});
+  Analyse("pre-s2", "robustness", "robustness { fgsm: 0.01 }", numbers(3), {});
+  const auto words = Draw("levels", "");
+  ASSERT_TRUE(words.ok()) << words.status();
+  EXPECT_THAT(words->csv, AllOf(HasSubstr("replace_words@0.4/increase,pre,10,0.4,,0.8,"),
+                                HasSubstr("replace_words@0.1/increase,pre,10,0.1,1,0.1,")));
+  const auto fgsm = Draw("levels", "robustness/fgsm@*/loss", 10);
+  ASSERT_TRUE(fgsm.ok()) << fgsm.status();
+  EXPECT_THAT(fgsm->csv, HasSubstr("robustness/fgsm@0.01/loss,pre,10,0.01,,4,"));
+  EXPECT_THAT(Error("levels", "robustness/fgsm"),
+              AllOf(HasSubstr("key: no converged run has metrics by level of \"robustness/fgsm\""),
+                    HasSubstr("expected robustness/fgsm@*/increase, robustness/fgsm@*/loss and "
+                              "robustness/replace_words@*/increase")));
+  EXPECT_THAT(Error("levels", "robustness/fgsm@*/loss", 7),
+              AllOf(HasSubstr("step: no converged run has robustness/fgsm@*/loss at step 7"),
+                    HasSubstr("10")));
+  const auto figures = ReportFigures(grid_.store(), Compared(), "e1-", kNever);
+  ASSERT_TRUE(figures.ok()) << figures.status();
+  std::vector<std::string> drawn;
+  for (const html::Figure& figure : *figures) {
+    if (figure.name.rfind("levels", 0) != 0) continue;
+    EXPECT_EQ(figure.missing, "") << figure.name;
+    drawn.push_back(figure.title);
+  }
+  EXPECT_THAT(drawn, ElementsAre("Over levels: increase of loss under fgsm (robustness)",
+                                 "Over levels: increase of loss under replace_words (robustness)"));
+}
+
+TEST_F(LabelledResultsTest, SayWhatHasLevels) {
+  Train();
+  EXPECT_THAT(Error("levels", ""), HasSubstr("Compute it with `ablate analyze robustness`"));
+  EXPECT_THAT(Error("levels", "robustness/fgsm@*/loss"),
+              HasSubstr("expected LABEL/PERTURBATION@*/NUMBER of an analysis of kind robustness"));
 }
 
 }  // namespace

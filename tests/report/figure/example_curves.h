@@ -176,17 +176,31 @@ struct DepthShape {
   double at_input = 1e-3, factor = 1.2, noise = 0.2;
 };
 
-inline DepthSetting MakeDepth(const DepthShape& shape, size_t style) {
-  DepthSetting setting{shape.label, style, 1000, {}, shape.seeds, shape.diverged};
+inline FamilySetting MakeDepth(const DepthShape& shape, size_t style) {
+  FamilySetting setting{shape.label, style, 1000, {}, shape.seeds, shape.diverged};
   for (uint32_t seed = 42; seed < 42 + shape.seeds; ++seed) {
     Noise own(seed * 31 + style);
-    DepthSeed& values = setting.seeds.emplace_back();
+    FamilySeed& values = setting.seeds.emplace_back();
     values.seed = seed;
     double value = shape.at_input * std::exp(shape.noise * own());
     for (uint32_t position = 0; position <= shape.blocks; ++position) {
       values.values[position] = value * std::exp(shape.noise * own());
       value *= shape.factor;
     }
+  }
+  return setting;
+}
+
+// Returns a setting's loss increases at three levels of a perturbation, for the kind `levels`.
+inline FamilySetting MakeLevels(const CurveShape& shape, size_t style) {
+  const uint32_t converged = shape.seeds - shape.diverging;
+  FamilySetting setting{shape.label, style, 1000, {}, converged, shape.diverging};
+  for (uint32_t seed = 42; seed < 42 + converged; ++seed) {
+    Noise own(seed * 31 + style);
+    FamilySeed& values = setting.seeds.emplace_back();
+    values.seed = seed;
+    const double steep = 2 + 0.2 * static_cast<double>(style % 5) + 0.2 * own();
+    for (const double level : {0.1, 0.2, 0.4}) values.values[level] = steep * level + .02 * own();
   }
   return setting;
 }
@@ -271,8 +285,8 @@ inline Analysed MakeAnalysed(const ArrayForm& form, const std::vector<CurveShape
   return analysed;
 }
 
-// Returns an input over a comparison, which must outlive it, with curves, metrics by block, or the
-// first form of an analysis, for each of the shapes.
+// Returns an input over a comparison, which must outlive it, with curves, a family of metrics, or
+// the first form of an analysis, for each of the shapes.
 inline Input MakeInput(const Kind& kind, const report::ComparisonInput& grid,
                        const report::Comparison& comparison, const std::vector<CurveShape>& shapes,
                        double width) {
@@ -291,8 +305,11 @@ inline Input MakeInput(const Kind& kind, const report::ComparisonInput& grid,
   }
   for (size_t i = 0; kind.reads == Reads::kBlocks && i < shapes.size(); ++i) {
     const uint32_t converged = shapes[i].seeds - shapes[i].diverging;
-    input.depth.push_back(MakeDepth({shapes[i].label, 20, converged, shapes[i].diverging}, i));
-    input.depth.back().style = style(i);
+    input.family.push_back(MakeDepth({shapes[i].label, 20, converged, shapes[i].diverging}, i));
+    input.family.back().style = style(i);
+  }
+  for (size_t i = 0; kind.reads == Reads::kLevels && i < shapes.size(); ++i) {
+    input.family.push_back(MakeLevels(shapes[i], style(i)));
   }
   if (kind.reduce == nullptr) return input;
   const bool paired = kind.reads == Reads::kPairs;

@@ -84,6 +84,7 @@ class KindsTest : public testing::TestWithParam<size_t> {
       return "baseline converged has points of";
     }
     if (kind.reads == Reads::kAnalysis && diverged) return std::string(kind.key);
+    if (kind.reads == Reads::kLevels && diverged) return "analyze robustness";
     return kind.reads == Reads::kBlocks && diverged ? "evaluation.record" : "";
   }
 };
@@ -173,9 +174,10 @@ TEST(KindTest, StandsInReportsWhereItHasSomethingToShow) {
     for (const Kind* kind : KindsInReport(*report::Compare(grid))) names.emplace_back(kind->name);
     return names;
   };
-  EXPECT_THAT(in_report(NormsGrid(2)),
-              ElementsAre("forest", "difference", "sensitivity", "loss", "summary", "depth",
-                          "landscape", "eigenvalues", "matrix", "trajectory", "windows", "curves"));
+  EXPECT_THAT(
+      in_report(NormsGrid(2)),
+      ElementsAre("forest", "difference", "sensitivity", "loss", "summary", "depth", "levels",
+                  "landscape", "eigenvalues", "matrix", "trajectory", "windows", "curves"));
   report::ComparisonInput of_analysis = NormsGrid(2);
   of_analysis.key = "spectrum/stable_rank";
   of_analysis.choice_key = "eval/loss";
@@ -186,11 +188,11 @@ TEST(KindTest, StandsInReportsWhereItHasSomethingToShow) {
       sensitivity, MakeInput(sensitivity, of_analysis, *report::Compare(of_analysis), {}, 6.75));
   EXPECT_THAT(std::string(drawn.status().message()), HasSubstr("is a number of an analysis"));
   EXPECT_THAT(in_report(Settings({{"a", {2, 3}}, {"b", {3, 4}}})),
-              ElementsAre("forest", "difference", "loss", "summary", "depth", "landscape",
+              ElementsAre("forest", "difference", "loss", "summary", "depth", "levels", "landscape",
                           "eigenvalues", "matrix", "trajectory", "windows", "curves"));
   EXPECT_THAT(in_report(Settings({{"a", {2, 3}}})),
-              ElementsAre("loss", "summary", "depth", "landscape", "eigenvalues", "matrix",
-                          "trajectory", "windows", "curves"));
+              ElementsAre("loss", "summary", "depth", "levels", "landscape", "eigenvalues",
+                          "matrix", "trajectory", "windows", "curves"));
 }
 
 // Checks the lists of kinds that people read, which are written by hand.
