@@ -24,7 +24,7 @@ namespace {
 constexpr double kColumn = 3.25, kDouble = 6.75, kNarrowest = 2, kWidest = 12;  // inches
 constexpr absl::string_view kFigureKinds =
     "loss, windows, curves, forest, difference, axis, sensitivity, summary, depth, levels, "
-    "landscape, eigenvalues, matrix or trajectory";
+    "landscape, eigenvalues, reliability, matrix or trajectory";
 
 struct FigureOptions {
   ComparisonOptions comparison;
@@ -173,6 +173,7 @@ Action DefineFigure(Command* command) {
       "[robustness/replace_words@*/increase]\n"
       "  landscape              label of an analysis [loss_landscape]\n"
       "  eigenvalues            label of an analysis [spectrum]\n"
+      "  reliability            label of an analysis [predictions]\n"
       "  matrix                 label of an analysis [cka]\n"
       "  trajectory             label of an analysis [trajectory]\n"
       "  others                 compared metric [report.primary]\n\n"

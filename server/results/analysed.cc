@@ -117,10 +117,22 @@ absl::StatusOr<std::string> ReadBlob(storage::Store* store, const std::string& s
   }
 }
 
-// Reads an array as numbers. INVALID_ARGUMENT if it is missing, isn't floating point, has an empty
-// dimension, or has other axes (not checked if `axes` is empty).
+// Reads the elements of a tensor as numbers.
+template <class Element>
+void ReadElements(const TensorView& tensor, std::vector<double>* values) {
+  values->resize(tensor.bytes.size() / sizeof(Element));
+  for (size_t i = 0; i < values->size(); ++i) {
+    Element element = 0;
+    std::memcpy(&element, tensor.bytes.data() + i * sizeof(Element), sizeof(Element));
+    (*values)[i] = static_cast<double>(element);
+  }
+}
+
+// Reads an array of floating-point numbers or, with `whole`, also one of I64 or U8.
+// INVALID_ARGUMENT if it is missing, has other elements or an empty dimension, or has other axes
+// (not checked if `axes` is empty).
 absl::Status ReadTensor(const SafetensorsFile& file, absl::string_view name, absl::string_view axes,
-                        std::vector<size_t>* shape, std::vector<double>* values) {
+                        bool whole, std::vector<size_t>* shape, std::vector<double>* values) {
   const TensorView* tensor = file.Find(name);
   if (tensor == nullptr) return absl::InvalidArgumentError(absl::StrCat("there is no ", name));
   const auto named = file.metadata.find(absl::StrCat("axes.", name));
@@ -131,19 +143,19 @@ absl::Status ReadTensor(const SafetensorsFile& file, absl::string_view name, abs
     return absl::InvalidArgumentError(absl::StrCat("the axes of ", name, " are not ", axes));
   }
   shape->assign(tensor->shape.begin(), tensor->shape.end());
-  const bool wide = tensor->type == TensorType::kF64;
-  if (!wide && tensor->type != TensorType::kF32) {
-    return absl::InvalidArgumentError(absl::StrCat(name, " has no floating-point numbers"));
+  if (tensor->type == TensorType::kF64) {
+    ReadElements<double>(*tensor, values);
+  } else if (tensor->type == TensorType::kF32) {
+    ReadElements<float>(*tensor, values);
+  } else if (whole && tensor->type == TensorType::kI64) {
+    ReadElements<int64_t>(*tensor, values);
+  } else if (whole && tensor->type == TensorType::kU8) {
+    ReadElements<uint8_t>(*tensor, values);
+  } else {
+    return absl::InvalidArgumentError(
+        absl::StrCat(name, " has no ", whole ? "numbers" : "floating-point numbers"));
   }
-  if (tensor->bytes.empty()) return absl::InvalidArgumentError(absl::StrCat(name, " is empty"));
-  const size_t width = wide ? sizeof(double) : sizeof(float);
-  values->resize(tensor->bytes.size() / width);
-  for (size_t i = 0; i < values->size(); ++i) {
-    float narrow = 0;
-    void* const to = wide ? static_cast<void*>(&(*values)[i]) : static_cast<void*>(&narrow);
-    std::memcpy(to, tensor->bytes.data() + i * width, width);
-    if (!wide) (*values)[i] = narrow;
-  }
+  if (values->empty()) return absl::InvalidArgumentError(absl::StrCat(name, " is empty"));
   return absl::OkStatus();
 }
 
@@ -267,15 +279,16 @@ absl::Status LabelledResults::ReadArrays(const One& one, const figure::ArrayForm
   if (!bytes.ok()) return bytes.status();
   const auto file = ParseSafetensors(*bytes);
   if (!file.ok()) return Damaged(one.id, file.status().message());
-  absl::Status read = ReadTensor(*file, form.array, form.axes, &seed->shape, &seed->values);
+  absl::Status read = ReadTensor(*file, form.array, form.axes, false, &seed->shape, &seed->values);
   if (read.ok() && !form.places.empty()) {
     std::vector<size_t> shape;
-    read = ReadTensor(*file, form.places, "", &shape, &seed->places);
+    read = ReadTensor(*file, form.places, "", false, &shape, &seed->places);
     if (read.ok()) read = CheckPlaces(form.places, seed->places, seed->shape.back());
   }
   for (const absl::string_view name : form.beside) {
     std::vector<size_t> shape;
-    if (read.ok()) read = ReadTensor(*file, name, "", &shape, &seed->beside[std::string(name)]);
+    if (read.ok())
+      read = ReadTensor(*file, name, "", true, &shape, &seed->beside[std::string(name)]);
   }
   if (!read.ok()) return Damaged(one.id, read.message());
   const auto number = one.result.numbers().find(std::string(form.number));

@@ -175,6 +175,20 @@ TEST_F(LabelledResultsTest, HaveTheArraysThatAreReadBeside) {
   EXPECT_THAT(Error("trajectory", "lost"), HasSubstr("there is no way"));
 }
 
+TEST_F(LabelledResultsTest, MayHaveWholeNumbersBeside) {
+  Train();
+  engine::AnalysisArray targets{"bin_targets", {"bin"}, {2}, TensorType::kI64, {}};
+  const int64_t counts[] = {30, 10};
+  targets.bytes.assign(reinterpret_cast<const char*>(counts), sizeof(counts));
+  Analyse("pre-s1", "predictions", "predictions {}", {{"calibration_error", .25}},
+          {Array("bin_accuracy", {"bin"}, {2}, {.5, .75}),
+           Array("bin_confidence", {"bin"}, {2}, {.25, 1}), targets});
+  const auto drawing = Draw("reliability", "");
+  ASSERT_TRUE(drawing.ok()) << drawing.status();
+  EXPECT_THAT(drawing->csv, AllOf(HasSubstr("predictions,pre,10,1,0,0.25,0.5,30\n"),
+                                  HasSubstr("predictions,pre,10,1,1,1,0.75,10\n")));
+}
+
 TEST_F(LabelledResultsTest, NameTheLabelsThatThereAre) {
   Train();
   EXPECT_THAT(

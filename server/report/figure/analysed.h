@@ -24,7 +24,7 @@ struct ArrayForm {
   absl::string_view places;    // the array of coordinates along the last axis; empty: none is read
   absl::string_view number;    // the headline number that is read; empty: none
   bool every_seed;  // of all converged runs, for a mean; otherwise of the one of the lowest seed
-  absl::Span<const absl::string_view> beside = {};  // further arrays to read
+  absl::Span<const absl::string_view> beside = {};  // further arrays to read, of any numbers
 };
 
 // The result of one run's analysis.

@@ -15,9 +15,10 @@
 namespace ablate::figure {
 namespace {
 
-constexpr const Kind* kKinds[] = {&kLoss,      &kWindows,     &kCurves,  &kForest,    &kDifference,
-                                  &kAxis,      &kSensitivity, &kSummary, &kDepth,     &kLevels,
-                                  &kLandscape, &kEigenvalues, &kMatrix,  &kTrajectory};
+constexpr const Kind* kKinds[] = {&kLoss,        &kWindows, &kCurves,      &kForest,
+                                  &kDifference,  &kAxis,    &kSensitivity, &kSummary,
+                                  &kDepth,       &kLevels,  &kLandscape,   &kEigenvalues,
+                                  &kReliability, &kMatrix,  &kTrajectory};
 
 }  // namespace
 

@@ -85,7 +85,7 @@ struct Kind {
 // To add a kind, define a constant like these in a file of its own and add it to the table of
 // kinds.cc.
 extern const Kind kLoss, kWindows, kCurves, kForest, kDifference, kAxis, kSensitivity, kSummary,
-    kDepth, kLevels, kLandscape, kEigenvalues, kMatrix, kTrajectory;
+    kDepth, kLevels, kLandscape, kEigenvalues, kReliability, kMatrix, kTrajectory;
 
 // Returns all kinds; none is null.
 absl::Span<const Kind* const> Kinds();

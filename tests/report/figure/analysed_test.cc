@@ -257,6 +257,67 @@ TEST_F(TrajectoryFigureTest, RefusesArraysThatDoNotFitEachOther) {
   EXPECT_TRUE(absl::IsFailedPrecondition(Draw(kind_, input_).status()));
 }
 
+class ReliabilityTest : public AnalysedTest {
+ protected:
+  ReliabilityTest() : AnalysedTest("reliability") {}
+
+  // Adds a setting with one seed per list of bins.
+  struct Bins {
+    std::vector<double> confidence, accuracy, targets;
+    double error = 0;
+  };
+  void AddBins(const std::string& label, const std::vector<Bins>& seeds) {
+    std::vector<std::vector<double>> accuracies;
+    for (const Bins& seed : seeds) accuracies.push_back(seed.accuracy);
+    AnalysedSetting& setting = Add(label, {accuracies[0].size()}, accuracies);
+    for (size_t i = 0; i < seeds.size(); ++i) {
+      setting.seeds[i].beside = {{"bin_confidence", seeds[i].confidence},
+                                 {"bin_targets", seeds[i].targets}};
+      setting.seeds[i].number = seeds[i].error;
+    }
+  }
+};
+
+TEST_F(ReliabilityTest, PoolsSeedsByTargets) {
+  AddBins("a", {{{kNone, .3, .8}, {kNone, .2, .5}, {0, 30, 10}, .1},
+                {{kNone, .5, kNone}, {kNone, .6, kNone}, {0, 10, 0}, .3}});
+  const Drawing drawing = Drawn();
+  EXPECT_THAT(drawing.csv,
+              AllOf(HasSubstr("label,setting,step,seed,bin,confidence,accuracy,targets\n"
+                              "label,a,,,1,0.35,0.3,40\nlabel,a,,,2,0.8,0.5,10\n"),
+                    HasSubstr("label,a,100,1,1,0.5,0.6,10\n"), Not(HasSubstr("label,a,100,1,2"))));
+  EXPECT_THAT(Texts(), AllOf(HasSubstr("at step 100, mean of 2 seeds weighted by targets"),
+                             HasSubstr("calibration error: a 0.200")));
+  EXPECT_THAT(kind_.caption(input_),
+              HasSubstr("Calibration error, mean over seeds: a 0.200. Computed on at most 20"));
+  EXPECT_EQ(drawing.figure.description, "Calibration errors: a 0.200.");
+}
+
+TEST_F(ReliabilityTest, HasTheDiagonalAndDotsWhoseAreaIsTheShareOfTargets) {
+  AddBins("a", {{{.2, .8}, {.2, .9}, {90, 10}}});
+  const Panel panel = Drawn().figure.panels[0];
+  for (const Axis* axis : {&panel.x, &panel.y}) {
+    EXPECT_EQ(axis->low, 0);
+    EXPECT_EQ(axis->high, 1);
+  }
+  const Line diagonal = std::get<Line>(panel.layers[0]);
+  EXPECT_THAT(diagonal.x, ElementsAre(0, 1));
+  EXPECT_THAT(diagonal.y, ElementsAre(0, 1));
+  const size_t layers = panel.layers.size();
+  const Points large = std::get<Points>(panel.layers[layers - 2]);
+  const Points small = std::get<Points>(panel.layers[layers - 1]);
+  EXPECT_THAT(small.y, ElementsAre(.9));
+  EXPECT_NEAR(large.radius / small.radius, 3, 1e-12);
+  EXPECT_THAT(Texts(), HasSubstr("at step 100, one seed; area of a dot: share of targets"));
+}
+
+TEST_F(ReliabilityTest, NeedsEveryArrayOfABin) {
+  AddBins("a", {{{.2, .8}, {.2, .9}, {90, 10, 3}}});
+  const auto drawing = Draw(kind_, input_);
+  EXPECT_THAT(std::string(drawing.status().message()),
+              HasSubstr("key: bin_targets of label doesn't have one value per bin"));
+}
+
 class EigenvaluesTest : public AnalysedTest {
  protected:
   EigenvaluesTest() : AnalysedTest("eigenvalues") {}

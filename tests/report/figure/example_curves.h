@@ -206,7 +206,8 @@ inline FamilySetting MakeLevels(const CurveShape& shape, size_t style) {
 }
 
 // Returns a plausible result of an analysis of this form: losses that rise from 2, eigenvalues that
-// fall, sites that differ more the further they are apart, causal attention.
+// fall, predictions that are too sure, sites that differ more the further they are apart, causal
+// attention.
 inline AnalysedSeed MakeAnalysedSeed(const ArrayForm& form, uint32_t seed, size_t style) {
   Noise own(seed * 31 + style);
   AnalysedSeed one;
@@ -245,6 +246,18 @@ inline AnalysedSeed MakeAnalysedSeed(const ArrayForm& form, uint32_t seed, size_
                   {"way", {3, -.4, 2.2, .5, 1.2, .6, .5, .2, .2, -.1, 0, 0}},
                   {"way_losses", {4, 3, 2.6, 2.3, 2.1, 2}},
                   {"explained_shares", {.8, .12}}};
+  } else if (form.array == "bin_accuracy") {
+    one.number = 0.05 * steep;
+    one.shape = {10};
+    std::vector<double> confidence, targets;
+    for (size_t i = 0; i < 10; ++i) {
+      const double middle = (static_cast<double>(i) + .5) / 10;
+      const bool any = i > 0;  // no prediction is less sure than by chance
+      targets.push_back(any ? std::round(800 * std::exp(-.4 * steep * middle)) : 0);
+      confidence.push_back(any ? middle : std::nan(""));
+      one.values.push_back(any ? std::min(1.0, std::pow(middle, 1 + .2 * steep)) : std::nan(""));
+    }
+    one.beside = {{"bin_confidence", confidence}, {"bin_targets", targets}};
   } else if (form.array == "singular_values") {
     one.shape = {64};
     for (size_t i = 0; i < 64; ++i) {

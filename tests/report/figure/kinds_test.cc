@@ -174,10 +174,10 @@ TEST(KindTest, StandsInReportsWhereItHasSomethingToShow) {
     for (const Kind* kind : KindsInReport(*report::Compare(grid))) names.emplace_back(kind->name);
     return names;
   };
-  EXPECT_THAT(
-      in_report(NormsGrid(2)),
-      ElementsAre("forest", "difference", "sensitivity", "loss", "summary", "depth", "levels",
-                  "landscape", "eigenvalues", "matrix", "trajectory", "windows", "curves"));
+  EXPECT_THAT(in_report(NormsGrid(2)),
+              ElementsAre("forest", "difference", "sensitivity", "loss", "summary", "depth",
+                          "levels", "landscape", "eigenvalues", "reliability", "matrix",
+                          "trajectory", "windows", "curves"));
   report::ComparisonInput of_analysis = NormsGrid(2);
   of_analysis.key = "spectrum/stable_rank";
   of_analysis.choice_key = "eval/loss";
@@ -187,12 +187,13 @@ TEST(KindTest, StandsInReportsWhereItHasSomethingToShow) {
   const auto drawn = Draw(
       sensitivity, MakeInput(sensitivity, of_analysis, *report::Compare(of_analysis), {}, 6.75));
   EXPECT_THAT(std::string(drawn.status().message()), HasSubstr("is a number of an analysis"));
-  EXPECT_THAT(in_report(Settings({{"a", {2, 3}}, {"b", {3, 4}}})),
-              ElementsAre("forest", "difference", "loss", "summary", "depth", "levels", "landscape",
-                          "eigenvalues", "matrix", "trajectory", "windows", "curves"));
+  EXPECT_THAT(
+      in_report(Settings({{"a", {2, 3}}, {"b", {3, 4}}})),
+      ElementsAre("forest", "difference", "loss", "summary", "depth", "levels", "landscape",
+                  "eigenvalues", "reliability", "matrix", "trajectory", "windows", "curves"));
   EXPECT_THAT(in_report(Settings({{"a", {2, 3}}})),
               ElementsAre("loss", "summary", "depth", "levels", "landscape", "eigenvalues",
-                          "matrix", "trajectory", "windows", "curves"));
+                          "reliability", "matrix", "trajectory", "windows", "curves"));
 }
 
 // Checks the lists of kinds that people read, which are written by hand.
