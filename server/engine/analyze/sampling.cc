@@ -161,6 +161,17 @@ std::string TextCodec::BytesOf(absl::Span<const uint32_t> tokens) const {
   return bytes;
 }
 
+std::vector<size_t> TextCodec::EndsOf(absl::Span<const uint32_t> tokens) const {
+  std::vector<size_t> ends;
+  ends.reserve(tokens.size());
+  size_t end = 0;
+  for (const uint32_t& token : tokens) {
+    end += BytesOf({&token, 1}).size();
+    ends.push_back(end);
+  }
+  return ends;
+}
+
 std::string TextCodec::TextOf(absl::Span<const uint32_t> tokens) const {
   return WholeCharacters(BytesOf(tokens));
 }
