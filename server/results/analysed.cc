@@ -37,14 +37,15 @@ bool Draws(const figure::Kind& kind, const std::string& analysis) {
                      [&](const figure::ArrayForm& form) { return form.analysis == analysis; });
 }
 
-// Returns "loss_landscape", "cka or attention".
+// Returns "loss_landscape", or "cka, attention (with --prompt …) or patch".
 std::string DrawnText(const figure::Kind& kind) {
   std::vector<std::string> names;
   for (const figure::ArrayForm& form : kind.forms) {
-    const std::string name(form.analysis);
+    std::string name(form.analysis);
+    if (name == "attention") absl::StrAppend(&name, " (with ", kMapOptions, ")");
     if (std::find(names.begin(), names.end(), name) == names.end()) names.push_back(name);
   }
-  return absl::StrJoin(names, " or ");
+  return reflect::AnyOf(names);
 }
 
 // Returns the command that computes the maps that a figure draws, for a run that it shows, if the
@@ -241,12 +242,9 @@ absl::StatusOr<const LabelledResults::Label*> LabelledResults::Find(
   for (const auto& [name, one] : labels_) {
     if (Draws(kind, spec::KindName(one.asked.analysis()))) drawn.push_back(name);
   }
-  const std::string allowed =
-      drawn.empty()
-          ? absl::StrCat("an analysis of kind ", DrawnText(kind),
-                         Draws(kind, "attention") ? absl::StrCat(" (with ", kMapOptions, ")") : "",
-                         ". Make one with `ablate analyze`")
-          : reflect::AnyOf(drawn);
+  const std::string allowed = drawn.empty() ? absl::StrCat("an analysis of kind ", DrawnText(kind),
+                                                           ". Make one with `ablate analyze`")
+                                            : reflect::AnyOf(drawn);
   const auto found = labels_.find(label);
   if (found == labels_.end()) {
     return rpc::InvalidField(
@@ -285,10 +283,15 @@ absl::Status LabelledResults::ReadArrays(const One& one, const figure::ArrayForm
     read = ReadTensor(*file, form.places, "", false, &shape, &seed->places);
     if (read.ok()) read = CheckPlaces(form.places, seed->places, seed->shape.back());
   }
-  for (const absl::string_view name : form.beside) {
+  const auto read_beside = [&](absl::string_view name) {
+    if (!read.ok()) return;
     std::vector<size_t> shape;
-    if (read.ok())
-      read = ReadTensor(*file, name, "", true, &shape, &seed->beside[std::string(name)]);
+    read = ReadTensor(*file, name, "", true, &shape, &seed->beside[std::string(name)]);
+  };
+  for (const absl::string_view name : form.beside) read_beside(name);
+  for (const absl::string_view name : form.optional) {
+    const TensorView* tensor = file->Find(name);
+    if (tensor != nullptr && !tensor->bytes.empty()) read_beside(name);
   }
   if (!read.ok()) return Damaged(one.id, read.message());
   const auto number = one.result.numbers().find(std::string(form.number));

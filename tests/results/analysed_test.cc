@@ -189,6 +189,25 @@ TEST_F(LabelledResultsTest, MayHaveWholeNumbersBeside) {
                                   HasSubstr("predictions,pre,10,1,1,1,0.75,10\n")));
 }
 
+TEST_F(LabelledResultsTest, HaveTheTextOfTokensIfThereIsAny) {
+  Train();
+  engine::AnalysisArray text{"token_text", {"byte"}, {3}, TensorType::kU8, "a\xC3\xA9"};
+  engine::AnalysisArray ends{"token_ends", {"token"}, {2}, TensorType::kI64, {}};
+  const int64_t places[] = {1, 3};
+  ends.bytes.assign(reinterpret_cast<const char*>(places), sizeof(places));
+  const auto map = Array("model_map", {"query", "key"}, {2, 2}, {1, 0, .5, .5});
+  Analyse("pre-s1", "maps", "attention { maps: model }", {}, {map, text, ends});
+  const auto maps = Read(Compared(), "matrix", "maps");
+  ASSERT_TRUE(maps.ok()) << maps.status();
+  const auto& beside = maps->settings[0].seeds[0].beside;
+  EXPECT_THAT(beside.at("token_text"), ElementsAre('a', 0xC3, 0xA9));
+  EXPECT_THAT(beside.at("token_ends"), ElementsAre(1, 3));
+  Analyse("pre-s1", "old", "attention { maps: layers }", {}, {map});
+  const auto old = Read(Compared(), "matrix", "old");
+  ASSERT_TRUE(old.ok()) << old.status();
+  EXPECT_THAT(old->settings[0].seeds[0].beside, IsEmpty());
+}
+
 TEST_F(LabelledResultsTest, NameTheLabelsThatThereAre) {
   Train();
   EXPECT_THAT(
@@ -206,14 +225,16 @@ TEST_F(LabelledResultsTest, NameTheLabelsThatThereAre) {
       Error("landscape", "spec"),
       HasSubstr("\"spec\" is an analysis of kind spectrum, which figure kind landscape can't"));
   EXPECT_THAT(Error("matrix", "spec"),
-              HasSubstr("expected an analysis of kind cka or attention (with "));
+              HasSubstr("expected an analysis of kind cka, attention (with --prompt TEXT --set "
+                        "'maps=[model]') or patch. Make one"));
   EXPECT_THAT(Error("landscape", "sharp", 7), AllOf(HasSubstr("step: "), HasSubstr("10")));
 }
 
 TEST_F(LabelledResultsTest, SayWhichMapsAttentionNeeds) {
   Train();
-  EXPECT_THAT(Error("matrix", ""),
-              HasSubstr("of kind cka or attention (with --prompt TEXT --set 'maps=[model]')"));
+  EXPECT_THAT(
+      Error("matrix", ""),
+      HasSubstr("of kind cka, attention (with --prompt TEXT --set 'maps=[model]') or patch"));
   Analyse("pre-s1", "attention", "attention {}", {{"entropy", .5}},
           {Array("entropy", {"block", "head"}, {1, 2}, {.5, .5})});
   for (const char* key : {"", "attention"}) {

@@ -141,6 +141,10 @@ std::string CsvText(const std::string& text);
 // Returns the shortest decimal that reads back as the same number; empty if it isn't finite.
 std::string CsvNumber(double value);
 
+// Columns of `matrix`'s CSV, which all analyses share, so that their figures can be joined.
+inline constexpr absl::string_view kMatrixCsvHead =
+    "label,setting,step,seed,block,row,column,value\n";
+
 // Appends a line of fields, which are CSV already.
 void AddCsvRow(const std::vector<std::string>& fields, std::string* csv);
 

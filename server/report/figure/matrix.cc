@@ -1,4 +1,5 @@
-// Square maps of an analysis: similarity of sites, and attention; one panel per setting.
+// Maps of an analysis: similarity of sites, attention, and patching (patch_maps.h); one panel per
+// setting.
 #include <algorithm>
 #include <cmath>
 #include <cstddef>
@@ -6,28 +7,31 @@
 #include <utility>
 #include <vector>
 
-#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_join.h"
-#include "base/clean.h"
 #include "server/report/compare/wording.h"
 #include "server/report/figure/analysed.h"
 #include "server/report/figure/axes.h"
 #include "server/report/figure/figure.h"
 #include "server/report/figure/kinds.h"
 #include "server/report/figure/map_panels.h"
+#include "server/report/figure/patch_maps.h"
 #include "server/report/figure/style.h"
+#include "server/report/figure/token_labels.h"
 
 namespace ablate::figure {
 namespace {
 
-constexpr char kBoundary[] = "|", kSpace[] = "·", kLineFeed[] = "¶";  // as ticks show them
-
 constexpr ArrayForm kMatrixForms[] = {
     {"cka", "cka", "representation,other", "", "", false},
-    {"attention", "model_map", "query,key", "", "", false},
-    {"attention", "layer_maps", "block,query,key", "", "", false}};
+    {"attention", "model_map", "query,key", "", "", false, {}, kTokenArrays},
+    {"attention", "layer_maps", "block,query,key", "", "", false, {}, kTokenArrays},
+    kPatchForms[0],
+    kPatchForms[1],
+    kPatchForms[2]};
 
+bool IsPatch(const Input& input) {
+  return input.analysed.form->analysis == kPatchForms[0].analysis;
+}
 bool IsCka(const Input& input) { return input.analysed.form->analysis == kMatrixForms[0].analysis; }
 
 // A square part of a run's array.
@@ -76,42 +80,27 @@ std::vector<std::string> SiteNames(const Input& input, size_t sites) {
 
 bool HasDefaultSites(const Input& input) { return OptionOf(input.analysed, "sites").empty(); }
 
-// Returns the characters of the prompt, after the boundary token if the model reads one. Empty if
-// their number differs from the tokens', or without a prompt.
-std::vector<std::string> CharactersOf(const Input& input, size_t tokens) {
-  std::vector<std::string> characters;
-  for (absl::string_view rest = input.analysed.prompt; !rest.empty();) {
-    const absl::string_view before = rest;
-    const char32_t code = text::TakeCharacter(&rest);
-    characters.push_back(code == U' ' ? kSpace
-                         : code == U'\n'
-                             ? kLineFeed
-                             : text::CleanText(before.substr(0, before.size() - rest.size())));
+// Returns the texts of attention's tokens if all maps have the same: from their arrays, or the
+// prompt's characters.
+std::vector<std::string> TextsOf(const Input& input, const std::vector<Square>& squares) {
+  std::vector<std::string> shared;
+  for (size_t i = 0; i < squares.size() && !IsCka(input); ++i) {
+    std::vector<std::string> texts = TokenTexts(*squares[i].seed, squares[i].side);
+    if (texts.empty()) texts = CharactersOf(input.analysed.prompt, squares[i].side);
+    if (i > 0 && texts != shared) return {};
+    shared = std::move(texts);
   }
-  if (characters.empty()) return {};
-  if (characters.size() + 1 == tokens) characters.insert(characters.begin(), kBoundary);
-  return characters.size() == tokens ? characters : std::vector<std::string>();
+  return shared;
 }
 
-// Names the cells of an axis: by characters, or by numbers.
-std::vector<std::string> CellNames(const Input& input, size_t cells) {
+// Names the cells of an axis: by the texts of tokens, if they are known, or by numbers.
+std::vector<std::string> CellNames(const Input& input, const std::vector<std::string>& texts,
+                                   size_t cells) {
   std::vector<std::string> names;
-  if (!IsCka(input)) names = CharactersOf(input, cells);
+  for (const std::string& text : texts) names.push_back(TokenLabel(text));
   const size_t first = IsCka(input) && HasDefaultSites(input) ? 0 : 1;
   while (names.size() < cells) names.push_back(absl::StrCat(names.size() + first));
   return names;
-}
-
-// Returns an axis with a tick in the middle of each cell; `down` puts the first at the top.
-Axis CellsAxis(const std::vector<std::string>& names, bool down) {
-  Axis axis;
-  axis.low = 0;
-  axis.high = static_cast<double>(names.size());
-  for (size_t i = 0; i < names.size(); ++i) {
-    const double at = static_cast<double>(i) + 0.5;
-    axis.ticks.push_back({down ? axis.high - at : at, names[i]});
-  }
-  return axis;
 }
 
 // Returns true if no query attends to a later key.
@@ -130,7 +119,8 @@ struct Found {
   bool causal = false;
 };
 
-MapPanel PanelOf(const Input& input, const Square& square, Found* found) {
+MapPanel PanelOf(const Input& input, const std::vector<std::string>& texts, const Square& square,
+                 Found* found) {
   const bool cka = IsCka(input);
   const bool causal = !cka && IsCausal(square);
   found->causal = found->causal || causal;
@@ -138,7 +128,8 @@ MapPanel PanelOf(const Input& input, const Square& square, Found* found) {
   panel.label = square.setting->label;
   if (square.seed->shape.size() > 2) absl::StrAppend(&panel.label, ", block.", square.block);
   panel.color = StyleOf(square.setting->style).text;
-  const std::vector<std::string> names = CellNames(input, square.side);
+  const std::vector<std::string> names = CellNames(input, texts, square.side);
+  panel.texts = !texts.empty();
   panel.x = CellsAxis(names, false);
   // Sites go up like blocks; queries go down like text.
   panel.y = CellsAxis(names, !cka);
@@ -177,25 +168,8 @@ std::string SitesText(const Input& input, size_t sites) {
   return report::Enumerated(texts, kMostNamed);
 }
 
-// Explains the signs that occur: "|: the boundary token, ·: a space".
-std::string SignsText(const Input& input, const std::vector<Square>& squares) {
-  const std::vector<std::string> names = CharactersOf(input, squares[0].side);
-  std::vector<std::string> texts;
-  if (names.size() == text::CountCharacters(input.analysed.prompt) + 1) {
-    texts.push_back(absl::StrCat(kBoundary, ": the boundary token"));
-  }
-  if (names.empty()) return "";
-  if (absl::StrContains(input.analysed.prompt, ' ')) {
-    texts.push_back(absl::StrCat(kSpace, ": a space"));
-  }
-  if (absl::StrContains(input.analysed.prompt, '\n')) {
-    texts.push_back(absl::StrCat(kLineFeed, ": a line feed"));
-  }
-  return absl::StrJoin(texts, ", ");
-}
-
 std::string MatrixFootnote(const Input& input, const std::vector<Square>& squares,
-                           const Found& found) {
+                           const std::vector<std::string>& texts, const Found& found) {
   std::vector<std::string> sentences = {absl::StrCat(
       StepsText(input.analysed), ", each setting's lowest analysed seed that converged")};
   if (IsCka(input)) {
@@ -203,9 +177,7 @@ std::string MatrixFootnote(const Input& input, const std::vector<Square>& square
     if (!HasDefaultSites(input)) sentences.push_back(SitesText(input, squares[0].side));
   } else {
     sentences.emplace_back("mean over heads; query tokens from top to bottom");
-    if (const std::string signs = SignsText(input, squares); !signs.empty()) {
-      sentences.push_back(signs);
-    }
+    if (std::string signs = SignsText(texts); !signs.empty()) sentences.push_back(std::move(signs));
   }
   if (found.causal) sentences.emplace_back("white: masked keys");
   if (found.below > 0) {
@@ -221,7 +193,7 @@ std::string MatrixFootnote(const Input& input, const std::vector<Square>& square
 }
 
 std::string MatrixCsv(const Input& input, const std::vector<Square>& squares) {
-  std::string csv = "label,setting,step,seed,block,row,column,value\n";
+  std::string csv(kMatrixCsvHead);
   for (const Square& square : squares) {
     const std::vector<std::string> names =
         IsCka(input) ? SiteNames(input, square.side) : std::vector<std::string>();
@@ -241,12 +213,14 @@ std::string MatrixCsv(const Input& input, const std::vector<Square>& squares) {
 }
 
 absl::StatusOr<Drawing> DrawMatrix(const Input& input) {
+  if (IsPatch(input)) return DrawPatchMaps(input);
   const auto squares = SquaresOf(input);
   if (!squares.ok()) return squares.status();
   std::vector<MapPanel> panels;
   Found found;
-  for (const Square& square : *squares) panels.push_back(PanelOf(input, square, &found));
-  MapWords words = {"Key token", "Query token", MatrixFootnote(input, *squares, found)};
+  const std::vector<std::string> texts = TextsOf(input, *squares);
+  for (const Square& square : *squares) panels.push_back(PanelOf(input, texts, square, &found));
+  MapWords words = {"Key token", "Query token", MatrixFootnote(input, *squares, texts, found)};
   if (IsCka(input)) {
     words.x = words.y = HasDefaultSites(input) ? "Blocks passed (0: embedding)" : "Site";
   }
@@ -257,6 +231,7 @@ absl::StatusOr<Drawing> DrawMatrix(const Input& input) {
 }
 
 std::string MatrixCaption(const Input& input) {
+  if (IsPatch(input)) return PatchMapsCaption(input);
   const std::string of =
       absl::StrCat(" Each setting's lowest analysed seed that converged, ",
                    StepsText(input.analysed), ", all on one colour scale. Computed on ",
@@ -275,6 +250,7 @@ std::string MatrixCaption(const Input& input) {
 // Returns, for each setting, the smallest value off the diagonal, or the attention to the first
 // key.
 std::string MatrixDescription(const Input& input) {
+  if (IsPatch(input)) return PatchMapsDescription(input);
   const auto squares = SquaresOf(input);
   std::vector<std::string> texts;
   if (!squares.ok()) return "";

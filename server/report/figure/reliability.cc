@@ -174,7 +174,8 @@ absl::StatusOr<Drawing> DrawReliability(const Input& input) {
   const bool multiples = InSmallMultiples(drawn);
   for (size_t s = 0; s < input.analysed.settings.size(); ++s) {
     const AnalysedSetting& setting = input.analysed.settings[s];
-    const Color color = multiples ? kOwn : StyleOf(setting.style).line;
+    const bool black = HasOneBaseline(*input.comparison) && setting.style == 0;
+    const Color color = !multiples ? StyleOf(setting.style).line : black ? kInk : kOwn;
     AddShares(setting, color, &figure->panels[multiples ? s : 0]);
   }
   figure->title = AnalysedTitle(input, "reliability of predictions");

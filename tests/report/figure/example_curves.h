@@ -6,6 +6,7 @@
 #include <cmath>
 #include <cstdint>
 #include <limits>
+#include <map>
 #include <string>
 #include <utility>
 #include <vector>
@@ -205,6 +206,19 @@ inline FamilySetting MakeLevels(const CurveShape& shape, size_t style) {
   return setting;
 }
 
+// Returns arrays of the text of eleven tokens: a boundary, words, halves of characters.
+inline std::map<std::string, std::vector<double>> GreekTokens() {
+  std::map<std::string, std::vector<double>> arrays;
+  for (const char* token : {"", "When", " Mary", " and", " \xCE", "\xB1", " went", "\n",
+                            " incomprehensibilities", ",", " gave"}) {
+    for (const char* byte = token; *byte != 0; ++byte) {
+      arrays["token_text"].push_back(static_cast<unsigned char>(*byte));
+    }
+    arrays["token_ends"].push_back(static_cast<double>(arrays["token_text"].size()));
+  }
+  return arrays;
+}
+
 // Returns a plausible result of an analysis of this form: losses that rise from 2, eigenvalues that
 // fall, predictions that are too sure, sites that differ more the further they are apart, causal
 // attention.
@@ -246,6 +260,14 @@ inline AnalysedSeed MakeAnalysedSeed(const ArrayForm& form, uint32_t seed, size_
                   {"way", {3, -.4, 2.2, .5, 1.2, .6, .5, .2, .2, -.1, 0, 0}},
                   {"way_losses", {4, 3, 2.6, 2.3, 2.1, 2}},
                   {"explained_shares", {.8, .12}}};
+  } else if (form.analysis == "patch") {
+    const bool heads = form.axes == "block,head";
+    one.shape = {form.axes == "depth,position" ? size_t{5} : size_t{4},
+                 heads ? size_t{6} : size_t{11}};
+    for (size_t i = 0; i < one.shape[0] * one.shape[1]; ++i) {
+      one.values.push_back(.1 * own() + (i % one.shape[1] == 3 ? .2 * steep : 0));
+    }
+    if (!heads) one.beside = GreekTokens();
   } else if (form.array == "bin_accuracy") {
     one.number = 0.05 * steep;
     one.shape = {10};
