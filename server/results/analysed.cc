@@ -96,6 +96,16 @@ absl::Status Damaged(const std::string& id, absl::string_view why) {
   return absl::DataLossError(absl::StrCat("the arrays of analysis ", id, " can't be read: ", why));
 }
 
+absl::Status NoSuchArray(const std::vector<const figure::ArrayForm*>& forms,
+                         const std::string& label, const std::string& array) {
+  std::vector<std::string> keys;
+  for (const figure::ArrayForm* form : forms) keys.push_back(absl::StrCat(label, "/", form->array));
+  return rpc::InvalidField("key",
+                           absl::StrCat("the figure can't draw ", reflect::Quoted(array), " of ",
+                                        reflect::Quoted(label)),
+                           reflect::AnyOf(keys));
+}
+
 absl::Status TooManyValues(const std::string& label) {
   return absl::ResourceExhaustedError(absl::StrCat("key: the arrays of ", reflect::Quoted(label),
                                                    " have more than ", rpc::kMaxArrayValues,
@@ -195,23 +205,25 @@ absl::StatusOr<LabelledResults> LabelledResults::Load(storage::Store* store,
   return results;
 }
 
-const figure::ArrayForm* LabelledResults::FormOf(const figure::Kind& kind, const Label& label) {
+std::vector<const figure::ArrayForm*> LabelledResults::FormsOf(const figure::Kind& kind,
+                                                               const Label& label) {
   const std::string analysis = spec::KindName(label.asked.analysis());
+  std::vector<const figure::ArrayForm*> forms;
   for (const figure::ArrayForm& form : kind.forms) {
     if (form.analysis != analysis) continue;
-    for (const auto& [run, results] : label.runs) {
-      for (const One& one : results) {
-        if (HasForm(one.result, form)) return &form;
-      }
-    }
+    const bool any = std::any_of(label.runs.begin(), label.runs.end(), [&](const auto& run) {
+      return std::any_of(run.second.begin(), run.second.end(),
+                         [&](const One& one) { return HasForm(one.result, form); });
+    });
+    if (any) forms.push_back(&form);
   }
-  return nullptr;
+  return forms;
 }
 
 std::vector<std::string> LabelledResults::LabelsFor(const figure::Kind& kind) const {
   std::vector<std::string> labels;
   for (const auto& [name, label] : labels_) {
-    if (FormOf(kind, label) != nullptr) labels.push_back(name);
+    if (!FormsOf(kind, label).empty()) labels.push_back(name);
   }
   return labels;
 }
@@ -319,20 +331,31 @@ absl::Status LabelledResults::NoneDrawn(const ComparedGrid& compared, const Labe
 
 absl::StatusOr<figure::Analysed> LabelledResults::Read(const ComparedGrid& compared,
                                                        const figure::Kind& kind,
-                                                       const std::string& label,
+                                                       const std::string& key,
                                                        std::optional<uint32_t> step,
                                                        const rpc::Cancelled& cancelled) const {
+  const size_t slash = key.find('/');
+  const std::string label = key.substr(0, slash);
   const auto found = Find(kind, label);
   if (!found.ok()) return found.status();
   const Label& results = **found;
-  figure::Analysed analysed;
-  analysed.form = FormOf(kind, results);
-  if (analysed.form == nullptr) {
+  const std::vector<const figure::ArrayForm*> forms = FormsOf(kind, results);
+  if (forms.empty()) {
     const bool attention = spec::KindName(results.asked.analysis()) == "attention";
     return absl::FailedPreconditionError(absl::StrCat(
         "key: ", reflect::Quoted(label), " has no array that figure kind ", kind.name, " draws",
         attention ? absl::StrCat(": it has no maps. Make some with ", MapsCommand(compared, label))
                   : ""));
+  }
+  figure::Analysed analysed;
+  analysed.form = forms[0];
+  if (slash != std::string::npos) {
+    const std::string array = key.substr(slash + 1);
+    const auto of_array =
+        std::find_if(forms.begin(), forms.end(),
+                     [&](const figure::ArrayForm* form) { return form->array == array; });
+    if (of_array == forms.end()) return NoSuchArray(forms, label, array);
+    analysed.form = *of_array;
   }
   analysed.options = OptionsOf(results.asked.analysis());
   analysed.inputs = InputsText(results.asked.inputs());

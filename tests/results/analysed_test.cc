@@ -189,6 +189,19 @@ TEST_F(LabelledResultsTest, MayHaveWholeNumbersBeside) {
                                   HasSubstr("predictions,pre,10,1,1,1,0.75,10\n")));
 }
 
+TEST_F(LabelledResultsTest, HaveTheArrayThatTheKeyNames) {
+  Train();
+  Analyse("pre-s1", "maps", "attention { maps: model maps: heads }", {},
+          {Array("model_map", {"query", "key"}, {1, 1}, {1}),
+           Array("head_maps", {"block", "head", "query", "key"}, {1, 2, 1, 1}, {1, .5})});
+  EXPECT_THAT(Draw("matrix", "maps")->csv, HasSubstr("maps,pre,10,1,,0,0,1\n"));
+  EXPECT_THAT(Draw("matrix", "maps/head_maps")->csv,
+              HasSubstr("maps/head_maps,pre,10,1,block.0.head.1,0,0,0.5\n"));
+  EXPECT_THAT(Error("matrix", "maps/layer_maps"),
+              HasSubstr("key: the figure can't draw \"layer_maps\" of \"maps\"; expected "
+                        "maps/model_map or maps/head_maps"));
+}
+
 TEST_F(LabelledResultsTest, HaveTheTextOfTokensIfThereIsAny) {
   Train();
   engine::AnalysisArray text{"token_text", {"byte"}, {3}, TensorType::kU8, "a\xC3\xA9"};

@@ -58,16 +58,16 @@ bool TurnsLabels(const std::vector<MapPanel>& panels, double side) {
   });
 }
 
-// Returns the layout of the first `count` panels.
-Layout LayoutOf(double width, const std::vector<MapPanel>& panels, size_t count, size_t footnote) {
+// Returns the layout of the first `count` panels in so many columns.
+Layout LayoutIn(size_t columns, double width, const std::vector<MapPanel>& panels, size_t count,
+                size_t footnote) {
   Layout layout;
   for (const MapPanel& panel : panels) layout.left = std::max(layout.left, LeftRoom(panel.y));
-  const size_t most = width >= 5 ? 4 : 2;
-  layout.rows = (count + most - 1) / most;
-  layout.columns = (count + layout.rows - 1) / layout.rows;
-  const auto columns = static_cast<double>(layout.columns);
-  layout.side = std::min(
-      (width - layout.left - kBarRoom - kEdge - kMapGap * (columns - 1)) / columns, kMostSide);
+  layout.columns = columns;
+  layout.rows = (count + columns - 1) / columns;
+  const auto across = static_cast<double>(columns);
+  layout.side = std::min((width - layout.left - kBarRoom - kEdge - kMapGap * (across - 1)) / across,
+                         kMostSide);
   layout.turned = TurnsLabels(panels, layout.side);
   layout.foot = kBottom + kFootnoteLine * static_cast<double>(footnote);
   if (layout.turned) layout.foot += std::max(0.0, WidestLabel(panels) - kUprightLine);
@@ -75,7 +75,26 @@ Layout LayoutOf(double width, const std::vector<MapPanel>& panels, size_t count,
   return layout;
 }
 
-absl::Status CheckFits(const std::vector<MapPanel>& panels, double width, size_t footnote) {
+// Returns the layout of the first `count` panels; `wanted` columns as in DrawMaps.
+Layout LayoutOf(double width, const std::vector<MapPanel>& panels, size_t count, size_t wanted,
+                size_t footnote) {
+  if (wanted == 0) {
+    const size_t most = width >= 5 ? 4 : 2, rows = (count + most - 1) / most;
+    return LayoutIn((count + rows - 1) / rows, width, panels, count, footnote);
+  }
+  constexpr double kLeastPitch = 0.5;  // inches
+  const auto room = static_cast<size_t>(width / kLeastPitch);
+  size_t columns = std::min(wanted, room);
+  Layout layout = LayoutIn(columns, width, panels, count, footnote);
+  while (layout.height > kMaxMapsHeight && columns + wanted <= room) {
+    columns += wanted;
+    layout = LayoutIn(columns, width, panels, count, footnote);
+  }
+  return layout;
+}
+
+absl::Status CheckFits(const std::vector<MapPanel>& panels, double width, size_t columns,
+                       size_t footnote) {
   size_t cells = 0;
   for (const MapPanel& panel : panels) cells += panel.values.size();
   if (cells > kMaxCells) {
@@ -84,7 +103,7 @@ absl::Status CheckFits(const std::vector<MapPanel>& panels, double width, size_t
                      " cells don't fit into this figure; expected at most ", kMaxCells));
   }
   const auto fits = [&](size_t count) {
-    return LayoutOf(width, panels, count, footnote).height <= kMaxMapsHeight;
+    return LayoutOf(width, panels, count, columns, footnote).height <= kMaxMapsHeight;
   };
   if (fits(panels.size())) return absl::OkStatus();
   size_t most = panels.size();
@@ -251,10 +270,11 @@ Axis CellsAxis(const std::vector<std::string>& names, bool down) {
 }
 
 absl::StatusOr<Figure> DrawMaps(const std::vector<MapPanel>& panels, const ColorScale& scale,
-                                const MapWords& words, double width) {
+                                const MapWords& words, double width, size_t columns) {
   const std::vector<std::string> footnote = FootnoteLines(words.footnote, width);
-  if (absl::Status fits = CheckFits(panels, width, footnote.size()); !fits.ok()) return fits;
-  const Layout layout = LayoutOf(width, panels, panels.size(), footnote.size());
+  if (absl::Status fits = CheckFits(panels, width, columns, footnote.size()); !fits.ok())
+    return fits;
+  const Layout layout = LayoutOf(width, panels, panels.size(), columns, footnote.size());
   Figure figure;
   figure.width = width;
   figure.height = layout.height;

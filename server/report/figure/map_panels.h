@@ -41,9 +41,11 @@ inline constexpr size_t kMaxCells = 60'000;  // in a figure
 inline constexpr double kBright = 0.47;      // fraction of the scale above which text on it is dark
 
 // Draws panels of one size in rows and columns, without a title; values beyond the scale have its
-// ends' colours. INVALID_ARGUMENT if they do not fit on a page, or have more than kMaxCells cells.
+// ends' colours. `columns` is the wanted number of panels side by side, or a multiple if that many
+// don't fit on a page; 0: a few. INVALID_ARGUMENT if the panels don't fit on a page, or have more
+// than kMaxCells cells.
 absl::StatusOr<Figure> DrawMaps(const std::vector<MapPanel>& panels, const ColorScale& scale,
-                                const MapWords& words, double width);
+                                const MapWords& words, double width, size_t columns = 0);
 
 }  // namespace ablate::figure
 

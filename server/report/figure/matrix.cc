@@ -25,6 +25,7 @@ constexpr ArrayForm kMatrixForms[] = {
     {"cka", "cka", "representation,other", "", "", false},
     {"attention", "model_map", "query,key", "", "", false, {}, kTokenArrays},
     {"attention", "layer_maps", "block,query,key", "", "", false, {}, kTokenArrays},
+    {"attention", "head_maps", "block,head,query,key", "", "", false, {}, kTokenArrays},
     kPatchForms[0],
     kPatchForms[1],
     kPatchForms[2]};
@@ -32,17 +33,19 @@ constexpr ArrayForm kMatrixForms[] = {
 bool IsPatch(const Input& input) {
   return input.analysed.form->analysis == kPatchForms[0].analysis;
 }
+bool IsOfHeads(const Input& input) { return input.analysed.form->array == "head_maps"; }
+
 bool IsCka(const Input& input) { return input.analysed.form->analysis == kMatrixForms[0].analysis; }
 
 // A square part of a run's array.
 struct Square {
   const AnalysedSetting* setting = nullptr;
   const AnalysedSeed* seed = nullptr;
-  size_t block = 0;  // of several, counted from 0
+  size_t index = 0;  // of several, in the array's order
   size_t side = 0;
 
   double At(size_t row, size_t column) const {
-    return seed->values[(block * side + row) * side + column];
+    return seed->values[(index * side + row) * side + column];
   }
 };
 
@@ -58,12 +61,26 @@ absl::StatusOr<std::vector<Square>> SquaresOf(const Input& input) {
           absl::StrCat("key: the map of ", setting.label, " has ", seed.shape[n - 2], " rows and ",
                        seed.shape[n - 1], " columns; expected a square map"));
     }
-    const size_t blocks = n > 2 ? seed.shape[0] : 1;
-    for (size_t block = 0; block < blocks; ++block) {
-      squares.push_back({&setting, &seed, block, seed.shape[n - 1]});
+    size_t maps = 1;
+    for (size_t i = 0; i + 2 < n; ++i) maps *= seed.shape[i];
+    for (size_t index = 0; index < maps; ++index) {
+      squares.push_back({&setting, &seed, index, seed.shape[n - 1]});
     }
   }
   return squares;
+}
+
+size_t HeadsOf(const Square& square) {
+  return square.seed->shape.size() > 3 ? square.seed->shape[1] : 1;
+}
+
+// Returns "block.0" for a map of a layer, "block.0.head.1" for one of a head; otherwise "".
+std::string PlaceName(const Square& square) {
+  const size_t dimensions = square.seed->shape.size();
+  if (dimensions < 3) return "";
+  const size_t heads = HeadsOf(square);
+  return absl::StrCat("block.", square.index / heads,
+                      dimensions > 3 ? absl::StrCat(".head.", square.index % heads) : "");
 }
 
 // Returns names of a CKA's sites, if known: the requested ones, or the embedding and every block's
@@ -126,7 +143,9 @@ MapPanel PanelOf(const Input& input, const std::vector<std::string>& texts, cons
   found->causal = found->causal || causal;
   MapPanel panel;
   panel.label = square.setting->label;
-  if (square.seed->shape.size() > 2) absl::StrAppend(&panel.label, ", block.", square.block);
+  if (const std::string place = PlaceName(square); !place.empty()) {
+    absl::StrAppend(&panel.label, ", ", place);
+  }
   panel.color = StyleOf(square.setting->style).text;
   const std::vector<std::string> names = CellNames(input, texts, square.side);
   panel.texts = !texts.empty();
@@ -176,7 +195,8 @@ std::string MatrixFootnote(const Input& input, const std::vector<Square>& square
     sentences.push_back(absl::StrCat("linear CKA, ", OptionOf(input.analysed, "estimator")));
     if (!HasDefaultSites(input)) sentences.push_back(SitesText(input, squares[0].side));
   } else {
-    sentences.emplace_back("mean over heads; query tokens from top to bottom");
+    sentences.push_back(absl::StrCat(IsOfHeads(input) ? "" : "mean over heads; ",
+                                     "query tokens from top to bottom"));
     if (std::string signs = SignsText(texts); !signs.empty()) sentences.push_back(std::move(signs));
   }
   if (found.causal) sentences.emplace_back("white: masked keys");
@@ -198,14 +218,12 @@ std::string MatrixCsv(const Input& input, const std::vector<Square>& squares) {
     const std::vector<std::string> names =
         IsCka(input) ? SiteNames(input, square.side) : std::vector<std::string>();
     const auto name = [&](size_t i) { return names.empty() ? absl::StrCat(i) : CsvText(names[i]); };
-    const bool blocks = square.seed->shape.size() > 2;
     for (size_t row = 0; row < square.side; ++row) {
       for (size_t column = 0; column < square.side; ++column) {
-        AddCsvRow(
-            {CsvText(input.key), CsvText(square.setting->label), absl::StrCat(square.seed->step),
-             absl::StrCat(square.seed->seed), blocks ? absl::StrCat(square.block) : "", name(row),
-             name(column), CsvNumber(square.At(row, column))},
-            &csv);
+        AddCsvRow({CsvText(input.key), CsvText(square.setting->label),
+                   absl::StrCat(square.seed->step), absl::StrCat(square.seed->seed),
+                   PlaceName(square), name(row), name(column), CsvNumber(square.At(row, column))},
+                  &csv);
       }
     }
   }
@@ -224,7 +242,9 @@ absl::StatusOr<Drawing> DrawMatrix(const Input& input) {
   if (IsCka(input)) {
     words.x = words.y = HasDefaultSites(input) ? "Blocks passed (0: embedding)" : "Site";
   }
-  auto figure = DrawMaps(panels, ScaleOf(input), words, input.width);
+  // A row of panels has all heads of a block if there is room.
+  const size_t columns = IsOfHeads(input) ? HeadsOf((*squares)[0]) : 0;
+  auto figure = DrawMaps(panels, ScaleOf(input), words, input.width, columns);
   if (!figure.ok()) return figure.status();
   figure->title = AnalysedTitle(input, IsCka(input) ? "similarity of sites" : "attention");
   return Drawing{*std::move(figure), MatrixCsv(input, *squares)};
@@ -237,10 +257,12 @@ std::string MatrixCaption(const Input& input) {
                    StepsText(input.analysed), ", all on one colour scale. Computed on ",
                    input.analysed.inputs, ".", ChosenText(*input.comparison));
   if (!IsCka(input)) {
+    const bool all = input.analysed.form->array == kMatrixForms[1].array;
     return absl::StrCat(
-        "Attention weights from each query token (row) to each key token (column), "
-        "mean over heads",
-        input.analysed.form->array == kMatrixForms[1].array ? " and blocks" : "",
+        "Attention weights from each query token (row) to each key token (column), ",
+        IsOfHeads(input) ? "of each head"
+        : all            ? "mean over heads and blocks"
+                         : "mean over heads",
         ". The colour shows the square root of the weight.", of);
   }
   return absl::StrCat("Linear CKA (", OptionOf(input.analysed, "estimator"),

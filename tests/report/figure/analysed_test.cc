@@ -404,7 +404,7 @@ TEST_F(AttentionMapTest, GoesDownAndIsWhiteWhereNoQueryMayLook) {
   EXPECT_EQ(full.colors[3].transparency, 0);
   EXPECT_THAT(Texts(), AllOf(HasSubstr("a, block.0"), HasSubstr("a, block.1"),
                              HasSubstr("white: masked keys")));
-  EXPECT_THAT(drawing.csv, HasSubstr("label,a,100,0,0,1,0,0.25\n"));
+  EXPECT_THAT(drawing.csv, HasSubstr("label,a,100,0,block.0,1,0,0.25\n"));
 }
 
 TEST_F(AttentionMapTest, HasTheCharactersOfThePromptAtItsAxes) {
@@ -444,6 +444,26 @@ TEST_F(AttentionMapTest, HasTheTextsOfTokensWrittenUpwardsIfTheyWouldTouch) {
   EXPECT_EQ(Drawn().figure.panels[0].y.ticks[0].label, "1");
 }
 
+class HeadMapsTest : public AnalysedTest {
+ protected:
+  HeadMapsTest() : AnalysedTest("matrix", 3) {}
+};
+
+TEST_F(HeadMapsTest, HaveARowOfPanelsForEachBlock) {
+  std::vector<double> weights(2 * 6 * 2 * 2, .5);
+  weights.back() = 1;
+  Add("a", {2, 6, 2, 2}, {weights});
+  const Drawing drawing = Drawn();
+  ASSERT_EQ(drawing.figure.panels.size(), 13u) << "and the bar";
+  for (size_t i = 1; i < 6; ++i) {
+    EXPECT_EQ(drawing.figure.panels[i].top, drawing.figure.panels[0].top);
+  }
+  EXPECT_LT(drawing.figure.panels[6].top, drawing.figure.panels[0].bottom);
+  EXPECT_THAT(Texts(), Not(HasSubstr("mean over heads")));
+  EXPECT_THAT(drawing.csv, HasSubstr("label,a,100,0,block.1.head.5,1,1,1\n"));
+  EXPECT_THAT(kind_.caption(input_), HasSubstr("(column), of each head."));
+}
+
 TEST(TokenTextsTest, AreNotTrusted) {
   AnalysedSeed seed;
   EXPECT_THAT(TokenTexts(seed, 2), testing::IsEmpty());
@@ -478,7 +498,7 @@ TEST_F(AttentionMapTest, LeavesOutTicksThatWouldTouch) {
 
 class PatchMapTest : public AnalysedTest {
  protected:
-  explicit PatchMapTest(size_t form = 4) : AnalysedTest("matrix", form) {
+  explicit PatchMapTest(size_t form = 5) : AnalysedTest("matrix", form) {
     input_.analysed.options = {{"clean", {"x", "y"}}, {"part", {"residual"}}};
   }
 };
@@ -513,7 +533,7 @@ TEST_F(PatchMapTest, HasTheTokensOfTheFirstPrompt) {
 
 class PatchedHeadsTest : public PatchMapTest {
  protected:
-  PatchedHeadsTest() : PatchMapTest(3) { input_.analysed.options["part"] = {"head"}; }
+  PatchedHeadsTest() : PatchMapTest(4) { input_.analysed.options["part"] = {"head"}; }
 };
 
 TEST_F(PatchedHeadsTest, AreBlocksTimesHeads) {

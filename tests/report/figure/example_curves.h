@@ -288,10 +288,12 @@ inline AnalysedSeed MakeAnalysedSeed(const ArrayForm& form, uint32_t seed, size_
     }
     std::sort(one.values.rbegin(), one.values.rend());
   } else {
-    const size_t blocks = form.axes == "block,query,key" ? 2 : 1, side = 9;
+    const bool of_heads = form.axes == "block,head,query,key";
+    const size_t blocks = of_heads ? 12 : form.axes == "block,query,key" ? 2 : 1, side = 9;
     const bool cka = form.array == "cka";
     one.shape = {side, side};
     if (form.axes == "block,query,key") one.shape.insert(one.shape.begin(), blocks);
+    if (of_heads) one.shape.insert(one.shape.begin(), {3, 4});
     for (size_t i = 0; i < blocks * side * side; ++i) {
       const size_t row = i / side % side, column = i % side;
       const double apart = std::abs(static_cast<double>(row) - static_cast<double>(column));
@@ -305,7 +307,8 @@ inline AnalysedSeed MakeAnalysedSeed(const ArrayForm& form, uint32_t seed, size_
 inline Analysed MakeAnalysed(const ArrayForm& form, const std::vector<CurveShape>& shapes) {
   Analysed analysed;
   analysed.form = &form;
-  analysed.options = {{"direction", {"filter"}}, {"estimator", {"debiased"}}};
+  analysed.options = {
+      {"direction", {"filter"}}, {"estimator", {"debiased"}}, {"clean", {"a", "b"}}};
   analysed.inputs = "at most 2,000 held-out tokens";
   for (size_t i = 0; i < shapes.size(); ++i) {
     AnalysedSetting setting{
