@@ -23,8 +23,8 @@ namespace {
 
 constexpr double kColumn = 3.25, kDouble = 6.75, kNarrowest = 2, kWidest = 12;  // inches
 constexpr absl::string_view kFigureKinds =
-    "loss, windows, curves, forest, difference, axis, sensitivity, summary, depth, landscape, "
-    "eigenvalues, matrix or trajectory";
+    "loss, windows, curves, forest, difference, axis, sensitivity, summary, depth, levels, "
+    "landscape, eigenvalues, reliability, matrix or trajectory";
 
 struct FigureOptions {
   ComparisonOptions comparison;
@@ -157,9 +157,10 @@ Action DefineFigure(Command* command) {
                           "figure");
   command->Option(&options->width, "--width", "WIDTH",
                   "Width: column (3.25 inches), double (6.75) or inches, 2–12 [column]");
-  command->Option(&options->step, "--step", "STEP",
-                  "Draw depth at STEP [-1, the last that all seeds of a setting have]. Draw an "
-                  "analysis of the checkpoint at STEP [-1, the last analysed of each run]");
+  command->Option(
+      &options->step, "--step", "STEP",
+      "Draw depth or levels at STEP [-1, the last that all seeds of a setting have]. Draw an "
+      "analysis of the checkpoint at STEP [-1, the last analysed of each run]");
   command->Flag(&options->csv, "--csv", "Write the numbers, too, to FILE with the suffix .csv");
   command->Flag(&options->force, "--force", "Replace any existing file, also the CSV");
   command->Flag(&options->json, "--json", "Print the server's message as JSON without the picture");
@@ -168,9 +169,14 @@ Action DefineFigure(Command* command) {
       "  loss, windows, curves  metric [train/loss]\n"
       "  depth                  family of metrics by block, such as gradient for gradient/block.0 "
       "and so on; LABEL/NUMBER of an analysis [gradient]\n"
+      "  levels                 LABEL/PERTURBATION@*/NUMBER of an analysis of kind robustness "
+      "[robustness/replace_words@*/increase]\n"
       "  landscape              label of an analysis [loss_landscape]\n"
       "  eigenvalues            label of an analysis [spectrum]\n"
-      "  matrix                 label of an analysis [cka]\n"
+      "  reliability            label of an analysis [predictions]\n"
+      "  matrix                 label of an analysis [cka], or LABEL/ARRAY: of attention "
+      "model_map, "
+      "layer_maps or head_maps\n"
       "  trajectory             label of an analysis [trajectory]\n"
       "  others                 compared metric [report.primary]\n\n"
       "If no analysis has the default label, every label that the kind can draw is drawn. "

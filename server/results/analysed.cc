@@ -36,14 +36,15 @@ bool Draws(const figure::Kind& kind, const std::string& analysis) {
                      [&](const figure::ArrayForm& form) { return form.analysis == analysis; });
 }
 
-// Returns "loss_landscape", "cka or attention".
+// Returns "loss_landscape", or "cka, attention (with --prompt …) or patch".
 std::string DrawnText(const figure::Kind& kind) {
   std::vector<std::string> names;
   for (const figure::ArrayForm& form : kind.forms) {
-    const std::string name(form.analysis);
+    std::string name(form.analysis);
+    if (name == "attention") absl::StrAppend(&name, " (with ", kMapOptions, ")");
     if (std::find(names.begin(), names.end(), name) == names.end()) names.push_back(name);
   }
-  return absl::StrJoin(names, " or ");
+  return reflect::AnyOf(names);
 }
 
 // Returns the command that computes the maps that a figure draws, for a run that it shows, if the
@@ -90,6 +91,16 @@ std::string InputsText(const v1::AnalysisInputs& inputs) {
 
 namespace {
 
+absl::Status NoSuchArray(const std::vector<const figure::ArrayForm*>& forms,
+                         const std::string& label, const std::string& array) {
+  std::vector<std::string> keys;
+  for (const figure::ArrayForm* form : forms) keys.push_back(absl::StrCat(label, "/", form->array));
+  return rpc::InvalidField("key",
+                           absl::StrCat("the figure can't draw ", reflect::Quoted(array), " of ",
+                                        reflect::Quoted(label)),
+                           reflect::AnyOf(keys));
+}
+
 absl::Status TooManyValues(const std::string& label) {
   return absl::ResourceExhaustedError(absl::StrCat("key: the arrays of ", reflect::Quoted(label),
                                                    " have more than ", rpc::kMaxArrayValues,
@@ -132,23 +143,25 @@ absl::StatusOr<LabelledResults> LabelledResults::Load(storage::Store* store,
   return results;
 }
 
-const figure::ArrayForm* LabelledResults::FormOf(const figure::Kind& kind, const Label& label) {
+std::vector<const figure::ArrayForm*> LabelledResults::FormsOf(const figure::Kind& kind,
+                                                               const Label& label) {
   const std::string analysis = spec::KindName(label.asked.analysis());
+  std::vector<const figure::ArrayForm*> forms;
   for (const figure::ArrayForm& form : kind.forms) {
     if (form.analysis != analysis) continue;
-    for (const auto& [run, results] : label.runs) {
-      for (const One& one : results) {
-        if (HasForm(one.result, form)) return &form;
-      }
-    }
+    const bool any = std::any_of(label.runs.begin(), label.runs.end(), [&](const auto& run) {
+      return std::any_of(run.second.begin(), run.second.end(),
+                         [&](const One& one) { return HasForm(one.result, form); });
+    });
+    if (any) forms.push_back(&form);
   }
-  return nullptr;
+  return forms;
 }
 
 std::vector<std::string> LabelledResults::LabelsFor(const figure::Kind& kind) const {
   std::vector<std::string> labels;
   for (const auto& [name, label] : labels_) {
-    if (FormOf(kind, label) != nullptr) labels.push_back(name);
+    if (!FormsOf(kind, label).empty()) labels.push_back(name);
   }
   return labels;
 }
@@ -179,12 +192,9 @@ absl::StatusOr<const LabelledResults::Label*> LabelledResults::Find(
   for (const auto& [name, one] : labels_) {
     if (Draws(kind, spec::KindName(one.asked.analysis()))) drawn.push_back(name);
   }
-  const std::string allowed =
-      drawn.empty()
-          ? absl::StrCat("an analysis of kind ", DrawnText(kind),
-                         Draws(kind, "attention") ? absl::StrCat(" (with ", kMapOptions, ")") : "",
-                         ". Make one with `ablate analyze`")
-          : reflect::AnyOf(drawn);
+  const std::string allowed = drawn.empty() ? absl::StrCat("an analysis of kind ", DrawnText(kind),
+                                                           ". Make one with `ablate analyze`")
+                                            : reflect::AnyOf(drawn);
   const auto found = labels_.find(label);
   if (found == labels_.end()) {
     return rpc::InvalidField(
@@ -209,15 +219,21 @@ absl::Status LabelledResults::ReadArrays(const One& one, const figure::ArrayForm
   if (!bytes.ok()) return bytes.status();
   const auto file = ParseSafetensors(*bytes);
   if (!file.ok()) return DamagedArrays(one.id, file.status().message());
-  absl::Status read = ReadTensor(*file, form.array, form.axes, &seed->shape, &seed->values);
+  absl::Status read = ReadTensor(*file, form.array, form.axes, false, &seed->shape, &seed->values);
   if (read.ok() && !form.places.empty()) {
     std::vector<size_t> shape;
-    read = ReadTensor(*file, form.places, "", &shape, &seed->places);
+    read = ReadTensor(*file, form.places, "", false, &shape, &seed->places);
     if (read.ok()) read = CheckPlaces(form.places, seed->places, seed->shape.back());
   }
-  for (const absl::string_view name : form.beside) {
+  const auto read_beside = [&](absl::string_view name) {
+    if (!read.ok()) return;
     std::vector<size_t> shape;
-    if (read.ok()) read = ReadTensor(*file, name, "", &shape, &seed->beside[std::string(name)]);
+    read = ReadTensor(*file, name, "", true, &shape, &seed->beside[std::string(name)]);
+  };
+  for (const absl::string_view name : form.beside) read_beside(name);
+  for (const absl::string_view name : form.optional) {
+    const TensorView* tensor = file->Find(name);
+    if (tensor != nullptr && !tensor->bytes.empty()) read_beside(name);
   }
   if (!read.ok()) return DamagedArrays(one.id, read.message());
   const auto number = one.result.numbers().find(std::string(form.number));
@@ -245,20 +261,31 @@ absl::Status LabelledResults::NoneDrawn(const ComparedGrid& compared, const Labe
 
 absl::StatusOr<figure::Analysed> LabelledResults::Read(const ComparedGrid& compared,
                                                        const figure::Kind& kind,
-                                                       const std::string& label,
+                                                       const std::string& key,
                                                        std::optional<uint32_t> step,
                                                        const rpc::Cancelled& cancelled) const {
+  const size_t slash = key.find('/');
+  const std::string label = key.substr(0, slash);
   const auto found = Find(kind, label);
   if (!found.ok()) return found.status();
   const Label& results = **found;
-  figure::Analysed analysed;
-  analysed.form = FormOf(kind, results);
-  if (analysed.form == nullptr) {
+  const std::vector<const figure::ArrayForm*> forms = FormsOf(kind, results);
+  if (forms.empty()) {
     const bool attention = spec::KindName(results.asked.analysis()) == "attention";
     return absl::FailedPreconditionError(absl::StrCat(
         "key: ", reflect::Quoted(label), " has no array that figure kind ", kind.name, " draws",
         attention ? absl::StrCat(": it has no maps. Make some with ", MapsCommand(compared, label))
                   : ""));
+  }
+  figure::Analysed analysed;
+  analysed.form = forms[0];
+  if (slash != std::string::npos) {
+    const std::string array = key.substr(slash + 1);
+    const auto of_array =
+        std::find_if(forms.begin(), forms.end(),
+                     [&](const figure::ArrayForm* form) { return form->array == array; });
+    if (of_array == forms.end()) return NoSuchArray(forms, label, array);
+    analysed.form = *of_array;
   }
   analysed.options = OptionsOf(results.asked.analysis());
   analysed.inputs = InputsText(results.asked.inputs());

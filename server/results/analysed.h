@@ -41,15 +41,16 @@ class LabelledResults {
   // Returns the labels of analyses of this kind, such as gradient_flow, in ascending order.
   std::vector<std::string> LabelsOf(const std::string& analysis) const;
 
-  // Reads the data that the kind draws for `label`: for each row, its converged runs or the one of
-  // the lowest seed that has it, at the checkpoint of `step`, or by default at each run's last
-  // analysed one. INVALID_ARGUMENT in field `key`, naming labels, if the label doesn't exist or is
-  // another kind's; in `step` if no run has it there. FAILED_PRECONDITION in `key` if the analysis
-  // lacks the array, or only runs that aren't drawn have it. DATA_LOSS if its arrays are damaged or
-  // not as its kind defines; RESOURCE_EXHAUSTED if there are more than kMaxArrayValues. Blocks on
-  // the store.
+  // Reads the data that the kind draws for `key`: a label, for its first form that the label has,
+  // or LABEL/ARRAY for the form with this array. For each row, its converged runs or the one of the
+  // lowest seed that has it, at the checkpoint of `step`, or by default at each run's last analysed
+  // one. INVALID_ARGUMENT in field `key`, naming labels, if the label doesn't exist or is another
+  // kind's; in `step` if no run has it there. FAILED_PRECONDITION in `key` if the analysis lacks
+  // the array, or only runs that aren't drawn have it. DATA_LOSS if its arrays are damaged or not
+  // as its kind defines; RESOURCE_EXHAUSTED if there are more than kMaxArrayValues. Blocks on the
+  // store.
   absl::StatusOr<figure::Analysed> Read(const ComparedGrid& compared, const figure::Kind& kind,
-                                        const std::string& label, std::optional<uint32_t> step,
+                                        const std::string& key, std::optional<uint32_t> step,
                                         const rpc::Cancelled& cancelled) const;
 
  private:
@@ -64,8 +65,9 @@ class LabelledResults {
   };
 
   explicit LabelledResults(storage::Store* store) : store_(store) {}
-  // Returns the first of the kind's forms that an analysis of the label has; null if none has any.
-  static const figure::ArrayForm* FormOf(const figure::Kind& kind, const Label& label);
+  // Returns the kind's forms that an analysis of the label has.
+  static std::vector<const figure::ArrayForm*> FormsOf(const figure::Kind& kind,
+                                                       const Label& label);
   // Returns the error for a label if none of the runs that rows show has its analysis.
   static absl::Status NoneDrawn(const ComparedGrid& compared, const Label& results,
                                 const std::string& label);

@@ -30,6 +30,17 @@ absl::StatusOr<std::string> ReadBlob(storage::Store* store, const std::string& s
   }
 }
 
+// Reads the elements of a tensor as numbers.
+template <class Element>
+void ReadElements(const TensorView& tensor, std::vector<double>* values) {
+  values->resize(tensor.bytes.size() / sizeof(Element));
+  for (size_t i = 0; i < values->size(); ++i) {
+    Element element = 0;
+    std::memcpy(&element, tensor.bytes.data() + i * sizeof(Element), sizeof(Element));
+    (*values)[i] = static_cast<double>(element);
+  }
+}
+
 }  // namespace
 
 absl::StatusOr<std::string> ReadArtifact(storage::Store* store, const std::string& id,
@@ -46,7 +57,7 @@ absl::StatusOr<std::string> ReadArtifact(storage::Store* store, const std::strin
 }
 
 absl::Status ReadTensor(const SafetensorsFile& file, absl::string_view name, absl::string_view axes,
-                        std::vector<size_t>* shape, std::vector<double>* values) {
+                        bool whole, std::vector<size_t>* shape, std::vector<double>* values) {
   const TensorView* tensor = file.Find(name);
   if (tensor == nullptr) return absl::InvalidArgumentError(absl::StrCat("there is no ", name));
   const auto named = file.metadata.find(absl::StrCat("axes.", name));
@@ -57,19 +68,19 @@ absl::Status ReadTensor(const SafetensorsFile& file, absl::string_view name, abs
     return absl::InvalidArgumentError(absl::StrCat("the axes of ", name, " are not ", axes));
   }
   shape->assign(tensor->shape.begin(), tensor->shape.end());
-  const bool wide = tensor->type == TensorType::kF64;
-  if (!wide && tensor->type != TensorType::kF32) {
-    return absl::InvalidArgumentError(absl::StrCat(name, " has no floating-point numbers"));
+  if (tensor->type == TensorType::kF64) {
+    ReadElements<double>(*tensor, values);
+  } else if (tensor->type == TensorType::kF32) {
+    ReadElements<float>(*tensor, values);
+  } else if (whole && tensor->type == TensorType::kI64) {
+    ReadElements<int64_t>(*tensor, values);
+  } else if (whole && tensor->type == TensorType::kU8) {
+    ReadElements<uint8_t>(*tensor, values);
+  } else {
+    return absl::InvalidArgumentError(
+        absl::StrCat(name, " has no ", whole ? "numbers" : "floating-point numbers"));
   }
-  if (tensor->bytes.empty()) return absl::InvalidArgumentError(absl::StrCat(name, " is empty"));
-  const size_t width = wide ? sizeof(double) : sizeof(float);
-  values->resize(tensor->bytes.size() / width);
-  for (size_t i = 0; i < values->size(); ++i) {
-    float narrow = 0;
-    void* const to = wide ? static_cast<void*>(&(*values)[i]) : static_cast<void*>(&narrow);
-    std::memcpy(to, tensor->bytes.data() + i * width, width);
-    if (!wide) (*values)[i] = narrow;
-  }
+  if (values->empty()) return absl::InvalidArgumentError(absl::StrCat(name, " is empty"));
   return absl::OkStatus();
 }
 

@@ -23,10 +23,11 @@ absl::Status DamagedArrays(const std::string& id, absl::string_view why);
 absl::StatusOr<std::string> ReadArtifact(storage::Store* store, const std::string& id,
                                          const rpc::Cancelled& cancelled);
 
-// Reads an array as numbers. INVALID_ARGUMENT if it is missing, isn't floating point, has an empty
-// dimension, or has other axes (not checked if `axes` is empty).
+// Reads an array of floating-point numbers or, with `whole`, also one of I64 or U8.
+// INVALID_ARGUMENT if it is missing, has other elements or an empty dimension, or has other axes
+// (not checked if `axes` is empty).
 absl::Status ReadTensor(const SafetensorsFile& file, absl::string_view name, absl::string_view axes,
-                        std::vector<size_t>* shape, std::vector<double>* values);
+                        bool whole, std::vector<size_t>* shape, std::vector<double>* values);
 
 }  // namespace ablate::results
 

@@ -1,6 +1,8 @@
 #include "server/results/figures.h"
 
 #include <algorithm>
+#include <map>
+#include <optional>
 #include <set>
 #include <utility>
 #include <vector>
@@ -20,7 +22,7 @@
 #include "server/report/figure/stack.h"
 #include "server/report/figure/style.h"
 #include "server/results/analysed.h"
-#include "server/results/depth.h"
+#include "server/results/families.h"
 #include "server/rpc/errors.h"
 #include "server/rpc/limits.h"
 
@@ -146,15 +148,18 @@ struct Plan {
   const figure::Kind* kind = nullptr;
   figure::Input input;
   std::string name;     // distinct in a report: letters, digits and hyphens
-  absl::Status unread;  // why its curves, metrics by block or arrays can't be drawn
+  absl::Status unread;  // why its curves, family or arrays can't be drawn
 };
 
-// Returns the keys of a kind's figures: one per family in `families` for metrics by block, one per
-// label for analyses, otherwise one.
+// The families that a report shows.
+using Families = std::map<figure::Along, std::vector<std::string>>;
+
+// Returns the keys of a kind's figures: one per family in `families` for kinds that read one, one
+// per label for analyses, otherwise one.
 std::vector<std::string> KeysOf(const figure::Kind& kind, const std::string& comparison_key,
-                                const std::vector<std::string>& families,
-                                const LabelledResults& results) {
-  if (kind.reads == figure::Reads::kBlocks) return families;
+                                const Families& families, const LabelledResults& results) {
+  const std::optional<figure::Along> along = figure::AlongOf(kind);
+  if (along.has_value()) return families.at(*along);
   if (kind.reads == figure::Reads::kAnalysis) return results.LabelsFor(kind);
   return {kind.key.empty() ? comparison_key : std::string(kind.key)};
 }
@@ -178,7 +183,7 @@ std::string LossOf(const report::Comparison& comparison) {
   return held_out ? comparison.key : std::string(figure::kLoss.key);
 }
 
-std::vector<Plan> PlansOf(const ComparedGrid& compared, const std::vector<std::string>& families,
+std::vector<Plan> PlansOf(const ComparedGrid& compared, const Families& families,
                           const LabelledResults& results) {
   std::vector<Plan> plans;
   const report::Comparison& comparison = compared.comparison;
@@ -224,15 +229,15 @@ absl::Status ReduceCurves(storage::Store* store, const ComparedGrid& compared,
   return absl::OkStatus();
 }
 
-// Adds its data to a plan of metrics by block or of an analysis.
+// Adds its data to a plan of a family of metrics or of an analysis.
 absl::Status ReadAtLastStep(storage::Store* store, const ComparedGrid& compared,
                             const LabelledResults& results, const rpc::Cancelled& cancelled,
                             Plan* plan) {
-  if (plan->kind->reads == figure::Reads::kBlocks) {
-    auto depth = ReadDepth(store, compared, plan->input.key, std::nullopt, cancelled);
-    if (absl::IsResourceExhausted(depth.status())) plan->unread = depth.status();
-    if (!depth.ok()) return plan->unread.ok() ? depth.status() : absl::OkStatus();
-    plan->input.depth = *std::move(depth);
+  if (const auto along = figure::AlongOf(*plan->kind); along.has_value()) {
+    auto family = ReadFamily(store, compared, *along, plan->input.key, std::nullopt, cancelled);
+    if (absl::IsResourceExhausted(family.status())) plan->unread = family.status();
+    if (!family.ok()) return plan->unread.ok() ? family.status() : absl::OkStatus();
+    plan->input.family = *std::move(family);
   }
   if (plan->kind->reads == figure::Reads::kAnalysis) {
     auto analysed = results.Read(compared, *plan->kind, plan->input.key, std::nullopt, cancelled);
@@ -275,9 +280,9 @@ html::Figure DrawPlan(const Plan& plan, const std::string& prefix) {
         absl::StrCat(figure::SentenceName(report::NameOfMetric(plan.input.key)), " over training");
   }
   if (plan.kind == &figure::kDifference) figure.cautions = figure::ReversalTexts(plan.input);
-  if (plan.kind->reads == figure::Reads::kBlocks) {
+  if (const auto along = figure::AlongOf(*plan.kind); along.has_value()) {
     const std::string& family = plan.input.key;
-    absl::StrAppend(&figure.title, ": ", report::NameOfFamily(family).text);
+    absl::StrAppend(&figure.title, ": ", figure::FamilyText(*along, family));
     // A key of an analysis begins with its label.
     const size_t label = family.find('/');
     if (label != std::string::npos) {
@@ -339,8 +344,8 @@ absl::StatusOr<figure::Drawing> DrawFigure(storage::Store* store, const Compared
   input.width = options.width;
   // Kinds without their own key use the compared metric.
   if (!kind.key.empty() && !options.key.empty()) input.key = options.key;
-  const bool of_one =
-      kind.reads == figure::Reads::kBlocks || kind.reads == figure::Reads::kAnalysis;
+  const std::optional<figure::Along> along = figure::AlongOf(kind);
+  const bool of_one = along.has_value() || kind.reads == figure::Reads::kAnalysis;
   if (of_one && !compared.operands.empty()) {
     return rpc::InvalidField("comparison.others",
                              absl::StrCat("figure kind ", kind.name, " draws one experiment"),
@@ -350,15 +355,15 @@ absl::StatusOr<figure::Drawing> DrawFigure(storage::Store* store, const Compared
     const absl::Status read = ReadSettings(store, compared, kind, cancelled, &input);
     if (!read.ok()) return read;
   }
-  if (kind.reads == figure::Reads::kBlocks) {
-    auto depth = ReadDepth(store, compared, input.key, options.step, cancelled);
-    if (!depth.ok()) return depth.status();
-    const bool any = std::any_of(depth->begin(), depth->end(),
-                                 [](const figure::DepthSetting& s) { return !s.seeds.empty(); });
+  if (along.has_value()) {
+    auto family = ReadFamily(store, compared, *along, input.key, options.step, cancelled);
+    if (!family.ok()) return family.status();
+    const bool any = std::any_of(family->begin(), family->end(),
+                                 [](const figure::FamilySetting& s) { return !s.seeds.empty(); });
     if (!any && !options.key.empty()) {
-      return NoSuchFamily(store, compared.grid.record.id, options.key);
+      return NoSuchFamily(store, compared.grid.record.id, *along, options.key);
     }
-    input.depth = *std::move(depth);
+    input.family = *std::move(family);
   }
   if (kind.reads == figure::Reads::kAnalysis) {
     return DrawLabels(store, compared, kind, options, cancelled, std::move(input));
@@ -377,9 +382,13 @@ absl::StatusOr<std::vector<html::Figure>> ReportFigures(storage::Store* store,
                                                         const rpc::Cancelled& cancelled) {
   const auto results = LabelledResults::Load(store, compared.grid.record.id);
   if (!results.ok()) return results.status();
-  const auto families = ReportedFamilies(store, compared.grid.record.id, *results);
-  if (!families.ok()) return families.status();
-  std::vector<Plan> plans = PlansOf(compared, *families, *results);
+  Families families;
+  for (const figure::Along along : {figure::Along::kBlocks, figure::Along::kLevels}) {
+    auto reported = ReportedFamilies(store, compared.grid.record.id, *results, along);
+    if (!reported.ok()) return reported.status();
+    families[along] = *std::move(reported);
+  }
+  std::vector<Plan> plans = PlansOf(compared, families, *results);
   std::set<std::string> keys;
   for (const Plan& plan : plans) {
     if (DrawsCurves(*plan.kind)) keys.insert(plan.input.key);

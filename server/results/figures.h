@@ -18,15 +18,14 @@
 namespace ablate::results {
 
 struct FigureOptions {
-  // The key of the curves, the family of metrics by block, or the analysis's label; "": the kind's
-  // own.
+  // The key of the curves, the family of metrics, or the analysis's label; "": the kind's own.
   std::string key;
-  std::optional<uint32_t> step;  // for metrics by block and analyses; default: the last one
+  std::optional<uint32_t> step;  // for families and analyses; default: the last one
   double width = figure::kColumnWidth;
 };
 
 // Draws the figure as data. Reads the curves setting by setting, so that one setting's curves bound
-// the memory; RESOURCE_EXHAUSTED if those have more than kMaxCurvePoints. Errors as ReadDepth's,
+// the memory; RESOURCE_EXHAUSTED if those have more than kMaxCurvePoints. Errors as ReadFamily's,
 // LabelledResults::Read's and figure::Draw's. Blocks on the store.
 absl::StatusOr<figure::Drawing> DrawFigure(storage::Store* store, const ComparedGrid& compared,
                                            const figure::Kind& kind, const FigureOptions& options,

@@ -196,7 +196,7 @@ class Finder {
     const auto file = ParseSafetensors(*bytes);
     if (!file.ok()) return DamagedArrays(source.id, file.status().message());
     std::vector<size_t> shape;
-    const absl::Status read = ReadTensor(*file, array_, "sequence", &shape, values);
+    const absl::Status read = ReadTensor(*file, array_, "sequence", false, &shape, values);
     if (!read.ok()) return DamagedArrays(source.id, read.message());
     const bool finite = std::all_of(values->begin(), values->end(),
                                     [](double value) { return std::isfinite(value); });

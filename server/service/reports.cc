@@ -132,10 +132,10 @@ absl::StatusOr<std::optional<uint32_t>> StepOf(const v1::RenderFigureRequest& re
                                                const figure::Kind& kind) {
   constexpr int32_t kLast = -1;
   if (!request.has_step()) return std::nullopt;
-  if (kind.reads != figure::Reads::kBlocks && kind.reads != figure::Reads::kAnalysis) {
+  if (!figure::AlongOf(kind).has_value() && kind.reads != figure::Reads::kAnalysis) {
     return rpc::InvalidField("step",
                              absl::StrCat("figure kind ", kind.name, " doesn't take a step"),
-                             "none. Only depth and kinds of analyses take a step");
+                             "none. Only depth, levels and kinds of analyses take a step");
   }
   if (request.step() < kLast) {
     return rpc::InvalidField("step", absl::StrCat(request.step(), " is out of range"),

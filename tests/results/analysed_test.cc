@@ -6,7 +6,7 @@
 #include "google/protobuf/text_format.h"
 #include "gtest/gtest.h"
 #include "server/engine/analysis.h"
-#include "server/results/depth.h"
+#include "server/results/families.h"
 #include "server/results/figures.h"
 #include "server/rpc/cancelled.h"
 #include "tests/results/stored_grid.h"
@@ -175,6 +175,52 @@ TEST_F(LabelledResultsTest, HaveTheArraysThatAreReadBeside) {
   EXPECT_THAT(Error("trajectory", "lost"), HasSubstr("there is no way"));
 }
 
+TEST_F(LabelledResultsTest, MayHaveWholeNumbersBeside) {
+  Train();
+  engine::AnalysisArray targets{"bin_targets", {"bin"}, {2}, TensorType::kI64, {}};
+  const int64_t counts[] = {30, 10};
+  targets.bytes.assign(reinterpret_cast<const char*>(counts), sizeof(counts));
+  Analyse("pre-s1", "predictions", "predictions {}", {{"calibration_error", .25}},
+          {Array("bin_accuracy", {"bin"}, {2}, {.5, .75}),
+           Array("bin_confidence", {"bin"}, {2}, {.25, 1}), targets});
+  const auto drawing = Draw("reliability", "");
+  ASSERT_TRUE(drawing.ok()) << drawing.status();
+  EXPECT_THAT(drawing->csv, AllOf(HasSubstr("predictions,pre,10,1,0,0.25,0.5,30\n"),
+                                  HasSubstr("predictions,pre,10,1,1,1,0.75,10\n")));
+}
+
+TEST_F(LabelledResultsTest, HaveTheArrayThatTheKeyNames) {
+  Train();
+  Analyse("pre-s1", "maps", "attention { maps: model maps: heads }", {},
+          {Array("model_map", {"query", "key"}, {1, 1}, {1}),
+           Array("head_maps", {"block", "head", "query", "key"}, {1, 2, 1, 1}, {1, .5})});
+  EXPECT_THAT(Draw("matrix", "maps")->csv, HasSubstr("maps,pre,10,1,,0,0,1\n"));
+  EXPECT_THAT(Draw("matrix", "maps/head_maps")->csv,
+              HasSubstr("maps/head_maps,pre,10,1,block.0.head.1,0,0,0.5\n"));
+  EXPECT_THAT(Error("matrix", "maps/layer_maps"),
+              HasSubstr("key: the figure can't draw \"layer_maps\" of \"maps\"; expected "
+                        "maps/model_map or maps/head_maps"));
+}
+
+TEST_F(LabelledResultsTest, HaveTheTextOfTokensIfThereIsAny) {
+  Train();
+  engine::AnalysisArray text{"token_text", {"byte"}, {3}, TensorType::kU8, "a\xC3\xA9"};
+  engine::AnalysisArray ends{"token_ends", {"token"}, {2}, TensorType::kI64, {}};
+  const int64_t places[] = {1, 3};
+  ends.bytes.assign(reinterpret_cast<const char*>(places), sizeof(places));
+  const auto map = Array("model_map", {"query", "key"}, {2, 2}, {1, 0, .5, .5});
+  Analyse("pre-s1", "maps", "attention { maps: model }", {}, {map, text, ends});
+  const auto maps = Read(Compared(), "matrix", "maps");
+  ASSERT_TRUE(maps.ok()) << maps.status();
+  const auto& beside = maps->settings[0].seeds[0].beside;
+  EXPECT_THAT(beside.at("token_text"), ElementsAre('a', 0xC3, 0xA9));
+  EXPECT_THAT(beside.at("token_ends"), ElementsAre(1, 3));
+  Analyse("pre-s1", "old", "attention { maps: layers }", {}, {map});
+  const auto old = Read(Compared(), "matrix", "old");
+  ASSERT_TRUE(old.ok()) << old.status();
+  EXPECT_THAT(old->settings[0].seeds[0].beside, IsEmpty());
+}
+
 TEST_F(LabelledResultsTest, NameTheLabelsThatThereAre) {
   Train();
   EXPECT_THAT(
@@ -192,14 +238,16 @@ TEST_F(LabelledResultsTest, NameTheLabelsThatThereAre) {
       Error("landscape", "spec"),
       HasSubstr("\"spec\" is an analysis of kind spectrum, which figure kind landscape can't"));
   EXPECT_THAT(Error("matrix", "spec"),
-              HasSubstr("expected an analysis of kind cka or attention (with "));
+              HasSubstr("expected an analysis of kind cka, attention (with --prompt TEXT --set "
+                        "'maps=[model]') or patch. Make one"));
   EXPECT_THAT(Error("landscape", "sharp", 7), AllOf(HasSubstr("step: "), HasSubstr("10")));
 }
 
 TEST_F(LabelledResultsTest, SayWhichMapsAttentionNeeds) {
   Train();
-  EXPECT_THAT(Error("matrix", ""),
-              HasSubstr("of kind cka or attention (with --prompt TEXT --set 'maps=[model]')"));
+  EXPECT_THAT(
+      Error("matrix", ""),
+      HasSubstr("of kind cka, attention (with --prompt TEXT --set 'maps=[model]') or patch"));
   Analyse("pre-s1", "attention", "attention {}", {{"entropy", .5}},
           {Array("entropy", {"block", "head"}, {1, 2}, {.5, .5})});
   for (const char* key : {"", "attention"}) {
@@ -336,6 +384,50 @@ TEST_F(LabelledResultsTest, HaveNumbersByBlockOverDepth) {
                     HasSubstr("expected flow/gradient")));
   EXPECT_THAT(Error("depth", "slope"),
               HasSubstr("flow/gradient and jacobian/r_mean/block.*.attention_norm"));
+}
+
+TEST_F(LabelledResultsTest, HaveNumbersByLevelOverLevels) {
+  Train();
+  const auto numbers = [](double steep) {
+    return std::map<std::string, double>{{"loss", 2},
+                                         {"replace_words@0.1/increase", steep * .1},
+                                         {"replace_words@0.4/increase", steep * .4},
+                                         {"fgsm@0.01/increase", steep},
+                                         {"fgsm@0.01/loss", steep + 2}};
+  };
+  Analyse("pre-s1", "robustness", "robustness { fgsm: 0.01 }", numbers(1), {});
+  Analyse("pre-s2", "robustness", "robustness { fgsm: 0.01 }", numbers(3), {});
+  const auto words = Draw("levels", "");
+  ASSERT_TRUE(words.ok()) << words.status();
+  EXPECT_THAT(words->csv, AllOf(HasSubstr("replace_words@0.4/increase,pre,10,0.4,,0.8,"),
+                                HasSubstr("replace_words@0.1/increase,pre,10,0.1,1,0.1,")));
+  const auto fgsm = Draw("levels", "robustness/fgsm@*/loss", 10);
+  ASSERT_TRUE(fgsm.ok()) << fgsm.status();
+  EXPECT_THAT(fgsm->csv, HasSubstr("robustness/fgsm@0.01/loss,pre,10,0.01,,4,"));
+  EXPECT_THAT(Error("levels", "robustness/fgsm"),
+              AllOf(HasSubstr("key: no converged run has metrics by level of \"robustness/fgsm\""),
+                    HasSubstr("expected robustness/fgsm@*/increase, robustness/fgsm@*/loss and "
+                              "robustness/replace_words@*/increase")));
+  EXPECT_THAT(Error("levels", "robustness/fgsm@*/loss", 7),
+              AllOf(HasSubstr("step: no converged run has robustness/fgsm@*/loss at step 7"),
+                    HasSubstr("10")));
+  const auto figures = ReportFigures(grid_.store(), Compared(), "e1-", kNever);
+  ASSERT_TRUE(figures.ok()) << figures.status();
+  std::vector<std::string> drawn;
+  for (const html::Figure& figure : *figures) {
+    if (figure.name.rfind("levels", 0) != 0) continue;
+    EXPECT_EQ(figure.missing, "") << figure.name;
+    drawn.push_back(figure.title);
+  }
+  EXPECT_THAT(drawn, ElementsAre("Over levels: increase of loss under fgsm (robustness)",
+                                 "Over levels: increase of loss under replace_words (robustness)"));
+}
+
+TEST_F(LabelledResultsTest, SayWhatHasLevels) {
+  Train();
+  EXPECT_THAT(Error("levels", ""), HasSubstr("Compute it with `ablate analyze robustness`"));
+  EXPECT_THAT(Error("levels", "robustness/fgsm@*/loss"),
+              HasSubstr("expected LABEL/PERTURBATION@*/NUMBER of an analysis of kind robustness"));
 }
 
 }  // namespace

@@ -1,9 +1,8 @@
 // Tests stored metrics by block: runs, steps, and errors without data.
-#include "server/results/depth.h"
-
 #include "absl/strings/str_cat.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "server/results/families.h"
 #include "server/results/figures.h"
 #include "server/rpc/cancelled.h"
 #include "tests/results/stored_grid.h"
@@ -31,7 +30,7 @@ constexpr char kDepthSpec[] = R"(
 
 using Curve = std::map<uint32_t, double>;
 
-class ReadDepthTest : public ::testing::Test {
+class ReadFamilyTest : public ::testing::Test {
  protected:
   // Finishes a run with metrics by block at these steps: block + step / 100.
   void Finish(const std::string& cell, uint32_t blocks, const std::vector<uint32_t>& steps,
@@ -56,15 +55,15 @@ class ReadDepthTest : public ::testing::Test {
     return *std::move(compared);
   }
 
-  absl::StatusOr<std::vector<figure::DepthSetting>> Read(std::optional<uint32_t> step,
-                                                         const std::string& family = "gradient") {
-    return ReadDepth(grid_.store(), Compared(), family, step, kNever);
+  absl::StatusOr<std::vector<figure::FamilySetting>> Read(std::optional<uint32_t> step,
+                                                          const std::string& family = "gradient") {
+    return ReadFamily(grid_.store(), Compared(), figure::Along::kBlocks, family, step, kNever);
   }
 
   StoredGrid grid_{kDepthSpec};
 };
 
-TEST_F(ReadDepthTest, TakesTheLastStepThatAllSeedsOfASettingHave) {
+TEST_F(ReadFamilyTest, TakesTheLastStepThatAllSeedsOfASettingHave) {
   Finish("narrow-s0", 2, {0, 10, 20});
   Finish("narrow-s1", 2, {0, 10});
   Finish("wide-s0", 11, {0, 20});
@@ -81,7 +80,7 @@ TEST_F(ReadDepthTest, TakesTheLastStepThatAllSeedsOfASettingHave) {
   EXPECT_THAT((*settings)[1].seeds[0].values, SizeIs(12));
 }
 
-TEST_F(ReadDepthTest, LeavesOutRunsWithoutPointsAtTheStepAndThoseThatDiverged) {
+TEST_F(ReadFamilyTest, LeavesOutRunsWithoutPointsAtTheStepAndThoseThatDiverged) {
   Finish("narrow-s0", 2, {0, 10, 20});
   Finish("narrow-s1", 2, {0, 10});
   Finish("wide-s0", 2, {0, 20}, true);
@@ -96,7 +95,7 @@ TEST_F(ReadDepthTest, LeavesOutRunsWithoutPointsAtTheStepAndThoseThatDiverged) {
   EXPECT_EQ((*settings)[1].step, std::nullopt);
 }
 
-TEST_F(ReadDepthTest, NamesTheStepsThereAre) {
+TEST_F(ReadFamilyTest, NamesTheStepsThereAre) {
   Finish("narrow-s0", 2, {0, 10, 20});
   const auto settings = Read(7);
   EXPECT_TRUE(absl::IsInvalidArgument(settings.status()));
@@ -105,7 +104,7 @@ TEST_F(ReadDepthTest, NamesTheStepsThereAre) {
       AllOf(HasSubstr("step"), HasSubstr("gradient/block.0 at step 7"), HasSubstr("0, 10, 20")));
 }
 
-TEST_F(ReadDepthTest, HasNothingOfAFamilyThatNoRunHas) {
+TEST_F(ReadFamilyTest, HasNothingOfAFamilyThatNoRunHas) {
   Finish("narrow-s0", 2, {0, 10});
   for (const std::optional<uint32_t> step : {std::optional<uint32_t>(), std::optional(10u)}) {
     const auto settings = Read(step, "alignment");
@@ -114,14 +113,14 @@ TEST_F(ReadDepthTest, HasNothingOfAFamilyThatNoRunHas) {
   }
 }
 
-TEST_F(ReadDepthTest, StopsWhenNobodyWantsIt) {
+TEST_F(ReadFamilyTest, StopsWhenNobodyWantsIt) {
   Finish("narrow-s0", 2, {0, 10});
-  const auto settings =
-      ReadDepth(grid_.store(), Compared(), "gradient", std::nullopt, [] { return true; });
+  const auto settings = ReadFamily(grid_.store(), Compared(), figure::Along::kBlocks, "gradient",
+                                   std::nullopt, [] { return true; });
   EXPECT_TRUE(absl::IsCancelled(settings.status()));
 }
 
-TEST_F(ReadDepthTest, DrawsOnRequestAndInReports) {
+TEST_F(ReadFamilyTest, DrawsOnRequestAndInReports) {
   Finish("narrow-s0", 2, {0, 10, 20});
   Finish("wide-s0", 2, {0, 10});
   const ComparedGrid compared = Compared();
@@ -148,7 +147,7 @@ TEST_F(ReadDepthTest, DrawsOnRequestAndInReports) {
   EXPECT_EQ(drawn, 1u);
 }
 
-TEST_F(ReadDepthTest, GivesEachFamilyOfAReportAFigure) {
+TEST_F(ReadFamilyTest, GivesEachFamilyOfAReportAFigure) {
   StoredGrid::Curves curves = {{"eval/loss", {{20, 2}}}};
   for (const char* key : {"gradient/block.0", "alignment/block.0", "alignment_ratio/block.0"}) {
     curves[key] = {{0, 1}, {20, .5}};

@@ -8,6 +8,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "server/engine/analyze/computation.h"
+#include "server/engine/analyze/token_text.h"
 #include "server/engine/model/transformer.h"
 
 namespace ablate::engine {
@@ -291,6 +292,9 @@ class AttentionLook : public Computation {
               ArrayOf("model_map", {"query", "key"}, maps_.mean(at::IntArrayRef({0, 1}))));
           break;
       }
+    }
+    if (!options_.maps.empty()) {
+      AddTokenText(subject_.config, analysis_.batches[0].inputs, result);
     }
   }
 

@@ -365,14 +365,17 @@ AnalysisCost AttentionCost(const AnalysisOptions& options, const RunConfig& conf
   const auto layers = static_cast<uint64_t>(config.model.layers);
   const auto heads = static_cast<uint64_t>(config.model.heads);
   const uint64_t sums = 8 * layers * (heads * (4 + 3 * heads) + 1);
-  uint64_t maps = 0;  // an upper bound
+  uint64_t maps = 0, text = 0;  // upper bounds
   if (!Of<AttentionOptions>(options).maps.empty()) {
-    maps = 8 * (layers * (heads + 1) + 1) * Squared(std::min(tokens, kMostMappedTokens));
+    constexpr uint64_t kMostTokenBytes = 128;  // of a token of GPT-2
+    const uint64_t mapped = std::min(tokens, kMostMappedTokens);
+    maps = 8 * (layers * (heads + 1) + 1) * Squared(mapped);
+    text = (8 + kMostTokenBytes) * mapped;
   }
   // Logarithms per weight: three for each head, and two for each pair of heads, with the first
   // token and without.
   const double logarithms = static_cast<double>(tokens * layers * heads * (heads + 2));
-  return {1, sums + maps, sums + maps, AnalysisPass::kEverywhere,
+  return {1, sums + maps, sums + maps + text, AnalysisPass::kEverywhere,
           10 * logarithms * config.model.context};
 }
 
@@ -496,14 +499,14 @@ constexpr AnalysisKind kKinds[] = {
     {"norm_statistics", 1, 1, 5'000, CheckNormStatistics, NormStatisticsCost},
     {"norm_response", 0, 0, 0, NothingToCheck, NormResponseCost},
     // Revision 1: has sink_share.
-    {"attention", 1, 1, 20'000, CheckAttends, AttentionCost, nullptr, CheckMapped, 1, false, 1},
+    {"attention", 1, 1, 20'000, CheckAttends, AttentionCost, nullptr, CheckMapped, 1, false, 2},
     {"remove", 1, 1, 20'000, CheckRemove, RemoveCost},
     {"trajectory", 3, 64, 5'000, NothingToCheck, TrajectoryCost, CheckOneLayout, nullptr, 1, true},
     {"logit_lens", 1, 1, 20'000, NothingToCheck, LogitLensCost, nullptr, nullptr, 2},
     // Revision 1: has by_sequence.
     {"predictions", 1, 1, 20'000, NothingToCheck, PredictionsCost, nullptr, nullptr, 1, false, 1},
     {"induction", 1, 1, 0, CheckInduction, InductionCost},
-    {"patch", 1, 1, 0, CheckPatch, PatchCost, nullptr, nullptr, 1, false, 0, CheckPairs},
+    {"patch", 1, 1, 0, CheckPatch, PatchCost, nullptr, nullptr, 1, false, 1, CheckPairs},
     {"robustness", 1, 1, 5'000, CheckRobustness, RobustnessCost, nullptr, nullptr, kGradient + 1},
     {"probe", 1, 1, 50'000, NothingToCheck, ProbeCost, nullptr, CheckProbed},
 };

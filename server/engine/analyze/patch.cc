@@ -11,6 +11,7 @@
 #include "server/engine/analyze/computation.h"
 #include "server/engine/analyze/inputs.h"
 #include "server/engine/analyze/prompt_pairs.h"
+#include "server/engine/analyze/token_text.h"
 #include "server/engine/layout.h"
 #include "server/engine/model/transformer.h"
 
@@ -97,6 +98,11 @@ class Patching : public Computation {
     AddNumbers("recovered_standard_error", errors, one, &result);
     if (positions_ > 0 && !none) AddArray("recovered", means_, &result);
     if (positions_ > 0 && !one) AddArray("recovered_standard_error", errors, &result);
+    if (options_.part == PatchedPart::kHead && !none) {
+      result.arrays.push_back(ArrayOf("recovered_all", {"block", "head"},
+                                      means_.select(1, 0).reshape({model_.layers, model_.heads})));
+    }
+    if (positions_ > 0 && !none) AddTokenText(subject_.config, pairs_[0].clean, &result);
     if (used < count) {
       result.notes.push_back(absl::StrCat(
           count - used, " of ", count,

@@ -205,6 +205,11 @@ AnalysisCost PatchCost(const AnalysisOptions& options, const RunConfig& config, 
   cost.forwards = static_cast<double>(batches * rows);
   cost.state_bytes = static_cast<uint64_t>(element * activations + sums);
   cost.array_bytes = static_cast<uint64_t>(16 * places * positions);
+  if (patch.part == PatchedPart::kHead) cost.array_bytes += static_cast<uint64_t>(8 * places);
+  // The text of a prompt's tokens, and where each ends.
+  if (positions > 0 && !patch.clean.empty()) {
+    cost.array_bytes += patch.clean[0].size() + static_cast<uint64_t>(8 * positions);
+  }
   cost.tokens = static_cast<uint64_t>(tokens);
   cost.calls = static_cast<double>(batches) * static_cast<double>(patch.clean.size());
   return cost;

@@ -69,6 +69,17 @@ constexpr Known kNumbers[] = {
     {"embedding_rms", "", "", Scale::kRatio},
 };
 
+// Numbers of the analysis robustness at a level of a perturbation, after PERTURBATION@LEVEL/.
+constexpr Known kLevelNumbers[] = {
+    {"increase", "increase of loss", "nats", Scale::kDifference, "token"},
+    {"increase_deviation", "deviation of the increase over draws", "nats"},
+    {"loss", "loss", "nats", Scale::kDifference, "token"},
+    {"total_loss", "loss of all targets", "nats", Scale::kDifference, "token"},
+    {"perplexity", "perplexity", ""},
+    {"accuracy", "accuracy", ""},
+    {"macro_f1", "macro F1", ""},
+};
+
 const Known* Find(absl::Span<const Known> table, absl::string_view key) {
   for (const Known& known : table) {
     if (known.key == key) return &known;
@@ -100,6 +111,12 @@ MetricName NameOfFamily(absl::string_view family) {
   if (label == absl::string_view::npos) return NameIn(kFamilies, family);
   // An analysis's key: LABEL/NUMBER, or LABEL/NUMBER/block.*.NORM.
   const absl::string_view number = family.substr(label + 1);
+  constexpr absl::string_view kLevel = "@*/";
+  if (const size_t level = number.find(kLevel); level != absl::string_view::npos) {
+    const absl::string_view at_level = number.substr(level + kLevel.size());
+    const bool is_known = Find(kLevelNumbers, at_level) != nullptr;
+    return is_known ? NameIn(kLevelNumbers, at_level) : MetricName{std::string(family), "", ""};
+  }
   const size_t place = number.find("/block.*.");
   const Known* known = Find(kNumbers, number.substr(0, place));
   if (known == nullptr || known->text.empty()) return {std::string(family), "", ""};

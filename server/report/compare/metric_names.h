@@ -20,8 +20,9 @@ struct MetricName {
 // own name.
 MetricName NameOfMetric(absl::string_view key);
 
-// Returns the name of a family of metrics by block: "gradient norm" for `gradient` and for an
-// analysis's `flow/gradient`. An unknown one is its own name.
+// Returns the name of a family of metrics: "gradient norm" for `gradient` and for an analysis's
+// `flow/gradient`, "increase of loss" for `robustness/fgsm@*/increase`. An unknown one is its own
+// name.
 MetricName NameOfFamily(absl::string_view family);
 
 // Returns the scale of a key: ratios for norms and similar quantities, which are positive and span

@@ -24,7 +24,8 @@ struct ArrayForm {
   absl::string_view places;    // the array of coordinates along the last axis; empty: none is read
   absl::string_view number;    // the headline number that is read; empty: none
   bool every_seed;  // of all converged runs, for a mean; otherwise of the one of the lowest seed
-  absl::Span<const absl::string_view> beside = {};  // further arrays to read
+  absl::Span<const absl::string_view> beside = {};    // further arrays to read, of any numbers
+  absl::Span<const absl::string_view> optional = {};  // likewise, if there are any
 };
 
 // The result of one run's analysis.
@@ -34,7 +35,8 @@ struct AnalysedSeed {
   std::vector<size_t> shape;   // one per name of ArrayForm::axes; none is 0
   std::vector<double> values;  // row-major, as many as the shape has; they may be non-finite
   std::vector<double> places;  // as many as the last dimension; empty without ArrayForm::places
-  std::map<std::string, std::vector<double>> beside;         // ArrayForm::beside, row-major
+  // ArrayForm::beside and those of ArrayForm::optional that there are, row-major.
+  std::map<std::string, std::vector<double>> beside;
   double number = std::numeric_limits<double>::quiet_NaN();  // NaN also if it is undefined
 };
 

@@ -132,6 +132,15 @@ Axis StepsAxis(const std::vector<const ReducedCurve*>& curves, const CurvePanel&
 
 void SetAxes(const std::vector<const ReducedCurve*>& curves, const CurvePanel& shown,
              size_t x_ticks, Panel* panel) {
+  if (shown.diagonal) {
+    Extent whole;
+    for (const double end : {0, 1}) whole.Add(end);
+    panel->x = LinearAxis(whole, 0, x_ticks);
+    panel->y = LinearAxis(whole, 0, TicksOver(panel->top - panel->bottom));
+    panel->y.grid = true;
+    panel->layers.push_back(Line{{0, 1}, {0, 1}, kInk, 0.6, {1.5, 1.5}});
+    return;
+  }
   panel->x = shown.places == PlaceScale::kSteps ? StepsAxis(curves, shown, x_ticks)
                                                 : PlacesAxis(curves, shown.places, x_ticks);
   panel->y = ValuesAxis(shown.zero ? DifferencesOf(curves) : ValuesOf(curves), shown.scale,

@@ -30,6 +30,8 @@ struct CurvePanel {
   // there would hide the rest.
   bool zero = false;
   std::string sides{};
+  // Both axes are from 0 to 1, with a dotted line at which they are equal.
+  bool diagonal = false;
 };
 
 // Titles of the axes, and the footnote.

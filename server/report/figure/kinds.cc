@@ -15,9 +15,10 @@
 namespace ablate::figure {
 namespace {
 
-constexpr const Kind* kKinds[] = {&kLoss,        &kWindows,     &kCurves,    &kForest, &kDifference,
-                                  &kAxis,        &kSensitivity, &kSummary,   &kDepth,  &kLandscape,
-                                  &kEigenvalues, &kMatrix,      &kTrajectory};
+constexpr const Kind* kKinds[] = {&kLoss,        &kWindows, &kCurves,      &kForest,
+                                  &kDifference,  &kAxis,    &kSensitivity, &kSummary,
+                                  &kDepth,       &kLevels,  &kLandscape,   &kEigenvalues,
+                                  &kReliability, &kMatrix,  &kTrajectory};
 
 }  // namespace
 
@@ -41,6 +42,12 @@ const Kind* FindKind(absl::string_view name) {
     if (kind->name == name) return kind;
   }
   return nullptr;
+}
+
+std::optional<Along> AlongOf(const Kind& kind) {
+  if (kind.reads == Reads::kBlocks) return Along::kBlocks;
+  if (kind.reads == Reads::kLevels) return Along::kLevels;
+  return std::nullopt;
 }
 
 std::string KindNames() {

@@ -5,6 +5,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -15,7 +16,7 @@
 #include "server/report/compare/windows.h"
 #include "server/report/figure/analysed.h"
 #include "server/report/figure/curves.h"
-#include "server/report/figure/depth.h"
+#include "server/report/figure/family.h"
 #include "server/report/figure/figure.h"
 
 namespace ablate::figure {
@@ -30,16 +31,16 @@ struct Input {
   const report::Comparison* comparison = nullptr;  // never null
   // Axes of the grid, read by `sensitivity`.
   std::vector<report::Axis> axes;
-  // Key of the curves, family of metrics by block, or the analysis's label.
+  // Key of the curves, family of metrics, or the analysis's label.
   std::string key;
   CurveOptions curves;
   std::vector<ReducedSetting> settings;  // for kinds that draw curves: reduced by the kind
   // For the kind `summary`; null or without windows: the comparison's metric.
   const report::RowWindows* windows = nullptr;
-  std::vector<DepthSetting> depth;  // for kinds that read metrics by block
-  Analysed analysed;                // for kinds that read an analysis
-  double width = 3.25;              // inches
-  std::string title;                // the experiment's, for alternative text
+  std::vector<FamilySetting> family;  // for kinds that read a family of metrics
+  Analysed analysed;                  // for kinds that read an analysis
+  double width = 3.25;                // inches
+  std::string title;                  // the experiment's, for alternative text
 };
 
 struct Drawing {
@@ -53,7 +54,8 @@ enum class Reads {
   kWindows,     // Input::windows
   kCurves,      // Input::settings, by `reduce`
   kPairs,       // the same for differences to the baseline (PairedCurves), of rows that have one
-  kBlocks,      // Input::depth: in a report only if runs have such metrics
+  kBlocks,      // Input::family by block: in a report only if runs have such metrics
+  kLevels,      // Input::family by level, likewise
   kAnalysis,    // Input::analysed: in a report one figure for each label of such an analysis
 };
 
@@ -83,7 +85,7 @@ struct Kind {
 // To add a kind, define a constant like these in a file of its own and add it to the table of
 // kinds.cc.
 extern const Kind kLoss, kWindows, kCurves, kForest, kDifference, kAxis, kSensitivity, kSummary,
-    kDepth, kLandscape, kEigenvalues, kMatrix, kTrajectory;
+    kDepth, kLevels, kLandscape, kEigenvalues, kReliability, kMatrix, kTrajectory;
 
 // Returns all kinds; none is null.
 absl::Span<const Kind* const> Kinds();
@@ -94,6 +96,9 @@ std::vector<const Kind*> KindsInReport(const report::Comparison& comparison);
 
 // Returns the kind of that name; null if there is none.
 const Kind* FindKind(absl::string_view name);
+
+// Returns what the keys of the kind's family differ in; nothing if it reads no family.
+std::optional<Along> AlongOf(const Kind& kind);
 
 // Returns "loss, windows, …".
 std::string KindNames();
@@ -135,6 +140,10 @@ std::string CsvText(const std::string& text);
 
 // Returns the shortest decimal that reads back as the same number; empty if it isn't finite.
 std::string CsvNumber(double value);
+
+// Columns of `matrix`'s CSV, which all analyses share, so that their figures can be joined.
+inline constexpr absl::string_view kMatrixCsvHead =
+    "label,setting,step,seed,block,row,column,value\n";
 
 // Appends a line of fields, which are CSV already.
 void AddCsvRow(const std::vector<std::string>& fields, std::string* csv);

@@ -23,31 +23,78 @@ constexpr double kBarGap = 0.1;       // from the last panel to the bar
 constexpr double kBarWidth = 0.1;
 constexpr double kBarRoom = 0.62;    // both, and the bar's numbers
 constexpr double kNumberGap = 0.01;  // between numbers of neighbouring cells
+constexpr double kTicksApart = 0.02;
+constexpr double kUprightLine = 0.1;  // room for a label that is written upwards
 
 struct Layout {
   double left = kLeft;
   size_t columns = 1, rows = 1;
-  double side = 1;  // of a panel
-  double foot = 0;  // below the lowest panels
+  double side = 1;      // of a panel
+  bool turned = false;  // labels of x are written upwards
+  double foot = 0;      // below the lowest panels
   double height = 1;
 };
 
-// Returns the layout of the first `count` panels.
-Layout LayoutOf(double width, const std::vector<MapPanel>& panels, size_t count, size_t footnote) {
+// Returns the width of the widest label of an x axis.
+double WidestLabel(const std::vector<MapPanel>& panels) {
+  double widest = 0;
+  for (const MapPanel& map : panels) {
+    for (const Tick& tick : map.x.ticks) {
+      widest = std::max(widest, TextWidth(tick.label, kLabelSize));
+    }
+  }
+  return widest;
+}
+
+// Returns true if words at an x axis would touch if they were written horizontally, and take less
+// of it if they are written upwards.
+bool TurnsLabels(const std::vector<MapPanel>& panels, double side) {
+  if (WidestLabel(panels) <= kUprightLine) return false;
+  return std::any_of(panels.begin(), panels.end(), [side](const MapPanel& map) {
+    const double cell = side / (map.x.high - map.x.low);
+    return map.texts && std::any_of(map.x.ticks.begin(), map.x.ticks.end(), [&](const Tick& tick) {
+             return TextWidth(tick.label, kLabelSize) + kTicksApart > cell;
+           });
+  });
+}
+
+// Returns the layout of the first `count` panels in so many columns.
+Layout LayoutIn(size_t columns, double width, const std::vector<MapPanel>& panels, size_t count,
+                size_t footnote) {
   Layout layout;
   for (const MapPanel& panel : panels) layout.left = std::max(layout.left, LeftRoom(panel.y));
-  const size_t most = width >= 5 ? 4 : 2;
-  layout.rows = (count + most - 1) / most;
-  layout.columns = (count + layout.rows - 1) / layout.rows;
-  const auto columns = static_cast<double>(layout.columns);
-  layout.side = std::min(
-      (width - layout.left - kBarRoom - kEdge - kMapGap * (columns - 1)) / columns, kMostSide);
+  layout.columns = columns;
+  layout.rows = (count + columns - 1) / columns;
+  const auto across = static_cast<double>(columns);
+  layout.side = std::min((width - layout.left - kBarRoom - kEdge - kMapGap * (across - 1)) / across,
+                         kMostSide);
+  layout.turned = TurnsLabels(panels, layout.side);
   layout.foot = kBottom + kFootnoteLine * static_cast<double>(footnote);
+  if (layout.turned) layout.foot += std::max(0.0, WidestLabel(panels) - kUprightLine);
   layout.height = layout.foot + (layout.side + kTitleLine) * static_cast<double>(layout.rows);
   return layout;
 }
 
-absl::Status CheckFits(const std::vector<MapPanel>& panels, double width, size_t footnote) {
+// Returns the layout of the first `count` panels; `wanted` columns as in DrawMaps.
+Layout LayoutOf(double width, const std::vector<MapPanel>& panels, size_t count, size_t wanted,
+                size_t footnote) {
+  if (wanted == 0) {
+    const size_t most = width >= 5 ? 4 : 2, rows = (count + most - 1) / most;
+    return LayoutIn((count + rows - 1) / rows, width, panels, count, footnote);
+  }
+  constexpr double kLeastPitch = 0.5;  // inches
+  const auto room = static_cast<size_t>(width / kLeastPitch);
+  size_t columns = std::min(wanted, room);
+  Layout layout = LayoutIn(columns, width, panels, count, footnote);
+  while (layout.height > kMaxMapsHeight && columns + wanted <= room) {
+    columns += wanted;
+    layout = LayoutIn(columns, width, panels, count, footnote);
+  }
+  return layout;
+}
+
+absl::Status CheckFits(const std::vector<MapPanel>& panels, double width, size_t columns,
+                       size_t footnote) {
   size_t cells = 0;
   for (const MapPanel& panel : panels) cells += panel.values.size();
   if (cells > kMaxCells) {
@@ -56,7 +103,7 @@ absl::Status CheckFits(const std::vector<MapPanel>& panels, double width, size_t
                      " cells don't fit into this figure; expected at most ", kMaxCells));
   }
   const auto fits = [&](size_t count) {
-    return LayoutOf(width, panels, count, footnote).height <= kMaxMapsHeight;
+    return LayoutOf(width, panels, count, columns, footnote).height <= kMaxMapsHeight;
   };
   if (fits(panels.size())) return absl::OkStatus();
   size_t most = panels.size();
@@ -76,6 +123,16 @@ double ShareOf(const ColorScale& scale, double value) {
   return scale.root ? std::sqrt(clamped) : clamped;
 }
 
+Color ColorAt(const ColorScale& scale, double share) {
+  return scale.diverging ? DivergingColor(share) : MapColor(share);
+}
+
+// Returns true if text on the colour at this position must be dark.
+bool IsBright(const ColorScale& scale, double share) {
+  constexpr double kPale = 0.3;  // distance from the middle of a diverging scale
+  return scale.diverging ? std::abs(share - 0.5) < kPale : share > kBright;
+}
+
 // Returns "0.83", "1", "−0.02".
 std::string CellText(double value) {
   if (value == std::round(value)) return absl::StrFormat("%d", std::lround(value));
@@ -87,6 +144,8 @@ bool NumbersFit(const std::vector<MapPanel>& maps, double side) {
   return std::all_of(maps.begin(), maps.end(), [side](const MapPanel& map) {
     if (!map.numbers) return true;
     const double cell = side / static_cast<double>(map.x_edges.size() - 1);
+    const double height = side / static_cast<double>(map.y_edges.size() - 1);
+    if (height < kSmallSize * kPoint) return false;
     return std::all_of(map.values.begin(), map.values.end(), [cell](double value) {
       return !std::isfinite(value) || TextWidth(CellText(value), kSmallSize) + kNumberGap <= cell;
     });
@@ -100,7 +159,7 @@ void AddNumbers(const MapPanel& map, const ColorScale& scale, const Panel& panel
     const size_t row = i / columns, column = i % columns;
     const double x = XInches(panel, (map.x_edges[column] + map.x_edges[column + 1]) / 2);
     const double y = YInches(panel, (map.y_edges[row] + map.y_edges[row + 1]) / 2);
-    const bool dark = ShareOf(scale, map.values[i]) > kBright;
+    const bool dark = IsBright(scale, ShareOf(scale, map.values[i]));
     figure->texts.push_back(
         {x, y, CellText(map.values[i]), kSmallSize, dark ? kInk : kWhite, Align::kCenter});
   }
@@ -120,14 +179,13 @@ void AddFrame(const Panel& panel, Figure* figure) {
 // returns the inches that a label takes along the axis, which has `inches` in all.
 void ThinTicks(double inches, const std::function<double(const std::string&)>& extent_of,
                Axis* axis) {
-  constexpr double kApart = 0.02;  // inches
   const double unit = inches / (axis->high - axis->low);
   const std::vector<Tick> all = std::move(axis->ticks);
   const auto fits = [&](size_t stride) {
     for (size_t i = stride; i < all.size(); i += stride) {
       const Tick &one = all[i - stride], &next = all[i];
       const double room = std::abs(next.at - one.at) * unit;
-      if ((extent_of(one.label) + extent_of(next.label)) / 2 + kApart > room) return false;
+      if ((extent_of(one.label) + extent_of(next.label)) / 2 + kTicksApart > room) return false;
     }
     return true;
   };
@@ -137,6 +195,18 @@ void ThinTicks(double inches, const std::function<double(const std::string&)>& e
   }
   axis->ticks.clear();
   for (size_t i = 0; i < all.size(); i += stride) axis->ticks.push_back(all[i]);
+}
+
+// Writes the labels of x upwards, below their ticks.
+void TurnLabels(Panel* panel, Figure* figure) {
+  constexpr double kBelow = 0.06;  // from the axis to the end of a label
+  for (Tick& tick : panel->x.ticks) {
+    if (tick.label.empty()) continue;
+    const double half = TextWidth(tick.label, kLabelSize) / 2;
+    figure->texts.push_back({XInches(*panel, tick.at), panel->bottom - kBelow - half, tick.label,
+                             kLabelSize, kInk, Align::kCenter, false, true});
+    tick.label.clear();
+  }
 }
 
 void BlankLabels(Axis* axis) {
@@ -166,7 +236,9 @@ void AddBar(const ColorScale& scale, double left, double bottom, double top, Fig
   cells.x = {0, 1};
   for (size_t i = 0; i <= kSteps; ++i) {
     cells.y.push_back(static_cast<double>(i) / kSteps);
-    if (i < kSteps) cells.colors.push_back(MapColor((static_cast<double>(i) + 0.5) / kSteps));
+    if (i < kSteps) {
+      cells.colors.push_back(ColorAt(scale, (static_cast<double>(i) + 0.5) / kSteps));
+    }
   }
   bar.layers.push_back(std::move(cells));
   AddFrame(bar, figure);
@@ -186,11 +258,23 @@ void AddBar(const ColorScale& scale, double left, double bottom, double top, Fig
 
 }  // namespace
 
+Axis CellsAxis(const std::vector<std::string>& names, bool down) {
+  Axis axis;
+  axis.low = 0;
+  axis.high = static_cast<double>(names.size());
+  for (size_t i = 0; i < names.size(); ++i) {
+    const double at = static_cast<double>(i) + 0.5;
+    axis.ticks.push_back({down ? axis.high - at : at, names[i]});
+  }
+  return axis;
+}
+
 absl::StatusOr<Figure> DrawMaps(const std::vector<MapPanel>& panels, const ColorScale& scale,
-                                const MapWords& words, double width) {
+                                const MapWords& words, double width, size_t columns) {
   const std::vector<std::string> footnote = FootnoteLines(words.footnote, width);
-  if (absl::Status fits = CheckFits(panels, width, footnote.size()); !fits.ok()) return fits;
-  const Layout layout = LayoutOf(width, panels, panels.size(), footnote.size());
+  if (absl::Status fits = CheckFits(panels, width, columns, footnote.size()); !fits.ok())
+    return fits;
+  const Layout layout = LayoutOf(width, panels, panels.size(), columns, footnote.size());
   Figure figure;
   figure.width = width;
   figure.height = layout.height;
@@ -210,16 +294,21 @@ absl::StatusOr<Figure> DrawMaps(const std::vector<MapPanel>& panels, const Color
     panel.y = map.y;
     constexpr double kHeight = 0.8 * kLabelSize * kPoint;  // part of a label above its line
     ThinTicks(
-        layout.side, [](const std::string& label) { return TextWidth(label, kLabelSize); },
+        layout.side,
+        [&layout](const std::string& label) {
+          return layout.turned ? kUprightLine - kTicksApart : TextWidth(label, kLabelSize);
+        },
         &panel.x);
     ThinTicks(
         layout.side, [](const std::string&) { return kHeight; }, &panel.y);
     // Only the left column and the lowest panels have numbers.
     if (i + layout.columns < panels.size()) BlankLabels(&panel.x);
     if (column > 0) BlankLabels(&panel.y);
+    if (layout.turned) TurnLabels(&panel, &figure);
     BlankBetween(column > 0, column + 1 < layout.columns, &panel);
     Cells cells{map.x_edges, map.y_edges, {}};
-    for (const double value : map.values) cells.colors.push_back(MapColor(ShareOf(scale, value)));
+    for (const double value : map.values)
+      cells.colors.push_back(ColorAt(scale, ShareOf(scale, value)));
     panel.layers.push_back(std::move(cells));
     panel.layers.insert(panel.layers.end(), map.over.begin(), map.over.end());
     AddFrame(panel, &figure);
@@ -232,7 +321,8 @@ absl::StatusOr<Figure> DrawMaps(const std::vector<MapPanel>& panels, const Color
     figure.panels.push_back(std::move(panel));
   }
   AddBar(scale, right + kBarGap, layout.foot, top, &figure);
-  AddXTitle(layout.left, right, layout.foot - 0.32, words.x, &figure);
+  const double title = kFootnoteLine * static_cast<double>(footnote.size()) + kBottom - 0.32;
+  AddXTitle(layout.left, right, title, words.x, &figure);
   AddYTitle(layout.foot, top, words.y, &figure);
   AddFootnote(footnote, &figure);
   return figure;

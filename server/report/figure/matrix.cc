@@ -1,4 +1,5 @@
-// Square maps of an analysis: similarity of sites, and attention; one panel per setting.
+// Maps of an analysis: similarity of sites, attention, and patching (patch_maps.h); one panel per
+// setting.
 #include <algorithm>
 #include <cmath>
 #include <cstddef>
@@ -6,27 +7,33 @@
 #include <utility>
 #include <vector>
 
-#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_join.h"
-#include "base/clean.h"
 #include "server/report/compare/wording.h"
 #include "server/report/figure/analysed.h"
 #include "server/report/figure/axes.h"
 #include "server/report/figure/figure.h"
 #include "server/report/figure/kinds.h"
 #include "server/report/figure/map_panels.h"
+#include "server/report/figure/patch_maps.h"
 #include "server/report/figure/style.h"
+#include "server/report/figure/token_labels.h"
 
 namespace ablate::figure {
 namespace {
 
-constexpr char kBoundary[] = "|", kSpace[] = "·", kLineFeed[] = "¶";  // as ticks show them
-
 constexpr ArrayForm kMatrixForms[] = {
     {"cka", "cka", "representation,other", "", "", false},
-    {"attention", "model_map", "query,key", "", "", false},
-    {"attention", "layer_maps", "block,query,key", "", "", false}};
+    {"attention", "model_map", "query,key", "", "", false, {}, kTokenArrays},
+    {"attention", "layer_maps", "block,query,key", "", "", false, {}, kTokenArrays},
+    {"attention", "head_maps", "block,head,query,key", "", "", false, {}, kTokenArrays},
+    kPatchForms[0],
+    kPatchForms[1],
+    kPatchForms[2]};
+
+bool IsPatch(const Input& input) {
+  return input.analysed.form->analysis == kPatchForms[0].analysis;
+}
+bool IsOfHeads(const Input& input) { return input.analysed.form->array == "head_maps"; }
 
 bool IsCka(const Input& input) { return input.analysed.form->analysis == kMatrixForms[0].analysis; }
 
@@ -34,11 +41,11 @@ bool IsCka(const Input& input) { return input.analysed.form->analysis == kMatrix
 struct Square {
   const AnalysedSetting* setting = nullptr;
   const AnalysedSeed* seed = nullptr;
-  size_t block = 0;  // of several, counted from 0
+  size_t index = 0;  // of several, in the array's order
   size_t side = 0;
 
   double At(size_t row, size_t column) const {
-    return seed->values[(block * side + row) * side + column];
+    return seed->values[(index * side + row) * side + column];
   }
 };
 
@@ -54,12 +61,26 @@ absl::StatusOr<std::vector<Square>> SquaresOf(const Input& input) {
           absl::StrCat("key: the map of ", setting.label, " has ", seed.shape[n - 2], " rows and ",
                        seed.shape[n - 1], " columns; expected a square map"));
     }
-    const size_t blocks = n > 2 ? seed.shape[0] : 1;
-    for (size_t block = 0; block < blocks; ++block) {
-      squares.push_back({&setting, &seed, block, seed.shape[n - 1]});
+    size_t maps = 1;
+    for (size_t i = 0; i + 2 < n; ++i) maps *= seed.shape[i];
+    for (size_t index = 0; index < maps; ++index) {
+      squares.push_back({&setting, &seed, index, seed.shape[n - 1]});
     }
   }
   return squares;
+}
+
+size_t HeadsOf(const Square& square) {
+  return square.seed->shape.size() > 3 ? square.seed->shape[1] : 1;
+}
+
+// Returns "block.0" for a map of a layer, "block.0.head.1" for one of a head; otherwise "".
+std::string PlaceName(const Square& square) {
+  const size_t dimensions = square.seed->shape.size();
+  if (dimensions < 3) return "";
+  const size_t heads = HeadsOf(square);
+  return absl::StrCat("block.", square.index / heads,
+                      dimensions > 3 ? absl::StrCat(".head.", square.index % heads) : "");
 }
 
 // Returns names of a CKA's sites, if known: the requested ones, or the embedding and every block's
@@ -76,42 +97,27 @@ std::vector<std::string> SiteNames(const Input& input, size_t sites) {
 
 bool HasDefaultSites(const Input& input) { return OptionOf(input.analysed, "sites").empty(); }
 
-// Returns the characters of the prompt, after the boundary token if the model reads one. Empty if
-// their number differs from the tokens', or without a prompt.
-std::vector<std::string> CharactersOf(const Input& input, size_t tokens) {
-  std::vector<std::string> characters;
-  for (absl::string_view rest = input.analysed.prompt; !rest.empty();) {
-    const absl::string_view before = rest;
-    const char32_t code = text::TakeCharacter(&rest);
-    characters.push_back(code == U' ' ? kSpace
-                         : code == U'\n'
-                             ? kLineFeed
-                             : text::CleanText(before.substr(0, before.size() - rest.size())));
+// Returns the texts of attention's tokens if all maps have the same: from their arrays, or the
+// prompt's characters.
+std::vector<std::string> TextsOf(const Input& input, const std::vector<Square>& squares) {
+  std::vector<std::string> shared;
+  for (size_t i = 0; i < squares.size() && !IsCka(input); ++i) {
+    std::vector<std::string> texts = TokenTexts(*squares[i].seed, squares[i].side);
+    if (texts.empty()) texts = CharactersOf(input.analysed.prompt, squares[i].side);
+    if (i > 0 && texts != shared) return {};
+    shared = std::move(texts);
   }
-  if (characters.empty()) return {};
-  if (characters.size() + 1 == tokens) characters.insert(characters.begin(), kBoundary);
-  return characters.size() == tokens ? characters : std::vector<std::string>();
+  return shared;
 }
 
-// Names the cells of an axis: by characters, or by numbers.
-std::vector<std::string> CellNames(const Input& input, size_t cells) {
+// Names the cells of an axis: by the texts of tokens, if they are known, or by numbers.
+std::vector<std::string> CellNames(const Input& input, const std::vector<std::string>& texts,
+                                   size_t cells) {
   std::vector<std::string> names;
-  if (!IsCka(input)) names = CharactersOf(input, cells);
+  for (const std::string& text : texts) names.push_back(TokenLabel(text));
   const size_t first = IsCka(input) && HasDefaultSites(input) ? 0 : 1;
   while (names.size() < cells) names.push_back(absl::StrCat(names.size() + first));
   return names;
-}
-
-// Returns an axis with a tick in the middle of each cell; `down` puts the first at the top.
-Axis CellsAxis(const std::vector<std::string>& names, bool down) {
-  Axis axis;
-  axis.low = 0;
-  axis.high = static_cast<double>(names.size());
-  for (size_t i = 0; i < names.size(); ++i) {
-    const double at = static_cast<double>(i) + 0.5;
-    axis.ticks.push_back({down ? axis.high - at : at, names[i]});
-  }
-  return axis;
 }
 
 // Returns true if no query attends to a later key.
@@ -130,15 +136,19 @@ struct Found {
   bool causal = false;
 };
 
-MapPanel PanelOf(const Input& input, const Square& square, Found* found) {
+MapPanel PanelOf(const Input& input, const std::vector<std::string>& texts, const Square& square,
+                 Found* found) {
   const bool cka = IsCka(input);
   const bool causal = !cka && IsCausal(square);
   found->causal = found->causal || causal;
   MapPanel panel;
   panel.label = square.setting->label;
-  if (square.seed->shape.size() > 2) absl::StrAppend(&panel.label, ", block.", square.block);
+  if (const std::string place = PlaceName(square); !place.empty()) {
+    absl::StrAppend(&panel.label, ", ", place);
+  }
   panel.color = StyleOf(square.setting->style).text;
-  const std::vector<std::string> names = CellNames(input, square.side);
+  const std::vector<std::string> names = CellNames(input, texts, square.side);
+  panel.texts = !texts.empty();
   panel.x = CellsAxis(names, false);
   // Sites go up like blocks; queries go down like text.
   panel.y = CellsAxis(names, !cka);
@@ -177,35 +187,17 @@ std::string SitesText(const Input& input, size_t sites) {
   return report::Enumerated(texts, kMostNamed);
 }
 
-// Explains the signs that occur: "|: the boundary token, ·: a space".
-std::string SignsText(const Input& input, const std::vector<Square>& squares) {
-  const std::vector<std::string> names = CharactersOf(input, squares[0].side);
-  std::vector<std::string> texts;
-  if (names.size() == text::CountCharacters(input.analysed.prompt) + 1) {
-    texts.push_back(absl::StrCat(kBoundary, ": the boundary token"));
-  }
-  if (names.empty()) return "";
-  if (absl::StrContains(input.analysed.prompt, ' ')) {
-    texts.push_back(absl::StrCat(kSpace, ": a space"));
-  }
-  if (absl::StrContains(input.analysed.prompt, '\n')) {
-    texts.push_back(absl::StrCat(kLineFeed, ": a line feed"));
-  }
-  return absl::StrJoin(texts, ", ");
-}
-
 std::string MatrixFootnote(const Input& input, const std::vector<Square>& squares,
-                           const Found& found) {
+                           const std::vector<std::string>& texts, const Found& found) {
   std::vector<std::string> sentences = {absl::StrCat(
       StepsText(input.analysed), ", each setting's lowest analysed seed that converged")};
   if (IsCka(input)) {
     sentences.push_back(absl::StrCat("linear CKA, ", OptionOf(input.analysed, "estimator")));
     if (!HasDefaultSites(input)) sentences.push_back(SitesText(input, squares[0].side));
   } else {
-    sentences.emplace_back("mean over heads; query tokens from top to bottom");
-    if (const std::string signs = SignsText(input, squares); !signs.empty()) {
-      sentences.push_back(signs);
-    }
+    sentences.push_back(absl::StrCat(IsOfHeads(input) ? "" : "mean over heads; ",
+                                     "query tokens from top to bottom"));
+    if (std::string signs = SignsText(texts); !signs.empty()) sentences.push_back(std::move(signs));
   }
   if (found.causal) sentences.emplace_back("white: masked keys");
   if (found.below > 0) {
@@ -221,19 +213,17 @@ std::string MatrixFootnote(const Input& input, const std::vector<Square>& square
 }
 
 std::string MatrixCsv(const Input& input, const std::vector<Square>& squares) {
-  std::string csv = "label,setting,step,seed,block,row,column,value\n";
+  std::string csv(kMatrixCsvHead);
   for (const Square& square : squares) {
     const std::vector<std::string> names =
         IsCka(input) ? SiteNames(input, square.side) : std::vector<std::string>();
     const auto name = [&](size_t i) { return names.empty() ? absl::StrCat(i) : CsvText(names[i]); };
-    const bool blocks = square.seed->shape.size() > 2;
     for (size_t row = 0; row < square.side; ++row) {
       for (size_t column = 0; column < square.side; ++column) {
-        AddCsvRow(
-            {CsvText(input.key), CsvText(square.setting->label), absl::StrCat(square.seed->step),
-             absl::StrCat(square.seed->seed), blocks ? absl::StrCat(square.block) : "", name(row),
-             name(column), CsvNumber(square.At(row, column))},
-            &csv);
+        AddCsvRow({CsvText(input.key), CsvText(square.setting->label),
+                   absl::StrCat(square.seed->step), absl::StrCat(square.seed->seed),
+                   PlaceName(square), name(row), name(column), CsvNumber(square.At(row, column))},
+                  &csv);
       }
     }
   }
@@ -241,31 +231,38 @@ std::string MatrixCsv(const Input& input, const std::vector<Square>& squares) {
 }
 
 absl::StatusOr<Drawing> DrawMatrix(const Input& input) {
+  if (IsPatch(input)) return DrawPatchMaps(input);
   const auto squares = SquaresOf(input);
   if (!squares.ok()) return squares.status();
   std::vector<MapPanel> panels;
   Found found;
-  for (const Square& square : *squares) panels.push_back(PanelOf(input, square, &found));
-  MapWords words = {"Key token", "Query token", MatrixFootnote(input, *squares, found)};
+  const std::vector<std::string> texts = TextsOf(input, *squares);
+  for (const Square& square : *squares) panels.push_back(PanelOf(input, texts, square, &found));
+  MapWords words = {"Key token", "Query token", MatrixFootnote(input, *squares, texts, found)};
   if (IsCka(input)) {
     words.x = words.y = HasDefaultSites(input) ? "Blocks passed (0: embedding)" : "Site";
   }
-  auto figure = DrawMaps(panels, ScaleOf(input), words, input.width);
+  // A row of panels has all heads of a block if there is room.
+  const size_t columns = IsOfHeads(input) ? HeadsOf((*squares)[0]) : 0;
+  auto figure = DrawMaps(panels, ScaleOf(input), words, input.width, columns);
   if (!figure.ok()) return figure.status();
   figure->title = AnalysedTitle(input, IsCka(input) ? "similarity of sites" : "attention");
   return Drawing{*std::move(figure), MatrixCsv(input, *squares)};
 }
 
 std::string MatrixCaption(const Input& input) {
+  if (IsPatch(input)) return PatchMapsCaption(input);
   const std::string of =
       absl::StrCat(" Each setting's lowest analysed seed that converged, ",
                    StepsText(input.analysed), ", all on one colour scale. Computed on ",
                    input.analysed.inputs, ".", ChosenText(*input.comparison));
   if (!IsCka(input)) {
+    const bool all = input.analysed.form->array == kMatrixForms[1].array;
     return absl::StrCat(
-        "Attention weights from each query token (row) to each key token (column), "
-        "mean over heads",
-        input.analysed.form->array == kMatrixForms[1].array ? " and blocks" : "",
+        "Attention weights from each query token (row) to each key token (column), ",
+        IsOfHeads(input) ? "of each head"
+        : all            ? "mean over heads and blocks"
+                         : "mean over heads",
         ". The colour shows the square root of the weight.", of);
   }
   return absl::StrCat("Linear CKA (", OptionOf(input.analysed, "estimator"),
@@ -275,6 +272,7 @@ std::string MatrixCaption(const Input& input) {
 // Returns, for each setting, the smallest value off the diagonal, or the attention to the first
 // key.
 std::string MatrixDescription(const Input& input) {
+  if (IsPatch(input)) return PatchMapsDescription(input);
   const auto squares = SquaresOf(input);
   std::vector<std::string> texts;
   if (!squares.ok()) return "";

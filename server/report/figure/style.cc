@@ -9,6 +9,8 @@
 #include <utility>
 #include <vector>
 
+#include "absl/types/span.h"
+
 namespace ablate::figure {
 
 Style StyleOf(size_t index) {
@@ -77,17 +79,32 @@ Color BandOf(Color color) { return {color.rgb, 0xC0}; }
 
 Color SeedLineOf(Color color) { return {color.rgb, 0xD0}; }
 
-Color MapColor(double share) {
-  static constexpr std::array<uint32_t, 10> kViridis = {0x440154, 0x482878, 0x3E4A89, 0x31688E,
-                                                        0x26828E, 0x1F9E89, 0x35B779, 0x6DCD59,
-                                                        0xB4DE2C, 0xFDE725};
+namespace {
+
+// Returns the colour at a fraction of a scale of evenly spaced colours; invisible for NaN.
+Color Interpolated(absl::Span<const uint32_t> colors, double share) {
   // As many as an eye can distinguish, so that a map has few of them.
   constexpr double kColors = 128;
   if (std::isnan(share)) return kInvisible;
-  const double place =
-      std::round(std::clamp(share, 0.0, 1.0) * kColors) / kColors * (kViridis.size() - 1);
-  const size_t low = std::min(static_cast<size_t>(place), kViridis.size() - 2);
-  return Mixed({kViridis[low]}, {kViridis[low + 1]}, place - static_cast<double>(low));
+  const double place = std::round(std::clamp(share, 0.0, 1.0) * kColors) / kColors *
+                       static_cast<double>(colors.size() - 1);
+  const size_t low = std::min(static_cast<size_t>(place), colors.size() - 2);
+  return Mixed({colors[low]}, {colors[low + 1]}, place - static_cast<double>(low));
+}
+
+}  // namespace
+
+Color MapColor(double share) {
+  static constexpr uint32_t kViridis[] = {0x440154, 0x482878, 0x3E4A89, 0x31688E, 0x26828E,
+                                          0x1F9E89, 0x35B779, 0x6DCD59, 0xB4DE2C, 0xFDE725};
+  return Interpolated(kViridis, share);
+}
+
+Color DivergingColor(double share) {
+  // RdBu of ColorBrewer, reversed.
+  static constexpr uint32_t kBlueRed[] = {0x2166AC, 0x4393C3, 0x92C5DE, 0xD1E5F0, 0xF7F7F7,
+                                          0xFDDBC7, 0xF4A582, 0xD6604D, 0xB2182B};
+  return Interpolated(kBlueRed, share);
 }
 
 namespace {

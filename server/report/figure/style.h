@@ -62,6 +62,10 @@ std::vector<DarkColor> DarkPalette();
 // light in grey. Invisible for NaN.
 Color MapColor(double share);
 
+// Returns the colour of a diverging map: from blue over almost white at 0.5 to red. Invisible for
+// NaN.
+Color DivergingColor(double share);
+
 // Returns the style index of each setting: 0 for `baseline`, if it is one of them; kPlainStyle if
 // there are more settings than hues.
 std::vector<size_t> StyleIndices(size_t settings, size_t baseline);

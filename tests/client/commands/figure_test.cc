@@ -159,11 +159,14 @@ TEST_F(FigureTest, RefusesAKindOrAWidthAsItDoesAnEnding) {
   const std::pair<std::vector<std::string>, std::string> cases[] = {
       {{"forst"},
        "KIND: \"forst\" is unknown; expected loss, windows, curves, forest, difference, axis, "
-       "sensitivity, summary, depth, landscape, eigenvalues, matrix or trajectory; did you mean "
+       "sensitivity, summary, depth, levels, landscape, eigenvalues, reliability, matrix or "
+       "trajectory; did you "
+       "mean "
        "forest?"},
       {{"loss or depth"},
        "KIND: \"loss or depth\" is unknown; expected loss, windows, curves, forest, difference, "
-       "axis, sensitivity, summary, depth, landscape, eigenvalues, matrix or trajectory"},
+       "axis, sensitivity, summary, depth, levels, landscape, eigenvalues, reliability, matrix or "
+       "trajectory"},
       {{"loss", "--width", "1.99"},
        "--width: \"1.99\" is not a width; expected column, double or inches from 2 to 12"},
       {{"loss", "--width", "12.1"},

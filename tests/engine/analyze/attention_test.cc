@@ -57,6 +57,26 @@ TEST(AttentionTest, GivesTheMapsOfAPrompt) {
             absl::StatusCode::kInvalidArgument);
 }
 
+TEST(AttentionTest, HasTheTextOfTheTokensOfMaps) {
+  const AnalysisResult result = AttentionOfM({0, kPromptOfM}, {AttentionMaps::kModel});
+  EXPECT_EQ(BytesIn(result, "token_text"), kPromptOfM);
+  EXPECT_TRUE(at::equal(ArrayIn(result, "token_ends"), at::arange(1, 9, at::kDouble)));
+  for (const AnalysisArray& array : AttentionOfM({0, kPromptOfM}).arrays) {
+    EXPECT_NE(array.name, "token_text") << "no maps were requested";
+  }
+  RunConfig run;
+  run.model.layers = 1;
+  run.model.width = run.model.heads = 2;
+  run.model.context = 4;
+  run.task = *ReadDocumentsTask("éa\naé\naa\n", 1);
+  run.model.vocabulary = KindOf(run.task).shape(run.task)->vocabulary;
+  const AnalysisResult documents =
+      Analyzed({AttentionOptions{{AttentionMaps::kModel}}, {SubjectOf(run, 0)}, {0, "aé"}});
+  EXPECT_EQ(BytesIn(documents, "token_text"), "aé");
+  const at::Tensor ends = at::tensor({0, 1, 3}, at::kDouble);  // the boundary has no bytes
+  EXPECT_TRUE(at::equal(ArrayIn(documents, "token_ends"), ends));
+}
+
 // Returns model M with its queries and keys times a factor.
 AnalysisSubject WithSharpness(double factor) {
   RunConfig run = ModelM().config;

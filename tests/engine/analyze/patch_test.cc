@@ -106,10 +106,30 @@ TEST(PatchTest, LeavesOutPairsWithoutADifference) {
 TEST(PatchTest, HasNoErrorOfOnePair) {
   const AnalysisResult result = PatchOf(ModelM(), PairOfM(PatchedPart::kHead));
   EXPECT_EQ(ReasonIn(result, "recovered_standard_error/block.1.head.1"), Undefined::kTooFewTokens);
-  ASSERT_EQ(result.arrays.size(), 1u);
-  EXPECT_EQ(result.arrays[0].name, "recovered");
+  std::vector<std::string> names;
+  for (const AnalysisArray& array : result.arrays) names.push_back(array.name);
+  EXPECT_THAT(names, ElementsAre("recovered", "recovered_all", "token_text", "token_ends"));
   EXPECT_THAT(result.arrays[0].axes, ElementsAre("block", "head", "position"));
   EXPECT_THAT(result.arrays[0].shape, ElementsAre(2, 2, 8));
+}
+
+TEST(PatchTest, HasTheHeadsPatchedAtAllPositionsAsAnArray) {
+  PatchOptions options = ThreePairs(PatchedPart::kHead);
+  options.clean[2] += "ab";
+  options.corrupt[2] += "ab";
+  const AnalysisResult result = PatchOf(ModelM(), options);
+  ASSERT_EQ(result.arrays.size(), 1u) << "prompts of different lengths have no common positions";
+  const at::Tensor recovered = ArrayIn(result, "recovered_all");
+  ASSERT_EQ(recovered.sizes(), (std::vector<int64_t>{2, 2}));
+  EXPECT_EQ(recovered[1][0].item<double>(), NumberIn(result, "recovered/block.1.head.0"));
+  EXPECT_EQ(recovered[0][1].item<double>(), NumberIn(result, "recovered/block.0.head.1"));
+}
+
+TEST(PatchTest, HasTheTextOfTheFirstCleanPrompt) {
+  const AnalysisResult result = PatchOf(ModelM(), ThreePairs(PatchedPart::kAttention));
+  EXPECT_EQ(BytesIn(result, "token_text"), "abcd");
+  const at::Tensor ends = ArrayIn(result, "token_ends");
+  EXPECT_TRUE(at::equal(ends, at::arange(1, 5, at::kDouble))) << ends;
 }
 
 TEST(PatchTest, PatchesAllPositionsOnlyIfLengthsDiffer) {

@@ -151,6 +151,15 @@ inline std::optional<Undefined> ReasonIn(const AnalysisResult& result, const std
   return std::nullopt;
 }
 
+// Returns an array's bytes.
+inline std::string BytesIn(const AnalysisResult& result, const std::string& name) {
+  for (const AnalysisArray& array : result.arrays) {
+    if (array.name == name) return array.bytes;
+  }
+  ADD_FAILURE() << "no array " << name;
+  return "";
+}
+
 // Returns an array as a float64 tensor.
 inline at::Tensor ArrayIn(const AnalysisResult& result, const std::string& name) {
   for (const AnalysisArray& array : result.arrays) {

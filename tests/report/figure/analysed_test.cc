@@ -13,6 +13,7 @@
 #include "server/report/figure/map_panels.h"
 #include "server/report/figure/stack.h"
 #include "server/report/figure/style.h"
+#include "server/report/figure/token_labels.h"
 #include "tests/report/figure/example_curves.h"
 
 namespace ablate::figure {
@@ -257,6 +258,67 @@ TEST_F(TrajectoryFigureTest, RefusesArraysThatDoNotFitEachOther) {
   EXPECT_TRUE(absl::IsFailedPrecondition(Draw(kind_, input_).status()));
 }
 
+class ReliabilityTest : public AnalysedTest {
+ protected:
+  ReliabilityTest() : AnalysedTest("reliability") {}
+
+  // Adds a setting with one seed per list of bins.
+  struct Bins {
+    std::vector<double> confidence, accuracy, targets;
+    double error = 0;
+  };
+  void AddBins(const std::string& label, const std::vector<Bins>& seeds) {
+    std::vector<std::vector<double>> accuracies;
+    for (const Bins& seed : seeds) accuracies.push_back(seed.accuracy);
+    AnalysedSetting& setting = Add(label, {accuracies[0].size()}, accuracies);
+    for (size_t i = 0; i < seeds.size(); ++i) {
+      setting.seeds[i].beside = {{"bin_confidence", seeds[i].confidence},
+                                 {"bin_targets", seeds[i].targets}};
+      setting.seeds[i].number = seeds[i].error;
+    }
+  }
+};
+
+TEST_F(ReliabilityTest, PoolsSeedsByTargets) {
+  AddBins("a", {{{kNone, .3, .8}, {kNone, .2, .5}, {0, 30, 10}, .1},
+                {{kNone, .5, kNone}, {kNone, .6, kNone}, {0, 10, 0}, .3}});
+  const Drawing drawing = Drawn();
+  EXPECT_THAT(drawing.csv,
+              AllOf(HasSubstr("label,setting,step,seed,bin,confidence,accuracy,targets\n"
+                              "label,a,,,1,0.35,0.3,40\nlabel,a,,,2,0.8,0.5,10\n"),
+                    HasSubstr("label,a,100,1,1,0.5,0.6,10\n"), Not(HasSubstr("label,a,100,1,2"))));
+  EXPECT_THAT(Texts(), AllOf(HasSubstr("at step 100, mean of 2 seeds weighted by targets"),
+                             HasSubstr("calibration error: a 0.200")));
+  EXPECT_THAT(kind_.caption(input_),
+              HasSubstr("Calibration error, mean over seeds: a 0.200. Computed on at most 20"));
+  EXPECT_EQ(drawing.figure.description, "Calibration errors: a 0.200.");
+}
+
+TEST_F(ReliabilityTest, HasTheDiagonalAndDotsWhoseAreaIsTheShareOfTargets) {
+  AddBins("a", {{{.2, .8}, {.2, .9}, {90, 10}}});
+  const Panel panel = Drawn().figure.panels[0];
+  for (const Axis* axis : {&panel.x, &panel.y}) {
+    EXPECT_EQ(axis->low, 0);
+    EXPECT_EQ(axis->high, 1);
+  }
+  const Line diagonal = std::get<Line>(panel.layers[0]);
+  EXPECT_THAT(diagonal.x, ElementsAre(0, 1));
+  EXPECT_THAT(diagonal.y, ElementsAre(0, 1));
+  const size_t layers = panel.layers.size();
+  const Points large = std::get<Points>(panel.layers[layers - 2]);
+  const Points small = std::get<Points>(panel.layers[layers - 1]);
+  EXPECT_THAT(small.y, ElementsAre(.9));
+  EXPECT_NEAR(large.radius / small.radius, 3, 1e-12);
+  EXPECT_THAT(Texts(), HasSubstr("at step 100, one seed; area of a dot: share of targets"));
+}
+
+TEST_F(ReliabilityTest, NeedsEveryArrayOfABin) {
+  AddBins("a", {{{.2, .8}, {.2, .9}, {90, 10, 3}}});
+  const auto drawing = Draw(kind_, input_);
+  EXPECT_THAT(std::string(drawing.status().message()),
+              HasSubstr("key: bin_targets of label doesn't have one value per bin"));
+}
+
 class EigenvaluesTest : public AnalysedTest {
  protected:
   EigenvaluesTest() : AnalysedTest("eigenvalues") {}
@@ -342,7 +404,7 @@ TEST_F(AttentionMapTest, GoesDownAndIsWhiteWhereNoQueryMayLook) {
   EXPECT_EQ(full.colors[3].transparency, 0);
   EXPECT_THAT(Texts(), AllOf(HasSubstr("a, block.0"), HasSubstr("a, block.1"),
                              HasSubstr("white: masked keys")));
-  EXPECT_THAT(drawing.csv, HasSubstr("label,a,100,0,0,1,0,0.25\n"));
+  EXPECT_THAT(drawing.csv, HasSubstr("label,a,100,0,block.0,1,0,0.25\n"));
 }
 
 TEST_F(AttentionMapTest, HasTheCharactersOfThePromptAtItsAxes) {
@@ -362,6 +424,61 @@ TEST_F(AttentionMapTest, HasTheCharactersOfThePromptAtItsAxes) {
   EXPECT_EQ(ticks("abc", 5), "12345") << "not the tokens of this prompt";
 }
 
+TEST_F(AttentionMapTest, HasTheTextsOfTokensWrittenUpwardsIfTheyWouldTouch) {
+  Add("a", {1, 11, 11}, {std::vector<double>(121, .5)}).seeds[0].beside = GreekTokens();
+  input_.analysed.prompt = "not used";
+  input_.width = kColumnWidth;
+  const Figure figure = Drawn().figure;
+  std::vector<std::string> upright;
+  for (const Text& text : figure.texts) {
+    if (text.upright && text.text != "Query token") upright.push_back(text.text);
+  }
+  EXPECT_THAT(upright, ElementsAre("|", "When", "·Mary", "·and", "·\uFFFD", "\uFFFD", "·went", "¶",
+                                   HasSubstr("…"), ",", "·gave"));
+  EXPECT_EQ(figure.panels[0].y.ticks[1].label, "When");
+  EXPECT_EQ(SignsText(TokenTexts(input_.analysed.settings[0].seeds[0], 11)),
+            "|: the boundary token, ·: a space, ¶: a line feed, \uFFFD: a part of a character");
+  // Another setting with other tokens: no label is right for both.
+  Add("b", {1, 11, 11}, {std::vector<double>(121, .5)}).seeds[0].beside = GreekTokens();
+  input_.analysed.settings[1].seeds[0].beside["token_text"][0] = 'T';
+  EXPECT_EQ(Drawn().figure.panels[0].y.ticks[0].label, "1");
+}
+
+class HeadMapsTest : public AnalysedTest {
+ protected:
+  HeadMapsTest() : AnalysedTest("matrix", 3) {}
+};
+
+TEST_F(HeadMapsTest, HaveARowOfPanelsForEachBlock) {
+  std::vector<double> weights(2 * 6 * 2 * 2, .5);
+  weights.back() = 1;
+  Add("a", {2, 6, 2, 2}, {weights});
+  const Drawing drawing = Drawn();
+  ASSERT_EQ(drawing.figure.panels.size(), 13u) << "and the bar";
+  for (size_t i = 1; i < 6; ++i) {
+    EXPECT_EQ(drawing.figure.panels[i].top, drawing.figure.panels[0].top);
+  }
+  EXPECT_LT(drawing.figure.panels[6].top, drawing.figure.panels[0].bottom);
+  EXPECT_THAT(Texts(), Not(HasSubstr("mean over heads")));
+  EXPECT_THAT(drawing.csv, HasSubstr("label,a,100,0,block.1.head.5,1,1,1\n"));
+  EXPECT_THAT(kind_.caption(input_), HasSubstr("(column), of each head."));
+}
+
+TEST(TokenTextsTest, AreNotTrusted) {
+  AnalysedSeed seed;
+  EXPECT_THAT(TokenTexts(seed, 2), testing::IsEmpty());
+  seed.beside = {{"token_text", {'a', 'b', 'c'}}, {"token_ends", {1, 3}}};
+  EXPECT_THAT(TokenTexts(seed, 2), ElementsAre("a", "bc"));
+  EXPECT_THAT(TokenTexts(seed, 3), testing::IsEmpty());
+  for (const std::vector<double>& ends :
+       {std::vector<double>{4, 3}, {2, 1}, {-1, 3}, {kNone, 3}, {1, 2}, {1, 1e300}}) {
+    seed.beside["token_ends"] = ends;
+    EXPECT_THAT(TokenTexts(seed, 2), testing::IsEmpty()) << ends[0] << " " << ends[1];
+  }
+  seed.beside = {{"token_text", {'a', 1e9, 'c'}}, {"token_ends", {1, 3}}};
+  EXPECT_THAT(TokenTexts(seed, 2), testing::IsEmpty());
+}
+
 TEST_F(AttentionMapTest, LeavesOutTicksThatWouldTouch) {
   for (const char* label : {"a", "b", "c", "d"}) {
     Add(label, {1, 120, 120}, {std::vector<double>(120 * 120, .5)});
@@ -377,6 +494,55 @@ TEST_F(AttentionMapTest, LeavesOutTicksThatWouldTouch) {
                 0.8 * kLabelSize * kPoint);
     }
   }
+}
+
+class PatchMapTest : public AnalysedTest {
+ protected:
+  explicit PatchMapTest(size_t form = 5) : AnalysedTest("matrix", form) {
+    input_.analysed.options = {{"clean", {"x", "y"}}, {"part", {"residual"}}};
+  }
+};
+
+TEST_F(PatchMapTest, HasOneScaleAroundZeroAndBlocksUpwards) {
+  Add("a", {2, 3}, {{0, .5, 0, -.25, 0, 1}});
+  Add("b", {2, 3}, {{0, -2, 0, kNone, 0, 1}});
+  const Drawing drawing = Drawn();
+  const Cells cells = CellsOf(drawing.figure.panels[0]);
+  EXPECT_EQ(cells.colors[0].rgb, DivergingColor(.5).rgb);
+  EXPECT_EQ(cells.colors[5].rgb, DivergingColor(.75).rgb) << "1 of −2 to 2; the upper row";
+  EXPECT_EQ(CellsOf(drawing.figure.panels[1]).colors[1].rgb, DivergingColor(0).rgb);
+  EXPECT_THAT(drawing.csv, AllOf(HasSubstr("label,setting,step,seed,block,row,column,value\n"),
+                                 HasSubstr("label,a,100,0,,embedding,1,0.5\n"),
+                                 HasSubstr("label,b,100,0,,block.0,0,\n")));
+  EXPECT_THAT(Texts(),
+              AllOf(HasSubstr("Blocks passed (0: embedding)"), HasSubstr("mean over 2 pairs"),
+                    HasSubstr("Position (from 0)"), HasSubstr("white: 1 undefined")));
+  EXPECT_EQ(drawing.figure.description,
+            "Largest recovered fraction: a 1.00 at block.0, position 2 and b 1.00 at block.0, "
+            "position 2.");
+  EXPECT_THAT(kind_.caption(input_),
+              HasSubstr("if the residual stream in the pass over the corrupt prompt is replaced by "
+                        "that over the clean one, at one position."));
+}
+
+TEST_F(PatchMapTest, HasTheTokensOfTheFirstPrompt) {
+  Add("a", {2, 11}, {std::vector<double>(22, .5)}).seeds[0].beside = GreekTokens();
+  EXPECT_THAT(Texts(), AllOf(HasSubstr("·Mary\n"), HasSubstr("tokens of the first clean prompt"),
+                             HasSubstr("|: the boundary token")));
+}
+
+class PatchedHeadsTest : public PatchMapTest {
+ protected:
+  PatchedHeadsTest() : PatchMapTest(4) { input_.analysed.options["part"] = {"head"}; }
+};
+
+TEST_F(PatchedHeadsTest, AreBlocksTimesHeads) {
+  Add("a", {1, 2}, {{.25, -.5}});
+  const Drawing drawing = Drawn();
+  EXPECT_THAT(drawing.csv, HasSubstr("label,a,100,0,,block.0,head.1,-0.5\n"));
+  EXPECT_THAT(Texts(), AllOf(HasSubstr("Head (from 0)"), HasSubstr("Block (from 0)"),
+                             HasSubstr("patched at all positions"), HasSubstr("−0.50")));
+  EXPECT_THAT(drawing.figure.description, HasSubstr("a 0.25 at block.0.head.0"));
 }
 
 TEST(StackTest, PutsDrawingsBelowEachOther) {
@@ -465,6 +631,8 @@ TEST(MapColorTest, GetsLighterInGrey) {
   EXPECT_EQ(MapColor(0).rgb, 0x440154u);
   EXPECT_EQ(MapColor(2).rgb, 0xFDE725u);
   EXPECT_EQ(MapColor(kNone).transparency, kInvisible.transparency);
+  EXPECT_EQ(DivergingColor(kNone).transparency, kInvisible.transparency);
+  EXPECT_EQ(DivergingColor(.5).rgb, 0xF7F7F7u);
 }
 
 }  // namespace

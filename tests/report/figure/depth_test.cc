@@ -1,6 +1,4 @@
-// Tests the figure over depth: means and axes, what is left out, and the texts.
-#include "server/report/figure/depth.h"
-
+// Tests figures over depth and over levels: keys, means and axes, what is left out, and the texts.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -8,6 +6,7 @@
 #include <limits>
 
 #include "server/report/figure/axes.h"
+#include "server/report/figure/family.h"
 #include "server/report/figure/layout.h"
 #include "tests/report/figure/example_curves.h"
 
@@ -41,18 +40,18 @@ class DepthTest : public ::testing::Test {
     input_.width = kDoubleWidth;
   }
 
-  // Adds a setting whose seeds have the values of the positions from `first` on.
+  // Adds a setting whose seeds have the values of the places from `first` on.
   void Add(const std::string& label, const std::vector<std::vector<double>>& seeds,
            uint32_t first = 0, uint32_t step = 100) {
-    DepthSetting setting{label, input_.depth.size(), step, {}, seeds.size(), 0};
+    FamilySetting setting{label, input_.family.size(), step, {}, seeds.size(), 0};
     for (size_t i = 0; i < seeds.size(); ++i) {
-      DepthSeed& seed = setting.seeds.emplace_back();
+      FamilySeed& seed = setting.seeds.emplace_back();
       seed.seed = static_cast<uint32_t>(i);
       for (size_t p = 0; p < seeds[i].size(); ++p) {
         seed.values[first + static_cast<uint32_t>(p)] = seeds[i][p];
       }
     }
-    input_.depth.push_back(std::move(setting));
+    input_.family.push_back(std::move(setting));
   }
 
   Drawing Drawn() {
@@ -69,37 +68,65 @@ class DepthTest : public ::testing::Test {
 };
 
 TEST(DepthKeysTest, AreReadAsTheyAreWritten) {
-  EXPECT_EQ(KeyAt("gradient", 0), "gradient/embedding");
-  EXPECT_EQ(KeyAt("gradient", 4), "gradient/block.3");
-  EXPECT_THAT(PositionOf("gradient", "gradient/embedding"), Optional(0u));
-  EXPECT_THAT(PositionOf("gradient", "gradient/block.3"), Optional(4u));
+  EXPECT_EQ(KeyAt(Along::kBlocks, "gradient", 0), "gradient/embedding");
+  EXPECT_EQ(KeyAt(Along::kBlocks, "gradient", 4), "gradient/block.3");
+  EXPECT_THAT(PlaceOf(Along::kBlocks, "gradient", "gradient/embedding"), Optional(0u));
+  EXPECT_THAT(PlaceOf(Along::kBlocks, "gradient", "gradient/block.3"), Optional(4u));
   for (const char* key : {"parameter_gradient/block.3", "gradient/block.03", "gradient/block.-1",
                           "gradient/block.", "gradient/block.4294967295",
                           "gradient/block.99999999999", "gradient", "gradient/blocks.1"}) {
-    EXPECT_EQ(PositionOf("gradient", key), std::nullopt) << key;
+    EXPECT_EQ(PlaceOf(Along::kBlocks, "gradient", key), std::nullopt) << key;
   }
 }
 
 TEST(DepthKeysTest, MayHaveTheBlockInTheirMiddle) {
   const std::string family = "jacobian/r_radial/block.*.attention_norm";
-  EXPECT_EQ(KeyAt(family, 1), "jacobian/r_radial/block.0.attention_norm");
-  EXPECT_EQ(KeyAt("activations/mean/block.*.output", 0), "activations/mean/embedding");
-  EXPECT_THAT(PositionOf(family, "jacobian/r_radial/block.11.attention_norm"), Optional(12u));
+  EXPECT_EQ(KeyAt(Along::kBlocks, family, 1), "jacobian/r_radial/block.0.attention_norm");
+  EXPECT_EQ(KeyAt(Along::kBlocks, "activations/mean/block.*.output", 0),
+            "activations/mean/embedding");
+  EXPECT_THAT(PlaceOf(Along::kBlocks, family, "jacobian/r_radial/block.11.attention_norm"),
+              Optional(12u));
   for (const char* key :
        {"jacobian/r_radial/block.1.feed_forward_norm", "jacobian/r_radial/block.attention_norm",
         "jacobian/r_radial/block.1.attention_norm.x", "jacobian/r_radial/final_norm"}) {
-    EXPECT_EQ(PositionOf(family, key), std::nullopt) << key;
+    EXPECT_EQ(PlaceOf(Along::kBlocks, family, key), std::nullopt) << key;
   }
 }
 
 TEST(DepthKeysTest, NameTheirFamily) {
-  EXPECT_THAT(FamilyOf("flow/gradient/block.0"), Optional(std::string("flow/gradient")));
-  EXPECT_THAT(FamilyOf("e/entropy/block.0.head.2"),
+  EXPECT_THAT(FamilyOf(Along::kBlocks, "flow/gradient/block.0"),
+              Optional(std::string("flow/gradient")));
+  EXPECT_THAT(FamilyOf(Along::kBlocks, "e/entropy/block.0.head.2"),
               Optional(std::string("e/entropy/block.*.head.2")));
   for (const char* key : {"flow/gradient/block.1", "flow/gradient/block.03", "train/loss",
                           "/block.0", "cka/cka/block.0.output/block.1.output"}) {
-    EXPECT_EQ(FamilyOf(key), std::nullopt) << key;
+    EXPECT_EQ(FamilyOf(Along::kBlocks, key), std::nullopt) << key;
   }
+}
+
+TEST(LevelKeysTest, AreReadAsTheyAreWritten) {
+  const std::string family = "robust/fgsm@*/loss";
+  EXPECT_EQ(KeyAt(Along::kLevels, family, .01), "robust/fgsm@0.01/loss");
+  EXPECT_EQ(KeyAt(Along::kLevels, family, 1000), "robust/fgsm@1000/loss");
+  EXPECT_THAT(PlaceOf(Along::kLevels, family, "robust/fgsm@0.01/loss"), Optional(.01));
+  EXPECT_THAT(PlaceOf(Along::kLevels, family, "robust/fgsm@5e-05/loss"), Optional(5e-5));
+  for (const char* key : {"robust/fgsm@0.01/increase", "robust/l2@0.01/loss", "robust/fgsm@/loss",
+                          "robust/fgsm@-1/loss", "robust/fgsm@inf/loss", "robust/fgsm@1e999/loss",
+                          "robust/fgsm@0.1x/loss", "robust/fgsm@*/loss", "robust/loss"}) {
+    EXPECT_EQ(PlaceOf(Along::kLevels, family, key), std::nullopt) << key;
+  }
+  EXPECT_EQ(PlaceOf(Along::kLevels, "robust/fgsm", "robust/fgsm@0.01/loss"), std::nullopt);
+}
+
+TEST(LevelKeysTest, NameTheirFamily) {
+  EXPECT_THAT(FamilyOf(Along::kLevels, "r/fgsm@0.01/loss"), Optional(std::string("r/fgsm@*/loss")));
+  for (const char* key : {"r/loss", "r/fgsm@0.01", "r/fgsm@x/loss", "gradient/block.0"}) {
+    EXPECT_EQ(FamilyOf(Along::kLevels, key), std::nullopt) << key;
+  }
+  EXPECT_EQ(PerturbationOf("r/replace_words@*/increase"), "replace_words");
+  EXPECT_EQ(PerturbationOf("gradient"), "");
+  EXPECT_EQ(FamilyText(Along::kLevels, "r/fgsm@*/loss"), "loss under fgsm");
+  EXPECT_EQ(FamilyText(Along::kLevels, "r/fgsm@*/other"), "r/fgsm@*/other");
 }
 
 TEST_F(DepthTest, NamesWhatAnalysesGive) {
@@ -182,18 +209,66 @@ TEST_F(DepthTest, EndsEachSettingAtItsLastBlock) {
 
 TEST_F(DepthTest, CountsDivergedRunsAndSettingsWithoutValues) {
   Add("a", {{1, 2}, {2, 3}});
-  input_.depth[0].diverged = 3;
-  input_.depth.push_back({"late", 1, std::nullopt, {}, 2, 0});
+  input_.family[0].diverged = 3;
+  input_.family.push_back({"late", 1, std::nullopt, {}, 2, 0});
   EXPECT_THAT(Texts(), AllOf(HasSubstr("diverged, not in the mean: a 3 of 5"),
                              HasSubstr("without values: late")));
 }
 
 TEST_F(DepthTest, SaysWhatAsksForItsMetrics) {
-  input_.depth.push_back({"a", 0, std::nullopt, {}, 2, 0});
+  input_.family.push_back({"a", 0, std::nullopt, {}, 2, 0});
   const auto drawing = Draw(*FindKind("depth"), input_);
   EXPECT_EQ(drawing.status().code(), absl::StatusCode::kFailedPrecondition);
   EXPECT_THAT(drawing.status().message(),
               AllOf(HasSubstr("gradient/block.0"), HasSubstr("evaluation.record")));
+}
+
+class LevelsTest : public DepthTest {
+ protected:
+  LevelsTest() { input_.key = "robustness/replace_words@*/increase"; }
+
+  void AddLevels(const std::string& label, const std::vector<std::map<double, double>>& seeds) {
+    FamilySetting setting{label, input_.family.size(), 100, {}, seeds.size(), 0};
+    for (size_t i = 0; i < seeds.size(); ++i) {
+      setting.seeds.push_back({static_cast<uint32_t>(i), seeds[i]});
+    }
+    input_.family.push_back(std::move(setting));
+  }
+
+  const Kind& kind_ = *FindKind("levels");
+};
+
+TEST_F(LevelsTest, HaveTheMeanOfEachSettingOverTheLevel) {
+  AddLevels("a", {{{.1, .2}, {.4, 1}}, {{.1, .4}, {.4, 2}}});
+  AddLevels("b", {{{.1, .1}, {.4, .5}}, {{.1, .1}, {.4, .5}}});
+  const auto drawing = Draw(kind_, input_);
+  ASSERT_TRUE(drawing.ok()) << drawing.status();
+  const Panel& panel = drawing->figure.panels[0];
+  EXPECT_EQ(panel.x.low, .1);
+  EXPECT_EQ(panel.x.high, .4);
+  EXPECT_FALSE(panel.x.log);
+  EXPECT_FALSE(drawing->figure.steps);
+  EXPECT_THAT(drawing->csv,
+              AllOf(HasSubstr("key,setting,step,level,seed,value,low,high,mean\n"),
+                    HasSubstr("robustness/replace_words@0.4/increase,a,100,0.4,,1.5,"),
+                    HasSubstr("robustness/replace_words@0.1/increase,a,100,0.1,1,0.4,,,\n")));
+  EXPECT_THAT(TextsIn(drawing->figure),
+              AllOf(HasSubstr("Level of replace_words"), HasSubstr("Increase of loss (nats)"),
+                    HasSubstr("at step 100, mean of 2 seeds")));
+  EXPECT_THAT(drawing->figure.title, HasSubstr("increase of loss under replace_words over levels"));
+  EXPECT_THAT(drawing->figure.description,
+              HasSubstr("from the lowest to the highest level: a from 0.300 to 1.50"));
+  EXPECT_THAT(kind_.caption(input_),
+              HasSubstr("Increase of loss under replace_words (robustness/replace_words@*/increase)"
+                        " over the perturbation's level at step 100. Line: arithmetic mean"));
+}
+
+TEST_F(LevelsTest, NeedAnAnalysis) {
+  input_.family.push_back({"a", 0, std::nullopt, {}, 2, 0});
+  const auto drawing = Draw(kind_, input_);
+  EXPECT_EQ(drawing.status().code(), absl::StatusCode::kFailedPrecondition);
+  EXPECT_THAT(drawing.status().message(), AllOf(HasSubstr("replace_words@*/increase"),
+                                                HasSubstr("`ablate analyze robustness`")));
 }
 
 }  // namespace

@@ -6,6 +6,7 @@
 #include <cmath>
 #include <cstdint>
 #include <limits>
+#include <map>
 #include <string>
 #include <utility>
 #include <vector>
@@ -176,11 +177,11 @@ struct DepthShape {
   double at_input = 1e-3, factor = 1.2, noise = 0.2;
 };
 
-inline DepthSetting MakeDepth(const DepthShape& shape, size_t style) {
-  DepthSetting setting{shape.label, style, 1000, {}, shape.seeds, shape.diverged};
+inline FamilySetting MakeDepth(const DepthShape& shape, size_t style) {
+  FamilySetting setting{shape.label, style, 1000, {}, shape.seeds, shape.diverged};
   for (uint32_t seed = 42; seed < 42 + shape.seeds; ++seed) {
     Noise own(seed * 31 + style);
-    DepthSeed& values = setting.seeds.emplace_back();
+    FamilySeed& values = setting.seeds.emplace_back();
     values.seed = seed;
     double value = shape.at_input * std::exp(shape.noise * own());
     for (uint32_t position = 0; position <= shape.blocks; ++position) {
@@ -191,8 +192,36 @@ inline DepthSetting MakeDepth(const DepthShape& shape, size_t style) {
   return setting;
 }
 
+// Returns a setting's loss increases at three levels of a perturbation, for the kind `levels`.
+inline FamilySetting MakeLevels(const CurveShape& shape, size_t style) {
+  const uint32_t converged = shape.seeds - shape.diverging;
+  FamilySetting setting{shape.label, style, 1000, {}, converged, shape.diverging};
+  for (uint32_t seed = 42; seed < 42 + converged; ++seed) {
+    Noise own(seed * 31 + style);
+    FamilySeed& values = setting.seeds.emplace_back();
+    values.seed = seed;
+    const double steep = 2 + 0.2 * static_cast<double>(style % 5) + 0.2 * own();
+    for (const double level : {0.1, 0.2, 0.4}) values.values[level] = steep * level + .02 * own();
+  }
+  return setting;
+}
+
+// Returns arrays of the text of eleven tokens: a boundary, words, halves of characters.
+inline std::map<std::string, std::vector<double>> GreekTokens() {
+  std::map<std::string, std::vector<double>> arrays;
+  for (const char* token : {"", "When", " Mary", " and", " \xCE", "\xB1", " went", "\n",
+                            " incomprehensibilities", ",", " gave"}) {
+    for (const char* byte = token; *byte != 0; ++byte) {
+      arrays["token_text"].push_back(static_cast<unsigned char>(*byte));
+    }
+    arrays["token_ends"].push_back(static_cast<double>(arrays["token_text"].size()));
+  }
+  return arrays;
+}
+
 // Returns a plausible result of an analysis of this form: losses that rise from 2, eigenvalues that
-// fall, sites that differ more the further they are apart, causal attention.
+// fall, predictions that are too sure, sites that differ more the further they are apart, causal
+// attention.
 inline AnalysedSeed MakeAnalysedSeed(const ArrayForm& form, uint32_t seed, size_t style) {
   Noise own(seed * 31 + style);
   AnalysedSeed one;
@@ -231,6 +260,26 @@ inline AnalysedSeed MakeAnalysedSeed(const ArrayForm& form, uint32_t seed, size_
                   {"way", {3, -.4, 2.2, .5, 1.2, .6, .5, .2, .2, -.1, 0, 0}},
                   {"way_losses", {4, 3, 2.6, 2.3, 2.1, 2}},
                   {"explained_shares", {.8, .12}}};
+  } else if (form.analysis == "patch") {
+    const bool heads = form.axes == "block,head";
+    one.shape = {form.axes == "depth,position" ? size_t{5} : size_t{4},
+                 heads ? size_t{6} : size_t{11}};
+    for (size_t i = 0; i < one.shape[0] * one.shape[1]; ++i) {
+      one.values.push_back(.1 * own() + (i % one.shape[1] == 3 ? .2 * steep : 0));
+    }
+    if (!heads) one.beside = GreekTokens();
+  } else if (form.array == "bin_accuracy") {
+    one.number = 0.05 * steep;
+    one.shape = {10};
+    std::vector<double> confidence, targets;
+    for (size_t i = 0; i < 10; ++i) {
+      const double middle = (static_cast<double>(i) + .5) / 10;
+      const bool any = i > 0;  // no prediction is less sure than by chance
+      targets.push_back(any ? std::round(800 * std::exp(-.4 * steep * middle)) : 0);
+      confidence.push_back(any ? middle : std::nan(""));
+      one.values.push_back(any ? std::min(1.0, std::pow(middle, 1 + .2 * steep)) : std::nan(""));
+    }
+    one.beside = {{"bin_confidence", confidence}, {"bin_targets", targets}};
   } else if (form.array == "singular_values") {
     one.shape = {64};
     for (size_t i = 0; i < 64; ++i) {
@@ -239,10 +288,12 @@ inline AnalysedSeed MakeAnalysedSeed(const ArrayForm& form, uint32_t seed, size_
     }
     std::sort(one.values.rbegin(), one.values.rend());
   } else {
-    const size_t blocks = form.axes == "block,query,key" ? 2 : 1, side = 9;
+    const bool of_heads = form.axes == "block,head,query,key";
+    const size_t blocks = of_heads ? 12 : form.axes == "block,query,key" ? 2 : 1, side = 9;
     const bool cka = form.array == "cka";
     one.shape = {side, side};
     if (form.axes == "block,query,key") one.shape.insert(one.shape.begin(), blocks);
+    if (of_heads) one.shape.insert(one.shape.begin(), {3, 4});
     for (size_t i = 0; i < blocks * side * side; ++i) {
       const size_t row = i / side % side, column = i % side;
       const double apart = std::abs(static_cast<double>(row) - static_cast<double>(column));
@@ -256,7 +307,8 @@ inline AnalysedSeed MakeAnalysedSeed(const ArrayForm& form, uint32_t seed, size_
 inline Analysed MakeAnalysed(const ArrayForm& form, const std::vector<CurveShape>& shapes) {
   Analysed analysed;
   analysed.form = &form;
-  analysed.options = {{"direction", {"filter"}}, {"estimator", {"debiased"}}};
+  analysed.options = {
+      {"direction", {"filter"}}, {"estimator", {"debiased"}}, {"clean", {"a", "b"}}};
   analysed.inputs = "at most 2,000 held-out tokens";
   for (size_t i = 0; i < shapes.size(); ++i) {
     AnalysedSetting setting{
@@ -271,8 +323,8 @@ inline Analysed MakeAnalysed(const ArrayForm& form, const std::vector<CurveShape
   return analysed;
 }
 
-// Returns an input over a comparison, which must outlive it, with curves, metrics by block, or the
-// first form of an analysis, for each of the shapes.
+// Returns an input over a comparison, which must outlive it, with curves, a family of metrics, or
+// the first form of an analysis, for each of the shapes.
 inline Input MakeInput(const Kind& kind, const report::ComparisonInput& grid,
                        const report::Comparison& comparison, const std::vector<CurveShape>& shapes,
                        double width) {
@@ -291,8 +343,11 @@ inline Input MakeInput(const Kind& kind, const report::ComparisonInput& grid,
   }
   for (size_t i = 0; kind.reads == Reads::kBlocks && i < shapes.size(); ++i) {
     const uint32_t converged = shapes[i].seeds - shapes[i].diverging;
-    input.depth.push_back(MakeDepth({shapes[i].label, 20, converged, shapes[i].diverging}, i));
-    input.depth.back().style = style(i);
+    input.family.push_back(MakeDepth({shapes[i].label, 20, converged, shapes[i].diverging}, i));
+    input.family.back().style = style(i);
+  }
+  for (size_t i = 0; kind.reads == Reads::kLevels && i < shapes.size(); ++i) {
+    input.family.push_back(MakeLevels(shapes[i], style(i)));
   }
   if (kind.reduce == nullptr) return input;
   const bool paired = kind.reads == Reads::kPairs;

@@ -174,11 +174,11 @@ int DrawDepths(const std::string& folder) {
     Input input;
     for (const DepthShape& shape : example.shapes) {
       rows.push_back({shape.label, {2, 2.1}});
-      DepthSetting setting = MakeDepth(shape, input.depth.size());
+      FamilySetting setting = MakeDepth(shape, input.family.size());
       if (example.key == "alignment") {  // has none at the embedding
-        for (DepthSeed& seed : setting.seeds) seed.values.erase(0);
+        for (FamilySeed& seed : setting.seeds) seed.values.erase(0);
       }
-      input.depth.push_back(std::move(setting));
+      input.family.push_back(std::move(setting));
     }
     const auto comparison = report::Compare(Settings(rows));
     input.comparison = &*comparison;

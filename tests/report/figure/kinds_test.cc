@@ -84,6 +84,7 @@ class KindsTest : public testing::TestWithParam<size_t> {
       return "baseline converged has points of";
     }
     if (kind.reads == Reads::kAnalysis && diverged) return std::string(kind.key);
+    if (kind.reads == Reads::kLevels && diverged) return "analyze robustness";
     return kind.reads == Reads::kBlocks && diverged ? "evaluation.record" : "";
   }
 };
@@ -175,7 +176,8 @@ TEST(KindTest, StandsInReportsWhereItHasSomethingToShow) {
   };
   EXPECT_THAT(in_report(NormsGrid(2)),
               ElementsAre("forest", "difference", "sensitivity", "loss", "summary", "depth",
-                          "landscape", "eigenvalues", "matrix", "trajectory", "windows", "curves"));
+                          "levels", "landscape", "eigenvalues", "reliability", "matrix",
+                          "trajectory", "windows", "curves"));
   report::ComparisonInput of_analysis = NormsGrid(2);
   of_analysis.key = "spectrum/stable_rank";
   of_analysis.choice_key = "eval/loss";
@@ -185,12 +187,13 @@ TEST(KindTest, StandsInReportsWhereItHasSomethingToShow) {
   const auto drawn = Draw(
       sensitivity, MakeInput(sensitivity, of_analysis, *report::Compare(of_analysis), {}, 6.75));
   EXPECT_THAT(std::string(drawn.status().message()), HasSubstr("is a number of an analysis"));
-  EXPECT_THAT(in_report(Settings({{"a", {2, 3}}, {"b", {3, 4}}})),
-              ElementsAre("forest", "difference", "loss", "summary", "depth", "landscape",
-                          "eigenvalues", "matrix", "trajectory", "windows", "curves"));
+  EXPECT_THAT(
+      in_report(Settings({{"a", {2, 3}}, {"b", {3, 4}}})),
+      ElementsAre("forest", "difference", "loss", "summary", "depth", "levels", "landscape",
+                  "eigenvalues", "reliability", "matrix", "trajectory", "windows", "curves"));
   EXPECT_THAT(in_report(Settings({{"a", {2, 3}}})),
-              ElementsAre("loss", "summary", "depth", "landscape", "eigenvalues", "matrix",
-                          "trajectory", "windows", "curves"));
+              ElementsAre("loss", "summary", "depth", "levels", "landscape", "eigenvalues",
+                          "reliability", "matrix", "trajectory", "windows", "curves"));
 }
 
 // Checks the lists of kinds that people read, which are written by hand.

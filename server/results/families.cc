@@ -1,4 +1,4 @@
-#include "server/results/depth.h"
+#include "server/results/families.h"
 
 #include <algorithm>
 #include <iterator>
@@ -37,21 +37,39 @@ constexpr ReportedAnalysis kReportedAnalyses[] = {
     {"probe", "accuracy"},
 };
 
-// Reads the metrics of one family by block.
-class DepthReader {
+// Returns the keys whose steps are those of the family, the first that a run has counting: that of
+// block.0, or of every level.
+absl::StatusOr<std::vector<std::string>> StepKeys(storage::Store* store,
+                                                  const std::string& experiment,
+                                                  figure::Along along, const std::string& family) {
+  if (along == figure::Along::kBlocks) return std::vector{figure::KeyAt(along, family, 1)};
+  auto keys = ExperimentKeys(store, experiment);
+  if (!keys.ok()) return keys;
+  const auto other = [&](const std::string& key) {
+    return !figure::PlaceOf(along, family, key).has_value();
+  };
+  keys->erase(std::remove_if(keys->begin(), keys->end(), other), keys->end());
+  return keys;
+}
+
+// Reads the metrics of one family.
+class FamilyReader {
  public:
-  DepthReader(storage::Store* store, const ComparedGrid& compared, const std::string& family,
-              const rpc::Cancelled& cancelled)
+  FamilyReader(storage::Store* store, const ComparedGrid& compared, figure::Along along,
+               const std::string& family, std::vector<std::string> step_keys,
+               const rpc::Cancelled& cancelled)
       : store_(store),
         compared_(compared),
         styles_(figure::StyleIndices(compared.comparison)),
+        along_(along),
         family_(family),
+        step_keys_(std::move(step_keys)),
         cancelled_(cancelled) {}
 
-  absl::StatusOr<figure::DepthSetting> Read(size_t row, std::optional<uint32_t> step) {
+  absl::StatusOr<figure::FamilySetting> Read(size_t row, std::optional<uint32_t> step) {
     const report::ComparisonRow& of = compared_.comparison.rows[row];
     const std::vector<ChosenRun> converged = Converged(compared_.chosen[row]);
-    figure::DepthSetting setting;
+    figure::FamilySetting setting;
     setting.label = of.mark;
     setting.style = styles_[row];
     setting.converged = converged.size();
@@ -79,9 +97,20 @@ class DepthReader {
   // `wanted` anyway and some steps are known, to be named in an error.
   absl::StatusOr<Steps> CommonSteps(const std::vector<ChosenRun>& runs,
                                     std::optional<uint32_t> wanted) {
+    if (wanted.has_value() && !some_steps_.empty()) return Steps();
+    std::vector<size_t> cells;
+    for (const ChosenRun& run : runs) cells.push_back(run.cell);
+    for (const std::string& key : step_keys_) {
+      auto common = StepsOf(key, cells);
+      if (!common.ok() || !common->empty()) return common;
+    }
+    return Steps();
+  }
+
+  // Returns the steps that all of the cells with the key share.
+  absl::StatusOr<Steps> StepsOf(const std::string& key, const std::vector<size_t>& cells) {
     Steps common;
     bool first = true;
-    if (wanted.has_value() && !some_steps_.empty()) return common;
     const auto keep = [&](size_t, const analysis::Points& points) {
       if (some_steps_.empty()) some_steps_ = points.steps;
       Steps both;
@@ -91,17 +120,14 @@ class DepthReader {
       first = false;
       return absl::OkStatus();
     };
-    std::vector<size_t> cells;
-    for (const ChosenRun& run : runs) cells.push_back(run.cell);
-    const absl::Status read =
-        VisitCurves(store_, compared_.grid, figure::KeyAt(family_, 1), cells, cancelled_, keep);
+    const absl::Status read = VisitCurves(store_, compared_.grid, key, cells, cancelled_, keep);
     if (!read.ok()) return read;
     return common;
   }
 
-  absl::StatusOr<figure::DepthSeed> ReadSeed(size_t cell, uint32_t step) {
+  absl::StatusOr<figure::FamilySeed> ReadSeed(size_t cell, uint32_t step) {
     const std::string& run = compared_.grid.cells[cell].run;
-    figure::DepthSeed seed;
+    figure::FamilySeed seed;
     const auto recorded = store_->RunKeys(run);
     if (!recorded.ok()) return recorded.status();
     std::vector<std::string> keys = compared_.grid.metrics.KeysOf(run);
@@ -109,32 +135,34 @@ class DepthReader {
     SeriesCursor cursor(store_, nullptr, step, step);
     cursor.Add(&compared_.grid.metrics);
     for (const std::string& key : keys) {
-      const std::optional<uint32_t> position = figure::PositionOf(family_, key);
-      if (!position.has_value()) continue;
+      const std::optional<double> place = figure::PlaceOf(along_, family_, key);
+      if (!place.has_value()) continue;
       if (cancelled_()) return rpc::CallCancelled();
       cursor.OpenSeries(run, key);
       const auto keep = [&](const Steps&, const std::vector<double>& values) {
-        if (!values.empty()) seed.values[*position] = values.back();
+        if (!values.empty()) seed.values[*place] = values.back();
         return true;
       };
       const auto read = cursor.Read(keep);
       if (!read.ok()) return read.status();
     }
     held_ += seed.values.size();
-    if (held_ > rpc::kMaxBlockValues) return TooManyValues();
+    if (held_ > rpc::kMaxFamilyValues) return TooManyValues();
     return seed;
   }
 
   absl::Status TooManyValues() const {
     return absl::ResourceExhaustedError(absl::StrCat(
-        "key: the runs have more than ", rpc::kMaxBlockValues, " values of ",
+        "key: the runs have more than ", rpc::kMaxFamilyValues, " values of ",
         reflect::Quoted(family_), " at one step, the limit of a figure. Compare fewer settings"));
   }
 
   storage::Store* const store_;
   const ComparedGrid& compared_;
   const std::vector<size_t> styles_;  // of all rows
+  const figure::Along along_;
   const std::string& family_;
+  const std::vector<std::string> step_keys_;
   const rpc::Cancelled& cancelled_;
   Steps some_steps_;
   size_t held_ = 0;  // values of all settings
@@ -152,15 +180,30 @@ std::string StepsText(const Steps& steps, uint32_t wanted) {
                       steps.back());
 }
 
+// Returns the labels' families by level that some key is of, of the increase of the loss.
+std::vector<std::string> IncreasesIn(const std::vector<std::string>& keys,
+                                     const std::vector<std::string>& labels) {
+  std::vector<std::string> families;
+  for (const std::string& key : keys) {
+    auto family = figure::FamilyOf(figure::Along::kLevels, key);
+    if (!family.has_value() || !absl::EndsWith(*family, "@*/increase")) continue;
+    const std::string label = family->substr(0, family->find('/'));
+    const bool labelled = std::find(labels.begin(), labels.end(), label) != labels.end();
+    const bool known = std::find(families.begin(), families.end(), *family) != families.end();
+    if (labelled && !known) families.push_back(*std::move(family));
+  }
+  return families;
+}
+
 }  // namespace
 
-absl::StatusOr<std::vector<figure::DepthSetting>> ReadDepth(storage::Store* store,
-                                                            const ComparedGrid& compared,
-                                                            const std::string& family,
-                                                            std::optional<uint32_t> step,
-                                                            const rpc::Cancelled& cancelled) {
-  DepthReader reader(store, compared, family, cancelled);
-  std::vector<figure::DepthSetting> settings;
+absl::StatusOr<std::vector<figure::FamilySetting>> ReadFamily(
+    storage::Store* store, const ComparedGrid& compared, figure::Along along,
+    const std::string& family, std::optional<uint32_t> step, const rpc::Cancelled& cancelled) {
+  auto step_keys = StepKeys(store, compared.grid.record.id, along, family);
+  if (!step_keys.ok()) return step_keys.status();
+  FamilyReader reader(store, compared, along, family, *std::move(step_keys), cancelled);
+  std::vector<figure::FamilySetting> settings;
   bool any = false;
   for (size_t row = 0; row < compared.rows.size(); ++row) {
     auto setting = reader.Read(row, step);
@@ -169,20 +212,23 @@ absl::StatusOr<std::vector<figure::DepthSetting>> ReadDepth(storage::Store* stor
     settings.push_back(*std::move(setting));
   }
   if (any || !step.has_value() || reader.some_steps().empty()) return settings;
-  return rpc::InvalidField(
-      "step", absl::StrCat("no converged run has ", figure::KeyAt(family, 1), " at step ", *step),
-      absl::StrCat("-1 for the last one, or a step with points: ",
-                   StepsText(reader.some_steps(), *step)));
+  const std::string key =
+      along == figure::Along::kBlocks ? figure::KeyAt(along, family, 1) : family;
+  return rpc::InvalidField("step", absl::StrCat("no converged run has ", key, " at step ", *step),
+                           absl::StrCat("-1 for the last one, or a step with points: ",
+                                        StepsText(reader.some_steps(), *step)));
 }
 
 absl::StatusOr<std::vector<std::string>> ReportedFamilies(storage::Store* store,
                                                           const std::string& experiment,
-                                                          const LabelledResults& results) {
+                                                          const LabelledResults& results,
+                                                          figure::Along along) {
   const auto keys = ExperimentKeys(store, experiment);
   if (!keys.ok()) return keys.status();
+  if (along == figure::Along::kLevels) return IncreasesIn(*keys, results.LabelsOf("robustness"));
   std::vector<std::string> families;
   const auto add = [&](const std::string& family) {
-    if (std::binary_search(keys->begin(), keys->end(), figure::KeyAt(family, 1))) {
+    if (std::binary_search(keys->begin(), keys->end(), figure::KeyAt(along, family, 1))) {
       families.push_back(family);
     }
   };
@@ -195,27 +241,34 @@ absl::StatusOr<std::vector<std::string>> ReportedFamilies(storage::Store* store,
   return families;
 }
 
-absl::Status NoSuchFamily(storage::Store* store, const std::string& experiment,
+absl::Status NoSuchFamily(storage::Store* store, const std::string& experiment, figure::Along along,
                           const std::string& family) {
   const auto keys = ExperimentKeys(store, experiment);
   if (!keys.ok()) return keys.status();
   std::vector<std::string> families, of_label;
   const std::string label = family.substr(0, family.find('/'));
   for (const std::string& key : *keys) {
-    auto one = figure::FamilyOf(key);
+    auto one = figure::FamilyOf(along, key);
     if (!one.has_value()) continue;
+    if (std::find(families.begin(), families.end(), *one) != families.end()) continue;
     if (absl::StartsWith(*one, absl::StrCat(label, "/"))) of_label.push_back(*one);
     families.push_back(*std::move(one));
   }
   if (!of_label.empty()) families = std::move(of_label);
+  const bool blocks = along == figure::Along::kBlocks;
   // Families of whole blocks first, because heads and tensors have many.
-  std::stable_partition(families.begin(), families.end(),
-                        [](const std::string& one) { return one.find('*') == std::string::npos; });
+  std::stable_partition(families.begin(), families.end(), [&](const std::string& one) {
+    return blocks && one.find('*') == std::string::npos;
+  });
   constexpr size_t kNamed = 20;
   return rpc::InvalidField(
-      "key", absl::StrCat("no converged run has metrics by block of ", reflect::Quoted(family)),
-      families.empty() ? "a family that `evaluation.record` or `ablate analyze` gave"
-                       : report::Enumerated(families, kNamed));
+      "key",
+      absl::StrCat("no converged run has metrics by ", blocks ? "block" : "level", " of ",
+                   reflect::Quoted(family)),
+      !families.empty() ? report::Enumerated(families, kNamed)
+      : blocks          ? "a family that `evaluation.record` or `ablate analyze` gave"
+                        : "LABEL/PERTURBATION@*/NUMBER of an analysis of kind robustness. Make one "
+                          "with `ablate analyze robustness`");
 }
 
 }  // namespace ablate::results

@@ -1,0 +1,217 @@
+// Reliability diagrams: accuracy against confidence by bin of confidence, one curve per setting.
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "base/clean.h"
+#include "server/report/compare/wording.h"
+#include "server/report/figure/analysed.h"
+#include "server/report/figure/axes.h"
+#include "server/report/figure/curve_panels.h"
+#include "server/report/figure/curves.h"
+#include "server/report/figure/figure.h"
+#include "server/report/figure/kinds.h"
+#include "server/report/figure/small_multiples.h"
+#include "server/report/figure/style.h"
+
+namespace ablate::figure {
+namespace {
+
+constexpr absl::string_view kConfidence = "bin_confidence", kTargets = "bin_targets";
+constexpr absl::string_view kBesideAccuracy[] = {kConfidence, kTargets};
+constexpr ArrayForm kReliabilityForms[] = {
+    {"predictions", "bin_accuracy", "bin", "", "calibration_error", true, kBesideAccuracy}};
+
+// Predictions whose confidence is in one bin.
+struct ConfidenceBin {
+  size_t index = 0;  // from 0
+  double targets = 0;
+  double confidence = 0, accuracy = 0;  // means over the targets
+};
+
+// Returns the bins with targets of one run, in ascending order.
+std::vector<ConfidenceBin> BinsOf(const AnalysedSeed& seed) {
+  const std::vector<double>& confidence = seed.beside.at(std::string(kConfidence));
+  const std::vector<double>& targets = seed.beside.at(std::string(kTargets));
+  std::vector<ConfidenceBin> bins;
+  for (size_t i = 0; i < seed.values.size(); ++i) {
+    const bool known = std::isfinite(confidence[i]) && std::isfinite(seed.values[i]);
+    if (targets[i] > 0 && known) bins.push_back({i, targets[i], confidence[i], seed.values[i]});
+  }
+  return bins;
+}
+
+// Returns the bins of all runs of a setting together: means over all targets of a bin.
+std::vector<ConfidenceBin> PooledBins(const AnalysedSetting& setting) {
+  std::vector<ConfidenceBin> sums;
+  for (const AnalysedSeed& seed : setting.seeds) {
+    if (sums.size() < seed.values.size()) sums.resize(seed.values.size());
+    for (const ConfidenceBin& bin : BinsOf(seed)) {
+      sums[bin.index].targets += bin.targets;
+      sums[bin.index].confidence += bin.targets * bin.confidence;
+      sums[bin.index].accuracy += bin.targets * bin.accuracy;
+    }
+  }
+  std::vector<ConfidenceBin> pooled;
+  for (size_t i = 0; i < sums.size(); ++i) {
+    const double targets = sums[i].targets;
+    if (targets == 0) continue;
+    pooled.push_back({i, targets, sums[i].confidence / targets, sums[i].accuracy / targets});
+  }
+  return pooled;
+}
+
+// FAILED_PRECONDITION unless each run has one confidence and one number of targets per bin.
+absl::Status CheckBins(const Input& input) {
+  for (const AnalysedSetting& setting : input.analysed.settings) {
+    for (const AnalysedSeed& seed : setting.seeds) {
+      for (const absl::string_view array : kBesideAccuracy) {
+        const auto found = seed.beside.find(std::string(array));
+        if (found != seed.beside.end() && found->second.size() == seed.values.size()) continue;
+        return absl::FailedPreconditionError(absl::StrCat(
+            "key: ", array, " of ", text::CleanText(input.key), " doesn't have one value per bin"));
+      }
+    }
+  }
+  return absl::OkStatus();
+}
+
+ReducedCurve CurveOf(const AnalysedSetting& setting) {
+  ReducedCurve curve;
+  curve.converged = setting.seeds.size();
+  for (const ConfidenceBin& bin : PooledBins(setting)) {
+    curve.x.push_back(bin.confidence);
+    curve.mean.push_back(bin.accuracy);
+  }
+  curve.low = curve.high = std::vector<double>(curve.x.size(), kNone);
+  if (setting.seeds.size() < 2 || setting.seeds.size() > kMaxSeedLines) return curve;
+  for (const AnalysedSeed& seed : setting.seeds) {
+    ThinLine& line = curve.seeds.emplace_back();
+    line.seed = seed.seed;
+    for (const ConfidenceBin& bin : BinsOf(seed)) {
+      line.x.push_back(bin.confidence);
+      line.y.push_back(bin.accuracy);
+    }
+  }
+  return curve;
+}
+
+// Adds a dot at each bin, whose area is the bin's share of the setting's targets.
+void AddShares(const AnalysedSetting& setting, Color color, Panel* panel) {
+  constexpr double kWholeRadius = 9;  // points, of a bin with all targets
+  constexpr uint8_t kHalf = 0x70;
+  const std::vector<ConfidenceBin> bins = PooledBins(setting);
+  double all = 0;
+  for (const ConfidenceBin& bin : bins) all += bin.targets;
+  for (const ConfidenceBin& bin : bins) {
+    Points dot{{bin.confidence}, {bin.accuracy}, {color.rgb, kHalf}};
+    dot.radius = kWholeRadius * std::sqrt(bin.targets / all);
+    panel->layers.emplace_back(std::move(dot));
+  }
+}
+
+// Returns "pre 0.012 and post 0.034": means over seeds of the calibration error.
+std::string ErrorsText(const Input& input, size_t most) {
+  std::vector<std::string> texts;
+  for (const AnalysedSetting& setting : input.analysed.settings) {
+    if (setting.seeds.empty()) continue;
+    double sum = 0;
+    for (const AnalysedSeed& seed : setting.seeds) sum += seed.number;
+    const double mean = sum / static_cast<double>(setting.seeds.size());
+    texts.push_back(absl::StrCat(setting.label, " ",
+                                 std::isfinite(mean) ? report::Plain(mean, 3) : "undefined"));
+  }
+  return report::Enumerated(texts, most);
+}
+
+std::string ReliabilityFootnote(const Input& drawn) {
+  constexpr size_t kNamed = 6;
+  const std::string seeds =
+      AnyInterval(drawn) ? absl::StrCat(SeedsText(drawn), " weighted by targets") : "one seed";
+  return CurvesFootnote(
+      drawn,
+      {absl::StrCat(StepsText(drawn.analysed), ", ", seeds), "area of a dot: share of targets",
+       absl::StrCat("calibration error: ", ErrorsText(drawn, kNamed))},
+      LeftOutOf(drawn.analysed.settings));
+}
+
+std::string ReliabilityCsv(const Input& input) {
+  std::string csv = "label,setting,step,seed,bin,confidence,accuracy,targets\n";
+  for (const AnalysedSetting& setting : input.analysed.settings) {
+    const auto add = [&](const std::string& step, const std::string& seed,
+                         const std::vector<ConfidenceBin>& bins) {
+      for (const ConfidenceBin& bin : bins) {
+        AddCsvRow({CsvText(input.key), CsvText(setting.label), step, seed, absl::StrCat(bin.index),
+                   CsvNumber(bin.confidence), CsvNumber(bin.accuracy), CsvNumber(bin.targets)},
+                  &csv);
+      }
+    };
+    add("", "", PooledBins(setting));
+    for (const AnalysedSeed& seed : setting.seeds) {
+      add(absl::StrCat(seed.step), absl::StrCat(seed.seed), BinsOf(seed));
+    }
+  }
+  return csv;
+}
+
+absl::StatusOr<Drawing> DrawReliability(const Input& input) {
+  if (absl::Status bins = CheckBins(input); !bins.ok()) return bins;
+  Input drawn = input;
+  for (const AnalysedSetting& setting : input.analysed.settings) {
+    drawn.settings.push_back({setting.label, setting.style, {CurveOf(setting)}});
+  }
+  CurvePanel panel;
+  panel.places = PlaceScale::kLinear;
+  panel.scale = ValueScale::kLinear;
+  panel.diagonal = true;
+  auto figure = DrawPanels(drawn, {panel}, {"Confidence", "Accuracy", ReliabilityFootnote(drawn)});
+  if (!figure.ok()) return figure.status();
+  // Small multiples have a panel for each setting.
+  const bool multiples = InSmallMultiples(drawn);
+  for (size_t s = 0; s < input.analysed.settings.size(); ++s) {
+    const AnalysedSetting& setting = input.analysed.settings[s];
+    const bool black = HasOneBaseline(*input.comparison) && setting.style == 0;
+    const Color color = !multiples ? StyleOf(setting.style).line : black ? kInk : kOwn;
+    AddShares(setting, color, &figure->panels[multiples ? s : 0]);
+  }
+  figure->title = AnalysedTitle(input, "reliability of predictions");
+  return Drawing{*std::move(figure), ReliabilityCsv(input)};
+}
+
+std::string ReliabilityCaption(const Input& input) {
+  return absl::StrCat(
+      "Accuracy of predictions against their mean confidence, by bin of confidence, ",
+      StepsText(input.analysed),
+      ". On the dotted diagonal a model is calibrated. Line: all seeds that converged together, so "
+      "that each target counts once. The area of a dot is the bin's share of the targets. Thin "
+      "lines: single runs. Calibration error, mean over seeds: ",
+      ErrorsText(input, kMostNamed), ". Computed on ", input.analysed.inputs, ".",
+      ChosenText(*input.comparison));
+}
+
+std::string ReliabilityDescription(const Input& input) {
+  return absl::StrCat("Calibration errors: ", ErrorsText(input, kMostNamed), ".");
+}
+
+}  // namespace
+
+constexpr Kind kReliability = {
+    .name = "reliability",
+    .title = "Reliability of predictions",
+    .key = "predictions",
+    .wide = false,
+    .folded = false,
+    .reads = Reads::kAnalysis,
+    .forms = kReliabilityForms,
+    .wanted = [](const report::Comparison&) { return true; },
+    .reduce = nullptr,
+    .draw = DrawReliability,
+    .caption = ReliabilityCaption,
+    .description = ReliabilityDescription,
+};
+
+}  // namespace ablate::figure
