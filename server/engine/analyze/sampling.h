@@ -49,8 +49,6 @@ struct TextCodec {
   // Returns the bytes of tokens, which may be parts of characters in an encoding. An id that stands
   // for no text, such as a boundary, has none.
   std::string BytesOf(absl::Span<const uint32_t> tokens) const;
-  // Returns where the bytes of each token end in BytesOf.
-  std::vector<size_t> EndsOf(absl::Span<const uint32_t> tokens) const;
 
   // Returns the offset at which each token's bytes end in BytesOf(tokens).
   std::vector<size_t> EndsOf(absl::Span<const uint32_t> tokens) const;
