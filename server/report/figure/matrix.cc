@@ -143,7 +143,10 @@ MapPanel PanelOf(const Input& input, const std::vector<std::string>& texts, cons
   found->causal = found->causal || causal;
   MapPanel panel;
   panel.label = square.setting->label;
-  if (const std::string place = PlaceName(square); !place.empty()) {
+  if (IsOfHeads(input)) {  // short, because panels are small
+    const size_t heads = HeadsOf(square);
+    absl::StrAppend(&panel.label, " ", square.index / heads, ".", square.index % heads);
+  } else if (const std::string place = PlaceName(square); !place.empty()) {
     absl::StrAppend(&panel.label, ", ", place);
   }
   panel.color = StyleOf(square.setting->style).text;
@@ -195,8 +198,9 @@ std::string MatrixFootnote(const Input& input, const std::vector<Square>& square
     sentences.push_back(absl::StrCat("linear CKA, ", OptionOf(input.analysed, "estimator")));
     if (!HasDefaultSites(input)) sentences.push_back(SitesText(input, squares[0].side));
   } else {
-    sentences.push_back(absl::StrCat(IsOfHeads(input) ? "" : "mean over heads; ",
-                                     "query tokens from top to bottom"));
+    sentences.emplace_back(IsOfHeads(input) ? "titles: block.head, both from 0"
+                                            : "mean over heads");
+    sentences.emplace_back("query tokens from top to bottom");
     if (std::string signs = SignsText(texts); !signs.empty()) sentences.push_back(std::move(signs));
   }
   if (found.causal) sentences.emplace_back("white: masked keys");

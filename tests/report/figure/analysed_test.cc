@@ -459,7 +459,8 @@ TEST_F(HeadMapsTest, HaveARowOfPanelsForEachBlock) {
     EXPECT_EQ(drawing.figure.panels[i].top, drawing.figure.panels[0].top);
   }
   EXPECT_LT(drawing.figure.panels[6].top, drawing.figure.panels[0].bottom);
-  EXPECT_THAT(Texts(), Not(HasSubstr("mean over heads")));
+  EXPECT_THAT(Texts(), AllOf(HasSubstr("a 1.5\n"), HasSubstr("titles: block.head"),
+                             Not(HasSubstr("mean over heads"))));
   EXPECT_THAT(drawing.csv, HasSubstr("label,a,100,0,block.1.head.5,1,1,1\n"));
   EXPECT_THAT(kind_.caption(input_), HasSubstr("(column), of each head."));
 }
