@@ -15,7 +15,7 @@ namespace ablate::engine {
 inline constexpr int64_t kMostLogisticSteps = 1000;
 // A fit has converged if no element of the gradient of objective/(C·n) is larger, for n rows. This
 // is the mean loss and its penalty, in nats.
-inline constexpr double kLogisticTolerance = 1e-6;
+inline constexpr double kLogisticTolerance = 1e-5;
 
 // The objective for some rows and classes. Coefficients are [classes, d + 1], flattened: a row of W
 // and then its intercept.

@@ -170,7 +170,10 @@ class Probing : public Computation {
       const AnalysisNumber own = Accuracy(depth, kLabelFit);
       return NumberOf("", Outcome(depth, kLabelFit, kFitSteps), own.undefined);
     });
-    if (!one_class) result.arrays.push_back(Confusion());
+    if (!one_class) {
+      result.arrays.push_back(Confusion());
+      AddSentences(&result);
+    }
     AddNotes(&result.notes);
     return result;
   }
@@ -313,8 +316,23 @@ class Probing : public Computation {
     return static_cast<double>(correct) / static_cast<double>(Scored());
   }
 
-  // Returns the intervals of the accuracy at each depth.
-  std::vector<Interval> Intervals() const {
+  // Adds the contribution of each scored sentence to the accuracy at each depth: S/n times its
+  // correct words, of S sentences and n words.
+  void AddSentences(AnalysisResult* result) const {
+    const std::vector<std::vector<int64_t>> correct = CorrectWords();
+    for (int64_t depth = 0; depth < Depths(); ++depth) {
+      const AnalysisNumber accuracy = Accuracy(depth, kLabelFit);
+      if (accuracy.undefined.has_value()) continue;
+      const at::Tensor words =
+          at::tensor(correct[static_cast<size_t>(depth)], at::kLong).to(at::kDouble);
+      const double scale = static_cast<double>(words.numel()) / static_cast<double>(Scored());
+      result->arrays.push_back(ArrayOf(absl::StrCat("by_sequence/accuracy/", PlaceName(depth)),
+                                       {"sequence"}, words * scale));
+    }
+  }
+
+  // Returns the number of words of each scored sentence that are predicted, at each depth.
+  std::vector<std::vector<int64_t>> CorrectWords() const {
     std::vector<std::vector<int64_t>> correct(hook_points_.size());
     for (int64_t depth = 0; depth < Depths(); ++depth) {
       const int64_t* predicted = predicted_.const_data_ptr<int64_t>() + depth * Scored();
@@ -325,7 +343,12 @@ class Probing : public Computation {
         correct[static_cast<size_t>(depth)].push_back(right);
       }
     }
-    return BootstrapIntervals(words_.scored_sentences, correct,
+    return correct;
+  }
+
+  // Returns the intervals of the accuracy at each depth.
+  std::vector<Interval> Intervals() const {
+    return BootstrapIntervals(words_.scored_sentences, CorrectWords(),
                               DrawSeed(analysis_, "probe/bootstrap"));
   }
 

@@ -210,7 +210,8 @@ AnalysisCost ProbeCost(const AnalysisOptions& options, const RunConfig& config, 
   const uint64_t probes =
       8 * 25 * kMostProbeLabels * (width + 1);  // 10 pairs of L-BFGS and its rest
   cost.state_bytes = together * bytes + exact + probes + 8 * depths * tokens;
-  cost.array_bytes = 8 * depths * kMostProbeLabels * kMostProbeLabels;
+  // A sentence has some ten tokens.
+  cost.array_bytes = 8 * depths * (kMostProbeLabels * kMostProbeLabels + tokens / 8);
   cost.pass = AnalysisPass::kEverywhere;
   cost.others = kUsualSteps * 4 * kUsualLabels *
                 static_cast<double>(depths * fits * tokens * (width + 1)) * (1 - probe.test);

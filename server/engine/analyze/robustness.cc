@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "server/engine/analyze/computation.h"
 #include "server/engine/analyze/inputs.h"
@@ -59,6 +60,9 @@ std::vector<PerturbedPass> PassesOf(const RobustnessOptions& options) {
   return passes;
 }
 
+// Sums over the compared targets of a sequence.
+enum SequenceSum { kSequenceLoss, kSequenceUnperturbed, kSequenceSums };
+
 // Reads each batch as it is, then once for each level and draw. A piece is one pass.
 class Robustness : public Computation {
  public:
@@ -80,6 +84,7 @@ class Robustness : public Computation {
     const auto rows = static_cast<int64_t>(passes_.size()) + 1;
     unperturbed_ = at::zeros({static_cast<int64_t>(most)}, at::kDouble);
     sums_ = at::zeros({rows, kRobustnessSums}, at::kDouble);
+    by_sequence_ = at::zeros({rows, kSequenceSums, sequences_}, at::kDouble);
     if (HasClasses()) {
       classes_ = at::zeros({rows, 3, subject_.config.model.vocabulary}, at::kDouble);
     }
@@ -90,19 +95,20 @@ class Robustness : public Computation {
   void Add(int64_t piece) override {
     const int64_t batch = piece / PiecesOfBatch(), step = piece % PiecesOfBatch();
     if (step == 0) {
-      ReadUnperturbed(analysis_.Batch(batch));
+      ReadUnperturbed(batch);
       return;
     }
     const PerturbedPass& pass = passes_[static_cast<size_t>(step - 1)];
     if (pass.perturbation == Perturbation::kReplaceWords) {
-      ReadReplaced(batch, pass, sums_[step]);
+      ReadReplaced(batch, pass, step);
     } else {
       ReadMoved(batch, pass, step);
     }
   }
 
   std::vector<StateTensor> State() override {
-    std::vector<StateTensor> state = {{"sums", sums_}, {"unperturbed", unperturbed_}};
+    std::vector<StateTensor> state = {
+        {"sums", sums_}, {"by_sequence", by_sequence_}, {"unperturbed", unperturbed_}};
     if (HasClasses()) state.push_back({"classes", classes_});
     return state;
   }
@@ -112,6 +118,7 @@ class Robustness : public Computation {
     const LevelValues clean = ValuesOf(0, 1);
     AddNumbers("", clean, &result);
     result.numbers.push_back(NumberOf("embedding_rms", rms_));
+    if (!clean.undefined) AddSequences("loss", 0, 1, &result);
     int64_t row = 1;
     for (const PerturbationInfo& info : kPerturbations) {
       const std::vector<double>& levels = options_.*info.levels;
@@ -120,6 +127,11 @@ class Robustness : public Computation {
       for (const double level : levels) {
         const LevelValues values = ValuesOf(row, draws, info.perturbation);
         AddLevel(info, level, values, &result);
+        if (!values.undefined) {
+          const std::string prefix = LevelName(info, level) + "/";
+          AddSequences(prefix + "loss", row, draws, &result);
+          AddSequences(prefix + "increase", row, draws, &result);
+        }
         increases.insert(increases.end(), values.increase.begin(), values.increase.end());
         row += draws;
       }
@@ -150,16 +162,51 @@ class Robustness : public Computation {
                       at::scalar_tensor(moved, at::kDouble)});
   }
 
+  // Returns the columns of by_sequence_ of a pass over a batch, [kSequenceSums, rows].
+  at::Tensor SequencesOf(int64_t row, int64_t batch) {
+    return by_sequence_[row].narrow(1, first_sequences_[static_cast<size_t>(batch)],
+                                    analysis_.Batch(batch).rows);
+  }
+
+  // Returns sums over the targets [N] of each sequence of a batch, [kSequenceSums, rows].
+  static at::Tensor SequenceSumsOf(int64_t rows, const at::Tensor& losses,
+                                   const at::Tensor& unperturbed) {
+    return at::stack({losses, unperturbed}).view({kSequenceSums, rows, -1}).sum(2);
+  }
+
+  // Adds the contribution of each sequence with targets to a loss or an increase, which is the mean
+  // over `draws` rows of the sums: S/n times the sequence's sum, of S sequences and n targets.
+  void AddSequences(const std::string& number, int64_t first, uint32_t draws,
+                    AnalysisResult* result) const {
+    const bool increase = absl::EndsWith(number, "increase");
+    at::Tensor mean = at::zeros({sequences_}, at::kDouble);
+    for (int64_t row = first; row < first + draws; ++row) {
+      const at::Tensor sums = by_sequence_[row];
+      const at::Tensor own =
+          increase ? sums[kSequenceLoss] - sums[kSequenceUnperturbed] : sums[kSequenceLoss];
+      mean += own / (sums_[row][kComparedTargets] * static_cast<double>(draws));
+    }
+    std::vector<int64_t> read;
+    for (const TokenBatch& row : SplitRows(analysis_.batches)) {
+      read.push_back(TargetsIn({row}) > 0 ? 1 : 0);
+    }
+    const at::Tensor kept = mean.masked_select(at::tensor(read, at::kLong).gt(0));
+    result->arrays.push_back(ArrayOf(absl::StrCat("by_sequence/", number), {"sequence"},
+                                     kept * static_cast<double>(kept.numel())));
+  }
+
   // Returns the losses of the batch that was read last as it is, [N].
   at::Tensor UnperturbedLosses(const TokenBatch& batch) const {
     return unperturbed_.narrow(0, 0, static_cast<int64_t>(batch.targets.size()));
   }
 
-  void ReadUnperturbed(const TokenBatch& batch) {
+  void ReadUnperturbed(int64_t index) {
+    const TokenBatch& batch = analysis_.Batch(index);
     const TargetScores scores = ScoresOf(analysis_, subject_, batch);
     const at::Tensor sums = SumsOf(scores, scores.losses, 0);
     AddClasses(0, scores);
     UnperturbedLosses(batch).copy_(scores.losses);
+    SequencesOf(0, index) += SequenceSumsOf(batch.rows, scores.losses, scores.losses);
     sums_[0] += sums;
   }
 
@@ -181,6 +228,7 @@ class Robustness : public Computation {
     const TargetScores scores = ScoresOf(analysis_, subject_, batch, size * step);
     const at::Tensor sums = SumsOf(scores, UnperturbedLosses(batch), moved);
     AddClasses(row, scores);
+    SequencesOf(row, index) += SequenceSumsOf(batch.rows, scores.losses, UnperturbedLosses(batch));
     sums_[row] += sums;
   }
 
@@ -193,7 +241,7 @@ class Robustness : public Computation {
     return gradient_;
   }
 
-  void ReadReplaced(int64_t index, const PerturbedPass& pass, at::Tensor to) {
+  void ReadReplaced(int64_t index, const PerturbedPass& pass, int64_t of_pass) {
     const TokenBatch& batch = analysis_.Batch(index);
     const std::vector<TokenBatch> rows = SplitRows({batch});
     std::vector<ReplacedRow> replaced;
@@ -209,12 +257,13 @@ class Robustness : public Computation {
     const TokenBatch read = JoinRows(joined);
     // The targets of words that stay, among those of the batch that is read and of the one as it
     // is.
-    std::vector<int64_t> places, originals;
+    std::vector<int64_t> places, originals, sequences;
     for (size_t row = 0; row < rows.size(); ++row) {
       const auto number = static_cast<int64_t>(row);
       for (const ReplacedRow::Stayed& stayed : replaced[row].stayed) {
         places.push_back(number * read.length + stayed.position);
         originals.push_back(number * batch.length + stayed.original);
+        sequences.push_back(number);
       }
     }
     const at::Tensor stayed = at::tensor(places, at::kLong);
@@ -222,10 +271,13 @@ class Robustness : public Computation {
     const at::Tensor correct = scores.predicted.eq(scores.targets).to(at::kDouble);
     const at::Tensor unperturbed =
         UnperturbedLosses(batch).index_select(0, at::tensor(originals, at::kLong));
-    to += at::stack({scores.losses.index_select(0, stayed).sum(), unperturbed.sum(),
-                     correct.index_select(0, stayed).sum(),
-                     at::scalar_tensor(static_cast<double>(places.size()), at::kDouble),
-                     scores.losses.sum(), scores.counted.sum(), at::zeros({}, at::kDouble)});
+    const at::Tensor losses = scores.losses.index_select(0, stayed);
+    SequencesOf(of_pass, index)
+        .index_add_(1, at::tensor(sequences, at::kLong), at::stack({losses, unperturbed}));
+    sums_[of_pass] +=
+        at::stack({losses.sum(), unperturbed.sum(), correct.index_select(0, stayed).sum(),
+                   at::scalar_tensor(static_cast<double>(places.size()), at::kDouble),
+                   scores.losses.sum(), scores.counted.sum(), at::zeros({}, at::kDouble)});
   }
 
   // Returns the values of `draws` rows of the sums, from `first` on.
@@ -315,7 +367,9 @@ class Robustness : public Computation {
   std::vector<int64_t> first_sequences_;  // of each batch
   at::Tensor unperturbed_;  // losses of the batch's targets in the input as it is, [most N]
   // Row 0 is of the input as it is, row 1 + i of passes_[i].
-  at::Tensor sums_;      // [1 + passes, kRobustnessSums]
+  at::Tensor sums_;  // [1 + passes, kRobustnessSums]
+  // Sums over the compared targets of each sequence, [1 + passes, kSequenceSums, sequences].
+  at::Tensor by_sequence_;
   at::Tensor classes_;   // CountClasses, [1 + passes, 3, V]; undefined if the task has text
   at::Tensor gradient_;  // of one batch, [B·T, d]; not a part of the state
   int64_t gradient_batch_ = -1;

@@ -54,11 +54,12 @@ AnalysisCost RobustnessCost(const AnalysisOptions& options, const RunConfig& con
   constexpr double kGradientPasses = 3;
   const ModelConfig& model = config.model;
   const RobustnessOptions used = LevelsOf(std::get<RobustnessOptions>(options), model);
-  uint64_t passes = 1, values = 0;
+  uint64_t passes = 1, values = 0, numbers = 1;
   for (const PerturbationInfo& info : kPerturbations) {
     const uint64_t levels = (used.*info.levels).size();
     passes += levels * DrawsOf(info, used);
     values += levels * (1 + DrawsOf(info, used));
+    numbers += 2 * levels;  // that sequences have
   }
   const bool gradient = !used.fgsm.empty() || !used.l2.empty();
   const double targets = TargetsAmong(tokens, model);
@@ -68,7 +69,10 @@ AnalysisCost RobustnessCost(const AnalysisOptions& options, const RunConfig& con
   const uint64_t batch = std::max(kPieceTokens, static_cast<uint64_t>(model.context));
   cost.state_bytes = 8 * (passes * (kRobustnessSums + 3 * classes) +
                           std::min(static_cast<uint64_t>(targets), batch));
-  cost.array_bytes = 8 * values;
+  // Most tokens are in sequences that fill the context; documents are often shorter.
+  const uint64_t sequences = 4 * (tokens / static_cast<uint64_t>(model.context) + 1);
+  cost.state_bytes += 16 * passes * sequences;
+  cost.array_bytes = 8 * (values + numbers * sequences);
   cost.others = static_cast<double>(passes) * ProbabilityOperations(targets, model);
   return cost;
 }

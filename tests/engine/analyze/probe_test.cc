@@ -179,6 +179,17 @@ TEST(ProbeTest, IntervalsContainTheAccuracy) {
   }
 }
 
+TEST(ProbeTest, DividesTheAccuracyAmongSentences) {
+  const AnalysisResult result =
+      Analyzed(ProbeRequest(ModelM(), DrawnSentences(80, "abcdefg"), WithoutControls()));
+  for (const std::string place : {"embedding", "block.1"}) {
+    const at::Tensor sentences = ArrayIn(result, "by_sequence/accuracy/" + place);
+    EXPECT_EQ(sentences.size(0), 24) << "scored ones";
+    EXPECT_NEAR(sentences.mean().item<double>(), NumberIn(result, "accuracy/" + place), 1e-12);
+    EXPECT_GT(sentences.std().item<double>(), 0);
+  }
+}
+
 // A quarter of the resamples has the first sentence alone, and a quarter the second.
 TEST(ProbeTest, BootstrapsSentencesNotWords) {
   const std::vector<Interval> two = BootstrapIntervals({10, 10}, {{0, 10}, {10, 10}, {5, 5}}, 3);

@@ -142,6 +142,21 @@ TEST(RobustnessTest, GrowsByTheNormOfTheGradient) {
 }
 
 // Compares with autograd through the written-out model, whatever the run's learning rule.
+// Expects the array of a number to divide it among the sequences, whose sums over their targets are
+// given.
+void ExpectDivided(const AnalysisResult& result, const std::string& number,
+                   const std::vector<double>& sums, double targets) {
+  SCOPED_TRACE(number);
+  const at::Tensor array = ArrayIn(result, "by_sequence/" + number);
+  const auto count = static_cast<int64_t>(sums.size());
+  ASSERT_EQ(array.sizes(), (std::vector<int64_t>{count}));
+  for (int64_t i = 0; i < count; ++i) {
+    ExpectNearIn(Precision::kFloat64, array[i].item<double>(),
+                 static_cast<double>(count) * sums[static_cast<size_t>(i)] / targets, 1);
+  }
+  ExpectNearIn(Precision::kFloat64, array.mean().item<double>(), NumberIn(result, number), 1);
+}
+
 TEST(RobustnessTest, AgreesWithThePlainModel) {
   for (uint64_t number = 0; number < 24; number += 2) {  // in float64
     SCOPED_TRACE(number);
@@ -151,6 +166,7 @@ TEST(RobustnessTest, AgreesWithThePlainModel) {
     const PlainModel plain(model.config, model.values, model.buffers);
     const int64_t d = model.config.model.width;
     double fgsm = 0, l2 = 0, noise = 0, targets = 0;
+    std::vector<double> unperturbed, moved;  // losses of sequences
     uint64_t sequence = 0;
     for (const TokenBatch& batch : analysis.batches) {
       for (int64_t row = 0; row < batch.rows; ++row, ++sequence) {
@@ -173,7 +189,9 @@ TEST(RobustnessTest, AgreesWithThePlainModel) {
         loss_with(step).backward();
         const at::Tensor gradient = step.grad();
         targets += static_cast<double>(one.targets.size());
-        fgsm += loss_with(0.05 * gradient.sign()).item<double>();
+        unperturbed.push_back(loss_with(at::zeros_like(gradient)).item<double>());
+        moved.push_back(loss_with(0.05 * gradient.sign()).item<double>());
+        fgsm += moved.back();
         l2 += loss_with(0.3 * gradient / gradient.norm()).item<double>();
         const uint64_t seed = StreamSeed(0, absl::StrCat("analysis/robustness/noise/1/", sequence));
         noise += loss_with(0.2 * NormalSequence(seed, one.length * d).view({one.length, d}))
@@ -184,6 +202,8 @@ TEST(RobustnessTest, AgreesWithThePlainModel) {
         Analyzed(RobustnessRequest(subject, LevelsFor({}, {0.2}, {0.05}, {0.3})));
     const double loss = NumberIn(result, "loss");
     ExpectNearIn(Precision::kFloat64, NumberIn(result, "fgsm@0.05/loss"), fgsm / targets, 1);
+    ExpectDivided(result, "loss", unperturbed, targets);
+    ExpectDivided(result, "fgsm@0.05/loss", moved, targets);
     ExpectNearIn(Precision::kFloat64, NumberIn(result, "l2@0.3/loss"), l2 / targets, 1);
     const at::Tensor increase = ArrayIn(result, "increase/embedding_noise");
     ASSERT_EQ(increase.sizes(), (std::vector<int64_t>{1, 2}));
@@ -206,9 +226,11 @@ TEST(RobustnessTest, ComparesTargetsOfWordsThatStay) {
   for (const uint32_t draw : {0u, 1u}) {
     double compared = 0, unperturbed = 0, targets = 0, total = 0, all = 0, correct = 0;
     uint64_t sequence = 0;
+    std::vector<double> increases;  // of sequences
     for (const TokenBatch& batch : analysis.batches) {
       for (int64_t row = 0; row < batch.rows; ++row, ++sequence) {
         const TokenBatch one = batch.Rows(row, 1);
+        const double before_it = compared - unperturbed;
         std::string text;
         for (const int64_t token : one.inputs) text += static_cast<char>(alphabet[token]);
         text += static_cast<char>(alphabet[one.targets.back()]);
@@ -239,6 +261,7 @@ TEST(RobustnessTest, ComparesTargetsOfWordsThatStay) {
           unperturbed -= before[replaced.from[i] - 1][token].item<double>();
           correct += of.argmax().item<int64_t>() == token ? 1 : 0;
         }
+        increases.push_back(compared - unperturbed - before_it);
       }
     }
     ASSERT_GT(sequence, 3u);
@@ -251,6 +274,7 @@ TEST(RobustnessTest, ComparesTargetsOfWordsThatStay) {
     ExpectNearIn(Precision::kFloat64, increase[0][draw].item<double>(),
                  (compared - unperturbed) / targets, 1);
     if (draw > 0) continue;
+    ExpectDivided(result, "replace_words@0.4/increase", increases, targets);
     ExpectNearIn(Precision::kFloat64, NumberIn(result, "replace_words@0.4/loss"),
                  compared / targets, 1);
     ExpectNearIn(Precision::kFloat64, NumberIn(result, "replace_words@0.4/accuracy"),
@@ -458,7 +482,7 @@ TEST(RobustnessTest, HasArraysOfItsCost) {
   for (const AnalysisArray& array : Analyzed(request).arrays) bytes += array.bytes.size();
   const AnalysisCost cost =
       KindOf(request.options).cost(request.options, request.subjects[0].config, 60, 1);
-  EXPECT_EQ(cost.array_bytes, bytes);
+  EXPECT_GE(cost.array_bytes, bytes);
   EXPECT_EQ(cost.forwards, 1 + 3 * 3 + 3 + 3);
 }
 
