@@ -177,7 +177,7 @@ std::string ScopeText(const TrainedGrid& grid) {
                                       : "the order of the data";
   const std::string scope = absl::StrJoin(bounds, ", ");
   if (grid.input.unit == report::Unit::kSequence) {
-    return absl::StrCat(scope, ". The models are the same; sequences vary.");
+    return absl::StrCat(scope, ", and one training seed.");
   }
   return absl::StrCat(scope, ". Seeds vary ", varied, " and the initial weights jointly.");
 }

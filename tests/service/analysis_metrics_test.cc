@@ -112,7 +112,7 @@ TEST_F(AnalysisMetricsTest, AreComparedBySequenceIfEachSettingHasOneRun) {
   EXPECT_THAT(comparison.text(), HasSubstr("not about other training seeds"));
   v1::RenderTableRequest table;
   *table.mutable_comparison() = request;
-  table.set_format(v1::TableFormat::CSV);
+  table.set_format(v1::TableFormat::csv);
   const std::string csv = AnswerOf(*reports_, &v1::Reports::Stub::RenderTable, table).data();
   EXPECT_THAT(csv, HasSubstr(",unit\r\n"));
   EXPECT_THAT(csv, HasSubstr(",sequence\r\n"));

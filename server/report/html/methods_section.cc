@@ -171,11 +171,15 @@ std::string PowerText(const Comparison& comparison) {
       IsReselected(comparison) ? " With tuned axes, somewhat more seeds are needed." : "");
 }
 
-std::string DivergenceText() {
-  return "Divergence: a run diverged if a loss became infinite or not a number, or if its final "
-         "evaluation is worse than both a uniform guess and its own evaluation at step 0. Diverged "
-         "runs are counted but never averaged: means, intervals and effect sizes are over pairs of "
-         "runs that both converged. Wins are over all pairs, and a diverged run loses.";
+std::string DivergenceText(const Comparison& comparison) {
+  return absl::StrCat(
+      "Divergence: a run diverged if a loss became infinite or not a number, or if its final "
+      "evaluation is worse than both a uniform guess and its own evaluation at step 0. Diverged "
+      "runs are counted but never averaged: ",
+      comparison.unit == report::Unit::kSequence
+          ? "a setting whose run diverged has no pairs."
+          : "means, intervals and effect sizes are over pairs of runs that both converged. Wins "
+            "are over all pairs, and a diverged run loses.");
 }
 
 }  // namespace
@@ -192,7 +196,7 @@ void MethodsSection(const Place& place, const Experiment& experiment, Markup* ou
     out->Element("p", VerdictText(comparison));
     out->Element("p", PowerText(comparison));
   }
-  out->Element("p", DivergenceText());
+  out->Element("p", DivergenceText(comparison));
   CloseFolded(out);
 }
 

@@ -283,8 +283,11 @@ TEST(PredictionsTest, HasArraysOfItsCost) {
   const AnalysisRequest request = PredictionsRequest(ModelM(), 20);
   size_t bytes = 0;
   for (const AnalysisArray& array : Analyzed(request).arrays) bytes += array.bytes.size();
-  EXPECT_EQ(KindOf(request.options).cost(request.options, ModelM().config, 8, 1).array_bytes,
-            bytes);
+  const AnalysisCost cost = KindOf(request.options).cost(request.options, ModelM().config, 8, 1);
+  constexpr size_t kOthers = 7;  // of the 8 sequences that 8 tokens may be, all except the one read
+  EXPECT_EQ(cost.array_bytes, bytes + 2 * sizeof(double) * kOthers);
+  EXPECT_EQ(cost.state_bytes,
+            (*MakeAnalysis(request))->state_bytes() + 3 * sizeof(double) * kOthers);
 }
 
 }  // namespace

@@ -75,8 +75,8 @@ TEST(SequencesTest, GiveTheSameVerdictAsSeedsInOtherWords) {
   EXPECT_EQ(FindingOf(open, 1).brief.back(), "about 98 sequences needed");
   const Comparison few = *Compare(BySequence({{"pre", {2, 3}}, {"post", {3, 5}}}));
   EXPECT_EQ(RowVerdict(few, 1).text,
-            "“post” has too few pairs for a verdict against “pre” in predictions/loss: +1.5 [−4.9, "
-            "+7.9] over 2 sequences; the permutation test needs at least 6 sequences.");
+            "“post” has too few pairs for a verdict against “pre” in predictions/loss: +2 [−5, +8] "
+            "over 2 sequences; the permutation test needs at least 6 sequences.");
   const Comparison same = *Compare(BySequence({{"pre", pre}, {"post", pre}}));
   EXPECT_THAT(RowVerdict(same, 1).text,
               HasSubstr("identical values over 12 sequences; more sequences will not help"));
