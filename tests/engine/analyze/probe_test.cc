@@ -198,7 +198,7 @@ TEST(ProbeTest, BootstrapsSentencesNotWords) {
   EXPECT_EQ(two[1].low, 1);
   EXPECT_EQ(two[2].low, 0.5);
   EXPECT_EQ(two[2].high, 0.5);
-  // Of 8 draws, at most one is right with a probability of 0.035, and none with 0.004.
+  // At most one of 8 draws is right with a probability of 0.035, and none with 0.004.
   const std::vector<size_t> eight(8, 1);
   const std::vector<Interval> half = BootstrapIntervals(eight, {{1, 1, 1, 1, 0, 0, 0, 0}}, 3);
   EXPECT_EQ(half[0].low, 1.0 / 8);
