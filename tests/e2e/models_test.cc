@@ -3,6 +3,7 @@
 #include <filesystem>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_replace.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "tests/e2e/personal_server.h"
@@ -95,6 +96,59 @@ TEST(ModelsTest, TrainsTheExampleOfFineTuningOnTwoCoresInBfloat16) {
     EXPECT_GT(last, 1) << metrics.out;
     EXPECT_LT(last, 6.3) << "it begins near log 512\n" << metrics.out;
   }
+}
+
+constexpr char kExamples[] = ABLATE_SOURCE "/examples/";
+
+// Returns an example's file with other analyses, and with its data by whole paths.
+std::string WithAnalyses(const std::string& example, const std::string& analyses) {
+  const std::string file = ReadFile(kExamples + example);
+  const size_t begin = file.find("analyses:\n"), end = file.find("report:");
+  EXPECT_LT(begin, end);
+  return absl::StrReplaceAll(absl::StrCat(file.substr(0, begin), analyses, file.substr(end)),
+                             {{" data/", absl::StrCat(" ", kExamples, "data/")},
+                              {"./data/", absl::StrCat(kExamples, "data/")}});
+}
+
+// The models of gpt2-norm-sites, exported and imported again, are compared over sequences.
+TEST(ModelsTest, AnalysesTheExampleOfNormSitesBeforeAndAfterImport) {
+  PersonalServer server;
+  server.Up({"--lanes", "2"});
+  const std::string folder = server.home() + "/../", file = folder + "sites.yaml";
+  const auto submit = [&](const std::string& yaml, std::vector<std::string> options) {
+    WriteFile(file, yaml);
+    options.insert(options.begin(), {"submit", file, "--data", absl::StrCat(kExamples, "data")});
+    const Output output = server.Ablate(options);
+    EXPECT_EQ(output.exit_code, 0) << output.err;
+  };
+  const std::string of_training = "gpt2-norm-sites.yaml",
+                    imported = "gpt2-norm-sites-imported.yaml";
+  EXPECT_EQ(server.Ablate({"submit", kExamples + of_training, "--dry-run"}).exit_code, 0);
+  submit(WithAnalyses(of_training, ""),
+         {"--seeds", "0..0", "--set", "training.steps=2", "--set", "training.warmup=0", "--set",
+          "evaluation.tokens=128", "--wait"});
+  for (const std::string site : {"both", "attention-only", "ffn-only", "none"}) {
+    const std::string model = folder + site;
+    const Output written =
+        server.Ablate({"model", "export", "gpt2-norm-sites/" + site + "-s0", "-o", model});
+    ASSERT_EQ(written.exit_code, 0) << written.err;
+    const Output added = server.Ablate({"model", "add", model, "--name", "sites-" + site});
+    ASSERT_EQ(added.exit_code, 0) << added.err;
+  }
+  const Output planned = server.Ablate({"submit", kExamples + imported, "--dry-run"});
+  EXPECT_EQ(planned.exit_code, 0) << planned.err;
+  const std::string tagged = "inputs: {dataset: data/tagged.conllu, documents: 40}";
+  submit(WithAnalyses(imported,
+                      absl::StrCat("analyses:\n  - {robustness: {replace_words: [0.2], "
+                                   "draws: 1}, ",
+                                   tagged, "}\n  - {probe: {controls: false}, ", tagged, "}\n")),
+         {"--set", "evaluation.tokens=128", "--wait"});
+  const nlohmann::json compared = server.Json({"compare", "gpt2-norm-sites-imported", "--json"});
+  EXPECT_EQ(compared["unit"], "SEQUENCE") << compared.dump();
+  EXPECT_EQ(compared["rows"][3]["difference"]["n"], 40) << compared["rows"][3].dump();
+  const Output probes = server.Ablate(
+      {"compare", "gpt2-norm-sites-imported", "--key", "probe/accuracy/block.3", "--json"});
+  EXPECT_EQ(nlohmann::json::parse(probes.out)["unit"], "SEQUENCE") << probes.err;
 }
 
 }  // namespace

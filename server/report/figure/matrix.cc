@@ -1,4 +1,4 @@
-// Maps of an analysis: similarity of sites, attention, and patching (patch_maps.h); one panel per
+// Maps of an analysis: similarity of sites, attention, and effects (effect_maps.h); one panel per
 // setting.
 #include <algorithm>
 #include <cmath>
@@ -11,10 +11,10 @@
 #include "server/report/compare/wording.h"
 #include "server/report/figure/analysed.h"
 #include "server/report/figure/axes.h"
+#include "server/report/figure/effect_maps.h"
 #include "server/report/figure/figure.h"
 #include "server/report/figure/kinds.h"
 #include "server/report/figure/map_panels.h"
-#include "server/report/figure/patch_maps.h"
 #include "server/report/figure/style.h"
 #include "server/report/figure/token_labels.h"
 
@@ -26,13 +26,11 @@ constexpr ArrayForm kMatrixForms[] = {
     {"attention", "model_map", "query,key", "", "", false, {}, kTokenArrays},
     {"attention", "layer_maps", "block,query,key", "", "", false, {}, kTokenArrays},
     {"attention", "head_maps", "block,head,query,key", "", "", false, {}, kTokenArrays},
-    kPatchForms[0],
-    kPatchForms[1],
-    kPatchForms[2]};
+    kEffectForms[0],
+    kEffectForms[1],
+    kEffectForms[2],
+    kEffectForms[3]};
 
-bool IsPatch(const Input& input) {
-  return input.analysed.form->analysis == kPatchForms[0].analysis;
-}
 bool IsOfHeads(const Input& input) { return input.analysed.form->array == "head_maps"; }
 
 bool IsCka(const Input& input) { return input.analysed.form->analysis == kMatrixForms[0].analysis; }
@@ -235,7 +233,7 @@ std::string MatrixCsv(const Input& input, const std::vector<Square>& squares) {
 }
 
 absl::StatusOr<Drawing> DrawMatrix(const Input& input) {
-  if (IsPatch(input)) return DrawPatchMaps(input);
+  if (IsEffect(input)) return DrawEffectMaps(input);
   const auto squares = SquaresOf(input);
   if (!squares.ok()) return squares.status();
   std::vector<MapPanel> panels;
@@ -255,7 +253,7 @@ absl::StatusOr<Drawing> DrawMatrix(const Input& input) {
 }
 
 std::string MatrixCaption(const Input& input) {
-  if (IsPatch(input)) return PatchMapsCaption(input);
+  if (IsEffect(input)) return EffectMapsCaption(input);
   const std::string of =
       absl::StrCat(" Each setting's lowest analysed seed that converged, ",
                    StepsText(input.analysed), ", all on one colour scale. Computed on ",
@@ -276,7 +274,7 @@ std::string MatrixCaption(const Input& input) {
 // Returns, for each setting, the smallest value off the diagonal, or the attention to the first
 // key.
 std::string MatrixDescription(const Input& input) {
-  if (IsPatch(input)) return PatchMapsDescription(input);
+  if (IsEffect(input)) return EffectMapsDescription(input);
   const auto squares = SquaresOf(input);
   std::vector<std::string> texts;
   if (!squares.ok()) return "";

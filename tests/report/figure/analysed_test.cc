@@ -546,6 +546,21 @@ TEST_F(PatchedHeadsTest, AreBlocksTimesHeads) {
   EXPECT_THAT(drawing.figure.description, HasSubstr("a 0.25 at block.0.head.0"));
 }
 
+class RemovedHeadsTest : public PatchMapTest {
+ protected:
+  RemovedHeadsTest() : PatchMapTest(7) { input_.analysed.options = {{"replacement", {"mean"}}}; }
+};
+
+TEST_F(RemovedHeadsTest, AreBlocksTimesHeads) {
+  Add("a", {2, 2}, {{.25, -.5, 0, 1}});
+  const Drawing drawing = Drawn();
+  EXPECT_THAT(drawing.csv, HasSubstr("label,a,100,0,,block.1,head.1,1\n"));
+  EXPECT_THAT(Texts(), AllOf(HasSubstr("Change of the loss (nats)"), HasSubstr("Head (from 0)"),
+                             HasSubstr("replaced by mean"), Not(HasSubstr("pair"))));
+  EXPECT_EQ(drawing.figure.description, "Largest change of the loss: a 1.00 at block.1.head.1.");
+  EXPECT_THAT(kind_.caption(input_), HasSubstr("above 0 the model is worse without it."));
+}
+
 TEST(StackTest, PutsDrawingsBelowEachOther) {
   const auto drawing = [](const std::string& title, const std::string& head) {
     Drawing one;

@@ -1,8 +1,9 @@
-#include "server/report/figure/patch_maps.h"
+#include "server/report/figure/effect_maps.h"
 
 #include <algorithm>
 #include <cmath>
 #include <cstddef>
+#include <iterator>
 #include <utility>
 #include <vector>
 
@@ -17,6 +18,8 @@
 namespace ablate::figure {
 namespace {
 
+bool IsRemoval(const Input& input) { return input.analysed.form->analysis == "remove"; }
+
 bool HasHeads(const Input& input) { return absl::EndsWith(input.analysed.form->axes, "head"); }
 
 bool HasEmbedding(const Input& input) {
@@ -24,7 +27,7 @@ bool HasEmbedding(const Input& input) {
 }
 
 // One run's values: rows are blocks.
-struct PatchMap {
+struct EffectMap {
   const AnalysedSetting* setting = nullptr;
   const AnalysedSeed* seed = nullptr;
 
@@ -33,8 +36,8 @@ struct PatchMap {
   double At(size_t row, size_t column) const { return seed->values[row * columns() + column]; }
 };
 
-std::vector<PatchMap> PatchMapsOf(const Input& input) {
-  std::vector<PatchMap> maps;
+std::vector<EffectMap> EffectMapsOf(const Input& input) {
+  std::vector<EffectMap> maps;
   for (const AnalysedSetting& setting : input.analysed.settings) {
     if (!setting.seeds.empty()) maps.push_back({&setting, &setting.seeds[0]});
   }
@@ -42,9 +45,9 @@ std::vector<PatchMap> PatchMapsOf(const Input& input) {
 }
 
 // Returns the texts of the prompt's tokens if they are the same in all maps.
-std::vector<std::string> PromptTexts(const std::vector<PatchMap>& maps) {
+std::vector<std::string> PromptTexts(const std::vector<EffectMap>& maps) {
   const std::vector<std::string> texts = TokenTexts(*maps[0].seed, maps[0].columns());
-  const bool same = std::all_of(maps.begin(), maps.end(), [&](const PatchMap& map) {
+  const bool same = std::all_of(maps.begin(), maps.end(), [&](const EffectMap& map) {
     return TokenTexts(*map.seed, map.columns()) == texts;
   });
   return same ? texts : std::vector<std::string>();
@@ -65,7 +68,7 @@ Axis NumberedAxis(size_t cells) {
   return CellsAxis(names, false);
 }
 
-MapPanel PatchPanel(const PatchMap& map, const std::vector<std::string>& texts, size_t* holes) {
+MapPanel EffectPanel(const EffectMap& map, const std::vector<std::string>& texts, size_t* holes) {
   MapPanel panel;
   panel.label = map.setting->label;
   panel.color = StyleOf(map.setting->style).text;
@@ -84,10 +87,10 @@ MapPanel PatchPanel(const PatchMap& map, const std::vector<std::string>& texts, 
 }
 
 // Returns a scale that all maps share, with 0 in its middle.
-ColorScale RecoveredScale(const std::vector<PatchMap>& maps) {
+ColorScale EffectScale(const Input& input, const std::vector<EffectMap>& maps) {
   constexpr size_t kTicks = 5;
   double most = 0;
-  for (const PatchMap& map : maps) {
+  for (const EffectMap& map : maps) {
     for (const double value : map.seed->values) {
       if (std::isfinite(value)) most = std::max(most, std::abs(value));
     }
@@ -97,7 +100,7 @@ ColorScale RecoveredScale(const std::vector<PatchMap>& maps) {
   ColorScale scale;
   scale.axis = LinearAxis(extent, 0, kTicks);
   scale.diverging = true;
-  scale.title = "Recovered";
+  scale.title = IsRemoval(input) ? "Change of the loss (nats)" : "Recovered";
   return scale;
 }
 
@@ -106,12 +109,16 @@ size_t PairsOf(const Input& input) {
   return clean == input.analysed.options.end() ? 0 : clean->second.size();
 }
 
-std::string PatchFootnote(const Input& input, const std::vector<std::string>& texts, size_t holes) {
-  std::vector<std::string> sentences = {
-      absl::StrCat(StepsText(input.analysed),
-                   ", each setting's lowest analysed seed that converged"),
-      absl::StrCat("mean over ", report::Counted(PairsOf(input), "pair"),
-                   HasHeads(input) ? ", patched at all positions" : "")};
+std::string EffectFootnote(const Input& input, const std::vector<std::string>& texts,
+                           size_t holes) {
+  std::vector<std::string> sentences = {absl::StrCat(
+      StepsText(input.analysed), ", each setting's lowest analysed seed that converged")};
+  if (IsRemoval(input)) {
+    sentences.push_back(absl::StrCat("replaced by ", OptionOf(input.analysed, "replacement")));
+  } else {
+    sentences.push_back(absl::StrCat("mean over ", report::Counted(PairsOf(input), "pair"),
+                                     HasHeads(input) ? ", patched at all positions" : ""));
+  }
   if (!texts.empty()) {
     if (PairsOf(input) > 1) sentences.emplace_back("tokens of the first clean prompt");
     if (std::string signs = SignsText(texts); !signs.empty()) sentences.push_back(std::move(signs));
@@ -131,15 +138,21 @@ std::string PartText(const Input& input) {
 
 }  // namespace
 
-absl::StatusOr<Drawing> DrawPatchMaps(const Input& input) {
-  const std::vector<PatchMap> maps = PatchMapsOf(input);
+bool IsEffect(const Input& input) {
+  return std::any_of(std::begin(kEffectForms), std::end(kEffectForms), [&](const ArrayForm& form) {
+    return form.analysis == input.analysed.form->analysis;
+  });
+}
+
+absl::StatusOr<Drawing> DrawEffectMaps(const Input& input) {
+  const std::vector<EffectMap> maps = EffectMapsOf(input);
   const std::vector<std::string> texts =
       HasHeads(input) ? std::vector<std::string>() : PromptTexts(maps);
   std::vector<MapPanel> panels;
   std::string csv(kMatrixCsvHead);
   size_t holes = 0;
-  for (const PatchMap& map : maps) {
-    panels.push_back(PatchPanel(map, texts, &holes));
+  for (const EffectMap& map : maps) {
+    panels.push_back(EffectPanel(map, texts, &holes));
     for (size_t row = 0; row < map.rows(); ++row) {
       for (size_t column = 0; column < map.columns(); ++column) {
         AddCsvRow({CsvText(input.key), CsvText(map.setting->label), absl::StrCat(map.seed->step),
@@ -153,30 +166,36 @@ absl::StatusOr<Drawing> DrawPatchMaps(const Input& input) {
                           : texts.empty() ? "Position (from 0)"
                                           : "Token",
                           HasEmbedding(input) ? "Blocks passed (0: embedding)" : "Block (from 0)",
-                          PatchFootnote(input, texts, holes)};
-  auto figure = DrawMaps(panels, RecoveredScale(maps), words, input.width);
+                          EffectFootnote(input, texts, holes)};
+  auto figure = DrawMaps(panels, EffectScale(input, maps), words, input.width);
   if (!figure.ok()) return figure.status();
-  figure->title = AnalysedTitle(input, "recovered by patching");
+  figure->title =
+      AnalysedTitle(input, IsRemoval(input) ? "loss without a head" : "recovered by patching");
   return Drawing{*std::move(figure), std::move(csv)};
 }
 
-std::string PatchMapsCaption(const Input& input) {
+std::string EffectMapsCaption(const Input& input) {
+  const std::string common = absl::StrCat(
+      " Each setting's lowest analysed seed that converged, ", StepsText(input.analysed),
+      ", all on one colour scale around 0.", ChosenText(*input.comparison));
+  if (IsRemoval(input)) {
+    return absl::StrCat("Change of the loss if the output of one head is replaced by ",
+                        OptionOf(input.analysed, "replacement"),
+                        ": above 0 the model is worse without it. Computed on ",
+                        input.analysed.inputs, ".", common);
+  }
   const bool noise = OptionOf(input.analysed, "direction") == "noise";
   return absl::StrCat(
       "Fraction of the difference between two prompts that is recovered if ", PartText(input),
       noise ? " in the pass over the clean prompt is replaced by that over the corrupt one"
             : " in the pass over the corrupt prompt is replaced by that over the clean one",
       HasHeads(input) ? ", at all positions" : ", at one position",
-      ". 0: the answer stays, 1: it changes as with the whole prompt. Each setting's lowest "
-      "analysed "
-      "seed that converged, ",
-      StepsText(input.analysed), ", all on one colour scale around 0.",
-      ChosenText(*input.comparison));
+      ". 0: the answer stays, 1: it changes as with the whole prompt.", common);
 }
 
-std::string PatchMapsDescription(const Input& input) {
+std::string EffectMapsDescription(const Input& input) {
   std::vector<std::string> texts;
-  for (const PatchMap& map : PatchMapsOf(input)) {
+  for (const EffectMap& map : EffectMapsOf(input)) {
     double largest = kNone;
     std::string place;
     for (size_t row = 0; row < map.rows(); ++row) {
@@ -192,7 +211,9 @@ std::string PatchMapsDescription(const Input& input) {
                                   : absl::StrCat(map.setting->label, " ", report::Plain(largest, 2),
                                                  " at ", place));
   }
-  return absl::StrCat("Largest recovered fraction: ", report::Enumerated(texts, kMostNamed), ".");
+  return absl::StrCat(
+      IsRemoval(input) ? "Largest change of the loss: " : "Largest recovered fraction: ",
+      report::Enumerated(texts, kMostNamed), ".");
 }
 
 }  // namespace ablate::figure
