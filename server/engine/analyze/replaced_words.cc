@@ -141,10 +141,11 @@ void WordReplacer::AddWordsOf(absl::Span<const uint32_t> tokens, size_t first,
       ++found->left_out;
       continue;
     }
-    words[i].first += first;
-    words[i].end += first;
-    words[i].replaced += first;
     found->words.push_back(words[i]);
+    TokenWord& word = found->words.back();
+    word.first += first;
+    word.end += first;
+    word.replaced += first;
   }
 }
 

@@ -293,6 +293,13 @@ TEST(WordReplacerTest, TakesSpecialTokensForBoundaries) {
   const std::vector<uint32_t> tokens = TokensIn(replacer.Replace(row, 1, 1).row);
   EXPECT_EQ(std::count(tokens.begin(), tokens.end(), end), 3);
   EXPECT_EQ(tokens.size(), 12u);
+  const TokenBatch several = RowOfTokens({'a', 'b', end, 'c', ' ', 'd', ' ', 'e', 'f', ' ', 'g'});
+  EXPECT_EQ(replacer.WordsOf(several).left_out, 0u);
+  ASSERT_EQ(replacer.WordsOf(several).words.size(), 5u);
+  EXPECT_EQ(replacer.WordsOf(several).words[3].first, 7u);
+  EXPECT_EQ(replacer.WordsOf(several).words[3].end, 9u);
+  EXPECT_THAT(StayedIn(several, replacer.Replace(several, 0, 1)),
+              ElementsAre('b', 'c', 'd', 'e', 'f', 'g'));
 }
 
 TEST(WordReplacerTest, LeavesOutWordsThatShareAToken) {
