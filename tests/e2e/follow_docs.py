@@ -30,7 +30,7 @@ import textwrap
 root, programs, page = pathlib.Path(sys.argv[1]), pathlib.Path(sys.argv[2]), sys.argv[3]
 section = sys.argv[4] if len(sys.argv) > 4 else None
 
-COMMAND = re.compile(r"^((ablate|export|mkdir|cp|cat|rm|sed|tar)\b|\w+=)")
+COMMAND = re.compile(r"^((ablate|export|mkdir|cp|cat|head|rm|sed|tar)\b|\w+=)")
 FILE = re.compile(r"Save\s+this\s+as\s+`([^`]+)`")
 IMPORT = re.compile(r"^\s*(?:import|from)\s+(\w+)", re.MULTILINE)
 WORD = re.compile(r"[A-Za-z]{3,}")

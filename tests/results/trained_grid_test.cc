@@ -354,12 +354,12 @@ TEST(TrainedGridTest, ComparesNormsAndSizesThatAnalysesGiveAsRatios) {
     }
   }
   EXPECT_THAT(ratios, UnorderedElementsAre(
-                          "deviation", "displacement", "gradient", "gradient_norm",
+                          "deviation", "displacement", "embedding_rms", "gradient", "gradient_norm",
                           "gradient_ratio", "input_deviation", "input_largest", "input_rms",
                           "l2_norm", "largest_singular_value", "length", "norm_ratio",
                           "norm_ratio_center_scale", "norm_ratio_identity", "norm_ratio_projected",
                           "output_deviation", "output_largest", "output_rms", "parameter_gradient",
-                          "relative_gradient", "sigma_mean", "unbiased_deviation",
+                          "perplexity", "relative_gradient", "sigma_mean", "unbiased_deviation",
                           "uncentred_largest_singular_value", "variance"));
 }
 

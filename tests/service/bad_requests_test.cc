@@ -276,8 +276,8 @@ Table UploadRequests() {
              "display_name: \"names.txt\" data: \"\\377\\376\\n\" "
              "sha256: \"6ff31c28bd3e1fb78657aaf43bf59f5a1a61169ff26a0b42022ae3c08269877c\"",
              "data: the text is not UTF-8: byte 0 is 0xff; expected UTF-8 text without "
-             "control characters other than tabs and line breaks, or a file of a tokenizer or of "
-             "tokens"),
+             "control characters other than tabs and line breaks, tagged sentences in CoNLL-U, or "
+             "a file of a tokenizer or of tokens"),
   };
 }
 
