@@ -3,12 +3,14 @@
 #include <algorithm>
 #include <cmath>
 #include <map>
+#include <numeric>
 #include <optional>
 #include <set>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "absl/strings/strip.h"
 #include "base/decimal.h"
 #include "server/analysis/metrics.h"
 #include "server/report/compare/wording.h"
@@ -30,11 +32,15 @@ bool HasOneRunEach(const report::ComparisonInput& input) {
   return input.scale == report::Scale::kDifference;
 }
 
+constexpr absl::string_view kAxes = "part,sequence";
+constexpr double kRounding = 1e-9;  // of sums in another order
+
 // The analysis that gave a cell its value.
 struct Source {
   size_t cell = 0;
   std::string id;
   std::optional<size_t> sequences;  // none: it doesn't have the array
+  bool other_data = false;          // it read another data set than the run's
 };
 
 bool HasValue(const report::Cell& cell) {
@@ -57,8 +63,9 @@ class Finder {
   absl::StatusOr<std::string> Run(const std::vector<std::string>& experiments) {
     if (label_.empty()) return "";
     if (absl::Status found = FindSources(experiments); !found.ok()) return found;
+    // A prompt is one sequence by intention.
     const bool any = std::any_of(sources_.begin(), sources_.end(), [](const auto& source) {
-      return source.second.sequences.has_value();
+      return source.second.sequences.value_or(0) > 1;
     });
     if (!any) return "";
     if (std::string missing = MissingText(); !missing.empty()) return missing;
@@ -93,10 +100,10 @@ class Finder {
     const auto number = result.numbers().find(number_);
     if (number == result.numbers().end() || !number->second.has_value()) return;
     if (number->second.value() != *input_.cells[cell].value) return;
-    Source source{cell, id, {}};
+    Source source{cell, id, {}, !result.inputs().dataset_sha256().empty()};
     for (const v1::AnalysisArrayInfo& array : result.arrays()) {
-      if (array.name() != array_ || absl::StrJoin(array.axes(), ",") != "sequence") continue;
-      if (array.shape_size() == 1) source.sequences = static_cast<size_t>(array.shape(0));
+      if (array.name() != array_ || absl::StrJoin(array.axes(), ",") != kAxes) continue;
+      if (array.shape_size() == 2) source.sequences = static_cast<size_t>(array.shape(1));
     }
     sources_[cell] = source;
   }
@@ -122,7 +129,7 @@ class Finder {
     constexpr size_t kNamed = 4;
     if (!without.empty()) {
       return absl::StrCat("the analysis of ", report::Enumerated(without, kNamed), " has no array ",
-                          array_);
+                          array_, "; `ablate analyze` makes it again");
     }
     if (!few.empty()) {
       return absl::StrCat(report::Enumerated(few, kNamed), " read fewer than two sequences");
@@ -176,18 +183,42 @@ class Finder {
 
   // Sets the values of all cells, or of none.
   absl::StatusOr<std::string> ReadAll() {
-    std::map<size_t, std::vector<double>> values;
+    struct Parts {
+      std::string read;
+      std::vector<double> values;  // [2, sequences]
+    };
+    std::map<size_t, Parts> parts;
     for (const auto& [cell, source] : sources_) {
       if (cancelled_()) return rpc::CallCancelled();
-      const absl::Status read = Read(source, &values[cell]);
+      auto of = Identity(source);
+      if (!of.ok()) return of.status();
+      parts[cell].read = *std::move(of);
+      const absl::Status read = Read(source, &parts[cell].values);
       if (absl::IsDataLoss(read) || absl::IsResourceExhausted(read)) {
-        return std::string(read.message());
+        return std::string(absl::StripPrefix(read.message(), "key: "));
       }
       if (!read.ok()) return read;
     }
-    for (auto& [cell, of] : values) input_.cells[cell].by_sequence = std::move(of);
+    for (auto& [cell, of] : parts) {
+      report::Cell& to = input_.cells[cell];
+      const auto middle = of.values.begin() + static_cast<ptrdiff_t>(of.values.size() / 2);
+      to.by_sequence.assign(of.values.begin(), middle);
+      to.sequence_weights.assign(middle, of.values.end());
+      to.sequences = std::move(of.read);
+    }
     input_.unit = report::Unit::kSequence;
     return "";
+  }
+
+  // Returns a text that is equal for cells that read the same sequences. Windows of a text, and
+  // sequences of another data set, don't depend on the run's seed.
+  absl::StatusOr<std::string> Identity(const Source& source) const {
+    auto read = ReadBy(source);
+    if (!read.ok() || source.other_data) return read;
+    const report::Cell& cell = input_.cells[source.cell];
+    absl::StrAppend(&*read, " of ", absl::StrJoin(cell.scored, ",", absl::PairFormatter("=")));
+    if (cell.scored.count("task.text.dataset") == 0) absl::StrAppend(&*read, " ", cell.seed);
+    return read;
   }
 
   absl::Status Read(const Source& source, std::vector<double>* values) const {
@@ -196,13 +227,23 @@ class Finder {
     const auto file = ParseSafetensors(*bytes);
     if (!file.ok()) return DamagedArrays(source.id, file.status().message());
     std::vector<size_t> shape;
-    const absl::Status read = ReadTensor(*file, array_, "sequence", false, &shape, values);
+    const absl::Status read = ReadTensor(*file, array_, kAxes, false, &shape, values);
     if (!read.ok()) return DamagedArrays(source.id, read.message());
     const bool finite = std::all_of(values->begin(), values->end(),
                                     [](double value) { return std::isfinite(value); });
-    if (finite && values->size() == *source.sequences) return absl::OkStatus();
-    return DamagedArrays(source.id,
-                         absl::StrCat(array_, " isn't ", *source.sequences, " finite numbers"));
+    if (!finite || values->size() != 2 * *source.sequences) {
+      return DamagedArrays(
+          source.id, absl::StrCat(array_, " isn't 2 × ", *source.sequences, " finite numbers"));
+    }
+    const auto mean_from = [&](size_t first) {
+      const auto begin = values->begin() + static_cast<ptrdiff_t>(first * *source.sequences);
+      return std::accumulate(begin, begin + static_cast<ptrdiff_t>(*source.sequences), 0.0) /
+             static_cast<double>(*source.sequences);
+    };
+    const double value = *input_.cells[source.cell].value;
+    const double apart = std::abs(mean_from(0) - value) / std::max(1.0, std::abs(value));
+    if (apart <= kRounding && std::abs(mean_from(1) - 1) <= kRounding) return absl::OkStatus();
+    return DamagedArrays(source.id, absl::StrCat("the mean of ", array_, " isn't ", number_));
   }
 
   storage::Store* const store_;

@@ -37,9 +37,10 @@ class FindSequencesTest : public ::testing::Test {
   }
   void TrainTwo() { Train(absl::StrCat(SmallGrid(1), kPlacementAxis), {"pre-s1", "post-s1"}); }
 
-  // Stores a loss and, unless there are none, its values by sequence.
+  // Stores a loss and, unless there are none, its values by sequence. Weights are 1 by default.
   void Analyze(const std::string& cell, double loss, const Values& values,
-               const std::string& inputs = "tokens: 2000", const std::string& array = "loss") {
+               const std::string& inputs = "tokens: 2000", const std::string& array = "loss",
+               const Values& weights = {}) {
     v1::Analysis asked, result;
     ASSERT_TRUE(google::protobuf::TextFormat::ParseFromString(
         absl::StrCat("analysis { predictions {} } inputs { ", inputs, " }"), &asked));
@@ -48,13 +49,17 @@ class FindSequencesTest : public ::testing::Test {
     if (!values.empty()) {
       const std::string name = absl::StrCat("by_sequence/", array);
       const auto count = static_cast<int64_t>(values.size());
-      engine::AnalysisArray stored{name, {"sequence"}, {count}, TensorType::kF64, {}};
-      stored.bytes.assign(reinterpret_cast<const char*>(values.data()),
-                          values.size() * sizeof(double));
+      engine::AnalysisArray stored{name, {"part", "sequence"}, {2, count}, TensorType::kF64, {}};
+      for (const Values& part : {values, weights.empty() ? Values(values.size(), 1) : weights}) {
+        stored.bytes.append(reinterpret_cast<const char*>(part.data()),
+                            part.size() * sizeof(double));
+      }
       arrays = *engine::WriteArrays({stored});
       v1::AnalysisArrayInfo* info = result.add_arrays();
       info->set_name(name);
+      info->add_axes("part");
       info->add_axes("sequence");
+      info->add_shape(2);
       info->add_shape(count);
     }
     grid_->Analyze(cell, "predictions", result.SerializeAsString(), asked.SerializeAsString(),
@@ -117,7 +122,32 @@ TEST_F(FindSequencesTest, KeepsSeedsIfAnArrayIsMissing) {
   Analyze("post-s1", 2, {});
   EXPECT_EQ(WhyNot(),
             "compared by seed, not by sequence: the analysis of post-s1 has no array "
-            "by_sequence/loss");
+            "by_sequence/loss; `ablate analyze` makes it again");
+}
+
+TEST_F(FindSequencesTest, CorrectsForLengths) {
+  TrainTwo();
+  // Losses per target are 2 and 3 in each sequence, whatever its length.
+  Analyze("pre-s1", 2, {1, 3, 2}, "tokens: 2000", "loss", {.5, 1.5, 1});
+  Analyze("post-s1", 3, {1.5, 4.5, 3}, "tokens: 2000", "loss", {.5, 1.5, 1});
+  const report::ComparisonRow post = Compared().comparison.rows[1];
+  EXPECT_EQ(post.own.deviation.undefined, report::Undefined::kZeroVariance);
+  EXPECT_EQ(post.difference.mean.value, 1);
+  EXPECT_EQ(post.pairs.losses, 3u);
+}
+
+TEST_F(FindSequencesTest, KeepsSeedsIfAnArrayIsOfAnotherNumber) {
+  TrainTwo();
+  Analyze("pre-s1", 2, {1, 3});
+  Analyze("post-s1", 2, {1, 4});
+  EXPECT_THAT(WhyNot(), HasSubstr("the mean of by_sequence/loss isn't loss"));
+}
+
+TEST_F(FindSequencesTest, SaysNothingOfAPrompt) {
+  TrainTwo();
+  Analyze("pre-s1", 2, {2});
+  Analyze("post-s1", 2, {2});
+  EXPECT_EQ(WhyNot(), "");
 }
 
 TEST_F(FindSequencesTest, SaysNothingIfNoAnalysisHasTheArray) {
@@ -153,8 +183,8 @@ TEST_F(FindSequencesTest, KeepsSeedsIfGeneratedSequencesDiffer) {
 TEST_F(FindSequencesTest, KeepsSeedsIfThereAreTooFew) {
   TrainTwo();
   Analyze("pre-s1", 2, {2});
-  Analyze("post-s1", 2, {2});
-  EXPECT_THAT(WhyNot(), HasSubstr("pre-s1 and post-s1 read fewer than two sequences"));
+  Analyze("post-s1", 2, {1, 3});
+  EXPECT_THAT(WhyNot(), HasSubstr("pre-s1 read fewer than two sequences"));
 }
 
 TEST_F(FindSequencesTest, KeepsSeedsIfThereAreTooMany) {
@@ -168,7 +198,7 @@ TEST_F(FindSequencesTest, KeepsSeedsIfAnArrayIsDamaged) {
   TrainTwo();
   Analyze("pre-s1", 2, {1, 3});
   Analyze("post-s1", 2, {1, std::numeric_limits<double>::infinity()});
-  EXPECT_THAT(WhyNot(), HasSubstr("by_sequence/loss isn't 2 finite numbers"));
+  EXPECT_THAT(WhyNot(), HasSubstr("by_sequence/loss isn't 2 × 2 finite numbers"));
 }
 
 TEST_F(FindSequencesTest, LeavesARunWithoutTheNumberOut) {

@@ -38,14 +38,18 @@ class AnalysisMetricsTest : public AnalysisTest {
     subject->set_cell(CellAt(cell));
     const std::string name = Ask(request).analysis().name();
     const auto count = static_cast<int64_t>(values.size());
-    engine::AnalysisArray array{"by_sequence/loss", {"sequence"}, {count}, TensorType::kF64, {}};
-    array.bytes.assign(reinterpret_cast<const char*>(values.data()),
-                       values.size() * sizeof(double));
+    engine::AnalysisArray array{
+        "by_sequence/loss", {"part", "sequence"}, {2, count}, TensorType::kF64, {}};
+    for (const std::vector<double>& part : {values, std::vector<double>(values.size(), 1)}) {
+      array.bytes.append(reinterpret_cast<const char*>(part.data()), part.size() * sizeof(double));
+    }
     v1::Analysis result;
     (*result.mutable_numbers())["loss"].set_value(loss);
     v1::AnalysisArrayInfo* info = result.add_arrays();
     info->set_name(array.name);
+    info->add_axes("part");
     info->add_axes("sequence");
+    info->add_shape(2);
     info->add_shape(count);
     analyst_->ComputationResult(analyst_->NextAnalysis(), result, *engine::WriteArrays({array}));
     WaitUntil(name, v1::AnalysisState::DONE);

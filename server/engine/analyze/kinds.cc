@@ -440,8 +440,8 @@ AnalysisCost PredictionsCost(const AnalysisOptions& options, const RunConfig& co
   const uint64_t bins = Of<PredictionsOptions>(options).bins;
   const auto context = static_cast<uint64_t>(config.model.context);
   const uint64_t sequences = tokens;  // at most
-  const uint64_t arrays = 8 * (3 * bins + 2 * context + 2 * sequences);
-  return {1, arrays + 56 + 8 * sequences, arrays, AnalysisPass::kScored,
+  const uint64_t arrays = 8 * (3 * bins + 2 * context + 4 * sequences);
+  return {1, arrays + 56 - 8 * sequences, arrays, AnalysisPass::kScored,
           ProbabilityOperations(TargetsAmong(tokens, config.model), config.model)};
 }
 

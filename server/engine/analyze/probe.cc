@@ -13,6 +13,7 @@
 #include "server/engine/analyze/lbfgs.h"
 #include "server/engine/analyze/logistic.h"
 #include "server/engine/analyze/sentence_bootstrap.h"
+#include "server/engine/analyze/sequence_sums.h"
 
 namespace ablate::engine {
 namespace {
@@ -316,18 +317,20 @@ class Probing : public Computation {
     return static_cast<double>(correct) / static_cast<double>(Scored());
   }
 
-  // Adds the contribution of each scored sentence to the accuracy at each depth: S/n times its
-  // correct words, of S sentences and n words.
+  // Divides the accuracy at each depth among the scored sentences.
   void AddSentences(AnalysisResult* result) const {
     const std::vector<std::vector<int64_t>> correct = CorrectWords();
+    const at::Tensor words = at::tensor(std::vector<int64_t>(words_.scored_sentences.begin(),
+                                                             words_.scored_sentences.end()),
+                                        at::kLong)
+                                 .to(at::kDouble);
     for (int64_t depth = 0; depth < Depths(); ++depth) {
       const AnalysisNumber accuracy = Accuracy(depth, kLabelFit);
       if (accuracy.undefined.has_value()) continue;
-      const at::Tensor words =
+      const at::Tensor right =
           at::tensor(correct[static_cast<size_t>(depth)], at::kLong).to(at::kDouble);
-      const double scale = static_cast<double>(words.numel()) / static_cast<double>(Scored());
-      result->arrays.push_back(ArrayOf(absl::StrCat("by_sequence/accuracy/", PlaceName(depth)),
-                                       {"sequence"}, words * scale));
+      result->arrays.push_back(
+          SequenceArray(absl::StrCat("accuracy/", PlaceName(depth)), right, words));
     }
   }
 

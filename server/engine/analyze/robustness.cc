@@ -9,13 +9,13 @@
 #include <utility>
 #include <vector>
 
-#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "server/engine/analyze/computation.h"
 #include "server/engine/analyze/inputs.h"
 #include "server/engine/analyze/perturbed_scores.h"
 #include "server/engine/analyze/replaced_words.h"
 #include "server/engine/analyze/robustness_levels.h"
+#include "server/engine/analyze/sequence_sums.h"
 
 namespace ablate::engine {
 namespace {
@@ -61,7 +61,7 @@ std::vector<PerturbedPass> PassesOf(const RobustnessOptions& options) {
 }
 
 // Sums over the compared targets of a sequence.
-enum SequenceSum { kSequenceLoss, kSequenceUnperturbed, kSequenceSums };
+enum SequenceSum { kSequenceLoss, kSequenceUnperturbed, kSequenceTargets, kSequenceSums };
 
 // Reads each batch as it is, then once for each level and draw. A piece is one pass.
 class Robustness : public Computation {
@@ -118,7 +118,7 @@ class Robustness : public Computation {
     const LevelValues clean = ValuesOf(0, 1);
     AddNumbers("", clean, &result);
     result.numbers.push_back(NumberOf("embedding_rms", rms_));
-    if (!clean.undefined) AddSequences("loss", 0, 1, &result);
+    if (!clean.undefined) result.arrays.push_back(SequencesOf("loss", 0, 1, false));
     int64_t row = 1;
     for (const PerturbationInfo& info : kPerturbations) {
       const std::vector<double>& levels = options_.*info.levels;
@@ -129,8 +129,8 @@ class Robustness : public Computation {
         AddLevel(info, level, values, &result);
         if (!values.undefined) {
           const std::string prefix = LevelName(info, level) + "/";
-          AddSequences(prefix + "loss", row, draws, &result);
-          AddSequences(prefix + "increase", row, draws, &result);
+          result.arrays.push_back(SequencesOf(prefix + "loss", row, draws, false));
+          result.arrays.push_back(SequencesOf(prefix + "increase", row, draws, true));
         }
         increases.insert(increases.end(), values.increase.begin(), values.increase.end());
         row += draws;
@@ -163,36 +163,31 @@ class Robustness : public Computation {
   }
 
   // Returns the columns of by_sequence_ of a pass over a batch, [kSequenceSums, rows].
-  at::Tensor SequencesOf(int64_t row, int64_t batch) {
+  at::Tensor ColumnsOf(int64_t row, int64_t batch) {
     return by_sequence_[row].narrow(1, first_sequences_[static_cast<size_t>(batch)],
                                     analysis_.Batch(batch).rows);
   }
 
   // Returns sums over the targets [N] of each sequence of a batch, [kSequenceSums, rows].
-  static at::Tensor SequenceSumsOf(int64_t rows, const at::Tensor& losses,
-                                   const at::Tensor& unperturbed) {
-    return at::stack({losses, unperturbed}).view({kSequenceSums, rows, -1}).sum(2);
+  static at::Tensor ColumnSums(int64_t rows, const TargetScores& scores,
+                               const at::Tensor& unperturbed) {
+    return at::stack({scores.losses, unperturbed, scores.counted})
+        .view({kSequenceSums, rows, -1})
+        .sum(2);
   }
 
-  // Adds the contribution of each sequence with targets to a loss or an increase, which is the mean
-  // over `draws` rows of the sums: S/n times the sequence's sum, of S sequences and n targets.
-  void AddSequences(const std::string& number, int64_t first, uint32_t draws,
-                    AnalysisResult* result) const {
-    const bool increase = absl::EndsWith(number, "increase");
-    at::Tensor mean = at::zeros({sequences_}, at::kDouble);
+  // Divides the loss of `draws` rows of the sums, or its increase, among the sequences that have
+  // targets. Each draw counts alike, whatever targets it has.
+  AnalysisArray SequencesOf(const std::string& number, int64_t first, uint32_t draws,
+                            bool increase) const {
+    const at::Tensor read = by_sequence_[0][kSequenceTargets] > 0;
+    at::Tensor sums = at::zeros({sequences_}, at::kDouble), targets = at::zeros_like(sums);
     for (int64_t row = first; row < first + draws; ++row) {
-      const at::Tensor sums = by_sequence_[row];
-      const at::Tensor own =
-          increase ? sums[kSequenceLoss] - sums[kSequenceUnperturbed] : sums[kSequenceLoss];
-      mean += own / (sums_[row][kComparedTargets] * static_cast<double>(draws));
+      const at::Tensor of = by_sequence_[row], all = sums_[row][kComparedTargets];
+      sums += (increase ? of[kSequenceLoss] - of[kSequenceUnperturbed] : of[kSequenceLoss]) / all;
+      targets += of[kSequenceTargets] / all;
     }
-    std::vector<int64_t> read;
-    for (const TokenBatch& row : SplitRows(analysis_.batches)) {
-      read.push_back(TargetsIn({row}) > 0 ? 1 : 0);
-    }
-    const at::Tensor kept = mean.masked_select(at::tensor(read, at::kLong).gt(0));
-    result->arrays.push_back(ArrayOf(absl::StrCat("by_sequence/", number), {"sequence"},
-                                     kept * static_cast<double>(kept.numel())));
+    return SequenceArray(number, sums.masked_select(read), targets.masked_select(read));
   }
 
   // Returns the losses of the batch that was read last as it is, [N].
@@ -206,7 +201,7 @@ class Robustness : public Computation {
     const at::Tensor sums = SumsOf(scores, scores.losses, 0);
     AddClasses(0, scores);
     UnperturbedLosses(batch).copy_(scores.losses);
-    SequencesOf(0, index) += SequenceSumsOf(batch.rows, scores.losses, scores.losses);
+    ColumnsOf(0, index) += ColumnSums(batch.rows, scores, scores.losses);
     sums_[0] += sums;
   }
 
@@ -228,7 +223,7 @@ class Robustness : public Computation {
     const TargetScores scores = ScoresOf(analysis_, subject_, batch, size * step);
     const at::Tensor sums = SumsOf(scores, UnperturbedLosses(batch), moved);
     AddClasses(row, scores);
-    SequencesOf(row, index) += SequenceSumsOf(batch.rows, scores.losses, UnperturbedLosses(batch));
+    ColumnsOf(row, index) += ColumnSums(batch.rows, scores, UnperturbedLosses(batch));
     sums_[row] += sums;
   }
 
@@ -272,8 +267,9 @@ class Robustness : public Computation {
     const at::Tensor unperturbed =
         UnperturbedLosses(batch).index_select(0, at::tensor(originals, at::kLong));
     const at::Tensor losses = scores.losses.index_select(0, stayed);
-    SequencesOf(of_pass, index)
-        .index_add_(1, at::tensor(sequences, at::kLong), at::stack({losses, unperturbed}));
+    ColumnsOf(of_pass, index)
+        .index_add_(1, at::tensor(sequences, at::kLong),
+                    at::stack({losses, unperturbed, at::ones_like(losses)}));
     sums_[of_pass] +=
         at::stack({losses.sum(), unperturbed.sum(), correct.index_select(0, stayed).sum(),
                    at::scalar_tensor(static_cast<double>(places.size()), at::kDouble),

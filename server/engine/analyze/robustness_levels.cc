@@ -69,10 +69,9 @@ AnalysisCost RobustnessCost(const AnalysisOptions& options, const RunConfig& con
   const uint64_t batch = std::max(kPieceTokens, static_cast<uint64_t>(model.context));
   cost.state_bytes = 8 * (passes * (kRobustnessSums + 3 * classes) +
                           std::min(static_cast<uint64_t>(targets), batch));
-  // Most tokens are in sequences that fill the context; documents are often shorter.
-  const uint64_t sequences = 4 * (tokens / static_cast<uint64_t>(model.context) + 1);
-  cost.state_bytes += 16 * passes * sequences;
-  cost.array_bytes = 8 * (values + numbers * sequences);
+  // At most as many sequences as tokens.
+  cost.state_bytes += 24 * passes * tokens;
+  cost.array_bytes = 8 * values + 16 * numbers * tokens;
   cost.others = static_cast<double>(passes) * ProbabilityOperations(targets, model);
   return cost;
 }

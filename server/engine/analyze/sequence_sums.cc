@@ -7,6 +7,12 @@
 
 namespace ablate::engine {
 
+AnalysisArray SequenceArray(const std::string& number, const at::Tensor& sums,
+                            const at::Tensor& targets) {
+  const at::Tensor parts = at::stack({sums, targets}) * sums.numel() / targets.sum();
+  return ArrayOf(absl::StrCat("by_sequence/", number), {"part", "sequence"}, parts);
+}
+
 SequenceSums::SequenceSums(const std::vector<TokenBatch>& batches, std::vector<std::string> numbers)
     : numbers_(std::move(numbers)) {
   int64_t sequences = 0;
@@ -25,15 +31,12 @@ void SequenceSums::Add(int64_t batch, const at::Tensor& rows,
 }
 
 void SequenceSums::AddArrays(AnalysisResult* result) const {
-  const at::Tensor targets = sums_[-1];
-  const at::Tensor read = targets > 0;
-  const double all = targets.sum().item<double>();
-  if (all == 0) return;
-  const double scale = read.sum().item<double>() / all;
+  const at::Tensor read = sums_[-1] > 0;
+  const at::Tensor targets = sums_[-1].masked_select(read);  // [S]
+  if (targets.numel() == 0) return;
   for (size_t i = 0; i < numbers_.size(); ++i) {
     const at::Tensor sums = sums_[static_cast<int64_t>(i)].masked_select(read);  // [S]
-    result->arrays.push_back(
-        ArrayOf(absl::StrCat("by_sequence/", numbers_[i]), {"sequence"}, sums * scale));
+    result->arrays.push_back(SequenceArray(numbers_[i], sums, targets));
   }
 }
 

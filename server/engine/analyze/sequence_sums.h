@@ -15,6 +15,12 @@
 
 namespace ablate::engine {
 
+// Returns the array by_sequence/NUMBER, [part, sequence]. Part 0 of a sequence is S/n times its
+// sum, of S sequences with n targets in all, and part 1 is S/n times its targets. So the mean of
+// part 0 is the number, and that of part 1 is 1. Both [S], in the order read.
+AnalysisArray SequenceArray(const std::string& number, const at::Tensor& sums,
+                            const at::Tensor& targets);
+
 // Accumulates sums over the targets of each sequence, as part of a Computation's state.
 class SequenceSums {
  public:
@@ -27,9 +33,7 @@ class SequenceSums {
 
   StateTensor State() const { return {"by_sequence", sums_}; }
 
-  // Adds an array [S] for each number, over the S sequences with targets, in the order read. An
-  // element is S/n times a sequence's sum, n targets in all, so that the array's mean is the
-  // number.
+  // Adds an array for each number (SequenceArray), over the sequences with targets.
   void AddArrays(AnalysisResult* result) const;
 
  private:

@@ -146,6 +146,17 @@ std::vector<PickedRun> SequencesOf(const std::vector<PickedRun>& runs) {
   return sequences;
 }
 
+// Returns the parts of a cell's sequences as values whose spread is that of the number. The number
+// is a ratio of sums of values and of targets, so that a sequence's length isn't spread of it:
+// m + (v − m·w) of part v, weight w and number m. Their mean is m.
+std::vector<double> LinearParts(const Cell& cell) {
+  std::vector<double> parts = cell.by_sequence;
+  for (size_t i = 0; i < cell.sequence_weights.size(); ++i) {
+    parts[i] += *cell.value * (1 - cell.sequence_weights[i]);
+  }
+  return parts;
+}
+
 // Sets the fields about the row alone: those up to `own`, `mean` and `interval` equal to it, and
 // costs. Fills `labels` of the candidates' tuned axes into runs and `chosen`.
 ComparisonRow DescribeRow(const ComparisonInput& input, Scale scale, const CellGrid& grid,
@@ -174,7 +185,7 @@ ComparisonRow DescribeRow(const ComparisonInput& input, Scale scale, const CellG
     result.diverged += diverged;
     if (diverged) continue;
     if (input.unit == Unit::kSequence) {
-      added.by_sequence = run.cell->by_sequence;
+      added.by_sequence = LinearParts(*run.cell);
       values.insert(values.end(), added.by_sequence.begin(), added.by_sequence.end());
     } else {
       values.push_back(OnScale(scale, run.trial.value));
@@ -317,14 +328,22 @@ void Withhold(const std::vector<GridRow>& grid_rows, bool exploratory,
 }
 
 // Compares two rows of one run each over the sequences that both read; by no pair if they read
-// others.
+// others. Wins and the sign-flip test are of the sequences' parts, the rest is of LinearParts.
 void CompareSequences(const std::vector<PickedRun>& run, const std::vector<PickedRun>& baseline,
                       const Measure& measure, size_t resamples, ComparisonRow* row) {
-  const bool paired = !run.empty() && !baseline.empty() && run[0].seed == baseline[0].seed;
+  const bool paired =
+      !run.empty() && !baseline.empty() && run[0].cell->sequences == baseline[0].cell->sequences;
   std::vector<PickedRun> own, other;
   if (paired) own = SequencesOf(run), other = SequencesOf(baseline);
-  if (own.size() != other.size()) own.clear();
-  CompareRow(own, other, measure, resamples, row);
+  CompareRow(own, other, measure, /*resamples=*/0, row);
+  if (row->pairs.converged == 0) return;
+  const PairedStatistics parts = row->difference;
+  row->difference = ComparePairs(LinearParts(*run[0].cell), LinearParts(*baseline[0].cell),
+                                 resamples, Signs::kLeaveOut);
+  row->difference.p_sign_flip = parts.p_sign_flip;
+  row->difference.exact = parts.exact;
+  row->mean = row->own.mean;
+  row->interval = row->own.interval;
 }
 
 // Compares each row with its baseline; `runs` are by row. Stops early if cancelled.

@@ -54,8 +54,12 @@ struct Cell {
   RunOutcome outcome = RunOutcome::kMissing;
   // The metric, read if kDone; without it the cell counts as missing, a non-finite one as diverged.
   std::optional<double> value;
-  // If the unit is kSequence: the part of each sequence in `value`, which is their mean.
+  // If the unit is kSequence: the part of each sequence in `value`, which is their mean; its share
+  // of the targets times the number of sequences (empty: 1 each); and what was read. Cells with
+  // equal texts read the same sequences in the same order.
   std::vector<double> by_sequence;
+  std::vector<double> sequence_weights;
+  std::string sequences;
   // The value of ComparisonInput::choice_key, if that is another metric.
   std::optional<double> choice;
   // Evaluation loss before the first step, set only if it is far above `uniform`, the loss of a
@@ -127,7 +131,9 @@ struct SeedRun {
   double value = 0;  // NaN if diverged
   bool diverged = false;
   std::vector<std::string> chosen;  // tuned labels, one per tuned axis
-  std::vector<double> by_sequence;  // as in Cell
+  // As in Cell, but the parts of longer sequences are reduced to the same length: `value` plus the
+  // sequence's residual of the ratio (Cochran 1977, §6.4).
+  std::vector<double> by_sequence;
 };
 
 struct ParameterRange {

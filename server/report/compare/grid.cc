@@ -196,15 +196,16 @@ absl::Status CheckSequences(const ComparisonInput& input, const CellGrid& grid) 
     return absl::InvalidArgumentError(absl::StrCat("unit: sequences with ", row.cells.size(),
                                                    " cells of a setting; expected one cell"));
   }
-  using Data = std::pair<uint32_t, std::map<std::string, std::string>>;
-  std::map<Data, size_t> counts;
+  std::map<std::string, size_t> counts;  // by what was read
   for (const Cell& cell : input.cells) {
     const std::vector<double>& values = cell.by_sequence;
     if (TrialOf(&cell).state != Trial::State::kConverged) continue;
     const bool finite = std::all_of(values.begin(), values.end(),
                                     [](double value) { return std::isfinite(value); });
-    const size_t count = counts.emplace(Data{cell.seed, cell.scored}, values.size()).first->second;
-    if (finite && count >= 2 && values.size() == count) continue;
+    const size_t count = counts.emplace(cell.sequences, values.size()).first->second;
+    const size_t weights = cell.sequence_weights.size();
+    const bool whole = values.size() == count && (weights == 0 || weights == count);
+    if (finite && count >= 2 && whole) continue;
     return absl::InvalidArgumentError(absl::StrCat(
         "cells.by_sequence: ", values.size(), finite ? "" : " not finite",
         " values; expected finite numbers, at least two, and as many as in other cells"));

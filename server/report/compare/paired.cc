@@ -117,21 +117,14 @@ Number Bias(Values ascending, double estimate, double tie) {
   return Defined(NormalQuantile((less + equal / 2) / static_cast<double>(ascending.size())));
 }
 
-// Returns the skewness of the mean over samples that leave one value out.
+// Returns the skewness of the mean over samples that leave one value out. The mean without a value
+// is apart from the mean by its distance, divided by n − 1 for each value alike.
 Number Acceleration(Values sample) {
-  std::vector<double> estimates;
-  for (size_t left_out = 0; left_out < sample.size(); ++left_out) {
-    std::vector<double> rest(sample.begin(), sample.end());
-    rest.erase(rest.begin() + static_cast<std::ptrdiff_t>(left_out));
-    const Number estimate = Mean(rest);
-    if (!estimate.defined()) return estimate;
-    estimates.push_back(estimate.value);
-  }
-  const Number center = Mean(estimates);
-  if (!center.defined()) return center;
+  const Number mean = Mean(sample);
+  if (!mean.defined()) return mean;
   CompensatedSum squares, cubes;
-  for (const double estimate : estimates) {
-    const double pull = center.value - estimate;
+  for (const double value : sample) {
+    const double pull = value - mean.value;
     squares.Add(pull * pull);
     cubes.Add(pull * pull * pull);
   }
@@ -224,7 +217,7 @@ Number Quotient(const Number& numerator, const Number& denominator) {
 }  // namespace
 
 PairedStatistics ComparePairs(absl::Span<const double> setting, absl::Span<const double> baseline,
-                              size_t resamples) {
+                              size_t resamples, Signs signs) {
   std::vector<double> differences;
   double magnitude = 0;
   for (size_t i = 0; i < setting.size(); ++i) {
@@ -247,7 +240,8 @@ PairedStatistics ComparePairs(absl::Span<const double> setting, absl::Span<const
     result.effect_unbiased = result.n < 3 ? NoNumber(Undefined::kTooFewPairs)
                                           : Defined(result.effect.value * HedgesFactor(n - 1));
   }
-  const SignFlipResult flips = SignFlipTest(differences);
+  SignFlipResult flips{NoNumber(Undefined::kNotRecorded)};
+  if (signs == Signs::kFlip) flips = SignFlipTest(differences);
   result.p_sign_flip = flips.p;
   result.exact = flips.exact;
   result.correlation = OverPairs(Correlation(setting, baseline));

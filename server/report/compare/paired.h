@@ -92,8 +92,9 @@ struct PairedStatistics {
 // finite. `resamples` is for the bootstrap, 0 to omit it (bca is then undefined). Undefined
 // numbers: kTooFewPairs, kZeroVariance (differences equal up to the rounding of the original
 // numbers), kNonFinite. Pure, safe from any thread.
+enum class Signs { kFlip, kLeaveOut };  // kLeaveOut: p_sign_flip is kNotRecorded
 PairedStatistics ComparePairs(absl::Span<const double> setting, absl::Span<const double> baseline,
-                              size_t resamples = 10000);
+                              size_t resamples = 10000, Signs signs = Signs::kFlip);
 
 // Returns the larger p of Student's two one-sided tests that the mean difference is within ±margin
 // (Schuirmann 1987). Undefined: `pairs.deviation`'s reason.

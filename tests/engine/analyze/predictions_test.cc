@@ -128,10 +128,12 @@ class ByHand {
   }
 
   void ExpectSequences(Precision precision, const AnalysisResult& result) const {
-    const at::Tensor losses = ArrayIn(result, "by_sequence/loss");
-    const at::Tensor correct = ArrayIn(result, "by_sequence/accuracy");
+    const at::Tensor both = ArrayIn(result, "by_sequence/loss");
     const auto count = static_cast<double>(by_sequence_.size());
-    ASSERT_EQ(losses.sizes(), std::vector<int64_t>{static_cast<int64_t>(count)});
+    ASSERT_EQ(both.sizes(), (std::vector<int64_t>{2, static_cast<int64_t>(count)}));
+    const at::Tensor losses = both[0];
+    const at::Tensor correct = ArrayIn(result, "by_sequence/accuracy")[0];
+    EXPECT_NEAR(both[1].mean().item<double>(), 1, 1e-12) << "shares of the targets";
     for (size_t i = 0; i < by_sequence_.size(); ++i) {
       SCOPED_TRACE(i);
       const auto at = static_cast<int64_t>(i);
@@ -285,7 +287,7 @@ TEST(PredictionsTest, HasArraysOfItsCost) {
   for (const AnalysisArray& array : Analyzed(request).arrays) bytes += array.bytes.size();
   const AnalysisCost cost = KindOf(request.options).cost(request.options, ModelM().config, 8, 1);
   constexpr size_t kOthers = 7;  // of the 8 sequences that 8 tokens may be, all except the one read
-  EXPECT_EQ(cost.array_bytes, bytes + 2 * sizeof(double) * kOthers);
+  EXPECT_EQ(cost.array_bytes, bytes + 4 * sizeof(double) * kOthers);
   EXPECT_EQ(cost.state_bytes,
             (*MakeAnalysis(request))->state_bytes() + 3 * sizeof(double) * kOthers);
 }

@@ -184,9 +184,11 @@ TEST(ProbeTest, DividesTheAccuracyAmongSentences) {
       Analyzed(ProbeRequest(ModelM(), DrawnSentences(80, "abcdefg"), WithoutControls()));
   for (const std::string place : {"embedding", "block.1"}) {
     const at::Tensor sentences = ArrayIn(result, "by_sequence/accuracy/" + place);
-    EXPECT_EQ(sentences.size(0), 24) << "scored ones";
-    EXPECT_NEAR(sentences.mean().item<double>(), NumberIn(result, "accuracy/" + place), 1e-12);
-    EXPECT_GT(sentences.std().item<double>(), 0);
+    ASSERT_EQ(sentences.sizes(), (std::vector<int64_t>{2, 24})) << "scored ones";
+    EXPECT_NEAR(sentences[0].mean().item<double>(), NumberIn(result, "accuracy/" + place), 1e-12);
+    EXPECT_NEAR(sentences[1].mean().item<double>(), 1, 1e-12);
+    EXPECT_TRUE(sentences[0].le(sentences[1]).all().item<bool>()) << "correct ones are words";
+    EXPECT_GT(sentences[1].std().item<double>(), 0);
   }
 }
 

@@ -148,9 +148,11 @@ TEST(RobustnessTest, GrowsByTheNormOfTheGradient) {
 void ExpectDivided(const AnalysisResult& result, const std::string& number,
                    const std::vector<double>& sums, double targets) {
   SCOPED_TRACE(number);
-  const at::Tensor array = ArrayIn(result, "by_sequence/" + number);
+  const at::Tensor both = ArrayIn(result, "by_sequence/" + number);
   const auto count = static_cast<int64_t>(sums.size());
-  ASSERT_EQ(array.sizes(), (std::vector<int64_t>{count}));
+  ASSERT_EQ(both.sizes(), (std::vector<int64_t>{2, count}));
+  const at::Tensor array = both[0];
+  EXPECT_NEAR(both[1].mean().item<double>(), 1, 1e-12) << "shares of the targets";
   for (int64_t i = 0; i < count; ++i) {
     ExpectNearIn(Precision::kFloat64, array[i].item<double>(),
                  static_cast<double>(count) * sums[static_cast<size_t>(i)] / targets, 1);
