@@ -145,7 +145,7 @@ TEST(ModelsTest, AnalysesTheExampleOfNormSitesBeforeAndAfterImport) {
          {"--set", "evaluation.tokens=128", "--wait"});
   const nlohmann::json compared = server.Json({"compare", "gpt2-norm-sites-imported", "--json"});
   EXPECT_EQ(compared["unit"], "SEQUENCE") << compared.dump();
-  EXPECT_EQ(compared["rows"][3]["difference"]["n"], 40) << compared["rows"][3].dump();
+  EXPECT_EQ(compared["rows"][3]["pairs"], 40) << compared["rows"][3].dump();
   const Output probes = server.Ablate(
       {"compare", "gpt2-norm-sites-imported", "--key", "probe/accuracy/block.3", "--json"});
   EXPECT_EQ(nlohmann::json::parse(probes.out)["unit"], "SEQUENCE") << probes.err;
