@@ -374,14 +374,14 @@ ShownSeeds SeedsShown(const Input& input) {
   return shown;
 }
 
+}  // namespace
+
 std::string SeedLinesText(const Input& input) {
   const ShownSeeds shown = SeedsShown(input);
   if (!shown.converged) return shown.diverged ? ". Thin lines: runs that diverged" : "";
   return absl::StrCat(". Thin lines: single runs",
                       shown.diverged ? ", including those that diverged" : "");
 }
-
-}  // namespace
 
 std::string CurveCsv(const Input& input, const std::vector<CurvePanel>& panels) {
   std::string csv = "panel,setting,seed,step,value,low,high\n";

@@ -55,6 +55,9 @@ bool AnyInterval(const Input& input);
 // Returns "mean of 12 seeds, band: its 95 % interval", or "geometric mean …".
 std::string MeanText(const Input& input, bool geometric);
 
+// Returns ". Thin lines: single runs", or "" if the figure draws none.
+std::string SeedLinesText(const Input& input);
+
 // Returns the footnote of curves that aren't over steps: these statements and the left-out runs,
 // after the meaning of colours in small multiples.
 std::string CurvesFootnote(const Input& input, std::vector<std::string> statements,
