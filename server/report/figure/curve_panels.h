@@ -52,6 +52,9 @@ std::string SeedsText(const Input& input);
 // Returns true if some setting's mean has an interval.
 bool AnyInterval(const Input& input);
 
+// Returns "band", or "bar" if each curve has one point only: the mark of an interval.
+std::string IntervalMark(const Input& input);
+
 // Returns "mean of 12 seeds, band: its 95 % interval", or "geometric mean …".
 std::string MeanText(const Input& input, bool geometric);
 
