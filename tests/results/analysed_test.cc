@@ -239,7 +239,7 @@ TEST_F(LabelledResultsTest, NameTheLabelsThatThereAre) {
       HasSubstr("\"spec\" is an analysis of kind spectrum, which figure kind landscape can't"));
   EXPECT_THAT(Error("matrix", "spec"),
               HasSubstr("expected an analysis of kind cka, attention (with --prompt TEXT --set "
-                        "'maps=[model]') or patch. Make one"));
+                        "'maps=[model]'), patch or remove. Make one"));
   EXPECT_THAT(Error("landscape", "sharp", 7), AllOf(HasSubstr("step: "), HasSubstr("10")));
 }
 
@@ -247,7 +247,8 @@ TEST_F(LabelledResultsTest, SayWhichMapsAttentionNeeds) {
   Train();
   EXPECT_THAT(
       Error("matrix", ""),
-      HasSubstr("of kind cka, attention (with --prompt TEXT --set 'maps=[model]') or patch"));
+      HasSubstr(
+          "of kind cka, attention (with --prompt TEXT --set 'maps=[model]'), patch or remove"));
   Analyse("pre-s1", "attention", "attention {}", {{"entropy", .5}},
           {Array("entropy", {"block", "head"}, {1, 2}, {.5, .5})});
   for (const char* key : {"", "attention"}) {
@@ -257,6 +258,15 @@ TEST_F(LabelledResultsTest, SayWhichMapsAttentionNeeds) {
                                "/pre-s1 --prompt TEXT --set 'maps=[model]' --label "
                                "attention-maps`")));
   }
+}
+
+TEST_F(LabelledResultsTest, SayWhichPromptsAMapOfPatchNeeds) {
+  Train();
+  Analyse("pre-s1", "presidual", "patch {}", {{"recovered/block.0", .5}},
+          {Array("recovered", {"block"}, {1}, {.5})});
+  EXPECT_THAT(Error("matrix", "presidual"),
+              HasSubstr("\"presidual\" has no array that figure kind matrix draws: it has no map; "
+                        "expected prompts of equal length, or part: head"));
 }
 
 TEST_F(LabelledResultsTest, AreDrawnUnderOtherLabelsIfTheKindsOwnIsNotThere) {
