@@ -97,7 +97,8 @@ Action DefineCompare(Command* command) {
   command->Footer(
       "Runs of equal seed are paired. The value of a tuned axis is selected for each seed on the "
       "other seeds of the setting. A diverged run counts as a loss and is left out of means. With "
-      "one run of each setting, numbers of analyses are paired by the sequences that were read. "
+      "one run of each setting and no tuned axis, numbers of analyses are paired by the sequences "
+      "that were read. "
       "Formulas: docs/reference/comparison.md.\n\n"
       "With several experiments the first setting named is the baseline, unless --baseline "
       "setting=EXP/SETTING names another. The fields in which their specs differ are printed.\n\n"

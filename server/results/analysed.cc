@@ -271,11 +271,13 @@ absl::StatusOr<figure::Analysed> LabelledResults::Read(const ComparedGrid& compa
   const Label& results = **found;
   const std::vector<const figure::ArrayForm*> forms = FormsOf(kind, results);
   if (forms.empty()) {
-    const bool attention = spec::KindName(results.asked.analysis()) == "attention";
+    const std::string analysis = spec::KindName(results.asked.analysis());
     return absl::FailedPreconditionError(absl::StrCat(
         "key: ", reflect::Quoted(label), " has no array that figure kind ", kind.name, " draws",
-        attention ? absl::StrCat(": it has no maps. Make some with ", MapsCommand(compared, label))
-                  : ""));
+        analysis == "attention"
+            ? absl::StrCat(": it has no maps. Make some with ", MapsCommand(compared, label))
+        : analysis == "patch" ? ": it has no map; expected prompts of equal length, or part: head"
+                              : ""));
   }
   figure::Analysed analysed;
   analysed.form = forms[0];

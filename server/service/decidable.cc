@@ -10,8 +10,9 @@
 #include "server/report/compare/statistics.h"
 #include "server/report/compare/wording.h"
 #include "server/results/trained_grid.h"
-#include "server/spec/analysis.h"
+#include "server/spec/analysis_numbers.h"
 #include "server/spec/axes.h"
+#include "server/spec/experiment_analyses.h"
 #include "server/spec/field_values.h"
 
 namespace ablate::service {
@@ -41,6 +42,15 @@ report::ComparisonInput InputOf(const spec::Resolution& resolution) {
   return input;
 }
 
+// Returns true if runs of one seed are compared by sequence in this number of an analysis.
+bool IsBySequence(const v1::ExperimentSpec& spec, const std::string& key) {
+  const size_t slash = key.find('/');
+  if (slash == std::string::npos) return false;
+  const auto entry = spec::EntryWithNumbers(spec, key.substr(0, slash));
+  return entry.has_value() && results::ScaleOf(spec, key) == report::Scale::kDifference &&
+         spec::IsStoredBySequence(entry->analysis, key.substr(slash + 1));
+}
+
 }  // namespace
 
 std::string UndecidableNote(const spec::Resolution& resolution) {
@@ -54,16 +64,16 @@ std::string UndecidableNote(const spec::Resolution& resolution) {
   if (seeds >= needed) return "";
   const double least =
       std::min(1.0, static_cast<double>(rows) * std::pow(2.0, 1 - static_cast<double>(seeds)));
-  const auto recorded = spec::RecordedFamilies();
-  const std::string family = input.key.substr(0, input.key.find('/'));
-  const bool of_analyses = std::find(recorded.begin(), recorded.end(), family) == recorded.end();
-  const bool by_sequence = seeds == 1 && of_analyses && comparison->tuned_axes.empty();
-  return absl::StrCat(
-      seeds, seeds == 1 ? " seed" : " seeds",
-      " can't establish a difference: ", "the permutation test",
-      rows > 1 ? absl::StrCat(", Holm-adjusted for ", rows, " comparisons,") : "",
-      " has p of at least ", absl::StrFormat("%.3g", least), "; ", needed, " seeds are needed",
-      by_sequence ? absl::StrCat(", unless the analysis stores ", input.key, " by sequence") : "");
+  if (seeds == 1 && comparison->tuned_axes.empty() && IsBySequence(resolution.spec, input.key)) {
+    return absl::StrCat("1 seed: ", input.key,
+                        " is compared by sequence, one run per setting, which shows nothing about "
+                        "other training seeds");
+  }
+  return absl::StrCat(seeds, seeds == 1 ? " seed" : " seeds",
+                      " can't establish a difference: ", "the permutation test",
+                      rows > 1 ? absl::StrCat(", Holm-adjusted for ", rows, " comparisons,") : "",
+                      " has p of at least ", absl::StrFormat("%.3g", least), "; ", needed,
+                      " seeds are needed");
 }
 
 }  // namespace ablate::service

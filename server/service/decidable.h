@@ -10,7 +10,7 @@ namespace ablate::service {
 
 // Returns a note if the grid has too few seeds, however its runs end: "6 seeds can't establish a
 // difference: the permutation test, Holm-adjusted for 3 comparisons, has p of at least 0.0938; 7
-// seeds are needed".
+// seeds are needed". For one seed and a number that is compared by sequence, says so instead.
 // "" if they suffice, or if nothing is compared. The resolution has no problems.
 std::string UndecidableNote(const spec::Resolution& resolution);
 

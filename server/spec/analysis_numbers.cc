@@ -11,6 +11,21 @@
 namespace ablate::spec {
 namespace {
 
+// A form of numbers of which an array by_sequence/NUMBER is stored.
+struct SequenceNumber {
+  absl::string_view kind, form;
+};
+
+constexpr SequenceNumber kBySequence[] = {
+    {"predictions", "loss"},
+    {"predictions", "accuracy"},
+    {"robustness", "loss"},
+    {"robustness", "{level}/loss"},
+    {"robustness", "{level}/increase"},
+    {"probe", "accuracy/embedding"},
+    {"probe", "accuracy/block.{i}"},
+};
+
 bool IsDigit(char c) { return absl::ascii_isdigit(static_cast<unsigned char>(c)); }
 
 // Returns how many characters at the text's beginning match a placeholder of this name.
@@ -49,6 +64,14 @@ bool HasNumberForm(absl::string_view number, absl::string_view form) {
     number.remove_prefix(size);
   }
   return number.empty();
+}
+
+bool IsStoredBySequence(const v1::AnalysisKind& analysis, absl::string_view number) {
+  const std::string kind = KindName(analysis);
+  return std::any_of(std::begin(kBySequence), std::end(kBySequence),
+                     [&](const SequenceNumber& one) {
+                       return kind == one.kind && HasNumberForm(number, one.form);
+                     });
 }
 
 std::optional<std::pair<std::string, std::string>> NumberComplaint(const v1::AnalysisKind& analysis,

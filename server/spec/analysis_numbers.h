@@ -20,6 +20,10 @@ std::vector<std::string> NumberForms(const v1::AnalysisKind& analysis);
 // for a name without a slash.
 bool HasNumberForm(absl::string_view number, absl::string_view form);
 
+// Returns true if analyses of the kind store the number also by sequence, as the array
+// by_sequence/`number`, so that runs can be compared over sequences.
+bool IsStoredBySequence(const v1::AnalysisKind& analysis, absl::string_view number);
+
 // Returns a problem of the key LABEL/`number` and what is allowed, if the label is of such
 // analyses; nothing if one of their numbers, for some model, has this name. Doesn't check that the
 // model has the block or norm.

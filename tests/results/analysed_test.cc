@@ -260,6 +260,15 @@ TEST_F(LabelledResultsTest, SayWhichMapsAttentionNeeds) {
   }
 }
 
+TEST_F(LabelledResultsTest, SayWhichPromptsAMapOfPatchNeeds) {
+  Train();
+  Analyse("pre-s1", "presidual", "patch {}", {{"recovered/block.0", .5}},
+          {Array("recovered", {"block"}, {1}, {.5})});
+  EXPECT_THAT(Error("matrix", "presidual"),
+              HasSubstr("\"presidual\" has no array that figure kind matrix draws: it has no map; "
+                        "expected prompts of equal length, or part: head"));
+}
+
 TEST_F(LabelledResultsTest, AreDrawnUnderOtherLabelsIfTheKindsOwnIsNotThere) {
   Train();
   Landscape("pre-s1", "slice-source", 3);

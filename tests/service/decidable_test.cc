@@ -41,18 +41,27 @@ TEST(UndecidableNoteTest, SaysHowManySeedsItTakes) {
   EXPECT_EQ(Note(2, 6), "");
 }
 
-TEST(UndecidableNoteTest, SaysThatAnAnalysisMayDecideBySequence) {
+// Returns the note for two settings of one seed, with predictions and robustness.
+std::string NoteOf(const std::string& primary) {
   v1::ExperimentSpec spec;
-  ASSERT_TRUE(google::protobuf::TextFormat::ParseFromString(
-      "name: 'small' base { task { recall {} } } axes { field: 'model.width' values { "
-      "number_value: "
-      "16 } values { number_value: 32 } } analyses { predictions {} } report { primary: "
-      "'predictions/loss' }",
+  EXPECT_TRUE(google::protobuf::TextFormat::ParseFromString(
+      absl::StrCat("name: 'small' base { task { recall {} } } axes { field: 'model.width' values { "
+                   "number_value: 16 } values { number_value: 32 } } analyses { name: 'own' "
+                   "predictions {} } analyses { robustness {} } report { primary: '",
+                   primary, "' }"),
       &spec));
-  const spec::Resolution resolution = spec::Resolve(spec, {}, {});
-  EXPECT_EQ(UndecidableNote(resolution),
-            "1 seed can't establish a difference: the permutation test has p of at least 1; 6 "
-            "seeds are needed, unless the analysis stores predictions/loss by sequence");
+  return UndecidableNote(spec::Resolve(spec, {}, {}));
+}
+
+TEST(UndecidableNoteTest, SaysWhichNumbersAreComparedBySequence) {
+  EXPECT_EQ(NoteOf("own/loss"),
+            "1 seed: own/loss is compared by sequence, one run per setting, which shows nothing "
+            "about other training seeds");
+  for (const char* key : {"own/calibration_error", "robustness/perplexity", "eval/loss"}) {
+    EXPECT_EQ(NoteOf(key),
+              "1 seed can't establish a difference: the permutation test has p of at least 1; 6 "
+              "seeds are needed");
+  }
 }
 
 TEST(UndecidableNoteTest, SaysNothingWhereNothingIsCompared) {

@@ -35,6 +35,16 @@ TEST(NumberFormsTest, AreOfEveryKindButCapture) {
   EXPECT_THAT(NumberForms({}), IsEmpty());
 }
 
+TEST(IsStoredBySequenceTest, IsOfTheKind) {
+  v1::AnalysisKind predictions, robustness;
+  predictions.mutable_predictions();
+  robustness.mutable_robustness();
+  EXPECT_TRUE(IsStoredBySequence(predictions, "loss"));
+  EXPECT_FALSE(IsStoredBySequence(predictions, "entropy"));
+  EXPECT_TRUE(IsStoredBySequence(robustness, "fgsm@0.1/increase"));
+  EXPECT_FALSE(IsStoredBySequence(robustness, "accuracy"));
+}
+
 TEST(NumberComplaintTest, SaysWhatTheKindHas) {
   v1::AnalysisKind spectrum;
   spectrum.mutable_spectrum();

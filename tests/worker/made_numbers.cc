@@ -2,24 +2,34 @@
 
 #include <utility>
 
+#include "absl/strings/match.h"
+#include "absl/strings/string_view.h"
 #include "tests/engine/analyze/drawn_subjects.h"
 #include "tests/engine/analyze/every_kind.h"
 
 namespace ablate::engine {
 namespace {
 
-using Made = std::map<std::string, std::set<std::string>>;
+using Made = std::map<std::string, MadeNames>;
 
 void Add(const AnalysisKind& kind, AnalysisRequest request, Made* made) {
-  std::set<std::string>& names = (*made)[std::string(kind.name)];
-  for (AnalysisNumber& number : Analyzed(std::move(request)).numbers) {
-    names.insert(std::move(number.name));
+  constexpr absl::string_view kBySequence = "by_sequence/";
+  MadeNames& names = (*made)[std::string(kind.name)];
+  AnalysisResult result = Analyzed(std::move(request));
+  for (const AnalysisNumber& number : result.numbers) {
+    names.numbers.insert(number.name);
+    if (!number.undefined) names.defined.insert(number.name);
+  }
+  for (const AnalysisArray& array : result.arrays) {
+    if (absl::StartsWith(array.name, kBySequence)) {
+      names.by_sequence.insert(array.name.substr(kBySequence.size()));
+    }
   }
 }
 
 }  // namespace
 
-std::map<std::string, std::set<std::string>> MadeNumbers() {
+std::map<std::string, MadeNames> MadeNumbers() {
   constexpr uint64_t kSubjects = 24;
   Made made;
   for (uint64_t drawn = 0; drawn < kSubjects; ++drawn) {

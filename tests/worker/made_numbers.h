@@ -9,9 +9,15 @@
 
 namespace ablate::engine {
 
+struct MadeNames {
+  std::set<std::string> numbers;
+  std::set<std::string> defined;      // of these, the ones that have a value for some model
+  std::set<std::string> by_sequence;  // numbers with an array by_sequence/NUMBER
+};
+
 // Returns the names by kind, for every kind: for models with many settings, and for several models
 // at once.
-std::map<std::string, std::set<std::string>> MadeNumbers();
+std::map<std::string, MadeNames> MadeNumbers();
 
 }  // namespace ablate::engine
 

@@ -92,6 +92,10 @@ Grade GradeOf(const Comparison& comparison, const ComparisonRow& row, const Deci
 
 }  // namespace
 
+bool DivergedBySequence(Unit unit, const ComparisonRow& row, const ComparisonRow& baseline) {
+  return unit == Unit::kSequence && row.diverged + baseline.diverged > 0;
+}
+
 Decision Decide(const Comparison& comparison, const ComparisonRow& row) {
   Decision decision;
   const int wins = row.pairs.wins > row.pairs.losses   ? 1

@@ -65,6 +65,10 @@ struct Decision {
   bool equivalent = false;  // may also be true if established or probable
 };
 
+// Returns true if a row and its baseline have no pairs because these are of sequences and a run of
+// theirs diverged: more sequences would not help.
+bool DivergedBySequence(Unit unit, const ComparisonRow& row, const ComparisonRow& baseline);
+
 // Decides about `row`, which is one of `comparison`'s and compared with a baseline; for a row of a
 // matched block only if and why there is no verdict.
 Decision Decide(const Comparison& comparison, const ComparisonRow& row);

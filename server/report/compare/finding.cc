@@ -150,7 +150,7 @@ std::string ProgressText(const Subject& of) {
 std::string SeenText(const Subject& of, const Difference& difference) {
   if (of.row.pairs.all == 0) {
     const absl::string_view unit = UnitName(of.comparison.unit);
-    if (of.comparison.unit == Unit::kSequence && of.row.diverged + of.baseline.diverged > 0) {
+    if (DivergedBySequence(of.comparison.unit, of.row, of.baseline)) {
       return absl::StrCat(Quoted(of.row.diverged > 0 ? of.row.label : of.baseline.label),
                           " diverged");
     }
@@ -304,11 +304,10 @@ std::string PowerText(const Subject& of) {
                       SeedsText(needed.high), ")");
 }
 
-// Returns true for a row with too few pairs that more of them would decide: not if a run diverged
-// and pairs are of sequences.
+// Returns true for a row with too few pairs that more of them would decide.
 bool NeedsPairs(const Subject& of) {
   return of.row.withheld == Withheld::kTooFewPairs &&
-         (of.comparison.unit == Unit::kSeed || of.row.diverged + of.baseline.diverged == 0);
+         !DivergedBySequence(of.comparison.unit, of.row, of.baseline);
 }
 
 // Returns the facts by grade: the evidence, or what would be needed.

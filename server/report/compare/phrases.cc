@@ -43,9 +43,13 @@ std::string MeasuredIn(const Comparison& comparison) {
 absl::string_view UnitName(Unit unit) { return unit == Unit::kSequence ? "sequence" : "seed"; }
 
 std::string UnitNote(const Comparison& comparison) {
-  if (comparison.unit == Unit::kSeed) return "";
-  return "pairs are the sequences that the models read: intervals and p are about other sequences "
-         "of the same kind for these very models, not about other training seeds";
+  const bool any = std::any_of(comparison.rows.begin(), comparison.rows.end(),
+                               [](const ComparisonRow& row) { return row.pairs.all > 0; });
+  if (comparison.unit == Unit::kSeed || !any) return "";
+  return absl::StrCat("pairs are the sequences that the models read: intervals ",
+                      comparison.exploratory.empty() ? "and p " : "",
+                      "are about other sequences of the same kind for these very models, not about "
+                      "other training seeds");
 }
 
 std::string TunedText(const Comparison& comparison) {

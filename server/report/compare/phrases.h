@@ -20,7 +20,7 @@ std::string MeasuredIn(const Comparison& comparison);
 absl::string_view UnitName(Unit unit);
 
 // Returns a note on the scope of a comparison by sequence: its intervals and tests are about these
-// models. "" for seeds.
+// models. "" for seeds, or if no row has pairs.
 std::string UnitNote(const Comparison& comparison);
 
 // Returns ", each at its selected lr", or whose selection that was; "" if nothing is tuned.

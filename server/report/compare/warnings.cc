@@ -10,6 +10,7 @@
 #include "absl/strings/str_join.h"
 #include "base/decimal.h"
 #include "server/report/compare/comparison.h"
+#include "server/report/compare/decision.h"
 #include "server/report/compare/grid.h"
 #include "server/report/compare/metric_names.h"
 #include "server/report/compare/phrases.h"
@@ -167,6 +168,8 @@ Warnings TooFewSeeds(const Facts& facts) {
   for (const ComparisonRow& row : facts.comparison.rows) {
     if (!row.in_family() || row.tested_pairs() >= least) continue;
     if (row.withheld == Withheld::kUnfinished) continue;  // more pairs will follow
+    const ComparisonRow& baseline = facts.comparison.rows[*row.baseline];
+    if (DivergedBySequence(facts.comparison.unit, row, baseline)) continue;
     parts.push_back(absl::StrCat(Quoted(row.label), " ", row.tested_pairs()));
   }
   return Spoken(
@@ -430,7 +433,7 @@ constexpr Check kChecks[] = {
     {WarningKind::kNonFiniteValues, "values that are not finite", NonFiniteValues},
     {WarningKind::kNotPositive, "differences instead of ratios", NotPositive},
     {WarningKind::kUnbalancedSeeds, "unpaired seeds", UnbalancedSeeds},
-    {WarningKind::kTooFewSeeds, "too few seeds", TooFewSeeds},
+    {WarningKind::kTooFewSeeds, "too few pairs", TooFewSeeds},
     {WarningKind::kNotBySequence, "not compared by sequence", NotBySequence},
     {WarningKind::kNoBaseline, "no baseline", NoBaseline},
     {WarningKind::kUnequalParameters, "unequal parameters", UnequalParameters},

@@ -10,7 +10,9 @@ namespace ablate::figure {
 namespace {
 
 constexpr double kBreak = std::numeric_limits<double>::quiet_NaN();
-constexpr double kSeedWidth = 0.35;  // of a line, in points
+// Points.
+constexpr double kSeedWidth = 0.35;  // of a line
+constexpr double kBarWidth = 1.2;
 
 // Finds the last finite point of a line; returns false if there is none.
 bool LastPoint(const std::vector<double>& xs, const std::vector<double>& ys, double* x, double* y) {
@@ -44,7 +46,13 @@ void AddSeedLines(const ReducedCurve& curve, Color color, Panel* panel) {
 }
 
 void AddBand(const ReducedCurve& curve, Color color, Panel* panel) {
-  if (curve.x.size() < 2 || curve.converged < 2) return;
+  if (curve.x.empty() || curve.converged < 2) return;
+  if (curve.x.size() == 1) {
+    if (!std::isfinite(curve.low[0])) return;
+    panel->layers.push_back(
+        Strokes{curve.x, curve.low, {0}, {curve.high[0] - curve.low[0]}, color, kBarWidth});
+    return;
+  }
   panel->layers.push_back(Band{curve.x, curve.low, curve.high, BandOf(color)});
 }
 

@@ -11,7 +11,7 @@ namespace ablate::figure {
 // Adds thin lines of the seeds, at the back.
 void AddSeedLines(const ReducedCurve& curve, Color color, Panel* panel);
 
-// Adds the mean's interval.
+// Adds the mean's interval: a band, or at a single point a bar.
 void AddBand(const ReducedCurve& curve, Color color, Panel* panel);
 
 // Adds the mean's line; a single point becomes a dot.

@@ -342,7 +342,9 @@ std::string CurveFootnote(const Input& input, const std::vector<CurvePanel>& pan
   parts.push_back(SeedsText(input));
   const std::string average = average_in_titles ? "" : SmoothingText(input, 0);
   if (!average.empty()) parts.push_back(average);
-  if (AnyInterval(input)) parts.push_back("band: 95 % t interval of the mean");
+  if (AnyInterval(input)) {
+    parts.push_back(absl::StrCat(IntervalMark(input), ": 95 % t interval of the mean"));
+  }
   const std::string diverged = DivergedText(input, panels);
   return absl::StrCat(InSmallMultiples(input) ? MultiplesText(*input.comparison) : "",
                       absl::StrJoin(parts, ", "), diverged.empty() ? "" : "; ", diverged);
@@ -374,14 +376,14 @@ ShownSeeds SeedsShown(const Input& input) {
   return shown;
 }
 
+}  // namespace
+
 std::string SeedLinesText(const Input& input) {
   const ShownSeeds shown = SeedsShown(input);
   if (!shown.converged) return shown.diverged ? ". Thin lines: runs that diverged" : "";
   return absl::StrCat(". Thin lines: single runs",
                       shown.diverged ? ", including those that diverged" : "");
 }
-
-}  // namespace
 
 std::string CurveCsv(const Input& input, const std::vector<CurvePanel>& panels) {
   std::string csv = "panel,setting,seed,step,value,low,high\n";
@@ -442,10 +444,20 @@ bool AnyInterval(const Input& input) {
                      [](const ReducedSetting& s) { return s.panels[0].converged > 1; });
 }
 
+std::string IntervalMark(const Input& input) {
+  const auto is_point = [](const ReducedCurve& curve) { return curve.x.size() <= 1; };
+  const bool points =
+      std::all_of(input.settings.begin(), input.settings.end(), [&](const ReducedSetting& setting) {
+        return std::all_of(setting.panels.begin(), setting.panels.end(), is_point);
+      });
+  return points ? "bar" : "band";
+}
+
 std::string MeanText(const Input& input, bool geometric) {
   const bool interval = AnyInterval(input);
-  return absl::StrCat(geometric && interval ? "geometric " : "", SeedsText(input),
-                      interval ? ", band: its 95 % t interval" : "");
+  return absl::StrCat(
+      geometric && interval ? "geometric " : "", SeedsText(input),
+      interval ? absl::StrCat(", ", IntervalMark(input), ": its 95 % t interval") : "");
 }
 
 std::string CurvesFootnote(const Input& input, std::vector<std::string> statements,

@@ -52,8 +52,14 @@ std::string SeedsText(const Input& input);
 // Returns true if some setting's mean has an interval.
 bool AnyInterval(const Input& input);
 
+// Returns "band", or "bar" if each curve has one point only: the mark of an interval.
+std::string IntervalMark(const Input& input);
+
 // Returns "mean of 12 seeds, band: its 95 % interval", or "geometric mean …".
 std::string MeanText(const Input& input, bool geometric);
+
+// Returns ". Thin lines: single runs", or "" if the figure draws none.
+std::string SeedLinesText(const Input& input);
 
 // Returns the footnote of curves that aren't over steps: these statements and the left-out runs,
 // after the meaning of colours in small multiples.

@@ -98,7 +98,8 @@ absl::StatusOr<Drawing> DrawDifference(const Input& input) {
   const report::MetricName name = report::NameOfMetric(input.key);
   const std::string baseline = OneBaseline(comparison);
   const bool ratio = comparison.scale == report::Scale::kRatio;
-  std::vector<std::string> parts = {SeedsText(input)};
+  const bool by_sequence = comparison.unit == report::Unit::kSequence;
+  std::vector<std::string> parts = {by_sequence ? "one run per setting" : SeedsText(input)};
   if (const std::string average = SmoothingText(input, 0); !average.empty()) {
     parts.push_back(average);
   }
@@ -112,7 +113,9 @@ absl::StatusOr<Drawing> DrawDifference(const Input& input) {
   if (comparison.at.has_value()) {
     parts.push_back(absl::StrCat("dotted: step ", *comparison.at, ", the compared one"));
   }
-  std::string footnote = absl::StrCat("paired by seed: ", absl::StrJoin(parts, ", "));
+  std::string footnote =
+      absl::StrCat(by_sequence ? "" : "paired by seed: ", absl::StrJoin(parts, ", "),
+                   by_sequence ? "; the interval over sequences is in forest" : "");
   if (many) absl::StrAppend(&footnote, "; orange: the panel's own setting, grey: the others");
   const std::vector<CurvePanel> panels = {PanelOf(comparison)};
   auto figure =
@@ -133,13 +136,16 @@ absl::StatusOr<Drawing> DrawDifference(const Input& input) {
 }
 
 std::string DifferenceCaption(const Input& input) {
-  return absl::StrCat(DifferenceName(input.comparison->scale, report::NameOfMetric(input.key)),
-                      " to the baseline over training, paired by seed. Line: ",
-                      report::MeanName(input.comparison->scale),
-                      " over the seeds on which both converged. Band: its pointwise 95 % t "
-                      "interval. Thin lines: single seeds. The first steps may lie outside the "
-                      "panel.",
-                      ChosenText(*input.comparison));
+  const bool by_sequence = input.comparison->unit == report::Unit::kSequence;
+  return absl::StrCat(
+      DifferenceName(input.comparison->scale, report::NameOfMetric(input.key)),
+      " to the baseline over training, ",
+      by_sequence
+          ? "of one run per setting. The interval over sequences is in the figure forest."
+          : absl::StrCat("paired by seed. Line: ", report::MeanName(input.comparison->scale),
+                         " over the seeds on which both converged. Band: its pointwise "
+                         "95 % t interval. Thin lines: single seeds."),
+      " The first steps may lie outside the panel.", ChosenText(*input.comparison));
 }
 
 // Returns the last finite index of a mean.

@@ -10,6 +10,7 @@
 #include "base/clean.h"
 #include "server/report/compare/column_digits.h"
 #include "server/report/compare/decision.h"
+#include "server/report/compare/phrases.h"
 #include "server/report/compare/scale.h"
 #include "server/report/compare/wording.h"
 #include "server/report/figure/axes.h"
@@ -45,6 +46,15 @@ void WriteValues(bool sign, DotGroup* group) {
                                    text(row.interval.high), "]")
                     : absl::StrCat(text(row.mean.value), ", no interval");
   }
+}
+
+std::string UnitsTitle(report::Unit unit) {
+  return unit == report::Unit::kSequence ? absl::StrCat(report::UnitName(unit), "s") : "n";
+}
+
+std::string UnitsText(report::Unit unit, const std::string& number) {
+  return unit == report::Unit::kSequence ? absl::StrCat(number, " ", UnitsTitle(unit))
+                                         : absl::StrCat("n = ", number);
 }
 
 MeanMark MarkOf(const report::Comparison& comparison, const report::ComparisonRow& row) {

@@ -46,6 +46,11 @@ struct DotRow {
   std::string short_remark;
 };
 
+// Return the title of the column of numbers of seeds or sequences: "n", "sequences"; and such a
+// number beside a row: "n = 12", "2,000 sequences".
+std::string UnitsTitle(report::Unit unit);
+std::string UnitsText(report::Unit unit, const std::string& number);
+
 struct DotGroup {
   std::string title;   // may be empty
   std::string remark;  // after the title, in grey

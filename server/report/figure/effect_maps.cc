@@ -100,7 +100,7 @@ ColorScale EffectScale(const Input& input, const std::vector<EffectMap>& maps) {
   ColorScale scale;
   scale.axis = LinearAxis(extent, 0, kTicks);
   scale.diverging = true;
-  scale.title = IsRemoval(input) ? "Change of the loss (nats)" : "Recovered";
+  scale.title = IsRemoval(input) ? "Δ loss (nats)" : "Recovered";
   return scale;
 }
 

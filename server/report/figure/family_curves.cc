@@ -180,13 +180,17 @@ absl::StatusOr<Drawing> DrawFamily(const Input& input, Along along) {
 std::string FamilyCaption(const Input& input, Along along) {
   const FamilyData data = DataOf(input);
   const bool blocks = along == Along::kBlocks;
-  return absl::StrCat(SentenceName({FamilyText(along, input.key), "", ""}), " (",
-                      blocks ? absl::StrCat(KeyAt(along, input.key, 1), " and so on) over depth ")
-                             : absl::StrCat(input.key, ") over the perturbation's level "),
-                      StepText(data), blocks ? ", the input on the left" : "",
-                      ". Line: ", data.log ? "geometric" : "arithmetic",
-                      " mean over the seeds that converged. Band: its 95 % t interval",
-                      data.log ? " (of the logarithms)" : "", ".", ChosenText(*input.comparison));
+  Input drawn = input;
+  drawn.settings = data.settings;
+  return absl::StrCat(
+      SentenceName({FamilyText(along, input.key), "", ""}), " (",
+      blocks ? absl::StrCat(KeyAt(along, input.key, 1), " and so on) over depth ")
+             : absl::StrCat(input.key, ") over the perturbation's level "),
+      StepText(data), blocks ? ", the input on the left" : "",
+      IntervalMark(drawn) == "bar" ? ". Dot: " : ". Line: ", data.log ? "geometric" : "arithmetic",
+      " mean over the seeds that converged. ", report::Capitalized(IntervalMark(drawn)),
+      ": its 95 % t interval", data.log ? " (of the logarithms)" : "", ".",
+      ChosenText(*input.comparison));
 }
 
 // Returns "pre from 0.001 to 0.12": each setting's mean at its first and its last place.

@@ -7,7 +7,9 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "base/decimal.h"
 #include "server/report/compare/column_digits.h"
+#include "server/report/compare/decision.h"
 #include "server/report/compare/phrases.h"
 #include "server/report/compare/scale.h"
 #include "server/report/compare/verdict.h"
@@ -106,23 +108,29 @@ DotRow RowOf(const ComparisonRow& row, const ComparisonRow& baseline, const RowL
   dots.mean = row.difference.mean;
   dots.interval = row.difference.interval;
   const report::Pairs& pairs = row.pairs;
+  const std::string all = text::Grouped(pairs.all);
   const std::string n = pairs.converged == pairs.all
-                            ? absl::StrCat(pairs.all)
-                            : absl::StrCat(pairs.converged, " of ", pairs.all);
+                            ? all
+                            : absl::StrCat(text::Grouped(pairs.converged), " of ", all);
   if (!look.tuned.empty()) {
     const std::string choice = judged ? ShortChoice(row) : "";
     dots.columns.push_back(choice);
     if (!choice.empty()) dots.narrow_remark = absl::StrCat(look.tuned, " ", choice);
   }
   dots.columns.push_back(n);
-  dots.short_remark = absl::StrCat("n = ", n);
+  const std::string number = UnitsText(look.unit, n);
+  dots.short_remark = number;
   if (look.wins) {
-    dots.columns.push_back(absl::StrCat(pairs.wins, "/", pairs.all));
-    absl::StrAppend(&dots.short_remark, ", wins ", pairs.wins);
+    const std::string wins = text::Grouped(pairs.wins);
+    dots.columns.push_back(absl::StrCat(wins, "/", all));
+    absl::StrAppend(&dots.short_remark, ", wins ", wins);
   }
   if (!row.in_family()) {
     dots.remark = absl::StrCat("(", kScoredOnOtherData, ")");
-    dots.short_remark = absl::StrCat("n = ", n, " ", dots.remark);
+    dots.short_remark = absl::StrCat(number, " ", dots.remark);
+  } else if (report::DivergedBySequence(look.unit, row, baseline)) {
+    dots.remark = row.diverged > 0 ? "(diverged)" : "(baseline diverged)";
+    dots.short_remark = dots.remark;
   }
   return dots;
 }
@@ -206,6 +214,11 @@ std::string VerdictName(const Comparison& comparison, const Source& source,
   return std::string(report::OutcomeName(report::Decide(comparison, row).outcome));
 }
 
+// Returns the number of the row's runs in the mean: by sequence its only one, or none.
+size_t PairedRuns(report::Unit unit, const report::Pairs& pairs) {
+  return unit == report::Unit::kSequence ? std::min<size_t>(pairs.converged, 1) : pairs.converged;
+}
+
 void AddCsv(const Comparison& comparison, const Source& source, std::string* csv) {
   const std::string ended = absl::StrCat(comparison.ended);
   const std::string planned = absl::StrCat(comparison.planned);
@@ -217,9 +230,9 @@ void AddCsv(const Comparison& comparison, const Source& source, std::string* csv
     const report::Number mean = OffScale(comparison.scale, row.difference.mean);
     const report::Interval interval = OffScale(comparison.scale, row.difference.interval);
     AddCsvRow({group, CsvText(row.mark), CsvText(baseline.mark), "", CsvNumber(mean.value),
-               CsvNumber(interval.low), CsvNumber(interval.high), absl::StrCat(row.pairs.converged),
-               absl::StrCat(row.pairs.all), HasWins(comparison) ? absl::StrCat(row.pairs.wins) : "",
-               ended, planned, verdict},
+               CsvNumber(interval.low), CsvNumber(interval.high),
+               absl::StrCat(PairedRuns(comparison.unit, row.pairs)), absl::StrCat(row.pairs.all),
+               HasWins(comparison) ? absl::StrCat(row.pairs.wins) : "", ended, planned, verdict},
               csv);
     for (const DotSeed& seed : Differences(comparison.unit, comparison.scale, row, baseline)) {
       const report::Number value = OffScale(comparison.scale, report::Defined(seed.value));
@@ -251,7 +264,7 @@ void AddWords(const Comparison& comparison, const RowLook& look, double width, D
   dots->above = neither ? "higher →" : lower ? "worse →" : "better →";
   dots->value_title = ratio ? "ratio [95 % interval]" : "mean [95 % interval]";
   if (!look.tuned.empty()) dots->column_titles.push_back(look.tuned);
-  dots->column_titles.emplace_back("n");
+  dots->column_titles.push_back(UnitsTitle(look.unit));
   if (!neither) dots->column_titles.emplace_back("wins");
   const report::MetricName name = report::NameOfMetric(comparison.key);
   const auto shared = report::SharedBaseline(comparison);

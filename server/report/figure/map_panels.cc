@@ -94,13 +94,13 @@ Layout LayoutOf(double width, const std::vector<MapPanel>& panels, size_t count,
 }
 
 absl::Status CheckFits(const std::vector<MapPanel>& panels, double width, size_t columns,
-                       size_t footnote) {
+                       size_t footnote, const std::string& remedy) {
   size_t cells = 0;
   for (const MapPanel& panel : panels) cells += panel.values.size();
   if (cells > kMaxCells) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("kind: maps of ", cells,
-                     " cells don't fit into this figure; expected at most ", kMaxCells));
+    return absl::InvalidArgumentError(absl::StrCat(
+        "kind: maps of ", cells, " cells don't fit into this figure; expected at most ", kMaxCells,
+        ". ", remedy));
   }
   const auto fits = [&](size_t count) {
     return LayoutOf(width, panels, count, columns, footnote).height <= kMaxMapsHeight;
@@ -209,6 +209,15 @@ void TurnLabels(Panel* panel, Figure* figure) {
   }
 }
 
+// Returns the label, cut to fit, and the place; the place alone if nothing of the label fits.
+std::string TitleOf(const MapPanel& map, double room) {
+  constexpr char kNothing[] = "…";
+  const double rest = room - TextWidth(map.place, kLabelSize, true);
+  const std::string label = ElideMiddle(map.label, rest, kLabelSize, true);
+  if (label != kNothing || map.place.empty()) return absl::StrCat(label, map.place);
+  return map.place.substr(map.place.find_first_not_of(", "));
+}
+
 void BlankLabels(Axis* axis) {
   for (Tick& tick : axis->ticks) tick.label.clear();
 }
@@ -221,6 +230,15 @@ void BlankBetween(bool before, bool behind, Panel* panel) {
     const bool right = behind && at + half > panel->right + kMapGap / 3;
     if (left || right) tick.label.clear();
   }
+}
+
+std::string BarTitle(const ColorScale& scale) {
+  return ElideMiddle(scale.title, kBarRoom - kBarGap + kBarWidth, kLabelSize);
+}
+
+// Returns the left end of the bar's title, from the bar's: above it, but not beyond the figure.
+double BarTitleAt(const std::string& title) {
+  return std::min(0.0, kBarRoom - kBarGap - TextWidth(title, kLabelSize));
 }
 
 // Adds the scale, with its numbers at the right.
@@ -248,12 +266,8 @@ void AddBar(const ColorScale& scale, double left, double bottom, double top, Fig
     figure->texts.push_back({bar.right + 0.06, y, tick.label, kLabelSize, kInk});
   }
   figure->panels.push_back(std::move(bar));
-  const double room = kBarRoom - kBarGap + kBarWidth;
-  const std::string title = ElideMiddle(scale.title, room, kLabelSize);
-  const double right = left - kBarGap + kBarRoom;
-  // Above the bar, but not beyond the figure.
-  const double x = std::min(left, right - TextWidth(title, kLabelSize));
-  figure->texts.push_back({x, top + 0.1, title, kLabelSize, kInk});
+  const std::string title = BarTitle(scale);
+  figure->texts.push_back({left + BarTitleAt(title), top + 0.1, title, kLabelSize, kInk});
 }
 
 }  // namespace
@@ -272,7 +286,8 @@ Axis CellsAxis(const std::vector<std::string>& names, bool down) {
 absl::StatusOr<Figure> DrawMaps(const std::vector<MapPanel>& panels, const ColorScale& scale,
                                 const MapWords& words, double width, size_t columns) {
   const std::vector<std::string> footnote = FootnoteLines(words.footnote, width);
-  if (absl::Status fits = CheckFits(panels, width, columns, footnote.size()); !fits.ok())
+  if (absl::Status fits = CheckFits(panels, width, columns, footnote.size(), words.remedy);
+      !fits.ok())
     return fits;
   const Layout layout = LayoutOf(width, panels, panels.size(), columns, footnote.size());
   Figure figure;
@@ -281,6 +296,10 @@ absl::StatusOr<Figure> DrawMaps(const std::vector<MapPanel>& panels, const Color
   const double pitch = layout.side + kTitleLine;
   const double top = layout.foot + pitch * static_cast<double>(layout.rows) - kTitleLine;
   const bool numbers_fit = NumbersFit(panels, layout.side);
+  // Up to the next panel's title; the last column's up to the scale's title.
+  constexpr double kTitlesApart = 0.06;
+  const double room =
+      layout.side - kTitlesApart + std::min(kMapGap, kBarGap + BarTitleAt(BarTitle(scale)));
   double right = layout.left;
   for (size_t i = 0; i < panels.size(); ++i) {
     const MapPanel& map = panels[i];
@@ -313,10 +332,8 @@ absl::StatusOr<Figure> DrawMaps(const std::vector<MapPanel>& panels, const Color
     panel.layers.insert(panel.layers.end(), map.over.begin(), map.over.end());
     AddFrame(panel, &figure);
     if (map.numbers && numbers_fit) AddNumbers(map, scale, panel, &figure);
-    // The last column leaves the place above the bar to the scale's title.
-    figure.texts.push_back({panel.left, panel.top + 0.1,
-                            ElideMiddle(map.label, layout.side - 0.08, kLabelSize, true),
-                            kLabelSize, map.color, Align::kLeft, true});
+    figure.texts.push_back({panel.left, panel.top + 0.1, TitleOf(map, room), kLabelSize, map.color,
+                            Align::kLeft, true});
     right = std::max(right, panel.right);
     figure.panels.push_back(std::move(panel));
   }

@@ -20,8 +20,9 @@ struct ColorScale {
 };
 
 struct MapPanel {
-  std::string label;
-  Color color;  // the label's
+  std::string label;  // cut in the middle if the panel is narrow
+  std::string place;  // written after it in full, with its separator: " 0.3"; may be empty
+  Color color;        // of both
   Axis x, y;
   std::vector<double> x_edges, y_edges;  // edges of the cells, ascending, within the axes
   std::vector<double> values;            // row by row from y_edges[0]; NaN is a hole
@@ -32,6 +33,7 @@ struct MapPanel {
 
 struct MapWords {
   std::string x, y, footnote;
+  std::string remedy = "Compare fewer settings";  // if there are more than kMaxCells
 };
 
 // Returns an axis with a tick in the middle of each cell; `down` puts the first at the top.

@@ -21,17 +21,18 @@
 namespace ablate::figure {
 namespace {
 
+constexpr absl::string_view kLayerMaps = "layer_maps", kHeadMaps = "head_maps";
 constexpr ArrayForm kMatrixForms[] = {
     {"cka", "cka", "representation,other", "", "", false},
     {"attention", "model_map", "query,key", "", "", false, {}, kTokenArrays},
-    {"attention", "layer_maps", "block,query,key", "", "", false, {}, kTokenArrays},
-    {"attention", "head_maps", "block,head,query,key", "", "", false, {}, kTokenArrays},
+    {"attention", kLayerMaps, "block,query,key", "", "", false, {}, kTokenArrays},
+    {"attention", kHeadMaps, "block,head,query,key", "", "", false, {}, kTokenArrays},
     kEffectForms[0],
     kEffectForms[1],
     kEffectForms[2],
     kEffectForms[3]};
 
-bool IsOfHeads(const Input& input) { return input.analysed.form->array == "head_maps"; }
+bool IsOfHeads(const Input& input) { return input.analysed.form->array == kHeadMaps; }
 
 bool IsCka(const Input& input) { return input.analysed.form->analysis == kMatrixForms[0].analysis; }
 
@@ -143,9 +144,9 @@ MapPanel PanelOf(const Input& input, const std::vector<std::string>& texts, cons
   panel.label = square.setting->label;
   if (IsOfHeads(input)) {  // short, because panels are small
     const size_t heads = HeadsOf(square);
-    absl::StrAppend(&panel.label, " ", square.index / heads, ".", square.index % heads);
+    panel.place = absl::StrCat(" ", square.index / heads, ".", square.index % heads);
   } else if (const std::string place = PlaceName(square); !place.empty()) {
-    absl::StrAppend(&panel.label, ", ", place);
+    panel.place = absl::StrCat(", ", place);
   }
   panel.color = StyleOf(square.setting->style).text;
   const std::vector<std::string> names = CellNames(input, texts, square.side);
@@ -240,8 +241,14 @@ absl::StatusOr<Drawing> DrawMatrix(const Input& input) {
   Found found;
   const std::vector<std::string> texts = TextsOf(input, *squares);
   for (const Square& square : *squares) panels.push_back(PanelOf(input, texts, square, &found));
-  MapWords words = {"Key token", "Query token", MatrixFootnote(input, *squares, texts, found)};
-  if (IsCka(input)) {
+  MapWords words;
+  words.x = "Key token";
+  words.y = "Query token";
+  words.footnote = MatrixFootnote(input, *squares, texts, found);
+  if (!IsCka(input)) {
+    words.remedy = absl::StrCat("Use a shorter prompt",
+                                IsOfHeads(input) ? absl::StrCat(", or ", kLayerMaps) : "");
+  } else {
     words.x = words.y = HasDefaultSites(input) ? "Blocks passed (0: embedding)" : "Site";
   }
   // A row of panels has all heads of a block if there is room.

@@ -100,6 +100,15 @@ ReducedCurve CurveOf(const AnalysedSetting& setting) {
   return curve;
 }
 
+// Returns the input with the settings' curves.
+Input Reduced(const Input& input) {
+  Input reduced = input;
+  for (const AnalysedSetting& setting : input.analysed.settings) {
+    reduced.settings.push_back({setting.label, setting.style, {CurveOf(setting)}});
+  }
+  return reduced;
+}
+
 // Adds a dot at each bin, whose area is the bin's share of the setting's targets.
 void AddShares(const AnalysedSetting& setting, Color color, Panel* panel) {
   constexpr double kWholeRadius = 9;  // points, of a bin with all targets
@@ -114,7 +123,7 @@ void AddShares(const AnalysedSetting& setting, Color color, Panel* panel) {
   }
 }
 
-// Returns "pre 0.012 and post 0.034": means over seeds of the calibration error.
+// Returns "pre: 0.012 and post: 0.034": means over seeds of the calibration error.
 std::string ErrorsText(const Input& input, size_t most) {
   std::vector<std::string> texts;
   for (const AnalysedSetting& setting : input.analysed.settings) {
@@ -122,7 +131,7 @@ std::string ErrorsText(const Input& input, size_t most) {
     double sum = 0;
     for (const AnalysedSeed& seed : setting.seeds) sum += seed.number;
     const double mean = sum / static_cast<double>(setting.seeds.size());
-    texts.push_back(absl::StrCat(setting.label, " ",
+    texts.push_back(absl::StrCat(setting.label, ": ",
                                  std::isfinite(mean) ? report::Plain(mean, 3) : "undefined"));
   }
   return report::Enumerated(texts, most);
@@ -135,7 +144,7 @@ std::string ReliabilityFootnote(const Input& drawn) {
   return CurvesFootnote(
       drawn,
       {absl::StrCat(StepsText(drawn.analysed), ", ", seeds), "area of a dot: share of targets",
-       absl::StrCat("calibration error: ", ErrorsText(drawn, kNamed))},
+       absl::StrCat("calibration error of ", ErrorsText(drawn, kNamed))},
       LeftOutOf(drawn.analysed.settings));
 }
 
@@ -160,10 +169,7 @@ std::string ReliabilityCsv(const Input& input) {
 
 absl::StatusOr<Drawing> DrawReliability(const Input& input) {
   if (absl::Status bins = CheckBins(input); !bins.ok()) return bins;
-  Input drawn = input;
-  for (const AnalysedSetting& setting : input.analysed.settings) {
-    drawn.settings.push_back({setting.label, setting.style, {CurveOf(setting)}});
-  }
+  const Input drawn = Reduced(input);
   CurvePanel panel;
   panel.places = PlaceScale::kLinear;
   panel.scale = ValueScale::kLinear;
@@ -187,14 +193,14 @@ std::string ReliabilityCaption(const Input& input) {
       "Accuracy of predictions against their mean confidence, by bin of confidence, ",
       StepsText(input.analysed),
       ". On the dotted diagonal a model is calibrated. Line: all seeds that converged together, so "
-      "that each target counts once. The area of a dot is the bin's share of the targets. Thin "
-      "lines: single runs. Calibration error, mean over seeds: ",
+      "that each target counts once. The area of a dot is the bin's share of the targets",
+      SeedLinesText(Reduced(input)), ". Calibration error, mean over seeds, of ",
       ErrorsText(input, kMostNamed), ". Computed on ", input.analysed.inputs, ".",
       ChosenText(*input.comparison));
 }
 
 std::string ReliabilityDescription(const Input& input) {
-  return absl::StrCat("Calibration errors: ", ErrorsText(input, kMostNamed), ".");
+  return absl::StrCat("Calibration error of ", ErrorsText(input, kMostNamed), ".");
 }
 
 }  // namespace

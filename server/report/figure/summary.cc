@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "base/decimal.h"
 #include "server/report/compare/scale.h"
 #include "server/report/compare/statistics.h"
 #include "server/report/compare/wording.h"
@@ -18,16 +19,19 @@ using report::Comparison;
 using report::ComparisonRow;
 
 DotRow RowOf(const std::string& label, size_t style, std::vector<DotSeed> values,
-             const report::Summary& own, size_t without) {
+             const report::Summary& own, size_t without, report::Unit unit) {
   DotRow row;
   row.label = label;
   row.style = StyleOf(style);
   row.mean = own.mean;
   row.interval = own.interval;
   const size_t all = own.n + without;
-  const std::string n = without == 0 ? absl::StrCat(all) : absl::StrCat(own.n, " of ", all);
+  // By sequence the only run, without any sequence, is left out.
+  const std::string n = without == 0 || unit == report::Unit::kSequence
+                            ? text::Grouped(own.n)
+                            : absl::StrCat(own.n, " of ", all);
   row.columns = {n};
-  row.short_remark = absl::StrCat("n = ", n);
+  row.short_remark = UnitsText(unit, n);
   row.seeds = std::move(values);
   return row;
 }
@@ -42,6 +46,7 @@ class Group {
         styles_(StyleIndices(comparison)),
         many_(HasManySettings(comparison)),
         compared_(compared),
+        unit_(compared ? comparison.unit : report::Unit::kSeed),
         csv_title_(CsvText(title)) {
     group_.title = title;
     group_.axis_title = AxisTitle(report::NameOfMetric(key));
@@ -54,11 +59,14 @@ class Group {
     if (of.diverged > 0 && of.diverged == of.n) {
       own.mean = report::NoNumber(report::Undefined::kAllDiverged);
     }
+    const bool by_sequence = unit_ == report::Unit::kSequence;
+    const size_t runs = by_sequence ? std::min<size_t>(own.n, 1) : own.n;
     AddCsvRow({csv_title_, CsvText(of.mark), CsvNumber(own.mean.value), CsvNumber(own.interval.low),
-               CsvNumber(own.interval.high), absl::StrCat(own.n), absl::StrCat(of.diverged)},
+               CsvNumber(own.interval.high), absl::StrCat(runs), absl::StrCat(of.diverged),
+               by_sequence ? absl::StrCat(own.n) : ""},
               csv);
     const size_t style = many_ ? kPlainStyle : styles_[row];
-    group_.rows.push_back(RowOf(of.mark, style, values, own, of.diverged + left_out));
+    group_.rows.push_back(RowOf(of.mark, style, values, own, of.diverged + left_out, unit_));
     // Verdicts are about the compared metric only.
     if (many_ && compared_ && of.compared()) group_.rows.back().mark = MarkOf(comparison_, of);
   }
@@ -73,6 +81,7 @@ class Group {
   const Comparison& comparison_;
   const std::vector<size_t> styles_;
   const bool many_, compared_;
+  const report::Unit unit_;  // of what the mean is over
   const std::string csv_title_;
   DotGroup group_;
 };
@@ -114,7 +123,7 @@ bool IsBySequence(const Input& input) {
 absl::StatusOr<Drawing> DrawSummary(const Input& input) {
   DotPlot dots;
   Drawing drawing;
-  drawing.csv = "value,setting,mean,low,high,n,diverged\n";
+  drawing.csv = "value,setting,mean,low,high,n,diverged,sequences\n";
   const size_t windows = input.windows == nullptr ? 0 : input.windows->windows.size();
   for (size_t i = 0; i < windows; ++i) dots.groups.push_back(WindowGroup(input, i, &drawing.csv));
   if (windows == 0) dots.groups.push_back(MetricGroup(*input.comparison, &drawing.csv));
@@ -127,7 +136,8 @@ absl::StatusOr<Drawing> DrawSummary(const Input& input) {
   const std::string mean(
       report::MeanName(windows == 0 ? input.comparison->scale : report::Scale::kDifference));
   dots.value_title = absl::StrCat(mean, " [95 % interval]");
-  dots.column_titles = {"n"};
+  dots.column_titles = {
+      UnitsTitle(IsBySequence(input) ? report::Unit::kSequence : report::Unit::kSeed)};
   dots.footnote = IsBySequence(input)
                       ? "bar: 95 % t interval of the mean over sequences"
                       : absl::StrCat("small dots: seeds; bar: 95 % t interval of the ", mean,

@@ -12,7 +12,7 @@ namespace ablate::figure {
 namespace {
 
 // Liberation Sans has these signs.
-constexpr char kBoundary[] = "|", kSpace[] = "·", kLineFeed[] = "¶", kPart[] = "\uFFFD";
+constexpr char kBoundary[] = "|", kSpace[] = "·", kLineFeed[] = "¶", kUnfit[] = "\uFFFD";
 constexpr double kMostLabel = 0.55;  // inches
 
 }  // namespace
@@ -78,9 +78,9 @@ std::string SignsText(const std::vector<std::string>& texts) {
     add(kLineFeed, "a line feed");
   }
   if (any([](const std::string& text) {
-        return absl::StrContains(text::CleanText(text), kPart) && !absl::StrContains(text, kPart);
+        return absl::StrContains(text::CleanText(text), kUnfit) && !absl::StrContains(text, kUnfit);
       })) {
-    add(kPart, "a part of a character");
+    add(kUnfit, "a control character or a part of a character");
   }
   return absl::StrJoin(signs, ", ");
 }

@@ -69,8 +69,8 @@ std::vector<std::string> PassedChecks(const Comparison& comparison) {
   return passed;
 }
 
-// Returns "5 of 30 runs diverged: each loses to a converged partner and is left out of the means";
-// with tuning, of the selected runs.
+// Returns "5 of 30 runs diverged: each loses to a converged partner and is left out of the means",
+// by sequence "… has no pairs and …"; with tuning, of the selected runs.
 std::string DivergedText(const Comparison& comparison) {
   size_t runs = 0;
   for (const ComparisonRow& row : comparison.rows) runs += row.n;
@@ -78,7 +78,9 @@ std::string DivergedText(const Comparison& comparison) {
   if (diverged == 0) return "";
   return absl::StrCat(diverged, " of ", report::Counted(runs, "run"),
                       " diverged: ", diverged == 1 ? "it" : "each",
-                      " loses to a converged partner and is left out of the means");
+                      comparison.unit == report::Unit::kSequence ? " has no pairs"
+                                                                 : " loses to a converged partner",
+                      " and is left out of the means");
 }
 
 // Returns "16 of 144 analyses are done: their results are preliminary".

@@ -26,8 +26,7 @@ std::string DesignText(const Comparison& comparison, bool shared_weights) {
         "Paired design: each setting has one model, and all models read the same sequences, so "
         "settings are compared sequence by sequence. A sequence's value is its sum over targets, "
         "times the number of sequences, divided by the number of all targets; the mean of these "
-        "values is the metric. ",
-        report::Capitalized(report::UnitNote(comparison)), ". ");
+        "values is the metric. ");
   }
   return absl::StrCat(
       "Paired design: runs with the same seed share ",

@@ -85,8 +85,10 @@ TEST(SequencesTest, GiveTheSameVerdictAsSeedsInOtherWords) {
 }
 
 TEST(SequencesTest, SayWhatTheIntervalIsAbout) {
-  const ComparisonInput input = BySequence({{"pre", Base(12)}, {"post", Base(12)}});
-  EXPECT_THAT(UnitNote(*Compare(input)), HasSubstr("not about other training seeds"));
+  ComparisonInput input = BySequence({{"pre", Base(12)}, {"post", Base(12)}});
+  EXPECT_THAT(UnitNote(*Compare(input)), HasSubstr("intervals and p are about other sequences"));
+  input.exploratory = "report.primary is eval/loss";
+  EXPECT_THAT(UnitNote(*Compare(input)), HasSubstr("intervals are about other sequences"));
   EXPECT_EQ(UnitNote(*Compare(OneAxis({{"pre", Base(3)}, {"post", Base(3)}}))), "");
 }
 
@@ -103,6 +105,8 @@ TEST(SequencesTest, OfARunThatDivergedHaveNoPairs) {
             "“post” has too few pairs for a verdict against “pre” in predictions/loss: “post” "
             "diverged.");
   EXPECT_EQ(verdict.seeds.seeds, 0u) << "more sequences decide nothing";
+  EXPECT_THAT(comparison.warnings, IsEmpty()) << "too few pairs is no fault that more would mend";
+  EXPECT_EQ(UnitNote(comparison), "") << "there is no interval";
 }
 
 TEST(SequencesTest, AreComparedForEachEvaluationData) {

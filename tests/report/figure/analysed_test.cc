@@ -197,7 +197,8 @@ TEST_F(PlanesTest, HaveAsManyCellsAsFit) {
   const size_t side = 250;
   Add("a", {1, side, side}, {std::vector<double>(side * side, 1)});
   EXPECT_THAT(std::string(Draw(kind_, input_).status().message()),
-              HasSubstr("maps of 62500 cells don't fit into this figure; expected at most 60000"));
+              HasSubstr("maps of 62500 cells don't fit into this figure; expected at most 60000. "
+                        "Compare fewer settings"));
 }
 
 class TrajectoryFigureTest : public AnalysedTest {
@@ -288,10 +289,11 @@ TEST_F(ReliabilityTest, PoolsSeedsByTargets) {
                               "label,a,,,1,0.35,0.3,40\nlabel,a,,,2,0.8,0.5,10\n"),
                     HasSubstr("label,a,100,1,1,0.5,0.6,10\n"), Not(HasSubstr("label,a,100,1,2"))));
   EXPECT_THAT(Texts(), AllOf(HasSubstr("at step 100, mean of 2 seeds weighted by targets"),
-                             HasSubstr("calibration error: a 0.200")));
+                             HasSubstr("calibration error of a: 0.200")));
   EXPECT_THAT(kind_.caption(input_),
-              HasSubstr("Calibration error, mean over seeds: a 0.200. Computed on at most 20"));
-  EXPECT_EQ(drawing.figure.description, "Calibration errors: a 0.200.");
+              HasSubstr("of the targets. Thin lines: single runs. Calibration error, mean over "
+                        "seeds, of a: 0.200. Computed on at most 20"));
+  EXPECT_EQ(drawing.figure.description, "Calibration error of a: 0.200.");
 }
 
 TEST_F(ReliabilityTest, HasTheDiagonalAndDotsWhoseAreaIsTheShareOfTargets) {
@@ -310,6 +312,7 @@ TEST_F(ReliabilityTest, HasTheDiagonalAndDotsWhoseAreaIsTheShareOfTargets) {
   EXPECT_THAT(small.y, ElementsAre(.9));
   EXPECT_NEAR(large.radius / small.radius, 3, 1e-12);
   EXPECT_THAT(Texts(), HasSubstr("at step 100, one seed; area of a dot: share of targets"));
+  EXPECT_THAT(kind_.caption(input_), Not(HasSubstr("Thin lines")));
 }
 
 TEST_F(ReliabilityTest, NeedsEveryArrayOfABin) {
@@ -437,7 +440,8 @@ TEST_F(AttentionMapTest, HasTheTextsOfTokensWrittenUpwardsIfTheyWouldTouch) {
                                    HasSubstr("…"), ",", "·gave"));
   EXPECT_EQ(figure.panels[0].y.ticks[1].label, "When");
   EXPECT_EQ(SignsText(TokenTexts(input_.analysed.settings[0].seeds[0], 11)),
-            "|: the boundary token, ·: a space, ¶: a line feed, \uFFFD: a part of a character");
+            "|: the boundary token, ·: a space, ¶: a line feed, \uFFFD: a control character or a "
+            "part of a character");
   // Another setting with other tokens: no label is right for both.
   Add("b", {1, 11, 11}, {std::vector<double>(121, .5)}).seeds[0].beside = GreekTokens();
   input_.analysed.settings[1].seeds[0].beside["token_text"][0] = 'T';
@@ -463,6 +467,24 @@ TEST_F(HeadMapsTest, HaveARowOfPanelsForEachBlock) {
                              Not(HasSubstr("mean over heads"))));
   EXPECT_THAT(drawing.csv, HasSubstr("label,a,100,0,block.1.head.5,1,1,1\n"));
   EXPECT_THAT(kind_.caption(input_), HasSubstr("(column), of each head."));
+}
+
+TEST_F(HeadMapsTest, KeepBlockAndHeadInTheirTitlesIfTheyAreNarrow) {
+  Add("post", {4, 4, 2, 2}, {std::vector<double>(4 * 4 * 2 * 2, .5)});
+  input_.width = kColumnWidth;
+  EXPECT_THAT(Texts(), AllOf(HasSubstr("post 0.3\n"), HasSubstr("post 3.1\n")));
+  input_.analysed.settings[0].label = "post-norm without bias";
+  EXPECT_THAT(Texts(), AllOf(HasSubstr("…s 0.3\n"), Not(HasSubstr("bias"))));
+  input_.analysed.settings.clear();
+  Add("post", {1, 6, 2, 2}, {std::vector<double>(6 * 2 * 2, .5)});
+  EXPECT_THAT(Texts(), HasSubstr("\n0.5\n")) << "there is no room for the setting";
+}
+
+TEST_F(HeadMapsTest, NameWhatFits) {
+  Add("a", {4, 4, 63, 63}, {std::vector<double>(4 * 4 * 63 * 63, .5)});
+  EXPECT_THAT(std::string(Draw(kind_, input_).status().message()),
+              HasSubstr("maps of 63504 cells don't fit into this figure; expected at most 60000. "
+                        "Use a shorter prompt, or layer_maps"));
 }
 
 TEST(TokenTextsTest, AreNotTrusted) {
@@ -555,7 +577,7 @@ TEST_F(RemovedHeadsTest, AreBlocksTimesHeads) {
   Add("a", {2, 2}, {{.25, -.5, 0, 1}});
   const Drawing drawing = Drawn();
   EXPECT_THAT(drawing.csv, HasSubstr("label,a,100,0,,block.1,head.1,1\n"));
-  EXPECT_THAT(Texts(), AllOf(HasSubstr("Change of the loss (nats)"), HasSubstr("Head (from 0)"),
+  EXPECT_THAT(Texts(), AllOf(HasSubstr("Δ loss (nats)\n"), HasSubstr("Head (from 0)"),
                              HasSubstr("replaced by mean"), Not(HasSubstr("pair"))));
   EXPECT_EQ(drawing.figure.description, "Largest change of the loss: a 1.00 at block.1.head.1.");
   EXPECT_THAT(kind_.caption(input_), HasSubstr("above 0 the model is worse without it."));

@@ -263,6 +263,23 @@ TEST_F(LevelsTest, HaveTheMeanOfEachSettingOverTheLevel) {
                         " over the perturbation's level at step 100. Line: arithmetic mean"));
 }
 
+TEST_F(LevelsTest, HaveABarAtASingleLevel) {
+  AddLevels("a", {{{.1, .2}}, {{.1, .4}}});
+  const auto drawing = Draw(kind_, input_);
+  ASSERT_TRUE(drawing.ok()) << drawing.status();
+  const std::vector<Layer>& layers = drawing->figure.panels[0].layers;
+  const auto bar = std::find_if(layers.begin(), layers.end(), [](const Layer& layer) {
+    return std::holds_alternative<Strokes>(layer);
+  });
+  ASSERT_NE(bar, layers.end());
+  const Strokes& strokes = std::get<Strokes>(*bar);
+  EXPECT_NEAR(strokes.y[0] + strokes.dy[0] / 2, .3, 1e-12) << "around the mean";
+  EXPECT_GT(strokes.dy[0], .2);
+  EXPECT_THAT(TextsIn(drawing->figure), HasSubstr("mean of 2 seeds, bar: its 95 % t interval"));
+  EXPECT_THAT(kind_.caption(input_),
+              AllOf(HasSubstr(". Dot: arithmetic mean"), HasSubstr(". Bar: its 95 % t interval")));
+}
+
 TEST_F(LevelsTest, NeedAnAnalysis) {
   input_.family.push_back({"a", 0, std::nullopt, {}, 2, 0});
   const auto drawing = Draw(kind_, input_);

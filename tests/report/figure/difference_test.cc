@@ -17,9 +17,11 @@
 namespace ablate::figure {
 namespace {
 
+using testing::AllOf;
 using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::IsEmpty;
+using testing::Not;
 
 TEST(PairedCurvesTest, SubtractsAtTheStepsThatBothHave) {
   const SettingCurves baseline = {
@@ -84,6 +86,25 @@ TEST(DifferenceFigureTest, HasRatiosAtItsAxisAndInItsNumbers) {
   EXPECT_NEAR(tick->at, std::log(2), 1e-12);
   EXPECT_THAT(drawing->csv, HasSubstr("post,0,20,2,,\n"));
   EXPECT_THAT(drawing->figure.description, HasSubstr("They end: post ×2.0 ["));
+}
+
+TEST(DifferenceFigureTest, PointsToTheIntervalOverSequences) {
+  report::ComparisonInput grid = Settings({{"pre", {2}}, {"post", {2.5}}});
+  grid.unit = report::Unit::kSequence;
+  grid.cells[0].by_sequence = {1, 2, 3};
+  grid.cells[1].by_sequence = {2, 2.5, 3};
+  const auto comparison = report::Compare(grid);
+  ASSERT_TRUE(comparison.ok()) << comparison.status();
+  const SettingCurves pre{"pre", 0, {{0, {0, 10}, {2, 2}}}},
+      post{"post", 1, {{0, {0, 10}, {3, 2.5}}}};
+  const Input input = InputOf(*comparison, post, pre);
+  const auto drawing = Draw(kDifference, input);
+  ASSERT_TRUE(drawing.ok()) << drawing.status();
+  EXPECT_THAT(TextsIn(drawing->figure),
+              AllOf(HasSubstr("\none run per setting; the interval over sequences is in forest\n"),
+                    Not(HasSubstr("seed"))));
+  EXPECT_THAT(kDifference.caption(input),
+              AllOf(HasSubstr("over sequences is in the figure forest"), Not(HasSubstr("seed"))));
 }
 
 TEST(DifferenceFigureTest, SaysAboveTheCurvesWhichSideIsBetter) {

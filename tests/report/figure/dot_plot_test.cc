@@ -16,6 +16,7 @@
 #include "absl/strings/str_cat.h"
 #include "server/report/figure/dot_marks.h"
 #include "tests/report/figure/example_grids.h"
+#include "tests/report/figure/text_boxes.h"
 
 namespace ablate::figure {
 namespace {
@@ -299,6 +300,61 @@ TEST(ForestTest, LeavesItsAxisRoomBesideLongNamesOfTunedAxes) {
   grid.axes[1].name = "training.optimizer.groups.of_the_embedding.learning_rate";
   const Figure figure = DrawnAs("forest", grid, 6.75);
   EXPECT_GT(figure.panels[0].right - figure.panels[0].left, 2);
+}
+
+// Returns a comparison of one run per setting, each of so many sequences; `post` may diverge.
+report::ComparisonInput BySequence(size_t sequences, bool diverged) {
+  report::ComparisonInput input = Settings({{"pre", {2}}, {"post", {2.5}}});
+  input.key = "predictions/loss";
+  input.unit = report::Unit::kSequence;
+  for (report::Cell& cell : input.cells) {
+    for (size_t i = 0; i < sequences; ++i) {
+      cell.by_sequence.push_back(*cell.value + (i % 2 == 0 ? .1 : -.1) * *cell.value);
+    }
+  }
+  if (diverged) {
+    input.cells[1].outcome = report::RunOutcome::kDiverged;
+    input.cells[1].value.reset();
+    input.cells[1].by_sequence.clear();
+  }
+  return input;
+}
+
+Drawing DrawnBySequence(const std::string& kind, bool diverged, double width) {
+  const auto comparison = report::Compare(BySequence(2000, diverged), {{}, 0});
+  EXPECT_TRUE(comparison.ok()) << comparison.status();
+  Input input;
+  input.comparison = &*comparison;
+  input.key = comparison->key;
+  input.width = width;
+  auto drawing = Draw(*FindKind(kind), input);
+  EXPECT_TRUE(drawing.ok()) << drawing.status();
+  EXPECT_THAT(Overlapping(drawing->figure), IsEmpty());
+  EXPECT_THAT(Outside(drawing->figure), IsEmpty());
+  return *std::move(drawing);
+}
+
+TEST(ForestTest, CountsSequencesApartFromRuns) {
+  const Drawing wide = DrawnBySequence("forest", false, 6.75);
+  EXPECT_THAT(TextList(wide.figure), AllOf(Contains("sequences"), Contains("2,000"),
+                                           Contains("0/2,000"), Not(Contains("n"))));
+  EXPECT_THAT(TextList(DrawnBySequence("forest", false, 3.25).figure),
+              Contains("2,000 sequences, wins 0"));
+  EXPECT_THAT(wide.csv, HasSubstr(",1,2000,0,")) << "n, pairs and wins";
+}
+
+TEST(ForestTest, MarksARunThatDivergedBySequence) {
+  EXPECT_THAT(TextList(DrawnBySequence("forest", true, 6.75).figure), Contains("(diverged)"));
+  const Drawing narrow = DrawnBySequence("forest", true, 3.25);
+  EXPECT_THAT(TextList(narrow.figure), Contains("(diverged)"));
+  EXPECT_THAT(narrow.csv, HasSubstr(",0,0,0,")) << "n, pairs and wins";
+}
+
+TEST(SummaryTest, CountsSequencesApartFromRuns) {
+  const Drawing drawing = DrawnBySequence("summary", true, 6.75);
+  EXPECT_THAT(TextList(drawing.figure), AllOf(Contains("sequences"), Contains("2,000")));
+  EXPECT_THAT(drawing.csv, AllOf(HasSubstr("n,diverged,sequences\n"), HasSubstr(",1,0,2000\n"),
+                                 HasSubstr(",0,1,0\n")));
 }
 
 TEST(SummaryTest, MarksTheBaselineAmongManySettingsByItsStroke) {

@@ -124,6 +124,30 @@ TEST(PageTest, CountsDivergedRunsInTheTable) {
   EXPECT_THAT(PageOf({experiment}), HasSubstr("; 4 of 6 pairs; 2 of 6 diverged</small>"));
 }
 
+// Returns a comparison by sequence of one run per setting; `post` is a value or kDivergedRun.
+report::ComparisonInput BySequence(double post) {
+  report::ComparisonInput input = report::OneAxis({{"pre", {2}}, {"post", {post}}});
+  input.key = "predictions/loss";
+  input.unit = report::Unit::kSequence;
+  input.cells[0].by_sequence = {1, 2, 3};
+  if (input.cells[1].value.has_value()) input.cells[1].by_sequence = {1.5, 2.5, 3.5};
+  return input;
+}
+
+TEST(PageTest, SaysOnceWhatTheIntervalOverSequencesIsAbout) {
+  const std::string page = PageOf({ExampleOf(BySequence(2.5))});
+  constexpr char kNote[] = "airs are the sequences that the models read";
+  const size_t first = page.find(kNote);
+  ASSERT_NE(first, std::string::npos);
+  EXPECT_EQ(page.find(kNote, first + 1), std::string::npos);
+}
+
+TEST(PageTest, SaysThatADivergedRunHasNoSequences) {
+  EXPECT_THAT(PageOf({ExampleOf(BySequence(report::kDivergedRun))}),
+              AllOf(HasSubstr("1 of 2 runs diverged: it has no pairs and is left out of the means"),
+                    Not(HasSubstr("converged partner"))));
+}
+
 TEST(PageTest, CountsRunsWithoutAWindow) {
   EXPECT_THAT(PageOf({Example()}), HasSubstr("<small>too few runs; 0 of 6 runs</small>"));
 }
