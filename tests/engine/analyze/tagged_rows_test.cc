@@ -189,7 +189,7 @@ TEST(TaggedRowsTest, ATokenOfTwoWordsBelongsToBoth) {
 TEST(TaggedRowsTest, NamesTheLineOfAMalformedFile) {
   const std::string file = Conllu({{{"ab", "X"}}});
   EXPECT_EQ(TaggedProblem(DocumentsRun(), AllOf(file + "1\ta\tb\n")),
-            "inputs.dataset: line 3: it has 3 columns; expected 10, separated by tabs");
+            "inputs.dataset: line 3: the number of its columns is 3; expected 10, separated by tabs");
   EXPECT_EQ(TaggedProblem(DocumentsRun(), AllOf(file + "2\ta\t_\t_\t_\t_\t_\t_\t_\t_\n")),
             "inputs.dataset: line 3: its ID is 2; expected 1");
   EXPECT_EQ(TaggedProblem(DocumentsRun(), AllOf(file + "1\ta\xff\t_\t_\t_\t_\t_\t_\t_\t_\n")),
