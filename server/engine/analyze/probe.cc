@@ -287,9 +287,9 @@ class Probing : public Computation {
     const LogisticObjective objective(rows.narrow(0, 0, training), labels.training, classes,
                                       options_.c, check);
     LbfgsState state =
-        begins ? BeginLbfgs(kept.x.numel(), objective, limits_.tolerance) : kept.Clone();
+        begins ? BeginLbfgs(kept.x.numel(), objective, kLogisticTolerance) : kept.Clone();
     AdvanceLbfgs(std::min(steps_, limits_.steps - piece.part * steps_), objective,
-                 limits_.tolerance, &state);
+                 kLogisticTolerance, &state);
     if (ends)
       Score(piece, labels, LogisticScores(state.x, rows.narrow(0, training, Scored())), state);
     LbfgsState(kept).CopyFrom(state);

@@ -14,7 +14,6 @@ struct ProbeLimits {
   uint64_t feature_bytes = kMostFeatureBytes;  // of the depths that a pass reads, at least one
   double piece_operations = 4e9;               // of the steps of a piece, in float64; at least one
   int64_t steps = kMostLogisticSteps;          // of a fit
-  double tolerance = kLogisticTolerance;       // of its gradient
 };
 
 // As Compute.
