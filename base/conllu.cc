@@ -12,6 +12,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "absl/strings/strip.h"
+#include "base/decimal.h"
 #include "base/utf8.h"
 
 namespace ablate {
@@ -105,12 +106,13 @@ class SentenceParser {
     line_ = number;
     const std::optional<Columns> columns = SplitColumns(line);
     if (!columns.has_value()) {
-      return Problem(absl::StrCat("it has ", std::count(line.begin(), line.end(), '\t') + 1,
-                                  " columns; expected 10, separated by tabs"));
+      return Problem(absl::StrCat("the number of its columns is ",
+                                  std::count(line.begin(), line.end(), '\t') + 1,
+                                  "; expected 10, separated by tabs"));
     }
     const std::optional<LineId> id = ReadId((*columns)[kId]);
     if (!id.has_value()) {
-      return Problem("its ID is no number; expected one such as 3, 3-4 or 3.1");
+      return Problem("its ID isn't a number; expected one such as 3, 3-4 or 3.1");
     }
     if ((*columns)[kForm].empty()) return Problem("its form is empty; expected text");
     switch (id->kind) {
@@ -128,8 +130,8 @@ class SentenceParser {
   absl::Status Finish() const {
     if (range_.line == 0) return absl::OkStatus();
     return absl::InvalidArgumentError(absl::StrCat("line ", range_.line, ": its words end at ",
-                                                   range_.last, ", and the sentence has ", Words(),
-                                                   " words"));
+                                                   range_.last, ", those of the sentence at ",
+                                                   Words()));
   }
 
   bool begun() const { return Words() > 0 || range_.line > 0 || empty_nodes_ > 0; }
@@ -159,6 +161,12 @@ class SentenceParser {
                                   "; expected a range that begins with the next word, ",
                                   Words() + 1));
     }
+    // Two are always allowed: "à" is "a a" in Portuguese.
+    const size_t words = size_t{id.second} - id.first + 1;
+    if (const size_t most = std::max<size_t>(2, columns[kForm].size()); words > most) {
+      return Problem(absl::StrCat("its ID is ", id.first, "-", id.second, "; expected at most ",
+                                  most, " words in such a short form"));
+    }
     range_ = {line_, id.second, columns[kForm], IsSpaceAfter(columns[kMisc]), Words()};
     return absl::OkStatus();
   }
@@ -186,7 +194,7 @@ class SentenceParser {
     for (const absl::string_view pair : absl::StrSplit(features, '|')) {
       const size_t equals = pair.find('=');
       if (equals == 0 || equals == absl::string_view::npos || equals + 1 == pair.size()) {
-        return Problem("a feature is no pair; expected _, or Name=Value separated by |");
+        return Problem("a feature isn't a pair; expected _, or Name=Value separated by |");
       }
       names.push_back(pair.substr(0, equals));
     }
@@ -245,6 +253,7 @@ absl::string_view LabelOf(const TaggedWord& word, absl::string_view label) {
 }
 
 bool IsConllu(absl::string_view beginning) {
+  beginning = beginning.substr(0, kConlluBeginningBytes);
   absl::ConsumePrefix(&beginning, kByteOrderMark);
   while (!beginning.empty()) {
     const absl::string_view line = TakeLine(&beginning);
@@ -270,6 +279,10 @@ absl::StatusOr<bool> ConlluReader::Next(TaggedSentence& sentence) {
     const auto problem = [&](absl::string_view what) {
       return absl::InvalidArgumentError(absl::StrCat("line ", line_, ": ", what));
     };
+    if (line.size() > kMaxConlluLineBytes) {
+      return problem(absl::StrCat("it has ", text::Grouped(line.size()),
+                                  " bytes; expected at most ", text::Grouped(kMaxConlluLineBytes)));
+    }
     if (!text::IsUtf8(line)) return problem("it is not UTF-8");
     if (text::HasControlCharacter(line, "\t")) {
       return problem("it has a control character; only tabs and line ends are allowed");

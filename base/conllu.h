@@ -31,14 +31,17 @@ struct TaggedSentence {
 };
 
 inline constexpr size_t kMaxSentenceWords = 10'000;
+inline constexpr size_t kMaxConlluLineBytes = 64 << 10;
+// The beginning of a file by which it is known as CoNLL-U.
+inline constexpr size_t kConlluBeginningBytes = 64 << 10;
 
 // Returns the value of a label, which is upos, xpos or the name of a feature; empty if the word has
 // none.
 absl::string_view LabelOf(const TaggedWord& word, absl::string_view label);
 
 // Returns true if a file is meant as CoNLL-U: its first line that is neither empty nor a comment
-// (#) has ten columns, separated by tabs, and the ID of a sentence's first line. `beginning` must
-// hold that line.
+// (#) has ten columns, separated by tabs, and the ID of a sentence's first line. That line must be
+// within the first kConlluBeginningBytes, which are all that is looked at.
 bool IsConllu(absl::string_view beginning);
 
 // Iterates over the sentences of a file, which must outlive it and the words read.
@@ -47,9 +50,10 @@ class ConlluReader {
   explicit ConlluReader(absl::string_view file);
 
   // Reads the next sentence. Returns false at the end. Returns INVALID_ARGUMENT, with the number of
-  // the line, for text that isn't UTF-8 or has control characters, another number of columns, an
-  // empty form, IDs that don't count words from 1, multiword tokens and empty nodes in wrong
-  // places, and features that are no pairs or repeat a name.
+  // the line, for text that isn't UTF-8 or has control characters, a line of more than
+  // kMaxConlluLineBytes, another number of columns, an empty form, IDs that don't count words from
+  // 1, multiword tokens and empty nodes in wrong places, a multiword token of more than two words
+  // that has more words than its form has bytes, and features that aren't pairs or repeat a name.
   absl::StatusOr<bool> Next(TaggedSentence& sentence);
 
  private:

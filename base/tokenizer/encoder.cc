@@ -22,6 +22,17 @@ void Encoder::Encode(absl::string_view text, std::vector<uint32_t>* ids) {
   EncodeCertain(text, true, ids);
 }
 
+void Encoder::EncodeBeginning(absl::string_view text, size_t most, std::vector<uint32_t>* ids) {
+  constexpr size_t kPiece = 16 << 10;
+  const size_t end = ids->size() + most;
+  while (!text.empty() && ids->size() < end) {
+    Add(text.substr(0, kPiece), ids);
+    text.remove_prefix(std::min(kPiece, text.size()));
+  }
+  Finish(ids);
+  if (ids->size() > end) ids->resize(end);
+}
+
 void Encoder::Add(absl::string_view piece, std::vector<uint32_t>* ids) {
   held_.append(piece.data(), piece.size());
   held_.erase(0, EncodeCertain(held_, false, ids));

@@ -31,6 +31,9 @@ class Encoder {
 
   // Appends the ids of a whole text. Not between Add and Finish.
   void Encode(absl::string_view text, std::vector<uint32_t>* ids);
+  // Appends the first of the ids that Encode would append, at most `most`. Reads little more of the
+  // text than they need.
+  void EncodeBeginning(absl::string_view text, size_t most, std::vector<uint32_t>* ids);
 
   // Appends the ids of a text that is given in pieces, cut at any bytes: Add for each piece, then
   // Finish, which makes the encoder ready for the next text. The ids are those of Encode. Text is

@@ -166,8 +166,8 @@ std::vector<engine::OptionProblem> FindWrongInGrid(const engine::AnalysisOptions
 
 }  // namespace
 
-absl::StatusOr<std::string> FindInputs(const rpc::View& view, v1::AnalysisInputs* inputs,
-                                       spec::Problems* problems) {
+absl::StatusOr<std::string> FindInputs(const rpc::View& view, const v1::AnalysisKind& analysis,
+                                       v1::AnalysisInputs* inputs, spec::Problems* problems) {
   if (inputs->dataset().empty()) return std::string();
   const auto dataset = rpc::FindDataset(view, inputs->dataset(), "inputs.dataset");
   if (absl::IsNotFound(dataset.status()) || absl::IsFailedPrecondition(dataset.status())) {
@@ -178,6 +178,9 @@ absl::StatusOr<std::string> FindInputs(const rpc::View& view, v1::AnalysisInputs
   if (!dataset.ok()) return dataset.status();
   inputs->set_dataset(rpc::DatasetName(dataset->id));
   inputs->set_dataset_sha256(dataset->sha256);
+  if (spec::KindField(analysis) != nullptr) {
+    spec::CheckDatasetKind(analysis, inputs->dataset(), dataset->kind, problems);
+  }
   return dataset->private_to;
 }
 
@@ -185,7 +188,7 @@ absl::StatusOr<std::optional<std::string>> SignatureOf(const rpc::View& view,
                                                        spec::AskedAnalysis asked) {
   if (!spec::ResolveAsked(&asked).has_value()) return std::nullopt;
   spec::Problems problems;
-  const auto found = FindInputs(view, &asked.inputs, &problems);
+  const auto found = FindInputs(view, asked.analysis, &asked.inputs, &problems);
   if (!found.ok()) return found.status();
   if (!problems.empty()) return std::nullopt;
   v1::Analysis analysis;
@@ -230,7 +233,7 @@ absl::Status CheckAskedInputs(const rpc::View& view, const std::string& private_
     const auto options = spec::ResolveAsked(&asked);
     if (!options.has_value()) continue;
     spec::Problems found;
-    const auto named = FindInputs(view, &asked.inputs, &found);
+    const auto named = FindInputs(view, asked.analysis, &asked.inputs, &found);
     if (!named.ok()) return named.status();
     CheckPrivacy(*named, private_to, asked.inputs, &found);
     if (!found.empty()) {  // Resolve has reported it, unless the data set went since then

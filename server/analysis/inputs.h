@@ -22,11 +22,12 @@
 
 namespace ablate::analysis {
 
-// Sets the name and the hash of the data set that resolved inputs name, if any; adds a problem in
-// inputs.dataset if it can't be found. Returns the user to whom that data set is private, or empty.
+// Sets the name and the hash of the data set that an analysis's resolved inputs name, if any; adds
+// a problem in inputs.dataset if it can't be found, or is of a kind that the analysis can't read.
+// Returns the user to whom that data set is private, or empty.
 // Blocks on the store.
-absl::StatusOr<std::string> FindInputs(const rpc::View& view, v1::AnalysisInputs* inputs,
-                                       spec::Problems* problems);
+absl::StatusOr<std::string> FindInputs(const rpc::View& view, const v1::AnalysisKind& analysis,
+                                       v1::AnalysisInputs* inputs, spec::Problems* problems);
 
 // Returns the signature of an experiment entry's analyses; nothing if the entry or its data set is
 // invalid. Blocks on the store.

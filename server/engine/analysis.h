@@ -301,6 +301,7 @@ struct SequenceSummary {
   uint64_t sequences = 0;
   uint64_t shortest = 0;  // in tokens
   uint64_t longest = 0;
+  uint64_t tokens = 0;                 // of all together
   const TaggedRows* tagged = nullptr;  // null: they aren't tagged sentences
 };
 
@@ -335,6 +336,8 @@ struct AnalysisKind {
   // CheckRead's. Null: none does.
   absl::StatusOr<std::vector<OptionProblem>> (*check_data)(const AnalysisOptions& options,
                                                            const RunConfig& config) = nullptr;
+  // True if the inputs must name a data set of tagged sentences.
+  bool needs_tagged = false;
 };
 
 // Returns the largest number of tokens in a piece; `parameters` is the total over its models.

@@ -190,8 +190,8 @@ absl::StatusOr<Asked> Resolve(const rpc::View& view, const v1::CreateAnalysisReq
   for (int i = 0; i < request.subjects_size(); ++i) {
     CheckSubject(request.subjects(i), absl::StrCat("subjects[", i, "]"), &asked.problems);
   }
-  const auto dataset_private_to =
-      analysis::FindInputs(view, asked.analysis.mutable_inputs(), &asked.problems);
+  const auto dataset_private_to = analysis::FindInputs(
+      view, request.analysis(), asked.analysis.mutable_inputs(), &asked.problems);
   if (!dataset_private_to.ok()) return dataset_private_to.status();
   if (!asked.problems.empty()) return asked;
   const auto options = spec::ToEngineOptions(asked.analysis.analysis());

@@ -32,9 +32,6 @@
 namespace ablate::service {
 namespace {
 
-// The beginning of a file by which its kind is known.
-constexpr uint64_t kBeginningBytes = 64 << 10;
-
 // Returns true for a name that only files of tagged sentences have.
 bool HasTaggedName(absl::string_view display_name) {
   return absl::EndsWith(display_name, ".conllu");
@@ -191,7 +188,7 @@ absl::Status UploadDatasetReactor::Record() {
 absl::StatusOr<storage::DatasetCounts> UploadDatasetReactor::Inspect(
     storage::DatasetRecord* record) {
   storage::Blobs* blobs = backend_->store->blobs();
-  const auto beginning = blobs->Read(pin_->sha256(), 0, kBeginningBytes);
+  const auto beginning = blobs->Read(pin_->sha256(), 0, kConlluBeginningBytes);
   if (!beginning.ok()) return beginning.status();
   absl::Status problem;
   if (IsText(*beginning) && (IsConllu(*beginning) || HasTaggedName(display_name_))) {

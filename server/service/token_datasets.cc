@@ -107,6 +107,10 @@ absl::StatusOr<TaggedFacts> InspectTagged(storage::Blobs* blobs, const storage::
     facts.words += sentence.words.size();
   }
   if (facts.sentences == 0) return absl::InvalidArgumentError("it has no sentence");
+  if (!IsConllu(*bytes)) {  // then analyses wouldn't know it
+    return absl::InvalidArgumentError(absl::StrCat("its first word isn't within the first ",
+                                                   text::Grouped(kConlluBeginningBytes), " bytes"));
+  }
   return facts;
 }
 

@@ -188,6 +188,13 @@ class SubjectProblems {
   std::vector<Found> found_;
 };
 
+void AddNeedsTagged(const engine::AnalysisKind& kind, const std::string& dataset,
+                    Problems* problems) {
+  problems->Add("inputs.dataset", reflect::ShortText(dataset),
+                absl::StrCat(kind.name, " needs tagged sentences"),
+                "a data set in CoNLL-U, whose words have labels");
+}
+
 void CheckTooMuch(const std::string& path, const char* what, uint64_t bytes, uint64_t most,
                   Problems* problems) {
   if (bytes <= most) return;
@@ -275,6 +282,7 @@ void ResolveInputs(const v1::AnalysisKind& analysis, v1::AnalysisInputs* inputs,
     problems->Add("inputs.dataset", reflect::ShortText(inputs->dataset()), with_prompt,
                   "one of the two");
   }
+  if (kind.needs_tagged && !dataset) AddNeedsTagged(kind, "", problems);
   if (prompt) return;
   if (!amount) inputs->set_tokens(kind.default_tokens);
   const auto check = [&](const char* field, uint64_t value, uint64_t most) {
@@ -284,6 +292,12 @@ void ResolveInputs(const v1::AnalysisKind& analysis, v1::AnalysisInputs* inputs,
   };
   if (inputs->has_tokens()) check("inputs.tokens", inputs->tokens(), kMaxTokens);
   if (inputs->has_documents()) check("inputs.documents", inputs->documents(), kMaxDocuments);
+}
+
+void CheckDatasetKind(const v1::AnalysisKind& analysis, const std::string& dataset,
+                      DatasetKind kind, Problems* problems) {
+  const engine::AnalysisKind& of = KindNamed(KindName(analysis));
+  if (of.needs_tagged && kind != DatasetKind::kTagged) AddNeedsTagged(of, dataset, problems);
 }
 
 absl::Span<const absl::string_view> RecordedFamilies() { return kOfTraining; }

@@ -12,6 +12,7 @@
 #include "ablate/v1/analysis_options.pb.h"
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
+#include "base/dataset_file.h"
 #include "google/protobuf/descriptor.h"
 #include "server/engine/analysis.h"
 #include "server/engine/config.h"
@@ -30,6 +31,10 @@ bool ResolveAnalysis(v1::AnalysisKind* analysis, const std::string& path, Proble
 // given; sets tokens if none is. A kind is given. Clears the fields that the server sets.
 void ResolveInputs(const v1::AnalysisKind& analysis, v1::AnalysisInputs* inputs,
                    Problems* problems);
+
+// Adds a problem in inputs.dataset if the kind, which is given, can't read data sets of that kind.
+void CheckDatasetKind(const v1::AnalysisKind& analysis, const std::string& dataset,
+                      DatasetKind kind, Problems* problems);
 
 // Returns the first parts of the metric keys that training records, which can't be an analysis's
 // label.

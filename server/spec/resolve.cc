@@ -8,6 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/strip.h"
 #include "base/decimal.h"
+#include "server/spec/analysis.h"
 #include "server/spec/axes.h"
 #include "server/spec/checks.h"
 #include "server/spec/datasets.h"
@@ -120,7 +121,7 @@ class Resolver {
     CheckClaims(claims, &problems_);
   }
 
-  // Checks that data sets read by analyses exist.
+  // Checks that data sets read by analyses exist, and that their kind can be read.
   void CheckAnalyzedData(Problems* problems) {
     for (int i = 0; i < resolution_.spec.analyses_size(); ++i) {
       const std::string& name = resolution_.spec.analyses(i).inputs().dataset();
@@ -132,6 +133,15 @@ class Resolver {
       absl::ConsumePrefix(&why, "dataset: ");
       problems->Add(absl::StrCat("analyses[", i, "].inputs.dataset"), name,
                     why.substr(0, why.find("; expected ")), "a data set of the server");
+    }
+    for (const AskedAnalysis& asked : AskedAnalyses(resolution_.spec)) {
+      const std::string& name = asked.inputs.dataset();
+      if (name.empty() || !asked.inputs.prompt().empty()) continue;
+      const auto& facts = datasets_.Find(name);
+      if (!facts.ok()) continue;
+      Problems found;
+      CheckDatasetKind(asked.analysis, name, facts->kind, &found);
+      AddProblemsOf(asked, "", std::move(found), problems);
     }
   }
 

@@ -104,13 +104,13 @@ TEST(ConlluReaderTest, HasNoSentenceInCommentsAlone) {
 TEST(ConlluReaderTest, NamesTheLineOfAProblem) {
   const std::string one = Line("1", "a");
   EXPECT_EQ(Refusal(absl::StrCat("# c\n", one, "2\tb\n")),
-            "line 3: it has 2 columns; expected 10, separated by tabs");
+            "line 3: the number of its columns is 2; expected 10, separated by tabs");
   EXPECT_EQ(Refusal(absl::StrCat(one, "2\tb\t_\t_\t_\t_\t_\t_\t_\t_\t_\n")),
-            "line 2: it has 11 columns; expected 10, separated by tabs");
+            "line 2: the number of its columns is 11; expected 10, separated by tabs");
   EXPECT_EQ(Refusal(Line("x", "a")),
-            "line 1: its ID is no number; expected one such as 3, 3-4 or 3.1");
+            "line 1: its ID isn't a number; expected one such as 3, 3-4 or 3.1");
   EXPECT_EQ(Refusal(Line("01", "a")),
-            "line 1: its ID is no number; expected one such as 3, 3-4 or 3.1");
+            "line 1: its ID isn't a number; expected one such as 3, 3-4 or 3.1");
   EXPECT_EQ(Refusal(Line("2", "a")), "line 1: its ID is 2; expected 1");
   EXPECT_EQ(Refusal(absl::StrCat(one, one)), "line 2: its ID is 1; expected 2");
   EXPECT_EQ(Refusal(Line("1", "")), "line 1: its form is empty; expected text");
@@ -118,19 +118,39 @@ TEST(ConlluReaderTest, NamesTheLineOfAProblem) {
             "line 2: its ID is 1.2; expected 1.1 for an empty node here");
   EXPECT_EQ(Refusal(absl::StrCat(one, Line("1-2", "r"))),
             "line 2: its ID is 1-2; expected a range that begins with the next word, 2");
-  EXPECT_EQ(Refusal(absl::StrCat(Line("1-3", "r"), one, Line("2-3", "s"))),
+  EXPECT_EQ(Refusal(absl::StrCat(Line("1-3", "rst"), one, Line("2-3", "s"))),
             "line 3: it is inside the multiword token of line 1");
-  EXPECT_EQ(Refusal(absl::StrCat(Line("1-3", "r"), one)),
-            "line 1: its words end at 3, and the sentence has 1 words");
+  EXPECT_EQ(Refusal(absl::StrCat(Line("1-3", "rst"), one)),
+            "line 1: its words end at 3, those of the sentence at 1");
   EXPECT_EQ(Refusal(absl::StrCat(one, "# c\n")),
             "line 2: a comment is inside a sentence; expected an empty line");
   EXPECT_EQ(Refusal(Line("1", "a", "X", "Number")),
-            "line 1: a feature is no pair; expected _, or Name=Value separated by |");
+            "line 1: a feature isn't a pair; expected _, or Name=Value separated by |");
   EXPECT_EQ(Refusal(Line("1", "a", "X", "A=1|A=2")), "line 1: two features have the same name");
   EXPECT_EQ(Refusal(Line("0.1", "e")), "line 1: the sentence has no words");
   EXPECT_EQ(Refusal(Line("1", "\xff")), "line 1: it is not UTF-8");
   EXPECT_EQ(Refusal(Line("1", "a\x1b")),
             "line 1: it has a control character; only tabs and line ends are allowed");
+}
+
+TEST(ConlluReaderTest, RefusesMultiwordTokensOfMoreWordsThanTheirFormCanHave) {
+  const std::string words = absl::StrCat(Line("1", "x"), Line("2", "y"));
+  EXPECT_EQ(Refusal(absl::StrCat(Line("1-2", "a"), words)), "") << "two are always allowed";
+  EXPECT_EQ(Refusal(absl::StrCat(Line("1-3", "du"), words, Line("3", "z"))),
+            "line 1: its ID is 1-3; expected at most 2 words in such a short form");
+  EXPECT_EQ(Refusal(absl::StrCat(Line("1-3", "dus"), words, Line("3", "z"))), "");
+  EXPECT_EQ(Refusal(absl::StrCat(Line("1-4294967295", "a"), words)),
+            "line 1: its ID is 1-4294967295; expected at most 2 words in such a short form");
+}
+
+TEST(ConlluReaderTest, RefusesLongLines) {
+  const auto with_form = [](size_t bytes) { return Line("1", std::string(bytes, 'a')); };
+  const size_t others = with_form(0).size() - 1;  // without the line end
+  EXPECT_EQ(Refusal(with_form(kMaxConlluLineBytes - others)), "");
+  EXPECT_EQ(Refusal(absl::StrCat("\n", with_form(kMaxConlluLineBytes - others + 1))),
+            "line 2: it has 65,537 bytes; expected at most 65,536");
+  EXPECT_EQ(Refusal(absl::StrCat("#", std::string(kMaxConlluLineBytes, 'a'), "\n")),
+            "line 1: it has 65,537 bytes; expected at most 65,536");
 }
 
 TEST(ConlluReaderTest, RefusesEndlessSentences) {
@@ -151,6 +171,13 @@ TEST(IsConlluTest, KnowsAFileByItsFirstWord) {
   EXPECT_FALSE(IsConllu("To be, or not to be\n"));
   EXPECT_FALSE(IsConllu("1\tb\n")) << "a table of two columns";
   EXPECT_FALSE(IsConllu(Line("2", "a")));
+}
+
+TEST(IsConlluTest, LooksAtTheBeginningOnly) {
+  const std::string line = Line("1", "a");
+  const std::string comments(kConlluBeginningBytes - line.size() - 1, '#');
+  EXPECT_TRUE(IsConllu(absl::StrCat(comments, "\n", line)));
+  EXPECT_FALSE(IsConllu(absl::StrCat(comments, "####\n", line)));
 }
 
 }  // namespace

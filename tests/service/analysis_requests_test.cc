@@ -291,6 +291,23 @@ TEST_F(AnalysisRequestTest, RefusesDataSetsThatCanNotBeRead) {
   EXPECT_TRUE(Try(request).ok()) << "the second document is not read";
 }
 
+TEST_F(AnalysisRequestTest, RefusesUntaggedDataForProbesBeforeItIsRead) {
+  const std::string run = TrainOn("words", kWords);
+  const std::string needs =
+      "inputs.dataset: probe needs tagged sentences; expected a data set in CoNLL-U, whose words "
+      "have labels";
+  ExpectRefused(RequestOn({run}, "probe {}", ""), "inputs.dataset", needs);
+  ExpectRefused(RequestOn({run}, "probe {}", "prompt: 'ab'"), "inputs.dataset", needs);
+  // Data of that size isn't looked at.
+  std::string large;
+  while (large.size() <= size_t{8} << 20) large += "ab\n";
+  Upload("large", large);
+  ExpectRefused(RequestOn({run}, "probe {}", "dataset: 'large'"), "inputs.dataset", needs);
+  const std::string word = "1\ta\t_\tX\t_\t_\t_\t_\t_\t_\n\n";
+  Upload("tagged", word + word);
+  EXPECT_TRUE(Try(RequestOn({run}, "probe {}", "dataset: 'tagged'")).ok());
+}
+
 TEST_F(AnalysisRequestTest, RefusesTooFewAndTooManySubjects) {
   v1::CreateAnalysisRequest request = Request("spectrum {}");
   request.add_subjects()->set_run(other_);

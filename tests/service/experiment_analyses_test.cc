@@ -371,6 +371,12 @@ TEST_F(ExperimentAnalysesTest, AreRefusedForWhatTheDataLackBeforeAnythingIsQueue
                     HasSubstr("character 3, \"x\" U+0078, is not in the run's data")));
   EXPECT_THAT(ask("analyses { cka {} inputs { dataset: '" + Upload("x", "max\n").name() + "' } }"),
               AllOf(StartsWith("analyses[0].inputs.dataset | "), HasSubstr("\"m\" U+006D")));
+  const auto needs_tagged =
+      AllOf(StartsWith("analyses[1].inputs.dataset | "),
+            HasSubstr("probe needs tagged sentences; "), ::testing::Not(HasSubstr("seed")));
+  EXPECT_THAT(ask("analyses { spectrum {} } analyses { probe {} }"), needs_tagged);
+  EXPECT_THAT(ask("analyses { spectrum {} } analyses { probe {} inputs { dataset: 'x' } }"),
+              needs_tagged);
   Upload("longer", "anna\nbob\nclara\nbo\n");
   EXPECT_THAT(
       ask("analyses { attention { maps: heads } inputs { dataset: 'longer' } }"),

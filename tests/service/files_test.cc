@@ -342,8 +342,12 @@ TEST_F(FilesTest, RefusesWrongTaggedSentences) {
   const std::string cases[][3] = {
       {"tags.txt", absl::StrCat(Tagged("1", "a"), Tagged("3", "b")),
        "line 2: its ID is 3; expected 2"},
-      {"tags.conllu", "a plain text\n", "line 1: it has 1 columns; expected 10"},
-      {"tags.conllu", "# comments\n", "it has no sentence"}};
+      {"tags.conllu", "a plain text\n", "line 1: the number of its columns is 1; expected 10"},
+      {"tags.conllu", "# comments\n", "it has no sentence"},
+      {"tags.conllu",
+       absl::StrCat(std::string(40'000, '#'), "\n", std::string(30'000, '#'), "\n",
+                    Tagged("1", "a")),
+       "its first word isn't within the first 65,536 bytes"}};
   for (const auto& [name, file, message] : cases) {
     const grpc::Status status = TryUpload({Message(name, file, file)});
     EXPECT_EQ(status.error_code(), grpc::StatusCode::INVALID_ARGUMENT);

@@ -247,12 +247,16 @@ grpc::Status ServiceTest::TryUpload(const std::vector<v1::UploadDatasetRequest>&
 }
 
 v1::Dataset ServiceTest::Upload(const std::string& display_name, const std::string& text) {
-  v1::UploadDatasetRequest message;
-  message.set_display_name(display_name);
-  message.set_sha256(Sha256Hex(text));
-  message.set_data(text);
+  constexpr size_t kChunk = 1 << 20;
+  std::vector<v1::UploadDatasetRequest> messages(1);
+  messages[0].set_display_name(display_name);
+  messages[0].set_sha256(Sha256Hex(text));
+  messages[0].set_data(text.substr(0, kChunk));
+  for (size_t at = kChunk; at < text.size(); at += kChunk) {
+    messages.emplace_back().set_data(text.substr(at, kChunk));
+  }
   v1::Dataset dataset;
-  const grpc::Status status = TryUpload({message}, &dataset);
+  const grpc::Status status = TryUpload(messages, &dataset);
   EXPECT_TRUE(status.ok()) << status.error_message();
   return dataset;
 }

@@ -389,6 +389,24 @@ TEST(AnalysisInputsTest, AreNoneOfAKindThatReadsNone) {
   }
 }
 
+TEST(AnalysisInputsTest, AreTaggedSentencesOfAKindThatNeedsThem) {
+  const std::string needs =
+      "inputs.dataset: probe needs tagged sentences; expected a data set in CoNLL-U, whose words "
+      "have labels";
+  for (const char* text : {"", "documents: 5", "prompt: 'a'"}) {
+    EXPECT_THAT(InputProblems(text, "probe {}"), ElementsAre(needs)) << text;
+  }
+  EXPECT_THAT(InputProblems("dataset: 'd'", "probe {}"), IsEmpty());
+  const auto of_kind = [](const std::string& analysis, DatasetKind kind) {
+    Problems problems;
+    CheckDatasetKind(KindOf(analysis), "d", kind, &problems);
+    return problems.found();
+  };
+  EXPECT_EQ(of_kind("probe {}", DatasetKind::kTagged), 0u);
+  EXPECT_EQ(of_kind("probe {}", DatasetKind::kText), 1u);
+  EXPECT_EQ(of_kind("spectrum {}", DatasetKind::kText), 0u);
+}
+
 TEST(AnalysisInputsTest, TokensAreTheDefaultAndTheHashIsTheServers) {
   v1::AnalysisInputs inputs = InputsOf("dataset: 'd' dataset_sha256: 'mine'");
   Problems problems;

@@ -107,6 +107,24 @@ TEST(WordEncoderTest, KeepsWordsOfOneSlotApart) {
   }
 }
 
+TEST(EncoderTest, EncodesTheBeginningOfATextAsTheWhole) {
+  const Encoding encoding = SmallTokenizer{RandomMerges(3, 60), {}}.Make();
+  std::string text;
+  std::mt19937 random(3);
+  while (text.size() < 100'000) text += "abc abc\n"[random() % 8];
+  const Ids whole = Encode(Encoder(encoding), text);
+  Encoder encoder(encoding);
+  for (const size_t most : {size_t{0}, size_t{1}, size_t{100}, size_t{20'000}, whole.size() - 1,
+                            whole.size(), whole.size() + 1}) {
+    Ids ids = {7};
+    encoder.EncodeBeginning(text, most, &ids);
+    Ids expected = {7};
+    expected.insert(expected.end(), whole.begin(),
+                    whole.begin() + static_cast<ptrdiff_t>(std::min(most, whole.size())));
+    EXPECT_EQ(ids, expected) << most;
+  }
+}
+
 TEST(EncoderTest, EncodesAnyBytesWithoutLoss) {
   const Encoding encoding = SmallTokenizer{RandomMerges(1, 60), {"<end>"}}.Make();
   for (const unsigned seed : {1, 2, 3}) {

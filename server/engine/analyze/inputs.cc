@@ -176,19 +176,6 @@ absl::StatusOr<std::optional<SequencesRead>> EncodeCharacters(absl::string_view 
   return std::nullopt;
 }
 
-// Appends up to `most` tokens of a text.
-void EncodePieces(absl::string_view text, const TokenizedText& own, uint64_t most,
-                  std::vector<uint32_t>* tokens) {
-  constexpr size_t kPiece = 64 << 10;
-  tokenizer::Encoder encoder(own.encoding);
-  while (!text.empty() && tokens->size() < most) {
-    encoder.Add(text.substr(0, kPiece), tokens);
-    text.remove_prefix(std::min(kPiece, text.size()));
-  }
-  if (tokens->size() < most) encoder.Finish(tokens);
-  if (tokens->size() > most) tokens->resize(most);
-}
-
 // Reads windows of another text from its beginning.
 Read ReadOtherText(const TokenizedText& own, int64_t context, const AnalysisInputs& inputs) {
   const auto length = static_cast<uint64_t>(context);
@@ -204,7 +191,7 @@ Read ReadOtherText(const TokenizedText& own, int64_t context, const AnalysisInpu
   }
   if (own.encoding != nullptr) {
     unit = " tokens";
-    EncodePieces(*inputs.text, own, most, &text.tokens);
+    tokenizer::Encoder(own.encoding).EncodeBeginning(*inputs.text, most, &text.tokens);
   } else {
     auto wrong = EncodeCharacters(*inputs.text, own, most, &text.tokens);
     if (!wrong.ok()) return wrong.status();
@@ -248,6 +235,7 @@ SequenceSummary SummaryOf(const SequencesRead& read) {
     summary.shortest = summary.sequences == 0 ? length : std::min(summary.shortest, length);
     summary.longest = std::max(summary.longest, length);
     summary.sequences += static_cast<uint64_t>(batch.rows);
+    summary.tokens += batch.tokens();
   }
   summary.tagged = read.tagged.get();
   return summary;

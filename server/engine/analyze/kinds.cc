@@ -508,7 +508,8 @@ constexpr AnalysisKind kKinds[] = {
     {"induction", 1, 1, 0, CheckInduction, InductionCost},
     {"patch", 1, 1, 0, CheckPatch, PatchCost, nullptr, nullptr, 1, false, 1, CheckPairs},
     {"robustness", 1, 1, 5'000, CheckRobustness, RobustnessCost, nullptr, nullptr, kGradient + 1},
-    {"probe", 1, 1, 50'000, NothingToCheck, ProbeCost, nullptr, CheckProbed},
+    {"probe", 1, 1, 50'000, NothingToCheck, ProbeCost, nullptr, CheckProbed, 1, false, 0, nullptr,
+     true},
 };
 static_assert(std::size(kKinds) == std::variant_size_v<AnalysisOptions>);
 

@@ -5,8 +5,11 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstdint>
 #include <limits>
+#include <string>
 #include <utility>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
@@ -69,6 +72,7 @@ class Probing : public Computation {
       : options_(options),
         analysis_(analysis),
         subject_(analysis.subjects[0]),
+        limits_(limits),
         hook_points_(HookPointsOr({}, subject_.config.model)),
         words_(SelectWords(options, *analysis.tagged, analysis.seed)) {
     const auto add_fit = [&](const std::vector<int64_t>& labels) {
@@ -91,7 +95,7 @@ class Probing : public Computation {
         5.0 * static_cast<double>(words_.training) * static_cast<double>(features * classes);
     steps_ = static_cast<int64_t>(
         std::clamp(limits.piece_operations / step, 1.0, static_cast<double>(kMostPieceSteps)));
-    parts_ = (kMostLogisticSteps + steps_ - 1) / steps_;
+    parts_ = (limits.steps + steps_ - 1) / steps_;
     vectors_ = at::zeros({together_, words, features}, subject_.values.options());
     minimum_ = LbfgsState::Make(classes * (features + 1));
     predicted_ = at::zeros({Depths(), Scored()}, at::kLong);
@@ -173,6 +177,7 @@ class Probing : public Computation {
     });
     if (!one_class) {
       result.arrays.push_back(Confusion());
+      AddLabels(&result);
       AddSentences(&result);
     }
     AddNotes(&result.notes);
@@ -211,42 +216,50 @@ class Probing : public Computation {
   // Reads the vectors of a batch's words at the depths that are kept together.
   void ReadVectors(const ProbePiece& piece) {
     const TokenBatch& batch = analysis_.Batch(piece.batch);
-    // Each token of a word that counts: its place among the batch's tokens, and its word's place
-    // among the batch's words.
-    std::vector<int64_t> words, tokens, word_of_token;
+    // The words that count, and the place of each one's span among the batch's spans. Words that
+    // share a token or a multiword token have one span together.
+    std::vector<int64_t> words, span_of_word;
+    // Each token of a span: its place among the batch's tokens, and its span's.
+    std::vector<int64_t> tokens, span_of_token;
+    int64_t spans = 0;
     for (int64_t row = 0; row < batch.rows; ++row) {
       const size_t index = first_rows_[static_cast<size_t>(piece.batch)] + static_cast<size_t>(row);
       const auto [begin, end] = words_.of_rows[index];
+      TokenSpan last;
       for (size_t word = begin; word < end; ++word) {
         TokenSpan span = words_.words[word].tokens;
         if (options_.subtoken == Subtoken::kLast) span.first = span.last;
         if (options_.subtoken == Subtoken::kFirst) span.last = span.first;
-        for (int64_t token = span.first; token <= span.last; ++token) {
+        const bool is_new = word == begin || span.first != last.first || span.last != last.last;
+        for (int64_t token = span.first; is_new && token <= span.last; ++token) {
           tokens.push_back(row * batch.length + token);
-          word_of_token.push_back(static_cast<int64_t>(words.size()));
+          span_of_token.push_back(spans);
         }
+        if (is_new) ++spans;
+        last = span;
         words.push_back(static_cast<int64_t>(word));
+        span_of_word.push_back(spans - 1);
       }
     }
     if (words.empty()) return;
     const auto first = hook_points_.begin() + piece.first_depth;
     const std::vector<at::Tensor> captured = CaptureHookPoints(
         analysis_, subject_, batch, std::vector<std::string>(first, first + piece.depths));
-    const at::Tensor token_index = TensorOfLabels(tokens), owner = TensorOfLabels(word_of_token);
+    const at::Tensor token_index = TensorOfLabels(tokens), owner = TensorOfLabels(span_of_token);
     std::vector<at::Tensor> read;
     for (const at::Tensor& activations : captured) {
-      at::Tensor of_tokens = activations.index_select(0, token_index);
+      at::Tensor of_spans = activations.index_select(0, token_index);
       if (options_.subtoken == Subtoken::kMean) {
-        const auto count = static_cast<int64_t>(words.size());
-        at::Tensor sums = at::zeros({count, of_tokens.size(1)}, at::kDouble);
-        sums.index_add_(0, owner, of_tokens.to(at::kDouble));
-        of_tokens = sums.div_(owner.bincount({}, count).unsqueeze(1)).to(vectors_.scalar_type());
+        at::Tensor sums = at::zeros({spans, of_spans.size(1)}, at::kDouble);
+        sums.index_add_(0, owner, of_spans.to(at::kDouble));
+        of_spans = sums.div_(owner.bincount({}, spans).unsqueeze(1)).to(vectors_.scalar_type());
       }
-      read.push_back(std::move(of_tokens));
+      read.push_back(std::move(of_spans));
     }
-    const at::Tensor word_index = TensorOfLabels(words);
+    const at::Tensor word_index = TensorOfLabels(words), span_index = TensorOfLabels(span_of_word);
     for (size_t i = 0; i < read.size(); ++i) {
-      vectors_[static_cast<int64_t>(i)].index_copy_(0, word_index, read[i]);
+      vectors_[static_cast<int64_t>(i)].index_copy_(0, word_index,
+                                                    read[i].index_select(0, span_index));
     }
   }
 
@@ -276,7 +289,7 @@ class Probing : public Computation {
                                       options_.c, check);
     LbfgsState state =
         begins ? BeginLbfgs(kept.x.numel(), objective, kLogisticTolerance) : kept.Clone();
-    AdvanceLbfgs(std::min(steps_, kMostLogisticSteps - piece.part * steps_), objective,
+    AdvanceLbfgs(std::min(steps_, limits_.steps - piece.part * steps_), objective,
                  kLogisticTolerance, &state);
     if (ends)
       Score(piece, labels, LogisticScores(state.x, rows.narrow(0, training, Scored())), state);
@@ -367,6 +380,19 @@ class Probing : public Computation {
                    counts.view({Depths(), labels, labels}));
   }
 
+  // Adds the labels of both axes of `confusion`: their bytes, and where those of each end.
+  void AddLabels(AnalysisResult* result) const {
+    std::vector<int64_t> ends;
+    std::string text;
+    for (const std::string& label : words_.labels) {
+      absl::StrAppend(&text, label);
+      ends.push_back(static_cast<int64_t>(text.size()));
+    }
+    const auto bytes = static_cast<int64_t>(text.size());
+    result->arrays.push_back({"label_text", {"byte"}, {bytes}, TensorType::kU8, std::move(text)});
+    result->arrays.push_back(ArrayOf("label_ends", {"label"}, TensorOfLabels(ends)));
+  }
+
   void AddNotes(std::vector<std::string>* notes) const {
     notes->push_back(absl::StrCat("learned from ", words_.training, " words of ",
                                   words_.training_sentences, " sentences, scored on ", Scored(),
@@ -388,26 +414,30 @@ class Probing : public Computation {
                                     "has, and count as wrong"));
     }
     if (own.one_class()) return;
-    std::vector<std::string> unfinished;
+    std::vector<std::string> unfinished, stalled;
     for (size_t fit = 0; fit < fits_.size(); ++fit) {
       for (int64_t depth = 0; depth < Depths() && !fits_[fit].one_class(); ++depth) {
         const double status = Outcome(depth, static_cast<ProbeFit>(fit), kFitStatus);
         const auto is = [&](LbfgsStatus of) { return status == static_cast<double>(of); };
-        if (is(LbfgsStatus::kConverged) || is(LbfgsStatus::kNonFinite)) continue;
-        unfinished.push_back(absl::StrCat(kFitNames[fit], "/", PlaceName(depth)));
+        const std::string name = absl::StrCat(kFitNames[fit], "/", PlaceName(depth));
+        if (is(LbfgsStatus::kRunning)) unfinished.push_back(name);
+        if (is(LbfgsStatus::kStalled)) stalled.push_back(name);
       }
     }
     if (!unfinished.empty()) {
-      notes->push_back(absl::StrCat("probes that did not converge in ", kMostLogisticSteps,
+      notes->push_back(absl::StrCat("probes that did not converge in ", limits_.steps,
                                     " steps: ", absl::StrJoin(unfinished, ", ")));
     }
-    notes->push_back(
-        absl::StrCat("labels of confusion, in order: ", absl::StrJoin(words_.labels, ", ")));
+    if (!stalled.empty()) {
+      notes->push_back(absl::StrCat("probes that rounding errors stopped before they converged: ",
+                                    absl::StrJoin(stalled, ", ")));
+    }
   }
 
   const ProbeOptions options_;
   const AnalysisContext& analysis_;
   const SubjectModel& subject_;
+  const ProbeLimits limits_;
   const std::vector<std::string> hook_points_;
   const ProbeWords words_;
   std::vector<FitLabels> fits_;

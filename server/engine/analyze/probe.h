@@ -5,6 +5,7 @@
 #include <cstdint>
 
 #include "server/engine/analyze/computation.h"
+#include "server/engine/analyze/logistic.h"
 #include "server/engine/analyze/probe_words.h"
 
 namespace ablate::engine {
@@ -12,6 +13,7 @@ namespace ablate::engine {
 struct ProbeLimits {
   uint64_t feature_bytes = kMostFeatureBytes;  // of the depths that a pass reads, at least one
   double piece_operations = 4e9;               // of the steps of a piece, in float64; at least one
+  int64_t steps = kMostLogisticSteps;          // of a fit
 };
 
 // As Compute.

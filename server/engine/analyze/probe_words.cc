@@ -44,7 +44,7 @@ std::string LabelNames(const TaggedRows& rows) {
                    [](const auto& a, const auto& b) { return a.second > b.second; });
   for (const auto& [name, count] : frequent) {
     if (names.size() == kMostLabelNames) break;
-    names.emplace_back(name.substr(0, kMostLabelBytes));
+    if (name.size() <= kMostLabelBytes) names.emplace_back(name);
   }
   return names.empty() ? "a data set whose words have labels" : absl::StrJoin(names, ", ");
 }
@@ -162,11 +162,12 @@ std::vector<OptionProblem> CheckProbed(const AnalysisOptions& options, const Mod
   const TaggedRows& rows = *read.tagged;
   absl::flat_hash_set<absl::string_view> values;
   absl::flat_hash_set<size_t> sentences;
-  size_t longest = 0;
+  size_t longest = 0, words = 0;
   VisitLabelled(rows, label, [&](size_t sentence, const TaggedWord& word, const TokenSpan&) {
     const absl::string_view value = LabelOf(word, label);
     values.insert(value);
     sentences.insert(sentence);
+    ++words;
     longest = std::max(longest, value.size());
   });
   if (sentences.empty()) {
@@ -190,6 +191,12 @@ std::vector<OptionProblem> CheckProbed(const AnalysisOptions& options, const Mod
     return {{"inputs.dataset", "", absl::StrCat("one sentence alone has words with ", label),
              "at least two: one to learn from and one to score"}};
   }
+  if (words > read.tokens) {
+    return {{"inputs.dataset", "",
+             absl::StrCat("the number of words with ", label, " is ", words,
+                          ", larger than that of the tokens that are read"),
+             absl::StrCat("at most ", read.tokens)}};
+  }
   return {};
 }
 
@@ -200,7 +207,7 @@ AnalysisCost ProbeCost(const AnalysisOptions& options, const RunConfig& config, 
   const auto width = static_cast<uint64_t>(config.model.width);
   const uint64_t depths = static_cast<uint64_t>(config.model.layers) + 1;
   const uint64_t fits = probe.controls ? kProbeFits : 1;
-  // Each token is a word at most.
+  // There are no more words than tokens (CheckProbed).
   const uint64_t bytes = (config.precision == Precision::kFloat64 ? 8 : 4) * tokens * width;
   const uint64_t together =
       std::clamp<uint64_t>(kMostFeatureBytes / std::max<uint64_t>(bytes, 1), 1, depths);
@@ -211,7 +218,8 @@ AnalysisCost ProbeCost(const AnalysisOptions& options, const RunConfig& config, 
       8 * 25 * kMostProbeLabels * (width + 1);  // 10 pairs of L-BFGS and its rest
   cost.state_bytes = together * bytes + exact + probes + 8 * depths * tokens;
   // A sentence has some ten tokens.
-  cost.array_bytes = 8 * depths * (kMostProbeLabels * kMostProbeLabels + tokens / 8);
+  cost.array_bytes = 8 * depths * (kMostProbeLabels * kMostProbeLabels + tokens / 8) +
+                     kMostProbeLabels * (kMostLabelBytes + 8);
   cost.pass = AnalysisPass::kEverywhere;
   cost.others = kUsualSteps * 4 * kUsualLabels *
                 static_cast<double>(depths * fits * tokens * (width + 1)) * (1 - probe.test);

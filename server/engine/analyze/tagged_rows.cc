@@ -39,11 +39,13 @@ class SentenceEncoder {
   // the row then has token 0 there.
   std::optional<SequencesRead> Encode(const TaggedSentence& sentence, size_t number) {
     tokens_.clear();
+    // No more tokens than inputs and their targets need.
+    const size_t most = boundary_.has_value() ? context_ : context_ + 1;
     std::optional<SequencesRead> wrong;
     if (encoder_.has_value()) {
-      encoder_->Encode(sentence.text, &tokens_);
+      encoder_->EncodeBeginning(sentence.text, most, &tokens_);
     } else {
-      wrong = EncodeCharacters(sentence, number);
+      wrong = EncodeCharacters(sentence, number, most);
     }
     batch_ = {};
     std::vector<uint32_t> all;  // the tokens between boundaries, if there are such
@@ -82,9 +84,8 @@ class SentenceEncoder {
   }
 
  private:
-  // Encodes no more characters than inputs and their targets need.
-  std::optional<SequencesRead> EncodeCharacters(const TaggedSentence& sentence, size_t number) {
-    const size_t most = boundary_.has_value() ? context_ : context_ + 1;
+  std::optional<SequencesRead> EncodeCharacters(const TaggedSentence& sentence, size_t number,
+                                                size_t most) {
     std::optional<SequencesRead> wrong;
     for (size_t offset = 0; offset < sentence.text.size() && tokens_.size() < most;) {
       const char32_t point = text::DecodeUtf8(sentence.text, offset);
@@ -144,6 +145,7 @@ absl::StatusOr<SequencesRead> ReadTaggedSentences(const SampledData& own, int64_
     if (inputs.documents > 0 && taken > kMaxReadTokens) return TooManyTokens(inputs);
     batches.push_back(encoder.batch());
     rows.push_back({tagged->sentences.size(), encoder.Words(sentence)});
+    sentence.text = std::string();  // it isn't needed any more
     tagged->sentences.push_back(std::move(sentence));
   }
   std::vector<size_t> order(batches.size());

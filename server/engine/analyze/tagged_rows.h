@@ -34,7 +34,7 @@ struct TaggedRow {
 // The sentences that an analysis reads. Each is the sequence of one row.
 struct TaggedRows {
   std::shared_ptr<const std::string> file;  // the bytes that the words view
-  std::vector<TaggedSentence> sentences;    // in the file's order
+  std::vector<TaggedSentence> sentences;    // in the file's order, without their text
   std::vector<TaggedRow> rows;              // in the order of the batches' rows, by length
 };
 

@@ -7,10 +7,12 @@
 #include <cmath>
 #include <map>
 #include <numeric>
+#include <set>
 #include <string>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_replace.h"
 #include "absl/strings/strip.h"
 #include "server/engine/analyze/sentence_bootstrap.h"
 #include "server/engine/data/random.h"
@@ -107,8 +109,8 @@ TEST(ProbeTest, ReadsALabelThatTheEmbeddingDetermines) {
   EXPECT_LT(NumberIn(result, "majority"), 0.5);
 }
 
-// Labels are independent of words: nothing can be learned but majority, whereas a word type's
-// random label can be.
+// Labels are independent of words, so that a probe can only predict the most frequent one. The
+// random label of each word type can be learned.
 TEST(ProbeTest, FindsNothingInRandomLabels) {
   const auto sentences = RandomWords(
       300, 6, [](uint64_t, SplitMix64* draws) { return draws->Below(10) < 6 ? "A" : "B"; });
@@ -149,6 +151,28 @@ TEST(ProbeTest, ReadsTheTokenThatTheOptionNames) {
   EXPECT_EQ(accuracy("Last", Subtoken::kMean), 1);
 }
 
+// Two words of a multiword token have the mean of all its tokens each.
+TEST(ProbeTest, WordsOfOneSpanShareItsMean) {
+  const auto file = [](const std::string& words_of_token) {
+    std::string text;
+    SplitMix64 draws(5);
+    for (int i = 0; i < 60; ++i) {
+      const std::string form = draws.Below(2) == 0 ? "ab" : "dc";
+      absl::StrAppend(&text, absl::StrReplaceAll(words_of_token, {{"FORM", form}}), "\n");
+    }
+    return absl::StrReplaceAll(text, {{" ", "\t"}});
+  };
+  ProbeOptions options = WithoutControls();
+  options.subtoken = Subtoken::kMean;
+  // The labels of both words are those of the token's letters.
+  std::string shared = file(
+      "1-2 FORM _ _ _ _ _ _ _ SpaceAfter=No\n1 e _ FORM _ _ _ _ _ _\n"
+      "2 e _ FORM _ _ _ _ _ _\n3 e _ E _ _ _ _ _ _\n");
+  const AnalysisResult result = Analyzed({options, {OneHotModel(5)}, AllOf(shared)});
+  EXPECT_EQ(NumberIn(result, "accuracy/embedding"), 1);
+  EXPECT_THAT(result.notes[0], HasSubstr("scored on 54 words of 18"));
+}
+
 TEST(ProbeTest, CountsConfusions) {
   const AnalysisResult result =
       Analyzed(ProbeRequest(ModelM(), DrawnSentences(60, "abcdefg"), WithoutControls()));
@@ -156,7 +180,10 @@ TEST(ProbeTest, CountsConfusions) {
   ASSERT_EQ(confusion.sizes(), (std::vector<int64_t>{3, 2, 2}));
   EXPECT_EQ(result.arrays[0].type, TensorType::kI64);
   EXPECT_EQ(result.arrays[0].axes, (std::vector<std::string>{"depth", "label", "predicted"}));
-  EXPECT_THAT(result.notes, Contains("labels of confusion, in order: NOUN, VERB"));
+  ASSERT_EQ(result.arrays[1].name, "label_text");
+  EXPECT_EQ(result.arrays[1].bytes, "NOUNVERB");
+  EXPECT_EQ(result.arrays[1].type, TensorType::kU8);
+  EXPECT_TRUE(at::equal(ArrayIn(result, "label_ends"), at::tensor({4, 8}, at::kLong)));
   const std::vector<std::string> places = {"embedding", "block.0", "block.1"};
   for (int64_t depth = 0; depth < 3; ++depth) {
     const at::Tensor of = confusion[depth];
@@ -222,8 +249,7 @@ TEST(ProbeTest, CountsWhatItLeavesOut) {
   EXPECT_THAT(result.notes,
               ElementsAre("learned from 16 words of 8 sentences, scored on 6 words of 3",
                           "10 words without upos are left out",
-                          "2 words beyond the model's context are left out",
-                          "labels of confusion, in order: X, Y"));
+                          "2 words beyond the model's context are left out"));
   EXPECT_EQ(NumberIn(result, "accuracy/embedding"), 1);
 }
 
@@ -286,16 +312,15 @@ TEST(ProbeTest, IsUndefinedWhereAModelDiverged) {
   EXPECT_EQ(ArrayIn(result, "confusion")[1].sum().item<double>(), 0);
 }
 
-TEST(ProbeTest, NotesFitsThatDoNotConverge) {
-  // Nothing but the penalty bounds the coefficients.
+TEST(ProbeTest, ConvergesWhereOnlyThePenaltyBoundsTheCoefficients) {
   const auto sentences = RandomWords(
       40, 6, [](uint64_t letter, SplitMix64*) { return absl::StrCat("L", letter % 2); });
   ProbeOptions options = WithoutControls();
   options.c = 1e6;
   const AnalysisResult result = Analyzed(ProbeRequest(OneHotModel(6), sentences, options));
   EXPECT_EQ(NumberIn(result, "accuracy/embedding"), 1);
-  EXPECT_LT(NumberIn(result, "steps/embedding"), 1000) << "it converges";
-  EXPECT_EQ(result.notes.size(), 2u);
+  EXPECT_LT(NumberIn(result, "steps/embedding"), 1000);
+  EXPECT_EQ(result.notes.size(), 1u);
 }
 
 TEST(ProbeTest, LeavesOutControlsThatNobodyAsksFor) {
@@ -343,6 +368,19 @@ TEST(ProbeTest, GivesTheSameBitsInMorePassesAndSmallerPieces) {
   EXPECT_EQ(small, 3 * analysis.batch_count() + 9 * 1000);
 }
 
+TEST(ProbeTest, NotesFitsThatDoNotConverge) {
+  const AnalysisContext analysis = ProbeContext(ModelM(), ProbeOptions());
+  const std::string all =
+      "accuracy/embedding, accuracy/block.0, accuracy/block.1, shuffled/embedding, "
+      "shuffled/block.0, shuffled/block.1, types/embedding, types/block.0, types/block.1";
+  int64_t pieces = 0;
+  ProbeLimits limits;
+  limits.steps = 2;
+  const AnalysisResult few = ProbedWithin(limits, analysis, &pieces);
+  EXPECT_EQ(few.notes.back(), "probes that did not converge in 2 steps: " + all);
+  EXPECT_EQ(NumberIn(few, "steps/block.1"), 2);
+}
+
 TEST(ProbeTest, DoesNotDependOnTheBatches) {
   for (const Subtoken subtoken : {Subtoken::kLast, Subtoken::kMean}) {
     ProbeOptions options;
@@ -369,16 +407,39 @@ TEST(ProbeTest, LeavesNoTraceOfAStoppedPiece) {
   ExpectNothingOfWhatWasStopped(options, ProbeContext(ModelM(), options));
 }
 
+// Returns the context of an analysis of the first of 60 drawn sentences.
+AnalysisContext ContextOfFirst(uint64_t documents) {
+  AnalysisRequest request = ProbeRequest(ModelM(), DrawnSentences(60, "abcdefg"));
+  request.inputs.documents = documents;
+  PrepareLaneThread();
+  return *ReadAnalysisContext(request);
+}
+
 TEST(ProbeTest, SplitsSentencesInTheSameOrderForModelsThatReadMore) {
-  const std::vector<TextSentence> sentences = DrawnSentences(60, "abcdefg");
+  // Returns those of the first 40 sentences that are scored if so many are read.
   const auto scored = [&](uint64_t documents) {
-    AnalysisRequest request = ProbeRequest(ModelM(), sentences);
-    request.inputs.documents = documents;
-    PrepareLaneThread();
-    const AnalysisContext analysis = *ReadAnalysisContext(request);
-    return SelectWords(ProbeOptions(), *analysis.tagged, 5);
+    const AnalysisContext analysis = ContextOfFirst(documents);
+    const ProbeWords words = SelectWords(ProbeOptions(), *analysis.tagged, 5);
+    std::set<size_t> sentences;
+    for (size_t row = 0; row < words.of_rows.size(); ++row) {
+      const size_t sentence = analysis.tagged->rows[row].sentence;
+      if (sentence < 40 && words.of_rows[row].first >= words.training) sentences.insert(sentence);
+    }
+    return sentences;
   };
-  const ProbeWords all = scored(60);
+  const std::set<size_t> of_fewer = scored(40), of_all = scored(60);
+  EXPECT_EQ(of_fewer.size(), 12u);
+  EXPECT_GT(of_all.size(), 6u);
+  const bool fewer = of_all.size() < of_fewer.size();
+  const std::set<size_t>& less = fewer ? of_all : of_fewer;
+  const std::set<size_t>& more = fewer ? of_fewer : of_all;
+  EXPECT_TRUE(std::includes(more.begin(), more.end(), less.begin(), less.end()))
+      << "both are the first ones of one order";
+}
+
+TEST(ProbeTest, ShufflesLabelsToLearnFrom) {
+  const AnalysisContext analysis = ContextOfFirst(60);
+  const ProbeWords all = SelectWords(ProbeOptions(), *analysis.tagged, 5);
   EXPECT_EQ(all.scored_sentences.size(), 18u);
   EXPECT_EQ(all.training_sentences, 42u);
   EXPECT_EQ(std::accumulate(all.scored_sentences.begin(), all.scored_sentences.end(), size_t{0}),
@@ -439,17 +500,25 @@ TEST(ProbeTest, DrawsAsTheReferenceSays) {
 }
 
 TEST(ProbeTest, NeedsNoMoreThanItsCost) {
-  const AnalysisRequest request = ProbeRequest(ModelM(), DrawnSentences(40, "abcdefg"));
-  const uint64_t tokens = ProbeContext(ModelM(), ProbeOptions()).tokens;
-  const AnalysisCost cost =
-      KindOf(request.options).cost(request.options, ModelM().config, tokens, 1);
-  auto analysis = MakeAnalysis(request);
-  ASSERT_TRUE(analysis.ok());
+  const auto label_of = [](uint64_t letter, SplitMix64*) { return letter % 2 == 0 ? "X" : "Y"; };
+  const AnalysisSubject subject = OneHotModel(16);
+  const auto cost_of = [&](const AnalysisOptions& options, uint64_t tokens) {
+    return KindOf(options).cost(options, subject.config, tokens, 1);
+  };
+  // Each token is a word, so that nearly all of the state is the words' vectors.
+  const AnalysisRequest large = ProbeRequest(subject, RandomWords(20'000, 16, label_of));
+  PrepareLaneThread();
+  auto analysis = MakeAnalysis(large);
+  ASSERT_TRUE(analysis.ok()) << analysis.status();
+  const AnalysisCost cost = cost_of(large.options, 80'000);
+  EXPECT_GT((*analysis)->state_bytes(), 80'000u * 16 * 8 * 2);
   EXPECT_LE((*analysis)->state_bytes(), cost.state_bytes);
+  EXPECT_GT((*analysis)->state_bytes(), cost.state_bytes / 2) << "the rest is one depth in float64";
   EXPECT_EQ(cost.forwards, 1);
+  const AnalysisRequest small = ProbeRequest(subject, RandomWords(40, 16, label_of));
   size_t bytes = 0;
-  for (const AnalysisArray& array : Analyzed(request).arrays) bytes += array.bytes.size();
-  EXPECT_LE(bytes, cost.array_bytes);
+  for (const AnalysisArray& array : Analyzed(small).arrays) bytes += array.bytes.size();
+  EXPECT_LE(bytes, cost_of(small.options, 160).array_bytes);
 }
 
 }  // namespace

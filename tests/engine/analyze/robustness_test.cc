@@ -142,7 +142,6 @@ TEST(RobustnessTest, GrowsByTheNormOfTheGradient) {
               1e-5);
 }
 
-// Compares with autograd through the written-out model, whatever the run's learning rule.
 // Expects the array of a number to divide it among the sequences, whose sums over their targets are
 // given.
 void ExpectDivided(const AnalysisResult& result, const std::string& number,
@@ -160,6 +159,7 @@ void ExpectDivided(const AnalysisResult& result, const std::string& number,
   ExpectNearIn(Precision::kFloat64, array.mean().item<double>(), NumberIn(result, number), 1);
 }
 
+// Compares with autograd through the written-out model, whatever the run's learning rule.
 TEST(RobustnessTest, AgreesWithThePlainModel) {
   for (uint64_t number = 0; number < 24; number += 2) {  // in float64
     SCOPED_TRACE(number);

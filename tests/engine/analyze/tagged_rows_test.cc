@@ -114,6 +114,7 @@ TEST(TaggedRowsTest, GroupsRowsByLengthAndKeepsTheirSentences) {
   for (const TaggedRow& row : read.tagged->rows) sentences.push_back(row.sentence);
   EXPECT_THAT(sentences, ElementsAre(1, 3, 0, 2));
   EXPECT_EQ(read.tagged->sentences[1].words[0].form, "d");
+  EXPECT_EQ(read.tagged->sentences[1].text, "") << "it isn't needed any more";
 }
 
 TEST(TaggedRowsTest, ReadsAsManySentencesAsTheInputsSay) {
@@ -178,6 +179,20 @@ TEST(TaggedRowsTest, WordsOfATokenizerHaveEveryTokenWithAByteOfThem) {
       << "parts of a character are tokens";
 }
 
+TEST(TaggedRowsTest, CutsASentenceOfTokensAsTheWholeSentence) {
+  const std::string file = Conllu({{{"The", "X"}, {"king", "Y"}, {"speaks", "Z"}}}, true);
+  const SequencesRead whole = ReadTagged(PiecesRun(), AllOf(file));
+  const int64_t last = WordSpans(whole).back().second;
+  for (int context = 1; context <= last + 1; ++context) {
+    const SequencesRead cut = ReadTagged(PiecesRun(context), AllOf(file));
+    const auto& inputs = whole.batches[0].inputs;
+    EXPECT_EQ(cut.batches[0].inputs,
+              std::vector<int64_t>(inputs.begin(), inputs.begin() + context));
+    EXPECT_EQ(cut.batches[0].targets.back(), whole.batches[0].targets[context - 1]);
+    for (const auto& [first, end] : WordSpans(cut)) EXPECT_LT(end, context) << first;
+  }
+}
+
 TEST(TaggedRowsTest, ATokenOfTwoWordsBelongsToBoth) {
   const RunConfig run = PiecesRun();
   const SequencesRead whole = ReadTagged(run, AllOf(Conllu({{{"her", "X"}}})));
@@ -188,8 +203,9 @@ TEST(TaggedRowsTest, ATokenOfTwoWordsBelongsToBoth) {
 
 TEST(TaggedRowsTest, NamesTheLineOfAMalformedFile) {
   const std::string file = Conllu({{{"ab", "X"}}});
-  EXPECT_EQ(TaggedProblem(DocumentsRun(), AllOf(file + "1\ta\tb\n")),
-            "inputs.dataset: line 3: it has 3 columns; expected 10, separated by tabs");
+  EXPECT_EQ(
+      TaggedProblem(DocumentsRun(), AllOf(file + "1\ta\tb\n")),
+      "inputs.dataset: line 3: the number of its columns is 3; expected 10, separated by tabs");
   EXPECT_EQ(TaggedProblem(DocumentsRun(), AllOf(file + "2\ta\t_\t_\t_\t_\t_\t_\t_\t_\n")),
             "inputs.dataset: line 3: its ID is 2; expected 1");
   EXPECT_EQ(TaggedProblem(DocumentsRun(), AllOf(file + "1\ta\xff\t_\t_\t_\t_\t_\t_\t_\t_\n")),
@@ -245,6 +261,9 @@ TEST(TaggedRowsTest, ProbeRefusesWhatItCanNotLearn) {
   EXPECT_EQ(ProbeProblem(AllOf(Conllu({{{"a", "_"}}})), "upos"),
             "analysis.probe.label: no word has the label \"upos\"; expected a data set whose words "
             "have labels");
+  const std::string long_name = absl::StrCat(std::string(101, 'N'), "=1|Case=A");
+  EXPECT_EQ(ProbeProblem(AllOf(Conllu({{{"a", "_", long_name}}})), "upos"),
+            "analysis.probe.label: no word has the label \"upos\"; expected Case");
   std::vector<TextSentence> many;
   for (int i = 0; i < 257; ++i) many.push_back({{"a", absl::StrCat("L", i)}});
   EXPECT_EQ(ProbeProblem(AllOf(Conllu(many))),
@@ -254,6 +273,18 @@ TEST(TaggedRowsTest, ProbeRefusesWhatItCanNotLearn) {
   many[0][0].upos = std::string(101, 'L');
   EXPECT_EQ(ProbeProblem(AllOf(Conllu(many))),
             "analysis.probe.label: a value of upos has 101 bytes; expected at most 100");
+}
+
+TEST(TaggedRowsTest, ProbeRefusesMoreWordsThanTokens) {
+  const std::string sentence =
+      "1-2\ta\t_\t_\t_\t_\t_\t_\t_\t_\n1\tb\t_\tX\t_\t_\t_\t_\t_\t_\n"
+      "2\tc\t_\tY\t_\t_\t_\t_\t_\t_\n\n";
+  const AnalysisInputs inputs = AllOf(sentence + sentence);
+  EXPECT_EQ(TaggedProblem(TextRun(), inputs, ProbeOptions{}),
+            "inputs.dataset: the number of words with upos is 4, larger than that of the tokens "
+            "that are read; expected at most 2");
+  EXPECT_THAT(ReadTagged(DocumentsRun(), inputs, ProbeOptions{}).problems, IsEmpty())
+      << "boundaries are tokens, too";
 }
 
 }  // namespace
