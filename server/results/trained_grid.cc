@@ -609,8 +609,10 @@ report::Better BetterOf(const v1::ExperimentSpec& spec, const std::string& key) 
     return spec.report().better() == v1::Better::higher ? report::Better::kHigher
                                                         : report::Better::kLower;
   }
-  // FAMILY/NAME is of a whole model; the loss without a part has a place after it.
-  const std::vector<absl::string_view> parts = absl::StrSplit(key, '/');
+  // FAMILY/NAME and LABEL/PERTURBATION@LEVEL/NAME are of a whole model; the loss without a part has
+  // a place after it.
+  std::vector<absl::string_view> parts = absl::StrSplit(key, '/');
+  if (parts.size() == 3 && absl::StrContains(parts[1], '@')) parts.erase(parts.begin() + 1);
   if (parts.size() != 2) return report::Better::kNeither;
   if (parts[1] == "loss" || parts[1] == "ema_loss") return report::Better::kLower;
   return parts[1] == "accuracy" ? report::Better::kHigher : report::Better::kNeither;

@@ -393,10 +393,11 @@ TEST(TrainedGridTest, LeavesAnalysesOfOtherLabelsUnread) {
 
 TEST(TrainedGridTest, KnowsADirectionOfLossesAndAccuraciesAlone) {
   const v1::ExperimentSpec spec;
-  for (const char* key : {"eval/loss", "train/loss", "eval/ema_loss", "remove/loss"}) {
+  for (const char* key : {"eval/loss", "train/loss", "eval/ema_loss", "remove/loss",
+                          "robustness/replace_words@0.2/loss"}) {
     EXPECT_EQ(BetterOf(spec, key), report::Better::kLower) << key;
   }
-  for (const char* key : {"eval/accuracy", "remove/accuracy"}) {
+  for (const char* key : {"eval/accuracy", "remove/accuracy", "robustness/fgsm@0.1/accuracy"}) {
     EXPECT_EQ(BetterOf(spec, key), report::Better::kHigher) << key;
   }
   for (const char* key : {"train/gradient_norm", "spectrum/participation_ratio", "remove/loss/all",
