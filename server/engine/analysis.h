@@ -330,14 +330,14 @@ struct AnalysisKind {
   double piece_forwards = 1;
   // True if the subjects must be checkpoints of one run, by ascending step.
   bool steps_of_one_run = false;
+  // True if the inputs must name a data set of tagged sentences.
+  bool needs_tagged = false;
   // Raised when the kind's numbers change, so that results stored earlier aren't reused.
   int revision = 0;
   // Returns the problems of options that depend on the run's data, which is loaded. Errors as
   // CheckRead's. Null: none does.
   absl::StatusOr<std::vector<OptionProblem>> (*check_data)(const AnalysisOptions& options,
                                                            const RunConfig& config) = nullptr;
-  // True if the inputs must name a data set of tagged sentences.
-  bool needs_tagged = false;
 };
 
 // Returns the largest number of tokens in a piece; `parameters` is the total over its models.

@@ -491,25 +491,27 @@ constexpr AnalysisKind kKinds[] = {
     {"hessian", 1, 1, 5'000, CheckHessian, HessianCost, nullptr, nullptr, kProduct},
     // Revision 1: uses training batches if a BatchNorm's backward matters.
     {"gradient_flow", 1, 1, 5'000, NothingToCheck, GradientFlowCost, nullptr, nullptr, kGradient,
-     false, 1},
+     false, false, 1},
     {"gradient_alignment", 1, 1, 5'000, NothingToCheck, GradientAlignmentCost, nullptr, nullptr,
-     2 * kGradient, false, 1},
+     2 * kGradient, false, false, 1},
     {"norm_jacobian", 1, 1, 5'000, CheckHasNorm, NormJacobianCost, nullptr, nullptr, kGradient,
-     false, 1},
+     false, false, 1},
     {"norm_statistics", 1, 1, 5'000, CheckNormStatistics, NormStatisticsCost},
     {"norm_response", 0, 0, 0, NothingToCheck, NormResponseCost},
-    // Revision 1: has sink_share.
-    {"attention", 1, 1, 20'000, CheckAttends, AttentionCost, nullptr, CheckMapped, 1, false, 2},
+    // Revision 2: has sink_share, and the text of tokens with maps.
+    {"attention", 1, 1, 20'000, CheckAttends, AttentionCost, nullptr, CheckMapped, 1, false, false,
+     2},
     {"remove", 1, 1, 20'000, CheckRemove, RemoveCost},
     {"trajectory", 3, 64, 5'000, NothingToCheck, TrajectoryCost, CheckOneLayout, nullptr, 1, true},
     {"logit_lens", 1, 1, 20'000, NothingToCheck, LogitLensCost, nullptr, nullptr, 2},
     // Revision 1: has by_sequence.
-    {"predictions", 1, 1, 20'000, NothingToCheck, PredictionsCost, nullptr, nullptr, 1, false, 1},
+    {"predictions", 1, 1, 20'000, NothingToCheck, PredictionsCost, nullptr, nullptr, 1, false,
+     false, 1},
     {"induction", 1, 1, 0, CheckInduction, InductionCost},
-    {"patch", 1, 1, 0, CheckPatch, PatchCost, nullptr, nullptr, 1, false, 1, CheckPairs},
+    // Revision 1: has recovered_all, and the text of tokens.
+    {"patch", 1, 1, 0, CheckPatch, PatchCost, nullptr, nullptr, 1, false, false, 1, CheckPairs},
     {"robustness", 1, 1, 5'000, CheckRobustness, RobustnessCost, nullptr, nullptr, kGradient + 1},
-    {"probe", 1, 1, 50'000, NothingToCheck, ProbeCost, nullptr, CheckProbed, 1, false, 0, nullptr,
-     true},
+    {"probe", 1, 1, 50'000, NothingToCheck, ProbeCost, nullptr, CheckProbed, 1, false, true},
 };
 static_assert(std::size(kKinds) == std::variant_size_v<AnalysisOptions>);
 

@@ -178,7 +178,9 @@ void Step(SmoothFunction function, double tolerance, LbfgsState* state) {
 }  // namespace
 
 LbfgsState LbfgsState::Make(int64_t n) {
-  const auto zeros = [](std::vector<int64_t> shape) { return at::zeros(shape, at::kDouble); };
+  const auto zeros = [](const std::vector<int64_t>& shape) {
+    return at::zeros(shape, at::kDouble);
+  };
   return {zeros({n}), zeros({n}), zeros({kHistory, n}), zeros({kHistory, n}), zeros({kNumbers})};
 }
 

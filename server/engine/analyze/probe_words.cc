@@ -212,10 +212,11 @@ AnalysisCost ProbeCost(const AnalysisOptions& options, const RunConfig& config, 
   const uint64_t together =
       std::clamp<uint64_t>(kMostFeatureBytes / std::max<uint64_t>(bytes, 1), 1, depths);
   AnalysisCost cost;
-  cost.forwards = static_cast<double>((depths + together - 1) / together);
+  const uint64_t passes = (depths + together - 1) / together;
+  cost.forwards = static_cast<double>(passes);
   const uint64_t exact = 8 * tokens * width;  // one depth in float64
   const uint64_t probes =
-      8 * 25 * kMostProbeLabels * (width + 1);  // 10 pairs of L-BFGS and its rest
+      uint64_t{200} * kMostProbeLabels * (width + 1);  // 10 pairs of L-BFGS and its rest
   cost.state_bytes = together * bytes + exact + probes + 8 * depths * tokens;
   // A sentence has some ten tokens.
   cost.array_bytes = 8 * depths * (kMostProbeLabels * kMostProbeLabels + tokens / 8) +

@@ -16,17 +16,17 @@ namespace ablate::engine {
 enum class Perturbation { kReplaceWords, kEmbeddingNoise, kFgsm, kL2 };
 
 struct PerturbationInfo {
-  Perturbation perturbation;
   absl::string_view name;  // of its option
   std::vector<double> RobustnessOptions::*levels;
+  Perturbation perturbation;
   bool is_random;
 };
 
 inline constexpr PerturbationInfo kPerturbations[] = {
-    {Perturbation::kReplaceWords, "replace_words", &RobustnessOptions::replace_words, true},
-    {Perturbation::kEmbeddingNoise, "embedding_noise", &RobustnessOptions::embedding_noise, true},
-    {Perturbation::kFgsm, "fgsm", &RobustnessOptions::fgsm, false},
-    {Perturbation::kL2, "l2", &RobustnessOptions::l2, false},
+    {"replace_words", &RobustnessOptions::replace_words, Perturbation::kReplaceWords, true},
+    {"embedding_noise", &RobustnessOptions::embedding_noise, Perturbation::kEmbeddingNoise, true},
+    {"fgsm", &RobustnessOptions::fgsm, Perturbation::kFgsm, false},
+    {"l2", &RobustnessOptions::l2, Perturbation::kL2, false},
 };
 
 // Returns the number of passes at each level.
