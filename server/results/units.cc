@@ -15,6 +15,7 @@
 #include "server/analysis/metrics.h"
 #include "server/report/compare/wording.h"
 #include "server/results/arrays.h"
+#include "server/rpc/errors.h"
 #include "server/rpc/limits.h"
 
 namespace ablate::results {
