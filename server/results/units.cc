@@ -42,6 +42,7 @@ struct Source {
   std::string id;
   std::optional<size_t> sequences;  // none: it doesn't have the array
   bool other_data = false;          // it read another data set than the run's
+  std::string read = {};            // what it read, except what `scored` and the seed say
 };
 
 bool HasValue(const report::Cell& cell) {
@@ -70,8 +71,12 @@ class Finder {
     });
     if (!any) return "";
     if (std::string missing = MissingText(); !missing.empty()) return missing;
-    auto differing = DifferingText();
-    if (!differing.ok() || !differing->empty()) return differing;
+    for (auto& [cell, source] : sources_) {
+      auto read = ReadBy(source);
+      if (!read.ok()) return read.status();
+      source.read = *std::move(read);
+    }
+    if (std::string differing = DifferingText(); !differing.empty()) return differing;
     return ReadAll();
   }
 
@@ -163,16 +168,14 @@ class Finder {
   }
 
   // Names two cells that should have read the same sequences, and haven't.
-  absl::StatusOr<std::string> DifferingText() const {
+  std::string DifferingText() const {
     using Data = std::pair<uint32_t, std::map<std::string, std::string>>;
-    std::map<Data, std::pair<std::string, const Source*>> first;
+    std::map<Data, const Source*> first;
     for (const auto& [cell, source] : sources_) {
-      auto read = ReadBy(source);
-      if (!read.ok()) return read.status();
       const report::Cell& of = input_.cells[cell];
-      const auto [known, added] = first.try_emplace({of.seed, of.scored}, *read, &source);
-      if (added || known->second.first == *read) continue;
-      const Source& other = *known->second.second;
+      const auto [known, added] = first.try_emplace({of.seed, of.scored}, &source);
+      const Source& other = *known->second;
+      if (added || other.read == source.read) continue;
       const auto name = [this](const Source& one) { return grid_.cells[one.cell].name; };
       const bool unequal = source.sequences != other.sequences;
       return absl::StrCat(
@@ -184,28 +187,21 @@ class Finder {
 
   // Sets the values of all cells, or of none.
   absl::StatusOr<std::string> ReadAll() {
-    struct Parts {
-      std::string read;
-      std::vector<double> values;  // [2, sequences]
-    };
-    std::map<size_t, Parts> parts;
+    std::map<size_t, std::vector<double>> parts;  // [2, sequences]
     for (const auto& [cell, source] : sources_) {
       if (cancelled_()) return rpc::CallCancelled();
-      auto of = Identity(source);
-      if (!of.ok()) return of.status();
-      parts[cell].read = *std::move(of);
-      const absl::Status read = Read(source, &parts[cell].values);
+      const absl::Status read = Read(source, &parts[cell]);
       if (absl::IsDataLoss(read) || absl::IsResourceExhausted(read)) {
         return std::string(absl::StripPrefix(read.message(), "key: "));
       }
       if (!read.ok()) return read;
     }
-    for (auto& [cell, of] : parts) {
+    for (const auto& [cell, values] : parts) {
       report::Cell& to = input_.cells[cell];
-      const auto middle = of.values.begin() + static_cast<ptrdiff_t>(of.values.size() / 2);
-      to.by_sequence.assign(of.values.begin(), middle);
-      to.sequence_weights.assign(middle, of.values.end());
-      to.sequences = std::move(of.read);
+      const auto middle = values.begin() + static_cast<ptrdiff_t>(values.size() / 2);
+      to.by_sequence.assign(values.begin(), middle);
+      to.sequence_weights.assign(middle, values.end());
+      to.sequences = Identity(sources_.at(cell));
     }
     input_.unit = report::Unit::kSequence;
     return "";
@@ -213,12 +209,12 @@ class Finder {
 
   // Returns a text that is equal for cells that read the same sequences. Windows of a text, and
   // sequences of another data set, don't depend on the run's seed.
-  absl::StatusOr<std::string> Identity(const Source& source) const {
-    auto read = ReadBy(source);
-    if (!read.ok() || source.other_data) return read;
+  std::string Identity(const Source& source) const {
+    if (source.other_data) return source.read;
     const report::Cell& cell = input_.cells[source.cell];
-    absl::StrAppend(&*read, " of ", absl::StrJoin(cell.scored, ",", absl::PairFormatter("=")));
-    if (cell.scored.count("task.text.dataset") == 0) absl::StrAppend(&*read, " ", cell.seed);
+    std::string read = absl::StrCat(source.read, " of ",
+                                    absl::StrJoin(cell.scored, ",", absl::PairFormatter("=")));
+    if (cell.scored.count("task.text.dataset") == 0) absl::StrAppend(&read, " ", cell.seed);
     return read;
   }
 
