@@ -17,6 +17,7 @@
 #include "server/engine/analyze/logistic.h"
 #include "server/engine/analyze/sentence_bootstrap.h"
 #include "server/engine/analyze/sequence_sums.h"
+#include "server/engine/analyze/token_text.h"
 
 namespace ablate::engine {
 namespace {
@@ -177,7 +178,7 @@ class Probing : public Computation {
     });
     if (!one_class) {
       result.arrays.push_back(Confusion());
-      AddLabels(&result);
+      AddTexts("label", words_.labels, &result);  // of the axes of confusion, in order
       AddSentences(&result);
     }
     AddNotes(&result.notes);
@@ -378,19 +379,6 @@ class Probing : public Computation {
     }
     return ArrayOf("confusion", {"depth", "label", "predicted"},
                    counts.view({Depths(), labels, labels}));
-  }
-
-  // Adds the labels of both axes of `confusion`: their bytes, and where those of each end.
-  void AddLabels(AnalysisResult* result) const {
-    std::vector<int64_t> ends;
-    std::string text;
-    for (const std::string& label : words_.labels) {
-      absl::StrAppend(&text, label);
-      ends.push_back(static_cast<int64_t>(text.size()));
-    }
-    const auto bytes = static_cast<int64_t>(text.size());
-    result->arrays.push_back({"label_text", {"byte"}, {bytes}, TensorType::kU8, std::move(text)});
-    result->arrays.push_back(ArrayOf("label_ends", {"label"}, TensorOfLabels(ends)));
   }
 
   void AddNotes(std::vector<std::string>* notes) const {

@@ -1,8 +1,9 @@
-// Adds the text of tokens to a result, for the figures of arrays by position.
+// Adds texts to a result: of tokens, for the figures of arrays by position, or of any axis.
 #ifndef ABLATE_SERVER_ENGINE_ANALYZE_TOKEN_TEXT_H_
 #define ABLATE_SERVER_ENGINE_ANALYZE_TOKEN_TEXT_H_
 
 #include <cstdint>
+#include <string>
 
 #include "absl/types/span.h"
 #include "server/engine/analysis.h"
@@ -10,8 +11,11 @@
 
 namespace ablate::engine {
 
-// Adds two arrays: token_text [byte], the bytes of all tokens one after the other, and token_ends
-// [token], where each token's bytes end among them. A boundary has none. Adds nothing if tokens of
+// Adds two arrays: AXIS_text [byte], the bytes of all texts one after the other, and AXIS_ends
+// [axis], where each text's bytes end among them.
+void AddTexts(const std::string& axis, absl::Span<const std::string> texts, AnalysisResult* result);
+
+// Adds the texts of tokens, with the axis `token`. A boundary has none. Adds nothing if tokens of
 // the run's task have no text. The task's data must be loaded.
 void AddTokenText(const RunConfig& config, absl::Span<const int64_t> tokens,
                   AnalysisResult* result);
