@@ -88,8 +88,7 @@ struct ComparisonInput {
   // The step at which the metric is read; default: the end of each run.
   std::optional<uint32_t> at{};
   // kSequence needs differences, no tuned axis, one cell per combination, and finite `by_sequence`,
-  // at least two, of each cell with a value. Cells of one seed and the same evaluation data have as
-  // many of them, of the same sequences in the same order.
+  // at least two, of each cell with a value. Cells with equal `sequences` have equally many.
   Unit unit = Unit::kSeed;
   // Why pairs are of seeds although an analysis has the results of sequences, without a full stop;
   // otherwise "".
