@@ -23,9 +23,9 @@ SENTENCE_WORDS, PARAGRAPH_WORDS = 25, 80
 
 # How often a rule may be broken. Counts may only fall.
 BUDGETS = {
-    "docs: sentence of more than 25 words": 45,
+    "docs: sentence of more than 25 words": 44,
     "docs: paragraph of more than 80 words": 4,
-    "docs: 'what' as a noun": 14,
+    "docs: 'what' as a noun": 13,
     "docs: 'behind' in space": 3,
     "docs: 'that of'": 22,
     "comment: opens with What": 11,

@@ -1,4 +1,5 @@
-// `ablate table EXP`: the main table of a comparison, for a terminal, a program or a paper.
+// `ablate table EXP`: the main table of a comparison, or the table of an analysis, for a terminal, a
+// program or a paper.
 #include <memory>
 #include <string>
 
@@ -17,6 +18,7 @@ struct TableOptions {
   ComparisonOptions comparison;
   std::string format = "text";
   std::string columns;  // separated by commas
+  std::string analysis;
   std::string output;
   bool force = false;
   bool json = false;
@@ -51,6 +53,7 @@ absl::StatusOr<v1::RenderTableRequest> MakeRequest(const TableOptions& options) 
   for (const absl::string_view column : absl::StrSplit(options.columns, ',', absl::SkipEmpty())) {
     request.add_columns(std::string(column));
   }
+  request.set_label(options.analysis);
   const absl::StatusOr<v1::CompareRequest> comparison = MakeCompareRequest(options.comparison);
   if (!comparison.ok()) return comparison.status();
   *request.mutable_comparison() = *comparison;
@@ -88,6 +91,9 @@ Action DefineTable(Command* command) {
                   "Columns of text and LaTeX in this order, separated by commas: parameters, "
                   "chosen, n, diverged, mean, difference, p_sign_flip, p_holm, effect, wins, "
                   "correlation, device_seconds, tokens_per_second [all that have a number]");
+  command->Option(&options->analysis, "--analysis", "LABEL",
+                  "The headline numbers of this analysis of the experiment's file, and their "
+                  "differences from the baseline, in place of the metric; text or latex");
   command->Option(&options->output, "--output,-o", "FILE",
                   "Write to FILE, which ends in .txt, .csv or .tex or has no suffix [standard "
                   "output]");
@@ -97,7 +103,8 @@ Action DefineTable(Command* command) {
       "CSV follows RFC 4180, with exact numbers and fixed titles. Labels are written unchanged: a "
       "spreadsheet may read one such as =A1 as a formula. LaTeX needs the package booktabs.\n\n"
       "Examples:\n  ablate table names-norm\n"
-      "  ablate table names-norm --format latex --columns mean,p_holm -o t.tex");
+      "  ablate table names-norm --format latex --columns mean,p_holm -o t.tex\n"
+      "  ablate table gpt2-norm-sites --analysis attention");
   return WithServer(*command, options, MakeRequest, RenderTable);
 }
 

@@ -1,7 +1,9 @@
 #include "server/results/analysis_tables.h"
 
 #include <algorithm>
+#include <iterator>
 #include <map>
+#include <numeric>
 #include <optional>
 #include <set>
 #include <string>
@@ -15,21 +17,76 @@
 #include "absl/strings/str_replace.h"
 #include "absl/strings/strip.h"
 #include "google/protobuf/message.h"
-#include "server/report/compare/statistics.h"
+#include "server/report/compare/paired.h"
+#include "server/report/table/cells.h"
 #include "server/results/analysed.h"
+#include "server/rpc/errors.h"
 #include "server/spec/analysis.h"
+#include "server/spec/analysis_numbers.h"
 #include "server/spec/experiment_analyses.h"
 
 namespace ablate::results {
 namespace {
 
-// More columns would be unreadable; metrics and figures have the others.
-constexpr size_t kMaxColumns = 8;
+constexpr size_t kMaxColumns = 8;  // more would be unreadable; metrics and figures have the others
 
-// Returns true if a number is about the whole model; those of blocks, sites and tensors are a path.
-bool IsOfWholeModel(absl::string_view number) {
-  absl::ConsumeSuffix(&number, "/all");
-  return !absl::StrContains(number, '/');
+// Returns a text by which numbers sort in order of depth: block.2 before block.10, and the
+// embedding first.
+std::string DepthKey(const std::string& number) {
+  constexpr size_t kDigits = 10;
+  std::string key;
+  for (size_t i = 0; i < number.size();) {
+    size_t end = i;
+    while (end < number.size() && absl::ascii_isdigit(static_cast<unsigned char>(number[end]))) {
+      ++end;
+    }
+    if (end == i) {
+      key.push_back(number[i++]);
+      continue;
+    }
+    const bool decimals = i > 1 && number[i - 1] == '.' &&
+                          absl::ascii_isdigit(static_cast<unsigned char>(number[i - 2]));
+    if (!decimals && end - i < kDigits) key.append(kDigits - (end - i), '0');
+    key.append(number, i, end - i);
+    i = end;
+  }
+  return absl::StrReplaceAll(key, {{"embedding", " "}});
+}
+
+// Returns `count` of the numbers, at equal distances, with the first and the last one.
+std::vector<std::string> Spread(const std::vector<std::string>& numbers, size_t count) {
+  if (count >= numbers.size()) return numbers;
+  std::vector<std::string> spread;
+  for (size_t i = 0; i < count; ++i) {
+    spread.push_back(
+        numbers[count == 1 ? numbers.size() - 1
+                           : (i * (numbers.size() - 1) + (count - 1) / 2) / (count - 1)]);
+  }
+  return spread;
+}
+
+// Returns the numbers that get a column, in the order of the kind's headline forms. If they are too
+// many, forms with the most of them have fewer.
+std::vector<std::string> ColumnsOf(const v1::AnalysisKind& kind,
+                                   const std::vector<std::string>& numbers) {
+  std::vector<std::vector<std::string>> families;
+  for (const std::string& form : spec::HeadlineForms(kind)) {
+    std::vector<std::string>& family = families.emplace_back();
+    std::copy_if(numbers.begin(), numbers.end(), std::back_inserter(family),
+                 [&form](const std::string& number) { return spec::HasNumberForm(number, form); });
+    std::sort(family.begin(), family.end(),
+              [](const std::string& a, const std::string& b) { return DepthKey(a) < DepthKey(b); });
+  }
+  std::vector<size_t> shares;
+  for (const auto& family : families) shares.push_back(family.size());
+  while (std::accumulate(shares.begin(), shares.end(), size_t{0}) > kMaxColumns) {
+    --*std::max_element(shares.begin(), shares.end());
+  }
+  std::vector<std::string> columns;
+  for (size_t i = 0; i < families.size(); ++i) {
+    for (std::string& number : Spread(families[i], shares[i])) columns.push_back(std::move(number));
+  }
+  return columns;
 }
 
 // Returns the label's numbers that some run has, without the label.
@@ -65,25 +122,54 @@ std::set<uint32_t> StepsOf(const analysis::AnalysisMetrics& metrics,
   return steps;
 }
 
-// Adds one line for each step of a row of the comparison.
-void AddLines(const ComparedGrid& compared, size_t row, const std::string& label,
-              html::AnalysisTable* table) {
+// Returns a row's entry in the column of the compared number.
+report::AnalysisNumbers::Entry EntryOf(const report::Comparison& number, size_t row,
+                                       size_t converged) {
+  const report::ComparisonRow& of = number.rows[row];
+  report::AnalysisNumbers::Entry entry;
+  entry.scale = number.scale;
+  entry.unit = number.unit;
+  entry.own = of.own;
+  entry.runs = of.n - of.diverged;
+  entry.left_out = converged - std::min(converged, entry.runs);
+  entry.difference = report::NoPairs(report::Undefined::kNoBaseline);
+  if (!of.in_family()) return entry;
+  entry.difference = of.difference;
+  const report::Summary& baseline = number.rows[*of.baseline].own;
+  entry.baseline = report::MeanCell(baseline.mean, baseline.interval, -1, number.scale);
+  return entry;
+}
+
+// Adds the lines of all rows, each with its steps in order.
+absl::Status AddLines(storage::Store* store, const ComparedGrid& compared,
+                      const rpc::Cancelled& cancelled, report::AnalysisNumbers* table) {
   const analysis::AnalysisMetrics& metrics = compared.grid.metrics;
-  const std::vector<std::string> runs = RunsOfRow(compared, row);
-  for (const uint32_t step : StepsOf(metrics, runs, label, table->numbers)) {
-    html::AnalysisTable::Line& line = table->lines.emplace_back();
-    line.setting = compared.comparison.rows[row].label;
-    line.step = step;
-    for (const std::string& number : table->numbers) {
-      std::vector<double> values;
-      for (const std::string& run : runs) {
-        const analysis::Points* const points = metrics.Find(run, absl::StrCat(label, "/", number));
-        const auto value = points == nullptr ? std::nullopt : analysis::ValueAt(*points, step);
-        if (value.has_value()) values.push_back(*value);
-      }
-      line.entries.push_back({report::Summarize(values), runs.size() - values.size()});
+  std::map<std::pair<size_t, uint32_t>, report::AnalysisNumbers::Line> lines;  // by row and step
+  std::set<uint32_t> all_steps;
+  for (size_t row = 0; row < compared.comparison.rows.size(); ++row) {
+    const auto steps = StepsOf(metrics, RunsOfRow(compared, row), table->label, table->numbers);
+    all_steps.insert(steps.begin(), steps.end());
+    for (const uint32_t step : steps) {
+      const report::ComparisonRow& of = compared.comparison.rows[row];
+      lines[{row, step}] = {of.label, of.compared(), step, {}};
     }
   }
+  for (const std::string& number : table->numbers) {
+    for (const uint32_t step : all_steps) {
+      if (cancelled()) return rpc::CallCancelled();
+      const auto result = CompareNumber(store, compared.grid,
+                                        absl::StrCat(table->label, "/", number), step, cancelled);
+      if (!result.ok()) return result.status();
+      for (size_t row = 0; row < result->rows.size(); ++row) {
+        const auto line = lines.find({row, step});
+        if (line == lines.end()) continue;
+        line->second.entries.push_back(
+            EntryOf(*result, row, Converged(compared.chosen[row]).size()));
+      }
+    }
+  }
+  for (auto& [place, line] : lines) table->lines.push_back(std::move(line));
+  return absl::OkStatus();
 }
 
 // Returns the options that differ from the defaults: "direction unit", "sites embedding,
@@ -132,15 +218,6 @@ std::string HowText(const spec::AskedAnalysis& entry) {
   return absl::StrJoin(sentences, " ");
 }
 
-// Returns the numbers that get a column: the first of those of the whole model, or of all if there
-// are none.
-std::vector<std::string> ColumnsOf(std::vector<std::string> numbers) {
-  const auto places = std::stable_partition(numbers.begin(), numbers.end(), IsOfWholeModel);
-  if (places != numbers.begin()) numbers.erase(places, numbers.end());
-  if (numbers.size() > kMaxColumns) numbers.resize(kMaxColumns);
-  return numbers;
-}
-
 // Returns "too few tokens", for example; empty for a number with a value.
 std::string ReasonText(const v1::AnalysisNumber& number) {
   if (number.has_value()) return "";
@@ -149,7 +226,7 @@ std::string ReasonText(const v1::AnalysisNumber& number) {
 }
 
 // Adds the numbers of an analysis that doesn't belong to one run.
-void AddOwnNumbers(const v1::Analysis& result, html::AnalysisTable* table) {
+void AddOwnNumbers(const v1::Analysis& result, report::AnalysisNumbers* table) {
   const std::map<std::string, v1::AnalysisNumber> sorted(result.numbers().begin(),
                                                          result.numbers().end());
   for (const auto& [name, number] : sorted) {
@@ -159,60 +236,60 @@ void AddOwnNumbers(const v1::Analysis& result, html::AnalysisTable* table) {
   }
 }
 
-// Adds how many were computed, and why the others were not.
-absl::Status AddStates(storage::Store* store, const std::vector<storage::AskedAnalysis>& asked,
-                       html::AnalysisTable* table) {
-  for (const storage::AskedAnalysis& one : asked) {
-    if (one.label != table->label) continue;
-    ++table->asked;
-    if (one.state == storage::AnalysisState::kDone) ++table->done;
-    if (one.state == storage::AnalysisState::kFailed && table->failure.empty()) {
-      const auto record = store->GetAnalysis(one.id);
-      if (!record.ok()) return record.status();
-      table->failure = record->failure;
-    }
-  }
-  return absl::OkStatus();
-}
-
-absl::Status ReadOwn(storage::Store* store, const std::vector<storage::AskedAnalysis>& asked,
-                     html::AnalysisTable* table) {
-  for (const storage::AskedAnalysis& one : asked) {
-    if (one.label != table->label || one.state != storage::AnalysisState::kDone) continue;
+// Adds what is known of one analysis that was requested.
+absl::Status AddAnalysis(storage::Store* store, const storage::AskedAnalysis& one, bool of_runs,
+                         report::AnalysisNumbers* table) {
+  ++table->asked;
+  if (one.state == storage::AnalysisState::kFailed && table->failure.empty()) {
     const auto record = store->GetAnalysis(one.id);
     if (!record.ok()) return record.status();
-    const auto result = analysis::ReadAnalysis(one.id, record->result);
-    if (!result.ok()) return result.status();
+    table->failure = record->failure;
+  }
+  if (one.state != storage::AnalysisState::kDone) return absl::OkStatus();
+  ++table->done;
+  const auto record = store->GetAnalysis(one.id);
+  if (!record.ok()) return record.status();
+  table->device_seconds += static_cast<double>(record->device_time) / 1e6;
+  const auto result = analysis::ReadAnalysis(one.id, record->result);
+  if (!result.ok()) return result.status();
+  if (!of_runs) {
     AddOwnNumbers(*result, table);
+    return absl::OkStatus();
+  }
+  for (const auto& [name, number] : result->numbers()) {
+    if (!number.has_value()) ++table->undefined[ReasonText(number)][name];
   }
   return absl::OkStatus();
 }
 
 }  // namespace
 
-absl::StatusOr<std::vector<html::AnalysisTable>> AnalysisTables(storage::Store* store,
-                                                                const ComparedGrid& compared) {
-  std::vector<html::AnalysisTable> tables;
+absl::StatusOr<std::vector<report::AnalysisNumbers>> AnalysisTables(
+    storage::Store* store, const ComparedGrid& compared, absl::string_view label,
+    const rpc::Cancelled& cancelled) {
+  std::vector<report::AnalysisNumbers> tables;
   const std::vector<spec::AskedAnalysis> entries = spec::AskedAnalyses(compared.grid.spec);
   if (entries.empty()) return tables;
   const auto asked = store->AskedAnalyses(compared.grid.record.id);
   if (!asked.ok()) return asked.status();
   for (const spec::AskedAnalysis& entry : entries) {
-    html::AnalysisTable& table = tables.emplace_back();
+    if (!label.empty() && entry.label != label) continue;
+    report::AnalysisNumbers& table = tables.emplace_back();
     table.label = entry.label;
     table.kind = spec::KindName(entry.analysis);
     table.how = HowText(entry);
-    if (absl::Status added = AddStates(store, *asked, &table); !added.ok()) return added;
-    if (table.asked == 0) table.failure = compared.grid.record.analyses.failure;
-    if (spec::TakesNoSubject(entry.analysis)) {
-      if (absl::Status read = ReadOwn(store, *asked, &table); !read.ok()) return read;
-      continue;
+    const bool of_runs = !spec::TakesNoSubject(entry.analysis);
+    for (const storage::AskedAnalysis& one : *asked) {
+      if (one.label != entry.label) continue;
+      if (absl::Status added = AddAnalysis(store, one, of_runs, &table); !added.ok()) return added;
     }
+    if (table.asked == 0) table.failure = compared.grid.record.analyses.failure;
+    if (!of_runs) continue;
     const std::vector<std::string> numbers = NumbersOf(compared.grid.metrics, entry.label);
-    table.numbers = ColumnsOf(numbers);
+    table.numbers = ColumnsOf(entry.analysis, numbers);
     table.left_out = numbers.size() - table.numbers.size();
-    for (size_t row = 0; row < compared.comparison.rows.size(); ++row) {
-      AddLines(compared, row, entry.label, &table);
+    if (absl::Status added = AddLines(store, compared, cancelled, &table); !added.ok()) {
+      return added;
     }
   }
   return tables;

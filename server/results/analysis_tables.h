@@ -1,20 +1,25 @@
-// Makes a report's tables of the headline numbers of an experiment's analyses.
+// Collects the headline numbers of an experiment's analyses.
 #ifndef ABLATE_SERVER_RESULTS_ANALYSIS_TABLES_H_
 #define ABLATE_SERVER_RESULTS_ANALYSIS_TABLES_H_
 
 #include <vector>
 
 #include "absl/status/statusor.h"
-#include "server/report/html/page.h"
+#include "absl/strings/string_view.h"
+#include "server/report/table/analysis_table.h"
 #include "server/results/compare.h"
+#include "server/rpc/cancelled.h"
 #include "storage/store.h"
 
 namespace ablate::results {
 
-// Returns a table for each entry of the spec's `analyses` except samples, in its order, over the
-// converged runs that the comparison reads. Errors are the store's. Blocks on the store.
-absl::StatusOr<std::vector<html::AnalysisTable>> AnalysisTables(storage::Store* store,
-                                                                const ComparedGrid& compared);
+// Returns the numbers of each entry of the spec's `analyses` except samples, in its order, over the
+// converged runs that the comparison reads; with a `label` only of its entry, if there is one.
+// `compared` has the numbers of all analyses. CANCELLED, and the store's errors. Blocks on the
+// store.
+absl::StatusOr<std::vector<report::AnalysisNumbers>> AnalysisTables(
+    storage::Store* store, const ComparedGrid& compared, absl::string_view label,
+    const rpc::Cancelled& cancelled);
 
 }  // namespace ablate::results
 

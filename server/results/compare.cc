@@ -139,7 +139,8 @@ absl::StatusOr<report::RowWindows> ReadRowWindows(storage::Store* store, const T
 absl::StatusOr<ComparedGrid> Compare(storage::Store* store,
                                      const std::vector<std::string>& experiments, TrainedGrid grid,
                                      const report::CompareOptions& options) {
-  const absl::Status found = FindSequences(store, experiments, options.cancelled, &grid);
+  const absl::Status found =
+      FindSequences(store, experiments, options.cancelled, grid, &grid.input);
   if (!found.ok()) return found;
   auto comparison = report::Compare(grid.input, options);
   if (!comparison.ok()) return comparison.status();
@@ -232,6 +233,39 @@ absl::StatusOr<ComparedGrid> CompareGrid(const rpc::View& view, const v1::Compar
   auto experiment = LoadExperiment(view.store, operands->front().experiment);
   if (!experiment.ok()) return experiment.status();
   return CompareOne(view.store, *std::move(experiment), *query, options);
+}
+
+absl::StatusOr<report::Comparison> CompareNumber(storage::Store* store, const TrainedGrid& grid,
+                                                 const std::string& key, uint32_t step,
+                                                 const rpc::Cancelled& cancelled) {
+  report::ComparisonInput input = grid.input;
+  input.key = key;
+  input.at = step;
+  input.better = BetterOf(grid.spec, key);
+  input.scale = ScaleOf(grid.spec, key);
+  input.margin.reset();
+  input.unit = report::Unit::kSeed;
+  const bool tuned =
+      std::any_of(input.axes.begin(), input.axes.end(), [&input](const report::Axis& axis) {
+        return axis.tuned && axis.name != input.by;
+      });
+  const bool by_value = tuned && input.choice_key.empty();
+  if (by_value) {
+    input.choice_key = grid.input.key;
+    input.choice_better = grid.input.better;
+  }
+  for (size_t i = 0; i < input.cells.size(); ++i) {
+    report::Cell& cell = input.cells[i];
+    if (by_value) cell.choice = cell.value;
+    const analysis::Points* const points = grid.metrics.Find(grid.cells[i].run, key);
+    cell.value = points == nullptr ? std::nullopt : analysis::ValueAt(*points, step);
+    cell.by_sequence.clear();
+    cell.sequence_weights.clear();
+    cell.sequences.clear();
+  }
+  const absl::Status found = FindSequences(store, {grid.record.id}, cancelled, grid, &input);
+  if (!found.ok()) return found;
+  return report::Compare(input, {cancelled, /*resamples=*/0, /*tests=*/false});
 }
 
 absl::Status AddWindows(storage::Store* store, const rpc::Cancelled& cancelled,

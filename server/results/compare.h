@@ -43,6 +43,12 @@ absl::StatusOr<ComparedGrid> CompareGrid(storage::Store* store, StoredExperiment
                                          const v1::CompareRequest& request,
                                          const report::CompareOptions& options,
                                          AnalysisNumbers analyses);
+// Compares a number of the experiment's analyses at a step along the axes by which `grid` was
+// loaded, with the same baselines: rows in the same order, with their differences, without tests
+// (report::CompareOptions). Errors as FindSequences'. Blocks on the store.
+absl::StatusOr<report::Comparison> CompareNumber(storage::Store* store, const TrainedGrid& grid,
+                                                 const std::string& key, uint32_t step,
+                                                 const rpc::Cancelled& cancelled);
 // Reads the curves that report.summaries asks for and adds their summaries.
 absl::Status AddWindows(storage::Store* store, const rpc::Cancelled& cancelled,
                         ComparedGrid* compared);

@@ -275,6 +275,9 @@ html::Figure DrawPlan(const Plan& plan, const std::string& prefix) {
   figure.name = plan.name;
   figure.title = std::string(plan.kind->title);
   figure.folded = plan.kind->folded;
+  const bool of_label =
+      figure::AlongOf(*plan.kind).has_value() || plan.kind->reads == figure::Reads::kAnalysis;
+  if (of_label) figure.label = plan.input.key.substr(0, plan.input.key.find('/'));
   if (plan.kind == &figure::kLoss) {
     figure.title =
         absl::StrCat(figure::SentenceName(report::NameOfMetric(plan.input.key)), " over training");

@@ -52,8 +52,9 @@ bool HasValue(const report::Cell& cell) {
 // Finds the sources of cells' values, and reads their arrays.
 class Finder {
  public:
-  Finder(storage::Store* store, const rpc::Cancelled& cancelled, TrainedGrid* grid)
-      : store_(store), cancelled_(cancelled), grid_(*grid), input_(grid->input) {
+  Finder(storage::Store* store, const rpc::Cancelled& cancelled, const TrainedGrid& grid,
+         report::ComparisonInput* input)
+      : store_(store), cancelled_(cancelled), grid_(grid), input_(*input) {
     const size_t slash = input_.key.find('/');
     if (slash == std::string::npos) return;
     label_ = input_.key.substr(0, slash);
@@ -245,7 +246,7 @@ class Finder {
 
   storage::Store* const store_;
   const rpc::Cancelled& cancelled_;
-  TrainedGrid& grid_;
+  const TrainedGrid& grid_;
   report::ComparisonInput& input_;
   std::string label_, number_, array_;
   std::map<size_t, Source> sources_;  // by cell
@@ -254,11 +255,12 @@ class Finder {
 }  // namespace
 
 absl::Status FindSequences(storage::Store* store, const std::vector<std::string>& experiments,
-                           const rpc::Cancelled& cancelled, TrainedGrid* grid) {
-  if (!HasOneRunEach(grid->input)) return absl::OkStatus();
-  auto why = Finder(store, cancelled, grid).Run(experiments);
+                           const rpc::Cancelled& cancelled, const TrainedGrid& grid,
+                           report::ComparisonInput* input) {
+  if (!HasOneRunEach(*input)) return absl::OkStatus();
+  auto why = Finder(store, cancelled, grid, input).Run(experiments);
   if (!why.ok()) return why.status();
-  grid->input.not_by_sequence = *std::move(why);
+  input->not_by_sequence = *std::move(why);
   return absl::OkStatus();
 }
 

@@ -20,8 +20,10 @@
 #include "proto/reflect/text.h"
 #include "server/report/figure/render.h"
 #include "server/report/html/page.h"
+#include "server/report/table/analysis_table.h"
 #include "server/report/table/comparison_tables.h"
 #include "server/report/table/table.h"
+#include "server/results/analysis_tables.h"
 #include "server/results/compare.h"
 #include "server/results/figures.h"
 #include "server/results/report.h"
@@ -33,6 +35,7 @@
 #include "server/rpc/names.h"
 #include "server/rpc/streams.h"
 #include "server/service/services.h"
+#include "server/spec/experiment_analyses.h"
 
 namespace ablate::service {
 namespace {
@@ -89,22 +92,81 @@ absl::Status CheckColumns(const std::vector<std::string>& columns, v1::TableForm
   return absl::OkStatus();
 }
 
-// Renders a comparison's main table as a file. RESOURCE_EXHAUSTED if it is larger than kPageBytes.
+// Returns INVALID_ARGUMENT for what doesn't go with the table of an analysis.
+absl::Status CheckAnalysisTable(const v1::RenderTableRequest& request) {
+  const v1::CompareRequest& comparison = request.comparison();
+  if (request.format() == v1::TableFormat::csv) {
+    return rpc::InvalidField("format", "csv has no table of an analysis",
+                             "text or latex; Export has the numbers of each run");
+  }
+  const char* const extra = request.columns_size() > 0     ? "columns"
+                            : !comparison.key().empty()    ? "comparison.key"
+                            : comparison.has_at()          ? "comparison.at"
+                            : comparison.others_size() > 0 ? "comparison.others"
+                                                           : nullptr;
+  if (extra == nullptr) return absl::OkStatus();
+  return rpc::InvalidField(extra, "doesn't apply to the table of an analysis", "none");
+}
+
+// Returns the table of the analysis with the request's label.
+absl::StatusOr<report::Table> AnalysisTable(const rpc::View& view,
+                                            const v1::RenderTableRequest& request,
+                                            const rpc::Cancelled& cancelled) {
+  if (absl::Status checked = CheckAnalysisTable(request); !checked.ok()) return checked;
+  const auto compared = results::CompareGrid(view, request.comparison(), {cancelled, 0, false},
+                                             results::AnalysisNumbers::kAll);
+  if (!compared.ok()) return compared.status();
+  if (!compared->operands.empty()) {
+    return rpc::InvalidField("comparison.experiment", "is a part of an experiment",
+                             "a whole one for the table of an analysis");
+  }
+  std::vector<std::string> labels;
+  for (const spec::AskedAnalysis& asked : spec::AskedAnalyses(compared->grid.spec)) {
+    labels.push_back(asked.label);
+  }
+  if (std::find(labels.begin(), labels.end(), request.label()) == labels.end()) {
+    return rpc::InvalidField("label",
+                             absl::StrCat(reflect::Quoted(request.label()),
+                                          " isn't an analysis of ", compared->grid.record.id),
+                             labels.empty() ? "none, because the experiment asks for no analyses"
+                                            : reflect::AnyOf(labels));
+  }
+  const auto tables = results::AnalysisTables(view.store, *compared, request.label(), cancelled);
+  if (!tables.ok()) return tables.status();
+  const report::AnalysisNumbers& analysis = tables->front();
+  if (!analysis.own.empty()) return report::OwnNumbersTable(analysis);
+  if (!analysis.numbers.empty()) return report::NumbersTable(analysis);
+  return absl::FailedPreconditionError(
+      absl::StrCat("label: ", request.label(), " has no headline numbers",
+                   analysis.done == analysis.asked ? "" : " yet", "; `ablate metrics ",
+                   compared->grid.record.id, "` lists all numbers"));
+}
+
+absl::StatusOr<report::Table> MainTable(const rpc::View& view,
+                                        const v1::RenderTableRequest& request,
+                                        const TableFormat& format,
+                                        const rpc::Cancelled& cancelled) {
+  const std::vector<std::string> columns(request.columns().begin(), request.columns().end());
+  if (absl::Status known = CheckColumns(columns, format.value); !known.ok()) return known;
+  const auto compared = results::CompareGrid(view, request.comparison(), {cancelled},
+                                             results::AnalysisNumbers::kOfComparison);
+  if (!compared.ok()) return compared.status();
+  report::Table table = format.make(compared->comparison);
+  return columns.empty() ? table : report::WithColumns(table, columns);
+}
+
+// Renders a table as a file. RESOURCE_EXHAUSTED if it is larger than kPageBytes.
 absl::Status RenderTable(const rpc::View& view, const v1::RenderTableRequest& request,
                          const rpc::Cancelled& cancelled, v1::RenderTableResponse* response) {
   const TableFormat* format = FindRow(kTableFormats, request.format());
   if (format == nullptr) return rpc::UnknownFormat(request.format(), "text, csv or latex");
-  const std::vector<std::string> columns(request.columns().begin(), request.columns().end());
-  if (const absl::Status known = CheckColumns(columns, format->value); !known.ok()) return known;
-  const auto compared = results::CompareGrid(view, request.comparison(), {cancelled},
-                                             results::AnalysisNumbers::kOfComparison);
-  if (!compared.ok()) return compared.status();
-  report::Table table = format->make(compared->comparison);
-  if (!columns.empty()) table = report::WithColumns(table, columns);
-  std::string data = format->render(table);
+  const auto table = request.label().empty() ? MainTable(view, request, *format, cancelled)
+                                             : AnalysisTable(view, request, cancelled);
+  if (!table.ok()) return table.status();
+  std::string data = format->render(*table);
   if (data.size() > rpc::kPageBytes) {
     return absl::ResourceExhaustedError(absl::StrCat(
-        "format: the table of ", compared->comparison.rows.size(), " rows has ", data.size(),
+        "format: the table of ", table->columns[0].cells.size(), " rows has ", data.size(),
         " bytes; expected at most ", rpc::kPageBytes, ". Compare fewer settings"));
   }
   response->set_data(std::move(data));

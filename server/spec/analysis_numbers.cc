@@ -49,6 +49,13 @@ std::vector<std::string> NumberForms(const v1::AnalysisKind& analysis) {
   return forms;
 }
 
+std::vector<std::string> HeadlineForms(const v1::AnalysisKind& analysis) {
+  const google::protobuf::FieldDescriptor* kind = KindField(analysis);
+  if (kind == nullptr) return {};
+  const auto& forms = kind->message_type()->options().GetRepeatedExtension(v1::headline);
+  return {forms.begin(), forms.end()};
+}
+
 bool HasNumberForm(absl::string_view number, absl::string_view form) {
   while (!form.empty()) {
     if (form[0] != '{') {

@@ -161,10 +161,10 @@ TEST_F(AnalysesTest, AreMadeWhereTheFileAsksForThem) {
   const std::string page = server_.home() + "/report.html";
   ASSERT_EQ(server_.Ablate({"report", id, "-o", page}).exit_code, 0);
   EXPECT_THAT(ReadFile(page), HasSubstr("ranks (spectrum)"));
-  EXPECT_THAT(ReadFile(page), HasSubstr("4 of 4 analyses were made."));
+  EXPECT_THAT(ReadFile(page), HasSubstr("4 of 4 analyses were made"));
   EXPECT_THAT(ReadFile(page),
               HasSubstr("Input: at most 20,000 held-out tokens. Options: site embedding."));
-  EXPECT_THAT(ReadFile(page), HasSubstr("Not shown: 3 further numbers; ablate metrics "));
+  EXPECT_THAT(ReadFile(page), HasSubstr("Not in the table: 7 numbers; ablate metrics "));
   EXPECT_THAT(ReadFile(page), HasSubstr("too few tokens"));
 }
 

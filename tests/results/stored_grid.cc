@@ -133,6 +133,11 @@ void StoredGrid::Analyze(const std::string& cell, const std::string& label,
   analysis.request = request;
   analysis.subjects = {{cells_[cell].run, cells_[cell].steps}};
   analysis.labels = {{experiment_, label}};
+  const auto asker = store_->GetExperiment(experiment_);
+  if (asker.ok() && asker->state == storage::ExperimentState::kActive) {
+    analysis.asked_by = experiment_;
+    analysis.asked_as = label;
+  }
   const auto created = store_->CreateAnalysis(analysis, 100);
   ASSERT_TRUE(created.ok()) << created.status();
   storage::AnalysisEnd end;

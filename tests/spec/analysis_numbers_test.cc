@@ -1,6 +1,9 @@
 // Tests the names of analyses' numbers. That the engine uses them is tested with the worker.
 #include "server/spec/analysis_numbers.h"
 
+#include <string>
+#include <vector>
+
 #include "gmock/gmock.h"
 #include "google/protobuf/descriptor.h"
 
@@ -9,6 +12,7 @@ namespace {
 
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
+using ::testing::IsSupersetOf;
 using ::testing::Not;
 
 TEST(HasNumberFormTest, ALetterIsAWholeNumberAndAWordANameWithoutASlash) {
@@ -33,6 +37,21 @@ TEST(NumberFormsTest, AreOfEveryKindButCapture) {
     EXPECT_EQ(NumberForms(analysis).empty(), analysis.has_capture()) << kinds->field(i)->name();
   }
   EXPECT_THAT(NumberForms({}), IsEmpty());
+}
+
+TEST(HeadlineFormsTest, AreFormsOfTheKind) {
+  const auto* kinds = v1::AnalysisKind::descriptor();
+  for (int i = 0; i < kinds->field_count(); ++i) {
+    v1::AnalysisKind analysis;
+    analysis.GetReflection()->MutableMessage(&analysis, kinds->field(i));
+    const std::vector<std::string> headline = HeadlineForms(analysis);
+    EXPECT_THAT(NumberForms(analysis), IsSupersetOf(headline)) << kinds->field(i)->name();
+    // Kinds of which a figure shows all numbers alike.
+    const bool none = analysis.has_capture() || analysis.has_cka() || analysis.has_weights() ||
+                      analysis.has_norm_response();
+    EXPECT_EQ(headline.empty(), none) << kinds->field(i)->name();
+  }
+  EXPECT_THAT(HeadlineForms({}), IsEmpty());
 }
 
 TEST(IsStoredBySequenceTest, IsOfTheKind) {

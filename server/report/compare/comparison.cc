@@ -214,7 +214,7 @@ ComparisonRow DescribeRow(const ComparisonInput& input, Scale scale, const CellG
 // Adds the comparison with the baseline's runs to `row`: pairs, difference, and the mean and
 // interval over the pairs in which both converged, if there are any.
 void CompareRow(const std::vector<PickedRun>& runs, const std::vector<PickedRun>& baseline,
-                const Measure& measure, size_t resamples, ComparisonRow* row) {
+                const Measure& measure, const CompareOptions& options, ComparisonRow* row) {
   std::vector<double> values, baseline_values;
   row->pairs = Pairs();
   auto other = baseline.begin();
@@ -229,7 +229,8 @@ void CompareRow(const std::vector<PickedRun>& runs, const std::vector<PickedRun>
   }
   const bool all_diverged = values.empty() && row->pairs.all > 0;
   row->difference = all_diverged ? NoPairs(Undefined::kAllDiverged)
-                                 : ComparePairs(values, baseline_values, resamples);
+                                 : ComparePairs(values, baseline_values, options.resamples,
+                                                options.tests ? Signs::kFlip : Signs::kLeaveOut);
   if (values.empty()) return;  // mean and interval stay its own
   const Summary paired = OffScale(measure.scale, Summarize(values));
   row->mean = paired.mean;
@@ -330,16 +331,16 @@ void Withhold(const std::vector<GridRow>& grid_rows, bool exploratory,
 // Compares two rows of one run each over the sequences that both read; by no pair if they read
 // others. Wins and the sign-flip test are of the sequences' parts, the rest is of LinearParts.
 void CompareSequences(const std::vector<PickedRun>& run, const std::vector<PickedRun>& baseline,
-                      const Measure& measure, size_t resamples, ComparisonRow* row) {
+                      const Measure& measure, const CompareOptions& options, ComparisonRow* row) {
   const bool paired =
       !run.empty() && !baseline.empty() && run[0].cell->sequences == baseline[0].cell->sequences;
   std::vector<PickedRun> own, other;
   if (paired) own = SequencesOf(run), other = SequencesOf(baseline);
-  CompareRow(own, other, measure, /*resamples=*/0, row);
+  CompareRow(own, other, measure, {{}, /*resamples=*/0, options.tests}, row);
   if (row->pairs.converged == 0) return;
   const PairedStatistics parts = row->difference;
   row->difference = ComparePairs(LinearParts(*run[0].cell), LinearParts(*baseline[0].cell),
-                                 resamples, Signs::kLeaveOut);
+                                 options.resamples, Signs::kLeaveOut);
   row->difference.p_sign_flip = parts.p_sign_flip;
   row->difference.exact = parts.exact;
   row->mean = row->own.mean;
@@ -358,8 +359,8 @@ void CompareRows(const Measure& measure, const std::vector<std::vector<PickedRun
       row.p_holm = NoNumber(Undefined::kIsBaseline);
     } else if (row.baseline.has_value()) {
       const auto compare = measure.unit == Unit::kSequence ? CompareSequences : CompareRow;
-      compare(runs[i], runs[*row.baseline], measure, options.resamples, &row);
-      Judge(measure, &row);
+      compare(runs[i], runs[*row.baseline], measure, options, &row);
+      if (options.tests) Judge(measure, &row);
     }
   }
 }
@@ -421,7 +422,7 @@ MatchedBlock MatchAt(const ComparisonInput& input, const Measure& measure, const
     const std::optional<size_t> baseline = block.rows[i].baseline;
     if (baseline.has_value()) FindChanges(rows[i], rows[*baseline], &block.rows[i]);
   }
-  CompareRows(measure, runs, {options.cancelled, 0}, &block.rows);
+  CompareRows(measure, runs, {options.cancelled, /*resamples=*/0}, &block.rows);
   Withhold(rows, !input.exploratory.empty(), &block.rows);
   return block;
 }
@@ -529,10 +530,12 @@ absl::StatusOr<Comparison> Compare(const ComparisonInput& input, const CompareOp
   CompareRows(measure, runs, options, &comparison.rows);
   // If another metric is used for selection, values that only selected runs have can't be compared.
   const bool whole = HaveValues(input);
-  if (!grid->tuned_axes.empty() && whole) {
+  if (!grid->tuned_axes.empty() && whole && options.tests) {
     JudgeTunedRows(input, measure, *grid, options, &comparison.rows);
   }
   Withhold(grid->rows, !input.exploratory.empty(), &comparison.rows);
+  if (Stops(options)) return absl::CancelledError("the call was cancelled");
+  if (!options.tests) return comparison;
   std::vector<ComparisonRow*> rows;
   comparison.ended = comparison.planned;
   for (ComparisonRow& row : comparison.rows) {

@@ -268,6 +268,9 @@ std::optional<size_t> SharedBaseline(const Comparison& comparison);
 struct CompareOptions {
   std::function<bool()> cancelled;  // called for each row; may be empty
   size_t resamples = 10000;         // of the bootstrap; 0: none, `bca` is then undefined
+  // false: only rows, and their differences with Student's interval and p; no permutation test, no
+  // family, and nothing at shared tuned values, of crossed axes, or to warn of.
+  bool tests = true;
 };
 
 // Compares a grid. Errors: CANCELLED, and INVALID_ARGUMENT naming the field: axes or labels that

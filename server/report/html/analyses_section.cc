@@ -1,53 +1,78 @@
+#include <cmath>
+
 #include "absl/strings/str_cat.h"
 #include "base/decimal.h"
+#include "server/report/compare/verdict.h"
+#include "server/report/compare/wording.h"
 #include "server/report/html/sections.h"
+#include "server/report/table/analysis_table.h"
 
 namespace ablate::html {
 namespace {
 
-using report::TableCell;
+using report::AnalysisNumbers;
 
-report::Table NumbersTable(const AnalysisTable& analysis) {
-  report::Table table = {{{"setting"}, {"step", true}}};
-  for (const std::string& number : analysis.numbers) table.columns.push_back({number, true});
-  for (const AnalysisTable::Line& line : analysis.lines) {
-    table.columns[0].cells.push_back({line.setting});
-    table.columns[1].cells.push_back({text::Grouped(line.step)});
-    for (size_t i = 0; i < line.entries.size(); ++i) {
-      const AnalysisTable::Entry& entry = line.entries[i];
-      table.columns[2 + i].cells.push_back(report::SampleCell(entry.over, entry.left_out));
-    }
-  }
-  return table;
-}
-
-report::Table OwnNumbers(const AnalysisTable& analysis) {
-  report::Table table = {{{"number"}, {"value", true}}};
-  for (const AnalysisTable::OwnNumber& number : analysis.own) {
-    table.columns[0].cells.push_back({number.name});
-    table.columns[1].cells.push_back(number.value.has_value()
-                                         ? report::NumberCell(report::Defined(*number.value))
-                                         : TableCell{"", "", number.undefined});
-  }
-  return table;
-}
-
-std::string StateText(const AnalysisTable& table, const std::string& experiment) {
-  if (table.asked == 0) {
+// Returns "16 of 16 analyses were made, in 35 device-seconds." and what is not shown.
+std::string StateText(const AnalysisNumbers& analysis, const std::string& experiment) {
+  if (analysis.asked == 0) {
     return absl::StrCat(
         "No analysis was made: ",
-        table.failure.empty() ? "no run that it applies to converged" : table.failure, ".");
+        analysis.failure.empty() ? "no run that it applies to converged" : analysis.failure, ".");
   }
-  std::string state =
-      absl::StrCat(text::Grouped(table.done), " of ", text::Grouped(table.asked),
-                   table.asked == 1 ? " analysis was made." : " analyses were made.");
-  if (!table.failure.empty()) absl::StrAppend(&state, " First failure: ", table.failure);
-  if (table.left_out > 0) {
-    absl::StrAppend(&state, " Not shown: ", text::Grouped(table.left_out),
-                    table.left_out == 1 ? " further number" : " further numbers",
-                    "; ablate metrics ", experiment, " lists all, as ", table.label, "/….");
+  const auto seconds = std::llround(analysis.device_seconds);
+  std::string state = absl::StrCat(
+      text::Grouped(analysis.done), " of ", text::Grouped(analysis.asked),
+      analysis.asked == 1 ? " analysis was made" : " analyses were made",
+      seconds == 0 ? "" : absl::StrCat(", in ", text::Grouped(seconds), " device-seconds"), ".");
+  if (!analysis.failure.empty()) absl::StrAppend(&state, " First failure: ", analysis.failure);
+  if (analysis.left_out > 0) {
+    absl::StrAppend(&state, " Not in the table: ", text::Grouped(analysis.left_out),
+                    analysis.left_out == 1 ? " number" : " numbers", "; ablate metrics ",
+                    experiment, " lists all, as ", analysis.label, "/….");
   }
   return state;
+}
+
+// Returns "Undefined: skewness and kurtosis (no spread), loss (3 of 4 analyses; too few tokens).";
+// "" if every number is defined.
+std::string UndefinedText(const AnalysisNumbers& analysis) {
+  constexpr size_t kNamed = 6;
+  std::vector<std::string> reasons;
+  for (const auto& [reason, counts] : analysis.undefined) {
+    std::vector<std::string> names;
+    for (const auto& [name, count] : counts) {
+      names.push_back(
+          count == analysis.done ? name : absl::StrCat(name, " of ", count, " in ", analysis.done));
+    }
+    reasons.push_back(absl::StrCat(report::Enumerated(names, kNamed), " (", reason, ")"));
+  }
+  if (reasons.empty()) return "";
+  return absl::StrCat("Undefined: ", report::Together(reasons, "; "), ".");
+}
+
+// Writes the differences that remain if all are tested together.
+void SureTable(const Place& place, const Experiment& experiment, Markup* out) {
+  const report::SureDifferences found = report::FindSureDifferences(experiment.analyses);
+  if (found.tested == 0) return;
+  Subheading(place, "What differs", out);
+  const std::string count =
+      found.sure == 0 ? "none has" : absl::StrCat(found.sure, found.sure == 1 ? " has" : " have");
+  out->Element(
+      "p",
+      absl::StrCat(
+          "Of the ", report::Counted(found.tested, "difference"),
+          " from a baseline in the tables below that have an interval, ", count,
+          " p ≤ 0.05 if all are tested together (paired t-test, which assumes normal differences; "
+          "Holm). They are exploratory: nobody planned them. An experiment with other seeds whose "
+          "report.primary is the number can confirm one. ablate compare ",
+          experiment.id, " --key LABEL/NUMBER has more on one."));
+  if (found.sure == 0) return;
+  WriteTable(found.table, "What differs",
+             found.sure > report::kMaxSure
+                 ? absl::StrCat("The ", report::kMaxSure, " of ", found.sure,
+                                " such differences with the smallest p.")
+                 : "Such differences, smallest p first.",
+             out);
 }
 
 }  // namespace
@@ -55,22 +80,24 @@ std::string StateText(const AnalysisTable& table, const std::string& experiment)
 void AnalysesSection(const Place& place, const Experiment& experiment, Markup* out) {
   if (experiment.analyses.empty()) return;
   OpenSection(place, "analyses", "Analyses of the models", out);
-  for (const AnalysisTable& table : experiment.analyses) {
-    const bool named = table.label != table.kind;
-    Subheading(place, named ? absl::StrCat(table.label, " (", table.kind, ")") : table.label, out);
-    if (!table.how.empty()) out->Element("p", table.how);
-    out->Element("p", StateText(table, experiment.id));
-    const std::string label = absl::StrCat("Numbers of ", table.label);
-    if (!table.own.empty()) WriteTable(OwnNumbers(table), label, "Computed without a run.", out);
-    if (!table.lines.empty()) {
-      WriteTable(
-          NumbersTable(table), label,
-          absl::StrCat("Mean and 95 % interval over the converged runs of each setting; "
-                       "a cell says \"4 of 6 runs\" if the other runs lack the number. "
-                       "Exploratory: ablate compare EXPERIMENT --key ",
-                       table.label, "/", table.numbers[0], " prints the paired differences."),
-          out);
+  SureTable(place, experiment, out);
+  for (const AnalysisNumbers& analysis : experiment.analyses) {
+    const bool named = analysis.label != analysis.kind;
+    Subheading(place,
+               named ? absl::StrCat(analysis.label, " (", analysis.kind, ")") : analysis.label,
+               out);
+    if (!analysis.how.empty()) out->Element("p", analysis.how);
+    out->Element("p", StateText(analysis, experiment.id));
+    if (const std::string text = UndefinedText(analysis); !text.empty()) out->Element("p", text);
+    const std::string label = absl::StrCat("Numbers of ", analysis.label);
+    if (!analysis.own.empty()) {
+      WriteTable(report::OwnNumbersTable(analysis), label, "Computed without a run.", out);
     }
+    if (!analysis.numbers.empty() && !analysis.lines.empty()) {
+      WriteTable(report::NumbersTable(analysis), label,
+                 "Means over the converged runs of each setting.", out);
+    }
+    FiguresOf(place, experiment, analysis.label, out);
   }
   out->Close();
 }

@@ -13,6 +13,7 @@
 #include "server/report/compare/comparison.h"
 #include "server/report/compare/statistics.h"
 #include "server/report/compare/windows.h"
+#include "server/report/table/analysis_table.h"
 
 namespace ablate::html {
 
@@ -25,6 +26,7 @@ struct Figure {
   std::string svg;      // one <svg> element, well-formed, titled, ids of its own; "": none
   std::string missing;  // the reason if there is none, a sentence
   std::string csv;      // the drawn numbers; "": none
+  std::string label;    // of the analysis that it draws; "": none
   std::vector<std::string> cautions;  // cautions for readers of the verdict
 };
 
@@ -44,33 +46,6 @@ struct Samples {
   };
   std::string how;  // sentences: checkpoint, temperature, seed
   std::vector<Setting> settings;
-};
-
-// Headline numbers of the analyses of one entry of the spec.
-struct AnalysisTable {
-  struct Entry {
-    report::Summary over;  // one number, over the runs that have it
-    size_t left_out = 0;   // runs that don't have it
-  };
-  struct Line {
-    std::string setting;
-    uint32_t step = 0;
-    std::vector<Entry> entries;  // one per number
-  };
-  // A number of an analysis that doesn't belong to a run.
-  struct OwnNumber {
-    std::string name;
-    std::optional<double> value;
-    std::string undefined;  // why it has no value
-  };
-  std::string label, kind;
-  std::string how;  // sentences: its inputs and options other than the defaults; "" if neither
-  size_t asked = 0, done = 0;  // analyses
-  std::string failure;         // why one failed, or why none was requested; or ""
-  std::vector<std::string> numbers;
-  size_t left_out = 0;  // numbers without a column
-  std::vector<Line> lines;
-  std::vector<OwnNumber> own;
 };
 
 struct DataSet {
@@ -109,7 +84,7 @@ struct Experiment {
   report::RowWindows windows;
   std::vector<Figure> figures;
   std::optional<size_t> decisive;  // index in `figures` of the one on the first screen
-  std::vector<AnalysisTable> analyses;
+  std::vector<report::AnalysisNumbers> analyses;
   std::optional<Samples> samples;
   Provenance provenance;
 };

@@ -48,7 +48,7 @@ absl::string_view PageScript() {
   }
 
   for (const figure of all('figure')) {
-    const svg = figure.querySelector('svg[data-steps]'), csv = figure.querySelector('a.csv');
+    const svg = figure.querySelector('svg[data-steps]'), csv = figure.querySelector('a.file');
     if (!svg || !csv) continue;
     const [left, right, low, high] = svg.dataset.steps.split(' ').map(Number);
     const text = decodeURIComponent(csv.href.slice(csv.href.indexOf(',') + 1));

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "server/report/compare/wording.h"
 
@@ -91,6 +92,15 @@ void GroupedHeads(const std::vector<ColumnGroup>& groups, std::vector<std::strin
   out->Close();
 }
 
+// Returns the label's letters and digits, with hyphens between words.
+std::string FileName(absl::string_view label) {
+  std::string name = absl::AsciiStrToLower(label);
+  std::replace_if(
+      name.begin(), name.end(),
+      [](char c) { return !absl::ascii_isalnum(static_cast<unsigned char>(c)); }, '-');
+  return name;
+}
+
 void Content(const TableCell& cell, Markup* out) {
   out->Text(cell.text.empty() ? "\u2014" : cell.text);
   const std::string below = report::Together({cell.interval, cell.note}, "; ");
@@ -124,9 +134,16 @@ void WriteTable(const Table& table, absl::string_view label, absl::string_view c
   for (const Column& column : table.columns) titles.push_back(column.title);
   OpenScroll(label, out);
   out->Open("table", {{"class", grouped ? "main" : "plain"}});
-  Caption(table.note.empty() ? std::string(caption)
-                             : absl::StrCat(caption, " ", report::Capitalized(table.note), "."),
-          out);
+  const std::string note =
+      table.note.empty() ? "" : absl::StrCat(" ", report::Capitalized(table.note), ".");
+  out->Open("caption").Open("span").Text(absl::StrCat(caption, note, " "));
+  out->Element("a",
+               {{"class", "file"},
+                {"download", absl::StrCat(FileName(label), ".tex")},
+                {"href", DataUri("application/x-tex", report::RenderLatex(table))},
+                {"aria-label", absl::StrCat(label, " as LaTeX")}},
+               "LaTeX");
+  out->Close().Close();
   if (grouped) {
     GroupedHeads(groups, std::move(titles), out);
   } else {

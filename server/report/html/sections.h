@@ -35,8 +35,9 @@ void OpenScroll(absl::string_view label, Markup* out);
 void OpenScroll(Literal tag, Literal kind, absl::string_view label, Markup* out);
 
 // Writes a table in a box that scrolls; `label` names the box. The caption is sentences, and ends
-// with the table's note. Rows begin with their first cell. Columns with groups have two lines of
-// heads, can be sorted by the page's script, and become a list for each row on a phone.
+// with the table's note and a link to its LaTeX. Rows begin with their first cell. Columns with
+// groups have two lines of heads, can be sorted by the page's script, and become a list for each
+// row on a phone.
 void WriteTable(const report::Table& table, absl::string_view label, absl::string_view caption,
                 Markup* out);
 
@@ -47,6 +48,10 @@ void HeadRow(const std::vector<std::string>& titles, Markup* out);
 
 // Writes a figure with its caption and its numbers as CSV; `number` is its number in the page.
 void OneFigure(const Figure& figure, const std::string& prefix, size_t number, Markup* out);
+
+// Writes the figures of the analysis with this label, nothing if it has none.
+void FiguresOf(const Place& place, const Experiment& experiment, absl::string_view label,
+               Markup* out);
 
 // Write parts of the first screen: cards of settings; cards of main effects and interactions,
 // nothing if axes aren't crossed; and the list of checks and cautions.
@@ -66,10 +71,11 @@ void FirstScreen(const Place& place, const std::string& command, const Experimen
 void ResultsSection(const Place& place, const Experiment& experiment, Markup* out);
 // Writes the differences between a setting and its baseline besides its label, and the warnings.
 void ChangesSection(const Place& place, const Experiment& experiment, Markup* out);
-// Writes figures as inline SVG except the one on the first screen; then, folded, those that repeat
-// them.
+// Writes figures as inline SVG except the one on the first screen and those of analyses; then,
+// folded, those that repeat others.
 void FiguresSection(const Place& place, const Experiment& experiment, Markup* out);
-// Writes numbers of the analyses that the spec asks for.
+// Writes what differs between settings in the numbers of the analyses that the spec asks for, then
+// each analysis with its table and figures.
 void AnalysesSection(const Place& place, const Experiment& experiment, Markup* out);
 // Writes the texts that the models of each setting generate.
 void SamplesSection(const Place& place, const Experiment& experiment, Markup* out);

@@ -145,7 +145,7 @@ footer { border-top: 1px solid var(--rule); margin-top: 3rem; color: var(--muted
   .answer { font-size: 11pt; }
   h1, h2, h3, h4, summary, caption { break-after: avoid; }
   a { color: inherit; text-decoration: none; }
-  .csv, .checks a { display: none; }
+  .file, .checks a { display: none; }
   .scroll { overflow: visible; }
   tbody th:first-child, thead tr:first-child th:first-child { position: static; }
   caption span { position: static; width: auto; }

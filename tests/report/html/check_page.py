@@ -47,7 +47,7 @@ def check_vocabulary(document):
         unknown = {a for a in element.attrib if not a.startswith("{http://www.w3.org/2000/xmlns/}")} - attributes
         assert not unknown, (name, unknown)
         for address in (element.get("href", "#"),):
-            assert address.startswith(("#", "data:text/csv;", "data:application/yaml;")), address[:80]
+            assert address.startswith(("#", "data:text/csv;", "data:application/x-tex;", "data:application/yaml;")), address[:80]
 
 
 def check_structure(document):

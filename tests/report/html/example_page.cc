@@ -114,6 +114,32 @@ Provenance ExampleProvenance(Texts* texts) {
   return provenance;
 }
 
+report::AnalysisNumbers ExampleAnalysis(Texts* texts) {
+  report::AnalysisNumbers analysis;
+  analysis.label = texts->Next("attention-late");
+  analysis.kind = "attention";
+  analysis.how = texts->Next("Input: the prompt \"Once\".");
+  analysis.asked = 18;
+  analysis.done = 12;
+  analysis.device_seconds = 1234.4;
+  analysis.failure = texts->Next("the checkpoint can't be read");
+  analysis.numbers = {texts->Next("entropy")};
+  analysis.left_out = 72;
+  report::AnalysisNumbers::Entry entry;
+  entry.own = report::Summarize(std::vector<double>{.71, .73, .72});
+  entry.runs = 3;
+  entry.difference = report::NoPairs(report::Undefined::kIsBaseline);
+  analysis.lines.push_back({texts->Next("pre"), false, 1000, {entry}});
+  entry.own = report::Summarize(std::vector<double>{.81, .82, .83});
+  entry.left_out = 3;
+  entry.difference = report::ComparePairs({.81, .82, .83}, {.71, .73, .72}, 0);
+  entry.baseline = {"0.72"};
+  analysis.lines.push_back({texts->Next("post"), true, 1000, {entry}});
+  analysis.undefined = {{texts->Next("no spread"), {{texts->Next("sink_share"), 12}}},
+                        {"too few tokens", {{texts->Next("row_mass"), 2}}}};
+  return analysis;
+}
+
 }  // namespace
 
 Experiment ExampleExperiment(Texts* texts, const std::string& prefix) {
@@ -146,6 +172,9 @@ Experiment ExampleExperiment(Texts* texts, const std::string& prefix) {
   experiment.figures.push_back(missing);
   experiment.figures.push_back(ExampleFigure(texts, prefix, "windows", true));
   experiment.figures.back().folded = true;
+  experiment.analyses = {ExampleAnalysis(texts)};
+  experiment.figures.push_back(ExampleFigure(texts, prefix, "maps", true));
+  experiment.figures.back().label = experiment.analyses[0].label;
   experiment.samples = ExampleSamples(texts);
   experiment.provenance = ExampleProvenance(texts);
   return experiment;

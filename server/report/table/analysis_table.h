@@ -1,0 +1,77 @@
+// Tables of the headline numbers of an experiment's analyses, and of the differences among them that
+// are surest. Pure functions, safe from any thread.
+#ifndef ABLATE_SERVER_REPORT_TABLE_ANALYSIS_TABLE_H_
+#define ABLATE_SERVER_REPORT_TABLE_ANALYSIS_TABLE_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "server/report/compare/comparison.h"
+#include "server/report/compare/statistics.h"
+#include "server/report/table/table.h"
+
+namespace ablate::report {
+
+// Headline numbers of the analyses of one entry of the spec.
+struct AnalysisNumbers {
+  // A number of a setting.
+  struct Entry {
+    Scale scale = Scale::kDifference;
+    Unit unit = Unit::kSeed;
+    Summary own;          // over the setting's converged runs, or over the sequences of the only one
+    size_t runs = 0, left_out = 0;  // converged runs with the number, and without it
+    // From the baseline; undefined for a baseline, and for settings with other evaluation data.
+    PairedStatistics difference;
+    TableCell baseline;  // the baseline's mean
+  };
+  struct Line {
+    std::string setting;
+    bool compared = false;  // with a baseline
+    uint32_t step = 0;
+    std::vector<Entry> entries;  // one per number
+  };
+  // A number of an analysis that doesn't belong to a run.
+  struct OwnNumber {
+    std::string name;
+    std::optional<double> value;
+    std::string undefined;  // why it has no value
+  };
+  std::string label, kind;
+  std::string how;  // sentences: its inputs and options other than the defaults; "" if neither
+  size_t asked = 0, done = 0;        // analyses
+  double device_seconds = 0;         // of those that are done
+  std::string failure;               // why one failed, or why none was requested; or ""
+  std::vector<std::string> numbers;  // without the label, in the order of columns
+  size_t left_out = 0;               // numbers without a column
+  std::vector<Line> lines;
+  std::vector<OwnNumber> own;
+  // Names of undefined numbers by reason, such as "too few tokens", each with how many of the
+  // analyses lack it.
+  std::map<std::string, std::map<std::string, size_t>> undefined;
+};
+
+// Returns a line for each setting and step. Below a baseline's mean is its interval, below another
+// setting's the difference from the baseline with its interval.
+Table NumbersTable(const AnalysisNumbers& analysis);
+
+// Returns a line for each number of analyses without a run.
+Table OwnNumbersTable(const AnalysisNumbers& analysis);
+
+// The differences of all analyses, tested together.
+struct SureDifferences {
+  size_t tested = 0;  // differences with a p
+  size_t sure = 0;    // those whose adjusted p is at most kAlpha
+  Table table;        // of the sure ones the first kMaxSure; smallest p first
+};
+inline constexpr size_t kMaxSure = 20;
+
+// Tests each difference by the paired t-test and adjusts p for all of them (Holm).
+SureDifferences FindSureDifferences(const std::vector<AnalysisNumbers>& analyses);
+
+}  // namespace ablate::report
+
+#endif  // ABLATE_SERVER_REPORT_TABLE_ANALYSIS_TABLE_H_

@@ -1,0 +1,166 @@
+// Tests the headline numbers that reports show of a stored experiment's analyses.
+#include "server/results/analysis_tables.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "server/engine/analysis.h"
+#include "server/results/compare.h"
+#include "tests/results/stored_grid.h"
+#include "tests/test_folder.h"
+
+namespace ablate::results {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::IsEmpty;
+using ::testing::Pair;
+using ::testing::SizeIs;
+
+using Numbers = std::map<std::string, double>;
+using Values = std::vector<double>;
+
+class AnalysisTablesTest : public ::testing::Test {
+ protected:
+  // Trains the runs of both placements and of so many seeds. Those of one more seed go on, because
+  // analyses are requested by experiments that haven't ended.
+  void Train(int seeds, const std::string& analyses) { TrainOf(seeds + 1, seeds, analyses); }
+
+  // Trains `seeds` of the runs of both placements.
+  void TrainOf(int all, int seeds, const std::string& analyses) {
+    grid_.emplace(absl::StrCat(SmallGrid(all), kPlacementAxis, analyses), folder_.path());
+    for (int seed = 1; seed <= seeds; ++seed) {
+      for (const char* placement : {"pre", "post"}) {
+        grid_->Finish(absl::StrCat(placement, "-s", seed), {{"eval/loss", {{10, 2}}}});
+      }
+    }
+  }
+
+  // Stores numbers of a run, of which NaN is undefined, and the parts of the loss by sequence.
+  void Analyze(const std::string& cell, const std::string& label, const Numbers& numbers,
+               const Values& by_sequence = {}) {
+    v1::Analysis result;
+    for (const auto& [name, value] : numbers) {
+      v1::AnalysisNumber& number = (*result.mutable_numbers())[name];
+      if (value == value) number.set_value(value);
+      if (value != value) number.set_undefined(v1::UndefinedNumber::ZERO_VARIANCE);
+    }
+    std::string arrays;
+    if (!by_sequence.empty()) {
+      const auto count = static_cast<int64_t>(by_sequence.size());
+      engine::AnalysisArray stored{
+          "by_sequence/loss", {"part", "sequence"}, {2, count}, TensorType::kF64, {}};
+      for (const Values& part : {by_sequence, Values(by_sequence.size(), 1)}) {
+        stored.bytes.append(reinterpret_cast<const char*>(part.data()),
+                            part.size() * sizeof(double));
+      }
+      arrays = *engine::WriteArrays({stored});
+      v1::AnalysisArrayInfo* info = result.add_arrays();
+      info->set_name(stored.name);
+      for (const std::string& axis : stored.axes) info->add_axes(axis);
+      for (const int64_t size : stored.shape) info->add_shape(size);
+    }
+    grid_->Analyze(cell, label, result.SerializeAsString(), "", arrays);
+  }
+
+  std::vector<report::AnalysisNumbers> Tables(const std::string& label = "") {
+    v1::CompareRequest request;
+    request.set_experiment(absl::StrCat("experiments/", grid_->experiment()));
+    const auto compared = CompareGrid({grid_->store(), storage::kServer}, request, {kNever, 0},
+                                      AnalysisNumbers::kAll);
+    EXPECT_TRUE(compared.ok()) << compared.status();
+    auto tables = AnalysisTables(grid_->store(), *compared, label, kNever);
+    EXPECT_TRUE(tables.ok()) << tables.status();
+    return *std::move(tables);
+  }
+
+  const TestFolder folder_;
+  std::optional<StoredGrid> grid_;
+};
+
+TEST_F(AnalysisTablesTest, PairRunsOfEqualSeed) {
+  Train(2, "analyses { predictions {} } analyses { spectrum {} }");
+  Analyze("pre-s1", "predictions", {{"loss", 2}, {"accuracy", .5}, {"early_loss", 3}});
+  Analyze("pre-s2", "predictions", {{"loss", 2.1}, {"accuracy", .6}});
+  Analyze("post-s1", "predictions", {{"loss", 2.5}, {"accuracy", .5}});
+  Analyze("post-s2", "predictions", {{"loss", 2.8}, {"entropy", NAN}});
+  const auto tables = Tables();
+  ASSERT_THAT(tables, SizeIs(2));
+  const report::AnalysisNumbers& table = tables[0];
+  EXPECT_EQ(table.label, "predictions");
+  EXPECT_EQ(table.asked, 4u);
+  EXPECT_EQ(table.done, 4u);
+  EXPECT_THAT(table.numbers, ElementsAre("loss", "accuracy"));
+  EXPECT_EQ(table.left_out, 1u) << "early_loss";
+  EXPECT_THAT(table.undefined, ElementsAre(Pair("zero variance", ElementsAre(Pair("entropy", 1)))));
+  ASSERT_THAT(table.lines, SizeIs(2));
+  EXPECT_EQ(table.lines[0].setting, "pre");
+  EXPECT_FALSE(table.lines[0].compared);
+  EXPECT_EQ(table.lines[0].entries[0].own.mean.value, 2.05);
+  EXPECT_FALSE(table.lines[0].entries[0].difference.mean.defined());
+  EXPECT_EQ(table.lines[1].setting, "post");
+  EXPECT_TRUE(table.lines[1].compared);
+  EXPECT_EQ(table.lines[1].step, 10u);
+  const report::AnalysisNumbers::Entry& loss = table.lines[1].entries[0];
+  EXPECT_DOUBLE_EQ(loss.difference.mean.value, .6);
+  EXPECT_EQ(loss.difference.n, 2u);
+  EXPECT_EQ(loss.unit, report::Unit::kSeed);
+  EXPECT_EQ(loss.baseline.text, "2.0");
+  const report::AnalysisNumbers::Entry& accuracy = table.lines[1].entries[1];
+  EXPECT_EQ(accuracy.difference.n, 1u);
+  EXPECT_EQ(accuracy.runs, 1u);
+  EXPECT_EQ(accuracy.left_out, 1u);
+  EXPECT_THAT(tables[1].lines, IsEmpty());
+}
+
+TEST_F(AnalysisTablesTest, PairSequencesOfSingleRuns) {
+  TrainOf(1, 1, "analyses { predictions {} }");
+  Analyze("pre-s1", "predictions", {{"loss", 2}, {"entropy", 1}}, {1, 2, 3, 2});
+  Analyze("post-s1", "predictions", {{"loss", 3}, {"entropy", 2}}, {2, 3, 4.5, 2.5});
+  const auto tables = Tables();
+  ASSERT_THAT(tables, SizeIs(1));
+  const auto& entries = tables[0].lines[1].entries;
+  EXPECT_EQ(entries[0].unit, report::Unit::kSequence);
+  EXPECT_EQ(entries[0].difference.n, 4u);
+  EXPECT_TRUE(entries[0].difference.p_t.defined());
+  EXPECT_EQ(entries[0].runs, 1u);
+  EXPECT_EQ(entries[1].unit, report::Unit::kSeed);
+  EXPECT_EQ(entries[1].difference.mean.value, 1);
+  EXPECT_FALSE(entries[1].difference.p_t.defined());
+}
+
+TEST_F(AnalysisTablesTest, HaveColumnsInOrderOfDepth) {
+  Train(1, "analyses { logit_lens {} }");
+  Numbers numbers = {{"loss", 2}, {"loss/embedding", 3}};
+  for (int block = 0; block < 12; ++block) numbers[absl::StrCat("loss/block.", block)] = 2;
+  Analyze("pre-s1", "logit_lens", numbers);
+  const auto tables = Tables("logit_lens");
+  ASSERT_THAT(tables, SizeIs(1));
+  EXPECT_THAT(tables[0].numbers,
+              ElementsAre("loss/embedding", "loss/block.0", "loss/block.2", "loss/block.4",
+                          "loss/block.6", "loss/block.7", "loss/block.9", "loss/block.11"));
+  EXPECT_EQ(tables[0].left_out, 6u);
+  EXPECT_THAT(Tables("other"), IsEmpty());
+}
+
+TEST_F(AnalysisTablesTest, HaveLevelsInOrder) {
+  Train(1, "analyses { robustness { embedding_noise: 0.05 } }");
+  Analyze("pre-s1", "robustness",
+          {{"loss", 2},
+           {"embedding_noise@0.05/increase", .1},
+           {"embedding_noise@0.1/increase", .2},
+           {"embedding_noise@0.005/increase", .3},
+           {"embedding_noise@1/increase", .4}});
+  EXPECT_THAT(Tables()[0].numbers,
+              ElementsAre("loss", "embedding_noise@0.005/increase", "embedding_noise@0.05/increase",
+                          "embedding_noise@0.1/increase", "embedding_noise@1/increase"));
+}
+
+}  // namespace
+}  // namespace ablate::results
