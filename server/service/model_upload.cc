@@ -124,7 +124,7 @@ class UploadModelReactor final : public rpc::PushStream<v1::UploadModelRequest> 
   absl::Status WrongSize() const;
   // Returns the checkpoint's bytes and sets the record's facts. Frees the files.
   absl::StatusOr<std::string> Convert(storage::ModelRecord* record);
-  absl::StatusOr<std::shared_ptr<storage::Blobs::Pin>> Publish(std::string checkpoint);
+  absl::StatusOr<std::shared_ptr<storage::Blobs::Pin>> Publish(const std::string& checkpoint);
   absl::Status Record(storage::ModelRecord record);
 
   Backend* const backend_;
@@ -238,7 +238,7 @@ absl::Status UploadModelReactor::Import() {
   if (!checkpoint.ok()) return BadModel(checkpoint.status());
   if (ended()) return rpc::CallCancelled();
   // Holds the blob until a row names it.
-  const auto pin = Publish(*std::move(checkpoint));
+  const auto pin = Publish(*checkpoint);
   if (!pin.ok()) return pin.status();
   record.sha256 = (*pin)->sha256();
   record.bytes = (*pin)->size();
@@ -261,7 +261,7 @@ absl::StatusOr<std::string> UploadModelReactor::Convert(storage::ModelRecord* re
 }
 
 absl::StatusOr<std::shared_ptr<storage::Blobs::Pin>> UploadModelReactor::Publish(
-    std::string checkpoint) {
+    const std::string& checkpoint) {
   const auto blobs = rpc::BlobsOf(view_.store);
   if (!blobs.ok()) return blobs.status();
   auto writer = (*blobs)->Create();
@@ -290,8 +290,9 @@ absl::Status UploadModelReactor::Record(storage::ModelRecord record) {
   if (absl::IsAlreadyExists(made)) return rpc::WithReason(made, "MODEL_EXISTS");
   if (!made.ok()) return made;
   auto message = ToProto(*added);
-  if (message.ok()) *response_ = *std::move(message);
-  return message.status();
+  if (!message.ok()) return message.status();
+  *response_ = *std::move(message);
+  return absl::OkStatus();
 }
 
 }  // namespace

@@ -21,8 +21,9 @@ absl::Status GetModelOf(const Backend&, const rpc::View& view, const v1::GetMode
   const auto record = rpc::FindModel(view, request.name(), "name");
   if (!record.ok()) return record.status();
   auto model = ToProto(*record);
-  if (model.ok()) *response = *std::move(model);
-  return model.status();
+  if (!model.ok()) return model.status();
+  *response = *std::move(model);
+  return absl::OkStatus();
 }
 
 absl::Status ListModelsOf(const Backend&, const rpc::View& view,

@@ -3,7 +3,6 @@
 #include <grpcpp/grpcpp.h>
 
 #include <algorithm>
-#include <utility>
 
 namespace ablate::worker {
 
@@ -27,7 +26,7 @@ std::shared_ptr<grpc::Channel> OpenChannel(const join::ServerAddress& server) {
     arguments.SetInt(GRPC_ARG_KEEPALIVE_TIMEOUT_MS, kPingTimeoutMillis);
     arguments.SetInt(GRPC_ARG_HTTP2_MAX_PINGS_WITHOUT_DATA, 0);  // no limit
   }
-  return join::OpenChannel(server, std::move(arguments));
+  return join::OpenChannel(server, arguments);
 }
 
 absl::Status FromGrpc(const grpc::Status& status) {

@@ -20,7 +20,7 @@ struct PackedShape {
   bool padded = false;   // true if rows may have padding
   bool ignores = false;  // true if targets may be ignored
 
-  auto operator<=>(const PackedShape&) const = default;
+  auto operator<=>(const PackedShape&) const = default;  // NOLINT(modernize-use-nullptr)
 
   // Numbers of a packed batch: tokens [rows·length], targets [rows·targets], lengths [rows].
   int64_t words() const { return rows * (length + targets + 1); }

@@ -40,18 +40,19 @@ int ColumnDecimals(const std::vector<ColumnNumber>& column) {
   return most.has_value() ? std::min({*most, *least + kMore, kMaxColumnDecimals}) : -1;
 }
 
-int ColumnDecimals(Scale scale, std::vector<ColumnNumber> column) {
+int ColumnDecimals(Scale scale, const std::vector<ColumnNumber>& column) {
   constexpr double kFarApart = 10;
   if (scale == Scale::kDifference) return ColumnDecimals(column);
   double least = std::numeric_limits<double>::infinity(), most = 0;
-  for (auto& [mean, interval] : column) {
-    mean = OffScale(scale, mean);
-    interval = OffScale(scale, interval);
-    if (!mean.defined()) continue;
-    least = std::min(least, mean.value);
-    most = std::max(most, mean.value);
+  std::vector<ColumnNumber> ratios;
+  for (const auto& [mean, interval] : column) {
+    const ColumnNumber& ratio =
+        ratios.emplace_back(ColumnNumber{OffScale(scale, mean), OffScale(scale, interval)});
+    if (!ratio.mean.defined()) continue;
+    least = std::min(least, ratio.mean.value);
+    most = std::max(most, ratio.mean.value);
   }
-  return most > kFarApart * least ? -1 : ColumnDecimals(column);
+  return most > kFarApart * least ? -1 : ColumnDecimals(ratios);
 }
 
 int MeanDecimals(const Comparison& comparison) {

@@ -22,7 +22,7 @@ struct ColumnNumber {
 int ColumnDecimals(const std::vector<ColumnNumber>& column);
 // Returns the same for differences on a scale. For ratios, -1 if some are more than ten times as
 // large as others; then each has decimals of its own.
-int ColumnDecimals(Scale scale, std::vector<ColumnNumber> column);
+int ColumnDecimals(Scale scale, const std::vector<ColumnNumber>& column);
 
 // Returns the decimals of the rows' means: as many as their most precise difference needs, at most
 // six. -1 for ratios, because such means span decades and have decimals of their own.
