@@ -236,7 +236,7 @@ std::string EncodedFrom(absl::string_view text_sha256, absl::string_view tokeniz
 // Counts of a data set's text, opaque to the store; empty if not counted yet.
 struct DatasetCounts {
   std::string document_lengths;
-  uint64_t code_points = 0;  // of tokens: their number
+  uint64_t code_points = 0;  // of tokens: their number; of tagged sentences: bytes of their texts
   uint64_t line_ends = 0;
 };
 

@@ -106,6 +106,13 @@ storage::DatasetCounts CountsOf(const engine::DocumentFacts& facts) {
   return {LengthsText(facts), facts.code_points, facts.line_ends};
 }
 
+absl::StatusOr<uint64_t> TextBytesOf(storage::Store* store, const storage::DatasetRecord& dataset) {
+  if (dataset.kind != DatasetKind::kTagged) return 0;
+  const auto counts = store->Counts(dataset.id);
+  if (!counts.ok()) return counts.status();
+  return counts->code_points;
+}
+
 absl::StatusOr<engine::DocumentFacts> FactsOf(storage::Store* store,
                                               const storage::DatasetRecord& dataset, bool as_text) {
   if (dataset.kind != DatasetKind::kText) return FactsOfFile(store, dataset);

@@ -13,6 +13,10 @@ namespace ablate::analysis {
 absl::StatusOr<engine::DocumentFacts> InspectBlob(storage::Blobs* blobs,
                                                   const storage::Blobs::Pin& blob);
 
+// Returns the size of the texts of a stored data set of tagged sentences; 0 for others. Errors are
+// the store's.
+absl::StatusOr<uint64_t> TextBytesOf(storage::Store* store, const storage::DatasetRecord& dataset);
+
 // Returns the facts of a stored data set. Of tokens, code_points is their number and characters the
 // size of the vocabulary. If they aren't stored yet, reads the whole text, counts
 // and stores them. Lengths are 0 and empty if the store has no files; the counts as one text are 0

@@ -11,6 +11,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/strip.h"
 #include "proto/reflect/text.h"
+#include "server/analysis/document_facts.h"
 #include "server/engine/task.h"
 #include "server/rpc/blob_streams.h"
 #include "server/rpc/names.h"
@@ -166,14 +167,14 @@ std::vector<engine::OptionProblem> FindWrongInGrid(const engine::AnalysisOptions
 
 }  // namespace
 
-absl::StatusOr<std::string> FindInputs(const rpc::View& view, const v1::AnalysisKind& analysis,
+absl::StatusOr<FoundInputs> FindInputs(const rpc::View& view, const v1::AnalysisKind& analysis,
                                        v1::AnalysisInputs* inputs, spec::Problems* problems) {
-  if (inputs->dataset().empty()) return std::string();
+  if (inputs->dataset().empty()) return FoundInputs();
   const auto dataset = rpc::FindDataset(view, inputs->dataset(), "inputs.dataset");
   if (absl::IsNotFound(dataset.status()) || absl::IsFailedPrecondition(dataset.status())) {
     problems->Add("inputs.dataset", reflect::ShortText(inputs->dataset()),
                   dataset.status().message(), "the ID of a stored data set, or the name of one");
-    return std::string();
+    return FoundInputs();
   }
   if (!dataset.ok()) return dataset.status();
   inputs->set_dataset(rpc::DatasetName(dataset->id));
@@ -181,7 +182,9 @@ absl::StatusOr<std::string> FindInputs(const rpc::View& view, const v1::Analysis
   if (spec::KindField(analysis) != nullptr) {
     spec::CheckDatasetKind(analysis, inputs->dataset(), dataset->kind, problems);
   }
-  return dataset->private_to;
+  const auto text_bytes = TextBytesOf(view.store, *dataset);
+  if (!text_bytes.ok()) return text_bytes.status();
+  return FoundInputs{dataset->private_to, *text_bytes};
 }
 
 absl::StatusOr<std::optional<std::string>> SignatureOf(const rpc::View& view,
@@ -235,7 +238,8 @@ absl::Status CheckAskedInputs(const rpc::View& view, const std::string& private_
     spec::Problems found;
     const auto named = FindInputs(view, asked.analysis, &asked.inputs, &found);
     if (!named.ok()) return named.status();
-    CheckPrivacy(*named, private_to, asked.inputs, &found);
+    asked.text_bytes = named->text_bytes;
+    CheckPrivacy(named->private_to, private_to, asked.inputs, &found);
     if (!found.empty()) {  // Resolve has reported it, unless the data set went since then
       if (problems->empty()) spec::AddProblemsOf(asked, "", std::move(found), problems);
       continue;

@@ -3,6 +3,7 @@
 #ifndef ABLATE_SERVER_ANALYSIS_INPUTS_H_
 #define ABLATE_SERVER_ANALYSIS_INPUTS_H_
 
+#include <cstdint>
 #include <map>
 #include <optional>
 #include <string>
@@ -22,11 +23,16 @@
 
 namespace ablate::analysis {
 
+// Facts about the data set that inputs name.
+struct FoundInputs {
+  std::string private_to;   // the user to whom it is private, or empty
+  uint64_t text_bytes = 0;  // of its texts; 0: unknown
+};
+
 // Sets the name and the hash of the data set that an analysis's resolved inputs name, if any; adds
 // a problem in inputs.dataset if it can't be found, or is of a kind that the analysis can't read.
-// Returns the user to whom that data set is private, or empty.
 // Blocks on the store.
-absl::StatusOr<std::string> FindInputs(const rpc::View& view, const v1::AnalysisKind& analysis,
+absl::StatusOr<FoundInputs> FindInputs(const rpc::View& view, const v1::AnalysisKind& analysis,
                                        v1::AnalysisInputs* inputs, spec::Problems* problems);
 
 // Returns the signature of an experiment entry's analyses; nothing if the entry or its data set is

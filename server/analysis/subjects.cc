@@ -80,9 +80,15 @@ absl::Status SetCost(storage::Store* store, const v1::Analysis& asked,
     config = std::move(first->config);
   }
   const engine::AnalysisKind& kind = engine::KindOf(*options);
-  const uint64_t tokens = spec::MostTokens(asked.inputs(), config.model.context);
+  uint64_t text_bytes = 0;
+  if (!asked.inputs().dataset().empty()) {
+    // If it is gone, the worker's request says so.
+    const auto dataset = DatasetOf(store, asked.inputs().dataset_sha256());
+    if (dataset.ok()) text_bytes = TextBytesOf(store, *dataset).value_or(0);
+  }
+  const uint64_t tokens = spec::MostTokens(asked.inputs(), text_bytes, config.model.context);
   const engine::AnalysisCost cost = kind.cost(*options, config, tokens, analysis.subjects.size());
-  const spec::AnalysisTime guess = spec::GuessAnalysisTime(kind, cost, asked.inputs(), config);
+  const spec::AnalysisTime guess = spec::GuessAnalysisTime(kind, cost, tokens, config);
   const auto made = store->MeasuredAnalysisTimes(spec::PrivateTo(analysis.private_to, guess.group));
   if (!made.ok()) return made.status();
   request->work = ExpectTime({guess.micros, guess.micros}, *made).micros;

@@ -245,10 +245,9 @@ absl::StatusOr<report::Comparison> CompareNumber(storage::Store* store, const Tr
   input.scale = ScaleOf(grid.spec, key);
   input.margin.reset();
   input.unit = report::Unit::kSeed;
-  const bool tuned =
-      std::any_of(input.axes.begin(), input.axes.end(), [&input](const report::Axis& axis) {
-        return axis.tuned && axis.name != input.by;
-      });
+  const bool tuned = std::any_of(
+      input.axes.begin(), input.axes.end(),
+      [&input](const report::Axis& axis) { return axis.tuned && axis.name != input.by; });
   const bool by_value = tuned && input.choice_key.empty();
   if (by_value) {
     input.choice_key = grid.input.key;

@@ -190,24 +190,26 @@ absl::StatusOr<Asked> Resolve(const rpc::View& view, const v1::CreateAnalysisReq
   for (int i = 0; i < request.subjects_size(); ++i) {
     CheckSubject(request.subjects(i), absl::StrCat("subjects[", i, "]"), &asked.problems);
   }
-  const auto dataset_private_to = analysis::FindInputs(
-      view, request.analysis(), asked.analysis.mutable_inputs(), &asked.problems);
-  if (!dataset_private_to.ok()) return dataset_private_to.status();
+  const auto found = analysis::FindInputs(view, request.analysis(), asked.analysis.mutable_inputs(),
+                                          &asked.problems);
+  if (!found.ok()) return found.status();
   if (!asked.problems.empty()) return asked;
   const auto options = spec::ToEngineOptions(asked.analysis.analysis());
   if (!options.ok()) return options.status();
   if (absl::Status subjects = FindSubjects(view, request, &asked); !subjects.ok()) {
     return subjects;
   }
-  analysis::CheckPrivacy(*dataset_private_to, asked.private_to, asked.analysis.inputs(),
+  analysis::CheckPrivacy(found->private_to, asked.private_to, asked.analysis.inputs(),
                          &asked.problems);
   if (!asked.problems.empty()) return asked;
-  asked.cost = spec::CheckSubjects(*options, asked.analysis.inputs(), ConfigsOf(asked.models),
-                                   "analysis", &asked.problems);
+  asked.cost = spec::CheckSubjects(*options, asked.analysis.inputs(), found->text_bytes,
+                                   ConfigsOf(asked.models), "analysis", &asked.problems);
   if (!asked.problems.empty()) return asked;
-  asked.time = spec::GuessAnalysisTime(
-      engine::KindOf(*options), asked.cost, asked.analysis.inputs(),
-      asked.models.empty() ? engine::RunConfig() : asked.models.front().config);
+  const engine::RunConfig first =
+      asked.models.empty() ? engine::RunConfig() : asked.models.front().config;
+  const uint64_t tokens =
+      spec::MostTokens(asked.analysis.inputs(), found->text_bytes, first.model.context);
+  asked.time = spec::GuessAnalysisTime(engine::KindOf(*options), asked.cost, tokens, first);
   analysis::CheckInputs(view.store, *options, asked.analysis.inputs(), asked.models,
                         &asked.problems);
   return asked;

@@ -12,6 +12,7 @@
 #include "ablate/v1/comparison.pb.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "server/analysis/document_facts.h"
 #include "server/analysis/subjects.h"
 #include "server/results/compare.h"
 #include "server/rpc/cancelled.h"
@@ -86,6 +87,14 @@ std::vector<v1::CreateAnalysisRequest> RequestsFor(const spec::AskedAnalysis& as
     add_subject().set_step(step);
   }
   return requests;
+}
+
+// Returns the size of the texts of a data set; 0: unknown, or none is named.
+uint64_t TextBytesNamed(storage::Store* store, const std::string& dataset) {
+  if (dataset.empty()) return 0;
+  const auto found = rpc::FindDataset({store, storage::kServer}, dataset, "inputs.dataset");
+  if (!found.ok()) return 0;  // the request for the analysis reports it
+  return analysis::TextBytesOf(store, *found).value_or(0);
 }
 
 }  // namespace
@@ -194,6 +203,7 @@ absl::Status AnalysisPlanner::Plan(const storage::UnplannedExperiment& unplanned
     }
     spec::AskedAnalysis resolved = asked;
     const auto options = spec::ResolveAsked(&resolved);
+    resolved.text_bytes = TextBytesNamed(store, asked.inputs.dataset());
     for (const storage::CellRecord& cell : asked.all ? cells->all : cells->chosen) {
       if (!asked.of_runs) break;
       // Some models can't be analyzed so, as those without a norm; the dry run has reported it.

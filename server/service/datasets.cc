@@ -196,7 +196,7 @@ absl::StatusOr<storage::DatasetCounts> UploadDatasetReactor::Inspect(
     if (facts.ok()) {
       record->kind = DatasetKind::kTagged;
       record->documents = facts->sentences;
-      return storage::DatasetCounts{"", facts->words, 0};
+      return storage::DatasetCounts{"", facts->text_bytes, 0};
     }
     if (!absl::IsInvalidArgument(facts.status())) return facts.status();
     return rpc::InvalidField("data", facts.status().message(), "tagged sentences in CoNLL-U");

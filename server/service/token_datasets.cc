@@ -104,7 +104,7 @@ absl::StatusOr<TaggedFacts> InspectTagged(storage::Blobs* blobs, const storage::
     if (!found.ok()) return found.status();
     if (!*found) break;
     ++facts.sentences;
-    facts.words += sentence.words.size();
+    facts.text_bytes += sentence.text.size();
   }
   if (facts.sentences == 0) return absl::InvalidArgumentError("it has no sentence");
   if (!IsConllu(*bytes)) {  // then analyses wouldn't know it

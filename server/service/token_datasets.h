@@ -32,7 +32,7 @@ absl::StatusOr<FileFacts> InspectFile(storage::Blobs* blobs, const storage::Blob
 // Counts of tagged sentences (base/conllu.h).
 struct TaggedFacts {
   uint64_t sentences = 0;
-  uint64_t words = 0;
+  uint64_t text_bytes = 0;
 };
 
 // Checks a published file of tagged sentences completely. INVALID_ARGUMENT with its problem. Blocks

@@ -317,14 +317,17 @@ void CheckLabel(const std::string& label, const std::string& path, Problems* pro
   }
 }
 
-uint64_t MostTokens(const v1::AnalysisInputs& inputs, int context) {
+uint64_t MostTokens(const v1::AnalysisInputs& inputs, uint64_t text_bytes, int context) {
   if (!inputs.prompt().empty()) return text::CountCharacters(inputs.prompt());
   if (!inputs.has_documents()) return inputs.tokens();
-  return std::min(inputs.documents() * static_cast<uint64_t>(context), engine::kMaxReadTokens);
+  uint64_t most = inputs.documents() * static_cast<uint64_t>(context);
+  // A token has a byte or more, except one at an end of each sequence.
+  if (text_bytes > 0) most = std::min(most, text_bytes + inputs.documents());
+  return std::min(most, engine::kMaxReadTokens);
 }
 
 engine::AnalysisCost CheckSubjects(const engine::AnalysisOptions& options,
-                                   const v1::AnalysisInputs& inputs,
+                                   const v1::AnalysisInputs& inputs, uint64_t text_bytes,
                                    absl::Span<const engine::RunConfig> subjects,
                                    const std::string& path, Problems* problems) {
   const engine::AnalysisKind& kind = engine::KindOf(options);
@@ -361,7 +364,8 @@ engine::AnalysisCost CheckSubjects(const engine::AnalysisOptions& options,
     if (!problems->empty()) return {};
   }
   const engine::RunConfig none;
-  const uint64_t tokens = MostTokens(inputs, subjects.empty() ? 0 : subjects.front().model.context);
+  const uint64_t tokens =
+      MostTokens(inputs, text_bytes, subjects.empty() ? 0 : subjects.front().model.context);
   const engine::AnalysisCost cost =
       kind.cost(options, subjects.empty() ? none : subjects.front(), tokens, subjects.size());
   CheckTooMuch(kind_path, "state", cost.state_bytes, kMaxStateBytes, problems);

@@ -44,15 +44,16 @@ absl::Span<const absl::string_view> RecordedFamilies();
 void CheckLabel(const std::string& label, const std::string& path, Problems* problems);
 
 // Returns the largest number of tokens that resolved inputs read with this context. A prompt counts
-// by its characters; a tokenizer makes more tokens of few prompts only.
-uint64_t MostTokens(const v1::AnalysisInputs& inputs, int context);
+// by its characters; a tokenizer makes more tokens of few prompts only. `text_bytes` is the size of
+// the texts of the data set that they name; 0: unknown.
+uint64_t MostTokens(const v1::AnalysisInputs& inputs, uint64_t text_bytes, int context);
 
 // Adds problems of the analysis for these models: their number, options that don't apply to them, a
 // prompt that is too long, a data set that they can't read, too much memory. If only some of
-// several subjects have one, names them. Data need not have been read into the configs. Returns the
-// cost of the whole analysis.
+// several subjects have one, names them. Data need not have been read into the configs; text_bytes
+// as in MostTokens. Returns the cost of the whole analysis.
 engine::AnalysisCost CheckSubjects(const engine::AnalysisOptions& options,
-                                   const v1::AnalysisInputs& inputs,
+                                   const v1::AnalysisInputs& inputs, uint64_t text_bytes,
                                    absl::Span<const engine::RunConfig> subjects,
                                    const std::string& path, Problems* problems);
 

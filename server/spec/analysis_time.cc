@@ -7,7 +7,6 @@
 #include "server/engine/layout.h"
 #include "server/engine/names.h"
 #include "server/engine/native/supports.h"
-#include "server/spec/analysis.h"
 #include "server/spec/estimate.h"
 
 namespace ablate::spec {
@@ -38,7 +37,7 @@ double PiecesOf(const engine::AnalysisKind& kind, const engine::RunConfig& confi
 }  // namespace
 
 AnalysisTime GuessAnalysisTime(const engine::AnalysisKind& kind, const engine::AnalysisCost& cost,
-                               const v1::AnalysisInputs& inputs, const engine::RunConfig& config) {
+                               uint64_t tokens, const engine::RunConfig& config) {
   engine::RunConfig computed = config;
   // Whatever trained the model.
   computed.device = engine::Device::kCpu;
@@ -56,15 +55,14 @@ AnalysisTime GuessAnalysisTime(const engine::AnalysisKind& kind, const engine::A
   const auto parameters = static_cast<uint64_t>(engine::MakeLayout(config.model).size);
   const double speed = native ? kNativeSpeed : TorchSpeed(config.model.width);
   if (kind.default_tokens > 0 || cost.tokens > 0) {
-    const uint64_t most = cost.tokens > 0 ? cost.tokens : MostTokens(inputs, config.model.context);
-    const double tokens = std::max(static_cast<double>(most), 1.0);
+    const double read = std::max(static_cast<double>(cost.tokens > 0 ? cost.tokens : tokens), 1.0);
     const double calls = native ? 0 : kBlockMicros * config.model.layers;
     const double passes =
         cost.calls > 0
             ? cost.calls
-            : cost.forwards * PiecesOf(kind, config, tokens, static_cast<double>(parameters));
+            : cost.forwards * PiecesOf(kind, config, read, static_cast<double>(parameters));
     time.micros +=
-        cost.forwards * ForwardFlops(computed, parameters, tokens) / speed + calls * passes;
+        cost.forwards * ForwardFlops(computed, parameters, read) / speed + calls * passes;
   }
   time.micros += cost.others / kOtherSpeed;
   return time;

@@ -2,9 +2,9 @@
 #ifndef ABLATE_SERVER_SPEC_ANALYSIS_TIME_H_
 #define ABLATE_SERVER_SPEC_ANALYSIS_TIME_H_
 
+#include <cstdint>
 #include <string>
 
-#include "ablate/v1/analysis_options.pb.h"
 #include "server/engine/analysis.h"
 #include "server/engine/config.h"
 
@@ -17,10 +17,10 @@ struct AnalysisTime {
   double micros = 0;  // on one core
 };
 
-// Guesses the time of an analysis with these resolved inputs, of models like this one. `cost` is
-// the whole cost, from CheckSubjects. Kinds without a model ignore `config`.
+// Guesses the time of an analysis that reads so many tokens (MostTokens), of models like this one.
+// `cost` is the whole cost, from CheckSubjects. Kinds without a model ignore `config`.
 AnalysisTime GuessAnalysisTime(const engine::AnalysisKind& kind, const engine::AnalysisCost& cost,
-                               const v1::AnalysisInputs& inputs, const engine::RunConfig& config);
+                               uint64_t tokens, const engine::RunConfig& config);
 
 }  // namespace ablate::spec
 

@@ -189,7 +189,7 @@ Problems ProblemsOf(const AskedAnalysis& asked, const engine::AnalysisOptions& o
     inputs.clear_prompt();
     inputs.clear_dataset();
   }
-  *cost = CheckSubjects(options, inputs, subjects, "", &found);
+  *cost = CheckSubjects(options, inputs, asked.text_bytes, subjects, "", &found);
   return found;
 }
 
@@ -282,7 +282,9 @@ EntryCost CheckModels(const AskedAnalysis& asked, const engine::AnalysisOptions&
     Problems found = ProblemsOf(asked, options, setting, &cost);
     if (found.empty()) {
       if (!setting.bad->empty()) continue;
-      AddCost(cost, GuessAnalysisTime(engine::KindOf(options), cost, asked.inputs, *setting.config),
+      const uint64_t tokens =
+          MostTokens(asked.inputs, asked.text_bytes, setting.config->model.context);
+      AddCost(cost, GuessAnalysisTime(engine::KindOf(options), cost, tokens, *setting.config),
               settings.size(), &total);
       continue;
     }
@@ -366,10 +368,12 @@ void CheckAnalyses(const v1::ExperimentSpec& spec, Problems* problems) {
 }
 
 std::vector<EntryCost> CheckAnalyzed(const v1::ExperimentSpec& spec,
-                                     absl::Span<const AnalyzedSetting> settings, Problems* problems,
-                                     std::vector<std::string>* notes) {
+                                     absl::Span<const AnalyzedSetting> settings,
+                                     absl::FunctionRef<uint64_t(const std::string&)> text_bytes,
+                                     Problems* problems, std::vector<std::string>* notes) {
   std::vector<EntryCost> costs;
   for (AskedAnalysis& asked : AskedAnalyses(spec)) {
+    if (!asked.inputs.dataset().empty()) asked.text_bytes = text_bytes(asked.inputs.dataset());
     costs.push_back(CheckAgainst(std::move(asked), settings, problems, notes));
   }
   return costs;

@@ -11,6 +11,7 @@
 #include "ablate/v1/analysis_options.pb.h"
 #include "ablate/v1/experiment.pb.h"
 #include "ablate/v1/spec.pb.h"
+#include "absl/functional/function_ref.h"
 #include "absl/strings/string_view.h"
 #include "absl/types/span.h"
 #include "server/engine/analysis.h"
@@ -25,6 +26,7 @@ struct AskedAnalysis {
   int entry = 0;              // index in the spec's analyses
   v1::AnalysisKind analysis;  // as written: without defaults
   v1::AnalysisInputs inputs;  // likewise
+  uint64_t text_bytes = 0;    // of the data set that they name; 0: unknown
   uint32_t seed = 0;
   std::string label;        // label of its numbers
   bool of_runs = true;      // false: it is computed once, without a run
@@ -68,10 +70,12 @@ struct EntryCost {
 // Checks each entry against the runs to be trained: steps without a checkpoint, and analyses that
 // none of these models allows. If only some don't allow it, such as those without a norm, they are
 // left out with a note. Skips entries with problems of their own, and checks that would read a bad
-// path of a setting. Returns the cost of each entry of AskedAnalyses; an empty one after a problem.
+// path of a setting. `text_bytes` returns the size of the texts of a data set; 0: unknown. Returns
+// the cost of each entry of AskedAnalyses; an empty one after a problem.
 std::vector<EntryCost> CheckAnalyzed(const v1::ExperimentSpec& spec,
-                                     absl::Span<const AnalyzedSetting> settings, Problems* problems,
-                                     std::vector<std::string>* notes);
+                                     absl::Span<const AnalyzedSetting> settings,
+                                     absl::FunctionRef<uint64_t(const std::string&)> text_bytes,
+                                     Problems* problems, std::vector<std::string>* notes);
 
 // Sets the entry's defaults and returns its options; nothing if it has a problem by itself.
 std::optional<engine::AnalysisOptions> ResolveAsked(AskedAnalysis* asked);

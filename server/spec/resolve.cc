@@ -189,8 +189,12 @@ class Resolver {
       settings.push_back(
           {NameOfSetting(resolution_.parameters[i]), &resolution_.configs[i], &resolution_.bad[i]});
     }
+    const auto text_bytes = [this](const std::string& dataset) -> uint64_t {
+      const auto& facts = datasets_.Find(dataset);
+      return facts.ok() && facts->kind == DatasetKind::kTagged ? facts->code_points : 0;
+    };
     resolution_.analyses =
-        CheckAnalyzed(resolution_.spec, settings, &problems_, &resolution_.notes);
+        CheckAnalyzed(resolution_.spec, settings, text_bytes, &problems_, &resolution_.notes);
   }
 
   // Returns the first cell; each setting has one for every seed.

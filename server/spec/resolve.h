@@ -30,7 +30,8 @@ namespace ablate::spec {
 struct DatasetFacts : engine::DocumentFacts {
   std::string id = {};  // without "datasets/"
   std::string sha256 = {};
-  // For tokens, code_points is their number and characters the size of the vocabulary.
+  // For tokens, code_points is their number and characters the size of the vocabulary; for tagged
+  // sentences, code_points is the number of bytes of their texts.
   DatasetKind kind = DatasetKind::kText;
 };
 

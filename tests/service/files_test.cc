@@ -324,6 +324,8 @@ TEST_F(FilesTest, KeepsTaggedSentences) {
   EXPECT_EQ(dataset.kind(), v1::DatasetKind::tagged) << "by its contents";
   EXPECT_EQ(dataset.documents(), 2u);
   EXPECT_EQ(dataset.characters(), 0u);
+  const std::string id = dataset.name().substr(std::string("datasets/").size());
+  EXPECT_EQ(store().Counts(id)->code_points, 4u) << "bytes of “a b” and “c”";
   Restart();
   ASSERT_EQ(List().datasets_size(), 1);
   EXPECT_EQ(List().datasets(0).DebugString(), dataset.DebugString());

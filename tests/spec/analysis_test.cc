@@ -419,17 +419,20 @@ TEST(AnalysisInputsTest, TokensAreTheDefaultAndTheHashIsTheServers) {
 }
 
 TEST(AnalysisInputsTest, CostAtMostTheContextForEachDocument) {
-  EXPECT_EQ(MostTokens(InputsOf("tokens: 70"), 8), 70u);
-  EXPECT_EQ(MostTokens(InputsOf("prompt: '\303\251a'"), 8), 2u);
-  EXPECT_EQ(MostTokens(InputsOf("documents: 70"), 8), 560u);
-  EXPECT_EQ(MostTokens(InputsOf("documents: 1000000"), 8192), 1'000'000u) << "more is refused";
+  EXPECT_EQ(MostTokens(InputsOf("tokens: 70"), 0, 8), 70u);
+  EXPECT_EQ(MostTokens(InputsOf("prompt: '\303\251a'"), 0, 8), 2u);
+  EXPECT_EQ(MostTokens(InputsOf("documents: 70"), 0, 8), 560u);
+  EXPECT_EQ(MostTokens(InputsOf("documents: 1000000"), 0, 8192), 1'000'000u) << "more is refused";
+  EXPECT_EQ(MostTokens(InputsOf("documents: 70"), 400, 8), 470u) << "of so many bytes";
+  EXPECT_EQ(MostTokens(InputsOf("documents: 70"), 4000, 8), 560u);
   engine::RunConfig run;
   run.model.context = 8;
   Problems problems;
-  const auto cost = [&](const std::string& inputs) {
+  const auto cost = [&](const std::string& inputs, uint64_t text_bytes = 0) {
     return CheckSubjects(*ToEngineOptions(ResolvedKind("capture { sites: 'logits' }")),
-                         InputsOf(inputs), {run}, "analysis", &problems);
+                         InputsOf(inputs), text_bytes, {run}, "analysis", &problems);
   };
+  EXPECT_EQ(cost("documents: 70", 400).state_bytes, cost("tokens: 470").state_bytes);
   EXPECT_GT(cost("documents: 70").state_bytes, 0u);
   EXPECT_EQ(cost("documents: 70").state_bytes, cost("tokens: 560").state_bytes);
 }
@@ -438,7 +441,7 @@ TEST(AnalysisInputsTest, CostAtMostTheContextForEachDocument) {
 std::vector<std::string> SubjectProblemsOf(const std::string& kind, const std::string& inputs,
                                            const std::vector<engine::RunConfig>& subjects) {
   Problems problems;
-  CheckSubjects(*ToEngineOptions(ResolvedKind(kind)), InputsOf(inputs), subjects, "analysis",
+  CheckSubjects(*ToEngineOptions(ResolvedKind(kind)), InputsOf(inputs), 0, subjects, "analysis",
                 &problems);
   std::vector<std::string> messages;
   for (const Problem& problem : problems.Take()) messages.push_back(problem.message);
@@ -570,8 +573,8 @@ TEST_F(AnalysisFingerprintTest, DiffersForInputsSeedAndSubjects) {
 
 // It finds stored analyses, also those from before documents and data sets could be named.
 TEST_F(AnalysisFingerprintTest, IsWhatItWasWhereNoDocumentsOrDataSetIsGiven) {
-  EXPECT_EQ(AnalysisFingerprint(Asked(KindOf("cka {}"))), "yroxcaow5373");
-  EXPECT_EQ(AnalysisSignature(Asked(KindOf("cka {}"))), "5gmgilanaka6");
+  EXPECT_EQ(AnalysisFingerprint(Asked(KindOf("spectrum {}"))), "q6w6x4kjuely");
+  EXPECT_EQ(AnalysisSignature(Asked(KindOf("spectrum {}"))), "hvfulovvhop6");
 }
 
 // An analysis with changed numbers isn't found under its old fingerprint.

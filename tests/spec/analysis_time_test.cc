@@ -30,9 +30,9 @@ AnalysisTime Guess(const AnalysisOptions& options, const engine::RunConfig& conf
   v1::AnalysisInputs inputs;
   inputs.set_tokens(tokens);
   Problems problems;
-  const auto cost = CheckSubjects(options, inputs, {config}, "", &problems);
+  const auto cost = CheckSubjects(options, inputs, 0, {config}, "", &problems);
   EXPECT_TRUE(problems.empty());
-  return GuessAnalysisTime(engine::KindOf(options), cost, inputs, config);
+  return GuessAnalysisTime(engine::KindOf(options), cost, tokens, config);
 }
 
 TEST(AnalysisTimeTest, IsGroupedByKindAndWhatComputesIt) {
@@ -97,7 +97,7 @@ TEST(AnalysisTimeTest, CountsTokensThatAKindMakesItself) {
 
 TEST(AnalysisTimeTest, NeedsNoModelForAKindThatIsOfNone) {
   const AnalysisTime time =
-      GuessAnalysisTime(engine::KindOf(engine::NormResponseOptions()), {}, {}, {});
+      GuessAnalysisTime(engine::KindOf(engine::NormResponseOptions()), {}, 0, {});
   EXPECT_GT(time.micros, 0);
 }
 

@@ -120,6 +120,25 @@ TEST(ExperimentAnalysesTest, TakeMoreWithMoreTokens) {
   EXPECT_GT(cost("100").array_bytes, 0u);
 }
 
+TEST(ExperimentAnalysesTest, TakeNoMoreThanTheTextsOfTaggedSentences) {
+  v1::ExperimentSpec spec = TextSpec();
+  spec.MergeFrom(FromText("analyses { spectrum {} inputs { dataset: 'tags' documents: 300 } }"));
+  const auto cost = [&spec](uint64_t text_bytes) {
+    Surroundings surroundings = TestSurroundings();
+    const auto others = surroundings.find_dataset;
+    surroundings.find_dataset = [=](absl::string_view name, bool as_text) {
+      if (name != "tags") return others(name, as_text);
+      return absl::StatusOr<DatasetFacts>(DatasetFacts{{300, 0, 0, text_bytes, 0, {}},
+                                                       "tags-000000",
+                                                       std::string(63, '0') + "9",
+                                                       DatasetKind::kTagged});
+    };
+    return Resolve(spec, {}, surroundings).analyses.at(0).times.begin()->second.mean;
+  };
+  EXPECT_LT(cost(1'000), cost(2'000) * .9);
+  EXPECT_EQ(cost(1'000'000), cost(2'000'000)) << "the contexts of 300 sequences";
+}
+
 TEST(ExperimentAnalysesTest, CountTheMeanOfAllSettings) {
   v1::ExperimentSpec spec = SmallSpec();
   spec.MergeFrom(FromText(R"(
