@@ -63,8 +63,9 @@ absl::StatusOr<std::vector<RunSummaries>> Store::Summaries(const std::vector<std
   summaries.reserve(runs.size());
   const absl::Status read = db_->ReadEach(runs.size(), [&](Connection& db, size_t i) {
     auto found = ReadSummaries(db, runs[i]);
-    if (found.ok()) summaries.push_back(*std::move(found));
-    return found.status();
+    if (!found.ok()) return found.status();
+    summaries.push_back(*std::move(found));
+    return absl::OkStatus();
   });
   if (!read.ok()) return read;
   return summaries;

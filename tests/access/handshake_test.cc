@@ -17,7 +17,6 @@ namespace ablate::access {
 namespace {
 
 using service::RawAnswer;
-using testing::AnyOf;
 using testing::HasSubstr;
 
 // Serves health with a certificate.

@@ -166,6 +166,16 @@ TEST_F(AnalysesTest, AreMadeWhereTheFileAsksForThem) {
               HasSubstr("Input: at most 20,000 held-out tokens. Options: site embedding."));
   EXPECT_THAT(ReadFile(page), HasSubstr("Not in the table: 7 numbers; ablate metrics "));
   EXPECT_THAT(ReadFile(page), HasSubstr("too few tokens"));
+  const Output table = server_.Ablate({"table", id, "--analysis", "ranks"});
+  ASSERT_EQ(table.exit_code, 0) << table.err;
+  EXPECT_THAT(table.out, HasSubstr("participation_ratio"));
+  const Output latex =
+      server_.Ablate({"table", id, "--analysis", "norm_response", "--format", "latex"});
+  EXPECT_THAT(latex.out, HasSubstr("\\begin{tabular}"));
+  const Output none = server_.Ablate({"table", id, "--analysis", "rank"});
+  EXPECT_NE(none.exit_code, 0);
+  EXPECT_THAT(none.err, HasSubstr("label: \"rank\" isn't an analysis of "));
+  EXPECT_THAT(none.err, HasSubstr("expected ranks or norm_response"));
 }
 
 }  // namespace

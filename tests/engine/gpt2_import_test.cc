@@ -16,7 +16,6 @@ using ::testing::AllOf;
 using ::testing::Contains;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
-using ::testing::Not;
 
 constexpr char kFirstNormBias[] = "transformer.h.0.ln_1.bias";
 
