@@ -107,46 +107,42 @@ class ExactCka : public Computation {
 };
 
 // Computes CKA from the HSIC_u of blocks of tokens, summed over blocks (Nguyen et al. 2020). A
-// block's tokens are drawn from many sequences, because those of one depend on each other. Their
-// rows are gathered first: the batches are divided into groups whose rows fit in memory, every
-// n-th one for each of n groups, and blocks are drawn within a group.
+// block is drawn from all tokens, because tokens of one sequence depend on each other. Its rows are
+// therefore gathered in a pass over all batches, for as many blocks per pass as fit in memory.
 class MinibatchCka : public Computation {
  public:
   MinibatchCka(const CkaOptions& options, const AnalysisContext& analysis,
                Representations representations, uint64_t most_bytes)
       : options_(options), analysis_(analysis), representations_(std::move(representations)) {
     const std::vector<int64_t> features = representations_.Features();
+    const auto tokens = static_cast<int64_t>(analysis.tokens);
     const int64_t columns = std::accumulate(features.begin(), features.end(), int64_t{0});
     at::ScalarType type = at::kFloat;
     for (const SubjectModel& subject : analysis.subjects) {
       type = at::promote_types(type, subject.values.scalar_type());
     }
-    const auto row_bytes = columns * static_cast<int64_t>(at::elementSize(type));
-    MakeGroups(std::max<int64_t>(1, static_cast<int64_t>(most_bytes) / row_bytes));
-    int64_t most = 0;
-    SplitMix64 draws(DrawSeed(analysis, "cka/tokens"));
-    for (Group& group : groups_) {
-      group.places = ShuffledPlaces(group.tokens, &draws);
-      most = std::max(most, group.tokens);
-    }
-    gathered_ = at::zeros({most, columns}, type);
+    blocks_ = std::max<int64_t>(1, tokens / options.block);
+    const int64_t largest = (tokens + blocks_ - 1) / blocks_;
+    const int64_t block_bytes =
+        std::max<int64_t>(1, largest * columns * static_cast<int64_t>(at::elementSize(type)));
+    together_ = std::clamp<int64_t>(static_cast<int64_t>(most_bytes) / block_bytes, 1, blocks_);
+    gathered_ = at::zeros({std::min(together_ * largest, tokens), columns}, type);
+    place_ = ShuffledPlaces(tokens);
     const auto m = static_cast<int64_t>(features.size());
     values_ = at::zeros({m, m}, at::kDouble);
     scale_ = at::zeros({m}, at::kDouble);
     varying_ = at::zeros({m}, at::kLong);
   }
 
-  int64_t pieces() const override { return analysis_.batch_count() + Blocks(); }
+  int64_t pieces() const override { return Passes() * analysis_.batch_count() + blocks_; }
 
   void Add(int64_t piece) override {
-    size_t of = 0;
-    for (; piece >= groups_[of].pieces(); ++of) piece -= groups_[of].pieces();
-    const Group& group = groups_[of];
-    const auto batches = static_cast<int64_t>(group.batches.size());
-    if (piece < batches) {
-      Gather(group, static_cast<size_t>(piece));
+    const int64_t in_pass = analysis_.batch_count() + together_;
+    const int64_t pass = piece / in_pass, within = piece % in_pass;
+    if (within < analysis_.batch_count()) {
+      Gather(within, pass * together_);
     } else {
-      AddBlock(group, piece - batches);
+      AddBlock(pass * together_ + within - analysis_.batch_count(), pass * together_);
     }
   }
 
@@ -155,79 +151,51 @@ class MinibatchCka : public Computation {
   }
 
   AnalysisResult Finish() override {
-    const auto count = static_cast<double>(Blocks());
+    const auto count = static_cast<double>(blocks_);
     AnalysisResult result = CkaResult(representations_, options_.estimator, analysis_.tokens,
                                       {values_ / count, scale_ / count, varying_.gt(0)});
-    int64_t least = groups_[0].tokens / groups_[0].blocks;
-    for (const Group& group : groups_) least = std::min(least, group.tokens / group.blocks);
-    result.notes.push_back(absl::StrCat("from ", Blocks(), " minibatches of ", least,
-                                        " or more tokens, for sums of all pairs are too large"));
+    result.notes.push_back(
+        absl::StrCat("from ", blocks_, " minibatches of ", Begin(1),
+                     " tokens or one more, for sums of all pairs are too large"));
     return result;
   }
 
  private:
-  // Batches whose rows are held at the same time.
-  struct Group {
-    std::vector<int64_t> batches;
-    int64_t tokens = 0, blocks = 0;
-    at::Tensor places;  // of the group's tokens in a random order, [tokens]
-
-    int64_t pieces() const { return static_cast<int64_t>(batches.size()) + blocks; }
-    // Returns the place of a block's first token; block `blocks` begins after the last token.
-    int64_t Begin(int64_t block) const { return block * tokens / blocks; }
-  };
-
-  // Divides the batches into the fewest groups of at most so many rows. A group has the tokens of a
-  // block in any case.
-  void MakeGroups(int64_t most_rows) {
-    const int64_t block = std::min<int64_t>(options_.block, static_cast<int64_t>(analysis_.tokens));
-    for (int64_t count = 1; count <= analysis_.batch_count(); ++count) {
-      std::vector<Group> groups(static_cast<size_t>(count));
-      for (int64_t i = 0; i < analysis_.batch_count(); ++i) {
-        Group& group = groups[static_cast<size_t>(i % count)];
-        group.batches.push_back(i);
-        group.tokens += static_cast<int64_t>(analysis_.Batch(i).tokens());
-      }
-      int64_t least = groups[0].tokens, most = 0;
-      for (Group& group : groups) {
-        group.blocks = std::max<int64_t>(1, group.tokens / options_.block);
-        least = std::min(least, group.tokens);
-        most = std::max(most, group.tokens);
-      }
-      if (count > 1 && least < block) return;
-      groups_ = std::move(groups);
-      if (most <= most_rows) return;
-    }
-  }
-
-  int64_t Blocks() const {
-    return std::accumulate(groups_.begin(), groups_.end(), int64_t{0},
-                           [](int64_t sum, const Group& group) { return sum + group.blocks; });
-  }
-
   // Returns the place of each token in a random permutation of all.
-  static at::Tensor ShuffledPlaces(int64_t tokens, SplitMix64* draws) {
+  at::Tensor ShuffledPlaces(int64_t tokens) const {
+    SplitMix64 draws(DrawSeed(analysis_, "cka/tokens"));
     at::Tensor order = at::arange(tokens, at::kLong);
     int64_t* const at = order.mutable_data_ptr<int64_t>();
     for (int64_t i = tokens - 1; i > 0; --i) {
-      std::swap(at[i], at[draws->Below(static_cast<uint64_t>(i) + 1)]);
+      std::swap(at[i], at[draws.Below(static_cast<uint64_t>(i) + 1)]);
     }
     return order;
   }
 
-  void Gather(const Group& group, size_t at) {
-    int64_t before = 0;  // tokens in the group's earlier batches
-    for (size_t i = 0; i < at; ++i) {
-      before += static_cast<int64_t>(analysis_.Batch(group.batches[i]).tokens());
-    }
-    const at::Tensor rows = at::cat(representations_.Rows(group.batches[at]), 1);  // [n, D]
-    gathered_.index_copy_(0, group.places.narrow(0, before, rows.size(0)),
-                          rows.to(gathered_.scalar_type()));
+  int64_t Passes() const { return (blocks_ + together_ - 1) / together_; }
+  // Returns the place of a block's first token; block blocks_ begins after the last token.
+  int64_t Begin(int64_t block) const {
+    return block * static_cast<int64_t>(analysis_.tokens) / blocks_;
   }
 
-  void AddBlock(const Group& group, int64_t block) {
-    const int64_t begin = group.Begin(block), end = group.Begin(block + 1);
-    const at::Tensor rows = gathered_.narrow(0, begin, end - begin).to(at::kDouble);
+  // Stores a batch's rows of the blocks in this pass, which starts with block `first`.
+  void Gather(int64_t batch, int64_t first) {
+    int64_t before = 0;  // tokens in earlier batches
+    for (int64_t i = 0; i < batch; ++i) {
+      before += static_cast<int64_t>(analysis_.Batch(i).tokens());
+    }
+    const at::Tensor rows = at::cat(representations_.Rows(batch), 1);  // [n, D]
+    const at::Tensor place = place_.narrow(0, before, rows.size(0)) - Begin(first);
+    const int64_t end = Begin(std::min(first + together_, blocks_)) - Begin(first);
+    const at::Tensor chosen = place.ge(0).logical_and(place.lt(end)).nonzero().flatten();
+    gathered_.index_copy_(0, place.index_select(0, chosen),
+                          rows.index_select(0, chosen).to(gathered_.scalar_type()));
+  }
+
+  void AddBlock(int64_t block, int64_t first) {
+    const at::Tensor rows =
+        gathered_.narrow(0, Begin(block) - Begin(first), Begin(block + 1) - Begin(block))
+            .to(at::kDouble);
     const HsicMatrix hsic = UnbiasedHsic(rows.split_with_sizes(representations_.Features(), 1));
     values_ += hsic.values;
     scale_ += hsic.scale;
@@ -237,20 +205,16 @@ class MinibatchCka : public Computation {
   const CkaOptions options_;
   const AnalysisContext& analysis_;
   Representations representations_;
-  std::vector<Group> groups_;
-  at::Tensor gathered_;  // rows of a group in the order of their places, [tokens, D]
-  at::Tensor values_;    // sums over blocks, as in HsicMatrix
+  int64_t blocks_ = 0;
+  int64_t together_ = 0;  // blocks per pass over all batches
+  at::Tensor place_;      // [tokens]
+  at::Tensor gathered_;   // [tokens of those blocks, D]
+  at::Tensor values_;     // sums over blocks, as in HsicMatrix
   at::Tensor scale_;
   at::Tensor varying_;  // number of blocks in which a representation varies, [m]
 };
 
 }  // namespace
-
-MadeComputation MakeMinibatchCka(const CkaOptions& options, const AnalysisContext& analysis,
-                                 uint64_t most_bytes) {
-  return std::make_unique<MinibatchCka>(options, analysis, Representations(options.sites, analysis),
-                                        most_bytes);
-}
 
 MadeComputation MakeCka(const CkaOptions& options, const AnalysisContext& analysis,
                         uint64_t most_bytes) {

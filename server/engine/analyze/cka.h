@@ -8,12 +8,10 @@
 
 namespace ablate::engine {
 
-// As Compute. Uses sums over all pairs if these take at most `most_bytes`, otherwise minibatches.
+// As Compute. Uses sums over all pairs if these take at most `most_bytes`. Otherwise it uses
+// minibatches and gathers `most_bytes` of them at a time, but at least one.
 MadeComputation MakeCka(const CkaOptions& options, const AnalysisContext& analysis,
                         uint64_t most_bytes);
-// Computes it by minibatches, with at most so many bytes of rows in memory, or those of a block.
-MadeComputation MakeMinibatchCka(const CkaOptions& options, const AnalysisContext& analysis,
-                                 uint64_t most_bytes);
 
 }  // namespace ablate::engine
 

@@ -162,10 +162,12 @@ AnalysisCost CkaCost(const AnalysisOptions& options, const RunConfig& config, ui
   if (sums <= kMostCkaBytes) return {static_cast<double>(subjects), sums, arrays, pass};
   // By minibatches: the rows that are gathered together, and the Gram matrices of one block.
   const uint64_t block = std::max<uint64_t>(1, std::min<uint64_t>(tokens, cka.block));
-  const uint64_t row_bytes = BytesOf(config.precision) * columns;
-  const uint64_t rows = std::clamp<uint64_t>(kMostCkaBytes / row_bytes, block, tokens);
-  return {static_cast<double>(subjects), rows * row_bytes + 8 * count * Squared(block), arrays,
-          pass};
+  const uint64_t blocks = std::max<uint64_t>(1, tokens / block);
+  const uint64_t block_bytes = BytesOf(config.precision) * columns * block;
+  const uint64_t together = std::clamp<uint64_t>(kMostCkaBytes / block_bytes, 1, blocks);
+  const uint64_t passes = (blocks + together - 1) / together;
+  return {static_cast<double>(passes * subjects),
+          together * block_bytes + 8 * count * Squared(block), arrays, pass};
 }
 
 // --- activations, weights, capture
@@ -481,8 +483,7 @@ AnalysisCost InductionCost(const AnalysisOptions& options, const RunConfig& conf
 // In the order of AnalysisOptions.
 constexpr AnalysisKind kKinds[] = {
     {"spectrum", 1, 1, 20'000, CheckSpectrum, SpectrumCost},
-    // Revision 1: reads each batch once, also for minibatches.
-    {"cka", 1, 64, 20'000, CheckCka, CkaCost, CheckCkaOfAll, nullptr, 1, false, false, 1},
+    {"cka", 1, 64, 20'000, CheckCka, CkaCost, CheckCkaOfAll},
     {"activations", 1, 1, 20'000, CheckActivations, ActivationsCost},
     {"weights", 1, 1, 0, NothingToCheck, WeightsCost},
     {"capture", 1, 1, 2'000, CheckCapture, CaptureCost, nullptr, CheckCaptured},

@@ -1,5 +1,5 @@
-// Makes tables of the headline numbers of an experiment's analyses, and of the surest differences
-// among them. Pure functions, safe from any thread.
+// Tables of the headline numbers of an experiment's analyses, and of the differences among them that
+// are surest. Pure functions, safe from any thread.
 #ifndef ABLATE_SERVER_REPORT_TABLE_ANALYSIS_TABLE_H_
 #define ABLATE_SERVER_REPORT_TABLE_ANALYSIS_TABLE_H_
 
@@ -22,7 +22,7 @@ struct AnalysisNumbers {
   struct Entry {
     Scale scale = Scale::kDifference;
     Unit unit = Unit::kSeed;
-    Summary own;  // over the setting's converged runs, or over the sequences of the only one
+    Summary own;          // over the setting's converged runs, or over the sequences of the only one
     size_t runs = 0, left_out = 0;  // converged runs with the number, and without it
     // From the baseline; undefined for a baseline, and for settings with other evaluation data.
     PairedStatistics difference;

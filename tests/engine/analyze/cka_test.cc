@@ -65,12 +65,11 @@ double BiasedByMatrices(const at::Tensor& x, const at::Tensor& y) {
   return (b.t().mm(a).norm().square() / (a.t().mm(a).norm() * b.t().mm(b).norm())).item<double>();
 }
 
-// Returns the result of a computation whose sums, or rows of minibatches, may take `bytes` bytes.
-AnalysisResult CkaWithin(const AnalysisRequest& request, uint64_t bytes,
-                         decltype(MakeCka)* make = MakeCka) {
+// Returns the result of a computation whose sums may take `bytes` bytes.
+AnalysisResult CkaWithin(const AnalysisRequest& request, uint64_t bytes) {
   PrepareLaneThread();
   const absl::StatusOr<AnalysisContext> analysis = ReadAnalysisContext(request);
-  auto made = make(std::get<CkaOptions>(request.options), *analysis, bytes);
+  auto made = MakeCka(std::get<CkaOptions>(request.options), *analysis, bytes);
   EXPECT_TRUE(made.ok()) << made.status();
   for (int64_t piece = 0; piece < (*made)->pieces(); ++piece) (*made)->Add(piece);
   return (*made)->Finish();
@@ -220,26 +219,20 @@ TEST(CkaTest, IsExactByOneMinibatch) {
   }
   EXPECT_TRUE(at::allclose(ArrayIn(exact, "hsic"), ArrayIn(one, "hsic"), 1e-11));
   EXPECT_EQ(one.notes.back(),
-            "from 1 minibatches of 8 or more tokens, for sums of all pairs are too large");
+            "from 1 minibatches of 8 tokens or one more, for sums of all pairs are too large");
 }
 
-// Returns a request of so many tokens at three hook points of 16 features: all sums take 12,288
-// bytes, a row 192.
-AnalysisRequest InBlocks(uint32_t block, int tokens) {
+// Returns a request of 60 tokens in 12 blocks, at three hook points of 16 features: all sums take
+// 12,288 bytes, the rows of a block 1,920.
+AnalysisRequest TwelveBlocks() {
   RunConfig run = ModelM().config;
   std::vector<int> held_out;
-  for (int i = 0; i <= tokens; ++i) held_out.push_back((i * i + i / 9) % 7);
+  for (int i = 0; i < 61; ++i) held_out.push_back((i * i + i / 9) % 7);
   run.task = LettersTask(7, held_out);
   run.model.width = 16;
   run.model.context = 5;
-  return {CkaOptions{{}, CkaEstimator::kDebiased, block},
-          {SubjectOf(run, 2)},
-          {static_cast<uint64_t>(tokens), ""}};
+  return {CkaOptions{{}, CkaEstimator::kDebiased, 5}, {SubjectOf(run, 2)}, {60, ""}};
 }
-AnalysisRequest TwelveBlocks() { return InBlocks(5, 60); }
-
-// 32 batches of 160 tokens, whose rows are gathered in 384 bytes each.
-AnalysisRequest ManyBatches() { return InBlocks(500, 5120); }
 
 TEST(CkaTest, MinibatchesAreDrawnFromAllTokens) {
   AnalysisRequest request = TwelveBlocks();
@@ -247,7 +240,7 @@ TEST(CkaTest, MinibatchesAreDrawnFromAllTokens) {
   request.seed = 1;
   const AnalysisResult other = CkaWithin(request, 12'287);
   EXPECT_EQ(blocks.notes.back(),
-            "from 12 minibatches of 5 or more tokens, for sums of all pairs are too large");
+            "from 12 minibatches of 5 tokens or one more, for sums of all pairs are too large");
   ASSERT_EQ(exact.numbers.size(), 3u);
   for (size_t i = 0; i < exact.numbers.size(); ++i) {
     EXPECT_NE(blocks.numbers[i].value, exact.numbers[i].value);
@@ -264,41 +257,21 @@ TEST(CkaTest, MinibatchesReadEveryTokenOnce) {
   EXPECT_TRUE(at::allclose(ArrayIn(CkaWithin(request, 0), "hsic"), exact, 1e-11));
 }
 
-TEST(CkaTest, MinibatchesOfOneGroupNeedOnePass) {
-  const AnalysisRequest request = ManyBatches();
-  const absl::StatusOr<AnalysisContext> analysis = ReadAnalysisContext(request);
-  ASSERT_EQ(analysis->batch_count(), 32);
-  const auto pieces = [&](uint64_t rows) {
-    return (*MakeMinibatchCka(std::get<CkaOptions>(request.options), *analysis, rows * 384))
-        ->pieces();
-  };
-  EXPECT_EQ(pieces(5120), 32 + 10);
-  EXPECT_EQ(pieces(3000), 32 + 5 + 5) << "2,560 tokens each";
-  EXPECT_EQ(pieces(2050), 32 + 3 + 3 + 3) << "1,760, 1,760 and 1,600 tokens";
-  EXPECT_EQ(pieces(0), 32 + 8) << "of 640 tokens, for a group has a block in any case";
-}
-
-TEST(CkaTest, MinibatchesOfGroupsEstimateTheSame) {
-  const AnalysisRequest request = ManyBatches();
-  const AnalysisResult exact = CkaWithin(request, 12'288);
-  ASSERT_EQ(exact.numbers.size(), 3u);
-  for (const uint64_t rows : {0, 2050, 3000, 5120}) {
-    const AnalysisResult groups = CkaWithin(request, rows * 384, MakeMinibatchCka);
-    for (size_t i = 0; i < exact.numbers.size(); ++i) {
-      EXPECT_NEAR(groups.numbers[i].value, exact.numbers[i].value, 0.02) << rows;
-    }
-  }
-  EXPECT_EQ(CkaWithin(request, 0).notes.back(),
-            "from 8 minibatches of 640 or more tokens, for sums of all pairs are too large");
+TEST(CkaTest, MinibatchesAreTheSameHoweverManyAreGathered) {
+  const AnalysisRequest request = TwelveBlocks();
+  const at::Tensor one = ArrayIn(CkaWithin(request, 0), "hsic");
+  EXPECT_TRUE(one.equal(ArrayIn(CkaWithin(request, 2 * 1920), "hsic")));
+  EXPECT_TRUE(one.equal(ArrayIn(CkaWithin(request, 5 * 1920), "hsic")));
 }
 
 TEST(CkaTest, MinibatchesGoOnFromAnyPiece) {
-  const AnalysisRequest request = ManyBatches();
+  const AnalysisRequest request = TwelveBlocks();
   const absl::StatusOr<AnalysisContext> analysis = ReadAnalysisContext(request);
   const auto make = [&] {
-    return *MakeMinibatchCka(std::get<CkaOptions>(request.options), *analysis, 3000 * 384);
+    return *MakeCka(std::get<CkaOptions>(request.options), *analysis, 5 * 1920);
   };
   auto computation = make();
+  EXPECT_EQ(computation->pieces(), 3 * static_cast<int64_t>(analysis->batches.size()) + 12);
   for (int64_t piece = 0; piece < computation->pieces(); ++piece) {
     computation->Add(piece);
     auto next = make();
@@ -306,7 +279,7 @@ TEST(CkaTest, MinibatchesGoOnFromAnyPiece) {
     for (size_t i = 0; i < from.size(); ++i) at::Tensor(to[i].tensor).copy_(from[i].tensor);
     computation = std::move(next);
   }
-  ExpectSameBits(computation->Finish(), CkaWithin(request, 3000 * 384, MakeMinibatchCka));
+  ExpectSameBits(computation->Finish(), CkaWithin(request, 5 * 1920));
 }
 
 TEST(CkaTest, RefusesTheBiasedEstimateBeyondItsMemory) {
@@ -345,9 +318,8 @@ TEST(CkaTest, CostsWhatItCarries) {
   }
   const AnalysisOptions large = many;
   const AnalysisCost blocks = KindOf(large).cost(large, run, 20'000, 1);
-  EXPECT_EQ(blocks.forwards, 1);
-  const uint64_t row = uint64_t{4} * 49 * 768;
-  EXPECT_EQ(blocks.state_bytes, 1'000'000'000 / row * row + 49u * 8 * 512 * 512);
+  EXPECT_EQ(blocks.forwards, 4);  // 12 of 39 blocks at a time
+  EXPECT_EQ(blocks.state_bytes, 12u * 512 * 4 * 49 * 768 + 49u * 8 * 512 * 512);
 }
 
 TEST(CkaTest, GoesOnFromAnyPiece) {
