@@ -1,5 +1,5 @@
-// `ablate table EXP`: the main table of a comparison, or the table of an analysis, for a terminal, a
-// program or a paper.
+// `ablate table EXP`: the main table of a comparison, or the table of an analysis, for a terminal,
+// a program or a paper.
 #include <memory>
 #include <string>
 

@@ -89,6 +89,12 @@ std::vector<std::string> ColumnsOf(const v1::AnalysisKind& kind,
   return columns;
 }
 
+bool IsOf(const std::vector<std::string>& forms, const std::string& number) {
+  return std::any_of(forms.begin(), forms.end(), [&number](const std::string& form) {
+    return spec::HasNumberForm(number, form);
+  });
+}
+
 // Returns the label's numbers that some run has, without the label.
 std::vector<std::string> NumbersOf(const analysis::AnalysisMetrics& metrics,
                                    const std::string& label) {
@@ -132,39 +138,70 @@ report::AnalysisNumbers::Entry EntryOf(const report::Comparison& number, size_t 
   entry.own = of.own;
   entry.runs = of.n - of.diverged;
   entry.left_out = converged - std::min(converged, entry.runs);
-  entry.difference = report::NoPairs(report::Undefined::kNoBaseline);
-  if (!of.in_family()) return entry;
-  entry.difference = of.difference;
+  if (!of.compared()) return entry;
+  entry.difference =
+      of.in_family() ? of.difference : report::NoPairs(report::Undefined::kScoredDifferently);
+  entry.ended = of.withheld != report::Withheld::kUnfinished;
   const report::Summary& baseline = number.rows[*of.baseline].own;
   entry.baseline = report::MeanCell(baseline.mean, baseline.interval, -1, number.scale);
   return entry;
 }
 
+// The steps of a table's lines.
+struct LineSteps {
+  std::vector<std::set<uint32_t>> of_rows;
+  std::set<uint32_t> all;
+  // Some row ends at another step than others: then only the ends are compared.
+  bool ends = false;
+};
+
+LineSteps StepsOfRows(const ComparedGrid& compared, const report::AnalysisNumbers& table) {
+  LineSteps steps;
+  std::set<uint32_t> last;
+  for (size_t row = 0; row < compared.comparison.rows.size(); ++row) {
+    std::set<uint32_t>& own = steps.of_rows.emplace_back(
+        StepsOf(compared.grid.metrics, RunsOfRow(compared, row), table.label, table.numbers));
+    steps.all.insert(own.begin(), own.end());
+    if (!own.empty()) last.insert(*own.rbegin());
+  }
+  steps.ends = last.size() > 1;
+  if (!steps.ends) return steps;
+  for (std::set<uint32_t>& own : steps.of_rows) {
+    if (!own.empty()) own = {*own.rbegin()};
+  }
+  return steps;
+}
+
 // Adds the lines of all rows, each with its steps in order.
 absl::Status AddLines(storage::Store* store, const ComparedGrid& compared,
-                      const rpc::Cancelled& cancelled, report::AnalysisNumbers* table) {
-  const analysis::AnalysisMetrics& metrics = compared.grid.metrics;
+                      const v1::AnalysisKind& kind, const rpc::Cancelled& cancelled,
+                      report::AnalysisNumbers* table) {
+  const LineSteps steps = StepsOfRows(compared, *table);
   std::map<std::pair<size_t, uint32_t>, report::AnalysisNumbers::Line> lines;  // by row and step
-  std::set<uint32_t> all_steps;
-  for (size_t row = 0; row < compared.comparison.rows.size(); ++row) {
-    const auto steps = StepsOf(metrics, RunsOfRow(compared, row), table->label, table->numbers);
-    all_steps.insert(steps.begin(), steps.end());
-    for (const uint32_t step : steps) {
-      const report::ComparisonRow& of = compared.comparison.rows[row];
-      lines[{row, step}] = {of.label, of.compared(), step, {}};
+  for (size_t row = 0; row < steps.of_rows.size(); ++row) {
+    const report::ComparisonRow& of = compared.comparison.rows[row];
+    for (const uint32_t step : steps.of_rows[row]) {
+      lines[{row, step}] = {of.label, of.is_baseline, of.compared(), step, {}};
     }
   }
+  std::vector<std::optional<uint32_t>> read;
+  if (steps.ends) {
+    read.emplace_back();
+  } else {
+    read.assign(steps.all.begin(), steps.all.end());
+  }
   for (const std::string& number : table->numbers) {
-    for (const uint32_t step : all_steps) {
+    const bool by_sequence = spec::IsStoredBySequence(kind, number);
+    for (const std::optional<uint32_t>& step : read) {
       if (cancelled()) return rpc::CallCancelled();
-      const auto result = CompareNumber(store, compared.grid,
-                                        absl::StrCat(table->label, "/", number), step, cancelled);
+      const auto result =
+          CompareNumber(store, compared.grid, absl::StrCat(table->label, "/", number), step,
+                        by_sequence, cancelled);
       if (!result.ok()) return result.status();
-      for (size_t row = 0; row < result->rows.size(); ++row) {
-        const auto line = lines.find({row, step});
-        if (line == lines.end()) continue;
-        line->second.entries.push_back(
-            EntryOf(*result, row, Converged(compared.chosen[row]).size()));
+      for (auto& [place, line] : lines) {
+        const auto& [row, at] = place;
+        if (step.has_value() && at != *step) continue;
+        line.entries.push_back(EntryOf(*result, row, Converged(compared.chosen[row]).size()));
       }
     }
   }
@@ -237,8 +274,8 @@ void AddOwnNumbers(const v1::Analysis& result, report::AnalysisNumbers* table) {
 }
 
 // Adds what is known of one analysis that was requested.
-absl::Status AddAnalysis(storage::Store* store, const storage::AskedAnalysis& one, bool of_runs,
-                         report::AnalysisNumbers* table) {
+absl::Status AddAnalysis(storage::Store* store, const storage::AskedAnalysis& one,
+                         const v1::AnalysisKind& kind, report::AnalysisNumbers* table) {
   ++table->asked;
   if (one.state == storage::AnalysisState::kFailed && table->failure.empty()) {
     const auto record = store->GetAnalysis(one.id);
@@ -252,46 +289,55 @@ absl::Status AddAnalysis(storage::Store* store, const storage::AskedAnalysis& on
   table->device_seconds += static_cast<double>(record->device_time) / 1e6;
   const auto result = analysis::ReadAnalysis(one.id, record->result);
   if (!result.ok()) return result.status();
-  if (!of_runs) {
+  if (spec::TakesNoSubject(kind)) {
     AddOwnNumbers(*result, table);
     return absl::OkStatus();
   }
+  const std::vector<std::string> headline = spec::HeadlineForms(kind);
   for (const auto& [name, number] : result->numbers()) {
-    if (!number.has_value()) ++table->undefined[ReasonText(number)][name];
+    if (!number.has_value() && IsOf(headline, name)) ++table->undefined[ReasonText(number)][name];
   }
   return absl::OkStatus();
+}
+
+// Returns why an experiment has requested no analysis of an entry; "" if it is unknown.
+std::string WhyNotAsked(const storage::ExperimentRecord& experiment) {
+  if (!experiment.analyses.failure.empty()) return experiment.analyses.failure;
+  if (experiment.state == storage::ExperimentState::kCancelled) {
+    return "the experiment was cancelled";
+  }
+  return experiment.analyses.planned ? "" : "the runs haven't all ended";
 }
 
 }  // namespace
 
 absl::StatusOr<std::vector<report::AnalysisNumbers>> AnalysisTables(
-    storage::Store* store, const ComparedGrid& compared, absl::string_view label,
-    const rpc::Cancelled& cancelled) {
+    storage::Store* store, const ComparedGrid& compared, const rpc::Cancelled& cancelled) {
   std::vector<report::AnalysisNumbers> tables;
   const std::vector<spec::AskedAnalysis> entries = spec::AskedAnalyses(compared.grid.spec);
   if (entries.empty()) return tables;
   const auto asked = store->AskedAnalyses(compared.grid.record.id);
   if (!asked.ok()) return asked.status();
   for (const spec::AskedAnalysis& entry : entries) {
-    if (!label.empty() && entry.label != label) continue;
     report::AnalysisNumbers& table = tables.emplace_back();
     table.label = entry.label;
     table.kind = spec::KindName(entry.analysis);
     table.how = HowText(entry);
-    const bool of_runs = !spec::TakesNoSubject(entry.analysis);
     for (const storage::AskedAnalysis& one : *asked) {
       if (one.label != entry.label) continue;
-      if (absl::Status added = AddAnalysis(store, one, of_runs, &table); !added.ok()) return added;
+      if (cancelled()) return rpc::CallCancelled();
+      absl::Status added = AddAnalysis(store, one, entry.analysis, &table);
+      if (!added.ok()) return added;
     }
-    if (table.asked == 0) table.failure = compared.grid.record.analyses.failure;
-    if (!of_runs) continue;
+    if (table.asked == 0) table.failure = WhyNotAsked(compared.grid.record);
+    if (spec::TakesNoSubject(entry.analysis)) continue;
     const std::vector<std::string> numbers = NumbersOf(compared.grid.metrics, entry.label);
     table.numbers = ColumnsOf(entry.analysis, numbers);
     table.left_out = numbers.size() - table.numbers.size();
-    if (absl::Status added = AddLines(store, compared, cancelled, &table); !added.ok()) {
-      return added;
-    }
+    absl::Status added = AddLines(store, compared, entry.analysis, cancelled, &table);
+    if (!added.ok()) return added;
   }
+  report::TestTogether(PrimaryMetric(compared.grid.spec), &tables);
   return tables;
 }
 

@@ -5,7 +5,6 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
-#include "absl/strings/string_view.h"
 #include "server/report/table/analysis_table.h"
 #include "server/results/compare.h"
 #include "server/rpc/cancelled.h"
@@ -14,12 +13,11 @@
 namespace ablate::results {
 
 // Returns the numbers of each entry of the spec's `analyses` except samples, in its order, over the
-// converged runs that the comparison reads; with a `label` only of its entry, if there is one.
-// `compared` has the numbers of all analyses. CANCELLED, and the store's errors. Blocks on the
-// store.
+// converged runs that the comparison reads, with their differences tested together. If settings end
+// at different steps, only their ends are compared. `compared` has the numbers of all analyses.
+// CANCELLED, and the store's errors. Blocks on the store.
 absl::StatusOr<std::vector<report::AnalysisNumbers>> AnalysisTables(
-    storage::Store* store, const ComparedGrid& compared, absl::string_view label,
-    const rpc::Cancelled& cancelled);
+    storage::Store* store, const ComparedGrid& compared, const rpc::Cancelled& cancelled);
 
 }  // namespace ablate::results
 

@@ -236,7 +236,8 @@ absl::StatusOr<ComparedGrid> CompareGrid(const rpc::View& view, const v1::Compar
 }
 
 absl::StatusOr<report::Comparison> CompareNumber(storage::Store* store, const TrainedGrid& grid,
-                                                 const std::string& key, uint32_t step,
+                                                 const std::string& key,
+                                                 std::optional<uint32_t> step, bool by_sequence,
                                                  const rpc::Cancelled& cancelled) {
   report::ComparisonInput input = grid.input;
   input.key = key;
@@ -257,13 +258,19 @@ absl::StatusOr<report::Comparison> CompareNumber(storage::Store* store, const Tr
     report::Cell& cell = input.cells[i];
     if (by_value) cell.choice = cell.value;
     const analysis::Points* const points = grid.metrics.Find(grid.cells[i].run, key);
-    cell.value = points == nullptr ? std::nullopt : analysis::ValueAt(*points, step);
+    cell.value.reset();
+    if (points != nullptr) {
+      cell.value = step.has_value() ? analysis::ValueAt(*points, *step) : points->values.back();
+    }
+    cell.scored = grid.held_out[i];
     cell.by_sequence.clear();
     cell.sequence_weights.clear();
     cell.sequences.clear();
   }
-  const absl::Status found = FindSequences(store, {grid.record.id}, cancelled, grid, &input);
-  if (!found.ok()) return found;
+  if (by_sequence) {
+    const absl::Status found = FindSequences(store, {grid.record.id}, cancelled, grid, &input);
+    if (!found.ok()) return found;
+  }
   return report::Compare(input, {cancelled, /*resamples=*/0, /*tests=*/false});
 }
 

@@ -43,11 +43,13 @@ absl::StatusOr<ComparedGrid> CompareGrid(storage::Store* store, StoredExperiment
                                          const v1::CompareRequest& request,
                                          const report::CompareOptions& options,
                                          AnalysisNumbers analyses);
-// Compares a number of the experiment's analyses at a step along the axes by which `grid` was
-// loaded, with the same baselines: rows in the same order, with their differences, without tests
-// (report::CompareOptions). Errors as FindSequences'. Blocks on the store.
+// Compares a number of the experiment's analyses at a step, by default at each run's last one,
+// along the axes by which `grid` was loaded, with the same baselines: rows in the same order, with
+// their differences, without tests (report::CompareOptions). `by_sequence`: the kind stores the
+// number so (spec::IsStoredBySequence). Errors as FindSequences'. Blocks on the store.
 absl::StatusOr<report::Comparison> CompareNumber(storage::Store* store, const TrainedGrid& grid,
-                                                 const std::string& key, uint32_t step,
+                                                 const std::string& key,
+                                                 std::optional<uint32_t> step, bool by_sequence,
                                                  const rpc::Cancelled& cancelled);
 // Reads the curves that report.summaries asks for and adds their summaries.
 absl::Status AddWindows(storage::Store* store, const rpc::Cancelled& cancelled,

@@ -329,7 +329,7 @@ absl::StatusOr<html::Experiment> DescribeExperiment(
   if (!figures.ok()) return figures.status();
   experiment->figures = *std::move(figures);
   experiment->decisive = DecisiveOf(compared->comparison, experiment->figures);
-  auto analyses = AnalysisTables(sources.store, *compared, "", cancelled);
+  auto analyses = AnalysisTables(sources.store, *compared, cancelled);
   if (!analyses.ok()) return analyses.status();
   experiment->analyses = *std::move(analyses);
   experiment->samples = SamplesOf(sources, *compared, cancelled);

@@ -361,6 +361,7 @@ class Loader {
     grid_.input.cells.push_back(std::move(cell));
     grid_.cells.push_back(record);
     grid_.spec_hashes.push_back(spec_hash_);
+    grid_.held_out.push_back(held_out_);
     return absl::OkStatus();
   }
 
@@ -415,7 +416,7 @@ class Loader {
     if (!longest.ok()) return longest.status();
     spec_hash_ =
         spec::ShortHash(spec::Canonical(run_spec, run.dataset_blob, run.initial_blob).RunText(0));
-    scored_ = spec::ScoredData(run_spec, data, *longest);
+    held_out_ = scored_ = spec::ScoredData(run_spec, data, *longest);
     uniform_ = UniformLoss(task, run.dataset_blob);
     if (!report::IsOfHeldOutData(value_.key)) spec::RemoveEvaluationSize(&scored_);
     return absl::OkStatus();
@@ -514,7 +515,7 @@ class Loader {
   bool any_damage_ = false;
   // State of the last combination that was read:
   std::vector<std::string> labels_;
-  spec::FieldValues changed_, scored_;
+  spec::FieldValues changed_, scored_, held_out_;
   std::string spec_hash_;
   std::set<std::string> follows_;
   std::optional<double> uniform_;

@@ -60,6 +60,9 @@ struct TrainedGrid {
   spec::FieldValues base;
   // For each cell a hash of its resolved spec without the seed, and of its data.
   std::vector<std::string> spec_hashes;
+  // For each cell of one experiment, `scored` of a metric of held-out data, whatever the compared
+  // metric.
+  std::vector<spec::FieldValues> held_out;
 };
 
 // Loads a grid with the values of its DONE runs. Without `at` values come from summaries, so that

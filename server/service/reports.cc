@@ -131,14 +131,24 @@ absl::StatusOr<report::Table> AnalysisTable(const rpc::View& view,
                              labels.empty() ? "none, because the experiment asks for no analyses"
                                             : reflect::AnyOf(labels));
   }
-  const auto tables = results::AnalysisTables(view.store, *compared, request.label(), cancelled);
+  const auto tables = results::AnalysisTables(view.store, *compared, cancelled);
   if (!tables.ok()) return tables.status();
-  const report::AnalysisNumbers& analysis = tables->front();
-  if (!analysis.own.empty()) return report::OwnNumbersTable(analysis);
-  if (!analysis.numbers.empty()) return report::NumbersTable(analysis);
+  const auto analysis = std::find_if(
+      tables->begin(), tables->end(),
+      [&request](const report::AnalysisNumbers& one) { return one.label == request.label(); });
+  if (!analysis->own.empty()) return report::OwnNumbersTable(*analysis);
+  if (!analysis->numbers.empty()) {
+    report::Table table = report::NumbersTable(*analysis);
+    table.legend = report::NumbersLegend(*tables);
+    return table;
+  }
+  if (analysis->done == 0) {
+    return absl::FailedPreconditionError(
+        absl::StrCat("label: no analysis ", request.label(), " of ", compared->grid.record.id,
+                     " is done", analysis->failure.empty() ? "" : ": ", analysis->failure));
+  }
   return absl::FailedPreconditionError(
-      absl::StrCat("label: ", request.label(), " has no headline numbers",
-                   analysis.done == analysis.asked ? "" : " yet", "; `ablate metrics ",
+      absl::StrCat("label: ", request.label(), " has no headline numbers; `ablate metrics ",
                    compared->grid.record.id, "` lists all numbers"));
 }
 

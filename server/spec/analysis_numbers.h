@@ -16,8 +16,8 @@ namespace ablate::spec {
 // Returns the forms of the kind that is given; none if it has arrays only.
 std::vector<std::string> NumberForms(const v1::AnalysisKind& analysis);
 
-// Returns the forms of those that tables of reports show, in their order; none if no few numbers
-// speak for the others.
+// Returns the forms or names of those that tables of reports show, in their order; none if no few
+// numbers speak for the others.
 std::vector<std::string> HeadlineForms(const v1::AnalysisKind& analysis);
 
 // Returns true if a number's name has the form, in which {i} stands for a whole number and {norm}

@@ -13,7 +13,7 @@ namespace ablate::spec {
 namespace {
 
 // Increased when guesses change: stored times are compared with the guesses of their time.
-constexpr int kVersion = 1;
+constexpr int kVersion = 2;
 
 constexpr double kStartMicros = 2'000;
 // Time of LibTorch's calls in a block of a forward pass, whatever they compute.

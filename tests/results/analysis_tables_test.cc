@@ -4,6 +4,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cmath>
 #include <map>
 #include <optional>
 #include <string>
@@ -69,13 +70,13 @@ class AnalysisTablesTest : public ::testing::Test {
     grid_->Analyze(cell, label, result.SerializeAsString(), "", arrays);
   }
 
-  std::vector<report::AnalysisNumbers> Tables(const std::string& label = "") {
+  std::vector<report::AnalysisNumbers> Tables() {
     v1::CompareRequest request;
     request.set_experiment(absl::StrCat("experiments/", grid_->experiment()));
     const auto compared = CompareGrid({grid_->store(), storage::kServer}, request, {kNever, 0},
                                       AnalysisNumbers::kAll);
     EXPECT_TRUE(compared.ok()) << compared.status();
-    auto tables = AnalysisTables(grid_->store(), *compared, label, kNever);
+    auto tables = AnalysisTables(grid_->store(), *compared, kNever);
     EXPECT_TRUE(tables.ok()) << tables.status();
     return *std::move(tables);
   }
@@ -119,6 +120,61 @@ TEST_F(AnalysisTablesTest, PairRunsOfEqualSeed) {
   EXPECT_THAT(tables[1].lines, IsEmpty());
 }
 
+TEST_F(AnalysisTablesTest, TestNoDifferenceOfRunsThatGoOn) {
+  Train(3, "analyses { predictions {} }");
+  for (int seed = 1; seed <= 3; ++seed) {
+    Analyze(absl::StrCat("pre-s", seed), "predictions", {{"loss", 2 + seed * .1}});
+    Analyze(absl::StrCat("post-s", seed), "predictions", {{"loss", 3 + seed * .12}});
+  }
+  const report::AnalysisNumbers::Entry loss = Tables()[0].lines[1].entries[0];
+  EXPECT_TRUE(loss.difference.p_t.defined());
+  EXPECT_FALSE(loss.ended) << "the fourth seed";
+  EXPECT_FALSE(loss.p.defined());
+}
+
+TEST_F(AnalysisTablesTest, LeaveDivergedRunsOut) {
+  grid_.emplace(absl::StrCat(SmallGrid(3), kPlacementAxis, "analyses { predictions {} }"),
+                folder_.path());
+  for (const char* cell : {"pre-s1", "pre-s2", "pre-s3", "post-s1", "post-s2"}) {
+    grid_->Finish(cell, {{"eval/loss", {{10, 2}}}});
+  }
+  grid_->Finish("post-s3", {{"eval/loss", {{10, NAN}}}}, /*diverged=*/true);
+  for (const char* cell : {"pre-s1", "pre-s2", "pre-s3"})
+    Analyze(cell, "predictions", {{"loss", 2}});
+  Analyze("post-s1", "predictions", {{"loss", 3}});
+  Analyze("post-s2", "predictions", {{"loss", 3.1}});
+  const report::AnalysisNumbers::Entry loss = Tables()[0].lines[1].entries[0];
+  EXPECT_EQ(loss.runs, 2u);
+  EXPECT_EQ(loss.left_out, 0u) << "of those that converged";
+  EXPECT_EQ(loss.difference.n, 2u);
+  EXPECT_TRUE(loss.p.defined());
+}
+
+TEST_F(AnalysisTablesTest, CompareTheEndsOfRunsOfDifferentLength) {
+  grid_.emplace(absl::StrCat(SmallGrid(2), R"(
+    axes { name: "length"
+           settings { label: "short" }
+           settings { label: "long" set { key: "training.steps" value { number_value: 20 } } } }
+    analyses { predictions {} })"),
+                folder_.path());
+  for (const char* seed : {"s1", "s2"}) {
+    grid_->Finish(absl::StrCat("short-", seed), {{"eval/loss", {{10, 2}}}});
+    grid_->Finish(absl::StrCat("long-", seed), {{"eval/loss", {{20, 2}}}});
+    Analyze(absl::StrCat("short-", seed), "predictions", {{"loss", 2}});
+    Analyze(absl::StrCat("long-", seed), "predictions", {{"loss", 1.5}});
+  }
+  const report::AnalysisNumbers table = Tables()[0];
+  ASSERT_THAT(table.lines, SizeIs(2));
+  EXPECT_EQ(table.lines[0].step, 10u);
+  EXPECT_EQ(table.lines[1].step, 20u);
+  EXPECT_EQ(table.lines[1].entries[0].difference.mean.value, -.5);
+}
+
+TEST_F(AnalysisTablesTest, SayWhyNothingWasRequested) {
+  Train(1, "analyses { predictions {} }");
+  EXPECT_EQ(Tables()[0].failure, "the runs haven't all ended");
+}
+
 TEST_F(AnalysisTablesTest, PairSequencesOfSingleRuns) {
   TrainOf(1, 1, "analyses { predictions {} }");
   Analyze("pre-s1", "predictions", {{"loss", 2}, {"entropy", 1}}, {1, 2, 3, 2});
@@ -140,13 +196,12 @@ TEST_F(AnalysisTablesTest, HaveColumnsInOrderOfDepth) {
   Numbers numbers = {{"loss", 2}, {"loss/embedding", 3}};
   for (int block = 0; block < 12; ++block) numbers[absl::StrCat("loss/block.", block)] = 2;
   Analyze("pre-s1", "logit_lens", numbers);
-  const auto tables = Tables("logit_lens");
+  const auto tables = Tables();
   ASSERT_THAT(tables, SizeIs(1));
   EXPECT_THAT(tables[0].numbers,
               ElementsAre("loss/embedding", "loss/block.0", "loss/block.2", "loss/block.4",
                           "loss/block.6", "loss/block.7", "loss/block.9", "loss/block.11"));
   EXPECT_EQ(tables[0].left_out, 6u);
-  EXPECT_THAT(Tables("other"), IsEmpty());
 }
 
 TEST_F(AnalysisTablesTest, HaveLevelsInOrder) {

@@ -11,7 +11,6 @@ namespace ablate::rpc {
 namespace {
 
 using absl::string_view;
-using testing::EndsWith;
 using testing::HasSubstr;
 
 constexpr string_view kPreface = "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";

@@ -15,7 +15,6 @@ namespace {
 
 namespace wire = worker::v1;
 using ::testing::ElementsAre;
-using ::testing::SizeIs;
 
 class SchedulerBlobTest : public SchedulerTest {
  protected:

@@ -1,6 +1,7 @@
 // Tests the names of analyses' numbers. That the engine uses them is tested with the worker.
 #include "server/spec/analysis_numbers.h"
 
+#include <algorithm>
 #include <string>
 #include <vector>
 
@@ -12,7 +13,6 @@ namespace {
 
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
-using ::testing::IsSupersetOf;
 using ::testing::Not;
 
 TEST(HasNumberFormTest, ALetterIsAWholeNumberAndAWordANameWithoutASlash) {
@@ -45,7 +45,13 @@ TEST(HeadlineFormsTest, AreFormsOfTheKind) {
     v1::AnalysisKind analysis;
     analysis.GetReflection()->MutableMessage(&analysis, kinds->field(i));
     const std::vector<std::string> headline = HeadlineForms(analysis);
-    EXPECT_THAT(NumberForms(analysis), IsSupersetOf(headline)) << kinds->field(i)->name();
+    const std::vector<std::string> forms = NumberForms(analysis);
+    for (const std::string& name : headline) {
+      const auto fits = [&name](const std::string& form) {
+        return form == name || HasNumberForm(name, form);
+      };
+      EXPECT_TRUE(std::any_of(forms.begin(), forms.end(), fits)) << kinds->field(i)->name() << name;
+    }
     // Kinds of which a figure shows all numbers alike.
     const bool none = analysis.has_capture() || analysis.has_cka() || analysis.has_weights() ||
                       analysis.has_norm_response();

@@ -9,7 +9,6 @@ namespace ablate::worker {
 namespace {
 
 using testing::ElementsAre;
-using testing::HasSubstr;
 using testing::SizeIs;
 
 // Returns the documents as text, one per line.

@@ -12,9 +12,6 @@
 namespace ablate::worker {
 namespace {
 
-using testing::ElementsAre;
-using testing::HasSubstr;
-using testing::IsEmpty;
 
 constexpr int kNotFound = 6;
 constexpr int kNoPermission = 4;

@@ -16,7 +16,7 @@ using report::AnalysisNumbers;
 std::string StateText(const AnalysisNumbers& analysis, const std::string& experiment) {
   if (analysis.asked == 0) {
     return absl::StrCat(
-        "No analysis was made: ",
+        "No analysis was requested: ",
         analysis.failure.empty() ? "no run that it applies to converged" : analysis.failure, ".");
   }
   const auto seconds = std::llround(analysis.device_seconds);
@@ -33,16 +33,17 @@ std::string StateText(const AnalysisNumbers& analysis, const std::string& experi
   return state;
 }
 
-// Returns "Undefined: skewness and kurtosis (no spread), loss (3 of 4 analyses; too few tokens).";
-// "" if every number is defined.
+// Returns "Undefined: sink_share (no spread), loss in 3 of 4 analyses (too few tokens)."; "" if
+// every headline number is defined.
 std::string UndefinedText(const AnalysisNumbers& analysis) {
   constexpr size_t kNamed = 6;
   std::vector<std::string> reasons;
   for (const auto& [reason, counts] : analysis.undefined) {
     std::vector<std::string> names;
     for (const auto& [name, count] : counts) {
-      names.push_back(
-          count == analysis.done ? name : absl::StrCat(name, " of ", count, " in ", analysis.done));
+      names.push_back(count == analysis.done
+                          ? name
+                          : absl::StrCat(name, " in ", count, " of ", analysis.done, " analyses"));
     }
     reasons.push_back(absl::StrCat(report::Enumerated(names, kNamed), " (", reason, ")"));
   }
@@ -50,28 +51,30 @@ std::string UndefinedText(const AnalysisNumbers& analysis) {
   return absl::StrCat("Undefined: ", report::Together(reasons, "; "), ".");
 }
 
-// Writes the differences that remain if all are tested together.
-void SureTable(const Place& place, const Experiment& experiment, Markup* out) {
-  const report::SureDifferences found = report::FindSureDifferences(experiment.analyses);
+// Writes the differences that are significant if all are tested together.
+void SignificantTable(const Place& place, const Experiment& experiment, Markup* out) {
+  const report::SignificantDifferences found = report::FindSignificant(experiment.analyses);
   if (found.tested == 0) return;
-  Subheading(place, "What differs", out);
+  Subheading(place, "Significant differences", out);
   const std::string count =
-      found.sure == 0 ? "none has" : absl::StrCat(found.sure, found.sure == 1 ? " has" : " have");
+      found.significant == 0
+          ? "none has"
+          : absl::StrCat(found.significant, found.significant == 1 ? " has" : " have");
   out->Element(
       "p",
       absl::StrCat(
-          "Of the ", report::Counted(found.tested, "difference"),
-          " from a baseline in the tables below that have an interval, ", count,
+          "Of ", report::Counted(found.tested, "difference"), " from a baseline in these tables, ",
+          count,
           " p ≤ 0.05 if all are tested together (paired t-test, which assumes normal differences; "
-          "Holm). They are exploratory: nobody planned them. An experiment with other seeds whose "
-          "report.primary is the number can confirm one. ablate compare ",
+          "Holm). This is exploratory: only report.primary was planned. An experiment with other "
+          "seeds whose primary metric is the number can confirm one. ablate compare ",
           experiment.id, " --key LABEL/NUMBER has more on one."));
-  if (found.sure == 0) return;
-  WriteTable(found.table, "What differs",
-             found.sure > report::kMaxSure
-                 ? absl::StrCat("The ", report::kMaxSure, " of ", found.sure,
-                                " such differences with the smallest p.")
-                 : "Such differences, smallest p first.",
+  if (found.significant == 0) return;
+  WriteTable(found.table, "Significant differences",
+             found.significant > report::kMaxSignificant
+                 ? absl::StrCat("The ", report::kMaxSignificant, " of ", found.significant,
+                                " with the smallest p; the others have a star in their table.")
+                 : "Smallest p first.",
              out);
 }
 
@@ -80,7 +83,9 @@ void SureTable(const Place& place, const Experiment& experiment, Markup* out) {
 void AnalysesSection(const Place& place, const Experiment& experiment, Markup* out) {
   if (experiment.analyses.empty()) return;
   OpenSection(place, "analyses", "Analyses of the models", out);
-  SureTable(place, experiment, out);
+  const std::string legend = report::NumbersLegend(experiment.analyses);
+  if (!legend.empty()) out->Element("p", legend);
+  SignificantTable(place, experiment, out);
   for (const AnalysisNumbers& analysis : experiment.analyses) {
     const bool named = analysis.label != analysis.kind;
     Subheading(place,
@@ -94,8 +99,9 @@ void AnalysesSection(const Place& place, const Experiment& experiment, Markup* o
       WriteTable(report::OwnNumbersTable(analysis), label, "Computed without a run.", out);
     }
     if (!analysis.numbers.empty() && !analysis.lines.empty()) {
-      WriteTable(report::NumbersTable(analysis), label,
-                 "Means over the converged runs of each setting.", out);
+      report::Table table = report::NumbersTable(analysis);
+      table.legend = legend;  // for its LaTeX
+      WriteTable(table, label, absl::StrCat(label, "."), out);
     }
     FiguresOf(place, experiment, analysis.label, out);
   }

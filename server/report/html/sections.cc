@@ -116,8 +116,10 @@ void WriteRow(const Table& table, size_t row, bool grouped, Markup* out) {
       out->Open("th", {{"scope", "row"}});
     } else if (grouped) {
       out->Open("td", {{"data-title", column.title}, {"class", column.leads ? "delta" : "value"}});
-    } else {
+    } else if (column.number) {
       out->Open("td");
+    } else {
+      out->Open("td", {{"class", "text"}});
     }
     Content(column.cells[row], out);
   }
@@ -147,9 +149,12 @@ void WriteTable(const Table& table, absl::string_view label, absl::string_view c
   if (grouped) {
     GroupedHeads(groups, std::move(titles), out);
   } else {
-    out->Open("thead");
-    HeadRow(titles, out);
-    out->Close();
+    out->Open("thead").Open("tr");
+    for (const Column& column : table.columns) {
+      out->Element("th", {{"scope", "col"}, {"class", column.number ? "value" : "text"}},
+                   column.title);
+    }
+    out->Close().Close();
   }
   out->Open("tbody");
   for (size_t row = 0; row < table.columns[0].cells.size(); ++row)

@@ -78,7 +78,7 @@ table { border-collapse: separate; border-spacing: 0; min-width: min(100%, 32rem
 caption { text-align: left; color: var(--muted); padding: 0 0 .45rem; }
 caption span { display: block; position: sticky; left: 0; width: min(70ch, 100vw - 2.5rem); }
 th, td { padding: .3rem .5rem; text-align: right; vertical-align: top; white-space: nowrap; }
-th:first-child, td.text, .texts th, .texts td { text-align: left; }
+th:first-child, th.text, td.text, .texts th, .texts td { text-align: left; }
 thead th { font-weight: 600; vertical-align: bottom; border-bottom: 1px solid var(--muted); }
 thead th.group { text-align: center; border-bottom: 1px solid var(--rule); font-weight: 400; color: var(--muted); }
 thead tr:not(:first-child) th:first-child { text-align: right; }

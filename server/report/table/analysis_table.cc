@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
 #include "base/decimal.h"
 #include "server/report/compare/phrases.h"
 #include "server/report/compare/wording.h"
@@ -17,24 +18,27 @@ namespace {
 using Entry = AnalysisNumbers::Entry;
 using Line = AnalysisNumbers::Line;
 
+bool IsSignificant(const Entry& entry) { return entry.p.defined() && entry.p.value <= kAlpha; }
+
 bool LacksInterval(const Interval& interval) {
   return interval.undefined == Undefined::kTooFewRuns ||
          interval.undefined == Undefined::kTooFewPairs;
 }
 
-// Returns the cell of a setting's number. Cells without an interval, because there are too few
-// runs, don't say so each.
+// Returns the cell of a setting's number. The legend says why an interval is missing if runs are
+// too few.
 TableCell EntryCell(const Line& line, const Entry& entry) {
   TableCell cell = MeanCell(entry.own.mean, entry.own.interval, -1, entry.scale);
-  if (entry.own.mean.defined() && (line.compared || LacksInterval(entry.own.interval))) {
-    if (line.compared) cell.interval.clear();
-    cell.note.clear();
-  }
-  if (entry.difference.mean.defined()) {
+  if (line.compared && entry.own.mean.defined()) {
     TableCell difference = DifferenceCell(entry.scale, entry.difference);
-    if (LacksInterval(entry.difference.interval)) difference.note.clear();
+    if (entry.difference.mean.defined() && LacksInterval(entry.difference.interval)) {
+      difference.note.clear();
+    }
     cell.interval = Together({difference.text, difference.interval}, " ");
+    if (IsSignificant(entry)) cell.interval.push_back('*');
     cell.note = std::move(difference.note);
+  } else if (entry.own.mean.defined() && LacksInterval(entry.own.interval)) {
+    cell.note.clear();
   }
   if (entry.left_out > 0) AddNote(&cell, OfRuns(entry.runs, entry.runs + entry.left_out));
   return cell;
@@ -46,37 +50,83 @@ bool HasSeveralSteps(const AnalysisNumbers& analysis) {
   return steps.size() > 1;
 }
 
+template <class Predicate>
+bool AnyEntry(const std::vector<AnalysisNumbers>& analyses, Predicate holds) {
+  for (const AnalysisNumbers& analysis : analyses) {
+    for (const Line& line : analysis.lines) {
+      if (std::any_of(line.entries.begin(), line.entries.end(), holds)) return true;
+    }
+  }
+  return false;
+}
+
 }  // namespace
+
+void TestTogether(absl::string_view primary, std::vector<AnalysisNumbers>* analyses) {
+  std::vector<Entry*> tested;
+  std::vector<Number> p;
+  std::set<std::string> known;
+  for (AnalysisNumbers& analysis : *analyses) {
+    for (Line& line : analysis.lines) {
+      for (size_t i = 0; i < line.entries.size(); ++i) {
+        Entry& entry = line.entries[i];
+        const PairedStatistics& difference = entry.difference;
+        if (!difference.p_t.defined() || !entry.ended) continue;
+        if (absl::StrCat(analysis.label, "/", analysis.numbers[i]) == primary) continue;
+        // Sums in another order differ in the last digits.
+        const std::string twins =
+            absl::StrFormat("%s %d %.9g %.6g", line.setting, line.step, difference.mean.value,
+                            difference.deviation.value);
+        if (!known.insert(twins).second) continue;
+        tested.push_back(&entry);
+        p.push_back(difference.p_t);
+      }
+    }
+  }
+  const std::vector<Number> adjusted = HolmAdjust(p);
+  for (size_t i = 0; i < tested.size(); ++i) tested[i]->p = adjusted[i];
+}
 
 Table NumbersTable(const AnalysisNumbers& analysis) {
   Table table = {{{"setting"}, {"step", true}}};
+  table.stacked = true;
   for (const std::string& number : analysis.numbers) table.columns.push_back({number, true});
-  bool any = false, all = true;  // cells with an interval
   for (const Line& line : analysis.lines) {
     table.columns[0].cells.push_back({line.setting});
     table.columns[1].cells.push_back({text::Grouped(line.step)});
-    table.baselines.push_back(!line.compared);
+    table.baselines.push_back(line.is_baseline);
     for (size_t i = 0; i < line.entries.size(); ++i) {
-      const Entry& entry = line.entries[i];
-      table.columns[2 + i].cells.push_back(EntryCell(line, entry));
-      if (!entry.own.mean.defined()) continue;
-      const bool has =
-          line.compared ? entry.difference.interval.defined() : !LacksInterval(entry.own.interval);
-      any = any || has;
-      all = all && (has || !LacksInterval(entry.own.interval));
+      table.columns[2 + i].cells.push_back(EntryCell(line, line.entries[i]));
     }
   }
-  const bool compared = std::any_of(analysis.lines.begin(), analysis.lines.end(),
-                                    [](const Line& line) { return line.compared; });
-  const std::string after =
-      compared ? "after a mean: of a baseline its 95 % interval, of other settings the paired "
-                 "difference from the baseline (×: ratio) with its 95 % interval"
-               : "after a mean: its 95 % interval";
-  table.note = Together({after, all   ? ""
-                                : any ? "without brackets: too few runs for an interval"
-                                      : "no intervals: too few runs"},
-                        "; ");
   return table;
+}
+
+std::string NumbersLegend(const std::vector<AnalysisNumbers>& analyses) {
+  if (!AnyEntry(analyses, [](const Entry&) { return true; })) return "";
+  const size_t tested = FindSignificant(analyses).tested;
+  const bool by_sequence = AnyEntry(analyses, [](const Entry& entry) {
+    return entry.unit == Unit::kSequence && entry.difference.mean.defined();
+  });
+  const bool ratios = AnyEntry(analyses, [](const Entry& entry) {
+    return entry.scale == Scale::kRatio && entry.difference.mean.defined();
+  });
+  const bool lacking = AnyEntry(analyses, [](const Entry& entry) {
+    return entry.own.mean.defined() && LacksInterval(entry.own.interval);
+  });
+  return Together(
+      {"A cell has the mean over a setting's converged runs. After it comes, for a baseline, the "
+       "95 % interval; for other settings the paired difference from the baseline with its 95 % "
+       "interval (Student's t).",
+       ratios ? "×: ratio; such means are geometric." : "",
+       by_sequence ? "With one run of each setting, loss and accuracy are paired by sequence: "
+                     "intervals and p are about these models, not about others of their kind."
+                   : "",
+       lacking ? "Without brackets: too few runs for an interval." : "",
+       tested > 0 ? absl::StrCat("*: p ≤ 0.05, adjusted for ", Counted(tested, "difference"),
+                                 " of this experiment's analyses.")
+                  : ""},
+      " ");
 }
 
 Table OwnNumbersTable(const AnalysisNumbers& analysis) {
@@ -90,57 +140,33 @@ Table OwnNumbersTable(const AnalysisNumbers& analysis) {
   return table;
 }
 
-namespace {
-
-// A difference that can be tested.
-struct TestedDifference {
-  std::string number, setting;
-  const Entry* entry = nullptr;
-  Number p;  // adjusted
-};
-
-std::vector<TestedDifference> AllDifferences(const std::vector<AnalysisNumbers>& analyses) {
-  std::vector<TestedDifference> all;
-  std::vector<Number> p;
+SignificantDifferences FindSignificant(const std::vector<AnalysisNumbers>& analyses) {
+  struct Named {
+    std::string number, setting;
+    const Entry* entry = nullptr;
+  };
+  SignificantDifferences result;
+  std::vector<Named> all;
   for (const AnalysisNumbers& analysis : analyses) {
     const bool steps = HasSeveralSteps(analysis);
     for (const Line& line : analysis.lines) {
       for (size_t i = 0; i < line.entries.size(); ++i) {
         const Entry& entry = line.entries[i];
-        if (!entry.difference.p_t.defined()) continue;
+        result.tested += entry.p.defined();
+        if (!IsSignificant(entry)) continue;
         all.push_back({absl::StrCat(analysis.label, "/", analysis.numbers[i],
                                     steps ? absl::StrCat(" at ", text::Grouped(line.step)) : ""),
-                       line.setting,
-                       &entry,
-                       {}});
-        p.push_back(entry.difference.p_t);
+                       line.setting, &entry});
       }
     }
   }
-  const std::vector<Number> adjusted = HolmAdjust(p);
-  for (size_t i = 0; i < all.size(); ++i) all[i].p = adjusted[i];
-  return all;
-}
-
-}  // namespace
-
-SureDifferences FindSureDifferences(const std::vector<AnalysisNumbers>& analyses) {
-  std::vector<TestedDifference> all = AllDifferences(analyses);
-  SureDifferences result;
-  result.tested = all.size();
-  all.erase(std::remove_if(all.begin(), all.end(),
-                           [](const TestedDifference& one) { return !(one.p.value <= kAlpha); }),
-            all.end());
-  result.sure = all.size();
-  std::stable_sort(all.begin(), all.end(),
-                   [](const TestedDifference& a, const TestedDifference& b) {
-                     const double own = a.entry->difference.p_t.value;
-                     const double other = b.entry->difference.p_t.value;
-                     if (own != other) return own < other;
-                     return std::abs(a.entry->difference.effect.value) >
-                            std::abs(b.entry->difference.effect.value);
-                   });
-  if (all.size() > kMaxSure) all.resize(kMaxSure);
+  result.significant = all.size();
+  std::stable_sort(all.begin(), all.end(), [](const Named& a, const Named& b) {
+    const PairedStatistics &own = a.entry->difference, &other = b.entry->difference;
+    if (own.p_t.value != other.p_t.value) return own.p_t.value < other.p_t.value;
+    return std::abs(own.effect.value) > std::abs(other.effect.value);
+  });
+  if (all.size() > kMaxSignificant) all.resize(kMaxSignificant);
   result.table = {{{"number"},
                    {"setting"},
                    {"baseline", true},
@@ -148,14 +174,14 @@ SureDifferences FindSureDifferences(const std::vector<AnalysisNumbers>& analyses
                    {"pairs", true},
                    {"p (t, Holm)", true}}};
   std::vector<Column>& columns = result.table.columns;
-  for (const TestedDifference& one : all) {
+  for (const Named& one : all) {
     const Entry& entry = *one.entry;
     columns[0].cells.push_back({one.number});
     columns[1].cells.push_back({one.setting});
     columns[2].cells.push_back(entry.baseline);
     columns[3].cells.push_back(DifferenceCell(entry.scale, entry.difference));
     columns[4].cells.push_back({Counted(entry.difference.n, UnitName(entry.unit))});
-    columns[5].cells.push_back(PCell(one.p, true));
+    columns[5].cells.push_back(PCell(entry.p, true));
   }
   return result;
 }

@@ -1,5 +1,5 @@
-// Tables of the headline numbers of an experiment's analyses, and of the differences among them that
-// are surest. Pure functions, safe from any thread.
+// Makes tables of the headline numbers of an experiment's analyses, and tests their differences
+// together. Pure functions, safe from any thread.
 #ifndef ABLATE_SERVER_REPORT_TABLE_ANALYSIS_TABLE_H_
 #define ABLATE_SERVER_REPORT_TABLE_ANALYSIS_TABLE_H_
 
@@ -10,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "absl/strings/string_view.h"
 #include "server/report/compare/comparison.h"
 #include "server/report/compare/statistics.h"
 #include "server/report/table/table.h"
@@ -22,15 +23,17 @@ struct AnalysisNumbers {
   struct Entry {
     Scale scale = Scale::kDifference;
     Unit unit = Unit::kSeed;
-    Summary own;          // over the setting's converged runs, or over the sequences of the only one
+    Summary own;  // over the setting's converged runs, or over the sequences of the only one
     size_t runs = 0, left_out = 0;  // converged runs with the number, and without it
-    // From the baseline; undefined for a baseline, and for settings with other evaluation data.
-    PairedStatistics difference;
-    TableCell baseline;  // the baseline's mean
+    PairedStatistics difference = NoPairs(Undefined::kNoBaseline);  // from the baseline
+    TableCell baseline = {};                                        // the baseline's mean
+    bool ended = true;  // all runs of both settings have ended
+    // p of the difference, adjusted by TestTogether; undefined if it isn't tested.
+    Number p = NoNumber(Undefined::kNotRecorded);
   };
   struct Line {
     std::string setting;
-    bool compared = false;  // with a baseline
+    bool is_baseline = false, compared = false;  // with a baseline
     uint32_t step = 0;
     std::vector<Entry> entries;  // one per number
   };
@@ -49,28 +52,35 @@ struct AnalysisNumbers {
   size_t left_out = 0;               // numbers without a column
   std::vector<Line> lines;
   std::vector<OwnNumber> own;
-  // Names of undefined numbers by reason, such as "too few tokens", each with how many of the
-  // analyses lack it.
+  // Names of undefined headline numbers by reason, such as "too few tokens", each with how many of
+  // the analyses lack it.
   std::map<std::string, std::map<std::string, size_t>> undefined;
 };
 
+// Tests all differences of the analyses together: paired t-test, p adjusted by Holm. Leaves out
+// those of `primary`, a metric that is tested by itself, of runs that go on, and equal differences
+// of the same setting under another name.
+void TestTogether(absl::string_view primary, std::vector<AnalysisNumbers>* analyses);
+
 // Returns a line for each setting and step. Below a baseline's mean is its interval, below another
-// setting's the difference from the baseline with its interval.
+// setting's the difference from the baseline with its interval, and a star if its p is at most
+// kAlpha.
 Table NumbersTable(const AnalysisNumbers& analysis);
+
+// Explains the cells of such tables, in sentences.
+std::string NumbersLegend(const std::vector<AnalysisNumbers>& analyses);
 
 // Returns a line for each number of analyses without a run.
 Table OwnNumbersTable(const AnalysisNumbers& analysis);
 
-// The differences of all analyses, tested together.
-struct SureDifferences {
-  size_t tested = 0;  // differences with a p
-  size_t sure = 0;    // those whose adjusted p is at most kAlpha
-  Table table;        // of the sure ones the first kMaxSure; smallest p first
+// The significant differences among those tested together.
+struct SignificantDifferences {
+  size_t tested = 0, significant = 0;
+  Table table;  // the first kMaxSignificant of them, smallest p first
 };
-inline constexpr size_t kMaxSure = 20;
+inline constexpr size_t kMaxSignificant = 20;
 
-// Tests each difference by the paired t-test and adjusts p for all of them (Holm).
-SureDifferences FindSureDifferences(const std::vector<AnalysisNumbers>& analyses);
+SignificantDifferences FindSignificant(const std::vector<AnalysisNumbers>& analyses);
 
 }  // namespace ablate::report
 

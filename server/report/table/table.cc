@@ -74,6 +74,7 @@ std::string RenderText(const Table& table) {
     line.erase(line.find_last_not_of(' ') + 1);
     out.append(line).push_back('\n');
   }
+  if (!table.legend.empty()) absl::StrAppend(&out, text::CleanText(table.legend), "\n");
   return out;
 }
 
@@ -146,6 +147,16 @@ std::string Line(const std::vector<std::string>& cells) {
   return absl::StrCat(absl::StrJoin(cells, " & "), " \\\\\n");
 }
 
+std::string LatexCell(const Table& table, const Column& column, size_t row) {
+  const TableCell& cell = column.cells[row];
+  if (!table.stacked || cell.text.empty() || cell.interval.empty()) {
+    return EscapeLatex(OrDash(cell));
+  }
+  const TableCell below = {cell.interval, "", cell.note};
+  return absl::StrCat("\\shortstack[", column.number ? "r" : "l", "]{", EscapeLatex(cell.text),
+                      " \\\\ \\scriptsize ", EscapeLatex(OneLine(below)), "}");
+}
+
 // Returns a line of groups, each with a rule below it.
 std::string GroupLines(const Table& table) {
   std::vector<std::string> cells;
@@ -187,8 +198,9 @@ std::string RenderLatex(const Table& table) {
     alignment.push_back(column.number ? 'r' : 'l');
     titles.push_back(absl::StrReplaceAll(EscapeLatex(column.title), {{"d\\_z", "$d_z$"}}));
   }
-  std::string out = absl::StrCat("% needs \\usepackage{booktabs}\n\\begin{tabular}{", alignment,
-                                 "}\n\\toprule\n");
+  std::string out = "% needs \\usepackage{booktabs}\n";
+  if (!table.legend.empty()) absl::StrAppend(&out, "% ", EscapeLatex(table.legend), "\n");
+  absl::StrAppend(&out, "\\begin{tabular}{", alignment, "}\n\\toprule\n");
   if (!table.note.empty()) {
     absl::StrAppend(&out, "\\multicolumn{", titles.size(), "}{l}{", EscapeLatex(table.note),
                     "} \\\\\n\\midrule\n");
@@ -198,7 +210,7 @@ std::string RenderLatex(const Table& table) {
   for (size_t row = 0; row < rows; ++row) {
     std::vector<std::string> cells;
     for (const Column& column : table.columns) {
-      cells.push_back(EscapeLatex(OrDash(column.cells[row])));
+      cells.push_back(LatexCell(table, column, row));
     }
     absl::StrAppend(&out, Line(cells));
   }

@@ -27,7 +27,9 @@ struct Column {
 // Every column has the same number of cells. The first column names the rows.
 struct Table {
   std::vector<Column> columns;
-  std::string note = {};             // above the titles, for people; "": none
+  std::string note = {};    // above the titles, for people; "": none
+  std::string legend = {};  // explains the cells, in sentences; "": none
+  bool stacked = false;  // a cell of LaTeX is two lines: the text, and the interval in small print
   std::vector<bool> baselines = {};  // one per row, true if a page shades it; empty: none
 };
 
@@ -45,17 +47,18 @@ std::vector<ColumnGroup> GroupsOf(const Table& table);
 std::string OneLine(const TableCell& cell);
 
 // Returns the note, a line of groups if there are any, one of titles and one per row, two spaces
-// between columns; an empty cell is a dash. Fit for a terminal: characters that move its cursor or
-// change the direction of writing become U+FFFD. Each character counts as one column.
+// between columns, and the legend; an empty cell is a dash. Fit for a terminal: characters that
+// move its cursor or change the direction of writing become U+FFFD. Each character counts as one
+// column.
 std::string RenderText(const Table& table);
 
 // Returns RFC 4180 in UTF-8: a line of titles and one per row, each ended by CR LF; texts are
-// unchanged, an empty cell is empty. Leaves out note and groups, which belong to no column.
+// unchanged, an empty cell is empty. Leaves out note, legend and groups, which belong to no column.
 std::string RenderCsv(const Table& table);
 
-// Returns a tabular for the package booktabs; an empty cell is a dash. No text is read as a
-// command: LaTeX's special characters are escaped, and characters that its fonts may lack or that
-// aren't text are named, as in U+202E.
+// Returns a tabular for the package booktabs, with the legend as a comment; an empty cell is a
+// dash. No text is read as a command: LaTeX's special characters are escaped, and characters that
+// its fonts may lack or that aren't text are named, as in U+202E.
 std::string RenderLatex(const Table& table);
 
 // Escapes a text as RenderLatex does.

@@ -21,7 +21,6 @@
 namespace ablate::figure {
 namespace {
 
-using testing::Contains;
 using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::Not;

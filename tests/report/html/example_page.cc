@@ -128,13 +128,12 @@ report::AnalysisNumbers ExampleAnalysis(Texts* texts) {
   report::AnalysisNumbers::Entry entry;
   entry.own = report::Summarize(std::vector<double>{.71, .73, .72});
   entry.runs = 3;
-  entry.difference = report::NoPairs(report::Undefined::kIsBaseline);
-  analysis.lines.push_back({texts->Next("pre"), false, 1000, {entry}});
+  analysis.lines.push_back({texts->Next("pre"), true, false, 1000, {entry}});
   entry.own = report::Summarize(std::vector<double>{.81, .82, .83});
   entry.left_out = 3;
   entry.difference = report::ComparePairs({.81, .82, .83}, {.71, .73, .72}, 0);
   entry.baseline = {"0.72"};
-  analysis.lines.push_back({texts->Next("post"), true, 1000, {entry}});
+  analysis.lines.push_back({texts->Next("post"), false, true, 1000, {entry}});
   analysis.undefined = {{texts->Next("no spread"), {{texts->Next("sink_share"), 12}}},
                         {"too few tokens", {{texts->Next("row_mass"), 2}}}};
   return analysis;

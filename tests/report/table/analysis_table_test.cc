@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cmath>
 #include <string>
 #include <vector>
 
@@ -11,9 +12,12 @@
 namespace ablate::report {
 namespace {
 
+using ::testing::AllOf;
 using ::testing::ElementsAre;
 using ::testing::EndsWith;
 using ::testing::HasSubstr;
+using ::testing::Not;
+using ::testing::StartsWith;
 
 using Entry = AnalysisNumbers::Entry;
 using Values = std::vector<double>;
@@ -22,7 +26,6 @@ Entry BaselineEntry(const Values& values) {
   Entry entry;
   entry.own = Summarize(values);
   entry.runs = values.size();
-  entry.difference = NoPairs(Undefined::kIsBaseline);
   return entry;
 }
 
@@ -40,8 +43,8 @@ AnalysisNumbers Of(const std::string& label, const Values& values, const Values&
   AnalysisNumbers analysis;
   analysis.label = label;
   analysis.numbers = {"entropy"};
-  analysis.lines = {{"pre", false, 1000, {BaselineEntry(baseline)}},
-                    {"post", true, 1000, {ComparedEntry(values, baseline)}}};
+  analysis.lines = {{"pre", true, false, 1000, {BaselineEntry(baseline)}},
+                    {"post", false, true, 1000, {ComparedEntry(values, baseline)}}};
   return analysis;
 }
 
@@ -52,7 +55,8 @@ std::vector<std::string> Lines(const Column& column) {
 }
 
 TEST(NumbersTableTest, HasTheDifferenceBelowAMean) {
-  const Table table = NumbersTable(Of("attention", {2, 2.1, 2.3, 2.2}, {1, 1.2, 1.1, 1.3}));
+  std::vector<AnalysisNumbers> analyses = {Of("attention", {2, 2.1, 2.3, 2.2}, {1, 1.2, 1.1, 1.3})};
+  const Table table = NumbersTable(analyses[0]);
   ASSERT_EQ(table.columns.size(), 3u);
   EXPECT_EQ(table.columns[2].title, "entropy");
   EXPECT_THAT(Lines(table.columns[0]), ElementsAre("pre", "post"));
@@ -60,21 +64,19 @@ TEST(NumbersTableTest, HasTheDifferenceBelowAMean) {
   EXPECT_THAT(Lines(table.columns[2]),
               ElementsAre("1.15 [0.94, 1.36]", "2.15 +1.00 [+0.77, +1.23]"));
   EXPECT_THAT(table.baselines, ElementsAre(true, false));
-  EXPECT_EQ(table.note,
-            "after a mean: of a baseline its 95 % interval, of other settings the paired "
-            "difference from the baseline (×: ratio) with its 95 % interval");
+  EXPECT_THAT(RenderLatex(table),
+              HasSubstr("\\shortstack[r]{2.15 \\\\ \\scriptsize +1.00 {[}+0.77, +1.23{]}}"));
+  TestTogether("eval/loss", &analyses);
+  EXPECT_THAT(Lines(NumbersTable(analyses[0]).columns[2])[1], EndsWith("+1.23]*"));
 }
 
-TEST(NumbersTableTest, SaysOnceThatThereAreNoIntervals) {
-  const Table table = NumbersTable(Of("attention", {2}, {1.5}));
-  EXPECT_THAT(Lines(table.columns[2]), ElementsAre("1.50", "2.00 +0.500"));
-  EXPECT_THAT(table.note, EndsWith("; no intervals: too few runs"));
-
-  AnalysisNumbers mixed = Of("attention", {2}, {1.5});
-  mixed.numbers.push_back("loss");
-  mixed.lines[0].entries.push_back(BaselineEntry({1, 1.1}));
-  mixed.lines[1].entries.push_back(ComparedEntry({2, 2.2}, {1, 1.1}));
-  EXPECT_THAT(NumbersTable(mixed).note, EndsWith("without brackets: too few runs for an interval"));
+TEST(NumbersTableTest, LeavesItToTheLegendThatThereAreNoIntervals) {
+  std::vector<AnalysisNumbers> analyses = {Of("attention", {2}, {1.5})};
+  EXPECT_THAT(Lines(NumbersTable(analyses[0]).columns[2]), ElementsAre("1.50", "2.00 +0.500"));
+  EXPECT_THAT(NumbersLegend(analyses), HasSubstr("Without brackets: too few runs"));
+  analyses[0] = Of("attention", {2, 2.2}, {1, 1.1});
+  EXPECT_THAT(NumbersLegend(analyses), Not(HasSubstr("Without brackets")));
+  EXPECT_EQ(NumbersLegend({}), "");
 }
 
 TEST(NumbersTableTest, HasReasonsAndMissingRuns) {
@@ -82,8 +84,27 @@ TEST(NumbersTableTest, HasReasonsAndMissingRuns) {
   analysis.lines[1].entries[0].left_out = 4;
   EXPECT_THAT(Lines(NumbersTable(analysis).columns[2]),
               ElementsAre("1.00 (no spread)", "2.00 +1.00 (no spread; 2 of 6 runs)"));
+  analysis.lines[1].entries[0].difference = NoPairs(Undefined::kScoredDifferently);
+  EXPECT_THAT(Lines(NumbersTable(analysis).columns[2])[1],
+              AllOf(StartsWith("2.00 ("), HasSubstr("data")));
   analysis.lines[1].entries[0] = ComparedEntry({}, {});
   EXPECT_THAT(Lines(NumbersTable(analysis).columns[2])[1], HasSubstr("too few"));
+}
+
+TEST(NumbersTableTest, ShadesBaselinesOnly) {
+  AnalysisNumbers analysis = Of("attention", {2, 2}, {1, 1});
+  analysis.lines[0].is_baseline = false;
+  EXPECT_THAT(NumbersTable(analysis).baselines, ElementsAre(false, false));
+}
+
+TEST(NumbersLegendTest, SaysWhatSequencesAreAbout) {
+  std::vector<AnalysisNumbers> analyses = {Of("predictions", {2, 2.2}, {1, 1.1})};
+  EXPECT_THAT(NumbersLegend(analyses), Not(HasSubstr("by sequence")));
+  analyses[0].lines[1].entries[0].unit = Unit::kSequence;
+  EXPECT_THAT(NumbersLegend(analyses), HasSubstr("about these models, not about others"));
+  TestTogether("eval/loss", &analyses);
+  EXPECT_THAT(NumbersLegend(analyses), EndsWith("adjusted for 1 difference of this experiment's "
+                                                "analyses."));
 }
 
 TEST(NumbersTableTest, ShowsRatios) {
@@ -93,25 +114,32 @@ TEST(NumbersTableTest, ShowsRatios) {
   EXPECT_THAT(Lines(NumbersTable(analysis).columns[2])[1], HasSubstr("×2.1"));
 }
 
-TEST(SureDifferencesTest, AreTestedTogether) {
+SignificantDifferences Tested(std::vector<AnalysisNumbers> analyses,
+                              const std::string& primary = "eval/loss") {
+  TestTogether(primary, &analyses);
+  return FindSignificant(analyses);
+}
+
+TEST(SignificantDifferencesTest, AreTestedTogether) {
   // p of one test is .02; of three tests together, none is below .05.
   const Values baseline = {1, 2, 3, 4}, worse = {1.5, 2.2, 3.6, 4.9}, same = {1.1, 1.9, 3.2, 3.7};
   const AnalysisNumbers one = Of("a", worse, baseline);
-  const SureDifferences alone = FindSureDifferences({one});
+  const SignificantDifferences alone = Tested({one});
   EXPECT_EQ(alone.tested, 1u);
-  EXPECT_EQ(alone.sure, 1u);
-  const SureDifferences many =
-      FindSureDifferences({one, Of("b", same, baseline), Of("c", same, baseline)});
+  EXPECT_EQ(alone.significant, 1u);
+  const Values other = {1.1, 1.9, 3.2, 3.8};
+  const SignificantDifferences many =
+      Tested({one, Of("b", same, baseline), Of("c", other, baseline)});
   EXPECT_EQ(many.tested, 3u);
-  EXPECT_EQ(many.sure, 0u);
+  EXPECT_EQ(many.significant, 0u);
   EXPECT_TRUE(many.table.columns[0].cells.empty());
 }
 
-TEST(SureDifferencesTest, BeginWithTheSurest) {
+TEST(SignificantDifferencesTest, BeginWithTheSmallestP) {
   const Values baseline = {1, 2, 3, 4};
-  const SureDifferences found = FindSureDifferences(
-      {Of("a", {1.5, 2.5, 3.5, 4.55}, baseline), Of("b", {1.5, 2.5, 3.5, 4.51}, baseline)});
-  EXPECT_EQ(found.sure, 2u);
+  const SignificantDifferences found =
+      Tested({Of("a", {1.5, 2.5, 3.5, 4.55}, baseline), Of("b", {1.5, 2.5, 3.5, 4.51}, baseline)});
+  EXPECT_EQ(found.significant, 2u);
   const std::vector<Column>& columns = found.table.columns;
   EXPECT_THAT(Lines(columns[0]), ElementsAre("b/entropy", "a/entropy"));
   EXPECT_THAT(Lines(columns[1]), ElementsAre("post", "post"));
@@ -121,29 +149,47 @@ TEST(SureDifferencesTest, BeginWithTheSurest) {
   EXPECT_THAT(Lines(columns[5]), ElementsAre("<0.001", "<0.001"));
 }
 
-TEST(SureDifferencesTest, NameStepsIfThereAreSeveral) {
+TEST(SignificantDifferencesTest, NameStepsIfThereAreSeveral) {
   AnalysisNumbers analysis = Of("a", {1.5, 2.5, 3.5, 4.51}, {1, 2, 3, 4});
   AnalysisNumbers::Line early = analysis.lines[1];
   early.step = 0;
   analysis.lines.push_back(early);
-  const std::vector<std::string> numbers = Lines(FindSureDifferences({analysis}).table.columns[0]);
+  const std::vector<std::string> numbers = Lines(Tested({analysis}).table.columns[0]);
   EXPECT_THAT(numbers, ElementsAre("a/entropy at 1,000", "a/entropy at 0"));
 }
 
-TEST(SureDifferencesTest, LeaveOutWhatHasNoSpread) {
-  const SureDifferences found = FindSureDifferences({Of("a", {2, 3}, {1, 2}), Of("b", {1}, {2})});
-  EXPECT_EQ(found.tested, 0u);
+TEST(SignificantDifferencesTest, LeaveOutWhatHasNoSpread) {
+  EXPECT_EQ(Tested({Of("a", {2, 3}, {1, 2}), Of("b", {1}, {2})}).tested, 0u);
 }
 
-TEST(SureDifferencesTest, AreNotTooMany) {
+TEST(SignificantDifferencesTest, LeaveOutThePrimaryMetric) {
+  const AnalysisNumbers one = Of("a", {1.5, 2.5, 3.5, 4.51}, {1, 2, 3, 4});
+  EXPECT_EQ(Tested({one}, "a/entropy").tested, 0u);
+}
+
+TEST(SignificantDifferencesTest, CountANumberWithTwoNamesOnce) {
+  const AnalysisNumbers one = Of("a", {1.5, 2.5, 3.5, 4.51}, {1, 2, 3, 4});
+  AnalysisNumbers twin = one;
+  twin.label = "b";
+  twin.lines[1].entries[0].difference.mean.value *= 1 + 1e-14;
+  EXPECT_EQ(Tested({one, twin}).tested, 1u);
+}
+
+TEST(SignificantDifferencesTest, WaitForTheEndOfRuns) {
+  AnalysisNumbers one = Of("a", {1.5, 2.5, 3.5, 4.51}, {1, 2, 3, 4});
+  one.lines[1].entries[0].ended = false;
+  EXPECT_EQ(Tested({one}).tested, 0u);
+}
+
+TEST(SignificantDifferencesTest, AreNotTooMany) {
   std::vector<AnalysisNumbers> analyses;
   for (int i = 0; i < 30; ++i) {
     analyses.push_back(
         Of(absl::StrCat("a", i), {1.5, 2.5, 3.5, 4.5 + i * 1e-4 + 1e-5}, {1, 2, 3, 4}));
   }
-  const SureDifferences found = FindSureDifferences(analyses);
-  EXPECT_EQ(found.sure, 30u);
-  EXPECT_EQ(found.table.columns[0].cells.size(), kMaxSure);
+  const SignificantDifferences found = Tested(analyses);
+  EXPECT_EQ(found.significant, 30u);
+  EXPECT_EQ(found.table.columns[0].cells.size(), kMaxSignificant);
   EXPECT_EQ(found.table.columns[0].cells[0].text, "a0/entropy");
 }
 
