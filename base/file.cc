@@ -1,5 +1,7 @@
 #include "base/file.h"
 
+#include <fcntl.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -36,13 +38,23 @@ bool WriteAll(int file, absl::string_view bytes) {
 }
 
 std::string ReadWholeFile(const std::string& file) {
-  std::ifstream in(file, std::ios::binary);
+  const FileDescriptor from(open(file.c_str(), O_RDONLY | O_CLOEXEC));
+  struct stat known {};
+  if (!from.open() || fstat(from.get(), &known) != 0) return "";
+  // Files of the kernel have no size before they are read.
+  constexpr size_t kLeast = 4096;
   std::string content;
-  // read reports failure; an iterator over a folder would throw.
-  char part[4096];
-  while (in.read(part, sizeof(part)) || in.gcount() > 0) {
-    content.append(part, static_cast<size_t>(in.gcount()));
+  content.resize(static_cast<size_t>(known.st_size) + kLeast);
+  size_t filled = 0;
+  while (true) {
+    if (filled == content.size()) content.resize(2 * content.size());
+    const ssize_t got = read(from.get(), content.data() + filled, content.size() - filled);
+    if (got < 0 && errno == EINTR) continue;
+    if (got < 0) return "";
+    if (got == 0) break;
+    filled += static_cast<size_t>(got);
   }
+  content.resize(filled);
   return content;
 }
 

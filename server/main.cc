@@ -174,13 +174,15 @@ constexpr char kGpuPrefix[] = "cuda-";  // of the names of workers on GPUs
 // Returns the command that all workers of this machine share.
 launch::WorkerCommand LocalWorker(const std::string& name, const std::string& role,
                                   const std::string& lock, const Flags& flags,
-                                  const launch::Home& home) {
+                                  const launch::Home& home, const std::string& blobs) {
   launch::WorkerCommand command;
   command.name = name;
   command.program = std::filesystem::absolute(flags.worker).string();
   command.arguments = {absl::StrCat("--server=", process::SocketAddress(home.worker_socket)),
-                       absl::StrCat("--role=", role), absl::StrCat("--name=", name),
+                       absl::StrCat("--role=", role),
+                       absl::StrCat("--name=", name),
                        absl::StrCat("--lock=", home.run_folder, "/", lock, ".lock"),
+                       absl::StrCat("--blobs=", blobs),
                        absl::StrCat("--resume-every=", flags.resume_every)};
   command.log_file = absl::StrCat(home.log_folder, "/", name, ".log");
   command.pid_file = absl::StrCat(home.run_folder, "/", name, ".pid");
@@ -193,24 +195,26 @@ void AddLanes(int lanes, launch::WorkerCommand* command) {
 
 // Returns the command of a GPU's worker, which sees no other.
 launch::WorkerCommand GpuWorker(const launch::ListedDevice& device, const Flags& flags,
-                                const launch::Home& home) {
+                                const launch::Home& home, const std::string& blobs) {
   const std::string name = absl::StrCat(kGpuPrefix, device.index, "-train");
-  launch::WorkerCommand command = LocalWorker(name, "train", device.uuid, flags, home);
+  launch::WorkerCommand command = LocalWorker(name, "train", device.uuid, flags, home, blobs);
   command.arguments.push_back("--device=cuda");
   command.environment = {absl::StrCat("CUDA_VISIBLE_DEVICES=", device.uuid)};
   AddLanes(flags.gpu_lanes, &command);
   return command;
 }
 
-std::vector<launch::WorkerCommand> LocalCommands(const Flags& flags, const launch::Home& home) {
+// `blobs` is the folder of the server's blobs.
+std::vector<launch::WorkerCommand> LocalCommands(const Flags& flags, const launch::Home& home,
+                                                 const std::string& blobs) {
   if (flags.no_workers) return {};
   std::vector<launch::WorkerCommand> commands = {
-      LocalWorker(kTrainer, "train", kTrainer, flags, home),
-      LocalWorker(kAnalyst, "analysis", kAnalyst, flags, home)};
+      LocalWorker(kTrainer, "train", kTrainer, flags, home, blobs),
+      LocalWorker(kAnalyst, "analysis", kAnalyst, flags, home, blobs)};
   AddLanes(flags.lanes, &commands[0]);
   const launch::DeviceChoice choice = *launch::ReadDeviceChoice(flags.devices);
   for (const launch::ListedDevice& device : launch::FindDevices(choice, commands[0].program)) {
-    commands.push_back(GpuWorker(device, flags, home));
+    commands.push_back(GpuWorker(device, flags, home, blobs));
   }
   return commands;
 }
@@ -319,7 +323,8 @@ absl::Status Program::StartWorkers(const Flags& flags, const launch::Home& home)
           {exit.worker, exit.by_itself, exit.last_words, exit.worker == kAnalyst, exit.drained});
     });
   };
-  std::vector<launch::WorkerCommand> commands = LocalCommands(flags, home);
+  std::vector<launch::WorkerCommand> commands =
+      LocalCommands(flags, home, store_->blobs()->folder());
   if (!flags.no_workers) launch::EndLeftovers(home.run_folder, kGpuPrefix, commands);
   auto workers = launch::LocalWorkers::Start(std::move(commands), std::move(events));
   if (!workers.ok()) return workers.status();

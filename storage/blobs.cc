@@ -267,6 +267,8 @@ absl::StatusOr<std::shared_ptr<Blobs::Pin>> Blobs::Writer::Publish(absl::string_
   return pin;
 }
 
+const std::string& Blobs::folder() const { return shelf_->folder; }
+
 absl::StatusOr<std::unique_ptr<Blobs::Writer>> Blobs::Create() {
   std::string path = shelf_->PathOf(absl::StrCat(kTemporary, "XXXXXX"));
   const int descriptor = mkostemp(path.data(), O_CLOEXEC);

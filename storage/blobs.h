@@ -98,6 +98,8 @@ class Blobs {
   // Returns the number of blobs, without the trash, in a folder that nobody has opened.
   static absl::StatusOr<size_t> Count(const std::string& folder);
 
+  // Returns the folder. A blob in it is the file of its hash, and only the owner may read it.
+  const std::string& folder() const;
   absl::StatusOr<std::unique_ptr<Writer>> Create();
   // Pins an existing blob and makes it durable. NOT_FOUND.
   absl::StatusOr<std::shared_ptr<Pin>> Find(absl::string_view sha256);

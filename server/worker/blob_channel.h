@@ -1,4 +1,5 @@
-// Transfers blobs to and from the server, over a separate connection from the event stream.
+// Transfers blobs to and from the server, over a separate connection from the event stream, or
+// reads them from the server's folder.
 #ifndef ABLATE_SERVER_WORKER_BLOB_CHANNEL_H_
 #define ABLATE_SERVER_WORKER_BLOB_CHANNEL_H_
 
@@ -25,7 +26,10 @@ struct BlobRetries {
 // abandoned. They never return UNAVAILABLE.
 class BlobChannel {
  public:
+  // `folder` is that of the server's blobs, if this process may read it: a blob is then read from
+  // its file. Empty: by the connection only.
   static std::unique_ptr<BlobChannel> Make(const join::ServerAddress& server,
+                                           const std::string& folder = "",
                                            BlobRetries retries = {});
   virtual ~BlobChannel() = default;
 

@@ -58,6 +58,7 @@ struct Flags {
   std::string name;  // empty: the device, - and the role
   int lanes = 0;     // 0: the device's default
   std::string lock;
+  std::string blobs;
   double resume_every = 30;
   double flush_every = .25;
   std::string device = "cpu";
@@ -102,6 +103,9 @@ void Define(CLI::App& app, Flags& flags) {
   app.add_option("--lock", flags.lock,
                  "Hold a lock on FILE: a device has only one worker\nof a role")
       ->type_name("FILE");
+  app.add_option("--blobs", flags.blobs,
+                 "Read blobs from FOLDER, the server's own, instead of\nby the connection")
+      ->type_name("FOLDER");
   app.add_option("--resume-every", flags.resume_every,
                  "Save the training state of each run, or the state\n"
                  "of each analysis, every SECONDS, 0–86400 [30]")
@@ -185,6 +189,7 @@ WorkerOptions OptionsOf(const Flags& flags, join::ServerAddress server,
                         const std::shared_ptr<engine::Accelerator>& accelerator) {
   WorkerOptions options;
   options.server = std::move(server);
+  options.blob_folder = flags.blobs;
   options.attach.hello = HelloOf(flags, accelerator.get());
   // A remote server returns eventually; a server on this machine starts its own workers.
   if (!flags.join.empty()) {

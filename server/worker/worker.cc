@@ -19,7 +19,7 @@ ExecutorOptions WithLanes(ExecutorOptions options, uint32_t lanes) {
 
 Worker::Worker(WorkerOptions options)
     : options_(std::move(options)),
-      blobs_(BlobChannel::Make(options_.server)),
+      blobs_(BlobChannel::Make(options_.server, options_.blob_folder)),
       loop_(options_.attach, AttachClient::Make(options_.server)),
       executor_(WithLanes(options_.executor, options_.attach.hello.lanes()), options_.make_trainer,
                 blobs_.get(), &loop_),

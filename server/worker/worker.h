@@ -21,7 +21,8 @@ namespace ablate::worker {
 
 struct WorkerOptions {
   join::ServerAddress server;
-  AttachOptions attach;  // its Hello has the role and the number of lanes
+  std::string blob_folder;  // as in BlobChannel
+  AttachOptions attach;     // its Hello has the role and the number of lanes
   // Prepares the calling thread as a lane of the role.
   std::function<absl::Status()> prepare_lane;
   // For a worker that trains:

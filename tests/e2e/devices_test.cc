@@ -62,6 +62,7 @@ TEST_F(DevicesTest, ADeviceThatCannotBeUsedIsShownAndTheCoresTrain) {
   EXPECT_EQ(std::count(starts.begin(), starts.end(), '\n'), 3);
   EXPECT_THAT(starts,
               HasSubstr("--name=cuda-2-train --lock=" + server_.home() + "/run/GPU-a.lock"));
+  EXPECT_THAT(starts, HasSubstr(" --blobs=" + server_.home() + "/blobs "));
   EXPECT_THAT(starts, HasSubstr(" --device=cuda --lanes=3\n"));
   const std::string yaml = SmallNames("small", 5, "seeds: {count: 1}\n");
   EXPECT_EQ(server_.Ablate({"submit", "-", "--wait"}, yaml).exit_code, 0);

@@ -2,12 +2,15 @@
 #include <gmock/gmock.h>
 #include <grpcpp/grpcpp.h>
 
+#include <fstream>
 #include <functional>
 #include <memory>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "base/sha256.h"
+#include "tests/test_folder.h"
 #include "tests/worker/worker_fixture.h"
 
 namespace ablate::worker {
@@ -44,11 +47,26 @@ TEST_F(BlobTest, FailsTheRunWhenAWriteIsRefused) {
   EXPECT_EQ(FailureOf(1), "as the test asked");
 }
 
+TEST_F(BlobTest, ReadsFromTheServersFolderIfItMay) {
+  const TestFolder folder;
+  const std::string bytes(3 << 20, 'a'), sha256 = Sha256Hex(bytes);
+  const auto channel = BlobChannel::Make({server_->address()}, folder.path());
+  RunControl control;
+  EXPECT_TRUE(absl::IsNotFound(channel->Read("lease", sha256, control).status()));
+  std::ofstream(folder.path() + "/" + sha256) << bytes;
+  EXPECT_EQ(*channel->Read("lease", sha256, control), bytes);
+  // Damage in the file: the server is asked.
+  std::ofstream(folder.path() + "/" + sha256) << "other bytes";
+  EXPECT_TRUE(absl::IsNotFound(channel->Read("lease", sha256, control).status()));
+  server_->Change([&](ServerState& state) { state.blobs[sha256] = bytes; });
+  EXPECT_EQ(*channel->Read("lease", sha256, control), bytes);
+}
+
 TEST_F(BlobTest, GivesUpOnAServerThatNeverStopsFailing) {
   BlobRetries retries;
   retries.first_wait = retries.longest_wait = absl::Milliseconds(1);
   retries.max_server_errors = 3;
-  const auto channel = BlobChannel::Make({server_->address()}, retries);
+  const auto channel = BlobChannel::Make({server_->address()}, "", retries);
   for (const int code : {grpc::INTERNAL, grpc::UNKNOWN}) {
     server_->Change([&](ServerState& state) {
       state.write_errors = {code, code, grpc::UNAVAILABLE, code, code, code, code};
