@@ -71,6 +71,9 @@ analyses:
   - {spectrum: {site: block.5.output}}
   - {cka: {}}
   - {trajectory: {}}
+  - {predictions: {}}
+  - {remove: {}}
+  - {robustness: {embedding_noise: [0.1, 0.2, 0.4], draws: 3}, inputs: {documents: 200}}
 END
 
 ablate up
@@ -96,3 +99,6 @@ draw eigenvalues inside eigenvalues
 draw matrix inside matrix --key cka
 draw attention inside matrix --key maps --width double
 draw trajectory inside trajectory
+draw levels inside levels --key 'robustness/embedding_noise@*/increase'
+draw reliability inside reliability
+draw remove inside matrix --key remove

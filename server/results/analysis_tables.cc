@@ -151,9 +151,17 @@ report::AnalysisNumbers::Entry EntryOf(const report::Comparison& number, size_t 
 struct LineSteps {
   std::vector<std::set<uint32_t>> of_rows;
   std::set<uint32_t> all;
-  // Some row ends at another step than others: then only the ends are compared.
+  // Runs have different lengths: then only their ends are compared.
   bool ends = false;
 };
+
+bool HaveDifferentLengths(const TrainedGrid& grid) {
+  std::set<std::string> lengths;
+  for (size_t cell = 0; cell < grid.cells.size(); ++cell) {
+    lengths.insert(FieldOf(grid, cell, "training.steps"));
+  }
+  return lengths.size() > 1;
+}
 
 LineSteps StepsOfRows(const ComparedGrid& compared, const report::AnalysisNumbers& table) {
   LineSteps steps;
@@ -164,7 +172,7 @@ LineSteps StepsOfRows(const ComparedGrid& compared, const report::AnalysisNumber
     steps.all.insert(own.begin(), own.end());
     if (!own.empty()) last.insert(*own.rbegin());
   }
-  steps.ends = last.size() > 1;
+  steps.ends = last.size() > 1 && HaveDifferentLengths(compared.grid);
   if (!steps.ends) return steps;
   for (std::set<uint32_t>& own : steps.of_rows) {
     if (!own.empty()) own = {*own.rbegin()};

@@ -12,7 +12,6 @@
 namespace ablate::worker {
 namespace {
 
-
 constexpr int kNotFound = 6;
 constexpr int kNoPermission = 4;
 
