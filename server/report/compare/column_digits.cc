@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <limits>
 #include <optional>
-#include <utility>
 #include <vector>
 
 #include "server/report/compare/wording.h"
@@ -75,7 +74,7 @@ int DifferenceDecimals(const Comparison& comparison) {
   for (const ComparisonRow& row : comparison.rows) {
     if (row.compared()) column.push_back({row.difference.mean, row.difference.interval});
   }
-  return ColumnDecimals(comparison.scale, std::move(column));
+  return ColumnDecimals(comparison.scale, column);
 }
 
 int EffectDecimals(Scale scale, const Factorial& factorial) {
@@ -85,7 +84,7 @@ int EffectDecimals(Scale scale, const Factorial& factorial) {
       column.push_back({effect.difference.mean, effect.difference.interval});
     }
   }
-  return ColumnDecimals(scale, std::move(column));
+  return ColumnDecimals(scale, column);
 }
 
 int DecimalsIn(int column, const Number& mean, const Interval& interval) {

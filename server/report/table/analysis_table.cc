@@ -114,14 +114,16 @@ std::string NumbersLegend(const std::vector<AnalysisNumbers>& analyses) {
   const bool lacking = AnyEntry(analyses, [](const Entry& entry) {
     return entry.own.mean.defined() && LacksInterval(entry.own.interval);
   });
+  constexpr char kCells[] =
+      "A cell has the mean over a setting's converged runs. After it comes, for a baseline, the 95 "
+      "% "
+      "interval; for other settings the paired difference from the baseline with its 95 % interval "
+      "(Student's t).";
+  constexpr char kBySequence[] =
+      "With one run of each setting, loss and accuracy are paired by sequence: intervals and p are "
+      "about these models, not about others of their kind.";
   return Together(
-      {"A cell has the mean over a setting's converged runs. After it comes, for a baseline, the "
-       "95 % interval; for other settings the paired difference from the baseline with its 95 % "
-       "interval (Student's t).",
-       ratios ? "×: ratio; such means are geometric." : "",
-       by_sequence ? "With one run of each setting, loss and accuracy are paired by sequence: "
-                     "intervals and p are about these models, not about others of their kind."
-                   : "",
+      {kCells, ratios ? "×: ratio; such means are geometric." : "", by_sequence ? kBySequence : "",
        lacking ? "Without brackets: too few runs for an interval." : "",
        tested > 0 ? absl::StrCat("*: p ≤ 0.05, adjusted for ", Counted(tested, "difference"),
                                  " of this experiment's analyses.")
