@@ -129,10 +129,10 @@ std::set<uint32_t> StepsOf(const analysis::AnalysisMetrics& metrics,
 }
 
 // Returns a row's entry in the column of the compared number.
-report::AnalysisNumbers::Entry EntryOf(const report::Comparison& number, size_t row,
+report::HeadlineNumbers::Entry EntryOf(const report::Comparison& number, size_t row,
                                        size_t converged) {
   const report::ComparisonRow& of = number.rows[row];
-  report::AnalysisNumbers::Entry entry;
+  report::HeadlineNumbers::Entry entry;
   entry.scale = number.scale;
   entry.unit = number.unit;
   entry.own = of.own;
@@ -163,7 +163,7 @@ bool HaveDifferentLengths(const TrainedGrid& grid) {
   return lengths.size() > 1;
 }
 
-LineSteps StepsOfRows(const ComparedGrid& compared, const report::AnalysisNumbers& table) {
+LineSteps StepsOfRows(const ComparedGrid& compared, const report::HeadlineNumbers& table) {
   LineSteps steps;
   std::set<uint32_t> last;
   for (size_t row = 0; row < compared.comparison.rows.size(); ++row) {
@@ -183,9 +183,9 @@ LineSteps StepsOfRows(const ComparedGrid& compared, const report::AnalysisNumber
 // Adds the lines of all rows, each with its steps in order.
 absl::Status AddLines(storage::Store* store, const ComparedGrid& compared,
                       const v1::AnalysisKind& kind, const rpc::Cancelled& cancelled,
-                      report::AnalysisNumbers* table) {
+                      report::HeadlineNumbers* table) {
   const LineSteps steps = StepsOfRows(compared, *table);
-  std::map<std::pair<size_t, uint32_t>, report::AnalysisNumbers::Line> lines;  // by row and step
+  std::map<std::pair<size_t, uint32_t>, report::HeadlineNumbers::Line> lines;  // by row and step
   for (size_t row = 0; row < steps.of_rows.size(); ++row) {
     const report::ComparisonRow& of = compared.comparison.rows[row];
     for (const uint32_t step : steps.of_rows[row]) {
@@ -271,7 +271,7 @@ std::string ReasonText(const v1::AnalysisNumber& number) {
 }
 
 // Adds the numbers of an analysis that doesn't belong to one run.
-void AddOwnNumbers(const v1::Analysis& result, report::AnalysisNumbers* table) {
+void AddOwnNumbers(const v1::Analysis& result, report::HeadlineNumbers* table) {
   const std::map<std::string, v1::AnalysisNumber> sorted(result.numbers().begin(),
                                                          result.numbers().end());
   for (const auto& [name, number] : sorted) {
@@ -283,7 +283,7 @@ void AddOwnNumbers(const v1::Analysis& result, report::AnalysisNumbers* table) {
 
 // Adds what is known of one analysis that was requested.
 absl::Status AddAnalysis(storage::Store* store, const storage::AskedAnalysis& one,
-                         const v1::AnalysisKind& kind, report::AnalysisNumbers* table) {
+                         const v1::AnalysisKind& kind, report::HeadlineNumbers* table) {
   ++table->asked;
   if (one.state == storage::AnalysisState::kFailed && table->failure.empty()) {
     const auto record = store->GetAnalysis(one.id);
@@ -319,15 +319,15 @@ std::string WhyNotAsked(const storage::ExperimentRecord& experiment) {
 
 }  // namespace
 
-absl::StatusOr<std::vector<report::AnalysisNumbers>> AnalysisTables(
+absl::StatusOr<std::vector<report::HeadlineNumbers>> AnalysisTables(
     storage::Store* store, const ComparedGrid& compared, const rpc::Cancelled& cancelled) {
-  std::vector<report::AnalysisNumbers> tables;
+  std::vector<report::HeadlineNumbers> tables;
   const std::vector<spec::AskedAnalysis> entries = spec::AskedAnalyses(compared.grid.spec);
   if (entries.empty()) return tables;
   const auto asked = store->AskedAnalyses(compared.grid.record.id);
   if (!asked.ok()) return asked.status();
   for (const spec::AskedAnalysis& entry : entries) {
-    report::AnalysisNumbers& table = tables.emplace_back();
+    report::HeadlineNumbers& table = tables.emplace_back();
     table.label = entry.label;
     table.kind = spec::KindName(entry.analysis);
     table.how = HowText(entry);

@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
-#include "server/report/table/analysis_table.h"
+#include "server/report/table/headline_table.h"
 #include "server/results/compare.h"
 #include "server/rpc/cancelled.h"
 #include "storage/store.h"
@@ -16,7 +16,7 @@ namespace ablate::results {
 // converged runs that the comparison reads, with their differences tested together. If settings end
 // at different steps, only their ends are compared. `compared` has the numbers of all analyses.
 // CANCELLED, and the store's errors. Blocks on the store.
-absl::StatusOr<std::vector<report::AnalysisNumbers>> AnalysisTables(
+absl::StatusOr<std::vector<report::HeadlineNumbers>> AnalysisTables(
     storage::Store* store, const ComparedGrid& compared, const rpc::Cancelled& cancelled);
 
 }  // namespace ablate::results

@@ -20,8 +20,8 @@
 #include "proto/reflect/text.h"
 #include "server/report/figure/render.h"
 #include "server/report/html/page.h"
-#include "server/report/table/analysis_table.h"
 #include "server/report/table/comparison_tables.h"
+#include "server/report/table/headline_table.h"
 #include "server/report/table/table.h"
 #include "server/results/analysis_tables.h"
 #include "server/results/compare.h"
@@ -135,7 +135,7 @@ absl::StatusOr<report::Table> AnalysisTable(const rpc::View& view,
   if (!tables.ok()) return tables.status();
   const auto analysis = std::find_if(
       tables->begin(), tables->end(),
-      [&request](const report::AnalysisNumbers& one) { return one.label == request.label(); });
+      [&request](const report::HeadlineNumbers& one) { return one.label == request.label(); });
   if (!analysis->own.empty()) return report::OwnNumbersTable(*analysis);
   if (!analysis->numbers.empty()) {
     report::Table table = report::NumbersTable(*analysis);

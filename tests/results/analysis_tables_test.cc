@@ -70,7 +70,7 @@ class AnalysisTablesTest : public ::testing::Test {
     grid_->Analyze(cell, label, result.SerializeAsString(), "", arrays);
   }
 
-  std::vector<report::AnalysisNumbers> Tables() {
+  std::vector<report::HeadlineNumbers> Tables() {
     v1::CompareRequest request;
     request.set_experiment(absl::StrCat("experiments/", grid_->experiment()));
     const auto compared = CompareGrid({grid_->store(), storage::kServer}, request, {kNever, 0},
@@ -93,7 +93,7 @@ TEST_F(AnalysisTablesTest, PairRunsOfEqualSeed) {
   Analyze("post-s2", "predictions", {{"loss", 2.8}, {"entropy", NAN}});
   const auto tables = Tables();
   ASSERT_THAT(tables, SizeIs(2));
-  const report::AnalysisNumbers& table = tables[0];
+  const report::HeadlineNumbers& table = tables[0];
   EXPECT_EQ(table.label, "predictions");
   EXPECT_EQ(table.asked, 4u);
   EXPECT_EQ(table.done, 4u);
@@ -108,12 +108,12 @@ TEST_F(AnalysisTablesTest, PairRunsOfEqualSeed) {
   EXPECT_EQ(table.lines[1].setting, "post");
   EXPECT_TRUE(table.lines[1].compared);
   EXPECT_EQ(table.lines[1].step, 10u);
-  const report::AnalysisNumbers::Entry& loss = table.lines[1].entries[0];
+  const report::HeadlineNumbers::Entry& loss = table.lines[1].entries[0];
   EXPECT_DOUBLE_EQ(loss.difference.mean.value, .6);
   EXPECT_EQ(loss.difference.n, 2u);
   EXPECT_EQ(loss.unit, report::Unit::kSeed);
   EXPECT_EQ(loss.baseline.text, "2.0");
-  const report::AnalysisNumbers::Entry& accuracy = table.lines[1].entries[1];
+  const report::HeadlineNumbers::Entry& accuracy = table.lines[1].entries[1];
   EXPECT_EQ(accuracy.difference.n, 1u);
   EXPECT_EQ(accuracy.runs, 1u);
   EXPECT_EQ(accuracy.left_out, 1u);
@@ -126,7 +126,7 @@ TEST_F(AnalysisTablesTest, TestNoDifferenceOfRunsThatGoOn) {
     Analyze(absl::StrCat("pre-s", seed), "predictions", {{"loss", 2 + seed * .1}});
     Analyze(absl::StrCat("post-s", seed), "predictions", {{"loss", 3 + seed * .12}});
   }
-  const report::AnalysisNumbers::Entry loss = Tables()[0].lines[1].entries[0];
+  const report::HeadlineNumbers::Entry loss = Tables()[0].lines[1].entries[0];
   EXPECT_TRUE(loss.difference.p_t.defined());
   EXPECT_FALSE(loss.ended) << "the fourth seed";
   EXPECT_FALSE(loss.p.defined());
@@ -143,7 +143,7 @@ TEST_F(AnalysisTablesTest, LeaveDivergedRunsOut) {
     Analyze(cell, "predictions", {{"loss", 2}});
   Analyze("post-s1", "predictions", {{"loss", 3}});
   Analyze("post-s2", "predictions", {{"loss", 3.1}});
-  const report::AnalysisNumbers::Entry loss = Tables()[0].lines[1].entries[0];
+  const report::HeadlineNumbers::Entry loss = Tables()[0].lines[1].entries[0];
   EXPECT_EQ(loss.runs, 2u);
   EXPECT_EQ(loss.left_out, 0u) << "of those that converged";
   EXPECT_EQ(loss.difference.n, 2u);
@@ -163,7 +163,7 @@ TEST_F(AnalysisTablesTest, CompareTheEndsOfRunsOfDifferentLength) {
     Analyze(absl::StrCat("short-", seed), "predictions", {{"loss", 2}});
     Analyze(absl::StrCat("long-", seed), "predictions", {{"loss", 1.5}});
   }
-  const report::AnalysisNumbers table = Tables()[0];
+  const report::HeadlineNumbers table = Tables()[0];
   ASSERT_THAT(table.lines, SizeIs(2));
   EXPECT_EQ(table.lines[0].step, 10u);
   EXPECT_EQ(table.lines[1].step, 20u);

@@ -5,15 +5,15 @@
 #include "server/report/compare/verdict.h"
 #include "server/report/compare/wording.h"
 #include "server/report/html/sections.h"
-#include "server/report/table/analysis_table.h"
+#include "server/report/table/headline_table.h"
 
 namespace ablate::html {
 namespace {
 
-using report::AnalysisNumbers;
+using report::HeadlineNumbers;
 
 // Returns "16 of 16 analyses were made, in 35 device-seconds." and what is not shown.
-std::string StateText(const AnalysisNumbers& analysis, const std::string& experiment) {
+std::string StateText(const HeadlineNumbers& analysis, const std::string& experiment) {
   if (analysis.asked == 0) {
     return absl::StrCat(
         "No analysis was requested: ",
@@ -35,7 +35,7 @@ std::string StateText(const AnalysisNumbers& analysis, const std::string& experi
 
 // Returns "Undefined: sink_share (no spread), loss in 3 of 4 analyses (too few tokens)."; "" if
 // every headline number is defined.
-std::string UndefinedText(const AnalysisNumbers& analysis) {
+std::string UndefinedText(const HeadlineNumbers& analysis) {
   constexpr size_t kNamed = 6;
   std::vector<std::string> reasons;
   for (const auto& [reason, counts] : analysis.undefined) {
@@ -86,7 +86,7 @@ void AnalysesSection(const Place& place, const Experiment& experiment, Markup* o
   const std::string legend = report::NumbersLegend(experiment.analyses);
   if (!legend.empty()) out->Element("p", legend);
   SignificantTable(place, experiment, out);
-  for (const AnalysisNumbers& analysis : experiment.analyses) {
+  for (const HeadlineNumbers& analysis : experiment.analyses) {
     const bool named = analysis.label != analysis.kind;
     Subheading(place,
                named ? absl::StrCat(analysis.label, " (", analysis.kind, ")") : analysis.label,

@@ -87,7 +87,7 @@ std::string DivergedText(const Comparison& comparison) {
 std::string OpenAnalysesText(const Experiment& experiment) {
   size_t asked = 0, done = 0;
   bool failed = false;
-  for (const report::AnalysisNumbers& table : experiment.analyses) {
+  for (const report::HeadlineNumbers& table : experiment.analyses) {
     asked += table.asked;
     done += table.done;
     failed = failed || !table.failure.empty();

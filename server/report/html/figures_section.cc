@@ -55,7 +55,7 @@ FigurePlace PlaceOf(const Experiment& experiment, size_t figure) {
   if (of.folded) return FigurePlace::kFolded;
   const bool analysed = std::any_of(
       experiment.analyses.begin(), experiment.analyses.end(),
-      [&of](const report::AnalysisNumbers& analysis) { return analysis.label == of.label; });
+      [&of](const report::HeadlineNumbers& analysis) { return analysis.label == of.label; });
   return analysed ? FigurePlace::kAnalysis : FigurePlace::kShown;
 }
 
@@ -70,7 +70,7 @@ std::vector<size_t> FiguresAt(const Experiment& experiment, FigurePlace place) {
     }
   };
   if (place != FigurePlace::kAnalysis) add("");
-  for (const report::AnalysisNumbers& analysis : experiment.analyses) {
+  for (const report::HeadlineNumbers& analysis : experiment.analyses) {
     if (place == FigurePlace::kAnalysis) add(analysis.label);
   }
   return figures;

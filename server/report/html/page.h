@@ -13,7 +13,7 @@
 #include "server/report/compare/comparison.h"
 #include "server/report/compare/statistics.h"
 #include "server/report/compare/windows.h"
-#include "server/report/table/analysis_table.h"
+#include "server/report/table/headline_table.h"
 
 namespace ablate::html {
 
@@ -84,7 +84,7 @@ struct Experiment {
   report::RowWindows windows;
   std::vector<Figure> figures;
   std::optional<size_t> decisive;  // index in `figures` of the one on the first screen
-  std::vector<report::AnalysisNumbers> analyses;
+  std::vector<report::HeadlineNumbers> analyses;
   std::optional<Samples> samples;
   Provenance provenance;
 };

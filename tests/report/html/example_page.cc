@@ -114,8 +114,8 @@ Provenance ExampleProvenance(Texts* texts) {
   return provenance;
 }
 
-report::AnalysisNumbers ExampleAnalysis(Texts* texts) {
-  report::AnalysisNumbers analysis;
+report::HeadlineNumbers ExampleAnalysis(Texts* texts) {
+  report::HeadlineNumbers analysis;
   analysis.label = texts->Next("attention-late");
   analysis.kind = "attention";
   analysis.how = texts->Next("Input: the prompt \"Once\".");
@@ -125,7 +125,7 @@ report::AnalysisNumbers ExampleAnalysis(Texts* texts) {
   analysis.failure = texts->Next("the checkpoint can't be read");
   analysis.numbers = {texts->Next("entropy")};
   analysis.left_out = 72;
-  report::AnalysisNumbers::Entry entry;
+  report::HeadlineNumbers::Entry entry;
   entry.own = report::Summarize(std::vector<double>{.71, .73, .72});
   entry.runs = 3;
   analysis.lines.push_back({texts->Next("pre"), true, false, 1000, {entry}});

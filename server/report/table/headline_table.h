@@ -1,7 +1,7 @@
 // Makes tables of the headline numbers of an experiment's analyses, and tests their differences
 // together. Pure functions, safe from any thread.
-#ifndef ABLATE_SERVER_REPORT_TABLE_ANALYSIS_TABLE_H_
-#define ABLATE_SERVER_REPORT_TABLE_ANALYSIS_TABLE_H_
+#ifndef ABLATE_SERVER_REPORT_TABLE_HEADLINE_TABLE_H_
+#define ABLATE_SERVER_REPORT_TABLE_HEADLINE_TABLE_H_
 
 #include <cstddef>
 #include <cstdint>
@@ -18,7 +18,7 @@
 namespace ablate::report {
 
 // Headline numbers of the analyses of one entry of the spec.
-struct AnalysisNumbers {
+struct HeadlineNumbers {
   // A number of a setting.
   struct Entry {
     Scale scale = Scale::kDifference;
@@ -60,18 +60,18 @@ struct AnalysisNumbers {
 // Tests all differences of the analyses together: paired t-test, p adjusted by Holm. Leaves out
 // those of `primary`, a metric that is tested by itself, of runs that go on, and equal differences
 // of the same setting under another name.
-void TestTogether(absl::string_view primary, std::vector<AnalysisNumbers>* analyses);
+void TestTogether(absl::string_view primary, std::vector<HeadlineNumbers>* analyses);
 
 // Returns a line for each setting and step. Below a baseline's mean is its interval, below another
 // setting's the difference from the baseline with its interval, and a star if its p is at most
 // kAlpha.
-Table NumbersTable(const AnalysisNumbers& analysis);
+Table NumbersTable(const HeadlineNumbers& analysis);
 
 // Explains the cells of such tables, in sentences.
-std::string NumbersLegend(const std::vector<AnalysisNumbers>& analyses);
+std::string NumbersLegend(const std::vector<HeadlineNumbers>& analyses);
 
 // Returns a line for each number of analyses without a run.
-Table OwnNumbersTable(const AnalysisNumbers& analysis);
+Table OwnNumbersTable(const HeadlineNumbers& analysis);
 
 // The significant differences among those tested together.
 struct SignificantDifferences {
@@ -80,8 +80,8 @@ struct SignificantDifferences {
 };
 inline constexpr size_t kMaxSignificant = 20;
 
-SignificantDifferences FindSignificant(const std::vector<AnalysisNumbers>& analyses);
+SignificantDifferences FindSignificant(const std::vector<HeadlineNumbers>& analyses);
 
 }  // namespace ablate::report
 
-#endif  // ABLATE_SERVER_REPORT_TABLE_ANALYSIS_TABLE_H_
+#endif  // ABLATE_SERVER_REPORT_TABLE_HEADLINE_TABLE_H_

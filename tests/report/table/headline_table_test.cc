@@ -1,4 +1,4 @@
-#include "server/report/table/analysis_table.h"
+#include "server/report/table/headline_table.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -19,7 +19,7 @@ using ::testing::HasSubstr;
 using ::testing::Not;
 using ::testing::StartsWith;
 
-using Entry = AnalysisNumbers::Entry;
+using Entry = HeadlineNumbers::Entry;
 using Values = std::vector<double>;
 
 Entry BaselineEntry(const Values& values) {
@@ -39,8 +39,8 @@ Entry ComparedEntry(const Values& values, const Values& baseline) {
 }
 
 // An analysis of one number, with a baseline and a setting.
-AnalysisNumbers Of(const std::string& label, const Values& values, const Values& baseline) {
-  AnalysisNumbers analysis;
+HeadlineNumbers Of(const std::string& label, const Values& values, const Values& baseline) {
+  HeadlineNumbers analysis;
   analysis.label = label;
   analysis.numbers = {"entropy"};
   analysis.lines = {{"pre", true, false, 1000, {BaselineEntry(baseline)}},
@@ -55,7 +55,7 @@ std::vector<std::string> Lines(const Column& column) {
 }
 
 TEST(NumbersTableTest, HasTheDifferenceBelowAMean) {
-  std::vector<AnalysisNumbers> analyses = {Of("attention", {2, 2.1, 2.3, 2.2}, {1, 1.2, 1.1, 1.3})};
+  std::vector<HeadlineNumbers> analyses = {Of("attention", {2, 2.1, 2.3, 2.2}, {1, 1.2, 1.1, 1.3})};
   const Table table = NumbersTable(analyses[0]);
   ASSERT_EQ(table.columns.size(), 3u);
   EXPECT_EQ(table.columns[2].title, "entropy");
@@ -71,7 +71,7 @@ TEST(NumbersTableTest, HasTheDifferenceBelowAMean) {
 }
 
 TEST(NumbersTableTest, LeavesItToTheLegendThatThereAreNoIntervals) {
-  std::vector<AnalysisNumbers> analyses = {Of("attention", {2}, {1.5})};
+  std::vector<HeadlineNumbers> analyses = {Of("attention", {2}, {1.5})};
   EXPECT_THAT(Lines(NumbersTable(analyses[0]).columns[2]), ElementsAre("1.50", "2.00 +0.500"));
   EXPECT_THAT(NumbersLegend(analyses), HasSubstr("Without brackets: too few runs"));
   analyses[0] = Of("attention", {2, 2.2}, {1, 1.1});
@@ -80,7 +80,7 @@ TEST(NumbersTableTest, LeavesItToTheLegendThatThereAreNoIntervals) {
 }
 
 TEST(NumbersTableTest, HasReasonsAndMissingRuns) {
-  AnalysisNumbers analysis = Of("attention", {2, 2}, {1, 1});
+  HeadlineNumbers analysis = Of("attention", {2, 2}, {1, 1});
   analysis.lines[1].entries[0].left_out = 4;
   EXPECT_THAT(Lines(NumbersTable(analysis).columns[2]),
               ElementsAre("1.00 (no spread)", "2.00 +1.00 (no spread; 2 of 6 runs)"));
@@ -92,13 +92,13 @@ TEST(NumbersTableTest, HasReasonsAndMissingRuns) {
 }
 
 TEST(NumbersTableTest, ShadesBaselinesOnly) {
-  AnalysisNumbers analysis = Of("attention", {2, 2}, {1, 1});
+  HeadlineNumbers analysis = Of("attention", {2, 2}, {1, 1});
   analysis.lines[0].is_baseline = false;
   EXPECT_THAT(NumbersTable(analysis).baselines, ElementsAre(false, false));
 }
 
 TEST(NumbersLegendTest, SaysWhatSequencesAreAbout) {
-  std::vector<AnalysisNumbers> analyses = {Of("predictions", {2, 2.2}, {1, 1.1})};
+  std::vector<HeadlineNumbers> analyses = {Of("predictions", {2, 2.2}, {1, 1.1})};
   EXPECT_THAT(NumbersLegend(analyses), Not(HasSubstr("by sequence")));
   analyses[0].lines[1].entries[0].unit = Unit::kSequence;
   EXPECT_THAT(NumbersLegend(analyses), HasSubstr("about these models, not about others"));
@@ -108,13 +108,13 @@ TEST(NumbersLegendTest, SaysWhatSequencesAreAbout) {
 }
 
 TEST(NumbersTableTest, ShowsRatios) {
-  AnalysisNumbers analysis =
+  HeadlineNumbers analysis =
       Of("flow", {std::log(4.), std::log(4.4)}, {std::log(2.), std::log(2.)});
-  for (AnalysisNumbers::Line& line : analysis.lines) line.entries[0].scale = Scale::kRatio;
+  for (HeadlineNumbers::Line& line : analysis.lines) line.entries[0].scale = Scale::kRatio;
   EXPECT_THAT(Lines(NumbersTable(analysis).columns[2])[1], HasSubstr("×2.1"));
 }
 
-SignificantDifferences Tested(std::vector<AnalysisNumbers> analyses,
+SignificantDifferences Tested(std::vector<HeadlineNumbers> analyses,
                               const std::string& primary = "eval/loss") {
   TestTogether(primary, &analyses);
   return FindSignificant(analyses);
@@ -123,7 +123,7 @@ SignificantDifferences Tested(std::vector<AnalysisNumbers> analyses,
 TEST(SignificantDifferencesTest, AreTestedTogether) {
   // p of one test is .02; of three tests together, none is below .05.
   const Values baseline = {1, 2, 3, 4}, worse = {1.5, 2.2, 3.6, 4.9}, same = {1.1, 1.9, 3.2, 3.7};
-  const AnalysisNumbers one = Of("a", worse, baseline);
+  const HeadlineNumbers one = Of("a", worse, baseline);
   const SignificantDifferences alone = Tested({one});
   EXPECT_EQ(alone.tested, 1u);
   EXPECT_EQ(alone.significant, 1u);
@@ -150,8 +150,8 @@ TEST(SignificantDifferencesTest, BeginWithTheSmallestP) {
 }
 
 TEST(SignificantDifferencesTest, NameStepsIfThereAreSeveral) {
-  AnalysisNumbers analysis = Of("a", {1.5, 2.5, 3.5, 4.51}, {1, 2, 3, 4});
-  AnalysisNumbers::Line early = analysis.lines[1];
+  HeadlineNumbers analysis = Of("a", {1.5, 2.5, 3.5, 4.51}, {1, 2, 3, 4});
+  HeadlineNumbers::Line early = analysis.lines[1];
   early.step = 0;
   analysis.lines.push_back(early);
   const std::vector<std::string> numbers = Lines(Tested({analysis}).table.columns[0]);
@@ -163,26 +163,26 @@ TEST(SignificantDifferencesTest, LeaveOutWhatHasNoSpread) {
 }
 
 TEST(SignificantDifferencesTest, LeaveOutThePrimaryMetric) {
-  const AnalysisNumbers one = Of("a", {1.5, 2.5, 3.5, 4.51}, {1, 2, 3, 4});
+  const HeadlineNumbers one = Of("a", {1.5, 2.5, 3.5, 4.51}, {1, 2, 3, 4});
   EXPECT_EQ(Tested({one}, "a/entropy").tested, 0u);
 }
 
 TEST(SignificantDifferencesTest, CountANumberWithTwoNamesOnce) {
-  const AnalysisNumbers one = Of("a", {1.5, 2.5, 3.5, 4.51}, {1, 2, 3, 4});
-  AnalysisNumbers twin = one;
+  const HeadlineNumbers one = Of("a", {1.5, 2.5, 3.5, 4.51}, {1, 2, 3, 4});
+  HeadlineNumbers twin = one;
   twin.label = "b";
   twin.lines[1].entries[0].difference.mean.value *= 1 + 1e-14;
   EXPECT_EQ(Tested({one, twin}).tested, 1u);
 }
 
 TEST(SignificantDifferencesTest, WaitForTheEndOfRuns) {
-  AnalysisNumbers one = Of("a", {1.5, 2.5, 3.5, 4.51}, {1, 2, 3, 4});
+  HeadlineNumbers one = Of("a", {1.5, 2.5, 3.5, 4.51}, {1, 2, 3, 4});
   one.lines[1].entries[0].ended = false;
   EXPECT_EQ(Tested({one}).tested, 0u);
 }
 
 TEST(SignificantDifferencesTest, AreNotTooMany) {
-  std::vector<AnalysisNumbers> analyses;
+  std::vector<HeadlineNumbers> analyses;
   for (int i = 0; i < 30; ++i) {
     analyses.push_back(
         Of(absl::StrCat("a", i), {1.5, 2.5, 3.5, 4.5 + i * 1e-4 + 1e-5}, {1, 2, 3, 4}));

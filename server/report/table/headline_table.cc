@@ -1,4 +1,4 @@
-#include "server/report/table/analysis_table.h"
+#include "server/report/table/headline_table.h"
 
 #include <algorithm>
 #include <cmath>
@@ -15,8 +15,8 @@
 namespace ablate::report {
 namespace {
 
-using Entry = AnalysisNumbers::Entry;
-using Line = AnalysisNumbers::Line;
+using Entry = HeadlineNumbers::Entry;
+using Line = HeadlineNumbers::Line;
 
 bool IsSignificant(const Entry& entry) { return entry.p.defined() && entry.p.value <= kAlpha; }
 
@@ -44,15 +44,15 @@ TableCell EntryCell(const Line& line, const Entry& entry) {
   return cell;
 }
 
-bool HasSeveralSteps(const AnalysisNumbers& analysis) {
+bool HasSeveralSteps(const HeadlineNumbers& analysis) {
   std::set<uint32_t> steps;
   for (const Line& line : analysis.lines) steps.insert(line.step);
   return steps.size() > 1;
 }
 
 template <class Predicate>
-bool AnyEntry(const std::vector<AnalysisNumbers>& analyses, Predicate holds) {
-  for (const AnalysisNumbers& analysis : analyses) {
+bool AnyEntry(const std::vector<HeadlineNumbers>& analyses, Predicate holds) {
+  for (const HeadlineNumbers& analysis : analyses) {
     for (const Line& line : analysis.lines) {
       if (std::any_of(line.entries.begin(), line.entries.end(), holds)) return true;
     }
@@ -62,11 +62,11 @@ bool AnyEntry(const std::vector<AnalysisNumbers>& analyses, Predicate holds) {
 
 }  // namespace
 
-void TestTogether(absl::string_view primary, std::vector<AnalysisNumbers>* analyses) {
+void TestTogether(absl::string_view primary, std::vector<HeadlineNumbers>* analyses) {
   std::vector<Entry*> tested;
   std::vector<Number> p;
   std::set<std::string> known;
-  for (AnalysisNumbers& analysis : *analyses) {
+  for (HeadlineNumbers& analysis : *analyses) {
     for (Line& line : analysis.lines) {
       for (size_t i = 0; i < line.entries.size(); ++i) {
         Entry& entry = line.entries[i];
@@ -87,7 +87,7 @@ void TestTogether(absl::string_view primary, std::vector<AnalysisNumbers>* analy
   for (size_t i = 0; i < tested.size(); ++i) tested[i]->p = adjusted[i];
 }
 
-Table NumbersTable(const AnalysisNumbers& analysis) {
+Table NumbersTable(const HeadlineNumbers& analysis) {
   Table table = {{{"setting"}, {"step", true}}};
   table.stacked = true;
   for (const std::string& number : analysis.numbers) table.columns.push_back({number, true});
@@ -102,7 +102,7 @@ Table NumbersTable(const AnalysisNumbers& analysis) {
   return table;
 }
 
-std::string NumbersLegend(const std::vector<AnalysisNumbers>& analyses) {
+std::string NumbersLegend(const std::vector<HeadlineNumbers>& analyses) {
   if (!AnyEntry(analyses, [](const Entry&) { return true; })) return "";
   const size_t tested = FindSignificant(analyses).tested;
   const bool by_sequence = AnyEntry(analyses, [](const Entry& entry) {
@@ -131,9 +131,9 @@ std::string NumbersLegend(const std::vector<AnalysisNumbers>& analyses) {
       " ");
 }
 
-Table OwnNumbersTable(const AnalysisNumbers& analysis) {
+Table OwnNumbersTable(const HeadlineNumbers& analysis) {
   Table table = {{{"number"}, {"value", true}}};
-  for (const AnalysisNumbers::OwnNumber& number : analysis.own) {
+  for (const HeadlineNumbers::OwnNumber& number : analysis.own) {
     table.columns[0].cells.push_back({number.name});
     table.columns[1].cells.push_back(number.value.has_value()
                                          ? NumberCell(Defined(*number.value))
@@ -142,14 +142,14 @@ Table OwnNumbersTable(const AnalysisNumbers& analysis) {
   return table;
 }
 
-SignificantDifferences FindSignificant(const std::vector<AnalysisNumbers>& analyses) {
+SignificantDifferences FindSignificant(const std::vector<HeadlineNumbers>& analyses) {
   struct Named {
     std::string number, setting;
     const Entry* entry = nullptr;
   };
   SignificantDifferences result;
   std::vector<Named> all;
-  for (const AnalysisNumbers& analysis : analyses) {
+  for (const HeadlineNumbers& analysis : analyses) {
     const bool steps = HasSeveralSteps(analysis);
     for (const Line& line : analysis.lines) {
       for (size_t i = 0; i < line.entries.size(); ++i) {
