@@ -43,10 +43,10 @@ class PiecewiseAnalysis : public Analysis {
  public:
   // Creates the analysis from a checked request.
   static absl::StatusOr<std::unique_ptr<Analysis>> Make(AnalysisRequest request) {
-    absl::StatusOr<AnalysisContext> analysis = ReadAnalysisContext(request);
+    AnalysisOptions options = request.options;
+    absl::StatusOr<AnalysisContext> analysis = ReadAnalysisContext(std::move(request));
     if (!analysis.ok()) return analysis.status();
-    auto made =
-        std::make_unique<PiecewiseAnalysis>(std::move(request.options), *std::move(analysis));
+    auto made = std::make_unique<PiecewiseAnalysis>(std::move(options), *std::move(analysis));
     auto computation = std::visit(
         [&](const auto& options) { return Compute(options, made->analysis_); }, made->options_);
     if (!computation.ok()) return computation.status();

@@ -46,12 +46,13 @@ absl::StatusOr<SubjectModel> ReadSubject(RunConfig config, absl::string_view che
   return subject;
 }
 
-absl::StatusOr<AnalysisContext> ReadAnalysisContext(const AnalysisRequest& request) {
+absl::StatusOr<AnalysisContext> ReadAnalysisContext(AnalysisRequest request) {
   AnalysisContext analysis;
   analysis.seed = request.seed;
   std::vector<const RunConfig*> configs;
-  for (const AnalysisSubject& from : request.subjects) {
+  for (AnalysisSubject& from : request.subjects) {
     absl::StatusOr<SubjectModel> subject = ReadSubject(from.config, from.checkpoint);
+    from.checkpoint = std::string();  // frees it before the next model is read
     if (!subject.ok()) {
       return absl::Status(subject.status().code(), absl::StrCat("subjects[", configs.size(),
                                                                 "]: ", subject.status().message()));

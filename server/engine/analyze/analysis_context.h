@@ -49,7 +49,7 @@ struct AnalysisContext {
 };
 
 // Loads the models and data that a request names. Errors as MakeAnalysis's.
-absl::StatusOr<AnalysisContext> ReadAnalysisContext(const AnalysisRequest& request);
+absl::StatusOr<AnalysisContext> ReadAnalysisContext(AnalysisRequest request);
 
 // Returns INVALID_ARGUMENT if the file isn't a checkpoint of such a run.
 absl::StatusOr<SubjectModel> ReadSubject(RunConfig config, absl::string_view checkpoint);
