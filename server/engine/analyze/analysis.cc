@@ -47,8 +47,8 @@ class PiecewiseAnalysis : public Analysis {
     absl::StatusOr<AnalysisContext> analysis = ReadAnalysisContext(std::move(request));
     if (!analysis.ok()) return analysis.status();
     auto made = std::make_unique<PiecewiseAnalysis>(std::move(options), *std::move(analysis));
-    auto computation = std::visit(
-        [&](const auto& options) { return Compute(options, made->analysis_); }, made->options_);
+    auto computation =
+        std::visit([&](const auto& of) { return Compute(of, made->analysis_); }, made->options_);
     if (!computation.ok()) return computation.status();
     made->computation_ = *std::move(computation);
     return made;
