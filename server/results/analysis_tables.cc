@@ -155,14 +155,6 @@ struct LineSteps {
   bool ends = false;
 };
 
-bool HaveDifferentLengths(const TrainedGrid& grid) {
-  std::set<std::string> lengths;
-  for (size_t cell = 0; cell < grid.cells.size(); ++cell) {
-    lengths.insert(FieldOf(grid, cell, "training.steps"));
-  }
-  return lengths.size() > 1;
-}
-
 LineSteps StepsOfRows(const ComparedGrid& compared, const report::HeadlineNumbers& table) {
   LineSteps steps;
   std::set<uint32_t> last;
@@ -172,7 +164,7 @@ LineSteps StepsOfRows(const ComparedGrid& compared, const report::HeadlineNumber
     steps.all.insert(own.begin(), own.end());
     if (!own.empty()) last.insert(*own.rbegin());
   }
-  steps.ends = last.size() > 1 && HaveDifferentLengths(compared.grid);
+  steps.ends = last.size() > 1 && !SharedValue(compared.grid, "training.steps").has_value();
   if (!steps.ends) return steps;
   for (std::set<uint32_t>& own : steps.of_rows) {
     if (!own.empty()) own = {*own.rbegin()};

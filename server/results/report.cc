@@ -130,17 +130,6 @@ absl::StatusOr<html::Provenance> ProvenanceOf(storage::Store* store, const Compa
 
 constexpr char kStepsPath[] = "training.steps";
 
-// Returns the value that all cells have at a path; nothing if they differ or have none.
-std::optional<std::string> SharedValue(const TrainedGrid& grid, const std::string& path) {
-  std::optional<std::string> shared;
-  for (size_t cell = 0; cell < grid.input.cells.size(); ++cell) {
-    const std::string value = FieldOf(grid, cell, path);
-    if (value.empty() || (shared.has_value() && *shared != value)) return std::nullopt;
-    shared = value;
-  }
-  return shared;
-}
-
 // Returns "1,000 steps"; "" if runs have different lengths.
 std::string StepsText(const TrainedGrid& grid) {
   const std::optional<std::string> steps = SharedValue(grid, kStepsPath);

@@ -561,6 +561,16 @@ std::string FieldOf(const TrainedGrid& grid, size_t cell, const std::string& pat
   return base == grid.base.end() ? std::string() : base->second;
 }
 
+std::optional<std::string> SharedValue(const TrainedGrid& grid, const std::string& path) {
+  std::optional<std::string> shared;
+  for (size_t cell = 0; cell < grid.input.cells.size(); ++cell) {
+    const std::string value = FieldOf(grid, cell, path);
+    if (value.empty() || (shared.has_value() && *shared != value)) return std::nullopt;
+    shared = value;
+  }
+  return shared;
+}
+
 std::vector<std::vector<size_t>> CellsOfRows(const TrainedGrid& grid,
                                              const report::Comparison& comparison) {
   const CellPlaces places(grid);

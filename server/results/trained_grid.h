@@ -76,6 +76,9 @@ absl::StatusOr<TrainedGrid> LoadGrid(storage::Store* store, StoredExperiment exp
 // Returns the value of a cell's resolved spec at a dotted path; "" if the path doesn't apply to it.
 std::string FieldOf(const TrainedGrid& grid, size_t cell, const std::string& path);
 
+// Returns the value that all cells have at a path; nothing if they differ or have none.
+std::optional<std::string> SharedValue(const TrainedGrid& grid, const std::string& path);
+
 // Returns, for each row of `comparison`, the cells of its runs, in their order. `comparison` was
 // made of `grid`.
 std::vector<std::vector<size_t>> CellsOfRows(const TrainedGrid& grid,

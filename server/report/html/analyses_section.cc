@@ -86,7 +86,8 @@ void AnalysesSection(const Place& place, const Experiment& experiment, Markup* o
   const std::string legend = report::NumbersLegend(experiment.analyses);
   if (!legend.empty()) out->Element("p", legend);
   SignificantTable(place, experiment, out);
-  for (const HeadlineNumbers& analysis : experiment.analyses) {
+  for (size_t i = 0; i < experiment.analyses.size(); ++i) {
+    const HeadlineNumbers& analysis = experiment.analyses[i];
     const bool named = analysis.label != analysis.kind;
     Subheading(place,
                named ? absl::StrCat(analysis.label, " (", analysis.kind, ")") : analysis.label,
@@ -103,7 +104,7 @@ void AnalysesSection(const Place& place, const Experiment& experiment, Markup* o
       table.legend = legend;  // for its LaTeX
       WriteTable(table, label, absl::StrCat(label, "."), out);
     }
-    FiguresOf(place, experiment, analysis.label, out);
+    FiguresOf(place, experiment, i, out);
   }
   out->Close();
 }

@@ -1,4 +1,4 @@
-#include <algorithm>
+#include <utility>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
@@ -46,54 +46,41 @@ void OneFigure(const Figure& figure, const std::string& prefix, size_t number, M
 
 namespace {
 
-// Names the places of figures in the page's order.
-enum class FigurePlace { kFirstScreen, kShown, kFolded, kAnalysis };
+// The parts of the page that have figures, in its order.
+enum class Part { kFirstScreen, kFigures, kMoreFigures, kAnalyses };
+
+// A part, and in kAnalyses the index of the analysis.
+using FigurePlace = std::pair<Part, size_t>;
 
 FigurePlace PlaceOf(const Experiment& experiment, size_t figure) {
   const Figure& of = experiment.figures[figure];
-  if (experiment.decisive == figure) return FigurePlace::kFirstScreen;
-  if (of.folded) return FigurePlace::kFolded;
-  const bool analysed = std::any_of(
-      experiment.analyses.begin(), experiment.analyses.end(),
-      [&of](const report::HeadlineNumbers& analysis) { return analysis.label == of.label; });
-  return analysed ? FigurePlace::kAnalysis : FigurePlace::kShown;
+  if (experiment.decisive == figure) return {Part::kFirstScreen, 0};
+  if (of.folded) return {Part::kMoreFigures, 0};
+  for (size_t i = 0; i < experiment.analyses.size(); ++i) {
+    if (experiment.analyses[i].label == of.label) return {Part::kAnalyses, i};
+  }
+  return {Part::kFigures, 0};
 }
 
-// Returns the figures there, by their indexes, in the page's order.
-std::vector<size_t> FiguresAt(const Experiment& experiment, FigurePlace place) {
+// Returns the figures there, by their indexes, in order.
+std::vector<size_t> FiguresAt(const Experiment& experiment, const FigurePlace& place) {
   std::vector<size_t> figures;
-  const auto add = [&](absl::string_view label) {
-    for (size_t i = 0; i < experiment.figures.size(); ++i) {
-      if (PlaceOf(experiment, i) != place) continue;
-      if (place == FigurePlace::kAnalysis && experiment.figures[i].label != label) continue;
-      figures.push_back(i);
-    }
-  };
-  if (place != FigurePlace::kAnalysis) add("");
-  for (const report::HeadlineNumbers& analysis : experiment.analyses) {
-    if (place == FigurePlace::kAnalysis) add(analysis.label);
+  for (size_t i = 0; i < experiment.figures.size(); ++i) {
+    if (PlaceOf(experiment, i) == place) figures.push_back(i);
   }
   return figures;
 }
 
-// Returns the figure's number on the page, from 1 on.
-size_t NumberOf(const Experiment& experiment, size_t figure) {
-  size_t number = 0;
-  for (const FigurePlace place : {FigurePlace::kFirstScreen, FigurePlace::kShown,
-                                  FigurePlace::kFolded, FigurePlace::kAnalysis}) {
-    for (const size_t one : FiguresAt(experiment, place)) {
-      ++number;
-      if (one == figure) return number;
-    }
-  }
-  return number;
-}
-
-void Gallery(const Place& place, const Experiment& experiment, const std::vector<size_t>& figures,
+// Writes the figures there, with their numbers on the page.
+void Gallery(const Place& place, const Experiment& experiment, const FigurePlace& there,
              Markup* out) {
+  size_t number = 1;
+  for (size_t i = 0; i < experiment.figures.size(); ++i) {
+    number += PlaceOf(experiment, i) < there;
+  }
   out->Open("div", {{"class", "gallery"}});
-  for (const size_t figure : figures) {
-    OneFigure(experiment.figures[figure], place.prefix, NumberOf(experiment, figure), out);
+  for (const size_t figure : FiguresAt(experiment, there)) {
+    OneFigure(experiment.figures[figure], place.prefix, number++, out);
   }
   out->Close();
 }
@@ -101,28 +88,22 @@ void Gallery(const Place& place, const Experiment& experiment, const std::vector
 }  // namespace
 
 void FiguresSection(const Place& place, const Experiment& experiment, Markup* out) {
-  const std::vector<size_t> shown = FiguresAt(experiment, FigurePlace::kShown);
-  if (!shown.empty()) {
+  const FigurePlace shown = {Part::kFigures, 0}, folded = {Part::kMoreFigures, 0};
+  if (!FiguresAt(experiment, shown).empty()) {
     OpenSection(place, "figures", "Figures", out);
     Gallery(place, experiment, shown, out);
     out->Close();
   }
-  const std::vector<size_t> folded = FiguresAt(experiment, FigurePlace::kFolded);
-  if (!folded.empty()) {
+  if (!FiguresAt(experiment, folded).empty()) {
     OpenFolded(place, "more-figures", "More figures", out);
     Gallery(place, experiment, folded, out);
     CloseFolded(out);
   }
 }
 
-void FiguresOf(const Place& place, const Experiment& experiment, absl::string_view label,
-               Markup* out) {
-  std::vector<size_t> figures = FiguresAt(experiment, FigurePlace::kAnalysis);
-  figures.erase(
-      std::remove_if(figures.begin(), figures.end(),
-                     [&](size_t figure) { return experiment.figures[figure].label != label; }),
-      figures.end());
-  if (!figures.empty()) Gallery(place, experiment, figures, out);
+void FiguresOf(const Place& place, const Experiment& experiment, size_t analysis, Markup* out) {
+  const FigurePlace there = {Part::kAnalyses, analysis};
+  if (!FiguresAt(experiment, there).empty()) Gallery(place, experiment, there, out);
 }
 
 }  // namespace ablate::html

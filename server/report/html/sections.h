@@ -49,9 +49,8 @@ void HeadRow(const std::vector<std::string>& titles, Markup* out);
 // Writes a figure with its caption and its numbers as CSV; `number` is its number in the page.
 void OneFigure(const Figure& figure, const std::string& prefix, size_t number, Markup* out);
 
-// Writes the figures of the analysis with this label, nothing if it has none.
-void FiguresOf(const Place& place, const Experiment& experiment, absl::string_view label,
-               Markup* out);
+// Writes the figures of an analysis, by its index; nothing if it has none.
+void FiguresOf(const Place& place, const Experiment& experiment, size_t analysis, Markup* out);
 
 // Write parts of the first screen: cards of settings; cards of main effects and interactions,
 // nothing if axes aren't crossed; and the list of checks and cautions.

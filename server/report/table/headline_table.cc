@@ -50,14 +50,16 @@ bool HasSeveralSteps(const HeadlineNumbers& analysis) {
   return steps.size() > 1;
 }
 
-template <class Predicate>
-bool AnyEntry(const std::vector<HeadlineNumbers>& analyses, Predicate holds) {
-  for (const HeadlineNumbers& analysis : analyses) {
-    for (const Line& line : analysis.lines) {
-      if (std::any_of(line.entries.begin(), line.entries.end(), holds)) return true;
+// Calls `visit(analysis, line, number, entry)` for each entry, in order.
+template <class Analyses, class Visit>
+void VisitEntries(Analyses& analyses, Visit visit) {
+  for (auto& analysis : analyses) {
+    for (auto& line : analysis.lines) {
+      for (size_t i = 0; i < line.entries.size(); ++i) {
+        visit(analysis, line, analysis.numbers[i], line.entries[i]);
+      }
     }
   }
-  return false;
 }
 
 }  // namespace
@@ -66,23 +68,18 @@ void TestTogether(absl::string_view primary, std::vector<HeadlineNumbers>* analy
   std::vector<Entry*> tested;
   std::vector<Number> p;
   std::set<std::string> known;
-  for (HeadlineNumbers& analysis : *analyses) {
-    for (Line& line : analysis.lines) {
-      for (size_t i = 0; i < line.entries.size(); ++i) {
-        Entry& entry = line.entries[i];
-        const PairedStatistics& difference = entry.difference;
-        if (!difference.p_t.defined() || !entry.ended) continue;
-        if (absl::StrCat(analysis.label, "/", analysis.numbers[i]) == primary) continue;
-        // Sums in another order differ in the last digits.
-        const std::string twins =
-            absl::StrFormat("%s %d %.9g %.6g", line.setting, line.step, difference.mean.value,
-                            difference.deviation.value);
-        if (!known.insert(twins).second) continue;
-        tested.push_back(&entry);
-        p.push_back(difference.p_t);
-      }
-    }
-  }
+  VisitEntries(*analyses, [&](const HeadlineNumbers& analysis, const Line& line,
+                              const std::string& number, Entry& entry) {
+    const PairedStatistics& difference = entry.difference;
+    if (!difference.p_t.defined() || !entry.ended) return;
+    if (absl::StrCat(analysis.label, "/", number) == primary) return;
+    // Sums in another order differ in the last digits.
+    const std::string twins = absl::StrFormat("%s %d %.9g %.6g", line.setting, line.step,
+                                              difference.mean.value, difference.deviation.value);
+    if (!known.insert(twins).second) return;
+    tested.push_back(&entry);
+    p.push_back(difference.p_t);
+  });
   const std::vector<Number> adjusted = HolmAdjust(p);
   for (size_t i = 0; i < tested.size(); ++i) tested[i]->p = adjusted[i];
 }
@@ -103,22 +100,22 @@ Table NumbersTable(const HeadlineNumbers& analysis) {
 }
 
 std::string NumbersLegend(const std::vector<HeadlineNumbers>& analyses) {
-  if (!AnyEntry(analyses, [](const Entry&) { return true; })) return "";
-  const size_t tested = FindSignificant(analyses).tested;
-  const bool by_sequence = AnyEntry(analyses, [](const Entry& entry) {
-    return entry.unit == Unit::kSequence && entry.difference.mean.defined();
-  });
-  const bool ratios = AnyEntry(analyses, [](const Entry& entry) {
-    return entry.scale == Scale::kRatio && entry.difference.mean.defined();
-  });
-  const bool lacking = AnyEntry(analyses, [](const Entry& entry) {
-    return entry.own.mean.defined() && LacksInterval(entry.own.interval);
-  });
+  size_t all = 0, tested = 0;
+  bool by_sequence = false, ratios = false, lacking = false;
+  VisitEntries(
+      analyses, [&](const HeadlineNumbers&, const Line&, const std::string&, const Entry& entry) {
+        const bool differs = entry.difference.mean.defined();
+        ++all;
+        tested += entry.p.defined();
+        by_sequence = by_sequence || (differs && entry.unit == Unit::kSequence);
+        ratios = ratios || (differs && entry.scale == Scale::kRatio);
+        lacking = lacking || (entry.own.mean.defined() && LacksInterval(entry.own.interval));
+      });
+  if (all == 0) return "";
   constexpr char kCells[] =
-      "A cell has the mean over a setting's converged runs. After it comes, for a baseline, the 95 "
-      "% "
-      "interval; for other settings the paired difference from the baseline with its 95 % interval "
-      "(Student's t).";
+      "A cell has the mean over a setting's converged runs. After it comes, for a baseline, the "
+      "95 % interval; for other settings the paired difference from the baseline with its 95 % "
+      "interval (Student's t).";
   constexpr char kBySequence[] =
       "With one run of each setting, loss and accuracy are paired by sequence: intervals and p are "
       "about these models, not about others of their kind.";
@@ -149,19 +146,16 @@ SignificantDifferences FindSignificant(const std::vector<HeadlineNumbers>& analy
   };
   SignificantDifferences result;
   std::vector<Named> all;
-  for (const HeadlineNumbers& analysis : analyses) {
-    const bool steps = HasSeveralSteps(analysis);
-    for (const Line& line : analysis.lines) {
-      for (size_t i = 0; i < line.entries.size(); ++i) {
-        const Entry& entry = line.entries[i];
-        result.tested += entry.p.defined();
-        if (!IsSignificant(entry)) continue;
-        all.push_back({absl::StrCat(analysis.label, "/", analysis.numbers[i],
-                                    steps ? absl::StrCat(" at ", text::Grouped(line.step)) : ""),
-                       line.setting, &entry});
-      }
-    }
-  }
+  VisitEntries(analyses, [&](const HeadlineNumbers& analysis, const Line& line,
+                             const std::string& number, const Entry& entry) {
+    result.tested += entry.p.defined();
+    if (!IsSignificant(entry)) return;
+    all.push_back(
+        {absl::StrCat(
+             analysis.label, "/", number,
+             HasSeveralSteps(analysis) ? absl::StrCat(" at ", text::Grouped(line.step)) : ""),
+         line.setting, &entry});
+  });
   result.significant = all.size();
   std::stable_sort(all.begin(), all.end(), [](const Named& a, const Named& b) {
     const PairedStatistics &own = a.entry->difference, &other = b.entry->difference;
