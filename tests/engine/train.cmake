@@ -17,6 +17,7 @@ ablate_test(engine_train_test
     train_states_test.cc
     train_threads_test.cc
     train_torch_backend_test.cc
+    train_torch_memory_test.cc
     train_hooks_test.cc
     train_trainer_test.cc
     ${PROJECT_SOURCE_DIR}/server/spec/estimate.cc  # its library has protobuf, which a process with LibTorch keeps apart

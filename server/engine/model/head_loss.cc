@@ -47,11 +47,12 @@ void VisitChunks(const AppliedHead& head, const Visit& visit) {
   }
 }
 
-void AddProduct(at::Tensor& sum, const at::Tensor& a, const at::Tensor& b) {
+// Adds the product of a and b to `sum`, or sets it there if it is the `first`.
+void AddProduct(bool first, const at::Tensor& a, const at::Tensor& b, at::Tensor& sum) {
   if (a.scalar_type() == sum.scalar_type()) {
-    sum.addmm_(a, b);
+    first ? at::mm_out(sum, a, b) : sum.addmm_(a, b);
   } else {
-    sum.add_(a.mm(b));
+    first ? sum.copy_(a.mm(b)) : sum.add_(a.mm(b));
   }
 }
 
@@ -66,7 +67,7 @@ class HeadLossFunction : public torch::autograd::Function<HeadLossFunction> {
                             double smoothing, at::ScalarType factors) {
     const Unrecorded unrecorded;
     const AppliedHead head(x, weight, bias, factors);
-    at::Tensor dx = at::empty_like(x), dw = at::zeros_like(weight);
+    at::Tensor dx = at::empty_like(x), dw = at::empty_like(weight);
     std::optional<at::Tensor> db;
     if (bias.has_value()) db = at::zeros_like(*bias);
     at::Tensor loss = at::zeros({}, x.options().dtype(at::kDouble));
@@ -89,7 +90,7 @@ class HeadLossFunction : public torch::autograd::Function<HeadLossFunction> {
       if (db.has_value()) db->add_(gradient.sum(0));
       const at::Tensor factor = gradient.to(factors);
       dx.narrow(0, first, count).copy_(factor.mm(head.weight));
-      AddProduct(dw, factor.t(), head.in.narrow(0, first, count));
+      AddProduct(first == 0, factor.t(), head.in.narrow(0, first, count), dw);
     });
     variable_list saved = {dx, dw};
     if (db.has_value()) saved.push_back(*db);

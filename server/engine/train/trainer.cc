@@ -24,6 +24,7 @@
 #include "server/engine/train/native_start.h"
 #include "server/engine/train/run_loop.h"
 #include "server/engine/train/torch_backend.h"
+#include "server/engine/train/torch_memory.h"
 #include "server/engine/trainer.h"
 
 namespace ablate::engine {
@@ -122,6 +123,7 @@ void PrepareLaneThread() {
   mallopt(M_MMAP_THRESHOLD, kMaxThreshold);
   mallopt(M_TRIM_THRESHOLD, std::numeric_limits<int>::max());
 #endif
+  KeepLargeBlocks();
 }
 
 }  // namespace ablate::engine
