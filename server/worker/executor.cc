@@ -149,7 +149,7 @@ class Training {
     // forever.
     const absl::Duration age = MonotonicNow() - saved_at_;
     const absl::Duration hold = outbox_.publishing() ? options_.max_hold : absl::ZeroDuration();
-    if (age < options_.resume_every + hold) return outbox_.status();
+    if (age < SaveInterval(options_.resume_every, SavingTook()) + hold) return outbox_.status();
     return SaveState();
   }
 
@@ -182,11 +182,18 @@ class Training {
     Flush();
     saved_step_ = step_;
     saved_at_ = MonotonicNow();
+    published_before_ = outbox_.publishing_time();
     absl::StatusOr<std::string> state = trainer_->ExportState();
     if (!state.ok()) return state.status();
+    exporting_ = MonotonicNow() - saved_at_;
     v1::Event event;
     event.mutable_resume_state()->set_step(step_);
     return outbox_.PostBlob(std::move(event), *std::move(state));
+  }
+
+  // Returns the time that the last state has cost: this lane's, and the background's since then.
+  absl::Duration SavingTook() const {
+    return exporting_ + outbox_.publishing_time() - published_before_;
   }
 
   absl::Status Finish(const engine::RunProgress& progress) {
@@ -247,9 +254,17 @@ class Training {
   std::optional<v1::Event> end_;  // set once the run has ended, while blobs are pending
   absl::Duration flushed_at_;
   absl::Duration saved_at_;
+  absl::Duration exporting_;         // took this lane so long for the last state
+  absl::Duration published_before_;  // the outbox's publishing time before the last state
 };
 
 }  // namespace
+
+absl::Duration SaveInterval(absl::Duration every, absl::Duration cost) {
+  constexpr double kShare = 0.02;
+  constexpr absl::Duration kLongest = absl::Minutes(10);
+  return std::max(every, std::min(cost / kShare, kLongest));
+}
 
 Executor::Executor(ExecutorOptions options, TrainerFactory make_trainer, BlobChannel* blobs,
                    EventSink* events)

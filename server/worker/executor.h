@@ -16,7 +16,7 @@ namespace ablate::worker {
 
 struct ExecutorOptions {
   absl::Duration flush_every = absl::Milliseconds(250);
-  absl::Duration resume_every = absl::Seconds(30);
+  absl::Duration resume_every = absl::Seconds(30);  // longer for large states: SaveInterval
   // Target duration of one Advance, which may exceed it by one step or evaluation batch. It bounds
   // the delay of flushes, resume states, ends and the step in heartbeats.
   absl::Duration advance_time = absl::Milliseconds(50);
@@ -25,6 +25,10 @@ struct ExecutorOptions {
   // Lanes of the worker, the most that a run takes.
   uint32_t lanes = 1;
 };
+
+// Returns the time from one saved state to the next: at least `every`, and so long that saving,
+// which took `cost`, is at most 2 % of it, but at most ten minutes for that reason.
+absl::Duration SaveInterval(absl::Duration every, absl::Duration cost);
 
 // Trains granted runs. Thread-safe: every lane calls Execute.
 class Executor {

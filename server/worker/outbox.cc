@@ -83,6 +83,11 @@ bool Outbox::full() const {
   return held_bytes_ >= kMaxHeldBytes || MonotonicNow() - held_since_ >= hold_;
 }
 
+absl::Duration Outbox::publishing_time() const {
+  MutexLock lock(&mutex_);
+  return publishing_time_;
+}
+
 absl::Status Outbox::Settle() {
   if (publishing()) {
     const ServerWait waiting(*control_);
@@ -117,9 +122,12 @@ void Outbox::Work() {
       if (quit_) return;
       item = std::exchange(items_.front(), Item());
     }
+    const absl::Duration begun = MonotonicNow();
     const absl::Status published = Publish(&item.event, *item.blob, publishing_control_);
+    const absl::Duration took = MonotonicNow() - begun;
     const uint64_t bytes = std::exchange(item.blob, std::nullopt)->size();
     MutexLock lock(&mutex_);
+    publishing_time_ += took;
     blob_bytes_ -= bytes;
     if (published.ok()) {
       events_->Report(std::move(item.event));

@@ -56,6 +56,8 @@ class Outbox {
   // Returns true if so much is held back, or for so long, that the lane should wait. Events behind
   // a blob for which the server has no room would be lost with the worker.
   bool full() const;
+  // Returns the time that the background has spent on published blobs.
+  absl::Duration publishing_time() const;
   // Waits until everything is sent. Returns status().
   absl::Status Settle();
   // Waits until no large blob is pending. Returns status().
@@ -89,6 +91,7 @@ class Outbox {
   uint64_t held_bytes_ ABSL_GUARDED_BY(mutex_) = 0;
   absl::Duration held_since_ ABSL_GUARDED_BY(mutex_);  // since when the current blob holds events
                                                        // back
+  absl::Duration publishing_time_ ABSL_GUARDED_BY(mutex_);
   absl::Status status_ ABSL_GUARDED_BY(mutex_);
   bool quit_ ABSL_GUARDED_BY(mutex_) = false;
   std::thread thread_;  // started for the first blob

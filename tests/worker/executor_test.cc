@@ -410,5 +410,13 @@ TEST_F(ExecutorTest, SendsItsLastStateBeforeItsEndWhenThatIsOfUse) {
   EXPECT_EQ(Count(state, 3, v1::Event::kResumeState), 0) << "nobody asked";
 }
 
+TEST(SaveIntervalTest, GrowsWithTheCostOfAState) {
+  const absl::Duration every = absl::Seconds(30);
+  EXPECT_EQ(SaveInterval(every, absl::Milliseconds(10)), every);
+  EXPECT_EQ(SaveInterval(every, absl::Seconds(4)), absl::Seconds(200));
+  EXPECT_EQ(SaveInterval(every, absl::Hours(1)), absl::Minutes(10)) << "the server was away";
+  EXPECT_EQ(SaveInterval(absl::Hours(2), absl::Seconds(4)), absl::Hours(2));
+}
+
 }  // namespace
 }  // namespace ablate::worker
