@@ -17,6 +17,7 @@
 #include "absl/strings/string_view.h"
 #include "absl/types/span.h"
 #include "base/safetensors.h"
+#include "base/shared_bytes.h"
 #include "server/engine/config.h"
 #include "server/engine/samples.h"
 
@@ -193,7 +194,7 @@ inline constexpr uint64_t kMaxReadTokens = 1'000'000;
 // A trained model: its configuration and the checkpoint to load.
 struct AnalysisSubject {
   RunConfig config;
-  std::string checkpoint;  // a file's bytes
+  SharedBytes checkpoint;  // a file's bytes
 };
 
 struct AnalysisRequest {

@@ -113,15 +113,15 @@ absl::StatusOr<v1::SamplesResult> Analyst::MakeSamples(const v1::Analyze& analyz
   // Those of this worker, whatever trained the model.
   config->device = engine::Device::kCpu;
   config->precision = engine::Precision::kFloat32;
-  const absl::StatusOr<std::string> checkpoint =
+  const absl::StatusOr<SharedBytes> checkpoint =
       blobs_->Read(analyze.id(), analyze.checkpoint_blob(), control);
   if (!checkpoint.ok()) return checkpoint.status();
   const auto report = [&](std::vector<engine::Sample> samples) {
     if (control.abandoned()) return;
     for (v1::FromWorker& part : PartsOf(analyze.id(), std::move(samples))) send_(std::move(part));
   };
-  const auto counts =
-      tools_.generate(*config, *checkpoint, OptionsOf(analyze.samples()), control.stop(), report);
+  const auto counts = tools_.generate(*config, checkpoint->view(), OptionsOf(analyze.samples()),
+                                      control.stop(), report);
   if (!counts.ok()) return counts.status();
   v1::SamplesResult result;
   result.set_distinct(counts->distinct);

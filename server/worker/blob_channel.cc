@@ -7,7 +7,6 @@
 
 #include "ablate/worker/v1/worker.grpc.pb.h"
 #include "absl/strings/str_cat.h"
-#include "base/file.h"
 #include "base/sha256.h"
 #include "server/worker/channel.h"
 
@@ -65,20 +64,20 @@ class GrpcBlobChannel : public BlobChannel {
         stub_(v1::WorkerChannel::NewStub(OpenChannel(server))),
         retries_(retries) {}
 
-  absl::StatusOr<std::string> Read(const std::string& grant, const std::string& sha256,
+  absl::StatusOr<SharedBytes> Read(const std::string& grant, const std::string& sha256,
                                    RunControl& control) override {
     if (!folder_.empty()) {
-      // The server keeps the file while this process may read the blob. If it can't be read, the
-      // server says why.
-      std::string bytes = process::ReadWholeFile(absl::StrCat(folder_, "/", sha256));
-      if (Sha256Hex(bytes) == sha256) return bytes;
+      // The server keeps the file while this process may read the blob, and never changes it. If it
+      // can't be read, the server says why.
+      auto bytes = SharedBytes::OfFile(absl::StrCat(folder_, "/", sha256));
+      if (bytes.ok() && Sha256Hex(bytes->view()) == sha256) return bytes;
     }
     for (int attempt = 0; attempt < kHashAttempts; ++attempt) {
       std::string bytes;
       absl::Status read =
           Persist(control, [&] { return ReadOnce(grant, sha256, control, &bytes); });
       if (!read.ok()) return read;
-      if (Sha256Hex(bytes) == sha256) return bytes;
+      if (Sha256Hex(bytes) == sha256) return SharedBytes(std::move(bytes));
     }
     return absl::DataLossError(absl::StrCat("blob ", sha256, " arrives with other bytes"));
   }

@@ -9,6 +9,7 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "absl/time/time.h"
+#include "base/shared_bytes.h"
 #include "proto/join/channel.h"
 #include "server/worker/run_control.h"
 
@@ -26,8 +27,8 @@ struct BlobRetries {
 // abandoned. They never return UNAVAILABLE.
 class BlobChannel {
  public:
-  // `folder` is that of the server's blobs, if this process may read it: a blob is then read from
-  // its file. Empty: by the connection only.
+  // `folder` is that of the server's blobs, if this process may read it: a blob is then its file
+  // in memory. Empty: by the connection only.
   static std::unique_ptr<BlobChannel> Make(const join::ServerAddress& server,
                                            const std::string& folder = "",
                                            BlobRetries retries = {});
@@ -35,7 +36,7 @@ class BlobChannel {
 
   // Returns a blob's bytes, checked against its hash; DATA_LOSS if they differ repeatedly. `grant`
   // is the ID of the lease or analysis that may read it.
-  virtual absl::StatusOr<std::string> Read(const std::string& grant, const std::string& sha256,
+  virtual absl::StatusOr<SharedBytes> Read(const std::string& grant, const std::string& sha256,
                                            RunControl& control) = 0;
   // Publishes the bytes. Returns their hash once they are on the server's disk.
   virtual absl::StatusOr<std::string> Write(const std::string& lease, absl::string_view bytes,

@@ -34,7 +34,7 @@ absl::StatusOr<engine::AnalysisRequest> RequestOf(const std::string& id,
       return absl::Status(text.status().code(),
                           absl::StrCat("inputs.dataset: ", text.status().message()));
     }
-    request.inputs.text = std::make_shared<const std::string>(*std::move(text));
+    request.inputs.text = std::make_shared<const std::string>(text->view());
   }
   request.seed = asked.seed();
   for (const v1::ComputationSubject& from : asked.subjects()) {
@@ -60,7 +60,7 @@ absl::StatusOr<std::unique_ptr<engine::Analysis>> Begin(const std::string& id,
   if (!analysis.ok() || asked.state_blob().empty()) return analysis;
   const auto state = hands.blobs->Read(id, asked.state_blob(), control);
   if (!state.ok()) return state.status();
-  const absl::Status restored = (*analysis)->Restore(*state);
+  const absl::Status restored = (*analysis)->Restore(state->view());
   // The state is from a program that divides the analysis into other pieces: its progress is lost,
   // but not the analysis.
   if (absl::IsInvalidArgument(restored)) {

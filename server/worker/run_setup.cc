@@ -32,9 +32,9 @@ absl::StatusOr<std::shared_ptr<const engine::TaskData>> DataSets::Get(const Gran
     MutexLock lock(&mutex_);
     if (auto known = Find(key)) return known;
   }
-  const absl::StatusOr<std::string> file = blobs_->Read(blob.grant, blob.sha256, control);
+  const absl::StatusOr<SharedBytes> file = blobs_->Read(blob.grant, blob.sha256, control);
   if (!file.ok()) return file.status();
-  absl::StatusOr<std::shared_ptr<const engine::TaskData>> data = task.read(*file);
+  absl::StatusOr<std::shared_ptr<const engine::TaskData>> data = task.read(file->view());
   if (!data.ok()) return data;
   return Keep({key, *std::move(data)});
 }
@@ -78,8 +78,9 @@ absl::StatusOr<std::unique_ptr<engine::Trainer>> RunSetup::Make(const v1::Grant&
     if (!started.ok()) return started;
     return trainer;
   }
-  const absl::StatusOr<std::string> state = blobs_->Read(grant.lease(), run.resume_blob(), control);
-  const absl::Status imported = state.ok() ? (*trainer)->ImportState(*state) : state.status();
+  const absl::StatusOr<SharedBytes> state = blobs_->Read(grant.lease(), run.resume_blob(), control);
+  const absl::Status imported =
+      state.ok() ? (*trainer)->ImportState(state->view()) : state.status();
   if (imported.ok()) return trainer;
   return absl::Status(
       IsRefusal(imported) ? absl::StatusCode::kAborted : imported.code(),
@@ -90,9 +91,9 @@ absl::Status RunSetup::StartFrom(const v1::Grant& grant, engine::Trainer* traine
                                  RunControl& control) {
   const std::string& blob = grant.run().initial_blob();
   if (blob.empty()) return absl::OkStatus();
-  const absl::StatusOr<std::string> checkpoint = blobs_->Read(grant.lease(), blob, control);
+  const absl::StatusOr<SharedBytes> checkpoint = blobs_->Read(grant.lease(), blob, control);
   if (!checkpoint.ok()) return checkpoint.status();
-  const absl::Status started = trainer->StartFrom(*checkpoint);
+  const absl::Status started = trainer->StartFrom(checkpoint->view());
   return started.ok() ? started : Annotate(started, "cannot begin with model_from");
 }
 

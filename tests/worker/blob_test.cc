@@ -54,12 +54,12 @@ TEST_F(BlobTest, ReadsFromTheServersFolderIfItMay) {
   RunControl control;
   EXPECT_TRUE(absl::IsNotFound(channel->Read("lease", sha256, control).status()));
   std::ofstream(folder.path() + "/" + sha256) << bytes;
-  EXPECT_EQ(*channel->Read("lease", sha256, control), bytes);
+  EXPECT_EQ(channel->Read("lease", sha256, control)->view(), bytes);
   // Damage in the file: the server is asked.
   std::ofstream(folder.path() + "/" + sha256) << "other bytes";
   EXPECT_TRUE(absl::IsNotFound(channel->Read("lease", sha256, control).status()));
   server_->Change([&](ServerState& state) { state.blobs[sha256] = bytes; });
-  EXPECT_EQ(*channel->Read("lease", sha256, control), bytes);
+  EXPECT_EQ(channel->Read("lease", sha256, control)->view(), bytes);
 }
 
 TEST_F(BlobTest, GivesUpOnAServerThatNeverStopsFailing) {
@@ -150,7 +150,7 @@ TEST_F(BlobTest, SaysWhatIsWrongWithADataSet) {
 
 // Blobs whose bytes are derived from their hash.
 struct MadeBlobs : BlobChannel {
-  absl::StatusOr<std::string> Read(const std::string&, const std::string& sha256,
+  absl::StatusOr<SharedBytes> Read(const std::string&, const std::string& sha256,
                                    RunControl&) override {
     asked.push_back(sha256);
     if (const auto once = std::exchange(on_read, nullptr)) once();

@@ -202,8 +202,8 @@ TEST_F(ComputationTest, FetchesWhatItReadsAndMakesEveryPiece) {
   EXPECT_EQ(request.inputs.prompt, "");
   EXPECT_EQ(request.seed, 7u);
   ASSERT_THAT(request.subjects, SizeIs(2));
-  EXPECT_EQ(request.subjects[0].checkpoint, "weights");
-  EXPECT_EQ(request.subjects[1].checkpoint, "other weights");
+  EXPECT_EQ(request.subjects[0].checkpoint.view(), "weights");
+  EXPECT_EQ(request.subjects[1].checkpoint.view(), "other weights");
   EXPECT_EQ(request.subjects[0].config.model.width, 8);
   const auto documents = [&](size_t i) {
     return std::get<engine::DocumentsTask>(request.subjects[i].config.task).documents;

@@ -10,6 +10,7 @@
 
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
+#include "server/engine/analyze/large_vectors.h"
 #include "server/engine/data/random.h"
 #include "server/engine/model/layers.h"
 #include "server/engine/model/transformer.h"
@@ -29,15 +30,39 @@ double StreamUniform(uint64_t seed, int64_t n) {
   return static_cast<double>(SplitMix64::At(seed, static_cast<uint64_t>(n)) >> 11) * 0x1p-53;
 }
 
+// Returns true if the pieces follow each other in memory, in order, as elements of a type.
+bool AreOneVector(TensorType type, const std::vector<absl::string_view>& pieces) {
+  if (pieces.empty()) return false;
+  const auto width = static_cast<size_t>(WidthOf(type));
+  if (reinterpret_cast<uintptr_t>(pieces[0].data()) % width != 0) return false;
+  for (size_t i = 1; i < pieces.size(); ++i) {
+    if (pieces[i].data() != pieces[i - 1].data() + pieces[i - 1].size()) return false;
+  }
+  return true;
+}
+
+// Returns the flat vector of a checkpoint's parameters: in the memory of its file, or copied.
+at::Tensor ParametersOf(const CheckpointTensors& read, const SharedBytes& checkpoint) {
+  if (!checkpoint.of_file() || !AreOneVector(read.type, read.parameters)) {
+    return FlatTensor(read.type, read.parameters);
+  }
+  const absl::string_view first = read.parameters.front(), last = read.parameters.back();
+  const auto bytes = static_cast<int64_t>(last.data() + last.size() - first.data());
+  return at::from_blob(
+      const_cast<char*>(first.data()), {bytes / WidthOf(read.type)},
+      [owner = checkpoint.owner()](void*) mutable { owner.reset(); },
+      read.type == TensorType::kF64 ? at::kDouble : at::kFloat);
+}
+
 }  // namespace
 
-absl::StatusOr<SubjectModel> ReadSubject(RunConfig config, absl::string_view checkpoint) {
+absl::StatusOr<SubjectModel> ReadSubject(RunConfig config, const SharedBytes& checkpoint) {
   SubjectModel subject;
   subject.layout = MakeLayout(config.model, config.training.rule);
-  const absl::StatusOr<CheckpointTensors> read = ReadCheckpoint(subject.layout, checkpoint);
+  const absl::StatusOr<CheckpointTensors> read = ReadCheckpoint(subject.layout, checkpoint.view());
   if (!read.ok()) return read.status();
   subject.config = std::move(config);
-  subject.values = FlatTensor(read->type, read->parameters);
+  subject.values = ParametersOf(*read, checkpoint);
   const at::Tensor buffers = FlatTensor(read->type, read->buffers);
   if (buffers.numel() > 0) subject.buffers = buffers;
   subject.parameters =
@@ -52,7 +77,7 @@ absl::StatusOr<AnalysisContext> ReadAnalysisContext(AnalysisRequest request) {
   std::vector<const RunConfig*> configs;
   for (AnalysisSubject& from : request.subjects) {
     absl::StatusOr<SubjectModel> subject = ReadSubject(from.config, from.checkpoint);
-    from.checkpoint = std::string();  // frees it before the next model is read
+    from.checkpoint = SharedBytes();  // frees it before the next model is read
     if (!subject.ok()) {
       return absl::Status(subject.status().code(), absl::StrCat("subjects[", configs.size(),
                                                                 "]: ", subject.status().message()));
@@ -226,16 +251,29 @@ uint64_t DrawSeed(const AnalysisContext& analysis, absl::string_view name) {
   return StreamSeed(analysis.seed, absl::StrCat("analysis/", name));
 }
 
+void FillWithNormals(uint64_t seed, const at::Tensor& to) {
+  constexpr int64_t kPart = 1 << 14;  // small enough for the caches
+  double* const out = to.mutable_data_ptr<double>();
+  ForEachPart(to.size(0), kPart, [&](int64_t first, int64_t count) {
+    const int64_t pairs = (count + 1) / 2;
+    const at::Tensor radius = at::empty({pairs}, at::kDouble), angle = at::empty_like(radius);
+    for (int64_t i = 0; i < pairs; ++i) {
+      radius.mutable_data_ptr<double>()[i] = -StreamUniform(seed, first + 2 * i);
+      angle.mutable_data_ptr<double>()[i] = StreamUniform(seed, first + 2 * i + 1);
+    }
+    // 1 − u is never 0, so that its logarithm is finite.
+    radius.log1p_().mul_(-2).sqrt_();
+    angle.mul_(2 * std::numbers::pi);
+    const at::Tensor even = radius * angle.cos(), odd = radius * angle.sin();
+    for (int64_t i = 0; i < count; ++i) {
+      out[first + i] = (i % 2 == 0 ? even : odd).const_data_ptr<double>()[i / 2];
+    }
+  });
+}
+
 at::Tensor NormalSequence(uint64_t seed, int64_t count) {
   at::Tensor values = at::empty({count}, at::kDouble);
-  double* const out = values.mutable_data_ptr<double>();
-  for (int64_t i = 0; i < count; i += 2) {
-    // 1 − u is never 0, so that its logarithm is finite.
-    const double radius = std::sqrt(-2 * std::log1p(-StreamUniform(seed, i)));
-    const double angle = 2 * std::numbers::pi * StreamUniform(seed, i + 1);
-    out[i] = radius * std::cos(angle);
-    if (i + 1 < count) out[i + 1] = radius * std::sin(angle);
-  }
+  FillWithNormals(seed, values);
   return values;
 }
 

@@ -51,8 +51,9 @@ struct AnalysisContext {
 // Loads the models and data that a request names. Errors as MakeAnalysis's.
 absl::StatusOr<AnalysisContext> ReadAnalysisContext(AnalysisRequest request);
 
-// Returns INVALID_ARGUMENT if the file isn't a checkpoint of such a run.
-absl::StatusOr<SubjectModel> ReadSubject(RunConfig config, absl::string_view checkpoint);
+// Returns INVALID_ARGUMENT if the bytes aren't a checkpoint of such a run. The parameters stay in
+// the memory of a mapped file.
+absl::StatusOr<SubjectModel> ReadSubject(RunConfig config, const SharedBytes& checkpoint);
 
 // --- Shared by kinds
 
@@ -144,7 +145,8 @@ at::Tensor UniformSequence(uint64_t seed, int64_t first, int64_t count);
 // Returns the seed of the draws for a tensor or vector called `name`. It depends on the analysis's
 // seed and the name, so that models that share a tensor share its draws.
 uint64_t DrawSeed(const AnalysisContext& analysis, absl::string_view name);
-// Returns the first `count` standard normals of such draws, float64 (Box–Muller).
+// Fills `to` [n], float64, with the first standard normals of such draws (Box–Muller).
+void FillWithNormals(uint64_t seed, const at::Tensor& to);
 at::Tensor NormalSequence(uint64_t seed, int64_t count);
 
 }  // namespace ablate::engine

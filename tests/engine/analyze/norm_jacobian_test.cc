@@ -101,8 +101,9 @@ TEST(NormJacobianTest, IsUndefinedWhereNothingComesBack) {
   // No numbers if the model has no norm.
   RunConfig none = subject.config;
   none.model.norm.attention = none.model.norm.feed_forward = none.model.norm.final = false;
-  EXPECT_EQ(MakeAnalysis({NormJacobianOptions{}, {{none, ""}}, {40, ""}}).status().code(),
-            absl::StatusCode::kInvalidArgument);
+  EXPECT_EQ(
+      MakeAnalysis({NormJacobianOptions{}, {{none, std::string()}}, {40, ""}}).status().code(),
+      absl::StatusCode::kInvalidArgument);
   // A norm of one feature has a constant output.
   const auto [thin, letters] = ModelOfRows(R(1, {6, 1}));
   const AnalysisResult flat = Analyzed({NormJacobianOptions{}, {thin}, {0, letters}});
