@@ -8,6 +8,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "server/engine/analyze/computation.h"
+#include "server/engine/analyze/mixture_entropy.h"
 #include "server/engine/analyze/token_text.h"
 #include "server/engine/model/transformer.h"
 
@@ -22,65 +23,85 @@ enum HeadSum { kRowEntropy, kLargestWeight, kFirstToken, kRowMass, kHeadSums };
 // Sums over the rows of a pair of heads.
 enum PairSum { kDistance, kDistanceWithoutFirst, kRowsWithoutFirst, kPairSums };
 
-// Returns −Σ a ln a of rows [..., T].
-at::Tensor RowEntropies(const at::Tensor& a) { return -at::xlogy(a, a).sum(-1); }
+// Weights of which rows are compared. Row i of a map has Keys(i) keys that it may see.
+struct CountedRows {
+  int64_t first = 0;  // earlier rows have no choice
+  int64_t length = 0;
+  bool causal = true;
 
-// Rows of weights [..., T] and their entropies.
-struct RowWeights {
-  at::Tensor weights;
-  at::Tensor entropies;
+  int64_t Keys(int64_t row) const { return causal ? row + 1 : length; }
 };
 
-// Returns the Jensen–Shannon divergence of rows, in nats.
-at::Tensor RowDivergences(const RowWeights& a, const RowWeights& b) {
-  const at::Tensor middle = RowEntropies((a.weights + b.weights) / 2);
-  return (middle - (a.entropies + b.entropies) / 2).clamp_min(0);
-}
-
-// The weights [B, T, T] of a head, and entropies that its distances to all other heads need.
-class HeadRows {
- public:
-  explicit HeadRows(const at::Tensor& weights)
-      : all_{weights, RowEntropies(weights)},
-        mass_(weights.narrow(2, 1, weights.size(2) - 1).sum(-1)),
-        entropies_without_first_(RowEntropies(WeightsWithoutFirst())) {}
-
-  const RowWeights& all() const { return all_; }
-  // Returns the rows without the first key, normalised to 1 again.
-  RowWeights WithoutFirst() const { return {WeightsWithoutFirst(), entropies_without_first_}; }
-  // Returns true for rows without weight on the other keys, [B, T].
-  at::Tensor LacksOthers() const { return mass_.le(0); }
-
- private:
-  at::Tensor WeightsWithoutFirst() const {
-    return all_.weights.narrow(2, 1, all_.weights.size(2) - 1) / mass_.unsqueeze(-1);
-  }
-
-  RowWeights all_;
-  at::Tensor mass_;  // of all keys except the first, [B, T]
-  at::Tensor entropies_without_first_;
-};
-
-// The contribution of one block to the sums.
+// Sums of one block.
 struct BlockAttention {
   at::Tensor heads;  // [H, kHeadSums]
-  at::Tensor pairs;  // [H, H, kPairSums]
+  at::Tensor pairs;  // [H, H, kPairSums], of two heads where the first comes first
 };
 
-// Rows of weights, starting with row `first`. Row i has keys[i] keys that it may see.
-struct CountedRows {
-  int64_t first = 0;
-  at::Tensor keys;  // [T], float64
+// Returns an entropy divided by that of uniform weights.
+double Evenness(double entropy, int64_t keys) {
+  return entropy / std::log(static_cast<double>(keys));
+}
 
-  // Returns the counted rows of values [..., T, ·] or [..., T].
-  at::Tensor Of(const at::Tensor& values, int64_t axis) const {
-    return values.narrow(axis, first, values.size(axis) - first);
+// Returns the sum of the counted rows' evenness in maps [..., T, T], float64.
+double SumOfEvenness(const at::Tensor& maps, const CountedRows& rows) {
+  const at::Tensor whole = maps.contiguous();
+  const double* row = whole.const_data_ptr<double>();
+  double sum = 0;
+  for (int64_t i = 0; i < whole.numel() / rows.length; ++i, row += rows.length) {
+    const int64_t in_map = i % rows.length, keys = rows.Keys(in_map);
+    if (in_map < rows.first) continue;
+    sum += Evenness(MixtureEntropy(row, 1, row, 0, static_cast<size_t>(keys)), keys);
   }
-  // Returns the evenness of weights [..., T, T]: their entropy divided by that of uniform weights,
-  // [..., T − first].
-  at::Tensor Evenness(const at::Tensor& weights) const {
-    return RowEntropies(Of(weights, -2)) / Of(keys, 0).log();
+  return sum;
+}
+
+// A row of one head: its weights on the keys that it may see.
+template <typename T>
+class HeadRow {
+ public:
+  HeadRow(const T* weights, int64_t keys)
+      : weights_(weights), keys_(static_cast<size_t>(keys)), entropy_(Entropy(0, 1)) {
+    for (size_t i = 1; i < keys_; ++i) others_ += weights[i];
+    if (HasOthers()) entropy_of_others_ = Entropy(1, Share(others_));
   }
+
+  double first() const { return weights_[0]; }
+  double mass() const { return first() + others_; }
+  double entropy() const { return entropy_; }
+  // Returns the entropy of the weights divided by their sum.
+  double ShareEntropy() const { return Entropy(0, Share(mass())); }
+  double Largest() const {
+    const T largest = *std::max_element(weights_, weights_ + keys_);
+    return std::isnan(mass()) ? mass() : largest;
+  }
+  // Returns true if there is weight on at least two keys without the first.
+  bool HasOthers() const { return keys_ >= 3 && !(others_ <= 0); }
+
+  // Returns the Jensen–Shannon divergence of two rows, in nats.
+  static double Divergence(const HeadRow& a, const HeadRow& b) {
+    return OrZero(Mixture(a, T(0.5), b, T(0.5), 0) - (a.entropy_ + b.entropy_) / 2);
+  }
+  // As above without the first key, each row normalised to 1 again. Both must have others.
+  static double DivergenceOfOthers(const HeadRow& a, const HeadRow& b) {
+    const double entropy = Mixture(a, Share(2 * a.others_), b, Share(2 * b.others_), 1);
+    return OrZero(entropy - (a.entropy_of_others_ + b.entropy_of_others_) / 2);
+  }
+
+ private:
+  static T Share(double of) { return static_cast<T>(1 / of); }
+  // A divergence is negative by rounding only. NaN stays.
+  static double OrZero(double divergence) { return divergence < 0 ? 0 : divergence; }
+  static double Mixture(const HeadRow& a, T p, const HeadRow& b, T q, size_t from) {
+    return MixtureEntropy(a.weights_ + from, p, b.weights_ + from, q, a.keys_ - from);
+  }
+  double Entropy(size_t from, T scale) const { return Mixture(*this, scale, *this, 0, from); }
+
+  const T* weights_;
+  size_t keys_;
+  double others_ = 0;  // the weight on all keys except the first
+  double entropy_;
+  double entropy_of_others_ = 0;
 };
 
 class AttentionLook : public Computation {
@@ -108,16 +129,19 @@ class AttentionLook : public Computation {
     const int64_t length = batch.length;
     const CountedRows rows = RowsOf(length);
     std::vector<BlockAttention> blocks(static_cast<size_t>(model_.layers));
-    std::vector<at::Tensor> means, maps;
+    std::vector<at::Tensor> maps;
+    std::vector<double> means;
     at::Tensor everywhere = at::zeros({batch.rows, length, length}, at::kDouble);
     std::vector<std::pair<std::string, Hook>> observers;
     for (int i = 0; i < model_.layers; ++i) {
       const auto look = [&, i](const at::Tensor& of_heads) {
         const at::Tensor weights =
-            of_heads.to(at::kDouble).view({batch.rows, model_.heads, length, length});
-        blocks[static_cast<size_t>(i)] = LookAt(weights, rows);
-        const at::Tensor mean = weights.mean(1);  // [B, T, T]
-        means.push_back(rows.Evenness(mean).sum());
+            of_heads.contiguous().view({batch.rows, model_.heads, length, length});
+        const at::Tensor mean = weights.mean(1, /*keepdim=*/false, at::kDouble);  // [B, T, T]
+        blocks[static_cast<size_t>(i)] = weights.scalar_type() == at::kDouble
+                                             ? LookAt<double>(weights, rows)
+                                             : LookAt<float>(weights, rows);
+        means.push_back(SumOfEvenness(mean, rows));
         everywhere += mean / model_.layers;
         if (!options_.maps.empty()) maps.push_back(weights[0]);
       };
@@ -128,12 +152,13 @@ class AttentionLook : public Computation {
     read.targets.assign(read.inputs.size(), 0);  // targets are unused
     HeadInput(model_, subject_.parameters, TensorsOf(read, subject_.values.options()),
               {.hooks = &hooks});
-    means.push_back(rows.Evenness(everywhere).sum());
-    const at::Tensor all_means = at::stack(means);
+    means.push_back(SumOfEvenness(everywhere, rows));
+    const at::Tensor all_means = at::tensor(means, at::kDouble);
     if (!maps.empty()) maps_.copy_(at::stack(maps));
     for (int64_t i = 0; i < model_.layers; ++i) {
       heads_[i] += blocks[static_cast<size_t>(i)].heads;
-      pairs_[i] += blocks[static_cast<size_t>(i)].pairs;
+      const at::Tensor& pairs = blocks[static_cast<size_t>(i)].pairs;
+      pairs_[i] += pairs + pairs.transpose(0, 1);
     }
     means_ += all_means;
     rows_ += static_cast<double>(batch.rows * (length - rows.first));
@@ -174,9 +199,8 @@ class AttentionLook : public Computation {
 
   // Returns the rows with at least two keys to choose from.
   CountedRows RowsOf(int64_t length) const {
-    const at::TensorOptions options = at::TensorOptions().dtype(at::kDouble);
-    if (model_.attention.causal) return {1, at::arange(1, length + 1, options)};
-    return {length > 1 ? 0 : 1, at::full({length}, static_cast<double>(length), options)};
+    const bool causal = model_.attention.causal;
+    return {causal || length == 1 ? 1 : 0, length, causal};
   }
 
   // Returns the fraction of heads whose mean weight of the first token exceeds kSinkWeight. The
@@ -192,41 +216,53 @@ class AttentionLook : public Computation {
     return means.gt(kSinkWeight).to(at::kDouble).mean();
   }
 
-  // Measures weights [B, H, T, T].
+  // Measures weights [B, H, T, T], contiguous.
+  template <typename T>
   BlockAttention LookAt(const at::Tensor& weights, const CountedRows& rows) const {
-    const auto by_head = [](const at::Tensor& values) {
-      return values.sum(at::IntArrayRef({0, 2}));
-    };
-    const at::Tensor mass = weights.sum(-1);  // [B, H, T]
-    const at::Tensor shares = Normalised() ? weights : weights / mass.unsqueeze(-1);
     BlockAttention block;
-    block.heads = at::stack({by_head(rows.Evenness(shares)), by_head(rows.Of(weights.amax(-1), 2)),
-                             by_head(rows.Of(weights.select(-1, 0), 2)), by_head(rows.Of(mass, 2))},
-                            -1);
+    block.heads = at::zeros({model_.heads, kHeadSums}, at::kDouble);
     block.pairs = at::zeros({model_.heads, model_.heads, kPairSums}, at::kDouble);
-    if (!Normalised()) return block;
-    std::vector<HeadRows> heads;
-    for (int64_t h = 0; h < model_.heads; ++h) heads.emplace_back(weights.select(1, h));
-    for (int64_t h = 0; h < model_.heads; ++h) {
-      for (int64_t g = h + 1; g < model_.heads; ++g) {
-        const at::Tensor sums =
-            LookAtPair(heads[static_cast<size_t>(h)], heads[static_cast<size_t>(g)], rows);
-        block.pairs[h][g].copy_(sums);
-        block.pairs[g][h].copy_(sums);
+    const T* const values = weights.const_data_ptr<T>();
+    for (int64_t sequence = 0; sequence < weights.size(0); ++sequence) {
+      for (int64_t row = rows.first; row < rows.length; ++row) {
+        std::vector<HeadRow<T>> heads;
+        heads.reserve(static_cast<size_t>(model_.heads));
+        for (int64_t h = 0; h < model_.heads; ++h) {
+          const int64_t at = ((sequence * model_.heads + h) * rows.length + row) * rows.length;
+          heads.emplace_back(values + at, rows.Keys(row));
+        }
+        AddHeads(heads, rows.Keys(row), block.heads.mutable_data_ptr<double>());
+        if (Normalised()) AddPairs(heads, block.pairs.mutable_data_ptr<double>());
       }
     }
     return block;
   }
 
-  // Returns [kPairSums] for two heads. The variant without the first token, which most heads of
+  // Adds a row to sums [H, kHeadSums].
+  template <typename T>
+  void AddHeads(const std::vector<HeadRow<T>>& heads, int64_t keys, double* sums) const {
+    for (const HeadRow<T>& head : heads) {
+      sums[kRowEntropy] += Evenness(Normalised() ? head.entropy() : head.ShareEntropy(), keys);
+      sums[kLargestWeight] += head.Largest();
+      sums[kFirstToken] += head.first();
+      sums[kRowMass] += head.mass();
+      sums += kHeadSums;
+    }
+  }
+
+  // Adds a row to sums [H, H, kPairSums]. The variant without the first token, which most heads of
   // trained models attend to, only counts rows with at least two other keys.
-  static at::Tensor LookAtPair(const HeadRows& a, const HeadRows& b, const CountedRows& rows) {
-    const at::Tensor none = a.LacksOthers().logical_or(b.LacksOthers());  // [B, T]
-    const at::Tensor counts = rows.keys.ge(3).logical_and(none.logical_not());
-    const at::Tensor apart = RowDivergences(a.WithoutFirst(), b.WithoutFirst());
-    return at::stack({rows.Of(RowDivergences(a.all(), b.all()), 1).sum(),
-                      apart.masked_fill(counts.logical_not(), 0).sum(),
-                      counts.sum().to(at::kDouble)});
+  template <typename T>
+  static void AddPairs(const std::vector<HeadRow<T>>& heads, double* sums) {
+    for (size_t h = 0; h < heads.size(); ++h) {
+      for (size_t g = h + 1; g < heads.size(); ++g) {
+        double* const pair = sums + (h * heads.size() + g) * kPairSums;
+        pair[kDistance] += HeadRow<T>::Divergence(heads[h], heads[g]);
+        if (!heads[h].HasOthers() || !heads[g].HasOthers()) continue;
+        pair[kDistanceWithoutFirst] += HeadRow<T>::DivergenceOfOthers(heads[h], heads[g]);
+        ++pair[kRowsWithoutFirst];
+      }
+    }
   }
 
   void Add(const std::string& name, const at::Tensor& value, std::optional<Undefined> undefined,
