@@ -5,6 +5,7 @@
 #include "absl/strings/str_cat.h"
 #include "server/engine/analyze/computation.h"
 #include "server/engine/analyze/gradients.h"
+#include "server/engine/analyze/large_vectors.h"
 
 namespace ablate::engine {
 namespace {
@@ -38,15 +39,16 @@ class GradientFlow : public Computation {
   int64_t pieces() const override { return analysis_.batch_count(); }
 
   void Add(int64_t piece) override {
-    const Gradients gradients =
+    Gradients gradients =
         GradientsOf(analysis_, subject_, analysis_.Batch(piece), pass_, {true, hook_points_, {}});
     std::vector<at::Tensor> squares;
     for (const at::Tensor& g : gradients.hook_points) squares.push_back(g.square().sum());
     squares_ += at::stack(squares);
     const std::vector<ParameterInfo>& parameters = subject_.layout.parameters;
     for (size_t i = 0; i < parameters.size(); ++i) {
-      gradient_.narrow(0, parameters[i].offset, parameters[i].size) +=
-          gradients.parameters[i].flatten();
+      AddTo(gradients.parameters[i].flatten(),
+            gradient_.narrow(0, parameters[i].offset, parameters[i].size));
+      gradients.parameters[i] = at::Tensor();
     }
   }
 
@@ -100,7 +102,7 @@ class GradientFlow : public Computation {
     for (const ParameterInfo& parameter : subject_.layout.parameters) {
       const auto square = [&](const at::Tensor& flat) {
         const at::Tensor part = flat.narrow(0, parameter.offset, parameter.size);
-        return part.to(at::kDouble).square().sum().item<double>();
+        return DotOf(part, part);
       };
       const double gradient = square(gradient_), size = square(subject_.values);
       all += gradient;

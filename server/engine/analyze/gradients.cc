@@ -4,7 +4,9 @@
 
 #include <algorithm>
 #include <cmath>
+#include <utility>
 
+#include "server/engine/analyze/large_vectors.h"
 #include "server/engine/model/layers.h"
 #include "server/engine/model/transformer.h"
 
@@ -21,15 +23,15 @@ constexpr double kMostExponent = 120;  // the factor itself is a float32
 std::pair<double, double> RangeOfNorms(const std::vector<at::Tensor>& gradients) {
   double least = INFINITY, most = 0;
   for (const at::Tensor& gradient : gradients) {
-    const double norm = gradient.norm().item<double>();
+    const double norm = NormOf(gradient);
     least = std::min(least, norm);
     most = std::isfinite(norm) ? std::max(most, norm) : INFINITY;
   }
   return {least, most};
 }
 
-// Returns the gradients of `loss` times a factor, divided by the factor: float64, 0 for missing
-// ones.
+// Returns the gradients of `loss` times a factor, divided by the factor, in float64 if it isn't 1;
+// 0 for missing ones.
 std::vector<at::Tensor> GradientsAt(double factor, const at::Tensor& loss,
                                     const std::vector<at::Tensor>& inputs, bool keep_graph) {
   std::vector<at::Tensor> raw =
@@ -38,11 +40,9 @@ std::vector<at::Tensor> GradientsAt(double factor, const at::Tensor& loss,
   for (size_t i = 0; i < raw.size(); ++i) {
     at::Tensor& gradient = raw[i];  // replaced one by one, for memory
     if (!gradient.defined()) {
-      gradient = at::zeros(inputs[i].sizes(), inputs[i].options().dtype(at::kDouble));
-      continue;
+      gradient = at::zeros(inputs[i].sizes(), inputs[i].options());
     }
-    gradient = gradient.to(at::kDouble);
-    if (factor != 1) gradient = gradient / factor;
+    if (factor != 1) gradient = gradient.to(at::kDouble) / factor;
   }
   return raw;
 }
@@ -91,7 +91,11 @@ Gradients GradientsOf(const AnalysisContext& analysis, const SubjectModel& subje
 
   Gradients gradients;
   for (size_t i = 0; i < all.size(); ++i) {
-    (i < hook_points ? gradients.hook_points : gradients.parameters).push_back(all[i]);
+    if (i < hook_points) {
+      gradients.hook_points.push_back(all[i].to(at::kDouble));
+    } else {
+      gradients.parameters.push_back(std::move(all[i]));
+    }
   }
   return gradients;
 }

@@ -25,10 +25,12 @@ struct WantedGradients {
   std::vector<std::pair<std::string, Hook>> observers;
 };
 
-// Gradients in float64; 0 if the loss doesn't depend on a tensor.
+// Gradients; 0 if the loss doesn't depend on a tensor.
 struct Gradients {
-  std::vector<at::Tensor> parameters;   // one per parameter of the layout, [shape…]
-  std::vector<at::Tensor> hook_points;  // one per hook point, [n, features]
+  // One per parameter of the layout, [shape…]. In the subject's precision, or float64 if the loss
+  // was scaled.
+  std::vector<at::Tensor> parameters;
+  std::vector<at::Tensor> hook_points;  // one per hook point, [n, features], float64
 };
 
 // Returns the contribution of `batch` to the gradients of the mean over all targets: a summand of

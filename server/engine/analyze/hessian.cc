@@ -11,6 +11,7 @@
 #include "server/engine/analyze/computation.h"
 #include "server/engine/analyze/hessian_products.h"
 #include "server/engine/analyze/lanczos.h"
+#include "server/engine/analyze/large_vectors.h"
 #include "server/engine/analyze/parameter_draws.h"
 
 namespace ablate::engine {
@@ -67,8 +68,8 @@ class Hessian : public Computation {
         products_(analysis, subject_),
         loss_(at::zeros({1}, at::kDouble)),
         gradient_norm_(at::zeros({1}, at::kDouble)),
-        sum_(at::zeros({subject_.layout.size}, at::kDouble)),
-        basis_(at::zeros({steps_, subject_.layout.size}, subject_.values.options())),
+        sum_(at::zeros({batches_ > 1 ? subject_.layout.size : 0}, at::kDouble)),
+        basis_(at::empty({steps_, subject_.layout.size}, subject_.values.options())),
         basis_rows_(at::zeros({1}, at::kLong)),
         alphas_(at::zeros({runs_, steps_}, at::kDouble)),
         betas_(at::zeros({runs_, steps_}, at::kDouble)),
@@ -136,14 +137,16 @@ class Hessian : public Computation {
 
   // Returns the sum over the batches up to this one.
   at::Tensor Together(size_t batch, const at::Tensor& summand) const {
-    return batch == 0 ? summand.to(at::kDouble) : sum_ + summand;
+    const at::Tensor sum = batch == 0 ? at::zeros(summand.sizes(), at::kDouble) : sum_.clone();
+    AddTo(summand, sum);
+    return sum;
   }
 
   void AddGradient(size_t batch) {
     const BatchDerivative derivative = products_.Differentiate(batch);
     const at::Tensor sum = Together(batch, derivative.gradient);
-    const double norm = sum.norm().item<double>();
-    sum_.copy_(sum);
+    const double norm = NormOf(sum);
+    if (!Last(batch)) sum_.copy_(sum);
     loss_.mutable_data_ptr<double>()[0] += derivative.loss;
     gradient_norm_.mutable_data_ptr<double>()[0] = norm;
   }
@@ -151,13 +154,13 @@ class Hessian : public Computation {
   void AddToStep(int64_t run, int64_t step, size_t batch) {
     if (Ended(run, step)) return;
     const at::Tensor vector = step == 0 ? StartOf(run) : basis_[step];
-    const at::Tensor sum = Together(batch, products_.Multiply(batch, vector));
+    at::Tensor sum = Together(batch, products_.Multiply(batch, vector));
     if (!Last(batch)) {
       sum_.copy_(sum);
       return;
     }
     const at::Tensor basis = step == 0 ? vector.unsqueeze(0) : basis_.narrow(0, 0, step + 1);
-    const LanczosStep made = StepOf(basis, sum);
+    const LanczosStep made = StepOf(basis, std::move(sum));
     const absl::Span<double> alphas = RowOf(alphas_, run), betas = RowOf(betas_, run);
     const auto at = static_cast<size_t>(step);
     const double largest =
@@ -174,17 +177,15 @@ class Hessian : public Computation {
 
   // Returns the start vector, with elements ±1/√P.
   at::Tensor StartOf(int64_t run) const {
-    const at::Tensor signs =
-        SignVector(analysis_, subject_.layout, absl::StrCat("hessian/start.", run));
-    return (signs / std::sqrt(static_cast<double>(signs.numel()))).to(basis_.scalar_type());
+    const at::Tensor signs = SignVector(analysis_, subject_.layout,
+                                        absl::StrCat("hessian/start.", run), basis_.scalar_type());
+    return signs.mul_(1 / std::sqrt(static_cast<double>(signs.numel())));
   }
 
   void AddToSample(int64_t sample, size_t batch) {
-    const at::Tensor signs =
-        SignVector(analysis_, subject_.layout, absl::StrCat("hessian/trace.", sample))
-            .to(basis_.scalar_type());
-    const at::Tensor product = products_.Multiply(batch, signs);
-    const double summand = (product.to(at::kDouble) * signs).sum().item<double>();
+    const at::Tensor signs = SignVector(
+        analysis_, subject_.layout, absl::StrCat("hessian/trace.", sample), basis_.scalar_type());
+    const double summand = DotOf(products_.Multiply(batch, signs), signs);
     samples_.mutable_data_ptr<double>()[sample] += summand;
   }
 
@@ -266,7 +267,7 @@ class Hessian : public Computation {
   HessianProducts products_;
   at::Tensor loss_;           // [1]
   at::Tensor gradient_norm_;  // [1]
-  at::Tensor sum_;            // [P] float64, over the batches of the current vector
+  at::Tensor sum_;            // [P] float64, over the current vector's batches; [0] if it is one
   at::Tensor basis_;          // [steps, P] of the current run, in the subject's precision
   at::Tensor basis_rows_;     // [1], number of these rows that the next steps need
   at::Tensor alphas_;         // [runs, steps]

@@ -3,23 +3,27 @@
 #include <algorithm>
 #include <cmath>
 
+#include "server/engine/analyze/large_vectors.h"
+
 namespace ablate::engine {
 
-LanczosStep StepOf(const at::Tensor& basis, const at::Tensor& product, int64_t elements) {
-  constexpr int64_t kMostRows = 8;
-  const int64_t together = std::clamp<int64_t>(elements / basis.size(1), 1, kMostRows);
-  at::Tensor rest = product.clone();
+LanczosStep StepOf(const at::Tensor& basis, at::Tensor product, int64_t elements) {
+  // Columns of the basis at a time, so that each part is converted once per use.
+  const int64_t columns = std::max<int64_t>(elements / basis.size(0), 1);
+  const auto parts = [&](const auto& of) {
+    ForEachPart(basis.size(1), columns, [&](int64_t first, int64_t count) {
+      of(basis.narrow(1, first, count).to(at::kDouble), product.narrow(0, first, count));
+    });
+  };
   LanczosStep step;
-  step.alpha = basis[-1].to(at::kDouble).dot(product).item<double>();
   for (int pass = 0; pass < 2; ++pass) {
-    for (int64_t first = 0; first < basis.size(0); first += together) {
-      const int64_t rows = std::min(together, basis.size(0) - first);
-      const at::Tensor some = basis.narrow(0, first, rows).to(at::kDouble);
-      rest.addmv_(some.t(), some.mv(rest), 1, -1);
-    }
+    at::Tensor along = at::zeros({basis.size(0)}, at::kDouble);
+    parts([&](const at::Tensor& some, const at::Tensor& rest) { along += some.mv(rest); });
+    if (pass == 0) step.alpha = along[-1].item<double>();
+    parts([&](const at::Tensor& some, at::Tensor rest) { rest.addmv_(some.t(), along, 1, -1); });
   }
-  step.beta = rest.norm().item<double>();
-  step.next = rest.div_(step.beta);
+  step.beta = NormOf(product);
+  step.next = product.div_(step.beta);
   return step;
 }
 

@@ -17,14 +17,13 @@ struct LanczosStep {
   at::Tensor next;   // that part divided by its norm, [P] float64; unusable if the norm is 0
 };
 
-// Number of elements that StepOf converts to float64 at a time: 512 MB.
-inline constexpr int64_t kLanczosElements = int64_t{1} << 26;
+// Number of elements of the basis that StepOf converts to float64 at a time: 8 MB.
+inline constexpr int64_t kLanczosElements = int64_t{1} << 20;
 
 // Orthogonalises `product` [P], float64, against all of `basis` [j, P], of either precision, by two
-// Gram–Schmidt passes. The three-term recurrence alone loses orthogonality and finds the same
-// eigenvalues again. The basis is converted to float64 in groups of at most eight vectors and, if
-// there are several in a group, of so many elements.
-LanczosStep StepOf(const at::Tensor& basis, const at::Tensor& product,
+// passes of classical Gram–Schmidt. The three-term recurrence alone loses orthogonality and finds
+// the same eigenvalues again. Changes `product`, which becomes the result's `next`.
+LanczosStep StepOf(const at::Tensor& basis, at::Tensor product,
                    int64_t elements = kLanczosElements);
 
 // Eigenvalues of the tridiagonal matrix, ascending.

@@ -105,6 +105,11 @@ class LossLandscape : public Computation {
 
   void Add(int64_t piece) override {
     const int64_t point = piece / analysis_.batch_count() - 1;  // −1: the middle
+    if (point >= 0 && grid_.SquaredDistance(point % grid_.size()) == 0) {
+      CheckStop(analysis_);
+      sums_.mutable_data_ptr<double>()[point] = middle_.item<double>();  // no need to compute again
+      return;
+    }
     MoveTo(point);
     const double loss = model_.Loss(analysis_.Batch(piece % analysis_.batch_count()));
     if (point < 0) {

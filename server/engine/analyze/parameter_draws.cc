@@ -1,18 +1,19 @@
 #include "server/engine/analyze/parameter_draws.h"
 
 #include "absl/strings/str_cat.h"
+#include "server/engine/analyze/large_vectors.h"
 
 namespace ablate::engine {
 namespace {
 
-// Calls `draw` with each tensor's seed and number of elements.
+// Calls `draw` with each tensor's seed and its part of the vector, which it fills.
 template <typename Draw>
 at::Tensor DrawByTensor(const AnalysisContext& analysis, const ParameterLayout& layout,
-                        absl::string_view name, const Draw& draw) {
-  const at::Tensor drawn = at::empty({layout.size}, at::kDouble);
+                        absl::string_view name, at::ScalarType type, const Draw& draw) {
+  const at::Tensor drawn = at::empty({layout.size}, type);
   for (const ParameterInfo& parameter : layout.parameters) {
-    const uint64_t seed = DrawSeed(analysis, absl::StrCat(name, "/", parameter.name));
-    drawn.narrow(0, parameter.offset, parameter.size).copy_(draw(seed, parameter.size));
+    draw(DrawSeed(analysis, absl::StrCat(name, "/", parameter.name)),
+         drawn.narrow(0, parameter.offset, parameter.size));
   }
   return drawn;
 }
@@ -29,13 +30,16 @@ void ScaleRows(const at::Tensor& a, const at::Tensor& b) {
 
 at::Tensor NormalVector(const AnalysisContext& analysis, const ParameterLayout& layout,
                         absl::string_view name) {
-  return DrawByTensor(analysis, layout, name, NormalSequence);
+  return DrawByTensor(analysis, layout, name, at::kDouble, FillWithNormals);
 }
 
 at::Tensor SignVector(const AnalysisContext& analysis, const ParameterLayout& layout,
-                      absl::string_view name) {
-  return DrawByTensor(analysis, layout, name, [](uint64_t seed, int64_t size) {
-    return UniformSequence(seed, 0, size).ge(0).to(at::kDouble).mul_(2).sub_(1);
+                      absl::string_view name, at::ScalarType type) {
+  return DrawByTensor(analysis, layout, name, type, [](uint64_t seed, const at::Tensor& part) {
+    ForEachPart(part.size(0), kLargePart, [&](int64_t first, int64_t count) {
+      const at::Tensor uniforms = UniformSequence(seed, first, count);
+      part.narrow(0, first, count).copy_(uniforms.ge(0)).mul_(2).sub_(1);
+    });
   });
 }
 

@@ -115,10 +115,10 @@ TEST_F(HessianTest, GivesTheOraclesFirstSteps) {
 TEST(LanczosTest, GivesTheSameStepInGroupsOfAnySize) {
   const at::Tensor basis = std::get<0>(at::linalg_qr(R(1, {60, 11}))).t().contiguous();
   const at::Tensor product = R(2, {60});
-  const LanczosStep whole = StepOf(basis, product);
+  const LanczosStep whole = StepOf(basis, product.clone());
   for (const int64_t elements : {1, 120, 200}) {
-    const LanczosStep grouped = StepOf(basis, product, elements);
-    EXPECT_EQ(grouped.alpha, whole.alpha);
+    const LanczosStep grouped = StepOf(basis, product.clone(), elements);
+    EXPECT_NEAR(grouped.alpha, whole.alpha, 1e-12);
     EXPECT_NEAR(grouped.beta, whole.beta, 1e-12);
     EXPECT_LT((grouped.next - whole.next).abs().max().item<double>(), 1e-12);
     EXPECT_LT(basis.mv(grouped.next).abs().max().item<double>(), 1e-12);
