@@ -33,6 +33,11 @@ class Address:
     def __str__(self) -> str:
         return f"the server {self.login} at {self.target}" if self.login else f"a server at {self.target}"
 
+    @property
+    def next_step(self) -> str:
+        """Returns the advice for a server that doesn't answer."""
+        return "" if self.login else ": run `ablate up`"
+
 
 def find(address: str | None) -> Address | None:
     """Returns the server that `address` names, or the environment; None for the personal server.

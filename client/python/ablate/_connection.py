@@ -4,6 +4,7 @@ from __future__ import annotations
 import hashlib
 import time
 from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any, Protocol, TypeVar
 
 import grpc
@@ -17,6 +18,7 @@ Response = TypeVar("Response", bound=Message)
 LONG = 300.0  # seconds, for calls that expand or compare a large grid
 _SHORT = 30.0
 _RETRY_DELAYS = (0.1, 0.4)
+_AT_ONE_TIME = 8  # calls; the server answers a user by 6 threads
 _MAX_MESSAGE = 128 << 20  # a response with 100,000 cells takes some 20 MB
 _MAX_TIME_AWAY = 60.0  # of a server, while a watch waits for it
 _LIVE_WATCH = 30.0  # a watch that lasts so long had a server
@@ -65,7 +67,7 @@ class Connection:
                     request, timeout=timeout, metadata=self._metadata)
                 return result
             except grpc.RpcError as failure:
-                error = errors.from_call(failure, str(self.address))
+                error = self._error(failure)
                 if delay is None or not isinstance(error, errors.Unavailable):
                     raise error from None
                 time.sleep(delay)
@@ -73,13 +75,9 @@ class Connection:
 
     def call_all(self, method: str, requests: Iterable[Message],
                  response: type[Response]) -> list[Response]:
-        """Makes unary calls at one time; returns the responses in order."""
-        pending = [self._unary(method, request, response).future(
-            request, timeout=_SHORT, metadata=self._metadata) for request in requests]
-        try:
-            return [call.result() for call in pending]
-        except grpc.RpcError as failure:
-            raise errors.from_call(failure, str(self.address)) from None
+        """Makes unary calls, some at one time; returns the responses in order."""
+        with ThreadPoolExecutor(_AT_ONE_TIME) as threads:
+            return list(threads.map(lambda request: self.call(method, request, response), requests))
 
     def pages(self, method: str, request: Any, response: type[Response]) -> Iterator[Response]:
         """Yields all pages of a list."""
@@ -98,7 +96,7 @@ class Connection:
         try:
             yield from call
         except grpc.RpcError as failure:
-            raise errors.from_call(failure, str(self.address)) from None
+            raise self._error(failure) from None
         finally:
             call.cancel()
 
@@ -110,7 +108,7 @@ class Connection:
                 response_deserializer=response.FromString)(requests, metadata=self._metadata)
             return result
         except grpc.RpcError as failure:
-            raise errors.from_call(failure, str(self.address)) from None
+            raise self._error(failure) from None
 
     def keep_watching(self, watch: Callable[[], Iterator[Response]]) -> Iterator[Response]:
         """Yields the messages of watches until one ends without an error. A server that is away,
@@ -134,7 +132,7 @@ class Connection:
                 time.sleep(0.2)
 
     def download(self, method: str, request: Any, response: type[Response],
-                 sha256: str = "") -> bytes:
+                 sha256: str) -> bytearray:
         """Returns a file that the server sends in chunks with `data`. A stream that breaks is
         continued as long as tries bring bytes. `request` has an `offset`."""
         data = bytearray()
@@ -147,9 +145,12 @@ class Connection:
             except errors.Unavailable:
                 if len(data) == request.offset:
                     raise
-        if sha256 and hashlib.sha256(data).hexdigest() != sha256:
+        if hashlib.sha256(data).hexdigest() != sha256:
             raise errors.DataLoss(f"{request.name}: the bytes that arrived have another SHA-256")
-        return bytes(data)
+        return data
+
+    def _error(self, failure: grpc.RpcError) -> errors.Error:
+        return errors.from_call(failure, str(self.address), self.address.next_step)
 
     def _unary(self, method: str, request: Message, response: type[Message]) -> Any:
         return self._channel.unary_unary(

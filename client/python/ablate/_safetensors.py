@@ -14,9 +14,9 @@ _TYPES = {"F64": "<f8", "F32": "<f4", "F16": "<f2", "I64": "<i8", "I32": "<i4", 
           "I8": "i1", "U64": "<u8", "U32": "<u4", "U16": "<u2", "U8": "u1", "BOOL": "?"}
 
 
-def read(file: bytes) -> tuple[Arrays, dict[str, str]]:
+def read(file: bytearray) -> tuple[Arrays, dict[str, str]]:
     """Returns the arrays by name, in the file's order, and the metadata. The arrays share the
-    file's memory and are read-only."""
+    file's memory."""
     try:
         size = int.from_bytes(file[:8], "little")
         header = json.loads(file[8:8 + size])

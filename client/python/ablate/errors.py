@@ -85,13 +85,14 @@ _CLASSES: dict[grpc.StatusCode, type[Error]] = {
 }
 
 
-def from_call(call: grpc.RpcError, server: str) -> Error:
-    """Returns the error of a failed call to `server`, as messages name it."""
+def from_call(call: grpc.RpcError, server: str, next_step: str) -> Error:
+    """Returns the error of a failed call to `server`, as messages name it. `next_step` is advice if
+    it doesn't answer."""
     code, message = call.code(), call.details() or ""
     details = _details_of(call)
     if details is None and code in (grpc.StatusCode.UNAVAILABLE, grpc.StatusCode.CANCELLED):
         # gRPC's own answer: nobody listens, or the server shuts down.
-        return Unavailable(f"{server} doesn't answer ({message})", retry=True)
+        return Unavailable(f"{server} doesn't answer{next_step} ({message})", retry=True)
     if code == grpc.StatusCode.DEADLINE_EXCEEDED:
         return DeadlineExceeded(f"{server} did not answer in time")
     reason, retry, fields = "", code == grpc.StatusCode.UNAVAILABLE, []

@@ -71,11 +71,13 @@ class Experiment:
         if self.state != "ACTIVE":
             return self
         line = _display.Progress(self.id, self.primary) if progress else None
-        for event in self.watch():
+        try:
+            for event in self.watch():
+                if line:
+                    line.update(event)
+        finally:
             if line:
-                line.update(event)
-        if line:
-            line.finish()
+                line.finish()
         return self
 
     def watch(self, keys: Sequence[str] = ()) -> Iterator[experiment_pb2.ExperimentEvent]:

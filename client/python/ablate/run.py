@@ -32,7 +32,7 @@ class Checkpoint(Mapping[str, NDArray[np.generic]]):
     is a token.
     """
 
-    def __init__(self, file: bytes) -> None:
+    def __init__(self, file: bytearray) -> None:
         self._arrays, self.metadata = _safetensors.read(file)
         self.step = int(self.metadata["step"])
         self.model: dict[str, Any] = json.loads(self.metadata["model"])

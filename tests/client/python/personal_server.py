@@ -6,6 +6,7 @@ import subprocess
 import tempfile
 
 ROOT = pathlib.Path(os.environ["ABLATE_ROOT"])
+DATA = pathlib.Path(os.environ["ABLATE_TEST_DATA"])
 
 PLACEMENT = """
 name: placement

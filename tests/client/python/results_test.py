@@ -7,7 +7,9 @@ import json
 import pkgutil
 import shutil
 import sys
+import types
 import unittest
+import unittest.mock
 
 import ablate
 import numpy as np
@@ -77,9 +79,9 @@ class ResultsTest(unittest.TestCase):
         losses = self.experiment.frame().groupby("placement")["eval/loss"].mean()
         for row in frame.itertuples():
             self.assertAlmostEqual(row.mean, losses[row.label], 12)
-        other = self.experiment.compare(baseline={"placement": "none"}, key="train/loss", at=200)
+        other = self.experiment.compare(baseline={"placement": "none"}, key="train/loss", at=100)
         self.assertTrue(other.message.rows[2].is_baseline)
-        self.assertEqual(other.message.at, 200)
+        self.assertEqual(other.message.at, 100)
 
     def test_everything_displays_in_a_notebook(self):
         run = self.experiment.runs()[0]
@@ -143,6 +145,19 @@ class ResultsTest(unittest.TestCase):
             sys.stderr = stderr
         self.assertEqual(drawn.count("\n"), 1)
         self.assertIn("6 done   eval/loss", drawn.rpartition("\r")[2])
+
+    def test_progress_is_one_display_in_a_notebook(self):
+        shown = []
+        handle = types.SimpleNamespace(update=lambda data, raw: shown.append(data["text/plain"]))
+        shell = types.SimpleNamespace(kernel=None)
+        modules = {"IPython": types.SimpleNamespace(get_ipython=lambda: shell),
+                   "IPython.display": types.SimpleNamespace(display=lambda *_, **__: handle)}
+        with unittest.mock.patch.dict(sys.modules, modules):
+            self.lab.submit("placement.yaml", seeds=[60]).wait()
+            self.assertIn("3 done", shown[-1])
+            shown.clear()
+            self.lab.submit("placement.yaml", seeds=[61]).wait(progress=False)
+            self.assertEqual(shown, [])
 
     def test_docstrings_are_true(self):
         names = {"lab": self.lab, "experiment": self.experiment, "run": self.experiment.runs()[0],

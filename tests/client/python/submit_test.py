@@ -5,7 +5,7 @@ from pathlib import Path
 import ablate
 from ablate import _datasets, _yaml
 from ablate.v1 import run_pb2
-from personal_server import PLACEMENT, ROOT, PersonalServer
+from personal_server import DATA, PLACEMENT, PersonalServer
 
 
 class SubmitTest(unittest.TestCase):
@@ -53,7 +53,7 @@ class SubmitTest(unittest.TestCase):
         self.assertEqual(self.server.ablate("data", "ls").count("own.txt"), 1)
 
     def test_uploads_a_tokenizer_as_the_command_line_does(self):
-        folder = ROOT.parent / "shared/data/gpt2-bpe"
+        folder = DATA / "gpt2-bpe"
         if not (folder / "merges.txt").exists():
             self.skipTest("no gpt2-bpe")
         name = self.lab.upload(folder)
