@@ -31,7 +31,7 @@ class Address:
     token: str = field(default="", repr=False)
 
     def __str__(self) -> str:
-        return f"the server {self.login} at {self.target}" if self.login else f"a server at {self.target}"
+        return f"{f'the server {self.login}' if self.login else 'a server'} at {self.target}"
 
     @property
     def next_step(self) -> str:

@@ -104,7 +104,8 @@ class Connection:
         """Sends a stream of messages of one type; returns the answer."""
         try:
             result: Response = self._channel.stream_unary(
-                f"/ablate.v1.{method}", request_serializer=lambda message: message.SerializeToString(),
+                f"/ablate.v1.{method}",
+                request_serializer=lambda message: message.SerializeToString(),
                 response_deserializer=response.FromString)(requests, metadata=self._metadata)
             return result
         except grpc.RpcError as failure:

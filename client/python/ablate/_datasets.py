@@ -22,7 +22,8 @@ _log = logging.getLogger("ablate")
 
 def upload(connection: Connection, path: Path, private: bool) -> dataset_pb2.Dataset:
     """Uploads a file, or the file that is made of a tokenizer's folder, unless the server has its
-    bytes already. Bytes that it has as the caller's private data set aren't published."""
+    bytes already. Bytes that it has as the caller's private data set aren't published. Logs an
+    upload, as a warning if others will see it."""
     source = _read(path)
     sha256 = hashlib.sha256(source).hexdigest()
     for as_private in (True,) if private else (False, True):
@@ -36,8 +37,10 @@ def upload(connection: Connection, path: Path, private: bool) -> dataset_pb2.Dat
             return found
         private = found.private  # uploading it again mends it
         break
-    _log.info("uploading %s (%d bytes) as a %s data set", path, len(source),
-              "private" if private else "public")
+    published = bool(connection.address.login) and not private
+    _log.log(logging.WARNING if published else logging.INFO,
+             "uploading %s (%d bytes) as a %s data set", path, len(source),
+             "private" if private else "public")
 
     def messages() -> Iterator[dataset_pb2.UploadDatasetRequest]:
         yield dataset_pb2.UploadDatasetRequest(display_name=display_name(path), sha256=sha256,
@@ -102,7 +105,8 @@ def is_path(value: Any) -> bool:
 def display_name(path: Path) -> str:
     """Returns the name that the server shows for a file: letters, digits and . _ -, first a letter
     or digit, at most 100 characters, at most 33 of them before the last dot."""
-    name = re.sub(r"[^A-Za-z0-9._]", "-", path.resolve().name if path.name in ("", "..") else path.name)
+    file = path.resolve().name if path.name in ("", "..") else path.name
+    name = re.sub(r"[^A-Za-z0-9._]", "-", file)
     stem, dot, ending = name.rpartition(".") if "." in name else (name, "", "")
     return re.sub(r"^[^A-Za-z0-9]+", "", f"{stem[-33:]}{dot}{ending}"[:100]) or "data"
 

@@ -3,6 +3,7 @@ from __future__ import annotations
 
 import html
 import importlib
+import shutil
 import sys
 import time
 from collections.abc import Iterable, Sequence
@@ -18,7 +19,8 @@ _REDRAW = 0.2  # seconds between two lines
 def table(header: Sequence[str], rows: Iterable[Sequence[object]], caption: str = "") -> str:
     """Returns an HTML table; every text is escaped."""
     def line(tag: str, cells: Sequence[object]) -> str:
-        return "<tr>" + "".join(f"<{tag}>{html.escape(str(cell))}</{tag}>" for cell in cells) + "</tr>"
+        texts = (html.escape(str(cell)) for cell in cells)
+        return "<tr>" + "".join(f"<{tag}>{text}</{tag}>" for text in texts) + "</tr>"
 
     head = f"<caption>{html.escape(caption)}</caption>" if caption else ""
     return (f"<table>{head}<thead>{line('th', header)}</thead><tbody>"
@@ -27,8 +29,8 @@ def table(header: Sequence[str], rows: Iterable[Sequence[object]], caption: str 
 
 def counts_text(counts: experiment_pb2.RunCounts) -> str:
     """Returns the counts that aren't 0, such as "35 done, 1 diverged"."""
-    parts = [f"{getattr(counts, name)} {name}" for name in
-             ("queued", "running", "done", "diverged", "failed", "cancelled") if getattr(counts, name)]
+    names = ("queued", "running", "done", "diverged", "failed", "cancelled")
+    parts = [f"{getattr(counts, name)} {name}" for name in names if getattr(counts, name)]
     return ", ".join(parts) or "no runs"
 
 
@@ -42,7 +44,7 @@ class Progress:
         self._made_before: int | None = None
         self._metric = ""
         self._display = _notebook_display()
-        self._last = ""
+        self._event = experiment_pb2.ExperimentEvent()  # the newest one
 
     def update(self, event: experiment_pb2.ExperimentEvent) -> None:
         if event.cell:
@@ -50,7 +52,7 @@ class Progress:
             self._steps[event.run] = (event.steps if over else event.step, event.steps)
             if self._primary in event.last:
                 self._metric = f"   {self._primary} {event.last[self._primary]:.4g}"
-        self._last = self._line(event)
+        self._event = event
         if time.monotonic() - self._drawn >= _REDRAW:
             self._draw()
 
@@ -59,7 +61,8 @@ class Progress:
         if self._display is None and sys.stderr.isatty():
             sys.stderr.write("\n")
 
-    def _line(self, event: experiment_pb2.ExperimentEvent) -> str:
+    def _line(self) -> str:
+        event = self._event
         made = sum(step for step, _ in self._steps.values())
         left = sum(steps for _, steps in self._steps.values()) - made
         if self._made_before is None and event.counts.running:
@@ -78,9 +81,10 @@ class Progress:
     def _draw(self) -> None:
         self._drawn = time.monotonic()
         if self._display is not None:
-            self._display.update({"text/plain": self._last}, raw=True)
+            self._display.update({"text/plain": self._line()}, raw=True)
         elif sys.stderr.isatty():
-            sys.stderr.write(f"\r\x1b[K{self._last}")
+            width = shutil.get_terminal_size().columns - 1
+            sys.stderr.write(f"\r\x1b[K{self._line()[:width]}")
             sys.stderr.flush()
 
 

@@ -1,4 +1,4 @@
-"""Turns plain values (dicts, lists, numbers, text) into messages and back, with a problem per field.
+"""Turns plain values (dicts, lists, numbers, text) into messages and back, with problems by field.
 
 The rules are those of experiment files: an integer has no fraction, enums are given by name,
 durations as "7200s", None clears a field.
@@ -167,8 +167,9 @@ def _scalar(field: Any, value: Any, path: str,
             "text, in quotes if it looks like something else", problems)
     if field.cpp_type in _INTEGERS:
         low, high = _INTEGERS[field.cpp_type]
-        if not is_number or value != value or value in (math.inf, -math.inf) or value != int(value):
-            return _refuse(path, f"{_short(value)} is not a whole number", "a whole number", problems)
+        if not is_number or not math.isfinite(value) or value != int(value):
+            return _refuse(path, f"{_short(value)} is not a whole number", "a whole number",
+                           problems)
         return int(value) if low <= value <= high else _refuse(
             path, f"{_short(value)} is out of range", f"{low} to {high}", problems)
     if not is_number or not math.isfinite(value):
@@ -203,8 +204,8 @@ def _any_of(names: Iterable[str]) -> str:
     return f"{', '.join(others)} or {last}" if others else last
 
 
-def options(message: Message, values: Mapping[str, Any], path: str) -> None:
-    """Fills a message from keyword arguments. Raises InvalidArgument with every problem."""
+def fill_or_raise(message: Message, values: Mapping[str, Any], path: str) -> None:
+    """Fills a message from any values. Raises InvalidArgument with every problem."""
     problems: list[FieldProblem] = []
     fill(message, plain(values), path, problems)
     if problems:

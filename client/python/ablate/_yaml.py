@@ -26,11 +26,13 @@ class _Loader(yaml.SafeLoader):
     def compose_node(self, parent: Any, index: Any) -> Any:
         event: Any = self.peek_event()  # type: ignore[no-untyped-call]
         if getattr(event, "anchor", None):
-            raise yaml.MarkedYAMLError(problem="anchors and aliases (&name, *name) are not "
-                                       "supported: write the value out", problem_mark=event.start_mark)
+            raise yaml.MarkedYAMLError(
+                problem="anchors and aliases (&name, *name) are not supported: write the value out",
+                problem_mark=event.start_mark)
         if getattr(event, "tag", None) not in (None, "!"):
-            raise yaml.MarkedYAMLError(problem=f"tags such as {event.tag} are not supported: write "
-                                       "the value alone", problem_mark=event.start_mark)
+            raise yaml.MarkedYAMLError(
+                problem=f"tags such as {event.tag} are not supported: write the value alone",
+                problem_mark=event.start_mark)
         return super().compose_node(parent, index)
 
 

@@ -102,7 +102,8 @@ class Analysis:
         return f"Analysis({self.name}, {self.kind}, {self.state}, {len(self.numbers)} numbers)"
 
     def _repr_html_(self) -> str:
-        rows = [(name, self.undefined.get(name, f"{value:.4g}")) for name, value in self.numbers.items()]
+        rows = [(name, self.undefined.get(name, f"{value:.4g}"))
+                for name, value in self.numbers.items()]
         return _display.table(["number", "value"], rows, f"{self.kind} {' '.join(self.cells)}")
 
 
@@ -111,8 +112,8 @@ def create(connection: Connection, kind: str, subjects: Sequence[analysis_pb2.An
            options: Mapping[str, Any]) -> Analysis:
     """Queues one analysis of these models, or finds the stored one. Doesn't wait."""
     request = analysis_pb2.CreateAnalysisRequest(subjects=subjects, seed=seed, label=name)
-    _values.options(request.analysis, {kind: options}, "analysis")
-    _values.options(request.inputs, inputs or {}, "inputs")
+    _values.fill_or_raise(request.analysis, {kind: options}, "analysis")
+    _values.fill_or_raise(request.inputs, inputs or {}, "inputs")
     response = connection.call("Analyses/CreateAnalysis", request,
                                analysis_pb2.CreateAnalysisResponse, timeout=LONG)
     return Analysis(connection, response.analysis, [one.cell for one in subjects if one.cell])

@@ -44,10 +44,9 @@ class Comparison:
                      "device_seconds"):
             columns[name] = [_optional(row, name) for row in rows]
         outcomes, grades = comparison_pb2.VerdictOutcome.Value, comparison_pb2.VerdictGrade.Value
-        columns["outcome"] = [outcomes.Name(row.verdict.outcome) if row.HasField("verdict") else None
-                              for row in rows]
-        columns["grade"] = [grades.Name(row.verdict.grade) if row.HasField("verdict") else None
-                            for row in rows]
+        verdicts = [row.verdict if row.HasField("verdict") else None for row in rows]
+        columns["outcome"] = [one and outcomes.Name(one.outcome) for one in verdicts]
+        columns["grade"] = [one and grades.Name(one.grade) for one in verdicts]
         return frame(columns, library)
 
     def __repr__(self) -> str:

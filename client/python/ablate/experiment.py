@@ -1,8 +1,6 @@
 """Experiments: wait for them, and read their results."""
 from __future__ import annotations
 
-import os
-import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal
@@ -17,7 +15,8 @@ from ablate.comparison import Comparison
 from ablate.errors import Conflict, NotFound, Unavailable
 from ablate.figure import Figure
 from ablate.run import Run, Series, is_accuracy, is_loss, query
-from ablate.v1 import (analysis_pb2, comparison_pb2, experiment_pb2, metric_pb2, report_pb2, run_pb2)
+from ablate.v1 import (analysis_pb2, comparison_pb2, experiment_pb2, metric_pb2, report_pb2,
+                       run_pb2)
 
 _State = experiment_pb2.ExperimentState
 _RESERVED = ("cell", "seed", "run", "state", "step", "steps")  # columns of frames
@@ -176,7 +175,8 @@ class Experiment:
         columns["value"] = np.concatenate([one.values for one in found] or [np.array([])])
         return frame(columns, library)
 
-    def series(self, keys: str | Sequence[str] = (), *, max_points: int | None = None) -> list[Series]:
+    def series(self, keys: str | Sequence[str] = (), *,
+               max_points: int | None = None) -> list[Series]:
         """Returns the series of these metrics, or of all, as NumPy arrays: in cell order, then by
         key.
 
@@ -222,9 +222,9 @@ class Experiment:
         True
         """
         request = report_pb2.RenderFigureRequest(
-            comparison=self._comparison("", by, baseline, at, others), kind=kind, key=key, step=step,
-            width=width)
-        _values.options(request, {"format": format}, "")
+            comparison=self._comparison("", by, baseline, at, others), kind=kind, key=key,
+            step=step, width=width)
+        _values.fill_or_raise(request, {"format": format}, "")
         figure = self._connection.call("Reports/RenderFigure", request,
                                        report_pb2.RenderFigureResponse, timeout=LONG)
         return Figure(figure.data, figure.media_type, figure.csv)
@@ -239,25 +239,17 @@ class Experiment:
         """
         request = report_pb2.RenderTableRequest(comparison=self._comparison("", "", None, None, ()),
                                                 label=label, columns=columns)
-        _values.options(request, {"format": format}, "")
+        _values.fill_or_raise(request, {"format": format}, "")
         return self._connection.call("Reports/RenderTable", request, report_pb2.RenderTableResponse,
                                      timeout=LONG).data
 
     def report(self, path: str | Path) -> Path:
-        """Writes the report page: one HTML file that needs no network. Replaces the file when the
-        page is complete."""
+        """Writes the report page, one HTML file that needs no network, once it is complete."""
         path = Path(path)
         request = report_pb2.RenderReportRequest(experiments=[self.name], output=path.name)
-        with tempfile.NamedTemporaryFile(dir=path.parent, prefix=f".{path.name}.", delete=False) as draft:
-            try:
-                for chunk in self._connection.stream("Reports/RenderReport", request,
-                                                     report_pb2.FileChunk):
-                    draft.write(chunk.data)
-                os.chmod(draft.name, 0o666 & ~_umask())
-                os.replace(draft.name, path)
-            except BaseException:
-                os.unlink(draft.name)
-                raise
+        page = b"".join(chunk.data for chunk in self._connection.stream(
+            "Reports/RenderReport", request, report_pb2.FileChunk))
+        path.write_bytes(page)
         return path
 
     def analyze(self, kind: str, cells: Sequence[str] = (), *, step: int | None = None,
@@ -288,9 +280,9 @@ class Experiment:
         pages = self._connection.pages(
             "Analyses/ListAnalyses", analysis_pb2.ListAnalysesRequest(parent=self.name),
             analysis_pb2.ListAnalysesResponse)
-        return [analysis.Analysis(self._connection, one,
-                                  [cells[subject.run] for subject in one.subjects if subject.run in cells])
-                for page in pages for one in page.analyses]
+        return [analysis.Analysis(self._connection, one, [
+            cells[subject.run] for subject in one.subjects if subject.run in cells])
+            for page in pages for one in page.analyses]
 
     def cancel(self) -> Experiment:
         """Cancels the runs that no other active experiment needs."""
@@ -302,8 +294,8 @@ class Experiment:
     def delete(self) -> None:
         """Deletes the experiment, and the runs that no other has. Raises Conflict while it is
         active."""
-        self._connection.call("Experiments/DeleteExperiment",
-                              experiment_pb2.DeleteExperimentRequest(name=self.name), Empty, repeat=False)
+        request = experiment_pb2.DeleteExperimentRequest(name=self.name)
+        self._connection.call("Experiments/DeleteExperiment", request, Empty, repeat=False)
 
     def __repr__(self) -> str:
         return f"Experiment({self.id}: {_display.counts_text(self.message.counts)})"
@@ -349,10 +341,3 @@ class Experiment:
 
 def _column(axis: str) -> str:
     return f"axis.{axis}" if axis in _RESERVED else axis
-
-
-def _umask() -> int:
-    """Returns the process's mask for new files. It can be read only by setting it."""
-    mask = os.umask(0o077)
-    os.umask(mask)
-    return mask

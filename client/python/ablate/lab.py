@@ -42,8 +42,9 @@ class Plan:
 
     def _line(self) -> str:
         guess = "" if self.message.estimate.measured else " (a guess)"
-        return (f"{self.message.experiment.spec.name}: {len(self.cells)} runs ({self.reused} reused), "
-                f"about {self.seconds:.0f} s, {self.message.estimate.bytes / 1e6:.1f} MB{guess}")
+        name, megabytes = self.message.experiment.spec.name, self.message.estimate.bytes / 1e6
+        return (f"{name}: {len(self.cells)} runs ({self.reused} reused), "
+                f"about {self.seconds:.0f} s, {megabytes:.1f} MB{guess}")
 
     def __repr__(self) -> str:
         return "\n".join([self._line(), *(f"note: {note}" for note in self.notes)])
@@ -164,7 +165,8 @@ class Lab:
         response = self._connection.call("Experiments/CreateExperiment", checked,
                                          experiment_pb2.CreateExperimentResponse, timeout=LONG)
         if response.problems:
-            raise InvalidArgument.of([FieldProblem(one.field, one.message) for one in response.problems])
+            raise InvalidArgument.of([FieldProblem(one.field, one.message)
+                                      for one in response.problems])
         return response
 
 
@@ -196,7 +198,8 @@ def _read(experiment: Mapping[str, Any] | str | Path) -> tuple[dict[str, Any], P
     """Returns the fields of an experiment, and the folder that its data sets are relative to."""
     if isinstance(experiment, Mapping):
         return _values.plain(experiment), Path(".")
-    if isinstance(experiment, str) and not ("\n" not in experiment and experiment.endswith(_FILE_ENDINGS)):
+    if isinstance(experiment, str) and ("\n" in experiment or
+                                        not experiment.endswith(_FILE_ENDINGS)):
         return _yaml.parse(experiment, "the text"), Path(".")
     path = Path(experiment)
     if path.suffix not in _FILE_ENDINGS:

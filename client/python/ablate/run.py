@@ -77,7 +77,7 @@ class Run:
         return {one.key: one.last for one in self._row.summaries if one.HasField("last")}
 
     def best(self, key: str) -> float | None:
-        """Returns the lowest value of a loss, the highest of an accuracy; None for other metrics."""
+        """Returns the lowest value of a loss or the highest of an accuracy, else None."""
         for one in self._row.summaries:
             if one.key == key and is_loss(key) and one.HasField("min"):
                 return one.min
@@ -87,7 +87,8 @@ class Run:
 
     def message(self) -> run_pb2.Run:
         """Asks the server for everything that it has about the run."""
-        return self._connection.call("Runs/GetRun", run_pb2.GetRunRequest(name=self.name), run_pb2.Run)
+        request = run_pb2.GetRunRequest(name=self.name)
+        return self._connection.call("Runs/GetRun", request, run_pb2.Run)
 
     def settings(self) -> dict[str, Any]:
         """Returns the resolved fields of the run by path, such as training.learning_rate."""
@@ -121,15 +122,15 @@ class Run:
         found = stored.get(max(stored, default=-1) if step is None else step)
         if found is None:
             steps = ", ".join(str(one) for one in stored) or "none"
-            raise NotFound(f"{self.cell} has no checkpoint{'' if step is None else f' of step {step}'}"
-                           f"; stored are: {steps}")
+            which = "" if step is None else f" of step {step}"
+            raise NotFound(f"{self.cell} has no checkpoint{which}; stored are: {steps}")
         return Checkpoint(self._connection.download(
             "Artifacts/ReadArtifact", artifact_pb2.ReadArtifactRequest(name=found.name),
             artifact_pb2.ArtifactChunk, found.sha256))
 
-    def analyze(self, kind: str, *, step: int | None = None, inputs: Mapping[str, Any] | None = None,
-                seed: int | None = None, name: str = "", wait: bool = True,
-                **options: Any) -> analysis.Analysis:
+    def analyze(self, kind: str, *, step: int | None = None,
+                inputs: Mapping[str, Any] | None = None, seed: int | None = None, name: str = "",
+                wait: bool = True, **options: Any) -> analysis.Analysis:
         """Analyses the model at a checkpoint, by default the last one.
 
         docs/reference/analyses.md has the kinds with their options. `inputs` has one of tokens,

@@ -73,7 +73,8 @@ class ResultsTest(unittest.TestCase):
 
     def test_comparison_is_the_command_lines(self):
         comparison = self.experiment.compare()
-        self.assertEqual(repr(comparison).split(), self.server.ablate("compare", "placement").split())
+        printed = self.server.ablate("compare", self.experiment.id)
+        self.assertEqual(repr(comparison).split(), printed.split())
         frame = comparison.frame()
         self.assertEqual(list(frame.label), ["pre", "post", "none"])
         losses = self.experiment.frame().groupby("placement")["eval/loss"].mean()
@@ -84,11 +85,10 @@ class ResultsTest(unittest.TestCase):
         self.assertEqual(other.message.at, 100)
 
     def test_everything_displays_in_a_notebook(self):
-        run = self.experiment.runs()[0]
-        for shown in (self.experiment, self.experiment.compare(), run, self.experiment.figure("forest"),
-                      self.experiment.figure("forest", format="pdf"),
-                      self.lab.submit("placement.yaml", dry_run=True),
-                      run.analyze("weights")):
+        experiment, run = self.experiment, self.experiment.runs()[0]
+        for shown in (experiment, experiment.compare(), run, experiment.figure("forest"),
+                      experiment.figure("forest", format="pdf"), run.analyze("weights"),
+                      self.lab.submit("placement.yaml", dry_run=True)):
             self.assertRegex(shown._repr_html_(), r"^<(table|img|p)\b")
 
     def test_names_with_markup_are_escaped(self):
@@ -115,10 +115,11 @@ class ResultsTest(unittest.TestCase):
         self.assertEqual(analysis.arrays()["entropy"].axes, ("block", "head"))
         self.assertEqual(np.asarray(analysis.arrays()["entropy"]).shape, (2, 4))
         self.assertIn("attention/entropy", self.experiment.keys())
-        self.assertEqual([one.name for one in self.experiment.analyses() if one.kind == "attention"],
-                         [analysis.name])
-        several = self.experiment.analyze("gradient_flow", ["placementpre-s0", "placementpost-s0"])
-        self.assertEqual([one.cells for one in several], [["placementpre-s0"], ["placementpost-s0"]])
+        stored = [one.name for one in self.experiment.analyses() if one.kind == "attention"]
+        self.assertEqual(stored, [analysis.name])
+        cells = ["placementpre-s0", "placementpost-s0"]
+        several = self.experiment.analyze("gradient_flow", cells)
+        self.assertEqual([one.cells for one in several], [[cell] for cell in cells])
         with self.assertRaises(ablate.InvalidArgument) as raised:
             run.analyze("attention", maps="all")
         self.assertEqual(raised.exception.fields[0].field, "analysis.attention.maps")
@@ -163,7 +164,8 @@ class ResultsTest(unittest.TestCase):
         names = {"lab": self.lab, "experiment": self.experiment, "run": self.experiment.runs()[0],
                  "spec": _yaml.parse(PLACEMENT, ""), "ablate": ablate, "torch": torch}
         examples = 0
-        for module in ["ablate", *(f"ablate.{one.name}" for one in pkgutil.iter_modules(ablate.__path__))]:
+        modules = [f"ablate.{one.name}" for one in pkgutil.iter_modules(ablate.__path__)]
+        for module in ["ablate", *modules]:
             tested = doctest.testmod(importlib.import_module(module), extraglobs=names)
             self.assertEqual(tested.failed, 0, module)
             examples += tested.attempted
@@ -173,12 +175,13 @@ class ResultsTest(unittest.TestCase):
         notebook = json.loads((ROOT / "examples/notebook.ipynb").read_text())
         names = {"__name__": "notebook"}
         shutil.copytree(ROOT / "examples/data", self.server.folder / "data")
-        for number, cell in enumerate(one for one in notebook["cells"] if one["cell_type"] == "code"):
+        for cell in notebook["cells"]:
+            if cell["cell_type"] != "code":
+                continue
             self.assertEqual(cell["outputs"], [])
             tree = ast.parse("".join(cell["source"]))
-            shown = tree.body.pop() if isinstance(tree.body[-1], ast.Expr) else None
-            with self.subTest(cell=number):
-                exec(compile(tree, f"cell {number}", "exec"), names)
-                if shown:
-                    value = eval(compile(ast.Expression(shown.value), f"cell {number}", "eval"), names)
-                    self.assertTrue(getattr(value, "_repr_html_", lambda: repr(value))())
+            last = tree.body.pop() if isinstance(tree.body[-1], ast.Expr) else None
+            exec(compile(tree, cell["id"], "exec"), names)
+            if last:
+                shown = eval(compile(ast.Expression(last.value), cell["id"], "eval"), names)
+                self.assertTrue(getattr(shown, "_repr_html_", shown.__repr__)())

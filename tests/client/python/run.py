@@ -3,7 +3,8 @@
 Usage: run.py ROOT BIN DATA [TEST…]
 
 ROOT is the checkout, BIN the folder of the programs, DATA a folder with data that isn't in the
-repository, TEST a name for unittest, such as torch_test.TorchTest. Exit code 77: a package that the client needs is missing.
+repository, TEST a name for unittest, such as torch_test.TorchTest. Exit code 77: a package that
+the client needs is missing.
 """
 import importlib.util
 import os

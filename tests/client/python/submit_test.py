@@ -42,12 +42,13 @@ class SubmitTest(unittest.TestCase):
     def test_uploads_data_sets_once(self):
         (self.server.folder / "own.txt").write_text("anna\nbob\n" * 40)
         self.spec["base"]["task"]["documents"]["held_out"] = 10
-        axis = {"name": "data", "field": "task.documents.dataset", "values": ["own.txt", "names.txt"]}
+        axis = {"name": "data", "field": "task.documents.dataset",
+                "values": ["own.txt", "names.txt"]}
         plan = self.lab.submit({**self.spec, "axes": [axis]}, seeds=[1, 2], dry_run=True)
         self.assertEqual(len(plan.cells), 4)
         self.assertRegex(plan.cells[0], r"own-\w{6}-s1")
-        again = self.lab.submit({**self.spec, "axes": []}, set={"task.documents.dataset": "own.txt"},
-                                dry_run=True)
+        again = self.lab.submit({**self.spec, "axes": []}, dry_run=True,
+                                set={"task.documents.dataset": "own.txt"})
         task = again.message.experiment.spec.base.task.documents
         self.assertEqual(task.dataset, self.lab.upload("own.txt"))
         self.assertEqual(self.server.ablate("data", "ls").count("own.txt"), 1)

@@ -19,7 +19,7 @@ MODELS = {
                  "model.positions": "rotary", "model.feed_forward.activation": "swiglu",
                  "model.bias": False},
     "none": {"model.norm.placement": "none", "model.positions": "none", "model.tied_head": True,
-             "model.feed_forward.activation": "gelu_tanh", "model.init.kind": "gpt2"},
+             "model.feed_forward.activation": "gelu_tanh"},
     "l2": {"model.norm.kind": "l2", "model.norm.gain": False, "model.residual": False,
            "model.norm.placement": "sandwich"},
     "batch": {"model.norm.kind": "batch", "model.norm.bias": False, "training.batch": 8,

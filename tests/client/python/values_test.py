@@ -46,13 +46,13 @@ class ValuesTest(unittest.TestCase):
             "naem", "seeds.list", "seeds.first", "seeds.count", "base.model.norm.kind",
             "base.model.layers", "base.model.bias", "base.task", "base.training.clip",
             "axes[0].settings", "limits.device_time", 'exclude[0].where["a"]'})
-        self.assertEqual(problems["base.model.norm.kind"], 'base.model.norm.kind: "rmss" is unknown '
-                         "(did you mean rms?); expected layer, rms, batch or l2")
+        self.assertEqual(problems["base.model.norm.kind"], 'base.model.norm.kind: "rmss" is '
+                         "unknown (did you mean rms?); expected layer, rms, batch or l2")
         self.assertIn("(did you mean name?)", problems["naem"])
 
     def test_keeps_members_of_a_oneof_that_are_empty(self):
         kind = analysis_options_pb2.AnalysisKind()
-        _values.options(kind, {"weights": {}}, "analysis")
+        _values.fill_or_raise(kind, {"weights": {}}, "analysis")
         self.assertEqual(kind.WhichOneof("kind"), "weights")
 
     def test_reads_fields_back_by_path(self):
@@ -63,7 +63,8 @@ class ValuesTest(unittest.TestCase):
 
 class YamlTest(unittest.TestCase):
     def test_follows_the_core_schema_of_1_2(self):
-        text = "{on: no, a: 1e-3, b: 0o17, c: ~, d: 'true', e: .inf, f: 1_000, g: 12:30, h: 2024-01-01}"
+        text = ("{on: no, a: 1e-3, b: 0o17, c: ~, d: 'true', e: .inf, f: 1_000, g: 12:30, "
+                "h: 2024-01-01}")
         self.assertEqual(_yaml.parse(text, "t"), {
             "on": "no", "a": 0.001, "b": 15, "c": None, "d": "true", "e": float("inf"),
             "f": "1_000", "g": "12:30", "h": "2024-01-01"})
