@@ -46,6 +46,8 @@ def parse(text: str, name: str) -> dict[str, Any]:
         raise InvalidArgument(f"{name}{place}: {error.problem}") from None
     except yaml.YAMLError as error:
         raise InvalidArgument(f"{name}: {error}") from None
+    except RecursionError:
+        raise InvalidArgument(f"{name}: nested too deeply") from None
     if not isinstance(fields, dict):
         raise InvalidArgument(f"{name}: an experiment is a mapping: name, base, axes, seeds, …")
     return fields

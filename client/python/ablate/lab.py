@@ -8,7 +8,8 @@ from typing import Any, Literal, overload
 
 from ablate import _address, _datasets, _display, _values, _yaml
 from ablate._connection import LONG, Connection
-from ablate.errors import DeadlineExceeded, Error, FieldProblem, InvalidArgument, Unavailable
+from ablate.errors import (DeadlineExceeded, FieldProblem, InvalidArgument, NotFound,
+                           Unavailable)
 from ablate.experiment import Experiment
 from ablate.run import Run
 from ablate.v1 import experiment_pb2, worker_pb2
@@ -92,7 +93,7 @@ class Lab:
         """
         spec, folder = _read(experiment)
         if seeds is not None:
-            spec["seeds"] = {"list": list(seeds)}
+            spec["seeds"] = {"list": _values.plain(list(seeds))}
         overrides = _values.plain(set or {})
         _request(spec, overrides)  # raises before anything is uploaded
         _datasets.replace_paths(self._connection, spec, overrides, folder,
@@ -206,8 +207,10 @@ def _read(experiment: Mapping[str, Any] | str | Path) -> tuple[dict[str, Any], P
         raise InvalidArgument(f"{path}: an experiment file ends in .yaml, .yml or .json")
     try:
         return _yaml.parse(path.read_text(encoding="utf-8-sig"), str(path)), path.parent
-    except OSError as error:
-        raise Error(f"{path}: {error.strerror}") from None
+    except FileNotFoundError:
+        raise NotFound(f"{path}: no such file") from None
+    except (OSError, UnicodeDecodeError) as error:
+        raise InvalidArgument(f"{path}: {error}") from None
 
 
 def _request(spec: dict[str, Any], overrides: dict[str, Any]

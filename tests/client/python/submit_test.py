@@ -3,6 +3,7 @@ import unittest
 from pathlib import Path
 
 import ablate
+import numpy as np
 from ablate import _datasets, _yaml
 from ablate.v1 import run_pb2
 from personal_server import DATA, PLACEMENT, PersonalServer
@@ -30,6 +31,9 @@ class SubmitTest(unittest.TestCase):
         self.assertEqual(len(plans[0].cells), 24)
         self.assertIn("24 runs (0 reused)", repr(plans[0]))
         self.assertEqual(self.lab.experiments(), [])
+        plan = self.lab.submit(self.spec, seeds=np.arange(3), dry_run=True)
+        self.assertEqual(len(plan.cells), 9)
+        self.assertRaises(ablate.NotFound, self.lab.submit, "plcement.yaml")
 
     def test_lists_all_problems_that_the_server_finds(self):
         sets = {"model.heads": 5, "training.stepz": 1, "training.learning_rate": -1}

@@ -72,7 +72,8 @@ class YamlTest(unittest.TestCase):
     def test_refuses_aliases_tags_and_duplicates_with_their_place(self):
         for text, problem in [("a: &b 1\nc: *b", "t:1:4: anchors"), ("a: !!int 3", "t:1:4: tags"),
                               ("a: 1\na: 2", 't:2:1: duplicate key "a"'), ("a: [1", "t:"),
-                              ("- 1", "t: an experiment is a mapping"), ("", "t: an experiment")]:
+                              ("- 1", "t: an experiment is a mapping"), ("[" * 5000, "t: nested"),
+                              ("", "t: an experiment")]:
             with self.assertRaises(ablate.InvalidArgument) as raised:
                 _yaml.parse(text, "t")
             self.assertIn(problem, str(raised.exception))
