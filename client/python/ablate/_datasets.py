@@ -1,0 +1,166 @@
+"""Uploads data sets that an experiment names by a path, and replaces the paths by names on the
+server."""
+from __future__ import annotations
+
+import difflib
+import hashlib
+import logging
+import re
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+from ablate import _safetensors
+from ablate._connection import LONG, Connection
+from ablate.errors import FieldProblem, InvalidArgument, NotFound
+from ablate.v1 import dataset_pb2
+
+_CHUNK = 256 << 10
+_TOKENIZER = ("vocab.json", "merges.txt")  # the files in the folder of a tokenizer
+_log = logging.getLogger("ablate")
+
+
+def upload(connection: Connection, path: Path, private: bool) -> dataset_pb2.Dataset:
+    """Uploads a file, or the file that is made of a tokenizer's folder, unless the server has its
+    bytes already. Bytes that it has as the caller's private data set aren't published. Logs an
+    upload, as a warning if others will see it."""
+    source = _read(path)
+    sha256 = hashlib.sha256(source).hexdigest()
+    for as_private in (True,) if private else (False, True):
+        request = dataset_pb2.GetDatasetRequest(sha256=sha256, verify=True, private=as_private)
+        try:
+            found = connection.call("Datasets/GetDataset", request, dataset_pb2.Dataset,
+                                    timeout=LONG)
+        except NotFound:
+            continue
+        if not found.damaged:
+            return found
+        private = found.private  # uploading it again mends it
+        break
+    published = bool(connection.address.login) and not private
+    _log.log(logging.WARNING if published else logging.INFO,
+             "uploading %s (%d bytes) as a %s data set", path, len(source),
+             "private" if private else "public")
+
+    def messages() -> Iterator[dataset_pb2.UploadDatasetRequest]:
+        yield dataset_pb2.UploadDatasetRequest(display_name=display_name(path), sha256=sha256,
+                                               private=private)
+        for first in range(0, len(source), _CHUNK):
+            yield dataset_pb2.UploadDatasetRequest(data=source[first:first + _CHUNK])
+
+    return connection.send("Datasets/UploadDataset", messages(), dataset_pb2.Dataset)
+
+
+def replace_paths(connection: Connection, spec: dict[str, Any], overrides: dict[str, Any],
+                  folder: Path, allowed: Sequence[Path], private: bool) -> None:
+    """Replaces the paths of data sets in a plain spec and its overrides by names on the server.
+
+    Paths are relative to `folder`. A spec may name only files in that folder that aren't hidden,
+    and those in `allowed`, because it may be somebody else's and the files are published.
+    """
+    problems: list[FieldProblem] = []
+    names: dict[Path, str] = {}
+    overridden = {f"base.{path}" for path in overrides}  # these files may be missing
+
+    def name_of(text: str, field: str, check: bool = True) -> str:
+        path = folder / text
+        try:
+            if check:
+                _check_allowed(path, folder, allowed)
+            if path not in names:
+                names[path] = upload(connection, path, private).name
+            return names[path]
+        except (OSError, NotFound, InvalidArgument) as error:
+            problems.append(FieldProblem(field, f"{field}: {error}"))
+            return text
+
+    def walk(value: Any, key: str, field: str, check: bool) -> Any:
+        """Returns the value of a key with its paths replaced. Keys may be dotted paths."""
+        if field in overridden:
+            return value
+        if isinstance(value, dict):
+            return {name: walk(member, name, f"{field}.{name}", check)
+                    for name, member in value.items()}
+        if isinstance(value, list):
+            return [walk(member, key, f"{field}[{i}]", check) for i, member in enumerate(value)]
+        return name_of(value, field, check) if _is_dataset(key) and is_path(value) else value
+
+    for key in spec:
+        spec[key] = walk(spec[key], key, key, check=True)
+    for path in overrides:
+        overrides[path] = walk(overrides[path], path, f'overrides["{path}"]', check=False)
+    for values, place, field in _labels(spec):
+        if is_path(values[place]):
+            values[place] = name_of(values[place], field).partition("/")[2]
+    if problems:
+        raise InvalidArgument.of(problems)
+
+
+def is_path(value: Any) -> bool:
+    """Returns true for a name of a data set that means a file."""
+    return isinstance(value, str) and not value.startswith("datasets/") and (
+        "/" in value or "." in value)
+
+
+def display_name(path: Path) -> str:
+    """Returns the name that the server shows for a file: letters, digits and . _ -, first a letter
+    or digit, at most 100 characters, at most 33 of them before the last dot."""
+    file = path.resolve().name if path.name in ("", "..") else path.name
+    name = re.sub(r"[^A-Za-z0-9._]", "-", file)
+    stem, dot, ending = name.rpartition(".") if "." in name else (name, "", "")
+    return re.sub(r"^[^A-Za-z0-9]+", "", f"{stem[-33:]}{dot}{ending}"[:100]) or "data"
+
+
+def _read(path: Path) -> bytes:
+    """Returns the bytes that are uploaded of a path."""
+    if path.is_dir():
+        missing = [name for name in _TOKENIZER if not (path / name).exists()]
+        if missing:
+            raise InvalidArgument(f"{path} is a folder without {missing[0]}; expected a file, or a "
+                                  f"tokenizer's folder with {' and '.join(_TOKENIZER)}")
+        return _safetensors.write_bytes({name: (path / name).read_bytes() for name in _TOKENIZER},
+                                        {"ablate.dataset": "tokenizer"})
+    if not path.exists():
+        names = [near.name for near in path.parent.iterdir()] if path.parent.is_dir() else []
+        guess = difflib.get_close_matches(path.name, names, 1)
+        raise NotFound(f"no file {path}" + (f"; did you mean {guess[0]}?" if guess else ""))
+    if not path.is_file():
+        raise InvalidArgument(f"{path} is not a file")
+    return path.read_bytes()
+
+
+def _check_allowed(path: Path, folder: Path, allowed: Sequence[Path]) -> None:
+    root = folder.resolve()
+    for read in [path / name for name in _TOKENIZER] if path.is_dir() else [path]:
+        real = read.resolve()
+        if any(real.is_relative_to(one.resolve()) for one in allowed):
+            continue
+        inside = real.is_relative_to(root)
+        if not inside or any(part.startswith(".") for part in real.relative_to(root).parts):
+            raise InvalidArgument(
+                f"{real} is {'hidden' if inside else 'outside the folder ' + str(root)}, and would "
+                f"be uploaded; to allow that, add files=[{str(path)!r}]")
+
+
+def _is_dataset(field: str) -> bool:
+    return field.rpartition(".")[2] in ("dataset", "tokenizer")
+
+
+def _labels(spec: dict[str, Any]) -> Iterator[tuple[Any, Any, str]]:
+    """Yields the places of data sets that are values of an axis, as (container, key, field). Such a
+    value is also a label, which has no slash: a bare ID replaces it."""
+    axes: set[Any] = set()
+    for i, axis in enumerate(_dicts(spec.get("axes"))):
+        field = str(axis.get("field", ""))
+        if _is_dataset(field) and isinstance(axis.get("values"), list):
+            axes.add(axis.get("name", field.rpartition(".")[2]))
+            for j in range(len(axis["values"])):
+                yield axis["values"], j, f"axes[{i}].values[{j}]"
+    for i, exclusion in enumerate(_dicts(spec.get("exclude"))):
+        where = exclusion.get("where")
+        for axis in axes & where.keys() if isinstance(where, dict) else ():
+            yield where, axis, f'exclude[{i}].where["{axis}"]'
+
+
+def _dicts(value: Any) -> list[dict[str, Any]]:
+    return [one for one in value if isinstance(one, dict)] if isinstance(value, list) else []

@@ -1,0 +1,89 @@
+"""Reads experiment files: YAML 1.2 without anchors, aliases and tags, or JSON.
+
+PyYAML follows YAML 1.1, in which `on`, `off`, `yes` and `no` are booleans and 1e-3 is text. The
+schema here is the core schema of 1.2, as in the command line.
+"""
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import yaml
+
+from ablate.errors import FieldProblem, InvalidArgument
+
+_NUMBER = re.compile(r"[-+]?(?:\.\d+|\d+(?:\.\d*)?)(?:[eE][-+]?\d+)?")
+_WORDS: dict[str, Any] = {
+    **dict.fromkeys(("", "~", "null", "Null", "NULL"), None),
+    **dict.fromkeys(("true", "True", "TRUE"), True),
+    **dict.fromkeys(("false", "False", "FALSE"), False),
+}
+
+
+class _Loader(yaml.SafeLoader):
+    """Refuses anchors, aliases and tags: each lets a small file mean something unexpected."""
+
+    def compose_node(self, parent: Any, index: Any) -> Any:
+        event: Any = self.peek_event()  # type: ignore[no-untyped-call]
+        if getattr(event, "anchor", None):
+            raise yaml.MarkedYAMLError(
+                problem="anchors and aliases (&name, *name) are not supported: write the value out",
+                problem_mark=event.start_mark)
+        if getattr(event, "tag", None) not in (None, "!"):
+            raise yaml.MarkedYAMLError(
+                problem=f"tags such as {event.tag} are not supported: write the value alone",
+                problem_mark=event.start_mark)
+        return super().compose_node(parent, index)
+
+
+def parse(text: str, name: str) -> dict[str, Any]:
+    """Returns the fields of an experiment. `name` names the text in errors."""
+    try:
+        node = yaml.compose(text, Loader=_Loader)
+        fields = None if node is None else _value(node)
+    except yaml.MarkedYAMLError as error:
+        place = _place(error.problem_mark) if error.problem_mark else ""
+        raise InvalidArgument(f"{name}{place}: {error.problem}") from None
+    except yaml.YAMLError as error:
+        raise InvalidArgument(f"{name}: {error}") from None
+    except RecursionError:
+        raise InvalidArgument(f"{name}: nested too deeply") from None
+    if not isinstance(fields, dict):
+        raise InvalidArgument(f"{name}: an experiment is a mapping: name, base, axes, seeds, …")
+    return fields
+
+
+def scalar(text: str) -> Any:
+    """Returns the value of a plain scalar: None, a bool, a number, otherwise the text itself."""
+    if text in _WORDS:
+        return _WORDS[text]
+    if re.fullmatch(r"[-+]?\d+", text):
+        return int(text)
+    if _NUMBER.fullmatch(text):
+        return float(text)
+    if re.fullmatch(r"0o[0-7]+|0x[0-9a-fA-F]+", text):
+        return int(text, 0)
+    if re.fullmatch(r"[-+]?\.(?:inf|Inf|INF)|\.(?:nan|NaN|NAN)", text):
+        return float(text.replace(".", ""))
+    return text
+
+
+def _place(mark: yaml.Mark) -> str:
+    return f":{mark.line + 1}:{mark.column + 1}"
+
+
+def _value(node: yaml.Node) -> Any:
+    if isinstance(node, yaml.ScalarNode):
+        return scalar(node.value) if node.style is None else node.value
+    if isinstance(node, yaml.SequenceNode):
+        return [_value(member) for member in node.value]
+    fields: dict[str, Any] = {}
+    for key, member in node.value:
+        if not isinstance(key, yaml.ScalarNode):
+            raise yaml.MarkedYAMLError(problem="a field's name must be a word",
+                                       problem_mark=key.start_mark)
+        if key.value in fields:
+            raise yaml.MarkedYAMLError(problem=f'duplicate key "{key.value}"',
+                                       problem_mark=key.start_mark)
+        fields[key.value] = _value(member)
+    return fields

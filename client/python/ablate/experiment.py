@@ -1,0 +1,343 @@
+"""Experiments: wait for them, and read their results."""
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy as np
+from google.protobuf.empty_pb2 import Empty
+
+from ablate import _display, _values, analysis
+from ablate._connection import LONG, Connection
+from ablate._frames import Library, frame
+from ablate.comparison import Comparison
+from ablate.errors import Conflict, NotFound, Unavailable
+from ablate.figure import Figure
+from ablate.run import Run, Series, is_accuracy, is_loss, query
+from ablate.v1 import (analysis_pb2, comparison_pb2, experiment_pb2, metric_pb2, report_pb2,
+                       run_pb2)
+
+_State = experiment_pb2.ExperimentState
+_RESERVED = ("cell", "seed", "run", "state", "step", "steps")  # columns of frames
+_JOINT = ("cka",)  # kinds of analyses that read several models as one
+
+
+class Experiment:
+    """An experiment on the server. `message` has everything as last seen."""
+
+    def __init__(self, connection: Connection, message: experiment_pb2.Experiment) -> None:
+        self._connection = connection
+        self.message = message
+
+    @property
+    def name(self) -> str:
+        """Returns experiments/ID."""
+        return self.message.name
+
+    @property
+    def id(self) -> str:
+        return self.name.partition("/")[2]
+
+    @property
+    def state(self) -> str:
+        """Asks the server: ACTIVE, ENDED or CANCELLED."""
+        return _State.Value.Name(self.refresh().message.state)
+
+    @property
+    def primary(self) -> str:
+        """Returns the metric that the verdict is about."""
+        report = self.message.spec.report
+        return report.primary if report.HasField("primary") else "eval/loss"
+
+    def refresh(self) -> Experiment:
+        """Asks the server again, unless the experiment has ended."""
+        if self.message.state in (_State.unspecified, _State.ACTIVE):
+            self.message = self._connection.call(
+                "Experiments/GetExperiment", experiment_pb2.GetExperimentRequest(name=self.name),
+                experiment_pb2.Experiment)
+        return self
+
+    def wait(self, progress: bool = True) -> Experiment:
+        """Waits until every run and analysis has ended, through restarts of the server.
+
+        `progress` shows a line in a terminal or notebook. Failed runs aren't an error: see
+        `message.counts`.
+
+        >>> experiment.wait().state
+        'ENDED'
+        """
+        if self.state != "ACTIVE":
+            return self
+        line = _display.Progress(self.id, self.primary) if progress else None
+        try:
+            for event in self.watch():
+                if line:
+                    line.update(event)
+        finally:
+            if line:
+                line.finish()
+        return self
+
+    def watch(self, keys: Sequence[str] = ()) -> Iterator[experiment_pb2.ExperimentEvent]:
+        """Yields the state of every cell, then changes as they happen, until the experiment ends.
+
+        `keys` are metrics whose newest values events have, by default train/loss and the primary
+        metric. After a restart of the server the watch continues from the last change.
+        """
+        request = experiment_pb2.WatchExperimentRequest(
+            name=self.name, keys=keys or sorted({"train/loss", self.primary}))
+
+        def watch() -> Iterator[experiment_pb2.ExperimentEvent]:
+            try:
+                for event in self._connection.stream("Experiments/WatchExperiment", request,
+                                                     experiment_pb2.ExperimentEvent):
+                    request.token = event.token
+                    yield event
+            except Conflict:
+                if not request.token:
+                    raise
+                request.token = ""  # expired: from the current state
+                raise Unavailable("the watch position expired", retry=True) from None
+            if self.state == "ACTIVE":
+                raise Unavailable("the server ended the watch early", retry=True)
+
+        return self._connection.keep_watching(watch)
+
+    def runs(self) -> list[Run]:
+        """Returns the experiment's cells in grid order.
+
+        >>> experiment.runs()[0].state
+        'DONE'
+        """
+        return [Run(self._connection, self.name, row) for row in self._rows()]
+
+    def run(self, cell: str) -> Run:
+        """Returns a cell by its name, such as post-lr0.01-s42."""
+        rows = self._rows()
+        for row in rows:
+            if row.cell == cell:
+                return Run(self._connection, self.name, row)
+        names = ", ".join(row.cell for row in rows[:5])
+        raise NotFound(f'no cell "{cell}" in {self.id}; expected one such as {names}')
+
+    def frame(self, library: Library = "pandas", *,
+              settings: Literal["varied", "all"] = "varied") -> Any:
+        """Returns one row per cell.
+
+        The columns are the cell, its label per axis, seed, run, state, step and steps; then the
+        resolved settings by path, either those that vary or all; then the last value of each
+        metric, and for losses and accuracies the best one, such as eval/loss and eval/loss.best.
+
+        >>> frame = experiment.frame()
+        >>> frame.groupby("placement")["eval/loss"].mean().idxmin()
+        'pre'
+        """
+        rows = self._rows()
+        runs = [Run(self._connection, self.name, row) for row in rows]
+        columns: dict[str, Any] = {"cell": [run.cell for run in runs]}
+        for axis in runs[0].labels if runs else ():
+            columns[_column(axis)] = [run.labels.get(axis) for run in runs]
+        for name in _RESERVED[1:5]:
+            columns[name] = [getattr(run, "name" if name == "run" else name) for run in runs]
+        columns["steps"] = [row.steps for row in rows]
+        columns |= self._settings(runs, settings == "all")
+        for key in dict.fromkeys(one.key for row in rows for one in row.summaries):
+            columns[key] = [run.last.get(key) for run in runs]
+            if is_loss(key) or is_accuracy(key):
+                columns[f"{key}.best"] = [run.best(key) for run in runs]
+        return frame(columns, library)
+
+    def metrics(self, keys: str | Sequence[str] = (), *, max_points: int | None = None,
+                library: Library = "pandas") -> Any:
+        """Returns every point of these metrics, or of all, as one row each: cell, a column per
+        axis, seed, key, step, value.
+
+        `max_points` is a number of points per series, at least 4: each bucket keeps its first,
+        smallest, largest and last point. `series` has the same as arrays.
+
+        >>> experiment.metrics("eval/loss").step.unique().tolist()
+        [0, 100, 200]
+        """
+        runs = {run.cell: run for run in self.runs()}
+        found = self.series(keys, max_points=max_points)
+        lengths = [len(one.steps) for one in found]
+
+        def column(values: list[Any]) -> Any:
+            return np.repeat(np.array(values), lengths)
+
+        columns: dict[str, Any] = {"cell": column([one.cell for one in found])}
+        for axis in next(iter(runs.values())).labels if runs else ():
+            columns[_column(axis)] = column([runs[one.cell].labels.get(axis) for one in found])
+        columns["seed"] = column([runs[one.cell].seed for one in found])
+        columns["key"] = column([one.key for one in found])
+        columns["step"] = np.concatenate([one.steps for one in found] or [np.array([], np.uint32)])
+        columns["value"] = np.concatenate([one.values for one in found] or [np.array([])])
+        return frame(columns, library)
+
+    def series(self, keys: str | Sequence[str] = (), *,
+               max_points: int | None = None) -> list[Series]:
+        """Returns the series of these metrics, or of all, as NumPy arrays: in cell order, then by
+        key.
+
+        >>> experiment.series("train/loss", max_points=50)[0].key
+        'train/loss'
+        """
+        request = metric_pb2.QueryMetricsRequest(experiment=self.name)
+        return list(query(self._connection, request, keys, max_points))
+
+    def keys(self) -> list[str]:
+        """Returns the keys of all metrics, numbers of analyses included.
+
+        >>> "eval/loss" in experiment.keys()
+        True
+        """
+        pages = self._connection.pages(
+            "Metrics/ListMetrics", metric_pb2.ListMetricsRequest(parent=self.name),
+            metric_pb2.ListMetricsResponse)
+        return [one.key for page in pages for one in page.metrics]
+
+    def compare(self, key: str = "", *, by: str = "", baseline: Mapping[str, str] | None = None,
+                at: int | None = None,
+                others: Sequence[Experiment | str] = ()) -> Comparison:
+        """Compares the settings with their baseline, paired by seed.
+
+        `key` is a metric, by default the primary one; `by` an axis to compare along; `baseline` a
+        label per axis; `at` a step. `others` are more experiments or parts of them.
+
+        >>> experiment.compare().verdict.startswith("held-out loss against “pre”")
+        True
+        """
+        return Comparison(self._connection.call(
+            "Metrics/Compare", self._comparison(key, by, baseline, at, others),
+            comparison_pb2.Comparison, timeout=LONG))
+
+    def figure(self, kind: str, *, format: Literal["svg", "pdf", "png"] = "svg", key: str = "",
+               step: int | None = None, width: float | None = None, by: str = "",
+               baseline: Mapping[str, str] | None = None, at: int | None = None,
+               others: Sequence[Experiment | str] = ()) -> Figure:
+        """Draws a figure; docs/reference/figures.md has the kinds.
+
+        >>> experiment.figure("difference").startswith(b"<svg")
+        True
+        """
+        request = report_pb2.RenderFigureRequest(
+            comparison=self._comparison("", by, baseline, at, others), kind=kind, key=key,
+            step=step, width=width)
+        _values.fill_or_raise(request, {"format": format}, "")
+        figure = self._connection.call("Reports/RenderFigure", request,
+                                       report_pb2.RenderFigureResponse, timeout=LONG)
+        return Figure(figure.data, figure.media_type, figure.csv)
+
+    def table(self, format: Literal["text", "csv", "latex"] = "text", *, label: str = "",
+              columns: Sequence[str] = ()) -> str:
+        """Returns the main table, or with `label` the table of an analysis of the experiment's
+        file.
+
+        >>> "tabular" in experiment.table("latex")
+        True
+        """
+        request = report_pb2.RenderTableRequest(comparison=self._comparison("", "", None, None, ()),
+                                                label=label, columns=columns)
+        _values.fill_or_raise(request, {"format": format}, "")
+        return self._connection.call("Reports/RenderTable", request, report_pb2.RenderTableResponse,
+                                     timeout=LONG).data
+
+    def report(self, path: str | Path) -> Path:
+        """Writes the report page, one HTML file that needs no network, once it is complete."""
+        path = Path(path)
+        request = report_pb2.RenderReportRequest(experiments=[self.name], output=path.name)
+        page = b"".join(chunk.data for chunk in self._connection.stream(
+            "Reports/RenderReport", request, report_pb2.FileChunk))
+        path.write_bytes(page)
+        return path
+
+    def analyze(self, kind: str, cells: Sequence[str] = (), *, step: int | None = None,
+                inputs: Mapping[str, Any] | None = None, seed: int | None = None, name: str = "",
+                wait: bool = True, **options: Any) -> list[analysis.Analysis]:
+        """Analyses the models of these cells, or of all, as `Run.analyze` does.
+
+        Returns one analysis per cell, or a single one for cka, which reads all models together, and
+        for norm_response, which reads none.
+
+        >>> [analysis] = experiment.analyze("cka", ["placementpre-s0", "placementpost-s0"])
+        >>> analysis.arrays()["cka"].axes
+        ('representation', 'other')
+        """
+        named = cells or [run.cell for run in self.runs()]
+        subjects = [analysis_pb2.AnalysisSubject(experiment=self.name, cell=cell, step=step)
+                    for cell in named]
+        groups = [subjects] if kind in _JOINT else [[one] for one in subjects]
+        if kind == "norm_response":
+            groups = [[]]
+        made = [analysis.create(self._connection, kind, group, inputs=inputs, seed=seed, name=name,
+                                options=options) for group in groups]
+        return [one.wait() for one in made] if wait else made
+
+    def analyses(self) -> list[analysis.Analysis]:
+        """Returns the stored analyses of the experiment's runs, newest first."""
+        cells = {run.name: run.cell for run in self.runs()}
+        pages = self._connection.pages(
+            "Analyses/ListAnalyses", analysis_pb2.ListAnalysesRequest(parent=self.name),
+            analysis_pb2.ListAnalysesResponse)
+        return [analysis.Analysis(self._connection, one, [
+            cells[subject.run] for subject in one.subjects if subject.run in cells])
+            for page in pages for one in page.analyses]
+
+    def cancel(self) -> Experiment:
+        """Cancels the runs that no other active experiment needs."""
+        self.message = self._connection.call(
+            "Experiments/CancelExperiment", experiment_pb2.CancelExperimentRequest(name=self.name),
+            experiment_pb2.Experiment)
+        return self
+
+    def delete(self) -> None:
+        """Deletes the experiment, and the runs that no other has. Raises Conflict while it is
+        active."""
+        request = experiment_pb2.DeleteExperimentRequest(name=self.name)
+        self._connection.call("Experiments/DeleteExperiment", request, Empty, repeat=False)
+
+    def __repr__(self) -> str:
+        return f"Experiment({self.id}: {_display.counts_text(self.message.counts)})"
+
+    def _repr_html_(self) -> str:
+        try:
+            self.refresh()
+        except Unavailable:
+            pass  # shows what was seen last
+        message = self.message
+        rows = [("question", message.spec.question), ("state", _State.Value.Name(message.state)),
+                ("runs", _display.counts_text(message.counts)),
+                ("axes", ", ".join(axis.name or axis.field for axis in message.spec.axes)),
+                ("primary metric", self.primary), ("stalled", message.stalled)]
+        return _display.table(["", self.id], [row for row in rows if row[1]])
+
+    def _rows(self) -> list[run_pb2.RunRow]:
+        request = run_pb2.ListRunsRequest(experiment=self.name, page_size=1000)
+        pages = self._connection.pages("Runs/ListRuns", request, run_pb2.ListRunsResponse)
+        return [row for page in pages for row in page.rows]
+
+    def _settings(self, runs: Sequence[Run], everything: bool) -> dict[str, list[Any]]:
+        """Returns a column per path. Runs of equal labels differ only in their seeds: one of them
+        is asked for."""
+        samples = {tuple(sorted(run.labels.items())): run for run in runs}
+        requests = [run_pb2.GetRunRequest(name=run.name) for run in samples.values()]
+        messages = self._connection.call_all("Runs/GetRun", requests, run_pb2.Run)
+        fields = {labels: _values.to_fields(message.resolved_spec.spec)
+                  for labels, message in zip(samples, messages)}
+        columns: dict[str, list[Any]] = {}
+        for path in dict.fromkeys(path for one in fields.values() for path in one):
+            values = {labels: one.get(path) for labels, one in fields.items()}
+            if everything or len({repr(value) for value in values.values()}) > 1:
+                columns[path] = [values[tuple(sorted(run.labels.items()))] for run in runs]
+        return columns
+
+    def _comparison(self, key: str, by: str, baseline: Mapping[str, str] | None, at: int | None,
+                    others: Sequence[Experiment | str]) -> comparison_pb2.CompareRequest:
+        names = [one.name if isinstance(one, Experiment) else one for one in others]
+        return comparison_pb2.CompareRequest(experiment=self.name, others=names, key=key, by=by,
+                                             baseline=baseline, at=at)
+
+
+def _column(axis: str) -> str:
+    return f"axis.{axis}" if axis in _RESERVED else axis

@@ -1,0 +1,230 @@
+"""A server and what it has."""
+from __future__ import annotations
+
+import uuid
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any, Literal, overload
+
+from ablate import _address, _datasets, _display, _values, _yaml
+from ablate._connection import LONG, Connection
+from ablate.errors import (DeadlineExceeded, FieldProblem, InvalidArgument, NotFound,
+                           Unavailable)
+from ablate.experiment import Experiment
+from ablate.run import Run
+from ablate.v1 import experiment_pb2, worker_pb2
+
+_FILE_ENDINGS = (".yaml", ".yml", ".json")
+
+
+class Plan:
+    """The answer to a dry run: the grid, what is reused, the cost. `message` has everything."""
+
+    def __init__(self, message: experiment_pb2.CreateExperimentResponse) -> None:
+        self.message = message
+
+    @property
+    def cells(self) -> list[str]:
+        return [cell.name for cell in self.message.cells]
+
+    @property
+    def reused(self) -> int:
+        """Returns the number of cells whose run exists already."""
+        return self.message.reused
+
+    @property
+    def notes(self) -> list[str]:
+        return list(self.message.notes)
+
+    @property
+    def seconds(self) -> float:
+        """Returns the estimated time until the last run ends, if nothing else is queued."""
+        return float(self.message.estimate.wall_time.ToMilliseconds() / 1000)
+
+    def _line(self) -> str:
+        guess = "" if self.message.estimate.measured else " (a guess)"
+        name, megabytes = self.message.experiment.spec.name, self.message.estimate.bytes / 1e6
+        return (f"{name}: {len(self.cells)} runs ({self.reused} reused), "
+                f"about {self.seconds:.0f} s, {megabytes:.1f} MB{guess}")
+
+    def __repr__(self) -> str:
+        return "\n".join([self._line(), *(f"note: {note}" for note in self.notes)])
+
+    def _repr_html_(self) -> str:
+        rows = [(cell.name, "reused" if cell.reused else "new") for cell in self.message.cells]
+        return _display.table(["cell", ""], rows, repr(self))
+
+
+class Lab:
+    """A connection to one server; `ablate.connect` returns it. Thread-safe."""
+
+    def __init__(self, connection: Connection) -> None:
+        self._connection = connection
+
+    @overload
+    def submit(self, experiment: Mapping[str, Any] | str | Path, *,
+               set: Mapping[str, Any] | None = ..., seeds: Iterable[int] | None = ...,
+               files: Sequence[str | Path] = ..., fresh: bool = ..., private: bool = ...,
+               dry_run: Literal[False] = ...) -> Experiment: ...
+
+    @overload
+    def submit(self, experiment: Mapping[str, Any] | str | Path, *,
+               set: Mapping[str, Any] | None = ..., seeds: Iterable[int] | None = ...,
+               files: Sequence[str | Path] = ..., fresh: bool = ..., private: bool = ...,
+               dry_run: Literal[True]) -> Plan: ...
+
+    def submit(self, experiment: Mapping[str, Any] | str | Path, *,
+               set: Mapping[str, Any] | None = None, seeds: Iterable[int] | None = None,
+               files: Sequence[str | Path] = (), fresh: bool = False, private: bool = False,
+               dry_run: bool = False) -> Experiment | Plan:
+        """Creates an experiment, or with `dry_run` only checks it and returns its plan.
+
+        `experiment` is a dict, the path of a file (.yaml, .yml or .json), or a text in YAML; all
+        have the fields of experiment files. `set` has values by path below base, which replace the
+        experiment's; None clears. `seeds` replaces its seeds.
+
+        Data sets that are named by a path are uploaded if the server lacks them. Paths are relative
+        to the file, or to the working folder. Files outside of that folder must be in `files`.
+
+        Raises InvalidArgument, whose `fields` lists every problem.
+
+        >>> lab.submit(spec, set={"training.steps": 200}, seeds=range(3), dry_run=True).cells[0]
+        'placementpre-s0'
+        """
+        spec, folder = _read(experiment)
+        if seeds is not None:
+            spec["seeds"] = {"list": _values.plain(list(seeds))}
+        overrides = _values.plain(set or {})
+        _request(spec, overrides)  # raises before anything is uploaded
+        _datasets.replace_paths(self._connection, spec, overrides, folder,
+                                [Path(one) for one in files], private)
+        request = _request(spec, overrides)
+        request.request_id, request.fresh, request.private = uuid.uuid4().hex, fresh, private
+        if dry_run:
+            return Plan(self._validate(request))
+        try:
+            created = self._connection.call("Experiments/CreateExperiment", request,
+                                            experiment_pb2.CreateExperimentResponse, timeout=LONG)
+        except InvalidArgument:
+            self._validate(request)  # an error carries only a few problems
+            raise
+        return Experiment(self._connection, created.experiment)
+
+    def experiment(self, name: str) -> Experiment:
+        """Finds an experiment by its ID, a unique prefix of it, or its name: then the newest.
+
+        >>> lab.experiment("placement").message.spec.name
+        'placement'
+        """
+        request = experiment_pb2.GetExperimentRequest(name=_named("experiments/", name))
+        return Experiment(self._connection, self._connection.call(
+            "Experiments/GetExperiment", request, experiment_pb2.Experiment))
+
+    def experiments(self, owner: str = "") -> list[Experiment]:
+        """Returns all experiments, or those of one user, newest first."""
+        pages = self._connection.pages(
+            "Experiments/ListExperiments",
+            experiment_pb2.ListExperimentsRequest(owner=owner, page_size=1000),
+            experiment_pb2.ListExperimentsResponse)
+        return [Experiment(self._connection, one) for page in pages for one in page.experiments]
+
+    def run(self, name: str) -> Run:
+        """Finds a run by EXPERIMENT/CELL.
+
+        >>> lab.run("placement/placementpre-s0").cell
+        'placementpre-s0'
+        """
+        experiment, slash, cell = name.removeprefix("experiments/").partition("/")
+        if not slash:
+            raise InvalidArgument(f'"{name}" is not a cell; expected EXPERIMENT/CELL')
+        return self.experiment(experiment).run(cell)
+
+    def upload(self, path: str | Path, *, private: bool = False) -> str:
+        """Uploads a data set, or a tokenizer's folder, unless the server has it. Returns its name
+        for experiments, datasets/ID."""
+        return _datasets.upload(self._connection, Path(path), private).name
+
+    def close(self) -> None:
+        """Ends the connection. The server continues."""
+        self._connection.close()
+
+    def __enter__(self) -> Lab:
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        self.close()
+
+    def __repr__(self) -> str:
+        return f"Lab({self._connection.address})"
+
+    def _validate(self, request: experiment_pb2.CreateExperimentRequest
+                  ) -> experiment_pb2.CreateExperimentResponse:
+        """Makes a dry run. Raises InvalidArgument with all problems."""
+        checked = experiment_pb2.CreateExperimentRequest()
+        checked.CopyFrom(request)
+        checked.request_id, checked.validate_only = "", True
+        response = self._connection.call("Experiments/CreateExperiment", checked,
+                                         experiment_pb2.CreateExperimentResponse, timeout=LONG)
+        if response.problems:
+            raise InvalidArgument.of([FieldProblem(one.field, one.message)
+                                      for one in response.problems])
+        return response
+
+
+def connect(address: str | None = None, *, start: bool = True) -> Lab:
+    """Connects to a server.
+
+    Without `address` it is the one that the command line uses: $ABLATE_SERVER, otherwise the
+    current login, otherwise the personal server in $ABLATE_HOME. `address` is "personal", the name
+    of a login, a join file NAME.join, "unix:PATH" or "localhost:PORT".
+
+    If the personal server doesn't run, it is started by the program `ablate`, unless `start` is
+    false.
+    """
+    found = _address.find(address)
+    if found is not None:
+        return Lab(Connection(found))
+    try:
+        personal = Connection(_address.personal())
+        personal.call("Workers/ListWorkers", worker_pb2.ListWorkersRequest(),
+                      worker_pb2.ListWorkersResponse, timeout=1, repeat=False)
+    except (Unavailable, DeadlineExceeded):
+        if not start:
+            raise
+        personal = Connection(_address.start_personal())
+    return Lab(personal)
+
+
+def _read(experiment: Mapping[str, Any] | str | Path) -> tuple[dict[str, Any], Path]:
+    """Returns the fields of an experiment, and the folder that its data sets are relative to."""
+    if isinstance(experiment, Mapping):
+        return _values.plain(experiment), Path(".")
+    if isinstance(experiment, str) and ("\n" in experiment or
+                                        not experiment.endswith(_FILE_ENDINGS)):
+        return _yaml.parse(experiment, "the text"), Path(".")
+    path = Path(experiment)
+    if path.suffix not in _FILE_ENDINGS:
+        raise InvalidArgument(f"{path}: an experiment file ends in .yaml, .yml or .json")
+    try:
+        return _yaml.parse(path.read_text(encoding="utf-8-sig"), str(path)), path.parent
+    except FileNotFoundError:
+        raise NotFound(f"{path}: no such file") from None
+    except (OSError, UnicodeDecodeError) as error:
+        raise InvalidArgument(f"{path}: {error}") from None
+
+
+def _request(spec: dict[str, Any], overrides: dict[str, Any]
+             ) -> experiment_pb2.CreateExperimentRequest:
+    """Makes the message of plain values. Raises InvalidArgument with every problem."""
+    request = experiment_pb2.CreateExperimentRequest()
+    problems: list[FieldProblem] = []
+    _values.fill(request.spec, spec, "", problems)
+    for path, value in overrides.items():
+        request.overrides[path].CopyFrom(_values.to_value(value, f'overrides["{path}"]', problems))
+    if problems:
+        raise InvalidArgument.of(problems)
+    return request
+
+
+def _named(prefix: str, name: str) -> str:
+    return name if name.startswith(prefix) else prefix + name

@@ -1,0 +1,632 @@
+from ablate.v1 import analysis_options_pb2 as _analysis_options_pb2
+from google.protobuf import duration_pb2 as _duration_pb2
+from google.protobuf import struct_pb2 as _struct_pb2
+from google.protobuf.internal import containers as _containers
+from google.protobuf.internal import enum_type_wrapper as _enum_type_wrapper
+from google.protobuf import descriptor as _descriptor
+from google.protobuf import message as _message
+from typing import ClassVar as _ClassVar, Iterable as _Iterable, Mapping as _Mapping, Optional as _Optional, Union as _Union
+
+DESCRIPTOR: _descriptor.FileDescriptor
+
+class Activation(_message.Message):
+    __slots__ = []
+    class Value(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
+        __slots__ = []
+    gelu: Activation.Value
+    gelu_tanh: Activation.Value
+    relu: Activation.Value
+    silu: Activation.Value
+    swiglu: Activation.Value
+    unspecified: Activation.Value
+    def __init__(self) -> None: ...
+
+class AnalysisSpec(_message.Message):
+    __slots__ = ["activations", "at", "attention", "capture", "cka", "gradient_alignment", "gradient_flow", "hessian", "induction", "inputs", "logit_lens", "loss_landscape", "name", "norm_jacobian", "norm_response", "norm_statistics", "on", "patch", "predictions", "probe", "remove", "robustness", "samples", "seed", "spectrum", "trajectory", "weights"]
+    ACTIVATIONS_FIELD_NUMBER: _ClassVar[int]
+    ATTENTION_FIELD_NUMBER: _ClassVar[int]
+    AT_FIELD_NUMBER: _ClassVar[int]
+    CAPTURE_FIELD_NUMBER: _ClassVar[int]
+    CKA_FIELD_NUMBER: _ClassVar[int]
+    GRADIENT_ALIGNMENT_FIELD_NUMBER: _ClassVar[int]
+    GRADIENT_FLOW_FIELD_NUMBER: _ClassVar[int]
+    HESSIAN_FIELD_NUMBER: _ClassVar[int]
+    INDUCTION_FIELD_NUMBER: _ClassVar[int]
+    INPUTS_FIELD_NUMBER: _ClassVar[int]
+    LOGIT_LENS_FIELD_NUMBER: _ClassVar[int]
+    LOSS_LANDSCAPE_FIELD_NUMBER: _ClassVar[int]
+    NAME_FIELD_NUMBER: _ClassVar[int]
+    NORM_JACOBIAN_FIELD_NUMBER: _ClassVar[int]
+    NORM_RESPONSE_FIELD_NUMBER: _ClassVar[int]
+    NORM_STATISTICS_FIELD_NUMBER: _ClassVar[int]
+    ON_FIELD_NUMBER: _ClassVar[int]
+    PATCH_FIELD_NUMBER: _ClassVar[int]
+    PREDICTIONS_FIELD_NUMBER: _ClassVar[int]
+    PROBE_FIELD_NUMBER: _ClassVar[int]
+    REMOVE_FIELD_NUMBER: _ClassVar[int]
+    ROBUSTNESS_FIELD_NUMBER: _ClassVar[int]
+    SAMPLES_FIELD_NUMBER: _ClassVar[int]
+    SEED_FIELD_NUMBER: _ClassVar[int]
+    SPECTRUM_FIELD_NUMBER: _ClassVar[int]
+    TRAJECTORY_FIELD_NUMBER: _ClassVar[int]
+    WEIGHTS_FIELD_NUMBER: _ClassVar[int]
+    activations: _analysis_options_pb2.ActivationsOptions
+    at: _containers.RepeatedScalarFieldContainer[int]
+    attention: _analysis_options_pb2.AttentionOptions
+    capture: _analysis_options_pb2.CaptureOptions
+    cka: _analysis_options_pb2.CkaOptions
+    gradient_alignment: _analysis_options_pb2.GradientAlignmentOptions
+    gradient_flow: _analysis_options_pb2.GradientFlowOptions
+    hessian: _analysis_options_pb2.HessianOptions
+    induction: _analysis_options_pb2.InductionOptions
+    inputs: _analysis_options_pb2.AnalysisInputs
+    logit_lens: _analysis_options_pb2.LogitLensOptions
+    loss_landscape: _analysis_options_pb2.LossLandscapeOptions
+    name: str
+    norm_jacobian: _analysis_options_pb2.NormJacobianOptions
+    norm_response: _analysis_options_pb2.NormResponseOptions
+    norm_statistics: _analysis_options_pb2.NormStatisticsOptions
+    on: AnalyzedRuns.Value
+    patch: _analysis_options_pb2.PatchOptions
+    predictions: _analysis_options_pb2.PredictionsOptions
+    probe: _analysis_options_pb2.ProbeOptions
+    remove: _analysis_options_pb2.RemoveOptions
+    robustness: _analysis_options_pb2.RobustnessOptions
+    samples: SamplesSpec
+    seed: int
+    spectrum: _analysis_options_pb2.SpectrumOptions
+    trajectory: _analysis_options_pb2.TrajectoryOptions
+    weights: _analysis_options_pb2.WeightsOptions
+    def __init__(self, samples: _Optional[_Union[SamplesSpec, _Mapping]] = ..., spectrum: _Optional[_Union[_analysis_options_pb2.SpectrumOptions, _Mapping]] = ..., cka: _Optional[_Union[_analysis_options_pb2.CkaOptions, _Mapping]] = ..., activations: _Optional[_Union[_analysis_options_pb2.ActivationsOptions, _Mapping]] = ..., weights: _Optional[_Union[_analysis_options_pb2.WeightsOptions, _Mapping]] = ..., capture: _Optional[_Union[_analysis_options_pb2.CaptureOptions, _Mapping]] = ..., loss_landscape: _Optional[_Union[_analysis_options_pb2.LossLandscapeOptions, _Mapping]] = ..., hessian: _Optional[_Union[_analysis_options_pb2.HessianOptions, _Mapping]] = ..., gradient_flow: _Optional[_Union[_analysis_options_pb2.GradientFlowOptions, _Mapping]] = ..., gradient_alignment: _Optional[_Union[_analysis_options_pb2.GradientAlignmentOptions, _Mapping]] = ..., norm_jacobian: _Optional[_Union[_analysis_options_pb2.NormJacobianOptions, _Mapping]] = ..., norm_statistics: _Optional[_Union[_analysis_options_pb2.NormStatisticsOptions, _Mapping]] = ..., norm_response: _Optional[_Union[_analysis_options_pb2.NormResponseOptions, _Mapping]] = ..., attention: _Optional[_Union[_analysis_options_pb2.AttentionOptions, _Mapping]] = ..., remove: _Optional[_Union[_analysis_options_pb2.RemoveOptions, _Mapping]] = ..., trajectory: _Optional[_Union[_analysis_options_pb2.TrajectoryOptions, _Mapping]] = ..., logit_lens: _Optional[_Union[_analysis_options_pb2.LogitLensOptions, _Mapping]] = ..., predictions: _Optional[_Union[_analysis_options_pb2.PredictionsOptions, _Mapping]] = ..., induction: _Optional[_Union[_analysis_options_pb2.InductionOptions, _Mapping]] = ..., patch: _Optional[_Union[_analysis_options_pb2.PatchOptions, _Mapping]] = ..., robustness: _Optional[_Union[_analysis_options_pb2.RobustnessOptions, _Mapping]] = ..., probe: _Optional[_Union[_analysis_options_pb2.ProbeOptions, _Mapping]] = ..., name: _Optional[str] = ..., at: _Optional[_Iterable[int]] = ..., on: _Optional[_Union[AnalyzedRuns.Value, str]] = ..., inputs: _Optional[_Union[_analysis_options_pb2.AnalysisInputs, _Mapping]] = ..., seed: _Optional[int] = ...) -> None: ...
+
+class AnalyzedRuns(_message.Message):
+    __slots__ = []
+    class Value(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
+        __slots__ = []
+    all: AnalyzedRuns.Value
+    chosen: AnalyzedRuns.Value
+    unspecified: AnalyzedRuns.Value
+    def __init__(self) -> None: ...
+
+class AttentionKind(_message.Message):
+    __slots__ = []
+    class Value(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
+        __slots__ = []
+    none: AttentionKind.Value
+    sigmoid: AttentionKind.Value
+    softmax: AttentionKind.Value
+    unspecified: AttentionKind.Value
+    def __init__(self) -> None: ...
+
+class AttentionSpec(_message.Message):
+    __slots__ = ["causal", "kind", "score_bias"]
+    CAUSAL_FIELD_NUMBER: _ClassVar[int]
+    KIND_FIELD_NUMBER: _ClassVar[int]
+    SCORE_BIAS_FIELD_NUMBER: _ClassVar[int]
+    causal: bool
+    kind: AttentionKind.Value
+    score_bias: float
+    def __init__(self, kind: _Optional[_Union[AttentionKind.Value, str]] = ..., score_bias: _Optional[float] = ..., causal: bool = ...) -> None: ...
+
+class Axis(_message.Message):
+    __slots__ = ["field", "name", "settings", "tune", "values"]
+    FIELD_FIELD_NUMBER: _ClassVar[int]
+    NAME_FIELD_NUMBER: _ClassVar[int]
+    SETTINGS_FIELD_NUMBER: _ClassVar[int]
+    TUNE_FIELD_NUMBER: _ClassVar[int]
+    VALUES_FIELD_NUMBER: _ClassVar[int]
+    field: str
+    name: str
+    settings: _containers.RepeatedCompositeFieldContainer[Setting]
+    tune: bool
+    values: _containers.RepeatedCompositeFieldContainer[_struct_pb2.Value]
+    def __init__(self, name: _Optional[str] = ..., field: _Optional[str] = ..., values: _Optional[_Iterable[_Union[_struct_pb2.Value, _Mapping]]] = ..., settings: _Optional[_Iterable[_Union[Setting, _Mapping]]] = ..., tune: bool = ...) -> None: ...
+
+class BaseSpec(_message.Message):
+    __slots__ = ["evaluation", "model", "model_from", "task", "training"]
+    EVALUATION_FIELD_NUMBER: _ClassVar[int]
+    MODEL_FIELD_NUMBER: _ClassVar[int]
+    MODEL_FROM_FIELD_NUMBER: _ClassVar[int]
+    TASK_FIELD_NUMBER: _ClassVar[int]
+    TRAINING_FIELD_NUMBER: _ClassVar[int]
+    evaluation: EvaluationSpec
+    model: ModelSpec
+    model_from: str
+    task: TaskSpec
+    training: TrainingSpec
+    def __init__(self, task: _Optional[_Union[TaskSpec, _Mapping]] = ..., model: _Optional[_Union[ModelSpec, _Mapping]] = ..., training: _Optional[_Union[TrainingSpec, _Mapping]] = ..., evaluation: _Optional[_Union[EvaluationSpec, _Mapping]] = ..., model_from: _Optional[str] = ...) -> None: ...
+
+class Better(_message.Message):
+    __slots__ = []
+    class Value(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
+        __slots__ = []
+    higher: Better.Value
+    lower: Better.Value
+    unspecified: Better.Value
+    def __init__(self) -> None: ...
+
+class Device(_message.Message):
+    __slots__ = []
+    class Value(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
+        __slots__ = []
+    auto: Device.Value
+    cpu: Device.Value
+    cuda: Device.Value
+    unspecified: Device.Value
+    def __init__(self) -> None: ...
+
+class DocumentsTask(_message.Message):
+    __slots__ = ["dataset", "held_out"]
+    DATASET_FIELD_NUMBER: _ClassVar[int]
+    HELD_OUT_FIELD_NUMBER: _ClassVar[int]
+    dataset: str
+    held_out: int
+    def __init__(self, dataset: _Optional[str] = ..., held_out: _Optional[int] = ...) -> None: ...
+
+class EvaluationSpec(_message.Message):
+    __slots__ = ["batches", "every", "record", "tokens"]
+    BATCHES_FIELD_NUMBER: _ClassVar[int]
+    EVERY_FIELD_NUMBER: _ClassVar[int]
+    RECORD_FIELD_NUMBER: _ClassVar[int]
+    TOKENS_FIELD_NUMBER: _ClassVar[int]
+    batches: int
+    every: int
+    record: _containers.RepeatedScalarFieldContainer[Record.Value]
+    tokens: int
+    def __init__(self, every: _Optional[int] = ..., batches: _Optional[int] = ..., tokens: _Optional[int] = ..., record: _Optional[_Iterable[_Union[Record.Value, str]]] = ...) -> None: ...
+
+class Exclusion(_message.Message):
+    __slots__ = ["where"]
+    class WhereEntry(_message.Message):
+        __slots__ = ["key", "value"]
+        KEY_FIELD_NUMBER: _ClassVar[int]
+        VALUE_FIELD_NUMBER: _ClassVar[int]
+        key: str
+        value: _struct_pb2.Value
+        def __init__(self, key: _Optional[str] = ..., value: _Optional[_Union[_struct_pb2.Value, _Mapping]] = ...) -> None: ...
+    WHERE_FIELD_NUMBER: _ClassVar[int]
+    where: _containers.MessageMap[str, _struct_pb2.Value]
+    def __init__(self, where: _Optional[_Mapping[str, _struct_pb2.Value]] = ...) -> None: ...
+
+class ExperimentSpec(_message.Message):
+    __slots__ = ["analyses", "axes", "base", "exclude", "limits", "name", "question", "report", "seeds"]
+    ANALYSES_FIELD_NUMBER: _ClassVar[int]
+    AXES_FIELD_NUMBER: _ClassVar[int]
+    BASE_FIELD_NUMBER: _ClassVar[int]
+    EXCLUDE_FIELD_NUMBER: _ClassVar[int]
+    LIMITS_FIELD_NUMBER: _ClassVar[int]
+    NAME_FIELD_NUMBER: _ClassVar[int]
+    QUESTION_FIELD_NUMBER: _ClassVar[int]
+    REPORT_FIELD_NUMBER: _ClassVar[int]
+    SEEDS_FIELD_NUMBER: _ClassVar[int]
+    analyses: _containers.RepeatedCompositeFieldContainer[AnalysisSpec]
+    axes: _containers.RepeatedCompositeFieldContainer[Axis]
+    base: BaseSpec
+    exclude: _containers.RepeatedCompositeFieldContainer[Exclusion]
+    limits: Limits
+    name: str
+    question: str
+    report: ReportSpec
+    seeds: Seeds
+    def __init__(self, name: _Optional[str] = ..., question: _Optional[str] = ..., base: _Optional[_Union[BaseSpec, _Mapping]] = ..., axes: _Optional[_Iterable[_Union[Axis, _Mapping]]] = ..., exclude: _Optional[_Iterable[_Union[Exclusion, _Mapping]]] = ..., seeds: _Optional[_Union[Seeds, _Mapping]] = ..., analyses: _Optional[_Iterable[_Union[AnalysisSpec, _Mapping]]] = ..., report: _Optional[_Union[ReportSpec, _Mapping]] = ..., limits: _Optional[_Union[Limits, _Mapping]] = ...) -> None: ...
+
+class FeedForwardSpec(_message.Message):
+    __slots__ = ["activation", "hidden"]
+    ACTIVATION_FIELD_NUMBER: _ClassVar[int]
+    HIDDEN_FIELD_NUMBER: _ClassVar[int]
+    activation: Activation.Value
+    hidden: int
+    def __init__(self, hidden: _Optional[int] = ..., activation: _Optional[_Union[Activation.Value, str]] = ...) -> None: ...
+
+class InitKind(_message.Message):
+    __slots__ = []
+    class Value(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
+        __slots__ = []
+    gpt2: InitKind.Value
+    pytorch: InitKind.Value
+    pytorch_mha: InitKind.Value
+    unspecified: InitKind.Value
+    xavier: InitKind.Value
+    def __init__(self) -> None: ...
+
+class InitSpec(_message.Message):
+    __slots__ = ["kind", "streams"]
+    KIND_FIELD_NUMBER: _ClassVar[int]
+    STREAMS_FIELD_NUMBER: _ClassVar[int]
+    kind: InitKind.Value
+    streams: InitStreams.Value
+    def __init__(self, kind: _Optional[_Union[InitKind.Value, str]] = ..., streams: _Optional[_Union[InitStreams.Value, str]] = ...) -> None: ...
+
+class InitStreams(_message.Message):
+    __slots__ = []
+    class Value(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
+        __slots__ = []
+    by_name: InitStreams.Value
+    sequential: InitStreams.Value
+    unspecified: InitStreams.Value
+    def __init__(self) -> None: ...
+
+class LearningRule(_message.Message):
+    __slots__ = []
+    class Value(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
+        __slots__ = []
+    backprop: LearningRule.Value
+    direct_feedback_alignment: LearningRule.Value
+    feedback_alignment: LearningRule.Value
+    unspecified: LearningRule.Value
+    def __init__(self) -> None: ...
+
+class LegacyRecallTask(_message.Message):
+    __slots__ = ["draw", "keys"]
+    DRAW_FIELD_NUMBER: _ClassVar[int]
+    KEYS_FIELD_NUMBER: _ClassVar[int]
+    draw: int
+    keys: int
+    def __init__(self, keys: _Optional[int] = ..., draw: _Optional[int] = ...) -> None: ...
+
+class Limits(_message.Message):
+    __slots__ = ["bytes", "device_time", "priority", "runs"]
+    BYTES_FIELD_NUMBER: _ClassVar[int]
+    DEVICE_TIME_FIELD_NUMBER: _ClassVar[int]
+    PRIORITY_FIELD_NUMBER: _ClassVar[int]
+    RUNS_FIELD_NUMBER: _ClassVar[int]
+    bytes: int
+    device_time: _duration_pb2.Duration
+    priority: Priority.Value
+    runs: int
+    def __init__(self, runs: _Optional[int] = ..., device_time: _Optional[_Union[_duration_pb2.Duration, _Mapping]] = ..., bytes: _Optional[int] = ..., priority: _Optional[_Union[Priority.Value, str]] = ...) -> None: ...
+
+class ModelSpec(_message.Message):
+    __slots__ = ["attention", "bias", "context", "dropout", "feed_forward", "head_bias", "heads", "init", "layers", "norm", "positions", "residual", "residual_scale", "tied_head", "width"]
+    ATTENTION_FIELD_NUMBER: _ClassVar[int]
+    BIAS_FIELD_NUMBER: _ClassVar[int]
+    CONTEXT_FIELD_NUMBER: _ClassVar[int]
+    DROPOUT_FIELD_NUMBER: _ClassVar[int]
+    FEED_FORWARD_FIELD_NUMBER: _ClassVar[int]
+    HEADS_FIELD_NUMBER: _ClassVar[int]
+    HEAD_BIAS_FIELD_NUMBER: _ClassVar[int]
+    INIT_FIELD_NUMBER: _ClassVar[int]
+    LAYERS_FIELD_NUMBER: _ClassVar[int]
+    NORM_FIELD_NUMBER: _ClassVar[int]
+    POSITIONS_FIELD_NUMBER: _ClassVar[int]
+    RESIDUAL_FIELD_NUMBER: _ClassVar[int]
+    RESIDUAL_SCALE_FIELD_NUMBER: _ClassVar[int]
+    TIED_HEAD_FIELD_NUMBER: _ClassVar[int]
+    WIDTH_FIELD_NUMBER: _ClassVar[int]
+    attention: AttentionSpec
+    bias: bool
+    context: int
+    dropout: float
+    feed_forward: FeedForwardSpec
+    head_bias: bool
+    heads: int
+    init: InitSpec
+    layers: int
+    norm: NormSpec
+    positions: Positions.Value
+    residual: bool
+    residual_scale: float
+    tied_head: bool
+    width: int
+    def __init__(self, layers: _Optional[int] = ..., width: _Optional[int] = ..., heads: _Optional[int] = ..., context: _Optional[int] = ..., positions: _Optional[_Union[Positions.Value, str]] = ..., bias: bool = ..., residual: bool = ..., tied_head: bool = ..., head_bias: bool = ..., init: _Optional[_Union[InitSpec, _Mapping]] = ..., attention: _Optional[_Union[AttentionSpec, _Mapping]] = ..., norm: _Optional[_Union[NormSpec, _Mapping]] = ..., feed_forward: _Optional[_Union[FeedForwardSpec, _Mapping]] = ..., residual_scale: _Optional[float] = ..., dropout: _Optional[float] = ...) -> None: ...
+
+class NormBackward(_message.Message):
+    __slots__ = []
+    class Value(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
+        __slots__ = []
+    center_scale: NormBackward.Value
+    exact: NormBackward.Value
+    identity: NormBackward.Value
+    projected: NormBackward.Value
+    unspecified: NormBackward.Value
+    def __init__(self) -> None: ...
+
+class NormDeviation(_message.Message):
+    __slots__ = []
+    class Value(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
+        __slots__ = []
+    population: NormDeviation.Value
+    unbiased_eps_outside: NormDeviation.Value
+    unspecified: NormDeviation.Value
+    def __init__(self) -> None: ...
+
+class NormKind(_message.Message):
+    __slots__ = []
+    class Value(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
+        __slots__ = []
+    batch: NormKind.Value
+    l2: NormKind.Value
+    layer: NormKind.Value
+    rms: NormKind.Value
+    unspecified: NormKind.Value
+    def __init__(self) -> None: ...
+
+class NormPlacement(_message.Message):
+    __slots__ = []
+    class Value(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
+        __slots__ = []
+    none: NormPlacement.Value
+    post: NormPlacement.Value
+    pre: NormPlacement.Value
+    sandwich: NormPlacement.Value
+    unspecified: NormPlacement.Value
+    def __init__(self) -> None: ...
+
+class NormSpec(_message.Message):
+    __slots__ = ["attention", "backward", "bias", "deviation", "eps", "feed_forward", "final", "gain", "kind", "placement"]
+    ATTENTION_FIELD_NUMBER: _ClassVar[int]
+    BACKWARD_FIELD_NUMBER: _ClassVar[int]
+    BIAS_FIELD_NUMBER: _ClassVar[int]
+    DEVIATION_FIELD_NUMBER: _ClassVar[int]
+    EPS_FIELD_NUMBER: _ClassVar[int]
+    FEED_FORWARD_FIELD_NUMBER: _ClassVar[int]
+    FINAL_FIELD_NUMBER: _ClassVar[int]
+    GAIN_FIELD_NUMBER: _ClassVar[int]
+    KIND_FIELD_NUMBER: _ClassVar[int]
+    PLACEMENT_FIELD_NUMBER: _ClassVar[int]
+    attention: bool
+    backward: NormBackward.Value
+    bias: bool
+    deviation: NormDeviation.Value
+    eps: float
+    feed_forward: bool
+    final: bool
+    gain: bool
+    kind: NormKind.Value
+    placement: NormPlacement.Value
+    def __init__(self, kind: _Optional[_Union[NormKind.Value, str]] = ..., placement: _Optional[_Union[NormPlacement.Value, str]] = ..., attention: bool = ..., feed_forward: bool = ..., final: bool = ..., eps: _Optional[float] = ..., gain: bool = ..., bias: bool = ..., deviation: _Optional[_Union[NormDeviation.Value, str]] = ..., backward: _Optional[_Union[NormBackward.Value, str]] = ...) -> None: ...
+
+class Optimizer(_message.Message):
+    __slots__ = []
+    class Value(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
+        __slots__ = []
+    adam: Optimizer.Value
+    adamw: Optimizer.Value
+    sgd: Optimizer.Value
+    unspecified: Optimizer.Value
+    def __init__(self) -> None: ...
+
+class Positions(_message.Message):
+    __slots__ = []
+    class Value(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
+        __slots__ = []
+    learned: Positions.Value
+    none: Positions.Value
+    rotary: Positions.Value
+    sinusoidal: Positions.Value
+    unspecified: Positions.Value
+    def __init__(self) -> None: ...
+
+class Precision(_message.Message):
+    __slots__ = []
+    class Value(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
+        __slots__ = []
+    bfloat16: Precision.Value
+    float32: Precision.Value
+    tf32: Precision.Value
+    unspecified: Precision.Value
+    def __init__(self) -> None: ...
+
+class Priority(_message.Message):
+    __slots__ = []
+    class Value(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
+        __slots__ = []
+    background: Priority.Value
+    interactive: Priority.Value
+    normal: Priority.Value
+    unspecified: Priority.Value
+    def __init__(self) -> None: ...
+
+class RecallTask(_message.Message):
+    __slots__ = ["attributes", "entities", "pairs"]
+    ATTRIBUTES_FIELD_NUMBER: _ClassVar[int]
+    ENTITIES_FIELD_NUMBER: _ClassVar[int]
+    PAIRS_FIELD_NUMBER: _ClassVar[int]
+    attributes: int
+    entities: int
+    pairs: int
+    def __init__(self, entities: _Optional[int] = ..., attributes: _Optional[int] = ..., pairs: _Optional[int] = ...) -> None: ...
+
+class Record(_message.Message):
+    __slots__ = []
+    class Value(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
+        __slots__ = []
+    gradient_by_block: Record.Value
+    rule_alignment: Record.Value
+    unspecified: Record.Value
+    def __init__(self) -> None: ...
+
+class Reduce(_message.Message):
+    __slots__ = []
+    class Value(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
+        __slots__ = []
+    max: Reduce.Value
+    mean: Reduce.Value
+    min: Reduce.Value
+    unspecified: Reduce.Value
+    def __init__(self) -> None: ...
+
+class ReportSpec(_message.Message):
+    __slots__ = ["better", "margin", "primary", "scale", "smooth", "summaries"]
+    BETTER_FIELD_NUMBER: _ClassVar[int]
+    MARGIN_FIELD_NUMBER: _ClassVar[int]
+    PRIMARY_FIELD_NUMBER: _ClassVar[int]
+    SCALE_FIELD_NUMBER: _ClassVar[int]
+    SMOOTH_FIELD_NUMBER: _ClassVar[int]
+    SUMMARIES_FIELD_NUMBER: _ClassVar[int]
+    better: Better.Value
+    margin: float
+    primary: str
+    scale: Scale.Value
+    smooth: int
+    summaries: _containers.RepeatedCompositeFieldContainer[Window]
+    def __init__(self, primary: _Optional[str] = ..., smooth: _Optional[int] = ..., summaries: _Optional[_Iterable[_Union[Window, _Mapping]]] = ..., better: _Optional[_Union[Better.Value, str]] = ..., margin: _Optional[float] = ..., scale: _Optional[_Union[Scale.Value, str]] = ...) -> None: ...
+
+class RunSpec(_message.Message):
+    __slots__ = ["seed", "spec", "vocabulary"]
+    SEED_FIELD_NUMBER: _ClassVar[int]
+    SPEC_FIELD_NUMBER: _ClassVar[int]
+    VOCABULARY_FIELD_NUMBER: _ClassVar[int]
+    seed: int
+    spec: BaseSpec
+    vocabulary: int
+    def __init__(self, spec: _Optional[_Union[BaseSpec, _Mapping]] = ..., seed: _Optional[int] = ..., vocabulary: _Optional[int] = ...) -> None: ...
+
+class SamplesSpec(_message.Message):
+    __slots__ = ["count", "seed", "temperature", "top_k", "top_p"]
+    COUNT_FIELD_NUMBER: _ClassVar[int]
+    SEED_FIELD_NUMBER: _ClassVar[int]
+    TEMPERATURE_FIELD_NUMBER: _ClassVar[int]
+    TOP_K_FIELD_NUMBER: _ClassVar[int]
+    TOP_P_FIELD_NUMBER: _ClassVar[int]
+    count: int
+    seed: int
+    temperature: float
+    top_k: int
+    top_p: float
+    def __init__(self, count: _Optional[int] = ..., temperature: _Optional[float] = ..., top_k: _Optional[int] = ..., top_p: _Optional[float] = ..., seed: _Optional[int] = ...) -> None: ...
+
+class Scale(_message.Message):
+    __slots__ = []
+    class Value(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
+        __slots__ = []
+    difference: Scale.Value
+    ratio: Scale.Value
+    unspecified: Scale.Value
+    def __init__(self) -> None: ...
+
+class Schedule(_message.Message):
+    __slots__ = []
+    class Value(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
+        __slots__ = []
+    constant: Schedule.Value
+    cosine: Schedule.Value
+    inverse_sqrt: Schedule.Value
+    linear: Schedule.Value
+    one_cycle: Schedule.Value
+    unspecified: Schedule.Value
+    def __init__(self) -> None: ...
+
+class Seeds(_message.Message):
+    __slots__ = ["count", "first", "list"]
+    COUNT_FIELD_NUMBER: _ClassVar[int]
+    FIRST_FIELD_NUMBER: _ClassVar[int]
+    LIST_FIELD_NUMBER: _ClassVar[int]
+    count: int
+    first: int
+    list: _containers.RepeatedScalarFieldContainer[int]
+    def __init__(self, first: _Optional[int] = ..., count: _Optional[int] = ..., list: _Optional[_Iterable[int]] = ...) -> None: ...
+
+class Setting(_message.Message):
+    __slots__ = ["label", "set"]
+    class SetEntry(_message.Message):
+        __slots__ = ["key", "value"]
+        KEY_FIELD_NUMBER: _ClassVar[int]
+        VALUE_FIELD_NUMBER: _ClassVar[int]
+        key: str
+        value: _struct_pb2.Value
+        def __init__(self, key: _Optional[str] = ..., value: _Optional[_Union[_struct_pb2.Value, _Mapping]] = ...) -> None: ...
+    LABEL_FIELD_NUMBER: _ClassVar[int]
+    SET_FIELD_NUMBER: _ClassVar[int]
+    label: str
+    set: _containers.MessageMap[str, _struct_pb2.Value]
+    def __init__(self, label: _Optional[str] = ..., set: _Optional[_Mapping[str, _struct_pb2.Value]] = ...) -> None: ...
+
+class TaskSpec(_message.Message):
+    __slots__ = ["documents", "legacy_recall", "recall", "text"]
+    DOCUMENTS_FIELD_NUMBER: _ClassVar[int]
+    LEGACY_RECALL_FIELD_NUMBER: _ClassVar[int]
+    RECALL_FIELD_NUMBER: _ClassVar[int]
+    TEXT_FIELD_NUMBER: _ClassVar[int]
+    documents: DocumentsTask
+    legacy_recall: LegacyRecallTask
+    recall: RecallTask
+    text: TextTask
+    def __init__(self, documents: _Optional[_Union[DocumentsTask, _Mapping]] = ..., legacy_recall: _Optional[_Union[LegacyRecallTask, _Mapping]] = ..., recall: _Optional[_Union[RecallTask, _Mapping]] = ..., text: _Optional[_Union[TextTask, _Mapping]] = ...) -> None: ...
+
+class TextTask(_message.Message):
+    __slots__ = ["dataset", "tokenizer", "validation"]
+    DATASET_FIELD_NUMBER: _ClassVar[int]
+    TOKENIZER_FIELD_NUMBER: _ClassVar[int]
+    VALIDATION_FIELD_NUMBER: _ClassVar[int]
+    dataset: str
+    tokenizer: str
+    validation: float
+    def __init__(self, dataset: _Optional[str] = ..., tokenizer: _Optional[str] = ..., validation: _Optional[float] = ...) -> None: ...
+
+class Trainer(_message.Message):
+    __slots__ = []
+    class Value(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
+        __slots__ = []
+    auto: Trainer.Value
+    native: Trainer.Value
+    torch: Trainer.Value
+    unspecified: Trainer.Value
+    def __init__(self) -> None: ...
+
+class TrainingSpec(_message.Message):
+    __slots__ = ["accumulation", "batch", "betas", "checkpoints", "clip", "device", "ema", "eps", "label_smoothing", "learning_rate", "momentum", "optimizer", "precision", "rule", "schedule", "steps", "threads", "trainer", "warmup", "weight_decay", "weight_decay_on"]
+    ACCUMULATION_FIELD_NUMBER: _ClassVar[int]
+    BATCH_FIELD_NUMBER: _ClassVar[int]
+    BETAS_FIELD_NUMBER: _ClassVar[int]
+    CHECKPOINTS_FIELD_NUMBER: _ClassVar[int]
+    CLIP_FIELD_NUMBER: _ClassVar[int]
+    DEVICE_FIELD_NUMBER: _ClassVar[int]
+    EMA_FIELD_NUMBER: _ClassVar[int]
+    EPS_FIELD_NUMBER: _ClassVar[int]
+    LABEL_SMOOTHING_FIELD_NUMBER: _ClassVar[int]
+    LEARNING_RATE_FIELD_NUMBER: _ClassVar[int]
+    MOMENTUM_FIELD_NUMBER: _ClassVar[int]
+    OPTIMIZER_FIELD_NUMBER: _ClassVar[int]
+    PRECISION_FIELD_NUMBER: _ClassVar[int]
+    RULE_FIELD_NUMBER: _ClassVar[int]
+    SCHEDULE_FIELD_NUMBER: _ClassVar[int]
+    STEPS_FIELD_NUMBER: _ClassVar[int]
+    THREADS_FIELD_NUMBER: _ClassVar[int]
+    TRAINER_FIELD_NUMBER: _ClassVar[int]
+    WARMUP_FIELD_NUMBER: _ClassVar[int]
+    WEIGHT_DECAY_FIELD_NUMBER: _ClassVar[int]
+    WEIGHT_DECAY_ON_FIELD_NUMBER: _ClassVar[int]
+    accumulation: int
+    batch: int
+    betas: _containers.RepeatedScalarFieldContainer[float]
+    checkpoints: _containers.RepeatedScalarFieldContainer[int]
+    clip: float
+    device: Device.Value
+    ema: float
+    eps: float
+    label_smoothing: float
+    learning_rate: float
+    momentum: float
+    optimizer: Optimizer.Value
+    precision: Precision.Value
+    rule: LearningRule.Value
+    schedule: Schedule.Value
+    steps: int
+    threads: int
+    trainer: Trainer.Value
+    warmup: int
+    weight_decay: float
+    weight_decay_on: WeightDecayOn.Value
+    def __init__(self, steps: _Optional[int] = ..., batch: _Optional[int] = ..., optimizer: _Optional[_Union[Optimizer.Value, str]] = ..., learning_rate: _Optional[float] = ..., betas: _Optional[_Iterable[float]] = ..., momentum: _Optional[float] = ..., eps: _Optional[float] = ..., weight_decay: _Optional[float] = ..., schedule: _Optional[_Union[Schedule.Value, str]] = ..., warmup: _Optional[int] = ..., clip: _Optional[float] = ..., checkpoints: _Optional[_Iterable[int]] = ..., rule: _Optional[_Union[LearningRule.Value, str]] = ..., device: _Optional[_Union[Device.Value, str]] = ..., precision: _Optional[_Union[Precision.Value, str]] = ..., threads: _Optional[int] = ..., accumulation: _Optional[int] = ..., weight_decay_on: _Optional[_Union[WeightDecayOn.Value, str]] = ..., ema: _Optional[float] = ..., label_smoothing: _Optional[float] = ..., trainer: _Optional[_Union[Trainer.Value, str]] = ...) -> None: ...
+
+class WeightDecayOn(_message.Message):
+    __slots__ = []
+    class Value(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
+        __slots__ = []
+    all: WeightDecayOn.Value
+    matrices: WeightDecayOn.Value
+    unspecified: WeightDecayOn.Value
+    def __init__(self) -> None: ...
+
+class Window(_message.Message):
+    __slots__ = ["first", "key", "last", "reduce"]
+    FIRST_FIELD_NUMBER: _ClassVar[int]
+    KEY_FIELD_NUMBER: _ClassVar[int]
+    LAST_FIELD_NUMBER: _ClassVar[int]
+    REDUCE_FIELD_NUMBER: _ClassVar[int]
+    first: int
+    key: str
+    last: int
+    reduce: Reduce.Value
+    def __init__(self, key: _Optional[str] = ..., first: _Optional[int] = ..., last: _Optional[int] = ..., reduce: _Optional[_Union[Reduce.Value, str]] = ...) -> None: ...

@@ -1,0 +1,80 @@
+from ablate.v1 import access_pb2 as _access_pb2
+from google.protobuf import timestamp_pb2 as _timestamp_pb2
+from google.protobuf.internal import containers as _containers
+from google.protobuf.internal import enum_type_wrapper as _enum_type_wrapper
+from google.protobuf import descriptor as _descriptor
+from google.protobuf import message as _message
+from typing import ClassVar as _ClassVar, Iterable as _Iterable, Mapping as _Mapping, Optional as _Optional, Union as _Union
+
+DESCRIPTOR: _descriptor.FileDescriptor
+
+class DeviceUse(_message.Message):
+    __slots__ = ["others", "used_bytes", "utilization"]
+    OTHERS_FIELD_NUMBER: _ClassVar[int]
+    USED_BYTES_FIELD_NUMBER: _ClassVar[int]
+    UTILIZATION_FIELD_NUMBER: _ClassVar[int]
+    others: int
+    used_bytes: int
+    utilization: int
+    def __init__(self, utilization: _Optional[int] = ..., used_bytes: _Optional[int] = ..., others: _Optional[int] = ...) -> None: ...
+
+class ListWorkersRequest(_message.Message):
+    __slots__ = ["page_size", "page_token"]
+    PAGE_SIZE_FIELD_NUMBER: _ClassVar[int]
+    PAGE_TOKEN_FIELD_NUMBER: _ClassVar[int]
+    page_size: int
+    page_token: str
+    def __init__(self, page_size: _Optional[int] = ..., page_token: _Optional[str] = ...) -> None: ...
+
+class ListWorkersResponse(_message.Message):
+    __slots__ = ["next_page_token", "workers"]
+    NEXT_PAGE_TOKEN_FIELD_NUMBER: _ClassVar[int]
+    WORKERS_FIELD_NUMBER: _ClassVar[int]
+    next_page_token: str
+    workers: _containers.RepeatedCompositeFieldContainer[Worker]
+    def __init__(self, workers: _Optional[_Iterable[_Union[Worker, _Mapping]]] = ..., next_page_token: _Optional[str] = ...) -> None: ...
+
+class Worker(_message.Message):
+    __slots__ = ["attach_time", "build", "device", "device_use", "hidden_runs", "lanes", "name", "role", "runs", "stalled", "state"]
+    ATTACH_TIME_FIELD_NUMBER: _ClassVar[int]
+    BUILD_FIELD_NUMBER: _ClassVar[int]
+    DEVICE_FIELD_NUMBER: _ClassVar[int]
+    DEVICE_USE_FIELD_NUMBER: _ClassVar[int]
+    HIDDEN_RUNS_FIELD_NUMBER: _ClassVar[int]
+    LANES_FIELD_NUMBER: _ClassVar[int]
+    NAME_FIELD_NUMBER: _ClassVar[int]
+    ROLE_FIELD_NUMBER: _ClassVar[int]
+    RUNS_FIELD_NUMBER: _ClassVar[int]
+    STALLED_FIELD_NUMBER: _ClassVar[int]
+    STATE_FIELD_NUMBER: _ClassVar[int]
+    attach_time: _timestamp_pb2.Timestamp
+    build: str
+    device: str
+    device_use: DeviceUse
+    hidden_runs: int
+    lanes: int
+    name: str
+    role: WorkerRole.Value
+    runs: _containers.RepeatedScalarFieldContainer[str]
+    stalled: str
+    state: WorkerState.Value
+    def __init__(self, name: _Optional[str] = ..., device: _Optional[str] = ..., lanes: _Optional[int] = ..., state: _Optional[_Union[WorkerState.Value, str]] = ..., runs: _Optional[_Iterable[str]] = ..., hidden_runs: _Optional[int] = ..., build: _Optional[str] = ..., attach_time: _Optional[_Union[_timestamp_pb2.Timestamp, _Mapping]] = ..., role: _Optional[_Union[WorkerRole.Value, str]] = ..., stalled: _Optional[str] = ..., device_use: _Optional[_Union[DeviceUse, _Mapping]] = ...) -> None: ...
+
+class WorkerRole(_message.Message):
+    __slots__ = []
+    class Value(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
+        __slots__ = []
+    analysis: WorkerRole.Value
+    train: WorkerRole.Value
+    unspecified: WorkerRole.Value
+    def __init__(self) -> None: ...
+
+class WorkerState(_message.Message):
+    __slots__ = []
+    class Value(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
+        __slots__ = []
+    AWAY: WorkerState.Value
+    BUSY: WorkerState.Value
+    IDLE: WorkerState.Value
+    unspecified: WorkerState.Value
+    def __init__(self) -> None: ...

@@ -1,0 +1,59 @@
+"""A personal server in a temporary folder, as the environment of this process names it."""
+import os
+import pathlib
+import shutil
+import subprocess
+import tempfile
+
+ROOT = pathlib.Path(os.environ["ABLATE_ROOT"])
+DATA = pathlib.Path(os.environ["ABLATE_TEST_DATA"])
+
+PLACEMENT = """
+name: placement
+base:
+  task: {documents: {dataset: names.txt, held_out: 500}}
+  model: {layers: 2, width: 16, heads: 4, context: 16, norm: {kind: rms}}
+  training: {steps: 200, batch: 1, learning_rate: 1e-2, schedule: linear}
+axes:
+  - {field: model.norm.placement, values: [pre, post, none]}
+seeds: {first: 0, count: 8}
+"""
+
+
+class PersonalServer:
+    """Starts when a client connects. Use it in a `with`: it stops the server and removes all."""
+
+    def __enter__(self):
+        self.folder = pathlib.Path(tempfile.mkdtemp(prefix="py"))  # short, because of sockets
+        self.before = {name: os.environ.get(name)
+                       for name in ("ABLATE_HOME", "HOME", "XDG_CONFIG_HOME", "ABLATE_SERVER")}
+        os.environ.update(ABLATE_HOME=str(self.folder / "home"), HOME=str(self.folder),
+                          XDG_CONFIG_HOME=str(self.folder / "config"))
+        self.cwd = os.getcwd()
+        os.chdir(self.folder)
+        shutil.copy(ROOT / "examples/data/names.txt", self.folder)
+        (self.folder / "placement.yaml").write_text(PLACEMENT)
+        return self
+
+    def enter(self, test_class):
+        """Starts it for a class of tests."""
+        test_class.addClassCleanup(self.__exit__)
+        return self.__enter__()
+
+    def __exit__(self, *exception):
+        self.ablate("down", check=False)
+        os.chdir(self.cwd)
+        for name, value in self.before.items():
+            os.environ.pop(name, None)
+            if value is not None:
+                os.environ[name] = value
+        shutil.rmtree(self.folder)
+
+    def ablate(self, *arguments, check=True):
+        """Runs the command line; returns what it prints."""
+        home = str(self.folder / "home")
+        env = dict(os.environ, ABLATE_HOME=home, ABLATE_SERVER="personal")
+        done = subprocess.run(["ablate", *arguments], env=env, capture_output=True, text=True)
+        if check and done.returncode != 0:
+            raise AssertionError(f"ablate {' '.join(arguments)}: {done.stderr}")
+        return done.stdout

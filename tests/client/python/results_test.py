@@ -1,0 +1,187 @@
+"""Tests reading results: frames, metrics, comparisons, files, docstrings, the notebook."""
+import ast
+import doctest
+import importlib
+import io
+import json
+import pkgutil
+import shutil
+import sys
+import types
+import unittest
+import unittest.mock
+
+import ablate
+import numpy as np
+import pandas
+import torch
+from ablate import _yaml
+from personal_server import PLACEMENT, ROOT, PersonalServer
+
+
+class ResultsTest(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.server = PersonalServer().enter(cls)
+        cls.lab = ablate.connect()
+        cls.experiment = cls.lab.submit("placement.yaml").wait()
+
+    def test_frame_has_settings_seeds_and_metrics(self):
+        frame = self.experiment.frame()
+        self.assertEqual(len(frame), 24)
+        self.assertEqual(list(frame.columns[:9]), [
+            "cell", "placement", "seed", "run", "state", "step", "steps", "model.norm.placement",
+            "eval/accuracy"])
+        self.assertTrue((frame["model.norm.placement"] == frame["placement"]).all())
+        self.assertTrue((frame["eval/loss.best"] <= frame["eval/loss"]).all())
+        self.assertTrue((frame["eval/accuracy.best"] >= frame["eval/accuracy"]).all())
+        self.assertNotIn("train/gradient_norm.best", frame)
+        everything = self.experiment.frame(settings="all")
+        self.assertEqual(set(everything["training.learning_rate"]), {0.01})
+        columns = self.experiment.frame(None)
+        self.assertEqual(columns["seed"], list(range(8)) * 3)
+
+    def test_frame_is_the_command_lines_export(self):
+        self.server.ablate("export", self.experiment.id, "--format", "csv", "-o", "points.csv")
+        exported = pandas.read_csv("points.csv")
+        points = self.experiment.metrics()
+        self.assertEqual(len(points), len(exported))
+        for column in ("cell", "placement", "seed", "key", "step", "value"):
+            self.assertTrue((points[column] == exported[column]).all(), column)
+        last = exported[exported.key == "eval/loss"].groupby("cell").value.last()
+        frame = self.experiment.frame().set_index("cell")
+        self.assertTrue((frame["eval/loss"] == last[frame.index]).all())
+
+    def test_metrics_are_thinned_and_selected(self):
+        points = self.experiment.metrics(["train/loss"], max_points=20)
+        self.assertEqual(set(points.key), {"train/loss"})
+        self.assertLessEqual(points.groupby("cell").size().max(), 20)
+        [series] = self.experiment.run("placementnone-s3").metrics("train/loss").values()
+        self.assertEqual(len(series.steps), 200)
+        self.assertEqual(series.values.dtype, np.float64)
+        self.assertEqual(len(self.experiment.metrics("no/such")), 0)
+
+    def test_polars_frames_are_equal(self):
+        try:
+            import polars  # noqa: F401
+        except ImportError:
+            self.skipTest("no polars")
+        self.assertEqual(self.experiment.frame("polars")["cell"].to_list(),
+                         list(self.experiment.frame()["cell"]))
+        self.assertEqual(len(self.experiment.metrics(library="polars")),
+                         len(self.experiment.metrics()))
+
+    def test_comparison_is_the_command_lines(self):
+        comparison = self.experiment.compare()
+        printed = self.server.ablate("compare", self.experiment.id)
+        self.assertEqual(repr(comparison).split(), printed.split())
+        frame = comparison.frame()
+        self.assertEqual(list(frame.label), ["pre", "post", "none"])
+        losses = self.experiment.frame().groupby("placement")["eval/loss"].mean()
+        for row in frame.itertuples():
+            self.assertAlmostEqual(row.mean, losses[row.label], 12)
+        other = self.experiment.compare(baseline={"placement": "none"}, key="train/loss", at=100)
+        self.assertTrue(other.message.rows[2].is_baseline)
+        self.assertEqual(other.message.at, 100)
+
+    def test_everything_displays_in_a_notebook(self):
+        experiment, run = self.experiment, self.experiment.runs()[0]
+        for shown in (experiment, experiment.compare(), run, experiment.figure("forest"),
+                      experiment.figure("forest", format="pdf"), run.analyze("weights"),
+                      self.lab.submit("placement.yaml", dry_run=True)):
+            self.assertRegex(shown._repr_html_(), r"^<(table|img|p)\b")
+
+    def test_names_with_markup_are_escaped(self):
+        spec = {**_yaml.parse(PLACEMENT, ""), "question": "<script>"}
+        experiment = self.lab.submit(spec, seeds=[0])
+        self.assertIn("&lt;script&gt;", experiment._repr_html_())
+        experiment.wait()
+
+    def test_writes_figures_and_reports(self):
+        figure = self.experiment.figure("curves", format="png", width=6)
+        self.assertTrue(figure.save("curves.png").read_bytes().startswith(b"\x89PNG"))
+        self.assertTrue(figure.csv.startswith("panel,setting,"))
+        page = self.experiment.report("report.html").read_text()
+        self.assertTrue(page.startswith("<!doctype html>") or page.startswith("<!DOCTYPE html>"))
+        with self.assertRaises(ablate.InvalidArgument):
+            self.experiment.figure("no-such-kind")
+        with self.assertRaises(ablate.InvalidArgument) as raised:
+            self.experiment.figure("forest", format="gif")
+        self.assertEqual(raised.exception.fields[0].field, "format")
+
+    def test_analyses_have_numbers_and_named_axes(self):
+        run = self.experiment.run("placementpre-s0")
+        analysis = run.analyze("attention", inputs={"prompt": "anna"})
+        self.assertEqual(analysis.arrays()["entropy"].axes, ("block", "head"))
+        self.assertEqual(np.asarray(analysis.arrays()["entropy"]).shape, (2, 4))
+        self.assertIn("attention/entropy", self.experiment.keys())
+        stored = [one.name for one in self.experiment.analyses() if one.kind == "attention"]
+        self.assertEqual(stored, [analysis.name])
+        cells = ["placementpre-s0", "placementpost-s0"]
+        several = self.experiment.analyze("gradient_flow", cells)
+        self.assertEqual([one.cells for one in several], [[cell] for cell in cells])
+        with self.assertRaises(ablate.InvalidArgument) as raised:
+            run.analyze("attention", maps="all")
+        self.assertEqual(raised.exception.fields[0].field, "analysis.attention.maps")
+        with self.assertRaises(ablate.InvalidArgument):
+            run.analyze("atention")
+
+    def test_missing_objects_are_named(self):
+        run = self.experiment.run("placementpre-s0")
+        self.assertEqual(run.checkpoints(), [200])
+        for call in (lambda: run.checkpoint(100), lambda: self.experiment.run("placementpre-s9"),
+                     lambda: self.lab.run("nothing/cell")):
+            self.assertRaises(ablate.NotFound, call)
+
+    def test_progress_is_one_line_in_a_terminal(self):
+        class Terminal(io.StringIO):
+            def isatty(self):
+                return True
+
+        stderr, sys.stderr = sys.stderr, Terminal()
+        try:
+            self.lab.submit("placement.yaml", seeds=range(50, 52)).wait()
+            drawn = sys.stderr.getvalue()
+        finally:
+            sys.stderr = stderr
+        self.assertEqual(drawn.count("\n"), 1)
+        self.assertIn("6 done   eval/loss", drawn.rpartition("\r")[2])
+
+    def test_progress_is_one_display_in_a_notebook(self):
+        shown = []
+        handle = types.SimpleNamespace(update=lambda data, raw: shown.append(data["text/plain"]))
+        shell = types.SimpleNamespace(kernel=None)
+        modules = {"IPython": types.SimpleNamespace(get_ipython=lambda: shell),
+                   "IPython.display": types.SimpleNamespace(display=lambda *_, **__: handle)}
+        with unittest.mock.patch.dict(sys.modules, modules):
+            self.lab.submit("placement.yaml", seeds=[60]).wait()
+            self.assertIn("3 done", shown[-1])
+            shown.clear()
+            self.lab.submit("placement.yaml", seeds=[61]).wait(progress=False)
+            self.assertEqual(shown, [])
+
+    def test_docstrings_are_true(self):
+        names = {"lab": self.lab, "experiment": self.experiment, "run": self.experiment.runs()[0],
+                 "spec": _yaml.parse(PLACEMENT, ""), "ablate": ablate, "torch": torch}
+        examples = 0
+        modules = [f"ablate.{one.name}" for one in pkgutil.iter_modules(ablate.__path__)]
+        for module in ["ablate", *modules]:
+            tested = doctest.testmod(importlib.import_module(module), extraglobs=names)
+            self.assertEqual(tested.failed, 0, module)
+            examples += tested.attempted
+        self.assertGreater(examples, 20)
+
+    def test_notebook_runs(self):
+        notebook = json.loads((ROOT / "examples/notebook.ipynb").read_text())
+        names = {"__name__": "notebook"}
+        shutil.copytree(ROOT / "examples/data", self.server.folder / "data")
+        for cell in notebook["cells"]:
+            if cell["cell_type"] != "code":
+                continue
+            self.assertEqual(cell["outputs"], [])
+            tree = ast.parse("".join(cell["source"]))
+            last = tree.body.pop() if isinstance(tree.body[-1], ast.Expr) else None
+            exec(compile(tree, cell["id"], "exec"), names)
+            if last:
+                shown = eval(compile(ast.Expression(last.value), cell["id"], "eval"), names)
+                self.assertTrue(getattr(shown, "_repr_html_", shown.__repr__)())

@@ -1,0 +1,118 @@
+"""Tests submitting: data sets, problems, restarts of the server."""
+import unittest
+from pathlib import Path
+
+import ablate
+import numpy as np
+from ablate import _datasets, _yaml
+from ablate.v1 import run_pb2
+from personal_server import DATA, PLACEMENT, PersonalServer
+
+
+class SubmitTest(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.server = PersonalServer().enter(cls)
+        cls.lab = ablate.connect()
+
+    def setUp(self):
+        self.spec = _yaml.parse(PLACEMENT, "placement")
+
+    def problems(self, experiment, **options):
+        with self.assertRaises(ablate.InvalidArgument) as raised:
+            self.lab.submit(experiment, **options)
+        return dict(raised.exception.fields)
+
+    def test_takes_a_dict_a_path_and_a_text(self):
+        plans = [self.lab.submit(one, dry_run=True)
+                 for one in (self.spec, "placement.yaml", self.server.folder / "placement.yaml",
+                             PLACEMENT)]
+        self.assertEqual({tuple(plan.cells) for plan in plans}, {tuple(plans[0].cells)})
+        self.assertEqual(len(plans[0].cells), 24)
+        self.assertIn("24 runs (0 reused)", repr(plans[0]))
+        self.assertEqual(self.lab.experiments(), [])
+        plan = self.lab.submit(self.spec, seeds=np.arange(3), dry_run=True)
+        self.assertEqual(len(plan.cells), 9)
+        self.assertRaises(ablate.NotFound, self.lab.submit, "plcement.yaml")
+
+    def test_lists_all_problems_that_the_server_finds(self):
+        sets = {"model.heads": 5, "training.stepz": 1, "training.learning_rate": -1}
+        problems = self.problems(self.spec, set=sets)
+        self.assertEqual(set(problems), {f'overrides["{path}"]' for path in sets})
+        values = [17 + i for i in range(200)]  # more problems than an error carries
+        axes = [{"field": "model.norm.eps", "values": values}]
+        self.assertGreaterEqual(len(self.problems({**self.spec, "axes": axes})), 200)
+
+    def test_uploads_data_sets_once(self):
+        (self.server.folder / "own.txt").write_text("anna\nbob\n" * 40)
+        self.spec["base"]["task"]["documents"]["held_out"] = 10
+        axis = {"name": "data", "field": "task.documents.dataset",
+                "values": ["own.txt", "names.txt"]}
+        plan = self.lab.submit({**self.spec, "axes": [axis]}, seeds=[1, 2], dry_run=True)
+        self.assertEqual(len(plan.cells), 4)
+        self.assertRegex(plan.cells[0], r"own-\w{6}-s1")
+        again = self.lab.submit({**self.spec, "axes": []}, dry_run=True,
+                                set={"task.documents.dataset": "own.txt"})
+        task = again.message.experiment.spec.base.task.documents
+        self.assertEqual(task.dataset, self.lab.upload("own.txt"))
+        self.assertEqual(self.server.ablate("data", "ls").count("own.txt"), 1)
+
+    def test_uploads_a_tokenizer_as_the_command_line_does(self):
+        folder = DATA / "gpt2-bpe"
+        if not (folder / "merges.txt").exists():
+            self.skipTest("no gpt2-bpe")
+        name = self.lab.upload(folder)
+        self.server.ablate("data", "add", str(folder))
+        self.assertEqual(self.server.ablate("data", "ls").count("gpt2-bpe"), 2)  # ID and file
+        self.assertTrue(name.startswith("datasets/gpt2-bpe-"))
+
+    def test_refuses_files_that_the_author_may_not_mean(self):
+        outside = self.server.folder.parent / f"{self.server.folder.name}-outside.txt"
+        outside.write_text("anna\n" * 20)
+        self.addCleanup(outside.unlink)
+        for path in (outside, ".hidden.txt", "nams.txt"):
+            (self.server.folder / ".hidden.txt").write_text("anna\n")
+            spec = {**self.spec, "base": {**self.spec["base"],
+                                          "task": {"documents": {"dataset": path}}}}
+            [problem] = self.problems(spec).items()
+            self.assertEqual(problem[0], "base.task.documents.dataset")
+        self.assertIn("did you mean names.txt?", problem[1])
+        task = {"documents": {"dataset": outside, "held_out": 5}}
+        spec = {**self.spec, "base": {**self.spec["base"], "task": task}}
+        self.assertEqual(len(self.lab.submit(spec, files=[outside], dry_run=True).cells), 24)
+        # The caller's own values aren't checked.
+        self.lab.submit(self.spec, set={"task.documents.dataset": outside,
+                                        "task.documents.held_out": 5}, dry_run=True)
+
+    def test_waits_through_a_restart_of_the_server(self):
+        experiment = self.lab.submit(self.spec, set={"training.steps": 2000, "training.batch": 4})
+        done, restarted = [], False
+        for event in experiment.watch():
+            if event.state == run_pb2.RunState.DONE:
+                done.append(event.cell)
+            if event.counts.done > 2 and not restarted:
+                restarted = True
+                self.server.ablate("down")
+                self.server.ablate("up")
+        self.assertTrue(restarted)
+        self.assertEqual(experiment.state, "ENDED")
+        self.assertEqual(len(set(done)), 24)
+        self.assertEqual(len(done), 24, "a change came twice: the watch didn't continue")
+        self.assertEqual(experiment.message.counts.done, 24)
+
+    def test_cancels_and_deletes(self):
+        experiment = self.lab.submit(self.spec, set={"training.steps": 100000}, seeds=[77])
+        with self.assertRaises(ablate.Conflict):
+            experiment.delete()
+        self.assertEqual(experiment.cancel().state, "CANCELLED")
+        experiment.delete()
+        with self.assertRaises(ablate.NotFound) as raised:
+            self.lab.experiment(experiment.id)
+        self.assertEqual(raised.exception.reason, "EXPERIMENT_NOT_FOUND")
+
+
+class DisplayNameTest(unittest.TestCase):
+    def test_names_files_as_the_command_line_does(self):
+        for path, name in [("a b/ü x.txt", "x.txt"), ("x" * 40 + "y.txt", "x" * 32 + "y.txt"),
+                           ("folder/", "folder"), ("...", "data"), ("_a.txt", "a.txt")]:
+            self.assertEqual(_datasets.display_name(Path(path)), name)

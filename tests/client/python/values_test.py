@@ -1,0 +1,85 @@
+"""Tests how plain values and YAML become messages, without a server."""
+import unittest
+
+import ablate
+import numpy as np
+from ablate import _values, _yaml
+from ablate.v1 import analysis_options_pb2, spec_pb2
+from personal_server import ROOT
+
+
+def read(value):
+    """The spec of a plain value, and the problems by field."""
+    spec, problems = spec_pb2.ExperimentSpec(), []
+    _values.fill(spec, _values.plain(value), "", problems)
+    return spec, dict(problems)
+
+
+class ValuesTest(unittest.TestCase):
+    def test_fills_every_kind_of_field(self):
+        spec, problems = read({
+            "name": "x", "seeds": {"list": np.arange(2)},
+            "base": {"model": {"norm": {"kind": "rms", "eps": np.float64(1e-6)}, "bias": False},
+                     "task": {"recall": {}}, "training": {"betas": (0.9, 0.95), "warmup": None}},
+            "axes": [{"name": "a", "settings": [{"label": "b", "set": {"model.layers": 2}}]}],
+            "limits": {"device_time": "12.5s", "bytes": 2**40}})
+        self.assertEqual(problems, {})
+        self.assertEqual(list(spec.seeds.list), [0, 1])
+        self.assertEqual(spec.base.model.norm.kind, spec_pb2.NormKind.rms)
+        self.assertEqual(spec.base.model.norm.eps, 1e-6)
+        self.assertTrue(spec.base.model.HasField("bias"))
+        self.assertEqual(spec.base.task.WhichOneof("kind"), "recall")
+        self.assertEqual(list(spec.base.training.betas), [0.9, 0.95])
+        self.assertFalse(spec.base.training.HasField("warmup"))
+        self.assertEqual(spec.axes[0].settings[0].set["model.layers"].number_value, 2)
+        self.assertEqual(spec.limits.device_time.ToMilliseconds(), 12500)
+        self.assertEqual(spec.limits.bytes, 2**40)
+
+    def test_reports_every_problem_by_field(self):
+        _, problems = read({
+            "naem": "x", "seeds": {"list": 3, "first": -1, "count": 2.5},
+            "base": {"model": {"norm": {"kind": "rmss"}, "layers": True, "bias": "yes"},
+                     "task": {"recall": {}, "text": {}}, "training": {"clip": float("nan")}},
+            "axes": [{"settings": {}}], "limits": {"device_time": 5},
+            "exclude": [{"where": {"a": float("inf")}}]})
+        self.assertEqual(set(problems), {
+            "naem", "seeds.list", "seeds.first", "seeds.count", "base.model.norm.kind",
+            "base.model.layers", "base.model.bias", "base.task", "base.training.clip",
+            "axes[0].settings", "limits.device_time", 'exclude[0].where["a"]'})
+        self.assertEqual(problems["base.model.norm.kind"], 'base.model.norm.kind: "rmss" is '
+                         "unknown (did you mean rms?); expected layer, rms, batch or l2")
+        self.assertIn("(did you mean name?)", problems["naem"])
+
+    def test_keeps_members_of_a_oneof_that_are_empty(self):
+        kind = analysis_options_pb2.AnalysisKind()
+        _values.fill_or_raise(kind, {"weights": {}}, "analysis")
+        self.assertEqual(kind.WhichOneof("kind"), "weights")
+
+    def test_reads_fields_back_by_path(self):
+        spec, _ = read({"name": "x", "base": {"model": {"layers": 2, "norm": {"kind": "l2"}}}})
+        self.assertEqual(_values.to_fields(spec.base),
+                         {"model.layers": 2, "model.norm.kind": "l2"})
+
+
+class YamlTest(unittest.TestCase):
+    def test_follows_the_core_schema_of_1_2(self):
+        text = ("{on: no, a: 1e-3, b: 0o17, c: ~, d: 'true', e: .inf, f: 1_000, g: 12:30, "
+                "h: 2024-01-01}")
+        self.assertEqual(_yaml.parse(text, "t"), {
+            "on": "no", "a": 0.001, "b": 15, "c": None, "d": "true", "e": float("inf"),
+            "f": "1_000", "g": "12:30", "h": "2024-01-01"})
+
+    def test_refuses_aliases_tags_and_duplicates_with_their_place(self):
+        for text, problem in [("a: &b 1\nc: *b", "t:1:4: anchors"), ("a: !!int 3", "t:1:4: tags"),
+                              ("a: 1\na: 2", 't:2:1: duplicate key "a"'), ("a: [1", "t:"),
+                              ("- 1", "t: an experiment is a mapping"), ("[" * 5000, "t: nested"),
+                              ("", "t: an experiment")]:
+            with self.assertRaises(ablate.InvalidArgument) as raised:
+                _yaml.parse(text, "t")
+            self.assertIn(problem, str(raised.exception))
+
+    def test_reads_all_examples(self):
+        for path in (ROOT / "examples").glob("*.yaml"):
+            with self.subTest(path.name):
+                _, problems = read(_yaml.parse(path.read_text(), path.name))
+                self.assertEqual(problems, {})
