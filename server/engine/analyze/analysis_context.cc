@@ -253,21 +253,20 @@ uint64_t DrawSeed(const AnalysisContext& analysis, absl::string_view name) {
 
 void FillWithNormals(uint64_t seed, const at::Tensor& to) {
   constexpr int64_t kPart = 1 << 14;  // small enough for the caches
-  double* const out = to.mutable_data_ptr<double>();
   ForEachPart(to.size(0), kPart, [&](int64_t first, int64_t count) {
     const int64_t pairs = (count + 1) / 2;
     const at::Tensor radius = at::empty({pairs}, at::kDouble), angle = at::empty_like(radius);
+    double* const radii = radius.mutable_data_ptr<double>();
+    double* const angles = angle.mutable_data_ptr<double>();
     for (int64_t i = 0; i < pairs; ++i) {
-      radius.mutable_data_ptr<double>()[i] = -StreamUniform(seed, first + 2 * i);
-      angle.mutable_data_ptr<double>()[i] = StreamUniform(seed, first + 2 * i + 1);
+      radii[i] = -StreamUniform(seed, first + 2 * i);
+      angles[i] = StreamUniform(seed, first + 2 * i + 1);
     }
     // 1 − u is never 0, so that its logarithm is finite.
     radius.log1p_().mul_(-2).sqrt_();
     angle.mul_(2 * std::numbers::pi);
-    const at::Tensor even = radius * angle.cos(), odd = radius * angle.sin();
-    for (int64_t i = 0; i < count; ++i) {
-      out[first + i] = (i % 2 == 0 ? even : odd).const_data_ptr<double>()[i / 2];
-    }
+    const at::Tensor normals = at::stack({radius * angle.cos(), radius * angle.sin()}, 1);
+    to.narrow(0, first, count).copy_(normals.flatten().narrow(0, 0, count));
   });
 }
 

@@ -150,16 +150,15 @@ class LossLandscape : public Computation {
   void MoveTo(int64_t point) {
     if (point == at_) return;
     at_ = kNowhere;
-    const at::Tensor& from = subject_.values;
-    at::Tensor to = from;
-    if (point >= 0) {
+    at::Tensor to = model_.values();
+    if (point < 0) {
+      to.copy_(subject_.values);
+    } else {
       DrawAxes(point / grid_.size());
       const std::vector<int64_t> steps = grid_.StepsTo(point % grid_.size());
-      for (size_t axis = 0; axis < axes_.size(); ++axis) {
-        to = to.add(axes_[axis], grid_.Coordinate(steps[axis]));
-      }
+      at::add_out(to, subject_.values, axes_[0], grid_.Coordinate(steps[0]));
+      if (axes_.size() > 1) to.add_(axes_[1], grid_.Coordinate(steps[1]));
     }
-    model_.Move(to.contiguous());
     at_ = point;
   }
 

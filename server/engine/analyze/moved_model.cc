@@ -29,28 +29,19 @@ absl::StatusOr<MovedModel> MovedModel::Make(const AnalysisContext& analysis,
                                             const SubjectModel& subject) {
   MovedModel model(analysis, subject);
   if (subject.values.scalar_type() == at::kFloat && WhyNotNative(subject.config).empty()) {
-    auto made = native::NativeForward::Make(subject.config, model.PointOf(subject.values));
+    auto made = native::NativeForward::Make(subject.config,
+                                            {FloatsIn(subject.values), FloatsIn(subject.buffers)});
     if (!made.ok()) return made.status();
     model.native_ = *std::move(made);
+    model.values_ =
+        at::from_blob(model.native_->values().data(), subject.values.sizes(), at::kFloat);
     return model;
   }
   SubjectModel& own = model.subject_;
-  own.values = subject.values.clone();
+  own.values = model.values_ = subject.values.clone();
   own.parameters = BindParameters(own.config.model, own.layout,
                                   ParameterViews(own.layout, own.values), own.buffers);
   return model;
-}
-
-native::FlatPoint MovedModel::PointOf(const at::Tensor& values) const {
-  return {FloatsIn(values), FloatsIn(subject_.buffers)};
-}
-
-void MovedModel::Move(const at::Tensor& point) {
-  if (native_ == nullptr) {
-    subject_.values.copy_(point);
-  } else {
-    ThrowUnlessOk(native_->Move(PointOf(point)));
-  }
 }
 
 double MovedModel::Loss(const TokenBatch& batch) {

@@ -22,8 +22,8 @@ class MovedModel {
   static absl::StatusOr<MovedModel> Make(const AnalysisContext& analysis,
                                          const SubjectModel& subject);
 
-  // Sets the parameters to `point` [P], in the subject's precision. Throws c10::Error.
-  void Move(const at::Tensor& point);
+  // Returns the parameters [P], in the subject's precision, to be changed in place.
+  const at::Tensor& values() const { return values_; }
 
   // Returns the loss summed over the batch's targets, as the run's evaluation computes it. Throws
   // std::bad_alloc, and c10::Error, also if the analysis must stop.
@@ -32,11 +32,10 @@ class MovedModel {
  private:
   MovedModel(const AnalysisContext& analysis, const SubjectModel& subject);
 
-  native::FlatPoint PointOf(const at::Tensor& values) const;
-
   const AnalysisContext* analysis_;
-  SubjectModel subject_;  // owns its parameters if LibTorch computes the pass
+  SubjectModel subject_;                           // at values_ if LibTorch computes the pass
   std::unique_ptr<native::NativeForward> native_;  // null: LibTorch's pass
+  at::Tensor values_;                              // of native_, or its own
 };
 
 }  // namespace ablate::engine

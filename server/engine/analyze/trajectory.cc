@@ -123,7 +123,8 @@ class Trajectory : public Computation {
     const int64_t point = place - checkpoints_;
     const double alpha = alphas_[point / points_].item<double>();
     const double beta = betas_[point % points_].item<double>();
-    model_->Move(values_.back().add(axes_[0], alpha).add(axes_[1], beta).contiguous());
+    at::Tensor to = model_->values();
+    at::add_out(to, values_.back(), axes_[0], alpha).add_(axes_[1], beta);
     at_ = place;
     return true;
   }

@@ -46,6 +46,9 @@ class NativeForward {
   // point has another size.
   absl::Status Move(const FlatPoint& point);
 
+  // Returns the parameters [layout.size], to be changed in place.
+  absl::Span<float> values() { return {values_.data(), static_cast<size_t>(values_.size())}; }
+
   // Returns the loss and the correct predictions, summed over the batch's targets, as the run's
   // evaluation does: BatchNorm uses running statistics. Returns RESOURCE_EXHAUSTED if out of
   // memory.

@@ -34,7 +34,7 @@ class GivenDirections {
 
   double Loss(double alpha, double beta = 0) const {
     MovedModel model = *MovedModel::Make(analysis_, analysis_.subjects[0]);
-    model.Move(analysis_.subjects[0].values.add(Scaled(9), alpha).add(Scaled(10), beta));
+    model.values().copy_(analysis_.subjects[0].values.add(Scaled(9), alpha).add(Scaled(10), beta));
     return model.Loss(analysis_.batches[0]) / 8;
   }
 
