@@ -353,6 +353,39 @@ std::vector<std::string> DrawnBytes(const RunConfig& run, const Sample& sample) 
   return bytes;
 }
 
+// Returns a documents run of the same tokens, whose boundary is one more.
+RunConfig EncodedDocumentsRun() {
+  RunConfig run = EncodedTextRun();
+  const auto encoding = std::get<TextTask>(run.task).text->encoding;
+  auto documents = std::make_shared<const TokenizedDocuments>(
+      *EncodeDocuments("the king\nking\nof\n", encoding));
+  run.task = DocumentsTask{true, documents, 1};
+  run.model.vocabulary = static_cast<int>(documents->vocabulary());
+  run.model.context = 16;
+  return run;
+}
+
+TEST(SamplesTest, OfEncodedDocumentsBeginAndEndWithTheBoundary) {
+  const RunConfig run = EncodedDocumentsRun();
+  const auto& documents = *std::get<DocumentsTask>(run.task).documents;
+  // Trained until it knows the documents.
+  const std::string checkpoint = CheckpointOf(run, 200);
+  SampleOptions options = Count(20);
+  options.temperature = 0;
+  for (const char* prompt : {"", "ki"}) {
+    options.prompt = prompt;
+    const Generated generated = Generate(run, checkpoint, options);
+    ASSERT_TRUE(generated.status.ok()) << generated.status;
+    for (const Sample& sample : generated.samples) {
+      EXPECT_TRUE(sample.text == "the king" || sample.text == "king") << sample.text;
+      EXPECT_TRUE(sample.ended);
+      EXPECT_TRUE(sample.in_training_data);
+      EXPECT_EQ(sample.token_ids.back(), documents.bos());
+      EXPECT_EQ(sample.token_ids.size(), sample.tokens);
+    }
+  }
+}
+
 TEST(SamplesTest, NeedOnlyTheTokenizerOfAText) {
   RunConfig run = EncodedTextRun();
   run.model.vocabulary += 88;  // of padding
@@ -442,6 +475,7 @@ TEST(SamplesTest, EndBeforeAStopStringAndLeaveTheOthersAsTheyAre) {
     options.prompt = "ab";  // "ab" counts only after it
     ExpectCut(run, options, {"ab", "c\n", "fa"});
     ExpectCut(SmallDocumentsRun(3), options, {"ab", "cde"});
+    ExpectCut(EncodedDocumentsRun(), Count(300), {"e", "th"});
   }
 }
 

@@ -163,7 +163,7 @@ TEST(ConfigVersionTest, RisesWithTheSpec) {
   Describe(v1::RunSpec::descriptor(), "", &text);
   Describe(v1::AnalysisKind::descriptor(), "", &text);
   Describe(v1::AnalysisInputs::descriptor(), "", &text);
-  EXPECT_EQ(engine::kConfigVersion, 12u);
+  EXPECT_EQ(engine::kConfigVersion, 13u);
   EXPECT_EQ(ShortHash(text), "ojepsyqu6vhc")
       << "A spec or an analysis can say something else than before. Raise engine::kConfigVersion, "
          "so that workers "
