@@ -74,7 +74,8 @@ absl::Status Divide(storage::Store* store, const storage::DatasetRecord& text,
   const uint32_t vocabulary = (*encoding)->vocabulary();
   if (documents) {
     std::string lines;
-    read = ReadPieces(store, text, [&](absl::string_view piece) { lines.append(piece); });
+    read =
+        ReadPieces(store, text, [&](absl::string_view piece) { absl::StrAppend(&lines, piece); });
     if (!read.ok()) return read;
     const auto divided = engine::EncodeDocuments(lines, *encoding);
     if (!divided.ok()) return CannotRead(text, divided.status());

@@ -409,11 +409,11 @@ TEST(SampleWriterTest, FindsDocumentsOfAnEncoding) {
   const TokenizedDocuments documents = *EncodeDocuments("the king\nking\n", encoding);
   const uint32_t bos = documents.bos();
   SampleWriter writer(documents, 0, 0);
-  Draft whole = {{bos}, 1, true};
+  Draft whole = {{bos}, 0, true, 1};
   whole.tokens.insert(whole.tokens.end(), documents.tokens.begin(), documents.tokens.end() - 1);
   whole.tokens.resize(1 + documents.starts[1]);
   whole.drawn = static_cast<uint32_t>(documents.starts[1]) + 1;
-  Draft bytes = {{bos}, 1, false, 4, "kingdom", 3, "dom"};
+  Draft bytes = {{bos}, 7, false, 1, "kingdom", 3, "dom"};
   for (const unsigned char byte : std::string("kingdom")) {
     bytes.tokens.push_back(encoding->TokenOf(byte));
   }
